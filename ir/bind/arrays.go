@@ -9,6 +9,7 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/ir/data"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -77,7 +78,7 @@ func (b *binder) given(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims []dim
 	case entry.Array != nil:
 		return b.conform(s, d, entry.Array, sizesOf(dims), entry.Origin)
 	case entry.Labels != nil:
-		b.errorf(diag.BindShape, d.Name.Span(), "`%s` is declared %s, but %s gives texts", s.Name, d.Type.Span().Text(), entry.Origin).Fix = asTexts(d)
+		b.errorf(diag.BindShape, d.Name.Span(), "`%s` is declared %s, but %s gives texts", s.Name, d.Type.Span().Text(), entry.Origin).Fix = elab.AsTexts(d)
 	default: // a table that is no array
 		for _, f := range entry.Faults {
 			b.list.Add(f)

@@ -19,7 +19,7 @@ func (b *binder) byLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims []d
 	for i, t := range k.Texts {
 		if _, err := strconv.ParseFloat(t, 64); err != nil {
 			e := b.atKey(d, entry, i, diag.DataNotNumber, "%s of `%s` is the text `%s`, not a number", tupleText(k.Keys[i]), s.Name, elab.OneLine(t))
-			e.Fix = asTexts(d)
+			e.Fix = elab.AsTexts(d)
 			return nil
 		}
 	}
@@ -125,21 +125,4 @@ func (b *binder) placesByLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, di
 		return nil
 	}
 	return from
-}
-
-// asTexts says how data that hold texts are declared.
-func asTexts(d *lang.Data) string {
-	return fmt.Sprintf("declare it as `data %s: text[%s]`", d.Name.Name, dimsText(&d.Type))
-}
-
-// dimsText spells the dimensions of a type as they are written.
-func dimsText(t *lang.TypeExpr) string {
-	out := ""
-	for i, e := range t.Dims {
-		if i > 0 {
-			out += ", "
-		}
-		out += elab.Quote(e)
-	}
-	return out
 }

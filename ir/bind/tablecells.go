@@ -31,7 +31,7 @@ func (t *tableReader) numbers(col int, keys []int, src *tableSource) (values []f
 		default:
 			d := t.fault(diag.DataNotNumber, k, col, "`%s` is `%s`, which is not a number", t.table.Columns[col].Name, elab.OneLine(cell.Text))
 			if k == 0 && !src.wide {
-				d.Fix = "if the column holds texts, " + asTexts(src.decl)
+				d.Fix = "if the column holds texts, " + elab.AsTexts(src.decl)
 			}
 			return values, false // of a column of texts the first says it
 		}

@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"strings"
 
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
@@ -91,11 +90,7 @@ func (c *checker) declareTexts(e lang.Expr) string {
 	if !ok || len(d.Type.Dims) == 0 {
 		return ""
 	}
-	dims := make([]string, len(d.Type.Dims))
-	for i, e := range d.Type.Dims {
-		dims[i] = elab.Quote(e)
-	}
-	return fmt.Sprintf("if `%s` holds texts, declare it as `data %s: text[%s]`", n.Name, n.Name, strings.Join(dims, ", "))
+	return fmt.Sprintf("if `%s` holds texts, %s", n.Name, elab.AsTexts(d))
 }
 
 // columns checks the columns of a table that data name.
