@@ -5,21 +5,21 @@
 // The rules are functions of types. What they need of a size is Size; a rule
 // that does not apply is a Fault, which the caller locates and reports.
 //
-// Both packages give an expression a value that carries its ir.Type, whose dimensions are
-// polynomials over params there and numbers here, each with the index set that it is
-// over. Who finds what:
+// Both packages give an expression a value that carries its ir.Type. A dimension is a
+// polynomial over params in check, a number in bind, and tells which index set it is over.
+// Who finds what:
 //
-//   - check alone: names, cycles, levels, numbers of arguments, which expressions are
-//     conditions, labels, integers or fixed before solving, which sets go together.
-//     Binding trusts it, and does not ask again (its own "unchecked" is for faults of check);
+//   - check alone: names, cycles, levels, numbers of arguments; what is a condition, a label,
+//     an integer, affine, or fixed before solving; which sets go together. bind trusts it and
+//     does not ask again: what it calls unchecked is a fault of check;
 //   - both, by the rules here: shapes, which may be undecided before there are data, what
 //     functions declare of theirs, and how subscripts are dealt out to dimensions;
 //   - bind alone: places in sets and arrays, the graph, rows.
 //
-// The walk over a tree is not shared. A value there collects what an expression reads and
-// where it curves, and each operand is looked at once. A value here holds all tuples of the
-// indices around it at once: branches are elaborated for the tuples that take them, chains of
-// products in the order that costs least, and bodies anew where sizes move with an index.
+// The walk over a tree is not shared. A value of check collects what an expression reads and
+// where it curves, and each operand is looked at once. A value of bind holds all tuples of the
+// indices around it: branches are elaborated for the tuples that take them, chains of products
+// in the order that costs least, and bodies anew where sizes move with an index.
 package elab
 
 import "bilevelc/ir"
