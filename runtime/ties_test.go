@@ -152,7 +152,19 @@ solve { ties = optimistic }
 // What a result says was added to the follower's objective is checked, each number
 // of it.
 func TestForgedTies(t *testing.T) {
-	problem := bindFile(t, "../examples/lineartoll/lineartoll.blv")
+	problem := bindText(t, `model choice
+upper {
+  var toll: real in box(0, 3)
+  maximize toll * y[1]
+}
+lower {
+  var y: vector[2] in nonneg
+  minimize toll * y[1] + 2 * y[2]
+  subject to
+    all: sum(y) == 1
+}
+solve { ties = optimistic }
+`)
 	r, err := problem.Solve(context.Background(), runtime.OffSystem(runtime.Options{}))
 	if err != nil {
 		t.Fatal(err)
