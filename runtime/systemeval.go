@@ -14,9 +14,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
-	"bilevelc/runtime/outer"
 	"bilevelc/runtime/pieces"
-	"bilevelc/runtime/qp"
 	"bilevelc/runtime/system"
 )
 
@@ -143,7 +141,7 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Res
 	if err != nil {
 		return nil, err
 	}
-	answer, err := e.near(ctx, x)
+	answer, err := e.at(ctx, x)
 	if err != nil {
 		return p.failed(r, x, err)
 	}
@@ -208,22 +206,6 @@ func (p *Problem) takes(opts Options) error {
 		return &UsageError{Err: fmt.Errorf("ties = %s is evaluated on the follower's KKT system: it takes no method, oracle, solver or settings", p.tieRule())}
 	}
 	return nil
-}
-
-// near is at, for a point that may miss the edge of where the lower level has an answer by the rounding of its own numbers.
-func (e *systemPoint) near(ctx context.Context, x []float64) (*systemAnswer, error) {
-	answer, err := e.at(ctx, x)
-	if _, infeasible := err.(*oracle.InfeasibleError); !infeasible {
-		return answer, err
-	}
-	n := e.p.Numeric
-	projector := qp.NewProjector(n.X, n.Rows, n.Dx, n.Dy)
-	projector.Attend(ctx)
-	moved := make([]float64, len(x))
-	if projector.Project(moved, x) != nil || linalg.Distance(moved, x) > edgeRounding*outer.Width(n.X, x) {
-		return nil, err
-	}
-	return e.at(ctx, moved)
 }
 
 // answersAt says what the follower's other answers at a point are worth.

@@ -88,7 +88,30 @@ func (f *Follower) at(x []float64) (c []float64, b *activeset.Bounds) {
 // y is feasible, or g falls without bound.
 func (f *Follower) Solve(ctx context.Context, x []float64) (z []float64, status activeset.Status) {
 	c, b := f.at(x)
-	return f.minimize(ctx, x, f.program.Q, c, b)
+	if z, status = f.minimize(ctx, x, f.program.Q, c, b); status != activeset.Infeasible {
+		return z, status
+	}
+	refuted := f.refuted
+	if z, status = f.minimize(ctx, x, f.program.Q, c, f.widened(x, b)); status == activeset.Infeasible {
+		f.refuted = refuted
+	}
+	return z, status
+}
+
+// widened moves the sides of rows at x outward by the rounding of their terms, which are products of rounded numbers: k of them err by (k+2) units of it (Higham, Accuracy and
+// Stability of Numerical Algorithms, section 3.1). A row that holds to that holds.
+func (f *Follower) widened(x []float64, b *activeset.Bounds) *activeset.Bounds {
+	for k, r := range f.rowOf {
+		i := f.s.Origin[r].Index
+		cols, vals := f.s.P.Rows.A.Row(i)
+		terms := math.Abs(f.s.P.Rows.Rhs[i])
+		for t, j := range cols {
+			terms += math.Abs(vals[t] * x[j])
+		}
+		by := float64(len(cols)+2) * 0x1p-53 * terms * f.s.RowScale[r]
+		b.RowLo[k], b.RowHi[k] = b.RowLo[k]-by, b.RowHi[k]+by
+	}
+	return b
 }
 
 // Minimize is Solve with 1/2 y'H y + c'y in the place of g, in the model's units: H symmetric and positive semidefinite, len c is Ny.
