@@ -46,7 +46,7 @@ func (h *hessian) difference(largest int) {
 				if c < len(b.entries) {
 					j := b.entries[c]
 					uneven := h.uneven(b.entries, up, down)
-					by := widths[k].longer(h.lost(b.entries, up, down) && !math.IsInf(uneven, 1))
+					by := widths[k].longer(step[j], h.lost(b.entries, up, down) && !math.IsInf(uneven, 1))
 					if by == 1 { // else halves differ by rounding
 						by = widths[k].next(uneven)
 					}
@@ -216,14 +216,15 @@ type stepping struct {
 // rounding: the sizes of other entries may say nothing of this one, as where one is 1e-200, beside
 // the edge of an entropy, and one at a bound is 0. Each length is the square of the one before, so
 // that the range of doubles is a few; a step that was too long for the halves of its difference to
-// agree, or for the domain, is not lengthened again.
-func (s *stepping) longer(lost bool) float64 {
-	const most = 8 // 2^(4*2^8) is more than there is
-	if !lost || s.last > 0 || s.grown == most {
+// agree, or for the domain, is not lengthened again, nor one to where numbers end: an entry in which g is
+// linear has a difference of 0 in all of them.
+func (s *stepping) longer(step float64, lost bool) float64 {
+	by := math.Ldexp(1, 4<<s.grown)
+	if !lost || s.last > 0 || !(by*step < math.MaxFloat64/2) {
 		return 1
 	}
 	s.grown++
-	return math.Ldexp(1, 4<<(s.grown-1))
+	return by
 }
 
 // next is what the step is to be multiplied by: 1 when it will do.

@@ -131,3 +131,67 @@ func TestAnswersAtZero(t *testing.T) {
 		}
 	}
 }
+
+// partlyLinear is sum_j q_j y_j^2 / 2 + y_j.
+type partlyLinear []float64
+
+func (b partlyLinear) GradY(dst, _, y []float64) {
+	for j, t := range y {
+		dst[j] = b[j]*t + 1
+	}
+}
+func (b partlyLinear) Value(_, y []float64) float64 {
+	sum := 0.0
+	for j, t := range y {
+		sum += b[j]*t*t/2 + t
+	}
+	return sum
+}
+func (partlyLinear) GradX(dst, _, _ []float64) { clear(dst) }
+func (b partlyLinear) ValueGrad(dx, dy, x, y []float64) float64 {
+	clear(dx)
+	return b.ValueGradY(dy, x, y)
+}
+func (b partlyLinear) ValueGradY(dst, x, y []float64) float64 { b.GradY(dst, x, y); return b.Value(x, y) }
+func (b partlyLinear) Clone() problem.Function                { return b }
+
+// TestCurvatureOfLinearEntries: where g is linear in some entries of y, as in angles that rows tie to flows, their differences are 0 in any step, and steps
+// do not grow to where numbers end, whatever the sizes of y are.
+func TestCurvatureOfLinearEntries(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 43))
+		n := 2 + rng.IntN(5)
+		q, y := make(partlyLinear, n), make([]float64, n)
+		var ties []sparse.Entry
+		equal := 0
+		for j := range y {
+			y[j] = rng.NormFloat64() * math.Pow(10, float64(rng.IntN(13)-6))
+			if q[j] = 1 + rng.Float64(); j > 0 && rng.IntN(2) == 0 {
+				q[j] = 0
+				ties = append(ties, sparse.Entry{Row: equal, Col: 0, Val: 1}, sparse.Entry{Row: equal, Col: j, Val: -1})
+				equal++
+			}
+		}
+		p := &problem.Problem{Dy: n, F: q, G: q,
+			Rows: &problem.Rows{Kind: make([]problem.Kind, equal), A: sparse.FromEntries(equal, 0, nil), B: sparse.FromEntries(equal, n, ties), Rhs: make([]float64, equal)},
+			X:    &problem.Set{E: sparse.FromEntries(0, 0, nil)}}
+		for i := range p.Rows.Kind {
+			p.Rows.Kind[i] = problem.Equal
+		}
+		p.Facts.QuadraticInY = seed%2 == 0
+		h, err := newHessian(p, p.G, measure(p, p.F, p.G, nil, y, make([]float64, p.Rows.Len()), math.Inf(1)), [][]int{partition(p)[0]}, nil, y)
+		if err != nil {
+			t.Errorf("seed %d, y = %v: %v", seed, y, err)
+			continue
+		}
+		for j := range y { // the diagonal without what the rows add to it
+			found := h.blocks[0].h.At(j, j)
+			for _, i := range h.blocks[0].equal {
+				found -= h.blocks[0].rho * p.Rows.B.At(i, j) * p.Rows.B.At(i, j)
+			}
+			if math.Abs(found-q[j]) > 1e-5*h.blocks[0].h.At(j, j) {
+				t.Errorf("seed %d, y[%d] = %g: curvature %g, want %g", seed, j, y[j], found, q[j])
+			}
+		}
+	}
+}
