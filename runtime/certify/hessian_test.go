@@ -152,8 +152,11 @@ func (b partlyLinear) ValueGrad(dx, dy, x, y []float64) float64 {
 	clear(dx)
 	return b.ValueGradY(dy, x, y)
 }
-func (b partlyLinear) ValueGradY(dst, x, y []float64) float64 { b.GradY(dst, x, y); return b.Value(x, y) }
-func (b partlyLinear) Clone() problem.Function                { return b }
+func (b partlyLinear) ValueGradY(dst, x, y []float64) float64 {
+	b.GradY(dst, x, y)
+	return b.Value(x, y)
+}
+func (b partlyLinear) Clone() problem.Function { return b }
 
 // TestCurvatureOfLinearEntries: where g is linear in some entries of y, as in angles that rows tie to flows, their differences are 0 in any step, and steps
 // do not grow to where numbers end, whatever the sizes of y are.

@@ -3,6 +3,7 @@ package certify
 import (
 	"math"
 	"math/big"
+	"slices"
 )
 
 // duality adds to f what vanishes at every point of the system, whatever the weights k and w are,
@@ -10,8 +11,16 @@ import (
 //	sum_j k_j y_j (H y + G x + q - B'lambda)_j + sum_i w_i lambda_i (b + B y - A x)_i,
 //
 // with those that cancel its products of x, y and lambda where they can be. Weights are rational numbers, so that what cancels does so exactly.
+//
+// Entries of x that X fixes are numbers, and their products linear.
 func (t *treeModel) duality(h, g [][]float64, q []float64) {
-	k, w := t.weights(g)
+	fixed := t.p.Fixed()
+	for c, v := range fixed {
+		if !math.IsNaN(v) {
+			t.settle(c, v)
+		}
+	}
+	k, w := t.weights(g, fixed)
 	times := func(weight *big.Rat, v float64) (interval, *big.Rat) {
 		r := new(big.Rat).Mul(weight, rat(v))
 		return enclosure(r), r
@@ -19,6 +28,10 @@ func (t *treeModel) duality(h, g [][]float64, q []float64) {
 	both := func(i, j int, weight *big.Rat, v float64) {
 		if v != 0 && weight.Sign() != 0 {
 			val, r := times(weight, v)
+			if j < t.nx && !math.IsNaN(fixed[j]) {
+				t.addC(i, val.mul(point(fixed[j])), r.Mul(r, rat(fixed[j])))
+				return
+			}
 			t.addQ(i, j, val, r)
 			t.addQ(j, i, val, r)
 		}
@@ -51,6 +64,25 @@ func (t *treeModel) duality(h, g [][]float64, q []float64) {
 	}
 }
 
+// settle puts the value of column j in the place of its products with others, as far as their coefficients are single numbers.
+func (o *treeObjective) settle(j int, v float64) {
+	var left []treeEntry
+	for _, e := range o.q[j] {
+		if e.exact == nil {
+			left = append(left, e)
+			continue
+		}
+		if e.col == j {
+			square := enclosure(new(big.Rat).Mul(new(big.Rat).Mul(rat(v), rat(v)), e.exact))
+			o.konst = o.konst.add(square.mul(point(0.5)))
+			continue
+		}
+		o.addC(e.col, e.val.mul(point(v)), new(big.Rat).Mul(e.exact, rat(v)))
+		o.q[e.col] = slices.DeleteFunc(slices.Clone(o.q[e.col]), func(of treeEntry) bool { return of.col == j })
+	}
+	o.q[j] = left
+}
+
 // enclosure is an interval around a rational number.
 func enclosure(r *big.Rat) interval {
 	v, exact := r.Float64()
@@ -62,7 +94,7 @@ func enclosure(r *big.Rat) interval {
 
 // weights are k (len ny) and w (len m): what products with x say of them, and from these along the rows; what these determine up to a constant only is the least that is
 // not negative for y.
-func (t *treeModel) weights(g [][]float64) (k, w []*big.Rat) {
+func (t *treeModel) weights(g [][]float64, fixed []float64) (k, w []*big.Rat) {
 	lambda := t.nx + t.ny
 	have := make([]*big.Rat, t.ny+t.m)
 	var queue []int
@@ -88,7 +120,7 @@ func (t *treeModel) weights(g [][]float64) (k, w []*big.Rat) {
 	for j := range t.ny {
 		most := -1
 		for c := range t.nx {
-			if v := math.Abs(g[c][j]); v > 0 && (most < 0 || v > math.Abs(g[most][j])) {
+			if v := math.Abs(g[c][j]); v > 0 && math.IsNaN(fixed[c]) && (most < 0 || v > math.Abs(g[most][j])) {
 				most = c
 			}
 		}
@@ -100,7 +132,7 @@ func (t *treeModel) weights(g [][]float64) (k, w []*big.Rat) {
 		cols, vals := t.p.Rows.A.Row(i)
 		most := -1
 		for e, v := range vals {
-			if v != 0 && (most < 0 || math.Abs(v) > math.Abs(vals[most])) {
+			if v != 0 && math.IsNaN(fixed[cols[e]]) && (most < 0 || math.Abs(v) > math.Abs(vals[most])) {
 				most = e
 			}
 		}

@@ -87,6 +87,7 @@ func (s *System) assemble() bool {
 	}
 	s.coupledRows(m, end)
 	s.Relaxation = &activeset.Program{N: s.N, C: make([]float64, s.N), A: m, Bounds: b}
+	s.fixed = p.Fixed()
 	return s.equilibrate()
 }
 

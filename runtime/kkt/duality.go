@@ -25,19 +25,28 @@ const cancels = 1e-13
 //
 //	f_(y_j x_c) + k_j G_jc = 0,   f_(lambda_i x_c) - w_i A_ic = 0,   f_(lambda_i y_j) + (w_i - k_j) B_ij = 0.
 //
-// Each equation determines a weight or the difference of two. nil where they contradict each other.
+// Each equation determines a weight or the difference of two. Entries of x that X fixes are numbers, and their products linear: roads without a toll in a network where the follower's costs
+// have one on each. nil where the equations contradict each other.
 func (s *System) strongDuality(o *Objective) *Quadratic {
 	if o.Hess == nil {
 		return nil
 	}
-	w := s.weights(o.Hess)
+	fixed := s.fixed
+	of := &Quadratic{Hess: o.Hess, Lin: o.Lin, Const: o.Const}
+	settled := of.settled(fixed)
+	w := s.weights(settled.Hess, fixed)
 	if w == nil {
-		return nil
+		if settled == of {
+			return nil
+		}
+		w = &Weights{make([]float64, s.Ny), make([]float64, s.M)}
 	}
-	out := &Quadratic{Lin: append([]float64(nil), o.Lin...), Const: o.Const, Weights: w}
+	out := &Quadratic{Lin: append([]float64(nil), settled.Lin...), Const: settled.Const, Weights: w}
 	entries := []sparse.Entry{}
 	add := func(i, j int, v float64) {
-		if v != 0 {
+		if j < s.Nx && !math.IsNaN(fixed[j]) {
+			out.Lin[i] += v * fixed[j]
+		} else if v != 0 {
 			entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v}, sparse.Entry{Row: j, Col: i, Val: v})
 		}
 	}
@@ -68,7 +77,7 @@ func (s *System) strongDuality(o *Objective) *Quadratic {
 		out.Lin[lambda+i] += weight * s.P.Rows.Rhs[i]
 	}
 	added := sparse.FromEntries(s.N, s.N, entries)
-	out.Hess = sparse.Add(1, o.Hess, 1, added)
+	out.Hess = sparse.Add(1, settled.Hess, 1, added)
 	// What should cancel is set to 0, where rounding alone is left of it.
 	block := func(i int) int {
 		switch {
@@ -85,7 +94,7 @@ func (s *System) strongDuality(o *Objective) *Quadratic {
 			if block(i) == block(j) || vals[t] == 0 {
 				continue
 			}
-			if math.Abs(vals[t]) > cancels*math.Max(math.Abs(o.Hess.At(i, j)), math.Abs(added.At(i, j))) {
+			if math.Abs(vals[t]) > cancels*math.Max(math.Abs(settled.Hess.At(i, j)), math.Abs(added.At(i, j))) {
 				return nil
 			}
 			vals[t] = 0
@@ -94,9 +103,36 @@ func (s *System) strongDuality(o *Objective) *Quadratic {
 	return out
 }
 
+// settled is the quadratic with entries of z that are the given numbers (NaN for others; of the first ones alone) in the place of their products; q itself where it has none of them.
+func (q *Quadratic) settled(fixed []float64) *Quadratic {
+	is := func(j int) bool { return j < len(fixed) && !math.IsNaN(fixed[j]) }
+	out := &Quadratic{Lin: append([]float64(nil), q.Lin...), Const: q.Const}
+	entries, some := []sparse.Entry{}, false
+	for i := range q.Lin {
+		cols, vals := q.Hess.Row(i)
+		for t, j := range cols {
+			switch v := vals[t]; {
+			case v == 0:
+			case is(i) && is(j): // each product of two stands twice, a square once
+				out.Const, some = out.Const+v*fixed[i]*fixed[j]/2, true
+			case is(j):
+				out.Lin[i], some = out.Lin[i]+v*fixed[j], true
+			case is(i): // with the entry on the other side
+			default:
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v})
+			}
+		}
+	}
+	if !some {
+		return q
+	}
+	out.Hess = sparse.FromEntries(len(q.Lin), len(q.Lin), entries)
+	return out
+}
+
 // weights solves the equations of strongDuality for one weight after the other: first those that products with x determine, by the largest coefficient, then along the entries of B.
 // Those that are determined up to a constant only are the least that are not negative for y, so that y'H y stays convex. nil where all are 0.
-func (s *System) weights(hess *sparse.CSR) *Weights {
+func (s *System) weights(hess *sparse.CSR, fixed []float64) *Weights {
 	lambda := s.Nx + s.Ny
 	value, known := make([]float64, s.Ny+s.M), make([]bool, s.Ny+s.M)
 	var queue []int
@@ -110,7 +146,7 @@ func (s *System) weights(hess *sparse.CSR) *Weights {
 		most, v := 0.0, 0.0
 		cols, vals := coef.Row(row)
 		for t, c := range cols {
-			if c < s.Nx && math.Abs(vals[t]) > most {
+			if math.IsNaN(fixed[c]) && math.Abs(vals[t]) > most {
 				most, v = math.Abs(vals[t]), sign*hess.At(at, c)/vals[t]
 			}
 		}

@@ -134,6 +134,8 @@ func (s *System) FromDuals(q *Quadratic, z, row, bound []float64) *Multipliers {
 		s.withoutDuality(m, q.Weights, z, slack)
 		if s.flat(z) {
 			m.clear()
+		} else {
+			s.takeFixed(m, z)
 		}
 	}
 	return m
@@ -232,6 +234,26 @@ func (s *System) withoutDuality(m *Multipliers, w *Weights, z, slack []float64) 
 		less(&m.Slack[i], w.Rows[i]*l)
 		if s.P.Rows.Kind[i] == problem.AtMost {
 			less(&m.Lambda[i], w.Rows[i]*slack[i])
+		}
+	}
+}
+
+// takeFixed gives what is left of f's gradient in entries of x that X fixes, whose products strong duality takes for linear, to the row or bounds that fix them.
+func (s *System) takeFixed(m *Multipliers, z []float64) {
+	if !slices.ContainsFunc(s.fixed, func(v float64) bool { return !math.IsNaN(v) }) {
+		return
+	}
+	left, _ := s.left(m, z, nil, nil)
+	for r, o := range s.Origin {
+		if cols, vals := s.Relaxation.A.Row(r); o.Kind == UpperRow && s.P.X.Kind[o.Index] == problem.Equal && len(cols) == 1 {
+			j := cols[0]
+			m.UpperRows[o.Index] -= left[j] * s.ColScale[j] * s.RowScale[r] / vals[0]
+			left[j] = 0
+		}
+	}
+	for j, v := range s.fixed {
+		if !math.IsNaN(v) {
+			m.Bound[j] += left[j]
 		}
 	}
 }

@@ -129,6 +129,39 @@ func (p *Problem) MultiplierUnits(forces []float64) []float64 {
 	return out
 }
 
+// Fixed are the values of the entries of x that X leaves one (len Dx): by bounds that meet, or by an equality row of that entry alone whose coefficient times the
+// value is its right side exactly. NaN for others.
+func (p *Problem) Fixed() []float64 {
+	out := make([]float64, p.Dx)
+	for j := range out {
+		out[j] = math.NaN()
+		if p.X.Lo != nil && p.X.Lo[j] == p.X.Hi[j] {
+			out[j] = p.X.Lo[j]
+		}
+	}
+	for i, kind := range p.X.Kind {
+		at, coef := -1, 0.0
+		cols, vals := p.X.E.Row(i)
+		for t, j := range cols {
+			if vals[t] == 0 {
+				continue
+			}
+			if at >= 0 {
+				at = -1
+				break
+			}
+			at, coef = j, vals[t]
+		}
+		if kind != Equal || at < 0 {
+			continue
+		}
+		if v := p.X.Rhs[i] / coef; math.FMA(v, coef, -p.X.Rhs[i]) == 0 {
+			out[at] = v
+		}
+	}
+	return out
+}
+
 // Residual sets dst (len m) to h(x, y).
 func (r *Rows) Residual(dst, x, y []float64) {
 	for i := range dst[:r.Len()] {
@@ -183,6 +216,10 @@ type Problem struct {
 	// where there are none. F then takes a weight for each behind the multipliers,
 	// and is f + weights'c.
 	Coupled *Coupled
+	// Hidden is how many entries of y, the last ones, are none of the model's: they restate kinks (ir.Restated). Loose (len Dy, or nil) are those of them that only
+	// F reads: rows keep them above the sides of their kinks, and only the leader has a reason to keep them down.
+	Hidden int
+	Loose  []bool
 	// Blocks, optional, are independent followers: a partition of the entries
 	// of y such that g is a sum over the blocks (of functions of x and one
 	// block each) and no row involves two of them.
