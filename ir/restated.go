@@ -31,6 +31,12 @@ type Restated struct {
 	Kinks []Kink
 	// Curve is the sum of the terms (t - u/r)(t - v/r).
 	Curve *expr.Node
+	// Tied says that no term presses the hidden variables: with ties in the leader's favour the
+	// leader takes the least that their rows leave, as all that reads them rises with them. A follower with t added has the same best answers y, of the same value,
+	// each with all t that rows and its own objective leave, and the leader's best choice among those is that at the larger of the sides. Loose are then the
+	// entries of y that are hidden variables which nothing of the follower's reads; nil before that was found out (see package curvature).
+	Tied  bool
+	Loose []bool
 	// Alpha is the weight of Curve in Problem.Lower.Objective, and Modulus what was
 	// proved of the whole; both 0 before that (see package curvature).
 	Alpha, Modulus float64

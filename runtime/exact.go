@@ -93,15 +93,25 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 	switch {
 	case !quadratic && (rule != optimistic || onlyExact(bound, rule)): // the answers that are worst or shortest, or multipliers, are those of programs
 		return nil, "g is not quadratic in x and y together", nil
-	case bound.Restated != nil: // with a part of the curvature of y for the hidden variables, which a follower with ties does not have
-		return nil, "kinks are restated by hidden variables of a follower that curves; write, in the level of the kink, a variable that constraints keep above each of its pieces (`cost >= 30 * gas - 80`)", nil
+	case bound.Restated != nil && !quadratic: // package sequential takes the follower's answer for the only one of its linearized system
+		return nil, "its kinks are restated, and g is not quadratic in x and y together", nil
+	case bound.Restated != nil && rule != optimistic:
+		return nil, "kinks are restated by hidden variables that are held down in the leader's favour", nil
 	}
 	plain := *bound
 	limits := s.limits
 	limits.Earlier = nil
+	if bound.Restated != nil {
+		tied := *bound.Restated
+		tied.Tied = true
+		plain.Restated = &tied
+	}
 	proof := curvature.Prove(&plain, limits)
 	if err := s.ended(); err != nil {
 		return nil, "", err
+	}
+	if bad := proof.NotRestated(); bad != nil {
+		return nil, fmt.Sprintf("`%s` is not restated by rows: %s", bad.Expr, bad.Reason), nil
 	}
 	plain.Facts, plain.Blocks = proof.Facts(), facts.Blocks(&plain)
 	f, err := compile.Objective(&plain, objectiveOf(&plain), nil)

@@ -102,6 +102,7 @@ type Blame struct {
 	Reason string    // what would have been needed of it
 	Span   diag.Span `json:"-"`
 	row    string    // of a kink in a constraint: that one's name
+	upper  bool      // of a kink in the upper objective, which is part of the lower one where it breaks ties
 }
 
 // Witness shows that g is not strongly convex: at x (in X) and y, along the

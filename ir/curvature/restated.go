@@ -19,6 +19,10 @@ func (pr *prover) strengthen(out *Proof) {
 	if re == nil || re.Alpha > 0 || re.Curve == nil {
 		return
 	}
+	if re.Tied {
+		out.refused = pr.notRising()
+		return
+	}
 	abstract := len(pr.Unbound) > 0
 	if !abstract {
 		if out.refused = pr.notRising(); out.refused != nil {
@@ -94,40 +98,23 @@ func must(n *expr.Node, err error) *expr.Node {
 
 // notRising finds a kink that the lower objective or a row of the model's own reads,
 // alone or within another one that they read, and with which they are not shown to
-// rise: its hidden variable would not be pressed against its rows.
+// rise: its hidden variable would not be pressed against its rows. Where nothing but the
+// levels' objectives presses hidden variables (ir.Restated.Tied) it finds one with which the upper
+// objective or one of its constraints is not shown to rise, too, and sets ir.Restated.Loose.
 func (pr *prover) notRising() *Blame {
-	re := pr.Restated
-	s := pr.study(pr.Lower.Objective, expr.DependsY, pr.feasible, pr.budget())
-	slopes := s.differentiate(true).gradient
-	owner := make([]*ir.Kink, pr.Lower.Dim)
-	for i := range re.Kinks {
-		k := &re.Kinks[i]
-		for j := range k.Variable.Shape.Len() {
-			owner[k.Variable.Offset+j] = k
-		}
-	}
-	blame := func(j int, reason string) *Blame {
-		k := owner[j]
-		return &Blame{Expr: k.Text, Place: place(k.Span), Reason: reason, Span: k.Span}
-	}
-	reads := make([]bool, pr.Lower.Dim)
-	for j := re.Declared; j < pr.Lower.Dim; j++ {
-		switch reads[j] = !slopes[j].isZero(); {
-		case slopes[j].Lo >= 0:
-		case slopes[j].Hi <= 0:
-			return blame(j, "it has the wrong curvature here: no row can hold a variable to it")
-		default:
-			return blame(j, "the lower objective is not shown to rise with it")
-		}
+	k := pr.hiddenVariables()
+	if bad, at := k.risesWith(pr.Lower.Objective, pr.feasible, "the lower objective"); bad != nil {
+		bad.upper = pr.Plain != nil && pr.study(pr.Plain, expr.DependsY, pr.feasible, pr.budget()).differentiate(true).gradient[at].isZero()
+		return bad
 	}
 	// So are rows of the model's own that hold the hidden variables down.
 	for i, row := range pr.Rows {
 		cols, vals := pr.B.Row(i)
 		for c, j := range cols {
-			if row.Family.Hidden || j < re.Declared {
+			if row.Family.Hidden || j < pr.Restated.Declared {
 				continue
 			}
-			reads[j] = true
+			k.reads[j] = true
 			why := ""
 			switch {
 			case row.Equal:
@@ -137,24 +124,97 @@ func (pr *prover) notRising() *Blame {
 			default:
 				continue
 			}
-			out := blame(j, why)
+			out := k.blame(j, why)
 			out.row = row.Family.Name
 			return out
 		}
 	}
+	if bad := k.within(); bad != nil || !pr.Restated.Tied {
+		return bad
+	}
+	loose := make([]bool, pr.Lower.Dim)
+	for j := pr.Restated.Declared; j < pr.Lower.Dim; j++ {
+		loose[j] = !k.reads[j]
+	}
+	f, dom := pr.Upper.Objective, pr.withMultipliers(pr.feasible)
+	if pr.Penalized != nil { // the weights of constraints are the last variables
+		f, dom.y = pr.Penalized, slices.Clone(dom.y)
+		for _, row := range pr.Coupled {
+			weight := wholeLine()
+			if !row.Equal {
+				weight.Lo = 0
+			}
+			dom.y = append(dom.y, weight)
+		}
+	}
+	if bad, _ := k.risesWith(f, dom, "the upper level"); bad != nil {
+		return bad
+	}
+	if slices.Contains(loose, true) {
+		pr.Restated.Loose = loose
+	}
+	return k.within()
+}
+
+// hiddenVariables are those of kinks, and which of them something reads that is to rise with them.
+type hiddenVariables struct {
+	*prover
+	owner []*ir.Kink // of each entry of y
+	reads []bool
+}
+
+func (pr *prover) hiddenVariables() *hiddenVariables {
+	out := &hiddenVariables{pr, make([]*ir.Kink, pr.Lower.Dim), make([]bool, pr.Lower.Dim)}
+	for i := range pr.Restated.Kinks {
+		k := &pr.Restated.Kinks[i]
+		for j := range k.Variable.Shape.Len() {
+			out.owner[k.Variable.Offset+j] = k
+		}
+	}
+	return out
+}
+
+func (h *hiddenVariables) blame(j int, reason string) *Blame {
+	k := h.owner[j]
+	return &Blame{Expr: k.Text, Place: place(k.Span), Reason: reason, Span: k.Span}
+}
+
+// risesWith finds a kink with which an expression is not shown to rise, and the entry of y that it is.
+func (h *hiddenVariables) risesWith(n *expr.Node, dom domain, name string) (bad *Blame, at int) {
+	s := newStudy(h.Graph, n, expr.DependsY, dom, h.budget())
+	s.shares = h.shares
+	slopes := s.differentiate(true).gradient
+	for j := h.Restated.Declared; j < h.Lower.Dim; j++ {
+		if slopes[j].isZero() {
+			continue
+		}
+		h.reads[j] = true
+		switch {
+		case slopes[j].Lo >= 0:
+		case slopes[j].Hi <= 0:
+			return h.blame(j, "it has the wrong curvature here: no row can hold a variable to it"), j
+		default:
+			return h.blame(j, name+" is not shown to rise with it"), j
+		}
+	}
+	return nil, 0
+}
+
+// within finds a kink inside another one that is read, which does not rise with it, and sets reads of the others.
+func (h *hiddenVariables) within() *Blame {
 	// The rows u/r - t <= 0 of later kinks first: t is the last column of its row.
-	for i := len(pr.Rows) - 1; i >= 0 && pr.Rows[i].Family.Hidden; i-- {
-		cols, vals := pr.B.Row(i)
+	for i := len(h.Rows) - 1; i >= 0 && h.Rows[i].Family.Hidden; i-- {
+		cols, vals := h.B.Row(i)
 		last := len(cols) - 1
-		if !reads[cols[last]] {
+		if !h.reads[cols[last]] {
 			continue
 		}
 		for c, j := range cols[:last] {
-			if j < re.Declared {
+			if j < h.Restated.Declared {
 				continue
 			}
-			if reads[j] = true; vals[c] > 0 {
-				return blame(j, "within `"+owner[cols[last]].Text+"` it has the wrong curvature")
+			if h.reads[j] = true; vals[c] > 0 {
+				return h.blame(j, "within `"+h.owner[cols[last]].Text+"` it has the wrong curvature")
 			}
 		}
 	}
@@ -182,6 +242,10 @@ func (p *Proof) restatedDiagnostics(out *diag.List) {
 		d := out.Errorf(diag.NotSmooth, b.Span, "`%s` cannot be restated by rows", b.Expr)
 		d.Detail = b.Reason + ": a kink of the lower objective is restated where it is convex and the objective rises with it"
 		switch {
+		case b.upper:
+			d.Detail = b.Reason + ": where the follower breaks ties in the leader's favour, a kink of the upper objective is restated that the leader keeps down"
+			d.Fix = "`abs`, `max` and norms take part where they are to be small, `min` where it is to be large; or use a smooth function such as smoothabs(u, eps) or smoothmax(u, v, eps)"
+			return
 		case b.row != "":
 			d.Detail = "the points at which `" + b.row + "` holds are not convex: " + b.Reason
 			d.Fix = "a row of the lower level takes a convex kink where it is to be small, and a concave one where it is to be large, as in `max(a, b) <= c` and `min(a, b) >= c`"
@@ -197,6 +261,9 @@ func (p *Proof) restatedDiagnostics(out *diag.List) {
 		d.Fix = "add a strongly convex term, such as " + p.quadraticTerm() + ", or use a smooth function such as smoothabs(u, eps) or smoothmax(u, v, eps)"
 	}
 }
+
+// NotRestated is a kink that could not be restated by rows; nil where all were.
+func (p *Proof) NotRestated() *Blame { return p.refused }
 
 // restatedText is what `check` says of the kinks.
 func (p *Proof) restatedText() string {

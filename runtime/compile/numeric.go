@@ -42,6 +42,10 @@ func Problem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 			out.Integer[v.Offset+j] = true
 		}
 	}
+	if p.Restated != nil {
+		out.Hidden = p.Lower.Dim - p.Restated.Declared
+		out.Loose = p.Restated.Loose
+	}
 	degrees := facts.NewDegrees(p.Graph, expr.DependsX|expr.DependsY)
 	out.Facts.DegreeF = degrees.Of(p.Upper.Objective).Deg
 	// Penalized is f + w'c with further variables w: of degree two or less only where c is affine.

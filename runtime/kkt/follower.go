@@ -163,6 +163,7 @@ func (f *Follower) join(x []float64, sol *activeset.Solution) []float64 {
 	for j, v := range sol.Z {
 		z[s.Nx+j] = v * s.ColScale[s.Nx+j]
 	}
+	s.press(x, s.Y(z))
 	lambda := s.Lambda(z)
 	for k, r := range f.rowOf {
 		i := s.Origin[r].Index
@@ -195,6 +196,9 @@ var ErrCurved = errors.New("more than one of the follower's answers may be stati
 // Where sign is positive, the answer keeps the leader's rows that read the follower, if one of the set does.
 // It needs sign times f convex in y; of an f that is not quadratic that is seen on the way alone.
 func (f *Follower) Extreme(ctx context.Context, z []float64, sign float64) ([]float64, error) {
+	if sign < 0 && f.s.P.Loose != nil {
+		return nil, errors.New("where the leader's objective has kinks, the answer worst for it is the solution of no convex program")
+	}
 	program := f.face(z)
 	if s := f.s; sign > 0 && s.P.Coupled != nil {
 		kept := *program
@@ -291,24 +295,35 @@ func (f *Follower) scaled(z []float64) []float64 {
 	return out
 }
 
-// keepCoupled adds the leader's rows that read the follower, at z's x and multipliers, to a program in y.
+// keepCoupled adds the leader's rows that read the follower, at z's x and multipliers, to a program in y. A row that z itself keeps but for rounding is asked of others as
+// far as z keeps it: what is left of the row beside terms that cancel has no size by which the program could tell.
 func (f *Follower) keepCoupled(program *activeset.Program, z []float64) {
 	s := f.s
 	for r, o := range s.Origin {
 		if o.Kind != CoupledRow {
 			continue
 		}
-		rest := 0.0
+		rest, own, terms := 0.0, 0.0, 0.0
 		cols, vals := s.Relaxation.A.Row(r)
 		for t, j := range cols {
+			v := vals[t] * z[j] / s.ColScale[j]
+			terms += math.Abs(v)
 			if j >= s.Nx && j < s.Nx+s.Ny {
 				program.A.Append(j-s.Nx, vals[t])
+				own += v
 			} else {
-				rest += vals[t] * z[j] / s.ColScale[j]
+				rest += v
 			}
 		}
 		program.A.EndRow()
-		program.RowLo, program.RowHi = append(program.RowLo, s.Relaxation.RowLo[r]-rest), append(program.RowHi, s.Relaxation.RowHi[r]-rest)
+		lo, hi := s.Relaxation.RowLo[r]-rest, s.Relaxation.RowHi[r]-rest
+		if lo-own <= Tolerance*terms {
+			lo = math.Min(lo, own)
+		}
+		if own-hi <= Tolerance*terms {
+			hi = math.Max(hi, own)
+		}
+		program.RowLo, program.RowHi = append(program.RowLo, lo), append(program.RowHi, hi)
 	}
 }
 

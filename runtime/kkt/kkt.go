@@ -52,9 +52,12 @@ type System struct {
 	// Curved are the leader's constraints that are no rows of the relaxation (NewCurved).
 	Curved []Curved
 
-	blocks  []Block
-	part    []int // of each entry of y: the number of its block
-	inBlock []int // and its place there
+	fixed []float64 // problem.Problem.Fixed
+
+	blocks   []Block
+	looseRow []bool // of each lower row: it reads an entry of P.Loose
+	part     []int  // of each entry of y: the number of its block
+	inBlock  []int  // and its place there
 }
 
 // Origin of a row of the relaxation: its kind, and the index there.

@@ -217,6 +217,15 @@ func (s *System) restrict(p *Part, k int, of, bends []int) {
 			out.P.Duals = append(out.P.Duals, at-out.Nx-out.Ny)
 		}
 	}
+	for _, j := range y {
+		if j >= s.Ny-whole.Hidden {
+			out.P.Hidden++
+		}
+	}
+	if whole.Loose != nil {
+		out.P.Loose = pick(whole.Loose, y)
+	}
+	out.fixed = pick(s.fixed, x)
 	out.connect()
 	f := Quadratic{Hess: s.Objective.Hess, Lin: s.Objective.Lin}
 	if k == 0 {

@@ -2,6 +2,7 @@ package kkt
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
@@ -105,10 +106,40 @@ func (s *System) connect() {
 			s.inBlock[j] = t
 		}
 	}
+	s.looseRow = make([]bool, s.M)
 	for i := range s.M {
 		if k := s.partOf(i); k >= 0 {
 			s.blocks[k].Rows = append(s.blocks[k].Rows, i)
 		}
+		cols, _ := s.P.Rows.B.Row(i)
+		s.looseRow[i] = s.P.Loose != nil && slices.ContainsFunc(cols, func(j int) bool { return s.P.Loose[j] })
+	}
+}
+
+// Loose reports that the row of pair k reads a hidden variable that only the leader keeps down (problem.Problem.Loose): its multiplier is 0 at all points of the system.
+func (s *System) Loose(k int) bool { return s.looseRow[s.Pairs[k].Row] }
+
+// press sets the hidden entries of y that the follower leaves open (problem.Problem.Loose) to the least that their rows leave: the larger side of their kinks. Those that
+// others read come first.
+func (s *System) press(x, y []float64) {
+	if s.P.Loose == nil {
+		return
+	}
+	for j := s.Ny - s.P.Hidden; j < s.Ny; j++ {
+		if s.P.Loose[j] {
+			y[j] = math.Inf(-1)
+		}
+	}
+	for i, loose := range s.looseRow { // -t + what is beside it <= 0, t the last column that is not 0
+		if !loose {
+			continue
+		}
+		cols, vals := s.P.Rows.B.Row(i)
+		last, rest := len(cols)-1, s.P.Rows.A.RowDot(i, x)-s.P.Rows.Rhs[i]
+		for t, j := range cols[:last] {
+			rest -= vals[t] * y[j]
+		}
+		y[cols[last]] = math.Max(y[cols[last]], rest/vals[last])
 	}
 }
 

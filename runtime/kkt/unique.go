@@ -16,7 +16,7 @@ import (
 //	B_strong d = 0,   H d = 0,   B_biactive d >= 0.
 //
 // There is none where the rows of B_strong and H have the rank Ny; or where those of B_biactive complete it to Ny and a linear program shows
-// that B_biactive d = 0 for all such d.
+// that B_biactive d = 0 for all such d. Of entries of y that restate kinks it does not matter what they are: no d != 0 in the others is enough.
 func (f *Follower) Unique(ctx context.Context, z []float64) bool {
 	signs := f.s.SignsAt(z)
 	for _, b := range f.s.blocks {
@@ -52,6 +52,7 @@ func (f *Follower) uniqueIn(ctx context.Context, block Block, signs Signs) bool 
 	var strong, biactive []int
 	for _, i := range block.Rows {
 		switch {
+		case s.looseRow[i]: // the hidden variable gives way
 		case s.P.Rows.Kind[i] == problem.Equal || signs.Mult[i]:
 			strong = append(strong, i)
 			span(s.P.Rows.B, i)
@@ -62,14 +63,34 @@ func (f *Follower) uniqueIn(ctx context.Context, block Block, signs Signs) bool 
 	for _, j := range block.Y {
 		span(s.H, j)
 	}
-	if q.Size() == n {
+	spanned := func() bool {
+		if q.Size() == n {
+			return true
+		}
+		unit, rest := make([]float64, n), make([]float64, n)
+		for t, j := range block.Y {
+			if j >= s.Ny-s.P.Hidden {
+				continue
+			}
+			if s.P.Hidden == 0 {
+				return false
+			}
+			clear(unit)
+			unit[t] = 1
+			if q.Split(unit, nil, rest) > Tolerance {
+				return false
+			}
+		}
+		return true
+	}
+	if spanned() {
 		return true
 	}
 	rank := q.Size()
 	for _, i := range biactive {
 		span(s.P.Rows.B, i)
 	}
-	if q.Size() < n || rank == q.Size() {
+	if rank == q.Size() || !spanned() {
 		return false
 	}
 	// Maximize the sum of B_biactive d, at most 1.

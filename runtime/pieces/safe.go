@@ -29,7 +29,9 @@ const safeTries = 40
 func (v *Solver) SafePoint(ctx context.Context, p *kkt.Point) *Safe {
 	first := append([]kkt.Fix(nil), p.Branch...)
 	for _, k := range p.Biactive {
-		first[k] = kkt.SlackZero // a row that is used nowhere is to be unattractive
+		if !v.s.Loose(k) {
+			first[k] = kkt.SlackZero // a row that is used nowhere is to be unattractive
+		}
 	}
 	second := append([]kkt.Fix(nil), p.Branch...)
 	for _, k := range p.Biactive {
@@ -61,7 +63,9 @@ func (v *Solver) SafePoint(ctx context.Context, p *kkt.Point) *Safe {
 			turned(fix, flip)
 		}
 		for _, k := range p.Biactive { // more than one may have to turn at once, as several hours that are just full
-			turned(fix, k)
+			if !v.s.Loose(k) {
+				turned(fix, k)
+			}
 		}
 	}
 	return nil
@@ -109,6 +113,9 @@ func (v *Solver) interior(ctx context.Context, p *kkt.Point, fix []kkt.Fix) (z [
 		owner[from] = k
 	}
 	for k, f := range fix {
+		if s.Loose(k) { // the branch may be on both sides of a kink of f
+			continue
+		}
 		if f == kkt.SlackZero {
 			margin(k, s.Pairs[k].Mult)
 		} else {
