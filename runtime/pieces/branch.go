@@ -58,9 +58,14 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 		return nil, errNotFinite
 	}
 	last := math.Inf(1) // what the steps promise once f is flat
-	for range most {
+	var hess *sparse.CSR
+	for step := range most {
 		grad, at := v.scaledGradient(z), v.scaled(z)
-		hess := v.curved(z, &v.bounds)
+		if step == 0 || !s.Objective.Quadratic {
+			if hess = v.curved(z, &v.bounds); ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+		}
 		if !linalg.Finite(grad) || hess != nil && !linalg.Finite(hess.Val) {
 			return nil, errNotFinite
 		}
@@ -88,16 +93,16 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 			slope += g * (sol.Z[j] - at[j])
 			size += math.Abs(g * (sol.Z[j] - at[j]))
 		}
-		step := v.unscaled(sol.Z)
+		to := v.unscaled(sol.Z)
 		if !(-slope > rounding*(math.Abs(f)+size)) {
 			// f no longer tells the points apart, to half of the digits of z; the slope does, as long as steps of Newton's make it smaller.
 			if !(-slope > 0) || !(-slope < last/2) {
 				return z, nil
 			}
-			if fn := s.Value(step); !(math.Abs(fn-f) <= 4*rounding*(math.Abs(f)+size)) {
+			if fn := s.Value(to); !(math.Abs(fn-f) <= 4*rounding*(math.Abs(f)+size)) {
 				return z, nil
 			}
-			z, last = step, -slope
+			z, last = to, -slope
 			continue
 		}
 		if ray := v.ray(at, sol.Z, grad); ray != nil {
@@ -106,10 +111,10 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 		next, fn, t := make([]float64, s.N), f, 1.0
 		for {
 			for j := range next {
-				next[j] = z[j] + t*(step[j]-z[j])
+				next[j] = z[j] + t*(to[j]-z[j])
 			}
 			if t == 1 {
-				copy(next, step)
+				copy(next, to)
 			}
 			fn = s.Value(next)
 			if fn <= f+armijo*t*slope {
@@ -283,17 +288,20 @@ func (v *Solver) curved(z []float64, b *activeset.Bounds) *sparse.CSR {
 	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)
 	n, top := len(values), math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
+	roots := make([]float64, n)
+	for k, l := range values {
+		if math.Abs(l) > rounding*float64(n)*top {
+			roots[k] = math.Sqrt(math.Abs(l))
+		}
+	}
+	vectors.Mul(&vectors, mat.NewDiagDense(n, roots))
+	var out mat.SymDense
+	out.SymOuterK(1, &vectors)
 	entries := make([]sparse.Entry, 0, n)
 	for i := range n {
 		for j := range n {
-			sum := 0.0
-			for k, l := range values {
-				if math.Abs(l) > rounding*float64(n)*top {
-					sum += math.Abs(l) * vectors.At(i, k) * vectors.At(j, k)
-				}
-			}
-			if sum != 0 {
-				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: sum})
+			if t := out.At(i, j); t != 0 {
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: t})
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func (v *Solver) SafePoint(ctx context.Context, p *kkt.Point) *Safe {
 		next[k] = kkt.SlackZero + kkt.MultZero - next[k]
 		queue = append(queue, next)
 	}
-	for tried := 0; len(queue) > 0 && tried < safeTries; queue = queue[1:] {
+	for tried := 0; len(queue) > 0 && tried < safeTries && ctx.Err() == nil; queue = queue[1:] {
 		fix := queue[0]
 		key := make([]byte, len(p.Biactive))
 		for t, k := range p.Biactive {
