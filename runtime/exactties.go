@@ -29,11 +29,12 @@ func (p *Problem) tiesOn(c system.Choice) *Ties {
 }
 
 // describeExactTies says what the follower's other answers are worth: those at the result's x that are best and worst for the leader, whether there are any, and an x near by
-// where there are none.
-func (p *Problem) describeExactTies(ctx context.Context, r *Result, run *system.Run, pt *oracle.Point) error {
+// where there are none, as far as the run has time to look for it.
+func (p *Problem) describeExactTies(limited context.Context, r *Result, run *system.Run, pt *oracle.Point) error {
 	if p.tieRule() == "" {
 		return nil
 	}
+	ctx := context.WithoutCancel(limited)
 	var e *tiedPoint
 	var err error
 	if run.Smooth != nil {
@@ -62,7 +63,7 @@ func (p *Problem) describeExactTies(ctx context.Context, r *Result, run *system.
 	} else {
 		r.Notes = append(r.Notes, "F with the worst of the follower's answers is not known: "+err.Error())
 	}
-	if at, distance := e.safe(ctx); at != nil {
+	if at, distance := e.safe(limited); at != nil {
 		ties.Safe = &SafePoint{Variables: named.Variables(&p.IR.Upper, at.s.X(at.here.Z), 1), Objective: Number(sign * at.here.F), Distance: Number(distance)}
 	}
 	return nil

@@ -194,7 +194,7 @@ func (p *Problem) describeSystem(ctx context.Context, r *Result, run *system.Run
 	if best.SecondOrder == kkt.Fails && (run.Global == nil || !run.Global.Proved) {
 		r.Notes = append(r.Notes, "curvature along the branch is negative at this point, and no lower point was found along it")
 	}
-	return p.describeExactTies(context.WithoutCancel(ctx), r, run, pt)
+	return p.describeExactTies(ctx, r, run, pt)
 }
 
 // onSystem reports that a result was made on the KKT system.
