@@ -334,6 +334,9 @@ func (run *Run) status(ctx context.Context, err error) (status.Status, string) {
 	if g := run.Global; g != nil && g.Proved {
 		return status.Solved, g.Reason()
 	}
+	if run.n.Integer != nil { // a local claim at fixed whole numbers says nothing of others
+		return status.LimitReached, "the search for the best whole numbers ended with its budget"
+	}
 	return status.Solved, stationary(run.Best)
 }
 

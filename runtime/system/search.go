@@ -27,6 +27,9 @@ const (
 // modestWork is the budget of a search, or of further starts, that nobody asked for, in multiplications: about a second.
 const modestWork = 1e9
 
+// wholeWork is that of a search for whole numbers, which stands in the place of the local solve: about a quarter of a minute.
+const wholeWork = 16 * modestWork
+
 // global searches for the global optimum, and for a first point where the local solves have found none.
 func (run *Run) global(ctx context.Context) error {
 	if run.opts.Search == SearchNone || run.opts.FirstStart > 0 { // a part of the starts of a run
@@ -39,6 +42,9 @@ func (run *Run) global(ctx context.Context) error {
 	}
 	if run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
 		opts.Work = modestWork
+		if run.n.Integer != nil {
+			opts.Work = wholeWork
+		}
 		if run.local != nil {
 			opts.Work = max(opts.Work, run.local.Work()/4)
 		}
