@@ -327,15 +327,17 @@ func TestFaults(t *testing.T) {
 // document has one.
 func TestTable(t *testing.T) {
 	const goods = `model goods
+set good = {"tea", "rum", "gin"}
 param cap: real = 4
-data taste: vector[3] = [5, 4, 3]
+data taste: [good] = [5, 4, 3]
 upper {
-  var price: vector[3] in box(0, 6)
-  maximize price' * amount
+  var price: [good] in box(0, 6)
+  maximize sum(price .* amount)
 }
 lower {
-  var amount: vector[3] in nonneg
-  minimize 0.5 * sumsq(amount) - (taste - price)' * amount
+  var amount: [good] in nonneg
+  var empty: vector[2] in box(0, 1)
+  minimize 0.5 * sumsq(amount) - sum((taste - price) .* amount) + 0.5 * sumsq(empty)
   subject to
     shelf: sum(amount) <= cap
 }
@@ -374,6 +376,8 @@ lower {
 		return table.Columns[at].Cells[i]
 	}
 	entries := 0
+	cell(`price["rum"]`, 0)
+	cell("empty[2]", 0)
 	for i, j := range f.Plan.Jobs {
 		r, err := f.Result(j.Key)
 		if err != nil {
@@ -385,10 +389,7 @@ lower {
 		for _, vs := range []runtime.Values{r.Upper.Variables, r.Lower.Variables, r.Report} {
 			for _, v := range vs {
 				for k, want := range v.Data {
-					name := v.Name
-					if len(v.Shape) > 0 {
-						name = runtime.EntryName(v, k)
-					}
+					name := runtime.EntryName(v, k)
 					entries++
 					if got := cell(name, i).Number; got != want {
 						t.Errorf("job %d: %s is %v, not %v", i, name, got, want)

@@ -122,10 +122,7 @@ func (f *Folder) Table(brief bool) (*data.Table, error) {
 					continue
 				}
 				for k, e := range v.Data {
-					name := v.Name
-					if len(v.Shape) > 0 {
-						name = runtime.EntryName(v, k)
-					}
+					name := runtime.EntryName(v, k)
 					if slices.Contains(f.Plan.Axes, name) || slices.Contains(own, name) {
 						name = "value of " + name
 					}
