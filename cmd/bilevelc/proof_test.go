@@ -194,11 +194,14 @@ func TestNoProof(t *testing.T) {
 	dir := t.TempDir()
 	model, proof := filepath.Join(dir, "m.blv"), filepath.Join(dir, "m.proof")
 	write(t, model, "model m\nupper {\n  var x: real in box(0, 1)\n  minimize exp(x - y) + x\n}\nlower {\n  var y: real\n  minimize (y - x)^2\n}\n")
+	empty := filepath.Join(dir, "empty.blv")
+	write(t, empty, "model m\nupper {\n  var x: real in box(0, 1)\n  minimize x\n}\nlower {\n  var y: real in box(0, 1)\n  minimize (y - x)^2\n  subject to far: y >= x + 1.5\n}\n")
 	for _, c := range []struct {
 		args []string
 		code int
 		says string
 	}{
+		{[]string{empty, "--proof", proof}, 10, "no proof was written: nobody has looked"},
 		{[]string{model, "--proof", proof}, 12, "no proof was written: there is no bound to prove: the upper objective is not quadratic"},
 		{[]string{model, "--proof", proof, "--method", "pgd"}, 12, "no proof was written: nobody has looked"},
 		{[]string{model, "--proof", proof, "--local"}, 2, "--local leaves out the search that --proof is of"},

@@ -165,10 +165,14 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 	if trace != nil {
 		return trace
 	}
+	ended := statusError(result)
+	if own := (*exitError)(nil); unproved != nil && errors.As(ended, &own) { // as of rows that contradict each other: the run says how it ended
+		return &exitError{Code: own.Code, Err: errors.Unwrap(unproved)}
+	}
 	if unproved != nil {
 		return unproved
 	}
-	return statusError(result)
+	return ended
 }
 
 // run is the command up to its result, and the problem that it is of. trace is the
