@@ -10,6 +10,7 @@ import (
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/certify"
 	"bilevelc/runtime/compile"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/named"
@@ -108,7 +109,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	return err
 }
 
-// withinTolerance names the rows of both levels that hold at a point only within the tolerance of the solvers: that are violated by more than the rounding of their terms, with how far.
+// withinTolerance names the rows of both levels that hold at a point only within the tolerance of the solvers, or not at all: that are violated by more than the rounding of their terms, with how far.
 func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
 	x, y := pt.X, pt.Lower.Y
 	type short struct {
@@ -173,6 +174,9 @@ func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
 			text += ", "
 		}
 		text += fmt.Sprintf("%s by %s (%s of its terms)", s.name, Number(s.over).Brief(), Number(s.part).Brief())
+	}
+	if found[0].part > certify.Holds {
+		return "not all constraints hold at this point: " + text
 	}
 	return "held within the tolerance of the solvers only: " + text
 }

@@ -9,6 +9,9 @@ import (
 	"bilevelc/runtime/problem"
 )
 
+// Holds is by how much of its terms a row may be violated that is said to hold.
+const Holds = 1e-6
+
 // tolerances of a verification. All are relative to the sizes of the problem
 // (scales).
 type tolerances struct {
@@ -37,7 +40,7 @@ type tolerances struct {
 
 // defaultTolerances are for documents written in full precision.
 func defaultTolerances() tolerances {
-	return tolerances{Value: 1e-9, KKT: 1e-6, Gradient: 1e-5, Radius: 1e-2, Share: 2e-2}
+	return tolerances{Value: 1e-9, KKT: Holds, Gradient: 1e-5, Radius: 1e-2, Share: 2e-2}
 }
 
 // Verify evaluates every claim of the document again.
