@@ -6,9 +6,9 @@ import (
 	"bilevelc/codegen/kernel"
 )
 
-// Tolerances of the method, all next to the unit 1 of the equilibrated program
-// (of the program itself where that is smaller) or to the sum of the absolute
-// terms of the number they are about, where that is larger.
+// Tolerances of the method, all next to the sum of the absolute terms of the
+// number they are about. What terms that cancel leave of a number is its
+// rounding: see blur.
 const (
 	// feasible is the violation of a bound, or of the sign of a multiplier, that
 	// is none: rounding of the solution of a KKT system with condition number
@@ -18,6 +18,8 @@ const (
 	exact = 1e-15
 	// accurate is what solutions promise of their equations, next to their terms.
 	accurate = 1e-13
+	// least is a size that is 0: products of such numbers leave the range of doubles.
+	least = 0x1p-900
 )
 
 // state holds the values and multipliers of all constraints, of the scaled
@@ -32,7 +34,7 @@ type state struct {
 	v, m       []float64
 	shift      []float64
 	side       []State
-	unit       []float64 // of the value of k: the least size that tolerances are relative to
+	unit       []float64 // of the value of k: what sides that cross, and perturbations, are next to at least
 	unitM      []float64 // of the multiplier of k
 	tolV, tolM []float64 // tolerance of the value, of the multiplier
 	shifted    bool
@@ -40,11 +42,12 @@ type state struct {
 	z, u, g, gt []float64 // scaled point, row multipliers, Qz + c - A'u and its terms
 	az, azt     []float64
 	din, dout   []float64
+	terms       []float64 // of the equations of the working set: the most of the steps of a refinement
 }
 
 func newState(n, vars int) *state {
 	s := &state{side: make([]State, n)}
-	for _, f := range []*[]float64{&s.lo, &s.hi, &s.v, &s.m, &s.shift, &s.unit, &s.unitM, &s.tolV, &s.tolM, &s.din, &s.dout} {
+	for _, f := range []*[]float64{&s.lo, &s.hi, &s.v, &s.m, &s.shift, &s.unit, &s.unitM, &s.tolV, &s.tolM, &s.din, &s.dout, &s.terms} {
 		*f = make([]float64, n)
 	}
 	for _, f := range []*[]float64{&s.z, &s.g, &s.gt} {
@@ -173,20 +176,28 @@ func twoSum(a, b, low float64) (sum, rest float64) {
 // reach the accuracy of the data: the tableau is worn.
 func (s *Solver) recompute() bool {
 	st, t, n := s.st, s.tab, s.program.N
+	// What pivots have left of a number that is 0 is rounding of what it was on the way: the
+	// refinement begins at 0.
 	for j := 0; j < n; j++ {
-		if t.active[j] {
+		switch {
+		case t.active[j]:
 			st.z[j] = st.bound(j)
-		} else {
+		case math.Abs(st.v[j]) <= st.tolV[j]:
+			st.z[j] = 0
+		default:
 			st.z[j] = st.v[j]
 		}
 	}
 	for i := range st.u {
 		k := n + i
 		st.u[i] = -st.shift[k]
-		if t.active[k] {
+		if t.active[k] && math.Abs(st.m[k]-st.shift[k]) > st.tolM[k] {
 			st.u[i] += st.m[k]
+		} else if t.active[k] {
+			st.u[i] = 0
 		}
 	}
+	clear(st.terms)
 	last, good := math.Inf(1), false
 	const steps = 8 // each gains the digits that the tableau has; two is the rule
 	for step := 0; ; step++ {
@@ -202,13 +213,15 @@ func (s *Solver) recompute() bool {
 		for j := 0; j < n; j++ {
 			if !t.active[j] {
 				st.din[j] = st.g[j] + st.shift[j]
-				worst = max(worst, math.Abs(st.din[j])/max(st.gt[j]+math.Abs(st.shift[j]), st.unitM[j]))
+				st.terms[j] = max(st.terms[j], st.gt[j]+math.Abs(st.shift[j]))
+				worst = max(worst, share(st.din[j], st.terms[j]))
 			}
 		}
 		for i, r := range st.az {
 			if k := n + i; t.active[k] {
 				st.din[k] = -r
-				worst = max(worst, math.Abs(r)/max(st.azt[i], st.unit[k]))
+				st.terms[k] = max(st.terms[k], st.azt[i])
+				worst = max(worst, share(r, st.terms[k]))
 			}
 		}
 		if math.IsNaN(worst) || math.IsInf(worst, 0) {
@@ -234,13 +247,16 @@ func (s *Solver) recompute() bool {
 			}
 		}
 	}
+	blurred := !good
+	if blurred {
+		s.blur()
+		good = s.withinBlur()
+	}
 	for j := 0; j < n; j++ {
 		st.v[j], st.m[j] = st.z[j], 0
 		if t.active[j] {
 			st.m[j] = st.g[j] + st.shift[j]
 		}
-		st.tolV[j] = feasible * max(st.unit[j], math.Abs(st.z[j]))
-		st.tolM[j] = feasible * max(st.unitM[j], st.gt[j])
 	}
 	for i, r := range st.az {
 		k := n + i
@@ -248,10 +264,96 @@ func (s *Solver) recompute() bool {
 		if t.active[k] {
 			st.v[k], st.m[k] = st.bound(k), st.u[i]+st.shift[k]
 		}
-		st.tolV[k] = feasible * max(st.unit[k], st.azt[i])
-		st.tolM[k] = feasible * max(st.unitM[k], math.Abs(st.u[i]))
+	}
+	s.tolerances(nil)
+	if feasible, signed := s.judge(); !feasible || !signed {
+		if !blurred {
+			s.blur()
+		}
+		s.tolerances(st.dout)
 	}
 	return good
+}
+
+// tolerances sets those of all values and multipliers: by their terms, and by what
+// blur leaves open of them (nil: nothing).
+func (s *Solver) tolerances(blur []float64) {
+	st, n := s.st, s.program.N
+	for j := 0; j < n; j++ {
+		st.tolV[j] = least + feasible*math.Abs(st.z[j])
+		st.tolM[j] = least + feasible*st.gt[j]
+	}
+	for i := range st.az {
+		k := n + i
+		st.tolV[k] = least + feasible*st.azt[i]
+		st.tolM[k] = least + feasible*math.Abs(st.u[i])
+	}
+	for k, by := range blur {
+		if s.tab.active[k] {
+			st.tolM[k] += by
+		} else {
+			st.tolV[k] += by
+		}
+	}
+}
+
+// blur sets dout to bounds of the errors of all values and multipliers of a
+// solution whose equations hold to `accurate` of their terms: what the tableau,
+// the inverse of the equations, makes of residuals of that size.
+func (s *Solver) blur() {
+	st, t := s.st, s.tab
+	for k, terms := range st.terms {
+		st.din[k] = accurate * terms
+	}
+	t.spread(st.dout, st.din)
+}
+
+// withinBlur reports whether the equations hold to `accurate` of their terms and
+// to what the errors in dout make of them: terms that are rounding themselves,
+// of numbers that are 0, say nothing of their residual.
+func (s *Solver) withinBlur() bool {
+	st, t, n := s.st, s.tab, s.program.N
+	of := func(k int) float64 { // of the unknown k
+		if t.inKKT(k) {
+			return st.dout[k]
+		}
+		return 0
+	}
+	room := make([]float64, t.n)
+	for j := 0; j < n; j++ {
+		room[j] += least + accurate*st.terms[j]
+		if s.q != nil {
+			cols, vals := s.q.Row(j)
+			for e, i := range cols {
+				room[j] += math.Abs(vals[e]) * of(i)
+			}
+		}
+	}
+	for i := range st.az {
+		k := n + i
+		room[k] += least + accurate*st.terms[k]
+		cols, vals := s.a.Row(i)
+		for e, j := range cols {
+			room[k] += math.Abs(vals[e]) * of(j)
+			room[j] += math.Abs(vals[e]) * of(k)
+		}
+	}
+	for j := 0; j < n; j++ {
+		if !t.active[j] && math.Abs(st.g[j]+st.shift[j]) > room[j] {
+			return false
+		}
+	}
+	for i, r := range st.az {
+		if k := n + i; t.active[k] && math.Abs(r) > room[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// share is |r| next to its terms.
+func share(r, terms float64) float64 {
+	return math.Abs(r) / (terms + least)
 }
 
 // refresh recomputes, and builds the tableau from the data where it is worn.
@@ -311,7 +413,8 @@ func (s *Solver) nearest(k int) State {
 	return AtUpper
 }
 
-// move adds a change of in_k, with the column of k, to all values and multipliers.
+// move adds a change of in_k, with the column of k, to all values and multipliers,
+// and what it may be off by to their tolerances.
 func (s *Solver) move(k int, by float64, col []float64) {
 	if by == 0 {
 		return
@@ -321,10 +424,13 @@ func (s *Solver) move(k int, by float64, col []float64) {
 		if c == 0 {
 			continue
 		}
+		d := by * c
 		if t.active[i] {
-			st.m[i] += by * c
+			st.m[i] += d
+			st.tolM[i] += accurate * math.Abs(d)
 		} else {
-			st.v[i] += by * c
+			st.v[i] += d
+			st.tolV[i] += accurate * math.Abs(d)
 		}
 	}
 	if t.active[k] {

@@ -236,6 +236,24 @@ func (t *tableau) multiply(dst, x []float64) {
 	}
 }
 
+// spread sets dst to |S| x, where x >= 0 is 0 but on the inactive variables and active rows.
+func (t *tableau) spread(dst, x []float64) {
+	clear(dst)
+	for r := 0; r < t.n; r++ {
+		row, sum := t.row(r), 0.0
+		for j, v := range row {
+			sum += math.Abs(v) * x[j]
+		}
+		dst[r] += sum
+		if x[r] != 0 {
+			for j, v := range row[:r] {
+				dst[j] += math.Abs(v) * x[r]
+			}
+		}
+		t.work += 2 * int64(r)
+	}
+}
+
 // weight is 1 plus the squares of column k at the constraints whose activity
 // is `active`: of the rates of the multipliers, or of the values, that move
 // with constraint k (steepest edge; Goldfarb, Reid 1977; Forrest, Goldfarb 1992).
