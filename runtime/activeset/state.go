@@ -34,7 +34,7 @@ type state struct {
 	v, m       []float64
 	shift      []float64
 	side       []State
-	unit       []float64 // of the value of k: what sides that cross, and perturbations, are next to at least
+	unit       []float64 // of the value of k: what residuals, sides that cross and perturbations are next to at least
 	unitM      []float64 // of the multiplier of k
 	tolV, tolM []float64 // tolerance of the value, of the multiplier
 	shifted    bool
@@ -42,7 +42,7 @@ type state struct {
 	z, u, g, gt []float64 // scaled point, row multipliers, Qz + c - A'u and its terms
 	az, azt     []float64
 	din, dout   []float64
-	terms       []float64 // of the equations of the working set: the most of the steps of a refinement
+	terms       []float64 // of the equations of the working set
 }
 
 func newState(n, vars int) *state {
@@ -213,15 +213,15 @@ func (s *Solver) recompute() bool {
 		for j := 0; j < n; j++ {
 			if !t.active[j] {
 				st.din[j] = st.g[j] + st.shift[j]
-				st.terms[j] = max(st.terms[j], st.gt[j]+math.Abs(st.shift[j]))
-				worst = max(worst, share(st.din[j], st.terms[j]))
+				st.terms[j] = max(st.gt[j]+math.Abs(st.shift[j]), st.unitM[j])
+				worst = max(worst, math.Abs(st.din[j])/st.terms[j])
 			}
 		}
 		for i, r := range st.az {
 			if k := n + i; t.active[k] {
 				st.din[k] = -r
-				st.terms[k] = max(st.terms[k], st.azt[i])
-				worst = max(worst, share(r, st.terms[k]))
+				st.terms[k] = max(st.azt[i], st.unit[k])
+				worst = max(worst, math.Abs(r)/st.terms[k])
 			}
 		}
 		if math.IsNaN(worst) || math.IsInf(worst, 0) {
@@ -247,11 +247,6 @@ func (s *Solver) recompute() bool {
 			}
 		}
 	}
-	blurred := !good
-	if blurred {
-		s.blur()
-		good = s.withinBlur()
-	}
 	for j := 0; j < n; j++ {
 		st.v[j], st.m[j] = st.z[j], 0
 		if t.active[j] {
@@ -267,9 +262,7 @@ func (s *Solver) recompute() bool {
 	}
 	s.tolerances(nil)
 	if feasible, signed := s.judge(); !feasible || !signed {
-		if !blurred {
-			s.blur()
-		}
+		s.blur()
 		s.tolerances(st.dout)
 	}
 	return good
@@ -306,54 +299,6 @@ func (s *Solver) blur() {
 		st.din[k] = accurate * terms
 	}
 	t.spread(st.dout, st.din)
-}
-
-// withinBlur reports whether the equations hold to `accurate` of their terms and
-// to what the errors in dout make of them: terms that are rounding themselves,
-// of numbers that are 0, say nothing of their residual.
-func (s *Solver) withinBlur() bool {
-	st, t, n := s.st, s.tab, s.program.N
-	of := func(k int) float64 { // of the unknown k
-		if t.inKKT(k) {
-			return st.dout[k]
-		}
-		return 0
-	}
-	room := make([]float64, t.n)
-	for j := 0; j < n; j++ {
-		room[j] += least + accurate*st.terms[j]
-		if s.q != nil {
-			cols, vals := s.q.Row(j)
-			for e, i := range cols {
-				room[j] += math.Abs(vals[e]) * of(i)
-			}
-		}
-	}
-	for i := range st.az {
-		k := n + i
-		room[k] += least + accurate*st.terms[k]
-		cols, vals := s.a.Row(i)
-		for e, j := range cols {
-			room[k] += math.Abs(vals[e]) * of(j)
-			room[j] += math.Abs(vals[e]) * of(k)
-		}
-	}
-	for j := 0; j < n; j++ {
-		if !t.active[j] && math.Abs(st.g[j]+st.shift[j]) > room[j] {
-			return false
-		}
-	}
-	for i, r := range st.az {
-		if k := n + i; t.active[k] && math.Abs(r) > room[k] {
-			return false
-		}
-	}
-	return true
-}
-
-// share is |r| next to its terms.
-func share(r, terms float64) float64 {
-	return math.Abs(r) / (terms + least)
 }
 
 // refresh recomputes, and builds the tableau from the data where it is worn.
