@@ -372,10 +372,10 @@ func (s *Solver) move(k int, by float64, col []float64) {
 		d := by * c
 		if t.active[i] {
 			st.m[i] += d
-			st.tolM[i] += accurate * math.Abs(d)
+			st.tolM[i] += feasible * math.Abs(d)
 		} else {
 			st.v[i] += d
-			st.tolV[i] += accurate * math.Abs(d)
+			st.tolV[i] += feasible * math.Abs(d)
 		}
 	}
 	if t.active[k] {
