@@ -283,12 +283,15 @@ func (s *Solver) tolerances(blur []float64) {
 	}
 	for k, by := range blur {
 		if s.tab.active[k] {
-			st.tolM[k] += by
+			st.tolM[k] += math.Min(by, coarse*st.unitM[k])
 		} else {
-			st.tolV[k] += by
+			st.tolV[k] += math.Min(by, coarse*st.unit[k])
 		}
 	}
 }
+
+// coarse is the most of a unit that an ill-conditioned working set may leave open of a value or multiplier, which is what verification lets a row be violated by: what is beyond is a violation.
+const coarse = 1e-6
 
 // blur sets dout to bounds of the errors of all values and multipliers of a
 // solution whose equations hold to `accurate` of their terms: what the tableau,
