@@ -165,8 +165,19 @@ func read(p *problem.Problem) (*System, error) {
 	if err := s.readG(); err != nil {
 		return nil, err
 	}
+	free := make([]bool, s.Ny) // no equality row reads the entry, so that g, which may be strongly convex along these rows only, curves in it
+	for j := range free {
+		free[j] = true
+	}
+	for i, kind := range p.Rows.Kind {
+		if cols, _ := p.Rows.B.Row(i); kind == problem.Equal {
+			for _, j := range cols {
+				free[j] = false
+			}
+		}
+	}
 	for j := range s.Ny {
-		if s.H.At(j, j) < p.Facts.StrongConvexity/2 {
+		if free[j] && s.H.At(j, j) < p.Facts.StrongConvexity/2 {
 			return nil, fmt.Errorf("%w: g curves by %.3g at least, and nothing of it shows in its gradients", errRange, p.Facts.StrongConvexity)
 		}
 	}
