@@ -88,14 +88,7 @@ solve { ties = optimistic }
 `, n, strings.Join(lo, ", "), strings.Join(hi, ", "), strings.Join(f, " + "), strings.Join(rows, "\n"), n, strings.Join(g, " + "), strings.Join(needs, "\n"))
 		}
 		solve := func(model string) *runtime.Result {
-			m, err := runtime.Compile("m.blv", model)
-			if err != nil {
-				t.Fatalf("trial %d: %v\n%s", trial, err, model)
-			}
-			p, err := m.Bind(nil, runtime.BindOptions{})
-			if err != nil {
-				t.Fatalf("trial %d: %v\n%s", trial, err, model)
-			}
+			p := bindText(t, model)
 			res, err := p.Solve(context.Background(), runtime.Options{})
 			if err != nil {
 				t.Fatalf("trial %d: %v\n%s", trial, err, model)

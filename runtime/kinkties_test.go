@@ -141,14 +141,7 @@ solve { ties = optimistic }
 		written := text(objective(terms), "", "", g, "", "")
 		byRows := text(objective(byHand), fmt.Sprintf("  var u: vector[%d] in box(-1000, 1000)\n", variables), "  subject to\n"+strings.Join(rows, "\n")+"\n", gByHand, gVariable, gRows)
 		solve := func(model string) (*runtime.Result, *runtime.Problem) {
-			m, err := runtime.Compile("m.blv", model)
-			if err != nil {
-				t.Fatalf("trial %d: %v\n%s", trial, err, model)
-			}
-			p, err := m.Bind(nil, runtime.BindOptions{})
-			if err != nil {
-				t.Fatalf("trial %d: %v\n%s", trial, err, model)
-			}
+			p := bindText(t, model)
 			res, err := p.Solve(context.Background(), runtime.Options{})
 			if err != nil {
 				t.Fatalf("trial %d: %v\n%s", trial, err, model)

@@ -1,7 +1,6 @@
 package runtime_test
 
 import (
-	"context"
 	"math"
 	"testing"
 
@@ -66,20 +65,7 @@ lower {
 solve { ties = optimistic }
 `, 1716.0062037919445},
 	} {
-		m, err := runtime.Compile(c.name+".blv", c.model)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := m.Bind(nil, runtime.BindOptions{})
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		r, err := p.Solve(context.Background(), runtime.Options{})
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
+		r := solveText(t, c.model, runtime.Options{})
 		if f := float64(r.Upper.Objective); r.Status != runtime.Solved || !r.Global.Proved || math.Abs(f-c.optimum) > 2e-6*c.optimum {
 			t.Errorf("%s: %s (%s), F %v, not %v", c.name, r.Status, r.Reason, f, c.optimum)
 		}
