@@ -53,6 +53,9 @@ const (
 	// maxTuples bounds one iteration space with those around it: an expression
 	// over it takes several arrays of its length.
 	maxTuples = 1 << 22
+	// maxRows bounds the rows that families of constraints lay over indices, beside
+	// four for each number supplied: a row takes 400 bytes while it is bound.
+	maxRows = 1 << 19
 	// maxTotal bounds the sum of all arrays and spaces of a model (1 GiB of
 	// numbers).
 	maxTotal = 1 << 27
@@ -125,7 +128,7 @@ func run(p *ir.Program, set *data.Set, opts Options, step, limit int) (*ir.Probl
 
 func newBinder(p *ir.Program, set *data.Set, opts Options, step, limit int) *binder {
 	b := &binder{
-		prog: p, set: set, opts: opts, meter: opts.meter, step: step, limit: limit, tuples: min(limit, maxTuples), budget: maxTotal,
+		prog: p, set: set, opts: opts, meter: opts.meter, step: step, limit: limit, tuples: min(limit, maxTuples), mostRows: min(limit, maxRows), budget: maxTotal,
 		graph:    expr.NewBuilder(),
 		reported: map[string]bool{},
 		known:    map[string]value{},
@@ -169,18 +172,19 @@ func (b *binder) finish() (*ir.Problem, diag.List) {
 
 // binder holds the state of one binding.
 type binder struct {
-	prog   *ir.Program
-	set    *data.Set
-	opts   Options
-	step   int // distance of placeholder sizes
-	limit  int // entries of one array
-	tuples int // of one iteration space
-	budget int // entries that may still be conjured up
-	meter  *await.Meter
-	steps  int // expressions elaborated
-	loops  int // tuples elaborated one by one
-	graph  *expr.Builder
-	list   diag.List
+	prog                  *ir.Program
+	set                   *data.Set
+	opts                  Options
+	step                  int // distance of placeholder sizes
+	limit                 int // entries of one array
+	tuples                int // of one iteration space
+	budget                int // entries that may still be conjured up
+	mostRows, indexedRows int // of families of constraints over indices
+	meter                 *await.Meter
+	steps                 int // expressions elaborated
+	loops                 int // tuples elaborated one by one
+	graph                 *expr.Builder
+	list                  diag.List
 
 	reported  map[string]bool  // diagnostics given, by key
 	reporting bool             // the report is under way: conditions may depend on variables

@@ -85,6 +85,61 @@ func TestExpandedTerms(t *testing.T) {
 	}
 }
 
+// TestRowsOverIndices: families of constraints are refused at the first whose rows are
+// beyond the limit, which grows with what is supplied; the rows are counted here.
+func TestRowsOverIndices(t *testing.T) {
+	rng := rand.New(rand.NewPCG(33, 12))
+	refused, taken := 0, 0
+	for range 200 {
+		const most = 1000
+		supplied := rng.IntN(60)
+		values := strings.TrimSuffix(strings.Repeat("1, ", supplied), ", ")
+		set, list := datafile.Read(datafile.JSON, "v.json", fmt.Sprintf(`{"n": %d, "v": [%s]}`, supplied, values), "")
+		if list.HasErrors() {
+			t.Fatal(list)
+		}
+		left, first := most+4*(supplied+1), "" // the number n, too
+		var families strings.Builder
+		for k := range 1 + rng.IntN(16) {
+			n, m, links := 1+rng.IntN(12), 1+rng.IntN(12), 1+rng.IntN(2)
+			y, side := "y[1]", "x + i + j"
+			rows := n * m * links
+			if rng.IntN(2) == 0 {
+				y, side = "y", "x * [1, i, j]"
+				rows *= 3
+			}
+			chain := y + " >= -" + side
+			if links == 2 {
+				chain = side + " >= " + chain
+			}
+			if rng.IntN(3) == 0 { // half of the tuples, whatever those are
+				fmt.Fprintf(&families, "  c%d: forall i in 1..%d, j in 1..%d if j <= %d: %s\n", k, n, 2*m, m, chain)
+			} else {
+				fmt.Fprintf(&families, "  c%d: forall i in 1..%d, j in 1..%d: %s\n", k, n, m, chain)
+			}
+			if left -= rows; left < 0 && first == "" {
+				first = fmt.Sprintf("c%d", k)
+			}
+		}
+		text := "model m\nparam n: int\ndata v: vector[n]\nupper {\n var x: real in box(0, 1)\n minimize x + sum(v)\n}\nlower {\n var y: vector[3]\n minimize sumsq(y - x)\n subject to\n" +
+			families.String() + "}\n"
+		_, errs := run(compile(t, "m", text), set, Options{}, 0, most)
+		switch {
+		case first == "" && errs.HasErrors(), first != "" && !errs.HasErrors():
+			t.Fatalf("%d rows left, and %v\n%s", left, errs, text)
+		case first == "":
+			taken++
+		case errs[0].Code != diag.BindTooLarge || !strings.HasPrefix(errs[0].Subject.Text(), first+":"):
+			t.Fatalf("%v, not at %s\n%s", errs, first, text)
+		default:
+			refused++
+		}
+	}
+	if refused < 40 || taken < 40 {
+		t.Errorf("%d refused, %d taken: this decides little", refused, taken)
+	}
+}
+
 // A matrix that is the same for all tuples multiplies what differs from one to the next in one product, on either side, which takes no more than its factors and its result.
 func TestOneMatrixForAllTuples(t *testing.T) {
 	const most = 1000 // entries: 15 tuples of 20, a matrix of 400, and not their 6,000 products

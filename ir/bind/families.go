@@ -38,7 +38,9 @@ func (r *rows) constraint(c *lang.Constraint) []relation {
 		if !ok {
 			return nil
 		}
-		e = inner
+		if e = inner; !e.rowsFit(c, e.space.n*len(c.Ops)) {
+			return nil
+		}
 	}
 	try := r.b.attempt()
 	out := r.links(e, c)
@@ -46,6 +48,16 @@ func (r *rows) constraint(c *lang.Constraint) []relation {
 		return r.unrolled(c, e.space)
 	}
 	return out
+}
+
+// rowsFit reports whether the model may have n more rows over indices, and reports an
+// error where not.
+func (e *elaborator) rowsFit(c *lang.Constraint, n int) bool {
+	if e.b.indexedRows+n <= e.b.mostRows {
+		return true
+	}
+	e.errorf(diag.BindTooLarge, c.Span(), "this constraint has %d rows: with those before it, the constraints over indices are beyond %d rows in all", n, e.b.mostRows)
+	return false
 }
 
 // links lowers the relations of a chain where e is.
@@ -67,8 +79,11 @@ func (r *rows) links(e *elaborator, c *lang.Constraint) []relation {
 		}
 		at := c.Terms[k].Span().To(c.Terms[k+1].Span())
 		h := e.lift(e.map2(expr.Sub, u, v, at), e.space, at)
-		if h.bad() {
+		if h.bad() || e.space != nil && !e.rowsFit(c, h.node.Shape.Len()) {
 			continue
+		}
+		if e.space != nil {
+			r.b.indexedRows += h.node.Shape.Len()
 		}
 		name, named := r.nameOf(c, k)
 		f := &ir.Family{Name: name, Named: named, Span: c.Span(), Sign: sign}

@@ -79,9 +79,9 @@ func TestPairsOfOppositeRows(t *testing.T) {
 	}
 }
 
-// TestAMillionBoundsOnOneEntry is a family whose rows all have the same pattern:
+// TestManyBoundsOnOneEntry is a family whose rows all have the same pattern:
 // comparing each with each would not end.
-func TestAMillionBoundsOnOneEntry(t *testing.T) {
+func TestManyBoundsOnOneEntry(t *testing.T) {
 	p := compile(t, "m.blv", `model m
 upper {
   var x: real in box(0, 1)
@@ -91,11 +91,11 @@ lower {
   var y: real
   minimize (y - x)^2
   subject to
-    cap: forall i in 1..1000000: y <= i
+    cap: forall i in 1..500000: y <= i
     floor: forall i in 1..1000: y >= -i
 }
 `)
-	if prob := mustBind(t, p, nil); len(prob.Rows) != 1_001_000 {
+	if prob := mustBind(t, p, nil); len(prob.Rows) != 501_000 {
 		t.Errorf("%d rows", len(prob.Rows))
 	}
 }

@@ -51,6 +51,15 @@ func (a *Array) Len() int {
 	return n
 }
 
+// Stored is the number of entries that are held: of a sparse matrix, those that are
+// not left out.
+func (a *Array) Stored() int {
+	if a.Sparse != nil {
+		return len(a.Sparse.Val)
+	}
+	return len(a.Dense)
+}
+
 // Values returns the entries row-major, making a sparse matrix dense.
 func (a *Array) Values() []float64 {
 	if a.Sparse != nil {
