@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -14,7 +13,7 @@ import (
 // PenaltySettings are the settings of the oracle `penalty`.
 type PenaltySettings struct {
 	Alpha     float64 `setting:"alpha" doc:"accuracy of the hypergradient: a1 = alpha^-2, a2 = alpha^-4; plain accelerated gradients take no less than 1e-2 in reasonable time" min:"1e-5" max:"1"`
-	Metric    bool    `setting:"metric" doc:"minimize by conjugate gradients in the metric a1 C I + a2 B_I'B_I, at a cost almost independent of alpha, instead of by plain accelerated gradients, at a cost like 1/alpha"`
+	Metric    bool    `setting:"metric" doc:"accelerated gradients in the metric a1 C I + a2 B_I'B_I, at a cost that grows with log(1/alpha), instead of plain ones, at a cost like 1/alpha"`
 	Tolerance float64 `setting:"tolerance" doc:"the minimization stops where the penalty function's gradient (plainly: in the dual norm of its metric) has fallen by alpha times this" min:"1e-12" max:"1"`
 	MaxCalls  int     `setting:"max_calls" doc:"points at which gradients are taken after which the minimization gives up" min:"1"`
 }
@@ -22,9 +21,9 @@ type PenaltySettings struct {
 // DefaultPenalty are the defaults. In the metric a small alpha costs no more than a
 // large one; with this one the error, of order alpha^2 where f and g are smooth, is
 // below what stationarity is asked for. The tolerance leaves the minimization's
-// error well below the O(alpha) of the penalty itself.
+// error below the O(alpha^2) of the penalty itself where f and g are smooth.
 func DefaultPenalty() *PenaltySettings {
-	return &PenaltySettings{Alpha: 1e-4, Metric: true, Tolerance: 1e-2, MaxCalls: 1000000}
+	return &PenaltySettings{Alpha: 1e-4, Metric: true, Tolerance: 1e-3, MaxCalls: 1000000}
 }
 
 func init() {
@@ -58,18 +57,7 @@ func (o *Penalty) Gradient(ctx context.Context, dst []float64, at *At) (float64,
 	at.Problem.F.GradX(dst, at.X, at.Lower.Y)
 	direct := append([]float64(nil), dst...)
 	defer func() { at.Terms = linalg.Norm(direct) + linalg.Distance(dst, direct) }()
-	if !o.Settings.Metric {
-		w, nu, left, err := q.accelerated(ctx)
-		if err != nil {
-			return 0, err
-		}
-		q.gradX(dst, w, nu)
-		// O(alpha) of the terms that y's reaction has in the gradient (the bound of
-		// thm:diff_in_hypergrad_and_gradLagr needs more than is known here), and
-		// what the minimization left.
-		return (o.Settings.Alpha + left) * q.reaction(w, nu), nil
-	}
-	w, nu, left, err := q.truncated(ctx)
+	w, nu, left, err := q.minimize(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -82,7 +70,7 @@ func (o *Penalty) Gradient(ctx context.Context, dst []float64, at *At) (float64,
 	coarse := o.Settings
 	coarse.Alpha *= 2
 	p := newPenalized(at, coarse)
-	w, nu, rest, err := p.truncated(ctx)
+	w, nu, rest, err := p.minimize(ctx)
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
@@ -139,14 +127,6 @@ func (q *penalized) stiffness() float64 {
 		q.stiff = q.curvature()
 	}
 	return q.stiff
-}
-
-// count counts a point at which gradients are taken, and gives up at the limit.
-func (q *penalized) count() error {
-	if q.calls++; q.calls > q.s.MaxCalls {
-		return fmt.Errorf("penalty: not minimized within gradients at %d points", q.s.MaxCalls)
-	}
-	return nil
 }
 
 // moveTo sets y to y* + t v.

@@ -35,10 +35,15 @@ func (d pair) pairing(alpha float64, gradient pair) float64 {
 	return linalg.Dot(d.u, gradient.u) + alpha*alpha*linalg.Dot(d.nu, gradient.nu)
 }
 
-// set sets d to the sum a + t p.
+// copy sets d to p.
+func (d pair) copy(p pair) {
+	copy(d.u, p.u)
+	copy(d.nu, p.nu)
+}
+
+// set sets d to the sum a + t p; d may be a.
 func (d pair) set(a pair, t float64, p pair) {
-	copy(d.u, a.u)
-	copy(d.nu, a.nu)
+	d.copy(a)
 	d.add(t, p)
 }
 
@@ -101,9 +106,4 @@ func (m *metric) solve(dst pair, r []float64) error {
 		dst.u[i] /= m.c
 	}
 	return nil
-}
-
-// inner is the inner product a'M b of two directions.
-func (m *metric) inner(a, b pair) float64 {
-	return m.c*linalg.Dot(a.u, b.u) + m.alpha*m.alpha*linalg.Dot(a.nu, b.nu)
 }
