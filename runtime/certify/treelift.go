@@ -18,6 +18,8 @@ type treeProduct struct {
 	Above      *float64  `json:"above"`
 	Below      *float64  `json:"below"`
 	Levels     []float64 `json:"levels"`
+	Most       *float64  `json:"most"` // t is no more: with rows (x_c - v)(Most - t), one for each of Tops
+	Tops       []float64 `json:"tops"`
 
 	col        int // of t's variable
 	sign, from float64
@@ -48,15 +50,16 @@ type treeLift struct {
 
 // treeLevel is the product of a level row, and its v.
 type treeLevel struct {
-	of *treeProduct
-	v  float64
+	of  *treeProduct
+	v   float64
+	top bool
 }
 
 // room is how many numbers a line may have because of the lift.
 func (f *treeLift) room() int {
 	n := len(f.products) + len(f.strong)
 	for _, p := range f.products {
-		n += len(p.Levels)
+		n += len(p.Levels) + len(p.Tops)
 	}
 	return n
 }
@@ -96,7 +99,13 @@ func (t *treeModel) addProducts() error {
 			return fault("it is there already")
 		}
 		seen[key] = true
-		if !isFinite(append([]float64{p.from}, p.Levels...)) {
+		most := 0.0
+		if p.Most != nil {
+			most = *p.Most
+		} else if p.Tops != nil {
+			return fault("its factor has no upper bound")
+		}
+		if !isFinite(slices.Concat([]float64{p.from, most}, p.Levels, p.Tops)) {
 			return fault("it has a number that is not finite")
 		}
 		for _, v := range p.Levels { // p - v sign (z - from)
@@ -104,7 +113,15 @@ func (t *treeModel) addProducts() error {
 			t.put(treeLevels, t.base+k, 1)
 			t.end(treeLevels, false, 0)
 			f.side = append(f.side, point(v).mul(point(-p.sign*p.from)))
-			f.level = append(f.level, treeLevel{p, v})
+			f.level = append(f.level, treeLevel{of: p, v: v})
+		}
+		for _, v := range p.Tops { // most x - p + v sign (z - from) - v most
+			t.put(treeLevels, p.Entry, most)
+			t.put(treeLevels, p.col, v*p.sign)
+			t.put(treeLevels, t.base+k, -1)
+			t.end(treeLevels, false, 0)
+			f.side = append(f.side, point(v).mul(point(most)).add(point(v).mul(point(p.sign*p.from))))
+			f.level = append(f.level, treeLevel{p, v, true})
 		}
 	}
 	return nil
@@ -315,7 +332,11 @@ func (l *treeLeaf) signsOf(kind, i int) (positive, negative bool) {
 	switch {
 	case kind == treeLevels:
 		of := t.lift.level[i]
-		x, nonneg := of.of.Entry, l.factor(of.of).lo >= 0
+		x, factor := of.of.Entry, l.factor(of.of)
+		nonneg := factor.lo >= 0
+		if of.top {
+			nonneg = factor.hi <= *of.of.Most
+		}
 		fixed := l.lo[x] == of.v && l.hi[x] == of.v
 		return fixed || nonneg && l.lo[x] >= of.v, fixed || nonneg && l.hi[x] <= of.v
 	case t.equal[kind][i] || kind == treeLower && l.side[i] == 1:

@@ -35,9 +35,10 @@ type treeModel struct {
 	treeObjective
 	constraints []*treeObjective // of the leader, convex: coupled ones (nil where they are rows), then the balls of X
 	squares     []treeSquare     // what Q has more than f, twice
-	plain       [][]treeEntry    // of f, where Q has more
+	plain       [][]treeEntry    // of f, where Q has more or less
 	base        int              // columns without those of products
 	lift        *treeLift
+	options     map[int]*treeChoice // by the rows that keep them from being negative
 	// The follower's H and G by columns, and q.
 	h, g    [][]float64
 	linearG []float64
@@ -140,7 +141,7 @@ type treePart struct {
 }
 
 // of is the model with a part of f (nil: all of it), and the squares, columns and rows of a proof. All rows stay: f is the sum of its parts at each point.
-func (t *treeModel) of(part *treePart, duality bool, squares []treeSquare, lift *treeLift) (*treeModel, error) {
+func (t *treeModel) of(part *treePart, duality bool, choices []treeChoice, squares []treeSquare, lift *treeLift) (*treeModel, error) {
 	out := *t
 	out.lift, out.n = lift, t.base+len(lift.products)
 	for _, k := range [...]int{treeLevels, treeDuality} {
@@ -171,6 +172,9 @@ func (t *treeModel) of(part *treePart, duality bool, squares []treeSquare, lift 
 	}
 	if duality {
 		out.duality(t.h, t.g, t.linearG)
+	}
+	if err := out.addChoices(choices); err != nil {
+		return nil, err
 	}
 	if err := out.addSquares(squares); err != nil {
 		return nil, err
@@ -230,10 +234,8 @@ func (t *treeModel) addSquares(squares []treeSquare) error {
 	if len(squares) == 0 {
 		return nil
 	}
-	t.squares, t.plain = squares, make([][]treeEntry, t.n)
-	for i, row := range t.q {
-		t.plain[i] = append([]treeEntry(nil), row...)
-	}
+	t.squares = squares
+	t.keep()
 	for k, s := range squares {
 		if !(s.Weight > 0) || math.IsInf(s.Weight, 1) || s.Of == nil || len(s.Of.At) != len(s.Of.Val) {
 			return fmt.Errorf("direction %d has the weight %v and no vector", k, s.Weight)
@@ -255,6 +257,17 @@ func (t *treeModel) addSquares(squares []treeSquare) error {
 		}
 	}
 	return nil
+}
+
+// keep notes f as it was read, before a proof changes it.
+func (t *treeModel) keep() {
+	if t.plain != nil {
+		return
+	}
+	t.plain = make([][]treeEntry, t.n)
+	for i, row := range t.q {
+		t.plain[i] = append([]treeEntry(nil), row...)
+	}
 }
 
 // terms is the sum of the absolute terms of f at a point; entries that are less than a unit (problem.Units, MultiplierUnits) taken for that in linear ones: 0 is a result of rounding, too.

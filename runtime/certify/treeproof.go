@@ -48,11 +48,16 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //
 //	{"concave": {"weight": s, "of": {..}, "lo": l, "hi": u}}   s > 0, and a vector v over the columns: with w = v'z in [l, u], -s w^2 >= s (l u - (l + u) w)
 //
-// So may lines for columns that are products, p = x_c t, of a multiplier or an entry of y, with rows p - v t for levels v, and rows of strong duality
+// So may lines for choices, equations of the lower level with options for which f has columns as products:
+//
+//	{"choice": {"row": i}}
+//
+// And lines for columns that are products, p = x_c t, of a multiplier or an entry of y, with rows p - v t for levels v, and rows of strong duality
 // with them:
 //
 //	{"product": {"entry": c, "multiplier": i, "levels": [..]}}              t = lambda_i
-//	{"product": {"entry": c, "answer": j, "above": l, "levels": [..]}}      t = y_j - l; with "below" u - y_j, with neither y_j
+//	{"product": {"entry": c, "answer": j, "above": l, "levels": [..]}}      t = y_j - l; with "below" u - y_j, with neither y_j; with
+//	                                                                        "most": u, "tops": [..] also rows (x_c - v)(u - t)
 //	{"strong": {"answer": j}}                                               of the part of the lower level with y_j, where g is linear in it
 //	{"strong": {"answer": j, "times": c}}                                   stationarity in y_j times x_c
 //
@@ -60,6 +65,7 @@ func (e *TreeError) Unwrap() error { return e.Err }
 // the first child before the second:
 //
 //	{"pair": i}             row i of the lower level: first its slack is zero, then its multiplier
+//	{"option": i}           row y_t >= 0 of a choice: first y_t is 0, then all other options are, and its multiplier
 //	{"entry": j, "at": v}   integer entry j of x: first x_j <= v, then x_j >= v + 1
 //	{"along": k, "at": v}   direction k: first w <= v, then w >= v
 //	{"bound": {..}}         a leaf, with weights that bound f there
@@ -109,7 +115,7 @@ func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, er
 			err = v.beginPart(&next)
 		case v.done:
 			err = errors.New("the proof goes on after its leaves cover everything")
-		case v.leaf == nil && (next.Concave != nil || next.Product != nil || next.Strong != nil):
+		case v.leaf == nil && (next.Choice != nil || next.Concave != nil || next.Product != nil || next.Strong != nil):
 			err = v.add(&next)
 		default:
 			if v.leaf == nil {
@@ -128,7 +134,7 @@ func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, er
 
 // begin makes ready for the tree of a part of f, or of all of it.
 func (v *treeVerification) begin(part *treePart, duality bool) {
-	v.part, v.dual, v.leaf, v.squares, v.lift, v.done, v.shown = part, duality, nil, nil, &treeLift{}, false, math.Inf(1)
+	v.part, v.dual, v.leaf, v.choices, v.squares, v.lift, v.done, v.shown = part, duality, nil, nil, nil, &treeLift{}, false, math.Inf(1)
 }
 
 // beginPart begins with a part of f that is named.
@@ -137,7 +143,7 @@ func (v *treeVerification) beginPart(next *treeLine) error {
 	switch {
 	case next.count() > 1:
 		return errors.New("neither a part nor a branch")
-	case v.part == nil && (v.leaf != nil || v.dual || len(v.squares)+len(v.lift.products)+len(v.lift.strong) > 0), v.part != nil && !v.done:
+	case v.part == nil && (v.leaf != nil || v.dual || len(v.choices)+len(v.squares)+len(v.lift.products)+len(v.lift.strong) > 0), v.part != nil && !v.done:
 		return errors.New("a part of f within a tree")
 	case len(part.Columns) == 0:
 		return errors.New("a part of f without columns")
@@ -164,6 +170,10 @@ func (v *treeVerification) add(next *treeLine) error {
 	switch {
 	case next.count() != 1:
 		return errors.New("neither a branch nor a leaf")
+	case next.Choice != nil:
+		if v.choices = append(v.choices, *next.Choice); len(v.choices) > p.Rows.Len() {
+			return errors.New("more choices than rows")
+		}
 	case next.Concave != nil:
 		if v.squares = append(v.squares, *next.Concave); len(v.squares) > treeColumns(p) {
 			return errors.New("more directions than columns")
@@ -189,7 +199,7 @@ func (v *treeVerification) open() error {
 		}
 		v.model = t
 	}
-	t, err := v.model.of(v.part, v.dual, v.squares, v.lift)
+	t, err := v.model.of(v.part, v.dual, v.choices, v.squares, v.lift)
 	if err != nil {
 		return err
 	}
@@ -252,14 +262,16 @@ func (r *treeReader) next(into any) error {
 
 // treeLine is one object of the tree.
 type treeLine struct {
-	Pair  *int         `json:"pair"`
-	Entry *int         `json:"entry"`
-	Along *int         `json:"along"`
-	At    *float64     `json:"at"`
-	Bound *treeWeights `json:"bound"`
-	Empty *treeWeights `json:"empty"`
+	Pair   *int         `json:"pair"`
+	Option *int         `json:"option"`
+	Entry  *int         `json:"entry"`
+	Along  *int         `json:"along"`
+	At     *float64     `json:"at"`
+	Bound  *treeWeights `json:"bound"`
+	Empty  *treeWeights `json:"empty"`
 	// Lines before a tree.
 	Part    *treePart    `json:"part"`
+	Choice  *treeChoice  `json:"choice"`
 	Concave *treeSquare  `json:"concave"`
 	Product *treeProduct `json:"product"`
 	Strong  *treeStrong  `json:"strong"`
@@ -267,7 +279,7 @@ type treeLine struct {
 
 // count is how many things the line says.
 func (l *treeLine) count() (n int) {
-	for _, is := range [...]bool{l.Pair != nil, l.Entry != nil, l.Along != nil, l.Bound != nil, l.Empty != nil, l.Part != nil, l.Concave != nil, l.Product != nil, l.Strong != nil} {
+	for _, is := range [...]bool{l.Pair != nil, l.Option != nil, l.Choice != nil, l.Entry != nil, l.Along != nil, l.Bound != nil, l.Empty != nil, l.Part != nil, l.Concave != nil, l.Product != nil, l.Strong != nil} {
 		if is {
 			n++
 		}
@@ -285,6 +297,7 @@ type treeVerification struct {
 
 	part    *treePart // nil: all of f
 	dual    bool
+	choices []treeChoice
 	squares []treeSquare
 	lift    *treeLift
 	leaf    *treeLeaf // nil before the tree
@@ -295,29 +308,47 @@ type treeVerification struct {
 
 // treeBranch is a branch on the way to the present place; undo is what to restore when its child ends.
 type treeBranch struct {
-	pair   int // row, or -1
-	entry  int // integer entry of x, or -1
-	along  int // direction, where both are -1
+	pair   int  // row, or -1
+	option bool // of a choice
+	entry  int  // integer entry of x, or -1
+	along  int  // direction, where both are -1
 	at     float64
 	second bool // the second child is being read
 	col    int  // whose box changed, or -1
 	lo, hi float64
+	held   []heldRow // in this order
+}
+
+// heldRow is a row of which a branch holds a side, and what the box was that this changed.
+type heldRow struct {
+	row    int
+	col    int // -1: none
+	lo, hi float64
 }
 
 func (v *treeVerification) take(next *treeLine) error {
-	if next.count() != 1 || (next.At != nil) != (next.Entry != nil || next.Along != nil) || next.Concave != nil || next.Product != nil || next.Strong != nil {
+	if next.count() != 1 || (next.At != nil) != (next.Entry != nil || next.Along != nil) || next.Choice != nil || next.Concave != nil || next.Product != nil || next.Strong != nil {
 		return fmt.Errorf("neither a branch nor a leaf")
 	}
 	switch {
-	case next.Pair != nil:
-		i := *next.Pair
+	case next.Pair != nil, next.Option != nil:
+		b := treeBranch{entry: -1, option: next.Option != nil}
+		if b.option {
+			b.pair = *next.Option
+			if v.leaf.t.options[b.pair] == nil {
+				return fmt.Errorf("row %d is no option", b.pair)
+			}
+		} else {
+			b.pair = *next.Pair
+		}
+		i := b.pair
 		if i < 0 || i >= len(v.leaf.side) || v.p.Rows.Kind[i] != problem.AtMost {
 			return fmt.Errorf("row %d is no pair", i)
 		}
 		if v.leaf.side[i] != 0 {
 			return fmt.Errorf("row %d is fixed already", i)
 		}
-		v.enter(treeBranch{pair: i, entry: -1})
+		v.enter(b)
 	case next.Entry != nil:
 		j := *next.Entry
 		if j < 0 || j >= v.p.Dx || !integer(v.p, j) {
@@ -362,7 +393,19 @@ func (v *treeVerification) hold(b *treeBranch) {
 		if b.second {
 			side = 2
 		}
-		b.col, b.lo, b.hi = l.hold(b.pair, side)
+		hold := func(i int, side int8) {
+			col, lo, hi := l.hold(i, side)
+			b.held = append(b.held, heldRow{i, col, lo, hi})
+		}
+		hold(b.pair, side)
+		if b.option && b.second {
+			for _, i := range l.t.options[b.pair].bounds {
+				if l.side[i] == 0 {
+					hold(i, 1)
+				}
+			}
+		}
+		b.col = -1
 		return
 	}
 	if b.entry < 0 {
@@ -388,9 +431,14 @@ func (v *treeVerification) hold(b *treeBranch) {
 
 // release undoes hold.
 func (v *treeVerification) release(b *treeBranch) {
-	if b.pair >= 0 {
-		v.leaf.side[b.pair] = 0
+	for k := len(b.held) - 1; k >= 0; k-- {
+		h := &b.held[k]
+		v.leaf.side[h.row] = 0
+		if h.col >= 0 {
+			v.leaf.lo[h.col], v.leaf.hi[h.col] = h.lo, h.hi
+		}
 	}
+	b.held = b.held[:0]
 	if b.pair < 0 && b.entry < 0 {
 		v.leaf.along[b.along] = interval{b.lo, b.hi}
 	}

@@ -36,12 +36,17 @@ func (p *plunger) options(n *node, z []float64) []option {
 			settled = p.s.lift.exact
 		}
 	}
+	loose := p.s.loose(z)
 	for k, f := range n.fix {
 		if f != kkt.Open || settled != nil && settled[k] {
 			continue
 		}
 		if a, b := p.s.sides(k, z); min(a, b) > kkt.Tolerance*(1+max(a, b)) {
 			all = append(all, option{k: k, distance: [2]float64{a, b}})
+		} else if len(loose) > 0 && p.s.optionOf[k] >= 0 && loose[p.s.optionOf[k]] {
+			if rest, is := p.s.between(k, a); is {
+				all = append(all, option{k: k, distance: [2]float64{a, rest}})
+			}
 		}
 	}
 	for i, j := range p.s.whole {

@@ -171,13 +171,13 @@ func (c *concave) lack(k int, lo, hi float64, z []float64) float64 {
 // splitObjective prepares a search whose objective is not convex: it adds the rows V, tightens the range of each w by linear programs over the
 // relaxation (as records of branches with an empty side, which proofs have, too), or says why there is no bound.
 func (s *search) splitObjective(ctx context.Context, kept *concave) (why string) {
-	if s.hess == nil || s.sys.Objective.Convex {
+	if s.bends == nil || s.convex() {
 		return ""
 	}
 	if kept != nil {
-		s.concave = &concave{Weight: kept.Weight, V: kept.V, Terms: kept.Terms, plain: s.hess}
+		s.concave = &concave{Weight: kept.Weight, V: kept.V, Terms: kept.Terms, plain: s.bends}
 		s.concave.boxes(&s.prog.Bounds)
-	} else if s.concave = newConcave(s.hess, &s.prog.Bounds, s.lengths(ctx, columns(s.hess))); s.concave == nil {
+	} else if s.concave = newConcave(s.bends, &s.prog.Bounds, s.lengths(ctx, columns(s.bends))); s.concave == nil {
 		return "the eigenvalues of the Hessian of the upper objective were not found"
 	}
 	s.concave.rows(s.prog)
@@ -374,7 +374,7 @@ func (p *plunger) convexConcave(ctx context.Context, z []float64) *activeset.Sol
 	}
 	var best *activeset.Solution
 	for range tangents {
-		p.linear(p.pieces.ready(p, p.s.prog), p.s.prog, slope)
+		p.linear(p.pieces.ready(p, p.s.branched()), p.s.branched(), slope)
 		sol := p.onBranch(ctx)
 		if sol.Status != activeset.Optimal {
 			if best == nil {

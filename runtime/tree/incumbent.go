@@ -92,6 +92,10 @@ func (p *plunger) byFollower(ctx context.Context, z []float64) {
 // branch solves the problem of one branch.
 func (p *plunger) branch(ctx context.Context, fix []kkt.Fix, box []change) *activeset.Solution {
 	p.nodeBounds(&node{fix: fix, box: box})
+	of := p.s.branched()
+	if of != p.s.prog {
+		p.s.lift.bounds(p.s, &p.bounds)
+	}
 	p.tried++
 	for round := 0; ; round++ {
 		var sol *activeset.Solution
@@ -99,8 +103,8 @@ func (p *plunger) branch(ctx context.Context, fix []kkt.Fix, box []change) *acti
 		if p.s.concave != nil {
 			sol = p.convexConcave(ctx, p.near)
 		} else {
-			p.pieces.ready(p, p.s.prog)
-			sol, cost = p.onBranch(ctx), p.s.prog.C
+			p.pieces.ready(p, of)
+			sol, cost = p.onBranch(ctx), of.C
 		}
 		if len(p.s.curved) > 0 {
 			if round < allRounds && p.refine(ctx, &p.pieces, sol, cost) {
@@ -129,12 +133,13 @@ func (p *plunger) onBranch(ctx context.Context) *activeset.Solution {
 // wrong sign that is largest, until there is none. It keeps the best point.
 func (p *plunger) descend(ctx context.Context, fix []kkt.Fix, box []change) {
 	fix = append([]kkt.Fix(nil), fix...)
+	p.s.atVertices(fix, p.near)
 	var best *candidate
 	left := make([]bool, len(fix)) // pairs that changed sides since f last fell
 	for range 4 * (1 + len(fix)) {
 		sol := p.branch(ctx, fix, box)
 		if sol.Status == activeset.Unbounded {
-			p.from, p.falls = &candidate{z: sol.Z, fix: append([]kkt.Fix(nil), fix...), f: math.Inf(-1)}, sol.Ray
+			p.from, p.falls = &candidate{z: sol.Z[:p.s.sys.N], fix: append([]kkt.Fix(nil), fix...), f: math.Inf(-1)}, sol.Ray
 		}
 		if sol.Status != activeset.Optimal {
 			break
@@ -144,7 +149,7 @@ func (p *plunger) descend(ctx context.Context, fix []kkt.Fix, box []change) {
 		}
 		p.near = sol.Z
 		if best == nil || sol.Value < best.f {
-			best = &candidate{z: sol.Z, fix: append([]kkt.Fix(nil), fix...), f: sol.Value}
+			best = &candidate{z: sol.Z[:p.s.sys.N], fix: append([]kkt.Fix(nil), fix...), f: sol.Value}
 		}
 		k := p.wrong(fix, left, sol)
 		if k < 0 {
@@ -177,7 +182,7 @@ func (p *plunger) wrong(fix []kkt.Fix, left []bool, sol *activeset.Solution) int
 		largest = max(largest, math.Abs(m))
 	}
 	for k, f := range fix {
-		if left[k] {
+		if left[k] || p.s.choices != nil && p.s.optionOf[k] >= 0 {
 			continue
 		}
 		a, b := p.s.sides(k, sol.Z)

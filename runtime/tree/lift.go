@@ -32,15 +32,22 @@ type product struct {
 	Entry, Mult, Answer int // Mult or Answer is -1
 	Sign, From          float64
 	Levels              []float64
-	col                 int     // of z that t reads
-	scale               float64 // of the column
-	nonneg              bool    // t >= 0
+	// Of the products of a choice (-1: of none): t <= Most, with rows (x_c - v)(Most - t) for these v, and the coefficient of the product in f.
+	choice int
+	Most   float64
+	Tops   []float64
+	cost   float64
+
+	col    int     // of z that t reads
+	scale  float64 // of the column
+	nonneg bool    // t >= 0
 }
 
-// level is the row p - v t = (x_c - v) t.
+// level is the row p - v t = (x_c - v) t, or (x_c - v)(Most - t).
 type level struct {
 	col int // of lift.cols
 	v   float64
+	top bool
 }
 
 // strongRow is strong duality of a part of the lower level, the one with y_Answer, where H = 0; or with Times >= 0 the follower's stationarity in y_Answer times that
@@ -101,12 +108,16 @@ func (s *search) newLift() *lift {
 			l.strong = append(append(l.strong, strongRow{p.y[0], -1}), times...)
 		}
 	}
+	s.choiceProducts(l)
 	if len(l.cols) == 0 {
 		return nil
 	}
 	for k := range l.cols {
 		for _, v := range l.cols[k].Levels {
-			l.levels = append(l.levels, level{k, v})
+			l.levels = append(l.levels, level{col: k, v: v})
+		}
+		for _, v := range l.cols[k].Tops {
+			l.levels = append(l.levels, level{k, v, true})
 		}
 	}
 	l.assemble(s)
@@ -158,7 +169,7 @@ func (s *search) productsOf(p part) (cols []product, ok bool) {
 
 // product completes a product. At the level 0 it has bounds of its own.
 func (s *search) product(of product) product {
-	of.Levels, of.scale = []float64{1}, s.sys.ColScale[of.col]
+	of.Levels, of.choice, of.scale = []float64{1}, -1, s.sys.ColScale[of.col]
 	return of
 }
 

@@ -15,6 +15,9 @@ func (l *lift) assemble(s *search) {
 	inf := math.Inf(1)
 	prog := &activeset.Program{N: n, C: make([]float64, n), Q: wider(from.Q, n)}
 	copy(prog.C, from.C)
+	for k, of := range l.cols {
+		prog.C[from.N+k] = of.cost * of.scale
+	}
 	prog.A = from.A.Clone()
 	prog.A.Cols = n
 	b := &prog.Bounds
@@ -29,10 +32,15 @@ func (l *lift) assemble(s *search) {
 		if sign == 0 {
 			sign = 1
 		}
-		if v.v != 0 {
-			prog.A.Append(of.col, -v.v*sign)
+		t, p := -v.v*sign, 1.0
+		if v.top {
+			prog.A.Append(of.Entry, of.Most*s.sys.ColScale[of.Entry]/of.scale)
+			t, p = -t, -1
 		}
-		prog.A.Append(from.N+v.col, 1)
+		if t != 0 {
+			prog.A.Append(of.col, t)
+		}
+		prog.A.Append(from.N+v.col, p)
 		prog.A.EndRow()
 		b.RowLo, b.RowHi = append(b.RowLo, -inf), append(b.RowHi, inf)
 	}
@@ -152,7 +160,13 @@ func (l *lift) timesStationarity(s *search, bt *sparse.CSR, has map[[3]int]int, 
 // bounds appends the bounds of columns and rows of a node to those of its relaxation: x_c - v has a sign over the box of x_c there.
 func (l *lift) bounds(s *search, b *activeset.Bounds) {
 	inf := math.Inf(1)
-	x := func(c int) (lo, hi float64) { return b.Lo[c] * s.sys.ColScale[c], b.Hi[c] * s.sys.ColScale[c] }
+	x := func(c int) (lo, hi float64) {
+		lo, hi = b.Lo[c]*s.sys.ColScale[c], b.Hi[c]*s.sys.ColScale[c]
+		if s.choices != nil {
+			lo, hi = max(lo, s.low[c]), min(hi, s.high[c])
+		}
+		return lo, hi
+	}
 	sides := func(of *product, v float64) (lo, hi float64) {
 		lo, hi = -inf, inf
 		left, right := x(of.Entry)
@@ -173,6 +187,9 @@ func (l *lift) bounds(s *search, b *activeset.Bounds) {
 		of := &l.cols[v.col]
 		lo, hi := sides(of, v.v)
 		side := -v.v * of.Sign * of.From / of.scale // p - v Sign y against - v Sign From
+		if v.top {
+			side = v.v*of.Most/of.scale - side
+		}
 		b.RowLo, b.RowHi = append(b.RowLo, side+lo), append(b.RowHi, side+hi)
 	}
 	m := l.program.A.Rows
@@ -185,19 +202,32 @@ func (l *lift) bounds(s *search, b *activeset.Bounds) {
 func (l *lift) off(s *search, z []float64) map[int]bool {
 	off := map[int]bool{}
 	for k := range l.cols {
-		of := &l.cols[k]
-		p, x, t := z[s.sys.N+k]*of.scale, z[of.Entry]*s.sys.ColScale[of.Entry], of.t(s, z)
-		if math.Abs(p-x*t) > integral*(of.scale+math.Abs(p)+math.Abs(x*t)) {
+		if of := &l.cols[k]; (of.choice < 0 || slices.Contains(s.whole, of.Entry)) && l.apart(s, k, z) > integral {
 			off[of.Entry] = true
 		}
 	}
 	return off
 }
 
+// apart is by how much product k is not what its factors say at z, relative to its size.
+func (l *lift) apart(s *search, k int, z []float64) float64 {
+	of := &l.cols[k]
+	p, x, t := z[s.sys.N+k]*of.scale, z[of.Entry]*s.sys.ColScale[of.Entry], of.t(s, z)
+	return math.Abs(p-x*t) / (of.scale + math.Abs(p) + math.Abs(x*t))
+}
+
 // relaxation is the program of nodes.
 func (s *search) relaxation() *activeset.Program {
 	if s.lift != nil {
 		return s.lift.program
+	}
+	return s.prog
+}
+
+// branched is the program of branches: choices have columns for their products there, which are exact.
+func (s *search) branched() *activeset.Program {
+	if s.choices != nil {
+		return s.relaxation()
 	}
 	return s.prog
 }
@@ -228,6 +258,9 @@ func (l *lift) proofLines(pw *proofWriter) (lines []map[string]any) {
 			p["above"] = of.From
 		case -1:
 			p["below"] = of.From
+		}
+		if of.Tops != nil {
+			p["most"], p["tops"] = of.Most, of.Tops
 		}
 		lines = append(lines, map[string]any{"product": p})
 	}

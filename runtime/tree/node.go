@@ -11,7 +11,7 @@ import (
 type record struct {
 	Kind recordKind
 	// Branch is what an inner node branches on: pair k, or -1-k for candidate k behind the pairs. The first child of a pair has its slack
-	// at zero, the second its multiplier; of an integer entry x <= At, x >= At+1; of a direction w <= At, w >= At.
+	// at zero, the second its multiplier, and of an option the slacks of all others; of an integer entry x <= At, x >= At+1; of a direction w <= At, w >= At.
 	Branch int32
 	At     float64
 	First  int32    // the children are First and First+1
@@ -60,6 +60,11 @@ func (n *node) child(s *search, branch, side int, at float64, basis *activeset.B
 	if branch < len(s.sys.Pairs) {
 		c.fix = append([]kkt.Fix(nil), n.fix...)
 		c.fix[branch] = kkt.SlackZero + kkt.Fix(side)
+		if side == 1 {
+			for _, k := range s.others(branch) {
+				c.fix[k] = kkt.SlackZero
+			}
+		}
 		return c
 	}
 	j, step := s.entry(branch)

@@ -112,6 +112,9 @@ func (pw *proofWriter) tree(ctx context.Context) error {
 			}
 		}
 	}
+	if err := pw.choices(); err != nil {
+		return err
+	}
 	if s.lift != nil {
 		for _, line := range s.lift.proofLines(pw) {
 			if err := pw.line(line); err != nil {
@@ -149,7 +152,7 @@ func (pw *proofWriter) tree(ctx context.Context) error {
 		k := int(r.Branch)
 		branch := map[string]any{}
 		if k >= 0 {
-			branch["pair"] = pw.row(sys.Pairs[k].Row)
+			branch[s.branchOn(k)] = pw.row(sys.Pairs[k].Row)
 		} else {
 			k = len(sys.Pairs) - 1 - k
 			if j, _ := s.entry(k); j < 0 {
@@ -375,7 +378,7 @@ func (pw *proofWriter) weights(n *node, z, row, bound, curved []float64) *leafWe
 			}
 		}
 	}
-	bends(pw.s.quad.Hess)
+	bends(pw.s.bends)
 	for k, t := range curved {
 		if t > 0 {
 			w.Curved = w.Curved.add(pw.curvedIndex(k), t)

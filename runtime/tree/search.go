@@ -18,8 +18,13 @@ type search struct {
 	sys   *kkt.System    // the part's
 	quad  *kkt.Quadratic // what relaxations minimize, model's units
 	prog  *activeset.Program
-	hess  *sparse.CSR // of quad, in the relaxation's units; prog.Q is that of its convex part
-	whole []int       // integer entries of x
+	hess  *sparse.CSR // of quad, in the relaxation's units
+	bends *sparse.CSR // what of it products of choices leave; prog.Q is that of its convex part
+	// choices are parts of the lower level that take one of several options, optionOf the choice that each pair is of; -1 for none.
+	choices   []choice
+	optionOf  []int
+	low, high []float64 // the ranges of x that rows of X leave, of an f that is not convex
+	whole     []int     // integer entries of x
 	// concave is what an f that is not convex has beside it; nil else.
 	concave *concave
 	curved  []curved
@@ -61,9 +66,11 @@ func newSearch(ctx context.Context, part kkt.Part, gap float64, kept *partState)
 	}
 	prog := *sys.Relaxation
 	s.hess, prog.C = sys.ScaledObjective(s.quad)
-	prog.Q, s.prog, s.curved = s.hess, &prog, newCurved(sys)
+	s.prog, s.curved = &prog, newCurved(sys)
+	s.findChoices()
+	prog.Q = s.bends
 	if kept != nil {
-		if kept := kept.Concave; kept != nil || s.hess != nil && !sys.Objective.Convex {
+		if kept := kept.Concave; kept != nil || s.bends != nil && !s.convex() {
 			if !kept.fits(sys.N) {
 				return nil, "", errNotThis
 			}

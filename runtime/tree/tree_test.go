@@ -546,9 +546,12 @@ func stateText(t *testing.T, s *State) []byte {
 	return text
 }
 
-// searched are programs of some rounds: most have integer entries of x, binary ones with products beside the system, or more values; some fall into parts.
+// searched are programs of some rounds: most have integer entries of x, binary ones with products beside the system, or more values; some fall into parts, and in some followers choose.
 func searched(seed uint64) *problem.Problem {
 	rng := rand.New(rand.NewPCG(seed, 7))
+	if seed%8 == 5 {
+		return game(rng, 5, []int{6, 6, 5, 5}, true)
+	}
 	if seed%4 == 1 {
 		return binaries(rng, 9, 6, seed%8 == 1)
 	}

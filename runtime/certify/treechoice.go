@@ -1,0 +1,137 @@
+package certify
+
+import (
+	"fmt"
+
+	"bilevelc/runtime/problem"
+)
+
+// treeChoice names an equation of the lower level as one of a choice: it has equal coefficients and no x, and of its entries of y, the options, nothing else reads but y_t >= 0, products with
+// entries of x in f, and linear terms. At any x, multipliers and other entries of y, what is left for the options is a face of a simplex (that of the rows y_t >= 0 whose multipliers are 0), and f
+// is linear in them: it is no higher at some vertex, where one option is all and the others are 0. So no point of the system is below the least of those where all choices are at vertices, and a
+// branch on an option may leave out what is between.
+type treeChoice struct {
+	Row int `json:"row"`
+
+	bounds []int // the rows y_t >= 0
+}
+
+// addChoices checks the choices of a proof, and takes the products of their options out of f: the proof has a column for each.
+func (t *treeModel) addChoices(choices []treeChoice) error {
+	if len(choices) == 0 {
+		return nil
+	}
+	t.options = map[int]*treeChoice{}
+	columns := map[int]bool{}
+	for k := range choices {
+		of := &choices[k]
+		if err := t.choose(of, columns); err != nil {
+			return fmt.Errorf("choice %d: %w", k, err)
+		}
+		for _, i := range of.bounds {
+			t.options[i] = of
+		}
+	}
+	t.keep()
+	products := map[[2]int]int{}
+	for k, p := range t.lift.products {
+		if p.Answer != nil && p.from == 0 && p.sign > 0 {
+			products[[2]int{p.Entry, p.col}] = k
+		}
+	}
+	for col := range columns {
+		for _, e := range t.plain[col] {
+			k, ok := products[[2]int{e.col, col}]
+			if !ok {
+				return fmt.Errorf("there is no product of x[%d] and y[%d]", e.col, col-t.nx)
+			}
+			if e.exact == nil {
+				return fmt.Errorf("f has two numbers for the product of x[%d] and y[%d]", e.col, col-t.nx)
+			}
+			t.addC(t.base+k, e.val, e.exact)
+			t.dropQ(col, e.col)
+			t.dropQ(e.col, col)
+		}
+	}
+	return nil
+}
+
+// choose checks a choice, and notes the columns of its options.
+func (t *treeModel) choose(of *treeChoice, columns map[int]bool) error {
+	p := t.p
+	if of.Row < 0 || of.Row >= t.m || p.Rows.Kind[of.Row] != problem.Equal {
+		return fmt.Errorf("row %d is no equation of the lower level", of.Row)
+	}
+	if readsAny(p.Rows.A.Row(of.Row)) {
+		return fmt.Errorf("row %d reads x", of.Row)
+	}
+	bt := p.Rows.B.T()
+	cols, vals := p.Rows.B.Row(of.Row)
+	for e, j := range cols {
+		fault := func(what string) error { return fmt.Errorf("y[%d] is no option: %s", j, what) }
+		col := t.nx + j
+		if vals[e] != vals[0] || vals[e] == 0 || columns[col] {
+			return fault("its coefficient is another one, or it is in two places")
+		}
+		columns[col] = true
+		rows, coef := bt.Row(j)
+		bound := -1
+		for e, i := range rows {
+			switch {
+			case coef[e] == 0 || i == of.Row:
+			case bound >= 0 || p.Rows.Kind[i] != problem.AtMost || coef[e] < 0 || p.Rows.Rhs[i] != 0 || readsAny(p.Rows.A.Row(i)) || len(readBy(p.Rows.B.Row(i))) != 1:
+				return fault(fmt.Sprintf("row %d reads it", i))
+			default:
+				bound = i
+			}
+		}
+		if bound < 0 {
+			return fault("nothing keeps it from being negative")
+		}
+		of.bounds = append(of.bounds, bound)
+		for k := range t.ny {
+			if t.h[k][j] != 0 || t.h[j][k] != 0 {
+				return fault("g is curved along it")
+			}
+		}
+		for i := range t.rows[treeCoupled].Rows {
+			if t.rows[treeCoupled].At(i, col) != 0 {
+				return fault("a constraint of the upper level reads it")
+			}
+		}
+		for _, c := range t.constraints {
+			if c != nil && (len(c.q[col]) > 0 || !c.c[col].zero()) {
+				return fault("a constraint of the upper level reads it")
+			}
+		}
+		for _, e := range t.q[col] {
+			if e.col >= t.nx {
+				return fault("f has a product of it and of what is not the leader's")
+			}
+		}
+	}
+	return nil
+}
+
+// dropQ removes an entry of Q.
+func (t *treeObjective) dropQ(i, j int) {
+	row := []treeEntry{}
+	for _, e := range t.q[i] {
+		if e.col != j {
+			row = append(row, e)
+		}
+	}
+	t.q[i] = row
+}
+
+// readBy are the columns that a row reads.
+func readBy(cols []int, vals []float64) (all []int) {
+	for e, j := range cols {
+		if vals[e] != 0 {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+func readsAny(cols []int, vals []float64) bool { return len(readBy(cols, vals)) > 0 }

@@ -1,0 +1,290 @@
+package tree
+
+import (
+	"math"
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
+)
+
+// choice is a part of the lower level that takes one of several options: y_t >= 0, of which one equation with equal coefficients is all that reads them, sum y_t = Total, and of which
+// neither f nor g has products but with entries of x. The follower's answers to an x, and the multipliers beside them, leave a face of the simplex for y, and f is linear there: a
+// vertex, y_t = Total for one option and 0 for the others, is as good for the leader as any other point. The search looks at vertices alone: a branch on y_t holds it at 0, or all
+// others. f has its products x_c y_t as columns of the relaxation (lift), which are what they say at every vertex (McCormick 1976): branches on options are enough, as in
+// games in which a leader commits to a strategy (Conitzer and Sandholm 2006).
+type choice struct {
+	row   int // the equation
+	total float64
+	y     []int // the options, as entries of y
+	pairs []int // of y_t >= 0
+}
+
+// reach is the range of each entry of x: its box, and what each row of X makes of it, rounded outwards: a proof's is rounded so, too, and must be within this one. Entries of a
+// mixed strategy have no other upper bound.
+func (s *search) reach() (lo, hi []float64) {
+	sys, prog := s.sys, s.sys.Relaxation
+	for j := range sys.Nx {
+		lo, hi = append(lo, prog.Lo[j]*sys.ColScale[j]), append(hi, prog.Hi[j]*sys.ColScale[j])
+	}
+	boxLo, boxHi := slices.Clone(lo), slices.Clone(hi)
+	for r, o := range sys.Origin {
+		if o.Kind != kkt.UpperRow {
+			continue
+		}
+		cols, vals := prog.A.Row(r)
+		for t, j := range cols {
+			// What the others leave of the row: the greatest and the least of vals[t] x_j, and the size of their terms.
+			var sizes [2]float64
+			ends := [2]float64{prog.RowHi[r], prog.RowLo[r]}
+			for e, c := range cols {
+				if v := vals[e] / sys.ColScale[c]; e != t && v != 0 {
+					least, most := min(v*boxLo[c], v*boxHi[c]), max(v*boxLo[c], v*boxHi[c])
+					ends[0], ends[1] = ends[0]-least, ends[1]-most
+					sizes[0], sizes[1] = sizes[0]+math.Abs(least), sizes[1]+math.Abs(most)
+				}
+			}
+			v := vals[t] / sys.ColScale[j]
+			if v == 0 {
+				continue
+			}
+			for side := range ends {
+				ends[side] /= v
+				if away := 0x1p-50 * float64(len(cols)) * (math.Abs(ends[side]) + sizes[side]/math.Abs(v)); !math.IsInf(ends[side], 0) {
+					ends[side] += math.Copysign(away, float64(1-2*side)*v)
+				}
+			}
+			if v < 0 {
+				ends[0], ends[1] = ends[1], ends[0]
+			}
+			hi[j], lo[j] = min(hi[j], ends[0]), max(lo[j], ends[1])
+		}
+	}
+	return lo, hi
+}
+
+// findChoices sets the choices of an f that is not convex, of those options that f has products of, and with entries of x in finite ranges alone.
+func (s *search) findChoices() {
+	sys := s.sys
+	s.bends = s.hess
+	if s.hess == nil || sys.Objective.Convex {
+		return
+	}
+	pairOf := make([]int, sys.Ny)
+	for j := range pairOf {
+		pairOf[j] = -1
+	}
+	for k, p := range sys.Pairs {
+		if v := p.Slack.Var; v >= 0 && !p.Slack.Upper {
+			pairOf[v-sys.Nx] = k
+		}
+	}
+	s.low, s.high = s.reach()
+	readers := sys.Relaxation.A.T()
+	byRows := sys.P.Rows.B.T()
+	option := func(row, j int) (products int, is bool) {
+		k, col := pairOf[j], sys.Nx+j
+		if k < 0 || sys.P.Rows.Rhs[sys.Pairs[k].Row] != 0 || readsAny(sys.P.Rows.A, sys.Pairs[k].Row) || readsAny(sys.H, j) {
+			return 0, false
+		}
+		rows, vals := byRows.Row(j)
+		for e, i := range rows {
+			if vals[e] != 0 && i != row && i != sys.Pairs[k].Row {
+				return 0, false
+			}
+		}
+		rows, vals = readers.Row(col)
+		for e, r := range rows {
+			if vals[e] != 0 && sys.Origin[r] != (kkt.Origin{Kind: kkt.LowerRow, Index: row}) {
+				return 0, false
+			}
+		}
+		for k := range s.curved {
+			if s.curved[k].lin[col] != 0 || readsAny(s.curved[k].hess, col) {
+				return 0, false
+			}
+		}
+		cols, vals := s.hess.Row(col)
+		for e, c := range cols {
+			if vals[e] == 0 {
+				continue
+			}
+			if c >= sys.Nx || math.IsInf(s.low[c], 0) || math.IsInf(s.high[c], 0) {
+				return 0, false
+			}
+			products++
+		}
+		return products, true
+	}
+	s.optionOf = make([]int, len(sys.Pairs))
+	for k := range s.optionOf {
+		s.optionOf[k] = -1
+	}
+	for i, kind := range sys.P.Rows.Kind {
+		if kind != problem.Equal || readsAny(sys.P.Rows.A, i) {
+			continue
+		}
+		cols, vals := sys.P.Rows.B.Row(i)
+		of, products, all := choice{row: i}, 0, true
+		for e, j := range cols {
+			n, is := option(i, j)
+			if all = all && is && vals[e] == vals[0]; !all {
+				break
+			}
+			of.y, of.pairs, products = append(of.y, j), append(of.pairs, pairOf[j]), products+n
+		}
+		if all && products > 0 {
+			if of.total = -sys.P.Rows.Rhs[i] / vals[0]; of.total > 0 {
+				for _, k := range of.pairs {
+					s.optionOf[k] = len(s.choices)
+				}
+				s.choices = append(s.choices, of)
+			}
+		}
+	}
+	if s.choices == nil {
+		return
+	}
+	entries, options := []sparse.Entry{}, make([]bool, sys.N)
+	for _, of := range s.choices {
+		for _, j := range of.y {
+			options[sys.Nx+j] = true
+		}
+	}
+	for i := range sys.N {
+		cols, vals := s.hess.Row(i)
+		for e, j := range cols {
+			if !options[i] && !options[j] {
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: vals[e]})
+			}
+		}
+	}
+	s.bends = sparse.FromEntries(sys.N, sys.N, entries)
+	if s.bends.NNZ() == 0 {
+		s.bends = nil
+	}
+}
+
+// convex reports that what relaxations have of f, beside columns for products, is convex.
+func (s *search) convex() bool {
+	return s.sys.Objective.Convex || s.choices != nil && kkt.Semidefinite(s.bends)
+}
+
+func readsAny(m *sparse.CSR, i int) bool {
+	_, vals := m.Row(i)
+	return anyOf(vals)
+}
+
+// others are the pairs of the other options of the choice that a pair is of.
+func (s *search) others(pair int) (all []int) {
+	if s.choices == nil || s.optionOf[pair] < 0 {
+		return nil
+	}
+	for _, k := range s.choices[s.optionOf[pair]].pairs {
+		if k != pair {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// atVertices makes a branch one of vertices: each choice takes the option that f falls on fastest, of those that it takes at z (relaxation's units; nil for
+// anywhere).
+func (s *search) atVertices(fix []kkt.Fix, z []float64) {
+	for _, of := range s.choices {
+		best, least := -1, math.Inf(1)
+		for n, k := range of.pairs {
+			col := s.sys.Nx + of.y[n]
+			slope := 0.0
+			switch {
+			case z == nil && fix[k] == kkt.SlackZero:
+				continue
+			case z != nil && z[col]*s.sys.ColScale[col] <= kkt.Tolerance*of.total:
+				continue
+			case z != nil:
+				slope = (s.prog.C[col] + s.hess.RowDot(col, z)) / s.sys.ColScale[col]
+			}
+			if slope < least {
+				best, least = k, slope
+			}
+		}
+		if best < 0 {
+			best = of.pairs[0]
+		}
+		for _, k := range of.pairs {
+			fix[k] = kkt.SlackZero
+		}
+		fix[best] = kkt.MultZero
+	}
+}
+
+// loose reports, for each choice, whether a product of it is not that of its factors at the solution z of a relaxation.
+func (s *search) loose(z []float64) []bool {
+	out := make([]bool, len(s.choices))
+	if s.lift == nil {
+		return out
+	}
+	for k := range s.lift.cols {
+		of := &s.lift.cols[k]
+		if of.choice >= 0 && s.lift.apart(s, k, z) > kkt.Tolerance {
+			out[of.choice] = true
+		}
+	}
+	return out
+}
+
+// between reports that an option is neither taken nor left at z, by their pairs' slack.
+func (s *search) between(pair int, slack float64) (rest float64, is bool) {
+	of := &s.choices[s.optionOf[pair]]
+	total := of.total / s.sys.ColScale[s.sys.Pairs[pair].Slack.Var]
+	rest = total - slack
+	return rest, min(slack, rest) > kkt.Tolerance*total
+}
+
+// choiceProducts adds to l the products of f that choices have, with rows for their factors' bounds.
+func (s *search) choiceProducts(l *lift) {
+	for n, of := range s.choices {
+		for _, j := range of.y {
+			col := s.sys.Nx + j
+			cols, vals := s.quad.Hess.Row(col)
+			for e, c := range cols {
+				if vals[e] == 0 {
+					continue
+				}
+				k := slices.IndexFunc(l.cols, func(p product) bool { return p.Entry == c && p.Answer == j })
+				if k < 0 {
+					k = len(l.cols)
+					l.cols = append(l.cols, s.product(product{Entry: c, Mult: -1, Answer: j, col: col, Sign: 1, nonneg: true}))
+				}
+				p := &l.cols[k]
+				p.choice, p.cost = n, vals[e]
+				p.Most = of.total + 0x1p-50*of.total // a proof's bound is rounded the other way: it must hold this one
+				p.Levels, p.Tops = nil, []float64{s.low[c], s.high[c]}
+				for _, v := range p.Tops {
+					if v != 0 {
+						p.Levels = append(p.Levels, v)
+					}
+				}
+			}
+		}
+	}
+}
+
+// choices writes the choices of a part.
+func (pw *proofWriter) choices() error {
+	for _, of := range pw.s.choices {
+		if err := pw.line(map[string]any{"choice": map[string]any{"row": pw.row(of.row)}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// branchOn is the word that a proof has for a branch on a pair.
+func (s *search) branchOn(pair int) string {
+	if s.choices != nil && s.optionOf[pair] >= 0 {
+		return "option"
+	}
+	return "pair"
+}
