@@ -67,7 +67,7 @@ func (s *Solver) proves(w []float64) bool {
 	}
 	for i := range w { // rows without the side that their weight needs
 		k := n + i
-		if math.Abs(w[i]) <= accurate*most {
+		if math.Abs(w[i]) <= Accurate*most {
 			w[i] = 0
 		}
 		if w[i] > 0 && math.IsInf(st.lo[k], -1) || w[i] < 0 && math.IsInf(st.hi[k], 1) {
@@ -139,7 +139,7 @@ func (s *Solver) endless(q int, sign float64, col []float64) bool {
 	}
 	for j := range ray {
 		ray[j] /= most
-		if math.Abs(ray[j]) <= accurate {
+		if math.Abs(ray[j]) <= Accurate {
 			ray[j] = 0
 		}
 		v := ray[j]
@@ -175,7 +175,7 @@ func (s *Solver) endless(q int, sign float64, col []float64) bool {
 			cols, vals := s.q.Row(i)
 			for k, j := range cols {
 				sum += vals[k] * ray[j]
-				terms += math.Abs(vals[k]) * (feasible*math.Abs(ray[j]) + accurate)
+				terms += math.Abs(vals[k]) * (feasible*math.Abs(ray[j]) + Accurate)
 			}
 			if math.Abs(sum) > terms {
 				return false
@@ -233,7 +233,7 @@ func (s *Solver) proveBound() bool {
 		if k >= n {
 			return 0
 		}
-		return accurate * st.gt[k]
+		return Accurate * st.gt[k]
 	})
 	quad := s.quadratic(st.z)
 	bound := sum - quad/2

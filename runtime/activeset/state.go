@@ -16,8 +16,8 @@ const (
 	feasible = 1e-9
 	// exact is the residual of refined equations: some units in the last place.
 	exact = 1e-15
-	// accurate is what solutions promise of their equations, next to their terms.
-	accurate = 1e-13
+	// Accurate is what solutions promise of their equations, next to their terms.
+	Accurate = 1e-13
 	// least is a size that is 0: products of such numbers leave the range of doubles.
 	least = 0x1p-900
 )
@@ -227,7 +227,7 @@ func (s *Solver) recompute() bool {
 		if math.IsNaN(worst) || math.IsInf(worst, 0) {
 			return false
 		}
-		good = worst <= accurate
+		good = worst <= Accurate
 		if worst <= exact || step == steps || worst > 0.25*last && good {
 			break
 		}
@@ -294,12 +294,12 @@ func (s *Solver) tolerances(blur []float64) {
 const coarse = 1e-6
 
 // blur sets dout to bounds of the errors of all values and multipliers of a
-// solution whose equations hold to `accurate` of their terms: what the tableau,
+// solution whose equations hold to `Accurate` of their terms: what the tableau,
 // the inverse of the equations, makes of residuals of that size.
 func (s *Solver) blur() {
 	st, t := s.st, s.tab
 	for k, terms := range st.terms {
-		st.din[k] = accurate * terms
+		st.din[k] = Accurate * terms
 	}
 	t.spread(st.dout, st.din)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/problem"
 )
 
@@ -17,8 +18,9 @@ type Signs struct {
 	Slack, Mult []bool // len M: s_i > 0, lambda_i > 0; equality rows have neither
 }
 
-// SignsAt reads the signs off z: s_i against the terms of its row and the largest entry of y of those that rows and H connect with it, lambda_i against the forces on the entries
+// SignsAt reads the signs off z: s_i against what the largest entry of y of those that rows and H connect with it is in its row, lambda_i against the forces on the entries
 // of y that it pushes itself: rows may connect these with others whose forces are larger by any factor. The largest of all of them, in the relaxation's units, leaves its rounding.
+// The terms of x and of the right-hand side are exact numbers: of them s_i has the rounding alone, and what solutions promise of a row that holds.
 func (s *System) SignsAt(z []float64) Signs {
 	out := Signs{make([]bool, s.M), make([]bool, s.M)}
 	slack, terms := make([]float64, s.M), make([]float64, s.M)
@@ -57,17 +59,17 @@ func (s *System) SignsAt(z []float64) Signs {
 			continue
 		}
 		if k < 0 { // a row of x alone
-			out.Slack[i] = slack[i] > Tolerance*terms[i]
+			out.Slack[i] = slack[i] > activeset.Accurate*terms[i]
 			continue
 		}
-		l, reach, push, counts := s.Lambda(z)[i], terms[i], 0.0, false
+		l, reach, push, counts := s.Lambda(z)[i], 0.0, 0.0, false
 		cols, vals := s.P.Rows.B.Row(i)
 		for t, j := range cols {
 			reach = math.Max(reach, math.Abs(vals[t])*s.ColScale[s.Nx+j]*answer[k])
 			push = math.Max(push, math.Abs(vals[t]*l)*s.RowScale[j])
 			counts = counts || l > 0 && math.Abs(vals[t]*l) > Tolerance*forces[j]
 		}
-		out.Slack[i] = slack[i] > Tolerance*reach && slack[i]*s.rowUnit(i) > noise[k]
+		out.Slack[i] = slack[i] > math.Max(Tolerance*reach, activeset.Accurate*terms[i]) && slack[i]*s.rowUnit(i) > noise[k]
 		out.Mult[i] = counts && push > math.Max(0x1p-45*force[k], pushNoise[k])
 	}
 	return out

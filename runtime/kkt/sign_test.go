@@ -77,3 +77,59 @@ func TestSignsOfForcesOfAnySize(t *testing.T) {
 		t.Error("no case has forces that are far apart")
 	}
 }
+
+// A slack next to whose terms of x are large is positive all the same: z and the rows are whole numbers here, whose slacks are known without rounding.
+func TestSlackBesideLargeTerms(t *testing.T) {
+	rng := members.Rand(t, 4)
+	for k := range members.Of(200, 4000) {
+		nx, ny, m := 1+rng.IntN(2), 1+rng.IntN(3), 2+rng.IntN(4)
+		a, b := sparse.Empty(nx), sparse.Empty(ny)
+		g := &kkttest.Quadratic{Nx: nx, Ny: ny, M: make([]float64, (nx+ny)*(nx+ny)), C: make([]float64, nx+ny)}
+		x, y := make([]float64, nx), make([]float64, ny)
+		for j := range x {
+			x[j] = math.Round(math.Pow(10, 10*rng.Float64()))
+		}
+		for j := range y {
+			y[j] = float64(1 + rng.IntN(20))
+		}
+		rhs, slack := make([]float64, m), make([]float64, m)
+		for i := range m {
+			for j := range nx {
+				if v := float64(rng.IntN(7) - 3); v != 0 {
+					a.Append(j, v)
+					rhs[i] += v * x[j]
+				}
+			}
+			for j := range ny {
+				if v := float64(rng.IntN(7) - 3); v != 0 && i%2 == 0 { // each other row reads x alone
+					b.Append(j, v)
+					rhs[i] -= v * y[j]
+				}
+			}
+			a.EndRow()
+			b.EndRow()
+			slack[i] = float64(rng.IntN(3))
+			rhs[i] += slack[i]
+		}
+		lo, hi := make([]float64, nx), make([]float64, nx)
+		for j := range hi {
+			hi[j] = 1e10
+		}
+		p := &problem.Problem{Name: "slacks", Dx: nx, Dy: ny, F: g, G: g, Start: x,
+			X:     &problem.Set{Lo: lo, Hi: hi, E: sparse.FromEntries(0, nx, nil)},
+			Rows:  &problem.Rows{Kind: make([]problem.Kind, m), A: a, B: b, Rhs: rhs},
+			Facts: problem.Facts{JointlyQuadratic: true, Convex: true}}
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := make([]float64, s.N)
+		copy(s.X(z), x)
+		copy(s.Y(z), y)
+		for i, positive := range s.SignsAt(z).Slack {
+			if positive != (slack[i] > 0) {
+				t.Fatalf("case %d: a slack of %g is positive: %v, at x = %g, y = %g", k, slack[i], positive, x, y)
+			}
+		}
+	}
+}
