@@ -54,6 +54,9 @@ func (p *Problem) describeExactTies(limited context.Context, r *Result, run *sys
 		ties.Pessimistic = r.Upper.Objective
 		return nil
 	}
+	if e.smooth == nil {
+		e.lose(ctx, e.here.Z)
+	}
 	if _, err := e.extreme(ctx, 1); err != nil { // stationary in the answer, too, which says nothing of answers far from it
 		ties.Optimistic = none
 		r.Notes = append(r.Notes, "F with the best of the follower's answers is not known: "+err.Error())
@@ -63,6 +66,7 @@ func (p *Problem) describeExactTies(limited context.Context, r *Result, run *sys
 	} else {
 		r.Notes = append(r.Notes, "F with the worst of the follower's answers is not known: "+err.Error())
 	}
+	ties.Loss = Number(e.lost)
 	if at, distance := e.safe(limited); at != nil {
 		ties.Safe = &SafePoint{Variables: named.Variables(&p.IR.Upper, at.s.X(at.here.Z), 1), Objective: Number(sign * at.here.F), Distance: Number(distance)}
 	}

@@ -27,6 +27,8 @@ type systemPoint struct {
 	s        *kkt.System
 	solver   *pieces.Solver
 	follower *kkt.Follower
+
+	lost, open float64 // by answers that are ties, and what rounding leaves open of that (lose)
 }
 
 // evaluates is the problem on whose KKT system evaluations with these options are made; nil where they take another way.
@@ -216,13 +218,17 @@ func (p *Problem) answersAt(ctx context.Context, r *Result, e *systemPoint, answ
 	if ties.Unique {
 		return ties
 	}
+	e.lose(ctx, answer.Z)
 	for _, end := range []struct {
 		sign float64
 		word string
 		to   *Number
 	}{{1, "best", &ties.Optimistic}, {-1, "worst", &ties.Pessimistic}} {
-		if _, f, err := system.ExtremeAnswer(ctx, e.s, e.follower, answer.Z, end.sign); err == nil {
+		if z, f, err := system.ExtremeAnswer(ctx, e.s, e.follower, answer.Z, end.sign); err == nil {
 			*end.to = Number(sign*f + 0)
+			if z != nil {
+				e.lose(ctx, z)
+			}
 		} else {
 			*end.to = Number(math.NaN())
 			r.Notes = append(r.Notes, fmt.Sprintf("F with the %s of the follower's answers is not known: %v", end.word, err))
@@ -231,7 +237,14 @@ func (p *Problem) answersAt(ctx context.Context, r *Result, e *systemPoint, answ
 	if answer.short != nil {
 		r.Notes = append(r.Notes, "F is with one of the follower's answers")
 	}
+	ties.Loss = Number(e.lost)
 	return ties
+}
+
+// lose takes the answer of z into lost: what the follower loses at most by the answers that are spoken of, against its best one.
+func (e *systemPoint) lose(ctx context.Context, z []float64) {
+	loss, open := e.follower.Loss(ctx, e.s.X(z), e.s.Y(z))
+	e.lost, e.open = math.Max(e.lost, loss), math.Max(e.open, open)
 }
 
 // branchesWord names the rows whose branches meet at a point.

@@ -92,6 +92,9 @@ func (e *tiedPoint) extreme(ctx context.Context, sign float64) (float64, error) 
 		return 0, errOtherAnswers
 	}
 	z, f, err := system.ExtremeAnswer(ctx, e.s, e.follower, e.here.Z, sign)
+	if err == nil && e.smooth == nil && z != nil {
+		e.lose(ctx, z)
+	}
 	if err != nil || e.smooth == nil {
 		return f, err
 	}

@@ -110,7 +110,7 @@ func (c *claims) exactTies(claimed *Ties) {
 		return
 	}
 	c.check("rule of the ties", claimed.Rule == c.p.tieRule(), "it is %s", c.p.tieRule())
-	c.check("ties: nothing is added to the follower's objective", claimed.Tau == 0 && claimed.WeightF == 0 && claimed.WeightNorm == 0 && claimed.Loss == 0 && claimed.Exact, "")
+	c.check("ties: nothing is added to the follower's objective", claimed.Tau == 0 && claimed.WeightF == 0 && claimed.WeightNorm == 0 && claimed.Exact, "")
 	ctx := context.Background()
 	_, sign := sense(&c.p.IR.Upper)
 	e, err := c.p.tiedAt(c.doc.X, c.doc.Y, c.doc.Lambda)
@@ -134,6 +134,9 @@ func (c *claims) exactTies(claimed *Ties) {
 			c.check("ties: the follower has one "+part.what, part.claimed != nil && part.again != nil && *part.claimed == *part.again, "")
 		}
 	}
+	if !unique && e.smooth == nil {
+		e.lose(ctx, e.here.Z)
+	}
 	for _, end := range []struct {
 		word, rule string
 		sign       float64
@@ -153,6 +156,7 @@ func (c *claims) exactTies(claimed *Ties) {
 		}
 		close(what, float64(end.claimed), of)
 	}
+	c.near("ties: loss of the follower", float64(claimed.Loss), e.lost, 2*e.open+reportTolerance*e.lost)
 	if c.p.exactTies == leastNorm && !unique {
 		if answer, err := e.follower.LeastNorm(ctx, e.here.Z); err != nil {
 			c.check("ties: the answer has the least norm", false, "%v", err)

@@ -46,6 +46,8 @@ type Bounds struct {
 type Options struct {
 	Cutoff  float64 // stop as soon as a dual bound proves that the least value is greater
 	MaxIter int     // pivots after which the solve fails; 0 for a limit proportional to N+M
+	// Sharp keeps signs and sides to what rounding leaves open of them, and not to the tolerance that also holds of programs whose numbers are themselves results.
+	Sharp bool
 }
 
 // Status says how a solve ended.

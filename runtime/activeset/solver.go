@@ -22,6 +22,7 @@ type Solver struct {
 	broken  bool // a number of the scaled program, or of the objective, is not finite
 	lost    bool // a side of the present bounds is not finite in its units
 
+	near       float64 // the tolerance of signs and sides, next to their terms
 	cutoff     float64 // scaled
 	limit      int
 	iterations int
@@ -190,7 +191,10 @@ func (s *Solver) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options
 	t, st := s.tab, s.st
 	s.iterations, s.seed, t.work = 0, 1, 0
 	s.farkasRow, s.farkasBound, s.ray = nil, nil, nil
-	s.cutoff = opts.Cutoff * s.scale.sigma
+	s.cutoff, s.near = opts.Cutoff*s.scale.sigma, feasible
+	if opts.Sharp {
+		s.near = exact
+	}
 	if s.limit = opts.MaxIter; s.limit <= 0 {
 		s.limit = 1000 + 50*t.n // simplex methods take 2 to 3 (N+M) (Dantzig), twenty times as many where it is degenerate
 	}

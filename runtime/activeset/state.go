@@ -273,13 +273,13 @@ func (s *Solver) recompute() bool {
 func (s *Solver) tolerances(blur []float64) {
 	st, n := s.st, s.program.N
 	for j := 0; j < n; j++ {
-		st.tolV[j] = least + feasible*math.Abs(st.z[j])
-		st.tolM[j] = least + feasible*st.gt[j]
+		st.tolV[j] = least + s.near*math.Abs(st.z[j])
+		st.tolM[j] = least + s.near*st.gt[j]
 	}
 	for i := range st.az {
 		k := n + i
-		st.tolV[k] = least + feasible*st.azt[i]
-		st.tolM[k] = least + feasible*math.Abs(st.u[i])
+		st.tolV[k] = least + s.near*st.azt[i]
+		st.tolM[k] = least + s.near*math.Abs(st.u[i])
 	}
 	for k, by := range blur {
 		if s.tab.active[k] {

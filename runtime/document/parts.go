@@ -50,6 +50,7 @@ type Ties struct {
 	// Loss is what the follower loses against its true optimum at this x, found by
 	// the proximal point method (Rockafellar 1976): exact where Exact is set, as it
 	// ends after finitely many steps where g is linear, and at least that otherwise.
+	// Where nothing was added it is what this answer, and those best and worst for the leader, lose at most: ties are decided to 1e-9 of the follower's terms.
 	Loss  Number `json:"loss"`
 	Exact bool   `json:"exact"`
 	// Unique says that the follower has no other answer at this x: shown by the signs of slacks and multipliers where nothing was added, else that tilting it in two

@@ -70,6 +70,9 @@ func (t *textReport) exactTies(ties *Ties) {
 		fmt.Fprintf(&t.b, "; F is %s with the %s %s for the leader", Number(other).Text(), of, end)
 	}
 	t.b.WriteByte('\n')
+	if ties.Loss > 0 {
+		fmt.Fprintf(&t.b, "  these are ties to rounding, not exactly: the follower loses up to %s of g by them against its best answer\n", ties.Loss.Brief())
+	}
 	if s := ties.Safe; s != nil {
 		var parts []string
 		for _, v := range s.Variables {

@@ -23,6 +23,7 @@ type Follower struct {
 	bounds  []int // of each entry of y and side: the lower row behind Lo (2j) and Hi (2j+1); -1 for none
 	rowOf   []int // of each row of the program, that of the relaxation
 	refuted []float64
+	sharp   bool
 	// Work is what the solves have taken so far (activeset.Solution.Work).
 	Work int64
 }
@@ -98,6 +99,39 @@ func (f *Follower) Solve(ctx context.Context, x []float64) (z []float64, status 
 	return z, status
 }
 
+// Loss is how much more g is at y than at the follower's best answer to x, by signs that rounding alone leaves open: ties are decided to Tolerance of their terms, and an answer that is one
+// to that may lose as much. Beside it is what its terms leave open, up to which it is 0; NaN where no best answer was found.
+func (f *Follower) Loss(ctx context.Context, x, y []float64) (loss, open float64) {
+	last := f.last
+	f.sharp = true
+	z, status := f.Solve(ctx, x)
+	f.sharp, f.last = false, last
+	if status != activeset.Optimal {
+		return math.NaN(), 0
+	}
+	s, terms := f.s, 0.0
+	for j, best := range s.Y(z) {
+		step := y[j] - best
+		loss += s.Q[j] * step
+		terms += math.Abs(s.Q[j] * step)
+		cols, vals := s.G.Row(j)
+		for t, c := range cols {
+			loss += vals[t] * x[c] * step
+			terms += math.Abs(vals[t] * x[c] * step)
+		}
+		cols, vals = s.H.Row(j)
+		for t, c := range cols { // of 1/2 y'Hy: H times the mean of both answers
+			v := vals[t] * (y[c] + s.Y(z)[c]) / 2 * step
+			loss += v
+			terms += math.Abs(v)
+		}
+	}
+	if open = activeset.Accurate * terms; loss <= open {
+		return 0, open
+	}
+	return loss, open
+}
+
 // widened moves the sides of rows at x outward by the rounding of their terms, which are products of rounded numbers: k of them err by (k+2) units of it (Higham, Accuracy and
 // Stability of Numerical Algorithms, section 3.1). A row that holds to that holds.
 func (f *Follower) widened(x []float64, b *activeset.Bounds) *activeset.Bounds {
@@ -142,7 +176,7 @@ func (f *Follower) scaledHessian(h *sparse.CSR) *sparse.CSR {
 // minimize solves the program with another objective and other bounds.
 func (f *Follower) minimize(ctx context.Context, x []float64, h *sparse.CSR, c []float64, b *activeset.Bounds) (z []float64, status activeset.Status) {
 	f.solver.SetObjective(h, c)
-	sol := f.solver.Solve(ctx, b, f.last, activeset.Options{Cutoff: math.Inf(1)})
+	sol := f.solver.Solve(ctx, b, f.last, activeset.Options{Cutoff: math.Inf(1), Sharp: f.sharp})
 	f.Work += sol.Work
 	f.refuted = nil
 	if sol.Status == activeset.Infeasible {

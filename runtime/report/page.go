@@ -247,6 +247,9 @@ func (v *view) values(r *runtime.Result, s *Structure) {
 		if t.Tau == 0 {
 			v.Follower = fmt.Sprintf("The follower has ties, which are broken by the rule %s. F is %s with the answer best for the leader and %s with the worst.",
 				t.Rule, t.Optimistic.Text(), t.Pessimistic.Text())
+			if t.Loss > 0 {
+				v.Follower += fmt.Sprintf(" These are ties to rounding, not exactly: it loses up to %s of g by them against its best answer.", t.Loss.Brief())
+			}
 		}
 		if m := t.UniqueMultipliers; m != nil && !*m {
 			v.Follower += " Multipliers that the upper level reads are not unique, and are chosen by the same rule."
