@@ -18,7 +18,6 @@ type newton struct {
 	face      face
 	curvature curvature
 	krylov    krylov
-	secants   secants
 	n         int
 
 	value    float64
@@ -58,7 +57,6 @@ func (w *newton) reset(obj Objective, n int) {
 	w.curvature.reset(obj, w.known.Quadratic, n)
 	w.krylov.reset(&w.face, &w.curvature, w.known.Mu, n)
 	w.longest, w.undefined = math.Inf(1), w.undefined[:0]
-	w.secants.clear()
 }
 
 // roundingUnit is half the distance from 1 to the next double.
@@ -237,7 +235,6 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		}
 		end := reached
 		direct := w.chordStep()
-		chord := direct && !w.known.Quadratic
 		if !direct {
 			w.krylov.start(w.grad)
 			end, _ = w.krylov.run(w.forcing(norm, previous)*norm, nil)
@@ -260,15 +257,8 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			}
 		}
 		previous = norm
-		var from, before []float64
-		if chord {
-			from, before = slices.Clone(y), slices.Clone(w.s)
-		}
 		if !w.step(y, w.exact(fresh), norm) {
 			return w.restoreBest(y, relative)
-		}
-		if chord {
-			w.secant(from, y, before)
 		}
 		if w.known.Quadratic {
 			w.curvature.move(y, w.grad)
@@ -286,34 +276,20 @@ func (w *newton) factored() bool {
 }
 
 // chordStep sets d to the step along the face of a Hessian that is known and
-// factorized, as the secants correct it, of which a quadratic has none. It reports false where it is not known.
+// factorized. It reports false where it is not known.
 func (w *newton) chordStep() bool {
 	h := w.curvature.hessian
 	if !w.factored() {
 		return false
 	}
-	w.secants.on(w.face.rows(make([]int, 0, w.face.size())))
 	for j, t := range w.s {
-		w.d[j] = -t
+		w.trial[j] = -t
 	}
-	return w.secants.step(w.d, func(v []float64) bool {
-		copy(w.trial, v)
-		if !h.direction(v, &w.face, w.trial) {
-			return false
-		}
-		w.face.project(v)
-		return true
-	})
-}
-
-// secant takes the pair of a step from one point to another, with the gradient along the
-// face before it.
-func (w *newton) secant(from, y, before []float64) {
-	step, change := slices.Clone(y), slices.Clone(w.grad)
-	linalg.Axpy(step, -1, from)
-	w.face.project(change)
-	linalg.Axpy(change, -1, before)
-	w.secants.add(step, change, w.gradientRounding(y))
+	if !h.direction(w.d, &w.face, w.trial) {
+		return false
+	}
+	w.face.project(w.d)
+	return true
 }
 
 // pace is the reduction of the gradient that a step has to make, or else curvature is

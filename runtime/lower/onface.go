@@ -97,13 +97,12 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 	}
 	f.poly.set(p, x, known)
 	w := &f.newton
-	kept, pairs := w.curvature, w.secants
+	kept := w.curvature
 	w.reset(obj, p.Dy)
 	w.curvature.told(warm)
 	switch {
 	case same:
 		w.curvature.resume(&kept)
-		w.secants = pairs
 	case warm == nil:
 	case w.known.Fixed && warm.Memory != nil, !w.known.Quadratic && warm.Memory.Complete() && warm.Memory.Near:
 		w.curvature.recall(warm.Memory)
