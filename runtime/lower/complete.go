@@ -16,7 +16,7 @@ import (
 // pays reports whether a solve is expected to measure H along half of all directions,
 // from where complete measures the rest, so that it may as well measure all of it at
 // once. Where C is not known, the curvature along the gradient stands in for it, which
-// such a solve measures first anyhow; where mu is not, steep tells later.
+// such a solve measures first anyhow.
 func (c *curvature) pays(known Curvature, y, grad []float64) bool {
 	if !(known.Mu > 0) || c.limit < c.n {
 		return false
@@ -36,46 +36,15 @@ func (c *curvature) pays(known Curvature, y, grad []float64) bool {
 // error by that of newton.forcing: sqrt(C/mu)/2 log(2/e) (Saad 2003, section 6.11).
 func iterations(condition float64) float64 { return math.Sqrt(condition) / 2 * math.Log(2/sharp) }
 
-// steep reports whether the products so far show that they will span half of all
-// directions: the condition number of H on their span (by Rayleigh and Ritz) is one of
-// H from below. It looks at every sixteenth of the directions.
-func (c *curvature) steep() bool {
-	if c.k < c.looked+max(8, c.n/16) {
-		return false
-	}
-	c.looked = c.k
-	general := func(a []float64) blas64.General { return blas64.General{Rows: c.k, Cols: c.n, Stride: c.n, Data: a} }
-	products := mat.NewDense(c.k, c.k, nil)
-	blas64.Gemm(blas.NoTrans, blas.Trans, 1, general(c.v), general(c.hv), 0, products.RawMatrix())
-	span := mat.NewSymDense(c.k, nil)
-	for i := range c.k {
-		for j := i; j < c.k; j++ {
-			span.SetSym(i, j, (products.At(i, j)+products.At(j, i))/2)
-		}
-	}
-	var eig mat.EigenSym
-	if !eig.Factorize(span, false) {
-		return false
-	}
-	values := eig.Values(nil)
-	least, most := values[0], values[c.k-1]
-	return !(least > flatness*most) || 2*(float64(c.k)+iterations(most/least)) >= float64(c.n)
-}
-
 // complete measures what is not known of H, where the basis spans most directions
-// already, or steep says that solves will, and there is room: that costs fewer
+// already and there is room: that costs fewer
 // gradients than the next few solves would spend on parts of them. It reports whether
 // all of H is known.
 func (c *curvature) complete() bool {
-	switch {
-	case c.hessian != nil:
+	if c.hessian != nil {
 		return true
-	case c.limit < c.n:
-		return false
-	case 2*c.k >= c.n:
-		return c.fill()
 	}
-	return c.steep() && c.columns()
+	return c.limit >= c.n && 2*c.k >= c.n && c.fill()
 }
 
 // fill measures the directions that the basis lacks: the last columns of a full

@@ -21,7 +21,6 @@ type curvature struct {
 	grad      []float64 // the gradient there, len n
 	v, hv     []float64 // k x n, row-major: V and H V
 	k, limit  int
-	looked    int                       // k when steep last looked at it
 	largest   float64                   // the largest |H v| over unit v so far: estimates C_g from below
 	gradients int                       // calls made
 	room      func(v []float64) float64 // unless nil, how far a difference may go along v
@@ -89,7 +88,7 @@ func (c *curvature) resume(ended *curvature) {
 
 // clear forgets the products.
 func (c *curvature) clear() {
-	c.k, c.v, c.hv, c.shrink, c.looked = 0, c.v[:0], c.hv[:0], 1, 0
+	c.k, c.v, c.hv, c.shrink = 0, c.v[:0], c.hv[:0], 1
 	c.memory, c.hessian = nil, nil
 }
 
