@@ -12,19 +12,12 @@ import (
 // inUnits is a solver that takes an objective in a unit of its own where the squares
 // of its gradients leave the range of double precision: with gradients of 1e160
 // every inner product is infinite, with 1e-170 it is 0, and nothing moves. It
-// tries as it stands first, which costs nothing where nothing is extreme. It also
-// gives a warm start that misled the solver a cold one.
+// tries as it stands first, which costs nothing where nothing is extreme.
 type inUnits struct{ Solver }
 
 // Solve implements Solver.
 func (u inUnits) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
 	s := u.Solver.Solve(ctx, p, obj, x, warm)
-	if s.Status == Inaccurate && warm != nil && len(warm.Y) > 0 {
-		// Rows that held y elsewhere may still do, by less than the tolerance.
-		if t := u.Solver.Solve(ctx, p, obj, x, &Solution{Memory: warm.Memory, Lengths: warm.Lengths}); t.Status == Solved || t.ErrorBound < s.ErrorBound {
-			s = t
-		}
-	}
 	factor := unitFactor(ctx, obj, s)
 	if factor == 1 {
 		return s
