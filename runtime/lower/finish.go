@@ -68,9 +68,6 @@ func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, pul
 			s.Weak = append(s.Weak, i)
 		}
 	}
-	if s.tie(q, working) {
-		s.settle(q, grad, rest)
-	}
 	sort.Ints(s.Active)
 	s.ErrorBound = errorBound(rest, s, q, known.Mu)
 }
