@@ -159,7 +159,6 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 	previous := math.Inf(1)
 	fresh, stalls := w.curvature.memory == nil, 0
 	copy(w.base, y)
-	slow := 0                           // passes that did not reduce the measure tenfold
 	for pass := 0; pass < 200; pass++ { // see newton.minimize
 		if ctx.Err() != nil {
 			return interrupted
@@ -171,18 +170,6 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 		if measure <= math.Max(w.gradientRounding(y), w.relative*w.terms(y)) {
 			if w.judge(y, measure, 2*roundingUnit); measure <= w.gradientRounding(y) {
 				return converged
-			}
-		}
-		if measure > w.pace()*previous {
-			slow++
-		}
-		if slow == 3 && !w.known.Quadratic {
-			// Differences may be as long as the way to a row where the objective ends.
-			slow++
-			if w.discoverNear(y) {
-				w.shun(y)
-				previous, fresh, stalls = math.Inf(1), true, 0
-				continue
 			}
 		}
 		if measure > w.pace()*previous {

@@ -36,22 +36,6 @@ func (w *activeSet) discover(y, undefined []float64) bool {
 	return found
 }
 
-// discoverNear is discover for the rows that the differences of gradients at y
-// nearly reach.
-func (w *activeSet) discoverNear(y []float64) bool {
-	found := false
-	at := make([]float64, len(y))
-	for i := range w.open {
-		if s := w.poly.slack(i, y); w.open[i] || w.face.in[i] || w.poly.norm[i] == 0 || s <= 0 || s > 64*w.curvature.step() {
-			continue
-		}
-		copy(at, y)
-		w.onto(at, i, y)
-		found = w.discover(y, at) || found
-	}
-	return found
-}
-
 // onto moves at, a copy of y, onto row i.
 func (w *activeSet) onto(at []float64, i int, y []float64) {
 	q := w.poly
