@@ -29,9 +29,6 @@ func (p *Problem) explainFailure(r *Result, err error) {
 			p.infeasible(r)
 		}
 	case Unbounded:
-		if r.HasPoint() && p.IR.Upper.Maximize || !r.HasPoint() && p.IR.Lower.Maximize {
-			r.Reason = strings.ReplaceAll(r.Reason, "falls without bound", "rises without bound")
-		}
 		if level := &p.IR.Lower; !r.HasPoint() {
 			r.Diagnostics.Errorf(diag.RunUnbounded, level.Span, "%s", r.Reason)
 		} else {

@@ -15,6 +15,7 @@ import (
 	"bilevelc/internal/members"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/document"
+	"bilevelc/runtime/lower"
 )
 
 // Every leaf of a document matters. Changed without a new seal it is noticed, and
@@ -162,6 +163,11 @@ func TestConsistentForgeries(t *testing.T) {
 		{"spent", "a budget that was spent, as an evaluation", func(r *Result) { r.Status, r.Method = Solved, "" }},
 		{"toll", "a solved one as infeasible", func(r *Result) { r.Status = Infeasible }},
 		{"kinked", "a bounded one as unbounded", func(r *Result) { r.Status = Unbounded }},
+		{"kinked", "a bounded one as unbounded, whose lower level is not solved", func(r *Result) {
+			r.Status, r.Lower.Status, r.Stationarity.Strict, r.Upper.Hypergradient = Unbounded, lower.Inaccurate.String(), false, nil
+			r.Certificate.Goldstein = nil
+			r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = "none", Number(math.NaN()), 0
+		}},
 		{"kinked", "weights that do not add up", func(r *Result) {
 			g := r.Certificate.Goldstein
 			for i := range g.Samples {

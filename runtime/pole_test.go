@@ -42,7 +42,7 @@ func TestPoles(t *testing.T) {
 		case !falls && r.Status != runtime.Solved:
 			unsolved++
 			t.Logf("seed %d: %s (%s)\n%s", seed, r.Status, r.Reason, text)
-		case falls && strings.Contains(r.Reason, "F falls without a limit"):
+		case falls && strings.Contains(r.Reason, "F improves without a limit"):
 			named++
 		}
 	}
@@ -84,9 +84,9 @@ func TestPolesInside(t *testing.T) {
 		switch falls := math.IsInf(bottom, -1); {
 		case falls && r.Status == runtime.Solved && f < -50*c:
 			t.Errorf("seed %d: solved (%s) at F = %v\n%s", seed, r.Reason, f, text)
-		case falls && strings.Contains(r.Reason, "F falls without a limit"):
+		case falls && strings.Contains(r.Reason, "F improves without a limit"):
 			met++
-		case !falls && strings.Contains(r.Reason, "F falls without a limit"):
+		case !falls && strings.Contains(r.Reason, "F improves without a limit"):
 			t.Errorf("seed %d: %s (%s) at F = %v, the least is %v\n%s", seed, r.Status, r.Reason, f, c*bottom, text)
 		case !falls && r.Status == runtime.Solved:
 			solved++

@@ -75,7 +75,7 @@ func (r *Result) cutShort(ctx context.Context, during string) (err error) {
 	return err
 }
 
-// confirmUnbounded verifies the ray along which F falls without end; where there is none that holds, the run has failed to find out.
+// confirmUnbounded verifies the ray along which F improves without end; where there is none that holds, the run has failed to find out.
 func (p *Problem) confirmUnbounded(ctx context.Context, r *Result) error {
 	if !r.HasPoint() {
 		return nil
@@ -95,9 +95,14 @@ func (p *Problem) confirmUnbounded(ctx context.Context, r *Result) error {
 	}
 	if failed := report.Failures(); len(failed) > 0 {
 		r.Status = NumericalFailure
-		r.Reason = "F falls on as far as it was followed, and nothing shows that it does so without end: " + failed[0].Problem()
-		r.Certificate.Ray = nil
+		r.Reason = "F improves as far as it was followed, and nothing shows that it does so without end"
+		if r.Certificate != nil && r.Certificate.Ray != nil {
+			r.Reason += ": " + failed[0].Problem()
+			r.Certificate.Ray = nil
+		}
+		return nil
 	}
+	r.Reason = status.NoBound
 	return nil
 }
 

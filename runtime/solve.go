@@ -225,7 +225,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	switch {
 	case coupled != nil && coupled.unmet != nil:
 		r.Diagnostics.Errorf(diag.RunInfeasible, coupled.unmet.Span, "%s", r.Reason)
-	case r.Status != Solved:
+	case r.Status != Solved && r.Status != Unbounded:
 		p.explainFailure(r, nil)
 	}
 	r.Stationarity.Measure, r.Stationarity.Value = best.Measure.Name, Number(best.Measure.Value)
@@ -246,6 +246,9 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	}
 	if err := p.confirm(ctx, r); err != nil {
 		return nil, err
+	}
+	if r.Status == Unbounded { // a ray shows it
+		p.explainFailure(r, nil)
 	}
 	if opts.CheckGradient && plain.Grad != nil {
 		if r.Check, err = p.checkGradient(ctx, h, plain); err != nil {

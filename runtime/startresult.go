@@ -27,6 +27,9 @@ func (p *Problem) describeStarts(r *Result, runs *startRuns, start []float64, gi
 		s := StartResult{Objective: Number(math.NaN()), Status: Interrupted, Reason: "not begun"}
 		if each.Result != nil {
 			s.Status, s.Reason = each.Result.Status, each.Result.Reason
+			if s.Status == Unbounded { // no start has a ray that shows it
+				s.Status = NumericalFailure
+			}
 			if each.Result.Best != nil {
 				s.Objective = Number(sign * (each.Result.Best.F - each.Result.Best.Penalty))
 				if k != nil && each.Result.Best.Penalty > k.allowed() {

@@ -192,7 +192,7 @@ func (p *Problem) describeSystem(ctx context.Context, r *Result, run *system.Run
 		return nil
 	}
 	if best.SecondOrder == kkt.Fails && (run.Global == nil || !run.Global.Proved) {
-		r.Notes = append(r.Notes, "curvature along the branch is negative at this point, and no lower point was found along it")
+		r.Notes = append(r.Notes, "F curves the wrong way along the branch at this point, and no better point was found along it")
 	}
 	return p.describeExactTies(ctx, r, run, pt)
 }

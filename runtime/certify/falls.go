@@ -77,7 +77,7 @@ func (v *verification) descending(measure float64) {
 			on[j] += t * d
 		}
 		if there := v.valueInX(on); there < f-t*still*size && measure*norm(way) > still*size {
-			v.fail("solved", "F, %.3g, goes on falling along x, which X does not bound: by %.3g over %.3g of its length", f, f-there, t)
+			v.fail("solved", "F goes on improving along x, which X does not bound: by %.3g over %.3g of its length", f-there, t)
 			return
 		}
 	}

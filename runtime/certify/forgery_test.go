@@ -249,7 +249,7 @@ func TestFallingIsNotCertified(t *testing.T) {
 	doc.Certificate.Lower.Bound = &Bound{Modulus: 1}
 	requireOK(t, "where X ends", Verify(doc, p))
 	for _, c := range Verify(doc, falling(math.Inf(1))).Failures() {
-		if c.Claim == "solved" && strings.Contains(c.Detail, "goes on falling") {
+		if c.Claim == "solved" && strings.Contains(c.Detail, "goes on improving") {
 			return
 		}
 	}

@@ -25,7 +25,7 @@ type Ray struct {
 // binary orders beyond what turns anywhere in numbers of fifteen digits.
 const RaySteps = 150
 
-const rayClaim = "F falls without end along a ray"
+const rayClaim = "F improves without end along a ray"
 
 // Rays are exact but for rounding of their own terms: of what is left of sums of some thousand of them.
 const rayRounding = 1e-12
@@ -71,7 +71,7 @@ func (v *verification) ray(c *Ray) {
 	}
 	flaw := v.rayCurve(c)
 	v.check(name, flaw == "", flaw)
-	v.Unchecked = append(v.Unchecked, "certificate.ray (f is not quadratic: that it goes on falling beyond the distances looked at)")
+	v.Unchecked = append(v.Unchecked, "certificate.ray (f is not quadratic: that it goes on improving beyond the distances looked at)")
 }
 
 // raySet says what bound or row of X ends the ray; "" for none.
@@ -304,7 +304,7 @@ func fallsAlong(value func(t float64) float64, size float64) string {
 	half := len(falls) / 2
 	last := falls[half+half/2:]
 	if before > low {
-		return "f rises on the way"
+		return "f becomes worse on the way"
 	}
 	most := 0.0
 	for _, f := range falls[half : half+half/2] {
@@ -312,7 +312,7 @@ func fallsAlong(value func(t float64) float64, size float64) string {
 	}
 	for _, f := range last {
 		if !(f > 0) || f < most*(1-1e-6) {
-			return "f falls by less and less"
+			return "f improves by less and less"
 		}
 	}
 	return ""

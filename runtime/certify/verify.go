@@ -60,6 +60,9 @@ func verifyTo(doc *Document, p *problem.Problem, tol tolerances) *Report {
 	v.values()
 	v.lowerLevel()
 	if v.rough() {
+		if doc.Unbounded {
+			v.fail(rayClaim, "no ray shows it where the lower level is not solved")
+		}
 		return &v.Report
 	}
 	if doc.Tied {

@@ -213,7 +213,7 @@ func (o outcome) status() (Status, string) {
 	case converged:
 		return Solved, "stationary to rounding"
 	case descending:
-		return Unbounded, "the objective falls without bound along the witness"
+		return Unbounded, "the objective improves without bound along the witness"
 	case interrupted:
 		return Stopped, "interrupted"
 	case notFinite:

@@ -31,7 +31,7 @@ type UnboundedError struct {
 	Direction []float64 // len Dy
 }
 
-func (e *UnboundedError) Error() string { return "the lower level is unbounded below" }
+func (e *UnboundedError) Error() string { return "the lower level has no bound at this x" }
 
 // LowerError says that F has no usable value or gradient at X for a numerical
 // reason: the lower level could not be solved there or, with Upper set, f is the

@@ -57,7 +57,7 @@ func (r *Run) descending(ctx context.Context, x []float64, f, measure float64) e
 		case f < 0 && linalg.Norm(way) > far*(r.widthAt(r.Start)+linalg.Norm(r.Start)):
 			return unboundedError{}
 		}
-		return Stuck(fmt.Sprintf("F, %.2g, goes on falling along the way from the start, over which X is not bounded: by %.2g over %.2g of its length", f, f-there.F, t))
+		return Stuck(fmt.Sprintf("F goes on improving along the way from the start, over which X is not bounded: by %.2g over %.2g of its length", f-there.F, t))
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (s *solving) doubt(ctx context.Context, r *Result) {
 	early, late := values[0]-values[1], values[1]-values[2]
 	if early > worthALook*math.Abs(values[0]) && late >= early/2 {
 		r.Status = status.NumericalFailure
-		r.Reason = fmt.Sprintf("F falls without a limit towards a point %.2g away at which it is not defined: by %.2g from a distance of %.0e to %.0e, and by %.2g from there to %.0e; %s",
+		r.Reason = fmt.Sprintf("F improves without a limit towards a point %.2g away at which it is not defined: by %.2g from a distance of %.0e to %.0e, and by %.2g from there to %.0e; %s",
 			length, early, 1e-3*size, 1e-6*size, late, 1e-9*size, missing.Reason)
 	}
 }
@@ -118,7 +118,7 @@ func (r *Run) bottomless(ctx context.Context, at *oracle.Point, reach float64) s
 	if !(factor < 0.1 && falls[0] > worthALook*math.Abs(values[0]) && falls[1] >= falls[0]/2 && falls[2] >= falls[1]/2) {
 		return ""
 	}
-	return fmt.Sprintf("F falls without a limit near this point, at a pole: by %.2g from a distance of %.0e to %.0e, by %.2g from there to %.0e, and by %.2g from there to %.0e",
+	return fmt.Sprintf("F improves without a limit near this point, at a pole: by %.2g from a distance of %.0e to %.0e, by %.2g from there to %.0e, and by %.2g from there to %.0e",
 		falls[0], ways[0], ways[1], falls[1], ways[2], falls[2], ways[3])
 }
 

@@ -66,10 +66,10 @@ type limitError struct{ reason string }
 
 func (e *limitError) Error() string { return e.reason }
 
-// unboundedError ends a run whose F falls without bound.
+// unboundedError ends a run whose F is far off and still improves by a part of itself. That shows no more than that it was followed so far: a ray shows that there is no bound.
 type unboundedError struct{}
 
-func (unboundedError) Error() string { return "F falls without bound over the upper level's set" }
+func (unboundedError) Error() string { return "F improves as far as it was followed" }
 
 // Dim is Dx.
 func (r *Run) Dim() int { return r.h.Dim() }

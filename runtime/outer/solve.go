@@ -180,7 +180,7 @@ func (s *solving) solve(ctx context.Context) *Result {
 		if gain := run.limits.Gain; gain > 0 && run.best != nil {
 			if lowest = append(lowest, run.best.F); len(lowest) > gainsOver {
 				if lowest[0]-run.best.F < gain {
-					return s.end(ctx, done("F falls by little"))
+					return s.end(ctx, done("F improves by little"))
 				}
 				lowest = lowest[1:]
 			}
@@ -308,7 +308,7 @@ func classify(err error, found bool) (status.Status, string) {
 		return status.Infeasible, err.Error()
 	case errors.As(err, &infeasible):
 		return status.NumericalFailure, err.Error() + " at this x"
-	case errors.As(err, &lower), errors.As(err, &upper):
+	case errors.As(err, &lower) && !found, errors.As(err, &upper):
 		return status.Unbounded, err.Error()
 	}
 	return status.NumericalFailure, err.Error()

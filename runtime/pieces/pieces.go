@@ -47,7 +47,7 @@ type Options struct {
 // Unbounded is the error of a solve that found f to fall without end on a branch: along Ray from Z, len N both.
 type Unbounded struct{ Z, Ray []float64 }
 
-func (*Unbounded) Error() string { return "f falls without bound" }
+func (*Unbounded) Error() string { return "f improves without bound" }
 
 // FollowerError is the error of a start where the follower has no answer.
 type FollowerError struct{ Status activeset.Status }
@@ -60,7 +60,7 @@ func (e *FollowerError) Error() string {
 var errNotFinite = errors.New("f is not finite")
 
 // ErrEndless says that f falls on and on along a branch, with no ray that shows it to have no bound.
-var ErrEndless = errors.New("f falls on along a branch that has no end")
+var ErrEndless = errors.New("f improves on along a branch that has no end")
 
 // ErrStalled says that rounding keeps a solve from going on; the point comes with it.
 var ErrStalled = errors.New("the active-set method stalls")

@@ -9,10 +9,10 @@ import (
 )
 
 // ErrUnbounded says that f falls along a ray of the system; it comes as an Unbounded.
-var ErrUnbounded = errors.New("the objective falls without bound along a ray")
+var ErrUnbounded = errors.New("the objective improves without bound along a ray")
 
 // ErrEndless says that an f that is not quadratic falls on and on, with no ray that shows it to have no bound.
-var ErrEndless = errors.New("the objective falls on along a direction that has no end")
+var ErrEndless = errors.New("the objective improves on along a direction that has no end")
 
 // Unbounded is a point of the system, and a ray from there along which a quadratic f falls without end (len N both).
 type Unbounded struct{ Z, Ray []float64 }

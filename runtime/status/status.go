@@ -25,11 +25,14 @@ const (
 	LimitReached            // iterations, evaluations, calls or time
 	BudgetSpent             // the method's theorem speaks of an iterate drawn at random within a budget, which is used up
 	Infeasible              // X, or X with the lower level's domain, is empty
-	Unbounded               // F, or the lower level, falls without bound
+	Unbounded               // F, or the lower level, has no bound
 	NumericalFailure        // no progress, numbers that are not finite, or a result that does not hold
 	Interrupted             // the caller ended the run
 	count
 )
+
+// NoBound is the reason of a run whose F is shown to have no bound.
+const NoBound = "F improves without bound over the upper level's set"
 
 // Exit codes of the command line that scripts rely on, for what is no status.
 const (

@@ -30,7 +30,7 @@ func multipliersLooked(p *kkt.Point) string {
 func stationarityOf(p *kkt.Point) string {
 	switch {
 	case p.Multipliers == nil:
-		return fmt.Sprintf("B-stationary: no direction lowers F to first order, shown on %d parts of the branches of %s", len(p.Leaves), rowsWord(len(p.Biactive)))
+		return fmt.Sprintf("B-stationary: no direction improves F to first order, shown on %d parts of the branches of %s", len(p.Leaves), rowsWord(len(p.Biactive)))
 	case len(p.Biactive) == 0:
 		return "strongly stationary: no row is biactive"
 	}

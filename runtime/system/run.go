@@ -314,16 +314,13 @@ func (run *Run) status(ctx context.Context, err error) (status.Status, string) {
 	case ctx.Err() != nil:
 		return status.Interrupted, "interrupted"
 	case errors.As(err, &unbounded), run.Tree != nil && run.Tree.Outcome == tree.Unbounded:
-		if run.opts.Sign < 0 {
-			return status.Unbounded, "F rises without bound over the upper level's set"
-		}
-		return status.Unbounded, "F falls without bound over the upper level's set"
+		return status.Unbounded, status.NoBound
 	case run.Best == nil && run.Tree != nil && run.Tree.Outcome == tree.Infeasible:
 		return status.Infeasible, "no x leaves the follower an answer with which the constraints of the upper level hold"
 	case run.Best == nil && errors.As(err, &empty):
 		return status.Infeasible, err.Error()
 	case run.Best == nil && errors.As(err, &follower) && follower.Status == activeset.Unbounded:
-		return status.Unbounded, "the lower level falls without bound"
+		return status.Unbounded, "the lower level has no bound at this x"
 	case run.Best == nil && err == nil:
 		return status.LimitReached, "no point was found within the budget of the search"
 	case run.Best == nil:

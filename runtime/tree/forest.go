@@ -267,7 +267,7 @@ func (f *forest) result(ctx context.Context) *Result {
 	switch {
 	case falls && r.Best != nil:
 		r.Outcome, r.Bound = Unbounded, math.Inf(-1)
-		r.Why = "the upper objective falls without end on a branch of the system"
+		r.Why = "the upper objective improves without end on a branch of the system"
 		r.Ray = f.joined(func(s *search) []float64 { return s.falls })
 		f.sys.Unscaled(r.Ray, r.Ray)
 		return r

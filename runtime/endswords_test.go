@@ -1,0 +1,66 @@
+package runtime_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"bilevelc/internal/members"
+	"bilevelc/lang/diag"
+	"bilevelc/runtime"
+)
+
+// The status, the diagnostics and what is said of the starts claim the same: that F has no bound, where a ray that verifies shows it, and nowhere else. Of the followers, which answer with
+// y = x or y = log(1 + x), F is s h(y) - c x with a known optimum far out, or none with c = 0.
+func TestNoBoundIsSaidWithARay(t *testing.T) {
+	claimed := 0
+	for trial := range members.Seeds(t, 24) {
+		rng := rand.New(rand.NewPCG(trial, 907))
+		s, c := 0.5+rng.Float64(), math.Pow(10, -2-8*rng.Float64())
+		f, best, g := fmt.Sprintf("%g * sqrt(y) - %g * x", s, c), s*s/(4*c), "0.5 * y^2 - x * y"
+		switch trial % 4 {
+		case 1:
+			f, best, g = fmt.Sprintf("%g * y - %g * x", s, c), s*math.Log(s/c)-s+c, "exp(y) - (1 + x) * y"
+		case 2:
+			f, best = fmt.Sprintf("%g * sqrt(y)", s), math.Inf(1)
+		case 3:
+			f, best, g = fmt.Sprintf("%g * y - 0.1 * log(1 + x)", s), math.Inf(1), "exp(y) - (1 + x) * y"
+		}
+		sense, sign := "maximize", 1.0
+		if rng.IntN(2) == 0 {
+			sense, sign, f = "minimize", -1, "-("+f+")"
+		}
+		text := fmt.Sprintf("model far\nupper {\n  var x: real in nonneg\n  %s %s\n}\nlower {\n  var y: real in nonneg\n  minimize %s\n}\n", sense, f, g)
+		p := bindText(t, text)
+		r := solveText(t, text, runtime.Options{Seed: trial})
+		said := r.Reason + strings.Join(r.Notes, "\n")
+		for _, d := range r.Diagnostics {
+			said += "\n" + d.Summary
+			if (d.Code == diag.RunUnbounded) != (r.Status == runtime.Unbounded) && d.Severity == diag.Error {
+				t.Errorf("trial %d: %s, and error %s: %s\n%s", trial, r.Status, d.Code, d.Summary, text)
+			}
+		}
+		for _, start := range r.Starts {
+			if said += "\n" + start.Reason; start.Status == runtime.Unbounded && r.Status != runtime.Unbounded {
+				t.Errorf("trial %d: a start is %s (%s)\n%s", trial, start.Status, start.Reason, text)
+			}
+		}
+		if strings.Contains(said, "falls") || strings.Contains(said, "without bound") && r.Status != runtime.Unbounded {
+			t.Errorf("trial %d: %s, and it says: %s\n%s", trial, r.Status, said, text)
+		}
+		switch r.Status {
+		case runtime.Solved:
+			if F := sign * float64(r.Upper.Objective); math.Abs(F-best) > 1e-4*best {
+				t.Errorf("trial %d: solved (%s) at %g, the optimum is %g\n%s", trial, r.Reason, F, best, text)
+			}
+		case runtime.Unbounded:
+			claimed++
+			if report, err := p.Verify(r); err != nil || !report.OK() || r.Certificate.Ray == nil || !math.IsInf(best, 1) {
+				t.Errorf("trial %d: unbounded (%s), the optimum is %g, ray %v, %v\n%s", trial, r.Reason, best, r.Certificate.Ray, err, text)
+			}
+		}
+	}
+	t.Logf("%d were shown to have no bound", claimed)
+}
