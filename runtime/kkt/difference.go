@@ -131,8 +131,8 @@ func Units(v []float64) []float64 {
 var extrapolated = math.Pow(0x1p-52, 1.0/5)
 
 // Extrapolated is Along by two central differences, of which one has half the step of the other, and Richardson's extrapolation: of the steps from the fifth root of rounding
-// down that with the least estimate of its error, which is returned: what the two differ by over three, and the rounding of the values.
-func (d *Differences) Extrapolated(dst []float64, places []int, values []float64) (e float64, err error) {
+// down that with the least estimate of its error. Returned are those of the entries of dst: what the two differ by over three, and the rounding of the values.
+func (d *Differences) Extrapolated(dst []float64, places []int, values []float64) (errors []float64, err error) {
 	reach := math.Inf(1)
 	for k, j := range places {
 		if v := math.Abs(values[k]); v > 0 {
@@ -140,8 +140,9 @@ func (d *Differences) Extrapolated(dst []float64, places []int, values []float64
 		}
 	}
 	clear(dst)
+	errors = make([]float64, len(dst))
 	if math.IsInf(reach, 1) {
-		return 0, nil
+		return errors, nil
 	}
 	best := math.Inf(1)
 	long, half := make([]float64, len(dst)), make([]float64, len(dst))
@@ -164,18 +165,20 @@ func (d *Differences) Extrapolated(dst []float64, places []int, values []float64
 		for i := range half {
 			apart = math.Max(apart, math.Abs(half[i]-long[i]))
 		}
-		e := apart/3 + 0x1p-52*terms/step
+		rounding := 0x1p-52 * terms / step
+		e := apart/3 + rounding
 		if e < best {
 			best = e
 			for i := range dst {
 				dst[i] = half[i] + (half[i]-long[i])/3
+				errors[i] = math.Abs(half[i]-long[i])/3 + rounding
 			}
 		} else if !math.IsInf(best, 1) { // what shorter steps have is more rounding
 			break
 		}
 	}
 	if math.IsInf(best, 1) {
-		return 0, errDifference
+		return nil, errDifference
 	}
-	return best, nil
+	return errors, nil
 }

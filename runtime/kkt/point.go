@@ -264,12 +264,15 @@ const duality = 0x1p-46
 // Residual is how much of the gradient of f at z the multipliers leave, and the size of the largest term, both in the max norm over
 // entries of x, y and lambda, each entry over its own scale (ColScale). Terms of the gradient that cancel are told from it half way to 0.
 func (s *System) Residual(m *Multipliers, z []float64) (residual, size float64) {
-	return s.ResidualWith(m, z, nil, nil)
+	return s.ResidualWith(m, z, nil, nil, nil)
 }
 
-// ResidualWith is Residual with G'Adjoint and H Adjoint as they are given (len Nx and Ny), of a system that is linearized with errors; nil: those of the system.
-func (s *System) ResidualWith(m *Multipliers, z, gAdjoint, hAdjoint []float64) (residual, size float64) {
+// ResidualWith is Residual with G'Adjoint and H Adjoint as they are given (len Nx and Ny), of a system that is linearized with errors, and with theirs (len Nx + Ny); nil: those of the system.
+func (s *System) ResidualWith(m *Multipliers, z, gAdjoint, hAdjoint, errors []float64) (residual, size float64) {
 	grad, terms := s.left(m, z, gAdjoint, hAdjoint)
+	for j, e := range errors {
+		grad[j] = math.Abs(grad[j]) + e
+	}
 	return s.inUnits(grad), s.inUnits(terms)
 }
 

@@ -298,8 +298,8 @@ func (v *Solver) lagrangian(pt *point, w *weights) (*sparse.CSR, error) {
 	return symmetric(sparse.FromEntries(n, n, entries)), nil
 }
 
-// Products are G'a and H a at a point, and a bound of their errors: of the multipliers' residual, which H and G themselves would hide their own errors from.
-func (v *Solver) Products(x, y, a []float64) (gx, hy []float64, e float64, err error) {
+// Products are G'a and H a at a point, and bounds of the errors of their entries: of the multipliers' residual, which H and G themselves would hide their own errors from.
+func (v *Solver) Products(x, y, a []float64) (gx, hy, errors []float64, err error) {
 	p := v.p
 	both := make([]float64, p.Dx+p.Dy)
 	var places []int
@@ -310,8 +310,8 @@ func (v *Solver) Products(x, y, a []float64) (gx, hy []float64, e float64, err e
 		}
 	}
 	d := kkt.NewDifferences(y, kkt.Units(y), len(both), kkt.FirstStep, func(dst, y []float64) { p.G.ValueGrad(dst[:p.Dx], dst[p.Dx:], x, y) })
-	e, err = d.Extrapolated(both, places, values)
-	return both[:p.Dx], both[p.Dx:], e, err
+	errors, err = d.Extrapolated(both, places, values)
+	return both[:p.Dx], both[p.Dx:], errors, err
 }
 
 func symmetric(m *sparse.CSR) *sparse.CSR { return sparse.Add(0.5, m, 0.5, m.T()) }

@@ -57,16 +57,11 @@ func (c *runCertificate) share(m *kkt.Multipliers) float64 {
 	r, size := c.s.Residual(m, c.point.Z)
 	if c.smooth != nil {
 		s := c.s
-		gx, hy, e, err := c.smooth.Products(s.X(c.point.Z), s.Y(c.point.Z), m.Adjoint)
+		gx, hy, errors, err := c.smooth.Products(s.X(c.point.Z), s.Y(c.point.Z), m.Adjoint)
 		if err != nil {
 			return math.Inf(1)
 		}
-		most := 0.0
-		for _, t := range s.ColScale[:s.Nx+s.Ny] {
-			most = math.Max(most, t)
-		}
-		r, size = s.ResidualWith(m, c.point.Z, gx, hy)
-		r += e * most
+		r, size = s.ResidualWith(m, c.point.Z, gx, hy, errors)
 	}
 	if r == 0 {
 		return 0
