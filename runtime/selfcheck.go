@@ -102,7 +102,7 @@ func (p *Problem) confirmUnbounded(ctx context.Context, r *Result) error {
 		}
 		return nil
 	}
-	r.Reason = status.NoBound
+	r.Reason = status.NoBound(p.IR.Upper.Maximize)
 	return nil
 }
 

@@ -46,6 +46,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	if err := p.onlyOnSystem(opts); err != nil {
 		return nil, err
 	}
+	onSystem := ""
 	if q := p.onSystem(opts); q != nil {
 		// What is too ill-conditioned for the signs of slacks and multipliers to be read off takes the other way, and so does where a system that is not linear leads nowhere.
 		r, err := q.solveSystem(ctx, opts)
@@ -53,6 +54,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		if err != nil || r.Status == Solved || r.Status != NumericalFailure && linear || r.endless || linear && (q != p || q.exactTies != "") || opts.Method == SystemMethod || opts.Resume != nil || ctx.Err() != nil || p.Numeric.Integer != nil {
 			return r, err
 		}
+		onSystem = fmt.Sprintf("the solve on the KKT system ended as %s (%s)", r.Status, r.Reason)
 	}
 	if p.Numeric.Integer != nil {
 		return nil, p.continuous(p.whyNot(opts))
@@ -64,7 +66,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	if p.otherMethod(opts) != "" { // nobody has looked
 		opts.Search = SearchNone
 	} else if why == "" {
-		why = "the solve on the KKT system failed"
+		why = onSystem
 	}
 	r, followed, err := p.follow(ctx, opts)
 	if err != nil || r != nil {

@@ -32,7 +32,12 @@ const (
 )
 
 // NoBound is the reason of a run whose F is shown to have no bound.
-const NoBound = "F improves without bound over the upper level's set"
+func NoBound(maximize bool) string {
+	if maximize {
+		return "F rises without bound over the upper level's set"
+	}
+	return "F falls without bound over the upper level's set"
+}
 
 // Exit codes of the command line that scripts rely on, for what is no status.
 const (

@@ -314,7 +314,7 @@ func (run *Run) status(ctx context.Context, err error) (status.Status, string) {
 	case ctx.Err() != nil:
 		return status.Interrupted, "interrupted"
 	case errors.As(err, &unbounded), run.Tree != nil && run.Tree.Outcome == tree.Unbounded:
-		return status.Unbounded, status.NoBound
+		return status.Unbounded, status.NoBound(run.opts.Sign < 0)
 	case run.Best == nil && run.Tree != nil && run.Tree.Outcome == tree.Infeasible:
 		return status.Infeasible, "no x leaves the follower an answer with which the constraints of the upper level hold"
 	case run.Best == nil && errors.As(err, &empty):
