@@ -16,21 +16,25 @@ type treeChoice struct {
 	bounds []int // the rows y_t >= 0
 }
 
-// addChoices checks the choices of a proof, and takes the products of their options out of f: the proof has a column for each.
+// addChoices checks the choices of a proof.
 func (t *treeModel) addChoices(choices []treeChoice) error {
-	if len(choices) == 0 {
-		return nil
-	}
-	t.options = map[int]*treeChoice{}
-	columns := map[int]bool{}
+	t.options, t.chosen = map[int]*treeChoice{}, map[int]*treeChoice{}
 	for k := range choices {
 		of := &choices[k]
-		if err := t.choose(of, columns); err != nil {
+		if err := t.choose(of); err != nil {
 			return fmt.Errorf("choice %d: %w", k, err)
 		}
 		for _, i := range of.bounds {
 			t.options[i] = of
 		}
+	}
+	return nil
+}
+
+// takeProducts takes the products of options out of f: the proof has a column for each.
+func (t *treeModel) takeProducts() error {
+	if len(t.chosen) == 0 {
+		return nil
 	}
 	t.keep()
 	products := map[[2]int]int{}
@@ -39,7 +43,7 @@ func (t *treeModel) addChoices(choices []treeChoice) error {
 			products[[2]int{p.Entry, p.col}] = k
 		}
 	}
-	for col := range columns {
+	for col := range t.chosen {
 		for _, e := range t.plain[col] {
 			k, ok := products[[2]int{e.col, col}]
 			if !ok {
@@ -56,8 +60,8 @@ func (t *treeModel) addChoices(choices []treeChoice) error {
 	return nil
 }
 
-// choose checks a choice, and notes the columns of its options.
-func (t *treeModel) choose(of *treeChoice, columns map[int]bool) error {
+// choose checks a choice, and notes its options.
+func (t *treeModel) choose(of *treeChoice) error {
 	p := t.p
 	if of.Row < 0 || of.Row >= t.m || p.Rows.Kind[of.Row] != problem.Equal {
 		return fmt.Errorf("row %d is no equation of the lower level", of.Row)
@@ -70,10 +74,10 @@ func (t *treeModel) choose(of *treeChoice, columns map[int]bool) error {
 	for e, j := range cols {
 		fault := func(what string) error { return fmt.Errorf("y[%d] is no option: %s", j, what) }
 		col := t.nx + j
-		if vals[e] != vals[0] || vals[e] == 0 || columns[col] {
+		if vals[e] != vals[0] || vals[e] == 0 || t.chosen[col] != nil {
 			return fault("its coefficient is another one, or it is in two places")
 		}
-		columns[col] = true
+		t.chosen[col] = of
 		rows, coef := bt.Row(j)
 		bound := -1
 		for e, i := range rows {
@@ -110,6 +114,65 @@ func (t *treeModel) choose(of *treeChoice, columns map[int]bool) error {
 			}
 		}
 	}
+	return nil
+}
+
+// totalRow is the equation i of a choice times x_c.
+func (t *treeModel) totalRow(i, c int, products map[[3]int]int) error {
+	cols, vals := t.p.Rows.B.Row(max(0, min(i, t.m-1)))
+	if i < 0 || i >= t.m || len(cols) == 0 || t.chosen[t.nx+cols[0]] == nil || t.chosen[t.nx+cols[0]].Row != i || c < 0 || c >= t.nx {
+		return fmt.Errorf("row %d is no choice's", i)
+	}
+	coef := map[int]interval{c: point(t.p.Rows.Rhs[i])}
+	for e, j := range cols {
+		if err := t.times(coef, products, c, j, point(vals[e])); err != nil {
+			return err
+		}
+	}
+	return t.putStrong(coef, true)
+}
+
+// upperRow is row r of X times the option y_j.
+func (t *treeModel) upperRow(r, j int, products map[[3]int]int) error {
+	if t.chosen[t.nx+j] == nil || r < 0 || r >= t.rows[treeUpper].Rows {
+		return fmt.Errorf("y[%d] is no option, or there is no row %d", j, r)
+	}
+	coef := map[int]interval{t.nx + j: point(-t.rhs[treeUpper][r])}
+	cols, vals := t.rows[treeUpper].Row(r)
+	for e, c := range cols {
+		if err := t.times(coef, products, c, j, point(vals[e])); err != nil {
+			return err
+		}
+	}
+	return t.putStrong(coef, t.equal[treeUpper][r])
+}
+
+// againstRow is the option y_j times the multiplier of another one: with coef = (G_j x + q_j) - (G_s x + q_s), the first is what the equation's multiplier makes it where y_j is not 0, and the
+// second is no less.
+func (t *treeModel) againstRow(j, s int, products map[[3]int]int, g [][]float64, q []float64) error {
+	of := t.chosen[t.nx+j]
+	if s < 0 || s >= t.ny || of == nil || t.chosen[t.nx+s] != of {
+		return fmt.Errorf("y[%d] and y[%d] are no options of one choice", j, s)
+	}
+	coef := map[int]interval{t.nx + j: point(q[j]).sub(point(q[s]))}
+	for c := range t.nx {
+		if err := t.times(coef, products, c, j, point(g[c][j]).sub(point(g[c][s]))); err != nil {
+			return err
+		}
+	}
+	return t.putStrong(coef, false)
+}
+
+// times adds v times the product of x_c and y_j to a row.
+func (t *treeModel) times(coef map[int]interval, products map[[3]int]int, c, j int, v interval) error {
+	if v.zero() {
+		return nil
+	}
+	k, ok := products[[3]int{c, -1, j}]
+	if p := t.lift.products; !ok || p[k].from != 0 || p[k].sign < 0 {
+		return fmt.Errorf("there is no product of x[%d] and y[%d]", c, j)
+	}
+	coef[t.base+k] = coef[t.base+k].add(v)
 	return nil
 }
 

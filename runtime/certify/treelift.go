@@ -35,8 +35,12 @@ type treeProduct struct {
 // With Times it is the stationarity in y_Answer times that entry of x instead, where H = 0, by products of x_c and all multipliers in it; G x is 0 there, or
 // G_jc x_c of an x_c that is 0 or 1.
 type treeStrong struct {
-	Answer int  `json:"answer"`
+	Answer *int `json:"answer"`
 	Times  *int `json:"times"`
+	// Rows of a choice (treechoice.go): its equation times x_Times, a row of X times the option y_Answer, and that this option costs no more than another.
+	Row     *int `json:"row"`
+	Upper   *int `json:"upper"`
+	Against *int `json:"against"`
 }
 
 // treeLift is what a proof adds to the columns and rows of the model.
@@ -179,24 +183,35 @@ func (t *treeModel) addStrong(h, g [][]float64, q []float64) error {
 		products[key] = k
 	}
 	for k, s := range t.lift.strong {
-		if s.Answer < 0 || s.Answer >= t.ny {
+		if s.Answer != nil && (*s.Answer < 0 || *s.Answer >= t.ny) {
 			return fmt.Errorf("strong duality %d: no such entry of y", k)
 		}
-		row := t.strongRow
-		if s.Times != nil {
-			row = t.timesRow
+		var err error
+		switch is := [...]bool{s.Answer != nil, s.Times != nil, s.Row != nil, s.Upper != nil, s.Against != nil}; is {
+		case [...]bool{true, false, false, false, false}:
+			err = t.strongRow(*s.Answer, products, h, g, q)
+		case [...]bool{true, true, false, false, false}:
+			err = t.timesRow(*s.Answer, *s.Times, products, h, g, q)
+		case [...]bool{false, true, true, false, false}:
+			err = t.totalRow(*s.Row, *s.Times, products)
+		case [...]bool{true, false, false, true, false}:
+			err = t.upperRow(*s.Upper, *s.Answer, products)
+		case [...]bool{true, false, false, false, true}:
+			err = t.againstRow(*s.Answer, *s.Against, products, g, q)
+		default:
+			err = fmt.Errorf("a row of no kind")
 		}
-		if err := row(&s, products, h, g, q); err != nil {
+		if err != nil {
 			return fmt.Errorf("strong duality %d: %w", k, err)
 		}
 	}
 	return nil
 }
 
-func (t *treeModel) strongRow(s *treeStrong, products map[[3]int]int, h, g [][]float64, q []float64) error {
+func (t *treeModel) strongRow(answer int, products map[[3]int]int, h, g [][]float64, q []float64) error {
 	coef, equal := map[int]interval{}, true
 	add := func(j int, v interval) { coef[j] = coef[j].add(v) }
-	y, rows := t.part(h, s.Answer)
+	y, rows := t.part(h, answer)
 	for _, j := range y {
 		add(t.nx+j, point(q[j]))
 		for _, c := range y {
@@ -245,8 +260,7 @@ func (t *treeModel) strongRow(s *treeStrong, products map[[3]int]int, h, g [][]f
 }
 
 // timesRow is B'p_c - (q_j + G_jc) x_c = 0.
-func (t *treeModel) timesRow(s *treeStrong, products map[[3]int]int, h, g [][]float64, q []float64) error {
-	j, c := s.Answer, *s.Times
+func (t *treeModel) timesRow(j, c int, products map[[3]int]int, h, g [][]float64, q []float64) error {
 	if c < 0 || c >= t.nx {
 		return fmt.Errorf("no such entry of x")
 	}

@@ -39,6 +39,7 @@ type treeModel struct {
 	base        int              // columns without those of products
 	lift        *treeLift
 	options     map[int]*treeChoice // by the rows that keep them from being negative
+	chosen      map[int]*treeChoice // by the columns of options
 	// The follower's H and G by columns, and q.
 	h, g    [][]float64
 	linearG []float64
@@ -167,13 +168,16 @@ func (t *treeModel) of(part *treePart, duality bool, choices []treeChoice, squar
 	if err := out.addProducts(); err != nil {
 		return nil, err
 	}
+	if err := out.addChoices(choices); err != nil {
+		return nil, err
+	}
 	if err := out.addStrong(t.h, t.g, t.linearG); err != nil {
 		return nil, err
 	}
 	if duality {
 		out.duality(t.h, t.g, t.linearG)
 	}
-	if err := out.addChoices(choices); err != nil {
+	if err := out.takeProducts(); err != nil {
 		return nil, err
 	}
 	if err := out.addSquares(squares); err != nil {

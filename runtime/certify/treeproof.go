@@ -60,6 +60,9 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //	                                                                        "most": u, "tops": [..] also rows (x_c - v)(u - t)
 //	{"strong": {"answer": j}}                                               of the part of the lower level with y_j, where g is linear in it
 //	{"strong": {"answer": j, "times": c}}                                   stationarity in y_j times x_c
+//	{"strong": {"row": i, "times": c}}                                      the equation of a choice times x_c
+//	{"strong": {"upper": i, "answer": j}}                                   a row of X times the option y_j
+//	{"strong": {"answer": j, "against": k}}                                 the option y_j costs the follower no more than the option y_k where it is taken
 //
 // The tree follows, a parent before its children and all of
 // the first child before the second:
@@ -183,7 +186,7 @@ func (v *treeVerification) add(next *treeLine) error {
 			return errors.New("more products than pairs of factors")
 		}
 	default:
-		if v.lift.strong = append(v.lift.strong, *next.Strong); len(v.lift.strong) > treeColumns(p)+p.Dx*p.Dy {
+		if v.lift.strong = append(v.lift.strong, *next.Strong); len(v.lift.strong) > treeColumns(p)+p.Dx*p.Dy+p.Dy*(len(p.X.Kind)+p.Dy) {
 			return errors.New("more rows of strong duality than pairs of factors")
 		}
 	}
@@ -431,8 +434,7 @@ func (v *treeVerification) hold(b *treeBranch) {
 
 // release undoes hold.
 func (v *treeVerification) release(b *treeBranch) {
-	for k := len(b.held) - 1; k >= 0; k-- {
-		h := &b.held[k]
+	for _, h := range b.held {
 		v.leaf.side[h.row] = 0
 		if h.col >= 0 {
 			v.leaf.lo[h.col], v.leaf.hi[h.col] = h.lo, h.hi

@@ -49,7 +49,7 @@ func (run *Run) global(ctx context.Context) error {
 			opts.Work = max(opts.Work, run.local.Work()/4)
 		}
 		if run.solver != nil && run.local == localSolver(run.solver) && searchWork(run.System) > float64(opts.Work) {
-			opts.Work, opts.Nodes = 0, 1 // no larger than what the local solve has solved several of, from the same data
+			opts.Work, opts.Nodes, opts.Plain = 0, 1, true // no larger than what the local solve has solved several of, from the same data
 		}
 	}
 	if run.System.Objective == nil { // read without f

@@ -242,35 +242,6 @@ func (s *search) between(pair int, slack float64) (rest float64, is bool) {
 	return rest, min(slack, rest) > kkt.Tolerance*total
 }
 
-// choiceProducts adds to l the products of f that choices have, with rows for their factors' bounds.
-func (s *search) choiceProducts(l *lift) {
-	for n, of := range s.choices {
-		for _, j := range of.y {
-			col := s.sys.Nx + j
-			cols, vals := s.quad.Hess.Row(col)
-			for e, c := range cols {
-				if vals[e] == 0 {
-					continue
-				}
-				k := slices.IndexFunc(l.cols, func(p product) bool { return p.Entry == c && p.Answer == j })
-				if k < 0 {
-					k = len(l.cols)
-					l.cols = append(l.cols, s.product(product{Entry: c, Mult: -1, Answer: j, col: col, Sign: 1, nonneg: true}))
-				}
-				p := &l.cols[k]
-				p.choice, p.cost = n, vals[e]
-				p.Most = of.total + 0x1p-50*of.total // a proof's bound is rounded the other way: it must hold this one
-				p.Levels, p.Tops = nil, []float64{s.low[c], s.high[c]}
-				for _, v := range p.Tops {
-					if v != 0 {
-						p.Levels = append(p.Levels, v)
-					}
-				}
-			}
-		}
-	}
-}
-
 // choices writes the choices of a part.
 func (pw *proofWriter) choices() error {
 	for _, of := range pw.s.choices {

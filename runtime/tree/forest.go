@@ -20,10 +20,10 @@ type forest struct {
 
 // newForest prepares a search; why is not "" where there is no bound.
 func newForest(ctx context.Context, sys *kkt.System, parts []kkt.Part, opts Options) (f *forest, why string, err error) {
-	f = &forest{sys: sys, opts: opts, gap: opts.Gap}
-	if f.gap <= 0 {
-		f.gap = DefaultGap
+	if opts.Gap <= 0 {
+		opts.Gap = DefaultGap
 	}
+	f = &forest{sys: sys, opts: opts, gap: opts.Gap}
 	st := opts.Resume
 	if st != nil {
 		if err := st.fits(f.gap, len(parts)); err != nil {
@@ -36,7 +36,7 @@ func newForest(ctx context.Context, sys *kkt.System, parts []kkt.Part, opts Opti
 		if st != nil {
 			kept = &st.Parts[k]
 		}
-		s, no, err := newSearch(ctx, part, f.gap, kept)
+		s, no, err := newSearch(ctx, part, opts, kept)
 		if err != nil {
 			return nil, "", err
 		}

@@ -51,8 +51,21 @@ type level struct {
 }
 
 // strongRow is strong duality of a part of the lower level, the one with y_Answer, where H = 0; or with Times >= 0 the follower's stationarity in y_Answer times that
-// binary entry of x, which says of the products of a column what x_c says of its multipliers (Sherali and Adams 1990).
-type strongRow struct{ Answer, Times int }
+// binary entry of x, which says of the products of a column what x_c says of its multipliers (Sherali and Adams 1990). Rows of choices are of other kinds (ofChoice).
+type strongRow struct {
+	Answer, Times int
+	kind          strongKind
+	Row           int
+}
+
+type strongKind uint8
+
+const (
+	duality strongKind = iota
+	totalTimes
+	upperTimes
+	noBetter
+)
 
 // part of the lower level: entries of y and rows that are linked.
 type part struct {
@@ -105,7 +118,7 @@ func (s *search) newLift() *lift {
 		if cols, ok := s.productsOf(p); ok && len(cols) > 0 && !p.curved {
 			more, times := s.stationarityTimes(p, cols)
 			l.cols = append(append(l.cols, cols...), more...)
-			l.strong = append(append(l.strong, strongRow{p.y[0], -1}), times...)
+			l.strong = append(append(l.strong, strongRow{Answer: p.y[0], Times: -1}), times...)
 		}
 	}
 	s.choiceProducts(l)
@@ -222,7 +235,7 @@ func (s *search) stationarityTimes(p part, have []product) (more []product, rows
 			if !known {
 				continue
 			}
-			rows = append(rows, strongRow{j, c})
+			rows = append(rows, strongRow{Answer: j, Times: c})
 			at, coef := bt.Row(j)
 			for t, i := range at {
 				if key := [2]int{c, i}; coef[t] != 0 && !has[key] {

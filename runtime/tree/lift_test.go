@@ -159,7 +159,7 @@ func TestBinaryLeadersByEnumeration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, DefaultGap, nil)
+		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, Options{Gap: DefaultGap}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func TestRowsOfProductsHoldAtPoints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, DefaultGap, nil)
+		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, Options{Gap: DefaultGap}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

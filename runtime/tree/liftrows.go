@@ -53,7 +53,9 @@ func (l *lift) assemble(s *search) {
 	for _, row := range l.strong {
 		var coef []float64
 		exact := true
-		if row.Times >= 0 {
+		if row.kind != duality {
+			coef, exact = l.ofChoice(s, row, has)
+		} else if row.Times >= 0 {
 			coef = l.timesStationarity(s, bt, has, row.Answer, row.Times)
 		} else {
 			k := slices.IndexFunc(all, func(p part) bool { return p.y[0] == row.Answer })
@@ -265,8 +267,19 @@ func (l *lift) proofLines(pw *proofWriter) (lines []map[string]any) {
 		lines = append(lines, map[string]any{"product": p})
 	}
 	for _, row := range l.strong {
-		p := map[string]any{"answer": pw.answer(row.Answer)}
-		if row.Times >= 0 {
+		p := map[string]any{}
+		if row.kind != totalTimes {
+			p["answer"] = pw.answer(row.Answer)
+		}
+		switch row.kind {
+		case totalTimes:
+			p["row"] = pw.row(row.Row)
+		case upperTimes:
+			p["upper"] = pw.s.sys.Origin[row.Row].Index
+		case noBetter:
+			p["against"] = pw.answer(row.Row)
+		}
+		if (row.kind == duality || row.kind == totalTimes) && row.Times >= 0 {
 			p["times"] = pw.s.part.Cols[row.Times]
 		}
 		lines = append(lines, map[string]any{"strong": p})

@@ -23,6 +23,7 @@ type search struct {
 	// choices are parts of the lower level that take one of several options, optionOf the choice that each pair is of; -1 for none.
 	choices   []choice
 	optionOf  []int
+	hulls     bool      // a relaxation has the convex hull of each
 	low, high []float64 // the ranges of x that rows of X leave, of an f that is not convex
 	whole     []int     // integer entries of x
 	// concave is what an f that is not convex has beside it; nil else.
@@ -56,9 +57,9 @@ type candidate struct {
 }
 
 // newSearch prepares the search of a part, or goes on with one; why is not "" where there is no bound.
-func newSearch(ctx context.Context, part kkt.Part, gap float64, kept *partState) (s *search, why string, err error) {
+func newSearch(ctx context.Context, part kkt.Part, opts Options, kept *partState) (s *search, why string, err error) {
 	sys := part.System
-	s = &search{part: part, sys: sys, quad: sys.Objective.Relaxed(), gap: gap, rest: math.NaN(), least: math.Inf(1)}
+	s = &search{part: part, sys: sys, quad: sys.Objective.Relaxed(), gap: opts.Gap, rest: math.NaN(), least: math.Inf(1)}
 	for j, is := range sys.P.Integer {
 		if is {
 			s.whole = append(s.whole, j)
@@ -70,6 +71,7 @@ func newSearch(ctx context.Context, part kkt.Part, gap float64, kept *partState)
 	s.findChoices()
 	prog.Q = s.bends
 	if kept != nil {
+		s.hulls = kept.Hulls
 		if kept := kept.Concave; kept != nil || s.bends != nil && !s.convex() {
 			if !kept.fits(sys.N) {
 				return nil, "", errNotThis
@@ -82,6 +84,7 @@ func newSearch(ctx context.Context, part kkt.Part, gap float64, kept *partState)
 	s.records = []record{{Kind: openNode, Bound: infinite(math.Inf(-1))}}
 	s.open = queue{{fix: make([]kkt.Fix, len(sys.Pairs)), bound: math.Inf(-1), from: observation{branch: -1}}}
 	why = s.splitObjective(ctx, nil)
+	s.compareHulls(opts)
 	s.lift = s.newLift()
 	s.costs = newCosts(s.branches())
 	return s, why, nil

@@ -34,6 +34,7 @@ type partState struct {
 	Rounds  int64      `json:"rounds"`
 	Failed  bool       `json:"failed,omitempty"`
 	Concave *concave   `json:"concave,omitempty"`
+	Hulls   bool       `json:"hulls,omitempty"`
 	Cuts    []tangent  `json:"cuts,omitempty"`
 }
 
@@ -116,7 +117,7 @@ func (f *forest) state() *State {
 
 func (s *search) state() partState {
 	st := partState{Records: s.records, Costs: s.costs.clone(), Least: infinite(s.least), Nodes: s.nodes, Tried: s.tried,
-		Work: s.work, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Cuts: s.cuts}
+		Work: s.work, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Hulls: s.hulls, Cuts: s.cuts}
 	for _, n := range s.open {
 		st.Open = append(st.Open, openNow{n.id, n.fix, n.box, infinite(n.bound), n.basis, n.depth, n.from.branch, n.from.side, n.from.distance, infinite(n.from.parent)})
 	}

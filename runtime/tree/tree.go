@@ -33,6 +33,7 @@ type Options struct {
 	// Limits, looked at between rounds; 0 for none.
 	Nodes int64 // relaxations of nodes
 	Work  int64 // numbers that linear algebra reads or writes, a billion about a second
+	Plain bool  // one relaxation is all there is time for: it has no more rows than it needs
 	// Incumbents are points to begin with. Only their branches count: the best point of each is found anew.
 	Incumbents []*kkt.Point
 	// Threads that search at a time; 0 for one.
@@ -88,7 +89,7 @@ type Result struct {
 	// Ray is a direction from Best along which f falls without end, where the outcome is Unbounded. Model's units.
 	Ray   []float64
 	Trace []Progress // nodes, bound and incumbent along the way; the last one is the end
-	State *State     // to resume from, and for WriteProof
+	State *State     // to resume from, and for WriteProof; nil where nothing was begun
 
 	open float64 // what relaxations leave open of Bound
 }
@@ -116,6 +117,10 @@ func Solve(ctx context.Context, sys *kkt.System, opts Options) (*Result, error) 
 	f, why, err := newForest(ctx, sys, parts, opts)
 	if err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil && opts.Resume == nil { // ranges that it was to find may be missing: it begins anew
+		nothing.Outcome, nothing.Why = Interrupted, "interrupted"
+		return nothing, nil
 	}
 	if why != "" {
 		nothing.Outcome, nothing.Why, nothing.Work = NoBound, why, f.work()
