@@ -111,11 +111,13 @@ that have one entry.`,
 		Args: oneFolder,
 		RunE: func(_ *cobra.Command, args []string) error {
 			kind := datafile.CSV
-			switch {
+			switch other := strings.ToLower(filepath.Ext(out)); {
 			case format == "parquet" || format == "" && strings.HasSuffix(strings.ToLower(out), ".parquet"):
 				kind = datafile.Parquet
 			case format != "" && format != "csv":
 				return usageError("--format is csv or parquet, not %q", format)
+			case format == "" && other != ".csv" && datafile.Holds(out):
+				return usageError("a table is CSV or Parquet: %q is the ending of another format; --format csv says what is meant", other)
 			}
 			folder, err := a.openSweep(args[0])
 			if err != nil {

@@ -115,7 +115,7 @@ func (r *reader) rows(read func(start, end int, line string, sep byte) bool) boo
 		line := strings.TrimSpace(r.text[start:end])
 		if line != "" && !strings.HasPrefix(line, "#") {
 			if sep == 0 {
-				sep = separator(line)
+				sep = separator(r.text[start:], line)
 			}
 			end = r.endOfRow(start, sep)
 		}
@@ -237,15 +237,24 @@ func readCSV(r *reader, name string) (*data.Array, string) {
 	return data.Matrix(rows, cols, values), origin
 }
 
-// separator decides what stands between fields. A semicolon wins, for where
-// it is in use the comma is a decimal point, which is refused with a message.
-func separator(line string) byte {
-	for _, c := range []byte{';', '\t', ','} {
-		if strings.IndexByte(line, c) >= 0 {
-			return c
+// separator decides what stands between fields, by the first row of a text: what
+// quotes hold is none, which may have ends of lines. A semicolon wins, for where
+// it is in use the comma is a decimal point, which is refused with a message. Quotes
+// that do not close are characters of the line.
+func separator(text, line string) byte {
+	const rising = ",\t;"
+	best, quoted := 0, false
+	for i := 0; i < len(text) && (quoted || text[i] != '\n' && text[i] != '\r'); i++ {
+		if text[i] == '"' {
+			quoted = !quoted
+		} else if !quoted {
+			best = max(best, strings.IndexByte(rising, text[i]))
 		}
 	}
-	return ','
+	for i := 0; i < len(line) && quoted; i++ {
+		best = max(best, strings.IndexByte(rising, line[i]))
+	}
+	return rising[best]
 }
 
 // splitLine appends the fields of the row [start, end). It reports a quote
