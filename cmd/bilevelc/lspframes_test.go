@@ -97,9 +97,10 @@ func TestLSPFrames(t *testing.T) {
 
 // TestLSPEnds: a client that leaves in the middle of anything ends the server.
 func TestLSPEnds(t *testing.T) {
-	for _, in := range []string{"", "x", "Content-Length: 5\r\n\r\n{}", "Content-Length: 10\r\n\r\n"} {
+	for in, said := range map[string]string{"": "the client left", "x": "refused", "Content-Length: 5\r\n\r\n{}": "refused", "Content-Length: 10\r\n\r\n": "refused",
+		"GET / HTTP/1.1\r\n\r\n": "refused", "Content-Length: 52\r\n\r\n" + `{"jsonrpc":"2.0","id":1,"method":"nosuch/something"}`: "the client left"} {
 		var stdout, stderr bytes.Buffer
-		if code := run(context.Background(), []string{"lsp"}, stdio{strings.NewReader(in), &stdout, &stderr}); code != 1 || !strings.Contains(stderr.String(), "shutdown") {
+		if code := run(context.Background(), []string{"lsp"}, stdio{strings.NewReader(in), &stdout, &stderr}); code != 1 || !strings.Contains(stderr.String(), "shutdown") || !strings.Contains(stderr.String(), said) {
 			t.Errorf("%q: exit code %d, %s", in, code, stderr.String())
 		}
 	}

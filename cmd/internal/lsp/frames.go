@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sourcegraph/jsonrpc2"
 
@@ -37,6 +38,8 @@ type frames struct {
 	told   bool       // what is read next has been refused as a message
 	mu     sync.Mutex // of out
 	out    io.Writer
+
+	refused atomic.Int32 // what was no message
 }
 
 // rewound is a stream with bytes that are read once more before it.
@@ -211,6 +214,7 @@ func (f *frames) accept(body []byte, v any) error {
 
 // refuse answers what is no message. A client that is gone needs no answer.
 func (f *frames) refuse(id json.RawMessage, code int64, why string) {
+	f.refused.Add(1)
 	if id == nil {
 		id = json.RawMessage("null")
 	}

@@ -37,7 +37,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, version string) err
 	// Messages are worked on one after the other, in the order in which they came:
 	// a question is about the text as it is after the changes before it.
 	handler := jsonrpc2.HandlerWithError(s.handle).SuppressErrClosed()
-	conn := jsonrpc2.NewConn(ctx, newFrames(in, out), handler, jsonrpc2.SetLogger(log.New(io.Discard, "", 0)))
+	frames := newFrames(in, out)
+	conn := jsonrpc2.NewConn(ctx, frames, handler, jsonrpc2.SetLogger(log.New(io.Discard, "", 0)))
 	defer conn.Close()
 	select {
 	case <-s.quit:
@@ -46,6 +47,9 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, version string) err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if n := frames.refused.Load(); !s.shutdown && n > 0 {
+		return fmt.Errorf("the input ended without `shutdown`; it was refused as no message of the protocol %d times, for the reasons in the answers", n)
+	}
 	if !s.shutdown {
 		return fmt.Errorf("the client left without `shutdown`")
 	}
