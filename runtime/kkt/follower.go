@@ -18,7 +18,8 @@ import (
 type Follower struct {
 	s       *System
 	program *activeset.Program
-	solver  *activeset.Solver
+	solver  *activeset.Apart
+	part    []int // of each entry of y, its block; nil where the program is solved as a whole
 	last    *activeset.Basis
 	bounds  []int // of each entry of y and side: the lower row behind Lo (2j) and Hi (2j+1); -1 for none
 	rowOf   []int // of each row of the program, that of the relaxation
@@ -64,9 +65,32 @@ func NewFollower(s *System) (*Follower, error) {
 	}
 	f.program = &activeset.Program{N: s.Ny, C: make([]float64, s.Ny), A: a, Bounds: b}
 	f.program.Q = f.scaledHessian(s.H)
+	blocks := make([][]int, len(s.blocks))
+	for k, b := range s.blocks {
+		blocks[k] = b.Y
+	}
+	if len(blocks) > 1 {
+		f.part = s.part
+	}
 	var err error
-	f.solver, err = activeset.New(f.program)
+	f.solver, err = activeset.NewApart(f.program, blocks)
 	return f, err
+}
+
+// joined solves the program as a whole from now on where a Hessian joins blocks.
+func (f *Follower) joined(h *sparse.CSR) error {
+	for i := 0; f.part != nil && i < h.Rows; i++ {
+		cols, vals := h.Row(i)
+		for t, j := range cols {
+			if vals[t] != 0 && f.part[i] != f.part[j] {
+				f.part = nil
+				var err error
+				f.solver, err = activeset.NewApart(f.program, nil)
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // at is the program's objective and bounds at x: rows move by A x.
@@ -155,6 +179,9 @@ func (f *Follower) Minimize(ctx context.Context, x []float64, h *sparse.CSR, c [
 		cost[j] = t * f.s.ColScale[f.s.Nx+j]
 	}
 	_, b := f.at(x)
+	if f.joined(h) != nil {
+		return nil, activeset.Failed
+	}
 	return f.minimize(ctx, x, f.scaledHessian(h), cost, b)
 }
 
@@ -176,7 +203,7 @@ func (f *Follower) scaledHessian(h *sparse.CSR) *sparse.CSR {
 // minimize solves the program with another objective and other bounds.
 func (f *Follower) minimize(ctx context.Context, x []float64, h *sparse.CSR, c []float64, b *activeset.Bounds) (z []float64, status activeset.Status) {
 	f.solver.SetObjective(h, c)
-	sol := f.solver.Solve(ctx, b, f.last, activeset.Options{Cutoff: math.Inf(1), Sharp: f.sharp})
+	sol := f.solver.Solve(ctx, b, f.last, activeset.Options{Sharp: f.sharp})
 	f.Work += sol.Work
 	f.refuted = nil
 	if sol.Status == activeset.Infeasible {

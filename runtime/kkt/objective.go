@@ -187,41 +187,52 @@ func Semidefinite(m *sparse.CSR) bool {
 	if m == nil {
 		return true
 	}
-	var at []int // rows that are not empty
-	index := make([]int, m.Rows)
-	for i := range m.Rows {
-		index[i] = -1
-		if _, vals := m.Row(i); nonzero(vals) {
-			index[i] = len(at)
-			at = append(at, i)
-		}
-	}
-	n := len(at)
-	a := make([]float64, n*n)
 	top := 0.0
-	for r, i := range at {
+	classes := sparse.NewClasses(m.Rows)
+	for i := range m.Rows {
 		cols, vals := m.Row(i)
 		for t, j := range cols {
-			if index[j] >= 0 {
-				a[r*n+index[j]] = vals[t]
+			if vals[t] != 0 {
+				classes.Join(i, j)
 				top = math.Max(top, math.Abs(vals[t]))
 			}
 		}
 	}
-	rounding := 16 * float64(n) * 0x1p-52
-	for i := range n {
-		largest := 0.0
-		for _, t := range a[i*n : (i+1)*n] {
-			largest = math.Max(largest, math.Abs(t))
+	place := make([]int, m.Rows)
+	for _, block := range classes.Members(m.Rows) {
+		n := len(block)
+		if n == 1 && m.At(block[0], block[0]) == 0 { // a row without entries
+			continue
 		}
-		if largest <= rounding*top {
-			a[i*n+i] += 2 * rounding * top
-		} else {
-			a[i*n+i] *= 1 + rounding
+		for k, i := range block {
+			place[i] = k
+		}
+		a := make([]float64, n*n)
+		for r, i := range block {
+			cols, vals := m.Row(i)
+			for t, j := range cols {
+				if vals[t] != 0 {
+					a[r*n+place[j]] = vals[t]
+				}
+			}
+		}
+		rounding := 16 * float64(n) * 0x1p-52
+		for i := range n {
+			largest := 0.0
+			for _, t := range a[i*n : (i+1)*n] {
+				largest = math.Max(largest, math.Abs(t))
+			}
+			if largest <= rounding*top {
+				a[i*n+i] += 2 * rounding * top
+			} else {
+				a[i*n+i] *= 1 + rounding
+			}
+		}
+		if _, ok := linalg.NewCholesky(n, a); !ok {
+			return false
 		}
 	}
-	_, ok := linalg.NewCholesky(n, a)
-	return ok
+	return true
 }
 
 // Hessian is that of f at z: as it was read where f is quadratic, else by central differences of gradients.

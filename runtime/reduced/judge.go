@@ -161,7 +161,7 @@ func (p *piece) restore(q *working) bool {
 	if len(q.use) == 0 {
 		return false
 	}
-	off, worst := make([]float64, len(q.use)), 0.0
+	off, worst, top := make([]float64, len(q.use)), 0.0, linalg.NormInf(p.lambda)
 	for a, i := range q.use {
 		var v, size float64
 		switch {
@@ -169,6 +169,9 @@ func (p *piece) restore(q *working) bool {
 			r := p.k[i]
 			v = p.v[r] - f.end(r, p.side[r])
 			size = math.Abs(f.p0[r]) + linalg.Norm(f.r[r*f.nw:(r+1)*f.nw])*linalg.Norm(p.w)
+			if math.Abs(v) <= p.slackError(r, top) && math.Abs(v) > weak*q.length[i]*math.Max(1, linalg.Norm(p.w)) {
+				v = 0 // it holds, and w hardly moves it: what rounding leaves would take w far away
+			}
 		case i < nk+len(q.walls):
 			w := &f.walls[q.walls[i-nk]]
 			v = linalg.Dot(w.vec, p.w) - w.rhs

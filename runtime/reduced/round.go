@@ -117,6 +117,8 @@ func (p *piece) round(st *State) (*Status, error) {
 		return p.idle(st), nil
 	}
 	st.Work.Rounds++
+	p.factored = p.factored || st.Factored
+	defer func() { st.Factored = p.factored }()
 	j := p.judge()
 	// The terms of the gradient may vanish together at the end: those of a follower without rows at the first point are the least measure.
 	if st.Scale == 0 {
@@ -245,7 +247,23 @@ func (p *piece) otherMultipliers(st *State) bool {
 		p.inK[k] = true
 		p.z.set(rows)
 	}
+	p.vertex(st.Visited[0]) // the point's own, of which a certificate speaks
 	return false
+}
+
+// vertex takes rows as S, of those in S or K at the point, the others as biactive.
+func (p *piece) vertex(rows []int) {
+	for _, r := range p.strong() {
+		if !slices.Contains(rows, r) {
+			p.keep(r, p.side[r])
+		}
+	}
+	for _, r := range rows {
+		p.inK[r] = false
+	}
+	p.k = slices.DeleteFunc(p.k, func(r int) bool { return !p.inK[r] })
+	p.z.set(rows)
+	p.place()
 }
 
 func end(s Status) *Status { return &s }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
@@ -28,6 +29,8 @@ type Options struct {
 	Tolerance float64
 	// NoPath begins with the pieces, at the start.
 	NoPath bool
+	// Kinks are rows of the problem that are biactive at the start, where the caller has found their slacks and multipliers to be 0. They stay so as long as their multipliers do not say otherwise.
+	Kinks []int
 	// Barrier multiplies the first mu of the path; 0 for 1. Other local solutions are found with others.
 	Barrier float64
 	// Steps limits the steps of all phases; 0 for no limit.
@@ -86,6 +89,7 @@ type State struct {
 	Crossed          []int   // rows that came to a kink since the last step that moved
 	Visited          [][]int // strong rows of the vertices of the multipliers at this point that were looked at
 	Negative         bool    // the next direction is one of negative curvature
+	Factored         bool    // Newton steps are by factors
 	Curvature        kkt.SecondOrder
 	Work             Work
 }
@@ -130,7 +134,9 @@ type solver struct {
 	calc      *calculus
 	opts      Options
 	projector *qp.Projector
-	curve     Curved // nil where q is affine
+	curve     Curved     // nil where q is affine
+	terms     *separable // of f; nil where it is not known to be
+	factored  bool       // Newton steps are by factors
 
 	ops, factors, products, crossings int
 	roomR, roomE, roomC               []float64
@@ -190,7 +196,7 @@ func newSolver(sys *kkt.System, opts Options) (*solver, error) {
 		opts.Tolerance = 1e-10
 	}
 	opts.NoPath = opts.NoPath || f.sparse != nil // the path has a factor of all rows at each step
-	return &solver{f: f, p: sys.P, opts: opts, calc: newCalculus(sys.P, f.nw)}, nil
+	return &solver{f: f, p: sys.P, opts: opts, calc: newCalculus(sys.P, f.nw), terms: newSeparable(f)}, nil
 }
 
 func (s *solver) counted() Work {
@@ -260,6 +266,12 @@ func (p *piece) cross(st *State) error {
 	if !p.crossover(st, 0) {
 		return ErrInfeasible
 	}
+	for _, i := range p.opts.Kinks {
+		if o := p.f.of[i]; o.row >= 0 && !p.f.rows[o.row].equal && !p.inK[o.row] {
+			p.keep(o.row, sideOf(o.high))
+		}
+	}
+	slices.Sort(p.k)
 	exact := State{Path: st.Path}
 	p.save(&exact)
 	value := p.calc.value(p.point())

@@ -31,7 +31,7 @@ func (v *Solver) newAnswers(x, y []float64) (*answers, error) {
 	pt := &point{x: x, y: y, lambda: make([]float64, v.p.Rows.Len()), grad: make([]float64, v.p.Dx+v.p.Dy+len(v.p.Duals)), lower: lo}
 	only := *v
 	only.kinds = nil
-	s, err := kkt.New(only.model(pt, nil, nil, nil))
+	s, err := only.program(pt, nil, nil, nil)
 	if err != nil {
 		return nil, err
 	}

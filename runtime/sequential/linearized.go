@@ -40,6 +40,10 @@ func (v *Solver) Linearized(x, y, lambda []float64) (s *kkt.System, own bool, er
 	if own = v.p.Coupled == nil || v.p.Facts.AffineCoupled; own {
 		p.F, p.Coupled, p.Facts.DegreeF, p.Facts.AffineCoupled = v.p.F, v.p.Coupled, v.p.Facts.DegreeF, v.p.Facts.AffineCoupled
 	}
+	if v.opts.Large {
+		s, err = kkt.Read(p)
+		return s, own, err
+	}
 	if s, err = kkt.New(p); err != nil || !v.mayTie() {
 		return s, own, err
 	}
@@ -67,7 +71,7 @@ func (v *Solver) At(p *kkt.Point) (*kkt.System, error) {
 	if err := v.linearize(st); err != nil {
 		return nil, err
 	}
-	return kkt.New(v.model(pt, st.hess, nil, nil))
+	return v.program(pt, st.hess, nil, nil)
 }
 
 // examine looks at the point of st for what shows that it is stationary.
@@ -75,9 +79,12 @@ func (v *Solver) examine(ctx context.Context, st *state) (*pieces.Examined, erro
 	if v.violating(st.pt) {
 		return nil, ErrNoPoint
 	}
-	s, err := kkt.New(v.model(st.pt, st.hess, nil, nil))
+	s, err := v.program(st.pt, st.hess, nil, nil)
 	if err != nil {
 		return nil, err
+	}
+	if v.opts.Large {
+		return v.look(ctx, s, st)
 	}
 	solver, err := pieces.New(s, pieces.Options{})
 	if err != nil {

@@ -21,7 +21,7 @@ func (v *Solver) begin(ctx context.Context, x []float64) (*point, error) {
 		}
 		only := *v
 		only.kinds = nil
-		s, err := kkt.New(only.model(pt, nil, nil, nil))
+		s, err := only.program(pt, nil, nil, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -24,47 +24,80 @@ import (
 // tangents are the columns of dz/dx in (x, y, the multipliers that f reads), one a row of the result, on the branch with s = 0 for the given rows.
 func (v *Solver) tangents(pt *point, s *kkt.System, strong []bool) ([][]float64, bool) {
 	p := v.p
-	unit := s.ColScale[s.Nx : s.Nx+s.Ny]
+	out := make([][]float64, p.Dx)
+	for c := range out {
+		out[c] = make([]float64, p.Dx+p.Dy+len(p.Duals))
+		out[c][c] = 1
+	}
+	dual := map[int]int{} // of a row, the place of its multiplier
+	for t, i := range p.Duals {
+		dual[i] = p.Dx + p.Dy + t
+	}
+	place := make([]int, p.Dy) // of an entry of y in its block
+	for _, b := range s.Blocks() {
+		for t, j := range b.Y {
+			place[j] = t
+		}
+		if !v.blockTangents(out, pt, s, b, place, dual, strong) {
+			return nil, false
+		}
+	}
+	for _, row := range out {
+		if !finite(row) {
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// blockTangents sets those of one block of the follower, which no other's rows and Hessian join.
+func (v *Solver) blockTangents(out [][]float64, pt *point, s *kkt.System, block kkt.Block, place []int, dual map[int]int, strong []bool) bool {
+	p, n := v.p, len(block.Y)
+	unit := make([]float64, n)
+	for t, j := range block.Y {
+		unit[t] = s.ColScale[s.Nx+j]
+	}
 	var q linalg.QR
-	q.Reset(p.Dy)
+	q.Reset(n)
 	var held []int
-	for i := range p.Rows.Kind {
-		if !strong[i] || q.Size() == p.Dy {
+	for _, i := range block.Rows {
+		if !strong[i] || q.Size() == n {
 			continue
 		}
-		row, size := make([]float64, p.Dy), 0.0
+		row, size := make([]float64, n), 0.0
 		cols, vals := p.Rows.B.Row(i)
 		for t, j := range cols {
-			row[j] = vals[t] * unit[j]
-			size = math.Hypot(size, row[j])
+			row[place[j]] = vals[t] * unit[place[j]]
+			size = math.Hypot(size, row[place[j]])
 		}
-		coef, rest := make([]float64, q.Size()+1), make([]float64, p.Dy)
+		coef, rest := make([]float64, q.Size()+1), make([]float64, n)
 		if left := q.Split(row, coef, rest); left > kkt.Tolerance*size {
 			q.Push(coef, rest, left)
 			held = append(held, i)
 		}
 	}
-	n, m := p.Dy, len(held)
+	m := len(held)
 	a, b := mat.NewDense(n+m, n+m, nil), mat.NewDense(n+m, p.Dx, nil)
-	for i := range n {
-		cols, vals := pt.lower.h.Row(i)
-		for t, j := range cols {
-			a.Set(i, j, vals[t]*unit[i]*unit[j])
+	for i, j := range block.Y {
+		cols, vals := pt.lower.h.Row(j)
+		for t, c := range cols {
+			a.Set(i, place[c], vals[t]*unit[i]*unit[place[c]])
 		}
-		cols, vals = pt.lower.g.Row(i)
-		for t, j := range cols {
-			b.Set(i, j, -vals[t]*unit[i])
+		cols, vals = pt.lower.g.Row(j)
+		for t, c := range cols {
+			b.Set(i, c, -vals[t]*unit[i])
 		}
 	}
 	scale := make([]float64, m) // of rows, and the inverse of that of multipliers
 	for k, i := range held {
 		cols, vals := p.Rows.B.Row(i)
 		for t, j := range cols {
-			scale[k] = math.Max(scale[k], math.Abs(vals[t])*unit[j])
+			scale[k] = math.Max(scale[k], math.Abs(vals[t])*unit[place[j]])
 		}
 		for t, j := range cols {
-			a.Set(n+k, j, vals[t]*unit[j]/scale[k])
-			a.Set(j, n+k, vals[t]*unit[j]/scale[k])
+			c := vals[t] * unit[place[j]] / scale[k]
+			a.Set(n+k, place[j], c)
+			a.Set(place[j], n+k, c)
 		}
 		cols, vals = p.Rows.A.Row(i)
 		for t, j := range cols {
@@ -75,37 +108,26 @@ func (v *Solver) tangents(pt *point, s *kkt.System, strong []bool) ([][]float64,
 	lu.Factorize(a)
 	var d mat.Dense
 	if n+m > 0 && (lu.SolveTo(&d, false, b) != nil || v.mayTie() && !(lu.Cond() < certain)) {
-		return nil, false
+		return false
 	}
-	place := map[int]int{}
-	for k, i := range held {
-		place[i] = k
-	}
-	out := make([][]float64, p.Dx)
-	for c := range out {
-		row := make([]float64, p.Dx+p.Dy+len(p.Duals))
-		row[c] = 1
-		for j := range n {
-			row[p.Dx+j] = d.At(j, c) * unit[j]
+	for c, row := range out {
+		for i, j := range block.Y {
+			row[p.Dx+j] = d.At(i, c) * unit[i]
 		}
-		for t, i := range p.Duals {
-			if k, is := place[i]; is {
-				row[p.Dx+p.Dy+t] = -d.At(n+k, c) / scale[k]
+		for k, i := range held {
+			if at, read := dual[i]; read {
+				row[at] = -d.At(n+k, c) / scale[k]
 			}
 		}
-		if !finite(row) {
-			return nil, false
-		}
-		out[c] = row
 	}
-	return out, true
+	return true
 }
 
 // reducedHessian is R at a point over (x, y, the multipliers that f reads), and what stands for W in subproblems; nil where it is not known;
 // single reports that y is a function of x on the branch.
 func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR, single bool) {
 	p := v.p
-	s, err := kkt.New(v.model(pt, nil, nil, nil))
+	s, err := v.program(pt, nil, nil, nil)
 	if err != nil {
 		return nil, nil, false
 	}
@@ -170,45 +192,65 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 	return v.inX(r), v.inX(plain), true
 }
 
-// convexPart is the positive semidefinite part of the Hessian of f at a point; nil where that is 0 or not known.
+// convexPart is the positive semidefinite part of the Hessian of f at a point, block by block; nil where that is 0 or not known.
 func (v *Solver) convexPart(pt *point) *sparse.CSR {
 	if v.p.Facts.DegreeF <= 2 && v.part != nil {
 		return v.part
 	}
 	d, _ := v.gradients(pt, &weights{adjoint: nil, rows: make([]float64, len(v.kinds))})
 	n := len(d.At)
-	column, dense, top := make([]float64, n), mat.NewSymDense(max(n, 1), nil), 0.0
+	column, entries, top := make([]float64, n), []sparse.Entry{}, 0.0
+	classes := sparse.NewClasses(n)
 	for j := range n {
 		if d.Along(column, []int{j}, []float64{1}) != nil {
 			return nil
 		}
-		for i := range j + 1 {
-			dense.SetSym(i, j, column[i])
-			top = math.Max(top, math.Abs(column[i]))
+		for i, t := range column[:j+1] {
+			if t != 0 {
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: t})
+				classes.Join(i, j)
+				top = math.Max(top, math.Abs(t))
+			}
 		}
 	}
-	var eigen mat.EigenSym
-	if top == 0 || math.IsInf(top, 0) || !eigen.Factorize(dense, true) {
+	if top == 0 || math.IsInf(top, 0) {
 		return nil
 	}
-	values := eigen.Values(nil)
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	entries := []sparse.Entry{}
-	for i := range n {
-		for j := range n {
-			sum := 0.0
-			for k, t := range values {
-				if t > 0 {
-					sum += t * vectors.At(i, k) * vectors.At(j, k)
-				}
+	upper := sparse.FromEntries(n, n, entries)
+	place, out := make([]int, n), []sparse.Entry{}
+	for _, block := range classes.Members(n) {
+		for t, j := range block {
+			place[j] = t
+		}
+		dense := mat.NewSymDense(len(block), nil)
+		for i, r := range block {
+			cols, vals := upper.Row(r)
+			for t, c := range cols {
+				dense.SetSym(i, place[c], vals[t])
 			}
-			if math.Abs(sum) > 0x1p-50*top {
-				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: sum})
+		}
+		var eigen mat.EigenSym
+		if !eigen.Factorize(dense, true) {
+			return nil
+		}
+		values := eigen.Values(nil)
+		var vectors mat.Dense
+		eigen.VectorsTo(&vectors)
+		for i, r := range block {
+			for j, c := range block {
+				sum := 0.0
+				for k, t := range values {
+					if t > 0 {
+						sum += t * vectors.At(i, k) * vectors.At(j, k)
+					}
+				}
+				if math.Abs(sum) > 0x1p-50*top {
+					out = append(out, sparse.Entry{Row: r, Col: c, Val: sum})
+				}
 			}
 		}
 	}
-	v.part = sparse.FromEntries(n, n, entries)
+	v.part = sparse.FromEntries(n, n, out)
 	return v.part
 }
 

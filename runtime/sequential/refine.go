@@ -90,11 +90,11 @@ func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []f
 			vals[t] *= a.qp.Unit(i) * a.qp.Unit(j)
 		}
 	}
-	solver, err := activeset.New(program)
+	solver, err := activeset.NewApart(program, p.Blocks)
 	if err != nil {
 		return y, lambda
 	}
-	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+	sol := solver.Solve(ctx, nil, nil, activeset.Options{})
 	a.qp.Work += sol.Work
 	if sol.Status != activeset.Optimal {
 		return y, lambda

@@ -55,6 +55,8 @@ type Options struct {
 	Observer func(pieces.Step)
 	// Begin, optional, finds an answer of the follower at x where nothing is known of it: y (len Dy), nil where there is none.
 	Begin func(ctx context.Context, x []float64) ([]float64, error)
+	// Large says that the system is too large for factors of it all: the follower is strongly convex, and eliminated.
+	Large bool
 }
 
 // Solver holds what solves of one problem share. It is not safe for concurrent use.

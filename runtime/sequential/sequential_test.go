@@ -135,9 +135,9 @@ func (t *truth) at(x []float64) (f, violated float64) {
 	return f, violated
 }
 
-func solver(t *testing.T, p *problem.Problem) *sequential.Solver {
+func solver(t *testing.T, p *problem.Problem, large bool) *sequential.Solver {
 	t.Helper()
-	s, err := sequential.New(p, sequential.Options{})
+	s, err := sequential.New(p, sequential.Options{Large: large})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,16 @@ func judge(t *testing.T, rng *rand.Rand, p *problem.Problem, point *kkt.Point, l
 
 // One variable of the leader: F on a grid, from an enumeration of all branches, is the truth. From the best point of the grid a solve does not end higher, and from others at a point from which
 // F does not fall.
-func TestOneVariableAgainstAGrid(t *testing.T) {
+func TestOneVariableAgainstAGrid(t *testing.T) { both(t, oneVariable) }
+
+// both runs a test with subproblems on the whole system, and in the leader's space.
+func both(t *testing.T, test func(t *testing.T, large bool)) {
+	for _, large := range []bool{false, true} {
+		t.Run(map[bool]string{false: "whole", true: "leader"}[large], func(t *testing.T) { test(t, large) })
+	}
+}
+
+func oneVariable(t *testing.T, large bool) {
 	starts, stalled := 0, 0
 	for seed := range members.Seeds(t, 60) {
 		rng := rand.New(rand.NewPCG(seed, 11))
@@ -205,7 +214,7 @@ func TestOneVariableAgainstAGrid(t *testing.T) {
 		}
 		for _, start := range []float64{at, -0.9, 0.1, 0.8} {
 			starts++
-			point, err := solver(t, p).From(t.Context(), []float64{start})
+			point, err := solver(t, p, large).From(t.Context(), []float64{start})
 			if errors.Is(err, pieces.ErrStalled) { // which is said
 				stalled++
 				continue
@@ -226,7 +235,9 @@ func TestOneVariableAgainstAGrid(t *testing.T) {
 }
 
 // More variables, with constraints of the leader that are not linear, and balls.
-func TestMoreVariables(t *testing.T) {
+func TestMoreVariables(t *testing.T) { both(t, moreVariables) }
+
+func moreVariables(t *testing.T, large bool) {
 	none, starts, stalled := 0, 0, 0
 	for seed := range members.Seeds(t, 80) {
 		rng := rand.New(rand.NewPCG(seed, 12))
@@ -240,7 +251,7 @@ func TestMoreVariables(t *testing.T) {
 				x[j] = 2*rng.Float64() - 1
 			}
 			starts++
-			point, err := solver(t, p).From(t.Context(), x)
+			point, err := solver(t, p, large).From(t.Context(), x)
 			if errors.Is(err, pieces.ErrStalled) { // which is said
 				stalled++
 				continue
@@ -282,7 +293,7 @@ func TestLinearSystems(t *testing.T) {
 		}
 		p.Facts.StrongConvexity = 1
 		p.Facts.JointlyQuadratic = seed%3 == 0
-		got, err := solver(t, p).From(t.Context(), want.Z[:2])
+		got, err := solver(t, p, false).From(t.Context(), want.Z[:2])
 		if err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 			continue

@@ -33,6 +33,7 @@ type state struct {
 	fine    bool        // derivatives are to be as exact as they can be: the end is near
 	hess    *sparse.CSR // of the Lagrangian at pt; nil where it is not known
 	convex  *sparse.CSR // the one that stands for it in subproblems
+	kinks   []int       // rows that the last subproblem ended on as biactive
 	tied    bool        // x alone does not determine y next to pt
 }
 
@@ -263,7 +264,10 @@ func (v *Solver) try(ctx context.Context, st *state, q *sub) (*point, error) {
 
 // move takes a trial point.
 func (v *Solver) move(st *state, q *sub, trial *point) error {
-	st.pt = trial
+	st.pt, st.kinks = trial, nil
+	for _, k := range q.p.Biactive {
+		st.kinks = append(st.kinks, q.s.Pairs[k].Row)
+	}
 	if w, ok := v.multipliers(q); ok {
 		st.w = w
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
@@ -35,19 +36,24 @@ func (v *Solver) subproblem(ctx context.Context, st *state, from *point, penalty
 	if len(v.kinds) == 0 {
 		penalty = nil
 	}
-	s, err := kkt.New(v.model(pt, hess, region, penalty))
-	if err != nil {
-		return nil, err
-	}
-	solver, err := pieces.New(s, pieces.Options{})
+	s, err := v.program(pt, hess, region, penalty)
 	if err != nil {
 		return nil, err
 	}
 	z := v.start(s, from)
-	branch, _ := s.BranchAt(z)
 	out := &sub{s: s}
-	out.p, err = solver.Improve(ctx, z, branch)
-	v.work += solver.Work()
+	if v.opts.Large {
+		var kinks []int
+		_, biactive := s.BranchAt(z)
+		for _, k := range biactive {
+			if i := s.Pairs[k].Row; slices.Contains(st.kinks, i) {
+				kinks = append(kinks, i)
+			}
+		}
+		out.p, err = v.inLeaderSpace(ctx, s, z, kinks)
+	} else {
+		out.p, err = v.onBranches(ctx, s, z)
+	}
 	if out.p == nil || err != nil && !errors.Is(err, pieces.ErrStalled) {
 		if err == nil {
 			err = pieces.ErrStalled
@@ -75,6 +81,18 @@ func (v *Solver) subproblem(ctx context.Context, st *state, from *point, penalty
 		}
 	}
 	return out, nil
+}
+
+// onBranches solves a subproblem from z with the active-set method on the whole system.
+func (v *Solver) onBranches(ctx context.Context, s *kkt.System, z []float64) (*kkt.Point, error) {
+	solver, err := pieces.New(s, pieces.Options{})
+	if err != nil {
+		return nil, err
+	}
+	branch, _ := s.BranchAt(z)
+	p, err := solver.Improve(ctx, z, branch)
+	v.work += solver.Work()
+	return p, err
 }
 
 // dragged is the Hessian with a weight on how far y moves where x does not determine it: as if y had a trust region of its own, beyond which the weight costs more than f changes.

@@ -3,14 +3,13 @@ package system
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 
-	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/reduced"
+	"bilevelc/runtime/sequential"
 	"bilevelc/runtime/tree"
 )
 
@@ -63,34 +62,22 @@ func (l *leaderSpace) From(ctx context.Context, x []float64) (*kkt.Point, error)
 	if r != nil {
 		l.work += r.Work.Operations
 	}
-	var unbounded *reduced.Unbounded
-	switch {
-	case errors.Is(err, reduced.ErrInfeasible):
-		return nil, fmt.Errorf("%w: %w", &pieces.FollowerError{Status: activeset.Infeasible}, err)
-	case errors.As(err, &unbounded):
-		return nil, &pieces.Unbounded{Z: unbounded.Z, Ray: unbounded.Ray}
-	case errors.Is(err, reduced.ErrEndless) && l.whole == nil:
-		return nil, pieces.ErrEndless
-	case err != nil && l.whole != nil && ctx.Err() == nil:
-		whole, failed := l.whole()
-		if failed != nil {
-			return nil, err
-		}
-		return whole.From(ctx, x)
-	case err != nil:
-		return nil, err
-	case r.Status == reduced.Interrupted:
-		return r.Point, context.Cause(ctx)
-	case r.Status == reduced.Stationary:
-		return r.Point, nil
-	case l.whole != nil:
-		whole, err := l.whole()
-		if err != nil {
-			return nil, err
-		}
-		return whole.Improve(ctx, r.Point.Z, r.Point.Branch)
+	p, failed := sequential.InTermsOfPieces(ctx, r, err)
+	var follower *pieces.FollowerError
+	var unbounded *pieces.Unbounded
+	if failed == nil || l.whole == nil || ctx.Err() != nil || errors.As(failed, &follower) || errors.As(failed, &unbounded) {
+		return p, failed
 	}
-	return r.Point, pieces.ErrStalled
+	whole, failed := l.whole()
+	switch {
+	case failed != nil && err != nil:
+		return nil, err
+	case failed != nil:
+		return nil, failed
+	case err != nil:
+		return whole.From(ctx, x)
+	}
+	return whole.Improve(ctx, p.Z, p.Branch)
 }
 
 // OneAnswer says what keeps the leader's space from being where a problem is solved, whatever its size; "" where nothing does. Where it is taken with sparse factors, what is kept

@@ -12,8 +12,8 @@ import (
 	"bilevelc/runtime/relaxation"
 )
 
-// from is the local solution that start k, x, leads to: of the first, a minimizer of the high-point relaxation that the follower answers with, where there is one, or the lowest of what x, an x next to
-// one and the end of the path of F lead to.
+// from is the local solution that start k, x, leads to: of the first, a minimizer of the high-point relaxation that the follower answers with, where there is one, or the lowest of what the end of the path
+// of F, x and an x next to one lead to.
 func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error) {
 	if k > 0 {
 		return run.local.From(ctx, x)
@@ -22,20 +22,20 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 	if run.noChoice = p != nil; run.noChoice || err != nil {
 		return p, err
 	}
-	p, err = run.local.From(ctx, x)
-	for _, other := range []func() ([]float64, error){
-		func() ([]float64, error) { return beside, nil },
+	for _, start := range []func() ([]float64, error){
 		func() ([]float64, error) { return run.ahead(ctx, x) },
+		func() ([]float64, error) { return x, nil },
+		func() ([]float64, error) { return beside, nil },
 	} {
-		if ctx.Err() != nil {
-			return p, err
+		if p != nil && err == nil && run.local.Work() >= modestWork || ctx.Err() != nil {
+			break // no more than about a second that nobody asked for
 		}
-		at, failed := other()
+		at, failed := start()
 		if at == nil || failed != nil {
 			continue
 		}
-		if q, failed := run.local.From(ctx, at); q != nil && failed == nil && (p == nil || err != nil || q.F < p.F) {
-			p, err = q, nil
+		if q, failed := run.local.From(ctx, at); p == nil || q != nil && failed == nil && (err != nil || q.F < p.F) {
+			p, err = q, failed
 		}
 	}
 	return p, err

@@ -1,6 +1,11 @@
 package system
 
-import "bilevelc/runtime/problem"
+import (
+	"slices"
+
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/sequential"
+)
 
 // Largest is the number of unknowns and multipliers up to which a system is solved with dense factors of them all: what package activeset is made for.
 const Largest = 1200
@@ -12,8 +17,38 @@ const largestTied = 3000
 // mostRead is the number of variables up to which f is read for a search that takes a system part by part: its gradients along as many axes are kept dense, in less than a tenth of a gigabyte.
 const mostRead = 3000
 
+// mostEliminated bounds the derivatives of the follower's answer and multipliers in x, all kept dense: a quarter of a gigabyte.
+const mostEliminated = 1 << 25
+
+// byBlocks says that a system that is not linear is solved in the leader's space: the follower is strongly convex, and its blocks are small enough for dense factors each.
+// One whose Hessian is the same everywhere has its own path of F (sequential.Ahead), and, as in predict-then-optimize problems, so many kinks that subproblems do not end.
+func byBlocks(p *problem.Problem) bool {
+	if !(p.Facts.StrongConvexity > 0) || p.Integer != nil || sequential.AheadApplies(p) == "" || p.Dx > Largest || p.Dx*(p.Dy+p.Rows.Len()) > mostEliminated {
+		return false
+	}
+	owner, size := make([]int, p.Dy), make([]int, max(1, len(p.Blocks)))
+	for k, block := range p.Blocks {
+		size[k] = len(block)
+		for _, j := range block {
+			owner[j] = k
+		}
+	}
+	if len(p.Blocks) == 0 {
+		size[0] = p.Dy
+	}
+	for i := range p.Rows.Len() {
+		if cols, _ := p.Rows.B.Row(i); len(cols) > 0 {
+			size[owner[cols[0]]]++
+		}
+	}
+	return slices.Max(size) <= Largest
+}
+
 // TooLarge says that a system is not solved as a whole; linear says that it is one of linear rows and pairs.
 func TooLarge(p *problem.Problem, linear bool) bool {
+	if !linear && byBlocks(p) {
+		return false
+	}
 	if linear && (!(p.Facts.StrongConvexity > 0) || p.Integer != nil) {
 		return Size(p) > largestTied
 	}

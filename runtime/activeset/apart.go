@@ -1,0 +1,171 @@
+package activeset
+
+import (
+	"context"
+	"math"
+
+	"bilevelc/internal/sparse"
+)
+
+// Apart solves a program whose variables fall into blocks that no row and no entry of Q joins: one program after the other, each with a tableau of its own size.
+type Apart struct {
+	program *Program
+	parts   []part
+}
+
+type part struct {
+	vars, rows []int
+	place      []int // shared: of each variable, in its block
+	solver     *Solver
+}
+
+// NewApart prepares a program whose blocks, a partition of the variables, nothing joins. A single block, or none, is the program as it stands.
+func NewApart(p *Program, blocks [][]int) (*Apart, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	a := &Apart{program: p}
+	if len(blocks) < 2 {
+		solver, err := New(p)
+		a.parts = []part{{solver: solver}}
+		return a, err
+	}
+	owner, place := make([]int, p.N), make([]int, p.N)
+	for k, vars := range blocks {
+		for t, j := range vars {
+			owner[j], place[j] = k, t
+		}
+	}
+	rows := make([][]int, len(blocks))
+	for i := range p.rows() {
+		k := 0 // of a row without variables
+		if cols, _ := p.A.Row(i); len(cols) > 0 {
+			k = owner[cols[0]]
+		}
+		rows[k] = append(rows[k], i)
+	}
+	for k, vars := range blocks {
+		q := part{vars: vars, rows: rows[k], place: place}
+		one := &Program{N: len(vars), Q: q.square(p.Q), C: gather(p.C, vars), Bounds: q.bounds(&p.Bounds)}
+		if one.A = sparse.Empty(len(vars)); p.A != nil {
+			for _, i := range q.rows {
+				cols, vals := p.A.Row(i)
+				for t, j := range cols {
+					one.A.Append(place[j], vals[t])
+				}
+				one.A.EndRow()
+			}
+		}
+		var err error
+		if q.solver, err = New(one); err != nil {
+			return nil, err
+		}
+		a.parts = append(a.parts, q)
+	}
+	return a, nil
+}
+
+func gather[T any](v []T, places []int) []T {
+	out := make([]T, len(places))
+	for t, j := range places {
+		out[t] = v[j]
+	}
+	return out
+}
+
+func scatter[T any](dst []T, places []int, v []T) {
+	for t, j := range places {
+		dst[j] = v[t]
+	}
+}
+
+// square is the block of a matrix; nil of nil and of one without entries.
+func (q *part) square(m *sparse.CSR) *sparse.CSR {
+	if m == nil {
+		return nil
+	}
+	out := sparse.Empty(len(q.vars))
+	for _, i := range q.vars {
+		cols, vals := m.Row(i)
+		for t, j := range cols {
+			out.Append(q.place[j], vals[t])
+		}
+		out.EndRow()
+	}
+	if out.NNZ() == 0 {
+		return nil
+	}
+	return out
+}
+
+func (q *part) bounds(b *Bounds) Bounds {
+	return Bounds{gather(b.RowLo, q.rows), gather(b.RowHi, q.rows), gather(b.Lo, q.vars), gather(b.Hi, q.vars)}
+}
+
+// SetObjective is that of Solver.
+func (a *Apart) SetObjective(q *sparse.CSR, c []float64) {
+	if len(a.parts) == 1 {
+		a.parts[0].solver.SetObjective(q, c)
+		return
+	}
+	same := q == a.program.Q
+	a.program.Q, a.program.C = q, c
+	for k := range a.parts {
+		one := &a.parts[k]
+		block := one.solver.program.Q
+		if !same {
+			block = one.square(q)
+		}
+		one.solver.SetObjective(block, gather(c, one.vars))
+	}
+}
+
+// Solve is that of Solver, but for a cutoff: there is none. The first block that has no solution is the program's end: Infeasible with its weights, and without Z, Unbounded with the ray of that block and no point.
+func (a *Apart) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options) *Solution {
+	opts.Cutoff = math.Inf(1)
+	if len(a.parts) == 1 {
+		return a.parts[0].solver.Solve(ctx, b, warm, opts)
+	}
+	n, m := a.program.N, a.program.rows()
+	if b == nil {
+		b = &a.program.Bounds
+	}
+	if b.check(n, m) != nil {
+		return &Solution{Status: Failed}
+	}
+	if warm != nil && (len(warm.Var) != n || len(warm.Row) != m) {
+		warm = nil
+	}
+	out := &Solution{Z: make([]float64, n), Row: make([]float64, m), Bound: make([]float64, n), Basis: &Basis{Row: make([]State, m), Var: make([]State, n)}}
+	for k := range a.parts {
+		one := &a.parts[k]
+		bounds := one.bounds(b)
+		var begin *Basis
+		if warm != nil {
+			begin = &Basis{Row: gather(warm.Row, one.rows), Var: gather(warm.Var, one.vars)}
+		}
+		sol := one.solver.Solve(ctx, &bounds, begin, opts)
+		out.Iterations += sol.Iterations
+		out.Work += sol.Work
+		if sol.Status != Optimal {
+			end := &Solution{Status: sol.Status, Basis: warm, Iterations: out.Iterations, Work: out.Work}
+			if sol.FarkasRow != nil {
+				end.FarkasRow, end.FarkasBound = make([]float64, m), make([]float64, n)
+				scatter(end.FarkasRow, one.rows, sol.FarkasRow)
+				scatter(end.FarkasBound, one.vars, sol.FarkasBound)
+			}
+			if sol.Ray != nil {
+				end.Ray = make([]float64, n)
+				scatter(end.Ray, one.vars, sol.Ray)
+			}
+			return end
+		}
+		out.Value += sol.Value
+		scatter(out.Z, one.vars, sol.Z)
+		scatter(out.Row, one.rows, sol.Row)
+		scatter(out.Bound, one.vars, sol.Bound)
+		scatter(out.Basis.Row, one.rows, sol.Basis.Row)
+		scatter(out.Basis.Var, one.vars, sol.Basis.Var)
+	}
+	return out
+}

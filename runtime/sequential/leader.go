@@ -1,0 +1,82 @@
+package sequential
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/reduced"
+)
+
+// Subproblems of systems that are too large for factors of them all are solved in the leader's space (package reduced): the follower, which is strongly convex there, is eliminated block by block.
+
+// program is the system of a subproblem, with f as an objective of all its unknowns where these are few enough to be solved with factors of them all.
+func (v *Solver) program(pt *point, hess *sparse.CSR, region *trust, penalty elastic) (*kkt.System, error) {
+	p := v.model(pt, hess, region, penalty)
+	if v.opts.Large {
+		return kkt.Read(p)
+	}
+	return kkt.New(p)
+}
+
+// roundsEach, times the entries of x, bounds the rounds of a subproblem: on problems that are solved at all it took one or two times as many. Where kinks crowd so that it takes more, so will the next ones.
+const roundsEach = 10
+
+// inLeaderSpace solves a subproblem from z.
+func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, kinks []int) (*kkt.Point, error) {
+	r, err := reduced.Solve(ctx, s, s.X(z), reduced.Options{NoPath: true, Kinks: kinks, Steps: roundsEach * (s.Nx + 1)})
+	if r != nil {
+		v.work += r.Work.Operations
+	}
+	return InTermsOfPieces(ctx, r, err)
+}
+
+// InTermsOfPieces is what package reduced found, with the errors of pieces.Solver.From.
+func InTermsOfPieces(ctx context.Context, r *reduced.Result, err error) (*kkt.Point, error) {
+	var unbounded *reduced.Unbounded
+	switch {
+	case errors.Is(err, reduced.ErrInfeasible):
+		return nil, fmt.Errorf("%w: %w", &pieces.FollowerError{Status: activeset.Infeasible}, err)
+	case errors.As(err, &unbounded):
+		return nil, &pieces.Unbounded{Z: unbounded.Z, Ray: unbounded.Ray}
+	case errors.Is(err, reduced.ErrEndless):
+		return nil, pieces.ErrEndless
+	case err != nil:
+		return nil, err
+	case r.Status == reduced.Interrupted:
+		return r.Point, context.Cause(ctx)
+	case r.Status != reduced.Stationary:
+		return r.Point, pieces.ErrStalled
+	}
+	return r.Point, nil
+}
+
+// look is pieces.Solver.Examine in the leader's space: the multipliers of a local solution of the subproblem with the Lagrangian's own Hessian, from the point with its biactive rows, are the point's where they
+// leave nothing of grad f there. Where they leave something, the point is not stationary, or a saddle point.
+func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Examined, error) {
+	z := v.start(s, st.pt)
+	out := &pieces.Examined{Point: &kkt.Point{Z: z, F: st.pt.f, SecondOrder: kkt.NotChecked}, Measure: math.Inf(1)}
+	out.Point.Branch, out.Point.Biactive = s.BranchAt(z)
+	kinks := make([]int, len(out.Point.Biactive))
+	for t, k := range out.Point.Biactive {
+		kinks[t] = s.Pairs[k].Row
+	}
+	end, err := v.inLeaderSpace(ctx, s, z, kinks)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return out, nil
+	}
+	s.Settle(end.Multipliers, z)
+	left, size := s.Residual(end.Multipliers, z)
+	if out.Measure = left / math.Max(size, math.SmallestNonzeroFloat64); out.Measure <= kkt.Tolerance {
+		out.Point.Multipliers, out.Point.SecondOrder = end.Multipliers, end.SecondOrder
+	}
+	return out, nil
+}
