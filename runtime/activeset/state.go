@@ -260,17 +260,13 @@ func (s *Solver) recompute() bool {
 			st.v[k], st.m[k] = st.bound(k), st.u[i]+st.shift[k]
 		}
 	}
-	s.tolerances(nil)
-	if feasible, signed := s.judge(); !feasible || !signed {
-		s.blur()
-		s.tolerances(st.dout)
-	}
+	s.tolerances()
+	s.blur()
 	return good
 }
 
-// tolerances sets those of all values and multipliers: by their terms, and by what
-// blur leaves open of them (nil: nothing).
-func (s *Solver) tolerances(blur []float64) {
+// tolerances sets those of all values and multipliers, by their terms.
+func (s *Solver) tolerances() {
 	st, n := s.st, s.program.N
 	for j := 0; j < n; j++ {
 		st.tolV[j] = least + s.near*math.Abs(st.z[j])
@@ -281,27 +277,25 @@ func (s *Solver) tolerances(blur []float64) {
 		st.tolV[k] = least + s.near*st.azt[i]
 		st.tolM[k] = least + s.near*math.Abs(st.u[i])
 	}
-	for k, by := range blur {
-		if s.tab.active[k] {
-			st.tolM[k] += math.Min(by, coarse*st.unitM[k])
-		} else {
-			st.tolV[k] += math.Min(by, coarse*st.unit[k])
-		}
-	}
 }
 
 // coarse is the most of a unit that an ill-conditioned working set may leave open of a value or multiplier, which is what verification lets a row be violated by: what is beyond is a violation.
 const coarse = 1e-6
 
-// blur sets dout to bounds of the errors of all values and multipliers of a
-// solution whose equations hold to `Accurate` of their terms: what the tableau,
-// the inverse of the equations, makes of residuals of that size.
+// blur adds to the tolerances of the values and multipliers that are wrong, by no more than coarse, bounds of their errors in a
+// solution whose equations hold to `Accurate` of their terms: what the tableau, the inverse of the equations, makes of residuals of that size.
 func (s *Solver) blur() {
 	st, t := s.st, s.tab
-	for k, terms := range st.terms {
-		st.din[k] = Accurate * terms
+	for k := range st.v {
+		tol, unit := &st.tolV[k], st.unit[k]
+		by, _ := st.violation(k)
+		if t.active[k] {
+			tol, unit, by = &st.tolM[k], st.unitM[k], st.excess(k)
+		}
+		if by > *tol && by <= *tol+coarse*unit {
+			*tol += math.Min(Accurate*t.spread(k, st.terms), coarse*unit)
+		}
 	}
-	t.spread(st.dout, st.din)
 }
 
 // refresh recomputes, and builds the tableau from the data where it is worn.

@@ -236,22 +236,18 @@ func (t *tableau) multiply(dst, x []float64) {
 	}
 }
 
-// spread sets dst to |S| x, where x >= 0 is 0 but on the inactive variables and active rows.
-func (t *tableau) spread(dst, x []float64) {
-	clear(dst)
-	for r := 0; r < t.n; r++ {
-		row, sum := t.row(r), 0.0
-		for j, v := range row {
-			sum += math.Abs(v) * x[j]
-		}
-		dst[r] += sum
-		if x[r] != 0 {
-			for j, v := range row[:r] {
-				dst[j] += math.Abs(v) * x[r]
-			}
-		}
-		t.work += 2 * int64(r)
+// spread is entry k of |S| x, where x >= 0 is 0 but on the inactive variables and active rows.
+func (t *tableau) spread(k int, x []float64) (sum float64) {
+	for j, v := range t.row(k) {
+		sum += math.Abs(v) * x[j]
 	}
+	at := (k+1)*(k+2)/2 + k
+	for i := k + 1; i < t.n; i++ {
+		sum += math.Abs(t.s[at]) * x[i]
+		at += i + 1
+	}
+	t.work += int64(t.n)
+	return sum
 }
 
 // weight is 1 plus the squares of column k at the constraints whose activity

@@ -355,14 +355,18 @@ func (v *verification) pairCounts(i int, m *Multipliers, at *pointOfSystem, term
 // pairSigns checks the two multipliers of a pair, those that count.
 func (v *verification) pairSigns(name string, i int, m *Multipliers, at *pointOfSystem, terms sizesOfF, slackZero, multZero bool) {
 	ofSlack, ofMult := v.pairCounts(i, m, at, &terms)
+	slack := at.slack[i]
+	if ofSlack && at.rounded[i] { // it is said to be 0, and has the signs of both multipliers to keep
+		slack = 0
+	}
 	switch {
-	case ofSlack && at.slack[i] > meets:
+	case ofSlack && slack > meets:
 		v.fail(name, "row %d is slack and has a multiplier", i)
 	case ofMult && at.mult[i] > meets:
 		v.fail(name, "the multiplier of row %d is positive and has a multiplier itself", i)
 	case ofSlack && m.Slack[i] < 0 && !slackZero && (at.mult[i] <= parted || ofMult):
 		v.fail(name, "row %d, biactive: the multiplier %.3g of its slack is negative", i, m.Slack[i])
-	case ofMult && m.Multiplier[i] < 0 && !multZero && (at.slack[i] <= parted || ofSlack):
+	case ofMult && m.Multiplier[i] < 0 && !multZero && (slack <= parted || ofSlack):
 		v.fail(name, "row %d, biactive: the multiplier %.3g of its multiplier is negative", i, m.Multiplier[i])
 	}
 }

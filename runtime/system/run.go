@@ -201,6 +201,7 @@ func (run *Run) locally(ctx context.Context) error {
 		x := make([]float64, len(first))
 		return x, projector.Project(x, draw(skipped+k))
 	}
+	plain := next
 	var seen visited
 	if run.opts.Automatic && most > 1 && run.Smooth == nil && run.System.Objective != nil && run.parted == nil {
 		whole, err := run.Whole()
@@ -209,7 +210,6 @@ func (run *Run) locally(ctx context.Context) error {
 		}
 		next = seen.apart(ctx, run.System, whole.Follower(), next)
 	}
-	sign := run.opts.Sign
 	for k := range most {
 		if k > 0 && run.opts.Automatic && ((run.Smooth != nil || run.System.Objective == nil || run.parted != nil) && run.local.Work() >= modestWork || run.noChoice && run.Smooth == nil && factorWork(run.System) >= modestWork) {
 			break // as with the search: no more than about a second that nobody asked for
@@ -222,51 +222,65 @@ func (run *Run) locally(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if k == 0 {
-			run.Start = x
+		if err := run.begun(ctx, k, x, &seen); err != nil {
+			return err
 		}
-		point, err := run.from(ctx, k, x)
-		end := document.StartResult{Objective: document.Number(math.NaN()), Status: status.Solved}
-		switch {
-		case ctx.Err() != nil:
-			if point != nil && run.Best == nil {
-				run.Best = point
-			}
-			return context.Cause(ctx)
-		case point == nil || err != nil && !errors.Is(err, pieces.ErrStalled):
-			end.Status, end.Reason = status.NumericalFailure, err.Error()
-			if run.Best == nil {
-				run.err = err
-			}
-			if errors.Is(err, pieces.ErrEndless) {
-				run.Best = nil // nothing is known of a minimum
-				return err
-			}
-			var unbounded *pieces.Unbounded
-			if errors.As(err, &unbounded) {
-				end.Status = status.Unbounded
-				run.Ends = append(run.Ends, end)
-				return err
-			}
-		default:
-			end.Objective, end.Reason = document.Number(sign*point.F), stationary(point)
-			if err != nil {
-				end.Status, end.Reason = status.NumericalFailure, err.Error()
-			}
-			if k == 0 {
-				run.First = point
-			}
-			if run.lower(point, err) {
-				run.Best, run.err = point, err
-			}
-			seen.note(point)
-		}
-		run.Ends = append(run.Ends, end)
 		if run.opts.Automatic && most > 1 && seen.enough(len(run.Ends)) {
 			break
 		}
 	}
+	if x := run.screened(ctx, plain); x != nil {
+		if err := run.begun(ctx, len(run.Ends), x, &seen); err != nil {
+			return err
+		}
+	}
 	return run.err
+}
+
+// begun takes what start k, x, leads to. An error is the end of the run.
+func (run *Run) begun(ctx context.Context, k int, x []float64, seen *visited) error {
+	sign := run.opts.Sign
+	if k == 0 {
+		run.Start = x
+	}
+	point, err := run.from(ctx, k, x)
+	end := document.StartResult{Objective: document.Number(math.NaN()), Status: status.Solved}
+	switch {
+	case ctx.Err() != nil:
+		if point != nil && run.Best == nil {
+			run.Best = point
+		}
+		return context.Cause(ctx)
+	case point == nil || err != nil && !errors.Is(err, pieces.ErrStalled):
+		end.Status, end.Reason = status.NumericalFailure, err.Error()
+		if run.Best == nil {
+			run.err = err
+		}
+		if errors.Is(err, pieces.ErrEndless) {
+			run.Best = nil // nothing is known of a minimum
+			return err
+		}
+		var unbounded *pieces.Unbounded
+		if errors.As(err, &unbounded) {
+			end.Status = status.Unbounded
+			run.Ends = append(run.Ends, end)
+			return err
+		}
+	default:
+		end.Objective, end.Reason = document.Number(sign*point.F), stationary(point)
+		if err != nil {
+			end.Status, end.Reason = status.NumericalFailure, err.Error()
+		}
+		if k == 0 {
+			run.First = point
+		}
+		if run.lower(point, err) {
+			run.Best, run.err = point, err
+		}
+		seen.note(point)
+	}
+	run.Ends = append(run.Ends, end)
+	return nil
 }
 
 // lower reports that a point, with what kept it from a certificate, takes the place of the best one: it has a lower F, and one without a certificate one that is lower by more than rounding.

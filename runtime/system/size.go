@@ -10,9 +10,20 @@ import (
 // Largest is the number of unknowns and multipliers up to which a system is solved with dense factors of them all: what package activeset is made for.
 const Largest = 1200
 
-// largestTied is that number where the system is linear and there is no other way to be exact: the follower may have several answers, or x whole entries. Its tableau, of some 8000 unknowns and rows, is
-// a quarter of a gigabyte.
-const largestTied = 3000
+// largestTied is the number of unknowns and rows of the relaxation up to which a linear system is solved as a whole where there is no other way to be exact: the follower may have several answers, or x
+// whole entries. Its tableau is a quarter of a gigabyte.
+const largestTied = 8000
+
+// relaxed is the number of unknowns and rows of the relaxation: the follower's stationarity, and its rows but for bounds.
+func relaxed(p *problem.Problem) int {
+	n := Size(p) + p.Dy + len(p.X.Kind)
+	for i := range p.Rows.Kind {
+		if j, _ := p.Rows.Bound(i); j < 0 {
+			n++
+		}
+	}
+	return n
+}
 
 // mostRead is the number of variables up to which f is read for a search that takes a system part by part: its gradients along as many axes are kept dense, in less than a tenth of a gigabyte.
 const mostRead = 3000
@@ -50,7 +61,7 @@ func TooLarge(p *problem.Problem, linear bool) bool {
 		return false
 	}
 	if linear && (!(p.Facts.StrongConvexity > 0) || p.Integer != nil) {
-		return Size(p) > largestTied
+		return relaxed(p) > largestTied
 	}
 	return Size(p) > Largest
 }

@@ -59,6 +59,31 @@ func (v *visited) apart(ctx context.Context, s *kkt.System, follower *kkt.Follow
 	}
 }
 
+// screened is the lowest of the draws at which the follower's answer gives a lower F than the best local solution; nil where none does, or a search can be expected to decide.
+// A quarter of the work of the local solution, or of a second, answers many draws: LPs and QPs from the last basis each.
+func (run *Run) screened(ctx context.Context, draw func(k int) ([]float64, error)) (best []float64) {
+	if !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.solver == nil || run.n.Coupled != nil || decides(run.System, kkt.Part{System: run.System}) {
+		return nil
+	}
+	follower := run.solver.Follower()
+	lowest, begin := run.Best.F-kkt.Tolerance*run.termsOfF(), follower.Work
+	for k := 1; follower.Work-begin < max(modestWork, run.local.Work())/4 && ctx.Err() == nil; k++ {
+		x, err := draw(k)
+		if err != nil {
+			break
+		}
+		z, status := follower.Solve(ctx, x)
+		if status != activeset.Optimal {
+			follower.Work += int64(run.System.N) // draws without an answer end, too
+			continue
+		}
+		if f := run.System.Value(z); f < lowest {
+			lowest, best = f, x
+		}
+	}
+	return best
+}
+
 // enough reports whether the stopping rule ends a run after n starts (outer.Enough). A start that came to no point counts as a minimum of its own, once.
 func (v *visited) enough(n int) bool {
 	values := slices.Sorted(slices.Values(v.values))
