@@ -39,7 +39,7 @@ func (v *Solver) newAnswers(x, y []float64) (*answers, error) {
 	if a.qp, err = kkt.NewFollower(s); err != nil {
 		return nil, err
 	}
-	v.unit = s.ColScale[:s.Nx]
+	v.unit = kkt.Units(x)
 	equal := sparse.Empty(v.p.Dy)
 	for i, kind := range v.p.Rows.Kind {
 		if kind == problem.Equal {

@@ -29,7 +29,7 @@ func (v *Solver) begin(ctx context.Context, x []float64) (*point, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.unit = s.ColScale[:s.Nx]
+		v.unit = kkt.Units(x)
 		z, status := f.Solve(ctx, x)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
