@@ -99,10 +99,13 @@ func OneAnswer(p *problem.Problem) string {
 func decides(s *kkt.System, parts ...kkt.Part) bool {
 	sum := 0.0
 	for _, p := range parts {
-		sum += factorWork(p.System) * float64(len(p.Pairs))
+		sum += searchedInFull(p.System)
 	}
 	return tree.Applies(s) == "" && sum <= modestWork
 }
+
+// searchedInFull is what a node for each pair takes, of a factor of the relaxation each.
+func searchedInFull(s *kkt.System) float64 { return factorWork(s) * float64(len(s.Pairs)) }
 
 // factorWork is what a factor of a system takes, in multiplications.
 func factorWork(s *kkt.System) float64 {

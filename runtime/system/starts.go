@@ -59,10 +59,10 @@ func (v *visited) apart(ctx context.Context, s *kkt.System, follower *kkt.Follow
 	}
 }
 
-// screened is the lowest of the draws at which the follower's answer gives a lower F than the best local solution; nil where none does, or a search can be expected to decide.
+// screened is the lowest of the draws at which the follower's answer gives a lower F than the best local solution; nil where none does, or the system is so small that a search decides, or many starts are cheap.
 // A quarter of the work of the local solution, or of a second, answers many draws: LPs and QPs from the last basis each.
 func (run *Run) screened(ctx context.Context, draw func(k int) ([]float64, error)) (best []float64) {
-	if !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.solver == nil || run.n.Coupled != nil || decides(run.System, kkt.Part{System: run.System}) {
+	if !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.solver == nil || run.n.Coupled != nil || searchedInFull(run.System) <= modestWork {
 		return nil
 	}
 	follower := run.solver.Follower()
