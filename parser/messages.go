@@ -53,8 +53,28 @@ func (s *session) explain(err error, c cut, form string) *diag.Diagnostic {
 	if form != "" {
 		d.Detail = "The form is: " + form
 	}
-	d.Fix = slip(c.word(), token, want)
+	if d.Fix = slip(c.word(), token, want); token.Value == "," {
+		if number := s.decimalComma(token.Pos.Offset); number != "" {
+			d.Fix = "a decimal point is `.`: write `" + number + "`"
+		}
+	}
 	return d
+}
+
+// decimalComma is the number with a point that digits on both sides of a comma are meant to be; "" where there are none.
+func (s *session) decimalComma(at int) string {
+	text := s.src.Text
+	from, to := at, at+1
+	for from > 0 && isDigit(text[from-1]) {
+		from--
+	}
+	for to < len(text) && isDigit(text[to]) {
+		to++
+	}
+	if from == at || to == at+1 {
+		return ""
+	}
+	return text[from:at] + "." + text[at+1:to]
 }
 
 // slip is the fix for a common slip in a statement that starts with word: want

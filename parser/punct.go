@@ -44,7 +44,7 @@ var foreign = []struct{ text, ours, fix string }{
 	{"`", "", ""},
 	{"\\", "", ""},
 	{"$", "", ""},
-	{"@", "", ""},
+	{"@", "*", "write `*` for products of matrices and vectors too, and `'` for a transpose"},
 	{"?", "", "a choice is written `if c then a else b`"},
 	{"&", "and", "write `and`"},
 	{"|", "", "write `abs(x)` for an absolute value, `or` for a choice of conditions"},

@@ -15,6 +15,7 @@ import (
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
+	"bilevelc/runtime/system"
 )
 
 // explainFailure adds to a result without a solution where in the model the
@@ -41,7 +42,7 @@ func (p *Problem) explainFailure(r *Result, err error) {
 				p.label(fault)
 				r.Reason += ": " + fault.Error()
 				d := r.Diagnostics.Errorf(diag.RunNotFinite, fault.Node.Span, "%s", fault.Error())
-				d.Detail = "the value is not a finite number there, so the run cannot go on"
+				d.Detail = "the value is not a finite number there"
 				return
 			}
 		}
@@ -68,26 +69,47 @@ func (p *Problem) infeasibleAt(r *Result, e *oracle.InfeasibleError) {
 			conflict = append(conflict, p.IR.Rows[i])
 		}
 	}
-	p.conflict(r, "at this x the lower level has no feasible y", conflict)
+	p.conflict(r, "at this x the lower level has no feasible y", conflict, nil)
 }
 
-// infeasible finds rows of X and of the lower level that contradict each other
-// for every (x, y), by a Farkas vector of them all.
+// infeasible finds rows of X, linear constraints of the leader that read y, rows of the lower level and bounds of x that contradict each other for every (x, y), by a Farkas vector of them all.
+// Where there is none, the constraints that read the follower's answer are what no answer meets.
 func (p *Problem) infeasible(r *Result) {
 	dx, dy := p.Numeric.Dx, p.Numeric.Dy
-	rows := append(append([]ir.Row(nil), p.IR.X.Rows...), p.IR.Rows...)
-	upper := len(p.IR.X.Rows)
+	rows := slices.Clone(p.IR.X.Rows)
 	var entries []sparse.Entry
+	var sides []float64
 	add := func(m *sparse.CSR, i, row, shift int, sign float64) {
 		cols, vals := m.Row(i)
 		for k, j := range cols {
 			entries = append(entries, sparse.Entry{Row: row, Col: shift + j, Val: sign * vals[k]})
 		}
 	}
+	for i := range rows {
+		add(p.IR.X.E, i, i, 0, 1)
+		sides = append(sides, p.IR.X.Rhs[i])
+	}
+	values, columns := p.linearCoupled()
+	for i, row := range p.IR.Coupled {
+		if values == nil || row.Degree > 1 {
+			continue
+		}
+		for j, column := range columns {
+			if column[i] != 0 {
+				entries = append(entries, sparse.Entry{Row: len(rows), Col: j, Val: column[i]})
+			}
+		}
+		rows, sides = append(rows, row), append(sides, -values[i])
+	}
+	for i, row := range p.IR.Rows {
+		add(p.IR.A, i, len(rows), 0, 1)
+		add(p.IR.B, i, len(rows), dx, -1)
+		rows, sides = append(rows, row), append(sides, p.IR.Rhs[i])
+	}
 	e := p.IR.X.Extended
 	n, m := dx+dy+e.Extra(), len(rows)+e.Len()
 	q := &qp.Problem{H: qp.Identity(n), C: make([]float64, n), Lo: make([]float64, n), Hi: make([]float64, n),
-		B: make([]float64, m), Equal: make([]bool, m)}
+		B: append(sides, make([]float64, e.Len())...), Equal: make([]bool, m)}
 	copy(q.Lo, p.IR.X.Lo)
 	copy(q.Hi, p.IR.X.Hi)
 	for j := dx; j < n; j++ {
@@ -95,14 +117,6 @@ func (p *Problem) infeasible(r *Result) {
 	}
 	for i, row := range rows {
 		q.Equal[i] = compile.Kind(row) == problem.Equal
-		if i < upper {
-			add(p.IR.X.E, i, i, 0, 1)
-			q.B[i] = p.IR.X.Rhs[i]
-			continue
-		}
-		add(p.IR.A, i-upper, i, 0, 1)
-		add(p.IR.B, i-upper, i, dx, -1)
-		q.B[i] = p.IR.Rhs[i-upper]
 	}
 	for i := range e.Len() {
 		cols, vals := e.E.Row(i)
@@ -132,54 +146,103 @@ func (p *Problem) infeasible(r *Result) {
 			conflict = append([]ir.Row{row}, conflict...)
 		}
 	}
-	summary := "no x in the upper level's set leaves the lower level a feasible y"
-	if len(conflict) > 0 && conflict[len(conflict)-1].Family != nil && allUpper(conflict, append(slices.Clone(p.IR.X.Rows), p.IR.X.ExtendedRows...)) {
-		summary = "the upper level's constraints contradict each other"
-	}
-	p.conflict(r, summary, conflict)
-}
-
-func allUpper(conflict, upper []ir.Row) bool {
-	families := map[*ir.Family]bool{}
-	for _, row := range upper {
-		families[row.Family] = true
-	}
+	ofX, ofCoupled := families(append(slices.Clone(p.IR.X.Rows), p.IR.X.ExtendedRows...)), families(p.IR.Coupled)
+	upper, reads := true, false
 	for _, row := range conflict {
-		if !families[row.Family] {
-			return false
+		upper, reads = upper && ofX[row.Family], reads || ofCoupled[row.Family]
+	}
+	summary := "no x in the upper level's set leaves the lower level a feasible y"
+	switch {
+	case len(conflict) == 0 && len(p.IR.Coupled) > 0:
+		d := r.Diagnostics.Errorf(diag.RunInfeasible, p.IR.Coupled[0].Family.Span, "no x leaves the follower an answer with which the constraints of the upper level hold")
+		p.related(d, p.IR.Coupled, "is to hold as well")
+		d.Detail = "the follower chooses y, and none of its answers meets what the leader wants"
+		return
+	case len(conflict) > 0 && upper:
+		summary = "the upper level's constraints contradict each other"
+	case reads:
+		summary = "no x and y satisfy the constraints of both levels"
+	}
+	var bounds []string
+	for _, v := range p.IR.Upper.Vars {
+		for k := range v.Shape.Len() {
+			if j := v.Offset + k; j < len(solution.FarkasBound) && solution.FarkasBound[j] != 0 && len(conflict) > 0 {
+				bounds = append(bounds, "the bounds of "+v.Name)
+				break
+			}
 		}
 	}
-	return true
+	p.conflict(r, summary, conflict, bounds)
 }
 
-// conflict reports rows that contradict each other: the first as the subject,
+// linearCoupled are the values at 0 of the constraints of the leader that read y, and what they change by along each entry of x and of y; those that are not linear mean nothing. nil where
+// they read multipliers, or are not finite at 0, or there are none.
+func (p *Problem) linearCoupled() (values []float64, columns [][]float64) {
+	n := p.Numeric
+	if n.Coupled == nil || len(n.Duals) > 0 || n.Dx+n.Dy > system.Largest {
+		return nil, nil
+	}
+	gx, ga := make([]float64, n.Dx), make([]float64, n.AnswerLen())
+	eval := func(dst, z []float64) {
+		n.F.ValueGrad(gx, ga, z[:n.Dx], n.Answer(z[n.Dx:], nil))
+		copy(dst, n.CoupledPart(ga))
+	}
+	values, z := make([]float64, len(n.Coupled.Kind)), make([]float64, n.Dx+n.Dy)
+	eval(values, z)
+	for j := range z {
+		column := make([]float64, len(values))
+		z[j] = 1
+		err := problem.Along(column, z, values, eval)
+		z[j] = 0
+		if err != nil {
+			return nil, nil
+		}
+		columns = append(columns, column)
+	}
+	return values, columns
+}
+
+func families(rows []ir.Row) map[*ir.Family]bool {
+	out := map[*ir.Family]bool{}
+	for _, row := range rows {
+		out[row.Family] = true
+	}
+	return out
+}
+
+// related names the places of rows in a diagnostic, but for that of the first.
+func (p *Problem) related(d *diag.Diagnostic, rows []ir.Row, message string) {
+	seen := map[*ir.Family]bool{rows[0].Family: true}
+	for _, row := range rows {
+		if !seen[row.Family] {
+			d.Related = append(d.Related, diag.Related{Span: row.Family.Span, Message: message})
+		}
+		seen[row.Family] = true
+	}
+}
+
+// conflict reports rows, and bounds of variables, that contradict each other: the first row as the subject,
 // the other families as related places.
-func (p *Problem) conflict(r *Result, summary string, rows []ir.Row) {
+func (p *Problem) conflict(r *Result, summary string, rows []ir.Row, bounds []string) {
 	if len(rows) == 0 {
 		r.Diagnostics.Errorf(diag.RunInfeasible, p.IR.Lower.Span, "%s", summary)
 		return
 	}
-	var names []string
-	seen := map[*ir.Family]bool{}
 	d := r.Diagnostics.Errorf(diag.RunInfeasible, rows[0].Family.Span, "%s", summary)
-	for _, row := range rows {
-		if len(names) < maxNamed {
-			names = append(names, row.Name)
-		}
-		if !seen[row.Family] && len(seen) > 0 {
-			d.Related = append(d.Related, diag.Related{Span: row.Family.Span, Message: "contradicts"})
-		}
-		seen[row.Family] = true
+	p.related(d, rows, "contradicts")
+	var names []string
+	for _, row := range rows[:min(len(rows), maxNamed)] {
+		names = append(names, row.Name)
 	}
-	more := ""
-	if len(rows) > maxNamed {
-		more = fmt.Sprintf(" and %d more", len(rows)-maxNamed)
+	if names = append(names, bounds...); len(rows) > maxNamed {
+		names = append(names, fmt.Sprintf("and %d more rows", len(rows)-maxNamed))
 	}
-	d.Detail = fmt.Sprintf("these rows contradict each other: %s%s", strings.Join(names, ", "), more)
-	const contradict = " contradict each other"
-	if !strings.HasSuffix(r.Reason, contradict) { // else it names them already
-		r.Reason += ": " + strings.Join(names, ", ") + more + contradict
+	said := problem.Contradiction(names)
+	d.Detail = said
+	if strings.HasSuffix(summary, " contradict each other") {
+		said = strings.Join(names, ", ")
 	}
+	r.Reason = summary + ": " + said
 }
 
 // maxNamed is how many contradicting rows a message names.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"bilevelc/ir"
+	"bilevelc/lang/diag"
 	"bilevelc/runtime/compile"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/linalg"
@@ -64,7 +65,8 @@ func tiesOf(p *ir.Problem) (rule string, tau float64, err error) {
 		switch s := &p.Settings[i]; s.Name {
 		case "ties":
 			if !s.IsWord || s.Word != optimistic && s.Word != pessimistic && s.Word != leastNorm {
-				return "", 0, located(s.Span, fmt.Errorf("ties takes the word %s, %s or %s", optimistic, pessimistic, leastNorm))
+				return "", 0, located(s.Span, fmt.Errorf("ties takes the word %s, %s or %s%s", optimistic, pessimistic, leastNorm,
+					diag.DidYouMean(s.Word, []string{optimistic, pessimistic, leastNorm})))
 			}
 			rule = s.Word
 		case "tau":

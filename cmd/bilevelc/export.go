@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"bilevelc/internal/atomicfile"
 	"bilevelc/runtime"
@@ -23,7 +24,7 @@ func (a *app) exportCommand() *cobra.Command {
 		fmt.Fprintf(&list, "\n  %-5s %s", f[0], f[1])
 	}
 	cmd := &cobra.Command{
-		Use:   "export MODEL --to FORMAT [-O FILE]",
+		Use:   "export MODEL --to FORMAT [-o FILE]",
 		Short: "Write a model for another solver",
 		Long: `export writes a model, bound to its data, for another solver. The follower's KKT
 conditions take its place (mps, lp), each pair of a slack and a multiplier a special ordered
@@ -31,14 +32,14 @@ set of type 1, so that no constant has to bound the multipliers; a mixed-integer
 solver that reads the file confirms, or betters, a global optimum. Names are the
 model's, spelled as the format allows; comments say how.
 ` + list.String(),
-		Example: `  bilevelc export toll.blv --to mps -O toll.mps
+		Example: `  bilevelc export toll.blv --to mps -o toll.mps
   bilevelc export ridge.blv -d ridge.json --to lp`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: modelFiles,
 	}
 	in.register(cmd.Flags())
 	cmd.Flags().StringVar(&format, "to", "", "format: "+strings.Join(formats, " or "))
-	cmd.Flags().StringVarP(&out, "out", "O", "", "file to write (default: standard output)")
+	outFlag(cmd.Flags(), &out, "file to write (default: standard output)")
 	_ = cmd.RegisterFlagCompletionFunc("to", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if format == "" {
@@ -65,7 +66,7 @@ model's, spelled as the format allows; comments say how.
 			return a.put(out, text.Bytes())
 		}
 		if out == "" {
-			return usageError("the form of MibS is two files: -O FILE.mps")
+			return usageError("the form of MibS is two files: -o FILE.mps")
 		}
 		if !runtime.IsMPS(out) {
 			out += ".mps"
@@ -79,6 +80,13 @@ model's, spelled as the format allows; comments say how.
 		return a.put(runtime.AuxPath(out), aux.Bytes())
 	}
 	return cmd
+}
+
+// outFlag is -o, of the commands that write a file or a folder; -O is what two of them had before.
+func outFlag(fs *pflag.FlagSet, to *string, usage string) {
+	fs.StringVarP(to, "out", "o", "", usage)
+	fs.StringVarP(to, "output", "O", "", usage)
+	_ = fs.MarkHidden("output")
 }
 
 // modelOfMPS is the text of the model that an MPS file with its auxiliary file is.

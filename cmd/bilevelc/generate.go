@@ -19,17 +19,17 @@ func (a *app) generateCommand() *cobra.Command {
 	family := o.Family.String()
 	var dir string
 	cmd := &cobra.Command{
-		Use:   "generate -O DIR",
+		Use:   "generate -o DIR",
 		Short: "Write a problem with a known global optimum",
 		Long: `generate plants a global optimum, with the chosen active rows, kinks and weakly
 active rows, and writes the model (model.blv), its data (data.json) and the
 optimum (optimum.json) into a folder.`,
-		Example: `  bilevelc generate -O planted --dx 20 --dy 50 --floors 30 --active 10 --kinks 5
+		Example: `  bilevelc generate -o planted --dx 20 --dy 50 --floors 30 --active 10 --kinks 5
   bilevelc planted/model.blv --data planted/data.json`,
 		Args: cobra.NoArgs,
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&dir, "out", "O", "", "folder to write to (made where it is missing)")
+	outFlag(fs, &dir, "folder to write to (made where it is missing)")
 	fs.StringVar(&family, "family", family, "convex (F convex, closed form) or slack (general rows, F not convex)")
 	fs.IntVar(&o.Dx, "dx", o.Dx, "entries of x")
 	fs.IntVar(&o.Dy, "dy", o.Dy, "entries of y")
@@ -46,7 +46,7 @@ optimum (optimum.json) into a folder.`,
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if dir == "" {
-			return usageError("generate needs a folder: -O DIR")
+			return usageError("generate needs a folder: -o DIR")
 		}
 		var err error
 		if o.Family, err = planted.ParseFamily(family); err != nil {

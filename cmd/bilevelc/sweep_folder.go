@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"bilevelc/cmd/internal/sweep"
+	"bilevelc/ir"
 	"bilevelc/ir/datafile"
+	"bilevelc/lang/diag"
 )
 
 // sweepFolder opens the sweep that the argument names, or makes it.
@@ -93,13 +96,19 @@ func (a *app) sweepFolder(ctx context.Context, arg string, f *sweepFlags) (*swee
 			}
 		}
 	}
-	// A model with an error is told before anything is written.
-	if _, err := a.compileText(ctx, fixed.Model.Name, inputs[fixed.Model.Hash]); err != nil {
+	// A model with an error, or an axis that it does not have, is told before anything is written.
+	m, err := a.compileText(ctx, fixed.Model.Name, inputs[fixed.Model.Hash])
+	if err != nil {
 		return nil, err
 	}
 	plan, err := sweep.NewPlan(fixed, space)
 	if err != nil {
 		return nil, usageError("%v", err)
+	}
+	if !f.ignore {
+		if err := declared(plan.Axes, m.Program); err != nil {
+			return nil, err
+		}
 	}
 	dir := f.dir
 	if dir == "" {
@@ -110,6 +119,23 @@ func (a *app) sweepFolder(ctx context.Context, arg string, f *sweepFlags) (*swee
 		return nil, usageError("%v", err)
 	}
 	return folder, err
+}
+
+// declared refuses an axis that is neither a choice of a run nor what a model takes values for.
+func declared(axes []string, p *ir.Program) error {
+	names := []string{"seed", "start", "method", "oracle", "solver", "data"}
+	for _, name := range slices.Sorted(maps.Keys(p.Symbols)) {
+		switch p.Symbols[name].Kind {
+		case ir.ParamSymbol, ir.DataSymbol, ir.SetSymbol:
+			names = append(names, name)
+		}
+	}
+	for _, axis := range axes {
+		if !slices.Contains(names, axis) {
+			return usageError("the model has no param or data %s to vary%s", axis, diag.DidYouMean(axis, names))
+		}
+	}
+	return nil
 }
 
 // overlay takes what the flags say over a plan's.

@@ -184,6 +184,20 @@ func (b *binder) inTable(name string) bool {
 	return slices.ContainsFunc(b.set.Entries, func(e data.Entry) bool { return e.Table != nil && e.Table.Column(name) >= 0 })
 }
 
+// meant is the name of the model that a column is nearly called, as a question; "" for none.
+func (t *tableReader) meant() string {
+	var names []string
+	for _, s := range t.b.declared() {
+		names = append(names, s.Name)
+	}
+	for _, c := range t.table.Columns {
+		if near := diag.Suggest(c.Name, names); near != "" {
+			return fmt.Sprintf("did you mean `%s`? The column is spelled `%s`", near, c.Name)
+		}
+	}
+	return ""
+}
+
 // declareOne is a declaration that reads a column of the table.
 func (t *tableReader) declareOne() string {
 	for _, c := range t.table.Columns {

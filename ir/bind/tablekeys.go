@@ -1,12 +1,14 @@
 package bind
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"bilevelc/ir"
 	"bilevelc/lang"
+	"bilevelc/lang/diag"
 )
 
 // This file finds the columns of a table that hold labels.
@@ -55,6 +57,9 @@ func (t *tableReader) keys(sets []*ir.Symbol) ([]int, bool) {
 				if find(k.Name); t.table.Column(k.Name) < 0 {
 					e := t.at(-1, 0, "%s has no column `%s`, which the set `%s` names for its labels", t.entry.Origin, k.Name, s.Name)
 					e.Detail = "its columns are " + t.columnNames()
+					if near := diag.Suggest(k.Name, t.names()); near != "" {
+						e.Fix = fmt.Sprintf("did you mean `%s`?", near)
+					}
 					return nil, false
 				}
 			}

@@ -161,7 +161,9 @@ func (t *tableReader) read(out *data.Set, offer func(set string, elements [][]st
 		if over = t.setAlone(); over == nil {
 			d := t.at(-1, 0, "%s has no column that the model declares", t.entry.Origin)
 			d.Detail = "its columns are " + t.columnNames()
-			d.Fix = t.declareOne()
+			if d.Fix = t.declareOne(); t.meant() != "" {
+				d.Fix = t.meant()
+			}
 			return
 		}
 	}

@@ -126,12 +126,13 @@ func TestTableErrors(t *testing.T) {
 		{"roads.csv", "from,to,cost,capacity\nRome,Paris,1,5\n", diag.BindLabels, "transport:3:5", "has \"Paris\", which is not in `node`"},
 		{"prices.csv", "hour,node,price\nnoon,Rome,1\nnoon,Oslo,2\nnoon,Rigga,3\n", diag.BindLabels, "prices.csv:4:12", "has \"Rigga\", which is not in `node` (nodes.csv)"},
 		{"prices.csv", "hour,node,price\nnoon,Rome,1\nnoon,Oslo,2\n", diag.BindLabels, "transport:8:6", "`price[\"Riga\", \"noon\"]` has no value"},
+		{"nodes.csv", "Node\nRome\nOslo\n", diag.BindTable, "nodes.csv:1:1", "did you mean `node`? The column is spelled `Node`"},
 		{"weights.csv", "height\n1\n", diag.BindTable, "weights.csv:1:1", "no column that the model declares"},
 	} {
 		_, list := Bind(compile(t, "transport", transport), tableSet(t, map[string]string{c.file: c.text}), Options{Seed: 1})
 		found := false
 		for _, d := range list {
-			found = found || d.Code == c.code && d.Subject.String() == c.at && strings.Contains(d.Summary, c.says)
+			found = found || d.Code == c.code && d.Subject.String() == c.at && strings.Contains(d.Summary+d.Fix, c.says)
 		}
 		if !found || len(list) > 2 {
 			t.Errorf("%s\n%s\ngot %v\nwant %s at %s: %s", c.file, c.text, list, c.code, c.at, c.says)

@@ -51,6 +51,9 @@ func fitsWritten(want *lang.TypeExpr, got ir.Type, sizes Sizes) bool {
 	return true
 }
 
+// overEntries is how norms of vectors are written of all entries of a matrix.
+var overEntries = map[string]string{"norm1": "sum(abs(%s))", "norm2": "sqrt(sumsq(%s))", "norminf": "max(abs(%s))"}
+
 // Parameter fits an argument of a call to what the function says of its i-th parameter.
 func Parameter(e *lang.Call, fn *lang.Fn, i int, got ir.Type, sizes Sizes) *Fault {
 	p := &fn.Params[i]
@@ -61,6 +64,8 @@ func Parameter(e *lang.Call, fn *lang.Fn, i int, got ir.Type, sizes Sizes) *Faul
 	f.Detail = fmt.Sprintf("but `%s` is %s", Quote(e.Args[i]), KindOf(got))
 	if got.Kind == ir.RowVectorType && p.Type.Kind == lang.KindVector {
 		f.Fix = fmt.Sprintf("did you mean `%s`?", TransposedText(e.Args[i]))
+	} else if all := overEntries[fn.Name.Name]; all != "" && got.Kind == ir.MatrixType {
+		f.Fix = fmt.Sprintf("over all entries it is `"+all+"`", Quote(e.Args[i]))
 	}
 	f.Related = []diag.Related{{Span: p.Span(), Message: "the parameter is declared here"}}
 	return f

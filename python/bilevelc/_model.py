@@ -306,6 +306,8 @@ class Model:
         if proof is not None:
             params["proof"] = _absolute_path(proof)
         report: Dict[str, Any] = process.call("verify", params)
+        for check in report["checks"]:  # numbers that JSON has no word for come as texts; nan where a claim has none
+            check.update((key, float(check[key])) for key in ("claimed", "found", "tolerance") if key in check)
         return report
 
     def torch(self, **choices: Any) -> Any:

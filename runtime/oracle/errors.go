@@ -3,7 +3,6 @@ package oracle
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
@@ -22,7 +21,7 @@ func (e *InfeasibleError) Error() string {
 	if len(e.Rows) == 0 {
 		return "the lower level has no feasible point"
 	}
-	return "the lower level has no feasible point: " + strings.Join(e.Rows, ", ") + " contradict each other"
+	return "the lower level has no feasible point: " + problem.Contradiction(e.Rows)
 }
 
 // UnboundedError says that g falls without bound over the feasible y at X.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
@@ -54,7 +55,7 @@ func (e *EmptySetError) Error() string {
 	if len(e.Rows) == 0 {
 		return what
 	}
-	return fmt.Sprintf("%s: %v", what, e.Rows)
+	return what + ": " + strings.Join(e.Rows, ", ")
 }
 
 // StalledError says that a projection did not end for numerical reasons.

@@ -57,7 +57,7 @@ func Create(path string, plan *Plan, inputs map[string][]byte, who string) (*Fol
 	before, err := Open(path, who)
 	if err == nil {
 		if !plan.extends(before.Plan) {
-			return nil, fmt.Errorf("%s: %w: name another one, or delete this", path, ErrOtherPlan)
+			return nil, fmt.Errorf("%s: %w, over %s: name another folder with --dir, or delete this", path, ErrOtherPlan, strings.Join(before.Plan.Axes, ", "))
 		}
 	}
 	if err != nil && errors.Is(err, fs.ErrNotExist) {
