@@ -77,6 +77,7 @@ def test_known_optimum(examples, tmp_path, command):
     with pytest.raises(KeyError):
         r["tole"]
     checked = m.verify()
+    assert all(isinstance(c[k], float) for c in checked["checks"] for k in ("claimed", "found", "tolerance"))
     assert checked["ok"] and len(checked["checks"]) > 5
     r.save(tmp_path / "r.json")
     done = subprocess.run([command, "verify", str(tmp_path / "r.json"), "--model", str(examples / "toll" / "toll.blv")], capture_output=True)
