@@ -13,6 +13,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/compile"
 	"bilevelc/runtime/document"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
@@ -127,8 +128,9 @@ func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
 		}
 	}
 	rows := p.Numeric.Rows
+	rounding := p.answerRounding(x, y)
 	for i, kind := range rows.Kind {
-		if hidden(p.IR.Rows, i) {
+		if hidden(p.IR.Rows, i) || math.Abs(h[i]) <= rounding[i] {
 			continue
 		}
 		terms := math.Abs(rows.Rhs[i])
@@ -179,6 +181,50 @@ func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
 		return "not all constraints hold at this point: " + text
 	}
 	return "held within the tolerance of the solvers only: " + text
+}
+
+// answerRounding is what rounding of a follower's answer leaves of each row: elimination brings to an entry of y that of the longest one of its block, as far as the entry itself may be from 0 by its rows.
+// Where all terms of a row are such rounding they are no size to compare its residual with.
+func (p *Problem) answerRounding(x, y []float64) []float64 {
+	rows, blocks := p.Numeric.Rows, p.Numeric.Blocks
+	longest, far := make([]float64, len(y)), make([]float64, len(y))
+	for j := range longest {
+		longest[j], far[j] = linalg.NormInf(y), math.Abs(y[j])
+	}
+	for _, block := range blocks {
+		most := 0.0
+		for _, j := range block {
+			most = math.Max(most, math.Abs(y[j]))
+		}
+		for _, j := range block {
+			longest[j] = most
+		}
+	}
+	for i := range rows.Kind {
+		terms := math.Abs(rows.Rhs[i])
+		cols, vals := rows.A.Row(i)
+		for t, j := range cols {
+			terms += math.Abs(vals[t] * x[j])
+		}
+		cols, vals = rows.B.Row(i)
+		for t, j := range cols {
+			terms += math.Abs(vals[t] * y[j])
+		}
+		for t, j := range cols {
+			if vals[t] != 0 {
+				far[j] = math.Max(far[j], terms/math.Abs(vals[t]))
+			}
+		}
+	}
+	const carried = 0x1p-45 // a few operations on numbers found by elimination
+	out := make([]float64, len(rows.Kind))
+	for i := range out {
+		cols, vals := rows.B.Row(i)
+		for t, j := range cols {
+			out[i] = math.Max(out[i], carried*math.Abs(vals[t])*math.Min(longest[j], far[j]))
+		}
+	}
+	return out
 }
 
 // termsOfCoupled is the size of the terms of a constraint with the value c that reads the follower: that, and what its slopes make of the entries of a point.
