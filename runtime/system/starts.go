@@ -59,6 +59,9 @@ func (v *visited) apart(ctx context.Context, s *kkt.System, follower *kkt.Follow
 	}
 }
 
+// mostDraws is how many draws are answered at most: they miss a hundredth of X with a chance of less than a hundredth (0.99^500). Many small followers take more time than what work counts.
+const mostDraws = 500
+
 // screened is the lowest of the draws at which the follower's answer gives a lower F than the best local solution; nil where none does, or the system is so small that a search decides, or many starts are cheap.
 // A quarter of the work of the local solution, or of a second, answers many draws: LPs and QPs from the last basis each.
 func (run *Run) screened(ctx context.Context, draw func(k int) ([]float64, error)) (best []float64) {
@@ -67,7 +70,7 @@ func (run *Run) screened(ctx context.Context, draw func(k int) ([]float64, error
 	}
 	follower := run.solver.Follower()
 	lowest, begin := run.Best.F-kkt.Tolerance*run.termsOfF(), follower.Work
-	for k := 1; follower.Work-begin < max(modestWork, run.local.Work())/4 && ctx.Err() == nil; k++ {
+	for k := 1; k <= mostDraws && follower.Work-begin < max(modestWork, run.local.Work())/4 && ctx.Err() == nil; k++ {
 		x, err := draw(k)
 		if err != nil {
 			break
