@@ -127,6 +127,9 @@ func (p *piece) round(st *State) (*Status, error) {
 		st.Scale = linalg.Norm(j.g.w) + linalg.Norm(free)
 	}
 	j.size = math.Max(j.size, st.Scale)
+	if st.Work.Rounds > 1 && j.value > st.F+weak*(math.Abs(st.F)+j.size*math.Max(1, linalg.NormInf(p.w))) {
+		return end(Stalled), nil // F has jumped: it reads multipliers that x does not determine, and is no function of x there
+	}
 	st.F, st.Measure = j.value, j.stationarity()
 	list := p.releases(j)
 	stationary := st.Measure <= p.opts.Tolerance
