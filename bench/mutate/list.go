@@ -4,6 +4,18 @@ package main
 // decide whether a statement is true.
 var list = []named{
 	// What a verification looks at.
+	{"a slack is next to terms of x", "runtime/kkt/sign.go", "(*System).SignsAt",
+		`math.Max(Tolerance*reach, activeset.Accurate*terms[i])`, `Tolerance*math.Max(reach, terms[i])`},
+	{"a slack of x alone is next to its terms", "runtime/kkt/sign.go", "(*System).SignsAt",
+		`slack[i] > activeset.Accurate*terms[i]`, `slack[i] > Tolerance*terms[i]`},
+	{"a loss is by signs to a tolerance", "runtime/kkt/follower.go", "(*Follower).Loss",
+		`f.sharp = true`, `f.sharp = false`},
+	{"a loss is of this answer alone", "runtime/systemeval.go", "(*systemPoint).lose",
+		`math.Max(e.lost, loss)`, `loss`},
+	{"verify takes any loss by ties", "runtime/verify_ties.go", "(*claims).exactTies",
+		`2*e.open+reportTolerance*e.lost`, `1e6`},
+	{"rows over indices have no limit", "ir/bind/families.go", "(*elaborator).rowsFit",
+		`e.b.indexedRows+n <= e.b.mostRows`, `n <= e.b.mostRows`},
 	{"a proof's weights have no signs", "runtime/certify/treeleaf.go", "(*treeLeaf).signs",
 		`!v.zero() && l.wrong(k, i, v)`, `v.zero() && l.wrong(k, i, v)`},
 	{"a proof's linearization has the other sign", "runtime/certify/treeleaf.go", "(*treeLeaf).bound",
