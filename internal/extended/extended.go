@@ -127,57 +127,6 @@ func (r *Rows) Cut(i int, x []float64) (normal []float64, value float64) {
 	return weights[:n], r.E.RowDot(i, z) - r.Rhs[i]
 }
 
-// Ends are the least and the greatest slope of row i of the model in each entry of x, over the
-// sides that are within near of the largest, a distance in x; ok is false where some side
-// reads more than one entry of x, or one of u.
-func (r *Rows) Ends(i int, x []float64, near float64) (low, high []float64, ok bool) {
-	n := len(x)
-	z := r.Least(x)
-	low, high = make([]float64, n), make([]float64, n)
-	weight := make([]float64, r.Dim)
-	cols, vals := r.E.Row(i)
-	for t, j := range cols {
-		if j < n {
-			low[j], high[j] = low[j]+vals[t], high[j]+vals[t]
-		} else {
-			weight[j-n] = vals[t]
-		}
-	}
-	on, least, most := -1, 0.0, 0.0
-	for k, of := range r.Of {
-		if of < 0 || weight[of] == 0 {
-			continue
-		}
-		entry, slope := -1, 0.0
-		cols, vals := r.E.Row(k)
-		for t, j := range cols {
-			switch {
-			case vals[t] == 0 || j == n+of:
-			case j >= n || entry >= 0:
-				return nil, nil, false
-			default:
-				entry, slope = j, vals[t]
-			}
-		}
-		first := k == 0 || r.Of[k-1] != of
-		if first {
-			on, least, most = -1, math.Inf(1), math.Inf(-1)
-		}
-		if entry >= 0 && on >= 0 && entry != on {
-			return nil, nil, false
-		}
-		on = max(on, entry)
-		if r.E.RowDot(k, z)-r.Rhs[k] >= -near*math.Abs(slope) {
-			least, most = math.Min(least, slope), math.Max(most, slope)
-		}
-		if last := k+1 == len(r.Of) || r.Of[k+1] != of; last && on >= 0 && least <= most {
-			low[on] += weight[of] * least
-			high[on] += weight[of] * most
-		}
-	}
-	return low, high, true
-}
-
 // Slopes are by how much the left side of each row can change, at most, where x moves by
 // 1 and u with it.
 func (r *Rows) Slopes(n int) []float64 {

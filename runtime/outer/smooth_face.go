@@ -9,7 +9,7 @@ import (
 
 // face is the part of X's boundary that a point is held to.
 type face struct {
-	fixed  []bool    // entries at a bound, or held at a kink of a row of X
+	fixed  []bool    // entries at a bound
 	planes []plane   // rows of X that the point is on
 	rows   linalg.QR // of those that are held, on the other entries
 }
@@ -40,34 +40,8 @@ func (d *smoothDescent) faceAt(x, g []float64) *face {
 		}
 	}
 	f.planes = d.planes(x, z, near)
-	d.kinks(f, x, z, near)
 	d.span(f)
 	return f
-}
-
-// kinks fixes the entries at which a row of X that holds x has a kink there and at z: the row
-// keeps them where they are, as the budget of a sum of absolute values does with those that are 0.
-func (d *smoothDescent) kinks(f *face, x, z []float64, near float64) {
-	if d.set == nil {
-		return
-	}
-	e := d.set.Extended
-	for i := range e.Len() {
-		if e.Of[i] >= 0 {
-			continue
-		}
-		if normal, value := e.Cut(i, x); -value > near*linalg.Norm(normal) {
-			continue
-		}
-		low, high, ok := e.Ends(i, x, near)
-		if !ok {
-			continue
-		}
-		lowest, highest, _ := e.Ends(i, z, near)
-		for j := range f.fixed {
-			f.fixed[j] = f.fixed[j] || low[j] < high[j] && lowest[j] < highest[j]
-		}
-	}
 }
 
 // planes are the rows of X that x is on, held where z is on them, too.
