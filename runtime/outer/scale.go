@@ -1,7 +1,6 @@
 package outer
 
 import (
-	"context"
 	"math"
 	"slices"
 
@@ -146,25 +145,6 @@ func steepest(samples []Sample) float64 {
 		scale = math.Max(scale, linalg.Norm(s.G))
 	}
 	return scale
-}
-
-// unit finds the size of gradients where the first one vanishes, as it does at a start
-// that happens to be a minimizer: from points around it, as far away as X is wide and
-// then nearer.
-func (r *Run) unit(ctx context.Context) error {
-	for _, share := range []float64{1, 0.1, 0.01} {
-		if r.slope > 0 {
-			return nil
-		}
-		x, err := r.move(r.Start, share*r.Size(r.Start))
-		if err == nil {
-			_, err = r.Gradient(ctx, x)
-		}
-		if err != nil && !Outside(err) {
-			return err
-		}
-	}
-	return nil
 }
 
 // flat is the share of the first gradient that gradient makes do with.

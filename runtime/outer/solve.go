@@ -142,9 +142,6 @@ func (s *solving) solve(ctx context.Context) *Result {
 		if err := s.begin(ctx); err != nil {
 			return s.end(ctx, err)
 		}
-		if err := run.unit(ctx); err != nil {
-			return s.end(ctx, err)
-		}
 	}
 	run.begun = true
 	if s.result.Predicted = m.Predict(run); s.result.Predicted != nil {
