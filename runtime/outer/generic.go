@@ -235,74 +235,9 @@ func (r *Run) unfelt(ctx context.Context, pt *oracle.Point) (bool, error) {
 			}
 			return false, err
 		}
-		if f == nil && r.follows(pt, row) {
-			continue
-		}
-		if f == nil || linalg.Norm(f.Grad) > 4*pt.GradError+jump*linalg.Norm(pt.Grad) && !r.across(pt.X, f.Grad) {
+		if f == nil || linalg.Norm(f.Grad) > 4*pt.GradError+jump*linalg.Norm(pt.Grad) {
 			return false, nil
 		}
 	}
 	return true, nil
-}
-
-// follows reports that a row outside the face of a point holds with equality wherever those of the
-// face do, as long as x stays in X and D: its part in y is a combination of theirs, and what is left
-// of its part in x, with the same combination taken out, x cannot move along. Two bounds of y that
-// meet at the one x that X is are such rows: whichever of them holds y, y*(x) is the same.
-func (r *Run) follows(pt *oracle.Point, row int) bool {
-	rows := r.h.Problem().Rows
-	if row >= rows.Len() || slices.Contains(pt.Face, row) {
-		return false
-	}
-	// Gram and Schmidt on the parts in y, which take those in x along.
-	type pair struct{ y, x []float64 }
-	left := func(i int, basis []pair) (of pair, rest, size float64) {
-		of = pair{make([]float64, r.h.Problem().Dy), make([]float64, r.Dim())}
-		rows.B.AddRow(of.y, i, 1)
-		rows.A.AddRow(of.x, i, 1)
-		size = linalg.Norm(of.y)
-		for range 2 {
-			for _, b := range basis {
-				c := linalg.Dot(of.y, b.y)
-				of.y, of.x = linalg.Plus(of.y, -c, b.y), linalg.Plus(of.x, -c, b.x)
-			}
-		}
-		return of, linalg.Norm(of.y), size
-	}
-	const dependent = 1e-10 // as in the lower solvers
-	var basis []pair
-	for _, i := range pt.Face {
-		if i >= rows.Len() {
-			continue
-		}
-		if of, rest, size := left(i, basis); rest > dependent*size {
-			basis = append(basis, pair{linalg.Plus(make([]float64, len(of.y)), 1/rest, of.y), linalg.Plus(make([]float64, len(of.x)), 1/rest, of.x)})
-		}
-	}
-	of, rest, size := left(row, basis)
-	return rest <= dependent*size && r.across(pt.X, of.x)
-}
-
-// sideways is the sine of the angle with a direction of X and D above which a jump of the gradient
-// counts as along it: moves of lastMove are known to their rounding, 1e-9 of their length, and a
-// random one has less than this share of its length along a given direction one time in 1e5.
-const (
-	sideways   = 1e-6
-	directions = 3
-)
-
-// across reports that x cannot move along a jump of the gradient, as where rows leave X and D no
-// inside: both pieces then are one function on them, and the jump is normal to them.
-func (r *Run) across(x, jump []float64) bool {
-	radius := lastMove * r.Size(x)
-	for range directions {
-		moved, err := r.move(x, radius)
-		if err != nil {
-			return false
-		}
-		if math.Abs(linalg.Dot(jump, linalg.Minus(moved, x))) > sideways*linalg.Norm(jump)*radius {
-			return false
-		}
-	}
-	return true
 }
