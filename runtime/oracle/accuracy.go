@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"bilevelc/runtime/linalg"
-	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
 )
 
@@ -72,24 +71,4 @@ func (h *Hyper) Unsolved(pt *Point) bool {
 	base := make([]float64, h.p.Dy)
 	h.p.G.GradY(base, pt.X, s.Y)
 	return left > unmet*termsAlong(h.p, pt.X, s.Y, base, 0)
-}
-
-// rough reports that a solution crosses inequalities, or is off stationarity, by well
-// more than rounding.
-func (h *Hyper) rough(x []float64, s *lower.Solution) bool {
-	if s.Status != lower.Solved && s.Status != lower.Inaccurate || h.terms == nil || !h.p.HasInequalities() {
-		return false
-	}
-	if s.Residuals.Stationarity > roundings*roundings*unit*h.terms.Size {
-		return true
-	}
-	if s.Residuals.Primal == 0 {
-		return false
-	}
-	for i, kind := range h.p.Rows.Kind {
-		if r := stateOf(h.p.Rows, i, x, s.Y); kind == problem.AtMost && r.slack < -roundings*r.error {
-			return true
-		}
-	}
-	return false
 }

@@ -85,14 +85,6 @@ func (h *Hyper) solve(ctx context.Context, x []float64) (*lower.Solution, error)
 	}
 	at := slices.Clone(x)
 	s := h.solver.Solve(ctx, h.p, lower.G(h.p, at), at, h.informed(near))
-	if near != nil && h.learned.Complete() && h.rough(at, s) {
-		// A guess of rows that is nearly right may hold a solver within its tolerance
-		// but above rounding, at which values of F can be compared.
-		again := h.solver.Solve(ctx, h.p, lower.G(h.p, at), at, h.informed(nil))
-		if again.Status == lower.Stopped || again.Status == s.Status && !h.rough(at, again) {
-			s = again
-		}
-	}
 	if s.Status == lower.Stopped {
 		return nil, context.Cause(ctx)
 	}
