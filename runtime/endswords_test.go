@@ -80,3 +80,16 @@ func TestWhyThereIsNoBound(t *testing.T) {
 		}
 	}
 }
+
+// A run that has followed an F that only nears its least value, 0, comes with the point that it got to.
+func TestEndlessHasAPoint(t *testing.T) {
+	for trial := range members.Seeds(t, 6) {
+		rng := rand.New(rand.NewPCG(trial, 910))
+		s, b := 0.5+rng.Float64(), 0.5+rng.Float64()
+		text := fmt.Sprintf("model far\nupper {\n  var x: real in nonneg\n  minimize %g / (%g + y)\n}\nlower {\n  var y: real in nonneg\n  minimize 0.5 * y^2 - %g * x * y\n}\n", s, b, 1+rng.Float64())
+		r := solveText(t, text, runtime.Options{Seed: trial})
+		if F := float64(r.Upper.Objective); r.Status == runtime.Unbounded || !r.HasPoint() || !(F > 0 && F < 1e-6) {
+			t.Errorf("trial %d: %s (%s), F %g\n%s", trial, r.Status, r.Reason, F, text)
+		}
+	}
+}

@@ -70,7 +70,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 			return nil, errNotFinite
 		}
 		if v.sizeRead(z) > endless*v.from {
-			return nil, ErrEndless
+			return nil, &Endless{z}
 		}
 		c := append([]float64(nil), grad...)
 		if hess != nil {

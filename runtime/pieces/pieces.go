@@ -62,6 +62,13 @@ var errNotFinite = errors.New("f is not finite")
 // ErrEndless says that f falls on and on along a branch, with no ray that shows it to have no bound.
 var ErrEndless = errors.New("f improves on along a branch that has no end")
 
+// Endless is an ErrEndless with the point, len N, as far as which the branch was followed.
+type Endless struct{ Z []float64 }
+
+func (*Endless) Error() string { return ErrEndless.Error() }
+
+func (*Endless) Unwrap() error { return ErrEndless }
+
 // ErrStalled says that rounding keeps a solve from going on; the point comes with it.
 var ErrStalled = errors.New("the active-set method stalls")
 

@@ -154,9 +154,10 @@ func (run *Run) searchable(err error) bool {
 	return !errors.As(err, &unbounded) && !errors.As(err, &empty) && !errors.Is(err, pieces.ErrEndless)
 }
 
-// falls takes the point and the ray of a solve that found F to fall without end.
+// falls takes the point and the ray of a solve that found F to improve without end, and the point of one that followed it far.
 func (run *Run) falls(err error) {
 	var unbounded *pieces.Unbounded
+	var endless *pieces.Endless
 	switch {
 	case errors.As(err, &unbounded):
 		run.Ray = unbounded.Ray
@@ -164,6 +165,8 @@ func (run *Run) falls(err error) {
 	case run.Tree != nil && run.Tree.Outcome == tree.Unbounded:
 		run.Ray = run.Tree.Ray
 		run.Best = &kkt.Point{Z: run.Tree.Best.Z}
+	case errors.As(err, &endless):
+		run.Best = &kkt.Point{Z: endless.Z}
 	default:
 		return
 	}
@@ -329,6 +332,8 @@ func (run *Run) status(ctx context.Context, err error) (status.Status, string) {
 		return status.Interrupted, "interrupted"
 	case errors.As(err, &unbounded), run.Tree != nil && run.Tree.Outcome == tree.Unbounded:
 		return status.Unbounded, status.NoBound(run.opts.Sign < 0)
+	case errors.Is(err, pieces.ErrEndless):
+		return status.NumericalFailure, err.Error()
 	case run.Best == nil && run.Tree != nil && run.Tree.Outcome == tree.Infeasible:
 		return status.Infeasible, "no x leaves the follower an answer with which the constraints of the upper level hold"
 	case run.Best == nil && errors.As(err, &empty):
