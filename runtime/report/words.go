@@ -97,7 +97,7 @@ func meaningOf(s runtime.Status) string {
 	case runtime.Infeasible:
 		return "Infeasible means that no choice of the leader was found for which all constraints hold, or that there is none; the reason names the rows that contradict each other."
 	case runtime.Unbounded:
-		return "Unbounded means that an objective falls without end where the constraints allow it: a bound or a term of the model is missing."
+		return "Unbounded means that an objective improves without end where the constraints allow it: a bound or a term of the model is missing."
 	case runtime.LimitReached:
 		return "A limit on iterations or time ended the run before its target was met: with a larger one, or --resume, it goes on."
 	case runtime.BudgetSpent:
