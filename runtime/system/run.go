@@ -204,7 +204,6 @@ func (run *Run) locally(ctx context.Context) error {
 		x := make([]float64, len(first))
 		return x, projector.Project(x, draw(skipped+k))
 	}
-	plain := next
 	var seen visited
 	if run.opts.Automatic && most > 1 && run.Smooth == nil && run.System.Objective != nil && run.parted == nil {
 		whole, err := run.Whole()
@@ -232,7 +231,7 @@ func (run *Run) locally(ctx context.Context) error {
 			break
 		}
 	}
-	if x := run.screened(ctx, plain); x != nil {
+	if x := run.screened(ctx, func(k int) []float64 { return draw(skipped + k) }); x != nil {
 		if err := run.begun(ctx, len(run.Ends), x, &seen); err != nil {
 			return err
 		}

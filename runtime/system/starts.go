@@ -62,22 +62,18 @@ func (v *visited) apart(ctx context.Context, s *kkt.System, follower *kkt.Follow
 // mostDraws is how many draws are answered at most: they miss a hundredth of X with a chance of less than a hundredth (0.99^500). Many small followers take more time than what work counts.
 const mostDraws = 500
 
-// screened is the lowest of the draws at which the follower's answer gives a lower F than the best local solution; nil where none does, or the system is so small that a search decides, or many starts are cheap.
+// screened is the lowest of the draws at which the follower's answer gives a lower F than the best local solution; nil where none does, or the system is so small that a search decides, or many starts are cheap, or X is more than a box.
 // A quarter of the work of the local solution, or of a second, answers many draws: LPs and QPs from the last basis each.
-func (run *Run) screened(ctx context.Context, draw func(k int) ([]float64, error)) (best []float64) {
-	if !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.solver == nil || run.n.Coupled != nil || searchedInFull(run.System) <= modestWork {
+func (run *Run) screened(ctx context.Context, draw func(k int) []float64) (best []float64) {
+	if !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.solver == nil || run.n.Coupled != nil || len(run.n.X.Kind) > 0 || run.n.X.Extended.Len() > 0 || searchedInFull(run.System) <= modestWork {
 		return nil
 	}
 	follower := run.solver.Follower()
 	lowest, begin := run.Best.F-kkt.Tolerance*run.termsOfF(), follower.Work
 	for k := 1; k <= mostDraws && follower.Work-begin < max(modestWork, run.local.Work())/4 && ctx.Err() == nil; k++ {
-		x, err := draw(k)
-		if err != nil {
-			break
-		}
+		x := draw(k)
 		z, status := follower.Solve(ctx, x)
 		if status != activeset.Optimal {
-			follower.Work += int64(run.System.N) // draws without an answer end, too
 			continue
 		}
 		if f := run.System.Value(z); f < lowest {
