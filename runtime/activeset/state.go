@@ -282,18 +282,34 @@ func (s *Solver) tolerances() {
 // coarse is the most of a unit that an ill-conditioned working set may leave open of a value or multiplier, which is what verification lets a row be violated by: what is beyond is a violation.
 const coarse = 1e-6
 
-// blur adds to the tolerances of the values and multipliers that are wrong, by no more than coarse, bounds of their errors in a
-// solution whose equations hold to `Accurate` of their terms: what the tableau, the inverse of the equations, makes of residuals of that size.
+// blur adds to the tolerances bounds, no more than coarse, of the errors of values and multipliers in a solution whose equations hold to `Accurate` of their terms: what the tableau, the inverse of the
+// equations, makes of residuals of that size. Where something is wrong by more than coarse they decide nothing yet.
 func (s *Solver) blur() {
 	st, t := s.st, s.tab
+	wrong := false
 	for k := range st.v {
-		tol, unit := &st.tolV[k], st.unit[k]
+		tol, unit := st.tolV[k], st.unit[k]
 		by, _ := st.violation(k)
 		if t.active[k] {
-			tol, unit, by = &st.tolM[k], st.unitM[k], st.excess(k)
+			tol, unit, by = st.tolM[k], st.unitM[k], st.excess(k)
 		}
-		if by > *tol && by <= *tol+coarse*unit {
-			*tol += math.Min(Accurate*t.spread(k, st.terms), coarse*unit)
+		if by > tol+coarse*unit {
+			return
+		}
+		wrong = wrong || by > tol
+	}
+	if !wrong {
+		return
+	}
+	for k, terms := range st.terms {
+		st.din[k] = Accurate * terms
+	}
+	t.spread(st.dout, st.din)
+	for k, by := range st.dout {
+		if t.active[k] {
+			st.tolM[k] += math.Min(by, coarse*st.unitM[k])
+		} else {
+			st.tolV[k] += math.Min(by, coarse*st.unit[k])
 		}
 	}
 }

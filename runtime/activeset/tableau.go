@@ -236,18 +236,20 @@ func (t *tableau) multiply(dst, x []float64) {
 	}
 }
 
-// spread is entry k of |S| x, where x >= 0 is 0 but on the inactive variables and active rows.
-func (t *tableau) spread(k int, x []float64) (sum float64) {
-	for j, v := range t.row(k) {
-		sum += math.Abs(v) * x[j]
+// spread sets dst to |S| x, where x >= 0 is 0 but on the inactive variables and active rows.
+func (t *tableau) spread(dst, x []float64) {
+	clear(dst)
+	sizes := make([]float64, t.n)
+	for r := 0; r < t.n; r++ {
+		for j, v := range t.row(r) {
+			sizes[j] = math.Abs(v)
+		}
+		dst[r] += kernel.Dot(sizes[:r+1], x[:r+1])
+		if x[r] != 0 {
+			kernel.Axpy(dst[:r], x[r], sizes[:r])
+		}
+		t.work += 2 * int64(r)
 	}
-	at := (k+1)*(k+2)/2 + k
-	for i := k + 1; i < t.n; i++ {
-		sum += math.Abs(t.s[at]) * x[i]
-		at += i + 1
-	}
-	t.work += int64(t.n)
-	return sum
 }
 
 // weight is 1 plus the squares of column k at the constraints whose activity
