@@ -283,18 +283,15 @@ func (s *Solver) tolerances() {
 const coarse = 1e-6
 
 // blur adds to the tolerances bounds, no more than coarse, of the errors of values and multipliers in a solution whose equations hold to `Accurate` of their terms: what the tableau, the inverse of the
-// equations, makes of residuals of that size. Where something is wrong by more than coarse they decide nothing yet.
+// equations, makes of residuals of that size.
 func (s *Solver) blur() {
 	st, t := s.st, s.tab
 	wrong := false
 	for k := range st.v {
-		tol, unit := st.tolV[k], st.unit[k]
+		tol := st.tolV[k]
 		by, _ := st.violation(k)
 		if t.active[k] {
-			tol, unit, by = st.tolM[k], st.unitM[k], st.excess(k)
-		}
-		if by > tol+coarse*unit {
-			return
+			tol, by = st.tolM[k], st.excess(k)
 		}
 		wrong = wrong || by > tol
 	}
