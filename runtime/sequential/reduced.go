@@ -2,6 +2,7 @@ package sequential
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -192,9 +193,12 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 	return v.inX(r), v.inX(plain), true
 }
 
+// mostJoined is the largest block of the Hessian of f whose eigenvalues are found for a large system: they take what the subproblem itself does not.
+const mostJoined = 300
+
 // convexPart is the positive semidefinite part of the Hessian of f at a point, block by block; nil where that is 0 or not known.
 func (v *Solver) convexPart(pt *point) *sparse.CSR {
-	if v.p.Facts.DegreeF <= 2 && v.part != nil {
+	if v.p.Facts.DegreeF <= 2 && (v.part != nil || v.joined) {
 		return v.part
 	}
 	d, _ := v.gradients(pt, &weights{adjoint: nil, rows: make([]float64, len(v.kinds))})
@@ -216,9 +220,14 @@ func (v *Solver) convexPart(pt *point) *sparse.CSR {
 	if top == 0 || math.IsInf(top, 0) {
 		return nil
 	}
+	blocks := classes.Members(n)
+	if v.opts.Large && slices.ContainsFunc(blocks, func(b []int) bool { return len(b) > mostJoined }) {
+		v.joined = true
+		return nil
+	}
 	upper := sparse.FromEntries(n, n, entries)
 	place, out := make([]int, n), []sparse.Entry{}
-	for _, block := range classes.Members(n) {
+	for _, block := range blocks {
 		for t, j := range block {
 			place[j] = t
 		}

@@ -69,6 +69,7 @@ type Solver struct {
 	owner    []int
 	groups   [][]int
 	part     *sparse.CSR // of the Hessian of f, the last (convexPart)
+	joined   bool        // its blocks are too large
 	exact    *lower      // grad_y g where it is affine: at 0
 	follower *answers
 	unit     []float64 // len Dx: lengths of x in which the system is equilibrated

@@ -43,9 +43,9 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 
 // relaxed is a point of the system at a minimizer (x, y) of the high-point relaxation, where it is stationary with the relaxation's multipliers: no point of the rows of both levels near it has a lower f.
 // y has to be the follower's answer to x: to the x of the minimizer that was found, or to another one that f does not tell from it (supported, beside). x is where the search begins; nil where
-// there is none, or f is quadratic and the system linear (package tree has bounds for it).
+// there is none, the system is too large, or f is quadratic and the system linear (package tree has bounds for it).
 func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside []float64, err error) {
-	if run.Smooth == nil && (run.System.Objective == nil || run.System.Objective.Quadratic) {
+	if run.Smooth == nil && (run.System.Objective == nil || run.System.Objective.Quadratic) || run.Smooth != nil && Size(run.n) > Largest {
 		return nil, nil, nil
 	}
 	r := relaxation.New(run.n)
