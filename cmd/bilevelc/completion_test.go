@@ -116,7 +116,11 @@ func TestManual(t *testing.T) {
 			continue
 		}
 		text := page("bilevelc-" + cmd.Name() + ".1")
-		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { has(text, "--"+f.Name, cmd.Name()) })
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				has(text, "--"+f.Name, cmd.Name())
+			}
+		})
 	}
 	has(page("bilevelc.1"), "bilevelc-report(1)", "bilevelc.1")
 	methods := page("bilevelc-methods.7")

@@ -93,7 +93,13 @@ func TestHostileLabelsInEditors(t *testing.T) {
 			}
 			c.open(filepath.Join(dir, "m.blv"), hostileModel)
 			c.diagnostics()
-			c.diagnostics() // with the data
+			select { // with the data, where these come apart
+			case note := <-c.notes:
+				if note.Params != nil {
+					look(*note.Params)
+				}
+			case <-time.After(2 * time.Second):
+			}
 			for _, mark := range []string{"set ¦shop", "set ¦road", "data ¦taste", "var ¦price", "var ¦flow", "¦income", "price[¦s]"} {
 				var answer json.RawMessage
 				c.call("textDocument/hover", c.where(mark), &answer)
