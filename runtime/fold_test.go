@@ -262,7 +262,7 @@ lower {
 			t.Errorf("trial %d: F %v with kinks, %v with their rows\n"+model, trial, F[0], F[1], b.text)
 		}
 	}
-	if joint == 0 || members.Full() && joint < 20 {
+	if members.Full() && joint < 20 { // a few members may have none
 		t.Errorf("%d further variables say too little", joint)
 	}
 }
