@@ -117,8 +117,6 @@ func (p *piece) round(st *State) (*Status, error) {
 		return p.idle(st), nil
 	}
 	st.Work.Rounds++
-	p.factored = p.factored || st.Factored
-	defer func() { st.Factored = p.factored }()
 	j := p.judge()
 	// The terms of the gradient may vanish together at the end: those of a follower without rows at the first point are the least measure.
 	if st.Scale == 0 {

@@ -9,18 +9,9 @@ import (
 	"bilevelc/runtime/linalg"
 )
 
-// newton is a direction of the Newton step along the equations: by conjugate gradients (Steihaug's rule at negative curvature), of accuracy newtonPart, or by a factor, where one of those before took more than that would.
+// newton is a direction of the Newton step along the equations by conjugate gradients (Steihaug's rule at negative curvature), of accuracy newtonPart.
 func (p *piece) newton(j *judged) []float64 {
 	nw := p.f.nw
-	if p.terms != nil && p.factored {
-		if d := p.direct(j); d != nil {
-			return d
-		}
-	}
-	before := p.products
-	defer func() { // where products take more than a factor
-		p.factored = p.factored || 2*p.f.n*(p.products-before) > nw*(nw/3+6*len(j.use)+p.f.n)
-	}()
 	move, curve := newPoint(nw, p.f.n, len(p.p.Duals)), newPoint(nw, p.f.n, len(p.p.Duals))
 	// Exact arithmetic takes nw steps; rounding some times that.
 	d := conjugate(append([]float64(nil), j.step...), 10*nw+10, newtonPart, func(h, v []float64) {

@@ -89,7 +89,6 @@ type State struct {
 	Crossed          []int   // rows that came to a kink since the last step that moved
 	Visited          [][]int // strong rows of the vertices of the multipliers at this point that were looked at
 	Negative         bool    // the next direction is one of negative curvature
-	Factored         bool    // Newton steps are by factors
 	Curvature        kkt.SecondOrder
 	Work             Work
 }
@@ -134,9 +133,7 @@ type solver struct {
 	calc      *calculus
 	opts      Options
 	projector *qp.Projector
-	curve     Curved     // nil where q is affine
-	terms     *separable // of f; nil where it is not known to be
-	factored  bool       // Newton steps are by factors
+	curve     Curved // nil where q is affine
 
 	ops, factors, products, crossings int
 	roomR, roomE, roomC               []float64
@@ -196,7 +193,7 @@ func newSolver(sys *kkt.System, opts Options) (*solver, error) {
 		opts.Tolerance = 1e-10
 	}
 	opts.NoPath = opts.NoPath || f.sparse != nil // the path has a factor of all rows at each step
-	return &solver{f: f, p: sys.P, opts: opts, calc: newCalculus(sys.P, f.nw), terms: newSeparable(f)}, nil
+	return &solver{f: f, p: sys.P, opts: opts, calc: newCalculus(sys.P, f.nw)}, nil
 }
 
 func (s *solver) counted() Work {

@@ -71,9 +71,6 @@ func (q *quadratic) ValueGradY(dst, x, answer []float64) float64 {
 	return q.ValueGrad(nil, dst, x, answer)
 }
 
-// Hessian implements reduced.Quadratic.
-func (q *quadratic) Hessian() *sparse.CSR { return q.hess }
-
 // Clone implements problem.Function: it holds nothing that a call changes.
 func (q *quadratic) Clone() problem.Function { return q }
 

@@ -1,0 +1,250 @@
+package kkt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+)
+
+// What a follower with several answers to one x may answer: the best and the worst for the leader, the shortest.
+
+// ErrCurved is wrapped by the error of Extreme for an objective that is not convex over the follower's answers.
+var ErrCurved = errors.New("more than one of the follower's answers may be stationary")
+
+// Extreme minimizes sign times the leader's objective over the follower's optimal set at z's x, from z, a point of it. With any
+// dual solution lambda, y is optimal exactly where it is feasible, s_i = 0 for each lambda_i > 0, and H y is what it is at another optimal y.
+// Where sign is positive, the answer keeps the leader's rows that read the follower, if one of the set does.
+// It needs sign times f convex in y; of an f that is not quadratic that is seen on the way alone.
+func (f *Follower) Extreme(ctx context.Context, z []float64, sign float64) ([]float64, error) {
+	if sign < 0 && f.s.P.Loose != nil {
+		return nil, errors.New("where the leader's objective has kinks, the answer worst for it is the solution of no convex program")
+	}
+	program := f.face(z)
+	if s := f.s; sign > 0 && s.P.Coupled != nil {
+		kept := *program
+		kept.A = program.A.Clone()
+		kept.RowLo, kept.RowHi = slices.Clone(program.RowLo), slices.Clone(program.RowHi)
+		f.keepCoupled(&kept, z)
+		out, status, err := f.extreme(ctx, &kept, z, sign)
+		if err != nil || status != activeset.Infeasible {
+			return out, failure(status, err)
+		}
+	}
+	out, status, err := f.extreme(ctx, program, z, sign)
+	return out, failure(status, err)
+}
+
+// LeastNorm is the one of the follower's answers at z's x whose y has the least norm, from z, one of them.
+func (f *Follower) LeastNorm(ctx context.Context, z []float64) ([]float64, error) {
+	s, program := f.s, f.face(z)
+	entries := make([]sparse.Entry, s.Ny)
+	for j := range entries {
+		c := s.ColScale[s.Nx+j]
+		entries[j] = sparse.Entry{Row: j, Col: j, Val: c * c}
+	}
+	program.Q = sparse.FromEntries(s.Ny, s.Ny, entries)
+	solver, err := activeset.New(program)
+	if err != nil {
+		return nil, err
+	}
+	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+	f.Work += sol.Work
+	if sol.Status != activeset.Optimal {
+		return nil, failure(sol.Status, nil)
+	}
+	out := slices.Clone(z)
+	for j, v := range sol.Z {
+		out[s.Nx+j] = v * s.ColScale[s.Nx+j]
+	}
+	return out, nil
+}
+
+func failure(status activeset.Status, err error) error {
+	if err == nil && status != activeset.Optimal {
+		return fmt.Errorf("the follower's other answers: %v", status)
+	}
+	return err
+}
+
+// face is a program without an objective whose points are the follower's answers at z's x, in the relaxation's units.
+func (f *Follower) face(z []float64) *activeset.Program {
+	s := f.s
+	_, b := f.at(s.X(z))
+	program := &activeset.Program{N: s.Ny, C: make([]float64, s.Ny), A: f.program.A.Clone(),
+		Bounds: activeset.Bounds{RowLo: b.RowLo, RowHi: b.RowHi, Lo: slices.Clone(b.Lo), Hi: slices.Clone(b.Hi)}}
+	held := s.Strong(z)
+	for k, r := range f.rowOf {
+		if held[s.Origin[r].Index] {
+			program.RowHi[k] = program.RowLo[k]
+		}
+	}
+	for k, i := range f.bounds {
+		if i >= 0 && held[i] {
+			if k%2 == 0 {
+				program.Hi[k/2] = program.Lo[k/2]
+			} else {
+				program.Lo[k/2] = program.Hi[k/2]
+			}
+		}
+	}
+	q := f.program.Q
+	if q == nil {
+		return program
+	}
+	scaled := f.scaled(z)
+	for i := range s.Ny {
+		cols, vals := q.Row(i)
+		if len(cols) == 0 {
+			continue
+		}
+		program.A.AppendAll(cols, vals)
+		program.A.EndRow()
+		v := q.RowDot(i, scaled)
+		program.RowLo, program.RowHi = append(program.RowLo, v), append(program.RowHi, v)
+	}
+	return program
+}
+
+// scaled is y of z in the relaxation's units.
+func (f *Follower) scaled(z []float64) []float64 {
+	s := f.s
+	out := make([]float64, s.Ny)
+	for j, y := range s.Y(z) {
+		out[j] = y / s.ColScale[s.Nx+j]
+	}
+	return out
+}
+
+// keepCoupled adds the leader's rows that read the follower, at z's x and multipliers, to a program in y. A row that z itself keeps but for rounding is asked of others as
+// far as z keeps it: what is left of the row beside terms that cancel has no size by which the program could tell.
+func (f *Follower) keepCoupled(program *activeset.Program, z []float64) {
+	s := f.s
+	for r, o := range s.Origin {
+		if o.Kind != CoupledRow {
+			continue
+		}
+		rest, own, terms := 0.0, 0.0, 0.0
+		cols, vals := s.Relaxation.A.Row(r)
+		for t, j := range cols {
+			v := vals[t] * z[j] / s.ColScale[j]
+			terms += math.Abs(v)
+			if j >= s.Nx && j < s.Nx+s.Ny {
+				program.A.Append(j-s.Nx, vals[t])
+				own += v
+			} else {
+				rest += v
+			}
+		}
+		program.A.EndRow()
+		lo, hi := s.Relaxation.RowLo[r]-rest, s.Relaxation.RowHi[r]-rest
+		if lo-own <= Tolerance*terms {
+			lo = math.Min(lo, own)
+		}
+		if own-hi <= Tolerance*terms {
+			hi = math.Max(hi, own)
+		}
+		program.RowLo, program.RowHi = append(program.RowLo, lo), append(program.RowHi, hi)
+	}
+}
+
+// newtonSteps bounds the steps of extreme where f is not quadratic: Newton's method takes some tens.
+const newtonSteps = 100
+
+// extreme minimizes sign times f over the points of a program: one convex program where f is quadratic, else by sequential quadratic programs
+// with line searches (Nocedal and Wright 2006, chapter 18).
+func (f *Follower) extreme(ctx context.Context, program *activeset.Program, z []float64, sign float64) ([]float64, activeset.Status, error) {
+	s := f.s
+	out := slices.Clone(z)
+	place := func(dst, y []float64) {
+		for j, v := range y {
+			dst[s.Nx+j] = v * s.ColScale[s.Nx+j]
+		}
+	}
+	value := math.Inf(1)
+	for step := range newtonSteps {
+		hess := f.curvature(out, sign)
+		if !Semidefinite(hess) {
+			return nil, 0, fmt.Errorf("%w: the leader's objective is not %s in y", ErrCurved, map[bool]string{true: "convex", false: "concave"}[sign > 0])
+		}
+		grad, at := make([]float64, s.N), f.scaled(out)
+		s.Gradient(grad, out)
+		for j := range program.C {
+			program.C[j] = sign * grad[s.Nx+j] * s.ColScale[s.Nx+j]
+		}
+		slopes := slices.Clone(program.C)
+		if hess != nil {
+			for i := range program.C {
+				program.C[i] -= hess.RowDot(i, at)
+			}
+		}
+		program.Q = hess
+		solver, err := activeset.New(program)
+		if err != nil {
+			return nil, 0, err
+		}
+		sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+		f.Work += sol.Work
+		if sol.Status != activeset.Optimal || s.Objective.Quadratic {
+			if sol.Status == activeset.Optimal {
+				place(out, sol.Z)
+			}
+			return out, sol.Status, nil
+		}
+		slope, terms := 0.0, 0.0
+		for j, g := range slopes {
+			slope += g * (sol.Z[j] - at[j])
+			terms += math.Abs(g * (sol.Z[j] - at[j]))
+		}
+		if step == 0 { // z need not keep the program's rows
+			place(out, sol.Z)
+			value = sign * s.Value(out)
+			continue
+		}
+		if !(-slope > 0x1p-49*(math.Abs(value)+terms)) { // less than a few roundings
+			return out, activeset.Optimal, nil
+		}
+		next, y, t := slices.Clone(out), make([]float64, s.Ny), 1.0
+		for ; t > 0x1p-40; t /= 2 {
+			for j := range y {
+				y[j] = at[j] + t*(sol.Z[j]-at[j])
+			}
+			place(next, y)
+			if v := sign * s.Value(next); v <= value+1e-4*t*slope { // Nocedal and Wright (3.4)
+				value = v
+				break
+			}
+		}
+		if t <= 0x1p-40 {
+			return out, activeset.Optimal, nil // f falls by less than rounding
+		}
+		out = next
+	}
+	return nil, 0, errors.New("the search over the follower's answers does not end")
+}
+
+// curvature is sign times the Hessian of f in y at z, in the relaxation's units; nil where it is 0.
+func (f *Follower) curvature(z []float64, sign float64) *sparse.CSR {
+	s := f.s
+	full := s.Hessian(z)
+	if full == nil {
+		return nil
+	}
+	entries := []sparse.Entry{}
+	for i := range s.Ny {
+		cols, vals := full.Row(s.Nx + i)
+		for t, j := range cols {
+			if j >= s.Nx && j < s.Nx+s.Ny && vals[t] != 0 {
+				entries = append(entries, sparse.Entry{Row: i, Col: j - s.Nx, Val: sign * vals[t] * s.ColScale[s.Nx+i] * s.ColScale[j]})
+			}
+		}
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	return sparse.FromEntries(s.Ny, s.Ny, entries)
+}
