@@ -240,7 +240,8 @@ func (s *restater) sidesOf(n *expr.Node) [2]*expr.Node {
 // larger one of the two sides' rows D_k. The row sums of R^-2 |D D'| are at most
 // 1/(2 levels) then, and so is its spectral radius; over all levels that of
 // D' R^-2 D is at most 1/2 (see ir.Restated). Where only x takes part any unit will
-// do, that of its coefficients as well as another.
+// do, that of its coefficients as well as another. It is the next power of two, which
+// rounds nothing: rows that depend on each other still do.
 func (k *kink) units(dx int, mass []float64, levels int) []float64 {
 	unit := slices.Repeat([]float64{1}, k.n.Shape.Len())
 	for i := range unit {
@@ -261,12 +262,21 @@ func (k *kink) units(dx int, mass []float64, levels int) []float64 {
 			most = max(most, sum)
 		}
 		if most > 0 {
-			unit[i] = math.Sqrt(2 * float64(levels) * most)
+			unit[i] = power(math.Sqrt(2 * float64(levels) * most))
 		} else if x > 0 {
-			unit[i] = x
+			unit[i] = power(x)
 		}
 	}
 	return unit
+}
+
+// power is the least power of two that is at least v > 0.
+func power(v float64) float64 {
+	half, exponent := math.Frexp(v)
+	if half == 0.5 {
+		exponent--
+	}
+	return math.Ldexp(1, exponent)
 }
 
 // hide makes the hidden variable of a kink, its rows and its term of the curve.

@@ -10,9 +10,6 @@ import (
 // zero, or of the right sign, or the leaf is not shown. before are the chosen unknowns before their change.
 func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []interval) error {
 	n := len(chosen)
-	if n > largest {
-		return fmt.Errorf("%d dependent equations are too many for rational numbers", n)
-	}
 	index := make(map[unknown]int, n)
 	for c, u := range chosen {
 		index[u] = c
@@ -101,9 +98,9 @@ func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []inter
 	if !known {
 		return fmt.Errorf("dependent equations with coefficients that are no doubles")
 	}
-	change := eliminate(rows)
-	if change == nil {
-		return fmt.Errorf("the system for the reduced costs is singular")
+	change, err := eliminate(rows)
+	if err != nil {
+		return err
 	}
 	done := make(map[int]bool, n)
 	for _, j := range equations {
@@ -138,10 +135,19 @@ func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []inter
 	return nil
 }
 
-// eliminate solves the n equations of n coefficients and a right side; nil where they are singular.
-func eliminate(rows [][]*big.Rat) []*big.Rat {
-	n := len(rows)
+// mostDigits is how many products of machine words an elimination in rational numbers may take, about a second: the numbers of a
+// network stay small, and those of a dense system have n times its digits.
+const mostDigits = 1e8
+
+// eliminate solves the n equations of n coefficients and a right side.
+func eliminate(rows [][]*big.Rat) ([]*big.Rat, error) {
+	n, spent := len(rows), 0
 	product, factor := new(big.Rat), new(big.Rat)
+	words := func(r *big.Rat) int { return 1 + (r.Num().BitLen()+r.Denom().BitLen())/64 }
+	less := func(of, v *big.Rat) { // of -= factor v
+		spent += words(factor) * words(v)
+		of.Sub(of, product.Mul(factor, v))
+	}
 	for k := range n {
 		p := -1
 		for i := k; i < n && p < 0; i++ {
@@ -150,7 +156,7 @@ func eliminate(rows [][]*big.Rat) []*big.Rat {
 			}
 		}
 		if p < 0 {
-			return nil
+			return nil, fmt.Errorf("the system for the reduced costs is singular")
 		}
 		rows[k], rows[p] = rows[p], rows[k]
 		for i := k + 1; i < n; i++ {
@@ -160,8 +166,11 @@ func eliminate(rows [][]*big.Rat) []*big.Rat {
 			factor.Quo(rows[i][k], rows[k][k])
 			for j := k; j <= n; j++ {
 				if rows[k][j].Sign() != 0 {
-					rows[i][j].Sub(rows[i][j], product.Mul(factor, rows[k][j]))
+					less(rows[i][j], rows[k][j])
 				}
+			}
+			if spent > mostDigits {
+				return nil, fmt.Errorf("%d dependent equations are too many for rational numbers", n)
 			}
 		}
 	}
@@ -169,9 +178,13 @@ func eliminate(rows [][]*big.Rat) []*big.Rat {
 	for i := n - 1; i >= 0; i-- {
 		sum := new(big.Rat).Set(rows[i][n])
 		for j := i + 1; j < n; j++ {
-			sum.Sub(sum, product.Mul(rows[i][j], out[j]))
+			factor.Set(rows[i][j])
+			less(sum, out[j])
+		}
+		if spent > mostDigits {
+			return nil, fmt.Errorf("%d dependent equations are too many for rational numbers", n)
 		}
 		out[i] = sum.Quo(sum, rows[i][i])
 	}
-	return out
+	return out, nil
 }

@@ -321,6 +321,3 @@ func enclose(mat []interval, rhs []interval, n int) ([]interval, error) {
 	}
 	return out, nil
 }
-
-// largest is the largest system that is solved in rational numbers.
-const largest = 120
