@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"io"
 	"sync"
@@ -28,28 +29,53 @@ var ExportFormats = [][2]string{
 // optimum without a constant that bounds multipliers. Names are the model's. The error is a diag.List where the model
 // is none that the format holds.
 func (p *Problem) Export(to io.Writer, format string) error {
+	return p.export(to, format, nil)
+}
+
+// ExportBinary is Export with a binary column in the place of each set, for solvers that read none: with bounds of each slack and multiplier that are
+// derived from the model and hold at all points of the system. The error is a diag.List that names the row where there are none.
+func (p *Problem) ExportBinary(ctx context.Context, to io.Writer, format string) error {
+	return p.export(to, format, func(s *kkt.System) (*kkt.Limits, *kkt.NoLimit, error) { return s.Limits(ctx) })
+}
+
+// limitsOf finds the limits of a system's pairs.
+type limitsOf func(*kkt.System) (*kkt.Limits, *kkt.NoLimit, error)
+
+func (p *Problem) export(to io.Writer, format string, limits limitsOf) error {
 	write := map[string]func(io.Writer, *exchange.Program) error{"mps": exchange.WriteMPS, "lp": exchange.WriteLP}[format]
 	if write == nil {
 		return &UsageError{Err: errors.New("there is no format " + format)}
 	}
-	program, err := p.singleLevel()
+	program, err := p.singleLevel(limits)
 	if err != nil {
 		return err
 	}
 	return write(to, program)
 }
 
-// singleLevel is the KKT system as a program.
-func (p *Problem) singleLevel() (*exchange.Program, error) {
+// singleLevel is the KKT system as a program, with sets for the pairs, or with binary columns where there is what finds their limits.
+func (p *Problem) singleLevel(find limitsOf) (*exchange.Program, error) {
 	system, names, bound, err := p.system()
 	if err != nil {
 		return nil, err
 	}
-	program, err := exchange.FromSystem(system, names, bound.Upper.Maximize)
+	pairs := "in a set of type 1"
+	var limits *kkt.Limits
+	if find != nil {
+		pairs = "with a binary column, and bounds of both that hold at all points"
+		var no *kkt.NoLimit
+		if limits, no, err = find(system); err != nil {
+			return nil, err
+		}
+		if no != nil {
+			return nil, unlimited(bound, no)
+		}
+	}
+	program, err := exchange.FromSystem(system, names, bound.Upper.Maximize, limits)
 	if err != nil {
 		return nil, notExported(bound, bound.Upper.Span, err.Error())
 	}
-	notes := []string{"the KKT conditions of the lower level of " + bound.Name + ", a pair of each slack and its multiplier in a set of type 1"}
+	notes := []string{"the KKT conditions of the lower level of " + bound.Name + ", a pair of each slack and its multiplier " + pairs}
 	program.Notes = append(notes, program.Notes...)
 	return program, nil
 }
@@ -86,6 +112,15 @@ func (p *Problem) system() (*kkt.System, exchange.Names, *ir.Problem, error) {
 		names.Y[j] = bound.Lower.EntryName(j)
 	}
 	return system, names, bound, nil
+}
+
+// unlimited says which row keeps pairs from being binary columns.
+func unlimited(p *ir.Problem, no *kkt.NoLimit) error {
+	row := &p.Rows[no.Row]
+	var list diag.List
+	d := list.Errorf(diag.RunExport, row.Family.Span, "%s cannot be written with binary columns for its pairs: of row %s, %s", p.Name, row.Name, no.Why)
+	d.Detail = "Each slack and each multiplier needs a bound. Rows that hold with slack for all x, and bounds of the follower's variables, give them; sets of type 1 need none."
+	return list
 }
 
 func notExported(p *ir.Problem, at diag.Span, why string) error {

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/tree"
 )
 
@@ -75,7 +77,7 @@ lower {
 		if r.Status != Solved { // no answer at this x
 			continue
 		}
-		program, err := p.singleLevel()
+		program, err := p.singleLevel(nil)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
@@ -287,4 +289,98 @@ func TestNotExported(t *testing.T) {
 func OffSystem(o Options) Options {
 	o.offSystem = true
 	return o
+}
+
+// Slacks and multipliers of a follower's answers, found by a lower solver at random x, are within the limits that binary columns have of them, and one of each pair is 0 where its column says so. Followers are
+// strongly convex or linear, with bounds and without.
+func TestBinaryPairsHoldAnswers(t *testing.T) {
+	rng := members.Rand(t, 64)
+	held, reached := 0, 0.0
+	for range members.Count(120) {
+		curve, domain, ties := "sumsq(Q * y) + sumsq(y) + ", []string{"nonneg", "box(-0.5, 2)", "free"}[rng.IntN(3)], ""
+		if rng.IntN(2) == 0 {
+			curve, domain, ties = "", "box(0, 1.5)", "solve { ties = optimistic }\n"
+		}
+		text := fmt.Sprintf(`model limits
+data Q: matrix[3, 3] = %s
+data P: matrix[2, 3] = %s
+data c: vector[3] = %s
+data A: matrix[2, 2] = %s
+data B: matrix[2, 3] = %s
+upper {
+  var x: vector[2] in box(-1, 1)
+  minimize c' * y + sum(x)
+}
+lower {
+  var y: vector[3] in %s
+  minimize %sx' * P * y + c' * y
+  subject to
+    room: B * y >= A * x - %d
+    all: sum(y) == 1 + 0.25 * x[1]
+}
+%s`, matrixText(rng, 3, 3), matrixText(rng, 2, 3), vectorText(rng, 3), matrixText(rng, 2, 2), matrixText(rng, 2, 3), domain, curve, 4+rng.IntN(5), ties)
+		model, err := Compile("limits.blv", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := model.Bind(nil, BindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, err := p.singleLevel(func(s *kkt.System) (*kkt.Limits, *kkt.NoLimit, error) { return s.Limits(context.Background()) })
+		if err != nil {
+			var list diag.List
+			if !errors.As(err, &list) || !strings.Contains(list.Error(), "of row ") {
+				t.Errorf("%v\n%s", err, text)
+			}
+			continue
+		}
+		for range 20 {
+			x := []float64{rng.Float64()*2 - 1, rng.Float64()*2 - 1}
+			r, err := p.Eval(context.Background(), Values{{Name: "x", Shape: []int{2}, Data: x}}, Options{})
+			if err != nil || r.Status != Solved {
+				continue
+			}
+			at := map[string]float64{"x[1]": x[0], "x[2]": x[1]}
+			y, _ := r.Lower.Variables.Get("y")
+			for j, v := range y.Data {
+				at[EntryName(y, j)] = v
+			}
+			for _, row := range p.IR.Rows {
+				v, _ := r.Lower.Multipliers.Get(row.Family.Name)
+				at["dual("+row.Name+")"] = v.Data[row.Index]
+			}
+			z := make([]float64, len(program.Columns))
+			for j, c := range program.Columns {
+				z[j] = at[c.Name]
+			}
+			for i, row := range program.Rows {
+				cols, vals := program.A.Row(i)
+				for k, j := range cols {
+					if strings.HasPrefix(program.Columns[j].Name, "slack(") && !strings.HasPrefix(row.Name, "limit(") {
+						z[j] = (row.Lo - program.A.RowDot(i, z)) / vals[k]
+					}
+				}
+			}
+			for i, row := range program.Rows { // the side is the one of the slack where that is larger
+				if cols, vals := program.A.Row(i); strings.HasPrefix(row.Name, "limit(slack(") && len(cols) == 2 {
+					if z[cols[0]] > 1e-6 {
+						z[cols[1]] = 1
+					}
+					reached = math.Max(reached, z[cols[0]]/-vals[1])
+				}
+			}
+			const close = 1e-5
+			for i, row := range program.Rows {
+				if v := program.A.RowDot(i, z); v < row.Lo-close || v > row.Hi+close {
+					t.Errorf("x = %v: %s = %v is outside of [%v, %v]\n%s", x, row.Name, v, row.Lo, row.Hi, text)
+				}
+			}
+			held++
+		}
+	}
+	if held == 0 || reached < 0.5 {
+		t.Errorf("%d answers, slacks up to %.2g of their limits", held, reached)
+	}
+	t.Logf("%d answers, slacks up to %.2g of their limits", held, reached)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 
 func (a *app) exportCommand() *cobra.Command {
 	var in inputs
-	var format, out string
+	var format, out, pairs string
 	var list strings.Builder
 	var formats []string
 	for _, f := range runtime.ExportFormats {
@@ -30,15 +31,20 @@ func (a *app) exportCommand() *cobra.Command {
 conditions take its place (mps, lp), each pair of a slack and a multiplier a special ordered
 set of type 1, so that no constant has to bound the multipliers; a mixed-integer
 solver that reads the file confirms, or betters, a global optimum. Names are the
-model's, spelled as the format allows; comments say how.
+model's, spelled as the format allows; comments say how. For solvers that read no
+sets (HiGHS), --pairs binary writes a binary column for each pair, where the model
+bounds its slack and its multiplier.
 ` + list.String(),
 		Example: `  bilevelc export toll.blv --to mps -o toll.mps
+  bilevelc export toll.blv --to mps --pairs binary -o toll.mps
   bilevelc export ridge.blv -d ridge.json --to lp`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: modelFiles,
 	}
 	in.register(cmd.Flags())
 	cmd.Flags().StringVar(&format, "to", "", "format: "+strings.Join(formats, " or "))
+	cmd.Flags().StringVar(&pairs, "pairs", "sos1", "how mps and lp say that a slack or its multiplier is zero: sos1 or binary")
+	_ = cmd.RegisterFlagCompletionFunc("pairs", cobra.FixedCompletions([]string{"sos1", "binary"}, cobra.ShellCompDirectiveNoFileComp))
 	outFlag(cmd.Flags(), &out, "file to write (default: standard output)")
 	_ = cmd.RegisterFlagCompletionFunc("to", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -46,6 +52,9 @@ model's, spelled as the format allows; comments say how.
 			if format = strings.TrimPrefix(filepath.Ext(out), "."); format == "" {
 				return usageError("export needs a format: --to %s", strings.Join(formats, ", --to "))
 			}
+		}
+		if pairs != "sos1" && pairs != "binary" {
+			return usageError("--pairs is sos1 or binary, not %s", pairs)
 		}
 		if format == "blv" {
 			text, err := a.modelOfMPS(cmd.Context(), args[0], in)
@@ -60,7 +69,11 @@ model's, spelled as the format allows; comments say how.
 		}
 		var text, aux bytes.Buffer
 		if format != "mibs" {
-			if err := problem.Export(&text, format); err != nil {
+			write := problem.Export
+			if pairs == "binary" {
+				write = func(to io.Writer, format string) error { return problem.ExportBinary(cmd.Context(), to, format) }
+			}
+			if err := write(&text, format); err != nil {
 				return runError(err)
 			}
 			return a.put(out, text.Bytes())

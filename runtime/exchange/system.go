@@ -17,19 +17,26 @@ var errObjective = errors.New("the upper objective is not quadratic in what it r
 
 // FromSystem is the KKT system as a single-level program in the model's units. Columns are x, y, the multiplier of each row
 // of the lower level, `dual(row)`, further variables of X, and the slack of each inequality that is not y >= 0 itself, `slack(row)`. Each
-// inequality has a set `pair(row)` of its slack and its multiplier; `grad(y)` are the rows of stationarity,
+// inequality has a set `pair(row)` of its slack and its multiplier, or with limits (nil: without) a binary column `side(row)` and the rows
+//
+//	slack <= limit side,   dual <= limit (1 - side);
+//
+// `grad(y)` are the rows of stationarity,
 //
 //	H y + G x - B'dual = -q,   B y - A x - slack = -b.
 //
 // The objective is the one that the relaxation of a global search minimizes: f, or what equals it at all feasible points by strong
 // duality and is convex in more cases (kkt.Objective). maximize turns it.
-func FromSystem(s *kkt.System, names Names, maximize bool) (*Program, error) {
+func FromSystem(s *kkt.System, names Names, maximize bool, limits *kkt.Limits) (*Program, error) {
 	if !s.Objective.Quadratic {
 		return nil, errObjective
 	}
 	w := &systemWriter{s: s, out: &Program{Name: s.P.Name, Maximize: maximize}}
 	w.columns(names)
 	w.rows(names)
+	if limits != nil {
+		w.binaries(limits)
+	}
 	w.objective()
 	return w.out, nil
 }
@@ -123,6 +130,29 @@ func (w *systemWriter) rows(names Names) {
 		out.A.EndRow()
 		out.Rows = append(out.Rows, Row{Name: b.name, Lo: b.at, Hi: b.at})
 	}
+}
+
+// binaries puts a binary column and two rows in the place of each set.
+func (w *systemWriter) binaries(limits *kkt.Limits) {
+	out := w.out
+	for k, set := range out.Sets {
+		row := w.s.P.Rows.Name[w.s.Pairs[k].Row]
+		side := out.add(Column{Name: "side(" + row + ")", Hi: 1, Integer: true})
+		slack, mult := limits.Slack[k], limits.Mult[k]
+		for t, name := range [2]string{"slack", "dual"} {
+			out.A.Append(set.Columns[t], 1)
+			limit, most := -slack, 0.0
+			if t == 1 {
+				limit, most = mult, mult
+			}
+			if limit != 0 {
+				out.A.Append(side, limit)
+			}
+			out.A.EndRow()
+			out.Rows = append(out.Rows, Row{Name: "limit(" + name + "(" + row + "))", Lo: math.Inf(-1), Hi: most})
+		}
+	}
+	out.A.Cols, out.Sets = len(out.Columns), nil
 }
 
 // rowName names row i of the relaxation.

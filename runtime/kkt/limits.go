@@ -1,0 +1,456 @@
+package kkt
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/problem"
+)
+
+// Limits are bounds of the slack and of the multiplier of each pair that hold at all points of the system (model's units): constants for those who take pairs as binary variables only.
+type Limits struct{ Slack, Mult []float64 }
+
+// NoLimit is a row of the lower level for which there are none, and why, in words.
+type NoLimit struct {
+	Row int
+	Why string
+}
+
+// Limits finds them for each part of the lower level that shares no variable with others. An affine map y(x) with slacks of at least t_i > 0 for all x of their box (Slater's condition) bounds the multipliers:
+// g is convex, and at an answer y* with multipliers lambda
+//
+//	lambda's(y) = lambda'B(y - y*) = grad g(y*)'(y - y*) <= g(y) - g(y*) <= -grad g(y)'(y* - y) - mu/2 |y* - y|^2 <= theta,
+//
+// with theta from the box of y or from mu > 0, which bounds y* as well; so lambda_i <= theta/t_i. Linear programs over the relaxation within these bounds tighten them.
+func (s *System) Limits(ctx context.Context) (*Limits, *NoLimit, error) {
+	l := &limiter{s: s, ctx: ctx, program: *s.Relaxation}
+	l.program.Q, l.program.C = nil, make([]float64, s.N)
+	l.program.Lo, l.program.Hi = append([]float64(nil), s.Relaxation.Lo...), append([]float64(nil), s.Relaxation.Hi...)
+	if err := l.variables(); err != nil {
+		return nil, nil, err
+	}
+	for _, p := range l.parts() {
+		if no, err := l.multipliers(p); no != nil || err != nil {
+			return nil, no, err
+		}
+	}
+	return l.pairs()
+}
+
+// limiter finds limits: program is the relaxation, within the bounds that are known so far.
+type limiter struct {
+	s       *System
+	ctx     context.Context
+	program activeset.Program
+	work    int64
+}
+
+// limitWork is what tightening by linear programs may take in the measure of activeset.Solution, about two seconds; what it leaves out keeps the bounds that it has.
+const limitWork = 2e9
+
+// most is the largest value of a linear form over the program, in its units; +Inf where none is known.
+func (l *limiter) most(solver *activeset.Solver, form func(cost []float64)) (float64, error) {
+	if l.work > limitWork {
+		return math.Inf(1), nil
+	}
+	cost := make([]float64, l.s.N)
+	form(cost)
+	for j := range cost {
+		cost[j] = -cost[j]
+	}
+	solver.SetObjective(nil, cost)
+	sol := solver.Solve(l.ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+	l.work += sol.Work
+	switch sol.Status {
+	case activeset.Optimal:
+		return outward(-sol.Value), nil
+	case activeset.Stopped:
+		return 0, l.ctx.Err()
+	}
+	return math.Inf(1), nil
+}
+
+// outward is v with a margin for the accuracy of linear programs.
+func outward(v float64) float64 { return v + 1e3*Tolerance*math.Max(1, math.Abs(v)) }
+
+// variables finds ends of the ranges of x and y where they have none.
+func (l *limiter) variables() error {
+	solver, err := activeset.New(&l.program)
+	if err != nil {
+		return err
+	}
+	for j := range l.s.Nx + l.s.Ny {
+		for side, sign := range [2]float64{-1, 1} {
+			end := [2]*float64{&l.program.Lo[j], &l.program.Hi[j]}[side]
+			if !math.IsInf(*end, 0) {
+				continue
+			}
+			v, err := l.most(solver, func(cost []float64) { cost[j] = sign })
+			if err != nil {
+				return err
+			}
+			*end = sign * v
+		}
+	}
+	return nil
+}
+
+// box is the range of variable j in the model's units.
+func (l *limiter) box(j int) (lo, hi float64) {
+	return l.program.Lo[j] * l.s.ColScale[j], l.program.Hi[j] * l.s.ColScale[j]
+}
+
+// lowerPart is a part of the lower level.
+type lowerPart struct{ y, rows []int }
+
+func (l *limiter) parts() (out []lowerPart) {
+	s := l.s
+	classes := sparse.NewClasses(s.Ny + s.M)
+	join := func(m *sparse.CSR, from int) {
+		for i := range m.Rows {
+			cols, vals := m.Row(i)
+			for t, j := range cols {
+				if vals[t] != 0 {
+					classes.Join(from+i, j)
+				}
+			}
+		}
+	}
+	join(s.H, 0)
+	join(s.P.Rows.B, s.Ny)
+	for _, members := range classes.Members(s.Ny + s.M) {
+		var p lowerPart
+		for _, k := range members {
+			if k < s.Ny {
+				p.y = append(p.y, k)
+			} else {
+				p.rows = append(p.rows, k-s.Ny)
+			}
+		}
+		if len(p.rows) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// affine is y(x) = at + sum of by[c] (x_c - mid_c)/half_c over the entries c of x, of a part.
+type affine struct {
+	at []float64
+	by map[int][]float64
+}
+
+// multipliers bounds those of a part's inequalities, and its y.
+func (l *limiter) multipliers(p lowerPart) (*NoLimit, error) {
+	s := l.s
+	inequality := -1
+	for _, i := range p.rows {
+		if s.P.Rows.Kind[i] == problem.AtMost {
+			inequality = i
+			break
+		}
+	}
+	if inequality < 0 {
+		return nil, nil
+	}
+	var entries []int // of x, in rows of the part
+	seen := map[int]bool{}
+	reads := func(m *sparse.CSR, i int, all *[]int) string {
+		cols, vals := m.Row(i)
+		for t, c := range cols {
+			if lo, hi := l.box(c); vals[t] != 0 && !seen[c] {
+				if math.IsInf(lo, 0) || math.IsInf(hi, 0) {
+					return fmt.Sprintf("entry %d of x, on which the follower depends, has no finite range", c+1)
+				}
+				seen[c] = true
+				*all = append(*all, c)
+			}
+		}
+		return ""
+	}
+	for _, i := range p.rows {
+		if why := reads(s.P.Rows.A, i, &entries); why != "" {
+			return &NoLimit{i, why}, nil
+		}
+	}
+	costs := append([]int(nil), entries...)
+	for _, j := range p.y {
+		if why := reads(s.G, j, &costs); why != "" {
+			return &NoLimit{inequality, why}, nil
+		}
+	}
+	inner, no, err := l.interior(p, entries)
+	if no != nil || err != nil {
+		return no, err
+	}
+	slope := func(m *sparse.CSR, row, c int) float64 { // m_row by[c]
+		sum := 0.0
+		cols, vals := m.Row(row)
+		for t, j := range cols {
+			for k, of := range p.y {
+				if of == j {
+					sum += vals[t] * inner.by[c][k]
+				}
+			}
+		}
+		return sum
+	}
+	at := make([]float64, s.Ny)
+	for k, j := range p.y {
+		at[j] = inner.at[k]
+	}
+	// The gradient of g at y(x), and what it leaves g to fall.
+	square, box := 0.0, 0.0
+	for k, j := range p.y {
+		mid, radius, moves := s.Q[j]+s.H.RowDot(j, at), 0.0, 0.0
+		for _, c := range costs {
+			lo, hi := l.box(c)
+			mid += s.G.At(j, c) * (lo + hi) / 2
+			by := s.G.At(j, c) * (hi - lo) / 2
+			if inner.by[c] != nil {
+				by += slope(s.H, j, c)
+				moves += math.Abs(inner.by[c][k])
+			}
+			radius += math.Abs(by)
+		}
+		d := math.Abs(mid) + radius
+		square += d * d
+		if lo, hi := l.box(s.Nx + j); d > 0 {
+			box += d * math.Max(at[j]+moves-lo, hi-at[j]+moves)
+		}
+	}
+	theta, mu := box, l.curvature(p)
+	if mu > 0 {
+		theta = math.Min(theta, square/(2*mu))
+	}
+	if math.IsNaN(theta) || math.IsInf(theta, 0) {
+		return &NoLimit{inequality, "the follower's variables have no finite range, and its objective is not strongly convex"}, nil
+	}
+	for k, j := range p.y {
+		if mu == 0 {
+			break
+		}
+		reach, moves := 2*math.Sqrt(square)/mu, 0.0
+		for _, c := range entries {
+			moves += math.Abs(inner.by[c][k])
+		}
+		v, scale := s.Nx+j, s.ColScale[s.Nx+j]
+		l.program.Lo[v] = math.Max(l.program.Lo[v], -outward(reach+moves-at[j])/scale)
+		l.program.Hi[v] = math.Min(l.program.Hi[v], outward(reach+moves+at[j])/scale)
+	}
+	for _, i := range p.rows {
+		if s.P.Rows.Kind[i] != problem.AtMost {
+			continue
+		}
+		slack := s.P.Rows.Rhs[i] + s.P.Rows.B.RowDot(i, at)
+		for _, c := range entries {
+			lo, hi := l.box(c)
+			slack -= s.P.Rows.A.At(i, c)*(lo+hi)/2 + math.Abs(slope(s.P.Rows.B, i, c)-s.P.Rows.A.At(i, c)*(hi-lo)/2)
+		}
+		if !(slack > 0) {
+			return &NoLimit{i, "its slack has no bound above 0"}, nil
+		}
+		v := s.Nx + s.Ny + i
+		l.program.Hi[v] = math.Min(l.program.Hi[v], outward(theta/slack)/s.ColScale[v])
+	}
+	return nil, nil
+}
+
+// curvature is a lower bound of the eigenvalues of H on a part; 0 where none is positive.
+func (l *limiter) curvature(p lowerPart) float64 {
+	n := len(p.y)
+	dense := mat.NewSymDense(n, nil)
+	for a, i := range p.y {
+		for b, j := range p.y[:a+1] {
+			dense.SetSym(a, b, l.s.H.At(i, j))
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(dense, false) {
+		return 0
+	}
+	values := eigen.Values(nil)
+	return math.Max(0, values[0]-Tolerance*values[n-1]) // of a symmetric matrix, to rounding of the largest
+}
+
+// interior is y(x) of a part with the largest slack, relative to the coefficients of each row, that all inequalities have for all x of their box.
+func (l *limiter) interior(p lowerPart, entries []int) (*affine, *NoLimit, error) {
+	s := l.s
+	place := map[int]int{}
+	for k, j := range p.y {
+		place[j] = k
+	}
+	ny, nc := len(p.y), len(entries)
+	wide, deviations := ny*(1+nc), 0 // y's; then how far a slack moves with an entry
+	for _, i := range p.rows {
+		if s.P.Rows.Kind[i] == problem.AtMost {
+			deviations += nc
+		}
+	}
+	n := wide + deviations + 1
+	lp := &activeset.Program{N: n, C: make([]float64, n), A: sparse.Empty(n)}
+	inf := math.Inf(1)
+	for j := range n {
+		lo := -inf
+		if j >= wide {
+			lo = 0
+		}
+		lp.Lo, lp.Hi = append(lp.Lo, lo), append(lp.Hi, inf)
+	}
+	lp.Hi[n-1] = 1
+	row := func(lo, hi float64) {
+		lp.A.EndRow()
+		lp.RowLo, lp.RowHi = append(lp.RowLo, lo), append(lp.RowHi, hi)
+	}
+	put := func(i, shift int) (unit float64) {
+		cols, vals := s.P.Rows.B.Row(i)
+		for t, j := range cols {
+			if vals[t] != 0 {
+				lp.A.Append(shift+place[j], vals[t])
+				unit = math.Max(unit, math.Abs(vals[t]))
+			}
+		}
+		return unit
+	}
+	next := wide
+	var slackRow []int // of inequalities
+	for _, i := range p.rows {
+		side := -s.P.Rows.Rhs[i]
+		for _, c := range entries {
+			lo, hi := l.box(c)
+			side += s.P.Rows.A.At(i, c) * (lo + hi) / 2
+		}
+		equal := s.P.Rows.Kind[i] == problem.Equal
+		for e, c := range entries {
+			lo, hi := l.box(c)
+			moves := s.P.Rows.A.At(i, c) * (hi - lo) / 2
+			put(i, ny*(1+e))
+			if equal {
+				row(moves, moves)
+				continue
+			}
+			lp.A.Append(next+e, 1)
+			row(moves, inf)
+			put(i, ny*(1+e))
+			lp.A.Append(next+e, -1)
+			row(-inf, moves)
+		}
+		unit := put(i, 0)
+		if equal {
+			row(side, side)
+			continue
+		}
+		for range entries {
+			lp.A.Append(next, -1)
+			next++
+		}
+		lp.A.Append(n-1, -unit)
+		slackRow = append(slackRow, len(lp.RowLo))
+		row(side, inf)
+	}
+	lp.C[n-1] = -1
+	solver, err := activeset.New(lp)
+	if err != nil {
+		return nil, nil, err
+	}
+	sol := solver.Solve(l.ctx, nil, nil, activeset.Options{Cutoff: inf})
+	l.work += sol.Work
+	switch {
+	case sol.Status == activeset.Stopped:
+		return nil, nil, l.ctx.Err()
+	case sol.Status != activeset.Optimal:
+		return nil, &NoLimit{p.rows[0], "nothing that is affine in x satisfies the follower's constraints for all x"}, nil
+	case -sol.Value > 1e3*Tolerance:
+		out := &affine{at: sol.Z[:ny], by: map[int][]float64{}}
+		for e, c := range entries {
+			out.by[c] = sol.Z[ny*(1+e) : ny*(2+e)]
+		}
+		return out, nil, nil
+	}
+	// The one whose own slack can never be positive.
+	inequalities := 0
+	for _, i := range p.rows {
+		if s.P.Rows.Kind[i] != problem.AtMost {
+			continue
+		}
+		k := inequalities
+		inequalities++
+		own := *lp
+		own.A = lp.A.Clone()
+		for m, r := range slackRow {
+			if m != k {
+				own.A.Val[own.A.Ptr[r+1]-1] = 0
+			}
+		}
+		solver, err := activeset.New(&own)
+		if err != nil {
+			return nil, nil, err
+		}
+		if sol := solver.Solve(l.ctx, nil, nil, activeset.Options{Cutoff: inf}); sol.Status == activeset.Optimal && -sol.Value <= 1e3*Tolerance {
+			return nil, &NoLimit{i, "the follower's constraints leave it no slack at some x, so that nothing bounds its multiplier"}, nil
+		}
+	}
+	return nil, &NoLimit{p.rows[0], "the follower's constraints leave no slack together at some x, so that nothing bounds their multipliers"}, nil
+}
+
+// pairs tightens what is known of each by linear programs over the relaxation.
+func (l *limiter) pairs() (*Limits, *NoLimit, error) {
+	s, out := l.s, &Limits{}
+	solver, err := activeset.New(&l.program)
+	if err != nil {
+		return nil, nil, err
+	}
+	side := func(d Side) (float64, error) {
+		var most, scale float64
+		if d.Row >= 0 {
+			scale = 1 / s.RowScale[d.Row]
+			most = -s.Relaxation.RowLo[d.Row]
+			cols, vals := s.Relaxation.A.Row(d.Row)
+			for t, j := range cols {
+				most += math.Max(vals[t]*l.program.Lo[j], vals[t]*l.program.Hi[j])
+			}
+		} else {
+			scale = s.ColScale[d.Var]
+			most = l.program.Hi[d.Var] - l.program.Lo[d.Var]
+		}
+		v, err := l.most(solver, func(cost []float64) {
+			switch {
+			case d.Row >= 0:
+				s.Relaxation.A.AddRow(cost, d.Row, 1)
+			case d.Upper:
+				cost[d.Var] = -1
+			default:
+				cost[d.Var] = 1
+			}
+		})
+		switch {
+		case d.Row >= 0:
+			v -= s.Relaxation.RowLo[d.Row]
+		case d.Upper:
+			v += s.Relaxation.Hi[d.Var]
+		default:
+			v -= s.Relaxation.Lo[d.Var]
+		}
+		return math.Max(0, outward(math.Min(most, v))) * scale, err
+	}
+	for _, p := range s.Pairs {
+		slack, err := side(p.Slack)
+		if err != nil {
+			return nil, nil, err
+		}
+		mult, err := side(p.Mult)
+		if err != nil {
+			return nil, nil, err
+		}
+		if math.IsInf(slack, 0) || math.IsNaN(slack) {
+			return nil, &NoLimit{p.Row, "its slack has no bound"}, nil
+		}
+		out.Slack, out.Mult = append(out.Slack, slack), append(out.Mult, mult)
+	}
+	return out, nil, nil
+}
