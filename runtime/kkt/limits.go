@@ -303,7 +303,9 @@ func (l *limiter) interior(p lowerPart, entries []int) (*affine, *NoLimit, error
 		lp.Lo, lp.Hi = append(lp.Lo, lo), append(lp.Hi, inf)
 	}
 	lp.Hi[n-1] = 1
-	row := func(lo, hi float64) {
+	var owner []int // the lower row that each is of
+	row := func(i int, lo, hi float64) {
+		owner = append(owner, i)
 		lp.A.EndRow()
 		lp.RowLo, lp.RowHi = append(lp.RowLo, lo), append(lp.RowHi, hi)
 	}
@@ -331,18 +333,18 @@ func (l *limiter) interior(p lowerPart, entries []int) (*affine, *NoLimit, error
 			moves := s.P.Rows.A.At(i, c) * (hi - lo) / 2
 			put(i, ny*(1+e))
 			if equal {
-				row(moves, moves)
+				row(i, moves, moves)
 				continue
 			}
 			lp.A.Append(next+e, 1)
-			row(moves, inf)
+			row(i, moves, inf)
 			put(i, ny*(1+e))
 			lp.A.Append(next+e, -1)
-			row(-inf, moves)
+			row(i, -inf, moves)
 		}
 		unit := put(i, 0)
 		if equal {
-			row(side, side)
+			row(i, side, side)
 			continue
 		}
 		for range entries {
@@ -351,7 +353,7 @@ func (l *limiter) interior(p lowerPart, entries []int) (*affine, *NoLimit, error
 		}
 		lp.A.Append(n-1, -unit)
 		slackRow = append(slackRow, len(lp.RowLo))
-		row(side, inf)
+		row(i, side, inf)
 	}
 	lp.C[n-1] = -1
 	solver, err := activeset.New(lp)
@@ -364,7 +366,14 @@ func (l *limiter) interior(p lowerPart, entries []int) (*affine, *NoLimit, error
 	case sol.Status == activeset.Stopped:
 		return nil, nil, l.ctx.Err()
 	case sol.Status != activeset.Optimal:
-		return nil, &NoLimit{p.rows[0], "nothing that is affine in x satisfies the follower's constraints for all x"}, nil
+		i := p.rows[0]
+		most := 0.0
+		for r, w := range sol.FarkasRow {
+			if j, _ := s.P.Rows.Bound(owner[r]); math.Abs(w) > most && j < 0 { // a bound of a single entry says less
+				i, most = owner[r], math.Abs(w)
+			}
+		}
+		return nil, &NoLimit{i, "which contradicts others at some x, nothing that is affine in x satisfies the follower's constraints for all x"}, nil
 	case -sol.Value > 1e3*Tolerance:
 		out := &affine{at: sol.Z[:ny], by: map[int][]float64{}}
 		for e, c := range entries {
