@@ -14,6 +14,10 @@ type grouping struct {
 	length []int
 	stage  []stage
 	needs  [][]int // groups that a group depends on, ascending, without duplicates
+	users  [][]int // the groups that depend on it
+	level  []int   // above those of all that it needs
+	seen   []int   // the last question of behind that met it
+	asked  int     // questions of behind
 }
 
 // open starts a group.
@@ -22,6 +26,9 @@ func (g *grouping) open(n int, looped bool) int {
 	g.length = append(g.length, n)
 	g.stage = append(g.stage, dataStage)
 	g.needs = append(g.needs, nil)
+	g.users = append(g.users, nil)
+	g.level = append(g.level, 0)
+	g.seen = append(g.seen, 0)
 	return len(g.looped) - 1
 }
 
@@ -41,6 +48,26 @@ func (g *grouping) add(i, k int) {
 		g.needs[k] = append(g.needs[k], 0)
 		copy(g.needs[k][at+1:], g.needs[k][at:])
 		g.needs[k][at] = p
+		g.users[p] = append(g.users[p], k)
+		g.raise(k, g.level[p]+1)
+	}
+}
+
+// raise lifts group k to a level, and what depends on it above.
+func (g *grouping) raise(k, level int) {
+	if g.level[k] >= level {
+		return
+	}
+	g.level[k] = level
+	for stack := []int{k}; len(stack) > 0; {
+		p := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, u := range g.users[p] {
+			if g.level[u] <= g.level[p] {
+				g.level[u] = g.level[p] + 1
+				stack = append(stack, u)
+			}
+		}
 	}
 }
 
@@ -86,16 +113,16 @@ func (g *grouping) feeds(i, k int) bool {
 // behind reports whether value i depends on group k through another group, or
 // reads a sum that group k finishes only at its end.
 func (g *grouping) behind(i, k int) bool {
-	seen := map[int]bool{}
+	g.asked++
 	var reaches func(p int) bool
 	reaches = func(p int) bool {
 		if p == k {
 			return true
 		}
-		if seen[p] {
+		if g.level[p] <= g.level[k] || g.seen[p] == g.asked {
 			return false
 		}
-		seen[p] = true
+		g.seen[p] = g.asked
 		return slices.ContainsFunc(g.needs[p], reaches)
 	}
 	for _, a := range g.f.vals[i].args {

@@ -58,3 +58,36 @@ lower { var y: vector[%d] in nonneg
 		}
 	}
 }
+
+// Where the optimum is x = 0 with the answer 0 nothing has a length, and what the multipliers of many followers leave of grad f is their rounding: the point is the optimum and passes its
+// verification, in all units. The followers' answers are Cx with C >= 0, by their objectives or by rows that push them there, and F grows with each of them.
+func TestManyAnswersAtZero(t *testing.T) {
+	for seed := range members.SeedsOf(t, 20, 400) {
+		rng := rand.New(rand.NewPCG(seed, 331))
+		n, d := 2+rng.IntN(60), 1+rng.IntN(3)
+		c, h, a := make([][]float64, n), make([]float64, n), make([]float64, n)
+		unit := func() float64 { return math.Ldexp(1, rng.IntN(41)-20) }
+		ux, uy, uf, ug := unit(), unit(), unit(), unit()
+		for i := range c {
+			h[i], a[i] = ug*(0.1+rng.Float64()), uf*rng.Float64()/uy
+			for range d {
+				c[i] = append(c[i], math.Max(0, rng.Float64()-0.3)*uy/ux)
+			}
+		}
+		rows := rng.IntN(2) == 0
+		lower := fmt.Sprintf("in box(0, %v)\n  minimize sum(i in 1..%d: h[i] * (y[i] - C[i, :] * x)^2)", uy, n)
+		if rows {
+			lower = fmt.Sprintf("\n  minimize sum(i in 1..%d: h[i] * (y[i]^2 + %v * y[i]))\n  subject to\n    y >= C * x", n, uy)
+		}
+		text := fmt.Sprintf("model zero\ndata C: matrix[%d, %d] = %s\ndata h: vector[%d] = %s\ndata a: vector[%d] = %s\nupper {\n  var x: vector[%d] in box(0, %v)\n  minimize a' * y\n}\nlower {\n  var y: vector[%d] %s\n}\n",
+			n, d, table(c), n, list(h), n, list(a), d, ux, n, lower)
+		problem := bindText(t, text)
+		r, err := problem.Solve(t.Context(), runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Status != runtime.Solved || r.Method != "pieces" || !verified(problem, r) || r.Upper.Objective != 0 {
+			t.Errorf("seed %d: %v by %s, F %v (%s), %v\n%s", seed, r.Status, r.Method, r.Upper.Objective, r.Reason, r.Global, text)
+		}
+	}
+}

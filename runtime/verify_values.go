@@ -50,8 +50,9 @@ func (c *claims) values() {
 			continue
 		}
 		ok := len(vs.have) == len(vs.want)
+		have := vs.have.Lookup()
 		for _, w := range vs.want {
-			v, found := vs.have.Get(w.Name)
+			v, found := have(w.Name)
 			ok = ok && found && slices.Equal(v.Shape, w.Shape)
 		}
 		c.check("names and shapes of "+vs.name, ok, "")
@@ -64,8 +65,9 @@ func (c *claims) values() {
 	// Rows that the compiler dropped have no multiplier and no residual.
 	kept := named.Residuals(c.p.IR.Rows, ones(len(c.p.IR.Rows)))
 	for _, vs := range []Values{c.r.Lower.Multipliers, c.r.Residuals.Constraints} {
+		get := vs.Lookup()
 		for _, family := range kept {
-			v, _ := vs.Get(family.Name)
+			v, _ := get(family.Name)
 			for k, in := range family.Data {
 				if in == 0 && k < len(v.Data) && v.Data[k] != 0 {
 					c.check(EntryName(v, k), false, "this row holds for every (x, y)")

@@ -11,6 +11,7 @@ import (
 	"bilevelc/ir/bind"
 	"bilevelc/ir/check"
 	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
 	"bilevelc/ir/facts"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
@@ -127,6 +128,30 @@ func TestLarge(t *testing.T) {
 	blocks := facts.Blocks(p)
 	if len(blocks) != n/2 {
 		t.Fatalf("%d blocks", len(blocks))
+	}
+}
+
+// TestSplitOfSums cuts a sum of n terms that is written out into parts, which together are as large as the sum, not each of them.
+func TestSplitOfSums(t *testing.T) {
+	const n, groups = 400, 8
+	terms := make([]string, n)
+	for i := range terms {
+		terms[i] = fmt.Sprintf("(y[%d] - x[1])^2", i+1)
+	}
+	p := compile(t, fmt.Sprintf("var y: vector[%d]\nminimize %s - y[1]", n, strings.Join(terms, " + ")), nil)
+	each := make([][]int, groups)
+	for j := range n {
+		each[j%groups] = append(each[j%groups], j)
+	}
+	parts, err := facts.Split(p, each)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := len(expr.Reachable(p.Lower.Objective))
+	for k, part := range parts {
+		if size := len(expr.Reachable(part)); size > 2*whole/groups {
+			t.Errorf("part %d has %d nodes, the sum %d", k, size, whole)
+		}
 	}
 }
 

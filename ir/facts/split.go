@@ -206,7 +206,7 @@ func (c *cutting) make(n *node, own *expr.Node, place map[int]int) (*expr.Node, 
 	if sums(n.Op) {
 		return c.sum(n, terms, shape)
 	}
-	// Elementwise: one entry of each argument at the most.
+	// Elementwise: one entry of each argument at the most. A sum with nothing is what it is a sum of: chains of sums are as long as the group's part of them.
 	left, right := make([]int, len(list)), make([]int, len(list))
 	for r := range list {
 		left[r], right[r] = -1, -1
@@ -214,9 +214,18 @@ func (c *cutting) make(n *node, own *expr.Node, place map[int]int) (*expr.Node, 
 	for _, t := range terms {
 		left[t.row], right[t.row] = max(left[t.row], t.p), max(right[t.row], t.q)
 	}
+	none := func(index []int) bool { return slices.Max(index) < 0 }
+	if n.Op == expr.Add && none(left) {
+		if v, err := c.operand(n, 1, right); err != nil || v.Shape == shape {
+			return v, err
+		}
+	}
 	u, err := c.operand(n, 0, left)
 	if err != nil {
 		return nil, err
+	}
+	if (n.Op == expr.Add || n.Op == expr.Sub) && none(right) && u.Shape == shape {
+		return u, nil
 	}
 	var w *expr.Node
 	if len(n.Args) == 1 {

@@ -109,8 +109,8 @@ func (v *verification) curvature(j int) float64 {
 }
 
 // sizesOfF are sizes of the terms of grad f at a point: of entries in x and in y, and of what they make of f; sum is that of what each makes of f on its own, which is the
-// same in all units of x and y.
-type sizesOfF struct{ x, y, value, sum float64 }
+// same in all units of x and y, and most what of a large number that is carried to x counts.
+type sizesOfF struct{ x, y, value, sum, most float64 }
 
 // gradientOfSystem is the gradient of f + Coupled'c in x and in the answer, with the sizes of its terms. These are told from f at the point itself and where entries are half way to 0:
 // they do not depend on how wide X is.
@@ -148,10 +148,24 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 	for j, t := range eachY {
 		sum += t * lengths[j]
 	}
-	// The adjoint and the multipliers of slacks carry what f feels of y to x. Those that are large and cancel are no terms of f: what counts of them is limited. Where
-	// both vanish, since f is at its least in y, what they would carry is told from grad_y f itself: H^-1 of it is about its length over how long H makes it.
+	// The adjoint and the multipliers of slacks carry what f feels of y to x. Those that are large and cancel are no terms of f: what counts of them is limited by what f's own make of it,
+	// and by what grad_y f itself carries to x, which alone tells where x and y vanish: H^-1 of it is about its length over how long H makes it, and a row with a'x and b y_j has a/b of entry j.
+	px, py, _, _, err := v.d.products(x, y, ga[:q.Dy])
+	through := 0.0
+	if err == nil && maxAbs(py) > 0 {
+		through = terms.y / maxAbs(py) * maxAbs(px)
+	}
+	for i := range q.Rows.Len() {
+		_, vals := q.Rows.A.Row(i)
+		a := maxAbs(vals)
+		cols, vals := q.Rows.B.Row(i)
+		for t, j := range cols {
+			through = math.Max(through, share(a*math.Abs(ga[j]), math.Abs(vals[t])))
+		}
+	}
+	terms.most = cancelling * math.Max(share(own, maxAbs(x)), through)
 	count := func(px, py []float64, by float64) {
-		terms.x = math.Max(terms.x, math.Min(by*maxAbs(px), cancelling*share(own, maxAbs(x))))
+		terms.x = math.Max(terms.x, math.Min(by*maxAbs(px), terms.most))
 		terms.y = math.Max(terms.y, math.Min(by*maxAbs(py), cancelling*share(own, maxAbs(y))))
 		carried := 0.0
 		for j, t := range px {
@@ -167,10 +181,10 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 			count(px, py, 1)
 		}
 	}
-	if px, py, _, _, err := v.d.products(x, y, ga[:q.Dy]); err == nil && maxAbs(py) > 0 {
+	if err == nil && maxAbs(py) > 0 {
 		count(px, nil, terms.y/maxAbs(py))
 	}
-	px := make([]float64, q.Dx)
+	px = make([]float64, q.Dx)
 	q.Rows.A.AddMulVecT(px, 1, m.Slack)
 	count(px, nil, 1)
 	terms.value = terms.x*maxAbs(x) + terms.y*maxAbs(y)

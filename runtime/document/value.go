@@ -77,6 +77,21 @@ func (vs Values) Get(name string) (Value, bool) {
 	return Value{}, false
 }
 
+// Lookup is Get for many names.
+func (vs Values) Lookup() func(name string) (Value, bool) {
+	at := make(map[string]int, len(vs))
+	for i, v := range slices.Backward(vs) {
+		at[v.Name] = i
+	}
+	return func(name string) (Value, bool) {
+		i, found := at[name]
+		if !found {
+			return Value{}, false
+		}
+		return vs[i], true
+	}
+}
+
 // MarshalJSON writes an object in order.
 func (vs Values) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer

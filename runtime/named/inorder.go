@@ -23,8 +23,12 @@ func InOrder(p *ir.Problem, r *document.Result) *document.Result {
 		return list
 	}
 	variable := func(level *ir.Level) func(string) ([]int, []document.Axis, bool) {
+		of := make(map[string]*ir.Variable, len(level.Vars))
+		for i := range level.Vars {
+			of[level.Vars[i].Name] = &level.Vars[i]
+		}
 		return func(name string) ([]int, []document.Axis, bool) {
-			v := Find(level, name)
+			v := of[name]
 			if v == nil {
 				return nil, nil, false
 			}
@@ -32,13 +36,16 @@ func InOrder(p *ir.Problem, r *document.Result) *document.Result {
 		}
 	}
 	family := func(rows []ir.Row) func(string) ([]int, []document.Axis, bool) {
+		of := map[string]*ir.Family{}
+		for _, row := range rows {
+			of[row.Family.Name] = row.Family
+		}
 		return func(name string) ([]int, []document.Axis, bool) {
-			for _, row := range rows {
-				if row.Family.Name == name {
-					return row.Family.Shape.Dims(), row.Family.Axes, true
-				}
+			f := of[name]
+			if f == nil {
+				return nil, nil, false
 			}
-			return nil, nil, false
+			return f.Shape.Dims(), f.Axes, true
 		}
 	}
 	reported := func(name string) ([]int, []document.Axis, bool) {

@@ -110,14 +110,14 @@ func Families(rows []ir.Row, v []float64) document.Values {
 // Rows is the inverse of Families.
 func Rows(rows []ir.Row, vs document.Values) ([]float64, error) {
 	out := make([]float64, len(rows))
-	fitted := map[*ir.Family]document.Value{}
+	fitted, get := map[*ir.Family]document.Value{}, vs.Lookup()
 	for i, row := range rows {
 		if row.Family.Hidden {
 			continue
 		}
 		v, known := fitted[row.Family]
 		if !known {
-			found, ok := vs.Get(row.Family.Name)
+			found, ok := get(row.Family.Name)
 			if !ok {
 				return nil, fmt.Errorf("the result has no constraint %s", row.Family.Name)
 			}

@@ -27,12 +27,12 @@ func Variables(level *ir.Level, v []float64, sign float64) document.Values {
 
 // Vector puts named values together into the level's vector.
 func Vector(level *ir.Level, vs document.Values) ([]float64, error) {
-	out := make([]float64, level.Dim)
+	out, get := make([]float64, level.Dim), vs.Lookup()
 	for _, decl := range level.Vars {
 		if decl.Hidden {
 			continue
 		}
-		v, ok := vs.Get(decl.Name)
+		v, ok := get(decl.Name)
 		if !ok {
 			return nil, fmt.Errorf("the result has no variable %s", decl.Name)
 		}
