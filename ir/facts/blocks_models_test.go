@@ -134,11 +134,12 @@ func TestLarge(t *testing.T) {
 // TestSplitOfSums cuts a sum of n terms that is written out into parts, which together are as large as the sum, not each of them.
 func TestSplitOfSums(t *testing.T) {
 	const n, groups = 400, 8
-	terms := make([]string, n)
+	vars, terms := "", make([]string, n)
 	for i := range terms {
-		terms[i] = fmt.Sprintf("(y[%d] - x[1])^2", i+1)
+		vars += fmt.Sprintf("var y%d: real\n", i)
+		terms[i] = fmt.Sprintf("(y%d - x[1])^2", i)
 	}
-	p := compile(t, fmt.Sprintf("var y: vector[%d]\nminimize %s - y[1]", n, strings.Join(terms, " + ")), nil)
+	p := compile(t, vars+"minimize "+strings.Join(terms, " + "), nil)
 	each := make([][]int, groups)
 	for j := range n {
 		each[j%groups] = append(each[j%groups], j)
