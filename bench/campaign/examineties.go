@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strconv"
 
 	"bilevelc/bench/campaign/truth"
 	"bilevelc/runtime"
@@ -100,16 +101,25 @@ func (q *inquiry) safe(t *runtime.Ties, x []float64, of string) {
 	if v := q.ofF(t.Safe.Objective); math.Abs(v-best.Value) > exactly*(1e-3+best.Terms) {
 		q.false(of+" F at the safe point", "%v, truly %v at x = %v", v, best.Value, z)
 	}
-	distance := 0.0
+	distance, written := 0.0, q.read(t.Safe.Variables, "x", q.Dx, nil)
 	for j := range x {
 		distance = math.Max(distance, math.Abs(x[j]-z[j])*math.Pow10(at(q.ux, j)))
-		if z[j] < q.Lo[j] || z[j] > q.Hi[j] {
+		if written[j] < q.bounds(q.Lo[j], j) || written[j] > q.bounds(q.Hi[j], j) {
 			q.false(of+" safe point outside X", "x = %v", z)
 		}
 	}
 	if math.Abs(distance-float64(t.Safe.Distance)) > 1e-6*distance+1e-12 {
 		q.false(of+" distance of the safe point", "%v, truly %v", t.Safe.Distance, distance)
 	}
+}
+
+// bounds is a bound of entry j of x, to the last bit, in the units of the text.
+func (q *inquiry) bounds(v float64, j int) float64 {
+	written, err := strconv.ParseFloat(decimalLiteral(v+0, at(q.ux, j)), 64)
+	if err != nil {
+		panic(err)
+	}
+	return written
 }
 
 // without is the program without the leader's rows that read y, in which all of the follower's
