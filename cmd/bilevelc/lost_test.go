@@ -91,7 +91,7 @@ func TestClosedStreams(t *testing.T) {
 		code     int
 		closed   bool // needs to know what was closed
 	}{
-		{"", 0, false}, {">/dev/null", 0, false}, {"1<>/dev/null", 0, false}, {">/dev/full", 1, false}, {"--trace /dev/full", 1, false},
+		{"", 0, false}, {">/dev/null", 0, false}, {"1<>/dev/null", 0, false}, {">/dev/full", 1, false}, {"--trace /dev/full", 1, false}, {"--report /dev/full", 1, false}, {"--proof /dev/full", 1, false},
 		{">&-", 1, true}, {"<&- >&- 2>&-", 1, true}, {"<&-", 0, false}, {"2>&-", 0, false}, {"2>/dev/full", 0, false},
 	} {
 		if c.closed && !seesClosed {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"bilevelc/internal/atomicfile"
@@ -30,7 +31,11 @@ func (a *app) writeProof(ctx context.Context, r *runtime.Result, path string) er
 }
 
 func notWritten(err error) error {
-	return &exitError{Code: status.LimitReached.Exit(true), Err: fmt.Errorf("no proof was written: %w", err)}
+	code := status.LimitReached.Exit(true)
+	if file := (*fs.PathError)(nil); errors.As(err, &file) {
+		code = exitInternal
+	}
+	return &exitError{Code: code, Err: fmt.Errorf("no proof was written: %w", err)}
 }
 
 // verifyProof verifies a result with the proof of its global bound: the file that the user names, or one beside the document by the name that it has there.

@@ -108,10 +108,7 @@ func (a *app) writePage(page *report.Page, path string) error {
 		_, err := a.io.out.Write(b.Bytes())
 		return err
 	}
-	if err := atomicfile.Write(path, b.Bytes()); err != nil {
-		return &exitError{Code: exitUsage, Err: err}
-	}
-	return nil
+	return atomicfile.Write(path, b.Bytes())
 }
 
 // refused gives a run that ended before it began, since its data show that nothing is
