@@ -79,13 +79,6 @@ func (p *Problem) near(opts Options) (Options, bool) {
 	maps.Copy(settings, opts.Settings)
 	opts.Settings = settings
 	opts.learned = &outer.Near{}
-	if r.Certificate != nil && r.Certificate.Goldstein != nil {
-		g := &outer.Certificate{}
-		for _, s := range r.Certificate.Goldstein.Samples {
-			g.Gradients, g.Faces = append(g.Gradients, s.Gradient), append(g.Faces, s.Active)
-		}
-		opts.learned.Certificate = g
-	}
 	if c, err := r.Rewind(); err == nil && c != nil {
 		for _, s := range c.Starts {
 			if run := opts.learned.Run; s.Run != nil && s.Run.Best != nil && (run == nil || s.Run.Best.F < run.Best.F) {

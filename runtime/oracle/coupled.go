@@ -67,9 +67,8 @@ func (h *Hyper) at(x []float64, s *lower.Solution, face []int) *At {
 	return at
 }
 
-// flipCoupled is Flip for coupled constraint i: F with the constraint positive less
-// F with it not, on the same face of the lower level. It is always a convex kink.
-func (h *Hyper) flipCoupled(ctx context.Context, pt *Point, s *lower.Solution, i int) (*Flip, error) {
+// flipCoupled is Flip for coupled constraint i, which becomes positive or ceases to be, on the same face of the lower level.
+func (h *Hyper) flipCoupled(ctx context.Context, pt *Point, s *lower.Solution, i int) ([]float64, error) {
 	m := h.p.Rows.Len()
 	face := slices.Clone(pt.Face)
 	at, positive := slices.BinarySearch(face, m+i)
@@ -81,20 +80,7 @@ func (h *Hyper) flipCoupled(ctx context.Context, pt *Point, s *lower.Solution, i
 	if h.p.Coupled.Weight[i] == 0 {
 		return nil, ErrNoFlip
 	}
-	other := h.at(pt.X, s, face)
-	f := &Flip{Row: m + i, Grad: make([]float64, h.p.Dx), Convex: true,
-		Value: other.Problem.F.Value(pt.X, other.Problem.Answer(s.Y, s.Lambda)) - pt.F}
-	if _, err := h.oracle.Gradient(ctx, f.Grad, other); err != nil {
-		return nil, err
-	}
-	linalg.Axpy(f.Grad, -1, pt.Grad)
-	if positive {
-		f.Value = -f.Value
-		for j := range f.Grad {
-			f.Grad[j] = -f.Grad[j]
-		}
-	}
-	return f, nil
+	return h.jump(ctx, pt, h.at(pt.X, s, face))
 }
 
 // WithoutPenalty is a point of a run with F, and its gradient where it has one,

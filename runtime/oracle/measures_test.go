@@ -129,46 +129,6 @@ func TestNoiseOfIllConditionedFollowers(t *testing.T) {
 	}
 }
 
-// The residual of a row as a function: its value and gradients, all at once as one by one,
-// over whatever was there before.
-func TestRowValues(t *testing.T) {
-	rng := rand.New(rand.NewPCG(6, 61))
-	for range 50 {
-		dx, dy, m := 1+rng.IntN(4), 1+rng.IntN(4), 1+rng.IntN(3)
-		draw := func(n int) []float64 {
-			v := make([]float64, n)
-			for j := range v {
-				v[j] = rng.NormFloat64()
-			}
-			return v
-		}
-		a, b, rhs, x, y := draw(m*dx), draw(m*dy), draw(m), draw(dx), draw(dy)
-		i := rng.IntN(m)
-		r := &rowValue{&problem.Rows{Kind: make([]problem.Kind, m), A: sparse.FromDense(m, dx, a), B: sparse.FromDense(m, dy, b), Rhs: rhs}, i}
-		want := -rhs[i]
-		for j, v := range x {
-			want += a[i*dx+j] * v
-		}
-		for j, v := range y {
-			want -= b[i*dy+j] * v
-		}
-		gx, gy := draw(dx), draw(dy)
-		if v := r.ValueGrad(gx, gy, x, y); math.Abs(v-want) > 1e-12 || r.Value(x, y) != v {
-			t.Fatalf("value %v and %v, want %v", v, r.Value(x, y), want)
-		}
-		for j := range gx {
-			if gx[j] != a[i*dx+j] {
-				t.Fatalf("gradient in x %v, want %v", gx, a[i*dx:(i+1)*dx])
-			}
-		}
-		for j := range gy {
-			if gy[j] != -b[i*dy+j] {
-				t.Fatalf("gradient in y %v, want the negative of %v", gy, b[i*dy:(i+1)*dy])
-			}
-		}
-	}
-}
-
 // Rows that y does not meet leave it as far from y* as they are off, over their angle: the
 // error of y says so, and says nothing where the row depends on others.
 func TestErrorOfRowsThatAreOff(t *testing.T) {

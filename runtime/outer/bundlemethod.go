@@ -43,16 +43,13 @@ func init() {
 // bundle is the method `bundle`. F is a continuous selection of smooth
 // pieces, one for each active set of the lower level. An iteration at x
 //
-//  1. minimizes the model max_i (e_i + g_i'd) + sum_k max(0, c_k + h_k'd) + 1/2 d'Hd
-//     over x + d in X and D, where k ranges over the rows whose change of state
-//     is known to make a convex kink near x (oracle.Flip), i over x and those
-//     pieces seen near it that such rows do not explain, each extrapolated to
-//     x with the curvature H, and H is a BFGS matrix whose pairs lie within one
-//     piece, so that kinks do not enter it;
-//  2. tries x + d. Where F does not fall there as predicted, the rows that
-//     changed their state on the way are flipped at x to join the model, or else
-//     the new piece does, and the model is solved again (a null step); where
-//     nothing is new the step is shortened until F falls (Armijo).
+//  1. minimizes the model max_i (e_i + g_i'd) + 1/2 d'Hd over x + d in X and D, where
+//     i ranges over x and the pieces seen near it, each extrapolated to x with the
+//     curvature H, and H is a BFGS matrix whose pairs lie within one piece, so that
+//     kinks do not enter it;
+//  2. tries x + d. Where F does not fall there as predicted, the new piece joins the
+//     model, and it is solved again (a null step); where nothing is new the step is
+//     shortened until F falls (Armijo).
 //
 // At a minimizer on a kink the model is accurate to second order, so that steps
 // converge fast there too. Where the model sees no descent, gradients are
@@ -61,7 +58,7 @@ func init() {
 type bundle struct {
 	Settings bundleSettings
 	Keeps[bundleState]
-	learned *lesson       // from a run nearby; nil: none
+	learned quasiNewton   // from a run nearby
 	path    *central.Path // of the approach; what it holds between steps does not count
 }
 
@@ -70,9 +67,7 @@ type bundle struct {
 type bundleState struct {
 	Center    Sample
 	Bundle    []Sample // other pieces, most recent last
-	Kinks     []kink   // rows whose change of state near x is known, most recent last
 	H         quasiNewton
-	Working   *working // what held the last step; nil: not known
 	LastStep  float64
 	Measure   float64   // |Hd| of the last model: the norm of its stationarity residual
 	Reach     float64   // length of the longest step allowed
@@ -85,8 +80,8 @@ type bundleState struct {
 	Approached bool
 	Arriving   int // steps since, up to certificateDelay
 	Stagnated  int // iterations since F last fell by more than rounding
-	// Taught reports that the curvature and the kinks are from a run nearby (learn): it
-	// is then taken at its word.
+	// Taught reports that the curvature is from a run nearby (learn): it is then taken at
+	// its word.
 	Taught bool
 }
 
@@ -104,9 +99,7 @@ func (m *bundle) Begin(ctx context.Context, run *Run) error {
 	}
 	m.State = bundleState{Center: *c, Measure: linalg.Norm(c.G)}
 	m.rescale(run)
-	if err := m.recall(ctx, run); err != nil {
-		return err
-	}
+	m.recall()
 	return m.prepare(ctx, run, c)
 }
 
@@ -171,7 +164,6 @@ func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
 	for null := 0; ; null++ {
 		model := m.model()
 		model.H = s.H.curvature(m.bend(run))
-		model.Guess = m.guess(model)
 		step, err := run.projector.Step(s.Center.X, &model.Model)
 		if err != nil && Outside(err) || err == nil && step.Value > ascent*linalg.Norm(s.Center.G)*linalg.Norm(step.D) {
 			// The program was not solved: a step of 0 has the value 0. It says nothing
@@ -187,22 +179,15 @@ func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		m.works(model, step)
 		if turns < maxTurns && m.learnBalls(step) {
 			turns++
 			null--
 			continue
 		}
 		length := linalg.Norm(step.D)
-		if null == 0 {
-			renewed, err := m.renew(ctx, run, model, step, length)
-			if err != nil {
-				return false, err
-			}
-			if renewed {
-				null--
-				continue
-			}
+		if null == 0 && m.renew(run, model, step, length) {
+			null--
+			continue
 		}
 		s.Measure = model.residual(step)
 		predicted := -step.Value
@@ -223,18 +208,9 @@ func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
 		if trial != nil && m.acceptable(run, trial, step, t) {
 			return m.accept(ctx, run, step, t, trial)
 		}
-		if null < maxNull && trial != nil {
-			bent, err := m.learnKinks(ctx, run, trial)
-			if err != nil {
-				return false, err
-			}
-			if bent {
-				continue
-			}
-			if m.informs(trial, step) {
-				m.replace(trial)
-				continue
-			}
+		if null < maxNull && trial != nil && m.informs(trial, step) {
+			m.replace(trial)
+			continue
 		}
 		if trial != nil {
 			m.remember(trial)
@@ -351,8 +327,6 @@ func (m *bundle) moveTo(next *Sample) {
 	if partner >= 0 {
 		b := candidates[partner]
 		s.H = s.H.update(linalg.Minus(next.X, b.X), linalg.Minus(next.G, b.G), next.GError+b.GError)
-	} else if g := m.translate(&old, next.Active, linalg.Distance(old.X, next.X)); g != nil {
-		s.H = s.H.update(linalg.Minus(next.X, old.X), linalg.Minus(next.G, g), next.GError+old.GError)
 	}
 	s.LastStep = linalg.Distance(old.X, next.X)
 	s.Center = *next

@@ -16,38 +16,11 @@ func (m *bundle) Valid(d Dimensions) error {
 			return fmt.Errorf("a point of its bundle has no gradient")
 		}
 	}
-	for _, k := range s.Kinks {
-		if err := Vectors(d.X, k.X); err != nil {
-			return err
-		}
-		if k.Grad != nil {
-			if err := Vectors(d.X, k.Grad); err != nil {
-				return err
-			}
-		}
-		if err := indices(d.Rows, []int{k.Row}); err != nil {
-			return err
-		}
-	}
 	if s.H.N != d.X {
 		return fmt.Errorf("its curvature is not that of %d entries of x", d.X)
 	}
 	if err := s.H.valid(); err != nil {
 		return err
-	}
-	if w := s.Working; w != nil {
-		for _, fixed := range [][]int{w.Lower, w.Upper} {
-			for _, j := range fixed {
-				if j < 0 || j >= d.X {
-					return fmt.Errorf("there is no entry %d of x", j+1)
-				}
-			}
-		}
-		for _, i := range w.Rows {
-			if i < 0 {
-				return fmt.Errorf("there is no row %d", i+1)
-			}
-		}
 	}
 	if a := s.Approach; a != nil {
 		if err := Vectors(d.X, a.X); err != nil {

@@ -66,7 +66,7 @@ func CertifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, 
 			gradients[i] = s.G
 		}
 		var err error
-		if hull, err = run.projector.MinNorm(at.X, gradients, delta, nil); err != nil {
+		if hull, err = run.projector.MinNorm(at.X, gradients, delta); err != nil {
 			return nil, err
 		}
 		// Those that matter are taken where F has them, one by one.

@@ -42,7 +42,8 @@ func (m *bundle) examine(ctx context.Context, run *Run) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return "", m.learn(ctx, run, near.Samples)
+		m.learn(run, near.Samples)
+		return "", nil
 	}
 	reason, err := m.certifyCenter(ctx, run, run.Radius(m.Settings.Delta, s.Center.X))
 	var end Stuck
@@ -89,7 +90,7 @@ func (m *bundle) arrive(ctx context.Context, run *Run) (string, error) {
 // restart goes on from a lower point that may be far away.
 func (m *bundle) restart(run *Run, lower *Sample) {
 	s := &m.State
-	s.Sampled, s.Stagnated, s.Bundle, s.Kinks = 0, 0, nil, nil
+	s.Sampled, s.Stagnated, s.Bundle = 0, 0, nil
 	s.LastStep = linalg.Distance(lower.X, s.Center.X)
 	s.Center = *lower
 	m.rescale(run)
@@ -164,9 +165,8 @@ const certifying = 10
 // perEntry is how many more it may take for each entry of x, all of which may have kinks of their own.
 const perEntry = 2
 
-// learn adds samples to the bundle, and the kinks between them and the center;
-// the lowest becomes the center where it is lower.
-func (m *bundle) learn(ctx context.Context, run *Run, samples []Sample) error {
+// learn adds samples to the bundle; the lowest becomes the center where it is lower.
+func (m *bundle) learn(run *Run, samples []Sample) {
 	s := &m.State
 	best := -1
 	for i := range samples {
@@ -181,14 +181,7 @@ func (m *bundle) learn(ctx context.Context, run *Run, samples []Sample) error {
 	}
 	if best >= 0 {
 		m.moveTo(&samples[best])
-		return nil
 	}
-	for i := range samples {
-		if _, err := m.learnKinks(ctx, run, &samples[i]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Finish implements Method: the certificate of the best point.

@@ -215,6 +215,10 @@ func (r *Run) move(x []float64, radius float64) ([]float64, error) {
 // equality solve and a gradient.
 const maxUndecided = 32
 
+// jump is the jump of the gradient, relative to it, that counts as one: well
+// above the error of a gradient, well below what a target asks for.
+const jump = 1e-9
+
 // unfelt reports that no undecided row of a point bends F: the gradient stays the
 // same, to its own error, whichever state one of them is in. In the adjoint system
 // of the face, H p + B_I'q = grad_y f and B_I p = 0, this says that B_j p = 0 for
@@ -228,14 +232,14 @@ func (r *Run) unfelt(ctx context.Context, pt *oracle.Point) (bool, error) {
 	}
 	s := sampleOf(pt)
 	for _, row := range pt.Undecided {
-		f, err := r.Flip(ctx, s, row, nil)
+		jumps, err := r.Flip(ctx, s, row)
 		if err != nil {
 			if Outside(err) {
 				return false, nil
 			}
 			return false, err
 		}
-		if f == nil || linalg.Norm(f.Grad) > 4*pt.GradError+jump*linalg.Norm(pt.Grad) {
+		if jumps == nil || linalg.Norm(jumps) > 4*pt.GradError+jump*linalg.Norm(pt.Grad) {
 			return false, nil
 		}
 	}

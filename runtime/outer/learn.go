@@ -1,7 +1,6 @@
 package outer
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -11,12 +10,9 @@ import (
 	"bilevelc/runtime/oracle"
 )
 
-// Near is what is left of a run on a problem nearby, either of them nil where there is
-// none: its state before its end, and the certificate that it ended with, of which the
-// gradients and their faces count.
+// Near is what is left of a run on a problem nearby, nil where there is nothing: its state before its end.
 type Near struct {
-	Run         *Checkpoint
-	Certificate *Certificate
+	Run *Checkpoint
 }
 
 // learner is a method that a run on a problem nearby can spare learning: study takes
@@ -42,62 +38,22 @@ func learn(from *Near, m Method, h oracle.Hyperobjective, start []float64) {
 	}
 }
 
-// lesson is what a run says of a problem nearby: the curvature of the pieces of F, and
-// the kinks that held its last point.
-type lesson struct {
-	H     quasiNewton
-	Kinks []kink
-}
-
 // study implements learner.
 func (m *bundle) study(from *Near) {
-	l := &lesson{}
-	m.learned = l
-	if run := from.Run; run != nil {
-		var old bundleState
-		if run.Method == "bundle" && json.Unmarshal(run.State, &old) == nil && old.H.known() {
-			l.H = old.H
-		}
-		// A run that ended next to where it began has not seen the curvature itself.
-		if run.Best != nil && l.H.Updates < len(run.Best.X) {
-			if h := (history{all: run.Seen}).curvature(run.Best.X); h.Updates > l.H.Updates {
-				l.H = h
-			}
-		}
+	run := from.Run
+	if run == nil {
+		return
 	}
-	if from.Certificate != nil {
-		l.Kinks = from.Certificate.kinks()
+	var old bundleState
+	if run.Method == "bundle" && json.Unmarshal(run.State, &old) == nil && old.H.known() {
+		m.learned = old.H
 	}
-}
-
-// kinks are those between the pieces of a certificate, which hold its point: rows that
-// are active on some and not on others, with the jump of the gradient where two pieces
-// differ in nothing else.
-func (c *Certificate) kinks() []kink {
-	jumps := map[int][]float64{}
-	for i, a := range c.Faces {
-		for j, b := range c.Faces[:i] {
-			rows := changed(&Sample{Active: a}, &Sample{Active: b})
-			for _, row := range rows {
-				if jumps[row] == nil {
-					jumps[row] = nil // known, without its jump
-				}
-			}
-			if len(rows) == 1 && len(c.Gradients[i]) == len(c.Gradients[j]) {
-				sign := -1.0
-				if _, active := slices.BinarySearch(a, rows[0]); active {
-					sign = 1
-				}
-				jumps[rows[0]] = linalg.Plus(make([]float64, len(c.Gradients[i])), sign, linalg.Minus(c.Gradients[i], c.Gradients[j]))
-			}
+	// A run that ended next to where it began has not seen the curvature itself.
+	if run.Best != nil && m.learned.Updates < len(run.Best.X) {
+		if h := (history{all: run.Seen}).curvature(run.Best.X); h.Updates > m.learned.Updates {
+			m.learned = h
 		}
 	}
-	var out []kink
-	for _, row := range slices.Sorted(maps.Keys(jumps)) {
-		// Pieces that make a minimum together are those of a maximum.
-		out = append(out, kink{Row: row, Grad: jumps[row], Convex: true})
-	}
-	return out
 }
 
 // known reports a curvature of numbers that has learned something.
@@ -105,29 +61,12 @@ func (q quasiNewton) known() bool {
 	return (q.H != nil || len(q.Pairs) > 0) && q.valid() == nil
 }
 
-// recall starts from what was learned elsewhere, where it is of F's Dimensions: with
-// that curvature, and with the kinks that held the solution there, measured here.
-func (m *bundle) recall(ctx context.Context, run *Run) error {
+// recall starts with the curvature that was learned elsewhere, where it is of F's Dimensions.
+func (m *bundle) recall() {
 	s := &m.State
-	if m.learned == nil {
-		return nil
-	}
-	if h := m.learned.H; h.known() && h.N == len(s.Center.X) {
+	if h := m.learned; h.known() && h.N == len(s.Center.X) {
 		s.H, s.Taught = h, true
 	}
-	if len(m.learned.Kinks) > maxFlips {
-		return nil
-	}
-	for _, k := range m.learned.Kinks {
-		if k.Row < 0 || k.Row >= run.h.Problem().FaceLen() || k.Grad != nil && len(k.Grad) != len(s.Center.X) {
-			continue
-		}
-		m.keep(k) // nowhere; flip takes its place
-		if _, err := m.flip(ctx, run, k.Row); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Seen is a gradient that a run has met.

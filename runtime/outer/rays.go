@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"bilevelc/runtime/linalg"
-	"bilevelc/runtime/qp"
 )
 
 // ray is how a search for the smallest element of the Goldstein subdifferential
@@ -55,17 +54,16 @@ func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius floa
 	if len(hull) == 0 {
 		return r, nil
 	}
-	var working *qp.Working
 	for {
 		gradients := make([][]float64, len(hull))
 		for i, s := range hull {
 			gradients[i] = s.G
 		}
-		least, err := run.projector.MinNorm(at.X, gradients, radius, working)
+		least, err := run.projector.MinNorm(at.X, gradients, radius)
 		if err != nil {
 			return nil, err
 		}
-		r.Norm, working = least.Norm, least.Working
+		r.Norm = least.Norm
 		if least.Norm <= target(hull) || len(r.Samples) >= budget {
 			return r, nil
 		}
@@ -133,6 +131,8 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 		case falls && at.F-s.F > 10*run.Noise(at):
 			f.Lower = s
 			return f, nil
+		case !s.Open: // no gradient there that a hull could take
+			hi = t
 		case linalg.Dot(s.G, moved) >= -rayNew*promise:
 			f.New = true
 			return f, nil

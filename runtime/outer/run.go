@@ -139,18 +139,18 @@ func (r *Run) Point(ctx context.Context, x []float64) (*oracle.Point, error) {
 	return pt, r.generic(ctx, pt)
 }
 
-// Flip evaluates what one row does to F at a sample (oracle.Flip); nil where the
-// row has no flip. It counts as an evaluation.
-func (r *Run) Flip(ctx context.Context, at *Sample, row int, nearby *oracle.Flip) (*oracle.Flip, error) {
+// Flip is the jump of the gradient of F at a sample where one row changes its state
+// (oracle.Hyper.Flip); nil where the row has no flip. It counts as an evaluation.
+func (r *Run) Flip(ctx context.Context, at *Sample, row int) ([]float64, error) {
 	if err := r.check(ctx); err != nil {
 		return nil, err
 	}
 	r.Evaluations++
-	f, err := r.h.Flip(ctx, &oracle.Point{X: at.X, F: at.F, Grad: at.G, Face: at.Active}, row, nearby)
+	jumps, err := r.h.Flip(ctx, &oracle.Point{X: at.X, F: at.F, Grad: at.G, Face: at.Active}, row)
 	if errors.Is(err, oracle.ErrNoFlip) {
 		return nil, nil
 	}
-	return f, err
+	return jumps, err
 }
 
 func (r *Run) see(pt *oracle.Point) (*Sample, error) {

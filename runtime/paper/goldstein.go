@@ -134,7 +134,7 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 	for i, g := range hull {
 		gradients[i] = g.G
 	}
-	least, err := run.Projector().MinNorm(s.Center.X, gradients, delta, nil)
+	least, err := run.Projector().MinNorm(s.Center.X, gradients, delta)
 	if err != nil {
 		return "", err
 	}

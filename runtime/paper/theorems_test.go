@@ -62,7 +62,7 @@ func (f *formula) Snapshot() any                          { return nil }
 func (f *formula) EncodeSnapshot(any) ([]byte, error)     { return []byte{}, nil }
 func (f *formula) Restore([]byte) error                   { return nil }
 func (f *formula) Fits(*oracle.Point) error               { return nil }
-func (f *formula) Flip(context.Context, *oracle.Point, int, *oracle.Flip) (*oracle.Flip, error) {
+func (f *formula) Flip(context.Context, *oracle.Point, int) ([]float64, error) {
 	return nil, oracle.ErrNoFlip
 }
 func (f *formula) at(x []float64) *oracle.Point {

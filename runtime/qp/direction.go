@@ -14,27 +14,11 @@ type Affine struct {
 	Gradient []float64 // len n
 }
 
-// Model is the function max_i (offset_i + gradient_i'd) + sum_k max(0, hinge_k) +
-// 1/2 d'Hd of a step d, where hinge_k = offset_k + gradient_k'd: the model of a
-// bundle method, with the kinks that are known one by one as hinges.
+// Model is the function max_i (offset_i + gradient_i'd) + 1/2 d'Hd of a step d: the model of a
+// bundle method.
 type Model struct {
 	H      *Curvature
 	Pieces []Affine // at least one
-	Hinges []Affine
-	// Guess is what a step of a model nearby has ended with; nil for none. A wrong one
-	// costs time alone.
-	Guess *Working
-}
-
-// Working says which parts of a Model and which constraints hold a step, by their
-// numbers; those of rows mean something to Projector.Step alone.
-type Working struct {
-	Pieces       []int // those of the common largest value
-	Hinges       []int // those at 0
-	Bent         []int // those above 0, or held there
-	Lower, Upper []int // entries at a bound
-	Rows         []int
-	Joint        bool // D took part, whose rows are numbered anew
 }
 
 // Step minimizes a Model over the steps d with x + d in X and D.
@@ -43,13 +27,11 @@ type Step struct {
 	Value     float64   // the model without its curvature
 	Curvature float64   // 1/2 d'Hd
 	Weights   []float64 // one for each piece: >= 0, sum 1
-	Slopes    []float64 // one for each hinge: in [0, 1]
 	// Normal is the part of the multipliers that X and D hold: an element of
 	// their normal cone at x + d, so that sum_i Weights_i gradient_i +
-	// sum_k Slopes_k gradient_k + Hd + Normal = 0.
-	Normal  []float64
-	Balls   []float64 // multipliers of the balls' tangents, one a ball
-	Working *Working
+	// Hd + Normal = 0.
+	Normal []float64
+	Balls  []float64 // multipliers of the balls' tangents, one a ball
 }
 
 // Step solves the model at a point x of X and D. Balls are replaced by their
@@ -57,30 +39,26 @@ type Step struct {
 // that adds the balls' multipliers to H as curvature, and projects x + d, sees
 // steps of second order.
 func (p *Projector) Step(x []float64, m *Model) (*Step, error) {
-	guess := m.Guess
-	if guess == nil || !guess.Joint {
-		step, err := p.step(x, m, p.upper, guess)
-		if err != nil {
-			return nil, err
-		}
-		next := make([]float64, p.dx)
-		for j, v := range x {
-			next[j] = v + step.D[j]
-		}
-		inside, err := p.contains(next)
-		if inside || err != nil {
-			return step, err
-		}
-		guess = nil
+	step, err := p.step(x, m, p.upper)
+	if err != nil {
+		return nil, err
 	}
-	return p.step(x, m, p.joint, guess)
+	next := make([]float64, p.dx)
+	for j, v := range x {
+		next[j] = v + step.D[j]
+	}
+	inside, err := p.contains(next)
+	if inside || err != nil {
+		return step, err
+	}
+	return p.step(x, m, p.joint)
 }
 
 // step solves the model over the rows on, which are those of X, or of X and D with
 // the variables s.
-func (p *Projector) step(x []float64, m *Model, on *constraints, guess *Working) (*Step, error) {
+func (p *Projector) step(x []float64, m *Model, on *constraints) (*Step, error) {
 	n := p.dx
-	q := &master{ctx: p.ctx, h: m.H, n: n, pieces: m.Pieces, hinges: m.Hinges}
+	q := &master{ctx: p.ctx, h: m.H, n: n, pieces: m.Pieces}
 	ratio := 0.0
 	var center []float64
 	if on == p.joint {
@@ -91,7 +69,7 @@ func (p *Projector) step(x []float64, m *Model, on *constraints, guess *Working)
 	}
 	p.around(q, x, on)
 	balls := len(p.set.Balls)
-	q.begin(guess)
+	q.fixed = make([]int8, q.n)
 	largest := 0.0
 	for i := range m.Pieces {
 		largest = math.Max(largest, linalg.Norm(m.Pieces[i].Gradient))
@@ -125,7 +103,6 @@ func (p *Projector) step(x []float64, m *Model, on *constraints, guess *Working)
 	if step == nil {
 		return nil, &StalledError{"the step's quadratic program: rounding is all that is left of its pieces"}
 	}
-	step.Working.Joint = on == p.joint
 	step.D, step.Normal = step.D[:n], step.Normal[:n]
 	step.Balls = make([]float64, balls)
 	for _, s := range q.set {
@@ -182,41 +159,10 @@ func (p *Projector) around(q *master, x []float64, on *constraints) {
 	}
 }
 
-// begin sets the state to a guess.
-func (q *master) begin(guess *Working) {
-	q.fixed, q.bent, q.set = make([]int8, q.n), make([]bool, len(q.hinges)), nil
-	if guess == nil {
-		return
-	}
-	add := func(kind constraintKind, indices []int, limit int) {
-		for _, i := range indices {
-			if i < limit {
-				q.set = append(q.set, member{constraint: constraint{kind, i}, sign: 1})
-			}
-		}
-	}
-	add(ofPiece, guess.Pieces, len(q.pieces))
-	add(ofRow, guess.Rows, len(q.side))
-	add(ofHinge, guess.Hinges, len(q.hinges))
-	for _, k := range guess.Bent {
-		if k < len(q.bent) {
-			q.bent[k] = true
-		}
-	}
-	for _, j := range guess.Lower {
-		q.fixed[j] = -1
-	}
-	for _, j := range guess.Upper {
-		q.fixed[j] = 1
-	}
-}
-
 // step is the solution as a Step, without its curvature and balls; nil where no piece has a weight, as
 // where rounding is all that is left of them.
 func (q *master) step(m *Model) *Step {
-	s := &Step{D: make([]float64, q.n), Normal: make([]float64, q.n), Weights: make([]float64, len(q.pieces)),
-		Slopes: make([]float64, len(q.hinges)), Working: &Working{}}
-	w := s.Working
+	s := &Step{D: make([]float64, q.n), Normal: make([]float64, q.n), Weights: make([]float64, len(q.pieces))}
 	for j, v := range q.d {
 		s.D[j] = math.Min(math.Max(v, q.lo[j]), q.hi[j])
 	}
@@ -224,23 +170,12 @@ func (q *master) step(m *Model) *Step {
 		if f == 0 {
 			continue
 		}
-		if f < 0 {
-			w.Lower = append(w.Lower, j)
-		} else {
-			w.Upper = append(w.Upper, j)
-		}
 		// Of the wrong sign it is nothing but rounding, unless both bounds are one.
 		v := -q.force[j]
 		if q.lo[j] < q.hi[j] && v*float64(f) < 0 {
 			v = 0
 		}
 		s.Normal[j] = v
-	}
-	for k, bent := range q.bent {
-		if bent {
-			s.Slopes[k] = 1
-			w.Bent = append(w.Bent, k)
-		}
 	}
 	sum := 0.0
 	for i := range q.set {
@@ -253,23 +188,13 @@ func (q *master) step(m *Model) *Step {
 		case ofPiece:
 			s.Weights[t.index] = z
 			sum += z
-			w.Pieces = append(w.Pieces, t.index)
-		case ofHinge:
-			s.Slopes[t.index] = math.Min(z, 1)
-			w.Hinges = append(w.Hinges, t.index)
 		case ofRow:
 			cols, vals := q.rows.Row(t.index)
 			for k, j := range cols {
 				s.Normal[j] += z * vals[k]
 			}
-			w.Rows = append(w.Rows, t.index)
 		case ofBound:
 			s.Normal[t.index] += t.sign * z
-			if t.sign < 0 {
-				w.Lower = append(w.Lower, t.index)
-			} else {
-				w.Upper = append(w.Upper, t.index)
-			}
 		}
 	}
 	for i := range s.Weights {
@@ -284,13 +209,9 @@ func (q *master) step(m *Model) *Step {
 
 // value is the model at d, of len n at least, without its curvature.
 func (m *Model) value(d []float64) float64 {
-	at := func(a *Affine) float64 { return a.Offset + linalg.Dot(a.Gradient, d[:len(a.Gradient)]) }
 	v := math.Inf(-1)
-	for i := range m.Pieces {
-		v = math.Max(v, at(&m.Pieces[i]))
-	}
-	for i := range m.Hinges {
-		v += math.Max(0, at(&m.Hinges[i]))
+	for _, a := range m.Pieces {
+		v = math.Max(v, a.Offset+linalg.Dot(a.Gradient, d[:len(a.Gradient)]))
 	}
 	return v
 }
@@ -301,7 +222,6 @@ type Hull struct {
 	Weights []float64 // convex weights of the g_i
 	Normal  []float64 // len n, an element of N
 	Norm    float64   // |sum_i w_i g_i + normal|
-	Working *Working
 }
 
 // MinNorm finds the smallest element of the hull of gradients (at least one)
@@ -312,10 +232,7 @@ type Hull struct {
 // |d| <= radius, only constraints within radius of x take part, and d = 0 exactly
 // where x is stationary for the hull. For one gradient and s its step this is
 // the gradient mapping (eq:gradient-mapping).
-//
-// A guess is the Working of a hull to whose gradients some have been appended, nil for
-// none.
-func (p *Projector) MinNorm(x []float64, gradients [][]float64, radius float64, guess *Working) (*Hull, error) {
+func (p *Projector) MinNorm(x []float64, gradients [][]float64, radius float64) (*Hull, error) {
 	largest := 0.0
 	for _, g := range gradients {
 		largest = math.Max(largest, linalg.Norm(g))
@@ -334,11 +251,11 @@ func (p *Projector) MinNorm(x []float64, gradients [][]float64, radius float64, 
 			}
 		}
 	}
-	step, err := p.Step(x, &Model{H: identity(p.dx), Pieces: model, Guess: guess})
+	step, err := p.Step(x, &Model{H: identity(p.dx), Pieces: model})
 	if err != nil {
 		return nil, err
 	}
-	h := &Hull{Weights: step.Weights, Normal: step.Normal, Working: step.Working}
+	h := &Hull{Weights: step.Weights, Normal: step.Normal}
 	for j := range h.Normal {
 		h.Normal[j] = h.Normal[j] / radius * largest
 	}

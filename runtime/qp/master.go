@@ -10,35 +10,33 @@ import (
 
 // master is the quadratic program of a bundle method, over steps d of n entries:
 //
-//	minimize  max_i piece_i(d) + sum_k max(0, hinge_k(d)) + linear'd + 1/2 d'Hd
+//	minimize  max_i piece_i(d) + linear'd + 1/2 d'Hd
 //	subject to  rows d <= side or = side,  lo <= d <= hi.
 //
-// Its dual is over convex weights of the pieces, slopes of the hinges in [0, 1] and
-// multipliers, and the method is a dual active-set method on it (Goldfarb and Idnani
-// 1983; for max functions Kiwiel 1989), so that the pieces' common value and the
-// hinges need no variables and no curvature of their own. Entries at a bound are
-// eliminated before anything is factorized, slopes at 0 or 1 and rows that are not
-// active take no part. With f free entries, a members of the working set and the
+// Its dual is over convex weights of the pieces and multipliers, and the method is a
+// dual active-set method on it (Goldfarb and Idnani 1983; for max functions Kiwiel
+// 1989), so that the pieces' common value needs no variable and no curvature of its
+// own. Entries at a bound are eliminated before anything is factorized, rows that are
+// not active take no part. With f free entries, a members of the working set and the
 // rank r of H, a change of the working set costs O(f (a + r) + a^2), one of the free
-// entries O(f (a + r)^2), and a look at what is violated O(n (pieces + hinges)) and
-// the entries of the rows.
+// entries O(f (a + r)^2), and a look at what is violated O(n pieces) and the entries
+// of the rows.
 //
 // Changes come in blocks while these raise the dual objective (see settle), one by
 // one after that (see enter), which ends for every program.
 type master struct {
-	ctx            context.Context
-	h              *Curvature
-	n              int
-	pieces, hinges []Affine  // gradients of len <= n; at least one piece
-	linear         []float64 // len n, or nil
-	rows           *sparse.CSR
-	side, terms    []float64 // terms: the sizes of what the sides are sums of
-	equal          []bool
-	lo, hi         []float64 // len n, lo <= hi, infinite where free
+	ctx         context.Context
+	h           *Curvature
+	n           int
+	pieces      []Affine  // gradients of len <= n; at least one
+	linear      []float64 // len n, or nil
+	rows        *sparse.CSR
+	side, terms []float64 // terms: the sizes of what the sides are sums of
+	equal       []bool
+	lo, hi      []float64 // len n, lo <= hi, infinite where free
 
-	// The state: fixed entries, hinges whose slope is 1, and the working set.
+	// The state: fixed entries and the working set.
 	fixed []int8 // -1 at lo, 1 at hi, 0 free
-	bent  []bool
 	set   []member
 
 	// What follows from it.
@@ -46,7 +44,7 @@ type master struct {
 	metric metric
 	factor linalg.QR // of the members' columns, len(free)+1 each
 	lift   float64   // the last entry of a piece's column
-	base   []float64 // len n: linear and the gradients of bent hinges
+	base   []float64 // len n: linear
 	at     []float64 // len n: fixed entries at their bounds, 0 elsewhere
 	pull   []float64 // len(free)+1: U^-T (base + H at) on the free entries, and 0
 	w      []float64 // len(free)+1: U d on the free entries, and -lift
@@ -73,13 +71,11 @@ type constraintKind uint8
 
 const (
 	ofPiece constraintKind = iota
-	ofHinge
 	ofRow
 	ofBound // of entry index, at the side that member.sign says
 )
 
-// member of the working set: a piece of the common value, a hinge at 0, an active row
-// or bound. Its column is U^-T of its gradient on the free entries, and lift for a
+// member of the working set: a piece of the common value, an active row or bound. Its column is U^-T of its gradient on the free entries, and lift for a
 // piece, over norm. The lift makes the columns of pieces independent where their
 // differences are, and changes nothing, as the weights add up to 1.
 type member struct {
@@ -155,16 +151,10 @@ func (q *master) reach() {
 	}
 }
 
-// rebase computes what follows from the bent hinges.
+// rebase computes what follows from the fixed entries.
 func (q *master) rebase() {
 	q.base = linalg.Cleared(q.base, q.n)
 	copy(q.base, q.linear)
-	for k, bent := range q.bent {
-		if bent {
-			g := q.hinges[k].Gradient
-			linalg.Axpy(q.base[:len(g)], 1, g)
-		}
-	}
 	h := make([]float64, q.n)
 	q.h.multiply(h, q.at)
 	f := len(q.free)
@@ -180,8 +170,8 @@ func (q *master) rebase() {
 func (q *master) gather(dst []float64, m *member) {
 	clear(dst)
 	switch m.kind {
-	case ofPiece, ofHinge:
-		g := q.affine(m.constraint).Gradient
+	case ofPiece:
+		g := q.pieces[m.index].Gradient
 		for a, j := range q.free {
 			if j < len(g) {
 				dst[a] = g[j]
@@ -200,13 +190,6 @@ func (q *master) gather(dst []float64, m *member) {
 			}
 		}
 	}
-}
-
-func (q *master) affine(c constraint) *Affine {
-	if c.kind == ofPiece {
-		return &q.pieces[c.index]
-	}
-	return &q.hinges[c.index]
 }
 
 // column returns the unit column of a member, and sets its norm and side.
@@ -237,8 +220,8 @@ func (q *master) column(m *member) []float64 {
 // far a bound is crossed.
 func (q *master) value(m *member, d []float64) float64 {
 	switch m.kind {
-	case ofPiece, ofHinge:
-		a := q.affine(m.constraint)
+	case ofPiece:
+		a := &q.pieces[m.index]
 		return a.Offset + linalg.Dot(a.Gradient, d[:len(a.Gradient)])
 	case ofRow:
 		return q.rows.RowDot(m.index, d) - q.side[m.index]
@@ -346,11 +329,11 @@ func (q *master) pulls() {
 	}
 }
 
-// add adds t times the gradient of a piece, hinge or row to force.
+// add adds t times the gradient of a piece or row to force.
 func (q *master) add(m *member, t float64) {
 	switch m.kind {
-	case ofPiece, ofHinge:
-		for j, g := range q.affine(m.constraint).Gradient {
+	case ofPiece:
+		for j, g := range q.pieces[m.index].Gradient {
 			q.force[j] += t * g
 			q.sizes[j] += math.Abs(t * g)
 		}
@@ -366,12 +349,6 @@ func (q *master) add(m *member, t float64) {
 // objective is the dual objective where the multipliers are feasible: the Lagrangian.
 func (q *master) objective() float64 {
 	v := q.level
-	for k, bent := range q.bent {
-		if bent {
-			a := &q.hinges[k]
-			v += a.Offset + linalg.Dot(a.Gradient, q.d[:len(a.Gradient)])
-		}
-	}
 	for j, c := range q.linear {
 		v += c * q.d[j]
 	}

@@ -26,7 +26,7 @@ func (q *master) solve() Status {
 	var kept state
 	var broken []breach
 	best, portion := math.Inf(-1), math.MaxInt
-	for limit := 100 + 4*(q.n+len(q.pieces)+len(q.hinges)+len(q.side)); limit > 0; limit-- {
+	for limit := 100 + 4*(q.n+len(q.pieces)+len(q.side)); limit > 0; limit-- {
 		if q.ctx.Err() != nil {
 			return Stopped
 		}
@@ -79,16 +79,15 @@ func (q *master) furthest(broken []breach) {
 // state is a copy of what a master begins from.
 type state struct {
 	fixed []int8
-	bent  []bool
 	set   []member
 }
 
 func (q *master) state() state {
-	return state{slices.Clone(q.fixed), slices.Clone(q.bent), slices.Clone(q.set)}
+	return state{slices.Clone(q.fixed), slices.Clone(q.set)}
 }
 
 func (q *master) reset(s state) {
-	q.fixed, q.bent, q.set = slices.Clone(s.fixed), slices.Clone(s.bent), slices.Clone(s.set)
+	q.fixed, q.set = slices.Clone(s.fixed), slices.Clone(s.set)
 }
 
 // admit makes a guess one that a solve may begin from: entries without room are fixed,
@@ -110,7 +109,7 @@ func (q *master) admit() {
 	}
 	pieces := 0
 	for _, m := range q.set {
-		if m.kind == ofRow && q.equal[m.index] || m.kind == ofHinge && q.bent[m.index] {
+		if m.kind == ofRow && q.equal[m.index] {
 			continue
 		}
 		if m.kind == ofPiece {
@@ -149,7 +148,7 @@ func (q *master) restore() bool {
 			return false
 		}
 		q.refresh()
-		freed, bent := false, false
+		freed := false
 		var out []int
 		for i := range q.set {
 			m := &q.set[i]
@@ -159,12 +158,8 @@ func (q *master) restore() bool {
 			if m.kind == ofRow && q.equal[m.index] {
 				continue
 			}
-			switch {
-			case m.z < 0:
+			if m.z < 0 {
 				out = append(out, i)
-			case m.kind == ofHinge && m.z > 1:
-				out = append(out, i)
-				q.bent[m.index], bent = true, true
 			}
 		}
 		for j, f := range q.fixed {
@@ -186,12 +181,8 @@ func (q *master) restore() bool {
 				q.drop(out[i])
 			}
 		}
-		if freed {
-			if !q.load(guessed) {
-				return false
-			}
-		} else if bent {
-			q.rebase()
+		if freed && !q.load(guessed) {
+			return false
 		}
 	}
 }
@@ -220,19 +211,6 @@ func (q *master) violated(dst []breach) []breach {
 		a := &q.pieces[i]
 		if by := q.value(&m, q.d) - q.level; by > 0 {
 			consider(m, by, math.Abs(a.Offset)+math.Abs(q.level)+q.extent(a.Gradient))
-		}
-	}
-	for k := range q.hinges {
-		m := member{constraint: constraint{ofHinge, k}, sign: 1}
-		if q.inSet[m.constraint] {
-			continue
-		}
-		if q.bent[k] {
-			m.sign = -1
-		}
-		a := &q.hinges[k]
-		if by := m.sign * q.value(&m, q.d); by > 0 {
-			consider(m, by, math.Abs(a.Offset)+q.extent(a.Gradient))
 		}
 	}
 	for i := range q.side {
@@ -277,8 +255,8 @@ func (q *master) extent(g []float64) float64 {
 // length is the Euclidean norm of a constraint's gradient.
 func (q *master) length(m *member) float64 {
 	switch m.kind {
-	case ofPiece, ofHinge:
-		return linalg.Norm(q.affine(m.constraint).Gradient)
+	case ofPiece:
+		return linalg.Norm(q.pieces[m.index].Gradient)
 	case ofRow:
 		_, vals := q.rows.Row(m.index)
 		return linalg.Norm(vals)
@@ -286,9 +264,8 @@ func (q *master) length(m *member) float64 {
 	return 1
 }
 
-// take puts violated bounds, hinges and rows into the working set, and the first one of
-// the pieces: two pieces of much the same gradient would only be in each other's way.
-// Hinges that a slope of 1 would not put right bend.
+// take puts violated bounds and rows into the working set, and the first one of the
+// pieces: two pieces of much the same gradient would only be in each other's way.
 func (q *master) take(broken []breach) {
 	taken := false
 	for i := range broken {
@@ -302,14 +279,6 @@ func (q *master) take(broken []breach) {
 		case ofBound:
 			q.fixed[b.index] = int8(b.sign)
 			continue
-		case ofHinge:
-			m := b.member
-			q.column(&m)
-			if b.by >= m.norm*m.norm {
-				q.bent[b.index] = !q.bent[b.index]
-				continue
-			}
-			q.bent[b.index] = false
 		}
 		q.set = append(q.set, member{constraint: b.constraint, sign: 1})
 	}

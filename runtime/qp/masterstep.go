@@ -9,7 +9,7 @@ import (
 // ascend brings the violated constraints in one by one, the furthest first, each by
 // steps that raise the dual objective.
 func (q *master) ascend() Status {
-	limit := q.changes + 100 + 40*(q.n+len(q.pieces)+len(q.hinges)+len(q.side))
+	limit := q.changes + 100 + 40*(q.n+len(q.pieces)+len(q.side))
 	var broken []breach
 	best, stalls := q.objective(), 0
 	for {
@@ -39,16 +39,16 @@ func (q *master) ascend() Status {
 const roundings = 32
 
 // enter takes steps in the dual space until the constraint holds, and is in the
-// working set or has the slope 0 or 1. With b its column, oriented by its sign, and
+// working set. With b its column, oriented by its sign, and
 // QR those of the working set, raising its multiplier by t moves
 //
 //	z by t (-R^-1 Q'b - sigma R^-1 R^-T o),  U d by t (-rest + sigma Q R^-T o),
 //
-// sigma = (its own price - o'R^-1 Q'b) / |R^-T o|^2, until it holds, the multiplier
-// of another one is 0, or a slope is 0 or 1. It reports false where numbers fail.
+// sigma = (its own price - o'R^-1 Q'b) / |R^-T o|^2, until it holds, or the multiplier
+// of another one is 0. It reports false where numbers fail.
 func (q *master) enter(b breach) bool {
 	m, by := b.member, b.by
-	entering := 0.0 // its multiplier
+	first := true
 	for {
 		q.changes++
 		f, k := len(q.free), len(q.set)
@@ -65,13 +65,14 @@ func (q *master) enter(b breach) bool {
 		left := 0.0
 		if norm > 0 {
 			left = q.factor.Split(column, coef, rest)
-			if entering == 0 && by <= q.tolerance/roundings*q.size*norm {
+			if first && by <= q.tolerance/roundings*q.size*norm {
 				q.ignored[m.constraint] = true // within what rounding of w makes of it
 				return true
 			}
 		} else {
 			norm = 1 // it reads fixed entries alone
 		}
+		first = false
 		if left <= dependence {
 			left = 0
 			clear(rest)
@@ -128,15 +129,10 @@ func (q *master) enter(b breach) bool {
 			if s.kind == ofRow && q.equal[s.index] {
 				continue
 			}
-			at := math.Inf(1)
-			switch {
-			case s.move < 0:
-				at = math.Max(s.z, 0) / -s.move
-			case s.move > 0 && s.kind == ofHinge:
-				at = math.Max(1-s.z, 0) / s.move
-			}
-			if at < t {
-				t, leaving = at, i
+			if s.move < 0 {
+				if at := math.Max(s.z, 0) / -s.move; at < t {
+					t, leaving = at, i
+				}
 			}
 		}
 		for j, fx := range q.fixed {
@@ -153,25 +149,12 @@ func (q *master) enter(b breach) bool {
 				}
 			}
 		}
-		ends := math.Inf(1)
-		if m.kind == ofHinge {
-			ends = (1 - entering) * norm
-		}
-		if ends < t && ends <= full {
-			q.bent[m.index] = !q.bent[m.index]
-			q.rebase()
-			return q.refreshed()
-		}
 		if full <= t {
 			if math.IsInf(full, 1) {
 				return q.give(&m, by)
 			}
 			if m.kind != ofBound {
 				m.sign = 1
-			}
-			if m.kind == ofHinge && q.bent[m.index] {
-				q.bent[m.index] = false
-				q.rebase()
 			}
 			// The unoriented column.
 			column = q.column(&m)
@@ -183,7 +166,6 @@ func (q *master) enter(b breach) bool {
 			q.set[i].z += t * q.set[i].move
 		}
 		linalg.Axpy(q.force, t, force)
-		entering += t / norm
 		by -= t * rate * norm
 		switch {
 		case freeing >= 0:
@@ -200,10 +182,6 @@ func (q *master) enter(b breach) bool {
 				left = q.factor.Split(column, coef, rest)
 				q.push(m, coef, rest, left)
 				return q.refreshed()
-			}
-			if s.kind == ofHinge && s.move > 0 {
-				q.bent[s.index] = true
-				q.rebase()
 			}
 			q.drop(leaving)
 		}
@@ -255,9 +233,7 @@ func (q *master) give(m *member, by float64) bool {
 	terms := math.Abs(q.value(m, q.at))
 	switch m.kind {
 	case ofPiece:
-		terms += math.Abs(q.level) + q.extent(q.affine(m.constraint).Gradient)
-	case ofHinge:
-		terms += q.extent(q.affine(m.constraint).Gradient)
+		terms += math.Abs(q.level) + q.extent(q.pieces[m.index].Gradient)
 	case ofRow:
 		terms += math.Max(math.Abs(q.side[m.index]), q.terms[m.index])
 		cols, vals := q.rows.Row(m.index)
