@@ -9,23 +9,39 @@ import (
 // difference, but for one that is 2^847 times as large, beside which the coefficient says nothing of any double.
 var far = [...]float64{0x1p900, 0x1p500, 0x1p100, 1}
 
+// hidden is a difference over a step that may be all of a constant: of terms which cancel beside it a step takes it away, so that a coefficient of 0 seems to be what is lost over the step.
+const hidden = 0x1p700
+
 // Along sets dst to the product of v, of entries 0 and 1, with the matrix of an affine map, whose value at 0 is at.
 func Along(dst, v, at []float64, eval func(dst, v []float64)) error {
 	for i := range dst {
 		dst[i] = math.NaN()
 	}
-	stepped, value := make([]float64, len(v)), make([]float64, len(dst))
+	stepped, value, back := make([]float64, len(v)), make([]float64, len(dst)), []float64(nil)
 	for _, step := range far {
 		for j, t := range v {
 			stepped[j] = step * t
 		}
 		eval(value, stepped)
+		back = back[:0]
 		whole := true
 		for i, t := range value {
 			if math.IsNaN(dst[i]) {
 				dst[i] = (t - at[i]) / step
 				if math.IsInf(dst[i], 0) {
 					dst[i] = math.NaN()
+				}
+				if d := math.Abs(t - at[i]); d > 0 && d < hidden { // a step back loses the same constant
+					if len(back) == 0 {
+						for j := range stepped {
+							stepped[j] = -stepped[j]
+						}
+						back = append(back, value...)
+						eval(back, stepped)
+					}
+					if c := (t/2 - back[i]/2) / step; !math.IsNaN(c) && !math.IsInf(c, 0) {
+						dst[i] = c
+					}
 				}
 			}
 			whole = whole && !math.IsNaN(dst[i])
