@@ -15,6 +15,7 @@ type Check struct {
 	// they agree, or Found is small enough, where their difference (or excess)
 	// is at most Tolerance. NaN where a claim has no number.
 	Claimed, Found, Tolerance float64
+	Limit                     bool // Claimed may be anything up to Found
 	OK                        bool
 	Detail                    string // the worst place, or why it could not be checked
 }
@@ -26,7 +27,11 @@ func (c Check) String() string {
 		word = "FAIL"
 	}
 	s := fmt.Sprintf("%s  %s", word, c.Claim)
-	if !math.IsNaN(c.Found) {
+	switch {
+	case math.IsNaN(c.Found):
+	case c.Limit:
+		s += fmt.Sprintf(": %.10g, may be %.10g at the most", c.Claimed, c.Found)
+	default:
 		s += fmt.Sprintf(": claimed %.10g, found %.10g", c.Claimed, c.Found)
 		if !c.OK {
 			s += fmt.Sprintf(", off by %.3g (tolerance %.1g)", math.Abs(c.Claimed-c.Found), c.Tolerance)
@@ -93,9 +98,9 @@ func (r *Report) check(claim string, ok bool, detail string) {
 	r.Checks = append(r.Checks, Check{Claim: claim, Claimed: math.NaN(), Found: math.NaN(), Tolerance: math.NaN(), OK: ok, Detail: detail})
 }
 
-// within checks that a number the document claims is no more than it may be.
+// within checks that a number, of the document or found, is no more than it may be.
 func (r *Report) within(claim string, claimed, most float64) {
-	r.Checks = append(r.Checks, Check{Claim: claim, Claimed: claimed, Found: most, Tolerance: 0, OK: claimed <= most})
+	r.Checks = append(r.Checks, Check{Claim: claim, Claimed: claimed, Found: most, Limit: true, OK: claimed <= most})
 }
 
 // vector checks that two vectors of one length agree in the 2-norm; the

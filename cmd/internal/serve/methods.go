@@ -336,7 +336,7 @@ func (s *server) verify(t *task) (any, error) {
 	checks := make([]map[string]any, len(report.Checks))
 	for i, c := range report.Checks {
 		checks[i] = map[string]any{"claim": c.Claim, "ok": c.OK, "claimed": runtime.Number(c.Claimed), "found": runtime.Number(c.Found),
-			"tolerance": runtime.Number(c.Tolerance), "text": c.String()}
+			"tolerance": runtime.Number(c.Tolerance), "limit": c.Limit, "text": c.String()}
 	}
 	return map[string]any{"ok": report.OK(), "checks": checks, "unchecked": append([]string{}, report.Unchecked...)}, nil
 }
