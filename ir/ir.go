@@ -284,13 +284,21 @@ type Opposite struct {
 	Ratio  float64
 }
 
+// Crossed are bounds of entry Index of x that cross by By, beside Terms that they were summed from.
+type Crossed struct {
+	Index     int
+	By, Terms float64
+}
+
 // UpperSet is X.
 type UpperSet struct {
 	Lo, Hi []float64
-	Rows   []Row
-	E      *sparse.CSR
-	Rhs    []float64
-	Balls  []Ball
+	// Crossed are the entries whose bounds cross by less than their terms decide: one of them holds within that only.
+	Crossed []Crossed
+	Rows    []Row
+	E       *sparse.CSR
+	Rhs     []float64
+	Balls   []Ball
 	// Extended are rows on x and further variables, of constraints on x alone with convex
 	// kinks whose own rows would be too many; nil where there are none.
 	Extended *extended.Rows

@@ -144,6 +144,9 @@ func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
 		}
 		note(p.IR.Rows[i].Name, kind, h[i], terms)
 	}
+	for _, c := range p.IR.X.Crossed {
+		note("one of the bounds of "+p.IR.Upper.EntryName(c.Index), problem.AtMost, c.By, c.Terms)
+	}
 	set := p.Numeric.X
 	for i, kind := range set.Kind {
 		terms := math.Abs(set.Rhs[i])

@@ -69,3 +69,32 @@ lower {
 		t.Errorf("%d said, %d infeasible: too few to tell", said, infeasible)
 	}
 }
+
+// Bounds of an entry of x that cross by a small part of their size hold within a tolerance, too: the result says by how much, and nothing of bounds that meet, to rounding.
+func TestBoundsWithinTolerance(t *testing.T) {
+	for k := range members.Seeds(t, 40) {
+		rng := rand.New(rand.NewPCG(k, 52))
+		size := math.Pow(10, float64(rng.IntN(13)-6)) * (0.5 + rng.Float64())
+		part := math.Pow(10, -11+1.7*rng.Float64())
+		if k%4 == 0 {
+			part = 0
+		}
+		rows := fmt.Sprintf("    low: 3 * x[2] >= 3 * %v\n    high: x[2] <= %v * (1 - %v)\n", size, size, part)
+		if rng.IntN(2) == 0 {
+			rows = fmt.Sprintf("    meets: 3 * x[2] == 3 * %v * (1 + %v)\n    again: x[2] == %v\n", size, part, size)
+		}
+		text := fmt.Sprintf("model crossed\nupper {\n  var x: vector[2] in box(-%[1]v, 4 * %[1]v)\n  minimize (x[1] - x[2])^2 + y\n  subject to\n%[2]s}\nlower {\n  var y: real\n  minimize (y - x[1])^2\n}\n", size, rows)
+		r := solveText(t, text, runtime.Options{})
+		said := 0.0
+		for _, n := range r.Notes {
+			if _, by, found := strings.Cut(n, "held within the tolerance of the solvers only: one of the bounds of x[2] by "); found {
+				if _, err := fmt.Sscanf(by, "%g", &said); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if r.Status != runtime.Solved || math.Abs(said-part*size) > 0.01*part*size {
+			t.Errorf("member %d: %s, said %v, where bounds cross by %v, notes %q\n%s", k, r.Status, said, part*size, r.Notes, text)
+		}
+	}
+}

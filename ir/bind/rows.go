@@ -203,7 +203,9 @@ func (r *rows) bound(j int, coef, rest float64, equal bool, from origin) {
 // the one with the smaller terms, whose rounding is less.
 func (r *rows) coincide(j int) {
 	x := &r.prob.X
-	if x.Lo[j] > x.Hi[j] && x.Lo[j]-x.Hi[j] <= constantTolerance*(r.lo[j].terms+r.hi[j].terms) {
+	terms := r.lo[j].terms + r.hi[j].terms
+	if by := x.Lo[j] - x.Hi[j]; by > 0 && by <= constantTolerance*terms {
+		x.Crossed = append(x.Crossed, ir.Crossed{Index: j, By: by, Terms: terms})
 		if r.lo[j].terms <= r.hi[j].terms {
 			x.Hi[j] = x.Lo[j]
 		} else {
