@@ -142,7 +142,7 @@ type treePart struct {
 }
 
 // of is the model with a part of f (nil: all of it), and the squares, columns and rows of a proof. All rows stay: f is the sum of its parts at each point.
-func (t *treeModel) of(part *treePart, duality bool, choices []treeChoice, squares []treeSquare, lift *treeLift) (*treeModel, error) {
+func (t *treeModel) of(part *treePart, duality bool, interior []treeInterior, choices []treeChoice, squares []treeSquare, lift *treeLift) (*treeModel, error) {
 	out := *t
 	out.lift, out.n = lift, t.base+len(lift.products)
 	for _, k := range [...]int{treeLevels, treeDuality} {
@@ -162,6 +162,9 @@ func (t *treeModel) of(part *treePart, duality bool, choices []treeChoice, squar
 		out.constraints = append(out.constraints, c)
 	}
 	out.lo, out.hi = append([]float64(nil), t.lo...), append([]float64(nil), t.hi...)
+	if err := out.addInterior(interior); err != nil {
+		return nil, err
+	}
 	for range lift.products {
 		out.lo, out.hi = append(out.lo, math.Inf(-1)), append(out.hi, math.Inf(1))
 	}

@@ -48,6 +48,10 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //
 //	{"concave": {"weight": s, "of": {..}, "lo": l, "hi": u}}   s > 0, and a vector v over the columns: with w = v'z in [l, u], -s w^2 >= s (l u - (l + u) w)
 //
+// So may lines for points inside of the constraints of parts of the lower level, which bound multipliers and y (treeInterior):
+//
+//	{"interior": {"answer": j, "at": {..}, "by": [{"entry": c, "of": {..}}], "curvature": m}}
+//
 // So may lines for choices, equations of the lower level with options for which f has columns as products:
 //
 //	{"choice": {"row": i}}
@@ -118,7 +122,7 @@ func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, er
 			err = v.beginPart(&next)
 		case v.done:
 			err = errors.New("the proof goes on after its leaves cover everything")
-		case v.leaf == nil && (next.Choice != nil || next.Concave != nil || next.Product != nil || next.Strong != nil):
+		case v.leaf == nil && (next.Interior != nil || next.Choice != nil || next.Concave != nil || next.Product != nil || next.Strong != nil):
 			err = v.add(&next)
 		default:
 			if v.leaf == nil {
@@ -137,7 +141,7 @@ func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, er
 
 // begin makes ready for the tree of a part of f, or of all of it.
 func (v *treeVerification) begin(part *treePart, duality bool) {
-	v.part, v.dual, v.leaf, v.choices, v.squares, v.lift, v.done, v.shown = part, duality, nil, nil, nil, &treeLift{}, false, math.Inf(1)
+	v.part, v.dual, v.leaf, v.interior, v.choices, v.squares, v.lift, v.done, v.shown = part, duality, nil, nil, nil, nil, &treeLift{}, false, math.Inf(1)
 }
 
 // beginPart begins with a part of f that is named.
@@ -146,7 +150,7 @@ func (v *treeVerification) beginPart(next *treeLine) error {
 	switch {
 	case next.count() > 1:
 		return errors.New("neither a part nor a branch")
-	case v.part == nil && (v.leaf != nil || v.dual || len(v.choices)+len(v.squares)+len(v.lift.products)+len(v.lift.strong) > 0), v.part != nil && !v.done:
+	case v.part == nil && (v.leaf != nil || v.dual || len(v.interior)+len(v.choices)+len(v.squares)+len(v.lift.products)+len(v.lift.strong) > 0), v.part != nil && !v.done:
 		return errors.New("a part of f within a tree")
 	case len(part.Columns) == 0:
 		return errors.New("a part of f without columns")
@@ -173,6 +177,10 @@ func (v *treeVerification) add(next *treeLine) error {
 	switch {
 	case next.count() != 1:
 		return errors.New("neither a branch nor a leaf")
+	case next.Interior != nil:
+		if v.interior = append(v.interior, *next.Interior); len(v.interior) > p.Dy {
+			return errors.New("more interiors than entries of y")
+		}
 	case next.Choice != nil:
 		if v.choices = append(v.choices, *next.Choice); len(v.choices) > p.Rows.Len() {
 			return errors.New("more choices than rows")
@@ -202,7 +210,7 @@ func (v *treeVerification) open() error {
 		}
 		v.model = t
 	}
-	t, err := v.model.of(v.part, v.dual, v.choices, v.squares, v.lift)
+	t, err := v.model.of(v.part, v.dual, v.interior, v.choices, v.squares, v.lift)
 	if err != nil {
 		return err
 	}
@@ -273,16 +281,17 @@ type treeLine struct {
 	Bound  *treeWeights `json:"bound"`
 	Empty  *treeWeights `json:"empty"`
 	// Lines before a tree.
-	Part    *treePart    `json:"part"`
-	Choice  *treeChoice  `json:"choice"`
-	Concave *treeSquare  `json:"concave"`
-	Product *treeProduct `json:"product"`
-	Strong  *treeStrong  `json:"strong"`
+	Part     *treePart     `json:"part"`
+	Choice   *treeChoice   `json:"choice"`
+	Concave  *treeSquare   `json:"concave"`
+	Interior *treeInterior `json:"interior"`
+	Product  *treeProduct  `json:"product"`
+	Strong   *treeStrong   `json:"strong"`
 }
 
 // count is how many things the line says.
 func (l *treeLine) count() (n int) {
-	for _, is := range [...]bool{l.Pair != nil, l.Option != nil, l.Choice != nil, l.Entry != nil, l.Along != nil, l.Bound != nil, l.Empty != nil, l.Part != nil, l.Concave != nil, l.Product != nil, l.Strong != nil} {
+	for _, is := range [...]bool{l.Pair != nil, l.Option != nil, l.Choice != nil, l.Entry != nil, l.Along != nil, l.Bound != nil, l.Empty != nil, l.Part != nil, l.Interior != nil, l.Concave != nil, l.Product != nil, l.Strong != nil} {
 		if is {
 			n++
 		}
@@ -298,15 +307,16 @@ type treeVerification struct {
 	owned  []bool     // columns of parts so far
 	some   bool       // a tree has ended
 
-	part    *treePart // nil: all of f
-	dual    bool
-	choices []treeChoice
-	squares []treeSquare
-	lift    *treeLift
-	leaf    *treeLeaf // nil before the tree
-	stack   []treeBranch
-	shown   float64 // the least bound of its leaves
-	done    bool
+	part     *treePart // nil: all of f
+	dual     bool
+	interior []treeInterior
+	choices  []treeChoice
+	squares  []treeSquare
+	lift     *treeLift
+	leaf     *treeLeaf // nil before the tree
+	stack    []treeBranch
+	shown    float64 // the least bound of its leaves
+	done     bool
 }
 
 // treeBranch is a branch on the way to the present place; undo is what to restore when its child ends.
@@ -330,7 +340,7 @@ type heldRow struct {
 }
 
 func (v *treeVerification) take(next *treeLine) error {
-	if next.count() != 1 || (next.At != nil) != (next.Entry != nil || next.Along != nil) || next.Choice != nil || next.Concave != nil || next.Product != nil || next.Strong != nil {
+	if next.count() != 1 || (next.At != nil) != (next.Entry != nil || next.Along != nil) || next.Interior != nil || next.Choice != nil || next.Concave != nil || next.Product != nil || next.Strong != nil {
 		return fmt.Errorf("neither a branch nor a leaf")
 	}
 	switch {

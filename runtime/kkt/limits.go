@@ -22,11 +22,12 @@ type NoLimit struct {
 }
 
 // Limits finds them for each part of the lower level that shares no variable with others. An affine map y(x) with slacks of at least t_i > 0 for all x of their box (Slater's condition) bounds the multipliers:
-// g is convex, and at an answer y* with multipliers lambda
+// at an answer y* with multipliers lambda
 //
-//	lambda's(y) = lambda'B(y - y*) = grad g(y*)'(y - y*) <= g(y) - g(y*) <= -grad g(y)'(y* - y) - mu/2 |y* - y|^2 <= theta,
+//	lambda's(y) = lambda'B(y - y*) = grad g(y*)'(y - y*) = -grad g(y)'(y* - y) - (y* - y)'H(y* - y) <= theta,
 //
-// with theta from the box of y or from mu > 0, which bounds y* as well; so lambda_i <= theta/t_i. Linear programs over the relaxation within these bounds tighten them.
+// with theta from the box of y or from the least eigenvalue mu > 0 of H, which bounds y* as well: |y* - y| <= |grad g(y)|/mu. So lambda_i <= theta/t_i. Linear programs over the relaxation within these bounds
+// tighten them.
 func (s *System) Limits(ctx context.Context) (*Limits, *NoLimit, error) {
 	l := &limiter{s: s, ctx: ctx, program: *s.Relaxation}
 	l.program.Q, l.program.C = nil, make([]float64, s.N)
@@ -35,11 +36,61 @@ func (s *System) Limits(ctx context.Context) (*Limits, *NoLimit, error) {
 		return nil, nil, err
 	}
 	for _, p := range l.parts() {
-		if no, err := l.multipliers(p); no != nil || err != nil {
+		if _, no, err := l.multipliers(p); no != nil || err != nil {
 			return nil, no, err
 		}
 	}
 	return l.pairs()
+}
+
+// Interior is an affine map y(x) = At + sum of By[k] x_Entry[k], for the entries Y of y, which are a part of the lower level, inside of its constraints for all x of their box; Curvature is at most the least
+// eigenvalue of H there, or 0. Model's units.
+type Interior struct {
+	Y, Entry  []int
+	At        []float64
+	By        [][]float64
+	Curvature float64
+}
+
+// Interiors are those of the parts of the lower level that have one, and the system within the bounds of y and multipliers that they give.
+func (s *System) Interiors(ctx context.Context) ([]Interior, *System, error) {
+	l := &limiter{s: s, ctx: ctx, program: *s.Relaxation}
+	l.program.Lo, l.program.Hi = append([]float64(nil), s.Relaxation.Lo...), append([]float64(nil), s.Relaxation.Hi...)
+	var all []Interior
+	for _, p := range l.parts() {
+		in, no, err := l.multipliers(p)
+		if err != nil {
+			return nil, nil, err
+		}
+		if no == nil && in != nil {
+			all = append(all, l.plain(p, in))
+		}
+	}
+	boxed, program := *s, *s.Relaxation
+	program.Lo, program.Hi = l.program.Lo, l.program.Hi
+	boxed.Relaxation = &program
+	return all, &boxed, nil
+}
+
+// plain is an affine map around 0.
+func (l *limiter) plain(p lowerPart, in *affine) Interior {
+	out := Interior{Y: p.y, At: append([]float64(nil), in.at...), Curvature: l.curvature(p)}
+	for c := range l.s.Nx {
+		by := in.by[c]
+		if by == nil {
+			continue
+		}
+		lo, hi := l.box(c)
+		slope := make([]float64, len(by))
+		for k, v := range by {
+			if v != 0 && hi > lo {
+				slope[k] = v / ((hi - lo) / 2)
+				out.At[k] -= slope[k] * (lo + hi) / 2
+			}
+		}
+		out.Entry, out.By = append(out.Entry, c), append(out.By, slope)
+	}
+	return out
 }
 
 // limiter finds limits: program is the relaxation, within the bounds that are known so far.
@@ -146,7 +197,7 @@ type affine struct {
 }
 
 // multipliers bounds those of a part's inequalities, and its y.
-func (l *limiter) multipliers(p lowerPart) (*NoLimit, error) {
+func (l *limiter) multipliers(p lowerPart) (*affine, *NoLimit, error) {
 	s := l.s
 	inequality := -1
 	for _, i := range p.rows {
@@ -155,8 +206,11 @@ func (l *limiter) multipliers(p lowerPart) (*NoLimit, error) {
 			break
 		}
 	}
-	if inequality < 0 {
-		return nil, nil
+	switch {
+	case inequality < 0:
+		return nil, nil, nil
+	case len(p.y) == 0:
+		return nil, &NoLimit{inequality, "which reads none of the follower's variables, the multiplier has no bound"}, nil
 	}
 	var entries []int // of x, in rows of the part
 	seen := map[int]bool{}
@@ -175,18 +229,18 @@ func (l *limiter) multipliers(p lowerPart) (*NoLimit, error) {
 	}
 	for _, i := range p.rows {
 		if why := reads(s.P.Rows.A, i, &entries); why != "" {
-			return &NoLimit{i, why}, nil
+			return nil, &NoLimit{i, why}, nil
 		}
 	}
 	costs := append([]int(nil), entries...)
 	for _, j := range p.y {
 		if why := reads(s.G, j, &costs); why != "" {
-			return &NoLimit{inequality, why}, nil
+			return nil, &NoLimit{inequality, why}, nil
 		}
 	}
 	inner, no, err := l.interior(p, entries)
 	if no != nil || err != nil {
-		return no, err
+		return nil, no, err
 	}
 	slope := func(m *sparse.CSR, row, c int) float64 { // m_row by[c]
 		sum := 0.0
@@ -226,16 +280,16 @@ func (l *limiter) multipliers(p lowerPart) (*NoLimit, error) {
 	}
 	theta, mu := box, l.curvature(p)
 	if mu > 0 {
-		theta = math.Min(theta, square/(2*mu))
+		theta = math.Min(theta, square/(4*mu))
 	}
 	if math.IsNaN(theta) || math.IsInf(theta, 0) {
-		return &NoLimit{inequality, "the follower's variables have no finite range, and its objective is not strongly convex"}, nil
+		return nil, &NoLimit{inequality, "the follower's variables have no finite range, and its objective is not strongly convex"}, nil
 	}
 	for k, j := range p.y {
 		if mu == 0 {
 			break
 		}
-		reach, moves := 2*math.Sqrt(square)/mu, 0.0
+		reach, moves := math.Sqrt(square)/mu, 0.0
 		for _, c := range entries {
 			moves += math.Abs(inner.by[c][k])
 		}
@@ -253,12 +307,12 @@ func (l *limiter) multipliers(p lowerPart) (*NoLimit, error) {
 			slack -= s.P.Rows.A.At(i, c)*(lo+hi)/2 + math.Abs(slope(s.P.Rows.B, i, c)-s.P.Rows.A.At(i, c)*(hi-lo)/2)
 		}
 		if !(slack > 0) {
-			return &NoLimit{i, "its slack has no bound above 0"}, nil
+			return nil, &NoLimit{i, "its slack has no bound above 0"}, nil
 		}
 		v := s.Nx + s.Ny + i
 		l.program.Hi[v] = math.Min(l.program.Hi[v], outward(theta/slack)/s.ColScale[v])
 	}
-	return nil, nil
+	return inner, nil, nil
 }
 
 // curvature is a lower bound of the eigenvalues of H on a part; 0 where none is positive.
@@ -278,6 +332,9 @@ func (l *limiter) curvature(p lowerPart) float64 {
 	return math.Max(0, values[0]-Tolerance*values[n-1]) // of a symmetric matrix, to rounding of the largest
 }
 
+// interiorWork is what the factors of the linear program for an affine map may take, about a tenth of a second; where they take more it is a constant.
+const interiorWork = 1e8
+
 // interior is y(x) of a part with the largest slack, relative to the coefficients of each row, that all inequalities have for all x of their box.
 func (l *limiter) interior(p lowerPart, entries []int) (*affine, *NoLimit, error) {
 	s := l.s
@@ -293,6 +350,10 @@ func (l *limiter) interior(p lowerPart, entries []int) (*affine, *NoLimit, error
 		}
 	}
 	n := wide + deviations + 1
+	if work := float64(n) * float64(n) * float64(n) / 2; work > interiorWork {
+		nc, wide = 0, ny
+		n = wide + deviations + 1
+	}
 	lp := &activeset.Program{N: n, C: make([]float64, n), A: sparse.Empty(n)}
 	inf := math.Inf(1)
 	for j := range n {
@@ -331,14 +392,20 @@ func (l *limiter) interior(p lowerPart, entries []int) (*affine, *NoLimit, error
 		for e, c := range entries {
 			lo, hi := l.box(c)
 			moves := s.P.Rows.A.At(i, c) * (hi - lo) / 2
-			put(i, ny*(1+e))
+			at := ny * (1 + e)
+			put := func() {
+				if nc > 0 {
+					put(i, at)
+				}
+			}
+			put()
 			if equal {
 				row(i, moves, moves)
 				continue
 			}
 			lp.A.Append(next+e, 1)
 			row(i, moves, inf)
-			put(i, ny*(1+e))
+			put()
 			lp.A.Append(next+e, -1)
 			row(i, -inf, moves)
 		}
@@ -377,7 +444,9 @@ func (l *limiter) interior(p lowerPart, entries []int) (*affine, *NoLimit, error
 	case -sol.Value > 1e3*Tolerance:
 		out := &affine{at: sol.Z[:ny], by: map[int][]float64{}}
 		for e, c := range entries {
-			out.by[c] = sol.Z[ny*(1+e) : ny*(2+e)]
+			if out.by[c] = make([]float64, ny); nc > 0 {
+				copy(out.by[c], sol.Z[ny*(1+e):])
+			}
 		}
 		return out, nil, nil
 	}

@@ -94,6 +94,9 @@ func (f *forest) claims(bound float64) []float64 {
 // tree writes the tree of a part, behind what it adds to the model.
 func (pw *proofWriter) tree(ctx context.Context) error {
 	s, sys, claim := pw.s, pw.s.sys, pw.claim
+	if err := pw.interiors(ctx); err != nil {
+		return err
+	}
 	if c := s.concave; c != nil {
 		for k, v := range c.V {
 			var of *entries
@@ -168,6 +171,33 @@ func (pw *proofWriter) tree(ctx context.Context) error {
 			c := n.child(s, k, side, r.At, n.basis)
 			c.id = r.First + int32(side)
 			stack = append(stack, c)
+		}
+	}
+	return nil
+}
+
+// interiors writes what bounds multipliers and y: reduced costs of columns with an end may be off by rounding.
+func (pw *proofWriter) interiors(ctx context.Context) error {
+	all, _, err := pw.s.sys.Interiors(ctx)
+	if err != nil {
+		return err
+	}
+	for _, in := range all {
+		over := func(vals []float64) (of *entries) {
+			for k, v := range vals {
+				of = of.add(pw.answer(in.Y[k]), v)
+			}
+			return of
+		}
+		var by []map[string]any
+		for k, c := range in.Entry {
+			if of := over(in.By[k]); of != nil {
+				by = append(by, map[string]any{"entry": pw.s.part.Cols[c], "of": of})
+			}
+		}
+		line := map[string]any{"answer": pw.answer(in.Y[0]), "at": over(in.At), "by": by, "curvature": in.Curvature}
+		if err := pw.line(map[string]any{"interior": line}); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -69,7 +69,7 @@ func forge(rng *rand.Rand, text []byte) (forged []byte, how string, never bool) 
 	out := append([][]byte(nil), lines...)
 	at := 1 + rng.IntN(len(lines)-1)
 	// Lines before the tree state columns and rows that hold in any case.
-	tree := !regexp.MustCompile(`^{"(choice|concave|product|strong)"`).Match(out[at])
+	tree := !regexp.MustCompile(`^{"(interior|choice|concave|product|strong)"`).Match(out[at])
 	join := func() []byte { return append(bytes.Join(out, []byte("\n")), '\n') }
 	switch rng.IntN(7) {
 	case 0:

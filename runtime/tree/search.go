@@ -69,6 +69,7 @@ func newSearch(ctx context.Context, part kkt.Part, opts Options, kept *partState
 	s.hess, prog.C = sys.ScaledObjective(s.quad)
 	s.prog, s.curved = &prog, newCurved(sys)
 	s.findChoices()
+	s.enclose(ctx)
 	prog.Q = s.bends
 	if kept != nil {
 		s.hulls = kept.Hulls
@@ -88,6 +89,22 @@ func newSearch(ctx context.Context, part kkt.Part, opts Options, kept *partState
 	s.lift = s.newLift()
 	s.costs = newCosts(s.branches())
 	return s, why, nil
+}
+
+// enclose bounds multipliers and y that an f which is not convex reads and that have no end.
+func (s *search) enclose(ctx context.Context) {
+	if s.bends == nil || s.convex() {
+		return
+	}
+	for _, j := range columns(s.bends) {
+		if !math.IsInf(s.prog.Lo[j], 0) && !math.IsInf(s.prog.Hi[j], 0) {
+			continue
+		}
+		if _, boxed, err := s.sys.Interiors(ctx); err == nil {
+			s.sys, s.prog.Lo, s.prog.Hi = boxed, boxed.Relaxation.Lo, boxed.Relaxation.Hi
+		}
+		return
+	}
 }
 
 // branches is the number of candidates for branching: pairs, then integer entries, then directions in which f is concave.
