@@ -14,13 +14,13 @@ import (
 //
 //	lambda's(y(x)) = -d'(y - y(x)) - (y - y(x))'H(y - y(x)) <= theta,   d = H y(x) + G x + q,
 //
-// by stationarity, complementarity and the equations, so that lambda_i <= theta/t_i. theta is from the boxes of y, or from Curvature > 0, at most the least eigenvalue of H on the part: theta = |d|^2/(4 Curvature), and then
-// |y - y(x)| <= |d|/Curvature as well.
+// by stationarity, complementarity and the equations, so that lambda_i <= theta/t_i. theta is from the boxes of y, or from Curvature, m_j > 0 for all entries of the part such that H - diag(m) is positive semidefinite
+// there: theta = r^2/4, r^2 = sum of d_j^2/m_j, and then |y_j - y_j(x)| <= r/sqrt(m_j) as well.
 type treeInterior struct {
 	Answer    int           `json:"answer"`
 	At        *sparseVector `json:"at"`
 	By        []treeSlope   `json:"by"`
-	Curvature float64       `json:"curvature"`
+	Curvature *sparseVector `json:"curvature"`
 }
 
 // treeSlope is the derivative of the map in x_Entry.
@@ -40,8 +40,8 @@ func (t *treeModel) addInterior(all []treeInterior) error {
 }
 
 func (t *treeModel) inside(in *treeInterior) error {
-	if in.Answer < 0 || in.Answer >= t.ny || !(in.Curvature >= 0) || math.IsInf(in.Curvature, 1) {
-		return fmt.Errorf("no such entry of y, or no curvature")
+	if in.Answer < 0 || in.Answer >= t.ny {
+		return fmt.Errorf("no such entry of y")
 	}
 	y, rows := t.part(t.h, in.Answer)
 	read := func(v *sparseVector) ([]float64, error) {
@@ -63,6 +63,14 @@ func (t *treeModel) inside(in *treeInterior) error {
 	at, err := read(in.At)
 	if err != nil {
 		return err
+	}
+	least, err := read(in.Curvature)
+	if err != nil {
+		return err
+	}
+	curved := true
+	for _, j := range y {
+		curved = curved && least[j] > 0
 	}
 	by := make([][]float64, t.nx) // nil: 0
 	for _, s := range in.By {
@@ -117,18 +125,19 @@ func (t *treeModel) inside(in *treeInterior) error {
 			d = d.add(slope.mul(box(c)))
 		}
 		values[j] = value
-		size := point(d.size())
-		square = square.add(size.mul(size))
+		if size := point(d.size()); curved {
+			square = square.add(size.mul(size).over(least[j]))
+		}
 		theta = theta.sub(d.mul(interval{t.lo[t.nx+j], t.hi[t.nx+j]}.sub(value)))
 	}
 	largest := math.Inf(1)
-	if t.convexBy(y, 0) {
+	if t.convexBy(y, nil) {
 		largest = theta.hi
 	}
-	if in.Curvature > 0 && t.convexBy(y, in.Curvature) {
-		largest = math.Min(largest, square.over(4*in.Curvature).hi)
-		reach := up(up(math.Sqrt(square.hi)) / in.Curvature)
+	if curved && t.convexBy(y, least) {
+		largest = math.Min(largest, square.over(4).hi)
 		for _, j := range y {
+			reach := up(math.Sqrt(square.over(least[j]).hi))
 			within := values[j].add(interval{-reach, reach})
 			t.lo[t.nx+j], t.hi[t.nx+j] = math.Max(t.lo[t.nx+j], within.lo), math.Min(t.hi[t.nx+j], within.hi)
 		}
@@ -175,8 +184,8 @@ func (t *treeModel) along(i int, at []float64, by [][]float64) (constant *big.Ra
 	return constant, slopes
 }
 
-// convexBy shows that v'Hv >= least v'v for v over these entries of y.
-func (t *treeModel) convexBy(y []int, least float64) bool {
+// convexBy shows that v'Hv >= sum of least_j v_j^2 (nil: 0) for v over these entries of y.
+func (t *treeModel) convexBy(y []int, least []float64) bool {
 	n := len(y)
 	mid, radius, trace := make([]float64, n*n), 0.0, 0.0
 	exact, some := true, false
@@ -184,8 +193,8 @@ func (t *treeModel) convexBy(y []int, least float64) bool {
 		row := 0.0
 		for b, j := range y {
 			v := point(t.h[i][j]).add(point(t.h[j][i])).mul(point(0.5)) // of the symmetric part
-			if i == j {
-				v = v.sub(point(least))
+			if i == j && least != nil {
+				v = v.sub(point(least[j]))
 			}
 			m := v.mid()
 			mid[a*n+b], exact, some = m, exact && v.exact(), some || !v.zero()

@@ -33,7 +33,10 @@ func (b bilinearBowl) GradY(dst, x, y []float64) {
 		}
 	}
 }
-func (b bilinearBowl) ValueGradY(dst, x, y []float64) float64 { b.GradY(dst, x, y); return b.Value(x, y) }
+func (b bilinearBowl) ValueGradY(dst, x, y []float64) float64 {
+	b.GradY(dst, x, y)
+	return b.Value(x, y)
+}
 func (b bilinearBowl) ValueGrad(dx, dy, x, y []float64) float64 {
 	b.GradX(dx, x, y)
 	b.GradY(dy, x, y)
@@ -122,8 +125,9 @@ func TestInteriorsHoldPoints(t *testing.T) {
 		}
 		part, _ := model.part(model.h, rng.IntN(ny))
 		statement := func() treeInterior {
-			in := treeInterior{Answer: part[0], At: &sparseVector{}, Curvature: []float64{0, 0.5, 1, 1.5}[rng.IntN(4)]}
+			in := treeInterior{Answer: part[0], At: &sparseVector{}, Curvature: &sparseVector{}}
 			for _, j := range part {
+				in.Curvature.At, in.Curvature.Val = append(in.Curvature.At, j), append(in.Curvature.Val, []float64{0.5, 1, 2}[rng.IntN(3)])
 				in.At.At, in.At.Val = append(in.At.At, j), append(in.At.Val, y[j]+number())
 			}
 			for c := range nx {
@@ -164,7 +168,7 @@ func TestInteriorsAreChecked(t *testing.T) {
 	p := follower(problem.AtMost, 1, 1)
 	for name, in := range map[string]treeInterior{
 		"no such entry of y":  {Answer: 1},
-		"no curvature":        {Curvature: math.NaN()},
+		"no number":           {Curvature: &sparseVector{[]int{0}, []float64{math.NaN()}}},
 		"another entry of y":  {At: &sparseVector{[]int{1}, []float64{1}}},
 		"an infinite number":  {At: &sparseVector{[]int{0}, []float64{math.Inf(1)}}},
 		"no such entry of x":  {By: []treeSlope{{Entry: 1}}},

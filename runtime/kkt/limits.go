@@ -26,10 +26,10 @@ type NoLimit struct {
 //
 //	lambda's(y) = lambda'B(y - y*) = grad g(y*)'(y - y*) = -grad g(y)'(y* - y) - (y* - y)'H(y* - y) <= theta,
 //
-// with theta from the box of y or from the least eigenvalue mu > 0 of H, which bounds y* as well: |y* - y| <= |grad g(y)|/mu. So lambda_i <= theta/t_i. Linear programs over the relaxation within these bounds
+// with theta from the box of y or from m_j > 0 such that H - diag(m) is positive semidefinite: theta = r^2/4, r^2 the sum of (grad g(y))_j^2/m_j, which bounds y* as well, |y*_j - y_j| <= r/sqrt(m_j). So lambda_i <= theta/t_i. Linear programs over the relaxation within these bounds
 // tighten them.
 func (s *System) Limits(ctx context.Context) (*Limits, *NoLimit, error) {
-	l := &limiter{s: s, ctx: ctx, program: *s.Relaxation}
+	l := &limiter{s: s, ctx: ctx, program: *s.Relaxation, blame: true}
 	l.program.Q, l.program.C = nil, make([]float64, s.N)
 	l.program.Lo, l.program.Hi = append([]float64(nil), s.Relaxation.Lo...), append([]float64(nil), s.Relaxation.Hi...)
 	if err := l.variables(); err != nil {
@@ -43,13 +43,13 @@ func (s *System) Limits(ctx context.Context) (*Limits, *NoLimit, error) {
 	return l.pairs()
 }
 
-// Interior is an affine map y(x) = At + sum of By[k] x_Entry[k], for the entries Y of y, which are a part of the lower level, inside of its constraints for all x of their box; Curvature is at most the least
-// eigenvalue of H there, or 0. Model's units.
+// Interior is an affine map y(x) = At + sum of By[k] x_Entry[k], for the entries Y of y, which are a part of the lower level, inside of its constraints for all x of their box; H less the diagonal
+// matrix Curvature is positive semidefinite there (nil: none with positive entries is known). Model's units.
 type Interior struct {
 	Y, Entry  []int
 	At        []float64
 	By        [][]float64
-	Curvature float64
+	Curvature []float64
 }
 
 // Interiors are those of the parts of the lower level that have one, and the system within the bounds of y and multipliers that they give.
@@ -99,6 +99,7 @@ type limiter struct {
 	ctx     context.Context
 	program activeset.Program
 	work    int64
+	blame   bool // rows are named
 }
 
 // limitWork is what tightening by linear programs may take in the measure of activeset.Solution, about two seconds; what it leaves out keeps the bounds that it has.
@@ -259,6 +260,7 @@ func (l *limiter) multipliers(p lowerPart) (*affine, *NoLimit, error) {
 		at[j] = inner.at[k]
 	}
 	// The gradient of g at y(x), and what it leaves g to fall.
+	least := l.curvature(p)
 	square, box := 0.0, 0.0
 	for k, j := range p.y {
 		mid, radius, moves := s.Q[j]+s.H.RowDot(j, at), 0.0, 0.0
@@ -273,29 +275,35 @@ func (l *limiter) multipliers(p lowerPart) (*affine, *NoLimit, error) {
 			radius += math.Abs(by)
 		}
 		d := math.Abs(mid) + radius
-		square += d * d
+		if least != nil {
+			square += d * d / least[k]
+		}
 		if lo, hi := l.box(s.Nx + j); d > 0 {
 			box += d * math.Max(at[j]+moves-lo, hi-at[j]+moves)
 		}
 	}
-	theta, mu := box, l.curvature(p)
-	if mu > 0 {
-		theta = math.Min(theta, square/(4*mu))
+	theta := box
+	if least != nil {
+		theta = math.Min(theta, square/4)
 	}
 	if math.IsNaN(theta) || math.IsInf(theta, 0) {
 		return nil, &NoLimit{inequality, "the follower's variables have no finite range, and its objective is not strongly convex"}, nil
 	}
 	for k, j := range p.y {
-		if mu == 0 {
+		if least == nil {
 			break
 		}
-		reach, moves := math.Sqrt(square)/mu, 0.0
+		reach, moves := math.Sqrt(square/least[k]), 0.0
 		for _, c := range entries {
 			moves += math.Abs(inner.by[c][k])
 		}
 		v, scale := s.Nx+j, s.ColScale[s.Nx+j]
-		l.program.Lo[v] = math.Max(l.program.Lo[v], -outward(reach+moves-at[j])/scale)
-		l.program.Hi[v] = math.Min(l.program.Hi[v], outward(reach+moves+at[j])/scale)
+		if math.IsInf(l.program.Lo[v], -1) { // others are sides of pairs
+			l.program.Lo[v] = -outward(reach+moves-at[j]) / scale
+		}
+		if math.IsInf(l.program.Hi[v], 1) {
+			l.program.Hi[v] = outward(reach+moves+at[j]) / scale
+		}
 	}
 	for _, i := range p.rows {
 		if s.P.Rows.Kind[i] != problem.AtMost {
@@ -315,25 +323,48 @@ func (l *limiter) multipliers(p lowerPart) (*affine, *NoLimit, error) {
 	return inner, nil, nil
 }
 
-// curvature is a lower bound of the eigenvalues of H on a part; 0 where none is positive.
-func (l *limiter) curvature(p lowerPart) float64 {
+// curvature is m of Interior: a multiple of the diagonal of H; nil where there is none.
+func (l *limiter) curvature(p lowerPart) []float64 {
 	n := len(p.y)
-	dense := mat.NewSymDense(n, nil)
+	out, dense := make([]float64, n), mat.NewSymDense(n, nil)
 	for a, i := range p.y {
+		if out[a] = l.s.H.At(i, i); !(out[a] > 0) {
+			return nil
+		}
 		for b, j := range p.y[:a+1] {
-			dense.SetSym(a, b, l.s.H.At(i, j))
+			dense.SetSym(a, b, l.s.H.At(i, j)/math.Sqrt(out[a])/math.Sqrt(out[b]))
 		}
 	}
 	var eigen mat.EigenSym
 	if !eigen.Factorize(dense, false) {
-		return 0
+		return nil
 	}
-	values := eigen.Values(nil)
-	return math.Max(0, values[0]-Tolerance*values[n-1]) // of a symmetric matrix, to rounding of the largest
+	least := eigen.Values(nil)[0] - float64(n)*Tolerance // a margin for what is verified
+	if !(least > 0) {
+		return nil
+	}
+	for a := range out {
+		out[a] *= least
+	}
+	return out
 }
 
 // interiorWork is what the factors of the linear program for an affine map may take, about a tenth of a second; where they take more it is a constant.
 const interiorWork = 1e8
+
+// unit is the power of two next to the largest coefficient of y in row i of the lower level, y in the relaxation's units; 1 for none.
+func (l *limiter) unit(i int) float64 {
+	most := 0.0
+	cols, vals := l.s.P.Rows.B.Row(i)
+	for t, j := range cols {
+		most = math.Max(most, math.Abs(vals[t])*l.s.ColScale[l.s.Nx+j])
+	}
+	if most == 0 {
+		return 1
+	}
+	_, e := math.Frexp(most)
+	return math.Ldexp(1, e)
+}
 
 // interior is y(x) of a part with the largest slack, relative to the coefficients of each row, that all inequalities have for all x of their box.
 func (l *limiter) interior(p lowerPart, entries []int) (*affine, *NoLimit, error) {
@@ -370,32 +401,31 @@ func (l *limiter) interior(p lowerPart, entries []int) (*affine, *NoLimit, error
 		lp.A.EndRow()
 		lp.RowLo, lp.RowHi = append(lp.RowLo, lo), append(lp.RowHi, hi)
 	}
-	put := func(i, shift int) (unit float64) {
+	put := func(i, shift int, unit float64) {
 		cols, vals := s.P.Rows.B.Row(i)
 		for t, j := range cols {
 			if vals[t] != 0 {
-				lp.A.Append(shift+place[j], vals[t])
-				unit = math.Max(unit, math.Abs(vals[t]))
+				lp.A.Append(shift+place[j], vals[t]*s.ColScale[s.Nx+j]/unit)
 			}
 		}
-		return unit
 	}
 	next := wide
 	var slackRow []int // of inequalities
 	for _, i := range p.rows {
-		side := -s.P.Rows.Rhs[i]
+		unit := l.unit(i)
+		side := -s.P.Rows.Rhs[i] / unit
 		for _, c := range entries {
 			lo, hi := l.box(c)
-			side += s.P.Rows.A.At(i, c) * (lo + hi) / 2
+			side += s.P.Rows.A.At(i, c) * (lo + hi) / 2 / unit
 		}
 		equal := s.P.Rows.Kind[i] == problem.Equal
 		for e, c := range entries {
 			lo, hi := l.box(c)
-			moves := s.P.Rows.A.At(i, c) * (hi - lo) / 2
+			moves := s.P.Rows.A.At(i, c) * (hi - lo) / 2 / unit
 			at := ny * (1 + e)
 			put := func() {
 				if nc > 0 {
-					put(i, at)
+					put(i, at, unit)
 				}
 			}
 			put()
@@ -409,7 +439,7 @@ func (l *limiter) interior(p lowerPart, entries []int) (*affine, *NoLimit, error
 			lp.A.Append(next+e, -1)
 			row(i, -inf, moves)
 		}
-		unit := put(i, 0)
+		put(i, 0, unit)
 		if equal {
 			row(i, side, side)
 			continue
@@ -418,7 +448,7 @@ func (l *limiter) interior(p lowerPart, entries []int) (*affine, *NoLimit, error
 			lp.A.Append(next, -1)
 			next++
 		}
-		lp.A.Append(n-1, -unit)
+		lp.A.Append(n-1, -1)
 		slackRow = append(slackRow, len(lp.RowLo))
 		row(i, side, inf)
 	}
@@ -441,11 +471,19 @@ func (l *limiter) interior(p lowerPart, entries []int) (*affine, *NoLimit, error
 			}
 		}
 		return nil, &NoLimit{i, "which contradicts others at some x, nothing that is affine in x satisfies the follower's constraints for all x"}, nil
+	case !l.blame && -sol.Value <= 1e3*Tolerance:
+		return nil, &NoLimit{p.rows[0], "there is none"}, nil
 	case -sol.Value > 1e3*Tolerance:
-		out := &affine{at: sol.Z[:ny], by: map[int][]float64{}}
+		out := &affine{at: make([]float64, ny), by: map[int][]float64{}}
+		unscaled := func(dst, z []float64) {
+			for k, j := range p.y {
+				dst[k] = z[k] * s.ColScale[s.Nx+j]
+			}
+		}
+		unscaled(out.at, sol.Z)
 		for e, c := range entries {
 			if out.by[c] = make([]float64, ny); nc > 0 {
-				copy(out.by[c], sol.Z[ny*(1+e):])
+				unscaled(out.by[c], sol.Z[ny*(1+e):])
 			}
 		}
 		return out, nil, nil

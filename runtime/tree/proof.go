@@ -195,7 +195,7 @@ func (pw *proofWriter) interiors(ctx context.Context) error {
 				by = append(by, map[string]any{"entry": pw.s.part.Cols[c], "of": of})
 			}
 		}
-		line := map[string]any{"answer": pw.answer(in.Y[0]), "at": over(in.At), "by": by, "curvature": in.Curvature}
+		line := map[string]any{"answer": pw.answer(in.Y[0]), "at": over(in.At), "by": by, "curvature": over(in.Curvature)}
 		if err := pw.line(map[string]any{"interior": line}); err != nil {
 			return err
 		}
