@@ -56,23 +56,13 @@ func (c *Path) Of(x, y, lambda []float64) Barrier {
 	}
 	force = math.Max(force, bend*slack)
 	c.p.G.GradY(c.dual, x, y)
-	far := float64(farForces)
-	if c.condensed != nil {
-		far = farther
-	}
-	return Barrier{Mu: slack * force, Floor: far * math.Max(linalg.NormInf(c.dual), force), At: append([]float64(nil), y...)}
+	return Barrier{Mu: slack * force, Floor: farForces * math.Max(linalg.NormInf(c.dual), force), At: append([]float64(nil), y...)}
 }
 
 // farForces is how much larger than at the beginning the forces on y are where they begin to
 // count. Beside forces so much larger a mu does what its tenth does at the beginning: that is
 // for the next mu to show, which is a tenth (see approach in package outer).
 const farForces = 10
-
-// farther is farForces where systems are condensed. Calls are what a path costs there, and a
-// product takes half as many more where forces count: with farForces the paper's experiment,
-// where a leader can shift the forces but not multiply them, ends at the same points after up to
-// a third more calls.
-const farther = 1e3
 
 // strength evaluates mu_p/mu, the share of each part, at an x.
 type strength struct {

@@ -81,9 +81,6 @@ func (c *Path) from(ctx context.Context, x []float64, mu float64) error {
 	if c.p.Facts.QuadraticInY && !c.p.Facts.FixedHessian {
 		c.hessian = nil
 	}
-	if c.condensed != nil {
-		c.follow(x, mu)
-	}
 	full := 0
 	for pass := range mostSteps {
 		if ctx.Err() != nil {

@@ -27,10 +27,6 @@ type parts struct {
 func (c *Path) divide() {
 	classes := sparse.NewClasses(c.n)
 	for i := range c.n {
-		if c.condensed != nil {
-			classes.Join(0, i)
-			continue
-		}
 		cols, _ := c.pattern.Row(i)
 		for _, j := range cols {
 			classes.Join(i, j)

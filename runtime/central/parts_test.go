@@ -137,3 +137,13 @@ func TestParts(t *testing.T) {
 		t.Errorf("%d gradients, %d by parts", asked, needed)
 	}
 }
+
+type counting struct {
+	problem.Function
+	calls int
+}
+
+func (c *counting) GradY(dst, x, y []float64) {
+	c.calls++
+	c.Function.GradY(dst, x, y)
+}

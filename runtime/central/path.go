@@ -27,7 +27,7 @@ import (
 type Path struct {
 	p           *problem.Problem
 	n, m        int
-	pattern     *sparse.CSR // of the Hessian of g in y; nil where that is dense and condensed
+	pattern     *sparse.CSR // of the Hessian of g in y
 	colours     *linalg.Colouring
 	known       []float64 // its entries, in the pattern's order, where it is known; or nil
 	hessian     []float64 // its entries, in the pattern's order; nil before they are measured
@@ -39,8 +39,6 @@ type Path struct {
 	general     []int     // the other rows, in the order of the KKT matrix
 	entries     int       // of B in these
 	parts       parts
-
-	condensed *condensed // what solves KKT systems; nil: ldl does
 
 	ldl  *linalg.LDL
 	kkt  []float64
@@ -60,7 +58,6 @@ type Path struct {
 	pull, side   []float64 // len n: sizes of the terms of dual; len m, see advance
 	rhs, step    []float64 // len n + general rows
 	solution     []float64 // likewise
-	refinement   linalg.Refinement
 	level        int       // of regular
 	ds, dlambda  []float64 // len m
 	weight       []float64 // len m: lambda/s of a bound, where the system was factorized last
@@ -92,12 +89,6 @@ func exists(p *problem.Problem) bool {
 	return len(p.Duals) == 0 && p.Coupled == nil && p.HasInequalities() && p.Facts.StrongConvexity > 0
 }
 
-// Condenses reports whether p has a path of which points cost systems of the size of its rows alone, given a Hessian of
-// g in y that is the same everywhere.
-func Condenses(p *problem.Problem) bool {
-	return exists(p) && p.Facts.HessianPattern == nil && p.Rows.Len() <= p.Dy
-}
-
 // New prepares the path of p; nil where there is none to follow, or following it
 // costs too much: F reads multipliers, or constraints of the leader read y, no row is
 // an inequality, g is not known to be strongly convex, or its Hessian is large and not
@@ -111,11 +102,7 @@ func New(p *problem.Problem, known []float64) *Path {
 	if c.pattern == nil {
 		c.known = known
 	}
-	if c.known != nil && Condenses(p) {
-		c.unit = make([]float64, c.n+c.m)
-		c.condensed = newCondensed(p.Rows, c.n, known, c.unit)
-	}
-	if c.condensed == nil && c.pattern == nil {
+	if c.pattern == nil {
 		if p.Dy > mostDense {
 			return nil
 		}
@@ -130,18 +117,13 @@ func New(p *problem.Problem, known []float64) *Path {
 	if c.n+len(c.general) > mostLarge {
 		return nil
 	}
-	if c.condensed == nil {
-		c.analyze()
-	}
+	c.analyze()
 	c.divide()
 	v := func(k int) []float64 { return make([]float64, k) }
 	c.y, c.s, c.lambda = v(c.n), v(c.m), v(c.m)
 	c.kept.y, c.kept.s, c.kept.lambda = v(c.n), v(c.m), v(c.m)
 	c.dual, c.primal, c.pull, c.side, c.weight = v(c.n), v(c.m), v(c.n), v(c.m), v(c.m)
-	if c.condensed == nil {
-		c.unit = v(c.n + len(c.general))
-	}
-	c.solution = v(c.n + len(c.general))
+	c.unit, c.solution = v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.rhs, c.step = v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.ds, c.dlambda, c.probe, c.ahead = v(c.m), v(c.m), v(c.n), v(c.n)
 	c.adjoint, c.pulled, c.weights = v(c.n), v(c.n), v(c.parts.count)
@@ -166,7 +148,7 @@ func (c *Path) arrange() {
 		cols, _ := rows.A.Row(i)
 		c.tied[i] = len(cols) > 0
 		c.bound[i] = -1
-		if rows.Kind[i] != problem.Equal && c.condensed == nil {
+		if rows.Kind[i] != problem.Equal {
 			c.bound[i], c.coefficient[i] = rows.Bound(i)
 		}
 		if c.bound[i] < 0 {
@@ -233,9 +215,6 @@ func (c *Path) Y() []float64 { return c.y }
 
 // curvature is the second derivative of g along entry j of y.
 func (c *Path) curvature(j int) float64 {
-	if c.condensed != nil {
-		return c.hessian[j*c.n+j]
-	}
 	return c.hessian[c.lower[c.onDiag[j]]]
 }
 

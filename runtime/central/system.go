@@ -26,16 +26,6 @@ var regular = [...]float64{1e-8, 1e-11, 1e-14, 1e-16}
 // far below the other entries, makes the matrix quasi-definite; refinement undoes it.
 func (c *Path) factor() bool {
 	rows := c.p.Rows
-	if z := c.condensed; z != nil {
-		for i, kind := range rows.Kind {
-			z.own[i] = 0
-			if kind != problem.Equal {
-				z.own[i] = c.s[i] / c.lambda[i]
-			}
-			c.unit[c.n+i] = 1 / math.Sqrt(max(z.length[i]+z.own[i], 0x1p-900))
-		}
-		return z.factor()
-	}
 	for k, t := range c.lower {
 		c.kkt[k] = c.hessian[t]
 	}
@@ -83,12 +73,7 @@ func (c *Path) solve(part float64) {
 		c.rhs[i] *= u
 	}
 	right := linalg.NormInf(c.rhs)
-	if z := c.condensed; z != nil {
-		z.solve(c.step, c.rhs)
-		c.refinement.Refine(c.step, z.solve, c.remaining, 5, part*right)
-	} else {
-		c.solveLevels(right, part)
-	}
+	c.solveLevels(right, part)
 	for i, u := range c.unit {
 		c.step[i] *= u
 	}
@@ -120,10 +105,6 @@ func (c *Path) solveLevels(right, part float64) {
 // remaining sets r to what a solution in the units of the factors leaves of the
 // right-hand side.
 func (c *Path) remaining(r, scaled []float64) {
-	if c.condensed != nil {
-		c.remainingCondensed(r, scaled)
-		return
-	}
 	copy(r, c.rhs)
 	diagonal := len(c.lower) + c.entries
 	col := c.col[:diagonal]

@@ -8,27 +8,6 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// Learn is a memory of all of the Hessian of g in y, of which p.Facts say that g is quadratic in y and that it is the
-// same everywhere, from gradients at x around y and what a memory of p knows of it, which may be nil: Dy+3 gradients at
-// most. nil where they are not finite.
-func Learn(p *problem.Problem, x, y []float64, known *Memory) *Memory {
-	if known.Complete() && !known.Near {
-		return known
-	}
-	var c curvature
-	c.reset(G(p, x), true, p.Dy)
-	grad := make([]float64, p.Dy)
-	p.G.GradY(grad, x, y)
-	c.move(y, grad)
-	if known != nil && !known.Near {
-		c.recall(known)
-	}
-	if c.limit < c.n || !(2*c.k >= c.n && c.fill() || c.columns()) {
-		return nil
-	}
-	return c.learned()
-}
-
 // Holds reports whether a memory of another problem, with other numbers, is one of p:
 // whether two gradients of g, of which p.Facts say that it is quadratic in y with a
 // Hessian that is the same everywhere, differ along a random direction by what the

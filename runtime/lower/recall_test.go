@@ -2,12 +2,9 @@ package lower
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"bilevelc/runtime/problem"
 )
 
 // A memory holds for the problem that it is of, at any x and y, and for no other one: a
@@ -40,55 +37,6 @@ func TestMemoryHolds(t *testing.T) {
 		if changed.Holds(p, x, y) {
 			t.Errorf("%d: a Hessian with another entry is taken for that of g", seed)
 		}
-	}
-}
-
-// TestLearn: what is learned is all of the Hessian, from nothing, from a part or from most of it, at the gradients that are missing.
-func TestLearn(t *testing.T) {
-	const n = 30
-	p, x := experiment(7, 20, n, 8)
-	p.G = problem.Count(p.G)
-	s := newALM(defaultALM()).Solve(context.Background(), p, G(p, x), x, nil)
-	whole := Learn(p, x, s.Y, nil)
-	if !whole.Complete() || whole.Near || !whole.Holds(p, x, s.Y) {
-		t.Fatal("what was learned from nothing is not the Hessian")
-	}
-	if again := Learn(p, x, s.Y, whole); again != whole {
-		t.Error("what is known is learned again")
-	}
-	var c curvature
-	c.reset(G(p, x), true, n)
-	grad := make([]float64, n)
-	p.G.GradY(grad, x, s.Y)
-	c.move(s.Y, grad)
-	rng := rand.New(rand.NewPCG(3, 2))
-	for c.k < n-5 {
-		v := make([]float64, n)
-		for j := range v {
-			v[j] = rng.NormFloat64()
-		}
-		if !c.apply(make([]float64, n), v) {
-			t.Fatal("no product")
-		}
-		if c.k != 5 && c.k != n-5 {
-			continue
-		}
-		part := c.learned().clone()
-		before := p.Calls().GradG
-		m := Learn(p, x, s.Y, part)
-		if taken := p.Calls().GradG - before; !m.Complete() || !m.Holds(p, x, s.Y) || taken > n+2 || c.k > n/2 && taken > 6 {
-			t.Errorf("from %d products: %d gradients", c.k, taken)
-		}
-	}
-	near := whole.clone()
-	near.Near = true
-	near.Packed[3]++
-	if m := Learn(p, x, s.Y, near); !m.Complete() || m.Near || !m.Holds(p, x, s.Y) {
-		t.Error("a Hessian near by is taken for that of g")
-	}
-	x[0] = math.NaN()
-	if m := Learn(p, x, s.Y, nil); m != nil {
-		t.Error("something was learned where g is not finite")
 	}
 }
 

@@ -3,7 +3,6 @@ package oracle
 import (
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/linalg"
-	"bilevelc/runtime/lower"
 )
 
 // Central is the path of the lower level's central points, along which F is smooth; nil
@@ -20,15 +19,4 @@ func (h *Hyper) Central(recalled bool) *central.Path {
 // Recalls reports whether the Hessian of g in y is one matrix at every x that is known.
 func (h *Hyper) Recalls() bool {
 	return h.p.Facts.FixedHessian && h.learned.Complete() && !h.learned.Near
-}
-
-// Learn has lower solves know all of the Hessian of g in y from here on, where g is quadratic in y and it is one dense
-// matrix at every x, of one follower: that takes Dy+3 gradients at most, around the point pt.
-func (h *Hyper) Learn(pt *Point) {
-	if f := h.p.Facts; !f.QuadraticInY || !f.FixedHessian || f.HessianPattern != nil || len(h.p.Blocks) > 1 {
-		return
-	}
-	if m := lower.Learn(h.p, pt.X, pt.Lower.Y, h.learned); m != nil {
-		h.learned = m
-	}
 }

@@ -16,7 +16,6 @@ type pathful interface {
 	oracle.Hyperobjective
 	Central(recalled bool) *central.Path // nil where it has none
 	Recalls() bool
-	Learn(pt *oracle.Point) // see oracle.Hyper.Learn
 	Problem() *problem.Problem
 }
 
@@ -78,12 +77,6 @@ const (
 // its optimum 17 without).
 const ApproachFrom = 64
 
-// mostLearned is how many numbers it may take to learn the Hessian of a dense lower level for an approach: Dy gradients
-// of Dy^2 numbers each, about a second.
-const mostLearned = 4e9
-
-func cube(n int) float64 { return float64(n) * float64(n) * float64(n) }
-
 // Path is a start for a search on F that has looked past poor kinks on the way from another one: where F is lowest at the ends of the stages of its path (advance), or, where the follower has no central path, what a
 // continuation over followers that react less leads to. nil where that is nowhere lower.
 func Path(ctx context.Context, h oracle.Hyperobjective, start []float64, seed uint64) ([]float64, error) {
@@ -136,9 +129,6 @@ func (m *bundle) prepare(ctx context.Context, run *Run, start *Sample) error {
 	pt, err := h.Value(ctx, start.X)
 	if err != nil {
 		return ignoring(err)
-	}
-	if p := h.Problem(); cube(p.Dy) <= mostLearned && central.Condenses(p) {
-		h.Learn(pt) // which lower solves need not have done
 	}
 	recalled := h.Recalls()
 	path := h.Central(recalled)

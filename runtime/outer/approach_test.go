@@ -4,47 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"bilevelc/internal/members"
-	"bilevelc/internal/planted"
 	"bilevelc/runtime/central"
 )
-
-// A path whose points cost systems of the size of the rows alone begins with the Hessian that they need, which lower solves along the rows have not measured.
-func TestApproachesKnowTheHessian(t *testing.T) {
-	rng := members.Rand(t, 21)
-	begun := 0
-	for range members.Of(4, 40) {
-		in, err := planted.New(planted.Options{Family: planted.Convex, Dx: 20 + rng.IntN(10), Dy: 50 + rng.IntN(20), Floors: 10 + rng.IntN(20), Active: 3, Kinks: 2, Condition: 10, Seed: rng.Uint64()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !central.Condenses(in.Problem) {
-			t.Fatal("a problem with few rows and no pattern")
-		}
-		h := hyper(t, in.Problem)
-		projector := h.Projector()
-		run := &Run{Rand: rng, h: h, projector: projector, published: &published{}, Start: in.Problem.Start}
-		run.width = run.widthAt(run.Start)
-		c, err := run.Gradient(t.Context(), run.Start)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := &bundle{Settings: *defaultBundle(), Keeps: Keeps[bundleState]{bundleState{Center: *c}}}
-		m.rescale(run)
-		if err := m.prepare(t.Context(), run, c); err != nil {
-			t.Fatal(err)
-		}
-		if m.State.Approach == nil {
-			continue
-		}
-		if begun++; !m.State.Approach.Recalled {
-			t.Errorf("%d and %d variables, %d rows: a path without the Hessian", in.Problem.Dx, in.Problem.Dy, in.Problem.Rows.Len())
-		}
-	}
-	if begun == 0 {
-		t.Error("no path began")
-	}
-}
 
 // Whatever stages take, mu falls by a tenth to a half.
 func TestStages(t *testing.T) {
