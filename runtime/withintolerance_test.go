@@ -98,3 +98,31 @@ func TestBoundsWithinTolerance(t *testing.T) {
 		}
 	}
 }
+
+// A row of the leader that no answer meets is not met within a tolerance: where X is far wider in one entry than in another, a Goldstein radius is all of the narrow one, and to first order a point within it would be feasible.
+func TestNothingFeasibleNearby(t *testing.T) {
+	for k := range members.Seeds(t, 20) {
+		rng := rand.New(rand.NewPCG(k, 53))
+		narrow, wide := math.Pow(10, -5+2*rng.Float64()), math.Pow(10, 1+3*rng.Float64())
+		force, least := math.Pow(10, 3*rng.Float64()), math.Pow(10, -4+2*rng.Float64())
+		text := fmt.Sprintf(`model nowhere
+upper {
+  var x: vector[2] in box([-%[1]v, 0], [%[1]v, %[2]v])
+  maximize -%[3]v * x[2] + y[2] - %[4]v * x[1]^2
+  subject to
+    u: y[1] >= %[5]v
+}
+lower {
+  var y: vector[2]
+  minimize %[6]v * x[1] * y[1] + %[7]v * y[1]^2 + (y[2] - %[4]v * x[1])^2 + 0.1 * y[1] * y[2]
+  subject to
+    r: y[1] <= 0
+}
+`, narrow, wide, 0.1+rng.Float64(), force/narrow, least, force/narrow, 0.5+rng.Float64())
+		for _, opts := range []runtime.Options{{Search: runtime.SearchNone}, {Method: "bundle"}, {}} {
+			if r := solveText(t, text, opts); r.Status == runtime.Solved {
+				t.Errorf("member %d, %+v: solved (%s), notes %q\n%s", k, opts, r.Reason, r.Notes, text)
+			}
+		}
+	}
+}

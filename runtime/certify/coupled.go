@@ -105,6 +105,7 @@ func (v *verification) coupled() {
 	if !v.doc.Solved || !v.doc.Stationary || v.at == nil {
 		return
 	}
+	terms, _ := v.termsOfCoupled(found)
 	for i, c := range v.violations(found) {
 		if c <= 0 {
 			continue
@@ -115,7 +116,7 @@ func (v *verification) coupled() {
 			v.fail("solved: "+name+" holds", "its gradient could not be derived: %v", err)
 			continue
 		}
-		v.within("solved: "+name+" holds", c, v.rounding(slope, sizes[i]))
+		v.within("solved: "+name+" holds", c, math.Min(v.rounding(slope, sizes[i]), Holds*terms[i])) // a slope is that of one side, and X may end before it is met
 	}
 }
 
