@@ -169,7 +169,7 @@ func (s *system) simpler(k int) bool {
 				}
 			}
 			for j := range rows[i].C {
-				if s.bound[min(i, len(s.bound)-1)] == 0 && number(&rows[i].C[j]) {
+				if (len(s.bound) == 0 || s.bound[min(i, len(s.bound)-1)] == 0) && number(&rows[i].C[j]) {
 					return true
 				}
 			}
