@@ -108,3 +108,34 @@ func TestProofsOfFreeFollowers(t *testing.T) {
 	}
 	t.Logf("%d proved, %d forgeries refused, %d show less", proved, refused, below)
 }
+
+// A multiplier that is rounding beside the largest is none: with the rounding as it was, two proved optima of users were refused by their own verification.
+func TestRoundingOfMultipliersIsNone(t *testing.T) {
+	model, err := Compile("tv.blv", `model tv
+param n: int = 16
+data signal: vector[n] = [-0.42, 0.32, 0.44, -0.64, 2.4, 1.47, 2.02, 1.45, 2.2, 1.04, -0.36, -0.01, 2.97, 3.53, 4.16, 2.53]
+data truth: vector[n] = [0, 0, 0, 0, 2, 2, 2, 2, 1, 1, 1, 1, 3, 3, 3, 3]
+upper {
+  var lam: real in box(0, 3)
+  minimize norminf(y - truth)
+}
+lower {
+  var y: vector[n]
+  minimize 0.5 * sumsq(y - signal) + lam * sum(i in 2..n: abs(y[i] - y[i - 1]))
+}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := model.Bind(nil, BindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Solve(context.Background(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Status != Solved || r.Global == nil || !r.Global.Proved {
+		t.Errorf("%v: %s", r.Status, r.Reason)
+	}
+}

@@ -75,6 +75,23 @@ func (s *System) FromDuals(q *Quadratic, z, row, bound []float64) *Multipliers {
 	if s.P.Coupled != nil {
 		m.Coupled = make([]float64, len(s.P.Coupled.Kind))
 	}
+	// Multipliers that are rounding beside the largest, in units in which the rows are alike, are none.
+	largest := 0.0
+	for _, part := range [][]float64{row, bound} {
+		for _, v := range part {
+			largest = math.Max(largest, math.Abs(v))
+		}
+	}
+	clean := func(part []float64) []float64 {
+		out := slices.Clone(part)
+		for i, v := range out {
+			if math.Abs(v) <= duality*largest {
+				out[i] = 0
+			}
+		}
+		return out
+	}
+	row, bound = clean(row), clean(bound)
 	for r, o := range s.Origin {
 		v := row[r] * s.RowScale[r]
 		switch o.Kind {
