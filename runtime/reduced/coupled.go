@@ -1,6 +1,7 @@
 package reduced
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -31,7 +32,7 @@ func (c *coupledRow) size(p *piece) float64 {
 
 // feasible moves the point to one at which the leader's constraints that read the follower hold: a local minimizer, by the same three phases, of half the sum of squares by
 // which they are broken.
-func (p *piece) feasible() error {
+func (p *piece) feasible(ctx context.Context) error {
 	f := *p.f
 	f.coupled = nil
 	q := *p.p
@@ -44,7 +45,7 @@ func (p *piece) feasible() error {
 		return err
 	}
 	for st.Phase != Done && st.Iteration < feasibleSteps {
-		end, err := sub.step(st)
+		end, err := sub.step(ctx, st)
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ func Path(ctx context.Context, sys *kkt.System, x0 []float64, curve Curved, opts
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if _, err := p.step(st); err != nil {
+		if _, err := p.step(ctx, st); err != nil {
 			return nil, err
 		}
 		st.Iteration++

@@ -1,6 +1,7 @@
 package reduced
 
 import (
+	"context"
 	"math"
 
 	"bilevelc/runtime/kkt"
@@ -9,9 +10,9 @@ import (
 )
 
 // finish makes the point of the document: y and the multipliers refined against the system itself, its branch, and the multipliers of the branch problem.
-func (p *piece) finish(st *State, status Status) (*Result, error) {
+func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, error) {
 	if st.Phase == OnPath || st.Phase == Crossing {
-		if err := p.cross(st); err != nil {
+		if err := p.cross(ctx, st); err != nil {
 			return nil, err
 		}
 	}
@@ -22,7 +23,16 @@ func (p *piece) finish(st *State, status Status) (*Result, error) {
 	j.size = math.Max(st.Scale, j.size)
 	s, f := p.f.sys, p.f
 	out := &Result{Status: status, Left: j.stationarity(), Work: st.Work}
-	for _, r := range p.releases(j) {
+	list := p.releases(j)
+	if (len(list) > 0 || j.stuck) && j.dependent() {
+		if q := p.resolve(ctx, j); q != nil && math.Max(q.left, q.worst) < math.Max(out.Left, most(list)/j.size) {
+			j.eq, j.stuck = q.eq, false
+			p.adjoint(j)
+			out.Left = math.Max(out.Left, q.left)
+			list = p.releases(j)
+		}
+	}
+	for _, r := range list {
 		out.Least = math.Min(out.Least, r.amount/math.Max(j.size, 1e-300))
 	}
 	if j.stuck && status == Stationary {
@@ -101,6 +111,24 @@ func (p *piece) finish(st *State, status Status) (*Result, error) {
 		out.Status = Stalled
 	}
 	return out, nil
+}
+
+// examine is the end of a run at its start.
+func (p *piece) examine(ctx context.Context, st *State) (*Result, error) {
+	if err := p.cross(ctx, st); err != nil {
+		return nil, err
+	}
+	p.load(st)
+	p.place()
+	for i := range p.f.coupled {
+		c := &p.f.coupled[i]
+		p.coupleOn[i] = c.equal || math.Abs(p.gap(c, p.w, p.y, p.lambda)) <= weak*c.size(p)
+	}
+	j := p.judge()
+	p.size(st, j)
+	_, st.Curvature = p.curved(j)
+	p.save(st)
+	return p.finish(ctx, st, OutOfSteps)
 }
 
 // fromStationarity sets the adjoint and the multipliers of lambda >= 0 by their own equations, grad_y f = H Adjoint + B'Slack - ... and Lambda = grad_lambda f + B Adjoint + ...

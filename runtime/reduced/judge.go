@@ -2,6 +2,7 @@ package reduced
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -18,6 +19,7 @@ type judged struct {
 	eq      []float64 // multipliers of the equations
 	slack   []float64 // gamma, of all rows, signed; 0 but on S and K
 	nu      []float64 // of lambda, of all rows, signed
+	read    []float64 // what the terms of nu have that f and the leader's constraints read of lambda
 	bound   []float64 // of fixed entries of w
 	pulled  float64   // the size of the terms of nu
 	// stuck: a biactive row has a negative nu, and no step in w makes its multiplier positive.
@@ -59,29 +61,52 @@ func (p *piece) judge() *judged {
 	return j
 }
 
-// weaken makes rows biactive whose slack and multiplier are both zero to rounding, but which count as strong or inactive.
-func (p *piece) weaken() (found bool) {
+// weaken makes rows biactive whose slack and multiplier are both zero to rounding, but which count as strong or inactive; each once at a point, where its multipliers may let it go again. A row which w hardly moves is
+// left as it is where w would have to go further than by rounding for its slack to be 0: its kink is elsewhere.
+func (p *piece) weaken(st *State) (found bool) {
 	top := linalg.NormInf(p.lambda)
+	before := slices.Clone(p.side)
+	var added []int
 	for r := range p.f.rows {
-		row := &p.f.rows[r]
-		if row.equal || p.inK[r] {
-			continue
+		if side, ok := p.undecided(r, top); ok && !slices.Contains(st.Weakened, r) {
+			st.Weakened = append(st.Weakened, r)
+			p.keep(r, side)
+			added = append(added, r)
 		}
-		off := math.Min(p.v[r]-row.lo, row.hi-p.v[r])
-		if p.side[r] != 0 {
-			off = math.Abs(p.lambda[r])
-		}
-		if off > weak*p.slackError(r, top)/slackRounding {
-			continue
-		}
-		side := p.side[r]
-		if side == 0 {
-			side = sideOf(row.hi-p.v[r] < p.v[r]-row.lo)
-		}
-		p.keep(r, side)
-		found = true
 	}
-	return found
+	if len(added) == 0 {
+		return false
+	}
+	slices.Sort(p.k)
+	p.place()
+	p.differentiate()
+	q, reach := newWorking(p), weak*math.Max(1, linalg.Norm(p.w))
+	for a, r := range slices.Clone(p.k) {
+		if !slices.Contains(added, r) || !(q.length[a] > 0 && math.Abs(p.v[r]-p.f.end(r, p.side[r])) > reach*q.length[a]) {
+			continue
+		}
+		p.inK[r], p.side[r] = false, before[r]
+		p.k = slices.DeleteFunc(p.k, func(k int) bool { return k == r })
+		added = slices.DeleteFunc(added, func(k int) bool { return k == r })
+	}
+	p.z.set(p.strong())
+	p.place()
+	return len(added) > 0
+}
+
+// undecided says that the slack and the multiplier of row r are both zero to rounding, and at which of its ends; top is the largest multiplier.
+func (p *piece) undecided(r int, top float64) (side int8, ok bool) {
+	row := &p.f.rows[r]
+	if row.equal || p.inK[r] {
+		return 0, false
+	}
+	off := math.Min(p.v[r]-row.lo, row.hi-p.v[r])
+	if side = p.side[r]; side != 0 {
+		off = math.Abs(p.lambda[r])
+	} else {
+		side = sideOf(row.hi-p.v[r] < p.v[r]-row.lo)
+	}
+	return side, off <= weak*p.slackError(r, top)/slackRounding
 }
 
 // weak is the size of a slack or multiplier, in the same terms as slackRounding, below which its sign is not claimed: that of package kkt.
@@ -106,6 +131,7 @@ func (p *piece) adjoint(j *judged) {
 		p.signed(l, c.l)
 		linalg.Axpy(gl, -mu, l)
 	}
+	j.read = append(j.read[:0], gl...)
 	j.slack, j.nu = make([]float64, f.m), gl
 	f.addE(j.nu, 1, gy)
 	j.pulled = linalg.NormInf(j.nu)

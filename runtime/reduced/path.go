@@ -38,6 +38,23 @@ func (p *piece) startPath(st *State) bool {
 	if !p.lower() {
 		return false
 	}
+	force, slack, least := p.scales()
+	if slack == 0 {
+		return false
+	}
+	ps := &PathState{Mu: slack * force * p.opts.barrier(), End: least * least * pathEnd, Size: force, Equal: make([]float64, p.f.m)}
+	for r := range p.f.rows {
+		if p.f.rows[r].equal {
+			ps.Equal[r] = p.lambda[r]
+		}
+	}
+	ps.Central = p.begin(p.lambda, p.v, ps.Mu)
+	st.Path = ps
+	return true
+}
+
+// scales are medians of the follower's slacks that are not 0, of those or of its multipliers, the larger, and the smaller of both; 0 where no slack is positive.
+func (p *piece) scales() (force, slack, least float64) {
 	var slacks, forces []float64
 	for r := range p.f.rows {
 		row := &p.f.rows[r]
@@ -54,23 +71,15 @@ func (p *piece) startPath(st *State) bool {
 		}
 	}
 	if len(slacks) == 0 {
-		return false
+		return 0, 0, 0
 	}
-	slack := median(slacks)
-	force, least := slack, slack
+	slack = median(slacks)
+	force, least = slack, slack
 	if len(forces) > 0 {
 		force = math.Max(slack, median(forces))
 		least = math.Min(slack, median(forces))
 	}
-	ps := &PathState{Mu: slack * force * p.opts.barrier(), End: least * least * pathEnd, Size: force, Equal: make([]float64, p.f.m)}
-	for r := range p.f.rows {
-		if p.f.rows[r].equal {
-			ps.Equal[r] = p.lambda[r]
-		}
-	}
-	ps.Central = p.begin(p.lambda, p.v, ps.Mu)
-	st.Path = ps
-	return true
+	return force, slack, least
 }
 
 // projectX sets dst to the point of X nearest to w.

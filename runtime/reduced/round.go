@@ -1,8 +1,8 @@
 package reduced
 
 import (
+	"context"
 	"math"
-	"slices"
 
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -30,7 +30,11 @@ func (p *piece) releases(j *judged) []release {
 		length := j.length[a]
 		slack, mult := s*j.slack[r]*length, 0.0
 		if v := s * j.nu[r]; v < 0 {
-			if _, pivot := p.z.column(r); pivot > dependent && length > 0 {
+			u, pivot := p.z.column(r)
+			if pivot <= dependent { // E and Y of the row are those of S by u, and nothing is left of nu but what is read of lambda
+				v = s * (j.read[r] - linalg.Dot(u, gathered(j.read, p.z.rows)))
+			}
+			if pivot > dependent && length > 0 {
 				mult = v * length / pivot
 			} else if v < -p.opts.Tolerance*j.pulled {
 				j.stuck = true
@@ -64,6 +68,15 @@ func (p *piece) releases(j *judged) []release {
 		default:
 			add(bounds, i, -j.bound[i])
 		}
+	}
+	return out
+}
+
+// gathered are the entries of v of the given rows.
+func gathered(v []float64, rows []int) []float64 {
+	out := make([]float64, len(rows))
+	for a, r := range rows {
+		out[a] = v[r]
 	}
 	return out
 }
@@ -108,7 +121,7 @@ func (p *piece) letGo(list []release, single bool) {
 }
 
 // round is one step on the pieces: the multipliers, then rows let go, or a Newton step along the manifold and a search through the pieces.
-func (p *piece) round(st *State) (*Status, error) {
+func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	if !p.load(st) { // rows that are dependent to rounding: the follower's answer from the beginning
 		if !p.retreat(st.W) {
 			return end(Stalled), nil
@@ -118,13 +131,7 @@ func (p *piece) round(st *State) (*Status, error) {
 	}
 	st.Work.Rounds++
 	j := p.judge()
-	// The terms of the gradient may vanish together at the end: those of a follower without rows at the first point are the least measure.
-	if st.Scale == 0 {
-		free := make([]float64, p.f.nw)
-		linalg.Gemv(free, 1, p.f.j, p.f.n, p.f.nw, true, j.g.y)
-		st.Scale = linalg.Norm(j.g.w) + linalg.Norm(free)
-	}
-	j.size = math.Max(j.size, st.Scale)
+	p.size(st, j)
 	if st.Work.Rounds > 1 && j.value > st.F+weak*(math.Abs(st.F)+j.size*math.Max(1, linalg.NormInf(p.w))) {
 		return end(Stalled), nil // F has jumped: it reads multipliers that x does not determine, and is no function of x there
 	}
@@ -132,7 +139,17 @@ func (p *piece) round(st *State) (*Status, error) {
 	list := p.releases(j)
 	stationary := st.Measure <= p.opts.Tolerance
 	var d []float64
-	if !stationary && (len(list) == 0 || st.Single || most(list) <= linalg.Norm(j.step)) {
+	var found *signs
+	if (len(list) > 0 || j.stuck) && j.dependent() { // multipliers of least squares decide nothing
+		if found = p.resolve(ctx, j); found != nil {
+			if list, d = found.list, found.d; d != nil {
+				stationary = false
+				p.save(st)
+				p.letGo(list, false)
+			}
+		}
+	}
+	if d == nil && !stationary && (len(list) == 0 || st.Single || most(list) <= linalg.Norm(j.step)) {
 		d = p.newton(j)
 		for p.refix(d) { // each fixes at least one entry
 			j = p.judge()
@@ -144,7 +161,7 @@ func (p *piece) round(st *State) (*Status, error) {
 	}
 	flat := false // along d F falls to second order alone
 	switch {
-	case stationary && len(list) == 0 && (p.weaken() || p.otherMultipliers(st)):
+	case stationary && len(list) == 0 && found == nil && p.weaken(st):
 		p.save(st)
 		return p.idle(st), nil
 	case stationary && len(list) == 0:
@@ -170,10 +187,14 @@ func (p *piece) round(st *State) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !out.moved && found != nil && found.left <= defaultTolerance { // nothing but rounding
+		st.Phase = Done
+		return nil, nil
+	}
 	st.F = value
 	p.save(st)
 	if out.moved {
-		st.Idle, st.Single, st.Visited, st.Crossed = 0, false, nil, nil
+		st.Idle, st.Single, st.Crossed, st.Weakened = 0, false, nil, nil
 		return nil, nil
 	}
 	if !out.changed && (st.Single || st.Measure <= rounded) {
@@ -188,6 +209,16 @@ func (p *piece) round(st *State) (*Status, error) {
 	}
 	st.Single = true
 	return p.idle(st), nil
+}
+
+// size makes the terms of the gradient no less than those of a follower without rows at the first point, as they may vanish together at the end.
+func (p *piece) size(st *State, j *judged) {
+	if st.Scale == 0 {
+		free := make([]float64, p.f.nw)
+		linalg.Gemv(free, 1, p.f.j, p.f.n, p.f.nw, true, j.g.y)
+		st.Scale = linalg.Norm(j.g.w) + linalg.Norm(free)
+	}
+	j.size = math.Max(j.size, st.Scale)
 }
 
 // idle counts a step that did not move; too many in a row are an end.
@@ -218,55 +249,6 @@ func (p *piece) atBound(j int, bound float64) bool {
 	return !math.IsInf(bound, 0) && math.Abs(p.w[j]-bound) <= tight*math.Max(1, math.Abs(bound))
 }
 
-// otherMultipliers goes on to another vertex of the set of the follower's multipliers, where it has several: where a biactive row depends on the strong ones, it
-// takes the place of one of them, y the same. A point of the system is a local solution of the leader's problem where it is one with each of them (Dempe and Dutta 2012).
-// It reports false where none is left that was not looked at.
-func (p *piece) otherMultipliers(st *State) bool {
-	if len(st.Visited) == 0 {
-		st.Visited = append(st.Visited, append([]int(nil), p.strong()...))
-	}
-	for _, k := range append([]int(nil), p.k...) {
-		if _, pivot := p.z.column(k); pivot > dependent || len(st.Visited) >= mostVertices {
-			continue
-		}
-		lambda, side := append([]float64(nil), p.lambda...), append([]int8(nil), p.side...)
-		rows := append([]int(nil), p.z.rows...)
-		p.inK[k] = false
-		out := p.enter(k, p.side[k])
-		if set := p.strong(); out && !slices.ContainsFunc(st.Visited, func(v []int) bool { return slices.Equal(v, set) }) {
-			st.Visited = append(st.Visited, set)
-			p.k = slices.DeleteFunc(p.k, func(r int) bool { return r == k })
-			for _, r := range rows {
-				if !p.z.has(r) {
-					p.keep(r, side[r])
-				}
-			}
-			return true
-		}
-		copy(p.lambda, lambda)
-		copy(p.side, side)
-		p.inK[k] = true
-		p.z.set(rows)
-	}
-	p.vertex(st.Visited[0]) // the point's own, of which a certificate speaks
-	return false
-}
-
-// vertex takes rows as S, of those in S or K at the point, the others as biactive.
-func (p *piece) vertex(rows []int) {
-	for _, r := range p.strong() {
-		if !slices.Contains(rows, r) {
-			p.keep(r, p.side[r])
-		}
-	}
-	for _, r := range rows {
-		p.inK[r] = false
-	}
-	p.k = slices.DeleteFunc(p.k, func(r int) bool { return !p.inK[r] })
-	p.z.set(rows)
-	p.place()
-}
-
 func end(s Status) *Status { return &s }
 
 func most(list []release) float64 {
@@ -283,6 +265,3 @@ const releaseShare = 0.1
 
 // rounded is the part of the gradient's terms that rounding may leave of it where rows are nearly dependent: the unit roundoff over singular, to its square root times some.
 const rounded = 1e-7
-
-// mostVertices bounds the vertices of the set of multipliers that are looked at, of which there may be exponentially many.
-const mostVertices = 64

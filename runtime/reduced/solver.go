@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 )
@@ -25,12 +26,18 @@ var ErrNumerical = errors.New("the follower's rows are dependent to rounding")
 
 // Options of Solve; the zero value has defaults.
 type Options struct {
-	// Tolerance is the part of the terms of the gradient that may be left of it, and that a multiplier may be negative by; 0 for 1e-10.
+	// Tolerance is the part of the terms of the gradient that may be left of it, and that a multiplier may be negative by; 0 for defaultTolerance.
 	Tolerance float64
 	// NoPath begins with the pieces, at the start.
 	NoPath bool
+	// Near says that the start may be near kinks, as the end of a path is: they are looked for as there.
+	Near bool
 	// Kinks are rows of the problem that are biactive at the start, where the caller has found their slacks and multipliers to be 0. They stay so as long as their multipliers do not say otherwise.
 	Kinks []int
+	// Weak begins with all rows biactive that nothing decides on: where a run is to go on along the manifold of kinks that an earlier one has ended on.
+	Weak bool
+	// Still leaves the point where it is, and finds its multipliers: Left and Least say whether they are stationary.
+	Still bool
 	// Barrier multiplies the first mu of the path; 0 for 1. Other local solutions are found with others.
 	Barrier float64
 	// Steps limits the steps of all phases; 0 for no limit.
@@ -41,6 +48,8 @@ type Options struct {
 	Keep   func(*State)
 	Resume *State
 }
+
+const defaultTolerance = 1e-10
 
 func (o *Options) barrier() float64 {
 	if o.Barrier == 0 {
@@ -87,7 +96,7 @@ type State struct {
 	Single           bool    // rows are let go one at a time
 	Idle             int     // steps that did not move
 	Crossed          []int   // rows that came to a kink since the last step that moved
-	Visited          [][]int // strong rows of the vertices of the multipliers at this point that were looked at
+	Weakened         []int   // rows made biactive at this point because nothing decides on them
 	Negative         bool    // the next direction is one of negative curvature
 	Curvature        kkt.SecondOrder
 	Work             Work
@@ -154,15 +163,18 @@ func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*R
 			return nil, err
 		}
 	}
+	if opts.Still {
+		return p.examine(ctx, st)
+	}
 	for st.Phase != Done {
 		if ctx.Err() != nil {
-			return p.finish(st, Interrupted)
+			return p.finish(ctx, st, Interrupted)
 		}
 		if opts.Steps > 0 && st.Iteration >= opts.Steps {
-			return p.finish(st, OutOfSteps)
+			return p.finish(ctx, st, OutOfSteps)
 		}
 		before := s.counted()
-		end, err := p.step(st)
+		end, err := p.step(ctx, st)
 		if p.z.failed() {
 			return nil, ErrFactors
 		}
@@ -178,10 +190,10 @@ func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*R
 			opts.Keep(st)
 		}
 		if end != nil {
-			return p.finish(st, *end)
+			return p.finish(ctx, st, *end)
 		}
 	}
-	return p.finish(st, Stationary)
+	return p.finish(ctx, st, Stationary)
 }
 
 func newSolver(sys *kkt.System, opts Options) (*solver, error) {
@@ -190,9 +202,9 @@ func newSolver(sys *kkt.System, opts Options) (*solver, error) {
 		return nil, err
 	}
 	if opts.Tolerance == 0 {
-		opts.Tolerance = 1e-10
+		opts.Tolerance = defaultTolerance
 	}
-	opts.NoPath = opts.NoPath || f.sparse != nil // the path has a factor of all rows at each step
+	opts.NoPath = opts.NoPath || opts.Still || f.sparse != nil // the path has a factor of all rows at each step
 	return &solver{f: f, p: sys.P, opts: opts, calc: newCalculus(sys.P, f.nw)}, nil
 }
 
@@ -231,7 +243,7 @@ func (p *piece) start(x0 []float64) (*State, error) {
 }
 
 // step takes one step of the phase at hand. It returns an end where there is nothing more to do.
-func (p *piece) step(st *State) (*Status, error) {
+func (p *piece) step(ctx context.Context, st *State) (*Status, error) {
 	switch st.Phase {
 	case OnPath:
 		done, err := p.pathStep(st)
@@ -240,16 +252,16 @@ func (p *piece) step(st *State) (*Status, error) {
 		}
 		return nil, err
 	case Crossing:
-		return nil, p.cross(st)
+		return nil, p.cross(ctx, st)
 	}
-	return p.round(st)
+	return p.round(ctx, st)
 }
 
 // crossings are the tolerances that a crossover tries: the last is that of a hundredth of the first, mu a ten-thousandth.
 const crossings = 4
 
 // cross takes the follower's exact answer where the path has ended, and the rows near a kink onto it.
-func (p *piece) cross(st *State) error {
+func (p *piece) cross(ctx context.Context, st *State) error {
 	tolerance := 0.0
 	if st.Path != nil {
 		p.seed(st)
@@ -263,10 +275,20 @@ func (p *piece) cross(st *State) error {
 	if !p.crossover(st, 0) {
 		return ErrInfeasible
 	}
-	for _, i := range p.opts.Kinks {
-		if o := p.f.of[i]; o.row >= 0 && !p.f.rows[o.row].equal && !p.inK[o.row] {
-			p.keep(o.row, sideOf(o.high))
+	if p.opts.Near {
+		_, _, least := p.scales()
+		tolerance = near * math.Sqrt(pathEnd) * least
+	}
+	top := linalg.NormInf(p.lambda)
+	for _, i := range p.opts.Kinks { // where multipliers are not unique, the row may have one here
+		if o := p.f.of[i]; o.row >= 0 {
+			if side, ok := p.undecided(o.row, top); ok && side == sideOf(o.high) {
+				p.keep(o.row, side)
+			}
 		}
+	}
+	if p.opts.Weak {
+		p.weaken(st)
 	}
 	slices.Sort(p.k)
 	exact := State{Path: st.Path}
@@ -291,7 +313,7 @@ func (p *piece) cross(st *State) error {
 	if p.broken(tight) == 0 {
 		return nil
 	}
-	if err := p.feasible(); err != nil {
+	if err := p.feasible(ctx); err != nil {
 		return err
 	}
 	p.save(st)

@@ -45,6 +45,10 @@ func newWorking(p *piece) *working {
 	q.c = linalg.Cleared(p.roomC, q.rows*f.nw)
 	p.roomC = q.c
 	row := func(i int) []float64 { return q.c[i*f.nw : (i+1)*f.nw] }
+	terms := make([]float64, nk) // the sizes of those that the gradients of biactive rows are sums of
+	for a, r := range p.k {
+		terms[a] = linalg.Norm(f.r[r*f.nw : (r+1)*f.nw])
+	}
 	if f.sparse != nil {
 		for a, r := range p.k { // R_K - Y_KS T = B_K D - A_K, A_K = B_K J - R_K
 			copy(row(a), f.r[r*f.nw:(r+1)*f.nw])
@@ -60,12 +64,17 @@ func newWorking(p *piece) *working {
 			b, t := &f.blocks[k], &p.tangents[k]
 			ns, from := len(t.rows), a
 			var y []float64
+			lengths := make([]float64, ns)
+			for c := range lengths {
+				lengths[c] = linalg.Norm(t.t[c*f.nw : (c+1)*f.nw])
+			}
 			for ; a < nk && f.owner[p.k[a]] == k; a++ {
 				r := p.k[a]
 				copy(row(a), f.r[r*f.nw:(r+1)*f.nw])
 				yr := b.rowY(r)
-				for _, s := range t.rows {
+				for c, s := range t.rows {
 					y = append(y, yr[s-b.first])
+					terms[a] += math.Abs(yr[s-b.first]) * lengths[c]
 				}
 			}
 			if ns > 0 {
@@ -91,7 +100,7 @@ func newWorking(p *piece) *working {
 			}
 		}
 		length := linalg.Norm(c)
-		if i < nk && math.Max(whole, 1e-300) <= rounding*linalg.Norm(f.r[p.k[i]*f.nw:(p.k[i]+1)*f.nw]) || length <= rounding*whole {
+		if i < nk && math.Max(whole, 1e-300) <= rounding*terms[i] || length <= rounding*whole {
 			clear(c)
 			continue
 		}

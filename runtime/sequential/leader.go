@@ -27,9 +27,16 @@ func (v *Solver) program(pt *point, hess *sparse.CSR, region *trust, penalty ela
 // roundsEach, times the entries of x, bounds the rounds of a subproblem: on problems that are solved at all it took one or two times as many. Where kinks crowd so that it takes more, so will the next ones.
 const roundsEach = 10
 
+// fineTolerance is that of subproblems at the end: what they leave of the gradient is by the terms of a follower without rows, and may be more by those of the certificate.
+const fineTolerance = 1e-12
+
 // inLeaderSpace solves a subproblem from z.
-func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, kinks []int) (*kkt.Point, error) {
-	r, err := reduced.Solve(ctx, s, s.X(z), reduced.Options{NoPath: true, Kinks: kinks, Steps: roundsEach * (s.Nx + 1)})
+func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, kinks []int, fine bool) (*kkt.Point, error) {
+	opts := reduced.Options{NoPath: true, Near: true, Kinks: kinks, Steps: roundsEach * (s.Nx + 1)}
+	if fine {
+		opts.Tolerance, opts.Weak = fineTolerance, true
+	}
+	r, err := reduced.Solve(ctx, s, s.X(z), opts)
 	if r != nil {
 		v.work += r.Work.Operations
 	}
@@ -56,6 +63,24 @@ func InTermsOfPieces(ctx context.Context, r *reduced.Result, err error) (*kkt.Po
 	return r.Point, nil
 }
 
+// estimate are multipliers of the branch at a point, by least squares.
+func (v *Solver) estimate(ctx context.Context, st *state) (weights, bool) {
+	s, err := v.program(st.pt, st.convex, nil, nil)
+	if err != nil {
+		return weights{}, false
+	}
+	z := v.start(s, st.pt)
+	r, err := reduced.Solve(ctx, s, s.X(z), reduced.Options{Still: true, Weak: true})
+	if err != nil {
+		return weights{}, false
+	}
+	v.work += r.Work.Operations
+	return v.multipliers(&sub{s: s, p: r.Point})
+}
+
+// certified is what a certificate may leave of grad f, by its terms (package certify): differences leave more of it than kkt.Tolerance, which is of systems that are linear as they stand.
+const certified = 1e-8
+
 // look is pieces.Solver.Examine in the leader's space: the multipliers of a local solution of the subproblem with the Lagrangian's own Hessian, from the point with its biactive rows, are the point's where they
 // leave nothing of grad f there. Where they leave something, the point is not stationary, or a saddle point.
 func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Examined, error) {
@@ -66,17 +91,24 @@ func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Ex
 	for t, k := range out.Point.Biactive {
 		kinks[t] = s.Pairs[k].Row
 	}
-	end, err := v.inLeaderSpace(ctx, s, z, kinks)
+	r, err := reduced.Solve(ctx, s, s.X(z), reduced.Options{Still: true, Weak: true, Kinks: kinks})
+	if r != nil {
+		v.work += r.Work.Operations
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
 		return out, nil
 	}
-	s.Settle(end.Multipliers, z)
-	left, size := s.Residual(end.Multipliers, z)
-	if out.Measure = left / math.Max(size, math.SmallestNonzeroFloat64); out.Measure <= kkt.Tolerance {
-		out.Point.Multipliers, out.Point.SecondOrder = end.Multipliers, end.SecondOrder
+	copy(s.Lambda(z), s.Lambda(r.Point.Z)) // those that the certificate is about, where the follower's are not unique
+	out.Point.Branch, out.Point.Biactive = s.BranchAt(z)
+	m := r.Point.Multipliers
+	s.Settle(m, z)
+	left, size := s.Residual(m, z)
+	out.Measure = math.Max(left/math.Max(size, math.SmallestNonzeroFloat64), math.Max(r.Left, -r.Least))
+	if out.Measure <= certified {
+		out.Point.Multipliers, out.Point.SecondOrder = m, r.Point.SecondOrder
 	}
 	return out, nil
 }

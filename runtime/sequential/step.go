@@ -97,6 +97,14 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 	if err := v.linearize(st); err != nil {
 		return nil, err
 	}
+	if v.opts.Large { // the multipliers of the branch at the start (Nocedal and Wright 2006, eq. 18.21)
+		if w, ok := v.estimate(ctx, st); ok {
+			st.w = w
+			if err := v.linearize(st); err != nil {
+				return nil, err
+			}
+		}
+	}
 	before := math.Inf(1)
 	var end *pieces.Examined           // the most stationary point that was examined
 	escapes := v.p.Dx + v.p.Rows.Len() // a way of negative curvature ends at a constraint: as many of them as there are constraints lead somewhere else, or nowhere
@@ -111,7 +119,8 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			}
 			continue
 		}
-		if round == 1 {
+		if round == 1 && !v.opts.Large {
+			st.kinks = biactive(q)
 			if w, ok := v.multipliers(q); ok { // the Hessian of the Lagrangian, now that there are multipliers
 				st.w = w
 				if err := v.linearize(st); err != nil {
@@ -141,6 +150,9 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			}
 			if end == nil || seen.Measure < end.Measure {
 				end = seen
+			}
+			if v.opts.Large && seen.Point.Multipliers != nil {
+				return seen.Point, nil
 			}
 			trial, err := v.try(ctx, st, q)
 			if ctx.Err() != nil {
@@ -264,14 +276,19 @@ func (v *Solver) try(ctx context.Context, st *state, q *sub) (*point, error) {
 
 // move takes a trial point.
 func (v *Solver) move(st *state, q *sub, trial *point) error {
-	st.pt, st.kinks = trial, nil
-	for _, k := range q.p.Biactive {
-		st.kinks = append(st.kinks, q.s.Pairs[k].Row)
-	}
+	st.pt, st.kinks = trial, biactive(q)
 	if w, ok := v.multipliers(q); ok {
 		st.w = w
 	}
 	return v.linearize(st)
+}
+
+// biactive are the rows that a subproblem ended on as biactive.
+func biactive(q *sub) (rows []int) {
+	for _, k := range q.p.Biactive {
+		rows = append(rows, q.s.Pairs[k].Row)
+	}
+	return rows
 }
 
 // away is a lower point on the way from st to a point of the model, or the opposite; nil where phi does not fall by what decides anything else.

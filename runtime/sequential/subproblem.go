@@ -50,7 +50,7 @@ func (v *Solver) subproblem(ctx context.Context, st *state, from *point, penalty
 				kinks = append(kinks, i)
 			}
 		}
-		out.p, err = v.inLeaderSpace(ctx, s, z, kinks)
+		out.p, err = v.inLeaderSpace(ctx, s, z, kinks, st.fine)
 	} else {
 		out.p, err = v.onBranches(ctx, s, z)
 	}

@@ -31,10 +31,14 @@ const mostRead = 3000
 // mostEliminated bounds the derivatives of the follower's answer and multipliers in x, all kept dense: a quarter of a gigabyte.
 const mostEliminated = 1 << 25
 
+// mostCrowded is that bound where kinks crowd: batteries that trade on predicted prices take 6 s with 3e5 of them, and do not end with 9e5.
+const mostCrowded = 1 << 19
+
 // byBlocks says that a system that is not linear is solved in the leader's space: the follower is strongly convex, and its blocks are small enough for dense factors each.
-// One whose Hessian is the same everywhere has its own path of F (sequential.Ahead), and, as in predict-then-optimize problems, so many kinks that subproblems do not end.
+// One whose Hessian is the same everywhere has its own path of F (sequential.Ahead), and in predict-then-optimize problems so many kinks that subproblems of large ones do not end.
 func byBlocks(p *problem.Problem) bool {
-	if !(p.Facts.StrongConvexity > 0) || p.Integer != nil || sequential.AheadApplies(p) == "" || p.Dx > Largest || p.Dx*(p.Dy+p.Rows.Len()) > mostEliminated {
+	held := p.Dx * (p.Dy + p.Rows.Len())
+	if !(p.Facts.StrongConvexity > 0) || p.Integer != nil || p.Dx > Largest || held > mostEliminated || sequential.AheadApplies(p) == "" && held > mostCrowded {
 		return false
 	}
 	owner, size := make([]int, p.Dy), make([]int, max(1, len(p.Blocks)))
