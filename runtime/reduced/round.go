@@ -146,6 +146,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 				stationary = false
 				p.save(st)
 				p.letGo(list, false)
+				newWorking(p).project(d) // what t takes of gamma is no part of the equations that stay
 			}
 		}
 	}

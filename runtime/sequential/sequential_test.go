@@ -10,6 +10,7 @@ import (
 
 	"bilevelc/internal/kkttest"
 	"bilevelc/internal/members"
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
@@ -271,6 +272,50 @@ func moreVariables(t *testing.T, large bool) {
 		t.Errorf("%d of %d starts stalled", stalled, starts)
 	}
 	t.Logf("%d starts ended where the constraints do not hold", none)
+}
+
+// Rows that depend on others which hold with them: sums of two, so that the follower's multipliers are not unique, and as many copies of a kink meet.
+func TestRowsThatDependOnOthers(t *testing.T) { both(t, dependentRows) }
+
+func dependentRows(t *testing.T, large bool) {
+	starts, stalled := 0, 0
+	for seed := range members.Seeds(t, 80) {
+		rng := rand.New(rand.NewPCG(seed, 14))
+		p := kkttest.RandomSmooth(rng, 2, 2, 1, 0, seed%2 == 0)
+		for range 3 {
+			i, j := rng.IntN(p.Rows.Len()), rng.IntN(p.Rows.Len())
+			for _, part := range []*sparse.CSR{p.Rows.A, p.Rows.B} {
+				row := make([]float64, part.Cols)
+				part.AddRow(row, i, 1)
+				part.AddRow(row, j, 1)
+				for c, v := range row {
+					if v != 0 {
+						part.Append(c, v)
+					}
+				}
+				part.EndRow()
+			}
+			p.Rows.Kind, p.Rows.Name = append(p.Rows.Kind, problem.AtMost), append(p.Rows.Name, "")
+			p.Rows.Rhs = append(p.Rows.Rhs, p.Rows.Rhs[i]+p.Rows.Rhs[j])
+		}
+		for range 2 {
+			x := []float64{2*rng.Float64() - 1, 2*rng.Float64() - 1}
+			starts++
+			point, err := solver(t, p, large).From(t.Context(), x)
+			if errors.Is(err, pieces.ErrStalled) { // which is said
+				stalled++
+				continue
+			}
+			if err != nil {
+				t.Errorf("seed %d: %v", seed, err)
+				continue
+			}
+			judge(t, rng, p, point, seed)
+		}
+	}
+	if stalled > members.Misses(starts, 0.05) {
+		t.Errorf("%d of %d starts stalled", stalled, starts)
+	}
 }
 
 // Where a problem's system is linear, the point is that of package pieces.
