@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"bilevelc/runtime/problem"
-	"bilevelc/runtime/sequential"
 )
 
 // Largest is the number of unknowns and multipliers up to which a system is solved with dense factors of them all: what package activeset is made for.
@@ -35,10 +34,10 @@ const mostEliminated = 1 << 25
 const mostCrowded = 1 << 19
 
 // byBlocks says that a system that is not linear is solved in the leader's space: the follower is strongly convex, and its blocks are small enough for dense factors each.
-// One whose Hessian is the same everywhere has its own path of F (sequential.Ahead), and in predict-then-optimize problems so many kinks that subproblems of large ones do not end.
+// One whose Hessian is the same everywhere has, in predict-then-optimize problems, so many kinks that subproblems of large ones do not end.
 func byBlocks(p *problem.Problem) bool {
 	held := p.Dx * (p.Dy + p.Rows.Len())
-	if !(p.Facts.StrongConvexity > 0) || p.Integer != nil || p.Dx > Largest || held > mostEliminated || sequential.AheadApplies(p) == "" && held > mostCrowded {
+	if !(p.Facts.StrongConvexity > 0) || p.Integer != nil || p.Dx > Largest || held > mostEliminated || p.Facts.QuadraticInY && p.Facts.FixedHessian && held > mostCrowded {
 		return false
 	}
 	owner, size := make([]int, p.Dy), make([]int, max(1, len(p.Blocks)))
