@@ -13,7 +13,6 @@ import (
 	"slices"
 
 	"bilevelc/runtime/kkt"
-	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 )
@@ -32,8 +31,6 @@ type Options struct {
 	NoPath bool
 	// Near says that the start may be near kinks, as the end of a path is: they are looked for as there.
 	Near bool
-	// Kinks are rows of the problem that are biactive at the start, where the caller has found their slacks and multipliers to be 0. They stay so as long as their multipliers do not say otherwise.
-	Kinks []int
 	// Weak begins with all rows biactive that nothing decides on: where a run is to go on along the manifold of kinks that an earlier one has ended on.
 	Weak bool
 	// Still leaves the point where it is, and finds its multipliers: Left and Least say whether they are stationary.
@@ -278,14 +275,6 @@ func (p *piece) cross(ctx context.Context, st *State) error {
 	if p.opts.Near {
 		_, _, least := p.scales()
 		tolerance = near * math.Sqrt(pathEnd) * least
-	}
-	top := linalg.NormInf(p.lambda)
-	for _, i := range p.opts.Kinks { // where multipliers are not unique, the row may have one here
-		if o := p.f.of[i]; o.row >= 0 {
-			if side, ok := p.undecided(o.row, top); ok && side == sideOf(o.high) {
-				p.keep(o.row, side)
-			}
-		}
 	}
 	if p.opts.Weak {
 		p.weaken(st)

@@ -31,8 +31,8 @@ const roundsEach = 10
 const fineTolerance = 1e-12
 
 // inLeaderSpace solves a subproblem from z.
-func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, kinks []int, fine bool) (*kkt.Point, error) {
-	opts := reduced.Options{NoPath: true, Near: true, Kinks: kinks, Steps: roundsEach * (s.Nx + 1)}
+func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, fine bool) (*kkt.Point, error) {
+	opts := reduced.Options{NoPath: true, Near: true, Steps: roundsEach * (s.Nx + 1)}
 	if fine {
 		opts.Tolerance, opts.Weak = fineTolerance, true
 	}
@@ -81,17 +81,11 @@ func (v *Solver) estimate(ctx context.Context, st *state) (weights, bool) {
 // certified is what a certificate may leave of grad f, by its terms (package certify): differences leave more of it than kkt.Tolerance, which is of systems that are linear as they stand.
 const certified = 1e-8
 
-// look is pieces.Solver.Examine in the leader's space: the multipliers of a local solution of the subproblem with the Lagrangian's own Hessian, from the point with its biactive rows, are the point's where they
-// leave nothing of grad f there. Where they leave something, the point is not stationary, or a saddle point.
+// look is pieces.Solver.Examine in the leader's space: the multipliers that the branches which meet at the point leave it, and what they leave of grad f. The Lagrangian's own Hessian says whether it is a saddle point.
 func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Examined, error) {
 	z := v.start(s, st.pt)
 	out := &pieces.Examined{Point: &kkt.Point{Z: z, F: st.pt.f, SecondOrder: kkt.NotChecked}, Measure: math.Inf(1)}
-	out.Point.Branch, out.Point.Biactive = s.BranchAt(z)
-	kinks := make([]int, len(out.Point.Biactive))
-	for t, k := range out.Point.Biactive {
-		kinks[t] = s.Pairs[k].Row
-	}
-	r, err := reduced.Solve(ctx, s, s.X(z), reduced.Options{Still: true, Weak: true, Kinks: kinks})
+	r, err := reduced.Solve(ctx, s, s.X(z), reduced.Options{Still: true, Weak: true})
 	if r != nil {
 		v.work += r.Work.Operations
 	}

@@ -33,7 +33,6 @@ type state struct {
 	fine    bool        // derivatives are to be as exact as they can be: the end is near
 	hess    *sparse.CSR // of the Lagrangian at pt; nil where it is not known
 	convex  *sparse.CSR // the one that stands for it in subproblems
-	kinks   []int       // rows that the last subproblem ended on as biactive
 	tied    bool        // x alone does not determine y next to pt
 }
 
@@ -120,7 +119,6 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			continue
 		}
 		if round == 1 && !v.opts.Large {
-			st.kinks = biactive(q)
 			if w, ok := v.multipliers(q); ok { // the Hessian of the Lagrangian, now that there are multipliers
 				st.w = w
 				if err := v.linearize(st); err != nil {
@@ -276,19 +274,11 @@ func (v *Solver) try(ctx context.Context, st *state, q *sub) (*point, error) {
 
 // move takes a trial point.
 func (v *Solver) move(st *state, q *sub, trial *point) error {
-	st.pt, st.kinks = trial, biactive(q)
+	st.pt = trial
 	if w, ok := v.multipliers(q); ok {
 		st.w = w
 	}
 	return v.linearize(st)
-}
-
-// biactive are the rows that a subproblem ended on as biactive.
-func biactive(q *sub) (rows []int) {
-	for _, k := range q.p.Biactive {
-		rows = append(rows, q.s.Pairs[k].Row)
-	}
-	return rows
 }
 
 // away is a lower point on the way from st to a point of the model, or the opposite; nil where phi does not fall by what decides anything else.

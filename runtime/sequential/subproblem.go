@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
@@ -43,14 +42,7 @@ func (v *Solver) subproblem(ctx context.Context, st *state, from *point, penalty
 	z := v.start(s, from)
 	out := &sub{s: s}
 	if v.opts.Large {
-		var kinks []int
-		_, biactive := s.BranchAt(z)
-		for _, k := range biactive {
-			if i := s.Pairs[k].Row; slices.Contains(st.kinks, i) {
-				kinks = append(kinks, i)
-			}
-		}
-		out.p, err = v.inLeaderSpace(ctx, s, z, kinks, st.fine)
+		out.p, err = v.inLeaderSpace(ctx, s, z, st.fine)
 	} else {
 		out.p, err = v.onBranches(ctx, s, z)
 	}
