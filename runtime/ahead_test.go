@@ -9,11 +9,11 @@ import (
 	"bilevelc/runtime"
 )
 
-// ninety followers whose linear term is an exponential of x: too many for dense factors of the KKT system.
+// ninety followers whose linear term is an exponential of x: too many for dense factors of the KKT system, with too many upper variables for subproblems in their space.
 const ninety = `
 model ahead
 upper {
-  var w: vector[3] in box(-1, 1)
+  var w: vector[320] in box(-1, 1)
   minimize sum(i in 1..90: sum(j in 1..6: sin(2 * i + 3 * j) * y[i, j])) + 0.01 * sumsq(w)
 }
 lower {
