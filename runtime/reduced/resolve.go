@@ -28,6 +28,24 @@ type signs struct {
 	d           []float64 // and a direction along which F falls to first order behind that; nil where there is none
 }
 
+// signed is an equation with the sign that its multiplier has at a minimum, and the length of its gradient with all entries of w: 1 for a biactive row that w does not move, which has a unit of its own.
+type signed struct {
+	at           int // in the equations
+	sign, length float64
+	equal        bool // the multiplier has any sign
+}
+
+// signProgram is the program of resolve. Its variables are the multipliers of equations and of bounds of w, each times the length of its gradient, and t; its rows say that nu is no less than -t.
+type signProgram struct {
+	q       *working // the equations with all entries of w
+	rows    []signed
+	bounds  []int     // entries of w at one of their bounds
+	strong  []int     // places in rows of biactive rows whose multiplier w or others move: one t each
+	columns []float64 // (rows and bounds) x nw: C' and beta, in the order of the variables
+	g       []float64 // the gradient, 0 in entries that are held at both of their bounds
+	activeset.Program
+}
+
 // resolve looks for multipliers of dependent equations with the signs of strong stationarity, which those of least squares need not have, by the convex program
 //
 //	minimize |g - C'gamma - beta|^2 + |t|^2   with   gamma >= 0,  nu = c - Y gamma >= -t,  beta of the signs of the bounds of w,
@@ -37,127 +55,8 @@ type signs struct {
 // program's dual): the equations whose slacks grow are let go. Where nothing is left of g, the row with the largest t is to become strong. It is nil where rounding keeps the program from being solved.
 func (p *piece) resolve(ctx context.Context, j *judged) *signs {
 	f, nw, nk := p.f, p.f.nw, len(p.k)
-	fixed, room := p.fixed, p.roomC
-	p.fixed, p.roomC = make([]int8, nw), nil
-	q := newWorking(p) // the equations with all entries of w
-	p.fixed, p.roomC = fixed, room
-	var rows []int // of the equations, their signs, and the lengths of their gradients
-	var sign, length []float64
-	for i, l := range q.length {
-		switch {
-		case i < nk && l == 0: // w does not move it: its multiplier is in its own unit, and of no effect where S determines the row
-			if _, pivot := p.z.column(p.k[i]); pivot <= dependent {
-				continue
-			}
-			rows, sign, length = append(rows, i), append(sign, float64(p.side[p.k[i]])), append(length, 1)
-		case i < nk:
-			rows, sign, length = append(rows, i), append(sign, float64(p.side[p.k[i]])), append(length, l)
-		case l > 0:
-			rows, sign, length = append(rows, i), append(sign, -1), append(length, l)
-		}
-	}
-	equal := func(i int) bool {
-		switch {
-		case i < nk:
-			return false
-		case i < nk+len(q.walls):
-			return f.walls[q.walls[i-nk]].equal
-		default:
-			return f.coupled[q.couple[i-nk-len(q.walls)]].equal
-		}
-	}
-	nr := len(rows)
-	a := make([]float64, 0, (nr+nw)*nw) // the columns of gamma and beta
-	lo := make([]float64, 0, nr+nw)
-	for t, i := range rows {
-		row := append([]float64(nil), q.c[i*nw:(i+1)*nw]...)
-		scale(row, sign[t])
-		a = append(a, row...)
-		lo = append(lo, 0)
-		if equal(i) {
-			lo[t] = math.Inf(-1)
-		}
-	}
-	var entries []int
-	for i, fix := range fixed {
-		if fix == 0 || f.lo[i] == f.hi[i] {
-			continue
-		}
-		row := make([]float64, nw)
-		row[i] = -float64(fix)
-		a, lo, entries = append(a, row...), append(lo, 0), append(entries, i)
-	}
-	for i, fix := range fixed { // held at both of its bounds: the entry takes any part of g
-		if fix != 0 && f.lo[i] == f.hi[i] {
-			for t := range lo {
-				a[t*nw+i] = 0
-			}
-		}
-	}
-	g := append([]float64(nil), j.reduced...)
-	for i, fix := range fixed {
-		if fix != 0 && f.lo[i] == f.hi[i] {
-			g[i] = 0
-		}
-	}
-	// nu of each row in K, with nothing of the equations, and what each of them takes of it.
-	none := *j
-	none.eq = make([]float64, len(j.eq))
-	p.adjoint(&none)
-	var strong []int // places in rows of those whose multiplier w moves
-	var unit []float64
-	for t, i := range rows {
-		if i < nk {
-			if _, pivot := p.z.column(p.k[i]); pivot > dependent {
-				strong, unit = append(strong, t), append(unit, length[t]/pivot)
-			}
-		}
-	}
-	nt := len(strong)
-	takes := sparse.Empty(len(lo) + nt)
-	var least []float64
-	columns := make([][]float64, nr)
-	for t, i := range rows {
-		columns[t] = p.eliminated(q, i)
-	}
-	for b, t := range strong {
-		r := p.k[rows[t]]
-		for c := range rows {
-			if v := columns[c][r]; v != 0 {
-				takes.Append(c, -sign[t]*sign[c]*v*unit[b]/length[c])
-			}
-		}
-		takes.Append(len(lo)+b, 1)
-		takes.EndRow()
-		least = append(least, -sign[t]*none.nu[r]*unit[b]/j.size)
-	}
-	nb := len(lo)
-	n := nb + nt
-	gram := make([]float64, n*n)
-	c := make([]float64, n)
-	for i := range lo {
-		row := a[i*nw : (i+1)*nw]
-		c[i] = -linalg.Dot(row, g) / j.size
-		for k := range i + 1 {
-			v := linalg.Dot(row, a[k*nw:(k+1)*nw])
-			gram[i*n+k], gram[k*n+i] = v, v
-		}
-	}
-	for b := range nt {
-		k := nb + b
-		gram[k*n+k] = 1
-		lo = append(lo, 0)
-	}
-	up := make([]float64, n)
-	for i := range up {
-		up[i] = math.Inf(1)
-	}
-	upRow := make([]float64, nt)
-	for i := range upRow {
-		upRow[i] = math.Inf(1)
-	}
-	program := &activeset.Program{N: n, Q: sparse.FromDense(n, n, gram), C: c, A: takes, Bounds: activeset.Bounds{RowLo: least, RowHi: upRow, Lo: lo, Hi: up}}
-	solver, err := activeset.New(program)
+	m := p.signProgram(j)
+	solver, err := activeset.New(&m.Program)
 	if err != nil {
 		return nil
 	}
@@ -166,50 +65,160 @@ func (p *piece) resolve(ctx context.Context, j *judged) *signs {
 	if sol.Status != activeset.Optimal {
 		return nil
 	}
-	d := append([]float64(nil), g...)
-	for i := range nr + len(entries) {
-		linalg.Axpy(d, -sol.Z[i]*j.size, a[i*nw:(i+1)*nw])
+	row := func(i int) []float64 { return m.columns[i*nw : (i+1)*nw] }
+	held, d := len(m.rows)+len(m.bounds), m.g
+	for i, v := range sol.Z[:held] {
+		linalg.Axpy(d, -v*j.size, row(i))
 	}
 	scale(d, -1)
-	worst, at := 0.0, -1
-	for b := range nt {
-		if v := sol.Z[nr+len(entries)+b]; v > worst {
-			worst, at = v, b
+	out := &signs{eq: make([]float64, len(j.eq)), left: linalg.Norm(d) / j.size}
+	for t, e := range m.rows {
+		out.eq[e.at] = e.sign * sol.Z[t] * j.size / e.length
+	}
+	worst := release{kind: leaves}
+	for b, t := range m.strong {
+		if v := sol.Z[held+b]; v > -worst.amount {
+			worst.i, worst.amount = p.k[m.rows[t].at], -v
 		}
 	}
-	out := &signs{eq: make([]float64, len(j.eq)), left: linalg.Norm(d) / j.size, worst: worst}
-	for t, i := range rows {
-		out.eq[i] = sign[t] * sol.Z[t] * j.size / length[t]
-	}
-	if math.Max(out.left, worst) <= math.Max(p.opts.Tolerance, 2*j.stationarity()) {
+	switch out.worst = -worst.amount; {
+	case math.Max(out.left, out.worst) <= math.Max(p.opts.Tolerance, 2*j.stationarity()):
+		return out
+	case out.worst > out.left:
+		out.list = []release{worst}
 		return out
 	}
-	if worst > out.left {
-		out.list = []release{{leaves, p.k[rows[strong[at]]], -worst}}
-		return out
-	}
-	for t, i := range rows {
-		if equal(i) || !(linalg.Dot(a[t*nw:(t+1)*nw], d) > p.opts.Tolerance*j.size) {
-			continue
-		}
-		switch {
+	let := func(kind stopKind, i int) { out.list = append(out.list, release{kind, i, -1}) } // all at once
+	for t, e := range m.rows {
+		switch i := e.at; {
+		case e.equal || !(linalg.Dot(row(t), d) > p.opts.Tolerance*j.size):
 		case i < nk:
-			out.list = append(out.list, release{enters, p.k[i], -1})
-		case i < nk+len(q.walls):
-			out.list = append(out.list, release{walls, q.walls[i-nk], -1})
+			let(enters, p.k[i])
+		case i < nk+len(m.q.walls):
+			let(walls, m.q.walls[i-nk])
 		default:
-			out.list = append(out.list, release{couples, q.couple[i-nk-len(q.walls)], -1})
+			let(couples, m.q.couple[i-nk-len(m.q.walls)])
 		}
 	}
-	for _, i := range entries {
-		if -float64(fixed[i])*d[i] > p.opts.Tolerance*j.size {
-			out.list = append(out.list, release{bounds, i, -1})
+	for _, i := range m.bounds {
+		if -float64(p.fixed[i])*d[i] > p.opts.Tolerance*j.size && f.lo[i] < f.hi[i] {
+			let(bounds, i)
 		} else {
 			d[i] = 0
 		}
 	}
 	if out.d = d; len(out.list) == 0 { // what is left is rounding
 		return nil
+	}
+	return out
+}
+
+// signedEquations lists the equations that multipliers of the program are of.
+func (p *piece) signedEquations(q *working) (out []signed) {
+	f, nk := p.f, len(p.k)
+	for i, length := range q.length {
+		e := signed{at: i, sign: -1, length: length}
+		switch {
+		case i < nk:
+			if e.sign = float64(p.side[p.k[i]]); length == 0 {
+				if _, pivot := p.z.column(p.k[i]); pivot <= dependent {
+					continue // S determines it: its multiplier is of no effect
+				}
+				e.length = 1
+			}
+		case length == 0:
+			continue
+		case i < nk+len(q.walls):
+			e.equal = f.walls[q.walls[i-nk]].equal
+		default:
+			e.equal = f.coupled[q.couple[i-nk-len(q.walls)]].equal
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// signProgram makes the program at a point.
+func (p *piece) signProgram(j *judged) *signProgram {
+	f, nw, nk := p.f, p.f.nw, len(p.k)
+	fixed, room := p.fixed, p.roomC
+	p.fixed, p.roomC = make([]int8, nw), nil
+	m := &signProgram{q: newWorking(p), g: append([]float64(nil), j.reduced...)}
+	p.fixed, p.roomC = fixed, room
+	m.rows = p.signedEquations(m.q)
+	lo := make([]float64, len(m.rows))
+	for t, e := range m.rows {
+		m.columns = append(m.columns, m.q.c[e.at*nw:(e.at+1)*nw]...)
+		scale(m.columns[t*nw:], e.sign)
+		if e.equal {
+			lo[t] = math.Inf(-1)
+		}
+	}
+	for i, fix := range fixed {
+		switch {
+		case fix == 0:
+		case f.lo[i] == f.hi[i]: // it takes any part of g
+			m.g[i] = 0
+			for t := range m.rows {
+				m.columns[t*nw+i] = 0
+			}
+		default:
+			column := make([]float64, nw)
+			column[i] = -float64(fix)
+			m.columns, lo, m.bounds = append(m.columns, column...), append(lo, 0), append(m.bounds, i)
+		}
+	}
+	none := *j // nu of each row in K, with nothing of the equations
+	none.eq, none.read = make([]float64, len(j.eq)), nil
+	p.adjoint(&none)
+	takes := make([][]float64, len(m.rows)) // what each equation takes of nu
+	for t, e := range m.rows {
+		takes[t] = p.eliminated(m.q, e.at)
+	}
+	held := len(lo)
+	rows := sparse.Empty(held)
+	for t, e := range m.rows {
+		if e.at >= nk {
+			break
+		}
+		r := p.k[e.at]
+		_, pivot := p.z.column(r)
+		if pivot <= dependent {
+			continue
+		}
+		unit := e.sign * e.length / pivot
+		for c, other := range m.rows {
+			if v := takes[c][r]; v != 0 {
+				rows.Append(c, -unit*other.sign*v/other.length)
+			}
+		}
+		rows.Append(held+len(m.strong), 1)
+		rows.EndRow()
+		m.strong, m.RowLo = append(m.strong, t), append(m.RowLo, -unit*none.nu[r]/j.size)
+	}
+	n := held + len(m.strong)
+	rows.Cols = n
+	q, c := make([]float64, n*n), make([]float64, n)
+	for i := range held {
+		row := m.columns[i*nw : (i+1)*nw]
+		c[i] = -linalg.Dot(row, m.g) / j.size
+		for k := range i + 1 {
+			v := linalg.Dot(row, m.columns[k*nw:(k+1)*nw])
+			q[i*n+k], q[k*n+i] = v, v
+		}
+	}
+	for k := held; k < n; k++ {
+		q[k*n+k] = 1
+	}
+	m.N, m.Q, m.C, m.A = n, sparse.FromDense(n, n, q), c, rows
+	m.Lo, m.Hi, m.RowHi = append(lo, make([]float64, len(m.strong))...), infinite(n), infinite(len(m.strong))
+	return m
+}
+
+func infinite(n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = math.Inf(1)
 	}
 	return out
 }
