@@ -101,6 +101,7 @@ type Blame struct {
 	Place  string    // file:line:column
 	Reason string    // what would have been needed of it
 	Span   diag.Span `json:"-"`
+	fix    string    // what may be written instead; ""
 	row    string    // of a kink in a constraint: that one's name
 	upper  bool      // of a kink in the upper objective, which is part of the lower one where it breaks ties
 }

@@ -128,6 +128,13 @@ func positiveArgument(_ *study, n *expr.Node) boundary {
 	return boundary{arg: n.Args[0], need: n.Op.String() + " needs an argument above 0", of: func(u Interval, _ int) position { return aboveZero(u) }}
 }
 
+// rootArgument is that of a root, which grows without bound in slope as its argument comes to 0: norms, which users have in penalties.
+func rootArgument(s *study, n *expr.Node) boundary {
+	b := positiveArgument(s, n)
+	b.fix = "add a small number under the root: sqrt(u + 1e-8) is smooth where u >= 0, and within 1e-4 of sqrt(u); norm2(u) is sqrt(sumsq(u))"
+	return b
+}
+
 // aboveZero is the position of a range in the domain u > 0.
 func aboveZero(u Interval) position {
 	switch {

@@ -124,7 +124,7 @@ func (p *Proof) smoothnessDiagnostics(out *diag.List, open func(diag.Code, diag.
 			continue
 		}
 		d := open(diag.SmoothnessUnknown, at, "%s may not be continuously differentiable everywhere", what)
-		d.Detail = b.Reason
+		d.Detail, d.Fix = b.Reason, b.fix
 	}
 }
 

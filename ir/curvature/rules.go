@@ -30,6 +30,7 @@ type rule struct {
 type boundary struct {
 	arg  *expr.Node
 	need string // in words
+	fix  string // what may be written instead, where a range is not inside; ""
 	of   func(u Interval, k int) position
 	pole bool // the operation grows without bound at the end of the set
 	// where tells of the range of an entry that is not inside; nil: that it is what the
@@ -141,7 +142,7 @@ func init() {
 	}
 	for op, edge := range map[expr.Op]func(s *study, n *expr.Node) boundary{
 		expr.Log:  positiveArgument,
-		expr.Sqrt: positiveArgument,
+		expr.Sqrt: rootArgument,
 		expr.Div: func(_ *study, n *expr.Node) boundary {
 			return boundary{arg: n.Args[1], need: "a quotient needs a divisor other than 0", pole: true, of: func(u Interval, _ int) position { return besideZero(u) }}
 		},

@@ -24,6 +24,9 @@ func (pr *prover) smoothness(n *expr.Node) Smoothness {
 			out.Outcome = outcome
 		}
 		b := s.blameNode(m, reason)
+		if outcome == unknown {
+			b.fix = rules[m.Op].edge(s, m).fix
+		}
 		out.Blames = append(out.Blames, *b)
 	}
 	return out
