@@ -48,7 +48,7 @@ var layers = map[string][]string{
 	"runtime/pieces":     {"internal/sparse", "runtime/activeset", "runtime/kkt", "runtime/linalg", "runtime/problem"},
 	"runtime/sequential": {"internal/extended", "internal/sparse", "runtime/activeset", "runtime/kkt", "runtime/linalg", "runtime/pieces", "runtime/problem", "runtime/reduced"},
 	"runtime/tree":       {"internal/sparse", "runtime/activeset", "runtime/kkt", "runtime/problem"},
-	"runtime/reduced":    {"internal/gram", "internal/sparse", "runtime/kkt", "runtime/linalg", "runtime/problem", "runtime/qp"},
+	"runtime/reduced":    {"internal/gram", "internal/sparse", "runtime/activeset", "runtime/kkt", "runtime/linalg", "runtime/problem", "runtime/qp"},
 	"runtime/qp":         {"internal/extended", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem"},
 	"runtime/central":    {"internal/sparse", "runtime/linalg", "runtime/problem"},
 	"runtime/relaxation": {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem"},
