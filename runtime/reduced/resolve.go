@@ -24,8 +24,6 @@ func (j *judged) dependent() bool {
 type signs struct {
 	eq          []float64 // as judged.eq
 	left, worst float64   // what they leave of the gradient, and of signs, as parts of the gradient's terms
-	list        []release // where they leave more than rounding: what is to be let go
-	d           []float64 // and a direction along which F falls to first order behind that; nil where there is none
 }
 
 // signed is an equation with the sign that its multiplier has at a minimum, and the length of its gradient with all entries of w: 1 for a biactive row that w does not move, which has a unit of its own.
@@ -51,10 +49,9 @@ type signProgram struct {
 //	minimize |g - C'gamma - beta|^2 + |t|^2   with   gamma >= 0,  nu = c - Y gamma >= -t,  beta of the signs of the bounds of w,
 //
 // g the gradient on the branch, C the gradients of the equations and Y what S leaves of that of rows in K (adjoint); each nu is in the unit in which the row's multiplier would move with w. Where the least value is 0
-// the point is strongly stationary with these multipliers. Else what is left of g, with its sign changed, is a direction along which F falls to first order and no slack does (the
-// program's dual): the equations whose slacks grow are let go. Where nothing is left of g, the row with the largest t is to become strong. It is nil where rounding keeps the program from being solved.
+// the point is strongly stationary with these multipliers. It is nil where rounding keeps the program from being solved.
 func (p *piece) resolve(ctx context.Context, j *judged) *signs {
-	f, nw, nk := p.f, p.f.nw, len(p.k)
+	nw := p.f.nw
 	m := p.signProgram(j)
 	solver, err := activeset.New(&m.Program)
 	if err != nil {
@@ -65,50 +62,16 @@ func (p *piece) resolve(ctx context.Context, j *judged) *signs {
 	if sol.Status != activeset.Optimal {
 		return nil
 	}
-	row := func(i int) []float64 { return m.columns[i*nw : (i+1)*nw] }
-	held, d := len(m.rows)+len(m.bounds), m.g
+	held, rest := len(m.rows)+len(m.bounds), m.g
 	for i, v := range sol.Z[:held] {
-		linalg.Axpy(d, -v*j.size, row(i))
+		linalg.Axpy(rest, -v*j.size, m.columns[i*nw:(i+1)*nw])
 	}
-	scale(d, -1)
-	out := &signs{eq: make([]float64, len(j.eq)), left: linalg.Norm(d) / j.size}
+	out := &signs{eq: make([]float64, len(j.eq)), left: linalg.Norm(rest) / j.size}
 	for t, e := range m.rows {
 		out.eq[e.at] = e.sign * sol.Z[t] * j.size / e.length
 	}
-	worst := release{kind: leaves}
-	for b, t := range m.strong {
-		if v := sol.Z[held+b]; v > -worst.amount {
-			worst.i, worst.amount = p.k[m.rows[t].at], -v
-		}
-	}
-	switch out.worst = -worst.amount; {
-	case math.Max(out.left, out.worst) <= math.Max(p.opts.Tolerance, 2*j.stationarity()):
-		return out
-	case out.worst > out.left:
-		out.list = []release{worst}
-		return out
-	}
-	let := func(kind stopKind, i int) { out.list = append(out.list, release{kind, i, -1}) } // all at once
-	for t, e := range m.rows {
-		switch i := e.at; {
-		case e.equal || !(linalg.Dot(row(t), d) > p.opts.Tolerance*j.size):
-		case i < nk:
-			let(enters, p.k[i])
-		case i < nk+len(m.q.walls):
-			let(walls, m.q.walls[i-nk])
-		default:
-			let(couples, m.q.couple[i-nk-len(m.q.walls)])
-		}
-	}
-	for _, i := range m.bounds {
-		if -float64(p.fixed[i])*d[i] > p.opts.Tolerance*j.size && f.lo[i] < f.hi[i] {
-			let(bounds, i)
-		} else {
-			d[i] = 0
-		}
-	}
-	if out.d = d; len(out.list) == 0 { // what is left is rounding
-		return nil
+	for _, t := range sol.Z[held:] {
+		out.worst = math.Max(out.worst, t)
 	}
 	return out
 }

@@ -139,18 +139,13 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	list := p.releases(j)
 	stationary := st.Measure <= p.opts.Tolerance
 	var d []float64
-	var found *signs
-	if (len(list) > 0 || j.stuck) && j.dependent() { // multipliers of least squares decide nothing
-		if found = p.resolve(ctx, j); found != nil {
-			if list, d = found.list, found.d; d != nil {
-				stationary = false
-				p.save(st)
-				p.letGo(list, false)
-				newWorking(p).project(d) // what t takes of gamma is no part of the equations that stay
-			}
+	strong := false
+	if stationary && len(list) > 0 && j.dependent() {
+		if s := p.resolve(ctx, j); s != nil && math.Max(s.left, s.worst) <= math.Max(p.opts.Tolerance, 2*st.Measure) {
+			strong, list = true, nil
 		}
 	}
-	if d == nil && !stationary && (len(list) == 0 || st.Single || most(list) <= linalg.Norm(j.step)) {
+	if !stationary && (len(list) == 0 || st.Single || most(list) <= linalg.Norm(j.step)) {
 		d = p.newton(j)
 		for p.refix(d) { // each fixes at least one entry
 			j = p.judge()
@@ -162,7 +157,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	}
 	flat := false // along d F falls to second order alone
 	switch {
-	case stationary && len(list) == 0 && found == nil && p.weaken(st):
+	case stationary && len(list) == 0 && !strong && p.weaken(st):
 		p.save(st)
 		return p.idle(st), nil
 	case stationary && len(list) == 0:
@@ -187,10 +182,6 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	value, out, err := p.search(d, j.value, g, flat, &st.Crossed)
 	if err != nil {
 		return nil, err
-	}
-	if !out.moved && found != nil && found.left <= defaultTolerance { // nothing but rounding
-		st.Phase = Done
-		return nil, nil
 	}
 	st.F = value
 	p.save(st)

@@ -39,7 +39,7 @@ lower {
 // give no lower F.
 func TestIdleBatteries(t *testing.T) {
 	starts, stalled := 0, 0
-	for seed := range members.Seeds(t, 6) {
+	for seed := range members.Seeds(t, 20) {
 		rng := rand.New(rand.NewPCG(seed, 15))
 		days, hours, k := 3+int(seed%2), 6, 2
 		table := func(n int, entry func(i, j int) float64) [][]float64 {
@@ -109,8 +109,7 @@ func TestIdleBatteries(t *testing.T) {
 			}
 		}
 	}
-	if stalled > members.Misses(starts, 0.7) {
+	if stalled > members.Misses(starts, 0.02) {
 		t.Errorf("%d of %d starts stalled", stalled, starts)
 	}
-	t.Logf("%d of %d starts stalled, which is said", stalled, starts)
 }
