@@ -31,9 +31,7 @@ type Options struct {
 	NoPath bool
 	// Near says that the start may be near kinks, as the end of a path is: they are looked for as there.
 	Near bool
-	// Weak begins with all rows biactive that nothing decides on: where a run is to go on along the manifold of kinks that an earlier one has ended on.
-	Weak bool
-	// Still leaves the point where it is, and finds its multipliers: Left and Least say whether they are stationary.
+	// Still leaves the point where it is, with all rows biactive that nothing decides on, and finds its multipliers: Left and Least say whether they are stationary.
 	Still bool
 	// Barrier multiplies the first mu of the path; 0 for 1. Other local solutions are found with others.
 	Barrier float64
@@ -276,7 +274,7 @@ func (p *piece) cross(ctx context.Context, st *State) error {
 		_, _, least := p.scales()
 		tolerance = near * math.Sqrt(pathEnd) * least
 	}
-	if p.opts.Weak {
+	if p.opts.Still {
 		p.weaken(st)
 	}
 	slices.Sort(p.k)

@@ -34,7 +34,7 @@ const fineTolerance = 1e-12
 func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, fine bool) (*kkt.Point, error) {
 	opts := reduced.Options{NoPath: true, Near: true, Steps: roundsEach * (s.Nx + 1)}
 	if fine {
-		opts.Tolerance, opts.Weak = fineTolerance, true
+		opts.Tolerance = fineTolerance
 	}
 	r, err := reduced.Solve(ctx, s, s.X(z), opts)
 	if r != nil {
@@ -70,7 +70,7 @@ func (v *Solver) estimate(ctx context.Context, st *state) (weights, bool) {
 		return weights{}, false
 	}
 	z := v.start(s, st.pt)
-	r, err := reduced.Solve(ctx, s, s.X(z), reduced.Options{Still: true, Weak: true})
+	r, err := reduced.Solve(ctx, s, s.X(z), reduced.Options{Still: true})
 	if err != nil {
 		return weights{}, false
 	}
@@ -85,7 +85,7 @@ const certified = 1e-8
 func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Examined, error) {
 	z := v.start(s, st.pt)
 	out := &pieces.Examined{Point: &kkt.Point{Z: z, F: st.pt.f, SecondOrder: kkt.NotChecked}, Measure: math.Inf(1)}
-	r, err := reduced.Solve(ctx, s, s.X(z), reduced.Options{Still: true, Weak: true})
+	r, err := reduced.Solve(ctx, s, s.X(z), reduced.Options{Still: true})
 	if r != nil {
 		v.work += r.Work.Operations
 	}
