@@ -82,8 +82,6 @@ var list = []named{
 		`most <= rounding*d.s.response`, `most < 0*rounding`},
 	{"g is jointly quadratic where its Hessian in y is fixed", "ir/curvature/prove.go", "(*prover).quadratic",
 		`Jointly: pr.polynomial(g, expr.DependsX|expr.DependsY)`, `Jointly: pr.polynomial(g, expr.DependsY) && !d.Square`},
-	{"multipliers of dependent equations are those of least squares, whatever their signs", "runtime/reduced/finish.go", "(*piece).finish",
-		`(len(list) > 0 || j.stuck) && j.dependent()`, `false && j.dependent()`},
 	{"a row of the point's own multipliers is taken at the wrong end of its range", "runtime/reduced/judge.go", "(*piece).undecided",
 		`side = sideOf(row.hi-p.v[r] < p.v[r]-row.lo)`, `side = sideOf(row.hi-p.v[r] > p.v[r]-row.lo)`},
 	{"faces are factorized one by one after all", "runtime/certify/face.go", "(*deriver).curvature",
