@@ -1,0 +1,374 @@
+package kkt
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/problem"
+)
+
+// Interior is an affine map y(x) = At + sum of By[k] x_Entry[k], for the entries Y of y, which are a part of the lower level, inside of its constraints for all x of their box; H less the diagonal
+// matrix Curvature is positive semidefinite there (nil: none with positive entries is known). Model's units.
+type Interior struct {
+	Y, Entry  []int
+	At        []float64
+	By        [][]float64
+	Curvature []float64
+}
+
+// Interiors are those of the parts of the lower level that have one, and the system within the bounds of y and multipliers that they give.
+func (s *System) Interiors(ctx context.Context) ([]Interior, *System, error) {
+	l := &limiter{s: s, ctx: ctx, program: *s.Relaxation}
+	l.program.Lo, l.program.Hi = append([]float64(nil), s.Relaxation.Lo...), append([]float64(nil), s.Relaxation.Hi...)
+	var all []Interior
+	for _, p := range s.blocks {
+		in, no, err := l.multipliers(p)
+		if err != nil {
+			return nil, nil, err
+		}
+		if no == nil && in != nil {
+			all = append(all, l.plain(p, in))
+		}
+	}
+	boxed, program := *s, *s.Relaxation
+	program.Lo, program.Hi = l.program.Lo, l.program.Hi
+	boxed.Relaxation = &program
+	return all, &boxed, nil
+}
+
+// plain is an affine map around 0.
+func (l *limiter) plain(p Block, in *affine) Interior {
+	out := Interior{Y: p.Y, At: append([]float64(nil), in.at...), Curvature: l.curvature(p)}
+	for c := range l.s.Nx {
+		by := in.by[c]
+		if by == nil {
+			continue
+		}
+		lo, hi := l.box(c)
+		slope := make([]float64, len(by))
+		for k, v := range by {
+			if v != 0 && hi > lo {
+				slope[k] = v / ((hi - lo) / 2)
+				out.At[k] -= slope[k] * (lo + hi) / 2
+			}
+		}
+		out.Entry, out.By = append(out.Entry, c), append(out.By, slope)
+	}
+	return out
+}
+
+// affine is y(x) = at + sum of by[c] (x_c - mid_c)/half_c over the entries c of x, of a block.
+type affine struct {
+	entries []int
+	at      []float64
+	by      map[int][]float64
+}
+
+// slope is m_row by[c], m over all entries of y.
+func (in *affine) slope(s *System, m *sparse.CSR, row, c int) float64 {
+	sum := 0.0
+	cols, vals := m.Row(row)
+	for t, j := range cols {
+		sum += vals[t] * in.by[c][s.inBlock[j]]
+	}
+	return sum
+}
+
+// moves is how far entry k of the map goes from its middle.
+func (in *affine) moves(k int) (sum float64) {
+	for _, c := range in.entries {
+		sum += math.Abs(in.by[c][k])
+	}
+	return sum
+}
+
+// read adds to entries those of x in a row of m that it has not; why says which of them has no finite range.
+func (l *limiter) read(m *sparse.CSR, row int, entries *[]int) (why string) {
+	cols, vals := m.Row(row)
+	for t, c := range cols {
+		if vals[t] == 0 || slices.Contains(*entries, c) {
+			continue
+		}
+		if lo, hi := l.box(c); math.IsInf(lo, 0) || math.IsInf(hi, 0) {
+			return fmt.Sprintf("entry %d of x, on which the follower depends, has no finite range", c+1)
+		}
+		*entries = append(*entries, c)
+	}
+	return ""
+}
+
+// multipliers bounds those of a block's inequalities, and its y; the map is nil where there are no inequalities.
+func (l *limiter) multipliers(p Block) (*affine, *NoLimit, error) {
+	s := l.s
+	first := slices.IndexFunc(p.Rows, func(i int) bool { return s.P.Rows.Kind[i] == problem.AtMost })
+	if first < 0 {
+		return nil, nil, nil
+	}
+	inequality := p.Rows[first]
+	var entries []int // of x, in rows of the block; those in costs, too
+	for _, i := range p.Rows {
+		if why := l.read(s.P.Rows.A, i, &entries); why != "" {
+			return nil, &NoLimit{i, why}, nil
+		}
+	}
+	costs := slices.Clone(entries)
+	for _, j := range p.Y {
+		if why := l.read(s.G, j, &costs); why != "" {
+			return nil, &NoLimit{inequality, why}, nil
+		}
+	}
+	in, no, err := l.interior(p, entries)
+	if no != nil || err != nil {
+		return nil, no, err
+	}
+	at := make([]float64, s.Ny)
+	for k, j := range p.Y {
+		at[j] = in.at[k]
+	}
+	theta := l.fall(p, in, at, costs)
+	if math.IsNaN(theta) || math.IsInf(theta, 0) {
+		return nil, &NoLimit{inequality, "the follower's variables have no finite range, and its objective is not strongly convex"}, nil
+	}
+	for _, i := range p.Rows {
+		if s.P.Rows.Kind[i] != problem.AtMost {
+			continue
+		}
+		slack := s.P.Rows.Rhs[i] + s.P.Rows.B.RowDot(i, at)
+		for _, c := range entries {
+			lo, hi := l.box(c)
+			slack -= s.P.Rows.A.At(i, c)*(lo+hi)/2 + math.Abs(in.slope(s, s.P.Rows.B, i, c)-s.P.Rows.A.At(i, c)*(hi-lo)/2)
+		}
+		if !(slack > 0) {
+			return nil, &NoLimit{i, "its slack has no bound above 0"}, nil
+		}
+		v := s.Nx + s.Ny + i
+		l.program.Hi[v] = math.Min(l.program.Hi[v], outward(theta/slack)/s.ColScale[v])
+	}
+	return in, nil, nil
+}
+
+// fall is theta of Limits, by how much g may fall from the map, at (len Ny) its middle; +Inf or NaN where nothing bounds it. Curvature bounds entries of y that have no ends, too: others are sides of pairs.
+func (l *limiter) fall(p Block, in *affine, at []float64, costs []int) float64 {
+	s, least := l.s, l.curvature(p)
+	square, box := 0.0, 0.0
+	for k, j := range p.Y {
+		mid, radius := s.Q[j]+s.H.RowDot(j, at), 0.0
+		for _, c := range costs {
+			lo, hi := l.box(c)
+			mid += s.G.At(j, c) * (lo + hi) / 2
+			by := s.G.At(j, c) * (hi - lo) / 2
+			if in.by[c] != nil {
+				by += in.slope(s, s.H, j, c)
+			}
+			radius += math.Abs(by)
+		}
+		d := math.Abs(mid) + radius
+		if least != nil {
+			square += d * d / least[k]
+		}
+		if lo, hi := l.box(s.Nx + j); d > 0 {
+			box += d * (in.moves(k) + math.Max(at[j]-lo, hi-at[j]))
+		}
+	}
+	if least == nil {
+		return box
+	}
+	for k, j := range p.Y {
+		reach, v := math.Sqrt(square/least[k])+in.moves(k), s.Nx+j
+		if math.IsInf(l.program.Lo[v], -1) {
+			l.program.Lo[v] = -outward(reach-at[j]) / s.ColScale[v]
+		}
+		if math.IsInf(l.program.Hi[v], 1) {
+			l.program.Hi[v] = outward(reach+at[j]) / s.ColScale[v]
+		}
+	}
+	return math.Min(box, square/4)
+}
+
+// curvature is m of Interior: a multiple of the diagonal of H; nil where there is none.
+func (l *limiter) curvature(p Block) []float64 {
+	n := len(p.Y)
+	out, dense := make([]float64, n), mat.NewSymDense(n, nil)
+	for a, i := range p.Y {
+		if out[a] = l.s.H.At(i, i); !(out[a] > 0) {
+			return nil
+		}
+		for b, j := range p.Y[:a+1] {
+			dense.SetSym(a, b, l.s.H.At(i, j)/math.Sqrt(out[a])/math.Sqrt(out[b]))
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(dense, false) {
+		return nil
+	}
+	least := eigen.Values(nil)[0] - float64(n)*Tolerance // a margin for what is verified
+	if !(least > 0) {
+		return nil
+	}
+	for a := range out {
+		out[a] *= least
+	}
+	return out
+}
+
+// interiorWork is what the factors of the linear program for an affine map may take, about a tenth of a second; where they take more it is a constant.
+const interiorWork = 1e8
+
+// interiorProgram is the linear program for the affine map of a block: its variables are the map's middle, its slopes, how far each inequality's slack moves with each entry of x, and the least slack,
+// at most 1, which it maximizes; each relative to the coefficients of its row.
+type interiorProgram struct {
+	activeset.Program
+	owner  []int // the lower row that each row is of
+	slacks []int // of inequalities, in the order of the block's: the rows in which the least slack stands
+	slopes bool  // false: the map is a constant
+}
+
+func (l *limiter) interiorProgram(p Block, entries []int) *interiorProgram {
+	s, inf := l.s, math.Inf(1)
+	ny, deviations := len(p.Y), 0
+	for _, i := range p.Rows {
+		if s.P.Rows.Kind[i] == problem.AtMost {
+			deviations += len(entries)
+		}
+	}
+	m, wide := &interiorProgram{slopes: true}, ny*(1+len(entries))
+	if n := float64(wide + deviations + 1); n*n*n/2 > interiorWork {
+		m.slopes, wide = false, ny
+	}
+	n := wide + deviations + 1
+	m.N, m.C, m.A = n, make([]float64, n), sparse.Empty(n)
+	m.Lo, m.Hi = make([]float64, n), make([]float64, n)
+	for j := range n {
+		if m.Hi[j] = inf; j < wide {
+			m.Lo[j] = -inf
+		}
+	}
+	m.Hi[n-1], m.C[n-1] = 1, -1
+	next := wide
+	for _, i := range p.Rows {
+		_, e := math.Frexp(1 / s.rowUnit(i)) // a power of two, so that rows that depend on each other still do
+		unit := math.Ldexp(1, e)
+		put := func(shift int) {
+			cols, vals := s.P.Rows.B.Row(i)
+			for t, j := range cols {
+				if vals[t] != 0 {
+					m.A.Append(shift+s.inBlock[j], vals[t]*s.ColScale[s.Nx+j]/unit)
+				}
+			}
+		}
+		end := func(lo, hi float64) {
+			m.owner = append(m.owner, i)
+			m.A.EndRow()
+			m.RowLo, m.RowHi = append(m.RowLo, lo), append(m.RowHi, hi)
+		}
+		equal, side := s.P.Rows.Kind[i] == problem.Equal, -s.P.Rows.Rhs[i]/unit
+		for e, c := range entries {
+			lo, hi := l.box(c)
+			side += s.P.Rows.A.At(i, c) * (lo + hi) / 2 / unit
+			moves := s.P.Rows.A.At(i, c) * (hi - lo) / 2 / unit
+			for _, sign := range [2]float64{1, -1} { // the deviation is at least that of both signs
+				if m.slopes {
+					put(ny * (1 + e))
+				}
+				if equal {
+					end(moves, moves)
+					break
+				}
+				if m.A.Append(next+e, sign); sign > 0 {
+					end(moves, inf)
+				} else {
+					end(-inf, moves)
+				}
+			}
+		}
+		put(0)
+		if equal {
+			end(side, side)
+			continue
+		}
+		for range entries {
+			m.A.Append(next, -1)
+			next++
+		}
+		m.A.Append(n-1, -1)
+		m.slacks = append(m.slacks, len(m.RowLo))
+		end(side, inf)
+	}
+	return m
+}
+
+// solveOnce solves a linear program.
+func (l *limiter) solveOnce(p *activeset.Program) (*activeset.Solution, error) {
+	solver, err := activeset.New(p)
+	if err != nil {
+		return nil, err
+	}
+	sol := solver.Solve(l.ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+	if l.work += sol.Work; sol.Status == activeset.Stopped {
+		return nil, l.ctx.Err()
+	}
+	return sol, nil
+}
+
+// apart is the least slack that counts as positive.
+const apart = 1e3 * Tolerance
+
+// interior is y(x) of a block with the largest slack, relative to the coefficients of each row, that all inequalities have for all x of their box.
+func (l *limiter) interior(p Block, entries []int) (*affine, *NoLimit, error) {
+	m := l.interiorProgram(p, entries)
+	sol, err := l.solveOnce(&m.Program)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case sol.Status == activeset.Optimal && -sol.Value > apart:
+		ny := len(p.Y)
+		unscaled := func(z []float64) []float64 {
+			out := make([]float64, ny)
+			for k, j := range p.Y {
+				out[k] = z[k] * l.s.ColScale[l.s.Nx+j]
+			}
+			return out
+		}
+		out := &affine{entries: entries, at: unscaled(sol.Z), by: map[int][]float64{}}
+		for e, c := range entries {
+			if out.by[c] = make([]float64, ny); m.slopes {
+				out.by[c] = unscaled(sol.Z[ny*(1+e):])
+			}
+		}
+		return out, nil, nil
+	case !l.blame:
+		return nil, &NoLimit{p.Rows[0], "there is none"}, nil
+	case sol.Status != activeset.Optimal:
+		i, most := p.Rows[0], 0.0
+		for r, w := range sol.FarkasRow {
+			if j, _ := l.s.P.Rows.Bound(m.owner[r]); math.Abs(w) > most && j < 0 { // a bound of a single entry says less
+				i, most = m.owner[r], math.Abs(w)
+			}
+		}
+		return nil, &NoLimit{i, "which contradicts others at some x, nothing that is affine in x satisfies the follower's constraints for all x"}, nil
+	}
+	for _, r := range m.slacks { // the one whose own slack can never be positive
+		own := m.Program
+		own.A = m.A.Clone()
+		for _, other := range m.slacks {
+			if other != r {
+				own.A.Val[own.A.Ptr[other+1]-1] = 0
+			}
+		}
+		sol, err := l.solveOnce(&own)
+		if err != nil {
+			return nil, nil, err
+		}
+		if sol.Status == activeset.Optimal && -sol.Value <= apart {
+			return nil, &NoLimit{m.owner[r], "the follower's constraints leave it no slack at some x, so that nothing bounds its multiplier"}, nil
+		}
+	}
+	return nil, &NoLimit{p.Rows[0], "the follower's constraints leave no slack together at some x, so that nothing bounds their multipliers"}, nil
+}
