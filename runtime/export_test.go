@@ -81,18 +81,7 @@ lower {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		at := map[string]float64{}
-		for _, list := range []Values{r.Upper.Variables, r.Lower.Variables} {
-			for _, v := range list {
-				for i, e := range v.Data {
-					at[EntryName(v, i)] = e
-				}
-			}
-		}
-		for _, row := range p.IR.Rows {
-			v, _ := r.Lower.Multipliers.Get(row.Family.Name)
-			at["dual("+row.Name+")"] = v.Data[row.Index]
-		}
+		at := byColumn(p, r)
 		z := make([]float64, len(program.Columns))
 		for j, c := range program.Columns {
 			v, known := at[c.Name]
@@ -153,6 +142,23 @@ lower {
 			t.Fatalf("the objective is %v, want %v\n%s", f, want, text)
 		}
 	}
+}
+
+// byColumn are the values of a result's point by the names of an exported program's columns, but for slacks.
+func byColumn(p *Problem, r *Result) map[string]float64 {
+	at := map[string]float64{}
+	for _, list := range []Values{r.Upper.Variables, r.Lower.Variables} {
+		for _, v := range list {
+			for i, e := range v.Data {
+				at[EntryName(v, i)] = e
+			}
+		}
+	}
+	for _, row := range p.IR.Rows {
+		v, _ := r.Lower.Multipliers.Get(row.Family.Name)
+		at["dual("+row.Name+")"] = v.Data[row.Index]
+	}
+	return at
 }
 
 // best is the global optimum of a bound model's KKT system by branch and bound, minimized; false where there is none.
@@ -319,14 +325,7 @@ lower {
     all: sum(y) == 1 + 0.25 * x[1]
 }
 %s`, matrixText(rng, 3, 3), matrixText(rng, 2, 3), vectorText(rng, 3), matrixText(rng, 2, 2), matrixText(rng, 2, 3), domain, curve, 4+rng.IntN(5), ties)
-		model, err := Compile("limits.blv", text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := model.Bind(nil, BindOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := mustBind(t, text)
 		program, err := p.singleLevel(func(s *kkt.System) (*kkt.Limits, *kkt.NoLimit, error) { return s.Limits(context.Background()) })
 		if err != nil {
 			var list diag.List
@@ -341,15 +340,7 @@ lower {
 			if err != nil || r.Status != Solved {
 				continue
 			}
-			at := map[string]float64{"x[1]": x[0], "x[2]": x[1]}
-			y, _ := r.Lower.Variables.Get("y")
-			for j, v := range y.Data {
-				at[EntryName(y, j)] = v
-			}
-			for _, row := range p.IR.Rows {
-				v, _ := r.Lower.Multipliers.Get(row.Family.Name)
-				at["dual("+row.Name+")"] = v.Data[row.Index]
-			}
+			at := byColumn(p, r)
 			z := make([]float64, len(program.Columns))
 			for j, c := range program.Columns {
 				z[j] = at[c.Name]

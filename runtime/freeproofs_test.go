@@ -42,14 +42,7 @@ func TestProofsOfFreeFollowers(t *testing.T) {
 		text := fmt.Sprintf("model free\nparam n: int = %d\ndata L: matrix[n, n] = %s\ndata c: vector[n] = %s\ndata g: vector[n] = %s\ndata P: matrix[%d, n] = %s\ndata A: matrix[2, n] = %s\ndata E: matrix[2, %d] = %s\n"+
 			"upper {\n  var x: vector[%d] in box(0, 1.5)\n  minimize %s + 0.1 * sum(x)\n}\nlower {\n  var y: vector[n]\n  minimize 0.5 * sumsq(y) + sumsq(L * y) + dot(c, y) + dot(x, P * y) + %s\n  subject to\n    room: A * y <= 1 + E * x\n    half: 0.5 * A * y <= 0.5 + 0.5 * E * x\n}\n",
 			n, matrix(n, n), row(n), row(n), dx, matrix(dx, n), matrix(2, n), dx, matrix(2, dx), dx, upper, lower)
-		model, err := Compile("free.blv", text)
-		if err != nil {
-			t.Fatalf("%s\n%v", text, err)
-		}
-		p, err := model.Bind(nil, BindOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := mustBind(t, text)
 		r, err := p.Solve(context.Background(), Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +104,7 @@ func TestProofsOfFreeFollowers(t *testing.T) {
 
 // A multiplier that is rounding beside the largest is none: with the rounding as it was, two proved optima of users were refused by their own verification.
 func TestRoundingOfMultipliersIsNone(t *testing.T) {
-	model, err := Compile("tv.blv", `model tv
+	p := mustBind(t, `model tv
 param n: int = 16
 data signal: vector[n] = [-0.42, 0.32, 0.44, -0.64, 2.4, 1.47, 2.02, 1.45, 2.2, 1.04, -0.36, -0.01, 2.97, 3.53, 4.16, 2.53]
 data truth: vector[n] = [0, 0, 0, 0, 2, 2, 2, 2, 1, 1, 1, 1, 3, 3, 3, 3]
@@ -124,13 +117,6 @@ lower {
   minimize 0.5 * sumsq(y - signal) + lam * sum(i in 2..n: abs(y[i] - y[i - 1]))
 }
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := model.Bind(nil, BindOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	r, err := p.Solve(context.Background(), Options{})
 	if err != nil {
 		t.Fatal(err)

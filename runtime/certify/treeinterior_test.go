@@ -4,45 +4,11 @@ import (
 	"math"
 	"testing"
 
+	"bilevelc/internal/kkttest"
 	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
-
-// bilinearBowl is 1/2 y'Hy + x'Gy + q'y, H and G (nx x ny) by rows.
-type bilinearBowl struct {
-	h, g [][]float64
-	q    []float64
-}
-
-func (b bilinearBowl) Value(x, y []float64) float64 {
-	d := make([]float64, len(y))
-	b.GradY(d, x, y)
-	return 0.5 * (dot(d, y) + dot(b.q, y))
-}
-func (b bilinearBowl) GradX(dst, _, y []float64) {
-	for c := range dst {
-		dst[c] = dot(b.g[c], y)
-	}
-}
-func (b bilinearBowl) GradY(dst, x, y []float64) {
-	for j := range dst {
-		dst[j] = b.q[j] + dot(b.h[j], y)
-		for c := range x {
-			dst[j] += b.g[c][j] * x[c]
-		}
-	}
-}
-func (b bilinearBowl) ValueGradY(dst, x, y []float64) float64 {
-	b.GradY(dst, x, y)
-	return b.Value(x, y)
-}
-func (b bilinearBowl) ValueGrad(dx, dy, x, y []float64) float64 {
-	b.GradX(dx, x, y)
-	b.GradY(dy, x, y)
-	return b.Value(x, y)
-}
-func (b bilinearBowl) Clone() problem.Function { return b }
 
 // Points of systems that are made around them, with followers that are curved, flat and neither, lie within the boxes that any statement of an interior leads to, whether it is inside or not. Numbers are
 // whole or halves, so that points are exact.
@@ -59,10 +25,9 @@ func TestInteriorsHoldPoints(t *testing.T) {
 			}
 			return v
 		}
-		g := bilinearBowl{h: make([][]float64, ny), q: make([]float64, ny)}
-		for i := range g.h {
-			g.h[i] = make([]float64, ny)
-		}
+		n := nx + ny
+		g := &kkttest.Quadratic{Nx: nx, Ny: ny, M: make([]float64, n*n), C: make([]float64, n)}
+		h := func(i, j int) *float64 { return &g.M[(nx+i)*n+nx+j] }
 		kind := rng.IntN(4) // linear, semidefinite, definite, not convex
 		for r := range kind {
 			v, sign := vector(ny), 1.0
@@ -71,15 +36,17 @@ func TestInteriorsHoldPoints(t *testing.T) {
 			}
 			for i := range ny {
 				for j := range ny {
-					g.h[i][j] += sign * v[i] * v[j]
+					*h(i, j) += sign * v[i] * v[j]
 				}
 				if kind == 2 && r == 0 {
-					g.h[i][i]++
+					*h(i, i)++
 				}
 			}
 		}
-		for range nx {
-			g.g = append(g.g, vector(ny))
+		for c := range nx {
+			for j, v := range vector(ny) {
+				g.M[c*n+nx+j], g.M[(nx+j)*n+c] = v, v
+			}
 		}
 		x, y, lambda := vector(nx), vector(ny), make([]float64, m)
 		rows := &problem.Rows{}
@@ -104,15 +71,16 @@ func TestInteriorsHoldPoints(t *testing.T) {
 			rows.Rhs = append(rows.Rhs, slack-dot(bi, y)+dot(ai, x))
 			a, b = append(a, ai...), append(b, bi...)
 			for j := range ny {
-				g.q[j] += bi[j] * lambda[i]
+				g.C[nx+j] += bi[j] * lambda[i]
 			}
 		}
 		rows.A, rows.B = sparse.FromDense(m, nx, a), sparse.FromDense(m, ny, b)
+		force := make([]float64, ny) // stationarity: that of the quadratic part at the point, less what the multipliers push
+		push := append([]float64(nil), g.C[nx:]...)
+		clear(g.C)
+		g.GradY(force, x, y)
 		for j := range ny {
-			g.q[j] -= dot(g.h[j], y)
-			for c := range nx {
-				g.q[j] -= g.g[c][j] * x[c]
-			}
+			g.C[nx+j] = push[j] - force[j]
 		}
 		set := &problem.Set{Lo: make([]float64, nx), Hi: make([]float64, nx)}
 		for c := range nx {
@@ -145,7 +113,7 @@ func TestInteriorsHoldPoints(t *testing.T) {
 		}
 		for j, v := range append(append(append([]float64(nil), x...), y...), lambda...) {
 			if v < within.lo[j] || v > within.hi[j] {
-				t.Fatalf("case %d: column %d is %v, outside of [%v, %v]: H %v, x %v, y %v, multipliers %v", k, j, v, within.lo[j], within.hi[j], g.h, x, y, lambda)
+				t.Fatalf("case %d: column %d is %v, outside of [%v, %v]: g %v, x %v, y %v, multipliers %v", k, j, v, within.lo[j], within.hi[j], g, x, y, lambda)
 			}
 			if before := model.hi[j]; within.hi[j] < before && j >= nx+ny {
 				bounded++
