@@ -43,7 +43,6 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 	copy(z[s.Nx+s.Ny+s.M:], p.w[s.Nx:])
 	p.refine(z)
 	pt := &kkt.Point{Z: z, F: s.Value(z), SecondOrder: st.Curvature}
-	lambda := s.Lambda(z)
 	m := &kkt.Multipliers{Adjoint: make([]float64, s.Ny), Slack: make([]float64, s.M), Lambda: make([]float64, s.M), Bound: append([]float64(nil), j.bound[:s.Nx]...)}
 	held := make([]bool, s.M)
 	for r := range f.rows {
@@ -61,7 +60,6 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 		}
 		held[i] = true
 		m.Slack[i] = sign(high) * j.slack[r] * row.unit
-		_ = lambda
 	}
 	nk := len(p.k)
 	if n := len(s.P.X.Kind); n > 0 {

@@ -42,7 +42,7 @@ func (p *piece) startPath(st *State) bool {
 	if slack == 0 {
 		return false
 	}
-	ps := &PathState{Mu: slack * force * p.opts.barrier(), End: least * least * pathEnd, Size: force, Equal: make([]float64, p.f.m)}
+	ps := &PathState{Mu: slack * force, End: least * least * pathEnd, Size: force, Equal: make([]float64, p.f.m)}
 	for r := range p.f.rows {
 		if p.f.rows[r].equal {
 			ps.Equal[r] = p.lambda[r]

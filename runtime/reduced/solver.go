@@ -33,8 +33,6 @@ type Options struct {
 	Near bool
 	// Still leaves the point where it is, with all rows biactive that nothing decides on, and finds its multipliers: Left and Least say whether they are stationary.
 	Still bool
-	// Barrier multiplies the first mu of the path; 0 for 1. Other local solutions are found with others.
-	Barrier float64
 	// Steps limits the steps of all phases; 0 for no limit.
 	Steps int
 	// Observe, optional, is told of each step.
@@ -45,13 +43,6 @@ type Options struct {
 }
 
 const defaultTolerance = 1e-10
-
-func (o *Options) barrier() float64 {
-	if o.Barrier == 0 {
-		return 1
-	}
-	return o.Barrier
-}
 
 // Phase of a run.
 type Phase uint8
@@ -92,7 +83,6 @@ type State struct {
 	Idle             int     // steps that did not move
 	Crossed          []int   // rows that came to a kink since the last step that moved
 	Weakened         []int   // rows made biactive at this point because nothing decides on them
-	Negative         bool    // the next direction is one of negative curvature
 	Curvature        kkt.SecondOrder
 	Work             Work
 }

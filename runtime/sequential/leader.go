@@ -69,13 +69,20 @@ func (v *Solver) estimate(ctx context.Context, st *state) (weights, bool) {
 	if err != nil {
 		return weights{}, false
 	}
-	z := v.start(s, st.pt)
-	r, err := reduced.Solve(ctx, s, s.X(z), reduced.Options{Still: true})
+	r, err := v.still(ctx, s, v.start(s, st.pt))
 	if err != nil {
 		return weights{}, false
 	}
-	v.work += r.Work.Operations
 	return v.multipliers(&sub{s: s, p: r.Point})
+}
+
+// still is the point of z with the multipliers of the branches that meet there.
+func (v *Solver) still(ctx context.Context, s *kkt.System, z []float64) (*reduced.Result, error) {
+	r, err := reduced.Solve(ctx, s, s.X(z), reduced.Options{Still: true})
+	if r != nil {
+		v.work += r.Work.Operations
+	}
+	return r, err
 }
 
 // certified is what a certificate may leave of grad f, by its terms (package certify): differences leave more of it than kkt.Tolerance, which is of systems that are linear as they stand.
@@ -85,10 +92,7 @@ const certified = 1e-8
 func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Examined, error) {
 	z := v.start(s, st.pt)
 	out := &pieces.Examined{Point: &kkt.Point{Z: z, F: st.pt.f, SecondOrder: kkt.NotChecked}, Measure: math.Inf(1)}
-	r, err := reduced.Solve(ctx, s, s.X(z), reduced.Options{Still: true})
-	if r != nil {
-		v.work += r.Work.Operations
-	}
+	r, err := v.still(ctx, s, z)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
