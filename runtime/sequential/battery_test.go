@@ -1,7 +1,6 @@
 package sequential_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -9,8 +8,6 @@ import (
 
 	"bilevelc/internal/members"
 	"bilevelc/runtime"
-	"bilevelc/runtime/pieces"
-	"bilevelc/runtime/sequential"
 )
 
 // A battery that trades on predicted prices stands idle at one of its ends for hours: rows that hold depend on each other, and kinks of many of them meet where F is least.
@@ -38,7 +35,7 @@ lower {
 // F of the model of a subproblem is that of the problem at its point, whichever multipliers the follower has: it ends at points with the signs of a minimum, near which the follower's exact answers
 // give no lower F.
 func TestIdleBatteries(t *testing.T) {
-	starts, stalled := 0, 0
+	var n ends
 	for seed := range members.Seeds(t, 20) {
 		rng := rand.New(rand.NewPCG(seed, 15))
 		days, hours, k := 3+int(seed%2), 6, 2
@@ -72,18 +69,8 @@ func TestIdleBatteries(t *testing.T) {
 		for j := range x {
 			x[j] = 2 * rng.Float64()
 		}
-		starts++
-		v, err := sequential.New(p, sequential.Options{Large: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		point, err := v.From(t.Context(), x)
-		if errors.Is(err, pieces.ErrStalled) { // which is said
-			stalled++
-			continue
-		}
-		if err != nil {
-			t.Errorf("seed %d: %v", seed, err)
+		point, ok := n.from(t, solver(t, p, true), x, seed)
+		if !ok {
 			continue
 		}
 		name := fmt.Sprintf("seed %d", seed)
@@ -109,7 +96,5 @@ func TestIdleBatteries(t *testing.T) {
 			}
 		}
 	}
-	if stalled > members.Misses(starts, 0.02) {
-		t.Errorf("%d of %d starts stalled", stalled, starts)
-	}
+	n.few(t, 0.02)
 }

@@ -193,6 +193,36 @@ func judge(t *testing.T, rng *rand.Rand, p *problem.Problem, point *kkt.Point, l
 // F does not fall.
 func TestOneVariableAgainstAGrid(t *testing.T) { both(t, oneVariable) }
 
+// ends are how solves from several starts have ended: without a point that shows itself to be stationary, which is said, or, where there are constraints, where they do not hold.
+type ends struct {
+	starts, stalled, none int
+	constrained           bool
+}
+
+// from is the point that a start leads to; false where there is none to judge.
+func (n *ends) from(t *testing.T, v *sequential.Solver, x []float64, seed uint64) (*kkt.Point, bool) {
+	t.Helper()
+	n.starts++
+	point, err := v.From(t.Context(), x)
+	switch {
+	case errors.Is(err, pieces.ErrStalled):
+		n.stalled++
+	case n.constrained && errors.Is(err, sequential.ErrNoPoint):
+		n.none++
+	case err != nil:
+		t.Errorf("seed %d, from %v: %v", seed, x, err)
+	}
+	return point, err == nil
+}
+
+// few reports that no more starts than a part of them stalled.
+func (n *ends) few(t *testing.T, part float64) {
+	t.Helper()
+	if n.stalled > members.Misses(n.starts, part) {
+		t.Errorf("%d of %d starts stalled", n.stalled, n.starts)
+	}
+}
+
 // both runs a test with subproblems on the whole system, and in the leader's space.
 func both(t *testing.T, test func(t *testing.T, large bool)) {
 	for _, large := range []bool{false, true} {
@@ -201,7 +231,7 @@ func both(t *testing.T, test func(t *testing.T, large bool)) {
 }
 
 func oneVariable(t *testing.T, large bool) {
-	starts, stalled := 0, 0
+	var n ends
 	for seed := range members.Seeds(t, 60) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		p := kkttest.RandomSmooth(rng, 1, 2, 2, 0, seed%2 == 0)
@@ -214,14 +244,8 @@ func oneVariable(t *testing.T, large bool) {
 			}
 		}
 		for _, start := range []float64{at, -0.9, 0.1, 0.8} {
-			starts++
-			point, err := solver(t, p, large).From(t.Context(), []float64{start})
-			if errors.Is(err, pieces.ErrStalled) { // which is said
-				stalled++
-				continue
-			}
-			if err != nil {
-				t.Errorf("seed %d from %v: %v", seed, start, err)
+			point, ok := n.from(t, solver(t, p, large), []float64{start}, seed)
+			if !ok {
 				continue
 			}
 			judge(t, rng, p, point, seed)
@@ -230,16 +254,14 @@ func oneVariable(t *testing.T, large bool) {
 			}
 		}
 	}
-	if stalled > members.Misses(starts, 0.01) {
-		t.Errorf("%d of %d starts stalled", stalled, starts)
-	}
+	n.few(t, 0.01)
 }
 
 // More variables, with constraints of the leader that are not linear, and balls.
 func TestMoreVariables(t *testing.T) { both(t, moreVariables) }
 
 func moreVariables(t *testing.T, large bool) {
-	none, starts, stalled := 0, 0, 0
+	n := ends{constrained: true}
 	for seed := range members.Seeds(t, 80) {
 		rng := rand.New(rand.NewPCG(seed, 12))
 		p := kkttest.RandomSmooth(rng, 2+int(seed%2), 2, 2, int(seed%3), seed%4 != 0)
@@ -251,34 +273,22 @@ func moreVariables(t *testing.T, large bool) {
 			for j := range x {
 				x[j] = 2*rng.Float64() - 1
 			}
-			starts++
-			point, err := solver(t, p, large).From(t.Context(), x)
-			if errors.Is(err, pieces.ErrStalled) { // which is said
-				stalled++
-				continue
-			}
-			if errors.Is(err, sequential.ErrNoPoint) {
-				none++
-				continue
-			}
-			if err != nil {
-				t.Errorf("seed %d: %v", seed, err)
+			point, ok := n.from(t, solver(t, p, large), x, seed)
+			if !ok {
 				continue
 			}
 			judge(t, rng, p, point, seed)
 		}
 	}
-	if stalled > members.Misses(starts, 0.01) {
-		t.Errorf("%d of %d starts stalled", stalled, starts)
-	}
-	t.Logf("%d starts ended where the constraints do not hold", none)
+	n.few(t, 0.01)
+	t.Logf("%d starts ended where the constraints do not hold", n.none)
 }
 
 // Rows that depend on others which hold with them: sums of two, so that the follower's multipliers are not unique, and as many copies of a kink meet.
 func TestRowsThatDependOnOthers(t *testing.T) { both(t, dependentRows) }
 
 func dependentRows(t *testing.T, large bool) {
-	starts, stalled := 0, 0
+	var n ends
 	for seed := range members.Seeds(t, 80) {
 		rng := rand.New(rand.NewPCG(seed, 14))
 		p := kkttest.RandomSmooth(rng, 2, 2, 1, 0, seed%2 == 0)
@@ -300,22 +310,14 @@ func dependentRows(t *testing.T, large bool) {
 		}
 		for range 2 {
 			x := []float64{2*rng.Float64() - 1, 2*rng.Float64() - 1}
-			starts++
-			point, err := solver(t, p, large).From(t.Context(), x)
-			if errors.Is(err, pieces.ErrStalled) { // which is said
-				stalled++
-				continue
-			}
-			if err != nil {
-				t.Errorf("seed %d: %v", seed, err)
+			point, ok := n.from(t, solver(t, p, large), x, seed)
+			if !ok {
 				continue
 			}
 			judge(t, rng, p, point, seed)
 		}
 	}
-	if stalled > members.Misses(starts, 0.05) {
-		t.Errorf("%d of %d starts stalled", stalled, starts)
-	}
+	n.few(t, 0.05)
 }
 
 // Where a problem's system is linear, the point is that of package pieces.
