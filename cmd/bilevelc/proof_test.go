@@ -73,6 +73,103 @@ func firstFailure(out string) string {
 	return "nothing failed"
 }
 
+// unboundedModel has a follower that is nothing but kinks, in variables that have no bounds, with rows that depend on each other up to the rounding of decimals; its constraints can be satisfied at all x.
+func unboundedModel(rng *rand.Rand, name string) string {
+	n, m := 2+rng.IntN(3), 1+rng.IntN(3)
+	list := func(v []float64) string {
+		words := make([]string, len(v))
+		for i := range v {
+			words[i] = fmt.Sprint(v[i])
+		}
+		return "[" + strings.Join(words, ", ") + "]"
+	}
+	vector := func() []float64 {
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = math.Round(400*(rng.Float64()-0.5)) / 100
+		}
+		return v
+	}
+	table := func(k int) string {
+		words := make([]string, k)
+		for i := range words {
+			words[i] = list(vector())
+		}
+		return "[" + strings.Join(words, ", ") + "]"
+	}
+	var a [][]float64
+	var side, slope []float64
+	for i := range m + 2 {
+		if i < m {
+			a, slope = append(a, vector()), append(slope, vector()[0])
+			side = append(side, 0.5+math.Round(200*rng.Float64())/100+2*math.Abs(slope[i]))
+			continue
+		}
+		k, by := rng.IntN(m), []float64{0.1, 0.3, 0.7, 1.1}[rng.IntN(4)]
+		row := make([]float64, n)
+		for j := range row {
+			row[j] = by * a[k][j]
+		}
+		a, side, slope = append(a, row), append(side, by*side[k]+0.2*float64(rng.IntN(2))), append(slope, by*slope[k])
+	}
+	rows := make([]string, len(a))
+	for i := range a {
+		rows[i] = list(a[i])
+	}
+	upper := []string{"sumsq(y - g)", "norm1(y - g)", "norminf(y - g)"}[rng.IntN(3)]
+	lower := []string{"0.7 * norm1(y - c)", "0.3 * norm1(D * y - x) + 0.1 * norm1(y)"}[rng.IntN(2)]
+	return fmt.Sprintf(`model %s
+data c: vector[%[2]d] = %[3]s
+data g: vector[%[2]d] = %[4]s
+data D: matrix[2, %[2]d] = %[5]s
+data A: matrix[%[6]d, %[2]d] = [%[7]s]
+data b: vector[%[6]d] = %[8]s
+data e: vector[%[6]d] = %[9]s
+upper {
+  var x: vector[2] in box(-1.3, 1.7)
+  minimize %[10]s + 0.3 * norm1(x)
+}
+lower {
+  var y: vector[%[2]d]
+  minimize %[11]s
+  subject to
+    room: A * y <= b + e * x[1]
+}
+solve { ties = optimistic }
+`, name, n, list(vector()), list(vector()), table(2), len(a), strings.Join(rows, ", "), list(side), list(slope), upper, lower)
+}
+
+// What is proved of followers whose multipliers and answers have no bounds in the model has a proof that verifies.
+func TestProofsWithoutBounds(t *testing.T) {
+	rng, dir := members.Rand(t, 8), t.TempDir()
+	proved := 0
+	for k := range members.Count(60) {
+		model, proof, doc := filepath.Join(dir, "m.blv"), filepath.Join(dir, "m.proof"), filepath.Join(dir, "m.json")
+		text := unboundedModel(rng, fmt.Sprintf("m%d", k))
+		if err := os.WriteFile(model, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, fault, code := command(model, "--json", "--proof", proof)
+		if code != 0 {
+			t.Errorf("case %d: exit code %d: %s\n%s", k, code, fault, text)
+			continue
+		}
+		if !regexp.MustCompile(`"proved": ?true`).MatchString(out) {
+			continue
+		}
+		proved++
+		if err := os.WriteFile(doc, []byte(out), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, fault, code := command("verify", doc, "--proof", proof); code != 0 {
+			t.Errorf("case %d: exit code %d: %s %s", k, code, fault, firstFailure(out))
+		}
+	}
+	if proved < members.Count(60)/2 {
+		t.Errorf("%d proved", proved)
+	}
+}
+
 // Proofs of random programs are accepted by the command, without the proof the bound is not checked, and what is forged is refused: a leaf dropped or
 // twice, a file cut, a proof of another model, a higher bound with a seal of its own. A weight that is changed is refused, or leaves
 // a bound that is as high.

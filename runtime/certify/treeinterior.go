@@ -1,26 +1,36 @@
 package certify
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
 
-// treeInterior is an affine map y(x) = at + sum of by_c x_c that a proof states for the part of the lower level with y_Answer; other entries of y have no part in it. Where it is inside of the part's
-// constraints for all x in their box (Slater's condition), with slacks of at least t_i, each point of the system has
+// treeInterior is an affine map y(x) = at + sum of by_c x_c that a proof states for the part of the lower level with y_Answer, and one of multipliers mu(x); other entries of y have no part in it. At each point
+// of the system, with the slacks s, and H positive semidefinite on the part,
 //
-//	lambda's(y(x)) = -d'(y - y(x)) - (y - y(x))'H(y - y(x)) <= theta,   d = H y(x) + G x + q,
+//	lambda's(y(x)) = -d'(y - y(x)) - (y - y(x))'H(y - y(x)),   d = H y(x) + G x + q,
+//	lambda's(y(x)) + mu's(y) <= mu's(y(x)) - e'(y - y(x)),     e = d - B'mu,
 //
-// by stationarity, complementarity and the equations, so that lambda_i <= theta/t_i. theta is from the boxes of y, or from Curvature, m_j > 0 for all entries of the part such that H - diag(m) is positive semidefinite
-// there: theta = r^2/4, r^2 = sum of d_j^2/m_j, and then |y_j - y_j(x)| <= r/sqrt(m_j) as well.
+// by stationarity, complementarity and the equations (Slater's condition for the program and for its dual): where all s(y(x)) >= t and mu >= m hold for all x in their box, lambda_i <= theta/t_i and
+// s_i <= theta/m_i. theta is from the boxes of y; or from Curvature, m_j > 0 for all entries of the part such that H - diag(m) is positive semidefinite
+// there: theta = r^2/4, r^2 = sum of d_j^2/m_j, and then |y_j - y_j(x)| <= r/sqrt(m_j) as well; or from mu, where slacks that have bounds bound y (reach).
+//
+// Multipliers that the map leaves without a bound, as where constraints meet at some x, may be taken to be basic (treeNetwork). Where y(x) violates constraints by rounding, or satisfies equations up to it,
+// that times their bounds is added to theta.
 type treeInterior struct {
-	Answer    int           `json:"answer"`
-	At        *sparseVector `json:"at"`
-	By        []treeSlope   `json:"by"`
-	Curvature *sparseVector `json:"curvature"`
+	Answer      int           `json:"answer"`
+	At          *sparseVector `json:"at"`
+	By          []treeSlope   `json:"by"`
+	Curvature   *sparseVector `json:"curvature"`
+	Multipliers *sparseVector `json:"multipliers"`
+	Slopes      []treeSlope   `json:"slopes"` // of the multipliers
 }
 
 // treeSlope is the derivative of the map in x_Entry.
@@ -29,23 +39,43 @@ type treeSlope struct {
 	Of    *sparseVector `json:"of"`
 }
 
-// addInterior tightens boxes of y and multipliers by what a proof states. Maps that satisfy equations up to rounding alone, and those that are on the edge of a constraint, say less or nothing.
+// addInterior tightens boxes of y and multipliers by what a proof states. Maps that are outside of a constraint say less or nothing.
 func (t *treeModel) addInterior(all []treeInterior) error {
 	for k := range all {
-		if err := t.inside(&all[k]); err != nil {
+		in, err := t.readInterior(&all[k])
+		if err != nil {
 			return fmt.Errorf("interior %d: %w", k, err)
 		}
+		in.tighten()
 	}
 	return nil
 }
 
-func (t *treeModel) inside(in *treeInterior) error {
+// interiorMap is a statement that was read: entries and rows of its part, and its maps over all entries of y and rows; a slope that is nil is 0.
+type interiorMap struct {
+	t           *treeModel
+	bt          *sparse.CSR // the transpose of the rows' coefficients of y
+	y, rows     []int
+	at, mu      []float64
+	by, muBy    [][]float64
+	least       []float64 // Curvature
+	curved      bool      // it is positive
+	value       map[int]interval
+	slack       map[int]interval
+	networks    []treeNetwork
+	networkOf   map[int]int // of rows
+	shareOf     map[int]float64
+	multipliers bool
+}
+
+func (t *treeModel) readInterior(in *treeInterior) (*interiorMap, error) {
 	if in.Answer < 0 || in.Answer >= t.ny {
-		return fmt.Errorf("no such entry of y")
+		return nil, fmt.Errorf("no such entry of y")
 	}
-	y, rows := t.part(t.h, in.Answer)
-	read := func(v *sparseVector) ([]float64, error) {
-		out := make([]float64, t.ny)
+	m := &interiorMap{t: t, bt: t.p.Rows.B.T(), curved: true, value: map[int]interval{}, slack: map[int]interval{}, multipliers: in.Multipliers != nil}
+	m.y, m.rows = t.part(t.h, in.Answer)
+	read := func(v *sparseVector, in []int, n int) ([]float64, error) {
+		out := make([]float64, n)
 		if v == nil {
 			return out, nil
 		}
@@ -53,108 +83,278 @@ func (t *treeModel) inside(in *treeInterior) error {
 			return nil, fmt.Errorf("%d places for %d numbers, or one that is not finite", len(v.At), len(v.Val))
 		}
 		for e, j := range v.At {
-			if _, is := slices.BinarySearch(y, j); !is {
-				return nil, fmt.Errorf("entry %d of y is not in the part", j)
+			if _, is := slices.BinarySearch(in, j); !is {
+				return nil, fmt.Errorf("entry or row %d is not in the part", j)
 			}
 			out[j] = v.Val[e]
 		}
 		return out, nil
 	}
-	at, err := read(in.At)
-	if err != nil {
-		return err
-	}
-	least, err := read(in.Curvature)
-	if err != nil {
-		return err
-	}
-	curved := true
-	for _, j := range y {
-		curved = curved && least[j] > 0
-	}
-	by := make([][]float64, t.nx) // nil: 0
-	for _, s := range in.By {
-		if s.Entry < 0 || s.Entry >= t.nx || by[s.Entry] != nil {
-			return fmt.Errorf("entry %d of x is none, or twice", s.Entry)
-		}
-		if by[s.Entry], err = read(s.Of); err != nil {
-			return err
-		}
-	}
-	box := func(c int) interval { return interval{t.lo[c], t.hi[c]} }
-	slack := make(map[int]float64, len(rows))
-	for _, i := range rows {
-		constant, slopes := t.along(i, at, by)
-		if t.p.Rows.Kind[i] == problem.Equal {
-			if constant.Sign() != 0 {
-				return nil
+	slopes := func(of []treeSlope, in []int, n int) ([][]float64, error) {
+		by := make([][]float64, t.nx)
+		for _, s := range of {
+			if s.Entry < 0 || s.Entry >= t.nx || by[s.Entry] != nil {
+				return nil, fmt.Errorf("entry %d of x is none, or twice", s.Entry)
 			}
-			for _, s := range slopes {
-				if s.Sign() != 0 {
-					return nil
-				}
+			var err error
+			if by[s.Entry], err = read(s.Of, in, n); err != nil {
+				return nil, err
 			}
-			continue
 		}
-		s := enclosure(constant)
-		for c, v := range slopes {
-			s = s.add(enclosure(v).mul(box(c)))
-		}
-		if !(s.lo >= 0) {
-			return nil
-		}
-		slack[i] = s.lo
+		return by, nil
 	}
-	// The map, and the gradient along it.
-	square, theta := interval{}, interval{}
-	values := make(map[int]interval, len(y))
-	for _, j := range y {
-		value := point(at[j])
-		d := point(t.linearG[j])
-		for _, k := range y {
-			d = d.add(point(t.h[k][j]).mul(point(at[k])))
-		}
-		for c := range t.nx {
-			slope := point(t.g[c][j])
-			if by[c] != nil {
-				value = value.add(point(by[c][j]).mul(box(c)))
-				for _, k := range y {
-					slope = slope.add(point(t.h[k][j]).mul(point(by[c][k])))
-				}
-			}
-			d = d.add(slope.mul(box(c)))
-		}
-		values[j] = value
-		if size := point(d.size()); curved {
-			square = square.add(size.mul(size).over(least[j]))
-		}
-		theta = theta.sub(d.mul(interval{t.lo[t.nx+j], t.hi[t.nx+j]}.sub(value)))
+	var errs [5]error
+	m.at, errs[0] = read(in.At, m.y, t.ny)
+	m.least, errs[1] = read(in.Curvature, m.y, t.ny)
+	m.mu, errs[2] = read(in.Multipliers, m.rows, t.m)
+	m.by, errs[3] = slopes(in.By, m.y, t.ny)
+	m.muBy, errs[4] = slopes(in.Slopes, m.rows, t.m)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
 	}
-	largest := math.Inf(1)
-	if t.convexBy(y, nil) {
-		largest = theta.hi
+	for _, j := range m.y {
+		m.curved = m.curved && m.least[j] > 0
 	}
-	if curved && t.convexBy(y, least) {
-		largest = math.Min(largest, square.over(4).hi)
-		for _, j := range y {
-			reach := up(math.Sqrt(square.over(least[j]).hi))
-			within := values[j].add(interval{-reach, reach})
-			t.lo[t.nx+j], t.hi[t.nx+j] = math.Max(t.lo[t.nx+j], within.lo), math.Min(t.hi[t.nx+j], within.hi)
-		}
-	}
-	if math.IsNaN(largest) {
-		return nil
-	}
-	for i, s := range slack {
-		if end := &t.hi[t.nx+t.ny+i]; s > 0 {
-			*end = math.Min(*end, up(math.Max(0, largest)/s))
-		}
-	}
-	return nil
+	return m, nil
 }
 
-// along is the activity b + B y(x) - A x of row i: its constant, and its slope in each entry of x where that is not 0.
-func (t *treeModel) along(i int, at []float64, by [][]float64) (constant *big.Rat, slopes map[int]*big.Rat) {
+// box is the range of a column.
+func (t *treeModel) box(j int) interval { return interval{t.lo[j], t.hi[j]} }
+
+// over is the range of entry k of an affine map.
+func (m *interiorMap) over(at []float64, by [][]float64, k int) interval {
+	out := point(at[k])
+	for c, slope := range by {
+		if slope != nil {
+			out = out.add(point(slope[k]).mul(m.t.box(c)))
+		}
+	}
+	return out
+}
+
+// along is the gradient d_j = (H y(x) + G x + q)_j, less (B'mu)_j where that is asked for.
+func (m *interiorMap) along(j int, less bool) interval {
+	t := m.t
+	of := func(start float64, y, mu []float64) interval {
+		d := point(start)
+		if y != nil {
+			for _, k := range m.y {
+				d = d.add(point(t.h[k][j]).mul(point(y[k])))
+			}
+		}
+		if less && mu != nil {
+			at, vals := m.bt.Row(j)
+			for e, i := range at {
+				d = d.sub(point(vals[e]).mul(point(mu[i])))
+			}
+		}
+		return d
+	}
+	d := of(t.linearG[j], m.at, m.mu)
+	for c := range t.nx {
+		d = d.add(of(t.g[c][j], m.by[c], m.muBy[c]).mul(t.box(c)))
+	}
+	return d
+}
+
+// inner is how much of its terms a slack is above 0 that is no rounding: half of the digits.
+const inner = 0x1p-26
+
+// measure finds the ranges of the map and of its slacks, and the networks of multipliers that these leave without a bound.
+func (m *interiorMap) measure() {
+	t := m.t
+	bounded := map[int]bool{}
+	for _, i := range m.rows {
+		constant, slopes := t.activity(i, m.at, m.by)
+		s := enclosure(constant)
+		terms := s.size()
+		for c, v := range slopes {
+			by := enclosure(v).mul(t.box(c))
+			s, terms = s.add(by), terms+by.size()
+		}
+		m.slack[i] = s
+		bounded[i] = s.lo > inner*terms || !math.IsInf(t.hi[t.nx+t.ny+i], 1)
+	}
+	for _, j := range m.y {
+		m.value[j] = m.over(m.at, m.by, j)
+	}
+	m.networks = t.networks(m.y, m.rows, func(i int) bool { return bounded[i] })
+	m.networkOf, m.shareOf = map[int]int{}, map[int]float64{}
+	for k, net := range m.networks {
+		for e, i := range net.rows {
+			m.networkOf[i], m.shareOf[i] = k, net.share[e]
+		}
+	}
+}
+
+// open reports whether the multiplier of row i has no bound but by the map.
+func (m *interiorMap) open(i int) bool {
+	_, basic := m.networkOf[i]
+	return !basic && m.t.p.Rows.Kind[i] == problem.AtMost && m.slack[i].lo > 0 && math.IsInf(m.t.hi[m.t.nx+m.t.ny+i], 1)
+}
+
+// outside is what the constraints that the map violates, and the residuals of equations, add to theta, and take from the slacks of open rows.
+func (m *interiorMap) outside() (sum float64, from map[int]float64) {
+	from = map[int]float64{}
+	t := m.t
+	push := make([]struct {
+		sum float64
+		by  map[int]float64
+	}, len(m.networks))
+	for _, i := range m.rows {
+		by := math.Max(0, -m.slack[i].lo)
+		if t.p.Rows.Kind[i] == problem.Equal {
+			by = m.slack[i].size()
+		}
+		if by == 0 {
+			continue
+		}
+		k, basic := m.networkOf[i]
+		if !basic {
+			sum = up(sum + point(by).mul(point(t.box(t.nx+t.ny+i).size())).hi)
+			continue
+		}
+		weight := point(by).mul(point(m.shareOf[i]))
+		if push[k].by == nil {
+			push[k].sum, push[k].by = t.force(&m.networks[k], m.open)
+		}
+		sum = up(sum + weight.mul(point(push[k].sum)).hi)
+		for open, v := range push[k].by {
+			from[open] = up(from[open] + weight.mul(point(v)).hi)
+		}
+	}
+	for i, v := range from {
+		if m.slack[i].lo < v {
+			return math.Inf(1), from
+		}
+	}
+	return sum, from
+}
+
+// tighten takes what the map shows.
+func (m *interiorMap) tighten() {
+	t := m.t
+	m.measure()
+	outside, from := m.outside()
+	theta := math.Inf(1)
+	if !math.IsNaN(outside) && t.convexBy(m.y, nil) {
+		theta = math.Min(m.byBoxes(), m.byMultipliers(outside))
+	}
+	if m.curved && t.convexBy(m.y, m.least) {
+		theta = math.Min(theta, m.byCurvature(outside == 0))
+	}
+	if theta = math.Max(0, up(theta+outside)); !math.IsNaN(theta) {
+		for _, i := range m.rows {
+			if slack := point(m.slack[i].lo).sub(point(from[i])).lo; m.open(i) && slack > 0 {
+				end := &t.hi[t.nx+t.ny+i]
+				*end = math.Min(*end, point(theta).over(slack).hi)
+			}
+		}
+	}
+	t.takeBasic(m.networks)
+}
+
+// byBoxes is theta from the boxes of y.
+func (m *interiorMap) byBoxes() float64 {
+	theta := interval{}
+	for _, j := range m.y {
+		theta = theta.sub(m.along(j, false).mul(m.t.box(m.t.nx + j).sub(m.value[j])))
+	}
+	return orInf(theta.hi)
+}
+
+// orInf is +Inf for what is no number.
+func orInf(v float64) float64 {
+	if math.IsNaN(v) {
+		return math.Inf(1)
+	}
+	return v
+}
+
+// byCurvature is theta from a curvature; within is that y has the ends that it gives.
+func (m *interiorMap) byCurvature(within bool) float64 {
+	t, square := m.t, interval{}
+	for _, j := range m.y {
+		size := point(m.along(j, false).size())
+		square = square.add(size.mul(size).over(m.least[j]))
+	}
+	if within && !math.IsNaN(square.hi) {
+		for _, j := range m.y {
+			t.narrow(t.nx+j, m.value[j], up(math.Sqrt(square.over(m.least[j]).hi)))
+		}
+	}
+	return orInf(square.over(4).hi)
+}
+
+// narrow tightens the box of a column to within reach of a range.
+func (t *treeModel) narrow(j int, of interval, reach float64) {
+	within := of.add(interval{-reach, reach})
+	t.lo[j], t.hi[j] = math.Max(t.lo[j], within.lo), math.Min(t.hi[j], within.hi)
+}
+
+// joined are the entries of y in rows whose slacks have bounds.
+func (m *interiorMap) joined(least map[int]float64) map[int]bool {
+	out := map[int]bool{}
+	for _, i := range m.rows {
+		if !m.bounds(i, least) {
+			continue
+		}
+		cols, vals := m.t.p.Rows.B.Row(i)
+		for e, j := range cols {
+			if vals[e] != 0 {
+				out[j] = true
+			}
+		}
+	}
+	return out
+}
+
+// bounds reports whether the slack of row i has a bound.
+func (m *interiorMap) bounds(i int, least map[int]float64) bool {
+	return m.t.p.Rows.Kind[i] == problem.Equal || least[i] > 0
+}
+
+// byMultipliers is theta from the map of multipliers; y gets the ends that its slacks then give it.
+func (m *interiorMap) byMultipliers(outside float64) float64 {
+	t, inf := m.t, math.Inf(1)
+	if !m.multipliers {
+		return inf
+	}
+	sum, least := interval{}, map[int]float64{}
+	for _, i := range m.rows {
+		mu := m.over(m.mu, m.muBy, i)
+		if t.p.Rows.Kind[i] == problem.AtMost {
+			if !(mu.lo >= 0) {
+				return inf
+			}
+			least[i] = mu.lo
+		}
+		sum = sum.add(mu.mul(m.slack[i]))
+	}
+	e, ends := make([]float64, t.ny), interval{} // ends: e'|y - y(x)| of the entries that have them
+	joined := m.joined(least)
+	for _, j := range m.y {
+		if e[j] = m.along(j, true).size(); !joined[j] || t.box(t.nx+j).finite() {
+			ends = ends.add(point(e[j]).mul(point(t.box(t.nx + j).sub(m.value[j]).size())))
+			delete(joined, j)
+		}
+	}
+	sum = sum.add(ends)
+	reach := m.reach(slices.Sorted(maps.Keys(joined)), math.Max(0, orInf(up(sum.hi+outside))), least, e)
+	for j := range joined {
+		switch {
+		case reach != nil:
+			t.narrow(t.nx+j, m.value[j], reach[j])
+			sum = sum.add(point(e[j]).mul(point(reach[j])))
+		case e[j] > 0:
+			return inf
+		}
+	}
+	return orInf(sum.hi)
+}
+
+// activity is b + B y(x) - A x of row i: its constant, and its slope in each entry of x where that is not 0.
+func (t *treeModel) activity(i int, at []float64, by [][]float64) (constant *big.Rat, slopes map[int]*big.Rat) {
 	product := new(big.Rat)
 	cols, vals := t.p.Rows.B.Row(i)
 	sum := func(of []float64) *big.Rat {

@@ -1,7 +1,9 @@
 package certify
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"bilevelc/internal/kkttest"
@@ -10,14 +12,101 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// Points of systems that are made around them, with followers that are curved, flat and neither, lie within the boxes that any statement of an interior leads to, whether it is inside or not. Numbers are
-// whole or halves, so that points are exact.
+// holds reports whether a point with these x and y, and some multipliers with those of lambda that the leader reads, is within the boxes of the columns: vertices of the set of multipliers are enumerated, each row's being 0, at
+// the end of its box, or one of independent rows whose multipliers solve the equations.
+func (t *treeModel) holds(x, y, lambda []float64) bool {
+	for j, v := range append(append([]float64(nil), x...), y...) {
+		if v < t.lo[j] || v > t.hi[j] {
+			return false
+		}
+	}
+	force := make([]float64, t.ny)
+	t.p.G.GradY(force, x, y)
+	active := make([]bool, t.m)
+	for i := range active {
+		active[i] = t.p.Rows.Kind[i] == problem.Equal || t.p.Rows.Rhs[i]+t.p.Rows.B.RowDot(i, y)-t.p.Rows.A.RowDot(i, x) == 0
+	}
+	const near = 1e-9
+	var try func(i int, left []float64, basic []int) bool
+	try = func(i int, left []float64, basic []int) bool {
+		if i < t.m {
+			end := t.box(t.nx + t.ny + i)
+			read := slices.Contains(t.p.Duals, i)
+			values := []float64{0, end.lo, end.hi}
+			if read {
+				values = lambda[i : i+1]
+			}
+			for _, v := range values {
+				if v != 0 && (!active[i] || math.IsInf(v, 0)) || v < end.lo || v > end.hi {
+					continue
+				}
+				rest := append([]float64(nil), left...)
+				t.p.Rows.B.AddRow(rest, i, -v)
+				if try(i+1, rest, basic) {
+					return true
+				}
+			}
+			return active[i] && !read && len(basic) < t.ny && try(i+1, left, append(basic[:len(basic):len(basic)], i))
+		}
+		k := len(basic)
+		rows := make([][]float64, t.ny) // of the equations: coefficients, and the right side
+		for j := range rows {
+			for _, b := range basic {
+				rows[j] = append(rows[j], t.p.Rows.B.At(b, j))
+			}
+			rows[j] = append(rows[j], left[j])
+		}
+		for c := range k {
+			p := c
+			for r := c; r < t.ny; r++ {
+				if math.Abs(rows[r][c]) > math.Abs(rows[p][c]) {
+					p = r
+				}
+			}
+			if math.Abs(rows[p][c]) < near {
+				return false
+			}
+			rows[c], rows[p] = rows[p], rows[c]
+			for r := range rows {
+				if f := rows[r][c] / rows[c][c]; r != c {
+					for e := c; e <= k; e++ {
+						rows[r][e] -= f * rows[c][e]
+					}
+				}
+			}
+		}
+		for r, row := range rows {
+			v := row[k]
+			if r >= k {
+				if math.Abs(v) > near {
+					return false
+				}
+				continue
+			}
+			v /= row[r]
+			if end := t.box(t.nx + t.ny + basic[r]); v < end.lo-near || v > end.hi+near {
+				return false
+			}
+		}
+		return true
+	}
+	return try(0, force, nil)
+}
+
+// Points of systems that are made around them, with followers that are curved, flat and neither, lie within the boxes that any statement of an interior leads to, whether it is inside or not, with some of their multipliers: the leader
+// reads a few, which are as they were. Numbers are whole or halves, so that points are exact.
 func TestInteriorsHoldPoints(t *testing.T) {
 	rng := members.Rand(t, 77)
-	bounded, reached, narrowed := 0, 0.0, 0
-	for k := range members.Count(4000) * 200 {
+	bounded, reached, narrowed, free, reduced, read := 0, 0.0, 0, 0, 0, 0
+	for k := range members.Count(1000) * 800 {
 		nx, ny, m := 1+rng.IntN(2), 1+rng.IntN(3), 1+rng.IntN(4)
+		pairs := 0 // of rows with opposite coefficients, behind the others: the linear follower's multipliers can be large on both
+		if rng.IntN(2) == 0 {
+			pairs = ny
+			m += 2 * pairs
+		}
 		number := func() float64 { return float64(rng.IntN(9)-4) / 2 }
+		signs := rng.IntN(2) == 0 // of rows: they may be a network
 		vector := func(n int) []float64 {
 			v := make([]float64, n)
 			for j := range v {
@@ -29,6 +118,9 @@ func TestInteriorsHoldPoints(t *testing.T) {
 		g := &kkttest.Quadratic{Nx: nx, Ny: ny, M: make([]float64, n*n), C: make([]float64, n)}
 		h := func(i, j int) *float64 { return &g.M[(nx+i)*n+nx+j] }
 		kind := rng.IntN(4) // linear, semidefinite, definite, not convex
+		if pairs > 0 {
+			kind = 0
+		}
 		for r := range kind {
 			v, sign := vector(ny), 1.0
 			if kind == 3 && r == 0 {
@@ -53,17 +145,28 @@ func TestInteriorsHoldPoints(t *testing.T) {
 		a, b := make([]float64, 0, m*nx), make([]float64, 0, m*ny)
 		for i := range m {
 			ai, bi := vector(nx), vector(ny)
+			if signs {
+				for j := range bi {
+					bi[j] = float64(rng.IntN(3) - 1)
+				}
+			}
 			if rng.IntN(3) == 0 { // a bound of an entry
 				clear(ai)
 				clear(bi)
 				bi[rng.IntN(ny)] = []float64{-1, 1}[rng.IntN(2)]
 			}
+			if first := m - 2*pairs; i > first && (i-first)%2 == 1 {
+				clear(ai)
+				for j := range bi {
+					bi[j] = -b[len(b)-ny+j]
+				}
+			}
 			slack := 0.0
 			rows.Kind = append(rows.Kind, problem.AtMost)
-			switch rng.IntN(5) {
-			case 0:
+			switch kind := rng.IntN(5); {
+			case kind == 0 && i < m-2*pairs:
 				rows.Kind[i], lambda[i] = problem.Equal, number()
-			case 1, 2:
+			case kind < 3:
 				lambda[i] = math.Abs(number())
 			default:
 				slack = math.Abs(number())
@@ -75,6 +178,22 @@ func TestInteriorsHoldPoints(t *testing.T) {
 			}
 		}
 		rows.A, rows.B = sparse.FromDense(m, nx, a), sparse.FromDense(m, ny, b)
+		sigma := make([]float64, m) // what x_0 adds to multipliers that are stationary for all x
+		for i := range sigma {
+			sigma[i] = number() / 2
+		}
+		if pairs > 0 {
+			for j := range ny {
+				v := 0.0
+				for i := range m {
+					v += sigma[i] * rows.B.At(i, j)
+				}
+				g.M[nx+j], g.M[(nx+j)*n] = v, v
+				for c := 1; c < nx; c++ {
+					g.M[c*n+nx+j], g.M[(nx+j)*n+c] = 0, 0
+				}
+			}
+		}
 		force := make([]float64, ny) // stationarity: that of the quadratic part at the point, less what the multipliers push
 		push := append([]float64(nil), g.C[nx:]...)
 		clear(g.C)
@@ -86,12 +205,18 @@ func TestInteriorsHoldPoints(t *testing.T) {
 		for c := range nx {
 			set.Lo[c], set.Hi[c] = x[c]-float64(rng.IntN(2)), x[c]+float64(rng.IntN(2))
 		}
-		p := &problem.Problem{Dx: nx, Dy: ny, F: affine{make([]float64, nx), make([]float64, ny), 0}, G: g, Rows: rows, X: set, Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 1}}
+		var duals []int
+		for i := range m {
+			if rng.IntN(6) == 0 {
+				duals = append(duals, i)
+			}
+		}
+		p := &problem.Problem{Dx: nx, Dy: ny, F: affine{make([]float64, nx), make([]float64, ny+len(duals)), 0}, G: g, Rows: rows, X: set, Duals: duals, Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 1}}
 		model, err := newTreeModel(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		part, _ := model.part(model.h, rng.IntN(ny))
+		part, partRows := model.part(model.h, rng.IntN(ny))
 		statement := func() treeInterior {
 			in := treeInterior{Answer: part[0], At: &sparseVector{}, Curvature: &sparseVector{}}
 			for _, j := range part {
@@ -105,30 +230,156 @@ func TestInteriorsHoldPoints(t *testing.T) {
 					in.At.Val[0] -= v * x[c]
 				}
 			}
+			if pairs > 0 {
+				in.Multipliers = &sparseVector{}
+				of := &sparseVector{}
+				more := 0.0
+				for i := range m {
+					if !slices.Contains(partRows, i) {
+						continue
+					}
+					if first := m - 2*pairs; i >= first && (i-first)%2 == 0 {
+						more = float64(rng.IntN(10) - 2)
+					}
+					v := lambda[i] - sigma[i]*x[0] + more + float64(rng.IntN(2))*0x1p-10
+					in.Multipliers.At, in.Multipliers.Val = append(in.Multipliers.At, i), append(in.Multipliers.Val, v)
+					of.At, of.Val = append(of.At, i), append(of.Val, sigma[i])
+				}
+				in.Slopes = []treeSlope{{0, of}}
+			}
 			return in
 		}
 		within, err := model.of(nil, false, []treeInterior{statement()}, nil, nil, &treeLift{})
 		if err != nil {
 			t.Fatal(err)
 		}
+		describe := func() string {
+			return fmt.Sprintf("g %v, rows %v %v %v, x %v, y %v, multipliers %v, read %v, boxes %v %v", g, rows.Kind, a, b, x, y, lambda, duals, within.lo, within.hi)
+		}
+		if !within.holds(x, y, lambda) {
+			t.Fatalf("case %d: no multipliers of the point are within the boxes: %s", k, describe())
+		}
 		for j, v := range append(append(append([]float64(nil), x...), y...), lambda...) {
-			if v < within.lo[j] || v > within.hi[j] {
-				t.Fatalf("case %d: column %d is %v, outside of [%v, %v]: g %v, x %v, y %v, multipliers %v", k, j, v, within.lo[j], within.hi[j], g, x, y, lambda)
+			inside := v >= within.lo[j] && v <= within.hi[j]
+			if i := j - nx - ny; !inside && (i < 0 || slices.Contains(duals, i)) {
+				t.Fatalf("case %d: column %d is %v, outside of [%v, %v]: %s", k, j, v, within.lo[j], within.hi[j], describe())
 			}
-			if before := model.hi[j]; within.hi[j] < before && j >= nx+ny {
-				bounded++
-				if within.hi[j] > 0 {
+			switch before := model.hi[j]; {
+			case !inside:
+				reduced++
+			case j < nx+ny:
+				if within.hi[j] < before {
+					if narrowed++; pairs > 0 && math.IsInf(before, 1) {
+						free++
+					}
+				}
+			case within.hi[j] < before:
+				if bounded++; within.hi[j] > 0 {
 					reached = math.Max(reached, v/within.hi[j])
 				}
-			} else if within.hi[j] < before {
-				narrowed++
+				if slices.Contains(duals, j-nx-ny) {
+					read++
+				}
 			}
 		}
 	}
-	if bounded == 0 || narrowed == 0 || reached < 0.5 {
-		t.Errorf("%d multipliers bounded, %d entries of y, up to %.2g of the bounds", bounded, narrowed, reached)
+	if bounded == 0 || narrowed == 0 || reached < 0.5 || reduced == 0 || read == 0 || free == 0 {
+		t.Errorf("%d multipliers bounded, %d entries of y (%d by multipliers alone), up to %.2g of the bounds, %d given up for basic ones, %d of those that the leader reads", bounded, narrowed, free, reached, reduced, read)
 	}
-	t.Logf("%d multipliers bounded, %d entries of y, up to %.2g of the bounds", bounded, narrowed, reached)
+	t.Logf("%d multipliers bounded, %d entries of y (%d by multipliers alone), up to %.2g of the bounds, %d given up for basic ones, %d of those that the leader reads", bounded, narrowed, free, reached, reduced, read)
+}
+
+// atMeeting is the model, within what is stated of interiors, of a linear follower with rows b y >= 0 or = 0 and y = 0 with the multipliers lambda.
+func atMeeting(t *testing.T, b, lambda []float64, kinds []problem.Kind) *treeModel {
+	t.Helper()
+	m, ny := len(kinds), len(b)/len(kinds)
+	p := follower(problem.AtMost, 1, 1)
+	g := &kkttest.Quadratic{Nx: 1, Ny: ny, M: make([]float64, (1+ny)*(1+ny)), C: make([]float64, 1+ny)}
+	for i := range m {
+		for j := range ny {
+			g.C[1+j] += lambda[i] * b[i*ny+j]
+		}
+	}
+	p.Dy, p.F, p.G = ny, affine{make([]float64, 1), make([]float64, ny), 0}, g
+	p.Rows = &problem.Rows{A: sparse.FromDense(m, 1, make([]float64, m)), B: sparse.FromDense(m, ny, b), Rhs: make([]float64, m), Kind: kinds}
+	p.X = &problem.Set{Lo: []float64{0}, Hi: []float64{1}}
+	model, err := newTreeModel(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []treeInterior
+	for j := range ny {
+		all = append(all, treeInterior{Answer: j})
+	}
+	within, err := model.of(nil, false, all, nil, nil, &treeLift{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return within
+}
+
+// Multipliers of rows of which three meet in an entry of y grow as Fibonacci's numbers, and no network bounds them.
+func TestMultipliersThatGrowAreNoNetwork(t *testing.T) {
+	const n = 8
+	b, lambda, kinds := make([]float64, n*n), make([]float64, n), make([]problem.Kind, n)
+	for i := n - 1; i >= 0; i-- { // entry i: lambda_i - lambda_i+1 - lambda_i+2 = 0, but 1 for the last
+		b[i*n+i], kinds[i], lambda[i] = 1, problem.Equal, 1
+		for k := i + 1; k < min(i+3, n); k++ {
+			b[k*n+i] = -1
+		}
+		if i < n-2 {
+			lambda[i] = lambda[i+1] + lambda[i+2]
+		}
+	}
+	if within := atMeeting(t, b, lambda, kinds); !within.holds([]float64{0}, make([]float64, n), lambda) {
+		t.Errorf("multipliers %v, boxes %v %v", lambda, within.lo[1+n:], within.hi[1+n:])
+	}
+}
+
+// Where all constraints of a linear follower meet, some multipliers are within the bounds that basic ones have: rows are networks, or hardly differ from one.
+func TestBasicMultipliersHoldPoints(t *testing.T) {
+	rng := members.Rand(t, 78)
+	several, beyond := 0, 0
+	for k := range members.Count(1000) * 1000 {
+		ny, m := 2+rng.IntN(3), 2+rng.IntN(4)
+		b, lambda, kinds := make([]float64, m*ny), make([]float64, m), make([]problem.Kind, m)
+		for j := range ny {
+			size, rows := []float64{0.5, 1, 2}[rng.IntN(3)], 1+rng.IntN(2)
+			if rng.IntN(8) == 0 {
+				rows = 3
+			}
+			for range rows {
+				b[rng.IntN(m)*ny+j] = size * float64(2*rng.IntN(2)-1)
+			}
+			if rng.IntN(8) == 0 {
+				b[rng.IntN(m)*ny+j] *= 2
+			}
+		}
+		for i := range m {
+			if lambda[i], kinds[i] = float64(rng.IntN(5)), problem.AtMost; rng.IntN(3) > 0 {
+				lambda[i], kinds[i] = lambda[i]-2, problem.Equal
+			}
+		}
+		within := atMeeting(t, b, lambda, kinds)
+		p, y := within.p, make([]float64, ny)
+		if !within.holds([]float64{0}, y, lambda) {
+			t.Fatalf("case %d: no multipliers are within the boxes: rows %v %v, multipliers %v, boxes %v %v", k, kinds, b, lambda, within.lo, within.hi)
+		}
+		for i := range m {
+			if end := within.box(1 + ny + i); end.finite() {
+				if cols, _ := p.Rows.B.Row(i); len(cols) > 1 {
+					several++
+				}
+				if lambda[i] < end.lo || lambda[i] > end.hi {
+					beyond++
+				}
+			}
+		}
+	}
+	if several == 0 || beyond == 0 {
+		t.Errorf("%d multipliers of rows of several entries have bounds, %d are not within", several, beyond)
+	}
+	t.Logf("%d multipliers of rows of several entries have bounds, %d are not within", several, beyond)
 }
 
 // What cannot be a statement is refused.
@@ -141,6 +392,8 @@ func TestInteriorsAreChecked(t *testing.T) {
 		"an infinite number":  {At: &sparseVector{[]int{0}, []float64{math.Inf(1)}}},
 		"no such entry of x":  {By: []treeSlope{{Entry: 1}}},
 		"an entry of x twice": {By: []treeSlope{{Entry: 0}, {Entry: 0}}},
+		"another row":         {Multipliers: &sparseVector{[]int{1}, []float64{1}}},
+		"slopes of no entry":  {Slopes: []treeSlope{{Entry: 1}}},
 	} {
 		model, err := newTreeModel(p)
 		if err != nil {

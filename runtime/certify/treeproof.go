@@ -50,7 +50,7 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //
 // So may lines for points inside of the constraints of parts of the lower level, which bound multipliers and y (treeInterior):
 //
-//	{"interior": {"answer": j, "at": {..}, "by": [{"entry": c, "of": {..}}], "curvature": {..}}}
+//	{"interior": {"answer": j, "at": {..}, "by": [{"entry": c, "of": {..}}], "curvature": {..}, "multipliers": {..}, "slopes": [{"entry": c, "of": {..}}]}}
 //
 // So may lines for choices, equations of the lower level with options for which f has columns as products:
 //
@@ -86,7 +86,7 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //
 //	{"part": {"columns": [..], "duality": true}}
 //
-// Every point of the system is in a leaf of a tree, since the children of a branch cover it. The memory it takes does not depend on the
+// Every point of the system is in a leaf of a tree, since the children of a branch cover it; where interiors let multipliers be basic, one with the same x and y, and the same of what the leader reads. The memory it takes does not depend on the
 // number of lines. Followers have linear rows, so their answers satisfy the system, whether g is convex or not. What is wrong with a proof is a
 // *TreeError.
 func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, error) {

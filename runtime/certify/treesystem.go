@@ -241,41 +241,13 @@ func pivots(a []float64, m, n int, weight func(c int) float64) (rows, cols []int
 
 // enclose encloses the solution of mat v = rhs, or says that it found none.
 func enclose(mat []interval, rhs []interval, n int) ([]interval, error) {
-	inverse := make([]float64, n*n)
 	mid := make([]float64, n*n)
 	for k, v := range mat {
 		mid[k] = v.mid()
 	}
-	for i := range n {
-		inverse[i*n+i] = 1
-	}
-	for k := range n { // Gauss and Jordan
-		p := k
-		for i := k + 1; i < n; i++ {
-			if math.Abs(mid[i*n+k]) > math.Abs(mid[p*n+k]) {
-				p = i
-			}
-		}
-		if mid[p*n+k] == 0 {
-			return nil, fmt.Errorf("the system for the reduced costs is singular")
-		}
-		for j := range n {
-			mid[k*n+j], mid[p*n+j] = mid[p*n+j], mid[k*n+j]
-			inverse[k*n+j], inverse[p*n+j] = inverse[p*n+j], inverse[k*n+j]
-		}
-		d := 1 / mid[k*n+k]
-		for j := range n {
-			mid[k*n+j] *= d
-			inverse[k*n+j] *= d
-		}
-		for i := range n {
-			if f := mid[i*n+k]; i != k && f != 0 {
-				for j := range n {
-					mid[i*n+j] -= f * mid[k*n+j]
-					inverse[i*n+j] -= f * inverse[k*n+j]
-				}
-			}
-		}
+	inverse := invert(mid, n)
+	if inverse == nil {
+		return nil, fmt.Errorf("the system for the reduced costs is singular")
 	}
 	about := make([]float64, n)
 	for i := range n {
@@ -320,4 +292,41 @@ func enclose(mat []interval, rhs []interval, n int) ([]interval, error) {
 		out[i] = point(about[i]).add(interval{-r, r})
 	}
 	return out, nil
+}
+
+// invert is about the inverse of a matrix, which it takes for room (Gauss and Jordan); nil where a pivot is 0.
+func invert(mid []float64, n int) []float64 {
+	inverse := make([]float64, n*n)
+	for i := range n {
+		inverse[i*n+i] = 1
+	}
+	for k := range n {
+		p := k
+		for i := k + 1; i < n; i++ {
+			if math.Abs(mid[i*n+k]) > math.Abs(mid[p*n+k]) {
+				p = i
+			}
+		}
+		if mid[p*n+k] == 0 {
+			return nil
+		}
+		for j := range n {
+			mid[k*n+j], mid[p*n+j] = mid[p*n+j], mid[k*n+j]
+			inverse[k*n+j], inverse[p*n+j] = inverse[p*n+j], inverse[k*n+j]
+		}
+		d := 1 / mid[k*n+k]
+		for j := range n {
+			mid[k*n+j] *= d
+			inverse[k*n+j] *= d
+		}
+		for i := range n {
+			if f := mid[i*n+k]; i != k && f != 0 {
+				for j := range n {
+					mid[i*n+j] -= f * mid[k*n+j]
+					inverse[i*n+j] -= f * inverse[k*n+j]
+				}
+			}
+		}
+	}
+	return inverse
 }

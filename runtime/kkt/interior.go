@@ -13,28 +13,36 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// Interior is an affine map y(x) = At + sum of By[k] x_Entry[k], for the entries Y of y, which are a part of the lower level, inside of its constraints for all x of their box; H less the diagonal
-// matrix Curvature is positive semidefinite there (nil: none with positive entries is known). Model's units.
+// Interior is an affine map y(x) = At + sum of By[k] x_Entry[k], for the entries Y of y, which are a part of the lower level, inside of its constraints for all x of their box, but on the edge of those that none is inside
+// of; H less the diagonal matrix Curvature is positive semidefinite there (nil: none with positive entries is known). Where that and bounds do not bound y, Mult + sum of MultBy[c] x_c are multipliers of Rows that are
+// stationary along the map, and positive on inequalities. Model's units.
 type Interior struct {
-	Y, Entry  []int
-	At        []float64
-	By        [][]float64
-	Curvature []float64
+	Y, Rows, Entry []int
+	At             []float64
+	By             [][]float64
+	Curvature      []float64
+	Mult           []float64
+	MultBy         map[int][]float64
 }
 
 // Interiors are those of the parts of the lower level that have one, and the system within the bounds of y and multipliers that they give.
 func (s *System) Interiors(ctx context.Context) ([]Interior, *System, error) {
-	l := &limiter{s: s, ctx: ctx, program: *s.Relaxation}
+	l := &limiter{s: s, ctx: ctx, program: *s.Relaxation, edges: true}
 	l.program.Lo, l.program.Hi = append([]float64(nil), s.Relaxation.Lo...), append([]float64(nil), s.Relaxation.Hi...)
 	var all []Interior
 	for _, p := range s.blocks {
-		in, no, err := l.multipliers(p)
+		in, _, err := l.multipliers(p)
 		if err != nil {
 			return nil, nil, err
 		}
-		if no == nil && in != nil {
-			all = append(all, l.plain(p, in))
+		if in == nil {
+			continue
 		}
+		plain := l.plain(p, in)
+		if err := l.dual(p, in, &plain); err != nil {
+			return nil, nil, err
+		}
+		all = append(all, plain)
 	}
 	boxed, program := *s, *s.Relaxation
 	program.Lo, program.Hi = l.program.Lo, l.program.Hi
@@ -44,7 +52,7 @@ func (s *System) Interiors(ctx context.Context) ([]Interior, *System, error) {
 
 // plain is an affine map around 0.
 func (l *limiter) plain(p Block, in *affine) Interior {
-	out := Interior{Y: p.Y, At: append([]float64(nil), in.at...), Curvature: l.curvature(p)}
+	out := Interior{Y: p.Y, Rows: p.Rows, At: append([]float64(nil), in.at...), Curvature: l.curvature(p)}
 	for c := range l.s.Nx {
 		by := in.by[c]
 		if by == nil {
@@ -103,7 +111,7 @@ func (l *limiter) read(m *sparse.CSR, row int, entries *[]int) (why string) {
 	return ""
 }
 
-// multipliers bounds those of a block's inequalities, and its y; the map is nil where there are no inequalities.
+// multipliers bounds those of a block's inequalities, and its y, as far as it can: it says of which it cannot. The map is nil where there are no inequalities, or none is known.
 func (l *limiter) multipliers(p Block) (*affine, *NoLimit, error) {
 	s := l.s
 	first := slices.IndexFunc(p.Rows, func(i int) bool { return s.P.Rows.Kind[i] == problem.AtMost })
@@ -133,7 +141,7 @@ func (l *limiter) multipliers(p Block) (*affine, *NoLimit, error) {
 	}
 	theta := l.fall(p, in, at, costs)
 	if math.IsNaN(theta) || math.IsInf(theta, 0) {
-		return nil, &NoLimit{inequality, "the follower's variables have no finite range, and its objective is not strongly convex"}, nil
+		return in, &NoLimit{inequality, "the follower's variables have no finite range, and its objective is not strongly convex"}, nil
 	}
 	for _, i := range p.Rows {
 		if s.P.Rows.Kind[i] != problem.AtMost {
@@ -144,13 +152,14 @@ func (l *limiter) multipliers(p Block) (*affine, *NoLimit, error) {
 			lo, hi := l.box(c)
 			slack -= s.P.Rows.A.At(i, c)*(lo+hi)/2 + math.Abs(in.slope(s, s.P.Rows.B, i, c)-s.P.Rows.A.At(i, c)*(hi-lo)/2)
 		}
-		if !(slack > 0) {
-			return nil, &NoLimit{i, "its slack has no bound above 0"}, nil
+		if !(slack*s.rowUnit(i) > Tolerance) {
+			no = &NoLimit{i, "its slack has no bound above 0"}
+			continue
 		}
 		v := s.Nx + s.Ny + i
 		l.program.Hi[v] = math.Min(l.program.Hi[v], outward(theta/slack)/s.ColScale[v])
 	}
-	return in, nil, nil
+	return in, no, nil
 }
 
 // fall is theta of Limits, by how much g may fall from the map, at (len Ny) its middle; +Inf or NaN where nothing bounds it. Curvature bounds entries of y that have no ends, too: others are sides of pairs.
@@ -221,7 +230,8 @@ func (l *limiter) curvature(p Block) []float64 {
 const interiorWork = 1e8
 
 // interiorProgram is the linear program for the affine map of a block: its variables are the map's middle, its slopes, how far each inequality's slack moves with each entry of x, and the least slack,
-// at most 1, which it maximizes; each relative to the coefficients of its row.
+// at most 1, which it maximizes; each relative to the coefficients of its row. Or it maximizes the sum of all slacks, each at most 1, of a multiple of the map, of which the last variable, from 1 to 1/apart, is
+// the factor: a slack that can be positive is 1 then.
 type interiorProgram struct {
 	activeset.Program
 	owner  []int // the lower row that each row is of
@@ -229,19 +239,22 @@ type interiorProgram struct {
 	slopes bool  // false: the map is a constant
 }
 
-func (l *limiter) interiorProgram(p Block, entries []int) *interiorProgram {
+func (l *limiter) interiorProgram(p Block, entries []int, sum bool) *interiorProgram {
 	s, inf := l.s, math.Inf(1)
-	ny, deviations := len(p.Y), 0
+	ny, inequalities := len(p.Y), 0
 	for _, i := range p.Rows {
 		if s.P.Rows.Kind[i] == problem.AtMost {
-			deviations += len(entries)
+			inequalities++
 		}
 	}
-	m, wide := &interiorProgram{slopes: true}, ny*(1+len(entries))
+	m, wide, deviations := &interiorProgram{slopes: true}, ny*(1+len(entries)), inequalities*len(entries)
 	if n := float64(wide + deviations + 1); n*n*n/2 > interiorWork {
 		m.slopes, wide = false, ny
 	}
 	n := wide + deviations + 1
+	if sum {
+		n += inequalities
+	}
 	m.N, m.C, m.A = n, make([]float64, n), sparse.Empty(n)
 	m.Lo, m.Hi = make([]float64, n), make([]float64, n)
 	for j := range n {
@@ -249,7 +262,13 @@ func (l *limiter) interiorProgram(p Block, entries []int) *interiorProgram {
 			m.Lo[j] = -inf
 		}
 	}
-	m.Hi[n-1], m.C[n-1] = 1, -1
+	own := wide + deviations // the next of the slacks
+	for j := own; j < n; j++ {
+		m.Hi[j], m.C[j] = 1, -1
+	}
+	if sum {
+		m.Lo[n-1], m.Hi[n-1], m.C[n-1] = 1, 1/apart, 0
+	}
 	next := wide
 	for _, i := range p.Rows {
 		_, e := math.Frexp(1 / s.rowUnit(i)) // a power of two, so that rows that depend on each other still do
@@ -262,10 +281,14 @@ func (l *limiter) interiorProgram(p Block, entries []int) *interiorProgram {
 				}
 			}
 		}
-		end := func(lo, hi float64) {
+		end := func(side, lo, hi float64) { // lo <= row - side <= hi
+			if sum {
+				m.A.Append(n-1, -side)
+				side = 0
+			}
 			m.owner = append(m.owner, i)
 			m.A.EndRow()
-			m.RowLo, m.RowHi = append(m.RowLo, lo), append(m.RowHi, hi)
+			m.RowLo, m.RowHi = append(m.RowLo, lo+side), append(m.RowHi, hi+side)
 		}
 		equal, side := s.P.Rows.Kind[i] == problem.Equal, -s.P.Rows.Rhs[i]/unit
 		for e, c := range entries {
@@ -277,28 +300,31 @@ func (l *limiter) interiorProgram(p Block, entries []int) *interiorProgram {
 					put(ny * (1 + e))
 				}
 				if equal {
-					end(moves, moves)
+					end(moves, 0, 0)
 					break
 				}
 				if m.A.Append(next+e, sign); sign > 0 {
-					end(moves, inf)
+					end(moves, 0, inf)
 				} else {
-					end(-inf, moves)
+					end(moves, -inf, 0)
 				}
 			}
 		}
 		put(0)
 		if equal {
-			end(side, side)
+			end(side, 0, 0)
 			continue
 		}
 		for range entries {
 			m.A.Append(next, -1)
 			next++
 		}
-		m.A.Append(n-1, -1)
+		m.A.Append(own, -1)
+		if sum {
+			own++
+		}
 		m.slacks = append(m.slacks, len(m.RowLo))
-		end(side, inf)
+		end(side, 0, inf)
 	}
 	return m
 }
@@ -316,23 +342,32 @@ func (l *limiter) solveOnce(p *activeset.Program) (*activeset.Solution, error) {
 	return sol, nil
 }
 
-// apart is the least slack that counts as positive.
+// apart is the least slack, or positive multiplier, that counts as positive.
 const apart = 1e3 * Tolerance
 
 // interior is y(x) of a block with the largest slack, relative to the coefficients of each row, that all inequalities have for all x of their box.
 func (l *limiter) interior(p Block, entries []int) (*affine, *NoLimit, error) {
-	m := l.interiorProgram(p, entries)
+	m, factor := l.interiorProgram(p, entries, false), 1.0
 	sol, err := l.solveOnce(&m.Program)
 	if err != nil {
 		return nil, nil, err
 	}
+	if l.edges && sol.Status == activeset.Optimal && -sol.Value <= apart {
+		m = l.interiorProgram(p, entries, true)
+		if sol, err = l.solveOnce(&m.Program); err != nil {
+			return nil, nil, err
+		}
+		if sol.Status == activeset.Optimal {
+			factor = sol.Z[m.N-1]
+		}
+	}
 	switch {
-	case sol.Status == activeset.Optimal && -sol.Value > apart:
+	case sol.Status == activeset.Optimal && (l.edges || -sol.Value > apart):
 		ny := len(p.Y)
 		unscaled := func(z []float64) []float64 {
 			out := make([]float64, ny)
 			for k, j := range p.Y {
-				out[k] = z[k] * l.s.ColScale[l.s.Nx+j]
+				out[k] = z[k] / factor * l.s.ColScale[l.s.Nx+j]
 			}
 			return out
 		}

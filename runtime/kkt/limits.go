@@ -51,6 +51,7 @@ type limiter struct {
 	program activeset.Program
 	work    int64
 	blame   bool // rows are named
+	edges   bool // maps may be on the edge of constraints
 }
 
 // limitWork is what tightening by linear programs may take in the measure of activeset.Solution, about two seconds; what it leaves out keeps the bounds that it has.

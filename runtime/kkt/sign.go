@@ -87,9 +87,16 @@ func (s *System) Blocks() []Block { return s.blocks }
 func (s *System) connect() {
 	classes := sparse.NewClasses(s.Ny)
 	for i := range s.M {
-		cols, _ := s.P.Rows.B.Row(i)
-		for _, j := range cols {
-			classes.Join(cols[0], j)
+		cols, vals := s.P.Rows.B.Row(i)
+		first := -1
+		for t, j := range cols {
+			if vals[t] == 0 {
+				continue
+			}
+			if first < 0 {
+				first = j
+			}
+			classes.Join(first, j)
 		}
 	}
 	for j := range s.Ny {
@@ -147,8 +154,9 @@ func (s *System) press(x, y []float64) {
 
 // partOf is the part of a lower row; -1 where it reads no y.
 func (s *System) partOf(i int) int {
-	if cols, _ := s.P.Rows.B.Row(i); len(cols) > 0 {
-		return s.part[cols[0]]
+	cols, vals := s.P.Rows.B.Row(i)
+	if t := slices.IndexFunc(vals, func(v float64) bool { return v != 0 }); t >= 0 {
+		return s.part[cols[t]]
 	}
 	return -1
 }

@@ -301,16 +301,22 @@ func forgeChoice(rng *rand.Rand, text []byte) []byte {
 			}
 		}
 	default:
-		if places := forgeries.FindAllIndex(lines[at], -1); len(places) > 0 {
-			place := places[rng.IntN(len(places))]
-			with := fmt.Sprintf("%g", 2*rng.NormFloat64())
-			if rng.IntN(2) == 0 {
-				with = fmt.Sprint(rng.IntN(8))
-			}
-			lines[at] = append(append(append([]byte(nil), lines[at][:place[0]]...), with...), lines[at][place[1]:]...)
-		}
+		lines[at] = forgeNumber(rng, lines[at])
 	}
 	return append(bytes.Join(lines, []byte("\n")), '\n')
+}
+
+// forgeNumber changes a number of a line.
+func forgeNumber(rng *rand.Rand, line []byte) []byte {
+	places := forgeries.FindAllIndex(line, -1)
+	if len(places) == 0 {
+		return line
+	}
+	place, with := places[rng.IntN(len(places))], fmt.Sprintf("%g", 2*rng.NormFloat64())
+	if rng.IntN(2) == 0 {
+		with = fmt.Sprint(rng.IntN(8))
+	}
+	return append(append(append([]byte(nil), line[:place[0]]...), with...), line[place[1]:]...)
 }
 
 // Where followers choose, the optimum is that of all options, or of all faces of all branches, and its proof shows it; none that is forged shows more.

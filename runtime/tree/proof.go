@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 
@@ -182,19 +183,43 @@ func (pw *proofWriter) interiors(ctx context.Context) error {
 		return err
 	}
 	for _, in := range all {
-		over := func(vals []float64) (of *entries) {
+		over := func(numbers []int, vals []float64) (of *entries) {
 			for k, v := range vals {
-				of = of.add(pw.answer(in.Y[k]), v)
+				of = of.add(numbers[k], v)
 			}
 			return of
 		}
-		var by []map[string]any
-		for k, c := range in.Entry {
-			if of := over(in.By[k]); of != nil {
-				by = append(by, map[string]any{"entry": pw.s.part.Cols[c], "of": of})
+		y, rows := make([]int, len(in.Y)), make([]int, len(in.Rows))
+		for k, j := range in.Y {
+			y[k] = pw.answer(j)
+		}
+		for k, i := range in.Rows {
+			rows[k] = pw.row(i)
+		}
+		slopes := func(numbers, entry []int, vals func(k int) []float64) (by []map[string]any) {
+			for k, c := range entry {
+				if of := over(numbers, vals(k)); of != nil {
+					by = append(by, map[string]any{"entry": pw.s.part.Cols[c], "of": of})
+				}
+			}
+			return by
+		}
+		line := map[string]any{"answer": y[0]}
+		put := func(name string, of *entries) {
+			if of != nil {
+				line[name] = of
 			}
 		}
-		line := map[string]any{"answer": pw.answer(in.Y[0]), "at": over(in.At), "by": by, "curvature": over(in.Curvature)}
+		put("at", over(y, in.At))
+		put("curvature", over(y, in.Curvature))
+		put("multipliers", over(rows, in.Mult))
+		if by := slopes(y, in.Entry, func(k int) []float64 { return in.By[k] }); by != nil {
+			line["by"] = by
+		}
+		moved := slices.Sorted(maps.Keys(in.MultBy))
+		if by := slopes(rows, moved, func(k int) []float64 { return in.MultBy[moved[k]] }); by != nil {
+			line["slopes"] = by
+		}
 		if err := pw.line(map[string]any{"interior": line}); err != nil {
 			return err
 		}

@@ -71,7 +71,14 @@ func forge(rng *rand.Rand, text []byte) (forged []byte, how string, never bool) 
 	// Lines before the tree state columns and rows that hold in any case.
 	tree := !regexp.MustCompile(`^{"(interior|choice|concave|product|strong)"`).Match(out[at])
 	join := func() []byte { return append(bytes.Join(out, []byte("\n")), '\n') }
-	switch rng.IntN(7) {
+	switch rng.IntN(8) {
+	case 7:
+		for i, line := range out {
+			if bytes.HasPrefix(line, []byte(`{"interior"`)) && rng.IntN(2) == 0 {
+				out[i] = forgeNumber(rng, line)
+			}
+		}
+		return join(), "a number of an interior changed", false
 	case 0:
 		out = append(out[:at], out[at+1:]...)
 		return join(), "a line dropped", tree

@@ -1,0 +1,160 @@
+package kkt
+
+import (
+	"math"
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/problem"
+)
+
+// dual finds multipliers along the map of a block for those whose y nothing else bounds, positive for all x of their box (Interior.Mult). What moves the force on an entry of y goes to a bound of that entry where there is
+// one; where there is none, the linear program is no longer one of the multipliers' middle alone, and is not tried.
+func (l *limiter) dual(p Block, in *affine, out *Interior) error {
+	s, bounded := l.s, out.Curvature != nil
+	if !bounded {
+		bounded = true
+		for _, j := range p.Y {
+			lo, hi := l.box(s.Nx + j)
+			bounded = bounded && !math.IsInf(lo, 0) && !math.IsInf(hi, 0)
+		}
+	}
+	var costs []int
+	for _, j := range p.Y {
+		if l.read(s.G, j, &costs) != "" {
+			return nil
+		}
+	}
+	for _, c := range in.entries {
+		if !slices.Contains(costs, c) {
+			costs = append(costs, c)
+		}
+	}
+	if n := float64(2 * len(p.Rows)); bounded || n*n*n/2 > interiorWork {
+		return nil
+	}
+	at := make([]float64, s.Ny)
+	for k, j := range p.Y {
+		at[j] = in.at[k]
+	}
+	place := make(map[int]int, len(p.Rows))
+	bound := make(map[int]int, len(p.Y)) // the row that bounds an entry
+	for r, i := range p.Rows {
+		place[i] = r
+		if j, _ := s.P.Rows.Bound(i); j >= 0 && s.P.Rows.Kind[i] == problem.AtMost {
+			bound[j] = r
+		}
+	}
+	force, moves, by := make([]float64, len(p.Y)), make([]float64, len(p.Rows)), map[int][]float64{}
+	for k, j := range p.Y {
+		force[k] = s.Q[j] + s.H.RowDot(j, at)
+		for _, c := range costs {
+			lo, hi := l.box(c)
+			force[k] += s.G.At(j, c) * (lo + hi) / 2
+			slope := s.G.At(j, c) * (hi - lo) / 2
+			if in.by[c] != nil {
+				slope += in.slope(s, s.H, j, c)
+			}
+			if slope == 0 {
+				continue
+			}
+			r, ok := bound[j]
+			if !ok {
+				return nil
+			}
+			if by[c] == nil {
+				by[c] = make([]float64, len(p.Rows))
+			}
+			_, coef := s.P.Rows.Bound(p.Rows[r])
+			by[c][r] += slope / coef
+			moves[r] += math.Abs(slope / coef)
+		}
+	}
+	mu, err := l.positive(p, place, force, moves)
+	if mu == nil {
+		return err
+	}
+	out.Mult, out.MultBy = mu, by
+	for c, slopes := range by {
+		lo, hi := l.box(c)
+		for r := range slopes {
+			if hi > lo {
+				slopes[r] /= (hi - lo) / 2
+			} else {
+				slopes[r] = 0
+			}
+			mu[r] -= slopes[r] * (lo + hi) / 2
+		}
+	}
+	return nil
+}
+
+// positive are multipliers of a block's rows (place: in its order) with B'mu = force, which are more than `moves` on inequalities: as many as can be, where all cannot; nil where none are known.
+func (l *limiter) positive(p Block, place map[int]int, force, moves []float64) ([]float64, error) {
+	s, inf, rows := l.s, math.Inf(1), len(p.Rows)
+	bt := s.P.Rows.B.T()
+	for _, sum := range [2]bool{false, true} { // as in interiorProgram
+		n := rows + 1
+		if sum {
+			n += rows
+		}
+		m := activeset.Program{N: n, C: make([]float64, n), A: sparse.Empty(n)}
+		m.Lo, m.Hi = make([]float64, n), make([]float64, n)
+		for r := range n {
+			if m.Lo[r], m.Hi[r] = -inf, inf; r >= rows {
+				m.Lo[r], m.Hi[r], m.C[r] = 0, 1, -1
+			}
+		}
+		if sum {
+			m.Lo[n-1], m.Hi[n-1], m.C[n-1] = 1, 1/apart, 0
+		}
+		end := func(side, hi float64) {
+			if sum {
+				m.A.Append(n-1, -side)
+				side = 0
+			}
+			m.A.EndRow()
+			m.RowLo, m.RowHi = append(m.RowLo, side), append(m.RowHi, side+hi)
+		}
+		for k, j := range p.Y {
+			at, vals := bt.Row(j)
+			for t, i := range at {
+				if vals[t] != 0 {
+					m.A.Append(place[i], vals[t]*s.ColScale[s.Nx+s.Ny+i]*s.RowScale[j])
+				}
+			}
+			end(force[k]*s.RowScale[j], 0)
+		}
+		for r, i := range p.Rows {
+			if s.P.Rows.Kind[i] != problem.AtMost {
+				continue
+			}
+			m.A.Append(r, 1)
+			if sum {
+				m.A.Append(rows+r, -1)
+			} else {
+				m.A.Append(rows, -1)
+			}
+			end(moves[r]/s.ColScale[s.Nx+s.Ny+i], inf)
+		}
+		sol, err := l.solveOnce(&m)
+		if err != nil || sol.Status != activeset.Optimal {
+			return nil, err
+		}
+		if !sum && !(-sol.Value > apart) {
+			continue
+		}
+		mu, factor := make([]float64, rows), 1.0
+		if sum {
+			factor = sol.Z[n-1]
+		}
+		for r, i := range p.Rows {
+			if mu[r] = sol.Z[r] / factor * s.ColScale[s.Nx+s.Ny+i]; sum && sol.Z[rows+r] == 0 && moves[r] == 0 && s.P.Rows.Kind[i] == problem.AtMost {
+				mu[r] = 0
+			}
+		}
+		return mu, nil
+	}
+	return nil, nil
+}
