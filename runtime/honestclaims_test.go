@@ -91,3 +91,51 @@ func TestUnboundedOnOneSide(t *testing.T) {
 		}
 	}
 }
+
+// Of several starts the one is returned that is worth most: by F and the penalty of constraints that do not hold to the
+// last digit, to what rounding leaves of f's terms. A document in which another start is worth more fails.
+func TestBestOfTheStartsIsWorthMost(t *testing.T) {
+	p := mustBind(t, "model m\nupper {\n  var x: real in box(0, 4)\n  minimize (y - 3)^2\n  subject to most: y^3 <= 27\n}\nlower {\n  var y: real in box(0, 9)\n  minimize (y - x)^2\n}\n")
+	r, err := p.Solve(context.Background(), Options{Starts: 3, offSystem: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := failures(t, p, r); len(found) > 0 || r.Status != Solved || len(r.Starts) != 3 || math.Abs(float64(r.Upper.Objective)) > 1e-9 {
+		t.Fatalf("an honest result fails: %v, %s, F = %v", found, r.Status, r.Upper.Objective)
+	}
+	for k := range r.Starts {
+		r.Starts[k].Objective, r.Starts[k].Penalty = r.Upper.Objective, 0.5
+	}
+	for _, other := range []struct {
+		objective, penalty Number
+		holds              bool
+	}{
+		{r.Upper.Objective - 0.25, 0.75, true},
+		{r.Upper.Objective - 0.25, 0.7, false},
+		{r.Upper.Objective + 0.25, 0.2, false},
+		{r.Upper.Objective - 1e-14, 0.5, true},
+		{r.Upper.Objective - 1e-5, 0.5, false},
+		{Number(math.NaN()), 0, true},
+	} {
+		r.Starts[2].Objective, r.Starts[2].Penalty = other.objective, other.penalty
+		if found := failures(t, p, r)["the best of the starts"]; (found == "") != other.holds {
+			t.Errorf("beside a start of %v with the penalty %v: %q", other.objective, other.penalty, found)
+		}
+	}
+	// F is 0 but for the rounding of its terms, of the size of 9.
+	for _, below := range []Number{1e-15, 1e-6} {
+		for k := range r.Starts {
+			r.Starts[k] = StartResult{Objective: r.Upper.Objective, Status: Solved}
+		}
+		r.Starts[2].Objective -= below
+		if found := failures(t, p, r)["the best of the starts"]; (found == "") != (below < 1e-12) {
+			t.Errorf("beside a start that is lower by %v: %q", below, found)
+		}
+	}
+	for k := range r.Starts {
+		r.Starts[k].Objective = r.Upper.Objective + 1
+	}
+	if failures(t, p, r)["the best of the starts"] == "" {
+		t.Error("a point that is none of the starts passes")
+	}
+}

@@ -251,16 +251,18 @@ func (v *verification) values() {
 	if math.IsNaN(size) || math.IsInf(size, 0) {
 		size = v.d.s.value
 	}
-	v.equal("upper objective", v.doc.Upper, value, v.tol.Value, size)
+	v.equal(ObjectiveClaim, v.doc.Upper, value, v.tol.Value, size)
 	v.equal("lower objective", v.doc.Lower, v.d.g.Value(v.doc.X, v.doc.Y), v.tol.Value, v.d.s.lower)
 }
 
-// StrictClaim is the check of Document.Strict, AnswerClaim that of Document.Y, ModulusClaim
-// that of the modulus in the bound on its distance to y*(x).
+// StrictClaim is the check of Document.Strict, AnswerClaim that of Document.Y, ObjectiveClaim that
+// of Document.Upper, whose tolerance is what rounding may leave of f's terms, and ModulusClaim that
+// of the modulus in the bound on the distance to y*(x).
 const (
-	StrictClaim  = "strict complementarity"
-	AnswerClaim  = "y = y*(x)"
-	ModulusClaim = "modulus of strong convexity"
+	ObjectiveClaim = "upper objective"
+	StrictClaim    = "strict complementarity"
+	AnswerClaim    = "y = y*(x)"
+	ModulusClaim   = "modulus of strong convexity"
 )
 
 // derive finds y*(x), its multipliers and the hypergradient by other means

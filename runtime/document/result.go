@@ -215,9 +215,12 @@ type Budget struct {
 
 // StartResult is one of several starts.
 type StartResult struct {
-	Objective Number        `json:"objective"`
-	Status    status.Status `json:"status"`
-	Reason    string        `json:"reason"`
+	Objective Number `json:"objective"`
+	// Penalty is what the run added to F, in the sense that is minimized, for upper constraints
+	// that do not hold exactly where the start ended: starts are compared with it.
+	Penalty Number        `json:"penalty,omitempty"`
+	Status  status.Status `json:"status"`
+	Reason  string        `json:"reason"`
 }
 
 // TracePoint is how far a run had come after an iteration: all of them for a short
