@@ -276,12 +276,15 @@ type Row struct {
 	Degree int
 }
 
-// Opposite is the inequality h' = -Ratio h <= 0 that was united with an
-// inequality h <= 0 to h = 0.
+// Opposite is the inequality h' = -Ratio h + By <= 0 that was united with an
+// inequality h <= 0 to h = 0. By is 0, or how far the two cross where they do by less than their
+// sides decide: the opposite one holds within that only.
 type Opposite struct {
 	Family *Family
 	Index  int
+	Name   string
 	Ratio  float64
+	By     float64
 }
 
 // Crossed are bounds of entry Index of x that cross by By, beside Terms that they were summed from.

@@ -130,7 +130,9 @@ func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
 	rows := p.Numeric.Rows
 	rounding := p.answerRounding(x, y)
 	for i, kind := range rows.Kind {
-		if hidden(p.IR.Rows, i) || math.Abs(h[i]) <= rounding[i] {
+		opposite := p.IR.Rows[i].Opposite
+		crossed := opposite != nil && opposite.By > 0
+		if hidden(p.IR.Rows, i) || math.Abs(h[i]) <= rounding[i] && !crossed {
 			continue
 		}
 		terms := math.Abs(rows.Rhs[i])
@@ -142,7 +144,12 @@ func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
 		for t, j := range cols {
 			terms += math.Abs(vals[t] * x[j])
 		}
-		note(p.IR.Rows[i].Name, kind, h[i], terms)
+		if math.Abs(h[i]) > rounding[i] {
+			note(p.IR.Rows[i].Name, kind, h[i], terms)
+		}
+		if crossed {
+			note(opposite.Name, problem.AtMost, opposite.By-opposite.Ratio*h[i], opposite.Ratio*terms)
+		}
 	}
 	for _, c := range p.IR.X.Crossed {
 		note("one of the bounds of "+p.IR.Upper.EntryName(c.Index), problem.AtMost, c.By, c.Terms)

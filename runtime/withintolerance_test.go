@@ -126,3 +126,47 @@ lower {
 		}
 	}
 }
+
+// Rows of the follower that leave no room, or cross by a small part of their sides, are one equation: the problem is solved
+// with it, and the result says by how much the other one is short.
+func TestRowsOfTheFollowerWithinTolerance(t *testing.T) {
+	for k := range members.Seeds(t, 40) {
+		rng := rand.New(rand.NewPCG(k, 53))
+		size := math.Pow(10, float64(rng.IntN(9)-4)) * (0.5 + rng.Float64())
+		part := math.Pow(10, -11+1.7*rng.Float64())
+		if k%4 == 0 {
+			part = 0
+		}
+		slope, goal, wish := rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()
+		low, high := 1+rng.IntN(5), 1+rng.IntN(5)
+		rows := []string{
+			fmt.Sprintf("    low: %[1]d * y - %[1]d * %[2]v * x >= %[1]d * %[3]v\n", low, slope, size),
+			fmt.Sprintf("    high: %[1]d * %[2]v * x >= %[1]d * y - %[1]d * %[3]v * (1 - %[4]v)\n", high, slope, size, part),
+			fmt.Sprintf("    far: y - %v * x <= %v\n", slope, 2*size),
+		}
+		rng.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+		text := fmt.Sprintf("model crossed\nupper {\n  var x: real in box(-%[1]v, %[1]v)\n  minimize (x - %[2]v)^2 / %[1]v + y\n}\nlower {\n  var y: real\n  minimize (y - %[3]v)^2\n  subject to\n%[4]s}\n",
+			size, goal*size, wish*size, strings.Join(rows, ""))
+		r := solveText(t, text, runtime.Options{})
+		// y = size + slope x whatever the follower wishes.
+		x := math.Max(-1, math.Min(1, goal-slope/2))
+		want := size * ((x-goal)*(x-goal) + 1 + slope*x)
+		said, name := 0.0, ""
+		for _, n := range r.Notes {
+			if _, by, found := strings.Cut(n, "held within the tolerance of the solvers only: "); found {
+				if _, err := fmt.Sscanf(by, "%s by %g", &name, &said); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		short := part * size // in the units of the row that is short
+		if name == "high" {
+			short *= float64(high)
+		} else if name == "low" {
+			short *= float64(low)
+		}
+		if r.Status != runtime.Solved || r.Global == nil || !r.Global.Proved || math.Abs(float64(r.Upper.Objective)-want) > 1e-7*size || math.Abs(said-short) > 0.01*short || (said > 0) != (part > 0) {
+			t.Errorf("member %d: %s, F = %v for %v, said %s by %v, where rows cross by %v, notes %q\n%s", k, r.Status, r.Upper.Objective, want, name, said, short, r.Notes, text)
+		}
+	}
+}

@@ -18,7 +18,8 @@ const oppositeTolerance = 0x1p-49
 
 // unite makes one equality of each pair of lower-level inequalities that leave
 // no room between them: a box from a number to itself, y >= 0 beside y <= 0, a
-// row beside its negative. To the methods two such inequalities would be weakly
+// row beside its negative; and of each pair that crosses by no more than constantTolerance
+// of its sides, as bounds of x do (coincide). To the methods two such inequalities would be weakly
 // active everywhere, on branches that F does not have. The first row of a pair
 // stays, as an equality that knows of the other (ir.Row.Opposite). Rows that
 // dual() reads stay as they are.
@@ -100,7 +101,8 @@ func (r *rows) member(i int) member {
 }
 
 // pairUp makes an equality of each row, in their order, and the first before it that
-// leaves no room beside it and has no other yet; the later one is not kept. It
+// leaves no room beside it and has no other yet; the later one is not kept. Of those that
+// are left the two that bind most either way may cross. It
 // compares only rows whose sides are next to each other, so that a million rows on
 // one entry take the time of sorting them. It reorders members.
 func (r *rows) pairUp(members []member, kept []bool) (united bool) {
@@ -108,9 +110,9 @@ func (r *rows) pairUp(members []member, kept []bool) (united bool) {
 		return false
 	}
 	slices.SortFunc(members, func(a, b member) int { return cmp.Or(cmp.Compare(a.side, b.side), cmp.Compare(a.row, b.row)) })
-	p := r.prob
+	tight := [2]member{{row: -1}, {row: -1}} // the row that binds most, of either sign
 	for len(members) > 0 {
-		// Sides of rows that noRoom accepts differ by its tolerance and by three
+		// Sides of rows that leave no room differ by its tolerance and by three
 		// roundings, of 2^-53 each: by less than twice the tolerance.
 		end := 1
 		for end < len(members) && members[end].side-members[end-1].side <=
@@ -128,7 +130,8 @@ func (r *rows) pairUp(members []member, kept []bool) (united bool) {
 			}
 			n := slices.IndexFunc(*other, func(i int) bool {
 				r.b.meter.Step()
-				return r.noRoom(i, m.row)
+				_, ok := r.meet(i, m.row, 0)
+				return ok
 			})
 			if n < 0 {
 				*own = append(*own, m.row)
@@ -140,13 +143,33 @@ func (r *rows) pairUp(members []member, kept []bool) (united bool) {
 			} else {
 				*other = slices.Delete(*other, n, n+1)
 			}
-			row := p.Rows[m.row]
-			p.Rows[found].Equal = true
-			p.Rows[found].Opposite = &ir.Opposite{Family: row.Family, Index: row.Index, Ratio: r.ratio(found, m.row)}
-			kept[m.row], united = false, true
+			r.join(found, m.row, 0, kept)
+			united = true
+		}
+		for sign, rows := range waiting {
+			for _, i := range rows {
+				m := r.member(i)
+				if t := &tight[sign]; t.row < 0 || (m.side > t.side) == m.negative && m.side != t.side {
+					*t = m
+				}
+			}
+		}
+	}
+	if i, k := min(tight[0].row, tight[1].row), max(tight[0].row, tight[1].row); i >= 0 {
+		if by, ok := r.meet(i, k, constantTolerance); ok && by > 0 {
+			r.join(i, k, by, kept)
+			united = true
 		}
 	}
 	return united
+}
+
+// join makes one equality of row i and row k, opposite to it, which cross by by.
+func (r *rows) join(i, k int, by float64, kept []bool) {
+	first, row := &r.prob.Rows[i], r.prob.Rows[k]
+	first.Equal = true
+	first.Opposite = &ir.Opposite{Family: row.Family, Index: row.Index, Name: row.Name, Ratio: r.ratio(i, k), By: by}
+	kept[k] = false
 }
 
 // pattern is the same for rows that are multiples of each other: the columns,
@@ -175,11 +198,12 @@ func (r *rows) ratio(i, k int) float64 {
 	return -b[0] / a[0]
 }
 
-// noRoom reports that row k is row i turned around: h_k = -ratio h_i.
-func (r *rows) noRoom(i, k int) bool {
+// meet reports that row k is row i turned around, h_k = -ratio h_i + by: by is 0, or positive and at most
+// that part of the sides.
+func (r *rows) meet(i, k int, part float64) (by float64, ok bool) {
 	p, ratio := r.prob, r.ratio(i, k)
 	if !(ratio > 0) || math.IsInf(ratio, 0) {
-		return false
+		return 0, false
 	}
 	same := func(u, v float64) bool { // u = -ratio v
 		return math.Abs(u+ratio*v) <= oppositeTolerance*(math.Abs(u)+ratio*math.Abs(v))
@@ -189,11 +213,15 @@ func (r *rows) noRoom(i, k int) bool {
 		_, b := m.Row(k)
 		for n := range a {
 			if !same(b[n], a[n]) {
-				return false
+				return 0, false
 			}
 		}
 	}
-	return same(p.Rhs[k], p.Rhs[i])
+	if same(p.Rhs[k], p.Rhs[i]) {
+		return 0, true
+	}
+	by = -p.Rhs[k] - ratio*p.Rhs[i]
+	return by, by > 0 && by <= part*(math.Abs(p.Rhs[k])+ratio*math.Abs(p.Rhs[i]))
 }
 
 // keep leaves out the rows that are not kept.

@@ -24,7 +24,7 @@ func Multipliers(rows []ir.Row, lambda []float64) document.Values {
 
 // Residuals arranges residuals by the constraints the user wrote.
 func Residuals(rows []ir.Row, h []float64) document.Values {
-	return withOpposites(Families(rows, h), rows, func(i int, ratio float64) float64 { return -ratio * h[i] })
+	return withOpposites(Families(rows, h), rows, func(i int, ratio float64) float64 { return rows[i].Opposite.By - ratio*h[i] })
 }
 
 // withOpposites adds what other(i, ratio) says of the rows that were united
@@ -58,7 +58,7 @@ func ReadMultipliers(rows []ir.Row, vs document.Values) ([]float64, error) {
 // ReadResiduals is the inverse of Residuals.
 func ReadResiduals(rows []ir.Row, vs document.Values, tolerance float64) ([]float64, error) {
 	return unitedValues(rows, vs, func(row *ir.Row, own, other float64) (float64, error) {
-		turned := -row.Opposite.Ratio * own
+		turned := row.Opposite.By - row.Opposite.Ratio*own
 		if !(math.Abs(other-turned) <= tolerance*math.Abs(turned)) {
 			return 0, fmt.Errorf("%s has the residual %v, and the row opposite to it %v instead of %v", row.Name, own, other, turned)
 		}
