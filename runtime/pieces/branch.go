@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -59,10 +60,15 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 	}
 	last := math.Inf(1) // what the steps promise once f is flat
 	var hess *sparse.CSR
-	for step := range most {
+	// The constraints that press on two steps in a row are equations to the Hessian of the next ones: where they stay, these are Newton's.
+	made, before, now := []bool(nil), []bool(nil), v.pressed(nil)
+	for range most {
 		grad, at := v.scaledGradient(z), v.scaled(z)
-		if step == 0 || !s.Objective.Quadratic {
-			if hess = v.curved(z, &v.bounds); ctx.Err() != nil {
+		if settled := before == nil || slices.Equal(before, now); !s.Objective.Quadratic || settled && !slices.Equal(made, now) {
+			if settled {
+				made = now
+			}
+			if hess = v.curved(z, v.holding(made)); ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
 		}
@@ -88,6 +94,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 			return nil, fmt.Errorf("a step on a branch: %v", sol.Status)
 		}
 		v.warm = sol.Basis
+		before, now = now, v.pressed(sol)
 		slope, size := 0.0, 0.0
 		for j, g := range grad {
 			slope += g * (sol.Z[j] - at[j])
@@ -127,6 +134,37 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 		z, f = next, fn
 	}
 	return z, nil
+}
+
+// pressed tells which rows and variables a solution is held by at sides of the branch whose bounds are set, with a multiplier beyond rounding of the largest: none without one.
+func (v *Solver) pressed(sol *activeset.Solution) []bool {
+	b := &v.bounds
+	out := make([]bool, len(b.RowLo)+len(b.Lo))
+	if sol == nil {
+		return out
+	}
+	least := kkt.Tolerance * math.Max(linalg.NormInf(sol.Row), linalg.NormInf(sol.Bound))
+	for i, m := range sol.Row {
+		out[i] = math.Abs(m) > least
+	}
+	for j, m := range sol.Bound {
+		out[len(b.RowLo)+j] = m > least && sol.Z[j] <= b.Lo[j] || m < -least && sol.Z[j] >= b.Hi[j]
+	}
+	return out
+}
+
+// holding are the bounds of the branch with what is pressed held where it is.
+func (v *Solver) holding(pressed []bool) *activeset.Bounds {
+	b := &v.bounds
+	out := &activeset.Bounds{RowLo: b.RowLo, RowHi: slices.Clone(b.RowHi), Lo: b.Lo, Hi: slices.Clone(b.Hi)}
+	for k, held := range pressed {
+		if i := k - len(b.RowLo); held && i < 0 {
+			out.RowHi[k] = out.RowLo[k]
+		} else if held {
+			out.Hi[i] = out.Lo[i]
+		}
+	}
+	return out
 }
 
 // onBranch is z, where it is a point of the branch whose bounds are set, else the point of the branch nearest to it in the relaxation's units: the follower's answer to some x need not
