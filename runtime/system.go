@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/named"
+	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/system"
 	"bilevelc/runtime/tree"
@@ -174,6 +175,7 @@ func (p *Problem) describeSystem(ctx context.Context, r *Result, run *system.Run
 	if err := p.describe(r, pt, pt.Lower.ErrorBound); err != nil {
 		return err
 	}
+	p.describeOwnAnswer(ctx, r, pt)
 	p.describeCoupled(r, pt.Coupled, nil, nil)
 	if best.Multipliers != nil && p.Numeric.Coupled != nil {
 		r.Upper.Multipliers = named.Families(p.IR.Coupled, best.Multipliers.Coupled)
@@ -195,6 +197,29 @@ func (p *Problem) describeSystem(ctx context.Context, r *Result, run *system.Run
 		r.Notes = append(r.Notes, "F curves the wrong way along the branch at this point, and no better point was found along it")
 	}
 	return p.describeExactTies(ctx, r, run, pt)
+}
+
+// describeOwnAnswer says, where rows of a follower with one answer hold within a tolerance only, what F is at its answer with these
+// rows held as they are at x, if that is something else. The system's rows hold next to the terms of x in them; beside these the answer may be small, and what they leave open of it large.
+func (p *Problem) describeOwnAnswer(ctx context.Context, r *Result, pt *oracle.Point) {
+	if pt.Lower.Residuals.Primal == 0 || p.ties != nil || p.exactTies != "" || p.IR.Transformed != nil {
+		return
+	}
+	h := make([]float64, p.Numeric.Rows.Len())
+	p.Numeric.Rows.Residual(h, pt.X, pt.Lower.Y)
+	if p.withinTolerance(pt, h) == "" {
+		return
+	}
+	looking, cancel := withGrace(ctx)
+	defer cancel()
+	own, err := p.Evaluate(looking, pt.X)
+	if err != nil {
+		return
+	}
+	const targets = 1e-6 // what default targets leave of F
+	if f := float64(r.Upper.Objective); math.Abs(own.F-f) > own.Accuracy+targets*math.Max(math.Abs(f), math.Abs(own.F)) {
+		r.Notes = append(r.Notes, fmt.Sprintf("at the follower's answer to this x with its rows held to rounding F is %s", Number(own.F).Text()))
+	}
 }
 
 // onSystem reports that a result was made on the KKT system.

@@ -170,3 +170,41 @@ func TestRowsOfTheFollowerWithinTolerance(t *testing.T) {
 		}
 	}
 }
+
+// Beside large terms of x a row of the follower that holds within the tolerance may leave much of the answer open: where F is another at the
+// answer that keeps the rows as they are at x, the result says which.
+func TestAnswersWithinTolerance(t *testing.T) {
+	said := 0
+	for k := range members.Seeds(t, 40) {
+		rng := rand.New(rand.NewPCG(k, 54))
+		far := math.Round(math.Pow(10, 7+2*rng.Float64()))
+		slope, tighter := 0.5+rng.Float64(), math.Round(1e3*far*5e-10*rng.Float64())/1e3
+		wish := 0.1 + rng.Float64()
+		side := math.Round(1e3*(slope*far-tighter)) / 1e3
+		text := fmt.Sprintf("model far\nupper {\n  var x: real in box(-%[1]v, 0)\n  minimize x * y\n}\nlower {\n  var y: real\n  minimize (y - %[2]v)^2\n  subject to\n    r1: y - x <= %[3]v\n    r2: y - %[4]v * x <= %[5]v\n}\n",
+			2*far, wish, far, slope, side)
+		r := solveText(t, text, runtime.Options{Search: runtime.SearchNone})
+		if !r.HasPoint() {
+			continue
+		}
+		x := r.Upper.Variables[0].Data[0]
+		y := math.Min(wish, math.Min(x+far, math.FMA(slope, x, side)))
+		truth, f := x*y, float64(r.Upper.Objective)
+		size := math.Max(math.Abs(truth), math.Abs(f))
+		noted := math.NaN()
+		for _, n := range r.Notes {
+			if _, is, found := strings.Cut(n, "with its rows held to rounding F is "); found {
+				if _, err := fmt.Sscanf(is, "%g", &noted); err != nil {
+					t.Fatal(err)
+				}
+				said++
+			}
+		}
+		if math.Abs(f-truth) > 1e-5*size && !(math.Abs(noted-truth) <= 1e-5*size) || math.Abs(f-truth) < 1e-7*size && !math.IsNaN(noted) {
+			t.Errorf("member %d: F = %v, by the rows at x it is %v, said %v\n%s", k, f, truth, noted, text)
+		}
+	}
+	if said == 0 {
+		t.Error("nothing said")
+	}
+}
