@@ -168,7 +168,7 @@ func TestCurvedConstraintsAreSearched(t *testing.T) {
 				t.Errorf("seed %d: proved %.12g, and a point has %.12g\n%s", seed, f, least, b.text())
 			}
 		} else {
-			t.Logf("seed %d: not proved: %s, %s", seed, r.Reason, g.Text())
+			t.Logf("seed %d: not proved: %s, %s", seed, r.Reason, g.Text(r.Upper.Objective))
 		}
 		other, err := p.Solve(context.Background(), Options{Search: SearchFully, Threads: 3})
 		if err != nil {

@@ -223,7 +223,7 @@ func TestWholeNumbersBesideCurvedConstraints(t *testing.T) {
 					t.Errorf("seed %d: proved %.12g, and a point has %.12g\n%s", seed, f, least, b.text())
 				}
 			} else if r.Status == Solved { // else it is one of those without a certificate, of which there may be few
-				t.Errorf("seed %d: not proved: %s, %s\n%s", seed, r.Reason, g.Text(), b.text())
+				t.Errorf("seed %d: not proved: %s, %s\n%s", seed, r.Reason, g.Text(r.Upper.Objective), b.text())
 			}
 		}
 		other, err := p.Solve(context.Background(), Options{Search: SearchFully, Threads: 3})

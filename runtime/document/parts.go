@@ -140,9 +140,11 @@ func (g *Global) Reason() string {
 	return fmt.Sprintf("global optimum, proved within %s by %s", g.Within.Brief(), nodesWord(g.Nodes))
 }
 
-// Text says what is known of the global optimum in one line.
-func (g *Global) Text() string {
+// Text says what is known of the global optimum in one line, beside an objective of f.
+func (g *Global) Text(f Number) string {
 	switch {
+	case g.Proved && math.Abs(float64(f-g.Bound)) > 2*float64(g.Within)*math.Abs(float64(f)):
+		return fmt.Sprintf("proved within %s of a thousandth of the terms of F, which cancel in it: bound %s, %s", g.Within.Brief(), g.Bound.Text(), nodesWord(g.Nodes))
 	case g.Proved:
 		return fmt.Sprintf("proved within %s, %s", g.Within.Brief(), nodesWord(g.Nodes))
 	case math.IsInf(float64(g.Bound), 0) || math.IsNaN(float64(g.Bound)):

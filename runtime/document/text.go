@@ -88,7 +88,7 @@ func (t *textReport) heading() {
 		}
 	})
 	if r.Global != nil {
-		fmt.Fprintf(&t.b, "  global: %s\n", r.Global.Text())
+		fmt.Fprintf(&t.b, "  global: %s\n", r.Global.Text(r.Upper.Objective))
 	}
 	t.meaning()
 	if len(r.Lower.Dependent) > 0 {

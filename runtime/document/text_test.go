@@ -110,3 +110,17 @@ func TestNotesFitTheScreen(t *testing.T) {
 		t.Errorf("%v: with -v all are named:\n%s", err, b.String())
 	}
 }
+
+// A bound that is proved next to the terms of F, and not next to F, is shown.
+func TestTextOfBounds(t *testing.T) {
+	for _, c := range []struct {
+		f, bound Number
+		shown    bool
+	}{{0, -6e-9, true}, {0, 0, false}, {1e-10, -6e-9, true}, {3, 3 - 2e-6, false}, {-3, -3 - 2e-6, false}, {-3, -3.1, true}} {
+		g := &Global{Proved: true, Bound: c.bound, Within: 1e-6, Nodes: 1}
+		says := g.Text(c.f)
+		if strings.Contains(says, "a thousandth of the terms of F, which cancel in it: bound "+c.bound.Text()) != c.shown || !strings.Contains(says, "proved within 1e-06") {
+			t.Errorf("beside F = %v: %s", c.f, says)
+		}
+	}
+}
