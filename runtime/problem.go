@@ -197,9 +197,9 @@ func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
 // Where all terms of a row are such rounding they are no size to compare its residual with.
 func (p *Problem) answerRounding(x, y []float64) []float64 {
 	rows, blocks := p.Numeric.Rows, p.Numeric.Blocks
-	longest, far := make([]float64, len(y)), make([]float64, len(y))
+	longest, far, largest := make([]float64, len(y)), make([]float64, len(y)), linalg.NormInf(y)
 	for j := range longest {
-		longest[j], far[j] = linalg.NormInf(y), math.Abs(y[j])
+		longest[j], far[j] = largest, math.Abs(y[j])
 	}
 	for _, block := range blocks {
 		most := 0.0

@@ -31,6 +31,8 @@ func Problem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 			EqualityOnly:     true, HessianPattern: p.Facts.HessianPattern,
 		},
 	}
+	out.Facts.ReadsX = make([]bool, out.Dx)
+	facts.Reads(p.Graph, p.Lower.Objective, false, out.Facts.ReadsX)
 	for _, v := range p.Upper.Vars {
 		if !v.Integer {
 			continue

@@ -108,7 +108,7 @@ func (s *System) coupledRows(m *sparse.CSR, end func(OriginKind, int, float64, f
 	}
 	n := s.Nx + s.Ny + len(s.P.Duals)
 	z, full, probe := make([]float64, s.N), make([]float64, s.N), s.probing()
-	at, columns, err := readAffine(n, n, len(s.P.Coupled.Kind), func(dst, v []float64) {
+	at, columns, err := readAffine(n, n, len(s.P.Coupled.Kind), nil, func(dst, v []float64) {
 		for k, t := range v {
 			z[s.place2(k)] = t
 		}

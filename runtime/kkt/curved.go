@@ -114,7 +114,7 @@ func (s *System) readCurved() error {
 			continue
 		}
 		z, full := make([]float64, s.N), make([]float64, s.N)
-		at, columns, err := readAffine(n, n, n, func(dst, v []float64) {
+		at, columns, err := readAffine(n, n, n, nil, func(dst, v []float64) {
 			for k, t := range v {
 				z[s.place2(k)] = t
 			}

@@ -284,7 +284,7 @@ func (s *System) readG() error {
 	if pattern != nil {
 		axes = s.Nx
 	}
-	at, found, err := readAffine(axes, n, s.Ny, grad)
+	at, found, err := readAffine(axes, n, s.Ny, s.P.Facts.ReadsX, grad)
 	if err != nil {
 		return fmt.Errorf("the gradient of g: %w", err)
 	}
@@ -339,8 +339,8 @@ func (s *System) probing() *System {
 }
 
 // readAffine reads the affine map that eval is off its values at 0 and along each of the first axes of n (problem.Along): its value at 0 (len m) and those
-// columns.
-func readAffine(axes, n, m int, eval func(dst, v []float64)) (at []float64, columns [][]float64, err error) {
+// columns; nil of the first ones that reads, where not nil, says it does not read.
+func readAffine(axes, n, m int, reads []bool, eval func(dst, v []float64)) (at []float64, columns [][]float64, err error) {
 	v := make([]float64, n)
 	at = make([]float64, m)
 	eval(at, v)
@@ -351,6 +351,9 @@ func readAffine(axes, n, m int, eval func(dst, v []float64)) (at []float64, colu
 	}
 	columns = make([][]float64, axes)
 	for j := range columns {
+		if j < len(reads) && !reads[j] {
+			continue
+		}
 		columns[j] = make([]float64, m)
 		v[j] = 1
 		err := problem.Along(columns[j], v, at, eval)

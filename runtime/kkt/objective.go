@@ -119,7 +119,7 @@ func newObjective(s *System) (*Objective, error) {
 	o.Quadratic = true
 	n := s.Nx + s.Ny + len(s.P.Duals)
 	z, probe := make([]float64, s.N), s.probing()
-	at, columns, err := readAffine(n, n, n, func(dst, v []float64) {
+	at, columns, err := readAffine(n, n, n, nil, func(dst, v []float64) {
 		for k, t := range v {
 			z[s.place2(k)] = t
 		}

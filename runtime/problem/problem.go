@@ -248,6 +248,8 @@ type Facts struct {
 	DegreeF       int
 	AffineCoupled bool
 	DegreeCoupled []int
+	// ReadsX marks the entries of x that g may depend on; nil: not known.
+	ReadsX []bool
 	// HessianPattern holds the places where the Hessian of g in y may be nonzero at
 	// some (x, y): Dy x Dy, symmetric, both triangles and the whole diagonal, the
 	// values unused. nil: not known, as where it would be dense.
