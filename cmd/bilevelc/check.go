@@ -83,7 +83,7 @@ func (a *app) printChecked(checked *runtime.Checked, err error) error {
 	if encoding != nil {
 		return encoding
 	}
-	fmt.Fprintf(a.io.out, "%s\n", text)
+	fmt.Fprintf(a.io.out, "%s\n", diag.ShownJSON(text))
 	if diags.HasErrors() {
 		return &exitError{Code: diagnosticsCode(diags)}
 	}

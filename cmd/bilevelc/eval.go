@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/chart"
 	"bilevelc/runtime/report"
@@ -117,7 +118,7 @@ func (a *app) alongLine(ctx context.Context, p *runtime.Problem, point runtime.V
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.io.out, "%s\n", text)
+		fmt.Fprintf(a.io.out, "%s\n", diag.ShownJSON(text))
 	} else if err := a.lineText(line, f); err != nil {
 		return err
 	}

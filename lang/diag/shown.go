@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -16,6 +17,28 @@ func Shown(text string) string { return written(text, "") }
 
 // ShownLines is Shown for a text of several lines, which may have tabs.
 func ShownLines(text string) string { return written(text, "\n\t") }
+
+// ShownJSON is a JSON text with the characters in its strings that Shown writes out escaped, as JSON does: the same values.
+// encoding/json escapes those below a space alone.
+func ShownJSON(text []byte) []byte {
+	var out []byte
+	from := 0
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRune(text[i:])
+		if r >= 0x7f && n > 0 && !shown(r) && r != utf8.RuneError {
+			out = append(out, text[from:i]...)
+			for _, unit := range utf16.AppendRune(nil, r) {
+				out = fmt.Appendf(out, `\u%04x`, unit)
+			}
+			from = i + n
+		}
+		i += n
+	}
+	if from == 0 {
+		return text
+	}
+	return append(out, text[from:]...)
+}
 
 func written(text, kept string) string {
 	fine := func(r rune, n int) bool {

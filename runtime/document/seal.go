@@ -15,6 +15,7 @@ import (
 	"strconv"
 
 	"bilevelc/internal/jsonfault"
+	"bilevelc/lang/diag"
 )
 
 // The seal of a result document is the SHA-256 of all the rest of it: of its
@@ -108,7 +109,10 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	if d.Seal, d.Phases.Seal, err = SealOf(text); err != nil {
 		return nil, err
 	}
-	return json.Marshal(d)
+	if text, err = json.Marshal(d); err != nil {
+		return nil, err
+	}
+	return diag.ShownJSON(text), nil
 }
 
 // Read reads a result document.
