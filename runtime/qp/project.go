@@ -31,10 +31,8 @@ type Projector struct {
 	unit  float64
 	u     []float64  // of the last point: the next guess
 	outer *Projector // onto X alone; nil where that is what this one, or its upper, does
-	spend *budget    // of the rows on u, where they are one budget; nil where not
 
-	separable       *separable  // of upper, where it has many variables
-	sparse          *structured // of joint
+	sparseX, sparse *structured // of upper, and of joint
 	ws, jointly     Workspace
 	warm, jointWarm []int
 }
@@ -76,9 +74,6 @@ func NewProjector(set *problem.Set, rows *problem.Rows, dx, dy int) *Projector {
 		}
 	}
 	p.assemble()
-	if p.upper.e.Rows == 0 {
-		p.spend = newBudget(p.set, dx)
-	}
 	return p
 }
 
@@ -179,14 +174,6 @@ func (p *Projector) ProjectWithin(dst, x []float64, extra []Cut) error {
 	if err != nil {
 		return err
 	}
-	if !inside && p.spend != nil && len(extra) == 0 && p.spend.project(dst, x) {
-		if inside, err = p.contains(dst); err != nil {
-			return err
-		}
-		if inside {
-			return nil
-		}
-	}
 	if !inside {
 		on = &search{constraints: p.joint.with(extra), joint: true}
 		if err := p.projectX(dst, x, on); err != nil {
@@ -285,24 +272,13 @@ func (p *Projector) projectPolyhedron(dst, x, theta []float64, on *search) error
 	if on.joint {
 		return p.projectJointly(dst, target, weight, on)
 	}
-	if on.constraints == p.upper && p.dx >= leastSeparable {
-		if p.separable == nil {
-			p.separable = newSeparable(p.upper, p.set.Lo, p.set.Hi, p.dx)
-		}
-		if active, ok := p.separable.project(p.ctx, dst, weight, target, p.warm); ok {
-			p.warm = active
-			for j, v := range dst {
-				dst[j] = p.clamp(j, v)
-			}
-			return nil
-		}
-	}
 	q := &Problem{H: diagonalHessian(weight), C: target, A: on.e, Equal: on.equal, B: on.side,
 		Lo: p.set.Lo, Hi: p.set.Hi, Warm: p.warm, Context: p.ctx}
-	var s *Solution
-	if on.constraints != p.upper {
-		s = (*structured)(nil).of(on.e, on.equal).decide(q, weight)
+	k := p.sparseX.of(on.e, on.equal)
+	if on.constraints == p.upper {
+		p.sparseX = k
 	}
+	s := k.decide(q, weight)
 	if s == nil {
 		s = Solve(q, &p.ws)
 	}

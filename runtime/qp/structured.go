@@ -23,7 +23,7 @@ type structured struct {
 
 // large is the number of variables and rows together from which the sparse
 // system costs less than dense factors.
-const large = 100
+const large = 64
 
 // of returns a structured solver for the rows a z <= b or = b, k itself where it
 // has those already; nil where the dense method is as good.

@@ -17,7 +17,7 @@ import (
 func TestSeparableProjections(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 1))
 	for trial := range 60 {
-		n, m := leastSeparable+rng.IntN(60), 1+rng.IntN(4)
+		n, m := large+rng.IntN(60), 1+rng.IntN(4)
 		set := &problem.Set{Lo: make([]float64, n), Hi: make([]float64, n), Rhs: make([]float64, m), Kind: make([]problem.Kind, m)}
 		inside := make([]float64, n)
 		for j := range inside {
@@ -70,7 +70,7 @@ func TestSeparableProjections(t *testing.T) {
 			if err := again.Project(other, x); err != nil || !slices.Equal(other, got) {
 				t.Fatalf("trial %d, step %d: a restored projector differs (%v)", trial, step, err)
 			}
-			if p.separable == nil || len(p.warm) == 0 {
+			if p.sparseX == nil || len(p.warm) == 0 {
 				t.Fatal("left to the dense method")
 			}
 		}
