@@ -21,10 +21,6 @@ import (
 // Version is the version of bilevelc, repeated in every result.
 var Version = "0.1.0-dev"
 
-// edgeRounding is how far a point may be from where the lower level has one, over the size of x, to
-// be taken for one there: what rounding leaves of an x that was computed in a few steps.
-const edgeRounding = 0x1p-50
-
 // Eval gives the result document at a given upper point, without solving the
 // upper level: F, y*, multipliers, active rows and the hypergradient there. Where strict
 // complementarity fails, so that F may have a kink, it is the gradient of a piece that F has on an
@@ -54,7 +50,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	if errors.As(err, new(*oracle.InfeasibleError)) {
 		// A point that misses the edge of where the lower level has one by the rounding of its own numbers.
 		near := make([]float64, len(x))
-		if h.Project(near, x) == nil && linalg.Distance(near, x) <= edgeRounding*outer.Width(p.Numeric.X, x) {
+		if h.Project(near, x) == nil && linalg.Distance(near, x) <= linalg.FewRoundings*outer.Width(p.Numeric.X, x) {
 			x = near
 			pt, err = outer.Gradient(ctx, h, x, opts.Seed)
 		}

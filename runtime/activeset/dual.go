@@ -61,7 +61,6 @@ const checkEvery = 32
 // Exact weights of the largest violations only keep the choice cheap.
 func (s *Solver) mostViolated() int {
 	t, st := s.tab, s.st
-	const wide = 16 // weights to compute; a column is 1/n of a pivot
 	s.list = s.list[:0]
 	for k := range st.v {
 		if t.active[k] {
@@ -74,12 +73,13 @@ func (s *Solver) mostViolated() int {
 			s.list = append(s.list, candidate{k: k, size: by})
 		}
 	}
-	return s.best(wide, true)
+	return s.best(true)
 }
 
 // best is, of the `wide` candidates of largest size, the one with the largest
 // square of its size next to its weight; -1 where there are none.
-func (s *Solver) best(wide int, active bool) int {
+func (s *Solver) best(active bool) int {
+	const wide = 16 // weights to compute; a column is 1/n of a pivot
 	at, most := -1, -1.0
 	for n := min(wide, len(s.list)); n > 0; n-- {
 		i := 0

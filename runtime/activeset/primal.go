@@ -43,7 +43,6 @@ func (s *Solver) primal(ctx context.Context) outcome {
 // mostWrong is the active constraint whose release promises most: the square
 // of its multiplier next to the weight of its column, -1 where all signs are right.
 func (s *Solver) mostWrong() int {
-	const wide = 16 // as in mostViolated
 	s.list = s.list[:0]
 	for k := range s.st.m {
 		if !s.tab.active[k] {
@@ -56,7 +55,7 @@ func (s *Solver) mostWrong() int {
 			s.list = append(s.list, candidate{k: k, size: by})
 		}
 	}
-	return s.best(wide, false)
+	return s.best(false)
 }
 
 // release moves the value of the active constraint q from its side until its

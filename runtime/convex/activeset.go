@@ -1,15 +1,14 @@
 package convex
 
-import "math"
-
-// Tolerances of signs, relative to the size of the point and to the terms of the
-// entry of the gradient: a little above what rounding leaves on a face, so that
-// it does not move rows in and out for ever. Below it a row is as good as on
-// its bound, and a multiplier as good as 0.
-const (
-	slackTolerance      = 1e-13
-	multiplierTolerance = 1e-12
+import (
+	"bilevelc/runtime/linalg"
+	"math"
 )
+
+// multiplierTolerance is that of signs, relative to the terms of the entry of the
+// gradient: a little above what rounding leaves on a face, so that it does not move rows
+// in and out for ever. Below it a multiplier is as good as 0.
+const multiplierTolerance = 1e-12
 
 // ActiveSet solves on the face of the guess and moves rows and bounds whose signs
 // are wrong, all at once, until none is or the number of wrong ones has not
@@ -45,7 +44,7 @@ func (s *Solver) ActiveSet(rounds int) bool {
 // met reports whether the active rows hold to rounding, as they do unless the face is
 // empty: where a bound or a row too many is held, the rows say so by what they are off.
 func (s *Solver) met() bool {
-	tolerance := slackTolerance
+	tolerance := linalg.Feasibility
 	if s.lenient {
 		tolerance *= 1e3
 	}
@@ -118,16 +117,16 @@ func (s *Solver) exchange(move bool) (wrong int) {
 			s.hold(i, active)
 		}
 	}
-	slack := slackTolerance * s.size()
+	slack := linalg.Feasibility * s.size()
 	copy(s.rest, s.grad)
 	s.subtractPull(s.rest[:s.n], s.lambda)
 	for j, at := range s.state {
 		switch at {
 		case Free:
 			switch v := s.y[j]; {
-			case v < s.lo[j]-slack-rounding*math.Abs(s.lo[j]):
+			case v < s.lo[j]-slack-linalg.FewRoundings*math.Abs(s.lo[j]):
 				put(j, Lower)
-			case v > s.hi[j]+slack+rounding*math.Abs(s.hi[j]):
+			case v > s.hi[j]+slack+linalg.FewRoundings*math.Abs(s.hi[j]):
 				put(j, Upper)
 			}
 		case Lower:
@@ -148,7 +147,7 @@ func (s *Solver) exchange(move bool) (wrong int) {
 			if s.lambda[i] < -multiplierTolerance*s.around(i) {
 				hold(i, false)
 			}
-		} else if v := s.rowDot(i, s.y) - s.r[i]; v < -slack-rounding*math.Abs(s.r[i]) {
+		} else if v := s.rowDot(i, s.y) - s.r[i]; v < -slack-linalg.FewRoundings*math.Abs(s.r[i]) {
 			hold(i, true)
 		}
 	}

@@ -1,6 +1,7 @@
 package convex
 
 import (
+	"bilevelc/runtime/linalg"
 	"context"
 	"math"
 )
@@ -9,10 +10,6 @@ import (
 // for a proof of infeasibility, against 1 of the violations: small, so that it
 // bends the proof little, and the few rounds that renew the point remove that.
 const softWeight = 1e-6
-
-// inconsistency is the contradiction, relative to the size of the terms, from
-// which rows count as contradicting each other.
-const inconsistency = 1e-9
 
 // proofError is what B'lambda + z may be, relative to what the proof shows: an
 // infeasibility that is to be trusted is not of the size of rounding errors.
@@ -86,7 +83,7 @@ func (s *Solver) proof() (lambda, z []float64, found bool) {
 		gain += bound * v
 		size += math.Abs(bound * v)
 	}
-	if !(gain > inconsistency*math.Max(size, worst)) || error*math.Max(1, s.size()) > proofError*gain || error > proofError*worst {
+	if !(gain > linalg.Contradiction*math.Max(size, worst)) || error*math.Max(1, s.size()) > proofError*gain || error > proofError*worst {
 		return nil, nil, false
 	}
 	for i, f := range s.f {

@@ -115,10 +115,10 @@ func (s *Solver) bound(ctx context.Context, soft float64) bool {
 		s.model()
 		mu := it.complementarity()
 		dual, primal := s.interiorResiduals(it, soft)
-		if dual <= rounding*s.terms {
+		if dual <= linalg.FewRoundings*s.terms {
 			dual = 0 // as good as rounding leaves it
 		}
-		if primal <= rounding*s.size() {
+		if primal <= linalg.FewRoundings*s.size() {
 			primal = 0
 		}
 		at := math.Max(mu/measure, math.Max(dual/(s.terms+force), primal/(s.size()+size)))

@@ -269,9 +269,6 @@ func share(part, size float64) float64 {
 	return math.Abs(part) / size
 }
 
-// rounding is a few units in the last place.
-const rounding = 8 * 0x1p-53
-
 // size is the largest entry of the point.
 func (s *Solver) size() float64 { return linalg.NormInf(s.y) }
 
@@ -290,7 +287,7 @@ func (s *Solver) Unchanged() bool {
 	}
 	s.model()
 	dual, primal := s.correct(false)
-	return dual <= rounding && primal <= rounding && s.exchange(false) == 0
+	return dual <= linalg.FewRoundings && primal <= linalg.FewRoundings && s.exchange(false) == 0
 }
 
 // Release lets go of active rows that depend on the others and on the bounds,
@@ -313,4 +310,4 @@ func (s *Solver) Stationarity(grad []float64) float64 {
 }
 
 // Rounding is the share of the terms that rounding leaves of a stationarity.
-func (s *Solver) Rounding() float64 { return rounding }
+func (s *Solver) Rounding() float64 { return linalg.FewRoundings }

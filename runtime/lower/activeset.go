@@ -115,10 +115,6 @@ func (w *activeSet) gather(rows []int) {
 	w.face.gather(w.poly, w.curvature.hessian, rows, nil)
 }
 
-// feasibility is the distance, relative to the sizes of y and of the row's terms,
-// by which a row may be violated: the level at which the projection cannot tell either.
-const feasibility = 1e-13
-
 func (w *activeSet) feasible(y []float64) bool {
 	w.sizes = w.poly.sizes(w.sizes, y)
 	for i := 0; i < w.poly.m; i++ {
@@ -129,7 +125,7 @@ func (w *activeSet) feasible(y []float64) bool {
 		if w.poly.equal(i) && !w.face.in[i] {
 			s = -math.Abs(s)
 		}
-		if s < 0 && s < -w.poly.rounding(i, y)-feasibility*(w.sizes[w.poly.of[i]]+w.poly.size[i]) {
+		if s < 0 && s < -w.poly.rounding(i, y)-linalg.Feasibility*(w.sizes[w.poly.of[i]]+w.poly.size[i]) {
 			return false
 		}
 	}
@@ -168,7 +164,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 			w.keep(y, measure)
 		}
 		if measure <= math.Max(w.gradientRounding(y), w.relative*w.terms(y)) {
-			if w.judge(y, measure, 2*roundingUnit); measure <= w.gradientRounding(y) {
+			if w.judge(y, measure, 2*linalg.Roundoff); measure <= w.gradientRounding(y) {
 				return converged
 			}
 		}
@@ -386,7 +382,7 @@ func (w *activeSet) slide(y []float64, negligible bool) outcome {
 func (w *activeSet) release(y []float64) {
 	w.sizes = w.poly.sizes(w.sizes, y)
 	for i, in := range w.face.in {
-		if in && !w.poly.equal(i) && w.poly.slack(i, y) > w.poly.rounding(i, y)+snap*(w.sizes[w.poly.of[i]]+w.poly.size[i]) {
+		if in && !w.poly.equal(i) && w.poly.slack(i, y) > w.poly.rounding(i, y)+linalg.Feasibility*(w.sizes[w.poly.of[i]]+w.poly.size[i]) {
 			w.face.drop(i)
 		}
 	}

@@ -152,7 +152,7 @@ func (a *alm) poorStart(y []float64, end outcome) bool {
 		return true
 	case stalled:
 		return a.active.changes >= a.settings.Corrections ||
-			a.active.bestNorm > math.Sqrt(roundingUnit)*a.active.terms(y)
+			a.active.bestNorm > math.Sqrt(linalg.Roundoff)*a.active.terms(y)
 	}
 	return false
 }

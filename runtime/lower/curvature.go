@@ -344,5 +344,5 @@ func (c *curvature) flat() float64 {
 	} else {
 		terms += c.largest * linalg.Norm(c.at)
 	}
-	return math.Max(level, 4*roundingUnit*terms/(c.shrink*c.step()))
+	return math.Max(level, 4*linalg.Roundoff*terms/(c.shrink*c.step()))
 }

@@ -7,11 +7,6 @@ import (
 	"bilevelc/runtime/linalg"
 )
 
-// dependence is the sine of the angle between a row and the span of the
-// others below which it counts as dependent on them. Rounding makes 1e-15
-// times a modest factor, rows that differ on purpose far more.
-const dependence = 1e-10
-
 // face is an affine set { y : B_i y = r_i, i in a working set of independent
 // rows }, kept as an orthogonal factorization. Rows that fix one entry of y
 // are a mask where they can be; the others (members) are factorized on the
@@ -54,7 +49,7 @@ func (f *face) holds(i int) bool { return f.in[i] }
 
 // spans implements workingSet.
 func (f *face) spans(i int, combination []float64) bool {
-	if f.outside(i) || f.split(i) > math.Sqrt(dependence) {
+	if f.outside(i) || f.split(i) > math.Sqrt(linalg.Dependence) {
 		return false
 	}
 	f.combination(combination, i)
@@ -92,7 +87,7 @@ func (f *face) add(i int) bool {
 		return false
 	}
 	rest := f.split(i)
-	if rest <= dependence {
+	if rest <= linalg.Dependence {
 		return false
 	}
 	f.in[i] = true

@@ -150,10 +150,10 @@ func (q *polyhedron) combines(a *sparse.CSR, i int) bool {
 		// difference.
 		const rounding = 1e-12
 		by := c.combination[t]
-		c.add(a, t, -by, math.Abs(by)+rounding/math.Sqrt(dependence)*q.norm[i]/q.norm[t])
+		c.add(a, t, -by, math.Abs(by)+rounding/math.Sqrt(linalg.Dependence)*q.norm[i]/q.norm[t])
 	}
 	for _, j := range c.touched {
-		if math.Abs(c.sum[j]) > math.Sqrt(dependence)*c.terms[j] {
+		if math.Abs(c.sum[j]) > math.Sqrt(linalg.Dependence)*c.terms[j] {
 			return false
 		}
 	}
@@ -236,7 +236,7 @@ func (s *Solution) beyond(q *polyhedron) float64 {
 			equations = new(face)
 			equations.gather(q, nil, nil, nil)
 		}
-		most = math.Max(most, off/math.Max(equations.split(i), dependence))
+		most = math.Max(most, off/math.Max(equations.split(i), linalg.Dependence))
 	}
 	return most
 }

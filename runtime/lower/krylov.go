@@ -179,11 +179,6 @@ type boundary struct {
 	sizes []float64 // len n: scratch
 }
 
-// snap is the slack, relative to the sizes of y and of the row's terms, below which a row binds: the
-// level at which the projection onto the rows leaves them. A row that binds
-// is met at once by a step towards it, and y is then moved onto it.
-const snap = 1e-13
-
 // set starts a path at y.
 func (b *boundary) set(poly *polyhedron, f *face, y []float64) {
 	b.poly, b.face = poly, f
@@ -194,7 +189,7 @@ func (b *boundary) set(poly *polyhedron, f *face, y []float64) {
 			continue
 		}
 		s := poly.slack(i, y)
-		if s <= poly.rounding(i, y)+snap*(b.sizes[poly.of[i]]+poly.size[i]) {
+		if s <= poly.rounding(i, y)+linalg.Feasibility*(b.sizes[poly.of[i]]+poly.size[i]) {
 			s = 0
 		}
 		b.slack[i] = s
@@ -209,7 +204,7 @@ func (b *boundary) set(poly *polyhedron, f *face, y []float64) {
 func (b *boundary) along(p []float64) (length float64, row int) {
 	length, row = math.Inf(1), -1
 	// A row parallel to the face has no speed but rounding.
-	negligible := dependence * linalg.Norm(p)
+	negligible := linalg.Dependence * linalg.Norm(p)
 	steepest := 0.0
 	for i, s := range b.slack {
 		if b.face.in[i] || b.poly.equal(i) || b.poly.norm[i] == 0 || b.face.open != nil && b.face.open[i] {

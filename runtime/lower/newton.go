@@ -59,9 +59,6 @@ func (w *newton) reset(obj Objective, n int) {
 	w.longest, w.undefined = math.Inf(1), w.undefined[:0]
 }
 
-// roundingUnit is half the distance from 1 to the next double.
-const roundingUnit = 0x1p-53
-
 // terms is the size of the terms that the gradient at y is a sum of: its own
 // and that of C y for a quadratic. Where curvatures differ by far more than
 // rounding resolves, as those of y log y near 0, C would say nothing of y, and
@@ -170,7 +167,7 @@ const several = 16
 const enough = 20
 
 // gradientRounding estimates the rounding in the gradient at y.
-func (w *newton) gradientRounding(y []float64) float64 { return 2 * roundingUnit * w.terms(y) }
+func (w *newton) gradientRounding(y []float64) float64 { return 2 * linalg.Roundoff * w.terms(y) }
 
 // minimize moves y (on entry anywhere) to the minimizer on the face, until
 // rounding ends the progress. relative is the |s| at which that counts as
@@ -210,14 +207,14 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			w.bestNorm, idle = norm, 0
 			copy(w.best, y)
 		}
-		if w.value < lowest-several*roundingUnit*math.Abs(lowest) {
+		if w.value < lowest-several*linalg.Roundoff*math.Abs(lowest) {
 			lowest, idle = w.value, 0
 		}
 		if idle == enough {
 			return w.restoreBest(y, relative)
 		}
 		if norm <= math.Max(several*w.gradientRounding(y), relative*w.terms(y)) {
-			w.judge(y, norm, 2*roundingUnit)
+			w.judge(y, norm, 2*linalg.Roundoff)
 		}
 		if floor := w.gradientRounding(y); norm <= floor || norm <= several*floor && (norm > 0.1*previous || w.known.Quadratic && w.factored()) {
 			return w.restoreBest(y, relative) // a direct step from there ends at rounding again
@@ -226,7 +223,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			if !fresh && norm > relative*w.terms(y) {
 				w.renew(y)
 				fresh = true
-			} else if norm > 0.5*previous && norm <= math.Sqrt(roundingUnit)*first+relative*w.terms(y) {
+			} else if norm > 0.5*previous && norm <= math.Sqrt(linalg.Roundoff)*first+relative*w.terms(y) {
 				// Progress has ended near the solution; once may be chance.
 				if stalls++; stalls >= 2 {
 					return w.restoreBest(y, relative)
@@ -345,10 +342,9 @@ func (w *newton) restoreBest(y []float64, relative float64) outcome {
 // that the step is that of a quadratic, which needs no test. It leaves value
 // and gradient at y.
 func (w *newton) step(y []float64, exact bool, norm float64) bool {
-	const decrease = 1e-4 // the usual fraction; any below 1/2 keeps Newton steps
 	slope := linalg.Dot(w.grad, w.d)
 	// Of a sum of many terms of the size of the value and of grad'y.
-	rounding := 64 * roundingUnit * (math.Abs(w.value) + w.terms(y)*linalg.Norm(y))
+	rounding := 64 * linalg.Roundoff * (math.Abs(w.value) + w.terms(y)*linalg.Norm(y))
 	length, inward := math.Min(1, w.longest), 0.9
 	// From 1 down to where y no longer changes.
 	for tries := 0; tries < 60; tries++ {
@@ -360,7 +356,7 @@ func (w *newton) step(y []float64, exact bool, norm float64) bool {
 		}
 		value := w.obj.ValueGrad(w.tgrad, w.trial)
 		if !math.IsNaN(value) && linalg.Finite(w.tgrad) {
-			if exact || value <= w.value+decrease*length*slope || (value <= w.value+rounding && w.flatter(0.5*norm)) {
+			if exact || value <= w.value+linalg.Armijo*length*slope || (value <= w.value+rounding && w.flatter(0.5*norm)) {
 				copy(y, w.trial)
 				w.grad, w.tgrad = w.tgrad, w.grad
 				w.value = value

@@ -24,7 +24,7 @@ func (w *activeSet) discover(y, undefined []float64) bool {
 	grad := make([]float64, len(y))
 	for i := range w.open {
 		q := w.poly
-		if w.open[i] || q.equal(i) || q.norm[i] == 0 || q.slack(i, undefined) > q.rounding(i, undefined)+snap*(size+q.size[i]) {
+		if w.open[i] || q.equal(i) || q.norm[i] == 0 || q.slack(i, undefined) > q.rounding(i, undefined)+linalg.Feasibility*(size+q.size[i]) {
 			continue
 		}
 		copy(at, y)

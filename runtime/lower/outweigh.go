@@ -100,7 +100,7 @@ func (s *Solution) offBounds(q *polyhedron) []bool {
 		if j < 0 {
 			continue
 		}
-		slack, near := q.slack(i, s.Y), q.rounding(i, s.Y)+feasibility*(sizes[q.of[i]]+q.size[i])
+		slack, near := q.slack(i, s.Y), q.rounding(i, s.Y)+linalg.Feasibility*(sizes[q.of[i]]+q.size[i])
 		off[j] = off[j] || slack < -near || slack > near && s.Lambda[i] > 0
 	}
 	return off
@@ -146,7 +146,7 @@ func (s *Solution) joined(q *polyhedron, forces []float64) []float64 {
 
 // sums is the rounding of a sum of as many terms as y has entries, relative to the largest, with room for
 // what solutions of systems of them make of it.
-func (q *polyhedron) sums() float64 { return 64 * float64(q.n) * roundingUnit }
+func (q *polyhedron) sums() float64 { return 64 * float64(q.n) * linalg.Roundoff }
 
 // roundingOf is the rounding in entry j of the gradient of an objective at y; +Inf where it is not known.
 func roundingOf(obj Objective, j int, y []float64) float64 {
@@ -166,7 +166,7 @@ func roundingOf(obj Objective, j int, y []float64) float64 {
 		return math.Inf(1)
 	}
 	if slope != nil {
-		hi += roundingUnit * math.Abs(slope[j])
+		hi += linalg.Roundoff * math.Abs(slope[j])
 	}
 	return hi - lo
 }

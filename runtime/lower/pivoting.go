@@ -68,7 +68,7 @@ func (w *denseHessian) pivots(q *polyhedron, y, free []float64, guess []int) (ac
 			if was[i] || q.norm[i] == 0 {
 				continue
 			}
-			if s := q.slack(i, z); s < 0 && s < -q.rounding(i, z)-feasibility*(size+q.size[i]) {
+			if s := q.slack(i, z); s < 0 && s < -q.rounding(i, z)-linalg.Feasibility*(size+q.size[i]) {
 				in[i] = true
 				wrong++
 			}

@@ -134,15 +134,14 @@ func (q *polyhedron) speed(i int, p []float64) float64 {
 // rounding is the size of the rounding errors in slack(i, y): a few units in
 // the last place of the terms that it is a sum of, those of r_i among them.
 func (q *polyhedron) rounding(i int, y []float64) float64 {
-	const units = 8 * 0x1p-53
 	if j := q.bound[i]; j >= 0 {
-		return units * (math.Abs(y[j]) + q.size[i])
+		return linalg.FewRoundings * (math.Abs(y[j]) + q.size[i])
 	}
 	size := q.rows.B.RowTerms(i, y)
 	if q.norm[i] > 0 {
 		size /= q.norm[i]
 	}
-	return units * (size + q.size[i])
+	return linalg.FewRoundings * (size + q.size[i])
 }
 
 // unit is a length that y may be measured by, its own or, where that is 0, the

@@ -84,7 +84,7 @@ func (f *FaceSolver) Rates(ctx context.Context, p *problem.Problem, x []float64,
 		r.Change = step
 		linalg.Axpy(r.Y, 1, step)
 	}
-	if ctx.Err() != nil || !(r.Left <= math.Sqrt(roundingUnit)*first) {
+	if ctx.Err() != nil || !(r.Left <= math.Sqrt(linalg.Roundoff)*first) {
 		return nil
 	}
 	return r
@@ -171,5 +171,5 @@ func (c *curvature) exact(dst, v []float64) float64 {
 		}
 		gradOf(c.obj, dst, c.probe)
 		c.gradients++
-	}, c.shrink*c.step()/math.Cbrt(roundingUnit)/16/size, true)
+	}, c.shrink*c.step()/math.Cbrt(linalg.Roundoff)/16/size, true)
 }

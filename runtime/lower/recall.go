@@ -42,7 +42,7 @@ func (m *Memory) Holds(p *problem.Problem, x, y []float64) bool {
 	linalg.Axpy(far, -1, near)
 	linalg.Axpy(far, -t, hd)
 	// Each of two gradients and a product is a sum of Dy terms an entry.
-	return linalg.Norm(far) <= 3*float64(p.Dy)*roundingUnit*size
+	return linalg.Norm(far) <= 3*float64(p.Dy)*linalg.Roundoff*size
 }
 
 // probe sets, at the entries of a block (nil: all), d to a random direction of those

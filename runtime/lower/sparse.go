@@ -72,15 +72,11 @@ const smallEnough = 300
 // that to pay, and else the default.
 func Choose(p *problem.Problem) string {
 	pattern := p.Facts.HessianPattern
-	if pattern == nil || !(p.Facts.StrongConvexity > 0) || p.Dy < leastSparse || pattern.NNZ() > p.Dy*p.Dy/8 {
+	if pattern == nil || !(p.Facts.StrongConvexity > 0) || p.Dy < linalg.LeastSparse || pattern.NNZ() > p.Dy*p.Dy/8 {
 		return Default
 	}
 	return "sparse"
 }
-
-// leastSparse is the number of entries of y from which sparse solves are the
-// faster ones: see bench/growth.
-const leastSparse = 64
 
 // unsolved is the share of the gradient that multipliers leave where none were found: far above the tolerance of solvers.
 const unsolved = 1e-6
@@ -262,7 +258,7 @@ func (s *sparseSolver) contradiction(out *Solution) bool {
 			if math.Abs(q.slack(i, out.Y)) <= 1e3*q.rounding(i, out.Y) {
 				continue
 			}
-			coef := piece.program.Combinations(math.Sqrt(dependence))[k]
+			coef := piece.program.Combinations(math.Sqrt(linalg.Dependence))[k]
 			if coef == nil {
 				continue
 			}
@@ -413,7 +409,7 @@ func (f *sparseSet) spans(i int, combination []float64) bool {
 		f.factored[k] = true
 	}
 	coef, rest := make([]float64, len(piece.rows)), make([]float64, len(piece.entries))
-	if !solver.Depends(a, j, math.Sqrt(dependence), coef, rest) {
+	if !solver.Depends(a, j, math.Sqrt(linalg.Dependence), coef, rest) {
 		return false
 	}
 	for t, r := range piece.rows {

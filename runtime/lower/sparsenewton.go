@@ -185,7 +185,7 @@ func (n *sparseNewton) feasible() bool {
 		if q.equal(i) {
 			v = -math.Abs(v)
 		}
-		if v < 0 && v < -q.rounding(i, y)-feasibility*size {
+		if v < 0 && v < -q.rounding(i, y)-linalg.Feasibility*size {
 			return false
 		}
 	}

@@ -198,7 +198,7 @@ func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, err
 	}
 	known.refined(w.z, y, w.grad)
 	// What is within a few roundings of the terms of y is 0.
-	level := 8 * roundingUnit * math.Max(linalg.NormInf(y), linalg.NormInf(w.z))
+	level := 8 * linalg.Roundoff * math.Max(linalg.NormInf(y), linalg.NormInf(w.z))
 	if rows, ok := known.pivots(&g.poly, y, w.z, g.guess); ok {
 		g.guess = rows
 	} else if err := g.program(known, y); err != nil {

@@ -24,7 +24,7 @@ func (h *Hyper) ErrorOfY(pt *Point) float64 {
 	t := h.measure(pt.X, s.Y)
 	pull := make([]float64, h.p.Dy)
 	h.p.Rows.B.AddMulVecT(pull, 1, s.Lambda)
-	bound := s.ErrorBound + roundings*unit*math.Max(t.Size, linalg.Norm(pull))/mu
+	bound := s.ErrorBound + roundings*linalg.Roundoff*math.Max(t.Size, linalg.Norm(pull))/mu
 	rho, dependent, rounding := 0.0, 0.0, 0.0
 	for _, i := range s.Active {
 		r := stateOf(h.p.Rows, i, pt.X, s.Y)

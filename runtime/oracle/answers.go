@@ -63,7 +63,7 @@ func byAnswers(ctx context.Context, dst []float64, at *At, v *pull) (error float
 				return 0, false, nil
 			}
 			// Three times more: the next terms, if they fall like the first.
-			off := math.Abs(long-short) + 16*(blur+roundings*unit*size)/step
+			off := math.Abs(long-short) + 16*(blur+roundings*linalg.Roundoff*size)/step
 			if off < best {
 				best, part[j] = off, (4*short-long)/3
 			}

@@ -36,7 +36,7 @@ func (h *Hyper) evaluate(pt *Point) {
 		if k.Scale != nil {
 			terms += k.Weight[i] * k.Scale[i]
 		}
-		if k.Weight[i] > 0 && k.Weight[i]*math.Abs(c) <= kinkRounding*terms {
+		if k.Weight[i] > 0 && k.Weight[i]*math.Abs(c) <= linalg.ValueAccuracy*terms {
 			pt.Strict, pt.Undecided = false, append(pt.Undecided, m+i)
 		}
 	}
@@ -46,9 +46,6 @@ func (h *Hyper) evaluate(pt *Point) {
 	signed := h.p.Signed(signs)
 	pt.F = signed.F.ValueGradY(h.dy, pt.X, signed.Answer(y, lambda))
 }
-
-// kinkRounding is the relative accuracy of F to which a lower solve is good.
-const kinkRounding = 1e-13
 
 // at is a solved point on the piece of F that a face names (Point.Face).
 func (h *Hyper) at(x []float64, s *lower.Solution, face []int) *At {

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"bilevelc/runtime/linalg"
 	"fmt"
 	"math"
 
@@ -102,7 +103,7 @@ func refuted(p *problem.Problem, u []float64) bool {
 		terms += math.Abs(v * p.Rows.Rhs[i])
 	}
 	for j, v := range a {
-		if math.Abs(v) <= roundings*unit*size[j] {
+		if math.Abs(v) <= roundings*linalg.Roundoff*size[j] {
 			v = 0
 		}
 		at := p.X.Lo[j]
@@ -114,5 +115,5 @@ func refuted(p *problem.Problem, u []float64) bool {
 			terms += math.Abs(size[j] * at)
 		}
 	}
-	return least > roundings*unit*terms
+	return least > roundings*linalg.Roundoff*terms
 }

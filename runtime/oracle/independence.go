@@ -100,7 +100,6 @@ func parts(r *problem.Rows, face []int) (fixed []bool, general []int) {
 // span is an orthonormal basis of the rows of B on the entries that are not fixed, and
 // the least sine of an angle between one and those before it. Dependent rows do not count.
 func span(r *problem.Rows, general []int, fixed []bool) (basis [][]float64, least float64) {
-	const dependent = 1e-10 // below it the lower solvers leave a row out of the face
 	least = 1
 	for _, i := range general {
 		v := make([]float64, r.B.Cols)
@@ -117,7 +116,7 @@ func span(r *problem.Rows, general []int, fixed []bool) (basis [][]float64, leas
 		}
 		orthogonalize(v, basis)
 		rest := linalg.Norm(v)
-		if rest <= dependent {
+		if rest <= linalg.Dependence { // the lower solvers leave the row out of the face
 			continue
 		}
 		least = math.Min(least, rest)

@@ -135,7 +135,7 @@ func (d *differences) forward(ctx context.Context, v []float64, delta float64) (
 	base := make([]float64, len(v))
 	size := d.of(v, d.at, s.Y, s.Lambda)
 	size += d.of(base, d.at, d.at.Lower.Y, d.at.Lower.Lambda)
-	d.rounding = roundings * unit * size / delta
+	d.rounding = roundings * linalg.Roundoff * size / delta
 	d.force = math.Max(d.force, d.at.Lower.Residuals.Stationarity/delta)
 	d.moved = quotient(s.Y, d.at.Lower.Y, s.Lambda, d.at.Lower.Lambda, delta)
 	d.blurs(s, d.at.Lower)
@@ -206,7 +206,7 @@ func (d *differences) central(ctx context.Context, v []float64, delta float64) (
 	base := make([]float64, len(v))
 	size := d.of(v, d.at, plus.Y, plus.Lambda)
 	size += d.of(base, d.at, minus.Y, minus.Lambda)
-	d.rounding = roundings * unit * size / (2 * delta)
+	d.rounding = roundings * linalg.Roundoff * size / (2 * delta)
 	for j := range v {
 		v[j] = (v[j] - base[j]) / (2 * delta)
 	}
@@ -254,7 +254,7 @@ func (d *differences) anew() {
 // terms is the size of the terms of a gradient of two parts: of the parts, or, where
 // these are rounding alone, of what has been differenced.
 func (d *differences) terms(direct, part float64) float64 {
-	if differenced := d.rounding / (roundings * unit); direct+part <= 10*d.rounding {
+	if differenced := d.rounding / (roundings * linalg.Roundoff); direct+part <= 10*d.rounding {
 		return differenced
 	}
 	return direct + part
@@ -281,7 +281,7 @@ func (d *differences) noise(v []float64) float64 {
 	if facts := &d.at.Problem.Facts; facts.StrongConvexity > 0 && facts.Smoothness > facts.StrongConvexity {
 		root = math.Sqrt(facts.Smoothness / facts.StrongConvexity)
 	}
-	return linalg.Norm(v)*(left/(1-left)+root*roundings*unit) + d.rounding
+	return linalg.Norm(v)*(left/(1-left)+root*roundings*linalg.Roundoff) + d.rounding
 }
 
 // stepFor returns the delta at which y is expected to move by reach, from the

@@ -70,14 +70,10 @@ func verdict(margins []float64) (least float64, undecided []int) {
 	return least, undecided
 }
 
-// The unit roundoff, and the roundings that an entry of a gradient or of a row
-// collects: two for each product and its sum, twice that for a gradient of a
-// gradient's size, and an order of magnitude because the size of the terms is
-// itself an estimate.
-const (
-	unit      = 0x1p-53
-	roundings = 16
-)
+// roundings are those that an entry of a gradient or of a row collects: two for each
+// product and its sum, twice that for a gradient of a gradient's size, and an order of
+// magnitude because the size of the terms is itself an estimate.
+const roundings = 16
 
 // decided is the margin of a row of which the state is certain: the errors are estimates,
 // and a verification makes its own, which must not come out above the slack.
@@ -128,7 +124,7 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 		}
 	}
 	root := math.Sqrt(smooth / mu)
-	e := math.Sqrt(float64(p.Dy))*s.Residuals.Stationarity + roundings*unit*math.Max(t.Size+t.Width, pull)
+	e := math.Sqrt(float64(p.Dy))*s.Residuals.Stationarity + roundings*linalg.Roundoff*math.Max(t.Size+t.Width, pull)
 	errorY := e/mu + root*rho/sigma
 	errorForce := root*e/sigma + smooth*rho/(sigma*sigma)
 	dependent := make(map[int]bool, len(s.Dependent))
@@ -168,7 +164,7 @@ func statesOf(p *problem.Problem, x, y []float64) []rowState {
 		rows[i] = stateOf(p.Rows, i, x, y)
 		cols, vals := p.Rows.A.Row(i)
 		for k, j := range cols {
-			rows[i].error += roundings * unit * math.Abs(vals[k]) * sizes[j]
+			rows[i].error += roundings * linalg.Roundoff * math.Abs(vals[k]) * sizes[j]
 		}
 	}
 	return rows
@@ -184,5 +180,5 @@ func stateOf(r *problem.Rows, i int, x, y []float64) rowState {
 	size := r.A.RowTerms(i, x) + r.B.RowTerms(i, y)
 	_, vals := r.B.Row(i)
 	length := linalg.Norm(vals)
-	return rowState{slack: r.Rhs[i] - h, error: roundings * unit * (size + math.Abs(r.Rhs[i])), length: length}
+	return rowState{slack: r.Rhs[i] - h, error: roundings * linalg.Roundoff * (size + math.Abs(r.Rhs[i])), length: length}
 }

@@ -78,12 +78,10 @@ func finiteDifference(ctx context.Context, dst []float64, at *At, step float64, 
 	return sum, nil
 }
 
-// The steps tried, from the one asked for, and the relative accuracy of a value of F,
-// which a good lower solve leaves.
+// The steps tried, from the one asked for.
 const (
 	shorten   = 10
 	leastStep = 1e-4
-	values    = 1e-13
 )
 
 // slopes are differences of F along the entries of x.
@@ -98,7 +96,7 @@ type slopes struct {
 // rounding is the error that the accuracy of values leaves in a difference, at its best:
 // no shorter step would improve one that is as small.
 func (d *slopes) rounding(j int, h float64) float64 {
-	return 2 * values * (1e-300 + math.Abs(d.center)) / (h * (1 + math.Abs(d.at.X[j])))
+	return 2 * linalg.ValueAccuracy * (1e-300 + math.Abs(d.center)) / (h * (1 + math.Abs(d.at.X[j])))
 }
 
 // unsolved is what a value of F may be off by as y is: the solver's own bound on that, where it

@@ -40,12 +40,9 @@ func (v *Solver) unscaled(z []float64) []float64 {
 	return out
 }
 
-// Sequential quadratic programming. A step is taken where it lowers f by at least armijo of what its slope promises; one that promises
+// Sequential quadratic programming. A step is taken where it lowers f by at least linalg.Armijo of what its slope promises; one that promises
 // less than rounding of f ends the search.
-const (
-	armijo = 1e-4 // Nocedal and Wright (3.4)
-	most   = 500  // steps on one branch: Newton's method takes some tens
-)
+const most = 500 // steps on one branch: Newton's method takes some tens
 
 // sequential minimizes f on the branch whose bounds are set, from a point z of it, by Newton steps with a positive semidefinite Hessian.
 func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error) {
@@ -124,7 +121,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 				copy(next, to)
 			}
 			fn = s.Value(next)
-			if fn <= f+armijo*t*slope {
+			if fn <= f+linalg.Armijo*t*slope {
 				break
 			}
 			if t /= 2; t < 0x1p-40 {

@@ -1,6 +1,7 @@
 package pieces
 
 import (
+	"bilevelc/runtime/linalg"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
@@ -116,12 +117,9 @@ func (v *Solver) refine(z []float64) []float64 {
 		best, least = append([]float64(nil), x...), worst
 	}
 	for j, t := range best {
-		if math.Abs(t) <= rest { // of its unit: what elimination leaves of 0
+		if math.Abs(t) <= linalg.FewRoundings { // of its unit: what elimination leaves of 0
 			best[j] = 0
 		}
 	}
 	return v.unscaled(best)
 }
-
-// rest is the rounding of a few operations on numbers of size 1, which entries are in the units of the system.
-const rest = 0x1p-50

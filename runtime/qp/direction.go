@@ -74,7 +74,6 @@ func (p *Projector) step(x []float64, m *Model, on *constraints) (*Step, error) 
 	for i := range m.Pieces {
 		largest = math.Max(largest, linalg.Norm(m.Pieces[i].Gradient))
 	}
-	const rounds = 60 // four digits a round are expected; a bound all the same
 	for round := 1; ; round++ {
 		for j, c := range center {
 			q.linear[n+j] = -ratio * c
@@ -92,7 +91,7 @@ func (p *Projector) step(x []float64, m *Model, on *constraints) (*Step, error) 
 			settled = settled && (moved <= 1e-13*math.Abs(v) || ratio*moved <= 1e-15*largest)
 			center[j] = v
 		}
-		if settled || round == rounds {
+		if settled || round == proximalRounds {
 			break
 		}
 	}

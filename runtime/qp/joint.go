@@ -136,6 +136,9 @@ func readsY(rows *problem.Rows, i int) bool {
 // nearest x, by about this factor a round; the conditioning suffers by its root.
 const nearness = 1e-4
 
+// proximalRounds bounds them: four digits a round are expected.
+const proximalRounds = 60
+
 // projectJointly minimizes the quadratic weight'z^2/2 + linear'z of x over the
 // rows on (x, s, u), from a center in s and u that it moves on. weight and linear have
 // room for them.
@@ -153,8 +156,7 @@ func (p *Projector) projectJointly(dst, linear, weight []float64, on *search) er
 		q.Warm = p.jointWarm
 	}
 	scale := linalg.Norm(linear)
-	const rounds = 40 // four digits a round are expected; a bound all the same
-	for range rounds {
+	for range proximalRounds {
 		for j, c := range on.center {
 			q.C[n+j] = -nearness * c
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // guessed is how near dependence a guess of the working set is taken.
-var guessed = math.Sqrt(dependence)
+var guessed = math.Sqrt(linalg.Dependence)
 
 // solve finds the minimizer from the state, a guess. It returns Solved, Stopped or
 // Failed, for numerical reasons; rows and bounds must have a common point.
@@ -18,7 +18,7 @@ func (q *master) solve() Status {
 	if q.ctx == nil {
 		q.ctx = context.Background()
 	}
-	q.tolerance = feasibility
+	q.tolerance = linalg.Feasibility
 	q.admit()
 	if !q.load(guessed) || !q.restore() {
 		return Failed
@@ -136,7 +136,7 @@ func (q *master) slack(j int) (multiplier, rounding float64) {
 	if q.fixed[j] > 0 {
 		m = -m
 	}
-	return m, feasibility * q.sizes[j]
+	return m, linalg.Feasibility * q.sizes[j]
 }
 
 // restore leaves out of the working set, in blocks, what has a multiplier of the wrong

@@ -27,7 +27,7 @@ func (q *master) ascend() Status {
 		// rounding: widen that, at most to where constraints are anyhow undecided.
 		if now := q.objective(); now > best {
 			best, stalls = now, 0
-		} else if stalls++; stalls > 3 && q.tolerance < inconsistency {
+		} else if stalls++; stalls > 3 && q.tolerance < linalg.Contradiction {
 			q.tolerance *= 10
 			stalls = 0
 		}
@@ -73,7 +73,7 @@ func (q *master) enter(b breach) bool {
 			norm = 1 // it reads fixed entries alone
 		}
 		first = false
-		if left <= dependence {
+		if left <= linalg.Dependence {
 			left = 0
 			clear(rest)
 		}
@@ -143,7 +143,7 @@ func (q *master) enter(b breach) bool {
 			if fx > 0 {
 				v, change = -v, -change
 			}
-			if change < -feasibility*q.sizes[j]/norm {
+			if change < -linalg.Feasibility*q.sizes[j]/norm {
 				if at := math.Max(v, 0) / -change; at < t {
 					t, leaving, freeing = at, -1, j
 				}
@@ -219,7 +219,7 @@ func (q *master) reload() bool {
 			k++
 		}
 	}
-	if !q.load(dependence) {
+	if !q.load(linalg.Dependence) {
 		return false
 	}
 	q.d, q.force = d, force
@@ -243,7 +243,7 @@ func (q *master) give(m *member, by float64) bool {
 	default:
 		terms += math.Abs(q.d[m.index])
 	}
-	if by > inconsistency*terms {
+	if by > linalg.Contradiction*terms {
 		return false
 	}
 	q.refresh()

@@ -75,20 +75,9 @@ type Solution struct {
 	Iterations          int // changes of the working set
 }
 
-// Tolerances. All are relative to the rounding that the quantities carry.
-const (
-	// feasibility is the violation of a constraint, relative to the size of
-	// its terms |a|'|z| + |b|, below which it counts as satisfied: a few
-	// hundred roundings, enough for the length of the sums here.
-	feasibility = 1e-13
-	// basisNoise is the error of the entries of the orthonormal basis, in units of
-	// feasibility: about ten roundings. Where it is 0 nothing was added up.
-	basisNoise = 1.0 / 64
-	// dependence is the sine of the angle between a normal and the span of
-	// the active ones (in the metric of H) below which it counts as dependent.
-	// Rounding makes about 1e-15, rows that differ on purpose far more.
-	dependence = 1e-10
-)
+// basisNoise is the error of the entries of the orthonormal basis, in units of
+// linalg.Feasibility: about ten roundings. Where it is 0 nothing was added up.
+const basisNoise = 1.0 / 64
 
 // active is a member of the working set.
 type active struct {
@@ -167,7 +156,7 @@ func Solve(p *Problem, ws *Workspace) *Solution {
 		// where constraints are anyhow undecided.
 		if now := ws.dualObjective(); now > best {
 			best, stalls = now, 0
-		} else if stalls++; stalls > 3 && ws.slackTol < inconsistency {
+		} else if stalls++; stalls > 3 && ws.slackTol < linalg.Contradiction {
 			ws.slackTol *= 10
 			stalls = 0
 		}
@@ -177,7 +166,7 @@ func Solve(p *Problem, ws *Workspace) *Solution {
 // reset sizes the workspace for p and starts from the unconstrained minimizer.
 func (ws *Workspace) reset(p *Problem) {
 	n, m := p.H.Dim(), len(p.B)
-	ws.p, ws.n, ws.m, ws.slackTol = p, n, m, feasibility
+	ws.p, ws.n, ws.m, ws.slackTol = p, n, m, linalg.Feasibility
 	for _, v := range []*[]float64{&ws.w0, &ws.w, &ws.z, &ws.spread, &ws.normal, &ws.rest, &ws.coef, &ws.r, &ws.u} {
 		*v = linalg.Cleared(*v, n)
 	}
@@ -210,7 +199,7 @@ func (ws *Workspace) warmStart() (changes int) {
 			continue
 		}
 		rest := ws.factor.Split(ws.normal, ws.coef, ws.rest)
-		if rest <= math.Sqrt(dependence) { // a guess need not be taken near dependence
+		if rest <= math.Sqrt(linalg.Dependence) { // a guess need not be taken near dependence
 			continue
 		}
 		ws.push(a, rest)
@@ -244,7 +233,7 @@ func (ws *Workspace) enter(k int, sign, violation float64, iterations *int) Stat
 		return Infeasible
 	}
 	violation /= a.norm
-	if ws.p.H.dense != nil && violation <= feasibility*ws.size {
+	if ws.p.H.dense != nil && violation <= linalg.Feasibility*ws.size {
 		// Within what rounding of w makes of z, which spread does not tell where
 		// H couples variables.
 		ws.ignored[k] = true
@@ -266,11 +255,11 @@ func (ws *Workspace) enter(k int, sign, violation float64, iterations *int) Stat
 			}
 		}
 		t2 := math.Inf(1)
-		if rest > dependence {
+		if rest > linalg.Dependence {
 			t2 = violation / (rest * rest)
 		}
 		if math.IsInf(t1, 1) && math.IsInf(t2, 1) {
-			if violation*a.norm <= inconsistency*ws.termSize(k) {
+			if violation*a.norm <= linalg.Contradiction*ws.termSize(k) {
 				ws.ignored[k] = true
 				ws.refresh()
 				return Solved
@@ -359,7 +348,7 @@ func (ws *Workspace) crossed() bool {
 		return false
 	}
 	for j, lo := range p.Lo {
-		if hi := p.Hi[j]; lo > hi && !(lo-hi <= inconsistency*(math.Max(math.Abs(lo), p.boundTerms(j))+math.Max(math.Abs(hi), p.boundTerms(j)))) {
+		if hi := p.Hi[j]; lo > hi && !(lo-hi <= linalg.Contradiction*(math.Max(math.Abs(lo), p.boundTerms(j))+math.Max(math.Abs(hi), p.boundTerms(j)))) {
 			return true
 		}
 	}

@@ -87,7 +87,7 @@ func (r *Recourse) complete() bool {
 			return false
 		}
 		left := f.Split(normal, coef, rest)
-		if left <= dependence*size {
+		if left <= linalg.Dependence*size {
 			return false
 		}
 		f.Push(coef, rest, left)

@@ -1,17 +1,12 @@
 package qp
 
 import (
+	"bilevelc/runtime/linalg"
 	"math"
 	"slices"
 
 	"bilevelc/runtime/problem"
 )
-
-// inconsistency is the violation, relative to the size of the terms of the
-// constraints that take part, up to which a system counts as one that can be
-// satisfied: data come in decimals and as results of other computations, and a
-// contradiction in their last seven digits is not one that a model states.
-const inconsistency = 1e-9
 
 // reach is how far out, in units of the constraints' own scale (the largest
 // distance of one of their hyperplanes from 0, see lengths), points are excluded by
@@ -136,7 +131,7 @@ func (e *evidence) proves() bool {
 		}
 	}
 	rounding := float64(len(e.planes)+e.longest+8) * 0x1p-53
-	margin := (inconsistency + rounding) * (e.terms + total*distance)
+	margin := (linalg.Contradiction + rounding) * (e.terms + total*distance)
 	for j, v := range e.normal {
 		if v != 0 || e.size[j] != 0 {
 			margin += (math.Abs(v) + rounding*e.size[j]) * reach * distance * length[j]

@@ -1,6 +1,7 @@
 package qp
 
 import (
+	"bilevelc/runtime/linalg"
 	"context"
 	"math"
 	"slices"
@@ -21,14 +22,10 @@ type structured struct {
 	diagonal []float64
 }
 
-// large is the number of variables and rows together from which the sparse
-// system costs less than dense factors.
-const large = 64
-
 // of returns a structured solver for the rows a z <= b or = b, k itself where it
 // has those already; nil where the dense method is as good.
 func (k *structured) of(a *sparse.CSR, equal []bool) *structured {
-	if a.Rows+a.Cols < large || a.Rows == 0 {
+	if a.Rows+a.Cols < linalg.LeastSparse || a.Rows == 0 {
 		return nil
 	}
 	if k != nil && k.a == a {
@@ -169,7 +166,7 @@ func (k *structured) solution(p *Problem, diagonal, lo, hi []float64) *Solution 
 		if equal {
 			h = math.Abs(h)
 		}
-		if !(h <= 100*feasibility*size) {
+		if !(h <= 100*linalg.Feasibility*size) {
 			return nil
 		}
 		if active[i] {
@@ -183,7 +180,7 @@ func (k *structured) solution(p *Problem, diagonal, lo, hi []float64) *Solution 
 			out.Bound[j] = pull[j] - p.C[j] - diagonal[j]*out.Z[j]
 		}
 		switch {
-		case out.Z[j] < lo[j]-feasibility*math.Abs(lo[j]) || out.Z[j] > hi[j]+feasibility*math.Abs(hi[j]):
+		case out.Z[j] < lo[j]-linalg.Feasibility*math.Abs(lo[j]) || out.Z[j] > hi[j]+linalg.Feasibility*math.Abs(hi[j]):
 			return nil
 		case at == convex.Lower || at == convex.Pinned:
 			out.Active = append(out.Active, m+j)

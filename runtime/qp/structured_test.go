@@ -17,7 +17,7 @@ import (
 func TestSeparableProjections(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 1))
 	for trial := range 60 {
-		n, m := large+rng.IntN(60), 1+rng.IntN(4)
+		n, m := linalg.LeastSparse+rng.IntN(60), 1+rng.IntN(4)
 		set := &problem.Set{Lo: make([]float64, n), Hi: make([]float64, n), Rhs: make([]float64, m), Kind: make([]problem.Kind, m)}
 		inside := make([]float64, n)
 		for j := range inside {
@@ -83,7 +83,7 @@ func TestProjectionsWithinCuts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(22, 1))
 	empty, found := 0, 0
 	for trial := range 80 {
-		n := large + rng.IntN(60)
+		n := linalg.LeastSparse + rng.IntN(60)
 		set := &problem.Set{Lo: make([]float64, n), Hi: make([]float64, n), Rhs: []float64{1}, Kind: []problem.Kind{problem.Equal}}
 		ones := make([]float64, n)
 		for j := range ones {

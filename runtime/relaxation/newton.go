@@ -20,7 +20,6 @@ type Point struct {
 // The constants of the descent.
 const (
 	iterations = 100
-	armijo     = 1e-4
 	halvings   = 30
 	// gentle is the least curvature that stands beside that of f, relative to the one
 	// that would end a step along the first gradient at the size of z: entries that f does
@@ -106,7 +105,7 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 			}
 			value = r.evaluate(ahead, next)
 			// Where the fall is below rounding the gradient decides.
-			if value <= f+armijo*t*slope || decrease <= r.noise(f, g, z) && value <= f+r.noise(f, g, z) && math.Abs(linalg.Dot(ahead, d)) <= math.Abs(slope) {
+			if value <= f+linalg.Armijo*t*slope || decrease <= r.noise(f, g, z) && value <= f+r.noise(f, g, z) && math.Abs(linalg.Dot(ahead, d)) <= math.Abs(slope) {
 				moved = true
 				if t == 1 {
 					shift = math.Max(least, shift/10)

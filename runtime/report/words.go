@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bilevelc/runtime/linalg"
 	"fmt"
 	"math"
 	"strings"
@@ -62,7 +63,7 @@ func answer(r *runtime.Result) []string {
 		bound := ""
 		if e := float64(r.Lower.ErrorBound); !math.IsInf(e, 0) && !math.IsNaN(e) {
 			bound = fmt.Sprintf(" and is within %s of the exact answer, by a bound that was proved", chart.Number(e, 3))
-			if e <= rounding*largest(r.Lower.Variables) {
+			if e <= linalg.FewRoundings*largest(r.Lower.Variables) {
 				bound = " and is within rounding of the exact answer, by a bound that was proved"
 			}
 		}
@@ -76,10 +77,6 @@ func answer(r *runtime.Result) []string {
 	}
 	return out
 }
-
-// rounding is what no bound from a residual in double precision can be below, relative to y:
-// y itself and each of a residual's few operations round by half a unit of 2^-52.
-const rounding = 8 * 0x1p-53
 
 func largest(vs runtime.Values) float64 {
 	size := 0.0
