@@ -139,7 +139,7 @@ func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []inter
 // network stay small, and those of a dense system have n times its digits.
 const mostDigits = 1e8
 
-// eliminate solves the n equations of n coefficients and a right side.
+// eliminate solves the n equations of n coefficients and a right side. Pivots are where they fill in least (Markowitz 1957): numbers that are made grow.
 func eliminate(rows [][]*big.Rat) ([]*big.Rat, error) {
 	n, spent := len(rows), 0
 	product, factor := new(big.Rat), new(big.Rat)
@@ -148,25 +148,44 @@ func eliminate(rows [][]*big.Rat) ([]*big.Rat, error) {
 		spent += words(factor) * words(v)
 		of.Sub(of, product.Mul(factor, v))
 	}
+	inColumn, column := make([]int, n), make([]int, n) // nonzeros of the rows that are left; the pivot's
+	taken := make([]bool, n)
 	for k := range n {
-		p := -1
-		for i := k; i < n && p < 0; i++ {
-			if rows[i][k].Sign() != 0 {
-				p = i
+		clear(inColumn)
+		for _, row := range rows[k:] {
+			for j, v := range row[:n] {
+				if v.Sign() != 0 {
+					inColumn[j]++
+				}
+			}
+		}
+		p, c, least := -1, -1, 0
+		for i := k; i < n; i++ {
+			inRow := 0
+			for _, v := range rows[i][:n] {
+				if v.Sign() != 0 {
+					inRow++
+				}
+			}
+			for j, v := range rows[i][:n] {
+				if fill := (inRow - 1) * (inColumn[j] - 1); v.Sign() != 0 && !taken[j] && (p < 0 || fill < least) {
+					p, c, least = i, j, fill
+				}
 			}
 		}
 		if p < 0 {
 			return nil, fmt.Errorf("the system for the reduced costs is singular")
 		}
 		rows[k], rows[p] = rows[p], rows[k]
+		column[k], taken[c] = c, true
 		for i := k + 1; i < n; i++ {
-			if rows[i][k].Sign() == 0 {
+			if rows[i][c].Sign() == 0 {
 				continue
 			}
-			factor.Quo(rows[i][k], rows[k][k])
-			for j := k; j <= n; j++ {
-				if rows[k][j].Sign() != 0 {
-					less(rows[i][j], rows[k][j])
+			factor.Quo(rows[i][c], rows[k][c])
+			for j, v := range rows[k] {
+				if v.Sign() != 0 {
+					less(rows[i][j], v)
 				}
 			}
 			if spent > mostDigits {
@@ -175,16 +194,18 @@ func eliminate(rows [][]*big.Rat) ([]*big.Rat, error) {
 		}
 	}
 	out := make([]*big.Rat, n)
-	for i := n - 1; i >= 0; i-- {
-		sum := new(big.Rat).Set(rows[i][n])
-		for j := i + 1; j < n; j++ {
-			factor.Set(rows[i][j])
-			less(sum, out[j])
+	for k := n - 1; k >= 0; k-- {
+		sum := new(big.Rat).Set(rows[k][n])
+		for _, j := range column[k+1:] {
+			if rows[k][j].Sign() != 0 {
+				factor.Set(rows[k][j])
+				less(sum, out[j])
+			}
 		}
 		if spent > mostDigits {
 			return nil, fmt.Errorf("%d dependent equations are too many for rational numbers", n)
 		}
-		out[i] = sum.Quo(sum, rows[i][i])
+		out[column[k]] = sum.Quo(sum, rows[k][column[k]])
 	}
 	return out, nil
 }

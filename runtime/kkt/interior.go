@@ -230,7 +230,7 @@ func (l *limiter) curvature(p Block) []float64 {
 const interiorWork = 1e8
 
 // interiorProgram is the linear program for the affine map of a block: its variables are the map's middle, its slopes, how far each inequality's slack moves with each entry of x, and the least slack,
-// at most 1, which it maximizes; each relative to the coefficients of its row. Or it maximizes the sum of all slacks, each at most 1, of a multiple of the map, of which the last variable, from 1 to 1/apart, is
+// at most 1, which it maximizes; each relative to the coefficients of its row. A map that is a constant has no slopes, and moves that are numbers. Or it maximizes the sum of all slacks, each at most 1, of a multiple of the map, of which the last variable, from 1 to 1/apart, is
 // the factor: a slack that can be positive is 1 then.
 type interiorProgram struct {
 	activeset.Program
@@ -249,7 +249,7 @@ func (l *limiter) interiorProgram(p Block, entries []int, sum bool) *interiorPro
 	}
 	m, wide, deviations := &interiorProgram{slopes: true}, ny*(1+len(entries)), inequalities*len(entries)
 	if n := float64(wide + deviations + 1); n*n*n/2 > interiorWork {
-		m.slopes, wide = false, ny
+		m.slopes, wide, deviations = false, ny, 0
 	}
 	n := wide + deviations + 1
 	if sum {
@@ -295,6 +295,10 @@ func (l *limiter) interiorProgram(p Block, entries []int, sum bool) *interiorPro
 			lo, hi := l.box(c)
 			side += s.P.Rows.A.At(i, c) * (lo + hi) / 2 / unit
 			moves := s.P.Rows.A.At(i, c) * (hi - lo) / 2 / unit
+			if !m.slopes && !equal {
+				side += math.Abs(moves)
+				continue
+			}
 			for _, sign := range [2]float64{1, -1} { // the deviation is at least that of both signs
 				if m.slopes {
 					put(ny * (1 + e))
@@ -315,9 +319,11 @@ func (l *limiter) interiorProgram(p Block, entries []int, sum bool) *interiorPro
 			end(side, 0, 0)
 			continue
 		}
-		for range entries {
-			m.A.Append(next, -1)
-			next++
+		if m.slopes {
+			for range entries {
+				m.A.Append(next, -1)
+				next++
+			}
 		}
 		m.A.Append(own, -1)
 		if sum {
