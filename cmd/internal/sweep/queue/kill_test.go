@@ -134,6 +134,7 @@ func TestWorkersKilledWhileTheyWork(t *testing.T) {
 		<-gone
 		killed++
 	}
+	t.Logf("%d workers were killed", killed)
 	if killed < min(kills, 2) {
 		t.Fatalf("only %d workers were killed while they worked", killed)
 	}
