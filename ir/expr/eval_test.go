@@ -304,4 +304,14 @@ func TestTrace(t *testing.T) {
 	if f := TraceSlope(root, nil, []float64{1, 2, 1, 1}); f != nil {
 		t.Errorf("slope: %v", f)
 	}
+	// Values that are longer than those they are made of, before the fault and after it.
+	long := m.ok(m.Gather(y, []int{0, 1, 0, 2, 3, 1, 0, 3, 2}, VectorShape(9), nowhere))
+	for _, n := range []*Node{m.ok(m.Reduce(Sum, m.op1(Sqrt, long), nowhere)), m.ok(m.Reduce(Sum, m.op2(Pow, long, m.Number(0.5)), nowhere))} {
+		if f := TraceSlope(n, nil, []float64{1, 1, 1, 0}); f == nil || !strings.Contains(f.Error(), "has no finite derivative, where y[4] = 0") {
+			t.Errorf("slope: %v", f)
+		}
+		if f := TraceSlope(n, nil, []float64{1, 2, 1, 1}); f != nil {
+			t.Errorf("slope: %v", f)
+		}
+	}
 }

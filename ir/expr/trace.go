@@ -45,12 +45,12 @@ func TraceSlope(n *Node, x, y []float64) *Fault {
 		if m.Args == nil || m.Args[0].Deps == 0 {
 			return false
 		}
-		switch u := at(args[0], k); m.Op {
+		switch m.Op { // elementwise: other operations have arguments of other lengths
 		case Sqrt:
-			return u == 0
+			return at(args[0], k) == 0
 		case Pow:
 			e := at(args[1], k)
-			return u == 0 && e < 1 && e != 0
+			return at(args[0], k) == 0 && e < 1 && e != 0
 		}
 		return false
 	}, true)
