@@ -139,3 +139,23 @@ func TestBestOfTheStartsIsWorthMost(t *testing.T) {
 		t.Error("a point that is none of the starts passes")
 	}
 }
+
+// A multiplier that is x has no digits where x is rounding beside the width of its box: that its row may be inactive is an
+// honest word there, and none where x is of some size.
+func TestMultipliersThatAreRounding(t *testing.T) {
+	p := mustBind(t, "model m\nupper {\n  var x: real in box(0, 1)\n  minimize y + x\n}\nlower {\n  var y: real in nonneg\n  minimize 0.5 * (y + x)^2\n}\n")
+	for _, x := range []float64{1e-33, 1e-20, 0.25, 1} {
+		r, err := p.Eval(context.Background(), Values{{Name: "x", Data: []float64{x}}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := failures(t, p, r); len(found) > 0 {
+			t.Errorf("at x = %v an honest result fails: %v", x, found)
+		}
+		tiny := x < 1e-16
+		r.Lower.Weak, r.Stationarity.Strict = []string{"y.nonneg"}, false
+		if found := failures(t, p, r); tiny != (found["weak rows"] == "") {
+			t.Errorf("at x = %v, with the row called weak: %v", x, found)
+		}
+	}
+}
