@@ -20,7 +20,7 @@ import (
 
 // confirm verifies a result that is to say solved, as the command verify would.
 // One that does not pass says so, with the first claim that failed; what was refused
-// is left out (temper), its point stays.
+// is left out (redact), its point stays.
 //
 // When ctx ends before the verification does, the result is not solved: it is that
 // of a run whose end was still to come.
@@ -37,7 +37,7 @@ func (p *Problem) confirm(ctx context.Context, r *Result) error {
 		return p.confirmUnbounded(ctx, r)
 	}
 	if r.Status != Solved {
-		return p.temper(ctx, r)
+		return p.redact(ctx, r)
 	}
 	report, ended, err := p.examine(ctx, r)
 	if ended {
@@ -58,7 +58,7 @@ func (p *Problem) confirm(ctx context.Context, r *Result) error {
 	if len(failed) > 0 {
 		r.Status = NumericalFailure
 		r.Reason = fmt.Sprintf("%s; but the result does not pass its own verification: %s", r.Reason, failed[0].Problem())
-		return p.temper(ctx, r)
+		return p.redact(ctx, r)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (p *Problem) confirmUnbounded(ctx context.Context, r *Result) error {
 	if err := p.findRay(ctx, r); err != nil {
 		return err
 	}
-	if err := p.temper(ctx, r); err != nil || r.Status != Unbounded {
+	if err := p.redact(ctx, r); err != nil || r.Status != Unbounded {
 		return err
 	}
 	report, ended, err := p.examine(ctx, r)
@@ -191,14 +191,14 @@ func (p *Problem) examine(ctx context.Context, r *Result) (report *certify.Repor
 	return report, false, err
 }
 
-// temper leaves out of a result that is not solved what its verification refuses, where a run that
+// redact leaves out of a result that is not solved what its verification refuses, where a run that
 // was stopped has had no time to find out: a strictness that is not beyond the errors, a bound
 // on y's distance by a modulus that differences of gradients do not find again, the hypergradient
 // at a kink of F and a certificate made of such gradients; and where y itself is not confirmed it
 // says so.
 //
 // What could not be verified before ctx ended is left out as if it had been refused.
-func (p *Problem) temper(ctx context.Context, r *Result) error {
+func (p *Problem) redact(ctx context.Context, r *Result) error {
 	if r.Status == Infeasible {
 		return p.confirmInfeasible(ctx, r)
 	}

@@ -90,7 +90,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 			return ended, nil
 		}
 		r.Status, r.Reason, r.Method = ended.Status, ended.Reason, ended.Method
-		if err := p.temper(ctx, r); err != nil {
+		if err := p.redact(ctx, r); err != nil {
 			return nil, err
 		}
 	}

@@ -34,7 +34,7 @@ func (b *Bars) SVG() template.HTML {
 	if len(b.Values) > mostRows {
 		return b.columns()
 	}
-	const height, barWidth = 18.0, 720.0
+	const height = 18.0
 	left := 0.0
 	for _, s := range b.Labels {
 		left = math.Max(left, width(cut(s, 32)))
@@ -53,8 +53,8 @@ func (b *Bars) SVG() template.HTML {
 	if lo < 0 {
 		start += room
 	}
-	s := newScale(lo, hi, start, barWidth-room, false, false)
-	c := &canvas{width: barWidth, height: 24 + height*float64(len(b.Values)) + 4}
+	s := newScale(lo, hi, start, pageWidth-room, false, false)
+	c := &canvas{width: pageWidth, height: 24 + height*float64(len(b.Values)) + 4}
 	c.text("strong", "start", 0, 14, b.Title)
 	zero := s.at(0)
 	for k, v := range b.Values {
@@ -79,7 +79,7 @@ func (b *Bars) SVG() template.HTML {
 
 // columns are bars that stand, without labels of their own.
 func (b *Bars) columns() template.HTML {
-	const w, h = 720.0, 220.0
+	const w, h = pageWidth, 220.0
 	lo, hi, ok := extent(b.Values)
 	c := &canvas{width: w, height: h}
 	c.text("strong", "start", 0, 14, b.Title)

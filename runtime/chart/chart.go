@@ -26,6 +26,9 @@ type Chart interface {
 	Text(w io.Writer, width int) error
 }
 
+// pageWidth is the width of charts on a page, in units of theirs; networks may be narrower.
+const pageWidth = 720.0
+
 // MinWidth is the least width that text charts are made for.
 const MinWidth = 40
 

@@ -55,7 +55,7 @@ func (h *Heat) SVG() template.HTML {
 			left = math.Max(left, width(cut(s, 24))+10)
 		}
 	}
-	const w = 720.0
+	const w = pageWidth
 	cw := math.Min(56, (w-left)/math.Max(1, float64(len(cols))))
 	ch := math.Min(26, math.Max(4, 640/math.Max(1, float64(len(rows)))))
 	longest := 0.0

@@ -39,8 +39,8 @@ type Lines struct {
 }
 
 const (
-	linesWidth, linesHeight = 720, 270
-	mostLegend              = 8
+	linesHeight = 270
+	mostLegend  = 8
 )
 
 // class is that of a curve.
@@ -68,7 +68,7 @@ func (l *Lines) extents() (x0, x1, y0, y1 float64, ok bool) {
 // SVG implements Chart.
 func (l *Lines) SVG() template.HTML {
 	x0, x1, y0, y1, ok := l.extents()
-	c := &canvas{width: linesWidth, height: linesHeight}
+	c := &canvas{width: pageWidth, height: linesHeight}
 	if !ok {
 		c.height = 40
 		c.text("soft", "start", 0, 24, l.Title+": no finite values")
@@ -86,19 +86,19 @@ func (l *Lines) SVG() template.HTML {
 	for _, name := range names {
 		left = math.Max(left, 14+width(name))
 	}
-	xs := newScale(x0, x1, left, linesWidth-16, false, false)
+	xs := newScale(x0, x1, left, pageWidth-16, false, false)
 	c.text("strong", "start", 0, 14, l.Title)
 	if l.YTitle != "" {
-		c.text("soft", "end", linesWidth, 14, l.YTitle)
+		c.text("soft", "end", pageWidth, 14, l.YTitle)
 	}
 	for k, v := range yticks {
-		c.line("rule", left, ys.at(v), linesWidth-16, ys.at(v))
+		c.line("rule", left, ys.at(v), pageWidth-16, ys.at(v))
 		c.text("soft", "end", left-6, ys.at(v)+4, names[k])
 	}
 	l.xaxis(c, xs, bottom)
 	if finite(l.Mark) && l.Mark >= x0 && l.Mark <= x1 {
 		c.line("none", xs.at(l.Mark), top, xs.at(l.Mark), bottom)
-		c.text("soft halo", "middle", math.Min(xs.at(l.Mark), linesWidth-16-width(l.MarkName)/2), top+10, l.MarkName)
+		c.text("soft halo", "middle", math.Min(xs.at(l.Mark), pageWidth-16-width(l.MarkName)/2), top+10, l.MarkName)
 	}
 	if legend {
 		l.legend(c, left)
@@ -114,7 +114,7 @@ func (l *Lines) legend(c *canvas, at float64) {
 	const more = 80 // room for what is left out
 	for i, s := range l.Series {
 		name := cut(s.Name, 28)
-		room := float64(linesWidth)
+		room := float64(pageWidth)
 		if i < len(l.Series)-1 {
 			room -= more
 		}
@@ -143,7 +143,7 @@ func (l *Lines) xaxis(c *canvas, xs scale, bottom float64) {
 		for k := 0; k < len(l.Labels); k += every {
 			if x := xs.at(float64(k + 1)); x >= xs.from && x <= xs.to {
 				label := cut(l.Labels[k], 12)
-				c.text("soft", "middle", math.Min(x, linesWidth-width(label)/2), bottom+16, label)
+				c.text("soft", "middle", math.Min(x, pageWidth-width(label)/2), bottom+16, label)
 			}
 		}
 	} else {
@@ -152,7 +152,7 @@ func (l *Lines) xaxis(c *canvas, xs scale, bottom float64) {
 		for k, v := range ticks {
 			c.line("axis", xs.at(v), bottom, xs.at(v), bottom+4)
 			label := names[k]
-			c.text("soft", "middle", math.Min(xs.at(v), linesWidth-width(label)/2), bottom+16, label)
+			c.text("soft", "middle", math.Min(xs.at(v), pageWidth-width(label)/2), bottom+16, label)
 		}
 	}
 	if l.XTitle != "" {

@@ -26,17 +26,17 @@ type Network struct {
 const MostNodes, MostArcs = 150, 600
 
 const (
-	networkWidth, networkHeight = 720.0, 480.0 // at most
-	fewNodes, lowHeight         = 6, 280.0     // of a graph of few nodes
-	networkMargin               = 34.0
-	nodeRadius                  = 11.0
-	labelledArcs                = 80
+	networkHeight       = 480.0    // at most
+	fewNodes, lowHeight = 6, 280.0 // of a graph of few nodes
+	networkMargin       = 34.0
+	nodeRadius          = 11.0
+	labelledArcs        = 80
 )
 
 // SVG implements Chart.
 func (n *Network) SVG() template.HTML {
 	at, height := n.layout()
-	c := &canvas{width: networkWidth, height: height}
+	c := &canvas{width: pageWidth, height: height}
 	c.text("strong", "start", 0, 14, n.Title)
 	most := 0.0
 	for _, a := range n.Arcs {
@@ -231,7 +231,7 @@ func fit(at [][2]float64) (placed [][2]float64, height float64) {
 	if len(at) <= fewNodes {
 		tall = lowHeight
 	}
-	size := [2]float64{networkWidth - 2*networkMargin, tall - 2*networkMargin - title}
+	size := [2]float64{pageWidth - 2*networkMargin, tall - 2*networkMargin - title}
 	share := math.Inf(1)
 	for d := range 2 {
 		if extent := hi[d] - lo[d]; extent > 1e-9 {
@@ -244,7 +244,7 @@ func fit(at [][2]float64) (placed [][2]float64, height float64) {
 	// Arcs bend by less than the margin on top of it.
 	height = title + 3*networkMargin + share*(hi[1]-lo[1])
 	for k, p := range at {
-		at[k] = [2]float64{networkWidth/2 + share*(p[0]-(lo[0]+hi[0])/2), title + (height-title)/2 + share*(p[1]-(lo[1]+hi[1])/2)}
+		at[k] = [2]float64{pageWidth/2 + share*(p[0]-(lo[0]+hi[0])/2), title + (height-title)/2 + share*(p[1]-(lo[1]+hi[1])/2)}
 	}
 	return at, height
 }

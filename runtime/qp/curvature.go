@@ -207,7 +207,7 @@ func (m *metric) solve(v []float64) {
 	if m.k > 0 {
 		m.u.Solve(v[:m.k])
 	}
-	m.bend((*linalg.Cholesky).Solve, v[m.k:])
+	m.lowRank((*linalg.Cholesky).Solve, v[m.k:])
 	for i, r := range m.root {
 		v[m.k+i] /= r
 	}
@@ -221,11 +221,11 @@ func (m *metric) solveT(v []float64) {
 	for i, r := range m.root {
 		v[m.k+i] /= r
 	}
-	m.bend((*linalg.Cholesky).SolveT, v[m.k:])
+	m.lowRank((*linalg.Cholesky).SolveT, v[m.k:])
 }
 
-// bend overwrites v with (I + Z (R^-1 - I) Z') v, or the same of R^-T.
-func (m *metric) bend(solve func(*linalg.Cholesky, []float64), v []float64) {
+// lowRank overwrites v with (I + Z (R^-1 - I) Z') v, or the same of R^-T.
+func (m *metric) lowRank(solve func(*linalg.Cholesky, []float64), v []float64) {
 	s := m.z.Size()
 	if s == 0 {
 		return

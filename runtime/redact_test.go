@@ -7,9 +7,9 @@ import (
 	"bilevelc/runtime/lower"
 )
 
-// TestTemper has results of runs that a limit ended, at x = 0 and beside, claim what does not hold for the follower
+// TestRedact has results of runs that a limit ended, at x = 0 and beside, claim what does not hold for the follower
 // y = max(0, x): each claim is taken back, and what is true stays.
-func TestTemper(t *testing.T) {
+func TestRedact(t *testing.T) {
 	p := mustBind(t, "model m\nupper {\n  var x: real in box(-1, 1)\n  minimize y - 0.5 * x\n}\nlower {\n  var y: real in nonneg\n  minimize 0.5 * (y - x)^2 + 0.1 * exp(y)\n}\n")
 	for _, c := range []struct {
 		name           string
@@ -28,7 +28,7 @@ func TestTemper(t *testing.T) {
 		}
 		r.Status = LimitReached
 		c.lie(r)
-		if err := p.temper(context.Background(), r); err != nil {
+		if err := p.redact(context.Background(), r); err != nil {
 			t.Fatal(err)
 		}
 		if r.Stationarity.Strict != c.strict || (r.Lower.Status == lower.Solved.String()) != c.solved || c.name == "nothing false" && len(r.Upper.Hypergradient) == 0 {
@@ -40,8 +40,8 @@ func TestTemper(t *testing.T) {
 	}
 }
 
-// TestTemperWithoutTime has a claim of strictness, at the kink, that there is no time to verify: it is taken back too.
-func TestTemperWithoutTime(t *testing.T) {
+// TestRedactWithoutTime has a claim of strictness, at the kink, that there is no time to verify: it is taken back too.
+func TestRedactWithoutTime(t *testing.T) {
 	p := mustBind(t, "model m\nupper {\n  var x: real in box(-1, 1)\n  minimize y - 0.5 * x\n}\nlower {\n  var y: real in nonneg\n  minimize 0.5 * (y - x)^2 + 0.1 * exp(y)\n}\n")
 	r, err := p.Eval(context.Background(), Values{{Name: "x", Data: []float64{0.1}}}, Options{})
 	if err != nil {
@@ -50,7 +50,7 @@ func TestTemperWithoutTime(t *testing.T) {
 	r.Status, r.Stationarity.Strict = LimitReached, true
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := p.temper(&endsAtOnce{Context: ended}, r); err != nil {
+	if err := p.redact(&endsAtOnce{Context: ended}, r); err != nil {
 		t.Fatal(err)
 	}
 	// A verification that has ended all the same says what may stay.
