@@ -292,8 +292,7 @@ func (p *Problem) radius(r *Result) float64 {
 // setting is a document's setting of a method, or the method's default; 0 for none.
 func (r *Result) setting(method, name string) float64 {
 	if v, ok := r.Settings[name]; ok {
-		f, _ := number64(v)
-		return f
+		return number64(v)
 	}
 	spec, err := outer.Lookup(method)
 	if err != nil {
@@ -301,20 +300,19 @@ func (r *Result) setting(method, name string) float64 {
 	}
 	for _, s := range spec.Settings {
 		if s.Name == name {
-			f, _ := number64(s.Default)
-			return f
+			return number64(s.Default)
 		}
 	}
 	return 0
 }
 
 // number64 is a setting's value as a number.
-func number64(v any) (float64, bool) {
+func number64(v any) float64 {
 	switch f := v.(type) {
 	case float64:
-		return f, true
+		return f
 	case int:
-		return float64(f), true
+		return float64(f)
 	}
-	return 0, false
+	return 0
 }

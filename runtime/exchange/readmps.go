@@ -95,9 +95,9 @@ func parseMPS(src *diag.Source) (p *Program, columns []diag.Span, list diag.List
 	return r.program, r.places, nil
 }
 
-func (r *mpsReader) fault(at diag.Span, format string, args ...any) *diag.Diagnostic {
+func (r *mpsReader) fault(at diag.Span, format string, args ...any) {
 	r.stopped = true
-	return r.list.Errorf(diag.DataMPS, at, format, args...)
+	r.list.Errorf(diag.DataMPS, at, format, args...)
 }
 
 func (r *mpsReader) head(f []field) {

@@ -159,7 +159,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 		if ctx.Err() != nil {
 			return interrupted
 		}
-		measure := w.measure(y)
+		measure := w.measure()
 		if measure < w.bestNorm {
 			w.keep(y, measure)
 		}
@@ -200,7 +200,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 		}
 		if linalg.NormInf(w.d) == 0 {
 			// Only the face has changed.
-			if now := w.measure(y); now < w.bestNorm {
+			if now := w.measure(); now < w.bestNorm {
 				w.keep(y, now)
 			}
 			return w.restoreBest(y)
@@ -232,7 +232,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 
 // measure is the violation of the optimality conditions on the face at y: the
 // gradient along the face and the most negative multiplier, as a force.
-func (w *activeSet) measure(y []float64) float64 {
+func (w *activeSet) measure() float64 {
 	copy(w.s, w.grad)
 	w.face.project(w.s)
 	w.face.multipliers(w.lambda, w.grad)
@@ -397,7 +397,7 @@ func (w *activeSet) keep(y []float64, measure float64) {
 
 // restoreBest returns to the best point and face seen and grades them.
 func (w *activeSet) restoreBest(y []float64) outcome {
-	if w.measure(y) > w.bestNorm {
+	if w.measure() > w.bestNorm {
 		copy(y, w.best)
 		w.face.reset(w.poly)
 		for _, i := range w.bestRows {

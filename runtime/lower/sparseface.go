@@ -57,7 +57,7 @@ func (f *FaceSolver) sparseFace(ctx context.Context, p *problem.Problem, obj Obj
 	if w.values == nil && known.Fixed && warm.Memory != nil && len(warm.Memory.Entries) == w.plan.pattern.NNZ() {
 		w.values = warm.Memory.Entries
 	}
-	if w.values == nil && !f.measure(p, obj, x, known.Quadratic) {
+	if w.values == nil && !f.measure(obj, known.Quadratic) {
 		return s.undefined()
 	}
 	for {
@@ -74,7 +74,7 @@ func (f *FaceSolver) sparseFace(ctx context.Context, p *problem.Problem, obj Obj
 		if end == stalled && !known.Quadratic && !f.renewed {
 			// The Hessian has moved too far along the way.
 			f.renewed = true
-			if !f.measure(p, obj, x, false) {
+			if !f.measure(obj, false) {
 				return s.undefined()
 			}
 			lambda = nil
@@ -152,7 +152,7 @@ func (f *FaceSolver) fix(active []int, s *Solution) int {
 
 // measure recovers the Hessian of g, which an objective next to it shares, at
 // w.y.
-func (f *FaceSolver) measure(p *problem.Problem, obj Objective, x []float64, quadratic bool) bool {
+func (f *FaceSolver) measure(obj Objective, quadratic bool) bool {
 	w := f.pieces
 	near, ok := obj.(nearG)
 	if !ok {

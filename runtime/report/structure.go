@@ -26,8 +26,8 @@ func StructureOf(p *runtime.Problem) *Structure {
 			continue
 		}
 		columns := entriesOf(p, &v)
-		switch g := graphOf(p, &v, columns, first, inner); {
-		case follows(p, &v, columns):
+		switch g := graphOf(p, columns, first, inner); {
+		case follows(&v, columns):
 			s.Ordered[v.Name] = true
 		case g != nil:
 			s.Networks[v.Name] = g
@@ -124,7 +124,7 @@ func entriesOf(p *runtime.Problem, v *ir.Variable) [][]coefficient {
 // the last dimension, by a row that has them with opposite signs, and hardly any to
 // others, as the angles of a meshed network are: a last one to the first, where there
 // are more than three.
-func follows(p *runtime.Problem, v *ir.Variable, columns [][]coefficient) bool {
+func follows(v *ir.Variable, columns [][]coefficient) bool {
 	last := v.Shape.Cols
 	if v.Axes != nil {
 		last = v.Axes[len(v.Axes)-1].Size
@@ -168,7 +168,7 @@ func follows(p *runtime.Problem, v *ir.Variable, columns [][]coefficient) bool {
 // graphOf is the graph on whose arcs a variable flows; nil where there is none. A
 // variable of two dimensions has one flow for each element of the second, all on one
 // graph.
-func graphOf(p *runtime.Problem, v *ir.Variable, columns [][]coefficient, arcs, inner int) *Graph {
+func graphOf(p *runtime.Problem, columns [][]coefficient, arcs, inner int) *Graph {
 families:
 	for _, f := range familiesOf(p) {
 		nodes := f.Shape.Rows
