@@ -83,7 +83,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 		Units:       p.Units(),
 		Multipliers: named.Multipliers(p.IR.Rows, p.ownMultipliers(pt.X, y, s.Lambda)),
 		Active:      named.RowNames(p.IR.Rows, active), Weak: named.RowNames(p.IR.Rows, weak),
-		Dependent:  named.RowNames(p.IR.Rows, s.Dependent),
+		Dependent:  named.RowNames(p.IR.Rows, p.dependentRows(pt)),
 		ErrorBound: Number(errorY),
 	}
 	if p.IR.Transformed != nil {
@@ -108,6 +108,21 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	var err error
 	r.Report, err = p.report(pt.X, p.Numeric.Answer(y, s.Lambda))
 	return err
+}
+
+// dependentRows are rows that hold with equality at a point whose normals depend on the others', so that multipliers are not unique: those that the solver met, and where the upper level reads
+// multipliers, and no rule of ties says what is open in them, any of those that hold there.
+func (p *Problem) dependentRows(pt *oracle.Point) []int {
+	s := pt.Lower
+	if len(p.IR.Duals) == 0 || p.tieRule() != "" || len(s.Dependent) > 0 {
+		return s.Dependent
+	}
+	active, weak := pt.Rows()
+	rows := slices.Concat(active, weak)
+	slices.Sort(rows)
+	dependent, _ := linalg.Independent(p.Numeric.Rows.B, slices.Compact(rows), func(int) bool { return false })
+	slices.Sort(dependent)
+	return dependent
 }
 
 // withinTolerance names the rows of both levels that hold at a point only within the tolerance of the solvers, or not at all: that are violated by more than the rounding of their terms, with how far.
