@@ -13,7 +13,7 @@ import (
 const ninety = `
 model ahead
 upper {
-  var w: vector[320] in box(-1, 1)
+  var w: vector[640] in box(-1, 1)
   minimize sum(i in 1..90: sum(j in 1..6: sin(2 * i + 3 * j) * y[i, j])) + 0.01 * sumsq(w)
 }
 lower {

@@ -19,12 +19,10 @@ func (p *piece) crossover(st *State, tolerance float64) bool {
 			return false
 		}
 	}
-	f := p.f
 	p.touch()
-	before := append([]float64(nil), p.w...)
 	p.k = p.k[:0]
-	for r := range f.rows {
-		row := &f.rows[r]
+	for r := range p.f.rows {
+		row := &p.f.rows[r]
 		switch low := p.v[r] - row.lo; {
 		case row.equal || tolerance == 0: // a row at its end may leave it: nothing says that F has a kink there
 		case p.side[r] != 0:
@@ -36,6 +34,32 @@ func (p *piece) crossover(st *State, tolerance float64) bool {
 			p.k = append(p.k, r)
 		}
 	}
+	return p.onto()
+}
+
+// warm is crossover with the rows that held, and were biactive, at the end of another run.
+func (p *piece) warm(exact *State) bool {
+	last := p.opts.Warm
+	if last == nil || len(last.Biactive) == 0 {
+		return false
+	}
+	there := *exact
+	there.Strong, there.Biactive = last.Strong, last.Biactive
+	if p.load(&there) {
+		p.touch()
+		if p.onto() && len(p.k) > 0 {
+			return true
+		}
+	}
+	p.load(exact)
+	p.place()
+	return false
+}
+
+// onto moves w by the least step that makes the biactive rows hold. Where they do not all, some go; it reports false where all did, w as it was.
+func (p *piece) onto() bool {
+	f := p.f
+	before := append([]float64(nil), p.w...)
 	for range 5 { // each fixes what the step of the one before has run into
 		if !p.z.set(p.strong()) {
 			return p.retreat(before)

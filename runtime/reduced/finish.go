@@ -22,7 +22,7 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 	j := p.judge()
 	j.size = math.Max(st.Scale, j.size)
 	s, f := p.f.sys, p.f
-	out := &Result{Status: status, Left: j.stationarity(), Work: st.Work}
+	out := &Result{Status: status, Left: j.stationarity(), Work: st.Work, End: st}
 	list := p.releases(j)
 	if (len(list) > 0 || j.stuck) && j.dependent() {
 		if q := p.resolve(ctx, j); q != nil && math.Max(q.left, q.worst) < math.Max(out.Left, most(list)/j.size) {

@@ -215,9 +215,8 @@ func (p *piece) restore(q *working) bool {
 	if worst <= 16*0x1p-52 { // a few roundings
 		return false
 	}
-	q.factor.SolveT(off)
-	q.factor.Solve(off)
-	linalg.Gemv(p.w, -1, q.u, len(off), f.nw, true, off)
+	q.basis.SolveT(off)
+	q.basis.AddScaled(p.w, -1, off)
 	for j := range p.w {
 		p.w[j] = math.Max(f.lo[j], math.Min(f.hi[j], p.w[j]))
 	}

@@ -2,11 +2,10 @@ package reduced_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
-	"reflect"
+	"slices"
 	"testing"
 
 	"bilevelc/internal/members"
@@ -141,10 +140,10 @@ func TestMultipliersAreSlopes(t *testing.T) {
 	}
 }
 
-// F never grows from step to step on the pieces, and a run goes on from any of its states, as JSON keeps them, bit for bit.
-func TestResume(t *testing.T) {
+// F never grows from step to step on the pieces, and a run that begins at the end of another, with its biactive rows, ends at once where that did.
+func TestFalls(t *testing.T) {
 	rng := members.Rand(t, 4)
-	resumed := 0
+	warm := 0
 	for c := range 24 {
 		var p *problem.Problem
 		if c%3 == 0 {
@@ -156,50 +155,37 @@ func TestResume(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var states [][]byte
 		last := math.Inf(1)
-		opts := reduced.Options{
-			Keep: func(st *reduced.State) {
-				b, err := json.Marshal(st)
-				if err != nil {
-					t.Fatal(err)
-				}
-				states = append(states, b)
-			},
-			Observe: func(st reduced.Step) {
-				if st.Phase != reduced.OnPieces {
-					return
-				}
-				if st.F > last+1e-9*(1+math.Abs(last)) {
-					t.Errorf("case %d: F grows from %v to %v", c, last, st.F)
-				}
-				last = st.F
-			},
-		}
-		whole, err := reduced.Solve(t.Context(), s, make([]float64, p.Dx), opts)
+		first, err := reduced.Solve(t.Context(), s, make([]float64, p.Dx), reduced.Options{Observe: func(st reduced.Step) {
+			if st.Phase != reduced.OnPieces {
+				return
+			}
+			if st.F > last+1e-9*(1+math.Abs(last)) {
+				t.Errorf("case %d: F grows from %v to %v", c, last, st.F)
+			}
+			last = st.F
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for k, b := range states {
-			if k%3 != 0 {
-				continue
-			}
-			var st reduced.State
-			if err := json.Unmarshal(b, &st); err != nil {
-				t.Fatal(err)
-			}
-			again, err := reduced.Solve(t.Context(), s, nil, reduced.Options{Resume: &st})
-			if err != nil {
-				t.Fatal(err)
-			}
-			resumed++
-			if !reflect.DeepEqual(whole, again) {
-				t.Fatalf("case %d, state %d: F %v and %v, work %+v and %+v", c, k, whole.Point.F, again.Point.F, whole.Work, again.Work)
-			}
+		if first.Status != reduced.Stationary || len(first.Point.Biactive) == 0 {
+			continue
+		}
+		x := slices.Clone(s.X(first.Point.Z))
+		for j := range x {
+			x[j] += 1e-9 * rng.NormFloat64()
+		}
+		again, err := reduced.Solve(t.Context(), s, x, reduced.Options{NoPath: true, Near: true, Warm: first.End})
+		if err != nil {
+			t.Fatal(err)
+		}
+		warm++
+		if again.Status != reduced.Stationary || again.Work.Crossings > 0 || !slices.Equal(again.Point.Biactive, first.Point.Biactive) {
+			t.Errorf("case %d: %v after %d crossings with biactive rows %v, not %v", c, again.Status, again.Work.Crossings, again.Point.Biactive, first.Point.Biactive)
 		}
 	}
-	if resumed < 40 {
-		t.Errorf("only %d states", resumed)
+	if warm < 8 {
+		t.Errorf("only %d ends with biactive rows", warm)
 	}
 }
 

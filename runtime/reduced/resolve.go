@@ -24,6 +24,7 @@ func (j *judged) dependent() bool {
 type signs struct {
 	eq          []float64 // as judged.eq
 	left, worst float64   // what they leave of the gradient, and of signs, as parts of the gradient's terms
+	list        []release // the inequalities that give way along what is left, where F falls
 }
 
 // signed is an equation with the sign that its multiplier has at a minimum, and the length of its gradient with all entries of w: 1 for a biactive row that w does not move, which has a unit of its own.
@@ -33,7 +34,8 @@ type signed struct {
 	equal        bool // the multiplier has any sign
 }
 
-// signProgram is the program of resolve. Its variables are the multipliers of equations and of bounds of w, each times the length of its gradient, and t; its rows say that nu is no less than -t.
+// signProgram is the program of resolve. Its variables are the multipliers of equations and of bounds of w, each times the length of its gradient, what they leave of g, and t; its rows say what they leave, and that nu is no
+// less than -t.
 type signProgram struct {
 	q       *working // the equations with all entries of w
 	rows    []signed
@@ -51,29 +53,82 @@ type signProgram struct {
 // g the gradient on the branch, C the gradients of the equations and Y what S leaves of that of rows in K (adjoint); each nu is in the unit in which the row's multiplier would move with w. Where the least value is 0
 // the point is strongly stationary with these multipliers. It is nil where rounding keeps the program from being solved.
 func (p *piece) resolve(ctx context.Context, j *judged) *signs {
-	nw := p.f.nw
 	m := p.signProgram(j)
-	solver, err := activeset.New(&m.Program)
-	if err != nil {
-		return nil
+	held := len(m.rows) + len(m.bounds)
+	z, unit := make([]float64, held), 1.0
+	out := &signs{eq: make([]float64, len(j.eq))}
+	var basis *activeset.Basis
+	var last *activeset.Solution
+	scale := 1.0
+	for range 2 { // the second time what rounding of the first has left, in units of its own (Gleixner, Steffy and Wolter 2016)
+		solver, err := activeset.New(&m.Program)
+		if err != nil {
+			return nil
+		}
+		sol := solver.Solve(ctx, nil, basis, activeset.Options{Cutoff: math.Inf(1)})
+		p.work(int(sol.Work))
+		if sol.Status != activeset.Optimal {
+			return nil
+		}
+		linalg.Axpy(z, unit, sol.Z[:held])
+		last, scale = sol, unit
+		basis, out.left, out.worst = sol.Basis, unit*linalg.Norm(sol.Z[held:held+p.f.nw]), 0
+		for _, t := range sol.Z[held+p.f.nw:] {
+			out.worst = math.Max(out.worst, unit*t)
+		}
+		more := math.Max(out.left, out.worst) / unit
+		if more == 0 {
+			break
+		}
+		m.shift(sol.Z[:held], more)
+		unit *= more
 	}
-	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
-	p.work(int(sol.Work))
-	if sol.Status != activeset.Optimal {
-		return nil
+	grows := make([]float64, len(m.rows)) // the multipliers of biactive rows, along what is left
+	for k, t := range last.Z[held+p.f.nw:] {
+		grows[m.strong[k]] = scale * t
 	}
-	held, rest := len(m.rows)+len(m.bounds), m.g
-	for i, v := range sol.Z[:held] {
-		linalg.Axpy(rest, -v*j.size, m.columns[i*nw:(i+1)*nw])
+	give := func(kind stopKind, i int, rate float64) {
+		if rate > 0 {
+			out.list = append(out.list, release{kind, i, -rate * j.size})
+		}
 	}
-	out := &signs{eq: make([]float64, len(j.eq)), left: linalg.Norm(rest) / j.size}
+	nk := len(p.k)
 	for t, e := range m.rows {
-		out.eq[e.at] = e.sign * sol.Z[t] * j.size / e.length
+		out.eq[e.at] = e.sign * z[t] * j.size / e.length
+		opens := scale * last.Bound[t] // the rate of its slack: 0 but where the multiplier is 0
+		switch {
+		case e.at >= nk+len(j.walls):
+			give(couples, j.couple[e.at-nk-len(j.walls)], opens)
+		case e.at >= nk:
+			give(walls, j.walls[e.at-nk], opens)
+		case opens >= grows[t]:
+			give(enters, p.k[e.at], opens)
+		default:
+			give(leaves, p.k[e.at], grows[t])
+		}
 	}
-	for _, t := range sol.Z[held:] {
-		out.worst = math.Max(out.worst, t)
+	for k, i := range m.bounds {
+		give(bounds, i, scale*last.Bound[len(m.rows)+k])
 	}
 	return out
+}
+
+// shift makes the program one of changes of the multipliers z, in the given unit.
+func (m *signProgram) shift(z []float64, unit float64) {
+	for i, t := range z {
+		m.Lo[i] = (m.Lo[i] - t) / unit
+	}
+	for i := range m.RowLo {
+		cols, vals := m.A.Row(i)
+		for k, c := range cols {
+			if c < len(z) {
+				m.RowLo[i] -= vals[k] * z[c]
+				m.RowHi[i] -= vals[k] * z[c]
+			}
+		}
+		m.RowLo[i] /= unit
+		m.RowHi[i] /= unit
+	}
 }
 
 // signedEquations lists the equations that multipliers of the program are of.
@@ -140,6 +195,16 @@ func (p *piece) signProgram(j *judged) *signProgram {
 	}
 	held := len(lo)
 	rows := sparse.Empty(held)
+	for i := range nw { // the gradient is what the multipliers make of it, and the rest
+		for t := range held {
+			if v := m.columns[t*nw+i]; v != 0 {
+				rows.Append(t, v)
+			}
+		}
+		rows.Append(held+i, 1)
+		rows.EndRow()
+		m.RowLo, m.RowHi = append(m.RowLo, m.g[i]/j.size), append(m.RowHi, m.g[i]/j.size)
+	}
 	for t, e := range m.rows {
 		if e.at >= nk {
 			break
@@ -155,26 +220,21 @@ func (p *piece) signProgram(j *judged) *signProgram {
 				rows.Append(c, -unit*other.sign*v/other.length)
 			}
 		}
-		rows.Append(held+len(m.strong), 1)
+		rows.Append(held+nw+len(m.strong), 1)
 		rows.EndRow()
-		m.strong, m.RowLo = append(m.strong, t), append(m.RowLo, -unit*none.nu[r]/j.size)
+		m.strong, m.RowLo, m.RowHi = append(m.strong, t), append(m.RowLo, -unit*none.nu[r]/j.size), append(m.RowHi, math.Inf(1))
 	}
-	n := held + len(m.strong)
+	n := held + nw + len(m.strong)
 	rows.Cols = n
-	q, c := make([]float64, n*n), make([]float64, n)
-	for i := range held {
-		row := m.columns[i*nw : (i+1)*nw]
-		c[i] = -linalg.Dot(row, m.g) / j.size
-		for k := range i + 1 {
-			v := linalg.Dot(row, m.columns[k*nw:(k+1)*nw])
-			q[i*n+k], q[k*n+i] = v, v
-		}
-	}
+	ones := make([]sparse.Entry, 0, n)
 	for k := held; k < n; k++ {
-		q[k*n+k] = 1
+		ones = append(ones, sparse.Entry{Row: k, Col: k, Val: 1})
 	}
-	m.N, m.Q, m.C, m.A = n, sparse.FromDense(n, n, q), c, rows
-	m.Lo, m.Hi, m.RowHi = append(lo, make([]float64, len(m.strong))...), infinite(n), infinite(len(m.strong))
+	m.N, m.Q, m.C, m.A = n, sparse.FromEntries(n, n, ones), make([]float64, n), rows
+	for range nw {
+		lo = append(lo, math.Inf(-1))
+	}
+	m.Lo, m.Hi = append(lo, make([]float64, len(m.strong))...), infinite(n)
 	return m
 }
 

@@ -140,9 +140,13 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	stationary := st.Measure <= p.opts.Tolerance
 	var d []float64
 	strong := false
-	if stationary && len(list) > 0 && j.dependent() {
-		if s := p.resolve(ctx, j); s != nil && math.Max(s.left, s.worst) <= math.Max(p.opts.Tolerance, 2*st.Measure) {
-			strong, list = true, nil
+	if len(list) > 0 && j.dependent() {
+		if s := p.resolve(ctx, j); s != nil {
+			if strong = math.Max(s.left, s.worst) <= math.Max(p.opts.Tolerance, 2*st.Measure); strong {
+				list = nil
+			} else if stationary && len(s.list) > 0 { // signs of multipliers that are not unique say nothing
+				list = s.list
+			}
 		}
 	}
 	if !stationary && (len(list) == 0 || st.Single || most(list) <= linalg.Norm(j.step)) {

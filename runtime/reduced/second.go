@@ -66,6 +66,7 @@ func (p *piece) curved(j *judged) ([]float64, kkt.SecondOrder) {
 			for _, b := range basis {
 				linalg.Axpy(h, -linalg.Dot(b, h), b)
 			}
+			j.project(h) // what rounding has left across the manifold is long where the rest is short
 		}
 		beta := linalg.Norm(h)
 		if k == lanczosSteps-1 || beta <= rounding*(math.Abs(diag[0])+math.Abs(diag[k])) {

@@ -37,9 +37,8 @@ type Options struct {
 	Steps int
 	// Observe, optional, is told of each step.
 	Observe func(Step)
-	// Keep, optional, is given the state after each step, to be copied at once: a run that begins with it as Resume goes on as this one does, bit for bit.
-	Keep   func(*State)
-	Resume *State
+	// Warm, optional, is the end of a run for a system with the same rows: its biactive rows are tried first, where Near is set.
+	Warm *State
 }
 
 const defaultTolerance = 1e-10
@@ -68,7 +67,7 @@ type Step struct {
 	Biactive  int
 }
 
-// State is where a run stands between two steps, as JSON can hold it.
+// State is where a run stands between two steps.
 type State struct {
 	Phase            Phase
 	Iteration        int
@@ -118,6 +117,7 @@ type Result struct {
 	// Left is what is left of the gradient on the manifold, and Least the least multiplier that should not be negative, both as parts of the gradient's terms.
 	Left, Least float64
 	Work        Work
+	End         *State
 }
 
 // solver is what the phases share.
@@ -142,11 +142,9 @@ func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*R
 		return nil, err
 	}
 	p := s.newPiece()
-	st := opts.Resume
-	if st == nil {
-		if st, err = p.start(x0); err != nil {
-			return nil, err
-		}
+	st, err := p.start(x0)
+	if err != nil {
+		return nil, err
 	}
 	if opts.Still {
 		return p.examine(ctx, st)
@@ -170,9 +168,6 @@ func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*R
 		st.Iteration++
 		if opts.Observe != nil {
 			opts.Observe(Step{st.Phase, st.Iteration, st.F, st.Measure, len(st.Biactive)})
-		}
-		if opts.Keep != nil {
-			opts.Keep(st)
 		}
 		if end != nil {
 			return p.finish(ctx, st, *end)
@@ -271,6 +266,9 @@ func (p *piece) cross(ctx context.Context, st *State) error {
 	exact := State{Path: st.Path}
 	p.save(&exact)
 	value := p.calc.value(p.point())
+	if p.warm(&exact) {
+		tolerance = 0
+	}
 	for range crossings { // smaller each time, until F is no larger than without
 		if tolerance == 0 {
 			break

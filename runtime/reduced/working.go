@@ -13,9 +13,8 @@ type working struct {
 	rows   int
 	c      []float64 // rows x nw, of length 1, 0 at fixed entries
 	length []float64 // before that
-	use    []int     // the rows that the factor holds: none of them depends on the others
-	u      []float64 // those of c
-	factor *linalg.Cholesky
+	use    []int     // the rows that the basis is of: none of them depends on the others
+	basis  linalg.QR // of their span: their columns C' = QR
 	walls  []int     // which walls, behind the biactive rows
 	couple []int     // which constraints, behind those
 	raw    []float64 // rows x nw with fixed entries, of the walls and constraints
@@ -111,109 +110,45 @@ func newWorking(p *piece) *working {
 	return q
 }
 
-// factorize takes all rows that are not 0 or, where they depend on each other, those that do not depend on the ones before.
+// factorize takes the rows, one after the other, that do not depend on those before.
 func (q *working) factorize() {
 	nw := q.p.f.nw
+	q.basis.Reset(nw)
+	q.basis.Reserve(q.rows)
+	coef, rest := make([]float64, min(q.rows, nw)), make([]float64, nw)
 	for i, l := range q.length {
-		if l > 0 {
+		if l == 0 || q.basis.Size() == nw {
+			continue
+		}
+		q.p.work(2 * nw * q.basis.Size())
+		if left := q.basis.Split(q.c[i*nw:(i+1)*nw], coef, rest); left > math.Sqrt(dependent*float64(q.basis.Size()+1)) {
+			q.basis.Push(coef, rest, left)
 			q.use = append(q.use, i)
 		}
 	}
-	k := len(q.use)
-	q.u = q.c
-	if k < q.rows {
-		q.gather()
-	}
-	if k == 0 {
-		return
-	}
-	g := make([]float64, k*k)
-	gram.Of(g, q.u, k, nw, false)
-	q.p.work(k * k / 2 * (nw + k/3))
-	saved := append([]float64(nil), g...)
-	var ok bool
-	if q.factor, ok = linalg.NewCholesky(k, g); ok && q.factor.Kept(func(int) float64 { return 1 }) > singular {
-		return
-	}
-	// One after the other.
-	var keep []int
-	l := make([]float64, 0, k*(k+1)/2)
-	for a := range k {
-		v := make([]float64, len(keep)+1)
-		for b, c := range keep {
-			start := b * (b + 1) / 2
-			v[b] = (saved[a*k+c] - linalg.Dot(l[start:start+b], v[:b])) / l[start+b]
-		}
-		rest := saved[a*k+a] - linalg.Dot(v, v)
-		if rest > dependent*float64(k) {
-			v[len(keep)] = math.Sqrt(rest)
-			l = append(l, v...)
-			keep = append(keep, a)
-		}
-	}
-	for a, b := range keep {
-		q.use[a] = q.use[b]
-	}
-	q.use = q.use[:len(keep)]
-	q.gather()
-	k = len(q.use)
-	g = make([]float64, k*k)
-	gram.Of(g, q.u, k, nw, false)
-	if q.factor, ok = linalg.NewCholesky(k, g); !ok {
-		q.use, q.u = nil, nil // rounding alone: no equation is kept
-	}
 }
 
-func (q *working) gather() {
-	nw := q.p.f.nw
-	q.u = make([]float64, len(q.use)*nw)
-	for a, i := range q.use {
-		copy(q.u[a*nw:(a+1)*nw], q.c[i*nw:(i+1)*nw])
-	}
-}
-
-// coordinates are (C C')^-1 C v.
-func (q *working) coordinates(v []float64) []float64 {
-	k := len(q.use)
-	x := make([]float64, k)
-	linalg.Gemv(x, 1, q.u, k, q.p.f.nw, false, v)
-	if k > 0 {
-		q.factor.SolveT(x)
-		q.factor.Solve(x)
-	}
-	q.p.work(k * (2*q.p.f.nw + k))
-	return x
-}
-
-// project overwrites v with its part along the equations, fixed entries 0.
-func (q *working) project(v []float64) {
+// project overwrites v with its part along the equations, fixed entries 0, and returns the coordinates of the other part in the basis.
+func (q *working) project(v []float64) []float64 {
 	for j, fix := range q.p.fixed {
 		if fix != 0 {
 			v[j] = 0
 		}
 	}
-	if k := len(q.use); k > 0 {
-		linalg.Gemv(v, -1, q.u, k, q.p.f.nw, true, q.coordinates(v))
-		for j, fix := range q.p.fixed {
-			if fix != 0 {
-				v[j] = 0
-			}
-		}
-	}
+	x := make([]float64, q.basis.Size())
+	q.basis.Coordinates(x, v)
+	q.basis.AddScaled(v, -1, x)
+	q.p.work(2 * len(x) * len(v))
+	return x
 }
 
 // multipliers are those of the equations in the gradient g, in their own units (len rows): g = C'gamma + rest.
 func (q *working) multipliers(g []float64) []float64 {
 	v := append([]float64(nil), g...)
-	for j, fix := range q.p.fixed {
-		if fix != 0 {
-			v[j] = 0
-		}
-	}
 	out := make([]float64, q.rows)
 	for range 2 { // the second time what rounding of the first has left
-		x := q.coordinates(v)
-		linalg.Gemv(v, -1, q.u, len(x), q.p.f.nw, true, x)
+		x := q.project(v)
+		q.basis.Solve(x)
 		for a, i := range q.use {
 			out[i] += x[a] / q.length[i]
 		}

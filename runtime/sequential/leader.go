@@ -30,17 +30,34 @@ const roundsEach = 10
 // fineTolerance is that of subproblems at the end: what they leave of the gradient is by the terms of a follower without rows, and may be more by those of the certificate.
 const fineTolerance = 1e-12
 
-// inLeaderSpace solves a subproblem from z.
-func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, fine bool) (*kkt.Point, error) {
-	opts := reduced.Options{NoPath: true, Near: true, Steps: roundsEach * (s.Nx + 1)}
-	if fine {
+// inLeaderSpace solves a subproblem from z: with the biactive rows of the last one, and without them where that leads nowhere.
+func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, st *state) (*kkt.Point, error) {
+	opts := reduced.Options{NoPath: true, Near: true, Steps: roundsEach * (s.Nx + 1), Warm: st.end}
+	if st.fine {
 		opts.Tolerance = fineTolerance
 	}
+	r, err := v.inLeader(ctx, s, z, opts)
+	here := s.Value(z)
+	if opts.Warm != nil && ctx.Err() == nil && (err != nil || r.Status != reduced.Stationary || r.Point.F > here+64*roundings*math.Abs(here)) {
+		opts.Warm = nil
+		r, err = v.inLeader(ctx, s, z, opts)
+	}
+	if st.end = nil; r != nil {
+		st.end = r.End
+	}
+	if errors.Is(err, reduced.ErrInfeasible) { // z is feasible: rounding alone says otherwise
+		err = reduced.ErrNumerical
+	}
+	return InTermsOfPieces(ctx, r, err)
+}
+
+// inLeader is reduced.Solve from z, counted.
+func (v *Solver) inLeader(ctx context.Context, s *kkt.System, z []float64, opts reduced.Options) (*reduced.Result, error) {
 	r, err := reduced.Solve(ctx, s, s.X(z), opts)
 	if r != nil {
 		v.work += r.Work.Operations
 	}
-	return InTermsOfPieces(ctx, r, err)
+	return r, err
 }
 
 // InTermsOfPieces is what package reduced found, with the errors of pieces.Solver.From.
@@ -78,11 +95,7 @@ func (v *Solver) estimate(ctx context.Context, st *state) (weights, bool) {
 
 // still is the point of z with the multipliers of the branches that meet there.
 func (v *Solver) still(ctx context.Context, s *kkt.System, z []float64) (*reduced.Result, error) {
-	r, err := reduced.Solve(ctx, s, s.X(z), reduced.Options{Still: true})
-	if r != nil {
-		v.work += r.Work.Operations
-	}
-	return r, err
+	return v.inLeader(ctx, s, z, reduced.Options{Still: true})
 }
 
 // certified is what a certificate may leave of grad f, by its terms (package certify): differences leave more of it than kkt.Tolerance, which is of systems that are linear as they stand.

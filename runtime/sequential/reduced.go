@@ -139,6 +139,9 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 	}
 	d, failed := v.gradients(pt, w)
 	column := make([]float64, len(d.At))
+	normals := v.normals(pt, w, s, at, z)
+	b := v.manifold(normals)
+	z = b.rotated(z)
 	r := make([]float64, p.Dx*p.Dx)
 	places := make([]int, len(d.At))
 	for j := range places {
@@ -165,11 +168,11 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 	if !finite(r) {
 		return nil, nil, true
 	}
-	normals := v.normals(pt, w, s, at, z)
-	plain, least := v.convexified(r, normals)
+	hess = v.inX(b.back(r))
+	plain, least := b.convexified(r)
 	part := v.convexPart(pt)
 	if part == nil {
-		return v.inX(r), v.inX(plain), true
+		return hess, v.inX(b.back(plain)), true
 	}
 	along := make([]float64, p.Dx*p.Dx) // Z'P Z
 	image := make([]float64, len(d.At))
@@ -186,11 +189,11 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 		for i := range rest {
 			rest[i] = r[i] - theta*along[i]
 		}
-		if made, below := v.convexified(rest, normals); below >= math.Min(0, least) {
-			return v.inX(r), sparse.Add(1, v.inX(made), theta, part), true
+		if made, below := b.convexified(rest); below >= math.Min(0, least) {
+			return hess, sparse.Add(1, v.inX(b.back(made)), theta, part), true
 		}
 	}
-	return v.inX(r), v.inX(plain), true
+	return hess, v.inX(b.back(plain)), true
 }
 
 // mostJoined is the largest block of the Hessian of f whose eigenvalues are found for a large system: they take what the subproblem itself does not.
@@ -268,8 +271,11 @@ func (v *Solver) normals(pt *point, w *weights, s *kkt.System, at []float64, z [
 	p := v.p
 	through := func(row []float64) { // of a function of (x, y, the multipliers that f reads)
 		normal := make([]float64, p.Dx)
-		for c, along := range z {
-			for j, t := range row {
+		for j, t := range row {
+			if t == 0 {
+				continue
+			}
+			for c, along := range z {
 				normal[c] += t * along[j]
 			}
 		}
@@ -337,94 +343,130 @@ const (
 	flat = 0x1p-26
 )
 
-// convexified is a positive semidefinite matrix that stands for R, in units of x: along the normals of what holds, and along the directions that keep it, each R with its negative
-// eigenvalues turned around, so that steps along negative curvature are as long as along positive (Nocedal and Wright 2006, section 3.4). Where R is positive semidefinite along
-// the latter, steps that keep what holds are Newton's.
-//
-// least is the least eigenvalue along the directions that keep what holds, over the largest; 0 for one that is noise.
-func (v *Solver) convexified(r []float64, normals [][]float64) (out []float64, least float64) {
+// basis is an orthonormal one of the leader's variables in units of x: first of the normals of what holds, then of the directions that keep it. Curvature along the one may be many orders larger than along the
+// other: where F has kinks it is that of a branch which steps do not follow.
+type basis struct {
+	axes    *mat.Dense // its vectors, one a row, times the units
+	duals   *mat.Dense // over the units
+	normals int
+}
+
+func (v *Solver) manifold(normals [][]float64) *basis {
 	n := v.p.Dx
-	a := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := i; j < n; j++ {
-			a.SetSym(i, j, r[i*n+j]*v.unit[i]*v.unit[j])
-		}
-	}
-	var eigen mat.EigenSym
-	if n == 0 || !eigen.Factorize(a, true) {
-		return make([]float64, n*n), 0
-	}
-	values := eigen.Values(nil)
-	most := math.Max(math.Abs(values[0]), math.Abs(values[n-1]))
-	out = make([]float64, n*n)
-	add := func(values []float64) {
-		var vectors mat.Dense
-		eigen.VectorsTo(&vectors)
-		for k, t := range values {
-			for i := range n {
-				for j := range n {
-					out[i*n+j] += math.Max(math.Abs(t), flat*most) * vectors.At(i, k) * vectors.At(j, k) / v.unit[i] / v.unit[j]
-				}
-			}
-		}
-	}
-	if values[0] >= -noise*most {
-		add(values)
-		return out, 0
-	}
 	var q linalg.QR
 	q.Reset(n)
+	coef, rest := make([]float64, n), make([]float64, n)
+	push := func(row []float64, least float64) {
+		if q.Size() == n {
+			return
+		}
+		if left := q.Split(row, coef, rest); left > least {
+			q.Push(coef, rest, left)
+		}
+	}
 	for _, normal := range normals {
 		row, size := make([]float64, n), 0.0
 		for j, t := range normal {
 			row[j] = t * v.unit[j]
 			size = math.Hypot(size, row[j])
 		}
-		if q.Size() == n || size == 0 {
+		push(row, kkt.Tolerance*size)
+	}
+	b := &basis{axes: mat.NewDense(max(n, 1), max(n, 1), nil), duals: mat.NewDense(max(n, 1), max(n, 1), nil), normals: q.Size()}
+	for j := range n {
+		axis := make([]float64, n)
+		axis[j] = 1
+		push(axis, 0.5/math.Sqrt(float64(n))) // at the end less is left of all axes together than of one direction that is not there
+	}
+	for i := range q.Size() {
+		for j, t := range q.Column(i) {
+			b.axes.Set(i, j, t*v.unit[j])
+			b.duals.Set(i, j, t/v.unit[j])
+		}
+	}
+	return b
+}
+
+// rotated are the derivatives along the basis of what z are the derivatives of along the axes of x.
+func (b *basis) rotated(z [][]float64) [][]float64 {
+	out := make([][]float64, len(z))
+	for i := range z {
+		out[i] = make([]float64, len(z[i]))
+		for j, t := range z {
+			linalg.Axpy(out[i], b.axes.At(i, j), t)
+		}
+	}
+	return out
+}
+
+// back is a form over the coordinates of the basis as one over x.
+func (b *basis) back(r []float64) []float64 {
+	n, _ := b.axes.Dims()
+	out := make([]float64, len(r))
+	if len(r) == 0 {
+		return out
+	}
+	var left mat.Dense
+	left.Mul(b.duals.T(), mat.NewDense(n, n, r))
+	mat.NewDense(n, n, out).Mul(&left, b.duals)
+	return out
+}
+
+// convexified is a positive semidefinite matrix that stands for R, both in the coordinates of the basis: along the normals, and along the directions that keep what holds, each R with its negative
+// eigenvalues turned around, so that steps along negative curvature are as long as along positive (Nocedal and Wright 2006, section 3.4), and what joins both where the whole is positive semidefinite with it.
+// Where R is positive semidefinite along the latter, steps that keep what holds are Newton's.
+//
+// least is the least eigenvalue along the directions that keep what holds, over the largest; 0 for one that is noise.
+func (b *basis) convexified(r []float64) (out []float64, least float64) {
+	n := int(math.Sqrt(float64(len(r))))
+	whole := mat.NewSymDense(max(n, 1), nil)
+	for i := range n {
+		for j := i; j < n; j++ {
+			whole.SetSym(i, j, r[i*n+j])
+		}
+	}
+	for _, part := range [][2]int{{0, b.normals}, {b.normals, n}} {
+		from, to := part[0], part[1]
+		if from == to {
 			continue
 		}
-		coef, rest := make([]float64, q.Size()+1), make([]float64, n)
-		if left := q.Split(row, coef, rest); left > kkt.Tolerance*size {
-			q.Push(coef, rest, left)
-		}
-	}
-	along := func(d []float64) { // the part of d in the span of the normals
-		c := make([]float64, q.Size())
-		q.Coordinates(c, d)
-		clear(d)
-		q.AddScaled(d, 1, c)
-	}
-	across := func(d []float64) {
-		c := make([]float64, q.Size())
-		q.Coordinates(c, d)
-		q.AddScaled(d, -1, c)
-	}
-	for _, project := range []func([]float64){along, across} {
-		part, column, image := mat.NewSymDense(n, nil), make([]float64, n), make([]float64, n)
-		for j := range n {
-			clear(column)
-			column[j] = 1
-			project(column)
-			for i := range n {
-				image[i] = 0
-				for k, t := range column {
-					image[i] += a.At(i, k) * t
-				}
-			}
-			project(image)
-			for i := 0; i <= j; i++ {
-				part.SetSym(i, j, image[i])
-			}
-		}
-		if !eigen.Factorize(part, true) {
+		block := mat.NewSymDense(to-from, nil)
+		block.CopySym(whole.SliceSym(from, to))
+		var eigen mat.EigenSym
+		if !eigen.Factorize(block, true) {
 			return make([]float64, n*n), 0
 		}
 		values := eigen.Values(nil)
-		least = 0
-		if values[0] < -noise*most {
+		most := math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
+		if least = 0; values[0] < -noise*most {
 			least = values[0] / most
 		}
-		add(values)
+		var vectors mat.Dense
+		eigen.VectorsTo(&vectors)
+		for k, t := range values {
+			if more := math.Max(math.Abs(t), flat*most) - t; more > 0 {
+				block.SymRankOne(block, more, vectors.ColView(k))
+			}
+		}
+		for i := from; i < to; i++ {
+			for j := i; j < to; j++ {
+				whole.SetSym(i, j, block.At(i-from, j-from))
+			}
+		}
+	}
+	var eigen mat.EigenSym
+	joined := eigen.Factorize(whole, false)
+	if joined {
+		values := eigen.Values(nil)
+		joined = values[0] >= 0
+	}
+	out = make([]float64, n*n)
+	for i := range n {
+		for j := range n {
+			if joined || (i < b.normals) == (j < b.normals) {
+				out[i*n+j] = whole.At(i, j)
+			}
+		}
 	}
 	return out, least
 }

@@ -8,6 +8,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/reduced"
 )
 
 // The trust region: a step is taken where phi falls by at least accept of what the model promises; the region shrinks to a quarter where it is less than poor, and doubles
@@ -30,10 +31,11 @@ type state struct {
 	delta   float64 // of the trust region, in units of x
 	first   float64 // the one that it began with
 	penalty elastic
-	fine    bool        // derivatives are to be as exact as they can be: the end is near
-	hess    *sparse.CSR // of the Lagrangian at pt; nil where it is not known
-	convex  *sparse.CSR // the one that stands for it in subproblems
-	tied    bool        // x alone does not determine y next to pt
+	fine    bool           // derivatives are to be as exact as they can be: the end is near
+	hess    *sparse.CSR    // of the Lagrangian at pt; nil where it is not known
+	convex  *sparse.CSR    // the one that stands for it in subproblems
+	tied    bool           // x alone does not determine y next to pt
+	end     *reduced.State // of the last subproblem in the leader's space
 }
 
 // From is the local solution that the follower's answer to x leads to.

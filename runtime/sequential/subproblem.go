@@ -42,7 +42,7 @@ func (v *Solver) subproblem(ctx context.Context, st *state, from *point, penalty
 	z := v.start(s, from)
 	out := &sub{s: s}
 	if v.opts.Large {
-		out.p, err = v.inLeaderSpace(ctx, s, z, st.fine)
+		out.p, err = v.inLeaderSpace(ctx, s, z, st)
 	} else {
 		out.p, err = v.onBranches(ctx, s, z)
 	}

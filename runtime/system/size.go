@@ -30,11 +30,11 @@ const mostRead = 3000
 // mostEliminated bounds the derivatives of the follower's answer and multipliers in x, all kept dense: a quarter of a gigabyte.
 const mostEliminated = 1 << 25
 
-// mostCrowded is that bound where kinks crowd: batteries that trade on predicted prices take 6 s with 3e5 of them, and do not end with 9e5.
-const mostCrowded = 1 << 19
+// mostCrowded is that bound where kinks crowd: batteries that trade on predicted prices take 12 s with 9e5 of them, and 86 s with 1.7e6, where the bundle takes 31.
+const mostCrowded = 1 << 20
 
 // byBlocks says that a system that is not linear is solved in the leader's space: the follower is strongly convex, and its blocks are small enough for dense factors each.
-// One whose Hessian is the same everywhere has, in predict-then-optimize problems, so many kinks that subproblems of large ones do not end.
+// One whose Hessian is the same everywhere has, in predict-then-optimize problems, so many kinks that subproblems of large ones take longer than all of the bundle.
 func byBlocks(p *problem.Problem) bool {
 	held := p.Dx * (p.Dy + p.Rows.Len())
 	if !(p.Facts.StrongConvexity > 0) || p.Integer != nil || p.Dx > Largest || held > mostEliminated || p.Facts.QuadraticInY && p.Facts.FixedHessian && held > mostCrowded {
