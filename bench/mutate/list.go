@@ -100,6 +100,8 @@ var list = []named{
 		`Jointly: pr.polynomial(g, expr.DependsX|expr.DependsY)`, `Jointly: pr.polynomial(g, expr.DependsY) && !d.Square`},
 	{"multipliers of dependent equations are those of least squares, whatever their signs", "runtime/reduced/finish.go", "(*piece).finish",
 		`(len(list) > 0 || j.stuck) && j.dependent()`, `false && j.dependent()`},
+	{"a warm start has nothing of the last run", "runtime/reduced/crossover.go", "(*piece).warm",
+		`len(last.Biactive) == 0`, `true`},
 	{"nu of a biactive row has no sign", "runtime/reduced/resolve.go", "(*piece).signProgram",
 		`-unit*none.nu[r]/j.size`, `-math.MaxFloat64`},
 	{"a row of the point's own multipliers is taken at the wrong end of its range", "runtime/reduced/judge.go", "(*piece).undecided",

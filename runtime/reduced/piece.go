@@ -208,20 +208,18 @@ func (p *piece) pull(dst, dual []float64) {
 // differentiate sets T and D, of the blocks whose S is not that of the last time.
 func (p *piece) differentiate() {
 	f := p.f
-	for k := range f.blocks { // as if nothing were kept, for a run that is resumed
-		rows := p.z.parts[k].rows
-		p.work(len(rows) * f.nw * (len(rows) + len(f.blocks[k].ys)))
-	}
 	if p.tangents == nil {
 		p.tangents, p.d = make([]tangent, len(f.blocks)), append(p.d[:0], f.j...)
 	}
 	for k := range f.blocks {
 		z := &p.z.parts[k]
-		switch {
-		case slices.Equal(z.rows, p.tangents[k].rows):
-		case f.sparse != nil:
+		if slices.Equal(z.rows, p.tangents[k].rows) {
+			continue
+		}
+		p.work(len(z.rows) * f.nw * (len(z.rows) + len(f.blocks[k].ys)))
+		if f.sparse != nil {
 			p.differentiateSparse(z.rows)
-		default:
+		} else {
 			p.differentiateBlock(k, z)
 		}
 	}

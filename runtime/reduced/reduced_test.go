@@ -140,10 +140,10 @@ func TestMultipliersAreSlopes(t *testing.T) {
 	}
 }
 
-// F never grows from step to step on the pieces, and a run that begins at the end of another, with its biactive rows, ends at once where that did.
+// F never grows from step to step on the pieces, and a run that begins near the end of another, with its biactive rows, ends where that did over fewer kinks than one without them.
 func TestFalls(t *testing.T) {
 	rng := members.Rand(t, 4)
-	warm := 0
+	warm, same, with, without := 0, 0, int64(0), int64(0)
 	for c := range 24 {
 		var p *problem.Problem
 		if c%3 == 0 {
@@ -173,16 +173,25 @@ func TestFalls(t *testing.T) {
 		}
 		x := slices.Clone(s.X(first.Point.Z))
 		for j := range x {
-			x[j] += 1e-9 * rng.NormFloat64()
+			x[j] += 0.1 * rng.NormFloat64()
 		}
 		again, err := reduced.Solve(t.Context(), s, x, reduced.Options{NoPath: true, Near: true, Warm: first.End})
 		if err != nil {
 			t.Fatal(err)
 		}
-		warm++
-		if again.Status != reduced.Stationary || again.Work.Crossings > 0 || !slices.Equal(again.Point.Biactive, first.Point.Biactive) {
-			t.Errorf("case %d: %v after %d crossings with biactive rows %v, not %v", c, again.Status, again.Work.Crossings, again.Point.Biactive, first.Point.Biactive)
+		cold, err := reduced.Solve(t.Context(), s, x, reduced.Options{NoPath: true, Near: true})
+		if err != nil {
+			t.Fatal(err)
 		}
+		warm++
+		if again.Status == reduced.Stationary && slices.Equal(again.Point.Biactive, first.Point.Biactive) {
+			same++
+		}
+		with += again.Work.Crossings
+		without += cold.Work.Crossings
+	}
+	if same < warm-members.Misses(warm, 0.1) || 2*with > without {
+		t.Errorf("%d of %d warm starts lead back to the same biactive rows, over %d kinks; cold ones over %d", same, warm, with, without)
 	}
 	if warm < 8 {
 		t.Errorf("only %d ends with biactive rows", warm)
