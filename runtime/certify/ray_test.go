@@ -58,6 +58,7 @@ type rayCase struct {
 	sign   [2]float64    // of y in the rows
 	spread float64       // X has |x_0 - x_1| <= spread; -1: it has not
 	side   []float64     // of the row of X: E_0, E_1, e; nil: it has none
+	report Report        // of the last ray
 }
 
 func affineIn(of [3]float64, x []float64) float64 { return of[0]*x[0] + of[1]*x[1] + of[2] }
@@ -282,6 +283,7 @@ func (c *rayCase) flaw(x, y, lambda []float64, ray *Ray) string {
 	v.doc.Upper = c.p.F.Value(x, c.p.Answer(y, v.doc.Lambda))
 	v.d = newDeriver(c.p, v.tol, v.doc.X, v.doc.Y, v.doc.Lambda)
 	v.ray(ray)
+	c.report = v.Report
 	if check := v.Checks[len(v.Checks)-1]; !check.OK {
 		return fmt.Sprint(check)
 	}
@@ -348,6 +350,9 @@ func TestRaysOfCurves(t *testing.T) {
 		if flaw := c.flaw(x, y, lambda, ray); (flaw == "") != (last%6 < 3) {
 			t.Errorf("shape %d, %+v at %v, %v, %v: %q", last%6, *ray, x, y, lambda, flaw)
 		}
+		if far := slices.ContainsFunc(c.report.Unchecked, func(s string) bool { return strings.Contains(s, "certificate.ray") }); !far {
+			t.Errorf("it is not said that larger distances were not looked at")
+		}
 		if last%6 < 3 {
 			endless++
 		} else {
@@ -376,13 +381,22 @@ func TestRaysFitTheProblem(t *testing.T) {
 		return c, &Ray{X: []float64{-1, 0}, Y: make([]float64, 2), Multipliers: make([]float64, 2)}
 	}
 	for name, change := range map[string]func(c *rayCase, r *Ray){
-		"":                                   func(*rayCase, *Ray) {},
-		"lengths are not those":              func(_ *rayCase, r *Ray) { r.X = []float64{-1} },
-		"lengths are not those ":             func(_ *rayCase, r *Ray) { r.Y = make([]float64, 3) },
-		"lengths are not those  ":            func(_ *rayCase, r *Ray) { r.Y[0] = math.NaN() },
-		"lengths are not those   ":           func(_ *rayCase, r *Ray) { r.X[0] = math.Inf(-1) },
-		"is not one of linear rows":          func(c *rayCase, _ *Ray) { c.p.Facts.JointlyQuadratic = false },
-		"is not one of linear rows ":         func(c *rayCase, _ *Ray) { c.p.X.Balls = []problem.Ball{{Start: 0, End: 2, Radius: 1}} },
+		"":                           func(*rayCase, *Ray) {},
+		"lengths are not those":      func(_ *rayCase, r *Ray) { r.X = []float64{-1} },
+		"lengths are not those ":     func(_ *rayCase, r *Ray) { r.Y = make([]float64, 3) },
+		"lengths are not those  ":    func(_ *rayCase, r *Ray) { r.Y[0] = math.NaN() },
+		"lengths are not those   ":   func(_ *rayCase, r *Ray) { r.X[0] = math.Inf(-1) },
+		"is not one of linear rows":  func(c *rayCase, _ *Ray) { c.p.Facts.JointlyQuadratic = false },
+		"is not one of linear rows ": func(c *rayCase, _ *Ray) { c.p.X.Balls = []problem.Ball{{Start: 0, End: 2, Radius: 1}} },
+		"f is not finite along it": func(c *rayCase, _ *Ray) {
+			c.p.F = formula(func(dx, dy, x, y []float64) float64 {
+				clear(dy)
+				if dx[0], dx[1] = 1, 0; x[0] != 0 {
+					dx[0] = math.NaN()
+				}
+				return x[0]
+			})
+		},
 		"F improves without end":             func(_ *rayCase, r *Ray) { r.X[0] = 0 },
 		"F improves without end along":       func(_ *rayCase, r *Ray) { r.X[0] = 1 },
 		"F improves without end along a ray": func(c *rayCase, r *Ray) { r.X[0], r.Steps, c.p.Facts.DegreeF = 0, RaySteps, 3 },

@@ -1,0 +1,422 @@
+package certify
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"bilevelc/internal/extended"
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/problem"
+)
+
+// treeCase is a follower of entries y_j in [r_j'x + s_j, c_j] apart from each other, each of which minimizes h_j/2 y^2 - (p_j'x + q_j) y, so that its answers and their
+// multipliers are known in closed form at every x. Rows 2j are the lower ends, rows 2j+1 the upper ones.
+type treeCase struct {
+	p         *problem.Problem
+	pull, row [][]float64 // p_j and q_j, r_j and s_j
+	h, c      []float64
+	f         *polynomial // of all that F reads
+	squares   []treeSquare
+	duality   bool
+	points    []systemPoint
+}
+
+// systemPoint is a point of the follower's KKT system that the leader may choose, with what F is there.
+type systemPoint struct {
+	x, y, lambda []float64
+	value        float64
+	zero         [][2]bool // by row: its slack is, its multiplier is
+}
+
+// in reports whether the point is in a leaf that holds sides of rows and ranges of entries of x.
+func (s *systemPoint) in(side []int8, lo, hi []float64) bool {
+	for i, k := range side {
+		if k > 0 && !s.zero[i][k-1] {
+			return false
+		}
+	}
+	for j, v := range s.x {
+		if v < lo[j] || v > hi[j] {
+			return false
+		}
+	}
+	return true
+}
+
+func randomTreeCase(rng *rand.Rand) *treeCase {
+	whole := func(k int) float64 { return float64(rng.IntN(2*k+1) - k) }
+	one := func(n int) bool { return rng.IntN(n) == 0 }
+	nx, ny := 1+rng.IntN(2), 1+rng.IntN(2)
+	c := &treeCase{}
+	p := &problem.Problem{Name: "tree", Dx: nx, Dy: ny, Rows: &problem.Rows{}, X: &problem.Set{E: sparse.FromEntries(0, nx, nil)}, Integer: make([]bool, nx),
+		Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 2, AffineCoupled: true}}
+	c.p = p
+	g := newPolynomial(nx + ny)
+	var a, b []sparse.Entry
+	for j := range ny {
+		pull, row := make([]float64, nx+1), make([]float64, nx+1)
+		for k := range row {
+			pull[k], row[k] = whole(2), whole(1)
+		}
+		c.pull, c.row, c.h, c.c = append(c.pull, pull), append(c.row, row), append(c.h, float64(rng.IntN(3))), append(c.c, float64(3+rng.IntN(3)))
+		g.set(nx+j, nx+j, c.h[j])
+		for k := range nx {
+			g.set(k, nx+j, -pull[k])
+			a = append(a, sparse.Entry{Row: 2 * j, Col: k, Val: row[k]})
+		}
+		g.l[nx+j] = -pull[nx]
+		b = append(b, sparse.Entry{Row: 2 * j, Col: j, Val: 1}, sparse.Entry{Row: 2*j + 1, Col: j, Val: -1})
+		p.Rows.Kind = append(p.Rows.Kind, problem.AtMost, problem.AtMost)
+		p.Rows.Rhs = append(p.Rows.Rhs, -row[nx], c.c[j])
+	}
+	m := 2 * ny
+	p.Rows.A, p.Rows.B, p.G = sparse.FromEntries(m, nx, a), sparse.FromEntries(m, ny, b), formula(g.ValueGrad)
+	for j := range nx {
+		p.Integer[j] = one(3)
+		lo, hi := -float64(rng.IntN(3)), float64(rng.IntN(3))
+		p.X.Lo, p.X.Hi = append(p.X.Lo, lo), append(p.X.Hi, hi)
+	}
+	if one(3) {
+		row := make([]float64, nx)
+		for k := range row {
+			row[k] = whole(2)
+		}
+		p.X.Kind, p.X.E, p.X.Rhs = []problem.Kind{problem.AtMost}, sparse.FromDense(1, nx, row), []float64{float64(rng.IntN(3))}
+	}
+	if nx == 2 && one(4) {
+		p.X.Extended = &extended.Rows{E: sparse.FromDense(3, 3, []float64{1, -1, -1, -1, 1, -1, 0, 0, 1}), Rhs: []float64{0, 0, 1}, Of: []int{0, 0, -1}, Name: []string{"", "", "spread"}, Dim: 1}
+	}
+	if one(4) {
+		p.X.Balls = []problem.Ball{{Start: 0, End: nx, Radius: 1.5}}
+	}
+	if c.duality = one(2); c.duality {
+		for i := range m {
+			p.Duals = append(p.Duals, i)
+		}
+	}
+	if one(3) {
+		p.Coupled = &problem.Coupled{Kind: []problem.Kind{problem.AtMost}, Name: []string{"c"}, Weight: []float64{1}}
+	}
+	n := nx + p.AnswerLen()
+	f := newPolynomial(n)
+	f.k = whole(3)
+	for k := range nx + ny {
+		f.l[k] = whole(3)
+		switch rng.IntN(3) {
+		case 0:
+			f.set(k, k, float64(rng.IntN(3)))
+		case 1: // not convex but for a square
+			s := float64(1 + rng.IntN(2))
+			f.set(k, k, -s)
+			lo, hi := whole(2), whole(2)
+			if one(6) { // it is not
+				break
+			}
+			c.squares = append(c.squares, treeSquare{Weight: s / 2 * []float64{1, 1, 1, 2, 0.9}[rng.IntN(5)], Of: &sparseVector{At: []int{k}, Val: []float64{1}}, Lo: &lo, Hi: &hi})
+		}
+	}
+	if c.duality { // products that strong duality cancels, with weights that are no doubles
+		for j := range ny {
+			k := []float64{0, 1, 0.7}[rng.IntN(3)]
+			for e := range nx {
+				f.set(nx+j, e, k*c.pull[j][e])
+			}
+			for i := 2 * j; i < 2*j+2; i++ {
+				w := []float64{0, 1, k}[rng.IntN(3)]
+				cols, vals := p.Rows.A.Row(i)
+				for t, e := range cols {
+					f.set(nx+ny+i, e, w*vals[t])
+				}
+				_, vals = p.Rows.B.Row(i)
+				f.set(nx+ny+i, nx+j, (k-w)*vals[0])
+				f.l[nx+ny+i] = float64(rng.IntN(2))
+			}
+		}
+	}
+	if p.Coupled != nil {
+		for k := range nx + ny {
+			f.set(k, n-1, whole(1))
+		}
+		f.l[n-1] = whole(1)
+	}
+	c.f, p.F = f, formula(f.ValueGrad)
+	c.enumerate()
+	return c
+}
+
+// enumerate lists points at x on a grid.
+func (c *treeCase) enumerate() {
+	var walk func(x []float64)
+	walk = func(x []float64) {
+		if j := len(x); j < c.p.Dx {
+			step := 0.25
+			if c.p.Integer[j] {
+				step = 1
+			}
+			for v := c.p.X.Lo[j]; v <= c.p.X.Hi[j]; v += step {
+				walk(append(slices.Clone(x), v))
+			}
+			return
+		}
+		for i := range c.p.X.Kind {
+			if c.p.X.E.RowDot(i, x) > c.p.X.Rhs[i] {
+				return
+			}
+		}
+		if c.p.X.Extended != nil && math.Abs(x[0]-x[1]) > 1 || len(c.p.X.Balls) > 0 && norm(x) > c.p.X.Balls[0].Radius {
+			return
+		}
+		c.answers(x, nil, nil)
+	}
+	walk(nil)
+}
+
+// answers lists those at x, entry by entry: where an entry has many, its ends.
+func (c *treeCase) answers(x, y, lambda []float64) {
+	j := len(y)
+	if j < c.p.Dy {
+		value := func(of []float64) float64 { return dot(of[:len(x)], x) + of[len(x)] }
+		lo, hi, pull := value(c.row[j]), c.c[j], value(c.pull[j])
+		with := func(v float64) {
+			c.answers(x, append(slices.Clone(y), v), append(slices.Clone(lambda), math.Max(0, c.h[j]*v-pull), math.Max(0, pull-c.h[j]*v)))
+		}
+		switch {
+		case lo > hi:
+		case c.h[j] > 0:
+			with(math.Min(hi, math.Max(lo, pull/c.h[j])))
+		case pull > 0:
+			with(hi)
+		case pull < 0:
+			with(lo)
+		default:
+			with(lo)
+			with(hi)
+		}
+		return
+	}
+	answer := c.p.Answer(y, lambda)
+	if c.p.Coupled != nil {
+		z := slices.Concat(x, answer)
+		if dot(c.f.m[len(z)-1], z)+c.f.l[len(z)-1] > 0 {
+			return
+		}
+	}
+	s := systemPoint{x: x, y: y, lambda: lambda, value: c.p.F.Value(x, answer)}
+	for i, l := range lambda {
+		s.zero = append(s.zero, [2]bool{c.p.Rows.A.RowDot(i, x)-c.p.Rows.B.RowDot(i, y)-c.p.Rows.Rhs[i] == 0, l == 0})
+	}
+	c.points = append(c.points, s)
+}
+
+// climber looks for weights of a leaf that show as much as they can.
+type climber struct {
+	leaf *treeLeaf
+	rng  *rand.Rand
+	w    [treeKinds + 3][]float64 // of the rows of each kind, of directions, of constraints, and z
+	open [][2]int                 // what there is of them
+}
+
+func newClimber(rng *rand.Rand, leaf *treeLeaf) *climber {
+	c := &climber{leaf: leaf, rng: rng}
+	for k := range c.w {
+		n := leaf.t.n
+		switch {
+		case k < treeKinds:
+			n = leaf.t.rows[k].Rows
+		case k == treeKinds:
+			n = len(leaf.along)
+		case k == treeKinds+1:
+			n = len(leaf.t.constraints)
+		}
+		c.w[k] = make([]float64, n)
+		for i := range n {
+			c.open = append(c.open, [2]int{k, i})
+		}
+	}
+	return c
+}
+
+func (c *climber) weights() *treeWeights {
+	var out [treeKinds + 3]*sparseVector
+	for k, w := range c.w {
+		for i, v := range w {
+			if v != 0 {
+				if out[k] == nil {
+					out[k] = &sparseVector{}
+				}
+				out[k].At, out[k].Val = append(out[k].At, i), append(out[k].Val, v)
+			}
+		}
+	}
+	return &treeWeights{Stationarity: out[0], Lower: out[1], Upper: out[2], Extended: out[3], Coupled: out[4], Levels: out[5], Duality: out[6], Along: out[7], Curved: out[8], Z: out[9]}
+}
+
+// shown is what the weights show, -Inf for nothing; of an empty leaf what is to be above 0, and whether it is accepted as one.
+func (c *climber) shown(empty bool) (bound float64, accepted bool) {
+	if err := c.leaf.load(c.weights(), empty); err != nil {
+		return math.Inf(-1), false
+	}
+	bound, err := c.leaf.bound()
+	if err == nil {
+		return bound, true
+	}
+	if _, short := fmt.Sscanf(err.Error(), "the weights of an empty leaf prove %g", &bound); short == nil {
+		return bound, false
+	}
+	return math.Inf(-1), false
+}
+
+// climb changes one weight at a time, from z on, and keeps what shows no less.
+func (c *climber) climb(steps int, z []float64, empty bool) (bound float64, accepted bool) {
+	for _, w := range c.w {
+		clear(w)
+	}
+	copy(c.w[len(c.w)-1], z)
+	bound, accepted = c.shown(empty)
+	for range steps {
+		at := c.open[c.rng.IntN(len(c.open))]
+		v := &c.w[at[0]][at[1]]
+		was := *v
+		if *v += math.Ldexp(c.rng.NormFloat64(), 1-c.rng.IntN(8)); c.rng.IntN(4) == 0 {
+			*v = float64(c.rng.IntN(5) - 2)
+		}
+		if now, is := c.shown(empty); now >= bound {
+			bound, accepted = now, is
+		} else {
+			*v = was
+		}
+	}
+	return bound, accepted
+}
+
+// Weights that are looked for to show as much as they can show nothing that is false: no bound above F at a point of the leaf, and no leaf with a point empty; and the lines of a whole tree show what its
+// leaves do one by one. The points are answers of followers in closed form.
+func TestTheBestWeightsShowNothingFalse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(33, 10))
+	proved, tight, empties, refused := 0, 0, 0, map[string]int{}
+	for trial := range 150 {
+		c := randomTreeCase(rng)
+		if len(c.points) == 0 {
+			continue
+		}
+		name := fmt.Sprintf("trial %d", trial)
+		head := fmt.Sprintf(`{"tree":1,"duality":%v}`, c.duality)
+		var lines strings.Builder
+		fmt.Fprintln(&lines, head)
+		for _, s := range c.squares {
+			text, _ := json.Marshal(map[string]treeSquare{"concave": s})
+			fmt.Fprintf(&lines, "%s\n", text)
+		}
+		model, err := newTreeModel(c.p)
+		if err == nil {
+			model, err = model.of(nil, c.duality, nil, nil, c.squares, &treeLift{})
+		}
+		if err != nil {
+			refused[err.Error()]++
+			continue
+		}
+		// Random branches: pairs, then an entry of x, each leaf once.
+		shown, least := math.Inf(1), math.Inf(1)
+		side := make([]int8, c.p.Rows.Len())
+		ends := [2][]float64{slices.Clone(c.p.X.Lo), slices.Clone(c.p.X.Hi)}
+		along := map[int]interval{}
+		var visit func(depth int)
+		visit = func(depth int) {
+			if i := rng.IntN(len(side)); depth > 0 && side[i] == 0 {
+				fmt.Fprintf(&lines, "{\"pair\":%d}\n", i)
+				for k := int8(1); k <= 2; k++ {
+					side[i] = k
+					visit(depth - 1)
+				}
+				side[i] = 0
+				return
+			}
+			if j := rng.IntN(c.p.Dx); depth > 0 && c.p.Integer[j] && ends[0][j] < ends[1][j] {
+				at, lo, hi := ends[0][j]+float64(rng.IntN(int(ends[1][j]-ends[0][j]))), ends[0][j], ends[1][j]
+				fmt.Fprintf(&lines, "{\"entry\":%d,\"at\":%v}\n", j, at)
+				ends[1][j] = at
+				visit(depth - 1)
+				ends[0][j], ends[1][j] = at+1, hi
+				visit(depth - 1)
+				ends[0][j] = lo
+				return
+			}
+			leaf := newTreeLeaf(model)
+			for i, k := range side {
+				if k > 0 {
+					leaf.hold(i, k)
+				}
+			}
+			for j := range c.p.Dx {
+				leaf.lo[j], leaf.hi[j] = math.Max(leaf.lo[j], ends[0][j]), math.Min(leaf.hi[j], ends[1][j])
+			}
+			if k := rng.IntN(len(c.squares) + 1); depth > 0 && k < len(c.squares) && along[k] == (interval{}) {
+				at := float64(rng.IntN(3)-1) / 2
+				r := leaf.along[k]
+				fmt.Fprintf(&lines, "{\"along\":%d,\"at\":%v}\n", k, at)
+				along[k] = interval{r.lo, math.Min(r.hi, at)}
+				visit(depth - 1)
+				along[k] = interval{math.Max(r.lo, at), r.hi}
+				visit(depth - 1)
+				delete(along, k)
+				return
+			}
+			for k, r := range along {
+				leaf.along[k] = r
+			}
+			best, z := math.Inf(1), []float64(nil) // F at the points of the leaf
+			for _, s := range c.points {
+				is := s.in(side, ends[0], ends[1])
+				for k, r := range along {
+					w := slices.Concat(s.x, s.y)[c.squares[k].Of.At[0]]
+					is = is && w >= r.lo && w <= r.hi
+				}
+				if is && s.value < best {
+					best, z = s.value, slices.Concat(s.x, s.y, s.lambda)
+				}
+			}
+			climb := newClimber(rng, leaf)
+			if _, accepted := climb.climb(40, nil, true); accepted {
+				if empties++; !math.IsInf(best, 1) {
+					t.Errorf("%s: a leaf with F = %v is empty: %v", name, best, climb.w)
+				}
+			}
+			bound, accepted := climb.climb(200, z, false)
+			if bound > best {
+				t.Errorf("%s: F is %v in a leaf, and at least %v: %v", name, best, bound, climb.w)
+			}
+			if !accepted {
+				shown = math.Inf(-1)
+			}
+			shown, least = math.Min(shown, bound), math.Min(least, best)
+			text, _ := json.Marshal(map[string]*treeWeights{"bound": climb.weights()})
+			fmt.Fprintf(&lines, "%s\n", text)
+		}
+		visit(2)
+		report, err := VerifyTree(c.p, strings.NewReader(lines.String()), "")
+		switch {
+		case math.IsInf(shown, -1):
+			if err == nil {
+				t.Errorf("%s: a leaf shows nothing, and the proof is accepted\n%s", name, lines.String())
+			}
+			continue
+		case err != nil:
+			t.Errorf("%s: %v\n%s", name, err, lines.String())
+			continue
+		case report.Bound != shown:
+			t.Errorf("%s: the leaves show %v, the proof %v\n%s", name, shown, report.Bound, lines.String())
+		}
+		if proved++; least-report.Bound < 0.1*(1+math.Abs(least)) {
+			tight++
+		}
+	}
+	if proved < 60 || tight < 20 || empties < 10 {
+		t.Errorf("%d proved, %d of them near F, %d leaves empty; refused %v", proved, tight, empties, refused)
+	}
+	t.Log(proved, "proved,", tight, "near F,", empties, "empty, refused:", refused)
+}
