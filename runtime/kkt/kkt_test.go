@@ -11,6 +11,7 @@ import (
 	"bilevelc/internal/members"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
 )
 
 // f reads as what it is, matrices are those of g, and strong duality adds nothing to f at the follower's answers.
@@ -19,6 +20,9 @@ func TestSystemIsThatOfTheProblem(t *testing.T) {
 	answered := 0
 	for k := range 60 {
 		p := kkttest.Random(rng, 3, 4, 2, k%2 == 0, k%3 == 0)
+		if k%4 == 0 {
+			p.Rows.Kind[p.Rows.Len()-1] = problem.Equal
+		}
 		s, err := kkt.New(p)
 		if err != nil {
 			t.Fatal(err)
@@ -62,6 +66,13 @@ func TestSystemIsThatOfTheProblem(t *testing.T) {
 			continue
 		}
 		answered++
+		h := make([]float64, p.Rows.Len())
+		p.Rows.Residual(h, x, s.Y(z))
+		for i, kind := range p.Rows.Kind {
+			if h[i] > 1e-8 || kind == problem.Equal && h[i] < -1e-8 {
+				t.Errorf("case %d: row %d is violated by %v", k, i, h[i])
+			}
+		}
 		want := p.F.Value(x, s.Y(z))
 		if v := s.Value(z); v != want {
 			t.Errorf("f is %v, not %v", v, want)
