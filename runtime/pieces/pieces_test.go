@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/problem"
 )
 
 // draws is how many random problems a test makes.
@@ -121,10 +122,16 @@ func TestLocalSolutions(t *testing.T) {
 func TestSlopesByDifferences(t *testing.T) {
 	rng := members.Rand(t, 2)
 	const h = 1e-6
-	looked, several := 0, 0
+	looked, several, bent := 0, 0, 0
 	for k := range draws {
 		p := kkttest.Random(rng, 3, 3, 2, true, k%3 == 0)
 		p.Facts.StrongConvexity = 1 // each entry of y curves g by at least that
+		if k%4 == 1 {
+			bend(p, rng.IntN(3), float64(1+rng.IntN(3)))
+		}
+		if k%5 == 1 {
+			p.Rows.Kind[p.Rows.Len()-1] = problem.Equal
+		}
 		s, err := kkt.New(p)
 		if err != nil {
 			t.Fatal(err)
@@ -139,6 +146,14 @@ func TestSlopesByDifferences(t *testing.T) {
 		}
 		if point.Vertices > 1 {
 			several++ // dependent rows: stationary with each multiplier, or F would fall below
+		}
+		if h := make([]float64, p.Rows.Len()); k%5 == 1 {
+			if p.Rows.Residual(h, s.X(point.Z), s.Y(point.Z)); math.Abs(h[len(h)-1]) > 1e-8 {
+				t.Errorf("case %d: an equation is violated by %v", k, h[len(h)-1])
+			}
+		}
+		if k%4 == 1 {
+			bent++
 		}
 		size := 1 + math.Abs(point.F)
 		for range 6 {
@@ -166,7 +181,7 @@ func TestSlopesByDifferences(t *testing.T) {
 			}
 		}
 	}
-	if looked < draws || several == 0 {
-		t.Errorf("%d looks, %d points with several multipliers: that says too little", looked, several)
+	if looked < draws || several == 0 || bent < draws/10 {
+		t.Errorf("%d looks, %d points with several multipliers, %d where f is not convex: that says too little", looked, several, bent)
 	}
 }
