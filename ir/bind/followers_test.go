@@ -18,17 +18,20 @@ func TestFollowersAreOneLevel(t *testing.T) {
 set firms = {"a", "b", "c"}
 data cost: [firms] = [1, 2, 3]
 data need: [firms, 2] = [[1, 2], [3, 4], [5, 6]]
+data low: vector[2] = [-1, -2]
 upper {
   var price: real in box(0, 10)
-  minimize price + sum(q) + p + sum(w)
+  minimize price + sum(q) + p + sum(w) + sum(u) + sum(v)
 }
 `
 	apart := head + `lower firm[i in firms] {
   var q: real in box(0, 2 * cost[i])
   var w: vector[2] in simplex(3)
+  var u: vector[2] in box(low, 2 * cost[i])
+  var v: vector[2] in box(-1 - cost[i], need[i, :])
   let gain = price * q - cost[i] * q^2
   let miss = w - need[i, :]'
-  maximize gain - sumsq(miss) - sum(i2 in 1..2: w[i2] * q)
+  maximize gain - sumsq(miss) - sumsq(u) - sumsq(v - price) - q * sum(u + v) - sum(i2 in 1..2: w[i2] * q)
   subject to
     own: q + w[1] <= 3 + cost[i]
     each: forall k in 1..2 if k > 1: w[k] >= 0.1 * q
@@ -42,8 +45,10 @@ lower operator {
 	joint := head + `lower {
   var q: [firms] in box(0, 2 * cost)
   var w: [firms, 2] in nonneg
+  var u: [firms, 2] in box([[-1, -2], [-1, -2], [-1, -2]], [[2, 2], [4, 4], [6, 6]])
+  var v: [firms, 2] in box([[-2, -2], [-3, -3], [-4, -4]], need)
   var p: real
-  minimize -(sum(i in firms: price * q[i] - cost[i] * q[i]^2 - sumsq(w[i, :]' - need[i, :]') - sum(i2 in 1..2: w[i, i2] * q[i]))) + (p - price)^2
+  minimize -(sum(i in firms: price * q[i] - cost[i] * q[i]^2 - sumsq(w[i, :]' - need[i, :]') - sumsq(u[i, :]) - sumsq(v[i, :] - price) - q[i] * sum(u[i, :] + v[i, :]) - sum(i2 in 1..2: w[i, i2] * q[i]))) + (p - price)^2
   subject to
     simplex: forall i in firms: sum(w[i, :]) == 3
     own: forall i in firms: q[i] + w[i, 1] <= 3 + cost[i]
@@ -83,6 +88,18 @@ lower operator {
 	if got, want := rowsOf(names(a.Rows)), rowsOf(names(b.Rows)); !reflect.DeepEqual(got, want) {
 		t.Errorf("rows %v\nwant %v", got, want)
 	}
+	// The bounds of a part of an array, of data that all share and of a number are those of each follower's entries.
+	rhs := map[string]float64{}
+	for k, r := range b.Rows {
+		rhs[r.Name] = b.Rhs[k]
+	}
+	for k, r := range a.Rows {
+		if strings.HasPrefix(r.Name, "u.") || strings.HasPrefix(r.Name, "v.") {
+			if want := rhs[r.Name]; a.Rhs[k] != want {
+				t.Errorf("%s: %v, want %v", r.Name, a.Rhs[k], want)
+			}
+		}
+	}
 	// One block of entries a firm, and one for the operator.
 	if blocks := facts.Blocks(a); len(blocks) != 4 {
 		t.Errorf("%d blocks: %v", len(blocks), blocks)
@@ -91,7 +108,7 @@ lower operator {
 	for _, f := range a.Followers {
 		parts += fmt.Sprint(f.Name, f.Maximize, f.Vars, f.Objective.Node.Shape, len(f.Families), " ")
 	}
-	if parts != "firmtrue [q w] vector[3] 6 operatorfalse [p] scalar 1 " {
+	if parts != "firmtrue [q w u v] vector[3] 10 operatorfalse [p] scalar 1 " {
 		t.Errorf("followers %q", parts)
 	}
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
@@ -223,12 +224,8 @@ func (f *follower) upright(x *lang.Index, rank int) lang.Expr {
 // a range from 1.
 func (c *checker) followerDim(b *lang.Binder) lang.Expr {
 	if b.Hi == nil {
-		if n, ok := b.Lo.(*lang.Name); ok {
-			for _, d := range c.file.Decls {
-				if s, isSet := d.(*lang.IndexSet); isSet && s.Name.Name == n.Name {
-					return n
-				}
-			}
+		if n, ok := b.Lo.(*lang.Name); ok && c.declaresSet(n.Name) {
+			return n
 		}
 	} else if one, ok := b.Lo.(*lang.Number); ok && one.Text == "1" {
 		return b.Hi
@@ -265,17 +262,82 @@ func (c *checker) expandVar(f *follower, v *lang.Var) (*lang.Var, *lang.Constrai
 	}
 	set.Args = append([]lang.Expr(nil), set.Args...)
 	for i, a := range set.Args {
-		if !f.mentionsIndex(a) {
+		if !f.mentionsIndex(a) && !c.sameFor(v, a) {
 			continue
 		}
-		if len(v.Type.Dims) > 0 {
-			c.errorf(c.global, diag.Followers, a.Span(), "a bound of the array `%s` moves with the follower's index", v.Name.Name).Fix =
+		binders, body := c.eachEntry(f, v, a)
+		if body == nil {
+			c.errorf(c.global, diag.Followers, a.Span(), "a bound of the array `%s` moves with the follower's index, and is not one number or a part of an array", v.Name.Name).Fix =
 				"write it as a constraint"
-			continue
+			body = &lang.Number{At: lang.At{Place: a.Span()}, Text: "0", Int: true} // so that the index is not looked for where it is not declared
 		}
-		set.Args[i] = &lang.Comprehension{At: lang.At{Place: a.Span()}, Fn: lang.Ident{At: lang.At{Place: a.Span()}}, Binders: f.block.Binders, Body: a}
+		set.Args[i] = &lang.Comprehension{At: lang.At{Place: a.Span()}, Fn: lang.Ident{At: lang.At{Place: a.Span()}}, Binders: binders, Body: body}
 	}
 	return &out, nil
+}
+
+// eachEntry writes a bound of a follower's variable as one number for each entry of the variable that all followers together
+// have: a number serves for all of the follower's entries, and of a part of an array, as cap[i, :], each has its own. nil
+// where the bound is neither.
+func (c *checker) eachEntry(f *follower, v *lang.Var, bound lang.Expr) (binders []lang.Binder, body lang.Expr) {
+	binders = f.block.Binders[:len(f.block.Binders):len(f.block.Binders)]
+	at := lang.At{Place: bound.Span()}
+	var own []lang.Subscript
+	for k, d := range v.Type.Dims {
+		b := lang.Binder{At: at, Name: lang.Ident{At: at, Name: fmt.Sprint("entry ", k+1)}, Lo: &lang.Number{At: at, Text: "1", Value: 1, Int: true}, Hi: d} // no name that a model can have
+		if n, ok := d.(*lang.Name); ok && c.declaresSet(n.Name) {
+			b.Lo, b.Hi = n, nil
+		}
+		binders = append(binders, b)
+		own = append(own, lang.Subscript{At: at, Lo: &lang.Name{At: at, Name: b.Name.Name}})
+	}
+	if c.sameFor(v, bound) {
+		return binders, &lang.Index{At: at, X: bound, Subs: own}
+	}
+	part := false
+	lang.Walk(bound, func(x lang.Expr) bool {
+		i, ok := x.(*lang.Index)
+		part = part || ok && slices.ContainsFunc(i.Subs, func(s lang.Subscript) bool { return s.All || s.Hi != nil })
+		return !part
+	})
+	if !part {
+		return binders, bound
+	}
+	index, ok := bound.(*lang.Index)
+	if !ok {
+		return nil, nil
+	}
+	entry := *index
+	entry.Subs = slices.Clone(index.Subs)
+	for k, s := range entry.Subs {
+		if s.Hi != nil || s.All && len(own) == 0 {
+			return nil, nil
+		}
+		if s.All {
+			entry.Subs[k], own = own[0], own[1:]
+		}
+	}
+	if len(own) > 0 {
+		return nil, nil
+	}
+	return binders, &entry
+}
+
+// sameFor reports that a bound is data with as many dimensions as the variable of one follower: it is that of each.
+func (c *checker) sameFor(v *lang.Var, bound lang.Expr) bool {
+	n, ok := bound.(*lang.Name)
+	return ok && len(v.Type.Dims) > 0 && slices.ContainsFunc(c.file.Decls, func(d lang.Decl) bool {
+		data, ok := d.(*lang.Data)
+		return ok && data.Name.Name == n.Name && len(data.Type.Dims) == len(v.Type.Dims)
+	})
+}
+
+// declaresSet reports that the model declares an index set of that name.
+func (c *checker) declaresSet(name string) bool {
+	return slices.ContainsFunc(c.file.Decls, func(d lang.Decl) bool {
+		s, ok := d.(*lang.IndexSet)
+		return ok && s.Name.Name == name
+	})
 }
 
 // mentionsIndex reports whether an expression uses an index of the follower.
