@@ -18,6 +18,9 @@ import (
 	"bilevelc/runtime/system"
 )
 
+// noMeasure is what is said to be measured at a point without a certificate of stationarity.
+const noMeasure = "none"
+
 // confirm verifies a result that is to say solved, as the command verify would.
 // One that does not pass says so, with the first claim that failed; what was refused
 // is left out (redact), its point stays.
@@ -133,7 +136,7 @@ func (p *Problem) findRay(ctx context.Context, r *Result) error {
 		return err
 	}
 	p.describeCoupled(r, pt.Coupled, nil, nil)
-	r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = "none", Number(math.NaN()), 0
+	r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = noMeasure, Number(math.NaN()), 0
 	r.Parameters = nil
 	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt, pt.Lower.ErrorBound), Ray: system.Ray(s, unbounded.Ray)}
 	return nil
@@ -225,7 +228,7 @@ func (p *Problem) redact(ctx context.Context, r *Result) error {
 		kept := *c
 		kept.Strong, kept.Goldstein, kept.GradientMapping = nil, nil, nil
 		r.Certificate = &kept
-		r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = "none", Number(math.NaN()), 0
+		r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = noMeasure, Number(math.NaN()), 0
 	}
 	if !r.rough() && !ended {
 		if report, ended, err = p.examine(ctx, r); err != nil {

@@ -186,7 +186,7 @@ func (p *Problem) describeSystem(ctx context.Context, r *Result, run *system.Run
 		r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = system.Measure, Number(residual), 0
 	} else { // F falls on from here, or it ended before there was a certificate
 		r.Certificate = &certify.Certificate{}
-		r.Stationarity.Measure, r.Stationarity.Value = "none", Number(math.NaN())
+		r.Stationarity.Measure, r.Stationarity.Value = noMeasure, Number(math.NaN())
 	}
 	r.Certificate.Lower = p.lowerCertificate(pt, pt.Lower.ErrorBound)
 	if run.Ray != nil {

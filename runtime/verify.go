@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/named"
@@ -127,12 +128,19 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 		doc.Lower += p.Numeric.G.Value(doc.X, doc.Y) - p.ties.g.Value(doc.X, doc.Y)
 	}
 	report := certify.Verify(doc, p.Numeric)
+	if !allFinite(doc.X) || !allFinite(doc.Y) || !allFinite(doc.Lambda) {
+		return report, nil // which says so: programs at such a point have no data
+	}
 	c := &claims{p: p, r: r, doc: doc, h: make([]float64, p.Numeric.Rows.Len()), report: report}
 	p.Numeric.Rows.Residual(c.h, doc.X, doc.Y)
 	c.all()
 	c.global(proof)
 	report.Calls = p.Numeric.Calls()
 	return report, nil
+}
+
+func allFinite(v []float64) bool {
+	return !slices.ContainsFunc(v, func(t float64) bool { return math.IsNaN(t) || math.IsInf(t, 0) })
 }
 
 // reportTolerance is what the same expression at the same point may differ by

@@ -345,6 +345,7 @@ func (c *claims) stationarity() {
 		c.near("error of the gradient, by the certificate", float64(s.GradientError), cert.GradientMapping.GradientError, 0)
 	default:
 		c.check("stationarity measure", math.IsNaN(float64(s.Value)), "it has no certificate")
+		c.check("stationarity: what is measured", slices.Contains([]string{"", noMeasure, outer.GoldsteinMeasure, outer.MappingMeasure}, s.Measure), "nothing")
 		return
 	}
 	if cert.Strong == nil && len(c.r.Upper.Hypergradient) == 0 { // nothing tells the error of one

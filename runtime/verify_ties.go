@@ -172,6 +172,10 @@ func (c *claims) exactTies(claimed *Ties) {
 			c.check("ties: safe point", false, "%v", err)
 			return
 		}
+		if len(safe.Variables) != len(c.r.Upper.Variables) || !allFinite(x) {
+			c.check("ties: safe point", false, "it has variables that the model has not, or entries that are no numbers")
+			return
+		}
 		outside := c.p.upperViolation(x)
 		c.check("ties: the safe point is in X", outside <= same*linalg.NormInf(x), "it is outside by %.3g", outside)
 		moved := 0.0

@@ -29,18 +29,15 @@ func (v *verification) required() {
 	switch {
 	case c.Goldstein != nil:
 		g := c.Goldstein
-		largest := v.d.s.local
-		for _, s := range g.Samples {
-			largest = math.Max(largest, norm(s.Gradient))
-		}
+		size := math.Max(v.d.s.local, g.size())
 		v.within("solved: radius delta, by the size of x", g.Delta/v.d.s.x, v.tol.Radius)
 		if v.doc.Radius > 0 {
 			v.within("solved: radius delta, by the one that was asked for", g.Delta, askedRadius*v.doc.Radius*(v.d.s.x+norm(v.fromX())))
 		} else {
 			v.Unchecked = append(v.Unchecked, "certificate.goldstein.delta (which radius was asked for is not known; that the samples are within it, and that it is no large part of x, is checked)")
 		}
-		v.measure("solved: Goldstein measure, by the size of gradients", g.Norm, largest)
-		v.within("solved: error of the gradients, by their size", share(g.GradientError, largest), v.tol.Share)
+		v.measure("solved: Goldstein measure, by the size of gradients", g.Norm, size)
+		v.within("solved: error of the gradients, by their size", share(g.GradientError, size), v.tol.Share)
 		v.descending(g.Norm + g.GradientError)
 	case c.GradientMapping != nil:
 		m := c.GradientMapping

@@ -96,7 +96,7 @@ func (v *verification) gradientOfBranch(m *Multipliers) {
 		v.fail(name, "the document has no hypergradient")
 		return
 	}
-	v.vector("hypergradient", v.doc.Hypergradient, m.Bound, strongResidual*math.Max(v.d.s.gradient, maxAbs(m.Bound)))
+	v.vector("hypergradient", v.doc.Hypergradient, m.Bound, strongResidual*math.Max(v.d.s.local, maxAbs(m.Bound)))
 }
 
 // tiedLoss is what may be left of a follower's optimality, relative to the terms of g: as much as of the leader's. Package activeset tells multipliers from 0 to a tenth of it.
@@ -122,5 +122,5 @@ func (v *verification) ofMultipliers(c *Strong) {
 			return
 		}
 	}
-	v.vector("hypergradient", v.doc.Hypergradient, found, v.doc.GradientError+strongResidual*v.d.s.gradient)
+	v.vector("hypergradient", v.doc.Hypergradient, found, v.doc.GradientError+strongResidual*v.d.s.local)
 }

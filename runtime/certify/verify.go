@@ -218,9 +218,9 @@ func (v *verification) outsideX(x []float64) (worst float64, where string) {
 	return worst, where
 }
 
-// termsOfF is the sum of what entries of x and of the answer make of f, to first order at the point and half way to 0, where terms that cancel show.
-func (v *verification) termsOfF() float64 {
-	at := [2][]float64{v.doc.X, v.p.Answer(v.doc.Y, v.doc.Lambda)}
+// terms is the sum of what entries of x and of y make of f or g, to first order at the point and half way to 0, where terms that cancel show.
+func terms(of problem.Function, x, y []float64) float64 {
+	at := [2][]float64{x, y}
 	var grad, middle, half [2][]float64
 	for k, u := range at {
 		grad[k], middle[k], half[k] = make([]float64, len(u)), make([]float64, len(u)), make([]float64, len(u))
@@ -228,8 +228,8 @@ func (v *verification) termsOfF() float64 {
 			half[k][j] = t / 2
 		}
 	}
-	v.d.f.ValueGrad(grad[0], grad[1], at[0], at[1])
-	v.d.f.ValueGrad(middle[0], middle[1], half[0], half[1])
+	of.ValueGrad(grad[0], grad[1], at[0], at[1])
+	of.ValueGrad(middle[0], middle[1], half[0], half[1])
 	sum := 0.0
 	for k, u := range at {
 		for j, t := range u {
@@ -245,14 +245,24 @@ func (v *verification) termsOfF() float64 {
 
 // values checks f and g at (x, y).
 func (v *verification) values() {
-	// F is f at the document's own point: what may be between them is rounding of f's terms there, however wide X is.
-	value := v.d.f.Value(v.doc.X, v.p.Answer(v.doc.Y, v.doc.Lambda))
-	size := math.Max(math.Abs(value), v.termsOfF())
-	if math.IsNaN(size) || math.IsInf(size, 0) {
-		size = v.d.s.value
+	// Both are at the document's own point: what may be between claimed and found is rounding of terms there, however wide X is.
+	for _, level := range []struct {
+		claim     string
+		claimed   float64
+		of        problem.Function
+		y         []float64
+		elsewhere float64
+	}{
+		{ObjectiveClaim, v.doc.Upper, v.d.f, v.p.Answer(v.doc.Y, v.doc.Lambda), v.d.s.value},
+		{"lower objective", v.doc.Lower, v.d.g, v.doc.Y, v.d.s.lower},
+	} {
+		value := level.of.Value(v.doc.X, level.y)
+		size := math.Max(math.Abs(value), terms(level.of, v.doc.X, level.y))
+		if math.IsNaN(size) || math.IsInf(size, 0) {
+			size = level.elsewhere
+		}
+		v.equal(level.claim, level.claimed, value, v.tol.Value, size)
 	}
-	v.equal(ObjectiveClaim, v.doc.Upper, value, v.tol.Value, size)
-	v.equal("lower objective", v.doc.Lower, v.d.g.Value(v.doc.X, v.doc.Y), v.tol.Value, v.d.s.lower)
 }
 
 // StrictClaim is the check of Document.Strict, AnswerClaim that of Document.Y, ObjectiveClaim that

@@ -194,7 +194,7 @@ func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
 		if !(predicted > 0) || length == 0 || m.stationary(run, predicted, step.Curvature, length) {
 			return false, nil
 		}
-		if s.Taught && s.Measure <= followedWell*m.target(run) {
+		if s.Taught && s.Measure <= followedWell*m.target(run)(linalg.Norm(s.Center.G)) {
 			return false, nil // well within what the certificate asks for
 		}
 		t := 1.0

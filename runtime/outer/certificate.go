@@ -1,11 +1,9 @@
 package outer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
-	"slices"
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
@@ -41,6 +39,23 @@ func (c *Certificate) epsilon() float64 {
 		return math.Inf(1)
 	}
 	return c.Norm + c.GradError
+}
+
+// Size is that of the terms that cancel in the certificate, 0 for none.
+func (c *Certificate) Size() float64 {
+	if c == nil {
+		return 0
+	}
+	return Terms(c.Weights, c.Gradients)
+}
+
+// Terms is the size of the terms of a combination: a gradient counts by its weight.
+func Terms(weights []float64, gradients [][]float64) float64 {
+	sum := 0.0
+	for i, w := range weights {
+		sum += w * linalg.Norm(gradients[i])
+	}
+	return sum
 }
 
 // ErrNoCertificate says that no gradient near a point may enter a certificate.
@@ -101,38 +116,6 @@ func CertifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, 
 		}
 	}
 	return c, nil
-}
-
-// scale adds the steepest of samples that a certificate may use, without weight, where its measure is a part epsilon
-// of that one's gradient alone.
-func (c *Certificate) scale(ctx context.Context, run *Run, samples []Sample, epsilon float64) error {
-	own := 0.0
-	for _, g := range c.Gradients {
-		own = math.Max(own, linalg.Norm(g))
-	}
-	if c.epsilon() <= epsilon*own {
-		return nil
-	}
-	steep := slices.Clone(samples)
-	slices.SortStableFunc(steep, func(a, b Sample) int { return cmp.Compare(linalg.Norm(b.G), linalg.Norm(a.G)) })
-	for i := range steep {
-		s := &steep[i]
-		if linalg.Norm(s.G) <= own || c.epsilon() > epsilon*linalg.Norm(s.G) {
-			return nil
-		}
-		if s.At != nil {
-			var err error
-			if s, err = run.exact(ctx, s); err != nil {
-				return err
-			}
-		}
-		if s != nil {
-			c.Points, c.Gradients = append(c.Points, s.Where()), append(c.Gradients, s.G)
-			c.Faces, c.Weights = append(c.Faces, s.Active), append(c.Weights, 0)
-			return nil
-		}
-	}
-	return nil
 }
 
 // within are the samples whose gradients a certificate of a radius at x may use.

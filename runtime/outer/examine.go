@@ -38,7 +38,7 @@ func (m *bundle) examine(ctx context.Context, run *Run) (string, error) {
 		radius := run.Radius(radii[s.Sampled], s.Center.X)
 		s.Sampled++
 		s.Stagnated = 0
-		near, err := rays(ctx, run, &s.Center, s.Bundle, radius, func([]Sample) float64 { return m.target(run) }, min(m.Settings.Samples, run.Dim()+1))
+		near, err := rays(ctx, run, &s.Center, s.Bundle, radius, m.target(run), min(m.Settings.Samples, run.Dim()+1))
 		if err != nil {
 			return "", err
 		}
@@ -105,10 +105,10 @@ func (m *bundle) certifyCenter(ctx context.Context, run *Run, delta float64) (st
 	if err != nil {
 		return "", err
 	}
-	// What is asked is relative to gradients that the certificate can show; what will do, to all that are known.
-	if c.epsilon() > m.targetWithin(run, delta) {
+	target := m.target(run)
+	if c.epsilon() > target(c.Size()) {
 		// A piece within delta may be missing, or known from further away only.
-		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, m.asked(run), certifying*m.Settings.Samples+perEntry*run.Dim())
+		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, target, certifying*m.Settings.Samples+perEntry*run.Dim())
 		if err != nil {
 			return "", err
 		}
@@ -122,19 +122,20 @@ func (m *bundle) certifyCenter(ctx context.Context, run *Run, delta float64) (st
 		}
 	}
 	s.Measure = c.epsilon()
-	if c.epsilon() <= m.target(run, s.Bundle...) {
+	most := target(c.Size())
+	if c.epsilon() <= most {
 		if err := run.descending(ctx, c.X, s.Center.F, c.epsilon()); err != nil {
 			return "", err
 		}
 	}
 	why := ""
-	switch target := m.target(run, s.Bundle...); {
+	switch {
 	case c == nil:
 		why = fmt.Sprintf("no descent found, and no point within %.2g at which strict complementarity holds: F has no gradient there that a certificate could use%s", delta, run.blurred())
-	case c.Norm > target:
-		why = fmt.Sprintf("no descent found, at a Goldstein measure of %.2g, above its target %.2g", c.Norm, target)
-	case c.epsilon() > target:
-		why = fmt.Sprintf("no descent found, at a Goldstein measure of %.2g; the gradients are known to %.2g, which is above the target %.2g", c.Norm, c.GradError, target)
+	case c.Norm > most:
+		why = fmt.Sprintf("no descent found, at a Goldstein measure of %.2g, above its target %.2g", c.Norm, most)
+	case c.epsilon() > most:
+		why = fmt.Sprintf("no descent found, at a Goldstein measure of %.2g; the gradients are known to %.2g, which is above the target %.2g", c.Norm, c.GradError, most)
 	}
 	if why != "" {
 		return "", Stuck(why)
@@ -191,7 +192,7 @@ func (m *bundle) Finish(ctx context.Context, run *Run, result *Result) error {
 	samples := m.State.Bundle
 	if result.Status != status.Solved {
 		best := sampleOf(result.Best)
-		more, err := rays(ctx, run, best, samples, delta, m.asked(run), min(m.Settings.Samples, run.Dim()+1))
+		more, err := rays(ctx, run, best, samples, delta, m.target(run), min(m.Settings.Samples, run.Dim()+1))
 		if err != nil {
 			return err
 		}
@@ -204,9 +205,6 @@ func (m *bundle) Finish(ctx context.Context, run *Run, result *Result) error {
 	}
 	if c == nil {
 		return ErrNoCertificate
-	}
-	if err := c.scale(ctx, run, within(samples, result.Best.X, delta), m.Settings.Epsilon); err != nil {
-		return err
 	}
 	result.Certificate = c
 	result.Measure = Measure{Name: GoldsteinMeasure, Value: c.Norm, Delta: delta}

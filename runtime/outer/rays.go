@@ -31,9 +31,9 @@ const (
 // there by a part of radius |v|, which ends the search with a lower point; or some
 // point on the way has a gradient that the hull lacks, which makes |v| smaller
 // (Wolfe 1975, Mifflin 1977; as the descent direction of Zhang et al. 2020). Unlike
-// gradients at random points, each one adds to the hull. It ends at |v| <= target of the hull,
+// gradients at random points, each one adds to the hull. It ends at |v| <= target of the size of v's terms,
 // or after a number of gradients.
-func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius float64, target func(hull []Sample) float64, budget int) (*ray, error) {
+func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius float64, target func(size float64) float64, budget int) (*ray, error) {
 	r := &ray{Norm: math.Inf(1)}
 	hull := within(append([]Sample{*at}, known...), at.X, radius)
 	for len(hull) == 0 && len(r.Samples) < budget {
@@ -64,7 +64,7 @@ func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius floa
 			return nil, err
 		}
 		r.Norm = least.Norm
-		if least.Norm <= target(hull) || len(r.Samples) >= budget {
+		if least.Norm <= target(Terms(least.Weights, gradients)) || len(r.Samples) >= budget {
 			return r, nil
 		}
 		v := linalg.Clone(least.Normal)
@@ -148,19 +148,7 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 	return f, nil
 }
 
-// target is the norm that the settings ask of the smallest element, given the
-// gradients that scale it: the largest of those, and a share of the first of the run.
-func (m *bundle) target(run *Run, samples ...Sample) float64 {
-	return m.Settings.Epsilon * math.Max(linalg.Norm(m.State.Center.G), run.Scale(samples...))
-}
-
-// asked is target by the gradients of a hull.
-func (m *bundle) asked(run *Run) func(hull []Sample) float64 {
-	return func(hull []Sample) float64 { return m.target(run, hull...) }
-}
-
-// targetWithin is target with the gradients alone that a certificate of radius delta at the center can show:
-// neither those of pieces further off nor of no piece, with which a verification compares nothing.
-func (m *bundle) targetWithin(run *Run, delta float64) float64 {
-	return m.target(run, within(m.State.Bundle, m.State.Center.X, delta)...)
+// target is the norm that the settings ask of the smallest element, given the size of the terms that cancel in it.
+func (m *bundle) target(run *Run) func(size float64) float64 {
+	return func(size float64) float64 { return m.Settings.Epsilon * math.Max(size, run.Scale()) }
 }

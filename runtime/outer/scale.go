@@ -131,21 +131,8 @@ func (r *Run) Noise(at *Sample) float64 {
 // lowered is how many times its noise F has to fall by for a point that was met to be returned in the place of the one that was certified.
 const lowered = 10
 
-// Scale is what a measure of stationarity near samples is relative to: the largest
-// of their gradients, and of a share of the first one, as they vanish where F is
-// smooth.
-func (r *Run) Scale(samples ...Sample) float64 {
-	return math.Max(flat*r.slope, steepest(samples))
-}
-
-// steepest is the largest of the gradients of samples.
-func steepest(samples []Sample) float64 {
-	scale := 0.0
-	for _, s := range samples {
-		scale = math.Max(scale, linalg.Norm(s.G))
-	}
-	return scale
-}
+// Scale is what a measure of stationarity is relative to where F is smooth and its gradients vanish: a share of the first one.
+func (r *Run) Scale() float64 { return flat * r.slope }
 
 // flat is the share of the first gradient that gradient makes do with.
 const flat = 0.1

@@ -139,7 +139,7 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 		return "", err
 	}
 	s.Measure = least.Norm
-	if s.Measure <= s.Target*run.Scale(hull...) {
+	if s.Measure <= s.Target*math.Max(outer.Terms(least.Weights, gradients), run.Scale()) {
 		return m.shrink(ctx, run)
 	}
 	v := linalg.Clone(least.Normal)
@@ -188,7 +188,7 @@ func (m *goldstein) shrink(ctx context.Context, run *outer.Run) (string, error) 
 		return "", nil
 	}
 	c, err := outer.CertifySample(ctx, run, &s.Center, s.Gathered, run.Radius(set.Delta, s.Center.X))
-	if err != nil || c == nil || c.Norm+c.GradError > s.Target*run.Scale(append(s.Gathered, s.Center)...) {
+	if err != nil || c == nil || c.Norm+c.GradError > s.Target*math.Max(c.Size(), run.Scale()) {
 		return "", err
 	}
 	return fmt.Sprintf("Goldstein stationary within radius %.2g: measure %.2g", c.Delta, c.Norm), nil
