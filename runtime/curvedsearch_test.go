@@ -20,6 +20,7 @@ type bowl struct {
 	c, d, q, h    []float64
 	p             [][]float64 // nx x ny
 	curve         float64     // of f in x and y
+	cross         float64     // of x[1] x[2] in f, which is not convex then
 	radius, reach float64     // of a ball of x, 0 for none; of the constraint, <= 0
 	at            []float64   // its center, over x and y
 	onX, set      bool        // the constraint is on x alone; the ball is X's own
@@ -43,6 +44,9 @@ func newBowl(rng *rand.Rand) *bowl {
 	}
 	if rng.IntN(2) == 0 {
 		b.curve = 0.1 * float64(rng.IntN(10))
+	}
+	if rng.IntN(2) == 0 {
+		b.cross = math.Round(100*rng.NormFloat64()) / 100
 	}
 	if rng.IntN(2) == 0 {
 		b.radius = math.Round(100*(0.5+rng.Float64())) / 100
@@ -75,14 +79,14 @@ func (b *bowl) text() string {
 		}
 	}
 	return fmt.Sprintf("model bowl\ndata c: vector[%[1]d] = %[3]s\ndata d: vector[%[2]d] = %[4]s\ndata q: vector[%[2]d] = %[5]s\ndata h: vector[%[2]d] = %[6]s\ndata P: matrix[%[1]d, %[2]d] = [%[7]s]\n"+
-		"data a: vector[%[1]d] = %[8]s\ndata e: vector[%[2]d] = %[9]s\nparam r: real = %[10]v\nupper {\n  var x: vector[%[1]d] in %[11]s\n  minimize c' * x + d' * y + %[12]v * (sumsq(x) + sumsq(y))\n  subject to\n%[13]s}\n"+
+		"data a: vector[%[1]d] = %[8]s\ndata e: vector[%[2]d] = %[9]s\nparam r: real = %[10]v\nupper {\n  var x: vector[%[1]d] in %[11]s\n  minimize c' * x + d' * y + %[12]v * (sumsq(x) + sumsq(y)) + %[14]v * x[1] * x[2]\n  subject to\n%[13]s}\n"+
 		"lower {\n  var y: vector[%[2]d] in box(-1, 1)\n  minimize 0.5 * sum(h .* y .* y) + x' * P * y + q' * y\n}\n",
-		b.nx, b.ny, list(b.c), list(b.d), list(b.q), list(b.h), strings.Join(p, ", "), list(b.at[:b.nx]), list(b.at[b.nx:]), b.reach, domain, b.curve, rows)
+		b.nx, b.ny, list(b.c), list(b.d), list(b.q), list(b.h), strings.Join(p, ", "), list(b.at[:b.nx]), list(b.at[b.nx:]), b.reach, domain, b.curve, rows, b.cross)
 }
 
 // value is F at x; false where x is not allowed, by more than room.
 func (b *bowl) value(x []float64, room float64) (float64, bool) {
-	f, away, long := 0.0, 0.0, 0.0
+	f, away, long := b.cross*x[0]*x[1], 0.0, 0.0
 	for j, t := range x {
 		if math.Abs(t) > 2 && !(b.set && b.radius > 0) {
 			return 0, false
@@ -154,6 +158,9 @@ func TestCurvedConstraintsAreSearched(t *testing.T) {
 			continue
 		}
 		g, f := r.Global, float64(r.Upper.Objective)
+		if !r.onSystem() {
+			t.Errorf("seed %d: the solve on the system was not kept: %s\n%s", seed, g.Why, b.text())
+		}
 		room := 1e-6 * (1 + math.Abs(f))
 		if float64(g.Bound) > least+1e-9*(1+math.Abs(least)) {
 			t.Errorf("seed %d: bound %.12g, and a point has %.12g\n%s", seed, float64(g.Bound), least, b.text())
