@@ -132,25 +132,21 @@ func (s *System) FromDuals(q *Quadratic, z, row, bound []float64) *Multipliers {
 	}
 	if q != nil && q.Weights != nil {
 		s.withoutDuality(m, q.Weights, z, slack)
-		if s.flat(z) {
-			m.clear()
-		} else {
-			s.takeFixed(m, z)
-		}
+		s.takeFixed(m, z)
 	}
 	return m
 }
 
-// flat reports that the gradient of a quadratic f is 0 at z. Strong duality adds multiples of rows that may depend on each other: what is left of these then makes up nothing, but for its
-// rounding, beside which f has no terms.
-func (s *System) flat(z []float64) bool {
+// Flat reports that the gradient of f is 0 at z, which no multipliers make up. What a program has for some is rounding there, beside which f has no terms: that of multiples of rows that
+// strong duality adds, or of what keeps a basis from cycling.
+func (s *System) Flat(z []float64) bool {
 	grad := make([]float64, s.N)
-	(&Quadratic{Hess: s.Objective.Hess, Lin: s.Objective.Lin}).Gradient(grad, z)
+	s.Gradient(grad, z)
 	return !nonzero(grad)
 }
 
-// clear sets all multipliers to 0.
-func (m *Multipliers) clear() {
+// Clear sets all multipliers to 0.
+func (m *Multipliers) Clear() {
 	for _, part := range [][]float64{m.Adjoint, m.Slack, m.Lambda, m.Bound, m.UpperRows, m.Extended, m.Coupled} {
 		clear(part)
 	}

@@ -42,7 +42,7 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 	for _, k := range p.Biactive {
 		fix[k] = kkt.Open
 	}
-	out := &looked{}
+	out, flat := &looked{}, s.Flat(p.Z)
 	var leaves []kkt.Leaf
 	var search func(warm *activeset.Basis) error
 	search = func(warm *activeset.Basis) error {
@@ -66,7 +66,11 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 			out.measure = math.Max(0, fall)
 		}
 		if fall <= stationary {
-			leaves = append(leaves, kkt.Leaf{Fix: append([]kkt.Fix(nil), fix...), Multipliers: s.FromDuals(v.dual(), p.Z, sol.Row, sol.Bound)})
+			m := s.FromDuals(v.dual(), p.Z, sol.Row, sol.Bound)
+			if flat {
+				m.Clear()
+			}
+			leaves = append(leaves, kkt.Leaf{Fix: append([]kkt.Fix(nil), fix...), Multipliers: m})
 			return nil
 		}
 		worst, most := -1, 0.0
