@@ -456,7 +456,7 @@ func (v *verification) termsOfCoupled(c []float64) (sizes []float64, steep [][2]
 		for j := range a1 {
 			sizes[i] += math.Abs((a1[j] - a0[j]) * answer[j])
 		}
-		steep[i] = [2]float64{apart(x0, x1)[0], apart(a0[:p.Dy], a1[:p.Dy])[0]}
+		steep[i] = [2]float64{apart(x0, x1), apart(a0[:p.Dy], a1[:p.Dy])}
 	}
 	return sizes, steep
 }

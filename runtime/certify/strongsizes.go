@@ -244,26 +244,28 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY floa
 			reach = math.Min(reach, math.Max(math.Abs(y[j]), 1e-3*top)/math.Abs(t))
 		}
 	}
-	best := math.Inf(1)
+	// Each part counts by its own size: of what was found, and of what it would be if its terms varied on that length alone. What vanishes has no digits of its own.
+	best, sizeX, sizeY, varies := math.Inf(1), 0.0, 0.0, d.variesX(x, y)
 	for t := reach * extrapolated; t > 0x1p-40*reach; t /= 4 {
 		longX, longY, _, ok := d.central(x, y, a, t)
 		if !ok {
 			continue
 		}
-		halfX, halfY, noise, ok := d.central(x, y, a, t/2)
+		halfX, halfY, terms, ok := d.central(x, y, a, t/2)
 		if !ok {
 			continue
 		}
-		apartX, apartY := apart(longX, halfX), apart(longY, halfY)
-		if e := math.Max(apartX[1], apartY[1]) + noise; e < best {
-			best = e
+		terms[0] = math.Max(terms[0], varies)
+		eX, eY := apart(longX, halfX)/3+0x1p-52*terms[0]/(t/2), apart(longY, halfY)/3+0x1p-52*terms[1]/(t/2)
+		sizeX, sizeY = math.Max(sizeX, math.Max(maxAbs(halfX), terms[0]/reach)), math.Max(sizeY, math.Max(maxAbs(halfY), terms[1]/reach))
+		if e := math.Max(share(eX, sizeX), share(eY, sizeY)); e < best {
+			best, errX, errY = e, eX, eY
 			for j := range gx {
 				gx[j] = halfX[j] + (halfX[j]-longX[j])/3
 			}
 			for j := range gy {
 				gy[j] = halfY[j] + (halfY[j]-longY[j])/3
 			}
-			errX, errY = apartX[0]/3+noise*maxAbs(halfX), apartY[0]/3+noise*maxAbs(halfY)
 		}
 	}
 	if math.IsInf(best, 1) {
@@ -275,25 +277,39 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY floa
 // extrapolated is the step at which rounding and what an extrapolated central difference leaves are in balance, relative to the length on which g varies: the fifth root of rounding.
 var extrapolated = math.Pow(0x1p-52, 0.2)
 
-// central is the central difference of grad g along t a, with the part of it that rounding may be.
-func (d *deriver) central(x, y, a []float64, t float64) (gx, gy []float64, noise float64, ok bool) {
+// variesX is the size of the terms of grad_x g in y: by what it changes where entries of y are half way to 0, all of them and about half of them, as terms that cancel together do not in part.
+func (d *deriver) variesX(x, y []float64) (most float64) {
+	gx, hx, gy, half := make([]float64, d.p.Dx), make([]float64, d.p.Dx), make([]float64, d.p.Dy), make([]float64, d.p.Dy)
+	d.g.ValueGrad(gx, gy, x, y)
+	for k := range signings {
+		for j, t := range turned(y, k) {
+			half[j] = y[j] - (y[j]+t)/4
+		}
+		d.g.ValueGrad(hx, gy, x, half)
+		if moved := 2 * apart(gx, hx); moved < math.Inf(1) { // not where it is NaN
+			most = math.Max(most, moved)
+		}
+	}
+	return most
+}
+
+// central is the central difference of grad g along t a, with the sizes of the terms of both parts, in x and in y, of which it has the rounding.
+func (d *deriver) central(x, y, a []float64, t float64) (gx, gy []float64, terms [2]float64, ok bool) {
 	gx, gy = make([]float64, d.p.Dx), make([]float64, d.p.Dy)
 	bx, by := make([]float64, d.p.Dx), make([]float64, d.p.Dy)
 	d.g.ValueGrad(gx, gy, x, moved(y, t, a))
 	d.g.ValueGrad(bx, by, x, moved(y, -t, a))
 	if !isFinite(gx) || !isFinite(gy) || !isFinite(bx) || !isFinite(by) {
-		return nil, nil, 0, false
+		return nil, nil, terms, false
 	}
-	terms, most := math.Max(d.s.force, math.Max(maxAbs(gx), maxAbs(gy))), 0.0
+	terms = [2]float64{math.Max(maxAbs(gx), maxAbs(bx)), math.Max(d.s.force, math.Max(maxAbs(gy), maxAbs(by)))}
 	for j := range gx {
 		gx[j] = (gx[j] - bx[j]) / (2 * t)
-		most = math.Max(most, math.Abs(gx[j]))
 	}
 	for j := range gy {
 		gy[j] = (gy[j] - by[j]) / (2 * t)
-		most = math.Max(most, math.Abs(gy[j]))
 	}
-	return gx, gy, share(0x1p-52*terms/t, most), true
+	return gx, gy, terms, true
 }
 
 // moved is y + t a.
@@ -305,13 +321,13 @@ func moved(y []float64, t float64, a []float64) []float64 {
 	return out
 }
 
-// apart is the largest difference of two vectors, and that over the largest entry of the second.
-func apart(a, b []float64) [2]float64 {
+// apart is the largest difference of two vectors.
+func apart(a, b []float64) float64 {
 	most := 0.0
 	for j := range a {
 		most = math.Max(most, math.Abs(a[j]-b[j]))
 	}
-	return [2]float64{most, share(most, maxAbs(b))}
+	return most
 }
 
 // reachOf is how far from 0 row i is in y at the document's x, by the size of its other terms; 0 where it goes through 0, or does not read y.

@@ -1,0 +1,59 @@
+package certify
+
+import (
+	"math"
+	"testing"
+
+	"bilevelc/internal/members"
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/problem"
+)
+
+// Products with the derivatives of grad g are known to the error that is given for them, and nearly as well as rounding lets differences be, where the terms of the one in x cancel, too: of
+// g = -sum x_i log y_si they are -a_si/y_si, summed over s, and x_i a_si/y_si^2.
+func TestProductsThatVanish(t *testing.T) {
+	rng := members.Rand(t, 33)
+	for k := range members.Of(50, 1000) {
+		n, weeks := 1+rng.IntN(4), 2+rng.IntN(3)
+		g := formula(func(dx, dy, x, y []float64) float64 {
+			clear(dx)
+			sum := 0.0
+			for j, t := range y {
+				sum -= x[j%n] * math.Log(t)
+				dx[j%n] -= math.Log(t)
+				dy[j] = -x[j%n] / t
+			}
+			return sum
+		})
+		lo, hi := make([]float64, n), make([]float64, n)
+		x, y, a := make([]float64, n), make([]float64, n*weeks), make([]float64, n*weeks)
+		trueX, trueY := make([]float64, n), make([]float64, len(y))
+		for i := range x {
+			x[i], hi[i] = 0.1+rng.Float64(), 2
+		}
+		for j := range y {
+			y[j], a[j] = math.Exp(2*rng.NormFloat64()), rng.NormFloat64()
+			if j >= n*(weeks-1) && k%2 == 0 {
+				a[j] = y[j] * trueX[j%n] // what is left of the others' sum
+			}
+			trueX[j%n] -= a[j] / y[j]
+			trueY[j] = x[j%n] * a[j] / (y[j] * y[j])
+		}
+		p := &problem.Problem{Dx: n, Dy: len(y), F: g, G: g, Rows: &problem.Rows{A: sparse.FromEntries(0, n, nil), B: sparse.FromEntries(0, len(y), nil)}, X: &problem.Set{Lo: lo, Hi: hi, E: sparse.FromEntries(0, n, nil)}}
+		d := newDeriver(p, tolerances{}, x, y, nil)
+		foundX, foundY, errX, errY, err := d.products(x, y, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizeX := 0.0
+		for j := range a {
+			sizeX = math.Max(sizeX, math.Abs(a[j]/y[j]))
+		}
+		if off := apart(foundX, trueX); off > 2*errX+0x1p-45*sizeX || errX > 1e-8*sizeX {
+			t.Errorf("member %d: the product in x is %g off, said to be %g, of terms of %g", k, off, errX, sizeX)
+		}
+		if off := apart(foundY, trueY); off > 2*errY || errY > 1e-7*maxAbs(trueY) {
+			t.Errorf("member %d: the product in y is %g off, said to be %g, of %g", k, off, errY, maxAbs(trueY))
+		}
+	}
+}
