@@ -27,6 +27,7 @@ type leaderSpace struct {
 	s       *kkt.System
 	observe func(reduced.Step)
 	whole   func() (*pieces.Solver, error) // nil where the system is too large
+	down    bool                           // the next solve goes down from where it begins: no path, which looks past kinks and leads elsewhere
 	work    int64
 }
 
@@ -58,7 +59,7 @@ func (l *leaderSpace) Work() int64 { return l.work }
 
 // From implements localSolver.
 func (l *leaderSpace) From(ctx context.Context, x []float64) (*kkt.Point, error) {
-	r, err := reduced.Solve(ctx, l.s, x, reduced.Options{Observe: l.observe})
+	r, err := reduced.Solve(ctx, l.s, x, reduced.Options{Observe: l.observe, NoPath: l.down})
 	if r != nil {
 		l.work += r.Work.Operations
 	}

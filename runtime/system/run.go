@@ -232,6 +232,9 @@ func (run *Run) locally(ctx context.Context) error {
 		}
 	}
 	if x := run.screened(ctx, func(k int) []float64 { return draw(skipped + k) }); x != nil {
+		if l, ok := run.local.(*leaderSpace); ok {
+			l.down = true
+		}
 		if err := run.begun(ctx, len(run.Ends), x, &seen); err != nil {
 			return err
 		}

@@ -8,6 +8,8 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/outer"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/reduced"
 )
 
 // visited is what the starts of a run on the KKT system have come to: the branches that they began and ended on, and the values of f.
@@ -65,22 +67,43 @@ const mostDraws = 500
 // screened is the lowest of the draws at which the follower's answer gives a lower F than the best local solution; nil where none does, or the system is so small that a search decides, or many starts are cheap, or X is more than a box.
 // A quarter of the work of the local solution, or of a second, answers many draws: LPs and QPs from the last basis each.
 func (run *Run) screened(ctx context.Context, draw func(k int) []float64) (best []float64) {
-	if !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.solver == nil || run.n.Coupled != nil || len(run.n.X.Kind) > 0 || run.n.X.Extended.Len() > 0 || searchedInFull(run.System) <= modestWork {
+	if !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.n.Coupled != nil || len(run.n.X.Kind) > 0 || run.n.X.Extended.Len() > 0 || run.Smooth != nil || searchedInFull(run.System) <= modestWork {
 		return nil
 	}
-	follower := run.solver.Follower()
-	lowest, begin := run.Best.F-kkt.Tolerance*run.termsOfF(), follower.Work
-	for k := 1; k <= mostDraws && follower.Work-begin < max(modestWork, run.local.Work())/4 && ctx.Err() == nil; k++ {
+	value, work := run.values(ctx)
+	if value == nil {
+		return nil
+	}
+	lowest, begin := run.Best.F-kkt.Tolerance*run.termsOfF(), work()
+	for k := 1; k <= mostDraws && work()-begin < max(modestWork, run.local.Work())/4 && ctx.Err() == nil; k++ {
 		x := draw(k)
-		z, status := follower.Solve(ctx, x)
-		if status != activeset.Optimal {
-			continue
-		}
-		if f := run.System.Value(z); f < lowest {
+		if f, ok := value(x); ok && f < lowest {
 			lowest, best = f, x
 		}
 	}
 	return best
+}
+
+// values gives F at points, of the follower's answer to each, and counts the multiplications that this has taken; nil where the local solver has no answers of its own.
+func (run *Run) values(ctx context.Context) (value func(x []float64) (float64, bool), work func() int64) {
+	switch local := run.local.(type) {
+	case *leaderSpace:
+		sampler, err := reduced.NewSampler(local.s)
+		if err != nil {
+			return nil, nil
+		}
+		return sampler.Value, sampler.Work
+	case *pieces.Solver, wholeFirst:
+		follower := run.solver.Follower()
+		return func(x []float64) (float64, bool) {
+			z, status := follower.Solve(ctx, x)
+			if status != activeset.Optimal {
+				return 0, false
+			}
+			return run.System.Value(z), true
+		}, func() int64 { return follower.Work }
+	}
+	return nil, nil
 }
 
 // enough reports whether the stopping rule ends a run after n starts (outer.Enough). A start that came to no point counts as a minimum of its own, once.

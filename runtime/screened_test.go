@@ -1,0 +1,78 @@
+package runtime
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/internal/members"
+)
+
+// Where an answer of the follower is cheap, F is looked at along one upper variable however many lower ones there are: of cosines of answers b x between bounds, and of a projection of a + x b on a simplex, whose
+// threshold bisection gives, no point of a fine grid is better by more than a thousandth of F's range.
+func TestManyAnswersToOneVariable(t *testing.T) {
+	for seed := range members.SeedsOf(t, 2, 30) {
+		rng := rand.New(rand.NewPCG(seed, 36))
+		n := 450 + rng.IntN(300)
+		a, b := make([]float64, n), make([]float64, n)
+		for j := range a {
+			a[j], b[j] = rng.NormFloat64(), rng.NormFloat64()
+		}
+		text := "model m\nparam n: int\ndata a: vector[n]\ndata b: vector[n]\nupper {\n  var x: real in box(-6, 6)\n  minimize sum(a .* cos(3 * y)) / n + 0.02 * x^2\n}\n" +
+			"lower {\n  var y: vector[n] in box(-1, 2)\n  minimize sumsq(y - b * x)\n}\n"
+		f := func(x float64) float64 {
+			sum := 0.02 * x * x
+			for j := range a {
+				sum += a[j] * math.Cos(3*min(max(b[j]*x, -1), 2)) / float64(n)
+			}
+			return sum
+		}
+		if seed%2 == 0 {
+			text = "model m\nparam n: int\ndata a: vector[n]\ndata b: vector[n]\nupper {\n  var x: real in box(-6, 6)\n  minimize sumsq(y - a) + a' * y\n}\n" +
+				"lower {\n  var y: vector[n] in nonneg\n  minimize sumsq(y - a - x * b)\n  subject to sum(y) == 5\n}\n"
+			f = func(x float64) float64 {
+				lo, hi := -1e3, 1e3
+				for range 100 {
+					sum := 0.0
+					for j := range a {
+						sum += max(0, a[j]+x*b[j]-(lo+hi)/2)
+					}
+					if sum > 5 {
+						lo = (lo + hi) / 2
+					} else {
+						hi = (lo + hi) / 2
+					}
+				}
+				sum := 0.0
+				for j := range a {
+					y := max(0, a[j]+x*b[j]-hi)
+					sum += (y-a[j])*(y-a[j]) + a[j]*y
+				}
+				return sum
+			}
+		}
+		model, err := Compile("m.blv", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := model.Bind(Data{"n": n, "a": a, "b": b}, BindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := p.Solve(context.Background(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		least, most := math.Inf(1), math.Inf(-1)
+		for k := range 2401 {
+			v := f(-6 + float64(k)/200)
+			least, most = math.Min(least, v), math.Max(most, v)
+		}
+		x, _ := r.Upper.Variables.Get("x")
+		found := float64(r.Upper.Objective)
+		if r.Status != Solved || math.Abs(found-f(x.Data[0])) > 1e-8*(1+math.Abs(found)) || found > least+1e-3*(most-least) {
+			t.Errorf("seed %d, n = %d: %s, F %v at %v, where it is %v; the grid's least is %v of up to %v: %s", seed, n, r.Status, found, x.Data[0], f(x.Data[0]), least, most, r.Reason)
+		}
+	}
+}
