@@ -308,6 +308,12 @@ func (p *Problem) breaks(r *Result) bool {
 // coupledClaims is what a result says about the coupled constraints; nil where the
 // problem has none.
 func (p *Problem) coupledClaims(r *Result) (*certify.Coupled, error) {
+	known := len(named.Families(p.IR.Coupled, make([]float64, len(p.IR.Coupled))))
+	for _, vs := range []Values{r.Upper.Residuals, r.Upper.Penalty, r.Upper.Multipliers} {
+		if len(vs) > known {
+			return nil, fmt.Errorf("the result has values of %d upper constraints, the model has %d that read the lower level or are curved", len(vs), known)
+		}
+	}
 	if p.Numeric.Coupled == nil {
 		return nil, nil
 	}

@@ -193,6 +193,8 @@ func (c *claims) residuals() {
 	sizes := c.rowSizes()
 	top := linalg.NormInf(sizes)
 	// Residuals are what is left of cancelling terms: rounding of those.
+	c.check("residuals are at least 0", min(c.r.Residuals.Stationarity, c.r.Residuals.Primal, c.r.Residuals.Dual, c.r.Residuals.Complementarity, c.r.Residuals.Upper) >= 0 ||
+		math.IsNaN(float64(c.r.Residuals.Stationarity)), "one is negative")
 	c.near("residual: stationarity", float64(c.r.Residuals.Stationarity), found.Stationarity, residualTolerance*scale)
 	c.near("residual: primal", float64(c.r.Residuals.Primal), found.Primal, residualTolerance*top)
 	c.near("residual: dual", float64(c.r.Residuals.Dual), found.Dual, 0)
@@ -356,11 +358,10 @@ func (c *claims) stationarity() {
 	const cancellation = 1e-9
 	size := math.Max(norm, linalg.NormInf(c.doc.Hypergradient))
 	if cert.Goldstein != nil {
-		for _, sample := range cert.Goldstein.Samples {
-			size = math.Max(size, linalg.NormInf(sample.Gradient))
-		}
+		size = math.Max(size, cert.Goldstein.Size())
 	}
 	c.near("stationarity measure, by the certificate", float64(s.Value), norm, cancellation*size)
+	c.check("stationarity: a measure is at least 0", !(s.Value < 0) && norm >= 0, "")
 	c.near("stationarity: delta, by the certificate", float64(s.Delta), delta, 0)
 	c.check("stationarity: what is measured", s.Measure == words, "it is the %s", words)
 }

@@ -29,7 +29,7 @@ func (v *verification) required() {
 	switch {
 	case c.Goldstein != nil:
 		g := c.Goldstein
-		size := math.Max(v.d.s.local, g.size())
+		size := math.Max(v.d.s.local, g.Size())
 		v.within("solved: radius delta, by the size of x", g.Delta/v.d.s.x, v.tol.Radius)
 		if v.doc.Radius > 0 {
 			v.within("solved: radius delta, by the one that was asked for", g.Delta, askedRadius*v.doc.Radius*(v.d.s.x+norm(v.fromX())))

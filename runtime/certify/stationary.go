@@ -18,7 +18,7 @@ func (v *verification) goldstein(c *Goldstein) {
 		v.fail("Goldstein certificate", "its claimed error of gradients is %v", c.GradientError)
 		return
 	}
-	sum, size, total := 0.0, math.Max(v.d.s.local, c.size()), 0.0
+	sum, size, total := 0.0, math.Max(v.d.s.local, c.Size()), 0.0
 	worst, detail := 0.0, "no sample is off"
 	if !v.penalized() {
 		return
@@ -161,9 +161,9 @@ func (v *verification) gradientMapping(c *GradientMapping) {
 	v.atMost("what the projection cut off is normal", 0, away, enough, "")
 }
 
-// size is that of the terms of the combination, sum w_i |G_i|. A steep sample counts by its weight: one in the ramp of a
+// Size is that of the terms of the combination, sum w_i |G_i|. A steep sample counts by its weight: one in the ramp of a
 // tie, with a gradient as large as its weight is small, says nothing of how F falls elsewhere within delta.
-func (c *Goldstein) size() float64 {
+func (c *Goldstein) Size() float64 {
 	sum := 0.0
 	for _, s := range c.Samples {
 		sum += math.Abs(s.Weight) * norm(s.Gradient)
