@@ -72,11 +72,11 @@ func (p *Problem) infeasibleAt(r *Result, e *oracle.InfeasibleError) {
 	p.conflict(r, "at this x the lower level has no feasible y", conflict, nil)
 }
 
-// infeasible finds rows of X, linear constraints of the leader that read y, rows of the lower level and bounds of x that contradict each other for every (x, y), by a Farkas vector of them all.
-// Where there is none, the constraints that read the follower's answer are what no answer meets.
-func (p *Problem) infeasible(r *Result) {
+// linearRows are rows of X, linear constraints of the leader that read y, and rows of the lower level, of (x, y) and of hidden entries of x behind them; q is
+// the projection of 0 on them, in the order of rows, with those of the extended X last.
+func (p *Problem) linearRows() (q *qp.Problem, rows []ir.Row) {
 	dx, dy := p.Numeric.Dx, p.Numeric.Dy
-	rows := slices.Clone(p.IR.X.Rows)
+	rows = slices.Clone(p.IR.X.Rows)
 	var entries []sparse.Entry
 	var sides []float64
 	add := func(m *sparse.CSR, i, row, shift int, sign float64) {
@@ -108,7 +108,7 @@ func (p *Problem) infeasible(r *Result) {
 	}
 	e := p.IR.X.Extended
 	n, m := dx+dy+e.Extra(), len(rows)+e.Len()
-	q := &qp.Problem{H: qp.Identity(n), C: make([]float64, n), Lo: make([]float64, n), Hi: make([]float64, n),
+	q = &qp.Problem{H: qp.Identity(n), C: make([]float64, n), Lo: make([]float64, n), Hi: make([]float64, n),
 		B: append(sides, make([]float64, e.Len())...), Equal: make([]bool, m)}
 	copy(q.Lo, p.IR.X.Lo)
 	copy(q.Hi, p.IR.X.Hi)
@@ -129,7 +129,14 @@ func (p *Problem) infeasible(r *Result) {
 		q.B[len(rows)+i] = e.Rhs[i]
 	}
 	q.A = sparse.FromEntries(m, n, entries)
-	solution := qp.Solve(q, &qp.Workspace{})
+	return q, rows
+}
+
+// infeasible finds constraints of both levels and bounds of x that contradict each other for every (x, y), by a Farkas vector of all that are linear.
+// Where there is none, the constraints that read the follower's answer are what no answer meets.
+func (p *Problem) infeasible(r *Result) {
+	q, rows := p.linearRows()
+	solution, e := qp.Solve(q, &qp.Workspace{}), p.IR.X.Extended
 	var conflict []ir.Row
 	for i, row := range rows {
 		if i < len(solution.Farkas) && solution.Farkas[i] != 0 {

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/qp"
 	"bilevelc/runtime/system"
 	"bilevelc/runtime/tree"
 )
@@ -145,7 +146,20 @@ func (c *claims) global(proof *proofText) {
 		Claimed: gap, Found: least})
 }
 
-// infeasible is the report on a result that claims that there is no point.
+// contradiction is the report on a result that claims that there is no point where linear constraints of both levels contradict each other, which needs
+// no proof; nil where they do not.
+func (c *claims) contradiction() *certify.Report {
+	q, _ := c.p.linearRows()
+	if c.r.Status != Infeasible || qp.Solve(q, &qp.Workspace{}).Status != qp.Infeasible {
+		return nil
+	}
+	c.identity()
+	c.check("linear constraints of both levels contradict each other", true, "")
+	c.report.Unchecked = append(c.report.Unchecked, "everything else (a result without a point claims that there is none)")
+	return c.report
+}
+
+// infeasible is the report on a result that claims that there is no point, by its proof.
 func (c *claims) infeasible(proof *proofText) {
 	c.identity()
 	c.check("status", c.r.Status == Infeasible && c.r.Global != nil && math.IsInf(float64(c.r.Global.Bound), 0), "%s, without a point", c.r.Status)

@@ -66,12 +66,15 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 		return p.exact.verifyWith(r, proof)
 	}
 	if !r.HasPoint() {
-		if proof == nil {
-			return nil, fmt.Errorf("the result holds no point to verify: %s (%s)", r.Status, r.Reason)
-		}
 		p, done := p.borrow(context.Background())
 		defer done()
 		c := &claims{p: p, r: r, report: &certify.Report{}}
+		if proof == nil {
+			if shown := c.contradiction(); shown != nil {
+				return shown, nil
+			}
+			return nil, fmt.Errorf("the result holds no point to verify: %s (%s)", r.Status, r.Reason)
+		}
 		c.infeasible(proof)
 		return c.report, nil
 	}
