@@ -2,6 +2,7 @@ package parser
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -83,6 +84,9 @@ func (s *scanner) foreign(rest string, long bool) bool {
 			d.Fix = "a part of a set is written `{i in row if CONDITION}`"
 		}
 		s.pos = end
+		if f.text == "%" && s.percent(d, at) {
+			return true
+		}
 		switch {
 		case f.text == "#" || f.text == "%":
 			s.skipLine()
@@ -94,6 +98,24 @@ func (s *scanner) foreign(rest string, long bool) bool {
 		return true
 	}
 	return false
+}
+
+// percent takes a `%` that touches a number before it, and no operand behind it, for a part of a hundred; it is read as the number alone.
+func (s *scanner) percent(d *diag.Diagnostic, at int) bool {
+	if len(s.tokens) == 0 {
+		return false
+	}
+	number := s.tokens[len(s.tokens)-1]
+	v, err := strconv.ParseFloat(number.Value, 64)
+	if number.Type != tokenNumber || tokenEndOffset(number) != at || err != nil {
+		return false
+	}
+	if rest := s.text[s.pos:]; rest != "" && (isDigit(rest[0]) || rest[0] == '(' || rest[0] == '_' || unicode.IsLetter(rune(rest[0]))) {
+		return false
+	}
+	d.Subject = s.span(number.Pos.Offset, s.pos)
+	d.Fix = "write `" + strconv.FormatFloat(v/100, 'g', 15, 64) + "`"
+	return true
 }
 
 func (s *scanner) skipLine() {

@@ -132,7 +132,7 @@ func declared(axes []string, p *ir.Program) error {
 	}
 	for _, axis := range axes {
 		if !slices.Contains(names, axis) {
-			return usageError("the model has no param or data %s to vary%s", axis, diag.DidYouMean(axis, names))
+			return usageError("the model has no param or data %s to vary%s; there are %s", axis, diag.DidYouMean(axis, names), strings.Join(names, ", "))
 		}
 	}
 	return nil

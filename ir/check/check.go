@@ -105,8 +105,9 @@ type checker struct {
 
 	lowerBlocks map[*lang.Level]*follower
 
-	bounds    bool // the bounds of a box are under way: `inf` may stand there
-	reporting bool // an item of the report is: conditions may read variables
+	bounds    bool   // the bounds of a box are under way: `inf` may stand there
+	row       string // what says the bound that is under way as a constraint; "" for none
+	reporting bool   // an item of the report is: conditions may read variables
 }
 
 func newChecker(file *lang.File) *checker {

@@ -55,8 +55,11 @@ func (c *checker) fixedScalar(e lang.Expr, what string) value {
 
 // unfixed reports a value that depends on variables where it must not.
 func (c *checker) unfixed(e lang.Expr, v value, what string) {
-	c.errorf(c.global, diag.NotFixed, e.Span(), "%s depends on %s", what, c.readText(c.global, e, v.deps)).Detail =
-		"it must be known before the model is solved"
+	d := c.errorf(c.global, diag.NotFixed, e.Span(), "%s depends on %s", what, c.readText(c.global, e, v.deps))
+	d.Detail = "it must be known before the model is solved"
+	if c.row != "" {
+		d.Fix = "leave it out, as -inf or inf, and write a row: `" + c.row + "`"
+	}
 }
 
 // data checks `data c: vector[n]`, its literal or its generator.

@@ -85,9 +85,9 @@ func (c *checker) set(d *lang.Var, t ir.Type, lower bool) {
 	for i, a := range set.Args {
 		what := fmt.Sprintf("the %s of `%s`", names[i], name)
 		if name == "box" {
-			c.bounds = true
+			c.bounds, c.row = true, fmt.Sprintf("subject to %s %s %s", d.Name.Name, [...]string{">=", "<="}[i], a.Span().Text())
 			vs[i] = c.fitting(a, t, what, true)
-			c.bounds = false
+			c.bounds, c.row = false, ""
 		} else {
 			vs[i] = c.fixedScalar(a, what)
 		}
@@ -104,7 +104,8 @@ func (c *checker) nonempty(set *lang.Set, args []value) {
 	switch set.Name.Name {
 	case "box":
 		if lo, hi := args[0].num, args[1].num; lo != nil && hi != nil && *lo-*hi > cross*(math.Abs(*lo)+math.Abs(*hi)) {
-			c.errorf(c.global, diag.EmptySet, set.Span(), "this box is empty: its lower bound %v is above its upper bound %v", *lo, *hi)
+			c.errorf(c.global, diag.EmptySet, set.Span(), "this box is empty: its lower bound %v is above its upper bound %v", *lo, *hi).Fix =
+				fmt.Sprintf("write the lower bound first: `box(%s, %s)`", set.Args[1].Span().Text(), set.Args[0].Span().Text())
 		}
 	case "simplex", "ball":
 		if v := args[0].num; v != nil && *v < 0 {

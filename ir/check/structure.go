@@ -91,6 +91,10 @@ func (c *checker) placeLevel(to **ir.LevelDecl, block *lang.Level) {
 func (c *checker) twice(second, first lang.Node, word string) {
 	d := c.errorf(c.global, diag.BlockTwice, headOf(second.Span(), word), "there are two `%s` blocks", word)
 	d.Detail = "a model has one; write all of it in one block"
+	if word == "lower" {
+		d.Detail = "a model has one without a name; write all of one follower in one block"
+		d.Fix = "where there are several followers, each with an objective of its own, give each a name: `lower first { ... }`, `lower second { ... }`"
+	}
 	d.Related = []diag.Related{{Span: headOf(first.Span(), word), Message: "the first is here"}}
 }
 
