@@ -41,20 +41,28 @@ func (a *affine) of(root *expr.Node) (f *form, bad *notAffine, err error) {
 			waiting[m]++
 		}
 	}
-	forms := a.forms
+	forms, partial, sums := a.forms, partialSums(nodes, waiting), map[*expr.Node]*running{}
 	defer func() { clear(forms) }()
 	for _, n := range nodes {
 		if n.Deps == 0 && n != root {
 			continue
 		}
-		f, err := a.step(n)
+		var f *form
+		var err error
+		if left := leftOf(n); left != nil && (partial[n] || partial[left]) {
+			f, err = a.extend(n, sums, partial[n])
+		} else {
+			f, err = a.step(n)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
-		if f == nil {
+		if f == nil && !partial[n] {
 			return nil, &notAffine{n}, nil
 		}
-		forms[n] = f
+		if f != nil {
+			forms[n] = f
+		}
 		for _, m := range n.Args { // the partial sums of a long sum would take its length squared
 			if waiting[m]--; waiting[m] == 0 {
 				delete(forms, m)
@@ -106,14 +114,11 @@ func (a *affine) step(n *expr.Node) (*form, error) {
 	}
 	args := make([]*form, len(n.Args))
 	for i, m := range n.Args {
-		if args[i] = a.forms[m]; args[i] == nil { // depends on data only
-			f, err := a.step(m)
-			if err != nil {
-				return nil, err
-			}
-			args[i] = f
-			a.forms[m] = f
+		f, err := a.argument(m)
+		if err != nil {
+			return nil, err
 		}
+		args[i] = f
 	}
 	if a.fold != nil && n.Deps != 0 && hasKink(n.Op) {
 		return a.fold(n, args), nil
