@@ -80,7 +80,7 @@ func (f *LDL) room() {
 		return
 	}
 	s := f.Symbolic
-	f.val, f.lrow, f.lval = make([]float64, len(s.row)), make([]int32, s.nnz()), make([]float64, s.nnz())
+	f.val, f.lrow, f.lval = make([]float64, len(s.row)), make([]int32, s.Entries()), make([]float64, s.Entries())
 	f.d, f.work, f.flag = make([]float64, s.n), make([]float64, s.n), make([]int32, s.n)
 	f.reach, f.fill, f.from = make([]int32, s.n), make([]int, s.n), int32(s.dense())
 	if m := s.n - int(f.from); m > 0 {

@@ -183,8 +183,8 @@ func TestOrder(t *testing.T) {
 		"path": func(i int) int { return i - 1 }, "star": func(int) int { return 0 }, "tree": func(i int) int { return rng.IntN(i) },
 	} {
 		row, col := tree(2000, parent)
-		if s := Analyze(2000, row, col); s.nnz() != 1999 {
-			t.Errorf("%s: %d entries in L, a tree needs no fill", what, s.nnz())
+		if s := Analyze(2000, row, col); s.Entries() != 1999 {
+			t.Errorf("%s: %d entries in L, a tree needs no fill", what, s.Entries())
 		}
 	}
 	// A k x k grid fills O(k^2 log k) by nested dissection; natural order k^3.
@@ -202,8 +202,8 @@ func TestOrder(t *testing.T) {
 			}
 		}
 	}
-	if s := Analyze(k*k, row, col); s.nnz() > 7*k*k*6 { // 31/4 k^2 log2 k is George's bound
-		t.Errorf("grid: %d entries in L", s.nnz())
+	if s := Analyze(k*k, row, col); s.Entries() > 7*k*k*6 { // 31/4 k^2 log2 k is George's bound
+		t.Errorf("grid: %d entries in L", s.Entries())
 	}
 }
 

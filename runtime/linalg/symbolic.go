@@ -45,8 +45,8 @@ func Analyze(n int, row, col []int32) *Symbolic {
 // Dim is n.
 func (s *Symbolic) Dim() int { return s.n }
 
-// nnz is the number of entries of L below its diagonal.
-func (s *Symbolic) nnz() int { return s.lptr[s.n] }
+// Entries is the number of entries of L below its diagonal.
+func (s *Symbolic) Entries() int { return s.lptr[s.n] }
 
 // neighbours are adjacency lists, of both directions.
 func neighbours(n int, row, col []int32) (ptr []int, adjacent []int) {

@@ -33,8 +33,12 @@ type sparseFollower struct {
 // regularization is the square root of the unit roundoff, beside rows of length 1: each step of refinement gains as many digits as a factor loses.
 const regularization = 0x1p-26
 
-// mostFactors bounds the factors of a run: the methods that take over where it ends have each a factor or more in a lower solve, and some hundred of those.
-const mostFactors = 300
+// mostFactors bounds the factors of a run: the methods that take over where it ends have each a factor or more in a lower solve, and some hundred of those. Where a
+// factor is small they are bounded by the entries of all of them instead, about three seconds of work with the solves that belong to each.
+const (
+	mostFactors = 300
+	mostEntries = 1 << 25
+)
 
 // ErrFactors says that the pieces of F are too many for a sparse factor each.
 var ErrFactors = errors.New("more pieces than sparse factors are made for")
@@ -117,7 +121,7 @@ func (q *sparseFollower) hold(at []int) {
 	if !changed {
 		return
 	}
-	if q.factors++; q.factors > mostFactors {
+	if q.factors++; q.factors > mostFactors && q.factors*q.joint.Entries() > mostEntries {
 		q.failed = true
 	}
 	if !q.failed && !q.joint.Factor(q.values, regularization*regularization) {
