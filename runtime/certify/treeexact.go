@@ -71,7 +71,7 @@ func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []inter
 				if l.w[k][i].zero() && !moves {
 					continue
 				}
-				at := l.t.at(k, i, j)
+				at := l.at(k, i, j)
 				if at.zero() {
 					continue
 				}

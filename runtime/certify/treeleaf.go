@@ -29,6 +29,7 @@ type treeWeights struct {
 	Coupled      *sparseVector `json:"coupled,omitempty"`
 	Levels       *sparseVector `json:"levels,omitempty"`
 	Duality      *sparseVector `json:"duality,omitempty"`
+	Slopes       *sparseVector `json:"slopes,omitempty"`
 	Along        *sparseVector `json:"along,omitempty"` // of the ranges of directions: of any sign
 	// Curved are multiples >= 0 of the leader's quadratic constraints c <= 0 that f has in addition on this leaf: coupled ones, then balls of X.
 	Curved *sparseVector `json:"curved,omitempty"`
@@ -40,6 +41,8 @@ type treeLeaf struct {
 	side   []int8 // of each row of the lower level: 0 open, 1 slack zero, 2 multiplier zero
 	lo, hi []float64
 	along  []interval // the range of each direction
+	boxes  []slopeBox // of the slopes
+	ranged *treeRange // the one that is being checked
 
 	empty   bool
 	of      *treeObjective // of the leaf
@@ -62,6 +65,7 @@ func newTreeLeaf(t *treeModel) *treeLeaf {
 		l.along = append(l.along, t.squares[k].over(t.lo, t.hi))
 	}
 	l.v = make([]interval, len(l.along))
+	l.boxes = t.slopeBoxes()
 	return l
 }
 
@@ -118,7 +122,7 @@ func (l *treeLeaf) load(w *treeWeights, empty bool) error {
 		return nil
 	}
 	l.products()
-	for k, v := range [...]*sparseVector{w.Stationarity, w.Lower, w.Upper, w.Extended, w.Coupled, w.Levels, w.Duality} {
+	for k, v := range [...]*sparseVector{w.Stationarity, w.Lower, w.Upper, w.Extended, w.Coupled, w.Levels, w.Duality, w.Slopes} {
 		if err := fill(kindWords[k], l.w[k], v); err != nil {
 			return err
 		}
@@ -137,7 +141,7 @@ func (l *treeLeaf) load(w *treeWeights, empty bool) error {
 	return l.signs()
 }
 
-var kindWords = [treeKinds]string{"stationarity", "lower", "upper", "extended", "coupled", "levels", "duality"}
+var kindWords = [treeKinds]string{"stationarity", "lower", "upper", "extended", "coupled", "levels", "duality", "slopes"}
 
 // signs checks those of the weights.
 func (l *treeLeaf) signs() error {
@@ -169,7 +173,7 @@ func (l *treeLeaf) reduce() {
 			}
 			cols, vals := t.rows[k].Row(i)
 			for s, j := range cols {
-				l.d[j] = l.d[j].sub(v.mul(t.coef(k, i, s, vals[s])))
+				l.d[j] = l.d[j].sub(v.mul(l.coef(k, i, s, vals[s])))
 			}
 		}
 	}
@@ -199,10 +203,8 @@ func (l *treeLeaf) fails(j int) bool {
 
 // bound is the lower bound of f on the leaf, rounded down; for an empty leaf it is +Inf.
 func (l *treeLeaf) bound() (float64, error) {
-	for j := range l.lo {
-		if l.lo[j] > l.hi[j] { // what rows say of boxes and the branches contradict each other
-			return math.Inf(1), nil
-		}
+	if l.contradicts() {
+		return math.Inf(1), nil
 	}
 	for k, r := range l.along {
 		if r.lo > r.hi {
@@ -218,6 +220,31 @@ func (l *treeLeaf) bound() (float64, error) {
 	if err := l.signs(); err != nil {
 		return 0, err
 	}
+	sum := l.sum()
+	if math.IsNaN(sum.lo) {
+		return 0, fmt.Errorf("the bound is no number")
+	}
+	if !l.empty {
+		return sum.lo, nil
+	}
+	if !(sum.lo > 0) {
+		return 0, fmt.Errorf("the weights of an empty leaf prove %.3g > 0", sum.lo)
+	}
+	return math.Inf(1), nil
+}
+
+// contradicts reports that what rows say of boxes and the branches contradict each other.
+func (l *treeLeaf) contradicts() bool {
+	for j := range l.lo {
+		if l.lo[j] > l.hi[j] {
+			return true
+		}
+	}
+	return false
+}
+
+// sum is what the weights show, with the least that d leaves over the boxes.
+func (l *treeLeaf) sum() interval {
 	t := l.t
 	sum := l.of.konst
 	for _, i := range l.of.curved {
@@ -249,7 +276,7 @@ func (l *treeLeaf) bound() (float64, error) {
 	for k := range l.w {
 		for i, v := range l.w[k] {
 			if !v.zero() {
-				sum = sum.add(v.mul(t.sideOf(k, i)))
+				sum = sum.add(v.mul(l.sideOf(k, i)))
 			}
 		}
 	}
@@ -258,16 +285,7 @@ func (l *treeLeaf) bound() (float64, error) {
 			sum = sum.add(d.mul(interval{l.lo[j], l.hi[j]}))
 		}
 	}
-	if math.IsNaN(sum.lo) {
-		return 0, fmt.Errorf("the bound is no number")
-	}
-	if !l.empty {
-		return sum.lo, nil
-	}
-	if !(sum.lo > 0) {
-		return 0, fmt.Errorf("the weights of an empty leaf prove %.3g > 0", sum.lo)
-	}
-	return math.Inf(1), nil
+	return sum
 }
 
 // slope is that of the secant of direction k: f has -slope w.

@@ -46,6 +46,7 @@ type treeStrong struct {
 // treeLift is what a proof adds to the columns and rows of the model.
 type treeLift struct {
 	products []treeProduct
+	slopes   []treeCoefficient
 	strong   []treeStrong
 	level    []treeLevel
 	wide     [][]interval // coefficients of the rows of strong duality, as they stand in their matrix
@@ -61,7 +62,7 @@ type treeLevel struct {
 
 // room is how many numbers a line may have because of the lift.
 func (f *treeLift) room() int {
-	n := len(f.products) + len(f.strong)
+	n := len(f.products) + len(f.strong) + (2+slopeRows)*len(f.slopes)
 	for _, p := range f.products {
 		n += len(p.Levels) + len(p.Tops)
 	}
@@ -212,6 +213,11 @@ func (t *treeModel) strongRow(answer int, products map[[3]int]int, h, g [][]floa
 	coef, equal := map[int]interval{}, true
 	add := func(j int, v interval) { coef[j] = coef[j].add(v) }
 	y, rows := t.part(h, answer)
+	sloped := t.slopesOf(y)
+	for _, k := range sloped {
+		j := t.slopeColumn(k)
+		coef[j], coef[j+1] = interval{}, point(1)
+	}
 	for _, j := range y {
 		add(t.nx+j, point(q[j]))
 		for _, c := range y {
@@ -225,6 +231,9 @@ func (t *treeModel) strongRow(answer int, products map[[3]int]int, h, g [][]floa
 		add(lambda, point(t.p.Rows.Rhs[i]))
 		cols, vals := t.p.Rows.A.Row(i)
 		for e, c := range cols {
+			if _, is := sloped[c]; is {
+				continue
+			}
 			if k, ok := products[[3]int{c, i, -1}]; ok {
 				add(t.base+k, point(-vals[e]))
 			} else if vals[e] != 0 {
@@ -244,7 +253,7 @@ func (t *treeModel) strongRow(answer int, products map[[3]int]int, h, g [][]floa
 	for _, j := range y {
 		for c := range t.nx {
 			v := g[c][j]
-			if v == 0 {
+			if _, is := sloped[c]; is || v == 0 {
 				continue
 			}
 			k, ok := products[[3]int{c, -1, j}]
@@ -300,7 +309,7 @@ func (t *treeModel) putStrong(coef map[int]interval, equal bool) error {
 		if !v.finite() {
 			return fmt.Errorf("a coefficient is not finite")
 		}
-		if !v.zero() {
+		if !v.zero() || j >= t.slopeColumn(0) { // a range takes products of slopes for multiples of them
 			cols = append(cols, j)
 		}
 	}
@@ -316,28 +325,34 @@ func (t *treeModel) putStrong(coef map[int]interval, equal bool) error {
 }
 
 // coef is the coefficient of row i at place e of its columns, where its matrix has v.
-func (t *treeModel) coef(kind, i, e int, v float64) interval {
-	if kind == treeDuality {
-		return t.lift.wide[i][e]
+func (l *treeLeaf) coef(kind, i, e int, v float64) interval {
+	switch kind {
+	case treeDuality:
+		return l.dual(i, e)
+	case treeSlopes:
+		return point(l.slopeCoef(i, e, v))
 	}
 	return point(v)
 }
 
 // at is the coefficient of row i and column j.
-func (t *treeModel) at(kind, i, j int) interval {
-	cols, vals := t.rows[kind].Row(i)
-	if e, ok := slices.BinarySearch(cols, j); ok && kind == treeDuality {
-		return t.coef(kind, i, e, vals[e])
+func (l *treeLeaf) at(kind, i, j int) interval {
+	cols, vals := l.t.rows[kind].Row(i)
+	if e, ok := slices.BinarySearch(cols, j); ok && kind >= treeDuality {
+		return l.coef(kind, i, e, vals[e])
 	}
-	return point(t.rows[kind].At(i, j))
+	return point(l.t.rows[kind].At(i, j))
 }
 
 // sideOf is the side of row i.
-func (t *treeModel) sideOf(kind, i int) interval {
-	if kind == treeLevels {
-		return t.lift.side[i]
+func (l *treeLeaf) sideOf(kind, i int) interval {
+	switch kind {
+	case treeLevels:
+		return l.t.lift.side[i]
+	case treeSlopes:
+		return l.slopeSide(i)
 	}
-	return point(t.rhs[kind][i])
+	return point(l.t.rhs[kind][i])
 }
 
 // signsOf are the signs that the weight of row i may have on the leaf.
@@ -353,6 +368,9 @@ func (l *treeLeaf) signsOf(kind, i int) (positive, negative bool) {
 		}
 		fixed := l.lo[x] == of.v && l.hi[x] == of.v
 		return fixed || nonneg && l.lo[x] >= of.v, fixed || nonneg && l.hi[x] <= of.v
+	case kind == treeSlopes && i%slopeRows > 0:
+		_, _, _, is := l.mcCormick(i)
+		return is, false
 	case t.equal[kind][i] || kind == treeLower && l.side[i] == 1:
 		return true, true
 	}
@@ -381,4 +399,5 @@ func (l *treeLeaf) products() {
 		box := l.factor(p).mul(interval{l.lo[p.Entry], l.hi[p.Entry]})
 		l.lo[l.t.base+k], l.hi[l.t.base+k] = box.lo, box.hi
 	}
+	l.slopes()
 }

@@ -20,6 +20,7 @@ import (
 //	extended      rows of X in x and u <= their sides
 //	coupled       the leader's rows that read the follower <= 0 (=)
 //	levels, duality   of products that a proof adds (treelift.go), whose columns stand behind u
+//	slopes        of strong duality (treeslope.go), with columns behind these
 //	lambda >= 0 on inequalities, x in its box
 //
 // Its numbers are those that the problem's functions have: a gradient far out along an axis is its column, exactly, whatever
@@ -91,6 +92,7 @@ const (
 	treeCoupled
 	treeLevels  // of products (treelift.go)
 	treeDuality // strong duality with products
+	treeSlopes  // of slopes (treeslope.go)
 	treeKinds
 )
 
@@ -111,7 +113,7 @@ func newTreeModel(p *problem.Problem) (*treeModel, error) {
 		t.rows[k] = sparse.Empty(t.n)
 		t.sense[k] = -1
 	}
-	t.sense[treeStationarity], t.sense[treeLower] = 1, 1
+	t.sense[treeStationarity], t.sense[treeLower], t.sense[treeSlopes] = 1, 1, 1
 	var err error
 	if t.h, t.g, t.linearG, err = t.readFollower(); err != nil {
 		return nil, err
@@ -144,8 +146,8 @@ type treePart struct {
 // of is the model with a part of f (nil: all of it), and the squares, columns and rows of a proof. All rows stay: f is the sum of its parts at each point.
 func (t *treeModel) of(part *treePart, duality bool, interior []treeInterior, choices []treeChoice, squares []treeSquare, lift *treeLift) (*treeModel, error) {
 	out := *t
-	out.lift, out.n = lift, t.base+len(lift.products)
-	for _, k := range [...]int{treeLevels, treeDuality} {
+	out.lift, out.n = lift, t.base+len(lift.products)+2*len(lift.slopes)
+	for _, k := range [...]int{treeLevels, treeDuality, treeSlopes} {
 		out.rows[k] = sparse.Empty(out.n)
 	}
 	f, err := t.restricted(part, out.n)
@@ -165,10 +167,13 @@ func (t *treeModel) of(part *treePart, duality bool, interior []treeInterior, ch
 	if err := out.addInterior(interior); err != nil {
 		return nil, err
 	}
-	for range lift.products {
+	for range len(lift.products) + 2*len(lift.slopes) {
 		out.lo, out.hi = append(out.lo, math.Inf(-1)), append(out.hi, math.Inf(1))
 	}
 	if err := out.addProducts(); err != nil {
+		return nil, err
+	}
+	if err := out.addSlopes(); err != nil {
 		return nil, err
 	}
 	if err := out.addChoices(choices); err != nil {

@@ -2,14 +2,11 @@ package certify
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"bilevelc/runtime/problem"
 )
@@ -62,6 +59,7 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //	{"product": {"entry": c, "multiplier": i, "levels": [..]}}              t = lambda_i
 //	{"product": {"entry": c, "answer": j, "above": l, "levels": [..]}}      t = y_j - l; with "below" u - y_j, with neither y_j; with
 //	                                                                        "most": u, "tops": [..] also rows (x_c - v)(u - t)
+//	{"slope": {"answer": j, "entry": c}}                                   the coefficient T of x_c in strong duality of that part, and x_c T (treeCoefficient)
 //	{"strong": {"answer": j}}                                               of the part of the lower level with y_j, where g is linear in it
 //	{"strong": {"answer": j, "times": c}}                                   stationarity in y_j times x_c
 //	{"strong": {"row": i, "times": c}}                                      the equation of a choice times x_c
@@ -73,8 +71,9 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //
 //	{"pair": i}             row i of the lower level: first its slack is zero, then its multiplier
 //	{"option": i}           row y_t >= 0 of a choice: first y_t is 0, then all other options are, and its multiplier
-//	{"entry": j, "at": v}   integer entry j of x: first x_j <= v, then x_j >= v + 1
+//	{"entry": j, "at": v}   entry j of x: first x_j <= v, then x_j >= v, of an integer entry x_j >= v + 1
 //	{"along": k, "at": v}   direction k: first w <= v, then w >= v
+//	{"range": {..}}         before what is to come of a node, where the slope of strong duality is on it (treeRange)
 //	{"bound": {..}}         a leaf, with weights that bound f there
 //	{"empty": {..}}         a leaf, with weights that show that it has no point
 //
@@ -122,7 +121,7 @@ func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, er
 			err = v.beginPart(&next)
 		case v.done:
 			err = errors.New("the proof goes on after its leaves cover everything")
-		case v.leaf == nil && (next.Interior != nil || next.Choice != nil || next.Concave != nil || next.Product != nil || next.Strong != nil):
+		case v.leaf == nil && (next.Interior != nil || next.Choice != nil || next.Concave != nil || next.Product != nil || next.Slope != nil || next.Strong != nil):
 			err = v.add(&next)
 		default:
 			if v.leaf == nil {
@@ -150,7 +149,7 @@ func (v *treeVerification) beginPart(next *treeLine) error {
 	switch {
 	case next.count() > 1:
 		return errors.New("neither a part nor a branch")
-	case v.part == nil && (v.leaf != nil || v.dual || len(v.interior)+len(v.choices)+len(v.squares)+len(v.lift.products)+len(v.lift.strong) > 0), v.part != nil && !v.done:
+	case v.part == nil && (v.leaf != nil || v.dual || len(v.interior)+len(v.choices)+len(v.squares)+len(v.lift.products)+len(v.lift.slopes)+len(v.lift.strong) > 0), v.part != nil && !v.done:
 		return errors.New("a part of f within a tree")
 	case len(part.Columns) == 0:
 		return errors.New("a part of f without columns")
@@ -193,6 +192,10 @@ func (v *treeVerification) add(next *treeLine) error {
 		if v.lift.products = append(v.lift.products, *next.Product); len(v.lift.products) > p.Dx*(p.Rows.Len()+p.Dy) {
 			return errors.New("more products than pairs of factors")
 		}
+	case next.Slope != nil:
+		if v.lift.slopes = append(v.lift.slopes, *next.Slope); len(v.lift.slopes) > p.Dx*p.Dy {
+			return errors.New("more slopes than entries of x and parts")
+		}
 	default:
 		if v.lift.strong = append(v.lift.strong, *next.Strong); len(v.lift.strong) > treeColumns(p)+p.Dx*p.Dy+p.Dy*(len(p.X.Kind)+p.Dy) {
 			return errors.New("more rows of strong duality than pairs of factors")
@@ -226,79 +229,6 @@ func (v *treeVerification) open() error {
 	return nil
 }
 
-// treeReader reads a proof line by line.
-type treeReader struct {
-	from *bufio.Reader
-	text []byte
-	line int
-	most int // bytes of a line
-}
-
-func (r *treeReader) wrong(err error) error { return &TreeError{max(1, r.line), err} }
-
-// next decodes the next line that is not blank; io.EOF after the last.
-func (r *treeReader) next(into any) error {
-	for {
-		r.line++
-		r.text = r.text[:0]
-		for {
-			part, err := r.from.ReadSlice('\n')
-			r.text = append(r.text, part...)
-			if len(r.text) > r.most {
-				return errors.New("the line is longer than one of this model's proofs can be")
-			}
-			if err == nil {
-				break
-			}
-			if errors.Is(err, io.EOF) && len(r.text) > 0 {
-				break
-			}
-			if !errors.Is(err, bufio.ErrBufferFull) {
-				return err
-			}
-		}
-		if text := bytes.TrimSpace(r.text); len(text) > 0 {
-			in := json.NewDecoder(bytes.NewReader(text))
-			in.DisallowUnknownFields()
-			if err := in.Decode(into); err != nil {
-				return errors.New("no whole JSON object of a proof: " + strings.TrimPrefix(err.Error(), "json: "))
-			}
-			if _, err := in.Token(); !errors.Is(err, io.EOF) {
-				return errors.New("more than one JSON object")
-			}
-			return nil
-		}
-	}
-}
-
-// treeLine is one object of the tree.
-type treeLine struct {
-	Pair   *int         `json:"pair"`
-	Option *int         `json:"option"`
-	Entry  *int         `json:"entry"`
-	Along  *int         `json:"along"`
-	At     *float64     `json:"at"`
-	Bound  *treeWeights `json:"bound"`
-	Empty  *treeWeights `json:"empty"`
-	// Lines before a tree.
-	Part     *treePart     `json:"part"`
-	Choice   *treeChoice   `json:"choice"`
-	Concave  *treeSquare   `json:"concave"`
-	Interior *treeInterior `json:"interior"`
-	Product  *treeProduct  `json:"product"`
-	Strong   *treeStrong   `json:"strong"`
-}
-
-// count is how many things the line says.
-func (l *treeLine) count() (n int) {
-	for _, is := range [...]bool{l.Pair != nil, l.Option != nil, l.Choice != nil, l.Entry != nil, l.Along != nil, l.Bound != nil, l.Empty != nil, l.Part != nil, l.Interior != nil, l.Concave != nil, l.Product != nil, l.Strong != nil} {
-		if is {
-			n++
-		}
-	}
-	return n
-}
-
 // treeVerification is the place in a proof: the part of f whose tree is being read, and in that the branches whose children are.
 type treeVerification struct {
 	p      *problem.Problem
@@ -323,13 +253,14 @@ type treeVerification struct {
 type treeBranch struct {
 	pair   int  // row, or -1
 	option bool // of a choice
-	entry  int  // integer entry of x, or -1
+	entry  int  // of x, or -1
 	along  int  // direction, where both are -1
 	at     float64
 	second bool // the second child is being read
 	col    int  // whose box changed, or -1
 	lo, hi float64
-	held   []heldRow // in this order
+	held   []heldRow  // in this order
+	boxes  []slopeBox // of the parent
 }
 
 // heldRow is a row of which a branch holds a side, and what the box was that this changed.
@@ -340,7 +271,7 @@ type heldRow struct {
 }
 
 func (v *treeVerification) take(next *treeLine) error {
-	if next.count() != 1 || (next.At != nil) != (next.Entry != nil || next.Along != nil) || next.Interior != nil || next.Choice != nil || next.Concave != nil || next.Product != nil || next.Strong != nil {
+	if next.count() != 1 || (next.At != nil) != (next.Entry != nil || next.Along != nil) || next.Interior != nil || next.Choice != nil || next.Concave != nil || next.Product != nil || next.Slope != nil || next.Strong != nil {
 		return fmt.Errorf("neither a branch nor a leaf")
 	}
 	switch {
@@ -364,13 +295,15 @@ func (v *treeVerification) take(next *treeLine) error {
 		v.enter(b)
 	case next.Entry != nil:
 		j := *next.Entry
-		if j < 0 || j >= v.p.Dx || !integer(v.p, j) {
-			return fmt.Errorf("entry %d of x is not integer", j)
+		if j < 0 || j >= v.p.Dx {
+			return fmt.Errorf("there is no entry %d of x", j)
 		}
-		if at := *next.At; at != math.Floor(at) || !(math.Abs(at) < 1<<52) { // at + 1 is exact
+		if at := *next.At; integer(v.p, j) && (at != math.Floor(at) || !(math.Abs(at) < 1<<52)) || math.IsNaN(at) || math.IsInf(at, 0) { // at + 1 is exact
 			return fmt.Errorf("entry %d splits at %v", j, at)
 		}
 		v.enter(treeBranch{pair: -1, entry: j, at: *next.At})
+	case next.Range != nil:
+		return v.leaf.take(next.Range)
 	case next.Along != nil:
 		k := *next.Along
 		if k < 0 || k >= len(v.leaf.t.squares) {
@@ -393,6 +326,7 @@ func (v *treeVerification) take(next *treeLine) error {
 // enter goes to the first child of a branch.
 func (v *treeVerification) enter(b treeBranch) {
 	v.report.Branches++
+	b.boxes = slices.Clone(v.leaf.boxes)
 	v.stack = append(v.stack, b)
 	v.report.Depth = max(v.report.Depth, len(v.stack))
 	v.hold(&v.stack[len(v.stack)-1])
@@ -435,10 +369,22 @@ func (v *treeVerification) hold(b *treeBranch) {
 		return
 	}
 	b.col, b.lo, b.hi = b.entry, l.lo[b.entry], l.hi[b.entry]
-	if b.second {
-		l.lo[b.entry] = math.Max(b.lo, b.at+1)
-	} else {
-		l.hi[b.entry] = math.Min(b.hi, b.at)
+	at := b.at
+	if b.second && integer(v.p, b.entry) {
+		at++
+	}
+	within := func(lo, hi *float64) {
+		if b.second {
+			*lo = math.Max(*lo, at)
+		} else {
+			*hi = math.Min(*hi, at)
+		}
+	}
+	within(&l.lo[b.entry], &l.hi[b.entry])
+	for k, s := range l.t.lift.slopes {
+		if s.Entry == b.entry {
+			within(&l.boxes[k].a, &l.boxes[k].b)
+		}
 	}
 }
 
@@ -451,6 +397,7 @@ func (v *treeVerification) release(b *treeBranch) {
 		}
 	}
 	b.held = b.held[:0]
+	copy(v.leaf.boxes, b.boxes)
 	if b.pair < 0 && b.entry < 0 {
 		v.leaf.along[b.along] = interval{b.lo, b.hi}
 	}

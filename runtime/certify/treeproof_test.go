@@ -84,7 +84,9 @@ func TestTreeRefusesWeightsThatShowNothing(t *testing.T) {
 		{"a leaf too many", follower(problem.Equal, 1, -1), `{"bound": {"lower": {"at": [0], "val": [-1]}}} {"bound": {}}`, "goes on", 0},
 		{"a pair twice", follower(problem.AtMost, 1, -1), `{"pair": 0} {"pair": 0}`, "fixed already", 0},
 		{"an equation is no pair", follower(problem.Equal, 1, -1), `{"pair": 0}`, "no pair", 0},
-		{"an entry that is not whole", follower(problem.Equal, 1, -1), `{"entry": 0, "at": 0}`, "not integer", 0},
+		{"no such entry", follower(problem.Equal, 1, -1), `{"entry": 1, "at": 0}`, "no entry 1 of x", 0},
+		{"an entry that splits nowhere", follower(problem.Equal, 1, -1), `{"entry": 0, "at": 1e999}`, "JSON", 0},
+		{"an entry: y >= x is at least 0.25, and else x is", follower(problem.AtMost, 1, 1), `{"entry": 0, "at": 0.25} {"bound": {"lower": {"at": [0], "val": [1]}}} {"bound": {"lower": {"at": [0], "val": [1]}}}`, "", 0},
 		{"no such row", follower(problem.Equal, 1, -1), `{"bound": {"lower": {"at": [1], "val": [-1]}}}`, "at place 1 of 1", 0},
 		{"an unknown field", follower(problem.Equal, 1, -1), `{"bound": {"lowest": {}}}`, "unknown field", 0},
 	} {

@@ -88,7 +88,7 @@ func (l *treeLeaf) derivative(u unknown, f func(j int, v interval)) {
 	}
 	cols, vals := l.t.rows[u.kind].Row(u.index)
 	for s, j := range cols {
-		f(j, l.t.coef(u.kind, u.index, s, vals[s]).neg())
+		f(j, l.coef(u.kind, u.index, s, vals[s]).neg())
 	}
 }
 

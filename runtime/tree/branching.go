@@ -24,15 +24,16 @@ type option struct {
 	known    [2]*outlook
 }
 
-// options are the pairs with two positive sides, the integer entries that are not whole, or whose products are not theirs, and the directions along
+// options are the pairs with two positive sides, the integer entries that are not whole, or whose products are not theirs, other entries whose products with slopes are not theirs, and the directions along
 // which secants are below f, at the solution z of the relaxation of n.
 func (p *plunger) options(n *node, z []float64) []option {
 	var all []option
 	var off map[int]bool
+	var spread map[int]float64
 	var settled []bool
 	if p.s.lift != nil {
-		off = p.s.lift.off(p.s, z)
-		if len(off) > 0 {
+		off, spread = p.s.lift.off(p.s, z), p.spreadOptions(n, z)
+		if len(off)+len(spread) > 0 {
 			settled = p.s.lift.exact
 		}
 	}
@@ -57,12 +58,17 @@ func (p *plunger) options(n *node, z []float64) []option {
 			all = append(all, option{k: len(n.fix) + i, distance: [2]float64{0.5, 0.5}})
 		}
 	}
+	for i, j := range p.s.spread {
+		if t := spread[j]; t > 0 {
+			all = append(all, option{k: len(n.fix) + len(p.s.whole) + i, distance: [2]float64{t, t}})
+		}
+	}
 	if c := p.s.concave; c != nil {
 		lo, hi := p.ranges(n)
 		least := kkt.Tolerance * p.s.terms(&candidate{z: z})
 		for d := range c.V {
 			if t := c.lack(d, lo[d], hi[d], z); t > least {
-				all = append(all, option{k: len(n.fix) + len(p.s.whole) + d, distance: [2]float64{t, t}})
+				all = append(all, option{k: p.s.behind() + d, distance: [2]float64{t, t}})
 			}
 		}
 	}
@@ -88,7 +94,7 @@ func (p *plunger) widest(n *node) int {
 	lo, hi := p.ranges(n)
 	for d := range c.V {
 		if t := c.Weight[d] * (hi[d] - lo[d]) * (hi[d] - lo[d]); t > most && hi[d]-lo[d] > beyond*(1+math.Abs(lo[d])+math.Abs(hi[d])) {
-			best, most = len(n.fix)+len(p.s.whole)+d, t
+			best, most = p.s.behind()+d, t
 		}
 	}
 	return best
@@ -174,7 +180,7 @@ func scored(a, b, least float64) float64 { return max(a, least) * max(b, least) 
 func (p *plunger) nearer(k int, z []float64) int {
 	if k >= len(p.s.sys.Pairs) {
 		j, _ := p.s.entry(k)
-		if j < 0 {
+		if j < 0 || k >= len(p.s.sys.Pairs)+len(p.s.whole) {
 			return 0
 		}
 		if v := z[j] * p.s.sys.ColScale[j]; v-math.Floor(v) > 0.5 {
@@ -198,7 +204,7 @@ func (p *plunger) try(ctx context.Context, n *node, o *option, sol *activeset.So
 			return false
 		}
 		p.tried++
-		out := &outlook{kind: openNode, bound: n.bound, basis: n.basis}
+		out := &outlook{kind: openNode, bound: n.bound, basis: n.basis, slopes: c.slopes}
 		o.known[side] = out
 		switch r.Status {
 		case activeset.Infeasible:

@@ -153,7 +153,7 @@ func (s *search) within(columns []int) (all []int) {
 //	noBetter    y_t times the multiplier of y_s >= 0, which is what option s costs more than what the follower pays, and that is what option t costs where y_t is not 0
 func (l *lift) ofChoice(s *search, row strongRow, has map[[3]int]int) (coef []float64, exact bool) {
 	sys := s.sys
-	coef = make([]float64, sys.N+len(l.cols))
+	coef = make([]float64, sys.N+len(l.cols)+2*len(l.slopes))
 	at := func(c, j int) *float64 { return &coef[sys.N+has[[3]int{c, -1, j}]] }
 	switch row.kind {
 	case totalTimes:

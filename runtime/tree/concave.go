@@ -292,10 +292,10 @@ func (s *search) direction(k int) string {
 
 // cut records a branch of the root, the only open node, on w_k at a value beyond which nothing is feasible: side 0 keeps w >= at, side 1 w <= at.
 func (s *search) cut(root *node, k, side int, at float64) {
-	branch := len(s.sys.Pairs) + len(s.whole) + k
+	branch := s.behind() + k
 	keep := 1 - side
 	first := int32(len(s.records))
-	s.records[root.id] = record{Kind: inner, Branch: int32(-1 - len(s.whole) - k), At: at, First: first, Bound: infinite(math.Inf(-1))}
+	s.records[root.id] = record{Kind: inner, Branch: int32(-1 - len(s.whole) - len(s.spread) - k), At: at, First: first, Bound: infinite(math.Inf(-1))}
 	for of := range 2 {
 		kind := empty
 		if of == keep {

@@ -278,7 +278,7 @@ const mostTangents = 64
 
 // thin keeps those of a plunge's own tangents that are active in a node that is to be searched, and moves their rows in the bases behind those of before.
 func (p *plunger) thin(before []tangent) (own []tangent) {
-	shared, base := p.shared, len(p.s.relaxation().RowHi)
+	shared, base := p.shared, p.s.rows()
 	used := make([]bool, len(p.cuts))
 	for _, n := range p.stack {
 		if n.basis != nil {

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
@@ -21,7 +22,8 @@ type lift struct {
 	cols   []product
 	levels []level
 	strong []strongRow
-	exact  []bool    // pairs of parts for which it is an equation
+	exact  []bool // pairs of parts for which it is an equation
+	slopes []slope
 	units  []float64 // by which rows of strong duality are divided
 	// program is the relaxation with these columns and rows behind its own.
 	program *activeset.Program
@@ -115,14 +117,22 @@ func parts(s *kkt.System) []part {
 func (s *search) newLift() *lift {
 	l := &lift{}
 	for _, p := range parts(s.sys) {
-		if cols, ok := s.productsOf(p); ok && len(cols) > 0 && !p.curved {
+		var of []slope
+		if s.sloped {
+			of, _ = s.slopesOf(p)
+		}
+		if cols, ok := s.productsOf(p, of); ok && len(cols)+len(of) > 0 && !p.curved {
+			for k := range of {
+				of[k].row = len(l.strong)
+			}
+			l.slopes = append(l.slopes, of...)
 			more, times := s.stationarityTimes(p, cols)
 			l.cols = append(append(l.cols, cols...), more...)
 			l.strong = append(append(l.strong, strongRow{Answer: p.y[0], Times: -1}), times...)
 		}
 	}
 	s.choiceProducts(l)
-	if len(l.cols) == 0 {
+	if len(l.cols)+len(l.slopes) == 0 {
 		return nil
 	}
 	for k := range l.cols {
@@ -133,24 +143,29 @@ func (s *search) newLift() *lift {
 			l.levels = append(l.levels, level{k, v, true})
 		}
 	}
+	for k := range l.slopes {
+		l.slopes[k].col = s.prog.N + len(l.cols) + 2*k
+	}
+	s.spread = l.spreads(s)
 	l.assemble(s)
 	return l
 }
 
-// productsOf are the products of integer entries in strong duality of a part; ok is false where other terms of it have no bound.
-func (s *search) productsOf(p part) (cols []product, ok bool) {
+// productsOf are the products of integer entries in strong duality of a part, but those with slopes; ok is false where other terms of it have no bound.
+func (s *search) productsOf(p part, slopes []slope) (cols []product, ok bool) {
 	sys := s.sys
 	binary := map[int]bool{}
 	for _, j := range s.binary() {
 		binary[j] = true
 	}
+	sloped := func(c int) bool { return slices.ContainsFunc(slopes, func(of slope) bool { return of.Entry == c }) }
 	add := func(of product) { cols = append(cols, s.product(of)) }
 	for _, i := range p.rows {
 		nonneg := sys.P.Rows.Kind[i] == problem.AtMost
 		at, vals := sys.P.Rows.A.Row(i)
 		for k, c := range at {
 			switch {
-			case vals[k] == 0:
+			case vals[k] == 0 || sloped(c):
 			case binary[c]:
 				add(product{Entry: c, Mult: i, Answer: -1, col: sys.Nx + sys.Ny + i, nonneg: nonneg})
 			case !nonneg || sys.P.X.Lo == nil || math.IsInf(sys.P.X.Lo[c], 0) || math.IsInf(sys.P.X.Hi[c], 0):
@@ -164,7 +179,7 @@ func (s *search) productsOf(p part) (cols []product, ok bool) {
 		lo, hi := sys.Relaxation.Lo[col]*sys.ColScale[col], sys.Relaxation.Hi[col]*sys.ColScale[col]
 		for k, c := range at {
 			switch {
-			case vals[k] == 0:
+			case vals[k] == 0 || sloped(c):
 			case !binary[c]:
 				return nil, false
 			// A proof's bound is rounded the other way: it must hold this one.

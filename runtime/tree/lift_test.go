@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"bilevelc/internal/members"
@@ -195,10 +196,10 @@ func TestBinaryLeadersByEnumeration(t *testing.T) {
 	}
 }
 
-// A continuous entry beside binary ones leaves strong duality an inequality. At every point of the system, with its products, all rows hold.
+// At every point of the system, with its products, all rows hold.
 func TestRowsOfProductsHoldAtPoints(t *testing.T) {
 	rng := members.Rand(t, 6)
-	checked := 0
+	checked, sloped := 0, 0
 	for range 200 {
 		p := binaries(rng, 2+rng.IntN(3), 2+rng.IntN(3), rng.IntN(2) == 0)
 		sys, err := kkt.New(p)
@@ -233,6 +234,24 @@ func TestRowsOfProductsHoldAtPoints(t *testing.T) {
 			of := &s.lift.cols[k]
 			scaled = append(scaled, x[of.Entry]*of.t(s, scaled)/of.scale)
 		}
+		n := &node{fix: make([]kkt.Fix, len(sys.Pairs))}
+		for _, c := range s.spread { // a box around x
+			n = n.child(s, len(sys.Pairs)+len(s.whole)+slices.Index(s.spread, c), 0, x[c]+(1-x[c])*rng.Float64(), nil)
+			n = n.child(s, len(sys.Pairs)+len(s.whole)+slices.Index(s.spread, c), 1, x[c]*rng.Float64(), nil)
+		}
+		plunger := s.newPlunger()
+		if done, err := plunger.narrow(context.Background(), n, nil); !done {
+			t.Fatal(err)
+		}
+		for k := range s.lift.slopes {
+			of, v := &s.lift.slopes[k], 0.0
+			for _, e := range of.coef {
+				v += e.val * z[e.col]
+			}
+			scaled = append(scaled, v/of.scale, x[of.Entry]*v/of.scale/sys.ColScale[of.Entry])
+			sloped++
+		}
+		program := plunger.relaxation(n)
 		b := activeset.Bounds{}
 		sys.Bounds(&b, nil)
 		for c := range x {
@@ -241,14 +260,15 @@ func TestRowsOfProductsHoldAtPoints(t *testing.T) {
 			}
 		}
 		s.lift.bounds(s, &b)
+		s.lift.slopeBounds(&b, program, plunger.boxes)
 		for i := sys.Relaxation.A.Rows; i < len(b.RowLo); i++ {
-			v := s.lift.program.A.RowDot(i, scaled)
+			v := program.A.RowDot(i, scaled)
 			if tol := 1e-7 * (1 + math.Abs(v)); v < b.RowLo[i]-tol || v > b.RowHi[i]+tol {
 				t.Fatalf("row %d is %g, outside of [%g, %g]", i, v, b.RowLo[i], b.RowHi[i])
 			}
 		}
 	}
-	if checked < 50 {
-		t.Errorf("only %d points", checked)
+	if checked < 50 || sloped < 20 {
+		t.Errorf("only %d points, %d slopes", checked, sloped)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // assemble appends columns and rows to the program of s.
 func (l *lift) assemble(s *search) {
 	from := s.prog
-	n := from.N + len(l.cols)
+	n := from.N + len(l.cols) + 2*len(l.slopes)
 	inf := math.Inf(1)
 	prog := &activeset.Program{N: n, C: make([]float64, n), Q: wider(from.Q, n)}
 	copy(prog.C, from.C)
@@ -23,7 +23,7 @@ func (l *lift) assemble(s *search) {
 	b := &prog.Bounds
 	b.RowLo, b.RowHi = append(b.RowLo, from.RowLo...), append(b.RowHi, from.RowHi...)
 	b.Lo, b.Hi = append(b.Lo, from.Lo...), append(b.Hi, from.Hi...)
-	for range l.cols {
+	for range n - from.N {
 		b.Lo, b.Hi = append(b.Lo, -inf), append(b.Hi, inf)
 	}
 	for _, v := range l.levels {
@@ -67,8 +67,11 @@ func (l *lift) assemble(s *search) {
 		for j, v := range coef {
 			if j < s.sys.N {
 				coef[j] = v * s.sys.ColScale[j]
-			} else {
-				coef[j] = v * l.cols[j-s.sys.N].scale
+			} else if k := j - s.sys.N; k < len(l.cols) {
+				coef[j] = v * l.cols[k].scale
+			} else { // x_c T
+				of := &l.slopes[(k-len(l.cols))/2]
+				coef[j] = v * of.scale * s.sys.ColScale[of.Entry]
 			}
 			by = math.Max(by, math.Abs(coef[j]))
 		}
@@ -111,7 +114,14 @@ func unit(most float64) float64 {
 // strongDuality is the row coef z <= 0 of a part, = 0 where exact.
 func (l *lift) strongDuality(s *search, p part, has map[[3]int]int) (coef []float64, exact bool) {
 	sys := s.sys
-	coef, exact = make([]float64, sys.N+len(l.cols)), true
+	coef, exact = make([]float64, sys.N+len(l.cols)+2*len(l.slopes)), true
+	sloped := map[int]bool{}
+	for k := range l.slopes {
+		if of := &l.slopes[k]; of.part.y[0] == p.y[0] {
+			sloped[of.Entry] = true
+			coef[of.col+1] = 1
+		}
+	}
 	for _, j := range p.y {
 		coef[sys.Nx+j] += sys.Q[j]
 	}
@@ -122,7 +132,7 @@ func (l *lift) strongDuality(s *search, p part, has map[[3]int]int) (coef []floa
 		for t, c := range cols {
 			if k, ok := has[[3]int{c, i, -1}]; ok {
 				coef[sys.N+k] -= vals[t]
-			} else if vals[t] != 0 {
+			} else if vals[t] != 0 && !sloped[c] {
 				coef[lambda] -= math.Max(vals[t]*sys.P.X.Lo[c], vals[t]*sys.P.X.Hi[c])
 				exact = false
 			}
@@ -131,7 +141,7 @@ func (l *lift) strongDuality(s *search, p part, has map[[3]int]int) (coef []floa
 	for _, j := range p.y {
 		cols, vals := sys.G.Row(j)
 		for t, c := range cols {
-			if vals[t] == 0 {
+			if vals[t] == 0 || sloped[c] {
 				continue
 			}
 			k := has[[3]int{c, -1, j}]
@@ -148,7 +158,7 @@ func (l *lift) strongDuality(s *search, p part, has map[[3]int]int) (coef []floa
 
 // timesStationarity is the equation B'p_c - (q_j + G_jc) x_c = 0, x_c^2 being x_c where G_jc is not 0.
 func (l *lift) timesStationarity(s *search, bt *sparse.CSR, has map[[3]int]int, j, c int) []float64 {
-	coef := make([]float64, s.sys.N+len(l.cols))
+	coef := make([]float64, s.sys.N+len(l.cols)+2*len(l.slopes))
 	coef[c] = -s.sys.Q[j] - s.sys.G.At(j, c)
 	cols, vals := bt.Row(j)
 	for t, i := range cols {
@@ -218,12 +228,21 @@ func (l *lift) apart(s *search, k int, z []float64) float64 {
 	return math.Abs(p-x*t) / (of.scale + math.Abs(p) + math.Abs(x*t))
 }
 
-// relaxation is the program of nodes.
+// relaxation is the program of nodes, but for the rows of slopes.
 func (s *search) relaxation() *activeset.Program {
 	if s.lift != nil {
 		return s.lift.program
 	}
 	return s.prog
+}
+
+// rows is how many rows the program of a node has, without tangents.
+func (s *search) rows() int {
+	n := len(s.relaxation().RowHi)
+	if s.lift != nil {
+		n += slopeRows * len(s.lift.slopes)
+	}
+	return n
 }
 
 // branched is the program of branches: choices have columns for their products there, which are exact.
@@ -266,6 +285,10 @@ func (l *lift) proofLines(pw *proofWriter) (lines []map[string]any) {
 		}
 		lines = append(lines, map[string]any{"product": p})
 	}
+	for k := range l.slopes {
+		of := &l.slopes[k]
+		lines = append(lines, map[string]any{"slope": map[string]any{"answer": pw.answer(of.part.y[0]), "entry": pw.s.part.Cols[of.Entry]}})
+	}
 	for _, row := range l.strong {
 		p := map[string]any{}
 		if row.kind != totalTimes {
@@ -298,11 +321,21 @@ func (l *lift) weights(w *leafWeights, pw *proofWriter, row []float64, noise flo
 		}
 		w.Levels = w.Levels.add(k, m/l.cols[v.col].scale)
 	}
-	for k, m := range row[len(l.levels):] {
+	for k, m := range row[len(l.levels) : len(l.levels)+len(l.strong)] {
 		at := from + len(l.levels) + k
 		if math.Abs(m) <= noise || m > 0 && math.IsInf(b.RowLo[at], -1) {
 			continue
 		}
 		w.Duality = w.Duality.add(k, m/l.units[k])
+	}
+	for k, m := range row[len(l.levels)+len(l.strong):] {
+		of := &l.slopes[k/slopeRows]
+		unit := of.scale
+		if k%slopeRows > 0 {
+			m, unit = math.Max(m, 0), unit*pw.s.sys.ColScale[of.Entry]
+		}
+		if math.Abs(m) > noise {
+			w.Slopes = w.Slopes.add(k, m/unit)
+		}
 	}
 }

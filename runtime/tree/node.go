@@ -2,6 +2,7 @@ package tree
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -11,7 +12,7 @@ import (
 type record struct {
 	Kind recordKind
 	// Branch is what an inner node branches on: pair k, or -1-k for candidate k behind the pairs. The first child of a pair has its slack
-	// at zero, the second its multiplier, and of an option the slacks of all others; of an integer entry x <= At, x >= At+1; of a direction w <= At, w >= At.
+	// at zero, the second its multiplier, and of an option the slacks of all others; of an integer entry x <= At, x >= At+1, of another x <= At, x >= At; of a direction w <= At, w >= At.
 	Branch int32
 	At     float64
 	First  int32    // the children are First and First+1
@@ -30,13 +31,14 @@ const (
 
 // node is an open node.
 type node struct {
-	id    int32 // of its record
-	fix   []kkt.Fix
-	box   []change // of integer entries and directions
-	bound float64
-	basis *activeset.Basis // of its parent, or its own
-	depth int
-	now   bool // the child that its parent says is searched first
+	id     int32 // of its record
+	fix    []kkt.Fix
+	box    []change     // of entries of x and directions
+	slopes []slopeRange // nil: none known yet; not changed in place
+	bound  float64
+	basis  *activeset.Basis // of its parent, or its own
+	depth  int
+	now    bool // the child that its parent says is searched first
 	// What pseudo-costs learn from it: branch, side (0 or 1), distance that the branch moved, bound of the parent; branch < 0 for none.
 	from observation
 }
@@ -56,7 +58,7 @@ type observation struct {
 
 // child is the node with one more decision.
 func (n *node) child(s *search, branch, side int, at float64, basis *activeset.Basis) *node {
-	c := &node{fix: n.fix, box: n.box, bound: n.bound, basis: basis, depth: n.depth + 1}
+	c := &node{fix: n.fix, box: n.box, bound: n.bound, basis: basis, depth: n.depth + 1, slopes: n.slopes}
 	if branch < len(s.sys.Pairs) {
 		c.fix = append([]kkt.Fix(nil), n.fix...)
 		c.fix[branch] = kkt.SlackZero + kkt.Fix(side)
@@ -90,10 +92,13 @@ func (s *search) entry(branch int) (index int, step float64) {
 	if k < len(s.whole) {
 		return s.whole[k], 1
 	}
-	return s.index(k - len(s.whole)), 0
+	if k -= len(s.whole); k < len(s.spread) {
+		return s.spread[k], 0
+	}
+	return s.index(k - len(s.spread)), 0
 }
 
-// limits are the bounds of the integer entry j at the node, or the range of direction -1-j.
+// limits are the bounds of entry j of x at the node, or the range of direction -1-j.
 func (n *node) limits(s *search, j int) (lo, hi float64) {
 	for _, b := range n.box {
 		if int(b.Index) == j {
@@ -102,6 +107,9 @@ func (n *node) limits(s *search, j int) (lo, hi float64) {
 	}
 	if j < 0 {
 		return s.concave.Lo[-1-j], s.concave.Hi[-1-j]
+	}
+	if !slices.Contains(s.whole, j) {
+		return s.sys.P.X.Lo[j], s.sys.P.X.Hi[j]
 	}
 	return math.Ceil(s.sys.P.X.Lo[j]), math.Floor(s.sys.P.X.Hi[j])
 }

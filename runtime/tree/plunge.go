@@ -24,7 +24,10 @@ type plunger struct {
 	enough        float64 // for that
 	follower      *kkt.Follower
 	last          *activeset.Basis // of pieces
-	near          []float64        // the point that the search for an incumbent is from, where f is not convex
+	boxes         []slopeBox       // those of the node of boxed, its program
+	boxed         *activeset.Program
+	rough         float64   // what rounding leaves open of the bounds of nodes with slopes
+	near          []float64 // the point that the search for an incumbent is from, where f is not convex
 
 	// What it found.
 	records []record
@@ -84,11 +87,18 @@ func (p *plunger) solve(ctx context.Context, n *node, basis *activeset.Basis) *a
 
 // once solves the relaxation of a node with the tangents known so far; cost is the linear part of its objective.
 func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ *activeset.Solution, cost []float64) {
+	if done, _ := p.narrow(ctx, n, nil); !done {
+		return &activeset.Solution{Status: activeset.Stopped}, nil
+	}
+	if basis == nil {
+		basis = n.basis
+	}
 	p.nodeBounds(n)
+	of := p.relaxation(n)
 	if l := p.s.lift; l != nil {
 		l.bounds(p.s, &p.bounds)
+		l.slopeBounds(&p.bounds, of, p.boxes)
 	}
-	of := p.s.relaxation()
 	solver := p.relax.ready(p, of)
 	cost, konst := p.secants(solver, n, of)
 	konst += p.s.quad.Const
@@ -100,6 +110,11 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 		solver.Forget()
 		sol = solver.Solve(ctx, b, nil, cut)
 		p.work += sol.Work
+	}
+	if sol.Status == activeset.Optimal && of != p.s.relaxation() {
+		v, terms := shows(p.relax.program, cost, b, sol)
+		p.rough = math.Max(p.rough, 0x1p-48*terms)
+		sol.Value = math.Min(sol.Value, v-0x1p-48*terms)
 	}
 	sol.Value += konst
 	return sol, cost
@@ -222,7 +237,7 @@ func (s *search) sides(k int, z []float64) (slack, mult float64) {
 	return pair.Slack.Above(s.prog, z), pair.Mult.Above(s.prog, z)
 }
 
-// at is where an integer entry splits.
+// at is where an entry of x or a direction splits.
 func (p *plunger) at(n *node, k int, z []float64) float64 {
 	if k < len(p.s.sys.Pairs) {
 		return 0
@@ -231,6 +246,9 @@ func (p *plunger) at(n *node, k int, z []float64) float64 {
 	lo, hi := n.limits(p.s, j)
 	if j < 0 {
 		return p.splits(-1-j, lo, hi, z)
+	}
+	if k >= len(p.s.sys.Pairs)+len(p.s.whole) {
+		return p.splitsEntry(j, lo, hi, z)
 	}
 	mid := math.Floor((lo + hi) / 2)
 	if z != nil {
@@ -280,9 +298,10 @@ func (p *plunger) anyOpen(n *node, sol *activeset.Solution) int {
 
 // outlook is what is known of a child before it is searched.
 type outlook struct {
-	kind  recordKind // openNode, closed or empty
-	bound float64
-	basis *activeset.Basis
+	kind   recordKind // openNode, closed or empty
+	bound  float64
+	basis  *activeset.Basis
+	slopes []slopeRange
 }
 
 // split makes the children of n: `first` is the side that is searched first.
@@ -311,7 +330,7 @@ func (p *plunger) split(n *node, k int, at float64, known [2]*outlook, first int
 		c.id, c.now = id+int32(side), side == first
 		c.from = observation{branch: -1}
 		if o != nil {
-			c.bound, c.basis = max(c.bound, o.bound), o.basis
+			c.bound, c.basis, c.slopes = max(c.bound, o.bound), o.basis, o.slopes
 		}
 		p.stack = append(p.stack, c)
 	}

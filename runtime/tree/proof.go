@@ -130,6 +130,9 @@ func (pw *proofWriter) tree(ctx context.Context) error {
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
+		if done, err := pw.p.narrow(ctx, n, func(r narrowed) error { return pw.ranged(n, r) }); err != nil || !done {
+			return errors.Join(err, ctx.Err())
+		}
 		r := &s.records[n.id]
 		if r.Kind != inner || float64(r.Bound) >= claim {
 			done, err := pw.leaf(ctx, n)
@@ -174,6 +177,23 @@ func (pw *proofWriter) tree(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// ranged writes what shows a range of a slope at n.
+func (pw *proofWriter) ranged(n *node, r narrowed) error {
+	row, bound, scale := slices.Clone(r.sol.Row), slices.Clone(r.sol.Bound), pw.s.lift.slopes[r.k].scale
+	from := len(row) - slopeRows*(len(pw.s.lift.slopes)-r.k)
+	clear(row[from+1 : from+slopeRows]) // strong duality has their place
+	for _, of := range [2][]float64{row, bound} {
+		for k := range of {
+			of[k] *= scale
+		}
+	}
+	side := "least"
+	if r.most {
+		side = "most"
+	}
+	return pw.line(map[string]any{"range": map[string]any{"slope": r.k, side: r.value, "by": pw.weights(n, nil, row, bound, nil)}})
 }
 
 // interiors writes what bounds multipliers and y: reduced costs of columns with an end may be off by rounding.
@@ -295,7 +315,7 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 	if z == nil {
 		kind = "empty"
 	}
-	cuts := pw.p.cuts[:min(len(pw.p.cuts), len(row)-len(pw.s.relaxation().RowHi))] // those that the relaxation had
+	cuts := pw.p.cuts[:min(len(pw.p.cuts), len(row)-pw.s.rows())] // those that the relaxation had
 	if weights := pw.s.weightsOf(row, cuts); weights != nil {
 		done, err := pw.curvedLeaf(ctx, n, weights, kind)
 		for round := 0; !done && err == nil && z != nil && round < closer; round++ {
@@ -324,7 +344,7 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 // curvedLeaf writes n as a leaf of a kind, with multiples of the leader's constraints that are not affine in the objective, and in the place of their tangents: near the best multiples the bound that
 // they show varies to second order.
 func (pw *proofWriter) curvedLeaf(ctx context.Context, n *node, weights []float64, kind string) (bool, error) {
-	s, of := pw.s, pw.s.relaxation()
+	s, of := pw.s, pw.p.relaxation(n)
 	cost, konst, need := make([]float64, of.N), 0.0, 0.0
 	var q *sparse.CSR
 	if kind == "bound" {

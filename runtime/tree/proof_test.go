@@ -69,9 +69,17 @@ func forge(rng *rand.Rand, text []byte) (forged []byte, how string, never bool) 
 	out := append([][]byte(nil), lines...)
 	at := 1 + rng.IntN(len(lines)-1)
 	// Lines before the tree state columns and rows that hold in any case.
-	tree := !regexp.MustCompile(`^{"(interior|choice|concave|product|strong)"`).Match(out[at])
+	tree := !regexp.MustCompile(`^{"(interior|choice|concave|product|slope|strong|range)"`).Match(out[at])
 	join := func() []byte { return append(bytes.Join(out, []byte("\n")), '\n') }
-	switch rng.IntN(8) {
+	switch rng.IntN(9) {
+	case 8:
+		for i, line := range out {
+			if bytes.HasPrefix(line, []byte(`{"range"`)) && rng.IntN(2) == 0 {
+				out[i] = forgeNumber(rng, line)
+				return join(), "a range changed", false
+			}
+		}
+		return join(), "a range changed", false
 	case 7:
 		for i, line := range out {
 			if bytes.HasPrefix(line, []byte(`{"interior"`)) && rng.IntN(2) == 0 {
@@ -110,7 +118,7 @@ func forge(rng *rand.Rand, text []byte) (forged []byte, how string, never bool) 
 	var leaf map[string]map[string]*entries
 	if json.Unmarshal(out[at], &leaf) == nil {
 		for _, weights := range leaf {
-			for _, name := range []string{"duality", "levels", "lower", "stationarity", "upper", "coupled", "z"} {
+			for _, name := range []string{"duality", "slopes", "levels", "lower", "stationarity", "upper", "coupled", "z"} {
 				if e := weights[name]; e != nil && rng.IntN(2) == 0 {
 					k := rng.IntN(len(e.Val))
 					switch rng.IntN(3) {

@@ -18,6 +18,7 @@ type leafWeights struct {
 	Coupled      *entries `json:"coupled,omitempty"`
 	Levels       *entries `json:"levels,omitempty"`
 	Duality      *entries `json:"duality,omitempty"`
+	Slopes       *entries `json:"slopes,omitempty"`
 	Along        *entries `json:"along,omitempty"`
 	Curved       *entries `json:"curved,omitempty"`
 }

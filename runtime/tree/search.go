@@ -26,6 +26,8 @@ type search struct {
 	hulls     bool      // a relaxation has the convex hull of each
 	low, high []float64 // the ranges of x that rows of X leave, of an f that is not convex
 	whole     []int     // integer entries of x
+	sloped    bool      // a relaxation has the slopes of strong duality
+	spread    []int     // entries of x that have some, and are not integer
 	// concave is what an f that is not convex has beside it; nil else.
 	concave *concave
 	curved  []curved
@@ -44,7 +46,8 @@ type search struct {
 	tried   int64
 	work    int64
 	rounds  int64
-	failed  bool // some node is unresolved
+	failed  bool    // some node is unresolved
+	rough   float64 // what rounding leaves open of the bounds of nodes with slopes
 	ray     *candidate
 	falls   []float64
 }
@@ -72,7 +75,7 @@ func newSearch(ctx context.Context, part kkt.Part, opts Options, kept *partState
 	s.enclose(ctx)
 	prog.Q = s.bends
 	if kept != nil {
-		s.hulls = kept.Hulls
+		s.hulls, s.sloped = kept.Hulls, kept.Sloped
 		if kept := kept.Concave; kept != nil || s.bends != nil && !s.convex() {
 			if !kept.fits(sys.N) {
 				return nil, "", errNotThis
@@ -86,6 +89,7 @@ func newSearch(ctx context.Context, part kkt.Part, opts Options, kept *partState
 	s.open = queue{{fix: make([]kkt.Fix, len(sys.Pairs)), bound: math.Inf(-1), from: observation{branch: -1}}}
 	why = s.splitObjective(ctx, nil)
 	s.compareHulls(opts)
+	s.sloped = !opts.Plain
 	s.lift = s.newLift()
 	s.costs = newCosts(s.branches())
 	return s, why, nil
@@ -107,14 +111,17 @@ func (s *search) enclose(ctx context.Context) {
 	}
 }
 
-// branches is the number of candidates for branching: pairs, then integer entries, then directions in which f is concave.
+// branches is the number of candidates for branching: pairs, then integer entries, then others with slopes, then directions in which f is concave.
 func (s *search) branches() int {
-	n := len(s.sys.Pairs) + len(s.whole)
+	n := s.behind()
 	if s.concave != nil {
 		n += len(s.concave.V)
 	}
 	return n
 }
+
+// behind is the number of candidates before directions.
+func (s *search) behind() int { return len(s.sys.Pairs) + len(s.whole) + len(s.spread) }
 
 // Limits of a round. A plunge is a depth-first search below one node: it begins with the factors of a working set made from the data, which
 // costs as much as some tens of nodes next to each other, and ends after `plunge` nodes, or plungeWork numbers (about a tenth of a second), so
@@ -140,6 +147,7 @@ func (s *search) take(p *plunger) {
 		s.best = p.found
 	}
 	s.failed = s.failed || p.failed
+	s.rough = math.Max(s.rough, p.rough)
 	if p.falls != nil && s.ray == nil {
 		s.ray, s.falls = p.from, p.falls
 	}
@@ -275,7 +283,7 @@ func (s *search) leaves(c *candidate) float64 {
 	if s.concave != nil {
 		terms = max(terms, s.concave.Terms)
 	}
-	return kkt.Tolerance * terms
+	return math.Max(kkt.Tolerance*terms, s.rough)
 }
 
 // sizes is the sum of the absolute terms of what relaxations minimize at z (model's units), with variables of a unit at least.

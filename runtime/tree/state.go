@@ -35,6 +35,8 @@ type partState struct {
 	Failed  bool       `json:"failed,omitempty"`
 	Concave *concave   `json:"concave,omitempty"`
 	Hulls   bool       `json:"hulls,omitempty"`
+	Sloped  bool       `json:"sloped,omitempty"`
+	Rough   float64    `json:"rough,omitempty"`
 	Cuts    []tangent  `json:"cuts,omitempty"`
 }
 
@@ -55,6 +57,7 @@ type openNow struct {
 	Side   int              `json:"side"`
 	Length float64          `json:"length"`
 	Parent infinite         `json:"parent"`
+	Slopes []slopeRange     `json:"slopes,omitempty"`
 }
 
 type bestPoint struct {
@@ -117,9 +120,9 @@ func (f *forest) state() *State {
 
 func (s *search) state() partState {
 	st := partState{Records: s.records, Costs: s.costs.clone(), Least: infinite(s.least), Nodes: s.nodes, Tried: s.tried,
-		Work: s.work, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Hulls: s.hulls, Cuts: s.cuts}
+		Work: s.work, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Hulls: s.hulls, Sloped: s.sloped, Rough: s.rough, Cuts: s.cuts}
 	for _, n := range s.open {
-		st.Open = append(st.Open, openNow{n.id, n.fix, n.box, infinite(n.bound), n.basis, n.depth, n.from.branch, n.from.side, n.from.distance, infinite(n.from.parent)})
+		st.Open = append(st.Open, openNow{n.id, n.fix, n.box, infinite(n.bound), n.basis, n.depth, n.from.branch, n.from.side, n.from.distance, infinite(n.from.parent), n.slopes})
 	}
 	if s.best != nil {
 		st.Best = &bestPoint{s.best.z, s.best.fix, s.best.f}
@@ -167,7 +170,10 @@ func (s *search) resume(st *partState) error {
 		if !fits(o.Fix) || int(o.ID) >= len(s.records) || o.ID < 0 || o.Branch >= all || !s.knows(o.Box) {
 			return errNotThis
 		}
-		s.open = append(s.open, &node{id: o.ID, fix: o.Fix, box: o.Box, bound: float64(o.Bound), basis: o.Basis, depth: o.Depth,
+		if o.Slopes != nil && (s.lift == nil || len(o.Slopes) != len(s.lift.slopes)) {
+			return errNotThis
+		}
+		s.open = append(s.open, &node{id: o.ID, fix: o.Fix, box: o.Box, slopes: o.Slopes, bound: float64(o.Bound), basis: o.Basis, depth: o.Depth,
 			from: observation{o.Branch, o.Side, o.Length, float64(o.Parent)}})
 	}
 	for _, t := range st.Cuts {
@@ -183,6 +189,7 @@ func (s *search) resume(st *partState) error {
 		}
 		s.best = &candidate{b.Z, b.Fix, b.F}
 	}
+	s.rough = st.Rough
 	s.least, s.nodes, s.tried, s.work, s.rounds, s.failed = float64(st.Least), st.Nodes, st.Tried, st.Work, st.Rounds, st.Failed
 	return nil
 }
