@@ -49,16 +49,18 @@ func (q *polynomial) ValueGrad(dx, dy, x, y []float64) float64 {
 // (or is an equation), r_j'x + s_j. These numbers and those of X, f and the leader's constraint are small and whole, so that what is compared with is exact also far out; rows and functions of
 // the problem have them in units that are no doubles.
 type rayCase struct {
-	p      *problem.Problem
-	pull   [2][3]float64 // p_j, q_j
-	row    [2][3]float64 // r_j, s_j
-	f      *polynomial   // of (x, y, multipliers in whole units, weight)
-	unit   float64       // of the problem's f and constraint
-	scale  [2]float64    // of the rows
-	sign   [2]float64    // of y in the rows
-	spread float64       // X has |x_0 - x_1| <= spread; -1: it has not
-	side   []float64     // of the row of X: E_0, E_1, e; nil: it has none
-	report Report        // of the last ray
+	p       *problem.Problem
+	pull    [2][3]float64 // p_j, q_j
+	row     [2][3]float64 // r_j, s_j
+	f       *polynomial   // of (x, y, multipliers in whole units, weight)
+	unit    float64       // of the problem's f and constraint
+	scale   [2]float64    // of the rows
+	sign    [2]float64    // of y in the rows
+	spread  float64       // X has |x_0 - x_1| <= spread; -1: it has not
+	side    []float64     // of the row of X: E_0, E_1, e; nil: it has none
+	rowUnit float64       // of it
+	real    *polynomial   // f and the weighted constraint in the problem's units
+	report  Report        // of the last ray
 }
 
 func affineIn(of [3]float64, x []float64) float64 { return of[0]*x[0] + of[1]*x[1] + of[2] }
@@ -169,6 +171,7 @@ func randomRayCase(rng *rand.Rand) *rayCase {
 		}
 		c.side = []float64{whole(3), whole(3), float64(rng.IntN(3))}
 		u := unit()
+		c.rowUnit = u
 		p.X.Kind, p.X.E, p.X.Rhs = []problem.Kind{kind}, sparse.FromDense(1, 2, []float64{u * c.side[0], u * c.side[1]}), []float64{u * c.side[2]}
 	}
 	if one(4) {
@@ -218,7 +221,7 @@ func randomRayCase(rng *rand.Rand) *rayCase {
 		}
 		f.l[i] = c.unit * c.f.l[i] * size(i)
 	}
-	p.F = formula(f.ValueGrad)
+	c.real, p.F = f, formula(f.ValueGrad)
 	p.Start = make([]float64, 2)
 	return c
 }

@@ -386,7 +386,7 @@ func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) 
 		if t < 0 {
 			bound = p.X.Hi[j]
 		}
-		if !(math.Abs(x[j]-bound) <= meets*math.Max(size, math.Abs(bound))) {
+		if math.IsInf(bound, 0) || !(math.Abs(x[j]-bound) <= meets*math.Max(size, math.Abs(bound))) {
 			v.fail(name, "entry %d of x has the multiplier %.3g of a bound at which it is not", j, t)
 		}
 	}

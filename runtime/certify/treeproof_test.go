@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -184,6 +185,31 @@ func TestSemidefinitenessIsDecided(t *testing.T) {
 	}
 	if !definite([]float64{2, 1, 1, 2}, 2, 4, 0, 0) || definite([]float64{2, 1, 1, 2}, 2, 4, 1, 0) {
 		t.Error("eigenvalues 1 and 3: definite within any radius below 1")
+	}
+}
+
+// A proof is of one model: where its digest is given, no other proof is read.
+func TestProofsAreOfOneModel(t *testing.T) {
+	for _, c := range []struct {
+		has, want string
+		ok        bool
+	}{{"a", "a", true}, {"a", "", true}, {"", "", true}, {"b", "a", false}, {"", "a", false}} {
+		proof := fmt.Sprintf(`{"tree": 1, "digest": %q}`, c.has) + "\n" + `{"bound": {"lower": {"at": [0], "val": [-1]}}}`
+		if _, err := VerifyTree(follower(problem.Equal, 1, -1), strings.NewReader(proof), c.want); (err == nil) != c.ok {
+			t.Errorf("of %q where %q is asked for: %v", c.has, c.want, err)
+		}
+	}
+}
+
+// Rational numbers are enclosed from both sides.
+func TestEnclosuresOfRationalNumbers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 1000 {
+		r := big.NewRat(int64(rng.IntN(2001)-1000), int64(1+rng.IntN(1000)))
+		in := enclosure(r)
+		if rat(in.lo).Cmp(r) > 0 || rat(in.hi).Cmp(r) < 0 || in.hi-in.lo > 0x1p-50*math.Abs(in.lo) {
+			t.Errorf("%v is not in %v", r, in)
+		}
 	}
 }
 

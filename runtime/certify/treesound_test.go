@@ -17,13 +17,13 @@ import (
 // treeCase is a follower of entries y_j in [r_j'x + s_j, c_j] apart from each other, each of which minimizes h_j/2 y^2 - (p_j'x + q_j) y, so that its answers and their
 // multipliers are known in closed form at every x. Rows 2j are the lower ends, rows 2j+1 the upper ones.
 type treeCase struct {
-	p         *problem.Problem
-	pull, row [][]float64 // p_j and q_j, r_j and s_j
-	h, c      []float64
-	f         *polynomial // of all that F reads
-	squares   []treeSquare
-	duality   bool
-	points    []systemPoint
+	p          *problem.Problem
+	pull, row  [][]float64 // p_j and q_j, r_j and s_j
+	h, c       []float64
+	f, coupled *polynomial // of x, y and the multipliers that F reads; the constraint of the leader is the second one <= 0 (nil: there is none)
+	squares    []treeSquare
+	duality    bool
+	points     []systemPoint
 }
 
 // systemPoint is a point of the follower's KKT system that the leader may choose, with what F is there.
@@ -79,6 +79,10 @@ func randomTreeCase(rng *rand.Rand) *treeCase {
 	for j := range nx {
 		p.Integer[j] = one(3)
 		lo, hi := -float64(rng.IntN(3)), float64(rng.IntN(3))
+		if one(6) { // fixed
+			lo = float64(rng.IntN(3)) - 1
+			hi = lo
+		}
 		p.X.Lo, p.X.Hi = append(p.X.Lo, lo), append(p.X.Hi, hi)
 	}
 	if one(3) {
@@ -92,18 +96,32 @@ func randomTreeCase(rng *rand.Rand) *treeCase {
 		p.X.Extended = &extended.Rows{E: sparse.FromDense(3, 3, []float64{1, -1, -1, -1, 1, -1, 0, 0, 1}), Rhs: []float64{0, 0, 1}, Of: []int{0, 0, -1}, Name: []string{"", "", "spread"}, Dim: 1}
 	}
 	if one(4) {
-		p.X.Balls = []problem.Ball{{Start: 0, End: nx, Radius: 1.5}}
+		p.X.Balls = []problem.Ball{{Start: 0, End: nx, Radius: 1.5, Center: []float64{whole(1), whole(1)}[:nx]}}
 	}
 	if c.duality = one(2); c.duality {
 		for i := range m {
 			p.Duals = append(p.Duals, i)
 		}
 	}
-	if one(3) {
-		p.Coupled = &problem.Coupled{Kind: []problem.Kind{problem.AtMost}, Name: []string{"c"}, Weight: []float64{1}}
-	}
 	n := nx + p.AnswerLen()
 	f := newPolynomial(n)
+	if one(3) {
+		p.Coupled = &problem.Coupled{Kind: []problem.Kind{problem.AtMost}, Name: []string{"c"}, Weight: []float64{1}}
+		c.coupled = newPolynomial(n)
+		for k := range nx + ny {
+			c.coupled.l[k] = whole(1)
+		}
+		c.coupled.k = whole(2)
+		if one(2) {
+			p.Facts.AffineCoupled, p.Facts.DegreeCoupled = false, []int{2}
+			for k := range nx + ny {
+				c.coupled.set(k, k, float64(rng.IntN(3)))
+			}
+			if one(2) {
+				c.coupled.set(0, nx, whole(1))
+			}
+		}
+	}
 	f.k = whole(3)
 	for k := range nx + ny {
 		f.l[k] = whole(3)
@@ -138,13 +156,27 @@ func randomTreeCase(rng *rand.Rand) *treeCase {
 			}
 		}
 	}
-	if p.Coupled != nil {
-		for k := range nx + ny {
-			f.set(k, n-1, whole(1))
-		}
-		f.l[n-1] = whole(1)
+	if one(3) {
+		f.set(rng.IntN(nx), nx+rng.IntN(ny), whole(2))
+	}
+	if nx == 2 && one(3) {
+		f.set(0, 1, whole(2))
 	}
 	c.f, p.F = f, formula(f.ValueGrad)
+	if c.coupled != nil {
+		p.F = formula(func(dx, dy, x, y []float64) float64 {
+			gx, ga, w := make([]float64, nx), make([]float64, len(y)-1), len(y)-1
+			value, more := f.ValueGrad(dx, dy[:w], x, y[:w]), c.coupled.ValueGrad(gx, ga, x, y[:w])
+			for k, t := range gx {
+				dx[k] += y[w] * t
+			}
+			for k, t := range ga {
+				dy[k] += y[w] * t
+			}
+			dy[w] = more
+			return value + y[w]*more
+		})
+	}
 	c.enumerate()
 	return c
 }
@@ -168,7 +200,7 @@ func (c *treeCase) enumerate() {
 				return
 			}
 		}
-		if c.p.X.Extended != nil && math.Abs(x[0]-x[1]) > 1 || len(c.p.X.Balls) > 0 && norm(x) > c.p.X.Balls[0].Radius {
+		if c.p.X.Extended != nil && math.Abs(x[0]-x[1]) > 1 || len(c.p.X.Balls) > 0 && distance(x, c.p.X.Balls[0].Center) > c.p.X.Balls[0].Radius {
 			return
 		}
 		c.answers(x, nil, nil)
@@ -200,11 +232,8 @@ func (c *treeCase) answers(x, y, lambda []float64) {
 		return
 	}
 	answer := c.p.Answer(y, lambda)
-	if c.p.Coupled != nil {
-		z := slices.Concat(x, answer)
-		if dot(c.f.m[len(z)-1], z)+c.f.l[len(z)-1] > 0 {
-			return
-		}
+	if c.coupled != nil && formula(c.coupled.ValueGrad).Value(x, answer[:len(answer)-1]) > 0 {
+		return
 	}
 	s := systemPoint{x: x, y: y, lambda: lambda, value: c.p.F.Value(x, answer)}
 	for i, l := range lambda {
@@ -299,7 +328,7 @@ func (c *climber) climb(steps int, z []float64, empty bool) (bound float64, acce
 func TestTheBestWeightsShowNothingFalse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(33, 10))
 	proved, tight, empties, refused := 0, 0, 0, map[string]int{}
-	for trial := range 150 {
+	for trial := range 300 {
 		c := randomTreeCase(rng)
 		if len(c.points) == 0 {
 			continue
@@ -321,13 +350,14 @@ func TestTheBestWeightsShowNothingFalse(t *testing.T) {
 			continue
 		}
 		// Random branches: pairs, then an entry of x, each leaf once.
-		shown, least := math.Inf(1), math.Inf(1)
+		shown, least, branches, leaves := math.Inf(1), math.Inf(1), int64(0), int64(0)
 		side := make([]int8, c.p.Rows.Len())
 		ends := [2][]float64{slices.Clone(c.p.X.Lo), slices.Clone(c.p.X.Hi)}
 		along := map[int]interval{}
 		var visit func(depth int)
 		visit = func(depth int) {
 			if i := rng.IntN(len(side)); depth > 0 && side[i] == 0 {
+				branches++
 				fmt.Fprintf(&lines, "{\"pair\":%d}\n", i)
 				for k := int8(1); k <= 2; k++ {
 					side[i] = k
@@ -338,6 +368,7 @@ func TestTheBestWeightsShowNothingFalse(t *testing.T) {
 			}
 			if j := rng.IntN(c.p.Dx); depth > 0 && c.p.Integer[j] && ends[0][j] < ends[1][j] {
 				at, lo, hi := ends[0][j]+float64(rng.IntN(int(ends[1][j]-ends[0][j]))), ends[0][j], ends[1][j]
+				branches++
 				fmt.Fprintf(&lines, "{\"entry\":%d,\"at\":%v}\n", j, at)
 				ends[1][j] = at
 				visit(depth - 1)
@@ -358,6 +389,7 @@ func TestTheBestWeightsShowNothingFalse(t *testing.T) {
 			if k := rng.IntN(len(c.squares) + 1); depth > 0 && k < len(c.squares) && along[k] == (interval{}) {
 				at := float64(rng.IntN(3)-1) / 2
 				r := leaf.along[k]
+				branches++
 				fmt.Fprintf(&lines, "{\"along\":%d,\"at\":%v}\n", k, at)
 				along[k] = interval{r.lo, math.Min(r.hi, at)}
 				visit(depth - 1)
@@ -394,6 +426,7 @@ func TestTheBestWeightsShowNothingFalse(t *testing.T) {
 				shown = math.Inf(-1)
 			}
 			shown, least = math.Min(shown, bound), math.Min(least, best)
+			leaves++
 			text, _ := json.Marshal(map[string]*treeWeights{"bound": climb.weights()})
 			fmt.Fprintf(&lines, "%s\n", text)
 		}
@@ -408,6 +441,8 @@ func TestTheBestWeightsShowNothingFalse(t *testing.T) {
 		case err != nil:
 			t.Errorf("%s: %v\n%s", name, err, lines.String())
 			continue
+		case report.Branches != branches || report.Leaves != leaves || report.Empty != 0:
+			t.Errorf("%s: %d branches and %d leaves, and %+v", name, branches, leaves, *report)
 		case report.Bound != shown:
 			t.Errorf("%s: the leaves show %v, the proof %v\n%s", name, shown, report.Bound, lines.String())
 		}
@@ -419,4 +454,88 @@ func TestTheBestWeightsShowNothingFalse(t *testing.T) {
 		t.Errorf("%d proved, %d of them near F, %d leaves empty; refused %v", proved, tight, empties, refused)
 	}
 	t.Log(proved, "proved,", tight, "near F,", empties, "empty, refused:", refused)
+}
+
+// Trees of parts of f show no more than F together, and every column is in one part.
+func TestPartsShowNothingFalse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(33, 12))
+	proved, tight := 0, 0
+	for trial := range 800 {
+		c := randomTreeCase(rng)
+		if len(c.points) == 0 || c.duality || len(c.squares) > 0 {
+			continue
+		}
+		var parts [2]treePart
+		parts[0].first = true
+		n := treeColumns(c.p)
+		in := make([]int, n)
+		for j := range n {
+			in[j] = rng.IntN(2)
+			parts[in[j]].Columns = append(parts[in[j]].Columns, j)
+		}
+		model, err := newTreeModel(c.p)
+		if err != nil || len(parts[0].Columns) == 0 || len(parts[1].Columns) < 2 {
+			continue
+		}
+		lines := []string{"{\"tree\":1}"}
+		sum := interval{}
+		apart := true
+		for i, row := range c.f.m {
+			for j, v := range row {
+				apart = apart && (v == 0 || in[i] == in[j])
+			}
+		}
+		least, z := math.Inf(1), []float64(nil)
+		for _, s := range c.points {
+			if s.value < least {
+				least, z = s.value, slices.Concat(s.x, s.y, s.lambda)
+			}
+		}
+		for k := range parts {
+			of, err := model.of(&parts[k], false, nil, nil, nil, &treeLift{})
+			if err != nil {
+				sum = point(math.NaN())
+				break
+			}
+			climb := newClimber(rng, newTreeLeaf(of))
+			bound, _ := climb.climb(200, z, false)
+			sum = sum.add(point(bound))
+			part, _ := json.Marshal(map[string]treePart{"part": parts[k]})
+			leaf, _ := json.Marshal(map[string]*treeWeights{"bound": climb.weights()})
+			lines = append(lines, string(part), string(leaf))
+		}
+		if math.IsNaN(sum.lo) || math.IsInf(sum.lo, 0) {
+			continue
+		}
+		proved++
+		switch report, err := VerifyTree(c.p, strings.NewReader(strings.Join(lines, "\n")), ""); {
+		case err != nil:
+			t.Errorf("trial %d: %v", trial, err)
+		case !apart:
+			t.Errorf("trial %d: f has products of two parts, and they show %v", trial, report.Bound)
+		case report.Bound > least || !(math.Abs(report.Bound-sum.lo) <= 1e-12*(1+math.Abs(sum.lo))):
+			t.Errorf("trial %d: the parts show %v and together %v, and F is %v", trial, sum.lo, report.Bound, least)
+		case least-report.Bound < 0.1*(1+math.Abs(least)):
+			tight++
+		}
+		// A column twice, and one in none.
+		for _, forged := range []func(){
+			func() { parts[1].Columns = append(parts[1].Columns, rng.IntN(n)) },
+			func() { parts[1].Columns = parts[1].Columns[:len(parts[1].Columns)-2] },
+		} {
+			forged()
+			if len(parts[1].Columns) == 0 {
+				continue
+			}
+			part, _ := json.Marshal(map[string]treePart{"part": parts[1]})
+			lines[3] = string(part)
+			if report, err := VerifyTree(c.p, strings.NewReader(strings.Join(lines, "\n")), ""); err == nil && !math.IsInf(report.Bound, 1) {
+				t.Errorf("trial %d: columns %v and %v of %d show %v", trial, parts[0].Columns, parts[1].Columns, n, report.Bound)
+			}
+		}
+	}
+	if proved < 40 || tight < 10 {
+		t.Errorf("%d proved, %d of them near F", proved, tight)
+	}
+	t.Log(proved, tight)
 }
