@@ -454,6 +454,7 @@ func TestBrokenDocuments(t *testing.T) {
 		"NaN error":          func(d *Document) { d.Certificate.Goldstein.GradientError = math.NaN() },
 		"infinite error":     func(d *Document) { d.Certificate.Goldstein.GradientError = math.Inf(1) },
 		"shorter delta":      func(d *Document) { d.Certificate.Goldstein.Delta = 6e-4 },
+		"infinite delta":     func(d *Document) { d.Certificate.Goldstein.Delta = math.Inf(1) },
 		"negative delta":     func(d *Document) { d.Certificate.Goldstein.Delta = -1 },
 		"short normal":       func(d *Document) { d.Certificate.Goldstein.Normal = []float64{1} },
 		"no modulus":         func(d *Document) { d.Certificate.Lower.Bound.Modulus = 0 },

@@ -167,11 +167,12 @@ func (v *verification) infeasible(found []float64) {
 		v.fail("infeasible", "the document holds a point that satisfies the upper constraints")
 		return
 	}
-	// What F gains anywhere in X is less than the penalty that is paid here: a point that
+	// What F gains anywhere in X, which is no further away than all its entries are wide, is less than the penalty that is paid here: a point that
 	// satisfies the constraints would be the better one. And to first order the penalized F
 	// does not fall by that much over X.
-	v.within(claim+": F over X, by the penalty", v.d.s.gradient*v.d.s.x/penalty, 1)
-	v.within(claim+": measure over X, by the penalty", v.doc.Certificate.Goldstein.Norm*v.d.s.x/penalty, 1)
+	g, far := v.doc.Certificate.Goldstein, 2*norm(v.d.s.width)
+	v.within(claim+": F over X, by the penalty", v.d.s.gradient*far/penalty, 1)
+	v.within(claim+": measure over X, by the penalty", (g.Norm+g.GradientError)*far/penalty, 1)
 }
 
 // coupledSizes are the largest values of the constraints that are seen at the document's

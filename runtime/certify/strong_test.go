@@ -70,6 +70,14 @@ func TestStrongCertificatesAreThoseOfStationaryPoints(t *testing.T) {
 			continue
 		}
 		y, lambda := c.answer(x)
+		if p.Coupled != nil { // that a constraint holds is part of it
+			v := &verification{p: p, tol: defaultTolerances(), doc: &Document{X: x, Y: y, Lambda: c.scaled(lambda), Solved: true, Certificate: &Certificate{Strong: &Strong{}},
+				Coupled: &Coupled{Values: []float64{c.constraint(x, y) * c.unit}}}}
+			v.d = newDeriver(p, v.tol, x, y, v.doc.Lambda)
+			if v.coupled(); (len(v.Failures()) == 0) != c.holds(x, y) {
+				t.Fatalf("trial %d: a constraint %v, %v: %v", trial, c.constraint(x, y), p.Coupled.Kind, v.Failures())
+			}
+		}
 		if !c.holds(x, y) {
 			continue
 		}
