@@ -181,6 +181,8 @@ var list = []named{
 		` || sign*float64(t.Objective) < sign*float64(t.Best)`, ``},
 	{"verify takes multipliers of bounds that there are none of", "runtime/certify/strong.go", "(*verification).normalSigns",
 		`math.IsInf(bound, 0) || !(`, `!(`},
+	{"X is half as wide where infeasible is said", "runtime/certify/coupled.go", "(*verification).infeasible",
+		`2*norm(v.d.s.width)`, `0.5*norm(v.d.s.width)`},
 	{"verify takes any sign at biactive rows", "runtime/certify/strong.go", "(*verification).pairSigns",
 		`ofSlack && m.Slack[i] < 0 && !slackZero`, `ofSlack && m.Slack[i] < 0 && slackZero`},
 	{"a ray may end at the leader's constraints", "runtime/certify/ray.go", "(*verification).raySet",

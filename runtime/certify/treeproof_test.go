@@ -89,6 +89,14 @@ func TestTreeRefusesWeightsThatShowNothing(t *testing.T) {
 		{"an entry that splits nowhere", follower(problem.Equal, 1, -1), `{"entry": 0, "at": 1e999}`, "JSON", 0},
 		{"an entry: y >= x is at least 0.25, and else x is", follower(problem.AtMost, 1, 1), `{"entry": 0, "at": 0.25} {"bound": {"lower": {"at": [0], "val": [1]}}} {"bound": {"lower": {"at": [0], "val": [1]}}}`, "", 0},
 		{"no such row", follower(problem.Equal, 1, -1), `{"bound": {"lower": {"at": [1], "val": [-1]}}}`, "at place 1 of 1", 0},
+		{"a square with a negative weight", follower(problem.Equal, 1, -1), `{"concave": {"weight": -1, "of": {"at": [0], "val": [1]}}} {"bound": {"lower": {"at": [0], "val": [-1]}}}`, "has the weight", 0},
+		{"one of nothing", follower(problem.Equal, 1, -1), `{"concave": {"weight": 1}} {"bound": {"lower": {"at": [0], "val": [-1]}}}`, "no vector", 0},
+		{"one of a column twice", follower(problem.Equal, 1, -1), `{"concave": {"weight": 1, "of": {"at": [0, 0], "val": [1, 1]}}} {"bound": {"lower": {"at": [0], "val": [-1]}}}`, "has the entry", 0},
+		{"one of no column", follower(problem.Equal, 1, -1), `{"concave": {"weight": 1, "of": {"at": [3], "val": [1]}}} {"bound": {"lower": {"at": [0], "val": [-1]}}}`, "has the entry", 0},
+		{"one of fewer numbers than places", follower(problem.Equal, 1, -1), `{"concave": {"weight": 1, "of": {"at": [0, 1], "val": [1]}}} {"bound": {"lower": {"at": [0], "val": [-1]}}}`, "no vector", 0},
+		{"no such constraint", follower(problem.Equal, 1, -1), `{"bound": {"lower": {"at": [0], "val": [-1]}, "curved": {"at": [0], "val": [1]}}}`, "at place 0 of 0", 0},
+		{"a part without columns", follower(problem.Equal, 1, -1), `{"part": {"columns": []}} {"bound": {}}`, "without columns", 0},
+		{"a part within a tree", follower(problem.AtMost, 1, -1), `{"pair": 0} {"part": {"columns": [0, 1, 2]}} {"bound": {}}`, "within a tree", 0},
 		{"an unknown field", follower(problem.Equal, 1, -1), `{"bound": {"lowest": {}}}`, "unknown field", 0},
 	} {
 		report, err := VerifyTree(c.p, strings.NewReader(strings.ReplaceAll(`{"tree": 1} `+c.proof, "} {", "}\n{")), "")
