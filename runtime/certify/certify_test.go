@@ -460,7 +460,11 @@ func TestBrokenDocuments(t *testing.T) {
 		"no modulus":         func(d *Document) { d.Certificate.Lower.Bound.Modulus = 0 },
 		"better modulus":     func(d *Document) { d.Certificate.Lower.Bound.Modulus = 2 },
 		"empty mapping":      func(d *Document) { d.Certificate.GradientMapping = &GradientMapping{} },
-		"outside X":          func(d *Document) { d.X[1] = -1 },
+		"no smoothness":      func(d *Document) { d.Certificate.GradientMapping = mappingOf(0, d.X, []float64{1, 1}, d.X, 0) },
+		"all smoothness": func(d *Document) {
+			d.Certificate.GradientMapping = mappingOf(math.Inf(1), d.X, []float64{1, 1}, d.X, 0)
+		},
+		"outside X": func(d *Document) { d.X[1] = -1 },
 	} {
 		doc := kinkDocument()
 		change(doc)

@@ -414,6 +414,24 @@ func TestRaysFitTheProblem(t *testing.T) {
 	}
 }
 
+// A document that says that F has no bound is held to its ray, and needs one.
+func TestUnboundedNeedsItsRay(t *testing.T) {
+	inf := math.Inf(1)
+	p := &problem.Problem{Dx: 1, Dy: 1, F: quadratic{c: []float64{1}}, G: quadratic{a: []float64{1}},
+		Rows:  &problem.Rows{A: sparse.FromEntries(0, 1, nil), B: sparse.FromEntries(0, 1, nil)},
+		X:     &problem.Set{Lo: []float64{-inf}, Hi: []float64{inf}, E: sparse.FromEntries(0, 1, nil)},
+		Facts: problem.Facts{StrongConvexity: 1, QuadraticInY: true, FixedHessian: true, JointlyQuadratic: true, DegreeF: 1}}
+	for k, ray := range []*Ray{{X: []float64{-1}, Y: []float64{0}}, {X: []float64{1}, Y: []float64{0}}, nil} {
+		doc := &Document{X: []float64{0}, Y: []float64{0}, Lambda: []float64{}, Unbounded: true, Certificate: &Certificate{Lower: lowerOf(p, []float64{0}, []float64{0}, []float64{}, nil), Ray: ray}}
+		if r := Verify(doc, p); fails(r, rayClaim) != (k > 0) || k == 0 && !r.OK() {
+			t.Errorf("%+v: %v", ray, r.Failures())
+		}
+		if doc.Unbounded = false; ray == nil && !Verify(doc, p).OK() {
+			t.Error("a document without the claim needs a ray")
+		}
+	}
+}
+
 // What falls without end at growing distances is told from what has a limit, turns, or does not fall.
 func TestFallsWithoutEnd(t *testing.T) {
 	for _, c := range []struct {

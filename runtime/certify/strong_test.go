@@ -161,6 +161,56 @@ func TestStrongCertificatesAreThoseOfStationaryPoints(t *testing.T) {
 
 }
 
+// The gradient of a branch is that of F where a point lies inside one, by differences of F, and no other vector is.
+func TestGradientsOfBranchesAreThoseOfF(t *testing.T) {
+	rng := rand.New(rand.NewPCG(33, 16))
+	accepted, refused := 0, 0
+	for trial := range 6000 {
+		c := randomRayCase(rng)
+		p := c.p
+		if p.Integer = nil; p.Coupled != nil || c.side != nil || c.spread >= 0 || len(p.Duals) > 0 && c.scale[0] != c.scale[1] { // a tolerance takes all multipliers by the largest
+			continue
+		}
+		x := []float64{float64(rng.IntN(5) - 2), float64(rng.IntN(5) - 2)}
+		y, lambda := c.answer(x)
+		m := c.planted(rng, x, y, lambda)
+		if len(m.Biactive) > 0 {
+			continue
+		}
+		m.Bound = []float64{c.unit * float64(rng.IntN(7)-3), c.unit * float64(rng.IntN(7)-3)}
+		c.plant(m, x, y, lambda)
+		gradient := slices.Clone(m.Bound)
+		if rng.IntN(3) == 0 {
+			gradient[rng.IntN(2)] += c.unit
+		}
+		const step = 0x1p-20
+		value := func(j int, by float64) float64 {
+			to := slices.Clone(x)
+			to[j] += by
+			there, of := c.answer(to)
+			return p.F.Value(to, p.Answer(there, c.scaled(of)))
+		}
+		want := c.strong(m, x, y, lambda)
+		for j := range 2 {
+			want = want && math.Abs((value(j, step)-value(j, -step))/(2*step)-gradient[j]) < 1e-3*c.unit
+		}
+		v := &verification{doc: &Document{X: x, Y: y, Lambda: c.scaled(lambda), Hypergradient: gradient}, p: p, tol: defaultTolerances()}
+		v.doc.Upper = p.F.Value(x, p.Answer(y, v.doc.Lambda))
+		v.d = newDeriver(p, v.tol, v.doc.X, v.doc.Y, v.doc.Lambda)
+		if v.gradientOfBranch(&m.Multipliers); (len(v.Failures()) == 0) != want {
+			t.Fatalf("trial %d: %v at %v, %v, %v: %+v: %v", trial, gradient, x, y, lambda, *m, v.Failures())
+		}
+		if want {
+			accepted++
+		} else {
+			refused++
+		}
+	}
+	if accepted < 200 || refused < 200 {
+		t.Errorf("%d accepted, %d refused", accepted, refused)
+	}
+}
+
 // plant makes f's linear terms so that multipliers make up its gradient.
 func (c *rayCase) plant(m *Strong, x, y, lambda []float64) {
 	p := c.p

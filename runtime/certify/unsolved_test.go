@@ -3,6 +3,7 @@ package certify
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -73,23 +74,31 @@ func pushed(slope, end, unit float64) func(dx, dz, x, z []float64) float64 {
 	}
 }
 
-// That no x satisfies the upper constraints, y <= end of a follower y = x over [-1, 1], is accepted where none does and their violation is least, and nowhere that one does.
+// That no x satisfies the upper constraints, y <= end or y = end of a follower y = x over [-1, 1], is accepted where none does and their violation is least, and nowhere that one does.
 func TestInfeasibleOnlyWhereNoPointIs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(33, 15))
 	accepted, refused := 0, 0
 	for trial := range 300 {
 		slope, end, unit := rng.NormFloat64(), float64(rng.IntN(9))/4-2.1, math.Pow(10, float64(rng.IntN(7)-3))
 		x := []float64{[]float64{-1, -1, 0, 1, rng.Float64()}[rng.IntN(5)]}
+		kind := problem.AtMost
+		if rng.IntN(3) == 0 {
+			if kind = problem.Equal; rng.IntN(2) == 0 {
+				end = -end
+			}
+		}
 		p := &problem.Problem{Name: "pushed", Dx: 1, Dy: 1, F: formula(pushed(slope, end, unit)), G: quadratic{a: []float64{1}, b: []float64{1}},
-			Rows:    &problem.Rows{A: sparse.FromEntries(0, 1, nil), B: sparse.FromEntries(0, 1, nil)},
+			Rows:    &problem.Rows{Kind: make([]problem.Kind, 1), A: sparse.FromEntries(1, 1, nil), B: sparse.FromDense(1, 1, []float64{1}), Rhs: []float64{10}}, // y >= -10
 			X:       &problem.Set{Lo: []float64{-1}, Hi: []float64{1}, E: sparse.FromEntries(0, 1, nil)},
-			Coupled: &problem.Coupled{Kind: []problem.Kind{problem.AtMost}, Name: []string{"end"}, Weight: []float64{1}},
+			Coupled: &problem.Coupled{Kind: []problem.Kind{kind}, Name: []string{"end"}, Weight: []float64{1}},
 			Facts:   problem.Facts{StrongConvexity: 1, QuadraticInY: true, FixedHessian: true}}
 		c, w := unit*(x[0]-end), 1e4*(1+math.Abs(slope))/unit
 		var active []int
 		gradient, share := slope, 0.0
 		if c > 0 {
-			gradient, share, active = slope+w*unit, w, []int{0}
+			gradient, share, active = slope+w*unit, w, []int{1} // behind the follower's row
+		} else if kind == problem.Equal {
+			gradient, share = slope-w*unit, -w
 		}
 		normal := []float64{0}
 		if x[0] == -1 {
@@ -97,13 +106,14 @@ func TestInfeasibleOnlyWhereNoPointIs(t *testing.T) {
 		} else if x[0] == 1 {
 			normal[0] = math.Max(0, -gradient)
 		}
-		doc := &Document{X: x, Y: x, Lambda: []float64{}, Upper: slope * x[0], Infeasible: true,
+		doc := &Document{X: x, Y: x, Lambda: []float64{0}, Upper: slope * x[0], Infeasible: true,
 			Coupled: &Coupled{Values: []float64{c}, Penalty: []float64{w}, Multipliers: []float64{share}},
-			Certificate: &Certificate{Lower: lowerOf(p, x, x, []float64{}, nil),
+			Certificate: &Certificate{Lower: lowerOf(p, x, x, []float64{0}, nil),
 				Goldstein: goldsteinOf(1e-9, []Sample{{Point: x, Gradient: []float64{gradient}, Weight: 1, Active: active}}, normal, 0)}}
 		r := Verify(doc, p)
-		want := end < -1 && x[0] == -1
-		if ok := !fails(r, "infeasible"); ok && end >= -1 || want && !ok {
+		none := end < -1 || kind == problem.Equal && end > 1
+		want := none && (x[0] == -1 && end < -1 || x[0] == 1 && end > 1)
+		if ok := !fails(r, "infeasible"); ok && !none || want && !ok {
 			t.Errorf("trial %d: y <= %v at %v, slope %v, unit %v: accepted is %v: %v", trial, end, x, slope, unit, ok, r.Failures())
 		}
 		if want {
@@ -119,5 +129,57 @@ func TestInfeasibleOnlyWhereNoPointIs(t *testing.T) {
 	}
 	if accepted < 30 || refused < 100 {
 		t.Errorf("%d accepted, %d refused", accepted, refused)
+	}
+}
+
+// A certificate that JSON does not hold is told by each of its numbers.
+func TestCertificatesAreFiniteInAllNumbers(t *testing.T) {
+	multipliers := func() Multipliers {
+		return Multipliers{Adjoint: []float64{1}, Slack: []float64{1}, Multiplier: []float64{1}, Bound: []float64{1}, Rows: []float64{1}, Extended: []float64{1}, Coupled: []float64{1}, Balls: []float64{1}}
+	}
+	fresh := func() *Certificate {
+		c := kinkDocument().Certificate
+		m := multipliers()
+		c.GradientMapping, c.Gradient = mappingOf(1, []float64{0, 0}, []float64{1, 1}, []float64{1, 1}, 0), &m
+		c.Strong = &Strong{Multipliers: multipliers(), Leaves: []StrongLeaf{{Multipliers: multipliers()}}}
+		c.Ray = &Ray{X: []float64{1}, Y: []float64{1}, Multipliers: []float64{1}}
+		return c
+	}
+	if !fresh().Finite() {
+		t.Error("one of numbers is not finite")
+	}
+	for k := range numbersOf(reflect.ValueOf(fresh()), "certificate") {
+		for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			c := fresh()
+			number := numbersOf(reflect.ValueOf(c), "certificate")[k]
+			if number.value.SetFloat(v); c.Finite() {
+				t.Errorf("%s is %v, and the certificate is finite", number.path, v)
+			}
+		}
+	}
+}
+
+// What is wrong with y and its multipliers is told from what is wrong elsewhere.
+func TestUnsolvedLowerLevels(t *testing.T) {
+	for claim, want := range map[string]bool{kktClaims[0]: true, kktClaims[1]: true, kktClaims[2]: true, kktClaims[3]: true, AnswerClaim: true, ObjectiveClaim: false, "norm": false} {
+		r := &Report{}
+		r.check(claim, true, "")
+		if r.Unsolved() {
+			t.Errorf("%s holds, and y is no answer", claim)
+		}
+		if r.fail(claim, "it does not hold"); r.Unsolved() != want {
+			t.Errorf("%s fails: y is no answer is %v", claim, r.Unsolved())
+		}
+	}
+}
+
+// Offsets from the center of a ball.
+func TestOffsetsFromTheCenterOfABall(t *testing.T) {
+	x := []float64{9, 4, 6}
+	if offset, length := fromCenter(&problem.Ball{Start: 1, End: 3, Center: []float64{1, 2}}, x); !slices.Equal(offset, []float64{3, 4}) || length != 5 {
+		t.Errorf("%v of length %v", offset, length)
+	}
+	if offset, _ := fromCenter(&problem.Ball{Start: 1, End: 3}, x); !slices.Equal(offset, []float64{4, 6}) {
+		t.Errorf("%v from 0", offset)
 	}
 }
