@@ -171,6 +171,36 @@ func TestMultipliersMakeUpTheGradient(t *testing.T) {
 	}
 }
 
+// Multipliers of bounds at which x is not, or which there are not, are none.
+func TestSettledMultipliersAreOfBoundsThatHold(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		p := kkttest.Random(rng, 3, 3, 1, true, false)
+		z := make([]float64, p.Dx+p.Dy+p.Rows.Len())
+		want := make([]float64, p.Dx)
+		bound := make([]float64, p.Dx)
+		for j := range bound {
+			at := rng.IntN(4) // at the lower bound, at the upper one, inside, free
+			z[j] = []float64{-3, 3, 1, 1}[at]
+			if at == 3 {
+				p.X.Lo[j], p.X.Hi[j] = math.Inf(-1), math.Inf(1)
+			}
+			bound[j] = float64(2*rng.IntN(2) - 1)
+			if at == 0 && bound[j] > 0 || at == 1 && bound[j] < 0 {
+				want[j] = bound[j]
+			}
+		}
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &kkt.Multipliers{Adjoint: make([]float64, s.Ny), Slack: make([]float64, s.M), Lambda: make([]float64, s.M), Bound: bound}
+		if s.Settle(m, z); !slices.Equal(m.Bound, want) {
+			t.Errorf("x %v within %v and %v: multipliers %v, not %v", z[:s.Nx], p.X.Lo, p.X.Hi, m.Bound, want)
+		}
+	}
+}
+
 // Both bounds of a variable cannot hold at once: a branch that has both slacks at zero is infeasible.
 func TestBothBoundsHeldCross(t *testing.T) {
 	s, err := kkt.New(kkttest.Random(rand.New(rand.NewPCG(1, 1)), 2, 3, 1, true, false))

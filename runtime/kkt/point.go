@@ -175,7 +175,7 @@ func (s *System) Settle(m *Multipliers, z []float64) {
 				bound = set.Hi[j]
 			}
 		}
-		if !(math.Abs(x-bound) <= Tolerance*math.Max(s.ColScale[j], math.Abs(bound))) {
+		if math.IsInf(bound, 0) || !(math.Abs(x-bound) <= Tolerance*math.Max(s.ColScale[j], math.Abs(bound))) {
 			m.Bound[j] = 0
 		}
 	}
