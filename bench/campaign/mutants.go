@@ -243,7 +243,9 @@ func tryMutant(files []string, seed uint64) (r *report) {
 		return r
 	}
 	a, b := float64(result.Upper.Objective), float64(again.Upper.Objective)
-	if d := math.Abs(a - b); d > 1e-5*(1+math.Abs(a)) && result.Lower.Ties == nil {
+	// A result may say that prices which the leader reads are not unique: another answer then has others.
+	open := len(result.Lower.Dependent) > 0 && strings.Contains(r.Text, "dual(")
+	if d := math.Abs(a - b); d > 1e-5*(1+math.Abs(a)) && result.Lower.Ties == nil && !open {
 		wrong("F differs", "%v, evaluated there %v", a, b)
 	}
 	return r
