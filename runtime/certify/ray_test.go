@@ -313,7 +313,6 @@ func TestRaysAreThoseAlongWhichFFalls(t *testing.T) {
 	if accepted < 500 || refused < 1000 {
 		t.Errorf("%d accepted, %d refused", accepted, refused)
 	}
-	t.Log(accepted, "accepted,", refused, "refused")
 }
 
 // An f that is not quadratic is followed to large distances: an increasing function of one that is linear falls without end with it where it has no lower limit.
@@ -365,7 +364,6 @@ func TestRaysOfCurves(t *testing.T) {
 	if endless < 50 || limited < 50 {
 		t.Errorf("%d without end, %d with a limit", endless, limited)
 	}
-	t.Log(endless, limited)
 }
 
 // Rays that are no rays of the problem, or of problems that rays are not for, are refused.

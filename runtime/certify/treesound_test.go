@@ -450,10 +450,9 @@ func TestTheBestWeightsShowNothingFalse(t *testing.T) {
 			tight++
 		}
 	}
-	if proved < 60 || tight < 20 || empties < 10 {
+	if proved < 60 || tight < 20 || empties < 50 {
 		t.Errorf("%d proved, %d of them near F, %d leaves empty; refused %v", proved, tight, empties, refused)
 	}
-	t.Log(proved, "proved,", tight, "near F,", empties, "empty, refused:", refused)
 }
 
 // Trees of parts of f show no more than F together, and every column is in one part.
@@ -498,7 +497,7 @@ func TestPartsShowNothingFalse(t *testing.T) {
 				break
 			}
 			climb := newClimber(rng, newTreeLeaf(of))
-			bound, _ := climb.climb(200, z, false)
+			bound, _ := climb.climb(500, z, false)
 			sum = sum.add(point(bound))
 			part, _ := json.Marshal(map[string]treePart{"part": parts[k]})
 			leaf, _ := json.Marshal(map[string]*treeWeights{"bound": climb.weights()})
@@ -534,8 +533,7 @@ func TestPartsShowNothingFalse(t *testing.T) {
 			}
 		}
 	}
-	if proved < 40 || tight < 10 {
+	if proved < 40 || tight < 5 {
 		t.Errorf("%d proved, %d of them near F", proved, tight)
 	}
-	t.Log(proved, tight)
 }

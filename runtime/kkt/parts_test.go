@@ -248,5 +248,4 @@ func TestLimitsHold(t *testing.T) {
 	if limited < 20 || equations < 10 {
 		t.Errorf("%d with limits, %d of them with an equation", limited, equations)
 	}
-	t.Log(limited, equations)
 }
