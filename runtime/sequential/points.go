@@ -86,6 +86,7 @@ func (v *Solver) answer(ctx context.Context, x, y []float64) (*point, error) {
 	y, lambda, err := v.follower.solve(ctx, x, y)
 	if err == nil {
 		y, lambda = v.follower.refined(ctx, x, y, lambda)
+		lambda = v.follower.balanced(x, y, lambda)
 		v.within(y)
 	}
 	v.work += v.follower.qp.Work - before
