@@ -38,6 +38,7 @@ type plunger struct {
 	falls   []float64
 	failed  bool
 	stopped bool // by the context
+	first   bool // the root has had its relaxation without ranges, which is a round by itself
 	nodes   int64
 	tried   int64
 	work    int64
@@ -87,8 +88,10 @@ func (p *plunger) solve(ctx context.Context, n *node, basis *activeset.Basis) *a
 
 // once solves the relaxation of a node with the tangents known so far; cost is the linear part of its objective.
 func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ *activeset.Solution, cost []float64) {
-	if done, _ := p.narrow(ctx, n, nil); !done {
-		return &activeset.Solution{Status: activeset.Stopped}, nil
+	if !p.first {
+		if done, _ := p.narrow(ctx, n, nil); !done {
+			return &activeset.Solution{Status: activeset.Stopped}, nil
+		}
 	}
 	if basis == nil {
 		basis = n.basis
@@ -141,7 +144,7 @@ func (p *plunger) run(ctx context.Context, n *node) {
 	root.id = 0
 	p.records = []record{{Kind: openNode, Bound: infinite(n.bound)}}
 	p.stack = []*node{&root}
-	for len(p.stack) > 0 && p.nodes < plunge && p.work < plungeWork && p.falls == nil {
+	for len(p.stack) > 0 && p.nodes < plunge && p.work < plungeWork && p.falls == nil && !p.first {
 		top := p.stack[len(p.stack)-1]
 		if top.bound >= p.cutoff {
 			p.close(top, closed)
@@ -171,10 +174,12 @@ func (p *plunger) close(n *node, kind recordKind) {
 
 // step solves the relaxation of the top of the stack, and closes it or branches. It reports false where it was interrupted.
 func (p *plunger) step(ctx context.Context, n *node) bool {
+	p.first = p.s.lift != nil && len(p.s.lift.slopes) > 0 && n.depth == 0 && math.IsInf(n.bound, -1)
 	sol := p.solve(ctx, n, n.basis)
 	if sol.Status == activeset.Stopped {
 		return false
 	}
+	p.first = p.first && sol.Status == activeset.Optimal
 	p.nodes++
 	p.observe(n, sol)
 	switch sol.Status {
@@ -209,6 +214,10 @@ func (p *plunger) step(ctx context.Context, n *node) bool {
 	}
 	if n.bound >= p.cutoff {
 		p.close(n, closed)
+		return true
+	}
+	if p.first { // it is open still
+		p.records[n.id].Bound = infinite(n.bound)
 		return true
 	}
 	return p.choose(ctx, n, sol)
