@@ -31,7 +31,8 @@ type Options struct {
 	// Starts is the number of starts, the first from Start. 0: the model's, or else one
 	// where a start or a method is given, or where the problem has an approach along the
 	// central path; and for all others as many as the stopping rule of Boender and
-	// Rinnooy Kan asks for, at most outer.MostStarts.
+	// Rinnooy Kan asks for, at most outer.MostStarts. On the KKT system there are that many
+	// where they are a quarter of a second's work, whatever the size, as far as nothing bounds F.
 	Starts int
 	// FirstStart is the number of the first start, from 1, as a part of a run with more
 	// of them: each start is what it is there. 0: the first.
@@ -71,6 +72,7 @@ type Options struct {
 	offSystem bool        // solve as where the KKT system is not of linear rows and pairs, for tests of the methods that then serve
 	learned   *outer.Near // the run that gave Near
 	automatic bool        // Starts is the most of them
+	open      bool        // nobody has said how many starts there are to be
 	gain      float64     // outer.Limits.Gain
 }
 
@@ -83,7 +85,7 @@ func (p *Problem) searching(opts Options) Options {
 	// A point that somebody has chosen is where the search is to be.
 	open := opts.Starts == 0 && opts.FirstStart == 0 && opts.Start == nil && p.IR.Start == nil && opts.Method == "" &&
 		!slices.ContainsFunc(p.IR.Settings, func(s ir.Setting) bool { return s.Name == "method" || s.Name == "starts" })
-	opts.automatic = p.small() && open
+	opts.automatic, opts.open = p.small() && open, open
 	return opts
 }
 

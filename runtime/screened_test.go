@@ -76,3 +76,38 @@ func TestManyAnswersToOneVariable(t *testing.T) {
 		}
 	}
 }
+
+// Where nothing bounds F, starts that cost little go on beyond the stopping rule: to the lowest of the local minima of this one (F found on a grid with the follower's active sets enumerated) lead about 17 % of random
+// starts, which eight miss with 22 %, and thirty with less than 1 %.
+func TestStartsBeyondTheRule(t *testing.T) {
+	const least = -0.748953
+	p := mustBind(t, `model m
+data H: matrix[3, 3] = [[0.738437, -0.331121, 0.327245], [-0.331121, 1.224494, -0.224442], [0.327245, -0.224442, 1.920242]]
+data c: vector[3] = [-0.439, 1.472, 1.38]
+data Z: matrix[3, 2] = [[-1.298, 1.396], [2.821, 3.017], [3.954, -0.304]]
+data u: vector[3] = [1.49, 1.37, 0.51]
+upper {
+  var x: vector[2] in ball(1)
+  minimize x[1] * y[1] + 0.3 * sumsq(x - 0.4) - y[2]
+  subject to sum(y) <= 1 + x[1]^2
+}
+lower {
+  var y: vector[3] in box(0, u)
+  minimize 0.5 * quad(H, y) + c' * y + y' * Z * x
+}
+`)
+	missed, tried := 0, 0
+	for seed := range members.SeedsOf(t, 12, 60) {
+		r, err := p.Solve(context.Background(), Options{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tried++; r.Status != Solved || float64(r.Upper.Objective) > least+1e-5 {
+			missed++
+		}
+	}
+	t.Logf("%d of %d missed", missed, tried)
+	if missed > 2 { // 12 with 0.4 % each: more than 2 with 1e-5; 60: with 2e-3
+		t.Errorf("%d of %d runs missed the least value", missed, tried)
+	}
+}

@@ -136,7 +136,7 @@ func startNotes(starts []StartResult, sign float64) []string {
 		}
 		switch all := math.Round(outer.Expected(len(values), different)); {
 		case all == 1:
-			note += "; if they are random draws of all starts, this is likely the only one"
+			note += fmt.Sprintf("; if they are random draws of all starts, another value that %.0f %% of starts lead to would have been met with a probability of 95 %%", 100*outer.Missed(len(values)))
 		case !math.IsNaN(all):
 			note += fmt.Sprintf("; if they are random draws of all starts, about %.0f values are to be expected in all", all)
 		case different > 1:

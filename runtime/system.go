@@ -27,6 +27,10 @@ const (
 func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error) {
 	watch := stopwatch{last: time.Now()}
 	var err error
+	_, linear := p.systemOf()
+	if linear && opts.open { // by the work that one takes, however many variables there are
+		opts.automatic = true
+	}
 	automatic := opts.automatic
 	if c := opts.Resume; c != nil {
 		if err := c.fitsSystem(p, opts); err != nil {
@@ -59,8 +63,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 			Search: &SearchState{Gap: opts.Gap, Nodes: opts.Nodes, Kind: opts.Search, Tree: state}}
 	}
 	_, sign := sense(&p.IR.Upper)
-	_, linear := p.systemOf()
-	choices := system.Options{Linear: linear, Favour: p.tieRule() != "", Sign: sign, Starts: opts.Starts, Automatic: opts.automatic, FirstStart: opts.FirstStart,
+	choices := system.Options{Linear: linear, Favour: p.tieRule() != "", Sign: sign, Starts: opts.Starts, Automatic: opts.automatic, Small: p.small(), FirstStart: opts.FirstStart,
 		Seed: opts.Seed, Threads: opts.Threads, Search: opts.Search, Gap: opts.Gap, Nodes: opts.Nodes, Model: p.IR.Name, Digest: p.Digest(), Observer: opts.Observer}
 	choices.Open = opts.Start == nil && p.IR.Start == nil && opts.Near == nil && (opts.Resume == nil || opts.Resume.Start == nil)
 	choices.Begin = func() ([]float64, error) {

@@ -56,6 +56,9 @@ func Expected(n, w int) float64 {
 	return mean
 }
 
+// Missed is the largest share of all starts that may end at one more minimum, and none of n random ones have ended there with a probability of 5 %: (1 - share)^n = 0.05.
+func Missed(n int) float64 { return 1 - math.Pow(0.05, 1/float64(n)) }
+
 // Enough reports whether n starts that found w different minima, the lowest of them `lowest` times, are as many as the rule of Boender and
 // Rinnooy Kan asks for: where Expected exceeds w by less than a half. What was found once may well not be the lowest that there is,
 // so that a search does not end there.

@@ -42,6 +42,7 @@ type Options struct {
 	Open       bool // nobody has chosen it
 	Starts     int
 	Automatic  bool // as many starts as the stopping rule asks for, Starts at most
+	Small      bool // many starts cost little; else as many as a quarter of a second's work has room for
 	FirstStart int  // as runtime.Options has it
 	Seed       uint64
 	Threads    int
@@ -184,14 +185,15 @@ func (run *Run) locally(ctx context.Context) error {
 	n := run.n
 	projector := qp.NewProjector(n.X, n.Rows, n.Dx, n.Dy)
 	projector.Attend(ctx)
-	most := run.opts.Starts
+	most, bounds := run.opts.Starts, false // a search is to come that has bounds; else starts are all there is to look with, and go on beyond the stopping rule as long as they cost little
 	if run.opts.Automatic {
 		most = 1
 		of := run.System
 		if run.Smooth != nil {
 			of = run.Curved
 		}
-		if of == nil || of.Objective == nil || tree.Applies(of) != "" || !of.Objective.Convex { // branches may have several minima
+		bounds = of != nil && of.Objective != nil && tree.Applies(of) == ""
+		if !bounds || !of.Objective.Convex { // branches may have several minima
 			most = outer.MostStarts
 		}
 	}
@@ -205,7 +207,7 @@ func (run *Run) locally(ctx context.Context) error {
 		return x, projector.Project(x, draw(skipped+k))
 	}
 	var seen visited
-	if run.opts.Automatic && most > 1 && run.Smooth == nil && run.System.Objective != nil && run.parted == nil {
+	if run.opts.Automatic && most > 1 && run.Smooth == nil && run.System.Objective != nil && run.parted == nil && (run.opts.Small || run.solver != nil) {
 		whole, err := run.Whole()
 		if err != nil {
 			return err
@@ -213,7 +215,8 @@ func (run *Run) locally(ctx context.Context) error {
 		next = seen.apart(ctx, run.System, whole.Follower(), next)
 	}
 	for k := range most {
-		if k > 0 && run.opts.Automatic && ((run.Smooth != nil || run.System.Objective == nil || run.parted != nil) && run.local.Work() >= modestWork || run.noChoice && run.Smooth == nil && factorWork(run.System) >= modestWork) {
+		modest := run.local.Work() >= modestWork/4
+		if k > 0 && run.opts.Automatic && (!run.opts.Small && modest || (run.Smooth != nil || run.System.Objective == nil || run.parted != nil) && run.local.Work() >= modestWork || run.noChoice && run.Smooth == nil && factorWork(run.System) >= modestWork) {
 			break // as with the search: no more than about a second that nobody asked for
 		}
 		x, err := next(k)
@@ -227,7 +230,7 @@ func (run *Run) locally(ctx context.Context) error {
 		if err := run.begun(ctx, k, x, &seen); err != nil {
 			return err
 		}
-		if run.opts.Automatic && most > 1 && seen.enough(len(run.Ends)) {
+		if run.opts.Automatic && most > 1 && seen.enough(len(run.Ends)) && (bounds || modest) {
 			break
 		}
 	}
