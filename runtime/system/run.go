@@ -216,7 +216,9 @@ func (run *Run) locally(ctx context.Context) error {
 	}
 	for k := range most {
 		modest := run.local.Work() >= modestWork/4
-		if k > 0 && run.opts.Automatic && (!run.opts.Small && modest || (run.Smooth != nil || run.System.Objective == nil || run.parted != nil) && run.local.Work() >= modestWork || run.noChoice && run.Smooth == nil && factorWork(run.System) >= modestWork) {
+		_, steps := run.local.(wholeFirst) // on the whole system, and those of an f that is not quadratic are many: one start may take more than all that was meant for them
+		steps = steps && !run.System.Objective.Quadratic
+		if k > 0 && run.opts.Automatic && (!run.opts.Small && (modest || steps) || (run.Smooth != nil || run.System.Objective == nil || run.parted != nil) && run.local.Work() >= modestWork || run.noChoice && run.Smooth == nil && factorWork(run.System) >= modestWork) {
 			break // as with the search: no more than about a second that nobody asked for
 		}
 		x, err := next(k)
