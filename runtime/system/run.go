@@ -93,9 +93,11 @@ type Run struct {
 	local     localSolver
 	solver    *pieces.Solver // on the whole system; nil until something needs it, and where that is too large
 	parted    *parted        // the local solver of a system that is too large as a whole; nil where it is another one
-	noChoice  bool           // the first start's point is a minimizer of the high-point relaxation
-	err       error          // why there is no better point
-	refused   error          // by Begin
+	seen      visited
+	draw      func(k int) []float64 // starts of this run
+	noChoice  bool                  // the first start's point is a minimizer of the high-point relaxation
+	err       error                 // why there is no better point
+	refused   error                 // by Begin
 	searching time.Time
 	times     map[int64]float64 // seconds of the search, by its nodes
 }
@@ -236,11 +238,9 @@ func (run *Run) locally(ctx context.Context) error {
 			break
 		}
 	}
-	if x := run.screened(ctx, func(k int) []float64 { return draw(skipped + k) }); x != nil {
-		if l, ok := run.local.(*leaderSpace); ok {
-			l.down = true
-		}
-		if err := run.begun(ctx, len(run.Ends), x, &seen); err != nil {
+	run.seen, run.draw = seen, func(k int) []float64 { return draw(skipped + k) }
+	if run.System.Objective == nil || searchedInFull(run.System) > modestWork { // else a search may decide
+		if err := run.screen(ctx); err != nil {
 			return err
 		}
 	}

@@ -97,6 +97,11 @@ func (run *Run) global(ctx context.Context) error {
 		return nil
 	}
 	if !found.Proved && ctx.Err() == nil && run.Smooth == nil {
+		if searchedInFull(run.System) <= modestWork { // the search has not decided
+			if err := run.screen(ctx); err != nil {
+				return err
+			}
+		}
 		if err := run.takeBestAnswer(ctx); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/problem"
 	"bilevelc/runtime/reduced"
 )
 
@@ -64,24 +66,82 @@ func (v *visited) apart(ctx context.Context, s *kkt.System, follower *kkt.Follow
 // mostDraws is how many draws are answered at most: they miss a hundredth of X with a chance of less than a hundredth (0.99^500). Many small followers take more time than what work counts.
 const mostDraws = 500
 
-// screened is the lowest of the draws at which the follower's answer gives a lower F than the best local solution; nil where none does, or the system is so small that a search decides, or many starts are cheap, or X is more than a box.
-// A quarter of the work of the local solution, or of a second, answers many draws: LPs and QPs from the last basis each.
-func (run *Run) screened(ctx context.Context, draw func(k int) []float64) (best []float64) {
-	if !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.n.Coupled != nil || len(run.n.X.Kind) > 0 || run.n.X.Extended.Len() > 0 || run.Smooth != nil || searchedInFull(run.System) <= modestWork {
-		return nil
+// screen starts from draws that have no lower one close by (multi-level single linkage: Rinnooy Kan and Timmer 1987), the lowest first: each is in the valley of another local minimum, as far as draws tell.
+// A quarter of the work of the local solution, or of a second, is for answers to draws, LPs and QPs from the last basis each, and as much for the starts; a draw below the best local solution is followed in any case.
+func (run *Run) screen(ctx context.Context) error {
+	if !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.n.Coupled != nil || len(run.n.X.Kind) > 0 || run.n.X.Extended.Len() > 0 || run.Smooth != nil || run.draw == nil {
+		return nil // many starts are cheap, or X is more than a box
 	}
 	value, work := run.values(ctx)
 	if value == nil {
 		return nil
 	}
-	lowest, begin := run.Best.F-kkt.Tolerance*run.termsOfF(), work()
-	for k := 1; k <= mostDraws && work()-begin < max(modestWork, run.local.Work())/4 && ctx.Err() == nil; k++ {
-		x := draw(k)
-		if f, ok := value(x); ok && f < lowest {
-			lowest, best = f, x
+	share, begin := max(modestWork, run.local.Work())/4, work()
+	var draws []sample
+	for k := 1; k <= mostDraws && work()-begin < share && ctx.Err() == nil; k++ {
+		x := run.draw(k)
+		if f, ok := value(x); ok {
+			draws = append(draws, sample{x, f})
 		}
 	}
-	return best
+	if l, ok := run.local.(*leaderSpace); ok {
+		l.down = true
+	}
+	lowest, spent := run.Best.F-kkt.Tolerance*run.termsOfF(), run.local.Work()
+	each := spent / int64(max(1, len(run.Ends)))
+	for k, x := range apartFrom(draws, run.n.X) {
+		if (k > 0 || !(x.f < lowest)) && run.local.Work()-spent+each > share {
+			break
+		}
+		if err := run.begun(ctx, len(run.Ends), x.x, &run.seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sample is a point of X and F there.
+type sample struct {
+	x []float64
+	f float64
+}
+
+// apartFrom are the draws that have no lower one within the critical distance, ascending by F. Distances are in shares of the widths of X, and of entries without bounds in those of the draws.
+func apartFrom(draws []sample, x *problem.Set) (apart []sample) {
+	slices.SortStableFunc(draws, func(a, b sample) int { return cmp.Compare(a.f, b.f) })
+	n := float64(len(draws))
+	if n < 2 {
+		return draws
+	}
+	d := len(draws[0].x)
+	width := make([]float64, d)
+	for j := range width {
+		if width[j] = x.Hi[j] - x.Lo[j]; math.IsInf(width[j], 1) {
+			least, most := math.Inf(1), math.Inf(-1)
+			for _, s := range draws {
+				least, most = math.Min(least, s.x[j]), math.Max(most, s.x[j])
+			}
+			width[j] = most - least
+		}
+	}
+	// The ball of this radius has the share 4 log(n)/n of X: with 4, the number of starts stays finite as draws go on, and no minimum is missed (ibid.).
+	gamma, _ := math.Lgamma(1 + float64(d)/2)
+	radius := math.Exp((gamma+math.Log(4*math.Log(n)/n))/float64(d)) / math.Sqrt(math.Pi)
+	for k, s := range draws {
+		near := slices.ContainsFunc(draws[:k], func(lower sample) bool {
+			square := 0.0
+			for j, w := range width {
+				if w > 0 {
+					square += math.Pow((s.x[j]-lower.x[j])/w, 2)
+				}
+			}
+			return square <= radius*radius
+		})
+		if !near {
+			apart = append(apart, s)
+		}
+	}
+	return apart
 }
 
 // values gives F at points, of the follower's answer to each, and counts the multiplications that this has taken; nil where the local solver has no answers of its own.
