@@ -297,27 +297,51 @@ func Starts(first []float64, set *problem.Set, seed uint64) func(k int) []float6
 		if k == 0 {
 			return first
 		}
-		x := make([]float64, len(first))
-		scale := math.Pow(10, float64((k-1)%3))
-		for j, center := range first {
-			lo, hi := math.Inf(-1), math.Inf(1)
-			if set != nil && set.Lo != nil {
-				lo, hi = set.Lo[j], set.Hi[j]
-			}
-			u := rng.Float64()
-			switch {
-			case !math.IsInf(lo, -1) && !math.IsInf(hi, 1):
-				x[j] = lo + u*(hi-lo)
-			case !math.IsInf(lo, -1):
-				x[j] = lo + u*2*scale*(1+math.Abs(center-lo))
-			case !math.IsInf(hi, 1):
-				x[j] = hi - u*2*scale*(1+math.Abs(hi-center))
-			default:
-				x[j] = center + (2*u-1)*scale*(1+math.Abs(center))
-			}
-		}
-		return x
+		return start(first, set, k, func(int) float64 { return rng.Float64() })
 	}
+}
+
+// Spread gives points of X from 1 on, as Starts does, whose shares of the widths are those of an additive recurrence (Niederreiter 1992, ch. 3; with
+// the powers of the root of r^(d+1) = r + 1, Roberts 2018): no part of X is left out as long as random ones leave some. The first one is drawn.
+func Spread(first []float64, set *problem.Set, seed uint64) func(k int) []float64 {
+	rng, root := rand.New(rand.NewPCG(seed, stream+2)), 1.0
+	for range 64 { // it contracts by half or more
+		root = math.Pow(1+root, 1/float64(len(first)+1))
+	}
+	shift := make([]float64, len(first))
+	for j := range shift {
+		shift[j] = rng.Float64()
+	}
+	return func(k int) []float64 {
+		return start(first, set, k, func(j int) float64 {
+			_, u := math.Modf(shift[j] + float64(k)*math.Pow(root, -float64(j+1)))
+			return u
+		})
+	}
+}
+
+// start is start k > 0, from a share for each entry.
+func start(first []float64, set *problem.Set, k int, share func(j int) float64) []float64 {
+	x := make([]float64, len(first))
+	scale := math.Pow(10, float64((k-1)%3))
+	for j, center := range first {
+		lo, hi := math.Inf(-1), math.Inf(1)
+		if set != nil && set.Lo != nil {
+			lo, hi = set.Lo[j], set.Hi[j]
+		}
+		u := share(j)
+		switch {
+		case !math.IsInf(lo, -1) && !math.IsInf(hi, 1):
+			x[j] = lo + u*(hi-lo)
+		case !math.IsInf(lo, -1):
+			x[j] = lo + u*2*scale*(1+math.Abs(center-lo))
+		case !math.IsInf(hi, 1):
+			x[j] = hi - u*2*scale*(1+math.Abs(hi-center))
+		default:
+			x[j] = center + (2*u-1)*scale*(1+math.Abs(center))
+		}
+	}
+	return x
 }
 
 // begin runs from one start, or from a state, with a method of its own.

@@ -94,7 +94,7 @@ type Run struct {
 	solver    *pieces.Solver // on the whole system; nil until something needs it, and where that is too large
 	parted    *parted        // the local solver of a system that is too large as a whole; nil where it is another one
 	seen      visited
-	draw      func(k int) []float64 // starts of this run
+	draw      func(k int) []float64 // points all over X, from 1 on
 	noChoice  bool                  // the first start's point is a minimizer of the high-point relaxation
 	err       error                 // why there is no better point
 	refused   error                 // by Begin
@@ -238,7 +238,7 @@ func (run *Run) locally(ctx context.Context) error {
 			break
 		}
 	}
-	run.seen, run.draw = seen, func(k int) []float64 { return draw(skipped + k) }
+	run.seen, run.draw = seen, outer.Spread(first, n.X, run.opts.Seed)
 	if run.System.Objective == nil || searchedInFull(run.System) > modestWork { // else a search may decide
 		if err := run.screen(ctx); err != nil {
 			return err

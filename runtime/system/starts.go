@@ -63,7 +63,7 @@ func (v *visited) apart(ctx context.Context, s *kkt.System, follower *kkt.Follow
 	}
 }
 
-// mostDraws is how many draws are answered at most: they miss a hundredth of X with a chance of less than a hundredth (0.99^500). Many small followers take more time than what work counts.
+// mostDraws is how many draws are answered at most: of one variable they see parts of a five hundredth of X, of two those of a twentieth each way. Many small followers take more time than what work counts.
 const mostDraws = 500
 
 // screen starts from draws that have no lower one close by (multi-level single linkage: Rinnooy Kan and Timmer 1987), the lowest first: each is in the valley of another local minimum, as far as draws tell.
