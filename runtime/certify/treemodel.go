@@ -320,22 +320,29 @@ func (t *treeModel) terms(x, y, lambda []float64) float64 {
 	return sum
 }
 
+// boxOfX is what the box and the balls of X say of entry j of x alone.
+func (t *treeModel) boxOfX(j int) (lo, hi float64) {
+	lo, hi = math.Inf(-1), math.Inf(1)
+	if t.p.X.Lo != nil {
+		lo, hi = t.p.X.Lo[j], t.p.X.Hi[j]
+	}
+	for k := range t.p.X.Balls {
+		if b := &t.p.X.Balls[k]; b.Start <= j && j < b.End {
+			c := point(b.At(j))
+			lo, hi = math.Max(lo, c.sub(point(b.Radius)).lo), math.Min(hi, c.add(point(b.Radius)).hi)
+		}
+	}
+	return lo, hi
+}
+
 // boxes are the bounds of single entries.
 func (t *treeModel) boxes() {
 	t.lo, t.hi = make([]float64, t.n), make([]float64, t.n)
 	for j := range t.n {
 		t.lo[j], t.hi[j] = math.Inf(-1), math.Inf(1)
 	}
-	if t.p.X.Lo != nil {
-		copy(t.lo, t.p.X.Lo)
-		copy(t.hi, t.p.X.Hi)
-	}
-	for k := range t.p.X.Balls {
-		b := &t.p.X.Balls[k]
-		for j := b.Start; j < b.End; j++ {
-			c := point(b.At(j))
-			t.lo[j], t.hi[j] = math.Max(t.lo[j], c.sub(point(b.Radius)).lo), math.Min(t.hi[j], c.add(point(b.Radius)).hi)
-		}
+	for j := range t.nx {
+		t.lo[j], t.hi[j] = t.boxOfX(j)
 	}
 	for i, kind := range t.p.Rows.Kind {
 		if kind == problem.AtMost {

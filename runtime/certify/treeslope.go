@@ -81,11 +81,9 @@ func (t *treeModel) slopesOf(y []int) map[int]int {
 // slopeBoxes are those of the root.
 func (t *treeModel) slopeBoxes() (all []slopeBox) {
 	for _, s := range t.lift.slopes {
-		box := slopeBox{math.Inf(-1), math.Inf(1), math.Inf(-1), math.Inf(1)}
-		if x := t.p.X; x.Lo != nil {
-			if box.a, box.b = x.Lo[s.Entry], x.Hi[s.Entry]; integer(t.p, s.Entry) {
-				box.a, box.b = math.Ceil(box.a), math.Floor(box.b)
-			}
+		box := slopeBox{lo: math.Inf(-1), hi: math.Inf(1)}
+		if box.a, box.b = t.boxOfX(s.Entry); integer(t.p, s.Entry) {
+			box.a, box.b = math.Ceil(box.a), math.Floor(box.b)
 		}
 		all = append(all, box)
 	}
