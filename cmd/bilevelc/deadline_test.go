@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	goroutines "runtime"
 	"strings"
 	"sync/atomic"
@@ -100,15 +101,28 @@ func TestInputsWithoutEnd(t *testing.T) {
 func TestChoicesOutOfRange(t *testing.T) {
 	model := "../../examples/toll/toll.blv"
 	for _, args := range [][]string{
-		{"--starts", "0"}, {"--starts", "-3"}, {"--starts", "1000000000"}, {"--max-iter", "0"}, {"--threads", "-1"}, {"--threads", "0"},
+		{"--starts", "-3"}, {"--nodes", "-1"}, {"--gap", "-1"}, {"--gap", "nan"}, {"--seed", "-1"}, {"--starts", "1000000000"}, {"--max-iter", "0"}, {"--threads", "-1"}, {"--threads", "0"},
 		{"--color", "x"}, {"-o", "epsilon=inf"}, {"-o", "epsilon=NaN"}, {"-o", "alm.tolerance=+Inf"}, {"--time-limit", "0s"}, {"--time-limit", "-1s"},
 		{"--checkpoint-every", "0s"}, {"-m", "oigrm", "-o", "clip=inf"}, {"--start", "x", "--resume", "y"},
 	} {
 		var out, errs bytes.Buffer
 		code := run(context.Background(), append([]string{model}, args...), stdio{bytes.NewReader(nil), &out, &errs})
-		if code != status.ExitUsage || out.Len() > 0 || !strings.HasPrefix(errs.String(), "error: ") {
+		if code != status.ExitUsage || out.Len() > 0 || !strings.HasPrefix(errs.String(), "error: ") || strings.Contains(errs.String(), "strconv") {
 			t.Errorf("%v: exit code %d\n%s%s", args, code, out.String(), errs.String())
 		}
+	}
+	document := func(args ...string) (d map[string]any) {
+		var out, errs bytes.Buffer
+		if run(context.Background(), append([]string{model, "--json"}, args...), stdio{bytes.NewReader(nil), &out, &errs}) != 0 || json.Unmarshal(out.Bytes(), &d) != nil {
+			t.Errorf("%v: %s%s", args, out.String(), errs.String())
+		}
+		for _, timed := range []string{"time", "phases", "seal"} {
+			delete(d, timed)
+		}
+		return d
+	}
+	if a, b := document(), document("--starts", "0", "--nodes", "0", "--gap", "0"); !reflect.DeepEqual(a, b) { // 0 stands for the default
+		t.Errorf("%v\nwith 0\n%v", a, b)
 	}
 	for _, args := range [][]string{{"--dx", "1000000000"}, {"--dy", "1000000000"}, {"--dx", "100000", "--dy", "100000"}} {
 		var out, errs bytes.Buffer

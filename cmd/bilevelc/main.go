@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime/debug"
 	"syscall"
 
@@ -147,6 +148,9 @@ func usageError(format string, args ...any) error {
 	return &exitError{Code: exitUsage, Err: fmt.Errorf(format, args...)}
 }
 
+// parsing is how package strconv begins a reason that the flag package passes on.
+var parsing = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": `)
+
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bilevelc MODEL",
@@ -168,7 +172,7 @@ written in the .blv language. "bilevelc MODEL" is short for "bilevelc solve MODE
 	}
 	root.SetVersionTemplate("bilevelc {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError("%v\nSee '%s --help'.", err, cmd.CommandPath())
+		return usageError("%s\nSee '%s --help'.", parsing.ReplaceAllString(err.Error(), ""), cmd.CommandPath())
 	})
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "color on the terminal: auto, always or never")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {

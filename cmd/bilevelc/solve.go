@@ -213,11 +213,11 @@ func (f *solveFlags) options(ctx context.Context, a *app) (runtime.Options, erro
 		return runtime.Options{}, err
 	}
 	for _, c := range []struct {
-		name  string
-		value int
-	}{{"starts", f.starts}, {"max-iter", f.maxIter}, {"threads", f.threads}} {
-		if f.flags.Changed(c.name) && c.value < 1 {
-			return runtime.Options{}, usageError("--%s is at least 1, not %d", c.name, c.value)
+		name         string
+		value, least int64 // 0 stands for the default
+	}{{"starts", int64(f.starts), 0}, {"nodes", f.nodes, 0}, {"max-iter", int64(f.maxIter), 1}, {"threads", int64(f.threads), 1}} {
+		if f.flags.Changed(c.name) && c.value < c.least {
+			return runtime.Options{}, usageError("--%s is at least %d, not %d", c.name, c.least, c.value)
 		}
 	}
 	for _, c := range []struct {
@@ -229,10 +229,8 @@ func (f *solveFlags) options(ctx context.Context, a *app) (runtime.Options, erro
 		}
 	}
 	switch {
-	case f.flags.Changed("gap") && !(f.gap > 0):
-		return runtime.Options{}, usageError("--gap is above 0, not %v", f.gap)
-	case f.flags.Changed("nodes") && f.nodes < 1:
-		return runtime.Options{}, usageError("--nodes is at least 1, not %d", f.nodes)
+	case f.flags.Changed("gap") && !(f.gap >= 0):
+		return runtime.Options{}, usageError("--gap is not below 0, and not %v", f.gap)
 	case f.local && (f.global || f.flags.Changed("gap") || f.flags.Changed("nodes")):
 		return runtime.Options{}, usageError("--local leaves out the search that --global, --gap and --nodes are about")
 	case f.local && f.proof != "":
