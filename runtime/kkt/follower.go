@@ -130,28 +130,24 @@ func (f *Follower) Loss(ctx context.Context, x, y []float64) (loss, open float64
 	if status != activeset.Optimal {
 		return math.NaN(), 0
 	}
-	s, terms, size := f.s, 0.0, 0.0 // of the steps, and of g
+	s, size := f.s, 0.0 // of the terms of g
 	for j, best := range s.Y(z) {
 		step, most := y[j]-best, math.Max(math.Abs(y[j]), math.Abs(best))
 		size += math.Abs(s.Q[j]) * most
 		loss += s.Q[j] * step
-		terms += math.Abs(s.Q[j] * step)
 		cols, vals := s.G.Row(j)
 		for t, c := range cols {
 			loss += vals[t] * x[c] * step
-			terms += math.Abs(vals[t] * x[c] * step)
 			size += math.Abs(vals[t]*x[c]) * most
 		}
 		cols, vals = s.H.Row(j)
 		for t, c := range cols { // of 1/2 y'Hy: H times the mean of both answers
-			v := vals[t] * (y[c] + s.Y(z)[c]) / 2 * step
-			loss += v
-			terms += math.Abs(v)
+			loss += vals[t] * (y[c] + s.Y(z)[c]) / 2 * step
 			size += math.Abs(vals[t]*y[c]) * most
 		}
 	}
-	// Both answers are rounded, and so is what g makes of them: some units of its terms.
-	if open = activeset.Accurate*terms + 0x1p-49*size; loss <= open {
+	// Both answers hold to the accuracy of programs: of several best ones another may be the one that is compared with, whose g is the same to that.
+	if open = activeset.Accurate * size; loss <= open {
 		return 0, open
 	}
 	return loss, open
