@@ -32,6 +32,7 @@ type row struct {
 //
 // J = -H^-1 G, E = B H^-1, R = B J - A and Y = B H^-1 B', all dense and row-major, E and Y block by block. Slacks and multipliers are then both lengths in the metric of H.
 type follower struct {
+	work         int64 // multiplications with inverses of Y_SS and sparse factors
 	sys          *kkt.System
 	nw, n        int // len w: x and the further variables of X; len y
 	m            int
@@ -344,6 +345,7 @@ func transpose(dst, a []float64, m, n int) {
 func (f *follower) solveH(v []float64) {
 	if f.sparse != nil {
 		f.sparse.solveH(v)
+		f.work += solves * int64(f.sparse.hessian.Entries()+f.n)
 		return
 	}
 	for k := range f.blocks {

@@ -9,7 +9,6 @@ type inverse struct {
 	at    []int  // of each row, its place in S plus 1; 0 for none
 	parts []part // of each block
 	start []int  // where the rows of each block are in rows
-	work  int64
 	// dependent: a solve with sparse factors did not come to an end, since rows of S depend on each other.
 	dependent bool
 }
@@ -49,6 +48,7 @@ func (z *inverse) solve(a []float64, c []float64) (u []float64, l []float64) {
 		}
 	}
 	u, found, ok := z.f.sparse.solve(z.at, a, all)
+	z.f.work += solves * int64(z.f.sparse.joint.Entries()+z.f.n+z.f.m)
 	if !ok {
 		z.dependent = true
 	}
@@ -80,7 +80,7 @@ func (z *inverse) times(dst, v []float64) {
 	}
 	for k := range z.parts {
 		z.parts[k].times(z.of(k, dst), z.of(k, v))
-		z.work += int64(len(z.parts[k].rows) * len(z.parts[k].rows))
+		z.f.work += int64(len(z.parts[k].rows) * len(z.parts[k].rows))
 	}
 }
 
@@ -121,7 +121,7 @@ func (z *inverse) add(j int, u []float64, pivot float64) {
 		z.parts[k].rows = append(z.parts[k].rows, j)
 	} else {
 		z.parts[k].add(j, z.of(k, u), pivot)
-		z.work += int64(len(z.parts[k].rows) * len(z.parts[k].rows))
+		z.f.work += int64(len(z.parts[k].rows) * len(z.parts[k].rows))
 	}
 	z.arrange()
 }
@@ -137,7 +137,7 @@ func (z *inverse) drop(j int) {
 		q.rows = q.rows[:last]
 	} else {
 		q.drop(i)
-		z.work += int64(last * last)
+		z.f.work += int64(last * last)
 	}
 	z.arrange()
 }
@@ -158,7 +158,7 @@ func (z *inverse) set(rows []int) bool {
 			continue
 		}
 		ok = ok && q.set(own[k])
-		z.work += int64(len(own[k])) * int64(len(own[k])) * int64(len(own[k]))
+		z.f.work += int64(len(own[k])) * int64(len(own[k])) * int64(len(own[k]))
 	}
 	if z.f.sparse != nil && len(rows) > 0 {
 		// A right side that is not in the range of dependent rows tells them.

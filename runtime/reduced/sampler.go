@@ -41,4 +41,4 @@ func (a *Sampler) Value(x []float64) (f float64, ok bool) {
 }
 
 // Work is what all values have taken so far, in multiplications, with the follower's factor.
-func (a *Sampler) Work() int64 { return a.factor + int64(a.p.ops) }
+func (a *Sampler) Work() int64 { return a.factor + a.p.counted().Operations }

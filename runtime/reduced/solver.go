@@ -189,7 +189,7 @@ func newSolver(sys *kkt.System, opts Options) (*solver, error) {
 }
 
 func (s *solver) counted() Work {
-	return Work{int64(s.ops), s.calc.calls, int64(s.factors), int64(s.products), int64(s.crossings), 0}
+	return Work{int64(s.ops) + s.f.work, s.calc.calls, int64(s.factors), int64(s.products), int64(s.crossings), 0}
 }
 
 func (w *Work) add(now, before Work) {

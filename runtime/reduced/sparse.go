@@ -34,10 +34,10 @@ type sparseFollower struct {
 const regularization = 0x1p-26
 
 // mostFactors bounds the factors of a run: the methods that take over where it ends have each a factor or more in a lower solve, and some hundred of those. Where a
-// factor is small they are bounded by the entries of all of them instead, about three seconds of work with the solves that belong to each.
+// factor is small they are bounded by the entries of all of them instead, one or two seconds of work with the solves that belong to each.
 const (
 	mostFactors = 300
-	mostEntries = 1 << 25
+	mostEntries = 1 << 22
 )
 
 // ErrFactors says that the pieces of F are too many for a sparse factor each.
@@ -170,6 +170,9 @@ func (q *sparseFollower) solve(at []int, a, c []float64) (u, l []float64, ok boo
 
 // refinements are the most steps of one solve: each gains some digits, and one that does not ends it.
 const refinements = 12
+
+// solves are the multiplications that a solve with refinement and its part of a factor take, for each entry of L: two for a solve, three of these, and as many for the residuals.
+const solves = 12
 
 // solveH overwrites v with H^-1 v.
 func (q *sparseFollower) solveH(v []float64) {

@@ -63,6 +63,9 @@ func (l *leaderSpace) From(ctx context.Context, x []float64) (*kkt.Point, error)
 	if r != nil {
 		l.work += r.Work.Operations
 	}
+	if errors.Is(err, reduced.ErrFactors) {
+		l.work += modestWork // as many as have taken a second; the next start would again
+	}
 	p, failed := sequential.InTermsOfPieces(ctx, r, err)
 	var follower *pieces.FollowerError
 	var unbounded *pieces.Unbounded

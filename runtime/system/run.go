@@ -234,7 +234,7 @@ func (run *Run) locally(ctx context.Context) error {
 		if err := run.begun(ctx, k, x, &seen); err != nil {
 			return err
 		}
-		if run.opts.Automatic && most > 1 && seen.enough(len(run.Ends)) && (bounds || modest) {
+		if run.opts.Automatic && most > 1 && seen.enough(len(run.Ends)) && (bounds || run.local.Work() >= littleWork) {
 			break
 		}
 	}

@@ -69,8 +69,8 @@ const mostDraws = 500
 // screen starts from draws that have no lower one close by (multi-level single linkage: Rinnooy Kan and Timmer 1987), the lowest first: each is in the valley of another local minimum, as far as draws tell.
 // A quarter of the work of the local solution, or of a second, is for answers to draws, LPs and QPs from the last basis each, and as much for the starts; a draw below the best local solution is followed in any case.
 func (run *Run) screen(ctx context.Context) error {
-	if !run.opts.Automatic || !run.opts.Open || run.opts.FirstStart > 0 || len(run.Ends) > 1 || run.Best == nil || run.n.Coupled != nil || len(run.n.X.Kind) > 0 || run.n.X.Extended.Len() > 0 || run.draw == nil {
-		return nil // the number of starts was chosen, or they were drawn, or X is more than a box
+	if !run.opts.Automatic || !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.n.Coupled != nil || len(run.n.X.Kind) > 0 || run.n.X.Extended.Len() > 0 || run.draw == nil {
+		return nil // the number of starts was chosen, or X is more than a box
 	}
 	value, work := run.values(ctx)
 	if value == nil {
