@@ -275,7 +275,7 @@ func (f *solveFlags) register(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.method, "method", "m", "", "outer method ("+names("method")+")")
 	f.runFlags.register(fs)
 	f.outputs.register(fs)
-	fs.IntVar(&f.starts, "starts", 0, "number of starts, of which the best result is returned; 0: as many as a stopping rule asks for where x and y are small, else 1, and in larger ones first steps from a few others")
+	fs.IntVar(&f.starts, "starts", 0, "number of starts, of which the best result is returned; 0: as many as a stopping rule asks for where x and y are small, else what a quarter of a second has room for, and others from the lowest of points all over X where the search for the global optimum ends undecided")
 	fs.Float64Var(&f.gap, "gap", 0, "relative gap of objective and bound at which the search for the global optimum ends (0: 1e-6)")
 	fs.Int64Var(&f.nodes, "nodes", 0, "most nodes of the search for the global optimum; 0: about a second of work, or a quarter of the local solve's")
 	fs.BoolVar(&f.global, "global", false, "search for the global optimum until it is proved or a limit is met")

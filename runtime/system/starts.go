@@ -80,7 +80,7 @@ func (run *Run) screen(ctx context.Context) error {
 	var draws []sample
 	for k := 1; k <= mostDraws && work()-begin < share && ctx.Err() == nil; k++ {
 		x := run.draw(k)
-		if f, ok := value(x); ok {
+		if f, ok := value(x); ok && !math.IsNaN(f) {
 			draws = append(draws, sample{x, f})
 		}
 	}
