@@ -2,6 +2,7 @@ package certify
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -254,4 +255,58 @@ func TestFallingIsNotCertified(t *testing.T) {
 		}
 	}
 	t.Error("accepted where F falls without bound")
+}
+
+// What is claimed at a point is judged by the terms there: not by those of F on X, 1e18 where x_2^2/2 is added to the kink and X ends at 1e9, nor by a sample that has no weight.
+func TestSizesAreThoseOfThePoint(t *testing.T) {
+	p := kink()
+	p.F, p.X.Hi[1] = quadratic{b: []float64{0, 1}, c: []float64{-1, 1}, d: []float64{2}}, 1e9
+	steep := func(doc *Document) *Document {
+		doc.Certificate.Goldstein.Samples = append(doc.Certificate.Goldstein.Samples, Sample{Point: []float64{0, 0}, Gradient: []float64{0, 1e12}, Active: []int{0}})
+		return doc
+	}
+	// The second sample is at x_2 = 5e-4, where the slope along x_2 is 1.0005.
+	honest := func() *Document {
+		doc := kinkDocument()
+		doc.Certificate.Goldstein.Samples[1].Gradient[1] = 1.0005
+		doc.Certificate.Goldstein = goldsteinOf(1e-3, doc.Certificate.Goldstein.Samples, []float64{0, -1.00025}, 0)
+		return doc
+	}
+	requireOK(t, "the honest document", Verify(honest(), p))
+	requireOK(t, "one with a sample of no weight", Verify(steep(kinkDocument()), kink()))
+	again := func(doc *Document) {
+		g := doc.Certificate.Goldstein
+		doc.Certificate.Goldstein = goldsteinOf(g.Delta, g.Samples, g.Normal, 0)
+	}
+	for _, c := range []struct {
+		claim string
+		doc   *Document
+		p     *problem.Problem
+		lie   func(doc *Document)
+	}{
+		{"upper objective", honest(), p, func(doc *Document) { doc.Upper = 1e-3 }},
+		{"error of the gradients, weighted", honest(), p, func(doc *Document) {
+			for _, s := range doc.Certificate.Goldstein.Samples {
+				s.Gradient[0] *= 0.9
+			}
+			again(doc)
+		}},
+		{"norm of the combination", honest(), p, func(doc *Document) {
+			doc.Certificate.Goldstein.Samples[0].Weight, doc.Certificate.Goldstein.Samples[1].Weight = 0.6, 0.4
+		}},
+		{"error of the gradients, weighted", steep(kinkDocument()), kink(), func(doc *Document) {
+			for _, s := range doc.Certificate.Goldstein.Samples[:2] {
+				s.Gradient[0] *= 0.9
+			}
+			again(doc)
+		}},
+		{"norm of the combination", steep(kinkDocument()), kink(), func(doc *Document) {
+			doc.Certificate.Goldstein.Samples[0].Weight, doc.Certificate.Goldstein.Samples[1].Weight = 0.6, 0.4
+		}},
+	} {
+		c.lie(c.doc)
+		if report := Verify(c.doc, c.p); !slices.ContainsFunc(report.Failures(), func(f Check) bool { return f.Claim == c.claim }) {
+			t.Errorf("a lie about %q: %v", c.claim, report.Failures())
+		}
+	}
 }

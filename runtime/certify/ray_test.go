@@ -3,6 +3,7 @@ package certify
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -40,6 +41,18 @@ func (q *polynomial) ValueGrad(dx, dy, x, y []float64) float64 {
 			dx[i] = s
 		} else {
 			dy[i-len(x)] = s
+		}
+	}
+	return value
+}
+
+// exactly is the value without rounding.
+func (q *polynomial) exactly(z []float64) *big.Rat {
+	value, of := rat(q.k), func(v, w float64) *big.Rat { return new(big.Rat).Mul(rat(v), rat(w)) }
+	for i, row := range q.m {
+		value.Add(value, of(q.l[i], z[i]))
+		for j, v := range row {
+			value.Add(value, of(v, z[i]).Mul(of(v, z[i]), rat(z[j]/2)))
 		}
 	}
 	return value

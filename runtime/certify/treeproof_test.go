@@ -61,6 +61,12 @@ func cubic(p *problem.Problem) *problem.Problem {
 	return p
 }
 
+// whole says of a problem that x is a whole number.
+func whole(p *problem.Problem) *problem.Problem {
+	p.Integer = []bool{true}
+	return p
+}
+
 // Each rule of a leaf refuses weights that would show something false without it, or finds weights next to them that show what is true.
 func TestTreeRefusesWeightsThatShowNothing(t *testing.T) {
 	for _, c := range []struct {
@@ -97,6 +103,8 @@ func TestTreeRefusesWeightsThatShowNothing(t *testing.T) {
 		{"no such constraint", follower(problem.Equal, 1, -1), `{"bound": {"lower": {"at": [0], "val": [-1]}, "curved": {"at": [0], "val": [1]}}}`, "at place 0 of 0", 0},
 		{"a part without columns", follower(problem.Equal, 1, -1), `{"part": {"columns": []}} {"bound": {}}`, "without columns", 0},
 		{"a part within a tree", follower(problem.AtMost, 1, -1), `{"pair": 0} {"part": {"columns": [0, 1, 2]}} {"bound": {}}`, "within a tree", 0},
+		{"whole numbers up to 0.5 and from 1.5 on leave out 1", whole(follower(problem.AtMost, 1, 1)), `{"entry": 0, "at": 0.5} {"bound": {"lower": {"at": [0], "val": [1]}}} {"bound": {"lower": {"at": [0], "val": [1]}}}`, "splits at 0.5", 0},
+		{"and those from 2^53 + 1 on are from 2^53 on", whole(follower(problem.AtMost, 1, 1)), `{"entry": 0, "at": 9007199254740992} {"bound": {"lower": {"at": [0], "val": [1]}}} {"bound": {"lower": {"at": [0], "val": [1]}}}`, "splits at 9.007", 0},
 		{"an unknown field", follower(problem.Equal, 1, -1), `{"bound": {"lowest": {}}}`, "unknown field", 0},
 	} {
 		report, err := VerifyTree(c.p, strings.NewReader(strings.ReplaceAll(`{"tree": 1} `+c.proof, "} {", "}\n{")), "")

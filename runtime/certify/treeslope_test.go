@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -40,6 +41,41 @@ func TestTreeRefusesRangesThatShowNothing(t *testing.T) {
 		_, err := VerifyTree(p, strings.NewReader(strings.ReplaceAll(`{"tree": 1} `+proof, "} {", "}\n{")), "")
 		if c.refuse == "" && err != nil || c.refuse != "" && (err == nil || !strings.Contains(err.Error(), c.refuse)) {
 			t.Errorf("%s: %v, and not %q", c.name, err, c.refuse)
+		}
+	}
+}
+
+// The rows of McCormick hold at every x and T of the box with w = x T, and each of them with equality at the two ends that it is made of; where x has one value they say w = x T.
+func TestRowsOfMcCormick(t *testing.T) {
+	rng := rand.New(rand.NewPCG(33, 19))
+	for range 200 {
+		a, lo := float64(rng.IntN(9)-4), float64(rng.IntN(9)-4)
+		box := slopeBox{a, a + float64(rng.IntN(4)), lo, lo + float64(rng.IntN(4))}
+		l := &treeLeaf{boxes: []slopeBox{box}}
+		left := func(i int, x, T, w float64) float64 {
+			side := l.slopeSide(i)
+			if side.lo != side.hi {
+				t.Fatalf("the side of row %d is %v", i, side)
+			}
+			return l.slopeCoef(i, 0, 0)*x + l.slopeCoef(i, 1, 0)*T + l.slopeCoef(i, 2, 0)*w - side.lo
+		}
+		for i := 1; i < slopeRows; i++ {
+			met := 0
+			for _, x := range [3]float64{box.a, (box.a + box.b) / 2, box.b} {
+				for _, T := range [3]float64{box.lo, (box.lo + box.hi) / 2, box.hi} {
+					if at := left(i, x, T, x*T); at < 0 {
+						t.Fatalf("%+v: row %d is missed by %v at x = %v, T = %v", box, i, at, x, T)
+					} else if at == 0 {
+						met++
+					}
+				}
+			}
+			if met < 5 {
+				t.Fatalf("%+v: row %d holds with equality at %d places", box, i, met)
+			}
+			if box.a == box.b && left(i, box.a, box.lo, box.a*box.lo+1)*left(i, box.a, box.lo, box.a*box.lo-1) >= 0 {
+				t.Fatalf("%+v: row %d takes any w", box, i)
+			}
 		}
 	}
 }
