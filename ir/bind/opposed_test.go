@@ -2,6 +2,7 @@ package bind
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -76,6 +77,29 @@ func TestPairsOfOppositeRows(t *testing.T) {
 	}
 	if paired < 200 {
 		t.Errorf("only %d pairs", paired)
+	}
+}
+
+// Rows that cross by less than is told in data say by how much: h_k = By - Ratio h_i at every point.
+func TestRowsThatCrossSayByHowMuch(t *testing.T) {
+	rng := rand.New(rand.NewPCG(33, 6))
+	for range 100 {
+		a, b, c, rhs, k := float64(1+rng.IntN(9)), float64(rng.IntN(9)-4), float64(rng.IntN(3)), float64(1+rng.IntN(99)), float64(1+rng.IntN(9))
+		off := rhs * k * math.Ldexp(1+rng.Float64(), -32-rng.IntN(8))
+		model := fmt.Sprintf("model m\nupper {\n var x: real in box(0, 1)\n minimize x\n}\nlower {\n var y1: real\n var y2: real\n minimize y1^2 + y2^2\n subject to\n"+
+			"  %v * y1 + %v * y2 + %v * x <= %v\n  %v * y1 + %v * y2 + %v * x >= %.17g\n}\n", a, b, c, rhs, k*a, k*b, k*c, k*rhs+off)
+		prob := mustBind(t, compile(t, "m.blv", model), nil)
+		if len(prob.Rows) != 1 || !prob.Rows[0].Equal || prob.Rows[0].Opposite == nil {
+			t.Fatalf("%d rows\n%s", len(prob.Rows), model)
+		}
+		for range 5 {
+			y1, y2, x := rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()
+			h := a*y1 + b*y2 + c*x - rhs
+			want := k*rhs + off - k*a*y1 - k*b*y2 - k*c*x
+			if o := prob.Rows[0].Opposite; !(math.Abs(o.By-o.Ratio*h-want) <= 1e-13*k*(rhs+20)) || o.By <= 0 {
+				t.Fatalf("h = %v: the other is %v, and not %v - %v h\n%s", h, want, o.By, o.Ratio, model)
+			}
+		}
 	}
 }
 

@@ -271,6 +271,12 @@ lower {
   minimize sumsq(y - x) + v^2
 }
 `)
+	point := bindText(t, "model point\nupper {\n var u: vector[2]\n var x: vector[2] in ball(0)\n var z: real\n minimize sum(u) + sum(x) + z\n}\nlower {\n var y: real\n minimize (y - z)^2\n}\n")
+	for j := range 5 {
+		if at, end := j == 2 || j == 3, [2]float64{point.X.Lo[j], point.X.Hi[j]}; at != (end == [2]float64{}) || !at && end != [2]float64{-inf, inf} {
+			t.Errorf("a ball of radius 0 around entries 2 and 3 has entry %d in %v", j, end)
+		}
+	}
 	if len(p.X.Balls) != 1 || p.X.Balls[0].Radius != 2 || p.X.Balls[0].Var != 0 {
 		t.Errorf("balls %v", p.X.Balls)
 	}

@@ -57,6 +57,14 @@ lower {
 			t.Errorf("%s: %v, want %q with %q", c.expr, list, c.summary, c.detail)
 		}
 	}
+	for _, c := range [][2]string{{"x: vector[2 * m] in box(0, 1)", "x: vector[2 * m] in box(0, c .* c)"}, {"y: vector[2 * m]", "y: vector[2 * m] in box(c, 99)"}} {
+		p := compile(t, "bounds", strings.NewReplacer("EXPR", "0", c[0], c[1]).Replace(model))
+		mustBind(t, p, nil)
+		_, list := Bind(p, supply("m", data.Scalar(3)), Options{})
+		if want := "`" + c[1][:1] + "` is vector[6], but this bound is vector[5]"; len(list) != 1 || list[0].Code != diag.BindShapes || list[0].Summary != want {
+			t.Errorf("%s: %v, want %q", c[1], list, want)
+		}
+	}
 }
 
 // A product is over the sets of its factors, so that its entries are read and named by
