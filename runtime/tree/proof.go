@@ -303,8 +303,8 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 		n.basis, pw.last = sol.Basis, sol.Basis
 	case activeset.Infeasible:
 		z, row, bound = nil, sol.FarkasRow, sol.FarkasBound
-		if row == nil {
-			row, bound = pw.crossed()
+		if row == nil { // bounds of a variable, both of which are to hold, contradict each other, as the boxes of the leaf then do
+			row, bound = make([]float64, len(pw.p.bounds.RowLo)), make([]float64, len(pw.p.bounds.Lo))
 		}
 	case activeset.Stopped:
 		return false, ctx.Err()
@@ -370,17 +370,4 @@ func (pw *proofWriter) curvedLeaf(ctx context.Context, n *node, weights []float6
 		return false, nil
 	}
 	return true, pw.line(map[string]any{kind: pw.weights(n, sol.Z, sol.Row, sol.Bound, weights)})
-}
-
-// crossed are weights for the two bounds of a variable that are both to hold, but are not one.
-func (pw *proofWriter) crossed() (row, bound []float64) {
-	b := &pw.p.bounds
-	row, bound = make([]float64, len(b.RowLo)), make([]float64, len(b.Lo))
-	for j := range b.Lo {
-		if b.Lo[j] > b.Hi[j] {
-			bound[j] = math.Inf(1)
-			break
-		}
-	}
-	return row, bound
 }

@@ -61,9 +61,7 @@ func (pw *proofWriter) weights(n *node, z, row, bound, curved []float64) *leafWe
 	noise := 0.0
 	for _, of := range [2][]float64{row, bound} {
 		for _, v := range of {
-			if !math.IsInf(v, 0) {
-				noise = max(noise, math.Abs(v))
-			}
+			noise = max(noise, math.Abs(v))
 		}
 	}
 	noise *= 0x1p-52 * float64(len(row)+len(bound)) // a rounding of each
@@ -134,17 +132,6 @@ func (pw *proofWriter) weights(n *node, z, row, bound, curved []float64) *leafWe
 	for j, of := range pw.bounds {
 		v := bound[j] / s.ColScale[j]
 		if math.Abs(bound[j]) <= noise || of == [2]int{-1, -1} {
-			continue
-		}
-		if math.IsInf(v, 1) { // both bounds are to hold, and the upper one less the lower one is positive; or else they contradict each other as they are
-			apart := 1.0
-			if !held[of[0]] || !held[of[1]] {
-				apart = -1
-			}
-			for side, sign := range [2]float64{-apart, apart} {
-				_, coef := s.P.Rows.Bound(of[side])
-				lower[of[side]] = sign / coef
-			}
 			continue
 		}
 		side := 0
