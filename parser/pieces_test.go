@@ -74,3 +74,32 @@ func TestTextsBeyondTheLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestLongNamesAndManyLines: a name of ten megabytes ends as one short error where it
+// stands, wherever that is, and one of the most bytes is none; of ten million lines
+// there is no more than their places.
+func TestLongNamesAndManyLines(t *testing.T) {
+	const size, longest = 10_000_000, 1000
+	for _, head := range []string{"", "model ", "let a = ", "let a = f(1, ", "set s = {\"x\", ", "upper {\n  var "} {
+		for _, letter := range []string{"x", "\u4e16"} {
+			_, errs := parser.ParseFile(diag.NewSource("m.blv", head+strings.Repeat(letter, size/len(letter))))
+			if len(errs) != 1 || errs[0].Code != diag.TooDeep || errs[0].Subject.Start != len(head) || len(errs[0].Text(diag.Style{})) > 1000 {
+				t.Errorf("%q and a name of %s: %d errors", head, letter, len(errs))
+			}
+		}
+	}
+	for n, want := range map[int]int{longest: 0, longest + 1: 1} {
+		name := strings.Repeat("x", n)
+		_, errs := parser.ParseFile(diag.NewSource("m.blv", "model m\nlet "+name+" = 1\nlet b = "+name+"\n"))
+		if len(errs) != want {
+			t.Errorf("a name of %d bytes: %v", n, errs)
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	parser.ParseFile(diag.NewSource("m.blv", strings.Repeat("\n", size)))
+	runtime.ReadMemStats(&after)
+	if mb := float64(after.TotalAlloc-before.TotalAlloc) / 1e6; mb > 130 { // eight bytes a line, the text, and the room for tokens that a text of its size gets
+		t.Errorf("lines: %.0f MB", mb)
+	}
+}

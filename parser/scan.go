@@ -43,6 +43,9 @@ const tokenLength = 4
 // most pieces takes less than 150 MB.
 const maxPieces = 1 << 19
 
+// maxWord bounds the bytes of a name, which messages repeat.
+const maxWord = 1000
+
 // scan cuts all of src, in steps of a token.
 func scan(src *diag.Source, meter *await.Meter) *scanner {
 	s := &scanner{src: src, text: src.Text, newline: -1}
@@ -378,6 +381,10 @@ func (s *scanner) word() {
 			break
 		}
 		s.pos += n
+	}
+	if s.pos-start > maxWord {
+		s.stop(start, "choose a shorter one", "this name has more than %d bytes", maxWord)
+		return
 	}
 	word := s.text[start:s.pos]
 	if isKeyword(word) || word == "set" && s.ended() && s.nameFollows() {

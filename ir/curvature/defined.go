@@ -30,7 +30,7 @@ type escape struct {
 func (s *study) escapeOf() *escape {
 	if !s.examined {
 		s.examined = true
-		for _, n := range expr.Reachable(s.root) {
+		for _, n := range s.nodes() {
 			if s.escape = s.departure(n); s.escape != nil {
 				break
 			}

@@ -3,6 +3,7 @@ package curvature
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"bilevelc/ir/expr"
@@ -195,9 +196,9 @@ const maxFactors = 6
 func (s *study) factorSteps(t *term) (steps []*Step) {
 	reaches := map[*expr.Node]bool{t.node: true}
 	seen := map[*expr.Node]bool{}
-	for _, n := range expr.Reachable(s.root) { // arguments before users
-		for _, a := range n.Args {
-			reaches[n] = reaches[n] || reaches[a]
+	for _, n := range s.nodes() {
+		if slices.ContainsFunc(n.Args, func(a *expr.Node) bool { return reaches[a] }) {
+			reaches[n] = true
 		}
 	}
 	var visit func(n *expr.Node)

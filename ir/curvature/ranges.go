@@ -32,10 +32,19 @@ type study struct {
 	*findings
 }
 
+// nodes are those that the root leads to, arguments before users.
+func (s *study) nodes() []*expr.Node {
+	if s.reached == nil {
+		s.reached = expr.Reachable(s.root)
+	}
+	return s.reached
+}
+
 // findings are what a study found out, shared by all studies of one root over
 // one domain.
 type findings struct {
-	examined bool // escape is known
+	reached  []*expr.Node // what the root leads to, arguments before users; nil until it is asked for
+	examined bool         // escape is known
 	escape   *escape
 
 	values        map[*expr.Node][]Interval

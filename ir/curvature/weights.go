@@ -64,9 +64,7 @@ func (s *study) differentiate(gradient bool) derivatives {
 	}
 	if s.varies(s.root) {
 		b.push(s.root, func(int) Interval { return point(1) })
-		nodes := expr.Reachable(s.root)
-		slices.Reverse(nodes)
-		for _, n := range nodes {
+		for _, n := range slices.Backward(s.nodes()) {
 			if w := b.weights[n]; w != nil {
 				b.visit(n, w)
 			}
