@@ -145,7 +145,7 @@ var list = []named{
 	{"verify takes any x", "runtime/certify/verify.go", "(*verification).upperSet",
 		`v.atMost(what+" is in X", 0, worst,`, `v.atMost(what+" is in X", 0, 0*worst,`},
 	{"verify takes any of several starts for the best", "runtime/verify_values.go", "(*claims).starts",
-		`here < math.Inf(1) && here <= best+ties*math.Max(math.Abs(best), math.Abs(here))+rounding`, `here < math.Inf(1)`},
+		`here < math.Inf(1) && here <= best+ties*math.Max(math.Abs(best), math.Abs(here))+rounding`, `here < math.Inf(1)+ties*rounding`},
 	{"starts are compared without what does not hold", "runtime/verify_values.go", "(*claims).starts",
 		`sign*float64(s.Objective) + float64(s.Penalty)`, `sign * float64(s.Objective)`},
 	{"the Hessian of steps never learns which bounds stay", "runtime/pieces/branch.go", "(*Solver).sequential",

@@ -110,6 +110,15 @@ type tt = t
 	for i, m := range mutants {
 		m.number = i + 1
 	}
+	for _, m := range mutants {
+		m.named = true
+	}
+	if _, err := (&overlay{root: root, dir: t.TempDir(), mutants: mutants}).build([]string{"p"}); err == nil || !strings.Contains(err.Error(), "is no program") {
+		t.Errorf("one asked for that is no program: %v", err)
+	}
+	for _, m := range mutants {
+		m.named = false
+	}
 	o := &overlay{root: root, dir: t.TempDir(), mutants: mutants}
 	removed, err := o.build([]string{"p"})
 	if err != nil {

@@ -250,7 +250,7 @@ func forward(fn *ast.FuncDecl, number int) string {
 var complaint = regexp.MustCompile(`mutant_(\d+):\d+`)
 
 // build compiles the tests of the packages into o.dir, and takes out the
-// mutants that are no programs.
+// mutants that are no programs; one that was asked for by name is an error.
 func (o *overlay) build(packages []string) (removed int, err error) {
 	for {
 		list, err := o.write()
@@ -277,6 +277,11 @@ func (o *overlay) build(packages []string) (removed int, err error) {
 		}
 		if len(bad) == 0 {
 			return removed, fmt.Errorf("the project does not build with the mutants in it:\n%s", failure)
+		}
+		for _, m := range o.mutants {
+			if m.named && bad[m.number] {
+				return removed, fmt.Errorf("%s is no program:\n%s", m.id, failure)
+			}
 		}
 		before := len(o.mutants)
 		o.mutants = slices.DeleteFunc(o.mutants, func(m *mutant) bool { return bad[m.number] })
