@@ -113,8 +113,8 @@ func ReadCheckpoint(text []byte) (*Checkpoint, error) {
 	return c, nil
 }
 
-// adopt takes the choices of a checkpoint where the options leave them open.
-func (c *Checkpoint) adopt(opts Options) Options {
+// completeOptions takes the choices of a checkpoint where the options leave them open.
+func (c *Checkpoint) completeOptions(opts Options) Options {
 	if opts.Method == "" {
 		opts.Method = c.Method
 	}

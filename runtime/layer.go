@@ -176,7 +176,7 @@ func (e *Evaluation) VJP(ctx context.Context, dy, dlambda []float64) (product []
 	}
 	e.layer.mu.Lock()
 	defer e.layer.mu.Unlock()
-	dy, dlambda, own, err := e.layer.p.pulled(e.X, e.Y, e.minimized(), dy, dlambda, len(e.Kinks) > 0)
+	dy, dlambda, own, err := e.layer.p.transposed(e.X, e.Y, e.minimized(), dy, dlambda, len(e.Kinks) > 0)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -29,7 +29,7 @@ type Options struct {
 
 	Start Values // upper variables to start from; nil: the model's, else chosen in X
 	// Starts is the number of starts, the first from Start. 0: the model's, or else one
-	// where a start or a method is given, or where the problem has an approach along the
+	// where a start or a method is given, or where the problem has a path along the
 	// central path; and for all others as many as the stopping rule of Boender and
 	// Rinnooy Kan asks for, at most outer.MostStarts. On the KKT system there are that many
 	// where they are a quarter of a second's work, whatever the size, as far as nothing bounds F.
@@ -93,7 +93,7 @@ func (p *Problem) searching(opts Options) Options {
 func (p *Problem) smoothF() bool { return p.Proof.SmoothF.Outcome.String() == "proved" }
 
 // small reports that a search in full costs little.
-func (p *Problem) small() bool { return p.IR.Upper.Dim+p.IR.Lower.Dim < outer.ApproachFrom }
+func (p *Problem) small() bool { return p.IR.Upper.Dim+p.IR.Lower.Dim < outer.PathFrom }
 
 // MaxStarts bounds the starts of a run, each of which keeps a result.
 const MaxStarts = 1_000_000
@@ -135,7 +135,7 @@ var general = []string{"method", "oracle", "solver", "starts", "max_iter", "time
 // its entry.
 func (p *Problem) resolve(opts Options) (Options, error) {
 	if opts.Resume != nil {
-		opts = opts.Resume.adopt(opts)
+		opts = opts.Resume.completeOptions(opts)
 	}
 	if err := opts.validate(); err != nil {
 		return opts, err

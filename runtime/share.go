@@ -19,7 +19,7 @@ type shared struct {
 	layers sync.Pool // of *Layer, see Evaluate
 
 	slopes   sync.Once         // of slope
-	slope    *compile.Function // see pull
+	slope    *compile.Function // see slopeGradients
 	slopeErr error
 }
 

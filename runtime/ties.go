@@ -127,15 +127,15 @@ func (t *ties) measure() error {
 	if !(t.reach > 0) || math.IsInf(t.reach, 0) {
 		t.reach = 1
 	}
-	slope, pull := make([]float64, p.Lower.Dim), make([]float64, len(y))
+	slope, fy := make([]float64, p.Lower.Dim), make([]float64, len(y))
 	sign := 1.0
 	first, felt := append([]float64(nil), x...), 0.0
 	for range 4 {
 		if v := t.g.ValueGradY(slope, x, y[:p.Lower.Dim]); !math.IsNaN(v) {
 			t.cost = math.Max(t.cost, finiteNorm(slope))
 		}
-		if v := f.ValueGradY(pull, x, y); !math.IsNaN(v) {
-			t.profit = math.Max(t.profit, finiteNorm(pull[:p.Lower.Dim]))
+		if v := f.ValueGradY(fy, x, y); !math.IsNaN(v) {
+			t.profit = math.Max(t.profit, finiteNorm(fy[:p.Lower.Dim]))
 		}
 		// Further points: a part of the way to the far side of X, y off 0. Where X has no
 		// far side the way is as long as the follower feels it.

@@ -90,7 +90,7 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (
 		}{{1, &out.Optimistic}, {-1, &out.Pessimistic}} {
 			q, err := t.problem(end.weight*t.tau*t.cost/t.profit, t.tau*leastCurvature*t.cost/t.reach)
 			if err != nil {
-				continue // f bends the wrong way for this end
+				continue // f has the wrong curvature for this end
 			}
 			if z, err := q.answer(ctx, x, nil); err == nil {
 				*end.to = Number(upperSign*p.f.Value(x, p.Numeric.Signed(nil).Answer(z, nil)) + 0)

@@ -74,8 +74,8 @@ func (p *Problem) slopes(x, y []float64) []float64 {
 	return out
 }
 
-// pull are the gradients of w'slopes in x and y. Entries that are not finite, beside rows of weight 0 where g has no slope, are those of differences of the other rows' sum.
-func (p *Problem) pull(x, y, w []float64) (inX, inY []float64, err error) {
+// slopeGradients are the gradients of w'slopes in x and y. Entries that are not finite, beside rows of weight 0 where g has no slope, are those of differences of the other rows' sum.
+func (p *Problem) slopeGradients(x, y, w []float64) (inX, inY []float64, err error) {
 	p.shared.slopes.Do(func() { p.shared.slope, p.shared.slopeErr = p.compileSlopes() })
 	if p.shared.slopeErr != nil {
 		return nil, nil, p.shared.slopeErr
@@ -133,7 +133,7 @@ func (p *Problem) ownRates(x, y, lambda, dx, dy, rate []float64) ([]float64, err
 			continue
 		}
 		w[i] = 1
-		inX, inY, err := p.pull(x, y, w)
+		inX, inY, err := p.slopeGradients(x, y, w)
 		if err != nil {
 			return nil, err
 		}
@@ -143,8 +143,8 @@ func (p *Problem) ownRates(x, y, lambda, dx, dy, rate []float64) ([]float64, err
 	return out, nil
 }
 
-// pulled turns weights of y and of the multipliers of g into those of y and of the multipliers of what is minimized, and inX, which x has of its own. kink says that some of the multipliers that are 0 may change.
-func (p *Problem) pulled(x, y, lambda, dy, dlambda []float64, kink bool) (forY, forLambda, inX []float64, err error) {
+// transposed turns weights of y and of the multipliers of g into those of y and of the multipliers of what is minimized, and inX, which x has of its own. kink says that some of the multipliers that are 0 may change.
+func (p *Problem) transposed(x, y, lambda, dy, dlambda []float64, kink bool) (forY, forLambda, inX []float64, err error) {
 	if p.IR.Transformed == nil || dlambda == nil {
 		return dy, dlambda, nil, nil
 	}
@@ -155,7 +155,7 @@ func (p *Problem) pulled(x, y, lambda, dy, dlambda []float64, kink bool) (forY, 
 			forLambda[i], w[i] = v*slope[i], v*lambda[i]
 		}
 	}
-	inX, inY, err := p.pull(x, y, w)
+	inX, inY, err := p.slopeGradients(x, y, w)
 	if err != nil {
 		return nil, nil, nil, err
 	}

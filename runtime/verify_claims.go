@@ -321,7 +321,7 @@ func (c *claims) pushes(row int) bool {
 }
 
 // nearlyActive is the share of its terms by which a row may miss equality, or of
-// the multipliers that its own may be, to be in doubt between active and not. Where the
+// the multipliers that its own may be, to be undecided between active and not. Where the
 // lower level is not solved all of them may be smaller than what is left of the gradient.
 const nearlyActive = 1e-3
 

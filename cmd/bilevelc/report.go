@@ -73,11 +73,11 @@ func (a *app) report(ctx context.Context, path, out string, d *documentFlags, se
 	if err := a.writePage(page, out); err != nil {
 		return err
 	}
-	return doubtful(page)
+	return unverified(page)
 }
 
-// doubtful is the error of a document that is not what it says: the page says so, too.
-func doubtful(page *report.Page) error {
+// unverified is the error of a document that is not what it says: the page says so, too.
+func unverified(page *report.Page) error {
 	if err := page.Result.Intact(); err != nil {
 		return &exitError{Code: status.NumericalFailure.Exit(true), Err: err}
 	}

@@ -8,7 +8,7 @@ import (
 
 // Tolerances of the method, all next to the sum of the absolute terms of the
 // number they are about. What terms that cancel leave of a number is its
-// rounding: see blur.
+// rounding: see boundErrors.
 const (
 	// feasible is the violation of a bound, or of the sign of a multiplier, that
 	// is none: rounding of the solution of a KKT system with condition number
@@ -261,7 +261,7 @@ func (s *Solver) recompute() bool {
 		}
 	}
 	s.tolerances()
-	s.blur()
+	s.boundErrors()
 	return good
 }
 
@@ -282,9 +282,9 @@ func (s *Solver) tolerances() {
 // coarse is the most of a unit that an ill-conditioned working set may leave open of a value or multiplier, which is what verification lets a row be violated by: what is beyond is a violation.
 const coarse = 1e-6
 
-// blur adds to the tolerances bounds, no more than coarse, of the errors of values and multipliers in a solution whose equations hold to `Accurate` of their terms: what the tableau, the inverse of the
+// boundErrors adds to the tolerances bounds, no more than coarse, of the errors of values and multipliers in a solution whose equations hold to `Accurate` of their terms: what the tableau, the inverse of the
 // equations, makes of residuals of that size.
-func (s *Solver) blur() {
+func (s *Solver) boundErrors() {
 	st, t := s.st, s.tab
 	wrong := false
 	for k := range st.v {
@@ -301,7 +301,7 @@ func (s *Solver) blur() {
 	for k, terms := range st.terms {
 		st.din[k] = Accurate * terms
 	}
-	t.spread(st.dout, st.din)
+	t.sizesOfProduct(st.dout, st.din)
 	for k, by := range st.dout {
 		if t.active[k] {
 			st.tolM[k] += math.Min(by, coarse*st.unitM[k])

@@ -121,14 +121,14 @@ func (t *tableau) curvature(k int, col []float64) (noise float64) {
 		return 0
 	}
 	t.work += int64(t.n + len(t.q.Val))
-	value, blur := 0.0, feasible*(1+most)
+	value, errorBound := 0.0, feasible*(1+most)
 	noise = 0
 	for i := range t.vars {
 		d := rate(i)
 		for e := t.q.Ptr[i]; e < t.q.Ptr[i+1]; e++ {
 			v, other := t.q.Val[e], rate(t.q.Col[e])
 			value += d * v * other
-			noise += math.Abs(v) * (blur*math.Abs(d) + blur*blur)
+			noise += math.Abs(v) * (errorBound*math.Abs(d) + errorBound*errorBound)
 		}
 	}
 	switch {
@@ -236,8 +236,8 @@ func (t *tableau) multiply(dst, x []float64) {
 	}
 }
 
-// spread sets dst to |S| x, where x >= 0 is 0 but on the inactive variables and active rows.
-func (t *tableau) spread(dst, x []float64) {
+// sizesOfProduct sets dst to |S| x, where x >= 0 is 0 but on the inactive variables and active rows.
+func (t *tableau) sizesOfProduct(dst, x []float64) {
 	clear(dst)
 	for r := 0; r < t.n; r++ {
 		row := t.row(r)

@@ -48,20 +48,20 @@ func (c *Path) Of(x, y, lambda []float64) Barrier {
 	}
 	slack, force = slack/count, force/count
 	copy(c.y, y)
-	bend := 0.0
+	curv := 0.0
 	if c.measure(x) {
 		for j := range c.n {
-			bend += c.curvature(j) / float64(c.n)
+			curv += c.curvature(j) / float64(c.n)
 		}
 	}
-	force = math.Max(force, bend*slack)
+	force = math.Max(force, curv*slack)
 	c.p.G.GradY(c.dual, x, y)
 	return Barrier{Mu: slack * force, Floor: farForces * math.Max(linalg.NormInf(c.dual), force), At: append([]float64(nil), y...)}
 }
 
 // farForces is how much larger than at the beginning the forces on y are where they begin to
 // count. Beside forces so much larger a mu does what its tenth does at the beginning: that is
-// for the next mu to show, which is a tenth (see approach in package outer).
+// for the next mu to show, which is a tenth (see pathState in package outer).
 const farForces = 10
 
 // strength evaluates mu_p/mu, the share of each part, at an x.

@@ -15,15 +15,15 @@ import (
 type quadratic struct {
 	q, p, c []float64
 	nx, ny  int
-	bend    float64
+	quartic float64
 }
 
 func (f *quadratic) ValueGrad(dx, dy, x, y []float64) float64 {
 	clear(dx)
 	v := 0.0
 	for i, yi := range y {
-		dy[i] = f.c[i] + 4*f.bend*yi*yi*yi
-		v += f.c[i]*yi + f.bend*yi*yi*yi*yi
+		dy[i] = f.c[i] + 4*f.quartic*yi*yi*yi
+		v += f.c[i]*yi + f.quartic*yi*yi*yi*yi
 		for j, yj := range y {
 			dy[i] += f.q[i*f.ny+j] * yj
 			v += yi * f.q[i*f.ny+j] * yj / 2
@@ -62,7 +62,7 @@ func random(rng *rand.Rand, curved bool) (*problem.Problem, []float64) {
 	x, inside := vector(rng, nx), vector(rng, ny)
 	g := &quadratic{q: make([]float64, ny*ny), p: vector(rng, nx*ny), c: vector(rng, ny), nx: nx, ny: ny}
 	if curved {
-		g.bend = 0.3
+		g.quartic = 0.3
 	}
 	for range ny {
 		v := vector(rng, ny)
@@ -75,7 +75,7 @@ func random(rng *rand.Rand, curved bool) (*problem.Problem, []float64) {
 	for i := range ny {
 		g.q[i*ny+i]++
 	}
-	f := &quadratic{q: make([]float64, ny*ny), p: vector(rng, nx*ny), c: vector(rng, ny), nx: nx, ny: ny, bend: 0.1}
+	f := &quadratic{q: make([]float64, ny*ny), p: vector(rng, nx*ny), c: vector(rng, ny), nx: nx, ny: ny, quartic: 0.1}
 	var a, b []sparse.Entry
 	rows := &problem.Rows{}
 	add := func(kind problem.Kind, reads bool, coef []float64, room float64) {

@@ -9,14 +9,14 @@ import (
 // changes are those of the mu_i that a direction in x makes (Barrier). A nil one is of mu_i
 // that do not read x.
 type changes struct {
-	s          *Second
-	pull       []float64 // of parts: the derivative of F_mu by their share
-	share      []float64 // of parts: its derivative along the direction
-	turn       []float64 // of parts: the derivative of pull along the direction, at this x
-	step       float64   // of differences along the direction
-	ahead      place
-	behind     place
-	bent, back []float64 // len Dx
+	s                 *Second
+	weights           []float64 // of parts: the derivative of F_mu by their share
+	share             []float64 // of parts: its derivative along the direction
+	turn              []float64 // of parts: the derivative of weights along the direction, at this x
+	step              float64   // of differences along the direction
+	ahead             place
+	behind            place
+	forward, backward []float64 // len Dx
 }
 
 // place is an x beside the point and what is known of the shares there.
@@ -28,9 +28,9 @@ type place struct {
 func newChanges(s *Second) *changes {
 	v := func(k int) []float64 { return make([]float64, k) }
 	k, n, nx := s.c.parts.count, s.c.n, len(s.x)
-	h := &changes{s: s, pull: v(k), share: v(k), turn: v(k), bent: v(nx), back: v(nx),
+	h := &changes{s: s, weights: v(k), share: v(k), turn: v(k), forward: v(nx), backward: v(nx),
 		ahead: place{v(nx), v(k), v(n)}, behind: place{v(nx), v(k), v(n)}}
-	s.c.barrier.weigh(h.pull, func(i int) float64 { return s.pull[i] * s.c.s[i] * s.c.mu / s.c.lambda[i] })
+	s.c.barrier.weigh(h.weights, func(i int) float64 { return s.rowForces[i] * s.c.s[i] * s.c.mu / s.c.lambda[i] })
 	return h
 }
 
@@ -63,20 +63,20 @@ func (h *changes) relative(i int) float64 {
 	return h.share[p] / h.s.c.barrier.share[p]
 }
 
-// bend adds to dst what the second derivatives of the shares do to a product along the
+// addSecond adds to dst what the second derivatives of the shares do to a product along the
 // direction, and returns the weights with which their first ones enter it; nil for none.
-func (h *changes) bend(dst []float64) []float64 {
+func (h *changes) addSecond(dst []float64) []float64 {
 	if h == nil {
 		return nil
 	}
 	c := h.s.c
-	clear(h.bent)
-	clear(h.back)
-	c.barrier.add(h.bent, h.pull, h.ahead.share, h.ahead.force, h.ahead.x)
-	c.barrier.add(h.back, h.pull, h.behind.share, h.behind.force, h.behind.x)
+	clear(h.forward)
+	clear(h.backward)
+	c.barrier.add(h.forward, h.weights, h.ahead.share, h.ahead.force, h.ahead.x)
+	c.barrier.add(h.backward, h.weights, h.behind.share, h.behind.force, h.behind.x)
 	for j := range dst {
-		dst[j] += (h.bent[j] - h.back[j]) / (2 * h.step)
+		dst[j] += (h.forward[j] - h.backward[j]) / (2 * h.step)
 	}
-	c.barrier.weigh(h.turn, func(i int) float64 { return -h.s.pull[i] * h.s.ds[i] * c.mu / c.lambda[i] })
+	c.barrier.weigh(h.turn, func(i int) float64 { return -h.s.rowForces[i] * h.s.ds[i] * c.mu / c.lambda[i] })
 	return h.turn
 }

@@ -19,12 +19,12 @@ import (
 // the barrier, in y. A product with a vector costs two solves and differences of
 // gradients of f and g; H itself is never formed.
 type Second struct {
-	c    *Path
-	x    []float64
-	p    []float64 // len n
-	pull []float64 // len m: lambda_i/s_i^2 B_i p = mu_i/s_i^3 B_i p
-	bar  *changes  // of the mu_i; nil where they do not read x
-	size float64   // of (x, y)
+	c         *Path
+	x         []float64
+	p         []float64 // len n
+	rowForces []float64 // len m: lambda_i/s_i^2 B_i p = mu_i/s_i^3 B_i p
+	bar       *changes  // of the mu_i; nil where they do not read x
+	size      float64   // of (x, y)
 
 	dy, ds       []float64
 	side         []float64 // len m
@@ -39,11 +39,11 @@ type Second struct {
 func (c *Path) Second(x []float64) *Second {
 	v := func(k int) []float64 { return make([]float64, k) }
 	nx := len(x)
-	s := &Second{c: c, x: append([]float64(nil), x...), p: append([]float64(nil), c.adjoint...), pull: v(c.m), side: v(c.m),
+	s := &Second{c: c, x: append([]float64(nil), x...), p: append([]float64(nil), c.adjoint...), rowForces: v(c.m), side: v(c.m),
 		dy: v(c.n), ds: v(c.m), wx: v(nx), wy: v(c.n), ax: v(nx), ay: v(c.n), bx: v(nx), by: v(c.n), px: v(nx), py: v(c.n)}
 	for i, l := range c.lambda {
 		if c.s[i] > 0 {
-			s.pull[i] = l / (c.s[i] * c.s[i]) * c.along(i, s.p)
+			s.rowForces[i] = l / (c.s[i] * c.s[i]) * c.along(i, s.p)
 		}
 	}
 	if c.barrier.above {
@@ -74,7 +74,7 @@ func (s *Second) Apply(dst, v []float64) {
 		s.wy[j] = (s.ay[j] - s.by[j]) / (2 * t)
 	}
 	s.mixed(v)
-	for i, b := range s.pull {
+	for i, b := range s.rowForces {
 		if b != 0 {
 			w := b * (2*s.ds[i] - s.bar.relative(i)*c.s[i])
 			if c.tied[i] {
@@ -88,7 +88,7 @@ func (s *Second) Apply(dst, v []float64) {
 		}
 	}
 	copy(dst, s.wx)
-	c.pullBack(dst, s.x, s.wy, s.bar.bend(dst), accurate)
+	c.adjointProduct(dst, s.x, s.wy, s.bar.addSecond(dst), accurate)
 }
 
 // answer sets dy and ds to the derivatives of y and of the slacks along v.

@@ -18,8 +18,8 @@ func (c *Path) Evaluate(ctx context.Context, grad, x []float64, mu float64) (flo
 	if err := c.At(ctx, x, mu); err != nil {
 		return 0, err
 	}
-	value := c.p.F.ValueGrad(grad, c.pulled, x, c.y)
-	c.pullBack(grad, x, c.pulled, nil, unit)
+	value := c.p.F.ValueGrad(grad, c.gradY, x, c.y)
+	c.adjointProduct(grad, x, c.gradY, nil, unit)
 	copy(c.adjoint, c.step[:c.n])
 	for _, v := range grad {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -32,9 +32,9 @@ func (c *Path) Evaluate(ctx context.Context, grad, x []float64, mu float64) (flo
 	return value, nil
 }
 
-// pullBack adds D'w to dst (len Dx), D = dy/dx, for a w on y (len n), from a solution to a
+// adjointProduct adds D'w to dst (len Dx), D = dy/dx, for a w on y (len n), from a solution to a
 // part of w, and the gradient of sum_p shares_p mu_p/mu; nil for none. It leaves p in c.step.
-func (c *Path) pullBack(dst, x, w, shares []float64, part float64) {
+func (c *Path) adjointProduct(dst, x, w, shares []float64, part float64) {
 	clear(c.rhs)
 	copy(c.rhs, w)
 	c.solve(part)

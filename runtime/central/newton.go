@@ -244,19 +244,19 @@ func (c *Path) residuals(x []float64) float64 {
 	rows, d := c.p.Rows, &c.parts
 	c.p.G.GradY(c.dual, x, c.y)
 	for j, v := range c.dual {
-		c.pull[j] = math.Abs(v)
+		c.dualTerms[j] = math.Abs(v)
 	}
 	for i, l := range c.lambda {
 		if j := c.bound[i]; j >= 0 {
 			l *= c.coefficient[i]
 			c.dual[j] -= l
-			c.pull[j] += math.Abs(l)
+			c.dualTerms[j] += math.Abs(l)
 			continue
 		}
 		cols, vals := rows.B.Row(i)
 		for t, j := range cols {
 			c.dual[j] -= vals[t] * l
-			c.pull[j] += math.Abs(vals[t] * l)
+			c.dualTerms[j] += math.Abs(vals[t] * l)
 		}
 	}
 	clear(d.off)
@@ -264,7 +264,7 @@ func (c *Path) residuals(x []float64) float64 {
 	off, terms := 0.0, 0.0
 	for j, p := range d.of {
 		d.off[p] = max(d.off[p], math.Abs(c.dual[j]))
-		d.terms[p] = max(d.terms[p], c.pull[j])
+		d.terms[p] = max(d.terms[p], c.dualTerms[j])
 	}
 	for p, t := range d.terms {
 		off, terms = max(off, d.off[p]), max(terms, t)

@@ -73,7 +73,7 @@ func TestParts(t *testing.T) {
 		var units, x []float64
 		for range 40 {
 			p, at := random(rng, false)
-			p.F.(*quadratic).bend = 0
+			p.F.(*quadratic).quartic = 0
 			ps, x = append(ps, p), append(x, at...)
 			units = append(units, math.Pow(10, 3*rng.Float64()-1.5))
 		}

@@ -54,18 +54,18 @@ type Path struct {
 	mu           float64   // at the point
 	barrier      *strength
 
-	dual, primal []float64 // residuals, len n and m
-	pull, side   []float64 // len n: sizes of the terms of dual; len m, see advance
-	rhs, step    []float64 // len n + general rows
-	solution     []float64 // likewise
-	level        int       // of regular
-	ds, dlambda  []float64 // len m
-	weight       []float64 // len m: lambda/s of a bound, where the system was factorized last
-	probe, ahead []float64 // len n
-	adjoint      []float64 // len n: p of the last Evaluate
-	front, back  []float64 // len Dx
-	weights      []float64 // of parts
-	pulled       []float64 // len n: grad_y f
+	dual, primal    []float64 // residuals, len n and m
+	dualTerms, side []float64 // len n: sizes of the terms of dual; len m, see advance
+	rhs, step       []float64 // len n + general rows
+	solution        []float64 // likewise
+	level           int       // of regular
+	ds, dlambda     []float64 // len m
+	weight          []float64 // len m: lambda/s of a bound, where the system was factorized last
+	probe, ahead    []float64 // len n
+	adjoint         []float64 // len n: p of the last Evaluate
+	front, back     []float64 // len Dx
+	weights         []float64 // of parts
+	gradY           []float64 // len n: grad_y f
 }
 
 // mostDense is the number of entries of y up to which an unknown pattern of the
@@ -122,11 +122,11 @@ func New(p *problem.Problem, known []float64) *Path {
 	v := func(k int) []float64 { return make([]float64, k) }
 	c.y, c.s, c.lambda = v(c.n), v(c.m), v(c.m)
 	c.kept.y, c.kept.s, c.kept.lambda = v(c.n), v(c.m), v(c.m)
-	c.dual, c.primal, c.pull, c.side, c.weight = v(c.n), v(c.m), v(c.n), v(c.m), v(c.m)
+	c.dual, c.primal, c.dualTerms, c.side, c.weight = v(c.n), v(c.m), v(c.n), v(c.m), v(c.m)
 	c.unit, c.solution = v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.rhs, c.step = v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.ds, c.dlambda, c.probe, c.ahead = v(c.m), v(c.m), v(c.n), v(c.n)
-	c.adjoint, c.pulled, c.weights = v(c.n), v(c.n), v(c.parts.count)
+	c.adjoint, c.gradY, c.weights = v(c.n), v(c.n), v(c.parts.count)
 	c.front, c.back = v(p.Dx), v(p.Dx)
 	c.barrier = newStrength(c)
 	return c

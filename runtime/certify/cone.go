@@ -432,13 +432,13 @@ func (e *normalEquations) solve(of []int, target []float64) []float64 {
 	if !factor.Factorize(gram) || !(factor.Cond() <= mostNormal) {
 		return nil
 	}
-	rest, x, pull := slices.Clone(target), make([]float64, m), make([]float64, m)
+	rest, x, products := slices.Clone(target), make([]float64, m), make([]float64, m)
 	const refinements = 2
 	for range 1 + refinements {
 		for r, k := range of {
-			pull[r] = floats.Dot(e.vectors[k], rest)
+			products[r] = floats.Dot(e.vectors[k], rest)
 		}
-		for r, step := range factored(&factor, pull) {
+		for r, step := range factored(&factor, products) {
 			x[r] += step
 			floats.AddScaled(rest, -step, e.vectors[of[r]])
 		}

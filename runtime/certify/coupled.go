@@ -48,9 +48,9 @@ func (v *verification) split(active []int) (rows []int, positive map[int]bool) {
 
 // values of the coupled constraints at a derived point.
 func (d *deriver) coupled(at *derived) []float64 {
-	pull := make([]float64, d.p.AnswerLen())
-	d.f.ValueGradY(pull, at.x, d.p.Answer(at.y, at.lambda))
-	return d.p.CoupledPart(pull)
+	fy := make([]float64, d.p.AnswerLen())
+	d.f.ValueGradY(fy, at.x, d.p.Answer(at.y, at.lambda))
+	return d.p.CoupledPart(fy)
 }
 
 // signed are the weights with which the constraints enter F at a derived point. A

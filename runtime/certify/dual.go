@@ -34,15 +34,15 @@ var errNoAnswer = errors.New("no y satisfies the rows of the lower level")
 
 // model is the quadratic program at (x, y) over one component.
 type model struct {
-	d    *deriver
-	c    *component
-	x    []float64
-	y    []float64 // len Dy; the component's entries are moved
-	base []float64 // where the model was taken
-	grad []float64 // grad_y g there
-	held []int     // rows held, ascending and independent
-	pull []float64 // their multipliers
-	on   local
+	d           *deriver
+	c           *component
+	x           []float64
+	y           []float64 // len Dy; the component's entries are moved
+	base        []float64 // where the model was taken
+	grad        []float64 // grad_y g there
+	held        []int     // rows held, ascending and independent
+	multipliers []float64 // their multipliers
+	on          local
 }
 
 // hold solves the model on the given rows.
@@ -66,18 +66,18 @@ func (m *model) hold(rows []int) error {
 	for r, j := range m.c.entries {
 		m.y[j] = m.base[j] + u[r]
 	}
-	m.pull = scaled(v, -1)
+	m.multipliers = scaled(v, -1)
 	return nil
 }
 
-// pulls reports whether the k-th row held pulls the wrong way by more than the
+// wrongSign reports whether the k-th row held has a multiplier of the wrong sign by more than the
 // tolerance.
-func (m *model) pulls(k int, tolerance float64) bool {
+func (m *model) wrongSign(k int, tolerance float64) bool {
 	i := m.held[k]
-	return m.d.p.Rows.Kind[i] == problem.AtMost && m.pull[k]*m.on.give(k) < -tolerance*m.d.s.rows[i]
+	return m.d.p.Rows.Kind[i] == problem.AtMost && m.multipliers[k]*m.on.give(k) < -tolerance*m.d.s.rows[i]
 }
 
-// begin holds those of the given rows, and all equality rows, that pull the right way.
+// begin holds those of the given rows, and all equality rows, whose multipliers have the right sign.
 func (m *model) begin(rows []int, tolerance float64) error {
 	if err := m.hold(rows); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (m *model) begin(rows []int, tolerance float64) error {
 	for {
 		kept := make([]int, 0, len(m.held))
 		for k, i := range m.held {
-			if !m.pulls(k, tolerance) {
+			if !m.wrongSign(k, tolerance) {
 				kept = append(kept, i)
 			}
 		}
@@ -153,7 +153,7 @@ func (m *model) add(p int, sign float64) error {
 		top := maxAbs(v)
 		for k, i := range m.held {
 			if m.d.p.Rows.Kind[i] == problem.AtMost && v[k] > dependent*top {
-				if t := math.Max(0, m.pull[k]) / v[k]; t < step {
+				if t := math.Max(0, m.multipliers[k]) / v[k]; t < step {
 					step, drop = t, k
 				}
 			}
@@ -166,29 +166,29 @@ func (m *model) add(p int, sign float64) error {
 				m.y[j] += step * u[r]
 			}
 		}
-		for k := range m.pull {
-			m.pull[k] -= step * v[k]
+		for k := range m.multipliers {
+			m.multipliers[k] -= step * v[k]
 		}
 		raised += step
 		if drop < 0 {
 			at, _ := slices.BinarySearch(m.held, p)
 			next := slices.Insert(slices.Clone(m.held), at, p)
-			pull := slices.Insert(slices.Clone(m.pull), at, sign*raised)
+			multipliers := slices.Insert(slices.Clone(m.multipliers), at, sign*raised)
 			if m.on, err = m.c.system(next); err != nil {
 				return err
 			}
 			if len(m.on.rows()) != len(next) { // dependent to the accuracy of the system
 				return errFace
 			}
-			m.held, m.pull = m.on.rows(), pull
+			m.held, m.multipliers = m.on.rows(), multipliers
 			return nil
 		}
 		next := slices.Delete(slices.Clone(m.held), drop, drop+1)
-		pull := slices.Delete(slices.Clone(m.pull), drop, drop+1)
+		multipliers := slices.Delete(slices.Clone(m.multipliers), drop, drop+1)
 		if m.on, err = m.c.system(next); err != nil {
 			return err
 		}
-		m.held, m.pull = m.on.rows(), pull
+		m.held, m.multipliers = m.on.rows(), multipliers
 	}
 	return errNoAnswer
 }

@@ -101,7 +101,7 @@ func boundsOfY(p *problem.Problem, x []float64) (lo, hi []float64) {
 }
 
 // reach is how far a force would move y along a random direction if nothing but the
-// bending of g held it: where the gradient has changed by as much, which a convex
+// curvature of g held it: where the gradient has changed by as much, which a convex
 // function's does at one place, whatever the units. 0 where none is found.
 func reach(p *problem.Problem, g problem.Function, x, y, grad []float64, force float64, rng *rand.Rand) float64 {
 	v, z, at := make([]float64, p.Dy), make([]float64, p.Dy), make([]float64, p.Dy)

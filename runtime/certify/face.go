@@ -33,7 +33,7 @@ type deriver struct {
 func newDeriver(p *problem.Problem, tol tolerances, x, y, lambda []float64) *deriver {
 	d := &deriver{p: p, f: p.F.Clone(), g: p.G.Clone(), tol: tol, x: x, y: y, lambda: lambda, parts: partition(p), tied: tiedNormals(p)}
 	d.s = measure(p, d.f, d.g, x, y, lambda, math.Inf(1))
-	if d.s.doubtful {
+	if d.s.unknown {
 		if most := d.way(x, y, pressed(lambda)); most > 0 {
 			// What rounding leaves of y is by the curvature still.
 			as := measure(p, d.f, d.g, x, y, lambda, most)

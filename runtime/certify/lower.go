@@ -147,7 +147,7 @@ func (v *verification) lowerLevel() {
 }
 
 // activeRows checks that the claimed face is made of rows that hold with
-// equality: all equality rows, and no row that is slack or pulls the other way;
+// equality: all equality rows, and no row that is slack or has a multiplier of the wrong sign;
 // and that no row with a multiplier is left out.
 func (v *verification) activeRows(active []int, scale problem.Residuals) {
 	in := make(map[int]bool, len(active))

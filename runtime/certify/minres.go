@@ -53,10 +53,10 @@ func newProductSystem(h *hessian, face []int) (*productSystem, error) {
 
 func (s *productSystem) rows() []int { return s.index }
 
-// spread is that of a row on one entry, whose multiplier is what is left of the
+// amplification is that of a row on one entry, whose multiplier is what is left of the
 // first line: the largest curvature over the typical one. A hundredfold is
 // allowed for.
-func (s *productSystem) spread() float64 { return 100 }
+func (s *productSystem) amplification() float64 { return 100 }
 
 func (s *productSystem) give(k int) float64 {
 	n := s.h.s.normB[s.index[k]]

@@ -91,7 +91,7 @@ func (d *deriver) attained(at *derived, radius float64) error {
 }
 
 // slopes are the directions, of unit length, in which x decides each weak row
-// the way the face has it: slack for a row outside, a pull for one inside. open
+// the way the face has it: slack for a row outside, a multiplier for one inside. open
 // are the rows that they belong to. A row that nothing decides to first order
 // follows from the others, as the duplicate of an active one does, and is left
 // out.
@@ -127,14 +127,14 @@ func (d *deriver) slope(at *derived, i, k int, inside bool) ([]float64, error) {
 		if err != nil {
 			return nil, err
 		}
-		return d.pull(at, part{a.u, s.h.comps[t].entries}, part{a.v, s.at[t]}), nil
+		return d.adjointGradient(at, part{a.u, s.h.comps[t].entries}, part{a.v, s.at[t]}), nil
 	}
 	p, q, err := d.adjoint(at, i, k, inside)
 	if err != nil {
 		return nil, err
 	}
 	cy, cv = d.decides(at, i, k, inside)
-	return d.pulledBack(at, cy, cv, p, q)
+	return d.withAdjoint(at, cy, cv, p, q)
 }
 
 // open are the rows whose KKT condition fails at a point of a face or, of the given
@@ -160,7 +160,7 @@ func (d *deriver) open(at *derived, open []int) (lost []int) {
 		case in:
 			size = at.lambda[i] * at.system.give(k)
 		}
-		if size < -d.coarse(at, i, in) || decide[i] && d.doubted(at, i, k, in, size, 1) {
+		if size < -d.coarse(at, i, in) || decide[i] && d.withinUncertainty(at, i, k, in, size, 1) {
 			lost = append(lost, i)
 		}
 	}
@@ -209,14 +209,14 @@ func (d *deriver) gradientNear(x, y []float64, hints [][]int, claimed []float64,
 			return where, best, nil
 		}
 	}
-	const mostFlipped = 6 // 64 faces
-	if len(weak) > mostFlipped {
+	const mostWeak = 6 // 64 faces
+	if len(weak) > mostWeak {
 		failure = errMany
 	} else {
-		for flips := range 1 << len(weak) {
+		for subset := range 1 << len(weak) {
 			var side []int
 			for k, i := range weak {
-				if flips>>k&1 == 1 {
+				if subset>>k&1 == 1 {
 					side = append(side, i)
 				}
 			}

@@ -24,7 +24,7 @@ type scales struct {
 	rows     []float64 // of each row's terms A x, B y and b
 	normB    []float64 // 2-norm of each row of B
 	stiff    float64   // typical curvature of g in y
-	doubtful bool      // response is by curvature alone, and far more than y is large, though rows hold y
+	unknown  bool      // response is by curvature alone, and far more than y is large, though rows hold y
 }
 
 // probes is how many points of X the functions are looked at. Sizes, not
@@ -65,7 +65,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	for range probes {
 		points = append(points, s.probe(p, x, rng))
 	}
-	fx, pull := make([]float64, p.Dx), make([]float64, p.AnswerLen())
+	fx, fy := make([]float64, p.Dx), make([]float64, p.AnswerLen())
 	grad, at := make([]float64, p.Dy), make([]float64, p.Dy)
 	g.GradY(grad, x, y)
 	s.force = finite(maxAbs(grad))
@@ -95,7 +95,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	if way := reach(p, g, x, y, grad, moved, rng); way > 0 {
 		byRows := s.response
 		s.response = math.Max(byRows, math.Min(math.Min(way, most), byRows+room(p, x)))
-		s.doubtful = byRows < s.response && s.held() && s.response > exaggerated*math.Max(byRows, maxAbs(y))
+		s.unknown = byRows < s.response && s.held() && s.response > exaggerated*math.Max(byRows, maxAbs(y))
 		s.stiff = moved / way
 	} else if way := reach(p, g, x, y, grad, s.force, rng); way > 0 {
 		s.stiff = s.force / way
@@ -113,23 +113,23 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	// Gradients of f on the way to the probes, with y moved as well: at an optimum all of
 	// them may vanish where the point itself is.
 	values := func(x, y []float64) (value, lower float64) {
-		return f.ValueGrad(fx, pull, x, p.Answer(y, lambda)), g.Value(x, y)
+		return f.ValueGrad(fx, fy, x, p.Answer(y, lambda)), g.Value(x, y)
 	}
-	terms := func(fx, pull []float64) float64 {
-		return norm(fx) + norm(pull[:p.Dy])*s.response/s.x + norm(pull[p.Dy:p.Dy+len(p.Duals)])*maxAbs(lambda)/s.x
+	terms := func(fx, fy []float64) float64 {
+		return norm(fx) + norm(fy[:p.Dy])*s.response/s.x + norm(fy[p.Dy:p.Dy+len(p.Duals)])*maxAbs(lambda)/s.x
 	}
 	value, lower := values(x, y)
-	s.gradient, s.value, s.lower = finite(terms(fx, pull)), finite(math.Abs(value)), finite(math.Abs(lower))
-	fx0, pull0 := slices.Clone(fx), slices.Clone(pull)
+	s.gradient, s.value, s.lower = finite(terms(fx, fy)), finite(math.Abs(value)), finite(math.Abs(lower))
+	fx0, fy0 := slices.Clone(fx), slices.Clone(fy)
 	halfX, halfY, halfL := halved(x), halved(y), halved(lambda)
-	f.ValueGrad(fx, pull, halfX, p.Answer(halfY, halfL))
+	f.ValueGrad(fx, fy, halfX, p.Answer(halfY, halfL))
 	for j := range fx {
 		fx[j] -= fx0[j]
 	}
-	for j := range pull {
-		pull[j] -= pull0[j]
+	for j := range fy {
+		fy[j] -= fy0[j]
 	}
-	s.local = s.gradient + finite(2*terms(fx, pull))
+	s.local = s.gradient + finite(2*terms(fx, fy))
 	shift, end := make([]float64, p.Dy), make([]float64, p.Dy)
 	for _, z := range points[1:] {
 		for j := range end {
@@ -141,10 +141,10 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 			for j := range fx {
 				fx[j] -= fx0[j]
 			}
-			for j := range pull {
-				pull[j] -= pull0[j]
+			for j := range fy {
+				fy[j] -= fy0[j]
 			}
-			of[t] = [3]float64{terms(fx, pull), v - value, l - lower}
+			of[t] = [3]float64{terms(fx, fy), v - value, l - lower}
 		}
 		for k, size := range []*float64{&s.gradient, &s.value, &s.lower} {
 			*size = math.Max(*size, typical(func(t float64) float64 { return of[t][k] }))
@@ -153,8 +153,8 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	if s.gradient == 0 {
 		// Nothing moves y: a gradient of F would have the size that y's moving by its own
 		// size would give it.
-		f.ValueGrad(fx, pull, x, p.Answer(y, lambda))
-		s.gradient = finite(norm(pull) * s.y / s.x)
+		f.ValueGrad(fx, fy, x, p.Answer(y, lambda))
+		s.gradient = finite(norm(fy) * s.y / s.x)
 	}
 	if s.local = math.Min(s.local, s.gradient); s.local == 0 {
 		s.local = s.gradient

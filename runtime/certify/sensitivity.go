@@ -25,17 +25,17 @@ func (d *deriver) sensitivity(at *derived, cy, cv []float64) ([]float64, error) 
 	if err != nil {
 		return nil, err
 	}
-	return d.pulledBack(at, cy, cv, p, q)
+	return d.withAdjoint(at, cy, cv, p, q)
 }
 
-// pulledBack is sensitivity with the adjoint at hand, which it may change.
-func (d *deriver) pulledBack(at *derived, cy, cv, p, q []float64) (_ []float64, err error) {
+// withAdjoint is sensitivity with the adjoint at hand, which it may change.
+func (d *deriver) withAdjoint(at *derived, cy, cv, p, q []float64) (_ []float64, err error) {
 	if d.refines(at) {
 		if p, q, err = d.refine(at, cy, cv, p, q); err != nil {
 			return nil, err
 		}
 	}
-	return d.pull(at, part{p, nil}, part{q, nil}), nil
+	return d.adjointGradient(at, part{p, nil}, part{q, nil}), nil
 }
 
 // refines reports that the curvature at hand is that of another point.
@@ -57,8 +57,8 @@ func (p part) place(k int) int {
 	return p.at[k]
 }
 
-// pull is the gradient of sensitivity with the adjoint p, q.
-func (d *deriver) pull(at *derived, p, q part) []float64 {
+// adjointGradient is the gradient of sensitivity with the adjoint p, q.
+func (d *deriver) adjointGradient(at *derived, p, q part) []float64 {
 	grad := make([]float64, d.p.Dx)
 	if size := maxAbs(p.v); size > 0 {
 		z, largest := at.beside()
@@ -165,20 +165,20 @@ func (d *deriver) gradient(at *derived) ([]float64, error) {
 
 // gradientSigned is the gradient of F + signs'c on the face of at.
 func (d *deriver) gradientSigned(at *derived, signs []float64) ([]float64, error) {
-	fx, pull := make([]float64, d.p.Dx), make([]float64, d.p.AnswerLen())
-	d.f.ValueGrad(fx, pull, at.x, d.p.Signed(signs).Answer(at.y, at.lambda))
-	if !isFinite(fx) || !isFinite(pull) {
+	fx, adjointGradient := make([]float64, d.p.Dx), make([]float64, d.p.AnswerLen())
+	d.f.ValueGrad(fx, adjointGradient, at.x, d.p.Signed(signs).Answer(at.y, at.lambda))
+	if !isFinite(fx) || !isFinite(adjointGradient) {
 		return nil, errors.New("the gradient of F is not finite")
 	}
 	rows := make([]float64, len(at.active)) // of multipliers that f reads
 	for k, i := range at.active {
 		for t, j := range d.p.Duals {
 			if i == j {
-				rows[k] -= pull[d.p.Dy+t]
+				rows[k] -= adjointGradient[d.p.Dy+t]
 			}
 		}
 	}
-	grad, err := d.sensitivity(at, pull[:d.p.Dy], rows)
+	grad, err := d.sensitivity(at, adjointGradient[:d.p.Dy], rows)
 	if err != nil {
 		return nil, err
 	}

@@ -16,21 +16,21 @@ const mostGeneral = 1500
 // a single entry holds are fixed; what is left of H is factorized as it is, and the other
 // rows have a dense Schur complement.
 type sparsePart struct {
-	p        *problem.Problem
-	m        *sparse.CSR // H of all of y
-	entries  []int
-	index    []int
-	held     []int      // position in index -> entry of y that it alone holds, or -1
-	coef     []float64  // of that row
-	general  []int      // positions in index of the others
-	free     []int      // entries of y that no row holds alone
-	factor   *ldl       // of H over them
-	normals  []shortRow // the general rows over the free entries
-	schur    envelope   // of their B H^-1 B'
-	spreads  float64    // how far multipliers spread errors
-	place    []int      // entry of y -> position in entries
-	small    float64
-	adjoints map[int]adjoint
+	p         *problem.Problem
+	m         *sparse.CSR // H of all of y
+	entries   []int
+	index     []int
+	held      []int      // position in index -> entry of y that it alone holds, or -1
+	coef      []float64  // of that row
+	general   []int      // positions in index of the others
+	free      []int      // entries of y that no row holds alone
+	factor    *ldl       // of H over them
+	normals   []shortRow // the general rows over the free entries
+	schur     envelope   // of their B H^-1 B'
+	amplifies float64    // how far multipliers spread errors
+	place     []int      // entry of y -> position in entries
+	small     float64
+	adjoints  map[int]adjoint
 }
 
 // newSparsePart holds the independent ones of the given rows.
@@ -170,7 +170,7 @@ func (s *sparsePart) complement(general []int, at map[int]int) (kept []int, err 
 		l.rows, l.first, kept = append(l.rows, line), append(l.first, first), append(kept, i)
 		s.normals, solved = append(s.normals, row), append(solved, w)
 	}
-	s.schur, s.spreads = l, 1
+	s.schur, s.amplifies = l, 1
 	if k := len(kept); k > 0 {
 		u := mat.NewTriDense(k, mat.Upper, nil)
 		for i, line := range l.rows {
@@ -180,7 +180,7 @@ func (s *sparsePart) complement(general []int, at map[int]int) (kept []int, err 
 		}
 		var c mat.Cholesky
 		c.SetFromU(u)
-		s.spreads = math.Max(1, c.Cond())
+		s.amplifies = math.Max(1, c.Cond())
 	}
 	return kept, nil
 }
@@ -189,8 +189,8 @@ func (s *sparsePart) rows() []int            { return s.index }
 func (s *sparsePart) least() float64         { return s.small }
 func (s *sparsePart) known() map[int]adjoint { return s.adjoints }
 
-func (s *sparsePart) spread() float64 {
-	return s.spreads
+func (s *sparsePart) amplification() float64 {
+	return s.amplifies
 }
 
 // give takes H as diagonal.

@@ -102,17 +102,17 @@ func (v *verification) strong(c *Strong) {
 			return
 		}
 	}
-	found, blur := 0.0, 0.0 // the largest residual, and what differences of gradients leave open of it
+	found, errorBound := 0.0, 0.0 // the largest residual, and what differences of gradients leave open of it
 	if len(c.Leaves) == 0 {
-		found, blur = v.branchMultipliers(name, &c.Multipliers, at, nil, nil)
-		v.atMost(name+": residual", c.Residual, found, v.residualRounding()+blur, "")
+		found, errorBound = v.branchMultipliers(name, &c.Multipliers, at, nil, nil)
+		v.atMost(name+": residual", c.Residual, found, v.residualRounding()+errorBound, "")
 	} else {
 		for k := range c.Leaves {
 			leaf := &c.Leaves[k]
 			residual, e := v.branchMultipliers(fmt.Sprintf("B-stationarity, part %d", k), &leaf.Multipliers, at, set(leaf.SlackZero), set(leaf.MultiplierZero))
-			found, blur = math.Max(found, residual), math.Max(blur, e)
+			found, errorBound = math.Max(found, residual), math.Max(errorBound, e)
 		}
-		v.atMost("B-stationarity: residual", c.Residual, found, v.residualRounding()+blur, "")
+		v.atMost("B-stationarity: residual", c.Residual, found, v.residualRounding()+errorBound, "")
 		v.check("B-stationarity: the parts are all branches that meet at the point", covers(c.Leaves, nil, nil), "")
 	}
 	for j, is := range p.Integer {
@@ -127,7 +127,7 @@ func (v *verification) strong(c *Strong) {
 			v.vector(name+": multipliers of the upper constraints", claimed.Multipliers, c.Coupled, 0)
 		}
 	}
-	v.within(name+": residual, by the terms of grad f, with the error of differences", found+blur, strongResidual)
+	v.within(name+": residual, by the terms of grad f, with the error of differences", found+errorBound, strongResidual)
 	if v.doc.Tied && v.doc.Hypergradient != nil && len(c.Leaves) == 0 {
 		v.ofMultipliers(c)
 	}
@@ -184,8 +184,8 @@ func covers(leaves []StrongLeaf, slack, mult map[int]bool) bool {
 
 // branchMultipliers checks the multipliers on the branches with s = 0 in slack and lambda = 0 in mult, and returns what they leave of grad f relative to its terms, and
 // the error with which that is known.
-func (v *verification) branchMultipliers(name string, m *Multipliers, at *pointOfSystem, slack, mult map[int]bool) (left, blur float64) {
-	left, blur, terms, ok := v.multipliersLeave(name, m, at)
+func (v *verification) branchMultipliers(name string, m *Multipliers, at *pointOfSystem, slack, mult map[int]bool) (left, errorBound float64) {
+	left, errorBound, terms, ok := v.multipliersLeave(name, m, at)
 	if !ok {
 		return math.Inf(1), 0
 	}
@@ -195,11 +195,11 @@ func (v *verification) branchMultipliers(name string, m *Multipliers, at *pointO
 		}
 	}
 	v.normalSigns(name, m, terms)
-	return left, blur
+	return left, errorBound
 }
 
 // multipliersLeave is what multipliers leave of grad f, relative to its terms, whatever their signs, and its error; false where they have not the shape of the problem.
-func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOfSystem) (worst, blur float64, terms sizesOfF, ok bool) {
+func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOfSystem) (worst, errorBound float64, terms sizesOfF, ok bool) {
 	p, x, y := v.p, v.doc.X, v.doc.Y
 	coupled := 0
 	if p.Coupled != nil {
@@ -272,7 +272,7 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 		carriedY = math.Max(carriedY, share(terms.value, v.length()))
 	}
 	inY := share(maxAbs(ga[:p.Dy]), math.Max(terms.y, carriedY))
-	blur = math.Max(share(errX, terms.x), share(errY, terms.y))
+	errorBound = math.Max(share(errX, terms.x), share(errY, terms.y))
 	left, size := 0.0, 0.0
 	for i, kind := range p.Rows.Kind {
 		rest := read[i] + p.Rows.B.RowDot(i, m.Adjoint)
@@ -293,7 +293,7 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 		}
 		left = math.Max(left, math.Abs(rest-m.Multiplier[i]))
 	}
-	return math.Max(math.Max(worst, share(left, size)), math.Min(inY, v.byAdjoint(ga[:p.Dy], terms, size))), blur, terms, true
+	return math.Max(math.Max(worst, share(left, size)), math.Min(inY, v.byAdjoint(ga[:p.Dy], terms, size))), errorBound, terms, true
 }
 
 // byAdjoint is what a residual r of the multipliers in y is by the terms of grad f in x and of the rows' part: another adjoint, by H^-1 r, leaves none in y, and G'H^-1 r and B H^-1 r more of

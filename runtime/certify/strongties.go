@@ -73,7 +73,7 @@ func (v *verification) tied() {
 func (v *verification) gradientOfBranch(m *Multipliers) {
 	const name = "gradient along the branch"
 	at := v.pointOfSystem()
-	left, blur, terms, ok := v.multipliersLeave(name, m, at)
+	left, errorBound, terms, ok := v.multipliersLeave(name, m, at)
 	if !ok {
 		return
 	}
@@ -91,7 +91,7 @@ func (v *verification) gradientOfBranch(m *Multipliers) {
 		v.fail(name, "constraints of the leader have multipliers: what is left is none of F")
 		return
 	}
-	v.within(name+": residual, by the terms of grad f", left+blur, strongResidual)
+	v.within(name+": residual, by the terms of grad f", left+errorBound, strongResidual)
 	if v.doc.Hypergradient == nil {
 		v.fail(name, "the document has no hypergradient")
 		return

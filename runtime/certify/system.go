@@ -23,9 +23,9 @@ type faceSystem interface {
 	// give is how far row k gives way per unit of its multiplier, in the units
 	// of h: about (B H^-1 B')_kk.
 	give(k int) float64
-	// spread bounds how far an error of one in u, in the 2-norm, can move what
+	// amplification bounds how far an error of one in u, in the 2-norm, can move what
 	// the rows give way by, relative to the rows' own length.
-	spread() float64
+	amplification() float64
 	// least is an estimate of the smallest eigenvalue of H along the face.
 	least() float64
 }
@@ -53,7 +53,7 @@ type componentSystem interface {
 	// adjoint is the solution for what decides row i of the component, the r-th of rows where it is
 	// inside (deriver.decides). Where only its size counts it need not be refined.
 	adjoint(i, r int, inside, refined bool) (adjoint, error)
-	spread() float64
+	amplification() float64
 	least() float64
 	// known keeps the adjoints of rows, which are asked for again and again.
 	known() map[int]adjoint
@@ -134,7 +134,7 @@ func (p *densePart) least() float64         { return p.b.least }
 func (p *densePart) known() map[int]adjoint { return p.adjoints }
 func (p *densePart) give(k int) float64     { return p.b.pair(p.index[k], p.index[k]) }
 
-func (p *densePart) spread() float64 {
+func (p *densePart) amplification() float64 {
 	switch {
 	case p.null != nil:
 		return math.Inf(1)
@@ -205,10 +205,10 @@ func (s *jointSystem) owner(k int) (t, r int) {
 	return t, r
 }
 
-func (s *jointSystem) spread() float64 {
+func (s *jointSystem) amplification() float64 {
 	top := 1.0
 	for _, p := range s.parts {
-		top = math.Max(top, p.spread())
+		top = math.Max(top, p.amplification())
 	}
 	return top
 }
@@ -243,13 +243,13 @@ func (s *jointSystem) solve(a, b []float64) (u, v []float64, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		s.spreadOut(t, pu, pv, u, v)
+		s.scatter(t, pu, pv, u, v)
 	}
 	return u, v, nil
 }
 
-// spreadOut writes what is of component t to its places.
-func (s *jointSystem) spreadOut(t int, pu, pv, u, v []float64) {
+// scatter writes what is of component t to its places.
+func (s *jointSystem) scatter(t int, pu, pv, u, v []float64) {
 	for r, j := range s.h.comps[t].entries {
 		u[j] = pu[r]
 	}
@@ -316,7 +316,7 @@ func (p *densePart) combined(i, r int, inside bool) adjoint {
 }
 
 // fair reports that a solution without refinement has ten digits.
-func (p *densePart) fair() bool { return p.b.factor.Cond()*p.spread() <= 0x1p18 }
+func (p *densePart) fair() bool { return p.b.factor.Cond()*p.amplification() <= 0x1p18 }
 
 // solve has one step of refinement, which makes up for the squared condition of S.
 func (p *densePart) solve(a, b []float64) (u, v []float64, err error) {

@@ -26,8 +26,8 @@ func newTreeObjective(n int) *treeObjective {
 	return o
 }
 
-// bent notes which rows of Q are not empty.
-func (o *treeObjective) bent() {
+// noteRows notes which rows of Q are not empty.
+func (o *treeObjective) noteRows() {
 	o.curved = o.curved[:0]
 	for i, row := range o.q {
 		if len(row) > 0 {
@@ -67,7 +67,7 @@ func (o *treeObjective) plus(w float64, of *treeObjective) *treeObjective {
 			}
 		}
 	}
-	out.bent()
+	out.noteRows()
 	return out
 }
 

@@ -128,7 +128,7 @@ func newTreeModel(p *problem.Problem) (*treeModel, error) {
 		if c == nil {
 			continue
 		}
-		c.bent()
+		c.noteRows()
 		if err := c.convexity(nil); err != nil {
 			return nil, fmt.Errorf("of a constraint of the upper level: %w", err)
 		}
@@ -191,7 +191,7 @@ func (t *treeModel) of(part *treePart, duality bool, interior []treeInterior, ch
 	if err := out.addSquares(squares); err != nil {
 		return nil, err
 	}
-	out.bent()
+	out.noteRows()
 	return &out, out.convexity(out.plain)
 }
 
@@ -224,7 +224,7 @@ func (o *treeObjective) restricted(part *treePart, n int) (*treeObjective, error
 	if o.deficit != nil {
 		out.deficit = append(append(out.deficit, o.deficit...), make([]interval, n-len(o.c))...)
 	}
-	out.bent()
+	out.noteRows()
 	return out, nil
 }
 

@@ -32,7 +32,7 @@ func (d *deriver) within(at *derived, factor float64) []int {
 		if in {
 			size = at.lambda[i] * at.system.give(k)
 		}
-		if size <= factor*d.coarse(at, i, in) && d.doubted(at, i, k, in, size, factor) {
+		if size <= factor*d.coarse(at, i, in) && d.withinUncertainty(at, i, k, in, size, factor) {
 			rows = append(rows, i)
 		}
 	}
@@ -50,11 +50,11 @@ func (at *derived) positions() map[int]int {
 
 // coarse bounds uncertainty without a solve, by the error of y as a whole.
 func (d *deriver) coarse(at *derived, i int, inside bool) float64 {
-	spread := 1.0
+	largest := 1.0
 	if inside {
-		spread = at.system.spread()
+		largest = at.system.amplification()
 	}
-	return margin * (d.s.normB[i]*at.errorY*spread + roundings*0x1p-52*d.terms(at, i))
+	return margin * (d.s.normB[i]*at.errorY*largest + roundings*0x1p-52*d.terms(at, i))
 }
 
 // uncertainty is margin times what the slack of row i, or the way that it gives
@@ -69,9 +69,9 @@ func (d *deriver) uncertainty(at *derived, i, k int, inside bool) float64 {
 	return margin * math.Hypot(sum, roundings*0x1p-52*of.inRows)
 }
 
-// doubted reports that a slack, or the way that a row of the face gives, is no more than a factor
+// withinUncertainty reports that a slack, or the way that a row of the face gives, is no more than a factor
 // times its uncertainty.
-func (d *deriver) doubted(at *derived, i, k int, inside bool, size, factor float64) bool {
+func (d *deriver) withinUncertainty(at *derived, i, k int, inside bool, size, factor float64) bool {
 	return size <= factor*d.uncertainty(at, i, k, inside) && size <= factor*d.bySlopes(at, i, k, inside, size/factor)
 }
 
@@ -90,15 +90,15 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 		return math.Inf(1)
 	}
 	const rounding = roundings * 0x1p-52
-	// What the rows and the entries of the Hessian are known to, and the pulls of the rows.
+	// What the rows and the entries of the Hessian are known to, and the forces of the rows.
 	off := rounding*d.terms(at, i) + rounding*float64(d.p.Dy)*d.near.largest()*norm(p)*at.left
 	moved, terms := 0.0, 0.0
 	for l, row := range at.active {
 		cols, vals := d.p.Rows.B.Row(row)
 		for t, j := range cols {
-			pull := at.lambda[row] * vals[t] * p[j]
-			moved += pull
-			terms += math.Abs(pull)
+			force := at.lambda[row] * vals[t] * p[j]
+			moved += force
+			terms += math.Abs(force)
 		}
 		moved += q[l] * d.residual(row, at.x, at.y)
 		off += math.Abs(q[l]) * rounding * d.terms(at, row)
@@ -184,7 +184,7 @@ func (d *deriver) adjoint(at *derived, i, k int, inside bool) (p, q []float64, e
 			return nil, nil, err
 		}
 		p, q = make([]float64, d.p.Dy), make([]float64, len(at.active))
-		s.spreadOut(t, a.u, a.v, p, q)
+		s.scatter(t, a.u, a.v, p, q)
 		return p, q, nil
 	}
 	products, ok := at.system.(*productSystem)

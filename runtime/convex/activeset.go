@@ -76,13 +76,13 @@ func (s *Solver) yield() bool {
 			largest = math.Max(largest, math.Abs(v[i]))
 		}
 	}
-	pull := make([]float64, s.n)
-	s.subtractPull(pull, v) // -B'v
+	rowForces := make([]float64, s.n)
+	s.subtractRowForces(rowForces, v) // -B'v
 	copy(s.rest, s.grad)
-	s.subtractPull(s.rest[:s.n], s.lambda)
+	s.subtractRowForces(s.rest[:s.n], s.lambda)
 	least, bound, row := math.Inf(1), -1, -1
 	for j, at := range s.state {
-		if p := -pull[j]; (at == Lower && p > negligible*largest || at == Upper && p < -negligible*largest) && s.rest[j]/p < least {
+		if p := -rowForces[j]; (at == Lower && p > negligible*largest || at == Upper && p < -negligible*largest) && s.rest[j]/p < least {
 			least, bound = s.rest[j]/p, j
 		}
 	}
@@ -119,7 +119,7 @@ func (s *Solver) exchange(move bool) (wrong int) {
 	}
 	slack := linalg.Feasibility * s.size()
 	copy(s.rest, s.grad)
-	s.subtractPull(s.rest[:s.n], s.lambda)
+	s.subtractRowForces(s.rest[:s.n], s.lambda)
 	for j, at := range s.state {
 		switch at {
 		case Free:

@@ -8,7 +8,7 @@ import (
 
 // softWeight is the weight of the distance from the last point in the search
 // for a proof of infeasibility, against 1 of the violations: small, so that it
-// bends the proof little, and the few rounds that renew the point remove that.
+// changes the proof little, and the few rounds that renew the point remove that.
 const softWeight = 1e-6
 
 // proofError is what B'lambda + z may be, relative to what the proof shows: an
@@ -64,7 +64,7 @@ func (s *Solver) proof() (lambda, z []float64, found bool) {
 			lambda[i] = l
 		}
 	}
-	s.subtractPull(z, lambda)
+	s.subtractRowForces(z, lambda)
 	gain, size, error := 0.0, 0.0, 0.0
 	for i, l := range lambda {
 		gain += s.r[i] * l

@@ -218,7 +218,7 @@ func (it *iterate) complementarity() float64 {
 func (s *Solver) interiorResiduals(it *iterate, soft float64) (dual, primal float64) {
 	rd := s.rest[:s.n]
 	copy(rd, s.grad)
-	s.subtractPull(rd, s.lambda)
+	s.subtractRowForces(rd, s.lambda)
 	for j := range rd {
 		if s.state[j] == Pinned {
 			rd[j] = 0

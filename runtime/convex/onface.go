@@ -71,7 +71,7 @@ func (s *Solver) reaches(i int) bool {
 // variables and of the active rows: the largest, each relative to its own terms.
 func (s *Solver) correct(apply bool) (dual, primal float64) {
 	copy(s.rhs, s.grad)
-	s.subtractPull(s.rhs[:s.n], s.lambda)
+	s.subtractRowForces(s.rhs[:s.n], s.lambda)
 	for j := range s.rhs[:s.n] {
 		if s.state[j] != Free {
 			s.rhs[j] = 0

@@ -48,7 +48,7 @@ func (s *Solver) letGo(i int) (replaced bool) {
 	}
 	s.combine(i, -1)
 	copy(s.rest, s.grad)
-	s.subtractPull(s.rest[:s.n], s.lambda)
+	s.subtractRowForces(s.rest[:s.n], s.lambda)
 	goal, row, bound := -s.lambda[i], -1, -1 // of lambda_i + t
 	t := goal
 	if s.equal[i] {
@@ -130,7 +130,7 @@ func (s *Solver) combine(i, j int) {
 	coef := append([]float64(nil), s.step[s.n:]...)
 	for range 3 {
 		copy(s.rhs[:s.n], target)
-		s.subtractPull(s.rhs[:s.n], coef)
+		s.subtractRowForces(s.rhs[:s.n], coef)
 		for k := range target {
 			if s.state[k] != Free {
 				s.rhs[k] = 0
@@ -148,7 +148,7 @@ func (s *Solver) combine(i, j int) {
 	}
 	copy(s.step[s.n:], coef)
 	copy(s.rhs[:s.n], target)
-	s.subtractPull(s.rhs[:s.n], coef)
+	s.subtractRowForces(s.rhs[:s.n], coef)
 }
 
 // Depends reports whether row i, or variable j where i is negative, lies in the

@@ -210,8 +210,8 @@ func (s *Solver) rowDot(i int, v []float64) float64 {
 	return sum
 }
 
-// subtractPull subtracts B'lambda from dst.
-func (s *Solver) subtractPull(dst, lambda []float64) {
+// subtractRowForces subtracts B'lambda from dst.
+func (s *Solver) subtractRowForces(dst, lambda []float64) {
 	for i, l := range lambda {
 		if l == 0 {
 			continue
@@ -231,7 +231,7 @@ func (s *Solver) model() {
 		s.terms = math.Max(s.terms, s.own[j])
 		s.grad[j] += c
 	}
-	s.addPull()
+	s.addRowTerms()
 }
 
 // given sets grad to a gradient of the caller's and notes the size of its terms.
@@ -242,12 +242,12 @@ func (s *Solver) given(grad []float64) {
 		s.own[j] = math.Abs(s.grad[j]) + math.Abs(g-s.grad[j])
 		s.grad[j] = g
 	}
-	s.addPull()
+	s.addRowTerms()
 }
 
-// addPull counts among the terms the rows' pull, and what the rounding of the
+// addRowTerms counts among the terms the rows' forces, and what the rounding of the
 // point makes of a unit curvature.
-func (s *Solver) addPull() {
+func (s *Solver) addRowTerms() {
 	size := s.size()
 	for j := range s.own {
 		s.own[j] += size

@@ -74,7 +74,7 @@ func NewCurved(p *problem.Problem) (s *System, why string, err error) {
 	return s, "", nil
 }
 
-// shorten makes the units of the columns that a constraint bends in no longer than where its terms are alike: its tangents are rows next to which those of the relaxation may be small.
+// shorten makes the units of the columns that a constraint is curved in no longer than where its terms are alike: its tangents are rows next to which those of the relaxation may be small.
 func (s *System) shorten(c *Curved) {
 	r := s.Relaxation
 	for j, a := range c.Lin {

@@ -7,7 +7,7 @@ import (
 
 // A derivative of a map that is known through its values is a central difference. Its step balances what it leaves of the next term, which falls
 // with the square of the step, and the rounding of the values, which grows with its inverse (Nocedal and Wright 2006, section 8.1): the cube root of the
-// relative accuracy of the values, relative to the length on which the map bends, which shows in how the two halves of a difference differ.
+// relative accuracy of the values, relative to the length on which the map is curved, which shows in how the two halves of a difference differ.
 
 // The relative steps of differences of values that are exact to rounding, and of values that are such differences themselves, whose accuracy is the
 // square of the former.

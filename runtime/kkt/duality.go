@@ -162,7 +162,7 @@ func (s *System) weights(hess *sparse.CSR, fixed []float64) *Weights {
 	}
 	b := s.P.Rows.B
 	bt := b.T()
-	spread := func() (least float64, reached []int) {
+	propagate := func() (least float64, reached []int) {
 		for len(queue) > 0 {
 			n := queue[0]
 			queue = queue[1:]
@@ -187,10 +187,10 @@ func (s *System) weights(hess *sparse.CSR, fixed []float64) *Weights {
 		}
 		return least, reached
 	}
-	spread()
+	propagate()
 	for n := range known {
 		set(n, 0)
-		least, reached := spread()
+		least, reached := propagate()
 		for _, k := range reached {
 			value[k] -= least
 		}

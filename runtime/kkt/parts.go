@@ -20,7 +20,7 @@ type Part struct {
 // Parts are the parts of a system whose f is quadratic: classes of columns that rows, products of f and curved constraints of the leader join, so that the system's set is the product of
 // those of its parts, and f the sum of theirs; its constant is that of the first. Columns on which nothing is branched, those without pairs and whole numbers where f is convex, belong to the first of the others. A system that is in one piece is its only part itself.
 func (s *System) Parts() []Part {
-	classes, bends := s.joined()
+	classes, curvedColumn := s.joined()
 	branched := make([]bool, s.N+1)
 	for _, p := range s.Pairs {
 		branched[classes.Of(p.Mult.Var)] = true
@@ -58,14 +58,14 @@ func (s *System) Parts() []Part {
 	}
 	of, _ := classes.Number(s.N)
 	for k := range out {
-		s.restrict(&out[k], k, of, bends)
+		s.restrict(&out[k], k, of, curvedColumn)
 	}
 	return out
 }
 
-// joined are the classes of columns that rows, products of f where it was read, and curved constraints join, with one more for columns without branches; bends is a column of each curved constraint, 0 where it
+// joined are the classes of columns that rows, products of f where it was read, and curved constraints join, with one more for columns without branches; curvedColumn is a column of each curved constraint, 0 where it
 // reads none.
-func (s *System) joined() (classes sparse.Classes, bends []int) {
+func (s *System) joined() (classes sparse.Classes, curvedColumn []int) {
 	classes = sparse.NewClasses(s.N + 1) // the last stands for columns without branches
 	join := func(m *sparse.CSR, i, to int) {
 		cols, vals := m.Row(i)
@@ -86,7 +86,7 @@ func (s *System) joined() (classes sparse.Classes, bends []int) {
 			join(o.Hess, i, i)
 		}
 	}
-	bends = make([]int, len(s.Curved))
+	curvedColumn = make([]int, len(s.Curved))
 	for k := range s.Curved {
 		c, to := &s.Curved[k], -1
 		for j, v := range c.Lin {
@@ -98,9 +98,9 @@ func (s *System) joined() (classes sparse.Classes, bends []int) {
 				join(c.Hess, j, to)
 			}
 		}
-		bends[k] = max(0, to)
+		curvedColumn[k] = max(0, to)
 	}
-	return classes, bends
+	return classes, curvedColumn
 }
 
 // Widest is the size of the largest class of unknowns and multipliers that rows, and products of f where it was read, join.
@@ -123,8 +123,8 @@ func (s *System) anchor(o Origin) int {
 	return -1
 }
 
-// restrict makes part k of the system; of is the part of each column, and bends a column of each curved constraint.
-func (s *System) restrict(p *Part, k int, of, bends []int) {
+// restrict makes part k of the system; of is the part of each column, and curvedColumn a column of each curved constraint.
+func (s *System) restrict(p *Part, k int, of, curvedColumn []int) {
 	place := make([]int, s.N) // of the part's columns among themselves
 	for j := range place {
 		place[j] = -1
@@ -196,7 +196,7 @@ func (s *System) restrict(p *Part, k int, of, bends []int) {
 		return r
 	}
 	for n, c := range s.Curved {
-		if of[bends[n]] == k {
+		if of[curvedColumn[n]] == k {
 			c.Quadratic = quadratic(&c.Quadratic)
 			out.Curved = append(out.Curved, c)
 		}

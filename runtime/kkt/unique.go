@@ -95,13 +95,13 @@ func (f *Follower) uniqueIn(ctx context.Context, block Block, signs Signs) bool 
 	}
 	// Maximize the sum of B_biactive d, at most 1.
 	p := &activeset.Program{N: n, C: make([]float64, n), A: sparse.Empty(n)}
-	row := func(m *sparse.CSR, i int, hi, price float64) {
+	row := func(m *sparse.CSR, i int, hi, cost float64) {
 		cols, vals := m.Row(i)
 		for t, j := range cols {
 			if vals[t] != 0 {
 				v := vals[t] * s.ColScale[s.Nx+j]
 				p.A.Append(s.inBlock[j], v)
-				p.C[s.inBlock[j]] -= price * v
+				p.C[s.inBlock[j]] -= cost * v
 			}
 		}
 		p.A.EndRow()

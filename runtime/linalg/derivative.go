@@ -5,7 +5,7 @@ import "math"
 // derivativeSteps bounds the steps of Derivative, each half of the last: with two steps more than the digits of a double the error no longer falls.
 const derivativeSteps = 10
 
-// Derivative sets dst to the derivative at 0 of a vector function of t, by extrapolation of differences to step 0 from a first step that may be as long as the function bends (Ridders 1982), and
+// Derivative sets dst to the derivative at 0 of a vector function of t, by extrapolation of differences to step 0 from a first step that may be as long as the function is curved on (Ridders 1982), and
 // returns an estimate of its error in the Euclidean norm, rounding included; +Inf where no differences are finite. Differences are central, or forward: then at is not asked for t < 0.
 func Derivative(dst []float64, at func(dst []float64, t float64), step float64, central bool) float64 {
 	n := len(dst)

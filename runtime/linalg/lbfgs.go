@@ -30,12 +30,12 @@ func (l *LBFGS) Update(x0, g0, x1, g1 []float64) {
 	for j := range s {
 		s[j], y[j] = x1[j]-x0[j], g1[j]-g0[j]
 	}
-	bend, yy := Dot(s, y), Dot(y, y)
-	if !(bend > 0x1p-53*math.Sqrt(Dot(s, s)*yy)) {
+	sy, yy := Dot(s, y), Dot(y, y)
+	if !(sy > 0x1p-53*math.Sqrt(Dot(s, s)*yy)) {
 		return
 	}
-	l.rho[l.next] = 1 / bend
-	l.scale = bend / yy
+	l.rho[l.next] = 1 / sy
+	l.scale = sy / yy
 	l.next = (l.next + 1) % l.memory
 	l.count = min(l.count+1, l.memory)
 }

@@ -25,7 +25,7 @@ type curvature struct {
 	gradients int                       // calls made
 	room      func(v []float64) float64 // unless nil, how far a difference may go along v
 	shrink    float64                   // of the step of a central difference, near the edge of the domain
-	length    float64                   // on which the gradient bends (lengthsOf), where it is not affine; 0 before it is measured
+	length    float64                   // on which the gradient is curved (lengthsOf), where it is not affine; 0 before it is measured
 	lengthAt  float64                   // |y| where it was
 	along     float64                   // |H y| at a point near by, where it is not affine; 0 before it is measured
 
@@ -232,7 +232,7 @@ func (c *curvature) difference(dst, v []float64) bool {
 		c.gradients++
 		if linalg.Finite(dst) {
 			uneven, ok := c.backward(dst, v, t)
-			// Along this direction the gradient may bend much earlier than it does on
+			// Along this direction the gradient may change its slope much earlier than it does on
 			// the whole; but what a shorter step does not cure is rounding.
 			if ok && (uneven <= straight || uneven > last/4) {
 				return true
@@ -304,7 +304,7 @@ func (c *curvature) backward(dst, v []float64, t float64) (uneven float64, ok bo
 // error is rounding alone, eps (|grad| + C |y|) / t, which a long step makes
 // small: 16 times the size of y, or of the way that the gradient asks for. Otherwise
 // the central difference balances t^2 against eps/t at the cube root of the rounding
-// unit, relative to the length on which the gradient bends.
+// unit, relative to the length on which the gradient is curved.
 func (c *curvature) step() float64 {
 	size := linalg.Norm(c.at)
 	if c.quadratic {

@@ -116,14 +116,14 @@ func (w *denseHessian) direction(dst []float64, f *face, r []float64) bool {
 	}
 	copy(dst, r)
 	w.solve(dst)
-	pull := make([]float64, len(m.rows))
+	rowPart := make([]float64, len(m.rows))
 	for a, i := range m.rows {
-		pull[a] = f.poly.rows.B.RowDot(i, dst) / f.poly.norm[i]
+		rowPart[a] = f.poly.rows.B.RowDot(i, dst) / f.poly.norm[i]
 	}
-	m.factors.SolveT(pull)
-	m.factors.Solve(pull)
+	m.factors.SolveT(rowPart)
+	m.factors.Solve(rowPart)
 	for a, i := range m.rows {
-		linalg.Axpy(dst, -pull[a], w.solved[w.place[i]])
+		linalg.Axpy(dst, -rowPart[a], w.solved[w.place[i]])
 	}
 	return true
 }

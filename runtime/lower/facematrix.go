@@ -98,7 +98,7 @@ func (m *FaceMatrix) Adjoint(ofY, ofLambda []float64) (forces, gaps []float64, o
 // step solves for dy and the change of the multipliers (len m), from the gradient at y and them.
 func (m *FaceMatrix) step(q *polyhedron, grad, y, lambda []float64) (dy, change []float64, ok bool) {
 	rest := make([]float64, m.n)
-	q.subtractPull(rest, grad, lambda)
+	q.lagrangianGradient(rest, grad, lambda)
 	b := mat.NewVecDense(m.n+len(m.rows), nil)
 	for j, t := range rest {
 		b.SetVec(j, -t)

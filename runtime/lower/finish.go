@@ -18,12 +18,12 @@ const weakness = 1e-7
 
 // assess fills in what a Solution says of its point: residuals, active rows
 // and their margins, weak and dependent rows, and the certified error bound.
-// grad is the gradient of the objective at s.Y, of size pull; s.Lambda is set.
+// grad is the gradient of the objective at s.Y, of that size; s.Lambda is set.
 // working are the rows that carry the multipliers.
-func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, pull float64, known Curvature) {
+func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, size float64, known Curvature) {
 	n, m := q.n, q.m
 	rest := make([]float64, n)
-	q.subtractPull(rest, grad, s.Lambda)
+	q.lagrangianGradient(rest, grad, s.Lambda)
 	s.Residuals = problem.Residuals{Stationarity: linalg.NormInf(rest)}
 	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
 	s.Active, s.Weak, s.Dependent = nil, nil, nil
@@ -51,12 +51,12 @@ func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, pul
 			near += weakness * sizes[q.of[i]]
 		}
 		switch {
-		case slack > near && !(working.holds(i) && force > weakness*pull):
+		case slack > near && !(working.holds(i) && force > weakness*size):
 			s.MinSlack = math.Min(s.MinSlack, -h)
 		case q.norm[i] == 0:
 			// A condition on x alone that holds with equality: no part of y's
 			// complementarity.
-		case force > weakness*pull:
+		case force > weakness*size:
 			s.Active = append(s.Active, i)
 			s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
 			if !working.holds(i) && s.redundant(q, working, i) { // a part of the others' multipliers, of the solve before
@@ -87,10 +87,10 @@ type workingSet interface {
 // curvature, do not tell it where the least is 1e10 times smaller.
 const accuracy = 1e-6
 
-// doubt takes back Solved where the residual force, over the least curvature mu,
+// testAccuracy takes back Solved where the residual force, over the least curvature mu,
 // leaves y open. The size of y is its own, or that of the way that the gradient asks
-// for where y is 0, or the length on which the gradient bends.
-func (s *Solution) doubt(q *polyhedron, grad, largest, mu float64) {
+// for where y is 0, or the length on which the gradient is curved.
+func (s *Solution) testAccuracy(q *polyhedron, grad, largest, mu float64) {
 	if s.Status != Solved || !(mu > 0) {
 		return
 	}
@@ -106,7 +106,7 @@ func (s *Solution) doubt(q *polyhedron, grad, largest, mu float64) {
 
 // redundant reports whether row i depends on the working rows as a function
 // of (x, y), so that it holds with equality wherever they do and its being
-// active with a zero multiplier does not bend y*(x).
+// active with a zero multiplier makes no kink of y*(x).
 func (s *Solution) redundant(q *polyhedron, working workingSet, i int) bool {
 	var memory map[int]bool
 	if set, ok := working.(*sparseSet); ok {

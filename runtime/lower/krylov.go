@@ -99,14 +99,14 @@ func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float
 		for j, t := range k.hr {
 			k.hp[j] = t + k.Beta*k.hp[j]
 		}
-		bend, pp := linalg.Dot(k.P, k.hp), linalg.Dot(k.P, k.P)
+		php, pp := linalg.Dot(k.P, k.hp), linalg.Dot(k.P, k.P)
 		if k.mu > 0 {
-			bend = math.Max(bend, k.mu*pp) // what is below is rounding
-		} else if bend <= k.curvature.flat()*pp {
+			php = math.Max(php, k.mu*pp) // what is below is rounding
+		} else if php <= k.curvature.flat()*pp {
 			return flat, residual
 		}
 		k.iterate++
-		alpha := k.RR / bend
+		alpha := k.RR / php
 		if b != nil && b.stops(k.P, alpha) {
 			linalg.Axpy(k.d, b.step, k.P)
 			linalg.Axpy(k.hd, b.step, k.hp)

@@ -119,10 +119,10 @@ func (r *rays) reach(lengths, forces []float64) {
 	}
 }
 
-// The ladder of lengths at which bends compares mean curvatures, by powers of 2^8 from
+// The ladder of lengths at which curvatureLengths compares mean curvatures, by powers of 2^8 from
 // 2^56 down to 2^-72 times a guess: a guess of 1 where lengths are 1e-12 or 1e12 leaves
 // some rungs on which the gradient is straight and differs by more than its rounding,
-// and some on which it bends. Rungs agree where mean curvatures differ by a twentieth.
+// and some on which it is curved. Rungs agree where mean curvatures differ by a twentieth.
 const (
 	ladderTop   = 7
 	ladderRungs = 17
@@ -130,13 +130,13 @@ const (
 	agreement   = 0.05
 )
 
-// bends sets lengths, guesses on entry, to those over which the mean curvature stays
+// curvatureLengths sets lengths, guesses on entry, to those over which the mean curvature stays
 // what it is next to y, to a power of 2^8: of the ladder's rungs the highest one up to
 // which, from the lowest two that agree, neighbours agree. Rungs below are in the
 // rounding of the gradient, where mean curvatures go with the reciprocal of the length.
 // A function may be straight again far away; that is another stretch of rungs. 0
 // where no two agree, or all above do.
-func (r *rays) bends(lengths []float64) {
+func (r *rays) curvatureLengths(lengths []float64) {
 	const (
 		below = iota // in the rounding
 		within
@@ -169,11 +169,11 @@ func (r *rays) bends(lengths []float64) {
 	}
 }
 
-// lengthsOf are the lengths on which a gradient that is not affine bends around y, for
+// lengthsOf are the lengths on which a gradient that is not affine changes its slope around y, for
 // each part of y, to which steps of differences are relative: |y|, or the length along
 // which the curvature stays what it is, whichever is longer. The rounding of a central
 // difference is 1e-11 of the force at 20 to 5000 times that length, so below 1e-7 of
-// its product. Where nothing bends it is the way that the gradient asks for, and 1 where nothing says
+// its product. Where nothing is curved it is the way that the gradient asks for, and 1 where nothing says
 // how long things are.
 func lengthsOf(obj Objective, y, base []float64, parts [][]int) []float64 {
 	r := newRays(func(dst, y []float64) { gradOf(obj, dst, y) }, y, base, parts)
@@ -188,9 +188,9 @@ func lengthsOf(obj Objective, y, base []float64, parts [][]int) []float64 {
 			guess[k] = 1
 		}
 	}
-	bends, open := append([]float64(nil), guess...), false
-	r.bends(bends)
-	for k, l := range bends {
+	curvatureLengths, open := append([]float64(nil), guess...), false
+	r.curvatureLengths(curvatureLengths)
+	for k, l := range curvatureLengths {
 		size[k] = math.Max(size[k], l)
 		if l > 0 {
 			force[k] = 0
@@ -201,7 +201,7 @@ func lengthsOf(obj Objective, y, base []float64, parts [][]int) []float64 {
 		r.reach(guess, force)
 	}
 	for k := range size {
-		if bends[k] == 0 {
+		if curvatureLengths[k] == 0 {
 			size[k] = math.Max(size[k], guess[k])
 		}
 		if size[k] == 0 {
@@ -212,7 +212,7 @@ func lengthsOf(obj Objective, y, base []float64, parts [][]int) []float64 {
 }
 
 // Reach is how far a force would move y, along a direction without a pattern, if
-// nothing but g's bending held it: 0 where that cannot be told. base is the gradient
+// nothing but g's curvature held it: 0 where that cannot be told. base is the gradient
 // at y. It works where the length guessed is off by hundreds of orders of magnitude.
 func Reach(grad func(dst, y []float64), y, base []float64, force, guess float64) float64 {
 	length := []float64{guess}

@@ -82,7 +82,7 @@ func drawExponential(rng *rand.Rand) *exponential {
 }
 
 // Objectives that are not quadratic are solved in whatever units y and they are
-// stated: differences have the length on which the objective bends. The truth is the
+// stated: differences have the length on which the objective is curved. The truth is the
 // analytic gradient at the answer, which strong convexity turns into a distance.
 func TestLengthsInAnyUnits(t *testing.T) {
 	for seed := uint64(0); seed < 300; seed++ {

@@ -53,9 +53,9 @@ type Solution struct {
 	Weak          []int   // rows with slack and multiplier both 0 to tolerance: strict complementarity fails
 	Dependent     []int   // active rows whose gradients depend on the others: multipliers are not unique
 	ErrorBound    float64 // certified |Y - y*| <= sqrt(2 gap / mu) where mu is known, but for rounding; +Inf otherwise
-	// Blur is what the rounding of the gradient leaves open of Y on its face, where curvatures
+	// RoundingBound is what the rounding of the gradient leaves open of Y on its face, where curvatures
 	// are so far apart that it was bounded; 0 elsewhere.
-	Blur float64
+	RoundingBound float64
 
 	// Working are the rows that the multipliers were computed from, ascending and
 	// independent, and Sine is the least sine of the angle between one of them and those
@@ -68,7 +68,7 @@ type Solution struct {
 	Sparse bool
 
 	// Lengths are those on which the gradient of an objective that is not quadratic
-	// bends, where they were measured: one, or one for each independent part.
+	// is curved, where they were measured: one, or one for each independent part.
 	Lengths []float64
 
 	// Memory is what is known by now of a Hessian that is the same at every x, for

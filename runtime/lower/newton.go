@@ -63,7 +63,7 @@ func (w *newton) reset(obj Objective, n int) {
 // and that of C y for a quadratic. Where curvatures differ by far more than
 // rounding resolves, as those of y log y near 0, C would say nothing of y, and
 // H y takes its place. At y = 0 terms that cancel have the size of the force along the
-// length on which they bend.
+// length on which they are curved.
 func (w *newton) terms(y []float64) float64 {
 	size := linalg.Norm(y)
 	if w.known.Quadratic {
@@ -142,7 +142,7 @@ func (w *newton) judge(y []float64, left, zero float64) {
 }
 
 // alongItself measures along by two gradients, as each entry of y changes by a small share of its own size: that stays
-// in the domain of g and needs no length on which g bends, which takes some tens to find. It reports false where y is 0 or
+// in the domain of g and needs no length on which g is curved, which takes some tens to find. It reports false where y is 0 or
 // a gradient is not finite.
 func (w *newton) alongItself(y []float64) bool {
 	size, change := linalg.Norm(y), make([]float64, w.n)
@@ -162,7 +162,7 @@ const several = 16
 
 // enough is the number of steps in a row after which neither the gradient has been smaller than
 // ever nor the value lower, beyond its rounding, that end the search: differences then miss the
-// curvature that is there, as beside the kink of max(0, y)^1.5. Of a valley that bends Newton's
+// curvature that is there, as beside the kink of max(0, y)^1.5. Of a curved valley Newton's
 // method needs no more to lower one of the two.
 const enough = 20
 

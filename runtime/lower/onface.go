@@ -129,7 +129,7 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 	}
 	w.face.multipliers(s.Lambda, w.grad)
 	f.assess(s)
-	if (end == converged || end == stalled) && s.blurs(w, &f.poly) && f.refined(ctx, s) {
+	if (end == converged || end == stalled) && s.roundingOpen(w, &f.poly) && f.refined(ctx, s) {
 		f.assess(s)
 		end = converged
 	}
@@ -152,7 +152,7 @@ func (f *FaceSolver) refined(ctx context.Context, s *Solution) bool {
 	lambda := make([]float64, f.poly.m)
 	if w.measured(y) {
 		if r, ok := w.refine(ctx, &f.poly, w.face.rows(nil), y, lambda); ok {
-			s.Y, s.Lambda, s.Value, s.Active, s.Blur = y, lambda, w.value, nil, r.ofY
+			s.Y, s.Lambda, s.Value, s.Active, s.RoundingBound = y, lambda, w.value, nil, r.ofY
 			return true
 		}
 	}
@@ -186,7 +186,7 @@ func (f *FaceSolver) gather(active []int, s *Solution) (contradiction bool, row 
 func (f *FaceSolver) assess(s *Solution) {
 	dependent := s.Dependent
 	rest := make([]float64, f.poly.n)
-	f.poly.subtractPull(rest, f.newton.grad, s.Lambda)
+	f.poly.lagrangianGradient(rest, f.newton.grad, s.Lambda)
 	s.Residuals.Stationarity = linalg.NormInf(rest)
 	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
 	for i, in := range f.newton.face.in {

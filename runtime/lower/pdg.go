@@ -39,8 +39,8 @@ func defaultPDG() pdgSettings { return pdgSettings{Tolerance: 1e-12, MaxIteratio
 type pdg struct {
 	settings pdgSettings
 	stage
-	next, grad, pull []float64 // len n
-	force            []float64 // len m: multipliers of general rows of unit norm
+	next, grad, rowForces []float64 // len n
+	force                 []float64 // len m: multipliers of general rows of unit norm
 }
 
 // newPDG returns a solver; its settings must be valid.
@@ -52,7 +52,7 @@ func (d *pdg) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 	if !ok {
 		return s
 	}
-	for _, v := range []*[]float64{&d.next, &d.grad, &d.pull} {
+	for _, v := range []*[]float64{&d.next, &d.grad, &d.rowForces} {
 		*v = resize(*v, p.Dy)
 	}
 	d.force = resize(d.force, d.poly.m)
@@ -125,17 +125,17 @@ func (d *pdg) iterate(ctx context.Context, y []float64) outcome {
 				steps()
 			}
 		}
-		clear(d.pull)
+		clear(d.rowForces)
 		for _, i := range d.projection.general {
-			d.poly.rows.B.AddRow(d.pull, i, d.force[i]/d.poly.norm[i])
+			d.poly.rows.B.AddRow(d.rowForces, i, d.force[i]/d.poly.norm[i])
 		}
 		moved := 0.0
 		for j := range y {
-			t := math.Min(math.Max(y[j]-tau*(d.grad[j]-d.pull[j]), lo[j]), hi[j])
+			t := math.Min(math.Max(y[j]-tau*(d.grad[j]-d.rowForces[j]), lo[j]), hi[j])
 			moved = math.Max(moved, math.Abs(t-y[j]))
 			d.next[j] = y[j]
 			y[j] = t
-			d.pull[j] = 2*t - d.next[j]
+			d.rowForces[j] = 2*t - d.next[j]
 		}
 		off, size := d.ascend(sigma)
 		// Both residuals in one: that of the rows counts as far as its own terms let it.
@@ -150,11 +150,11 @@ func (d *pdg) iterate(ctx context.Context, y []float64) outcome {
 }
 
 // ascend moves the forces by sigma times the violation at the extrapolated
-// point, in pull, and returns the largest change as a force per unit sigma/C,
+// point, in rowForces, and returns the largest change as a force per unit sigma/C,
 // and the size of the forces.
 func (d *pdg) ascend(sigma float64) (off, size float64) {
 	for _, i := range d.projection.general {
-		t := d.force[i] - sigma*d.poly.slack(i, d.pull)
+		t := d.force[i] - sigma*d.poly.slack(i, d.rowForces)
 		if !d.poly.equal(i) {
 			t = math.Max(t, 0)
 		}

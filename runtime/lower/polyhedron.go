@@ -161,8 +161,8 @@ func (q *polyhedron) unit(y []float64) float64 {
 	return size
 }
 
-// subtractPull sets dst to grad - B' lambda.
-func (q *polyhedron) subtractPull(dst, grad, lambda []float64) {
+// lagrangianGradient sets dst to grad - B' lambda.
+func (q *polyhedron) lagrangianGradient(dst, grad, lambda []float64) {
 	copy(dst, grad)
 	q.rows.B.AddMulVecT(dst, -1, lambda)
 }

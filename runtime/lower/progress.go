@@ -3,7 +3,7 @@ package lower
 import "math"
 
 // progress tells a gradient method when to end: at its tolerance if that is enough for
-// Solution.doubt, and where rounding lets nothing improve any more.
+// Solution.testAccuracy, and where rounding lets nothing improve any more.
 type progress struct {
 	stage    *stage
 	relative float64 // tolerance of the residual, relative to the terms it is made of
@@ -39,7 +39,7 @@ func (p *progress) step(residual, terms, lipschitz float64, y []float64) (end ou
 		return converged, false
 	}
 	if small {
-		return converged, true // as exactly as it can be; doubt says what that leaves open
+		return converged, true // as exactly as it can be; testAccuracy says what that leaves open
 	}
 	return stalled, residual <= 1e3*p.relative*terms
 }

@@ -56,13 +56,13 @@ func (f *FaceSolver) Rates(ctx context.Context, p *problem.Problem, x []float64,
 	if w != nil {
 		n.face.shift(r.Y, w)
 	}
-	pull, rest, best := make([]float64, p.Dy), make([]float64, p.Dy), math.Inf(1)
+	rhs, rest, best := make([]float64, p.Dy), make([]float64, p.Dy), math.Inf(1)
 	first := 0.0
 	for ctx.Err() == nil {
 		off := n.curvature.exact(rest, r.Y)
-		copy(pull, q)
-		linalg.Axpy(pull, 1, rest)
-		copy(rest, pull)
+		copy(rhs, q)
+		linalg.Axpy(rhs, 1, rest)
+		copy(rest, rhs)
 		n.face.project(rest)
 		left := linalg.Norm(rest)
 		if first == 0 {
@@ -73,7 +73,7 @@ func (f *FaceSolver) Rates(ctx context.Context, p *problem.Problem, x []float64,
 			break
 		}
 		best, r.Left = left+off, left+off
-		if n.face.multipliers(r.Lambda, pull); left == 0 {
+		if n.face.multipliers(r.Lambda, rhs); left == 0 {
 			break
 		}
 		r.Before = left
@@ -142,11 +142,11 @@ func (w *newton) system(ctx context.Context, r []float64, near *denseHessian) []
 		if !w.curvature.apply(hp, p) {
 			return nil
 		}
-		bend := linalg.Dot(p, hp)
-		if !(bend > 0) || !(rz > 0) {
+		php := linalg.Dot(p, hp)
+		if !(php > 0) || !(rz > 0) {
 			return nil
 		}
-		t := rz / bend
+		t := rz / php
 		linalg.Axpy(d, t, p)
 		copy(before, rest)
 		w.face.project(hp)

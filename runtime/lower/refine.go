@@ -22,23 +22,23 @@ import (
 // them and each row of a face, a few times a solve.
 const refinable = 32
 
-// blurred is the share of y that rounding may leave open, over the least curvature, from which
+// roundingShare is the share of y that rounding may leave open, over the least curvature, from which
 // refinement is worth its n gradients: a hundredth of that at which rows count as weak.
-const blurred = weakness / 100
+const roundingShare = weakness / 100
 
-// blurs reports that rounding of terms of the size of the largest curvature and force may leave y
+// roundingOpen reports that rounding of terms of the size of the largest curvature and force may leave y
 // open by more than that, and that refinement applies.
-func (s *Solution) blurs(w *newton, q *polyhedron) bool {
+func (s *Solution) roundingOpen(w *newton, q *polyhedron) bool {
 	mu := w.known.Mu
 	if !w.known.Quadratic || !(mu > 0) || q.n > refinable || q.m > 8*refinable || !linalg.Finite(s.Y) {
 		return false
 	}
 	size := s.extent(w, q)
-	return linalg.Roundoff*(w.curvature.largest*size+linalg.Norm(w.grad)) > blurred*mu*size
+	return linalg.Roundoff*(w.curvature.largest*size+linalg.Norm(w.grad)) > roundingShare*mu*size
 }
 
 // extent is the size of y: its own, or that of the way that the gradient asks for, or on which it
-// bends.
+// is curved.
 func (s *Solution) extent(w *newton, q *polyhedron) float64 {
 	size := math.Max(q.unit(s.Y), s.length())
 	if w.curvature.largest > 0 {
@@ -140,7 +140,7 @@ func (w *newton) refine(ctx context.Context, q *polyhedron, rows []int, y, lambd
 			return r, true
 		}
 		if size > last/2 {
-			return r, size <= blurred*math.Max(q.unit(y), linalg.Norm(w.grad)/m.largest)
+			return r, size <= roundingShare*math.Max(q.unit(y), linalg.Norm(w.grad)/m.largest)
 		}
 		last = size
 		linalg.Axpy(y, 1, way[:q.n])
@@ -266,17 +266,17 @@ func (g *stage) exchange(ctx context.Context, s *Solution, rows []int) bool {
 		}
 		copy(s.Y, y)
 		copy(s.Lambda, lambda)
-		s.Value, s.Blur = w.value, r.ofY
-		s.Status, s.Reason = s.unblurred(s.extent(&w.newton, q))
+		s.Value, s.RoundingBound = w.value, r.ofY
+		s.Status, s.Reason = s.refinedStatus(s.extent(&w.newton, q))
 		return true
 	}
 	return false
 }
 
-// unblurred is the status of a point that was refined, for a size of y.
-func (s *Solution) unblurred(size float64) (Status, string) {
-	if s.Blur > accuracy*size {
-		return Inaccurate, fmt.Sprintf("rounding of the gradient leaves y open by %.1e: the curvatures of the objective differ by too much", s.Blur)
+// refinedStatus is the status of a point that was refined, for a size of y.
+func (s *Solution) refinedStatus(size float64) (Status, string) {
+	if s.RoundingBound > accuracy*size {
+		return Inaccurate, fmt.Sprintf("rounding of the gradient leaves y open by %.1e: the curvatures of the objective differ by too much", s.RoundingBound)
 	}
 	return Solved, "stationary to rounding, by steps along the face"
 }

@@ -136,7 +136,7 @@ func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Object
 	if out.Status == Solved && out.Residuals.Stationarity > unsolved*terms {
 		out.Status, out.Reason = Inaccurate, "no multipliers were found: the rows that hold y depend on each other"
 	}
-	if s.outweighed(out, obj, n.known.Mu) {
+	if s.badlyScaled(out, obj, n.known.Mu) {
 		out.hidden()
 	}
 	if out.Status != Solved && p.Dy <= smallEnough {
@@ -151,17 +151,17 @@ func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Object
 	return out
 }
 
-// outweighed reports that of a solution that counts as one: see Solution.outweighed.
-func (s *sparseSolver) outweighed(out *Solution, obj Objective, mu float64) bool {
+// badlyScaled reports that of a solution that counts as one: see Solution.badlyScaled.
+func (s *sparseSolver) badlyScaled(out *Solution, obj Objective, mu float64) bool {
 	w := &s.work
-	_, ok := out.outweighed(&s.poly, obj, w.grad, mu, func(bent []float64) bool {
+	_, ok := out.badlyScaled(&s.poly, obj, w.grad, mu, func(hy []float64) bool {
 		if w.values == nil {
 			return false
 		}
 		pattern := w.plan.pattern
-		for i := range bent {
+		for i := range hy {
 			for t := pattern.Ptr[i]; t < pattern.Ptr[i+1]; t++ {
-				bent[i] += w.values[t] * out.Y[pattern.Col[t]]
+				hy[i] += w.values[t] * out.Y[pattern.Col[t]]
 			}
 		}
 		return true

@@ -226,7 +226,7 @@ func (f *FaceSolver) stationary() bool {
 func (f *FaceSolver) assessSparse(s *Solution, mu float64) {
 	q, w := &f.poly, f.pieces
 	rest := make([]float64, q.n)
-	q.subtractPull(rest, w.grad, s.Lambda)
+	q.lagrangianGradient(rest, w.grad, s.Lambda)
 	s.Residuals.Stationarity = linalg.NormInf(rest)
 	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
 	set := newSparseSet(q, w)

@@ -22,7 +22,7 @@ type pieces struct {
 	y, grad      []float64 // len n: the point and the gradient there
 	probe, ahead []float64
 	behind, step []float64
-	lengths      []float64 // of the pieces, on which a gradient that is not affine bends; nil before they are measured
+	lengths      []float64 // of the pieces, on which a gradient that is not affine changes its slope; nil before they are measured
 	faces        []faceMemory
 }
 
@@ -251,7 +251,7 @@ func (w *pieces) multipliers(lambda []float64, q *polyhedron, signed bool) {
 			}
 		}
 	}
-	q.subtractPull(w.probe, w.grad, lambda)
+	q.lagrangianGradient(w.probe, w.grad, lambda)
 	w.held(func(j int, row int32) {
 		if v := w.probe[j] / q.coef[row]; v > 0 || !signed {
 			lambda[row] = v
@@ -377,7 +377,7 @@ func (w *pieces) difference(obj Objective, quadratic bool, group int32) bool {
 	return linalg.Finite(w.ahead)
 }
 
-// stationarity is how far w.grad is from the pull of piece k's rows on the
+// stationarity is how far w.grad is from the forces of piece k's rows on the
 // variables that are free, relative to the gradient's terms.
 func (w *pieces) stationarity(k int) float64 {
 	piece, l := w.plan.pieces[k], w.local[k]

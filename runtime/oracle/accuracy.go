@@ -22,9 +22,9 @@ func (h *Hyper) ErrorOfY(pt *Point) float64 {
 		return s.ErrorBound
 	}
 	t := h.measure(pt.X, s.Y)
-	pull := make([]float64, h.p.Dy)
-	h.p.Rows.B.AddMulVecT(pull, 1, s.Lambda)
-	bound := s.ErrorBound + roundings*linalg.Roundoff*math.Max(t.Size, linalg.Norm(pull))/mu
+	rowForces := make([]float64, h.p.Dy)
+	h.p.Rows.B.AddMulVecT(rowForces, 1, s.Lambda)
+	bound := s.ErrorBound + roundings*linalg.Roundoff*math.Max(t.Size, linalg.Norm(rowForces))/mu
 	rho, dependent, rounding := 0.0, 0.0, 0.0
 	for _, i := range s.Active {
 		r := stateOf(h.p.Rows, i, pt.X, s.Y)
@@ -62,10 +62,10 @@ const unmet = 1e-6
 // entry by entry of y, with a few gradients of g where the multipliers do not show them.
 func (h *Hyper) Unsolved(pt *Point) bool {
 	s := pt.Lower
-	pull := make([]float64, h.p.Dy)
-	h.p.Rows.B.AddMulVecT(pull, 1, s.Lambda)
+	rowForces := make([]float64, h.p.Dy)
+	h.p.Rows.B.AddMulVecT(rowForces, 1, s.Lambda)
 	left := math.Sqrt(float64(h.p.Dy)) * s.Residuals.Stationarity
-	if !(left > unmet*linalg.Norm(pull)) {
+	if !(left > unmet*linalg.Norm(rowForces)) {
 		return false
 	}
 	base := make([]float64, h.p.Dy)

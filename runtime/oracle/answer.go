@@ -7,7 +7,7 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// pull is how f draws at the follower's answer at one x: q = grad_y f, and where
+// adjointRHS is how f draws at the follower's answer at one x: q = grad_y f, and where
 // f reads multipliers w = grad_lambda f. With L = g + lambda'(A x - B y - b),
 //
 //	grad F = grad_x f + d/dt grad_x L(x, y_t, lambda_t) at t = 0,
@@ -16,22 +16,22 @@ import (
 // with g + t q'y in the place of g and b - t w in the place of b: its KKT matrix
 // is the transpose of the one that dy*/dx and dlambda*/dx solve. For w = 0 it is
 // the argument of lem:lineq-finitediff-equals-gradf.
-type pull struct {
+type adjointRHS struct {
 	q []float64 // len Dy
 	w []float64 // len m, 0 on rows that f does not read; nil where f reads none
 }
 
-// newPull evaluates the gradients of f at a point: grad_x f in dst (len Dx).
-func newPull(dst []float64, at *At) *pull {
+// newAdjointRHS evaluates the gradients of f at a point: grad_x f in dst (len Dx).
+func newAdjointRHS(dst []float64, at *At) *adjointRHS {
 	p := at.Problem
 	z := make([]float64, p.AnswerLen())
 	p.F.ValueGrad(dst, z, at.X, p.Answer(at.Lower.Y, at.Lower.Lambda))
-	return splitPull(p, z)
+	return splitAdjointRHS(p, z)
 }
 
-// splitPull splits a gradient in the follower's answer (problem.Problem.Answer).
-func splitPull(p *problem.Problem, z []float64) *pull {
-	v := &pull{q: z[:p.Dy:p.Dy]}
+// splitAdjointRHS splits a gradient in the follower's answer (problem.Problem.Answer).
+func splitAdjointRHS(p *problem.Problem, z []float64) *adjointRHS {
+	v := &adjointRHS{q: z[:p.Dy:p.Dy]}
 	if len(p.Duals) > 0 {
 		v.w = make([]float64, p.Rows.Len())
 		for k, i := range p.Duals {
@@ -44,7 +44,7 @@ func splitPull(p *problem.Problem, z []float64) *pull {
 // force is the direction in which a unit of the perturbation pushes y, len Dy: q,
 // and the rows' motion -w brought to y by their normals. Zero means that f does
 // not feel the follower.
-func (v *pull) force(p *problem.Problem, held []int) []float64 {
+func (v *adjointRHS) force(p *problem.Problem, held []int) []float64 {
 	if v.w == nil {
 		return v.q
 	}
@@ -63,7 +63,7 @@ func (v *pull) force(p *problem.Problem, held []int) []float64 {
 }
 
 // moved is the problem with its right-hand sides moved by -t w.
-func (v *pull) moved(p *problem.Problem, t float64) *problem.Problem {
+func (v *adjointRHS) moved(p *problem.Problem, t float64) *problem.Problem {
 	if v.w == nil {
 		return p
 	}

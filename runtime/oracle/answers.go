@@ -14,14 +14,14 @@ import (
 const mostMoved = 16
 
 // byAnswers adds to dst what the follower's answer brings, as addition of v: by differences of the answers to
-// x beside at.X, on its face, in each entry of x. Where the curvatures of g are far apart (lower.Solution.Blur) y
+// x beside at.X, on its face, in each entry of x. Where the curvatures of g are far apart (lower.Solution.RoundingBound) y
 // itself is known to rounding, but the gradients of g, which other differences are of, are not: what
 // rounding leaves of y along a steep direction is a large force. Where g is quadratic in (x, y) such
 // a difference is exact over any step; elsewhere it is extrapolated. It returns an estimate of the error, and
 // false where answers are not known that way, and has then added nothing.
-func byAnswers(ctx context.Context, dst []float64, at *At, v *pull) (error float64, ok bool, err error) {
+func byAnswers(ctx context.Context, dst []float64, at *At, v *adjointRHS) (error float64, ok bool, err error) {
 	p := at.Problem
-	if !(at.Lower.Blur > 0) || !p.Facts.QuadraticInY || p.Dx > mostMoved {
+	if !(at.Lower.RoundingBound > 0) || !p.Facts.QuadraticInY || p.Dx > mostMoved {
 		return 0, false, nil
 	}
 	face := lower.NewFaceSolver()
@@ -29,16 +29,16 @@ func byAnswers(ctx context.Context, dst []float64, at *At, v *pull) (error float
 	x, part := slices.Clone(at.X), make([]float64, p.Dx)
 	sizes := extents(p, at.X)
 	size := 0.0 // of what is differenced, and its rounding
-	var blur float64
-	pulled := func(j int, to float64) (float64, bool) {
+	var roundingBound float64
+	moved := func(j int, to float64) (float64, bool) {
 		x[j] = at.X[j] + to
 		s := face.OnFace(ctx, p, lower.G(p, x), x, at.held(), at.Lower)
 		x[j] = at.X[j]
-		if s.Status != lower.Solved || !(s.Blur > 0) {
+		if s.Status != lower.Solved || !(s.RoundingBound > 0) {
 			return 0, false
 		}
 		value := linalg.Dot(v.q, s.Y)
-		size, blur = math.Max(size, linalg.Norm(v.q)*linalg.Norm(s.Y)), math.Max(blur, linalg.Norm(v.q)*s.Blur)
+		size, roundingBound = math.Max(size, linalg.Norm(v.q)*linalg.Norm(s.Y)), math.Max(roundingBound, linalg.Norm(v.q)*s.RoundingBound)
 		for i, w := range v.w {
 			value += w * s.Lambda[i]
 			size = math.Max(size, math.Abs(w*s.Lambda[i]))
@@ -53,9 +53,9 @@ func byAnswers(ctx context.Context, dst []float64, at *At, v *pull) (error float
 		const wide, attempts = 0x1p-6, 4
 		best := math.Inf(1)
 		for step := wide * room; best > small*math.Abs(part[j]) && step > wide*room*math.Pow(2, -4*attempts); step /= 16 {
-			size, blur = 0, 0
-			long, ok := difference(pulled, j, step, at.X[j], p.X.Lo[j], p.X.Hi[j])
-			short, also := difference(pulled, j, step/2, at.X[j], p.X.Lo[j], p.X.Hi[j])
+			size, roundingBound = 0, 0
+			long, ok := difference(moved, j, step, at.X[j], p.X.Lo[j], p.X.Hi[j])
+			short, also := difference(moved, j, step/2, at.X[j], p.X.Lo[j], p.X.Hi[j])
 			if ctx.Err() != nil {
 				return 0, false, context.Cause(ctx)
 			}
@@ -63,7 +63,7 @@ func byAnswers(ctx context.Context, dst []float64, at *At, v *pull) (error float
 				return 0, false, nil
 			}
 			// Three times more: the next terms, if they fall like the first.
-			off := math.Abs(long-short) + 16*(blur+roundings*linalg.Roundoff*size)/step
+			off := math.Abs(long-short) + 16*(roundingBound+roundings*linalg.Roundoff*size)/step
 			if off < best {
 				best, part[j] = off, (4*short-long)/3
 			}

@@ -64,8 +64,8 @@ func (h *Hyper) at(x []float64, s *lower.Solution, face []int) *At {
 	return at
 }
 
-// flipCoupled is Flip for coupled constraint i, which becomes positive or ceases to be, on the same face of the lower level.
-func (h *Hyper) flipCoupled(ctx context.Context, pt *Point, s *lower.Solution, i int) ([]float64, error) {
+// coupledChange is ActiveSetChange for coupled constraint i, which becomes positive or ceases to be, on the same face of the lower level.
+func (h *Hyper) coupledChange(ctx context.Context, pt *Point, s *lower.Solution, i int) ([]float64, error) {
 	m := h.p.Rows.Len()
 	face := slices.Clone(pt.Face)
 	at, positive := slices.BinarySearch(face, m+i)
@@ -75,7 +75,7 @@ func (h *Hyper) flipCoupled(ctx context.Context, pt *Point, s *lower.Solution, i
 		face = slices.Insert(face, at, m+i)
 	}
 	if h.p.Coupled.Weight[i] == 0 {
-		return nil, ErrNoFlip
+		return nil, ErrNoChange
 	}
 	return h.jump(ctx, pt, h.at(pt.X, s, face))
 }

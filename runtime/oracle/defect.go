@@ -35,8 +35,8 @@ func extrapolated(whole, half derivative) derivative {
 }
 
 // The lengths over which defect looks at g, relative to the length on which it is taken to
-// bend (At.size): near the root of the unit roundoff, where a difference of gradients is
-// best known, and far below, for a g that bends on a much shorter length.
+// curvature (At.size): near the root of the unit roundoff, where a difference of gradients is
+// best known, and far below, for a g that is curved on a much shorter length.
 const (
 	nearby  = 0x1p-24
 	nearest = 0x1p-38
@@ -55,11 +55,11 @@ const (
 //
 // relative to H y' (and to q, if that is less), with H y' by short differences of grad_y g
 // along y', one gradient each. A derivative that was found by moving y much further than
-// the length on which g bends satisfies the equation of that secant, and agrees with the
+// the length on which g is curved satisfies the equation of that secant, and agrees with the
 // one of half the move; here it shows. step is the perturbation that moved y. What rounding
-// may have made is no defect but doubt: the same of what the roundings may hide. NaN
+// may have made is no defect but uncertain: the same of what the roundings may hide. NaN
 // gradients, outside the domain, say nothing.
-func (d *differences) defect(v derivative, step, scale float64) (off, doubt float64) {
+func (d *differences) defect(v derivative, step, scale float64) (off, uncertain float64) {
 	at, p, n := d.at, d.at.Problem, len(v.y)
 	speed := linalg.Norm(v.y)
 	if speed == 0 || math.IsInf(speed, 0) || math.IsNaN(speed) {
@@ -68,8 +68,8 @@ func (d *differences) defect(v derivative, step, scale float64) (off, doubt floa
 	forces, moved, z := make([]float64, n), make([]float64, n), make([]float64, n)
 	p.Rows.B.AddMulVecT(forces, 1, v.lambda)
 	held := linalg.Norm(forces)
-	linalg.Axpy(forces, -1, d.pull.q)
-	doubt = math.Inf(1)
+	linalg.Axpy(forces, -1, d.rhs.q)
+	uncertain = math.Inf(1)
 	off = d.leaves(v, step)
 	terms := 0.0
 	for _, share := range []float64{nearby, nearest} {
@@ -90,23 +90,23 @@ func (d *differences) defect(v derivative, step, scale float64) (off, doubt floa
 		// this curvature; where that leaves a defect they are measured.
 		terms = math.Max(terms, d.held+size*linalg.Norm(at.Lower.Y)/speed)
 		rounding := func() float64 {
-			return roundings*linalg.Roundoff*(terms/length+held+linalg.Norm(d.pull.q)+linalg.Norm(at.Lower.Lambda)/step) + d.force
+			return roundings*linalg.Roundoff*(terms/length+held+linalg.Norm(d.rhs.q)+linalg.Norm(at.Lower.Lambda)/step) + d.force
 		}
 		least := math.Min(size, d.slope)
 		if miss > rounding()+small*least {
 			terms = math.Max(terms, termsOf(p, at.X, at.Lower.Y, d.base))
 		}
 		off = math.Max(off, (miss-rounding())/least)
-		doubt = math.Min(doubt, rounding()/least)
+		uncertain = math.Min(uncertain, rounding()/least)
 	}
-	return off, doubt
+	return off, uncertain
 }
 
 // leaves is the largest part of a derivative, beyond rounding, that is across a row held on the face: the ends it was
 // taken from are not on it, as where a solver has stopped short.
 func (d *differences) leaves(v derivative, step float64) float64 {
 	rows, worst := d.at.Problem.Rows, 0.0
-	moved := d.pull.moved(d.at.Problem, step).Rows // where the perturbation moves them
+	moved := d.rhs.moved(d.at.Problem, step).Rows // where the perturbation moves them
 	speed := linalg.Norm(v.y)
 	for _, i := range d.at.Face {
 		_, vals := rows.B.Row(i)

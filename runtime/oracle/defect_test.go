@@ -13,7 +13,7 @@ import (
 // TestBendsOnAnotherLength: g bends on lengths of 1 in each entry of y, and nothing else
 // says so: one entry of y is large, up to 1e6, or the far end of X drives y up to e^30
 // away. Every oracle is right to within its stated error, and that is small.
-func TestBendsOnAnotherLength(t *testing.T) {
+func TestCurvesOnAnotherLength(t *testing.T) {
 	ctx := context.Background()
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 77))

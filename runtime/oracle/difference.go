@@ -43,9 +43,9 @@ type Difference struct{ Settings DifferenceSettings }
 // Gradient implements Oracle.
 func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float64, error) {
 	p := at.Problem
-	pulled := newPull(dst, at)
-	c := pulled.force(p, at.held())
-	d := &differences{at: at, pull: pulled, face: lower.NewFaceSolver(), slope: linalg.Norm(c)}
+	rhs := newAdjointRHS(dst, at)
+	c := rhs.force(p, at.held())
+	d := &differences{at: at, rhs: rhs, face: lower.NewFaceSolver(), slope: linalg.Norm(c)}
 	defer d.face.Release()
 	if d.slope == 0 {
 		return 0, nil
@@ -74,19 +74,19 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 		d.force = 0
 		speed, err = solve(ctx, v, delta)
 	}
-	// Where rows leave y nowhere to go nothing bends over a longer step, which the rounding of
+	// Where rows leave y nowhere to go nothing is curved over a longer step, which the rounding of
 	// the forces that they hold is small beside.
 	if longer := d.held / d.slope; err == nil && o.Settings.Delta == 0 && d.vertex && longer > delta && d.noise(v) > small*linalg.Norm(v) {
 		delta = longer
 		d.force = 0
 		speed, err = solve(ctx, v, delta)
 	}
-	off, doubt, known := 0.0, 0.0, true
+	off, uncertain, known := 0.0, 0.0, true
 	for attempt := 1; err == nil && !p.Facts.QuadraticInY; attempt++ {
-		// Nor does it know a g that bends on a length far below the step.
+		// Nor does it know a g that is curved on a length far below the step.
 		const attempts = 8
-		off, doubt = d.defect(d.moved, delta, scale)
-		known = attempt == 1 && doubt <= small
+		off, uncertain = d.defect(d.moved, delta, scale)
+		known = attempt == 1 && uncertain <= small
 		if off <= small || o.Settings.Delta != 0 || attempt == attempts {
 			break
 		}
@@ -94,7 +94,7 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 		d.force = 0
 		speed, err = solve(ctx, v, delta)
 	}
-	// Where the length is not known on which g bends, half of the step shows the error
+	// Where the length is not known on which g is curved, half of the step shows the error
 	// of the whole, and has half of it or less.
 	halved := 0.0
 	if err == nil && !known {
@@ -113,7 +113,7 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 	// The truncation error, taken to be of the order of the relative step, or of the
 	// relative change of the force grad_y f over it, to the power of the order, as far
 	// as the derivative's own equation can tell.
-	step := math.Max(speed*delta/scale, d.bend(f))
-	truncation := math.Max(halved, linalg.Norm(v)*math.Max(math.Pow(step, order), math.Max(off, doubt)))
+	step := math.Max(speed*delta/scale, d.forceChange(f))
+	truncation := math.Max(halved, linalg.Norm(v)*math.Max(math.Pow(step, order), math.Max(off, uncertain)))
 	return truncation + d.noise(v) + rounding*linalg.Norm(dst), nil
 }

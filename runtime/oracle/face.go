@@ -47,18 +47,18 @@ type Face struct{ Settings FaceSettings }
 
 // Gradient implements Oracle.
 func (o *Face) Gradient(ctx context.Context, dst []float64, at *At) (float64, error) {
-	return o.add(ctx, dst, at, newPull(dst, at))
+	return o.add(ctx, dst, at, newAdjointRHS(dst, at))
 }
 
 // add adds to dst (len Dx) what the follower's answer to x brings to a function that
-// pulls at it so, and returns an estimate of its error.
-func (o *Face) add(ctx context.Context, dst []float64, at *At, v *pull) (float64, error) {
+// has that gradient in the answer, and returns an estimate of its error.
+func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (float64, error) {
 	p := at.Problem
 	if error, ok, err := byAnswers(ctx, dst, at, v); ok || err != nil {
 		return error, err
 	}
 	force := v.force(p, at.held())
-	d := &differences{at: at, pull: v, face: lower.NewFaceSolver(), slope: linalg.Norm(force)}
+	d := &differences{at: at, rhs: v, face: lower.NewFaceSolver(), slope: linalg.Norm(force)}
 	defer d.face.Release()
 	if d.slope == 0 {
 		return 0, nil
@@ -117,7 +117,7 @@ const rounding = 1e-15
 // Richardson's extrapolation from t and t/2, and estimates the truncation error.
 // Where y moves much more than asked for (an ill-conditioned g), where the error at
 // order 2 is not small, or where the derivative of y has a defect, the step is
-// reduced: by 8 while the difference is of y's way, by 64 where g bends on a length
+// reduced: by 8 while the difference is of y's way, by 64 where g is curved on a length
 // that is far below the step; and one that is lost in the rounding of y is followed by one
 // between it and the last that was too long. The best of the steps is kept.
 func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, scale float64) (float64, error) {
@@ -174,7 +174,7 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 			if _, err = d.central(ctx, half, t/2); err != nil {
 				return 0, err
 			}
-			bend := linalg.Distance(whole, half) // three quarters of the error at t
+			change := linalg.Distance(whole, half) // three quarters of the error at t
 			size := linalg.Norm(half)
 			if size == 0 && !math.IsInf(d.noise(half), 1) {
 				copy(v, half)
@@ -183,17 +183,17 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 			for j := range whole {
 				whole[j] = (4*half[j] - whole[j]) / 3
 			}
-			var doubt float64
-			off, doubt = d.defect(extrapolated(first, d.moved), t/2, scale)
+			var uncertain float64
+			off, uncertain = d.defect(extrapolated(first, d.moved), t/2, scale)
 			// The next term of the expansion, if it falls like the first, as the equation of
 			// the derivative confirms. Where rounding hides what that would show the next
 			// term may be as large as the first.
-			next := math.Max(bend*bending(first.y, d.moved.y), off*size)
-			if doubt > small {
-				next = math.Max(next, math.Min(bend, doubt*size))
+			next := math.Max(change*relativeChange(first.y, d.moved.y), off*size)
+			if uncertain > small {
+				next = math.Max(next, math.Min(change, uncertain*size))
 			}
 			improved = better(next, whole)
-			rough = bend > second*size || off > small || doubt > small && next > small*size
+			rough = change > second*size || off > small || uncertain > small && next > small*size
 		}
 		switch {
 		case math.IsInf(d.noise(whole), 1) && speed*t < lost*linalg.Norm(d.at.Lower.Y) && long < math.Inf(1):
@@ -210,10 +210,10 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 	return truncation, nil
 }
 
-// bending is the relative change of a derivative of y from a step to half of it, in the
+// relativeChange is the relative change of a derivative of y from a step to half of it, in the
 // entries that change: those on which g is quadratic, of any size, say nothing of how
 // fast the expansion of the others falls.
-func bending(whole, half []float64) float64 {
+func relativeChange(whole, half []float64) float64 {
 	weighted, change := 0.0, 0.0
 	for i, v := range half {
 		if by := math.Abs(whole[i] - v); by > 0 {

@@ -72,21 +72,21 @@ func gradLagrangian(dst []float64, at *At, y, lambda []float64) (size float64) {
 // it gives what is differenced in the place of the gradient, and its size.
 type differences struct {
 	at      *At
-	pull    *pull
+	rhs     *adjointRHS
 	face    *lower.FaceSolver
 	perturb func(delta float64) lower.Objective
 	read    func(dst []float64, at *At, y, lambda []float64) (size float64)
 	slope   float64 // the force of a unit perturbation: |grad_y f| at y*, where f reads no multipliers
 
-	force    float64    // largest residual force of a solve divided by its delta
-	blur     float64    // what rounding leaves open of the way of y in the last difference, relative to it
-	rounding float64    // of the Lagrangians' gradients, divided by delta
-	last     []float64  // y of the last solve
-	moved    derivative // of the lower solution, by the last difference
-	vertex   bool       // the face of the last solve is a point
-	base     []float64  // grad_y g at y*; set by stepFor
-	held     float64    // its length, the force that the rows hold
-	pair     *ends      // of the last central difference
+	force         float64    // largest residual force of a solve divided by its delta
+	roundingBound float64    // what rounding leaves open of the way of y in the last difference, relative to it
+	rounding      float64    // of the Lagrangians' gradients, divided by delta
+	last          []float64  // y of the last solve
+	moved         derivative // of the lower solution, by the last difference
+	vertex        bool       // the face of the last solve is a point
+	base          []float64  // grad_y g at y*; set by stepFor
+	held          float64    // its length, the force that the rows hold
+	pair          *ends      // of the last central difference
 }
 
 // of is what is differenced, at a lower solution.
@@ -99,7 +99,7 @@ func (d *differences) of(dst []float64, at *At, y, lambda []float64) (size float
 
 // solve is the perturbed lower solution on the frozen face.
 func (d *differences) solve(ctx context.Context, delta float64, warm *lower.Solution) (*lower.Solution, error) {
-	s := d.face.OnFace(ctx, d.pull.moved(d.at.Problem, delta), d.perturb(delta), d.at.X, d.at.held(), warm)
+	s := d.face.OnFace(ctx, d.rhs.moved(d.at.Problem, delta), d.perturb(delta), d.at.X, d.at.held(), warm)
 	if s.Status == lower.Stopped {
 		return nil, context.Cause(ctx)
 	}
@@ -111,9 +111,9 @@ func (d *differences) solve(ctx context.Context, delta float64, warm *lower.Solu
 	return s, nil
 }
 
-// bend is how far the force grad_y f has changed, relative to itself, from y* to the
+// forceChange is how far the force grad_y f has changed, relative to itself, from y* to the
 // last solution.
-func (d *differences) bend(f problem.Function) float64 {
+func (d *differences) forceChange(f problem.Function) float64 {
 	n := len(d.last)
 	from, to := make([]float64, n), make([]float64, n)
 	f.GradY(from, d.at.X, d.at.Lower.Y)
@@ -138,7 +138,7 @@ func (d *differences) forward(ctx context.Context, v []float64, delta float64) (
 	d.rounding = roundings * linalg.Roundoff * size / delta
 	d.force = math.Max(d.force, d.at.Lower.Residuals.Stationarity/delta)
 	d.moved = quotient(s.Y, d.at.Lower.Y, s.Lambda, d.at.Lower.Lambda, delta)
-	d.blurs(s, d.at.Lower)
+	d.noteRounding(s, d.at.Lower)
 	for j := range v {
 		v[j] = (v[j] - base[j]) / delta
 	}
@@ -211,14 +211,14 @@ func (d *differences) central(ctx context.Context, v []float64, delta float64) (
 		v[j] = (v[j] - base[j]) / (2 * delta)
 	}
 	d.moved = quotient(plus.Y, minus.Y, plus.Lambda, minus.Lambda, 2*delta)
-	d.blurs(plus, minus)
+	d.noteRounding(plus, minus)
 	return linalg.Distance(plus.Y, minus.Y) / (2 * delta), nil
 }
 
-// blurs notes what rounding leaves open of the way between two lower solutions.
-func (d *differences) blurs(from, to *lower.Solution) {
-	if d.blur = from.Blur + to.Blur; d.blur > 0 && !d.vertex {
-		d.blur /= linalg.Distance(from.Y, to.Y)
+// noteRounding notes what rounding leaves open of the way between two lower solutions.
+func (d *differences) noteRounding(from, to *lower.Solution) {
+	if d.roundingBound = from.RoundingBound + to.RoundingBound; d.roundingBound > 0 && !d.vertex {
+		d.roundingBound /= linalg.Distance(from.Y, to.Y)
 	}
 }
 
@@ -229,15 +229,15 @@ func (d *differences) blurs(from, to *lower.Solution) {
 //
 // A move in the rounding of y says nothing.
 func (d *differences) against() bool {
-	if d.pull.w != nil || d.pair == nil {
+	if d.rhs.w != nil || d.pair == nil {
 		return false
 	}
-	step := make([]float64, len(d.pull.q))
+	step := make([]float64, len(d.rhs.q))
 	for t, y := range map[float64][]float64{d.pair.delta: d.pair.plus, -d.pair.delta: d.pair.minus} {
 		copy(step, y)
 		linalg.Axpy(step, -1, d.at.Lower.Y)
 		way := linalg.Norm(step)
-		if t*linalg.Dot(d.pull.q, step) > small*math.Abs(t)*linalg.Norm(d.pull.q)*way && way > lost*linalg.Norm(d.at.Lower.Y) {
+		if t*linalg.Dot(d.rhs.q, step) > small*math.Abs(t)*linalg.Norm(d.rhs.q)*way && way > lost*linalg.Norm(d.at.Lower.Y) {
 			return true
 		}
 	}
@@ -271,8 +271,8 @@ func (d *differences) noise(v []float64) float64 {
 		return 0
 	}
 	left := d.force / d.slope
-	if d.blur > 0 { // which tells more than a residual that y in double precision cannot but leave
-		left = d.blur
+	if d.roundingBound > 0 { // which tells more than a residual that y in double precision cannot but leave
+		left = d.roundingBound
 	}
 	if !(left < gross) || left > small && !d.vertex && linalg.Norm(d.moved.y) == 0 {
 		return math.Inf(1)
@@ -328,7 +328,7 @@ func usable(curvature float64) bool { return curvature > 0 && !math.IsInf(curvat
 // along y', and returns an estimate of its error, +Inf where these do not tell, and the size of what forces as large as the perturbation's make of v, which is 0 at a minimizer for this one alone.
 func (d *differences) linear(ctx context.Context, v []float64) (off, size float64) {
 	at := d.at
-	r := d.face.Rates(ctx, at.Problem, at.X, at.held(), at.Lower, d.pull.q, d.pull.w)
+	r := d.face.Rates(ctx, at.Problem, at.X, at.held(), at.Lower, d.rhs.q, d.rhs.w)
 	if r == nil {
 		return math.Inf(1), 0
 	}

@@ -93,7 +93,7 @@ type penalized struct {
 	force []float64 // grad_y f at y*
 	g0    []float64 // grad_y g at y*
 	reach float64   // length of a step over which a quadratic g changes in earnest
-	short float64   // of the step that scaledChange takes otherwise, the part that g's bending leaves
+	short float64   // of the step that scaledChange takes otherwise, the part that g's curvature leaves
 	y     []float64 // len Dy: scratch, the point of the last evaluation
 	stiff float64   // see stiffness
 	calls int       // points at which the minimization has taken gradients
@@ -136,8 +136,8 @@ func (q *penalized) moveTo(t float64, v []float64) []float64 {
 	return q.y
 }
 
-// pull adds B_I'nu to dst (len Dy).
-func (q *penalized) pull(dst, nu []float64) {
+// addTransposed adds B_I'nu to dst (len Dy).
+func (q *penalized) addTransposed(dst, nu []float64) {
 	for r, i := range q.active {
 		q.at.Problem.Rows.B.AddRow(dst, i, q.weight[r]*nu[r])
 	}
@@ -146,7 +146,7 @@ func (q *penalized) pull(dst, nu []float64) {
 // vector is the gradient h + B_I'nu of a pair.
 func (q *penalized) vector(gradient pair) []float64 {
 	v := append([]float64(nil), gradient.u...)
-	q.pull(v, gradient.nu)
+	q.addTransposed(v, gradient.nu)
 	return v
 }
 

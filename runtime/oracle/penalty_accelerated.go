@@ -72,7 +72,7 @@ func (m *uniform) solve(dst pair, r []float64) error {
 // the range of B_I', of which eta is made, would count by a factor of alpha only.
 //
 // It returns w, nu and |r|/|grad_y f(y*)|. Steps of differences (scaledChange) that are long against the length on which g
-// bends find another gradient than shorter ones do, or, where they are much too long, than those that rounding allows at all.
+// is curved find another gradient than shorter ones do, or, where they are much too long, than those that rounding allows at all.
 func (q *penalized) minimize(ctx context.Context) (w, nu []float64, left float64, err error) {
 	force := linalg.Norm(q.force)
 	if !linalg.Finite(q.force) {

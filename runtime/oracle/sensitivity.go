@@ -17,8 +17,8 @@ import (
 // the one place where its derivatives are made, from gradients of g alone. Forward
 // multiplies by the Jacobian, Reverse by its transpose. Both solve the lower level
 // on the face of its active rows, perturbed: the KKT matrix of the face is
-// symmetric, so that the derivative along a direction is the answer to a pull, too
-// (see pull and Face).
+// symmetric, so that the derivative along a direction is the answer to an adjoint right-hand side, too
+// (see adjointRHS and Face).
 //
 // Where every row is decided (Point.Strict), the answer is differentiable. At a kink
 // Forward is the one-sided derivative along the direction it is given, which is not
@@ -34,8 +34,8 @@ type Sensitivity struct {
 
 	h    *Hyper
 	at   *At
-	grad []float64 // grad_x f; nil until Forward asks for it
-	pull *pull     // grad of f in the answer
+	grad []float64   // grad_x f; nil until Forward asks for it
+	rhs  *adjointRHS // grad of f in the answer
 }
 
 // Tangent is the derivative of the follower's answer along a direction dx, and of F
@@ -95,7 +95,7 @@ func (s *Sensitivity) solveOnFace(ctx context.Context) error {
 // At a kink it returns a *KinkError beside the product for one piece.
 func (s *Sensitivity) Reverse(ctx context.Context, dst, dy, dlambda []float64) (float64, error) {
 	clear(dst)
-	v := &pull{q: slices.Clone(dy)}
+	v := &adjointRHS{q: slices.Clone(dy)}
 	if slices.ContainsFunc(dlambda, func(t float64) bool { return t != 0 }) {
 		v.w = slices.Clone(dlambda)
 	}
@@ -155,12 +155,12 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 	at, p := *s.at, s.at.Problem
 	at.Face = held
 	t := &Tangent{Y: make([]float64, p.Dy), Lambda: make([]float64, p.Rows.Len()), Face: held}
-	v := &pull{q: cross, w: make([]float64, len(rates))}
+	v := &adjointRHS{q: cross, w: make([]float64, len(rates))}
 	for _, i := range held {
 		v.w[i] = rates[i]
 	}
 	force := v.force(p, held)
-	d := &differences{at: &at, pull: v, face: lower.NewFaceSolver(), slope: linalg.Norm(force), read: answerOf}
+	d := &differences{at: &at, rhs: v, face: lower.NewFaceSolver(), slope: linalg.Norm(force), read: answerOf}
 	defer d.face.Release()
 	if d.slope == 0 {
 		return t, nil
@@ -284,11 +284,11 @@ const kinkMargin = 10
 func (s *Sensitivity) finish(t *Tangent, dx []float64) {
 	if s.grad == nil {
 		s.grad = make([]float64, s.at.Problem.Dx)
-		s.pull = newPull(s.grad, s.at)
+		s.rhs = newAdjointRHS(s.grad, s.at)
 	}
-	t.F = linalg.Dot(s.grad, dx) + linalg.Dot(s.pull.q, t.Y)
-	if s.pull.w != nil {
-		t.F += linalg.Dot(s.pull.w, t.Lambda)
+	t.F = linalg.Dot(s.grad, dx) + linalg.Dot(s.rhs.q, t.Y)
+	if s.rhs.w != nil {
+		t.F += linalg.Dot(s.rhs.w, t.Lambda)
 	}
 }
 

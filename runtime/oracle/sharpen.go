@@ -19,11 +19,11 @@ const half = 0.5
 // differ by 1e12 is 1e12 times too much. With K the face's matrix and b what is left of its
 // equations, a slack or a multiplier c is off by c'K^-1 b: for p of the adjoint (p, q) = K^-T c, by
 // the slope of g along p, which is enclosed (problem.Rounded), and by the rows. It needs a follower that was solved
-// that way (lower.Solution.Blur), and reports whether it was. It takes two slopes of g a row.
+// that way (lower.Solution.RoundingBound), and reports whether it was. It takes two slopes of g a row.
 func (h *Hyper) sharpen(margins []float64, undecided []int, x []float64, s *lower.Solution, face []int) bool {
 	p := h.p
 	g, ok := p.G.(problem.Rounded)
-	if !ok || !(s.Blur > 0) || !p.Facts.FixedHessian || !h.learned.Complete() || h.learned.Near {
+	if !ok || !(s.RoundingBound > 0) || !p.Facts.FixedHessian || !h.learned.Complete() || h.learned.Near {
 		return false
 	}
 	rows := statesOf(p, x, s.Y)
@@ -73,14 +73,14 @@ func (h *Hyper) sharpen(margins []float64, undecided []int, x []float64, s *lowe
 		for a, row := range independent {
 			cols, vals := p.Rows.B.Row(row)
 			for t, j := range cols {
-				pull := s.Lambda[row] * vals[t] * along[j]
-				moved += pull
-				terms += math.Abs(pull)
+				force := s.Lambda[row] * vals[t] * along[j]
+				moved += force
+				terms += math.Abs(force)
 			}
 			moved -= gaps[a] * rows[row].slack
 			off += math.Abs(gaps[a]) * rows[row].error
 		}
-		off += math.Abs(moved) + roundings*linalg.Roundoff*terms + linalg.Norm(along)*known*s.Blur
+		off += math.Abs(moved) + roundings*linalg.Roundoff*terms + linalg.Norm(along)*known*s.RoundingBound
 		margins[i] = 0
 		if size > 0 && off < math.Inf(1) {
 			margins[i] = size / off

@@ -7,7 +7,7 @@ import (
 	"bilevelc/runtime/lower"
 )
 
-// size is the length on which g bends around y*, without a unit: what steps of y
+// size is the length on which g is curved around y*, without a unit: what steps of y
 // are relative to. It is the largest of |y*|, of how far the rows' forces would
 // move y if nothing held it, and of how far y moves as x moves by its width in X;
 // the last two over the curvature of g along a direction without a pattern. So a

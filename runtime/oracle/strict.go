@@ -24,17 +24,17 @@ func (h *Hyper) complementarity(x []float64, s *lower.Solution, face []int) (mar
 	if !h.p.HasInequalities() {
 		return math.Inf(1), nil
 	}
-	pull := make([]float64, h.p.Dy)
-	h.p.Rows.B.AddMulVecT(pull, 1, s.Lambda)
+	rowForces := make([]float64, h.p.Dy)
+	h.p.Rows.B.AddMulVecT(rowForces, 1, s.Lambda)
 	measured := h.terms == nil
 	if measured {
 		h.terms = h.measure(x, s.Y)
 	}
 	sigma := h.sine(s, face)
-	margins := judge(h.p, x, s, face, sigma, linalg.Norm(pull), h.terms)
+	margins := judge(h.p, x, s, face, sigma, linalg.Norm(rowForces), h.terms)
 	if margin, undecided = verdict(margins); margin < near && !measured {
 		h.terms = h.measure(x, s.Y)
-		margins = judge(h.p, x, s, face, sigma, linalg.Norm(pull), h.terms)
+		margins = judge(h.p, x, s, face, sigma, linalg.Norm(rowForces), h.terms)
 		margin, undecided = verdict(margins)
 	}
 	if len(undecided) > 0 && h.sharpen(margins, undecided, x, s, face) {
@@ -101,7 +101,7 @@ const near = 1e2 * decided
 // At a vertex, where linear followers answer, that is nothing, however small mu is.
 //
 // It returns the margin of each row, +Inf of those that need none.
-func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma, pull float64, t *terms) (margins []float64) {
+func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma, rowForces float64, t *terms) (margins []float64) {
 	mu, smooth := p.Facts.StrongConvexity, p.Facts.Smoothness
 	if mu == 0 {
 		mu = t.Curvature
@@ -124,7 +124,7 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 		}
 	}
 	root := math.Sqrt(smooth / mu)
-	e := math.Sqrt(float64(p.Dy))*s.Residuals.Stationarity + roundings*linalg.Roundoff*math.Max(t.Size+t.Width, pull)
+	e := math.Sqrt(float64(p.Dy))*s.Residuals.Stationarity + roundings*linalg.Roundoff*math.Max(t.Size+t.Width, rowForces)
 	errorY := e/mu + root*rho/sigma
 	errorForce := root*e/sigma + smooth*rho/(sigma*sigma)
 	dependent := make(map[int]bool, len(s.Dependent))

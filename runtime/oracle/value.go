@@ -57,7 +57,7 @@ func finiteDifference(ctx context.Context, dst []float64, at *At, step float64, 
 	d.center = at.Problem.F.Value(at.X, answer)
 	z := make([]float64, at.Problem.AnswerLen())
 	at.Problem.F.ValueGrad(make([]float64, len(at.X)), z, at.X, answer)
-	d.pull = linalg.Norm(z[:at.Problem.Dy])
+	d.gradY = linalg.Norm(z[:at.Problem.Dy])
 	sum := 0.0
 	for j := range at.X {
 		best := math.Inf(1)
@@ -89,7 +89,7 @@ type slopes struct {
 	at           *At
 	x            []float64
 	center, step float64
-	pull         float64           // |grad_y f| at the center: what F is off by for an error in y
+	gradY        float64           // |grad_y f| at the center: what F is off by for an error in y
 	face         *lower.FaceSolver // for values of the piece of the center; nil: of F alone
 }
 
@@ -105,7 +105,7 @@ func (d *slopes) unsolved(s *lower.Solution) float64 {
 	if math.IsInf(s.ErrorBound, 1) || math.IsNaN(s.ErrorBound) {
 		return 0
 	}
-	return d.pull * s.ErrorBound
+	return d.gradY * s.ErrorBound
 }
 
 // side is F at one end of a difference.
@@ -170,11 +170,11 @@ func (d *slopes) difference(ctx context.Context, j int, h float64) (slope, estim
 		slope = (above.value - below.value) / (above.moved - below.moved)
 		// One-sided differences that disagree show curvature, whose effect on the
 		// central one is of the next order in h on one piece; or else a kink.
-		bend := math.Abs((above.value-d.center)/above.moved - (below.value-d.center)/below.moved)
+		curved := math.Abs((above.value-d.center)/above.moved - (below.value-d.center)/below.moved)
 		if above.same && below.same {
-			bend *= h
+			curved *= h
 		}
-		return slope, bend + noise + (above.off+below.off)/(above.moved-below.moved), nil
+		return slope, curved + noise + (above.off+below.off)/(above.moved-below.moved), nil
 	case above.ok:
 		return d.oneSided(above, h, noise)
 	case below.ok:

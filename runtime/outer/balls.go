@@ -7,7 +7,7 @@ import (
 	"bilevelc/runtime/qp"
 )
 
-// bend is the curvature that the balls of X add to the model: a step along the
+// ballCurvature is the curvature that the balls of X add to the model: a step along the
 // tangent of |x_S - c| <= r is put back onto the sphere, which moves it inwards by
 // |d|^2 / 2r, so that the Lagrangian with the multiplier theta has theta d'd/2 more.
 // With it steps on a sphere converge as fast as elsewhere.
@@ -16,7 +16,7 @@ import (
 // fall without bound: that of a model step of longest times the reach, beyond which
 // steps are cut off anyway. Without it the model of a piecewise linear F, whose
 // curvature is noise, would be a program that double precision cannot solve.
-func (m *bundle) bend(run *Run) []float64 {
+func (m *bundle) ballCurvature(run *Run) []float64 {
 	d := make([]float64, run.Dim())
 	least := linalg.Norm(m.State.Center.G) / (longest * m.State.Reach)
 	for j := range d {

@@ -59,7 +59,7 @@ type bundle struct {
 	Settings bundleSettings
 	Keeps[bundleState]
 	learned quasiNewton   // from a run nearby
-	path    *central.Path // of the approach; what it holds between steps does not count
+	path    *central.Path // of the path; what it holds between steps does not count
 }
 
 // bundleState is the state between iterations. Slices are not changed in
@@ -69,20 +69,20 @@ type bundleState struct {
 	Bundle    []Sample // other pieces, most recent last
 	H         quasiNewton
 	LastStep  float64
-	Measure   float64   // |Hd| of the last model: the norm of its stationarity residual
-	Reach     float64   // length of the longest step allowed
-	Balls     []float64 // multipliers of the balls of X, at the last step
-	Sampled   int       // sampling radii tried since the last descent
-	Continued string    // what the continuation has come to; empty before
-	Approach  *approach // the way to where the bundle begins; nil once it is over
-	// Approached reports that it led to a lower point than the start, and Stuck what
+	Measure   float64    // |Hd| of the last model: the norm of its stationarity residual
+	Reach     float64    // length of the longest step allowed
+	Balls     []float64  // multipliers of the balls of X, at the last step
+	Sampled   int        // sampling radii tried since the last descent
+	Continued string     // what the continuation has come to; empty before
+	Path      *pathState `json:"Approach"` // the way to where the bundle begins; nil once it is over
+	// FollowedPath reports that it led to a lower point than the start, and Stuck what
 	// kept the search from there from its end; empty before.
-	Approached bool
-	Arriving   int // steps since, up to certificateDelay
-	Stagnated  int // iterations since F last fell by more than rounding
-	// Taught reports that the curvature is from a run nearby (learn): it is then taken at
+	FollowedPath bool `json:"Approached"`
+	Arriving     int  // steps since, up to certificateDelay
+	Stagnated    int  // iterations since F last fell by more than rounding
+	// WarmCurvature reports that the curvature is from a run nearby (learn): it is then taken at
 	// its word.
-	Taught bool
+	WarmCurvature bool `json:"Taught"`
 }
 
 // Iterate implements Method.
@@ -119,7 +119,7 @@ func (m *bundle) rescale(run *Run) {
 // Step implements Method.
 func (m *bundle) Step(ctx context.Context, run *Run) (string, error) {
 	s := &m.State
-	if s.Approach != nil {
+	if s.Path != nil {
 		return "", m.advance(ctx, run)
 	}
 	before := s.Center
@@ -127,7 +127,7 @@ func (m *bundle) Step(ctx context.Context, run *Run) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if s.Approached && s.Arriving < certificateDelay {
+	if s.FollowedPath && s.Arriving < certificateDelay {
 		if s.Arriving++; before.F-s.Center.F <= 10*run.Noise(&before) || s.Arriving == certificateDelay {
 			s.Arriving = certificateDelay
 			return m.arrive(ctx, run)
@@ -163,7 +163,7 @@ func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
 	turns, fresh := 0, false
 	for null := 0; ; null++ {
 		model := m.model()
-		model.H = s.H.curvature(m.bend(run))
+		model.H = s.H.curvature(m.ballCurvature(run))
 		step, err := run.projector.Step(s.Center.X, &model.Model)
 		if err != nil && Outside(err) || err == nil && step.Value > ascent*linalg.Norm(s.Center.G)*linalg.Norm(step.D) {
 			// The program was not solved: a step of 0 has the value 0. It says nothing
@@ -194,7 +194,7 @@ func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
 		if !(predicted > 0) || length == 0 || m.stationary(run, predicted, step.Curvature, length) {
 			return false, nil
 		}
-		if s.Taught && s.Measure <= followedWell*m.target(run)(linalg.Norm(s.Center.G)) {
+		if s.WarmCurvature && s.Measure <= followedWell*m.target(run)(linalg.Norm(s.Center.G)) {
 			return false, nil // well within what the certificate asks for
 		}
 		t := 1.0
@@ -278,7 +278,7 @@ func (m *bundle) accept(ctx context.Context, run *Run, step *qp.Step, t float64,
 		m.State.Reach *= 2
 	}
 	expansions := 20
-	if m.State.Taught && t == 1 {
+	if m.State.WarmCurvature && t == 1 {
 		// A full step of a curvature that was learned; what it misses the next one knows.
 		expansions = 0
 	}

@@ -22,7 +22,7 @@ func (m *bundle) Valid(d Dimensions) error {
 	if err := s.H.valid(); err != nil {
 		return err
 	}
-	if a := s.Approach; a != nil {
+	if a := s.Path; a != nil {
 		if err := Vectors(d.X, a.X); err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (m *bundle) Valid(d Dimensions) error {
 			}
 		}
 		if a.Stage < 0 || a.Whole < 0 || a.Wholes < 0 || !(a.Mu > 0) || !(a.Ratio > 0 && a.Ratio < 1) || !(a.Scale.Mu > 0) || !(a.Scale.Floor >= 0) || !(a.Last >= 0) || !(a.Older >= 0) || !(a.Radius >= 0) || !finite(a.Mu, a.Scale.Mu, a.Scale.Floor, a.Last, a.Older, a.Start, a.Moved, a.Radius, a.Gain, a.F) {
-			return fmt.Errorf("its approach is at no stage")
+			return fmt.Errorf("its path is at no stage")
 		}
 	}
 	if s.Sampled < 0 || s.Stagnated < 0 {

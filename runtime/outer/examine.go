@@ -29,8 +29,8 @@ func (m *bundle) examine(ctx context.Context, run *Run) (string, error) {
 			return reason, err
 		}
 		// No certificate as it is: what more steps bring, or the search finds, may give one.
-		if s.Taught {
-			s.Taught = false
+		if s.WarmCurvature {
+			s.WarmCurvature = false
 			return "", nil
 		}
 	}
@@ -73,7 +73,7 @@ func (m *bundle) examine(ctx context.Context, run *Run) (string, error) {
 	return reason, err
 }
 
-// arrive ends the run where the approach has come to, if there is a certificate. Where there is none the search goes on from there.
+// arrive ends the run where the path has come to, if there is a certificate. Where there is none the search goes on from there.
 func (m *bundle) arrive(ctx context.Context, run *Run) (string, error) {
 	s := &m.State
 	reason, err := m.certifyCenter(ctx, run, run.Radius(m.Settings.Delta, s.Center.X))
@@ -131,7 +131,7 @@ func (m *bundle) certifyCenter(ctx context.Context, run *Run, delta float64) (st
 	why := ""
 	switch {
 	case c == nil:
-		why = fmt.Sprintf("no descent found, and no point within %.2g at which strict complementarity holds: F has no gradient there that a certificate could use%s", delta, run.blurred())
+		why = fmt.Sprintf("no descent found, and no point within %.2g at which strict complementarity holds: F has no gradient there that a certificate could use%s", delta, run.roundingReason())
 	case c.Norm > most:
 		why = fmt.Sprintf("no descent found, at a Goldstein measure of %.2g, above its target %.2g", c.Norm, most)
 	case c.epsilon() > most:
@@ -143,9 +143,9 @@ func (m *bundle) certifyCenter(ctx context.Context, run *Run, delta float64) (st
 	return fmt.Sprintf("Goldstein stationary within radius %.2g: measure %.2g", c.Delta, c.Norm), nil
 }
 
-// blurred says that rounding hides which rows hold y, where the curvatures of the follower differ so
+// roundingReason says that rounding hides which rows hold y, where the curvatures of the follower differ so
 // much that it leaves y open by more than the radius of the default certificate; empty elsewhere.
-func (r *Run) blurred() string {
+func (r *Run) roundingReason() string {
 	facts := r.h.Problem().Facts
 	const (
 		rounding = 16 * 0x1p-53 // of a gradient, relative to its terms

@@ -78,7 +78,7 @@ func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 			break // and longer moves all the more
 		}
 		if moved.Strict {
-			return r.adopt(ctx, pt, moved)
+			return r.completeOnFace(ctx, pt, moved)
 		}
 		if fewest == nil || len(moved.Undecided) < len(fewest.Undecided) {
 			fewest = moved
@@ -91,7 +91,7 @@ func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 		if err == nil {
 			var smooth bool
 			if smooth, err = r.unfelt(ctx, fewest); smooth {
-				return r.adopt(ctx, pt, fewest)
+				return r.completeOnFace(ctx, pt, fewest)
 			}
 		}
 		if err != nil && !Outside(err) {
@@ -119,8 +119,8 @@ func crosses(pt, moved *oracle.Point) bool {
 	return false
 }
 
-// adopt completes a point on the face of another next to it.
-func (r *Run) adopt(ctx context.Context, pt, moved *oracle.Point) error {
+// completeOnFace completes a point on the face of another next to it.
+func (r *Run) completeOnFace(ctx context.Context, pt, moved *oracle.Point) error {
 	pt.Face, pt.At = moved.Face, moved.X
 	if err := r.h.Complete(ctx, pt); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (r *Run) Align(ctx context.Context, pt *oracle.Point, c *Certificate) error
 	if err != nil {
 		return err
 	}
-	if err := r.adopt(ctx, named, &oracle.Point{X: c.Points[largest], Face: c.Faces[largest]}); err != nil {
+	if err := r.completeOnFace(ctx, named, &oracle.Point{X: c.Points[largest], Face: c.Faces[largest]}); err != nil {
 		if Outside(err) {
 			return nil
 		}
@@ -219,7 +219,7 @@ const maxUndecided = 32
 // above the error of a gradient, well below what a target asks for.
 const jump = 1e-9
 
-// unfelt reports that no undecided row of a point bends F: the gradient stays the
+// unfelt reports that no undecided row of a point makes a kink of F: the gradient stays the
 // same, to its own error, whichever state one of them is in. In the adjoint system
 // of the face, H p + B_I'q = grad_y f and B_I p = 0, this says that B_j p = 0 for
 // those rows outside the face and q_j = 0 for those in it, or that the row's own
@@ -232,7 +232,7 @@ func (r *Run) unfelt(ctx context.Context, pt *oracle.Point) (bool, error) {
 	}
 	s := sampleOf(pt)
 	for _, row := range pt.Undecided {
-		jumps, err := r.Flip(ctx, s, row)
+		jumps, err := r.ActiveSetChange(ctx, s, row)
 		if err != nil {
 			if Outside(err) {
 				return false, nil

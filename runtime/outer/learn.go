@@ -15,10 +15,10 @@ type Near struct {
 	Run *Checkpoint
 }
 
-// learner is a method that a run on a problem nearby can spare learning: study takes
+// warmStarted is a method that a run on a problem nearby can spare learning: study takes
 // what such a run says of F, before Begin. One of another method, or of other
-// Dimensions, teaches what it can.
-type learner interface {
+// Dimensions, is used as far as it goes.
+type warmStarted interface {
 	study(from *Near)
 }
 
@@ -30,7 +30,7 @@ type recaller interface {
 
 // learn tells a method and its hyperobjective what a run nearby has found.
 func learn(from *Near, m Method, h oracle.Hyperobjective, start []float64) {
-	if l, ok := m.(learner); ok {
+	if l, ok := m.(warmStarted); ok {
 		l.study(from)
 	}
 	if r, ok := h.(recaller); ok && from.Run != nil {
@@ -65,7 +65,7 @@ func (q quasiNewton) known() bool {
 func (m *bundle) recall() {
 	s := &m.State
 	if h := m.learned; h.known() && h.N == len(s.Center.X) {
-		s.H, s.Taught = h, true
+		s.H, s.WarmCurvature = h, true
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // what conjugate gradients at the next ones are preconditioned with. A minimizer of F_mu that
 // is followed takes a few steps for each mu, all of them near one another.
 type metric struct {
-	of     *bend // that it was formed for
+	of     *hessian // that it was formed for
 	full   []float64
 	free   []int // the entries that its factors are of
 	factor *linalg.Cholesky
@@ -63,7 +63,7 @@ func (m *metric) solve(dst, r []float64) {
 // newton is conjugate in the metric, for steps that end inside of the region: nil where one
 // would leave it, where the model curves down, or where the metric does not help, so that
 // half as many products as x has entries are not enough.
-func (d *smoothDescent) newton(ctx context.Context, h *bend, f *face, gradient, s []float64, enough float64) (w, hw []float64, err error) {
+func (d *smoothDescent) newton(ctx context.Context, h *hessian, f *face, gradient, s []float64, enough float64) (w, hw []float64, err error) {
 	if d.metric == nil || !d.metric.on(f) {
 		return nil, nil, nil
 	}
@@ -109,7 +109,7 @@ func (d *smoothDescent) newton(ctx context.Context, h *bend, f *face, gradient, 
 }
 
 // formed takes the matrix of a point over as the metric, once there is one.
-func (d *smoothDescent) formed(h *bend) {
+func (d *smoothDescent) formed(h *hessian) {
 	if h.full != nil && (d.metric == nil || d.metric.of != h) {
 		d.metric = &metric{of: h, full: h.full}
 	}

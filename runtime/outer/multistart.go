@@ -301,9 +301,9 @@ func Starts(first []float64, set *problem.Set, seed uint64) func(k int) []float6
 	}
 }
 
-// Spread gives points of X from 1 on, as Starts does, whose shares of the widths are those of an additive recurrence (Niederreiter 1992, ch. 3; with
+// AdditiveRecurrence gives points of X from 1 on, as Starts does, whose shares of the widths are those of an additive recurrence (Niederreiter 1992, ch. 3; with
 // the powers of the root of r^(d+1) = r + 1, Roberts 2018): no part of X is left out as long as random ones leave some. The first one is drawn.
-func Spread(first []float64, set *problem.Set, seed uint64) func(k int) []float64 {
+func AdditiveRecurrence(first []float64, set *problem.Set, seed uint64) func(k int) []float64 {
 	rng, root := rand.New(rand.NewPCG(seed, stream+2)), 1.0
 	for range 64 { // it contracts by half or more
 		root = math.Pow(1+root, 1/float64(len(first)+1))

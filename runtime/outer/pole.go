@@ -15,10 +15,10 @@ import (
 // of F, where the point is looked at again: the targets leave a millionth of it.
 const worthALook = 1e-6
 
-// doubt takes back Solved beside a pole, where measures are relative to gradients that have no
+// testUnbounded takes back Solved beside a pole, where measures are relative to gradients that have no
 // bound, so that any point that is near enough would do; and it names the pole where it was what a
 // run failed at.
-func (s *solving) doubt(ctx context.Context, r *Result) {
+func (s *solving) testUnbounded(ctx context.Context, r *Result) {
 	if r.Status != status.Solved && r.Status != status.NumericalFailure || r.Best == nil || r.Best.Grad == nil || r.Measure.Value == 0 {
 		return
 	}

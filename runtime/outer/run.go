@@ -139,15 +139,15 @@ func (r *Run) Point(ctx context.Context, x []float64) (*oracle.Point, error) {
 	return pt, r.generic(ctx, pt)
 }
 
-// Flip is the jump of the gradient of F at a sample where one row changes its state
-// (oracle.Hyper.Flip); nil where the row has no flip. It counts as an evaluation.
-func (r *Run) Flip(ctx context.Context, at *Sample, row int) ([]float64, error) {
+// ActiveSetChange is the jump of the gradient of F at a sample where one row changes its state
+// (oracle.Hyper.ActiveSetChange); nil where the row does not change alone. It counts as an evaluation.
+func (r *Run) ActiveSetChange(ctx context.Context, at *Sample, row int) ([]float64, error) {
 	if err := r.check(ctx); err != nil {
 		return nil, err
 	}
 	r.Evaluations++
-	jumps, err := r.h.Flip(ctx, &oracle.Point{X: at.X, F: at.F, Grad: at.G, Face: at.Active}, row)
-	if errors.Is(err, oracle.ErrNoFlip) {
+	jumps, err := r.h.ActiveSetChange(ctx, &oracle.Point{X: at.X, F: at.F, Grad: at.G, Face: at.Active}, row)
+	if errors.Is(err, oracle.ErrNoChange) {
 		return nil, nil
 	}
 	return jumps, err

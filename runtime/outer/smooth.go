@@ -29,7 +29,7 @@ type smoothDescent struct {
 	metric *metric  // nil before there is one
 
 	set *problem.Set
-	at  *bend // the second derivative where the descent stands; nil: not yet
+	at  *hessian // the second derivative where the descent stands; nil: not yet
 }
 
 // The constants of the trust region (Nocedal and Wright, algorithm 4.1; Lin and Moré).
@@ -71,12 +71,12 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 		}
 	}
 	if d.known != nil {
-		d.gain = math.Max(d.gain, approachTolerance*math.Abs(c.F-*d.known))
+		d.gain = math.Max(d.gain, stageTolerance*math.Abs(c.F-*d.known))
 	}
 	first := 0.0
 	d.at = nil
 	refused := 0
-	for range approachSteps {
+	for range pathSteps {
 		d.steps++
 		held := d.faceAt(c.X, c.G)
 		rest := linalg.Clone(c.G)
@@ -89,7 +89,7 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 			break
 		}
 		if d.at == nil {
-			d.at = &bend{second: d.path.Second(c.X), n: len(c.X)}
+			d.at = &hessian{second: d.path.Second(c.X), n: len(c.X)}
 			if d.whole && d.metric == nil {
 				d.at.form()
 				d.formed(d.at)

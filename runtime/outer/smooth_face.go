@@ -14,7 +14,7 @@ type face struct {
 	rows   linalg.QR // of those that are held, on the other entries
 }
 
-// plane is a row of X that a point is on; where the row bends, what it is there.
+// plane is a row of X that a point is on; where the row is curved, what it is there.
 type plane struct {
 	normal []float64
 	size   float64 // of normal

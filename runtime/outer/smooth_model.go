@@ -11,7 +11,7 @@ import (
 // model minimizes g's + s'Hs/2 over x + s in X with |s| <= radius, until its projected
 // gradient is a part of that at s = 0. It returns s, the decrease that the model
 // predicts, and whether the region ended it.
-func (d *smoothDescent) model(ctx context.Context, h *bend, c *Sample, part float64) (s []float64, decrease float64, edge bool, err error) {
+func (d *smoothDescent) model(ctx context.Context, h *hessian, c *Sample, part float64) (s []float64, decrease float64, edge bool, err error) {
 	n := len(c.X)
 	s = make([]float64, n)
 	g := linalg.Clone(c.G) // of the model at s
@@ -92,14 +92,14 @@ func (d *smoothDescent) model(ctx context.Context, h *bend, c *Sample, part floa
 
 // steepest is the step from s along -gradient to the least value of the model, or to the
 // edge of the region, of which it tells, and its product with the curvature.
-func (d *smoothDescent) steepest(h *bend, gradient, s []float64) (w, hw []float64, edge bool) {
+func (d *smoothDescent) steepest(h *hessian, gradient, s []float64) (w, hw []float64, edge bool) {
 	hg := make([]float64, len(s))
 	h.Apply(hg, gradient)
 	a, b, q := linalg.Dot(gradient, gradient), -linalg.Dot(s, gradient), linalg.Dot(s, s)-d.radius*d.radius
 	room := (-b + math.Sqrt(math.Max(0, b*b-a*q))) / a
 	t := room
-	if bend := linalg.Dot(gradient, hg); bend > 0 {
-		t = math.Min(t, a/bend)
+	if curv := linalg.Dot(gradient, hg); curv > 0 {
+		t = math.Min(t, a/curv)
 	}
 	zero := make([]float64, len(s))
 	return linalg.Plus(zero, -t, gradient), linalg.Plus(zero, -t, hg), t == room
@@ -107,7 +107,7 @@ func (d *smoothDescent) steepest(h *bend, gradient, s []float64) (w, hw []float6
 
 // conjugate returns a step w on the face along which the model falls from s, its product with
 // the curvature, and whether |s + w| has come to the radius; nil for none.
-func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradient, s []float64, enough float64) (w, hw []float64, edge bool, err error) {
+func (d *smoothDescent) conjugate(ctx context.Context, h *hessian, f *face, gradient, s []float64, enough float64) (w, hw []float64, edge bool, err error) {
 	n := len(s)
 	w, hw = make([]float64, n), make([]float64, n)
 	cg := linalg.Conjugate{R: linalg.Plus(w, -1, gradient), P: make([]float64, n)}

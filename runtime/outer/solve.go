@@ -235,7 +235,7 @@ func (s *solving) end(ctx context.Context, why error) *Result {
 		defer cancel()
 	}
 	finish(finishing, s.run, s.method, r)
-	s.doubt(finishing, r)
+	s.testUnbounded(finishing, r)
 	if finishing.Err() != nil {
 		// What its measure lacks is made when it goes on: it has not ended by itself.
 		r.Status, r.Reason = classify(context.Cause(ctx), s.run.best != nil)

@@ -127,7 +127,7 @@ func TestSlopesByDifferences(t *testing.T) {
 		p := kkttest.Random(rng, 3, 3, 2, true, k%3 == 0)
 		p.Facts.StrongConvexity = 1 // each entry of y curves g by at least that
 		if k%4 == 1 {
-			bend(p, rng.IntN(3), float64(1+rng.IntN(3)))
+			makeConcave(p, rng.IntN(3), float64(1+rng.IntN(3)))
 		}
 		if k%5 == 1 {
 			p.Rows.Kind[p.Rows.Len()-1] = problem.Equal

@@ -15,8 +15,8 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// bend makes f concave along an entry of x.
-func bend(p *problem.Problem, j int, by float64) {
+// makeConcave makes f concave along an entry of x.
+func makeConcave(p *problem.Problem, j int, by float64) {
 	f := p.F.(*kkttest.Quadratic)
 	f.M = slices.Clone(f.M)
 	f.M[j*(p.Dx+p.Dy)+j] -= by
@@ -34,7 +34,7 @@ func TestUnboundedAlongRays(t *testing.T) {
 			p.X.Hi[1] = math.Inf(1)
 		}
 		if k%4 < 2 {
-			bend(p, rng.IntN(3), float64(rng.IntN(4)))
+			makeConcave(p, rng.IntN(3), float64(rng.IntN(4)))
 		}
 		s, err := kkt.New(p)
 		if err != nil {

@@ -59,13 +59,13 @@ func (v *Solver) SafePoint(ctx context.Context, p *kkt.Point) *Safe {
 		}
 		seen[string(key)] = true
 		tried++
-		inside, flip := v.interior(ctx, p, fix)
+		inside, change := v.interior(ctx, p, fix)
 		if inside != nil {
-			if s := v.approach(ctx, p, inside); s != nil {
+			if s := v.towards(ctx, p, inside); s != nil {
 				return s
 			}
-		} else if flip >= 0 {
-			turned(fix, flip)
+		} else if change >= 0 {
+			turned(fix, change)
 		}
 		for _, k := range p.Biactive { // more than one may have to turn at once, as several hours that are just full
 			if !v.s.Loose(k) {
@@ -77,8 +77,8 @@ func (v *Solver) SafePoint(ctx context.Context, p *kkt.Point) *Safe {
 }
 
 // interior is a point of a branch at which every open side is positive: where the least of them, over the sizes of slacks and of multipliers, is as large as it can be,
-// near p. Where it is 0 everywhere flip is the biactive pair whose other side would give most; -1 for none.
-func (v *Solver) interior(ctx context.Context, p *kkt.Point, fix []kkt.Fix) (z []float64, flip int) {
+// near p. Where it is 0 everywhere change is the biactive pair whose other side would give most; -1 for none.
+func (v *Solver) interior(ctx context.Context, p *kkt.Point, fix []kkt.Fix) (z []float64, change int) {
 	s := v.s
 	r := s.Relaxation
 	var b activeset.Bounds
@@ -141,18 +141,18 @@ func (v *Solver) interior(ctx context.Context, p *kkt.Point, fix []kkt.Fix) (z [
 	if sol.Z[s.N] > kkt.Tolerance*size {
 		return v.unscaled(sol.Z[:s.N]), -1
 	}
-	flip = -1
+	change = -1
 	most := kkt.Tolerance
 	biactive := map[int]bool{}
 	for _, k := range p.Biactive {
 		biactive[k] = true
 	}
 	for row, k := range owner {
-		if w := sol.Row[row]; biactive[k] && (w > most || w == most && k < flip) {
-			most, flip = w, k
+		if w := sol.Row[row]; biactive[k] && (w > most || w == most && k < change) {
+			most, change = w, k
 		}
 	}
-	return nil, flip
+	return nil, change
 }
 
 // sparseOf is a matrix whose rows were appended to, with its number of rows.
@@ -161,8 +161,8 @@ func sparseOf(m *sparse.CSR) *sparse.CSR {
 	return m
 }
 
-// approach goes from p towards a point strictly inside a branch and takes the first of safeSteps at which the follower's only answer is that of the branch.
-func (v *Solver) approach(ctx context.Context, p *kkt.Point, inside []float64) *Safe {
+// towards goes from p towards a point strictly inside a branch and takes the first of safeSteps at which the follower's only answer is that of the branch.
+func (v *Solver) towards(ctx context.Context, p *kkt.Point, inside []float64) *Safe {
 	s := v.s
 	size, way := 0.0, 0.0
 	for j, t := range s.X(p.Z) {

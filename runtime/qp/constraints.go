@@ -74,12 +74,12 @@ func (ws *Workspace) termSize(k int) float64 {
 	case k < ws.m:
 		cols, vals := p.A.Row(k)
 		for t, j := range cols {
-			size += math.Abs(vals[t]) * ws.spread[j]
+			size += math.Abs(vals[t]) * ws.termSizes[j]
 		}
 	case k < ws.m+ws.n:
-		size += ws.spread[k-ws.m]
+		size += ws.termSizes[k-ws.m]
 	default:
-		size += ws.spread[k-ws.m-ws.n]
+		size += ws.termSizes[k-ws.m-ws.n]
 	}
 	return size
 }

@@ -154,11 +154,11 @@ func (m *metric) restrict(h *Curvature, free []int) bool {
 	if len(h.w) == 0 || len(rest) == 0 {
 		return true
 	}
-	return m.spread(h, rest)
+	return m.form(h, rest)
 }
 
-// spread builds Z and R.
-func (m *metric) spread(h *Curvature, rest []int) bool {
+// form builds Z and R.
+func (m *metric) form(h *Curvature, rest []int) bool {
 	r := len(h.w)
 	t := mat.NewDense(r, r, nil)
 	column, coef, left := make([]float64, len(rest)), make([]float64, r), make([]float64, len(rest))

@@ -64,9 +64,9 @@ func (h *Hessian) unroot(v []float64) {
 	}
 }
 
-// spread overwrites v, the sizes of the terms of the entries of U z, with those
+// sizesOfSolution overwrites v, the sizes of the terms of the entries of U z, with those
 // of z; where H couples variables only |z| itself is known.
-func (h *Hessian) spread(v, z []float64) {
+func (h *Hessian) sizesOfSolution(v, z []float64) {
 	if h.dense != nil {
 		for j, t := range z {
 			v[j] = math.Abs(t)

@@ -173,7 +173,7 @@ func (p *Projector) projectJointly(dst, linear, weight []float64, on *search) er
 		for j, v := range s.Z[:n] {
 			dst[j] = p.clamp(j, v)
 		}
-		// What the distance in s still pulls does not show in x: it is on the set
+		// The force that the distance in s still has does not show in x: it is on the set
 		// after every round, and as good as the nearest point of it.
 		if nearness*moved <= 1e-13*(scale+linalg.Norm(s.Z[:n])+nearness*linalg.Norm(s.Z[n:])) {
 			break

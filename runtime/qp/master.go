@@ -46,7 +46,7 @@ type master struct {
 	lift   float64   // the last entry of a piece's column
 	base   []float64 // len n: linear
 	at     []float64 // len n: fixed entries at their bounds, 0 elsewhere
-	pull   []float64 // len(free)+1: U^-T (base + H at) on the free entries, and 0
+	rhs    []float64 // len(free)+1: U^-T (base + H at) on the free entries, and 0
 	w      []float64 // len(free)+1: U d on the free entries, and -lift
 	d      []float64 // len n
 	level  float64   // the common value of the pieces in the working set
@@ -158,11 +158,11 @@ func (q *master) rebase() {
 	h := make([]float64, q.n)
 	q.h.multiply(h, q.at)
 	f := len(q.free)
-	q.pull = linalg.Cleared(q.pull, f+1)
+	q.rhs = linalg.Cleared(q.rhs, f+1)
 	for a, j := range q.free {
-		q.pull[a] = q.base[j] + h[j]
+		q.rhs[a] = q.base[j] + h[j]
 	}
-	q.metric.solveT(q.pull[:f])
+	q.metric.solveT(q.rhs[:f])
 }
 
 // gather sets dst, of len(free) at least, to the gradient of a member on the free
@@ -250,9 +250,9 @@ func (q *master) drop(i int) {
 // refresh computes d and the multipliers that go with the working set: with the
 // columns QR, their sides s and prices o (see member.one),
 //
-//	R z = v,  w = -pull - Q v,  v = R^-T s - Q'pull - tau R^-T o,
+//	R z = v,  w = -rhs - Q v,  v = R^-T s - Q'rhs - tau R^-T o,
 //
-// where tau makes the weights add up to 1. What pull leaves of rounding in the members'
+// where tau makes the weights add up to 1. What rhs leaves of rounding in the members'
 // own values is taken out by the same formula with these values for s.
 func (q *master) refresh() {
 	k, f := len(q.set), len(q.free)
@@ -265,14 +265,14 @@ func (q *master) refresh() {
 	q.factor.SolveT(v)
 	q.factor.SolveT(o)
 	oo := linalg.Dot(o, o)
-	q.size = linalg.Norm(q.pull) + sides
+	q.size = linalg.Norm(q.rhs) + sides
 	for i := range v {
-		v[i] -= linalg.Dot(q.factor.Column(i), q.pull)
+		v[i] -= linalg.Dot(q.factor.Column(i), q.rhs)
 	}
 	tau := (linalg.Dot(o, v) - 1) / oo
 	linalg.Axpy(v, -tau, o)
 	q.level = tau + q.lift*q.lift
-	for a, p := range q.pull {
+	for a, p := range q.rhs {
 		q.w[a] = -p
 	}
 	for i, t := range v {
@@ -301,7 +301,7 @@ func (q *master) refresh() {
 	for i := range q.set {
 		q.set[i].z = v[i] / q.set[i].norm
 	}
-	q.pulls()
+	q.lagrangianGradient()
 }
 
 // leave computes d from w.
@@ -315,8 +315,8 @@ func (q *master) leave() {
 	}
 }
 
-// pulls computes the gradient of the Lagrangian without bounds.
-func (q *master) pulls() {
+// lagrangianGradient computes the gradient of the Lagrangian without bounds.
+func (q *master) lagrangianGradient() {
 	q.force, q.sizes = linalg.Cleared(q.force, q.n), linalg.Cleared(q.sizes, q.n)
 	q.h.multiply(q.force, q.d)
 	for j, v := range q.force {

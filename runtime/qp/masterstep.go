@@ -77,25 +77,25 @@ func (q *master) enter(b breach) bool {
 			left = 0
 			clear(rest)
 		}
-		price := make([]float64, k)
+		cost := make([]float64, k)
 		for i := range q.set {
-			price[i] = q.set[i].one
+			cost[i] = q.set[i].one
 		}
-		q.factor.SolveT(price)
-		own := linalg.Dot(price, price)
-		sigma := (m.one - linalg.Dot(price, coef[:k])) / own
+		q.factor.SolveT(cost)
+		own := linalg.Dot(cost, cost)
+		sigma := (m.one - linalg.Dot(cost, coef[:k])) / own
 		if left == 0 {
 			sigma = 0
 		}
 		move := make([]float64, k)
 		for i := range move {
-			move[i] = -coef[i] - sigma*price[i]
+			move[i] = -coef[i] - sigma*cost[i]
 		}
 		q.factor.Solve(move)
 		for a := range rest {
 			rest[a] = -rest[a]
 		}
-		for i, p := range price {
+		for i, p := range cost {
 			linalg.Axpy(rest, sigma*p, q.factor.Column(i))
 		}
 		q.metric.solve(rest[:f])

@@ -100,7 +100,7 @@ type Workspace struct {
 	ignored []bool // satisfied to rounding although dependent
 
 	w0, w, z   []float64 // len n: U z0, U z, z; z0 unconstrained minimizer
-	spread     []float64 // len n: the size of the terms that z_j is a sum of
+	termSizes  []float64 // len n: the size of the terms that z_j is a sum of
 	normal     []float64 // len n
 	rest       []float64 // len n: the normal's part orthogonal to the working set
 	coef, r, u []float64 // len n: coefficients, their solve, multipliers
@@ -167,7 +167,7 @@ func Solve(p *Problem, ws *Workspace) *Solution {
 func (ws *Workspace) reset(p *Problem) {
 	n, m := p.H.Dim(), len(p.B)
 	ws.p, ws.n, ws.m, ws.slackTol = p, n, m, linalg.Feasibility
-	for _, v := range []*[]float64{&ws.w0, &ws.w, &ws.z, &ws.spread, &ws.normal, &ws.rest, &ws.coef, &ws.r, &ws.u} {
+	for _, v := range []*[]float64{&ws.w0, &ws.w, &ws.z, &ws.termSizes, &ws.normal, &ws.rest, &ws.coef, &ws.r, &ws.u} {
 		*v = linalg.Cleared(*v, n)
 	}
 	ws.rowNorm = linalg.Cleared(ws.rowNorm, m)
@@ -315,7 +315,7 @@ func (ws *Workspace) refresh() {
 	ws.factor.SolveT(ws.r[:q])
 	copy(ws.w, ws.w0)
 	for j, v := range ws.w0 {
-		ws.spread[j] = math.Abs(v)
+		ws.termSizes[j] = math.Abs(v)
 	}
 	sides := 0.0 // the largest of the terms of the sides so far
 	for i := 0; i < q; i++ {
@@ -329,15 +329,15 @@ func (ws *Workspace) refresh() {
 		}
 		for j, v := range col {
 			if v != 0 {
-				ws.spread[j] += size * (math.Abs(v) + basisNoise)
+				ws.termSizes[j] += size * (math.Abs(v) + basisNoise)
 			}
 		}
 	}
 	ws.factor.Solve(ws.u[:q])
 	copy(ws.z, ws.w)
 	ws.p.H.solve(ws.z)
-	ws.size = linalg.Norm(ws.spread)
-	ws.p.H.spread(ws.spread, ws.z)
+	ws.size = linalg.Norm(ws.termSizes)
+	ws.p.H.sizesOfSolution(ws.termSizes, ws.z)
 }
 
 // crossed reports a variable whose bounds contradict each other beyond doubt.

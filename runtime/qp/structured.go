@@ -173,11 +173,11 @@ func (k *structured) solution(p *Problem, diagonal, lo, hi []float64) *Solution 
 			out.Active = append(out.Active, i)
 		}
 	}
-	pull := make([]float64, n)
-	p.A.AddMulVecT(pull, -1, out.Lambda)
+	rowForces := make([]float64, n)
+	p.A.AddMulVecT(rowForces, -1, out.Lambda)
 	for j, at := range state {
 		if at != convex.Free {
-			out.Bound[j] = pull[j] - p.C[j] - diagonal[j]*out.Z[j]
+			out.Bound[j] = rowForces[j] - p.C[j] - diagonal[j]*out.Z[j]
 		}
 		switch {
 		case out.Z[j] < lo[j]-linalg.Feasibility*math.Abs(lo[j]) || out.Z[j] > hi[j]+linalg.Feasibility*math.Abs(hi[j]):

@@ -299,8 +299,8 @@ func (p *piece) differentiateBlock(k int, z *part) {
 	b.scatterRows(p.d, d, nw)
 }
 
-// pullT adds alpha T'l to dst (len nw), l of all rows; pushT adds alpha T w to l.
-func (p *piece) pullT(dst []float64, alpha float64, l []float64) {
+// addTransposed adds alpha T'l to dst (len nw), l of all rows; pushT adds alpha T w to l.
+func (p *piece) addTransposed(dst []float64, alpha float64, l []float64) {
 	for k := range p.tangents {
 		t := &p.tangents[k]
 		own, zero := make([]float64, len(t.rows)), true
@@ -362,7 +362,7 @@ func (z *part) column(u []float64, j int) (pivot float64) {
 		v[a] = yj[r-first]
 	}
 	z.times(u, v)
-	if pivot = yj[j-first] - linalg.Dot(v, u); pivot > doubtful {
+	if pivot = yj[j-first] - linalg.Dot(v, u); pivot > roundedPivot {
 		return pivot
 	}
 	// Y_jj - 2 u'Y_Sj + u'Y_SS u has the error of u squared, after a step of refinement.

@@ -53,7 +53,7 @@ func (p *piece) feasible(ctx context.Context) error {
 			break
 		}
 		if st.Phase == OnPieces && sub.load(st) {
-			if sub.place(); p.adopt(sub) {
+			if sub.place(); p.takeOver(sub) {
 				break
 			}
 		}
@@ -72,8 +72,8 @@ func (p *piece) feasible(ctx context.Context) error {
 // feasibleSteps bounds the steps to a feasible point: a hundred times what random problems take.
 const feasibleSteps = 2000
 
-// adopt takes the point of another piece over where the leader's constraints hold there.
-func (p *piece) adopt(q *piece) bool {
+// takeOver takes the point of another piece over where the leader's constraints hold there.
+func (p *piece) takeOver(q *piece) bool {
 	copy(p.w, q.w)
 	copy(p.fixed, q.fixed)
 	copy(p.wallOn, q.wallOn)

@@ -62,7 +62,7 @@ func (p *piece) onto() bool {
 	before := append([]float64(nil), p.w...)
 	for range 5 { // each fixes what the step of the one before has run into
 		if !p.z.set(p.strong()) {
-			return p.retreat(before)
+			return p.returnTo(before)
 		}
 		p.place()
 		p.differentiate()
@@ -85,7 +85,7 @@ func (p *piece) onto() bool {
 		}
 		p.place()
 		if !again && !p.lower() {
-			return p.retreat(before)
+			return p.returnTo(before)
 		}
 		if !again && p.holds() {
 			return true
@@ -103,7 +103,7 @@ func (p *piece) onto() bool {
 			return out
 		})
 		if !p.inside() || !p.lower() {
-			return p.retreat(before)
+			return p.returnTo(before)
 		}
 		if p.holds() {
 			return true
@@ -136,8 +136,8 @@ func (p *piece) inside() bool {
 	return true
 }
 
-// retreat goes back to w, without biactive rows.
-func (p *piece) retreat(w []float64) bool {
+// returnTo goes back to w, without biactive rows.
+func (p *piece) returnTo(w []float64) bool {
 	copy(p.w, w)
 	p.k = p.k[:0]
 	clear(p.inK)

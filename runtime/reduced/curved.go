@@ -13,8 +13,8 @@ type Curved interface {
 	// Force sets dst (len Ny) to q(x), and Slopes is its derivative (Ny x Nx).
 	Force(dst, x []float64)
 	Slopes(x []float64) (*sparse.CSR, error)
-	// Bend sets dst (len Nx) to the derivative of x -> q'(x)'a along d.
-	Bend(dst, x, a, d []float64)
+	// HessianProduct sets dst (len Nx) to the derivative of x -> q'(x)'a along d.
+	HessianProduct(dst, x, a, d []float64)
 }
 
 // Path is the end of the path from x0 for a curved follower, of which sys is the linearization there: that of F itself, as the follower's answers on it are those of its own q at each point. It is x0 where there

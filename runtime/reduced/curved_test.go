@@ -48,8 +48,8 @@ func (q *exponential) Slopes(x []float64) (*sparse.CSR, error) {
 	return m, nil
 }
 
-// Bend implements reduced.Curved.
-func (q *exponential) Bend(dst, x, a, d []float64) {
+// HessianProduct implements reduced.Curved.
+func (q *exponential) HessianProduct(dst, x, a, d []float64) {
 	clear(dst)
 	for i, t := range a {
 		along := 0.0

@@ -16,7 +16,7 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 			return nil, err
 		}
 	}
-	if !p.load(st) && !p.retreat(st.W) {
+	if !p.load(st) && !p.returnTo(st.W) {
 		return nil, ErrNumerical
 	}
 	j := p.judge()

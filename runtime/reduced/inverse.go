@@ -110,8 +110,8 @@ func (z *inverse) computedColumn(j int) (u []float64, pivot float64) {
 	return u, z.parts[k].column(z.of(k, u), j)
 }
 
-// doubtful is a pivot whose rounding may be all of it: the square root of the unit roundoff times the growth of Z.
-const doubtful = 1e-4
+// roundedPivot is a pivot whose rounding may be all of it: the square root of the unit roundoff times the growth of Z.
+const roundedPivot = 1e-4
 
 // add takes row j into S, of which u and pivot are its column; sparse factors follow when they are used.
 func (z *inverse) add(j int, u []float64, pivot float64) {

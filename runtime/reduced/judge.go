@@ -21,7 +21,7 @@ type judged struct {
 	nu      []float64 // of lambda, of all rows, signed
 	read    []float64 // what the terms of nu have that f and the leader's constraints read of lambda
 	bound   []float64 // of fixed entries of w
-	pulled  float64   // the size of the terms of nu
+	nuTerms float64   // the size of the terms of nu
 	// stuck: a biactive row has a negative nu, and no step in w makes its multiplier positive.
 	stuck bool
 }
@@ -122,7 +122,7 @@ func (p *piece) adjoint(j *judged) {
 	nk := len(p.k)
 	gy := append([]float64(nil), j.g.y...)
 	gl := make([]float64, f.m)
-	p.pull(gl, j.g.dual)
+	p.multiplierGradient(gl, j.g.dual)
 	l := make([]float64, f.m)
 	for a, i := range q.couple {
 		c := &f.coupled[i]
@@ -134,7 +134,7 @@ func (p *piece) adjoint(j *judged) {
 	j.read = append(j.read[:0], gl...)
 	j.slack, j.nu = make([]float64, f.m), gl
 	f.addE(j.nu, 1, gy)
-	j.pulled = linalg.NormInf(j.nu)
+	j.nuTerms = linalg.NormInf(j.nu)
 	for a, r := range p.k {
 		j.slack[r] = j.eq[a]
 	}
@@ -178,7 +178,7 @@ func (p *piece) subtractBiactive(dst, gamma []float64) {
 	}
 	y := make([]float64, f.m)
 	f.addY(y, p.k, func(a, _ int) float64 { return gamma[a] })
-	p.pullT(dst, 1, y)
+	p.addTransposed(dst, 1, y)
 }
 
 // restore moves w by the least step that makes the equations hold, as rounding leaves them off; false where they hold already.

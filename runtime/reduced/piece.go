@@ -191,8 +191,8 @@ func sign(high bool) float64 {
 	return 1
 }
 
-// pull sets dst (len m) to the gradient in the signed multipliers of S and K, of the one in duals.
-func (p *piece) pull(dst, dual []float64) {
+// multiplierGradient sets dst (len m) to the gradient in the signed multipliers of S and K, of the one in duals.
+func (p *piece) multiplierGradient(dst, dual []float64) {
 	clear(dst)
 	for k, i := range p.p.Duals {
 		o := p.f.of[i]
@@ -266,8 +266,8 @@ func (p *piece) reduced(dst []float64, g point) {
 	linalg.Gemv(dst, 1, p.d, f.n, f.nw, true, g.y)
 	if len(p.p.Duals) > 0 {
 		l := make([]float64, f.m)
-		p.pull(l, g.dual)
-		p.pullT(dst, -1, l)
+		p.multiplierGradient(l, g.dual)
+		p.addTransposed(dst, -1, l)
 	}
 	p.work(f.n * f.nw)
 }
@@ -299,7 +299,7 @@ func (p *piece) coupling(dst []float64, c *coupledRow) {
 	linalg.Gemv(dst, 1, p.d, f.n, f.nw, true, c.y)
 	l := make([]float64, f.m)
 	p.signed(l, c.l)
-	p.pullT(dst, -1, l)
+	p.addTransposed(dst, -1, l)
 }
 
 // signed sets dst (len m) to the gradient in the signed multipliers, of one in the problem's (len M).

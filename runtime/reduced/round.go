@@ -36,7 +36,7 @@ func (p *piece) releases(j *judged) []release {
 			}
 			if pivot > dependent && length > 0 {
 				mult = v * length / pivot
-			} else if v < -p.opts.Tolerance*j.pulled {
+			} else if v < -p.opts.Tolerance*j.nuTerms {
 				j.stuck = true
 			}
 		}
@@ -123,7 +123,7 @@ func (p *piece) letGo(list []release, single bool) {
 // round is one step on the pieces: the multipliers, then rows let go, or a Newton step along the manifold and a search through the pieces.
 func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	if !p.load(st) { // rows that are dependent to rounding: the follower's answer from the beginning
-		if !p.retreat(st.W) {
+		if !p.returnTo(st.W) {
 			return end(Stalled), nil
 		}
 		p.save(st)

@@ -32,7 +32,7 @@ func (a *Sampler) Value(x []float64) (f float64, ok bool) {
 	if !a.warm {
 		p.seed(st)
 	}
-	a.warm = p.retreat(st.W)
+	a.warm = p.returnTo(st.W)
 	if !a.warm {
 		p.z.begin()
 		return 0, false

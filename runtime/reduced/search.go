@@ -181,17 +181,17 @@ func (p *piece) search(d []float64, value float64, g point, flat bool, crossed *
 			p.shift(q, t)
 		case p.calc.quadratic:
 			p.calc.product(curve, q.move)
-			bend := curve.dot(q.move)
+			curv := curve.dot(q.move)
 			t = math.Inf(1)
-			if bend > 0 {
-				t = -slope / bend
+			if curv > 0 {
+				t = -slope / curv
 			}
 			if math.IsInf(t, 1) && math.IsInf(next.t, 1) {
 				return value, out, p.unbounded(q)
 			}
 			t = math.Min(t, next.t)
 			p.shift(q, t)
-			value += t*slope + t*t/2*bend
+			value += t*slope + t*t/2*curv
 			linalg.Axpy(g.w, t, curve.w)
 			linalg.Axpy(g.y, t, curve.y)
 			linalg.Axpy(g.dual, t, curve.dual)

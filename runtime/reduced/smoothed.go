@@ -259,10 +259,10 @@ func (c *smoothed) apply(dst, v []float64) {
 // adjoint holds what products with the second derivative of F_mu need.
 type adjoint struct {
 	*smoothed
-	value  float64
-	grad   []float64 // len nw
-	bend   []float64 // len m: the coefficient of v_r'^2
-	pulled []float64 // len n: what q counts in F_mu, of a curved follower: H^-1 (g_y - B'kappa)
+	value    float64
+	grad     []float64 // len nw
+	second   []float64 // len m: the coefficient of v_r'^2
+	adjointY []float64 // len n: what q counts in F_mu, of a curved follower: H^-1 (g_y - B'kappa)
 }
 
 // point is what f reads.
@@ -293,9 +293,9 @@ func index(high bool) int {
 	return 0
 }
 
-// pull sets b (len m) to E g_y + D^-1 (lambda's own part), the right side of the adjoint S b, and own to the second derivatives' part that is
+// adjointRHS sets b (len m) to E g_y + D^-1 (lambda's own part), the right side of the adjoint S b, and own to the second derivatives' part that is
 // no multiple of E g_y - Y S b.
-func (c *smoothed) pull(b []float64, g point) (own []float64) {
+func (c *smoothed) adjointRHS(b []float64, g point) (own []float64) {
 	f := c.f
 	clear(b)
 	f.addE(b, 1, g.y)
@@ -322,30 +322,30 @@ func (c *smoothed) pull(b []float64, g point) (own []float64) {
 // differentiate finds F_mu and its gradient g_w + J'g_y - R'S b.
 func (c *smoothed) differentiate() *adjoint {
 	f := c.f
-	a := &adjoint{smoothed: c, grad: make([]float64, f.nw), bend: make([]float64, f.m)}
+	a := &adjoint{smoothed: c, grad: make([]float64, f.nw), second: make([]float64, f.m)}
 	value, g := c.calc.begin(c.point())
 	a.value = value
 	b, kappa := make([]float64, f.m), make([]float64, f.m)
-	own := c.pull(b, g)
+	own := c.adjointRHS(b, g)
 	c.apply(kappa, b)
 	copy(a.grad, g.w)
 	linalg.Gemv(a.grad, 1, f.j, f.n, f.nw, true, g.y)
 	linalg.Gemv(a.grad, -1, f.r, f.m, f.nw, true, kappa)
 	if c.curve != nil {
-		a.pulled = append([]float64(nil), g.y...)
-		f.solveH(a.pulled)
-		f.timesET(a.pulled, -1, kappa)
+		a.adjointY = append([]float64(nil), g.y...)
+		f.solveH(a.adjointY)
+		f.timesET(a.adjointY, -1, kappa)
 	}
 	// phi''_r (E g_y - Y kappa)_r + own, phi = lambda as a function of v.
 	eg := make([]float64, f.m)
 	f.addE(eg, 1, g.y)
 	f.timesY(eg, -1, kappa)
 	for r := range f.rows {
-		a.bend[r] = own[r]
+		a.second[r] = own[r]
 		for end := range 2 {
 			if f.rows[r].has(end) {
 				s := c.at.Slack[end][r]
-				a.bend[r] += sign(end == 1) * 2 * c.at.Mult[end][r] / (s * s) * eg[r]
+				a.second[r] += sign(end == 1) * 2 * c.at.Mult[end][r] / (s * s) * eg[r]
 			}
 		}
 	}
@@ -355,13 +355,13 @@ func (c *smoothed) differentiate() *adjoint {
 
 // product sets dst to F_mu” d:
 //
-//	f_w + J'f_y + R'S (D^-1 bend v' - b(f_y, f_lambda)),   (f_w, f_y, f_lambda) = f'' (d, y', lambda').
+//	f_w + J'f_y + R'S (D^-1 second v' - b(f_y, f_lambda)),   (f_w, f_y, f_lambda) = f'' (d, y', lambda').
 func (a *adjoint) product(dst, d []float64) {
 	f := a.f
 	r, l := make([]float64, f.m), make([]float64, f.m)
 	linalg.Gemv(r, 1, f.r, f.m, f.nw, false, d)
 	a.apply(l, r)
-	dv := r // v' = D^-1 S R d; rows without an end have no bend
+	dv := r // v' = D^-1 S R d; rows without an end have no second derivative
 	for i := range dv {
 		dv[i] = 0
 		if !math.IsInf(a.dinv[i], 1) {
@@ -387,11 +387,11 @@ func (a *adjoint) product(dst, d []float64) {
 	}
 	a.calc.product(out, move)
 	b := make([]float64, f.m)
-	a.pull(b, out)
+	a.adjointRHS(b, out)
 	for i := range b {
 		b[i] = -b[i]
-		if a.bend[i] != 0 && dv[i] != 0 {
-			b[i] += a.dinv[i] * a.bend[i] * dv[i]
+		if a.second[i] != 0 && dv[i] != 0 {
+			b[i] += a.dinv[i] * a.second[i] * dv[i]
 		}
 	}
 	kappa := make([]float64, f.m)
@@ -402,7 +402,7 @@ func (a *adjoint) product(dst, d []float64) {
 	a.work(2*f.nw*(f.n+f.m) + 2*f.square())
 	if a.curve != nil {
 		more := make([]float64, f.sys.Nx)
-		a.curve.Bend(more, a.w[:f.sys.Nx], a.pulled, d[:f.sys.Nx])
+		a.curve.HessianProduct(more, a.w[:f.sys.Nx], a.adjointY, d[:f.sys.Nx])
 		linalg.Axpy(dst[:f.sys.Nx], -1, more)
 	}
 	a.products++

@@ -23,7 +23,7 @@ const (
 	halvings   = 30
 	// gentle is the least curvature that stands beside that of f, relative to the one
 	// that would end a step along the first gradient at the size of z: entries that f does
-	// not bend in still have a minimizer, and those that it bends by a thousandth of that
+	// not curve in still have a minimizer, and those that it curves by a thousandth of that
 	// lose it in a step or two.
 	gentle = 1e-6
 	// rounding is the relative accuracy of f.

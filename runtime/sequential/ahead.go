@@ -68,8 +68,8 @@ func (c curve) Slopes(x []float64) (*sparse.CSR, error) {
 	return c.v.jacobian(x, c.Force, nil, false)
 }
 
-// pull sets dst to the gradient in x of a'grad_y g, at any y.
-func (c curve) pull(dst, x, a []float64) {
+// gradX sets dst to the gradient in x of a'grad_y g, at any y.
+func (c curve) gradX(dst, x, a []float64) {
 	length := norm(a)
 	clear(dst)
 	if length == 0 {
@@ -87,8 +87,8 @@ func (c curve) pull(dst, x, a []float64) {
 	}
 }
 
-// Bend implements reduced.Curved.
-func (c curve) Bend(dst, x, a, d []float64) {
+// HessianProduct implements reduced.Curved.
+func (c curve) HessianProduct(dst, x, a, d []float64) {
 	length := norm(d)
 	clear(dst)
 	if length == 0 {
@@ -99,11 +99,11 @@ func (c curve) Bend(dst, x, a, d []float64) {
 	for j := range x {
 		moved[j] = x[j] + t*d[j]
 	}
-	c.pull(dst, moved, a)
+	c.gradX(dst, moved, a)
 	for j := range x {
 		moved[j] = x[j] - t*d[j]
 	}
-	c.pull(back, moved, a)
+	c.gradX(back, moved, a)
 	for j := range dst {
 		dst[j] = (dst[j] - back[j]) / (2 * t)
 	}

@@ -19,7 +19,7 @@ import (
 //
 //	1/2 theta d'P d + 1/2 d_x'(R - theta Z'P Z) d_x
 //
-// in the place of 1/2 d'W d, P the positive semidefinite part of the Hessian of f: on the branch both are the same function of x, on others P knows how f bends, and what is left in x
+// in the place of 1/2 d'W d, P the positive semidefinite part of the Hessian of f: on the branch both are the same function of x, on others P knows the curvature of f, and what is left in x
 // can be made positive semidefinite by its eigenvalues, where W cannot. theta is the largest of 1, 1/2, 1/4, ..., 0 with which R needs no more of that than for theta = 0.
 
 // tangents are the columns of dz/dx in (x, y, the multipliers that f reads), one a row of the result, on the branch with s = 0 for the given rows.

@@ -18,7 +18,7 @@ func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []f
 	grad := make([]float64, n)
 	p.G.GradY(grad, x, y)
 	force, reach := 0.0, 0.0
-	for j, g := range grad { // the gradient itself may vanish: its terms are told from how it bends
+	for j, g := range grad { // the gradient itself may vanish: its terms are told from its curvature
 		terms := math.Abs(g)
 		cols, vals := a.h.Row(j)
 		for t, k := range cols {

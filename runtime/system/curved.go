@@ -55,7 +55,7 @@ func (run *Run) smooth(p *problem.Problem) (*sequential.Solver, error) {
 // ahead is where the path of F from x leads (outer.Path), where nobody has said where to start and there are kinks to look past; nil where that is nowhere.
 func (run *Run) ahead(ctx context.Context, x []float64) ([]float64, error) {
 	p := run.n
-	if run.Smooth == nil || !run.opts.Open || !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) || p.Coupled != nil || p.Dx+p.Dy < outer.ApproachFrom {
+	if run.Smooth == nil || !run.opts.Open || !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) || p.Coupled != nil || p.Dx+p.Dy < outer.PathFrom {
 		return nil, nil
 	}
 	solver, err := lower.New(lower.Choose(p), nil, p, run.opts.Threads)

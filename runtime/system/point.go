@@ -94,9 +94,9 @@ func PointAt(n *problem.Problem, s *kkt.System, z []float64, m *kkt.Multipliers)
 	out := &oracle.Point{X: slices.Clone(s.X(z)), Lower: sol, Face: sol.Active, Undecided: sol.Weak, Strict: len(sol.Weak) == 0, GradError: math.NaN()}
 	out.F = n.F.Value(out.X, n.Answer(sol.Y, sol.Lambda))
 	if n.Coupled != nil {
-		pull := make([]float64, n.AnswerLen())
-		n.F.ValueGradY(pull, out.X, n.Answer(sol.Y, sol.Lambda))
-		out.Coupled = slices.Clone(n.CoupledPart(pull))
+		fy := make([]float64, n.AnswerLen())
+		n.F.ValueGradY(fy, out.X, n.Answer(sol.Y, sol.Lambda))
+		out.Coupled = slices.Clone(n.CoupledPart(fy))
 	}
 	if out.Strict && m != nil && !slices.ContainsFunc(m.Coupled, func(t float64) bool { return t != 0 }) {
 		out.Grad, out.Open, out.GradError = s.Hypergradient(m), true, s.HypergradientError(m, z)

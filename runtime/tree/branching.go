@@ -29,11 +29,11 @@ type option struct {
 func (p *plunger) options(n *node, z []float64) []option {
 	var all []option
 	var off map[int]bool
-	var spread map[int]float64
+	var sloped map[int]float64
 	var settled []bool
 	if p.s.lift != nil {
-		off, spread = p.s.lift.off(p.s, z), p.spreadOptions(n, z)
-		if len(off)+len(spread) > 0 {
+		off, sloped = p.s.lift.off(p.s, z), p.slopeOptions(n, z)
+		if len(off)+len(sloped) > 0 {
 			settled = p.s.lift.exact
 		}
 	}
@@ -58,8 +58,8 @@ func (p *plunger) options(n *node, z []float64) []option {
 			all = append(all, option{k: len(n.fix) + i, distance: [2]float64{0.5, 0.5}})
 		}
 	}
-	for i, j := range p.s.spread {
-		if t := spread[j]; t > 0 {
+	for i, j := range p.s.slopedEntries {
+		if t := sloped[j]; t > 0 {
 			all = append(all, option{k: len(n.fix) + len(p.s.whole) + i, distance: [2]float64{t, t}})
 		}
 	}

@@ -67,7 +67,7 @@ func (s *search) reach() (lo, hi []float64) {
 // findChoices sets the choices of an f that is not convex, of those options that f has products of, and with entries of x in finite ranges alone.
 func (s *search) findChoices() {
 	sys := s.sys
-	s.bends = s.hess
+	s.productHess = s.hess
 	if s.hess == nil || sys.Objective.Convex {
 		return
 	}
@@ -160,15 +160,15 @@ func (s *search) findChoices() {
 			}
 		}
 	}
-	s.bends = sparse.FromEntries(sys.N, sys.N, entries)
-	if s.bends.NNZ() == 0 {
-		s.bends = nil
+	s.productHess = sparse.FromEntries(sys.N, sys.N, entries)
+	if s.productHess.NNZ() == 0 {
+		s.productHess = nil
 	}
 }
 
 // convex reports that what relaxations have of f, beside columns for products, is convex.
 func (s *search) convex() bool {
-	return s.sys.Objective.Convex || s.choices != nil && kkt.Semidefinite(s.bends)
+	return s.sys.Objective.Convex || s.choices != nil && kkt.Semidefinite(s.productHess)
 }
 
 func readsAny(m *sparse.CSR, i int) bool {

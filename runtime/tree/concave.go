@@ -171,13 +171,13 @@ func (c *concave) lack(k int, lo, hi float64, z []float64) float64 {
 // splitObjective prepares a search whose objective is not convex: it adds the rows V, tightens the range of each w by linear programs over the
 // relaxation (as records of branches with an empty side, which proofs have, too), or says why there is no bound.
 func (s *search) splitObjective(ctx context.Context, kept *concave) (why string) {
-	if s.bends == nil || s.convex() {
+	if s.productHess == nil || s.convex() {
 		return ""
 	}
 	if kept != nil {
-		s.concave = &concave{Weight: kept.Weight, V: kept.V, Terms: kept.Terms, plain: s.bends}
+		s.concave = &concave{Weight: kept.Weight, V: kept.V, Terms: kept.Terms, plain: s.productHess}
 		s.concave.boxes(&s.prog.Bounds)
-	} else if s.concave = newConcave(s.bends, &s.prog.Bounds, s.lengths(ctx, columns(s.bends))); s.concave == nil {
+	} else if s.concave = newConcave(s.productHess, &s.prog.Bounds, s.lengths(ctx, columns(s.productHess))); s.concave == nil {
 		return "the eigenvalues of the Hessian of the upper objective were not found"
 	}
 	s.concave.rows(s.prog)
@@ -295,7 +295,7 @@ func (s *search) cut(root *node, k, side int, at float64) {
 	branch := s.behind() + k
 	keep := 1 - side
 	first := int32(len(s.records))
-	s.records[root.id] = record{Kind: inner, Branch: int32(-1 - len(s.whole) - len(s.spread) - k), At: at, First: first, Bound: infinite(math.Inf(-1))}
+	s.records[root.id] = record{Kind: inner, Branch: int32(-1 - len(s.whole) - len(s.slopedEntries) - k), At: at, First: first, Bound: infinite(math.Inf(-1))}
 	for of := range 2 {
 		kind := empty
 		if of == keep {

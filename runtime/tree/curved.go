@@ -97,16 +97,16 @@ func (s *search) endless(z, ray []float64) (cuts []tangent) {
 	}
 	for k := range s.curved {
 		c := &s.curved[k]
-		bend := 0.0
+		slack := 0.0
 		for j := range c.lin {
-			bend += ray[j] * c.hess.RowDot(j, ray)
+			slack += ray[j] * c.hess.RowDot(j, ray)
 		}
 		grad, _, by := c.row(z)
 		slope := 0.0
 		for j, g := range grad {
 			slope += g * ray[j]
 		}
-		if bend <= kkt.Tolerance*by*size*size && slope <= kkt.Tolerance*size {
+		if slack <= kkt.Tolerance*by*size*size && slope <= kkt.Tolerance*size {
 			continue
 		}
 		for t := 1 / size; t < 1e12/size; t *= 4 {

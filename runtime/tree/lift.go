@@ -146,7 +146,7 @@ func (s *search) newLift() *lift {
 	for k := range l.slopes {
 		l.slopes[k].col = s.prog.N + len(l.cols) + 2*k
 	}
-	s.spread = l.spreads(s)
+	s.slopedEntries = l.entriesWithSlopes(s)
 	l.assemble(s)
 	return l
 }

@@ -66,7 +66,7 @@ func (pw *proofWriter) weights(n *node, z, row, bound, curved []float64) *leafWe
 	}
 	noise *= 0x1p-52 * float64(len(row)+len(bound)) // a rounding of each
 	reads := make([]bool, s.N)
-	bends := func(of *sparse.CSR) {
+	readBy := func(of *sparse.CSR) {
 		for j := range reads {
 			if of != nil {
 				_, vals := of.Row(j)
@@ -74,11 +74,11 @@ func (pw *proofWriter) weights(n *node, z, row, bound, curved []float64) *leafWe
 			}
 		}
 	}
-	bends(pw.s.bends)
+	readBy(pw.s.productHess)
 	for k, t := range curved {
 		if t > 0 {
 			w.Curved = w.Curved.add(pw.curvedIndex(k), t)
-			bends(s.Curved[k].Hess)
+			readBy(s.Curved[k].Hess)
 		}
 	}
 	if z != nil {

@@ -14,20 +14,20 @@ import (
 
 // search is the search of one part of a system (kkt.Parts) between rounds, and what it never changes.
 type search struct {
-	part  kkt.Part
-	sys   *kkt.System    // the part's
-	quad  *kkt.Quadratic // what relaxations minimize, model's units
-	prog  *activeset.Program
-	hess  *sparse.CSR // of quad, in the relaxation's units
-	bends *sparse.CSR // what of it products of choices leave; prog.Q is that of its convex part
+	part        kkt.Part
+	sys         *kkt.System    // the part's
+	quad        *kkt.Quadratic // what relaxations minimize, model's units
+	prog        *activeset.Program
+	hess        *sparse.CSR // of quad, in the relaxation's units
+	productHess *sparse.CSR // what of it products of choices leave; prog.Q is that of its convex part
 	// choices are parts of the lower level that take one of several options, optionOf the choice that each pair is of; -1 for none.
-	choices   []choice
-	optionOf  []int
-	hulls     bool      // a relaxation has the convex hull of each
-	low, high []float64 // the ranges of x that rows of X leave, of an f that is not convex
-	whole     []int     // integer entries of x
-	sloped    bool      // a relaxation has the slopes of strong duality
-	spread    []int     // entries of x that have some, and are not integer
+	choices       []choice
+	optionOf      []int
+	hulls         bool      // a relaxation has the convex hull of each
+	low, high     []float64 // the ranges of x that rows of X leave, of an f that is not convex
+	whole         []int     // integer entries of x
+	sloped        bool      // a relaxation has the slopes of strong duality
+	slopedEntries []int     // entries of x that have some, and are not integer
 	// concave is what an f that is not convex has beside it; nil else.
 	concave *concave
 	curved  []curved
@@ -73,10 +73,10 @@ func newSearch(ctx context.Context, part kkt.Part, opts Options, kept *partState
 	s.prog, s.curved = &prog, newCurved(sys)
 	s.findChoices()
 	s.enclose(ctx)
-	prog.Q = s.bends
+	prog.Q = s.productHess
 	if kept != nil {
 		s.hulls, s.sloped = kept.Hulls, kept.Sloped
-		if kept := kept.Concave; kept != nil || s.bends != nil && !s.convex() {
+		if kept := kept.Concave; kept != nil || s.productHess != nil && !s.convex() {
 			if !kept.fits(sys.N) {
 				return nil, "", errNotThis
 			}
@@ -97,10 +97,10 @@ func newSearch(ctx context.Context, part kkt.Part, opts Options, kept *partState
 
 // enclose bounds multipliers and y that an f which is not convex reads and that have no end.
 func (s *search) enclose(ctx context.Context) {
-	if s.bends == nil || s.convex() {
+	if s.productHess == nil || s.convex() {
 		return
 	}
-	for _, j := range columns(s.bends) {
+	for _, j := range columns(s.productHess) {
 		if !math.IsInf(s.prog.Lo[j], 0) && !math.IsInf(s.prog.Hi[j], 0) {
 			continue
 		}
@@ -121,7 +121,7 @@ func (s *search) branches() int {
 }
 
 // behind is the number of candidates before directions.
-func (s *search) behind() int { return len(s.sys.Pairs) + len(s.whole) + len(s.spread) }
+func (s *search) behind() int { return len(s.sys.Pairs) + len(s.whole) + len(s.slopedEntries) }
 
 // Limits of a round. A plunge is a depth-first search below one node: it begins with the factors of a working set made from the data, which
 // costs as much as some tens of nodes next to each other, and ends after `plunge` nodes, or plungeWork numbers (about a tenth of a second), so

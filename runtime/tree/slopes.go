@@ -96,8 +96,8 @@ func (s *search) slopesOf(p part) (all []slope, ok bool) {
 	return all, true
 }
 
-// spreads are the entries of x that are branched on because they have slopes, and are not integer.
-func (l *lift) spreads(s *search) (all []int) {
+// entriesWithSlopes are the entries of x that are branched on because they have slopes, and are not integer.
+func (l *lift) entriesWithSlopes(s *search) (all []int) {
 	for k := range l.slopes {
 		if c := l.slopes[k].Entry; !slices.Contains(s.whole, c) && !slices.Contains(all, c) {
 			all = append(all, c)
@@ -306,8 +306,8 @@ func (l *lift) slopeApart(s *search, k int, z []float64) float64 {
 	return math.Abs(w-x*t) / (of.scale*scale + math.Abs(w) + math.Abs(x*t))
 }
 
-// spreadOptions are the entries of x that are not integer and whose products with slopes are not what their factors say, and how far these are apart.
-func (p *plunger) spreadOptions(n *node, z []float64) (off map[int]float64) {
+// slopeOptions are the entries of x that are not integer and whose products with slopes are not what their factors say, and how far these are apart.
+func (p *plunger) slopeOptions(n *node, z []float64) (off map[int]float64) {
 	l := p.s.lift
 	for k := range l.slopes {
 		if n.slopes == nil {

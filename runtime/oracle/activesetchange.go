@@ -9,26 +9,26 @@ import (
 	"bilevelc/runtime/lower"
 )
 
-// ErrNoFlip says that a row cannot change its state alone: it is an equality, or
+// ErrNoChange says that a row cannot change its state alone: it is an equality, or
 // depends on the other active rows.
-var ErrNoFlip = errors.New("oracle: the row does not change its state alone")
+var ErrNoChange = errors.New("oracle: the row does not change its state alone")
 
-// Flip is the jump of the gradient at pt, of which X, F, Grad and Face must be set, where one row
+// ActiveSetChange is the jump of the gradient at pt, of which X, F, Grad and Face must be set, where one row
 // of the lower level changes its state and all other active rows are held: the gradient of the piece
 // of F beyond less that of the point's own. It takes one equality solve on the other face and one
-// gradient there. The lower solution at X is taken from memory, or found anew. ErrNoFlip says that
+// gradient there. The lower solution at X is taken from memory, or found anew. ErrNoChange says that
 // the row does not change its state alone.
-func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) ([]float64, error) {
+func (h *Hyper) ActiveSetChange(ctx context.Context, pt *Point, row int) ([]float64, error) {
 	m := h.p.Rows.Len()
 	if row < 0 || row >= m && h.p.Coupled == nil {
-		return nil, ErrNoFlip
+		return nil, ErrNoChange
 	}
 	s, err := h.solve(ctx, pt.X)
 	if err != nil {
 		return nil, err
 	}
 	if row >= m {
-		return h.flipCoupled(ctx, pt, s, row-m)
+		return h.coupledChange(ctx, pt, s, row-m)
 	}
 	here := h.at(pt.X, s, pt.Face)
 	held := here.Face
@@ -45,7 +45,7 @@ func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) ([]float64, error)
 		return nil, context.Cause(ctx)
 	case other.Status != lower.Solved && other.Status != lower.Inaccurate, len(other.Dependent) > len(s.Dependent),
 		slices.Contains(other.Active, row) == active:
-		return nil, ErrNoFlip
+		return nil, ErrNoChange
 	}
 	return h.jump(ctx, pt, &At{Problem: here.Problem, Solver: h.solver, X: pt.X, Lower: other, Face: append([]int{}, other.Active...)})
 }
@@ -56,7 +56,7 @@ func (h *Hyper) jump(ctx context.Context, pt *Point, other *At) ([]float64, erro
 	if _, err := h.oracle.Gradient(ctx, grad, other); err != nil {
 		var failed *LowerError
 		if errors.As(err, &failed) {
-			return nil, ErrNoFlip
+			return nil, ErrNoChange
 		}
 		return nil, err
 	}

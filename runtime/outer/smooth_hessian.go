@@ -7,12 +7,12 @@ import (
 	"bilevelc/runtime/linalg"
 )
 
-// bend is the second derivative of F_mu at a point. Products are kept: after a step that is
+// hessian is the second derivative of F_mu at a point. Products are kept: after a step that is
 // refused conjugate gradients go the same way again, up to the smaller region. It is made a
 // matrix, by as many products as x has entries, once that many have been made: whoever pays for
 // a thing only when what it would have saved has come to its price pays at most twice what is
 // least.
-type bend struct {
+type hessian struct {
 	second *central.Second
 	n      int
 	made   []product
@@ -23,7 +23,7 @@ type bend struct {
 type product struct{ v, hv []float64 }
 
 // Apply sets dst to the product with v.
-func (h *bend) Apply(dst, v []float64) {
+func (h *hessian) Apply(dst, v []float64) {
 	if h.full == nil {
 		for _, p := range h.made {
 			if slices.Equal(p.v, v) {
@@ -43,7 +43,7 @@ func (h *bend) Apply(dst, v []float64) {
 	}
 }
 
-func (h *bend) form() {
+func (h *hessian) form() {
 	h.full, h.made = make([]float64, h.n*h.n), nil
 	e := make([]float64, h.n)
 	for j := range e {

@@ -12,12 +12,12 @@ func TestStages(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for k := range 100 {
 		scale := 0.1 + rng.Float64()
-		a := &approach{Mu: scale, Ratio: approachRatio, Scale: central.Barrier{Mu: scale}}
+		a := &pathState{Mu: scale, Ratio: pathRatio, Scale: central.Barrier{Mu: scale}}
 		for a.Mu > 1e-6*scale {
 			steps := rng.IntN(3 * manySteps)
 			ratio := a.Ratio
 			a.fall(steps)
-			if by := a.Mu / a.Last; !(by >= approachRatio*(1-1e-12) && by <= mostRatio) {
+			if by := a.Mu / a.Last; !(by >= pathRatio*(1-1e-12) && by <= mostRatio) {
 				t.Fatalf("run %d: mu falls by %g", k, by)
 			}
 			if steps > manySteps && a.Ratio < ratio || steps <= fewSteps && a.Ratio > ratio || steps > fewSteps && steps <= manySteps && a.Ratio != ratio {
@@ -30,7 +30,7 @@ func TestStages(t *testing.T) {
 // A descent that has come to need a matrix has those after it begin with one; whether they still
 // need it is asked after 1, 2, 4, ... of them.
 func TestStagesThatBeginWithAMatrix(t *testing.T) {
-	a, whole := &approach{}, ""
+	a, whole := &pathState{}, ""
 	for range 12 {
 		if a.Whole > 0 {
 			whole += "w"
@@ -42,7 +42,7 @@ func TestStagesThatBeginWithAMatrix(t *testing.T) {
 	if whole != ".w.ww.wwww.w" {
 		t.Error(whole)
 	}
-	a = &approach{Wholes: 4}
+	a = &pathState{Wholes: 4}
 	if a.learn(&smoothDescent{}); a.Whole != 0 || a.Wholes != 0 {
 		t.Errorf("%d of %d stages to come begin with a matrix that the last did not need", a.Whole, a.Wholes)
 	}

@@ -23,12 +23,12 @@ const far = 1e3
 // aDigit is how many times its rounding a force has to be to count as none of it: a digit.
 const aDigit = 8
 
-// outweighed reports that some entries are not stationary beside their own forces, up to a part
-// `blurred` of these and by more than rounding, while others have far larger ones: of these it tells
+// badlyScaled reports that some entries are not stationary beside their own forces, up to a part
+// `roundingShare` of these and by more than rounding, while others have far larger ones: of these it tells
 // the forces, which are 0 for the others. What forces an entry is made of is not known; they are at least as large as what is seen of
-// them: the gradient, the pull of rows and what curvature, at least mu, makes of y: bend sets its
+// them: the gradient, the forces of rows and what curvature, at least mu, makes of y: product sets its
 // argument to H y, or reports that it is not known.
-func (s *Solution) outweighed(q *polyhedron, obj Objective, grad []float64, mu float64, bend func(bent []float64) bool) (large []float64, ok bool) {
+func (s *Solution) badlyScaled(q *polyhedron, obj Objective, grad []float64, mu float64, product func(hy []float64) bool) (large []float64, ok bool) {
 	rest, forces := slices.Clone(grad), make([]float64, q.n)
 	for j, v := range grad {
 		forces[j] = math.Abs(v)
@@ -47,19 +47,19 @@ func (s *Solution) outweighed(q *polyhedron, obj Objective, grad []float64, mu f
 		}
 	}
 	off := s.offBounds(q)
-	doubtful := func(j int) bool { return off[j] || math.Abs(rest[j]) > blurred*forces[j] }
+	unresolved := func(j int) bool { return off[j] || math.Abs(rest[j]) > roundingShare*forces[j] }
 	some := false
 	for j := range rest {
-		some = some || off[j] || math.Abs(rest[j]) > blurred*mu*math.Abs(s.Y[j]) && doubtful(j)
+		some = some || off[j] || math.Abs(rest[j]) > roundingShare*mu*math.Abs(s.Y[j]) && unresolved(j)
 	}
-	bent := make([]float64, q.n)
-	if !some || !bend(bent) {
+	hy := make([]float64, q.n)
+	if !some || !product(hy) {
 		return nil, false
 	}
 	least, largest := math.Inf(1), 0.0
-	for j, v := range bent {
+	for j, v := range hy {
 		forces[j] = math.Max(forces[j], math.Abs(v))
-		if largest = math.Max(largest, forces[j]); doubtful(j) {
+		if largest = math.Max(largest, forces[j]); unresolved(j) {
 			least = math.Min(least, forces[j])
 		}
 	}
@@ -68,7 +68,7 @@ func (s *Solution) outweighed(q *polyhedron, obj Objective, grad []float64, mu f
 	}
 	most, joined := 0.0, s.joined(q, forces)
 	for j := range rest {
-		if doubtful(j) && (off[j] || math.Abs(rest[j]) > aDigit*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])) {
+		if unresolved(j) && (off[j] || math.Abs(rest[j]) > aDigit*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])) {
 			most = math.Max(most, forces[j])
 			ok = true
 		}
@@ -85,7 +85,7 @@ func (s *Solution) outweighed(q *polyhedron, obj Objective, grad []float64, mu f
 	return large, ok
 }
 
-// hidden takes back Solved where entries are outweighed and cannot be solved apart.
+// hidden takes back Solved where entries are badly scaled and cannot be solved apart.
 func (s *Solution) hidden() {
 	if s.Status == Solved {
 		s.Status, s.Reason = Inaccurate, "the forces on some entries of y are larger by so much that those on others are lost in their rounding"
@@ -171,16 +171,16 @@ func roundingOf(obj Objective, j int, y []float64) float64 {
 	return hi - lo
 }
 
-// outweighed is that of the solution where the stage stands.
-func (g *stage) outweighed(s *Solution) (large []float64, ok bool) {
+// badlyScaled is that of the solution where the stage stands.
+func (g *stage) badlyScaled(s *Solution) (large []float64, ok bool) {
 	w := &g.active
-	return s.outweighed(&g.poly, w.obj, w.grad, w.known.Mu, func(bent []float64) bool {
+	return s.badlyScaled(&g.poly, w.obj, w.grad, w.known.Mu, func(hy []float64) bool {
 		if h := w.curvature.hessian; h != nil {
-			h.multiply(bent, s.Y)
+			h.multiply(hy, s.Y)
 			return true
 		}
 		w.curvature.gradients += 2
-		return w.changeBySize(bent, s.Y, func(int) float64 { return 1 })
+		return w.changeBySize(hy, s.Y, func(int) float64 { return 1 })
 	})
 }
 

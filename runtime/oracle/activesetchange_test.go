@@ -12,14 +12,14 @@ import (
 
 // F = |x - 1| + x^2/10: the row y >= 0 is active left of 1, where the slope of F is that of the
 // other piece less 2.
-func TestFlip(t *testing.T) {
+func TestActiveSetChange(t *testing.T) {
 	h := hyper(t, oracletest.Kink().Problem, oracle.Default, nil)
 	for _, x := range []float64{-2, 0.5, 1, 1.5, 4} {
 		pt, err := h.Gradient(context.Background(), []float64{x})
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := h.Flip(context.Background(), pt, 0)
+		f, err := h.ActiveSetChange(context.Background(), pt, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestFlip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Flip(context.Background(), pt, 0); !errors.Is(err, oracle.ErrNoFlip) {
+	if _, err := h.ActiveSetChange(context.Background(), pt, 0); !errors.Is(err, oracle.ErrNoChange) {
 		t.Errorf("an equality row flips: %v", err)
 	}
 }

@@ -19,11 +19,11 @@ type pathful interface {
 	Problem() *problem.Problem
 }
 
-// approach is the way from the start to where bundles take over: descent on F_mu, which
+// pathState is the way from the start to where bundles take over: descent on F_mu, which
 // is smooth, for a mu that falls from where the barrier is as strong as the rows to where
 // its minimizers have come to rest (central.Path). Each stage is one step of the run and
 // begins at what this says of it alone.
-type approach struct {
+type pathState struct {
 	Stage    int
 	Mu       float64   // of the stage to come
 	Ratio    float64   // by which mu falls
@@ -50,32 +50,32 @@ type approach struct {
 // which a small part of the certificate's radius is left to go, or whose slacks and
 // multipliers, of the size sqrt(mu), are still well above rounding.
 const (
-	approachRatio = 0.1 // of a mu to the one before: the first and the least
-	mostRatio     = 0.5
-	fewSteps      = 3 // those of Newton's method from a tenth to 1e-8: after them the next ratio is that to the power of 3/2
+	pathRatio = 0.1 // of a mu to the one before: the first and the least
+	mostRatio = 0.5
+	fewSteps  = 3 // those of Newton's method from a tenth to 1e-8: after them the next ratio is that to the power of 3/2
 	// After more, its root. Between a mu and its tenth there are 3.3 at the ratio of a half, and
 	// each of those that follow well costs some seven evaluations: five steps and what is tried at
 	// both ends. Twice that pays even where the next stages take half as many steps as this one.
-	manySteps     = 50
-	leastMu       = 1e-17 // of the first
-	approachSteps = 400   // of one stage: what one of a few hundred variables took at first
+	manySteps = 50
+	leastMu   = 1e-17 // of the first
+	pathSteps = 400   // of one stage: what one of a few hundred variables took at first
 
-	approachLeft = 0.01 // of the certificate's radius
+	pathEndShare = 0.01 // of the certificate's radius
 	arrivalReach = 10   // of what is left of the way, as at a start of the initial step
 	// A stage is done when a step promises less than a part of what the one before has
 	// changed in F_mu; the first one, of what mu changes in F.
-	approachTolerance = 1e-8
-	// approachLeast is the radius with which a stage begins at least, relative to that of
+	stageTolerance = 1e-8
+	// leastStageRadius is the radius with which a stage begins at least, relative to that of
 	// the first.
-	approachLeast = 1e-2
+	leastStageRadius = 1e-2
 )
 
-// ApproachFrom is the least number of variables of both levels with which a run approaches
-// along the central path. With fewer, a search from the start and another by way of
+// PathFrom is the least number of variables of both levels with which a run follows
+// the central path. With fewer, a search from the start and another by way of
 // followers that react less cost as little, and of the small public test problems they leave
-// fewer at a point that is not the best (Bard's of 1988 ends at 25 behind an approach, at
+// fewer at a point that is not the best (Bard's of 1988 ends at 25 behind a path, at
 // its optimum 17 without).
-const ApproachFrom = 64
+const PathFrom = 64
 
 // Path is a start for a search on F that has looked past poor kinks on the way from another one: where F is lowest at the ends of the stages of its path (advance), or, where the follower has no central path, what a
 // continuation over followers that react less leads to. nil where that is nowhere lower.
@@ -97,14 +97,14 @@ func Path(ctx context.Context, h oracle.Hyperobjective, start []float64, seed ui
 	if err := m.prepare(ctx, run, c); err != nil {
 		return nil, err
 	}
-	if m.State.Approach == nil {
+	if m.State.Path == nil {
 		end, err := m.continuation(ctx, run)
 		if end == nil {
 			return nil, err
 		}
 		return end.X, nil
 	}
-	for m.State.Approach != nil {
+	for m.State.Path != nil {
 		if err := m.advance(ctx, run); err != nil {
 			return nil, ignoring(err)
 		}
@@ -115,7 +115,7 @@ func Path(ctx context.Context, h oracle.Hyperobjective, start []float64, seed ui
 	return nil, nil
 }
 
-// prepare makes the run begin with an approach from the start, where the lower level has a
+// prepare makes the run begin with a path from the start, where the lower level has a
 // path.
 func (m *bundle) prepare(ctx context.Context, run *Run, start *Sample) error {
 	s := &m.State
@@ -123,7 +123,7 @@ func (m *bundle) prepare(ctx context.Context, run *Run, start *Sample) error {
 	if !ok || !m.Settings.Continuation || len(run.projector.Balls()) > 0 {
 		return nil
 	}
-	if p := h.Problem(); p.Dx+p.Dy < ApproachFrom {
+	if p := h.Problem(); p.Dx+p.Dy < PathFrom {
 		return nil
 	}
 	pt, err := h.Value(ctx, start.X)
@@ -145,7 +145,7 @@ func (m *bundle) prepare(ctx context.Context, run *Run, start *Sample) error {
 			return ignoring(err)
 		}
 	}
-	s.Approach = &approach{Mu: scale.Mu, Ratio: approachRatio, X: linalg.Clone(x), Y: linalg.Clone(y), Scale: scale, Start: s.Center.F, Recalled: recalled}
+	s.Path = &pathState{Mu: scale.Mu, Ratio: pathRatio, X: linalg.Clone(x), Y: linalg.Clone(y), Scale: scale, Start: s.Center.F, Recalled: recalled}
 	m.path = path
 	return nil
 }
@@ -184,10 +184,10 @@ func (m *bundle) enter(ctx context.Context, run *Run, path *central.Path, from *
 	return nil, nil, scale, nil
 }
 
-// advance does one stage of the approach.
+// advance does one stage of the path.
 func (m *bundle) advance(ctx context.Context, run *Run) error {
 	s := &m.State
-	a := *s.Approach
+	a := *s.Path
 	if h, ok := run.h.(pathful); ok && m.path == nil {
 		m.path = h.Central(a.Recalled)
 	}
@@ -196,8 +196,8 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 	}
 	m.path.Begin(a.Y, a.Scale)
 	reach := m.Settings.InitialStep * run.Size(a.X)
-	d := &smoothDescent{run: run, path: m.path, mu: a.Mu, radius: math.Max(a.Radius, approachLeast*reach),
-		gain: math.Max(run.Noise(&s.Center), approachTolerance*a.Gain)}
+	d := &smoothDescent{run: run, path: m.path, mu: a.Mu, radius: math.Max(a.Radius, leastStageRadius*reach),
+		gain: math.Max(run.Noise(&s.Center), stageTolerance*a.Gain)}
 	d.whole = a.Whole > 0
 	if a.Last == 0 {
 		d.known = &s.Center.F
@@ -236,19 +236,19 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 		led = err == nil
 	}
 	left := a.left()
-	rest := approachLeft * run.Radius(m.Settings.Delta, s.Center.X)
+	rest := pathEndShare * run.Radius(m.Settings.Delta, s.Center.X)
 	first := a.Stage == 0
 	a.learn(d)
 	a.fall(d.steps)
 	if a.Mu >= leastMu*a.Scale.Mu && (led && left > rest || first) {
 		a.Stage++
-		s.Approach = &a
+		s.Path = &a
 		return nil
 	}
-	s.Approach = nil
+	s.Path = nil
 	s.Continued = "the central path of the follower led nowhere lower than the start"
 	if s.Center.F < a.Start-run.Noise(&s.Center) {
-		s.Approached, s.Continued = true, "reached along the central path of the follower, from the start"
+		s.FollowedPath, s.Continued = true, "reached along the central path of the follower, from the start"
 	}
 	// What is left of the way bounds the first steps. It says nothing of the curvature, which
 	// where kinks meet is that of the pieces: one that makes the first step so short outlasts
@@ -261,19 +261,19 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 
 // left is what is left of the way: minimizers move by about sqrt(mu) as long as there are
 // kinks, by less where there are none.
-func (a *approach) left() float64 {
+func (a *pathState) left() float64 {
 	before := a.Last
 	if before == 0 {
-		before = a.Mu / approachRatio
+		before = a.Mu / pathRatio
 	}
 	return a.Moved * math.Sqrt(a.Mu) / (math.Sqrt(before) - math.Sqrt(a.Mu))
 }
 
 // fall sets the mu of the next stage, after one of some steps.
-func (a *approach) fall(steps int) {
+func (a *pathState) fall(steps int) {
 	switch {
 	case steps <= fewSteps:
-		a.Ratio = math.Max(approachRatio, math.Pow(a.Ratio, 1.5))
+		a.Ratio = math.Max(pathRatio, math.Pow(a.Ratio, 1.5))
 	case steps > manySteps:
 		a.Ratio = math.Min(mostRatio, math.Sqrt(a.Ratio))
 	}
@@ -281,9 +281,9 @@ func (a *approach) fall(steps int) {
 }
 
 // learn says of the next stages whether they make a matrix of a second derivative at once:
-// as one does that has come to need it (bend). Whether later ones still do is told by one that
+// as one does that has come to need it (hessian). Whether later ones still do is told by one that
 // does not begin so, after 1, 2, 4, ... that did.
-func (a *approach) learn(d *smoothDescent) {
+func (a *pathState) learn(d *smoothDescent) {
 	switch {
 	case a.Whole > 0:
 		a.Whole--
@@ -297,7 +297,7 @@ func (a *approach) learn(d *smoothDescent) {
 
 // ahead is where the next stage's minimizer is expected, from where the last two have come to;
 // nil where these say nothing of that.
-func (a *approach) ahead() []float64 {
+func (a *pathState) ahead() []float64 {
 	if a.Before == nil || a.Older == 0 || a.Moved == 0 {
 		return nil
 	}
