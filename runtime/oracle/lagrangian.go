@@ -229,7 +229,7 @@ func (d *differences) noteRounding(from, to *lower.Solution) {
 //
 // A move in the rounding of y says nothing.
 func (d *differences) against() bool {
-	if d.rhs.w != nil || d.pair == nil {
+	if d.rhs.w != nil {
 		return false
 	}
 	step := make([]float64, len(d.rhs.q))

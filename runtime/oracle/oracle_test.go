@@ -190,3 +190,64 @@ func TestCancelledContext(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
+
+// cancelling is a function that cancels after so many gradients in y.
+type cancelling struct {
+	problem.Function
+	left   *int
+	cancel func()
+}
+
+func (c *cancelling) count() {
+	if *c.left--; *c.left == 0 {
+		c.cancel()
+	}
+}
+
+func (c *cancelling) GradY(dst, x, y []float64) {
+	c.count()
+	c.Function.GradY(dst, x, y)
+}
+
+func (c *cancelling) ValueGradY(dst, x, y []float64) float64 {
+	c.count()
+	return c.Function.ValueGradY(dst, x, y)
+}
+
+func (c *cancelling) Clone() problem.Function {
+	return &cancelling{c.Function.Clone(), c.left, c.cancel}
+}
+
+// A gradient that is cancelled, wherever it is, is no gradient and says so.
+func TestCancelledAnywhere(t *testing.T) {
+	p, ref, err := oracletest.Toy(models, "toy_mid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"face", "difference"} {
+		cancelled := 0
+		for after := 1; ; after++ {
+			ctx, cancel := context.WithCancel(t.Context())
+			q, left := *p, after
+			q.G = &cancelling{p.G, &left, cancel}
+			pt, err := hyper(t, &q, name, nil).Gradient(ctx, ref.X)
+			cancel()
+			if left > 0 { // it took fewer
+				if err != nil || len(pt.Grad) != p.Dx {
+					t.Errorf("%s: %v", name, err)
+				}
+				break
+			}
+			if err != nil && !errors.Is(err, context.Canceled) || err == nil && len(pt.Grad) != p.Dx {
+				t.Errorf("%s, cancelled after %d gradients: %v", name, after, err)
+			}
+			if err != nil {
+				cancelled++
+			}
+		}
+		t.Logf("%s: cancelled %d times", name, cancelled)
+		if cancelled < 5 {
+			t.Errorf("%s: cancelled %d times", name, cancelled)
+		}
+	}
+}

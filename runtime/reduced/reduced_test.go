@@ -304,7 +304,7 @@ func TestCoupled(t *testing.T) {
 		if !ok {
 			continue
 		}
-		coupled := &problem.Coupled{}
+		coupled, unit := &problem.Coupled{}, []float64{1, 1e6, 1e-6}[c%3]
 		value := func(r int, z []float64) float64 {
 			v := append(append([]float64{}, s.X(z)...), s.Y(z)...)
 			for _, i := range p.Duals {
@@ -319,12 +319,12 @@ func TestCoupled(t *testing.T) {
 		for r := range 2 {
 			row := make([]float64, f.n)
 			for i := range p.Dx + p.Dy {
-				row[i] = rng.NormFloat64()
+				row[i] = unit * rng.NormFloat64()
 			}
 			f.rows, f.rhs = append(f.rows, row), append(f.rhs, 0)
-			f.rhs[r] = value(r, z) + 0.05
+			f.rhs[r] = value(r, z) + 0.05*unit
 			if c%2 == 0 {
-				f.rhs[r] -= 0.15 // broken at the start
+				f.rhs[r] -= 0.15 * unit // broken at the start
 			}
 			coupled.Kind, coupled.Name, coupled.Weight = append(coupled.Kind, problem.AtMost), append(coupled.Name, ""), append(coupled.Weight, 1)
 		}
@@ -343,9 +343,9 @@ func TestCoupled(t *testing.T) {
 		}
 		x, m := s.X(r.Point.Z), r.Point.Multipliers
 		for i := range 2 {
-			if v := value(i, r.Point.Z); v > 1e-8 || m.Coupled[i] < -1e-7 && r.Status == reduced.Stationary || v < -1e-7 && m.Coupled[i] != 0 {
-				t.Errorf("case %d: a constraint at %g has the multiplier %g", c, v, m.Coupled[i])
-			} else if m.Coupled[i] > 1e-7 {
+			if v, push := value(i, r.Point.Z)/unit, m.Coupled[i]*unit; v > 1e-8 || push < -1e-7 && r.Status == reduced.Stationary || v < -1e-7 && push != 0 {
+				t.Errorf("case %d: a constraint at %g has the multiplier %g", c, v, push)
+			} else if push > 1e-7 {
 				active++
 			}
 		}
@@ -354,6 +354,15 @@ func TestCoupled(t *testing.T) {
 		}
 		stationary++
 		signs(t, s, r)
+		if still, err := reduced.Solve(t.Context(), s, x, reduced.Options{Still: true}); err != nil || math.Max(still.Left, -still.Least) > 1e-6 {
+			t.Errorf("case %d: where it stands %g is left, and the least multiplier %g: %v", c, still.Left, still.Least, err)
+		} else {
+			for i := range 2 {
+				if math.Abs(still.Point.Multipliers.Coupled[i]-m.Coupled[i])*unit > 1e-5 {
+					t.Errorf("case %d: a constraint has the multiplier %g, and %g where the point stands", c, m.Coupled[i], still.Point.Multipliers.Coupled[i])
+				}
+			}
+		}
 		for range 40 {
 			d := 1e-5
 			w := append([]float64(nil), x...)
