@@ -525,3 +525,22 @@ func TestEstimatesCountTheStart(t *testing.T) {
 		}
 	}
 }
+
+// Points of a block are within nu of each other where the clip is given, and the block is not; a budget is chosen by hand where both of its numbers are.
+func TestPlansOfGivenClips(t *testing.T) {
+	for _, c := range []struct {
+		clip, nu float64
+		m        int
+	}{{0.1, 1, 10}, {0.3, 1, 3}, {2, 1, 1}, {1e-300, 1, 1 << 52}} {
+		if p := (plan{D: c.clip}).filled(c.nu, 1e6, 7, 2); p.M != c.m || p.D != c.clip || p.K != 7 || math.Abs(p.Eta-c.clip/(2*math.Sqrt(float64(c.m)))) > 1e-12*p.Eta {
+			t.Errorf("clip %g within %g: %+v", c.clip, c.nu, p)
+		}
+	}
+	for _, by := range [][2]int{{0, 0}, {3, 0}, {0, 3}, {3, 3}} {
+		m := &izo{Settings: izoSettings{Block: by[0], Blocks: by[1]}}
+		m.State.Online.Plan = plan{M: 3, K: 3}
+		if b := m.Predict(nil); b.Chosen != (by[0] > 0 && by[1] > 0) || b.Iterations != 9 || b.Evaluations != 18 {
+			t.Errorf("block %d, blocks %d: %+v", by[0], by[1], b)
+		}
+	}
+}
