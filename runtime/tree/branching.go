@@ -60,7 +60,7 @@ func (p *plunger) options(n *node, z []float64) []option {
 	}
 	for i, j := range p.s.slopedEntries {
 		if t := sloped[j]; t > 0 {
-			all = append(all, option{k: len(n.fix) + len(p.s.whole) + i, distance: [2]float64{t, t}})
+			all = append(all, option{k: p.s.firstSloped() + i, distance: [2]float64{t, t}})
 		}
 	}
 	if c := p.s.concave; c != nil {
@@ -68,7 +68,7 @@ func (p *plunger) options(n *node, z []float64) []option {
 		least := kkt.Tolerance * p.s.terms(&candidate{z: z})
 		for d := range c.V {
 			if t := c.lack(d, lo[d], hi[d], z); t > least {
-				all = append(all, option{k: p.s.behind() + d, distance: [2]float64{t, t}})
+				all = append(all, option{k: p.s.directions() + d, distance: [2]float64{t, t}})
 			}
 		}
 	}
@@ -94,7 +94,7 @@ func (p *plunger) widest(n *node) int {
 	lo, hi := p.ranges(n)
 	for d := range c.V {
 		if t := c.Weight[d] * (hi[d] - lo[d]) * (hi[d] - lo[d]); t > most && hi[d]-lo[d] > beyond*(1+math.Abs(lo[d])+math.Abs(hi[d])) {
-			best, most = p.s.behind()+d, t
+			best, most = p.s.directions()+d, t
 		}
 	}
 	return best

@@ -22,8 +22,7 @@ import (
 type concave struct {
 	Weight []float64   `json:"weight"`
 	V      [][]float64 `json:"v"`
-	Terms  float64     `json:"terms"` // of the secants at the root: what relaxations are accurate relative to
-	Lo, Hi []float64   `json:"-"`     // what the columns' boxes say of w; may be infinite
+	Lo, Hi []float64   `json:"-"` // what the columns' boxes say of w; may be infinite
 	plain  *sparse.CSR // the Hessian of f
 }
 
@@ -175,7 +174,7 @@ func (s *search) splitObjective(ctx context.Context, kept *concave) (why string)
 		return ""
 	}
 	if kept != nil {
-		s.concave = &concave{Weight: kept.Weight, V: kept.V, Terms: kept.Terms, plain: s.productHess}
+		s.concave = &concave{Weight: kept.Weight, V: kept.V, plain: s.productHess}
 		s.concave.boxes(&s.prog.Bounds)
 	} else if s.concave = newConcave(s.productHess, &s.prog.Bounds, s.lengths(ctx, columns(s.productHess))); s.concave == nil {
 		return "the eigenvalues of the Hessian of the upper objective were not found"
@@ -267,8 +266,6 @@ func (s *search) tighten(ctx context.Context) string {
 				return fmt.Sprintf("the upper objective is not convex, and %s has no bound over the system without the products of its pairs", s.direction(k))
 			}
 		}
-		lo, hi := root.limits(s, s.index(k))
-		c.Terms += c.Weight[k] * max(lo*lo, hi*hi)
 	}
 	return ""
 }
@@ -292,10 +289,10 @@ func (s *search) direction(k int) string {
 
 // cut records a branch of the root, the only open node, on w_k at a value beyond which nothing is feasible: side 0 keeps w >= at, side 1 w <= at.
 func (s *search) cut(root *node, k, side int, at float64) {
-	branch := s.behind() + k
+	branch := s.directions() + k
 	keep := 1 - side
 	first := int32(len(s.records))
-	s.records[root.id] = record{Kind: inner, Branch: int32(-1 - len(s.whole) - len(s.slopedEntries) - k), At: at, First: first, Bound: infinite(math.Inf(-1))}
+	s.records[root.id] = record{Kind: inner, Branch: int32(-1 - len(s.whole) - k), At: at, First: first, Bound: infinite(math.Inf(-1))}
 	for of := range 2 {
 		kind := empty
 		if of == keep {
@@ -322,11 +319,11 @@ func (p *plunger) ranges(n *node) (lo, hi []float64) {
 	return lo, hi
 }
 
-// secants gives a solver the objective of a node's relaxation `of`: it returns its linear part, and the constant that the secants add.
-func (p *plunger) secants(solver *activeset.Solver, n *node, of *activeset.Program) (cost []float64, konst float64) {
+// secants gives a solver the objective of a node's relaxation `of`: it returns its linear part, the constant that the secants add, and the sum of the absolute terms of that.
+func (p *plunger) secants(solver *activeset.Solver, n *node, of *activeset.Program) (cost []float64, konst, size float64) {
 	c := p.s.concave
 	if c == nil {
-		return of.C, 0
+		return of.C, 0, 0
 	}
 	lo, hi := p.ranges(n)
 	slope := make([]float64, len(lo))
@@ -336,8 +333,9 @@ func (p *plunger) secants(solver *activeset.Solver, n *node, of *activeset.Progr
 		}
 		slope[k] = lo[k] + hi[k]
 		konst += c.Weight[k] * lo[k] * hi[k]
+		size += c.Weight[k] * math.Abs(lo[k]*hi[k])
 	}
-	return p.linear(solver, of, slope), konst
+	return p.linear(solver, of, slope), konst, size
 }
 
 // linear gives a solver of a program the convex part less Weight_k slope_k w_k, whose linear part it returns.

@@ -283,3 +283,50 @@ func TestConcaveObjectivesAreProved(t *testing.T) {
 		t.Errorf("%d proved, %d proofs short of it, %d out of budget", proved, short, open)
 	}
 }
+
+// Boxes far wider than the answers leave no more of the gap to rounding than narrow ones: what a relaxation leaves open is as the ranges of its own node.
+func TestWideBoxesLeaveNoRounding(t *testing.T) {
+	rng := members.Rand(t, 31)
+	counted, proved, short := 0, 0, 0
+	for k := range 8 {
+		p := curvedDown(rng, features{curved: rng.IntN(2) == 0, coupled: rng.IntN(3) == 0})
+		for j := range p.Dx {
+			p.X.Lo[j], p.X.Hi[j] = -1e4, 1e4
+			p.F.(*quadratic).set(j, j, 8)
+		}
+		sys, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, ok := faces(t, sys)
+		if sys.Objective.Convex || !ok || !(math.Abs(want) < 100) {
+			continue
+		}
+		counted++
+		r, err := Solve(context.Background(), sys, Options{Nodes: 20000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Outcome != Proved {
+			t.Logf("case %d: %v, %s, bound %.12g, least value %.12g", k, r.Outcome, r.Why, r.Bound, want)
+			continue
+		}
+		proved++
+		if math.Abs(r.Best.F-want) > 2e-6*(1+math.Abs(want)) || r.Claim() > want+1e-8*(1+math.Abs(want)) {
+			t.Errorf("case %d: F %.12g, bound %.12g, least value %.12g", k, r.Best.F, r.Claim(), want)
+		}
+		var out bytes.Buffer
+		if err := WriteProof(context.Background(), &out, sys, r.State, Statement{Bound: r.Claim()}); err != nil { // as above
+			t.Logf("case %d: %v", k, err)
+			short++
+			continue
+		}
+		if report, err := certify.VerifyTree(p, &out, ""); err != nil || report.Bound < r.Claim() {
+			t.Errorf("case %d: %v, claimed %.12g", k, err, r.Claim())
+		}
+	}
+	t.Logf("%d of %d proved, %d proofs not written", proved, counted, short)
+	if counted < 5 || proved < counted-counted/10 || short > 1+proved/10 {
+		t.Errorf("%d of %d proved", proved, counted)
+	}
+}

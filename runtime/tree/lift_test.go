@@ -236,8 +236,8 @@ func TestRowsOfProductsHoldAtPoints(t *testing.T) {
 		}
 		n := &node{fix: make([]kkt.Fix, len(sys.Pairs))}
 		for _, c := range s.slopedEntries { // a box around x
-			n = n.child(s, len(sys.Pairs)+len(s.whole)+slices.Index(s.slopedEntries, c), 0, x[c]+(1-x[c])*rng.Float64(), nil)
-			n = n.child(s, len(sys.Pairs)+len(s.whole)+slices.Index(s.slopedEntries, c), 1, x[c]*rng.Float64(), nil)
+			n = n.child(s, s.firstSloped()+slices.Index(s.slopedEntries, c), 0, x[c]+(1-x[c])*rng.Float64(), nil)
+			n = n.child(s, s.firstSloped()+slices.Index(s.slopedEntries, c), 1, x[c]*rng.Float64(), nil)
 		}
 		plunger := s.newPlunger()
 		if done, err := plunger.narrow(context.Background(), n, nil); !done {

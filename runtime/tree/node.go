@@ -92,10 +92,10 @@ func (s *search) entry(branch int) (index int, step float64) {
 	if k < len(s.whole) {
 		return s.whole[k], 1
 	}
-	if k -= len(s.whole); k < len(s.slopedEntries) {
+	if k = branch - s.firstSloped(); k >= 0 {
 		return s.slopedEntries[k], 0
 	}
-	return s.index(k - len(s.slopedEntries)), 0
+	return s.index(branch - s.directions()), 0
 }
 
 // limits are the bounds of entry j of x at the node, or the range of direction -1-j.

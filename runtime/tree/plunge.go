@@ -103,7 +103,7 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 		l.slopeBounds(&p.bounds, of, p.boxes)
 	}
 	solver := p.relax.ready(p, of)
-	cost, konst := p.secants(solver, n, of)
+	cost, konst, size := p.secants(solver, n, of)
 	konst += p.s.quad.Const
 	cut := activeset.Options{Cutoff: p.cutoff - konst}
 	b := p.relax.bounds(&p.bounds)
@@ -114,13 +114,26 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 		sol = solver.Solve(ctx, b, nil, cut)
 		p.work += sol.Work
 	}
-	if sol.Status == activeset.Optimal && of != p.s.relaxation() {
-		v, terms := shows(p.relax.program, cost, b, sol)
-		p.rough = math.Max(p.rough, 0x1p-48*terms)
-		sol.Value = math.Min(sol.Value, v-0x1p-48*terms)
+	if rounded := of != p.s.relaxation() || p.s.concave != nil; rounded && p.shown(cost, b, sol, size) < cut.Cutoff && sol.Status == activeset.CutOff {
+		sol = solver.Solve(ctx, b, sol.Basis, activeset.Options{Cutoff: math.Inf(1)})
+		p.work += sol.Work
+		p.shown(cost, b, sol, size)
 	}
 	sol.Value += konst
 	return sol, cost
+}
+
+// shown makes the value of a solution no more than what its multipliers show, less rounding next to their terms and others of `size`, and returns it.
+func (p *plunger) shown(cost []float64, b *activeset.Bounds, sol *activeset.Solution, size float64) float64 {
+	if sol.Status == activeset.Optimal || sol.Status == activeset.CutOff {
+		v, terms := shows(p.relax.program, cost, b, sol)
+		rough := 0x1p-48 * (terms + size)
+		if p.s.concave == nil { // no branch makes terms smaller
+			p.rough = math.Max(p.rough, rough)
+		}
+		sol.Value = math.Min(sol.Value, v-rough)
+	}
+	return sol.Value
 }
 
 func (p *plunger) nodeBounds(n *node) {

@@ -348,7 +348,7 @@ func (pw *proofWriter) curvedLeaf(ctx context.Context, n *node, weights []float6
 	cost, konst, need := make([]float64, of.N), 0.0, 0.0
 	var q *sparse.CSR
 	if kind == "bound" {
-		cost, konst = pw.p.secants(pw.p.relax.solver, n, of)
+		cost, konst, _ = pw.p.secants(pw.p.relax.solver, n, of)
 		konst, need, q = konst+s.quad.Const, pw.claim, of.Q
 	}
 	for k, w := range weights {

@@ -111,17 +111,19 @@ func (s *search) enclose(ctx context.Context) {
 	}
 }
 
-// branches is the number of candidates for branching: pairs, then integer entries, then others with slopes, then directions in which f is concave.
-func (s *search) branches() int {
-	n := s.behind()
+// branches is the number of candidates for branching: pairs, then integer entries, then directions in which f is concave, then other entries with slopes, which are found last.
+func (s *search) branches() int { return s.firstSloped() + len(s.slopedEntries) }
+
+// directions is the number of candidates before directions, firstSloped that of those before entries with slopes.
+func (s *search) directions() int { return len(s.sys.Pairs) + len(s.whole) }
+
+func (s *search) firstSloped() int {
+	n := s.directions()
 	if s.concave != nil {
 		n += len(s.concave.V)
 	}
 	return n
 }
-
-// behind is the number of candidates before directions.
-func (s *search) behind() int { return len(s.sys.Pairs) + len(s.whole) + len(s.slopedEntries) }
 
 // Limits of a round. A plunge is a depth-first search below one node: it begins with the factors of a working set made from the data, which
 // costs as much as some tens of nodes next to each other, and ends after `plunge` nodes, or plungeWork numbers (about a tenth of a second), so
@@ -279,9 +281,6 @@ func (s *search) leaves(c *candidate) float64 {
 	}
 	if terms == 0 {
 		terms = s.sizes(make([]float64, s.sys.N))
-	}
-	if s.concave != nil {
-		terms = max(terms, s.concave.Terms)
 	}
 	return math.Max(kkt.Tolerance*terms, s.rough)
 }

@@ -131,3 +131,44 @@ func TestSlopesAreProved(t *testing.T) {
 	}
 	t.Logf("%d proved, %d infeasible, %d branches on x, %d ranges", proved, infeasible, branched, ranges)
 }
+
+// An f that is not convex has branches on directions beside those on x, and its proof has both.
+func TestSlopesBesideDirections(t *testing.T) {
+	rng := members.Rand(t, 38)
+	proved := 0
+	for k := range 12 {
+		p := priced(rng, 1, 3)
+		f := p.F.(*quadratic)
+		for i := range p.Dy {
+			for j := range i + 1 {
+				f.set(1+i, 1+j, float64(rng.IntN(5)-2))
+			}
+		}
+		p.Facts.DegreeF = 2
+		sys, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, ok := faces(t, sys)
+		if sys.Objective.Convex || !ok || math.IsInf(want, 0) {
+			continue
+		}
+		r, err := Solve(context.Background(), sys, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		near := 1e-6 * (1 + math.Abs(want))
+		if r.Outcome != Proved || math.Abs(r.Best.F-want) > 2*near || r.Bound > want+near {
+			t.Errorf("case %d: %v, %v, bound %.12g, and the least is %.12g", k, r.Outcome, r.Best, r.Bound, want)
+			continue
+		}
+		if report, err := certify.VerifyTree(p, bytes.NewReader(proofOf(t, sys, r)), ""); err != nil || report.Bound < r.Claim() || report.Bound > want+near {
+			t.Errorf("case %d: %v, %+v, claimed %.12g, least %.12g", k, err, report, r.Claim(), want)
+		}
+		proved++
+	}
+	if proved < 3 {
+		t.Errorf("%d proved", proved)
+	}
+	t.Logf("%d proved", proved)
+}
