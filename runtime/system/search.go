@@ -30,8 +30,8 @@ const modestWork = 1e9
 // littleWork is what starts beyond the stopping rule may take: a fifth of a second, as small systems do a quarter of the multiplications in a second that large ones do.
 const littleWork = modestWork / 20
 
-// wholeWork is that of a search for whole numbers, which stands in the place of the local solve: about a quarter of a minute.
-const wholeWork = 16 * modestWork
+// wholeWork is that of a search for whole numbers, which is the local solve, too: a search of modestWork, and a local solve of which that is a quarter.
+const wholeWork = 5 * modestWork
 
 // global searches for the global optimum, and for a first point where the local solves have found none.
 func (run *Run) global(ctx context.Context) error {
