@@ -45,7 +45,7 @@ var layers = map[string][]string{
 	"runtime/convex":     {"internal/sparse", "runtime/linalg"},
 	"runtime/kkt":        {"internal/sparse", "runtime/activeset", "runtime/linalg", "runtime/problem"},
 	"internal/kkttest":   {"internal/sparse", "runtime/problem"},
-	"runtime/pieces":     {"internal/sparse", "runtime/activeset", "runtime/kkt", "runtime/linalg", "runtime/problem"},
+	"runtime/pieces":     {"internal/await", "internal/sparse", "runtime/activeset", "runtime/kkt", "runtime/linalg", "runtime/problem"},
 	"runtime/sequential": {"internal/extended", "internal/sparse", "runtime/activeset", "runtime/kkt", "runtime/linalg", "runtime/pieces", "runtime/problem", "runtime/reduced"},
 	"runtime/tree":       {"internal/sparse", "runtime/activeset", "runtime/kkt", "runtime/problem"},
 	"runtime/reduced":    {"internal/gram", "internal/sparse", "runtime/activeset", "runtime/kkt", "runtime/linalg", "runtime/problem", "runtime/qp"},

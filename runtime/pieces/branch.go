@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/await"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -65,7 +66,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 			if settled {
 				made = now
 			}
-			if hess = v.curved(z, v.holding(made)); ctx.Err() != nil {
+			if hess = v.curved(ctx, z, v.holding(made)); ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
 		}
@@ -309,12 +310,19 @@ func (v *Solver) within(b *activeset.Bounds, at []float64, radius, far float64) 
 // curved is a positive semidefinite matrix that stands for the Hessian H of f at z on the branch with bounds b, in the relaxation's units: H itself, else |PHP + QHQ|, where P projects on the directions
 // that keep the equations of the branch and Q = 1 - P: along the former steps are Newton's where H curves up, and as long as they would be with its curvature turned around where it curves down (Nocedal and
 // Wright 2006, section 3.4). Steps that keep the equations do not see QHQ; those of equations that are dependent to rounding, which a step keeps to its tolerance only, do.
-func (v *Solver) curved(z []float64, b *activeset.Bounds) *sparse.CSR {
+// nil stands for none, too where ctx ends first.
+func (v *Solver) curved(ctx context.Context, z []float64, b *activeset.Bounds) *sparse.CSR {
 	h := v.scaledHessian(z)
 	if empty(h) || kkt.Semidefinite(h) {
 		return h
 	}
-	a := v.split(h, v.equations(b))
+	q := v.equations(b)
+	out, _ := await.Do(ctx, func() (*sparse.CSR, error) { return absolute(v.split(h, q)), nil }) // takes seconds of systems of a thousand unknowns
+	return out
+}
+
+// absolute is |a|; nil where its eigenvalues are not found.
+func absolute(a *mat.SymDense) *sparse.CSR {
 	var eigen mat.EigenSym
 	if !eigen.Factorize(a, true) {
 		return nil

@@ -1,6 +1,7 @@
 package pieces
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -109,5 +111,36 @@ func TestWhatFallsTowardsALimit(t *testing.T) {
 				t.Errorf("%s, %g, power %g, from %g: falls without end is %v", f.name, size, power, start, got)
 			}
 		}
+	}
+}
+
+// Eigenvalues of many unknowns are not waited for when a run has ended, and what they would have told is not claimed.
+func TestCurvatureEndsWithTheRun(t *testing.T) {
+	rng, n := members.Rand(t, 12), 500
+	h := make([]float64, n*n)
+	for i := range n {
+		for j := range i + 1 {
+			h[i*n+j] = rng.NormFloat64()
+			h[j*n+i] = h[i*n+j]
+		}
+	}
+	b := activeset.Bounds{Lo: make([]float64, n), Hi: make([]float64, n)}
+	unit := make([]float64, n)
+	for j := range n {
+		b.Lo[j], b.Hi[j], unit[j] = -1, 1, 1
+	}
+	relaxation := &activeset.Program{A: sparse.FromEntries(0, n, nil), Bounds: b}
+	v := &Solver{s: &kkt.System{N: n, ColScale: unit, Relaxation: relaxation, Objective: &kkt.Objective{Quadratic: true, Hess: sparse.FromDense(n, n, h)}}}
+	p, root := &kkt.Point{Z: make([]float64, n)}, &looked{root: &activeset.Solution{Bound: make([]float64, n)}}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if v.curved(ended, p.Z, &b) != nil {
+		t.Error("a matrix after the end")
+	}
+	if v.secondOrder(ended, p, root); p.SecondOrder == kkt.Holds {
+		t.Errorf("after the end the second-order condition is said to: %v", p.SecondOrder)
+	}
+	if v.curved(t.Context(), p.Z, &b) == nil {
+		t.Error("no matrix")
 	}
 }

@@ -124,13 +124,14 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 
 // secondOrder says what f's curvature is on the branch of a stationary point, and, where it is negative along a direction that keeps all that holds there,
 // gives a lower point of the branch.
-func (v *Solver) secondOrder(p *kkt.Point, seen *looked) (away []float64) {
+func (v *Solver) secondOrder(ctx context.Context, p *kkt.Point, seen *looked) (away []float64) {
 	if v.s.Objective.Convex && v.s.Objective.Quadratic {
 		p.SecondOrder = kkt.Holds
 		return nil
 	}
-	least, direction := v.leastCurvature(p, seen.root)
+	least, direction := v.leastCurvature(ctx, p, seen.root)
 	switch {
+	case ctx.Err() != nil: // not known
 	case direction == nil:
 		p.SecondOrder = kkt.Holds
 	case least >= 0:
@@ -168,7 +169,7 @@ func (v *Solver) Examine(ctx context.Context, z []float64) (*Examined, error) {
 	for _, leaf := range p.Leaves {
 		v.s.Settle(leaf.Multipliers, z)
 	}
-	out.Away = v.secondOrder(p, seen)
+	out.Away = v.secondOrder(ctx, p, seen)
 	other, _, err := v.elsewhere(ctx, p)
 	if err == nil && other != nil {
 		p.Multipliers, p.Leaves = nil, nil

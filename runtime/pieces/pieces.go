@@ -158,7 +158,7 @@ func (v *Solver) Improve(ctx context.Context, z []float64, branch []kkt.Fix) (*k
 		}
 		if look.next == nil {
 			// A way of negative curvature ends at a constraint: as many of them as there are constraints lead somewhere else, or nowhere.
-			if away := v.secondOrder(p, look); away != nil && flat == 0 && escapes < len(v.s.Pairs)+v.s.N {
+			if away := v.secondOrder(ctx, p, look); away != nil && flat == 0 && escapes < len(v.s.Pairs)+v.s.N {
 				escapes++
 				z = away
 				continue

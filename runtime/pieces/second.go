@@ -1,10 +1,12 @@
 package pieces
 
 import (
+	"context"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/await"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -18,13 +20,13 @@ const curvatureNoise = 1e-6
 // leastCurvature is the least eigenvalue of the Hessian of f, over its largest, along directions that keep all constraints which hold at p with
 // equality, with its direction in the relaxation's units. The direction is nil where the Hessian is positive
 // semidefinite even along those that leave constraints with the multiplier 0, so that the second-order condition holds.
-func (v *Solver) leastCurvature(p *kkt.Point, sol *activeset.Solution) (least float64, direction []float64) {
+func (v *Solver) leastCurvature(ctx context.Context, p *kkt.Point, sol *activeset.Solution) (least float64, direction []float64) {
 	h := v.scaledHessian(p.Z)
 	if empty(h) {
 		return 0, nil
 	}
 	for _, all := range []bool{false, true} {
-		value, d := v.reducedLeast(h, p, sol, all)
+		value, d := v.reducedLeast(ctx, h, p, sol, all)
 		if !all && value >= 0 {
 			return 0, nil
 		}
@@ -34,8 +36,8 @@ func (v *Solver) leastCurvature(p *kkt.Point, sol *activeset.Solution) (least fl
 }
 
 // reducedLeast is the least eigenvalue of h, over its largest entry, along the null space of the constraints at p: all that hold with equality, or those with a
-// multiplier. 0 stands for none that is negative beyond noise.
-func (v *Solver) reducedLeast(h *sparse.CSR, p *kkt.Point, sol *activeset.Solution, all bool) (float64, []float64) {
+// multiplier. 0 stands for none that is negative beyond noise, too where ctx ends first.
+func (v *Solver) reducedLeast(ctx context.Context, h *sparse.CSR, p *kkt.Point, sol *activeset.Solution, all bool) (float64, []float64) {
 	s, r := v.s, v.s.Relaxation
 	at := v.scaled(p.Z)
 	var b activeset.Bounds
@@ -60,9 +62,24 @@ func (v *Solver) reducedLeast(h *sparse.CSR, p *kkt.Point, sol *activeset.Soluti
 			span(&q, normal)
 		}
 	}
-	a := v.projected(h, &q)
-	top := 0.0
-	for i := range s.N {
+	type least struct {
+		value float64
+		at    []float64
+	}
+	found, _ := await.Do(ctx, func() (least, error) { // takes seconds of systems of a thousand unknowns
+		value, d := lowest(v.projected(h, &q))
+		if d != nil {
+			project(&q, d)
+		}
+		return least{value, d}, nil
+	})
+	return found.value, found.at
+}
+
+// lowest is the least eigenvalue of a, over its largest entry, with its direction, where it is negative beyond noise.
+func lowest(a *mat.SymDense) (float64, []float64) {
+	n, top := a.SymmetricDim(), 0.0
+	for i := range n {
 		for j := range i + 1 {
 			top = math.Max(top, math.Abs(a.At(i, j)))
 		}
@@ -77,9 +94,7 @@ func (v *Solver) reducedLeast(h *sparse.CSR, p *kkt.Point, sol *activeset.Soluti
 	}
 	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)
-	d := mat.Col(nil, 0, &vectors)
-	project(&q, d)
-	return value / top, d
+	return value / top, mat.Col(nil, 0, &vectors)
 }
 
 // span adds a normal to those that a factorization spans, unless it is one of them.
