@@ -73,7 +73,11 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 			if shown := c.contradiction(); shown != nil {
 				return shown, nil
 			}
-			return nil, fmt.Errorf("the result holds no point to verify: %s (%s)", r.Status, r.Reason)
+			how := ""
+			if r.Status == Infeasible && r.Global != nil && math.IsInf(float64(r.Global.Bound), 0) {
+				how = "; a proof that a run writes (--proof) can be verified"
+			}
+			return nil, fmt.Errorf("the result holds no point to verify: %s (%s)%s", r.Status, r.Reason, how)
 		}
 		c.infeasible(proof)
 		return c.report, nil
