@@ -318,21 +318,27 @@ func atMeeting(t *testing.T, b, lambda []float64, kinds []problem.Kind) *treeMod
 	return within
 }
 
-// Multipliers of rows of which three meet in an entry of y grow as Fibonacci's numbers, and no network bounds them.
+// Multipliers of rows of which three meet in an entry of y grow as Fibonacci's numbers, and no network bounds them; also where there are three in each entry.
 func TestMultipliersThatGrowAreNoNetwork(t *testing.T) {
 	const n = 8
-	b, lambda, kinds := make([]float64, n*n), make([]float64, n), make([]problem.Kind, n)
-	for i := n - 1; i >= 0; i-- { // entry i: lambda_i - lambda_i+1 - lambda_i+2 = 0, but 1 for the last
-		b[i*n+i], kinds[i], lambda[i] = 1, problem.Equal, 1
-		for k := i + 1; k < min(i+3, n); k++ {
-			b[k*n+i] = -1
+	for _, more := range []int{0, 2} { // rows without a force of their own, whose multipliers are at least 0
+		m := n + more
+		b, lambda, kinds := make([]float64, m*n), make([]float64, m), make([]problem.Kind, m)
+		for i := n - 1; i >= 0; i-- { // entry i: lambda_i - lambda_i+1 - lambda_i+2 = 0, but 1 for the last
+			b[i*n+i], kinds[i], lambda[i] = 1, problem.Equal, 1
+			for k := i + 1; k < min(i+3, m); k++ {
+				b[k*n+i] = -1
+			}
+			if i < n-2 {
+				lambda[i] = lambda[i+1] + lambda[i+2]
+			}
 		}
-		if i < n-2 {
-			lambda[i] = lambda[i+1] + lambda[i+2]
+		if more > 0 {
+			b[(m-1)*n] = -1 // each row is of several entries
 		}
-	}
-	if within := atMeeting(t, b, lambda, kinds); !within.holds([]float64{0}, make([]float64, n), lambda) {
-		t.Errorf("multipliers %v, boxes %v %v", lambda, within.lo[1+n:], within.hi[1+n:])
+		if within := atMeeting(t, b, lambda, kinds); !within.holds([]float64{0}, make([]float64, n), lambda) {
+			t.Errorf("%d more rows: multipliers %v, boxes %v %v", more, lambda, within.lo[1+n:], within.hi[1+n:])
+		}
 	}
 }
 
