@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -75,6 +76,12 @@ func TestResultsWithoutAPoint(t *testing.T) {
 			verified++
 		} else {
 			refused++
+			bounded := *r
+			bounded.Global = &runtime.Global{Bound: runtime.Number(math.Inf(1))}
+			_, other := p.Verify(&bounded)
+			if hint := "--proof"; err == nil || other == nil || strings.Contains(err.Error(), hint) || !strings.Contains(other.Error(), hint) {
+				t.Errorf("member %d: %v; of a search for the global optimum: %v", k, err, other)
+			}
 		}
 	}
 	if least := members.Count(60) / 6; verified < least || refused < least {
