@@ -10,7 +10,8 @@ import (
 )
 
 // Reliability branching (Achterberg, Koch and Martin 2005): pseudo-costs that rest on fewer than `reliable` observations
-// of a side are replaced by what the children's relaxations give; no more candidates are tried once `patience` in a row were no better.
+// of a side are replaced by what the children's relaxations give; no more candidates are tried once `patience` in a row were no better, or where that takes more work than the relaxations
+// of nodes and plungeWork together.
 const (
 	reliable = 4
 	patience = 6
@@ -129,12 +130,17 @@ func (p *plunger) choose(ctx context.Context, n *node, sol *activeset.Solution) 
 		o := &all[i]
 		sure := min(p.costs.Count[0][o.k], p.costs.Count[1][o.k]) >= reliable
 		if !sure {
-			if worse >= patience {
+			if worse >= patience || p.trial >= plungeWork {
+				if best < 0 {
+					best = i
+				}
 				continue
 			}
+			before := p.work
 			if !p.try(ctx, n, o, sol) {
 				return false
 			}
+			p.trial += p.work - before
 			closes := 0
 			for _, c := range o.known {
 				if c.kind != openNode {

@@ -272,3 +272,34 @@ func TestRowsOfProductsHoldAtPoints(t *testing.T) {
 		t.Errorf("only %d points, %d slopes", checked, sloped)
 	}
 }
+
+// Children are tried only while that has taken no more than relaxations of nodes and a plunge, and a branch is chosen without, too.
+func TestTriesAreWithinTheWorkOfNodes(t *testing.T) {
+	rng := members.Rand(t, 39)
+	tried, split := 0, 0
+	for range 40 {
+		sys, err := kkt.New(random(rng, features{convex: true, curved: true}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, trial := range [2]int64{0, 1 << 40} {
+			s, _, err := newSearch(context.Background(), sys.Parts()[0], Options{Gap: DefaultGap}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, root := s.newPlunger(), *s.open[0]
+			p.records, p.stack, p.trial = []record{{Kind: openNode, Bound: infinite(math.Inf(-1))}}, []*node{&root}, trial
+			if !p.step(context.Background(), &root) || p.records[0].Kind != inner {
+				break
+			}
+			if trial == 0 {
+				tried += len(p.learnt)
+			} else if split++; len(p.learnt) > 0 {
+				t.Errorf("%d children were tried", len(p.learnt))
+			}
+		}
+	}
+	if tried == 0 || split == 0 {
+		t.Errorf("%d tries, %d branches without", tried, split)
+	}
+}

@@ -42,6 +42,7 @@ type plunger struct {
 	nodes   int64
 	tried   int64
 	work    int64
+	trial   int64 // of it that of relaxations of children that were tried, less that of nodes
 }
 
 // siblings of a plunge are searched at once where their bound lies in the first quarter between the lowest of all and the cutoff
@@ -188,10 +189,12 @@ func (p *plunger) close(n *node, kind recordKind) {
 // step solves the relaxation of the top of the stack, and closes it or branches. It reports false where it was interrupted.
 func (p *plunger) step(ctx context.Context, n *node) bool {
 	p.first = p.s.lift != nil && len(p.s.lift.slopes) > 0 && n.depth == 0 && math.IsInf(n.bound, -1)
+	before := p.work
 	sol := p.solve(ctx, n, n.basis)
 	if sol.Status == activeset.Stopped {
 		return false
 	}
+	p.trial -= p.work - before
 	p.first = p.first && sol.Status == activeset.Optimal
 	p.nodes++
 	p.observe(n, sol)
