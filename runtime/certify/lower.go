@@ -107,7 +107,7 @@ func (v *verification) lowerLevel() {
 		if kind == problem.Equal {
 			h = math.Abs(h)
 		}
-		if h /= orOne(s.rows[i]); h > worst || math.IsNaN(h) {
+		if h /= orOne(v.rowTerms(i)); h > worst || math.IsNaN(h) {
 			worst, at = h, fmt.Sprintf("row %d", i)
 		}
 	}
@@ -144,6 +144,16 @@ func (v *verification) lowerLevel() {
 	distance := math.Sqrt(2 * bound.Gap / bound.Modulus)
 	const square = 0x1p-500 // the gap, its square, is no number of full precision below about that
 	v.equal("bound on the distance to y*", bound.Distance, distance, v.tol.Value, math.Max(distance, square))
+}
+
+// rowTerms is what the violation of a row is relative to: its terms at the point itself, however far x and y may go over X, and so much
+// that the tolerance covers what rounding of those far off leaves, of which a y near 0 may be the difference.
+func (v *verification) rowTerms(i int) float64 {
+	cols, vals := v.p.Rows.A.Row(i)
+	_, ofX := rateOf(cols, vals, v.doc.X)
+	cols, vals = v.p.Rows.B.Row(i)
+	_, ofY := rateOf(cols, vals, v.doc.Y)
+	return math.Abs(v.p.Rows.Rhs[i]) + ofX + ofY + roundings*0x1p-52/v.tol.KKT*v.d.s.rows[i]
 }
 
 // activeRows checks that the claimed face is made of rows that hold with
