@@ -117,8 +117,18 @@ func TestProjectionsWithinCuts(t *testing.T) {
 		}
 		q := &Problem{H: diagonalHessian(diagonal), C: linear, A: sparse.FromDense(1+len(cuts), n, a), Equal: equal, B: side, Lo: set.Lo, Hi: set.Hi}
 		want := Solve(q, nil)
-		if s := (*structured)(nil).of(q.A, q.Equal).decide(q, diagonal); s == nil || s.Status != want.Status {
+		s := (*structured)(nil).of(q.A, q.Equal).decide(q, diagonal)
+		if s == nil || s.Status != want.Status {
 			t.Fatalf("trial %d: left to the dense method, which says %v", trial, want.Status)
+		}
+		if s.Status == Solved { // the multipliers of bounds balance the other forces
+			rest := slices.Clone(q.C)
+			q.A.AddMulVecT(rest, 1, s.Lambda)
+			for j, v := range s.Z {
+				if rest[j] += diagonal[j]*v + s.Bound[j]; math.Abs(rest[j]) > 1e-9*(1+math.Abs(s.Bound[j])) || s.Bound[j] < 0 && v > set.Lo[j]+1e-9 || s.Bound[j] > 0 && v < set.Hi[j]-1e-9 {
+					t.Fatalf("trial %d: entry %d is %v with the multiplier %v, and %v is left", trial, j, v, s.Bound[j], rest[j])
+				}
+			}
 		}
 		err := p.ProjectWithin(got, center, cuts)
 		if want.Status == Infeasible {
