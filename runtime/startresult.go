@@ -114,15 +114,12 @@ func startNotes(starts []StartResult, sign float64) []string {
 	if len(values) > 1 {
 		slices.Sort(values)
 		best, worst := values[0], values[len(values)-1]
-		// What starts agree to is what their targets leave of F; a part in a million is
-		// beyond what the default targets do.
-		const same = 1e-6
 		at, different := 0, 0
 		for i, v := range values {
-			if v-best <= same*math.Max(math.Abs(v), math.Abs(best)) {
+			if v-best <= outer.SameMinimum*math.Max(math.Abs(v), math.Abs(best)) {
 				at++
 			}
-			if i == 0 || v-values[i-1] > same*math.Max(math.Abs(v), math.Abs(values[i-1])) {
+			if i == 0 || v-values[i-1] > outer.SameMinimum*math.Max(math.Abs(v), math.Abs(values[i-1])) {
 				different++
 			}
 		}

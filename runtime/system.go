@@ -219,8 +219,7 @@ func (p *Problem) describeOwnAnswer(ctx context.Context, r *Result, pt *oracle.P
 	if err != nil {
 		return
 	}
-	const targets = 1e-6 // what default targets leave of F
-	if f := float64(r.Upper.Objective); math.Abs(own.F-f) > own.Accuracy+targets*math.Max(math.Abs(f), math.Abs(own.F)) {
+	if f := float64(r.Upper.Objective); math.Abs(own.F-f) > own.Accuracy+outer.SameMinimum*math.Max(math.Abs(f), math.Abs(own.F)) {
 		r.Notes = append(r.Notes, fmt.Sprintf("at the follower's answer to this x with its rows held to rounding F is %s", Number(own.F).Text()))
 	}
 }

@@ -15,8 +15,6 @@ import (
 const (
 	// firstTau is the first one: regularization that is felt, but does not rule.
 	firstTau = 1e-1
-	// tauShrinks is from one tau to the next.
-	tauShrinks = 0.1
 	// staked is the part of the leader's stake times tau below which F falls by too
 	// little in a stage for the next one to notice: an answer is off by about tau of what
 	// is at stake, and so a tenth of that is still seen when tau has fallen to its tenth.
@@ -42,7 +40,7 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 		return opts, spent, nil // the run itself says what is wrong
 	}
 	var ends [][]float64 // of the stages, the last one first
-	for tau := firstTau; tau > p.ties.tau*1.5; tau *= tauShrinks {
+	for tau := firstTau; tau > p.ties.tau*1.5; tau *= linalg.MuShrink {
 		q, err := p.withTau(tau)
 		if err != nil {
 			return opts, spent, err
@@ -61,8 +59,8 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 			ends = append([][]float64{at}, ends...)
 		}
 		next := p
-		if ctx.Err() == nil && tau*tauShrinks > p.ties.tau*1.5 {
-			if next, err = p.withTau(tau * tauShrinks); err != nil {
+		if ctx.Err() == nil && tau*linalg.MuShrink > p.ties.tau*1.5 {
+			if next, err = p.withTau(tau * linalg.MuShrink); err != nil {
 				return opts, spent, err
 			}
 		}

@@ -23,8 +23,7 @@ func (c *claims) answers(claimed *Ties) {
 		return
 	}
 	again := fresh.Lower.Ties
-	const same = 1e-8 // answers are found to about ten digits of the reach
-	ofG, ofF := same*t.cost*t.reach, same*t.profit*t.reach
+	ofG, ofF := attainedTolerance*t.cost*t.reach, attainedTolerance*t.profit*t.reach
 	if !c.doc.Solved { // a limit may have left answers out: they are not claimed then
 		if !claimed.Exact && claimed.Loss <= again.Loss {
 			again.Exact, again.Loss = false, claimed.Loss
@@ -39,8 +38,8 @@ func (c *claims) answers(claimed *Ties) {
 	c.near("ties: loss of the follower", float64(claimed.Loss), float64(again.Loss), ofG)
 	c.check("ties: the follower's optimum was found", claimed.Exact == again.Exact, "")
 	c.check("ties: the follower has one answer", claimed.Unique == again.Unique, "")
-	c.near("ties: F at the answer best for the leader", float64(claimed.Optimistic), float64(again.Optimistic), ofF+same*math.Abs(float64(again.Optimistic)))
-	c.near("ties: F at the answer worst for the leader", float64(claimed.Pessimistic), float64(again.Pessimistic), ofF+same*math.Abs(float64(again.Pessimistic)))
+	c.near("ties: F at the answer best for the leader", float64(claimed.Optimistic), float64(again.Optimistic), ofF+attainedTolerance*math.Abs(float64(again.Optimistic)))
+	c.near("ties: F at the answer worst for the leader", float64(claimed.Pessimistic), float64(again.Pessimistic), ofF+attainedTolerance*math.Abs(float64(again.Pessimistic)))
 	if !claimed.Exact {
 		return
 	}
@@ -118,10 +117,9 @@ func (c *claims) exactTies(claimed *Ties) {
 		c.check("ties: answers of the follower", false, "%v", err)
 		return
 	}
-	const same = 1e-8 // the answers are exact but for rounding of the programs' terms
 	rounding := c.roundingOfAnswers()
 	close := func(claim string, claimed, found float64) {
-		c.near(claim, claimed, found, same*math.Max(math.Abs(found), math.Abs(float64(c.r.Upper.Objective)))+rounding)
+		c.near(claim, claimed, found, attainedTolerance*math.Max(math.Abs(found), math.Abs(float64(c.r.Upper.Objective)))+rounding)
 	}
 	again := c.p.tiesOn(e.choice(ctx))
 	unique := again.Unique
@@ -162,7 +160,7 @@ func (c *claims) exactTies(claimed *Ties) {
 			c.check("ties: the answer has the least norm", false, "%v", err)
 		} else {
 			least, size := linalg.Distance(e.s.Y(answer), c.doc.Y), math.Max(linalg.Norm(c.doc.Y), c.termsOfRows())
-			c.check("ties: the answer has the least norm", least <= same*size, "one is %.3g away", least)
+			c.check("ties: the answer has the least norm", least <= attainedTolerance*size, "one is %.3g away", least)
 		}
 	}
 	c.exactSlopes(ctx, e)
@@ -177,7 +175,7 @@ func (c *claims) exactTies(claimed *Ties) {
 			return
 		}
 		outside := c.p.upperViolation(x)
-		c.check("ties: the safe point is in X", outside <= same*linalg.NormInf(x), "it is outside by %.3g", outside)
+		c.check("ties: the safe point is in X", outside <= attainedTolerance*linalg.NormInf(x), "it is outside by %.3g", outside)
 		moved := 0.0
 		for j, v := range x {
 			if whole := c.p.Numeric.Integer; whole != nil && whole[j] {
@@ -185,7 +183,7 @@ func (c *claims) exactTies(claimed *Ties) {
 			}
 			moved = math.Max(moved, math.Abs(v-c.doc.X[j]))
 		}
-		c.near("ties: distance of the safe point", float64(safe.Distance), moved, same*moved)
+		c.near("ties: distance of the safe point", float64(safe.Distance), moved, attainedTolerance*moved)
 		there, err := e.to(ctx, x)
 		if err != nil {
 			c.check("ties: safe point", false, "%v", err)

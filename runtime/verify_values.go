@@ -8,6 +8,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
+	"bilevelc/runtime/outer"
 )
 
 // The claims about values: of the starts, the report, ties, followers by name and
@@ -41,9 +42,7 @@ func (c *claims) starts() {
 			rounding = known.Tolerance
 		}
 	}
-	// Of starts that tie to rounding a solved one is returned.
-	const ties = 1e-6
-	c.check("the best of the starts", here < math.Inf(1) && here <= best+ties*math.Max(math.Abs(best), math.Abs(here))+rounding, "the best is %.10g", sign*best)
+	c.check("the best of the starts", here < math.Inf(1) && here <= best+outer.SameMinimum*math.Max(math.Abs(best), math.Abs(here))+rounding, "the best is %.10g", sign*best)
 }
 
 // values checks names and shapes, the report's expressions, and the gradient

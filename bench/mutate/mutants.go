@@ -148,6 +148,11 @@ func candidates(root string, t *target) ([]*mutant, error) {
 		return nil, err
 	}
 	known := constants(files)
+	if shared, err := parse(root, "runtime/linalg/tolerances.go"); err == nil {
+		for name := range shared.tree.Scope.Objects {
+			known["linalg."+name] = true
+		}
+	}
 	var out []*mutant
 	seen := map[string]int{}
 	for _, f := range files {

@@ -32,7 +32,7 @@ var opposite = map[string]string{"Min": "Max", "Max": "Min", "min": "max", "max"
 //	compare  a relation, or && and ||, turned into its opposite
 //	arith    + and -, * and / exchanged
 //	sign     a minus left out
-//	constant a number, or a named constant of the package, times 1000 (a whole number: plus 1)
+//	constant a number, or a named constant of the package or of linalg's tolerances, times 1000 (a whole number: plus 1)
 //	minmax   min and max exchanged
 //	drop     a statement left out: a call, an assignment in place, an if that guards
 func edits(fn *ast.FuncDecl, constants map[string]bool) []edit {
@@ -57,6 +57,10 @@ func edits(fn *ast.FuncDecl, constants map[string]bool) []edit {
 				out = append(out, edit{"constant", n, "as " + changed, func() { n.Value = changed }, func() { n.Value = value }})
 			}
 		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && constants[x.Name+"."+n.Sel.Name] {
+				from, of := n.Sel.Name, x.Name
+				out = append(out, edit{"constant", n, "times 1000", func() { x.Name, n.Sel.Name = "("+of, from+" * 1000)" }, func() { x.Name, n.Sel.Name = of, from }})
+			}
 			if to := opposite[n.Sel.Name]; to != "" && isName(n.X, "math") {
 				from := n.Sel.Name
 				out = append(out, edit{"minmax", n, "as " + to, func() { n.Sel.Name = to }, func() { n.Sel.Name = from }})

@@ -375,7 +375,7 @@ func (s *Solver) perturbMultipliers() {
 			continue
 		}
 		// 1e2 to 2e2 tolerances: far above rounding, and undone at the end.
-		by := max(st.tolM[k], feasible*st.unitM[k]) * 100 * (1 + s.random())
+		by := max(st.tolM[k], Feasible*st.unitM[k]) * 100 * (1 + s.random())
 		if st.side[k] == AtUpper {
 			by = -by
 		}

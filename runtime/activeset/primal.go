@@ -214,7 +214,7 @@ func (s *Solver) perturbSides() {
 		if s.tab.active[k] || st.fixed(k) {
 			continue
 		}
-		by := max(st.tolV[k], feasible*st.unit[k]) * 100 // as in perturbMultipliers
+		by := max(st.tolV[k], Feasible*st.unit[k]) * 100 // as in perturbMultipliers
 		st.lo[k] -= by * (1 + s.random())
 		st.hi[k] += by * (1 + s.random())
 	}

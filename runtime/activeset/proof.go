@@ -71,7 +71,7 @@ func (s *Solver) proves(w []float64) bool {
 			w[i] = 0
 		}
 		if w[i] > 0 && math.IsInf(st.lo[k], -1) || w[i] < 0 && math.IsInf(st.hi[k], 1) {
-			if math.Abs(w[i]) > feasible*most {
+			if math.Abs(w[i]) > Feasible*most {
 				return false
 			}
 			w[i] = 0
@@ -95,7 +95,7 @@ func (s *Solver) proves(w []float64) bool {
 		return w[k-n]
 	}, func(k int) float64 {
 		if k < n {
-			return feasible * gt[k]
+			return Feasible * gt[k]
 		}
 		return 0
 	})
@@ -144,7 +144,7 @@ func (s *Solver) endless(q int, sign float64, col []float64) bool {
 		}
 		v := ray[j]
 		if v > 0 && !math.IsInf(st.hi[j], 1) || v < 0 && !math.IsInf(st.lo[j], -1) {
-			if math.Abs(v) > feasible {
+			if math.Abs(v) > Feasible {
 				return false
 			}
 			ray[j] = 0
@@ -157,7 +157,7 @@ func (s *Solver) endless(q int, sign float64, col []float64) bool {
 			sum += vals[k] * ray[j]
 			terms += math.Abs(vals[k] * ray[j])
 		}
-		if k := n + i; sum > feasible*terms && !math.IsInf(st.hi[k], 1) || sum < -feasible*terms && !math.IsInf(st.lo[k], -1) {
+		if k := n + i; sum > Feasible*terms && !math.IsInf(st.hi[k], 1) || sum < -Feasible*terms && !math.IsInf(st.lo[k], -1) {
 			return false
 		}
 	}
@@ -166,7 +166,7 @@ func (s *Solver) endless(q int, sign float64, col []float64) bool {
 		slope += s.c[j] * v
 		terms += math.Abs(s.c[j] * v)
 	}
-	if !(slope < -feasible*terms) {
+	if !(slope < -Feasible*terms) {
 		return false
 	}
 	if s.q != nil {
@@ -175,7 +175,7 @@ func (s *Solver) endless(q int, sign float64, col []float64) bool {
 			cols, vals := s.q.Row(i)
 			for k, j := range cols {
 				sum += vals[k] * ray[j]
-				terms += math.Abs(vals[k]) * (feasible*math.Abs(ray[j]) + Accurate)
+				terms += math.Abs(vals[k]) * (Feasible*math.Abs(ray[j]) + Accurate)
 			}
 			if math.Abs(sum) > terms {
 				return false

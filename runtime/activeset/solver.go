@@ -101,7 +101,7 @@ func (s *Solver) install(b *Bounds) int {
 	}
 	for k := range st.lo {
 		lo, hi := st.lo[k], st.hi[k]
-		if lo > hi && lo-hi <= feasible*max(st.unit[k], math.Abs(lo), math.Abs(hi)) {
+		if lo > hi && lo-hi <= Feasible*max(st.unit[k], math.Abs(lo), math.Abs(hi)) {
 			st.hi[k] = lo
 		} else if lo > hi || math.IsInf(lo, 1) || math.IsInf(hi, -1) {
 			return k
@@ -191,7 +191,7 @@ func (s *Solver) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options
 	t, st := s.tab, s.st
 	s.iterations, s.seed, t.work = 0, 1, 0
 	s.farkasRow, s.farkasBound, s.ray = nil, nil, nil
-	s.cutoff, s.near = opts.Cutoff*s.scale.sigma, feasible
+	s.cutoff, s.near = opts.Cutoff*s.scale.sigma, Feasible
 	if opts.Sharp {
 		s.near = exact
 	}

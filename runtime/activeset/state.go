@@ -4,20 +4,21 @@ import (
 	"math"
 
 	"bilevelc/codegen/kernel"
+	"bilevelc/runtime/linalg"
 )
 
 // Tolerances of the method, all next to the sum of the absolute terms of the
 // number they are about. What terms that cancel leave of a number is its
 // rounding: see boundErrors.
 const (
-	// feasible is the violation of a bound, or of the sign of a multiplier, that
+	// Feasible is the violation of a bound, or of the sign of a multiplier, that
 	// is none: rounding of the solution of a KKT system with condition number
 	// 1e6, and 1e-3 of the tolerances that solvers without refinement use.
-	feasible = 1e-9
+	Feasible = 1e-9
 	// exact is the residual of refined equations: some units in the last place.
 	exact = 1e-15
 	// Accurate is what solutions promise of their equations, next to their terms.
-	Accurate = 1e-13
+	Accurate = linalg.Feasibility
 	// least is a size that is 0: products of such numbers leave the range of doubles.
 	least = 0x1p-900
 )
@@ -382,10 +383,10 @@ func (s *Solver) move(k int, by float64, col []float64) {
 		d := by * c
 		if t.active[i] {
 			st.m[i] += d
-			st.tolM[i] += feasible * math.Abs(d)
+			st.tolM[i] += Feasible * math.Abs(d)
 		} else {
 			st.v[i] += d
-			st.tolV[i] += feasible * math.Abs(d)
+			st.tolV[i] += Feasible * math.Abs(d)
 		}
 	}
 	if t.active[k] {

@@ -121,7 +121,7 @@ func (t *tableau) curvature(k int, col []float64) (noise float64) {
 		return 0
 	}
 	t.work += int64(t.n + len(t.q.Val))
-	value, errorBound := 0.0, feasible*(1+most)
+	value, errorBound := 0.0, Feasible*(1+most)
 	noise = 0
 	for i := range t.vars {
 		d := rate(i)

@@ -3,6 +3,7 @@ package central
 import (
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -39,7 +40,7 @@ func (h *changes) measure(v []float64, length float64) {
 	if h == nil {
 		return
 	}
-	h.step = math.Cbrt(unit) * h.s.size / length
+	h.step = math.Cbrt(linalg.Roundoff) * h.s.size / length
 	for j, w := range v {
 		h.ahead.x[j], h.behind.x[j] = h.s.x[j]+h.step*w, h.s.x[j]-h.step*w
 	}

@@ -19,8 +19,6 @@ var ErrOff = errors.New("central: the path was not found at this x")
 // inside.
 const (
 	mostSteps = 80
-	toEdge    = 0.99 // of the way to s = 0 or lambda = 0 that a step may go
-	shrink    = 0.1  // of s'lambda in one step, while it is larger than the mu_i
 	leastStep = 1e-8 // below it no progress is made
 	// A point is on the path where residuals are at most feasibility, relative to their
 	// terms, and s_i lambda_i differ from mu_i by at most nearly, relative to it: as
@@ -165,7 +163,7 @@ func (c *Path) start(x []float64, mu float64, which func(part int) bool) {
 			c.s[i] = max(-c.primal[i], least*d.mean[p])
 			c.lambda[i] = c.barrier.row(i, mu) / c.s[i]
 			if _, vals := c.p.Rows.B.Row(i); len(vals) > 0 {
-				c.lambda[i] = max(c.lambda[i], d.force[p]/max(linalg.NormInf(vals), unit))
+				c.lambda[i] = max(c.lambda[i], d.force[p]/max(linalg.NormInf(vals), linalg.Roundoff))
 			}
 		}
 	}
@@ -191,7 +189,7 @@ func (c *Path) advance(x []float64, off float64) bool {
 	for k, i := range c.general {
 		c.rhs[c.n+k] = -c.side[i]
 	}
-	c.solve(unit)
+	c.solve(linalg.Roundoff)
 	dy := c.step[:c.n]
 	for i, kind := range rows.Kind {
 		if kind != problem.Equal {
@@ -301,7 +299,7 @@ func (c *Path) apart(x []float64) float64 {
 				size += math.Abs(vals[t] * c.y[j])
 			}
 		}
-		if math.Abs(v) <= 16*unit*size {
+		if math.Abs(v) <= 16*linalg.Roundoff*size {
 			v = 0 // next to a row it would be multiplied by lambda/s
 		}
 		if c.primal[i] = v; v != 0 {

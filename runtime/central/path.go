@@ -68,11 +68,6 @@ type Path struct {
 	gradY           []float64 // len n: grad_y f
 }
 
-// mostDense is the number of entries of y up to which an unknown pattern of the
-// Hessian is taken for a full one: a factorization of that size by the sparse method
-// takes about ten milliseconds.
-const mostDense = 300
-
 // mostLarge is the number of entries of y and rows up to which points of the path,
 // hundreds of them, cost seconds.
 const mostLarge = 20000
@@ -103,7 +98,7 @@ func New(p *problem.Problem, known []float64) *Path {
 		c.known = known
 	}
 	if c.pattern == nil {
-		if p.Dy > mostDense {
+		if p.Dy > linalg.DenseOrder {
 			return nil
 		}
 		c.pattern = full(p.Dy)
@@ -233,7 +228,7 @@ func (c *Path) measure(x []float64) bool {
 		// they round.
 		step[j] = 16 * size
 		if !c.p.Facts.QuadraticInY {
-			step[j] = math.Sqrt(unit) * math.Max(size, math.Abs(v))
+			step[j] = math.Sqrt(linalg.Roundoff) * math.Max(size, math.Abs(v))
 		}
 	}
 	c.p.G.GradY(base, x, c.y)
@@ -256,6 +251,3 @@ func (c *Path) measure(x []float64) bool {
 	c.hessian = values
 	return true
 }
-
-// unit is the unit roundoff.
-const unit = 0x1p-53

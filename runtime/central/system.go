@@ -7,10 +7,6 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// accurate is the largest entry of what a solution of the KKT system may leave of its right-hand
-// side, relative to that, in units in which the matrix has entries of about 1.
-const accurate = 1e-10
-
 // regular are what may stand for an equality row on the diagonal of the KKT matrix, next to
 // entries of about 1. The larger, the less its elimination rounds, in any order; where y is
 // held from all sides, however, the row's own pivot is as small as the last of them, and
@@ -86,7 +82,7 @@ func (c *Path) solveLevels(right, part float64) {
 	for range regular {
 		c.ldl.Solve(c.step, c.rhs)
 		left := c.ldl.Refine(c.step, c.remaining, 5, part*right)
-		if left <= accurate*right || len(c.general) == 0 {
+		if left <= linalg.SolveAccuracy*right || len(c.general) == 0 {
 			return
 		}
 		if left < best {

@@ -10,6 +10,9 @@ import (
 	"bilevelc/runtime/problem"
 )
 
+// mostEntries bounds those of the columns of a cone, which are dense: what does not fit would take minutes as well.
+const mostEntries = 1 << 24
+
 // normalDistance is the distance of n from the cone of normals to the
 // constraints of X and D that come within reach of x, where y is feasible at
 // x. An element of the cone is
@@ -76,9 +79,7 @@ func normalDistance(p *problem.Problem, x, y, n []float64, reach, enough float64
 		if kind == problem.AtMost && -h[i] > near {
 			continue
 		}
-		// The columns are dense; what does not fit would take minutes as well.
-		const most = 1 << 24
-		if (len(g.columns)+2)*g.size > most {
+		if (len(g.columns)+2)*g.size > mostEntries {
 			return away
 		}
 		row := make([]float64, g.size)
@@ -304,9 +305,7 @@ func (g *generators) residual(t []float64) []float64 {
 	// blocks reports whether block pivots have come to an end.
 	blocks := func() bool {
 		for fewest, patience := n+1, 3; ; {
-			// Columns that depend on each other, but for rounding, come in together.
-			const independent = 1e8
-			s, ok := solve(independent)
+			s, ok := solve(mostNormal) // columns that depend on each other, but for rounding, come in together
 			if !ok {
 				return false
 			}

@@ -37,9 +37,8 @@ func widths(p *problem.Problem, x []float64) []float64 {
 	// What says nothing of its own size, being 0 or what rounding of the others leaves of it, is
 	// taken for as large as the others.
 	top := orOne(maxAbs(w))
-	const rounding = roundings * 0x1p-52
 	for j := range w {
-		if w[j] <= rounding*top && (math.IsInf(p.X.Lo[j], -1) || math.IsInf(p.X.Hi[j], 1)) {
+		if w[j] <= forceRounding*top && (math.IsInf(p.X.Lo[j], -1) || math.IsInf(p.X.Hi[j], 1)) {
 			w[j] = top
 		}
 	}

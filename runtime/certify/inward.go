@@ -96,8 +96,7 @@ func (d *deriver) holding(g *generators, x, y []float64) bool {
 		if kind != problem.Equal && -h > touches*d.s.rows[i] {
 			continue
 		}
-		const most = 1 << 24 // as in normalDistance
-		if (len(g.columns)+2)*g.size > most {
+		if (len(g.columns)+2)*g.size > mostEntries {
 			return false
 		}
 		row := make([]float64, g.size)

@@ -249,7 +249,7 @@ func (h *hessian) rounding() float64 {
 	for j := range h.y {
 		shortest = math.Min(shortest, h.step(j))
 	}
-	return roundings * 0x1p-52 * h.s.force / shortest
+	return forceRounding * h.s.force / shortest
 }
 
 // above reports that H - mu I is positive semidefinite to rounding.
@@ -365,7 +365,7 @@ func (v *verification) pairs() []float64 {
 			}
 			// Rounding of the gradients' terms, of which gradients that cancel say nothing, and
 			// where they are finite.
-			rise += 1e-12*size + roundings*0x1p-52*v.d.s.force*way
+			rise += 1e-12*size + forceRounding*v.d.s.force*way
 			if square > 0 && !math.IsNaN(rise) && !math.IsInf(rise, 0) {
 				found = append(found, rise/square)
 			}

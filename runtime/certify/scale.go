@@ -202,8 +202,7 @@ func (d *deriver) way(x, y []float64, active []int) float64 {
 		}
 	}
 	d.near, d.kept = nil, nil // the curvature is to be that at x
-	const rounding = roundings * 0x1p-52
-	if most = math.Max(most, maxAbs(y)); !reached || most <= rounding*d.s.response {
+	if most = math.Max(most, maxAbs(y)); !reached || most <= forceRounding*d.s.response {
 		return 0 // what is left of a y of 0 is no way
 	}
 	return most
@@ -259,10 +258,9 @@ func (s *scales) sizeOfY(p *problem.Problem, x, y, lambda []float64) {
 		}
 		held = math.Max(held, terms/n)
 	}
-	const rounding = roundings * 0x1p-52
 	switch {
-	case s.y > rounding*held:
-		s.y = math.Max(s.y, rounding*held/defaultTolerances().KKT)
+	case s.y > forceRounding*held:
+		s.y = math.Max(s.y, forceRounding*held/defaultTolerances().KKT)
 	case held > 0:
 		s.y = held
 	default:
@@ -273,8 +271,7 @@ func (s *scales) sizeOfY(p *problem.Problem, x, y, lambda []float64) {
 // lengthen makes y no smaller than what the rounding of its forces, over the curvature of an entry,
 // says nothing of: differences of the size that y had before were lost there.
 func (s *scales) lengthen(curvature float64) {
-	const rounding = roundings * 0x1p-52
-	length := rounding * s.force / curvature / defaultTolerances().KKT
+	length := forceRounding * s.force / curvature / defaultTolerances().KKT
 	if !(length > s.y) || math.IsInf(length, 1) {
 		return
 	}

@@ -54,7 +54,7 @@ func (d *deriver) coarse(at *derived, i int, inside bool) float64 {
 	if inside {
 		largest = at.system.amplification()
 	}
-	return margin * (d.s.normB[i]*at.errorY*largest + roundings*0x1p-52*d.terms(at, i))
+	return margin * (d.s.normB[i]*at.errorY*largest + forceRounding*d.terms(at, i))
 }
 
 // uncertainty is margin times what the slack of row i, or the way that it gives
@@ -65,8 +65,8 @@ func (d *deriver) uncertainty(at *derived, i, k int, inside bool) float64 {
 	if !ok {
 		return math.Inf(1)
 	}
-	sum := d.noise()*of.inY + d.s.normB[i]*at.left + roundings*0x1p-52*d.terms(at, i)
-	return margin * math.Hypot(sum, roundings*0x1p-52*of.inRows)
+	sum := d.noise()*of.inY + d.s.normB[i]*at.left + forceRounding*d.terms(at, i)
+	return margin * math.Hypot(sum, forceRounding*of.inRows)
 }
 
 // withinUncertainty reports that a slack, or the way that a row of the face gives, is no more than a factor
@@ -89,9 +89,8 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 	if err != nil {
 		return math.Inf(1)
 	}
-	const rounding = roundings * 0x1p-52
 	// What the rows and the entries of the Hessian are known to, and the forces of the rows.
-	off := rounding*d.terms(at, i) + rounding*float64(d.p.Dy)*d.near.largest()*norm(p)*at.left
+	off := forceRounding*d.terms(at, i) + forceRounding*float64(d.p.Dy)*d.near.largest()*norm(p)*at.left
 	moved, terms := 0.0, 0.0
 	for l, row := range at.active {
 		cols, vals := d.p.Rows.B.Row(row)
@@ -101,9 +100,9 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 			terms += math.Abs(force)
 		}
 		moved += q[l] * d.residual(row, at.x, at.y)
-		off += math.Abs(q[l]) * rounding * d.terms(at, row)
+		off += math.Abs(q[l]) * forceRounding * d.terms(at, row)
 	}
-	off += rounding * terms
+	off += forceRounding * terms
 	if margin*off >= enough {
 		return margin * off
 	}
@@ -112,7 +111,7 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 		return math.Inf(1)
 	}
 	moved -= lo + (hi-lo)/2
-	off += (hi-lo)/2 + rounding*(math.Abs(lo)+math.Abs(hi))
+	off += (hi-lo)/2 + forceRounding*(math.Abs(lo)+math.Abs(hi))
 	if margin*(math.Abs(moved)+off) >= enough {
 		return margin * (math.Abs(moved) + off)
 	}
@@ -127,7 +126,7 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 		}
 		change = math.Max(change, math.Max(math.Abs(from-lo), math.Abs(to-hi))/share)
 	}
-	if sum := math.Abs(moved) + off + rounding*change; sum >= 0 {
+	if sum := math.Abs(moved) + off + forceRounding*change; sum >= 0 {
 		return margin * sum
 	}
 	return math.Inf(1)

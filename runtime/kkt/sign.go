@@ -11,7 +11,7 @@ import (
 
 // Tolerance is the size, relative to the terms that make them up, below which a slack or a multiplier is zero: the accuracy to which
 // package activeset keeps rows and signs.
-const Tolerance = 1e-9
+const Tolerance = activeset.Feasible
 
 // Signs are what is positive at a point of the system, beyond Tolerance.
 type Signs struct {

@@ -21,6 +21,37 @@ const (
 	// Armijo is the part of the decrease that the slope at the start of a step promises, which it has to bring:
 	// any below a half keeps Newton steps (Nocedal and Wright, (3.4)).
 	Armijo = 1e-4
+	// SumRounding is what a sum of a moderate number of products rounds off, relative to its terms: two roundings each, twice that for what
+	// the terms are sums of, and as much for their size, which is an estimate.
+	SumRounding = 16 * Roundoff
+	// HalfDigits is about the square root of the roundoff: a shift beside rows of length 1 at which each step of refinement gains as many digits as a
+	// factor loses, the least change of which a difference has half the digits, and the relative length to which values of a function determine x.
+	HalfDigits = 0x1p-26
+	// NoCurvature is the curvature along a direction, relative to the largest one, of which the sign is rounding: a hundred roundings, below the reciprocal
+	// of the condition numbers, up to 1e12, that double precision can tell.
+	NoCurvature = 1e-14
+	// SolveAccuracy is the part of the gradient's terms, or of a right-hand side, that solves leave: with a condition up to 1e4 it means 1e-6 or better in
+	// the solution, and solves go on beyond it until rounding ends their progress.
+	SolveAccuracy = 1e-10
+)
+
+// Parameters of methods that several packages share.
+const (
+	// A step of a trust region is taken where at least TrustAccept of the fall that the model promises comes true; the region shrinks below
+	// TrustPoor and grows above TrustGood, where the step has reached its edge (Nocedal and Wright, algorithm 4.1).
+	TrustAccept = 1e-4
+	TrustPoor   = 0.25
+	TrustGood   = 0.75
+	// Forcing is the residual, relative to the first, at which truncated Newton steps end far from a solution (Eisenstat and Walker 1996; Nocedal and
+	// Wright, sec. 7.1).
+	Forcing = 0.1
+	// MuShrink is the factor by which a homotopy's parameter falls from stage to stage: Newton's method takes three to six steps from one to the next
+	// (Nocedal and Wright, sec. 19.2, there between 0.1 and 0.2).
+	MuShrink = 0.1
+	// ToBoundary is the part of the way to the end of a domain that a step goes (Nocedal and Wright, sec. 19.2).
+	ToBoundary = 0.99
+	// DenseOrder is the order up to which dense factors and eigenvalues cost little beside the rest: some ten milliseconds.
+	DenseOrder = 300
 )
 
 // LeastSparse is the order, of variables or of variables and rows, from which sparse factors take less time than dense

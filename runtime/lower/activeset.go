@@ -205,7 +205,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 			}
 			return w.restoreBest(y)
 		}
-		w.longest = fraction * w.reachOpen(y, w.d)
+		w.longest = linalg.ToBoundary * w.reachOpen(y, w.d)
 		w.undefined = w.undefined[:0]
 		copy(w.base, y)
 		moved := w.step(y, w.exact(fresh), measure)

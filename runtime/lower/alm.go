@@ -32,7 +32,7 @@ type almSettings struct {
 // defaultALM returns the defaults. The identification tolerance and the
 // memory are those with the fewest gradient calls on the paper's experiment.
 func defaultALM() almSettings {
-	return almSettings{Tolerance: defaultTolerance, Identify: 1e-3, Corrections: 200, Memory: 20, MaxOuter: 30, Recycle: true, Budget: 2000}
+	return almSettings{Tolerance: linalg.SolveAccuracy, Identify: 1e-3, Corrections: 200, Memory: 20, MaxOuter: 30, Recycle: true, Budget: 2000}
 }
 
 // Recycles reports whether `alm` with these settings keeps the gradient

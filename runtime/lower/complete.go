@@ -34,7 +34,9 @@ func (c *curvature) pays(known Curvature, y, grad []float64) bool {
 
 // iterations is how many conjugate gradients take at a condition number, to reduce the
 // error by that of newton.forcing: sqrt(C/mu)/2 log(2/e) (Saad 2003, section 6.11).
-func iterations(condition float64) float64 { return math.Sqrt(condition) / 2 * math.Log(2/sharp) }
+func iterations(condition float64) float64 {
+	return math.Sqrt(condition) / 2 * math.Log(2/linalg.SolveAccuracy)
+}
 
 // complete measures what is not known of H, where the basis spans most directions
 // already and there is room: that costs fewer

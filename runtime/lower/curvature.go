@@ -324,17 +324,11 @@ func (c *curvature) step() float64 {
 // round.
 func powerOfTwo(size float64) float64 { return math.Ldexp(1, math.Ilogb(size)) }
 
-// flatness is the curvature along a direction, relative to the largest one
-// seen, below which it is taken for zero: above the rounding in the products,
-// below the reciprocal of the condition numbers (up to 1e12 for a quadratic)
-// that double precision can resolve.
-const flatness = 1e-14
-
 // flat is the curvature that counts as none. Where the objective is not known
 // to be quadratic it is that of the rounding in a central difference, of terms of the size
 // of H y: the largest curvature may be that of an entry that is nearly 0.
 func (c *curvature) flat() float64 {
-	level := flatness * c.largest
+	level := linalg.NoCurvature * c.largest
 	if c.quadratic {
 		return level
 	}

@@ -10,11 +10,11 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// weakness is the slack (relative to the sizes of y and of the row's terms) and the multiplier
+// Weakness is the slack (relative to the sizes of y and of the row's terms) and the multiplier
 // (relative to the size of the gradient) below which they count as zero for
 // strict complementarity: well above what the solvers leave (1e-9), so that a
 // row is never taken for strictly active or inactive by rounding.
-const weakness = 1e-7
+const Weakness = 1e-7
 
 // assess fills in what a Solution says of its point: residuals, active rows
 // and their margins, weak and dependent rows, and the certified error bound.
@@ -46,17 +46,17 @@ func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, siz
 		s.Residuals.Dual = math.Max(s.Residuals.Dual, -s.Lambda[i])
 		s.Residuals.Complementarity = math.Max(s.Residuals.Complementarity, math.Abs(s.Lambda[i]*h))
 		force := s.Lambda[i] * q.norm[i]
-		near := weakness * q.size[i]
+		near := Weakness * q.size[i]
 		if q.of[i] >= 0 {
-			near += weakness * sizes[q.of[i]]
+			near += Weakness * sizes[q.of[i]]
 		}
 		switch {
-		case slack > near && !(working.holds(i) && force > weakness*size):
+		case slack > near && !(working.holds(i) && force > Weakness*size):
 			s.MinSlack = math.Min(s.MinSlack, -h)
 		case q.norm[i] == 0:
 			// A condition on x alone that holds with equality: no part of y's
 			// complementarity.
-		case force > weakness*size:
+		case force > Weakness*size:
 			s.Active = append(s.Active, i)
 			s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
 			if !working.holds(i) && s.redundant(q, working, i) { // a part of the others' multipliers, of the solve before

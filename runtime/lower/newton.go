@@ -304,16 +304,13 @@ func (w *newton) exact(fresh bool) bool {
 	return w.known.Quadratic && (fresh || w.known.Fixed && w.curvature.memory != nil)
 }
 
-// sharp is the relative residual to which the system of a quadratic is solved.
-const sharp = 1e-10
-
 // forcing is the relative residual to which a Newton system is solved: far
 // enough for a quadratic that one more pass cleans up; otherwise the square
 // of the last reduction, which keeps the convergence superlinear (Eisenstat
 // and Walker 1996, choice 2), within limits.
 func (w *newton) forcing(norm, previous float64) float64 {
 	if w.known.Quadratic {
-		return sharp
+		return linalg.SolveAccuracy
 	}
 	ratio := norm / previous
 	return math.Max(1e-6, math.Min(0.1, 0.9*ratio*ratio))

@@ -41,12 +41,7 @@ type FaceSolver struct {
 
 // NewFaceSolver returns a solver with the default tolerance of the `alm`
 // solver.
-func NewFaceSolver() *FaceSolver { return &FaceSolver{Tolerance: defaultTolerance} }
-
-// defaultTolerance of stationarity, relative to the size of the gradient's
-// terms: with a condition number up to 1e4 it leaves 1e-8 in y or better.
-// Solves go on beyond it until rounding ends their progress.
-const defaultTolerance = 1e-10
+func NewFaceSolver() *FaceSolver { return &FaceSolver{Tolerance: linalg.SolveAccuracy} }
 
 // OnFace minimizes obj subject to the Equal rows and the rows `active`, all
 // as equalities, with every other row dropped. The Solution has the

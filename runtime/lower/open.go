@@ -10,10 +10,6 @@ import (
 // y log y is not at y = 0. Such a row is open: it holds no solution, so that it
 // is never put into a face; steps go at most a share of the way to it.
 
-// fraction is the share of the way to an open row that a step goes at most: that
-// of interior-point methods.
-const fraction = 0.99
-
 // discover marks the rows on which the objective is not defined, among those that
 // hold at or are violated at a point at which it is not. Each is tried by itself,
 // from y, where the objective is defined. It reports whether there were any.

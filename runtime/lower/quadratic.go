@@ -3,6 +3,7 @@ package lower
 import (
 	"context"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -22,7 +23,7 @@ type quadraticSettings struct {
 }
 
 // defaultQuadratic returns the defaults.
-func defaultQuadratic() quadraticSettings { return quadraticSettings{Tolerance: defaultTolerance} }
+func defaultQuadratic() quadraticSettings { return quadraticSettings{Tolerance: linalg.SolveAccuracy} }
 
 // quadraticSolver recovers the Hessian H of an objective that is quadratic in y,
 // column by column from gradient differences, and factorizes it. Where the

@@ -114,7 +114,7 @@ func (w *newton) system(ctx context.Context, r []float64, near *denseHessian) []
 	size := linalg.Norm(r)
 	if near == nil {
 		w.krylov.start(r)
-		if end, _ := w.krylov.run(sharp*size, nil); end == undefined || end == flat {
+		if end, _ := w.krylov.run(linalg.SolveAccuracy*size, nil); end == undefined || end == flat {
 			return nil
 		}
 		return slices.Clone(w.krylov.d)
@@ -151,7 +151,7 @@ func (w *newton) system(ctx context.Context, r []float64, near *denseHessian) []
 		copy(before, rest)
 		w.face.project(hp)
 		linalg.Axpy(rest, -t, hp)
-		if linalg.Norm(rest) <= sharp*size {
+		if linalg.Norm(rest) <= linalg.SolveAccuracy*size {
 			break
 		}
 	}

@@ -24,7 +24,7 @@ const refinable = 32
 
 // roundingShare is the share of y that rounding may leave open, over the least curvature, from which
 // refinement is worth its n gradients: a hundredth of that at which rows count as weak.
-const roundingShare = weakness / 100
+const roundingShare = Weakness / 100
 
 // roundingOpen reports that rounding of terms of the size of the largest curvature and force may leave y
 // open by more than that, and that refinement applies.

@@ -301,7 +301,7 @@ func (g *stage) stay(large []float64, working []int, grad, lambda []float64) boo
 			rest -= vals[k] * lambda[i]
 		}
 		if bound < 0 {
-			if math.Abs(rest) > defaultTolerance*large[j] {
+			if math.Abs(rest) > linalg.SolveAccuracy*large[j] {
 				return false
 			}
 			continue

@@ -26,7 +26,7 @@ type sparseSettings struct {
 }
 
 // defaultSparse returns the defaults.
-func defaultSparse() sparseSettings { return sparseSettings{Tolerance: defaultTolerance} }
+func defaultSparse() sparseSettings { return sparseSettings{Tolerance: linalg.SolveAccuracy} }
 
 // sparseSolver is Newton's method with quadratic programs over the rows for steps,
 // where the pattern of the Hessian of g in y is known: time and memory go with
@@ -62,10 +62,6 @@ func sparsely(p *problem.Problem, obj Objective) bool {
 	near, ok := obj.(nearG)
 	return ok && near.BaseG().G == p.G
 }
-
-// smallEnough is the number of entries of y up to which a solve that fails here
-// is left to the dense solver, whose means are others.
-const smallEnough = 300
 
 // Choose is the name of the solver for p where the user leaves it open: `sparse`
 // where the Hessian of g in y is known to be sparse and is not too small for
@@ -139,7 +135,7 @@ func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Object
 	if s.badlyScaled(out, obj, n.known.Mu) {
 		out.hidden()
 	}
-	if out.Status != Solved && p.Dy <= smallEnough {
+	if out.Status != Solved && p.Dy <= linalg.DenseOrder {
 		if dense := s.alm.Solve(ctx, p, obj, x, out); dense.Status == Solved {
 			return dense
 		}
@@ -207,7 +203,7 @@ func (s *sparseSolver) failed(ctx context.Context, p *problem.Problem, obj Objec
 			return s.infeasible(out, witness)
 		}
 	}
-	if p.Dy <= smallEnough {
+	if p.Dy <= linalg.DenseOrder {
 		return s.alm.Solve(ctx, p, obj, x, nil)
 	}
 	out.Status, out.Reason = Failed, errUndecided.Error()

@@ -309,7 +309,7 @@ func (g *stage) finish(ctx context.Context, s *Solution, end outcome, err error)
 	}
 	s.assess(&g.poly, &w.face, w.grad, linalg.Norm(w.grad), w.known)
 	s.Lengths = w.curvature.lengths()
-	if w.relative <= defaultTolerance && (end == converged || end == stalled) && s.roundingOpen(&w.newton, &g.poly) && g.refined(ctx, s) {
+	if w.relative <= linalg.SolveAccuracy && (end == converged || end == stalled) && s.roundingOpen(&w.newton, &g.poly) && g.refined(ctx, s) {
 		s.assess(&g.poly, &w.face, w.grad, linalg.Norm(w.grad), w.known)
 	} else if large, ok := g.badlyScaled(s); !ok {
 		s.testAccuracy(&g.poly, linalg.Norm(w.grad), w.curvature.largest, w.known.Mu)

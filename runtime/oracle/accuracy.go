@@ -24,7 +24,7 @@ func (h *Hyper) ErrorOfY(pt *Point) float64 {
 	t := h.measure(pt.X, s.Y)
 	rowForces := make([]float64, h.p.Dy)
 	h.p.Rows.B.AddMulVecT(rowForces, 1, s.Lambda)
-	bound := s.ErrorBound + roundings*linalg.Roundoff*math.Max(t.Size, linalg.Norm(rowForces))/mu
+	bound := s.ErrorBound + linalg.SumRounding*math.Max(t.Size, linalg.Norm(rowForces))/mu
 	rho, dependent, rounding := 0.0, 0.0, 0.0
 	for _, i := range s.Active {
 		r := stateOf(h.p.Rows, i, pt.X, s.Y)
@@ -43,7 +43,7 @@ func (h *Hyper) ErrorOfY(pt *Point) float64 {
 	}
 	// What the others are off by rounding is in a row that follows from them, however small
 	// its own terms are: where they are all at 0 it has none.
-	if dependent > roundings*roundings*rounding {
+	if dependent > 256*rounding {
 		return math.Inf(1)
 	}
 	if rho > 0 {

@@ -63,7 +63,7 @@ func byAnswers(ctx context.Context, dst []float64, at *At, v *adjointRHS) (error
 				return 0, false, nil
 			}
 			// Three times more: the next terms, if they fall like the first.
-			off := math.Abs(long-short) + 16*(roundingBound+roundings*linalg.Roundoff*size)/step
+			off := math.Abs(long-short) + 16*(roundingBound+linalg.SumRounding*size)/step
 			if off < best {
 				best, part[j] = off, (4*short-long)/3
 			}

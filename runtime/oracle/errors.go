@@ -103,7 +103,7 @@ func refuted(p *problem.Problem, u []float64) bool {
 		terms += math.Abs(v * p.Rows.Rhs[i])
 	}
 	for j, v := range a {
-		if math.Abs(v) <= roundings*linalg.Roundoff*size[j] {
+		if math.Abs(v) <= linalg.SumRounding*size[j] {
 			v = 0
 		}
 		at := p.X.Lo[j]
@@ -115,5 +115,5 @@ func refuted(p *problem.Problem, u []float64) bool {
 			terms += math.Abs(size[j] * at)
 		}
 	}
-	return least > roundings*linalg.Roundoff*terms
+	return least > linalg.SumRounding*terms
 }

@@ -106,10 +106,6 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (f
 	return truncation + d.noise(part) + rounding*linalg.Norm(dst), nil
 }
 
-// lost is the move of y, relative to it, below which its rounding is more than the root of
-// the unit roundoff of the difference.
-const lost = 0x1p-26
-
 // rounding is the relative error that no step avoids.
 const rounding = 1e-15
 
@@ -196,7 +192,7 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 			rough = change > second*size || off > small || uncertain > small && next > small*size
 		}
 		switch {
-		case math.IsInf(d.noise(whole), 1) && speed*t < lost*linalg.Norm(d.at.Lower.Y) && long < math.Inf(1):
+		case math.IsInf(d.noise(whole), 1) && speed*t < linalg.HalfDigits*linalg.Norm(d.at.Lower.Y) && long < math.Inf(1):
 			t = math.Sqrt(t) * math.Sqrt(long)
 		case off > gross || math.IsInf(d.noise(whole), 1):
 			shorter(64)

@@ -196,10 +196,6 @@ func (h *Hyper) complete(ctx context.Context, pt *Point) (err error) {
 	return nil
 }
 
-// binding is the slack, relative to the sizes of y and of the row's terms, up to which a lower
-// solution counts a row as one that it meets.
-const binding = 1e-7
-
 // within reports that y, from which rows may have been dropped, meets the rows of a point as
 // its lower solution does. Beyond them g need not be defined, nor convex: 1/y has another
 // side, on which it falls without bound.
@@ -207,7 +203,7 @@ func (h *Hyper) within(pt *Point, y []float64) bool {
 	size := linalg.NormInf(pt.Lower.Y)
 	for i, kind := range h.p.Rows.Kind {
 		from, to := stateOf(h.p.Rows, i, pt.X, pt.Lower.Y), stateOf(h.p.Rows, i, pt.X, y)
-		if kind == problem.AtMost && to.slack < math.Min(0, from.slack)-binding*(size*from.length+from.error/(roundings*linalg.Roundoff)) {
+		if kind == problem.AtMost && to.slack < math.Min(0, from.slack)-lower.Weakness*(size*from.length+from.error/linalg.SumRounding) {
 			return false
 		}
 	}

@@ -79,7 +79,7 @@ func (o *Penalty) Gradient(ctx context.Context, dst []float64, at *At) (float64,
 	}
 	double := make([]float64, len(dst))
 	p.gradX(double, w, nu)
-	return linalg.Distance(double, dst) + (left+rest)*terms + roundings*linalg.Roundoff*linalg.Norm(dst), nil
+	return linalg.Distance(double, dst) + (left+rest)*terms + linalg.SumRounding*linalg.Norm(dst), nil
 }
 
 // penalized is the penalty function at one lower solution.

@@ -270,7 +270,7 @@ func (s *Sensitivity) violated(t *Tangent, rates []float64) int {
 		crossed := rates[i] - rows.B.RowDot(i, t.Y)
 		_, vals := rows.B.Row(i)
 		size := linalg.Norm(vals)
-		if crossed > kinkMargin*(size*t.ErrorY+roundings*linalg.Roundoff*(math.Abs(rates[i])+size*linalg.Norm(t.Y))) {
+		if crossed > kinkMargin*(size*t.ErrorY+linalg.SumRounding*(math.Abs(rates[i])+size*linalg.Norm(t.Y))) {
 			return i
 		}
 	}

@@ -69,7 +69,7 @@ func (h *Hyper) sharpen(margins []float64, undecided []int, x []float64, s *lowe
 			return false
 		}
 		moved, terms := -(lo + (hi-lo)/2), math.Abs(lo)+math.Abs(hi)
-		off += (hi-lo)/2 + roundings*linalg.Roundoff*math.Max(math.Abs(from-lo), math.Abs(to-hi))/probePart
+		off += (hi-lo)/2 + linalg.SumRounding*math.Max(math.Abs(from-lo), math.Abs(to-hi))/probePart
 		for a, row := range independent {
 			cols, vals := p.Rows.B.Row(row)
 			for t, j := range cols {
@@ -80,7 +80,7 @@ func (h *Hyper) sharpen(margins []float64, undecided []int, x []float64, s *lowe
 			moved -= gaps[a] * rows[row].slack
 			off += math.Abs(gaps[a]) * rows[row].error
 		}
-		off += math.Abs(moved) + roundings*linalg.Roundoff*terms + linalg.Norm(along)*known*s.RoundingBound
+		off += math.Abs(moved) + linalg.SumRounding*terms + linalg.Norm(along)*known*s.RoundingBound
 		margins[i] = 0
 		if size > 0 && off < math.Inf(1) {
 			margins[i] = size / off

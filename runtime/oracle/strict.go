@@ -70,11 +70,6 @@ func verdict(margins []float64) (least float64, undecided []int) {
 	return least, undecided
 }
 
-// roundings are those that an entry of a gradient or of a row collects: two for each
-// product and its sum, twice that for a gradient of a gradient's size, and an order of
-// magnitude because the size of the terms is itself an estimate.
-const roundings = 16
-
 // decided is the margin of a row of which the state is certain: the errors are estimates,
 // and a verification makes its own, which must not come out above the slack.
 const decided = 10
@@ -124,7 +119,7 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 		}
 	}
 	root := math.Sqrt(smooth / mu)
-	e := math.Sqrt(float64(p.Dy))*s.Residuals.Stationarity + roundings*linalg.Roundoff*math.Max(t.Size+t.Width, rowForces)
+	e := math.Sqrt(float64(p.Dy))*s.Residuals.Stationarity + linalg.SumRounding*math.Max(t.Size+t.Width, rowForces)
 	errorY := e/mu + root*rho/sigma
 	errorForce := root*e/sigma + smooth*rho/(sigma*sigma)
 	dependent := make(map[int]bool, len(s.Dependent))
@@ -164,7 +159,7 @@ func statesOf(p *problem.Problem, x, y []float64) []rowState {
 		rows[i] = stateOf(p.Rows, i, x, y)
 		cols, vals := p.Rows.A.Row(i)
 		for k, j := range cols {
-			rows[i].error += roundings * linalg.Roundoff * math.Abs(vals[k]) * sizes[j]
+			rows[i].error += linalg.SumRounding * math.Abs(vals[k]) * sizes[j]
 		}
 	}
 	return rows
@@ -180,5 +175,5 @@ func stateOf(r *problem.Rows, i int, x, y []float64) rowState {
 	size := r.A.RowTerms(i, x) + r.B.RowTerms(i, y)
 	_, vals := r.B.Row(i)
 	length := linalg.Norm(vals)
-	return rowState{slack: r.Rhs[i] - h, error: roundings * linalg.Roundoff * (size + math.Abs(r.Rhs[i])), length: length}
+	return rowState{slack: r.Rhs[i] - h, error: linalg.SumRounding * (size + math.Abs(r.Rhs[i])), length: length}
 }

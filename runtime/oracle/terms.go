@@ -102,7 +102,7 @@ func extents(p *problem.Problem, x []float64) []float64 {
 		}
 	}
 	for j, v := range x {
-		if !(p.X.Hi[j]-p.X.Lo[j] < math.Inf(1)) && math.Abs(v) <= roundings*linalg.Roundoff*top {
+		if !(p.X.Hi[j]-p.X.Lo[j] < math.Inf(1)) && math.Abs(v) <= linalg.SumRounding*top {
 			sizes[j] = top
 		}
 	}

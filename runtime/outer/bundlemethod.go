@@ -231,7 +231,7 @@ const ascent = 0.1
 // well below what values of F, and its argument, resolve.
 func (m *bundle) stationary(run *Run, predicted, curvature, length float64) bool {
 	c := &m.State.Center
-	return predicted+curvature <= 1e-4*rounding*run.Noise(c) || length <= 1e-15*run.Size(c.X)
+	return predicted+curvature <= 1e-4*linalg.ValueAccuracy*run.Noise(c) || length <= 1e-15*run.Size(c.X)
 }
 
 // try evaluates F and its gradient at the projection of x + t d; nil where F has

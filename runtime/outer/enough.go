@@ -94,10 +94,10 @@ func (m *MultiStart) enough(results []StartResult) bool {
 	slices.Sort(values)
 	minima, lowest := failed, 0
 	for i, v := range values {
-		if v-values[0] <= math.Max(sameMinimum*math.Abs(v), 10*noise) {
+		if v-values[0] <= math.Max(SameMinimum*math.Abs(v), 10*noise) {
 			lowest++
 		}
-		if i == 0 || v-values[i-1] > math.Max(sameMinimum*math.Abs(v), 10*noise) {
+		if i == 0 || v-values[i-1] > math.Max(SameMinimum*math.Abs(v), 10*noise) {
 			minima++
 		}
 	}
@@ -137,5 +137,5 @@ func (m *MultiStart) single() bool {
 // patience is how many starts that came to nothing are enough where they cost much.
 const patience = 4
 
-// sameMinimum is what default targets leave of F.
-const sameMinimum = 1e-6
+// SameMinimum is what default targets leave of F.
+const SameMinimum = 1e-6

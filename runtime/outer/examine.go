@@ -147,11 +147,8 @@ func (m *bundle) certifyCenter(ctx context.Context, run *Run, delta float64) (st
 // much that it leaves y open by more than the radius of the default certificate; empty elsewhere.
 func (r *Run) roundingReason() string {
 	facts := r.h.Problem().Facts
-	const (
-		rounding = 16 * 0x1p-53 // of a gradient, relative to its terms
-		radius   = 1e-6
-	)
-	open := rounding * facts.Smoothness / facts.StrongConvexity
+	const radius = 1e-6
+	open := linalg.SumRounding * facts.Smoothness / facts.StrongConvexity
 	if !(open > radius) || math.IsInf(open, 1) {
 		return ""
 	}

@@ -50,9 +50,8 @@ type pathState struct {
 // which a small part of the certificate's radius is left to go, or whose slacks and
 // multipliers, of the size sqrt(mu), are still well above rounding.
 const (
-	pathRatio = 0.1 // of a mu to the one before: the first and the least
-	mostRatio = 0.5
-	fewSteps  = 3 // those of Newton's method from a tenth to 1e-8: after them the next ratio is that to the power of 3/2
+	mostRatio = 0.5 // of a mu to the one before; linalg.MuShrink is the first and the least
+	fewSteps  = 3   // those of Newton's method from a tenth to 1e-8: after them the next ratio is that to the power of 3/2
 	// After more, its root. Between a mu and its tenth there are 3.3 at the ratio of a half, and
 	// each of those that follow well costs some seven evaluations: five steps and what is tried at
 	// both ends. Twice that pays even where the next stages take half as many steps as this one.
@@ -145,7 +144,7 @@ func (m *bundle) prepare(ctx context.Context, run *Run, start *Sample) error {
 			return ignoring(err)
 		}
 	}
-	s.Path = &pathState{Mu: scale.Mu, Ratio: pathRatio, X: linalg.Clone(x), Y: linalg.Clone(y), Scale: scale, Start: s.Center.F, Recalled: recalled}
+	s.Path = &pathState{Mu: scale.Mu, Ratio: linalg.MuShrink, X: linalg.Clone(x), Y: linalg.Clone(y), Scale: scale, Start: s.Center.F, Recalled: recalled}
 	m.path = path
 	return nil
 }
@@ -264,7 +263,7 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 func (a *pathState) left() float64 {
 	before := a.Last
 	if before == 0 {
-		before = a.Mu / pathRatio
+		before = a.Mu / linalg.MuShrink
 	}
 	return a.Moved * math.Sqrt(a.Mu) / (math.Sqrt(before) - math.Sqrt(a.Mu))
 }
@@ -273,7 +272,7 @@ func (a *pathState) left() float64 {
 func (a *pathState) fall(steps int) {
 	switch {
 	case steps <= fewSteps:
-		a.Ratio = math.Max(pathRatio, math.Pow(a.Ratio, 1.5))
+		a.Ratio = math.Max(linalg.MuShrink, math.Pow(a.Ratio, 1.5))
 	case steps > manySteps:
 		a.Ratio = math.Min(mostRatio, math.Sqrt(a.Ratio))
 	}

@@ -110,10 +110,6 @@ func (r *Run) Room(x []float64) float64 {
 	return r.width + linalg.Norm(far)
 }
 
-// rounding is the relative accuracy of a value of F: what a good lower solve
-// leaves.
-const rounding = 1e-13
-
 // The parts of the gradient at a point, and of the first one, over the size of x that
 // count as terms of F: the former where F is steep, as at a kink; the latter so that
 // values below all that a run has seen are noise even where F and its gradient vanish.
@@ -125,7 +121,7 @@ const (
 // Noise is the difference in F at a sample that means nothing: the accuracy of values
 // times the size of F and of the terms that may cancel in it.
 func (r *Run) Noise(at *Sample) float64 {
-	return rounding * (math.Abs(at.F) + r.Size(at.X)*(localTerms*linalg.Norm(at.G)+firstTerms*r.slope))
+	return linalg.ValueAccuracy * (math.Abs(at.F) + r.Size(at.X)*(localTerms*linalg.Norm(at.G)+firstTerms*r.slope))
 }
 
 // lowered is how many times its noise F has to fall by for a point that was met to be returned in the place of the one that was certified.

@@ -32,16 +32,9 @@ type smoothDescent struct {
 	at  *hessian // the second derivative where the descent stands; nil: not yet
 }
 
-// The constants of the trust region (Nocedal and Wright, algorithm 4.1; Lin and Moré).
-const (
-	smoothAccept = 1e-4 // of the predicted decrease that a step must attain
-	smoothPoor   = 0.25 // below it the region shrinks
-	smoothGood   = 0.75 // above it the region grows, where the step has reached its edge
-	smoothRounds = 30   // of one model
-	// A model is minimized until its gradient on the face is this part of that of F_mu,
-	// or the square root of what is left of the first of the stage (Eisenstat and Walker).
-	smoothForcing = 0.1
-)
+// smoothRounds bounds those of one model (Lin and Moré), which is minimized until its gradient on the face is linalg.Forcing of that of F_mu, or the square root of
+// what is left of the first of the stage.
+const smoothRounds = 30
 
 // minimize returns where descent from x has come to, or from ahead, where that is not nil
 // and F_mu is lower there; nil where the path was not found at x itself.
@@ -95,7 +88,7 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 				d.formed(d.at)
 			}
 		}
-		step, decrease, edge, err := d.model(ctx, d.at, c, math.Min(smoothForcing, math.Sqrt(slope/first)))
+		step, decrease, edge, err := d.model(ctx, d.at, c, math.Min(linalg.Forcing, math.Sqrt(slope/first)))
 		if err != nil {
 			return nil, err
 		}
@@ -112,12 +105,12 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 			ratio = (c.F - next.F) / decrease
 		}
 		switch {
-		case !(ratio >= smoothPoor):
+		case !(ratio >= linalg.TrustPoor):
 			d.radius = 0.25 * length
-		case ratio > smoothGood && edge:
+		case ratio > linalg.TrustGood && edge:
 			d.radius *= 2.5
 		}
-		if next != nil && ratio > smoothAccept {
+		if next != nil && ratio > linalg.TrustAccept {
 			c, refused, d.at = next, 0, nil
 			continue
 		}

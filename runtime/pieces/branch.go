@@ -99,12 +99,12 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 			size += math.Abs(g * (sol.Z[j] - at[j]))
 		}
 		to := v.unscaled(sol.Z)
-		if !(-slope > rounding*(math.Abs(f)+size)) {
+		if !(-slope > linalg.SumRounding*(math.Abs(f)+size)) {
 			// f no longer tells the points apart, to half of the digits of z; the slope does, as long as steps of Newton's make it smaller.
 			if !(-slope > 0) || !(-slope < last/2) {
 				return z, nil
 			}
-			if fn := s.Value(to); !(math.Abs(fn-f) <= 4*rounding*(math.Abs(f)+size)) {
+			if fn := s.Value(to); !(math.Abs(fn-f) <= 4*linalg.SumRounding*(math.Abs(f)+size)) {
 				return z, nil
 			}
 			z, last = to, -slope
@@ -204,7 +204,7 @@ func (v *Solver) onBranch(ctx context.Context, z []float64) ([]float64, error) {
 }
 
 // endless is how often the size of what f reads may grow: by then steps of all lengths from rounding to the size of z have been taken.
-const endless = 1 / rounding
+const endless = 1 / linalg.SumRounding
 
 // ray is the direction from a point to another where it leads on without end, in the relaxation's units, and f falls along all of it; nil where it does not.
 // Entries that are rounding beside the largest and have an end in front of them are no part of it: f, whose gradient at the point is given, falls along the others.
@@ -227,7 +227,7 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 		}
 		slope, terms = slope+grad[j]*d[j], terms+math.Abs(grad[j]*d[j])
 	}
-	if !(-slope > rounding*terms) {
+	if !(-slope > linalg.SumRounding*terms) {
 		return nil
 	}
 	a := v.s.Relaxation.A
@@ -255,7 +255,7 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 				curvature, terms = curvature+along, terms+math.Abs(along)
 			}
 		}
-		if curvature > rounding*terms {
+		if curvature > linalg.SumRounding*terms {
 			return nil
 		}
 	}
@@ -333,7 +333,7 @@ func absolute(a *mat.SymDense) *sparse.CSR {
 	n, top := len(values), math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
 	roots := make([]float64, n)
 	for k, l := range values {
-		if math.Abs(l) > rounding*float64(n)*top {
+		if math.Abs(l) > linalg.SumRounding*float64(n)*top {
 			roots[k] = math.Sqrt(math.Abs(l))
 		}
 	}

@@ -29,6 +29,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 )
 
 // Step is what an observer sees after each round.
@@ -151,7 +152,7 @@ func (v *Solver) Improve(ctx context.Context, z []float64, branch []kkt.Fix) (*k
 			v.opts.Observer(Step{round, p.F, look.measure, len(p.Biactive)})
 		}
 		// Rounds that gain less than rounding of F are counted: what they go by is rounding alone.
-		if p.F < last-rounding*(math.Abs(last)+v.terms(next)) || math.IsInf(last, 1) {
+		if p.F < last-linalg.SumRounding*(math.Abs(last)+v.terms(next)) || math.IsInf(last, 1) {
 			last, flat = p.F, 0
 		} else {
 			flat++
@@ -182,9 +183,6 @@ func (v *Solver) Improve(ctx context.Context, z []float64, branch []kkt.Fix) (*k
 		z, branch = next, look.next
 	}
 }
-
-// rounding is the relative size of a few roundings of F.
-const rounding = 0x1p-49
 
 // size is the largest entry of z in the relaxation's units, and at least 1: the trust region of linearizations.
 func (v *Solver) size(z []float64) float64 {

@@ -13,9 +13,9 @@ import (
 	"bilevelc/runtime/linalg"
 )
 
-// curvatureNoise is the relative size of a negative eigenvalue of a reduced Hessian of differences of gradients that means nothing: central differences
+// CurvatureNoise is the relative size of a negative eigenvalue of a reduced Hessian of differences of gradients that means nothing: central differences
 // with a step of the cube root of rounding leave its square.
-const curvatureNoise = 1e-6
+const CurvatureNoise = 1e-6
 
 // leastCurvature is the least eigenvalue of the Hessian of f, over its largest, along directions that keep all constraints which hold at p with
 // equality, with its direction in the relaxation's units. The direction is nil where the Hessian is positive
@@ -89,7 +89,7 @@ func lowest(a *mat.SymDense) (float64, []float64) {
 		return 0, nil
 	}
 	value := eigen.Values(nil)[0]
-	if value >= -curvatureNoise*top {
+	if value >= -CurvatureNoise*top {
 		return 0, nil
 	}
 	var vectors mat.Dense

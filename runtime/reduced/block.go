@@ -21,12 +21,11 @@ type block struct {
 	e, y     []float64 // m x len(ys), m x m
 }
 
-// Several followers are held in dense blocks, though their Hessian is known to be sparse, where none has more than mostDense entries of y and rows, for which a dense factor takes no longer than what goes with a
+// Several followers are held in dense blocks, though their Hessian is known to be sparse, where none has more than linalg.DenseOrder entries of y and rows, for which a dense factor takes no longer than what goes with a
 // sparse one; all have at most mostRows, in whose square a way through the pieces grows; and their derivatives in x are at most mostHeld numbers, a gigabyte.
 const (
-	mostDense = 300
-	mostRows  = 20000
-	mostHeld  = 1 << 27
+	mostRows = 20000
+	mostHeld = 1 << 27
 )
 
 // Sparse reports whether the follower of a problem is taken with sparse factors.
@@ -47,7 +46,7 @@ func Sparse(p *problem.Problem) bool {
 			size[owner[cols[0]]]++
 		}
 	}
-	return slices.Max(size) > mostDense
+	return slices.Max(size) > linalg.DenseOrder
 }
 
 // owners are the blocks of the entries of y.

@@ -19,11 +19,10 @@ type PathState struct {
 	Read    []int8    // the partition at the end of the last mu
 }
 
-// The path: mu falls by factors of shrink, in at most stageSteps steps each, from where the barrier is as strong as the follower, a slack times a multiplier (or times the force
+// The path: mu falls by factors of linalg.MuShrink, in at most stageSteps steps each, from where the barrier is as strong as the follower, a slack times a multiplier (or times the force
 // that H makes over the slack, the same in its metric), to pathEnd of the square of the smaller, where what is near a kink is small beside both. A stage ends
 // where a Newton step moves no slack or multiplier by settled of sqrt(mu), which is what both are at a kink.
 const (
-	shrink     = 0.1
 	pathEnd    = 1e-3
 	stageSteps = 30
 	settled    = 0.1
@@ -219,10 +218,10 @@ func (p *piece) nextMu(st *State, c *smoothed) (done bool) {
 		same = same && read[i] == ps.Read[i]
 	}
 	ps.Read = read
-	if same || ps.Mu*shrink < ps.End*0.99 {
+	if same || ps.Mu*linalg.MuShrink < ps.End*0.99 {
 		return true
 	}
-	ps.Mu *= shrink
+	ps.Mu *= linalg.MuShrink
 	ps.Steps = 0
 	return false
 }
@@ -232,10 +231,10 @@ func (a *adjoint) direction(q *working) []float64 {
 	r := append([]float64(nil), a.grad...)
 	scale(r, -1)
 	q.project(r)
-	return conjugate(r, min(a.f.nw, 60), forcing, func(h, v []float64) {
+	return conjugate(r, min(a.f.nw, 60), linalg.Forcing, func(h, v []float64) {
 		a.product(h, v)
 		q.project(h)
-	}, func(h, v []float64) float64 { return flat * linalg.Norm(v) * linalg.Norm(h) })
+	}, func(h, v []float64) float64 { return linalg.NoCurvature * linalg.Norm(v) * linalg.Norm(h) })
 }
 
 // conjugate solves H d = r to the part of r by conjugate gradients, in a number of steps at most, and takes r for its own. By Steihaug's rule it ends where the curvature
@@ -266,12 +265,6 @@ func conjugate(r []float64, steps int, part float64, product func(h, v []float64
 // reach is how many times the scale of slacks and multipliers at the start a step may move one of them: along negative curvature its length is arbitrary.
 const reach = 10
 
-// forcing is the accuracy of truncated Newton steps on the path, and fallShare the part of the first-order fall that a step must keep (Nocedal and Wright 2006, 3.1).
-const (
-	forcing   = 0.1
-	fallShare = 1e-4
-)
-
 // arc searches along the projection of st.W + t d onto X, from t = first down; l is S R d. It reports false where no step lets F_mu fall.
 func (p *piece) arc(st *State, a *adjoint, d, l []float64, first float64) bool {
 	f, ps := p.f, st.Path
@@ -289,7 +282,7 @@ func (p *piece) arc(st *State, a *adjoint, d, l []float64, first float64) bool {
 		if c == nil {
 			continue
 		}
-		if v := p.calc.value(c.point()); v <= a.value+fallShare*slope {
+		if v := p.calc.value(c.point()); v <= a.value+linalg.Armijo*slope {
 			st.W, ps.Central, ps.Equal, st.F = w, c.at, c.free, v
 			return true
 		}

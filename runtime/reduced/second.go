@@ -20,13 +20,10 @@ func (p *piece) newton(j *judged) []float64 {
 		p.reduced(h, curve)
 		j.project(h)
 		p.products++
-	}, func(h, v []float64) float64 { return flat * linalg.Dot(v, v) * j.curvature(h, v) })
+	}, func(h, v []float64) float64 { return linalg.NoCurvature * linalg.Dot(v, v) * j.curvature(h, v) })
 	j.project(d)
 	return d
 }
-
-// flat is the curvature, relative to the length of the product, below which its sign is rounding.
-const flat = 1e-14
 
 func (j *judged) curvature(h, v []float64) float64 {
 	return linalg.Norm(h) / math.Max(linalg.Norm(v), 1e-300)

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 )
@@ -40,8 +41,6 @@ type Options struct {
 	// Warm, optional, is the end of a run for a system with the same rows: its biactive rows are tried first, where Near is set.
 	Warm *State
 }
-
-const defaultTolerance = 1e-10
 
 // Phase of a run.
 type Phase uint8
@@ -182,7 +181,7 @@ func newSolver(sys *kkt.System, opts Options) (*solver, error) {
 		return nil, err
 	}
 	if opts.Tolerance == 0 {
-		opts.Tolerance = defaultTolerance
+		opts.Tolerance = linalg.SolveAccuracy
 	}
 	opts.NoPath = opts.NoPath || opts.Still || f.sparse != nil // the path has a factor of all rows at each step
 	return &solver{f: f, p: sys.P, opts: opts, calc: newCalculus(sys.P, f.nw)}, nil

@@ -30,9 +30,6 @@ type sparseFollower struct {
 	z, r    []float64
 }
 
-// regularization is the square root of the unit roundoff, beside rows of length 1: each step of refinement gains as many digits as a factor loses.
-const regularization = 0x1p-26
-
 // mostFactors bounds the factors of a run: the methods that take over where it ends have each a factor or more in a lower solve, and some hundred of those. Where a
 // factor is small they are bounded by the entries of all of them instead, one or two seconds of work with the solves that belong to each.
 const (
@@ -109,7 +106,7 @@ func (q *sparseFollower) hold(at []int) {
 		changed, q.set[r] = true, now
 		diagonal, by := -1.0, 0.0
 		if now {
-			diagonal, by = -regularization, 1
+			diagonal, by = -linalg.HalfDigits, 1
 		}
 		q.values[q.upper+r] = diagonal
 		_, vals := q.b.Row(r)
@@ -124,7 +121,7 @@ func (q *sparseFollower) hold(at []int) {
 	if q.factors++; q.factors > mostFactors && q.factors*q.joint.Entries() > mostEntries {
 		q.failed = true
 	}
-	if !q.failed && !q.joint.Factor(q.values, regularization*regularization) {
+	if !q.failed && !q.joint.Factor(q.values, linalg.HalfDigits*linalg.HalfDigits) {
 		q.failed = true
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
 )
@@ -55,7 +56,6 @@ func (v *Solver) newAnswers(x, y []float64) (*answers, error) {
 }
 
 const (
-	armijo = 1e-4 // Nocedal and Wright (3.4)
 	// roundings of a sum of some tens of terms.
 	roundings = 0x1p-48
 	// edge is the part of the way to the end of a domain that a step goes: where an interior-point method stops short of it (Nocedal and Wright 2006, section 19.3).
@@ -144,7 +144,7 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 			}
 			trial := p.G.ValueGradY(grad, x, next)
 			ok := finite(grad) && !math.IsNaN(trial) && !math.IsInf(trial, 0)
-			if ok && trial+rho*a.violated(x, next) <= phi+armijo*t*slope+roundings*terms {
+			if ok && trial+rho*a.violated(x, next) <= phi+linalg.Armijo*t*slope+roundings*terms {
 				accepted = true
 				break
 			}

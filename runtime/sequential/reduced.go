@@ -9,6 +9,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/pieces"
 )
 
 // Where the follower is strongly convex a branch makes z a function of x, with the tangents Z = dz/dx of
@@ -196,9 +197,6 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 	return hess, v.inX(b.back(plain)), true
 }
 
-// mostJoined is the largest block of the Hessian of f whose eigenvalues are found for a large system: they take what the subproblem itself does not.
-const mostJoined = 300
-
 // convexPart is the positive semidefinite part of the Hessian of f at a point, block by block; nil where that is 0 or not known.
 func (v *Solver) convexPart(pt *point) *sparse.CSR {
 	if v.p.Facts.DegreeF <= 2 && (v.part != nil || v.joined) {
@@ -224,7 +222,7 @@ func (v *Solver) convexPart(pt *point) *sparse.CSR {
 		return nil
 	}
 	blocks := classes.Members(n)
-	if v.opts.Large && slices.ContainsFunc(blocks, func(b []int) bool { return len(b) > mostJoined }) {
+	if v.opts.Large && slices.ContainsFunc(blocks, func(b []int) bool { return len(b) > linalg.DenseOrder }) {
 		v.joined = true
 		return nil
 	}
@@ -336,11 +334,6 @@ func (v *Solver) inX(r []float64) *sparse.CSR {
 const (
 	// certain is the condition up to which a matrix of differences is not singular: they are exact to FirstStep squared.
 	certain = 0x1p33
-	// noise is the relative size of a negative eigenvalue of differences of differences that means nothing: SecondStep leaves its square, of which R adds up some.
-	noise = 1e-6
-	// flat is the curvature, relative to the largest, that a direction has at least: where f does not feel a direction rounding would decide how far steps go along it. Its
-	// root is the relative length to which values of f determine x.
-	flat = 0x1p-26
 )
 
 // basis is an orthonormal one of the leader's variables in units of x: first of the normals of what holds, then of the directions that keep it. Curvature along the one may be many orders larger than along the
@@ -438,13 +431,13 @@ func (b *basis) convexified(r []float64) (out []float64, least float64) {
 		}
 		values := eigen.Values(nil)
 		most := math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
-		if least = 0; values[0] < -noise*most {
+		if least = 0; values[0] < -pieces.CurvatureNoise*most {
 			least = values[0] / most
 		}
 		var vectors mat.Dense
 		eigen.VectorsTo(&vectors)
 		for k, t := range values {
-			if more := math.Max(math.Abs(t), flat*most) - t; more > 0 {
+			if more := math.Max(math.Abs(t), linalg.HalfDigits*most) - t; more > 0 {
 				block.SymRankOne(block, more, vectors.ColView(k))
 			}
 		}

@@ -7,16 +7,13 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/reduced"
 )
 
-// The trust region: a step is taken where phi falls by at least accept of what the model promises; the region shrinks to a quarter where it is less than poor, and doubles
-// where it is more than good and the step reached its edge (Nocedal and Wright 2006, algorithm 4.1).
+// Where a step brings less than linalg.TrustPoor of the fall of phi that is promised the trust region shrinks to a quarter, and doubles above linalg.TrustGood.
 const (
-	accept = 1e-4
-	poor   = 0.25
-	good   = 0.75
 	// rounds bound the steps of a solve: convergence takes some tens.
 	rounds = 500
 	// stiffer is the factor by which penalties grow, and least the part of a violation by which that has to lower it (Byrd, Nocedal and Waltz 2008).
@@ -135,7 +132,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		if v.opts.Observer != nil {
 			v.opts.Observer(pieces.Step{Round: round, F: st.pt.f, Measure: math.Max(0, q.promise) / math.Max(q.terms, 0x1p-1022), Biactive: len(q.p.Biactive)})
 		}
-		if !(q.promise > roundings*q.terms) || st.delta < flat*st.first { // a region so small tells of values that are all rounding, too
+		if !(q.promise > roundings*q.terms) || st.delta < linalg.HalfDigits*st.first { // a region so small tells of values that are all rounding, too
 			if !st.fine {
 				st.fine = true
 				if err := v.linearize(st); err != nil {
@@ -183,20 +180,20 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		for corrects := ratio < poor; corrects; { // each leaves about the part of an error by which the derivatives have changed
+		for corrects := ratio < linalg.TrustPoor; corrects; { // each leaves about the part of an error by which the derivatives have changed
 			next, better := v.corrected(ctx, st, q, trial, phi)
-			if corrects = better > ratio && better < good; better > ratio {
+			if corrects = better > ratio && better < linalg.TrustGood; better > ratio {
 				trial, ratio = next, better
 			}
 		}
 		reached := q.length >= st.delta*(1-0x1p-20)
 		switch {
-		case !(ratio >= poor):
+		case !(ratio >= linalg.TrustPoor):
 			st.delta = math.Min(st.delta, q.length) / 4
-		case ratio > good && reached:
+		case ratio > linalg.TrustGood && reached:
 			st.delta *= 2
 		}
-		if trial != nil && ratio > accept {
+		if trial != nil && ratio > linalg.TrustAccept {
 			if err := v.move(st, q, trial); err != nil {
 				return nil, err
 			}
