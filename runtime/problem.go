@@ -150,15 +150,7 @@ func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
 		if hidden(p.IR.Rows, i) || math.Abs(h[i]) <= rounding[i] && !crossed {
 			continue
 		}
-		terms := math.Abs(rows.Rhs[i])
-		cols, vals := rows.B.Row(i)
-		for t, j := range cols {
-			terms += math.Abs(vals[t] * y[j])
-		}
-		cols, vals = rows.A.Row(i)
-		for t, j := range cols {
-			terms += math.Abs(vals[t] * x[j])
-		}
+		terms := rows.A.AddTerms(rows.B.AddTerms(math.Abs(rows.Rhs[i]), i, y), i, x)
 		if math.Abs(h[i]) > rounding[i] {
 			note(p.IR.Rows[i].Name, kind, h[i], terms)
 		}
@@ -171,11 +163,7 @@ func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
 	}
 	set := p.Numeric.X
 	for i, kind := range set.Kind {
-		terms := math.Abs(set.Rhs[i])
-		cols, vals := set.E.Row(i)
-		for t, j := range cols {
-			terms += math.Abs(vals[t] * x[j])
-		}
+		terms := set.E.AddTerms(math.Abs(set.Rhs[i]), i, x)
 		name := fmt.Sprintf("row %d of the upper level", i+1)
 		if i < len(p.IR.X.Rows) {
 			name = p.IR.X.Rows[i].Name
@@ -226,12 +214,8 @@ func (p *Problem) answerRounding(x, y []float64) []float64 {
 		}
 	}
 	for i := range rows.Kind {
-		terms := math.Abs(rows.Rhs[i])
-		cols, vals := rows.A.Row(i)
-		for t, j := range cols {
-			terms += math.Abs(vals[t] * x[j])
-		}
-		cols, vals = rows.B.Row(i)
+		terms := rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, x)
+		cols, vals := rows.B.Row(i)
 		for t, j := range cols {
 			terms += math.Abs(vals[t] * y[j])
 		}

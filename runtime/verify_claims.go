@@ -224,15 +224,7 @@ func (c *claims) rowSizes() []float64 {
 	rows := c.p.Numeric.Rows
 	sizes := make([]float64, len(c.h))
 	for i := range sizes {
-		sizes[i] = math.Abs(rows.Rhs[i])
-		cols, vals := rows.A.Row(i)
-		for k, j := range cols {
-			sizes[i] += math.Abs(vals[k] * c.doc.X[j])
-		}
-		cols, vals = rows.B.Row(i)
-		for k, j := range cols {
-			sizes[i] += math.Abs(vals[k] * c.doc.Y[j])
-		}
+		sizes[i] = rows.B.AddTerms(rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, c.doc.X), i, c.doc.Y)
 	}
 	return sizes
 }

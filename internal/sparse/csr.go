@@ -124,6 +124,15 @@ func (m *CSR) RowDot(i int, x []float64) float64 {
 	return s
 }
 
+// AddTerms is a sum with the sizes of the terms of RowDot, added one after the other.
+func (m *CSR) AddTerms(sum float64, i int, x []float64) float64 {
+	cols, vals := m.Row(i)
+	for t, j := range cols {
+		sum += math.Abs(vals[t] * x[j])
+	}
+	return sum
+}
+
 // RowTerms is the sum of the sizes of the terms of RowDot.
 func (m *CSR) RowTerms(i int, x []float64) float64 {
 	cols, vals := m.Row(i)

@@ -251,11 +251,7 @@ func (s *scales) sizeOfY(p *problem.Problem, x, y, lambda []float64) {
 		if p.Rows.Kind[i] != problem.Equal && lambda[i] == 0 {
 			continue
 		}
-		terms := math.Abs(p.Rows.Rhs[i])
-		cols, vals := p.Rows.A.Row(i)
-		for k, j := range cols {
-			terms += math.Abs(vals[k] * x[j])
-		}
+		terms := p.Rows.A.AddTerms(math.Abs(p.Rows.Rhs[i]), i, x)
 		held = math.Max(held, terms/n)
 	}
 	switch {

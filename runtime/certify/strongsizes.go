@@ -50,12 +50,8 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 		far[j], at.length[j] = math.Abs(y[j]), math.Abs(y[j])
 	}
 	for i := range m {
-		at.reach[i] = math.Abs(p.Rows.Rhs[i])
-		cols, vals := p.Rows.A.Row(i)
-		for t, j := range cols {
-			at.reach[i] += math.Abs(vals[t] * x[j])
-		}
-		cols, vals = p.Rows.B.Row(i)
+		at.reach[i] = p.Rows.A.AddTerms(math.Abs(p.Rows.Rhs[i]), i, x)
+		cols, vals := p.Rows.B.Row(i)
 		for t, j := range cols {
 			if vals[t] != 0 {
 				at.length[j] = math.Max(at.length[j], at.reach[i]/math.Abs(vals[t]))

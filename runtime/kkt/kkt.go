@@ -263,15 +263,7 @@ func (s *System) Slack(dst, terms, z []float64) {
 		if terms == nil {
 			continue
 		}
-		terms[i] = math.Abs(rows.Rhs[i])
-		cols, vals := rows.B.Row(i)
-		for t, j := range cols {
-			terms[i] += math.Abs(vals[t] * y[j])
-		}
-		cols, vals = rows.A.Row(i)
-		for t, j := range cols {
-			terms[i] += math.Abs(vals[t] * x[j])
-		}
+		terms[i] = rows.A.AddTerms(rows.B.AddTerms(math.Abs(rows.Rhs[i]), i, y), i, x)
 	}
 }
 

@@ -192,11 +192,7 @@ func (s *System) Settle(m *Multipliers, z []float64) {
 		default:
 			continue
 		}
-		terms := math.Abs(s.Relaxation.RowHi[r])
-		cols, vals := s.Relaxation.A.Row(r)
-		for t, j := range cols {
-			terms += math.Abs(vals[t] * scaled[j])
-		}
+		terms := s.Relaxation.A.AddTerms(math.Abs(s.Relaxation.RowHi[r]), r, scaled)
 		if s.Relaxation.RowLo[r] != s.Relaxation.RowHi[r] && s.Relaxation.RowHi[r]-s.Relaxation.A.RowDot(r, scaled) > Tolerance*terms {
 			at[o.Index] = 0
 		}

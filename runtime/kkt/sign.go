@@ -203,15 +203,7 @@ func (s *System) forces(z []float64) []float64 {
 	force := make([]float64, s.Ny)
 	x, y, lambda := s.X(z), s.Y(z), s.Lambda(z)
 	for j := range force {
-		force[j] = math.Abs(s.Q[j])
-		cols, vals := s.H.Row(j)
-		for t, c := range cols {
-			force[j] += math.Abs(vals[t] * y[c])
-		}
-		cols, vals = s.G.Row(j)
-		for t, c := range cols {
-			force[j] += math.Abs(vals[t] * x[c])
-		}
+		force[j] = s.G.AddTerms(s.H.AddTerms(math.Abs(s.Q[j]), j, y), j, x)
 	}
 	for i, l := range lambda {
 		if l != 0 {

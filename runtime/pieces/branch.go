@@ -233,10 +233,7 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 	a := v.s.Relaxation.A
 	for i := range v.bounds.RowLo {
 		rate, sum := a.RowDot(i, d), 0.0
-		cols, vals := a.Row(i)
-		for k, j := range cols {
-			sum += math.Abs(vals[k] * d[j])
-		}
+		sum = a.AddTerms(sum, i, d)
 		if math.Abs(rate) > kkt.Tolerance*sum && blocked(rate, v.bounds.RowLo[i], v.bounds.RowHi[i]) {
 			return nil
 		}

@@ -244,10 +244,7 @@ func (v *Solver) quadraticTerms(q *kkt.Quadratic, z []float64) []float64 {
 	for j, c := range q.Lin {
 		out[j] = math.Abs(c)
 		if q.Hess != nil {
-			cols, vals := q.Hess.Row(j)
-			for k, i := range cols {
-				out[j] += math.Abs(vals[k] * z[i])
-			}
+			out[j] = q.Hess.AddTerms(out[j], j, z)
 		}
 		out[j] *= v.s.ColScale[j]
 	}

@@ -28,10 +28,7 @@ func (v *Solver) refine(z []float64) []float64 {
 	}
 	holds, side := make([]bool, a.Rows), make([]float64, a.Rows)
 	terms := func(i int, x []float64) (sum float64) {
-		cols, vals := a.Row(i)
-		for k, j := range cols {
-			sum += math.Abs(vals[k] * x[j])
-		}
+		sum = a.AddTerms(sum, i, x)
 		return sum
 	}
 	for i := range holds {

@@ -130,11 +130,7 @@ func (p *Projector) Inside(x []float64, share float64) *Projector {
 		if kind == problem.Equal || !readsY(p.rows, i) {
 			continue
 		}
-		size := math.Abs(rows.Rhs[i])
-		cols, vals := rows.A.Row(i)
-		for t, j := range cols {
-			size += math.Abs(vals[t] * x[j])
-		}
+		size := rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, x)
 		rows.Rhs[i] -= share * size
 	}
 	q := NewProjector(p.set, &rows, p.dx, p.dy)

@@ -226,10 +226,7 @@ func (q *master) violated(dst []breach) []breach {
 			continue
 		}
 		terms := math.Max(math.Abs(q.side[i]), q.terms[i])
-		cols, vals := q.rows.Row(i)
-		for t, j := range cols {
-			terms += math.Abs(vals[t] * q.d[j])
-		}
+		terms = q.rows.AddTerms(terms, i, q.d)
 		consider(m, by, terms)
 	}
 	for _, j := range q.free {

@@ -236,10 +236,7 @@ func (q *master) give(m *member, by float64) bool {
 		terms += math.Abs(q.level) + q.extent(q.pieces[m.index].Gradient)
 	case ofRow:
 		terms += math.Max(math.Abs(q.side[m.index]), q.terms[m.index])
-		cols, vals := q.rows.Row(m.index)
-		for t, j := range cols {
-			terms += math.Abs(vals[t] * q.d[j])
-		}
+		terms = q.rows.AddTerms(terms, m.index, q.d)
 	default:
 		terms += math.Abs(q.d[m.index])
 	}

@@ -169,10 +169,7 @@ func (v *Solver) entry(pt *point, j int) float64 {
 func (v *Solver) outside(x []float64) bool {
 	for i, kind := range v.p.X.Kind {
 		r, terms := v.p.X.E.RowDot(i, x)-v.p.X.Rhs[i], math.Abs(v.p.X.Rhs[i])
-		cols, vals := v.p.X.E.Row(i)
-		for t, j := range cols {
-			terms += math.Abs(vals[t] * x[j])
-		}
+		terms = v.p.X.E.AddTerms(terms, i, x)
 		if kind == problem.Equal {
 			r = math.Abs(r)
 		}

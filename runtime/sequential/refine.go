@@ -19,11 +19,7 @@ func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []f
 	p.G.GradY(grad, x, y)
 	force, reach := 0.0, 0.0
 	for j, g := range grad { // the gradient itself may vanish: its terms are told from its curvature
-		terms := math.Abs(g)
-		cols, vals := a.h.Row(j)
-		for t, k := range cols {
-			terms += math.Abs(vals[t] * y[k])
-		}
+		terms := a.h.AddTerms(math.Abs(g), j, y)
 		force, reach = math.Max(force, terms*a.qp.Unit(j)), math.Max(reach, math.Abs(y[j])/a.qp.Unit(j))
 	}
 	h := make([]float64, p.Rows.Len())
