@@ -21,33 +21,43 @@ const (
 // dual makes violated constraints active, one after another, while the
 // multipliers of active constraints keep their signs: the dual function rises.
 func (s *Solver) dual(ctx context.Context) outcome {
-	t, st := s.tab, s.st
-	s.stall = stall{}
+	next := func() (int, outcome) {
+		if s.beyondCutoff() {
+			return -1, beyond
+		}
+		return s.mostViolated(), done
+	}
+	return s.phase(ctx, next, s.enter, s.perturbMultipliers, func() bool {
+		s.shiftExcess(func(k int) float64 { return s.st.tolM[k] })
+		return true
+	})
+}
+
+// phase moves by the constraint that next names until that is -1, with the outcome
+// beside it. A move reports by how much its function has changed; where that stands
+// still perturb is called, and after each comparison with the data keeps has to hold.
+func (s *Solver) phase(ctx context.Context, next func() (int, outcome), move func(k int) (float64, outcome), perturb func(), keeps func() bool) outcome {
+	s.idle = 0
 	for {
 		if o := s.tick(ctx); o != done {
 			return o
 		}
-		if s.beyondCutoff() {
-			return beyond
-		}
-		p := s.mostViolated()
-		if p < 0 {
-			return done
+		k, o := next()
+		if k < 0 {
+			return o
 		}
 		start := s.iterations
-		rise, o := s.enter(p)
+		change, o := move(k)
 		if o != done {
 			return o
 		}
-		if s.stall.note(rise > 0, s.iterations-start, t.n) && !s.leastIndex {
-			s.perturbMultipliers()
+		if s.stalls(change > 0, s.iterations-start) && !s.leastIndex {
+			perturb()
 		}
-		if t.pivots-s.checked > checkEvery {
-			s.checked = t.pivots
-			if !s.refresh() {
+		if s.tab.pivots-s.checked > checkEvery {
+			if s.checked = s.tab.pivots; !s.refresh() || !keeps() {
 				return unreliable
 			}
-			s.shiftExcess(func(k int) float64 { return st.tolM[k] })
 		}
 	}
 }
@@ -347,22 +357,15 @@ func (s *Solver) firstRatio(d, left float64) (q int, step float64, flips []int, 
 	return q, step, nil, false
 }
 
-// stall counts pivots without progress.
-type stall struct{ idle, times int }
-
-// note reports that the objective has not moved for long: for more pivots
+// stalls reports that the objective has not moved for long: for more pivots
 // than a fifth of the constraints, and 10 at least, which small ties take.
-func (t *stall) note(moved bool, pivots, n int) bool {
-	if moved {
-		t.idle = 0
-		return false
+func (s *Solver) stalls(moved bool, pivots int) bool {
+	s.idle += pivots
+	stalled := !moved && s.idle > 10+s.tab.n/5
+	if moved || stalled {
+		s.idle = 0
 	}
-	if t.idle += pivots; t.idle <= 10+n/5 {
-		return false
-	}
-	t.idle = 0
-	t.times++
-	return true
+	return stalled
 }
 
 // perturbMultipliers moves the multipliers of active constraints away from 0 by

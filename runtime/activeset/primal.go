@@ -8,36 +8,15 @@ import (
 // primal releases constraints whose multipliers have the wrong sign, one after
 // another, while z stays feasible: the objective falls.
 func (s *Solver) primal(ctx context.Context) outcome {
-	t, st := s.tab, s.st
-	s.stall = stall{}
-	for {
-		if o := s.tick(ctx); o != done {
-			return o
-		}
-		q := s.mostWrong()
-		if q < 0 {
-			return done
-		}
-		start := s.iterations
-		fall, o := s.release(q)
-		if o != done {
-			return o
-		}
-		if s.stall.note(fall > 0, s.iterations-start, t.n) && !s.leastIndex {
-			s.perturbSides()
-		}
-		if t.pivots-s.checked > checkEvery {
-			s.checked = t.pivots
-			if !s.refresh() {
-				return unreliable
-			}
-			for k := range st.v {
-				if by, _ := st.violation(k); !t.active[k] && by > st.tolV[k] {
-					return unreliable
-				}
+	next := func() (int, outcome) { return s.mostWrong(), done }
+	return s.phase(ctx, next, s.release, s.perturbSides, func() bool {
+		for k := range s.st.v {
+			if by, _ := s.st.violation(k); !s.tab.active[k] && by > s.st.tolV[k] {
+				return false
 			}
 		}
-	}
+		return true
+	})
 }
 
 // mostWrong is the active constraint whose release promises most: the square

@@ -27,7 +27,7 @@ type Solver struct {
 	limit      int
 	iterations int
 	checked    int // pivots of tab at the last comparison with the data
-	stall      stall
+	idle       int // pivots without progress
 	perturbed  bool
 	leastIndex bool // pivots by least index, which ends
 	seed       uint64

@@ -68,10 +68,7 @@ func newSparsePart(h *hessian, k int, rows []int) (*sparsePart, error) {
 	if len(general) > mostGeneral {
 		return nil, errProducts
 	}
-	kept, err := s.complement(general, at)
-	if err != nil {
-		return nil, err
-	}
+	kept := s.complement(general, at)
 	b, g := 0, 0
 	for b < len(bounds) || g < len(kept) { // in the order of rows
 		if g == len(kept) || b < len(bounds) && bounds[b].row < kept[g] {
@@ -131,7 +128,7 @@ func (r *shortRow) dot(v []float64) float64 {
 
 // complement factorizes S = B H^-1 B' over a maximal independent subset of the general
 // rows, earlier ones first, which it returns.
-func (s *sparsePart) complement(general []int, at map[int]int) (kept []int, err error) {
+func (s *sparsePart) complement(general []int, at map[int]int) (kept []int) {
 	// Of a row's own length, in the metric of H^-1 and squared, what those before it leave:
 	// below that the digits of S are rounding.
 	const dependent = 1e-12
@@ -182,7 +179,7 @@ func (s *sparsePart) complement(general []int, at map[int]int) (kept []int, err 
 		c.SetFromU(u)
 		s.amplifies = math.Max(1, c.Cond())
 	}
-	return kept, nil
+	return kept
 }
 
 func (s *sparsePart) rows() []int            { return s.index }

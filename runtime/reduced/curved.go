@@ -74,7 +74,7 @@ func (s *solver) free(y, v, w []float64) {
 	s.curve.Force(y, w[:f.sys.Nx])
 	scale(y, -1)
 	clear(v)
-	f.addE(v, 1, y)
+	f.addE(v, y)
 	f.solveH(y)
 	for r := range f.rows {
 		v[r] -= f.rows[r].unit * f.sys.P.Rows.A.RowDot(f.rows[r].low, w[:f.sys.Nx])

@@ -133,7 +133,7 @@ func (p *piece) adjoint(j *judged) {
 	}
 	j.read = append(j.read[:0], gl...)
 	j.slack, j.nu = make([]float64, f.m), gl
-	f.addE(j.nu, 1, gy)
+	f.addE(j.nu, gy)
 	j.nuTerms = linalg.NormInf(j.nu)
 	for a, r := range p.k {
 		j.slack[r] = j.eq[a]

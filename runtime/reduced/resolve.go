@@ -258,7 +258,7 @@ func (p *piece) eliminated(q *working, i int) []float64 {
 	default:
 		c := &f.coupled[q.couple[i-nk-len(q.walls)]]
 		p.signed(v, c.l)
-		f.addE(v, 1, c.y)
+		f.addE(v, c.y)
 	}
 	rhs, x := make([]float64, len(p.z.rows)), make([]float64, len(p.z.rows))
 	for a, r := range p.z.rows {

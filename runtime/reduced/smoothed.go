@@ -298,7 +298,7 @@ func index(high bool) int {
 func (c *smoothed) adjointRHS(b []float64, g point) (own []float64) {
 	f := c.f
 	clear(b)
-	f.addE(b, 1, g.y)
+	f.addE(b, g.y)
 	own = make([]float64, f.m)
 	for k, i := range c.p.Duals {
 		o := f.of[i]
@@ -338,7 +338,7 @@ func (c *smoothed) differentiate() *adjoint {
 	}
 	// phi''_r (E g_y - Y kappa)_r + own, phi = lambda as a function of v.
 	eg := make([]float64, f.m)
-	f.addE(eg, 1, g.y)
+	f.addE(eg, g.y)
 	f.timesY(eg, -1, kappa)
 	for r := range f.rows {
 		a.second[r] = own[r]

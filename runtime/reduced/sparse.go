@@ -184,19 +184,19 @@ func (q *sparseFollower) solveH(v []float64) {
 	}, 2, 0)
 }
 
-// addE adds alpha E g to dst (len m).
-func (f *follower) addE(dst []float64, alpha float64, g []float64) {
+// addE adds E g to dst (len m).
+func (f *follower) addE(dst, g []float64) {
 	if f.sparse == nil {
 		for k := range f.blocks {
 			b := &f.blocks[k]
-			linalg.Gemv(b.rows(dst), alpha, b.e, b.m, len(b.ys), false, b.gather(g))
+			linalg.Gemv(b.rows(dst), 1, b.e, b.m, len(b.ys), false, b.gather(g))
 		}
 		return
 	}
 	t := append([]float64(nil), g...)
 	f.solveH(t)
 	for r := range dst {
-		dst[r] += alpha * f.sparse.b.RowDot(r, t)
+		dst[r] += f.sparse.b.RowDot(r, t)
 	}
 }
 
