@@ -153,7 +153,7 @@ func (v *verification) rowTerms(i int) float64 {
 	_, ofX := rateOf(cols, vals, v.doc.X)
 	cols, vals = v.p.Rows.B.Row(i)
 	_, ofY := rateOf(cols, vals, v.doc.Y)
-	return math.Abs(v.p.Rows.Rhs[i]) + ofX + ofY + roundings*0x1p-52/v.tol.KKT*v.d.s.rows[i]
+	return math.Abs(v.p.Rows.Rhs[i]) + ofX + ofY + forceRounding/v.tol.KKT*v.d.s.rows[i]
 }
 
 // activeRows checks that the claimed face is made of rows that hold with
