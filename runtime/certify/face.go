@@ -116,14 +116,20 @@ func (d *deriver) faceSystem(h *hessian, face []int) (faceSystem, error) {
 
 // lower solves the lower level at x, from y and the face given. Where g is quadratic
 // that is one quadratic program; elsewhere the face is corrected as Newton's method on
-// it goes on, and programs are solved where that fails.
+// it goes on, and programs are solved where that fails. Of many rows all that should change change together first: a program
+// takes them one at a time, with factors of the face for each.
 func (d *deriver) lower(x, y []float64, face []int) (*derived, error) {
+	const rounding = 1e-12
 	if d.p.Facts.QuadraticInY {
+		if d.p.Rows.Len() > denseLimit {
+			if at, err := d.corrected(x, y, face, rounding); err == nil {
+				return at, nil
+			}
+		}
 		if at, err := d.dual(x, y, face); err != errProducts {
 			return at, err
 		}
 	}
-	const rounding = 1e-12
 	if at, err := d.corrected(x, y, face, rounding); err == nil {
 		return at, nil
 	}

@@ -2,38 +2,36 @@ package certify
 
 import (
 	"math"
+	"slices"
 	"sort"
-
-	"bilevelc/internal/sparse"
 )
 
 // mostFactor is how many entries a factor may have: about a second.
 const mostFactor = 2e7
 
-// ldl is L D L' of a sparse positive definite matrix, row by row of L by the elimination
-// tree (Davis 2005), in the reverse order of Cuthill and McKee (1969).
+// ldl is L D L' of a sparse symmetric matrix, row by row of L by the elimination tree (Davis 2005): of a positive definite one or, with further rows
+// that have nothing on the diagonal and stand for equations on the others, of the quasi-definite system
+//
+//	[ H  B' ]
+//	[ B  0  ].
 type ldl struct {
 	order []int // order[k] is the row that is the k-th
 	col   []int // starts of the columns of L
+	end   []int // and their ends
 	row   []int
 	val   []float64
 	d     []float64
+	out   []bool // the rows that are left out; their d is +Inf
 }
 
-// factorize factorizes m over the entries in free, whose positions are at.
-func factorize(m *sparse.CSR, free []int, at map[int]int) (*ldl, error) {
-	n := len(free)
-	near := make([][]int, n) // positions
-	vals := make([][]float64, n)
-	for r, j := range free {
-		cols, v := m.Row(j)
-		for t, i := range cols {
-			if q, ok := at[i]; ok {
-				near[r], vals[r] = append(near[r], q), append(vals[r], v[t])
-			}
-		}
-	}
-	f := &ldl{order: cuthillMcKee(near), d: make([]float64, n)}
+// factorize factorizes a matrix whose row r has vals[r] in the columns near[r]; the first n of them are H's. The order is the reverse one of Cuthill and McKee (1969), with an equation behind all entries
+// that it has: its pivot is then minus the square of its length, in the metric of the inverse of H, beside the equations before it. One that depends on those is left out.
+func factorize(near [][]int, vals [][]float64, of int) (*ldl, error) {
+	// Of that square, what other equations leave: below it its digits are rounding.
+	const dependent = 1e-12
+	n := len(near)
+	f := &ldl{order: cuthillMcKee(near), d: make([]float64, n), out: make([]bool, n)}
+	f.behind(near, of)
 	where := make([]int, n)
 	for k, r := range f.order {
 		where[r] = k
@@ -59,7 +57,7 @@ func factorize(m *sparse.CSR, free []int, at map[int]int) (*ldl, error) {
 		return nil, errProducts
 	}
 	f.row, f.val = make([]int, f.col[n]), make([]float64, f.col[n])
-	fill := append([]int(nil), f.col[:n]...)
+	f.end = slices.Clone(f.col[:n])
 	y, reach := make([]float64, n), make([]int, n)
 	for k := range flag {
 		flag[k] = -1
@@ -88,25 +86,56 @@ func factorize(m *sparse.CSR, free []int, at map[int]int) (*ldl, error) {
 				reach[top] = path[s]
 			}
 		}
-		left := own
+		sizes := [2]float64{max(own, 0), max(-own, 0)} // of the terms of the pivot, by their sign
 		for _, i := range reach[top:] {
 			v := y[i]
 			y[i] = 0
-			for t := f.col[i]; t < fill[i]; t++ {
+			for t := f.col[i]; t < f.end[i]; t++ {
 				y[f.row[t]] -= f.val[t] * v
 			}
 			w := v / f.d[i]
-			left -= w * v
-			f.row[fill[i]], f.val[fill[i]] = k, w
-			fill[i]++
+			if w*v > 0 {
+				sizes[1] += w * v
+			} else {
+				sizes[0] -= w * v
+			}
+			f.row[f.end[i]], f.val[f.end[i]] = k, w
+			f.end[i]++
 		}
-		// Less than the rounding of its terms is not positive.
-		if !(left > 0x1p-50*math.Abs(own)) || math.IsInf(left, 1) {
+		f.d[k] = sizes[0] - sizes[1]
+		switch {
+		case math.IsNaN(f.d[k]) || math.IsInf(f.d[k], 0):
+			return nil, errCurvature
+		case r >= of:
+			if !(-f.d[k] > dependent*sizes[1]) {
+				f.d[k], f.out[r] = math.Inf(1), true
+				for _, i := range reach[top:] {
+					f.end[i]--
+				}
+			}
+		case !(f.d[k] > 0x1p-50*sizes[0]): // less than the rounding of its terms is not positive
 			return nil, errCurvature
 		}
-		f.d[k] = left
 	}
 	return f, nil
+}
+
+// behind puts each equation behind the entries that it has.
+func (f *ldl) behind(near [][]int, of int) {
+	last := make([]int, len(near))
+	for k, r := range f.order {
+		last[r] = k
+	}
+	for r := of; r < len(near); r++ {
+		last[r] = 0
+		for _, q := range near[r] {
+			last[r] = max(last[r], last[q])
+		}
+	}
+	sort.SliceStable(f.order, func(a, b int) bool {
+		p, q := f.order[a], f.order[b]
+		return last[p] < last[q] || last[p] == last[q] && p < q
+	})
 }
 
 // solve sets b to the solution for the right side b.
@@ -117,14 +146,14 @@ func (f *ldl) solve(b []float64) {
 	}
 	for k := range w {
 		if v := w[k]; v != 0 {
-			for t := f.col[k]; t < f.col[k+1]; t++ {
+			for t := f.col[k]; t < f.end[k]; t++ {
 				w[f.row[t]] -= f.val[t] * v
 			}
 		}
 	}
 	for k := len(w) - 1; k >= 0; k-- {
 		v := w[k] / f.d[k]
-		for t := f.col[k]; t < f.col[k+1]; t++ {
+		for t := f.col[k]; t < f.end[k]; t++ {
 			v -= f.val[t] * w[f.row[t]]
 		}
 		w[k] = v
@@ -132,18 +161,6 @@ func (f *ldl) solve(b []float64) {
 	for k, r := range f.order {
 		b[r] = w[k]
 	}
-}
-
-// smallest is an estimate of the least eigenvalue, from above; +Inf for no entries.
-func (f *ldl) smallest() float64 {
-	if len(f.d) == 0 {
-		return math.Inf(1)
-	}
-	least, _ := inverseIteration(len(f.d), func(v []float64) ([]float64, error) {
-		f.solve(v)
-		return v, nil
-	})
-	return least
 }
 
 // cuthillMcKee orders a graph's nodes by breadth-first searches, each from a node of

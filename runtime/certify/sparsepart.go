@@ -3,191 +3,158 @@ package certify
 import (
 	"math"
 
-	"gonum.org/v1/gonum/mat"
+	lapack "gonum.org/v1/gonum/lapack/gonum"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
 
-// mostGeneral is how many rows of more than one entry there may be: their Schur complement is dense.
-const mostGeneral = 1500
-
 // sparsePart is the system of a component with a sparse curvature. Entries that a row of
-// a single entry holds are fixed; what is left of H is factorized as it is, and the other
-// rows have a dense Schur complement.
+// a single entry holds are fixed; what is left of H is factorized with the other rows.
 type sparsePart struct {
 	p         *problem.Problem
 	m         *sparse.CSR // H of all of y
 	entries   []int
 	index     []int
-	held      []int      // position in index -> entry of y that it alone holds, or -1
-	coef      []float64  // of that row
-	general   []int      // positions in index of the others
-	free      []int      // entries of y that no row holds alone
-	factor    *ldl       // of H over them
-	normals   []shortRow // the general rows over the free entries
-	schur     envelope   // of their B H^-1 B'
-	amplifies float64    // how far multipliers spread errors
-	place     []int      // entry of y -> position in entries
-	small     float64
+	held      []int     // position in index -> entry of y that it alone holds, or -1
+	coef      []float64 // of that row
+	general   []int     // positions in index of the others
+	free      []int     // entries of y that no row holds alone
+	factor    *ldl      // of H over them and the general rows that are independent
+	unknown   []int     // of these: their places in the factor
+	amplifies float64   // see amplification; 0: not yet
+	small     float64   // see least; 0: not yet
+	place     []int     // entry of y -> position in entries
 	adjoints  map[int]adjoint
 }
 
 // newSparsePart holds the independent ones of the given rows.
 func newSparsePart(h *hessian, k int, rows []int) (*sparsePart, error) {
 	c := &h.comps[k]
-	s := &sparsePart{p: h.p, m: h.sparse, entries: c.entries, place: h.place, adjoints: map[int]adjoint{}, small: math.Inf(1)}
-	holder := map[int]bool{}
+	s := &sparsePart{p: h.p, m: h.sparse, entries: c.entries, place: h.place, adjoints: map[int]adjoint{}, small: h.p.Facts.StrongConvexity}
+	holder := map[int]int{} // of an entry: the row that holds it
 	var general []int
-	type bound struct {
-		row, entry int
-		coef       float64
-	}
-	var bounds []bound
 	for _, i := range rows {
-		j, coef := h.p.Rows.Bound(i)
-		switch {
-		case j < 0:
+		j, _ := h.p.Rows.Bound(i)
+		if j < 0 {
 			general = append(general, i)
-		case !holder[j]:
-			holder[j] = true
-			bounds = append(bounds, bound{i, j, coef})
+		} else if _, twice := holder[j]; !twice {
+			holder[j] = i
 		}
 	}
 	at := make(map[int]int, len(c.entries))
 	for _, j := range c.entries {
-		if !holder[j] {
+		if _, held := holder[j]; !held {
 			at[j] = len(s.free)
 			s.free = append(s.free, j)
 		}
 	}
+	of := len(s.free)
+	near, vals := make([][]int, of+len(general)), make([][]float64, of+len(general))
+	add := func(r, q int, v float64) { near[r], vals[r] = append(near[r], q), append(vals[r], v) }
+	for r, j := range s.free {
+		cols, v := s.m.Row(j)
+		for t, i := range cols {
+			if q, ok := at[i]; ok {
+				add(r, q, v[t])
+			}
+		}
+	}
+	for g, i := range general {
+		cols, v := h.p.Rows.B.Row(i)
+		for t, j := range cols {
+			if q, ok := at[j]; ok {
+				add(of+g, q, v[t])
+				add(q, of+g, v[t])
+			}
+		}
+	}
 	var err error
-	if s.factor, err = factorize(h.sparse, s.free, at); err != nil {
+	if s.factor, err = factorize(near, vals, of); err != nil {
 		return nil, err
 	}
-	if len(general) > mostGeneral {
-		return nil, errProducts
-	}
-	kept := s.complement(general, at)
-	b, g := 0, 0
-	for b < len(bounds) || g < len(kept) { // in the order of rows
-		if g == len(kept) || b < len(bounds) && bounds[b].row < kept[g] {
-			s.index = append(s.index, bounds[b].row)
-			s.held, s.coef = append(s.held, bounds[b].entry), append(s.coef, bounds[b].coef)
-			b++
+	g := 0
+	for _, i := range rows {
+		j, coef := h.p.Rows.Bound(i)
+		if j < 0 {
+			if g++; s.factor.out[of+g-1] {
+				continue
+			}
+			s.general, s.unknown = append(s.general, len(s.index)), append(s.unknown, of+g-1)
+			j, coef = -1, 0
+		} else if holder[j] != i {
 			continue
 		}
-		s.general = append(s.general, len(s.index))
-		s.index, s.held, s.coef = append(s.index, kept[g]), append(s.held, -1), append(s.coef, 0)
-		g++
-	}
-	s.small = h.p.Facts.StrongConvexity
-	if !(s.small > 0) {
-		s.small = s.factor.smallest()
+		s.index, s.held, s.coef = append(s.index, i), append(s.held, j), append(s.coef, coef)
 	}
 	return s, nil
 }
 
-// envelope is a lower triangle L by its rows, row i being 0 before first[i]: where rows meet few
-// others, as along a chain, most of it is. It stands for L L'.
-type envelope struct {
-	rows  [][]float64
-	first []int
-}
-
-// solve sets v to (L L')^-1 v.
-func (l *envelope) solve(v []float64) {
-	for i, row := range l.rows {
-		for t := l.first[i]; t < i; t++ {
-			v[i] -= row[t] * v[t]
-		}
-		v[i] /= row[i]
-	}
-	for i := len(l.rows) - 1; i >= 0; i-- {
-		row := l.rows[i]
-		v[i] /= row[i]
-		for t := l.first[i]; t < i; t++ {
-			v[t] -= row[t] * v[i]
-		}
-	}
-}
-
-// shortRow is a row by its entries that are not 0.
-type shortRow struct {
-	cols []int
-	vals []float64
-}
-
-func (r *shortRow) dot(v []float64) float64 {
-	sum := 0.0
-	for k, j := range r.cols {
-		sum += r.vals[k] * v[j]
-	}
-	return sum
-}
-
-// complement factorizes S = B H^-1 B' over a maximal independent subset of the general
-// rows, earlier ones first, which it returns.
-func (s *sparsePart) complement(general []int, at map[int]int) (kept []int) {
-	// Of a row's own length, in the metric of H^-1 and squared, what those before it leave:
-	// below that the digits of S are rounding.
-	const dependent = 1e-12
-	var l envelope
-	var solved [][]float64 // H^-1 of the rows
-	for _, i := range general {
-		var row shortRow
-		w := make([]float64, len(s.free))
-		cols, vals := s.p.Rows.B.Row(i)
-		for k, j := range cols {
-			if r, ok := at[j]; ok {
-				row.cols, row.vals = append(row.cols, r), append(row.vals, vals[k])
-				w[r] += vals[k]
-			}
-		}
-		s.factor.solve(w)
-		own := row.dot(w)
-		line := make([]float64, len(kept)+1)
-		left, first := own, len(kept) // line is 0 before first: rows of a chain meet few others
-		for r := range kept {
-			v := row.dot(solved[r])
-			if v == 0 && first > r {
-				continue
-			}
-			first = min(first, r)
-			for t := max(first, l.first[r]); t < r; t++ {
-				v -= l.rows[r][t] * line[t]
-			}
-			line[r] = v / l.rows[r][r]
-			left -= line[r] * line[r]
-		}
-		if !(left > dependent*own) {
-			continue
-		}
-		line[len(kept)] = math.Sqrt(left)
-		l.rows, l.first, kept = append(l.rows, line), append(l.first, first), append(kept, i)
-		s.normals, solved = append(s.normals, row), append(solved, w)
-	}
-	s.schur, s.amplifies = l, 1
-	if k := len(kept); k > 0 {
-		u := mat.NewTriDense(k, mat.Upper, nil)
-		for i, line := range l.rows {
-			for j, v := range line {
-				u.SetTri(j, i, v)
-			}
-		}
-		var c mat.Cholesky
-		c.SetFromU(u)
-		s.amplifies = math.Max(1, c.Cond())
-	}
-	return kept
-}
-
 func (s *sparsePart) rows() []int            { return s.index }
-func (s *sparsePart) least() float64         { return s.small }
 func (s *sparsePart) known() map[int]adjoint { return s.adjoints }
 
+// least is that along the face, where no modulus is proved.
+func (s *sparsePart) least() float64 {
+	if !(s.small > 0) {
+		s.small = math.Inf(1)
+		if len(s.free) > 0 {
+			s.small, _ = inverseIteration(len(s.free), func(v []float64) ([]float64, error) {
+				u, _ := s.inFree(v, make([]float64, len(s.general)))
+				return u, nil
+			})
+		}
+	}
+	return s.small
+}
+
+// amplification is an estimate of the largest sum in a row of G N^-1 S^-1 N (Higham 1988), S = B H^-1 B' of the general rows, N their lengths and G the ways that they give: an error of
+// one in u moves no row, in units of its length, by more than one, and multipliers by S^-1 times that.
 func (s *sparsePart) amplification() float64 {
+	k := len(s.general)
+	if s.amplifies > 0 || k == 0 {
+		return math.Max(1, s.amplifies)
+	}
+	length, way := make([]float64, k), make([]float64, k)
+	for g, i := range s.general {
+		_, vals := s.p.Rows.B.Row(s.index[i])
+		length[g] = norm(vals)
+		way[g] = s.give(i) / length[g]
+	}
+	est := 0.0
+	v, x, sign, save := make([]float64, k), make([]float64, k), make([]int, k), [3]int{}
+	for kase := 0; ; {
+		if est, kase = (lapack.Implementation{}).Dlacn2(k, v, x, sign, est, kase, &save); kase == 0 {
+			break
+		}
+		before, behind := length, way
+		if kase == 1 { // of the transposed matrix, whose columns are the rows
+			before, behind = way, length
+		}
+		for g := range x {
+			x[g] *= before[g]
+		}
+		_, solved := s.inFree(make([]float64, len(s.free)), x)
+		for g, t := range solved {
+			x[g] = t * behind[g]
+		}
+	}
+	s.amplifies = math.Max(1, est)
 	return s.amplifies
+}
+
+// inFree is the solution for the right sides a and b of the free entries and the general rows.
+func (s *sparsePart) inFree(a, b []float64) (u, v []float64) {
+	w := make([]float64, len(s.factor.order))
+	copy(w, a)
+	for g, r := range s.unknown {
+		w[r] = b[g]
+	}
+	s.factor.solve(w)
+	v = make([]float64, len(b))
+	for g, r := range s.unknown {
+		v[g] = w[r]
+	}
+	return w[:len(a)], v
 }
 
 // give takes H as diagonal.
@@ -278,26 +245,16 @@ func (s *sparsePart) once(a, b []float64) (u, v []float64) {
 			apart[k] -= vals[t] * u[s.place[j]]
 		}
 	}
-	w := make([]float64, len(s.free))
+	w, off := make([]float64, len(s.free)), make([]float64, len(s.general))
 	for r, j := range s.free {
 		w[r] = rest[s.place[j]]
 	}
-	force := append([]float64(nil), w...)
-	s.factor.solve(w)
-	if len(s.general) > 0 {
-		multipliers := make([]float64, len(s.general))
-		for r, k := range s.general {
-			multipliers[r] = s.normals[r].dot(w) - apart[k]
-		}
-		s.schur.solve(multipliers)
-		for r, k := range s.general {
-			v[k] = multipliers[r]
-			for t, j := range s.normals[r].cols {
-				force[j] -= s.normals[r].vals[t] * v[k]
-			}
-		}
-		s.factor.solve(force)
-		w = force
+	for g, k := range s.general {
+		off[g] = apart[k]
+	}
+	w, off = s.inFree(w, off)
+	for g, k := range s.general {
+		v[k] = off[g]
 	}
 	for r, j := range s.free {
 		u[s.place[j]] = w[r]

@@ -72,12 +72,17 @@ const (
 )
 
 // Minimize finds the minimizer from scratch: interior points until ActiveSet
-// confirms the active set that they point to. Where none is found on which the rows hold
+// confirms the active set that they point to. Slacks that are too small hold steps up, and those that
+// are too large cost a step for each decade: where the first sizes lead nowhere, m times these are tried, what the sides of
+// m rows add up to along a chain. Where no active set is found on which the rows hold
 // to rounding, one on which they nearly do is taken.
 func (s *Solver) Minimize(ctx context.Context) Outcome {
 	defer func() { s.lenient = false }()
-	for _, s.lenient = range []bool{false, true} {
-		if s.bound(ctx, 0) {
+	for _, try := range []struct {
+		far     float64
+		lenient bool
+	}{{1, false}, {float64(max(1, s.m)), false}, {1, true}} {
+		if s.lenient = try.lenient; s.bound(ctx, 0, try.far) {
 			return Optimal
 		}
 		if ctx.Err() != nil {
@@ -96,11 +101,12 @@ func (s *Solver) Minimize(ctx context.Context) Outcome {
 // the small ones show late.
 var handover = [...]float64{1e-5, 1e-7, 1e-9, 1e-11, 1e-13, 1e-16, 1e-20, 1e-25, 1e-30}
 
-// bound runs the interior-point method. With soft > 0 rows may be violated, at
+// bound runs the interior-point method, from far times the first sizes. With soft > 0 rows may be violated, at
 // the price of half the sum of squares over soft, and there is no handover:
 // lambda is then the violation over soft.
-func (s *Solver) bound(ctx context.Context, soft float64) bool {
+func (s *Solver) bound(ctx context.Context, soft, far float64) bool {
 	size, force := s.scales()
+	size, force = far*size, math.Max(force, far*size)
 	it := s.newIterate(size, force)
 	if it.pairs == 0 && soft == 0 {
 		return s.onFace() && s.met()
@@ -115,13 +121,10 @@ func (s *Solver) bound(ctx context.Context, soft float64) bool {
 		s.model()
 		mu := it.complementarity()
 		dual, primal := s.interiorResiduals(it, soft)
-		if dual <= linalg.FewRoundings*s.terms {
-			dual = 0 // as good as rounding leaves it
+		at := mu / measure
+		if left := math.Max(dual/(s.terms+force), primal/(s.size()+size)); soft > 0 || !(left <= linalg.Feasibility) { // elsewhere it may be rounding, and a face leaves less
+			at = math.Max(at, left)
 		}
-		if primal <= linalg.FewRoundings*s.size() {
-			primal = 0
-		}
-		at := math.Max(mu/measure, math.Max(dual/(s.terms+force), primal/(s.size()+size)))
 		if math.IsNaN(at) {
 			return false
 		}

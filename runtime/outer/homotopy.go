@@ -59,7 +59,7 @@ const (
 	leastMu   = 1e-17 // of the first
 	pathSteps = 400   // of one stage: what one of a few hundred variables took at first
 
-	pathEndShare = 0.01 // of the certificate's radius
+	pathEndShare = 0.01 // of the certificate's radius, and of F
 	arrivalReach = 10   // of what is left of the way, as at a start of the initial step
 	// A stage is done when a step promises less than a part of what the one before has
 	// changed in F_mu; the first one, of what mu changes in F.
@@ -208,7 +208,7 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 	if err != nil {
 		return err
 	}
-	led := end != nil
+	led, apart := end != nil, false
 	if led {
 		if a.Last > 0 {
 			a.Gain = math.Abs(end.F - a.F)
@@ -232,14 +232,16 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 			s.LastStep = linalg.Distance(now.X, s.Center.X)
 			s.Center = *now
 		}
-		led = err == nil
+		if led = err == nil; led {
+			apart = math.Abs(end.F-now.F) > pathEndShare*math.Max(math.Abs(end.F), math.Abs(now.F))
+		}
 	}
 	left := a.left()
 	rest := pathEndShare * run.Radius(m.Settings.Delta, s.Center.X)
 	first := a.Stage == 0
 	a.learn(d)
 	a.fall(d.steps)
-	if a.Mu >= leastMu*a.Scale.Mu && (led && left > rest || first) {
+	if a.Mu >= leastMu*a.Scale.Mu && (led && (left > rest || apart) || first) {
 		a.Stage++
 		s.Path = &a
 		return nil

@@ -22,19 +22,36 @@ func (p *piece) crossover(st *State, tolerance float64) bool {
 	p.touch()
 	p.k = p.k[:0]
 	for r := range p.f.rows {
-		row := &p.f.rows[r]
-		switch low := p.v[r] - row.lo; {
-		case row.equal || tolerance == 0: // a row at its end may leave it: nothing says that F has a kink there
-		case p.side[r] != 0:
-			p.inK[r] = math.Abs(p.lambda[r]) <= tolerance
-		case math.Min(low, row.hi-p.v[r]) <= tolerance:
-			p.side[r], p.inK[r] = sideOf(row.hi-p.v[r] < low), true
-		}
-		if p.inK[r] {
+		near, high := p.nearKink(r, tolerance)
+		if p.inK[r] = near; near {
+			p.side[r] = sideOf(high)
 			p.k = append(p.k, r)
 		}
 	}
 	return p.onto()
+}
+
+// nearKink reports that slack and multiplier of row r are both at most the tolerance, and of which of its ends.
+func (p *piece) nearKink(r int, tolerance float64) (near, high bool) {
+	row := &p.f.rows[r]
+	low, up := p.v[r]-row.lo, row.hi-p.v[r]
+	switch {
+	case row.equal || tolerance == 0: // a row at its end may leave it: nothing says that F has a kink there
+		return false, false
+	case p.side[r] != 0:
+		return math.Abs(p.lambda[r]) <= tolerance, p.side[r] < 0
+	}
+	return math.Min(low, up) <= tolerance, up < low
+}
+
+// nearKinks counts them.
+func (p *piece) nearKinks(tolerance float64) (count int) {
+	for r := range p.f.rows {
+		if near, _ := p.nearKink(r, tolerance); near {
+			count++
+		}
+	}
+	return count
 }
 
 // warm is crossover with the rows that held, and were biactive, at the end of another run.

@@ -14,10 +14,14 @@ const patience = 10
 func (p *piece) lower() bool {
 	f := p.f
 	least, left := f.m+1, patience
+	var sides []int8 // with sparse factors: of the last S that is independent
 	for left >= 0 && !p.z.failed() {
 		rows := p.strong()
 		if !p.z.set(rows) {
 			break
+		}
+		if f.sparse != nil {
+			sides = append(sides[:0], p.side...)
 		}
 		p.place()
 		wrong := p.wrong()
@@ -36,6 +40,10 @@ func (p *piece) lower() bool {
 			}
 		}
 	}
+	if sides != nil { // a factor for each row of another S is too much
+		copy(p.side, sides)
+		p.z.set(p.strong())
+	}
 	return p.dual()
 }
 
@@ -53,9 +61,16 @@ func (p *piece) strong() []int {
 // slackRounding decides on a slack, relative to the terms that it is the sum of, and on a multiplier, relative to the largest.
 const slackRounding = 1e-11
 
-// slackError is what decides on the slack of row r, top the largest multiplier.
+// slackError is what decides on the slack of row r, top the largest multiplier: of a dense follower slacks are sums of terms of that size.
 func (p *piece) slackError(r int, top float64) float64 {
 	row := &p.f.rows[r]
+	if q := p.f.sparse; q != nil { // they are sums of entries of y, which are those of y0 and what the rows add
+		top = 0
+		cols, vals := q.b.Row(r)
+		for t, j := range cols {
+			top += math.Abs(vals[t]) * (math.Abs(p.f.y0[j]) + math.Abs(p.y[j]))
+		}
+	}
 	size := math.Abs(p.f.p0[r]) + math.Abs(p.v[r])
 	for _, b := range [2]float64{row.lo, row.hi} {
 		if !math.IsInf(b, 0) {
@@ -89,10 +104,12 @@ func (p *piece) wrong() []int {
 func (p *piece) dual() bool {
 	f := p.f
 	rows := p.strong()
-	p.z.set(nil)
+	if f.sparse == nil || len(p.z.rows) != len(rows) {
+		p.z.set(nil)
+	}
 	for _, equal := range [2]bool{true, false} {
 		for _, r := range rows {
-			if f.rows[r].equal != equal {
+			if f.rows[r].equal != equal || p.z.has(r) {
 				continue
 			}
 			if u, pivot := p.z.column(r); pivot > rounding {

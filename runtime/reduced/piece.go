@@ -130,6 +130,10 @@ func (p *piece) place() {
 	for a, r := range p.z.rows {
 		rhs[a] = f.end(r, p.side[r]) - p.v[r]
 	}
+	if f.sparse != nil {
+		p.placeSparse(rhs)
+		return
+	}
 	p.z.times(l, rhs)
 	// One step of refinement: Z is no more accurate than the condition of Y_SS leaves it.
 	for range 2 {
@@ -155,6 +159,26 @@ func (p *piece) place() {
 	}
 	p.answer(p.y, p.w, p.lambda)
 	p.work(len(l)*(f.m+f.n) + f.nw*(f.m+f.n))
+}
+
+// placeSparse is place where v is p0 + R w so far, and rhs what the rows of S are from their ends. y and v follow from the solution of the joint system: H^-1 of the force of all multipliers, which on a chain add
+// up to far more than the forces are, would lose their digits.
+func (p *piece) placeSparse(rhs []float64) {
+	f := p.f
+	u, l := p.z.solve(nil, rhs)
+	clear(p.lambda)
+	for a, r := range p.z.rows {
+		p.lambda[r] = l[a]
+	}
+	for r := range p.v {
+		if p.v[r] += f.sparse.b.RowDot(r, u); p.z.at != nil && p.z.at[r] > 0 {
+			p.v[r] = f.end(r, p.side[r])
+		}
+	}
+	copy(p.y, f.y0)
+	linalg.Gemv(p.y, 1, f.j, f.n, f.nw, false, p.w)
+	linalg.Axpy(p.y, 1, u)
+	p.work((f.m + f.n) * (f.nw + 1))
 }
 
 // answer sets y to that of w and the multipliers of S.

@@ -9,9 +9,9 @@ type Sampler struct {
 	factor int64
 }
 
-// NewSampler prepares values of F on a system as Solve takes it.
-func NewSampler(sys *kkt.System) (*Sampler, error) {
-	s, err := newSolver(sys, Options{NoPath: true})
+// NewSampler prepares values of F on a system as Solve takes it, with Options.Multipliers or nil.
+func NewSampler(sys *kkt.System, multipliers func(x []float64) []float64) (*Sampler, error) {
+	s, err := newSolver(sys, Options{NoPath: true, Multipliers: multipliers})
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,9 @@ func (a *Sampler) Value(x []float64) (f float64, ok bool) {
 		return 0, false
 	}
 	if !a.warm {
-		p.seed(st)
+		if p.hold(st); !p.load(st) {
+			p.seed(st)
+		}
 	}
 	a.warm = p.returnTo(st.W)
 	if !a.warm {

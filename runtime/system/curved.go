@@ -55,7 +55,8 @@ func (run *Run) smooth(p *problem.Problem) (*sequential.Solver, error) {
 // ahead is where the path of F from x leads (outer.Path), where nobody has said where to start and there are kinks to look past; nil where that is nowhere.
 func (run *Run) ahead(ctx context.Context, x []float64) ([]float64, error) {
 	p := run.n
-	if run.Smooth == nil || !run.opts.Open || !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) || p.Coupled != nil || p.Dx+p.Dy < outer.PathFrom {
+	large, _ := run.local.(*leaderSpace)
+	if run.Smooth == nil && (large == nil || large.sparse == nil) || !run.opts.Open || !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) || p.Coupled != nil || p.Dx+p.Dy < outer.PathFrom {
 		return nil, nil
 	}
 	solver, err := lower.New(lower.Choose(p), nil, p, run.opts.Threads)
@@ -99,4 +100,16 @@ func (run *Run) linearized() error {
 	}
 	run.System = s
 	return nil
+}
+
+// multipliers are those of the follower's rows at x, by the lower solver that problems of the size have; of no rows where there is no answer.
+func (run *Run) multipliers() (func(ctx context.Context, x []float64) []float64, error) {
+	p := run.n
+	solver, err := lower.New(lower.Choose(p), nil, p, run.opts.Threads)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, x []float64) []float64 {
+		return solver.Solve(ctx, p, lower.G(p, x), x, nil).Lambda
+	}, nil
 }

@@ -26,8 +26,9 @@ type localSolver interface {
 type leaderSpace struct {
 	s       *kkt.System
 	observe func(reduced.Step)
-	whole   func() (*pieces.Solver, error) // nil where the system is too large
-	down    bool                           // the next solve goes down from where it begins: no path, which looks past kinks and leads elsewhere
+	whole   func() (*pieces.Solver, error)                   // nil where the system is too large
+	down    bool                                             // the next solve goes down from where it begins: no path, which looks past kinks and leads elsewhere
+	sparse  func(ctx context.Context, x []float64) []float64 // reduced.Options.Multipliers, where factors are sparse; else nil
 	work    int64
 }
 
@@ -57,9 +58,17 @@ func (l wholeFirst) From(ctx context.Context, x []float64) (*kkt.Point, error) {
 // Work implements localSolver.
 func (l *leaderSpace) Work() int64 { return l.work }
 
+// multipliers are those of sparse at an x; nil where factors are dense.
+func (l *leaderSpace) multipliers(ctx context.Context) func(x []float64) []float64 {
+	if l.sparse == nil {
+		return nil
+	}
+	return func(x []float64) []float64 { return l.sparse(ctx, x) }
+}
+
 // From implements localSolver.
 func (l *leaderSpace) From(ctx context.Context, x []float64) (*kkt.Point, error) {
-	r, err := reduced.Solve(ctx, l.s, x, reduced.Options{Observe: l.observe, NoPath: l.down})
+	r, err := reduced.Solve(ctx, l.s, x, reduced.Options{Observe: l.observe, NoPath: l.down, Near: l.sparse != nil, Multipliers: l.multipliers(ctx)})
 	if r != nil {
 		l.work += r.Work.Operations
 	}
@@ -153,6 +162,11 @@ func (run *Run) prepare() (err error) {
 	case OneAnswer(n) != "":
 		run.local, err = run.Whole()
 	case !small:
+		if reduced.Sparse(n) {
+			if then.sparse, err = run.multipliers(); err != nil {
+				return err
+			}
+		}
 		run.local = then
 		err = run.prepareParts()
 	case run.System.Objective.Quadratic && !decides(run.System, kkt.Part{System: run.System}):

@@ -148,7 +148,7 @@ func apartFrom(draws []sample, x *problem.Set) (apart []sample) {
 func (run *Run) values(ctx context.Context) (value func(x []float64) (float64, bool), work func() int64) {
 	switch local := run.local.(type) {
 	case *leaderSpace:
-		sampler, err := reduced.NewSampler(local.s)
+		sampler, err := reduced.NewSampler(local.s, local.multipliers(ctx))
 		if err != nil {
 			return nil, nil
 		}
