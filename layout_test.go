@@ -56,7 +56,7 @@ var layers = map[string][]string{
 	"runtime/oracle":     {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central"},
 	"runtime/outer":      {"internal/await", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/oracle", "runtime/status"},
 	"runtime/paper":      {"runtime/convex", "runtime/linalg", "runtime/method", "runtime/outer", "runtime/problem"},
-	"runtime/system":     {"internal/sparse", "runtime/activeset", "runtime/certify", "runtime/document", "runtime/kkt", "runtime/linalg", "runtime/lower", "runtime/oracle", "runtime/outer", "runtime/pieces", "runtime/problem", "runtime/qp", "runtime/reduced", "runtime/relaxation", "runtime/sequential", "runtime/status", "runtime/tree"},
+	"runtime/system":     {"internal/sparse", "runtime/activeset", "runtime/central", "runtime/certify", "runtime/document", "runtime/kkt", "runtime/linalg", "runtime/lower", "runtime/oracle", "runtime/outer", "runtime/pieces", "runtime/problem", "runtime/qp", "runtime/reduced", "runtime/relaxation", "runtime/sequential", "runtime/status", "runtime/tree"},
 	"runtime/exchange":   {"internal/sparse", "ir/data", "lang/diag", "runtime/kkt"},
 	"runtime/certify":    {"internal/extended", "internal/sparse", "runtime/problem"},
 	"runtime/named":      {"ir", "runtime/document", "runtime/linalg"},

@@ -9,24 +9,61 @@ import (
 // patience is the number of exchanges in a row that may leave as many rows wrong as before (Judice and Pires 1994: 10).
 const patience = 10
 
+// solveRows is the number of rows that are wrong up to which exchanging them one by one, with sparse factors of each S, takes less than a solve of the follower by interior points.
+const solveRows = 50
+
 // lower finds the rows that hold at p.w, from those of S on: by block principal pivoting and, where that makes no progress, by the dual
-// method of Goldfarb and Idnani (1983). Biactive rows are left alone. It reports false where no y is feasible.
+// method of Goldfarb and Idnani (1983), with sparse factors from the last S that is independent, or from the rows that hold by another solver.
+// Biactive rows are left alone. It reports false where no y is feasible.
 func (p *piece) lower() bool {
+	sides, wrong := p.pivot()
+	if wrong == 0 {
+		return true
+	}
+	if p.f.sparse == nil || p.z.failed() {
+		return p.dual()
+	}
+	if p.opts.Multipliers != nil && wrong > solveRows {
+		p.told(p.opts.Multipliers(p.w[:p.f.sys.Nx]))
+		if sides, wrong = p.pivot(); wrong == 0 {
+			return true
+		}
+	}
+	if sides != nil {
+		copy(p.side, sides)
+		p.z.set(p.strong())
+	}
+	return p.dual()
+}
+
+// told makes S the rows that are not biactive and whose multipliers are not 0.
+func (p *piece) told(multipliers []float64) {
+	for r := range p.side {
+		if !p.inK[r] && !p.f.rows[r].equal {
+			p.side[r] = 0
+		}
+	}
+	for i, v := range multipliers {
+		if o := p.f.of[i]; v > 0 && o.row >= 0 && !p.inK[o.row] && !p.f.rows[o.row].equal {
+			p.side[o.row] = sideOf(o.high)
+		}
+	}
+}
+
+// pivot is block principal pivoting. It returns how many rows were wrong at the least, 0 where they are found, and the sides of the last S that is independent; nil for none.
+func (p *piece) pivot() (sides []int8, least int) {
 	f := p.f
 	least, left := f.m+1, patience
-	var sides []int8 // with sparse factors: of the last S that is independent
 	for left >= 0 && !p.z.failed() {
 		rows := p.strong()
 		if !p.z.set(rows) {
 			break
 		}
-		if f.sparse != nil {
-			sides = append(sides[:0], p.side...)
-		}
+		sides = append(sides[:0], p.side...)
 		p.place()
 		wrong := p.wrong()
 		if len(wrong) == 0 {
-			return true
+			return sides, 0
 		}
 		left--
 		if len(wrong) < least {
@@ -40,11 +77,7 @@ func (p *piece) lower() bool {
 			}
 		}
 	}
-	if sides != nil { // a factor for each row of another S is too much
-		copy(p.side, sides)
-		p.z.set(p.strong())
-	}
-	return p.dual()
+	return sides, least
 }
 
 // strong are the rows with a side that are not biactive, ascending.
@@ -93,8 +126,10 @@ func (p *piece) wrong() []int {
 			if float64(p.side[r])*p.lambda[r] < -force {
 				out = append(out, r)
 			}
-		case math.Max(row.lo-p.v[r], p.v[r]-row.hi) > p.slackError(r, top):
-			out = append(out, r)
+		default:
+			if off := math.Max(row.lo-p.v[r], p.v[r]-row.hi); off > 0 && off > p.slackError(r, top) {
+				out = append(out, r)
+			}
 		}
 	}
 	return out

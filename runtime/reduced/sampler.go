@@ -30,9 +30,7 @@ func (a *Sampler) Value(x []float64) (f float64, ok bool) {
 		return 0, false
 	}
 	if !a.warm {
-		if p.hold(st); !p.load(st) {
-			p.seed(st)
-		}
+		p.seed(st)
 	}
 	a.warm = p.returnTo(st.W)
 	if !a.warm {

@@ -32,7 +32,7 @@ type Options struct {
 	NoPath bool
 	// Near says that the start may be near kinks, as the end of a path is: they are looked for as there.
 	Near bool
-	// Multipliers, optional, are those of the follower's rows (len rows) at x, not 0 on independent rows alone: a follower with sparse factors is solved from there.
+	// Multipliers, optional, are those of the follower's rows (len rows) at x, not 0 on independent rows alone: a follower with sparse factors is solved from there, where its answer is far.
 	Multipliers func(x []float64) []float64
 	// Still leaves the point where it is, with all rows biactive that nothing decides on, and finds its multipliers: Left and Least say whether they are stationary.
 	Still bool
@@ -147,7 +147,6 @@ func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*R
 	if err != nil {
 		return nil, err
 	}
-	p.hold(st)
 	if opts.Still {
 		return p.examine(ctx, st)
 	}
@@ -222,18 +221,6 @@ func (p *piece) start(x0 []float64) (*State, error) {
 		st.Path, st.Phase = nil, Crossing
 	}
 	return st, nil
-}
-
-// hold makes S the rows that hold at the start, where that is told.
-func (p *piece) hold(st *State) {
-	if p.opts.Multipliers == nil || p.f.sparse == nil {
-		return
-	}
-	for i, v := range p.opts.Multipliers(st.W[:p.f.sys.Nx]) {
-		if o := p.f.of[i]; v > 0 && o.row >= 0 && !p.f.rows[o.row].equal {
-			st.Strong = append(st.Strong, Held{o.row, o.high})
-		}
-	}
 }
 
 // step takes one step of the phase at hand. It returns an end where there is nothing more to do.

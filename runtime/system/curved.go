@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/central"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
@@ -52,12 +53,17 @@ func (run *Run) smooth(p *problem.Problem) (*sequential.Solver, error) {
 	}})
 }
 
-// ahead is where the path of F from x leads (outer.Path), where nobody has said where to start and there are kinks to look past; nil where that is nowhere.
+// ahead is where the path of F from x leads (outer.Path), where nobody has said where to start and there are kinks to look past; nil where that is nowhere. A linear system has paths of its own (package reduced)
+// but where the follower's factors are sparse: its central path is taken there, if it has one.
 func (run *Run) ahead(ctx context.Context, x []float64) ([]float64, error) {
 	p := run.n
-	large, _ := run.local.(*leaderSpace)
-	if run.Smooth == nil && (large == nil || large.sparse == nil) || !run.opts.Open || !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) || p.Coupled != nil || p.Dx+p.Dy < outer.PathFrom {
+	if !run.opts.Open || !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) || p.Coupled != nil || p.Dx+p.Dy < outer.PathFrom {
 		return nil, nil
+	}
+	if run.Smooth == nil {
+		if space, _ := run.local.(*leaderSpace); space == nil || space.sparse == nil || central.New(p, nil) == nil {
+			return nil, nil
+		}
 	}
 	solver, err := lower.New(lower.Choose(p), nil, p, run.opts.Threads)
 	if err != nil {
