@@ -232,7 +232,7 @@ func FuzzResume(f *testing.F) {
 			return
 		}
 		sum := sha256.Sum256(compact.Bytes())
-		document := fmt.Sprintf(`{"schema": 4, "sha256": %q, "state": %s}`, hex.EncodeToString(sum[:]), compact.String())
+		document := fmt.Sprintf(`{"schema": 5, "sha256": %q, "state": %s}`, hex.EncodeToString(sum[:]), compact.String())
 		checkpoint, err := runtime.ReadCheckpoint([]byte(document))
 		if err != nil {
 			return
