@@ -50,3 +50,44 @@ lower {
 		}
 	}
 }
+
+// TestLeadersRowsInWideBoxes: rows of the leader hold by their own terms at the point, however wide X is: of points beside a row those are refused that a millionth of its terms is off.
+func TestLeadersRowsInWideBoxes(t *testing.T) {
+	for seed := range members.Seeds(t, 60) {
+		rng := rand.New(rand.NewPCG(seed, 34))
+		wide := math.Pow(10, 3+6*rng.Float64())
+		p := bindText(t, fmt.Sprintf(`model wide
+upper {
+  var x: vector[3] in box(-%[1]g, %[1]g)
+  minimize sumsq(x - y)
+  subject to
+    one: sum(x) == 1
+    cap: x[1] + 2*x[2] <= 3
+}
+lower {
+  var y: vector[3] in box(-1, 1)
+  minimize sumsq(y - x)
+}`, wide))
+		x := []float64{rng.NormFloat64(), 0, 0}
+		x[1] = (3 - x[0]) / 2 // both rows hold with equality
+		x[2] = 1 - x[0] - x[1]
+		for _, off := range []float64{0, 1e-4, -1e-3, 0.1} {
+			j := 1
+			if rng.IntN(2) == 0 && off > 0 {
+				j = 2
+			}
+			at := append([]float64(nil), x...)
+			at[j] += off
+			if off < 0 && j == 1 {
+				at[2] -= off / 2 // along one row, off the other
+			}
+			e, err := p.Eval(t.Context(), runtime.Values{{Name: "x", Shape: []int{3}, Data: at}}, runtime.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok := verified(p, e); ok != (off == 0) {
+				t.Errorf("%d: X %.2g wide, rows off by %v: verified %v", seed, wide, off, ok)
+			}
+		}
+	}
+}

@@ -186,7 +186,8 @@ func (v *verification) outsideX(x []float64) (worst float64, where string) {
 			worst, where = e, name
 		}
 	}
-	size := func(j int) float64 { return math.Max(math.Abs(x[j]), v.d.s.width[j]) }
+	// Of an entry at the point itself, however wide X is, and so much of that that the tolerance covers its rounding (see rowTerms).
+	size := func(j int) float64 { return math.Abs(x[j]) + forceRounding/v.tol.KKT*v.d.s.width[j] }
 	for j, t := range x {
 		note(v.p.X.Lo[j]-t, size(j), fmt.Sprintf("lower bound of entry %d", j))
 		note(t-v.p.X.Hi[j], size(j), fmt.Sprintf("upper bound of entry %d", j))
