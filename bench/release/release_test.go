@@ -101,7 +101,7 @@ func TestRelease(t *testing.T) {
 		t.Log("the wheel was not imported: there is no Python with numpy")
 		return
 	}
-	const program = "import bilevelc, sys; m = bilevelc.Model(sys.argv[1]); print(bilevelc.find_binary(), bilevelc.__version__, m._process.version, round(m.solve().F, 6))"
+	const program = "import bilevelc, sys; m = bilevelc.Model(sys.argv[1]); print(bilevelc.find_binary(), bilevelc.__version__, m._running().version, round(m.solve().F, 6))"
 	env := append(os.Environ(), "PYTHONPATH="+site, "BILEVELC=", "PYTHONDONTWRITEBYTECODE=1")
 	said := output(t, env, python, "-c", program, filepath.Join(top, "examples", "toll", "toll.blv"))
 	if want := filepath.Join(site, "bilevelc", "bin", host.binary()) + " 1.2.3 1.2.3 8.952715"; strings.TrimSpace(said) != want {
