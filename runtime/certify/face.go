@@ -120,12 +120,9 @@ func (d *deriver) faceSystem(h *hessian, face []int) (faceSystem, error) {
 // takes them one at a time, with factors of the face for each.
 func (d *deriver) lower(x, y []float64, face []int) (*derived, error) {
 	const rounding = 1e-12
-	if d.p.Facts.QuadraticInY {
-		if d.p.Rows.Len() > denseLimit {
-			if at, err := d.corrected(x, y, face, rounding); err == nil {
-				return at, nil
-			}
-		}
+	quadratic := d.p.Facts.QuadraticInY
+	many := quadratic && d.p.Rows.Len() > denseLimit
+	if quadratic && !many {
 		if at, err := d.dual(x, y, face); err != errProducts {
 			return at, err
 		}
@@ -133,9 +130,9 @@ func (d *deriver) lower(x, y []float64, face []int) (*derived, error) {
 	if at, err := d.corrected(x, y, face, rounding); err == nil {
 		return at, nil
 	}
-	if !d.p.Facts.QuadraticInY {
-		if at, err := d.dual(x, y, face); err == nil {
-			return at, nil
+	if many || !quadratic {
+		if at, err := d.dual(x, y, face); err == nil || many && err != errProducts {
+			return at, err
 		}
 	}
 	return d.corrected(x, y, face, d.tol.KKT)

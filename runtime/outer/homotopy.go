@@ -47,8 +47,9 @@ type pathState struct {
 // so that followers switch on the way, the trust region has to shrink, and that costs tens of
 // steps more than another mu in between. Where F has kinks minimizers of F_mu are as far from
 // its own as slacks and multipliers are of size sqrt(mu); the last stage is the one after
-// which a small part of the certificate's radius is left to go, or whose slacks and
-// multipliers, of the size sqrt(mu), are still well above rounding.
+// which a small part of the certificate's radius is left to go and F_mu is near F, as what X
+// holds does not move while the barrier is strong, or whose slacks and multipliers, of the size
+// sqrt(mu), are still well above rounding.
 const (
 	mostRatio = 0.5 // of a mu to the one before; linalg.MuShrink is the first and the least
 	fewSteps  = 3   // those of Newton's method from a tenth to 1e-8: after them the next ratio is that to the power of 3/2

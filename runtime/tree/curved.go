@@ -97,16 +97,16 @@ func (s *search) endless(z, ray []float64) (cuts []tangent) {
 	}
 	for k := range s.curved {
 		c := &s.curved[k]
-		slack := 0.0
+		curvature := 0.0
 		for j := range c.lin {
-			slack += ray[j] * c.hess.RowDot(j, ray)
+			curvature += ray[j] * c.hess.RowDot(j, ray)
 		}
 		grad, _, by := c.row(z)
 		slope := 0.0
 		for j, g := range grad {
 			slope += g * ray[j]
 		}
-		if slack <= kkt.Tolerance*by*size*size && slope <= kkt.Tolerance*size {
+		if curvature <= kkt.Tolerance*by*size*size && slope <= kkt.Tolerance*size {
 			continue
 		}
 		for t := 1 / size; t < 1e12/size; t *= 4 {
