@@ -62,7 +62,6 @@ type Path struct {
 	ds, dlambda     []float64 // len m
 	weight          []float64 // len m: lambda/s of a bound, where the system was factorized last
 	probe, ahead    []float64 // len n
-	adjoint         []float64 // len n: p of the last Evaluate
 	front, back     []float64 // len Dx
 	weights         []float64 // of parts
 	gradY           []float64 // len n: grad_y f
@@ -121,7 +120,7 @@ func New(p *problem.Problem, known []float64) *Path {
 	c.unit, c.solution = v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.rhs, c.step = v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.ds, c.dlambda, c.probe, c.ahead = v(c.m), v(c.m), v(c.n), v(c.n)
-	c.adjoint, c.gradY, c.weights = v(c.n), v(c.n), v(c.parts.count)
+	c.gradY, c.weights = v(c.n), v(c.parts.count)
 	c.front, c.back = v(p.Dx), v(p.Dx)
 	c.barrier = newStrength(c)
 	return c
