@@ -29,7 +29,7 @@ type Barrier struct {
 // Of is the barrier at a lower solution (y, lambda) at x. Its Mu is the mean slack of the
 // inequality rows times the larger of their mean multiplier and of the force that the
 // curvature of g makes over that slack, in units in which rows have length 1; forces count
-// where they are farForces times the largest at x. The zero Barrier is returned where no
+// where they are ten times the largest at x. The zero Barrier is returned where no
 // inequality row reads y.
 func (c *Path) Of(x, y, lambda []float64) Barrier {
 	h := make([]float64, c.m)
@@ -56,13 +56,10 @@ func (c *Path) Of(x, y, lambda []float64) Barrier {
 	}
 	force = math.Max(force, curv*slack)
 	c.p.G.GradY(c.dual, x, y)
-	return Barrier{Mu: slack * force, Floor: farForces * math.Max(linalg.NormInf(c.dual), force), At: append([]float64(nil), y...)}
+	// 10 is how much larger than at the beginning the forces on y are where they begin to count. Beside forces so much larger a mu does
+	// what its tenth does at the beginning: that is for the next mu to show, which is a tenth (see pathState in package outer).
+	return Barrier{Mu: slack * force, Floor: 10 * math.Max(linalg.NormInf(c.dual), force), At: append([]float64(nil), y...)}
 }
-
-// farForces is how much larger than at the beginning the forces on y are where they begin to
-// count. Beside forces so much larger a mu does what its tenth does at the beginning: that is
-// for the next mu to show, which is a tenth (see pathState in package outer).
-const farForces = 10
 
 // strength evaluates mu_p/mu, the share of each part, at an x.
 type strength struct {

@@ -14,25 +14,9 @@ import (
 // inside there, or g is not finite.
 var ErrOff = errors.New("central: the path was not found at this x")
 
-// Limits of one evaluation. From a point of the path near by Newton's method takes
-// three to six steps, from anywhere about twenty; many more show rows without an
-// inside.
-const (
-	mostSteps = 80
-	leastStep = 1e-8 // below it no progress is made
-	// A point is on the path where residuals are at most feasibility, relative to their
-	// terms, and s_i lambda_i differ from mu_i by at most nearly, relative to it: as
-	// Newton's method squares the latter, the step before was as good as 1e-4. Where
-	// forces differ by ten digits and more rounding keeps it from that; roughly will do
-	// after fullSteps steps.
-	feasibility = 1e-9
-	nearly      = 1e-8
-	roughly     = 1e-3
-	fullSteps   = 12
-	// A point whose residuals are larger than farOff is no start: slacks near 0 would
-	// have to change sides, step by step.
-	farOff = 1e-2
-)
+// farOff are the residuals, relative to their terms, of a point that is no start: slacks near 0 would
+// have to change sides, step by step.
+const farOff = 1e-2
 
 // At moves the point to that of the path at x and mu > 0, by a primal-dual
 // interior-point method from where it is. Where that fails the point stays.
@@ -68,7 +52,9 @@ func (c *Path) from(ctx context.Context, x []float64, mu float64) error {
 		c.hessian = nil
 	}
 	full := 0
-	for pass := range mostSteps {
+	// From a point of the path near by Newton's method takes three to six steps, from anywhere about twenty; many more show rows without an
+	// inside.
+	for pass := range 80 {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -89,7 +75,12 @@ func (c *Path) from(ctx context.Context, x []float64, mu float64) error {
 		if !c.factor() {
 			return ErrOff
 		}
-		if off <= feasibility && (central <= nearly || central <= roughly && full > fullSteps) {
+		// A point is on the path where residuals are at most 1e-9, relative to their
+		// terms, and s_i lambda_i differ from mu_i by at most 1e-8, relative to it: as
+		// Newton's method squares the latter, the step before was as good as 1e-4. Where
+		// forces differ by ten digits and more rounding keeps it from that; 1e-3 will do
+		// after 12 full steps.
+		if off <= 1e-9 && (central <= 1e-8 || central <= 1e-3 && full > 12) {
 			return nil
 		}
 		if arriving {
@@ -188,7 +179,7 @@ func (c *Path) advance(x []float64, off float64) bool {
 	for k, i := range c.general {
 		c.dlambda[i] = c.step[c.n+k]
 	}
-	if !(c.reach() > leastStep) {
+	if !(c.reach() > 1e-8) { // below it no progress is made
 		return false
 	}
 	c.move(1)

@@ -67,10 +67,6 @@ type Path struct {
 	gradY           []float64 // len n: grad_y f
 }
 
-// mostLarge is the number of entries of y and rows up to which points of the path,
-// hundreds of them, cost seconds.
-const mostLarge = 20000
-
 // groups is the number of gradients up to which the Hessian of a g that is not quadratic, with
 // n entries of y, is measured anew at each step: with more, a point of the path, which takes about
 // five steps, costs more gradients than a lower solve without the Hessian, which takes about as
@@ -108,7 +104,8 @@ func New(p *problem.Problem, known []float64) *Path {
 		}
 	}
 	c.arrange()
-	if c.n+len(c.general) > mostLarge {
+	// 20000 is the number of entries of y and rows up to which points of the path, hundreds of them, cost seconds.
+	if c.n+len(c.general) > 20000 {
 		return nil
 	}
 	c.analyze()

@@ -11,10 +11,6 @@ import (
 // changes the proof little, and the few rounds that renew the point remove that.
 const softWeight = 1e-6
 
-// proofError is what B'lambda + z may be, relative to what the proof shows: an
-// infeasibility that is to be trusted is not of the size of rounding errors.
-const proofError = 1e-6
-
 // Farkas looks for a proof that no y satisfies rows and bounds: lambda >= 0 on
 // inequalities and z, with B'lambda + z = 0, such that r'lambda plus the
 // bounds' share (lo_j z_j for z_j > 0, hi_j z_j else) is positive. It minimizes
@@ -83,7 +79,9 @@ func (s *Solver) proof() (lambda, z []float64, found bool) {
 		gain += bound * v
 		size += math.Abs(bound * v)
 	}
-	if !(gain > linalg.Contradiction*math.Max(size, worst)) || error*math.Max(1, s.size()) > proofError*gain || error > proofError*worst {
+	// 1e-6 is what B'lambda + z may be, relative to what the proof shows: an infeasibility that is to be trusted is not of the size of
+	// rounding errors.
+	if !(gain > linalg.Contradiction*math.Max(size, worst)) || error*math.Max(1, s.size()) > 1e-6*gain || error > 1e-6*worst {
 		return nil, nil, false
 	}
 	for i, f := range s.f {

@@ -308,7 +308,8 @@ func (s *Solver) advance(it *iterate, mu, soft float64) bool {
 	}
 	s.direction(it, soft, sigma*mu, true)
 	length := it.longest(0.995)
-	if length < shortStep || it.ahead(length) > 0.9*mu {
+	// 0.3 is the length of a step, 1 being the whole, from which it counts as short.
+	if length < 0.3 || it.ahead(length) > 0.9*mu {
 		// The second-order term misleads off the central path, where iterates may
 		// then go in circles: go back towards the path, without it.
 		s.direction(it, soft, math.Max(sigma, 0.3)*mu, false)
@@ -344,10 +345,6 @@ func (s *Solver) move(it *iterate, length float64) bool {
 	}
 	return true
 }
-
-// shortStep is the length of a step, 1 being the whole, from which it counts as
-// short.
-const shortStep = 0.3
 
 // pin takes pinned variables out of the KKT matrix.
 func (s *Solver) pin() {

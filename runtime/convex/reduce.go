@@ -2,10 +2,6 @@ package convex
 
 import "math"
 
-// mostDependent is how many dependent rows of one program Reduce takes out one
-// by one, each at the price of a solve or a factorization.
-const mostDependent = 500
-
 // Reduce makes the active rows and bounds of an optimal point independent, so
 // that its multipliers are those of a basis: while they depend on each other the
 // multipliers move along a dependency, none changing its sign, until one is 0
@@ -15,7 +11,8 @@ const mostDependent = 500
 // same.
 func (s *Solver) Reduce() (left []int) {
 	surplus := s.dependent(s.state, s.active)
-	if len(surplus) == 0 || len(surplus) > mostDependent {
+	// 500 is how many dependent rows of one program Reduce takes out one by one, each at the price of a solve or a factorization.
+	if len(surplus) == 0 || len(surplus) > 500 {
 		return surplus
 	}
 	for _, i := range surplus {

@@ -192,23 +192,19 @@ func newStretching(s *Symbolic, sign []int8) *stretching {
 	return f
 }
 
-// The tolerances of a fit. D must have digits left of the diagonal from which aa' is taken:
+// factor factorizes K with the given values by way of the stretched matrix. It reports false
+// where its blocks are not of that kind, or the stretched matrix does not pay.
+//
+// D must have digits left of the diagonal from which aa' is taken:
 // with half of them the factors are good to the other half, as those of a matrix whose
 // regularization is that small. What the blocks are off, each row of E = K - D - aa' in the units
 // of D, is the part that each correction of a solve leaves of what the one before has left; they
 // end at what rounding makes of D.
-const (
-	leastDiagonal = 1e-8
-	mostOff       = 1e-2
-)
-
-// factor factorizes K with the given values by way of the stretched matrix. It reports false
-// where its blocks are not of that kind, or the stretched matrix does not pay.
 func (f *stretching) factor(s *Symbolic, values []float64, least float64) (done, finite bool) {
 	off, share := 0.0, 1.0
 	for q := range f.members {
 		e, d := f.fit(q, values)
-		if !(e <= mostOff) {
+		if !(e <= 1e-2) {
 			return false, false
 		}
 		off, share = math.Max(off, e), math.Min(share, d)
@@ -299,7 +295,7 @@ func (f *stretching) fit(q int, values []float64) (off, share float64) {
 	root := f.root[:m]
 	for i, w := range a {
 		d := v(i, i) - w*w
-		if !(d >= leastDiagonal*v(i, i)) || !(d > 0) {
+		if !(d >= 1e-8*v(i, i)) || !(d > 0) {
 			return math.Inf(1), 0
 		}
 		share = math.Min(share, d/v(i, i))

@@ -2,9 +2,6 @@ package linalg
 
 import "math"
 
-// derivativeSteps bounds the steps of Derivative, each half of the last: with two steps more than the digits of a double the error no longer falls.
-const derivativeSteps = 10
-
 // Derivative sets dst to the derivative at 0 of a vector function of t, by extrapolation of differences to step 0 from a first step that may be as long as the function is curved on (Ridders 1982), and
 // returns an estimate of its error in the Euclidean norm, rounding included; +Inf where no differences are finite. Differences are central, or forward: then at is not asked for t < 0.
 func Derivative(dst []float64, at func(dst []float64, t float64), step float64, central bool) float64 {
@@ -32,7 +29,8 @@ func Derivative(dst []float64, at func(dst []float64, t float64), step float64, 
 	}
 	var last [][]float64
 	err := math.Inf(1)
-	for k := range derivativeSteps {
+	// 10 bounds the steps of Derivative, each half of the last: with two steps more than the digits of a double the error no longer falls.
+	for k := range 10 {
 		d, rounding := difference(step)
 		step /= 2
 		if bad := Dot(d, d); math.IsNaN(bad) || math.IsInf(bad, 0) {

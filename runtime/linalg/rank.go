@@ -6,12 +6,6 @@ import (
 	"bilevelc/internal/sparse"
 )
 
-// nearlyDependent is the square of the sine of the angle between a row and the
-// span of others from which it counts as dependent on them: products of rows
-// of unit length carry 1e-16, and the factorization divides that by the pivots
-// before, so that angles below 1e-6 cannot be told from 0 in this way.
-const nearlyDependent = 1e-12
-
 // Independent sorts the given rows of b, on the columns that are not fixed and
 // each scaled to unit length on all columns, by the angle with the span of those
 // before it in an order of its own, from the factors of their Gram matrix. It
@@ -49,6 +43,9 @@ func Independent(b *sparse.CSR, rows []int, fixed func(j int) bool) (dependent [
 		}
 	}
 	factors := NewLDL(Analyze(len(rows), row, col), nil)
-	smallest := factors.factorSemidefinite(val, nearlyDependent, func(a int) { dependent = append(dependent, rows[a]) })
+	// 1e-12 is the square of the sine of the angle between a row and the span of others from which it counts as dependent on them: products
+	// of rows of unit length carry 1e-16, and the factorization divides that by the pivots before, so that angles below 1e-6 cannot be told
+	// from 0 in this way.
+	smallest := factors.factorSemidefinite(val, 1e-12, func(a int) { dependent = append(dependent, rows[a]) })
 	return dependent, math.Min(1, math.Sqrt(smallest))
 }

@@ -309,7 +309,9 @@ func (w *activeSet) model(ctx context.Context, y []float64, tolerance float64) o
 func (w *activeSet) onFace(tolerance float64) (end ending, left float64) {
 	w.krylov.start(w.gz)
 	left = math.Sqrt(w.krylov.RR)
-	for range shares {
+	// 320 bounds the rounds of onFace: each asks for a hundredth of what is left, and 300 hundredths lead from the largest double past the
+	// smallest.
+	for range 320 {
 		end, left = w.krylov.run(math.Max(tolerance, 0.01*left), &w.boundary)
 		for j, t := range w.krylov.hd {
 			w.s[j] = w.gz[j] + t
@@ -324,10 +326,6 @@ func (w *activeSet) onFace(tolerance float64) (end ending, left float64) {
 	linalg.Axpy(w.gz, 1, w.krylov.hd)
 	return end, left
 }
-
-// shares bounds the rounds of onFace: each asks for a hundredth of what is left, and
-// 300 hundredths lead from the largest double past the smallest.
-const shares = 320
 
 // dropLevel is the force from which a multiplier counts as negative on a face
 // whose gradient is left over to a given size: that size (Dostal 1997's

@@ -177,14 +177,12 @@ func (a *alm) identify(ctx context.Context, y []float64, warm *Solution) error {
 	a.guess = a.guess[:0]
 	// Run away along a direction without curvature, or into a NaN: the polish
 	// tells which from where this began.
-	if away := linalg.NormInf(y); !(away <= runaway*a.poly.unit(a.begin)) {
+	// 1e6 is the growth of y at which the augmented Lagrangian's answer is not trusted: an objective that is bounded below rarely has its
+	// minimizer there.
+	if away := linalg.NormInf(y); !(away <= 1e6*a.poly.unit(a.begin)) {
 		copy(y, a.begin)
 		return nil
 	}
 	a.guess = a.augmented.pressed(a.guess, &a.projection, y)
 	return nil
 }
-
-// runaway is the growth of y at which the augmented Lagrangian's answer is not
-// trusted: an objective that is bounded below rarely has its minimizer there.
-const runaway = 1e6

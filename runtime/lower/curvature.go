@@ -50,11 +50,6 @@ const basisEntries = 1 << 25
 // ends with steps from true gradients, which remove it.
 const outside = 1e-9
 
-// orthogonal is the cosine below which a direction counts as orthogonal to
-// the basis: a few roundings. A looser one would let the basis lose its
-// orthogonality step by step.
-const orthogonal = 1e-14
-
 // reset starts anew for an objective with n entries.
 func (c *curvature) reset(obj Objective, quadratic bool, n int) {
 	c.obj, c.quadratic, c.n = obj, quadratic, n
@@ -153,7 +148,9 @@ func (c *curvature) apply(dst, p []float64) bool {
 	// orthogonal to each other), which one product shows. A second
 	// subtraction is needed where the first leaves little.
 	for pass, before := 0, size; pass < 2 && c.k > 0; pass++ {
-		if !c.subtract(dst, orthogonal*before) {
+		// 1e-14 is the cosine below which a direction counts as orthogonal to the basis: a few roundings. A looser one would let the basis
+		// lose its orthogonality step by step.
+		if !c.subtract(dst, 1e-14*before) {
 			break
 		}
 		after := linalg.Norm(c.rest)
@@ -234,7 +231,9 @@ func (c *curvature) difference(dst, v []float64) bool {
 			uneven, ok := c.backward(dst, v, t)
 			// Along this direction the gradient may change its slope much earlier than it does on
 			// the whole; but what a shorter step does not cure is rounding.
-			if ok && (uneven <= straight || uneven > last/4) {
+			// 0.3 is the share of a central difference up to which its two halves may differ: with a third, the next term, which is left,
+			// is about a tenth of it. The edge of the domain of y log y asks for no less, where all steps are a share of the way.
+			if ok && (uneven <= 0.3 || uneven > last/4) {
 				return true
 			}
 			if ok {
@@ -247,11 +246,6 @@ func (c *curvature) difference(dst, v []float64) bool {
 	}
 	return false
 }
-
-// straight is the share of a central difference up to which its two halves may
-// differ: with a third, the next term, which is left, is about a tenth of it. The edge of
-// the domain of y log y asks for no less, where all steps are a share of the way.
-const straight = 0.3
 
 // forward sets dst to the forward difference over t.
 func (c *curvature) forward(dst, v []float64, t float64) {

@@ -128,12 +128,6 @@ func (w *denseHessian) direction(dst []float64, f *face, r []float64) bool {
 	return true
 }
 
-// independence is the least sine of the angle between a row and the span of others, in the
-// metric of H^-1, at which the Gram matrix tells their multipliers: its
-// pivots are squares of such sines, and what is left of one of 1e-11 after
-// rounding has five digits, so that every pass over a true gradient gains as many.
-const independence = 3e-6
-
 // face is the factored Gram matrix of some rows that involve y, ascending, from
 // those kept or made anew.
 func (w *denseHessian) face(q *polyhedron, rows []int) *metricFace {
@@ -157,7 +151,10 @@ func (w *denseHessian) face(q *polyhedron, rows []int) *metricFace {
 		for a, i := range rows {
 			least = math.Min(least, factors.Pivot(a)/math.Sqrt(w.product(q, i, i)))
 		}
-		if least > independence || k == 0 {
+		// 3e-6 is the least sine of the angle between a row and the span of others, in the metric of H^-1, at which the Gram matrix tells
+		// their multipliers: its pivots are squares of such sines, and what is left of one of 1e-11 after rounding has five digits, so that
+		// every pass over a true gradient gains as many.
+		if least > 3e-6 || k == 0 {
 			m.factors = factors
 		}
 	}

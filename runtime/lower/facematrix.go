@@ -26,9 +26,6 @@ type FaceMatrix struct {
 	lu      mat.LU
 }
 
-// conditionOfFaces is that of a face's matrix up to which its solutions have a digit.
-const conditionOfFaces = 0x1p50
-
 // newFaceMatrix factorizes; nil where rows depend on each other or the curvatures differ by more
 // than there are digits.
 func newFaceMatrix(w *denseHessian, b *sparse.CSR, rows []int) *FaceMatrix {
@@ -53,7 +50,8 @@ func newFaceMatrix(w *denseHessian, b *sparse.CSR, rows []int) *FaceMatrix {
 		}
 	}
 	m.lu.Factorize(full)
-	if !(m.lu.Cond() < conditionOfFaces) {
+	// 0x1p50 is the condition of a face's matrix up to which its solutions have a digit.
+	if !(m.lu.Cond() < 0x1p50) {
 		return nil
 	}
 	return m

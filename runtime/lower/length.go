@@ -127,7 +127,6 @@ const (
 	ladderTop   = 7
 	ladderRungs = 17
 	ladderStep  = 8
-	agreement   = 0.05
 )
 
 // curvatureLengths sets lengths, guesses on entry, to those over which the mean curvature stays
@@ -154,7 +153,7 @@ func (r *rays) curvatureLengths(lengths []float64) {
 				size = math.Hypot(size, before[j])
 				before[j] = mean
 			}
-			switch agree := rung > 0 && size > 0 && off <= agreement*size; {
+			switch agree := rung > 0 && size > 0 && off <= 0.05*size; {
 			case agree && state[k] < above:
 				state[k], found[k] = within, scale*lengths[k]
 			case state[k] == within:

@@ -160,12 +160,6 @@ func (w *newton) alongItself(y []float64) bool {
 // met it, and further ones would go up and down.
 const several = 16
 
-// enough is the number of steps in a row after which neither the gradient has been smaller than
-// ever nor the value lower, beyond its rounding, that end the search: differences then miss the
-// curvature that is there, as beside the kink of max(0, y)^1.5. Of a curved valley Newton's
-// method needs no more to lower one of the two.
-const enough = 20
-
 // gradientRounding estimates the rounding in the gradient at y.
 func (w *newton) gradientRounding(y []float64) float64 { return 2 * linalg.Roundoff * w.terms(y) }
 
@@ -210,7 +204,10 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		if w.value < lowest-several*linalg.Roundoff*math.Abs(lowest) {
 			lowest, idle = w.value, 0
 		}
-		if idle == enough {
+		// 20 is the number of steps in a row after which neither the gradient has been smaller than ever nor the value lower, beyond its
+		// rounding, that end the search: differences then miss the curvature that is there, as beside the kink of max(0, y)^1.5. Of a
+		// curved valley Newton's method needs no more to lower one of the two.
+		if idle == 20 {
 			return w.restoreBest(y, relative)
 		}
 		if norm <= math.Max(several*w.gradientRounding(y), relative*w.terms(y)) {

@@ -20,9 +20,6 @@ import (
 // the tolerance tells both.
 const far = 1e3
 
-// aDigit is how many times its rounding a force has to be to count as none of it: a digit.
-const aDigit = 8
-
 // badlyScaled reports that some entries are not stationary beside their own forces, up to a part
 // `roundingShare` of these and by more than rounding, while others have far larger ones: of these it tells
 // the forces, which are 0 for the others. What forces an entry is made of is not known; they are at least as large as what is seen of
@@ -68,7 +65,8 @@ func (s *Solution) badlyScaled(q *polyhedron, obj Objective, grad []float64, mu 
 	}
 	most, joined := 0.0, s.joined(q, forces)
 	for j := range rest {
-		if unresolved(j) && (off[j] || math.Abs(rest[j]) > aDigit*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])) {
+		// 8 is how many times its rounding a force has to be to count as none of it: a digit.
+		if unresolved(j) && (off[j] || math.Abs(rest[j]) > 8*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])) {
 			most = math.Max(most, forces[j])
 			ok = true
 		}

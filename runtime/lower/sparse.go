@@ -74,9 +74,6 @@ func Choose(p *problem.Problem) string {
 	return "sparse"
 }
 
-// unsolved is the share of the gradient that multipliers leave where none were found: far above the tolerance of solvers.
-const unsolved = 1e-6
-
 // Solve implements Solver.
 func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
 	if !sparsely(p, obj) {
@@ -129,7 +126,8 @@ func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Object
 	}
 	s.assess(out, n.known)
 	terms := linalg.NormInf(w.grad) + linalg.NormInf(w.values)*q.unit(out.Y)
-	if out.Status == Solved && out.Residuals.Stationarity > unsolved*terms {
+	// 1e-6 is the share of the gradient that multipliers leave where none were found: far above the tolerance of solvers.
+	if out.Status == Solved && out.Residuals.Stationarity > 1e-6*terms {
 		out.Status, out.Reason = Inaccurate, "no multipliers were found: the rows that hold y depend on each other"
 	}
 	if s.badlyScaled(out, obj, n.known.Mu) {
@@ -334,9 +332,6 @@ func (f *sparseSet) holds(i int) bool { return f.in[i] }
 // at the vertices of linear followers nearly every row that is not held is a case.
 type faceMemory map[string]map[int]bool
 
-// mostFaces bounds a faceMemory.
-const mostFaces = 256
-
 // recall takes what is remembered of the working sets.
 func (f *sparseSet) recall() {
 	f.redundant = make([]map[int]bool, len(f.work.solvers))
@@ -356,7 +351,8 @@ func (f *sparseSet) recall() {
 		faces := f.work.faces[k]
 		known := faces[string(key)]
 		if known == nil {
-			if faces == nil || len(faces) >= mostFaces {
+			// 256 bounds a faceMemory.
+			if faces == nil || len(faces) >= 256 {
 				faces = faceMemory{}
 				f.work.faces[k] = faces
 			}

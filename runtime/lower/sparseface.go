@@ -10,10 +10,6 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// mostFaceSteps bounds the Newton steps on a face: several times what a
-// perturbed solve takes with the Hessian of g at its start.
-const mostFaceSteps = 40
-
 // sparseFace is OnFace by Newton's method with the sparse Hessian of g. It is
 // measured where the solve starts, unless it is known from before or a solve
 // at the same x on the same face has just measured it; the active rows that are
@@ -174,7 +170,8 @@ func (f *FaceSolver) descend(ctx context.Context, obj Objective, value float64) 
 	f.released = make([][]int, len(w.solvers))
 	w.each(func(k int) { f.released[k] = w.solvers[k].Release() })
 	last := math.Inf(1)
-	for step := 0; step < mostFaceSteps; step++ {
+	// 40 bounds the Newton steps on a face: several times what a perturbed solve takes with the Hessian of g at its start.
+	for step := 0; step < 40; step++ {
 		if ctx.Err() != nil {
 			return interrupted, value
 		}

@@ -35,10 +35,6 @@ type pieceEnd struct {
 // noPiece stands for no piece.
 const noPiece = -1
 
-// mostPasses bounds the Newton steps of one solve: far more than Newton's
-// method takes once its steps are whole.
-const mostPasses = 100
-
 // run minimizes from w.y, in place. The outcome notFinite stands for all
 // failures.
 func (n *sparseNewton) run(ctx context.Context) outcome {
@@ -58,7 +54,8 @@ func (n *sparseNewton) run(ctx context.Context) outcome {
 		return notFinite
 	}
 	next := make([]float64, len(w.y))
-	for pass := 0; pass < mostPasses; pass++ {
+	// 100 bounds the Newton steps of one solve: far more than Newton's method takes once its steps are whole.
+	for pass := 0; pass < 100; pass++ {
 		if w.values == nil {
 			if !w.measure(n.obj, n.known.Quadratic) {
 				return notFinite
@@ -197,10 +194,6 @@ func (n *sparseNewton) evaluate() {
 	n.value = n.obj.ValueGrad(w.grad, w.y)
 }
 
-// warmRounds is how many rounds the active-set method gets from a guess before
-// the interior-point method starts over.
-const warmRounds = 20
-
 // program solves the quadratic program of piece k at w.y and puts its solution
 // into next.
 func (n *sparseNewton) program(ctx context.Context, k int, first bool, next []float64) {
@@ -217,7 +210,8 @@ func (n *sparseNewton) program(ctx context.Context, k int, first bool, next []fl
 		e.done = true
 		return
 	}
-	if !((!first || n.warmed) && solver.ActiveSet(warmRounds)) {
+	// 20 is how many rounds the active-set method gets from a guess before the interior-point method starts over.
+	if !((!first || n.warmed) && solver.ActiveSet(20)) {
 		w.start(k, &s.poly, nil)
 		if solver.Minimize(ctx) != convex.Optimal {
 			e.failed = true
@@ -262,7 +256,8 @@ func (n *sparseNewton) search(next []float64) bool {
 			case math.IsNaN(now) || math.IsInf(now, 0):
 				e.length /= 4
 				settled = false
-			case slope[k] < 0 && now > slopeUp*-slope[k]:
+			// 0.1 is the slope, relative to that at the start of a step, up to which the step's end counts as before the minimum along it.
+			case slope[k] < 0 && now > 0.1*-slope[k]:
 				// The zero of the slope, if it were linear.
 				e.length *= math.Min(0.9, math.Max(0.1, slope[k]/(slope[k]-now)))
 				settled = false
@@ -274,10 +269,6 @@ func (n *sparseNewton) search(next []float64) bool {
 	}
 	return false
 }
-
-// slopeUp is the slope, relative to that at the start of a step, up to which the
-// step's end counts as before the minimum along it.
-const slopeUp = 0.1
 
 // The outcomes of progress.
 const (

@@ -49,11 +49,6 @@ type piece struct {
 	hessian []int // places of its entries in the pattern
 }
 
-// leastPiece is the number of entries up to which pieces are put together: a
-// piece costs about a microsecond and a kilobyte of its own, as much as a
-// few dozen entries.
-const leastPiece = 64
-
 // newPlan plans the lower level of p, whose pattern is known. Inequality rows on
 // one entry of y are bounds; equalities on one are rows like others.
 func newSparsePlan(p *problem.Problem, q *polyhedron, threads int) *sparsePlan {
@@ -129,7 +124,9 @@ func (pl *sparsePlan) cut(general func(i int) bool) {
 		if number[r] == 0 {
 			if room <= 0 {
 				pl.pieces = append(pl.pieces, &piece{})
-				room = leastPiece
+				// 64 is the number of entries up to which pieces are put together: a piece costs about a microsecond and a kilobyte of its
+				// own, as much as a few dozen entries.
+				room = 64
 			}
 			number[r] = int32(len(pl.pieces))
 			room -= int(size[r])

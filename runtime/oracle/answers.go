@@ -9,10 +9,6 @@ import (
 	"bilevelc/runtime/lower"
 )
 
-// mostMoved is the number of entries of x up to which a gradient is made of answers to other x:
-// beyond it their solves cost more than the one of a perturbed g.
-const mostMoved = 16
-
 // byAnswers adds to dst what the follower's answer brings, as addition of v: by differences of the answers to
 // x beside at.X, on its face, in each entry of x. Where the curvatures of g are far apart (lower.Solution.RoundingBound) y
 // itself is known to rounding, but the gradients of g, which other differences are of, are not: what
@@ -21,7 +17,9 @@ const mostMoved = 16
 // false where answers are not known that way, and has then added nothing.
 func byAnswers(ctx context.Context, dst []float64, at *At, v *adjointRHS) (error float64, ok bool, err error) {
 	p := at.Problem
-	if !(at.Lower.RoundingBound > 0) || !p.Facts.QuadraticInY || p.Dx > mostMoved {
+	// 16 is the number of entries of x up to which a gradient is made of answers to other x: beyond it their solves cost more than the one
+	// of a perturbed g.
+	if !(at.Lower.RoundingBound > 0) || !p.Facts.QuadraticInY || p.Dx > 16 {
 		return 0, false, nil
 	}
 	face := lower.NewFaceSolver()

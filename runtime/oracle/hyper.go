@@ -36,10 +36,6 @@ type solved struct {
 	Sol *lower.Solution
 }
 
-// memory is how many lower solutions are kept: the end points and the middle
-// of a line search, and the samples next to it.
-const memory = 8
-
 // New makes the hyperobjective. The calls to f and g are counted if they are
 // not already.
 func New(p *problem.Problem, solver lower.Solver, oracle Oracle) *Hyper {
@@ -91,7 +87,8 @@ func (h *Hyper) solve(ctx context.Context, x []float64) (*lower.Solution, error)
 	if err := lowerError(h.p, x, s); err != nil {
 		return nil, err
 	}
-	if len(h.recent) == memory {
+	// 8 is how many lower solutions are kept: the end points and the middle of a line search, and the samples next to it.
+	if len(h.recent) == 8 {
 		h.recent = slices.Delete(h.recent, 0, 1)
 	}
 	if s.Memory != nil {

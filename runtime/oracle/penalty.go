@@ -99,15 +99,12 @@ type penalized struct {
 	calls int       // points at which the minimization has taken gradients
 }
 
-// reachFactor makes a step long against y, so that the rounding of two gradients
-// is small in their difference.
-const reachFactor = 16
-
 func newPenalized(at *At, s PenaltySettings) *penalized {
 	p := at.Problem
 	n := p.Dy
 	q := &penalized{at: at, s: s, a1: math.Pow(s.Alpha, -2), a2: math.Pow(s.Alpha, -4), active: at.held(),
-		reach: reachFactor * at.size(), short: 1, force: make([]float64, n), g0: make([]float64, n), y: make([]float64, n)}
+		// 16 makes a step long against y, so that the rounding of two gradients is small in their difference.
+		reach: 16 * at.size(), short: 1, force: make([]float64, n), g0: make([]float64, n), y: make([]float64, n)}
 	p.F.GradY(q.force, at.X, at.Lower.Y)
 	p.G.GradY(q.g0, at.X, at.Lower.Y)
 	q.weight = make([]float64, len(q.active))

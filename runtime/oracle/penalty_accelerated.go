@@ -80,7 +80,8 @@ func (q *penalized) minimize(ctx context.Context) (w, nu []float64, left float64
 	}
 	u := newPair(len(q.force), len(q.active))
 	target := q.s.Alpha * q.s.Tolerance * force
-	for range mostShortened {
+	// Steps of differences are shortened by 64 at a time, until nothing of a double is left; the other ones are of little more than its rounding.
+	for range 8 {
 		var c float64
 		if c, left, err = q.descend(ctx, u, target); err != nil {
 			return nil, nil, 0, err
@@ -89,7 +90,7 @@ func (q *penalized) minimize(ctx context.Context) (w, nu []float64, left float64
 			break
 		}
 		before, found, long := q.short, left, false
-		for _, by := range []float64{shortest, 1.0 / shortened} {
+		for _, by := range []float64{0x1p-24, 1.0 / 64} {
 			q.short = before * by
 			r, noise, err := q.gradient(u, c)
 			if err != nil {
@@ -109,14 +110,6 @@ func (q *penalized) minimize(ctx context.Context) (w, nu []float64, left float64
 	}
 	return u.u, u.nu, left / math.Max(force, math.SmallestNonzeroFloat64), nil
 }
-
-// By what the steps of differences are shortened at a time, and how often: until nothing of a double is left; and a step of
-// little more than its rounding.
-const (
-	shortened     = 64
-	mostShortened = 8
-	shortest      = 0x1p-24
-)
 
 // descend moves u to where |r| is the target, or rounding: that is left at most. c is the curvature that it has met.
 func (q *penalized) descend(ctx context.Context, u pair, target float64) (c, left float64, err error) {

@@ -61,7 +61,8 @@ func finiteDifference(ctx context.Context, dst []float64, at *At, step float64, 
 	sum := 0.0
 	for j := range at.X {
 		best := math.Inf(1)
-		for h := step; h >= step*leastStep && best > d.rounding(j, h); h /= shorten {
+		// The steps tried: from the one asked for down to 1e-4 of it, by tenths.
+		for h := step; h >= step*1e-4 && best > d.rounding(j, h); h /= 10 {
 			slope, err, failure := d.difference(ctx, j, h)
 			if failure != nil {
 				return 0, failure
@@ -77,12 +78,6 @@ func finiteDifference(ctx context.Context, dst []float64, at *At, step float64, 
 	}
 	return sum, nil
 }
-
-// The steps tried, from the one asked for.
-const (
-	shorten   = 10
-	leastStep = 1e-4
-)
 
 // slopes are differences of F along the entries of x.
 type slopes struct {

@@ -13,12 +13,12 @@ import (
 // With it steps on a sphere converge as fast as elsewhere.
 //
 // All entries have the least curvature with which a step can still be told from a
-// fall without bound: that of a model step of longest times the reach, beyond which
-// steps are cut off anyway. Without it the model of a piecewise linear F, whose
+// fall without bound: that of a model step of 1e4 times the reach, far enough for kinks and
+// bounds to stop it, beyond which steps are cut off anyway. Without it the model of a piecewise linear F, whose
 // curvature is noise, would be a program that double precision cannot solve.
 func (m *bundle) ballCurvature(run *Run) []float64 {
 	d := make([]float64, run.Dim())
-	least := linalg.Norm(m.State.Center.G) / (longest * m.State.Reach)
+	least := linalg.Norm(m.State.Center.G) / (1e4 * m.State.Reach)
 	for j := range d {
 		d[j] = least
 	}
@@ -34,18 +34,6 @@ func (m *bundle) ballCurvature(run *Run) []float64 {
 	return d
 }
 
-// longest is the longest model step in units of the reach: far enough for kinks and
-// bounds to stop it rather than this.
-const longest = 1e4
-
-// maxTurns is how many times a step may be solved again for its multipliers of
-// balls, and settledBall the relative change that calls for it: the fixed point
-// need not be exact, as theta converges with x.
-const (
-	maxTurns    = 5
-	settledBall = 0.1
-)
-
 // learnBalls takes over the multipliers of a step, and reports whether they differ
 // from those that it was made with.
 func (m *bundle) learnBalls(step *qp.Step) bool {
@@ -55,7 +43,8 @@ func (m *bundle) learnBalls(step *qp.Step) bool {
 		if k < len(m.State.Balls) {
 			old = m.State.Balls[k]
 		}
-		changed = changed || math.Abs(theta-old) > settledBall*math.Max(theta, old)
+		// The fixed point need not be exact, as theta converges with x.
+		changed = changed || math.Abs(theta-old) > 0.1*math.Max(theta, old)
 	}
 	m.State.Balls = step.Balls
 	return changed

@@ -32,9 +32,6 @@ func init() {
 // bfgs is the method `bfgs`: the steps of `bundle` where F has one piece.
 type bfgs struct{ bundle }
 
-// further is the part of its target to which steps go on: near a minimizer the last one or two gain as many digits as there are.
-const further = 1e-2
-
 // Begin implements Method.
 func (m *bfgs) Begin(ctx context.Context, run *Run) error {
 	c, err := run.Gradient(ctx, run.Start)
@@ -54,7 +51,8 @@ func (m *bfgs) Step(ctx context.Context, run *Run) (string, error) {
 		return "", err
 	}
 	target := m.Settings.Epsilon * run.Scale()
-	if s.Measure <= further*target {
+	// 1e-2 is the part of its target to which steps go on: near a minimizer the last one or two gain as many digits as there are.
+	if s.Measure <= 1e-2*target {
 		return run.MappingMet(&s.Center, s.Measure, target, target)
 	}
 	before := s.Center

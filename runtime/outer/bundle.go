@@ -53,12 +53,13 @@ func (model *bundleModel) residual(step *qp.Step) float64 {
 }
 
 // renew checks what binds a step against the step's own length. What is known from
-// more than stale times as far is extrapolated beyond what it can tell, and where
+// more than ten times as far is extrapolated beyond what it can tell, and where
 // it is in the way, steps shrink at a point that is not stationary: pieces are then
 // forgotten, as a trial that meets one brings it back. It reports whether the model has changed.
 func (m *bundle) renew(run *Run, model *bundleModel, step *qp.Step, length float64) bool {
 	s := &m.State
-	far := stale*length + 1e-15*run.Size(s.Center.X)
+	// 10 is how many steps away a sample may be and still bind one: a bundle collects its pieces within a few.
+	far := 10*length + 1e-15*run.Size(s.Center.X)
 	forgotten := make([]bool, len(s.Bundle))
 	for i, w := range step.Weights[1:] {
 		b := model.bundle[i]
@@ -76,10 +77,6 @@ func (m *bundle) renew(run *Run, model *bundleModel, step *qp.Step, length float
 	s.Bundle = kept
 	return true
 }
-
-// stale is how many steps away a sample may be and still bind one: a bundle
-// collects its pieces within a few.
-const stale = 10
 
 // informs reports that a trial adds to the model: it lies on another piece than
 // x, and the model at d lies clearly below what the piece shows there.

@@ -165,7 +165,9 @@ func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
 		model := m.model()
 		model.H = s.H.curvature(m.ballCurvature(run))
 		step, err := run.projector.Step(s.Center.X, &model.Model)
-		if err != nil && Outside(err) || err == nil && step.Value > ascent*linalg.Norm(s.Center.G)*linalg.Norm(step.D) {
+		// 0.1 is the slope, relative to the gradient, at which a step uphill shows that its program was not solved, rather than solved to
+		// the accuracy of its data.
+		if err != nil && Outside(err) || err == nil && step.Value > 0.1*linalg.Norm(s.Center.G)*linalg.Norm(step.D) {
 			// The program was not solved: a step of 0 has the value 0. It says nothing
 			// of F; a curvature made anew from the gradient is well conditioned.
 			if fresh {
@@ -179,7 +181,8 @@ func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if turns < maxTurns && m.learnBalls(step) {
+		// Five turns are enough: the multipliers of balls need not be exact, as they converge with x.
+		if turns < 5 && m.learnBalls(step) {
 			turns++
 			null--
 			continue
@@ -194,7 +197,9 @@ func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
 		if !(predicted > 0) || length == 0 || m.stationary(run, predicted, step.Curvature, length) {
 			return false, nil
 		}
-		if s.WarmCurvature && s.Measure <= followedWell*m.target(run)(linalg.Norm(s.Center.G)) {
+		// 0.1 is the part of its target at which the measure of the model ends a run that follows a known solution: what is left of F is
+		// then the square of it.
+		if s.WarmCurvature && s.Measure <= 0.1*m.target(run)(linalg.Norm(s.Center.G)) {
 			return false, nil // well within what the certificate asks for
 		}
 		t := 1.0
@@ -218,14 +223,6 @@ func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
 		return m.backtrack(ctx, run, step, t)
 	}
 }
-
-// followedWell is the part of its target at which the measure of the model ends a run
-// that follows a known solution: what is left of F is then the square of it.
-const followedWell = 0.1
-
-// ascent is the slope, relative to the gradient, at which a step uphill shows that its
-// program was not solved, rather than solved to the accuracy of its data.
-const ascent = 0.1
 
 // stationary reports that the predicted decrease, or the step, is nothing: both
 // well below what values of F, and its argument, resolve.

@@ -13,20 +13,14 @@ import (
 // next.
 var stages = []float64{3, 1, 0.3, 0.1, 0.03, 0.01, 0.003}
 
-// What a continuation may cost, in evaluations of F: a stage a part of what the search
-// has taken before, or a number that small problems need, and no more than a few steps,
-// as only the last minimum counts; its end on F itself as much as the search before.
-const (
-	stageShare = 0.1
-	stageFew   = 60
-	stageSteps = 25
-	endFew     = 300
-)
-
 // continuation looks for a lower point than the center by way of smoothed followers: it
 // follows the minimizer of F with g + tau/2 |y|^2 in the place of g from the run's start
 // as tau goes to 0 and descends on F from where that leads. It returns nil where that
 // is nowhere lower.
+//
+// In evaluations of F a stage may cost a tenth of what the search
+// has taken before, or 60, which small problems need, and no more than 25 steps,
+// as only the last minimum counts; its end on F itself as much as the search before, or 300.
 func (m *bundle) continuation(ctx context.Context, run *Run) (*Sample, error) {
 	h := run.h
 	pt, err := h.Value(ctx, run.Start)
@@ -46,13 +40,13 @@ func (m *bundle) continuation(ctx context.Context, run *Run) (*Sample, error) {
 		if smooth == nil {
 			return nil, nil
 		}
-		most := max(stageFew, int(stageShare*float64(spent)))
+		most := max(60, spent/10)
 		if all := run.limits.Evaluations; all > 0 {
 			most = min(most, all-run.Evaluations)
 		}
 		part := &Run{Start: x, Rand: run.Rand, h: smooth, projector: run.projector, source: run.source, width: run.width,
 			limits: Limits{Evaluations: most}, published: &published{}}
-		end, err := m.follow(ctx, part, x, stageSteps, nil)
+		end, err := m.follow(ctx, part, x, 25, nil)
 		run.Evaluations += part.Evaluations
 		if err != nil {
 			return nil, ignoring(err)
@@ -60,7 +54,7 @@ func (m *bundle) continuation(ctx context.Context, run *Run) (*Sample, error) {
 		x = end.X
 	}
 	before := run.limits
-	limit := run.Evaluations + max(endFew, spent)
+	limit := run.Evaluations + max(300, spent)
 	if before.Evaluations == 0 || limit < before.Evaluations {
 		run.limits.Evaluations = limit
 	}

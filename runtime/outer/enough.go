@@ -13,14 +13,6 @@ import (
 // different minima ask for.
 const MostStarts = 30
 
-// enoughWork is the work at which no further starts are begun, in numbers that the
-// functions have read: a second or two.
-const enoughWork = 2e8
-
-// leastCost is what one call costs however little it reads: what a method does between
-// two calls, from half a microsecond to five.
-const leastCost = 200
-
 // rounds are the numbers of starts after which enough is asked. They do not depend on
 // the number of threads, and so nor does what a run returns.
 func (m *MultiStart) rounds(n int) []int {
@@ -101,11 +93,13 @@ func (m *MultiStart) enough(results []StartResult) bool {
 			minima++
 		}
 	}
-	worked := float64(calls)*m.Options.Cost.call() >= enoughWork
+	// 2e8 is the work at which no further starts are begun, in numbers that the functions have read: a second or two.
+	worked := float64(calls)*m.Options.Cost.call() >= 2e8
 	if solved == 0 {
 		lowest = len(results) // all have ended alike
 	}
-	return Enough(len(results), max(1, minima), lowest) || worked && (solved > 0 || len(results) >= patience)
+	// 4 is how many starts that came to nothing are enough where they cost much.
+	return Enough(len(results), max(1, minima), lowest) || worked && (solved > 0 || len(results) >= 4)
 }
 
 // single reports that X and D have one point alone, so that all starts are the same. They
@@ -133,9 +127,6 @@ func (m *MultiStart) single() bool {
 	}
 	return true
 }
-
-// patience is how many starts that came to nothing are enough where they cost much.
-const patience = 4
 
 // SameMinimum is what default targets leave of F.
 const SameMinimum = 1e-6

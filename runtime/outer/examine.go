@@ -108,7 +108,10 @@ func (m *bundle) certifyCenter(ctx context.Context, run *Run, delta float64) (st
 	target := m.target(run)
 	if c.epsilon() > target(c.Size()) {
 		// A piece within delta may be missing, or known from further away only.
-		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, target, certifying*m.Settings.Samples+perEntry*run.Dim())
+		// 10 is how many times the samples of a ball the last certificate may take: where it needs many, they are all that a run still
+		// lacks.
+		// 2 is how many more it may take for each entry of x, all of which may have kinks of their own.
+		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, target, 10*m.Settings.Samples+2*run.Dim())
 		if err != nil {
 			return "", err
 		}
@@ -155,13 +158,6 @@ func (r *Run) roundingReason() string {
 	return fmt.Sprintf(" (curvatures of the follower's objective differ by a factor of %.0e, so that the rounding of its gradient leaves y, and which rows hold it, open by a share of %.0e)",
 		facts.Smoothness/facts.StrongConvexity, open)
 }
-
-// certifying is how many times the samples of a ball the last certificate may
-// take: where it needs many, they are all that a run still lacks.
-const certifying = 10
-
-// perEntry is how many more it may take for each entry of x, all of which may have kinks of their own.
-const perEntry = 2
 
 // learn adds samples to the bundle; the lowest becomes the center where it is lower.
 func (m *bundle) learn(run *Run, samples []Sample) {

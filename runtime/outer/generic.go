@@ -20,14 +20,10 @@ import (
 // almost every point has a margin, as the pieces of F that matter have regions with
 // an inside, whose boundaries have none.
 
-// The moves, relative to the size of x: from one whose effect on slacks and multipliers
-// stands out against rounding for a problem of condition 1e4 to the radius of the
+// lastMove is the longest of the moves, relative to the size of x. They go by tens from one of 1e-9, whose effect on slacks and multipliers
+// stands out against rounding for a problem of condition 1e4, to the radius of the
 // default certificate, which all moves must stay within.
-const (
-	firstMove = 1e-9
-	moveGrows = 10
-	lastMove  = 5e-7
-)
+const lastMove = 5e-7
 
 // Gradient evaluates F at x with a gradient that it has there or, where strict
 // complementarity fails, next to it: that of a piece with an inside, of which x is a point. Where
@@ -57,7 +53,7 @@ func Gradient(ctx context.Context, h *oracle.Hyper, x []float64, seed uint64) (*
 func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 	scale := r.Size(pt.X)
 	var fewest *oracle.Point // the nearest one with the fewest undecided rows
-	for radius := firstMove; radius <= lastMove; radius *= moveGrows {
+	for radius := 1e-9; radius <= lastMove; radius *= 10 {
 		x, err := r.move(pt.X, radius*scale)
 		var moved *oracle.Point
 		if err == nil {
@@ -86,7 +82,8 @@ func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 	}
 	// Rows that stay undecided wherever one looks, because y meets them everywhere,
 	// do no harm where F does not feel them.
-	if fewest != nil && len(fewest.Undecided) <= maxUndecided {
+	// 32 is how many undecided rows are looked at one by one; each costs an equality solve and a gradient.
+	if fewest != nil && len(fewest.Undecided) <= 32 {
 		err := r.h.Complete(ctx, fewest)
 		if err == nil {
 			var smooth bool
@@ -211,14 +208,6 @@ func (r *Run) move(x []float64, radius float64) ([]float64, error) {
 	return inside, nil
 }
 
-// maxUndecided is how many undecided rows are looked at one by one; each costs an
-// equality solve and a gradient.
-const maxUndecided = 32
-
-// jump is the jump of the gradient, relative to it, that counts as one: well
-// above the error of a gradient, well below what a target asks for.
-const jump = 1e-9
-
 // unfelt reports that no undecided row of a point makes a kink of F: the gradient stays the
 // same, to its own error, whichever state one of them is in. In the adjoint system
 // of the face, H p + B_I'q = grad_y f and B_I p = 0, this says that B_j p = 0 for
@@ -239,7 +228,9 @@ func (r *Run) unfelt(ctx context.Context, pt *oracle.Point) (bool, error) {
 			}
 			return false, err
 		}
-		if jumps == nil || linalg.Norm(jumps) > 4*pt.GradError+jump*linalg.Norm(pt.Grad) {
+		// 1e-9 is the jump of the gradient, relative to it, that counts as one: well above the error of a gradient, well below what a
+		// target asks for.
+		if jumps == nil || linalg.Norm(jumps) > 4*pt.GradError+1e-9*linalg.Norm(pt.Grad) {
 			return false, nil
 		}
 	}

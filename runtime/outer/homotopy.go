@@ -44,10 +44,7 @@ type pathState struct {
 // holds does not move while the barrier is strong, or whose slacks and multipliers, of the size
 // sqrt(mu), are still well above rounding.
 const (
-	leastMu = 1e-17 // of the first
-
 	pathEndShare = 0.01 // of the certificate's radius, and of F
-	arrivalReach = 10   // of what is left of the way, as at a start of the initial step
 	// A stage is done when a step promises less than a part of what the one before has
 	// changed in F_mu; the first one, of what mu changes in F.
 	stageTolerance = 1e-8
@@ -214,7 +211,7 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 	rest := pathEndShare * run.Radius(m.Settings.Delta, s.Center.X)
 	first := a.Stage == 0
 	a.Older, a.Last, a.Mu = a.Last, a.Mu, linalg.MuShrink*a.Mu
-	if a.Mu >= leastMu*a.Scale.Mu && (led && (left > rest || apart) || first) {
+	if a.Mu >= 1e-17*a.Scale.Mu && (led && (left > rest || apart) || first) {
 		a.Stage++
 		s.Path = &a
 		return nil
@@ -228,7 +225,7 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 	// where kinks meet is that of the pieces: one that makes the first step so short outlasts
 	// it, as no two points in a row are of one piece.
 	if m.rescale(run); led {
-		s.Reach = math.Min(s.Reach, arrivalReach*math.Max(left, rest))
+		s.Reach = math.Min(s.Reach, 10*math.Max(left, rest)) // as at a start of the initial step
 	}
 	return nil
 }

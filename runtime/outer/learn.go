@@ -81,16 +81,11 @@ type Seen struct {
 // more of its end than of its beginning. Values are not changed in place.
 type history struct{ all []Seen }
 
-// The size of a history: numbers in all, and gradients.
-const (
-	seenNumbers = 20000
-	seenMost    = 64
-)
-
 // with is the history with one more gradient. Where it is full, every second one of its
 // older half goes.
 func (h history) with(s *Sample) history {
-	most := min(seenMost, seenNumbers/(2*max(1, len(s.X))))
+	// 64 gradients, of 20,000 numbers in all.
+	most := min(64, 20000/(2*max(1, len(s.X))))
 	if s.G == nil || most < 4 {
 		return h
 	}

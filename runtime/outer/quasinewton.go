@@ -14,14 +14,14 @@ import (
 
 // quasiNewton is a positive definite approximation of the curvature of F's pieces, by
 // damped BFGS updates (Powell 1978). Up to denseLimit entries of x it is a matrix that
-// keeps all pairs. Beyond, the last ones, pairLimit of them, make it
+// keeps all pairs. Beyond, the last 20, which tell as much of a larger one, make it
 //
 //	H = Scale I + Q (T - Scale I) Q'
 //
 // where the columns of Q are an orthonormal basis of what the pairs span, and T is the
 // BFGS matrix of the pairs in its coordinates: the limited-memory matrix in a compact
 // form (Byrd, Nocedal and Schnabel 1994), positive definite to the last bit as each
-// update is made in full. With r = 2 pairLimit at most, making Q costs O(r^2 N),
+// update is made in full. With r = 40 at most, making Q costs O(r^2 N),
 // products O(r N). Values are immutable; update returns a new one.
 type quasiNewton struct {
 	N       int
@@ -39,11 +39,8 @@ type quasiNewton struct {
 type secant struct{ S, Y []float64 }
 
 // denseLimit is where a matrix with all pairs begins to cost more than it saves in
-// iterations, and pairLimit how many pairs tell as much of a larger one.
-const (
-	denseLimit = 100
-	pairLimit  = 20
-)
+// iterations.
+const denseLimit = 100
 
 func newQuasiNewton(n int, curvature float64) quasiNewton {
 	return quasiNewton{N: n, Scale: curvature}
@@ -165,7 +162,7 @@ func (q quasiNewton) update(s, y []float64, noise float64) quasiNewton {
 
 // with appends a pair, in place of the oldest where there are enough.
 func (q quasiNewton) with(p secant) quasiNewton {
-	kept := q.Pairs[max(0, len(q.Pairs)+1-pairLimit):]
+	kept := q.Pairs[max(0, len(q.Pairs)+1-20):]
 	q.Pairs = append(append(make([]secant, 0, len(kept)+1), kept...), p)
 	q.compact()
 	return q

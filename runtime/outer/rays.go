@@ -15,16 +15,6 @@ type ray struct {
 	Lower   *Sample  // a point of clearly lower F; nil where none was met
 }
 
-// The search's constants. A decrease of a tenth of the slope's promise is
-// descent; a gradient whose slope along the ray is at most half as steep is new
-// to the hull (Mifflin 1977 asks for two such numbers, the first smaller than
-// the second).
-const (
-	rayDescent = 0.1
-	rayNew     = 0.5
-	inner      = 0.99 // rounding must not take a point of the edge out of the ball
-)
-
 // rays looks for the smallest element of the Goldstein subdifferential of a radius
 // at a sample, beginning with the gradients known: with v the smallest element of
 // their hull and normal cone, it follows -v to the ball's edge. Either F falls
@@ -94,9 +84,14 @@ type followed struct {
 
 // follow evaluates F along -v, bisecting between a point where F has fallen too
 // little and the center until the gradient shows why.
+//
+// A decrease of a tenth of the slope's promise is
+// descent; a gradient whose slope along the ray is at most half as steep is new
+// to the hull (Mifflin 1977 asks for two such numbers, the first smaller than
+// the second).
 func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float64, budget int) (f followed, err error) {
 	size := linalg.Norm(v)
-	lo, hi := 0.0, inner*radius/size
+	lo, hi := 0.0, 0.99*radius/size // rounding must not take a point of the edge out of the ball
 	x := make([]float64, len(v))
 	for t := hi; len(f.Samples) < budget && hi-lo > 1e-3*hi; {
 		if err = run.Project(x, linalg.Plus(at.X, -t, v)); err != nil {
@@ -126,14 +121,14 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 			continue
 		}
 		f.Samples = append(f.Samples, *s)
-		falls := at.F-s.F >= rayDescent*promise
+		falls := at.F-s.F >= 0.1*promise
 		switch {
 		case falls && at.F-s.F > 10*run.Noise(at):
 			f.Lower = s
 			return f, nil
 		case !s.Open: // no gradient there that a hull could take
 			hi = t
-		case linalg.Dot(s.G, moved) >= -rayNew*promise:
+		case linalg.Dot(s.G, moved) >= -0.5*promise:
 			f.New = true
 			return f, nil
 		case promise <= run.Noise(at):

@@ -110,25 +110,14 @@ func (r *Run) Room(x []float64) float64 {
 	return r.width + linalg.Norm(far)
 }
 
-// The parts of the gradient at a point, and of the first one, over the size of x that
-// count as terms of F: the former where F is steep, as at a kink; the latter so that
-// values below all that a run has seen are noise even where F and its gradient vanish.
-const (
-	localTerms = 1e-3
-	firstTerms = 1e-6
-)
-
 // Noise is the difference in F at a sample that means nothing: the accuracy of values
-// times the size of F and of the terms that may cancel in it.
+// times the size of F and of the terms that may cancel in it. As terms count over the size of x 1e-3 of the
+// gradient at the point, where F is steep, as at a kink, and 1e-6 of the first one, so that
+// values below all that a run has seen are noise even where F and its gradient vanish.
 func (r *Run) Noise(at *Sample) float64 {
-	return linalg.ValueAccuracy * (math.Abs(at.F) + r.Size(at.X)*(localTerms*linalg.Norm(at.G)+firstTerms*r.slope))
+	return linalg.ValueAccuracy * (math.Abs(at.F) + r.Size(at.X)*(1e-3*linalg.Norm(at.G)+1e-6*r.slope))
 }
 
-// lowered is how many times its noise F has to fall by for a point that was met to be returned in the place of the one that was certified.
-const lowered = 10
-
 // Scale is what a measure of stationarity is relative to where F is smooth and its gradients vanish: a share of the first one.
-func (r *Run) Scale() float64 { return flat * r.slope }
-
-// flat is the share of the first gradient that gradient makes do with.
-const flat = 0.1
+// 0.1 is the share of the first gradient that gradient makes do with.
+func (r *Run) Scale() float64 { return 0.1 * r.slope }

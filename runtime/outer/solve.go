@@ -107,7 +107,9 @@ func (s *solving) begin(ctx context.Context) error {
 		clear(direction)
 		// From the start itself; and from points around it, as it may lie inside X
 		// and yet on the edge of a domain.
-		for range 1 + aside {
+		// 4 is how many points around a start are tried at each distance: one of them is on the right side of a hyperplane but for one time
+		// in sixteen.
+		for range 5 {
 			inside := make([]float64, len(edge))
 			for j, v := range edge {
 				inside[j] = v + share*widths[j]*direction[j]
@@ -125,10 +127,6 @@ func (s *solving) begin(ctx context.Context) error {
 	run.Start, run.width = edge, run.widthAt(edge)
 	return first
 }
-
-// aside is how many points around a start are tried at each distance: one of them
-// is on the right side of a hyperplane but for one time in sixteen.
-const aside = 4
 
 // solve is the run from its start, or from where it was restored to, to its end.
 func (s *solving) solve(ctx context.Context) *Result {
@@ -344,7 +342,9 @@ func unmeasured() Measure { return Measure{Name: "none", Value: math.NaN()} }
 func PreferIterate(ctx context.Context, run *Run, result *Result, iterate *Sample) {
 	lower := run.Noise(iterate)
 	if result.Status == status.Solved {
-		lower *= lowered // it has a certificate
+		// 10 is how many times its noise F has to fall by for a point that was met to be returned in the place of the one that was
+		// certified.
+		lower *= 10 // it has a certificate
 	}
 	if result.Best.F < iterate.F-lower || linalg.Distance(result.Best.X, iterate.X) == 0 {
 		return

@@ -33,7 +33,10 @@ func init() {
 		if _, set := given["accelerate"]; !set && s.Smoothness > 0 {
 			s.Accelerate = false
 		}
-		known := knownByDefault
+		// 1e-5 is how well gradients have to be known where no accuracy is asked for, relative to a tenth of the first gradient's terms: as
+		// well as the stationarity that certificates of kinks end with. The default of epsilon itself is what steps on a smooth F reach at
+		// little cost, which may be below what an oracle knows.
+		known := 1e-5
 		if _, set := given["epsilon"]; set {
 			known = s.Epsilon
 		}
@@ -54,11 +57,6 @@ type pgd struct {
 	known    float64 // how well gradients have to be known at the end, in the unit of Epsilon
 	outer.Keeps[pgdState]
 }
-
-// knownByDefault is how well gradients have to be known where no accuracy is asked for, relative to a tenth of the first gradient's terms: as well as the stationarity that
-// certificates of kinks end with. The default of epsilon itself is what steps on a smooth F reach at little cost, which may be below
-// what an oracle knows.
-const knownByDefault = 1e-5
 
 type pgdState struct {
 	Center    outer.Sample // with its gradient

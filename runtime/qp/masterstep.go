@@ -34,10 +34,6 @@ func (q *master) ascend() Status {
 	}
 }
 
-// roundings is how many more of them the products with the data take, of which
-// feasibility allows for hundreds, than those with the columns.
-const roundings = 32
-
 // enter takes steps in the dual space until the constraint holds, and is in the
 // working set. With b its column, oriented by its sign, and
 // QR those of the working set, raising its multiplier by t moves
@@ -65,7 +61,9 @@ func (q *master) enter(b breach) bool {
 		left := 0.0
 		if norm > 0 {
 			left = q.factor.Split(column, coef, rest)
-			if first && by <= q.tolerance/roundings*q.size*norm {
+			// 32 is how many more of them the products with the data take, of which feasibility allows for hundreds, than those with the
+			// columns.
+			if first && by <= q.tolerance/32*q.size*norm {
 				q.ignored[m.constraint] = true // within what rounding of w makes of it
 				return true
 			}

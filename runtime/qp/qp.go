@@ -75,10 +75,6 @@ type Solution struct {
 	Iterations          int // changes of the working set
 }
 
-// basisNoise is the error of the entries of the orthonormal basis, in units of
-// linalg.Feasibility: about ten roundings. Where it is 0 nothing was added up.
-const basisNoise = 1.0 / 64
-
 // active is a member of the working set.
 type active struct {
 	number int
@@ -329,7 +325,9 @@ func (ws *Workspace) refresh() {
 		}
 		for j, v := range col {
 			if v != 0 {
-				ws.termSizes[j] += size * (math.Abs(v) + basisNoise)
+				// 1/64 is the error of the entries of the orthonormal basis, in units of linalg.Feasibility: about ten roundings. Where
+				// it is 0 nothing was added up.
+				ws.termSizes[j] += size * (math.Abs(v) + 1.0/64)
 			}
 		}
 	}

@@ -62,7 +62,8 @@ func (k *structured) solve(p *Problem, diagonal []float64) *Solution {
 			}
 		}
 		s.Guess(zero, make([]float64, m), state, active)
-		found = s.ActiveSet(settling)
+		// 12 is how many exchanges of active rows a guess is worth.
+		found = s.ActiveSet(12)
 	}
 	if !found {
 		k.diagonal = nil
@@ -140,9 +141,6 @@ func (p *Problem) context() context.Context {
 	}
 	return p.Context
 }
-
-// settling is how many exchanges of active rows a guess is worth.
-const settling = 12
 
 // solution reads the solution from the solver, or nil where it violates a row by
 // more than rounding.
