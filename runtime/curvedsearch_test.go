@@ -130,7 +130,7 @@ func (b *bowl) least() float64 {
 // Convex quadratic constraints of the leader are in the search and in its proof: no allowed point of a grid is below the bound, and what is said to be the optimum is allowed, and no higher than the grid's
 // best. Forgeries of the multiples are refused, or show what is true.
 func TestCurvedConstraintsAreSearched(t *testing.T) {
-	proved, multiples, apart := 0, 0, 0
+	proved, empty, multiples, apart := 0, 0, 0, 0
 	for seed := range members.SeedsOf(t, 12, 200) {
 		rng := rand.New(rand.NewPCG(seed, 36))
 		b := newBowl(rng)
@@ -151,6 +151,13 @@ func TestCurvedConstraintsAreSearched(t *testing.T) {
 			if !math.IsInf(least, 1) {
 				t.Errorf("seed %d: %s, and a point has %g\n%s", seed, r.Reason, least, b.text())
 			}
+			var proof bytes.Buffer
+			if err := r.WriteProof(context.Background(), &proof); err != nil {
+				t.Errorf("seed %d: %s, without a proof: %v\n%s", seed, r.Reason, err, b.text())
+			} else if report, err := p.VerifyProof(r, "proof", &proof); err != nil || !report.OK() {
+				t.Errorf("seed %d: %v, %v", seed, err, report.Failures())
+			}
+			empty++
 			continue
 		}
 		if !r.HasPoint() || r.Global == nil {
@@ -236,7 +243,7 @@ func TestCurvedConstraintsAreSearched(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d proved, %d multiples of constraints, %d forgeries that show less or nothing", proved, multiples, apart)
+	t.Logf("%d proved, %d without a point, %d multiples of constraints, %d forgeries that show less or nothing", proved, empty, multiples, apart)
 	if proved == 0 || multiples == 0 || apart == 0 {
 		t.Error("nothing was tried")
 	}

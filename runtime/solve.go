@@ -51,7 +51,8 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		// What is too ill-conditioned for the signs of slacks and multipliers to be read off takes the other way, and so does where a system that is not linear leads nowhere.
 		r, err := q.solveSystem(ctx, opts)
 		_, linear := q.systemOf()
-		if err != nil || r.Status == Solved || r.Status != NumericalFailure && linear || r.endless || linear && (q != p || q.exactTies != "") || opts.Method == SystemMethod || opts.Resume != nil || ctx.Err() != nil || p.Numeric.Integer != nil {
+		proved := err == nil && r.Status == Infeasible && r.tree != nil // by the search, which may have what local solves have not
+		if err != nil || r.Status == Solved || proved || r.Status != NumericalFailure && linear || r.endless || linear && (q != p || q.exactTies != "") || opts.Method == SystemMethod || opts.Resume != nil || ctx.Err() != nil || p.Numeric.Integer != nil {
 			return r, err
 		}
 		onSystem = fmt.Sprintf("the solve on the KKT system ended as %s (%s)", r.Status, r.Reason)
