@@ -5,7 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
@@ -98,8 +100,27 @@ func PointAt(n *problem.Problem, s *kkt.System, z []float64, m *kkt.Multipliers)
 		n.F.ValueGradY(fy, out.X, n.Answer(sol.Y, sol.Lambda))
 		out.Coupled = slices.Clone(n.CoupledPart(fy))
 	}
-	if out.Strict && m != nil && !slices.ContainsFunc(m.Coupled, func(t float64) bool { return t != 0 }) {
+	if out.Strict && m != nil && !slices.ContainsFunc(m.Coupled, func(t float64) bool { return t != 0 }) && movable(n, sol.Active) {
 		out.Grad, out.Open, out.GradError = s.Hypergradient(m), true, s.HypergradientError(m, z)
 	}
 	return out
+}
+
+// movable reports that the follower's rows hold along with x wherever it goes from a point at which these do: no combination of them that is free of y reads x. Else the point lies at the edge of
+// the set of x to which the follower has an answer, whatever the signs of slacks and multipliers say, and F has no gradient there.
+func movable(n *problem.Problem, rows []int) bool {
+	joint := sparse.Empty(n.Dy + n.Dx)
+	for i := range n.Rows.Len() {
+		joint.AppendAll(n.Rows.B.Row(i))
+		cols, vals := n.Rows.A.Row(i)
+		joint.AppendScaled(cols, n.Dy, vals, -1, 1)
+		joint.EndRow()
+	}
+	open := func(int) bool { return false }
+	ofY, _ := linalg.Independent(n.Rows.B, rows, open)
+	if len(ofY) == 0 {
+		return true
+	}
+	both, _ := linalg.Independent(joint, rows, open)
+	return len(both) == len(ofY)
 }
