@@ -51,7 +51,7 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 			continue
 		}
 		pw := &proofWriter{of: sys, s: s, p: s.newPlunger(), claim: claims[k], out: out, bounds: boundRows(s.sys)}
-		pw.p.cutoff, pw.p.thorough, pw.p.enough = math.Inf(1), true, pw.claim
+		pw.p.thorough, pw.p.enough = true, pw.claim
 		if len(f.parts) > 1 {
 			of := map[string]any{"columns": s.part.Cols}
 			if s.quad.Weights != nil {
@@ -296,10 +296,21 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 	if len(pw.p.cuts)-pw.p.shared > mostTangents {
 		pw.p.cuts, pw.p.relax, pw.last = pw.p.cuts[:pw.p.shared:pw.p.shared], cutting{}, nil
 	}
+	pw.p.cutoff = math.Inf(1)
+	if r := &pw.s.records[n.id]; r.Kind == closed && float64(r.Bound) > pw.claim {
+		// As the search did it ends with the bound that it needs: what is left of a thin node's relaxation beyond may be empty by no more than rounding, or not be solved at all.
+		pw.p.cutoff = pw.claim + (float64(r.Bound)-pw.claim)/2
+	}
 	sol := pw.p.solve(ctx, n, pw.last) // from nothing where that fails
+	pw.p.cutoff = math.Inf(1)
+	if sol.Status == activeset.Failed {
+		if empty := pw.beyondRange(ctx, n); empty != nil {
+			sol = empty
+		}
+	}
 	z, row, bound := sol.Z, sol.Row, sol.Bound
 	switch sol.Status {
-	case activeset.Optimal:
+	case activeset.Optimal, activeset.CutOff:
 		n.basis, pw.last = sol.Basis, sol.Basis
 	case activeset.Infeasible:
 		z, row, bound = nil, sol.FarkasRow, sol.FarkasBound
@@ -339,6 +350,39 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 		return false, nil
 	}
 	return true, pw.line(map[string]any{kind: pw.weights(n, z, row[:len(row)-len(cuts)], bound, nil)})
+}
+
+// beyondRange shows that nothing is feasible at a node whose last decision is about a direction, as tighten found it: by the end of the direction's range without that decision. The solution is that of an
+// empty relaxation; nil where there is none.
+func (pw *proofWriter) beyondRange(ctx context.Context, n *node) *activeset.Solution {
+	if len(n.box) == 0 || n.box[len(n.box)-1].Index >= 0 {
+		return nil
+	}
+	s, last := pw.s, n.box[len(n.box)-1]
+	k := int(-1 - last.Index)
+	row, sign := s.sys.Relaxation.A.Rows+k, 1.0
+	if pw.p.bounds.RowHi[row] >= s.concave.Hi[k] {
+		sign = -1
+	}
+	linear, b := *pw.p.relax.program, *pw.p.relax.bounds(&pw.p.bounds)
+	linear.Q, linear.C = nil, make([]float64, linear.N)
+	for j, t := range s.concave.V[k] {
+		linear.C[j] = sign * t
+	}
+	end := math.Max(sign*b.RowLo[row], sign*b.RowHi[row])
+	b.RowLo, b.RowHi = slices.Clone(b.RowLo), slices.Clone(b.RowHi)
+	b.RowLo[row], b.RowHi[row] = math.Inf(-1), math.Inf(1)
+	solver, err := activeset.New(&linear)
+	if err != nil {
+		panic(err) // a system holds finite numbers
+	}
+	sol := solver.Solve(ctx, &b, nil, activeset.Options{Cutoff: math.Inf(1)})
+	if sol.Status != activeset.Optimal || sol.Value <= end {
+		return nil
+	}
+	sol.Status, sol.FarkasRow, sol.FarkasBound = activeset.Infeasible, sol.Row, sol.Bound
+	sol.FarkasRow[row] -= sign
+	return sol
 }
 
 // curvedLeaf writes n as a leaf of a kind, with multiples of the leader's constraints that are not affine in the objective, and in the place of their tangents: near the best multiples the bound that
