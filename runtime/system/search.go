@@ -27,11 +27,11 @@ const (
 // modestWork is the budget of a search, or of further starts, that nobody asked for, in multiplications: about a second.
 const modestWork = 1e9
 
+// localWork is that of a search which is the local solve, too, until it has a point, as of whole numbers: of it modestWork is a quarter.
+const localWork = 4 * modestWork
+
 // littleWork is what starts beyond the stopping rule may take: a fifth of a second, as small systems do a quarter of the multiplications in a second that large ones do.
 const littleWork = modestWork / 20
-
-// wholeWork is that of a search for whole numbers, which is the local solve, too: a search of modestWork, and a local solve of which that is a quarter.
-const wholeWork = 5 * modestWork
 
 // global searches for the global optimum, and for a first point where the local solves have found none.
 func (run *Run) global(ctx context.Context) error {
@@ -44,10 +44,7 @@ func (run *Run) global(ctx context.Context) error {
 		opts.Gap = tree.DefaultGap
 	}
 	if run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
-		opts.Work = modestWork
-		if run.n.Integer != nil {
-			opts.Work = wholeWork
-		}
+		opts.Work, opts.First = modestWork, localWork
 		if run.local != nil {
 			opts.Work = max(opts.Work, run.local.Work()/4)
 		}

@@ -48,8 +48,8 @@ func (s *search) compareHulls(opts Options) {
 			hulls += t * (1 + s.ends(c))
 		}
 	}
-	cube := func(n int) float64 { return float64(n) * float64(n) * float64(n) }
-	s.hulls = cube(hulls) <= float64(2*options)*cube(bounds) && (opts.Work == 0 || cube(hulls)/2 <= float64(opts.Work))
+	least, most := factorWork(float64(bounds)), factorWork(float64(hulls))
+	s.hulls = most <= float64(2*options)*least && (opts.Work == 0 || most <= float64(opts.Work))
 }
 
 // ends is how many rows the range of x_c makes of a product.

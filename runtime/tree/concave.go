@@ -193,6 +193,7 @@ func (s *search) lengths(ctx context.Context, at []int) []float64 {
 	linear := *s.prog
 	linear.Q = nil
 	var solver *activeset.Solver
+	var last *activeset.Basis
 	out := make([]float64, len(at))
 	for k, j := range at {
 		ends := [2]float64{linear.Lo[j], linear.Hi[j]}
@@ -209,8 +210,9 @@ func (s *search) lengths(ctx context.Context, at []int) []float64 {
 			cost := make([]float64, len(linear.C))
 			cost[j] = sign
 			solver.SetObjective(nil, cost)
-			sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+			sol := solver.Solve(ctx, nil, last, activeset.Options{Cutoff: math.Inf(1)})
 			s.work += sol.Work
+			last = sol.Basis
 			if sol.Status == activeset.Optimal {
 				ends[side] = sol.Z[j]
 			}
@@ -237,6 +239,7 @@ func (s *search) tighten(ctx context.Context) string {
 		panic(err) // a system holds finite numbers
 	}
 	root := s.open[0]
+	var last *activeset.Basis
 	for k := range c.V {
 		for side, sign := range [2]float64{1, -1} {
 			cost := make([]float64, len(linear.C))
@@ -244,9 +247,10 @@ func (s *search) tighten(ctx context.Context) string {
 				cost[j] = sign * t
 			}
 			solver.SetObjective(nil, cost)
-			sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+			sol := solver.Solve(ctx, nil, last, activeset.Options{Cutoff: math.Inf(1)})
 			s.work += sol.Work
 			s.tried++
+			last = sol.Basis
 			lo, hi := root.limits(s, s.index(k))
 			outer := [2]float64{lo, hi}[side]
 			switch sol.Status {

@@ -146,11 +146,15 @@ func (f *forest) allot() {
 // spent says that a limit is reached. Each part has a round in any case: without it there is no bound.
 func (f *forest) spent() bool {
 	for _, s := range f.parts {
-		if s.rounds == 0 && !s.done() && len(f.parts) > 1 {
+		if s.rounds == 0 && !s.done() {
 			return false
 		}
 	}
-	return f.opts.Nodes > 0 && f.nodes() >= f.opts.Nodes || f.opts.Work > 0 && f.work() >= f.opts.Work
+	work := f.opts.Work
+	if math.IsInf(f.value(), 1) {
+		work += f.opts.First
+	}
+	return f.opts.Nodes > 0 && f.nodes() >= f.opts.Nodes || f.opts.Work > 0 && f.work() >= work
 }
 
 // total is a sum over the parts.

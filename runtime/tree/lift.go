@@ -113,14 +113,20 @@ func parts(s *kkt.System) []part {
 	return out
 }
 
+// size is that of a dense factor of the program of nodes, in rows and columns.
+func (l *lift) size() float64 {
+	return float64(l.program.N + l.program.A.Rows + slopeRows*len(l.slopes))
+}
+
 // newLift finds the products of a system and its rows of strong duality; nil where there are none.
 func (s *search) newLift() *lift {
 	l := &lift{}
-	for _, p := range parts(s.sys) {
-		var of []slope
-		if s.sloped {
-			of, _ = s.slopesOf(p)
-		}
+	var all []part
+	if s.strong {
+		all = parts(s.sys)
+	}
+	for _, p := range all {
+		of, _ := s.slopesOf(p)
 		if cols, ok := s.productsOf(p, of); ok && len(cols)+len(of) > 0 && !p.curved {
 			for k := range of {
 				of[k].row = len(l.strong)

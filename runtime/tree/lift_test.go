@@ -303,3 +303,47 @@ func TestTriesAreWithinTheWorkOfNodes(t *testing.T) {
 		t.Errorf("%d tries, %d branches without", tried, split)
 	}
 }
+
+// Relaxations have products only where the budget has room for one of them, a search has a bound whatever the budget is, and looks on for its first point.
+func TestProductsAreWithinTheBudget(t *testing.T) {
+	rng := members.Rand(t, 36)
+	const slack = 1e-5 // as in TestBinaryLeadersByEnumeration
+	without, first := 0, 0
+	for k := range 40 {
+		p := binaries(rng, 3+rng.IntN(3), 3+rng.IntN(2), false)
+		sys, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := sys.Parts()[0]
+		s, _, err := newSearch(context.Background(), part, Options{Gap: DefaultGap}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(sys.Parts()) > 1 || s.lift == nil {
+			continue
+		}
+		opts := Options{Gap: DefaultGap, Work: int64(s.lift.size()*s.lift.size()*s.lift.size()/2) - 1}
+		if s, _, err = newSearch(context.Background(), part, opts, nil); err != nil || s.lift != nil {
+			t.Errorf("case %d: %v, products beyond the budget are there", k, err)
+		}
+		without++
+		want := byFollower(t, p)
+		for _, opts.First = range [2]int64{0, 1 << 40} {
+			r, err := Solve(context.Background(), sys, opts)
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case r.Nodes == 0, r.Bound > want+slack*(1+math.Abs(want)):
+				t.Errorf("case %d: bound %g after %d nodes, and the least is %g", k, r.Bound, r.Nodes, want)
+			case opts.First > 0 && r.Best == nil && !math.IsInf(want, 1):
+				t.Errorf("case %d: %s, and no point", k, r.Why)
+			case opts.First > 0 && r.Best != nil:
+				first++
+			}
+		}
+	}
+	if without < 10 || first < 5 {
+		t.Errorf("%d without products, %d points", without, first)
+	}
+}

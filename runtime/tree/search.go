@@ -26,7 +26,7 @@ type search struct {
 	hulls         bool      // a relaxation has the convex hull of each
 	low, high     []float64 // the ranges of x that rows of X leave, of an f that is not convex
 	whole         []int     // integer entries of x
-	sloped        bool      // a relaxation has the slopes of strong duality
+	strong        bool      // a relaxation has strong duality, with the products and slopes that it asks for
 	slopedEntries []int     // entries of x that have some, and are not integer
 	// concave is what an f that is not convex has beside it; nil else.
 	concave *concave
@@ -75,7 +75,7 @@ func newSearch(ctx context.Context, part kkt.Part, opts Options, kept *partState
 	s.enclose(ctx)
 	prog.Q = s.productHess
 	if kept != nil {
-		s.hulls, s.sloped = kept.Hulls, kept.Sloped
+		s.hulls, s.strong = kept.Hulls, kept.Strong
 		if kept := kept.Concave; kept != nil || s.productHess != nil && !s.convex() {
 			if !kept.fits(sys.N) {
 				return nil, "", errNotThis
@@ -89,8 +89,12 @@ func newSearch(ctx context.Context, part kkt.Part, opts Options, kept *partState
 	s.open = queue{{fix: make([]kkt.Fix, len(sys.Pairs)), bound: math.Inf(-1), from: observation{branch: -1}}}
 	why = s.splitObjective(ctx, nil)
 	s.compareHulls(opts)
-	s.sloped = !opts.Plain
+	s.strong = !opts.Plain
 	s.lift = s.newLift()
+	if s.lift != nil && opts.Work > 0 && factorWork(s.lift.size()) > float64(opts.Work) { // smaller relaxations are as many more nodes
+		s.strong = false
+		s.lift = s.newLift()
+	}
 	s.costs = newCosts(s.branches())
 	return s, why, nil
 }

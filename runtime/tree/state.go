@@ -35,7 +35,7 @@ type partState struct {
 	Failed  bool       `json:"failed,omitempty"`
 	Concave *concave   `json:"concave,omitempty"`
 	Hulls   bool       `json:"hulls,omitempty"`
-	Sloped  bool       `json:"sloped,omitempty"`
+	Strong  bool       `json:"strong,omitempty"`
 	Rough   float64    `json:"rough,omitempty"`
 	Cuts    []tangent  `json:"cuts,omitempty"`
 }
@@ -120,7 +120,7 @@ func (f *forest) state() *State {
 
 func (s *search) state() partState {
 	st := partState{Records: s.records, Costs: s.costs.clone(), Least: infinite(s.least), Nodes: s.nodes, Tried: s.tried,
-		Work: s.work, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Hulls: s.hulls, Sloped: s.sloped, Rough: s.rough, Cuts: s.cuts}
+		Work: s.work, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Hulls: s.hulls, Strong: s.strong, Rough: s.rough, Cuts: s.cuts}
 	for _, n := range s.open {
 		st.Open = append(st.Open, openNow{n.id, n.fix, n.box, infinite(n.bound), n.basis, n.depth, n.from.branch, n.from.side, n.from.distance, infinite(n.from.parent), n.slopes})
 	}

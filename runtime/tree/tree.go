@@ -33,6 +33,7 @@ type Options struct {
 	// Limits, looked at between rounds; 0 for none.
 	Nodes int64 // relaxations of nodes
 	Work  int64 // numbers that linear algebra reads or writes, a billion about a second
+	First int64 // as much more until there is a point
 	Plain bool  // one relaxation is all there is time for: it has no more rows than it needs
 	// Incumbents are points to begin with. Only their branches count: the best point of each is found anew.
 	Incumbents []*kkt.Point
@@ -102,10 +103,9 @@ func Solve(ctx context.Context, sys *kkt.System, opts Options) (*Result, error) 
 		return nothing, nil
 	}
 	parts := sys.Parts()
-	work := 0.0 // of factors of the parts' relaxations: rows and columns in a dense matrix, a pivot each
+	work := 0.0 // of factors of the parts' relaxations
 	for _, p := range parts {
-		n := float64(p.Relaxation.N + p.Relaxation.A.Rows)
-		work += n * n * n / 2
+		work += factorWork(float64(p.Relaxation.N + p.Relaxation.A.Rows))
 	}
 	if opts.Work > 0 && work > float64(opts.Work) {
 		nothing.Outcome, nothing.Why = LimitReached, "relaxations take more than the budget"
@@ -128,6 +128,9 @@ func Solve(ctx context.Context, sys *kkt.System, opts Options) (*Result, error) 
 	}
 	return f.run(ctx)
 }
+
+// factorWork is what a factor of a program with n rows and columns in a dense matrix takes, a pivot each.
+func factorWork(n float64) float64 { return n * n * n / 2 }
 
 // Applies says, in words, why the method has no bound for a system; "" where it has.
 func Applies(sys *kkt.System) string {
