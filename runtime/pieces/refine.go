@@ -11,16 +11,17 @@ import (
 const settled = 0x1p-42
 
 // refine moves a point of the branch whose bounds are set onto its equations, to the rounding of their own terms where those vanish: entries that are at a bound but
-// for rounding are put there, and the others take the least change that the equations need, by conjugate gradients on the normal equations (Bjorck 1996, section 7.4).
+// for rounding, or beyond it by what the solver tolerates, are put there, and the others take the least change that the equations need, by conjugate gradients on the normal equations (Bjorck 1996, section 7.4).
 func (v *Solver) refine(z []float64) []float64 {
 	a, b := v.s.Relaxation.A, &v.bounds
 	at := v.scaled(z)
-	free := make([]bool, len(at))
+	free, beyond := make([]bool, len(at)), make([]float64, len(at))
 	for j, t := range at {
+		beyond[j] = math.Max(0, math.Max(b.Lo[j]-t, t-b.Hi[j]))
 		switch near := settled * math.Max(1, math.Abs(t)); {
-		case math.Abs(t-b.Lo[j]) <= near:
+		case t-b.Lo[j] <= near:
 			at[j] = b.Lo[j]
-		case math.Abs(t-b.Hi[j]) <= near:
+		case b.Hi[j]-t <= near:
 			at[j] = b.Hi[j]
 		default:
 			free[j] = true
@@ -53,11 +54,13 @@ func (v *Solver) refine(z []float64) []float64 {
 		}
 		return worst
 	}
-	before := residual(v.scaled(z))
-	best, least := at, residual(at)
-	if least > before { // what is at a bound was not
-		return z
+	before, carried := residual(v.scaled(z)), 0.0 // what entries beyond their bounds hide
+	for i, h := range holds {
+		if h {
+			carried = math.Max(carried, terms(i, beyond))
+		}
 	}
+	best, least := at, residual(at)
 	n := len(at)
 	x := append([]float64(nil), at...)
 	for range 2 { // the second round takes what the rounding of the first has left
@@ -112,6 +115,9 @@ func (v *Solver) refine(z []float64) []float64 {
 			break
 		}
 		best, least = append([]float64(nil), x...), worst
+	}
+	if least > before+carried { // what is at a bound was not
+		return z
 	}
 	for j, t := range best {
 		if math.Abs(t) <= linalg.FewRoundings { // of its unit: what elimination leaves of 0
