@@ -21,9 +21,9 @@ type Ray struct {
 	Steps int `json:"steps,omitempty"`
 }
 
-// RaySteps is how many doublings of the distance show an f that is not quadratic to fall without end: from rounding of the size of the point to a hundred
-// binary orders beyond what turns anywhere in numbers of fifteen digits.
-const RaySteps = 150
+// RaySteps is how many doublings of the distance show an f that is not quadratic to fall without end: from rounding of the size of the point to the end of the range of numbers, which may come before. A coefficient
+// of 1e-300 turns f beyond any distance that is chosen.
+const RaySteps = 1100
 
 const rayClaim = "F improves without end along a ray"
 
@@ -275,17 +275,17 @@ func (v *verification) rayCurve(c *Ray) string {
 			z[j] = point[j] + t*d[j]
 		}
 		return v.d.f.Value(z[:p.Dx], z[p.Dx:])
-	}, math.Max(1, maxAbs(point))/maxAbs(d))
+	}, math.Max(1, maxAbs(point))/maxAbs(d), 0x1p1000/math.Max(1, maxAbs(d))) // room for coefficients and sums
 }
 
-// fallsAlong says why a function does not fall without end as its argument is doubled RaySteps times from 2^-50 times a size on; "" where it does: it is less at the end than anywhere before, and falls over the last
+// fallsAlong says why a function does not fall without end as its argument is doubled RaySteps times, or to an end, from 2^-50 times a size on; "" where it does: it is less at the end than anywhere before, and falls over the last
 // doublings by no less than over those before. One that leaves the range of numbers on its way down has fallen far enough.
-func fallsAlong(value func(t float64) float64, size float64) string {
+func fallsAlong(value func(t float64) float64, size, end float64) string {
 	var falls []float64
 	t := 0x1p-50 * size
 	before := value(t)
 	low := before
-	for range RaySteps {
+	for k := 0; k < RaySteps && t <= end/2; k++ {
 		t *= 2
 		now := value(t)
 		switch {
@@ -296,6 +296,9 @@ func fallsAlong(value func(t float64) float64, size float64) string {
 		}
 		falls = append(falls, before-now)
 		before, low = now, math.Min(low, now)
+	}
+	if len(falls) < 4 {
+		return "there are no numbers along it"
 	}
 	half := len(falls) / 2
 	last := falls[half+half/2:]

@@ -466,8 +466,11 @@ func TestFallsWithoutEnd(t *testing.T) {
 		{"-atan", func(t float64) float64 { return -math.Atan(t) }, false},
 		{"turns at 1e20", func(t float64) float64 { return -t + 1e-20*t*t }, false},
 		{"turns late", func(t float64) float64 { return math.Max(-t, -1e25) }, false},
+		{"turns later", func(t float64) float64 { return math.Max(-t, -1e290) }, false},
+		{"turns beyond its terms", func(t float64) float64 { return -t + 1e-300*t*t + 1e-310*t*t*t*t }, false},
+		{"far from 0", func(t float64) float64 { return 1e100 - math.Log(1+t) }, false}, // for all that numbers tell
 		{"waves", func(t float64) float64 { return -t * (1 + math.Sin(math.Log(1+t))) }, false},
-		{"a well on the way", func(t float64) float64 { return -t - 1e40*math.Exp(-math.Pow(math.Log(t), 2)) }, false},
+		{"a well on the way", func(t float64) float64 { return -t - 1e303*math.Exp(-math.Pow(math.Log(t), 2)) }, false},
 		{"infinite on the way", func(t float64) float64 {
 			if t == 0x1p10 {
 				return math.Inf(1)
@@ -476,7 +479,7 @@ func TestFallsWithoutEnd(t *testing.T) {
 		}, false},
 		{"nothing", func(t float64) float64 { return math.NaN() }, false},
 	} {
-		if flaw := fallsAlong(c.f, 1); (flaw == "") != c.endless {
+		if flaw := fallsAlong(c.f, 1, 0x1p1000); (flaw == "") != c.endless {
 			t.Errorf("%s: %q", c.name, flaw)
 		}
 	}

@@ -259,13 +259,12 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 	return d
 }
 
-// doublings of a distance, from a direction's own length on, show whether an f that is not quadratic goes on falling along it: through all that numbers of fifteen digits can tell, and as far again.
-const doublings = 100
-
-// fallsAlong reports whether f is less at each doubling of the way along d, and falls over the last ones by no less than over those before.
+// fallsAlong reports whether f is less at each doubling of the way along d, from d's own length to the end of the range of numbers, and falls over the last quarter by no less than over the one before.
 func (v *Solver) fallsAlong(at, d []float64) bool {
 	z, t, most := make([]float64, len(at)), 1.0, 0.0
 	before := v.s.Value(v.unscaled(at))
+	_, e := math.Frexp(linalg.NormInf(v.unscaled(d)))
+	doublings := min(1000, 1000-e) // room for coefficients and sums
 	for k := range doublings {
 		for j := range z {
 			z[j] = at[j] + t*d[j]

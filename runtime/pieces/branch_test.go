@@ -93,7 +93,7 @@ func TestWhatFallsTowardsALimit(t *testing.T) {
 	rng := members.Rand(t, 11)
 	for range members.Of(100, 2000) {
 		size, start, power := math.Pow(10, 6*rng.Float64()-3), 1+rng.Float64(), 0.02+2*rng.Float64()
-		limit := float64(rng.IntN(3) - 1)
+		limit, far := float64(rng.IntN(3)-1), -300*rng.Float64()
 		for _, f := range []struct {
 			name    string
 			at      curve
@@ -105,6 +105,8 @@ func TestWhatFallsTowardsALimit(t *testing.T) {
 			{"a power of the inverse", func(x float64) float64 { return limit + size*math.Pow(x, -power) }, false},
 			{"the inverse of a logarithm", func(x float64) float64 { return size / math.Log(2+x) }, false},
 			{"a parabola", func(x float64) float64 { return size * (x*x - 1e6*x) }, false},
+			{"a parabola that turns far away", func(x float64) float64 { return size * x * (math.Pow(10, far)*x - 1) }, false},
+			{"a floor far away", func(x float64) float64 { return math.Max(-size*x, -math.Pow(10, -far)) }, false},
 		} {
 			v := &Solver{s: &kkt.System{N: 1, Nx: 1, ColScale: []float64{1}, P: &problem.Problem{Dx: 1, F: f.at}}}
 			if got := v.fallsAlong([]float64{start}, []float64{size}); got != f.without {

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// far are the lengths of the steps of Along, the next one where the map is not finite: a step of 2^900 times a coefficient hides the value at 0, and leaves no rounding of a
-// difference, but for one that is 2^847 times as large, beside which the coefficient says nothing of any double.
-var far = [...]float64{0x1p900, 0x1p500, 0x1p100, 1}
+// farthest and nearer are the binary exponents of the steps of Along: the first one, and by how much the next one is shorter where the map is not finite. A step of 2^1000 times a coefficient hides the value at 0, and
+// leaves no rounding of a difference, but for one that is 2^1053 times as large; a coefficient that makes it infinite hides all of them at the longest step at which it does not.
+const farthest, nearer = 1000, 50
 
 // hidden is a difference over a step that may be all of a constant: of terms which cancel beside it a step takes it away, so that a coefficient of 0 seems to be what is lost over the step.
 const hidden = 0x1p700
@@ -18,7 +18,8 @@ func Along(dst, v, at []float64, eval func(dst, v []float64)) error {
 		dst[i] = math.NaN()
 	}
 	stepped, value, back := make([]float64, len(v)), make([]float64, len(dst)), []float64(nil)
-	for _, step := range far {
+	for e := farthest; e >= 0; e -= nearer {
+		step := math.Ldexp(1, e)
 		for j, t := range v {
 			stepped[j] = step * t
 		}

@@ -17,9 +17,12 @@ func TestAlong(t *testing.T) {
 		const m = 6
 		var constant, own, cancels, want [m]float64
 		for i := range m {
-			switch rng.IntN(3) {
+			switch rng.IntN(4) {
 			case 0:
 				constant[i], cancels[i] = size(), size()
+			case 3: // beside a constant that is far away, and a coefficient that is so small that only far away it tells
+				constant[i] = math.Ldexp(rng.NormFloat64(), rng.IntN(1000))
+				own[i] = math.Ldexp(1+rng.Float64(), rng.IntN(900)-1+max(-1000, math.Ilogb(constant[i])-1000))
 			case 1:
 				own[i] = math.Ldexp(rng.NormFloat64(), rng.IntN(1801)-900)
 			default:
