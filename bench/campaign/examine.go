@@ -115,6 +115,11 @@ func (q *inquiry) run() {
 	before := len(q.Findings)
 	q.judge(result)
 	if result.Status == runtime.Solved {
+		for _, note := range result.Notes {
+			if strings.HasPrefix(note, "not all constraints hold") || strings.HasPrefix(note, "held within") && strings.Contains(note, "(1 of its terms)") {
+				q.false("note", "solved, and %s", note)
+			}
+		}
 		q.verified(result, slices.ContainsFunc(q.Findings[before:], func(f finding) bool { return !f.Soft }))
 		q.proof(result)
 		q.forge(result)

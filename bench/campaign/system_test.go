@@ -41,6 +41,7 @@ func TestSystems(t *testing.T) {
 		8202148, 8101448, // an f that is convex to rounding, of variables without bounds
 		766, 14983, 4400434, 4400623, 7001032, 20394, 8201812, 8100130, 8100844, // followers whose entries have forces, or lengths, of other sizes
 		8400080, 8400314, // other vertices of the follower's multipliers
+		992249, // an answer that is 0, beyond a bound by what a solver tolerates, beside a price of 1e5
 	}
 	var all []uint64
 	for seed := range uint64(*systemsAsked) {

@@ -85,14 +85,16 @@ func (v *verification) lowerLevel() {
 		mu = claimed.Bound.Modulus
 	}
 	found, s := v.lowerConditions(mu), v.d.s
-	scale := problem.Residuals{Stationarity: s.force, Primal: orOne(maxAbs(s.rows))}
+	scale := problem.Residuals{Stationarity: v.forceTerms()}
 	shortest := math.Inf(1)
-	for _, n := range s.normB {
+	for i, n := range s.normB {
+		scale.Primal = math.Max(scale.Primal, v.rowTerms(i))
 		if n > 0 {
 			shortest = math.Min(shortest, n)
 		}
 	}
-	scale.Dual = math.Max(maxAbs(v.doc.Lambda), s.force/shortest)
+	scale.Primal = orOne(scale.Primal)
+	scale.Dual = math.Max(maxAbs(v.doc.Lambda), scale.Stationarity/shortest)
 	scale.Complementarity = scale.Primal * scale.Dual
 	rough := v.doc.Rough && !v.doc.Solved
 	atMost := func(claim string, claimed, found, tolerance float64, detail string) {
@@ -101,11 +103,13 @@ func (v *verification) lowerLevel() {
 		}
 	}
 	atMost(kktClaims[0], 0, found.Stationarity, v.tol.KKT*scale.Stationarity, "max norm of grad g - B' lambda")
-	worst, at := 0.0, ""
+	worst, at, paired := 0.0, "", 0.0
 	for i, kind := range v.p.Rows.Kind {
 		h := v.d.residual(i, v.doc.X, v.doc.Y)
 		if kind == problem.Equal {
 			h = math.Abs(h)
+		} else {
+			paired = larger(paired, math.Abs(v.doc.Lambda[i]*h)/orOne(v.rowTerms(i)))
 		}
 		if h /= orOne(v.rowTerms(i)); h > worst || math.IsNaN(h) {
 			worst, at = h, fmt.Sprintf("row %d", i)
@@ -113,7 +117,7 @@ func (v *verification) lowerLevel() {
 	}
 	atMost(kktClaims[1], 0, worst, v.tol.KKT, at)
 	atMost(kktClaims[2], 0, found.Dual, v.tol.KKT*scale.Dual, "most negative multiplier of an inequality")
-	atMost(kktClaims[3], 0, found.Complementarity, v.tol.KKT*scale.Complementarity, "largest product of multiplier and slack")
+	atMost(kktClaims[3], 0, paired, v.tol.KKT*scale.Dual, "largest product of a multiplier and the slack of its row by the size of that row's terms")
 	if claimed == nil {
 		return
 	}
@@ -156,6 +160,18 @@ func (v *verification) rowTerms(i int) float64 {
 	return math.Abs(v.p.Rows.Rhs[i]) + ofX + ofY + forceRounding/v.tol.KKT*v.d.s.rows[i]
 }
 
+// forceTerms is what is left of the forces on y is relative to: their terms at the point itself, however wide X is, and so much that the tolerance covers the rounding of those far off (see rowTerms).
+func (v *verification) forceTerms() float64 {
+	grad := make([]float64, v.p.Dy)
+	v.d.g.GradY(grad, v.doc.X, v.doc.Y)
+	most := v.steepness(grad)
+	for i, l := range v.doc.Lambda {
+		_, vals := v.p.Rows.B.Row(i)
+		most = math.Max(most, math.Abs(l)*maxAbs(vals))
+	}
+	return most + forceRounding/v.tol.KKT*v.d.s.force
+}
+
 // activeRows checks that the claimed face is made of rows that hold with
 // equality: all equality rows, and no row that is slack or has a multiplier of the wrong sign;
 // and that no row with a multiplier is left out.
@@ -164,7 +180,7 @@ func (v *verification) activeRows(active []int, scale problem.Residuals) {
 	for _, i := range active {
 		in[i] = true
 		h := v.d.residual(i, v.doc.X, v.doc.Y)
-		if math.Abs(h) > v.tol.KKT*v.d.s.rows[i] {
+		if math.Abs(h) > v.tol.KKT*v.rowTerms(i) {
 			v.fail("active rows", "row %d is slack by %.3g", i, -h)
 			return
 		}

@@ -103,18 +103,22 @@ func (v *verification) strong(c *Strong) {
 		}
 	}
 	found, errorBound := 0.0, 0.0 // the largest residual, and what differences of gradients leave open of it
+	shift := math.Inf(1)
 	if len(c.Leaves) == 0 {
 		found, errorBound = v.branchMultipliers(name, &c.Multipliers, at, nil, nil)
+		shift = v.shift(&c.Multipliers, at)
 		v.atMost(name+": residual", c.Residual, found, v.residualRounding()+errorBound, "")
 	} else {
 		for k := range c.Leaves {
 			leaf := &c.Leaves[k]
 			residual, e := v.branchMultipliers(fmt.Sprintf("B-stationarity, part %d", k), &leaf.Multipliers, at, set(leaf.SlackZero), set(leaf.MultiplierZero))
 			found, errorBound = math.Max(found, residual), math.Max(errorBound, e)
+			shift = math.Min(shift, v.shift(&leaf.Multipliers, at))
 		}
 		v.atMost("B-stationarity: residual", c.Residual, found, v.residualRounding()+errorBound, "")
 		v.check("B-stationarity: the parts are all branches that meet at the point", covers(c.Leaves, nil, nil), "")
 	}
+	v.atMost("what residuals of the lower level make of F, by its terms", 0, shift, strongResidual, "multipliers of the leader times the residuals")
 	for j, is := range p.Integer {
 		if is && v.doc.X[j] != math.Round(v.doc.X[j]) {
 			v.fail(name, "entry %d of x takes whole numbers only, and is %v", j, v.doc.X[j])

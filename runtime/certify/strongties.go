@@ -99,6 +99,37 @@ func (v *verification) gradientOfBranch(m *Multipliers) {
 	v.vector("hypergradient", v.doc.Hypergradient, m.Bound, strongResidual*math.Max(v.d.s.local, maxAbs(m.Bound)))
 }
 
+// shift is what the residuals of the follower's conditions make of F, by the terms of f and of the leader's constraints: to first order their products with the leader's multipliers, of which they
+// are the right side (Bonnans and Shapiro 2000, section 4.3). What rounding of a residual's own terms makes of it does not count.
+func (v *verification) shift(m *Multipliers, at *pointOfSystem) float64 {
+	p, x, y := v.p, v.doc.X, v.doc.Y
+	if len(m.Adjoint) != p.Dy || len(m.Slack) != p.Rows.Len() || len(m.Multiplier) != p.Rows.Len() || p.Coupled != nil && len(m.Coupled) != len(p.Coupled.Kind) {
+		return math.Inf(1)
+	}
+	grad, sum := make([]float64, p.Dy), 0.0
+	v.d.g.GradY(grad, x, y)
+	off := func(residual, rounding float64) float64 { return math.Max(0, math.Abs(residual)-rounding) }
+	for i, kind := range p.Rows.Kind {
+		h, l := v.d.residual(i, x, y), v.doc.Lambda[i]
+		p.Rows.B.AddRow(grad, i, -l)
+		ofSlack := math.Abs(m.Slack[i]) * off(h, carries*at.reach[i])
+		ofMult := math.Abs(m.Multiplier[i]) * off(l, carries*at.push[i])
+		switch {
+		case kind == problem.Equal || h > 0:
+			sum += ofSlack
+		case l < 0:
+			sum += ofMult
+		default: // one of the two is to be 0
+			sum += math.Min(ofSlack, ofMult)
+		}
+	}
+	for j, r := range grad {
+		sum += math.Abs(m.Adjoint[j]) * off(r, carries*at.force[j]+at.brought[j])
+	}
+	answer := p.Signed(m.Coupled).Answer(y, v.doc.Lambda)
+	return share(sum, math.Max(math.Abs(v.d.f.Value(x, answer)), terms(v.d.f, x, answer)))
+}
+
 // tiedLoss is what may be left of a follower's optimality, relative to the terms of g: as much as of the leader's. Package activeset tells multipliers from 0 to a tenth of it.
 const tiedLoss = strongResidual
 

@@ -11,7 +11,7 @@ import (
 const settled = 0x1p-42
 
 // refine moves a point of the branch whose bounds are set onto its equations, to the rounding of their own terms where those vanish: entries that are at a bound but
-// for rounding, or beyond it by what the solver tolerates, are put there, and the others take the least change that the equations need, by conjugate gradients on the normal equations (Bjorck 1996, section 7.4).
+// for rounding, or beyond it by what the solver tolerates, are put there, rows as well, and the others take the least change that the equations need, by conjugate gradients on the normal equations (Bjorck 1996, section 7.4).
 func (v *Solver) refine(z []float64) []float64 {
 	a, b := v.s.Relaxation.A, &v.bounds
 	at := v.scaled(z)
@@ -34,7 +34,7 @@ func (v *Solver) refine(z []float64) []float64 {
 	}
 	for i := range holds {
 		value := a.RowDot(i, at)
-		lo, hi := math.Abs(value-b.RowLo[i]), math.Abs(value-b.RowHi[i])
+		lo, hi := value-b.RowLo[i], b.RowHi[i]-value
 		if side[i] = b.RowLo[i]; hi < lo {
 			side[i] = b.RowHi[i]
 		}
