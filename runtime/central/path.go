@@ -156,14 +156,6 @@ func (c *Path) along(i int, v []float64) float64 {
 	return c.p.Rows.B.RowDot(i, v)
 }
 
-// across is A_i v for a v on x.
-func (c *Path) across(i int, v []float64) float64 {
-	if c.tied[i] {
-		return c.p.Rows.A.RowDot(i, v)
-	}
-	return 0
-}
-
 // analyze finds the pattern of the KKT matrix: the Hessian's lower triangle, to whose
 // diagonal bounds contribute, then all other rows with their entries, and one on the
 // diagonal for each.
