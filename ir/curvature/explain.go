@@ -176,7 +176,7 @@ func (s *study) termSteps(terms []term) (steps []*Step) {
 // the term is a function of entries of y themselves.
 func (s *study) direct(t *term) bool {
 	j, ok := s.jacs[t.arg]
-	if !ok || j.unknown || j.ptr == nil || j.scale != nil {
+	if !ok || j.unknown || j.scale != nil {
 		return false
 	}
 	for k := range j.rows {

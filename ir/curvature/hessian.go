@@ -59,12 +59,8 @@ func (s *study) below(terms []term, negative bool, extra ...signedTerm) *form {
 func (f *form) partition(parts []signedTerm, coarse bool) {
 	classes := sparse.NewClasses(f.n)
 	join := func(j *jacobian, k, with int) int {
-		cols, mid, _ := j.row(k)
-		for i := range mid {
-			c := i
-			if cols != nil {
-				c = cols[i]
-			}
+		cols, _, _ := j.row(k)
+		for _, c := range cols {
 			if with >= 0 {
 				classes.Join(with, c)
 			}

@@ -4,16 +4,13 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 )
 
 // jacobian encloses the derivative of a node's entries with respect to z: row
-// k is scale_k (mid_k ± rad_k), entry by entry. Rows are sparse (ptr, col) or,
-// with ptr nil, dense. An unknown Jacobian may be anything.
+// k is scale_k (mid_k ± rad_k), entry by entry, of which those that may differ from 0 are
+// stored (ptr, col). An unknown Jacobian may be anything.
 type jacobian struct {
 	rows, cols int
 	ptr, col   []int
@@ -23,17 +20,13 @@ type jacobian struct {
 	unknown    bool
 }
 
-// row returns the columns (nil: all), middles and radii (nil: 0) of row k.
+// row returns the columns, middles and radii (nil: 0) of row k.
 func (j *jacobian) row(k int) (cols []int, mid, rad []float64) {
-	from, to := k*j.cols, (k+1)*j.cols
-	if j.ptr != nil {
-		from, to = j.ptr[k], j.ptr[k+1]
-		cols = j.col[from:to]
-	}
+	from, to := j.ptr[k], j.ptr[k+1]
 	if j.rad != nil {
 		rad = j.rad[from:to]
 	}
-	return cols, j.mid[from:to], rad
+	return j.col[from:to], j.mid[from:to], rad
 }
 
 func (j *jacobian) scaleOf(k int) Interval {
@@ -57,20 +50,11 @@ func (j *jacobian) visit(k int, do func(col int, v Interval)) {
 		if j.scale != nil {
 			v = v.mul(j.scale[k])
 		}
-		if cols != nil {
-			do(cols[i], v)
-		} else {
-			do(i, v)
-		}
+		do(cols[i], v)
 	}
 }
 
-func (j *jacobian) len(k int) int {
-	if j.ptr != nil {
-		return j.ptr[k+1] - j.ptr[k]
-	}
-	return j.cols
-}
+func (j *jacobian) len(k int) int { return j.ptr[k+1] - j.ptr[k] }
 
 // jacobianOf encloses the Jacobian of n.
 func (s *study) jacobianOf(n *expr.Node) *jacobian {
@@ -167,14 +151,7 @@ func (s *study) picked(j *jacobian, index []int) *jacobian {
 	for k, i := range index {
 		if i >= 0 {
 			cols, mid, rad := j.row(i)
-			if cols == nil {
-				for c := range mid {
-					out.col = append(out.col, c)
-				}
-			} else {
-				out.col = append(out.col, cols...)
-			}
-			out.mid = append(out.mid, mid...)
+			out.col, out.mid = append(out.col, cols...), append(out.mid, mid...)
 			if j.rad != nil {
 				out.rad = append(out.rad, rad...)
 			}
@@ -216,9 +193,6 @@ func (s *study) dataTimes(m *data.Array, trans bool, j *jacobian) *jacobian {
 	if j.unknown || !allFinite(m) {
 		return open
 	}
-	if m.Sparse == nil && j.ptr == nil && j.scale == nil {
-		return s.denseTimes(m, trans, j, open)
-	}
 	if columns, ok := j.selection(); ok {
 		return s.columnsOf(m, trans, columns, open)
 	}
@@ -252,7 +226,7 @@ func (s *study) dataTimes(m *data.Array, trans bool, j *jacobian) *jacobian {
 // selection is the column of each row where the Jacobian is that of different
 // variables: one entry 1 in a row, and no two rows in one column.
 func (j *jacobian) selection() (columns []int, ok bool) {
-	if j.ptr == nil || j.rad != nil || j.scale != nil || len(j.mid) != j.rows {
+	if j.rad != nil || j.scale != nil || len(j.mid) != j.rows {
 		return nil, false
 	}
 	used := make([]bool, j.cols)
@@ -309,59 +283,6 @@ func allFinite(m *data.Array) bool {
 		}
 	}
 	return true
-}
-
-// productBlock is how many columns of a product are made at a time.
-const productBlock = 128
-
-// denseTimes multiplies dense matrices with an error bound: an inner product
-// of length k has an error of at most gamma(k) times that of the absolute
-// values (Higham, Accuracy and Stability of Numerical Algorithms, sec. 3.1).
-func (s *study) denseTimes(m *data.Array, trans bool, j, open *jacobian) *jacobian {
-	if !s.work.spend(4 * float64(open.rows) * float64(j.rows) * float64(j.cols)) {
-		return open
-	}
-	t := blas.NoTrans
-	if trans {
-		t = blas.Trans
-	}
-	product := func(a, b []float64) []float64 {
-		c := make([]float64, open.rows*j.cols)
-		// By columns of b, so that the end of the context is noticed between them.
-		for from := 0; from < j.cols && !s.work.ended(); from += productBlock {
-			cols := min(productBlock, j.cols-from)
-			blas64.Gemm(t, blas.NoTrans, 1,
-				blas64.General{Rows: m.Shape[0], Cols: m.Shape[1], Stride: m.Shape[1], Data: a},
-				blas64.General{Rows: j.rows, Cols: cols, Stride: j.cols, Data: b[from:]}, 0,
-				blas64.General{Rows: open.rows, Cols: cols, Stride: j.cols, Data: c[from:]})
-		}
-		return c
-	}
-	out := &jacobian{rows: open.rows, cols: j.cols, mid: product(m.Dense, j.mid)}
-	size := make([]float64, len(j.mid))
-	g := gamma(j.rows)
-	for i, v := range j.mid {
-		size[i] = g * math.Abs(v)
-		if j.rad != nil {
-			size[i] += j.rad[i]
-		}
-	}
-	out.rad = product(absolute(m.Dense), size)
-	for i := range out.rad {
-		out.rad[i] = out.rad[i]*(1+g) + tiny
-	}
-	if s.work.ended() {
-		return open
-	}
-	return out
-}
-
-func absolute(v []float64) []float64 {
-	out := make([]float64, len(v))
-	for i, e := range v {
-		out[i] = math.Abs(e)
-	}
-	return out
 }
 
 // gamma bounds the relative error of a sum of n products, with room for the

@@ -278,10 +278,7 @@ func (it item) value() Interval { return Interval{addDown(it.mid, -it.rad), addU
 func (j *jacobian) items(to []item, k int) (_ []item, size, spread float64) {
 	cols, mid, rad := j.row(k)
 	for n, m := range mid {
-		it := item{col: n, mid: m}
-		if cols != nil {
-			it.col = cols[n]
-		}
+		it := item{col: cols[n], mid: m}
 		if rad != nil {
 			it.rad = rad[n]
 		}

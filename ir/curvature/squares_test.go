@@ -13,7 +13,7 @@ func TestSquares(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, *seed))
 	for _, n := range []int{leastGathered - 1, leastGathered, 45} {
 		rows := 2*mostSquares + 37
-		j := &jacobian{rows: rows, cols: n, mid: make([]float64, rows*n)}
+		j := full(rows, n, make([]float64, rows*n))
 		p := signedTerm{term: &term{}, a: j, sign: 1}
 		want := make([]float64, n*n)
 		for k := range rows {
