@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"math/big"
 
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
@@ -131,14 +130,14 @@ func places(n *poly) bool {
 		return true
 	}
 	first, ok := set.lo.constant()
-	return ok && first.Cmp(big.NewRat(1, 1)) == 0
+	return ok && first.Cmp(one) == 0
 }
 
 // inRange reports an index that certainly falls outside 1..n, for the indices
 // around it taken at their extremes. n may be nil.
 func (c *checker) inRange(s *scope, at diag.Span, i, n *poly) {
 	if low := extreme(s, i, -1); low != nil {
-		if v, ok := withDefaults(low).constant(); ok && v.Cmp(big.NewRat(1, 1)) < 0 {
+		if v, ok := withDefaults(low).constant(); ok && v.Cmp(one) < 0 {
 			d := c.errorf(s, diag.IndexRange, at, "the index `%s` is out of range", elab.QuoteSpan(at))
 			d.Detail = "indexing starts at 1" + reaches(i, low) + inBrackets(defaultsNote(low))
 			return
@@ -220,8 +219,15 @@ func extreme(s *scope, p *poly, sign int) *poly {
 
 // emptyRange reports whether an index certainly takes no value.
 func emptyRange(a *atom) bool {
-	v, ok := a.hi.sub(a.lo).constant()
-	return ok && v.Sign() < 0
+	v, ok := a.size.constant()
+	return ok && v.Sign() <= 0
+}
+
+// ranges says that an index goes from lo to hi, either of which may be nil.
+func (a *atom) ranges(lo, hi *poly) {
+	if a.lo, a.hi = lo, hi; lo != nil && hi != nil {
+		a.size = hi.sub(lo).plus(1)
+	}
 }
 
 // A span is how many values an index takes, or the indices of a tuple together; of a
@@ -255,10 +261,9 @@ func (c *checker) binders(s *scope, bs []lang.Binder, filtered bool) *scope {
 		if b.Hi == nil {
 			own.size = c.indexSet(in, b)
 		} else {
-			a.lo = c.integer(in, b.Lo, "the start of a range")
-			a.hi = c.integer(in, b.Hi, "the end of a range")
-			if a.lo != nil && a.hi != nil {
-				own = span{size: a.hi.sub(a.lo).plus(1), lo: a.lo}
+			lo := c.integer(in, b.Lo, "the start of a range")
+			if a.ranges(lo, c.integer(in, b.Hi, "the end of a range")); a.size != nil {
+				own = span{size: a.size, lo: lo}
 			}
 		}
 		in.spans = append(in.spans, own)

@@ -49,10 +49,13 @@ func related(a, b *indexSet) bool { return a.root() == b.root() }
 
 // setOf is the set whose size a dimension is, or nil.
 func setOf(p *poly) *indexSet {
-	if p == nil || !p.bare() {
+	if p == nil {
 		return nil
 	}
-	return p.terms[0].powers[0].atom.set
+	if a := p.bare(); a != nil {
+		return a.set
+	}
+	return nil
 }
 
 // namedSet is the index set that an expression names, or nil.

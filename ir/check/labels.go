@@ -72,7 +72,8 @@ func (c *checker) elements(s *scope, b *lang.Binder, set *indexSet, filtered boo
 			s.names[n.Name] = unknownValue
 		case set.lo != nil:
 			a := c.newAtom(n.Name, indexAtom)
-			a.lo, a.hi, a.filtered = set.lo, set.hi, filtered || b.Tuple != nil
+			a.ranges(set.lo, set.hi)
+			a.filtered = filtered || b.Tuple != nil
 			s.names[n.Name] = value{typ: elab.Int, size: atomPoly(a)}
 		default:
 			s.names[n.Name] = value{typ: labelType, set: set}

@@ -284,13 +284,11 @@ func (c *checker) indexOver(s *scope, r *lang.Constraint, n *poly, taken []strin
 			if v.set != nil && v.set.size.key() == n.key() {
 				return name.Name
 			}
-			if v.size == nil || !v.size.bare() {
+			if v.size == nil || v.size.bare() == nil {
 				continue
 			}
-			if a := v.size.terms[0].powers[0].atom; a.hi != nil && compare(a.hi, n) == elab.Agree {
-				return name.Name
-			}
-			if set := setOf(n); set != nil && set.hi != nil && v.size.terms[0].powers[0].atom.hi == set.hi {
+			hi, set := v.size.bare().hi, setOf(n)
+			if hi != nil && compare(hi, n) == elab.Agree || set != nil && set.hi != nil && hi == set.hi {
 				return name.Name
 			}
 		}

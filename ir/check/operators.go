@@ -2,7 +2,6 @@ package check
 
 import (
 	"math"
-	"math/big"
 
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
@@ -16,7 +15,7 @@ func (c *checker) unary(s *scope, e *lang.Unary) value {
 	}
 	v := c.operand(s, e.X)
 	if v.size != nil {
-		v.size = v.size.scale(big.NewRat(-1, 1))
+		v.size = v.size.scale(minusOne)
 	}
 	if v.num != nil {
 		n := -*v.num

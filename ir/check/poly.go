@@ -1,8 +1,10 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -26,8 +28,9 @@ type atom struct {
 	// def is the symbolic value that a param has unless it is set otherwise;
 	// nil where there is none.
 	def *poly
-	// lo and hi bound an index; nil where unknown, and nil for other kinds.
-	lo, hi *poly
+	// lo and hi bound an index, which takes size values; nil where unknown, and nil for
+	// other kinds.
+	lo, hi, size *poly
 	// filtered says that a condition removes values of an index, so that lo
 	// and hi need not be reached.
 	filtered bool
@@ -49,7 +52,7 @@ const (
 // sizes must be exact, dy / 5 is (1/5) dy, and 5 * (dy / 5) equals dy. Polys
 // are immutable.
 type poly struct {
-	terms []term // sorted by key, no zero coefficients
+	terms []term // in the order of their powers, no zero coefficients
 	// byDefault caches withDefaults: the sizes of large arrays are compared
 	// with every index.
 	byDefault *poly
@@ -58,7 +61,6 @@ type poly struct {
 type term struct {
 	coef   *big.Rat
 	powers []power // sorted by atom id, exponents > 0
-	key    string
 }
 
 type power struct {
@@ -66,81 +68,72 @@ type power struct {
 	exp  int
 }
 
-func constPoly(n int64) *poly { return ratPoly(new(big.Rat).SetInt64(n)) }
+// order compares products of powers: the one without any first, then by their first atoms.
+func order(s, t []power) int {
+	return slices.CompareFunc(s, t, func(u, v power) int { return cmp.Or(u.atom.id-v.atom.id, u.exp-v.exp) })
+}
 
-func ratPoly(r *big.Rat) *poly {
-	if r.Sign() == 0 {
+var one, minusOne = big.NewRat(1, 1), big.NewRat(-1, 1)
+
+func constPoly(n int64) *poly {
+	if n == 0 {
 		return &poly{}
 	}
-	return &poly{terms: []term{{coef: r}}}
+	return &poly{terms: []term{{coef: big.NewRat(n, 1)}}}
 }
 
 func atomPoly(a *atom) *poly {
-	p := []power{{atom: a, exp: 1}}
-	return &poly{terms: []term{{coef: big.NewRat(1, 1), powers: p, key: powersKey(p)}}}
+	return &poly{terms: []term{{coef: one, powers: []power{{atom: a, exp: 1}}}}}
 }
 
-func powersKey(ps []power) string {
-	var b strings.Builder
-	for _, p := range ps {
-		fmt.Fprintf(&b, "%d^%d ", p.atom.id, p.exp)
-	}
-	return b.String()
-}
-
-// collect sorts the terms, adds those alike and drops zeros.
-func collect(terms []term) *poly {
-	sort.SliceStable(terms, func(i, j int) bool { return terms[i].key < terms[j].key })
-	out := terms[:0:0]
-	for _, t := range terms {
-		if n := len(out); n > 0 && out[n-1].key == t.key {
-			out[n-1].coef = new(big.Rat).Add(out[n-1].coef, t.coef)
-			continue
+// plusTimes is p + r q, for r other than 0.
+func (p *poly) plusTimes(r *big.Rat, q *poly) *poly {
+	out := make([]term, 0, len(p.terms)+len(q.terms))
+	s := p.terms
+	for _, t := range q.terms {
+		for len(s) > 0 && order(s[0].powers, t.powers) < 0 {
+			out, s = append(out, s[0]), s[1:]
 		}
-		out = append(out, t)
-	}
-	kept := out[:0:0]
-	for _, t := range out {
+		if r != one {
+			t.coef = new(big.Rat).Mul(t.coef, r)
+		}
+		if len(s) > 0 && order(s[0].powers, t.powers) == 0 {
+			t.coef, s = new(big.Rat).Add(s[0].coef, t.coef), s[1:]
+		}
 		if t.coef.Sign() != 0 {
-			kept = append(kept, t)
+			out = append(out, t)
 		}
 	}
-	return &poly{terms: kept}
+	return &poly{terms: append(out, s...)}
 }
 
-func (p *poly) add(q *poly) *poly {
-	return collect(append(append([]term(nil), p.terms...), q.terms...))
-}
+func (p *poly) add(q *poly) *poly { return p.plusTimes(one, q) }
 
-func (p *poly) scale(r *big.Rat) *poly {
-	if r.Sign() == 0 {
-		return &poly{}
-	}
-	out := make([]term, len(p.terms))
-	for i, t := range p.terms {
-		out[i] = t
-		out[i].coef = new(big.Rat).Mul(t.coef, r)
-	}
-	return &poly{terms: out}
-}
-
-func (p *poly) sub(q *poly) *poly { return p.add(q.scale(big.NewRat(-1, 1))) }
+func (p *poly) sub(q *poly) *poly { return p.plusTimes(minusOne, q) }
 
 // plus is p + n.
 func (p *poly) plus(n int64) *poly { return p.add(constPoly(n)) }
 
+// scale is r p, for r other than 0.
+func (p *poly) scale(r *big.Rat) *poly { return (&poly{}).plusTimes(r, p) }
+
 func (p *poly) mul(q *poly) *poly {
-	terms := make([]term, 0, len(p.terms)*len(q.terms))
+	out := &poly{}
 	for _, s := range p.terms {
-		for _, t := range q.terms {
-			ps := mergePowers(s.powers, t.powers)
-			terms = append(terms, term{coef: new(big.Rat).Mul(s.coef, t.coef), powers: ps, key: powersKey(ps)})
+		row := slices.Clone(q.terms)
+		for i := range row {
+			row[i].powers = mergePowers(s.powers, row[i].powers)
 		}
+		slices.SortFunc(row, func(t, u term) int { return order(t.powers, u.powers) })
+		out = out.plusTimes(s.coef, &poly{terms: row})
 	}
-	return collect(terms)
+	return out
 }
 
 func mergePowers(a, b []power) []power {
+	if len(a) == 0 {
+		return b
+	}
 	out := make([]power, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
 		switch {
@@ -184,10 +177,12 @@ func (p *poly) constant() (*big.Rat, bool) {
 	return nil, false
 }
 
-// bare reports whether p is one atom and nothing else.
-func (p *poly) bare() bool {
-	return len(p.terms) == 1 && len(p.terms[0].powers) == 1 && p.terms[0].powers[0].exp == 1 &&
-		p.terms[0].coef.Cmp(big.NewRat(1, 1)) == 0
+// bare is the atom that p is, or nil where it is anything else.
+func (p *poly) bare() *atom {
+	if len(p.terms) != 1 || len(p.terms[0].powers) != 1 || p.terms[0].powers[0].exp != 1 || p.terms[0].coef.Cmp(one) != 0 {
+		return nil
+	}
+	return p.terms[0].powers[0].atom
 }
 
 // key is equal for equal polys and for no others.
@@ -196,7 +191,9 @@ func (p *poly) key() string {
 	for _, t := range p.terms {
 		b.WriteString(t.coef.RatString())
 		b.WriteByte('*')
-		b.WriteString(t.key)
+		for _, w := range t.powers {
+			fmt.Fprintf(&b, "%d^%d ", w.atom.id, w.exp)
+		}
 	}
 	return b.String()
 }
@@ -221,16 +218,16 @@ func (p *poly) atoms() []*atom {
 func (p *poly) substitute(a *atom, q *poly) *poly {
 	out := &poly{}
 	for _, t := range p.terms {
-		factor := ratPoly(t.coef)
-		for _, w := range t.powers {
-			f := atomPoly(w.atom)
-			if w.atom == a {
-				f = q
-			}
-			for range w.exp {
-				if factor = factor.mul(f); factor.tooLarge() {
-					return nil
-				}
+		at := slices.IndexFunc(t.powers, func(w power) bool { return w.atom == a })
+		if at < 0 {
+			out = out.add(&poly{terms: []term{t}})
+			continue
+		}
+		rest := append(t.powers[:at:at], t.powers[at+1:]...)
+		factor := &poly{terms: []term{{t.coef, rest}}}
+		for range t.powers[at].exp {
+			if factor = factor.mul(q); factor.tooLarge() {
+				return nil
 			}
 		}
 		out = out.add(factor)

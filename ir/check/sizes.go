@@ -34,6 +34,10 @@ func (p *poly) Plus(q ir.Dim) ir.Dim { return p.add(q.(*poly)) }
 // So do n and n + m, for sizes are positive. What is left (m and 2 * k, n and
 // 3) is undecided.
 func compare(a, b *poly) elab.Agreement {
+	p, q := a.bare(), b.bare()
+	if p != nil && p == q {
+		return elab.Agree
+	}
 	d := a.sub(b)
 	if v, ok := d.constant(); ok {
 		if v.Sign() == 0 {
@@ -50,7 +54,7 @@ func compare(a, b *poly) elab.Agreement {
 		}
 		return elab.Differ
 	}
-	if a.bare() && b.bare() || oneSign(d) {
+	if p != nil && q != nil || oneSign(d) {
 		return elab.Differ
 	}
 	return elab.Undecided
@@ -181,7 +185,7 @@ func (c *checker) integer(s *scope, e lang.Expr, what string) *poly {
 			if p == nil {
 				return nil
 			}
-			return p.scale(big.NewRat(-1, 1))
+			return p.scale(minusOne)
 		}
 	case *lang.Binary:
 		if p, ok := c.integerBinary(s, e, what); ok {
