@@ -7,6 +7,7 @@ import (
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
+	"bilevelc/lang/diag"
 	"slices"
 )
 
@@ -26,7 +27,7 @@ func (e *elaborator) callFn(x *lang.Call) value {
 	if !ok {
 		return value{}
 	}
-	if v, ok := e.intrinsic(x, args); ok {
+	if v, ok := e.structural(x, args); ok {
 		return v
 	}
 	if p := elab.Primitive(x.Fn.Name, len(args)); p != nil {
@@ -121,80 +122,58 @@ func (e *elaborator) primitive(p *expr.Primitive, x *lang.Call, args []value) va
 	}
 }
 
-// outer is the matrix u v'.
-func (e *elaborator) outer(x *lang.Call, u, v value) value {
-	if _, f := elab.Outer(x, u.typ, v.typ); f != nil {
-		return e.fault(f)
-	}
-	v.typ = elab.Transposed(v.typ)
-	return e.product(u, v, e.at(x))
-}
-
-// intrinsic elaborates a function that reads or makes shapes; ok is false for
+// structural elaborates a function that reads or makes shapes; ok is false for
 // other names.
-func (e *elaborator) intrinsic(x *lang.Call, args []value) (v value, ok bool) {
+func (e *elaborator) structural(x *lang.Call, args []value) (v value, ok bool) {
 	switch x.Fn.Name {
-	case "length", "rows", "cols":
-		return e.extentOf(x, args[0]), true
-	case "eye":
-		return e.eye(x), true
-	case "diag":
-		return e.diag(x, args[0]), true
-	case "ones":
-		return e.filled(x, 1), true
-	case "zeros":
-		return e.filled(x, 0), true
-	case "outer":
-		return e.outer(x, args[0], args[1]), true
+	case "length", "rows", "cols", "eye", "ones", "zeros", "diag", "outer":
+	default:
+		return value{}, false
 	}
-	return value{}, false
+	types := make([]ir.Type, len(args))
+	for k, a := range args {
+		types[k] = a.typ
+	}
+	var sizes []int
+	t, size, f := elab.Structural(x, types, func(x lang.Expr) ir.Dim {
+		n, ok := e.size(x, "the size")
+		if ok {
+			sizes = append(sizes, n)
+		}
+		return dim{n: n}
+	})
+	switch name, at := x.Fn.Name, e.at(x); {
+	case f != nil:
+		return e.fault(f), true
+	case size != nil:
+		return scalarInt(size.(dim).n), true
+	case name == "diag":
+		return e.diag(t, args[0], at), true
+	case name == "outer":
+		args[1].typ = elab.Transposed(args[1].typ)
+		return e.product(args[0], args[1], at), true
+	case len(sizes) < len(args):
+		return value{}, true
+	case name == "eye":
+		return e.eye(sizes[0], at), true
+	case e.b.fits(at, name, sizes...):
+		return unbatched(e.b.graph.Fill(map[string]float64{"ones": 1, "zeros": 0}[name], shapeOf(sizes), at)), true
+	}
+	return value{}, true
 }
 
-// extentOf is a dimension of a value.
-func (e *elaborator) extentOf(x *lang.Call, v value) value {
-	n, f := elab.Extent(x, v.typ)
-	if f != nil {
-		return e.fault(f)
-	}
-	return scalarInt(n.(dim).n)
-}
-
-func (e *elaborator) eye(x *lang.Call) value {
-	n, ok := e.size(x.Args[0], "the size")
-	if !ok || !e.b.fits(e.at(x), "the identity matrix", n) {
-		return value{}
-	}
-	if v, ok := e.b.eyes[n]; ok {
+func (e *elaborator) eye(n int, at diag.Span) value {
+	v, made := e.b.eyes[n]
+	if made || !e.b.fits(at, "the identity matrix", n) {
 		return v
 	}
-	v := unbatched(e.b.graph.Const("", data.SparseMatrix(sparse.Diagonal(slices.Repeat([]float64{1}, n))), e.at(x)))
+	v = unbatched(e.b.graph.Const("", data.SparseMatrix(sparse.Diagonal(slices.Repeat([]float64{1}, n))), at))
 	e.b.eyes[n] = v
 	return v
 }
 
-// filled is ones or zeros: a vector of n, or an m x n matrix.
-func (e *elaborator) filled(x *lang.Call, with float64) value {
-	dims := make([]int, len(x.Args))
-	for k, a := range x.Args {
-		n, ok := e.size(a, "the size")
-		if !ok {
-			return value{}
-		}
-		dims[k] = n
-	}
-	if !e.b.fits(e.at(x), x.Fn.Name, dims...) {
-		return value{}
-	}
-	return unbatched(e.b.graph.Fill(with, shapeOf(dims), e.at(x)))
-}
-
 // diag is the diagonal matrix of a vector, or the diagonal of a matrix.
-func (e *elaborator) diag(x *lang.Call, arg value) value {
-	v, at := e.num(arg), e.at(x)
-	t, f := elab.Diagonal(x, v.typ)
-	if f != nil {
-		return e.fault(f)
-	}
+func (e *elaborator) diag(t ir.Type, v value, at diag.Span) value {
 	n := v.item().Rows
 	out := shaped(t, v.space)
 	if v.item().Rank == 1 && v.space == nil && v.node.Deps == 0 && !v.node.Opaque {

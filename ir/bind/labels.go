@@ -12,13 +12,6 @@ import (
 // This file finds the positions that labels take: as subscripts, in
 // comparisons, and through ord, next and prev.
 
-// elements is a list of elements of a set, one or one a tuple of a space:
-// positions from 0.
-type elements struct {
-	space *space
-	pos   []int
-}
-
 // rangesOverTuples reports an index over a set of tuples.
 func (e *elaborator) rangesOverTuples(name string) bool {
 	v, ok := e.scope.find(name)
@@ -36,10 +29,9 @@ func (e *elaborator) along(subs []lang.Subscript, d dim, x *lang.Index) (selecto
 		if set.number && v.set == nil {
 			return e.alongNumbers(subs[0], v, d, x)
 		}
-		el, ok := e.oneElement(subs[0].Lo, v, set)
-		return selector{single: true, width: 1, space: el.space, pos: el.pos}, ok
+		return e.oneElement(subs[0].Lo, v, set)
 	}
-	parts := make([]elements, len(subs))
+	parts := make([]selector, len(subs))
 	var s *space
 	for i := range subs {
 		el, ok := e.oneElement(subs[i].Lo, e.expr(subs[i].Lo), set.parts[i])
@@ -107,28 +99,29 @@ func (e *elaborator) alongNumbers(sub lang.Subscript, lo value, d dim, x *lang.I
 }
 
 // oneElement is the place of v, the value of x, which must be an element of a set.
-func (e *elaborator) oneElement(x lang.Expr, v value, set *boundSet) (elements, bool) {
+func (e *elaborator) oneElement(x lang.Expr, v value, set *boundSet) (selector, bool) {
+	out := selector{single: true, width: 1, space: v.space}
 	switch v = asLabel(x, v); {
 	case v.bad():
-		return elements{}, false
+		return out, false
 	case v.set == nil && set.number:
 		ints, ok := e.integers(v, e.at(x), "an index")
 		if !ok {
-			return elements{}, false
+			return out, false
 		}
-		out := elements{space: v.space, pos: make([]int, len(ints))}
+		out.pos = make([]int, len(ints))
 		for k, i := range ints {
 			if out.pos[k] = i - set.lo; out.pos[k] < 0 || out.pos[k] >= set.n {
 				e.errorf(diag.BindIndex, e.at(x), "index %d is outside %d..%d", i, set.lo, set.lo+set.n-1)
-				return elements{}, false
+				return out, false
 			}
 		}
 		return out, true
 	case v.set == nil || !v.set.texts && v.set.root() != set.root():
 		e.errorf(diag.BindShapes, e.at(x), "an element of `%s` is needed, not %s", set.name, v.describe())
-		return elements{}, false
+		return out, false
 	}
-	out := elements{space: v.space, pos: make([]int, len(v.ints))}
+	out.pos = make([]int, len(v.ints))
 	for k, i := range v.ints {
 		labels := v.set.element(i - 1)
 		if v.set.texts {
@@ -154,7 +147,7 @@ func (e *elaborator) oneElement(x lang.Expr, v value, set *boundSet) (elements, 
 		if d.Detail = v.space.happens(k); v.set.texts {
 			e.b.nearLabel(d, set, labels)
 		}
-		return elements{}, false
+		return out, false
 	}
 	return out, true
 }

@@ -117,20 +117,13 @@ func (c *checker) misfit(e lang.Expr, got, want ir.Type, what string) {
 	}
 }
 
-// generators are the seeded random sources, with the names of their
-// arguments.
-var generators = map[string][2]string{
-	"normal":  {"mean", "deviation"},
-	"uniform": {"low", "high"},
-}
-
 func (c *checker) generator(d *lang.Data) {
 	g := d.Gen
-	names, known := generators[g.Name.Name]
-	if !known {
+	of, fix := familyOf(g.Name.Name, generators)
+	if of == nil {
 		e := c.errorf(c.global, diag.UnknownGenerator, g.Name.Span(), "there is no generator `%s`", g.Name.Name)
 		e.Detail = "data are drawn by `normal(mean, deviation)` or `uniform(low, high)`"
-		e.Fix = suggest(g.Name.Name, []string{"normal", "uniform"})
+		e.Fix = fix
 		return
 	}
 	if d.Type.Kind == lang.KindInt {
@@ -139,12 +132,12 @@ func (c *checker) generator(d *lang.Data) {
 	}
 	if len(g.Args) != 2 {
 		c.errorf(c.global, diag.Arity, g.Span(), "`%s` takes two arguments, but is given %d", g.Name.Name, len(g.Args)).Detail =
-			fmt.Sprintf("it is `%s(%s, %s)`", g.Name.Name, names[0], names[1])
+			"it is `" + of.Signature + "`"
 		return
 	}
 	var nums [2]*float64
 	for i, a := range g.Args {
-		nums[i] = c.fixedScalar(a, fmt.Sprintf("the %s of `%s`", names[i], g.Name.Name)).num
+		nums[i] = c.fixedScalar(a, fmt.Sprintf("the %s of `%s`", of.args[i], g.Name.Name)).num
 	}
 	switch {
 	case g.Name.Name == "normal" && nums[1] != nil && *nums[1] < 0:

@@ -16,6 +16,3 @@ func Number(d ir.Dim) (int, bool) {
 	}
 	return int(v.Num().Int64()), true
 }
-
-// SetNames are the sets that the checker knows.
-func SetNames() map[string][]string { return sets }

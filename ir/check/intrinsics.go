@@ -60,24 +60,24 @@ func init() {
 		in.uses = uses
 		intrinsics[uses[0].Name] = &in
 	}
-	structural(intrinsic{min: 1, max: 1, typ: typeLength},
+	structural(intrinsic{min: 1, max: 1, typ: typeStructural},
 		Builtin{"length", "length(v)", "number of entries of a vector, an int", "", true})
-	structural(intrinsic{min: 1, max: 1, typ: typeLength},
+	structural(intrinsic{min: 1, max: 1, typ: typeStructural},
 		Builtin{"rows", "rows(M)", "number of rows of a matrix, an int", "", true})
-	structural(intrinsic{min: 1, max: 1, typ: typeLength},
+	structural(intrinsic{min: 1, max: 1, typ: typeStructural},
 		Builtin{"cols", "cols(M)", "number of columns of a matrix, an int", "", true})
-	structural(intrinsic{min: 1, max: 1, typ: typeEye, sizes: true},
+	structural(intrinsic{min: 1, max: 1, typ: typeStructural, sizes: true},
 		Builtin{"eye", "eye(n)", "identity matrix of n rows and columns", "", true})
-	structural(intrinsic{min: 1, max: 2, typ: typeFilled, sizes: true},
+	structural(intrinsic{min: 1, max: 2, typ: typeStructural, sizes: true},
 		Builtin{"ones", "ones(n)", "vector of n ones", "", true},
 		Builtin{"ones", "ones(m, n)", "m x n matrix of ones", "", true})
-	structural(intrinsic{min: 1, max: 2, typ: typeFilled, sizes: true},
+	structural(intrinsic{min: 1, max: 2, typ: typeStructural, sizes: true},
 		Builtin{"zeros", "zeros(n)", "vector of n zeros", "", true},
 		Builtin{"zeros", "zeros(m, n)", "m x n matrix of zeros", "", true})
-	structural(intrinsic{min: 1, max: 1, typ: typeDiag},
+	structural(intrinsic{min: 1, max: 1, typ: typeStructural},
 		Builtin{"diag", "diag(v)", "diagonal matrix with the entries of a vector", "", true},
 		Builtin{"diag", "diag(M)", "diagonal of a square matrix, a vector", "", true})
-	structural(intrinsic{min: 2, max: 2, typ: typeOuter},
+	structural(intrinsic{min: 2, max: 2, typ: typeStructural},
 		builtin(expr.Outer.Info()))
 	structural(intrinsic{min: 1, max: 1, typ: typeDual, sizes: true},
 		Builtin{dualName, "dual(row)", "multipliers of a named constraint of the lower level, for the upper level and the report", "", true})
@@ -192,12 +192,24 @@ func (c *checker) faulty(s *scope, f *elab.Fault) (value, bool) {
 	return value{}, false
 }
 
-func typeLength(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
-	n, fault := elab.Extent(e, args[0].typ)
-	if fault != nil {
-		return c.faulty(s, fault)
+// typeStructural types a function that reads or makes shapes.
+func typeStructural(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
+	types := make([]ir.Type, len(args))
+	for i, a := range args {
+		types[i] = a.typ
 	}
-	return sizeValue(n.(*poly)), true
+	t, size, fault := elab.Structural(e, types, func(x lang.Expr) ir.Dim { return c.size(s, x) })
+	switch {
+	case fault != nil:
+		return c.faulty(s, fault)
+	case size != nil:
+		return sizeValue(size.(*poly)), true
+	}
+	v := join(t, args...)
+	if len(args) == 2 && args[0].deps != 0 && args[1].deps != 0 { // the product u v'
+		v = v.curve(site{at: e.Span(), what: "*"})
+	}
+	return v, true
 }
 
 // sizeValue is an int that is known before solving.
@@ -208,37 +220,4 @@ func sizeValue(p *poly) value {
 		v.num = &n
 	}
 	return v
-}
-
-func typeEye(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
-	n := c.size(s, e.Args[0])
-	return value{typ: elab.Matrix(n, n)}, true
-}
-
-func typeFilled(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
-	m := c.size(s, e.Args[0])
-	if len(e.Args) == 1 {
-		return value{typ: elab.Vector(m)}, true
-	}
-	return value{typ: elab.Matrix(m, c.size(s, e.Args[1]))}, true
-}
-
-func typeDiag(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
-	t, fault := elab.Diagonal(e, args[0].typ)
-	if fault != nil {
-		return c.faulty(s, fault)
-	}
-	return join(t, args...), true
-}
-
-func typeOuter(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
-	t, fault := elab.Outer(e, args[0].typ, args[1].typ)
-	if fault != nil {
-		return c.faulty(s, fault)
-	}
-	v := join(t, args...)
-	if args[0].deps != 0 && args[1].deps != 0 {
-		v = v.curve(site{at: e.Span(), what: "*"})
-	}
-	return v, true
 }

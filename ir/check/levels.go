@@ -46,29 +46,20 @@ func (c *checker) kind(d *lang.Var, lower bool) {
 	}
 }
 
-// sets are the sets that a variable may be declared in, with their arguments.
-var sets = map[string][]string{
-	"free":    {},
-	"nonneg":  {},
-	"box":     {"lower bound", "upper bound"},
-	"simplex": {"sum"},
-	"ball":    {"radius"},
-}
-
 // set checks `in box(lo, hi)` and the others.
 func (c *checker) set(d *lang.Var, t ir.Type, lower bool) {
 	set := d.Set
 	name := set.Name.Name
-	names, known := sets[name]
-	if !known {
+	of, fix := familyOf(name, sets)
+	if of == nil {
 		e := c.errorf(c.global, diag.UnknownSet, set.Name.Span(), "there is no set `%s`", name)
 		e.Detail = "the sets are box(lo, hi), nonneg, simplex(s), ball(r) and free"
-		e.Fix = suggest(name, []string{"box", "nonneg", "simplex", "ball", "free"})
+		e.Fix = fix
 		return
 	}
-	if len(set.Args) != len(names) {
+	if len(set.Args) != len(of.args) {
 		c.errorf(c.global, diag.Arity, set.Span(), "`%s` takes %d argument%s, but is given %d",
-			name, len(names), diag.Plural(len(names)), len(set.Args)).Fix = setExample[name]
+			name, len(of.args), diag.Plural(len(of.args)), len(set.Args)).Fix = of.use
 		return
 	}
 	if name == "ball" && lower {
@@ -83,7 +74,7 @@ func (c *checker) set(d *lang.Var, t ir.Type, lower bool) {
 	}
 	vs := make([]value, len(set.Args))
 	for i, a := range set.Args {
-		what := fmt.Sprintf("the %s of `%s`", names[i], name)
+		what := fmt.Sprintf("the %s of `%s`", of.args[i], name)
 		if name == "box" {
 			c.bounds, c.row = true, fmt.Sprintf("subject to %s %s %s", d.Name.Name, [...]string{">=", "<="}[i], a.Span().Text())
 			vs[i] = c.fitting(a, t, what, true)
@@ -112,14 +103,6 @@ func (c *checker) nonempty(set *lang.Set, args []value) {
 			c.errorf(c.global, diag.EmptySet, set.Args[0].Span(), "this %s is empty: %v is negative", set.Name.Name, *v)
 		}
 	}
-}
-
-var setExample = map[string]string{
-	"free":    "write `free`",
-	"nonneg":  "write `nonneg`",
-	"box":     "write `box(lo, hi)`",
-	"simplex": "write `simplex(s)`, the vectors of nonnegative entries that add up to s",
-	"ball":    "write `ball(r)`, the vectors of length at most r",
 }
 
 // level checks a level's objective and constraints.

@@ -44,8 +44,32 @@ func Argument(e *lang.Call, i int, t ir.Type, want string) *Fault {
 	return fault(diag.ArgumentType, e.Args[i], "`%s` takes %s, but `%s` is %s", e.Fn.Name, want, Quote(e.Args[i]), KindOf(t))
 }
 
-// Extent is the size that length, rows or cols reads.
-func Extent(e *lang.Call, t ir.Type) (ir.Dim, *Fault) {
+// Structural types a function that reads or makes shapes, or, where it reads a size, gives
+// that. written is the value of a size that is an argument.
+func Structural(e *lang.Call, args []ir.Type, written func(x lang.Expr) ir.Dim) (t ir.Type, size ir.Dim, f *Fault) {
+	switch e.Fn.Name {
+	case "length", "rows", "cols":
+		size, f = extent(e, args[0])
+		return Int, size, f
+	case "eye":
+		n := written(e.Args[0])
+		return Matrix(n, n), nil, nil
+	case "ones", "zeros":
+		dims := make([]ir.Dim, len(e.Args))
+		for i, x := range e.Args {
+			dims[i] = written(x)
+		}
+		return Array(dims...), nil, nil
+	case "diag":
+		t, f = diagonal(e, args[0])
+	default:
+		t, f = outer(e, args...)
+	}
+	return t, nil, f
+}
+
+// extent is the size that length, rows or cols reads.
+func extent(e *lang.Call, t ir.Type) (ir.Dim, *Fault) {
 	switch vector := t.Kind == ir.VectorType || t.Kind == ir.RowVectorType; {
 	case e.Fn.Name == "length" && vector || e.Fn.Name == "rows" && t.Kind == ir.MatrixType:
 		return t.Dims[0], nil
@@ -57,8 +81,8 @@ func Extent(e *lang.Call, t ir.Type) (ir.Dim, *Fault) {
 	return t.Dims[1], nil
 }
 
-// Diagonal types diag(v), the diagonal matrix, and diag(A), the diagonal.
-func Diagonal(e *lang.Call, t ir.Type) (ir.Type, *Fault) {
+// diagonal types diag(v), the diagonal matrix, and diag(A), the diagonal.
+func diagonal(e *lang.Call, t ir.Type) (ir.Type, *Fault) {
 	switch {
 	case t.Kind == ir.VectorType:
 		return Matrix(t.Dims[0], t.Dims[0]), nil
@@ -72,8 +96,8 @@ func Diagonal(e *lang.Call, t ir.Type) (ir.Type, *Fault) {
 	return Vector(t.Dims[0]), nil
 }
 
-// Outer types outer(u, v), the matrix u v'.
-func Outer(e *lang.Call, args ...ir.Type) (ir.Type, *Fault) {
+// outer types outer(u, v), the matrix u v'.
+func outer(e *lang.Call, args ...ir.Type) (ir.Type, *Fault) {
 	for i, t := range args {
 		if t.Kind != ir.VectorType {
 			return Unknown, Argument(e, i, t, "two vectors")
