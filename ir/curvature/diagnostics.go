@@ -129,35 +129,35 @@ func (p *Proof) smoothnessDiagnostics(out *diag.List, open func(diag.Code, diag.
 }
 
 // Claim is one line of a proof: what is asked, and what was found about it.
-type Claim struct{ Name, Finding string }
+type Claim struct {
+	Name, Finding string
+	derivation    *Step
+}
 
 // Claims are what was asked of a model, in the order of Text.
 func (p *Proof) Claims() []Claim {
 	var restated []Claim
 	if text := p.restatedText(); text != "" {
-		restated = []Claim{{"restated", text}}
+		restated = []Claim{{"restated", text, nil}}
 	}
 	if text := p.foldedText(); text != "" {
-		restated = append(restated, Claim{"restated", text})
+		restated = append(restated, Claim{"restated", text, nil})
 	}
-	return append(restated, []Claim{
-		{"f smooth", p.SmoothF.text()}, {"g smooth", p.SmoothG.text()},
-		{"g strongly convex", p.Convexity.text()}, {"g quadratic in y", p.Quadratic.text()},
-		{"C_g (in y)", p.SmoothnessG.text()}, {"C_g (in x and y)", p.JointG.Bound().text()},
-		{"C_f (in x and y)", p.SmoothnessF.text()}, {"L_f (in x and y)", p.LipschitzF.text()},
-		{"rows of B", p.Qualification.text()},
-	}...)
+	bound := func(name string, b Bound) Claim { return Claim{name, b.text(), b.Derivation} }
+	return append(restated, Claim{"f smooth", p.SmoothF.text(), nil}, Claim{"g smooth", p.SmoothG.text(), nil},
+		Claim{"g strongly convex", p.Convexity.text(), p.Convexity.Derivation}, Claim{"g quadratic in y", p.Quadratic.text(), nil},
+		bound("C_g (in y)", p.SmoothnessG), bound("C_g (in x and y)", p.JointG.Bound()),
+		bound("C_f (in x and y)", p.SmoothnessF), bound("L_f (in x and y)", p.LipschitzF),
+		Claim{"rows of B", p.Qualification.text(), nil})
 }
 
 // Text is what `check` prints: one line a claim, with derivations if explain.
 func (p *Proof) Text(explain bool) string {
 	var out strings.Builder
-	derivations := map[string]*Step{"g strongly convex": p.Convexity.Derivation, "C_g (in y)": p.SmoothnessG.Derivation,
-		"C_g (in x and y)": p.JointG.Bound().Derivation, "C_f (in x and y)": p.SmoothnessF.Derivation, "L_f (in x and y)": p.LipschitzF.Derivation}
 	for _, c := range p.Claims() {
 		fmt.Fprintf(&out, "%-22s %s\n", c.Name, c.Finding)
-		if steps := derivations[c.Name]; explain && steps != nil {
-			steps.write(&out, 1)
+		if explain && c.derivation != nil {
+			c.derivation.write(&out, 1)
 		}
 	}
 	for _, d := range p.Qualification.Dependent {

@@ -2,7 +2,6 @@ package curvature
 
 import (
 	"math"
-	"slices"
 
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
@@ -164,21 +163,27 @@ func (s *study) picked(j *jacobian, index []int) *jacobian {
 	return out
 }
 
-// eachEntry visits the nonzero entries of a matrix.
-func eachEntry(m *data.Array, visit func(i, j int, a float64)) {
+// eachEntry visits the nonzero entries of a matrix, or of its transpose, row by row.
+func eachEntry(m *data.Array, trans bool, visit func(i, j int, a float64)) {
 	if m.Sparse != nil {
-		for i := range m.Sparse.Rows {
-			cols, vals := m.Sparse.Row(i)
-			for k, j := range cols {
-				visit(i, j, vals[k])
-			}
+		s := m.Sparse
+		if trans {
+			s = s.T()
+		}
+		for i := range s.Rows {
+			visitRow(s, i, 1, func(j int, a float64) { visit(i, j, a) })
 		}
 		return
 	}
-	cols := m.Shape[1]
-	for k, a := range m.Dense {
-		if a != 0 {
-			visit(k/cols, k%cols, a)
+	rows, cols, down, right := m.Shape[0], m.Shape[1], m.Shape[1], 1
+	if trans {
+		rows, cols, down, right = cols, rows, right, down
+	}
+	for i := range rows {
+		for j := range cols {
+			if a := m.Dense[i*down+j*right]; a != 0 {
+				visit(i, j, a)
+			}
 		}
 	}
 }
@@ -197,29 +202,22 @@ func (s *study) dataTimes(m *data.Array, trans bool, j *jacobian) *jacobian {
 		return s.columnsOf(m, trans, columns, open)
 	}
 	// Entry (i, k) of m adds a multiple of row k of J to row i of the product.
-	type summand struct {
-		k int
-		a float64
-	}
-	parts := make([][]summand, rows)
 	cost := 0
-	eachEntry(m, func(i, k int, a float64) {
-		if trans {
-			i, k = k, i
-		}
-		cost += j.len(k)
-		parts[i] = append(parts[i], summand{k, a})
-	})
+	eachEntry(m, trans, func(_, k int, _ float64) { cost += j.len(k) })
 	if !s.work.spend(8 * float64(cost)) {
 		return open
 	}
 	acc := s.newRows()
-	for i := range parts {
-		for _, p := range parts[i] {
-			j.visit(p.k, func(col int, v Interval) { acc.add(col, v.mul(point(p.a))) })
+	upTo := func(i int) {
+		for acc.out.rows < i {
+			acc.finish()
 		}
-		acc.finish()
 	}
+	eachEntry(m, trans, func(i, k int, a float64) {
+		upTo(i)
+		j.visit(k, func(col int, v Interval) { acc.add(col, v.mul(point(a))) })
+	})
+	upTo(rows)
 	return acc.jacobian()
 }
 
@@ -242,33 +240,17 @@ func (j *jacobian) selection() (columns []int, ok bool) {
 // columnsOf is a data matrix, or its transpose, with each column put where the
 // list says.
 func (s *study) columnsOf(m *data.Array, trans bool, columns []int, open *jacobian) *jacobian {
-	ptr := make([]int, open.rows+1)
-	eachEntry(m, func(i, k int, a float64) {
-		if trans {
-			i = k
-		}
-		if a != 0 {
-			ptr[i+1]++
-		}
+	out := &jacobian{rows: open.rows, cols: open.cols, ptr: make([]int, open.rows+1), col: make([]int, 0, m.Stored()), mid: make([]float64, 0, m.Stored())}
+	eachEntry(m, trans, func(i, k int, a float64) {
+		out.col, out.mid = append(out.col, columns[k]), append(out.mid, a)
+		out.ptr[i+1] = len(out.mid)
 	})
-	for i := range open.rows {
-		ptr[i+1] += ptr[i]
+	for i := range out.rows {
+		out.ptr[i+1] = max(out.ptr[i+1], out.ptr[i])
 	}
-	count := ptr[open.rows]
-	if !s.work.spend(8 * float64(count)) {
+	if !s.work.spend(8 * float64(len(out.mid))) {
 		return open
 	}
-	out := &jacobian{rows: open.rows, cols: open.cols, ptr: ptr, col: make([]int, count), mid: make([]float64, count)}
-	next := slices.Clone(ptr)
-	eachEntry(m, func(i, k int, a float64) {
-		if trans {
-			i, k = k, i
-		}
-		if a != 0 {
-			out.col[next[i]], out.mid[next[i]] = columns[k], a
-			next[i]++
-		}
-	})
 	return out
 }
 

@@ -44,7 +44,6 @@ func (pr *prover) directionText(e extreme) string {
 	const visible = 1e-3
 	largest := e.vector[order[0]]
 	var out strings.Builder
-	out.WriteString("along ")
 	for n, i := range order {
 		c := e.vector[i] / largest
 		if math.Abs(c) < visible {
@@ -54,18 +53,25 @@ func (pr *prover) directionText(e extreme) string {
 			out.WriteString(" + ...")
 			break
 		}
-		switch {
-		case n > 0 && c < 0:
-			out.WriteString(" - ")
-		case n > 0:
-			out.WriteString(" + ")
-		}
-		if c = math.Abs(c); math.Abs(c-1) > visible {
-			fmt.Fprintf(&out, "%.3g ", c)
-		}
-		out.WriteString(pr.lowerName(e.cols[i]))
+		addTerm(&out, c, visible, "%.3g ", pr.lowerName(e.cols[i]))
 	}
-	return out.String()
+	return "along " + out.String()
+}
+
+// addTerm adds c times a name to the text of a sum; a c within near of 1 or -1 is that.
+func addTerm(sum *strings.Builder, c, near float64, format, name string) {
+	switch first := sum.Len() == 0; {
+	case first && c < 0:
+		sum.WriteString("-")
+	case c < 0:
+		sum.WriteString(" - ")
+	case !first:
+		sum.WriteString(" + ")
+	}
+	if c = math.Abs(c); math.Abs(c-1) > near {
+		fmt.Fprintf(sum, format, c)
+	}
+	sum.WriteString(name)
 }
 
 // pointText words the point of a witness, as far as the second derivative

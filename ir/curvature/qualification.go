@@ -163,18 +163,7 @@ func dependency(p *ir.Problem, i int, coefs map[int]float64, equality bool) Depe
 			fmt.Fprintf(&text, " + ... (%d more)", len(rows)-n)
 			continue
 		}
-		switch {
-		case n == 0 && c < 0:
-			text.WriteString("-")
-		case n > 0 && c < 0:
-			text.WriteString(" - ")
-		case n > 0:
-			text.WriteString(" + ")
-		}
-		if c = math.Abs(c); math.Abs(c-1) > rankTolerance {
-			fmt.Fprintf(&text, "%s ", number(c))
-		}
-		text.WriteString(p.Rows[r].Name)
+		addTerm(&text, c, rankTolerance, "%.6g ", p.Rows[r].Name)
 	}
 	if len(rows) == 0 {
 		text.WriteString("0 (it does not involve y)")
