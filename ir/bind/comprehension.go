@@ -44,10 +44,6 @@ func (e *elaborator) comprehension(x *lang.Comprehension) value {
 	if op == expr.Sum {
 		return e.sumOver(body, inner.space, e.space, at)
 	}
-	if !body.isScalar() {
-		e.errorf(diag.BindShapes, e.at(x.Body), "`%s` needs scalars, not %s", x.Fn.Name, body.describe())
-		return value{}
-	}
 	return e.reduceOver(op, e.lift(body, inner.space, at), e.space, at)
 }
 
@@ -246,10 +242,6 @@ func (e *elaborator) roomWithin(bd *lang.Binder, n int) bool {
 // space, or one for all.
 func (e *elaborator) bound(x lang.Expr) ([]int, bool) {
 	v := e.expr(x)
-	if !v.bad() && !v.isScalar() {
-		e.errorf(diag.BindShapes, e.at(x), "the end of a range is an integer, not %s", v.describe())
-		return nil, false
-	}
 	ints, ok := e.integers(v, e.at(x), "the end of a range")
 	if !ok {
 		return nil, false

@@ -52,10 +52,6 @@ func (e *elaborator) arrayOf(x *lang.Comprehension) value {
 	if body.bad() {
 		return value{}
 	}
-	if !body.isScalar() {
-		e.errorf(diag.BindShapes, e.at(x.Body), "the entries of an array are scalars, not %s", body.describe())
-		return value{}
-	}
 	var dims []dim
 	for _, d := range inner.space.spans {
 		if d.n < 0 {

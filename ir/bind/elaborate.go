@@ -228,9 +228,6 @@ func (b *binder) let(s *ir.Symbol) value {
 
 // list is a literal: of numbers a vector, of rows a matrix.
 func (e *elaborator) list(x *lang.ListLit) value {
-	if len(x.Elems) == 0 {
-		return unbatched(e.b.graph.Fill(0, expr.VectorShape(0), e.at(x)))
-	}
 	items, ok := all(x.Elems, e.numeric)
 	if !ok {
 		return value{}
@@ -389,10 +386,6 @@ func (e *elaborator) integers(v value, at diag.Span, what string) (ints []int, o
 func (e *elaborator) size(x lang.Expr, what string) (int, bool) {
 	v := e.expr(x)
 	if v.bad() {
-		return 0, false
-	}
-	if !v.isScalar() {
-		e.errorf(diag.BindShapes, e.at(x), "%s must be an integer, not %s", what, v.describe())
 		return 0, false
 	}
 	ints, ok := e.integers(v, e.at(x), what)

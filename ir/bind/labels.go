@@ -117,9 +117,6 @@ func (e *elaborator) oneElement(x lang.Expr, v value, set *boundSet) (selector, 
 			}
 		}
 		return out, true
-	case v.set == nil || !v.set.texts && v.set.root() != set.root():
-		e.errorf(diag.BindShapes, e.at(x), "an element of `%s` is needed, not %s", set.name, v.describe())
-		return out, false
 	}
 	out.pos = make([]int, len(v.ints))
 	for k, i := range v.ints {

@@ -13,7 +13,8 @@
 //     an integer, affine, or fixed before solving; which sets go together. bind trusts it and
 //     does not ask again: what it calls unchecked is a fault of check;
 //   - both, by the rules here: shapes, which may be undecided before there are data, what
-//     functions declare of theirs, and how subscripts are dealt out to dimensions;
+//     functions give that read or make shapes, what those of the model declare of theirs, and
+//     how subscripts are dealt out to dimensions;
 //   - bind alone: places in sets and arrays, the graph, rows.
 //
 // The walk over a tree is not shared. A value of check collects what an expression reads and
