@@ -316,6 +316,8 @@ func TestDomains(t *testing.T) {
 		{"-sum(log(y))", "y >= 0", []Outcome{proved}},
 		{"-sum(log(y))", "", []Outcome{unknown}},
 		{"-sum(sqrt(1 + y))", "y >= -1", []Outcome{proved}},
+		{"-sum(sqrt(sqrt(y)))", "0 <= y <= 10", []Outcome{proved}}, // a root of what only rises
+		{"sum(1 ./ (3 * sqrt(y)))", "0 <= y <= 10", []Outcome{proved}},
 		{"-sum(sqrt(1 + y))", "", []Outcome{unknown}},
 		{"1 / (x[1] + 0.5)", "", []Outcome{unknown, refuted}},
 		{"1 / (x[1] + 1.5)", "", []Outcome{proved}},
