@@ -328,6 +328,22 @@ func TestProductsAreWithinTheBudget(t *testing.T) {
 			t.Errorf("case %d: %v, products beyond the budget are there", k, err)
 		}
 		without++
+		f, _, err := newForest(context.Background(), sys, sys.Parts(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		only := f.parts[0]
+		for _, is := range []struct {
+			rounds, more, first int64
+			point, spent        bool
+		}{{0, 1, 0, false, false}, {1, 1, 0, false, true}, {1, 1, 2, false, false}, {1, 3, 2, false, true}, {1, 1, 2, true, true}, {1, -1, 0, true, false}} {
+			if only.rounds, only.work, f.opts.First, only.best = is.rounds, opts.Work+is.more, is.first, nil; is.point {
+				only.best = &candidate{z: make([]float64, sys.N)}
+			}
+			if f.spent() != is.spent {
+				t.Errorf("case %d: %+v is not so", k, is)
+			}
+		}
 		want := byFollower(t, p)
 		for _, opts.First = range [2]int64{0, 1 << 40} {
 			r, err := Solve(context.Background(), sys, opts)
