@@ -19,9 +19,6 @@ import (
 // and a point that is stationary with one of them is stationary for the bilevel problem only if it is so with every vertex (Dempe and Dutta 2012): each is
 // part of other branches. Multipliers that f reads are variables of the program, and stay.
 
-// mostVertices is how many are looked at. A face of dimension d has d+1 of them at the least; they are few where few rows too many hold.
-const mostVertices = 64
-
 // vertices are the vertices of the follower's multipliers at z but for z's own, where that is one; all says whether these are all of them. None where the multipliers are unique.
 func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 	s, rows := v.s, v.s.P.Rows
@@ -61,7 +58,7 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 		if len(at) < k-1 { // on a face: a direction in it leads to one of lower dimension
 			return [][]float64{alongNull(null, at)}
 		}
-		if choices := combin.GeneralizedBinomial(float64(len(at)), float64(k-1)); !(choices <= mostVertices+0.5) { // a number that may overflow an int
+		if choices := combin.GeneralizedBinomial(float64(len(at)), float64(k-1)); !(choices <= kkt.MostVertices+0.5) { // a number that may overflow an int
 			all = false
 			return nil
 		}
@@ -107,7 +104,7 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 	}
 	queue := [][]float64{start}
 	for q := 0; q < len(queue); q++ {
-		if len(queue) > mostVertices {
+		if len(queue) > kkt.MostVertices {
 			return v.asPoints(z, held, unit, queue[1:]), false
 		}
 		l := queue[q]

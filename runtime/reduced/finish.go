@@ -42,7 +42,7 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 	copy(s.X(z), p.w)
 	copy(z[s.Nx+s.Ny+s.M:], p.w[s.Nx:])
 	p.refine(z)
-	pt := &kkt.Point{Z: z, F: s.Value(z), SecondOrder: st.Curvature}
+	pt := &kkt.Point{Z: z, F: s.Value(z), SecondOrder: st.Curvature, Vertices: len(st.Vertices), AllVertices: len(st.Vertices) > 0 && !st.MoreVertices}
 	m := &kkt.Multipliers{Adjoint: make([]float64, s.Ny), Slack: make([]float64, s.M), Lambda: make([]float64, s.M), Bound: append([]float64(nil), j.bound[:s.Nx]...)}
 	held := make([]bool, s.M)
 	for r := range f.rows {

@@ -164,6 +164,8 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	case stationary && len(list) == 0 && !strong && p.weaken(st):
 		p.save(st)
 		return p.idle(st), nil
+	case stationary && len(list) == 0 && p.vertex(st):
+		return nil, nil
 	case stationary && len(list) == 0:
 		if d, st.Curvature = p.curved(j); d == nil {
 			p.save(st)
@@ -190,7 +192,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	st.F = value
 	p.save(st)
 	if out.moved {
-		st.Idle, st.Single, st.Crossed, st.Weakened = 0, false, nil, nil
+		st.Idle, st.Single, st.Crossed, st.Weakened, st.Vertices, st.Looked, st.MoreVertices = 0, false, nil, nil, nil, 0, false
 		return nil, nil
 	}
 	if !out.changed && (st.Single || st.Measure <= rounded) {

@@ -320,18 +320,7 @@ func (p *piece) enter(i int, side int8) bool {
 		p.z.add(i, u, pivot)
 		return true
 	}
-	best, at := math.Inf(1), -1
-	for a, r := range p.z.rows {
-		if p.f.rows[r].equal {
-			continue
-		}
-		s := float64(p.side[r])
-		if fall := s * u[a] * float64(side); fall > rounding {
-			if t := math.Max(0, s*p.lambda[r]) / fall; t < best {
-				best, at = t, a
-			}
-		}
-	}
+	at, best := p.leaving(u, side)
 	if at < 0 {
 		return false
 	}

@@ -78,11 +78,14 @@ type State struct {
 	Walls, Coupled   []int
 	Path             *PathState
 	F, Measure       float64
-	Scale            float64 // of the gradient at the first point on the pieces
-	Single           bool    // rows are let go one at a time
-	Idle             int     // steps that did not move
-	Crossed          []int   // rows that came to a kink since the last step that moved
-	Weakened         []int   // rows made biactive at this point because nothing decides on them
+	Scale            float64  // of the gradient at the first point on the pieces
+	Single           bool     // rows are let go one at a time
+	Idle             int      // steps that did not move
+	Crossed          []int    // rows that came to a kink since the last step that moved
+	Weakened         []int    // rows made biactive at this point because nothing decides on them
+	Vertices         []Vertex // of the follower's multipliers at this point, as far as they are known
+	Looked           int      // at how many of them before that at hand
+	MoreVertices     bool
 	Curvature        kkt.SecondOrder
 	Work             Work
 }

@@ -1,0 +1,79 @@
+package reduced_test
+
+import (
+	"math"
+	"testing"
+
+	"bilevelc/internal/kkttest"
+	"bilevelc/internal/members"
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/reduced"
+)
+
+// One row more than y has entries goes through a point at x = 0, where the follower's multipliers are a segment, and each end of it is of another side of x = 0. f is linear, and F piecewise linear: it rises on both sides
+// of where a solve ends, or of an end of X, as another solver of the follower says.
+func TestVerticesOfMultipliers(t *testing.T) {
+	rng := members.Rand(t, 41)
+	normal := func(n int) []float64 {
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = rng.NormFloat64()
+		}
+		return v
+	}
+	left, kinks := 0, 0
+	for k := range members.Of(200, 2000) {
+		ny := 2 + rng.IntN(4)
+		f := &kkttest.Quadratic{Nx: 1, Ny: ny, M: make([]float64, (1+ny)*(1+ny)), C: normal(1 + ny)}
+		g := &kkttest.Quadratic{Nx: 1, Ny: ny, M: make([]float64, (1+ny)*(1+ny)), C: make([]float64, 1+ny)}
+		rows := &problem.Rows{A: sparse.Empty(1), B: sparse.Empty(ny)}
+		at := normal(ny)
+		columns := make([]int, ny)
+		for i := range ny {
+			columns[i] = i
+			g.M[(1+i)*(1+ny)+1+i], g.C[1+i] = 1, -at[i] // the gradient at the point is what the rows make of it below
+		}
+		for range ny + 1 {
+			row, force, through := normal(ny), 0.1+rng.Float64(), 0.0
+			for i, v := range row {
+				g.C[1+i] += force * v
+				through += v * at[i]
+			}
+			kkttest.AddRow(rows, problem.AtMost, normal(1), columns, row, -through)
+		}
+		p := &problem.Problem{Name: "ends", Dx: 1, Dy: ny, F: f, G: g, Rows: rows, X: &problem.Set{Lo: []float64{-1}, Hi: []float64{1}, E: sparse.Empty(1)},
+			Facts: problem.Facts{StrongConvexity: 1, JointlyQuadratic: true, DegreeF: 1}}
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		truth := newTruth(t, s)
+		if _, _, ok := truth.at([]float64{-0.01}); !ok { // rows may leave no y beside x = 0
+			continue
+		}
+		if _, _, ok := truth.at([]float64{0.01}); !ok {
+			continue
+		}
+		r, err := reduced.Solve(t.Context(), s, []float64{rng.NormFloat64() * math.Pow(10, -float64(3+rng.IntN(8)))}, reduced.Options{NoPath: true, Near: k%4 > 0})
+		if err != nil || r.Status != reduced.Stationary {
+			t.Errorf("case %d: %v, %v", k, r, err)
+			continue
+		}
+		x := s.X(r.Point.Z)[0]
+		if math.Abs(x) > 1e-9 {
+			left++
+		} else if kinks++; r.Point.Vertices != 2 || !r.Point.AllVertices {
+			t.Errorf("case %d: %d vertices, all: %v", k, r.Point.Vertices, r.Point.AllVertices)
+		}
+		for _, h := range []float64{-1e-6, 1e-6} {
+			if _, there, ok := truth.at([]float64{x + h}); ok && math.Abs(x+h) <= 1 && there < r.Point.F-1e-10 {
+				t.Errorf("case %d: F falls from %v at %v to %v at %v", k, r.Point.F, x, there, x+h)
+			}
+		}
+	}
+	if left < 20 || kinks < 20 {
+		t.Errorf("%d solves went on, %d did not", left, kinks)
+	}
+}
