@@ -48,7 +48,7 @@ func (p *piece) startPath(st *State) bool {
 		}
 	}
 	ps.Central = p.begin(p.lambda, p.v, ps.Mu)
-	st.Path = ps
+	st.Path, st.F = ps, p.calc.value(p.point())
 	return true
 }
 

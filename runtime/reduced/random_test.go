@@ -418,3 +418,56 @@ func TestRandom(t *testing.T) {
 		t.Error("too few")
 	}
 }
+
+// A solve from the lowest of several local solutions ends at no higher F, though the path from there may lead anywhere: to those of other starts, which are higher.
+func TestNoHigherThanTheStart(t *testing.T) {
+	rng := members.Rand(t, 32)
+	solved, apart := 0, 0
+	for c := range 240 {
+		p := random(rng, kind{nonconvex: c%2 == 0, bind: true, equality: c%3 == 0})
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := newTruth(t, s)
+		best, least, ends := []float64(nil), math.Inf(1), map[int64]bool{}
+		from := func(x []float64) (*reduced.Result, bool) {
+			if _, _, ok := u.at(x); !ok {
+				return nil, false
+			}
+			r, err := reduced.Solve(t.Context(), s, x, reduced.Options{Steps: 3000})
+			return r, err == nil && r.Status == reduced.Stationary
+		}
+		for range 6 {
+			x := make([]float64, p.Dx)
+			for j := range x {
+				x[j] = p.X.Lo[j] + rng.Float64()*(p.X.Hi[j]-p.X.Lo[j])
+			}
+			r, ok := from(x)
+			if !ok {
+				continue
+			}
+			ends[int64(math.Round(r.Point.F*1e6))] = true
+			if r.Point.F < least {
+				best, least = append(best[:0], s.X(r.Point.Z)...), r.Point.F
+			}
+		}
+		if best == nil {
+			continue
+		}
+		r, ok := from(best)
+		if !ok {
+			continue
+		}
+		solved++
+		if len(ends) > 1 {
+			apart++
+		}
+		if r.Point.F > least+1e-8*(1+math.Abs(least)) {
+			t.Errorf("case %d: from %v, where F is %v, to %v", c, best, least, r.Point.F)
+		}
+	}
+	if solved < 150 || apart < 8 {
+		t.Errorf("%d solved, %d of them with several local solutions", solved, apart)
+	}
+}

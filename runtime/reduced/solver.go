@@ -139,7 +139,7 @@ type solver struct {
 
 func (s *solver) work(n int) { s.ops += n }
 
-// Solve runs the three phases from x0, which X and the follower's rows should allow.
+// Solve runs the three phases from x0, which X and the follower's rows should allow. F is no higher where it ends than at x0.
 func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*Result, error) {
 	s, err := newSolver(sys, opts)
 	if err != nil {
@@ -153,31 +153,50 @@ func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*R
 	if opts.Still {
 		return p.examine(ctx, st)
 	}
-	for st.Phase != Done {
-		if ctx.Err() != nil {
-			return p.finish(ctx, st, Interrupted)
-		}
-		if opts.Steps > 0 && st.Iteration >= opts.Steps {
-			return p.finish(ctx, st, OutOfSteps)
-		}
-		before := s.counted()
-		end, err := p.step(ctx, st)
-		if p.z.failed() {
-			return nil, ErrFactors
-		}
-		if err != nil {
-			return nil, err
-		}
-		st.Work.add(s.counted(), before)
-		st.Iteration++
-		if opts.Observe != nil {
-			opts.Observe(Step{st.Phase, st.Iteration, st.F, st.Measure, len(st.Biactive)})
-		}
-		if end != nil {
-			return p.finish(ctx, st, *end)
+	begin, path := st.F, st.Path != nil
+	end, err := p.run(ctx, st)
+	if err == nil && end == Stationary && path && st.F > begin+weak*math.Abs(begin) { // the path looks past kinks, and may lead higher
+		p.opts.NoPath = true
+		if down, err := p.start(x0); err == nil {
+			down.Work, down.Iteration = st.Work, st.Iteration
+			if end, err := p.run(ctx, down); err == nil && end == Stationary && down.F < st.F {
+				st = down
+			}
 		}
 	}
-	return p.finish(ctx, st, Stationary)
+	if err != nil {
+		return nil, err
+	}
+	return p.finish(ctx, st, end)
+}
+
+// run is the phases from a state on.
+func (p *piece) run(ctx context.Context, st *State) (Status, error) {
+	for st.Phase != Done {
+		if ctx.Err() != nil {
+			return Interrupted, nil
+		}
+		if p.opts.Steps > 0 && st.Iteration >= p.opts.Steps {
+			return OutOfSteps, nil
+		}
+		before := p.counted()
+		end, err := p.step(ctx, st)
+		if p.z.failed() {
+			return Stalled, ErrFactors
+		}
+		if err != nil {
+			return Stalled, err
+		}
+		st.Work.add(p.counted(), before)
+		st.Iteration++
+		if p.opts.Observe != nil {
+			p.opts.Observe(Step{st.Phase, st.Iteration, st.F, st.Measure, len(st.Biactive)})
+		}
+		if end != nil {
+			return *end, nil
+		}
+	}
+	return Stationary, nil
 }
 
 func newSolver(sys *kkt.System, opts Options) (*solver, error) {
