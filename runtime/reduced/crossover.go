@@ -105,6 +105,7 @@ func (p *piece) onto() bool {
 			return p.returnTo(before)
 		}
 		if !again && p.holds() {
+			p.touch() // not all that was met on the way need hold at the end
 			return true
 		}
 	}
@@ -123,6 +124,7 @@ func (p *piece) onto() bool {
 			return p.returnTo(before)
 		}
 		if p.holds() {
+			p.touch()
 			return true
 		}
 	}

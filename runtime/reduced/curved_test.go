@@ -174,7 +174,7 @@ func TestCurvedPath(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d paths end lower", fell, checked)
-	if checked < members.Count(200)/2 || fell < checked/2 {
+	if checked < members.Count(200)/4 || fell < checked/2 {
 		t.Errorf("only %d points, of which %d lead down", checked, fell)
 	}
 	if apart > members.Misses(checked, 0.02) || bent > members.Misses(checked, 0.02) {

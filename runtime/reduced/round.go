@@ -139,7 +139,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	list := p.releases(j)
 	stationary := st.Measure <= p.opts.Tolerance
 	var d []float64
-	strong := false
+	strong, fixes := false, false
 	if len(list) > 0 && j.dependent() {
 		if s := p.resolve(ctx, j); s != nil {
 			if strong = math.Max(s.left, s.worst) <= math.Max(p.opts.Tolerance, 2*st.Measure); strong {
@@ -152,6 +152,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	if !stationary && (len(list) == 0 || st.Single || most(list) <= linalg.Norm(j.step)) {
 		d = p.newton(j)
 		for p.refix(d) { // each fixes at least one entry
+			fixes = true
 			j = p.judge()
 			j.size = math.Max(j.size, st.Scale)
 			d = p.newton(j)
@@ -195,7 +196,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 		st.Idle, st.Single, st.Crossed, st.Weakened, st.Vertices, st.Looked, st.MoreVertices = 0, false, nil, nil, nil, 0, false
 		return nil, nil
 	}
-	if !out.changed && (st.Single || st.Measure <= rounded) {
+	if !out.changed && !fixes && (st.Single || st.Measure <= rounded) {
 		if st.Measure <= rounded && len(list) == 0 {
 			if flat { // curvature of the size of rounding
 				st.Curvature = kkt.NotChecked

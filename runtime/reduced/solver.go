@@ -159,8 +159,8 @@ func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*R
 		p.opts.NoPath = true
 		if down, err := p.start(x0); err == nil {
 			down.Work, down.Iteration = st.Work, st.Iteration
-			if end, err := p.run(ctx, down); err == nil && end == Stationary && down.F < st.F {
-				st = down
+			if to, err := p.run(ctx, down); err == nil && down.F < st.F {
+				st, end = down, to
 			}
 		}
 	}
