@@ -37,3 +37,30 @@ func TestInfeasibleNamesWhatContradicts(t *testing.T) {
 		}
 	}
 }
+
+// Where no rows contradict each other a message blames none: a follower without bound is said to have none, an upper level that no whole numbers satisfy is the place of its own error, and nobody who has
+// bounded x is told to bound it.
+func TestFailuresThatAreNoContradiction(t *testing.T) {
+	for trial := range members.Seeds(t, 12) {
+		rng := rand.New(rand.NewPCG(trial, 910))
+		n, slope := 2+rng.IntN(3), 0.1+rng.Float64()
+		bounded := fmt.Sprintf("var x: vector[%d] in box(0, %g)", n, 1+4*rng.Float64())
+		for _, c := range []struct{ text, at, says, without string }{
+			{fmt.Sprintf("model none\nsolve { ties = optimistic }\nupper {\n  %s\n  minimize sum(x)\n}\nlower {\n  var y: vector[%d] in nonneg\n  minimize x[1] - %g * sum(y)\n}\n", bounded, n, slope),
+				fmt.Sprintf("x[1] - %g * sum(y)", slope), "its objective has no bound", "constraints of the upper level"},
+			{fmt.Sprintf("model none\nupper {\n  var x: vector[%d] binary\n  minimize sum(x) + y\n  subject to\n    half: sum(x) == %g\n}\nlower {\n  var y: real in nonneg\n  minimize (y - sum(x))^2\n}\n", n, 0.5+float64(rng.IntN(n))),
+				"half: sum(x) == ", "no whole numbers", "feasible y"},
+			{fmt.Sprintf("model none\nsolve { ties = optimistic }\nupper {\n  %s\n  maximize dual(a) - x[1]\n}\nlower {\n  var y: real\n  minimize %g * y\n  subject to\n    a: y >= x[1]\n    b: y <= x[1]\n}\n", bounded, slope),
+				"dual(a) - x[1]", "without bound", "bound the upper variables"},
+		} {
+			r := solveText(t, c.text, runtime.Options{Seed: trial})
+			if len(r.Diagnostics) != 1 {
+				t.Fatalf("trial %d: %s (%s), %v\n%s", trial, r.Status, r.Reason, r.Diagnostics, c.text)
+			}
+			d := r.Diagnostics[0]
+			if at := c.text[d.Subject.Start:d.Subject.End]; !strings.HasPrefix(at, c.at) || !strings.Contains(d.Summary, c.says) || strings.Contains(d.Summary+d.Detail+d.Fix, c.without) {
+				t.Errorf("trial %d: %s, at `%s`, %s, %s\n%s", trial, d.Summary, at, d.Detail, d.Fix, c.text)
+			}
+		}
+	}
+}

@@ -33,8 +33,10 @@ func (p *Problem) explainFailure(r *Result, err error) {
 		if level := &p.IR.Lower; !r.HasPoint() {
 			r.Diagnostics.Errorf(diag.RunUnbounded, level.Span, "%s", r.Reason)
 		} else {
-			r.Diagnostics.Errorf(diag.RunUnbounded, p.IR.Upper.Span, "%s", r.Reason).Fix =
-				"bound the upper variables: var x: real in box(lo, hi), or constraints under `subject to`"
+			d := r.Diagnostics.Errorf(diag.RunUnbounded, p.IR.Upper.Span, "%s", r.Reason)
+			if d.Fix = "bound the upper variables: var x: real in box(lo, hi), or constraints under `subject to`"; !slices.ContainsFunc(append(slices.Clone(p.IR.X.Lo), p.IR.X.Hi...), func(v float64) bool { return math.IsInf(v, 0) }) {
+				d.Fix, d.Detail = "", "the upper variables are bounded: F moves on with answers or multipliers of the follower between which it has no preference"
+			}
 		}
 	case NumericalFailure:
 		for _, fn := range []*compile.Function{p.g, p.f} {
@@ -160,12 +162,21 @@ func (p *Problem) infeasible(r *Result) {
 	}
 	summary := "no x in the upper level's set leaves the lower level a feasible y"
 	switch {
+	case len(conflict) == 0 && p.Numeric.Integer != nil:
+		span := p.IR.Lower.Span
+		if rows := append(slices.Clone(p.IR.X.Rows), p.IR.Coupled...); len(rows) > 0 {
+			span = rows[0].Family.Span
+		}
+		r.Diagnostics.Errorf(diag.RunInfeasible, span, "%s", r.Reason)
+		return
 	case len(conflict) == 0 && len(p.IR.Coupled) > 0:
 		d := r.Diagnostics.Errorf(diag.RunInfeasible, p.IR.Coupled[0].Family.Span, "no x leaves the follower an answer with which the constraints of the upper level hold")
 		p.related(d, p.IR.Coupled, "is to hold as well")
 		d.Detail = "the follower chooses y, and none of its answers meets what the leader wants"
 		return
-	case len(conflict) > 0 && upper:
+	case len(conflict) == 0:
+		summary = r.Reason // as the solve has it: the linear rows of both levels do not contradict each other
+	case upper:
 		summary = "the upper level's constraints contradict each other"
 	case reads:
 		summary = "no x and y satisfy the constraints of both levels"

@@ -342,7 +342,7 @@ func (run *Run) status(ctx context.Context, err error) (status.Status, string) {
 	case errors.Is(err, pieces.ErrEndless):
 		return status.NumericalFailure, err.Error()
 	case run.Best == nil && run.Tree != nil && run.Tree.Outcome == tree.Infeasible:
-		return status.Infeasible, "no x leaves the follower an answer with which the constraints of the upper level hold"
+		return status.Infeasible, run.noPoint()
 	case run.Best == nil && errors.As(err, &empty):
 		return status.Infeasible, err.Error()
 	case run.Best == nil && errors.As(err, &follower) && follower.Status == activeset.Unbounded:
@@ -361,6 +361,20 @@ func (run *Run) status(ctx context.Context, err error) (status.Status, string) {
 		return status.LimitReached, "the search for the best whole numbers ended with its budget"
 	}
 	return status.Solved, stationary(run.Best)
+}
+
+// noPoint says what a search that has no point has shown.
+func (run *Run) noPoint() string {
+	var follower *pieces.FollowerError
+	switch {
+	case run.n.Integer != nil:
+		return "no whole numbers of the upper level satisfy its constraints and leave the follower an answer"
+	case run.n.Coupled != nil:
+		return "no x leaves the follower an answer with which the constraints of the upper level hold"
+	case errors.As(run.err, &follower) && follower.Status == activeset.Unbounded:
+		return "no x in the upper level's set leaves the follower an answer: where it has a feasible y, its objective has no bound"
+	}
+	return "no x in the upper level's set leaves the follower an answer"
 }
 
 // Progress is one iteration of one start, as an Observer sees it. Objective
