@@ -25,7 +25,8 @@ type structured struct {
 // of returns a structured solver for the rows a z <= b or = b, k itself where it
 // has those already; nil where the dense method is as good.
 func (k *structured) of(a *sparse.CSR, equal []bool) *structured {
-	if a.Rows+a.Cols < linalg.LeastSparse || a.Rows == 0 {
+	order := a.Rows + a.Cols
+	if order < linalg.LeastSparse || a.Rows == 0 || 8*(a.Cols+2*a.NNZ()) > order*order { // as for Hessians: more than an eighth of the KKT matrix
 		return nil
 	}
 	if k != nil && k.a == a {

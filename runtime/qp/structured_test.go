@@ -83,7 +83,7 @@ func TestProjectionsWithinCuts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(22, 1))
 	empty, found := 0, 0
 	for trial := range 80 {
-		n := linalg.LeastSparse + rng.IntN(60)
+		n := 2*linalg.LeastSparse + rng.IntN(30)
 		set := &problem.Set{Lo: make([]float64, n), Hi: make([]float64, n), Rhs: []float64{1}, Kind: []problem.Kind{problem.Equal}}
 		ones := make([]float64, n)
 		for j := range ones {
@@ -98,7 +98,7 @@ func TestProjectionsWithinCuts(t *testing.T) {
 		for range 1 + rng.IntN(5) {
 			center[rng.IntN(n)] += rng.Float64()
 		}
-		cuts := make([]Cut, 1+rng.IntN(8))
+		cuts := make([]Cut, 1+rng.IntN(7)) // full rows, and the KKT matrix is still sparse
 		a, side, equal := append([]float64(nil), ones...), []float64{1}, []bool{true}
 		for k := range cuts {
 			normal := make([]float64, n)
