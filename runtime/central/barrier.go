@@ -96,13 +96,22 @@ func (s *strength) set(x []float64) bool {
 	if s.Floor == 0 {
 		return true
 	}
-	s.c.p.G.GradY(s.force, x, s.At)
-	s.squares(s.share)
+	ok := s.measure(s.share, s.force, x)
 	s.above = false
-	for p, u := range s.share {
-		s.share[p] = 1
+	for _, share := range s.share {
+		s.above = s.above || share != 1
+	}
+	return ok
+}
+
+// measure sets share, and force to grad_y g(x, At).
+func (s *strength) measure(share, force, x []float64) bool {
+	s.c.p.G.GradY(force, x, s.At)
+	s.squares(share, force)
+	for p, u := range share {
+		share[p] = 1
 		if u > 1 {
-			s.share[p], s.above = math.Sqrt(1+(u-1)*(1-1/u)*(1-1/u)), true
+			share[p] = math.Sqrt(1 + (u-1)*(1-1/u)*(1-1/u))
 		}
 		if math.IsInf(u, 0) || math.IsNaN(u) {
 			return false
@@ -112,10 +121,10 @@ func (s *strength) set(x []float64) bool {
 }
 
 // squares sets u of each part.
-func (s *strength) squares(u []float64) {
+func (s *strength) squares(u, force []float64) {
 	clear(u)
 	unit := 1 / s.Floor
-	for j, v := range s.force {
+	for j, v := range force {
 		v *= unit
 		u[s.c.parts.of[j]] += v * v
 	}
@@ -135,15 +144,15 @@ func (s *strength) row(i int, mu float64) float64 {
 // add adds the gradient of sum_p a_p mu_p/mu to dst (len Dx), at an x where shares and forces
 // are known: of a part, that is a (1 - 1/u)^2 (1 + 2/u)/(share Floor^2) times the mean of its
 // forces times their gradients, which a difference of gradients of g along them gives.
-func (s *strength) add(dst, a, x []float64) {
-	s.squares(s.slope)
+func (s *strength) add(dst, a, share, force, x []float64) {
+	s.squares(s.slope, force)
 	for p, u := range s.slope {
 		if s.slope[p] = 0; u > 1 {
-			s.slope[p] = a[p] * (1 - 1/u) * (1 - 1/u) * (1 + 2/u) / (s.share[p] * s.count[p]) / s.Floor
+			s.slope[p] = a[p] * (1 - 1/u) * (1 - 1/u) * (1 + 2/u) / (share[p] * s.count[p]) / s.Floor
 		}
 	}
 	unit := 1 / s.Floor
-	for j, v := range s.force {
+	for j, v := range force {
 		s.step[j] = s.slope[s.c.parts.of[j]] * (v * unit)
 	}
 	s.c.cross(dst, x, s.At, s.step, 1)

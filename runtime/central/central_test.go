@@ -273,3 +273,31 @@ func TestForcesDoNotCount(t *testing.T) {
 		}
 	}
 }
+
+// Return brings back the point, and the factors, from before a failed or finished move.
+func TestReturn(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for k := range 8 {
+		p, x := random(rng, k%2 == 1)
+		c := New(p, nil)
+		c.Begin(make([]float64, p.Dy), barrier(rng, p, k))
+		if _, err := c.Evaluate(context.Background(), make([]float64, p.Dx), x, 0.1); err != nil {
+			t.Fatal(err)
+		}
+		second, v := c.Second(x), vector(rng, p.Dx)
+		before, after := make([]float64, p.Dx), make([]float64, p.Dx)
+		second.Apply(before, v)
+		z := append([]float64(nil), x...)
+		z[0] += 0.02
+		if _, err := c.Evaluate(context.Background(), make([]float64, p.Dx), z, 0.1); err != nil {
+			t.Fatal(err)
+		}
+		if !c.Return(x) {
+			t.Fatal("no return")
+		}
+		second.Apply(after, v)
+		if linalg.Distance(before, after) > 1e-6*(1+linalg.Norm(before)) {
+			t.Errorf("problem %d: %v before, %v after", k, before, after)
+		}
+	}
+}

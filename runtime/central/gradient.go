@@ -19,7 +19,8 @@ func (c *Path) Evaluate(ctx context.Context, grad, x []float64, mu float64) (flo
 		return 0, err
 	}
 	value := c.p.F.ValueGrad(grad, c.gradY, x, c.y)
-	c.adjointProduct(grad, x)
+	c.adjointProduct(grad, x, c.gradY, nil, linalg.Roundoff)
+	copy(c.adjoint, c.step[:c.n])
 	for _, v := range grad {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return 0, ErrOff
@@ -31,17 +32,21 @@ func (c *Path) Evaluate(ctx context.Context, grad, x []float64, mu float64) (flo
 	return value, nil
 }
 
-// adjointProduct adds D' grad_y f to dst (len Dx), D = dy/dx.
-func (c *Path) adjointProduct(dst, x []float64) {
+// adjointProduct adds D'w to dst (len Dx), D = dy/dx, for a w on y (len n), from a solution to a
+// part of w, and the gradient of sum_p shares_p mu_p/mu; nil for none. It leaves p in c.step.
+func (c *Path) adjointProduct(dst, x, w, shares []float64, part float64) {
 	clear(c.rhs)
-	copy(c.rhs, c.gradY)
-	c.solve()
+	copy(c.rhs, w)
+	c.solve(part)
 	p := c.step[:c.n]
 	c.cross(dst, x, c.y, p, -1)
 	rows := c.p.Rows
 	if c.barrier.above {
 		c.barrier.weigh(c.weights, func(i int) float64 { return c.mu / c.s[i] * c.along(i, p) })
-		c.barrier.add(dst, c.weights, x)
+		for k, v := range shares {
+			c.weights[k] += v
+		}
+		c.barrier.add(dst, c.weights, c.barrier.share, c.barrier.force, x)
 	}
 	for i, j := range c.bound {
 		if j >= 0 && c.tied[i] {

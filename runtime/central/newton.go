@@ -39,6 +39,18 @@ func (c *Path) At(ctx context.Context, x []float64, mu float64) error {
 	return err
 }
 
+// Return moves back to the x where the last At or Evaluate began, and to its point; false
+// where that was none of the path.
+func (c *Path) Return(x []float64) bool {
+	if !c.warm {
+		return false
+	}
+	copy(c.y, c.kept.y)
+	copy(c.s, c.kept.s)
+	copy(c.lambda, c.kept.lambda)
+	return c.barrier.set(x) && (c.p.Facts.FixedHessian || c.measure(x)) && c.factor()
+}
+
 // from goes on from the point, or, where that is none of the path, from inside.
 func (c *Path) from(ctx context.Context, x []float64, mu float64) error {
 	if !c.warm {
@@ -168,7 +180,7 @@ func (c *Path) advance(x []float64, off float64) bool {
 	for k, i := range c.general {
 		c.rhs[c.n+k] = -c.side[i]
 	}
-	c.solve()
+	c.solve(linalg.Roundoff)
 	dy := c.step[:c.n]
 	for i, kind := range rows.Kind {
 		if kind != problem.Equal {

@@ -62,6 +62,7 @@ type Path struct {
 	ds, dlambda     []float64 // len m
 	weight          []float64 // len m: lambda/s of a bound, where the system was factorized last
 	probe, ahead    []float64 // len n
+	adjoint         []float64 // len n: p of the last Evaluate
 	front, back     []float64 // len Dx
 	weights         []float64 // of parts
 	gradY           []float64 // len n: grad_y f
@@ -117,7 +118,7 @@ func New(p *problem.Problem, known []float64) *Path {
 	c.unit, c.solution = v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.rhs, c.step = v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.ds, c.dlambda, c.probe, c.ahead = v(c.m), v(c.m), v(c.n), v(c.n)
-	c.gradY, c.weights = v(c.n), v(c.parts.count)
+	c.adjoint, c.gradY, c.weights = v(c.n), v(c.n), v(c.parts.count)
 	c.front, c.back = v(p.Dx), v(p.Dx)
 	c.barrier = newStrength(c)
 	return c
@@ -154,6 +155,14 @@ func (c *Path) along(i int, v []float64) float64 {
 		return c.coefficient[i] * v[j]
 	}
 	return c.p.Rows.B.RowDot(i, v)
+}
+
+// across is A_i v for a v on x.
+func (c *Path) across(i int, v []float64) float64 {
+	if c.tied[i] {
+		return c.p.Rows.A.RowDot(i, v)
+	}
+	return 0
 }
 
 // analyze finds the pattern of the KKT matrix: the Hessian's lower triangle, to whose

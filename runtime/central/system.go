@@ -62,14 +62,14 @@ func (c *Path) factor() bool {
 	return c.ldl.Factor(c.kkt, regular[c.level]/8)
 }
 
-// solve solves the KKT system for c.rhs into c.step: with the factors of another level of regular
-// where those at hand are not accurate.
-func (c *Path) solve() {
+// solve solves the KKT system for c.rhs into c.step until a part of the right-hand side is
+// left: with the factors of another level of regular where those at hand are not accurate.
+func (c *Path) solve(part float64) {
 	for i, u := range c.unit {
 		c.rhs[i] *= u
 	}
 	right := linalg.NormInf(c.rhs)
-	c.solveLevels(right)
+	c.solveLevels(right, part)
 	for i, u := range c.unit {
 		c.step[i] *= u
 	}
@@ -77,11 +77,11 @@ func (c *Path) solve() {
 
 // solveLevels solves in the units of the factors, with those of the first level of regular
 // that is accurate.
-func (c *Path) solveLevels(right float64) {
+func (c *Path) solveLevels(right, part float64) {
 	best, kept := math.Inf(1), c.level
 	for range regular {
 		c.ldl.Solve(c.step, c.rhs)
-		left := c.ldl.Refine(c.step, c.remaining, 5, linalg.Roundoff*right)
+		left := c.ldl.Refine(c.step, c.remaining, 5, part*right)
 		if left <= linalg.SolveAccuracy*right || len(c.general) == 0 {
 			return
 		}

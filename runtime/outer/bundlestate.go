@@ -42,7 +42,7 @@ func (m *bundle) Valid(d Dimensions) error {
 				return err
 			}
 		}
-		if a.Stage < 0 || !(a.Mu > 0) || !(a.Scale.Mu > 0) || !(a.Scale.Floor >= 0) || !(a.Last >= 0) || !(a.Older >= 0) || !finite(a.Mu, a.Scale.Mu, a.Scale.Floor, a.Last, a.Older, a.Start, a.Moved, a.Gain, a.F) {
+		if a.Stage < 0 || a.Whole < 0 || a.Wholes < 0 || !(a.Mu > 0) || !(a.Ratio > 0 && a.Ratio < 1) || !(a.Scale.Mu > 0) || !(a.Scale.Floor >= 0) || !(a.Last >= 0) || !(a.Older >= 0) || !(a.Radius >= 0) || !finite(a.Mu, a.Scale.Mu, a.Scale.Floor, a.Last, a.Older, a.Start, a.Moved, a.Radius, a.Gain, a.F) {
 			return fmt.Errorf("its path is at no stage")
 		}
 	}

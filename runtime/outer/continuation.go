@@ -72,7 +72,7 @@ func (m *bundle) continuation(ctx context.Context, run *Run) (*Sample, error) {
 	return nil, nil
 }
 
-// maxEnd bounds the steps on F itself, whose evaluations are limited as well, and on F_mu.
+// maxEnd bounds the steps on F itself, whose evaluations are limited as well.
 const maxEnd = 1000
 
 // follow descends from x on the run's F until that stalls, or for a number of steps, or

@@ -121,7 +121,7 @@ func (m *MultiStart) single() bool {
 		step[j] = size * draw.NormFloat64()
 	}
 	for _, way := range []float64{1, -1} {
-		if h.Project(z, linalg.Plus(x, way, step)) != nil || linalg.Distance(z, x) > 1e-12*size { // what projections round to
+		if h.Project(z, linalg.Plus(x, way, step)) != nil || linalg.Distance(z, x) > hold*size {
 			return false
 		}
 	}

@@ -26,11 +26,15 @@ type pathful interface {
 type pathState struct {
 	Stage    int
 	Mu       float64   // of the stage to come
+	Ratio    float64   // by which mu falls
+	Whole    int       // stages to come that make a matrix of a second derivative at once
+	Wholes   int       // how many they were in all; 0 where the last stage needed none
 	Last     float64   // that of the one before; 0 at first
 	Older    float64   // that of the one before that; 0 before there is one
 	X, Y     []float64 // where that one has come to
 	Before   []float64 // X of the one before that; nil before there is one
 	Moved    float64   // length of the last stage
+	Radius   float64   // of the trust region
 	Gain     float64   // what is left between F_mu and F, or what the last stage has changed in F_mu
 	F        float64   // F_mu at its end
 	Scale    central.Barrier
@@ -38,16 +42,31 @@ type pathState struct {
 	Recalled bool    // the path has its Hessian from lower solves, see oracle.Hyper.Central
 }
 
-// The stages: mu falls by linalg.MuShrink from one to the next. Where F has kinks minimizers of F_mu are as far from
+// The stages. A stage that a few steps have ended shows that minimizers are followed well, and
+// mu then falls by more; one that took many, by less: where mu is too small for its start,
+// so that followers switch on the way, the trust region has to shrink, and that costs tens of
+// steps more than another mu in between. Where F has kinks minimizers of F_mu are as far from
 // its own as slacks and multipliers are of size sqrt(mu); the last stage is the one after
 // which a small part of the certificate's radius is left to go and F_mu is near F, as what X
 // holds does not move while the barrier is strong, or whose slacks and multipliers, of the size
 // sqrt(mu), are still well above rounding.
 const (
+	mostRatio = 0.5 // of a mu to the one before; linalg.MuShrink is the first and the least
+	fewSteps  = 3   // those of Newton's method from a tenth to 1e-8: after them the next ratio is that to the power of 3/2
+	// After more, its root. Between a mu and its tenth there are 3.3 at the ratio of a half, and
+	// each of those that follow well costs some seven evaluations: five steps and what is tried at
+	// both ends. Twice that pays even where the next stages take half as many steps as this one.
+	manySteps = 50
+	leastMu   = 1e-17 // of the first
+	pathSteps = 400   // of one stage: what one of a few hundred variables took at first
+
 	pathEndShare = 0.01 // of the certificate's radius, and of F
 	// A stage is done when a step promises less than a part of what the one before has
 	// changed in F_mu; the first one, of what mu changes in F.
 	stageTolerance = 1e-8
+	// leastStageRadius is the radius with which a stage begins at least, relative to that of
+	// the first.
+	leastStageRadius = 1e-2
 )
 
 // PathFrom is the least number of variables of both levels with which a run follows
@@ -125,7 +144,7 @@ func (m *bundle) prepare(ctx context.Context, run *Run, start *Sample) error {
 			return ignoring(err)
 		}
 	}
-	s.Path = &pathState{Mu: scale.Mu, X: linalg.Clone(x), Y: linalg.Clone(y), Scale: scale, Start: s.Center.F, Recalled: recalled}
+	s.Path = &pathState{Mu: scale.Mu, Ratio: linalg.MuShrink, X: linalg.Clone(x), Y: linalg.Clone(y), Scale: scale, Start: s.Center.F, Recalled: recalled}
 	m.path = path
 	return nil
 }
@@ -175,7 +194,17 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 		return Stuck("the state is of a problem whose lower level has a central path")
 	}
 	m.path.Begin(a.Y, a.Scale)
-	end, err := m.alongPath(ctx, run, &a)
+	reach := m.Settings.InitialStep * run.Size(a.X)
+	d := &smoothDescent{run: run, path: m.path, mu: a.Mu, radius: math.Max(a.Radius, leastStageRadius*reach),
+		gain: math.Max(run.Noise(&s.Center), stageTolerance*a.Gain)}
+	d.whole = a.Whole > 0
+	if a.Last == 0 {
+		d.known = &s.Center.F
+	}
+	if a.Moved == 0 {
+		d.radius = reach
+	}
+	end, err := d.minimize(ctx, a.ahead(), a.X)
 	if err != nil {
 		return err
 	}
@@ -185,7 +214,7 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 			a.Gain = math.Abs(end.F - a.F)
 		}
 		a.F, a.Moved = end.F, linalg.Distance(end.X, a.X)
-		a.Before, a.X, a.Y = a.X, end.X, linalg.Clone(m.path.Y())
+		a.Before, a.X, a.Y, a.Radius = a.X, end.X, linalg.Clone(m.path.Y()), d.radius
 		if a.Last == 0 {
 			a.Before = nil
 		}
@@ -210,8 +239,9 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 	left := a.left()
 	rest := pathEndShare * run.Radius(m.Settings.Delta, s.Center.X)
 	first := a.Stage == 0
-	a.Older, a.Last, a.Mu = a.Last, a.Mu, linalg.MuShrink*a.Mu
-	if a.Mu >= 1e-17*a.Scale.Mu && (led && (left > rest || apart) || first) {
+	a.learn(d)
+	a.fall(d.steps)
+	if a.Mu >= leastMu*a.Scale.Mu && (led && (left > rest || apart) || first) {
 		a.Stage++
 		s.Path = &a
 		return nil
@@ -238,6 +268,32 @@ func (a *pathState) left() float64 {
 		before = a.Mu / linalg.MuShrink
 	}
 	return a.Moved * math.Sqrt(a.Mu) / (math.Sqrt(before) - math.Sqrt(a.Mu))
+}
+
+// fall sets the mu of the next stage, after one of some steps.
+func (a *pathState) fall(steps int) {
+	switch {
+	case steps <= fewSteps:
+		a.Ratio = math.Max(linalg.MuShrink, math.Pow(a.Ratio, 1.5))
+	case steps > manySteps:
+		a.Ratio = math.Min(mostRatio, math.Sqrt(a.Ratio))
+	}
+	a.Older, a.Last, a.Mu = a.Last, a.Mu, a.Ratio*a.Mu
+}
+
+// learn says of the next stages whether they make a matrix of a second derivative at once:
+// as one does that has come to need it (hessian). Whether later ones still do is told by one that
+// does not begin so, after 1, 2, 4, ... that did.
+func (a *pathState) learn(d *smoothDescent) {
+	switch {
+	case a.Whole > 0:
+		a.Whole--
+	case d.metric != nil:
+		a.Wholes = max(1, 2*a.Wholes)
+		a.Whole = a.Wholes
+	default:
+		a.Wholes = 0
+	}
 }
 
 // ahead is where the next stage's minimizer is expected, from where the last two have come to;

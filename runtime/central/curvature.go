@@ -1,0 +1,177 @@
+package central
+
+import (
+	"math"
+
+	"bilevelc/runtime/linalg"
+)
+
+// Second is the second derivative of F_mu at the last point that Evaluate has found. It
+// is valid until the path moves on.
+//
+// With the adjoint p of the gradient (see Evaluate) and the derivative D = dy/dx of the
+// path, which the KKT matrix gives,
+//
+//	F_mu'' = (I, D)' (f'' - (p'grad_y g)'' + sum_i (B_i p) (mu_i/s_i)'') (I, D),
+//
+// the derivatives in the middle being those in (x, y), s_i' = (-A_i, B_i), of
+// mu_i in x: the equations that make y are linear in the multipliers of equality rows and, but for g and
+// the barrier, in y. A product with a vector costs two solves and differences of
+// gradients of f and g; H itself is never formed.
+type Second struct {
+	c         *Path
+	x         []float64
+	p         []float64 // len n
+	rowForces []float64 // len m: lambda_i/s_i^2 B_i p = mu_i/s_i^3 B_i p
+	bar       *changes  // of the mu_i; nil where they do not read x
+	size      float64   // of (x, y)
+
+	dy, ds       []float64
+	side         []float64 // len m
+	wx, wy       []float64
+	ax, ay       []float64 // gradients ahead and behind
+	bx, by       []float64
+	px, py       []float64 // a point
+	fixed, known bool      // grad_y g does not read x
+}
+
+// Second prepares the second derivative at the x of the last Evaluate.
+func (c *Path) Second(x []float64) *Second {
+	v := func(k int) []float64 { return make([]float64, k) }
+	nx := len(x)
+	s := &Second{c: c, x: append([]float64(nil), x...), p: append([]float64(nil), c.adjoint...), rowForces: v(c.m), side: v(c.m),
+		dy: v(c.n), ds: v(c.m), wx: v(nx), wy: v(c.n), ax: v(nx), ay: v(c.n), bx: v(nx), by: v(c.n), px: v(nx), py: v(c.n)}
+	for i, l := range c.lambda {
+		if c.s[i] > 0 {
+			s.rowForces[i] = l / (c.s[i] * c.s[i]) * c.along(i, s.p)
+		}
+	}
+	if c.barrier.above {
+		s.bar = newChanges(s)
+	}
+	s.size = math.Max(1, math.Max(linalg.NormInf(s.x), linalg.NormInf(c.y)))
+	return s
+}
+
+// Apply sets dst to F_mu” v (both len Dx).
+func (s *Second) Apply(dst, v []float64) {
+	c, rows := s.c, s.c.p.Rows
+	length := linalg.NormInf(v)
+	if length == 0 {
+		clear(dst)
+		return
+	}
+	s.answer(v, length)
+	clear(dst)
+	// f''
+	t := math.Cbrt(linalg.Roundoff) * s.size / math.Max(length, linalg.NormInf(s.dy))
+	s.gradients(c.p.F.ValueGrad, s.ax, s.ay, t, v, s.dy)
+	s.gradients(c.p.F.ValueGrad, s.bx, s.by, -t, v, s.dy)
+	for j := range s.wx {
+		s.wx[j] = (s.ax[j] - s.bx[j]) / (2 * t)
+	}
+	for j := range s.wy {
+		s.wy[j] = (s.ay[j] - s.by[j]) / (2 * t)
+	}
+	s.mixed(v)
+	for i, b := range s.rowForces {
+		if b != 0 {
+			w := b * (2*s.ds[i] - s.bar.relative(i)*c.s[i])
+			if c.tied[i] {
+				rows.A.AddRow(s.wx, i, -w)
+			}
+			if j := c.bound[i]; j >= 0 {
+				s.wy[j] += w * c.coefficient[i]
+			} else {
+				rows.B.AddRow(s.wy, i, w)
+			}
+		}
+	}
+	copy(dst, s.wx)
+	c.adjointProduct(dst, s.x, s.wy, s.bar.addSecond(dst), linalg.SolveAccuracy)
+}
+
+// answer sets dy and ds to the derivatives of y and of the slacks along v.
+func (s *Second) answer(v []float64, length float64) {
+	c := s.c
+	clear(c.rhs)
+	if !s.fixed {
+		t := math.Cbrt(linalg.Roundoff) * s.size / length
+		at := func(dst []float64, t float64) {
+			for j, w := range v {
+				s.px[j] = s.x[j] + t*w
+			}
+			c.p.G.GradY(dst, s.px, c.y)
+		}
+		at(s.ay, t)
+		at(s.by, -t)
+		some := false
+		for j := range s.ay {
+			c.rhs[j] = -(s.ay[j] - s.by[j]) / (2 * t)
+			some = some || c.rhs[j] != 0
+		}
+		if !s.known {
+			s.known, s.fixed = true, !some
+		}
+	}
+	s.bar.measure(v, length)
+	for i := range s.ds {
+		s.ds[i] = -c.across(i, v)
+		s.side[i] = s.ds[i] - s.bar.relative(i)*c.s[i]
+		if j := c.bound[i]; j >= 0 {
+			c.rhs[j] -= c.coefficient[i] * c.weight[i] * s.side[i]
+		}
+	}
+	for k, i := range c.general {
+		c.rhs[c.n+k] = s.side[i]
+	}
+	c.solve(linalg.SolveAccuracy)
+	copy(s.dy, c.step)
+	for i := range s.ds {
+		s.ds[i] += c.along(i, s.dy)
+	}
+}
+
+// mixed subtracts (p'grad_y g)” (v, dy) from w, by second differences of gradients of g: of a
+// quadratic nothing.
+func (s *Second) mixed(v []float64) {
+	c := s.c
+	if c.p.Facts.JointlyQuadratic {
+		return
+	}
+	e := math.Sqrt(math.Sqrt(linalg.Roundoff)) * s.size
+	along, across := e/math.Max(linalg.NormInf(v), linalg.NormInf(s.dy)), e
+	if m := linalg.NormInf(s.p); m > 0 {
+		across /= m
+	} else {
+		return
+	}
+	scale := 1 / (4 * along * across)
+	for _, sign := range [][2]float64{{1, 1}, {1, -1}, {-1, 1}, {-1, -1}} {
+		for j, w := range v {
+			s.px[j] = s.x[j] + sign[0]*along*w
+		}
+		for j, w := range s.dy {
+			s.py[j] = c.y[j] + sign[0]*along*w + sign[1]*across*s.p[j]
+		}
+		c.p.G.ValueGrad(s.ax, s.ay, s.px, s.py)
+		f := sign[0] * sign[1] * scale
+		for j, w := range s.ax {
+			s.wx[j] -= f * w
+		}
+		for j, w := range s.ay {
+			s.wy[j] -= f * w
+		}
+	}
+}
+
+// gradients evaluates those of f at (x, y) + t (v, dy).
+func (s *Second) gradients(f func(dx, dy, x, y []float64) float64, dx, dy []float64, t float64, v, w []float64) {
+	for j, d := range v {
+		s.px[j] = s.x[j] + t*d
+	}
+	for j, d := range w {
+		s.py[j] = s.c.y[j] + t*d
+	}
+	f(dx, dy, s.px, s.py)
+}

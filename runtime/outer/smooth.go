@@ -1,0 +1,154 @@
+package outer
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"bilevelc/runtime/central"
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
+)
+
+// smoothDescent minimizes F_mu over X from a point by Newton's method with a trust
+// region. The model of a step has the second derivative of F_mu (central.Second), in
+// products with vectors alone; it is minimized over X and the region in rounds, each of
+// conjugate gradients on the face of X that the point is on and that the model's gradient
+// holds it to, until the model curves down or the region ends (Steihaug 1983), and of a
+// search along the projection of what they give (Moré and Toraldo 1991; Lin and Moré 1999).
+type smoothDescent struct {
+	run    *Run
+	path   *central.Path
+	mu     float64
+	radius float64 // of the trust region; it is taken over from the stage before
+	gain   float64 // a decrease of F_mu that does not matter
+
+	known  *float64 // F where the descent begins, from which gain then follows; nil: gain is all
+	whole  bool     // the first second derivative is made a matrix at once
+	steps  int      // taken or refused
+	metric *metric  // nil before there is one
+
+	set *problem.Set
+	at  *hessian // the second derivative where the descent stands; nil: not yet
+}
+
+// smoothRounds bounds those of one model (Lin and Moré), which is minimized until its gradient on the face is linalg.Forcing of that of F_mu, or the square root of
+// what is left of the first of the stage.
+const smoothRounds = 30
+
+// minimize returns where descent from x has come to, or from ahead, where that is not nil
+// and F_mu is lower there; nil where the path was not found at x itself.
+func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Sample, error) {
+	d.set = d.run.h.(pathful).Problem().X
+	c, err := d.evaluate(ctx, x)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	if ahead != nil {
+		if err := d.run.projector.ProjectUpper(ahead, ahead); err != nil {
+			return nil, err
+		}
+		next, err := d.evaluate(ctx, ahead)
+		if err != nil {
+			return nil, err
+		}
+		if next == nil {
+			if next, err = d.evaluate(ctx, linalg.Plus(x, 0.5, linalg.Minus(ahead, x))); err != nil {
+				return nil, err
+			}
+		}
+		if next != nil && next.F < c.F {
+			c = next
+		} else if c, err = d.evaluate(ctx, x); err != nil || c == nil {
+			return nil, err
+		}
+	}
+	if d.known != nil {
+		d.gain = math.Max(d.gain, stageTolerance*math.Abs(c.F-*d.known))
+	}
+	first := 0.0
+	d.at = nil
+	refused := 0
+	for range pathSteps {
+		d.steps++
+		held := d.faceAt(c.X, c.G)
+		rest := linalg.Clone(c.G)
+		held.project(rest)
+		slope := linalg.Norm(rest)
+		if first == 0 {
+			first = slope
+		}
+		if slope == 0 {
+			break
+		}
+		if d.at == nil {
+			d.at = &hessian{second: d.path.Second(c.X), n: len(c.X)}
+			if d.whole && d.metric == nil {
+				d.at.form()
+				d.formed(d.at)
+			}
+		}
+		step, decrease, edge, err := d.model(ctx, d.at, c, math.Min(linalg.Forcing, math.Sqrt(slope/first)))
+		if err != nil {
+			return nil, err
+		}
+		length := linalg.Norm(step)
+		if !(decrease > d.gain) && !edge || length <= 1e-15*d.run.Size(c.X) {
+			break
+		}
+		next, err := d.evaluate(ctx, linalg.Plus(c.X, 1, step))
+		if err != nil {
+			return nil, err
+		}
+		ratio := math.Inf(-1)
+		if next != nil {
+			ratio = (c.F - next.F) / decrease
+		}
+		switch {
+		case !(ratio >= linalg.TrustPoor):
+			d.radius = 0.25 * length
+		case ratio > linalg.TrustGood && edge:
+			d.radius *= 2.5
+		}
+		if next != nil && ratio > linalg.TrustAccept {
+			c, refused, d.at = next, 0, nil
+			continue
+		}
+		if decrease <= d.gain {
+			break
+		}
+		if refused++; refused > mostRefused {
+			break
+		}
+		// Products need the path at c, and so does the next trial.
+		if !d.path.Return(c.X) {
+			if c, err = d.evaluate(ctx, c.X); err != nil || c == nil {
+				return nil, err
+			}
+			d.at = nil
+		}
+	}
+	// The point of the path is that of the last trial.
+	return d.evaluate(ctx, c.X)
+}
+
+// mostRefused is how many steps in a row may be refused: the region is then a part of
+// 1e-12 of what it was.
+const mostRefused = 20
+
+// evaluate returns F_mu and its gradient at x; nil where the path was not found.
+func (d *smoothDescent) evaluate(ctx context.Context, x []float64) (*Sample, error) {
+	if err := d.run.check(ctx); err != nil {
+		return nil, err
+	}
+	d.run.Evaluations++
+	s := &Sample{X: linalg.Clone(x), G: make([]float64, len(x))}
+	var err error
+	if s.F, err = d.path.Evaluate(ctx, s.G, x, d.mu); err != nil {
+		if errors.Is(err, central.ErrOff) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	return s, nil
+}
