@@ -313,63 +313,93 @@ func (v *Solver) curved(ctx context.Context, z []float64, b *activeset.Bounds) *
 		return h
 	}
 	q := v.equations(b)
-	out, _ := await.Do(ctx, func() (*sparse.CSR, error) { return absolute(v.split(h, q)), nil }) // takes seconds of systems of a thousand unknowns
+	out, _ := await.Do(ctx, func() (*sparse.CSR, error) { return absolute(h, q), nil }) // takes seconds of systems of a thousand unknowns
 	return out
 }
 
-// absolute is |a|; nil where its eigenvalues are not found.
-func absolute(a *mat.SymDense) *sparse.CSR {
-	var eigen mat.EigenSym
-	if !eigen.Factorize(a, true) {
-		return nil
-	}
-	values := eigen.Values(nil)
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	n, top := len(values), math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
-	roots := make([]float64, n)
-	for k, l := range values {
-		if math.Abs(l) > linalg.SumRounding*float64(n)*top {
-			roots[k] = math.Sqrt(math.Abs(l))
+// absolute is |PhP| + |QhQ|, with P the projection on the directions that keep the normals of q, and Q = 1 - P. With the columns O R of a projection at the rows of h that are not empty, of which there are few where f reads no multipliers,
+// each is O |R h R'| O'. nil where eigenvalues are not found.
+func absolute(h *sparse.CSR, q *linalg.QR) *sparse.CSR {
+	var reads []int
+	for i := range h.Rows {
+		if cols, _ := h.Row(i); len(cols) > 0 {
+			reads = append(reads, i)
 		}
 	}
-	vectors.Mul(&vectors, mat.NewDiagDense(n, roots))
-	var out mat.SymDense
-	out.SymOuterK(1, &vectors)
+	n, k := h.Rows, len(reads)
+	form := mat.NewDense(k, k, nil)
+	for i, r := range reads {
+		for j, c := range reads {
+			form.Set(i, j, h.At(r, c))
+		}
+	}
+	sum := mat.NewSymDense(n, nil)
+	for _, keeps := range []bool{true, false} {
+		var o linalg.QR
+		o.Reset(n)
+		r, coef := mat.NewDense(k, k, nil), make([]float64, k)
+		for c, j := range reads {
+			e, rest := make([]float64, n), make([]float64, n)
+			e[j] = 1
+			if copy(rest, e); keeps {
+				project(q, e)
+			} else {
+				project(q, rest)
+				linalg.Axpy(e, -1, rest)
+			}
+			left := o.Split(e, coef, rest)
+			for i := range o.Size() {
+				r.Set(i, c, coef[i])
+			}
+			if left > linalg.SumRounding*float64(n) {
+				r.Set(o.Size(), c, left)
+				o.Push(coef, rest, left)
+			}
+		}
+		if o.Size() == 0 {
+			continue
+		}
+		small := r.Slice(0, o.Size(), 0, k)
+		var image mat.Dense
+		image.Product(small, form, small.T())
+		within := mat.NewSymDense(o.Size(), nil)
+		for i := range o.Size() {
+			for j := i; j < o.Size(); j++ {
+				within.SetSym(i, j, (image.At(i, j)+image.At(j, i))/2)
+			}
+		}
+		var eigen mat.EigenSym
+		if !eigen.Factorize(within, true) {
+			return nil
+		}
+		values := eigen.Values(nil)
+		top := math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
+		for i, l := range values {
+			if values[i] = 0; math.Abs(l) > linalg.SumRounding*float64(n)*top {
+				values[i] = math.Sqrt(math.Abs(l))
+			}
+		}
+		basis := mat.NewDense(n, o.Size(), nil)
+		for i := range o.Size() {
+			basis.SetCol(i, o.Column(i))
+		}
+		var vectors, roots mat.Dense
+		eigen.VectorsTo(&vectors)
+		vectors.Mul(&vectors, mat.NewDiagDense(len(values), values))
+		roots.Mul(basis, &vectors)
+		var part mat.SymDense
+		part.SymOuterK(1, &roots)
+		sum.AddSym(sum, &part)
+	}
 	entries := make([]sparse.Entry, 0, n)
 	for i := range n {
 		for j := range n {
-			if t := out.At(i, j); t != 0 {
+			if t := sum.At(i, j); t != 0 {
 				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: t})
 			}
 		}
 	}
 	return sparse.FromEntries(n, n, entries)
-}
-
-// split is PhP + QhQ, with P the projection on the directions that keep the normals of q, and Q = 1 - P.
-func (v *Solver) split(h *sparse.CSR, q *linalg.QR) *mat.SymDense {
-	n := v.s.N
-	a := v.projected(h, q)
-	e, he, in := make([]float64, n), make([]float64, n), make([]float64, n)
-	off := func(d []float64) { // Q d
-		copy(in, d)
-		project(q, in)
-		for i := range d {
-			d[i] -= in[i]
-		}
-	}
-	for j := range n {
-		clear(e)
-		e[j] = 1
-		off(e)
-		h.MulVec(he, e)
-		off(he)
-		for i := range j + 1 {
-			a.SetSym(i, j, a.At(i, j)+he[i])
-		}
-	}
-	return a
 }
 
 // equations are the normals of the rows and variables that a branch holds at one value.
