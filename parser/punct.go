@@ -30,6 +30,11 @@ var foreign = []struct{ text, ours, fix string }{
 	{"=<", "<=", "write `<=`"},
 	{"=>", ">=", "write `>=`"},
 	{"!", "not", "write `not`"},
+	{"=l=", "<=", "write `<=`"},
+	{"=g=", ">=", "write `>=`"},
+	{"=e=", "==", "write `==`"},
+	{"...", "", "a row goes on in the next line where a line ends with an operator, or inside brackets"},
+	{".'", "'", "write `'` for the transpose"},
 	{"≤", "<=", "write `<=`"},
 	{"≥", ">=", "write `>=`"},
 	{"≠", "!=", "write `!=`"},
@@ -38,11 +43,21 @@ var foreign = []struct{ text, ours, fix string }{
 	{"−", "-", "write `-`"},
 	{"–", "-", "write `-`"},
 	{"ᵀ", "'", "write `'` for the transpose"},
+	{"’", "'", "write `'` for the transpose"},
 	{"²", "", "write `^2`"},
 	{"³", "", "write `^3`"},
 	{"#", "", "start a comment with `//`"},
 	{"%", "", "start a comment with `//`"},
 	{"`", "", ""},
+	{`\left`, "", "brackets are `(` and `)`"},
+	{`\leq`, "<=", "write `<=`"},
+	{`\le`, "<=", "write `<=`"},
+	{`\geq`, ">=", "write `>=`"},
+	{`\ge`, ">=", "write `>=`"},
+	{`\cdot`, "*", "write `*`"},
+	{`\times`, "*", "write `*`"},
+	{`\frac`, "", "a fraction is written `(a) / (b)`"},
+	{`\sum`, "", "a sum is written `sum(i in 1..n: x[i])`"},
 	{"\\", "", ""},
 	{"$", "", ""},
 	{"@", "*", "write `*` for products of matrices and vectors too, and `'` for a transpose"},
@@ -55,7 +70,10 @@ var foreign = []struct{ text, ours, fix string }{
 // punct scans an operator, separator or bracket.
 func (s *scanner) punct() {
 	rest := s.text[s.pos:]
-	if len(rest) > 1 && strings.IndexByte("*&|>=<", rest[1]) >= 0 && s.foreign(rest, true) {
+	if len(rest) > 1 && strings.IndexByte("*&|>=<.'", rest[1]) >= 0 && s.foreign(rest, true) {
+		return
+	}
+	if len(rest) > 3 && rest[0] == '=' && rest[2] == '=' && rest[3] != '=' && s.foreign(strings.ToLower(rest[:3]), true) { // `=l=`
 		return
 	}
 	for _, p := range puncts {
@@ -80,6 +98,9 @@ func (s *scanner) foreign(rest string, long bool) bool {
 		at, end := s.pos, s.pos+len(f.text)
 		d := s.errorf(diag.ForeignOperator, s.span(at, end), "`%s` is not in the language", f.text)
 		d.Fix = f.fix
+		if before := s.text[strings.LastIndexByte(s.text[:at], '\n')+1 : at]; f.text == "@" && strings.TrimSpace(before) == "" {
+			d.Fix = "a variable is declared `var x: real in SET`, a row is `name: left <= right` under `subject to`, an objective `minimize f`"
+		}
 		if f.text == "|" && s.set {
 			d.Fix = "a part of a set is written `{i in row if CONDITION}`"
 		}

@@ -73,6 +73,8 @@ var elsewhere = map[string]string{
 	"inv":       "there is no inverse; state `M * z == v` as a constraint on a variable z",
 	"norm":      "write `norm2(v)` for the length of v, `sumsq(v)` for its square",
 	"pow":       "write `u ^ v` for scalars, `u .^ v` entry by entry",
+	"power":     "write `u ^ v` for scalars, `u .^ v` entry by entry",
+	"sqr":       "write `square(u)`, entry by entry, or `u ^ 2`; `sumsq(v)` is the sum of squares",
 	"ln":        "write `log(u)`",
 	"len":       "write `length(v)`, `rows(A)` or `cols(A)`",
 	"size":      "write `length(v)`, `rows(A)` or `cols(A)`",
