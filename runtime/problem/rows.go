@@ -2,6 +2,7 @@ package problem
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -26,4 +27,19 @@ func (r *Rows) RowName(i int) string {
 		return r.Name[i]
 	}
 	return fmt.Sprintf("row %d", i)
+}
+
+// Within takes what rounding leaves of y (len Dy) beyond bounds that do not read x off it.
+func (r *Rows) Within(y []float64) {
+	for i := range r.Kind {
+		j, coef := r.Bound(i)
+		if cols, _ := r.A.Row(i); j < 0 || len(cols) > 0 {
+			continue
+		}
+		if end := -r.Rhs[i] / coef; coef > 0 {
+			y[j] = math.Max(y[j], end)
+		} else {
+			y[j] = math.Min(y[j], end)
+		}
+	}
 }

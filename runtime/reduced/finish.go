@@ -222,4 +222,5 @@ func (p *piece) refine(z []float64) {
 	for i := range lambda {
 		lambda[i] = p.lambdaOf(i)
 	}
+	s.P.Rows.Within(y)
 }

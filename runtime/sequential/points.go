@@ -87,7 +87,7 @@ func (v *Solver) answer(ctx context.Context, x, y []float64) (*point, error) {
 	if err == nil {
 		y, lambda = v.follower.refined(ctx, x, y, lambda)
 		lambda = v.follower.balanced(x, y, lambda)
-		v.within(y)
+		v.p.Rows.Within(y)
 	}
 	v.work += v.follower.qp.Work - before
 	if err != nil {
@@ -108,22 +108,6 @@ func (v *Solver) Answer(ctx context.Context, x, y []float64) (answer, lambda []f
 		return nil, nil, err
 	}
 	return pt.y, pt.lambda, nil
-}
-
-// within takes rounding beyond bounds off entries of y.
-func (v *Solver) within(y []float64) {
-	rows := v.p.Rows
-	for i := range rows.Kind {
-		j, coef := rows.Bound(i)
-		if _, read := rows.A.Row(i); j < 0 || len(read) > 0 {
-			continue
-		}
-		if end := -rows.Rhs[i] / coef; coef > 0 {
-			y[j] = math.Max(y[j], end)
-		} else {
-			y[j] = math.Min(y[j], end)
-		}
-	}
 }
 
 func (v *Solver) complete(x, y, lambda []float64) (*point, error) {
