@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -101,8 +102,15 @@ func TestCoupledConstraints(t *testing.T) {
 			if infeasible++; least < 0.01 {
 				t.Errorf("case %d: called infeasible, and %v is the violation of a grid point\n%s", trial, least, m.text())
 			}
-			if report, err := problem.Verify(r); err != nil || !report.OK() {
-				t.Errorf("case %d: %v %v\n%s", trial, err, report.Failures(), m.text())
+			report, err := problem.Verify(r)
+			if !r.HasPoint() { // the search has shown it, and its proof does
+				var proof bytes.Buffer
+				if err = r.WriteProof(context.Background(), &proof); err == nil {
+					report, err = problem.VerifyProof(r, "proof", &proof)
+				}
+			}
+			if err != nil || !report.OK() {
+				t.Errorf("case %d: %v %v\n%s", trial, err, report, m.text())
 			}
 			continue
 		}

@@ -15,6 +15,7 @@ type scales struct {
 	width    []float64 // of each entry of x: half its interval, or the size of its values
 	x        float64   // the largest of them
 	y        float64   // size of the entries of y, or how far they move as x moves by its width
+	hidden   float64   // what the rounding of its forces hides of y, where that is more than y tells (lengthen); else 0
 	response float64   // how far y moves as x moves by x
 	force    float64   // size of the terms of grad_y g
 	gradient float64   // size of the terms of grad F over X
@@ -274,7 +275,7 @@ func (s *scales) lengthen(curvature float64) {
 	for i, n := range s.normB {
 		s.rows[i] += n * (length - s.y)
 	}
-	s.y = length
+	s.y, s.hidden = length, defaultTolerances().KKT*length
 }
 
 func (s *scales) rowNorm(p *problem.Problem, i int) float64 {

@@ -285,7 +285,7 @@ func (v *verification) derive() {
 		return
 	}
 	v.at = at
-	v.vector(AnswerClaim, v.doc.Y, at.y, v.tol.KKT*math.Max(norm(at.y), v.length())+forceRounding*v.d.s.y)
+	v.vector(AnswerClaim, v.doc.Y, at.y, v.tol.KKT*math.Max(norm(at.y), v.length())+forceRounding*v.d.s.y+v.d.s.hidden)
 	if v.doc.Strict {
 		if weak := v.weakest(at); len(weak) > 0 {
 			v.fail(StrictClaim, "slack and multiplier of row %d are both zero to the accuracy they are known with", weak[0])
