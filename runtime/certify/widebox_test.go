@@ -22,7 +22,7 @@ func TestAnswersInWideBoxes(t *testing.T) {
 		g, f := newPolynomial(dx+dy), newPolynomial(dx+dy)
 		x, y := make([]float64, dx), make([]float64, dy)
 		for j := range x {
-			x[j] = rng.NormFloat64()
+			x[j] = math.Max(-wide, math.Min(wide, rng.NormFloat64()))
 		}
 		lambda, force := make([]float64, dy), make([]float64, dy)
 		var active []int
