@@ -11,6 +11,7 @@ import (
 
 	"bilevelc/internal/members"
 	"bilevelc/runtime"
+	"bilevelc/runtime/certify"
 )
 
 // coupledModel has a follower with the closed form y_i = max(0, a_i - b_i x_i) and an
@@ -102,13 +103,7 @@ func TestCoupledConstraints(t *testing.T) {
 			if infeasible++; least < 0.01 {
 				t.Errorf("case %d: called infeasible, and %v is the violation of a grid point\n%s", trial, least, m.text())
 			}
-			report, err := problem.Verify(r)
-			if !r.HasPoint() { // the search has shown it, and its proof does
-				var proof bytes.Buffer
-				if err = r.WriteProof(context.Background(), &proof); err == nil {
-					report, err = problem.VerifyProof(r, "proof", &proof)
-				}
-			}
+			report, err := verifiedByProof(problem, r)
 			if err != nil || !report.OK() {
 				t.Errorf("case %d: %v %v\n%s", trial, err, report, m.text())
 			}
@@ -333,4 +328,16 @@ lower {
 			t.Errorf("trial %d: F is %v, not %v", trial, F, r.Upper.Objective)
 		}
 	}
+}
+
+// verifiedByProof is Verify, and for an infeasible result without a point what its proof shows.
+func verifiedByProof(p *runtime.Problem, r *runtime.Result) (*certify.Report, error) {
+	if r.HasPoint() {
+		return p.Verify(r)
+	}
+	var proof bytes.Buffer
+	if err := r.WriteProof(context.Background(), &proof); err != nil {
+		return nil, err
+	}
+	return p.VerifyProof(r, "proof", &proof)
 }

@@ -68,8 +68,8 @@ lower {
 			if r.Status == runtime.Infeasible && least < 1e-9 {
 				t.Errorf("case %d in units %v: called infeasible, and a grid point is feasible\n%s", trial, units, m.text())
 			}
-			if report, err := problem.Verify(r); err != nil || !report.OK() {
-				t.Errorf("case %d in units %v: %s (%s): %v %v", trial, units, r.Status, r.Reason, err, report.Failures())
+			if report, err := verifiedByProof(problem, r); err != nil || !report.OK() {
+				t.Errorf("case %d in units %v: %s (%s): %v %v", trial, units, r.Status, r.Reason, err, report)
 			}
 			f := float64(r.Upper.Objective) / units[1]
 			if r.Status != base.Status || r.Status == runtime.Solved && math.Abs(f-float64(base.Upper.Objective)) > 1e-4*(1+math.Abs(f)) {

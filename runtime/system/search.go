@@ -97,7 +97,7 @@ func (run *Run) global(ctx context.Context) error {
 		return nil
 	}
 	if !found.Proved && ctx.Err() == nil && run.Smooth == nil {
-		if searchedInFull(run.System) <= modestWork { // the search has not decided
+		if searchedInFull(run.System) <= modestWork && (run.System.Objective.Quadratic || len(run.Ends) == 1) { // the search might have decided, and has not
 			if err := run.screen(ctx); err != nil {
 				return err
 			}
