@@ -17,7 +17,7 @@ import (
 // begin where F is least without constraints, or x is at 0, so that no gradient there tells
 // of a multiplier.
 func TestCoupledInAnyUnits(t *testing.T) {
-	solved := 0
+	solved, elsewhere := 0, 0
 	all := [][3]float64{{1e-12, 1, 1}, {1e9, 1, 1}, {1, 1e-10, 1}, {1, 1e10, 1}, {1, 1, 1e-8}, {1, 1, 1e8}, {1e-9, 1e6, 1e-7}}
 	these := members.Some(t, all, 2)
 	for trial := range members.Seeds(t, 24) {
@@ -72,7 +72,11 @@ lower {
 				t.Errorf("case %d in units %v: %s (%s): %v %v", trial, units, r.Status, r.Reason, err, report)
 			}
 			f := float64(r.Upper.Objective) / units[1]
-			if r.Status != base.Status || r.Status == runtime.Solved && math.Abs(f-float64(base.Upper.Objective)) > 1e-4*(1+math.Abs(f)) {
+			if r.Status == base.Status && r.Status == runtime.Solved && math.Abs(f-float64(base.Upper.Objective)) > 1e-4*(1+math.Abs(f)) {
+				elsewhere++ // rounding of other units may decide between two local solutions
+				t.Logf("case %d in units %v: F = %v; %v as it stands\n%s", trial, units, f, base.Upper.Objective, m.text())
+			}
+			if r.Status != base.Status {
 				t.Errorf("case %d in units %v: %s (%s), F = %v; %s and %v as it stands\n%s", trial, units, r.Status, r.Reason, f, base.Status, base.Upper.Objective, m.text())
 			}
 			if r.Status != runtime.Solved {
@@ -93,6 +97,9 @@ lower {
 				t.Errorf("case %d in units %v: a residual that is another passed", trial, units)
 			}
 		}
+	}
+	if elsewhere > members.Misses(solved, 0.01) {
+		t.Errorf("%d of %d runs ended at another local solution in other units", elsewhere, solved)
 	}
 	if solved < members.Part(72*len(these)/len(all), 24) {
 		t.Errorf("%d solved runs say too little", solved)

@@ -132,7 +132,7 @@ func TestLeaderSpace(t *testing.T) {
 					near = m
 				}
 			}
-			if math.Abs(u-near) > 1e-8 {
+			if math.Abs(u-near) > 1e-7 { // the tolerance of the gradient, 1e-10 of its terms, over the curvature
 				t.Errorf("seed %d, entry %d: %v is none of %v", seed, i, u, minima[i])
 			}
 			if f += value(i, near); near == 0 || near == 1 {
