@@ -34,8 +34,10 @@ func (p *Problem) explainFailure(r *Result, err error) {
 			r.Diagnostics.Errorf(diag.RunUnbounded, level.Span, "%s", r.Reason)
 		} else {
 			d := r.Diagnostics.Errorf(diag.RunUnbounded, p.IR.Upper.Span, "%s", r.Reason)
-			if d.Fix = "bound the upper variables: var x: real in box(lo, hi), or constraints under `subject to`"; !slices.ContainsFunc(append(slices.Clone(p.IR.X.Lo), p.IR.X.Hi...), func(v float64) bool { return math.IsInf(v, 0) }) {
-				d.Fix, d.Detail = "", "the upper variables are bounded: F moves on with answers or multipliers of the follower between which it has no preference"
+			if ends := append(slices.Clone(p.IR.X.Lo), p.IR.X.Hi...); slices.ContainsFunc(ends, func(v float64) bool { return math.IsInf(v, 0) }) {
+				d.Fix = "bound the upper variables: var x: real in box(lo, hi), or constraints under `subject to`"
+			} else {
+				d.Detail = "the upper variables are bounded: F moves on with answers or multipliers of the follower between which it has no preference"
 			}
 		}
 	case NumericalFailure:

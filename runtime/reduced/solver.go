@@ -139,7 +139,7 @@ type solver struct {
 
 func (s *solver) work(n int) { s.ops += n }
 
-// Solve runs the three phases from x0, which X and the follower's rows should allow. F is no higher where it ends than at x0.
+// Solve runs the three phases from x0, which X and the follower's rows should allow. F is no higher at an end that is not a limit than at x0.
 func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*Result, error) {
 	s, err := newSolver(sys, opts)
 	if err != nil {

@@ -122,7 +122,7 @@ func searchedInFull(s *kkt.System) float64 { return factorWork(s) * float64(len(
 
 // factorWork is what a factor of a system takes, in multiplications.
 func factorWork(s *kkt.System) float64 {
-	return math.Pow(float64(s.Relaxation.N+s.Relaxation.A.Rows), 3) / 2
+	return tree.FactorWork(float64(s.Relaxation.N + s.Relaxation.A.Rows))
 }
 
 // searchWork is what factors of the relaxations take that a search has: those of the parts.

@@ -48,7 +48,7 @@ func (s *search) compareHulls(opts Options) {
 			hulls += t * (1 + s.ends(c))
 		}
 	}
-	least, most := factorWork(float64(bounds)), factorWork(float64(hulls))
+	least, most := FactorWork(float64(bounds)), FactorWork(float64(hulls))
 	s.hulls = most <= float64(2*options)*least && (opts.Work == 0 || most <= float64(opts.Work))
 }
 

@@ -91,7 +91,7 @@ func newSearch(ctx context.Context, part kkt.Part, opts Options, kept *partState
 	s.compareHulls(opts)
 	s.strong = !opts.Plain
 	s.lift = s.newLift()
-	if s.lift != nil && opts.Work > 0 && factorWork(s.lift.size()) > float64(opts.Work) { // smaller relaxations are as many more nodes
+	if s.lift != nil && opts.Work > 0 && FactorWork(s.lift.size()) > float64(opts.Work) { // smaller relaxations are as many more nodes
 		s.strong = false
 		s.lift = s.newLift()
 	}

@@ -105,7 +105,7 @@ func Solve(ctx context.Context, sys *kkt.System, opts Options) (*Result, error) 
 	parts := sys.Parts()
 	work := 0.0 // of factors of the parts' relaxations
 	for _, p := range parts {
-		work += factorWork(float64(p.Relaxation.N + p.Relaxation.A.Rows))
+		work += FactorWork(float64(p.Relaxation.N + p.Relaxation.A.Rows))
 	}
 	if opts.Work > 0 && work > float64(opts.Work) {
 		nothing.Outcome, nothing.Why = LimitReached, "relaxations take more than the budget"
@@ -129,8 +129,8 @@ func Solve(ctx context.Context, sys *kkt.System, opts Options) (*Result, error) 
 	return f.run(ctx)
 }
 
-// factorWork is what a factor of a program with n rows and columns in a dense matrix takes, a pivot each.
-func factorWork(n float64) float64 { return n * n * n / 2 }
+// FactorWork is what a factor of a program with n rows and columns in a dense matrix takes, a pivot each.
+func FactorWork(n float64) float64 { return n * n * n / 2 }
 
 // Applies says, in words, why the method has no bound for a system; "" where it has.
 func Applies(sys *kkt.System) string {
