@@ -61,14 +61,53 @@ type Names struct {
 // NamesOf makes the index of a file. library tells the functions that are called
 // without a definition in the model, which a value of the same name does not hide.
 func NamesOf(file *File, library func(string) bool) *Names {
-	n := &namer{names: &Names{}, library: library, file: file.Span(), global: map[string]*Definition{},
-		constraints: map[string]*Definition{}}
-	n.declare(file)
+	n := newNamer(file.Span())
+	n.library, n.visit = library, n.read
+	if file.Model != nil {
+		n.define(nil, *file.Model, ModelName, file, nowhere)
+	}
+	n.declare(file.Decls)
 	for _, d := range file.Decls {
-		n.decl(d)
+		switch d := d.(type) {
+		case *IndexSet:
+			for _, w := range d.Within {
+				n.use(nil, w, nil)
+			}
+		case *Solve:
+			for _, item := range d.Items {
+				if item.Start {
+					n.use(nil, item.Name, nil)
+				}
+			}
+		}
+		n.node(nil, d)
 	}
 	sortNames(n.names)
 	return n.names
+}
+
+// Declared lists the definitions of declarations that are not of a scope inside them, in
+// order of appearance, without their uses.
+func Declared(decls []Decl) []*Definition {
+	n := newNamer(diag.Span{})
+	n.declare(decls)
+	return n.names.Definitions
+}
+
+// IsValue reports that expressions anywhere in the model may read or call what is defined.
+func (d *Definition) IsValue() bool {
+	switch d.Kind {
+	case ParamName, DataName, SetName, LetName, FnName, VarName:
+		return true
+	}
+	return false
+}
+
+// Inspect visits every expression of a declaration or of a part of one, types'
+// dimensions, sets and binders included, as Walk does, each with the scope inside n
+// that it stands in. Words of `solve { }` that name methods are none.
+func Inspect(n Node, visit func(e Expr, in *Scope) bool) {
+	(&namer{visit: visit, names: &Names{}}).node(nil, n)
 }
 
 // At is the definition whose name, or a use of it, stands at an offset, with that
@@ -123,23 +162,14 @@ func (n *Names) Lookup(name string, kinds ...NameKind) *Definition {
 	return nil
 }
 
-// A namer walks a file.
-type namer struct {
-	names       *Names
-	library     func(string) bool
-	file        diag.Span
-	global      map[string]*Definition
-	constraints map[string]*Definition // of the lower level
-	level       *Level
-}
-
-// A nameScope is what an expression sees besides the model's names.
-type nameScope struct {
-	parent *nameScope
+// A Scope is what an expression sees besides the names of the model; nil is none of it.
+type Scope struct {
+	parent *Scope
 	names  map[string]*Definition
 }
 
-func (s *nameScope) find(name string) *Definition {
+// Find is the definition of a name in the scope or one around it, or nil.
+func (s *Scope) Find(name string) *Definition {
 	for ; s != nil; s = s.parent {
 		if d := s.names[name]; d != nil {
 			return d
@@ -148,118 +178,154 @@ func (s *nameScope) find(name string) *Definition {
 	return nil
 }
 
+func (s *Scope) inner() *Scope { return &Scope{parent: s, names: map[string]*Definition{}} }
+
+// A namer walks declarations and their parts with the rules of scope.
+type namer struct {
+	visit       func(Expr, *Scope) bool // as in Walk
+	names       *Names
+	library     func(string) bool
+	file        diag.Span
+	global      *Scope // what the model declares, like the next two nil where only parts are walked
+	constraints *Scope // of the lower level
+	declared    map[Node]*Definition
+	level       *Level
+}
+
+func newNamer(file diag.Span) *namer {
+	var none *Scope
+	return &namer{names: &Names{}, file: file, global: none.inner(), constraints: none.inner(), declared: map[Node]*Definition{}}
+}
+
+// nowhere is the scope of what no expression reads by its name alone.
+var nowhere = diag.Span{Start: 0, End: -1}
+
 // define adds a definition. Of two with one name the first has the uses.
-func (n *namer) define(name Ident, kind NameKind, decl Node, scope diag.Span, in map[string]*Definition) {
+func (n *namer) define(in *Scope, name Ident, kind NameKind, decl Node, scope diag.Span) {
 	if name.Name == "" {
 		return // the parser has reported that it is missing
 	}
 	d := &Definition{Name: name, Kind: kind, Decl: decl, Level: n.level, Scope: scope}
 	n.names.Definitions = append(n.names.Definitions, d)
-	if in != nil && in[name.Name] == nil {
-		in[name.Name] = d
+	if n.declared != nil {
+		n.declared[decl] = d
+	}
+	if in != nil && in.names[name.Name] == nil {
+		in.names[name.Name] = d
 	}
 }
 
 // declare enters the names of the model, which are seen everywhere.
-func (n *namer) declare(file *File) {
-	if file.Model != nil {
-		n.define(*file.Model, ModelName, file, diag.Span{Start: 0, End: -1}, nil)
-	}
-	for _, d := range file.Decls {
+func (n *namer) declare(decls []Decl) {
+	for _, d := range decls {
 		switch d := d.(type) {
 		case *Param:
-			n.define(d.Name, ParamName, d, n.file, n.global)
+			n.define(n.global, d.Name, ParamName, d, n.file)
 		case *Data:
-			n.define(d.Name, DataName, d, n.file, n.global)
+			n.define(n.global, d.Name, DataName, d, n.file)
 		case *IndexSet:
-			n.define(d.Name, SetName, d, n.file, n.global)
+			n.define(n.global, d.Name, SetName, d, n.file)
 			for _, k := range d.Keys {
-				n.define(k, KeyName, d, diag.Span{Start: 0, End: -1}, nil)
+				n.define(nil, k, KeyName, d, nowhere)
 			}
 		case *Let:
-			n.define(d.Name, LetName, d, n.file, n.global)
+			n.define(n.global, d.Name, LetName, d, n.file)
 		case *Fn:
-			n.define(d.Name, FnName, d, n.file, n.global)
+			n.define(n.global, d.Name, FnName, d, n.file)
 		case *Level:
 			n.level = d
 			if d.Name != nil {
-				n.define(*d.Name, FollowerName, d, diag.Span{Start: 0, End: -1}, nil)
+				n.define(nil, *d.Name, FollowerName, d, nowhere)
 			}
 			for _, item := range d.Items {
-				n.declareItem(d, item)
+				n.declareItem(item)
 			}
 			n.level = nil
 		case *Report:
 			for _, item := range d.Items {
-				n.define(item.Name, ReportName, item, diag.Span{Start: 0, End: -1}, nil)
+				n.define(nil, item.Name, ReportName, item, nowhere)
 			}
 		}
 	}
 }
 
-func (n *namer) declareItem(level *Level, item LevelItem) {
+func (n *namer) declareItem(item LevelItem) {
 	switch item := item.(type) {
 	case *Var:
-		n.define(item.Name, VarName, item, n.file, n.global)
+		n.define(n.global, item.Name, VarName, item, n.file)
 	case *Let:
-		if level.Binders == nil { // else it is of one follower
-			n.define(item.Name, LetName, item, n.file, n.global)
-		}
+		n.define(n.global, item.Name, LetName, item, n.file)
 	case *SubjectTo:
 		for _, c := range item.Constraints {
 			if c.Name == nil {
 				continue
 			}
 			in := n.constraints
-			if !level.Lower {
+			if !n.level.Lower {
 				in = nil
 			}
-			n.define(*c.Name, ConstraintName, c, n.file, in)
+			n.define(in, *c.Name, ConstraintName, c, n.file)
 		}
 	}
 }
 
-func (n *namer) decl(d Decl) {
-	switch d := d.(type) {
-	case *Param:
-		n.typ(nil, &d.Type)
-		n.expr(nil, d.Default)
-	case *Data:
-		n.typ(nil, &d.Type)
-		n.expr(nil, d.Value)
-		if d.Gen != nil {
-			n.exprs(nil, d.Gen.Args)
+func (n *namer) node(s *Scope, node Node) {
+	switch d := node.(type) {
+	case Expr:
+		n.expr(s, d)
+	case *TypeExpr:
+		if d != nil {
+			n.exprs(s, d.Dims)
 		}
 	case *IndexSet:
-		for _, w := range d.Within {
-			n.use(nil, w, nil)
-		}
 		if v := d.Value; v != nil {
-			n.expr(nil, v.Lo)
-			n.expr(nil, v.Hi)
+			n.exprs(s, []Expr{v.Lo, v.Hi})
 			for _, e := range v.Elems {
-				n.exprs(nil, e.Parts)
+				n.exprs(s, e.Parts)
 			}
-			n.expr(n.binders(nil, v.Binders, v.Place), v.Cond)
+			n.expr(n.binders(s, v.Binders, v.Place), v.Cond)
+		}
+	case *Param:
+		n.node(s, &d.Type)
+		n.expr(s, d.Default)
+	case *Data:
+		n.node(s, &d.Type)
+		n.expr(s, d.Value)
+		if d.Gen != nil {
+			n.exprs(s, d.Gen.Args)
 		}
 	case *Let:
-		n.expr(nil, d.Value)
+		n.expr(s, d.Value)
 	case *Fn:
 		n.fn(d)
 	case *Level:
-		n.block(d)
+		n.level = d
+		n.block(n.binders(s, d.Binders, d.Place), d)
+		n.level = nil
+	case *Var:
+		n.node(s, &d.Type)
+		if d.Set != nil {
+			n.exprs(s, d.Set.Args)
+		}
+	case *Objective:
+		n.expr(s, d.Value)
+	case *SubjectTo:
+		for _, c := range d.Constraints {
+			n.node(s, c)
+		}
+	case *Constraint:
+		in := n.binders(s, d.Binders, d.Place)
+		n.expr(in, d.Cond)
+		n.exprs(in, d.Terms)
 	case *Solve:
 		for _, item := range d.Items {
-			if item.Start {
-				n.use(nil, item.Name, nil)
-			} else if _, word := item.Value.(*Name); word {
-				continue // a method's name, not one of the model's
+			if _, word := item.Value.(*Name); item.Start || !word {
+				n.expr(s, item.Value)
 			}
-			n.expr(nil, item.Value)
 		}
 	case *Report:
 		for _, item := range d.Items {
-			n.expr(nil, item.Value)
+			n.expr(s, item.Value)
 		}
 	}
 }
@@ -267,22 +333,21 @@ func (n *namer) decl(d Decl) {
 // fn gives a function's parameters and own sizes their scope, which is the
 // function: parameters that are sizes themselves come first.
 func (n *namer) fn(d *Fn) {
-	s := &nameScope{names: map[string]*Definition{}}
-	for i := range d.Params {
-		p := &d.Params[i]
-		n.define(p.Name, ParameterName, p, d.Place, s.names)
-	}
+	var none *Scope
+	s := none.inner()
 	types := make([]*TypeExpr, 0, len(d.Params)+1)
 	for i := range d.Params {
-		types = append(types, d.Params[i].Type)
+		p := &d.Params[i]
+		n.define(s, p.Name, ParameterName, p, d.Place)
+		types = append(types, p.Type)
 	}
 	for _, t := range append(types, d.Result) {
 		if t == nil {
 			continue
 		}
 		for _, e := range t.Dims {
-			if size, ok := e.(*Name); ok && s.names[size.Name] == nil && n.global[size.Name] == nil {
-				n.define(Ident{At: size.At, Name: size.Name}, SizeName, d, d.Place, s.names)
+			if size, ok := e.(*Name); ok && n.global != nil && s.Find(size.Name) == nil && n.global.Find(size.Name) == nil {
+				n.define(s, Ident{At: size.At, Name: size.Name}, SizeName, d, d.Place)
 				continue
 			}
 			n.expr(s, e)
@@ -291,96 +356,80 @@ func (n *namer) fn(d *Fn) {
 	n.expr(s, d.Body)
 }
 
-func (n *namer) block(d *Level) {
-	n.level = d
-	defer func() { n.level = nil }()
-	s := n.binders(nil, d.Binders, d.Place)
+// block walks a level. The lets of one that stands for many hide those of others.
+func (n *namer) block(s *Scope, d *Level) {
 	if d.Binders != nil {
-		own := &nameScope{parent: s, names: map[string]*Definition{}}
+		s = s.inner()
 		for _, item := range d.Items {
-			if let, ok := item.(*Let); ok {
-				n.define(let.Name, LetName, let, d.Place, own.names)
+			if def := n.declared[item]; def != nil && def.Kind == LetName && s.names[def.Name.Name] == nil {
+				s.names[def.Name.Name] = def
 			}
 		}
-		s = own
 	}
 	for _, item := range d.Items {
-		switch item := item.(type) {
-		case *Var:
-			n.typ(s, &item.Type)
-			if item.Set != nil {
-				n.exprs(s, item.Set.Args)
-			}
-		case *Let:
-			n.expr(s, item.Value)
-		case *Objective:
-			n.expr(s, item.Value)
-		case *SubjectTo:
-			for _, c := range item.Constraints {
-				in := n.binders(s, c.Binders, c.Place)
-				n.expr(in, c.Cond)
-				n.exprs(in, c.Terms)
-			}
-		}
+		n.node(s, item)
 	}
 }
 
 // binders opens the scope of indices; a later range may use the earlier ones.
-func (n *namer) binders(s *nameScope, list []Binder, scope diag.Span) *nameScope {
+func (n *namer) binders(s *Scope, list []Binder, scope diag.Span) *Scope {
 	for i := range list {
-		b := &list[i]
-		n.expr(s, b.Lo)
-		n.expr(s, b.Hi)
-		s = &nameScope{parent: s, names: map[string]*Definition{}}
-		for _, name := range b.Names() {
-			n.define(name, IndexName, b, scope, s.names)
-		}
+		n.exprs(s, []Expr{list[i].Lo, list[i].Hi})
+		s = n.indices(s, &list[i], scope)
 	}
 	return s
 }
 
-func (n *namer) typ(s *nameScope, t *TypeExpr) { n.exprs(s, t.Dims) }
+// indices is the scope of a binder's own names inside another.
+func (n *namer) indices(s *Scope, b *Binder, scope diag.Span) *Scope {
+	s = s.inner()
+	for _, name := range b.Names() {
+		n.define(s, name, IndexName, b, scope)
+	}
+	return s
+}
 
-func (n *namer) exprs(s *nameScope, list []Expr) {
+func (n *namer) exprs(s *Scope, list []Expr) {
 	for _, e := range list {
 		n.expr(s, e)
 	}
 }
 
-func (n *namer) expr(s *nameScope, e Expr) {
-	if e == nil {
-		return
-	}
+func (n *namer) expr(s *Scope, e Expr) {
 	Walk(e, func(e Expr) bool {
-		switch e := e.(type) {
-		case *Name:
-			n.use(s, Ident{At: e.At, Name: e.Name}, e)
-		case *Call:
-			return n.call(e)
-		case *Comprehension:
-			if e.Fn.Name != "" {
-				n.names.Free = append(n.names.Free, e.Fn)
-			}
-			in := n.binders(s, e.Binders, e.Place)
-			n.expr(in, e.Cond)
-			n.expr(in, e.Body)
+		if !n.visit(e, s) {
 			return false
 		}
-		return true
+		c, ok := e.(*Comprehension)
+		if ok {
+			n.exprs(n.binders(s, c.Binders, c.Place), []Expr{c.Cond, c.Body})
+		}
+		return !ok
 	})
+}
+
+// read notes what the name of an expression means.
+func (n *namer) read(e Expr, s *Scope) bool {
+	switch e := e.(type) {
+	case *Name:
+		n.use(s, Ident{At: e.At, Name: e.Name}, e)
+	case *Call:
+		return n.call(e)
+	case *Comprehension:
+		n.free(e.Fn)
+	}
+	return true
 }
 
 // call resolves the name of a function, and that of a constraint inside `dual`. It
 // reports whether the arguments are still to be walked.
 func (n *namer) call(e *Call) bool {
-	d := n.global[e.Fn.Name]
+	d := n.global.Find(e.Fn.Name)
 	if d != nil && (d.Kind == FnName || !n.library(e.Fn.Name)) {
 		d.Uses = append(d.Uses, Use{e.Fn.Place, e})
 		return true
 	}
-	if e.Fn.Name != "" {
-		n.names.Free = append(n.names.Free, e.Fn)
-	}
+	n.free(e.Fn)
 	if e.Fn.Name != "dual" || len(e.Args) != 1 {
 		return true
 	}
@@ -388,25 +437,29 @@ func (n *namer) call(e *Call) bool {
 	if !ok {
 		return true
 	}
-	if c := n.constraints[row.Name]; c != nil {
-		c.Uses = append(c.Uses, Use{row.Place, row})
-	} else {
-		n.names.Free = append(n.names.Free, Ident{At: row.At, Name: row.Name})
-	}
+	n.useOf(n.constraints.Find(row.Name), Ident{At: row.At, Name: row.Name}, row)
 	return false
 }
 
-func (n *namer) use(s *nameScope, name Ident, e Expr) {
-	d := s.find(name.Name)
+func (n *namer) use(s *Scope, name Ident, e Expr) {
+	d := s.Find(name.Name)
 	if d == nil {
-		d = n.global[name.Name]
+		d = n.global.Find(name.Name)
 	}
-	switch {
-	case name.Name == "":
-	case d == nil:
+	n.useOf(d, name, e)
+}
+
+func (n *namer) useOf(d *Definition, name Ident, e Expr) {
+	if d == nil {
+		n.free(name)
+		return
+	}
+	d.Uses = append(d.Uses, Use{name.Place, e})
+}
+
+func (n *namer) free(name Ident) {
+	if name.Name != "" {
 		n.names.Free = append(n.names.Free, name)
-	default:
-		d.Uses = append(d.Uses, Use{name.Place, e})
 	}
 }
 

@@ -2,22 +2,22 @@ package lang
 
 // Rewrite copies an expression with its parts replaced: where replace returns an
 // expression, that stands in the place of the part, and is not looked into. The
-// names that comprehensions declare hide others inside them: hidden reports them
-// to replace. Nothing of the original is changed; places stay.
-func Rewrite(e Expr, replace func(x Expr, hidden map[string]bool) Expr) Expr {
-	return rewriter{replace, nil}.expr(e)
+// names that comprehensions declare hide others inside them: replace is told the
+// scope of the part, inside the one of e. Nothing of the original is changed; places stay.
+func Rewrite(e Expr, in *Scope, replace func(x Expr, in *Scope) Expr) Expr {
+	return rewriter{replace, in}.expr(e)
 }
 
 type rewriter struct {
-	replace func(x Expr, hidden map[string]bool) Expr
-	hidden  map[string]bool
+	replace func(x Expr, in *Scope) Expr
+	in      *Scope
 }
 
 func (r rewriter) expr(e Expr) Expr {
 	if e == nil {
 		return nil
 	}
-	if out := r.replace(e, r.hidden); out != nil {
+	if out := r.replace(e, r.in); out != nil {
 		return out
 	}
 	switch e := e.(type) {
@@ -83,24 +83,17 @@ func (r rewriter) subscripts(subs []Subscript) []Subscript {
 
 // binders copies binders and returns the rewriter of what they range over.
 func (r rewriter) binders(list []Binder) ([]Binder, rewriter) {
-	hidden := map[string]bool{}
-	for n := range r.hidden {
-		hidden[n] = true
-	}
-	inner := rewriter{r.replace, hidden}
 	out := make([]Binder, len(list))
 	for i, b := range list {
 		out[i] = b
-		out[i].Lo, out[i].Hi = inner.expr(b.Lo), inner.expr(b.Hi)
-		for _, n := range b.Names() {
-			hidden[n.Name] = true
-		}
+		out[i].Lo, out[i].Hi = r.expr(b.Lo), r.expr(b.Hi)
+		r.in = (&namer{names: &Names{}}).indices(r.in, &b, b.Place)
 	}
-	return out, inner
+	return out, r
 }
 
 // RewriteConstraint is Rewrite on all parts of a constraint.
-func RewriteConstraint(c *Constraint, replace func(x Expr, hidden map[string]bool) Expr) *Constraint {
+func RewriteConstraint(c *Constraint, replace func(x Expr, in *Scope) Expr) *Constraint {
 	out := *c
 	r := rewriter{replace, nil}
 	out.Binders, r = r.binders(c.Binders)

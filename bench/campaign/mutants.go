@@ -92,7 +92,7 @@ func sites(file *lang.File, text string) (out []site) {
 		return true
 	}
 	for _, d := range file.Decls {
-		lang.Inspect(d, expression)
+		lang.Inspect(d, func(x lang.Expr, _ *lang.Scope) bool { return expression(x) })
 		level, ok := d.(*lang.Level)
 		if !ok {
 			continue

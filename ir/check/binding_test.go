@@ -379,7 +379,7 @@ func bracketed(t *testing.T, text string) string {
 			shut[x.Span().End]++
 		}
 	}
-	lang.Inspect(file.Decls[len(file.Decls)-1], func(x lang.Expr) bool {
+	lang.Inspect(file.Decls[len(file.Decls)-1], func(x lang.Expr, _ *lang.Scope) bool {
 		switch x := x.(type) {
 		case *lang.Index:
 			for _, s := range x.Subs {

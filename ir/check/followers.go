@@ -93,17 +93,17 @@ func (c *checker) expand(f *follower) {
 		}
 	}
 	expanding := map[string]bool{}
-	var replace func(x lang.Expr, hidden map[string]bool) lang.Expr
-	replace = func(x lang.Expr, hidden map[string]bool) lang.Expr {
+	var replace func(x lang.Expr, in *lang.Scope) lang.Expr
+	replace = func(x lang.Expr, in *lang.Scope) lang.Expr {
 		switch x := x.(type) {
 		case *lang.Name:
-			if hidden[x.Name] {
+			if in.Find(x.Name) != nil {
 				return nil
 			}
 			if let := f.lets[x.Name]; let != nil && !expanding[x.Name] {
 				expanding[x.Name] = true
 				defer delete(expanding, x.Name)
-				return &lang.Paren{At: x.At, X: lang.Rewrite(let.Value, replace)}
+				return &lang.Paren{At: x.At, X: lang.Rewrite(let.Value, nil, replace)}
 			}
 			if r, own := rank[x.Name]; own {
 				subs := f.indexSubs(x.At)
@@ -114,7 +114,7 @@ func (c *checker) expand(f *follower) {
 			}
 		case *lang.Index:
 			n, ok := x.X.(*lang.Name)
-			if !ok || hidden[n.Name] {
+			if !ok || in.Find(n.Name) != nil {
 				return nil
 			}
 			if r, own := rank[n.Name]; own && len(x.Subs) > r {
@@ -125,7 +125,7 @@ func (c *checker) expand(f *follower) {
 				out := *x
 				out.Subs = append(f.indexSubs(n.At), make([]lang.Subscript, len(x.Subs))...)
 				for i, s := range x.Subs {
-					s.Lo, s.Hi = c.rewritten(s.Lo, hidden, replace), c.rewritten(s.Hi, hidden, replace)
+					s.Lo, s.Hi = lang.Rewrite(s.Lo, in, replace), lang.Rewrite(s.Hi, in, replace)
 					out.Subs[len(out.Subs)-len(x.Subs)+i] = s
 				}
 				return f.upright(&out, r)
@@ -145,13 +145,13 @@ func (c *checker) expand(f *follower) {
 		case *lang.Objective:
 			o := *item
 			o.Value = &lang.Comprehension{At: lang.At{Place: item.Value.Span()}, Fn: lang.Ident{At: item.At, Name: "sum"},
-				Binders: b.Binders, Body: lang.Rewrite(item.Value, replace)}
+				Binders: b.Binders, Body: lang.Rewrite(item.Value, nil, replace)}
 			f.items = append(f.items, &o)
 		case *lang.Let:
 			if c.readOutside(b, item.Name.Name) {
 				at := lang.At{Place: item.Value.Span()}
 				f.items = append(f.items, &lang.Let{At: item.At, Name: item.Name, Value: &lang.Comprehension{At: at,
-					Fn: lang.Ident{At: at}, Binders: b.Binders, Body: lang.Rewrite(item.Value, replace)}})
+					Fn: lang.Ident{At: at}, Binders: b.Binders, Body: lang.Rewrite(item.Value, nil, replace)}})
 			}
 		case *lang.SubjectTo:
 			s := *item
@@ -174,30 +174,13 @@ func (c *checker) readOutside(block *lang.Level, name string) bool {
 		if d == lang.Decl(block) {
 			continue
 		}
-		lang.Inspect(d, func(x lang.Expr) bool {
+		lang.Inspect(d, func(x lang.Expr, _ *lang.Scope) bool {
 			n, ok := x.(*lang.Name)
 			found = found || ok && n.Name == name
 			return !found
 		})
 	}
 	return found
-}
-
-// rewritten is Rewrite below a place where names are hidden already.
-func (c *checker) rewritten(e lang.Expr, hidden map[string]bool, replace func(lang.Expr, map[string]bool) lang.Expr) lang.Expr {
-	return lang.Rewrite(e, func(x lang.Expr, inner map[string]bool) lang.Expr {
-		all := inner
-		if len(hidden) > 0 {
-			all = map[string]bool{}
-			for n := range hidden {
-				all[n] = true
-			}
-			for n := range inner {
-				all[n] = true
-			}
-		}
-		return replace(x, all)
-	})
 }
 
 // indexSubs are the follower's own indices as subscripts.

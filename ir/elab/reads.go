@@ -1,8 +1,6 @@
 package elab
 
 import (
-	"slices"
-
 	"bilevelc/ir"
 	"bilevelc/lang"
 )
@@ -14,7 +12,7 @@ import (
 // expression itself.
 func Reads(e lang.Expr, p *ir.Program, found func(x lang.Expr, s *ir.Symbol, way []*lang.Name) bool) []*lang.Name {
 	r := reader{program: p, found: found, seen: map[lang.Node]bool{}}
-	r.look(e, nil, nil)
+	r.look(e, nil)
 	return r.result
 }
 
@@ -25,32 +23,19 @@ type reader struct {
 	result  []*lang.Name
 }
 
-// look goes through an expression in which local names hide those of the model.
-func (r *reader) look(e lang.Expr, way []*lang.Name, hidden []string) {
-	lang.Walk(e, func(x lang.Expr) bool {
+// look goes through an expression, or a declaration that the way leads to.
+func (r *reader) look(n lang.Node, way []*lang.Name) {
+	lang.Inspect(n, func(x lang.Expr, in *lang.Scope) bool {
 		if r.result != nil {
 			return false
 		}
 		switch x := x.(type) {
 		case *lang.Name:
-			if !slices.Contains(hidden, x.Name) {
+			if in.Find(x.Name) == nil {
 				r.lead(x, x, way)
 			}
 		case *lang.Call:
 			r.lead(x, &lang.Name{At: x.Fn.At, Name: x.Fn.Name}, way)
-		case *lang.Comprehension:
-			inner := hidden[:len(hidden):len(hidden)]
-			for i := range x.Binders {
-				b := &x.Binders[i]
-				r.look(b.Lo, way, inner)
-				r.look(b.Hi, way, inner)
-				for _, n := range b.Names() {
-					inner = append(inner, n.Name)
-				}
-			}
-			r.look(x.Cond, way, inner)
-			r.look(x.Body, way, inner)
-			return false
 		}
 		return r.result == nil
 	})
@@ -72,25 +57,18 @@ func (r *reader) lead(x lang.Expr, name *lang.Name, way []*lang.Name) {
 	if s == nil || r.seen[s.Decl] {
 		return
 	}
-	switch d := s.Decl.(type) {
+	switch s.Decl.(type) {
 	case *lang.Let:
-		if !call {
-			r.seen[d] = true
-			r.look(d.Value, to, nil)
+		if call {
+			return
 		}
 	case *lang.Fn:
-		if call {
-			r.seen[d] = true
-			var params []string
-			for i := range d.Params {
-				params = append(params, d.Params[i].Name.Name)
-				if t := d.Params[i].Type; t != nil {
-					for _, size := range t.Dims {
-						r.look(size, to, nil)
-					}
-				}
-			}
-			r.look(d.Body, to, params)
+		if !call {
+			return
 		}
+	default:
+		return
 	}
+	r.seen[s.Decl] = true
+	r.look(s.Decl, to)
 }

@@ -30,26 +30,9 @@ func (s *Session) answered(e lang.Expr) (lang.Expr, diag.List) {
 	var diags diag.List
 	declared := map[string]bool{}
 	lowerRow := map[string]bool{}
-	for _, d := range s.decls {
-		level, ok := d.(*lang.Level)
-		if !ok {
-			declared[declKey(d)] = true
-			continue
-		}
-		for _, item := range level.Items {
-			switch item := item.(type) {
-			case *lang.Var:
-				declared[item.Name.Name] = true
-			case *lang.Let:
-				declared[item.Name.Name] = true
-			case *lang.SubjectTo:
-				for _, c := range item.Constraints {
-					if c.Name != nil && level.Lower {
-						lowerRow[c.Name.Name] = true
-					}
-				}
-			}
-		}
+	for _, d := range lang.Declared(s.decls) {
+		declared[d.Name.Name] = declared[d.Name.Name] || d.IsValue()
+		lowerRow[d.Name.Name] = lowerRow[d.Name.Name] || d.Kind == lang.ConstraintName && d.Level.Lower
 	}
 	solution := func(at lang.Node, what string) *runtime.Result {
 		if s.last == nil {
@@ -69,10 +52,10 @@ func (s *Session) answered(e lang.Expr) (lang.Expr, diag.List) {
 		}
 		return x
 	}
-	out := lang.Rewrite(e, func(x lang.Expr, hidden map[string]bool) lang.Expr {
+	out := lang.Rewrite(e, nil, func(x lang.Expr, in *lang.Scope) lang.Expr {
 		switch x := x.(type) {
 		case *lang.Name:
-			if hidden[x.Name] || declared[x.Name] || x.Name != "F" && x.Name != "g" {
+			if in.Find(x.Name) != nil || declared[x.Name] || x.Name != "F" && x.Name != "g" {
 				return nil
 			}
 			r := solution(x, x.Name)
@@ -207,7 +190,7 @@ func (s *Session) changed(before *Session) {
 // core is the text of the levels and what they need; without numbers, param and data
 // stand by name and type alone.
 func (s *Session) core(withoutNumbers bool) string {
-	needed := s.needed()
+	needed := s.needed(s.levels()...)
 	file := s.file()
 	file.Decls = nil
 	for _, d := range s.decls {

@@ -67,7 +67,7 @@ func (s *Session) evaluateNames(e lang.Expr) (*Reply, error) {
 		diags.Sort()
 		return nil, diags
 	}
-	reads := s.reads(e)
+	reads := s.needed(e)
 	file := s.file()
 	file.Decls = slices.DeleteFunc(slices.Clone(s.decls), func(d lang.Decl) bool {
 		switch d := d.(type) {
@@ -150,59 +150,33 @@ func flatten(vs runtime.Values) []float64 {
 	return out
 }
 
-// reads are the names that an expression needs, through everything it is
-// defined by; "upper" and "lower" stand for the blocks.
-func (s *Session) reads(e lang.Expr) map[string]bool {
-	needed, visit := s.follower()
-	lang.Walk(e, visit)
-	return needed
-}
-
-// needed are the names that the two levels need, in the same way.
-func (s *Session) needed() map[string]bool {
-	needed, visit := s.follower()
-	for _, d := range s.decls {
-		if level, ok := d.(*lang.Level); ok {
-			lang.Inspect(level, visit)
-		}
-	}
-	return needed
-}
-
-// follower collects names, and those that their declarations need, from the
-// expressions that visit is shown.
-func (s *Session) follower() (names map[string]bool, visit func(lang.Expr) bool) {
+// needed are the names that expressions, or the two levels, need, through everything they
+// are defined by; "upper" and "lower" stand for the blocks.
+func (s *Session) needed(by ...lang.Node) map[string]bool {
 	needed := map[string]bool{}
 	owner := map[string]lang.Node{}
-	for _, d := range s.decls {
-		if level, ok := d.(*lang.Level); ok {
-			for _, item := range level.Items {
-				switch item := item.(type) {
-				case *lang.Var:
-					owner[item.Name.Name] = level
-				case *lang.Let:
-					owner[item.Name.Name] = level
-				case *lang.SubjectTo: // for dual(row)
-					for _, c := range item.Constraints {
-						if c.Name != nil && level.Lower && owner[c.Name.Name] == nil {
-							owner[c.Name.Name] = level
-						}
-					}
-				}
-			}
-			continue
+	for _, d := range lang.Declared(s.decls) {
+		row := d.Kind == lang.ConstraintName && d.Level.Lower && owner[d.Name.Name] == nil // for dual(row)
+		switch {
+		case d.Level != nil && (row || d.IsValue()):
+			owner[d.Name.Name] = d.Level
+		case d.IsValue():
+			owner[d.Name.Name] = d.Decl
 		}
-		owner[declKey(d)] = d
 	}
 	var need func(name string)
-	visit = func(e lang.Expr) bool {
-		switch e := e.(type) {
-		case *lang.Name:
-			need(e.Name)
-		case *lang.Call:
-			need(e.Fn.Name)
-		}
-		return true
+	look := func(n lang.Node) {
+		lang.Inspect(n, func(e lang.Expr, in *lang.Scope) bool {
+			switch e := e.(type) {
+			case *lang.Name:
+				if in.Find(e.Name) == nil {
+					need(e.Name)
+				}
+			case *lang.Call:
+				need(e.Fn.Name)
+			}
+			return true
+		})
 	}
 	need = func(name string) {
 		at := owner[name]
@@ -218,7 +192,21 @@ func (s *Session) follower() (names map[string]bool, visit func(lang.Expr) bool)
 				need(of.Name)
 			}
 		}
-		lang.Inspect(at, visit)
+		look(at)
 	}
-	return needed, visit
+	for _, n := range by {
+		look(n)
+	}
+	return needed
+}
+
+// levels are the blocks of the two levels.
+func (s *Session) levels() []lang.Node {
+	var out []lang.Node
+	for _, d := range s.decls {
+		if level, ok := d.(*lang.Level); ok {
+			out = append(out, level)
+		}
+	}
+	return out
 }

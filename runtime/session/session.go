@@ -153,7 +153,7 @@ func (s *Session) AddData(set *data.Set) (waiting []string) {
 			waiting = append(waiting, e.Name)
 		}
 	}
-	needed := s.needed()
+	needed := s.needed(s.levels()...)
 	for _, e := range set.Entries {
 		if e.Table != nil || needed[e.Name] {
 			s.last = nil

@@ -115,7 +115,7 @@ lower firm[i in city] {
 }
 solve { start x = w; method = goldstein }
 report {
-  x1 = x[1] + out["Rome"]
+  x1 = x[1] + out["Rome"] + own["Oslo"]
 }
 `
 
@@ -137,7 +137,7 @@ func TestScopes(t *testing.T) {
 	}
 	for key, want := range map[string][]int{
 		"param n": {5, 6, 8, 9, 16}, "data w": {9, 18}, "set city": {3, 3, 11}, "set road": {14}, "size k": {6}, "parameter i": {6},
-		"parameter z": {6}, "index j": {6}, "constraint cap": {9}, "let own": {14}, "var out": {9, 13, 14, 16, 20},
+		"parameter z": {6}, "index j": {6}, "constraint cap": {9}, "let own": {14, 20}, "var out": {9, 13, 14, 16, 20},
 		"var x": {9, 9, 14, 18, 20}, "fn dist": {9}, "report x1": {}, "follower firm": {}, "key from": {},
 	} {
 		if !slices.Equal(lines[key], want) {

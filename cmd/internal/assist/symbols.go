@@ -19,69 +19,60 @@ type Symbol struct {
 
 // Symbols is the outline: declarations, and in each block what it holds.
 func (d *Document) Symbols() []Symbol {
-	var out []Symbol
-	of := func(name lang.Ident, kind lang.NameKind, node lang.Node) Symbol {
-		s := Symbol{Name: name.Name, Kind: kind.String(), Place: node.Span().To(name.Place), Head: name.Place}
-		for _, def := range d.Names.Definitions {
-			if def.Name.Place == name.Place {
-				s.Detail = d.TypeOf(def, lang.Use{})
+	var out, blocks []Symbol
+	put := func(s Symbol) {
+		for i := range blocks {
+			if within(blocks[i].Place, s.Place.Start) {
+				blocks[i].Children = append(blocks[i].Children, s)
+				return
 			}
 		}
-		return s
+		out = append(out, s)
 	}
 	for _, decl := range d.File.Decls {
 		switch decl := decl.(type) {
-		case *lang.Param:
-			out = append(out, of(decl.Name, lang.ParamName, decl))
-		case *lang.Data:
-			out = append(out, of(decl.Name, lang.DataName, decl))
-		case *lang.IndexSet:
-			out = append(out, of(decl.Name, lang.SetName, decl))
-		case *lang.Let:
-			out = append(out, of(decl.Name, lang.LetName, decl))
-		case *lang.Fn:
-			out = append(out, of(decl.Name, lang.FnName, decl))
 		case *lang.Level:
 			block := d.blockSymbol(decl.Word(), decl)
 			if decl.Name != nil {
 				block.Name += " " + decl.Name.Name
 			}
+			blocks = append(blocks, block)
 			for _, item := range decl.Items {
 				switch item := item.(type) {
-				case *lang.Var:
-					block.Children = append(block.Children, of(item.Name, lang.VarName, item))
-				case *lang.Let:
-					block.Children = append(block.Children, of(item.Name, lang.LetName, item))
 				case *lang.Objective:
 					word := "minimize"
 					if item.Maximize {
 						word = "maximize"
 					}
-					block.Children = append(block.Children, Symbol{Name: word, Detail: title(item.Value.Span().Text()), Kind: "objective",
-						Place: item.Place, Head: item.Place})
+					put(Symbol{Name: word, Detail: title(item.Value.Span().Text()), Kind: "objective", Place: item.Place, Head: item.Place})
 				case *lang.SubjectTo:
 					for _, c := range item.Constraints {
-						if c.Name != nil {
-							block.Children = append(block.Children, of(*c.Name, lang.ConstraintName, c))
-							continue
+						if c.Name == nil {
+							put(Symbol{Name: fmt.Sprintf("line %d", d.Source.Pos(c.Place.Start).Line),
+								Detail: title(c.Place.Text()), Kind: "constraint", Place: c.Place, Head: c.Place})
 						}
-						block.Children = append(block.Children, Symbol{Name: fmt.Sprintf("line %d", d.Source.Pos(c.Place.Start).Line),
-							Detail: title(c.Place.Text()), Kind: "constraint", Place: c.Place, Head: c.Place})
 					}
 				}
 			}
-			out = append(out, block)
 		case *lang.Solve:
-			out = append(out, d.blockSymbol("solve", decl))
+			blocks = append(blocks, d.blockSymbol("solve", decl))
 		case *lang.Report:
-			block := d.blockSymbol("report", decl)
-			for _, item := range decl.Items {
-				block.Children = append(block.Children, of(item.Name, lang.ReportName, item))
-			}
-			out = append(out, block)
+			blocks = append(blocks, d.blockSymbol("report", decl))
 		}
 	}
-	return slices.DeleteFunc(out, func(s Symbol) bool { return s.Name == "" })
+	for _, def := range d.Names.Definitions {
+		if def.IsValue() || def.Kind == lang.ConstraintName || def.Kind == lang.ReportName {
+			put(Symbol{Name: def.Name.Name, Kind: def.Kind.String(), Detail: d.TypeOf(def, lang.Use{}),
+				Place: def.Decl.Span().To(def.Name.Place), Head: def.Name.Place})
+		}
+	}
+	out = append(out, blocks...)
+	inOrder := func(a, b Symbol) int { return a.Place.Start - b.Place.Start }
+	slices.SortStableFunc(out, inOrder)
+	for _, s := range out {
+		slices.SortStableFunc(s.Children, inOrder)
+	}
+	return out
 }
 
 func (d *Document) blockSymbol(word string, n lang.Node) Symbol {
