@@ -2,6 +2,8 @@ package certify
 
 import (
 	"fmt"
+	"math/big"
+	"slices"
 
 	"bilevelc/runtime/problem"
 )
@@ -31,31 +33,31 @@ func (t *treeModel) addChoices(choices []treeChoice) error {
 	return nil
 }
 
-// takeProducts takes the products of options out of f: the proof has a column for each.
+// takeProducts puts columns of a proof in the place of products of f: x_c z = sign p + from x_c, whatever x_c and z are.
 func (t *treeModel) takeProducts() error {
-	if len(t.chosen) == 0 {
-		return nil
-	}
-	t.keep()
-	products := map[[2]int]int{}
-	for k, p := range t.lift.products {
-		if p.Answer != nil && p.from == 0 && p.sign > 0 {
-			products[[2]int{p.Entry, p.col}] = k
+	for k := range t.lift.products {
+		p := &t.lift.products[k]
+		at := slices.IndexFunc(t.q[p.Entry], func(e treeEntry) bool { return e.col == p.col })
+		if !p.F || at < 0 {
+			continue
 		}
-	}
-	for col := range t.chosen {
-		for _, e := range t.plain[col] {
-			k, ok := products[[2]int{e.col, col}]
-			if !ok {
-				return fmt.Errorf("there is no product of x[%d] and y[%d]", e.col, col-t.nx)
-			}
-			if e.exact == nil {
-				return fmt.Errorf("f has two numbers for the product of x[%d] and y[%d]", e.col, col-t.nx)
-			}
-			t.addC(t.base+k, e.val, e.exact)
-			t.dropQ(col, e.col)
-			t.dropQ(e.col, col)
+		t.keep()
+		e := t.q[p.Entry][at]
+		if e.exact == nil {
+			return fmt.Errorf("f has two numbers for the product of x[%d] and column %d", p.Entry, p.col)
 		}
+		times := 1.0
+		if p.Entry == p.col { // a square is there once
+			times = 0.5
+		}
+		for _, c := range [2]struct {
+			col int
+			by  float64
+		}{{t.base + k, p.sign}, {p.Entry, p.from}} {
+			t.addC(c.col, e.val.mul(point(times)).mul(point(c.by)), new(big.Rat).Mul(e.exact, new(big.Rat).Mul(rat(times), rat(c.by))))
+		}
+		t.dropQ(p.Entry, p.col)
+		t.dropQ(p.col, p.Entry)
 	}
 	return nil
 }
@@ -118,14 +120,14 @@ func (t *treeModel) choose(of *treeChoice) error {
 }
 
 // totalRow is the equation i of a choice times x_c.
-func (t *treeModel) totalRow(i, c int, products map[[3]int]int) error {
+func (t *treeModel) totalRow(i, c int) error {
 	cols, vals := t.p.Rows.B.Row(max(0, min(i, t.m-1)))
 	if i < 0 || i >= t.m || len(cols) == 0 || t.chosen[t.nx+cols[0]] == nil || t.chosen[t.nx+cols[0]].Row != i || c < 0 || c >= t.nx {
 		return fmt.Errorf("row %d is no choice's", i)
 	}
 	coef := map[int]interval{c: point(t.p.Rows.Rhs[i])}
 	for e, j := range cols {
-		if err := t.times(coef, products, c, j, point(vals[e])); err != nil {
+		if err := t.times(coef, c, j, point(vals[e])); err != nil {
 			return err
 		}
 	}
@@ -133,14 +135,14 @@ func (t *treeModel) totalRow(i, c int, products map[[3]int]int) error {
 }
 
 // upperRow is row r of X times the option y_j.
-func (t *treeModel) upperRow(r, j int, products map[[3]int]int) error {
+func (t *treeModel) upperRow(r, j int) error {
 	if t.chosen[t.nx+j] == nil || r < 0 || r >= t.rows[treeUpper].Rows {
 		return fmt.Errorf("y[%d] is no option, or there is no row %d", j, r)
 	}
 	coef := map[int]interval{t.nx + j: point(-t.rhs[treeUpper][r])}
 	cols, vals := t.rows[treeUpper].Row(r)
 	for e, c := range cols {
-		if err := t.times(coef, products, c, j, point(vals[e])); err != nil {
+		if err := t.times(coef, c, j, point(vals[e])); err != nil {
 			return err
 		}
 	}
@@ -149,14 +151,14 @@ func (t *treeModel) upperRow(r, j int, products map[[3]int]int) error {
 
 // againstRow is the option y_j times the multiplier of another one: with coef = (G_j x + q_j) - (G_s x + q_s), the first is what the equation's multiplier makes it where y_j is not 0, and the
 // second is no less.
-func (t *treeModel) againstRow(j, s int, products map[[3]int]int, g [][]float64, q []float64) error {
+func (t *treeModel) againstRow(j, s int, g [][]float64, q []float64) error {
 	of := t.chosen[t.nx+j]
 	if s < 0 || s >= t.ny || of == nil || t.chosen[t.nx+s] != of {
 		return fmt.Errorf("y[%d] and y[%d] are no options of one choice", j, s)
 	}
 	coef := map[int]interval{t.nx + j: point(q[j]).sub(point(q[s]))}
 	for c := range t.nx {
-		if err := t.times(coef, products, c, j, point(g[c][j]).sub(point(g[c][s]))); err != nil {
+		if err := t.times(coef, c, j, point(g[c][j]).sub(point(g[c][s]))); err != nil {
 			return err
 		}
 	}
@@ -164,11 +166,11 @@ func (t *treeModel) againstRow(j, s int, products map[[3]int]int, g [][]float64,
 }
 
 // times adds v times the product of x_c and y_j to a row.
-func (t *treeModel) times(coef map[int]interval, products map[[3]int]int, c, j int, v interval) error {
+func (t *treeModel) times(coef map[int]interval, c, j int, v interval) error {
 	if v.zero() {
 		return nil
 	}
-	k, ok := products[[3]int{c, -1, j}]
+	k, ok := t.lift.place[[2]int{c, t.nx + j}]
 	if p := t.lift.products; !ok || p[k].from != 0 || p[k].sign < 0 {
 		return fmt.Errorf("there is no product of x[%d] and y[%d]", c, j)
 	}

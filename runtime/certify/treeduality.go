@@ -92,7 +92,7 @@ func enclosure(r *big.Rat) interval {
 	return interval{math.Nextafter(v, math.Inf(-1)), math.Nextafter(v, math.Inf(1))}
 }
 
-// weights are k (len ny) and w (len m): what products with x say of them, and from these along the rows; what these determine up to a constant only is the least that is
+// weights are k (len ny) and w (len m): what products with x say of them, of entries that are not binary before those that are, and from these along the rows; what these determine up to a constant only is the least that is
 // not negative for y.
 func (t *treeModel) weights(g [][]float64, fixed []float64) (k, w []*big.Rat) {
 	lambda := t.nx + t.ny
@@ -117,33 +117,19 @@ func (t *treeModel) weights(g [][]float64, fixed []float64) (k, w []*big.Rat) {
 		}
 		return new(big.Rat).Quo(new(big.Rat).Neg(v), rat(coef))
 	}
-	for j := range t.ny {
-		most := -1
-		for c := range t.nx {
-			if v := math.Abs(g[c][j]); v > 0 && math.IsNaN(fixed[c]) && (most < 0 || v > math.Abs(g[most][j])) {
-				most = c
+	// largest is the entry of x, of those that are binary or of the others, with the largest of these coefficients, and that.
+	largest := func(cols []int, vals []float64, binary bool) (most int, coef float64) {
+		for e, c := range cols {
+			if v := vals[e]; math.Abs(v) > math.Abs(coef) && math.IsNaN(fixed[c]) && t.binary(c) == binary {
+				most, coef = c, v
 			}
 		}
-		if most >= 0 {
-			found(j, over(t.nx+j, most, g[most][j]))
-		}
-	}
-	for i := range t.m {
-		cols, vals := t.p.Rows.A.Row(i)
-		most := -1
-		for e, v := range vals {
-			if v != 0 && math.IsNaN(fixed[cols[e]]) && (most < 0 || math.Abs(v) > math.Abs(vals[most])) {
-				most = e
-			}
-		}
-		if most >= 0 {
-			found(t.ny+i, over(lambda+i, cols[most], -vals[most]))
-		}
+		return most, coef
 	}
 	b := t.p.Rows.B
 	bt := b.T()
-	for next, whole := 0, true; ; whole = false { // whole: all that x determines
-		least, reached := new(big.Rat), []int{}
+	propagate := func() (least *big.Rat, reached []int) {
+		least = new(big.Rat)
 		for len(queue) > 0 {
 			n := queue[0]
 			queue = queue[1:]
@@ -168,17 +154,42 @@ func (t *treeModel) weights(g [][]float64, fixed []float64) (k, w []*big.Rat) {
 				}
 			}
 		}
-		for _, n := range reached {
-			if !whole {
-				have[n] = new(big.Rat).Sub(have[n], least)
+		return least, reached
+	}
+	all, coef := make([]int, t.nx), make([]float64, t.nx)
+	for c := range all {
+		all[c] = c
+	}
+	for _, binary := range [2]bool{false, true} {
+		for j := range t.ny {
+			for c := range coef {
+				coef[c] = g[c][j]
+			}
+			if c, v := largest(all, coef, binary); v != 0 {
+				found(j, over(t.nx+j, c, v))
 			}
 		}
-		for next < len(have) && have[next] != nil {
-			next++
+		for i := range t.m {
+			cols, vals := t.p.Rows.A.Row(i)
+			if c, v := largest(cols, vals, binary); v != 0 {
+				found(t.ny+i, over(lambda+i, c, -v))
+			}
 		}
-		if next == len(have) {
-			return have[:t.ny], have[t.ny:]
-		}
-		found(next, new(big.Rat))
+		propagate()
 	}
+	for n := range have {
+		if have[n] == nil {
+			found(n, new(big.Rat))
+			least, reached := propagate()
+			for _, k := range reached {
+				have[k] = new(big.Rat).Sub(have[k], least)
+			}
+		}
+	}
+	return have[:t.ny], have[t.ny:]
+}
+
+// binary reports whether entry c of x is 0 or 1.
+func (t *treeModel) binary(c int) bool {
+	return integer(t.p, c) && t.p.X.Lo != nil && math.Ceil(t.p.X.Lo[c]) == 0 && math.Floor(t.p.X.Hi[c]) == 1
 }

@@ -9,19 +9,21 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// treeProduct is a column p = x_c t that a proof adds to the model: t is the multiplier of a row of the lower level, or y_j, or y_j - Above, or Below - y_j. With it
+// treeProduct is a column p = x_c t that a proof adds to the model: with z the multiplier of a row of the lower level, an entry of y or another one of x, t is z, or z - Above, or Below - z. With it
 // come the rows p - v t = (x_c - v) t, one for each of Levels: where the box of x_c is on one side of v and t has a sign, the row has one.
 type treeProduct struct {
 	Entry      int       `json:"entry"`
 	Multiplier *int      `json:"multiplier"`
 	Answer     *int      `json:"answer"`
+	Other      *int      `json:"other"`
 	Above      *float64  `json:"above"`
 	Below      *float64  `json:"below"`
 	Levels     []float64 `json:"levels"`
 	Most       *float64  `json:"most"` // t is no more: with rows (x_c - v)(Most - t), one for each of Tops
 	Tops       []float64 `json:"tops"`
+	F          bool      `json:"f"` // f has it in the place of x_c z
 
-	col        int // of t's variable
+	col        int // of z
 	sign, from float64
 }
 
@@ -46,6 +48,7 @@ type treeStrong struct {
 // treeLift is what a proof adds to the columns and rows of the model.
 type treeLift struct {
 	products []treeProduct
+	place    map[[2]int]int // of the product of an entry of x and a column
 	slopes   []treeCoefficient
 	strong   []treeStrong
 	level    []treeLevel
@@ -72,38 +75,40 @@ func (f *treeLift) room() int {
 // addProducts checks products and makes their rows.
 func (t *treeModel) addProducts() error {
 	f := t.lift
-	seen := map[[3]int]bool{}
+	f.place = map[[2]int]int{}
 	for k := range f.products {
 		p := &f.products[k]
 		fault := func(what string) error { return fmt.Errorf("product %d: %s", k, what) }
-		key := [3]int{p.Entry, -1, -1}
+		of := 0
+		for _, z := range [...]struct {
+			at           *int
+			first, count int
+			what         string
+		}{{p.Other, 0, t.nx, "entry of x"}, {p.Answer, t.nx, t.ny, "entry of y"}, {p.Multiplier, t.nx + t.ny, t.m, "row"}} {
+			if z.at == nil {
+				continue
+			}
+			if *z.at < 0 || *z.at >= z.count {
+				return fault("no such " + z.what)
+			}
+			p.col = z.first + *z.at
+			of++
+		}
 		p.sign = 1
 		switch {
 		case p.Entry < 0 || p.Entry >= t.nx:
 			return fault("no such entry of x")
-		case (p.Multiplier != nil) == (p.Answer != nil), p.Multiplier != nil && (p.Above != nil || p.Below != nil), p.Above != nil && p.Below != nil:
-			return fault("it is one of a multiplier or of an entry of y")
-		case p.Multiplier != nil:
-			if key[1] = *p.Multiplier; key[1] < 0 || key[1] >= t.m {
-				return fault("no such row")
-			}
-			p.col = t.nx + t.ny + key[1]
-		default:
-			if key[2] = *p.Answer; key[2] < 0 || key[2] >= t.ny {
-				return fault("no such entry of y")
-			}
-			p.col = t.nx + key[2]
-			if p.Above != nil {
-				p.from = *p.Above
-			}
-			if p.Below != nil {
-				p.from, p.sign = *p.Below, -1
-			}
+		case of != 1 || p.Above != nil && p.Below != nil:
+			return fault("it is one of a multiplier, of an entry of y or of another one of x")
+		case p.Above != nil:
+			p.from = *p.Above
+		case p.Below != nil:
+			p.from, p.sign = *p.Below, -1
 		}
-		if seen[key] {
+		if _, is := f.place[[2]int{p.Entry, p.col}]; is {
 			return fault("it is there already")
 		}
-		seen[key] = true
+		f.place[[2]int{p.Entry, p.col}] = k
 		most := 0.0
 		if p.Most != nil {
 			most = *p.Most
@@ -173,16 +178,6 @@ func (t *treeModel) part(h [][]float64, j int) (y, rows []int) {
 
 // addStrong makes the rows of strong duality.
 func (t *treeModel) addStrong(h, g [][]float64, q []float64) error {
-	products := map[[3]int]int{}
-	for k, p := range t.lift.products {
-		key := [3]int{p.Entry, -1, -1}
-		if p.Multiplier != nil {
-			key[1] = *p.Multiplier
-		} else {
-			key[2] = *p.Answer
-		}
-		products[key] = k
-	}
 	for k, s := range t.lift.strong {
 		if s.Answer != nil && (*s.Answer < 0 || *s.Answer >= t.ny) {
 			return fmt.Errorf("strong duality %d: no such entry of y", k)
@@ -190,15 +185,15 @@ func (t *treeModel) addStrong(h, g [][]float64, q []float64) error {
 		var err error
 		switch is := [...]bool{s.Answer != nil, s.Times != nil, s.Row != nil, s.Upper != nil, s.Against != nil}; is {
 		case [...]bool{true, false, false, false, false}:
-			err = t.strongRow(*s.Answer, products, h, g, q)
+			err = t.strongRow(*s.Answer, h, g, q)
 		case [...]bool{true, true, false, false, false}:
-			err = t.timesRow(*s.Answer, *s.Times, products, h, g, q)
+			err = t.timesRow(*s.Answer, *s.Times, h, g, q)
 		case [...]bool{false, true, true, false, false}:
-			err = t.totalRow(*s.Row, *s.Times, products)
+			err = t.totalRow(*s.Row, *s.Times)
 		case [...]bool{true, false, false, true, false}:
-			err = t.upperRow(*s.Upper, *s.Answer, products)
+			err = t.upperRow(*s.Upper, *s.Answer)
 		case [...]bool{true, false, false, false, true}:
-			err = t.againstRow(*s.Answer, *s.Against, products, g, q)
+			err = t.againstRow(*s.Answer, *s.Against, g, q)
 		default:
 			err = fmt.Errorf("a row of no kind")
 		}
@@ -209,7 +204,7 @@ func (t *treeModel) addStrong(h, g [][]float64, q []float64) error {
 	return nil
 }
 
-func (t *treeModel) strongRow(answer int, products map[[3]int]int, h, g [][]float64, q []float64) error {
+func (t *treeModel) strongRow(answer int, h, g [][]float64, q []float64) error {
 	coef, equal := map[int]interval{}, true
 	add := func(j int, v interval) { coef[j] = coef[j].add(v) }
 	y, rows := t.part(h, answer)
@@ -234,7 +229,7 @@ func (t *treeModel) strongRow(answer int, products map[[3]int]int, h, g [][]floa
 			if _, is := sloped[c]; is {
 				continue
 			}
-			if k, ok := products[[3]int{c, i, -1}]; ok {
+			if k, ok := t.lift.place[[2]int{c, lambda}]; ok {
 				add(t.base+k, point(-vals[e]))
 			} else if vals[e] != 0 {
 				lo, hi := math.Inf(-1), math.Inf(1)
@@ -256,7 +251,7 @@ func (t *treeModel) strongRow(answer int, products map[[3]int]int, h, g [][]floa
 			if _, is := sloped[c]; is || v == 0 {
 				continue
 			}
-			k, ok := products[[3]int{c, -1, j}]
+			k, ok := t.lift.place[[2]int{c, t.nx + j}]
 			if !ok {
 				return fmt.Errorf("nothing bounds the product of x[%d] and y[%d]", c, j)
 			}
@@ -269,7 +264,7 @@ func (t *treeModel) strongRow(answer int, products map[[3]int]int, h, g [][]floa
 }
 
 // timesRow is B'p_c - (q_j + G_jc) x_c = 0.
-func (t *treeModel) timesRow(j, c int, products map[[3]int]int, h, g [][]float64, q []float64) error {
+func (t *treeModel) timesRow(j, c int, h, g [][]float64, q []float64) error {
 	if c < 0 || c >= t.nx {
 		return fmt.Errorf("no such entry of x")
 	}
@@ -293,7 +288,7 @@ func (t *treeModel) timesRow(j, c int, products map[[3]int]int, h, g [][]float64
 		if vals[e] == 0 {
 			continue
 		}
-		k, ok := products[[3]int{c, i, -1}]
+		k, ok := t.lift.place[[2]int{c, t.nx + t.ny + i}]
 		if !ok {
 			return fmt.Errorf("there is no product of x[%d] and multiplier %d", c, i)
 		}

@@ -57,8 +57,9 @@ func (e *TreeError) Unwrap() error { return e.Err }
 // with them:
 //
 //	{"product": {"entry": c, "multiplier": i, "levels": [..]}}              t = lambda_i
-//	{"product": {"entry": c, "answer": j, "above": l, "levels": [..]}}      t = y_j - l; with "below" u - y_j, with neither y_j; with
-//	                                                                        "most": u, "tops": [..] also rows (x_c - v)(u - t)
+//	{"product": {"entry": c, "answer": j, "above": l, "levels": [..]}}      t = y_j - l, of "other": j in the place of "answer" x_j - l; with "below" u - y_j,
+//	                                                                        with neither y_j; with "most": u, "tops": [..] also rows (x_c - v)(u - t), with
+//	                                                                        "f": true f has the column in the place of its product
 //	{"slope": {"answer": j, "entry": c}}                                   the coefficient T of x_c in strong duality of that part, and x_c T (treeCoefficient)
 //	{"strong": {"answer": j}}                                               of the part of the lower level with y_j, where g is linear in it
 //	{"strong": {"answer": j, "times": c}}                                   stationarity in y_j times x_c

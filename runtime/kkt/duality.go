@@ -26,7 +26,7 @@ const cancels = 1e-13
 //	f_(y_j x_c) + k_j G_jc = 0,   f_(lambda_i x_c) - w_i A_ic = 0,   f_(lambda_i y_j) + (w_i - k_j) B_ij = 0.
 //
 // Each equation determines a weight or the difference of two. Entries of x that X fixes are numbers, and their products linear: roads without a toll in a network where the follower's costs
-// have one on each. nil where the equations contradict each other.
+// have one on each. nil where the equations contradict each other, but for those of binary entries of x: what they leave are products that stay.
 func (s *System) strongDuality(o *Objective) *Quadratic {
 	if o.Hess == nil {
 		return nil
@@ -94,10 +94,12 @@ func (s *System) strongDuality(o *Objective) *Quadratic {
 			if block(i) == block(j) || vals[t] == 0 {
 				continue
 			}
-			if math.Abs(vals[t]) > cancels*math.Max(math.Abs(settled.Hess.At(i, j)), math.Abs(added.At(i, j))) {
+			switch left := math.Abs(vals[t]) > cancels*math.Max(math.Abs(settled.Hess.At(i, j)), math.Abs(added.At(i, j))); {
+			case !left:
+				vals[t] = 0
+			case !s.Binary(i) && !s.Binary(j):
 				return nil
 			}
-			vals[t] = 0
 		}
 	}
 	return out
@@ -130,7 +132,8 @@ func (q *Quadratic) settled(fixed []float64) *Quadratic {
 	return out
 }
 
-// weights solves the equations of strongDuality for one weight after the other: first those that products with x determine, by the largest coefficient, then along the entries of B.
+// weights solves the equations of strongDuality for one weight after the other: first those that products with x determine, by the largest coefficient, of entries that are not binary before
+// those that are, then along the entries of B.
 // Those that are determined up to a constant only are the least that are not negative for y, so that y'H y stays convex. nil where all are 0.
 func (s *System) weights(hess *sparse.CSR, fixed []float64) *Weights {
 	lambda := s.Nx + s.Ny
@@ -142,23 +145,17 @@ func (s *System) weights(hess *sparse.CSR, fixed []float64) *Weights {
 			queue = append(queue, n)
 		}
 	}
-	byX := func(n, at int, sign float64, coef *sparse.CSR, row int) {
+	byX := func(n, at int, sign float64, coef *sparse.CSR, row int, binary bool) {
 		most, v := 0.0, 0.0
 		cols, vals := coef.Row(row)
 		for t, c := range cols {
-			if math.IsNaN(fixed[c]) && math.Abs(vals[t]) > most {
+			if math.IsNaN(fixed[c]) && s.Binary(c) == binary && math.Abs(vals[t]) > most {
 				most, v = math.Abs(vals[t]), sign*hess.At(at, c)/vals[t]
 			}
 		}
 		if most > 0 {
 			set(n, v)
 		}
-	}
-	for j := range s.Ny {
-		byX(j, s.Nx+j, -1, s.G, j)
-	}
-	for i := range s.M {
-		byX(s.Ny+i, lambda+i, 1, s.P.Rows.A, i)
 	}
 	b := s.P.Rows.B
 	bt := b.T()
@@ -187,7 +184,15 @@ func (s *System) weights(hess *sparse.CSR, fixed []float64) *Weights {
 		}
 		return least, reached
 	}
-	propagate()
+	for _, binary := range [2]bool{false, true} {
+		for j := range s.Ny {
+			byX(j, s.Nx+j, -1, s.G, j, binary)
+		}
+		for i := range s.M {
+			byX(s.Ny+i, lambda+i, 1, s.P.Rows.A, i, binary)
+		}
+		propagate()
+	}
 	for n := range known {
 		set(n, 0)
 		least, reached := propagate()

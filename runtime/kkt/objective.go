@@ -21,6 +21,8 @@ type Objective struct {
 	Dual *Quadratic
 	// Convex says that Dual, or f itself where that is nil, is convex: its Hessian is positive semidefinite to rounding.
 	Convex bool
+	// Mixed is f with what strong duality leaves of its products, where that is convex but for products of binary entries of x, and neither Dual nor f itself is; nil else.
+	Mixed *Quadratic
 }
 
 // Quadratic is 1/2 z'Hess z + Lin'z + Const in the model's units; Hess may be nil.
@@ -38,6 +40,14 @@ func (o *Objective) Relaxed() *Quadratic {
 		return o.Dual
 	}
 	return &Quadratic{Hess: o.Hess, Lin: o.Lin, Const: o.Const}
+}
+
+// Searched is the quadratic that a search for the global optimum minimizes.
+func (o *Objective) Searched() *Quadratic {
+	if o.Mixed != nil {
+		return o.Mixed
+	}
+	return o.Relaxed()
 }
 
 // Value is the quadratic at z.
@@ -153,15 +163,39 @@ func newObjective(s *System) (*Objective, error) {
 
 // convexify sets Dual and Convex of a quadratic objective.
 func (s *System) convexify(o *Objective) {
-	o.Convex = Semidefinite(o.Hess)
-	if !o.Convex {
-		if o.Dual = s.strongDuality(o); o.Dual != nil {
-			o.Convex = Semidefinite(o.Dual.Hess)
-		}
-		if !o.Convex {
-			o.Dual = nil
+	if o.Convex = Semidefinite(o.Hess); o.Convex {
+		return
+	}
+	left := s.strongDuality(o)
+	switch {
+	case left == nil:
+	case Semidefinite(left.Hess):
+		o.Dual, o.Convex = left, true
+	case !Semidefinite(s.WithoutBinary(o.Hess)) && Semidefinite(s.WithoutBinary(left.Hess)):
+		o.Mixed = left
+	}
+}
+
+// Binary reports whether entry j of z is one of x that is 0 or 1.
+func (s *System) Binary(j int) bool {
+	return j < len(s.P.Integer) && s.P.Integer[j] && math.Ceil(s.P.X.Lo[j]) == 0 && math.Floor(s.P.X.Hi[j]) == 1
+}
+
+// WithoutBinary is a symmetric matrix over z without the products of binary entries with others, and without what it has of their squares below 0.
+func (s *System) WithoutBinary(m *sparse.CSR) *sparse.CSR {
+	if m == nil || s.P.Integer == nil {
+		return m
+	}
+	entries := []sparse.Entry{}
+	for i := range m.Rows {
+		cols, vals := m.Row(i)
+		for t, j := range cols {
+			if i == j && vals[t] >= 0 || !s.Binary(i) && !s.Binary(j) {
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: vals[t]})
+			}
 		}
 	}
+	return sparse.FromEntries(m.Rows, m.Cols, entries)
 }
 
 // place2 is place for x as well.

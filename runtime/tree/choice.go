@@ -2,7 +2,6 @@ package tree
 
 import (
 	"math"
-	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
@@ -19,49 +18,6 @@ type choice struct {
 	total float64
 	y     []int // the options, as entries of y
 	pairs []int // of y_t >= 0
-}
-
-// reach is the range of each entry of x: its box, and what each row of X makes of it, rounded outwards: a proof's is rounded so, too, and must be within this one. Entries of a
-// mixed strategy have no other upper bound.
-func (s *search) reach() (lo, hi []float64) {
-	sys, prog := s.sys, s.sys.Relaxation
-	for j := range sys.Nx {
-		lo, hi = append(lo, prog.Lo[j]*sys.ColScale[j]), append(hi, prog.Hi[j]*sys.ColScale[j])
-	}
-	boxLo, boxHi := slices.Clone(lo), slices.Clone(hi)
-	for r, o := range sys.Origin {
-		if o.Kind != kkt.UpperRow {
-			continue
-		}
-		cols, vals := prog.A.Row(r)
-		for t, j := range cols {
-			// What the others leave of the row: the greatest and the least of vals[t] x_j, and the size of their terms.
-			var sizes [2]float64
-			ends := [2]float64{prog.RowHi[r], prog.RowLo[r]}
-			for e, c := range cols {
-				if v := vals[e] / sys.ColScale[c]; e != t && v != 0 {
-					least, most := min(v*boxLo[c], v*boxHi[c]), max(v*boxLo[c], v*boxHi[c])
-					ends[0], ends[1] = ends[0]-least, ends[1]-most
-					sizes[0], sizes[1] = sizes[0]+math.Abs(least), sizes[1]+math.Abs(most)
-				}
-			}
-			v := vals[t] / sys.ColScale[j]
-			if v == 0 {
-				continue
-			}
-			for side := range ends {
-				ends[side] /= v
-				if away := 0x1p-50 * float64(len(cols)) * (math.Abs(ends[side]) + sizes[side]/math.Abs(v)); !math.IsInf(ends[side], 0) {
-					ends[side] += math.Copysign(away, float64(1-2*side)*v)
-				}
-			}
-			if v < 0 {
-				ends[0], ends[1] = ends[1], ends[0]
-			}
-			hi[j], lo[j] = min(hi[j], ends[0]), max(lo[j], ends[1])
-		}
-	}
-	return lo, hi
 }
 
 // findChoices sets the choices of an f that is not convex, of those options that f has products of, and with entries of x in finite ranges alone.
@@ -168,7 +124,7 @@ func (s *search) findChoices() {
 
 // convex reports that what relaxations have of f, beside columns for products, is convex.
 func (s *search) convex() bool {
-	return s.sys.Objective.Convex || s.choices != nil && kkt.Semidefinite(s.productHess)
+	return s.sys.Objective.Convex || (s.choices != nil || s.products != nil) && kkt.Semidefinite(s.productHess)
 }
 
 func readsAny(m *sparse.CSR, i int) bool {

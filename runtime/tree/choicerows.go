@@ -78,13 +78,8 @@ func (s *search) factors(l *lift, n int) {
 
 // choiceProduct is the product of x_c and an option, with rows for the range of x_c.
 func (s *search) choiceProduct(l *lift, n, c, j int) *product {
-	k := slices.IndexFunc(l.cols, func(p product) bool { return p.Entry == c && p.Answer == j })
-	if k < 0 {
-		k = len(l.cols)
-		l.cols = append(l.cols, s.product(product{Entry: c, Mult: -1, Answer: j, col: s.sys.Nx + j, Sign: 1, nonneg: true}))
-	}
-	p := &l.cols[k]
-	p.choice, p.cost, p.Levels = n, s.quad.Hess.At(c, s.sys.Nx+j), nil
+	p := l.inF(s, c, s.sys.Nx+j)
+	p.choice, p.Levels = n, nil
 	for _, v := range [2]float64{s.low[c], s.high[c]} {
 		if v != 0 {
 			p.Levels = append(p.Levels, v)
@@ -151,10 +146,10 @@ func (s *search) within(columns []int) (all []int) {
 //	totalTimes  the equation of the choice times x_c
 //	upperTimes  a row of X times y_t
 //	noBetter    y_t times the multiplier of y_s >= 0, which is what option s costs more than what the follower pays, and that is what option t costs where y_t is not 0
-func (l *lift) ofChoice(s *search, row strongRow, has map[[3]int]int) (coef []float64, exact bool) {
+func (l *lift) ofChoice(s *search, row strongRow, has map[[2]int]int) (coef []float64, exact bool) {
 	sys := s.sys
 	coef = make([]float64, sys.N+len(l.cols)+2*len(l.slopes))
-	at := func(c, j int) *float64 { return &coef[sys.N+has[[3]int{c, -1, j}]] }
+	at := func(c, j int) *float64 { return &coef[sys.N+has[[2]int{c, sys.Nx + j}]] }
 	switch row.kind {
 	case totalTimes:
 		cols, vals := sys.P.Rows.B.Row(row.Row)

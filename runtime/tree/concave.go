@@ -339,25 +339,25 @@ func (p *plunger) secants(solver *activeset.Solver, n *node, of *activeset.Progr
 		konst += c.Weight[k] * lo[k] * hi[k]
 		size += c.Weight[k] * math.Abs(lo[k]*hi[k])
 	}
-	return p.linear(solver, of, slope), konst, size
+	return p.linear(solver, of.Q, of.C, slope), konst, size
 }
 
-// linear gives a solver of a program the convex part less Weight_k slope_k w_k, whose linear part it returns.
-func (p *plunger) linear(solver *activeset.Solver, of *activeset.Program, slope []float64) (cost []float64) {
+// linear gives a solver of a program the convex part q and linear less Weight_k slope_k w_k; it returns the linear part.
+func (p *plunger) linear(solver *activeset.Solver, q *sparse.CSR, linear, slope []float64) (cost []float64) {
 	c := p.s.concave
-	cost = append([]float64(nil), of.C...)
+	cost = append([]float64(nil), linear...)
 	for k, v := range c.V {
 		for j, t := range v {
 			cost[j] -= c.Weight[k] * slope[k] * t
 		}
 	}
-	solver.SetObjective(of.Q, cost)
+	solver.SetObjective(q, cost)
 	return cost
 }
 
 // convexConcave minimizes f on a branch from z, or from the middle of the ranges of w where z is nil: the concave part is replaced by its tangent at the last point
-// until f no longer falls (Yuille and Rangarajan 2003). Its end is stationary on the branch, with the multipliers of the solution, whose value is f there.
-func (p *plunger) convexConcave(ctx context.Context, z []float64) *activeset.Solution {
+// until f no longer falls (Yuille and Rangarajan 2003). Its end is stationary on the branch, with the multipliers of the solution, whose value is f there. linear is the linear part of f there.
+func (p *plunger) convexConcave(ctx context.Context, linear, z []float64) *activeset.Solution {
 	c := p.s.concave
 	slope := make([]float64, len(c.V))
 	tangent := func(z []float64) {
@@ -376,7 +376,7 @@ func (p *plunger) convexConcave(ctx context.Context, z []float64) *activeset.Sol
 	}
 	var best *activeset.Solution
 	for range tangents {
-		p.linear(p.pieces.ready(p, p.s.branched()), p.s.branched(), slope)
+		p.linear(p.pieces.ready(p, p.s.prog), p.s.prog.Q, linear, slope)
 		sol := p.onBranch(ctx)
 		if sol.Status != activeset.Optimal {
 			if best == nil {

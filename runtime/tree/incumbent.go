@@ -92,19 +92,16 @@ func (p *plunger) byFollower(ctx context.Context, z []float64) {
 // branch solves the problem of one branch.
 func (p *plunger) branch(ctx context.Context, fix []kkt.Fix, box []change) *activeset.Solution {
 	p.nodeBounds(&node{fix: fix, box: box})
-	of := p.s.branched()
-	if of != p.s.prog {
-		p.s.lift.bounds(p.s, &p.bounds)
-	}
+	linear := p.settled(fix, box)
 	p.tried++
 	for round := 0; ; round++ {
 		var sol *activeset.Solution
 		var cost []float64
 		if p.s.concave != nil {
-			sol = p.convexConcave(ctx, p.near)
+			sol = p.convexConcave(ctx, linear, p.near)
 		} else {
-			p.pieces.ready(p, of)
-			sol, cost = p.onBranch(ctx), of.C
+			p.pieces.ready(p, p.s.prog).SetObjective(p.s.prog.Q, linear)
+			sol, cost = p.onBranch(ctx), linear
 		}
 		if len(p.s.curved) > 0 {
 			if round < allRounds && p.refine(ctx, &p.pieces, sol, cost) {

@@ -10,7 +10,7 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// lift is what relaxations have beside the system: columns p = x_c t for products of a binary entry of x and a multiplier or an entry of y, which
+// lift is what relaxations have beside the system: columns p = x_c t for products of a binary entry of x and another unknown, which f has (products.go), or which
 // strong duality asks for,
 //
 //	y'Hy + y'Gx + q'y + b'lambda - lambda'A x = 0
@@ -29,20 +29,18 @@ type lift struct {
 	program *activeset.Program
 }
 
-// product is the column x_Entry t: t is the multiplier of row Mult, or Sign (y_Answer - From) >= 0, or y_Answer where Sign is 0.
+// product is the column x_Entry t: t is Sign (z_col - From) >= 0, or z_col where Sign is 0, a multiplier, an entry of y or another one of x.
 type product struct {
-	Entry, Mult, Answer int // Mult or Answer is -1
-	Sign, From          float64
-	Levels              []float64
-	// Of the products of a choice (-1: of none): t <= Most, with rows (x_c - v)(Most - t) for these v, and the coefficient of the product in f.
-	choice int
-	Most   float64
-	Tops   []float64
-	cost   float64
-
-	col    int     // of z that t reads
-	scale  float64 // of the column
-	nonneg bool    // t >= 0
+	Entry, col int
+	Sign, From float64
+	Levels     []float64
+	Most       float64 // where there are Tops, t is no more, with rows (x_c - v)(Most - t) for these v
+	Tops       []float64
+	ofF        bool // f has the column in the place of x_Entry z_col, with this coefficient
+	cost       float64
+	choice     int     // that has it; -1 for none
+	scale      float64 // of the column
+	nonneg     bool    // t >= 0
 }
 
 // level is the row p - v t = (x_c - v) t, or (x_c - v)(Most - t).
@@ -138,6 +136,7 @@ func (s *search) newLift() *lift {
 		}
 	}
 	s.choiceProducts(l)
+	s.productsOfF(l)
 	if len(l.cols)+len(l.slopes) == 0 {
 		return nil
 	}
@@ -165,7 +164,7 @@ func (s *search) productsOf(p part, slopes []slope) (cols []product, ok bool) {
 		binary[j] = true
 	}
 	sloped := func(c int) bool { return slices.ContainsFunc(slopes, func(of slope) bool { return of.Entry == c }) }
-	add := func(of product) { cols = append(cols, s.product(of)) }
+	add := func(of product) { cols = append(cols, of) }
 	for _, i := range p.rows {
 		nonneg := sys.P.Rows.Kind[i] == problem.AtMost
 		at, vals := sys.P.Rows.A.Row(i)
@@ -173,7 +172,7 @@ func (s *search) productsOf(p part, slopes []slope) (cols []product, ok bool) {
 			switch {
 			case vals[k] == 0 || sloped(c):
 			case binary[c]:
-				add(product{Entry: c, Mult: i, Answer: -1, col: sys.Nx + sys.Ny + i, nonneg: nonneg})
+				add(s.factor(c, sys.Nx+sys.Ny+i))
 			case !nonneg || sys.P.X.Lo == nil || math.IsInf(sys.P.X.Lo[c], 0) || math.IsInf(sys.P.X.Hi[c], 0):
 				return nil, false
 			}
@@ -181,36 +180,41 @@ func (s *search) productsOf(p part, slopes []slope) (cols []product, ok bool) {
 	}
 	for _, j := range p.y {
 		at, vals := sys.G.Row(j)
-		col := sys.Nx + j
-		lo, hi := sys.Relaxation.Lo[col]*sys.ColScale[col], sys.Relaxation.Hi[col]*sys.ColScale[col]
 		for k, c := range at {
 			switch {
 			case vals[k] == 0 || sloped(c):
 			case !binary[c]:
 				return nil, false
-			// A proof's bound is rounded the other way: it must hold this one.
-			case !math.IsInf(lo, -1):
-				add(product{Entry: c, Mult: -1, Answer: j, col: col, Sign: 1, From: lo - 0x1p-50*math.Abs(lo), nonneg: true})
-			case !math.IsInf(hi, 1):
-				add(product{Entry: c, Mult: -1, Answer: j, col: col, Sign: -1, From: hi + 0x1p-50*math.Abs(hi), nonneg: true})
 			default:
-				add(product{Entry: c, Mult: -1, Answer: j, col: col})
+				add(s.factor(c, sys.Nx+j))
 			}
 		}
 	}
 	return cols, true
 }
 
-// product completes a product. At the level 0 it has bounds of its own.
-func (s *search) product(of product) product {
-	of.Levels, of.choice, of.scale = []float64{1}, -1, s.sys.ColScale[of.col]
+// factor is the product of x_c and column col, from an end of its box where there is one.
+func (s *search) factor(c, col int) product {
+	sys := s.sys
+	of := product{Entry: c, col: col, Levels: []float64{1}, choice: -1, scale: sys.ColScale[col]} // at the level 0 it has bounds of its own
+	if i := col - sys.Nx - sys.Ny; i >= 0 {
+		of.nonneg = sys.P.Rows.Kind[i] == problem.AtMost
+		return of
+	}
+	lo, hi := sys.Relaxation.Lo[col]*of.scale, sys.Relaxation.Hi[col]*of.scale
+	switch { // A proof's bound is rounded the other way: it must hold this one.
+	case !math.IsInf(lo, -1):
+		of.Sign, of.From, of.nonneg = 1, lo-0x1p-50*math.Abs(lo), true
+	case !math.IsInf(hi, 1):
+		of.Sign, of.From, of.nonneg = -1, hi+0x1p-50*math.Abs(hi), true
+	}
 	return of
 }
 
 // binary are the entries of x that are 0 or 1. Others would need a row p - v t for each of their values, which costs more time than it saves nodes.
 func (s *search) binary() (all []int) {
 	for _, j := range s.whole {
-		if math.Ceil(s.sys.P.X.Lo[j]) == 0 && math.Floor(s.sys.P.X.Hi[j]) == 1 {
+		if s.sys.Binary(j) {
 			all = append(all, j)
 		}
 	}
@@ -221,7 +225,7 @@ func (s *search) binary() (all []int) {
 // products for them that are not there yet.
 func (s *search) stationarityTimes(p part, have []product) (more []product, rows []strongRow) {
 	sys := s.sys
-	has, answers := map[[2]int]bool{}, map[int]map[int]bool{}
+	has, answers, lambda := map[[2]int]bool{}, map[int]map[int]bool{}, sys.Nx+sys.Ny
 	reach := func(c, j int) {
 		if answers[c] == nil {
 			answers[c] = map[int]bool{}
@@ -229,12 +233,12 @@ func (s *search) stationarityTimes(p part, have []product) (more []product, rows
 		answers[c][j] = true
 	}
 	for _, of := range have {
-		if of.Mult < 0 {
-			reach(of.Entry, of.Answer)
+		if of.col < lambda {
+			reach(of.Entry, of.col-sys.Nx)
 			continue
 		}
-		has[[2]int{of.Entry, of.Mult}] = true
-		cols, vals := sys.P.Rows.B.Row(of.Mult)
+		has[[2]int{of.Entry, of.col}] = true
+		cols, vals := sys.P.Rows.B.Row(of.col - lambda)
 		for t, j := range cols {
 			if vals[t] != 0 {
 				reach(of.Entry, j)
@@ -259,9 +263,9 @@ func (s *search) stationarityTimes(p part, have []product) (more []product, rows
 			rows = append(rows, strongRow{Answer: j, Times: c})
 			at, coef := bt.Row(j)
 			for t, i := range at {
-				if key := [2]int{c, i}; coef[t] != 0 && !has[key] {
+				if key := [2]int{c, lambda + i}; coef[t] != 0 && !has[key] {
 					has[key] = true
-					more = append(more, s.product(product{Entry: c, Mult: i, Answer: -1, col: sys.Nx + sys.Ny + i, nonneg: sys.P.Rows.Kind[i] == problem.AtMost}))
+					more = append(more, s.factor(c, lambda+i))
 				}
 			}
 		}

@@ -15,8 +15,12 @@ func (l *lift) assemble(s *search) {
 	inf := math.Inf(1)
 	prog := &activeset.Program{N: n, C: make([]float64, n), Q: wider(from.Q, n)}
 	copy(prog.C, from.C)
-	for k, of := range l.cols {
-		prog.C[from.N+k] = of.cost * of.scale
+	for k := range l.cols {
+		of := &l.cols[k]
+		if on, at := of.onColumn(); of.ofF {
+			prog.C[from.N+k] = on * of.scale
+			prog.C[of.Entry] += at * s.sys.ColScale[of.Entry]
+		}
 	}
 	prog.A = from.A.Clone()
 	prog.A.Cols = n
@@ -45,9 +49,9 @@ func (l *lift) assemble(s *search) {
 		b.RowLo, b.RowHi = append(b.RowLo, -inf), append(b.RowHi, inf)
 	}
 	all := parts(s.sys)
-	has := map[[3]int]int{}
+	has := map[[2]int]int{}
 	for k, of := range l.cols {
-		has[[3]int{of.Entry, of.Mult, of.Answer}] = k
+		has[[2]int{of.Entry, of.col}] = k
 	}
 	bt := s.sys.P.Rows.B.T()
 	for _, row := range l.strong {
@@ -112,7 +116,7 @@ func unit(most float64) float64 {
 }
 
 // strongDuality is the row coef z <= 0 of a part, = 0 where exact.
-func (l *lift) strongDuality(s *search, p part, has map[[3]int]int) (coef []float64, exact bool) {
+func (l *lift) strongDuality(s *search, p part, has map[[2]int]int) (coef []float64, exact bool) {
 	sys := s.sys
 	coef, exact = make([]float64, sys.N+len(l.cols)+2*len(l.slopes)), true
 	sloped := map[int]bool{}
@@ -130,7 +134,7 @@ func (l *lift) strongDuality(s *search, p part, has map[[3]int]int) (coef []floa
 		coef[lambda] += sys.P.Rows.Rhs[i]
 		cols, vals := sys.P.Rows.A.Row(i)
 		for t, c := range cols {
-			if k, ok := has[[3]int{c, i, -1}]; ok {
+			if k, ok := has[[2]int{c, lambda}]; ok {
 				coef[sys.N+k] -= vals[t]
 			} else if vals[t] != 0 && !sloped[c] {
 				coef[lambda] -= math.Max(vals[t]*sys.P.X.Lo[c], vals[t]*sys.P.X.Hi[c])
@@ -144,7 +148,7 @@ func (l *lift) strongDuality(s *search, p part, has map[[3]int]int) (coef []floa
 			if vals[t] == 0 || sloped[c] {
 				continue
 			}
-			k := has[[3]int{c, -1, j}]
+			k := has[[2]int{c, sys.Nx + j}]
 			if of := &l.cols[k]; of.Sign == 0 {
 				coef[sys.N+k] += vals[t]
 			} else { // x_c y = From x_c + Sign p
@@ -157,13 +161,13 @@ func (l *lift) strongDuality(s *search, p part, has map[[3]int]int) (coef []floa
 }
 
 // timesStationarity is the equation B'p_c - (q_j + G_jc) x_c = 0, x_c^2 being x_c where G_jc is not 0.
-func (l *lift) timesStationarity(s *search, bt *sparse.CSR, has map[[3]int]int, j, c int) []float64 {
+func (l *lift) timesStationarity(s *search, bt *sparse.CSR, has map[[2]int]int, j, c int) []float64 {
 	coef := make([]float64, s.sys.N+len(l.cols)+2*len(l.slopes))
 	coef[c] = -s.sys.Q[j] - s.sys.G.At(j, c)
 	cols, vals := bt.Row(j)
 	for t, i := range cols {
 		if vals[t] != 0 {
-			coef[s.sys.N+has[[3]int{c, i, -1}]] += vals[t]
+			coef[s.sys.N+has[[2]int{c, s.sys.Nx + s.sys.Ny + i}]] += vals[t]
 		}
 	}
 	return coef
@@ -245,14 +249,6 @@ func (s *search) rows() int {
 	return n
 }
 
-// branched is the program of branches: choices have columns for their products there, which are exact.
-func (s *search) branched() *activeset.Program {
-	if s.choices != nil {
-		return s.relaxation()
-	}
-	return s.prog
-}
-
 // wider is a symmetric matrix with more rows and columns, which are empty.
 func wider(m *sparse.CSR, n int) *sparse.CSR {
 	if m == nil {
@@ -269,10 +265,16 @@ func wider(m *sparse.CSR, n int) *sparse.CSR {
 func (l *lift) proofLines(pw *proofWriter) (lines []map[string]any) {
 	for _, of := range l.cols {
 		p := map[string]any{"entry": pw.s.part.Cols[of.Entry], "levels": of.Levels}
-		if of.Mult >= 0 {
-			p["multiplier"] = pw.row(of.Mult)
-		} else {
-			p["answer"] = pw.answer(of.Answer)
+		switch sys := pw.s.sys; {
+		case of.col < sys.Nx:
+			p["other"] = pw.s.part.Cols[of.col]
+		case of.col < sys.Nx+sys.Ny:
+			p["answer"] = pw.answer(of.col - sys.Nx)
+		default:
+			p["multiplier"] = pw.row(of.col - sys.Nx - sys.Ny)
+		}
+		if of.ofF {
+			p["f"] = true
 		}
 		switch of.Sign {
 		case 1:

@@ -207,6 +207,11 @@ func (p *plunger) step(ctx context.Context, n *node) bool {
 		p.close(n, closed)
 		return true
 	case activeset.Unbounded, activeset.Failed:
+		if sol.Status == activeset.Unbounded && p.nodes == 1 { // where its ray begins is a point as others are
+			if p.byFollower(ctx, p.s.unscaled(sol.Z)); ctx.Err() != nil {
+				return false
+			}
+		}
 		k := p.anyOpen(n, sol)
 		switch {
 		case k >= 0:
@@ -282,7 +287,7 @@ func (p *plunger) at(n *node, k int, z []float64) float64 {
 	return min(max(mid, lo), hi-1)
 }
 
-// anyOpen is what to branch on where a relaxation has no solution: the pair of which both sides grow along its ray, else the pair
+// anyOpen is what to branch on where a relaxation has no solution: the pair of which both sides grow along its ray, else the binary entry of x whose products do, else the pair
 // whose product is largest at its point, else any that is open; -1 where nothing is.
 func (p *plunger) anyOpen(n *node, sol *activeset.Solution) int {
 	best, most := -1, -1.0
@@ -305,6 +310,18 @@ func (p *plunger) anyOpen(n *node, sol *activeset.Solution) int {
 		}
 		if score > most {
 			best, most = k, score
+		}
+	}
+	if best >= 0 && most < 1 && sol.Ray != nil && p.s.lift != nil {
+		for k := range p.s.lift.cols {
+			of := &p.s.lift.cols[k]
+			i := slices.Index(p.s.whole, of.Entry)
+			if i < 0 || math.Max(math.Abs(sol.Ray[of.col]), math.Abs(sol.Ray[p.s.sys.N+k])) <= kkt.Tolerance {
+				continue
+			}
+			if lo, hi := n.limits(p.s, of.Entry); lo < hi {
+				return len(p.s.sys.Pairs) + i
+			}
 		}
 	}
 	if best >= 0 {

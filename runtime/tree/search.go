@@ -19,12 +19,13 @@ type search struct {
 	quad        *kkt.Quadratic // what relaxations minimize, model's units
 	prog        *activeset.Program
 	hess        *sparse.CSR // of quad, in the relaxation's units
-	productHess *sparse.CSR // what of it products of choices leave; prog.Q is that of its convex part
+	productHess *sparse.CSR // what of it choices and products leave; prog.Q is that of its convex part
 	// choices are parts of the lower level that take one of several options, optionOf the choice that each pair is of; -1 for none.
 	choices       []choice
 	optionOf      []int
-	hulls         bool      // a relaxation has the convex hull of each
-	low, high     []float64 // the ranges of x that rows of X leave, of an f that is not convex
+	products      [][2]int  // of f that are columns: a binary entry of x and another column
+	hulls         bool      // a relaxation has the convex hull of each choice
+	low, high     []float64 // the ranges of columns that rows leave, of an f that is not convex
 	whole         []int     // integer entries of x
 	strong        bool      // a relaxation has strong duality, with the products and slopes that it asks for
 	slopedEntries []int     // entries of x that have some, and are not integer
@@ -62,7 +63,7 @@ type candidate struct {
 // newSearch prepares the search of a part, or goes on with one; why is not "" where there is no bound.
 func newSearch(ctx context.Context, part kkt.Part, opts Options, kept *partState) (s *search, why string, err error) {
 	sys := part.System
-	s = &search{part: part, sys: sys, quad: sys.Objective.Relaxed(), gap: opts.Gap, rest: math.NaN(), least: math.Inf(1)}
+	s = &search{part: part, sys: sys, quad: sys.Objective.Searched(), gap: opts.Gap, rest: math.NaN(), least: math.Inf(1)}
 	for j, is := range sys.P.Integer {
 		if is {
 			s.whole = append(s.whole, j)
@@ -72,6 +73,7 @@ func newSearch(ctx context.Context, part kkt.Part, opts Options, kept *partState
 	s.hess, prog.C = sys.ScaledObjective(s.quad)
 	s.prog, s.curved = &prog, newCurved(sys)
 	s.findChoices()
+	s.findProducts()
 	s.enclose(ctx)
 	prog.Q = s.productHess
 	if kept != nil {
