@@ -98,7 +98,7 @@ func (s *scanner) foreign(rest string, long bool) bool {
 		at, end := s.pos, s.pos+len(f.text)
 		d := s.errorf(diag.ForeignOperator, s.span(at, end), "`%s` is not in the language", f.text)
 		d.Fix = f.fix
-		if before := s.text[strings.LastIndexByte(s.text[:at], '\n')+1 : at]; f.text == "@" && strings.TrimSpace(before) == "" {
+		if f.text == "@" && (s.newline >= 0 || len(s.tokens) == 0) { // first on its line
 			d.Fix = "a variable is declared `var x: real in SET`, a row is `name: left <= right` under `subject to`, an objective `minimize f`"
 		}
 		if f.text == "|" && s.set {

@@ -48,17 +48,20 @@ type Options struct {
 // Limits on what a model may conjure up from a few characters. Supplied
 // arrays are not limited: they are as long as their files.
 const (
-	// maxEntries bounds one array (256 MiB of numbers).
-	maxEntries = 1 << 25
+	// maxEntries bounds one array (128 MiB of numbers).
+	maxEntries = 1 << 24
 	// maxTuples bounds one iteration space with those around it: an expression
 	// over it takes several arrays of its length.
 	maxTuples = 1 << 22
 	// maxRows bounds the rows that families of constraints lay over indices, beside
 	// four for each number supplied: a row takes 400 bytes while it is bound.
 	maxRows = 1 << 19
-	// maxTotal bounds the sum of all arrays and spaces of a model (1 GiB of
-	// numbers).
-	maxTotal = 1 << 27
+	// maxTotal bounds the sum of all arrays and spaces of a model (256 MiB of
+	// numbers), those that are computed from data included.
+	maxTotal = 1 << 25
+	// maxProducts bounds the multiply-adds of products of data with data (some
+	// seconds), beside productsPerNumber for each number supplied.
+	maxProducts, productsPerNumber = 1 << 33, 1 << 12
 	// maxSteps bounds the expressions that are elaborated, each time that a
 	// function is inlined, or a tuple of a sum is written out, counted anew: k
 	// functions that each call the one before twice are 2^k expressions. A step
@@ -107,12 +110,14 @@ func BindContext(ctx context.Context, p *ir.Program, set *data.Set, opts Options
 // value is the only item of the report, and it cannot be solved.
 func Expr(p *ir.Program, set *data.Set, x lang.Expr, opts Options) (*ir.Problem, diag.List) {
 	b := newBinder(p, set, opts, 0, maxEntries)
-	if b.allInputs() && b.allVariables(b.prob) {
-		if p.Lower != nil {
-			newRows(b, b.prob).lower(p.Lower)
+	b.bounded(func() {
+		if b.allInputs() && b.allVariables(b.prob) {
+			if p.Lower != nil {
+				newRows(b, b.prob).lower(p.Lower)
+			}
+			b.reportItem(ir.NamedNode{Span: x.Span()}, x)
 		}
-		b.reportItem(ir.NamedNode{Span: x.Span()}, x)
-	}
+	})
 	return b.finish()
 }
 
@@ -120,15 +125,37 @@ func Expr(p *ir.Program, set *data.Set, x lang.Expr, opts Options) (*ir.Problem,
 // entries.
 func run(p *ir.Program, set *data.Set, opts Options, step, limit int) (*ir.Problem, diag.List) {
 	b := newBinder(p, set, opts, step, limit)
-	if b.allInputs() {
-		b.levels(b.prob)
-	}
+	b.bounded(func() {
+		if b.allInputs() {
+			b.levels(b.prob)
+		}
+	})
 	return b.finish()
+}
+
+// full is the panic with which a binding ends at the first limit that it meets: what is beyond one may be so
+// a thousand times, and what is within is not needed any more.
+type full struct{ b *binder }
+
+// bounded does work up to such a limit.
+func (b *binder) bounded(work func()) {
+	defer func() {
+		if v := recover(); v != nil && v != any(full{b}) {
+			panic(v)
+		}
+	}()
+	work()
+}
+
+// beyond reports a limit, and ends the binding.
+func (b *binder) beyond(at diag.Span, format string, args ...any) {
+	b.errorf(diag.BindTooLarge, at, format, args...)
+	panic(full{b})
 }
 
 func newBinder(p *ir.Program, set *data.Set, opts Options, step, limit int) *binder {
 	b := &binder{
-		prog: p, set: set, opts: opts, meter: opts.meter, step: step, limit: limit, tuples: min(limit, maxTuples), mostRows: min(limit, maxRows), budget: maxTotal,
+		prog: p, set: set, opts: opts, meter: opts.meter, step: step, limit: limit, tuples: min(limit, maxTuples), mostRows: min(limit, maxRows), budget: maxTotal, products: maxProducts,
 		graph:    expr.NewBuilder(),
 		reported: map[string]bool{},
 		known:    map[string]value{},
@@ -179,6 +206,8 @@ type binder struct {
 	limit                 int // entries of one array
 	tuples                int // of one iteration space
 	budget                int // entries that may still be conjured up
+	products              int // multiply-adds that data may still take
+	computed              int // the nodes before this one have been counted
 	mostRows, indexedRows int // of families of constraints over indices
 	meter                 *await.Meter
 	steps                 int // expressions elaborated
@@ -248,17 +277,43 @@ func (b *binder) within(limit int, at diag.Span, what string, dims ...int) bool 
 			return false
 		}
 		if d != 0 && entries > limit/d {
-			b.errorf(diag.BindTooLarge, at, "%s is too large: %s entries, the limit is %d", what, times(dims), limit)
-			return false
+			b.beyond(at, "%s is too large: %s entries, the limit is %d", what, times(dims), limit)
 		}
 		entries *= d
 	}
-	if entries > b.budget {
-		b.errorf(diag.BindTooLarge, at, "%s takes the model beyond %d entries in all", what, maxTotal)
-		return false
-	}
-	b.budget -= entries
+	b.spend(at, what, entries)
 	return true
+}
+
+// spend takes entries from those that may still be conjured up.
+func (b *binder) spend(at diag.Span, what string, entries int) {
+	if b.budget -= entries; b.budget < 0 {
+		b.beyond(at, "%s takes the model beyond %d entries in all", what, maxTotal)
+	}
+}
+
+// compute counts what a node of data alone will take: the entries of its value, unless
+// those have been asked for where it is made, and the multiply-adds of a product. Sparse arrays take no more than is stored.
+func (b *binder) compute(n *expr.Node) {
+	if n.ID < b.computed || n.Deps != 0 || n.Opaque || n.Op == expr.Const || slices.ContainsFunc(n.Args, staysSparse) {
+		return
+	}
+	b.computed = n.ID + 1
+	switch n.Op.Info().Class {
+	case expr.Elementwise1, expr.Elementwise2:
+		b.spend(n.Span, "this", n.Shape.Len())
+	case expr.Product:
+		work := n.Shape.Len()
+		for _, a := range n.Args {
+			work = max(work, a.Shape.Len())
+		}
+		if n.Op == expr.MatMul {
+			work = n.Args[0].Shape.Len() * n.Shape.Cols
+		}
+		if b.products -= work; b.products < 0 {
+			b.beyond(n.Span, "this product takes those of data with data beyond %d multiply-adds in all", maxProducts)
+		}
+	}
 }
 
 // value computes a node that depends on supplied data only.

@@ -164,7 +164,8 @@ func (e *elaborator) structural(x *lang.Call, args []value) (v value, ok bool) {
 
 func (e *elaborator) eye(n int, at diag.Span) value {
 	v, made := e.b.eyes[n]
-	if made || !e.b.fits(at, "the identity matrix", n) {
+	if made || !e.b.fits(at, "the identity matrix", n, 3) { // two indices and a number for each entry
+
 		return v
 	}
 	v = unbatched(e.b.graph.Const("", data.SparseMatrix(sparse.Diagonal(slices.Repeat([]float64{1}, n))), at))

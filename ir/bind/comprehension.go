@@ -234,7 +234,8 @@ func (e *elaborator) roomWithin(bd *lang.Binder, n int) bool {
 	if !e.b.within(e.b.tuples, e.at(bd), what, around+n) {
 		return false
 	}
-	e.b.budget += around // they are paid for
+	e.b.budget += around         // they are paid for
+	e.b.spend(e.at(bd), what, n) // its place in the space around, beside its value
 	return true
 }
 

@@ -130,8 +130,7 @@ func (e *elaborator) at(n lang.Node) diag.Span {
 func (e *elaborator) expr(x lang.Expr) value {
 	e.b.meter.Step()
 	if e.b.steps++; e.b.steps > maxSteps {
-		e.errorf(diag.BindTooLarge, e.b.modelName(), "the model is too large: with its functions inlined and its sums written out it has more than %d expressions", maxSteps)
-		return value{}
+		e.b.beyond(e.b.modelName(), "the model is too large: with its functions inlined and its sums written out it has more than %d expressions", maxSteps)
 	}
 	switch x := x.(type) {
 	case *lang.Number:

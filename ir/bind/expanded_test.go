@@ -85,6 +85,80 @@ func TestExpandedTerms(t *testing.T) {
 	}
 }
 
+// TestConstantsThatAreComputed: products of data with data, functions of it and vectors that double are refused
+// exactly where they take more than the limits allow, counted here from their sizes, as one error, before they are computed.
+func TestConstantsThatAreComputed(t *testing.T) {
+	const (
+		one      = 1 << 24 // entries of an array
+		entries  = 1 << 25
+		products = 1 << 33 // multiply-adds
+	)
+	rng := rand.New(rand.NewPCG(33, 13))
+	refused, taken := 0, 0
+	for trial := range 60 {
+		var pre, expression string
+		beyond := false
+		k := 1 + rng.IntN(12)
+		switch trial % 6 {
+		case 0: // a chain of square matrices, in whatever order
+			n := 400 + rng.IntN(1500)
+			expression = "sum(" + strings.TrimSuffix(strings.Repeat(fmt.Sprintf("ones(%d, %d) * ", n, n), k+1), " * ") + ")"
+			beyond = k*n*n*n > products || (k+1)*n*n+k*n*n > entries
+		case 1: // functions of functions
+			n := 100_000 + rng.IntN(3_000_000)
+			expression = "sum(" + strings.Repeat("exp(-", k) + fmt.Sprintf("ones(%d)", n) + strings.Repeat(")", k) + ")"
+			beyond = (2*k+1)*n > entries
+		case 2: // many arrays
+			n := 500_000 + rng.IntN(3_000_000)
+			for j := range k {
+				expression += fmt.Sprintf(" + sum(ones(%d))", n+j)
+			}
+			expression = strings.TrimPrefix(expression, " + ")
+			beyond = k*n+k*(k-1)/2 > entries
+		case 3: // a vector that is put behind itself
+			k += 14
+			pre, expression = "let v0 = ones(1)\n", fmt.Sprintf("sum(v%d)", k)
+			for j := range k {
+				pre += fmt.Sprintf("let v%d = [v%d, v%d]\n", j+1, j, j)
+			}
+			beyond = 1<<k > one || 2<<k-1+1<<k-2 > entries // both halves are put into zeros, and added
+		case 4: // sums of many tuples, of which each has its value and its place
+			n := 500_000 + rng.IntN(3_000_000)
+			for j := range k {
+				expression += fmt.Sprintf(" + sum(i in 1..%d: x)", n+j)
+			}
+			expression = strings.TrimPrefix(expression, " + ")
+			beyond = 2*(k*n+k*(k-1)/2) > entries
+		case 5: // two matrices of an inner size of their own
+			n, m := 2000+rng.IntN(1500), 50+rng.IntN(3000)
+			expression = fmt.Sprintf("sum(ones(%d, %d) * ones(%d, %d))", n, m, m, n)
+			beyond = n*n*m > products || 2*n*m+n*n > entries
+		}
+		text := "model m\n" + pre + "upper {\n var x: real in box(0, 1)\n minimize x * (" + expression + ")\n}\nlower {\n var y: real\n minimize (y - x)^2\n}\n"
+		p := compile(t, "m.blv", text)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, errs := Bind(p, nil, Options{Abstract: true})
+		runtime.ReadMemStats(&after)
+		text = text[:min(len(text), 300)]
+		switch mb := float64(after.TotalAlloc-before.TotalAlloc) / 1e6; {
+		case beyond != errs.HasErrors():
+			t.Errorf("beyond the limits: %v, and %v\n%s", beyond, errs, text)
+		case !beyond:
+			taken++
+		case len(errs) != 1 || errs[0].Code != diag.BindTooLarge || errs[0].Subject.IsZero():
+			t.Errorf("%v\n%s", errs, text)
+		case mb > 600: // both vectors of the last doubling, their places, and all that was allocated meanwhile
+			t.Errorf("%.0f MB allocated in all for a model that is refused\n%s", mb, text)
+		default:
+			refused++
+		}
+	}
+	if refused < 10 || taken < 10 {
+		t.Errorf("%d refused, %d taken: this decides little", refused, taken)
+	}
+}
+
 // TestRowsOverIndices: families of constraints are refused at the first whose rows are
 // beyond the limit, which grows with what is supplied; the rows are counted here.
 func TestRowsOverIndices(t *testing.T) {

@@ -38,9 +38,8 @@ func (r *rows) constraint(c *lang.Constraint) []relation {
 		if !ok {
 			return nil
 		}
-		if e = inner; !e.rowsFit(c, e.space.n*len(c.Ops)) {
-			return nil
-		}
+		e = inner
+		e.rowsFit(c, e.space.n*len(c.Ops))
 	}
 	try := r.b.attempt()
 	out := r.links(e, c)
@@ -50,14 +49,11 @@ func (r *rows) constraint(c *lang.Constraint) []relation {
 	return out
 }
 
-// rowsFit reports whether the model may have n more rows over indices, and reports an
-// error where not.
-func (e *elaborator) rowsFit(c *lang.Constraint, n int) bool {
-	if e.b.indexedRows+n <= e.b.mostRows {
-		return true
+// rowsFit ends the binding where the model may not have n more rows over indices.
+func (e *elaborator) rowsFit(c *lang.Constraint, n int) {
+	if e.b.indexedRows+n > e.b.mostRows {
+		e.b.beyond(c.Span(), "this constraint has %d rows: with those before it, the constraints over indices are beyond %d rows in all", n, e.b.mostRows)
 	}
-	e.errorf(diag.BindTooLarge, c.Span(), "this constraint has %d rows: with those before it, the constraints over indices are beyond %d rows in all", n, e.b.mostRows)
-	return false
 }
 
 // links lowers the relations of a chain where e is.
@@ -79,10 +75,11 @@ func (r *rows) links(e *elaborator, c *lang.Constraint) []relation {
 		}
 		at := c.Terms[k].Span().To(c.Terms[k+1].Span())
 		h := e.lift(e.map2(expr.Sub, u, v, at), e.space, at)
-		if h.bad() || e.space != nil && !e.rowsFit(c, h.node.Shape.Len()) {
+		if h.bad() {
 			continue
 		}
 		if e.space != nil {
+			e.rowsFit(c, h.node.Shape.Len())
 			r.b.indexedRows += h.node.Shape.Len()
 		}
 		name, named := r.nameOf(c, k)

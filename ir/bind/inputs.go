@@ -43,6 +43,7 @@ func (b *binder) supplied() {
 			b.limit = max(b.limit, 4*entry.Array.Len())
 			b.tuples = max(b.tuples, entry.Array.Len())
 			b.budget += 16 * entry.Array.Len()
+			b.products += productsPerNumber * entry.Array.Len()
 		}
 		s := b.symbol(entry.Name)
 		if s != nil && (s.Kind == ir.ParamSymbol || s.Kind == ir.DataSymbol || s.Kind == ir.SetSymbol) || reported[entry.Name] || b.opts.IgnoreUndeclared {

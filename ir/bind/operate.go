@@ -96,6 +96,7 @@ func (e *elaborator) must(n *expr.Node, err error) *expr.Node {
 	if err != nil {
 		panic("bind: " + err.Error())
 	}
+	e.b.compute(n)
 	return n
 }
 

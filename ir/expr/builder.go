@@ -24,12 +24,14 @@ type Builder struct {
 	mu     sync.Mutex
 	values map[*Node]*data.Array
 
+	fills map[uint64][]float64 // by the bits of their value, the longest
+
 	meter *await.Meter // of nodes, while the graph is made
 }
 
 // NewBuilder returns an empty graph.
 func NewBuilder() *Builder {
-	return &Builder{byKey: map[uint64][]*Node{}, values: map[*Node]*data.Array{}}
+	return &Builder{byKey: map[uint64][]*Node{}, values: map[*Node]*data.Array{}, fills: map[uint64][]float64{}}
 }
 
 // SetMeter counts, from now on, the nodes that are made and the values that are
@@ -58,9 +60,13 @@ func (b *Builder) Number(v float64) *Node {
 	return b.Const("", data.Scalar(v), diag.Span{})
 }
 
-// Fill is an unnamed constant of shape s whose entries are all v.
+// Fill is an unnamed constant of shape s whose entries are all v. Those of one value share their entries.
 func (b *Builder) Fill(v float64, s Shape, at diag.Span) *Node {
-	return b.Const("", NewArray(s, slices.Repeat([]float64{v}, s.Len())), at)
+	n, key := s.Len(), math.Float64bits(v)
+	if len(b.fills[key]) < n {
+		b.fills[key] = slices.Repeat([]float64{v}, n)
+	}
+	return b.Const("", NewArray(s, b.fills[key][:n:n]), at)
 }
 
 // Var is a whole declared variable, which starts at entry offset of x, or of
