@@ -1,12 +1,17 @@
-package tree_test
+package tree
 
 import (
+	"bytes"
+	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"bilevelc/internal/members"
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
-	"bilevelc/runtime/tree"
+	"bilevelc/runtime/problem"
 )
 
 // A gap is relative to f while its terms tell f from 0, in whatever units; beyond, DefaultGap of its scale is the accuracy of the terms.
@@ -15,12 +20,72 @@ func TestGapsInUnits(t *testing.T) {
 	for range members.Of(200, 2000) {
 		terms, share := math.Pow(10, 24*rng.Float64()-12), math.Pow(10, -6*rng.Float64())
 		sign := float64(1 - 2*rng.IntN(2))
-		if f := sign * terms * (2 * kkt.Tolerance) / share; tree.GapScale(f, terms) != math.Abs(f) {
-			t.Errorf("the gap of %g, of terms of %g, is relative to %g", f, terms, tree.GapScale(f, terms))
+		if f := sign * terms * (2 * kkt.Tolerance) / share; GapScale(f, terms) != math.Abs(f) {
+			t.Errorf("the gap of %g, of terms of %g, is relative to %g", f, terms, GapScale(f, terms))
 		}
 		f := sign * terms * (0.5 * kkt.Tolerance) * share
-		if got, want := tree.GapScale(f, terms)*tree.DefaultGap, kkt.Tolerance*terms; math.Abs(got-want) > 1e-12*want {
+		if got, want := GapScale(f, terms)*DefaultGap, kkt.Tolerance*terms; math.Abs(got-want) > 1e-12*want {
 			t.Errorf("a gap of %g counts for an f of %g, of terms of %g: they are accurate to %g", got, f, terms, want)
 		}
+	}
+}
+
+// A toll of little on one of several roads that many take: its revenue is small beside the costs that strong duality has in f, and is proved to the gap all the same.
+func TestSmallRevenuesAreProved(t *testing.T) {
+	rng := members.Rand(t, 52)
+	small := 0
+	for k := range 300 {
+		roads, most, demand := 2+rng.IntN(3), math.Pow(10, -float64(rng.IntN(7))), math.Pow(10, float64(rng.IntN(7)))
+		f, g := newQuadratic(1, roads), newQuadratic(1, roads)
+		f.set(0, 1, -1)
+		g.set(0, 1, 1)
+		rows := &problem.Rows{A: sparse.Empty(1), B: sparse.Empty(roads)}
+		next := math.Inf(1)
+		for j := range roads {
+			g.l[1+j] = float64(1 + rng.IntN(9))
+			if j > 0 {
+				next = min(next, g.l[1+j])
+			}
+			rows.B.Append(j, 1)
+			rows.B.EndRow()
+		}
+		for j := range roads {
+			rows.B.Append(j, 1)
+		}
+		rows.B.EndRow()
+		for range roads + 1 {
+			rows.A.EndRow()
+		}
+		rows.Kind, rows.Rhs = append(slices.Repeat([]problem.Kind{problem.AtMost}, roads), problem.Equal), append(make([]float64, roads), -demand)
+		want := -demand * max(0, min(most, next-g.l[1]))
+		p := &problem.Problem{Name: "toll", Dx: 1, Dy: roads, F: f, G: g, Rows: rows, X: &problem.Set{Lo: []float64{0}, Hi: []float64{most}},
+			Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 2, Convex: true}}
+		sys, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		follower, err := kkt.NewFollower(sys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, _ := follower.Solve(context.Background(), []float64{0.5 * most})
+		fix, _ := sys.BranchAt(z)
+		r, err := Solve(context.Background(), sys, Options{Nodes: 1000, Incumbents: []*kkt.Point{{Z: z, Branch: fix}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		near := 1.1e-6 * math.Abs(want)
+		if want > -4e-9*demand { // no more than what relaxations leave open of its terms
+			near = 1e-8 * demand
+		} else if want > -1e-4*demand {
+			small++
+		}
+		report, err := certify.VerifyTree(p, bytes.NewReader(proofOf(t, sys, r)), "")
+		if err != nil || r.Outcome != Proved || math.Abs(r.Best.F-want) > near || r.Bound > want+near || report.Bound < r.Claim() || report.Bound > want {
+			t.Errorf("case %d: %v, %s, F %.12g, bound %.12g, proved %+v, %v, and the least is %.12g beside %g", k, r.Outcome, r.Why, r.Best.F, r.Bound, report, err, want, demand)
+		}
+	}
+	if small < 5 {
+		t.Errorf("only %d are small", small)
 	}
 }

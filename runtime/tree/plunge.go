@@ -26,7 +26,8 @@ type plunger struct {
 	last          *activeset.Basis // of pieces
 	boxes         []slopeBox       // those of the node of boxed, its program
 	boxed         *activeset.Program
-	rough         float64   // what rounding leaves open of the bounds of nodes with slopes
+	fine          bool      // bounds of nodes are to be what their multipliers show
+	rough         float64   // what rounding leaves open of them, or of those of nodes with slopes
 	near          []float64 // the point that the search for an incumbent is from, where f is not convex
 
 	// What it found.
@@ -50,7 +51,7 @@ type plunger struct {
 const quarter = 0.25
 
 func (s *search) newPlunger() *plunger {
-	p := &plunger{s: s, costs: s.costs.clone(), cutoff: s.cutoff(), level: math.Inf(-1), cuts: slices.Clip(s.cuts), shared: len(s.cuts)}
+	p := &plunger{s: s, fine: s.best == nil || s.small(s.best), costs: s.costs.clone(), cutoff: s.cutoff(), level: math.Inf(-1), cuts: slices.Clip(s.cuts), shared: len(s.cuts)}
 	if low := s.bound(); s.best != nil && !math.IsInf(low, -1) {
 		p.level = low + quarter*(p.cutoff-low)
 	}
@@ -115,7 +116,7 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 		sol = solver.Solve(ctx, b, nil, cut)
 		p.work += sol.Work
 	}
-	if rounded := of != p.s.relaxation() || p.s.concave != nil; rounded && p.shown(cost, b, sol, size) < cut.Cutoff && sol.Status == activeset.CutOff {
+	if rounded := p.fine || of != p.s.relaxation() || p.s.concave != nil; rounded && p.shown(cost, b, sol, size) < cut.Cutoff && sol.Status == activeset.CutOff {
 		sol = solver.Solve(ctx, b, sol.Basis, activeset.Options{Cutoff: math.Inf(1)})
 		p.work += sol.Work
 		p.shown(cost, b, sol, size)
@@ -129,7 +130,7 @@ func (p *plunger) shown(cost []float64, b *activeset.Bounds, sol *activeset.Solu
 	if sol.Status == activeset.Optimal || sol.Status == activeset.CutOff {
 		v, terms := shows(p.relax.program, cost, b, sol)
 		rough := 0x1p-48 * (terms + size)
-		if p.s.concave == nil { // no branch makes terms smaller
+		if l := p.s.lift; p.s.concave == nil && (p.s.best != nil || l != nil && len(l.slopes) > 0) { // no branch makes terms smaller
 			p.rough = math.Max(p.rough, rough)
 		}
 		sol.Value = math.Min(sol.Value, v-rough)

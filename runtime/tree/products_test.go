@@ -51,8 +51,10 @@ func withProducts(rng *rand.Rand, sold bool) *problem.Problem {
 		rows.Kind, rows.Rhs = append(rows.Kind, problem.AtMost), append(rows.Rhs, rhs)
 	}
 	for j := range ny {
-		rows.B.Append(j, 1)
-		end(0)
+		if sold || rng.IntN(4) > 0 { // else an upper bound is all it has
+			rows.B.Append(j, 1)
+			end(0)
+		}
 		rows.B.Append(j, -1)
 		if rng.IntN(2) == 0 { // 2 x_c is its upper bound
 			rows.A.Append(rng.IntN(nb), -2)
@@ -138,6 +140,10 @@ func TestProductsOfBinariesAreProved(t *testing.T) {
 		case math.IsInf(want, 1):
 			if infeasible++; r.Outcome != Infeasible {
 				t.Errorf("case %d: %v, and nothing is feasible", k, r.Outcome)
+			}
+		case math.IsInf(want, -1):
+			if r.Outcome != Unbounded {
+				t.Errorf("case %d: %v, and f has no least value", k, r.Outcome)
 			}
 		case r.Outcome != Proved || math.Abs(r.Best.F-want) > 2*near || r.Bound > want+near:
 			t.Errorf("case %d: %v, %s, %v, bound %.12g, and the least is %.12g", k, r.Outcome, r.Why, r.Best, r.Bound, want)

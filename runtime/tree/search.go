@@ -279,8 +279,18 @@ func (s *search) done() bool {
 	return len(s.open) == 0 || s.ray != nil
 }
 
+// small reports that f is no rounding of its terms at a point, but that what relaxations leave open next to these is more than the gap. The bounds of nodes are what their multipliers show there (plunger.shown), to
+// rounding, and not to the accuracy of a solution: a toll of a millionth that a million pay, beside costs of millions that strong duality has in f.
+func (s *search) small(c *candidate) bool {
+	open := kkt.Tolerance * s.terms(c)
+	return math.IsNaN(s.rest) && math.Abs(c.f) > open && s.gap*math.Abs(c.f) < open
+}
+
 // leaves is what relaxations leave open next to the terms of f at a point; where none is known, or they are 0, next to those that GapScale has.
 func (s *search) leaves(c *candidate) float64 {
+	if c != nil && s.small(c) {
+		return math.Max(s.gap*math.Abs(c.f), s.rough)
+	}
 	terms := 0.0
 	if c != nil {
 		terms = s.terms(c)
