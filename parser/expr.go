@@ -298,6 +298,7 @@ func (p *exprParser) noRelation(c chain, t lexer.Token) error {
 		return fail("", "`!=` is not a relation of a constraint: the feasible set must be convex")
 	}
 	name, isName := c.terms[0].(*lang.Name)
+	label, _ := c.terms[0].(*lang.Text)
 	switch _, isIf := c.terms[0].(*lang.IfExpr); {
 	case isIf && t.EOF():
 		at = c.terms[0].Span()
@@ -305,6 +306,9 @@ func (p *exprParser) noRelation(c chain, t lexer.Token) error {
 			"a constraint needs a relation `<=`, `>=` or `==`")
 	case isName && t.Value == "forall":
 		return fail(fmt.Sprintf("write `%s: forall ...`", name.Name), "expected `:` after the name of a constraint, found `forall`")
+	case t.Value == ":" && label != nil:
+		at = label.Span()
+		return fail(unquoted(label.Value), "the name of a constraint is no label")
 	case t.Value == ":" && indexed(c.terms) != "":
 		return fail(fmt.Sprintf("write `%s: forall ...`", indexed(c.terms)), "a family of constraints has one name, without indices, ahead of its `forall`")
 	case !t.EOF():

@@ -8,6 +8,7 @@ import (
 	"github.com/alecthomas/participle/v2"
 	"github.com/alecthomas/participle/v2/lexer"
 
+	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
 
@@ -46,6 +47,11 @@ func (s *session) explain(err error, c cut, form string) *diag.Diagnostic {
 		d.Fix = fmt.Sprintf("choose another name, such as `%s_`", token.Value)
 		return d
 	}
+	if want == "a name" && token.Type == tokenText {
+		d := s.fail(diag.Unexpected, at, "expected a name, found %s", s.describe(token)).d
+		d.Fix = unquoted(lang.Unquote(token.Value))
+		return d
+	}
 	if want == "" {
 		want = "the end of the statement"
 	}
@@ -59,6 +65,14 @@ func (s *session) explain(err error, c cut, form string) *diag.Diagnostic {
 		}
 	}
 	return d
+}
+
+// unquoted is the fix for a label that stands where a name does.
+func unquoted(label string) string {
+	if lang.IsName(label) && !isKeyword(label) {
+		return "a name stands without quotes: write `" + label + "`"
+	}
+	return "a name stands without quotes, and holds letters, digits and `_`"
 }
 
 // decimalComma is the number with a point that digits on both sides of a comma are meant to be; "" where there are none.

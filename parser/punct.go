@@ -2,6 +2,8 @@ package parser
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -105,7 +107,7 @@ func (s *scanner) foreign(rest string, long bool) bool {
 			d.Fix = "a part of a set is written `{i in row if CONDITION}`"
 		}
 		s.pos = end
-		if f.text == "%" && s.percent(d, at) {
+		if f.text == "%" && s.percent(d, at) || f.text == "." && s.point(d, at) {
 			return true
 		}
 		switch {
@@ -136,6 +138,69 @@ func (s *scanner) percent(d *diag.Diagnostic, at int) bool {
 	}
 	d.Subject = s.span(number.Pos.Offset, s.pos)
 	d.Fix = "write `" + strconv.FormatFloat(v/100, 'g', 15, 64) + "`"
+	return true
+}
+
+// method matches what follows a point that touches an operand in languages with objects: a transpose, or a
+// function with one name or nothing in its brackets.
+var method = regexp.MustCompile(`^\.(?:(T)\b|([\pL_][\pL\pN_]*)\(\s*([\pL_][\pL\pN_]*)?\s*\))`)
+
+// exponent matches what makes a number of one that ends in a point.
+var exponent = regexp.MustCompile(`^\.([eE][+-]?[0-9]+)?`)
+
+// point takes a point behind a number for the end of its whole part, and one behind a name for a call of what
+// belongs to the operand.
+func (s *scanner) point(d *diag.Diagnostic, at int) bool {
+	if !s.afterOperand(at) {
+		return false
+	}
+	last := s.tokens[len(s.tokens)-1]
+	from := last.Pos.Offset
+	instead := func(end int, tokens ...string) { // of the last token and what follows it, up to end
+		s.pos, s.tokens = end, s.tokens[:len(s.tokens)-1]
+		d.Subject, d.Fix = s.span(from, end), "write `"+strings.Join(tokens, "")+"`"
+		for _, t := range tokens {
+			kind := tokenPunct
+			if r, _ := utf8.DecodeRuneInString(t); r == '_' || unicode.IsLetter(r) {
+				kind = tokenIdent
+			} else if unicode.IsDigit(r) {
+				kind = tokenNumber
+			}
+			s.emitAs(kind, strings.TrimSpace(t), from, end-from)
+		}
+	}
+	if last.Type == tokenNumber && !strings.ContainsAny(last.Value, ".eE") {
+		m := exponent.FindStringSubmatch(s.text[at:])
+		if m[1] == "" {
+			m[1] = ".0"
+		}
+		d.Summary = "a number does not end in a point"
+		instead(at+len(m[0]), last.Value+m[1])
+		return true
+	}
+	m := method.FindStringSubmatch(s.text[at:])
+	switch {
+	case last.Type == tokenNumber:
+		return false
+	case m == nil:
+		d.Fix = "names have no parts; a function is called as in `sum(x)`, and element-wise operators are `.*`, `./` and `.^`"
+		return true
+	case m[1] != "":
+		s.pos += len(m[0]) - 1
+		d.Summary, d.Subject, d.Fix = "`.T` is not in the language", s.span(at, s.pos), "write `'` for the transpose"
+		s.emitAs(tokenPunct, "'", at, len(m[0]))
+	case last.Type == tokenIdent:
+		d.Summary = "a function does not stand behind its argument"
+		tokens := []string{m[2], "(", last.Value, ", ", m[3], ")"}
+		if m[2] == "dot" && m[3] != "" {
+			tokens = []string{"(", last.Value, "'", " * ", m[3], ")"}
+		} else if m[3] == "" {
+			tokens = slices.Delete(tokens, 3, 5)
+		}
+		instead(at+len(m[0]), tokens...)
+	default:
+		d.Fix = "a function is called as in `sum(x)`, and a product of vectors is written `x' * y`"
+	}
 	return true
 }
 

@@ -123,7 +123,7 @@ func (s *scanner) next() {
 		s.blockComment()
 	case c >= '0' && c <= '9':
 		s.number()
-	case c == '.' && s.pos+1 < len(s.text) && isDigit(s.text[s.pos+1]) && !s.afterOperand():
+	case c == '.' && s.pos+1 < len(s.text) && isDigit(s.text[s.pos+1]) && !s.afterOperand(s.pos):
 		s.number()
 	case c == '_' || c < utf8.RuneSelf && unicode.IsLetter(rune(c)):
 		s.word()
@@ -135,13 +135,13 @@ func (s *scanner) next() {
 }
 
 // afterOperand reports whether the last token ends an operand that touches
-// this place, as in y.5.
-func (s *scanner) afterOperand() bool {
+// a place, as in y.5.
+func (s *scanner) afterOperand(at int) bool {
 	if len(s.tokens) == 0 {
 		return false
 	}
 	t := s.tokens[len(s.tokens)-1]
-	return tokenEndOffset(t) == s.pos && (t.Type == tokenIdent || t.Type == tokenNumber || t.Value == ")" || t.Value == "]")
+	return tokenEndOffset(t) == at && (t.Type == tokenIdent || t.Type == tokenNumber || t.Value == ")" || t.Value == "]")
 }
 
 // inList reports whether the semicolon that stands here is one of a list, [a; b]:

@@ -141,21 +141,44 @@ func (s *session) statement() cut {
 		if after == len(s.tokens) || !infixStarts[s.tokens[after].Value] || c.stop.Value == ";" {
 			return c
 		}
-		s.reportLineStart(s.tokens[after])
+		if comment := s.reportLineStart(after); comment > 0 {
+			s.next = comment
+			return c
+		}
 		joined = c.tokens
 		s.next = after
 	}
 }
 
-func (s *session) reportLineStart(op lexer.Token) {
+// reportLineStart reports the operator that token i is, which starts a line. What goes on with a row has no two words
+// side by side: a `*` before those starts a comment of GAMS, and the token behind that is returned, 0 for others.
+func (s *session) reportLineStart(i int) (comment int) {
+	op := s.tokens[i]
 	at := s.tokenSpan(op)
 	if s.errs.reported(at.Start, at.End) {
-		return
+		return 0
 	}
 	d := s.errs.Errorf(diag.OperatorAtStart, at, "a line starts with `%s`", op.Value)
 	d.Detail = "A newline ends a statement unless a bracket is open or the line ends in an operator."
 	d.Fix = fmt.Sprintf("put `%s` at the end of the line above, or put the expression in ( )", op.Value)
 	s.errs.mark(at.Start)
+	if op.Value != "*" {
+		return 0
+	}
+	d.Detail += " A comment starts with `//`."
+	word := func(t lexer.Token) bool {
+		return t.Type == tokenIdent || t.Type == tokenNumber || t.Type == tokenKeyword && statementWords[t.Value]
+	}
+	k := i + 1
+	prose := false
+	for ; k < len(s.tokens) && s.tokens[k].Type != tokenEnd; k++ {
+		prose = prose || word(s.tokens[k]) && word(s.tokens[k-1])
+	}
+	if !prose {
+		return 0
+	}
+	d.Fix = "start a comment with `//`"
+	return k
 }
 
 // parseCut parses one statement with production P of the grammar. An error is

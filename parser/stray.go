@@ -64,7 +64,7 @@ func (s *session) strayStatement(inLevel bool) (subject bool) {
 	}
 	from := s.next
 	c := s.statement()
-	if s.stray(c, inLevel) {
+	if s.stray(c, from, inLevel) {
 		return false
 	}
 	words := topWords
@@ -96,8 +96,8 @@ func (s *session) strayStatement(inLevel bool) (subject bool) {
 }
 
 // stray reports a statement that is recognised by more than its first word,
-// or that has been reported already.
-func (s *session) stray(c cut, inLevel bool) bool {
+// or that has been reported already; from is its first token.
+func (s *session) stray(c cut, from int, inLevel bool) bool {
 	first, at := c.tokens[0], s.cutSpan(c)
 	if c.stop.Value == "{" && !statementWords[elsewhere[first.Value]] && diag.Suggest(first.Value, topWords) == "" {
 		defer s.skipGroup()
@@ -105,7 +105,7 @@ func (s *session) stray(c cut, inLevel bool) bool {
 	switch {
 	case s.errs.reported(at.Start, at.End):
 	case infixStarts[first.Value] || first.Value == "-":
-		s.reportLineStart(first)
+		s.reportLineStart(from)
 	case inLevel && hasRelation(c):
 		d := s.errs.Errorf(diag.NoStatement, at, "a constraint stands under `subject to`; found %s", s.describe(first))
 		d.Fix = "write `subject to` on the line above"

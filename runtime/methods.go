@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
@@ -77,6 +78,11 @@ func (p *Problem) choose(opts Options) (Options, *chosen, *oracle.Hyper, error) 
 func (o Options) split(values method.Values) (*chosen, error) {
 	c := &chosen{forMethod: method.Values{}, forOracle: method.Values{}, forSolver: method.Values{}}
 	if o.Method == SystemMethod {
+		for name := range values {
+			if slices.Contains(general, name) {
+				return nil, notOfMethod(name)
+			}
+		}
 		if len(values) > 0 {
 			return nil, fmt.Errorf("method %s has no settings", SystemMethod)
 		}
@@ -135,11 +141,44 @@ func (o Options) split(values method.Values) (*chosen, error) {
 	return c, err
 }
 
+// notOfMethod is the error of a setting of the run, or of the problem, that is given as one of a method.
+func notOfMethod(name string) error {
+	return fmt.Errorf("%s is no setting of a method: write it into the model, as in `solve { %s = %s }`", name, name,
+		map[string]string{"ties": optimistic, "tau": "1e-3", "method": SystemMethod, "oracle": oracle.Default, "solver": lower.Default,
+			"starts": "5", "max_iter": "100", "time_limit": "30s"}[name])
+}
+
+// noSettings reports the names in a model's `solve` block that are settings of nothing.
+func noSettings(block *lang.Solve) (diags diag.List) {
+	known := slices.Clone(general)
+	for _, m := range Methods() {
+		for _, s := range m.Settings {
+			known = append(known, s.Name)
+		}
+	}
+	for i := range block.Items {
+		item := &block.Items[i]
+		if item.Start || slices.Contains(known, item.Name.Name) {
+			continue
+		}
+		d := diags.Errorf(diag.RunSetting, item.Name.Span(), "there is no setting `%s`", item.Name.Name)
+		if meant := diag.Suggest(item.Name.Name, known); meant != "" {
+			d.Fix = "did you mean `" + meant + "`?"
+		} else {
+			d.Detail = "those of a run are " + strings.Join(general, ", ") + "; `bilevelc methods` lists those of each method"
+		}
+	}
+	return diags
+}
+
 func unknownSetting(name, bare string, known []string, c *chosen) error {
 	hint := diag.DidYouMean(bare, known)
-	if hint == "" {
+	if slices.Contains(general, bare) {
+		return notOfMethod(name)
+	}
+	if slices.Sort(known); hint == "" {
 		hint = fmt.Sprintf("; method %s, oracle %s and solver %s have %s",
-			c.method.Name, c.oracle.Name, c.solver.Name, strings.Join(known, ", "))
+			c.method.Name, c.oracle.Name, c.solver.Name, strings.Join(slices.Compact(known), ", "))
 	}
 	return fmt.Errorf("there is no setting %s%s", name, hint)
 }

@@ -42,6 +42,9 @@ func checked(ctx context.Context, file *lang.File, unread diag.List) (*Model, er
 	if err != nil {
 		return nil, err
 	}
+	if program.Solve != nil {
+		found = append(found, noSettings(program.Solve)...)
+	}
 	diags := unread
 	for _, d := range found {
 		// Names and shapes of what parsed are checked even where something did not, so

@@ -151,6 +151,9 @@ func usageError(format string, args ...any) error {
 // parsing is how package strconv begins a reason that the flag package passes on.
 var parsing = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": `)
 
+// unitless is how package time refuses a number that is no duration.
+var unitless = regexp.MustCompile(`missing unit in duration "([^"]*)"`)
+
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bilevelc MODEL",
@@ -172,7 +175,11 @@ written in the .blv language. "bilevelc MODEL" is short for "bilevelc solve MODE
 	}
 	root.SetVersionTemplate("bilevelc {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError("%s\nSee '%s --help'.", parsing.ReplaceAllString(err.Error(), ""), cmd.CommandPath())
+		hint := ""
+		if m := unitless.FindStringSubmatch(err.Error()); m != nil {
+			hint = fmt.Sprintf("; write %ss for seconds, %sm for minutes", m[1], m[1])
+		}
+		return usageError("%s%s\nSee '%s --help'.", parsing.ReplaceAllString(err.Error(), ""), hint, cmd.CommandPath())
 	})
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "color on the terminal: auto, always or never")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
+	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/method"
 )
@@ -118,6 +120,13 @@ func (a *app) solveInto(cmd *cobra.Command) {
 				return usageError("%s takes one model; did you mean `--set %s`?", cmd.CommandPath(), arg)
 			}
 		}
+		if cmd.HasSubCommands() {
+			if _, err := os.Stat(args[0]); err != nil {
+				if hint := diag.DidYouMean(args[0], commandNames(cmd)); hint != "" {
+					return usageError("there is no command %s%s\nSee '%s --help'.", args[0], hint, cmd.CommandPath())
+				}
+			}
+		}
 		return usageError("%s takes one model, not %d arguments\nSee '%s --help'.", cmd.CommandPath(), len(args), cmd.CommandPath())
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -127,6 +136,14 @@ func (a *app) solveInto(cmd *cobra.Command) {
 		return a.solve(cmd.Context(), args[0], f)
 	}
 	cmd.ValidArgsFunction = modelFiles
+}
+
+func commandNames(cmd *cobra.Command) []string {
+	var out []string
+	for _, c := range cmd.Commands() {
+		out = append(out, c.Name())
+	}
+	return out
 }
 
 func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {

@@ -198,7 +198,12 @@ func (b *binder) tryInput(s *ir.Symbol) bool {
 			return true
 		}
 		if d.Default != nil {
-			if array, origin := b.infer(s, true); array != nil && isNumber(d.Default) {
+			if array, origin, again := b.infer(s, true); array != nil && isNumber(d.Default) {
+				if d.Default.(*lang.Number).Value != array.Dense[0] && !again { // it may be a file that is an entry short
+					w := b.errorf(diag.BindDefault, d.Name.Span(), "`%s` is %v by %s, not its default %s", s.Name, array.Dense[0], origin, d.Default.Span().Text())
+					w.Severity, w.Context = diag.Warning, d.Span()
+					w.Fix = fmt.Sprintf("give `--set %s=%v` if that is meant, or leave the default out: `param %s: int`", s.Name, array.Dense[0], s.Name)
+				}
 				b.bindParam(s, d, array, origin)
 				return true
 			}
@@ -208,7 +213,7 @@ func (b *binder) tryInput(s *ir.Symbol) bool {
 			b.defaultParam(s, d)
 			return true
 		}
-		array, origin := b.infer(s, false)
+		array, origin, _ := b.infer(s, false)
 		if array != nil {
 			b.bindParam(s, d, array, origin)
 		}
@@ -332,8 +337,9 @@ func (b *binder) bind(name string, a *data.Array, origin string, v value) {
 
 // infer finds a param's value as the size of an array along a dimension that
 // is written as the param alone: of the supplied arrays first, then, unless
-// suppliedOnly, of literals. The other arrays are checked against it when they are bound.
-func (b *binder) infer(s *ir.Symbol, suppliedOnly bool) (*data.Array, string) {
+// suppliedOnly, of literals. The other arrays, which again says there are, are checked
+// against it when they are bound.
+func (b *binder) infer(s *ir.Symbol, suppliedOnly bool) (size *data.Array, origin string, again bool) {
 	for _, literals := range []bool{false, true} {
 		if literals && suppliedOnly {
 			break
@@ -343,16 +349,20 @@ func (b *binder) infer(s *ir.Symbol, suppliedOnly bool) (*data.Array, string) {
 			if !ok {
 				continue
 			}
-			shape, origin := b.shapeOf(t.Name, d, literals)
+			shape, from := b.shapeOf(t.Name, d, literals)
 			for k, dim := range d.Type.Dims {
 				name, ok := dim.(*lang.Name)
-				if ok && name.Name == s.Name && k < len(shape) {
-					return data.Scalar(float64(shape[k])), fmt.Sprintf("the size of `%s` (%s)", t.Name, origin)
+				switch {
+				case !ok || name.Name != s.Name || k >= len(shape):
+				case size != nil:
+					return size, origin, true
+				default:
+					size, origin = data.Scalar(float64(shape[k])), fmt.Sprintf("the size of `%s` (%s)", t.Name, from)
 				}
 			}
 		}
 	}
-	return nil, ""
+	return size, origin, false
 }
 
 // shapeOf is the shape of a supplied array, or of a literal.

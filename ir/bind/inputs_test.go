@@ -83,6 +83,46 @@ func TestInputErrors(t *testing.T) {
 	}
 }
 
+// A default that the size of one array overrides is told; one that says the same, one that several arrays
+// agree about, and a number that is given, are not.
+func TestDefaultsThatDataOverride(t *testing.T) {
+	const model = `model defaults
+param n: int = 4
+data c: vector[n]
+data d: vector[n]
+upper {
+  var x: real
+  minimize x^2
+}
+lower {
+  var y: vector[n]
+  minimize sumsq(y - x * c)
+}
+`
+	for n := 2; n <= 6; n++ {
+		for variant, text := range []string{model, strings.Replace(model, "data d: vector[n]\n", "", 1)} {
+			for _, given := range []bool{false, true} {
+				set := supply("c", vec(make([]float64, n)...))
+				if variant == 0 {
+					set.Add("d", vec(make([]float64, n)...), "data.json")
+				}
+				if given {
+					set.Add("n", data.Scalar(float64(n)), "--set")
+				}
+				prob, list := Bind(compile(t, "defaults.blv", text), set, Options{})
+				if prob == nil || prob.Lower.Dim != n {
+					t.Fatalf("%d: %v", n, list)
+				}
+				told := len(list) == 1 && list[0].Code == diag.BindDefault && list[0].Severity == diag.Warning &&
+					strings.Contains(list[0].Summary, "the size of `c` (data.json), not its default 4")
+				if want := n != 4 && !given && variant == 1; told != want || len(list) > 1 {
+					t.Errorf("%d entries, variant %d, given %v: %v", n, variant, given, list)
+				}
+			}
+		}
+	}
+}
+
 // TestColumnForVector: a file's column, an n x 1 matrix, serves as a vector;
 // later entries of a name override earlier ones.
 func TestColumnForVector(t *testing.T) {

@@ -128,25 +128,59 @@ func (c *checker) arity(s *scope, e *lang.Call, least, most int, signature strin
 // notFunction reports a call of something that has a value.
 func (c *checker) notFunction(s *scope, e *lang.Call, entry *entry) value {
 	entry.used = true
-	args := c.arguments(s, e)
-	d := c.errorf(s, diag.FunctionValue, e.Fn.Span(), "`%s` is not a function", e.Fn.Name)
-	d.Related = []diag.Related{{Span: entry.name.Span(), Message: "it is declared here"}}
 	v := c.resolve(entry)
-	switch {
-	case len(args) == len(v.typ.Dims) && len(args) > 0:
-		d.Fix = fmt.Sprintf("did you mean `%s[%s]`?", e.Fn.Name, argumentText(e))
-	case len(args) == 1:
-		d.Fix = fmt.Sprintf("did you mean `%s * (%s)`?", e.Fn.Name, argumentText(e))
+	at, parts, ends := e.Fn.Span(), make([]string, len(e.Args)), false
+	for i, a := range e.Args {
+		parts[i] = elab.Quote(a)
+		if end := c.endName(s, a); end != nil && i < len(v.typ.Dims) {
+			at, parts[i], ends = e.Span(), c.withoutEnd(a, v.typ.Dims[i]), true
+		} else {
+			c.operand(s, a)
+		}
+	}
+	d := c.errorf(s, diag.FunctionValue, at, "`%s` is not a function", e.Fn.Name)
+	d.Related = append(d.Related, diag.Related{Span: entry.name.Span(), Message: "it is declared here"})
+	switch args := strings.Join(parts, ", "); {
+	case ends && slices.Contains(parts, ""):
+		d.Fix = "an entry is written in square brackets, with the number or the label of the last one"
+	case len(parts) == len(v.typ.Dims) && len(parts) > 0:
+		d.Fix = fmt.Sprintf("did you mean `%s[%s]`?", e.Fn.Name, args)
+	case len(parts) == 1:
+		d.Fix = fmt.Sprintf("did you mean `%s * (%s)`?", e.Fn.Name, args)
 	}
 	return unknownValue
 }
 
-func argumentText(e *lang.Call) string {
-	parts := make([]string, len(e.Args))
-	for i, a := range e.Args {
-		parts[i] = elab.Quote(a)
+// endName is where an expression reads `end` without a declaration, which is the last index to MATLAB and Julia; nil
+// where it does not.
+func (c *checker) endName(s *scope, x lang.Expr) (end *lang.Name) {
+	lang.Walk(x, func(x lang.Expr) bool {
+		if n, ok := x.(*lang.Name); ok && n.Name == "end" && s.find(n.Name) == nil && c.symbols[n.Name] == nil {
+			end = n
+		}
+		return end == nil
+	})
+	return end
+}
+
+// withoutEnd is the text of a subscript with the size of its dimension in the place of `end`; "" where its entries are
+// not counted from 1.
+func (c *checker) withoutEnd(x lang.Expr, d ir.Dim) string {
+	size := d.(*poly)
+	if size == nil || !places(size) || setOf(size) != nil {
+		return ""
 	}
-	return strings.Join(parts, ", ")
+	out := lang.Rewrite(x, nil, func(x lang.Expr, _ *lang.Scope) lang.Expr {
+		if n, ok := x.(*lang.Name); ok && n.Name == "end" {
+			text := size.String()
+			if len(size.terms) > 1 {
+				text = "(" + text + ")"
+			}
+			return &lang.Name{At: n.At, Name: text}
+		}
+		return nil
+	})
+	return lang.FormatExpr(out)
 }
 
 // functionNames lists every function that a call could mean.

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -48,6 +49,32 @@ func TestBadModels(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What `end` means elsewhere is written as the size, wherever it stands.
+func TestLastIndex(t *testing.T) {
+	for text, want := range map[string]string{
+		"x(end)": "did you mean `x[n]`?", "x[end]": "write `n`", "sum(x[1..end])": "write `n`", "A[1, end]": "write `(n + 1)`",
+		"A(end - 1, 2 * end)": "did you mean `A[n - 1, 2 * (n + 1)]`?", "w(end)": "an entry is written in square brackets, with the number or the label of the last one",
+	} {
+		_, diags := checkText(t, "last.blv", fmt.Sprintf(`model last
+set city = {"Rome", "Oslo"}
+param n: int = 3
+data A: matrix[n, n + 1]
+data w: [city]
+upper {
+  var x: vector[n] in box(0, 5)
+  minimize %s * sum(x) + A[1, 1] + w["Rome"] + y
+}
+lower {
+  var y: real
+  minimize (y - x[1])^2
+}
+`, text))
+		if len(diags) != 1 || diags[0].Fix != want {
+			t.Errorf("%s: %v, want the one fix %q", text, diags, want)
+		}
 	}
 }
 

@@ -71,6 +71,21 @@ func (c *checker) subscript(s *scope, e *lang.Index, sub *lang.Subscript, n *pol
 		}
 		return n
 	}
+	for _, x := range []lang.Expr{sub.Lo, sub.Hi} {
+		end := c.endName(s, x)
+		if end == nil {
+			continue
+		}
+		d := c.errorf(s, diag.UnknownName, end.Span(), "`end` is not declared")
+		d.Detail = "the last index of a dimension is its size"
+		if size := c.withoutEnd(end, n); size != "" {
+			d.Fix = "write `" + size + "`"
+		}
+		if sub.Hi == nil {
+			return nil
+		}
+		return c.unknownSize()
+	}
 	if sub.Hi == nil {
 		return c.single(s, e, sub.Lo, n)
 	}

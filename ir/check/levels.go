@@ -124,7 +124,10 @@ func (c *checker) level(l *ir.LevelDecl) {
 		c.apart(l)
 	}
 	named := map[string]lang.Ident{}
-	for _, r := range l.Constraints {
+	for i, r := range l.Constraints {
+		if i > 0 {
+			c.continued(l.Constraints[i-1], r)
+		}
 		if r.Name != nil && r.Name.Name != "" {
 			if first, twice := named[r.Name.Name]; twice {
 				d := c.errorf(c.global, diag.DeclaredTwice, r.Name.Span(), "two constraints are named `%s`", r.Name.Name)
@@ -181,10 +184,38 @@ func (c *checker) constraint(r *lang.Constraint, lower bool) {
 	} else {
 		c.smoothUpper(r, terms)
 	}
-	if whole && join(elab.Bool, terms...).deps == 0 {
+	switch deps := join(elab.Bool, terms...).deps; {
+	case !whole:
+	case deps == 0:
 		c.warnf(diag.IdleConstraint, r.Span(), "%s does not constrain anything", constraintText(r)).Detail =
 			"it reads no variable: it holds always or never"
+	case lower && deps&expr.DependsY == 0:
+		d := c.warnf(diag.LeaderRow, r.Span(), "%s of the lower level reads no lower variable", constraintText(r))
+		d.Detail = "the follower cannot move it: an x that breaks it leaves the follower no feasible answer, and is ruled out for the leader"
+		d.Fix = "put it among the constraints of the upper level, where it means the same"
 	}
+}
+
+// continued warns of a row right below another that a minus starts, with a blank behind it as between two terms: a newline
+// has ended the row above.
+func (c *checker) continued(above, r *lang.Constraint) {
+	text, from, to := r.Place.Source.Text, above.Place.End, r.Place.Start
+	if above.Place.Source != r.Place.Source || from > to || !strings.HasPrefix(text[to:], "- ") || strings.Contains(text[from:to], ";") ||
+		r.Place.Source.Pos(to).Line != r.Place.Source.Pos(from).Line+1 {
+		return
+	}
+	up, down := false, false
+	for _, op := range append(above.Ops[:len(above.Ops):len(above.Ops)], r.Ops...) {
+		up, down = up || op == lang.LessEq, down || op == lang.GreaterEq
+	}
+	at := r.Place
+	at.End = at.Start + 1
+	d := c.warnf(diag.OperatorAtStart, at, "a line starts with `-`, and is a row of its own")
+	d.Detail = "A newline ends a statement unless a bracket is open or the line ends in an operator."
+	if d.Fix = "a new row starts with a `-` that no blank follows"; !up || !down { // else they are no chain
+		d.Fix = "put `-` at the end of the line above to go on with that row; " + d.Fix
+	}
+	d.Related = []diag.Related{{Span: above.Span(), Message: "this row has ended"}}
 }
 
 // relation checks that the sides of a constraint go together.

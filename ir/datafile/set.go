@@ -1,6 +1,7 @@
 package datafile
 
 import (
+	"fmt"
 	"strings"
 
 	"bilevelc/ir/data"
@@ -26,6 +27,14 @@ func ParseSet(arg string) (*data.Set, diag.List) {
 	} else if v, kind := parseNumber(body); kind != finite {
 		start := strings.Index(value, body)
 		r.badNumber(kind, entry{name, -1, -1}, start, start+len(body))
+		list := &reader{file: origin, text: "[" + body + "]", set: &data.Set{}}
+		if readJSON(list, name); strings.Contains(body, ",") && list.errors == 0 {
+			d := r.diags[0]
+			if d.Fix != "" {
+				d.Fix += ", or "
+			}
+			d.Fix += fmt.Sprintf("write a list in brackets, as in `--set '%s=%s'`", name, list.text)
+		}
 	} else {
 		r.set.Add(name, data.Scalar(v), origin)
 	}

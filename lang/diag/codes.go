@@ -93,6 +93,7 @@ var (
 	Equilibrium      = code("E0420", CheckStage, ModelClass, "followers in equilibrium")
 	IntegerFollower  = code("E0421", CheckStage, ModelClass, "a follower that decides in whole numbers")
 	BinarySet        = code("E0422", CheckStage, ModelClass, "a binary variable with a set")
+	LeaderRow        = code("E0423", CheckStage, ModelClass, "a lower constraint without lower variables")
 
 	// Affine constraints.
 	NotAffine = code("E0501", CheckStage, ModelClass, "a constraint that is not affine")
@@ -132,6 +133,7 @@ var (
 	BindLabels       = code("E0818", BindStage, DataClass, "labels that do not fit")
 	BindTable        = code("E0819", BindStage, DataClass, "a table whose columns do not fit")
 	BindIntegerEnds  = code("E0820", BindStage, ModelClass, "an integer variable without bounds")
+	BindDefault      = code("E0821", BindStage, DataClass, "a default that data override")
 	DataUnreadable   = code("E0850", DataStage, DataClass, "a data file that cannot be read")
 	DataSpec         = code("E0851", DataStage, DataClass, "a --set argument that is not name=value")
 	DataNoName       = code("E0852", DataStage, DataClass, "a file that does not say which array it holds")

@@ -255,7 +255,7 @@ func TestFixesOfEveryCode(t *testing.T) {
 			}
 		}
 	}
-	want := []diag.Code{"E0108", "E0115", "E0117", "E0307", "E0315", "E0320", "E0401", "E0404", "E0406", "E0407", "E0408", "E0411", "E0419", "E0420", "E0601", "E0701", "E0602", "E0817", "E0820"}
+	want := []diag.Code{"E0108", "E0115", "E0117", "E0307", "E0315", "E0320", "E0401", "E0404", "E0406", "E0407", "E0408", "E0411", "E0419", "E0420", "E0423", "E0601", "E0701", "E0602", "E0817", "E0820"}
 	for code := range byHand {
 		if !slices.Contains(want, code) {
 			t.Errorf("%s has no change of the text any more", code)
@@ -299,6 +299,14 @@ lower {
 		{"sumsq(y - c)", "sumsqr(y - c)", "sumsq(y - c)"},
 		{"sumsq(y - c)", "sum(c / y)", "sum(c ./ y)"},
 		{"sumsq(y - c)", "c(1) * sum(y)", "c[1] * sum(y)"},
+		{"sumsq(y - c)", "c(end) * sum(y)", "c[n] * sum(y)"},
+		{"sumsq(y - c)", "c[end - 1] * sum(y)", "c[n - 1] * sum(y)"},
+		{"sum(x)", "1.e-3 * sum(x)", "1e-3 * sum(x)"},
+		{"sum(x)", "x.sum()", "sum(x)"},
+		{"sumsq(y - c)", "1 / y.dot(c)", "1 / (y' * c)"},
+		{"cap: sum", "\"cap\": sum", "cap: sum"},
+		{"cap: sum(y)", "cap: 0 <= sum(y)\n    - y[1]", "cap: 0 <= sum(y) -\n    y[1]"},
+		{"lower {", "* the lower level\nlower {", "// the lower level\nlower {"},
 		{"sumsq(y - x)", "sumsq(y - xx)", "sumsq(y - x)"},
 		{"sum(y) <= 4", "sum(y) = 4", "sum(y) == 4"},
 		{"sum(y) <= 4", "sum(y <= 4", "sum(y) <= 4"},

@@ -244,7 +244,7 @@ func (d *Document) replacements(e *diag.Diagnostic, at diag.Span, f string) []Fi
 func (d *Document) knows(f string) bool {
 	own := words.FindAllString(d.Source.Text, -1)
 	for _, w := range words.FindAllString(f, -1) {
-		if isName(w) && !slices.Contains(own, w) && !slices.Contains(own, strings.TrimSuffix(w, "_")) &&
+		if isName(w) && !slices.Contains(own, w) && !slices.Contains(own, lang.Quote(w)) && !slices.Contains(own, strings.TrimSuffix(w, "_")) &&
 			len(WordsNamed(w)) == 0 && w != d.stem() {
 			return false
 		}
