@@ -28,7 +28,7 @@ var layers = map[string][]string{
 	"parser":             {"internal/await", "lang"},
 	"stdlib":             {"lang", "parser"},
 	"ir/data":            {"internal/sparse", "lang/diag"},
-	"ir/datafile":        {"ir/data", "internal/sparse", "lang/diag"},
+	"ir/datafile":        {"ir/data", "internal/sparse", "lang", "lang/diag"},
 	"ir/expr":            {"ir/data", "internal", "lang/diag"},
 	"ir":                 {"ir/expr", "ir/data", "internal/extended", "internal/sparse", "lang"},
 	"ir/elab":            {"ir", "lang"},

@@ -23,7 +23,7 @@ func Unquote(text string) string {
 // IsName reports whether a text can be a name in a model, reserved words aside.
 func IsName(text string) bool {
 	for i, c := range text {
-		if c != '_' && !unicode.IsLetter(c) && (i == 0 || !unicode.IsDigit(c)) {
+		if c == 'ᵀ' || c != '_' && !unicode.IsLetter(c) && (i == 0 || !unicode.IsDigit(c)) {
 			return false
 		}
 	}

@@ -188,13 +188,13 @@ type namer struct {
 	file        diag.Span
 	global      *Scope // what the model declares, like the next two nil where only parts are walked
 	constraints *Scope // of the lower level
-	declared    map[Node]*Definition
+	lets        map[*Let]*Definition
 	level       *Level
 }
 
 func newNamer(file diag.Span) *namer {
 	var none *Scope
-	return &namer{names: &Names{}, file: file, global: none.inner(), constraints: none.inner(), declared: map[Node]*Definition{}}
+	return &namer{names: &Names{}, file: file, global: none.inner(), constraints: none.inner(), lets: map[*Let]*Definition{}}
 }
 
 // nowhere is the scope of what no expression reads by its name alone.
@@ -207,8 +207,8 @@ func (n *namer) define(in *Scope, name Ident, kind NameKind, decl Node, scope di
 	}
 	d := &Definition{Name: name, Kind: kind, Decl: decl, Level: n.level, Scope: scope}
 	n.names.Definitions = append(n.names.Definitions, d)
-	if n.declared != nil {
-		n.declared[decl] = d
+	if let, ok := decl.(*Let); ok && n.lets != nil {
+		n.lets[let] = d
 	}
 	if in != nil && in.names[name.Name] == nil {
 		in.names[name.Name] = d
@@ -361,7 +361,8 @@ func (n *namer) block(s *Scope, d *Level) {
 	if d.Binders != nil {
 		s = s.inner()
 		for _, item := range d.Items {
-			if def := n.declared[item]; def != nil && def.Kind == LetName && s.names[def.Name.Name] == nil {
+			let, _ := item.(*Let)
+			if def := n.lets[let]; def != nil && s.names[def.Name.Name] == nil {
 				s.names[def.Name.Name] = def
 			}
 		}

@@ -99,7 +99,7 @@ func (r *repl) words(before string) ([]candidate, int) {
 	head := r.session.Text() + "\n"
 	doc := assist.Read("session", head+before)
 	var list []candidate
-	start := len(before) - len(lastWord(before))
+	start := len(before) - len(assist.LastWord(before))
 	for i, c := range doc.Complete(len(head)+len(before), r.session.Data()) {
 		if i == 0 {
 			start = c.Start - len(head)
@@ -127,14 +127,6 @@ func (r *repl) words(before string) ([]candidate, int) {
 		}
 	}
 	return list, start
-}
-
-func lastWord(text string) string {
-	start := len(text)
-	for start > 0 && (text[start-1] == '_' || text[start-1] >= '0' && text[start-1] <= '9' || text[start-1]|0x20 >= 'a' && text[start-1]|0x20 <= 'z' || text[start-1] >= 0x80) {
-		start--
-	}
-	return text[start:]
 }
 
 // brief is the description of a candidate, on one line.

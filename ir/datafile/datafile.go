@@ -25,6 +25,7 @@ import (
 	"strings"
 
 	"bilevelc/ir/data"
+	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
 
@@ -86,7 +87,7 @@ func (s *Sum) Add(set *data.Set, found diag.List) {
 // name: X.csv binds X. With one, a file of several (JSON object, .npz) must
 // hold that name.
 func Load(spec string, stdin io.Reader) (*data.Set, diag.List) {
-	name, file := splitSpec(spec)
+	name, file := SplitSpec(spec)
 	text, err := ReadFile(file, stdin, MaxFile)
 	if err != nil {
 		var list diag.List
@@ -123,25 +124,13 @@ func Read(format Format, file, text, name string) (*data.Set, diag.List) {
 	return r.finish()
 }
 
-// splitSpec takes name=file apart. A spec that does not start with a name of
+// SplitSpec takes name=file apart. A spec that does not start with a name of
 // the language and = is a file as it stands.
-func splitSpec(spec string) (name, file string) {
-	if before, after, ok := strings.Cut(spec, "="); ok && isName(before) && after != "" {
+func SplitSpec(spec string) (name, file string) {
+	if before, after, ok := strings.Cut(spec, "="); ok && lang.IsName(before) && after != "" {
 		return before, after
 	}
 	return "", spec
-}
-
-// isName reports whether s can be a name in a model.
-func isName(s string) bool {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // Limits on what is read into memory, in bytes. They end what has no end, such as

@@ -228,6 +228,7 @@ func TestLoad(t *testing.T) {
 func TestParseSet(t *testing.T) {
 	for arg, want := range map[string]*data.Array{
 		"n=10":               data.Scalar(10),
+		"größe=10":           data.Scalar(10),
 		" rate = -2.5e-3":    data.Scalar(-2.5e-3),
 		"w=[1, 2.5]":         data.Vector([]float64{1, 2.5}),
 		"A=[[1, 0], [0, 1]]": data.Matrix(2, 2, []float64{1, 0, 0, 1}),

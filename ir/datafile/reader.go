@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"bilevelc/ir/data"
+	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
 
@@ -52,7 +53,7 @@ func (r *reader) span(start, end int) diag.Span {
 func (r *reader) one(name string, read func(r *reader, name string) (*data.Array, string)) {
 	if name == "" {
 		name = stem(r.file)
-		if !isName(name) {
+		if !lang.IsName(name) {
 			d := r.errorIn(diag.DataNoName, "the file holds one array, and its name does not say which")
 			d.Fix = fmt.Sprintf("write --data NAME=%s", r.file)
 			return

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"bilevelc/ir/data"
+	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
 
@@ -14,7 +15,7 @@ import (
 func ParseSet(arg string) (*data.Set, diag.List) {
 	name, value, ok := strings.Cut(arg, "=")
 	name = strings.TrimSpace(name)
-	if !ok || !isName(name) || strings.TrimSpace(value) == "" {
+	if !ok || !lang.IsName(name) || strings.TrimSpace(value) == "" {
 		var list diag.List
 		d := list.Errorf(diag.DataSpec, diag.Span{}, "--set %s is not of the form name=value", clip(arg))
 		d.Detail = "expected a name of the model and a number or a JSON list, such as n=10 or 'w=[1, 2]'"

@@ -40,7 +40,7 @@ func (d *Document) Complete(offset int, set *data.Set) []Completion {
 		}
 		return d.labels(text, open, set)
 	}
-	start := len(text) - len(trailingWord(text))
+	start := len(text) - len(LastWord(text))
 	before := strings.TrimRight(text[:start], " \t")
 	word := text[start:]
 	var out []Completion
@@ -67,7 +67,7 @@ func (d *Document) Complete(offset int, set *data.Set) []Completion {
 	}
 	switch {
 	case block == "solve" && strings.HasSuffix(before, "="):
-		name := trailingWord(strings.TrimRight(strings.TrimSuffix(before, "="), " \t"))
+		name := LastWord(strings.TrimRight(strings.TrimSuffix(before, "="), " \t"))
 		for _, m := range runtime.Methods() {
 			if m.Kind == name {
 				add(Completion{Label: m.Name, Kind: "method", Detail: m.Summary, Doc: m.Reference})
@@ -371,7 +371,7 @@ func openSubscript(text string) (array string, position int, ok bool) {
 				depth--
 				continue
 			}
-			array = trailingWord(text[:i])
+			array = LastWord(text[:i])
 			return array, position, array != ""
 		case ',':
 			if depth == 0 {
@@ -458,8 +458,8 @@ func (d *Document) blockAt(offset int) string {
 	return blockBefore(d.Source.Text[:min(offset, len(d.Source.Text))])
 }
 
-// trailingWord is the name, or the start of one, that a text ends in.
-func trailingWord(text string) string {
+// LastWord is the name, or the start of one, that a text ends in.
+func LastWord(text string) string {
 	start := len(text)
 	for start > 0 {
 		r, n := utf8.DecodeLastRuneInString(text[:start])
@@ -479,7 +479,7 @@ func (d *Document) wordAt(offset int) (string, diag.Span) {
 	if offset > len(text) || inComment(text[:offset]) {
 		return "", diag.Span{}
 	}
-	start, end := offset-len(trailingWord(text[:offset])), offset
+	start, end := offset-len(LastWord(text[:offset])), offset
 	for end < len(text) {
 		r, n := utf8.DecodeRuneInString(text[end:])
 		if !nameRune(r) {

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"bilevelc/ir/check"
+	"bilevelc/lang"
 	"bilevelc/parser"
 	"bilevelc/runtime"
 	"bilevelc/stdlib"
@@ -132,10 +132,5 @@ var keywordDocs = map[string]string{
 
 // isName tells whether a text can be a name of a model.
 func isName(text string) bool {
-	for i, r := range text {
-		if r == 'ᵀ' || r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
-			return false
-		}
-	}
-	return text != "" && !slices.Contains(parser.Keywords(), text)
+	return lang.IsName(text) && !slices.Contains(parser.Keywords(), text)
 }

@@ -257,11 +257,7 @@ func (s *server) dataOf(d *document) *data.Set {
 	}
 	add("", strings.TrimSuffix(path, filepath.Ext(path))+".json")
 	for _, spec := range s.settings.Data {
-		if name, file, named := strings.Cut(spec, "="); named {
-			add(name, file)
-		} else {
-			add("", spec)
-		}
+		add(datafile.SplitSpec(spec))
 	}
 	return all
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"bilevelc/ir/datafile"
@@ -110,7 +109,7 @@ func (r *Runner) problem(ctx context.Context, job Job) (*runtime.Problem, error)
 		if err != nil {
 			return nil, err
 		}
-		name, file := splitName(input.Name)
+		name, file := datafile.SplitSpec(input.Name)
 		all.Add(datafile.Read(datafile.Auto, file, string(text), name))
 	}
 	for _, spec := range job.Set {
@@ -155,18 +154,10 @@ func (r *Runner) model(ctx context.Context, input Input) (*runtime.Model, error)
 	return m, nil
 }
 
-// splitName takes name=path apart.
-func splitName(spec string) (name, path string) {
-	if before, after, ok := strings.Cut(spec, "="); ok && before != "" && !strings.ContainsAny(before, `/\.`) {
-		return before, after
-	}
-	return "", spec
-}
-
 // bindingName is the part of an input's name that decides what it binds: the name
 // given with it, or that of the file.
 func bindingName(spec string) string {
-	name, path := splitName(spec)
+	name, path := datafile.SplitSpec(spec)
 	if name != "" {
 		return name + "=" + filepath.Ext(path)
 	}
