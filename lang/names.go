@@ -1,7 +1,7 @@
 package lang
 
 import (
-	"sort"
+	"slices"
 
 	"bilevelc/lang/diag"
 )
@@ -465,10 +465,8 @@ func (n *namer) free(name Ident) {
 }
 
 func sortNames(n *Names) {
-	sort.SliceStable(n.Definitions, func(i, j int) bool {
-		return n.Definitions[i].Name.Place.Start < n.Definitions[j].Name.Place.Start
-	})
+	slices.SortStableFunc(n.Definitions, func(a, b *Definition) int { return a.Name.Place.Start - b.Name.Place.Start })
 	for _, d := range n.Definitions {
-		sort.SliceStable(d.Uses, func(i, j int) bool { return d.Uses[i].Place.Start < d.Uses[j].Place.Start })
+		slices.SortStableFunc(d.Uses, func(a, b Use) int { return a.Place.Start - b.Place.Start })
 	}
 }

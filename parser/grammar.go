@@ -1,8 +1,6 @@
 package parser
 
 import (
-	"sync"
-
 	"github.com/alecthomas/participle/v2"
 	"github.com/alecthomas/participle/v2/lexer"
 
@@ -201,8 +199,26 @@ type statementParser struct {
 }
 
 // statementParsers keeps parsers between sessions: building one takes longer
-// than parsing a short model.
-var statementParsers = sync.Pool{New: func() any { return newStatementParser() }}
+// than parsing a short model. A sync.Pool would lose them to the garbage of one
+// key stroke in an editor.
+var statementParsers = make(chan *statementParser, 4)
+
+func takeStatementParser() *statementParser {
+	select {
+	case p := <-statementParsers:
+		return p
+	default:
+		return newStatementParser()
+	}
+}
+
+func (p *statementParser) giveBack() {
+	p.session = nil
+	select {
+	case statementParsers <- p:
+	default:
+	}
+}
 
 // newStatementParser builds the parser. The next token decides everywhere, so
 // no alternative is retried and errors are exact.

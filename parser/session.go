@@ -33,15 +33,14 @@ func newSession(src *diag.Source, meter *await.Meter) *session {
 		s.tokens, s.comments, s.errs, s.unclosed, s.beyond = nil, nil, collector{}, false, true
 		s.errs.add(sc.beyond)
 	}
-	s.grammar = statementParsers.Get().(*statementParser)
+	s.grammar = takeStatementParser()
 	s.grammar.session = s
 	return s
 }
 
 // finish gives the parser back and returns what was found, in order of place.
 func (s *session) finish() diag.List {
-	s.grammar.session = nil
-	statementParsers.Put(s.grammar)
+	s.grammar.giveBack()
 	s.grammar = nil
 	return s.errs.diagnostics()
 }

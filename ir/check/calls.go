@@ -155,7 +155,7 @@ func (c *checker) notFunction(s *scope, e *lang.Call, entry *entry) value {
 // where it does not.
 func (c *checker) endName(s *scope, x lang.Expr) (end *lang.Name) {
 	lang.Walk(x, func(x lang.Expr) bool {
-		if n, ok := x.(*lang.Name); ok && n.Name == "end" && s.find(n.Name) == nil && c.symbols[n.Name] == nil {
+		if n, ok := x.(*lang.Name); ok && n.Name == "end" && !s.local(n.Name) && c.symbols[n.Name] == nil {
 			end = n
 		}
 		return end == nil

@@ -47,8 +47,8 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 
 // rangesOverTuples reports an index over a set of tuples.
 func (s *scope) rangesOverTuples(name string) bool {
-	v := s.find(name)
-	return v != nil && v.typ.Kind == ir.LabelType && len(v.set.tuple()) > 1
+	v, ok := s.find(name)
+	return ok && v.typ.Kind == ir.LabelType && len(v.set.tuple()) > 1
 }
 
 // tupleSet is the set that a dimension is over, as the dealing of subscripts sees it.
@@ -316,7 +316,7 @@ func (c *checker) hides(s *scope, index lang.Ident) {
 		c.errorf(s, diag.DeclaredTwice, index.Span(), "the index `%s` is declared twice", name)
 		return
 	}
-	if s.parent.find(name) != nil {
+	if s.parent.local(name) {
 		c.warnf(diag.Hides, index.Span(), "the index `%s` hides the `%s` around it", name, name)
 		return
 	}

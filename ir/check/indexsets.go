@@ -64,7 +64,7 @@ func (c *checker) namedSet(s *scope, e lang.Expr) *indexSet {
 	if !ok || s.frame != nil && s.frame.library {
 		return nil
 	}
-	if s.find(n.Name) != nil {
+	if s.local(n.Name) {
 		return nil
 	}
 	entry := c.symbols[n.Name]

@@ -51,14 +51,18 @@ type frame struct {
 	failed  bool
 }
 
-// find is the value of a local name, or nil.
-func (s *scope) find(name string) *value {
-	for t := s; t != nil; t = t.parent {
-		if v, ok := t.names[name]; ok {
-			return &v
-		}
+// find is the value of a local name; ok is false where there is none.
+func (s *scope) find(name string) (v value, ok bool) {
+	for t := s; t != nil && !ok; t = t.parent {
+		v, ok = t.names[name]
 	}
-	return nil
+	return v, ok
+}
+
+// local reports that a name is one of the scope.
+func (s *scope) local(name string) bool {
+	_, ok := s.find(name)
+	return ok
 }
 
 // child opens a scope inside s.
@@ -195,8 +199,8 @@ const circleName = "pi"
 
 // name checks a name that is read as a value.
 func (c *checker) name(s *scope, e *lang.Name) value {
-	if v := s.find(e.Name); v != nil {
-		return *v
+	if v, ok := s.find(e.Name); ok {
+		return v
 	}
 	if s.frame == nil || !s.frame.library {
 		if entry := c.symbols[e.Name]; entry != nil {
