@@ -74,6 +74,21 @@ func (k TypeKind) String() string {
 	return [...]string{"real", "int", "vector", "matrix", "array", "text", "?"}[k]
 }
 
+// WrittenType is the type that a declaration or a parameter of a function is written with; nil for none.
+func WrittenType(n Node) *TypeExpr {
+	switch n := n.(type) {
+	case *Param:
+		return &n.Type
+	case *Data:
+		return &n.Type
+	case *Var:
+		return &n.Type
+	case *FnParam:
+		return n.Type
+	}
+	return nil
+}
+
 // Param declares a size or scalar that is fixed at binding.
 //
 //	param n: int = 5

@@ -40,55 +40,39 @@ func (s *Session) typed(text string) string {
 		if declKey(d) != name {
 			continue
 		}
-		var t *lang.TypeExpr
-		switch d := d.(type) {
-		case *lang.Param:
-			t = &d.Type
-		case *lang.Data:
-			t = &d.Type
-		default:
-			return text
+		if t := lang.WrittenType(d); t != nil {
+			return text[:m[3]] + ": " + t.Span().Text() + text[m[6]:]
 		}
-		return text[:m[3]] + ": " + t.Span().Text() + text[m[6]:]
 	}
 	return text
 }
 
+// definition is what a declaration at the top defines; nil for a block.
+func definition(d lang.Decl) *lang.Definition {
+	if all := lang.Declared([]lang.Decl{d}); len(all) > 0 && all[0].IsValue() && all[0].Decl == lang.Node(d) {
+		return all[0]
+	}
+	return nil
+}
+
 // declKey is the name under which a declaration replaces another.
 func declKey(d lang.Decl) string {
-	switch d := d.(type) {
-	case *lang.Param:
-		return d.Name.Name
-	case *lang.Data:
-		return d.Name.Name
-	case *lang.IndexSet:
-		return d.Name.Name
-	case *lang.Let:
-		return d.Name.Name
-	case *lang.Fn:
-		return d.Name.Name
+	if def := definition(d); def != nil {
+		return def.Name.Name
 	}
 	return declWords(d) // a block: there is one of each
 }
 
 func declWords(d lang.Decl) string {
 	switch d := d.(type) {
-	case *lang.Param:
-		return "param " + d.Name.Name
-	case *lang.Data:
-		return "data " + d.Name.Name
-	case *lang.IndexSet:
-		return "set " + d.Name.Name
-	case *lang.Let:
-		return "let " + d.Name.Name
-	case *lang.Fn:
-		return "fn " + d.Name.Name
 	case *lang.Level:
 		return d.Word() + " { }"
 	case *lang.Solve:
 		return "solve { }"
+	case *lang.Report:
+		return "report { }"
 	}
-	return "report { }"
+	return definition(d).Kind.String() + " " + declKey(d)
 }
 
 // addItem adds an item to the level that was entered last; a variable, a let

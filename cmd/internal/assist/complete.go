@@ -258,7 +258,7 @@ func (d *Document) labels(text string, from int, set *data.Set) []Completion {
 			axes = append(axes, d.axesOf(level.Binders[i].Lo)...)
 		}
 	}
-	if t := typeOf(def.Decl); t != nil {
+	if t := lang.WrittenType(def.Decl); t != nil {
 		for _, e := range t.Dims {
 			axes = append(axes, d.axesOf(e)...)
 		}

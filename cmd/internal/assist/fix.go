@@ -210,7 +210,7 @@ func (d *Document) replacements(e *diag.Diagnostic, at diag.Span, f string) []Fi
 		return out
 	case strings.Contains(e.Fix, "declare"):
 		for _, def := range d.Names.Definitions {
-			if t := typeOf(def.Decl); t != nil && strings.Contains(e.Fix, "`"+def.Name.Name+"`") {
+			if t := lang.WrittenType(def.Decl); t != nil && strings.Contains(e.Fix, "`"+def.Name.Name+"`") {
 				put("Declare `"+def.Name.Name+"` as `"+f+"`", t.Place.Start, t.Place.End, f)
 			}
 		}
@@ -396,21 +396,6 @@ func (d *Document) objectiveWord(offset int) diag.Span {
 		}
 	}
 	return diag.Span{}
-}
-
-// typeOf is the written type of a declaration, or nil.
-func typeOf(n lang.Node) *lang.TypeExpr {
-	switch n := n.(type) {
-	case *lang.Param:
-		return &n.Type
-	case *lang.Data:
-		return &n.Type
-	case *lang.Var:
-		return &n.Type
-	case *lang.FnParam:
-		return n.Type
-	}
-	return nil
 }
 
 // title is a text as a title shows it: one line, not long.
