@@ -97,7 +97,7 @@ func (c *claims) global(proof *proofText) {
 	forward, last := true, BoundPoint{Nodes: -1, Bound: Number(-sign * math.Inf(1)), Best: Number(sign * math.Inf(1))}
 	for _, t := range g.Trace {
 		forward = forward && t.Nodes > last.Nodes && t.Nodes <= g.Nodes && sign*float64(t.Bound) >= sign*float64(last.Bound) && sign*float64(t.Bound) <= bound &&
-			sign*float64(t.Best) <= sign*float64(last.Best)
+			sign*float64(t.Best) <= sign*float64(last.Best) && sign*float64(t.Best) >= bound
 		last = t
 	}
 	c.check("global: the trace", forward, "it does not go forward to the bound")
@@ -109,7 +109,7 @@ func (c *claims) global(proof *proofText) {
 		c.check("global: proved within the gap asked for", !g.Proved || gap <= within, "%.3g is more than %.3g", gap, within)
 		// It is relative to F, or where that is 0 to its terms, which the proof's model tells.
 		d := system.Gap(f, bound, math.Abs(f))
-		c.check("global: the gap is that of F and the bound", gap >= 0 && gap <= d*(1+reportTolerance), "it is %.3g", d)
+		c.check("global: the gap is that of F and the bound", gap >= 0 && gap <= d*(1+reportTolerance) && (gap > 0 || d == 0), "it is %.3g", d)
 	}
 	if proof == nil {
 		c.report.Unchecked = append(c.report.Unchecked, "global (what branch and bound found; a proof shows it: --proof)")

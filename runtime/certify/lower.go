@@ -122,10 +122,12 @@ func (v *verification) lowerLevel() {
 		return
 	}
 	// Residuals at a solution are rounding, in terms of these sizes.
-	v.equal("claimed residual of stationarity", claimed.Residuals.Stationarity, found.Stationarity, v.tol.Value, scale.Stationarity)
-	v.equal("claimed residual of feasibility", claimed.Residuals.Primal, found.Primal, v.tol.Value, scale.Primal)
-	v.equal("claimed residual of signs", claimed.Residuals.Dual, found.Dual, v.tol.Value, scale.Dual)
-	v.equal("claimed residual of complementarity", claimed.Residuals.Complementarity, found.Complementarity, v.tol.Value, scale.Complementarity)
+	r := claimed.Residuals
+	v.check("claimed residuals are at least 0", math.Min(math.Min(r.Stationarity, r.Primal), math.Min(r.Dual, r.Complementarity)) >= 0, "")
+	v.equal("claimed residual of stationarity", r.Stationarity, found.Stationarity, v.tol.Value, scale.Stationarity)
+	v.equal("claimed residual of feasibility", r.Primal, found.Primal, v.tol.Value, scale.Primal)
+	v.equal("claimed residual of signs", r.Dual, found.Dual, v.tol.Value, scale.Dual)
+	v.equal("claimed residual of complementarity", r.Complementarity, found.Complementarity, v.tol.Value, scale.Complementarity)
 	if !rough {
 		v.activeRows(claimed.Active, scale)
 	}

@@ -1,0 +1,34 @@
+package runtime_test
+
+import (
+	"context"
+	"testing"
+
+	"bilevelc/runtime"
+)
+
+// TestClaimsBesideTheBound: a gap of nothing beside a bound that is not F, a point on the way that is beyond the
+// bound, and a negative residual are no claims that pass, with or without a proof at hand.
+func TestClaimsBesideTheBound(t *testing.T) {
+	for _, name := range []string{"shop", "quota", "toll", "bard1988"} {
+		p := bindFile(t, "../examples/"+name+"/"+name+".blv")
+		for what, forge := range map[string]func(*runtime.Result){
+			"":           func(*runtime.Result) {},
+			"a gap of 0": func(r *runtime.Result) { r.Global.Gap = 0 },
+			"a point beyond the bound": func(r *runtime.Result) {
+				k := len(r.Global.Trace) - 1
+				r.Global.Trace[k].Best += 2 * (r.Global.Bound - r.Global.Trace[k].Best)
+			},
+			"a negative residual": func(r *runtime.Result) { r.Certificate.Lower.Residuals.Primal = -1e-18 },
+		} {
+			r, err := p.Solve(context.Background(), runtime.Options{Seed: 1})
+			if err != nil || r.Global == nil || len(r.Global.Trace) == 0 || r.Global.Gap == 0 {
+				t.Fatalf("%s: %v", name, err)
+			}
+			forge(r)
+			if report, err := p.Verify(r); err != nil || report.OK() != (what == "") {
+				t.Errorf("%s, %q: %v, passes %v", name, what, err, err == nil && report.OK())
+			}
+		}
+	}
+}
