@@ -83,7 +83,7 @@ func (p *Problem) searching(opts Options) Options {
 	// A point that somebody has chosen is where the search is to be.
 	open := opts.Starts == 0 && opts.FirstStart == 0 && opts.Start == nil && p.IR.Start == nil && opts.Method == "" &&
 		!slices.ContainsFunc(p.IR.Settings, func(s ir.Setting) bool { return s.Name == "method" || s.Name == "starts" })
-	opts.automatic, opts.open = p.small() && open, open
+	opts.automatic, opts.open = (p.small() || p.newton()) && open, open
 	return opts
 }
 
@@ -92,6 +92,11 @@ func (p *Problem) smoothF() bool { return p.Proof.SmoothF.Outcome.String() == "p
 
 // small reports that a search in full costs little.
 func (p *Problem) small() bool { return p.IR.Upper.Dim+p.IR.Lower.Dim < outer.PathFrom }
+
+// newton reports that F is smooth and has Newton's method (method bfgs of package outer): a start costs little there, however many variables there are.
+func (p *Problem) newton() bool {
+	return p.smoothF() && outer.Newton(p.Numeric)
+}
 
 // MaxStarts bounds the starts of a run, each of which keeps a result.
 const MaxStarts = 1_000_000

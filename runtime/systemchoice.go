@@ -126,7 +126,7 @@ func (p *Problem) whyNot(opts Options) string {
 	if why != "" {
 		return why
 	}
-	if n := q.Numeric; !linear && p.ties == nil && !n.HasInequalities() && n.Coupled == nil && !q.small() {
+	if n := q.Numeric; !linear && p.ties == nil && !n.HasInequalities() && n.Coupled == nil && (!q.small() || q.newton()) {
 		return "F is smooth, as the follower has no inequalities, so that there is nothing for an active-set method to find"
 	}
 	if !system.TooLarge(q.Numeric, linear) {

@@ -234,6 +234,9 @@ func (c *Path) residuals(x []float64) float64 {
 	c.p.G.GradY(c.dual, x, c.y)
 	for j, v := range c.dual {
 		c.dualTerms[j] = math.Abs(v)
+		if c.hessian != nil { // g's own terms cancel, too
+			c.dualTerms[j] += math.Abs(c.curvature(j) * c.y[j])
+		}
 	}
 	for i, l := range c.lambda {
 		if j := c.bound[i]; j >= 0 {

@@ -77,7 +77,7 @@ func groups(n int) int { return max(8, n/8) }
 
 // exists reports whether p has a path.
 func exists(p *problem.Problem) bool {
-	return len(p.Duals) == 0 && p.Coupled == nil && p.HasInequalities() && p.Facts.StrongConvexity > 0
+	return len(p.Duals) == 0 && p.Coupled == nil && p.Facts.StrongConvexity > 0
 }
 
 // New prepares the path of p; nil where there is none to follow, or following it
@@ -100,7 +100,7 @@ func New(p *problem.Problem, known []float64) *Path {
 		c.pattern = full(p.Dy)
 	}
 	if c.known == nil {
-		if c.colours = linalg.Colour(c.pattern); !p.Facts.QuadraticInY && c.colours.Colours > groups(p.Dy) {
+		if c.colours = linalg.Colour(c.pattern); !p.Facts.QuadraticInY && p.HasInequalities() && c.colours.Colours > groups(p.Dy) {
 			return nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/runtime/central"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
@@ -13,15 +14,15 @@ import (
 // bfgsSettings are the settings of the method `bfgs`.
 type bfgsSettings struct {
 	Epsilon     float64 `setting:"epsilon" doc:"target for the norm of the gradient mapping, relative to a tenth of the first gradient's terms; steps go on to a hundredth of it where they get there" min:"0" max:"1"`
-	InitialStep float64 `setting:"initial_step" doc:"length of the first step, relative to the size of x over X plus |x|" min:"1e-12"`
+	InitialStep float64 `setting:"initial_step" doc:"length of the first step, relative to the size of x over X plus |x|, and first radius of the trust region" min:"1e-12"`
 	Armijo      float64 `setting:"armijo" doc:"part of the predicted decrease that a step must attain" min:"1e-12" max:"0.5"`
 }
 
 func init() {
 	Register(Spec{
 		Name:      "bfgs",
-		Summary:   "quasi-Newton steps on F over X, each the minimizer of a quadratic model",
-		Reference: "damped BFGS (Powell 1978), over polyhedra as in sequential quadratic programming (Nocedal and Wright 2006, chapter 18); eq:gradient-mapping",
+		Summary:   "Newton steps on F over X where the follower's KKT matrix gives its second derivative, quasi-Newton ones elsewhere, each the minimizer of a quadratic model",
+		Reference: "trust region with conjugate gradients (Steihaug 1983); damped BFGS (Powell 1978), over polyhedra as in sequential quadratic programming (Nocedal and Wright 2006, chapter 18); eq:gradient-mapping",
 		Suits:     "equality rows: F is smooth",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.LipschitzF, problem.SmoothF, problem.EqualityRows},
 	}, &bfgsSettings{Epsilon: 1e-5, InitialStep: 0.1, Armijo: 1e-4}, func(s bfgsSettings, _ method.Values) (Method, error) {
@@ -29,8 +30,24 @@ func init() {
 	})
 }
 
-// bfgs is the method `bfgs`: the steps of `bundle` where F has one piece.
+// bfgs is the method `bfgs`: the steps of `bundle` where F has one piece, after those of Newton's method (smoothDescent), where
+// second derivatives are known.
 type bfgs struct{ bundle }
+
+// Newton reports that method bfgs takes steps of Newton's method on F, where that is smooth.
+func Newton(p *problem.Problem) bool { return polyhedral(p) && central.New(p, nil) != nil }
+
+// polyhedral reports that no inequality makes kinks and that X is one of linear rows: a step that is minimized over X knows no curvature of its rows.
+func polyhedral(p *problem.Problem) bool {
+	return !p.HasInequalities() && (p.X == nil || len(p.X.Balls) == 0 && p.X.Extended.Len() == 0)
+}
+
+// newtonState is where Newton's method stands.
+type newtonState struct {
+	Y        []float64 // the follower's answer to the center
+	Radius   float64   // of the trust region
+	Recalled bool      // see pathState
+}
 
 // Begin implements Method.
 func (m *bfgs) Begin(ctx context.Context, run *Run) error {
@@ -40,6 +57,45 @@ func (m *bfgs) Begin(ctx context.Context, run *Run) error {
 	}
 	m.State = bundleState{Center: *c}
 	m.rescale(run)
+	h, ok := run.h.(pathful)
+	if !ok || !polyhedral(h.Problem()) {
+		return nil
+	}
+	recalled := h.Recalls()
+	if m.path = h.Central(recalled); m.path == nil {
+		return nil
+	}
+	pt, err := h.Value(ctx, c.X)
+	if err != nil {
+		return ignoring(err)
+	}
+	m.State.Newton = &newtonState{Y: linalg.Clone(pt.Lower.Y), Radius: m.Settings.InitialStep * run.Size(c.X), Recalled: recalled}
+	return nil
+}
+
+// newton takes one step of Newton's method from the center; where it finds none the steps after it are quasi-Newton ones.
+func (m *bfgs) newton(ctx context.Context, run *Run) error {
+	s := &m.State
+	at := *s.Newton
+	s.Newton = nil
+	if h, ok := run.h.(pathful); ok && m.path == nil {
+		m.path = h.Central(at.Recalled)
+	}
+	if m.path == nil {
+		return Stuck("the state is of a problem whose lower level has second derivatives")
+	}
+	m.path.Begin(at.Y, central.Barrier{})
+	d := &smoothDescent{run: run, path: m.path, mu: 1, most: 1, radius: at.Radius, gain: run.Noise(&s.Center)}
+	end, err := d.minimize(ctx, nil, s.Center.X)
+	if err != nil || end == nil {
+		return err
+	}
+	now, err := run.Gradient(ctx, end.X)
+	if err != nil || !(now.F < s.Center.F) {
+		return ignoring(err)
+	}
+	s.LastStep, s.Center = linalg.Distance(now.X, s.Center.X), *now
+	s.Newton = &newtonState{Y: linalg.Clone(m.path.Y()), Radius: d.radius, Recalled: at.Recalled}
 	return nil
 }
 
@@ -54,6 +110,9 @@ func (m *bfgs) Step(ctx context.Context, run *Run) (string, error) {
 	// 1e-2 is the part of its target to which steps go on: near a minimizer the last one or two gain as many digits as there are.
 	if s.Measure <= 1e-2*target {
 		return run.MappingMet(&s.Center, s.Measure, target, target)
+	}
+	if s.Newton != nil {
+		return "", m.newton(ctx, run)
 	}
 	before := s.Center
 	measure := s.Measure
@@ -73,8 +132,10 @@ func (m *bfgs) Step(ctx context.Context, run *Run) (string, error) {
 		m.rescale(run)
 		return "", nil
 	}
-	if s.Measure <= target {
-		return run.MappingMet(&s.Center, s.Measure, target, target)
+	// A step of the gradient mapping G promises |G|^2/(2 C_F): what F does not show is no descent.
+	c := m.smoothness(run, s.Center.X, s.Center.G)
+	if enough := math.Max(target, math.Sqrt(2*c*run.Noise(&s.Center))); s.Measure <= enough {
+		return run.MappingMet(&s.Center, s.Measure, enough, enough)
 	}
 	return "", Stuck(fmt.Sprintf("no descent found, at a gradient mapping of %.2g", s.Measure) + Kinked(&s.Center))
 }

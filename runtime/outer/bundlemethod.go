@@ -67,12 +67,13 @@ type bundleState struct {
 	Bundle    []Sample // other pieces, most recent last
 	H         quasiNewton
 	LastStep  float64
-	Measure   float64    // |Hd| of the last model: the norm of its stationarity residual
-	Reach     float64    // length of the longest step allowed
-	Balls     []float64  // multipliers of the balls of X, at the last step
-	Sampled   int        // sampling radii tried since the last descent
-	Continued string     // what the continuation has come to; empty before
-	Path      *pathState // the way to where the bundle begins; nil once it is over
+	Measure   float64      // |Hd| of the last model: the norm of its stationarity residual
+	Reach     float64      // length of the longest step allowed
+	Balls     []float64    // multipliers of the balls of X, at the last step
+	Sampled   int          // sampling radii tried since the last descent
+	Continued string       // what the continuation has come to; empty before
+	Newton    *newtonState // of bfgs; nil once it is over
+	Path      *pathState   // the way to where the bundle begins; nil once it is over
 	// FollowedPath reports that it led to a lower point than the start.
 	FollowedPath bool
 	Arriving     int // steps since, up to certificateDelay

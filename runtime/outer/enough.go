@@ -91,8 +91,8 @@ func (m *MultiStart) enough(results []StartResult) bool {
 			minima++
 		}
 	}
-	// 2e8 is the work at which no further starts are begun, in numbers that the functions have read: a second or two.
-	worked := float64(calls)*m.Options.Cost.call() >= 2e8
+	// 1e9 is the work at which no further starts are begun, in numbers that the functions have read: a second or two.
+	worked := float64(calls)*m.Options.Cost.call() >= 1e9
 	if solved == 0 {
 		lowest = len(results) // all have ended alike
 	}

@@ -66,9 +66,9 @@ func TestEnough(t *testing.T) {
 		{"thirty of two values, the lower one once", append(repeat(29, 3), 2), 0, true},
 		{"seventeen of three values", repeat(17, 2, 3, 4), 0, false},
 		{"thirty of three values", repeat(30, 2, 3, 4), 0, true},
-		{"two whose calls read a million numbers each", repeat(2, 2, 3), 1e6, true},
-		{"two such that came to nothing", repeat(2, -1), 1e6, false},
-		{"four such", repeat(4, -1), 1e6, true},
+		{"two whose calls read five million numbers each", repeat(2, 2, 3), 5e6, true},
+		{"two such that came to nothing", repeat(2, -1), 5e6, false},
+		{"four such", repeat(4, -1), 5e6, true},
 	} {
 		m := &MultiStart{Automatic: true, Options: Options{Cost: Cost{G: c.cost}}}
 		if got := m.enough(ends(c.values...)); got != c.want {

@@ -122,7 +122,7 @@ func (m *bundle) prepare(ctx context.Context, run *Run, start *Sample) error {
 	if !ok || !m.Settings.Continuation || len(run.projector.Balls()) > 0 {
 		return nil
 	}
-	if p := h.Problem(); p.Dx+p.Dy < PathFrom {
+	if p := h.Problem(); p.Dx+p.Dy < PathFrom || !p.HasInequalities() {
 		return nil
 	}
 	pt, err := h.Value(ctx, start.X)
@@ -158,7 +158,7 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 	}
 	m.path.Begin(a.Y, a.Scale)
 	reach := m.Settings.InitialStep * run.Size(a.X)
-	d := &smoothDescent{run: run, path: m.path, mu: a.Mu, radius: math.Max(a.Radius, leastStageRadius*reach),
+	d := &smoothDescent{run: run, path: m.path, mu: a.Mu, most: pathSteps, radius: math.Max(a.Radius, leastStageRadius*reach),
 		gain: math.Max(run.Noise(&s.Center), stageTolerance*a.Gain)}
 	d.whole = a.Whole > 0
 	if a.Last == 0 {

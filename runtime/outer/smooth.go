@@ -24,6 +24,7 @@ type smoothDescent struct {
 	gain   float64 // a decrease of F_mu that does not matter
 
 	known  *float64 // F where the descent begins, from which gain then follows; nil: gain is all
+	most   int      // steps that are taken at most
 	whole  bool     // the first second derivative is made a matrix at once
 	steps  int      // taken or refused
 	metric *metric  // nil before there is one
@@ -68,7 +69,7 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 	}
 	first := 0.0
 	d.at = nil
-	refused := 0
+	refused, taken := 0, 0
 	for range pathSteps {
 		d.steps++
 		held := d.faceAt(c.X, c.G)
@@ -112,6 +113,9 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 		}
 		if next != nil && ratio > linalg.TrustAccept {
 			c, refused, d.at = next, 0, nil
+			if taken++; taken == d.most {
+				break
+			}
 			continue
 		}
 		if decrease <= d.gain {

@@ -239,7 +239,7 @@ func (run *Run) locally(ctx context.Context) error {
 		}
 	}
 	run.seen, run.draw = seen, outer.AdditiveRecurrence(first, n.X, run.opts.Seed)
-	if run.Smooth == nil && (run.System.Objective == nil || searchedInFull(run.System) > modestWork) { // else a search may decide
+	if run.Smooth != nil && !bounds || run.Smooth == nil && (run.System.Objective == nil || searchedInFull(run.System) > modestWork) { // else a search may decide
 		if err := run.screen(ctx); err != nil {
 			return err
 		}

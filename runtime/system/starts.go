@@ -12,6 +12,7 @@ import (
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/reduced"
+	"bilevelc/runtime/sequential"
 )
 
 // visited is what the starts of a run on the KKT system have come to: the branches that they began and ended on, and the values of f.
@@ -87,7 +88,10 @@ func (run *Run) screen(ctx context.Context) error {
 	if l, ok := run.local.(*leaderSpace); ok {
 		l.down = true
 	}
-	lowest, spent := run.Best.F-kkt.Tolerance*run.termsOfF(), run.local.Work()
+	lowest, spent := run.Best.F-kkt.Tolerance*math.Abs(run.Best.F), run.local.Work()
+	if run.Smooth == nil {
+		lowest = run.Best.F - kkt.Tolerance*run.termsOfF()
+	}
 	each := spent / int64(max(1, len(run.Ends)))
 	for k, x := range apartFrom(draws, run.n.X) {
 		if (k > 0 || !(x.f < lowest)) && run.local.Work()-spent+each > share {
@@ -162,6 +166,15 @@ func (run *Run) values(ctx context.Context) (value func(x []float64) (float64, b
 			}
 			return run.System.Value(z), true
 		}, func() int64 { return follower.Work }
+	case *sequential.Solver:
+		y := run.Best.Z[run.n.Dx : run.n.Dx+run.n.Dy]
+		return func(x []float64) (float64, bool) {
+			answer, _, err := local.Answer(ctx, x, y)
+			if err != nil {
+				return 0, false
+			}
+			return run.n.F.Value(x, answer), true
+		}, local.Work
 	}
 	return nil, nil
 }
