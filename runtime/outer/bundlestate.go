@@ -22,6 +22,14 @@ func (m *bundle) Valid(d Dimensions) error {
 	if err := s.H.valid(); err != nil {
 		return err
 	}
+	if n := s.Newton; n != nil {
+		if d.Y == 0 || !(n.Radius > 0) || !finite(n.Radius) {
+			return fmt.Errorf("its lower level has no second derivative, or its trust region no radius")
+		}
+		if err := Vectors(d.Y, n.Y); err != nil {
+			return err
+		}
+	}
 	if a := s.Path; a != nil {
 		if err := Vectors(d.X, a.X); err != nil {
 			return err
