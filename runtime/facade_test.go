@@ -287,7 +287,14 @@ func TestOptionsRefused(t *testing.T) {
 	}
 	for _, block := range []string{"method = newton", "method = 3", "oracle = magic", "starts = 0", "starts = 1.5", "max_iter = -1",
 		"time_limit = 0", "alhpa = 1", "starts = many"} {
-		_, err := bindText(t, kinked+"solve {\n  "+block+"\n}\n").Solve(context.Background(), runtime.Options{})
+		model, err := runtime.Compile("test.blv", kinked+"solve {\n  "+block+"\n}\n")
+		if err == nil { // what names nothing is told when the model is compiled
+			problem, failed := model.Bind(nil, runtime.BindOptions{Seed: 1})
+			if failed != nil {
+				t.Fatal(failed)
+			}
+			_, err = problem.Solve(context.Background(), runtime.Options{})
+		}
 		list, other := listOf(err)
 		if other != nil || len(list) != 1 || list[0].Subject.Text() == "" || !strings.Contains(kinked+block, list[0].Subject.Text()) {
 			t.Errorf("%s: %v", block, err)

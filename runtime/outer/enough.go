@@ -2,8 +2,10 @@ package outer
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/status"
 )
 
@@ -98,6 +100,32 @@ func (m *MultiStart) enough(results []StartResult) bool {
 	}
 	// 4 is how many starts that came to nothing are enough where they cost much.
 	return Enough(len(results), max(1, minima), lowest) || worked && (solved > 0 || len(results) >= 4)
+}
+
+// single reports that X and D have one point alone, so that all starts are the same. They
+// have no other if steps both ways along a direction are projected back to it: the
+// direction is then normal to all of the set, as one drawn at random is of a point alone.
+func (m *MultiStart) single() bool {
+	h, _, err := m.New()
+	if err != nil {
+		return false
+	}
+	x, z := slices.Clone(m.Options.Start), make([]float64, len(m.Options.Start))
+	if h.Project(x, x) != nil {
+		return false
+	}
+	draw := rand.New(rand.NewPCG(m.Seed, stream+2))
+	step := make([]float64, len(x))
+	size := Width(m.Set, x) + linalg.Norm(x)
+	for j := range step {
+		step[j] = size * draw.NormFloat64()
+	}
+	for _, way := range []float64{1, -1} {
+		if h.Project(z, linalg.Plus(x, way, step)) != nil || linalg.Distance(z, x) > hold*size {
+			return false
+		}
+	}
+	return true
 }
 
 // SameMinimum is what default targets leave of F.

@@ -96,7 +96,7 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 	for k := range m.First {
 		draw(k)
 	}
-	begun := 0
+	begun, single := 0, m.Automatic && m.single()
 	for _, until := range m.rounds(n) {
 		for ; begun < until; begun++ {
 			results[begun].Start = draw(m.First + begun)
@@ -104,7 +104,7 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 			next <- begun
 		}
 		pending.Wait()
-		if m.Automatic && (ctx.Err() != nil || m.enough(results[:begun])) {
+		if m.Automatic && (single || ctx.Err() != nil || m.enough(results[:begun])) {
 			break
 		}
 	}
