@@ -46,7 +46,7 @@ takes the values FROM, FROM+STEP, ..., TO, the others stay.`,
 	f.inputs.register(cmd.Flags())
 	f.runFlags.register(cmd.Flags())
 	f.outputs.register(cmd.Flags())
-	cmd.Flags().StringVar(&f.at, "at", "", "JSON file with the upper variables (- for standard input)")
+	cmd.Flags().StringVar(&f.at, "at", "", "JSON file with the upper variables, or a result document (- for standard input)")
 	cmd.Flags().StringVar(&f.along, "along", "", "evaluate along a line, ENTRY=FROM:TO:STEP, as in 'x[3]=0:5:0.1'")
 	cmd.Flags().BoolVar(&f.sensitivity, "sensitivity", false, "add the derivatives of F, y* and multipliers in x")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,6 +53,9 @@ bounds its slack and its multiplier.
 			if format = strings.TrimPrefix(filepath.Ext(out), "."); format == "" {
 				return usageError("export needs a format: --to %s", strings.Join(formats, ", --to "))
 			}
+		}
+		if !slices.Contains(formats, format) {
+			return usageError("there is no format %s: --to %s", format, strings.Join(formats, ", --to "))
 		}
 		if pairs != "sos1" && pairs != "binary" {
 			return usageError("--pairs is sos1 or binary, not %s", pairs)

@@ -299,7 +299,7 @@ func (f *solveFlags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.local, "local", false, "do not search for the global optimum: a local solution only")
 	fs.StringVar(&f.proof, "proof", "", "write the proof of the bound on all x to this file, for 'bilevelc verify'")
 	fs.StringVar(&f.sweep, "sweep", "", "make the starts the jobs of a sweep in this folder, which goes on where it was left and may be shared by machines (see 'bilevelc sweep --help'), and print the best")
-	fs.StringVar(&f.start, "start", "", "JSON file with upper variables to start from")
+	fs.StringVar(&f.start, "start", "", "JSON file with upper variables to start from, or a result document")
 	fs.IntVar(&f.maxIter, "max-iter", 0, "outer iterations of each start")
 	fs.DurationVar(&f.timeLimit, "time-limit", 0, "end the command after this long, with the best point (30s, 5m)")
 	fs.Var(&f.memory, "memory-limit", "end it, with the best point, where it needs more memory than this (500MB, 4GiB; default: that of GOMEMLIMIT)")
@@ -328,7 +328,7 @@ func (r *runFlags) settings() (method.Values, error) {
 	return values, nil
 }
 
-// readPoint reads upper variables from a JSON file.
+// readPoint reads upper variables from a JSON file: of their names, or a result document.
 func (a *app) readPoint(ctx context.Context, path string) (runtime.Values, error) {
 	text, err := a.readFile(ctx, path, maxDocument)
 	if name, value, ok := strings.Cut(path, "="); ok && errors.Is(err, fs.ErrNotExist) {
@@ -336,6 +336,9 @@ func (a *app) readPoint(ctx context.Context, path string) (runtime.Values, error
 	}
 	if err != nil {
 		return nil, a.unreadable(path, err, exitData)
+	}
+	if r, err := runtime.ReadResult(text); err == nil && r.HasPoint() {
+		return r.Upper.Variables, nil
 	}
 	set, diags := datafile.Read(datafile.JSON, path, string(text), "")
 	if diags.HasErrors() {

@@ -101,6 +101,9 @@ func (b *binder) conform(s *ir.Symbol, d *lang.Data, a *data.Array, dims []int, 
 			return a
 		}
 	}
+	if len(dims) == 2 && a.Len() == 0 && dims[0]*dims[1] == 0 { // JSON cannot say how long the rows are that there are none of
+		return data.Matrix(dims[0], dims[1], nil)
+	}
 	same := len(dims) == a.Rank()
 	for k := range dims {
 		same = same && dims[k] == a.Shape[k]

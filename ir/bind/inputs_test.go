@@ -139,6 +139,37 @@ func TestColumnForVector(t *testing.T) {
 	}
 }
 
+// TestNoRows: an array without entries is a matrix of no rows, which no JSON document can say the length of; a vector of some entries is none.
+func TestNoRows(t *testing.T) {
+	const model = `model norows
+param m: int
+param n: int
+data A: matrix[m, n]
+upper {
+  var x: vector[n]
+  minimize sumsq(x - y)
+}
+lower {
+  var y: vector[n]
+  minimize sumsq(y - x)
+  subject to
+    rows: A * y <= 1
+}
+`
+	for _, c := range []struct {
+		m, n, entries int
+		fits          bool
+	}{{0, 3, 0, true}, {0, 3, 3, false}, {1, 3, 0, false}, {3, 1, 0, false}} {
+		set := supply("m", data.Scalar(float64(c.m)), "n", data.Scalar(float64(c.n)), "A", vec(make([]float64, c.entries)...))
+		prob, list := Bind(compile(t, "norows.blv", model), set, Options{})
+		if fits := prob != nil && !list.HasErrors(); fits != c.fits {
+			t.Errorf("%+v: %v", c, list)
+		} else if fits && prob.Lower.Dim != c.n {
+			t.Errorf("%+v: %d variables", c, prob.Lower.Dim)
+		}
+	}
+}
+
 // TestAllErrorsOfARun: binding goes on after an error.
 func TestAllErrorsOfARun(t *testing.T) {
 	_, list := Bind(compile(t, "inputs.blv", inputsModel),
