@@ -409,7 +409,7 @@ func (b *basis) back(r []float64) []float64 {
 // eigenvalues turned around, so that steps along negative curvature are as long as along positive (Nocedal and Wright 2006, section 3.4), and what joins both where the whole is positive semidefinite with it.
 // Where R is positive semidefinite along the latter, steps that keep what holds are Newton's.
 //
-// least is the least eigenvalue along the directions that keep what holds, over the largest; 0 for one that is noise.
+// least is the least eigenvalue along the directions that keep what holds; 0 for one that is noise beside the largest.
 func (b *basis) convexified(r []float64) (out []float64, least float64) {
 	n := int(math.Sqrt(float64(len(r))))
 	whole := mat.NewSymDense(max(n, 1), nil)
@@ -432,7 +432,7 @@ func (b *basis) convexified(r []float64) (out []float64, least float64) {
 		values := eigen.Values(nil)
 		most := math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
 		if least = 0; values[0] < -pieces.CurvatureNoise*most {
-			least = values[0] / most
+			least = values[0]
 		}
 		var vectors mat.Dense
 		eigen.VectorsTo(&vectors)
