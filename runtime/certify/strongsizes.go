@@ -222,7 +222,7 @@ func turned(a []float64, k int) []float64 {
 }
 
 // products are G'a and H a, the derivatives of grad g in x and in y along a, with bounds of their errors: by one difference of gradients where g is quadratic in x
-// and y, which is exact but for rounding; else by central differences with two steps, of which one is half the other, extrapolated (Richardson): what they differ by
+// and y, or in y, which is exact but for rounding; else by central differences with two steps, of which one is half the other, extrapolated (Richardson): what they differ by
 // bounds the term that is taken out, and the rounding of gradients is that of their sizes.
 func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY float64, err error) {
 	gx, gy = make([]float64, d.p.Dx), make([]float64, d.p.Dy)
@@ -230,7 +230,7 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY floa
 	if size == 0 {
 		return gx, gy, 0, 0, nil
 	}
-	if d.p.Facts.JointlyQuadratic {
+	if d.p.Facts.QuadraticInY {
 		far := math.Max(1, maxAbs(y)) / size // no entry of y is more than what is added to it: its rounding would be, too
 		for j, v := range a {
 			if v != 0 {
@@ -239,6 +239,13 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY floa
 		}
 		_, e := math.Frexp(math.Min(far, 0x1p400/size))
 		t := math.Ldexp(1, e)
+		if !d.p.Facts.JointlyQuadratic { // exact of grad_x g, too, which is quadratic along a
+			gx, gy, terms, ok := d.central(x, y, a, t)
+			if !ok {
+				return nil, nil, 0, 0, fmt.Errorf("the gradient of g is not finite on both sides of y")
+			}
+			return gx, gy, 0x1p-52 * math.Max(terms[0], d.variesX(x, y)) / t, 0x1p-52 * terms[1] / t, nil
+		}
 		bx, by := make([]float64, d.p.Dx), make([]float64, d.p.Dy)
 		d.g.ValueGrad(bx, by, x, y)
 		d.g.ValueGrad(gx, gy, x, moved(y, t, a))
