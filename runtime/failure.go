@@ -47,6 +47,9 @@ func (p *Problem) explainFailure(r *Result, err error) {
 				r.Reason += ": " + fault.Error()
 				d := r.Diagnostics.Errorf(diag.RunNotFinite, fault.Node.Span, "%s", fault.Error())
 				d.Detail = "the value is not a finite number there"
+				if len(fault.Where) > 0 {
+					d.Fix = fmt.Sprintf("let bounds, as in `in box(lo, hi)`, or constraints keep %s a little inside of where this is defined", fault.Where[0].Name)
+				}
 				return
 			}
 		}
