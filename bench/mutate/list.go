@@ -19,7 +19,7 @@ var list = []named{
 	{"what cancels in a written out sum stays", "ir/bind/running.go", "(*running).add",
 		`drop(r.vals[at:at+1], r.size[at:at+1])`, ``},
 	{"rows over indices have no limit", "ir/bind/families.go", "(*elaborator).rowsFit",
-		`e.b.indexedRows+n <= e.b.mostRows`, `n <= e.b.mostRows`},
+		`e.b.indexedRows+n > e.b.mostRows`, `n > e.b.mostRows`},
 	{"a proof's weights have no signs", "runtime/certify/treeleaf.go", "(*treeLeaf).signs",
 		`!v.zero() && l.wrong(k, i, v)`, `v.zero() && l.wrong(k, i, v)`},
 	{"a proof's linearization has the other sign", "runtime/certify/treeleaf.go", "(*treeLeaf).sum",
