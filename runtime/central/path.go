@@ -94,7 +94,8 @@ func New(p *problem.Problem, known []float64) *Path {
 		c.known = known
 	}
 	if c.pattern == nil {
-		if p.Dy > linalg.DenseOrder {
+		// 1000 is the order up to which all of the Hessian, which lower solves measure as well, and its factors take a second or two: F is minimized in tens of points where no row bends it.
+		if p.Dy > linalg.DenseOrder && (p.HasInequalities() || p.Dy > 1000) {
 			return nil
 		}
 		c.pattern = full(p.Dy)
