@@ -73,11 +73,14 @@ func (run *Run) screen(ctx context.Context) error {
 	if !run.opts.Automatic || !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.n.Coupled != nil || len(run.n.X.Kind) > 0 || run.n.X.Extended.Len() > 0 || run.draw == nil {
 		return nil // the number of starts was chosen, or X is more than a box
 	}
-	value, work := run.values(ctx)
+	value, work, local := run.values(ctx)
 	if value == nil {
 		return nil
 	}
-	share, begin := max(modestWork, run.local.Work())/4, work()
+	share, begin := local(), work()
+	if run.Smooth == nil {
+		share = max(modestWork/4, share)
+	}
 	var draws []sample
 	for k := 1; k <= mostDraws && work()-begin < share && ctx.Err() == nil; k++ {
 		x := run.draw(k)
@@ -88,13 +91,13 @@ func (run *Run) screen(ctx context.Context) error {
 	if l, ok := run.local.(*leaderSpace); ok {
 		l.down = true
 	}
-	lowest, spent := run.Best.F-kkt.Tolerance*math.Abs(run.Best.F), run.local.Work()
+	lowest, spent := run.Best.F-kkt.Tolerance*math.Abs(run.Best.F), local()
 	if run.Smooth == nil {
 		lowest = run.Best.F - kkt.Tolerance*run.termsOfF()
 	}
 	each := spent / int64(max(1, len(run.Ends)))
 	for k, x := range apartFrom(draws, run.n.X) {
-		if (k > 0 || !(x.f < lowest)) && run.local.Work()-spent+each > share {
+		if (k > 0 || !(x.f < lowest)) && local()-spent+each > share {
 			break
 		}
 		if err := run.begun(ctx, len(run.Ends), x.x, &run.seen); err != nil {
@@ -148,15 +151,15 @@ func apartFrom(draws []sample, x *problem.Set) (apart []sample) {
 	return apart
 }
 
-// values gives F at points, of the follower's answer to each, and counts the multiplications that this has taken; nil where the local solver has no answers of its own.
-func (run *Run) values(ctx context.Context) (value func(x []float64) (float64, bool), work func() int64) {
-	switch local := run.local.(type) {
+// values gives F at points, of the follower's answer to each, with the work that this and the local solution have taken: multiplications, or calls of f and g where these make most of it. All are nil where the local solver has no answers of its own.
+func (run *Run) values(ctx context.Context) (value func(x []float64) (float64, bool), work, local func() int64) {
+	switch solver := run.local.(type) {
 	case *leaderSpace:
-		sampler, err := reduced.NewSampler(local.s, local.multipliers(ctx))
+		sampler, err := reduced.NewSampler(solver.s, solver.multipliers(ctx))
 		if err != nil {
-			return nil, nil
+			return nil, nil, nil
 		}
-		return sampler.Value, sampler.Work
+		return sampler.Value, sampler.Work, solver.Work
 	case *pieces.Solver, wholeFirst:
 		follower := run.solver.Follower()
 		return func(x []float64) (float64, bool) {
@@ -165,18 +168,19 @@ func (run *Run) values(ctx context.Context) (value func(x []float64) (float64, b
 				return 0, false
 			}
 			return run.System.Value(z), true
-		}, func() int64 { return follower.Work }
+		}, func() int64 { return follower.Work }, run.local.Work
 	case *sequential.Solver:
 		y := run.Best.Z[run.n.Dx : run.n.Dx+run.n.Dy]
+		calls := func() int64 { return run.n.Calls().Total() }
 		return func(x []float64) (float64, bool) {
-			answer, _, err := local.Answer(ctx, x, y)
+			answer, _, err := solver.Answer(ctx, x, y)
 			if err != nil {
 				return 0, false
 			}
 			return run.n.F.Value(x, answer), true
-		}, local.Work
+		}, calls, calls
 	}
-	return nil, nil
+	return nil, nil, nil
 }
 
 // enough reports whether the stopping rule ends a run after n starts (outer.Enough). A start that came to no point counts as a minimum of its own, once.
