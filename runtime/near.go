@@ -5,38 +5,56 @@ import (
 	"maps"
 
 	"bilevelc/runtime/method"
+	"bilevelc/runtime/outer"
 )
 
-// following is the method that follows a known solution, and nearStep the length of its first step, relative to the size of x: numbers that
+// following is the method that follows a known solution, and nearStep the length of
+// its first step where no curvature is known, relative to the size of x: numbers that
 // have changed in their third digit move a solution about so far.
 const (
 	following = "bundle"
 	nearStep  = 1e-3
 )
 
-// follow follows the solution of opts.Near: from there, to the nearest point with a certificate. It gives nil, and what was spent, where that
-// fits neither the problem nor the options, or leads to no solution: the run is then as without it.
+// nearIterations are how many iterations a solution may be followed for: those that
+// learn the curvature of F over n entries of x, and as many as a descent from nearby
+// takes. What takes more is not nearby.
+func nearIterations(n int) int { return 15 + min(n, 100) }
+
+// follow follows the solution of opts.Near: with the curvature of F that was learned
+// there, then without it. It gives nil, and what was spent, where that fits neither
+// the problem nor the options, or leads to no solution: the run is then as without it.
 func (p *Problem) follow(ctx context.Context, opts Options) (*Result, Calls, error) {
+	var spent Calls
 	opts, fits := p.near(opts)
 	if !fits {
-		return nil, Calls{}, nil
+		return nil, spent, nil
 	}
-	r, err := p.solve(ctx, opts)
-	switch {
-	case err != nil:
-		return nil, Calls{}, err
-	case r.Status == Solved:
-		r.Notes = append(r.Notes, followed)
-		return r, r.Calls, nil
-	case ctx.Err() != nil && r.HasPoint():
-		return r, r.Calls, nil
+	for {
+		r, err := p.solve(ctx, opts)
+		if err != nil {
+			return nil, spent, err
+		}
+		r.Calls, spent = r.Calls.Add(spent), spent.Add(r.Calls)
+		if r.Status == Solved {
+			r.Notes = append(r.Notes, followed)
+			return r, spent, nil
+		}
+		if ctx.Err() != nil && r.HasPoint() {
+			return r, spent, nil
+		}
+		if opts.learned == nil || ctx.Err() != nil {
+			return nil, spent, nil
+		}
+		opts.learned = nil
 	}
-	return nil, r.Calls, nil
 }
 
-// near makes the run one that begins at the solution of opts.Near and looks nowhere else. It gives false where the run is one that this does
-// not fit: a follower with ties, whose stages lead elsewhere, several starts, a method of the user's, a resumed run, or a result without a
-// point of this problem's shape.
+// near makes the run one that follows the solution of opts.Near: it starts there,
+// with what was learned there, and ends at the first point with a certificate, which
+// is no worse than the start. It gives false where the run is one that this does not
+// fit: a follower with ties, whose stages lead elsewhere, several starts, a method of
+// the user's, a resumed run, or a result without a point of this problem's shape.
 func (p *Problem) near(opts Options) (Options, bool) {
 	r := opts.Near
 	if r == nil || !r.HasPoint() || p.ties != nil || opts.Resume != nil || opts.Starts > 1 || opts.Method != "" && opts.Method != following {
@@ -54,9 +72,20 @@ func (p *Problem) near(opts Options) (Options, bool) {
 		opts.Start = r.Upper.Variables
 	}
 	opts.Method, opts.automatic = following, false
-	settings := method.Values{"continuation": false, "initial_step": nearStep}
+	if most := nearIterations(p.IR.Upper.Dim); opts.MaxIter == 0 || opts.MaxIter > most {
+		opts.MaxIter = most
+	}
+	settings := method.Values{"continuation": false, "search": false, "initial_step": nearStep}
 	maps.Copy(settings, opts.Settings)
 	opts.Settings = settings
+	opts.learned = &outer.Near{}
+	if c, err := r.Rewind(); err == nil && c != nil {
+		for _, s := range c.Starts {
+			if run := opts.learned.Run; s.Run != nil && s.Run.Best != nil && (run == nil || s.Run.Best.F < run.Best.F) {
+				opts.learned.Run = s.Run
+			}
+		}
+	}
 	return opts, true
 }
 

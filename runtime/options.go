@@ -48,7 +48,8 @@ type Options struct {
 	Threads int // starts, or independent followers, solved at once; results do not depend on it; 0: one
 	// Near, where not nil, is a result on a problem like this one: other numbers, the
 	// same upper variables. The run follows that solution to where it has moved, which
-	// is cheap, and does not look elsewhere: it starts there, and ends at the first point that has a certificate. Where that does
+	// is cheap, and does not look elsewhere: it starts there, with what was learned of
+	// F's curvature, and ends at the first point that has a certificate. Where that does
 	// not fit (ties, several starts, other shapes) the run is as without it.
 	Near   *Result
 	Resume *Checkpoint // go on from here; Start and Seed are then the checkpoint's
@@ -68,10 +69,11 @@ type Options struct {
 	Keep      func(*Checkpoint)
 	KeepEvery time.Duration
 
-	offSystem bool    // solve as where the KKT system is not of linear rows and pairs, for tests of the methods that then serve
-	automatic bool    // Starts is the most of them
-	open      bool    // nobody has said how many starts there are to be
-	gain      float64 // outer.Limits.Gain
+	offSystem bool        // solve as where the KKT system is not of linear rows and pairs, for tests of the methods that then serve
+	learned   *outer.Near // the run that gave Near
+	automatic bool        // Starts is the most of them
+	open      bool        // nobody has said how many starts there are to be
+	gain      float64     // outer.Limits.Gain
 }
 
 // searching sets how many starts a run has that nobody has said anything of.

@@ -23,7 +23,7 @@ var targets = []target{
 	{dir: "runtime/lower", draw: 18, tests: []string{"runtime/oracle", "runtime"},
 		files: []string{"finish.go", "consistency.go", "cone.go", "onface.go", "face.go", "activeset.go", "projection.go", "polyhedron.go", "domain.go"}},
 	{dir: "runtime/oracle", draw: 16, tests: []string{"runtime", "bench/campaign"},
-		files: []string{"difference.go", "face.go", "hyper.go", "lagrangian.go", "value.go", "penalty.go", "penalty_model.go", "errors.go", "strict.go"}},
+		files: []string{"difference.go", "face.go", "activesetchange.go", "hyper.go", "lagrangian.go", "value.go", "penalty.go", "penalty_model.go", "errors.go", "strict.go"}},
 	{dir: "runtime/outer", draw: 18, tests: []string{"runtime", "bench/campaign"},
 		files: []string{"certificate.go", "solve.go", "examine.go", "rays.go", "multistart.go", "bundlemethod.go"}},
 	{dir: "runtime/paper", draw: 12, tests: []string{"bench/campaign"},

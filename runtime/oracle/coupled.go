@@ -64,6 +64,22 @@ func (h *Hyper) at(x []float64, s *lower.Solution, face []int) *At {
 	return at
 }
 
+// coupledChange is ActiveSetChange for coupled constraint i, which becomes positive or ceases to be, on the same face of the lower level.
+func (h *Hyper) coupledChange(ctx context.Context, pt *Point, s *lower.Solution, i int) ([]float64, error) {
+	m := h.p.Rows.Len()
+	face := slices.Clone(pt.Face)
+	at, positive := slices.BinarySearch(face, m+i)
+	if positive {
+		face = slices.Delete(face, at, at+1)
+	} else {
+		face = slices.Insert(face, at, m+i)
+	}
+	if h.p.Coupled.Weight[i] == 0 {
+		return nil, ErrNoChange
+	}
+	return h.jump(ctx, pt, h.at(pt.X, s, face))
+}
+
 // WithoutPenalty is a point of a run with F, and its gradient where it has one,
 // without the penalty of the coupled constraints.
 func (h *Hyper) WithoutPenalty(ctx context.Context, pt *Point) (*Point, error) {

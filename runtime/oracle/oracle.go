@@ -60,6 +60,9 @@ type Hyperobjective interface {
 	Gradient(ctx context.Context, x []float64) (*Point, error)
 	// Complete adds the gradient to a point that Value has made.
 	Complete(ctx context.Context, pt *Point) error
+	// ActiveSetChange is the jump of a point's gradient where one row changes its state; ErrNoChange where it
+	// cannot.
+	ActiveSetChange(ctx context.Context, pt *Point, row int) ([]float64, error)
 	// Project sets dst to the nearest point of X and { x : some y is
 	// feasible }, both polyhedra (and balls), which Projector describes.
 	Project(dst, x []float64) error

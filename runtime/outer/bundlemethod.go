@@ -20,11 +20,12 @@ type bundleSettings struct {
 	InitialStep  float64 `setting:"initial_step" doc:"length of the first step, relative to the size of x over X plus |x|" min:"1e-12"`
 	Armijo       float64 `setting:"armijo" doc:"part of the predicted decrease that a step must attain" min:"1e-12" max:"0.5"`
 	Continuation bool    `setting:"continuation" doc:"begin along the central path of the follower, on which F is smooth; where it has none, look once for a lower stationary point, from the start by way of followers that react less, for as long as the search before at most"`
+	Search       bool    `setting:"search" doc:"look around a stationary point for a lower one before the run ends; without it, and without a continuation, the run follows a known solution to where it has moved"`
 }
 
 // defaultBundle are the defaults.
 func defaultBundle() *bundleSettings {
-	return &bundleSettings{Delta: 1e-6, Epsilon: 1e-5, Samples: 20, InitialStep: 0.1, Armijo: 1e-4, Continuation: true}
+	return &bundleSettings{Delta: 1e-6, Epsilon: 1e-5, Samples: 20, InitialStep: 0.1, Armijo: 1e-4, Continuation: true, Search: true}
 }
 
 func init() {
@@ -57,7 +58,8 @@ func init() {
 type bundle struct {
 	Settings bundleSettings
 	Keeps[bundleState]
-	path *central.Path // of the path; what it holds between steps does not count
+	learned quasiNewton   // from a run nearby
+	path    *central.Path // of the path; what it holds between steps does not count
 }
 
 // bundleState is the state between iterations. Slices are not changed in
@@ -73,11 +75,15 @@ type bundleState struct {
 	Sampled   int          // sampling radii tried since the last descent
 	Continued string       // what the continuation has come to; empty before
 	Newton    *newtonState // of bfgs; nil once it is over
-	Path      *pathState   // the way to where the bundle begins; nil once it is over
-	// FollowedPath reports that it led to a lower point than the start.
-	FollowedPath bool
-	Arriving     int // steps since, up to certificateDelay
-	Stagnated    int // iterations since F last fell by more than rounding
+	Path      *pathState   `json:"Approach"` // the way to where the bundle begins; nil once it is over
+	// FollowedPath reports that it led to a lower point than the start, and Stuck what
+	// kept the search from there from its end; empty before.
+	FollowedPath bool `json:"Approached"`
+	Arriving     int  // steps since, up to certificateDelay
+	Stagnated    int  // iterations since F last fell by more than rounding
+	// WarmCurvature reports that the curvature is from a run nearby (learn): it is then taken at
+	// its word.
+	WarmCurvature bool `json:"Taught"`
 }
 
 // Iterate implements Method.
@@ -94,6 +100,7 @@ func (m *bundle) Begin(ctx context.Context, run *Run) error {
 	}
 	m.State = bundleState{Center: *c, Measure: linalg.Norm(c.G)}
 	m.rescale(run)
+	m.recall()
 	return m.prepare(ctx, run, c)
 }
 
@@ -191,6 +198,11 @@ func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
 		if !(predicted > 0) || length == 0 || m.stationary(run, predicted, step.Curvature, length) {
 			return false, nil
 		}
+		// 0.1 is the part of its target at which the measure of the model ends a run that follows a known solution: what is left of F is
+		// then the square of it.
+		if s.WarmCurvature && s.Measure <= 0.1*m.target(run)(linalg.Norm(s.Center.G)) {
+			return false, nil // well within what the certificate asks for
+		}
 		t := 1.0
 		if length > s.Reach {
 			t = s.Reach / length
@@ -263,7 +275,12 @@ func (m *bundle) accept(ctx context.Context, run *Run, step *qp.Step, t float64,
 	if t*length >= 0.5*m.State.Reach {
 		m.State.Reach *= 2
 	}
-	for range 20 {
+	expansions := 20
+	if m.State.WarmCurvature && t == 1 {
+		// A full step of a curvature that was learned; what it misses the next one knows.
+		expansions = 0
+	}
+	for range expansions {
 		// Still half as steep as predicted: the curvature is too large, or the
 		// step was shortened.
 		if linalg.Dot(trial.G, step.D) > 0.5*step.Value {

@@ -22,6 +22,18 @@ func (m *bundle) radii() []float64 {
 // chance. Where nothing helps the run is done.
 func (m *bundle) examine(ctx context.Context, run *Run) (string, error) {
 	s := &m.State
+	if !m.Settings.Search && s.Sampled == 0 {
+		reason, err := m.certifyCenter(ctx, run, run.Radius(m.Settings.Delta, s.Center.X))
+		var end Stuck
+		if err == nil || !errors.As(err, &end) {
+			return reason, err
+		}
+		// No certificate as it is: what more steps bring, or the search finds, may give one.
+		if s.WarmCurvature {
+			s.WarmCurvature = false
+			return "", nil
+		}
+	}
 	if radii := m.radii(); s.Sampled < len(radii) {
 		radius := run.Radius(radii[s.Sampled], s.Center.X)
 		s.Sampled++
@@ -114,6 +126,11 @@ func (m *bundle) certifyCenter(ctx context.Context, run *Run, delta float64) (st
 	}
 	s.Measure = c.epsilon()
 	most := target(c.Size())
+	if c.epsilon() <= most {
+		if err := run.descending(ctx, c.X, s.Center.F, c.epsilon()); err != nil {
+			return "", err
+		}
+	}
 	why := ""
 	switch {
 	case c == nil:

@@ -208,7 +208,7 @@ func (r *Run) move(x []float64, radius float64) ([]float64, error) {
 	return inside, nil
 }
 
-// unfelt reports that no undecided row of a completed point makes a kink of F: the gradient stays the
+// unfelt reports that no undecided row of a point makes a kink of F: the gradient stays the
 // same, to its own error, whichever state one of them is in. In the adjoint system
 // of the face, H p + B_I'q = grad_y f and B_I p = 0, this says that B_j p = 0 for
 // those rows outside the face and q_j = 0 for those in it, or that the row's own
@@ -219,18 +219,10 @@ func (r *Run) unfelt(ctx context.Context, pt *oracle.Point) (bool, error) {
 	if math.IsInf(pt.GradError, 0) {
 		return false, nil
 	}
+	s := sampleOf(pt)
 	for _, row := range pt.Undecided {
-		if err := r.check(ctx); err != nil {
-			return false, err
-		}
-		r.Evaluations++
-		beyond := *pt
-		if at, active := slices.BinarySearch(pt.Face, row); active {
-			beyond.Face = slices.Delete(slices.Clone(pt.Face), at, at+1)
-		} else {
-			beyond.Face = slices.Insert(slices.Clone(pt.Face), at, row)
-		}
-		if err := r.h.Complete(ctx, &beyond); err != nil {
+		jumps, err := r.ActiveSetChange(ctx, s, row)
+		if err != nil {
 			if Outside(err) {
 				return false, nil
 			}
@@ -238,7 +230,7 @@ func (r *Run) unfelt(ctx context.Context, pt *oracle.Point) (bool, error) {
 		}
 		// 1e-9 is the jump of the gradient, relative to it, that counts as one: well above the error of a gradient, well below what a
 		// target asks for.
-		if linalg.Distance(beyond.Grad, pt.Grad) > 4*pt.GradError+1e-9*linalg.Norm(pt.Grad) {
+		if jumps == nil || linalg.Norm(jumps) > 4*pt.GradError+1e-9*linalg.Norm(pt.Grad) {
 			return false, nil
 		}
 	}

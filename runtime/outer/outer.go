@@ -69,6 +69,9 @@ type Options struct {
 	// Announce, where not nil, is told the method's prediction before the run.
 	Announce func(*Budget)
 	Resume   *Checkpoint // may be nil; Start and Seed are then not used
+	// Near, where not nil, is a run on a problem like this one, with other numbers, which
+	// spares this run what that one has learned.
+	Near *Near
 	// Keep, where not nil, is given the state of the run now and then: between two
 	// iterations, when Every has passed since the last time. It runs on the solver's
 	// goroutine and changes nothing of the run.

@@ -54,6 +54,7 @@ type Run struct {
 	slope     float64 // size of the terms of the first gradient that has any
 	best      *Sample
 	bestPoint *oracle.Point // of best, where it is still at hand
+	seen      history
 	before    problem.Calls // of the part of the run before it was resumed
 	begun     bool          // the method has a state
 	trace     Trace
@@ -138,6 +139,20 @@ func (r *Run) Point(ctx context.Context, x []float64) (*oracle.Point, error) {
 	return pt, r.generic(ctx, pt)
 }
 
+// ActiveSetChange is the jump of the gradient of F at a sample where one row changes its state
+// (oracle.Hyper.ActiveSetChange); nil where the row does not change alone. It counts as an evaluation.
+func (r *Run) ActiveSetChange(ctx context.Context, at *Sample, row int) ([]float64, error) {
+	if err := r.check(ctx); err != nil {
+		return nil, err
+	}
+	r.Evaluations++
+	jumps, err := r.h.ActiveSetChange(ctx, &oracle.Point{X: at.X, F: at.F, Grad: at.G, Face: at.Active}, row)
+	if errors.Is(err, oracle.ErrNoChange) {
+		return nil, nil
+	}
+	return jumps, err
+}
+
 func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 	s := sampleOf(pt)
 	// What is below its own error says nothing of the size of gradients.
@@ -147,6 +162,7 @@ func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 	if r.best == nil || s.F < r.best.F || (s.F == r.best.F && r.best.G == nil) {
 		r.best, r.bestPoint = s, pt
 	}
+	r.seen = r.seen.with(s)
 	r.published.evaluation(r)
 	if r.falls(s) {
 		return nil, unboundedError{}

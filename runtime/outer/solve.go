@@ -51,6 +51,9 @@ func Solve(ctx context.Context, h oracle.Hyperobjective, name string, m Method, 
 		defer cancel()
 	}
 	s.run.projector.Attend(ctx)
+	if opts.Near != nil && opts.Resume == nil {
+		learn(opts.Near, m, h, opts.Start)
+	}
 	if opts.Resume != nil {
 		if err := opts.Resume.restore(name, s.run, m); err != nil {
 			return nil, err

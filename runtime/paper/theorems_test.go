@@ -62,7 +62,9 @@ func (f *formula) Snapshot() any                          { return nil }
 func (f *formula) EncodeSnapshot(any) ([]byte, error)     { return []byte{}, nil }
 func (f *formula) Restore([]byte) error                   { return nil }
 func (f *formula) Fits(*oracle.Point) error               { return nil }
-
+func (f *formula) ActiveSetChange(context.Context, *oracle.Point, int) ([]float64, error) {
+	return nil, oracle.ErrNoChange
+}
 func (f *formula) at(x []float64) *oracle.Point {
 	f.seen = append(f.seen, linalg.Clone(x))
 	return &oracle.Point{X: linalg.Clone(x), F: f.value(x), Lower: &lower.Solution{}, Strict: true}
