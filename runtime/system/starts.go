@@ -68,7 +68,8 @@ func (v *visited) apart(ctx context.Context, s *kkt.System, follower *kkt.Follow
 const mostDraws = 500
 
 // screen starts from draws that have no lower one close by (multi-level single linkage: Rinnooy Kan and Timmer 1987), the lowest first: each is in the valley of another local minimum, as far as draws tell.
-// A quarter of the work of the local solution, or of a second, is for answers to draws, LPs and QPs from the last basis each, and as much for the starts; a draw below the best local solution is followed in any case.
+// A quarter of the work of the local solution, or of a second, is for answers to draws, LPs and QPs from the last basis each, and as much for the starts; where the follower is not quadratic in x and y together as many calls of f and g as the
+// local solution has made are for either. A draw below the best local solution is followed in any case.
 func (run *Run) screen(ctx context.Context) error {
 	if !run.opts.Automatic || !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.n.Coupled != nil || len(run.n.X.Kind) > 0 || run.n.X.Extended.Len() > 0 || run.draw == nil {
 		return nil // the number of starts was chosen, or X is more than a box
@@ -79,7 +80,7 @@ func (run *Run) screen(ctx context.Context) error {
 	}
 	share, begin := local(), work()
 	if run.Smooth == nil {
-		share = max(modestWork/4, share)
+		share = max(modestWork, share) / 4
 	}
 	var draws []sample
 	for k := 1; k <= mostDraws && work()-begin < share && ctx.Err() == nil; k++ {
