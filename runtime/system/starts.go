@@ -78,7 +78,7 @@ func (run *Run) screen(ctx context.Context) error {
 	if value == nil {
 		return nil
 	}
-	share, begin := local(), work()
+	share, begin, each := local(), work(), local()/int64(max(1, len(run.Ends)))
 	if run.Smooth == nil {
 		share = max(modestWork, share) / 4
 	}
@@ -96,7 +96,6 @@ func (run *Run) screen(ctx context.Context) error {
 	if run.Smooth == nil {
 		lowest = run.Best.F - kkt.Tolerance*run.termsOfF()
 	}
-	each := spent / int64(max(1, len(run.Ends)))
 	for k, x := range apartFrom(draws, run.n.X) {
 		if (k > 0 || !(x.f < lowest)) && local()-spent+each > share {
 			break
