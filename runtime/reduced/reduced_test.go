@@ -179,6 +179,9 @@ func TestFalls(t *testing.T) {
 		x := slices.Clone(s.X(first.Point.Z))
 		for j := range x {
 			x[j] += 0.1 * rng.NormFloat64()
+			if p.X.Lo != nil { // where the run begins
+				x[j] = math.Max(p.X.Lo[j], math.Min(p.X.Hi[j], x[j]))
+			}
 		}
 		if _, _, ok := u.at(x); !ok { // rows may leave no y there
 			continue
