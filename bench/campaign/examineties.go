@@ -19,11 +19,7 @@ func (q *inquiry) answers(r *runtime.Result, of string, x, y []float64, f, terms
 	}
 	g := q.Follower()
 	w := append(append(slices.Clone(x), y...), make([]float64, len(q.Rows))...)
-	rounding := 0.0
-	for j, d := range q.known(x, y) {
-		rounding += math.Abs(g.Slope(w)[q.Dx+j]) * d
-	}
-	if v, size := g.Value(w); v-own.Value > exactly*(1+math.Max(size, own.Terms))+rounding {
+	if v, size := g.Value(w); v-own.Value > exactly*(1+math.Max(size, own.Terms))+q.rounding(g, w) {
 		q.false(of+" follower", "g = %v at y = %v, the least is %v at y = %v; x = %v", v, y, own.Value, own.W[q.Dx:q.Dx+q.Dy], x)
 		return
 	}
@@ -45,6 +41,7 @@ func (q *inquiry) answers(r *runtime.Result, of string, x, y []float64, f, terms
 		return
 	}
 	t := r.Lower.Ties
+	rounding := q.rounding(&q.F, w)
 	minus := q.F
 	minus.Const, minus.C, minus.H = -minus.Const, times64(minus.C, -1), slices.Clone(minus.H)
 	for i := range minus.H {
@@ -67,20 +64,29 @@ func (q *inquiry) answers(r *runtime.Result, of string, x, y []float64, f, terms
 	}
 	if math.IsNaN(float64(t.Optimistic)) {
 		q.soft(of+" best not found", "", "%v at x = %v", best.Value, x)
-	} else if q.Upper == nil && math.Abs(q.ofF(t.Optimistic)-best.Value) > exactly*(1e-3+terms+best.Terms) && !best.Far {
+	} else if q.Upper == nil && math.Abs(q.ofF(t.Optimistic)-best.Value) > exactly*(1e-3+terms+best.Terms)+rounding && !best.Far {
 		q.false(of+" best", "%v, truly %v at x = %v", q.ofF(t.Optimistic), best.Value, x)
 	}
 	if math.IsNaN(float64(t.Pessimistic)) {
 		q.soft(of+" worst not found", "", "%v at x = %v", -worst.Value, x)
-	} else if math.Abs(q.ofF(t.Pessimistic)+worst.Value) > exactly*(1e-3+terms+worst.Terms) && !worst.Far {
+	} else if math.Abs(q.ofF(t.Pessimistic)+worst.Value) > exactly*(1e-3+terms+worst.Terms)+rounding && !worst.Far {
 		q.false(of+" worst", "%v, truly %v at x = %v", q.ofF(t.Pessimistic), -worst.Value, x)
 	}
-	if q.Upper == nil && !math.IsNaN(float64(t.Optimistic)) && f-best.Value > exactly*(1e-3+terms+best.Terms) && !best.Far {
+	if q.Upper == nil && !math.IsNaN(float64(t.Optimistic)) && f-best.Value > exactly*(1e-3+terms+best.Terms)+rounding && !best.Far {
 		q.false(of+" not the best answer", "F = %v with y = %v, %v with the follower's best answer for the leader, at x = %v", f, y, best.Value, x)
 	}
 	if t.Safe != nil {
 		q.safe(t, x, of)
 	}
+}
+
+// rounding is what a function's value may differ by where y is known to rounding only.
+func (q *inquiry) rounding(of *truth.Quadratic, w []float64) (sum float64) {
+	slope := of.Slope(w)
+	for j, d := range q.known(w[:q.Dx], w[q.Dx:q.Dx+q.Dy]) {
+		sum += math.Abs(slope[q.Dx+j]) * d
+	}
+	return sum
 }
 
 // safe checks the safe point: the follower's only answer there gives what is said.
@@ -98,7 +104,7 @@ func (q *inquiry) safe(t *runtime.Ties, x []float64, of string) {
 	if apart > 1e-6 {
 		q.false(of+" safe point with a choice", "y from %v to %v at x = %v", best.Least, best.Most, z)
 	}
-	if v := q.ofF(t.Safe.Objective); math.Abs(v-best.Value) > exactly*(1e-3+best.Terms) {
+	if v := q.ofF(t.Safe.Objective); math.Abs(v-best.Value) > exactly*(1e-3+best.Terms)+q.rounding(&q.F, best.W) {
 		q.false(of+" F at the safe point", "%v, truly %v at x = %v", v, best.Value, z)
 	}
 	distance, written := 0.0, q.read(t.Safe.Variables, "x", q.Dx, nil)

@@ -19,6 +19,7 @@ var systemsAsked = flag.Int("systems", 420, "systems that TestSystems asks about
 var answered = []uint64{
 	934, 2299, 13429, 22081, 7000150, 7000496, // rows of the system whose own scale the multiplier of a bound hid
 	364, 9100108, // F of 0, in the follower's answers, of which rounding is left
+	5100319, 8805838, 8814906, // entries of y that rows fix, of which g is linear
 }
 
 // TestSystems asks about systems of all families by enumeration, and about those of every cause that was found so far: nothing that
@@ -41,6 +42,8 @@ func TestSystems(t *testing.T) {
 		8202148, 8101448, // an f that is convex to rounding, of variables without bounds
 		766, 14983, 4400434, 4400623, 7001032, 20394, 8201812, 8100130, 8100844, // followers whose entries have forces, or lengths, of other sizes
 		8400080, 8400314, // other vertices of the follower's multipliers
+		8803566, 8807626, 8813167, 8818012, // ties of x that no double holds
+		41, 8816114, // F beside an x of 1e9, by a y that is a difference of such
 		992249, // an answer that is 0, beyond a bound by what a solver tolerates, beside a price of 1e5
 	}
 	var all []uint64

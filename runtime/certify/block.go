@@ -13,7 +13,7 @@ import (
 // block is a part of y that g and the rows do not mix with others, with its
 // Hessian H + rho E'E, where E are its equality rows: on any face, all of which
 // hold them, that is the same KKT system with the right side moved by rho E'b,
-// and it is positive definite where H is so along E only.
+// and it is positive definite where H is so along E only. Where H is 0 that is where E alone fixes the block, whatever rho is.
 type block struct {
 	entries []int
 	place   map[int]int // entry of y -> position
@@ -85,7 +85,7 @@ func (b *block) factorize(p *problem.Problem, equal []int) error {
 				_, vals := p.Rows.B.Row(i)
 				longest = math.Max(longest, norm(vals))
 			}
-			b.rho = rho * top / (longest * longest)
+			b.rho = rho * orOne(top) / (longest * longest)
 			b.h = mat.NewSymDense(len(b.entries), nil)
 			b.h.CopySym(plain)
 			for _, i := range b.equal {
@@ -93,7 +93,9 @@ func (b *block) factorize(p *problem.Problem, equal []int) error {
 			}
 		}
 		if b.factor.Factorize(b.h) {
-			b.least = top / math.Max(1, b.factor.Cond())
+			if b.least = top / math.Max(1, b.factor.Cond()); top == 0 {
+				b.least = math.Inf(1) // no error of a force moves y
+			}
 			return nil
 		}
 	}

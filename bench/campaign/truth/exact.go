@@ -1,15 +1,17 @@
 package truth
 
 import (
+	"math"
 	"math/big"
 	"strconv"
 )
 
 // exactly is the minimizer of q on a flat computed in rational arithmetic; nil where its planes have no point in common, or the point
-// is beyond one of the others by more than loose of the plane's own terms (x may be given in doubles).
+// is beyond one of the others, by more than loose of what the plane's terms are made of: x may be given in doubles, next to a tie that
+// none of them holds, and what is left of its terms by a difference of 0 says nothing of their size.
 func (f flat) exactly(q *Quadratic, planes []plane) []float64 {
 	n := len(f.w0)
-	e := exactFlat{w0: Zeros(n)}
+	e := exactFlat{w0: Zeros(n), size: make([]float64, n)}
 	for _, i := range f.free {
 		z := Zeros(n)
 		z[i] = Rat(1, 1)
@@ -36,7 +38,7 @@ func (f flat) exactly(q *Quadratic, planes []plane) []float64 {
 		}
 	}
 	for _, p := range planes {
-		if v, size := exactPlane(p).beyond(e.w0); v.Sign() > 0 && v.Cmp(size.Mul(size, rational(loose))) > 0 {
+		if v, size := exactPlane(p).beyond(e.w0, e.size); Float(v) > loose*size {
 			return nil
 		}
 	}
@@ -47,10 +49,11 @@ func (f flat) exactly(q *Quadratic, planes []plane) []float64 {
 	return w
 }
 
-// exactFlat is a flat in rational numbers.
+// exactFlat is a flat in rational numbers; size is what went into its point.
 type exactFlat struct {
-	w0 []*big.Rat
-	z  [][]*big.Rat
+	w0   []*big.Rat
+	z    [][]*big.Rat
+	size []float64
 }
 
 type rationalPlane struct {
@@ -60,9 +63,9 @@ type rationalPlane struct {
 
 func exactPlane(p plane) rationalPlane { return rationalPlane{rationals(p.a), rational(p.b)} }
 
-// rational is the decimal that a double was read from.
+// rational is the shortest decimal that a double is read from: that of a text, and of a computed x one that is next to it.
 func rational(v float64) *big.Rat {
-	r, _ := new(big.Rat).SetString(strconv.FormatFloat(v, 'g', 15, 64))
+	r, _ := new(big.Rat).SetString(strconv.FormatFloat(v, 'g', -1, 64))
 	return r
 }
 
@@ -83,14 +86,13 @@ func addRat(a []*big.Rat, t *big.Rat, b []*big.Rat) {
 	}
 }
 
-// beyond is a'w - b, and the sum of the sizes of its terms.
-func (p rationalPlane) beyond(w []*big.Rat) (v, size *big.Rat) {
-	v, size = new(big.Rat).Neg(p.b), new(big.Rat).Abs(p.b)
+// beyond is a'w - b, and the sum of the sizes of its terms, or of what these are made of.
+func (p rationalPlane) beyond(w []*big.Rat, made []float64) (v *big.Rat, size float64) {
+	v, size = new(big.Rat).Neg(p.b), math.Abs(Float(p.b))
 	for i, a := range p.a {
 		if a.Sign() != 0 {
-			t := new(big.Rat).Mul(a, w[i])
-			v.Add(v, t)
-			size.Add(size, t.Abs(t))
+			v.Add(v, new(big.Rat).Mul(a, w[i]))
+			size += math.Abs(Float(a)) * math.Max(made[i], math.Abs(Float(w[i])))
 		}
 	}
 	return v, size
@@ -98,7 +100,7 @@ func (p rationalPlane) beyond(w []*big.Rat) (v, size *big.Rat) {
 
 // restrict is flat.restrict without rounding; false where nothing is left.
 func (e *exactFlat) restrict(p rationalPlane) bool {
-	h, size := p.beyond(e.w0)
+	h, size := p.beyond(e.w0, e.size)
 	best := -1
 	g := make([]*big.Rat, len(e.z))
 	for r, z := range e.z {
@@ -107,11 +109,14 @@ func (e *exactFlat) restrict(p rationalPlane) bool {
 		}
 	}
 	if best < 0 {
-		return h.Abs(h).Cmp(size.Mul(size, rational(loose))) <= 0
+		return math.Abs(Float(h)) <= loose*size
 	}
 	zb := e.z[best]
 	inverse := new(big.Rat).Inv(g[best])
 	addRat(e.w0, h.Neg(h).Mul(h, inverse), zb)
+	for i, v := range zb {
+		e.size[i] += math.Abs(Float(v)*Float(inverse)) * size
+	}
 	var rest [][]*big.Rat
 	for r, z := range e.z {
 		if r == best {
