@@ -22,8 +22,9 @@ func (s *System) Answers(ctx context.Context, z []float64, sign float64, coupled
 		return nil, errors.New("the leader's objective is not quadratic")
 	}
 	signs, relaxation := s.SignsAt(z), *s.Relaxation
-	out := *s
-	out.Pairs, out.Relaxation = nil, &relaxation
+	out, atX := *s, *s.P
+	atX.Integer = nil // x is z's: there is nothing to branch on
+	out.Pairs, out.Relaxation, out.P = nil, &relaxation, &atX
 	var b = &relaxation.Bounds
 	fix := make([]Fix, len(s.Pairs))
 	for k, p := range s.Pairs {
