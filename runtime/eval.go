@@ -47,10 +47,10 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	r.Status, r.Method, r.Settings = Solved, "", settingsOf(c.forOracle, c.forSolver)
 	r.Stationarity.Value = Number(math.NaN())
 	pt, err := outer.Gradient(ctx, h, x, opts.Seed)
-	if errors.As(err, new(*oracle.InfeasibleError)) {
+	if refuted := new(oracle.InfeasibleError); errors.As(err, &refuted) {
 		// A point that misses the edge of where the lower level has one by the rounding of its own numbers.
 		near := make([]float64, len(x))
-		if h.Project(near, x) == nil && linalg.Distance(near, x) <= linalg.FewRoundings*outer.Width(p.Numeric.X, x) {
+		if h.Project(near, x) == nil && linalg.Distance(near, x) <= refuted.Rounding(p.Numeric) {
 			x = near
 			pt, err = outer.Gradient(ctx, h, x, opts.Seed)
 		}

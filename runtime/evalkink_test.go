@@ -275,3 +275,24 @@ func TestEvalAtATieOfX(t *testing.T) {
 		}
 	}
 }
+
+// How wide X is says nothing of what rounding makes of a point: y is between c and x[2], and x[2] is below c by a share of c.
+func TestEvalBesideAnEdgeOfAWideX(t *testing.T) {
+	for k := range members.Known(t, 60) {
+		rng := rand.New(rand.NewPCG(k, 44))
+		c := 0.5 + math.Round(100*rng.Float64())/100
+		width := math.Pow(10, float64(rng.IntN(14)))
+		problem := bindText(t, fmt.Sprintf("model m\nupper {\n  var x: vector[2] in box([%v, -3], [%v, 3])\n  minimize x[1] + y\n}\nlower {\n  var y: real\n  minimize (y - x[1])^2\n  subject to\n    least: y >= %v\n    most: y <= x[2]\n}\n", -width, width, c))
+		for _, missed := range []float64{0, 0x1p-52, math.Pow(10, -1-6*rng.Float64())} {
+			x := []float64{width * (2*rng.Float64() - 1), c * (1 - missed)}
+			x[0] = math.Max(-3, math.Min(3, x[0]))
+			r, err := problem.Eval(context.Background(), runtime.Values{{Name: "x", Shape: []int{2}, Data: x}}, runtime.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := map[bool]runtime.Status{true: runtime.Solved, false: runtime.Infeasible}[missed < 1e-9]; r.Status != want {
+				t.Errorf("%d: %v (%s), not %v, at %v, %v of %v below %v", k, r.Status, r.Reason, want, x, missed, c, c)
+			}
+		}
+	}
+}

@@ -85,27 +85,13 @@ func refuted(p *problem.Problem, u []float64) bool {
 	if len(u) < p.Rows.Len() {
 		return false
 	}
-	a, size := make([]float64, p.Dx), make([]float64, p.Dx)
-	least, terms := 0.0, 0.0
 	for i, v := range u[:p.Rows.Len()] {
-		if v == 0 {
-			continue
-		}
 		if v < 0 && p.Rows.Kind[i] == problem.AtMost {
 			return false
 		}
-		cols, vals := p.Rows.A.Row(i)
-		for k, j := range cols {
-			a[j] += v * vals[k]
-			size[j] += math.Abs(v * vals[k])
-		}
-		least -= v * p.Rows.Rhs[i]
-		terms += math.Abs(v * p.Rows.Rhs[i])
 	}
+	a, size, least, terms := combined(p, u)
 	for j, v := range a {
-		if math.Abs(v) <= linalg.SumRounding*size[j] {
-			v = 0
-		}
 		at := p.X.Lo[j]
 		if v < 0 {
 			at = p.X.Hi[j]
@@ -116,4 +102,48 @@ func refuted(p *problem.Problem, u []float64) bool {
 		}
 	}
 	return least > linalg.SumRounding*terms
+}
+
+// combined is u'A and -u'b of the lower level's rows, the former without what is rounding of its terms, and the sizes of the terms of both.
+func combined(p *problem.Problem, u []float64) (a, size []float64, rest, terms float64) {
+	a, size = make([]float64, p.Dx), make([]float64, p.Dx)
+	for i, v := range u[:p.Rows.Len()] {
+		cols, vals := p.Rows.A.Row(i)
+		for k, j := range cols {
+			a[j] += v * vals[k]
+			size[j] += math.Abs(v * vals[k])
+		}
+		rest -= v * p.Rows.Rhs[i]
+		terms += math.Abs(v * p.Rows.Rhs[i])
+	}
+	for j, v := range a {
+		if math.Abs(v) <= linalg.SumRounding*size[j] {
+			a[j] = 0
+		}
+	}
+	return a, size, rest, terms
+}
+
+// Rounding is how far from X the plane u'(A x - b) = 0 beyond which the rows contradict each other may be by the rounding of the
+// terms of these rows at X: of an x that was computed in a few steps. Terms that are no more than what rounding leaves of those over the set
+// of x have no digits: any rounding on the way might have made them 0. 0 where nothing is known of the rows, or x is not among them.
+func (e *InfeasibleError) Rounding(p *problem.Problem) float64 {
+	if len(e.Farkas) < p.Rows.Len() {
+		return 0
+	}
+	a, size, _, terms := combined(p, e.Farkas)
+	over := terms
+	for j, s := range size {
+		terms += s * math.Abs(e.X[j])
+		if width := (p.X.Hi[j] - p.X.Lo[j]) / 2; !math.IsInf(width, 1) {
+			over += s * width
+		}
+	}
+	if terms <= linalg.FewRoundings*over {
+		terms = over
+	}
+	if steep := linalg.Norm(a); steep > 0 {
+		return linalg.FewRoundings * terms / steep
+	}
+	return 0
 }
