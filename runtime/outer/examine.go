@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"bilevelc/runtime/linalg"
@@ -134,7 +133,7 @@ func (m *bundle) certifyCenter(ctx context.Context, run *Run, delta float64) (st
 	why := ""
 	switch {
 	case c == nil:
-		why = fmt.Sprintf("no descent found, and no point within %.2g at which strict complementarity holds: F has no gradient there that a certificate could use%s", delta, run.roundingReason())
+		why = fmt.Sprintf("no descent found, and no point within %.2g at which strict complementarity holds: F has no gradient there that a certificate could use", delta)
 	case c.Norm > most:
 		why = fmt.Sprintf("no descent found, at a Goldstein measure of %.2g, above its target %.2g", c.Norm, most)
 	case c.epsilon() > most:
@@ -144,19 +143,6 @@ func (m *bundle) certifyCenter(ctx context.Context, run *Run, delta float64) (st
 		return "", Stuck(why)
 	}
 	return fmt.Sprintf("Goldstein stationary within radius %.2g: measure %.2g", c.Delta, c.Norm), nil
-}
-
-// roundingReason says that rounding hides which rows hold y, where the curvatures of the follower differ so
-// much that it leaves y open by more than the radius of the default certificate; empty elsewhere.
-func (r *Run) roundingReason() string {
-	facts := r.h.Problem().Facts
-	const radius = 1e-6
-	open := linalg.SumRounding * facts.Smoothness / facts.StrongConvexity
-	if !(open > radius) || math.IsInf(open, 1) {
-		return ""
-	}
-	return fmt.Sprintf(" (curvatures of the follower's objective differ by a factor of %.0e, so that the rounding of its gradient leaves y, and which rows hold it, open by a share of %.0e)",
-		facts.Smoothness/facts.StrongConvexity, open)
 }
 
 // learn adds samples to the bundle; the lowest becomes the center where it is lower.
