@@ -166,11 +166,26 @@ func (m *interiorMap) measure() {
 	bounded := map[int]bool{}
 	for _, i := range m.rows {
 		constant, slopes := t.activity(i, m.at, m.by)
-		s := enclosure(constant)
-		terms := s.size()
+		lo, hi, terms := new(big.Rat).Set(constant), new(big.Rat).Set(constant), enclosure(constant).size()
+		s := interval{math.Inf(-1), math.Inf(1)}
+		ends := true
 		for c, v := range slopes {
-			by := enclosure(v).mul(t.box(c))
-			s, terms = s.add(by), terms+by.size()
+			box := t.box(c)
+			if v.Sign() == 0 {
+				continue
+			}
+			if ends = ends && box.finite(); !ends {
+				break
+			}
+			terms += enclosure(v).mul(box).size()
+			if v.Sign() < 0 {
+				box = interval{box.hi, box.lo}
+			}
+			lo.Add(lo, new(big.Rat).Mul(v, rat(box.lo)))
+			hi.Add(hi, new(big.Rat).Mul(v, rat(box.hi)))
+		}
+		if ends { // exactly: a map may be on the edge
+			s = interval{enclosure(lo).lo, enclosure(hi).hi}
 		}
 		m.slack[i] = s
 		bounded[i] = s.lo > inner*terms || !math.IsInf(t.hi[t.nx+t.ny+i], 1)

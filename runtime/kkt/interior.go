@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -25,12 +26,14 @@ type Interior struct {
 	MultBy         map[int][]float64
 }
 
-// Interiors are those of the parts of the lower level that have one, and the system within the bounds of y and multipliers that they give.
+// Interiors are those of the parts of the lower level that have one, and the system within the bounds of y and multipliers that they give. A map that rounding has outside of a constraint on whose edge it is gives none:
+// how far beyond them an answer may be depends on the multiplier of that constraint.
 func (s *System) Interiors(ctx context.Context) ([]Interior, *System, error) {
 	l := &limiter{s: s, ctx: ctx, program: *s.Relaxation, edges: true}
 	l.program.Lo, l.program.Hi = append([]float64(nil), s.Relaxation.Lo...), append([]float64(nil), s.Relaxation.Hi...)
 	var all []Interior
 	for _, p := range s.blocks {
+		lo, hi := slices.Clone(l.program.Lo), slices.Clone(l.program.Hi)
 		in, _, err := l.multipliers(p)
 		if err != nil {
 			return nil, nil, err
@@ -43,6 +46,9 @@ func (s *System) Interiors(ctx context.Context) ([]Interior, *System, error) {
 			return nil, nil, err
 		}
 		all = append(all, plain)
+		if !l.inside(&plain) {
+			l.program.Lo, l.program.Hi = lo, hi
+		}
 	}
 	boxed, program := *s, *s.Relaxation
 	program.Lo, program.Hi = l.program.Lo, l.program.Hi
@@ -69,6 +75,41 @@ func (l *limiter) plain(p Block, in *affine) Interior {
 		out.Entry, out.By = append(out.Entry, c), append(out.By, slope)
 	}
 	return out
+}
+
+// inside reports whether a map satisfies the constraints exactly, for all x of their box.
+func (l *limiter) inside(in *Interior) bool {
+	s, product := l.s, new(big.Rat)
+	rat := func(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }
+	for _, i := range in.Rows {
+		along := func(y []float64) *big.Rat {
+			sum := new(big.Rat)
+			cols, vals := s.P.Rows.B.Row(i)
+			for t, j := range cols {
+				sum.Add(sum, product.Mul(rat(vals[t]), rat(y[s.inBlock[j]])))
+			}
+			return sum
+		}
+		slack := along(in.At)
+		slack.Add(slack, rat(s.P.Rows.Rhs[i]))
+		equal := s.P.Rows.Kind[i] == problem.Equal
+		for k, c := range in.Entry {
+			slope := along(in.By[k])
+			slope.Sub(slope, rat(s.P.Rows.A.At(i, c)))
+			lo, hi := l.box(c)
+			if slope.Sign() < 0 {
+				lo = hi
+			}
+			if equal && slope.Sign() != 0 {
+				return false
+			}
+			slack.Add(slack, slope.Mul(slope, rat(lo)))
+		}
+		if slack.Sign() < 0 || equal && slack.Sign() != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // affine is y(x) = at + sum of by[c] (x_c - mid_c)/half_c over the entries c of x, of a block.

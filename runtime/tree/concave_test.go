@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/internal/members"
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
@@ -328,5 +329,66 @@ func TestWideBoxesLeaveNoRounding(t *testing.T) {
 	t.Logf("%d of %d proved, %d proofs not written", proved, counted, short)
 	if counted < 5 || proved < counted-counted/10 || short > 1+proved/10 {
 		t.Errorf("%d of %d proved", proved, counted)
+	}
+}
+
+// Where a follower's constraints meet at an end of x its maps are on their edges, and by rounding outside of them: the search takes no ends from these that a proof cannot show.
+func TestMapsOnEdgesShowTheirEnds(t *testing.T) {
+	rng := members.Rand(t, 37)
+	proved, none := 0, 0
+	for k := range 240 {
+		n := 1 + rng.IntN(2)
+		f, g := newQuadratic(n, 2), newQuadratic(n, 2)
+		f.l[n+1] = rng.NormFloat64()
+		f.set(n+1, n+1, -1-rng.Float64())
+		g.set(n, n, 1+rng.Float64())
+		g.set(n+1, n+1, 1+rng.Float64())
+		g.set(n, n+1, rng.Float64()-0.5)
+		g.l[n], g.l[n+1] = rng.NormFloat64(), -1-rng.Float64()
+		rows := &problem.Rows{A: sparse.Empty(n), B: sparse.Empty(2), Kind: make([]problem.Kind, 3), Rhs: make([]float64, 3)}
+		x := &problem.Set{Lo: make([]float64, n), Hi: make([]float64, n)}
+		for c := range n {
+			f.l[c] = rng.NormFloat64()
+			g.set(c, n+1, 2*rng.NormFloat64())
+			x.Lo[c], x.Hi[c] = -rng.Float64(), float64(1+rng.IntN(16))/16
+			rows.Rhs[2] += x.Hi[c]
+		}
+		for j, v := range [3]float64{1, 1, -1} { // y >= 0, y_0 <= sum of hi - x
+			rows.B.Append(j%2, v)
+			for c := range n {
+				rows.A.Append(c, float64(j/2))
+			}
+			rows.A.EndRow()
+			rows.B.EndRow()
+		}
+		p := &problem.Problem{Name: "edges", Dx: n, Dy: 2, F: f, G: g, Rows: rows, X: x, Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 2, AffineCoupled: true}}
+		sys, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Solve(context.Background(), sys, Options{Nodes: 20000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, ok := faces(t, sys)
+		switch {
+		case r.Outcome == NoBound:
+			none++
+			continue
+		case r.Outcome != Proved || !ok || math.Abs(r.Best.F-want) > 2e-6*(1+math.Abs(want)):
+			t.Fatalf("case %d: %v, least value %g", k, r.Outcome, want)
+		}
+		proved++
+		var out bytes.Buffer
+		if err := WriteProof(context.Background(), &out, sys, r.State, Statement{Bound: r.Claim()}); err != nil {
+			t.Errorf("case %d: %v", k, err)
+			continue
+		}
+		if report, err := certify.VerifyTree(p, &out, ""); err != nil || report.Bound < r.Claim() || report.Bound > want+1e-8*(1+math.Abs(want)) {
+			t.Errorf("case %d: %v, claimed %.12g, least value %.12g", k, err, r.Claim(), want)
+		}
+	}
+	if t.Logf("%d proved, %d without a bound", proved, none); proved < 10 || none < 1 {
+		t.Error("one of them is missing")
 	}
 }
