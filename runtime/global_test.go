@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -227,5 +228,51 @@ func TestProvedInAllUnits(t *testing.T) {
 	}
 	if proved == 0 {
 		t.Error("nothing was proved")
+	}
+}
+
+// A search that met a limit goes on to another that is asked for, and ends as the one that had that from the start; one to another gap is refused.
+func TestSearchesGoOnToOtherLimits(t *testing.T) {
+	rng := members.Rand(t, 43)
+	limited, proved := 0, 0
+	for range 4 {
+		p := searched(t, rng, 14)
+		solve := func(opts Options) *Result {
+			r, err := p.Solve(context.Background(), opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		short := solve(Options{Nodes: 1})
+		if short.Global == nil || short.Global.Proved {
+			continue
+		}
+		from, err := short.Rewind()
+		if err != nil {
+			t.Fatal(err)
+		}
+		limited++
+		if same := solve(Options{Resume: from}); same.Global.Nodes != short.Global.Nodes {
+			t.Errorf("%d nodes, and after resume %d", short.Global.Nodes, same.Global.Nodes)
+		}
+		for _, more := range []Options{{Nodes: 150}, {Search: SearchFully}} {
+			want := solve(more)
+			more.Resume = from
+			got := solve(more)
+			if got.Global.Nodes <= short.Global.Nodes || got.Global.Nodes != want.Global.Nodes || got.Global.Bound != want.Global.Bound || got.Upper.Objective != want.Upper.Objective {
+				t.Errorf("%d nodes, bound %v after resume, %d and %v without", got.Global.Nodes, got.Global.Bound, want.Global.Nodes, want.Global.Bound)
+			}
+			if got.Global.Proved {
+				proved++
+			}
+		}
+		var usage *UsageError
+		if _, err := p.Solve(context.Background(), Options{Resume: from, Gap: 0.1}); !errors.As(err, &usage) {
+			t.Errorf("another gap: %v", err)
+		}
+	}
+	if t.Logf("%d met a limit, %d proved afterwards", limited, proved); limited < 1 || proved < limited {
+		t.Error("too few")
 	}
 }

@@ -51,8 +51,9 @@ type Options struct {
 	// is cheap, and does not look elsewhere: it starts there, with what was learned of
 	// F's curvature, and ends at the first point that has a certificate. Where that does
 	// not fit (ties, several starts, other shapes) the run is as without it.
-	Near   *Result
-	Resume *Checkpoint // go on from here; Start and Seed are then the checkpoint's
+	Near *Result
+	// Resume is where to go on; Start, Seed and Gap are then the checkpoint's, and so are Search and Nodes where neither is set: a search that met a limit goes on to another.
+	Resume *Checkpoint
 	// CheckGradient compares the hypergradient at the result with finite
 	// differences of F.
 	CheckGradient bool

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,8 +38,10 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 			return nil, &UsageError{Err: err}
 		}
 		opts.Starts, automatic = len(c.Starts), c.Automatic
-		if c.Search != nil {
-			opts.Gap, opts.Nodes, opts.Search = c.Search.Gap, c.Search.Nodes, c.Search.Kind
+		if s := c.Search; s != nil {
+			if opts.Gap = s.Gap; opts.Search == SearchBudget && opts.Nodes == 0 { // nothing else is asked for
+				opts.Nodes, opts.Search = s.Nodes, s.Kind
+			}
 		}
 	}
 	opts.Method = SystemMethod
@@ -167,6 +170,8 @@ func (c *Checkpoint) fitsSystem(p *Problem, opts Options) error {
 		return fmt.Errorf("the checkpoint is of %d starts, not %d", len(c.Starts), opts.Starts)
 	case c.Start != nil && len(c.Start) != p.IR.Upper.Dim:
 		return fmt.Errorf("the checkpoint's start has %d entries, x has %d", len(c.Start), p.IR.Upper.Dim)
+	case c.Search != nil && opts.Gap != 0 && opts.Gap != c.Search.Gap:
+		return fmt.Errorf("the checkpoint is of a search to the gap %g, not %g", cmp.Or(c.Search.Gap, tree.DefaultGap), opts.Gap)
 	}
 	return nil
 }

@@ -256,6 +256,13 @@ func rowsHold(t *testing.T, s *search, z []float64) {
 		of := &s.lift.cols[k]
 		scaled = append(scaled, z[of.Entry]*of.t(s, scaled)/of.scale)
 	}
+	for k := range s.lift.slopes {
+		of, t := &s.lift.slopes[k], 0.0
+		for _, e := range of.coef {
+			t += e.val * z[e.col]
+		}
+		scaled = append(scaled, t/of.scale, t/of.scale*scaled[of.Entry])
+	}
 	var b activeset.Bounds
 	s.sys.Bounds(&b, nil)
 	if s.concave != nil {

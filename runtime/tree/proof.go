@@ -303,7 +303,7 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 	}
 	sol := pw.p.solve(ctx, n, pw.last) // from nothing where that fails
 	pw.p.cutoff = math.Inf(1)
-	if sol.Status == activeset.Failed {
+	if sol.Status == activeset.Failed || sol.Status == activeset.Infeasible && !pw.refutes(sol) {
 		if empty := pw.beyondRange(ctx, n); empty != nil {
 			sol = empty
 		}
@@ -350,6 +350,17 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 		return false, nil
 	}
 	return true, pw.line(map[string]any{kind: pw.weights(n, z, row[:len(row)-len(cuts)], bound, nil)})
+}
+
+// refutes reports that the weights of an infeasible relaxation show that by more than their accuracy, next to which a cut of tighten is near: what they leave of columns counts with their boxes.
+func (pw *proofWriter) refutes(sol *activeset.Solution) bool {
+	if sol.FarkasRow == nil {
+		return true
+	}
+	plain, b := *pw.p.relax.program, pw.p.relax.bounds(&pw.p.bounds)
+	plain.Q = nil
+	v, terms := shows(&plain, make([]float64, plain.N), b, &activeset.Solution{Row: sol.FarkasRow})
+	return v > beyond*terms
 }
 
 // beyondRange shows that nothing is feasible at a node whose last decision is about a direction, as tighten found it: by the end of the direction's range without that decision. The solution is that of an
