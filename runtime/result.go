@@ -61,7 +61,7 @@ type (
 // Result is the result document with what a run knows beyond it.
 type Result struct {
 	document.Result
-	// Checkpoint is where to go on from; nil where the run, every start of it, came
+	// Checkpoint is where to go on from; nil where the run, every start of it and the search for the global optimum, came
 	// to its end, or where its state cannot be written down, which a note says.
 	Checkpoint *Checkpoint `json:"-"`
 	// Diagnostics say where in the model the cause of a failure is.

@@ -125,7 +125,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 		return checkpoint(run.Tree.State)
 	}
 	r.rewind = func() (*Checkpoint, error) { return end(), nil }
-	if r.Status == Interrupted || r.Status == LimitReached {
+	if r.Status == Interrupted || r.Status == LimitReached || run.Tree != nil && run.Tree.Outcome == tree.LimitReached {
 		r.Checkpoint = end()
 	}
 	r.Calls = p.Numeric.Calls()
