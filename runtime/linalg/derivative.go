@@ -3,8 +3,8 @@ package linalg
 import "math"
 
 // Derivative sets dst to the derivative at 0 of a vector function of t, by extrapolation of differences to step 0 from a first step that may be as long as the function is curved on (Ridders 1982), and
-// returns an estimate of its error in the Euclidean norm, rounding included; +Inf where no differences are finite. Differences are central, or forward: then at is not asked for t < 0.
-func Derivative(dst []float64, at func(dst []float64, t float64), step float64, central bool) float64 {
+// returns an estimate of its error in the Euclidean norm, rounding included: of terms of the given size, where those of the function are known to be larger than its values. +Inf where no differences are finite. Differences are central, or forward: then at is not asked for t < 0.
+func Derivative(dst []float64, at func(dst []float64, t float64), step, terms float64, central bool) float64 {
 	n := len(dst)
 	base, plus, minus := make([]float64, n), make([]float64, n), make([]float64, n)
 	if !central {
@@ -21,7 +21,7 @@ func Derivative(dst []float64, at func(dst []float64, t float64), step float64, 
 		for j := range d {
 			d[j] = (plus[j] - other[j]) / width
 		}
-		return d, 16 * 0x1p-53 * (Norm(plus) + Norm(other)) / width
+		return d, 16 * 0x1p-53 * math.Max(Norm(plus)+Norm(other), terms) / width
 	}
 	ratio := 2.0 // the error's next power of the step
 	if central {

@@ -25,9 +25,9 @@ type Rates struct {
 //	H y' + q = B'lambda',  B_i y' = w_i on the face,
 //
 // by conjugate gradients with products of H by central differences of grad_y g at s.Y, two gradients each, and by corrections for the residual, which extrapolated differences
-// tell better. They are preconditioned with a Hessian that was measured near by, where s has one. nil where rows depend on each other, differences leave the domain of g, or a residual is left of
+// tell better; terms is the size of what grad_y g is a sum of, of which rounding makes its share. They are preconditioned with a Hessian that was measured near by, where s has one. nil where rows depend on each other, differences leave the domain of g, or a residual is left of
 // more than half of the digits.
-func (f *FaceSolver) Rates(ctx context.Context, p *problem.Problem, x []float64, active []int, s *Solution, q, w []float64) *Rates {
+func (f *FaceSolver) Rates(ctx context.Context, p *problem.Problem, x []float64, active []int, s *Solution, q, w []float64, terms float64) *Rates {
 	obj := G(p, x)
 	if s.Sparse && sparsely(p, obj) || curvatureOf(obj).Quadratic {
 		return nil
@@ -59,7 +59,7 @@ func (f *FaceSolver) Rates(ctx context.Context, p *problem.Problem, x []float64,
 	rhs, rest, best := make([]float64, p.Dy), make([]float64, p.Dy), math.Inf(1)
 	first := 0.0
 	for ctx.Err() == nil {
-		off := n.curvature.exact(rest, r.Y)
+		off := n.curvature.exact(rest, r.Y, terms)
 		copy(rhs, q)
 		linalg.Axpy(rhs, 1, rest)
 		copy(rest, rhs)
@@ -159,7 +159,7 @@ func (w *newton) system(ctx context.Context, r []float64, near *denseHessian) []
 }
 
 // exact sets dst to H v by extrapolated differences, and returns an estimate of its error; +Inf outside the domain of g.
-func (c *curvature) exact(dst, v []float64) float64 {
+func (c *curvature) exact(dst, v []float64, terms float64) float64 {
 	size := linalg.Norm(v)
 	clear(dst)
 	if size == 0 {
@@ -171,5 +171,5 @@ func (c *curvature) exact(dst, v []float64) float64 {
 		}
 		gradOf(c.obj, dst, c.probe)
 		c.gradients++
-	}, c.shrink*c.step()/math.Cbrt(linalg.Roundoff)/16/size, true)
+	}, c.shrink*c.step()/math.Cbrt(linalg.Roundoff)/16/size, terms, true)
 }

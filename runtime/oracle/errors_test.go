@@ -31,3 +31,21 @@ func TestRefuted(t *testing.T) {
 		}
 	}
 }
+
+// An x below 2 misses the plane x = 2 by the rounding of its terms, 2 and x, or by more, whatever units the rows are in and however wide X is.
+func TestRoundingOfContradictions(t *testing.T) {
+	for _, width := range []float64{1, 1e3, 1e13} {
+		for _, unit := range []float64{1e-6, 1, 1e6} {
+			p := &problem.Problem{Dx: 1, Dy: 1,
+				Rows: &problem.Rows{Kind: []problem.Kind{problem.AtMost, problem.AtMost}, A: sparse.FromDense(2, 1, []float64{-unit, 0}),
+					B: sparse.FromDense(2, 1, []float64{-unit, 1}), Rhs: []float64{0, -2}},
+				X: &problem.Set{Lo: []float64{2 - width}, Hi: []float64{2 + width}}}
+			for missed, want := range map[float64]bool{0x1p-51: true, 1e-13: false, 1e-6: false} {
+				e := &InfeasibleError{X: []float64{2 - missed}, Farkas: []float64{1, unit}}
+				if got := missed <= e.Rounding(p); got != want {
+					t.Errorf("X 2 +- %g, unit %g: %g is rounding: %v", width, unit, missed, got)
+				}
+			}
+		}
+	}
+}

@@ -328,7 +328,7 @@ func usable(curvature float64) bool { return curvature > 0 && !math.IsInf(curvat
 // along y', and returns an estimate of its error, +Inf where these do not tell, and the size of what forces as large as the perturbation's make of v, which is 0 at a minimizer for this one alone.
 func (d *differences) linear(ctx context.Context, v []float64) (off, size float64) {
 	at := d.at
-	r := d.face.Rates(ctx, at.Problem, at.X, at.held(), at.Lower, d.rhs.q, d.rhs.w)
+	r := d.face.Rates(ctx, at.Problem, at.X, at.held(), at.Lower, d.rhs.q, d.rhs.w, at.terms())
 	if r == nil {
 		return math.Inf(1), 0
 	}
@@ -358,5 +358,5 @@ func (d *differences) mixed(dst, direction []float64) float64 {
 		copy(y, d.at.Lower.Y)
 		linalg.Axpy(y, t, direction)
 		d.at.Problem.G.GradX(dst, d.at.X, y)
-	}, d.at.size()/16/speed, true)
+	}, d.at.size()/16/speed, 0, true)
 }

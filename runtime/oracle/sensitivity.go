@@ -165,7 +165,7 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 	if d.slope == 0 {
 		return t, nil
 	}
-	if r := d.face.Rates(ctx, p, at.X, held, at.Lower, cross, v.w); r != nil {
+	if r := d.face.Rates(ctx, p, at.X, held, at.Lower, cross, v.w, 0); r != nil {
 		off := r.Left / d.slope
 		if r.Before > 0 {
 			off = math.Max(off, linalg.Norm(r.Change)/r.Before*r.Left/math.Max(linalg.Norm(r.Y), math.SmallestNonzeroFloat64))
@@ -356,7 +356,7 @@ func (s *Sensitivity) cross(dx []float64) (v []float64, err float64) {
 		linalg.Axpy(z, side*t, dx)
 		p.G.GradY(dst, z, y)
 	}
-	err = linalg.Derivative(v, grad, step, central)
+	err = linalg.Derivative(v, grad, step, 0, central)
 	for j := range v {
 		v[j] *= side
 	}

@@ -46,6 +46,13 @@ func termsAlong(p *problem.Problem, x, y, base []float64, partOfX float64) (size
 	return size + linalg.Norm(base)
 }
 
+// terms is the size of the terms of grad_y g at the point, which may cancel to 0 there.
+func (at *At) terms() float64 {
+	base := make([]float64, len(at.Lower.Y))
+	at.Problem.G.GradY(base, at.X, at.Lower.Y)
+	return termsOf(at.Problem, at.X, at.Lower.Y, base)
+}
+
 // probePart is well above the rounding, and well below curvature's effect on a size.
 const probePart = 0x1p-20
 
