@@ -116,7 +116,7 @@ func (q *inquiry) run() {
 	q.judge(result)
 	if result.Status == runtime.Solved {
 		for _, note := range result.Notes {
-			if strings.HasPrefix(note, "not all constraints hold") || strings.HasPrefix(note, "held within") && strings.Contains(note, "(1 of its terms)") {
+			if missesRows(note) || strings.HasPrefix(note, "held within") && strings.Contains(note, "(1 of its terms)") {
 				q.false("note", "solved, and %s", note)
 			}
 		}
@@ -126,6 +126,9 @@ func (q *inquiry) run() {
 	}
 	q.evaluations()
 }
+
+// missesRows reports that a note of a result says which rows do not hold at its point.
+func missesRows(note string) bool { return strings.HasPrefix(note, "not all constraints hold") }
 
 // judge holds a result against the truth.
 func (q *inquiry) judge(r *runtime.Result) {
@@ -154,7 +157,10 @@ func (q *inquiry) judge(r *runtime.Result) {
 		return
 	}
 	if !q.best.Feasible {
-		q.false("point of an infeasible problem", "%s at x = %v, y = %v", r.Status, q.upperOf(r.Upper.Variables), q.lowerOf(r))
+		// A failure may show where it got to, if it says that rows do not hold there.
+		if r.Status == runtime.Solved || !slices.ContainsFunc(r.Notes, missesRows) {
+			q.false("point of an infeasible problem", "%s at x = %v, y = %v", r.Status, q.upperOf(r.Upper.Variables), q.lowerOf(r))
+		}
 		return
 	}
 	if r.Status != runtime.Solved {

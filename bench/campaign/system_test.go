@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/bench/campaign/truth"
 	"bilevelc/internal/members"
+	"bilevelc/runtime"
 )
 
 // systemsAsked is how many systems TestSystems asks about in full: 0, 1, ...
@@ -85,6 +86,40 @@ func TestSystems(t *testing.T) {
 		if outcomes[needed] == 0 {
 			t.Errorf("no program shows %q", needed)
 		}
+	}
+}
+
+// TestPointsOfInfeasibleProblems: a run that ends without an answer may show the point where it got to, where it says that rows do not
+// hold there; in silence, or called solved, that point is a false statement.
+func TestPointsOfInfeasibleProblems(t *testing.T) {
+	t.Parallel()
+	for _, seed := range []uint64{8806179, 7400099} {
+		q := &inquiry{report: &report{}, system: drawSystem(seed)}
+		if q.best = q.Minimize(&q.F, truth.Region{}); q.best.Feasible {
+			t.Fatalf("seed %d is feasible", seed)
+		}
+		model, err := runtime.Compile("model.blv", q.text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q.problem, err = model.Bind(nil, runtime.BindOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r, err := q.problem.Solve(t.Context(), runtime.Options{Method: "bfgs"})
+		if err != nil || r.Status != runtime.NumericalFailure || !r.HasPoint() || !slices.ContainsFunc(r.Notes, missesRows) {
+			t.Fatalf("seed %d: %v, %+v", seed, err, r)
+		}
+		said := func(what string, status runtime.Status, notes []string, want int) {
+			forged := *r
+			forged.Status, forged.Notes = status, notes
+			q.Findings = nil
+			if q.judge(&forged); len(q.Findings) != want {
+				t.Errorf("seed %d, %s: %v", seed, what, q.Findings)
+			}
+		}
+		said("as it is", r.Status, r.Notes, 0)
+		said("in silence", r.Status, nil, 1)
+		said("solved", runtime.Solved, r.Notes, 1)
 	}
 }
 
