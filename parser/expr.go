@@ -346,6 +346,9 @@ func (p *exprParser) list(closing, why string) (elems []lang.Expr, height int, e
 		if _, ok := p.take(","); ok {
 			continue
 		}
+		if n, ok := x.Expr.(*lang.Name); ok && closing == ")" && p.is("=") {
+			return nil, 0, end, p.unexpected("`)` "+why, "an index is written `"+n.Name+" in 1..n`, and equality `==`")
+		}
 		end, err = p.expect(closing, why)
 		return elems, height, end, err
 	}

@@ -140,7 +140,7 @@ func refusal(m *runtime.Model, err error) (list diag.List, said string, other er
 	}
 	list, other = listOf(err)
 	for _, d := range list {
-		said += d.Detail + d.Summary
+		said += d.Detail + d.Summary + d.Fix
 	}
 	return list, said, other
 }

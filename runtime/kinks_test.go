@@ -388,6 +388,7 @@ func TestKinksRefused(t *testing.T) {
 		{"sum(y)", plain + " + min(y[1], y[2])", "has the wrong curvature"},
 		{"sum(y)", plain + " + max(y[1], -abs(y[2]))", "within `max(y[1], -abs(y[2]))` it has the wrong curvature"},
 		{"sum(y)", plain + " + x[1] * abs(y[1])", "not shown to rise"},
+		{"sum(y)", plain + " + x[1] * norm1(y)", "so that its sign is known"},
 		{"sum(y)", plain + " + abs(y[1]^2 - 1)", "is not linear"},
 		{"abs(dual(row))", plain, "is a multiplier"},
 		{"max(y[1] * x[1], 0)", plain, "is not linear"},

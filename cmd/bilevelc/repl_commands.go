@@ -106,6 +106,13 @@ func (r *repl) command(ctx context.Context, line string) error {
 	}
 	switch len(found) {
 	case 0:
+		var names []string
+		for _, c := range replCommands() {
+			names = append(names, c.name)
+		}
+		if near := diag.Suggest(fields[0], names); near != "" {
+			return usageError("there is no command :%s; did you mean :%s? :help lists them", fields[0], near)
+		}
 		return usageError("there is no command :%s; :help lists them", fields[0])
 	case 1:
 		return found[0].run(r, ctx, fields[1:])

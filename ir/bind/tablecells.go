@@ -30,7 +30,10 @@ func (t *tableReader) numbers(col int, keys []int, src *tableSource) (values []f
 			continue
 		default:
 			d := t.fault(diag.DataNotNumber, k, col, "`%s` is `%s`, which is not a number", t.table.Columns[col].Name, elab.OneLine(cell.Text))
-			if k == 0 && !src.wide {
+			switch {
+			case strings.Trim(cell.Text, "0123456789.,'+- $€£¥%") == "" && strings.ContainsAny(cell.Text, "0123456789"):
+				d.Fix = "write numbers with a decimal point, and without separators of thousands or signs of units, as in 1200.5"
+			case k == 0 && !src.wide:
 				d.Fix = "if the column holds texts, " + elab.AsTexts(src.decl)
 			}
 			return values, false // of a column of texts the first says it
@@ -145,6 +148,18 @@ func (t *tableReader) misspelt() bool {
 		d.Fix = fmt.Sprintf("did you mean `%s`? To read `%s` from this column, write `column %s` behind its type", near, near, columnText(c.Name))
 	}
 	return ok
+}
+
+// twice reports a column that is read and has another of its name beside it: which of them is meant nobody can tell.
+func (t *tableReader) twice() bool {
+	for i, c := range t.table.Columns {
+		if first := t.table.Column(c.Name); first < i && t.used[first] {
+			d := t.fault(diag.DataDuplicate, -1, i, "%s has two columns `%s`", t.entry.Origin, c.Name)
+			d.Fix = "leave one of them out, or give it another name"
+			return true
+		}
+	}
+	return false
 }
 
 // numberedAlike reports names that differ in the number behind a word only: of a

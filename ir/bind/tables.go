@@ -175,7 +175,7 @@ func (t *tableReader) read(out *data.Set, offer func(set string, elements [][]st
 		}
 		t.offer(over, keys, offer)
 	}
-	if !t.misspelt() {
+	if !t.misspelt() || t.twice() {
 		return
 	}
 	for _, src := range sources {

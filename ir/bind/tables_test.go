@@ -114,6 +114,12 @@ func TestTableErrors(t *testing.T) {
 		at, says   string
 	}{
 		{"roads.csv", "from,to,cost,capacity\nRome,Oslo,1,5\nRome,Riga,two,6\n", diag.DataNotNumber, "roads.csv:3:11", "`cost` is `two`"},
+		{"roads.csv", "from,to,cost,capacity\nRome,Oslo,two,6\n", diag.DataNotNumber, "roads.csv:2:11", "if the column holds texts"},
+		{"roads.csv", "from;to;cost;capacity\nRome;Oslo;1;6\nRome;Riga;5,5;6\n", diag.DataNotNumber, "roads.csv:3:11", "write numbers with a decimal point"},
+		{"roads.csv", "from,to,cost,capacity\nRome,Oslo,$5,6\n", diag.DataNotNumber, "roads.csv:2:11", "write numbers with a decimal point"},
+		{"roads.csv", "from,to,cost,capacity\nRome,Oslo,\"1,200\",6\n", diag.DataNotNumber, "roads.csv:2:12", "write numbers with a decimal point"},
+		{"roads.csv", "from,to,cost,capacity,cost\nRome,Oslo,1,5,2\n", diag.DataDuplicate, "roads.csv:1:23", "roads.csv has two columns `cost`"},
+		{"roads.csv", "from,to,cost,capacity,from\nRome,Oslo,1,5,Riga\n", diag.DataDuplicate, "roads.csv:1:23", "has two columns `from`"},
 		{"roads.csv", "from,to,cost,capacity\nRome,Oslo,,5\n", diag.DataNotNumber, "roads.csv:2:11", "`cost` has no value here"},
 		{"roads.csv", "from,to,cost,capacity\nRome,Oslo,inf,5\n", diag.DataNotFinite, "roads.csv:2:11", "`cost`"},
 		{"roads.csv", "from,to,cost,capacity\nRome,,1,5\n", diag.BindTable, "roads.csv:2:6", "no label here"},

@@ -253,7 +253,7 @@ func (p *Proof) restatedDiagnostics(out *diag.List) {
 		case p.maximize:
 			d.Detail = b.Reason + ": a kink of a lower objective that is maximized is restated where it is concave and the objective falls with it"
 		}
-		d.Fix = "use a smooth function such as smoothabs(u, eps), smoothmax(u, v, eps) or huber(u, delta)"
+		d.Fix = "bound what it is multiplied with so that its sign is known, as by `nonneg` or box(0, 10), or use a smooth function such as smoothabs(u, eps), smoothmax(u, v, eps) or huber(u, delta)"
 	}
 	if b := p.open; b != nil && p.Convexity.Outcome != refuted {
 		d := out.Errorf(diag.NotSmooth, p.kinks[0].Span, "`%s` cannot be restated by rows", p.kinks[0].Text)
