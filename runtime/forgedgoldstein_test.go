@@ -84,6 +84,48 @@ func TestGradientsOfAWideBox(t *testing.T) {
 	}
 }
 
+// TestRadiusOfAWideBox: F = 1 + up max(x - a, 0) + down max(a - x, 0), by a follower's bounds, is least at a, where it is 1. Samples on both sides of
+// a make a certificate of any point, within a radius that is a share of X: it is refused where F is larger there by a part
+// of itself. Runs of bundle and goldstein that say solved are as low as they say, however wide X is.
+func TestRadiusOfAWideBox(t *testing.T) {
+	solved, runs := 0, 0
+	for k := range members.Seeds(t, 40) {
+		rng := rand.New(rand.NewPCG(k, 513))
+		width := math.Pow(10, 3+6*rng.Float64())
+		a, up, down := rng.NormFloat64(), math.Exp(rng.NormFloat64()), math.Exp(rng.NormFloat64())
+		p := mustBind(t, fmt.Sprintf("model wide\nupper {\n  var x: vector[1] in box(-%[1]g, %[1]g)\n  minimize 1 + %[3]g * y[1] + %[4]g * y[2]\n}\nlower {\n  var y: vector[2] in nonneg\n  minimize (y[1] - (x[1] - (%[2]g)))^2 + (y[2] - (%[2]g - x[1]))^2\n}\n",
+			width, a, up, down))
+		share := func(off float64) bool {
+			left, right := a-off, a+off
+			r := goldsteinAt(t, p, []float64{a + off}, []certify.Sample{
+				{Point: []float64{right}, Gradient: []float64{up}, Weight: down / (up + down), Active: []int{1}},
+				{Point: []float64{left}, Gradient: []float64{-down}, Weight: up / (up + down), Active: []int{0}}}, nil, 1e-6*width+2*off)
+			report, err := p.Verify(r)
+			return err == nil && !refuses(report, "solved: what F may fall by")
+		}
+		if !share(1e-5) || share(0.1*(1+rng.Float64())) {
+			t.Errorf("member %d, W = %g: 1e-5 off the minimum %v, .1 and more off it passes", k, width, share(1e-5))
+		}
+		for _, method := range []string{"bundle", "goldstein"} {
+			r, err := p.Solve(t.Context(), Options{Method: method})
+			if err != nil {
+				t.Fatal(err)
+			}
+			from := 1 + up*math.Max(-a, 0) + down*math.Max(a, 0)
+			f := float64(r.Upper.Objective)
+			if r.Status == Solved && !(f-1 <= 2e-3*math.Max(f, from-1)) {
+				t.Errorf("member %d, W = %g, %s: solved at %v (%s)", k, width, method, f, r.Reason)
+			}
+			if runs++; r.Status == Solved {
+				solved++
+			}
+		}
+	}
+	if solved < runs/2 {
+		t.Errorf("%d of %d runs are solved", solved, runs)
+	}
+}
+
 // TestRampOfATie: y jumps from 1 to 0 where c'x rises through 0, and what breaks the tie makes a ramp of the jump, on
 // which F is as steep as the ramp is narrow. F = a'x - k y falls along the edge of the jump wherever a has a part along
 // it. A certificate of a sample beside the ramp and one in it, with the weight that takes the rest of a away, is no small measure.

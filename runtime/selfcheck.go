@@ -281,7 +281,7 @@ func (r *Result) asked() float64 {
 
 // radius is the relative radius that a document's run was asked for; 0 where that is not known: of other methods than these radii are absolute.
 func (p *Problem) radius(r *Result) float64 {
-	if r.Method != "bundle" && r.Method != "goldstein" || len(p.Numeric.X.Lo) == 0 {
+	if !relativeRadius(r.Method) || len(p.Numeric.X.Lo) == 0 {
 		return 0
 	}
 	for j := range p.Numeric.X.Lo {
@@ -291,6 +291,9 @@ func (p *Problem) radius(r *Result) float64 {
 	}
 	return r.setting(r.Method, "delta")
 }
+
+// relativeRadius reports that a method's radius is relative to X.
+func relativeRadius(method string) bool { return method == "bundle" || method == "goldstein" }
 
 // setting is a document's setting of a method, or the method's default; 0 for none.
 func (r *Result) setting(method, name string) float64 {

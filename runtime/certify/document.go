@@ -92,6 +92,8 @@ type Document struct {
 	Epsilon float64
 	// Radius is the radius asked for of a Goldstein certificate, relative to the size of x over X plus its distance from where X is nearest to 0; 0 where it is not known.
 	Radius float64
+	// Relative says that the radius of a Goldstein certificate was taken relative to X: it is then to be one over which F hardly changes.
+	Relative bool
 	// Infeasible claims that no x satisfies the coupled constraints, as far as can be told
 	// at X: where their violation is least near by.
 	Infeasible bool

@@ -55,8 +55,7 @@ func (v *verification) bounded() {
 // the radius may be all that F falls by.
 func (v *verification) descending(measure float64) {
 	const still, nearest = 1e-3, 1e-5 // the latter well beyond the radius, within which a kink may end the way
-	start, way := make([]float64, v.p.Dx), make([]float64, v.p.Dx)
-	copy(start, v.p.Start)
+	start, way := v.p.Origin(), make([]float64, v.p.Dx)
 	for j, from := range start {
 		d := v.doc.X[j] - from
 		if d > 0 && math.IsInf(v.p.X.Hi[j], 1) || d < 0 && math.IsInf(v.p.X.Lo[j], -1) {
@@ -67,10 +66,7 @@ func (v *verification) descending(measure float64) {
 	if v.at == nil || v.doc.Coupled != nil || !(measure*norm(way) > still*math.Abs(f)) {
 		return
 	}
-	size := math.Abs(f)
-	if from := v.valueInX(start); !math.IsNaN(from) {
-		size = math.Max(size, math.Abs(from-f))
-	}
+	size := v.fall()
 	for t := 1.0; t >= nearest; t /= 10 {
 		on := slices.Clone(v.doc.X)
 		for j, d := range way {

@@ -36,6 +36,9 @@ func (v *verification) required() {
 		} else {
 			v.Unchecked = append(v.Unchecked, "certificate.goldstein.delta (which radius was asked for is not known; that the samples are within it, and that it is no large part of x, is checked)")
 		}
+		if fall := v.fall(); v.doc.Relative && fall > valueAccuracy*g.Size()*(v.d.s.x+norm(v.doc.X)) {
+			v.within("solved: what F may fall by within delta, by F and what it is lower than at the start", share(g.slack(v.doc.X), fall), mostSlack)
+		}
 		v.measure("solved: Goldstein measure, by the size of gradients", g.Norm, size)
 		v.within("solved: error of the gradients, by their size", share(g.GradientError, size), v.tol.Share)
 		v.descending(g.Norm + g.GradientError)
@@ -51,6 +54,35 @@ func (v *verification) required() {
 	default:
 		v.fail("solved", "there is no certificate of stationarity")
 	}
+}
+
+// mostSlack is the part of F, or of what it is lower than at the start, that a certificate whose radius is a share of
+// X may leave: where X is wide a share of it says nothing of how far pieces of F reach. Where F is 0 here and at the
+// start to valueAccuracy, of what it changes by over X, nothing else says how far is far.
+const (
+	mostSlack     = 1e-3 * (1 + 0x1p-20)
+	valueAccuracy = 2e-13
+)
+
+// slack is what F may fall by within delta, to first order: sum w_i |G_i| |z_i - x|.
+func (c *Goldstein) slack(x []float64) float64 {
+	sum := 0.0
+	for _, s := range c.Samples {
+		sum += math.Abs(s.Weight) * norm(s.Gradient) * distance(s.Point, x)
+	}
+	return sum
+}
+
+// fall is the larger of |F|, with what its constraints add, and of what it is lower than at the model's start.
+func (v *verification) fall() float64 {
+	f, size := v.doc.Upper, math.Abs(v.doc.Upper)
+	if v.at == nil {
+		return size
+	}
+	if from := v.valueAt(v.p.Origin()); !math.IsNaN(from) {
+		size = math.Max(size, math.Abs(from-f))
+	}
+	return size
 }
 
 // measure checks a measure of stationarity against the size of gradients: of those

@@ -81,6 +81,8 @@ type bundleState struct {
 	FollowedPath bool `json:"Approached"`
 	Arriving     int  // steps since, up to certificateDelay
 	Stagnated    int  // iterations since F last fell by more than rounding
+	// Within is the radius of the last certificate, less than what was asked for where F changes much over that; 0 before.
+	Within float64
 	// WarmCurvature reports that the curvature is from a run nearby (learn): it is then taken at
 	// its word.
 	WarmCurvature bool `json:"Taught"`

@@ -54,6 +54,9 @@ func (m *bundle) Valid(d Dimensions) error {
 			return fmt.Errorf("its path is at no stage")
 		}
 	}
+	if !(s.Within >= 0) || !finite(s.Within) {
+		return fmt.Errorf("a certificate of radius %v", s.Within)
+	}
 	if s.Sampled < 0 || s.Stagnated < 0 {
 		return fmt.Errorf("it counts fewer than no samples")
 	}

@@ -49,6 +49,35 @@ func (c *Certificate) Size() float64 {
 	return Terms(c.Weights, c.Gradients)
 }
 
+// slack is what F may fall by within Delta, to first order: sum Weights_i |Gradients_i| |Points_i - X|. A gradient that
+// vanishes at X itself leaves nothing, one that is taken across a valley as much as F rises by on the way.
+func (c *Certificate) slack() float64 {
+	sum := 0.0
+	for i, w := range c.Weights {
+		sum += w * linalg.Norm(c.Gradients[i]) * linalg.Distance(c.Points[i], c.X)
+	}
+	return sum
+}
+
+// mostSlack is the part of F, or of what F is by lower than at the problem's start, that a certificate may leave.
+const mostSlack = 1e-3
+
+// Local reports that the radius of a certificate at a point of value f is one over which F hardly changes: a share of
+// the size of X says nothing of that where X is wide. Where F is 0 at the point and at the start, to the accuracy of
+// values over X, nothing but X says how far is far.
+func (c *Certificate) Local(ctx context.Context, run *Run, f float64) (bool, error) {
+	slack := c.slack()
+	if slack <= mostSlack*math.Abs(f) {
+		return true, nil
+	}
+	from, err := run.h.Value(ctx, run.h.Problem().Origin())
+	if err != nil {
+		return false, ignoring(err)
+	}
+	fall := math.Max(math.Abs(f), math.Abs(from.F-f))
+	return slack <= mostSlack*fall || fall <= linalg.ValueAccuracy*c.Size()*run.Size(c.X), nil
+}
+
 // Terms is the size of the terms of a combination: a gradient counts by its weight.
 func Terms(weights []float64, gradients [][]float64) float64 {
 	sum := 0.0

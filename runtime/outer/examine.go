@@ -129,7 +129,15 @@ func (m *bundle) certifyCenter(ctx context.Context, run *Run, delta float64) (st
 		if err := run.descending(ctx, c.X, s.Center.F, c.epsilon()); err != nil {
 			return "", err
 		}
+		if local, err := c.Local(ctx, run, s.Center.F); err != nil {
+			return "", err
+		} else if !local && delta > 1e-14*run.Size(c.X) {
+			return m.certifyCenter(ctx, run, delta/10)
+		} else if !local {
+			return "", Stuck(fmt.Sprintf("no descent found, but F changes by much of itself within the radius %.2g", delta))
+		}
 	}
+	s.Within = delta
 	why := ""
 	switch {
 	case c == nil:
@@ -168,6 +176,9 @@ func (m *bundle) learn(run *Run, samples []Sample) {
 func (m *bundle) Finish(ctx context.Context, run *Run, result *Result) error {
 	PreferIterate(ctx, run, result, &m.State.Center)
 	delta := run.Radius(m.Settings.Delta, result.Best.X)
+	if m.State.Within > 0 {
+		delta = m.State.Within
+	}
 	samples := m.State.Bundle
 	if result.Status != status.Solved {
 		best := sampleOf(result.Best)

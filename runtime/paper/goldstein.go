@@ -187,8 +187,12 @@ func (m *goldstein) shrink(ctx context.Context, run *outer.Run) (string, error) 
 		s.Length, s.Center = linalg.Distance(s.Lowest.X, s.Center.X), s.Lowest
 		return "", nil
 	}
-	c, err := outer.CertifySample(ctx, run, &s.Center, s.Gathered, run.Radius(set.Delta, s.Center.X))
+	c, err := outer.CertifySample(ctx, run, &s.Center, s.Gathered, run.Radius(s.Radius, s.Center.X))
 	if err != nil || c == nil || c.Norm+c.GradError > s.Target*math.Max(c.Size(), run.Scale()) {
+		return "", err
+	}
+	if local, err := c.Local(ctx, run, s.Center.F); err != nil || !local {
+		s.Radius *= set.Shrink
 		return "", err
 	}
 	return fmt.Sprintf("Goldstein stationary within radius %.2g: measure %.2g", c.Delta, c.Norm), nil
@@ -197,7 +201,7 @@ func (m *goldstein) shrink(ctx context.Context, run *outer.Run) (string, error) 
 // Finish implements outer.Method: the certificate of the best point.
 func (m *goldstein) Finish(ctx context.Context, run *outer.Run, result *outer.Result) error {
 	outer.PreferIterate(ctx, run, result, &m.State.Center)
-	delta := run.Radius(m.Settings.Delta, result.Best.X)
+	delta := run.Radius(math.Min(m.Settings.Delta, m.State.Radius), result.Best.X)
 	c, err := outer.Certify(ctx, run, result.Best, append(m.State.Gathered[:len(m.State.Gathered):len(m.State.Gathered)], m.State.Center), delta)
 	if err != nil {
 		return err

@@ -1,5 +1,7 @@
 package problem
 
+import "math"
+
 // Coupled are constraints c_i(x, y*(x), lambda*(x)) <= 0 or = 0 of the upper level,
 // smooth in their arguments. The runtime minimizes the exact penalty function
 //
@@ -107,4 +109,16 @@ func (r *Rows) Moved(t float64, w []float64) *Rows {
 		moved.Rhs[i] = b + t*w[i]
 	}
 	return &moved
+}
+
+// Origin is the starting x, or 0 where the model gives none, brought into the bounds of X.
+func (p *Problem) Origin() []float64 {
+	x := make([]float64, p.Dx)
+	copy(x, p.Start)
+	if p.X != nil && p.X.Lo != nil {
+		for j := range x {
+			x[j] = math.Max(p.X.Lo[j], math.Min(p.X.Hi[j], x[j]))
+		}
+	}
+	return x
 }
