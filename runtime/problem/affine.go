@@ -7,7 +7,7 @@ import (
 
 // farthest and nearer are the binary exponents of the steps of Along: the first one, and by how much the next one is shorter where the map is not finite. A step of 2^1000 times a coefficient hides the value at 0, and
 // leaves no rounding of a difference, but for one that is 2^1053 times as large; a coefficient that makes it infinite hides all of them at the longest step at which it does not.
-const farthest, nearer = 1000, 50
+const farthest, nearer = 1000, 25
 
 // hidden is a difference over a step that may be all of a constant: of terms which cancel beside it a step takes it away, so that a coefficient of 0 seems to be what is lost over the step.
 const hidden = 0x1p700
