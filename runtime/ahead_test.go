@@ -27,6 +27,7 @@ lower {
 // A default run of a large problem begins at the end of the path of F, and goes on from a checkpoint as if it had not been stopped, its calls included; one with a method or a start that somebody has chosen
 // does not.
 func TestAhead(t *testing.T) {
+	t.Parallel()
 	whole := solveText(t, ninety, runtime.Options{Seed: 1, Starts: 1})
 	if whole.Status != runtime.Solved {
 		t.Fatalf("%s: %s", whole.Status, whole.Reason)

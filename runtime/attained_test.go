@@ -17,6 +17,7 @@ import (
 // curvature at the answer, in all x (two terms of y and z that are 0 there) or beside the best x alone (terms of y that are 0 for one x
 // together). Answers by two equations, and by bisection of the slope.
 func TestSolvedIsAttained(t *testing.T) {
+	t.Parallel()
 	failed := 0
 	for seed := range members.SeedsOf(t, 3, 20) {
 		r := rand.New(rand.NewPCG(seed, 43))

@@ -13,6 +13,7 @@ import (
 // so that no units of y bring them together, held by nearly parallel rows. Rounding of the gradient of g,
 // of terms of 1e6, is more than the force that tells which row holds y; along the way of y it is not.
 func TestCurvaturesThatUnitsDoNotMend(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(14, 6))
 	for k := range 4 {
 		least, most := math.Pow(10, -6+rng.Float64()), math.Pow(10, 5+rng.Float64())

@@ -202,6 +202,7 @@ func everyLeaf(t *testing.T, whole []byte, rng *rand.Rand, share float64, try fu
 // program fail: it is refused, or it is the state of another run. A plain run changes
 // leaves less often.
 func TestForgedCheckpointsDoNotPanic(t *testing.T) {
+	t.Parallel()
 	rng := members.Rand(t, 4)
 	share, enough := 0.01, 10
 	if members.Full() {

@@ -18,6 +18,7 @@ import (
 // and so has passed its verification, with the F that the follower's answer gives at its x by
 // the default oracle; what cannot work is refused before the run.
 func TestCombinations(t *testing.T) {
+	t.Parallel()
 	paths, err := filepath.Glob("../testdata/models/bolib/*.blv")
 	if err != nil || len(paths) < 10 {
 		t.Fatal(err, paths)

@@ -17,6 +17,7 @@ import (
 // begin where F is least without constraints, or x is at 0, so that no gradient there tells
 // of a multiplier.
 func TestCoupledInAnyUnits(t *testing.T) {
+	t.Parallel()
 	solved, elsewhere := 0, 0
 	all := [][3]float64{{1e-12, 1, 1}, {1e9, 1, 1}, {1, 1e-10, 1}, {1, 1e10, 1}, {1, 1, 1e-8}, {1, 1, 1e8}, {1e-9, 1e6, 1e-7}}
 	these := members.Some(t, all, 2)

@@ -40,6 +40,7 @@ func TestStartsInsideTheDomain(t *testing.T) {
 // The follower's answer to gains of a random size, smoothed by an entropy over the
 // simplex, is the logit distribution, which lies as near the edge as the gains differ.
 func TestEntropyOverTheSimplex(t *testing.T) {
+	t.Parallel()
 	for seed := range members.Seeds(t, 12) {
 		rng := rand.New(rand.NewPCG(seed, 40))
 		n := 2 + rng.IntN(7)

@@ -15,6 +15,7 @@ import (
 // The status, the measure, the diagnostics and what is said of the starts claim the same: that F has no bound, where a ray that verifies shows it, and nowhere else. Of the followers, which answer with
 // y = x or y = log(1 + x), F is s h(y) - c x with a known optimum far out, or none with c = 0.
 func TestNoBoundIsSaidWithARay(t *testing.T) {
+	t.Parallel()
 	claimed := 0
 	for trial := range members.Seeds(t, 24) {
 		rng := rand.New(rand.NewPCG(trial, 907))

@@ -87,6 +87,7 @@ func TestVerifyBesideAnEntropysEdge(t *testing.T) {
 // Runs of a solver that takes the edge of an entropy's domain for an answer: whatever they end with,
 // the document says of y what a verification finds, down to that it is not solved.
 func TestRunsThatEndAtAnEntropysEdge(t *testing.T) {
+	t.Parallel()
 	unsolved := 0
 	for k := range members.Seeds(t, 24) {
 		rng := rand.New(rand.NewPCG(k, 2))

@@ -21,6 +21,7 @@ import (
 // Every leaf of a document matters. Changed without a new seal it is noticed, and
 // changed with one as well, but for what verify says it cannot derive.
 func TestEveryLeafIsNoticed(t *testing.T) {
+	t.Parallel()
 	index := regexp.MustCompile(`\[\d+\]`)
 	excused := func(path string, solved bool) bool {
 		path = index.ReplaceAllString(path, "")

@@ -11,6 +11,7 @@ import (
 // TestQueues: a queue whose hours follow Lindley's recursion, as a follower with a chain of thousands of rows. Beside rates that are too low waits add up along the chain, to thousands of times what an hour
 // brings, and so do multipliers. Truth is the recursion itself: at any rate, and over a grid.
 func TestQueues(t *testing.T) {
+	t.Parallel()
 	rng := members.Rand(t, 5)
 	for k := range members.Of(2, 12) {
 		hours := 700 + rng.IntN(1000)

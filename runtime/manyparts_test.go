@@ -16,6 +16,7 @@ import (
 // Limits of size are those of a system's parts: followers that nothing joins, more of them than one dense system holds, are solved and proved part by part. Each has a closed form, y the point of [-1, 1] next to
 // -P'x, and the least F of each is that of a grid of x, which gets finer around the best point.
 func TestManyParts(t *testing.T) {
+	t.Parallel()
 	for seed := range members.SeedsOf(t, 2, 12) {
 		rng := rand.New(rand.NewPCG(seed, 363))
 		n, nx, ny := 110+rng.IntN(100), 2, 2+rng.IntN(2)

@@ -440,6 +440,7 @@ func TestLinearMarkets(t *testing.T) {
 
 // F at a given x is that of the best, or the worst, of all optimal bases; documents with other numbers do not pass.
 func TestEvaluationsOfLinearMarkets(t *testing.T) {
+	t.Parallel()
 	several := 0
 	for seed := range members.Seeds(t, 200) {
 		rng := rand.New(rand.NewPCG(seed, 32))

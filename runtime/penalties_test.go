@@ -31,6 +31,7 @@ lower {
 // A penalty for each coefficient of a regression. The fit solves linear equations, so that F and its gradient are known apart from any solver: no step down the
 // gradient within the box lowers F at the end, F is what the equations say, and as F is smooth and its second derivative known the steps are few, where quasi-Newton ones are hundreds.
 func TestPenaltiesOfARegression(t *testing.T) {
+	t.Parallel()
 	for seed := range members.SeedsOf(t, 6, 60) {
 		rng := rand.New(rand.NewPCG(seed, 77))
 		p := 20 + rng.IntN(20)

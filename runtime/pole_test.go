@@ -59,6 +59,7 @@ func TestPoles(t *testing.T) {
 // that goes like -u^-2, 1/u, log(u^2) or -(u^2)^-0.3 next to u = 0 has no minimum, whichever way u
 // depends on x or on y. A root, a narrow valley and a well of logarithms have one there.
 func TestPolesInside(t *testing.T) {
+	t.Parallel()
 	met, solved := 0, 0
 	for seed := range members.Seeds(t, 60) {
 		rng := rand.New(rand.NewPCG(seed, 38))

@@ -15,6 +15,7 @@ import (
 // The system of a follower is the same whether or not it is known which entries of x g depends on, and it asks for the
 // others nothing: a solve of thousands of them takes no more calls than one of a few.
 func TestEntriesThatTheFollowerDoesNotRead(t *testing.T) {
+	t.Parallel()
 	for k := range members.Seeds(t, 60) {
 		rng := rand.New(rand.NewPCG(k, 61))
 		nx, ny := 1+rng.IntN(6), 1+rng.IntN(4)

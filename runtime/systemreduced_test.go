@@ -106,6 +106,7 @@ func orthogonal(rng *rand.Rand, n int) [][]float64 {
 
 // Each entry of a rotated problem ends at a local minimum of its own F, and the document verifies; the last member is larger than what the whole system is factorized for.
 func TestLeaderSpace(t *testing.T) {
+	t.Parallel()
 	count := 0
 	for seed := range members.SeedsOf(t, 6, 60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -147,6 +148,7 @@ func TestLeaderSpace(t *testing.T) {
 
 // A run in the leader's space that is interrupted, at whatever step, has a point that its follower answers so, and goes on from its checkpoint to the document of the whole run.
 func TestLeaderSpaceInterrupted(t *testing.T) {
+	t.Parallel()
 	for seed := range members.SeedsOf(t, 2, 20) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		data, _, _ := rotatedData(rng, 45)

@@ -17,6 +17,7 @@ import (
 // TestBudgetsLeaveNoChoice has followers w whose rows a_i'w >= 1 - c_i the leader sets one by one, with an f that is convex and not quadratic in w. No F is below the least f over the
 // rows, which is the minimum of a function of w alone, found by another method; where the rows that are tight there hold w as the follower's answer F is that.
 func TestBudgetsLeaveNoChoice(t *testing.T) {
+	t.Parallel()
 	attained, n := 0, 0
 	for k := range members.Seeds(t, 200) {
 		n++

@@ -75,6 +75,7 @@ lower {
 
 // Smooth problems are solved on the KKT system by default; evaluations of F by a solver of another kind find no direction in which it falls from there, and no number of the certificate can be changed.
 func TestSmoothSystems(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 5))
 	for name, text := range smoothModels {
 		problem := bindText(t, text)
@@ -234,6 +235,7 @@ lower {
 // Path flows over two stages of two parallel roads each, whose travel times are powers: the flows on roads are unique and found here by bisection; those on paths are a segment, so that the leader's
 // linear use of them is best and worst at its ends.
 func TestPathFlows(t *testing.T) {
+	t.Parallel()
 	solved, n := 0, 0
 	for seed := range members.Seeds(t, 40) {
 		rng := rand.New(rand.NewPCG(seed, 41))

@@ -117,6 +117,7 @@ func TestTiesOfFollowersApart(t *testing.T) {
 // run that was ended earlier has (that has looked around another point), with the F that it has
 // there, and does not say that it is solved.
 func TestTiesCutShort(t *testing.T) {
+	t.Parallel()
 	m, err := runtime.Compile("grid.blv", gridToll)
 	if err != nil {
 		t.Fatal(err)

@@ -162,6 +162,7 @@ func (n *roadNetwork) optimum() (low, high float64) {
 // (Beckmann 1956). A toll at its bound closes a road, and F is flat where a road is closed: runs
 // may end where one is that the optimum uses.
 func TestTollsOnRandomRoads(t *testing.T) {
+	t.Parallel()
 	model, err := runtime.CompileFile("../bench/field/data/hearn.blv")
 	if err != nil {
 		t.Fatal(err)

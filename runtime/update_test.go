@@ -53,6 +53,7 @@ func drawnData(rng *rand.Rand, n int) runtime.Data {
 // last bit where few variables are coupled, whichever data change, and after each other;
 // the first problem stays what it was.
 func TestUpdateIsBind(t *testing.T) {
+	t.Parallel()
 	model, err := runtime.Compile("updated.blv", updated)
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 // the slope M y*(x) wherever no sign is in doubt. Documents of points that are not stationary,
 // rewritten as solved with that slope or without it, do not pass; solved ones do.
 func TestSlopesUnderTiesAreJudgedByTheirSize(t *testing.T) {
+	t.Parallel()
 	count := members.Count(24)
 	forged, solved := 0, 0
 	for k := range members.Seeds(t, 24) {

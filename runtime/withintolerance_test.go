@@ -101,6 +101,7 @@ func TestBoundsWithinTolerance(t *testing.T) {
 
 // A row of the leader that no answer meets is not met within a tolerance: where X is far wider in one entry than in another, a Goldstein radius is all of the narrow one, and to first order a point within it would be feasible.
 func TestNothingFeasibleNearby(t *testing.T) {
+	t.Parallel()
 	for k := range members.Seeds(t, 20) {
 		rng := rand.New(rand.NewPCG(k, 53))
 		narrow, wide := math.Pow(10, -5+2*rng.Float64()), math.Pow(10, 1+3*rng.Float64())
