@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/lang/diag"
 )
@@ -562,5 +564,80 @@ func TestReadAux(t *testing.T) {
 		if _, list := read(c.aux); !list.HasErrors() || !strings.Contains(list[0].Summary, c.want) || list[0].Subject.Source == nil {
 			t.Errorf("%q: %v", c.aux, list)
 		}
+	}
+}
+
+// TestEndsOfIntegers: no feasible point of random rows, found among all whole numbers of a wide box, is cut off by the ends that integer columns
+// get from the rows, and where the box of the others bounds a row they do get ends.
+func TestEndsOfIntegers(t *testing.T) {
+	rng := members.Rand(t, 71)
+	ended, points := 0, 0
+	const wide = 12
+	for k := range 300 {
+		p := &Program{A: sparse.Empty(3)}
+		for j := range 3 {
+			p.add(Column{Name: fmt.Sprint("k", j), Lo: []float64{0, math.Inf(-1), -3}[rng.IntN(3)], Hi: []float64{math.Inf(1), 4}[rng.IntN(2)], Integer: j < 2})
+		}
+		for range 1 + rng.IntN(3) {
+			for j := range 3 {
+				p.A.Append(j, float64(rng.IntN(7)-3)/2)
+			}
+			p.A.EndRow()
+			row := Row{Lo: math.Inf(-1), Hi: float64(rng.IntN(13)) / 2}
+			if rng.IntN(3) == 0 {
+				row.Lo = row.Hi - float64(rng.IntN(3))
+			}
+			p.Rows = append(p.Rows, row)
+		}
+		before := slices.Clone(p.Columns)
+		p.endIntegers()
+		for j, c := range p.Columns {
+			if was := before[j]; !c.Integer && c != was || !math.IsInf(was.Lo, 0) && c.Lo != was.Lo || !math.IsInf(was.Hi, 0) && c.Hi != was.Hi {
+				t.Fatalf("case %d: %v became %v", k, was, c)
+			} else if c != was {
+				ended++
+			}
+		}
+		for a := range 2*wide + 1 {
+			for b := range 2*wide + 1 {
+				for c := range 2*wide + 1 {
+					x := []float64{float64(a - wide), float64(b - wide), float64(c-wide) / 2}
+					holds := true
+					for j, v := range x {
+						holds = holds && before[j].Lo <= v && v <= before[j].Hi
+					}
+					for i, row := range p.Rows {
+						v := p.A.RowDot(i, x)
+						holds = holds && row.Lo <= v && v <= row.Hi
+					}
+					if !holds {
+						continue
+					}
+					points++
+					for j, v := range x {
+						if v < p.Columns[j].Lo || v > p.Columns[j].Hi {
+							t.Fatalf("case %d: %v is feasible, and column %d is in [%v, %v]", k, x, j, p.Columns[j].Lo, p.Columns[j].Hi)
+						}
+					}
+				}
+			}
+		}
+	}
+	if ended < 50 || points < 1000 {
+		t.Errorf("%d columns got ends, %d points", ended, points)
+	}
+}
+
+// What no row ends is said at its column.
+func TestIntegersWithoutEnds(t *testing.T) {
+	mps := "NAME open\nROWS\n N cost\n L cap\nCOLUMNS\n M 'MARKER' 'INTORG'\n k cost 1 cap -1\n M 'MARKER' 'INTEND'\n y cost 1 cap 1\nRHS\n RHS cap 4\nBOUNDS\n LI BND k 0\nENDATA\n"
+	_, list := ReadBilevel(diag.NewSource("open.mps", mps), diag.NewSource("open.aux", "N 1\nM 1\nLC 1\nLR 0\nLO 1\nOS 1\n"))
+	if !list.HasErrors() || list[0].Code != diag.BindIntegerEnds || !strings.Contains(list[0].Summary, "`k` has an end") || list[0].Subject.Source == nil {
+		t.Errorf("%v", list)
+	}
+	held := strings.Replace(mps, "k cost 1 cap -1", "k cost 1 cap 1", 1)
+	b, list := ReadBilevel(diag.NewSource("open.mps", held), diag.NewSource("open.aux", "N 1\nM 1\nLC 1\nLR 0\nLO 1\nOS 1\n"))
+	if list.HasErrors() || b.Columns[0].Hi != 4 {
+		t.Errorf("%v, %v", list, b)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -47,8 +48,66 @@ func ReadBilevel(mps, aux *diag.Source) (*Bilevel, diag.List) {
 			"they say nothing about the best of whole numbers"
 		return nil, r.list
 	}
+	p.endIntegers()
+	for j, c := range p.Columns {
+		if c.Integer && (infinite(c.Lo) || infinite(c.Hi)) {
+			d := r.list.Errorf(diag.BindIntegerEnds, places[j], "the integer variable `%s` has an end that neither its bounds nor the rows give", c.Name)
+			d.Detail, d.Fix = "the search for the best whole numbers goes through those between two bounds", "write both in BOUNDS"
+			return nil, r.list
+		}
+	}
 	return r.b, nil
 }
+
+// endIntegers gives integer columns without ends those that the rows leave them, by the least and the most that the other terms of a row come to
+// (Savelsbergh 1994, section 1.1). Ends that a column has stay as they are.
+func (p *Program) endIntegers() {
+	lo, hi := make([]float64, len(p.Columns)), make([]float64, len(p.Columns))
+	for j, c := range p.Columns {
+		lo[j], hi[j] = c.Lo, c.Hi
+	}
+	for found := true; found; {
+		found = false
+		for i, row := range p.Rows {
+			cols, vals := p.A.Row(i)
+			for k, j := range cols {
+				if vals[k] == 0 || !infinite(lo[j]) && !infinite(hi[j]) {
+					continue
+				}
+				least, most := 0.0, 0.0 // of the other terms
+				for l, o := range cols {
+					if l != k && vals[l] != 0 {
+						a, b := vals[l]*lo[o], vals[l]*hi[o]
+						least, most = least+math.Min(a, b), most+math.Max(a, b)
+					}
+				}
+				low, high := (row.Lo-most)/vals[k], (row.Hi-least)/vals[k]
+				if vals[k] < 0 {
+					low, high = high, low
+				}
+				if infinite(lo[j]) && !infinite(low) && !math.IsNaN(low) {
+					lo[j], found = low-endAccuracy*math.Max(1, math.Abs(low)), true
+				}
+				if infinite(hi[j]) && !infinite(high) && !math.IsNaN(high) {
+					hi[j], found = high+endAccuracy*math.Max(1, math.Abs(high)), true
+				}
+			}
+		}
+	}
+	for j := range p.Columns {
+		if c := &p.Columns[j]; c.Integer {
+			if infinite(c.Lo) {
+				c.Lo = math.Ceil(lo[j])
+			}
+			if infinite(c.Hi) {
+				c.Hi = math.Floor(hi[j])
+			}
+		}
+	}
+}
+
+// endAccuracy is how much further than computed an end may be by the rounding of its row: solvers hold rows to 1e-9 of their size at best.
+const endAccuracy = 1e-9
 
 type auxReader struct {
 	src         *diag.Source
