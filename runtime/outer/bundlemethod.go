@@ -13,7 +13,7 @@ import (
 
 // bundleSettings are the settings of the method `bundle`.
 type bundleSettings struct {
-	Delta        float64 `setting:"delta" doc:"radius of the Goldstein subdifferential in the certificate, relative to the size of x over X plus its distance from where X is nearest to 0" min:"1e-14" max:"1"`
+	Delta        float64 `setting:"delta" doc:"radius of the Goldstein subdifferential in the certificate, relative to the size of x over X plus its distance from where X is nearest to 0; less where F changes by more than 1e-3 of itself over it" min:"1e-14" max:"1"`
 	Epsilon      float64 `setting:"epsilon" doc:"target for its smallest element, relative to the gradients" min:"0" max:"1"`
 	Samples      int     `setting:"samples" doc:"most gradients sampled in a ball at a time; fewer are, if x has fewer entries" min:"1"`
 	Memory       int     `setting:"memory" doc:"gradients kept, of different pieces of F; 0 for twice the entries of x, and 40 at least" min:"0"`

@@ -13,7 +13,7 @@ import (
 
 // goldsteinSettings are the settings of the method `goldstein`.
 type goldsteinSettings struct {
-	Delta   float64 `setting:"delta" doc:"radius of the Goldstein subdifferential in the certificate, relative to the size of x over X" min:"1e-14" max:"1"`
+	Delta   float64 `setting:"delta" doc:"radius of the Goldstein subdifferential in the certificate, relative to the size of x over X; less where F changes by more than 1e-3 of itself over it" min:"1e-14" max:"1"`
 	Epsilon float64 `setting:"epsilon" doc:"target for its smallest element, relative to the gradients" min:"0" max:"1"`
 	Samples int     `setting:"samples" doc:"gradients sampled in the ball; 0 for twice the entries of x" min:"0"`
 	Radius  float64 `setting:"radius" doc:"the first sampling radius, relative to the size of x over X" min:"1e-14" max:"1"`
