@@ -95,7 +95,7 @@ func TestRadiusOfAWideBox(t *testing.T) {
 		a, up, down := rng.NormFloat64(), math.Exp(rng.NormFloat64()), math.Exp(rng.NormFloat64())
 		p := mustBind(t, fmt.Sprintf("model wide\nupper {\n  var x: vector[1] in box(-%[1]g, %[1]g)\n  minimize 1 + %[3]g * y[1] + %[4]g * y[2]\n}\nlower {\n  var y: vector[2] in nonneg\n  minimize (y[1] - (x[1] - (%[2]g)))^2 + (y[2] - (%[2]g - x[1]))^2\n}\n",
 			width, a, up, down))
-		share := func(off float64) bool {
+		passes := func(off float64) bool {
 			left, right := a-off, a+off
 			r := goldsteinAt(t, p, []float64{a + off}, []certify.Sample{
 				{Point: []float64{right}, Gradient: []float64{up}, Weight: down / (up + down), Active: []int{1}},
@@ -103,8 +103,8 @@ func TestRadiusOfAWideBox(t *testing.T) {
 			report, err := p.Verify(r)
 			return err == nil && !refuses(report, "solved: what F may fall by")
 		}
-		if !share(1e-5) || share(0.1*(1+rng.Float64())) {
-			t.Errorf("member %d, W = %g: 1e-5 off the minimum %v, .1 and more off it passes", k, width, share(1e-5))
+		if !passes(1e-5) || passes(0.1*(1+rng.Float64())) {
+			t.Errorf("member %d, W = %g: 1e-5 off the minimum %v, .1 and more off it passes", k, width, passes(1e-5))
 		}
 		for _, method := range []string{"bundle", "goldstein"} {
 			r, err := p.Solve(t.Context(), Options{Method: method})

@@ -90,12 +90,23 @@ func (v *verification) along(x []float64, by float64) []float64 {
 
 // valueAt is F at a point, NaN where it is not found.
 func (v *verification) valueAt(x []float64) float64 {
+	f, _ := v.penalizedAt(x)
+	return f
+}
+
+// penalizedAt is valueAt, and what the weights of the upper constraints add there.
+func (v *verification) penalizedAt(x []float64) (f, penalty float64) {
 	defer func() { v.d.near, v.d.kept = nil, nil }() // the curvature is to be that at the document's x
 	at, err := v.d.lower(x, v.at.y, v.at.face)
 	if err != nil {
-		return math.NaN()
+		return math.NaN(), 0
 	}
-	return v.d.f.Value(x, v.p.Answer(at.y, at.lambda))
+	if c := v.doc.Coupled; c != nil && len(c.Penalty) == len(v.p.Coupled.Kind) {
+		for i, t := range v.violations(v.d.coupled(at)) {
+			penalty += c.Penalty[i] * math.Max(0, t)
+		}
+	}
+	return v.d.f.Value(x, v.p.Answer(at.y, at.lambda)), penalty
 }
 
 // valueInX is valueAt, NaN outside of X.

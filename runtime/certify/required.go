@@ -73,14 +73,19 @@ func (c *Goldstein) slack(x []float64) float64 {
 	return sum
 }
 
-// fall is the larger of |F|, with what its constraints add, and of what it is lower than at the model's start.
+// fall is the larger of |F| and of what it is lower than at the model's start, where that is in X, with what the
+// weights of the upper constraints add there: the samples' gradients hold them, too.
 func (v *verification) fall() float64 {
 	f, size := v.doc.Upper, math.Abs(v.doc.Upper)
 	if v.at == nil {
 		return size
 	}
-	if from := v.valueAt(v.p.Origin()); !math.IsNaN(from) {
-		size = math.Max(size, math.Abs(from-f))
+	start := v.p.Origin()
+	if off, _ := v.outsideX(start); off > v.tol.KKT {
+		return size
+	}
+	if from, penalty := v.penalizedAt(start); !math.IsNaN(from) {
+		size = math.Max(size, math.Abs(from+penalty-f))
 	}
 	return size
 }

@@ -63,35 +63,17 @@ func ReadBilevel(mps, aux *diag.Source) (*Bilevel, diag.List) {
 // (Savelsbergh 1994, section 1.1). Ends that a column has stay as they are.
 func (p *Program) endIntegers() {
 	lo, hi := make([]float64, len(p.Columns)), make([]float64, len(p.Columns))
+	open := 0
 	for j, c := range p.Columns {
 		lo[j], hi[j] = c.Lo, c.Hi
+		if c.Integer && (infinite(c.Lo) || infinite(c.Hi)) {
+			open++
+		}
 	}
-	for found := true; found; {
+	for found := open > 0; found; {
 		found = false
 		for i, row := range p.Rows {
-			cols, vals := p.A.Row(i)
-			for k, j := range cols {
-				if vals[k] == 0 || !infinite(lo[j]) && !infinite(hi[j]) {
-					continue
-				}
-				least, most := 0.0, 0.0 // of the other terms
-				for l, o := range cols {
-					if l != k && vals[l] != 0 {
-						a, b := vals[l]*lo[o], vals[l]*hi[o]
-						least, most = least+math.Min(a, b), most+math.Max(a, b)
-					}
-				}
-				low, high := (row.Lo-most)/vals[k], (row.Hi-least)/vals[k]
-				if vals[k] < 0 {
-					low, high = high, low
-				}
-				if infinite(lo[j]) && !infinite(low) && !math.IsNaN(low) {
-					lo[j], found = low-endAccuracy*math.Max(1, math.Abs(low)), true
-				}
-				if infinite(hi[j]) && !infinite(high) && !math.IsNaN(high) {
-					hi[j], found = high+endAccuracy*math.Max(1, math.Abs(high)), true
-				}
-			}
+			found = p.endsBy(i, row, lo, hi) || found
 		}
 	}
 	for j := range p.Columns {
@@ -104,6 +86,61 @@ func (p *Program) endIntegers() {
 			}
 		}
 	}
+}
+
+// endsBy gives the columns of a row that have no ends those that the row leaves them; false where it leaves none. What the others come to is what all do
+// without the column's own term, where no other is without end.
+func (p *Program) endsBy(i int, row Row, lo, hi []float64) (found bool) {
+	cols, vals := p.A.Row(i)
+	term := func(k int) (least, most float64) {
+		if vals[k] == 0 {
+			return 0, 0
+		}
+		a, b := vals[k]*lo[cols[k]], vals[k]*hi[cols[k]]
+		return math.Min(a, b), math.Max(a, b)
+	}
+	var least, most, terms float64 // of the terms that have an end
+	freeLeast, freeMost := 0, 0    // how many have none
+	add := func(v float64, sum *float64, free *int) {
+		if infinite(v) {
+			*free++
+		} else {
+			*sum, terms = *sum+v, terms+math.Abs(v)
+		}
+	}
+	for k := range cols {
+		low, high := term(k)
+		add(low, &least, &freeLeast)
+		add(high, &most, &freeMost)
+	}
+	others := func(own, sum float64, free int) float64 { // NaN where one has no end
+		switch {
+		case free == 0:
+			return sum - own
+		case free == 1 && infinite(own):
+			return sum
+		}
+		return math.NaN()
+	}
+	for k, j := range cols {
+		if vals[k] == 0 || !infinite(lo[j]) && !infinite(hi[j]) {
+			continue
+		}
+		low, high := term(k)
+		low, high = (row.Lo-others(high, most, freeMost))/vals[k], (row.Hi-others(low, least, freeLeast))/vals[k]
+		if vals[k] < 0 {
+			low, high = high, low
+		}
+		ended := func(v float64) bool { return !infinite(v) && !math.IsNaN(v) }
+		rounding := endAccuracy * math.Max(1, terms/math.Abs(vals[k]))
+		if infinite(lo[j]) && ended(low) {
+			lo[j], found = low-math.Max(rounding, endAccuracy*math.Abs(low)), true
+		}
+		if infinite(hi[j]) && ended(high) {
+			hi[j], found = high+math.Max(rounding, endAccuracy*math.Abs(high)), true
+		}
+	}
+	return found
 }
 
 // endAccuracy is how much further than computed an end may be by the rounding of its row: solvers hold rows to 1e-9 of their size at best.

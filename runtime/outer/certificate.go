@@ -62,19 +62,29 @@ func (c *Certificate) slack() float64 {
 // mostSlack is the part of F, or of what F is by lower than at the problem's start, that a certificate may leave.
 const mostSlack = 1e-3
 
+// LeastRadius is how small a share of X the radius of a certificate may be: below it steps are rounding.
+const LeastRadius = 1e-14
+
 // Local reports that the radius of a certificate at a point of value f is one over which F hardly changes: a share of
 // the size of X says nothing of that where X is wide. Where F is 0 at the point and at the start, to the accuracy of
-// values over X, nothing but X says how far is far.
+// values over X, nothing but X says how far is far. A start that is off X counts for nothing.
 func (c *Certificate) Local(ctx context.Context, run *Run, f float64) (bool, error) {
 	slack := c.slack()
 	if slack <= mostSlack*math.Abs(f) {
 		return true, nil
 	}
-	from, err := run.h.Value(ctx, run.h.Problem().Origin())
-	if err != nil {
-		return false, ignoring(err)
+	start, fall := run.h.Problem().Origin(), math.Abs(f)
+	inX := linalg.Clone(start)
+	err := run.Project(inX, start)
+	if err == nil && linalg.Distance(inX, start) <= linalg.FewRoundings*linalg.Norm(start) {
+		var from *oracle.Point
+		if from, err = run.h.Value(ctx, start); err == nil {
+			fall = math.Max(fall, math.Abs(from.F-f))
+		}
 	}
-	fall := math.Max(math.Abs(f), math.Abs(from.F-f))
+	if ignoring(err) != nil {
+		return false, err
+	}
 	return slack <= mostSlack*fall || fall <= linalg.ValueAccuracy*c.Size()*run.Size(c.X), nil
 }
 

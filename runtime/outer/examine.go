@@ -131,7 +131,7 @@ func (m *bundle) certifyCenter(ctx context.Context, run *Run, delta float64) (st
 		}
 		if local, err := c.Local(ctx, run, s.Center.F); err != nil {
 			return "", err
-		} else if !local && delta > 1e-14*run.Size(c.X) {
+		} else if !local && delta > LeastRadius*run.Size(c.X) {
 			return m.certifyCenter(ctx, run, delta/10)
 		} else if !local {
 			return "", Stuck(fmt.Sprintf("no descent found, but F changes by much of itself within the radius %.2g", delta))

@@ -191,9 +191,13 @@ func (m *goldstein) shrink(ctx context.Context, run *outer.Run) (string, error) 
 	if err != nil || c == nil || c.Norm+c.GradError > s.Target*math.Max(c.Size(), run.Scale()) {
 		return "", err
 	}
-	if local, err := c.Local(ctx, run, s.Center.F); err != nil || !local {
-		s.Radius *= set.Shrink
+	if local, err := c.Local(ctx, run, s.Center.F); err != nil {
 		return "", err
+	} else if !local && s.Radius <= outer.LeastRadius {
+		return "", outer.Stuck(fmt.Sprintf("F changes by much of itself within the radius %.2g", c.Delta))
+	} else if !local {
+		s.Radius *= set.Shrink
+		return "", nil
 	}
 	return fmt.Sprintf("Goldstein stationary within radius %.2g: measure %.2g", c.Delta, c.Norm), nil
 }
