@@ -95,7 +95,7 @@ func TestProductsOfWhatIsQuadraticInY(t *testing.T) {
 			t.Fatal(err)
 		}
 		size := maxAbs(a)
-		if off := apart(foundX, trueX); off > 8*errX+0x1p-48*sizeX*size || errX > 1e-8*sizeX*size {
+		if off := apart(foundX, trueX); off > 8*errX+0x1p-48*sizeX*size || errX > 1e-12*sizeX*size {
 			t.Errorf("member %d: the product in x is %g off, said to be %g, of terms of %g", k, off, errX, sizeX*size)
 		}
 		if off := apart(foundY, trueY); off > 8*errY+0x1p-48*sizeY*size || errY > 1e-11*sizeY*size {

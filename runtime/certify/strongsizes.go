@@ -231,20 +231,26 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY floa
 		return gx, gy, 0, 0, nil
 	}
 	if d.p.Facts.QuadraticInY {
-		far := math.Max(1, maxAbs(y)) / size // no entry of y is more than what is added to it: its rounding would be, too
+		near := math.Max(1, maxAbs(y)) / size
+		far := near // no entry of y is more than what is added to it: its rounding would be, too
 		for j, v := range a {
 			if v != 0 {
 				far = math.Max(far, math.Abs(y[j]/v))
 			}
 		}
-		_, e := math.Frexp(math.Min(far, 0x1p400/size))
-		t := math.Ldexp(1, e)
-		if !d.p.Facts.JointlyQuadratic { // exact of grad_x g, too, which is quadratic along a
-			gx, gy, terms, ok := d.central(x, y, a, t)
-			if !ok {
+		power := func(t float64) float64 {
+			_, e := math.Frexp(math.Min(t, 0x1p400/size))
+			return math.Ldexp(1, e)
+		}
+		t := power(far)
+		if !d.p.Facts.JointlyQuadratic { // exact of grad_x g, too, which is quadratic along a: its terms grow with the square of the step, and so has one that is no longer than y
+			nearX := power(near)
+			gx, _, terms, ok := d.central(x, y, a, nearX)
+			_, gy, long, finite := d.central(x, y, a, t)
+			if !ok || !finite {
 				return nil, nil, 0, 0, fmt.Errorf("the gradient of g is not finite on both sides of y")
 			}
-			return gx, gy, 0x1p-52 * math.Max(terms[0], d.variesX(x, y)) / t, 0x1p-52 * terms[1] / t, nil
+			return gx, gy, 0x1p-52 * math.Max(terms[0], d.variesX(x, y)) / nearX, 0x1p-52 * long[1] / t, nil
 		}
 		bx, by := make([]float64, d.p.Dx), make([]float64, d.p.Dy)
 		d.g.ValueGrad(bx, by, x, y)
