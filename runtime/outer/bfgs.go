@@ -13,7 +13,7 @@ import (
 
 // bfgsSettings are the settings of the method `bfgs`.
 type bfgsSettings struct {
-	Epsilon     float64 `setting:"epsilon" doc:"target for the norm of the gradient mapping, relative to a tenth of the first gradient's terms; steps go on to a hundredth of it where they get there" min:"0" max:"1"`
+	Epsilon     float64 `setting:"epsilon" doc:"target for the norm of the gradient mapping, relative to a tenth of the first gradient's terms; steps go on to a hundredth of it, and of the terms at x, where they get there" min:"0" max:"1"`
 	InitialStep float64 `setting:"initial_step" doc:"length of the first step, relative to the size of x over X plus |x|, and first radius of the trust region" min:"1e-12"`
 	Armijo      float64 `setting:"armijo" doc:"part of the predicted decrease that a step must attain" min:"1e-12" max:"0.5"`
 }
@@ -107,8 +107,9 @@ func (m *bfgs) Step(ctx context.Context, run *Run) (string, error) {
 		return "", err
 	}
 	target := m.Settings.Epsilon * run.Scale()
-	// 1e-2 is the part of its target to which steps go on: near a minimizer the last one or two gain as many digits as there are.
-	if s.Measure <= 1e-2*target {
+	// 1e-2 is the part of its target to which steps go on: near a minimizer the last one or two gain as many digits as there are. Where the terms
+	// that cancel there are less than the share of the first ones the target is relative to them.
+	if s.Measure <= 1e-2*math.Min(target, m.Settings.Epsilon*s.Center.Terms) {
 		return run.MappingMet(&s.Center, s.Measure, target, target)
 	}
 	if s.Newton != nil {

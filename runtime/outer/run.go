@@ -23,6 +23,7 @@ type Sample struct {
 	Piece  string
 	Active []int   // those rows, ascending
 	GError float64 // the oracle's estimate of |G - grad F|
+	Terms  float64 // the size of what G is the sum of
 	// Open reports that G is the gradient of a piece that F has on an open set
 	// around At, a point next to X, or X itself where At is nil. Only gradients
 	// taken at such points may enter a certificate.
@@ -172,7 +173,7 @@ func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 
 // sampleOf is a point as a sample.
 func sampleOf(pt *oracle.Point) *Sample {
-	s := &Sample{X: pt.X, F: pt.F, G: pt.Grad, Piece: piece(pt), Open: pt.Open, At: pt.At}
+	s := &Sample{X: pt.X, F: pt.F, G: pt.Grad, Terms: pt.Terms, Piece: piece(pt), Open: pt.Open, At: pt.At}
 	if pt.Lower != nil {
 		s.Active, s.Weak = pt.Face, pt.Undecided
 	}

@@ -112,6 +112,11 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 			d.radius *= 2.5
 		}
 		if next != nil && ratio > linalg.TrustAccept {
+			if !edge {
+				if next, err = d.lengthen(ctx, c, next, step); err != nil {
+					return nil, err
+				}
+			}
 			c, refused, d.at = next, 0, nil
 			if taken++; taken == d.most {
 				break
@@ -134,6 +139,28 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 	}
 	// The point of the path is that of the last trial.
 	return d.evaluate(ctx, c.X)
+}
+
+// lengthen doubles a step from c to next, which the model has ended, while F falls on along it nearly as steeply as at c: the
+// curvature is then too large, as where it is the rounding of the derivatives that it is made of, and steps by it would
+// creep. The part 0.9 of the slope is that of Wolfe's condition for steps of Newton's method (Nocedal and Wright, section 3.1).
+func (d *smoothDescent) lengthen(ctx context.Context, c, next *Sample, step []float64) (*Sample, error) {
+	slope := linalg.Dot(c.G, step)
+	for k := 1; k <= 20 && linalg.Dot(next.G, step) < 0.9*slope; k++ { // as many as those of the bundle's steps (accept)
+		x := linalg.Plus(c.X, math.Ldexp(1, k), step)
+		if err := d.run.projector.ProjectUpper(x, x); err != nil {
+			return nil, err
+		}
+		longer, err := d.evaluate(ctx, x)
+		if err != nil {
+			return nil, err
+		}
+		if longer == nil || !(longer.F < next.F) {
+			break
+		}
+		next = longer
+	}
+	return next, nil
 }
 
 // mostRefused is how many steps in a row may be refused: the region is then a part of
