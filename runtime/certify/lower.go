@@ -249,7 +249,7 @@ func (v *verification) modulus(mu float64) bool {
 	default:
 		note(h.rayleigh(), "a direction at (x, y)")
 	}
-	for _, found := range v.pairs() {
+	for _, found := range v.pairs(math.Max(mu, h.largest())) {
 		note(found, "gradients of g at two feasible points")
 	}
 	if least < mu*(1-rounding) {
@@ -346,8 +346,8 @@ func equalities(p *problem.Problem) []int {
 }
 
 // pairs are moduli that gradients of g show between y and feasible points at
-// distances of a thousandth to a few times the size of y.
-func (v *verification) pairs() []float64 {
+// distances of a thousandth to a few times the size of y. steepest is the largest curvature of g at y.
+func (v *verification) pairs(steepest float64) []float64 {
 	if len(equalities(v.p)) > 0 {
 		return nil // points off the equality rows say nothing
 	}
@@ -382,8 +382,8 @@ func (v *verification) pairs() []float64 {
 				way += math.Abs(d)
 			}
 			// Rounding of the gradients' terms, of which gradients that cancel say nothing, and
-			// where they are finite.
-			rise += 1e-12*size + forceRounding*v.d.s.force*way
+			// where they are finite: among them are the products of the curvature with y.
+			rise += 1e-12*size + forceRounding*math.Max(v.d.s.force, steepest*math.Max(norm(y), norm(z)))*way
 			if square > 0 && !math.IsNaN(rise) && !math.IsInf(rise, 0) {
 				found = append(found, rise/square)
 			}

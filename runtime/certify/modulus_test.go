@@ -164,11 +164,50 @@ func TestModuliWhereTermsCancel(t *testing.T) {
 			Facts: problem.Facts{QuadraticInY: true, FixedHessian: true, StrongConvexity: mu}}
 		v := &verification{doc: &Document{X: x, Y: y, Lambda: make([]float64, 2*n)}, p: p, tol: defaultTolerances()}
 		v.d = newDeriver(p, v.tol, x, y, v.doc.Lambda)
-		for _, found := range v.pairs() {
+		for _, found := range v.pairs(2 * mu) {
 			if found < mu*(1-1e-6) {
 				t.Errorf("trial %d: modulus %g, gradients around are said to show %g", trial, mu, found)
 				break
 			}
+		}
+	}
+}
+
+// TestModuliOfShortPairs: the follower's own costs cancel at y, and rows leave so little room around it that the change of the gradient
+// over it is about the rounding of these costs.
+func TestModuliOfShortPairs(t *testing.T) {
+	for trial := range 300 {
+		rng := rand.New(rand.NewPCG(uint64(trial), 23))
+		n := 1 + rng.IntN(4)
+		mu := math.Pow(10, 18*rng.Float64()-4)
+		size := math.Pow(10, 8*rng.Float64()-4)
+		room := size * math.Pow(10, -15*rng.Float64())
+		h := mat.NewSymDense(n, nil)
+		x, c, y := make([]float64, n), make([]float64, n), make([]float64, n)
+		for j := range n {
+			h.SetSym(j, j, mu*(1+float64(min(j, 1))*9*rng.Float64()))
+			y[j] = size * rng.NormFloat64()
+			c[j] = h.At(j, j) * y[j]
+		}
+		rows := &problem.Rows{A: sparse.FromEntries(2*n, n, nil)}
+		var entries []sparse.Entry
+		for j := range n {
+			rows.Kind = append(rows.Kind, problem.AtMost, problem.AtMost)
+			rows.Rhs = append(rows.Rhs, -y[j]-room, y[j]-room)
+			entries = append(entries, sparse.Entry{Row: 2 * j, Col: j, Val: 1}, sparse.Entry{Row: 2*j + 1, Col: j, Val: -1})
+		}
+		rows.B = sparse.FromEntries(2*n, n, entries)
+		p := &problem.Problem{Name: "short", Dx: n, Dy: n, F: quadratic{d: ones(n)}, G: formula(tilted{h, c}.ValueGrad), Rows: rows,
+			X:     &problem.Set{Lo: scaled(ones(n), 0), Hi: scaled(ones(n), 0), E: sparse.FromEntries(0, n, nil)},
+			Facts: problem.Facts{QuadraticInY: true, FixedHessian: true, StrongConvexity: mu}}
+		v := &verification{doc: &Document{X: x, Y: y, Lambda: make([]float64, 2*n)}, p: p, tol: defaultTolerances()}
+		v.d = newDeriver(p, v.tol, x, y, v.doc.Lambda)
+		if !v.modulus(mu) {
+			t.Errorf("trial %d: modulus %g, room %g around %v: %v", trial, mu, room, y, v.Failures())
+		}
+		p.Facts.StrongConvexity = 1.5 * mu
+		if room > 1e-6*size && v.modulus(1.5*mu) {
+			t.Errorf("trial %d: modulus %g, room %g around %v: half as much again was accepted", trial, mu, room, y)
 		}
 	}
 }
