@@ -146,6 +146,13 @@ func (f *Follower) Loss(ctx context.Context, x, y []float64) (loss, open float64
 			size += math.Abs(vals[t]*y[c]) * most
 		}
 	}
+	// A loss is also what the multipliers weigh of the slacks of rows, each of which is a difference of its terms.
+	rows := s.P.Rows
+	for i, t := range s.Lambda(z) {
+		if t != 0 {
+			size += math.Abs(t) * (math.Abs(rows.Rhs[i]) + rows.A.RowTerms(i, x) + rows.B.RowTerms(i, y))
+		}
+	}
 	// Both answers hold to the accuracy of programs: of several best ones another may be the one that is compared with, whose g is the same to that.
 	if open = activeset.Accurate * size; loss <= open {
 		return 0, open

@@ -170,6 +170,52 @@ func TestLossOfAnAnswer(t *testing.T) {
 	}
 }
 
+// An answer on a row whose terms cancel is known to the rounding of these terms, and so is what it costs the follower: an answer of 1e-18
+// where another way to compute it gives 0 is no loss, and one that is off by 1e-6 of the terms is.
+func TestLossOnRowsWhoseTermsCancel(t *testing.T) {
+	rng := members.Rand(t, 36)
+	rounded := 0
+	for range 300 {
+		unit := math.Ldexp(1, rng.IntN(40)-20)
+		a, b, rhs := 0.1*float64(1+rng.IntN(9)), 0.1*float64(1+rng.IntN(9)), unit*0.1*float64(1+rng.IntN(9))
+		x := rhs / a
+		cost := 0.1 * float64(1+rng.IntN(9))
+		g := &kkttest.Quadratic{Nx: 1, Ny: 1, M: make([]float64, 4), C: []float64{0, cost}}
+		rows := &problem.Rows{A: sparse.Empty(1), B: sparse.Empty(1)}
+		kkttest.AddRow(rows, problem.AtMost, []float64{-a}, []int{0}, []float64{b}, -rhs)
+		p := &problem.Problem{Name: "terms", Dx: 1, Dy: 1, F: &kkttest.Quadratic{Nx: 1, Ny: 1, M: make([]float64, 4), C: make([]float64, 2)}, G: g, Rows: rows,
+			X: &problem.Set{Lo: []float64{-2 * x}, Hi: []float64{2 * x}}, Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 2}}
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		follower, err := kkt.NewFollower(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, status := follower.Solve(t.Context(), []float64{x})
+		if status != activeset.Optimal {
+			t.Fatalf("%v: %v", status, rows)
+		}
+		best := s.Y(z)[0]
+		if !(math.Abs(best) <= 1e-9*rhs/b) {
+			t.Fatalf("y = %v where the row leaves 0, of terms of %v", best, rhs)
+		}
+		off := 0x1p-52 * float64(1+rng.IntN(4)) * rhs / b
+		if loss, open := follower.Loss(t.Context(), []float64{x}, []float64{best + off}); loss != 0 || !(open < 1e-6*cost*rhs/b) {
+			t.Errorf("a loss of %g within %g for an answer off by %g of %g", loss, open, off, rhs/b)
+		}
+		if loss, _ := follower.Loss(t.Context(), []float64{x}, []float64{best + 1e-6*rhs/b}); !(math.Abs(loss-cost*1e-6*rhs/b) <= 1e-9*cost*rhs/b) {
+			t.Errorf("a loss of %g for an answer off by %g", loss, 1e-6*rhs/b)
+		} else {
+			rounded++
+		}
+	}
+	if rounded == 0 {
+		t.Error("no loss was told")
+	}
+}
+
 // Limits of slacks and multipliers hold at the follower's answers all over X, and the maps of interiors keep all rows there.
 func TestLimitsHold(t *testing.T) {
 	rng := members.Rand(t, 35)
