@@ -125,11 +125,15 @@ func (s *System) FromDuals(q *Quadratic, z, row, bound []float64) *Multipliers {
 			m.Slack[p.Row] = bound[p.Slack.Var] / s.ColScale[p.Slack.Var] / coef
 		}
 	}
-	// A variable with a bound on both sides has one multiplier: it belongs to the side that holds.
+	// A variable with a bound on both sides has one multiplier: it belongs to the side that holds, and where both do to that of which it is positive, as one that is biactive needs.
 	slack := make([]float64, s.M)
 	s.Slack(slack, nil, z)
+	signs := s.SignsAt(z)
 	for _, p := range s.Pairs {
-		if p.Slack.Var >= 0 && slack[p.Row] > s.opposite(p, slack) {
+		if p.Slack.Var < 0 {
+			continue
+		}
+		if o := s.opposite(p); o >= 0 && (slack[p.Row] > slack[o] && signs.Slack[p.Row] || !signs.Slack[p.Row] && !signs.Slack[o] && m.Slack[p.Row] < 0) {
 			m.Slack[p.Row] = 0
 		}
 	}
@@ -202,14 +206,14 @@ func (s *System) Settle(m *Multipliers, z []float64) {
 	}
 }
 
-// opposite is the slack of the pair's variable at its other bound; infinite where that is no pair.
-func (s *System) opposite(p Pair, slack []float64) float64 {
+// opposite is the row of the pair's variable at its other bound; -1 where that is no pair.
+func (s *System) opposite(p Pair) int {
 	for _, o := range s.Pairs {
 		if o.Slack.Var == p.Slack.Var && o.Row != p.Row {
-			return slack[o.Row]
+			return o.Row
 		}
 	}
-	return math.Inf(1)
+	return -1
 }
 
 // withoutDuality turns multipliers of f with the products of weights into those of f.
