@@ -194,7 +194,7 @@ func (t *ties) felt(x, force []float64) float64 {
 	}
 	moved, way := make([]float64, len(force)), math.Inf(1)
 	if v := t.g.ValueGradY(moved, away, make([]float64, p.Lower.Dim)); !math.IsNaN(v) {
-		if change := finiteNorm(difference(moved, force)) / step; change > 0 {
+		if change := finiteNorm(linalg.Minus(moved, force)) / step; change > 0 {
 			way = t.cost / change
 		}
 	}
@@ -208,14 +208,6 @@ func (t *ties) felt(x, force []float64) float64 {
 		return 1
 	}
 	return way
-}
-
-func difference(a, b []float64) []float64 {
-	out := make([]float64, len(a))
-	for j := range out {
-		out[j] = a[j] - b[j]
-	}
-	return out
 }
 
 func finiteNorm(v []float64) float64 {

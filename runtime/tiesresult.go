@@ -47,7 +47,7 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (
 	}
 	if exact {
 		at := best
-		if apart(best, y) <= attainedTolerance*t.reach { // y is that answer
+		if linalg.Distance(best, y) <= attainedTolerance*t.reach { // y is that answer
 			at = y
 		}
 		attained = p.f.Value(x, p.Numeric.Signed(nil).Answer(at, nil))
@@ -81,7 +81,7 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (
 		}
 	}
 	if out.Unique {
-		out.Unique = apart(ends[0], ends[1]) <= 1e-6*t.reach
+		out.Unique = linalg.Distance(ends[0], ends[1]) <= 1e-6*t.reach
 	}
 	if len(p.IR.Duals) == 0 {
 		for _, end := range []struct {
@@ -179,14 +179,6 @@ func (p *Problem) termsOfG(x, y []float64) float64 {
 		size += math.Abs(g * y[j])
 	}
 	return size
-}
-
-func apart(a, b []float64) float64 {
-	s := 0.0
-	for j, v := range a {
-		s = math.Hypot(s, v-b[j])
-	}
-	return s
 }
 
 // variant is the follower with another regularization.
@@ -289,7 +281,7 @@ func (v *variant) best(ctx context.Context, x, y []float64) (z []float64, exact 
 			}
 			return z, false, nil
 		}
-		moved := apart(last.Y, z)
+		moved := linalg.Distance(last.Y, z)
 		z = last.Y
 		if moved <= 1e-10*v.ties.reach {
 			return z, true, nil

@@ -7,9 +7,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"slices"
 
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
 )
 
@@ -135,7 +135,7 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 		doc.Lower += p.Numeric.G.Value(doc.X, doc.Y) - p.ties.g.Value(doc.X, doc.Y)
 	}
 	report := certify.Verify(doc, p.Numeric)
-	if !allFinite(doc.X) || !allFinite(doc.Y) || !allFinite(doc.Lambda) {
+	if !linalg.Finite(doc.X) || !linalg.Finite(doc.Y) || !linalg.Finite(doc.Lambda) {
 		return report, nil // which says so: programs at such a point have no data
 	}
 	c := &claims{p: p, r: r, doc: doc, h: make([]float64, p.Numeric.Rows.Len()), report: report}
@@ -144,10 +144,6 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 	c.global(proof)
 	report.Calls = p.Numeric.Calls()
 	return report, nil
-}
-
-func allFinite(v []float64) bool {
-	return !slices.ContainsFunc(v, func(t float64) bool { return math.IsNaN(t) || math.IsInf(t, 0) })
 }
 
 // reportTolerance is what the same expression at the same point may differ by

@@ -170,7 +170,7 @@ func (c *claims) exactTies(claimed *Ties) {
 			c.check("ties: safe point", false, "%v", err)
 			return
 		}
-		if len(safe.Variables) != len(c.r.Upper.Variables) || !allFinite(x) {
+		if len(safe.Variables) != len(c.r.Upper.Variables) || !linalg.Finite(x) {
 			c.check("ties: safe point", false, "it has variables that the model has not, or entries that are no numbers")
 			return
 		}

@@ -166,12 +166,3 @@ func (p *Program) rows() int {
 	}
 	return p.A.Rows
 }
-
-func finite(v []float64) bool {
-	for _, x := range v {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return false
-		}
-	}
-	return true
-}

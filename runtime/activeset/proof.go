@@ -1,6 +1,10 @@
 package activeset
 
-import "math"
+import (
+	"math"
+
+	"bilevelc/runtime/linalg"
+)
 
 // farkas takes the weights that the column of the violated constraint p gives,
 // solves for those of the working set on the program's data, and reports
@@ -36,7 +40,7 @@ func (s *Solver) refineWeights(w []float64, p int) bool {
 			}
 		}
 	}
-	return finite(w)
+	return linalg.Finite(w)
 }
 
 // transposed sets g to A'w and adds its absolute terms to gt, if that is not nil.

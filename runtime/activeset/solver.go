@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 )
 
 // Solver solves one program with other bounds or another objective, and keeps
@@ -75,7 +76,7 @@ func (s *Solver) SetObjective(q *sparse.CSR, c []float64) {
 // whole reports that all numbers of the scaled program are finite: sizes that
 // are too far apart for the exponents of doubles are not.
 func (s *Solver) whole() bool {
-	return finite(s.c) && (s.q == nil || finite(s.q.Val)) && (s.a == nil || finite(s.a.Val))
+	return linalg.Finite(s.c) && (s.q == nil || linalg.Finite(s.q.Val)) && (s.a == nil || linalg.Finite(s.a.Val))
 }
 
 // install scales the bounds and the units of tolerances. It returns the

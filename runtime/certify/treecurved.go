@@ -129,8 +129,15 @@ func (t *treeModel) readCurved(side float64, place []int, constant []float64, fr
 			hess[k][i] = of(hess[k][i], free[k][i])
 		}
 	}
-	for i := range place {
-		for j := range place {
+	o.addColumns(place, hess)
+	t.constraints = append(t.constraints, o)
+	return nil
+}
+
+// addColumns adds a Hessian that was read column by column, at the given places: what its two triangles enclose, which is exact where they agree.
+func (o *treeObjective) addColumns(place []int, hess [][]float64) {
+	for i := range hess {
+		for j := range hess {
 			if a, b := hess[j][i], hess[i][j]; a != 0 || b != 0 {
 				exact := rat(a)
 				if a != b {
@@ -140,8 +147,6 @@ func (t *treeModel) readCurved(side float64, place []int, constant []float64, fr
 			}
 		}
 	}
-	t.constraints = append(t.constraints, o)
-	return nil
 }
 
 // balls appends |x - center|^2 - radius^2 <= 0 of the balls of X.

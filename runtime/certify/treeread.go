@@ -131,17 +131,7 @@ func (t *treeModel) readLeader() error {
 		}
 		hess[k], rows[k] = column[:n], column[n:]
 	}
-	for i := range n {
-		for j := range n {
-			if a, b := hess[j][i], hess[i][j]; a != 0 || b != 0 {
-				exact := rat(a)
-				if a != b {
-					exact = nil
-				}
-				t.addQ(place[i], place[j], point(a).hull(point(b)), exact)
-			}
-		}
-	}
+	t.addColumns(place, hess)
 	if count > 0 {
 		for i, kind := range p.Coupled.Kind {
 			if quadraticRow(p, i) { // an empty row keeps its place

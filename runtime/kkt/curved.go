@@ -122,12 +122,7 @@ func (s *System) readCurved() error {
 			answer[s.Ny+len(s.P.Duals)+i] = times
 			gx, ga := make([]float64, s.Nx), make([]float64, len(answer))
 			probe.P.F.ValueGrad(gx, ga, s.X(z), answer)
-			copy(full, gx)
-			for k, g := range ga {
-				if j := s.place(s.Nx + k); j >= 0 {
-					full[j] = g
-				}
-			}
+			s.spread(full, gx, ga)
 			for k := range dst {
 				dst[k] = full[s.place2(k)] / times
 			}

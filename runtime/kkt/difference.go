@@ -46,14 +46,20 @@ func NewDifferences(at, unit []float64, m int, step float64, eval func(dst, at [
 	return d
 }
 
-// Along sets dst to the derivative along a direction with the entries values at the places, which are no longer than their units together make.
-func (d *Differences) Along(dst []float64, places []int, values []float64) error {
+// reach is how often a direction goes into the units of its entries; +Inf where it is 0.
+func (d *Differences) reach(places []int, values []float64) float64 {
 	reach := math.Inf(1)
 	for k, j := range places {
 		if v := math.Abs(values[k]); v > 0 {
 			reach = math.Min(reach, d.Unit[j]/v)
 		}
 	}
+	return reach
+}
+
+// Along sets dst to the derivative along a direction with the entries values at the places, which are no longer than their units together make.
+func (d *Differences) Along(dst []float64, places []int, values []float64) error {
+	reach := d.reach(places, values)
 	clear(dst)
 	if math.IsInf(reach, 1) {
 		return nil
@@ -133,12 +139,7 @@ var extrapolated = math.Pow(0x1p-52, 1.0/5)
 // Extrapolated is Along by two central differences, of which one has half the step of the other, and Richardson's extrapolation: of the steps from the fifth root of rounding
 // down that with the least estimate of its error. Returned are those of the entries of dst: what the two differ by over three, and the rounding of the values.
 func (d *Differences) Extrapolated(dst []float64, places []int, values []float64) (errors []float64, err error) {
-	reach := math.Inf(1)
-	for k, j := range places {
-		if v := math.Abs(values[k]); v > 0 {
-			reach = math.Min(reach, d.Unit[j]/v)
-		}
-	}
+	reach := d.reach(places, values)
 	clear(dst)
 	errors = make([]float64, len(dst))
 	if math.IsInf(reach, 1) {

@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
@@ -141,14 +140,10 @@ func (s *System) ReadObjective() (err error) {
 		return err
 	}
 	hess, lin := s.ScaledObjective(s.Objective.Relaxed())
-	if !finite(lin) || hess != nil && !finite(hess.Val) {
+	if !linalg.Finite(lin) || hess != nil && !linalg.Finite(hess.Val) {
 		return fmt.Errorf("%w: f is not finite in the units of the system", errRange)
 	}
 	return nil
-}
-
-func finite(v []float64) bool {
-	return !slices.ContainsFunc(v, func(t float64) bool { return math.IsNaN(t) || math.IsInf(t, 0) })
 }
 
 // Read is New without what it reads of f: Objective is nil.

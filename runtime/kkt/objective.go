@@ -111,13 +111,18 @@ func (s *System) gradient(dst, z []float64) (value float64, coupled []float64) {
 	gx, ga := make([]float64, s.Nx), make([]float64, s.P.AnswerLen())
 	value = s.P.F.ValueGrad(gx, ga, s.X(z), s.answer(z))
 	clear(dst)
-	copy(dst, gx)
-	for k, v := range ga {
+	s.spread(dst, gx, ga)
+	return value, s.P.CoupledPart(ga)
+}
+
+// spread puts entries of x and of the answer into their places in z, where they have one.
+func (s *System) spread(z, x, answer []float64) {
+	copy(z, x)
+	for k, v := range answer {
 		if j := s.place(s.Nx + k); j >= 0 {
-			dst[j] = v
+			z[j] = v
 		}
 	}
-	return value, s.P.CoupledPart(ga)
 }
 
 // newObjective reads f, and with it the coupled rows' values at 0 and their coefficients.

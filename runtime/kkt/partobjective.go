@@ -10,14 +10,8 @@ type partObjective struct {
 
 // at is the point of the part with what f reads.
 func (f *partObjective) at(x, answer []float64) []float64 {
-	s := f.s
-	z := make([]float64, s.N)
-	copy(z, x)
-	for k, v := range answer {
-		if j := s.place(s.Nx + k); j >= 0 {
-			z[j] = v
-		}
-	}
+	z := make([]float64, f.s.N)
+	f.s.spread(z, x, answer)
 	return z
 }
 

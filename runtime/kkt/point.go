@@ -65,9 +65,8 @@ type Multipliers struct {
 	UpperRows, Extended, Coupled []float64
 }
 
-// FromDuals are the multipliers of the minimizer scaled (len N) of a branch problem with the objective q, from those of the relaxation's rows and
-// variables in its units (activeset.Solution). What strong duality added to f is taken out of them again: its gradient is a combination of those of the system.
-func (s *System) FromDuals(q *Quadratic, z, row, bound []float64) *Multipliers {
+// NoMultipliers are multipliers that are all 0.
+func (s *System) NoMultipliers() *Multipliers {
 	m := &Multipliers{Adjoint: make([]float64, s.Ny), Slack: make([]float64, s.M), Lambda: make([]float64, s.M), Bound: make([]float64, s.Nx)}
 	if n := len(s.P.X.Kind); n > 0 {
 		m.UpperRows = make([]float64, n)
@@ -78,6 +77,13 @@ func (s *System) FromDuals(q *Quadratic, z, row, bound []float64) *Multipliers {
 	if s.P.Coupled != nil {
 		m.Coupled = make([]float64, len(s.P.Coupled.Kind))
 	}
+	return m
+}
+
+// FromDuals are the multipliers of the minimizer scaled (len N) of a branch problem with the objective q, from those of the relaxation's rows and
+// variables in its units (activeset.Solution). What strong duality added to f is taken out of them again: its gradient is a combination of those of the system.
+func (s *System) FromDuals(q *Quadratic, z, row, bound []float64) *Multipliers {
+	m := s.NoMultipliers()
 	// Multipliers that are rounding beside the largest, in units in which the rows are alike, are none.
 	largest := 0.0
 	for _, part := range [][]float64{row, bound} {

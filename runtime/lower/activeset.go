@@ -58,10 +58,7 @@ func (w *activeSet) reset(obj Objective, q *polyhedron, g *projection, relative 
 // had together. The error is a *conflict where no point is feasible.
 func (w *activeSet) enter(y []float64, guess []int) error {
 	w.gather(guess)
-	copy(w.z, y)
-	w.face.restore(w.z)
-	if w.feasible(w.z) {
-		copy(y, w.z)
+	if w.toFace(y) {
 		return nil
 	}
 	// The nearest feasible point; of the guess keep what binds there.
@@ -81,6 +78,17 @@ func (w *activeSet) enter(y []float64, guess []int) error {
 	return nil
 }
 
+// toFace moves y to the nearest point of the face, z, where that is feasible.
+func (w *activeSet) toFace(y []float64) bool {
+	copy(w.z, y)
+	w.face.restore(w.z)
+	if !w.feasible(w.z) {
+		return false
+	}
+	copy(y, w.z)
+	return true
+}
+
 // corner builds the face of the pressing rows and of those that the point nearest to y on them
 // violates, and moves y to the point on it; it reports whether that is feasible. The nearest feasible
 // point leaves a pressing row by as much as y is off, which is enough to lose its multiplier where
@@ -88,10 +96,7 @@ func (w *activeSet) enter(y []float64, guess []int) error {
 func (w *activeSet) corner(y []float64, pressing []int) bool {
 	w.gather(pressing)
 	for range w.poly.m + 1 {
-		copy(w.z, y)
-		w.face.restore(w.z)
-		if w.feasible(w.z) {
-			copy(y, w.z)
+		if w.toFace(y) {
 			return true
 		}
 		row, worst := -1, 0.0

@@ -24,13 +24,20 @@ func (q *polyhedron) consistent(x []float64, f *face, s *Solution) bool {
 		}
 		combination := make([]float64, q.m)
 		f.combination(combination, i)
-		if !q.contradicts(combination, i) {
-			continue
+		if s.contradictory(q, combination, i) {
+			return false
 		}
-		s.Status, s.Witness = Dependent, combination
-		s.Reason = fmt.Sprintf("equality %s depends on %s and contradicts them", q.rows.RowName(i), q.names(combination, i))
+	}
+	return true
+}
+
+// contradictory reports that the equality i contradicts others that combine to its left side (polyhedron.contradicts), and says so in s.
+func (s *Solution) contradictory(q *polyhedron, combination []float64, i int) bool {
+	if !q.contradicts(combination, i) {
 		return false
 	}
+	s.Status, s.Witness = Dependent, combination
+	s.Reason = fmt.Sprintf("equality %s depends on %s and contradicts them", q.rows.RowName(i), q.names(combination, i))
 	return true
 }
 

@@ -262,12 +262,9 @@ func (s *sparseSolver) contradiction(out *Solution) bool {
 					combination[r] = coef[t] * q.norm[i] / q.norm[r]
 				}
 			}
-			if !q.contradicts(combination, i) {
-				continue
+			if out.contradictory(q, combination, i) {
+				return true
 			}
-			out.Status, out.Witness = Dependent, combination
-			out.Reason = fmt.Sprintf("equality %s depends on %s and contradicts them", q.rows.RowName(i), q.names(combination, i))
-			return true
 		}
 	}
 	return false

@@ -1,6 +1,10 @@
 package outer
 
-import "fmt"
+import (
+	"fmt"
+
+	"bilevelc/runtime/linalg"
+)
 
 func (m *bundle) Valid(d Dimensions) error {
 	s := &m.State
@@ -23,7 +27,7 @@ func (m *bundle) Valid(d Dimensions) error {
 		return err
 	}
 	if n := s.Newton; n != nil {
-		if d.Y == 0 || !(n.Radius > 0) || !finite(n.Radius) {
+		if d.Y == 0 || !(n.Radius > 0) || !linalg.Finite([]float64{n.Radius}) {
 			return fmt.Errorf("its lower level has no second derivative, or its trust region no radius")
 		}
 		if err := Vectors(d.Y, n.Y); err != nil {
@@ -50,11 +54,11 @@ func (m *bundle) Valid(d Dimensions) error {
 				return err
 			}
 		}
-		if a.Stage < 0 || a.Whole < 0 || a.Wholes < 0 || !(a.Mu > 0) || !(a.Ratio > 0 && a.Ratio < 1) || !(a.Scale.Mu > 0) || !(a.Scale.Floor >= 0) || !(a.Last >= 0) || !(a.Older >= 0) || !(a.Radius >= 0) || !finite(a.Mu, a.Scale.Mu, a.Scale.Floor, a.Last, a.Older, a.Start, a.Moved, a.Radius, a.Gain, a.F) {
+		if a.Stage < 0 || a.Whole < 0 || a.Wholes < 0 || !(a.Mu > 0) || !(a.Ratio > 0 && a.Ratio < 1) || !(a.Scale.Mu > 0) || !(a.Scale.Floor >= 0) || !(a.Last >= 0) || !(a.Older >= 0) || !(a.Radius >= 0) || !linalg.Finite([]float64{a.Mu, a.Scale.Mu, a.Scale.Floor, a.Last, a.Older, a.Start, a.Moved, a.Radius, a.Gain, a.F}) {
 			return fmt.Errorf("its path is at no stage")
 		}
 	}
-	if !(s.Within >= 0) || !finite(s.Within) {
+	if !(s.Within >= 0) || !linalg.Finite([]float64{s.Within}) {
 		return fmt.Errorf("a certificate of radius %v", s.Within)
 	}
 	if s.Sampled < 0 || s.Stagnated < 0 {

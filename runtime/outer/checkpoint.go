@@ -3,9 +3,9 @@ package outer
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 )
@@ -92,7 +92,7 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 	if len(c.Start) != n {
 		return fmt.Errorf("it is of a problem with %d entries of x, not %d", len(c.Start), n)
 	}
-	if !finite(c.Start...) || !finite(c.Slope, c.Width) || c.Slope < 0 || c.Width < 0 {
+	if !linalg.Finite(c.Start) || !linalg.Finite([]float64{c.Slope, c.Width}) || c.Slope < 0 || c.Width < 0 {
 		return fmt.Errorf("its start is not finite")
 	}
 	if c.Iteration < 0 || c.Evaluations < 0 || min(c.Calls.F, c.Calls.GradF, c.Calls.G, c.Calls.GradG) < 0 {
@@ -160,7 +160,7 @@ func (s *Sample) Valid(d Dimensions) error {
 			}
 		}
 	}
-	if !finite(s.F, s.GError) {
+	if !linalg.Finite([]float64{s.F, s.GError}) {
 		return fmt.Errorf("a value is not finite")
 	}
 	return indices(d.Rows, slices.Concat(s.Active, s.Weak))
@@ -182,18 +182,9 @@ func Vectors(n int, all ...[]float64) error {
 		if len(v) != n {
 			return fmt.Errorf("a vector has %d entries, not %d", len(v), n)
 		}
-		if !finite(v...) {
+		if !linalg.Finite(v) {
 			return fmt.Errorf("a vector is not finite")
 		}
 	}
 	return nil
-}
-
-func finite(v ...float64) bool {
-	for _, t := range v {
-		if math.IsNaN(t) || math.IsInf(t, 0) {
-			return false
-		}
-	}
-	return true
 }

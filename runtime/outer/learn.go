@@ -107,7 +107,7 @@ func (h history) curvature(x []float64) quasiNewton {
 	q := newQuasiNewton(len(x), 1)
 	byPiece := map[string][]Seen{}
 	for _, s := range h.all {
-		if len(s.X) == len(x) && len(s.G) == len(x) && finite(s.X...) && finite(s.G...) {
+		if len(s.X) == len(x) && len(s.G) == len(x) && linalg.Finite(s.X) && linalg.Finite(s.G) {
 			byPiece[s.Piece] = append(byPiece[s.Piece], s)
 		}
 	}

@@ -231,11 +231,11 @@ func (q *quasiNewton) UnmarshalJSON(encoded []byte) error {
 
 // valid reports what keeps numbers that were written down from being a curvature.
 func (q *quasiNewton) valid() error {
-	if q.H != nil && len(q.H) != q.N*q.N || !(q.Scale > 0) || !finite(q.Scale) || !finite(q.H...) {
+	if q.H != nil && len(q.H) != q.N*q.N || !(q.Scale > 0) || !linalg.Finite([]float64{q.Scale}) || !linalg.Finite(q.H) {
 		return fmt.Errorf("its curvature is not that of %d entries of x", q.N)
 	}
 	for _, p := range q.Pairs {
-		if len(p.S) != q.N || len(p.Y) != q.N || !finite(p.S...) || !finite(p.Y...) || !(linalg.Dot(p.S, p.Y) > 0) {
+		if len(p.S) != q.N || len(p.Y) != q.N || !linalg.Finite(p.S) || !linalg.Finite(p.Y) || !(linalg.Dot(p.S, p.Y) > 0) {
 			return fmt.Errorf("its curvature has learned from something that is no step of %d entries of x", q.N)
 		}
 	}

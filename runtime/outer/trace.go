@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"bilevelc/runtime/linalg"
 )
 
 // TracePoint is how far a run had come after some iteration. Values that are not
@@ -70,7 +72,7 @@ type traceForm struct {
 
 func (p TracePoint) form() (out [7]*float64) {
 	for k, v := range []float64{float64(p.Iteration), p.F, p.Best, p.Step, p.Measure, float64(p.Calls), p.Seconds} {
-		if finite(v) {
+		if linalg.Finite([]float64{v}) {
 			out[k] = &v
 		}
 	}

@@ -43,7 +43,8 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 	copy(z[s.Nx+s.Ny+s.M:], p.w[s.Nx:])
 	p.refine(z)
 	pt := &kkt.Point{Z: z, F: s.Value(z), SecondOrder: st.Curvature, Vertices: len(st.Vertices), AllVertices: len(st.Vertices) > 0 && !st.MoreVertices}
-	m := &kkt.Multipliers{Adjoint: make([]float64, s.Ny), Slack: make([]float64, s.M), Lambda: make([]float64, s.M), Bound: append([]float64(nil), j.bound[:s.Nx]...)}
+	m := s.NoMultipliers()
+	copy(m.Bound, j.bound)
 	held := make([]bool, s.M)
 	for r := range f.rows {
 		row := &f.rows[r]
@@ -62,12 +63,6 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 		m.Slack[i] = sign(high) * j.slack[r] * row.unit
 	}
 	nk := len(p.k)
-	if n := len(s.P.X.Kind); n > 0 {
-		m.UpperRows = make([]float64, n)
-	}
-	if n := s.P.X.Extended.Len(); n > 0 {
-		m.Extended = make([]float64, n)
-	}
 	for a, i := range j.walls {
 		w, mu := &f.walls[i], -j.eq[nk+a]
 		switch n := len(s.P.X.Kind); {
@@ -82,11 +77,8 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 			m.Extended[w.upper-n] = mu
 		}
 	}
-	if s.P.Coupled != nil {
-		m.Coupled = make([]float64, len(f.coupled))
-		for a, i := range j.couple {
-			m.Coupled[i] = -j.eq[nk+len(j.walls)+a]
-		}
+	for a, i := range j.couple {
+		m.Coupled[i] = -j.eq[nk+len(j.walls)+a]
 	}
 	p.fromStationarity(m, z)
 	pt.Branch = make([]kkt.Fix, len(s.Pairs))

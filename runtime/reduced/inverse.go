@@ -164,15 +164,7 @@ func (z *inverse) set(rows []int) bool {
 		// A right side that is not in the range of dependent rows tells them.
 		z.arrange()
 		z.dependent = false
-		one := make([]float64, len(rows))
-		state := uint64(1)
-		for b := range one { // xorshift (Marsaglia 2003)
-			state ^= state << 13
-			state ^= state >> 7
-			state ^= state << 17
-			one[b] = float64(state>>11)/(1<<53) - 0.5
-		}
-		z.solve(nil, one)
+		z.solve(nil, scattered(len(rows)))
 		ok = !z.dependent
 	}
 	if !ok {

@@ -32,14 +32,7 @@ func (j *judged) curvature(h, v []float64) float64 {
 // curved looks for a direction of negative curvature along the manifold by Lanczos's method with full orthogonalization; nil where it finds none.
 func (p *piece) curved(j *judged) ([]float64, kkt.SecondOrder) {
 	nw := p.f.nw
-	start := make([]float64, nw)
-	state := uint64(1)
-	for i := range start { // any vector with parts in all directions; xorshift (Marsaglia 2003)
-		state ^= state << 13
-		state ^= state >> 7
-		state ^= state << 17
-		start[i] = float64(state>>11)/(1<<53) - 0.5
-	}
+	start := scattered(nw)
 	j.project(start)
 	j.project(start)
 	length := linalg.Norm(start)
@@ -97,6 +90,18 @@ func (p *piece) curved(j *judged) ([]float64, kkt.SecondOrder) {
 	}
 	j.project(d)
 	return d, kkt.Fails
+}
+
+// scattered is some vector with parts in all directions; xorshift (Marsaglia 2003).
+func scattered(n int) []float64 {
+	v, state := make([]float64, n), uint64(1)
+	for i := range v {
+		state ^= state << 13
+		state ^= state >> 7
+		state ^= state << 17
+		v[i] = float64(state>>11)/(1<<53) - 0.5
+	}
+	return v
 }
 
 // lanczosSteps bounds the dimension of the Krylov space in which the least curvature is looked for.

@@ -66,7 +66,7 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 		for _, t := range h.onDiag {
 			loaded[t] = math.Max(0, loaded[t]) + shift
 		}
-		more := func() { shift = math.Max(10*shift, 1e-3*largest(h.values)) }
+		more := func() { shift = math.Max(10*shift, 1e-3*linalg.NormInf(h.values)) }
 		if !solver.Load(loaded) {
 			break
 		}
@@ -90,7 +90,7 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 				led = true
 				break
 			}
-			if shift > 1e3*math.Max(largest(h.values), least) {
+			if shift > 1e3*math.Max(linalg.NormInf(h.values), least) {
 				break
 			}
 			fresh = false
@@ -150,12 +150,4 @@ func (r *Relaxation) noise(f float64, g, z []float64) float64 {
 		terms = math.Max(terms, math.Abs(v*z[j]))
 	}
 	return rounding * terms
-}
-
-func largest(v []float64) float64 {
-	m := 0.0
-	for _, t := range v {
-		m = math.Max(m, math.Abs(t))
-	}
-	return m
 }

@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/reduced"
 )
@@ -38,7 +39,7 @@ func Ahead(ctx context.Context, p *problem.Problem, x []float64) ([]float64, err
 	c := curve{v}
 	lo := &lower{grad: make([]float64, p.Dy)}
 	y := make([]float64, p.Dy)
-	if c.Force(lo.grad, x); !finite(lo.grad) {
+	if c.Force(lo.grad, x); !linalg.Finite(lo.grad) {
 		return nil, errNotFinite
 	}
 	if lo.h, err = v.jacobian(y, func(dst, at []float64) { p.G.GradY(dst, x, at) }, v.groups, true); err != nil {
@@ -70,7 +71,7 @@ func (c curve) Slopes(x []float64) (*sparse.CSR, error) {
 
 // gradX sets dst to the gradient in x of a'grad_y g, at any y.
 func (c curve) gradX(dst, x, a []float64) {
-	length := norm(a)
+	length := linalg.NormInf(a)
 	clear(dst)
 	if length == 0 {
 		return
@@ -89,12 +90,12 @@ func (c curve) gradX(dst, x, a []float64) {
 
 // HessianProduct implements reduced.Curved.
 func (c curve) HessianProduct(dst, x, a, d []float64) {
-	length := norm(d)
+	length := linalg.NormInf(d)
 	clear(dst)
 	if length == 0 {
 		return
 	}
-	t := kkt.FirstStep * math.Max(1, norm(x)) / length
+	t := kkt.FirstStep * math.Max(1, linalg.NormInf(x)) / length
 	moved, back := make([]float64, len(x)), make([]float64, len(dst))
 	for j := range x {
 		moved[j] = x[j] + t*d[j]

@@ -24,7 +24,7 @@ func (v *Solver) followerAt(x, y []float64, mixed, fine bool) (*lower, error) {
 	p := v.p
 	out := &lower{grad: make([]float64, p.Dy)}
 	p.G.GradY(out.grad, x, y)
-	if !finite(out.grad) {
+	if !linalg.Finite(out.grad) {
 		return nil, errNotFinite
 	}
 	var err error
@@ -76,7 +76,7 @@ var errDecomposition = errors.New("the eigenvalues of the follower's Hessian wer
 // from 0. They are kept to rounding then: H d = 0 says which they are, where rounding of H would leave none.
 func (v *Solver) ranked(pt *point, strong []bool) (*sparse.CSR, error) {
 	n, h := v.p.Dy, pt.lower.h
-	length := math.Max(1, norm(pt.y)) // one unit for all: with several, rounding of the one would be more than the other
+	length := math.Max(1, linalg.NormInf(pt.y)) // one unit for all: with several, rounding of the one would be more than the other
 	unit := make([]float64, n)
 	for j := range unit {
 		unit[j] = length
@@ -315,12 +315,3 @@ func (v *Solver) Products(x, y, a []float64) (gx, hy, errors []float64, err erro
 }
 
 func symmetric(m *sparse.CSR) *sparse.CSR { return sparse.Add(0.5, m, 0.5, m.T()) }
-
-func finite(v []float64) bool {
-	for _, t := range v {
-		if math.IsNaN(t) || math.IsInf(t, 0) {
-			return false
-		}
-	}
-	return true
-}

@@ -29,18 +29,12 @@ func (v *Solver) newAnswers(x, y []float64) (*answers, error) {
 	if err != nil {
 		return nil, err
 	}
-	pt := &point{x: x, y: y, lambda: make([]float64, v.p.Rows.Len()), grad: make([]float64, v.p.Dx+v.p.Dy+len(v.p.Duals)), lower: lo}
-	only := *v
-	only.kinds = nil
-	s, err := only.program(pt, nil, nil, nil)
-	if err != nil {
-		return nil, err
-	}
+	pt := v.bare(x, y)
+	pt.lower = lo
 	a := &answers{v: v}
-	if a.qp, err = kkt.NewFollower(s); err != nil {
+	if a.qp, _, err = v.alone(pt); err != nil {
 		return nil, err
 	}
-	v.unit = kkt.Units(x)
 	equal := sparse.Empty(v.p.Dy)
 	for i, kind := range v.p.Rows.Kind {
 		if kind == problem.Equal {
@@ -77,7 +71,7 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 	left := 0.0        // of the stationarity conditions there
 	for range steps {
 		value := p.G.ValueGradY(grad, x, y)
-		if !finite(grad) || math.IsNaN(value) || math.IsInf(value, 0) {
+		if !linalg.Finite(grad) || math.IsNaN(value) || math.IsInf(value, 0) {
 			return nil, nil, errNotFinite
 		}
 		h, err := a.hessian(x, y)
@@ -117,7 +111,7 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 		}
 		if last = last || !(-slope > roundings*terms); last {
 			// Newton steps go on as long as each leaves less than half of what the one before has left of the stationarity conditions.
-			if moved := p.G.ValueGradY(grad, x, target); math.IsNaN(moved) || !finite(grad) {
+			if moved := p.G.ValueGradY(grad, x, target); math.IsNaN(moved) || !linalg.Finite(grad) {
 				return y, lambda, nil
 			}
 			p.Rows.B.AddMulVecT(grad, -1, lambda)
@@ -143,7 +137,7 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 				copy(next, target)
 			}
 			trial := p.G.ValueGradY(grad, x, next)
-			ok := finite(grad) && !math.IsNaN(trial) && !math.IsInf(trial, 0)
+			ok := linalg.Finite(grad) && !math.IsNaN(trial) && !math.IsInf(trial, 0)
 			if ok && trial+rho*a.violated(x, next) <= phi+linalg.Armijo*t*slope+roundings*terms {
 				accepted = true
 				break
@@ -214,8 +208,8 @@ func (a *answers) hessian(x, y []float64) (*sparse.CSR, error) {
 	h := lo.h
 	if a.held != nil && !kkt.Semidefinite(h) {
 		// By Finsler's lemma a large multiple of B'B does where H is positive definite along the rows.
-		for weight := largest(h) / largest(a.held); ; weight *= 10 {
-			if with := sparse.Add(1, lo.h, weight, a.held); kkt.Semidefinite(with) || weight > largest(h)/largest(a.held)*1e8 { // which leaves H half of its digits
+		for weight := linalg.NormInf(h.Val) / linalg.NormInf(a.held.Val); ; weight *= 10 {
+			if with := sparse.Add(1, lo.h, weight, a.held); kkt.Semidefinite(with) || weight > linalg.NormInf(h.Val)/linalg.NormInf(a.held.Val)*1e8 { // which leaves H half of its digits
 				h = with
 				break
 			}
@@ -233,12 +227,4 @@ func beside(a, b []float64) bool {
 		}
 	}
 	return true
-}
-
-func largest(m *sparse.CSR) float64 {
-	top := 0.0
-	for _, t := range m.Val {
-		top = math.Max(top, math.Abs(t))
-	}
-	return top
 }

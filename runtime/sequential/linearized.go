@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
 )
 
@@ -18,7 +19,7 @@ func (v *Solver) linearize(st *state) error {
 		st.hess, st.convex, st.tied = hess, convex, st.tied && !single
 	}
 	if st.tied {
-		if hess, err := v.lagrangian(st.pt, &st.w); err == nil && finite(hess.Val) {
+		if hess, err := v.lagrangian(st.pt, &st.w); err == nil && linalg.Finite(hess.Val) {
 			st.hess, st.convex = hess, hess
 		}
 	}

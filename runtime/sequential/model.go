@@ -7,6 +7,7 @@ import (
 	"bilevelc/internal/extended"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -82,7 +83,7 @@ type follower struct {
 
 // GradY implements problem.Function.
 func (f *follower) GradY(dst, x, y []float64) {
-	dx, dy := minus(x[:len(f.x)], f.x), minus(y, f.y)
+	dx, dy := linalg.Minus(x[:len(f.x)], f.x), linalg.Minus(y, f.y)
 	for i := range dst {
 		dst[i] = f.model.grad[i] + f.model.h.RowDot(i, dy) + f.model.g.RowDot(i, dx)
 	}
@@ -91,7 +92,7 @@ func (f *follower) GradY(dst, x, y []float64) {
 // GradX implements problem.Function.
 func (f *follower) GradX(dst, _, y []float64) {
 	clear(dst)
-	f.model.g.AddMulVecT(dst[:len(f.x)], 1, minus(y, f.y))
+	f.model.g.AddMulVecT(dst[:len(f.x)], 1, linalg.Minus(y, f.y))
 }
 
 // ValueGrad implements problem.Function.
@@ -108,7 +109,7 @@ func (f *follower) ValueGradY(dst, x, y []float64) float64 {
 
 // Value implements problem.Function.
 func (f *follower) Value(x, y []float64) float64 {
-	dx, dy := minus(x[:len(f.x)], f.x), minus(y, f.y)
+	dx, dy := linalg.Minus(x[:len(f.x)], f.x), linalg.Minus(y, f.y)
 	v := 0.0
 	for i, t := range dy {
 		v += t * (f.model.grad[i] + f.model.h.RowDot(i, dy)/2 + f.model.g.RowDot(i, dx))
@@ -118,14 +119,6 @@ func (f *follower) Value(x, y []float64) float64 {
 
 // Clone implements problem.Function.
 func (f *follower) Clone() problem.Function { return f }
-
-func minus(a, b []float64) []float64 {
-	out := make([]float64, len(a))
-	for j := range out {
-		out[j] = a[j] - b[j]
-	}
-	return out
-}
 
 // trust is the region of a subproblem: how far each entry of x may move; nil: anywhere.
 type trust struct {

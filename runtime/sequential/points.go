@@ -15,21 +15,14 @@ func (v *Solver) begin(ctx context.Context, x []float64) (*point, error) {
 	p := v.p
 	x = append([]float64(nil), x...)
 	if p.Facts.JointlyQuadratic {
-		pt := &point{x: x, y: make([]float64, p.Dy), lambda: make([]float64, p.Rows.Len()), grad: make([]float64, p.Dx+p.Dy+len(p.Duals))}
+		pt := v.bare(x, make([]float64, p.Dy))
 		if err := v.second(pt, false); err != nil {
 			return nil, err
 		}
-		only := *v
-		only.kinds = nil
-		s, err := only.program(pt, nil, nil, nil)
+		f, s, err := v.alone(pt)
 		if err != nil {
 			return nil, err
 		}
-		f, err := kkt.NewFollower(s)
-		if err != nil {
-			return nil, err
-		}
-		v.unit = kkt.Units(x)
 		z, status := f.Solve(ctx, x)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -69,6 +62,24 @@ func (v *Solver) begin(ctx context.Context, x []float64) (*point, error) {
 		break
 	}
 	return nil, err
+}
+
+// bare is a point (x, y) of which nothing is known.
+func (v *Solver) bare(x, y []float64) *point {
+	return &point{x: x, y: y, lambda: make([]float64, v.p.Rows.Len()), grad: make([]float64, v.p.Dx+v.p.Dy+len(v.p.Duals))}
+}
+
+// alone is the follower of the system at a point, without the leader's constraints, and sets the units of x.
+func (v *Solver) alone(pt *point) (*kkt.Follower, *kkt.System, error) {
+	only := *v
+	only.kinds = nil
+	s, err := only.program(pt, nil, nil, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	v.unit = kkt.Units(pt.x)
+	f, err := kkt.NewFollower(s)
+	return f, s, err
 }
 
 // Begin is the follower's answer to x, with its multipliers, where nothing is known of it.
@@ -172,12 +183,4 @@ func (v *Solver) distance(a, b *point) (most float64) {
 		most = math.Max(most, math.Abs(t-b.x[j])/v.unit[j])
 	}
 	return most
-}
-
-func norm(v []float64) float64 {
-	top := 0.0
-	for _, t := range v {
-		top = math.Max(top, math.Abs(t))
-	}
-	return top
 }

@@ -45,7 +45,7 @@ func (v *Solver) tangents(pt *point, s *kkt.System, strong []bool) ([][]float64,
 		}
 	}
 	for _, row := range out {
-		if !finite(row) {
+		if !linalg.Finite(row) {
 			return nil, false
 		}
 	}
@@ -166,7 +166,7 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 			r[i*p.Dx+j], r[j*p.Dx+i] = t, t
 		}
 	}
-	if !finite(r) {
+	if !linalg.Finite(r) {
 		return nil, nil, true
 	}
 	hess = v.inX(b.back(r))

@@ -7,6 +7,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -106,7 +107,7 @@ func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []f
 			with[i] = size * math.Max(0, sol.Row[k])
 		}
 	}
-	if p.G.GradY(grad, x, next); !finite(grad) {
+	if p.G.GradY(grad, x, next); !linalg.Finite(grad) {
 		return y, lambda
 	}
 	return next, with

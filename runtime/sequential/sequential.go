@@ -39,6 +39,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
 )
@@ -154,11 +155,11 @@ func (v *Solver) evaluate(x, y, lambda []float64) (*point, error) {
 		v.ballGradient(row, x, one)
 		pt.c, pt.jac = append(pt.c, ballValue(&p.X.Balls[k], x)), append(pt.jac, row)
 	}
-	if !finite(pt.grad) || !finite(pt.c) || !finite([]float64{pt.f}) {
+	if !linalg.Finite(pt.grad) || !linalg.Finite(pt.c) || !linalg.Finite([]float64{pt.f}) {
 		return nil, errNotFinite
 	}
 	for _, row := range pt.jac {
-		if !finite(row) {
+		if !linalg.Finite(row) {
 			return nil, errNotFinite
 		}
 	}

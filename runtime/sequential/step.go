@@ -53,13 +53,13 @@ func (v *Solver) From(ctx context.Context, x []float64) (*kkt.Point, error) {
 // penalties are such that a unit of violation costs what f changes by along the way that changes a constraint by one. The gradient of a constraint may vanish at a point: then that it changes by its
 // value over the size of the point tells; where a penalty is too small it grows (steered).
 func (v *Solver) penalties(pt *point) elastic {
-	out, size := make(elastic, len(v.kinds)), math.Max(1, math.Max(norm(pt.x), norm(pt.y)))
+	out, size := make(elastic, len(v.kinds)), math.Max(1, math.Max(linalg.NormInf(pt.x), linalg.NormInf(pt.y)))
 	for i, row := range pt.jac {
-		steep := math.Max(norm(row), math.Abs(pt.c[i])/size)
+		steep := math.Max(linalg.NormInf(row), math.Abs(pt.c[i])/size)
 		if steep == 0 {
 			steep = 1
 		}
-		out[i] = math.Max(1, norm(pt.grad)/steep)
+		out[i] = math.Max(1, linalg.NormInf(pt.grad)/steep)
 	}
 	return out
 }
@@ -75,7 +75,7 @@ func (v *Solver) steered(ctx context.Context, st *state) (*sub, error) {
 		for i, t := range st.penalty {
 			more[i] = stiffer * t
 		}
-		if math.IsInf(norm(more), 0) {
+		if math.IsInf(linalg.NormInf(more), 0) {
 			return q, nil
 		}
 		next, err := v.subproblem(ctx, st, st.pt, more)
@@ -237,7 +237,7 @@ func (v *Solver) corrected(ctx context.Context, st *state, q *sub, trial *point,
 	lo := *st.pt.lower
 	lo.grad = make([]float64, v.p.Dy)
 	v.p.G.GradY(lo.grad, trial.x, trial.y)
-	dx, dy := minus(trial.x, st.pt.x), minus(trial.y, st.pt.y)
+	dx, dy := linalg.Minus(trial.x, st.pt.x), linalg.Minus(trial.y, st.pt.y)
 	for i := range lo.grad {
 		lo.grad[i] -= lo.h.RowDot(i, dy) + lo.g.RowDot(i, dx)
 	}
@@ -293,7 +293,7 @@ func (v *Solver) away(ctx context.Context, st *state, z []float64, phi float64) 
 		}
 		v.follower = made
 	}
-	noise := kkt.Tolerance * math.Max(math.Abs(phi), norm(pt.grad))
+	noise := kkt.Tolerance * math.Max(math.Abs(phi), linalg.NormInf(pt.grad))
 	for t := 1.0; t > 0x1p-20; t /= 2 {
 		for _, way := range []float64{t, -t} {
 			x := make([]float64, len(pt.x))

@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
 )
@@ -92,8 +93,8 @@ func (v *Solver) dragged(st *state) *sparse.CSR {
 	p := v.p
 	n := p.Dx + p.Dy + len(p.Duals)
 	entries := make([]sparse.Entry, 0, p.Dy)
-	top := math.Max(1, norm(st.pt.y))
-	weight := norm(st.pt.grad) / (top * st.delta / st.first)
+	top := math.Max(1, linalg.NormInf(st.pt.y))
+	weight := linalg.NormInf(st.pt.grad) / (top * st.delta / st.first)
 	for j := range p.Dy {
 		entries = append(entries, sparse.Entry{Row: p.Dx + j, Col: p.Dx + j, Val: weight})
 	}
@@ -126,7 +127,7 @@ func (v *Solver) multipliers(q *sub) (w weights, ok bool) {
 		}
 		w.size = math.Max(w.size, math.Abs(t)*v.unit[j])
 	}
-	return w, finite(w.adjoint) && finite(w.rows)
+	return w, linalg.Finite(w.adjoint) && linalg.Finite(w.rows)
 }
 
 func (v *Solver) noWeights() weights {

@@ -108,7 +108,7 @@ func (l *parted) each(solve func(k int, at []float64) (*kkt.Point, error), z []f
 func (l *parted) join(points []*kkt.Point) *kkt.Point {
 	s := l.s
 	out := &kkt.Point{Z: make([]float64, s.N), Branch: make([]kkt.Fix, len(s.Pairs)), AllVertices: true, Vertices: 1, SecondOrder: kkt.Holds}
-	leaves, strong := []kkt.Leaf{{Fix: make([]kkt.Fix, len(s.Pairs)), Multipliers: l.none()}}, true
+	leaves, strong := []kkt.Leaf{{Fix: make([]kkt.Fix, len(s.Pairs)), Multipliers: l.s.NoMultipliers()}}, true
 	for k, p := range l.parts {
 		of := points[k]
 		for n, j := range p.Cols {
@@ -151,22 +151,9 @@ func (l *parted) join(points []*kkt.Point) *kkt.Point {
 	return out
 }
 
-// none are multipliers that are all 0.
-func (l *parted) none() *kkt.Multipliers {
-	s := l.s
-	m := &kkt.Multipliers{Adjoint: make([]float64, s.Ny), Slack: make([]float64, s.M), Lambda: make([]float64, s.M), Bound: make([]float64, s.Nx)}
-	if n := len(s.P.X.Kind); n > 0 {
-		m.UpperRows = make([]float64, n)
-	}
-	if s.P.Coupled != nil {
-		m.Coupled = make([]float64, len(s.P.Coupled.Kind))
-	}
-	return m
-}
-
 // with is a leaf of the parts before, and one of p.
 func (l *parted) with(before kkt.Leaf, p *kkt.Part, leaf kkt.Leaf) kkt.Leaf {
-	s, m, from := l.s, l.none(), before.Multipliers
+	s, m, from := l.s, l.s.NoMultipliers(), before.Multipliers
 	fix := append([]kkt.Fix(nil), before.Fix...)
 	for n, pair := range p.PairAt {
 		fix[pair] = leaf.Fix[n]
