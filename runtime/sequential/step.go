@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
@@ -41,6 +42,22 @@ func (v *Solver) From(ctx context.Context, x []float64) (*kkt.Point, error) {
 	if err != nil {
 		return nil, err
 	}
+	return v.descendFrom(ctx, pt)
+}
+
+// Improve is the local solution that x leads to with y, one of the follower's answers there, and its multipliers, of a g that is quadratic in x and y: the one that begins elsewhere need not be one that the leader's
+// constraints allow.
+func (v *Solver) Improve(ctx context.Context, x, y, lambda []float64) (*kkt.Point, error) {
+	pt, err := v.complete(slices.Clone(x), y, lambda)
+	if err != nil {
+		return nil, err
+	}
+	v.unit = kkt.Units(x)
+	return v.descendFrom(ctx, pt)
+}
+
+// descendFrom goes from a point to one that is stationary, with a trust region as large as x.
+func (v *Solver) descendFrom(ctx context.Context, pt *point) (*kkt.Point, error) {
 	st := &state{pt: pt, w: v.noWeights(), delta: 1}
 	for j, t := range pt.x {
 		st.delta = math.Max(st.delta, math.Abs(t)/v.unit[j])

@@ -167,7 +167,7 @@ func (run *Run) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, error) {
 	switch {
 	case whole != nil:
 	case run.Smooth != nil:
-		return run.Smooth.From(ctx, run.System.X(b.Z))
+		return run.Smooth.Improve(ctx, run.System.X(b.Z), run.System.Y(b.Z), run.System.Lambda(b.Z))
 	case run.parted != nil:
 		return run.parted.improve(ctx, b.Z, b.Branch)
 	default:
@@ -194,7 +194,7 @@ func (run *Run) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, error) {
 			return nil, err
 		}
 		run.Smooth = smooth
-		return smooth.From(ctx, z[:held.Dx])
+		return smooth.Improve(ctx, run.System.X(z), run.System.Y(z), run.System.Lambda(z))
 	}
 	s, err := kkt.New(&held)
 	if err != nil {
