@@ -47,7 +47,7 @@ type SearchState struct {
 }
 
 // checkpointSchema is the version of the checkpoint document.
-const checkpointSchema = 8
+const checkpointSchema = 9
 
 // envelope is the document of a checkpoint: its state, and the SHA-256 of the
 // state's text without blanks.

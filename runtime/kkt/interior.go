@@ -86,7 +86,9 @@ func (l *limiter) inside(in *Interior) bool {
 			sum := new(big.Rat)
 			cols, vals := s.P.Rows.B.Row(i)
 			for t, j := range cols {
-				sum.Add(sum, product.Mul(rat(vals[t]), rat(y[s.inBlock[j]])))
+				if vals[t] != 0 { // entries that are zero join no blocks
+					sum.Add(sum, product.Mul(rat(vals[t]), rat(y[s.inBlock[j]])))
+				}
 			}
 			return sum
 		}
@@ -124,7 +126,9 @@ func (in *affine) slope(s *System, m *sparse.CSR, row, c int) float64 {
 	sum := 0.0
 	cols, vals := m.Row(row)
 	for t, j := range cols {
-		sum += vals[t] * in.by[c][s.inBlock[j]]
+		if vals[t] != 0 { // entries that are zero join no blocks
+			sum += vals[t] * in.by[c][s.inBlock[j]]
+		}
 	}
 	return sum
 }

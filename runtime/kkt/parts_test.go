@@ -2,6 +2,7 @@ package kkt_test
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -293,5 +294,49 @@ func TestLimitsHold(t *testing.T) {
 	}
 	if limited < 20 || equations < 10 {
 		t.Errorf("%d with limits, %d of them with an equation", limited, equations)
+	}
+}
+
+// Entries of rows that are zero join no blocks, and say nothing: with and without them maps and what is unique are the same.
+func TestZerosJoinNothing(t *testing.T) {
+	rng := members.Rand(t, 36)
+	interiors := 0
+	for k := range 40 {
+		p := beside(kkttest.Random(rng, 1, 2, 2, true, false), kkttest.Random(rng, 1, 1, 1, true, false))
+		with, rows := *p, *p.Rows
+		rows.B = sparse.Empty(p.Dy)
+		for i := range p.Rows.Len() {
+			for j := range p.Dy {
+				rows.B.Append(j, p.Rows.B.At(i, j))
+			}
+			rows.B.EndRow()
+		}
+		with.Rows = &rows
+		var maps [2][]kkt.Interior
+		var unique [2]bool
+		for which, p := range []*problem.Problem{p, &with} {
+			s, err := kkt.New(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if maps[which], _, err = s.Interiors(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			follower, err := kkt.NewFollower(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			z, status := follower.Solve(t.Context(), make([]float64, s.Nx))
+			if status != activeset.Optimal {
+				continue
+			}
+			unique[which] = follower.UniqueMultipliers(t.Context(), z)
+		}
+		if interiors += len(maps[0]); !reflect.DeepEqual(maps[0], maps[1]) || unique[0] != unique[1] {
+			t.Errorf("case %d: %v and %v, %v", k, maps[0], maps[1], unique)
+		}
+	}
+	if interiors < 20 {
+		t.Errorf("%d maps", interiors)
 	}
 }

@@ -220,7 +220,7 @@ func (p *plunger) try(ctx context.Context, n *node, o *option, sol *activeset.So
 			if o.distance[side] > 0 {
 				p.learn(o.k, side, (out.bound-n.bound)/o.distance[side])
 			}
-			if out.bound >= p.cutoff {
+			if out.bound+p.rough >= p.cutoff {
 				out.kind = closed
 			} else {
 				out.basis = r.Basis

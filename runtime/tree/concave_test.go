@@ -288,7 +288,7 @@ func TestConcaveObjectivesAreProved(t *testing.T) {
 // Boxes far wider than the answers leave no more of the gap to rounding than narrow ones: what a relaxation leaves open is as the ranges of its own node.
 func TestWideBoxesLeaveNoRounding(t *testing.T) {
 	rng := members.Rand(t, 31)
-	counted, proved, short := 0, 0, 0
+	counted, proved, spent, short := 0, 0, 0, 0
 	for k := range 8 {
 		p := curvedDown(rng, features{curved: rng.IntN(2) == 0, coupled: rng.IntN(3) == 0})
 		for j := range p.Dx {
@@ -308,8 +308,13 @@ func TestWideBoxesLeaveNoRounding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Outcome != Proved {
+		switch {
+		case r.Outcome == LimitReached && r.Nodes >= 20000: // halving wide boxes takes more than that of one in some hundred
 			t.Logf("case %d: %v, %s, bound %.12g, least value %.12g", k, r.Outcome, r.Why, r.Bound, want)
+			spent++
+			continue
+		case r.Outcome != Proved:
+			t.Errorf("case %d: %v, %s, bound %.12g, least value %.12g", k, r.Outcome, r.Why, r.Bound, want)
 			continue
 		}
 		proved++
@@ -327,8 +332,8 @@ func TestWideBoxesLeaveNoRounding(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d proved, %d proofs not written", proved, counted, short)
-	if counted < 5 || proved < counted-1-counted/10 || short > 1+proved/10 { // halving boxes may take more than the budget
-		t.Errorf("%d of %d proved", proved, counted)
+	if counted < 5 || spent > 1 || short > 1+proved/10 {
+		t.Errorf("%d of %d proved, %d have spent their budget", proved, counted, spent)
 	}
 }
 

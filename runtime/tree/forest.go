@@ -284,9 +284,7 @@ func (f *forest) result(ctx context.Context) *Result {
 	switch {
 	case infeasible:
 		r.Outcome, r.Why = Infeasible, "no x has an answer of the follower that the upper level's constraints admit"
-	case closed && r.open > max(f.gap, DefaultGap)*r.Scale*(1+0x1p-20):
-		r.Outcome, r.Why = LimitReached, "rounding of the relaxations' terms, next to which F is small, leaves more open than the gap"
-	case closed && !open:
+	case closed && !open && r.open <= max(f.gap, DefaultGap)*r.Scale*(1+0x1p-20):
 		r.Outcome, r.Proved = Proved, true
 	case open && ctx.Err() != nil:
 		r.Outcome, r.Why = Interrupted, "interrupted"
@@ -297,8 +295,10 @@ func (f *forest) result(ctx context.Context) *Result {
 		}
 	case failed:
 		r.Outcome, r.Why = LimitReached, "relaxations of some nodes could not be solved to the accuracy needed"
-	default:
+	case !closed && len(f.parts) > 1:
 		r.Outcome, r.Why = LimitReached, "what relaxations of the parts leave open adds up to more than the gap"
+	default:
+		r.Outcome, r.Why = LimitReached, "rounding of the relaxations' terms, next to which F is small, leaves more open than the gap"
 	}
 	return r
 }

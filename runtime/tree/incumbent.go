@@ -30,7 +30,7 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 // a search for one costs about as much as that many nodes.
 const (
 	few   = 2
-	often = 4
+	often = 16
 )
 
 func (p *plunger) allFixed(fix []kkt.Fix) bool {

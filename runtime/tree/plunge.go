@@ -27,7 +27,7 @@ type plunger struct {
 	boxes         []slopeBox       // those of the node of boxed, its program
 	boxed         *activeset.Program
 	fine          bool      // bounds of nodes are to be what their multipliers show
-	rough         float64   // what rounding leaves open of them, or of those of nodes with slopes
+	rough         float64   // what rounding leaves open of the last of them that branches leave as it is: not that of secants and of McCormick's rows, whose multipliers are as ranges are
 	near          []float64 // the point that the search for an incumbent is from, where f is not convex
 
 	// What it found.
@@ -107,6 +107,7 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 	solver := p.relax.ready(p, of)
 	cost, konst, size := p.secants(solver, n, of)
 	konst += p.s.quad.Const
+	p.rough = 0
 	cut := activeset.Options{Cutoff: p.cutoff - konst}
 	b := p.relax.bounds(&p.bounds)
 	sol := solver.Solve(ctx, b, fits(basis, len(b.RowHi)), cut)
@@ -130,8 +131,8 @@ func (p *plunger) shown(cost []float64, b *activeset.Bounds, sol *activeset.Solu
 	if sol.Status == activeset.Optimal || sol.Status == activeset.CutOff {
 		v, terms := shows(p.relax.program, cost, b, sol)
 		rough := 0x1p-48 * (terms + size)
-		if l := p.s.lift; p.s.concave == nil && (p.s.best != nil || l != nil && len(l.slopes) > 0) { // no branch makes terms smaller
-			p.rough = math.Max(p.rough, rough)
+		if l := p.s.lift; p.s.concave == nil && (l == nil || len(l.slopes) == 0 || p.boxes[0].free()) {
+			p.rough = rough
 		}
 		sol.Value = math.Min(sol.Value, v-rough)
 	}
@@ -226,7 +227,8 @@ func (p *plunger) step(ctx context.Context, n *node) bool {
 		return true
 	}
 	n.bound, n.basis = max(n.bound, sol.Value), sol.Basis
-	if n.bound >= p.cutoff {
+	rough := p.rough
+	if n.bound+rough >= p.cutoff {
 		p.close(n, closed)
 		return true
 	}
@@ -234,7 +236,7 @@ func (p *plunger) step(ctx context.Context, n *node) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	if n.bound >= p.cutoff {
+	if n.bound+rough >= p.cutoff {
 		p.close(n, closed)
 		return true
 	}

@@ -301,7 +301,10 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 		// As the search did it ends with the bound that it needs: what is left of a thin node's relaxation beyond may be empty by no more than rounding, or not be solved at all.
 		pw.p.cutoff = pw.claim + (float64(r.Bound)-pw.claim)/2
 	}
-	sol := pw.p.solve(ctx, n, pw.last) // from nothing where that fails
+	sol := pw.withoutRanges(ctx, n)
+	if sol == nil {
+		sol = pw.p.solve(ctx, n, pw.last) // from nothing where that fails
+	}
 	pw.p.cutoff = math.Inf(1)
 	if sol.Status == activeset.Failed || sol.Status == activeset.Infeasible && !pw.refutes(sol) {
 		if empty := pw.beyondRange(ctx, n); empty != nil {
@@ -350,6 +353,22 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 		return false, nil
 	}
 	return true, pw.line(map[string]any{kind: pw.weights(n, z, row[:len(row)-len(cuts)], bound, nil)})
+}
+
+// withoutRanges is a solution of a relaxation without the rows of McCormick, whose weights are as large as ranges are narrow and have as much rounding, where that is enough; nil else.
+func (pw *proofWriter) withoutRanges(ctx context.Context, n *node) *activeset.Solution {
+	if n.slopes == nil {
+		return nil
+	}
+	bare := *n
+	bare.slopes, pw.p.first = nil, true
+	sol := pw.p.solve(ctx, &bare, pw.last)
+	pw.p.first = false
+	switch enough := sol.Value >= pw.claim; {
+	case sol.Status == activeset.Stopped, sol.Status == activeset.Infeasible && pw.refutes(sol), enough && (sol.Status == activeset.Optimal || sol.Status == activeset.CutOff):
+		return sol
+	}
+	return nil
 }
 
 // refutes reports that the weights of an infeasible relaxation show that by more than their accuracy, next to which a cut of tighten is near: what they leave of columns counts with their boxes.

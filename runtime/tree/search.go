@@ -47,8 +47,7 @@ type search struct {
 	tried   int64
 	work    int64
 	rounds  int64
-	failed  bool    // some node is unresolved
-	rough   float64 // what rounding leaves open of the bounds of nodes with slopes
+	failed  bool // some node is unresolved
 	ray     *candidate
 	falls   []float64
 }
@@ -155,7 +154,6 @@ func (s *search) take(p *plunger) {
 		s.best = p.found
 	}
 	s.failed = s.failed || p.failed
-	s.rough = math.Max(s.rough, p.rough)
 	if p.falls != nil && s.ray == nil {
 		s.ray, s.falls = p.from, p.falls
 	}
@@ -286,19 +284,18 @@ func (s *search) small(c *candidate) bool {
 	return math.IsNaN(s.rest) && math.Abs(c.f) > open && s.gap*math.Abs(c.f) < open
 }
 
-// leaves is what relaxations leave open next to the terms of f at a point; where none is known, or they are 0, next to those that GapScale has.
+// leaves is what relaxations leave open next to the terms of f at a point; where none is known, or f is 0 there as GapScale has it, next to those that it has.
 func (s *search) leaves(c *candidate) float64 {
-	if c != nil && s.small(c) {
-		return math.Max(s.gap*math.Abs(c.f), s.rough)
+	if c == nil {
+		return kkt.Tolerance * s.sizes(make([]float64, s.sys.N))
 	}
-	terms := 0.0
-	if c != nil {
-		terms = s.terms(c)
+	switch sizes := s.sizes(s.unscaled(c.z)); {
+	case math.Abs(c.f) <= kkt.Tolerance*sizes:
+		return kkt.Tolerance * sizes
+	case s.small(c):
+		return s.gap * math.Abs(c.f)
 	}
-	if terms == 0 {
-		terms = s.sizes(make([]float64, s.sys.N))
-	}
-	return math.Max(kkt.Tolerance*terms, s.rough)
+	return kkt.Tolerance * s.terms(c)
 }
 
 // sizes is the sum of the absolute terms of what relaxations minimize at z (model's units), with variables of a unit at least.

@@ -110,6 +110,9 @@ func (l *lift) entriesWithSlopes(s *search) (all []int) {
 // slopeBox is a box of x_c and T, model's units.
 type slopeBox struct{ a, b, lo, hi float64 }
 
+// free reports that there is no box.
+func (of slopeBox) free() bool { return math.IsInf(of.a, -1) }
+
 // rows are McCormick's rows of a box, in this order (x - a)(T - lo), (b - x)(hi - T), (x - a)(hi - T), (b - x)(T - lo) >= 0, as sign (w - v T - t x) >= -sign v t; what has no end makes no row. Where a = b
 // they say w = a T.
 func (of slopeBox) rows() (rows [4]struct{ sign, v, t float64 }) {
@@ -131,7 +134,7 @@ func (l *lift) boxes(s *search, n *node) []slopeBox {
 		lo, hi := n.limits(s, l.slopes[k].Entry)
 		all[k] = slopeBox{lo, hi, math.Inf(-1), math.Inf(1)}
 		if !slices.Contains(n.fix, kkt.Open) { // strong duality follows from the pairs
-			all[k].a, all[k].b = math.Inf(-1), math.Inf(1)
+			all[k].a, all[k].b = math.Inf(-1), math.Inf(1) // free
 		} else if n.slopes != nil {
 			all[k].lo, all[k].hi = float64(n.slopes[k].Lo), float64(n.slopes[k].Hi)
 		}
@@ -344,15 +347,23 @@ func (p *plunger) splitsEntry(j int, lo, hi float64, z []float64) float64 {
 	return lo + (hi-lo)/2
 }
 
+// sizeOfEnd is that of an end, 0 where there is none.
+func sizeOfEnd(end float64) float64 {
+	if math.IsInf(end, 0) {
+		return 0
+	}
+	return math.Abs(end)
+}
+
 // shows is the bound that the multipliers of a solution show by themselves (weak duality), and the sum of its absolute terms, next to which it has rounding: signs are not exact, and what multipliers leave of
-// the cost of a column counts with its box. Strong duality leaves relaxations no inner points, and multipliers may be as large as ranges are narrow: what they are times what rows are off by is no rounding of the value.
+// the cost of a column counts with its box. Strong duality leaves relaxations no inner points, and multipliers may be as large as ranges are narrow: what they are times what rows are off by is no rounding of the value, what they leave of a cost has theirs.
 func shows(of *activeset.Program, cost []float64, b *activeset.Bounds, sol *activeset.Solution) (sum, terms float64) {
 	add := func(v float64) { sum, terms = sum+v, terms+math.Abs(v) }
-	d := slices.Clone(cost)
+	d, size, count := slices.Clone(cost), make([]float64, len(cost)), make([]float64, len(cost)) // what is left of the cost of columns, the size of what it is left of, and roundings
 	if of.Q != nil {
 		for j, z := range sol.Z {
 			v := of.Q.RowDot(j, sol.Z)
-			d[j] += v
+			d[j], size[j], count[j] = d[j]+v, math.Abs(v), 2
 			add(-0.5 * v * z)
 		}
 	}
@@ -367,7 +378,7 @@ func shows(of *activeset.Program, cost []float64, b *activeset.Bounds, sol *acti
 		add(m * side)
 		cols, vals := of.A.Row(i)
 		for e, j := range cols {
-			d[j] -= m * vals[e]
+			d[j], size[j], count[j] = d[j]-m*vals[e], size[j]+math.Abs(m*vals[e]), count[j]+2
 		}
 	}
 	for j, v := range d {
@@ -377,6 +388,12 @@ func shows(of *activeset.Program, cost []float64, b *activeset.Bounds, sol *acti
 		}
 		if !math.IsInf(end, 0) {
 			add(v * end)
+		}
+		// A unit of the last place for each rounding, as outward rounding takes, where 16 are counted; it may turn the sign, too.
+		if off := count[j] * size[j]; math.Abs(v) <= 0x1p-52*off {
+			terms += 0x1p-4 * off * math.Max(sizeOfEnd(b.Lo[j]), sizeOfEnd(b.Hi[j]))
+		} else {
+			terms += 0x1p-4 * off * sizeOfEnd(end)
 		}
 	}
 	return sum, terms

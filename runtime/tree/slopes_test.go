@@ -70,8 +70,8 @@ func priced(rng *rand.Rand, n, ny int) *problem.Problem {
 // Of leaders whose entries the follower's costs and sides read, the search finds the least of all branches, and no answer of a follower on a grid of x is below its bound. Its proof is accepted, and none that is forged shows more.
 func TestSlopesAreProved(t *testing.T) {
 	rng := members.Rand(t, 37)
-	proved, infeasible, branched, ranges, short := 0, 0, 0, 0, 0
-	for k := range 80 {
+	proved, infeasible, branched, ranges := 0, 0, 0, 0
+	for k := 0; k < 80 || branched == 0 && k < 800; k++ { // one of some hundred is branched on
 		n := 1
 		p := priced(rng, n, 3+rng.IntN(2))
 		sys, err := kkt.New(p)
@@ -89,10 +89,8 @@ func TestSlopesAreProved(t *testing.T) {
 			if infeasible++; r.Outcome != Infeasible {
 				t.Errorf("case %d: %v, and nothing is feasible", k, r.Outcome)
 			}
-		case r.Outcome == LimitReached && r.Best != nil && r.Bound <= want+near && math.Abs(r.Best.F-want) < 1e-6: // beside rounding of its terms, F is small
-			short++
 		case r.Outcome != Proved || math.Abs(r.Best.F-want) > 2*near || r.Bound > want+near:
-			t.Errorf("case %d: %v, %v, bound %.12g, and the least is %.12g", k, r.Outcome, r.Best, r.Bound, want)
+			t.Errorf("case %d: %v, %s, %v, bound %.12g, and the least is %.12g after %d nodes", k, r.Outcome, r.Why, r.Best, r.Bound, want, r.Nodes)
 		default:
 			proved++
 		}
@@ -128,7 +126,7 @@ func TestSlopesAreProved(t *testing.T) {
 			}
 		}
 	}
-	if proved < 10 || branched < 1 || ranges < 40 || short > 2 {
+	if proved < 10 || branched < 1 || ranges < 40 {
 		t.Errorf("%d proved, %d infeasible, %d branches on x, %d ranges", proved, infeasible, branched, ranges)
 	}
 	t.Logf("%d proved, %d infeasible, %d branches on x, %d ranges", proved, infeasible, branched, ranges)
@@ -161,7 +159,7 @@ func TestSlopesBesideDirections(t *testing.T) {
 		}
 		near := 1e-6 * (1 + math.Abs(want))
 		if r.Outcome != Proved || math.Abs(r.Best.F-want) > 2*near || r.Bound > want+near {
-			t.Errorf("case %d: %v, %v, bound %.12g, and the least is %.12g", k, r.Outcome, r.Best, r.Bound, want)
+			t.Errorf("case %d: %v, %s, %v, bound %.12g, and the least is %.12g after %d nodes", k, r.Outcome, r.Why, r.Best, r.Bound, want, r.Nodes)
 			continue
 		}
 		if report, err := certify.VerifyTree(p, bytes.NewReader(proofOf(t, sys, r)), ""); err != nil || report.Bound < r.Claim() || report.Bound > want+near {

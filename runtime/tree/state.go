@@ -36,7 +36,6 @@ type partState struct {
 	Concave *concave   `json:"concave,omitempty"`
 	Hulls   bool       `json:"hulls,omitempty"`
 	Strong  bool       `json:"strong,omitempty"`
-	Rough   float64    `json:"rough,omitempty"`
 	Cuts    []tangent  `json:"cuts,omitempty"`
 }
 
@@ -120,7 +119,7 @@ func (f *forest) state() *State {
 
 func (s *search) state() partState {
 	st := partState{Records: s.records, Costs: s.costs.clone(), Least: infinite(s.least), Nodes: s.nodes, Tried: s.tried,
-		Work: s.work, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Hulls: s.hulls, Strong: s.strong, Rough: s.rough, Cuts: s.cuts}
+		Work: s.work, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Hulls: s.hulls, Strong: s.strong, Cuts: s.cuts}
 	for _, n := range s.open {
 		st.Open = append(st.Open, openNow{n.id, n.fix, n.box, infinite(n.bound), n.basis, n.depth, n.from.branch, n.from.side, n.from.distance, infinite(n.from.parent), n.slopes})
 	}
@@ -189,7 +188,6 @@ func (s *search) resume(st *partState) error {
 		}
 		s.best = &candidate{b.Z, b.Fix, b.F}
 	}
-	s.rough = st.Rough
 	s.least, s.nodes, s.tried, s.work, s.rounds, s.failed = float64(st.Least), st.Nodes, st.Tried, st.Work, st.Rounds, st.Failed
 	return nil
 }
