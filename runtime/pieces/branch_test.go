@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/kkttest"
 	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
@@ -188,5 +189,50 @@ func TestCurvatureEndsWithTheRun(t *testing.T) {
 	}
 	if v.curved(t.Context(), p.Z, &b) == nil {
 		t.Error("no matrix")
+	}
+}
+
+// Where what f falls by along a way cancels to rounding, or comes from entries alone that have an end in front of them, the way is no ray; where it is more, it is one.
+func TestWaysThatDoNotFallAreNoRays(t *testing.T) {
+	rng := members.Rand(t, 36)
+	for k := range 50 {
+		p := kkttest.Random(rng, 4, 2, 1, true, false)
+		n := p.Dx + p.Dy
+		f, g := p.F.(*kkttest.Quadratic), p.G.(*kkttest.Quadratic)
+		rows := &problem.Rows{A: sparse.Empty(p.Dx), B: p.Rows.B, Kind: p.Rows.Kind, Rhs: p.Rows.Rhs}
+		for range rows.Kind { // nothing but f reads x
+			rows.A.EndRow()
+		}
+		p.Rows = rows
+		for i := range p.Dx {
+			for j := range n {
+				f.M[i*n+j], f.M[j*n+i], g.M[i*n+j], g.M[j*n+i] = 0, 0, 0, 0
+			}
+			if i < 3 {
+				p.X.Lo[i], p.X.Hi[i] = math.Inf(-1), math.Inf(1)
+			}
+		}
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := New(s, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Bounds(&v.bounds, make([]kkt.Fix, len(s.Pairs)))
+		a, b, c := 1+rng.Float64(), 1+rng.Float64(), 1e-3*(1+rng.Float64())
+		at, grad := make([]float64, s.N), make([]float64, s.N)
+		to := append([]float64{a, b, 0, 1e-12}, at[4:]...)
+		for _, last := range []float64{0, -1} { // the entry with an end
+			grad[0], grad[1], grad[3] = 1/a, -1/b, last
+			if v.ray(at, to, grad) != nil {
+				t.Errorf("case %d: a way along which f does not fall is a ray", k)
+			}
+			grad[0] -= c
+			if v.ray(at, to, grad) == nil {
+				t.Errorf("case %d: f falls by %g of its terms, and the way is no ray", k, c)
+			}
+		}
 	}
 }
