@@ -20,13 +20,13 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 			p.keep(&candidate{z: z, fix: n.fix, f: s.value(z) + s.quad.Const})
 		}
 		p.descend(ctx, p.rounded(n, sol.Z), p.wholeBox(z))
-	} else if p.nodes > 1 && open > few && n.depth%often != 0 {
+	} else if (p.nodes > 1 || s.best != nil) && open > few && n.depth%often != 0 {
 		return
 	}
 	p.byFollower(ctx, z)
 }
 
-// Points are looked for at the first node of a plunge, and below it where few pairs are open, or at every `often`th level:
+// Points are looked for at the first nodes as long as there is none, where few pairs are open, and at every `often`th level:
 // a search for one costs about as much as that many nodes.
 const (
 	few   = 2
