@@ -215,10 +215,13 @@ type binder struct {
 	graph                 *expr.Builder
 	list                  diag.List
 
-	reported  map[string]bool  // diagnostics given, by key
-	reporting bool             // the report is under way: conditions may depend on variables
-	varying   bool             // a size was found to vary with an index
-	known     map[string]value // params and data
+	reported  map[string]bool         // diagnostics given, by key
+	reporting bool                    // the report is under way: conditions may depend on variables
+	varying   bool                    // a size was found to vary with an index
+	known     map[string]value        // params and data
+	missing   *ir.Symbol              // what an input waits for
+	inOrder   []*ir.Symbol            // of declared
+	bySize    map[string][]*ir.Symbol // of sized
 	texts     map[string]*texts
 	readers   []*tableReader // of the supplied tables
 	bound     map[string]*ir.BoundData
@@ -330,7 +333,9 @@ func (b *binder) symbol(name string) *ir.Symbol { return b.prog.Symbols[name] }
 
 // declared lists the params, data and sets in the order of the file.
 func (b *binder) declared() []*ir.Symbol {
-	var out []*ir.Symbol
+	if b.inOrder != nil {
+		return b.inOrder
+	}
 	for _, d := range b.prog.File.Decls {
 		var name string
 		switch d := d.(type) {
@@ -344,8 +349,8 @@ func (b *binder) declared() []*ir.Symbol {
 			continue
 		}
 		if s := b.symbol(name); s != nil && s.Decl == lang.Node(d) {
-			out = append(out, s)
+			b.inOrder = append(b.inOrder, s)
 		}
 	}
-	return out
+	return b.inOrder
 }

@@ -317,7 +317,7 @@ func (r *rows) within() {
 		if upper {
 			coef = 1
 		}
-		r.bound(j, coef, -coef*at, false, origin{from[i], x.Extended.Name[i], math.Abs(at)})
+		r.bound(j, coef, -coef*at, false, origin{from[i], math.Abs(at)})
 	}, constantTolerance, func(i int, excess float64) {
 		r.b.errorf(diag.BindNeverHolds, from[i], "no x within its bounds satisfies `%s`", x.Extended.Name[i]).Detail =
 			fmt.Sprintf("Its sides differ by at least %.4g.", excess)

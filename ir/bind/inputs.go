@@ -3,6 +3,7 @@ package bind
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"bilevelc/ir"
@@ -102,20 +103,28 @@ func (b *binder) inputs(prob *ir.Problem) {
 	all := b.declared()
 	tried := map[*ir.Symbol]bool{}
 	before := len(b.list)
-	for {
-		progress := false
-		for _, s := range all {
-			if !tried[s] && b.tryInput(s) {
-				tried[s], progress = true, true
+	for queue, waiting := all, map[*ir.Symbol][]*ir.Symbol{}; len(queue) > 0; {
+		for ; len(queue) > 0; queue = queue[1:] {
+			s := queue[0]
+			switch b.missing = nil; {
+			case tried[s]:
+			case b.tryInput(s):
+				tried[s] = true
+				queue = append(queue, waiting[s]...)
+				delete(waiting, s)
+			case b.missing != nil:
+				waiting[b.missing] = append(waiting[b.missing], s)
 			}
 		}
-		if progress {
-			continue
+		if b.opts.Abstract {
+			if queue = b.fillParams(all, tried); len(queue) == 0 {
+				queue = b.fillPlaceholders(all, tried)
+			}
+			for _, s := range queue {
+				queue = append(queue, waiting[s]...)
+				delete(waiting, s)
+			}
 		}
-		if b.opts.Abstract && (b.fillParam(all, tried) || b.fillPlaceholder(all, tried)) {
-			continue
-		}
-		break
 	}
 	var pending []*ir.Symbol // params whose default waits for another
 	for _, s := range all {
@@ -157,9 +166,14 @@ func (b *binder) inputs(prob *ir.Problem) {
 // noData reports data that nothing supplies.
 func (b *binder) noData(s *ir.Symbol, d *lang.Data) {
 	e := b.errorf(diag.BindNoData, d.Name.Span(), "`%s` was not supplied", s.Name)
-	for _, p := range b.declared() {
-		if _, known := b.known[p.Name]; p.Kind == ir.ParamSymbol && !known && isSize(p.Name, d) {
-			e.Detail += fmt.Sprintf("It also gives `%s` its value. ", p.Name)
+	for k, dim := range d.Type.Dims {
+		n, ok := dim.(*lang.Name)
+		if !ok || slices.ContainsFunc(d.Type.Dims[:k], func(x lang.Expr) bool { m, ok := x.(*lang.Name); return ok && m.Name == n.Name }) {
+			continue
+		}
+		p := b.symbol(n.Name)
+		if _, known := b.known[n.Name]; p != nil && p.Kind == ir.ParamSymbol && !known {
+			e.Detail += fmt.Sprintf("It also gives `%s` its value. ", n.Name)
 		}
 	}
 	e.Detail = strings.TrimSpace(e.Detail)
@@ -242,17 +256,21 @@ func (b *binder) tryInput(s *ir.Symbol) bool {
 	return true
 }
 
-// ready reports whether every param, data and set that an expression leads to is bound.
+// ready reports whether every param, data and set that an expression leads to is bound; the
+// first that is not is then what is missing.
 func (b *binder) ready(x lang.Expr) bool {
 	return !b.reads(x, func(s *ir.Symbol) bool {
 		switch s.Kind {
 		case ir.ParamSymbol, ir.DataSymbol:
-			_, known := b.known[s.Name]
-			return !known
+			if _, known := b.known[s.Name]; !known {
+				b.missing = s
+			}
 		case ir.SetSymbol:
-			return b.sets[s.Name] == nil
+			if b.sets[s.Name] == nil {
+				b.missing = s
+			}
 		}
-		return false
+		return b.missing != nil
 	})
 }
 
@@ -344,11 +362,8 @@ func (b *binder) infer(s *ir.Symbol, suppliedOnly bool) (size *data.Array, origi
 		if literals && suppliedOnly {
 			break
 		}
-		for _, t := range b.declared() {
-			d, ok := t.Decl.(*lang.Data)
-			if !ok {
-				continue
-			}
+		for _, t := range b.sized(s.Name) {
+			d := t.Decl.(*lang.Data)
 			shape, from := b.shapeOf(t.Name, d, literals)
 			for k, dim := range d.Type.Dims {
 				name, ok := dim.(*lang.Name)
@@ -396,8 +411,8 @@ func (b *binder) shapeOf(name string, d *lang.Data, literals bool) ([]int, strin
 // noValue reports a param that nothing gives a value. A param that a missing
 // array would give its value is left to the message about that array.
 func (b *binder) noValue(s *ir.Symbol, p *lang.Param) {
-	for _, t := range b.declared() {
-		if decl, ok := t.Decl.(*lang.Data); ok && isSize(s.Name, decl) && decl.Value == nil && decl.Gen == nil {
+	for _, t := range b.sized(s.Name) {
+		if decl := t.Decl.(*lang.Data); decl.Value == nil && decl.Gen == nil {
 			return
 		}
 	}
@@ -405,14 +420,23 @@ func (b *binder) noValue(s *ir.Symbol, p *lang.Param) {
 		fmt.Sprintf("give it with `--set %s=...`, in a data file, or as a default", s.Name)
 }
 
-// isSize reports whether a param is a dimension of an array as it stands.
-func isSize(param string, d *lang.Data) bool {
-	for _, dim := range d.Type.Dims {
-		if name, ok := dim.(*lang.Name); ok && name.Name == param {
-			return true
+// sized are the data along whose dimensions a name stands as it is.
+func (b *binder) sized(name string) []*ir.Symbol {
+	if b.bySize == nil {
+		b.bySize = map[string][]*ir.Symbol{}
+		for _, t := range b.declared() {
+			d, ok := t.Decl.(*lang.Data)
+			if !ok {
+				continue
+			}
+			for _, dim := range d.Type.Dims {
+				if n, ok := dim.(*lang.Name); ok && (len(b.bySize[n.Name]) == 0 || b.bySize[n.Name][len(b.bySize[n.Name])-1] != t) {
+					b.bySize[n.Name] = append(b.bySize[n.Name], t)
+				}
+			}
 		}
 	}
-	return false
+	return b.bySize[name]
 }
 
 // filler is the next placeholder size: each param without a value gets
@@ -422,8 +446,8 @@ func (b *binder) filler() int {
 	return b.step * b.fillers
 }
 
-// fillParam gives the first param without a value a placeholder.
-func (b *binder) fillParam(all []*ir.Symbol, tried map[*ir.Symbol]bool) bool {
+// fillParams gives the params without a value placeholders, and returns them.
+func (b *binder) fillParams(all []*ir.Symbol, tried map[*ir.Symbol]bool) (filled []*ir.Symbol) {
 	for _, s := range all {
 		p, ok := s.Decl.(*lang.Param)
 		if !ok || tried[s] || p.Default != nil {
@@ -436,7 +460,7 @@ func (b *binder) fillParam(all []*ir.Symbol, tried map[*ir.Symbol]bool) bool {
 		} else {
 			b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, expr.ScalarShape(), p.Name.Span()))
 		}
-		return true
+		filled = append(filled, s)
 	}
-	return false
+	return filled
 }

@@ -17,7 +17,7 @@ func (r *rows) ends(decl *lang.Var, k int) {
 	}
 	between := func(lo, hi float64, at diag.Span) {
 		for j := range v.Shape.Len() {
-			from := origin{at: at, name: v.EntryName(j), terms: math.Max(math.Abs(lo), math.Abs(hi))}
+			from := origin{at: at, terms: math.Max(math.Abs(lo), math.Abs(hi))}
 			r.bound(v.Offset+j, -1, lo, false, from)
 			r.bound(v.Offset+j, 1, -hi, false, from)
 		}

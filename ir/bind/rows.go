@@ -30,7 +30,6 @@ type rows struct {
 // origin is where a bound of x comes from.
 type origin struct {
 	at    diag.Span
-	name  string
 	terms float64 // the size of the terms that the bound was computed from
 }
 
@@ -100,7 +99,7 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 	r.lo, r.hi = make([]origin, n), make([]origin, n)
 	keep := func(rel *relation, k int, cols []int, vals []float64, rest, terms float64) {
 		if len(cols) == 1 {
-			r.bound(cols[0], vals[0], rest, rel.equal, origin{rel.at, rel.name(k), terms / math.Abs(vals[0])})
+			r.bound(cols[0], vals[0], rest, rel.equal, origin{rel.at, terms / math.Abs(vals[0])})
 			return
 		}
 		p.X.E.AppendAll(cols, vals)
@@ -402,7 +401,7 @@ func (r *rows) ball(decl *lang.Var, k int) {
 	if radius == 0 { // a point
 		v := r.prob.Upper.Vars[k]
 		for j := range v.Shape.Len() {
-			r.bound(v.Offset+j, 1, 0, true, origin{at: decl.Set.Span(), name: v.Name})
+			r.bound(v.Offset+j, 1, 0, true, origin{at: decl.Set.Span()})
 		}
 		return
 	}

@@ -187,6 +187,7 @@ func (b *binder) declaredWithin(set *boundSet, d *lang.IndexSet) bool {
 	for _, w := range d.Within {
 		of := b.sets[w.Name]
 		if of == nil {
+			b.missing = b.symbol(w.Name)
 			return false
 		}
 		if len(d.Within) == 1 {
@@ -321,9 +322,12 @@ func (b *binder) bindSet(set *boundSet, origin string) {
 	b.setOrigins[set.name] = origin
 }
 
-// fillPlaceholder gives the first set without elements some that stand for
-// those that are not supplied.
-func (b *binder) fillPlaceholder(all []*ir.Symbol, tried map[*ir.Symbol]bool) bool {
+// labelEntries is what a label that is made up takes of the budget: a text and its places.
+const labelEntries = 16
+
+// fillPlaceholders gives the sets without elements some that stand for those that are
+// not supplied, and returns these sets.
+func (b *binder) fillPlaceholders(all []*ir.Symbol, tried map[*ir.Symbol]bool) (filled []*ir.Symbol) {
 	for _, s := range all {
 		d, ok := s.Decl.(*lang.IndexSet)
 		if !ok || tried[s] || d.Value != nil {
@@ -336,12 +340,13 @@ func (b *binder) fillPlaceholder(all []*ir.Symbol, tried map[*ir.Symbol]bool) bo
 		if set.within != nil {
 			set.n = max(set.within.n/2, 1)
 		}
+		b.spend(d.Name.Span(), "the set", labelEntries*set.n)
 		set.placeholders()
 		tried[s] = true
 		b.bindSet(set, "placeholder")
-		return true
+		filled = append(filled, s)
 	}
-	return false
+	return filled
 }
 
 // placeholders makes up the elements: all different, and, of tuples, spread

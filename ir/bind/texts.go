@@ -169,8 +169,10 @@ func some(labels []string) string {
 func (b *binder) filteredSet(set *boundSet, v *lang.SetLiteral) bool {
 	var sets []*boundSet
 	for i := range v.Binders {
-		of := b.sets[v.Binders[i].Lo.(*lang.Name).Name]
+		name := v.Binders[i].Lo.(*lang.Name).Name
+		of := b.sets[name]
 		if of == nil {
+			b.missing = b.symbol(name)
 			return false
 		}
 		sets = append(sets, of)
