@@ -81,28 +81,28 @@ func differentiate(b *expr.Builder, root *expr.Node, dx, dy int, salt string) (g
 			{Op: Number, Number: 1},
 		}
 		g.Nodes[1].Shape = expr.ScalarShape()
-		g.add(root.Lower, Partial{Offset: root.Offset, Len: 1, Node: 1})
+		*g.level(root.Lower) = []Partial{{Offset: root.Offset, Len: 1, Node: 1}}
 		return g, nil
 	}
-	t, err := translate(root, salt)
-	if err != nil {
-		return nil, err
-	}
-	grads, err := gorgonia.Grad(t.root, t.vars...)
-	if err != nil {
-		return nil, fmt.Errorf("autodiff: internal error: %w", err)
-	}
-	r := reader{graph: g, leaf: t.leaf, done: map[*gorgonia.Node]int{}, of: t.graph}
-	if g.Value, err = r.read(t.root); err != nil {
-		return nil, err
-	}
-	for i, v := range t.vars {
-		leaf := t.leaf[v]
-		k, err := r.read(grads[i])
+	parts, constants := partsOf(root)
+	places := map[bool]map[int]int{false: {}, true: {}} // of the partials of each level, by offset
+	for k, part := range parts {
+		value, err := g.differentiate(part, salt, places)
 		if err != nil {
 			return nil, err
 		}
-		g.add(leaf.Lower, Partial{Offset: leaf.Offset, Len: leaf.Shape.Len(), Node: k})
+		if k > 0 {
+			value = g.operation(expr.Add, g.Value, value)
+		}
+		g.Value = value
+	}
+	for _, c := range constants {
+		g.Nodes = append(g.Nodes, Node{Op: Data, Data: c.node, Shape: c.node.Shape})
+		op := expr.Add
+		if c.minus {
+			op = expr.Sub
+		}
+		g.Value = g.operation(op, g.Value, len(g.Nodes)-1)
 	}
 	for _, ps := range [][]Partial{g.DX, g.DY} {
 		sort.Slice(ps, func(i, j int) bool { return ps[i].Offset < ps[j].Offset })
@@ -110,19 +110,122 @@ func differentiate(b *expr.Builder, root *expr.Node, dx, dy int, salt string) (g
 	return g, nil
 }
 
-func (g *Graph) add(lower bool, p Partial) {
-	if lower {
-		g.DY = append(g.DY, p)
-	} else {
-		g.DX = append(g.DX, p)
+// differentiate adds a sum of terms and its gradient, and returns its value.
+func (g *Graph) differentiate(terms []term, salt string, places map[bool]map[int]int) (value int, err error) {
+	t, err := translate(terms, salt)
+	if err != nil {
+		return 0, err
 	}
+	grads, err := gorgonia.Grad(t.root, t.vars...)
+	if err != nil {
+		return 0, fmt.Errorf("autodiff: internal error: %w", err)
+	}
+	r := reader{graph: g, leaf: t.leaf, done: map[*gorgonia.Node]int{}, of: t.graph}
+	if value, err = r.read(t.root); err != nil {
+		return 0, err
+	}
+	for i, v := range t.vars {
+		k, err := r.read(grads[i])
+		if err != nil {
+			return 0, err
+		}
+		leaf := t.leaf[v]
+		level := g.level(leaf.Lower)
+		at, there := places[leaf.Lower][leaf.Offset]
+		if !there {
+			places[leaf.Lower][leaf.Offset] = len(*level)
+			*level = append(*level, Partial{Offset: leaf.Offset, Len: leaf.Shape.Len(), Node: k})
+			continue
+		}
+		(*level)[at].Node = g.operation(expr.Add, (*level)[at].Node, k)
+	}
+	return value, nil
 }
 
-// variable returns the nodes under root that depend on a variable, in
+// operation adds an elementwise operation on two nodes of one shape.
+func (g *Graph) operation(op expr.Op, a, b int) int {
+	g.Nodes = append(g.Nodes, Node{Op: Op(op), Args: []int{a, b}, Shape: g.Nodes[a].Shape})
+	return len(g.Nodes) - 1
+}
+
+// level is the gradient in y, or in x.
+func (g *Graph) level(lower bool) *[]Partial {
+	if lower {
+		return &g.DY
+	}
+	return &g.DX
+}
+
+// term is one of those that a root is the sum of.
+type term struct {
+	node  *expr.Node
+	minus bool
+}
+
+// partNodes is how many nodes Gorgonia is given at once, where a sum can be taken apart: it looks each up
+// among all of its graph, and takes two of them for one with probability n^2 2^-33. What parts have in
+// common, beside the variables, each part computes; compiled programs share it.
+const partNodes = 1 << 10
+
+// partsOf takes a root of more nodes apart into sums of at least so many, and terms of data alone.
+func partsOf(root *expr.Node) (parts [][]term, constants []term) {
+	nodes := variable(root)
+	if len(nodes) <= partNodes {
+		return [][]term{{{node: root}}}, nil
+	}
+	users := map[*expr.Node]int{}
+	for _, n := range nodes {
+		for _, a := range n.Args {
+			users[a]++
+		}
+	}
+	var part []term
+	size, seen := 0, map[*expr.Node]bool{}
+	var count func(n *expr.Node)
+	count = func(n *expr.Node) {
+		if n.Deps == 0 || seen[n] {
+			return
+		}
+		seen[n] = true
+		size++
+		for _, a := range n.Args {
+			count(a)
+		}
+	}
+	for stack := []term{{node: root}}; len(stack) > 0; {
+		t := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		n := t.node
+		switch {
+		case n.Deps == 0:
+			constants = append(constants, t)
+			continue
+		case n != root && users[n] > 1:
+		case n.Op == expr.Neg:
+			stack = append(stack, term{n.Args[0], !t.minus})
+			continue
+		case n.Op == expr.Add || n.Op == expr.Sub:
+			stack = append(stack, term{n.Args[1], t.minus != (n.Op == expr.Sub)}, term{n.Args[0], t.minus})
+			continue
+		}
+		part = append(part, t)
+		if count(n); size >= partNodes {
+			parts = append(parts, part)
+			part, size, seen = nil, 0, map[*expr.Node]bool{}
+		}
+	}
+	if len(parts) > 0 { // with what is left, which may be one variable
+		parts[len(parts)-1] = append(parts[len(parts)-1], part...)
+		return parts, constants
+	}
+	return [][]term{part}, constants
+}
+
+// variable returns the nodes under roots that depend on a variable, in
 // topological order.
-func variable(root *expr.Node) []*expr.Node {
+func variable(roots ...*expr.Node) []*expr.Node {
 	var out []*expr.Node
-	for _, n := range expr.Reachable(root) {
+	for _, n := range expr.Reachable(roots...) {
 		if n.Deps != 0 {
 			out = append(out, n)
 		}

@@ -39,7 +39,7 @@ func NewReference(b *expr.Builder, root *expr.Node, dx, dy int) (ref *Reference,
 	if root.Deps == 0 || root.Op == expr.Var {
 		return nil, fmt.Errorf("autodiff: reference: nothing to differentiate")
 	}
-	t, err := translate(root, "r")
+	t, err := translate([]term{{node: root}}, "r")
 	if err != nil {
 		return nil, err
 	}

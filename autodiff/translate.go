@@ -19,18 +19,22 @@ type translation struct {
 	made map[*expr.Node]*gorgonia.Node
 }
 
-// translate builds the Gorgonia graph of root, which depends on a variable.
+// translate builds the Gorgonia graph of a sum of terms, which depend on variables.
 // Subexpressions that depend on data only become leaves. A scalar operand
 // that meets an array is broadcast by an operation of its own: Gorgonia's
 // implicit broadcast loses track of scalars and one-element arrays.
-func translate(root *expr.Node, salt string) (*translation, error) {
+func translate(terms []term, salt string) (*translation, error) {
 	t := &translation{
 		graph: gorgonia.NewGraph(),
 		leaf:  map[*gorgonia.Node]*Node{},
 		salt:  salt,
 		made:  map[*expr.Node]*gorgonia.Node{},
 	}
-	for _, n := range variable(root) {
+	roots := make([]*expr.Node, len(terms))
+	for k, t := range terms {
+		roots[k] = t.node
+	}
+	for _, n := range variable(roots...) {
 		if n.Op == expr.Var {
 			v := t.input("v", n, &Node{Op: Op(expr.Var), Shape: n.Shape, Lower: n.Lower, Offset: n.Offset})
 			t.vars = append(t.vars, v)
@@ -42,7 +46,24 @@ func translate(root *expr.Node, salt string) (*translation, error) {
 		}
 		t.made[n] = made
 	}
-	t.root = t.made[root]
+	for _, term := range terms {
+		made, join := t.made[term.node], gorgonia.Add
+		var err error
+		switch {
+		case t.root != nil && term.minus:
+			join = gorgonia.Sub
+			fallthrough
+		case t.root != nil:
+			t.root, err = join(t.root, made)
+		case term.minus:
+			t.root, err = gorgonia.Neg(made)
+		default:
+			t.root = made
+		}
+		if err != nil {
+			return nil, fmt.Errorf("autodiff: internal error: a sum: %w", err)
+		}
+	}
 	return t, nil
 }
 

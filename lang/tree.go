@@ -25,8 +25,12 @@ func Tree(f *File) string {
 
 type treeWriter struct{ b strings.Builder }
 
+// maxIndent is where indentation ends: only sums and products of many terms go deeper,
+// whose lines would take the square of their number.
+const maxIndent = 500
+
 func (t *treeWriter) line(depth int, format string, args ...any) {
-	t.b.WriteString(strings.Repeat("  ", depth))
+	t.b.WriteString(strings.Repeat("  ", min(depth, maxIndent)))
 	fmt.Fprintf(&t.b, format, args...)
 	t.b.WriteByte('\n')
 }

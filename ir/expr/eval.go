@@ -68,12 +68,12 @@ func evalNode(n *Node, values map[*Node]*data.Array, x, y []float64) (*data.Arra
 // variableNodes lists what root reaches in topological order, not looking
 // below nodes without Deps.
 func variableNodes(root *Node) []*Node {
-	return reach(root, func(n *Node) bool { return n.Deps != 0 })
+	return reach([]*Node{root}, func(n *Node) bool { return n.Deps != 0 })
 }
 
-// Reachable lists root and everything below it in topological order.
-func Reachable(root *Node) []*Node {
-	return reach(root, func(*Node) bool { return true })
+// Reachable lists roots and everything below them in topological order.
+func Reachable(roots ...*Node) []*Node {
+	return reach(roots, func(*Node) bool { return true })
 }
 
 // Smooth reports that every operation on variables below a node is continuously
@@ -87,9 +87,15 @@ func (n *Node) Smooth() bool {
 	return true
 }
 
-func reach(root *Node, descend func(*Node) bool) []*Node {
-	seen := map[*Node]bool{root: true}
-	nodes := []*Node{root}
+func reach(roots []*Node, descend func(*Node) bool) []*Node {
+	seen := map[*Node]bool{}
+	var nodes []*Node
+	for _, n := range roots {
+		if !seen[n] {
+			seen[n] = true
+			nodes = append(nodes, n)
+		}
+	}
 	for k := 0; k < len(nodes); k++ {
 		if !descend(nodes[k]) {
 			continue
@@ -120,7 +126,7 @@ func (b *Builder) Value(n *Node) (*data.Array, error) {
 	if v := b.known(n); v != nil {
 		return v, nil
 	}
-	for _, m := range reach(n, func(m *Node) bool { return b.known(m) == nil }) {
+	for _, m := range reach([]*Node{n}, func(m *Node) bool { return b.known(m) == nil }) {
 		if b.known(m) != nil {
 			continue
 		}

@@ -15,13 +15,11 @@ func Format(n *Node) string {
 	var out strings.Builder
 	for k, m := range nodes {
 		local[m] = k
-		fmt.Fprintf(&out, "%%%-4d = %-40s : %-16s %-3s", k, describe(m, local), m.Shape, depsText(m.Deps))
+		line := fmt.Sprintf("%%%-4d = %-40s : %-16s %-3s", k, describe(m, local), m.Shape, depsText(m.Deps))
 		if !m.Span.IsZero() {
-			fmt.Fprintf(&out, " ; %s", m.Span)
+			line += fmt.Sprintf(" ; %s", m.Span)
 		}
-		text := strings.TrimRight(out.String(), " ")
-		out.Reset()
-		out.WriteString(text)
+		out.WriteString(strings.TrimRight(line, " "))
 		out.WriteByte('\n')
 	}
 	return out.String()

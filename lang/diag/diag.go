@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"unicode/utf8"
 )
 
 // Source is one named text: a model file, a piece of the standard library, a
@@ -16,7 +17,11 @@ type Source struct {
 	Name  string // as the user gave it; "-" for standard input
 	Text  string
 	lines []int // byte offset of the start of each line
+	runes []int // byte offset of every runeStep-th code point
 }
+
+// runeStep is how many code points are counted for one place at most.
+const runeStep = 1024
 
 // NewSource indexes text by line.
 func NewSource(name, text string) *Source {
@@ -25,6 +30,13 @@ func NewSource(name, text string) *Source {
 		if text[i] == '\n' {
 			s.lines = append(s.lines, i+1)
 		}
+	}
+	count := 0
+	for i := range text {
+		if count%runeStep == 0 {
+			s.runes = append(s.runes, i)
+		}
+		count++
 	}
 	return s
 }
@@ -42,11 +54,16 @@ func (s *Source) Pos(offset int) Pos {
 		offset = len(s.Text)
 	}
 	line := sort.SearchInts(s.lines, offset+1) - 1
-	col := 1
-	for range s.Text[s.lines[line]:offset] {
-		col++
+	return Pos{Offset: offset, Line: line + 1, Column: s.codePoints(offset) - s.codePoints(s.lines[line]) + 1}
+}
+
+// codePoints is the number of code points before a byte offset.
+func (s *Source) codePoints(offset int) int {
+	k := sort.SearchInts(s.runes, offset+1) - 1
+	if k < 0 {
+		return 0 // an empty text
 	}
-	return Pos{Offset: offset, Line: line + 1, Column: col}
+	return k*runeStep + utf8.RuneCountInString(s.Text[s.runes[k]:offset])
 }
 
 // Line returns the text of line n (from 1) without its end of line.
