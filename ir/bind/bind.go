@@ -67,6 +67,8 @@ const (
 	// functions that each call the one before twice are 2^k expressions. A step
 	// takes 0.7 us and 150 bytes, all of them 0.4 s and 80 MB.
 	maxSteps = 1 << 19
+	// segmentSteps are those of a segment that is written out: read, reduced, and put twice in its place.
+	segmentSteps = 4
 )
 
 // Bind binds p to the supplied arrays. The problem is nil where the list
@@ -292,6 +294,13 @@ func (b *binder) within(limit int, at diag.Span, what string, dims ...int) bool 
 func (b *binder) spend(at diag.Span, what string, entries int) {
 	if b.budget -= entries; b.budget < 0 {
 		b.beyond(at, "%s takes the model beyond %d entries in all", what, maxTotal)
+	}
+}
+
+// expand counts expressions that are elaborated, or written out.
+func (b *binder) expand(n int) {
+	if b.steps += n; b.steps > maxSteps {
+		b.beyond(b.modelName(), "the model is too large: with its functions inlined and its sums written out it has more than %d expressions", maxSteps)
 	}
 }
 

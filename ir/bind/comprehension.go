@@ -376,8 +376,8 @@ func (e *elaborator) reduceNode(op expr.Op, n *expr.Node, at diag.Span) value {
 }
 
 // segments reduces the entries of each segment. Known numbers are reduced
-// here; otherwise each segment gets a node of its own, as the graph has no
-// operation for it.
+// here; otherwise segments of different lengths get a node of their own each, as the graph has no
+// operation for them: they are written out, and counted so.
 func (e *elaborator) segments(op expr.Op, n *expr.Node, seg []int, outer *space, at diag.Span) value {
 	members := make([][]int, outer.n)
 	for k, t := range seg {
@@ -390,6 +390,25 @@ func (e *elaborator) segments(op expr.Op, n *expr.Node, seg []int, outer *space,
 		known = e.b.value(n).Values()
 	}
 	vals := make([]float64, outer.n)
+	if columns := alike(members); known == nil && columns > 0 && columns <= outer.n && pairwise[op] != 0 {
+		// As many operations on all segments at once as one of them has members.
+		for j := range columns {
+			index := make([]int, outer.n)
+			for t, ks := range members {
+				index[t] = ks[j]
+			}
+			column := e.gather(n, index, expr.VectorShape(outer.n), at)
+			if j > 0 {
+				column = e.must(g.Binary(pairwise[op], out.node, column, at))
+			}
+			out.node = column
+		}
+		return out
+	}
+	var parts []*expr.Node
+	if known == nil {
+		e.b.expand(segmentSteps * outer.n)
+	}
 	for t, ks := range members {
 		if len(ks) == 0 && op != expr.Prod {
 			e.errorf(diag.BindEmptyRange, at, "%s of nothing: the range is empty", op).Detail =
@@ -406,11 +425,37 @@ func (e *elaborator) segments(op expr.Op, n *expr.Node, seg []int, outer *space,
 			continue
 		}
 		part := e.gather(n, ks, expr.VectorShape(len(ks)), at)
-		one := e.must(g.ScatterAdd(e.must(g.Reduce(op, part, at)), []int{t}, expr.VectorShape(outer.n), at))
-		out.node = e.plus(out.node, one, at)
+		parts = append(parts, e.must(g.Reduce(op, part, at)))
 	}
-	if out.node == nil {
+	if known != nil || outer.n == 0 {
 		out.node = g.Const("", data.Vector(vals), at)
+	} else {
+		out.node = e.halves(parts, at)
 	}
 	return out
+}
+
+// alike is how many members each of the segments has, or 0 where they differ.
+func alike(members [][]int) int {
+	for _, ks := range members {
+		if len(ks) != len(members[0]) {
+			return 0
+		}
+	}
+	if len(members) == 0 {
+		return 0
+	}
+	return len(members[0])
+}
+
+// halves is the vector of scalars, put together by halves: one by one into all would take
+// the square of their number.
+func (e *elaborator) halves(parts []*expr.Node, at diag.Span) *expr.Node {
+	g, n, half := e.b.graph, len(parts), (len(parts)+1)/2
+	if n == 1 {
+		return e.must(g.ScatterAdd(parts[0], []int{0}, expr.VectorShape(1), at))
+	}
+	head := e.must(g.ScatterAdd(e.halves(parts[:half], at), expr.Sequence(0, half), expr.VectorShape(n), at))
+	tail := e.must(g.ScatterAdd(e.halves(parts[half:], at), expr.Sequence(half, n-half), expr.VectorShape(n), at))
+	return e.plus(head, tail, at)
 }

@@ -129,9 +129,7 @@ func (e *elaborator) at(n lang.Node) diag.Span {
 // value.
 func (e *elaborator) expr(x lang.Expr) value {
 	e.b.meter.Step()
-	if e.b.steps++; e.b.steps > maxSteps {
-		e.b.beyond(e.b.modelName(), "the model is too large: with its functions inlined and its sums written out it has more than %d expressions", maxSteps)
-	}
+	e.b.expand(1)
 	switch x := x.(type) {
 	case *lang.Number:
 		if x.Int && math.Abs(x.Value) < exactInt {
