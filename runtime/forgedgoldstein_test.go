@@ -118,6 +118,9 @@ func TestRadiusOfAWideBox(t *testing.T) {
 			}
 			if runs++; r.Status == Solved {
 				solved++
+				if report, err := p.Verify(r); err != nil || !report.OK() {
+					t.Errorf("member %d, W = %g, %s: %v, %v", k, width, method, err, report.Failures())
+				}
 			}
 		}
 	}
