@@ -53,6 +53,25 @@ func generate(dir string, seed uint64, classes []class) error {
 	return nil
 }
 
+// instance is one program:
+//
+//	minimize c'x + d'y + x'Ty + 1/2 x'Rx + 1/2 y'Sy over x in [lo, hi], Ux <= u (and x whole),
+//	y minimizing 1/2 y'Qy + x'Py + q'y over Ax + By <= b, Ey = e (and y >= 0)
+type instance struct {
+	name          string
+	nonneg, whole bool
+
+	C, D, LQ      []float64 // c, d, q
+	T, R, S, Q, P [][]float64
+	Lo, Hi        []float64
+	A, B          [][]float64
+	RB            []float64 // b
+	E             [][]float64
+	RE            []float64 // e
+	U             [][]float64
+	RU            []float64 // u
+}
+
 func matrix(m, n int, entry func(i, j int) float64) [][]float64 {
 	a := make([][]float64, m)
 	for i := range a {
@@ -311,11 +330,6 @@ func (in *instance) write(dir string) error {
 		decl = append(decl, fmt.Sprintf("param k: int = %d\ndata E: matrix[k, ny]\ndata e: vector[k]", len(in.RE)))
 		data["E"], data["e"] = in.E, in.RE
 		rows += "    eqs: "
-		if in.DX != nil {
-			decl = append(decl, "data D: matrix[k, nx]")
-			data["D"] = in.DX
-			rows += "D * x + "
-		}
 		rows += "E * y == e\n"
 	}
 	sign := ""

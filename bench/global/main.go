@@ -1,3 +1,11 @@
+// Command global measures branch and bound on bilevel programs with linear rows: programs of a folder, or random ones of the classes that users
+// bring. It prints one line a program: the value, the bound, nodes and processor time, and, where optima are given, whether it is the optimum.
+//
+//	go run ./bench/global ../shared/global           programs NAME.json (with NAME.blv), optima in optima.json
+//	go run ./bench/global -make 1 DIR                writes 94 random programs to DIR
+//	go run ./bench/global -make 1 -discrete DIR      40 whose leader decides on whole numbers
+//	go run ./bench/global -make 1 -blocks DIR        24 of independent blocks, some with a budget for all
+//	go run ./bench/global -scip DIR                  their optima by SCIP on the system with SOS1 pairs (bench/global/scip.py)
 package main
 
 import (
@@ -11,11 +19,17 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
-	"syscall"
 	"time"
 
+	"bilevelc/bench/clock"
+	irbind "bilevelc/ir/bind"
+	"bilevelc/ir/curvature"
+	"bilevelc/ir/datafile"
+	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/compile"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tree"
 )
 
@@ -56,13 +70,30 @@ func main() {
 	}
 }
 
-// processor is the processor time of this process so far.
-func processor() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
+// bind is the problem of a model and the numbers beside it, with the follower as it stands, ties and all.
+func bind(stem string) (*problem.Problem, error) {
+	model, err := runtime.CompileFile(stem + ".blv")
+	if err != nil {
+		return nil, err
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	numbers, faults := datafile.Load(stem+".json", nil)
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	bound, faults := irbind.Bind(model.Program, numbers, irbind.Options{})
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	bound.Facts = curvature.Prove(bound, curvature.Options{}).Facts()
+	f, err := compile.Objective(bound, bound.Upper.Objective, nil)
+	if err != nil {
+		return nil, err
+	}
+	g, err := compile.Objective(bound, bound.Lower.Objective, nil)
+	if err != nil {
+		return nil, err
+	}
+	return compile.Problem(bound, f, g), nil
 }
 
 // optima reads optima.json or truth.json where there is one: a value, or an object with F, a program.
@@ -105,12 +136,12 @@ func measure(dir, only string, limit int64, threads int, proof bool) error {
 				continue
 			}
 		}
-		in, err := read(stem)
+		problem, err := bind(stem)
 		if err != nil {
 			return err
 		}
-		start := processor()
-		sys, err := kkt.New(in.problem())
+		start := clock.Process()
+		sys, err := kkt.New(problem)
 		if err != nil {
 			return err
 		}
@@ -122,7 +153,7 @@ func measure(dir, only string, limit int64, threads int, proof bool) error {
 		if err != nil {
 			return err
 		}
-		took := processor() - start
+		took := clock.Process() - start
 		total, worst, count = total+took, max(worst, took), count+1
 		f := math.Inf(1)
 		if r.Best != nil {
@@ -159,13 +190,13 @@ func measure(dir, only string, limit int64, threads int, proof bool) error {
 // prove writes the proof of a result and verifies it.
 func prove(sys *kkt.System, r *tree.Result, verdict string) (string, error) {
 	var text bytes.Buffer
-	start := processor()
+	start := clock.Process()
 	if err := tree.WriteProof(context.Background(), &text, sys, r.State, tree.Statement{Bound: r.Claim()}); err != nil {
 		return "", err
 	}
-	written := processor()
+	written := clock.Process()
 	report, err := certify.VerifyTree(sys.P, bytes.NewReader(text.Bytes()), "")
-	verified := processor() - written
+	verified := clock.Process() - written
 	switch {
 	case err != nil:
 		return verdict + "  PROOF REFUSED: " + err.Error(), nil
