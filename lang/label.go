@@ -8,16 +8,18 @@ import (
 	"bilevelc/lang/diag"
 )
 
+var quoting, unquoting = strings.NewReplacer(`\`, `\\`, `"`, `\"`), strings.NewReplacer(`\\`, `\`, `\"`, `"`)
+
 // Quote writes a label as the language reads it: in double quotes, with \
 // before a double quote or a \ inside.
 func Quote(label string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(label) + `"`
+	return `"` + quoting.Replace(label) + `"`
 }
 
 // Unquote is the label that a text in double quotes stands for.
 func Unquote(text string) string {
 	text = strings.TrimSuffix(strings.TrimPrefix(text, `"`), `"`)
-	return strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(text)
+	return unquoting.Replace(text)
 }
 
 // IsName reports whether a text can be a name in a model, reserved words aside.

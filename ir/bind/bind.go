@@ -169,6 +169,7 @@ func newBinder(p *ir.Program, set *data.Set, opts Options, step, limit int) *bin
 		owned:      map[lang.Node][]*ir.Family{},
 		vars:       map[string]value{},
 		lets:       map[*ir.Symbol]value{},
+		bodies:     map[*lang.Fn]int{},
 		families:   map[string]*ir.Family{},
 		familyDims: map[*ir.Family]indexed{},
 		duals:      map[string]value{},
@@ -235,6 +236,7 @@ type binder struct {
 	eyes       map[int]value // identity matrices by size
 	vars       map[string]value
 	lets       map[*ir.Symbol]value
+	bodies     map[*lang.Fn]int // expressions that inlining each takes at least
 	dx, dy     int
 	prob       *ir.Problem
 	families   map[string]*ir.Family  // named constraints of the lower level
@@ -299,7 +301,13 @@ func (b *binder) spend(at diag.Span, what string, entries int) {
 
 // expand counts expressions that are elaborated, or written out.
 func (b *binder) expand(n int) {
-	if b.steps += n; b.steps > maxSteps {
+	b.room(n)
+	b.steps += n
+}
+
+// room reports the limit where n expressions more are beyond it.
+func (b *binder) room(n int) {
+	if b.steps+n > maxSteps {
 		b.beyond(b.modelName(), "the model is too large: with its functions inlined and its sums written out it has more than %d expressions", maxSteps)
 	}
 }

@@ -52,6 +52,7 @@ func (e *elaborator) function(name string) (fn *lang.Fn, library bool) {
 // arguments. Names of dimensions in the parameters' types that nothing else
 // declares stand for the arguments' sizes.
 func (e *elaborator) inline(x *lang.Call, fn *lang.Fn, library bool) value {
+	e.b.room(e.b.inlined(fn, library))
 	body := &elaborator{b: e.b, space: e.space, floor: e.floor, library: e.library || library, call: e.call,
 		calls: &call{fn.Name.Name, e.at(x), e.calls}}
 	if library && !e.library {
@@ -80,6 +81,51 @@ func (e *elaborator) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 		}
 	}
 	return v
+}
+
+// inlined is how many expressions the body of a function has at least, with the bodies of what it calls: a nest
+// of calls is known to be beyond the limit before any of it is elaborated.
+func (b *binder) inlined(fn *lang.Fn, library bool) int {
+	n, counted := b.bodies[fn]
+	if !counted {
+		n = (&elaborator{b: b, library: library}).least(fn.Body)
+		b.bodies[fn] = n
+	}
+	return n
+}
+
+// least is how many expressions are elaborated for x at least: nothing within conditions and subscripts, of
+// two branches the smaller, of a comprehension one body. Where that is beyond the limit, some number that is.
+func (e *elaborator) least(x lang.Expr) int {
+	n := 0
+	lang.Walk(x, func(x lang.Expr) bool {
+		if n++; n > maxSteps {
+			return false
+		}
+		switch x := x.(type) {
+		case *lang.Index:
+			return false
+		case *lang.IfExpr:
+			n += min(e.least(x.Then), e.least(x.Else))
+			return false
+		case *lang.Comprehension:
+			n += e.least(x.Body)
+			return false
+		case *lang.Binary:
+			if x.Op == lang.Mul {
+				n-- // a chain is one
+			}
+			return x.Op != lang.And && x.Op != lang.Or
+		case *lang.Call:
+			if fn, library := e.function(x.Fn.Name); fn != nil {
+				n += e.b.inlined(fn, library)
+			} else {
+				return x.Fn.Name != "dual" && x.Fn.Name != "card" // of names that are no values
+			}
+		}
+		return true
+	})
+	return n
 }
 
 // Own implements elab.Sizes: a name which nothing else declares is the function's own.

@@ -169,7 +169,7 @@ func (c *checker) numberSet(set *indexSet, a *atom) {
 // listedSet checks `set S = {a, b}`.
 func (c *checker) listedSet(set *indexSet) {
 	arity := len(set.tuple())
-	seen := map[string]diag.Span{}
+	seen := map[string]diag.Span{} // where it is first, no place once it is reported
 	if arity == 1 {
 		set.labels = map[string]bool{}
 	}
@@ -193,11 +193,15 @@ func (c *checker) listedSet(set *indexSet) {
 				c.isLabel(c.global, p, of)
 			}
 		}
-		if first, twice := seen[strings.Join(key, "\x00")]; twice {
+		name := strings.Join(key, "\x00")
+		switch first, twice := seen[name]; {
+		case !twice:
+			seen[name] = e.Span()
+		case !first.IsZero():
 			d := c.errorf(c.global, diag.DeclaredTwice, e.Span(), "`%s` is in the set `%s` twice", elab.Quote(e), set.name)
 			d.Related = []diag.Related{{Span: first, Message: "first here"}}
+			seen[name] = diag.Span{}
 		}
-		seen[strings.Join(key, "\x00")] = e.Span()
 		if arity == 1 {
 			set.labels[key[0]] = true
 		}
