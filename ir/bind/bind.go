@@ -53,9 +53,10 @@ const (
 	// maxTuples bounds one iteration space with those around it: an expression
 	// over it takes several arrays of its length.
 	maxTuples = 1 << 22
-	// maxRows bounds the rows that families of constraints lay over indices, beside
-	// four for each number supplied: a row takes 400 bytes while it is bound.
-	maxRows = 1 << 19
+	// maxRows bounds the rows that families of constraints lay over indices, and maxVariables the
+	// entries of variables, beside perNumber for each number or label supplied: either takes 400 bytes
+	// while it is bound and proofs are looked for.
+	maxRows, maxVariables, perNumber = 1 << 19, 1 << 20, 4
 	// maxTotal bounds the sum of all arrays and spaces of a model (256 MiB of
 	// numbers), those that are computed from data included.
 	maxTotal = 1 << 25
@@ -157,7 +158,7 @@ func (b *binder) beyond(at diag.Span, format string, args ...any) {
 
 func newBinder(p *ir.Program, set *data.Set, opts Options, step, limit int) *binder {
 	b := &binder{
-		prog: p, set: set, opts: opts, meter: opts.meter, step: step, limit: limit, tuples: min(limit, maxTuples), mostRows: min(limit, maxRows), budget: maxTotal, products: maxProducts,
+		prog: p, set: set, opts: opts, meter: opts.meter, step: step, limit: limit, tuples: min(limit, maxTuples), mostRows: min(limit, maxRows), mostVariables: min(limit, maxVariables), budget: maxTotal, products: maxProducts,
 		graph:    expr.NewBuilder(),
 		reported: map[string]bool{},
 		known:    map[string]value{},
@@ -212,6 +213,8 @@ type binder struct {
 	products              int // multiply-adds that data may still take
 	computed              int // the nodes before this one have been counted
 	mostRows, indexedRows int // of families of constraints over indices
+	mostVariables         int // entries of variables
+	numbers               int // and labels that are supplied
 	meter                 *await.Meter
 	steps                 int // expressions elaborated
 	loops                 int // tuples elaborated one by one

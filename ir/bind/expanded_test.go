@@ -247,6 +247,47 @@ func TestRowsOverIndices(t *testing.T) {
 	}
 }
 
+// TestEntriesOfVariables: variables are refused at the first that takes those of both levels beyond the limit, which grows with what is supplied.
+func TestEntriesOfVariables(t *testing.T) {
+	rng := rand.New(rand.NewPCG(33, 14))
+	refused, taken := 0, 0
+	for range 200 {
+		const most = 1000
+		supplied := rng.IntN(60)
+		set, list := datafile.Read(datafile.JSON, "v.json", fmt.Sprintf(`{"n": %d, "v": [%s]}`, supplied, strings.TrimSuffix(strings.Repeat("1, ", supplied), ", ")), "")
+		if list.HasErrors() {
+			t.Fatal(list)
+		}
+		left, first, levels := most+4*(supplied+1), "", [2]string{}
+		for k := range 2 + rng.IntN(10) {
+			n, m := 1+rng.IntN(40), 1+rng.IntN(12)
+			level := min(k, 1)
+			if k == 0 {
+				m = 1
+			}
+			levels[level] += fmt.Sprintf("  var z%d: matrix[%d, %d] in box(0, 1)\n", k, n, m)
+			if left -= n * m; left < 0 && first == "" {
+				first = fmt.Sprintf("matrix[%d, %d]", n, m)
+			}
+		}
+		text := "model m\nparam n: int\ndata v: vector[n]\nupper {\n" + levels[0] + " minimize sum(z0) + sum(v)\n}\nlower {\n" + levels[1] + " minimize sumsq(z1)\n}\n"
+		_, errs := run(compile(t, "m", text), set, Options{}, 0, most)
+		switch {
+		case first == "" && errs.HasErrors(), first != "" && !errs.HasErrors():
+			t.Fatalf("%d entries left, and %v\n%s", left, errs, text)
+		case first == "":
+			taken++
+		case errs[0].Code != diag.BindTooLarge || errs[0].Subject.Text() != first:
+			t.Fatalf("%v, not at %s\n%s", errs, first, text)
+		default:
+			refused++
+		}
+	}
+	if refused < 40 || taken < 40 {
+		t.Errorf("%d refused, %d taken: this decides little", refused, taken)
+	}
+}
+
 // A matrix that is the same for all tuples multiplies what differs from one to the next in one product, on either side, which takes no more than its factors and its result.
 func TestOneMatrixForAllTuples(t *testing.T) {
 	const most = 1000 // entries: 15 tuples of 20, a matrix of 400, and not their 6,000 products

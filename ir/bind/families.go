@@ -51,8 +51,8 @@ func (r *rows) constraint(c *lang.Constraint) []relation {
 
 // rowsFit ends the binding where the model may not have n more rows over indices.
 func (e *elaborator) rowsFit(c *lang.Constraint, n int) {
-	if e.b.indexedRows+n > e.b.mostRows {
-		e.b.beyond(c.Span(), "this constraint has %d rows: with those before it, the constraints over indices are beyond %d rows in all", n, e.b.mostRows)
+	if most := e.b.mostRows + perNumber*e.b.numbers; e.b.indexedRows+n > most {
+		e.b.beyond(c.Span(), "this constraint has %d rows: with those before it, the constraints over indices are beyond %d rows in all", n, most)
 	}
 }
 

@@ -32,13 +32,13 @@ func (b *binder) supplied() {
 		// A product of supplied arrays may be of the size of their squares;
 		// four times the largest and sixteen times all together leave room
 		// for what models do with them.
-		b.mostRows += 4 * len(entry.Labels)
+		b.numbers += len(entry.Labels)
 		if entry.Keyed != nil {
 			b.budget += len(entry.Keyed.Values)
-			b.mostRows += 4 * len(entry.Keyed.Values)
+			b.numbers += len(entry.Keyed.Values)
 		}
 		if entry.Array != nil {
-			b.mostRows += 4 * entry.Array.Stored()
+			b.numbers += entry.Array.Stored()
 		}
 		if entry.Array != nil && entry.Array.Sparse == nil {
 			b.limit = max(b.limit, 4*entry.Array.Len())

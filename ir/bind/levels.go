@@ -72,6 +72,9 @@ func (b *binder) variables(l *ir.Level, decl *ir.LevelDecl, lower bool) bool {
 		}
 		b.vars[v.Name.Name] = array(node, dims)
 		l.Dim += shape.Len()
+		if most := b.mostVariables + perNumber*b.numbers; b.prob.Upper.Dim+b.prob.Lower.Dim > most {
+			b.beyond(v.Type.Span(), "%s has %d entries: with the variables before it, these are more than %d in all", v.Name.Name, shape.Len(), most)
+		}
 	}
 	if ok && l.Dim == 0 {
 		b.errorf(diag.BindShapes, decl.Block.Span(), "the %s level has no variable entries", decl.Block.Word())

@@ -171,6 +171,7 @@ type orthogonalizer struct {
 	taken []int       // rows in the basis
 	basis [][]float64 // orthonormal, of length width
 	along [][]float64 // row taken[k] is the sum of along[k][l] basis[l], l <= k
+	spare []float64   // zeros of length width, of a row that did not come into the basis; or nil
 }
 
 func newOrthogonalizer(r *rows, list []int) *orthogonalizer {
@@ -196,7 +197,10 @@ func newOrthogonalizer(r *rows, list []int) *orthogonalizer {
 // add takes row i into the basis and returns nil, or, where it depends on the
 // rows before it, what it is along the basis; not ok where the work runs out.
 func (o *orthogonalizer) add(i int) (along []float64, ok bool) {
-	v, size := make([]float64, o.width), 0.0
+	v, size := o.spare, 0.0
+	if o.spare = nil; v == nil {
+		v = make([]float64, o.width)
+	}
 	visitRow(o.b, i, 1, func(j int, e float64) {
 		size = math.Hypot(size, e)
 		if k := o.place[j]; k >= 0 {
@@ -218,6 +222,8 @@ func (o *orthogonalizer) add(i int) (along []float64, ok bool) {
 	}
 	left := floats.Norm(v, 2)
 	if !(left > rankTolerance*size) {
+		clear(v)
+		o.spare = v
 		return along[:len(o.basis)], true
 	}
 	floats.Scale(1/left, v)
