@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -35,6 +36,37 @@ type report struct {
 	// Small is the same with everything taken away that is not needed.
 	Small         string    `json:"small,omitempty"`
 	SmallFindings []finding `json:"small_findings,omitempty"`
+
+	about string // what details begin with
+}
+
+func (r *report) false(kind, format string, args ...any) {
+	r.Findings = append(r.Findings, finding{Kind: kind, Detail: r.about + fmt.Sprintf(format, args...)})
+}
+
+func (r *report) soft(kind, reason, format string, args ...any) {
+	r.Findings = append(r.Findings, finding{Kind: kind, Detail: r.about + fmt.Sprintf(format, args...), Soft: true, Reason: generic(reason)})
+}
+
+func (r *report) outcome(format string, args ...any) {
+	r.Outcomes = append(r.Outcomes, fmt.Sprintf(format, args...))
+}
+
+// caught is deferred: a panic is a finding.
+func (r *report) caught() {
+	if err := recover(); err != nil {
+		r.false("panic", "%v\n%s", err, debug.Stack())
+	}
+}
+
+// lies counts what was found to be false so far.
+func (r *report) lies() (n int) {
+	for _, f := range r.Findings {
+		if !f.Soft {
+			n++
+		}
+	}
+	return n
 }
 
 // examination is one model under the eyes of the truth.
@@ -46,18 +78,6 @@ type examination struct {
 	style style
 	size  float64 // of the gradients of F over X
 	text  string
-}
-
-func (e *examination) false(kind, format string, args ...any) {
-	e.Findings = append(e.Findings, finding{Kind: kind, Detail: fmt.Sprintf(format, args...)})
-}
-
-func (e *examination) soft(kind, format string, args ...any) {
-	e.Findings = append(e.Findings, finding{Kind: kind, Detail: fmt.Sprintf(format, args...), Soft: true})
-}
-
-func (e *examination) outcome(format string, args ...any) {
-	e.Outcomes = append(e.Outcomes, fmt.Sprintf(format, args...))
 }
 
 // timeLimit is what a run of these small programs is given. Most take
@@ -106,13 +126,9 @@ func texts(seed uint64) (out []string) {
 }
 
 // examine asks the tool about the program of a seed.
-func examine(seed uint64) (r *report) {
-	r = &report{Seed: seed}
-	defer func() {
-		if err := recover(); err != nil {
-			r.Findings = append(r.Findings, finding{Kind: "panic", Detail: fmt.Sprint(err)})
-		}
-	}()
+func examine(seed uint64) *report {
+	r := &report{Seed: seed}
+	defer r.caught()
 	m, family, qs := questions(seed)
 	r.Family = family
 	var plain *runtime.Result
@@ -299,7 +315,7 @@ func (e *examination) points(p *runtime.Problem) {
 		case runtime.Unbounded:
 			e.false("eval unbounded", "g is strongly convex: %s", r.Reason)
 		default:
-			e.soft("eval "+r.Status.String(), "%s at x = %v", r.Reason, x)
+			e.soft("eval "+r.Status.String(), "", "%s at x = %v", r.Reason, x)
 		}
 	}
 }

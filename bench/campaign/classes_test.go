@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bilevelc/bench/campaign/truth"
+	"bilevelc/internal/exact"
 	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
@@ -35,7 +36,7 @@ func (g *generator) tied() *truth.Model {
 		if g.chance(0.15) { // a part of X
 			r.C = truth.Zeros(m.Dy)
 		}
-		r.Rhs = new(big.Rat).Add(inner(r.A, x0), inner(r.C, y0))
+		r.Rhs = new(big.Rat).Add(exact.Dot(r.A, x0), exact.Dot(r.C, y0))
 		if r.Equal = k < m.Dy && g.chance(0.6); !r.Equal && g.chance(0.5) {
 			r.Rhs.Add(r.Rhs, g.positive(3))
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bilevelc/ir/datafile"
+	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
@@ -87,47 +88,19 @@ const (
 // it is not known here; what must hold is that the run ends within its limit
 // without a panic, that its document passes the verification, and that another
 // solver finds the same F at the same x.
-func tryCombination(file string, index int) (r *report) {
+func tryCombination(file string, index int) *report {
 	c := combinations()[index]
-	r = &report{Seed: uint64(index), Family: file}
-	wrong := func(kind, format string, args ...any) {
-		r.Findings = append(r.Findings, finding{Kind: kind, Detail: fmt.Sprintf("%s, %s: ", file, c) + fmt.Sprintf(format, args...)})
-	}
-	defer func() {
-		if err := recover(); err != nil {
-			wrong("panic", "%v", err)
-		}
-	}()
+	r := &report{Seed: uint64(index), Family: file, about: fmt.Sprintf("%s, %s: ", file, c)}
+	defer r.caught()
 	p, err := bindFile(file)
 	if err != nil {
-		wrong("refused", "%v", firstLine(err))
+		r.false("refused", "%v", firstLine(err))
 		return r
 	}
-	began := time.Now()
-	result, err := p.Solve(context.Background(), runtime.Options{Method: c.method, Oracle: c.oracle, Solver: c.solver,
-		MaxIter: combinationIterations, TimeLimit: combinationLimit, Seed: 1})
-	took := time.Since(began)
-	var usage *runtime.UsageError
-	switch {
-	case errors.As(err, &usage):
-		r.Outcomes = append(r.Outcomes, "refused before the run")
-		return r
-	case err != nil:
-		wrong("error", "%v", firstLine(err))
-		return r
-	}
-	r.Outcomes = append(r.Outcomes, c.method+" "+result.Status.String())
-	if !r.judge(p, result, took, 2*combinationLimit, fmt.Sprintf("%s, %s: ", file, c)) {
-		return r
-	}
-	again, err := p.Eval(context.Background(), result.Upper.Variables, runtime.Options{})
-	if err != nil || again.Status != runtime.Solved {
-		r.Outcomes = append(r.Outcomes, "F not found again by default")
-		return r
-	}
-	a, b := float64(result.Upper.Objective), float64(again.Upper.Objective)
-	if d := math.Abs(a - b); result.Status == runtime.Solved && d > 1e-5*(1+math.Abs(a)) {
-		wrong("F differs", "%v, by default %v", a, b)
+	result := r.run(p, runtime.Options{Method: c.method, Oracle: c.oracle, Solver: c.solver,
+		MaxIter: combinationIterations, TimeLimit: combinationLimit, Seed: 1}, 2*combinationLimit)
+	if result != nil {
+		r.again(p, result, result.Status == runtime.Solved)
 	}
 	return r
 }
@@ -135,34 +108,58 @@ func tryCombination(file string, index int) (r *report) {
 // slow is what a run may take beyond its limit on a machine that has other work.
 const slow = 5 * time.Second
 
-// judge examines the end of a run of a model of which the truth is not known: it keeps its limit,
-// and what its document says passes verification. It reports whether there is a point to look at.
-func (r *report) judge(p *runtime.Problem, result *runtime.Result, took, limit time.Duration, of string) bool {
-	found := func(kind string, soft bool, reason, format string, args ...any) {
-		r.Findings = append(r.Findings, finding{Kind: kind, Soft: soft, Reason: reason, Detail: of + fmt.Sprintf(format, args...)})
+// run solves a model of which the truth is not known, and examines the end: it keeps its limit,
+// and what its document says passes verification. The result is nil where there is none to look at.
+func (r *report) run(p *runtime.Problem, opts runtime.Options, limit time.Duration) *runtime.Result {
+	began := time.Now()
+	result, err := p.Solve(context.Background(), opts)
+	took := time.Since(began)
+	var usage *runtime.UsageError
+	var list diag.List
+	switch {
+	case errors.As(err, &usage), opts.Method == "" && errors.As(err, &list): // a method that is named takes all of these models
+		r.outcome("refused before the run")
+		return nil
+	case err != nil:
+		r.false("error", "%v", firstLine(err))
+		return nil
 	}
+	r.outcome("%s", strings.TrimSpace(opts.Method+" "+result.Status.String()))
 	if took > limit+slow {
-		found("beyond the time limit", false, "", "%v for a limit of %v", took, limit)
+		r.false("beyond the time limit", "%v for a limit of %v", took, limit)
 	}
 	failed := result.Status == runtime.NumericalFailure
 	if failed {
-		reason, _, _ := strings.Cut(generic(result.Reason), " at ")
-		found("numerical failure", true, reason, "%s", result.Reason)
+		reason, _, _ := strings.Cut(result.Reason, " at ")
+		r.soft("numerical failure", reason, "%s", result.Reason)
 	}
 	if !result.HasPoint() {
-		return false
+		return nil
 	}
 	checks, err := p.Verify(result)
 	if err != nil {
-		found("verify error", false, "", "%s: %v", result.Status, err)
-		return false
+		r.false("verify error", "%s: %v", result.Status, err)
+		return nil
 	}
-	if failures := checks.Failures(); len(failures) > 0 {
-		kind := "verify rejects"
-		if failed { // which may say so because its numbers do not hold
-			kind = "verify rejects a failed run"
-		}
-		found(kind, failed, "", "%s: %s: %s", result.Status, failures[0].Claim, failures[0].Detail)
+	switch failures := checks.Failures(); {
+	case len(failures) == 0:
+	case failed: // which may say so because its numbers do not hold
+		r.soft("verify rejects a failed run", "", "%s: %s: %s", result.Status, failures[0].Claim, failures[0].Detail)
+	default:
+		r.false("verify rejects", "%s: %s: %s", result.Status, failures[0].Claim, failures[0].Detail)
 	}
-	return true
+	return result
+}
+
+// again evaluates F anew at the x of a result, by default settings, and holds it to be the same where that is asked.
+func (r *report) again(p *runtime.Problem, result *runtime.Result, same bool) {
+	again, err := p.Eval(context.Background(), result.Upper.Variables, runtime.Options{})
+	if err != nil || again.Status != runtime.Solved {
+		r.outcome("F not found again")
+		return
+	}
+	a, b := float64(result.Upper.Objective), float64(again.Upper.Objective)
+	if d := math.Abs(a - b); same && d > 1e-5*(1+math.Abs(a)) {
+		r.false("F differs", "%v, evaluated there %v", a, b)
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -31,14 +30,6 @@ type inquiry struct {
 	best    *truth.Answer // F's least value
 }
 
-func (q *inquiry) false(kind, format string, args ...any) {
-	q.Findings = append(q.Findings, finding{Kind: kind, Detail: fmt.Sprintf(format, args...)})
-}
-
-func (q *inquiry) soft(kind, reason, format string, args ...any) {
-	q.Findings = append(q.Findings, finding{Kind: kind, Detail: fmt.Sprintf(format, args...), Soft: true, Reason: generic(reason)})
-}
-
 // examineSystem asks the tool about the system of a seed, and reduces what shows a false statement.
 func examineSystem(seed uint64) *report {
 	if seed%(uint64(len(families))+1) == uint64(len(families)) {
@@ -49,7 +40,6 @@ func examineSystem(seed uint64) *report {
 	ask(r, s, seed)
 	for _, f := range r.Findings {
 		if !f.Soft {
-			r.Wrong = r.Text
 			if strings.HasPrefix(f.Kind, "eval") {
 				continue
 			}
@@ -66,11 +56,7 @@ func examineSystem(seed uint64) *report {
 // ask examines one system.
 func ask(r *report, s *system, seed uint64) {
 	r.Text = s.text()
-	defer func() {
-		if err := recover(); err != nil {
-			r.Findings = append(r.Findings, finding{Kind: "panic", Detail: fmt.Sprintf("%v\n%s", err, debug.Stack())})
-		}
-	}()
+	defer r.caught()
 	q := &inquiry{report: r, system: s, rng: rand.New(rand.NewPCG(seed, 0x61736b))}
 	q.run()
 }
@@ -86,7 +72,7 @@ func (q *inquiry) run() {
 	if err != nil {
 		switch {
 		case !q.best.Feasible:
-			q.Outcomes = append(q.Outcomes, "refused at bind, and infeasible")
+			q.outcome("refused at bind, and infeasible")
 		default:
 			q.false("refused", "bind: %v", mainError(err))
 		}
@@ -105,14 +91,14 @@ func (q *inquiry) run() {
 	q.Seconds = time.Since(began).Seconds()
 	if err != nil {
 		if strings.Contains(err.Error(), "E0904") && slices.Contains(q.Whole, true) {
-			q.Outcomes = append(q.Outcomes, "refused: whole numbers")
+			q.outcome("refused: whole numbers")
 			return
 		}
 		q.false("solve error", "%v", firstLine(err))
 		return
 	}
-	q.Outcomes = append(q.Outcomes, "solve "+result.Status.String())
-	before := len(q.Findings)
+	q.outcome("solve %s", result.Status)
+	before := q.lies()
 	q.judge(result)
 	if result.Status == runtime.Solved {
 		for _, note := range result.Notes {
@@ -120,7 +106,7 @@ func (q *inquiry) run() {
 				q.false("note", "solved, and %s", note)
 			}
 		}
-		q.verified(result, slices.ContainsFunc(q.Findings[before:], func(f finding) bool { return !f.Soft }))
+		q.verified(result, q.lies() > before)
 		q.proof(result)
 		q.forge(result)
 	}
@@ -148,7 +134,7 @@ func (q *inquiry) judge(r *runtime.Result) {
 	case runtime.Solved:
 	default:
 		if !q.best.Feasible || q.best.Far {
-			q.Outcomes = append(q.Outcomes, "no answer, and there is none")
+			q.outcome("no answer, and there is none")
 		} else {
 			q.soft("no answer", r.Reason, "%s: %s", r.Status, r.Reason)
 		}
@@ -321,7 +307,7 @@ func (q *inquiry) ofAll(r *runtime.Result) {
 		if r.Global != nil && (r.Global.Proved || !math.IsInf(float64(r.Global.Bound), 0)) {
 			q.false("bound of what has none", "bound %v, proved %v; F = %v at w = %v", r.Global.Bound, r.Global.Proved, q.best.Value, q.best.W)
 		} else {
-			q.Outcomes = append(q.Outcomes, "local point of an unbounded problem")
+			q.outcome("local point of an unbounded problem")
 		}
 		return
 	}
@@ -329,7 +315,7 @@ func (q *inquiry) ofAll(r *runtime.Result) {
 		q.false("better than the optimum", "F = %v, the least is %v at w = %v", f, q.best.Value, q.best.W)
 	}
 	if r.Global == nil {
-		q.Outcomes = append(q.Outcomes, "nothing said of other x")
+		q.outcome("nothing said of other x")
 		return
 	}
 	b := q.ofF(r.Global.Bound)
@@ -342,12 +328,12 @@ func (q *inquiry) ofAll(r *runtime.Result) {
 	case r.Global.Proved && f-b > float64(r.Global.Within)*math.Max(math.Abs(f), math.Abs(b))*1.01+10*exactly*size:
 		q.soft("proved within less than the gap", "", "F = %v, bound %v, within %v", f, b, r.Global.Within)
 	case r.Global.Proved:
-		q.Outcomes = append(q.Outcomes, "proved")
+		q.outcome("proved")
 	case f-q.best.Value > 1e-6*size:
-		q.Outcomes = append(q.Outcomes, "not proved, a better point is known")
+		q.outcome("not proved, a better point is known")
 		q.soft("not proved", r.Global.Why, "F = %v, the least is %v at w = %v: %s", f, q.best.Value, q.best.W, r.Global.Why)
 	default:
-		q.Outcomes = append(q.Outcomes, "not proved, and the optimum")
+		q.outcome("not proved, and the optimum")
 		q.soft("optimum not proved", r.Global.Why, "%v: %s", f, r.Global.Why)
 	}
 }
@@ -377,7 +363,7 @@ func (q *inquiry) local(r *runtime.Result) {
 		}
 	}
 	if len(r.Lower.Dependent) > 0 && len(around) > q.Dx+q.Dy {
-		q.Outcomes = append(q.Outcomes, "multipliers are not unique, as it says")
+		q.outcome("multipliers are not unique, as it says")
 		return
 	}
 	falls := true
@@ -390,7 +376,7 @@ func (q *inquiry) local(r *runtime.Result) {
 	if falls {
 		q.false("not stationary", "%s; %s", report, r.Reason)
 	} else {
-		q.Outcomes = append(q.Outcomes, "stationary")
+		q.outcome("stationary")
 	}
 }
 
@@ -414,7 +400,7 @@ func (q *inquiry) proof(r *runtime.Result) {
 	case !report.OK():
 		q.false("proof rejected", "%s", report.Failures()[0])
 	default:
-		q.Outcomes = append(q.Outcomes, "proof verified")
+		q.outcome("proof verified")
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 func (q *inquiry) answers(r *runtime.Result, of string, x, y []float64, f, terms float64) {
 	own := q.Responds(x)
 	if !own.Feasible {
-		q.Outcomes = append(q.Outcomes, "x beside where the follower has an answer")
+		q.outcome("x beside where the follower has an answer")
 		return
 	}
 	g := q.Follower()
@@ -28,7 +28,7 @@ func (q *inquiry) answers(r *runtime.Result, of string, x, y []float64, f, terms
 		best = q.without().Minimize(&q.F, truth.Region{X: x})
 	}
 	if !best.Feasible {
-		q.Outcomes = append(q.Outcomes, "truth unknown")
+		q.outcome("truth unknown")
 		return
 	}
 	if r.Lower.Ties == nil {
@@ -176,13 +176,13 @@ func (q *inquiry) evaluations() {
 				q.false("eval without an answer", "no y satisfies the rows at x = %v; y = %v", x, q.lowerOf(r))
 				continue
 			}
-			q.Outcomes = append(q.Outcomes, "eval solved")
+			q.outcome("eval solved")
 			q.point(r, "eval")
 		case runtime.Infeasible:
 			if own.Feasible {
 				q.false("eval infeasible", "y = %v at x = %v: %s", own.W[q.Dx:q.Dx+q.Dy], x, r.Reason)
 			} else {
-				q.Outcomes = append(q.Outcomes, "eval infeasible")
+				q.outcome("eval infeasible")
 			}
 		default:
 			if own.Feasible && !own.Far {

@@ -24,7 +24,7 @@ func (q *inquiry) forge(r *runtime.Result) {
 	}
 	refused := func(what string, forged *runtime.Result) {
 		report, err := q.problem.Verify(forged)
-		q.Outcomes = append(q.Outcomes, "forged "+what)
+		q.outcome("forged %s", what)
 		if err == nil && report.OK() {
 			q.false("forgery passes: "+what, "F = %v at w = %v", f, w)
 		}
@@ -192,7 +192,7 @@ func (q *inquiry) elsewhere(r *runtime.Result, f, terms float64) {
 		g.Bound, g.Gap = e.Upper.Objective, 0
 		forged.Global, forged.Method, forged.Stationarity, forged.Certificate = &g, r.Method, r.Stationarity, r.Certificate
 		report, err := q.problem.Verify(&forged)
-		q.Outcomes = append(q.Outcomes, "forged optimum")
+		q.outcome("forged optimum")
 		if err == nil && report.OK() && !slices.ContainsFunc(report.Unchecked, func(t string) bool { return strings.HasPrefix(t, "global") }) {
 			q.false("forgery passes: another point as the optimum", "F = %v at x = %v, the least is %v", there.Value, x, q.best.Value)
 		}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"bilevelc/bench/campaign/truth"
+	"bilevelc/internal/exact"
 )
 
 // generator draws programs. Numbers are small decimals, so that rows meet,
@@ -193,14 +194,6 @@ func (g *generator) inside(lo, hi []*big.Rat) []*big.Rat {
 	return out
 }
 
-func inner(a, b []*big.Rat) *big.Rat {
-	sum := new(big.Rat)
-	for j := range a {
-		sum.Add(sum, new(big.Rat).Mul(a[j], b[j]))
-	}
-	return sum
-}
-
 // rows draws the constraints of both levels: free ones, through a point, in x
 // alone, copies and multiples of earlier ones, contradictions now and then.
 func (g *generator) rows(m *truth.Model, x0, y0 []*big.Rat) {
@@ -237,7 +230,7 @@ func (g *generator) rows(m *truth.Model, x0, y0 []*big.Rat) {
 			r.A, r.C = truth.Zeros(m.Dx), truth.Zeros(m.Dy)
 			r.C[j] = truth.Rat(1, 1)
 		}
-		r.Rhs = new(big.Rat).Add(inner(r.A, x0), inner(r.C, y0))
+		r.Rhs = new(big.Rat).Add(exact.Dot(r.A, x0), exact.Dot(r.C, y0))
 		if g.chance(0.25) && equalities < m.Dy {
 			r.Equal = true
 			equalities++
@@ -261,17 +254,17 @@ func (g *generator) rows(m *truth.Model, x0, y0 []*big.Rat) {
 		if g.chance(0.02) {
 			r.Rhs.Sub(r.Rhs, g.positive(3)) // the point is cut off: perhaps nothing is left
 		}
-		if empty(r.A) && empty(r.C) {
+		if truth.AllZero(r.A) && truth.AllZero(r.C) {
 			continue
 		}
 		m.Rows = append(m.Rows, r)
 	}
 	for g.chance(0.25) && len(m.XRows) < 3 {
 		r := truth.Row{A: g.vector(m.Dx, 0.8)}
-		if empty(r.A) {
+		if truth.AllZero(r.A) {
 			continue
 		}
-		r.Rhs = inner(r.A, x0)
+		r.Rhs = exact.Dot(r.A, x0)
 		if g.chance(0.2) && len(m.XRows) < m.Dx-1 {
 			r.Equal = true
 		} else {
@@ -295,15 +288,6 @@ func plus(v, w []*big.Rat) []*big.Rat {
 		out[j] = new(big.Rat).Add(v[j], w[j])
 	}
 	return out
-}
-
-func empty(v []*big.Rat) bool {
-	for _, t := range v {
-		if t.Sign() != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // cone turns the lower level into the projection of C x on the nonnegative
@@ -331,7 +315,7 @@ func (g *generator) cone(m *truth.Model) {
 	}
 	if g.chance(0.4) && m.Dy > 1 {
 		r := truth.Row{A: truth.Zeros(m.Dx), C: g.vector(m.Dy, 0.8), Rhs: new(big.Rat)}
-		if !empty(r.C) {
+		if !truth.AllZero(r.C) {
 			m.Rows = append(m.Rows, r)
 		}
 	}

@@ -173,20 +173,12 @@ func mutantOf(files []string, seed uint64) string {
 }
 
 // tryMutant makes the mutant of a seed from one of the files, solves it and checks the document.
-func tryMutant(files []string, seed uint64) (r *report) {
+func tryMutant(files []string, seed uint64) *report {
 	file := files[seed%uint64(len(files))]
-	r = &report{Seed: seed, Family: filepath.Base(file), Text: mutantOf(files, seed)}
-	wrong := func(kind, format string, args ...any) {
-		r.Wrong = r.Text
-		r.Findings = append(r.Findings, finding{Kind: kind, Detail: fmt.Sprintf("%s: ", file) + fmt.Sprintf(format, args...)})
-	}
-	defer func() {
-		if err := recover(); err != nil {
-			wrong("panic", "%v", err)
-		}
-	}()
+	r := &report{Seed: seed, Family: filepath.Base(file), Text: mutantOf(files, seed), about: file + ": "}
+	defer r.caught()
 	if r.Text == "" {
-		r.Outcomes = append(r.Outcomes, "nothing to change")
+		r.outcome("nothing to change")
 		return r
 	}
 	model, err := runtime.Compile(filepath.Join(filepath.Dir(file), "mutant.blv"), r.Text)
@@ -197,56 +189,27 @@ func tryMutant(files []string, seed uint64) (r *report) {
 		cancel()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		r.Outcomes = append(r.Outcomes, "not bound within the limit")
+		r.outcome("not bound within the limit")
 		return r
 	}
 	if err != nil {
 		var list diag.List
 		if !errors.As(err, &list) || len(list) == 0 {
-			wrong("error without a place", "%v", err)
+			r.false("error without a place", "%v", err)
 		}
-		r.Outcomes = append(r.Outcomes, "refused")
+		r.outcome("refused")
 		return r
 	}
 	if p.Numeric.Dx+p.Numeric.Dy > 2000 {
-		r.Outcomes = append(r.Outcomes, "too large for this study")
+		r.outcome("too large for this study")
 		return r
 	}
-	began := time.Now()
-	result, err := p.Solve(context.Background(), runtime.Options{TimeLimit: mutantLimit, Seed: 1})
-	took := time.Since(began)
-	var usage *runtime.UsageError
-	var list diag.List
-	switch {
-	case errors.As(err, &usage), errors.As(err, &list):
-		r.Outcomes = append(r.Outcomes, "refused before the run")
-		return r
-	case err != nil:
-		wrong("error", "%v", firstLine(err))
+	result := r.run(p, runtime.Options{TimeLimit: mutantLimit, Seed: 1}, mutantLimit)
+	if result == nil || result.Status != runtime.Solved || result.Lower.Status != lower.Solved.String() {
 		return r
 	}
-	r.Outcomes = append(r.Outcomes, result.Status.String())
-	before := len(r.Findings)
-	point := r.judge(p, result, took, mutantLimit, file+": ")
-	if len(r.Findings) > before {
-		r.Wrong = r.Text
-	}
-	if !point {
-		return r
-	}
-	if result.Status != runtime.Solved || result.Lower.Status != lower.Solved.String() {
-		return r
-	}
-	again, err := p.Eval(context.Background(), result.Upper.Variables, runtime.Options{})
-	if err != nil || again.Status != runtime.Solved {
-		r.Outcomes = append(r.Outcomes, "F not found again")
-		return r
-	}
-	a, b := float64(result.Upper.Objective), float64(again.Upper.Objective)
 	// A result may say that prices which the leader reads are not unique: another answer then has others.
 	open := len(result.Lower.Dependent) > 0 && strings.Contains(r.Text, "dual(")
-	if d := math.Abs(a - b); d > 1e-5*(1+math.Abs(a)) && result.Lower.Ties == nil && !open {
-		wrong("F differs", "%v, evaluated there %v", a, b)
-	}
+	r.again(p, result, result.Lower.Ties == nil && !open)
 	return r
 }

@@ -70,7 +70,7 @@ func shrink(m *truth.Model, s style, opts runtime.Options, kind string, seed uin
 func smaller(m *truth.Model) []*truth.Model {
 	var out []*truth.Model
 	add := func(change func(c *truth.Model)) {
-		c := copyModel(m)
+		c := m.Map(func(v *big.Rat) *big.Rat { return new(big.Rat).Set(v) })
 		change(c)
 		dropEmptyRows(c)
 		if c.Convex() {
@@ -131,48 +131,6 @@ func smaller(m *truth.Model) []*truth.Model {
 	return out
 }
 
-func copyVector(v []*big.Rat) []*big.Rat {
-	if v == nil {
-		return nil
-	}
-	out := make([]*big.Rat, len(v))
-	for j := range v {
-		if v[j] != nil {
-			out[j] = new(big.Rat).Set(v[j])
-		}
-	}
-	return out
-}
-
-func copyMatrix(m [][]*big.Rat) [][]*big.Rat {
-	out := make([][]*big.Rat, len(m))
-	for i := range m {
-		out[i] = copyVector(m[i])
-	}
-	return out
-}
-
-func copyFunction(f truth.Function) truth.Function {
-	out := truth.Function{Lx: copyVector(f.Lx), Ly: copyVector(f.Ly), Xx: copyMatrix(f.Xx), Xy: copyMatrix(f.Xy), Yy: copyMatrix(f.Yy)}
-	for _, t := range f.Terms {
-		t.A, t.C = copyVector(t.A), copyVector(t.C)
-		out.Terms = append(out.Terms, t)
-	}
-	return out
-}
-
-func copyModel(m *truth.Model) *truth.Model {
-	out := &truth.Model{Dx: m.Dx, Dy: m.Dy, XLo: copyVector(m.XLo), XHi: copyVector(m.XHi), YLo: copyVector(m.YLo), YHi: copyVector(m.YHi),
-		F: copyFunction(m.F), G: copyFunction(m.G)}
-	for _, r := range m.Rows {
-		out.Rows = append(out.Rows, truth.Row{A: copyVector(r.A), C: copyVector(r.C), Rhs: new(big.Rat).Set(r.Rhs), Equal: r.Equal})
-	}
-	for _, r := range m.XRows {
-		out.XRows = append(out.XRows, truth.Row{A: copyVector(r.A), Rhs: new(big.Rat).Set(r.Rhs), Equal: r.Equal})
-	}
-	return out
-}
-
 func without[T any](v []T, j int) []T {
 	if len(v) <= j {
 		return v
@@ -227,12 +185,12 @@ func dropY(m *truth.Model, j int) {
 func dropEmptyRows(m *truth.Model) {
 	var rows, xrows []truth.Row
 	for _, r := range m.Rows {
-		if !empty(r.A) || !empty(r.C) {
+		if !truth.AllZero(r.A) || !truth.AllZero(r.C) {
 			rows = append(rows, r)
 		}
 	}
 	for _, r := range m.XRows {
-		if !empty(r.A) {
+		if !truth.AllZero(r.A) {
 			xrows = append(xrows, r)
 		}
 	}

@@ -91,29 +91,26 @@ func (s *smooth) text() string {
 func examineSmooth(seed uint64) *report {
 	s := drawSmooth(seed)
 	r := &report{Seed: seed, Family: "smooth g", Text: s.text()}
-	wrong := func(kind, format string, args ...any) {
-		r.Findings = append(r.Findings, finding{Kind: kind, Detail: fmt.Sprintf(format, args...)})
-	}
 	model, err := runtime.Compile("model.blv", r.Text)
 	if err != nil {
-		wrong("refused", "%v", mainError(err))
+		r.false("refused", "%v", mainError(err))
 		return r
 	}
 	problem, err := model.Bind(nil, runtime.BindOptions{})
 	if err != nil {
-		wrong("refused", "%v", mainError(err))
+		r.false("refused", "%v", mainError(err))
 		return r
 	}
 	began := time.Now()
 	result, err := problem.Solve(context.Background(), runtime.Options{Seed: 1, TimeLimit: timeLimit})
 	r.Seconds = time.Since(began).Seconds()
 	if err != nil {
-		wrong("solve error", "%v", firstLine(err))
+		r.false("solve error", "%v", firstLine(err))
 		return r
 	}
-	r.Outcomes = append(r.Outcomes, "solve "+result.Status.String())
+	r.outcome("solve %s", result.Status)
 	if result.Status != runtime.Solved {
-		r.Findings = append(r.Findings, finding{Kind: "no answer", Detail: result.Reason, Soft: true, Reason: generic(result.Reason)})
+		r.soft("no answer", result.Reason, "%s", result.Reason)
 		return r
 	}
 	v, _ := result.Upper.Variables.Get("x")
@@ -121,7 +118,7 @@ func examineSmooth(seed uint64) *report {
 	f := s.value(x)
 	// The first-order solvers promise 1e-8 of the KKT conditions; answers and F follow by the curvature, of 0.05 and more.
 	if math.Abs(claimed-f) > 1e-6*(1+math.Abs(f)) {
-		wrong("F", "%v, truly %v at x = %v", claimed, f, x)
+		r.false("F", "%v, truly %v at x = %v", claimed, f, x)
 	}
 	least, at := f, x
 	for k := range 4001 {
@@ -133,24 +130,24 @@ func examineSmooth(seed uint64) *report {
 	for _, h := range []float64{1e-3, -1e-3} {
 		near, nearer := s.value(math.Min(math.Max(x+h, s.xlo), s.xhi)), s.value(math.Min(math.Max(x+h/10, s.xlo), s.xhi))
 		if f-near > 1e-2*1e-3*(1+math.Abs(f)) && f-nearer > 1e-2*1e-4*(1+math.Abs(f)) {
-			wrong("not stationary", "F = %v at x = %v, %v within %v", f, x, near, h)
+			r.false("not stationary", "F = %v at x = %v, %v within %v", f, x, near, h)
 		}
 	}
 	if g := result.Global; g != nil && float64(g.Bound) > least+1e-6*(1+math.Abs(least)) {
-		wrong("bound", "%v, F is %v at x = %v", g.Bound, least, at)
+		r.false("bound", "%v, F is %v at x = %v", g.Bound, least, at)
 	}
 	if f-least > 1e-4*(1+math.Abs(f)) {
-		r.Outcomes = append(r.Outcomes, "a better point is known")
+		r.outcome("a better point is known")
 	} else {
-		r.Outcomes = append(r.Outcomes, "the optimum")
+		r.outcome("the optimum")
 	}
 	if report, err := problem.Verify(result); err != nil || !report.OK() {
-		wrong("verify rejects", "%v %v", err, report.Failures())
+		r.false("verify rejects", "%v %v", err, report.Failures())
 	}
 	lie := *result
 	lie.Upper.Objective += runtime.Number(1e-3 * (1 + math.Abs(f)))
 	if report, err := problem.Verify(&lie); err == nil && report.OK() {
-		wrong("forgery passes: F", "F = %v at x = %v", f, x)
+		r.false("forgery passes: F", "F = %v at x = %v", f, x)
 	}
 	return r
 }

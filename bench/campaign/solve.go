@@ -67,7 +67,7 @@ func (e *examination) solve(p *runtime.Problem, opts runtime.Options, joint floa
 	var at []float64
 	if r.HasPoint() {
 		at = e.upperPoint(r)
-		if out := e.eval.OutsideX(at); out > 1e-7*(1+math.Sqrt(product(at, at))) {
+		if out := e.eval.OutsideX(at); out > 1e-7*(1+math.Sqrt(dot(at, at))) {
 			e.false("outside X", "%s: by %.3g at x = %v", how, out, at)
 		}
 	}
@@ -127,8 +127,8 @@ func (e *examination) noAnswer(r *runtime.Result, how string) {
 	if how != "default" {
 		how = "combination"
 	}
-	reason, _, _ := strings.Cut(generic(r.Reason), " at model")
-	e.Findings = append(e.Findings, finding{Kind: how + " " + r.Status.String(), Detail: r.Reason, Soft: true, Reason: reason})
+	reason, _, _ := strings.Cut(r.Reason, " at model")
+	e.soft(how+" "+r.Status.String(), reason, "%s", r.Reason)
 }
 
 // generic takes the numbers out of a reason, so that equal reasons count
@@ -152,10 +152,10 @@ func (e *examination) stationary(r *runtime.Result, x []float64, how string) {
 	switch {
 	case delta > 1e-2*extent && e.model.XLo[0] == nil && largest(x) == 0:
 		// Neither X nor the point says how long x is: any unit is as good.
-		e.soft("delta without a length", "%s: delta %.3g where X is free, at x = 0", how, delta)
+		e.soft("delta without a length", "", "%s: delta %.3g where X is free, at x = 0", how, delta)
 	case delta > 1e-2*extent && largest(x) == 0 && e.model.Dimension() == 0:
 		// Around the only point there is any radius says the same, and nothing says how long it is.
-		e.soft("delta without a length", "%s: delta %.3g where 0 is the only x", how, delta)
+		e.soft("delta without a length", "", "%s: delta %.3g where 0 is the only x", how, delta)
 	case delta > 1e-2*extent:
 		e.false("delta", "%s: solved with delta %.3g in an X of size %.3g, at x = %v", how, delta, extent, x)
 	}
@@ -179,7 +179,7 @@ func (e *examination) stationary(r *runtime.Result, x []float64, how string) {
 	gradients := e.eval.Gradients(x, near, given, 200, e.rng)
 	size := e.size
 	for _, g := range gradients {
-		size = math.Max(size, math.Sqrt(product(g, g)))
+		size = math.Max(size, math.Sqrt(dot(g, g)))
 	}
 	root := math.Sqrt(float64(len(x)))
 	// The truth's gradients are known to the rounding of what they are made of, by conditions of up to 1e3.
@@ -241,16 +241,6 @@ func (e *examination) extent() float64 {
 	return size
 }
 
-// lies counts what was found to be false so far.
-func (e *examination) lies() (n int) {
-	for _, f := range e.Findings {
-		if !f.Soft {
-			n++
-		}
-	}
-	return n
-}
-
 // verify asks the tool to check its own document, of which something was found to be
 // wrong, or nothing.
 func (e *examination) verify(p *runtime.Problem, r *runtime.Result, how string, wrong bool) {
@@ -260,17 +250,14 @@ func (e *examination) verify(p *runtime.Problem, r *runtime.Result, how string, 
 		return
 	}
 	failed := ""
-	for _, c := range report.Checks {
-		if !c.OK {
-			failed = c.Claim + ": " + c.Detail
-			break
-		}
+	if f := report.Failures(); len(f) > 0 {
+		failed = f[0].Claim + ": " + f[0].Detail
 	}
 	switch {
 	case failed == "" && wrong:
 		e.false("verify accepts", "%s, %s: a document with the false statement above", how, r.Status)
 	case failed != "" && r.Status == runtime.NumericalFailure:
-		e.soft("verify rejects a failed run", "%s: %s", how, failed)
+		e.soft("verify rejects a failed run", "", "%s: %s", how, failed)
 	case failed != "" && !wrong:
 		e.false("verify rejects", "%s, %s: %s", how, r.Status, failed)
 	}
@@ -282,14 +269,14 @@ func (e *examination) unbounded(r *runtime.Result, how string) {
 		e.outcome("unbounded, rightly")
 		return
 	}
-	e.soft("unbounded in doubt", "%s: no far point with a low F was found: %s", how, r.Reason)
+	e.soft("unbounded in doubt", "", "%s: no far point with a low F was found: %s", how, r.Reason)
 }
 
 // compare holds the results of a program and of its rescaled copy together.
 func (e *examination) compare(plain, again *runtime.Result) {
 	if again == nil && plain.Status == runtime.NumericalFailure {
 		// As where the rows hold y at the edge of g's domain: rounding decides whether that shows before the run.
-		e.soft("rescaled copy refused", "%+v, and the program is not solved: %s", e.style.scale, generic(plain.Reason))
+		e.soft("rescaled copy refused", "", "%+v, and the program is not solved: %s", e.style.scale, generic(plain.Reason))
 		return
 	}
 	if again == nil {
@@ -297,7 +284,7 @@ func (e *examination) compare(plain, again *runtime.Result) {
 		return
 	}
 	if plain.Status != again.Status {
-		e.soft("rescaled copy ends otherwise", "%s, rescaled by %+v %s (%s)", plain.Status, e.style.scale, again.Status, generic(again.Reason))
+		e.soft("rescaled copy ends otherwise", "", "%s, rescaled by %+v %s (%s)", plain.Status, e.style.scale, again.Status, generic(again.Reason))
 		return
 	}
 	if plain.Status != runtime.Solved || plain.Method != again.Method {

@@ -87,7 +87,7 @@ func (e *examination) statements(r *runtime.Result, of string) *truth.Point {
 	// The truth's y may miss rows by pt.Violation, which grad_y g makes its share of, as it does of
 	// how far y is from it, which was looked at above.
 	_, pull := e.eval.LowerGradient(x, pt.Y)
-	if slope := math.Sqrt(product(pull, pull)); math.Abs(lower-pt.G) > accuracy*(1+math.Max(math.Abs(lower), math.Abs(pt.G)))+slope*(10*pt.Violation+2*d) {
+	if slope := math.Sqrt(dot(pull, pull)); math.Abs(lower-pt.G) > accuracy*(1+math.Max(math.Abs(lower), math.Abs(pt.G)))+slope*(10*pt.Violation+2*d) {
 		e.false(of+" g", "g = %v, truly %v at x = %v", lower, pt.G, x)
 	}
 	e.multipliers(r, pt, y, of)
@@ -177,11 +177,11 @@ func (e *examination) hypergradient(r *runtime.Result, pt *truth.Point, of strin
 		if spread(g) > 1e-4*(1+e.size) {
 			e.false(of+" strict at a kink", "strict complementarity is claimed, margin %.3g, gradients spread by %.3g, at x = %v", pt.Margin, spread(g), pt.X)
 		} else {
-			e.soft(of+" strict without a margin", "margin %.3g at x = %v", pt.Margin, pt.X)
+			e.soft(of+" strict without a margin", "", "margin %.3g at x = %v", pt.Margin, pt.X)
 		}
 	}
 	if !r.Stationarity.Strict && pt.Margin > 1e-2 && !pt.Implied {
-		e.soft(of+" strict not seen", "margin %.3g at x = %v", pt.Margin, pt.X)
+		e.soft(of+" strict not seen", "", "margin %.3g at x = %v", pt.Margin, pt.X)
 	}
 	if len(r.Upper.Hypergradient) == 0 || r.Oracle == "value" {
 		return
@@ -219,7 +219,7 @@ func (e *examination) hypergradient(r *runtime.Result, pt *truth.Point, of strin
 	case kink:
 		g := e.eval.AroundX(pt.X, 1e-6, nil, 300, e.rng)
 		if len(g) > 0 && !inHull(gradient, g, tolerance, e.rng) {
-			e.soft(of+" hypergradient at a kink", "%v is outside the hull of %d gradients around x = %v", gradient, len(g), pt.X)
+			e.soft(of+" hypergradient at a kink", "", "%v is outside the hull of %d gradients around x = %v", gradient, len(g), pt.X)
 		}
 	}
 }
@@ -255,19 +255,11 @@ func inHull(v []float64, g [][]float64, tolerance float64, rng *rand.Rand) bool 
 		norm = math.Sqrt(norm)
 		highest := math.Inf(-1)
 		for _, a := range g {
-			highest = math.Max(highest, product(a, d))
+			highest = math.Max(highest, dot(a, d))
 		}
-		if product(v, d) > highest+tolerance*norm {
+		if dot(v, d) > highest+tolerance*norm {
 			return false
 		}
 	}
 	return true
-}
-
-func product(a, b []float64) float64 {
-	sum := 0.0
-	for j := range a {
-		sum += a[j] * b[j]
-	}
-	return sum
 }

@@ -81,7 +81,7 @@ func (w *writer) function(name string, f *truth.Function, exponent int) string {
 	var parts []string
 	x, y := w.s.scale.X, w.s.scale.Y
 	linear := func(v []*big.Rat, variable string, unit int) {
-		if len(v) == 0 || empty(v) {
+		if len(v) == 0 || truth.AllZero(v) {
 			return
 		}
 		if w.s.matrices {
@@ -95,7 +95,7 @@ func (w *writer) function(name string, f *truth.Function, exponent int) string {
 	product := func(a [][]*big.Rat, left, right string, leftUnit, rightUnit int, half bool) {
 		any := false
 		for _, row := range a {
-			any = any || !empty(row)
+			any = any || !truth.AllZero(row)
 		}
 		if !any {
 			return

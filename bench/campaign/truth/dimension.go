@@ -1,6 +1,10 @@
 package truth
 
-import "math/big"
+import (
+	"math/big"
+
+	"bilevelc/internal/exact"
+)
 
 // Dimension is that of the set of x in X for which some y satisfies the lower level's rows: how many
 // independent directions it has, exactly; -1 where it is empty. X must be bounded.
@@ -13,13 +17,13 @@ func (m *Model) Dimension() int {
 		d := Zeros(m.Dx)
 		d[j] = Rat(1, 1)
 		orthogonal(d, system)
-		if allZero(d) {
+		if AllZero(d) {
 			j++
 			continue
 		}
 		cost := append(append([]*big.Rat(nil), d...), Zeros(m.Dy)...)
 		outcome, lowest, least := p.Minimize(cost)
-		if outcome == empty {
+		if outcome == exact.Empty {
 			return -1
 		}
 		for k := range cost {
@@ -46,19 +50,15 @@ func (e *Evaluator) heldByX() []*big.Rat {
 		return e.held
 	}
 	m := e.Model
-	p := &LP{N: m.Dx}
+	p := &exact.LP{N: m.Dx}
 	rows, boxAlone := m.upper(), len(m.XRows) == 0
 	for _, r := range m.Lower() {
-		if allZero(r.C) {
+		if AllZero(r.C) {
 			rows, boxAlone = append(rows, r), false
 		}
 	}
 	for _, r := range rows {
-		if r.Equal {
-			p.Eq(r.A, r.Rhs)
-		} else {
-			p.Leq(r.A, r.Rhs)
-		}
+		p.Add(r.A, r.Rhs, r.Equal)
 	}
 	e.held = make([]*big.Rat, m.Dx)
 	for j, lo := range m.XLo {
@@ -73,7 +73,7 @@ func (e *Evaluator) heldByX() []*big.Rat {
 		low, _, least := p.Minimize(cost)
 		cost[j] = Rat(-1, 1)
 		high, _, most := p.Minimize(cost)
-		if low == optimal && high == optimal && least.Cmp(new(big.Rat).Neg(most)) == 0 {
+		if low == exact.Optimal && high == exact.Optimal && least.Cmp(new(big.Rat).Neg(most)) == 0 {
 			e.held[j] = least
 		}
 	}
@@ -83,14 +83,15 @@ func (e *Evaluator) heldByX() []*big.Rat {
 // orthogonal takes from d its parts along an orthogonal system.
 func orthogonal(d []*big.Rat, system [][]*big.Rat) {
 	for _, s := range system {
-		t := new(big.Rat).Quo(dotRat(d, s), dotRat(s, s))
+		t := new(big.Rat).Quo(exact.Dot(d, s), exact.Dot(s, s))
 		for k := range d {
 			d[k] = new(big.Rat).Sub(d[k], new(big.Rat).Mul(t, s[k]))
 		}
 	}
 }
 
-func allZero(v []*big.Rat) bool {
+// AllZero reports a vector of zeros.
+func AllZero(v []*big.Rat) bool {
 	for _, t := range v {
 		if t.Sign() != 0 {
 			return false

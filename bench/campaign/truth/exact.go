@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/big"
 	"strconv"
+
+	"bilevelc/internal/exact"
 )
 
 // exactly is the minimizer of q on a flat computed in rational arithmetic; nil where its planes have no point in common, or the point
@@ -27,7 +29,7 @@ func (f flat) exactly(q *Quadratic, planes []plane) []float64 {
 		h[i] = rationals(row)
 	}
 	for _, z := range e.z { // z'(H w + c) = 0; planes of other directions may come to hold at once
-		p := rationalPlane{a: Zeros(n), b: new(big.Rat).Neg(dotRat(c, z))}
+		p := rationalPlane{a: Zeros(n), b: new(big.Rat).Neg(exact.Dot(c, z))}
 		for i, v := range z {
 			if v.Sign() != 0 {
 				addRat(p.a, v, h[i])
@@ -104,7 +106,7 @@ func (e *exactFlat) restrict(p rationalPlane) bool {
 	best := -1
 	g := make([]*big.Rat, len(e.z))
 	for r, z := range e.z {
-		if g[r] = dotRat(p.a, z); g[r].Sign() != 0 {
+		if g[r] = exact.Dot(p.a, z); g[r].Sign() != 0 {
 			best = r
 		}
 	}

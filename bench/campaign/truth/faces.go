@@ -142,9 +142,9 @@ func (f flat) least(q *Quadratic) []float64 {
 	for r, z := range f.z {
 		a[r] = make([]float64, k+1)
 		for c := range k {
-			a[r][c] = product(z, hz[c])
+			a[r][c] = dot(z, hz[c])
 		}
-		a[r][k] = -product(z, slope)
+		a[r][k] = -dot(z, slope)
 	}
 	for p := range k { // without pivoting: the pivots of a positive definite matrix are positive
 		size := 0.0
@@ -173,13 +173,6 @@ func (f flat) least(q *Quadratic) []float64 {
 		}
 	}
 	return w
-}
-
-func product(a, b []float64) (sum float64) {
-	for i := range a {
-		sum += a[i] * b[i]
-	}
-	return sum
 }
 
 // rank of a few rows of decimals.

@@ -1,5 +1,7 @@
 package truth
 
+import "math"
+
 // function is a Function in doubles.
 type function struct {
 	lx, ly []float64
@@ -103,13 +105,6 @@ func quadratic(m [][]float64, x, y []float64) float64 {
 	return sum
 }
 
-func abs(v float64) float64 {
-	if v < 0 {
-		return -v
-	}
-	return v
-}
-
 // solve solves the square system m z = rhs (several right sides, one a column)
 // by elimination with complete pivoting; false where m is singular relative to
 // its largest entry. m and rhs are overwritten; the answer is in rhs.
@@ -124,7 +119,7 @@ func solve(m, rhs [][]float64) bool {
 		row, col, best := k, k, 0.0
 		for i := k; i < n; i++ {
 			for j := k; j < n; j++ {
-				if a := abs(m[i][j]); a > best {
+				if a := math.Abs(m[i][j]); a > best {
 					row, col, best = i, j, a
 				}
 			}

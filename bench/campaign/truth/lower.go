@@ -191,20 +191,20 @@ func (e *Evaluator) face(rows []int, yy, yx [][]float64, gy []float64) *face {
 // the equalities that x is known to obey.
 func (e *Evaluator) implied(f *face, i int) bool {
 	r, dx := &e.rows[i], e.Model.Dx
-	size := abs(r.rhs)
+	size := math.Abs(r.rhs)
 	for _, v := range r.c {
-		size = math.Max(size, abs(v))
+		size = math.Max(size, math.Abs(v))
 	}
 	slack := make([]float64, dx+1)
 	slack[dx] = r.rhs
 	for j := range dx {
 		slack[j] = -r.a[j]
-		size = math.Max(size, abs(r.a[j]))
+		size = math.Max(size, math.Abs(r.a[j]))
 	}
 	for j, c := range r.c {
 		for k, v := range f.y[j] {
 			slack[k] -= c * v
-			size = math.Max(size, abs(c*v))
+			size = math.Max(size, math.Abs(c*v))
 		}
 	}
 	for _, t := range e.ties(e.heldTies()) {
@@ -213,7 +213,7 @@ func (e *Evaluator) implied(f *face, i int) bool {
 		slack[dx] += along * t.value
 	}
 	for _, v := range slack {
-		if abs(v) > 1e-12*size { // rounding of a short sum
+		if math.Abs(v) > 1e-12*size { // rounding of a short sum
 			return false
 		}
 	}
@@ -236,7 +236,7 @@ func (e *Evaluator) at(f *face, x []float64) (y, lambda []float64, margin, viola
 		r := &e.rows[i]
 		slack := r.rhs - dot(r.a, x) - dot(r.c, y)
 		if r.equal {
-			violation = math.Max(violation, abs(slack))
+			violation = math.Max(violation, math.Abs(slack))
 			continue
 		}
 		violation = math.Max(violation, -slack)

@@ -13,49 +13,12 @@ func (e *Evaluator) Undecided(x []*big.Rat) (undecided, known bool) {
 	// A model states decimals, which the tool reads as doubles; sums of some of them.
 	rounding := new(big.Rat).SetFloat64(0x1p-50)
 	stated, share, _ := e.best(x)
-	read, other, _ := NewEvaluator(e.Model.asRead()).best(x)
+	read, other, _ := NewEvaluator(e.Model.Map(func(r *big.Rat) *big.Rat { return new(big.Rat).SetFloat64(Float(r)) })).best(x)
 	if stated == nil || read == nil {
 		return false, false
 	}
 	twice := func(v *big.Rat) *big.Rat { return new(big.Rat).Add(v, v) }
 	return share.Cmp(rounding) <= 0 || other.Cmp(rounding) <= 0 || stated.Cmp(twice(read)) > 0 || read.Cmp(twice(stated)) > 0, true
-}
-
-// asRead is the model with numbers that are doubles.
-func (m *Model) asRead() *Model {
-	list := func(v []*big.Rat) []*big.Rat {
-		out := make([]*big.Rat, len(v))
-		for i, r := range v {
-			if r != nil {
-				out[i] = new(big.Rat).SetFloat64(Float(r))
-			}
-		}
-		return out
-	}
-	table := func(v [][]*big.Rat) [][]*big.Rat {
-		if v == nil {
-			return nil
-		}
-		out := make([][]*big.Rat, len(v))
-		for i := range v {
-			out[i] = list(v[i])
-		}
-		return out
-	}
-	rows := func(v []Row) []Row {
-		out := make([]Row, len(v))
-		for i, r := range v {
-			out[i] = Row{list(r.A), list(r.C), list([]*big.Rat{r.Rhs})[0], r.Equal}
-		}
-		return out
-	}
-	out := *m
-	out.XLo, out.XHi, out.YLo, out.YHi = list(m.XLo), list(m.XHi), list(m.YLo), list(m.YHi)
-	out.XRows, out.Rows = rows(m.XRows), rows(m.Rows)
-	for _, f := range []*Function{&out.F, &out.G} {
-		f.Lx, f.Ly, f.Xx, f.Xy, f.Yy = list(f.Lx), list(f.Ly), table(f.Xx), table(f.Xy), table(f.Yy)
-	}
-	return &out
 }
 
 // Y is y*(x) without rounding but the last; nil where it is not known.

@@ -2,7 +2,7 @@
 // program: whether it has a point at all (exact linear programming), y*(x) and
 // its multipliers (enumeration of the faces of the lower level), the gradient
 // of F on the open pieces around a point, and how far a point is from being
-// stationary. It imports nothing of the project, so that what it says can
+// stationary. It imports nothing of the project but exact linear programs, so that what it says can
 // judge the project.
 //
 // Models are small: every loop over subsets of rows is meant.
@@ -11,6 +11,8 @@ package truth
 import (
 	"math"
 	"math/big"
+
+	"bilevelc/internal/exact"
 )
 
 // Row is A x + C y <= Rhs, or == Rhs. Coefficients are exact.
@@ -58,6 +60,46 @@ type Model struct {
 	XRows    []Row // C is nil
 	Rows     []Row
 	F, G     Function
+}
+
+// Map is the model with other numbers in the place of its own.
+func (m *Model) Map(of func(*big.Rat) *big.Rat) *Model {
+	list := func(v []*big.Rat) []*big.Rat {
+		if v == nil {
+			return nil
+		}
+		out := make([]*big.Rat, len(v))
+		for i, r := range v {
+			if r != nil {
+				out[i] = of(r)
+			}
+		}
+		return out
+	}
+	table := func(v [][]*big.Rat) (out [][]*big.Rat) {
+		for _, row := range v {
+			out = append(out, list(row))
+		}
+		return out
+	}
+	rows := func(v []Row) (out []Row) {
+		for _, r := range v {
+			out = append(out, Row{list(r.A), list(r.C), of(r.Rhs), r.Equal})
+		}
+		return out
+	}
+	out := *m
+	out.XLo, out.XHi, out.YLo, out.YHi = list(m.XLo), list(m.XHi), list(m.YLo), list(m.YHi)
+	out.XRows, out.Rows = rows(m.XRows), rows(m.Rows)
+	for _, f := range []*Function{&out.F, &out.G} {
+		f.Lx, f.Ly, f.Xx, f.Xy, f.Yy = list(f.Lx), list(f.Ly), table(f.Xx), table(f.Xy), table(f.Yy)
+		terms := f.Terms
+		f.Terms = nil
+		for _, t := range terms {
+			f.Terms = append(f.Terms, Term{t.Kind, of(t.Weight), list(t.A), list(t.C), of(t.Const)})
+		}
+	}
+	return &out
 }
 
 // Rat makes the rational p/q.
@@ -127,9 +169,9 @@ func (m *Model) upper() []Row {
 
 // Contains reports that x, taken exactly, is in X: the box and XRows.
 func (m *Model) Contains(x []float64) bool {
-	at := exact(x)
+	at := exact.Doubles(x)
 	for _, r := range m.upper() {
-		if c := dotRat(r.A, at).Cmp(r.Rhs); c > 0 || r.Equal && c != 0 {
+		if c := exact.Dot(r.A, at).Cmp(r.Rhs); c > 0 || r.Equal && c != 0 {
 			return false
 		}
 	}

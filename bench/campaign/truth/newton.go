@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/big"
 	"slices"
+
+	"bilevelc/internal/exact"
 )
 
 // newton minimizes G at x by Newton steps, each the minimizer of the quadratic
@@ -47,12 +49,12 @@ func (e *Evaluator) newtonFrom(x, y []float64) (*Point, bool) {
 		}
 		size := 0.0
 		for j := range y {
-			size = math.Max(size, abs(direction[j])/(1+abs(y[j])))
+			size = math.Max(size, math.Abs(direction[j])/(1+math.Abs(y[j])))
 		}
 		// Beside its end an entropy curves so much that steps are short far from any minimizer.
 		for i := range e.g.terms {
 			if term := &e.g.terms[i]; term.kind == Entropy {
-				size = math.Max(size, 1e-4*abs(dot(term.c, direction))/term.argument(x, y))
+				size = math.Max(size, 1e-4*math.Abs(dot(term.c, direction))/term.argument(x, y))
 			}
 		}
 		if size < 1e-13 || slope >= 0 && size < 1e-10 {
@@ -66,7 +68,7 @@ func (e *Evaluator) newtonFrom(x, y []float64) (*Point, bool) {
 				trial[j] = y[j] + t*direction[j]
 			}
 			v := e.g.value(x, trial)
-			if v <= value+1e-4*t*slope+1e-15*abs(value) && !math.IsInf(v, 0) {
+			if v <= value+1e-4*t*slope+1e-15*math.Abs(value) && !math.IsInf(v, 0) {
 				break
 			}
 			if t /= 2; t < 1e-12 {
@@ -188,34 +190,22 @@ func (e *Evaluator) exchanged(f *face, x []float64) []int {
 	return slices.Delete(slices.Clone(f.rows), drop, drop+1)
 }
 
-// exact is a vector of doubles as rationals.
-func exact(v []float64) []*big.Rat {
-	out := make([]*big.Rat, len(v))
-	for i := range v {
-		out[i] = new(big.Rat).SetFloat64(v[i])
-		if out[i] == nil {
-			out[i] = new(big.Rat)
-		}
-	}
-	return out
-}
-
 // interior finds a y with the greatest slack in inequalities and in the
 // domains of entropies (at most 1): a start for Newton's method.
 func (e *Evaluator) interior(x []float64) ([]float64, bool) {
 	m := e.Model
-	p := &LP{N: m.Dy + 1}
-	at := exact(x)
+	p := &exact.LP{N: m.Dy + 1}
+	at := exact.Doubles(x)
 	slacked := func(c []*big.Rat, by int64) []*big.Rat {
 		return append(append([]*big.Rat(nil), c...), Rat(by, 1))
 	}
 	for i, r := range m.Lower() {
-		rhs := new(big.Rat).Sub(r.Rhs, dotRat(r.A, at))
+		rhs := new(big.Rat).Sub(r.Rhs, exact.Dot(r.A, at))
 		switch {
-		case e.rows[i].equal && !contains(e.equal, i):
+		case e.rows[i].equal && !slices.Contains(e.equal, i):
 			// implied by the others, up to the rounding of x
 		case e.rows[i].equal:
-			p.Eq(slacked(r.C, 0), rhs)
+			p.Add(slacked(r.C, 0), rhs, true)
 		case zero(e.rows[i].c):
 		default:
 			p.Leq(slacked(r.C, 1), rhs)
@@ -227,20 +217,16 @@ func (e *Evaluator) interior(x []float64) ([]float64, bool) {
 			for j := range c {
 				c[j] = new(big.Rat).Neg(t.C[j])
 			}
-			p.Leq(slacked(c, 1), new(big.Rat).Add(t.Const, dotRat(t.A, at)))
+			p.Leq(slacked(c, 1), new(big.Rat).Add(t.Const, exact.Dot(t.A, at)))
 		}
 	}
 	p.Leq(slacked(Zeros(m.Dy), 1), Rat(1, 1))
 	cost := Zeros(m.Dy + 1)
 	cost[m.Dy] = Rat(-1, 1)
 	outcome, v, value := p.Minimize(cost)
-	if outcome != optimal {
+	if outcome != exact.Optimal {
 		return nil, false
 	}
 	least := Float(value)
 	return floats(v[:m.Dy]), least <= tiny
-}
-
-func contains(list []int, v int) bool {
-	return slices.Contains(list, v)
 }

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
+
+	"bilevelc/internal/exact"
 )
 
 // Gradients are gradients of F that hold on open sets (relative to where F is
@@ -78,7 +80,7 @@ const strict = 1e-12
 func (e *Evaluator) Spread(x []float64, delta float64, n int, rng *rand.Rand) [][]float64 {
 	m := e.Model
 	p := m.joint()
-	at, radius := exact(x), new(big.Rat).SetFloat64(delta/math.Sqrt(float64(m.Dx)))
+	at, radius := exact.Doubles(x), new(big.Rat).SetFloat64(delta/math.Sqrt(float64(m.Dx)))
 	for j := range m.Dx {
 		for _, sign := range []int64{1, -1} {
 			a := Zeros(m.Dx + m.Dy)
@@ -94,7 +96,7 @@ func (e *Evaluator) Spread(x []float64, delta float64, n int, rng *rand.Rand) []
 			cost[j] = Rat(int64(rng.IntN(2001)-1000), 1000)
 		}
 		outcome, v, _ := p.Minimize(cost)
-		if outcome != optimal {
+		if outcome != exact.Optimal {
 			return nil
 		}
 		corners = append(corners, floats(v[:m.Dx]))
@@ -121,7 +123,7 @@ func (e *Evaluator) OutsideX(x []float64) float64 {
 	for _, r := range e.Model.upper() {
 		v := dot(floats(r.A), x) - Float(r.Rhs)
 		if r.Equal {
-			v = abs(v)
+			v = math.Abs(v)
 		}
 		worst = math.Max(worst, v)
 	}
@@ -147,11 +149,11 @@ func (e *Evaluator) Descent(p *Point, rho float64, gradients [][]float64) float6
 func (e *Evaluator) descent(p *Point, rho float64, gradients [][]float64, least float64) (v float64, ok bool) {
 	m := e.Model
 	n := m.Dx + m.Dy + 1 // (z - x)/rho, (y - y*)/rho, and the bound -v
-	lp := &LP{N: n}
+	lp := &exact.LP{N: n}
 	size := 0.0
 	for _, g := range gradients {
 		for _, v := range g {
-			size = math.Max(size, abs(v))
+			size = math.Max(size, math.Abs(v))
 		}
 	}
 	if size == 0 || len(gradients) == 0 {
@@ -177,7 +179,7 @@ func (e *Evaluator) descent(p *Point, rho float64, gradients [][]float64, least 
 		a := append(append(append([]*big.Rat(nil), r.A...), r.C...), new(big.Rat))
 		switch {
 		case r.Equal:
-			lp.Eq(a, new(big.Rat)) // p satisfies it, up to rounding
+			lp.Add(a, new(big.Rat), true) // p satisfies it, up to rounding
 		case room < 1e9:
 			lp.Leq(a, rounded(math.Max(room, least)))
 		}
@@ -185,7 +187,7 @@ func (e *Evaluator) descent(p *Point, rho float64, gradients [][]float64, least 
 	cost := Zeros(n)
 	cost[n-1] = Rat(1, 1)
 	outcome, _, value := lp.Minimize(cost)
-	if outcome != optimal {
+	if outcome != exact.Optimal {
 		return 0, false
 	}
 	return math.Max(0, -size*Float(value)), true

@@ -1,6 +1,9 @@
 package truth
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Along is v without its part along the normals of the affine set of x on which the
 // equality rows of the lower level have a solution: F is defined on it alone, and its
@@ -30,7 +33,7 @@ type tie struct {
 func (e *Evaluator) ties(out []tie) []tie {
 	for i := range e.rows {
 		r := &e.rows[i]
-		if !r.equal || contains(e.equal, i) {
+		if !r.equal || slices.Contains(e.equal, i) {
 			continue
 		}
 		k := len(e.equal)
@@ -50,7 +53,7 @@ func (e *Evaluator) ties(out []tie) []tie {
 		for s, row := range e.equal {
 			axpy(normal, -side[s][0], e.rows[row].a)
 			value -= side[s][0] * e.rows[row].rhs
-			size = math.Max(size, abs(side[s][0]))
+			size = math.Max(size, math.Abs(side[s][0]))
 		}
 		for range 2 {
 			for _, t := range out {

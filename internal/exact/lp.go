@@ -1,4 +1,4 @@
-package truth
+package exact
 
 import "math/big"
 
@@ -23,16 +23,16 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	optimal Outcome = iota
-	empty           // no v satisfies the rows
-	falling         // c'v falls without bound
+	Optimal Outcome = iota
+	Empty           // no v satisfies the rows
+	Falling         // c'v falls without bound
 )
 
 // Leq adds a'v <= b.
-func (p *LP) Leq(a []*big.Rat, b *big.Rat) { p.rows = append(p.rows, lpRow{a, b, false}) }
+func (p *LP) Leq(a []*big.Rat, b *big.Rat) { p.Add(a, b, false) }
 
-// Eq adds a'v == b.
-func (p *LP) Eq(a []*big.Rat, b *big.Rat) { p.rows = append(p.rows, lpRow{a, b, true}) }
+// Add adds a'v <= b, or a'v == b.
+func (p *LP) Add(a []*big.Rat, b *big.Rat, equal bool) { p.rows = append(p.rows, lpRow{a, b, equal}) }
 
 // Minimize solves the program for the cost c (nil: only feasibility) and
 // returns a minimizer and its value. The method is the two-phase simplex
@@ -41,17 +41,17 @@ func (p *LP) Eq(a []*big.Rat, b *big.Rat) { p.rows = append(p.rows, lpRow{a, b, 
 func (p *LP) Minimize(c []*big.Rat) (Outcome, []*big.Rat, *big.Rat) {
 	t := newTableau(p)
 	if !t.phaseOne() {
-		return empty, nil, nil
+		return Empty, nil, nil
 	}
 	if c == nil {
-		return optimal, t.point(p.N), new(big.Rat)
+		return Optimal, t.point(p.N), new(big.Rat)
 	}
 	t.price(c)
 	if !t.pivotAll() {
-		return falling, nil, nil
+		return Falling, nil, nil
 	}
 	v := t.point(p.N)
-	return optimal, v, dotRat(c, v)
+	return Optimal, v, Dot(c, v)
 }
 
 // tableau holds rows over the columns v+, v-, slacks, artificials, and the
@@ -284,10 +284,23 @@ func scaled(v *big.Rat, scale *big.Int) *big.Int {
 	return out.Mul(out, v.Num())
 }
 
-func dotRat(a, b []*big.Rat) *big.Rat {
+// Dot is a'b.
+func Dot(a, b []*big.Rat) *big.Rat {
 	sum, term := new(big.Rat), new(big.Rat)
 	for i := range a {
 		sum.Add(sum, term.Mul(a[i], b[i]))
 	}
 	return sum
+}
+
+// exact is a vector of doubles as rationals.
+func Doubles(v []float64) []*big.Rat {
+	out := make([]*big.Rat, len(v))
+	for i := range v {
+		out[i] = new(big.Rat).SetFloat64(v[i])
+		if out[i] == nil {
+			out[i] = new(big.Rat)
+		}
+	}
+	return out
 }

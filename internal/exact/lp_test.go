@@ -1,4 +1,4 @@
-package truth
+package exact
 
 import (
 	"math/big"
@@ -28,7 +28,7 @@ func TestMinimizeAgainstVertices(t *testing.T) {
 			}
 			b := big.NewRat(int64(rng.IntN(9)-4), 1)
 			if rng.IntN(4) == 0 {
-				p.Eq(a, b)
+				p.Add(a, b, true)
 			} else {
 				p.Leq(a, b)
 			}
@@ -41,12 +41,12 @@ func TestMinimizeAgainstVertices(t *testing.T) {
 		best := bestVertex(p, c)
 		if best == nil {
 			seen++
-			if outcome != empty {
+			if outcome != Empty {
 				t.Fatalf("outcome %v of an empty program", outcome)
 			}
 			continue
 		}
-		if outcome != optimal || value.Cmp(best) != 0 || !p.holds(v) {
+		if outcome != Optimal || value.Cmp(best) != 0 || !p.holds(v) {
 			t.Fatalf("outcome %v, value %v at %v; the best vertex has %v", outcome, value, v, best)
 		}
 	}
@@ -58,17 +58,17 @@ func TestMinimizeAgainstVertices(t *testing.T) {
 func TestMinimizeFalling(t *testing.T) {
 	p := &LP{N: 2}
 	p.Leq([]*big.Rat{big.NewRat(1, 1), big.NewRat(-1, 1)}, big.NewRat(1, 1))
-	if outcome, _, _ := p.Minimize([]*big.Rat{big.NewRat(-1, 1), big.NewRat(0, 1)}); outcome != falling {
+	if outcome, _, _ := p.Minimize([]*big.Rat{big.NewRat(-1, 1), big.NewRat(0, 1)}); outcome != Falling {
 		t.Fatalf("outcome %v", outcome)
 	}
-	if outcome, _, value := p.Minimize([]*big.Rat{big.NewRat(-1, 1), big.NewRat(1, 1)}); outcome != optimal || value.Cmp(big.NewRat(-1, 1)) != 0 {
+	if outcome, _, value := p.Minimize([]*big.Rat{big.NewRat(-1, 1), big.NewRat(1, 1)}); outcome != Optimal || value.Cmp(big.NewRat(-1, 1)) != 0 {
 		t.Fatalf("outcome %v, value %v", outcome, value)
 	}
 }
 
 func (p *LP) holds(v []*big.Rat) bool {
 	for _, r := range p.rows {
-		sign := dotRat(r.a, v).Cmp(r.b)
+		sign := Dot(r.a, v).Cmp(r.b)
 		if sign > 0 || r.equal && sign != 0 {
 			return false
 		}
@@ -88,7 +88,7 @@ func bestVertex(p *LP, c []*big.Rat) *big.Rat {
 				a[k], b[k] = p.rows[i].a, p.rows[i].b
 			}
 			if v := solveRat(a, b); v != nil && p.holds(v) {
-				if value := dotRat(c, v); best == nil || value.Cmp(best) < 0 {
+				if value := Dot(c, v); best == nil || value.Cmp(best) < 0 {
 					best = value
 				}
 			}
