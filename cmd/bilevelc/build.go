@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"bilevelc/codegen"
-	"bilevelc/internal/atomicfile"
 	"bilevelc/runtime"
 )
 
@@ -55,17 +52,11 @@ func (a *app) writeSource(problem *runtime.Problem, pkg, dir string) error {
 	if err != nil {
 		return usageError("%v", err)
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return &exitError{Code: exitUsage, Err: err}
-	}
+	var list []file
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		path := filepath.Join(dir, name)
-		if err := atomicfile.Write(path, files[name]); err != nil {
-			return &exitError{Code: exitUsage, Err: err}
-		}
-		fmt.Fprintln(a.io.out, path)
+		list = append(list, file{name, files[name]})
 	}
-	return nil
+	return a.writeFolder(dir, list)
 }
 
 // packageName makes a package's name of a folder's: letters and digits, in

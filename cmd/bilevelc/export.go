@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"bilevelc/internal/atomicfile"
 	"bilevelc/runtime"
 )
 
@@ -65,7 +64,7 @@ bounds its slack and its multiplier.
 			if err != nil {
 				return err
 			}
-			return a.put(out, []byte(text))
+			return a.deliver(out, []byte(text))
 		}
 		problem, err := a.loadBound(cmd.Context(), args[0], in)
 		if err != nil {
@@ -80,7 +79,7 @@ bounds its slack and its multiplier.
 			if err := write(&text, format); err != nil {
 				return runError(err)
 			}
-			return a.put(out, text.Bytes())
+			return a.deliver(out, text.Bytes())
 		}
 		if out == "" {
 			return usageError("the form of MibS is two files: -o FILE.mps")
@@ -91,10 +90,10 @@ bounds its slack and its multiplier.
 		if err := problem.ExportBilevel(&text, &aux, filepath.Base(out)); err != nil {
 			return runError(err)
 		}
-		if err := a.put(out, text.Bytes()); err != nil {
+		if err := a.deliver(out, text.Bytes()); err != nil {
 			return err
 		}
-		return a.put(runtime.AuxPath(out), aux.Bytes())
+		return a.deliver(runtime.AuxPath(out), aux.Bytes())
 	}
 	return cmd
 }
@@ -121,16 +120,4 @@ func (a *app) modelOfMPS(ctx context.Context, path string, in inputs) (string, e
 		return "", err
 	}
 	return runtime.MPSModel(path, string(text), name, aux)
-}
-
-// put writes to a file, or to standard output where there is none.
-func (a *app) put(path string, text []byte) error {
-	if path == "" {
-		_, err := a.io.out.Write(text)
-		return err
-	}
-	if err := atomicfile.Write(path, text); err != nil {
-		return &exitError{Code: exitUsage, Err: err}
-	}
-	return nil
 }

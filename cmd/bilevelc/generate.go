@@ -2,13 +2,9 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"bilevelc/internal/atomicfile"
 	"bilevelc/internal/planted"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
@@ -71,22 +67,9 @@ func writeInstance(a *app, dir string, instance *planted.Instance) error {
 	optimum.Add("x", data.Vector(instance.Optimum.X), "")
 	optimum.Add("y", data.Vector(instance.Optimum.Y), "")
 	optimum.Add("multipliers", data.Vector(instance.Optimum.Lambda), "")
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return &exitError{Code: exitUsage, Err: err}
-	}
-	for _, file := range []struct {
-		name string
-		text []byte
-	}{
+	return a.writeFolder(dir, []file{
 		{"model.blv", []byte(instance.Model)},
 		{"data.json", datafile.WriteJSON(nil, instance.Data)},
 		{"optimum.json", datafile.WriteJSON(nil, optimum)},
-	} {
-		path := filepath.Join(dir, file.name)
-		if err := atomicfile.Write(path, file.text); err != nil {
-			return &exitError{Code: exitUsage, Err: err}
-		}
-		fmt.Fprintln(a.io.out, path)
-	}
-	return nil
+	})
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
-	"bilevelc/internal/atomicfile"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 )
@@ -38,8 +37,8 @@ diagnostics. They are made from what the program itself knows.`,
 			return &exitError{Code: exitUsage, Err: err}
 		}
 		for _, page := range []struct{ name, text string }{{"bilevelc-methods.7", methodsPage()}, {"bilevelc-codes.7", codesPage()}} {
-			if err := atomicfile.Write(filepath.Join(args[0], page.name), md2man.Render([]byte(page.text))); err != nil {
-				return &exitError{Code: exitUsage, Err: err}
+			if err := writeFile(filepath.Join(args[0], page.name), md2man.Render([]byte(page.text))); err != nil {
+				return err
 			}
 		}
 		return nil

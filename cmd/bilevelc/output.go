@@ -135,3 +135,41 @@ func fillFolder(dir string, tables []report.Table) error {
 	}
 	return nil
 }
+
+// deliver writes to a file, or to standard output where it is "" or "-".
+func (a *app) deliver(path string, text []byte) error {
+	if path == "" || path == "-" {
+		_, err := a.io.out.Write(text)
+		return err
+	}
+	return writeFile(path, text)
+}
+
+// writeFile writes a file; that it cannot be written is the command line's fault.
+func writeFile(path string, text []byte) error {
+	if err := atomicfile.Write(path, text); err != nil {
+		return &exitError{Code: exitUsage, Err: err}
+	}
+	return nil
+}
+
+// file is one that a command writes.
+type file struct {
+	name string
+	text []byte
+}
+
+// writeFolder writes files to a folder, made where it is missing, and lists them.
+func (a *app) writeFolder(dir string, files []file) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return &exitError{Code: exitUsage, Err: err}
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, f.name)
+		if err := writeFile(path, f.text); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.io.out, path)
+	}
+	return nil
+}

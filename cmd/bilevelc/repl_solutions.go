@@ -11,8 +11,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"golang.org/x/term"
-
 	"bilevelc/runtime"
 	"bilevelc/runtime/report"
 	"bilevelc/runtime/session"
@@ -145,7 +143,7 @@ func (r *repl) plot(ctx context.Context, args []string) error {
 		if r.draw != nil {
 			return r.draw(report.ChartOf(v, nil))
 		}
-		return report.Plot(r.app.io.out, v, columns(r.app.io.out))
+		return report.Plot(r.app.io.out, v, r.app.columns())
 	}
 	line, err := r.along(ctx, args)
 	if err != nil {
@@ -154,7 +152,7 @@ func (r *repl) plot(ctx context.Context, args []string) error {
 	if r.draw != nil {
 		return r.draw(report.ChartOfLine(line))
 	}
-	return report.PlotLine(r.app.io.out, line, columns(r.app.io.out))
+	return report.PlotLine(r.app.io.out, line, r.app.columns())
 }
 
 // plotted is a value by name: of the last solution, or what the expression of that
@@ -216,16 +214,6 @@ func (r *repl) along(ctx context.Context, args []string) (*runtime.Line, error) 
 	line, err := problem.Along(ctx, at, runtime.Along{Entry: strings.TrimSpace(entry), From: numbers[0], To: numbers[1], Step: numbers[2]},
 		runtime.Options{Seed: r.session.Seed})
 	return line, runError(err)
-}
-
-// columns is the width of a terminal, and 80 of what is none.
-func columns(w io.Writer) int {
-	if f, ok := fileOf(w); ok {
-		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
-			return min(n, 160)
-		}
-	}
-	return 80
 }
 
 // diff shows what differs between two solutions.
@@ -319,12 +307,8 @@ func writeDifference(w io.Writer, a, b *runtime.Result, i, j int) error {
 			fmt.Fprintf(table, "%s: %s\n", s.words, strings.Join(rows, ", "))
 		}
 	}
-	fmt.Fprintf(table, "calls\t%d\t%d\n", calls(a), calls(b))
+	fmt.Fprintf(table, "calls\t%d\t%d\n", a.Calls.Total(), b.Calls.Total())
 	return table.Flush()
-}
-
-func calls(r *runtime.Result) int64 {
-	return int64(r.Calls.F) + int64(r.Calls.GradF) + int64(r.Calls.G) + int64(r.Calls.GradG)
 }
 
 // missing are the names of a that b lacks, at most maxDifferences.

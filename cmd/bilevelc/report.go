@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -68,7 +69,7 @@ func (a *app) report(ctx context.Context, path, out string, d *documentFlags, se
 		a.tell("the page is without the model and its proofs: %v", err)
 	}
 	if out == "" {
-		out = pageName(path)
+		out = strings.TrimSuffix(path, ".json") + ".html"
 	}
 	if err := a.writePage(page, out); err != nil {
 		return err
@@ -87,15 +88,6 @@ func unverified(page *report.Page) error {
 		}
 	}
 	return nil
-}
-
-// pageName is the page of a document.
-func pageName(document string) string {
-	const ending = ".json"
-	if len(document) > len(ending) && document[len(document)-len(ending):] == ending {
-		document = document[:len(document)-len(ending)]
-	}
-	return document + ".html"
 }
 
 // writePage writes a page to a file, or to standard output where that is "-".

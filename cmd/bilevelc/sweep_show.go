@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"bilevelc/cmd/internal/sweep"
-	"bilevelc/internal/atomicfile"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
 )
@@ -160,16 +159,4 @@ func (a *app) sweepReportCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file (default: standard output)")
 	return cmd
-}
-
-// deliver writes to a file, or to standard output.
-func (a *app) deliver(path string, text []byte) error {
-	if path == "" || path == "-" {
-		_, err := a.io.out.Write(text)
-		return err
-	}
-	if err := atomicfile.Write(path, text); err != nil {
-		return &exitError{Code: exitUsage, Err: err}
-	}
-	return nil
 }
