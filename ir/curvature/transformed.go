@@ -262,15 +262,16 @@ func (u *untransformer) classes() (class sparse.Classes, of [][]int, ok bool) {
 	of = make([][]int, len(u.parts))
 	for k, t := range u.parts {
 		of[k] = make([]int, t.n.Shape.Len())
+		columns := reads.Of(t.n)
+		if columns == nil {
+			return class, nil, false
+		}
 		for e := range of[k] {
-			support, ok := reads.Of(t.n, e)
-			if !ok {
-				return class, nil, false
-			}
 			of[k][e] = -1
+			support := columns.Of(e)
 			for _, j := range support {
-				class.Join(support[0], j)
-				of[k][e] = j
+				class.Join(int(support[0]), int(j))
+				of[k][e] = int(j)
 			}
 		}
 	}

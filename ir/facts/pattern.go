@@ -21,12 +21,24 @@ import (
 // Walther, Evaluating Derivatives, 2nd ed., sec. 7.2). Time and memory are
 // linear in the entries of the graph, of its data, and of the pattern.
 func HessianPattern(ctx context.Context, graph *expr.Builder, root *expr.Node, n int) *sparse.CSR {
-	h := &hessian{ctx: ctx, n: n, columns: map[*node]*columns{}, places: newPlaces(n), cliques: map[[3]int32][][]int32{}}
+	h := &hessian{ctx: ctx, n: n, places: newPlaces(n), cliques: map[[3]int32][][]int32{}}
 	if root.Deps&expr.DependsY != 0 {
 		if h.flow = follow(graph, root, expr.DependsY, n); h.flow == nil {
 			return nil
 		}
 		h.backward(nil)
+		known := map[*expr.Node]*node{}
+		for _, m := range h.nodes {
+			known[m.Node] = m
+		}
+		h.reads = newSupports(func(n *expr.Node) expandable { // of the entries that the root is made of
+			m := known[n]
+			return func(e int, visit func(expr.Summand) bool) {
+				if h.used[m.base+e] {
+					h.each(m, e, visit)
+				}
+			}
+		})
 		for _, m := range h.nodes {
 			if h.ended() || !h.secondOrder(m) {
 				return nil
@@ -40,77 +52,13 @@ type hessian struct {
 	*flow
 	ctx     context.Context
 	n       int
-	columns map[*node]*columns
-	kept    int     // numbers in columns
+	reads   *Supports
 	work    float64 // pairs of columns
 	places  *places
 	cliques map[[3]int32][][]int32 // long ones that were added, by three of their columns
 }
 
-// columns are the entries of y that the entries of a node depend on, ascending:
-// those of entry e at col[ptr[e]:ptr[e+1]].
-type columns struct{ ptr, col []int32 }
-
-func (c *columns) of(e int) []int32 { return c.col[c.ptr[e]:c.ptr[e+1]] }
-
 func (h *hessian) ended() bool { return h.ctx != nil && h.ctx.Err() != nil }
-
-// columnsOf lists the entries of y behind the used entries of n; nil where
-// there are too many.
-func (h *hessian) columnsOf(n *node) *columns {
-	if c, ok := h.columns[n]; ok {
-		return c
-	}
-	c := h.findColumns(n)
-	h.columns[n] = c
-	return c
-}
-
-func (h *hessian) findColumns(n *node) *columns {
-	count := n.Shape.Len()
-	c := &columns{ptr: make([]int32, 1, count+1)}
-	if n.Op == expr.Var {
-		for e := range count {
-			c.col, c.ptr = append(c.col, int32(n.Offset+e)), append(c.ptr, int32(e+1))
-		}
-		return c
-	}
-	var args [2]*columns
-	for i, a := range n.args {
-		if h.enters(a) {
-			if args[i] = h.columnsOf(a); args[i] == nil {
-				return nil
-			}
-		}
-	}
-	merges, full := 0, false
-	merge := func(t expr.Summand) bool {
-		for i, k := range [2]int{t.P, t.Q} {
-			if k >= 0 && args[i] != nil {
-				c.col = append(c.col, args[i].of(k)...)
-				merges++
-			}
-		}
-		full = h.kept+len(c.col) > maxPlaces
-		return !full
-	}
-	for e, used := range h.used[n.base : n.base+count] {
-		from := len(c.col)
-		if used {
-			merges = 0
-			if h.each(n, e, merge); full {
-				return nil
-			}
-			if merges > 1 {
-				slices.Sort(c.col[from:])
-				c.col = c.col[:from+len(slices.Compact(c.col[from:]))]
-			}
-		}
-		c.ptr = append(c.ptr, int32(len(c.col)))
-	}
-	h.kept += len(c.col)
-	return c
-}
 
 // secondOrder adds the places at which the second derivative of one operation can be
 // nonzero; false where there are too many.
@@ -122,13 +70,9 @@ func (h *hessian) secondOrder(n *node) bool {
 	if product && !(h.enters(n.args[0]) && h.enters(n.args[1])) && !(n.Op == expr.Div && h.enters(n.args[1])) {
 		return true // linear in what varies
 	}
-	var args [2]*columns
-	for i, a := range n.args {
-		if h.enters(a) {
-			if args[i] = h.columnsOf(a); args[i] == nil {
-				return false
-			}
-		}
+	args, ok := h.reads.args(n.Node)
+	if !ok {
+		return false
 	}
 	var exponent []float64 // known ones
 	if n.Op == expr.Pow {
@@ -137,14 +81,13 @@ func (h *hessian) secondOrder(n *node) bool {
 		}
 	}
 	var all []int32 // scratch: columns of one entry
-	ok := true
 	add := func(t expr.Summand) bool {
 		var left, right []int32
 		if t.P >= 0 && args[0] != nil {
-			left = args[0].of(t.P)
+			left = args[0].Of(t.P)
 		}
 		if t.Q >= 0 && args[1] != nil {
-			right = args[1].of(t.Q)
+			right = args[1].Of(t.Q)
 		}
 		if product {
 			ok = h.pairs(left, right)

@@ -6,63 +6,96 @@ import (
 	"bilevelc/ir/expr"
 )
 
-// Supports finds, for single entries of nodes, the entries of y that they are made of.
+// Supports finds the entries of y that the entries of nodes are made of, those of each node once.
 type Supports struct {
-	graph *expr.Builder
-	of    map[*expr.Node]*support
-	work  float64
+	terms   func(n *expr.Node) expandable
+	columns map[*expr.Node]*Columns
+	kept    int     // numbers in columns
+	work    float64 // numbers that were put together
 }
 
-type support struct {
-	terms expr.Terms
-	lists [][]int // ascending; nil where not known yet
-	known []bool
-}
+// expandable calls visit for the terms of entry e of a node until it returns false.
+type expandable func(e int, visit func(expr.Summand) bool)
+
+// Columns are the entries of y that the entries of a node may depend on.
+type Columns struct{ ptr, col []int32 } // those of entry e at col[ptr[e]:ptr[e+1]]
+
+// Of lists those of entry e, ascending.
+func (c *Columns) Of(e int) []int32 { return c.col[c.ptr[e]:c.ptr[e+1]] }
 
 // NewSupports begins with nothing known.
 func NewSupports(graph *expr.Builder) *Supports {
-	return &Supports{graph: graph, of: map[*expr.Node]*support{}}
+	return newSupports(func(n *expr.Node) expandable { t := graph.Terms(n); return t.Each })
 }
 
-// Of lists, ascending, the entries of y that entry e of n may depend on; ok is false where there are too many to list.
-func (s *Supports) Of(n *expr.Node, e int) (list []int, ok bool) {
+func newSupports(terms func(n *expr.Node) expandable) *Supports {
+	return &Supports{terms: terms, columns: map[*expr.Node]*Columns{}}
+}
+
+// Of is that of a node; nil where there are too many to list.
+func (s *Supports) Of(n *expr.Node) *Columns {
+	c, ok := s.columns[n]
+	if !ok {
+		c = s.find(n)
+		s.columns[n] = c
+	}
+	return c
+}
+
+// args are those of the arguments that y enters, nil for others; ok is false where there are too many to list.
+func (s *Supports) args(n *expr.Node) (args [2]*Columns, ok bool) {
+	for i, a := range n.Args {
+		if a.Deps&expr.DependsY != 0 {
+			if args[i] = s.Of(a); args[i] == nil {
+				return args, false
+			}
+		}
+	}
+	return args, true
+}
+
+func (s *Supports) find(n *expr.Node) *Columns {
+	count := n.Shape.Len()
+	c := &Columns{ptr: make([]int32, 1, count+1)}
 	if n.Deps&expr.DependsY == 0 {
-		return nil, true
+		c.ptr = c.ptr[:count+1]
+		return c
 	}
 	if n.Op == expr.Var {
-		return []int{n.Offset + e}, true
-	}
-	t := s.of[n]
-	if t == nil {
-		t = &support{terms: s.graph.Terms(n), lists: make([][]int, n.Shape.Len()), known: make([]bool, n.Shape.Len())}
-		s.of[n] = t
-		s.work += float64(n.Shape.Len())
-	}
-	if t.known[e] {
-		return t.lists[e], true
-	}
-	ok = true
-	add := func(i, k int) {
-		if k < 0 || i >= len(n.Args) || !ok {
-			return
+		for e := range count {
+			c.col, c.ptr = append(c.col, int32(n.Offset+e)), append(c.ptr, int32(e+1))
 		}
-		var more []int
-		if more, ok = s.Of(n.Args[i], k); ok && len(more) > 0 {
-			list = append(list, more...)
-			s.work += float64(len(more))
-			ok = s.work <= maxWork
-		}
+		return c
 	}
-	t.terms.Each(e, func(m expr.Summand) bool {
-		add(0, m.P)
-		add(1, m.Q)
-		return ok
-	})
+	args, ok := s.args(n)
 	if !ok {
-		return nil, false
+		return nil
 	}
-	slices.Sort(list)
-	list = slices.Compact(list)
-	t.lists[e], t.known[e] = list, true
-	return list, true
+	each, merges := s.terms(n), 0
+	merge := func(t expr.Summand) bool {
+		for i, k := range [2]int{t.P, t.Q} {
+			if k >= 0 && args[i] != nil {
+				more := args[i].Of(k)
+				c.col = append(c.col, more...)
+				s.work += float64(len(more))
+				merges++
+			}
+		}
+		ok = s.kept+len(c.col) <= maxPlaces && s.work <= maxWork
+		return ok
+	}
+	for e := range count {
+		from := len(c.col)
+		merges = 0
+		if each(e, merge); !ok {
+			return nil
+		}
+		if merges > 1 {
+			slices.Sort(c.col[from:])
+			c.col = c.col[:from+len(slices.Compact(c.col[from:]))]
+		}
+		c.ptr = append(c.ptr, int32(len(c.col)))
+	}
+	s.kept += len(c.col)
+	return c
 }
