@@ -77,19 +77,6 @@ func (s *session) isJSON() bool {
 	return true
 }
 
-// ParseExpr parses one expression that takes up the whole text. After an error
-// the expression is lang.Bad.
-func ParseExpr(src *diag.Source) (lang.Expr, diag.List) {
-	s := newSession(src, nil)
-	s.skipEnds()
-	expr := s.wholeExpr(s.statement())
-	s.skipEnds()
-	if !s.eof() {
-		s.errs.Errorf(diag.Unexpected, s.tokenSpan(s.peek()), "expected one expression, found %s behind it", s.describe(s.peek()))
-	}
-	return expr, s.finish()
-}
-
 // attachDocs gives each function the own-line comments that stand right above
 // it, without a blank line between.
 func attachDocs(file *lang.File) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/bench/csvfile"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/runtime"
@@ -66,12 +66,7 @@ func tolls(folder string) ([]instance, error) {
 
 // tollGrids are those of tollgrid.csv, with optima by mixed-integer programming.
 func tollGrids(folder string) ([]instance, error) {
-	f, err := os.Open(filepath.Join(folder, "tollgrid.csv"))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	lines, err := csv.NewReader(f).ReadAll()
+	lines, err := csvfile.Read(filepath.Join(folder, "tollgrid.csv"))
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -30,6 +29,7 @@ import (
 	"time"
 
 	"bilevelc/bench/clock"
+	"bilevelc/bench/csvfile"
 	"bilevelc/runtime"
 )
 
@@ -116,8 +116,8 @@ func command(args []string, out io.Writer, measure measurer) error {
 // merge writes a table of the families that were run, with the rows that the file has of the
 // others, in the order of the families.
 func merge(path string, rows [][]string, run map[string]bool) error {
-	old, err := read(path)
-	if err != nil {
+	old, err := csvfile.Read(path)
+	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
 	out := rows[:1:1]
@@ -132,22 +132,7 @@ func merge(path string, rows [][]string, run map[string]bool) error {
 			}
 		}
 	}
-	return write(path, out)
-}
-
-// read is the table of a file; nil where there is none.
-func read(path string) ([][]string, error) {
-	f, err := os.Open(path)
-	if os.IsNotExist(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r := csv.NewReader(f)
-	r.FieldsPerRecord = -1 // a table of before may have other columns
-	return r.ReadAll()
+	return csvfile.Write(path, out)
 }
 
 // digits is to how many parts of itself, or of 1, a published F is taken to be known:
@@ -228,22 +213,9 @@ func measure(in instance, limit time.Duration) (row, better []string, err error)
 		better = []string{in.family, in.name, strconv.FormatFloat(F, 'g', -1, 64), known, string(text)}
 	}
 	n := p.Numeric
-	row = []string{in.family, in.name, strconv.Itoa(n.Dx), strconv.Itoa(n.Dy), strconv.Itoa(n.Rows.Len()), number(F), known, difference,
-		in.source, r.Status.String(), verified, number(seconds), number(float64(memory.Sys) / (1 << 20)), report, strconv.FormatInt(r.Calls.Total(), 10)}
+	row = csvfile.Row(10, in.family, in.name, n.Dx, n.Dy, n.Rows.Len(), F, known, difference,
+		in.source, r.Status, verified, seconds, float64(memory.Sys)/(1<<20), report, r.Calls.Total())
 	return row, better, nil
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 10, 64) }
-
-func write(path string, rows [][]string) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	w := csv.NewWriter(f)
-	if err := w.WriteAll(rows); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
-}

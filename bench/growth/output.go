@@ -1,15 +1,15 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
+	"bilevelc/bench/csvfile"
+
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
@@ -67,49 +67,35 @@ func series(all []measurement) (out [][]measurement) {
 
 // slope of the line of least squares; NaN through fewer than two points.
 func slope(x, y []float64) float64 {
-	var mx, my, xx, xy float64
-	for i := range x {
-		mx += x[i] / float64(len(x))
-		my += y[i] / float64(len(x))
-	}
-	for i := range x {
-		xx += (x[i] - mx) * (x[i] - mx)
-		xy += (x[i] - mx) * (y[i] - my)
-	}
-	return xy / xx
+	_, slope := stat.LinearRegression(x, y, nil, false)
+	return slope
 }
 
 func writeTables(dir string, all []measurement, fits []exponents) error {
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
+	const digits = 5
 	rows := [][]string{{"axis", "size", "solver", "phase", "seconds", "allocated_mb", "g", "grad_g"}}
 	for _, m := range all {
 		for k, c := range m.costs {
 			if c == (cost{}) {
 				continue
 			}
-			rows = append(rows, []string{m.axis, strconv.Itoa(m.size), m.solver, phases[k], number(c.seconds), number(c.megabytes),
-				strconv.FormatInt(c.values, 10), strconv.FormatInt(c.gradients, 10)})
+			rows = append(rows, csvfile.Row(digits, m.axis, m.size, m.solver, phases[k], c.seconds, c.megabytes, c.values, c.gradients))
 		}
 	}
-	if err := writeCSV(filepath.Join(dir, "growth.csv"), rows); err != nil {
+	if err := csvfile.Write(filepath.Join(dir, "growth.csv"), rows); err != nil {
 		return err
 	}
 	rows = [][]string{{"axis", "phase", "points", "time_exponent", "memory_exponent", "grad_g_exponent"}}
 	for _, e := range fits {
-		rows = append(rows, []string{e.axis, e.phase, strconv.Itoa(e.points), number(e.seconds), number(e.megabytes), number(e.gradients)})
+		rows = append(rows, csvfile.Row(digits, e.axis, e.phase, e.points, e.seconds, e.megabytes, e.gradients))
 	}
-	return writeCSV(filepath.Join(dir, "growth_fits.csv"), rows)
+	return csvfile.Write(filepath.Join(dir, "growth_fits.csv"), rows)
 }
 
 // readTable reads growth.csv, as writeTables wrote it.
 func readTable(dir string) ([]measurement, error) {
 	path := filepath.Join(dir, "growth.csv")
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	rows, err := csv.NewReader(file).ReadAll()
+	rows, err := csvfile.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -134,15 +120,6 @@ func readTable(dir string) ([]measurement, error) {
 		all[len(all)-1].costs[phase] = c
 	}
 	return all, nil
-}
-
-func writeCSV(path string, rows [][]string) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return csv.NewWriter(file).WriteAll(rows)
 }
 
 // draw plots the time of the cold and the warm hypergradient of every series, and of the

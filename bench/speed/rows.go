@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"bilevelc/bench/csvfile"
 )
 
 const smallest = `model small
@@ -149,7 +150,7 @@ func fields(b *bench) ([]row, error) {
 			rows = append(rows, row{what: "field: " + family, wanted: wanted[family], note: fmt.Sprintf("%v: %s", err, said[max(0, len(said)-200):])})
 			continue
 		}
-		table, err := readTable(filepath.Join(b.folder, "field.csv"))
+		table, err := csvfile.ByName(filepath.Join(b.folder, "field.csv"))
 		if err != nil {
 			return rows, err
 		}
@@ -185,7 +186,7 @@ func sizes(b *bench) ([]row, error) {
 		if err != nil {
 			return rows, fmt.Errorf("%w: %s", err, said)
 		}
-		table, err := readTable(filepath.Join(b.folder, "growth.csv"))
+		table, err := csvfile.ByName(filepath.Join(b.folder, "growth.csv"))
 		if err != nil {
 			return rows, err
 		}
@@ -214,7 +215,7 @@ func hypergradients(b *bench) ([]row, error) {
 			return nil, fmt.Errorf("%w: %s", err, said[max(0, len(said)-200):])
 		}
 	}
-	table, err := readTable(filepath.Join(b.folder, "hypergradients.csv"))
+	table, err := csvfile.ByName(filepath.Join(b.folder, "hypergradients.csv"))
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +258,7 @@ func wholes(b *bench) ([]row, error) {
 		"--contestants", "Bilevelc", "Lbfgs", "--limit", "30"); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, said[max(0, len(said)-200):])
 	}
-	table, err := readTable(filepath.Join(b.folder, "whole.csv"))
+	table, err := csvfile.ByName(filepath.Join(b.folder, "whole.csv"))
 	if err != nil {
 		return nil, err
 	}
@@ -304,26 +305,4 @@ func (b *bench) tests(what, wanted, pkg, name, times string) ([]row, error) {
 		return nil, fmt.Errorf("no benchmark %s in %s", name, pkg)
 	}
 	return rows, nil
-}
-
-// readTable reads a CSV file with a header.
-func readTable(path string) ([]map[string]string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	lines, err := csv.NewReader(f).ReadAll()
-	if err != nil || len(lines) == 0 {
-		return nil, err
-	}
-	var out []map[string]string
-	for _, line := range lines[1:] {
-		of := map[string]string{}
-		for k, name := range lines[0] {
-			of[name] = line[k]
-		}
-		out = append(out, of)
-	}
-	return out, nil
 }

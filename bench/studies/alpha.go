@@ -76,17 +76,9 @@ func measureAlpha(o options) ([]alphaRow, error) {
 			solve := p.Calls().Total()
 			for _, c := range contestants() {
 				for _, alpha := range alphaGrid(o.quick) {
-					spec, err := oracle.Lookup(c.oracle)
-					if err != nil {
-						return nil, err
-					}
-					maker, err := spec.New(c.values(alpha))
-					if err != nil {
-						return nil, err
-					}
 					before := p.Calls()
-					grad := make([]float64, p.Dx)
-					if _, err := maker.Gradient(context.Background(), grad, at); err != nil {
+					grad, err := hypergradient(c.oracle, c.values(alpha), at)
+					if err != nil {
 						return nil, fmt.Errorf("%s at alpha = %g: %w", c.name, alpha, err)
 					}
 					rows = append(rows, alphaRow{oracle: c.name, condition: condition, alpha: alpha, seed: seed, lower: solve,
@@ -117,6 +109,38 @@ func newSolver(name string, values method.Values) (lower.Solver, error) {
 		return nil, err
 	}
 	return spec.New(values)
+}
+
+// newHyper is F with a lower solver and an oracle by name.
+func newHyper(p *problem.Problem, solver, name string, values method.Values) (*oracle.Hyper, error) {
+	s, err := newSolver(solver, nil)
+	if err != nil {
+		return nil, err
+	}
+	o, err := newOracle(name, values)
+	if err != nil {
+		return nil, err
+	}
+	return oracle.New(p, s, o), nil
+}
+
+func newOracle(name string, values method.Values) (oracle.Oracle, error) {
+	spec, err := oracle.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	return spec.New(values)
+}
+
+// hypergradient is made by an oracle at a lower solution.
+func hypergradient(name string, values method.Values, at *oracle.At) ([]float64, error) {
+	o, err := newOracle(name, values)
+	if err != nil {
+		return nil, err
+	}
+	grad := make([]float64, at.Problem.Dx)
+	_, err = o.Gradient(context.Background(), grad, at)
+	return grad, err
 }
 
 // alphaFact is what the study finds of one oracle at one condition number.
@@ -168,11 +192,11 @@ func runAlpha(o options) (*results, error) {
 		return nil, err
 	}
 	r := &results{}
-	raw := table{name: "alpha", header: []string{"oracle", "condition", "alpha", "seed", "lower_calls", "oracle_calls", "error"}}
+	raw := newTable("alpha", "oracle", "condition", "alpha", "seed", "lower_calls", "oracle_calls", "error")
 	for _, w := range rows {
 		raw.add(w.oracle, w.condition, w.alpha, w.seed, w.lower, w.calls, w.error)
 	}
-	fits := table{name: "alpha_fits", header: []string{"oracle", "condition", "exponent", "half_interval_95", "ratio_oracle", "ratio_with_lower_solve"}}
+	fits := newTable("alpha_fits", "oracle", "condition", "exponent", "half_interval_95", "ratio_oracle", "ratio_with_lower_solve")
 	for _, f := range alphaFacts(rows) {
 		fits.add(f.oracle, f.condition, f.slope.mean, f.slope.half, f.ratio, f.whole)
 		r.say("alpha: %-16s condition %3g: calls ~ alpha^-(%s); largest over smallest %.2f (%.2f with the lower solve)",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -44,19 +43,7 @@ type estimator struct {
 
 func estimators() []estimator {
 	byOracle := func(name string, values method.Values) func(*linearized, *oracle.At) ([]float64, error) {
-		return func(_ *linearized, at *oracle.At) ([]float64, error) {
-			spec, err := oracle.Lookup(name)
-			if err != nil {
-				return nil, err
-			}
-			maker, err := spec.New(values)
-			if err != nil {
-				return nil, err
-			}
-			grad := make([]float64, at.Problem.Dx)
-			_, err = maker.Gradient(context.Background(), grad, at)
-			return grad, err
-		}
+		return func(_ *linearized, at *oracle.At) ([]float64, error) { return hypergradient(name, values, at) }
 	}
 	return []estimator{
 		{"penalty, to the letter", func(l *linearized, at *oracle.At) ([]float64, error) { return l.literal(at, false), nil },
@@ -221,11 +208,11 @@ func runDual(o options) (*results, error) {
 		return nil, err
 	}
 	r := &results{}
-	raw := table{name: "dual", header: []string{"estimator", "moved", "e", "seed", "margin", "rows_right", "error", "extra_error", "bound"}}
+	raw := newTable("dual", "estimator", "moved", "e", "seed", "margin", "rows_right", "error", "extra_error", "bound")
 	for _, w := range rows {
 		raw.add(w.estimator, w.what, w.e, w.seed, w.margin, w.sameRows, w.error, w.extra, w.bound)
 	}
-	fits := table{name: "dual_fits", header: []string{"estimator", "moved", "exponent", "half_interval_95", "amplification", "bound_exceeded", "error_with_wrong_rows"}}
+	fits := newTable("dual_fits", "estimator", "moved", "exponent", "half_interval_95", "amplification", "bound_exceeded", "error_with_wrong_rows")
 	for _, f := range dualFacts(rows) {
 		fits.add(f.estimator, f.what, f.slope.mean, f.slope.half, f.amplification, f.violated, f.wrong)
 		r.say("dual: %-22s %-6s moved by e: extra error ~ e^%.2f, %.3g e; bound exceeded %d times; %.2g where rows are wrong",

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
+
+	"bilevelc/bench/csvfile"
 )
 
 // results are what a study writes: tables, figures, and lines for the reader.
@@ -20,27 +20,16 @@ func (r *results) say(format string, args ...any) {
 	r.lines = append(r.lines, fmt.Sprintf(format, args...))
 }
 
-// table is a CSV file.
+// table is a CSV file, the header first.
 type table struct {
-	name   string
-	header []string
-	rows   [][]string
+	name string
+	rows [][]string
 }
 
-// add appends a row; numbers are written with the digits that a reader can
-// use (6), integers in full.
-func (t *table) add(cells ...any) {
-	row := make([]string, len(cells))
-	for i, c := range cells {
-		switch v := c.(type) {
-		case float64:
-			row[i] = strconv.FormatFloat(v, 'g', 6, 64)
-		default:
-			row[i] = fmt.Sprint(v)
-		}
-	}
-	t.rows = append(t.rows, row)
-}
+func newTable(name string, header ...string) table { return table{name, [][]string{header}} }
+
+// add appends a row; numbers are written with the digits that a reader can use.
+func (t *table) add(cells ...any) { t.rows = append(t.rows, csvfile.Row(6, cells...)) }
 
 // write puts tables and figures into dir and the lines on out.
 func (r *results) write(dir string, out io.Writer) error {
@@ -48,7 +37,7 @@ func (r *results) write(dir string, out io.Writer) error {
 		return err
 	}
 	for _, t := range r.tables {
-		if err := t.write(filepath.Join(dir, t.name+".csv")); err != nil {
+		if err := csvfile.Write(filepath.Join(dir, t.name+".csv"), t.rows); err != nil {
 			return err
 		}
 	}
@@ -61,21 +50,4 @@ func (r *results) write(dir string, out io.Writer) error {
 		fmt.Fprintln(out, l)
 	}
 	return nil
-}
-
-func (t *table) write(path string) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	w := csv.NewWriter(file)
-	if err := w.Write(t.header); err != nil {
-		file.Close()
-		return err
-	}
-	if err := w.WriteAll(t.rows); err != nil {
-		file.Close()
-		return err
-	}
-	return file.Close()
 }

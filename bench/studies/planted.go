@@ -132,7 +132,7 @@ func newCourse(d int, budget int64, seed uint64) (*course, error) {
 // price is the number of calls of one evaluation, the mean over a short walk
 // toward the optimum in steps of 1/20 of the way.
 func (c *course) price(r racer) (float64, error) {
-	h, err := hyperobjective(c.instance, r)
+	h, err := newHyper(c.instance.Problem, lower.Default, r.oracle, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -152,22 +152,6 @@ func (c *course) price(r racer) (float64, error) {
 		}
 	}
 	return float64(h.Calls().Total()) / steps, nil
-}
-
-func hyperobjective(in *planted.Instance, r racer) (*oracle.Hyper, error) {
-	solver, err := newSolver(lower.Default, nil)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := oracle.Lookup(r.oracle)
-	if err != nil {
-		return nil, err
-	}
-	maker, err := spec.New(nil)
-	if err != nil {
-		return nil, err
-	}
-	return oracle.New(in.Problem, solver, maker), nil
 }
 
 // tracker records the best point seen whenever the calls pass a checkpoint. The
@@ -236,7 +220,7 @@ func race(r racer, c *course, seed uint64) ([]plantedRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := hyperobjective(c.instance, r)
+	h, err := newHyper(c.instance.Problem, lower.Default, r.oracle, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -321,11 +305,11 @@ func runPlanted(o options) (*results, error) {
 		return nil, err
 	}
 	r := &results{}
-	raw := table{name: "planted", header: []string{"method", "d", "seed", "calls", "gap", "distance", "status", "gap_at_start"}}
+	raw := newTable("planted", "method", "d", "seed", "calls", "gap", "distance", "status", "gap_at_start")
 	for _, w := range rows {
 		raw.add(w.racer, w.d, w.seed, w.calls, w.gap, w.distance, w.status, w.startGap)
 	}
-	summary := table{name: "planted_summary", header: []string{"method", "d", "calls", "gap_q1", "gap_median", "gap_q3", "distance_q1", "distance_median", "distance_q3"}}
+	summary := newTable("planted_summary", "method", "d", "calls", "gap_q1", "gap_median", "gap_q3", "distance_q1", "distance_median", "distance_q3")
 	gapByD := figure{name: "planted_gap", title: "Distance to the known optimum at equal budgets of calls",
 		xLabel: "d, dimension of x", yLabel: "F(x) - F*"}
 	distanceByD := figure{name: "planted_distance", title: gapByD.title, xLabel: gapByD.xLabel, yLabel: "|x - x*|"}

@@ -350,15 +350,15 @@ func runRates(o options) (*results, error) {
 		return nil, err
 	}
 	r := &results{}
-	raw := table{name: "rates", header: []string{"method", "problem", "parameter", "d", "delta", "epsilon", "seed", "reached",
-		"calls", "evaluations", "calls_per_evaluation", "budget_calls"}}
+	raw := newTable("rates", "method", "problem", "parameter", "d", "delta", "epsilon", "seed", "reached",
+		"calls", "evaluations", "calls_per_evaluation", "budget_calls")
 	for _, w := range rows {
 		raw.add(w.rate.name, kind(w.rate.hard), w.rate.param, w.at.d, w.at.delta, w.at.epsilon, w.seed, w.result.reached,
 			w.result.calls, w.result.points, w.result.each, w.budget)
 	}
-	fits := table{name: "rates_fits", header: []string{"method", "problem", "parameter", "theory", "expected", "measured", "half_interval_95",
+	fits := newTable("rates_fits", "method", "problem", "parameter", "theory", "expected", "measured", "half_interval_95",
 		"min", "max", "evaluations", "evaluations_half_interval_95", "calls_per_evaluation", "calls_per_evaluation_half_interval_95",
-		"budget", "budget_half_interval_95", "part_of_budget", "missed"}}
+		"budget", "budget_half_interval_95", "part_of_budget", "missed")
 	for _, f := range rateFacts(rows) {
 		fits.add(f.rate.name, kind(f.rate.hard), f.rate.param, f.rate.theory, f.rate.expected, f.measured.mean, f.measured.half,
 			f.measured.min, f.measured.max, f.points.mean, f.points.half, f.each.mean, f.each.half, f.budget.mean, f.budget.half, f.used, f.missed)

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"bilevelc/bench/csvfile"
 )
 
 // Measurements take hours, what is made of them a moment: their tables are read
@@ -23,20 +23,16 @@ func either[R any](o options, measure, stored func(options) ([]R, error)) ([]R, 
 // reader reads the rows of a table by the names of its columns, and remembers the
 // first cell that is not what it should be.
 type reader struct {
-	column map[string]int
-	row    []string
-	err    error
+	row map[string]string
+	err error
 }
 
 func (r *reader) text(name string) string {
-	k, ok := r.column[name]
-	if !ok {
-		if r.err == nil {
-			r.err = fmt.Errorf("there is no column %s", name)
-		}
-		return ""
+	v, ok := r.row[name]
+	if !ok && r.err == nil {
+		r.err = fmt.Errorf("there is no column %s", name)
 	}
-	return r.row[k]
+	return v
 }
 
 func (r *reader) float(name string) float64 {
@@ -52,28 +48,21 @@ func (r *reader) bool(name string) bool { return r.text(name) == "true" }
 
 // readStored makes a measurement of each row of a table.
 func readStored[R any](o options, name string, of func(*reader) R) ([]R, error) {
-	f, err := os.Open(filepath.Join(o.stored, name+".csv"))
+	path := filepath.Join(o.stored, name+".csv")
+	rows, err := csvfile.ByName(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	table, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		return nil, err
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("%s holds no measurements", path)
 	}
-	if len(table) < 2 {
-		return nil, fmt.Errorf("%s holds no measurements", f.Name())
-	}
-	r := &reader{column: map[string]int{}}
-	for k, column := range table[0] {
-		r.column[column] = k
-	}
+	r := &reader{}
 	var out []R
-	for _, r.row = range table[1:] {
+	for _, r.row = range rows {
 		out = append(out, of(r))
 	}
 	if r.err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Name(), r.err)
+		return nil, fmt.Errorf("%s: %w", path, r.err)
 	}
 	return out, nil
 }

@@ -115,15 +115,7 @@ type outcome struct {
 }
 
 func (e experiment) run() (outcome, error) {
-	solver, err := newSolver(e.solver, nil)
-	if err != nil {
-		return outcome{}, err
-	}
-	gradients, err := oracle.Lookup(e.oracle)
-	if err != nil {
-		return outcome{}, err
-	}
-	maker, err := gradients.New(e.oracleValues)
+	h, err := newHyper(e.problem, e.solver, e.oracle, e.oracleValues)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -137,7 +129,7 @@ func (e experiment) run() (outcome, error) {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	w := &watch{Hyper: oracle.New(e.problem, solver, maker), block: e.block, pairs: e.method == "izo", skip: e.skip,
+	w := &watch{Hyper: h, block: e.block, pairs: e.method == "izo", skip: e.skip,
 		stationary: e.stationary, cancel: cancel}
 	result, err := outer.Solve(ctx, w, e.method, m, outer.Options{Start: e.start, Seed: e.seed, Limits: outer.Limits{Evaluations: e.evaluations}})
 	if err != nil {

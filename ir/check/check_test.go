@@ -135,16 +135,16 @@ func TestSession(t *testing.T) {
 	if len(diags) > 0 {
 		t.Fatal(diags)
 	}
-	e, diags := parser.ParseExpr(diag.NewSource("input", "B * A[2, :]'"))
+	input, diags := parser.ParseREPL(diag.NewSource("input", "B * A[2, :]'"))
 	if len(diags) > 0 {
 		t.Fatal(diags)
 	}
-	typ, deps, diags := check.Expr(p, e)
+	typ, deps, diags := check.Expr(p, input.Expr)
 	if len(diags) > 0 || typ.String() != "vector[2]" || deps != 0 {
 		t.Errorf("%s, %b, %v", typ, deps, diags)
 	}
-	e, _ = parser.ParseExpr(diag.NewSource("input", "B * A"))
-	if _, _, diags = check.Expr(p, e); len(diags) != 1 || diags[0].Code != "E0302" {
+	input, _ = parser.ParseREPL(diag.NewSource("input", "B * A"))
+	if _, _, diags = check.Expr(p, input.Expr); len(diags) != 1 || diags[0].Code != "E0302" {
 		t.Errorf("%v", diags)
 	}
 	if _, diags = check.Check(file); !diags.HasErrors() {

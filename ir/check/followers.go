@@ -36,7 +36,7 @@ func (c *checker) followers() {
 			blocks = append(blocks, l)
 		}
 	}
-	named := map[string]lang.Ident{}
+	named := names{}
 	for _, b := range blocks {
 		f := &follower{block: b, items: b.Items, own: map[string]bool{}, lets: map[string]*lang.Let{}}
 		c.lowerBlocks[b] = f
@@ -52,11 +52,7 @@ func (c *checker) followers() {
 			continue
 		}
 		f.name = b.Name.Name
-		if first, twice := named[f.name]; twice {
-			d := c.errorf(c.global, diag.DeclaredTwice, b.Name.Span(), "two followers are named `%s`", f.name)
-			d.Related = []diag.Related{{Span: first.Span(), Message: "the first is here"}}
-		}
-		named[f.name] = *b.Name
+		c.once(named, f.name, *b.Name, diag.DeclaredTwice, "two followers are named `%s`")
 		if b.Binders != nil {
 			c.expand(f)
 		}

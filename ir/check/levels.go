@@ -123,18 +123,13 @@ func (c *checker) level(l *ir.LevelDecl) {
 	if len(l.Followers) > 0 {
 		c.apart(l)
 	}
-	named := map[string]lang.Ident{}
+	named := names{}
 	for i, r := range l.Constraints {
 		if i > 0 {
 			c.continued(l.Constraints[i-1], r)
 		}
 		if r.Name != nil && r.Name.Name != "" {
-			if first, twice := named[r.Name.Name]; twice {
-				d := c.errorf(c.global, diag.DeclaredTwice, r.Name.Span(), "two constraints are named `%s`", r.Name.Name)
-				d.Related = []diag.Related{{Span: first.Span(), Message: "the first is here"}}
-			} else {
-				named[r.Name.Name] = *r.Name
-			}
+			c.once(named, r.Name.Name, *r.Name, diag.DeclaredTwice, "two constraints are named `%s`")
 		}
 		c.constraint(r, l.Block.Lower)
 		if l.Block.Lower {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"bilevelc/ir/elab"
+	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
 
@@ -51,6 +52,20 @@ func (c *checker) add(d *diag.Diagnostic) {
 		c.reported[key] = true
 		c.diags.Add(d)
 	}
+}
+
+// names are those of one kind that were given so far, each where it was first.
+type names map[string]lang.Ident
+
+// once enters a name; one that was there is an error, whose text has the name for its %s.
+func (c *checker) once(given names, key string, name lang.Ident, code diag.Code, text string) bool {
+	first, twice := given[key]
+	if twice {
+		c.errorf(c.global, code, name.Span(), text, key).Related = []diag.Related{{Span: first.Span(), Message: "the first is here"}}
+	} else {
+		given[key] = name
+	}
+	return !twice
 }
 
 // maxSuggestions bounds the searches for a near name in one run: each looks

@@ -15,19 +15,16 @@ func (c *checker) solve() {
 	if c.program.Solve == nil {
 		return
 	}
-	given := map[string]lang.Ident{}
+	given := names{}
 	for i := range c.program.Solve.Items {
 		item := &c.program.Solve.Items[i]
 		key := item.Name.Name
 		if item.Start {
 			key = "start " + key
 		}
-		if first, twice := given[key]; twice {
-			d := c.errorf(c.global, diag.SettingTwice, item.Name.Span(), "`%s` is given twice", key)
-			d.Related = []diag.Related{{Span: first.Span(), Message: "first given here"}}
+		if !c.once(given, key, item.Name, diag.SettingTwice, "`%s` is given twice") {
 			continue
 		}
-		given[key] = item.Name
 		if label, quoted := item.Value.(*lang.Text); quoted && !item.Start {
 			c.errorf(c.global, diag.QuotedSetting, label.Span(), "the setting `%s` is a word, which stands without quotes", key).Fix =
 				fmt.Sprintf("write `%s = %s`", key, label.Value)
@@ -67,13 +64,11 @@ func (c *checker) report() {
 	if c.program.Report == nil {
 		return
 	}
-	named := map[string]lang.Ident{}
+	named := names{}
 	for _, item := range c.program.Report.Items {
-		if first, twice := named[item.Name.Name]; twice && item.Name.Name != "" {
-			d := c.errorf(c.global, diag.DeclaredTwice, item.Name.Span(), "`%s` is reported twice", item.Name.Name)
-			d.Related = []diag.Related{{Span: first.Span(), Message: "the first is here"}}
+		if item.Name.Name != "" {
+			c.once(named, item.Name.Name, item.Name, diag.DeclaredTwice, "`%s` is reported twice")
 		}
-		named[item.Name.Name] = item.Name
 		c.reporting = true
 		if v := c.expr(c.global, item.Value); v.typ.Kind != ir.BoolType {
 			c.numeric(c.global, item.Value, v)

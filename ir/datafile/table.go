@@ -78,7 +78,7 @@ func cellOf(word string) data.Cell {
 // records reads a list of objects.
 func (p *jsonReader) records(name string) (*data.Table, bool) {
 	t := newTable(p.reader, name)
-	_, ok := p.elementsOf(func() bool {
+	_, ok := p.elements(func(int) bool {
 		start := p.pos
 		if p.peek() != '{' {
 			p.errorAt(diag.DataNotNumber, start, start+1, "record %d of %s is no object", t.table.Rows+1, name)
@@ -120,9 +120,4 @@ func (p *jsonReader) field(t *tableBuilder, at int, key string) bool {
 		t.set(col, cell, start, p.pos)
 	}
 	return ok
-}
-
-// elementsOf is elements without a count.
-func (p *jsonReader) elementsOf(read func() bool) (int, bool) {
-	return p.elements(func(int) bool { return read() })
 }
