@@ -55,11 +55,15 @@ func FromEntries(rows, cols int, entries []Entry) *CSR {
 	return m
 }
 
-// arranged are the entries by row, then column, those of one place in their order: by counting, or by comparisons where there are few of them.
+// arranged are the entries by row, then column, those of one place in their order: as they are, by counting, or by comparisons where there are few of them.
 func arranged(rows, cols int, entries []Entry) []Entry {
+	byPlace := func(a, b Entry) int { return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.Col, b.Col)) }
+	if slices.IsSortedFunc(entries, byPlace) {
+		return entries
+	}
 	out := append([]Entry(nil), entries...)
 	if len(entries) < (rows+cols)/8 {
-		slices.SortStableFunc(out, func(a, b Entry) int { return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.Col, b.Col)) })
+		slices.SortStableFunc(out, byPlace)
 		return out
 	}
 	from := append([]Entry(nil), entries...)

@@ -3,6 +3,7 @@ package sparse
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 )
 
@@ -176,5 +177,23 @@ func TestRowTerms(t *testing.T) {
 		if got := m.RowTerms(0, x); math.Abs(got-want) > 1e-14*want {
 			t.Fatalf("%v, not %v", got, want)
 		}
+	}
+}
+
+// Entries that are in order, as loops give them, are not copied to be arranged.
+func TestEntriesInOrder(t *testing.T) {
+	const rows, cols = 300, 400
+	var entries []Entry
+	for i := range rows {
+		for j := range cols {
+			entries = append(entries, Entry{i, j, 1})
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	m := FromEntries(rows, cols, entries)
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; m.NNZ() != len(entries) || got > uint64(20*len(entries)) {
+		t.Errorf("%d bytes for %d entries of 16", got, m.NNZ())
 	}
 }

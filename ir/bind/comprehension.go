@@ -79,7 +79,11 @@ func (e *elaborator) iterate(binders []lang.Binder, cond lang.Expr) (*elaborator
 	for _, m := range made {
 		at := cur.space.to(m)
 		for k, name := range m.names {
-			s.names, s.at, s.sets = append(s.names, name), append(s.at, pick(m.at[k], at)), append(s.sets, m.setAt(k))
+			values := m.at[k]
+			if m != cur.space {
+				values = pick(values, at)
+			}
+			s.names, s.at, s.sets = append(s.names, name), append(s.at, values), append(s.sets, m.setAt(k))
 		}
 		own := m.spans[0]
 		if own.values = s.at[len(s.at)-1]; len(m.names) > 1 {

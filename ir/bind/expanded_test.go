@@ -118,6 +118,19 @@ func TestCountedBeforeTheyAreInlined(t *testing.T) {
 	}
 }
 
+// A double sum takes a few lists of its tuples: the indices, the places of what it reads, and the coefficients.
+func TestMemoryOfTuples(t *testing.T) {
+	const n = 700
+	p := compile(t, "m.blv", fmt.Sprintf("model m\nupper {\n var x: vector[%d] in box(0, 1)\n minimize sum(i in 1..%d, j in 1..%d: x[i] * x[j])\n}\nlower {\n var y: real\n minimize (y - x[1])^2\n}\n", n, n, n))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, errs := Bind(p, nil, Options{})
+	runtime.ReadMemStats(&after)
+	if each := float64(after.TotalAlloc-before.TotalAlloc) / (n * n); errs.HasErrors() || each > 140 {
+		t.Errorf("%.0f bytes for each tuple, %v", each, errs)
+	}
+}
+
 // TestConstantsThatAreComputed: products of data with data, functions of it and vectors that double are refused
 // exactly where they take more than the limits allow, counted here from their sizes, as one error, before they are computed.
 func TestConstantsThatAreComputed(t *testing.T) {

@@ -179,8 +179,11 @@ func join(s, t *space) *space {
 }
 
 // to returns, for each tuple of s, the tuple of its ancestor t it belongs to; both
-// are nil outside all comprehensions, where there is one instance.
+// are nil outside all comprehensions, where there is one instance. The list is not to be changed.
 func (s *space) to(t *space) []int {
+	if s != t && s.parent == t {
+		return s.up
+	}
 	out := expr.Sequence(0, s.size())
 	for ; s != t; s = s.parent {
 		for k, i := range out {
