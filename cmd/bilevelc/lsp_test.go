@@ -280,6 +280,26 @@ func (c *client) ask(rng *rand.Rand) {
 	}
 }
 
+// What is offered is for the diagnostics that an editor was sent, not for each of thousands: their places alone took a minute.
+func TestLSPManyFindings(t *testing.T) {
+	c := startServer(t, map[string]any{})
+	c.open("/nowhere/many.blv", "model many\nupper {\n  var x: real in box(0, 1)\n  minimize x"+strings.Repeat(" + q", 2000)+"\n}\nlower {\n  var y: real\n  minimize (y - x)^2\n}\n")
+	sent := len(c.diagnostics())
+	var actions []struct{ Diagnostics []struct{ Range lspRange } }
+	whole := map[string]any{"start": map[string]any{"line": 0, "character": 0}, "end": map[string]any{"line": 9, "character": 0}}
+	c.call("textDocument/codeAction", map[string]any{"textDocument": map[string]any{"uri": c.uri}, "range": whole, "context": map[string]any{}}, &actions)
+	places := map[lspRange]bool{}
+	for _, a := range actions {
+		for _, d := range a.Diagnostics {
+			places[d.Range] = true
+		}
+	}
+	if sent >= 2000 || len(places) == 0 || len(places) > sent {
+		t.Errorf("actions for %d diagnostics, of %d that were sent", len(places), sent)
+	}
+	c.call("shutdown", nil, nil)
+}
+
 // What is no message of the protocol, or comes at a wrong time, is refused; a client
 // that goes without a word ends the server all the same.
 func TestLSPMisuse(t *testing.T) {

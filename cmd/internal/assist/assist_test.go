@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	gort "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -354,6 +355,26 @@ func TestColumnsAndTextsComplete(t *testing.T) {
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%q: %v, want %s", c.text, got, c.want)
+		}
+	}
+}
+
+// What is proposed for a text of one long line takes memory for what stands near, beside one text to try: proposals of
+// 9 MB took 2 GB and two minutes.
+func TestProposalsForLongLines(t *testing.T) {
+	for _, line := range []string{"@#$", "a b ", "x) + ", "(y[1] * "} {
+		text := "upper {\n" + strings.Repeat(line, 100_000)
+		d := assist.Read("long.blv", text)
+		ended, end := context.WithCancel(context.Background())
+		end() // nothing is tried
+		for _, e := range d.Diagnostics[:min(3, len(d.Diagnostics))] {
+			var before, after gort.MemStats
+			gort.ReadMemStats(&before)
+			d.Fixes(ended, e, nil)
+			gort.ReadMemStats(&after)
+			if got := after.TotalAlloc - before.TotalAlloc; got > uint64(8*len(text)) {
+				t.Errorf("%d bytes for %s in a text of %d", got, e.Summary, len(text))
+			}
 		}
 	}
 }

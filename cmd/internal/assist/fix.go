@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"bilevelc/ir/data"
 	"bilevelc/lang"
@@ -201,9 +202,11 @@ func (d *Document) replacements(e *diag.Diagnostic, at diag.Span, f string) []Fi
 			end = nextLine(text, end) + 1
 		}
 		if f != "}" {
-			line := words.FindAllStringIndex(text[at.End:codeEnd(text, nextLine(text, at.End))], -1)
+			end := codeEnd(text, nextLine(text, at.End))
+			start := max(at.End, end-nearby)
+			line := words.FindAllStringIndex(text[start:max(start, end)], -1)
 			for k := range line {
-				stop := at.End + line[len(line)-1-k][1]
+				stop := start + line[len(line)-1-k][1]
 				put("Add the matching `"+f+"`", stop, stop, f)
 			}
 		}
@@ -242,14 +245,28 @@ func (d *Document) replacements(e *diag.Diagnostic, at diag.Span, f string) []Fi
 
 // knows tells whether each name in a fix's text is one of the model or the language.
 func (d *Document) knows(f string) bool {
-	own := words.FindAllString(d.Source.Text, -1)
 	for _, w := range words.FindAllString(f, -1) {
-		if isName(w) && !slices.Contains(own, w) && !slices.Contains(own, lang.Quote(w)) && !slices.Contains(own, strings.TrimSuffix(w, "_")) &&
-			len(WordsNamed(w)) == 0 && w != d.stem() {
+		if isName(w) && !d.reads(w) && !d.reads(strings.TrimSuffix(w, "_")) && len(WordsNamed(w)) == 0 && w != d.stem() {
 			return false
 		}
 	}
 	return true
+}
+
+// reads tells whether a name is a word of the text.
+func (d *Document) reads(name string) bool {
+	for text, from := d.Source.Text, 0; name != ""; from += len(name) {
+		i := strings.Index(text[from:], name)
+		if i < 0 {
+			break
+		}
+		from += i
+		before, _ := utf8.DecodeLastRuneInString(text[:from])
+		if wordEnd(text, from) == from+len(name) && before != '_' && !unicode.IsLetter(before) && !unicode.IsDigit(before) {
+			return true
+		}
+	}
+	return false
 }
 
 // fragments are the texts that a fix proposes: those in backquotes, and what
@@ -312,7 +329,8 @@ func (d *Document) tops() []int {
 // first: those around the subject that differ from it in the fewest words.
 func (d *Document) likely(at diag.Span, f string) []diag.Span {
 	text := d.Source.Text
-	lineStart, lineEnd := strings.LastIndexByte(text[:at.Start], '\n')+1, nextLine(text, max(at.Start, at.End))
+	lineStart := max(strings.LastIndexByte(text[:at.Start], '\n')+1, at.Start-nearby)
+	lineEnd := min(nextLine(text, max(at.Start, at.End)), max(at.Start, at.End)+nearby)
 	var places [][2]int // of the words on the subject's lines
 	for _, m := range words.FindAllStringIndex(text[lineStart:lineEnd], -1) {
 		places = append(places, [2]int{lineStart + m[0], lineStart + m[1]})
@@ -354,11 +372,12 @@ func (d *Document) likely(at diag.Span, f string) []diag.Span {
 // words are what a line is compared by.
 var words = regexp.MustCompile(`[\pL_][\pL\d_]*|\d+(\.\d+)?([eE][+-]?\d+)?|"[^"\n]*"|\.[*/^.]|[=<>!]=|\S`)
 
-// aside is how many words beside the subject a fix may take in, and maxWords how many
-// there may be at all.
+// aside is how many words beside the subject a fix may take in, maxWords how many
+// there may be at all, and nearby how many bytes of a line are read for them.
 const (
 	aside    = 6
 	maxWords = 60
+	nearby   = 1 << 12
 )
 
 // changes is the number of words to add, drop or change to get from a to b.

@@ -200,7 +200,7 @@ func (s *server) codeAction(ctx context.Context, _ *jsonrpc2.Conn, p *codeAction
 	defer cancel()
 	from, to := d.lines.offset(p.Range.Start), d.lines.offset(p.Range.End)
 	set := s.dataOf(d)
-	for _, e := range d.findings() {
+	for _, e := range d.findings().First(maxPublished) { // those that it was sent
 		shown := d.diagnostic(e)
 		if d.lines.offset(shown.Range.End) < from || d.lines.offset(shown.Range.Start) > to {
 			continue
