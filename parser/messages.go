@@ -109,6 +109,8 @@ func slip(word string, token lexer.Token, want string) string {
 		return "a `let` has no written type; leave it out"
 	case word == "data" && found == "from":
 		return "a model does not name its files: leave it out, and give the file with `--data FILE`"
+	case (word == "var" || word == "data") && found == "..":
+		return "a dimension is written as its size, as in `matrix[m, n]`, or as a set: `set hour = 0..23`, then `[hour]`"
 	case word == "data" && found == "[":
 		return "write `=` before the value"
 	case (word == "var" || word == "param" || word == "data") && found == "," && want == "`:`":

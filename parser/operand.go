@@ -183,6 +183,9 @@ func (p *exprParser) listLiteral(open lexer.Token) (tree, error) {
 		}
 		p.lex.Next()
 	}
+	if p.is("..") {
+		return tree{}, p.unexpected("`]` or `,` in this list", "an array over a range names its index: `[i in 1..n: x[i]]`, a sum too: `sum(i in 1..n: x[i])`")
+	}
 	end, err := p.expect("]", "or `,` in this list")
 	if err != nil {
 		return tree{}, err

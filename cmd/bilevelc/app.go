@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -157,10 +158,26 @@ func (a *app) bind(ctx context.Context, model *runtime.Model, in inputs) (*runti
 		return model.BindSet(set, runtime.BindOptions{Context: ctx, Seed: in.seed, Strict: in.strict, IgnoreUndeclared: in.ignore})
 	})
 	if err != nil {
-		return nil, err
+		return nil, besideModel(model, in, err)
 	}
 	a.reportDiagnostics(problem.Warnings)
 	return problem, nil
+}
+
+// besideModel names the data file of the model's own name and folder, where data were missing and no file was given.
+func besideModel(model *runtime.Model, in inputs, err error) error {
+	var list diag.List
+	path := model.Program.File.Source.Name
+	name := strings.TrimSuffix(path, filepath.Ext(path)) + ".json"
+	if info, failed := os.Stat(name); len(in.data) > 0 || !errors.As(err, &list) || failed != nil || info.IsDir() {
+		return err
+	}
+	for _, d := range list {
+		if d.Code == diag.BindNoData {
+			d.Fix = fmt.Sprintf("give the file beside the model, `--data %s`, or another", name)
+		}
+	}
+	return err
 }
 
 func (a *app) readData(ctx context.Context, in inputs) (*data.Set, error) {

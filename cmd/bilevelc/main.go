@@ -11,9 +11,11 @@ import (
 	"os/signal"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"bilevelc/internal/await"
 	"bilevelc/lang/diag"
@@ -154,6 +156,25 @@ var parsing = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": `)
 // unitless is how package time refuses a number that is no duration.
 var unitless = regexp.MustCompile(`missing unit in duration "([^"]*)"`)
 
+// unknown is how package pflag refuses a flag that there is not.
+var unknown = regexp.MustCompile(`unknown (?:flag: --([\w-]+)|shorthand flag: '(.)')`)
+
+// asSet are names by which other programs take the value of a param.
+var asSet = []string{"param", "params", "parameter", "p", "define", "D"}
+
+// nearestFlag is the hint at the flag of a command that a name may mean; "" where there is none.
+func nearestFlag(cmd *cobra.Command, name string) string {
+	if slices.Contains(asSet, name) && cmd.Flags().Lookup("set") != nil {
+		return "; a param is given by --set NAME=VALUE"
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := diag.Suggest(name, names); near != "" {
+		return "; did you mean --" + near + "?"
+	}
+	return ""
+}
+
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bilevelc MODEL",
@@ -178,6 +199,9 @@ written in the .blv language. "bilevelc MODEL" is short for "bilevelc solve MODE
 		hint := ""
 		if m := unitless.FindStringSubmatch(err.Error()); m != nil {
 			hint = fmt.Sprintf("; write %ss for seconds, %sm for minutes", m[1], m[1])
+		}
+		if m := unknown.FindStringSubmatch(err.Error()); m != nil {
+			hint = nearestFlag(cmd, m[1]+m[2])
 		}
 		return usageError("%s%s\nSee '%s --help'.", parsing.ReplaceAllString(err.Error(), ""), hint, cmd.CommandPath())
 	})

@@ -28,6 +28,9 @@ func ParseSet(arg string) (*data.Set, diag.List) {
 	} else if v, kind := parseNumber(body); kind != finite {
 		start := strings.Index(value, body)
 		r.badNumber(kind, entry{name, -1, -1}, start, start+len(body))
+		if d := r.diags[0]; d.Detail == "" {
+			d.Detail = fmt.Sprintf("expected a number, or a list in JSON, such as `--set %s=1.5` or `--set '%s=[1, 2]'`", name, name)
+		}
 		list := &reader{file: origin, text: "[" + body + "]", set: &data.Set{}}
 		if readJSON(list, name); strings.Contains(body, ",") && list.errors == 0 {
 			d := r.diags[0]
