@@ -311,37 +311,7 @@ func (s *system) grow() {
 }
 
 // strict reports whether the follower's Hessian is definite: else ties have to be broken.
-func (s *system) strict() bool {
-	for j := range s.Dy {
-		for k := range j {
-			if s.Q[j][k] != 0 {
-				return s.definite()
-			}
-		}
-		if s.Q[j][j] <= 0 {
-			return false
-		}
-	}
-	return true
-}
-
-func (s *system) definite() bool {
-	a := square(s.Dy)
-	for i := range a {
-		copy(a[i], s.Q[i])
-	}
-	for p := range a {
-		if a[p][p] < 1e-9 {
-			return false
-		}
-		for i := p + 1; i < len(a); i++ {
-			for j := p + 1; j < len(a); j++ {
-				a[i][j] -= a[i][p] * a[p][j] / a[p][p]
-			}
-		}
-	}
-	return true
-}
+func (s *system) strict() bool { return truth.Definite(s.Q, 1e-9) }
 
 // box are the bounds of y that are part of its declaration.
 func (s *system) box() (lo, hi []float64) {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"bilevelc/internal/planted"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
@@ -163,7 +164,7 @@ func (w *valley) problem() *problem.Problem {
 		free.Lo[j], free.Hi[j] = math.Inf(-1), math.Inf(1)
 	}
 	p := &problem.Problem{Name: "valley", Dx: w.dx, Dy: w.dy, X: free, Start: make([]float64, w.dx),
-		F: &valleyUpper{w, make([]float64, w.dy)}, G: &valleyLower{w, make([]float64, w.dy)},
+		F: planted.Function(&valleyUpper{w, make([]float64, w.dy)}), G: planted.Function(&valleyLower{w, make([]float64, w.dy)}),
 		Rows: &problem.Rows{Kind: []problem.Kind{kind, kind},
 			A:   sparse.FromDense(2, w.dx, append(scaled(left), scaled(w.b)...)),
 			B:   sparse.FromDense(2, w.dy, append(scaled(u(0)), scaled(u(1))...)),
@@ -186,7 +187,7 @@ type valleyLower struct {
 	r []float64 // workspace, len dy
 }
 
-func (g *valleyLower) eval(gx, gy, x, y []float64) float64 {
+func (g *valleyLower) Eval(gx, gy, x, y []float64) float64 {
 	g.reflect(g.r, y)
 	if !g.links {
 		g.r[0] -= dot(g.a, x)
@@ -210,14 +211,7 @@ func (g *valleyLower) eval(gx, gy, x, y []float64) float64 {
 	return value
 }
 
-func (g *valleyLower) Value(x, y []float64) float64             { return g.eval(nil, nil, x, y) }
-func (g *valleyLower) GradX(dst, x, y []float64)                { g.eval(dst, nil, x, y) }
-func (g *valleyLower) GradY(dst, x, y []float64)                { g.eval(nil, dst, x, y) }
-func (g *valleyLower) ValueGradY(dst, x, y []float64) float64   { return g.eval(nil, dst, x, y) }
-func (g *valleyLower) ValueGrad(dx, dy, x, y []float64) float64 { return g.eval(dx, dy, x, y) }
-func (g *valleyLower) Clone() problem.Function {
-	return &valleyLower{g.valley, make([]float64, g.dy)}
-}
+func (g *valleyLower) Clone() planted.Evaluator { return &valleyLower{g.valley, make([]float64, g.dy)} }
 
 // valleyUpper is f.
 type valleyUpper struct {
@@ -225,7 +219,7 @@ type valleyUpper struct {
 	u []float64 // workspace, len dy
 }
 
-func (f *valleyUpper) eval(gx, gy, x, y []float64) float64 {
+func (f *valleyUpper) Eval(gx, gy, x, y []float64) float64 {
 	f.reflect(f.u, y)
 	height, s := ramp(f.u[1])
 	value, push, pull := f.slope*height, f.slope*s, 0.0
@@ -255,11 +249,4 @@ func (f *valleyUpper) eval(gx, gy, x, y []float64) float64 {
 	return value
 }
 
-func (f *valleyUpper) Value(x, y []float64) float64             { return f.eval(nil, nil, x, y) }
-func (f *valleyUpper) GradX(dst, x, y []float64)                { f.eval(dst, nil, x, y) }
-func (f *valleyUpper) GradY(dst, x, y []float64)                { f.eval(nil, dst, x, y) }
-func (f *valleyUpper) ValueGradY(dst, x, y []float64) float64   { return f.eval(nil, dst, x, y) }
-func (f *valleyUpper) ValueGrad(dx, dy, x, y []float64) float64 { return f.eval(dx, dy, x, y) }
-func (f *valleyUpper) Clone() problem.Function {
-	return &valleyUpper{f.valley, make([]float64, f.dy)}
-}
+func (f *valleyUpper) Clone() planted.Evaluator { return &valleyUpper{f.valley, make([]float64, f.dy)} }

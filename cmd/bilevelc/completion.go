@@ -8,12 +8,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"bilevelc/cmd/internal/assist"
 	"bilevelc/ir"
-	"bilevelc/ir/check"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/method"
-	"bilevelc/stdlib"
 )
 
 // completions are what a shell offers for the values of flags, by the flag's name,
@@ -181,11 +180,10 @@ func codesOrModels(_ *cobra.Command, args []string, typed string) ([]string, cob
 func functionNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var list []string
 	if len(args) == 0 {
-		for _, f := range stdlib.Functions() {
-			list = append(list, f.Name+"\t"+firstLine(f.Doc))
-		}
-		for _, b := range check.Builtins() {
-			list = append(list, b.Name+"\t"+firstLine(b.Doc))
+		for _, w := range assist.Words() {
+			if w.Kind == assist.FunctionWord {
+				list = append(list, w.Name+"\t"+firstLine(w.Doc))
+			}
 		}
 	}
 	slices.Sort(list)

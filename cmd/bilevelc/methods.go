@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bilevelc/ir/check"
+	"bilevelc/cmd/internal/assist"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/stdlib"
@@ -82,9 +82,7 @@ func (a *app) functionsCommand() *cobra.Command {
   bilevelc functions huber`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			var all []string
 			for _, f := range stdlib.Functions() {
-				all = append(all, f.Name)
 				if len(args) == 0 {
 					fmt.Fprintf(a.io.out, "%s\n    %s\n", f.Signature, f.Doc)
 				} else if f.Name == args[0] {
@@ -95,34 +93,20 @@ func (a *app) functionsCommand() *cobra.Command {
 			if len(args) == 0 {
 				return nil
 			}
-			if a.explainBuiltin(args[0], &all) {
-				return nil
+			var all []string
+			for _, w := range assist.Words() {
+				if w.Kind != assist.FunctionWord {
+					continue
+				}
+				if w.Name == args[0] {
+					fmt.Fprintln(a.io.out, "a primitive of the language")
+					fmt.Fprintln(a.io.out)
+					writeWord(a.io.out, w)
+					return nil
+				}
+				all = append(all, w.Name)
 			}
 			return usageError("there is no function %q%s", args[0], diag.DidYouMean(args[0], all))
 		},
 	}
-}
-
-// explainBuiltin explains a function that the language itself provides, and
-// adds the names of all of them to names.
-func (a *app) explainBuiltin(name string, names *[]string) (found bool) {
-	for _, b := range check.Builtins() {
-		*names = append(*names, b.Name)
-		if b.Name != name {
-			continue
-		}
-		if !found {
-			fmt.Fprintf(a.io.out, "a primitive of the language\n\n")
-		}
-		found = true
-		fmt.Fprintf(a.io.out, "%s\n    %s", b.Signature, b.Doc)
-		if b.Domain != "" {
-			fmt.Fprintf(a.io.out, "; needs %s", b.Domain)
-		}
-		if !b.Smooth {
-			fmt.Fprintf(a.io.out, "; not smooth: for data, lets over data and the report")
-		}
-		fmt.Fprintln(a.io.out)
-	}
-	return found
 }

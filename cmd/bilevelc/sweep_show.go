@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -50,12 +51,7 @@ func (a *app) sweepStatusCommand() *cobra.Command {
 			}
 			w := tabwriter.NewWriter(a.io.out, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "jobs\t%d\nwith a result\t%d\n", c.Jobs, c.Done)
-			var words []string
-			for word := range c.ByStatus {
-				words = append(words, word)
-			}
-			sort.Strings(words)
-			for _, word := range words {
+			for _, word := range slices.Sorted(maps.Keys(c.ByStatus)) {
 				fmt.Fprintf(w, "  %s\t%d\n", word, c.ByStatus[word])
 			}
 			if c.Proofs+c.Unproved > 0 {

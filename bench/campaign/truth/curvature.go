@@ -30,7 +30,7 @@ func (e *Evaluator) LeastCurvature(p *Point, rows bool) float64 {
 	low, high := 0.0, trace
 	for range 100 {
 		mid := (low + high) / 2
-		if definite(h, mid) {
+		if Definite(h, mid) {
 			low = mid
 		} else {
 			high = mid
@@ -70,10 +70,10 @@ func (e *Evaluator) tangent() [][]float64 {
 }
 
 // Convex tells whether the quadratic part of G is strongly convex in y.
-func (m *Model) Convex() bool { return definite(matrix(m.G.Yy), 0) }
+func (m *Model) Convex() bool { return Definite(matrix(m.G.Yy), 0) }
 
-// definite tells whether h - t I is positive definite.
-func definite(h [][]float64, t float64) bool {
+// Definite tells whether h - t I is positive definite.
+func Definite(h [][]float64, t float64) bool {
 	n := len(h)
 	l := make([][]float64, n)
 	for i := range l {

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -111,7 +112,7 @@ func ParseFile(name, text string) (*File, Fixed, Space, error) {
 			return wrong(fmt.Errorf(`time_limit is a positive duration, such as "30s", not %q`, f.TimeLimit))
 		}
 	}
-	for _, key := range sorted(f.Set) {
+	for _, key := range slices.Sorted(maps.Keys(f.Set)) {
 		fixed.Set = append(fixed.Set, key+"="+spell(f.Set[key]))
 	}
 	for _, key := range ordered(meta, "over", f.Over) {
@@ -165,15 +166,6 @@ func ordered(meta toml.MetaData, table string, m map[string]any) []string {
 			keys = append(keys, key[1])
 		}
 	}
-	return keys
-}
-
-func sorted(m map[string]any) []string {
-	var keys []string
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
 	return keys
 }
 
