@@ -34,7 +34,7 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 	set = m.with(set)
 	how := opts.binding()
 	bound, err := s.bind(m.Program, set, how)
-	if err != nil && len(set.Entries) == 0 && s.ended() == nil {
+	if list, _ := err.(diag.List); err != nil && len(set.Entries) == 0 && s.ended() == nil && !list.Has(diag.BindTooLarge) { // which stays so
 		how.Abstract, s.diags = true, nil
 		bound, err = s.bind(m.Program, set, how)
 	}

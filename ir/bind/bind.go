@@ -88,7 +88,7 @@ func Bind(p *ir.Program, set *data.Set, opts Options) (*ir.Problem, diag.List) {
 	var list diag.List
 	for _, step := range []int{6, 10, 60, 420} {
 		prob, list = run(p, set, opts, step, maxEntries)
-		if !list.HasErrors() || slices.ContainsFunc(list, func(d *diag.Diagnostic) bool { return d.Code == diag.BindTooLarge }) {
+		if !list.HasErrors() || list.Has(diag.BindTooLarge) {
 			break // a larger placeholder makes nothing smaller
 		}
 	}

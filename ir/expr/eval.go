@@ -3,7 +3,7 @@ package expr
 import (
 	"fmt"
 	"math"
-	"sort"
+	"slices"
 
 	"bilevelc/ir/data"
 )
@@ -107,7 +107,7 @@ func reach(roots []*Node, descend func(*Node) bool) []*Node {
 			}
 		}
 	}
-	sort.Slice(nodes, func(i, j int) bool { return nodes[i].ID < nodes[j].ID })
+	slices.SortFunc(nodes, func(a, b *Node) int { return a.ID - b.ID })
 	return nodes
 }
 

@@ -6,6 +6,7 @@ package diag
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -179,6 +180,11 @@ func (l *List) Warnf(code Code, at Span, format string, args ...any) *Diagnostic
 	d := l.Errorf(code, at, format, args...)
 	d.Severity = Warning
 	return d
+}
+
+// Has reports whether one of the diagnostics has a code.
+func (l List) Has(code Code) bool {
+	return slices.ContainsFunc(l, func(d *Diagnostic) bool { return d.Code == code })
 }
 
 // HasErrors reports whether any diagnostic is an error.
