@@ -233,10 +233,10 @@ lower {
 }
 
 // Path flows over two stages of two parallel roads each, whose travel times are powers: the flows on roads are unique and found here by bisection; those on paths are a segment, so that the leader's
-// linear use of them is best and worst at its ends.
+// linear use of them is best and worst at its ends. Nearly all starts come to a solution: which directions paths may go on along differences tell, of the follower's curvature and of what tolls do along them.
 func TestPathFlows(t *testing.T) {
 	t.Parallel()
-	solved, n := 0, 0
+	solved, n, starts, ended := 0, 0, 0, 0
 	for seed := range members.Seeds(t, 40) {
 		rng := rand.New(rand.NewPCG(seed, 41))
 		power := 2 + rng.IntN(3) // of the travel time: g has the next one
@@ -264,6 +264,11 @@ solve { ties = optimistic }`, array(free), array(bend), array(use), weight, powe
 		r, err := bindText(t, text).Solve(context.Background(), runtime.Options{})
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, text)
+		}
+		for _, s := range r.Starts {
+			if starts++; s.Status == runtime.Solved {
+				ended++
+			}
 		}
 		if n++; r.Status != runtime.Solved {
 			t.Logf("seed %d: %v: %s\n%s", seed, r.Status, r.Reason, text)
@@ -311,6 +316,9 @@ solve { ties = optimistic }`, array(free), array(bend), array(use), weight, powe
 	}
 	if n-solved > members.Misses(n, 0.05) {
 		t.Errorf("%d of %d were not solved", n-solved, n)
+	}
+	if 10*ended < 9*starts {
+		t.Errorf("%d of %d starts came to a solution", ended, starts)
 	}
 }
 

@@ -72,17 +72,18 @@ func stiffness(h *sparse.CSR, grad, unit []float64) (top float64) {
 // errDecomposition says that the eigenvalues of a matrix were not found.
 var errDecomposition = errors.New("the eigenvalues of the follower's Hessian were not found")
 
-// ranked is H without what differences leave of it along the directions in which the follower's answers may go on: those that keep the rows that hold with a positive multiplier, and in which H is not told
-// from 0. They are kept to rounding then: H d = 0 says which they are, where rounding of H would leave none.
-func (v *Solver) ranked(pt *point, strong []bool) (*sparse.CSR, error) {
-	n, h := v.p.Dy, pt.lower.h
+// rank takes what differences leave of H and G along the directions in which the follower's answers may go on out of pt.lower: those that keep the rows that hold with a positive multiplier (strong), and in
+// which H is not told from 0. They are kept to rounding then: H d = 0 says which they are, where rounding of H would leave none, and d'G = 0 that answers go on at each x.
+func (v *Solver) rank(pt *point, strong []bool) error {
+	n, m, h := v.p.Dy, v.p.Dx, pt.lower.h
 	length := math.Max(1, linalg.NormInf(pt.y)) // one unit for all: with several, rounding of the one would be more than the other
 	unit := make([]float64, n)
 	for j := range unit {
 		unit[j] = length
 	}
-	least := 100 / certain * stiffness(h, pt.lower.grad, unit) / (length * length) // a margin of a hundred on what differences leave
-	var q linalg.QR                                                                // of the rows
+	told := 100 / certain * stiffness(h, pt.lower.grad, unit) // a margin of a hundred on what differences leave
+	least := told / (length * length)
+	var q linalg.QR // of the rows
 	q.Reset(n)
 	rows := v.p.Rows
 	for i, kind := range rows.Kind {
@@ -120,10 +121,11 @@ func (v *Solver) ranked(pt *point, strong []bool) (*sparse.CSR, error) {
 	var eigen mat.EigenSym
 	var vectors mat.Dense
 	if !eigen.Factorize(a, true) {
-		return nil, errDecomposition
+		return errDecomposition
 	}
 	eigen.VectorsTo(&vectors)
-	out := h.Dense()
+	out, mixed := h.Dense(), pt.lower.g.Dense()
+	slopes, xunit := make([]float64, m), kkt.Units(pt.x)
 	for k, t := range eigen.Values(nil) {
 		if t > least || n == 0 {
 			continue
@@ -133,30 +135,33 @@ func (v *Solver) ranked(pt *point, strong []bool) (*sparse.CSR, error) {
 			d[i] = vectors.At(i, k)
 		}
 		across(d)
-		length := linalg.Norm(d)
+		size := linalg.Norm(d)
 		for i := range d {
-			d[i] /= length
+			d[i] /= size
 		}
 		// (I - d d') H (I - d d')
 		for i := range n {
 			image[i] = linalg.Dot(out[i*n:(i+1)*n], d)
 		}
 		along := linalg.Dot(image, d)
+		clear(slopes)
 		for i := range n {
 			for j := range n {
 				out[i*n+j] += along*d[i]*d[j] - image[i]*d[j] - d[i]*image[j]
 			}
+			linalg.Axpy(slopes, d[i], mixed[i*m:(i+1)*m])
 		}
-	}
-	entries := []sparse.Entry{}
-	for i := range n {
-		for j := range n {
-			if t := out[i*n+j]; t != 0 {
-				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: t})
+		for j, t := range slopes {
+			if math.Abs(t)*length*xunit[j] > told {
+				slopes[j] = 0
 			}
 		}
+		for i := range n {
+			linalg.Axpy(mixed[i*m:(i+1)*m], -d[i], slopes)
+		}
 	}
-	return symmetric(sparse.FromEntries(n, n, entries)), nil
+	pt.lower.h, pt.lower.g = symmetric(sparse.FromDense(n, n, out)), sparse.FromDense(n, m, mixed)
+	return nil
 }
 
 // jacobian differences a map into Dy numbers at a point. The entries of a group move at once: entries of independent followers, whose rows do not mix.

@@ -45,15 +45,6 @@ func (v *Solver) Linearized(x, y, lambda []float64) (s *kkt.System, own bool, er
 		s, err = kkt.Read(p)
 		return s, own, err
 	}
-	if s, err = kkt.New(p); err != nil || !v.mayTie() {
-		return s, own, err
-	}
-	z := v.start(s, pt)
-	lo := *pt.lower
-	if lo.h, err = v.ranked(pt, s.SignsAt(z).Mult); err != nil {
-		return nil, false, err
-	}
-	p.G = &follower{pt.x, pt.y, &lo}
 	s, err = kkt.New(p)
 	return s, own, err
 }

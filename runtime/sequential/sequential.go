@@ -192,12 +192,19 @@ func (v *Solver) ballGradient(dst, x, weights []float64) {
 	}
 }
 
-// second gives a point the follower's derivatives, fine or not.
-func (v *Solver) second(pt *point, fine bool) error {
+// second gives a point the follower's derivatives, fine or not; with the directions along which answers go on as in rank.
+func (v *Solver) second(pt *point, fine bool) (err error) {
 	if !v.p.Facts.JointlyQuadratic {
-		var err error
-		pt.lower, err = v.followerAt(pt.x, pt.y, true, fine)
-		return err
+		if pt.lower, err = v.followerAt(pt.x, pt.y, true, fine); err != nil || !v.mayTie() || v.opts.Large {
+			return err
+		}
+		only := *v
+		only.kinds = nil
+		s, err := only.program(pt, nil, nil, nil)
+		if err != nil {
+			return err
+		}
+		return v.rank(pt, s.SignsAt(only.start(s, pt)).Mult)
 	}
 	if v.exact == nil {
 		lo, err := v.affine()

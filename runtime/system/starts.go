@@ -139,10 +139,13 @@ func apartFrom(draws []sample, x *problem.Set) (apart []sample) {
 			square := 0.0
 			for j, w := range width {
 				if w > 0 {
-					square += math.Pow((s.x[j]-lower.x[j])/w, 2)
+					t := (s.x[j] - lower.x[j]) / w
+					if square += t * t; square > radius*radius {
+						return false
+					}
 				}
 			}
-			return square <= radius*radius
+			return true
 		})
 		if !near {
 			apart = append(apart, s)
