@@ -30,6 +30,33 @@ func TestGapsInUnits(t *testing.T) {
 	}
 }
 
+// Where f is 0 its gap is relative to its terms, with variables of the width of their boxes at least: the same in any units of them.
+func TestGapsBesideZeroInUnits(t *testing.T) {
+	rng := members.Rand(t, 13)
+	for range 50 {
+		c, width := math.Pow(10, 4*rng.Float64()-2), math.Pow(10, -4*rng.Float64())
+		f, g := newQuadratic(1, 1), newQuadratic(1, 1)
+		f.l[0], f.l[1] = c, c // F = c (x + y) at y = -x
+		g.set(0, 1, 1)
+		g.set(1, 1, 1)
+		bounds := sparse.FromDense(2, 1, []float64{1, -1}) // -width <= y <= 0
+		p := &problem.Problem{Name: "zero", Dx: 1, Dy: 1, F: f, G: g, X: &problem.Set{Lo: []float64{0}, Hi: []float64{width}},
+			Rows:  &problem.Rows{Kind: make([]problem.Kind, 2), A: sparse.FromDense(2, 1, []float64{0, 0}), B: bounds, Rhs: []float64{width, 0}},
+			Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 1, Convex: true, StrongConvexity: 1}}
+		sys, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Solve(context.Background(), sys, Options{Nodes: 100})
+		if err != nil || r.Outcome != Proved {
+			t.Fatalf("%v, %+v", err, r)
+		}
+		if want := 2 * c * width * kkt.Tolerance / DefaultGap; math.Abs(r.Scale-want) > 1e-9*want {
+			t.Errorf("the gap of %g (x + y), x up to %g, is relative to %g, and not to %g", c, width, r.Scale, want)
+		}
+	}
+}
+
 // A toll of little on one of several roads that many take: its revenue is small beside the costs that strong duality has in f, and is proved to the gap all the same.
 func TestSmallRevenuesAreProved(t *testing.T) {
 	rng := members.Rand(t, 52)
