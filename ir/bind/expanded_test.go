@@ -260,6 +260,43 @@ func TestRowsOverIndices(t *testing.T) {
 	}
 }
 
+// TestRowsOfKinks: what is restated by rows is refused at the first kink whose rows are beyond the limit, with those over indices.
+func TestRowsOfKinks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(33, 15))
+	refused, taken := 0, 0
+	for range 100 {
+		const most = 1000
+		m := 1 + rng.IntN(100)
+		left, first, terms := most-m, "", ""
+		for k := range 1 + rng.IntN(32) {
+			n := 1 + rng.IntN(60)
+			kink := fmt.Sprintf("abs(z[1..%d] - %d)", n, k)
+			if rng.IntN(2) == 0 {
+				kink = fmt.Sprintf("max(z[1..%d], %d)", n, k)
+			}
+			terms += " + sum(" + kink + ")"
+			if left -= 2 * n; left < 0 && first == "" {
+				first = kink
+			}
+		}
+		text := fmt.Sprintf("model m\nupper {\n var x: real in box(0, 1)\n minimize x + sum(z)\n}\nlower {\n var z: vector[100]\n minimize sumsq(z - x)%s\n subject to\n  forall i in 1..%d: z[i] <= x\n}\n", terms, m)
+		_, errs := run(compile(t, "m", text), &data.Set{}, Options{}, 0, most)
+		switch {
+		case first == "" && errs.HasErrors(), first != "" && !errs.HasErrors():
+			t.Fatalf("%d rows left, and %v\n%s", left, errs, text)
+		case first == "":
+			taken++
+		case errs[0].Code != diag.BindTooLarge || errs[0].Subject.Text() != first:
+			t.Fatalf("%v, not at %s\n%s", errs, first, text)
+		default:
+			refused++
+		}
+	}
+	if refused < 15 || taken < 15 {
+		t.Errorf("%d refused, %d taken: this decides little", refused, taken)
+	}
+}
+
 // TestEntriesOfVariables: variables are refused at the first that takes those of both levels beyond the limit, which grows with what is supplied.
 func TestEntriesOfVariables(t *testing.T) {
 	rng := rand.New(rand.NewPCG(33, 14))

@@ -39,7 +39,7 @@ func (r *rows) constraint(c *lang.Constraint) []relation {
 			return nil
 		}
 		e = inner
-		e.rowsFit(c, e.space.n*len(c.Ops))
+		r.b.rowsFit(c.Span(), thisConstraint, e.space.n*len(c.Ops))
 	}
 	try := r.b.attempt()
 	out := r.links(e, c)
@@ -49,10 +49,13 @@ func (r *rows) constraint(c *lang.Constraint) []relation {
 	return out
 }
 
+// thisConstraint is what a message calls the one that it points to.
+const thisConstraint = "this constraint"
+
 // rowsFit ends the binding where the model may not have n more rows over indices.
-func (e *elaborator) rowsFit(c *lang.Constraint, n int) {
-	if most := e.b.mostRows + perNumber*e.b.numbers; e.b.indexedRows+n > most {
-		e.b.beyond(c.Span(), "this constraint has %d rows: with those before it, the constraints over indices are beyond %d rows in all", n, most)
+func (b *binder) rowsFit(at diag.Span, what string, n int) {
+	if most := b.mostRows + perNumber*b.numbers; b.indexedRows+n > most {
+		b.beyond(at, "%s has %d rows: with those before it, the constraints over indices are beyond %d rows in all", what, n, most)
 	}
 }
 
@@ -79,7 +82,7 @@ func (r *rows) links(e *elaborator, c *lang.Constraint) []relation {
 			continue
 		}
 		if e.space != nil {
-			e.rowsFit(c, h.node.Shape.Len())
+			r.b.rowsFit(c.Span(), thisConstraint, h.node.Shape.Len())
 			r.b.indexedRows += h.node.Shape.Len()
 		}
 		name, named := r.nameOf(c, k)

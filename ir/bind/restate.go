@@ -56,6 +56,9 @@ func (r *rows) restate() {
 		return
 	}
 	for _, n := range s.kinks {
+		rows := 2 * n.Shape.Len() // beside a variable each two, as constraints over their indices would lay
+		b.rowsFit(n.Span, "`"+elab.QuoteSpan(n.Span)+"`, restated,", rows)
+		b.indexedRows += rows
 		s.dim += n.Shape.Len()
 	}
 	p.Restated = &ir.Restated{Declared: b.dy}
