@@ -21,13 +21,11 @@ import (
 	"strings"
 	"time"
 
+	"bilevelc/bench/asis"
 	"bilevelc/bench/clock"
-	irbind "bilevelc/ir/bind"
-	"bilevelc/ir/curvature"
 	"bilevelc/ir/datafile"
 	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
-	"bilevelc/runtime/compile"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tree"
@@ -80,20 +78,7 @@ func bind(stem string) (*problem.Problem, error) {
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	bound, faults := irbind.Bind(model.Program, numbers, irbind.Options{})
-	if err := faults.Err(); err != nil {
-		return nil, err
-	}
-	bound.Facts = curvature.Prove(bound, curvature.Options{}).Facts()
-	f, err := compile.Objective(bound, bound.Upper.Objective, nil)
-	if err != nil {
-		return nil, err
-	}
-	g, err := compile.Objective(bound, bound.Lower.Objective, nil)
-	if err != nil {
-		return nil, err
-	}
-	return compile.Problem(bound, f, g), nil
+	return asis.Problem(model, numbers)
 }
 
 // optima reads optima.json or truth.json where there is one: a value, or an object with F, a program.

@@ -141,7 +141,11 @@ func (r *rate) measure(v float64, seed uint64) (rateRow, error) {
 			across = math.Sqrt(steep*steep - slope*slope)
 		}
 		w := newValley(s.d, r.method == "pgd", across, slope, seed)
-		e.problem, e.start = w.problem(), w.start(gap)
+		var err error
+		if e.problem, err = w.problem(); err != nil {
+			return row, err
+		}
+		e.start = w.start(gap)
 		e.stationary = func(x []float64) bool { return w.goldstein(x, s.delta) <= target }
 		if r.method == "pgd" {
 			e.stationary = func(x []float64) bool { return norm(w.gradient(x)) <= s.epsilon }

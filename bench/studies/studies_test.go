@@ -155,7 +155,10 @@ func TestPlanted(t *testing.T) {
 func TestValley(t *testing.T) {
 	for _, links := range []bool{false, true} {
 		w := newValley(3, links, 0.8, 0.4, 1)
-		p := w.problem()
+		p, err := w.problem()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := p.Validate(); err != nil {
 			t.Fatal(err)
 		}

@@ -4,8 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"bilevelc/internal/planted"
-	"bilevelc/internal/sparse"
+	"bilevelc/bench/asis"
+	"bilevelc/ir/data"
+	"bilevelc/runtime"
 	"bilevelc/runtime/problem"
 )
 
@@ -142,111 +143,63 @@ func segmentNorm(p, q []float64) float64 {
 	return norm(z)
 }
 
+// valleyModel is the bilevel problem; the parts of floors and of links follow.
+const valleyModel = `model valley
+param dx: int
+param dy: int
+data steep: real
+data slope: real
+data bottom: real
+data norm: real
+data curvature: vector[dy]
+data a: vector[dx]
+data b: vector[dx]
+data v: vector[dy]
+upper {
+  var x: vector[dx]
+  minimize over + slope * (sqrt(bottom^2 + u[2]^2) - bottom) + steep * sum(j in 3..dy: u[j])
+}
+lower {
+  var y: vector[dy]
+  let u = y - 2 * (v' * y) * v
+`
+
+const floorsOfValley = `  let over = steep * (2 * u[1] - a' * x)
+  minimize 0.5 * (curvature[1] * (u[1] - a' * x)^2 + curvature[2] * (u[2] - b' * x + 1)^2 + sum(j in 3..dy: curvature[j] * u[j]^2))
+  subject to
+    across: norm * u[1] >= 0
+    along: norm * u[2] >= norm * (b' * x)
+}
+`
+
+const linksOfValley = `  let over = 0.5 * steep * u[1]^2
+  minimize 0.5 * sum(curvature .* u .^ 2)
+  subject to
+    across: norm * u[1] == norm * (a' * x)
+    along: norm * u[2] == norm * (b' * x)
+}
+`
+
 // problem is the bilevel problem.
-func (w *valley) problem() *problem.Problem {
-	u := func(j int) []float64 { // row j of R
-		row := make([]float64, w.dy)
-		row[j] = 1
-		add(row, -2*w.v[j], w.v)
-		return row
-	}
-	kind, left := problem.AtMost, make([]float64, w.dx) // 0 - u_1 <= 0
+func (w *valley) problem() (*problem.Problem, error) {
+	text := valleyModel + floorsOfValley
 	if w.links {
-		kind, left = problem.Equal, w.a
+		text = valleyModel + linksOfValley
 	}
-	scaled := func(v []float64) []float64 {
-		s := append([]float64(nil), v...)
-		scale(s, valleyRows)
-		return s
+	model, err := runtime.Compile("valley.blv", text)
+	if err != nil {
+		return nil, err
 	}
-	free := &problem.Set{Lo: make([]float64, w.dx), Hi: make([]float64, w.dx), E: sparse.FromEntries(0, w.dx, nil)}
-	for j := range free.Lo {
-		free.Lo[j], free.Hi[j] = math.Inf(-1), math.Inf(1)
+	numbers := &data.Set{}
+	for name, v := range map[string]float64{"dx": float64(w.dx), "dy": float64(w.dy), "steep": w.steep, "slope": w.slope, "bottom": bottom, "norm": valleyRows} {
+		numbers.Add(name, data.Scalar(v), "valley")
 	}
-	p := &problem.Problem{Name: "valley", Dx: w.dx, Dy: w.dy, X: free, Start: make([]float64, w.dx),
-		F: planted.Function(&valleyUpper{w, make([]float64, w.dy)}), G: planted.Function(&valleyLower{w, make([]float64, w.dy)}),
-		Rows: &problem.Rows{Kind: []problem.Kind{kind, kind},
-			A:   sparse.FromDense(2, w.dx, append(scaled(left), scaled(w.b)...)),
-			B:   sparse.FromDense(2, w.dy, append(scaled(u(0)), scaled(u(1))...)),
-			Rhs: make([]float64, 2), Name: []string{"across", "along"}},
-		Facts: problem.Facts{StrongConvexity: 1, Smoothness: valleyCondition, QuadraticInY: true, FixedHessian: true, EqualityOnly: w.links}}
-	return p
+	for name, v := range map[string][]float64{"curvature": w.d, "a": w.a, "b": w.b, "v": w.v} {
+		numbers.Add(name, data.Vector(v), "valley")
+	}
+	p, err := asis.Problem(model, numbers)
+	if err == nil { // what the theorems know, and not what else is proved, which lower solvers would use
+		p.Facts = problem.Facts{StrongConvexity: 1, Smoothness: valleyCondition, QuadraticInY: true, FixedHessian: true, EqualityOnly: w.links}
+	}
+	return p, err
 }
-
-// reflect sets dst to R y; dst may be y.
-func (w *valley) reflect(dst, y []float64) {
-	c := 2 * dot(w.v, y)
-	for j := range dst {
-		dst[j] = y[j] - c*w.v[j]
-	}
-}
-
-// valleyLower is g.
-type valleyLower struct {
-	*valley
-	r []float64 // workspace, len dy
-}
-
-func (g *valleyLower) Eval(gx, gy, x, y []float64) float64 {
-	g.reflect(g.r, y)
-	if !g.links {
-		g.r[0] -= dot(g.a, x)
-		g.r[1] -= dot(g.b, x) - 1
-	}
-	value := 0.0
-	for j, r := range g.r {
-		value += g.d[j] / 2 * r * r
-		g.r[j] *= g.d[j]
-	}
-	if gx != nil {
-		clear(gx)
-		if !g.links {
-			add(gx, -g.r[0], g.a)
-			add(gx, -g.r[1], g.b)
-		}
-	}
-	if gy != nil {
-		g.reflect(gy, g.r)
-	}
-	return value
-}
-
-func (g *valleyLower) Clone() planted.Evaluator { return &valleyLower{g.valley, make([]float64, g.dy)} }
-
-// valleyUpper is f.
-type valleyUpper struct {
-	*valley
-	u []float64 // workspace, len dy
-}
-
-func (f *valleyUpper) Eval(gx, gy, x, y []float64) float64 {
-	f.reflect(f.u, y)
-	height, s := ramp(f.u[1])
-	value, push, pull := f.slope*height, f.slope*s, 0.0
-	for _, t := range f.u[2:] {
-		value += f.steep * t
-	}
-	if f.links {
-		value += f.steep / 2 * f.u[0] * f.u[0]
-		pull = f.steep * f.u[0]
-	} else {
-		value += f.steep * (2*f.u[0] - dot(f.a, x))
-		pull = 2 * f.steep
-	}
-	if gx != nil {
-		clear(gx)
-		if !f.links {
-			add(gx, -f.steep, f.a)
-		}
-	}
-	if gy != nil {
-		for j := range f.u {
-			f.u[j] = f.steep
-		}
-		f.u[0], f.u[1] = pull, push
-		f.reflect(gy, f.u)
-	}
-	return value
-}
-
-func (f *valleyUpper) Clone() planted.Evaluator { return &valleyUpper{f.valley, make([]float64, f.dy)} }

@@ -207,7 +207,7 @@ func (fn *convexFunctions) exact(x []float64) Exact {
 	}
 	e := Exact{Y: make([]float64, len(u)), Lambda: lambda}
 	mirror(e.Y, fn.axis, u)
-	e.F = (&convexUpper{fn.space(len(u))}).Eval(nil, nil, x, e.Y)
+	e.F = (&convexUpper{fn.space(len(u))}).eval(nil, nil, x, e.Y)
 	e.Gradient = fn.gradient(x, u, theta)
 	return e
 }
@@ -273,9 +273,9 @@ func (fn *convexFunctions) space(dy int) convexSpace {
 // convexLower evaluates g.
 type convexLower struct{ convexSpace }
 
-func (e *convexLower) Clone() Evaluator { return &convexLower{e.space(len(e.u))} }
+func (e *convexLower) clone() evaluator { return &convexLower{e.space(len(e.u))} }
 
-func (e *convexLower) Eval(gx, gy, x, y []float64) float64 {
+func (e *convexLower) eval(gx, gy, x, y []float64) float64 {
 	mirror(e.u, e.axis, y)
 	e.m.MulVec(e.r, x)
 	value := 0.0
@@ -297,9 +297,9 @@ func (e *convexLower) Eval(gx, gy, x, y []float64) float64 {
 // convexUpper evaluates f.
 type convexUpper struct{ convexSpace }
 
-func (e *convexUpper) Clone() Evaluator { return &convexUpper{e.space(len(e.u))} }
+func (e *convexUpper) clone() evaluator { return &convexUpper{e.space(len(e.u))} }
 
-func (e *convexUpper) Eval(gx, gy, x, y []float64) float64 {
+func (e *convexUpper) eval(gx, gy, x, y []float64) float64 {
 	mirror(e.u, e.axis, y)
 	value := floats.Dot(e.c, x) + e.rho/2*floats.Dot(x, x)
 	for j, u := range e.u {

@@ -133,11 +133,11 @@ type slackLower struct {
 	u []float64 // workspace, len Dy
 }
 
-func (e *slackLower) Clone() Evaluator {
+func (e *slackLower) clone() evaluator {
 	return &slackLower{e.slackFunctions, make([]float64, len(e.u))}
 }
 
-func (e *slackLower) Eval(gx, gy, x, y []float64) float64 {
+func (e *slackLower) eval(gx, gy, x, y []float64) float64 {
 	value := 0.0
 	if gx != nil {
 		clear(gx)
@@ -162,9 +162,9 @@ func (e *slackLower) Eval(gx, gy, x, y []float64) float64 {
 // slackUpper evaluates f.
 type slackUpper struct{ *slackFunctions }
 
-func (e *slackUpper) Clone() Evaluator { return e }
+func (e *slackUpper) clone() evaluator { return e }
 
-func (e *slackUpper) Eval(gx, gy, x, y []float64) float64 {
+func (e *slackUpper) eval(gx, gy, x, y []float64) float64 {
 	value := e.offset + e.slack0 + floats.Dot(e.slackX, x) + floats.Dot(e.slackY, y)
 	for j, t := range x {
 		away := t - e.x[j]
