@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -174,15 +175,7 @@ func alphaFacts(rows []alphaRow) []alphaFact {
 
 // spanOf is the largest median over the smallest.
 func spanOf(bands []band) float64 {
-	by := func(a, b band) int {
-		switch {
-		case a.mid < b.mid:
-			return -1
-		case a.mid > b.mid:
-			return 1
-		}
-		return 0
-	}
+	by := func(a, b band) int { return cmp.Compare(a.mid, b.mid) }
 	return slices.MaxFunc(bands, by).mid / slices.MinFunc(bands, by).mid
 }
 

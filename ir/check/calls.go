@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -185,13 +186,7 @@ func (c *checker) withoutEnd(x lang.Expr, d ir.Dim) string {
 
 // functionNames lists every function that a call could mean.
 func (c *checker) functionNames() []string {
-	out := make([]string, 0, len(intrinsics)+len(c.program.Library))
-	for n := range intrinsics {
-		out = append(out, n)
-	}
-	for n := range c.program.Library {
-		out = append(out, n)
-	}
+	out := slices.AppendSeq(slices.Collect(maps.Keys(intrinsics)), maps.Keys(c.program.Library))
 	for n, e := range c.symbols {
 		if e.symbol.Kind == ir.FnSymbol {
 			out = append(out, n)

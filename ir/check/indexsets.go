@@ -2,6 +2,8 @@ package check
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"bilevelc/ir"
@@ -217,11 +219,7 @@ func (c *checker) isLabel(s *scope, e lang.Expr, set *indexSet) {
 	}
 	d := c.errorf(s, diag.UnknownLabel, e.Span(), "`%s` is not a label of `%s`", elab.Quote(e), set.name)
 	d.Related = []diag.Related{{Span: set.decl.Name.Span(), Message: "the set is declared here"}}
-	names := make([]string, 0, len(set.labels))
-	for n := range set.labels {
-		names = append(names, n)
-	}
-	if near := c.nearest(label, func() []string { return names }); near != "" {
+	if near := c.nearest(label, func() []string { return slices.Sorted(maps.Keys(set.labels)) }); near != "" {
 		d.Fix = "did you mean `" + lang.LabelText(near) + "`?"
 	}
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -253,9 +254,7 @@ func (c *checker) functionAsValue(s *scope, e *lang.Name) {
 func (c *checker) visible(s *scope) []string {
 	var out []string
 	for t := s; t != nil; t = t.parent {
-		for n := range t.names {
-			out = append(out, n)
-		}
+		out = slices.AppendSeq(out, maps.Keys(t.names))
 	}
 	for n, e := range c.symbols {
 		if e.symbol.Kind != ir.FnSymbol {
