@@ -153,11 +153,7 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 			return nil, nil, true
 		}
 		for k, other := range z {
-			for j, t := range column {
-				if t != 0 {
-					r[k*p.Dx+c] += t * other[j]
-				}
-			}
+			r[k*p.Dx+c] = linalg.Dot(column, other)
 		}
 	}
 	for i := range p.Dx {
@@ -180,9 +176,7 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 	for c, t := range z {
 		part.MulVec(image, t)
 		for k, other := range z {
-			for j, u := range image {
-				along[k*p.Dx+c] += u * other[j]
-			}
+			along[k*p.Dx+c] = linalg.Dot(image, other)
 		}
 	}
 	for theta := 1.0; theta > 1.0/64; theta /= 2 {
