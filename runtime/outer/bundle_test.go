@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/oracle/oracletest"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/status"
 )
 
 func hyper(t testing.TB, p *problem.Problem) *oracle.Hyper {
@@ -70,4 +71,14 @@ func made(t testing.TB, name string, values method.Values) Method {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// A run that a limit ends before it has made a certificate measures within the radius that was asked for.
+func TestBundleCutShortMeasuresWithinItsRadius(t *testing.T) {
+	for _, c := range []oracletest.Case{oracletest.Kink(), oracletest.Toll()} {
+		r := solve(t, c.Problem, "bundle", method.Values{"delta": 1e-3}, Options{Seed: 1, Limits: Limits{Iterations: 1}})
+		if r.Status != status.LimitReached || r.Certificate == nil || !(r.Measure.Delta >= 1e-3) {
+			t.Errorf("%s: %v (%s), %+v", c.Name, r.Status, r.Reason, r.Measure)
+		}
+	}
 }

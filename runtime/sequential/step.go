@@ -203,10 +203,13 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 				trial, ratio = next, better
 			}
 		}
-		reached := q.length >= st.delta*(1-0x1p-20)
+		reached := q.length >= st.delta*(1-0x1p-20) || st.tied && st.delta < st.first // or y is held (dragged)
 		switch {
 		case !(ratio >= linalg.TrustPoor):
-			st.delta = math.Min(st.delta, q.length) / 4
+			if q.length > 0 { // a step of y alone is held by the region through its weight
+				st.delta = math.Min(st.delta, q.length)
+			}
+			st.delta /= 4
 		case ratio > linalg.TrustGood && reached:
 			st.delta *= 2
 		}
