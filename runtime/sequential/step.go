@@ -151,7 +151,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		}
 		if !(q.promise > roundings*q.terms) || st.delta < linalg.HalfDigits*st.first { // a region so small tells of values that are all rounding, too
 			if !st.fine {
-				st.fine = true
+				st.fine, st.delta = true, st.first // the region that coarse derivatives asked for is not that of these
 				if err := v.linearize(st); err != nil {
 					return nil, err
 				}
@@ -172,7 +172,13 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			if !(seen.Measure < before/2) || seen.Measure == 0 || err != nil || trial.f+v.violation(trial.c, st.penalty) > phi+64*roundings*q.terms {
+			rises := func() bool { return trial.f+v.violation(trial.c, st.penalty) > phi+64*roundings*q.terms }
+			if err == nil && rises() { // along a curved kink by the square of the step
+				if next, _ := v.corrected(ctx, st, q, trial, phi); next != nil {
+					trial = next
+				}
+			}
+			if !(seen.Measure < before/2) || seen.Measure == 0 || err != nil || rises() {
 				p := end.Point
 				if p.Multipliers == nil && len(p.Leaves) == 0 {
 					return p, pieces.ErrStalled
