@@ -121,7 +121,7 @@ type Problem struct {
 	Lower   Level
 	X       UpperSet
 	Rows    []Row       // of the lower level, A, B and Rhs row by row
-	A, B    *sparse.CSR // h(x, y) = A x - B y - Rhs
+	A, B    *sparse.CSR // h(x, y) = A x - B y - Rhs, without entries that are 0
 	Rhs     []float64
 	// Duals are the rows whose multipliers the upper objective and the report
 	// read. To them they are further lower variables: entry Lower.Dim + k is the

@@ -2,7 +2,6 @@ package bind
 
 import (
 	"cmp"
-	"encoding/binary"
 	"math"
 	"slices"
 
@@ -36,50 +35,18 @@ func (r *rows) unite() {
 	for _, i := range p.Duals {
 		taken[i] = true
 	}
-	// Rows of one pattern, ascending: the bounds of each entry, of which there may be
-	// millions, as lists within these arrays, the others in a map.
-	type list struct{ first, last int }
-	bounds, next := make([]list, p.B.Cols), make([]int, len(p.Rows)) // indices from 1; 0 ends
-	seen := map[string]*list{}
-	var others []*list // of the map, in the order in which they were met
-	for k, row := range p.Rows {
+	free := func(i int) bool {
 		r.b.meter.Step()
-		cols, _ := p.B.Row(k)
-		if row.Equal || taken[k] || len(cols) == 0 {
-			continue
-		}
-		var like *list
-		if on, _ := p.A.Row(k); len(cols) == 1 && len(on) == 0 {
-			like = &bounds[cols[0]]
-		} else {
-			key := r.pattern(k)
-			if like = seen[key]; like == nil {
-				like = new(list)
-				seen[key] = like
-				others = append(others, like)
-			}
-		}
-		if like.first == 0 {
-			like.first = k + 1
-		} else {
-			next[like.last-1] = k + 1
-		}
-		like.last = k + 1
+		return !p.Rows[i].Equal && !taken[i]
 	}
 	united := false
 	members := make([]member, 0, len(p.Rows))
-	visit := func(l *list) {
+	for group := range sparse.Parallel(free, p.B, p.A) {
 		members = members[:0]
-		for i := l.first; i != 0; i = next[i-1] {
-			members = append(members, r.member(i-1))
+		for _, i := range group {
+			members = append(members, r.member(i))
 		}
 		united = r.pairUp(members, kept) || united
-	}
-	for j := range bounds {
-		visit(&bounds[j])
-	}
-	for _, l := range others {
-		visit(l)
 	}
 	if united {
 		r.keep(kept)
@@ -170,25 +137,6 @@ func (r *rows) join(i, k int, by float64, kept []bool) {
 	first.Equal = true
 	first.Opposite = &ir.Opposite{Family: row.Family, Index: row.Index, Name: row.Name, Ratio: r.ratio(i, k), By: by}
 	kept[k] = false
-}
-
-// pattern is the same for rows that are multiples of each other: the columns,
-// and the coefficients over the first, to about seven digits.
-func (r *rows) pattern(i int) string {
-	var key []byte
-	first := 0.0
-	for _, m := range []*sparse.CSR{r.prob.B, r.prob.A} {
-		cols, vals := m.Row(i)
-		key = binary.AppendUvarint(key, uint64(len(cols)))
-		for k, j := range cols {
-			if first == 0 {
-				first = vals[k]
-			}
-			key = binary.AppendUvarint(key, uint64(j))
-			key = binary.LittleEndian.AppendUint32(key, math.Float32bits(float32(vals[k]/first)))
-		}
-	}
-	return string(key)
 }
 
 // ratio is what row i is to be multiplied by, and turned around, to be row k.

@@ -106,8 +106,8 @@ func (pr *prover) qualify() Qualification {
 		case mates[i] >= 0 && mates[i] < i:
 			pairs++ // parallel to its mate, with which it is never active
 		default:
-			if j := single(p.B, i); !r.Equal && j >= 0 && standing[j] < 0 {
-				standing[j] = i
+			if cols, _ := p.B.Row(i); !r.Equal && len(cols) == 1 && standing[cols[0]] < 0 {
+				standing[cols[0]] = i
 				bounds++
 				continue
 			}
