@@ -11,16 +11,11 @@ import (
 // This file enumerates iteration spaces and reduces bodies over them. The
 // body is elaborated once, for all tuples together.
 
-// reductions are the words a comprehension starts with.
-var reductions = map[string]expr.Op{
-	"sum": expr.Sum, "prod": expr.Prod, "max": expr.MaxAll, "min": expr.MinAll,
-}
-
 func (e *elaborator) comprehension(x *lang.Comprehension) value {
 	if x.Fn.Name == "" {
 		return e.arrayOf(x)
 	}
-	op := reductions[x.Fn.Name]
+	op := elab.Reductions[x.Fn.Name]
 	inner, ok := e.iterate(x.Binders, x.Cond)
 	if !ok {
 		return value{}

@@ -3,30 +3,40 @@ package check
 import (
 	"slices"
 
+	"bilevelc/ir"
 	"bilevelc/ir/elab"
+	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
 
-// degreeOf applies the composition rules of structural degree to a binary
-// expression whose operands have been joined into v.
-func (c *checker) degreeOf(e *lang.Binary, v, x, y value) value {
-	here := site{at: e.Span(), what: e.Op.String()}
-	switch e.Op {
-	case lang.Mul, lang.ElemMul:
-		if x.deps != 0 && y.deps != 0 {
-			return v.curve(here)
-		}
-	case lang.Div, lang.ElemDiv:
-		if y.deps != 0 {
-			return v.curve(here)
-		}
-	case lang.Pow, lang.ElemPow:
-		if y.deps != 0 || y.num == nil || *y.num != 1 {
-			return v.curve(here)
-		}
+// applied is the value of an operation, of type t: what its operands contribute, curved and with
+// a kink where the operation makes it so.
+func applied(t ir.Type, p *expr.Primitive, here site, operands ...value) value {
+	v := join(t, operands...)
+	if curves(p, operands) {
+		v = v.curve(here)
+	}
+	if !p.Smooth && v.deps != 0 {
+		v.kinks = merge(v.kinks, []site{here})
 	}
 	return v
+}
+
+// curves reports an operation that is not affine in what varies of its operands.
+func curves(p *expr.Primitive, operands []value) bool {
+	switch {
+	case p.Linear:
+		return false
+	case p.Bilinear:
+		return operands[0].deps != 0 && operands[1].deps != 0
+	case p.Op == expr.Div:
+		return operands[1].deps != 0
+	case p.Op == expr.Pow:
+		exponent := operands[1]
+		return exponent.deps != 0 || exponent.num == nil || *exponent.num != 1
+	}
+	return true
 }
 
 // affineRelation reports the terms of a constraint of the lower level that are not affine

@@ -337,9 +337,8 @@ func (c *checker) comprehension(s *scope, e *lang.Comprehension) value {
 	}
 	body := c.operand(in, e.Body)
 	fn := e.Fn.Name
-	switch fn {
-	case "sum", "prod", "max", "min":
-	default:
+	op, known := elab.Reductions[fn]
+	if !known {
 		d := c.errorf(s, diag.NotReduction, e.Fn.Span(), "`%s` does not range over indices", fn)
 		d.Detail = "sum, prod, max and min do"
 		d.Fix = suggest(fn, []string{"sum", "prod", "max", "min"})
@@ -359,16 +358,9 @@ func (c *checker) comprehension(s *scope, e *lang.Comprehension) value {
 			return unknownOf(body)
 		}
 	}
-	v := join(body.typ, body)
+	v := applied(body.typ, op.Info(), site{at: e.Span(), what: fn}, body)
 	if v.typ.Kind == ir.IntType {
 		v.size = c.opaque(s, e.Span())
-	}
-	here := site{at: e.Span(), what: fn}
-	if fn != "sum" {
-		v = v.curve(here)
-	}
-	if (fn == "max" || fn == "min") && v.deps != 0 {
-		v.kinks = merge(v.kinks, []site{here})
 	}
 	return v
 }

@@ -145,15 +145,9 @@ func (c *checker) numericCall(s *scope, e *lang.Call, p *expr.Primitive, args []
 	case expr.Reduction:
 		t = elab.Real
 	}
-	v := join(t, args...)
+	v := applied(t, p, site{at: e.Span(), what: p.Name}, args...)
 	if t.Kind == ir.IntType {
 		v.size = c.opaque(s, e.Span()) // inDomain knows better where it is a number
-	}
-	if p.Class != expr.Reduction || p.Op != expr.Sum {
-		v = v.curve(site{at: e.Span(), what: p.Name})
-	}
-	if !p.Smooth && v.deps != 0 {
-		v.kinks = merge(v.kinks, []site{{at: e.Span(), what: p.Name}})
 	}
 	return v, c.inDomain(s, e, p, args, &v)
 }
@@ -205,11 +199,10 @@ func typeStructural(c *checker, s *scope, e *lang.Call, args []value) (value, bo
 	case size != nil:
 		return sizeValue(size.(*poly)), true
 	}
-	v := join(t, args...)
-	if len(args) == 2 && args[0].deps != 0 && args[1].deps != 0 { // the product u v'
-		v = v.curve(site{at: e.Span(), what: "*"})
+	if e.Fn.Name == expr.Outer.Info().Name {
+		return applied(t, expr.Outer.Info(), site{at: e.Span(), what: "*"}, args...), true
 	}
-	return v, true
+	return join(t, args...), true
 }
 
 // sizeValue is an int that is known before solving.

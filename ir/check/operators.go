@@ -77,10 +77,10 @@ func (c *checker) operate(s *scope, e *lang.Binary, x value) value {
 		c.fault(s, fault)
 		return unknownOf(x, y)
 	}
-	v := join(t, x, y)
+	v := applied(t, elab.Operations[e.Op].Info(), site{at: e.Span(), what: e.Op.String()}, x, y)
 	c.symbolic(s, e, &v, x, y)
 	c.fold(s, e, &v, x, y)
-	return c.degreeOf(e, v, x, y)
+	return v
 }
 
 // symbolic computes the symbolic value of arithmetic on ints. A quotient is a

@@ -28,6 +28,11 @@ func init() {
 // Primitive is the operation of a name and number of arguments, or nil.
 func Primitive(name string, args int) *expr.Primitive { return primitives[form{name, args}] }
 
+// Reductions are the words that a comprehension starts with.
+var Reductions = map[string]expr.Op{
+	"sum": expr.Sum, "prod": expr.Prod, "max": expr.MaxAll, "min": expr.MinAll,
+}
+
 // Combined types a primitive of two arguments, which acts entry by entry.
 func Combined(e *lang.Call, x, y ir.Type) (ir.Type, *Fault) {
 	t, problem := Broadcast(x, y)
