@@ -114,7 +114,10 @@ func (u *untransformer) step() *ir.Problem {
 				rest = append(rest, e)
 			}
 		}
-		own := u.pick(t.n, alone)
+		own := t.n
+		if len(rest) > 0 {
+			own = u.pick(t.n, alone)
+		}
 		h, steep, found := own, t.slope, false
 		if len(alone) > 0 {
 			h, steep, found = u.strip(own, t)
@@ -285,10 +288,10 @@ func (u *untransformer) classes() (class sparse.Classes, of [][]int, ok bool) {
 	return class, of, true
 }
 
-// pick is a vector of entries of an array; the array itself where those are all. What is done entry by entry is done to fewer.
+// pick is a vector of entries of an array, or a number that stands for all of them. What is done entry by entry is done to fewer.
 func (u *untransformer) pick(n *expr.Node, index []int) *expr.Node {
 	switch {
-	case n.Shape.Rank == 0 || len(index) == n.Shape.Len() && n.Op != expr.Gather:
+	case n.Shape.Rank == 0:
 		return n
 	case n.Op == expr.Gather && !slices.Contains(n.Index, -1):
 		through := make([]int, len(index))

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"bilevelc/internal/members"
 	"bilevelc/ir"
 	"bilevelc/ir/bind"
+	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 )
 
@@ -214,6 +216,57 @@ func TestUntransformed(t *testing.T) {
 			if fault := ordered(members.Rand(t, 7), q, c.rows != ""); fault != "" {
 				t.Errorf("%s, %s: %s", c.objective, c.rows, fault)
 			}
+		}
+	}
+}
+
+// Entries that are read by index keep their places where the followers that stand alone are as many as what they are read from.
+func TestPickedEntriesKeepTheirPlaces(t *testing.T) {
+	const n = 4200 // more than are computed while the graph is built
+	r := rand.New(rand.NewPCG(3, 14))
+	c, place, best := make([]float64, n-2), make([]float64, n), make([]float64, n)
+	for k := range c {
+		c[k] = 0.5 + r.Float64()/2
+	}
+	for i, k := range append([]int{0, 1}, r.Perm(n-2)...) {
+		place[i], best[i] = float64(k+1), 1/c[k]
+	}
+	set := &data.Set{}
+	set.Add("c", data.Vector(c), "test")
+	set.Add("k", data.Vector(place), "test")
+	p, list := bind.Bind(programOf(fmt.Sprintf(`model picked
+data c: vector[%d]
+data k: vector[%d]
+upper {
+  var x: real in box(0, 1)
+  minimize x
+}
+lower {
+  var y: vector[%d] in box(0, 3)
+  minimize sum(i in 1..%d: exp((c[k[i]] * y[i] - 1)^2))
+  subject to y[1] + y[2] <= 6
+}
+`, n-2, n, n, n)), set, bind.Options{})
+	if list.HasErrors() {
+		t.Fatal(list)
+	}
+	q := simplest(p, true, Defaults())
+	if q == p {
+		t.Fatal("nothing was taken off")
+	}
+	h := func(y []float64) float64 {
+		v, err := expr.Scalar(q.Lower.Objective, []float64{0}, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	least := h(best)
+	for range 20 {
+		y := slices.Clone(best)
+		y[r.IntN(n)] += 0.1
+		if !(h(y) > least) {
+			t.Fatalf("h is %v beside the best answer, and %v there", h(y), least)
 		}
 	}
 }
