@@ -326,27 +326,27 @@ func TestExtremeNumbers(t *testing.T) {
 	type build func(b *expr.Builder, y *expr.Node) *expr.Node
 	times := func(c float64, f build) build {
 		return func(b *expr.Builder, y *expr.Node) *expr.Node {
-			return must(b.Binary(expr.Mul, b.Number(c), f(b, y), at))
+			return b.Binary(expr.Mul, b.Number(c), f(b, y), at)
 		}
 	}
 	plus := func(f build, c float64) build {
 		return func(b *expr.Builder, y *expr.Node) *expr.Node {
-			return must(b.Binary(expr.Add, f(b, y), b.Number(c), at))
+			return b.Binary(expr.Add, f(b, y), b.Number(c), at)
 		}
 	}
 	both := func(op expr.Op, f, g build) build {
 		return func(b *expr.Builder, y *expr.Node) *expr.Node {
-			return must(b.Binary(op, f(b, y), g(b, y), at))
+			return b.Binary(op, f(b, y), g(b, y), at)
 		}
 	}
 	y := func(_ *expr.Builder, y *expr.Node) *expr.Node { return y }
 	all := func(f build) build {
-		return func(b *expr.Builder, y *expr.Node) *expr.Node { return must(b.Reduce(expr.Sum, f(b, y), at)) }
+		return func(b *expr.Builder, y *expr.Node) *expr.Node { return b.Reduce(expr.Sum, f(b, y), at) }
 	}
 	squared := func(f build) build {
 		return func(b *expr.Builder, y *expr.Node) *expr.Node {
 			u := f(b, y)
-			return must(b.Binary(expr.Mul, u, u, at))
+			return b.Binary(expr.Mul, u, u, at)
 		}
 	}
 	for name, f := range map[string]build{

@@ -20,10 +20,10 @@ func TestPowers(t *testing.T) {
 			n := shape.Len()
 			y := b.Var("y", true, 0, shape, at)
 			// A number that is known when the program is compiled, and not before.
-			exponent := must(b.Binary(expr.Sub, b.Const("p", &data.Array{Dense: []float64{p + 1}}, at), b.Number(1), at))
-			power := must(b.Binary(expr.Pow, y, exponent, at))
+			exponent := b.Binary(expr.Sub, b.Const("p", &data.Array{Dense: []float64{p + 1}}, at), b.Number(1), at)
+			power := b.Binary(expr.Pow, y, exponent, at)
 			// Weighed by the entries themselves, so that an entry at another's place shows.
-			root := must(b.Reduce(expr.Sum, must(b.Binary(expr.Mul, power, y, at)), at))
+			root := b.Reduce(expr.Sum, b.Binary(expr.Mul, power, y, at), at)
 			program := compile(t, b, root, 0, n, Options{})
 			v := []float64{0.7, 1.9, 3.3}[:n]
 			grad, want := make([]float64, n), 0.0
@@ -47,9 +47,9 @@ func TestDataBytes(t *testing.T) {
 	b := expr.NewBuilder()
 	y := b.Var("y", true, 0, expr.VectorShape(3), at)
 	m := b.Const("M", data.SparseMatrix(sparse.FromEntries(3, 3, []sparse.Entry{{Row: 0, Col: 1, Val: 2}, {Row: 2, Col: 0, Val: 5}})), at)
-	one := must(b.MatVec(m, false, y, at))
-	two := must(b.MatVec(m, false, one, at))
-	root := must(b.Reduce(expr.Sum, must(b.Binary(expr.Add, one, two, at)), at))
+	one := b.MatVec(m, false, y, at)
+	two := b.MatVec(m, false, one, at)
+	root := b.Reduce(expr.Sum, b.Binary(expr.Add, one, two, at), at)
 	program := compile(t, b, root, 0, 3, Options{})
 	// 2 entries and their columns, and 4 starts of rows, beside less of other numbers.
 	if got, matrix := program.DataBytes(), 8*(2+2+4); got < matrix || got >= 2*matrix {

@@ -54,13 +54,6 @@ func (g *generator) shape() expr.Shape {
 	return expr.VectorShape(g.size())
 }
 
-func must(n *expr.Node, err error) *expr.Node {
-	if err != nil {
-		panic(err)
-	}
-	return n
-}
-
 func (g *generator) data(s expr.Shape) *expr.Node {
 	if s.Rank == 2 && s.Rows == s.Cols && g.r.IntN(2) == 0 {
 		return g.symmetric(s.Rows)
@@ -130,18 +123,18 @@ func (g *generator) like(s expr.Shape) *expr.Node {
 func (g *generator) vector(n int) *expr.Node {
 	u := g.like(expr.VectorShape(n))
 	if u.Shape.Rank == 0 {
-		return must(g.b.Binary(expr.Mul, u, g.data(expr.VectorShape(n)), diag.Span{}))
+		return g.b.Binary(expr.Mul, u, g.data(expr.VectorShape(n)), diag.Span{})
 	}
 	return u
 }
 
 func (g *generator) bounded(u *expr.Node) *expr.Node {
-	return must(g.b.Unary(expr.Tanh, u, diag.Span{}))
+	return g.b.Unary(expr.Tanh, u, diag.Span{})
 }
 
 // positive is 1.5 + tanh(u), between 0.5 and 2.5.
 func (g *generator) positive(u *expr.Node) *expr.Node {
-	return must(g.b.Binary(expr.Add, g.bounded(u), g.b.Number(1.5), diag.Span{}))
+	return g.b.Binary(expr.Add, g.bounded(u), g.b.Number(1.5), diag.Span{})
 }
 
 // functions are the smooth functions of one argument in the table.
@@ -160,13 +153,13 @@ func functions() []expr.Op {
 func everyFunction() (*generator, *expr.Node) {
 	g := newGenerator(5)
 	at := diag.Span{}
-	bin := func(op expr.Op, u, v *expr.Node) *expr.Node { return must(g.b.Binary(op, u, v, at)) }
+	bin := func(op expr.Op, u, v *expr.Node) *expr.Node { return g.b.Binary(op, u, v, at) }
 	y := g.positive(g.b.Var("y", true, 0, expr.VectorShape(g.dy), at))
-	s := must(g.b.Gather(y, []int{0}, expr.ScalarShape(), at))
+	s := g.b.Gather(y, []int{0}, expr.ScalarShape(), at)
 	total := g.b.Number(0)
 	for _, op := range functions() {
-		f := must(g.b.Unary(op, y, at))
-		total = bin(expr.Add, total, bin(expr.Mul, must(g.b.Unary(op, s, at)), must(g.b.Dot(f, y, at))))
+		f := g.b.Unary(op, y, at)
+		total = bin(expr.Add, total, bin(expr.Mul, g.b.Unary(op, s, at), g.b.Dot(f, y, at)))
 	}
 	return g, total
 }
@@ -174,8 +167,8 @@ func everyFunction() (*generator, *expr.Node) {
 // step adds one random node.
 func (g *generator) step() {
 	at := diag.Span{}
-	un := func(op expr.Op, u *expr.Node) *expr.Node { return must(g.b.Unary(op, u, at)) }
-	bin := func(op expr.Op, u, v *expr.Node) *expr.Node { return must(g.b.Binary(op, u, v, at)) }
+	un := func(op expr.Op, u *expr.Node) *expr.Node { return g.b.Unary(op, u, at) }
+	bin := func(op expr.Op, u, v *expr.Node) *expr.Node { return g.b.Binary(op, u, v, at) }
 	u := g.any()
 	var n *expr.Node
 	switch g.r.IntN(22) {
@@ -206,14 +199,14 @@ func (g *generator) step() {
 		}
 		n = bin(expr.Pow, g.positive(u), g.bounded(g.like(u.Shape)))
 	case 10:
-		n = must(g.b.Reduce(expr.Sum, u, at))
+		n = g.b.Reduce(expr.Sum, u, at)
 	case 11:
-		n = must(g.b.Reduce(expr.LogSumExp, u, at))
+		n = g.b.Reduce(expr.LogSumExp, u, at)
 	case 12:
-		n = must(g.b.Reduce(expr.Prod, g.bounded(u), at))
+		n = g.b.Reduce(expr.Prod, g.bounded(u), at)
 	case 13:
 		v := g.vector(g.size())
-		n = must(g.b.Dot(v, g.vector(v.Shape.Rows), at))
+		n = g.b.Dot(v, g.vector(v.Shape.Rows), at)
 	case 14, 15, 16:
 		m := g.data(expr.MatrixShape(g.size(), g.size()))
 		if u.Shape.Rank == 2 {
@@ -227,7 +220,7 @@ func (g *generator) step() {
 		if trans {
 			k = m.Shape.Rows
 		}
-		n = must(g.b.MatVec(m, trans, g.vector(k), at))
+		n = g.b.MatVec(m, trans, g.vector(k), at)
 	case 17:
 		m := g.data(expr.MatrixShape(g.size(), g.size()))
 		if u.Shape.Rank == 2 {
@@ -246,28 +239,28 @@ func (g *generator) step() {
 		if c.Shape.Rank == 0 {
 			c = g.data(s)
 		}
-		n = g.bounded(must(g.b.MatMul(m, ta, c, tb, at)))
+		n = g.bounded(g.b.MatMul(m, ta, c, tb, at))
 	case 18:
-		n = must(g.b.Outer(g.vector(g.size()), g.vector(g.size()), at))
+		n = g.b.Outer(g.vector(g.size()), g.vector(g.size()), at)
 	case 19:
 		if u.Shape.Rank != 2 {
 			return
 		}
-		n = must(g.b.Transpose(u, at))
+		n = g.b.Transpose(u, at)
 	case 20:
 		s := g.shape()
 		index := make([]int, s.Len())
 		for k := range index {
 			index[k] = g.r.IntN(u.Shape.Len()+1) - 1
 		}
-		n = must(g.b.Gather(u, index, s, at))
+		n = g.b.Gather(u, index, s, at)
 	case 21:
 		s := g.shape()
 		index := make([]int, u.Shape.Len())
 		for k := range index {
 			index[k] = g.r.IntN(s.Len()+1) - 1
 		}
-		n = must(g.b.ScatterAdd(u, index, s, at))
+		n = g.b.ScatterAdd(u, index, s, at)
 	}
 	g.pool = append(g.pool, n)
 }
@@ -280,8 +273,8 @@ func (g *generator) scalar(n int) *expr.Node {
 	}
 	total := g.b.Number(0.25)
 	for k := len(g.pool) - 1; k >= 0 && k >= len(g.pool)-4; k-- {
-		s := must(g.b.Reduce(expr.Sum, g.bounded(g.pool[k]), diag.Span{}))
-		total = must(g.b.Binary(expr.Add, total, s, diag.Span{}))
+		s := g.b.Reduce(expr.Sum, g.bounded(g.pool[k]), diag.Span{})
+		total = g.b.Binary(expr.Add, total, s, diag.Span{})
 	}
 	return total
 }
@@ -314,7 +307,7 @@ func nativeExpression(k int) (*generator, *expr.Node) {
 func large(seed uint64) (*generator, *expr.Node) {
 	g := &generator{b: expr.NewBuilder(), r: rand.New(rand.NewPCG(seed, 7)), dx: 1, dy: 1800}
 	at := diag.Span{}
-	bin := func(op expr.Op, u, v *expr.Node) *expr.Node { return must(g.b.Binary(op, u, v, at)) }
+	bin := func(op expr.Op, u, v *expr.Node) *expr.Node { return g.b.Binary(op, u, v, at) }
 	y := g.b.Var("y", true, 0, expr.VectorShape(g.dy), at)
 	x := g.b.Var("x", false, 0, expr.ScalarShape(), at)
 	v := make([]float64, 1500*g.dy)
@@ -324,15 +317,15 @@ func large(seed uint64) (*generator, *expr.Node) {
 	A := g.b.Const("A", data.Matrix(1500, g.dy, v), at)
 	B := g.b.Const("B", data.Matrix(g.dy, 1500, v), at)
 	Q, S := g.symmetric(g.dy), g.sparse(g.dy, g.dy)
-	quad := must(g.b.Dot(must(g.b.MatVec(Q, false, y, at)), y, at))
-	squeezed := bin(expr.Add, must(g.b.Reduce(expr.LogSumExp, g.bounded(must(g.b.MatVec(A, false, y, at))), at)),
-		must(g.b.Reduce(expr.LogSumExp, must(g.b.MatVec(B, true, y, at)), at)))
-	thin := must(g.b.Reduce(expr.LogSumExp, must(g.b.MatVec(S, false, y, at)), at))
+	quad := g.b.Dot(g.b.MatVec(Q, false, y, at), y, at)
+	squeezed := bin(expr.Add, g.b.Reduce(expr.LogSumExp, g.bounded(g.b.MatVec(A, false, y, at)), at),
+		g.b.Reduce(expr.LogSumExp, g.b.MatVec(B, true, y, at), at))
+	thin := g.b.Reduce(expr.LogSumExp, g.b.MatVec(S, false, y, at), at)
 	wide := make([]int, 400*g.dy)
 	for k := range wide {
 		wide[k] = k % g.dy
 	}
-	long := must(g.b.Gather(y, wide, expr.VectorShape(len(wide)), at))
-	sum := must(g.b.Reduce(expr.Sum, must(g.b.Unary(expr.Sin, bin(expr.Mul, x, long), at)), at))
+	long := g.b.Gather(y, wide, expr.VectorShape(len(wide)), at)
+	sum := g.b.Reduce(expr.Sum, g.b.Unary(expr.Sin, bin(expr.Mul, x, long), at), at)
 	return g, bin(expr.Add, bin(expr.Add, quad, squeezed), bin(expr.Add, thin, sum))
 }

@@ -26,10 +26,10 @@ func regression(m, k int) (*generator, *expr.Node) {
 	w := g.b.Var("w", true, 0, expr.VectorShape(k), at)
 	X := g.b.Const("X", data.Matrix(m, k, vals(m*k)), at)
 	t := g.b.Const("t", data.Vector(vals(m)), at)
-	margin := must(g.b.MatVec(X, false, w, at))
-	loss := must(g.b.Reduce(expr.Sum, must(g.b.Unary(expr.Log1pExp, must(g.b.Binary(expr.Mul, t, margin, at)), at)), at))
-	r := must(g.b.Binary(expr.Sub, margin, must(g.b.Binary(expr.Mul, x, t, at)), at))
-	root := must(g.b.Binary(expr.Add, loss, must(g.b.Dot(r, r, at)), at))
+	margin := g.b.MatVec(X, false, w, at)
+	loss := g.b.Reduce(expr.Sum, g.b.Unary(expr.Log1pExp, g.b.Binary(expr.Mul, t, margin, at), at), at)
+	r := g.b.Binary(expr.Sub, margin, g.b.Binary(expr.Mul, x, t, at), at)
+	root := g.b.Binary(expr.Add, loss, g.b.Dot(r, r, at), at)
 	return g, root
 }
 

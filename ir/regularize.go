@@ -6,9 +6,8 @@ import "bilevelc/ir/expr"
 // upper objective: for a convex g that is not strongly convex, the follower that
 // breaks ties between its best answers in the leader's favour (a > 0), and after
 // that by the least norm. The graph is shared. Facts and Blocks are those of another
-// objective, and left out; the error says that f reads multipliers, which follow
-// from the lower level.
-func (p *Problem) Regularized(a, b float64) (*Problem, error) {
+// objective, and left out.
+func (p *Problem) Regularized(a, b float64) *Problem {
 	q := *p
 	q.Facts, q.Blocks = Facts{}, nil
 	if q.Plain == nil {
@@ -16,17 +15,11 @@ func (p *Problem) Regularized(a, b float64) (*Problem, error) {
 	}
 	g, at := p.Graph, p.Lower.Span
 	sum := q.Plain
-	add := func(weight float64, n *expr.Node) error {
-		scaled, err := g.Binary(expr.Mul, g.Number(weight), n, at)
-		if err == nil {
-			sum, err = g.Binary(expr.Add, sum, scaled, at)
-		}
-		return err
+	add := func(weight float64, n *expr.Node) {
+		sum = g.Binary(expr.Add, sum, g.Binary(expr.Mul, g.Number(weight), n, at), at)
 	}
 	if a != 0 {
-		if err := add(a, p.Upper.Objective); err != nil {
-			return nil, err
-		}
+		add(a, p.Upper.Objective)
 	}
 	if p.Restated != nil {
 		restated := *p.Restated
@@ -39,17 +32,8 @@ func (p *Problem) Regularized(a, b float64) (*Problem, error) {
 			continue
 		}
 		n := g.Var(v.Name, true, v.Offset, v.Shape, v.Span)
-		square, err := g.Binary(expr.Mul, n, n, at)
-		if err == nil && n.Shape.Rank > 0 {
-			square, err = g.Reduce(expr.Sum, square, at)
-		}
-		if err == nil {
-			err = add(b/2, square)
-		}
-		if err != nil {
-			return nil, err
-		}
+		add(b/2, g.Reduce(expr.Sum, g.Binary(expr.Mul, n, n, at), at))
 	}
 	q.Lower.Objective = sum
-	return &q, nil
+	return &q
 }

@@ -26,19 +26,11 @@ func (p *Problem) InUnits(units []float64) (*Problem, error) {
 			unit = g.Number(own[0])
 		}
 		n := g.Var(v.Name, true, v.Offset, v.Shape, v.Span)
-		scaled, err := g.Binary(expr.Mul, unit, n, v.Span)
-		if err != nil {
-			return nil, err
-		}
-		with[n] = scaled
+		with[n] = g.Binary(expr.Mul, unit, n, v.Span)
 	}
 	for _, root := range []**expr.Node{&q.Lower.Objective, &q.Upper.Objective, &q.Penalized} {
-		if *root == nil {
-			continue
-		}
-		var err error
-		if *root, err = g.Replace(*root, with); err != nil {
-			return nil, err
+		if *root != nil {
+			*root = g.Replace(*root, with)
 		}
 	}
 	b := *p.B

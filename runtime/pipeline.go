@@ -119,15 +119,11 @@ func (s *steps) breakTies(bound *ir.Problem, abstract bool) (*ir.Problem, *ties,
 	}
 	t := &ties{rule: rule, tau: tau, plain: bound, cost: 1, profit: 1, reach: 1, building: &sync.Mutex{}}
 	if !abstract {
-		err = t.measure()
+		if err := t.measure(); err != nil {
+			return nil, nil, fmt.Errorf("the regularized follower: %w", err)
+		}
 	}
-	if err == nil {
-		bound, err = t.at(tau)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("the regularized follower: %w", err)
-	}
-	return bound, t, nil
+	return t.at(tau), t, nil
 }
 
 // proven is a bound problem with what is true of it, and as it is solved: in units for y.

@@ -94,7 +94,7 @@ func (t *ties) weights(tau float64) (a, b float64) {
 }
 
 // at is the bound problem with a tau.
-func (t *ties) at(tau float64) (*ir.Problem, error) {
+func (t *ties) at(tau float64) *ir.Problem {
 	a, b := t.weights(tau)
 	return t.plain.Regularized(a, b)
 }
@@ -221,11 +221,7 @@ func finiteNorm(v []float64) float64 {
 func (p *Problem) withTau(tau float64) (*Problem, error) {
 	p.ties.building.Lock()
 	defer p.ties.building.Unlock()
-	bound, err := p.ties.at(tau)
-	if err != nil {
-		return nil, err
-	}
-	q, err := begin(BindOptions{}, bindProofs).finish(bound)
+	q, err := begin(BindOptions{}, bindProofs).finish(p.ties.at(tau))
 	if err != nil {
 		return nil, err
 	}

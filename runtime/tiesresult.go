@@ -192,11 +192,7 @@ type variant struct {
 func (t *ties) problem(a, b float64) (*variant, error) {
 	t.building.Lock()
 	defer t.building.Unlock()
-	bound, err := t.plain.Regularized(a, b)
-	if err != nil {
-		return nil, err
-	}
-	q, err := begin(BindOptions{}, bindProofs).finish(bound)
+	q, err := begin(BindOptions{}, bindProofs).finish(t.plain.Regularized(a, b))
 	if err != nil {
 		return nil, err
 	}

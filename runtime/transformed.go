@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -111,11 +110,7 @@ func (p *Problem) slopeGradients(x, y, w []float64) (inX, inY []float64, err err
 func (p *Problem) compileSlopes() (*compile.Function, error) {
 	g, slope, at := p.IR.Graph, p.IR.Transformed.Slope, p.IR.Lower.Span
 	weights := g.Var("weights of slopes", true, p.IR.Lower.Dim, slope.Shape, at)
-	sum, err := g.Dot(weights, slope, at)
-	if err != nil {
-		return nil, fmt.Errorf("slopes of the lower objective: %w", err)
-	}
-	return compile.Scalar(p.IR, sum, p.IR.Lower.Dim+slope.Shape.Len(), nil)
+	return compile.Scalar(p.IR, g.Dot(weights, slope, at), p.IR.Lower.Dim+slope.Shape.Len(), nil)
 }
 
 // ownRates are the derivatives of the multipliers of g along dx, where y and the multipliers of what is minimized change by dy and rate.

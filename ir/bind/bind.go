@@ -176,6 +176,7 @@ func newBinder(p *ir.Program, set *data.Set, opts Options, step, limit int) *bin
 		duals:      map[string]value{},
 	}
 	b.graph.SetMeter(opts.meter)
+	b.graph.Watch(b.compute)
 	b.prob = &ir.Problem{Program: p, Name: p.Name, Graph: b.graph, Seed: opts.Seed}
 	return b
 }
@@ -194,6 +195,7 @@ func (b *binder) allInputs() bool {
 // finish gives the problem, nil where there are errors, and all diagnostics.
 func (b *binder) finish() (*ir.Problem, diag.List) {
 	b.graph.SetMeter(nil) // the problem is used when the context has ended
+	b.graph.Watch(nil)
 	b.list.Sort()
 	if b.list.HasErrors() {
 		return nil, b.list
@@ -211,7 +213,6 @@ type binder struct {
 	tuples                int // of one iteration space
 	budget                int // entries that may still be conjured up
 	products              int // multiply-adds that data may still take
-	computed              int // the nodes before this one have been counted
 	mostRows, indexedRows int // of families of constraints over indices
 	mostVariables         int // entries of variables
 	numbers               int // and labels that are supplied
@@ -318,10 +319,9 @@ func (b *binder) room(n int) {
 // compute counts what a node of data alone will take: the entries of its value, unless
 // those have been asked for where it is made, and the multiply-adds of a product. Sparse arrays take no more than is stored.
 func (b *binder) compute(n *expr.Node) {
-	if n.ID < b.computed || n.Deps != 0 || n.Opaque || n.Op == expr.Const || slices.ContainsFunc(n.Args, staysSparse) {
+	if n.Deps != 0 || n.Opaque || n.Op == expr.Const || slices.ContainsFunc(n.Args, staysSparse) {
 		return
 	}
-	b.computed = n.ID + 1
 	switch n.Op.Info().Class {
 	case expr.Elementwise1, expr.Elementwise2:
 		b.spend(n.Span, "this", n.Shape.Len())

@@ -269,21 +269,21 @@ func (e *elaborator) sumOver(v value, inner, outer *space, at diag.Span) value {
 	case outer == nil:
 		if s, vec, ok := scalarTimesVectors(v); ok {
 			s, vec = e.lift(s, inner, at), e.lift(vec, inner, at)
-			out.node = e.must(g.MatVec(vec.node, true, s.node, at))
+			out.node = g.MatVec(vec.node, true, s.node, at)
 			break
 		}
 		flat := v.node
 		if v.item().Rank == 2 {
 			flat = e.reshape(flat, expr.MatrixShape(inner.n, v.item().Len()), at)
 		}
-		out.node = e.must(g.MatVec(flat, true, e.ones(inner.n), at))
+		out.node = g.MatVec(flat, true, e.ones(inner.n), at)
 		if v.item().Rank == 2 {
 			out.node = e.reshape(out.node, v.item(), at)
 		}
 	case v.isScalar():
 		out.node = e.segmentSums(v.node, inner.up, outer.n, at)
 	default:
-		out.node = e.must(g.ScatterAdd(v.node, instances(inner.up, v.item().Len()), outer.shape(v.item()), at))
+		out.node = g.ScatterAdd(v.node, instances(inner.up, v.item().Len()), outer.shape(v.item()), at)
 	}
 	return out
 }
@@ -333,7 +333,7 @@ func (e *elaborator) itemSum(v value, at diag.Span) value {
 	if v.item().Rank == 2 {
 		flat = e.reshape(flat, expr.MatrixShape(v.space.n, size), at)
 	}
-	out.node = e.must(e.b.graph.MatVec(flat, false, e.ones(size), at))
+	out.node = e.b.graph.MatVec(flat, false, e.ones(size), at)
 	return out
 }
 
@@ -365,13 +365,15 @@ func (e *elaborator) itemReduce(op expr.Op, v value, at diag.Span) value {
 	return e.segments(op, v.node, seg, v.space, at)
 }
 
+// nothing says that a reduction has no value.
+const nothing = "%s of nothing: the range is empty"
+
 func (e *elaborator) reduceNode(op expr.Op, n *expr.Node, at diag.Span) value {
-	r, err := e.b.graph.Reduce(op, n, at)
-	if err != nil {
-		e.errorf(diag.BindEmptyRange, at, "%s", err)
+	if n.Shape.Len() == 0 && op != expr.Sum && op != expr.Prod {
+		e.errorf(diag.BindEmptyRange, at, nothing, op)
 		return value{}
 	}
-	return unbatched(r)
+	return unbatched(e.b.graph.Reduce(op, n, at))
 }
 
 // segments reduces the entries of each segment. Known numbers are reduced
@@ -396,9 +398,9 @@ func (e *elaborator) segments(op expr.Op, n *expr.Node, seg []int, outer *space,
 			for t, ks := range members {
 				index[t] = ks[j]
 			}
-			column := e.gather(n, index, expr.VectorShape(outer.n), at)
+			column := e.b.graph.Gather(n, index, expr.VectorShape(outer.n), at)
 			if j > 0 {
-				column = e.must(g.Binary(pairwise[op], out.node, column, at))
+				column = g.Binary(pairwise[op], out.node, column, at)
 			}
 			out.node = column
 		}
@@ -410,7 +412,7 @@ func (e *elaborator) segments(op expr.Op, n *expr.Node, seg []int, outer *space,
 	}
 	for t, ks := range members {
 		if len(ks) == 0 && op != expr.Prod {
-			e.errorf(diag.BindEmptyRange, at, "%s of nothing: the range is empty", op).Detail =
+			e.errorf(diag.BindEmptyRange, at, nothing, op).Detail =
 				outer.happens(t)
 			return value{}
 		}
@@ -419,12 +421,12 @@ func (e *elaborator) segments(op expr.Op, n *expr.Node, seg []int, outer *space,
 			for j, k := range ks {
 				part[j] = known[k]
 			}
-			r := e.must(g.Reduce(op, g.Const("", data.Vector(part), at), at))
+			r := g.Reduce(op, g.Const("", data.Vector(part), at), at)
 			vals[t] = e.b.value(r).Dense[0]
 			continue
 		}
-		part := e.gather(n, ks, expr.VectorShape(len(ks)), at)
-		parts = append(parts, e.must(g.Reduce(op, part, at)))
+		part := e.b.graph.Gather(n, ks, expr.VectorShape(len(ks)), at)
+		parts = append(parts, g.Reduce(op, part, at))
 	}
 	if known != nil || outer.n == 0 {
 		out.node = g.Const("", data.Vector(vals), at)
@@ -452,9 +454,9 @@ func alike(members [][]int) int {
 func (e *elaborator) halves(parts []*expr.Node, at diag.Span) *expr.Node {
 	g, n, half := e.b.graph, len(parts), (len(parts)+1)/2
 	if n == 1 {
-		return e.must(g.ScatterAdd(parts[0], []int{0}, expr.VectorShape(1), at))
+		return g.ScatterAdd(parts[0], []int{0}, expr.VectorShape(1), at)
 	}
-	head := e.must(g.ScatterAdd(e.halves(parts[:half], at), expr.Sequence(0, half), expr.VectorShape(n), at))
-	tail := e.must(g.ScatterAdd(e.halves(parts[half:], at), expr.Sequence(half, n-half), expr.VectorShape(n), at))
+	head := g.ScatterAdd(e.halves(parts[:half], at), expr.Sequence(0, half), expr.VectorShape(n), at)
+	tail := g.ScatterAdd(e.halves(parts[half:], at), expr.Sequence(half, n-half), expr.VectorShape(n), at)
 	return e.plus(head, tail, at)
 }

@@ -106,8 +106,8 @@ func holds(op lang.BinaryOp, a, c float64) bool {
 func (e *elaborator) unknownCondition(x lang.Node, s *space) value {
 	g, at := e.b.graph, e.at(x)
 	name := fmt.Sprintf("(condition at %s, %d)", x.Span(), len(g.Nodes()))
-	most := e.must(g.Binary(expr.Min, g.Opaque(name, s.shape(expr.ScalarShape()), at), g.Number(1), at))
-	return value{typ: elab.Bool, space: s, unknown: e.must(g.Binary(expr.Max, most, g.Number(0), at))}
+	most := g.Binary(expr.Min, g.Opaque(name, s.shape(expr.ScalarShape()), at), g.Number(1), at)
+	return value{typ: elab.Bool, space: s, unknown: g.Binary(expr.Max, most, g.Number(0), at)}
 }
 
 func (e *elaborator) not(v value, at diag.Span) value {
@@ -115,7 +115,7 @@ func (e *elaborator) not(v value, at diag.Span) value {
 		return v
 	}
 	if v.unknown != nil {
-		v.unknown = e.must(e.b.graph.Binary(expr.Sub, e.b.graph.Number(1), v.unknown, at))
+		v.unknown = e.b.graph.Binary(expr.Sub, e.b.graph.Number(1), v.unknown, at)
 		return v
 	}
 	bools := make([]bool, len(v.bools))
@@ -284,11 +284,11 @@ func (e *elaborator) ifExpr(x *lang.IfExpr) value {
 		return value{}
 	}
 	out := shaped(t, e.space)
-	out.node = e.must(e.b.graph.Binary(expr.Add, e.place(u, e.space, at), e.place(v, e.space, at), at))
+	out.node = e.b.graph.Binary(expr.Add, e.place(u, e.space, at), e.place(v, e.space, at), at)
 	return out
 }
 
 // place puts the instances of a part back into its parent, zeros elsewhere.
 func (e *elaborator) place(v value, s *space, at diag.Span) *expr.Node {
-	return e.must(e.b.graph.ScatterAdd(v.node, instances(v.space.to(s), v.item().Len()), s.shape(v.item()), at))
+	return e.b.graph.ScatterAdd(v.node, instances(v.space.to(s), v.item().Len()), s.shape(v.item()), at)
 }

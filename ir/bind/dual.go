@@ -44,14 +44,14 @@ func (e *elaborator) dual(x *lang.Call) value {
 		node = b.graph.Var("dual("+name.Name+")", true, b.dy+len(b.prob.Duals), shape, e.at(x))
 		b.prob.Duals = append(b.prob.Duals, rows...)
 		if len(rows) < size {
-			node = e.must(b.graph.ScatterAdd(node, places, family.Shape, e.at(x)))
+			node = b.graph.ScatterAdd(node, places, family.Shape, e.at(x))
 		}
 	}
 	v := unbatched(node)
 	if over := b.familyDims[family]; over.dims != nil {
 		want := shapeOf(sizesOf(over.dims))
 		if over.places != nil {
-			node = e.must(b.graph.ScatterAdd(node, over.places, expr.VectorShape(want.Len()), e.at(x)))
+			node = b.graph.ScatterAdd(node, over.places, expr.VectorShape(want.Len()), e.at(x))
 		}
 		if want != node.Shape {
 			node = e.reshape(node, want, e.at(x))

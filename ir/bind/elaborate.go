@@ -275,7 +275,7 @@ func (e *elaborator) assembled(items []value, out value, place func(k, j int) in
 			}
 		}
 		if len(index) > 0 {
-			out.node = e.plus(out.node, e.must(e.b.graph.ScatterAdd(v.node, index, shape, at)), at)
+			out.node = e.plus(out.node, e.b.graph.ScatterAdd(v.node, index, shape, at), at)
 		}
 	}
 	if out.node == nil {

@@ -192,7 +192,7 @@ func (e *elaborator) take(v value, sels []selector, s *space, at diag.Span) valu
 			}
 		}
 	}
-	out.node = e.gather(v.node, index, shape, at)
+	out.node = e.b.graph.Gather(v.node, index, shape, at)
 	return out
 }
 
@@ -238,9 +238,9 @@ func (e *elaborator) unknownIndex(x *lang.Index, v value, sels []selector, s *sp
 		flat = e.reshape(flat, expr.VectorShape(flat.Shape.Len()), at)
 	}
 	pick := g.Opaque(name, expr.MatrixShape(shape.Len(), flat.Shape.Len()), at)
-	out.node = e.must(g.MatVec(pick, false, flat, at))
+	out.node = g.MatVec(pick, false, flat, at)
 	if shape.Rank == 0 {
-		out.node = e.gather(out.node, []int{0}, shape, at)
+		out.node = e.b.graph.Gather(out.node, []int{0}, shape, at)
 	} else if shape.Rank == 2 {
 		out.node = e.reshape(out.node, shape, at)
 	}

@@ -48,7 +48,7 @@ func (e *elaborator) lift(v value, s *space, at diag.Span) value {
 	if !e.b.fits(at, "the expanded expression", s.n, size) {
 		return value{}
 	}
-	v.node = e.gather(v.node, instances(s.to(v.space), size), s.shape(v.item()), at)
+	v.node = e.b.graph.Gather(v.node, instances(s.to(v.space), size), s.shape(v.item()), at)
 	v.space, v.product = s, nil
 	return v
 }
@@ -83,21 +83,7 @@ func (e *elaborator) rearranged(v, out value, from func(j int) int, at diag.Span
 			index = append(index, t*v.item().Len()+from(j))
 		}
 	}
-	return e.gather(v.node, index, v.space.shape(out.item()), at)
-}
-
-// gather is Builder.Gather for indices that are known to be in range.
-func (e *elaborator) gather(x *expr.Node, index []int, out expr.Shape, at diag.Span) *expr.Node {
-	return e.must(e.b.graph.Gather(x, index, out, at))
-}
-
-// must unwraps what the binder has checked already: an error is a bug here.
-func (e *elaborator) must(n *expr.Node, err error) *expr.Node {
-	if err != nil {
-		panic("bind: " + err.Error())
-	}
-	e.b.compute(n)
-	return n
+	return e.b.graph.Gather(v.node, index, v.space.shape(out.item()), at)
 }
 
 // plus is the sum of two nodes; a missing one is zero.
@@ -105,7 +91,7 @@ func (e *elaborator) plus(sum, n *expr.Node, at diag.Span) *expr.Node {
 	if sum == nil {
 		return n
 	}
-	return e.must(e.b.graph.Binary(expr.Add, sum, n, at))
+	return e.b.graph.Binary(expr.Add, sum, n, at)
 }
 
 // map1 applies an elementwise operation of one argument.
@@ -122,7 +108,7 @@ func (e *elaborator) map1(op expr.Op, v value, at diag.Span) value {
 		return v
 	}
 	v = e.num(v)
-	v.node = e.must(e.b.graph.Unary(op, v.node, at))
+	v.node = e.b.graph.Unary(op, v.node, at)
 	v.product = nil
 	return v
 }
@@ -151,7 +137,7 @@ func (e *elaborator) map2(op expr.Op, u, v value, at diag.Span) value {
 			if !e.b.fits(at, "the expanded expression", s.space.n, w.item().Len()) {
 				return value{}
 			}
-			out.node = e.must(e.b.graph.Outer(s.node, w.node, at))
+			out.node = e.b.graph.Outer(s.node, w.node, at)
 			return out
 		}
 		u, v = e.align(u, out, at), e.align(v, out, at)
@@ -159,7 +145,7 @@ func (e *elaborator) map2(op expr.Op, u, v value, at diag.Span) value {
 			return value{}
 		}
 	}
-	out.node = e.must(e.b.graph.Binary(op, u.node, v.node, at))
+	out.node = e.b.graph.Binary(op, u.node, v.node, at)
 	return out
 }
 
@@ -250,7 +236,7 @@ func (e *elaborator) transposed(v value, at diag.Span) value {
 	}
 	out := shaped(elab.Transposed(v.typ), v.space)
 	if v.space == nil {
-		out.node = e.must(e.b.graph.Transpose(v.node, at))
+		out.node = e.b.graph.Transpose(v.node, at)
 		return out
 	}
 	r, c := v.item().Rows, v.item().Cols
@@ -260,5 +246,5 @@ func (e *elaborator) transposed(v value, at diag.Span) value {
 
 // reshape gives a node's entries, in row-major order, another shape.
 func (e *elaborator) reshape(n *expr.Node, out expr.Shape, at diag.Span) *expr.Node {
-	return e.gather(n, expr.Sequence(0, out.Len()), out, at)
+	return e.b.graph.Gather(n, expr.Sequence(0, out.Len()), out, at)
 }

@@ -161,15 +161,15 @@ func (e *elaborator) product(u, v value, at diag.Span) value {
 	g := e.b.graph
 	switch {
 	case u.isRow() && isColumn(v):
-		out.node = e.must(g.Dot(u.node, v.node, at))
+		out.node = g.Dot(u.node, v.node, at)
 	case isColumn(u):
-		out.node = e.must(g.Outer(u.node, v.node, at))
+		out.node = g.Outer(u.node, v.node, at)
 	case isColumn(v):
-		out.node = e.must(g.MatVec(u.node, false, v.node, at))
+		out.node = g.MatVec(u.node, false, v.node, at)
 	case u.isRow():
-		out.node = e.must(g.MatVec(v.node, true, u.node, at))
+		out.node = g.MatVec(v.node, true, u.node, at)
 	default:
-		out.node = e.must(g.MatMul(u.node, false, v.node, false, at))
+		out.node = g.MatMul(u.node, false, v.node, false, at)
 	}
 	return out
 }
@@ -206,26 +206,26 @@ func (e *elaborator) batchedProduct(out, u, v value, at diag.Span) value {
 	switch {
 	case u.isRow() && isColumn(v) && v.space == nil:
 		u = e.lift(u, s, at)
-		out.node = e.must(g.MatVec(u.node, false, v.node, at))
+		out.node = g.MatVec(u.node, false, v.node, at)
 	case u.isRow() && isColumn(v) && u.space == nil:
 		v = e.lift(v, s, at)
-		out.node = e.must(g.MatVec(v.node, false, u.node, at))
+		out.node = g.MatVec(v.node, false, u.node, at)
 	case u.isRow() && isColumn(v):
 		v.typ = elab.Transposed(v.typ)
 		return e.itemSum(e.map2(expr.Mul, u, v, at), at)
 	case u.space == nil && u.item().Rank == 2 && isColumn(v):
 		v = e.lift(v, s, at)
-		out.node = e.must(g.MatMul(v.node, false, u.node, true, at))
+		out.node = g.MatMul(v.node, false, u.node, true, at)
 	case u.isRow() && v.space == nil:
 		u = e.lift(u, s, at)
-		out.node = e.must(g.MatMul(u.node, false, v.node, false, at))
+		out.node = g.MatMul(u.node, false, v.node, false, at)
 	case u.item().Rank == 2 && v.space == nil && isColumn(v):
 		u = e.lift(u, s, at)
-		flat := e.must(g.MatVec(u.node, false, v.node, at))
+		flat := g.MatVec(u.node, false, v.node, at)
 		out.node = e.reshape(flat, s.shape(out.item()), at)
 	case u.item().Rank == 2 && v.space == nil:
 		u = e.lift(u, s, at)
-		out.node = e.must(g.MatMul(u.node, false, v.node, false, at))
+		out.node = g.MatMul(u.node, false, v.node, false, at)
 	default:
 		return e.contract(out, u, v, at)
 	}
@@ -259,8 +259,8 @@ func (e *elaborator) contract(out, u, v value, at diag.Span) value {
 		}
 	}
 	shape := expr.MatrixShape(s.n*rows*cols, inner)
-	prod := e.must(e.b.graph.Binary(expr.Mul, e.gather(u.node, left, shape, at), e.gather(v.node, right, shape, at), at))
-	flat := e.must(e.b.graph.MatVec(prod, false, e.ones(inner), at))
+	prod := e.b.graph.Binary(expr.Mul, e.b.graph.Gather(u.node, left, shape, at), e.b.graph.Gather(v.node, right, shape, at), at)
+	flat := e.b.graph.MatVec(prod, false, e.ones(inner), at)
 	out.node = e.reshape(flat, s.shape(out.item()), at)
 	return out
 }

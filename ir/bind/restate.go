@@ -81,25 +81,25 @@ func (r *rows) restate() {
 }
 
 func (s *restater) replaced(n *expr.Node) *expr.Node {
-	return s.b.top().must(s.b.graph.Replace(n, s.with))
+	return s.b.graph.Replace(n, s.with)
 }
 
 // flatten makes trees of max and min of two out of those of all entries.
 func (s *restater) flatten(root **expr.Node, trees map[*expr.Node]*expr.Node) {
-	e, g := s.b.top(), s.b.graph
+	g := s.b.graph
 	for _, n := range expr.Reachable(*root) {
 		if n.Deps == 0 || n.Op != expr.MaxAll && n.Op != expr.MinAll || trees[n] != nil {
 			continue
 		}
-		of := e.must(g.Replace(n.Args[0], trees))
+		of := g.Replace(n.Args[0], trees)
 		if n.Op == expr.MaxAll {
 			trees[n] = s.tree(of, n.Span)
 			continue
 		}
-		largest := s.tree(e.must(g.Unary(expr.Neg, of, n.Span)), n.Span)
-		trees[n] = e.must(g.Unary(expr.Neg, largest, n.Span))
+		largest := s.tree(g.Unary(expr.Neg, of, n.Span), n.Span)
+		trees[n] = g.Unary(expr.Neg, largest, n.Span)
 	}
-	*root = e.must(g.Replace(*root, trees))
+	*root = g.Replace(*root, trees)
 }
 
 // find lists the kinks below the roots, and says how many lie one above another.
@@ -127,12 +127,12 @@ func (s *restater) find(roots []**expr.Node) (levels int) {
 
 // tree is the largest entry of an array by pairs, in as few levels as there can be.
 func (s *restater) tree(n *expr.Node, at diag.Span) *expr.Node {
-	e, g := s.b.top(), s.b.graph
+	g := s.b.graph
 	part := func(n *expr.Node, from, size int) *expr.Node {
-		return e.must(g.Gather(n, expr.Sequence(from, size), expr.VectorShape(size), at))
+		return g.Gather(n, expr.Sequence(from, size), expr.VectorShape(size), at)
 	}
 	entry := func(n *expr.Node, k int) *expr.Node {
-		return e.must(g.Gather(n, []int{k}, expr.ScalarShape(), at))
+		return g.Gather(n, []int{k}, expr.ScalarShape(), at)
 	}
 	var left []*expr.Node // scalars that remained alone
 	size := n.Shape.Len()
@@ -141,12 +141,12 @@ func (s *restater) tree(n *expr.Node, at diag.Span) *expr.Node {
 		if size%2 == 1 {
 			left = append(left, entry(n, size-1))
 		}
-		n = e.must(g.Binary(expr.Max, part(n, 0, half), part(n, half, half), at))
+		n = g.Binary(expr.Max, part(n, 0, half), part(n, half, half), at)
 		size = half
 	}
 	out := entry(n, 0)
 	for _, m := range slices.Backward(left) {
-		out = e.must(g.Binary(expr.Max, out, m, at))
+		out = g.Binary(expr.Max, out, m, at)
 	}
 	return out
 }
@@ -161,7 +161,7 @@ func (s *restater) shiftDuals(roots []**expr.Node) {
 			shift[n] = g.Var(n.Name, true, n.Offset+s.dim-b.dy, n.Shape, n.Span)
 		}
 	}
-	move := func(n **expr.Node) { *n = b.top().must(g.Replace(*n, shift)) }
+	move := func(n **expr.Node) { *n = g.Replace(*n, shift) }
 	for i := range p.Report {
 		move(&p.Report[i].Node)
 	}
@@ -227,14 +227,14 @@ func (s *restater) lay(level, levels int) bool {
 
 // sidesOf are the two expressions of which a kink takes the larger.
 func (s *restater) sidesOf(n *expr.Node) [2]*expr.Node {
-	e, g := s.b.top(), s.b.graph
+	g := s.b.graph
 	u := s.replaced(n.Args[0])
 	if n.Op == expr.Abs {
 		return [2]*expr.Node{u, g.Fill(0, n.Shape, n.Span)}
 	}
 	v := s.replaced(n.Args[1])
 	if n.Op == expr.Min {
-		u, v = e.must(g.Unary(expr.Neg, u, n.Span)), e.must(g.Unary(expr.Neg, v, n.Span))
+		u, v = g.Unary(expr.Neg, u, n.Span), g.Unary(expr.Neg, v, n.Span)
 	}
 	return [2]*expr.Node{u, v}
 }
@@ -284,7 +284,7 @@ func power(v float64) float64 {
 
 // hide makes the hidden variable of a kink, its rows and its term of the curve.
 func (s *restater) hide(k *kink, unit []float64) {
-	g, e, p, n, at := s.b.graph, s.b.top(), s.prob, k.n, k.n.Span
+	g, p, n, at := s.b.graph, s.prob, k.n, k.n.Span
 	text := elab.QuoteSpan(at)
 	hidden := g.Var(fmt.Sprintf("kink %d, `%s`", s.at-p.Restated.Declared+1, text), true, s.at, n.Shape, at)
 	p.Lower.Vars = append(p.Lower.Vars, ir.Variable{Name: hidden.Name, Shape: n.Shape, Offset: s.at, Span: at, Hidden: true})
@@ -297,28 +297,26 @@ func (s *restater) hide(k *kink, unit []float64) {
 			p.Unbound = append(p.Unbound, &ir.Family{Name: hidden.Name, Span: at, Hidden: true})
 		} else {
 			s.press(k, k.forms[i], unit)
-			gap = e.must(g.Binary(expr.Sub, hidden, e.must(g.Binary(expr.Div, side, scale, at)), at))
+			gap = g.Binary(expr.Sub, hidden, g.Binary(expr.Div, side, scale, at), at)
 		}
 		if term == nil {
 			term = gap
 		} else {
-			term = e.must(g.Binary(expr.Mul, term, gap, at))
+			term = g.Binary(expr.Mul, term, gap, at)
 		}
 	}
-	if n.Shape.Rank > 0 {
-		term = e.must(g.Reduce(expr.Sum, term, at))
-	}
+	term = g.Reduce(expr.Sum, term, at)
 	if s.curve != nil {
-		term = e.must(g.Binary(expr.Add, s.curve, term, at))
+		term = g.Binary(expr.Add, s.curve, term, at)
 	}
 	s.curve = term
 	s.at += n.Shape.Len()
-	value := e.must(g.Binary(expr.Mul, scale, hidden, at))
+	value := g.Binary(expr.Mul, scale, hidden, at)
 	switch n.Op {
 	case expr.Min:
-		value = e.must(g.Unary(expr.Neg, value, at))
+		value = g.Unary(expr.Neg, value, at)
 	case expr.Abs:
-		value = e.must(g.Binary(expr.Sub, e.must(g.Binary(expr.Mul, g.Number(2), value, at)), k.sides[0], at))
+		value = g.Binary(expr.Sub, g.Binary(expr.Mul, g.Number(2), value, at), k.sides[0], at)
 	}
 	s.with[n] = value
 }

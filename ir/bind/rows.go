@@ -171,17 +171,13 @@ func (r *rows) penalized() {
 	if len(r.coupled) == 0 || p.Upper.Objective == nil {
 		return
 	}
-	e := r.b.top()
 	p.Penalized = p.Upper.Objective
 	offset := r.b.dy + len(p.Duals)
 	for k, h := range r.coupled {
 		weight := g.Var(fmt.Sprintf("weights %d", k+1), true, offset, h.Shape, h.Span)
 		offset += h.Shape.Len()
-		term := e.must(g.Binary(expr.Mul, weight, h, h.Span))
-		if h.Shape.Rank > 0 {
-			term = e.must(g.Reduce(expr.Sum, term, h.Span))
-		}
-		p.Penalized = e.must(g.Binary(expr.Add, p.Penalized, term, h.Span))
+		term := g.Reduce(expr.Sum, g.Binary(expr.Mul, weight, h, h.Span), h.Span)
+		p.Penalized = g.Binary(expr.Add, p.Penalized, term, h.Span)
 	}
 }
 
@@ -357,7 +353,7 @@ func (r *rows) set(decl *lang.Var, v ir.Variable) []relation {
 				return nil
 			}
 		}
-		total := unbatched(e.must(g.Reduce(expr.Sum, x.node, at)))
+		total := unbatched(g.Reduce(expr.Sum, x.node, at))
 		return []relation{nonneg(), relate("simplex", 1, e.map2(expr.Sub, total, args[0], at), true)}
 	}
 	return nil

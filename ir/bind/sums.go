@@ -27,7 +27,7 @@ func (e *elaborator) termwise(n *expr.Node, at diag.Span, term func(*expr.Node) 
 		}
 		if done[n] == nil {
 			u := sum(n.Args[0])
-			done[n] = e.must(e.b.graph.Binary(n.Op, u, sum(n.Args[1]), at))
+			done[n] = e.b.graph.Binary(n.Op, u, sum(n.Args[1]), at)
 		}
 		return done[n]
 	}
@@ -47,7 +47,7 @@ func (e *elaborator) sumTerm(n *expr.Node, at diag.Span) *expr.Node {
 			return e.scaled(t.scale, s, at)
 		}
 	}
-	return e.must(g.Reduce(expr.Sum, n, at))
+	return g.Reduce(expr.Sum, n, at)
 }
 
 // segmentSums is, for each of n segments, the sum of the entries that belong
@@ -62,10 +62,10 @@ func (e *elaborator) segmentTerm(v *expr.Node, seg []int, n int, at diag.Span) *
 		t.vars[0].Args[0].Shape.Rank == 1 && len(t.scale) == 0 {
 		src := t.vars[0].Args[0]
 		if m := e.coefficients(t.data, seg, t.vars[0].Index, n, src.Shape.Rows); m != nil {
-			return e.must(g.MatVec(m.node, m.trans, src, at))
+			return g.MatVec(m.node, m.trans, src, at)
 		}
 	}
-	return e.must(g.ScatterAdd(v, seg, out, at))
+	return g.ScatterAdd(v, seg, out, at)
 }
 
 // term is a product of batched scalars, its factors sorted out.
@@ -95,7 +95,7 @@ func (e *elaborator) term(n *expr.Node) (term, bool) {
 		case m.Deps == 0 && t.data == nil:
 			t.data = m
 		case m.Deps == 0:
-			t.data = e.must(e.b.graph.Binary(expr.Mul, t.data, m, m.Span))
+			t.data = e.b.graph.Binary(expr.Mul, t.data, m, m.Span)
 		case m.Op == expr.Mul && factors < maxFactors:
 			walk(m.Args[0])
 			walk(m.Args[1])
@@ -115,7 +115,7 @@ func (e *elaborator) term(n *expr.Node) (term, bool) {
 
 func (e *elaborator) scaled(scale []*expr.Node, n *expr.Node, at diag.Span) *expr.Node {
 	for _, s := range scale {
-		n = e.must(e.b.graph.Binary(expr.Mul, s, n, at))
+		n = e.b.graph.Binary(expr.Mul, s, n, at)
 	}
 	return n
 }
@@ -132,11 +132,11 @@ func (e *elaborator) bilinear(t term, at diag.Span) *expr.Node {
 				c = e.ones(v.Shape.Rows)
 			}
 			src := v.Args[0]
-			c = e.must(g.ScatterAdd(c, v.Index, src.Shape, at))
-			return e.must(g.Dot(c, src, at))
+			c = g.ScatterAdd(c, v.Index, src.Shape, at)
+			return g.Dot(c, src, at)
 		}
 		if c != nil {
-			return e.must(g.Dot(c, v, at))
+			return g.Dot(c, v, at)
 		}
 	case 2:
 		u, v := source(t.vars[0]), source(t.vars[1])
@@ -145,12 +145,12 @@ func (e *elaborator) bilinear(t term, at diag.Span) *expr.Node {
 			// No double sum: u' (c .* v) costs least.
 			right := t.vars[1]
 			if t.data != nil {
-				right = e.must(g.Binary(expr.Mul, t.data, right, at))
+				right = g.Binary(expr.Mul, t.data, right, at)
 			}
-			return e.must(g.Dot(t.vars[0], right, at))
+			return g.Dot(t.vars[0], right, at)
 		}
 		if m := e.coefficients(t.data, u.index, v.index, u.node.Shape.Rows, v.node.Shape.Rows); m != nil {
-			return e.must(g.Dot(u.node, e.must(g.MatVec(m.node, m.trans, v.node, at)), at))
+			return g.Dot(u.node, g.MatVec(m.node, m.trans, v.node, at), at)
 		}
 	}
 	return nil

@@ -80,7 +80,7 @@ func (e *elaborator) unroll(x *lang.Comprehension, op expr.Op, s *space) value {
 	for k := range items {
 		v := e.tuple(s, k).numeric(x.Body)
 		if s.mask != nil {
-			mask := unbatched(e.gather(s.mask, []int{k}, expr.ScalarShape(), at))
+			mask := unbatched(e.b.graph.Gather(s.mask, []int{k}, expr.ScalarShape(), at))
 			v = e.map2(expr.Mul, mask, v, at)
 		}
 		if v.bad() {

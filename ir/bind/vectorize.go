@@ -48,13 +48,13 @@ func (e *elaborator) collected(root *expr.Node, at diag.Span) *expr.Node {
 			op, times = expr.Sub, -times
 		}
 		if times != 1 {
-			n = e.must(e.b.graph.Binary(expr.Mul, e.b.graph.Number(times), n, at))
+			n = e.b.graph.Binary(expr.Mul, e.b.graph.Number(times), n, at)
 		}
 		switch {
 		case total != nil:
-			total = e.must(e.b.graph.Binary(op, total, n, at))
+			total = e.b.graph.Binary(op, total, n, at)
 		case op == expr.Sub:
-			total = e.must(e.b.graph.Unary(expr.Neg, n, at))
+			total = e.b.graph.Unary(expr.Neg, n, at)
 		default:
 			total = n
 		}
@@ -77,7 +77,7 @@ func (e *elaborator) collected(root *expr.Node, at diag.Span) *expr.Node {
 			add(e.sumEntries(v, at), times[0])
 			continue
 		}
-		v = e.must(e.b.graph.Binary(expr.Mul, e.b.graph.Const("", data.Vector(times), diag.Span{}), v, at))
+		v = e.b.graph.Binary(expr.Mul, e.b.graph.Const("", data.Vector(times), diag.Span{}), v, at)
 		add(e.sumEntries(v, at), 1)
 	}
 	return total
@@ -186,7 +186,7 @@ func (e *elaborator) stacked(nodes []*expr.Node) *expr.Node {
 		for k, n := range nodes {
 			index[k] = n.Index[0]
 		}
-		return e.gather(first.Args[0], index, expr.VectorShape(len(nodes)), first.Span)
+		return e.b.graph.Gather(first.Args[0], index, expr.VectorShape(len(nodes)), first.Span)
 	}
 	if _, ok := first.Number(); ok {
 		vals := make([]float64, len(nodes))
@@ -204,7 +204,7 @@ func (e *elaborator) stacked(nodes []*expr.Node) *expr.Node {
 		args[i] = e.stacked(column)
 	}
 	if len(args) == 1 {
-		return e.must(g.Unary(first.Op, args[0], first.Span))
+		return g.Unary(first.Op, args[0], first.Span)
 	}
-	return e.must(g.Binary(first.Op, args[0], args[1], first.Span))
+	return g.Binary(first.Op, args[0], args[1], first.Span)
 }

@@ -37,7 +37,7 @@ func randomModel(r *rand.Rand) *model {
 		nodes = append(nodes, n)
 		if shape.Rank == 1 && r.IntN(2) == 0 { // entries as scalars
 			for k := range d {
-				e, _ := b.Gather(n, []int{k}, expr.ScalarShape(), diag.Span{})
+				e := b.Gather(n, []int{k}, expr.ScalarShape(), diag.Span{})
 				nodes = append(nodes, e)
 			}
 		}
@@ -125,16 +125,14 @@ func (m *model) objective(r *rand.Rand, base []*expr.Node) *expr.Node {
 }
 
 func (m *model) op(op expr.Op, u, v *expr.Node) *expr.Node {
-	n, err := m.b.Binary(op, u, v, diag.Span{})
-	if err != nil {
+	if u.Shape != v.Shape && u.Shape.Rank > 0 && v.Shape.Rank > 0 {
 		return nil
 	}
-	return n
+	return m.b.Binary(op, u, v, diag.Span{})
 }
 
 func (m *model) square(n *expr.Node) *expr.Node {
-	s, _ := m.b.Reduce(expr.Sum, m.op(expr.Pow, n, m.b.Number(2)), diag.Span{})
-	return s
+	return m.b.Reduce(expr.Sum, m.op(expr.Pow, n, m.b.Number(2)), diag.Span{})
 }
 
 func (m *model) scalar(r *rand.Rand, n *expr.Node) *expr.Node {
@@ -150,11 +148,7 @@ func (m *model) scalar(r *rand.Rand, n *expr.Node) *expr.Node {
 	case 2:
 		return m.square(n)
 	}
-	s, err := m.b.Reduce(op, n, diag.Span{})
-	if err != nil {
-		return m.b.Number(0)
-	}
-	return s
+	return m.b.Reduce(op, n, diag.Span{})
 }
 
 // grow applies one random operation to nodes of the pool.
@@ -177,7 +171,6 @@ func (m *model) grow(r *rand.Rand, pool []*expr.Node) *expr.Node {
 		return b.Const("", a, diag.Span{})
 	}
 	var n *expr.Node
-	var err error
 	switch r.IntN(16) {
 	case 0, 1:
 		var ops []expr.Op
@@ -186,11 +179,11 @@ func (m *model) grow(r *rand.Rand, pool []*expr.Node) *expr.Node {
 				ops = append(ops, op)
 			}
 		}
-		n, err = b.Unary(ops[r.IntN(len(ops))], u, diag.Span{})
+		n = b.Unary(ops[r.IntN(len(ops))], u, diag.Span{})
 	case 2:
 		switch r.IntN(6) {
 		case 0: // powers of functions with a kink that have none
-			n, err = b.Unary(expr.Abs, u, diag.Span{})
+			n = b.Unary(expr.Abs, u, diag.Span{})
 			n = m.op(expr.Pow, n, b.Number([]float64{1.25, 1.5, 2.5, 3}[r.IntN(4)]))
 		case 1:
 			n = m.op(expr.Pow, m.op(expr.Max, u, b.Fill(0, u.Shape, diag.Span{})), b.Number([]float64{1.25, 1.5, 2.5, 3}[r.IntN(4)]))
@@ -199,16 +192,15 @@ func (m *model) grow(r *rand.Rand, pool []*expr.Node) *expr.Node {
 		}
 	case 3: // sqrt, log of something that is positive
 		pos := m.op(expr.Add, m.op(expr.Pow, u, b.Number(2)), b.Number(math.Round(4*r.Float64()+1)/4))
-		n, err = b.Unary([]expr.Op{expr.Sqrt, expr.Log}[r.IntN(2)], pos, diag.Span{})
+		n = b.Unary([]expr.Op{expr.Sqrt, expr.Log}[r.IntN(2)], pos, diag.Span{})
 	case 4: // log, powers, entropy where bounds may make it legal
 		switch r.IntN(3) {
 		case 0:
-			n, err = b.Unary(expr.Log, u, diag.Span{})
+			n = b.Unary(expr.Log, u, diag.Span{})
 		case 1:
 			by := func() *expr.Node { return b.Number([]float64{1, 0.5, 3}[r.IntN(3)]) }
-			if n, err = b.Unary(expr.Log, m.op(expr.Mul, by(), u), diag.Span{}); err == nil {
-				n = m.op(expr.Mul, m.op(expr.Mul, by(), u), n)
-			}
+			n = b.Unary(expr.Log, m.op(expr.Mul, by(), u), diag.Span{})
+			n = m.op(expr.Mul, m.op(expr.Mul, by(), u), n)
 		default:
 			n = m.op(expr.Pow, u, b.Number([]float64{0.5, 1.5, -1, -2}[r.IntN(4)]))
 		}
@@ -224,9 +216,7 @@ func (m *model) grow(r *rand.Rand, pool []*expr.Node) *expr.Node {
 			if u.Shape != x.Shape {
 				return nil
 			}
-			if h, err = b.Unary([]expr.Op{expr.Exp, expr.Log1pExp, expr.Tanh}[r.IntN(3)], h, diag.Span{}); err == nil {
-				n, err = b.Dot(x, h, diag.Span{})
-			}
+			n = b.Dot(x, b.Unary([]expr.Op{expr.Exp, expr.Log1pExp, expr.Tanh}[r.IntN(3)], h, diag.Span{}), diag.Span{})
 			break
 		}
 		n = m.op(expr.Mul, u, constant([]expr.Shape{expr.ScalarShape(), u.Shape}[r.IntN(2)]))
@@ -241,16 +231,16 @@ func (m *model) grow(r *rand.Rand, pool []*expr.Node) *expr.Node {
 		d := u.Shape.Rows
 		mat := constant(expr.MatrixShape(d, d))
 		if r.IntN(2) == 0 {
-			mat, _ = b.MatMul(mat, true, mat, false, diag.Span{})
+			mat = b.MatMul(mat, true, mat, false, diag.Span{})
 		}
-		if n, err = b.MatVec(mat, r.IntN(2) == 0, u, diag.Span{}); err == nil && r.IntN(2) == 0 {
-			n, err = b.Dot(u, n, diag.Span{})
+		if n = b.MatVec(mat, r.IntN(2) == 0, u, diag.Span{}); r.IntN(2) == 0 {
+			n = b.Dot(u, n, diag.Span{})
 		}
 	case 14:
 		if u.Shape.Rank != 1 || v.Shape != u.Shape {
 			return nil
 		}
-		n, err = b.Dot(u, v, diag.Span{})
+		n = b.Dot(u, v, diag.Span{})
 	default: // a quadratic form with a matrix of x or y on its diagonal, or u v'
 		if u.Shape.Rank != 1 || v.Shape != u.Shape {
 			return nil
@@ -262,22 +252,14 @@ func (m *model) grow(r *rand.Rand, pool []*expr.Node) *expr.Node {
 			for k := range index {
 				index[k] = k * (d + 1)
 			}
-			mat, _ = b.ScatterAdd(v, index, expr.MatrixShape(d, d), diag.Span{})
-			if mat != nil && r.IntN(2) == 0 {
+			mat = b.ScatterAdd(v, index, expr.MatrixShape(d, d), diag.Span{})
+			if r.IntN(2) == 0 {
 				mat = m.op(expr.Add, mat, constant(expr.MatrixShape(d, d)))
 			}
 		} else {
-			mat, _ = b.Outer(v, u, diag.Span{})
+			mat = b.Outer(v, u, diag.Span{})
 		}
-		if mat == nil {
-			return nil
-		}
-		if n, err = b.MatVec(mat, r.IntN(2) == 0, u, diag.Span{}); err == nil {
-			n, err = b.Dot(u, n, diag.Span{})
-		}
-	}
-	if err != nil {
-		return nil
+		n = b.Dot(u, b.MatVec(mat, r.IntN(2) == 0, u, diag.Span{}), diag.Span{})
 	}
 	return n
 }

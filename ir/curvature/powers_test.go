@@ -28,11 +28,8 @@ func TestPowersOfOneBase(t *testing.T) {
 	} {
 		b := expr.NewBuilder()
 		y := b.Var("y", true, 0, expr.ScalarShape(), noSpan)
-		powers, err := b.Binary(expr.Pow, y, b.Const("p", data.Vector(c.exponents), noSpan), noSpan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		root, _ := b.Reduce(expr.Sum, powers, noSpan)
+		powers := b.Binary(expr.Pow, y, b.Const("p", data.Vector(c.exponents), noSpan), noSpan)
+		root := b.Reduce(expr.Sum, powers, noSpan)
 		dom := domain{y: []Interval{{c.lo, c.hi}}}
 		s := newStudy(b, root, expr.DependsY, dom, &budget{left: 1e9})
 		if _, outcome := s.obstacle(powers); outcome != c.smooth {

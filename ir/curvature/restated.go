@@ -74,26 +74,15 @@ const (
 // withCurve is g + alpha/2 |t|^2.
 func (pr *prover) withCurve(g *expr.Node, alpha float64) *expr.Node {
 	for _, k := range pr.Restated.Kinks {
-		square := must(pr.Graph.Binary(expr.Mul, k.Variable, k.Variable, k.Span))
-		if k.Variable.Shape.Rank > 0 {
-			square = must(pr.Graph.Reduce(expr.Sum, square, k.Span))
-		}
-		g = pr.plus(g, alpha/2, square)
+		square := pr.Graph.Binary(expr.Mul, k.Variable, k.Variable, k.Span)
+		g = pr.plus(g, alpha/2, pr.Graph.Reduce(expr.Sum, square, k.Span))
 	}
 	return g
 }
 
 func (pr *prover) plus(g *expr.Node, weight float64, n *expr.Node) *expr.Node {
 	at := pr.Lower.Span
-	return must(pr.Graph.Binary(expr.Add, g, must(pr.Graph.Binary(expr.Mul, pr.Graph.Number(weight), n, at)), at))
-}
-
-// must is the node of shapes that agree.
-func must(n *expr.Node, err error) *expr.Node {
-	if err != nil {
-		panic("curvature: " + err.Error())
-	}
-	return n
+	return pr.Graph.Binary(expr.Add, g, pr.Graph.Binary(expr.Mul, pr.Graph.Number(weight), n, at), at)
 }
 
 // notRising finds a kink that the lower objective or a row of the model's own reads,

@@ -50,7 +50,7 @@ func (w written) number(v float64) formula {
 // one applies a function of one argument: f, a bound of its slope around u, and
 // whether it is defined at u.
 func (w written) one(op expr.Op, u formula, f, slope func(float64) float64, inside func(float64) bool) formula {
-	n, _ := w.b.Unary(op, u.node, diag.Span{})
+	n := w.b.Unary(op, u.node, diag.Span{})
 	return formula{n, func(x, y []float64) truth { return apply1(u.at(x, y), f, slope, inside) }, u.restricted || inside != nil}
 }
 
@@ -63,7 +63,7 @@ func apply1(a truth, f, slope func(float64) float64, inside func(float64) bool) 
 }
 
 func (w written) power(u formula, p float64) formula {
-	n, _ := w.b.Binary(expr.Pow, u.node, w.b.Number(p), diag.Span{})
+	n := w.b.Binary(expr.Pow, u.node, w.b.Number(p), diag.Span{})
 	inside := func(v float64) bool {
 		if p == math.Trunc(p) {
 			return p >= 0 || v != 0
@@ -77,7 +77,7 @@ func (w written) power(u formula, p float64) formula {
 }
 
 func (w written) two(op expr.Op, u, v formula) formula {
-	n, _ := w.b.Binary(op, u.node, v.node, diag.Span{})
+	n := w.b.Binary(op, u.node, v.node, diag.Span{})
 	return formula{n, func(x, y []float64) truth {
 		a, b := u.at(x, y), v.at(x, y)
 		if a.outside || b.outside || op == expr.Div && b.v == 0 {
@@ -164,7 +164,7 @@ func randomSegmentModel(r *rand.Rand) *segmentModel {
 		return lo, lo + 0.25 + math.Round(8*r.Float64())/4
 	}
 	for j := range dy {
-		e, _ := w.b.Gather(y, []int{j}, expr.ScalarShape(), diag.Span{})
+		e := w.b.Gather(y, []int{j}, expr.ScalarShape(), diag.Span{})
 		entries = append(entries, formula{node: e, at: func(_, y []float64) truth { return exactly(y[j]) }})
 		m.yLo[j], m.yHi[j] = bounds()
 		for _, end := range []struct{ value, sign float64 }{{m.yLo[j], 1}, {m.yHi[j], -1}} {

@@ -57,7 +57,6 @@ type untransformer struct {
 	ties      bool
 	both, inY *facts.Degrees
 	parts     []*part
-	failed    bool
 }
 
 // part is a term of the objective: slope times the sum of the entries of n. What enters y alone is left out.
@@ -72,14 +71,14 @@ func (u *untransformer) step() *ir.Problem {
 	g, p := u.Graph, u.Problem
 	whole := &part{p.Lower.Objective, g.Number(1), 1}
 	if h, steep, found := u.strip(whole.n, whole); found {
-		return u.with(h, u.must(g.Gather(steep, make([]int, len(p.Rows)), expr.VectorShape(len(p.Rows)), whole.n.Span)))
+		return u.with(h, g.Gather(steep, make([]int, len(p.Rows)), expr.VectorShape(len(p.Rows)), whole.n.Span))
 	}
 	u.split(whole.n, whole.slope, whole.sign)
 	if !slices.ContainsFunc(u.parts, func(t *part) bool { _, _, found := u.strip(t.n, t); return found && t.sign != 0 }) {
 		return nil
 	}
 	class, of, ok := u.classes()
-	if u.failed || !ok {
+	if !ok {
 		return nil
 	}
 	count := map[int]int{} // terms of each follower
@@ -90,10 +89,7 @@ func (u *untransformer) step() *ir.Problem {
 	}
 	objective := g.Number(0)
 	add := func(slope, n *expr.Node) {
-		if n.Shape.Rank > 0 {
-			n = u.must(g.Reduce(expr.Sum, n, n.Span))
-		}
-		objective = u.must(g.Binary(expr.Add, objective, u.times(slope, n), n.Span))
+		objective = g.Binary(expr.Add, objective, u.times(slope, g.Reduce(expr.Sum, n, n.Span)), n.Span)
 	}
 	row := make([]int, len(p.Rows)) // the follower of each
 	for i := range row {
@@ -148,14 +144,14 @@ func (u *untransformer) step() *ir.Problem {
 			}
 		}
 		if len(row) > 0 {
-			each := u.must(g.Gather(steep, index, expr.VectorShape(len(row)), t.n.Span))
-			slope = u.must(g.Binary(expr.Add, slope, each, t.n.Span))
+			each := g.Gather(steep, index, expr.VectorShape(len(row)), t.n.Span)
+			slope = g.Binary(expr.Add, slope, each, t.n.Span)
 		}
 	}
 	if !changed {
 		return nil
 	}
-	return u.with(objective, u.must(g.Binary(expr.Add, slope, g.Const("", expr.NewArray(expr.VectorShape(len(one)), one), p.Lower.Span), p.Lower.Span)))
+	return u.with(objective, g.Binary(expr.Add, slope, g.Const("", expr.NewArray(expr.VectorShape(len(one)), one), p.Lower.Span), p.Lower.Span))
 }
 
 // with is the problem with another objective, of which the one that it has is a function with the given slopes, row by row.
@@ -166,23 +162,11 @@ func (u *untransformer) with(objective, slope *expr.Node) *ir.Problem {
 		q.Transformed = &ir.Transformed{Objective: before.Objective, Slope: u.times(before.Slope, slope)}
 	}
 	q.Lower.Objective = objective
-	if u.failed {
-		return nil
-	}
 	return &q
 }
 
-// must notes that the graph cannot be built.
-func (u *untransformer) must(n *expr.Node, err error) *expr.Node {
-	if err != nil {
-		u.failed = true
-		return u.Graph.Number(0)
-	}
-	return n
-}
-
 func (u *untransformer) times(a, b *expr.Node) *expr.Node {
-	return u.must(u.Graph.Binary(expr.Mul, a, b, b.Span))
+	return u.Graph.Binary(expr.Mul, a, b, b.Span)
 }
 
 // rangeOf encloses the entries of a node for x in X and y within its rows.
@@ -214,7 +198,7 @@ func (u *untransformer) fixed(n *expr.Node) bool {
 // split lists the terms of slope times n.
 func (u *untransformer) split(n, slope *expr.Node, sign float64) {
 	g := u.Graph
-	minus := func() *expr.Node { return u.must(g.Unary(expr.Neg, slope, n.Span)) }
+	minus := func() *expr.Node { return g.Unary(expr.Neg, slope, n.Span) }
 	switch {
 	case u.fixed(n): // moves no answer
 		return
@@ -238,12 +222,12 @@ func (u *untransformer) split(n, slope *expr.Node, sign float64) {
 		}
 	case n.Op == expr.Div && n.Shape.Rank == 0 && u.fixed(n.Args[1]):
 		c := n.Args[1]
-		u.split(n.Args[0], u.must(g.Binary(expr.Div, slope, c, n.Span)), sign*u.signOf(c))
+		u.split(n.Args[0], g.Binary(expr.Div, slope, c, n.Span), sign*u.signOf(c))
 		return
 	case n.Op == expr.Sum:
 		n = n.Args[0]
 	case n.Op == expr.Dot:
-		n = u.must(g.Binary(expr.Mul, n.Args[0], n.Args[1], n.Span))
+		n = g.Binary(expr.Mul, n.Args[0], n.Args[1], n.Span)
 	}
 	u.parts = append(u.parts, &part{n, slope, sign})
 }
@@ -302,11 +286,11 @@ func (u *untransformer) pick(n *expr.Node, index []int) *expr.Node {
 	}
 	switch n.Op.Info().Class {
 	case expr.Elementwise1:
-		return u.must(u.Graph.Unary(n.Op, u.pick(n.Args[0], index), n.Span))
+		return u.Graph.Unary(n.Op, u.pick(n.Args[0], index), n.Span)
 	case expr.Elementwise2:
-		return u.must(u.Graph.Binary(n.Op, u.pick(n.Args[0], index), u.pick(n.Args[1], index), n.Span))
+		return u.Graph.Binary(n.Op, u.pick(n.Args[0], index), u.pick(n.Args[1], index), n.Span)
 	}
-	return u.must(u.Graph.Gather(n, index, expr.VectorShape(len(index)), n.Span))
+	return u.Graph.Gather(n, index, expr.VectorShape(len(index)), n.Span)
 }
 
 // strip takes off operations as long as t.slope n is an increasing function of h, entry by entry: found says that some of them curve, or that without them h is quadratic. slope is the derivative of
@@ -327,7 +311,7 @@ func (u *untransformer) strip(n *expr.Node, t *part) (h, slope *expr.Node, found
 		return n, t.slope, false
 	}
 	if sign < 0 {
-		h, slope = u.must(u.Graph.Unary(expr.Neg, h, at)), u.must(u.Graph.Unary(expr.Neg, slope, at))
+		h, slope = u.Graph.Unary(expr.Neg, h, at), u.Graph.Unary(expr.Neg, slope, at)
 	}
 	return h, slope, true
 }
@@ -364,11 +348,11 @@ func (u *untransformer) outermost(n *expr.Node) (a, slope *expr.Node, up float64
 				}
 			case i == 1:
 				if s := u.signOf(c); s != 0 {
-					return a, u.must(g.Binary(expr.Div, g.Number(1), c, n.Span)), s, false
+					return a, g.Binary(expr.Div, g.Number(1), c, n.Span), s, false
 				}
 			default: // c / a, of one sign each
 				if s := u.signOf(c); s != 0 && u.signOf(a) != 0 {
-					return a, u.must(g.Unary(expr.Neg, u.must(g.Binary(expr.Div, n, a, n.Span)), n.Span)), -s, true
+					return a, g.Unary(expr.Neg, g.Binary(expr.Div, n, a, n.Span), n.Span), -s, true
 				}
 			}
 		}
@@ -384,7 +368,7 @@ func (u *untransformer) power(n *expr.Node) (a, slope *expr.Node, up float64, cu
 		return nil, nil, 0, false
 	}
 	to := func(b *expr.Node, p float64) *expr.Node {
-		return u.must(g.Binary(expr.Pow, b, g.Number(p), n.Span))
+		return g.Binary(expr.Pow, b, g.Number(p), n.Span)
 	}
 	r := u.rangeOf(b)
 	whole, even := p == math.Trunc(p), math.Mod(p, 2) == 0
@@ -435,7 +419,7 @@ type algebra struct {
 }
 
 func (a algebra) of(op expr.Op, v, w expr.Term) expr.Term {
-	return a.u.must(a.u.Graph.Binary(op, v.(*expr.Node), w.(*expr.Node), a.at))
+	return a.u.Graph.Binary(op, v.(*expr.Node), w.(*expr.Node), a.at)
 }
 
 func (a algebra) Number(v float64) expr.Term   { return a.u.Graph.Number(v) }
@@ -444,5 +428,5 @@ func (a algebra) Sub(v, w expr.Term) expr.Term { return a.of(expr.Sub, v, w) }
 func (a algebra) Mul(v, w expr.Term) expr.Term { return a.of(expr.Mul, v, w) }
 func (a algebra) Div(v, w expr.Term) expr.Term { return a.of(expr.Div, v, w) }
 func (a algebra) Apply(op expr.Op, v expr.Term) expr.Term {
-	return a.u.must(a.u.Graph.Unary(op, v.(*expr.Node), a.at))
+	return a.u.Graph.Unary(op, v.(*expr.Node), a.at)
 }

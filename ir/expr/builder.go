@@ -13,8 +13,9 @@ import (
 	"bilevelc/lang/diag"
 )
 
-// Builder makes the nodes of one graph: it checks shapes, shares equal nodes
-// (hash-consing) and applies local identities (package file simplify.go). A
+// Builder makes the nodes of one graph: it shares equal nodes (hash-consing) and
+// applies local identities (package file simplify.go). Shapes that do not fit are a
+// fault of the caller, with which it panics. A
 // builder is used by one goroutine while it grows; Value may be called
 // concurrently.
 type Builder struct {
@@ -27,6 +28,7 @@ type Builder struct {
 	fills map[uint64][]float64 // by the bits of their value, the longest
 
 	meter *await.Meter // of nodes, while the graph is made
+	watch func(n *Node)
 }
 
 // NewBuilder returns an empty graph.
@@ -37,6 +39,9 @@ func NewBuilder() *Builder {
 // SetMeter counts, from now on, the nodes that are made and the values that are
 // computed: a meter whose context has ended leaves both with its panic. nil ends that.
 func (b *Builder) SetMeter(m *await.Meter) { b.meter = m }
+
+// Watch has a function called with each node that joins the graph from now on; nil ends that.
+func (b *Builder) Watch(made func(n *Node)) { b.watch = made }
 
 // Nodes returns every node made so far in topological order: arguments come
 // before their users. Nodes that later rewriting left without users are
@@ -80,21 +85,21 @@ func (b *Builder) Var(name string, lower bool, offset int, s Shape, at diag.Span
 }
 
 // Unary applies an elementwise operation of one argument.
-func (b *Builder) Unary(op Op, x *Node, at diag.Span) (*Node, error) {
+func (b *Builder) Unary(op Op, x *Node, at diag.Span) *Node {
 	if op.Info().Class != Elementwise1 {
-		return nil, fmt.Errorf("%s is not an elementwise operation of one argument", op)
+		panic(fmt.Sprintf("expr: %s is not an elementwise operation of one argument", op))
 	}
 	if n := b.simplifyUnary(op, x); n != nil {
-		return n, nil
+		return n
 	}
-	return b.make(&Node{Op: op, Args: []*Node{x}, Shape: x.Shape, Span: at}), nil
+	return b.make(&Node{Op: op, Args: []*Node{x}, Shape: x.Shape, Span: at})
 }
 
 // Binary applies an elementwise operation of two arguments of equal shape, or
 // of which one is a scalar.
-func (b *Builder) Binary(op Op, x, y *Node, at diag.Span) (*Node, error) {
+func (b *Builder) Binary(op Op, x, y *Node, at diag.Span) *Node {
 	if op.Info().Class != Elementwise2 {
-		return nil, fmt.Errorf("%s is not an elementwise operation of two arguments", op)
+		panic(fmt.Sprintf("expr: %s is not an elementwise operation of two arguments", op))
 	}
 	shape := x.Shape
 	switch {
@@ -102,42 +107,42 @@ func (b *Builder) Binary(op Op, x, y *Node, at diag.Span) (*Node, error) {
 	case x.Shape.Rank == 0:
 		shape = y.Shape
 	default:
-		return nil, fmt.Errorf("%s of %s and %s: the shapes differ", op, x.Shape, y.Shape)
+		panic(fmt.Sprintf("expr: %s of %s and %s: the shapes differ", op, x.Shape, y.Shape))
 	}
 	if n := b.simplifyBinary(op, x, y, shape, at); n != nil {
-		return n, nil
+		return n
 	}
-	return b.make(&Node{Op: op, Args: []*Node{x, y}, Shape: shape, Span: at}), nil
+	return b.make(&Node{Op: op, Args: []*Node{x, y}, Shape: shape, Span: at})
 }
 
 // Reduce folds all entries of x to a scalar. An empty sum is 0 and an empty
-// product 1; the other reductions of nothing are errors.
-func (b *Builder) Reduce(op Op, x *Node, at diag.Span) (*Node, error) {
+// product 1; the other reductions are of something.
+func (b *Builder) Reduce(op Op, x *Node, at diag.Span) *Node {
 	if op.Info().Class != Reduction {
-		return nil, fmt.Errorf("%s is not a reduction", op)
+		panic(fmt.Sprintf("expr: %s is not a reduction", op))
 	}
 	if x.Shape.Len() == 0 {
 		switch op {
 		case Sum:
-			return b.Number(0), nil
+			return b.Number(0)
 		case Prod:
-			return b.Number(1), nil
+			return b.Number(1)
 		}
-		return nil, fmt.Errorf("%s of nothing: the range is empty", op)
+		panic(fmt.Sprintf("expr: %s of nothing: the range is empty", op))
 	}
 	if n := b.simplifyReduce(op, x, at); n != nil {
-		return n, nil
+		return n
 	}
-	return b.make(&Node{Op: op, Args: []*Node{x}, Shape: ScalarShape(), Span: at}), nil
+	return b.make(&Node{Op: op, Args: []*Node{x}, Shape: ScalarShape(), Span: at})
 }
 
 // Dot is the inner product of two vectors of equal length.
-func (b *Builder) Dot(x, y *Node, at diag.Span) (*Node, error) {
+func (b *Builder) Dot(x, y *Node, at diag.Span) *Node {
 	if x.Shape.Rank != 1 || y.Shape.Rank != 1 || x.Shape != y.Shape {
-		return nil, fmt.Errorf("inner product of %s and %s: two vectors of equal length are needed", x.Shape, y.Shape)
+		panic(fmt.Sprintf("expr: inner product of %s and %s: two vectors of equal length are needed", x.Shape, y.Shape))
 	}
 	if x.Shape.Len() == 0 {
-		return b.Number(0), nil
+		return b.Number(0)
 	}
 	if y.ID < x.ID { // symmetric: one form for both orders
 		x, y = y, x
@@ -145,27 +150,27 @@ func (b *Builder) Dot(x, y *Node, at diag.Span) (*Node, error) {
 	if x == y && x.Op == Abs && x.Deps != 0 { // |u|' |u| = u' u
 		x, y = x.Args[0], x.Args[0]
 	}
-	return b.make(&Node{Op: Dot, Args: []*Node{x, y}, Shape: ScalarShape(), Span: at}), nil
+	return b.make(&Node{Op: Dot, Args: []*Node{x, y}, Shape: ScalarShape(), Span: at})
 }
 
 // MatVec is m v, or m' v with trans.
-func (b *Builder) MatVec(m *Node, trans bool, v *Node, at diag.Span) (*Node, error) {
+func (b *Builder) MatVec(m *Node, trans bool, v *Node, at diag.Span) *Node {
 	if m.Op == Transpose {
 		m, trans = m.Args[0], !trans
 	}
 	rows, cols := transposed(m.Shape, trans)
 	if m.Shape.Rank != 2 || v.Shape.Rank != 1 || cols != v.Shape.Rows {
-		return nil, fmt.Errorf("product of %s%s and %s: the inner lengths differ", m.Shape, mark(trans), v.Shape)
+		panic(fmt.Sprintf("expr: product of %s%s and %s: the inner lengths differ", m.Shape, mark(trans), v.Shape))
 	}
 	if rows == 0 || cols == 0 {
-		return b.Fill(0, VectorShape(rows), at), nil
+		return b.Fill(0, VectorShape(rows), at)
 	}
-	return b.make(&Node{Op: MatVec, Args: []*Node{m, v}, TransA: trans, Shape: VectorShape(rows), Span: at}), nil
+	return b.make(&Node{Op: MatVec, Args: []*Node{m, v}, TransA: trans, Shape: VectorShape(rows), Span: at})
 }
 
 // MatMul is the matrix product of a (transposed with ta) and c (transposed
 // with tb).
-func (b *Builder) MatMul(a *Node, ta bool, c *Node, tb bool, at diag.Span) (*Node, error) {
+func (b *Builder) MatMul(a *Node, ta bool, c *Node, tb bool, at diag.Span) *Node {
 	if a.Op == Transpose {
 		a, ta = a.Args[0], !ta
 	}
@@ -175,69 +180,69 @@ func (b *Builder) MatMul(a *Node, ta bool, c *Node, tb bool, at diag.Span) (*Nod
 	rows, inner := transposed(a.Shape, ta)
 	inner2, cols := transposed(c.Shape, tb)
 	if a.Shape.Rank != 2 || c.Shape.Rank != 2 || inner != inner2 {
-		return nil, fmt.Errorf("product of %s%s and %s%s: the inner lengths differ", a.Shape, mark(ta), c.Shape, mark(tb))
+		panic(fmt.Sprintf("expr: product of %s%s and %s%s: the inner lengths differ", a.Shape, mark(ta), c.Shape, mark(tb)))
 	}
 	shape := MatrixShape(rows, cols)
 	if shape.Len() == 0 || inner == 0 {
-		return b.Fill(0, shape, at), nil
+		return b.Fill(0, shape, at)
 	}
-	return b.make(&Node{Op: MatMul, Args: []*Node{a, c}, TransA: ta, TransB: tb, Shape: shape, Span: at}), nil
+	return b.make(&Node{Op: MatMul, Args: []*Node{a, c}, TransA: ta, TransB: tb, Shape: shape, Span: at})
 }
 
 // Outer is u v'.
-func (b *Builder) Outer(u, v *Node, at diag.Span) (*Node, error) {
+func (b *Builder) Outer(u, v *Node, at diag.Span) *Node {
 	if u.Shape.Rank != 1 || v.Shape.Rank != 1 {
-		return nil, fmt.Errorf("outer product of %s and %s: two vectors are needed", u.Shape, v.Shape)
+		panic(fmt.Sprintf("expr: outer product of %s and %s: two vectors are needed", u.Shape, v.Shape))
 	}
-	return b.make(&Node{Op: Outer, Args: []*Node{u, v}, Shape: MatrixShape(u.Shape.Rows, v.Shape.Rows), Span: at}), nil
+	return b.make(&Node{Op: Outer, Args: []*Node{u, v}, Shape: MatrixShape(u.Shape.Rows, v.Shape.Rows), Span: at})
 }
 
 // Transpose is the transpose of a matrix.
-func (b *Builder) Transpose(x *Node, at diag.Span) (*Node, error) {
+func (b *Builder) Transpose(x *Node, at diag.Span) *Node {
 	if x.Shape.Rank != 2 {
-		return nil, fmt.Errorf("transpose of %s: a matrix is needed", x.Shape)
+		panic(fmt.Sprintf("expr: transpose of %s: a matrix is needed", x.Shape))
 	}
 	if x.Op == Transpose {
-		return x.Args[0], nil
+		return x.Args[0]
 	}
-	return b.make(&Node{Op: Transpose, Args: []*Node{x}, Shape: MatrixShape(x.Shape.Cols, x.Shape.Rows), Span: at}), nil
+	return b.make(&Node{Op: Transpose, Args: []*Node{x}, Shape: MatrixShape(x.Shape.Cols, x.Shape.Rows), Span: at})
 }
 
 // Gather reads out[k] = x.flat[index[k]], and 0 where index[k] < 0. The
 // builder keeps index.
-func (b *Builder) Gather(x *Node, index []int, out Shape, at diag.Span) (*Node, error) {
+func (b *Builder) Gather(x *Node, index []int, out Shape, at diag.Span) *Node {
 	if len(index) != out.Len() {
-		return nil, fmt.Errorf("gather of %d entries into %s", len(index), out)
+		panic(fmt.Sprintf("expr: gather of %d entries into %s", len(index), out))
 	}
 	for _, i := range index {
 		if i >= x.Shape.Len() {
-			return nil, fmt.Errorf("gather of entry %d of %s", i+1, x.Shape)
+			panic(fmt.Sprintf("expr: gather of entry %d of %s", i+1, x.Shape))
 		}
 	}
 	if n := b.simplifyGather(x, index, out, at); n != nil {
-		return n, nil
+		return n
 	}
-	return b.make(&Node{Op: Gather, Args: []*Node{x}, Index: index, Shape: out, Span: at}), nil
+	return b.make(&Node{Op: Gather, Args: []*Node{x}, Index: index, Shape: out, Span: at})
 }
 
 // ScatterAdd adds out[index[k]] += x.flat[k], dropping entries where index[k]
 // < 0. The builder keeps index.
-func (b *Builder) ScatterAdd(x *Node, index []int, out Shape, at diag.Span) (*Node, error) {
+func (b *Builder) ScatterAdd(x *Node, index []int, out Shape, at diag.Span) *Node {
 	if len(index) != x.Shape.Len() {
-		return nil, fmt.Errorf("scatter of %s by %d places", x.Shape, len(index))
+		panic(fmt.Sprintf("expr: scatter of %s by %d places", x.Shape, len(index)))
 	}
 	for _, i := range index {
 		if i >= out.Len() {
-			return nil, fmt.Errorf("scatter into entry %d of %s", i+1, out)
+			panic(fmt.Sprintf("expr: scatter into entry %d of %s", i+1, out))
 		}
 	}
 	if x.Shape.Len() == 0 {
-		return b.Fill(0, out, at), nil
+		return b.Fill(0, out, at)
 	}
 	if out == x.Shape && isIdentity(index) {
-		return x, nil
+		return x
 	}
-	return b.make(&Node{Op: ScatterAdd, Args: []*Node{x}, Index: index, Shape: out, Span: at}), nil
+	return b.make(&Node{Op: ScatterAdd, Args: []*Node{x}, Index: index, Shape: out, Span: at})
 }
 
 // make completes a node from its arguments, folds it where it is a small
@@ -270,6 +275,9 @@ func (b *Builder) intern(n *Node) *Node {
 	n.ID, n.owner = len(b.nodes), b
 	b.nodes = append(b.nodes, n)
 	b.byKey[key] = append(b.byKey[key], n)
+	if b.watch != nil {
+		b.watch(n)
+	}
 	return n
 }
 

@@ -45,10 +45,7 @@ func (b *Builder) smoothPower(x, y *Node, shape Shape, at diag.Span) *Node {
 	even := func(p float64) bool { return p > 0 && math.Mod(p, 2) == 0 }
 	above1 := func(p float64) bool { return p > 1 && !math.IsInf(p, 1) }
 	positive := func(u *Node) *Node { return b.rebuild(PosPow, u, y, shape, at) }
-	negative := func(u *Node) *Node {
-		n, _ := b.Unary(Neg, u, at)
-		return n
-	}
+	negative := func(u *Node) *Node { return b.Unary(Neg, u, at) }
 	switch x.Op {
 	case Abs:
 		u := x.Args[0]
@@ -75,12 +72,7 @@ func (b *Builder) smoothPower(x, y *Node, shape Shape, at diag.Span) *Node {
 		}
 	case Sqrt:
 		if sumOfSquares(x.Args[0]) && all(func(p float64) bool { return p >= 2 }) {
-			half, err := b.Binary(Mul, b.Number(0.5), y, at)
-			if err != nil {
-				return nil
-			}
-			n, _ := b.Binary(Pow, x.Args[0], half, at)
-			return n
+			return b.Binary(Pow, x.Args[0], b.Binary(Mul, b.Number(0.5), y, at), at)
 		}
 	}
 	return nil

@@ -1,11 +1,9 @@
 package expr
 
-import "fmt"
-
 // Replace is root with nodes replaced: where a node is a key of with, its value
 // stands in its place and the place of all that is equal to it. What is made on the
 // way is added to with, so that further roots share it.
-func (b *Builder) Replace(root *Node, with map[*Node]*Node) (*Node, error) {
+func (b *Builder) Replace(root *Node, with map[*Node]*Node) *Node {
 	for _, n := range Reachable(root) {
 		if with[n] != nil {
 			continue
@@ -16,20 +14,15 @@ func (b *Builder) Replace(root *Node, with map[*Node]*Node) (*Node, error) {
 			args[i] = with[a]
 			changed = changed || args[i] != a
 		}
-		m := n
-		if changed {
-			var err error
-			if m, err = b.again(n, args); err != nil {
-				return nil, err
-			}
+		if with[n] = n; changed {
+			with[n] = b.again(n, args)
 		}
-		with[n] = m
 	}
-	return with[root], nil
+	return with[root]
 }
 
 // again is the operation of n on other arguments.
-func (b *Builder) again(n *Node, args []*Node) (*Node, error) {
+func (b *Builder) again(n *Node, args []*Node) *Node {
 	switch n.Op.Info().Class {
 	case Elementwise1:
 		return b.Unary(n.Op, args[0], n.Span)
@@ -54,5 +47,5 @@ func (b *Builder) again(n *Node, args []*Node) (*Node, error) {
 	case ScatterAdd:
 		return b.ScatterAdd(args[0], n.Index, n.Shape, n.Span)
 	}
-	return nil, fmt.Errorf("%s has no arguments to replace", n.Op)
+	panic("expr: " + n.Op.String() + " has no arguments to replace")
 }

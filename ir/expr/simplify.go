@@ -69,7 +69,6 @@ func (b *Builder) simplifyUnary(op Op, x *Node) *Node {
 // the exponents are affine in. nil for others.
 func (b *Builder) logOf(x *Node) *Node {
 	var made *Node
-	var err error
 	switch x.Op {
 	case Const:
 		if x.Value == nil || x.Value.Sparse != nil || slices.ContainsFunc(x.Value.Dense, func(c float64) bool { return !(c > 0) }) {
@@ -83,38 +82,32 @@ func (b *Builder) logOf(x *Node) *Node {
 		made = x.Args[0]
 	case Sum:
 		if u := b.logOf(x.Args[0]); u != nil {
-			made, err = b.Reduce(LogSumExp, u, x.Span)
+			made = b.Reduce(LogSumExp, u, x.Span)
 		}
 	case Dot:
 		u, v := b.logOf(x.Args[0]), b.logOf(x.Args[1])
 		if u == nil || v == nil {
 			return nil
 		}
-		if u, err = b.Binary(Add, u, v, x.Span); err == nil {
-			made, err = b.Reduce(LogSumExp, u, x.Span)
-		}
+		made = b.Reduce(LogSumExp, b.Binary(Add, u, v, x.Span), x.Span)
 	case Add, Mul, Div:
 		u, v := b.logOf(x.Args[0]), b.logOf(x.Args[1])
 		switch {
 		case u == nil || v == nil:
 			return nil
 		case x.Op == Mul:
-			made, err = b.Binary(Add, u, v, x.Span)
+			made = b.Binary(Add, u, v, x.Span)
 		case x.Op == Div:
-			made, err = b.Binary(Sub, u, v, x.Span)
+			made = b.Binary(Sub, u, v, x.Span)
 		default: // log(e^u + e^v) = v + log(1 + e^(u - v)), which is convex where u is and v is affine
 			if _, one := x.Args[0].Number(); one || x.Args[0].Op == Exp && x.Args[1].Op != Exp {
 				u, v = v, u
 			}
-			var d *Node
-			if d, err = b.Binary(Sub, u, v, x.Span); err == nil {
-				if d, err = b.Unary(Log1pExp, d, x.Span); err == nil {
-					made, err = b.Binary(Add, d, v, x.Span)
-				}
-			}
+			above := b.Unary(Log1pExp, b.Binary(Sub, u, v, x.Span), x.Span)
+			made = b.Binary(Add, above, v, x.Span)
 		}
 	}
-	if err != nil || made == nil || made.Shape != x.Shape {
+	if made == nil || made.Shape != x.Shape {
 		return nil
 	}
 	return made
@@ -138,8 +131,7 @@ func (b *Builder) simplifyBinary(op Op, x, y *Node, shape Shape, at diag.Span) *
 			return x
 		}
 		if isNumber(x, 0) && yWhole {
-			n, _ := b.Unary(Neg, y, at)
-			return n
+			return b.Unary(Neg, y, at)
 		}
 		if y.Op == Neg {
 			return b.rebuild(Add, x, y.Args[0], shape, at)
@@ -152,8 +144,7 @@ func (b *Builder) simplifyBinary(op Op, x, y *Node, shape Shape, at diag.Span) *
 			return x
 		}
 		if isNumber(x, -1) && yWhole {
-			n, _ := b.Unary(Neg, y, at)
-			return n
+			return b.Unary(Neg, y, at)
 		}
 		if x == y && x.Op == Abs && x.Deps != 0 { // |u| |u| = u u
 			return b.rebuild(Mul, x.Args[0], x.Args[0], shape, at)
@@ -190,33 +181,21 @@ func (b *Builder) simplifyReduce(op Op, x *Node, at diag.Span) *Node {
 	}
 	switch x.Op {
 	case Neg:
-		s, err := b.Reduce(Sum, x.Args[0], at)
-		if err != nil {
-			return nil
-		}
-		n, _ := b.Unary(Neg, s, at)
-		return n
+		return b.Unary(Neg, b.Reduce(Sum, x.Args[0], at), at)
 	case Mul:
 		u, v := x.Args[0], x.Args[1]
 		if u.Shape.Rank == 1 && v.Shape.Rank == 1 {
-			n, _ := b.Dot(u, v, at)
-			return n
+			return b.Dot(u, v, at)
 		}
 		if u.Shape.Rank == 0 || v.Shape.Rank == 0 { // sum(s v) = s sum(v)
 			if v.Shape.Rank == 0 {
 				u, v = v, u
 			}
-			s, err := b.Reduce(Sum, v, at)
-			if err != nil {
-				return nil
-			}
-			n, _ := b.Binary(Mul, u, s, at)
-			return n
+			return b.Binary(Mul, u, b.Reduce(Sum, v, at), at)
 		}
 	case Pow:
 		if isNumber(x.Args[1], 2) && x.Shape.Rank == 1 && x.Args[0].Shape.Rank == 1 {
-			n, _ := b.Dot(x.Args[0], x.Args[0], at)
-			return n
+			return b.Dot(x.Args[0], x.Args[0], at)
 		}
 	}
 	return nil
@@ -234,8 +213,7 @@ func (b *Builder) simplifyGather(x *Node, index []int, out Shape, at diag.Span) 
 				through[k] = x.Index[i]
 			}
 		}
-		n, _ := b.Gather(x.Args[0], through, out, at)
-		return n
+		return b.Gather(x.Args[0], through, out, at)
 	}
 	return nil
 }

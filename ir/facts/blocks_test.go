@@ -24,8 +24,8 @@ type generator struct {
 	pools map[expr.Shape][]*expr.Node
 }
 
-func (g *generator) add(n *expr.Node, err error) {
-	if err == nil && n != nil && n.Shape.Len() > 0 {
+func (g *generator) add(n *expr.Node) {
+	if n.Shape.Len() > 0 {
 		g.pools[n.Shape] = append(g.pools[n.Shape], n)
 	}
 }
@@ -75,8 +75,8 @@ func (g *generator) grow() {
 	case 5:
 		g.add(b.Binary([]expr.Op{expr.Add, expr.Mul}[g.IntN(2)], g.of(num), u, nowhere))
 	case 6:
-		sq, _ := b.Binary(expr.Mul, v, v, nowhere)
-		den, _ := b.Binary(expr.Add, b.Number(2), sq, nowhere)
+		sq := b.Binary(expr.Mul, v, v, nowhere)
+		den := b.Binary(expr.Add, b.Number(2), sq, nowhere)
 		if g.IntN(2) == 0 {
 			den = g.b.Fill(1.5, shape, nowhere)
 		}
@@ -132,9 +132,9 @@ func randomProblem(r *rand.Rand) *ir.Problem {
 	x := b.Var("x", false, 0, vec, nowhere)
 	y, z := b.Var("y", true, 0, vec, nowhere), b.Var("Z", true, 3, mat, nowhere)
 	for _, n := range []*expr.Node{x, y, z} {
-		g.add(n, nil)
+		g.add(n)
 	}
-	g.add(g.constant(mat), nil)
+	g.add(g.constant(mat))
 	for k := range 3 {
 		g.add(b.Gather(y, []int{k}, expr.ScalarShape(), nowhere))
 	}
@@ -144,10 +144,7 @@ func randomProblem(r *rand.Rand) *ir.Problem {
 	total := b.Number(0)
 	for range 2 + r.IntN(8) {
 		s := []expr.Shape{vec, mat, expr.ScalarShape()}[r.IntN(3)]
-		term, err := b.Reduce(expr.Sum, g.of(s), nowhere)
-		if err == nil {
-			total, _ = b.Binary(expr.Add, total, term, nowhere)
-		}
+		total = b.Binary(expr.Add, total, b.Reduce(expr.Sum, g.of(s), nowhere), nowhere)
 	}
 	p := &ir.Problem{Graph: b, Name: "random", Lower: ir.Level{Dim: dy, Objective: total}, Upper: ir.Level{Dim: dx}}
 	var entries []sparse.Entry

@@ -26,9 +26,8 @@ type builder struct {
 func (g *builder) vector() *expr.Node { return g.vectors[g.IntN(len(g.vectors))] }
 func (g *builder) number() *expr.Node { return g.numbers[g.IntN(len(g.numbers))] }
 
-func (g *builder) keep(n *expr.Node, err error) {
+func (g *builder) keep(n *expr.Node) {
 	switch {
-	case err != nil:
 	case n.Shape == expr.VectorShape(size):
 		g.vectors = append(g.vectors, n)
 	case n.Shape.Rank == 0:
@@ -66,8 +65,8 @@ func (g *builder) grow() {
 	case 5:
 		g.keep(b.Binary(expr.Pow, g.vector(), b.Number(float64(g.IntN(4))), nowhere))
 	case 6: // over something that is not 0
-		square, _ := b.Binary(expr.Mul, g.vectors[1], g.vectors[1], nowhere)
-		below, _ := b.Binary(expr.Add, square, b.Number(1), nowhere)
+		square := b.Binary(expr.Mul, g.vectors[1], g.vectors[1], nowhere)
+		below := b.Binary(expr.Add, square, b.Number(1), nowhere)
 		g.keep(b.Binary(expr.Div, g.vector(), below, nowhere))
 	case 7:
 		g.keep(b.MatVec(g.band(), g.IntN(2) == 0, g.vector(), nowhere))
@@ -89,11 +88,9 @@ func (g *builder) grow() {
 	case 11:
 		g.keep(b.Gather(g.vector(), []int{g.IntN(size)}, expr.ScalarShape(), nowhere))
 	case 12: // u' (v w') u, a matrix that varies
-		if m, err := b.Outer(g.vector(), g.vector(), nowhere); err == nil {
-			g.keep(b.MatVec(m, g.IntN(2) == 0, g.vector(), nowhere))
-		}
+		g.keep(b.MatVec(b.Outer(g.vector(), g.vector(), nowhere), g.IntN(2) == 0, g.vector(), nowhere))
 	default:
-		few, _ := b.Gather(g.vector(), []int{g.IntN(size), g.IntN(size)}, expr.VectorShape(2), nowhere)
+		few := b.Gather(g.vector(), []int{g.IntN(size), g.IntN(size)}, expr.VectorShape(2), nowhere)
 		g.keep(b.Reduce([]expr.Op{expr.LogSumExp, expr.Prod, expr.Sum}[g.IntN(3)], few, nowhere))
 	}
 }
@@ -114,12 +111,12 @@ func TestHessianPattern(t *testing.T) {
 		}
 		root := g.numbers[len(g.numbers)-1]
 		for range 1 + g.IntN(2) {
-			s, _ := g.b.Dot(g.vectors[len(g.vectors)-1], g.vector(), nowhere)
+			s := g.b.Dot(g.vectors[len(g.vectors)-1], g.vector(), nowhere)
 			if g.IntN(2) == 0 {
-				s, _ = g.b.Unary(expr.Tanh, g.vector(), nowhere)
-				s, _ = g.b.Reduce(expr.Sum, s, nowhere)
+				s = g.b.Unary(expr.Tanh, g.vector(), nowhere)
+				s = g.b.Reduce(expr.Sum, s, nowhere)
 			}
-			root, _ = g.b.Binary(expr.Add, root, s, nowhere)
+			root = g.b.Binary(expr.Add, root, s, nowhere)
 		}
 		m := HessianPattern(context.Background(), g.b, root, size)
 		if m == nil {
@@ -197,8 +194,8 @@ func TestPatternOfChains(t *testing.T) {
 	}
 	q := b.Const("Q", data.SparseMatrix(sparse.FromEntries(n, n, entries)), nowhere)
 	form := func() *expr.Node {
-		qy, _ := b.MatVec(q, false, y, nowhere)
-		v, _ := b.Dot(y, qy, nowhere)
+		qy := b.MatVec(q, false, y, nowhere)
+		v := b.Dot(y, qy, nowhere)
 		return v
 	}
 	steps := func() *expr.Node { // sum over i of (y[i+1] - y[i])^2
@@ -206,11 +203,11 @@ func TestPatternOfChains(t *testing.T) {
 		for i := range up {
 			up[i], down[i] = i+1, i
 		}
-		u, _ := b.Gather(y, up, expr.VectorShape(n-1), nowhere)
-		v, _ := b.Gather(y, down, expr.VectorShape(n-1), nowhere)
-		d, _ := b.Binary(expr.Sub, u, v, nowhere)
-		s, _ := b.Binary(expr.Pow, d, b.Number(2), nowhere)
-		r, _ := b.Reduce(expr.Sum, s, nowhere)
+		u := b.Gather(y, up, expr.VectorShape(n-1), nowhere)
+		v := b.Gather(y, down, expr.VectorShape(n-1), nowhere)
+		d := b.Binary(expr.Sub, u, v, nowhere)
+		s := b.Binary(expr.Pow, d, b.Number(2), nowhere)
+		r := b.Reduce(expr.Sum, s, nowhere)
 		return r
 	}
 	for name, root := range map[string]*expr.Node{"matrix": form(), "sum": steps()} {
@@ -219,8 +216,8 @@ func TestPatternOfChains(t *testing.T) {
 			t.Errorf("%s: not tridiagonal", name)
 		}
 	}
-	total, _ := b.Reduce(expr.Sum, y, nowhere)
-	square, _ := b.Binary(expr.Mul, total, total, nowhere)
+	total := b.Reduce(expr.Sum, y, nowhere)
+	square := b.Binary(expr.Mul, total, total, nowhere)
 	if HessianPattern(context.Background(), b, square, n) != nil {
 		t.Error("the square of a sum has a dense Hessian")
 	}

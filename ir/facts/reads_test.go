@@ -19,13 +19,13 @@ func TestReads(t *testing.T) {
 		x := g.b.Var("x", false, 0, expr.VectorShape(size), nowhere)
 		mask := make([]float64, size)
 		mask[g.IntN(size)], mask[g.IntN(size)] = 1, 2
-		some, _ := g.b.Binary(expr.Mul, g.b.Const("", data.Vector(mask), nowhere), x, nowhere)
+		some := g.b.Binary(expr.Mul, g.b.Const("", data.Vector(mask), nowhere), x, nowhere)
 		g.vectors, g.numbers = []*expr.Node{y, y, some}, []*expr.Node{g.b.Number(1.5)}
 		for range 1 + g.IntN(9) {
 			g.grow()
 		}
-		root, _ := g.b.Dot(g.vectors[len(g.vectors)-1], g.vector(), nowhere)
-		root, _ = g.b.Binary(expr.Add, root, g.numbers[len(g.numbers)-1], nowhere)
+		root := g.b.Dot(g.vectors[len(g.vectors)-1], g.vector(), nowhere)
+		root = g.b.Binary(expr.Add, root, g.numbers[len(g.numbers)-1], nowhere)
 		at := make([]float64, 2*size)
 		for k := range at {
 			at[k] = 0.3 + g.Float64()
@@ -61,8 +61,8 @@ func TestReads(t *testing.T) {
 	// x[j] of a bilinear form whose coefficients are 0.
 	b := expr.NewBuilder()
 	x, y := b.Var("x", false, 0, expr.VectorShape(3), nowhere), b.Var("y", true, 0, expr.VectorShape(3), nowhere)
-	c, _ := b.Binary(expr.Mul, b.Const("", data.Vector([]float64{0, 2, 0}), nowhere), y, nowhere)
-	root, _ := b.Dot(x, c, nowhere)
+	c := b.Binary(expr.Mul, b.Const("", data.Vector([]float64{0, 2, 0}), nowhere), y, nowhere)
+	root := b.Dot(x, c, nowhere)
 	for _, lower := range []bool{false, true} {
 		used := make([]bool, 3)
 		if Reads(b, root, lower, used); !slices.Equal(used, []bool{false, true, false}) {

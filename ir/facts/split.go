@@ -93,9 +93,9 @@ func (a *partition) cut(name string, entries []int) (*expr.Node, error) {
 		if len(c.list[n]) == 0 {
 			continue
 		}
-		made, err := c.make(n, own, place)
-		if err != nil {
-			return nil, fmt.Errorf("cutting %s at %v: %w", n.Op, n.Span, err)
+		made := c.make(n, own, place)
+		if made == nil {
+			return nil, fmt.Errorf("cutting %s at %v: the products are too many", n.Op, n.Span)
 		}
 		c.made[n] = made
 	}
@@ -152,7 +152,7 @@ func (c *cutting) need(n *node) {
 
 // operand is a vector of entries of argument i of n, 0 where the index is
 // negative; a scalar where the argument is one and no entry is missing.
-func (c *cutting) operand(n *node, i int, index []int) (*expr.Node, error) {
+func (c *cutting) operand(n *node, i int, index []int) *expr.Node {
 	at, arg := index, n.args[i]
 	from := n.Args[i]
 	if c.enters(arg) {
@@ -164,18 +164,18 @@ func (c *cutting) operand(n *node, i int, index []int) (*expr.Node, error) {
 			}
 		}
 		if from = c.made[arg]; from == nil { // no entry is there
-			return c.graph.Fill(0, expr.VectorShape(len(at)), arg.Span), nil
+			return c.graph.Fill(0, expr.VectorShape(len(at)), arg.Span)
 		}
 	}
 	if n.Args[i].Shape.Rank == 0 && !slices.Contains(at, -1) {
-		return from, nil
+		return from
 	}
 	return c.graph.Gather(from, at, expr.VectorShape(len(at)), n.Args[i].Span)
 }
 
 // make writes the needed entries of a node: a scalar for a scalar, a vector
-// for anything else.
-func (c *cutting) make(n *node, own *expr.Node, place map[int]int) (*expr.Node, error) {
+// for anything else; nil where the products are too many.
+func (c *cutting) make(n *node, own *expr.Node, place map[int]int) *expr.Node {
 	b, list := c.graph, c.list[n]
 	shape := expr.VectorShape(len(list))
 	if n.Shape.Rank == 0 {
@@ -196,12 +196,12 @@ func (c *cutting) make(n *node, own *expr.Node, place map[int]int) (*expr.Node, 
 	case n.Op == expr.MatVec && n.Args[0].Deps&expr.DependsY == 0:
 		return c.matrixVector(n, terms)
 	case n.Op == expr.MatMul && (n.Args[0].Deps&n.Args[1].Deps)&expr.DependsY == 0:
-		if made, err := c.matrixMatrix(n, terms); made != nil || err != nil {
-			return made, err
+		if made := c.matrixMatrix(n, terms); made != nil {
+			return made
 		}
 	}
 	if len(terms) > maxPairs {
-		return nil, fmt.Errorf("%d products are too many", len(terms))
+		return nil
 	}
 	if sums(n.Op) {
 		return c.sum(n, terms, shape)
@@ -216,27 +216,22 @@ func (c *cutting) make(n *node, own *expr.Node, place map[int]int) (*expr.Node, 
 	}
 	none := func(index []int) bool { return slices.Max(index) < 0 }
 	if n.Op == expr.Add && none(left) {
-		if v, err := c.operand(n, 1, right); err != nil || v.Shape == shape {
-			return v, err
+		if v := c.operand(n, 1, right); v.Shape == shape {
+			return v
 		}
 	}
-	u, err := c.operand(n, 0, left)
-	if err != nil {
-		return nil, err
-	}
+	u := c.operand(n, 0, left)
 	if (n.Op == expr.Add || n.Op == expr.Sub) && none(right) && u.Shape == shape {
-		return u, nil
+		return u
 	}
 	var w *expr.Node
 	if len(n.Args) == 1 {
-		w, err = b.Unary(n.Op, u, n.Span)
-	} else if v, failed := c.operand(n, 1, right); failed != nil {
-		return nil, failed
+		w = b.Unary(n.Op, u, n.Span)
 	} else {
-		w, err = b.Binary(n.Op, u, v, n.Span)
+		w = b.Binary(n.Op, u, c.operand(n, 1, right), n.Span)
 	}
-	if err != nil || w.Shape == shape {
-		return w, err
+	if w.Shape == shape {
+		return w
 	}
 	// Scalars stand for a vector, or a vector of one entry for a scalar.
 	return b.Gather(w, make([]int, shape.Len()), shape, n.Span)
@@ -250,36 +245,26 @@ func sums(op expr.Op) bool {
 }
 
 // sum adds up terms, or reduces them.
-func (c *cutting) sum(n *node, terms []term, shape expr.Shape) (*expr.Node, error) {
+func (c *cutting) sum(n *node, terms []term, shape expr.Shape) *expr.Node {
 	b := c.graph
 	rows, left, right := make([]int, len(terms)), make([]int, len(terms)), make([]int, len(terms))
 	for i, t := range terms {
 		rows[i], left[i], right[i] = t.row, t.p, t.q
 	}
 	vector := expr.VectorShape(len(terms))
-	u, err := c.operand(n, 0, left)
-	if err != nil {
-		return nil, err
-	}
+	u := c.operand(n, 0, left)
 	if u.Shape != vector {
-		if u, err = b.Gather(u, make([]int, len(terms)), vector, n.Span); err != nil {
-			return nil, err
-		}
+		u = b.Gather(u, make([]int, len(terms)), vector, n.Span)
 	}
 	if n.Op.Info().Class == expr.Reduction {
 		return b.Reduce(n.Op, u, n.Span)
 	}
 	if len(n.Args) == 2 {
-		v, err := c.operand(n, 1, right)
-		if err != nil {
-			return nil, err
-		}
+		v := c.operand(n, 1, right)
 		if n.Op == expr.Dot {
 			return b.Dot(u, v, n.Span)
 		}
-		if u, err = b.Binary(expr.Mul, u, v, n.Span); err != nil {
-			return nil, err
-		}
+		u = b.Binary(expr.Mul, u, v, n.Span)
 	}
 	if slices.Equal(rows, expr.Sequence(0, shape.Len())) { // one term a row
 		return b.Gather(u, rows, shape, n.Span)

@@ -10,26 +10,19 @@ import (
 
 // matrixVector is the product of a part of a matrix that y does not enter and
 // a vector.
-func (c *cutting) matrixVector(n *node, terms []term) (*expr.Node, error) {
+func (c *cutting) matrixVector(n *node, terms []term) *expr.Node {
 	var cols []int
 	for _, t := range terms {
 		cols = append(cols, t.q)
 	}
 	cols = distinct(cols)
-	m, trans, err := c.submatrix(n.Args[0], n.TransA, c.list[n], cols)
-	if err != nil {
-		return nil, err
-	}
-	v, err := c.operand(n, 1, cols)
-	if err != nil {
-		return nil, err
-	}
-	return c.graph.MatVec(m, trans, v, n.Span)
+	m, trans := c.submatrix(n.Args[0], n.TransA, c.list[n], cols)
+	return c.graph.MatVec(m, trans, c.operand(n, 1, cols), n.Span)
 }
 
 // matrixMatrix is the product of matrices of which y enters one, as a product
 // of parts of them; nil where the needed entries are too scattered for that.
-func (c *cutting) matrixMatrix(n *node, terms []term) (*expr.Node, error) {
+func (c *cutting) matrixMatrix(n *node, terms []term) *expr.Node {
 	list, width := c.list[n], n.Shape.Cols
 	left := n.Args[0]
 	var rows, cols, inner []int
@@ -52,9 +45,9 @@ func (c *cutting) matrixMatrix(n *node, terms []term) (*expr.Node, error) {
 	rows, cols, inner = distinct(rows), distinct(cols), distinct(inner)
 	const waste = 4 // entries made for one that is needed
 	if len(rows)*len(cols) > waste*len(list) || len(inner) == 0 {
-		return nil, nil
+		return nil
 	}
-	factor := func(i int, trans bool, rows, cols []int) (*expr.Node, bool, error) {
+	factor := func(i int, trans bool, rows, cols []int) (*expr.Node, bool) {
 		m := n.Args[i]
 		if m.Deps&expr.DependsY == 0 {
 			return c.submatrix(m, trans, rows, cols)
@@ -65,25 +58,11 @@ func (c *cutting) matrixMatrix(n *node, terms []term) (*expr.Node, error) {
 				index[r] = -1
 			}
 		}
-		v, err := c.operand(n, i, index)
-		if err != nil {
-			return nil, false, err
-		}
-		v, err = c.graph.Gather(v, expr.Sequence(0, len(index)), expr.MatrixShape(len(rows), len(cols)), n.Span)
-		return v, false, err
+		return c.graph.Gather(c.operand(n, i, index), expr.Sequence(0, len(index)), expr.MatrixShape(len(rows), len(cols)), n.Span), false
 	}
-	u, ta, err := factor(0, n.TransA, rows, inner)
-	if err != nil {
-		return nil, err
-	}
-	v, tb, err := factor(1, n.TransB, inner, cols)
-	if err != nil {
-		return nil, err
-	}
-	made, err := c.graph.MatMul(u, ta, v, tb, n.Span)
-	if err != nil {
-		return nil, err
-	}
+	u, ta := factor(0, n.TransA, rows, inner)
+	v, tb := factor(1, n.TransB, inner, cols)
+	made := c.graph.MatMul(u, ta, v, tb, n.Span)
 	index := make([]int, len(list))
 	for r, e := range list {
 		i, _ := slices.BinarySearch(rows, e/width)
@@ -95,19 +74,18 @@ func (c *cutting) matrixMatrix(n *node, terms []term) (*expr.Node, error) {
 
 // submatrix is a part of a matrix, or of its transpose, that y does not enter:
 // the matrix itself, to be transposed or not, where the part is all of it.
-func (c *cutting) submatrix(m *expr.Node, trans bool, rows, cols []int) (*expr.Node, bool, error) {
+func (c *cutting) submatrix(m *expr.Node, trans bool, rows, cols []int) (*expr.Node, bool) {
 	height, width := m.Shape.Rows, m.Shape.Cols
 	if trans {
 		height, width = width, height
 	}
 	if slices.Equal(rows, expr.Sequence(0, height)) && slices.Equal(cols, expr.Sequence(0, width)) {
-		return m, trans, nil
+		return m, trans
 	}
 	value := c.graph.Known(m)
 	switch {
 	case value == nil:
-		cut, err := c.graph.Gather(m, positions(m, trans, rows, cols), expr.MatrixShape(len(rows), len(cols)), m.Span)
-		return cut, false, err
+		return c.graph.Gather(m, positions(m, trans, rows, cols), expr.MatrixShape(len(rows), len(cols)), m.Span), false
 	case value.Sparse != nil:
 		s := value.Sparse
 		if trans {
@@ -122,13 +100,13 @@ func (c *cutting) submatrix(m *expr.Node, trans bool, rows, cols []int) (*expr.N
 				}
 			}
 		}
-		return c.graph.Const("", data.SparseMatrix(sparse.FromEntries(len(rows), len(cols), entries)), m.Span), false, nil
+		return c.graph.Const("", data.SparseMatrix(sparse.FromEntries(len(rows), len(cols), entries)), m.Span), false
 	}
 	vals := make([]float64, 0, len(rows)*len(cols))
 	for _, k := range positions(m, trans, rows, cols) {
 		vals = append(vals, value.Dense[k])
 	}
-	return c.graph.Const("", data.Matrix(len(rows), len(cols), vals), m.Span), false, nil
+	return c.graph.Const("", data.Matrix(len(rows), len(cols), vals), m.Span), false
 }
 
 // positions are the places of the entries of a part of m, or of its transpose,
