@@ -217,7 +217,6 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 	blocked := func(rate, lo, hi float64) bool {
 		return rate > 0 && !math.IsInf(hi, 1) || rate < 0 && !math.IsInf(lo, -1)
 	}
-	slope, terms := 0.0, 0.0
 	for j, t := range d {
 		if blocked(t, v.bounds.Lo[j], v.bounds.Hi[j]) {
 			if math.Abs(t) > kkt.Tolerance*size {
@@ -225,10 +224,6 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 			}
 			d[j] = 0
 		}
-		slope, terms = slope+grad[j]*d[j], terms+math.Abs(grad[j]*d[j])
-	}
-	if !(-slope > linalg.SumRounding*terms) {
-		return nil
 	}
 	a := v.s.Relaxation.A
 	for i := range v.bounds.RowLo {
@@ -237,6 +232,14 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 		if math.Abs(rate) > kkt.Tolerance*sum && blocked(rate, v.bounds.RowLo[i], v.bounds.RowHi[i]) {
 			return nil
 		}
+	}
+	d = v.recede(d)
+	slope, terms := 0.0, 0.0
+	for j, t := range d {
+		slope, terms = slope+grad[j]*t, terms+math.Abs(grad[j]*t)
+	}
+	if !(-slope > linalg.SumRounding*terms) {
+		return nil
 	}
 	if !v.s.Objective.Quadratic {
 		if size < v.reach(v.unscaled(at))/2 || !v.fallsAlong(at, d) {

@@ -1,20 +1,51 @@
 package pieces
 
 import (
-	"bilevelc/runtime/linalg"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/linalg"
 )
 
 // settled is how near an entry has to come to a bound to be there: the rounding of some dozens of pivots.
 const settled = 0x1p-42
 
-// refine moves a point of the branch whose bounds are set onto its equations, to the rounding of their own terms where those vanish: entries that are at a bound but
+// refine moves a point of the branch whose bounds are set onto its equations (see onto).
+func (v *Solver) refine(z []float64) []float64 { return v.unscaled(v.onto(&v.bounds, v.scaled(z))) }
+
+// recede moves a direction in the relaxation's units onto the equations of those along which the branch whose bounds are set has no end: what is left of the difference of two points is what the solver tolerates of theirs.
+func (v *Solver) recede(d []float64) []float64 {
+	b := activeset.Bounds{RowLo: ends(v.bounds.RowLo), RowHi: ends(v.bounds.RowHi), Lo: ends(v.bounds.Lo), Hi: ends(v.bounds.Hi)}
+	_, e := math.Frexp(linalg.NormInf(d))
+	unit := make([]float64, len(d))
+	for j, t := range d {
+		unit[j] = math.Ldexp(t, -e)
+	}
+	unit = v.onto(&b, unit)
+	for j, t := range unit {
+		unit[j] = math.Ldexp(t, e)
+	}
+	return unit
+}
+
+// ends are the bounds of the rates at which what has these bounds may change without end.
+func ends(bounds []float64) []float64 {
+	out := make([]float64, len(bounds))
+	for i, t := range bounds {
+		if math.IsInf(t, 0) {
+			out[i] = t
+		}
+	}
+	return out
+}
+
+// onto moves a point in the relaxation's units onto the equations of a branch, to the rounding of their own terms where those vanish: entries that are at a bound but
 // for rounding, or beyond it by what the solver tolerates, are put there, rows as well, and the others take the least change that the equations need, by conjugate gradients on the normal equations (Bjorck 1996, section 7.4).
-func (v *Solver) refine(z []float64) []float64 {
-	a, b := v.s.Relaxation.A, &v.bounds
-	at := v.scaled(z)
+func (v *Solver) onto(b *activeset.Bounds, z []float64) []float64 {
+	a := v.s.Relaxation.A
+	at := append([]float64(nil), z...)
 	free, beyond := make([]bool, len(at)), make([]float64, len(at))
 	for j, t := range at {
 		beyond[j] = math.Max(0, math.Max(b.Lo[j]-t, t-b.Hi[j]))
@@ -54,7 +85,7 @@ func (v *Solver) refine(z []float64) []float64 {
 		}
 		return worst
 	}
-	before, carried := residual(v.scaled(z)), 0.0 // what entries beyond their bounds hide
+	before, carried := residual(z), 0.0 // what entries beyond their bounds hide
 	for i, h := range holds {
 		if h {
 			carried = math.Max(carried, terms(i, beyond))
@@ -124,5 +155,5 @@ func (v *Solver) refine(z []float64) []float64 {
 			best[j] = 0
 		}
 	}
-	return v.unscaled(best)
+	return best
 }
