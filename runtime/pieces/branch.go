@@ -56,7 +56,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, errNotFinite
 	}
-	last := math.Inf(1) // what the steps promise once f is flat
+	last := math.Inf(1) // the length of a step once f is flat
 	var hess *sparse.CSR
 	// The constraints that press on two steps in a row are equations to the Hessian of the next ones: where they stay, these are Newton's.
 	made, before, now := []bool(nil), []bool(nil), v.pressed(nil)
@@ -93,21 +93,23 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 		}
 		v.warm = sol.Basis
 		before, now = now, v.pressed(sol)
-		slope, size := 0.0, 0.0
+		slope, terms, length := 0.0, math.Abs(f), 0.0
 		for j, g := range grad {
-			slope += g * (sol.Z[j] - at[j])
-			size += math.Abs(g * (sol.Z[j] - at[j]))
+			d := sol.Z[j] - at[j]
+			length = math.Max(length, math.Abs(d))
+			slope += g * d
+			terms += math.Abs(g*d) + math.Abs(g*at[j])
 		}
 		to := v.unscaled(sol.Z)
-		if !(-slope > linalg.SumRounding*(math.Abs(f)+size)) {
-			// f no longer tells the points apart, to half of the digits of z; the slope does, as long as steps of Newton's make it smaller.
-			if !(-slope > 0) || !(-slope < last/2) {
+		if !(-slope > linalg.SumRounding*terms) {
+			// f no longer tells the points apart, to half of the digits of z; the lengths of Newton's steps do, as long as they become shorter.
+			if !(length > linalg.SumRounding*linalg.NormInf(at)) || !(length < last/2) {
 				return z, nil
 			}
-			if fn := s.Value(to); !(math.Abs(fn-f) <= 4*linalg.SumRounding*(math.Abs(f)+size)) {
+			if fn := s.Value(to); !(math.Abs(fn-f) <= 4*linalg.SumRounding*terms) {
 				return z, nil
 			}
-			z, last = to, -slope
+			z, last = to, length
 			continue
 		}
 		if ray := v.ray(at, sol.Z, grad); ray != nil {
@@ -264,13 +266,13 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 
 // fallsAlong reports whether f is less at each doubling of the way along d, from d's own length to the end of the range of numbers, and falls over the last quarter by no less than over the one before.
 func (v *Solver) fallsAlong(at, d []float64) bool {
-	z, t, most := make([]float64, len(at)), 1.0, 0.0
+	z, most := make([]float64, len(at)), 0.0
 	before := v.s.Value(v.unscaled(at))
 	_, e := math.Frexp(linalg.NormInf(v.unscaled(d)))
-	doublings := min(1000, 1000-e) // room for coefficients and sums
+	doublings := 1000 - e // room for coefficients and sums
 	for k := range doublings {
 		for j := range z {
-			z[j] = at[j] + t*d[j]
+			z[j] = at[j] + math.Ldexp(d[j], k)
 		}
 		now := v.s.Value(v.unscaled(z))
 		fall := before - now
@@ -283,7 +285,7 @@ func (v *Solver) fallsAlong(at, d []float64) bool {
 		if k > doublings/2 && k <= 3*doublings/4 {
 			most = math.Max(most, fall)
 		}
-		before, t = now, 2*t
+		before = now
 	}
 	return true
 }

@@ -151,7 +151,7 @@ func TestWhatFallsTowardsALimit(t *testing.T) {
 			{"the inverse of a logarithm", func(x float64) float64 { return size / math.Log(2+x) }, false},
 			{"a parabola", func(x float64) float64 { return size * (x*x - 1e6*x) }, false},
 			{"a parabola that turns far away", func(x float64) float64 { return size * x * (math.Pow(10, far)*x - 1) }, false},
-			{"a floor far away", func(x float64) float64 { return math.Max(-size*x, -math.Pow(10, -far)) }, false},
+			{"a floor far away", func(x float64) float64 { return -size * math.Min(x, math.Pow(10, -far)) }, false},
 		} {
 			v := &Solver{s: &kkt.System{N: 1, Nx: 1, ColScale: []float64{1}, P: &problem.Problem{Dx: 1, F: f.at}}}
 			if got := v.fallsAlong([]float64{start}, []float64{size}); got != f.without {
