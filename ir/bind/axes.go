@@ -63,8 +63,7 @@ func shaped(t ir.Type, s *space) value { return value{typ: elab.AsReal(t), space
 func (b *binder) dims(t *lang.TypeExpr, name string) ([]dim, bool) {
 	out := make([]dim, len(t.Dims))
 	for k, d := range t.Dims {
-		if n, ok := d.(*lang.Name); ok && b.sets[n.Name] != nil {
-			s := b.sets[n.Name]
+		if s := b.top().setOf(d); s != nil {
 			out[k] = dim{s.n, s}
 			continue
 		}

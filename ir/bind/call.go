@@ -130,17 +130,11 @@ func (e *elaborator) least(x lang.Expr) int {
 
 // Own implements elab.Sizes: a name which nothing else declares is the function's own.
 func (e *elaborator) Own(x lang.Expr, n ir.Dim) bool {
-	name, ok := x.(*lang.Name)
-	if !ok {
-		return false
+	name, own := elab.OwnSize(e.b.prog, x, e.scope.local, e.library)
+	if own {
+		e.scope = &scope{name, scalarInt(n.(dim).n), e.scope}
 	}
-	_, local := e.scope.find(name.Name)
-	global := e.b.symbol(name.Name) != nil
-	if local || global && !e.library {
-		return false
-	}
-	e.scope = &scope{name.Name, scalarInt(n.(dim).n), e.scope}
-	return true
+	return own
 }
 
 // Written implements elab.Sizes.

@@ -272,14 +272,8 @@ func (e *elaborator) sumOver(v value, inner, outer *space, at diag.Span) value {
 			out.node = g.MatVec(vec.node, true, s.node, at)
 			break
 		}
-		flat := v.node
-		if v.item().Rank == 2 {
-			flat = e.reshape(flat, expr.MatrixShape(inner.n, v.item().Len()), at)
-		}
-		out.node = g.MatVec(flat, true, e.ones(inner.n), at)
-		if v.item().Rank == 2 {
-			out.node = e.reshape(out.node, v.item(), at)
-		}
+		flat := e.reshape(v.node, expr.MatrixShape(inner.n, v.item().Len()), at)
+		out.node = e.reshape(g.MatVec(flat, true, e.ones(inner.n), at), v.item(), at)
 	case v.isScalar():
 		out.node = e.segmentSums(v.node, inner.up, outer.n, at)
 	default:
@@ -329,10 +323,7 @@ func (e *elaborator) itemSum(v value, at diag.Span) value {
 		return e.product(u, w, at)
 	}
 	size := v.item().Len()
-	flat := v.node
-	if v.item().Rank == 2 {
-		flat = e.reshape(flat, expr.MatrixShape(v.space.n, size), at)
-	}
+	flat := e.reshape(v.node, expr.MatrixShape(v.space.n, size), at)
 	out.node = e.b.graph.MatVec(flat, false, e.ones(size), at)
 	return out
 }

@@ -62,10 +62,6 @@ func (e *elaborator) arrayOf(x *lang.Comprehension) value {
 	}
 	body = e.lift(body, inner.space, at)
 	out := shaped(arrayOver(dims), e.space)
-	shape := e.space.shape(out.item())
-	out.node = body.node
-	if out.node.Shape != shape {
-		out.node = e.reshape(out.node, shape, at)
-	}
+	out.node = e.reshape(body.node, e.space.shape(out.item()), at)
 	return out
 }

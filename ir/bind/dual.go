@@ -53,10 +53,7 @@ func (e *elaborator) dual(x *lang.Call) value {
 		if over.places != nil {
 			node = b.graph.ScatterAdd(node, over.places, expr.VectorShape(want.Len()), e.at(x))
 		}
-		if want != node.Shape {
-			node = e.reshape(node, want, e.at(x))
-		}
-		v = array(node, over.dims)
+		v = array(e.reshape(node, want, e.at(x)), over.dims)
 	}
 	b.duals[name.Name] = v
 	return v

@@ -90,6 +90,16 @@ func (s *scope) find(name string) (value, bool) {
 	return value{}, false
 }
 
+func (s *scope) local(name string) bool {
+	_, ok := s.find(name)
+	return ok
+}
+
+// global is what an expression names among the declarations of the model, or nil.
+func (e *elaborator) global(x lang.Expr) *ir.Symbol {
+	return elab.Global(e.b.prog, x, e.scope.local, e.library)
+}
+
 // top elaborates in the scope of the model.
 func (b *binder) top() *elaborator { return &elaborator{b: b} }
 

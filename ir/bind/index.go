@@ -233,16 +233,8 @@ func (e *elaborator) unknownIndex(x *lang.Index, v value, sels []selector, s *sp
 	if !e.b.fits(at, "the selection", shape.Len(), v.node.Shape.Len()) {
 		return value{}
 	}
-	flat := v.node
-	if flat.Shape.Rank != 1 {
-		flat = e.reshape(flat, expr.VectorShape(flat.Shape.Len()), at)
-	}
+	flat := e.reshape(v.node, expr.VectorShape(v.node.Shape.Len()), at)
 	pick := g.Opaque(name, expr.MatrixShape(shape.Len(), flat.Shape.Len()), at)
-	out.node = g.MatVec(pick, false, flat, at)
-	if shape.Rank == 0 {
-		out.node = e.b.graph.Gather(out.node, []int{0}, shape, at)
-	} else if shape.Rank == 2 {
-		out.node = e.reshape(out.node, shape, at)
-	}
+	out.node = e.reshape(g.MatVec(pick, false, flat, at), shape, at)
 	return out
 }

@@ -246,5 +246,8 @@ func (e *elaborator) transposed(v value, at diag.Span) value {
 
 // reshape gives a node's entries, in row-major order, another shape.
 func (e *elaborator) reshape(n *expr.Node, out expr.Shape, at diag.Span) *expr.Node {
+	if n.Shape == out {
+		return n
+	}
 	return e.b.graph.Gather(n, expr.Sequence(0, out.Len()), out, at)
 }

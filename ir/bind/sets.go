@@ -125,14 +125,10 @@ func (s *boundSet) in(t *boundSet, k int) int {
 
 // setOf is the set that a name stands for in a scope, or nil.
 func (e *elaborator) setOf(x lang.Expr) *boundSet {
-	n, ok := x.(*lang.Name)
-	if !ok || e.library {
-		return nil
+	if s := e.global(x); s != nil {
+		return e.b.sets[s.Name]
 	}
-	if _, local := e.scope.find(n.Name); local {
-		return nil
-	}
-	return e.b.sets[n.Name]
+	return nil
 }
 
 // tryset binds an index set if all it needs is known, and reports whether it

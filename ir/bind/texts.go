@@ -108,14 +108,10 @@ func (b *binder) givenTexts(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims 
 
 // textsOf are the texts that x is an entry of, or nil.
 func (e *elaborator) textsOf(x *lang.Index) *texts {
-	n, ok := x.X.(*lang.Name)
-	if !ok || e.library {
-		return nil
+	if s := e.global(x.X); s != nil {
+		return e.b.texts[s.Name]
 	}
-	if _, local := e.scope.find(n.Name); local {
-		return nil
-	}
-	return e.b.texts[n.Name]
+	return nil
 }
 
 // textEntry is split[r]: an element of the set of the values, one or one a tuple.

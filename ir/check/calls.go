@@ -20,8 +20,7 @@ import (
 // primitives are seen.
 func (c *checker) call(s *scope, e *lang.Call) value {
 	name := e.Fn.Name
-	inLibrary := s.frame != nil && s.frame.library
-	if entry := c.symbols[name]; entry != nil && !inLibrary {
+	if entry := c.symbols[name]; entry != nil && !s.library() {
 		if fn, ok := entry.symbol.Decl.(*lang.Fn); ok {
 			entry.used = true
 			return c.invoke(s, fn, false, e, c.passed(s, e))
@@ -251,29 +250,13 @@ func (c *checker) parameter(s *scope, p *lang.FnParam) value {
 // checked on its own: a name that the model does not declare is the
 // function's own size.
 func (c *checker) parameterSize(s *scope, e lang.Expr) *poly {
-	name, own := c.ownSize(s, e)
+	name, own := elab.OwnSize(c.program, e, s.local, s.library())
 	if !own {
 		return c.size(s, e)
 	}
 	p := atomPoly(c.newAtom(name, opaqueAtom))
 	s.names[name] = value{typ: elab.Int, size: p}
 	return p
-}
-
-// ownSize reports whether a written size is a name of the function's own that
-// is not bound yet.
-func (c *checker) ownSize(s *scope, e lang.Expr) (string, bool) {
-	n, ok := e.(*lang.Name)
-	if !ok {
-		return "", false
-	}
-	if _, bound := s.names[n.Name]; bound {
-		return "", false
-	}
-	if _, declared := c.symbols[n.Name]; declared && !s.frame.library {
-		return "", false
-	}
-	return n.Name, true
 }
 
 // body checks a function's body in a scope that holds its parameters, and
@@ -298,7 +281,7 @@ type sizesIn struct {
 
 // Own implements elab.Sizes.
 func (s sizesIn) Own(x lang.Expr, n ir.Dim) bool {
-	name, own := s.c.ownSize(s.in, x)
+	name, own := elab.OwnSize(s.c.program, x, s.in.local, s.in.library())
 	if own {
 		s.in.names[name] = value{typ: elab.Int, size: n.(*poly)}
 	}

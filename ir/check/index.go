@@ -320,7 +320,7 @@ func (c *checker) hides(s *scope, index lang.Ident) {
 		c.warnf(diag.Hides, index.Span(), "the index `%s` hides the `%s` around it", name, name)
 		return
 	}
-	if e := c.symbols[name]; e != nil && (s.frame == nil || !s.frame.library) {
+	if e := c.symbols[name]; e != nil && !s.library() {
 		d := c.warnf(diag.Hides, index.Span(), "the index `%s` hides the declared `%s`", name, name)
 		d.Related = []diag.Related{{Span: e.name.Span(), Message: "declared here"}}
 	}

@@ -62,17 +62,11 @@ func setOf(p *poly) *indexSet {
 
 // namedSet is the index set that an expression names, or nil.
 func (c *checker) namedSet(s *scope, e lang.Expr) *indexSet {
-	n, ok := e.(*lang.Name)
-	if !ok || s.frame != nil && s.frame.library {
+	symbol := elab.Global(c.program, e, s.local, s.library())
+	if symbol == nil || symbol.Kind != ir.SetSymbol {
 		return nil
 	}
-	if s.local(n.Name) {
-		return nil
-	}
-	entry := c.symbols[n.Name]
-	if entry == nil || entry.symbol.Kind != ir.SetSymbol {
-		return nil
-	}
+	entry := c.symbols[symbol.Name]
 	entry.used = true
 	return c.resolve(entry).set
 }

@@ -66,6 +66,9 @@ func (s *scope) local(name string) bool {
 	return ok
 }
 
+// library reports the body of a function of the library, which sees no name of the model.
+func (s *scope) library() bool { return s.frame != nil && s.frame.library }
+
 // child opens a scope inside s.
 func (c *checker) child(s *scope) *scope {
 	c.scopes++
@@ -203,7 +206,7 @@ func (c *checker) name(s *scope, e *lang.Name) value {
 	if v, ok := s.find(e.Name); ok {
 		return v
 	}
-	if s.frame == nil || !s.frame.library {
+	if !s.library() {
 		if entry := c.symbols[e.Name]; entry != nil {
 			entry.used = true
 			if entry.symbol.Kind == ir.FnSymbol {

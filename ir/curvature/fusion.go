@@ -232,16 +232,22 @@ func (s *study) multiple(n *expr.Node, operand func(*expr.Node) jet) (c Interval
 	}
 }
 
-// splitSquare matches c + a^2 with c free of the variables, or returns nil.
-func (s *study) splitSquare(n *expr.Node) (c, a *expr.Node) {
-	if n.Op != expr.Add {
+// shifted matches c + q with c free of the variables and q not, or returns nil.
+func (s *study) shifted(n *expr.Node) (c, q *expr.Node) {
+	if n.Op != expr.Add || s.varies(n.Args[0]) == s.varies(n.Args[1]) {
 		return nil, nil
 	}
-	for i, c := range n.Args {
-		if q := n.Args[1-i]; !s.varies(c) && s.varies(q) {
-			if p, ok := s.squared(q); ok {
-				return c, p
-			}
+	if s.varies(n.Args[0]) {
+		return n.Args[1], n.Args[0]
+	}
+	return n.Args[0], n.Args[1]
+}
+
+// splitSquare matches c + a^2 with c free of the variables, or returns nil.
+func (s *study) splitSquare(n *expr.Node) (c, a *expr.Node) {
+	if c, q := s.shifted(n); q != nil {
+		if a, ok := s.squared(q); ok {
+			return c, a
 		}
 	}
 	return nil, nil

@@ -362,17 +362,11 @@ func (s *study) atom(n *expr.Node) bool {
 // splitNorm matches c + |u|^2 with c >= 0 free of the variables (0 where there
 // is none), or returns nil.
 func (s *study) splitNorm(n *expr.Node) (c Interval, u *expr.Node) {
-	if n.Op == expr.Add {
-		for i, k := range n.Args {
-			if q := n.Args[1-i]; !s.varies(k) && s.varies(q) {
-				if r := s.rangeOf(k)[0]; r.Lo >= 0 {
-					if _, u := s.splitNorm(q); u != nil && q.Op != expr.Add {
-						return r, u
-					}
-				}
-			}
+	if k, q := s.shifted(n); q != nil {
+		if r := s.rangeOf(k)[0]; r.Lo >= 0 && q.Op != expr.Add {
+			_, u = s.splitNorm(q)
+			return r, u
 		}
-		return Interval{}, nil
 	}
 	switch {
 	case n.Op == expr.Dot && n.Args[0] == n.Args[1] && s.varies(n):

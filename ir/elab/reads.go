@@ -16,6 +16,26 @@ func Reads(e lang.Expr, p *ir.Program, found func(x lang.Expr, s *ir.Symbol, way
 	return r.result
 }
 
+// Global is what an expression names among the declarations of the model, or nil: local names
+// hide those, and the library does not see them.
+func Global(p *ir.Program, x lang.Expr, local func(name string) bool, library bool) *ir.Symbol {
+	n, ok := x.(*lang.Name)
+	if !ok || library || local(n.Name) {
+		return nil
+	}
+	return p.Symbols[n.Name]
+}
+
+// OwnSize is the name of a size that the types of a function write, and whether it is the
+// function's own, which nothing else declares.
+func OwnSize(p *ir.Program, x lang.Expr, local func(name string) bool, library bool) (name string, own bool) {
+	n, ok := x.(*lang.Name)
+	if !ok || local(n.Name) {
+		return "", false
+	}
+	return n.Name, library || p.Symbols[n.Name] == nil
+}
+
 type reader struct {
 	program *ir.Program
 	found   func(x lang.Expr, s *ir.Symbol, way []*lang.Name) bool

@@ -62,7 +62,7 @@ func evalNode(n *Node, values map[*Node]*data.Array, x, y []float64) (*data.Arra
 	for i, a := range n.Args {
 		args[i] = values[a]
 	}
-	return apply(n, args)
+	return apply(n, args), nil
 }
 
 // variableNodes lists what root reaches in topological order, not looking
@@ -135,11 +135,7 @@ func (b *Builder) Value(n *Node) (*data.Array, error) {
 			args[i] = b.known(a)
 		}
 		b.meter.Look()
-		v, err := apply(m, args)
-		if err != nil {
-			return nil, err
-		}
-		b.values[m] = v
+		b.values[m] = apply(m, args)
 	}
 	return b.known(n), nil
 }
@@ -163,21 +159,20 @@ func Missing(n *Node) string {
 }
 
 // apply computes one operation on the values of its arguments.
-func apply(n *Node, args []*data.Array) (*data.Array, error) {
-	switch info := n.Op.Info(); info.Class {
+func apply(n *Node, args []*data.Array) *data.Array {
+	info := n.Op.Info()
+	switch info.Class {
 	case Elementwise1:
-		return map1(n, info, args[0]), nil
+		return map1(n, info, args[0])
 	case Elementwise2:
-		return map2(n, info, args[0], args[1]), nil
+		return map2(n, info, args[0], args[1])
 	case Reduction:
 		if u := args[0].Sparse; u != nil && info.Linear { // zeros add nothing
-			return data.Scalar(info.Fold(u.Val)), nil
+			return data.Scalar(info.Fold(u.Val))
 		}
-		return data.Scalar(info.Fold(args[0].Values())), nil
-	case Product, Structural:
-		return info.Apply(n, args), nil
+		return data.Scalar(info.Fold(args[0].Values()))
 	}
-	return nil, fmt.Errorf("%s cannot be evaluated", n.Op)
+	return info.Apply(n, args)
 }
 
 func map1(n *Node, info *Primitive, u *data.Array) *data.Array {

@@ -43,10 +43,7 @@ func (b *Builder) fold(n *Node) *Node {
 		}
 		args[i] = a.Value
 	}
-	v, err := apply(n, args)
-	if err != nil {
-		return nil
-	}
+	v := apply(n, args)
 	for _, e := range v.Dense {
 		if math.IsNaN(e) || math.IsInf(e, 0) {
 			return nil
