@@ -273,27 +273,21 @@ const slipped = "has no meaning here"
 // key identifies a diagnostic among those of a binding.
 func key(d *diag.Diagnostic) string { return string(d.Code) + d.Subject.String() + d.Summary }
 
-// fits reports whether an array of these dimensions may be made, and reports
-// an error where not.
-func (b *binder) fits(at diag.Span, what string, dims ...int) bool {
-	return b.within(b.limit, at, what, dims...)
+// fits counts the entries of an array that is made, and ends the binding where they are too many.
+func (b *binder) fits(at diag.Span, what string, dims ...int) {
+	b.within(b.limit, at, what, dims...)
 }
 
 // within is fits with a limit of its own.
-func (b *binder) within(limit int, at diag.Span, what string, dims ...int) bool {
+func (b *binder) within(limit int, at diag.Span, what string, dims ...int) {
 	entries := 1
 	for _, d := range dims {
-		if d < 0 {
-			b.errorf(diag.BindNegative, at, "%s has the negative size %d", what, d)
-			return false
-		}
 		if d != 0 && entries > limit/d {
 			b.beyond(at, "%s is too large: %s entries, the limit is %d", what, times(dims), limit)
 		}
 		entries *= d
 	}
 	b.spend(at, what, entries)
-	return true
 }
 
 // spend takes entries from those that may still be conjured up.

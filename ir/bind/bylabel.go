@@ -64,9 +64,7 @@ func (b *binder) placesByLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, di
 		}
 		total *= a.n
 	}
-	if !b.fits(d.Name.Span(), s.Name, sizesOf(dims)...) {
-		return nil
-	}
+	b.fits(d.Name.Span(), s.Name, sizesOf(dims)...)
 	if last := dims[len(dims)-1]; k.ByPlace > 0 && k.ByPlace != last.n {
 		e := b.errorf(diag.BindShape, d.Name.Span(), "`%s` is read from %d columns, but its last dimension has %d entries", s.Name, k.ByPlace, last.n)
 		e.Detail = fmt.Sprintf("it is declared %s (%s)", d.Type.Span().Text(), entry.Origin)

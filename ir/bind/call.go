@@ -196,18 +196,18 @@ func (e *elaborator) structural(x *lang.Call, args []value) (v value, ok bool) {
 		return value{}, true
 	case name == "eye":
 		return e.eye(sizes[0], at), true
-	case e.b.fits(at, name, sizes...):
+	default:
+		e.b.fits(at, name, sizes...)
 		return unbatched(e.b.graph.Fill(map[string]float64{"ones": 1, "zeros": 0}[name], shapeOf(sizes), at)), true
 	}
-	return value{}, true
 }
 
 func (e *elaborator) eye(n int, at diag.Span) value {
 	v, made := e.b.eyes[n]
-	if made || !e.b.fits(at, "the identity matrix", n, 3) { // two indices and a number for each entry
-
+	if made {
 		return v
 	}
+	e.b.fits(at, "the identity matrix", n, 3) // two indices and a number for each entry
 	v = unbatched(e.b.graph.Const("", data.SparseMatrix(sparse.Diagonal(slices.Repeat([]float64{1}, n))), at))
 	e.b.eyes[n] = v
 	return v

@@ -170,9 +170,7 @@ func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 		}
 	}
 	if given != nil {
-		if !e.roomWithin(bd, parents*len(given)) {
-			return nil, false
-		}
+		e.roomWithin(bd, parents*len(given))
 		grow(parents * len(given))
 		for t := range parents {
 			for _, i := range given {
@@ -196,9 +194,7 @@ func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 			break
 		}
 	}
-	if !e.roomWithin(bd, total) {
-		return nil, false
-	}
+	e.roomWithin(bd, total)
 	grow(total)
 	var own span
 	for t := range parents {
@@ -219,9 +215,9 @@ func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 	return out, true
 }
 
-// roomWithin reports whether a space of n tuples may stand within the spaces around
-// it, which stay in memory meanwhile, and reports an error where not.
-func (e *elaborator) roomWithin(bd *lang.Binder, n int) bool {
+// roomWithin counts a space of n tuples within the spaces around it, which stay in memory
+// meanwhile, and ends the binding where they are too many.
+func (e *elaborator) roomWithin(bd *lang.Binder, n int) {
 	around := 0
 	for s := e.space; s != nil; s = s.parent {
 		around += s.n
@@ -230,12 +226,9 @@ func (e *elaborator) roomWithin(bd *lang.Binder, n int) bool {
 	if around > 0 {
 		what = "the iteration space, with those around it,"
 	}
-	if !e.b.within(e.b.tuples, e.at(bd), what, around+n) {
-		return false
-	}
+	e.b.within(e.b.tuples, e.at(bd), what, around+n)
 	e.b.budget += around         // they are paid for
 	e.b.spend(e.at(bd), what, n) // its place in the space around, beside its value
-	return true
 }
 
 // bound evaluates an end of a range: one number for each tuple of the current
@@ -308,7 +301,7 @@ func scalarTimesVectors(v value) (scalar, vector value, ok bool) {
 
 // itemSum sums the entries of each instance.
 func (e *elaborator) itemSum(v value, at diag.Span) value {
-	if v.bad() || v.isScalar() {
+	if v.isScalar() {
 		return v
 	}
 	out := value{typ: elab.Real, space: v.space}
@@ -331,9 +324,6 @@ func (e *elaborator) itemSum(v value, at diag.Span) value {
 // reduceOver is a product, maximum, minimum or log-sum-exp of batched scalars
 // over the tuples that belong to each tuple of the outer space.
 func (e *elaborator) reduceOver(op expr.Op, v value, outer *space, at diag.Span) value {
-	if v.bad() {
-		return v
-	}
 	inner := v.space
 	if outer == nil {
 		return e.reduceNode(op, v.node, at)
@@ -344,7 +334,7 @@ func (e *elaborator) reduceOver(op expr.Op, v value, outer *space, at diag.Span)
 // itemReduce is the same over the entries of each instance.
 func (e *elaborator) itemReduce(op expr.Op, v value, at diag.Span) value {
 	switch {
-	case v.bad() || v.isScalar():
+	case v.isScalar():
 		return v
 	case v.space == nil:
 		return e.reduceNode(op, v.node, at)

@@ -280,9 +280,6 @@ func (e *elaborator) ifExpr(x *lang.IfExpr) value {
 		return e.fault(f)
 	}
 	u, v = e.lift(u, onYes, at), e.lift(v, onNo, at)
-	if u.bad() || v.bad() {
-		return value{}
-	}
 	out := shaped(t, e.space)
 	out.node = e.b.graph.Binary(expr.Add, e.place(u, e.space, at), e.place(v, e.space, at), at)
 	return out

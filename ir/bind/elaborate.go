@@ -270,13 +270,9 @@ func (e *elaborator) stack(items []value, item expr.Shape, at diag.Span) value {
 // assembled is out with the entries of its items, entry j of item k at a place of its own.
 func (e *elaborator) assembled(items []value, out value, place func(k, j int) int, at diag.Span) value {
 	n, shape := out.space.size(), out.space.shape(out.item())
-	if !e.b.fits(at, "the array", n, out.item().Len()) {
-		return value{}
-	}
+	e.b.fits(at, "the array", n, out.item().Len())
 	for k, v := range items {
-		if v = e.lift(e.num(v), out.space, at); v.bad() {
-			return value{}
-		}
+		v = e.lift(e.num(v), out.space, at)
 		size := v.item().Len()
 		index := make([]int, 0, n*size)
 		for t := range n {

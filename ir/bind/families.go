@@ -78,9 +78,6 @@ func (r *rows) links(e *elaborator, c *lang.Constraint) []relation {
 		}
 		at := c.Terms[k].Span().To(c.Terms[k+1].Span())
 		h := e.lift(e.map2(expr.Sub, u, v, at), e.space, at)
-		if h.bad() {
-			continue
-		}
 		if e.space != nil {
 			r.b.rowsFit(c.Span(), thisConstraint, h.node.Shape.Len())
 			r.b.indexedRows += h.node.Shape.Len()

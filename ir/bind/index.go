@@ -122,9 +122,7 @@ func (e *elaborator) rangeSubscript(sub lang.Subscript, lo value) (selector, boo
 			return selector{}, false
 		}
 		sel.width = width
-		if !e.b.fits(e.at(sub), "the range", len(los), width) {
-			return selector{}, false
-		}
+		e.b.fits(e.at(sub), "the range", len(los), width)
 		sel.pos = append(sel.pos, expr.Sequence(los[k]-1, width)...)
 	}
 	return sel, true
@@ -166,9 +164,7 @@ func (e *elaborator) inRange(sel selector, sub lang.Subscript, x *lang.Index, al
 func (e *elaborator) take(v value, sels []selector, s *space, at diag.Span) value {
 	out := remaining(v, sels, s)
 	n, shape := s.size(), s.shape(out.item())
-	if !e.b.fits(at, "the selection", n, out.item().Len()) {
-		return value{}
-	}
+	e.b.fits(at, "the selection", n, out.item().Len())
 	dims := v.dims()
 	bases := s.to(v.space)
 	ats := make([][]int, len(sels))
@@ -230,9 +226,7 @@ func (e *elaborator) unknownIndex(x *lang.Index, v value, sels []selector, s *sp
 		out.node = g.Opaque(name, shape, at)
 		return out
 	}
-	if !e.b.fits(at, "the selection", shape.Len(), v.node.Shape.Len()) {
-		return value{}
-	}
+	e.b.fits(at, "the selection", shape.Len(), v.node.Shape.Len())
 	flat := e.reshape(v.node, expr.VectorShape(v.node.Shape.Len()), at)
 	pick := g.Opaque(name, expr.MatrixShape(shape.Len(), flat.Shape.Len()), at)
 	out.node = e.reshape(g.MatVec(pick, false, flat, at), shape, at)

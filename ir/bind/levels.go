@@ -59,10 +59,11 @@ func (b *binder) variables(l *ir.Level, decl *ir.LevelDecl, lower bool) bool {
 	ok := true
 	for _, v := range decl.Vars {
 		dims, good := b.dims(&v.Type, v.Name.Name)
-		if !good || !b.fits(v.Type.Span(), v.Name.Name, sizesOf(dims)...) {
+		if !good {
 			ok = false
 			continue
 		}
+		b.fits(v.Type.Span(), v.Name.Name, sizesOf(dims)...)
 		shape := shapeOf(sizesOf(dims))
 		l.Vars = append(l.Vars, ir.Variable{Name: v.Name.Name, Shape: shape, Offset: l.Dim, Span: v.Name.Span(),
 			Axes: exported(dims), Integer: v.Kind != lang.ContinuousVar && !lower})

@@ -45,9 +45,7 @@ func (e *elaborator) lift(v value, s *space, at diag.Span) value {
 		return v
 	}
 	size := v.item().Len()
-	if !e.b.fits(at, "the expanded expression", s.n, size) {
-		return value{}
-	}
+	e.b.fits(at, "the expanded expression", s.n, size)
 	v.node = e.b.graph.Gather(v.node, instances(s.to(v.space), size), s.shape(v.item()), at)
 	v.space, v.product = s, nil
 	return v
@@ -67,9 +65,7 @@ func instances(list []int, size int) []int {
 // repeated copies a batched scalar to a batched item.
 func (e *elaborator) repeated(v value, item ir.Type, at diag.Span) value {
 	out := shaped(item, v.space)
-	if !e.b.fits(at, "the expanded expression", v.space.n, out.item().Len()) {
-		return value{}
-	}
+	e.b.fits(at, "the expanded expression", v.space.n, out.item().Len())
 	out.node = e.rearranged(v, out, func(int) int { return 0 }, at)
 	return out
 }
@@ -96,9 +92,6 @@ func (e *elaborator) plus(sum, n *expr.Node, at diag.Span) *expr.Node {
 
 // map1 applies an elementwise operation of one argument.
 func (e *elaborator) map1(op expr.Op, v value, at diag.Span) value {
-	if v.bad() {
-		return v
-	}
 	if op == expr.Neg && v.isInt() {
 		ints := make([]int, len(v.ints))
 		for k, i := range v.ints {
@@ -116,9 +109,6 @@ func (e *elaborator) map1(op expr.Op, v value, at diag.Span) value {
 // map2 applies an elementwise operation of two arguments, whose shapes have been
 // compared.
 func (e *elaborator) map2(op expr.Op, u, v value, at diag.Span) value {
-	if u.bad() || v.bad() {
-		return value{}
-	}
 	if u.isInt() && v.isInt() {
 		if w, ok := e.intMap2(op, u, v); ok {
 			return w
@@ -134,16 +124,11 @@ func (e *elaborator) map2(op expr.Op, u, v value, at diag.Span) value {
 	}
 	if out.space != nil {
 		if s, w, ok := scaledVector(u, v); ok && op == expr.Mul {
-			if !e.b.fits(at, "the expanded expression", s.space.n, w.item().Len()) {
-				return value{}
-			}
+			e.b.fits(at, "the expanded expression", s.space.n, w.item().Len())
 			out.node = e.b.graph.Outer(s.node, w.node, at)
 			return out
 		}
 		u, v = e.align(u, out, at), e.align(v, out, at)
-		if u.bad() || v.bad() {
-			return value{}
-		}
 	}
 	out.node = e.b.graph.Binary(op, u.node, v.node, at)
 	return out
@@ -165,7 +150,7 @@ func (e *elaborator) align(v, out value, at diag.Span) value {
 		return v
 	}
 	v = e.lift(v, out.space, at)
-	if !v.bad() && v.isScalar() && !out.isScalar() {
+	if v.isScalar() && !out.isScalar() {
 		v = e.repeated(v, out.typ, at)
 	}
 	return v

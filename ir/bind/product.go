@@ -143,18 +143,13 @@ func (e *elaborator) cheapest(run []value, at diag.Span) value {
 
 // product is u * v.
 func (e *elaborator) product(u, v value, at diag.Span) value {
-	if u.bad() || v.bad() {
-		return value{}
-	}
 	u, v = e.num(u), e.num(v)
 	if u.isScalar() || v.isScalar() {
 		return e.map2(expr.Mul, u, v, at)
 	}
 	t, _ := elab.Multiply(u.typ, v.typ) // has been checked
 	out := shaped(t, join(u.space, v.space))
-	if !e.roomFor(out.item(), out.space, u, v, at) {
-		return value{}
-	}
+	e.roomFor(out.item(), out.space, u, v, at)
 	if out.space != nil {
 		return e.batchedProduct(out, u, v, at)
 	}
@@ -174,13 +169,12 @@ func (e *elaborator) product(u, v value, at diag.Span) value {
 	return out
 }
 
-// roomFor checks the size of a product that is a matrix, unless it stays
+// roomFor counts the entries of a product that is a matrix, unless it stays
 // sparse.
-func (e *elaborator) roomFor(item expr.Shape, s *space, u, v value, at diag.Span) bool {
-	if item.Rank < 2 && s == nil || staysSparse(u.node) && staysSparse(v.node) {
-		return true
+func (e *elaborator) roomFor(item expr.Shape, s *space, u, v value, at diag.Span) {
+	if (item.Rank == 2 || s != nil) && !(staysSparse(u.node) && staysSparse(v.node)) {
+		e.b.fits(at, "the product", s.size(), item.Rows, item.Cols)
 	}
-	return e.b.fits(at, "the product", s.size(), item.Rows, item.Cols)
 }
 
 // staysSparse reports whether the value of a node will be a sparse matrix.
@@ -238,14 +232,9 @@ func (e *elaborator) batchedProduct(out, u, v value, at diag.Span) value {
 func (e *elaborator) contract(out, u, v value, at diag.Span) value {
 	s := out.space
 	u, v = e.lift(u, s, at), e.lift(v, s, at)
-	if u.bad() || v.bad() {
-		return value{}
-	}
 	rows, inner := extent(u)
 	_, cols := extent(v)
-	if !e.b.fits(at, "the expanded product", s.n, rows, cols, inner) {
-		return value{}
-	}
+	e.b.fits(at, "the expanded product", s.n, rows, cols, inner)
 	size := s.n * rows * cols * inner
 	left, right := make([]int, 0, size), make([]int, 0, size)
 	for k := range s.n {

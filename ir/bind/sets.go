@@ -242,9 +242,7 @@ func (b *binder) numberedSet(set *boundSet, d *lang.IndexSet) {
 		lo, hi = []int{1}, []int{b.filler()}
 	}
 	set.number, set.lo, set.n = true, lo[0], max(hi[0]-lo[0]+1, 0)
-	if !b.within(b.tuples, d.Value.Span(), "the set", set.n) {
-		return
-	}
+	b.within(b.tuples, d.Value.Span(), "the set", set.n)
 	b.bindSet(set, "the model")
 }
 

@@ -24,9 +24,7 @@ type texts struct {
 // bindTexts binds `data split: text[row]`.
 func (b *binder) bindTexts(s *ir.Symbol, d *lang.Data, dims []dim) {
 	t := &texts{name: s.Name, dims: dims, values: &boundSet{name: s.Name, texts: true}}
-	if !b.fits(d.Name.Span(), s.Name, sizesOf(dims)...) {
-		return
-	}
+	b.fits(d.Name.Span(), s.Name, sizesOf(dims)...)
 	n := 1
 	for _, a := range dims {
 		n *= a.n

@@ -79,12 +79,12 @@ func (e *elaborator) unroll(x *lang.Comprehension, op expr.Op, s *space) value {
 	items := make([]value, s.n)
 	for k := range items {
 		v := e.tuple(s, k).numeric(x.Body)
+		if v.bad() {
+			return value{}
+		}
 		if s.mask != nil {
 			mask := unbatched(e.b.graph.Gather(s.mask, []int{k}, expr.ScalarShape(), at))
 			v = e.map2(expr.Mul, mask, v, at)
-		}
-		if v.bad() {
-			return value{}
 		}
 		if items[k] = v; elab.Disagree(items[0].typ, v.typ) {
 			e.errorf(diag.BindShapes, at, "the terms of this sum have different sizes").Detail =
