@@ -229,21 +229,18 @@ func (c *checker) parameter(s *scope, p *lang.FnParam) value {
 	if p.Type == nil || p.Type.Kind == lang.KindBad {
 		return unknownValue
 	}
-	size := func(i int, word string) *poly {
-		if i < len(p.Type.Dims) {
-			return c.parameterSize(s, p.Type.Dims[i])
-		}
-		return atomPoly(c.newAtom(word+"("+p.Name.Name+")", opaqueAtom))
-	}
-	switch p.Type.Kind {
-	case lang.KindInt:
+	if p.Type.Kind == lang.KindInt {
 		return value{typ: elab.Int, size: atomPoly(c.newAtom(p.Name.Name, opaqueAtom))}
-	case lang.KindVector:
-		return value{typ: elab.Vector(size(0, "length"))}
-	case lang.KindMatrix:
-		return value{typ: elab.Matrix(size(0, "rows"), size(1, "cols"))}
 	}
-	return value{typ: elab.Real}
+	var dims []ir.Dim
+	for i, word := range map[lang.TypeKind][]string{lang.KindVector: {"length"}, lang.KindMatrix: {"rows", "cols"}}[p.Type.Kind] {
+		if i < len(p.Type.Dims) {
+			dims = append(dims, c.parameterSize(s, p.Type.Dims[i]))
+		} else {
+			dims = append(dims, atomPoly(c.newAtom(word+"("+p.Name.Name+")", opaqueAtom)))
+		}
+	}
+	return value{typ: elab.Array(dims...)}
 }
 
 // parameterSize is a size written in a parameter's type where the function is

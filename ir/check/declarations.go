@@ -149,35 +149,31 @@ func (c *checker) generator(d *lang.Data) {
 
 // written is the type that a declaration writes.
 func (c *checker) written(t *lang.TypeExpr) ir.Type {
-	if t.Kind == lang.KindArray {
-		dims := make([]ir.Dim, len(t.Dims))
-		for i, d := range t.Dims {
-			dims[i] = c.size(c.global, d)
-		}
-		return elab.Array(dims...)
-	}
 	want := map[lang.TypeKind]int{lang.KindVector: 1, lang.KindMatrix: 2}[t.Kind]
-	if len(t.Dims) != want && t.Kind != lang.KindText {
-		if want > 0 {
-			c.errorf(c.global, diag.WrongSize, t.Span(), "the size of this %s is missing", t.Kind).Fix =
-				map[lang.TypeKind]string{lang.KindVector: "write `vector[n]`", lang.KindMatrix: "write `matrix[m, n]`"}[t.Kind]
-		} else {
-			c.errorf(c.global, diag.WrongSize, t.Span(), "`%s` is a scalar and has no size", t.Kind)
-		}
-		return elab.Unknown
-	}
-	switch t.Kind {
-	case lang.KindBad: // the parser has reported it
-		return elab.Unknown
-	case lang.KindText:
+	switch {
+	case t.Kind == lang.KindText:
 		c.errorf(c.global, diag.WrongKind, t.Span(), "texts are data, not variables")
 		return elab.Unknown
-	case lang.KindReal:
-		return elab.Real
-	case lang.KindInt:
+	case t.Kind != lang.KindArray && len(t.Dims) != want && want > 0:
+		c.errorf(c.global, diag.WrongSize, t.Span(), "the size of this %s is missing", t.Kind).Fix =
+			map[lang.TypeKind]string{lang.KindVector: "write `vector[n]`", lang.KindMatrix: "write `matrix[m, n]`"}[t.Kind]
+		return elab.Unknown
+	case t.Kind != lang.KindArray && len(t.Dims) != want:
+		c.errorf(c.global, diag.WrongSize, t.Span(), "`%s` is a scalar and has no size", t.Kind)
+		return elab.Unknown
+	case t.Kind == lang.KindBad: // the parser has reported it
+		return elab.Unknown
+	case t.Kind == lang.KindInt:
 		return elab.Int
-	case lang.KindVector:
-		return elab.Vector(c.size(c.global, t.Dims[0]))
 	}
-	return elab.Matrix(c.size(c.global, t.Dims[0]), c.size(c.global, t.Dims[1]))
+	return elab.Array(c.sizes(t.Dims)...)
+}
+
+// sizes checks written dimensions.
+func (c *checker) sizes(written []lang.Expr) []ir.Dim {
+	dims := make([]ir.Dim, len(written))
+	for i, e := range written {
+		dims[i] = c.size(c.global, e)
+	}
+	return dims
 }

@@ -15,10 +15,7 @@ import (
 
 // texts checks `data split: text[row]`.
 func (c *checker) texts(d *lang.Data) value {
-	t := ir.Type{Kind: ir.TextType}
-	for _, e := range d.Type.Dims {
-		t.Dims = append(t.Dims, c.size(c.global, e))
-	}
+	t := ir.Type{Kind: ir.TextType, Dims: c.sizes(d.Type.Dims)}
 	if d.Gen != nil {
 		c.errorf(c.global, diag.WrongKind, d.Type.Span(), "`%s` draws reals, not texts", d.Gen.Name.Name).Fix = "declare it as an array of numbers"
 	}
