@@ -18,9 +18,6 @@ type form struct {
 	size sizes
 }
 
-// notAffine is the innermost node that is not affine.
-type notAffine struct{ node *expr.Node }
-
 // affine interprets nodes as affine forms.
 type affine struct {
 	g      *expr.Builder
@@ -30,10 +27,15 @@ type affine struct {
 	fold   func(n *expr.Node, args []*form) *form // of an operation with a kink; nil: it is not affine
 }
 
+// affine interprets the graph with dy lower variables.
+func (b *binder) affine(dy int) affine {
+	return affine{g: b.graph, dx: b.dx, dy: dy, forms: map[*expr.Node]*form{}, meter: b.meter}
+}
+
 // of returns the form of a node that depends on data and variables, or the
-// first node below it, arguments before users, that is not affine. err tells
-// of a value that cannot be computed.
-func (a *affine) of(root *expr.Node) (f *form, bad *notAffine, err error) {
+// first node below it, arguments before users, that has none: one that is not affine, or,
+// where that is Opaque, data that were not supplied.
+func (a *affine) of(root *expr.Node) (f *form, bad *expr.Node) {
 	nodes := expr.Reachable(root)
 	waiting := map[*expr.Node]int{root: 1} // users that still need a node's form
 	for _, n := range nodes {
@@ -47,18 +49,13 @@ func (a *affine) of(root *expr.Node) (f *form, bad *notAffine, err error) {
 		if n.Deps == 0 && n != root {
 			continue
 		}
-		var f *form
-		var err error
 		if left := leftOf(n); left != nil && (partial[n] || partial[left]) {
-			f, err = a.extend(n, sums, partial[n])
+			f, bad = a.extend(n, sums, partial[n])
 		} else {
-			f, err = a.step(n)
+			f, bad = a.step(n)
 		}
-		if err != nil {
-			return nil, nil, err
-		}
-		if f == nil && !partial[n] {
-			return nil, &notAffine{n}, nil
+		if bad != nil {
+			return nil, bad
 		}
 		if f != nil {
 			forms[n] = f
@@ -69,15 +66,15 @@ func (a *affine) of(root *expr.Node) (f *form, bad *notAffine, err error) {
 			}
 		}
 	}
-	return forms[root], nil, nil
+	return forms[root], nil
 }
 
 // all is the form of the entries of nodes, those of one below those of another.
-func (a *affine) all(nodes []*expr.Node) (whole *form, bad *notAffine, err error) {
+func (a *affine) all(nodes []*expr.Node) (whole *form, bad *expr.Node) {
 	for k, n := range nodes {
-		f, bad, err := a.of(n)
-		if bad != nil || err != nil {
-			return nil, bad, err
+		f, bad := a.of(n)
+		if bad != nil {
+			return nil, bad
 		}
 		if k == 0 {
 			whole = f
@@ -85,40 +82,37 @@ func (a *affine) all(nodes []*expr.Node) (whole *form, bad *notAffine, err error
 			whole = whole.below(f)
 		}
 	}
-	return whole, nil, nil
+	return whole, nil
 }
 
-// step makes the form of one node from those of its arguments, or nil where
-// the operation is not affine.
-func (a *affine) step(n *expr.Node) (*form, error) {
+// step makes the form of one node from those of its arguments, or finds what has none.
+func (a *affine) step(n *expr.Node) (f *form, bad *expr.Node) {
 	a.meter.Look()
 	if n.Deps == 0 && !sums(n.Op) {
-		vals, err := a.values(n)
-		if err != nil {
-			return nil, err
+		value := a.g.Known(n)
+		if value == nil {
+			return nil, n
 		}
-		return &form{coef: a.zero(len(vals)), rest: vals}, nil
+		return &form{coef: a.zero(value.Len()), rest: value.Values()}, nil
 	}
 	if n.Op == expr.Var {
 		if n.Lower && n.Offset >= a.dy {
-			return nil, nil // a multiplier
+			return nil, n // a multiplier
 		}
 		return a.variable(n), nil
 	}
 	if n.Op == expr.MatVec && n.Args[0].Deps == 0 { // the matrix may be sparse: it is not made a form
-		m, err := a.matrix(n.Args[0], n.TransA)
-		if err != nil {
-			return nil, err
+		m := a.matrix(n.Args[0], n.TransA)
+		if m == nil {
+			return nil, n.Args[0]
 		}
 		return a.forms[n.Args[1]].combine(m), nil
 	}
 	args := make([]*form, len(n.Args))
 	for i, m := range n.Args {
-		f, err := a.argument(m)
-		if err != nil {
-			return nil, err
+		if args[i], bad = a.argument(m); bad != nil {
+			return nil, bad
 		}
-		args[i] = f
 	}
 	if a.fold != nil && n.Deps != 0 && hasKink(n.Op) {
 		return a.fold(n, args), nil
@@ -156,9 +150,9 @@ func (a *affine) step(n *expr.Node) (*form, error) {
 		}
 	}
 	if allConstant(n, args) {
-		return a.constantOp(n)
+		return a.constantOp(n), nil
 	}
-	return nil, nil
+	return nil, n
 }
 
 // sums reports the operations that add numbers up. Those of data too are done
@@ -185,20 +179,12 @@ func allConstant(n *expr.Node, args []*form) bool {
 }
 
 // constantOp evaluates an operation whose arguments do not vary.
-func (a *affine) constantOp(n *expr.Node) (*form, error) {
+func (a *affine) constantOp(n *expr.Node) *form {
 	v, err := expr.Eval(n, make([]float64, a.dx), make([]float64, a.dy))
 	if err != nil {
-		return nil, err
+		panic("bind: " + err.Error()) // its arguments are known
 	}
-	return &form{coef: a.zero(n.Shape.Len()), rest: v.Values()}, nil
-}
-
-func (a *affine) values(n *expr.Node) ([]float64, error) {
-	v, err := a.g.Value(n)
-	if err != nil {
-		return nil, err
-	}
-	return v.Values(), nil
+	return &form{coef: a.zero(n.Shape.Len()), rest: v.Values()}
 }
 
 func (a *affine) zero(rows int) *sparse.CSR {
@@ -250,11 +236,11 @@ func (a *affine) linear(n *expr.Node, args []*form) *form {
 	return args[vary].combine(m)
 }
 
-// matrix is the value of a constant matrix, sparse where the data is.
-func (a *affine) matrix(n *expr.Node, trans bool) (*sparse.CSR, error) {
-	v, err := a.g.Value(n)
-	if err != nil {
-		return nil, err
+// matrix is the value of a constant matrix, sparse where the data is; nil where they were not supplied.
+func (a *affine) matrix(n *expr.Node, trans bool) *sparse.CSR {
+	v := a.g.Known(n)
+	if v == nil {
+		return nil
 	}
 	m := v.Sparse
 	if m == nil {
@@ -263,7 +249,7 @@ func (a *affine) matrix(n *expr.Node, trans bool) (*sparse.CSR, error) {
 	if trans {
 		m = m.T()
 	}
-	return m, nil
+	return m
 }
 
 // constant reports that no entry varies with z.

@@ -118,21 +118,17 @@ func (b *binder) reads(x lang.Expr, one func(*ir.Symbol) bool) bool {
 
 // formOf makes the affine form of a relation; false where it cannot.
 func (r *rows) formOf(rel *relation, n *expr.Node) bool {
-	f, bad, err := r.affine.of(n)
-	switch {
-	case err != nil: // data was not supplied
-		return false
-	case bad != nil && r.upperLevel:
-		return false // one of the constraints that are not part of X
-	case bad != nil && hasKink(bad.node.Op):
+	var bad *expr.Node
+	switch rel.form, bad = r.affine.of(n); {
+	case bad == nil:
+		return true
+	case bad.Opaque, r.upperLevel: // data was not supplied, or it is one of the constraints that are not part of X
+	case hasKink(bad.Op):
 		rel.values = []*expr.Node{n}
-		return false
-	case bad != nil:
+	default:
 		r.b.unchecked(rel.at)
-		return false
 	}
-	rel.form = f
-	return true
+	return false
 }
 
 // article spells an operation: "a product", "exp".

@@ -87,10 +87,10 @@ func (r *rows) fold(rel relation, keep func(rel *relation, k int, cols []int, va
 	if extra == 0 || rel.equal {
 		return false
 	}
-	f := &folding{affine: affine{g: r.b.graph, dx: r.b.dx, dy: extra, forms: map[*expr.Node]*form{}, meter: r.b.meter}}
+	f := &folding{affine: r.b.affine(extra)}
 	f.affine.fold = f.kink
-	whole, bad, err := f.all(rel.values)
-	if bad != nil || err != nil {
+	whole, bad := f.all(rel.values)
+	if bad != nil {
 		return false
 	}
 	var kept []int

@@ -58,14 +58,12 @@ func (s *restater) coefficients() {
 		return
 	}
 	p, dx := s.prob, s.b.dx
-	affine := &affine{g: s.b.graph, dx: dx, dy: s.dim, forms: map[*expr.Node]*form{}}
+	affine := s.b.affine(s.dim)
 	forms, entry := make([]*form, len(p.Rows)), make([]int, len(p.Rows))
 	for _, rows := range s.kinked {
-		whole, bad, err := affine.all(rows.of.values)
-		if bad != nil {
+		whole, bad := affine.all(rows.of.values)
+		if bad != nil { // the values were known when the rows were placed
 			s.b.unchecked(rows.of.at)
-		}
-		if bad != nil || err != nil { // the values were known when the rows were placed
 			return
 		}
 		for i, k := range rows.kept {

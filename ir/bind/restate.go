@@ -188,20 +188,21 @@ type kink struct {
 func (s *restater) lay(level, levels int) bool {
 	var all []*kink
 	mass := make([]float64, s.dim) // sums of |coefficients| in the columns of the lower level
-	a := &affine{g: s.b.graph, dx: s.b.dx, dy: s.dim, forms: map[*expr.Node]*form{}}
+	a := s.b.affine(s.dim)
 	for _, n := range s.kinks {
 		if s.level[n] != level {
 			continue
 		}
 		k := &kink{n: n, sides: s.sidesOf(n)}
 		for i, side := range k.sides {
-			f, bad, err := a.of(side)
-			if bad != nil {
-				s.refuse(n, bad.node)
+			f, bad := a.of(side)
+			switch {
+			case bad == nil:
+			case bad.Opaque: // data was not supplied
+				continue
+			default:
+				s.refuse(n, bad)
 				return false
-			}
-			if err != nil {
-				continue // data was not supplied
 			}
 			f = f.broadcast(n.Shape.Len())
 			for j := range f.rest {

@@ -17,7 +17,7 @@ import (
 type rows struct {
 	b      *binder
 	prob   *ir.Problem
-	affine *affine
+	affine affine
 	onLine map[int]int // constraints without a name by line
 
 	upperLevel bool     // the constraints at hand are the upper level's
@@ -34,8 +34,7 @@ type origin struct {
 }
 
 func newRows(b *binder, prob *ir.Problem) *rows {
-	r := &rows{b: b, prob: prob, onLine: map[int]int{},
-		affine: &affine{g: b.graph, dx: b.dx, dy: b.dy, forms: map[*expr.Node]*form{}, meter: b.meter}}
+	r := &rows{b: b, prob: prob, onLine: map[int]int{}, affine: b.affine(b.dy)}
 	for _, l := range []*ir.LevelDecl{b.prog.Upper, b.prog.Lower} {
 		if l == nil { // of an expression that does not read it
 			continue

@@ -88,19 +88,17 @@ func (r *running) form(n int) *form {
 }
 
 // extend adds the term of n to the sum that it continues; of a partial sum alone there is no form yet.
-func (a *affine) extend(n *expr.Node, sums map[*expr.Node]*running, partial bool) (*form, error) {
+func (a *affine) extend(n *expr.Node, sums map[*expr.Node]*running, partial bool) (f *form, bad *expr.Node) {
 	r := sums[n.Args[0]]
 	delete(sums, n.Args[0])
 	if r == nil {
-		f, err := a.argument(n.Args[0])
-		if err != nil {
-			return nil, err
+		if f, bad = a.argument(n.Args[0]); bad != nil {
+			return nil, bad
 		}
 		r = sum(f)
 	}
-	f, err := a.argument(n.Args[1])
-	if err != nil {
-		return nil, err
+	if f, bad = a.argument(n.Args[1]); bad != nil {
+		return nil, bad
 	}
 	sign := 1.0
 	if n.Op == expr.Sub {
@@ -114,13 +112,12 @@ func (a *affine) extend(n *expr.Node, sums map[*expr.Node]*running, partial bool
 }
 
 // argument is the form of an argument of a node: that at hand, or that of data.
-func (a *affine) argument(m *expr.Node) (*form, error) {
+func (a *affine) argument(m *expr.Node) (f *form, bad *expr.Node) {
 	if f := a.forms[m]; f != nil {
 		return f, nil
 	}
-	f, err := a.step(m)
-	if err == nil {
+	if f, bad = a.step(m); bad == nil {
 		a.forms[m] = f
 	}
-	return f, err
+	return f, bad
 }
