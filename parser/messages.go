@@ -135,10 +135,7 @@ func suggestKind(word string) string {
 	case "integers", "whole", "discrete":
 		return "write `integer`"
 	}
-	if meant := diag.Suggest(word, []string{"integer", "binary"}); meant != "" && meant != word {
-		return "did you mean `" + meant + "`?"
-	}
-	return ""
+	return diag.Meant(word, []string{"integer", "binary"})
 }
 
 // suggestType is the fix for a type that the language does not have.
@@ -153,10 +150,7 @@ func suggestType(word string) string {
 	case "array", "list":
 		return "write `vector[n]` or `matrix[m, n]`"
 	}
-	if meant := diag.Suggest(word, []string{"real", "int", "vector", "matrix", "text"}); meant != "" {
-		return "did you mean `" + meant + "`?"
-	}
-	return ""
+	return diag.Meant(word, []string{"real", "int", "vector", "matrix", "text"})
 }
 
 // describe names a token in a message.

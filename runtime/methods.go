@@ -162,9 +162,7 @@ func noSettings(block *lang.Solve) (diags diag.List) {
 			continue
 		}
 		d := diags.Errorf(diag.RunSetting, item.Name.Span(), "there is no setting `%s`", item.Name.Name)
-		if meant := diag.Suggest(item.Name.Name, known); meant != "" {
-			d.Fix = "did you mean `" + meant + "`?"
-		} else {
+		if d.Fix = diag.Meant(item.Name.Name, known); d.Fix == "" {
 			d.Detail = "those of a run are " + strings.Join(general, ", ") + "; `bilevelc methods` lists those of each method"
 		}
 	}

@@ -73,10 +73,7 @@ func (b *binder) placesByLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, di
 	fail := func(i int, format string, args ...any) *diag.Diagnostic {
 		return b.atKey(d, entry, i, diag.BindLabels, "%s of `%s` %s", tupleText(k.Keys[i]), s.Name, fmt.Sprintf(format, args...))
 	}
-	from := make([]int, total)
-	for at := range from {
-		from[at] = -1
-	}
+	from := slices.Repeat([]int{-1}, total)
 	for i, labels := range k.Keys {
 		at := 0
 		for j, a := range dims {

@@ -27,10 +27,7 @@ func (r *rows) unite() {
 	if len(p.Unbound) > 0 {
 		return // coefficients are not known yet
 	}
-	kept := make([]bool, len(p.Rows))
-	for i := range kept {
-		kept[i] = true
-	}
+	kept := slices.Repeat([]bool{true}, len(p.Rows))
 	taken := map[int]bool{}
 	for _, i := range p.Duals {
 		taken[i] = true

@@ -1,7 +1,6 @@
 package bind
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,9 +56,7 @@ func (t *tableReader) keys(sets []*ir.Symbol) ([]int, bool) {
 				if find(k.Name); t.table.Column(k.Name) < 0 {
 					e := t.at(-1, 0, "%s has no column `%s`, which the set `%s` names for its labels", t.entry.Origin, k.Name, s.Name)
 					e.Detail = "its columns are " + t.columnNames()
-					if near := diag.Suggest(k.Name, t.names()); near != "" {
-						e.Fix = fmt.Sprintf("did you mean `%s`?", near)
-					}
+					e.Fix = diag.Meant(k.Name, t.names())
 					return nil, false
 				}
 			}

@@ -281,9 +281,7 @@ func (t *tableReader) wideColumns(name string, d *lang.Data) (cols []int, found,
 	if found && missing != "" {
 		e := t.at(-1, cols[0], "%s has no column `%s`, which `%s` is read from", t.entry.Origin, missing, name)
 		e.Detail = "its columns are " + t.columnNames()
-		if near := diag.Suggest(missing, t.names()); near != "" {
-			e.Fix = fmt.Sprintf("did you mean `%s`?", near)
-		}
+		e.Fix = diag.Meant(missing, t.names())
 		return nil, true, false
 	}
 	return cols, found, true

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -119,10 +120,7 @@ func (e *elaborator) textEntry(x *lang.Index, t *texts) value {
 		return value{}
 	}
 	n := s.size()
-	out := value{typ: elab.Int, space: s, ints: make([]int, n), set: t.values}
-	for k := range out.ints {
-		out.ints[k] = 1
-	}
+	out := value{typ: elab.Int, space: s, ints: slices.Repeat([]int{1}, n), set: t.values}
 	if t.values.fake {
 		return out
 	}

@@ -341,7 +341,7 @@ func (c *checker) comprehension(s *scope, e *lang.Comprehension) value {
 	if !known {
 		d := c.errorf(s, diag.NotReduction, e.Fn.Span(), "`%s` does not range over indices", fn)
 		d.Detail = "sum, prod, max and min do"
-		d.Fix = suggest(fn, []string{"sum", "prod", "max", "min"})
+		d.Fix = diag.Meant(fn, []string{"sum", "prod", "max", "min"})
 		return unknownOf(body)
 	}
 	if isUnknown(body.typ) {

@@ -131,12 +131,12 @@ func (c *checker) setNamed(n lang.Ident) *indexSet {
 			d.Summary = fmt.Sprintf("`%s` is not an index set", n.Name)
 		}
 		var names []string
-		for name, e := range c.symbols {
+		for _, e := range c.ordered {
 			if e.symbol.Kind == ir.SetSymbol {
-				names = append(names, name)
+				names = append(names, e.symbol.Name)
 			}
 		}
-		d.Fix = suggest(n.Name, names)
+		d.Fix = diag.Meant(n.Name, names)
 		return nil
 	}
 	entry.used = true

@@ -79,11 +79,3 @@ func (c *checker) nearest(name string, candidates func() []string) string {
 	}
 	return diag.Suggest(name, candidates())
 }
-
-// suggest turns a near miss into a fix, or "".
-func suggest(name string, candidates []string) string {
-	if s := diag.Suggest(name, candidates); s != "" {
-		return fmt.Sprintf("did you mean `%s`?", s)
-	}
-	return ""
-}

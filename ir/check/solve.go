@@ -53,7 +53,7 @@ func (c *checker) start(item *lang.SolveItem) {
 				upper = append(upper, u.Name.Name)
 			}
 		}
-		d.Fix = suggest(name, upper)
+		d.Fix = diag.Meant(name, upper)
 		return
 	}
 	c.fitting(item.Value, c.resolve(e).typ, "the start of `"+name+"`", true)

@@ -1,5 +1,7 @@
 package check
 
+import "bilevelc/lang/diag"
+
 // A family is a kind of set, or of generator, by its name, with what its arguments are.
 type family struct {
 	Builtin
@@ -34,7 +36,7 @@ func familyOf(name string, list []family) (f *family, fix string) {
 		}
 		names = append(names, list[i].Name)
 	}
-	return nil, suggest(name, names)
+	return nil, diag.Meant(name, names)
 }
 
 func builtinsOf(list []family) []Builtin {

@@ -2,6 +2,7 @@ package curvature
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
@@ -23,10 +24,7 @@ func (d domain) same(other domain) bool {
 // the second one says more than the first.
 func domains(p *ir.Problem) (everywhere, feasible domain, bounded bool) {
 	x := upperBox(p)
-	free := make([]Interval, p.Lower.Dim)
-	for j := range free {
-		free[j] = wholeLine()
-	}
+	free := slices.Repeat([]Interval{wholeLine()}, p.Lower.Dim)
 	y := lowerBox(p, x, free)
 	for j := range y {
 		bounded = bounded || y[j] != free[j]

@@ -3,6 +3,7 @@ package curvature
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -94,10 +95,7 @@ func (pr *prover) qualify() Qualification {
 		return out.unknown()
 	}
 	mates := opposites(p)
-	standing := make([]int, p.Lower.Dim) // of each entry of y: the bound row that stands for it, or -1
-	for j := range standing {
-		standing[j] = -1
-	}
+	standing := slices.Repeat([]int{-1}, p.Lower.Dim) // of each entry of y: the bound row that stands for it, or -1
 	pairs, bounds := 0, 0
 	var later []int // rows that are not the first bound on an entry
 	for i, r := range p.Rows {

@@ -179,10 +179,7 @@ func newOrthogonalizer(r *rows, list []int) *orthogonalizer {
 	if len(list) == 0 {
 		return o
 	}
-	o.place = make([]int, r.b.Cols)
-	for j := range o.place {
-		o.place[j] = -1
-	}
+	o.place = slices.Repeat([]int{-1}, r.b.Cols)
 	for _, i := range list {
 		visitRow(r.b, i, 1, func(j int, _ float64) {
 			if o.place[j] < 0 && r.free(j) {

@@ -91,15 +91,11 @@ func (u *untransformer) step() *ir.Problem {
 	add := func(slope, n *expr.Node) {
 		objective = g.Binary(expr.Add, objective, u.times(slope, g.Reduce(expr.Sum, n, n.Span)), n.Span)
 	}
-	row := make([]int, len(p.Rows)) // the follower of each
+	row := slices.Repeat([]int{-1}, len(p.Rows)) // the follower of each
 	for i := range row {
-		row[i] = -1
 		visitRow(p.B, i, 1, func(j int, _ float64) { row[i] = class.Of(j) })
 	}
-	one, slope, changed := make([]float64, len(row)), g.Number(0), false
-	for i := range one {
-		one[i] = 1
-	}
+	one, slope, changed := slices.Repeat([]float64{1}, len(row)), g.Number(0), false
 	for k, t := range u.parts {
 		var alone, rest []int
 		for e, c := range of[k] {

@@ -39,6 +39,14 @@ func Suggest(name string, candidates []string) string {
 	return best
 }
 
+// Meant is the fix for a name that is not there: whether the nearest candidate was meant; "" where none is near.
+func Meant(name string, candidates []string) string {
+	if meant := Suggest(name, candidates); meant != "" {
+		return "did you mean `" + meant + "`?"
+	}
+	return ""
+}
+
 // DidYouMean is "; did you mean X?" with the suggestion for name, or "".
 func DidYouMean(name string, candidates []string) string {
 	if meant := Suggest(name, candidates); meant != "" {
