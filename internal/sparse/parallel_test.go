@@ -26,7 +26,9 @@ func TestParallel(t *testing.T) {
 			sides[0].EndRow()
 			sides[1].EndRow()
 		}
-		in := func(i int) bool { return !left[i] && slices.ContainsFunc(dense[i][:n/2], func(v int) bool { return v != 0 }) }
+		in := func(i int) bool {
+			return !left[i] && slices.ContainsFunc(dense[i][:n/2], func(v int) bool { return v != 0 })
+		}
 		want := map[int][]int{} // by their first rows
 		for i, u := range dense {
 			if !in(i) {
