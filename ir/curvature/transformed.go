@@ -93,7 +93,9 @@ func (u *untransformer) step() *ir.Problem {
 	}
 	row := slices.Repeat([]int{-1}, len(p.Rows)) // the follower of each
 	for i := range row {
-		visitRow(p.B, i, 1, func(j int, _ float64) { row[i] = class.Of(j) })
+		if cols, _ := p.B.Row(i); len(cols) > 0 {
+			row[i] = class.Of(cols[0])
+		}
 	}
 	one, slope, changed := slices.Repeat([]float64{1}, len(row)), g.Number(0), false
 	for k, t := range u.parts {
@@ -233,13 +235,10 @@ func (u *untransformer) split(n, slope *expr.Node, sign float64) {
 func (u *untransformer) classes() (class sparse.Classes, of [][]int, ok bool) {
 	class = sparse.NewClasses(u.Lower.Dim)
 	for i := range u.Rows {
-		first := -1
-		visitRow(u.B, i, 1, func(j int, _ float64) {
-			if first >= 0 {
-				class.Join(first, j)
-			}
-			first = j
-		})
+		cols, _ := u.B.Row(i)
+		for _, j := range cols {
+			class.Join(cols[0], j)
+		}
 	}
 	reads := facts.NewSupports(u.Graph)
 	of = make([][]int, len(u.parts))

@@ -53,16 +53,9 @@ func analyze(p *ir.Problem) *partition {
 		a.holding[i] = i < a.n
 	}
 	for i := range p.B.Rows {
-		cols, vals := p.B.Row(i)
-		first := -1
-		for k, j := range cols {
-			if vals[k] == 0 {
-				continue
-			}
-			if first >= 0 {
-				a.join(first, j)
-			}
-			first = j
+		cols, _ := p.B.Row(i)
+		for _, j := range cols {
+			a.join(cols[0], j)
 		}
 	}
 	if a.blocks > 1 {
