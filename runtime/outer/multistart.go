@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"bilevelc/runtime/oracle"
@@ -351,4 +352,32 @@ func (m *MultiStart) begin(ctx context.Context, opts Options) (*Result, error) {
 		return nil, err
 	}
 	return Solve(ctx, h, m.Name, method, opts)
+}
+
+// Jumps gives starts away from the lowest point so far: each entry goes by a normal share of its reach, half the width between its bounds or, where one is missing, what those entries are away from first by in the
+// root mean square. The shares are 1, 1/2 and 1/4 in turn: where F has few minima long jumps find more, where it has many short ones do.
+func Jumps(first []float64, set *problem.Set, seed uint64) func(k int, lowest []float64) []float64 {
+	rng := rand.New(rand.NewPCG(seed, stream+3))
+	return func(k int, lowest []float64) []float64 {
+		lo, hi := set.Lo, set.Hi
+		away, free := 0.0, 0
+		for j, v := range lowest {
+			if math.IsInf(hi[j]-lo[j], 1) {
+				away += (v - first[j]) * (v - first[j])
+				free++
+			}
+		}
+		if away = math.Sqrt(away / math.Max(1, float64(free))); away == 0 {
+			away = 1
+		}
+		x, share := slices.Clone(lowest), math.Pow(0.5, float64(k%3))
+		for j := range x {
+			reach := (hi[j] - lo[j]) / 2
+			if math.IsInf(reach, 1) {
+				reach = away
+			}
+			x[j] = math.Max(lo[j], math.Min(hi[j], x[j]+share*reach*rng.NormFloat64()))
+		}
+		return x
+	}
 }

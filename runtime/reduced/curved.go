@@ -20,10 +20,11 @@ type Curved interface {
 // Path is the end of the path from x0 for a curved follower, of which sys is the linearization there: that of F itself, as the follower's answers on it are those of its own q at each point. It is x0 where there
 // is no path, or F is no less at its end.
 func Path(ctx context.Context, sys *kkt.System, x0 []float64, curve Curved, opts Options) ([]float64, error) {
-	s, err := newSolver(sys, opts)
+	space, err := New(sys)
 	if err != nil {
 		return nil, err
 	}
+	s := space.solver(opts)
 	x0 = append([]float64(nil), x0...)
 	for i := range s.f.walls {
 		if len(s.f.walls[i].combo) > 0 { // what dependent rows ask of x is not affine

@@ -1,30 +1,22 @@
 package reduced
 
-import "bilevelc/runtime/kkt"
-
 // Sampler gives values of F at points, each from the rows that held at the one before: a few exchanges of block principal pivoting where they are near.
 type Sampler struct {
-	p      *piece
-	warm   bool
-	factor int64
+	p    *piece
+	warm bool
+	work Work
 }
 
-// NewSampler prepares values of F on a system as Solve takes it, with Options.Multipliers or nil.
-func NewSampler(sys *kkt.System, multipliers func(x []float64) []float64) (*Sampler, error) {
-	s, err := newSolver(sys, Options{NoPath: true, Multipliers: multipliers})
-	if err != nil {
-		return nil, err
-	}
-	a := &Sampler{p: s.newPiece()}
-	if n := int64(s.f.n); s.f.sparse == nil {
-		a.factor = n * n * n / 6
-	}
-	return a, nil
+// Sampler prepares values of F, with Options.Multipliers or nil.
+func (s *Space) Sampler(multipliers func(x []float64) []float64) *Sampler {
+	return &Sampler{p: s.solver(Options{NoPath: true, Multipliers: multipliers}).newPiece()}
 }
 
 // Value is F at x, in X; false where the follower has no answer there, or rounding keeps it from being found.
 func (a *Sampler) Value(x []float64) (f float64, ok bool) {
 	p := a.p
+	before := p.counted()
+	defer func() { a.work.add(p.counted(), before) }()
 	st, err := p.start(x)
 	if err != nil {
 		return 0, false
@@ -40,5 +32,5 @@ func (a *Sampler) Value(x []float64) (f float64, ok bool) {
 	return p.calc.value(p.point()), true
 }
 
-// Work is what all values have taken so far, in multiplications, with the follower's factor.
-func (a *Sampler) Work() int64 { return a.factor + a.p.counted().Operations }
+// Work is what all values have taken so far, in multiplications.
+func (a *Sampler) Work() int64 { return a.work.Operations }

@@ -9,12 +9,12 @@ import (
 	"bilevelc/runtime/linalg"
 )
 
-// newton is a direction of the Newton step along the equations by conjugate gradients (Steihaug's rule at negative curvature), of accuracy newtonPart.
+// newton is a direction of the Newton step along the equations by conjugate gradients (Steihaug's rule at negative curvature), of an accuracy that follows the gradient, which lets them converge superlinearly (Eisenstat and Walker 1996), and is newtonPart in the end.
 func (p *piece) newton(j *judged) []float64 {
 	nw := p.f.nw
 	move, curve := newPoint(nw, p.f.n, len(p.p.Duals)), newPoint(nw, p.f.n, len(p.p.Duals))
 	// Exact arithmetic takes nw steps; rounding some times that.
-	d := conjugate(append([]float64(nil), j.step...), 10*nw+10, newtonPart, func(h, v []float64) {
+	d := conjugate(append([]float64(nil), j.step...), 10*nw+10, math.Max(newtonPart, math.Min(linalg.Forcing, j.stationarity())), func(h, v []float64) {
 		p.forward(move, v)
 		p.calc.product(curve, move)
 		p.reduced(h, curve)

@@ -139,13 +139,30 @@ type solver struct {
 
 func (s *solver) work(n int) { s.ops += n }
 
-// Solve runs the three phases from x0, which X and the follower's rows should allow. F is no higher at an end that is not a limit than at x0.
-func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*Result, error) {
-	s, err := newSolver(sys, opts)
+// Space is a system in the space of the leader's variables: y is eliminated once, for any number of solves in turn.
+type Space struct{ f *follower }
+
+// New eliminates y.
+func New(sys *kkt.System) (*Space, error) {
+	f, err := newFollower(sys)
 	if err != nil {
 		return nil, err
 	}
-	p := s.newPiece()
+	return &Space{f}, nil
+}
+
+// Solve is New and Space.Solve.
+func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*Result, error) {
+	s, err := New(sys)
+	if err != nil {
+		return nil, err
+	}
+	return s.Solve(ctx, x0, opts)
+}
+
+// Solve runs the three phases from x0, which X and the follower's rows should allow. F is no higher at an end that is not a limit than at x0.
+func (s *Space) Solve(ctx context.Context, x0 []float64, opts Options) (*Result, error) {
+	p := s.solver(opts).newPiece()
 	st, err := p.start(x0)
 	if err != nil {
 		return nil, err
@@ -199,16 +216,17 @@ func (p *piece) run(ctx context.Context, st *State) (Status, error) {
 	return Stationary, nil
 }
 
-func newSolver(sys *kkt.System, opts Options) (*solver, error) {
-	f, err := newFollower(sys)
-	if err != nil {
-		return nil, err
-	}
+func (s *Space) solver(opts Options) *solver {
+	f := s.f
 	if opts.Tolerance == 0 {
 		opts.Tolerance = linalg.SolveAccuracy
 	}
-	opts.NoPath = opts.NoPath || opts.Still || f.sparse != nil // the path has a factor of all rows at each step
-	return &solver{f: f, p: sys.P, opts: opts, calc: newCalculus(sys.P, f.nw)}, nil
+	if f.sparse != nil {
+		f.sparse.factors, f.sparse.failed = 0, false
+		opts.NoPath = true // the path has a factor of all rows at each step
+	}
+	opts.NoPath = opts.NoPath || opts.Still
+	return &solver{f: f, p: f.sys.P, opts: opts, calc: newCalculus(f.sys.P, f.nw)}
 }
 
 func (s *solver) counted() Work {

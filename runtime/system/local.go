@@ -25,6 +25,7 @@ type localSolver interface {
 // leaderSpace is a localSolver in the leader's space. Where it stalls and the system is small enough, its point is where the active-set method on the whole system goes on from.
 type leaderSpace struct {
 	s       *kkt.System
+	space   *reduced.Space // of s; nil until a solve
 	observe func(reduced.Step)
 	whole   func() (*pieces.Solver, error)                   // nil where the system is too large
 	down    bool                                             // the next solve goes down from where it begins: no path, which looks past kinks and leads elsewhere
@@ -66,9 +67,21 @@ func (l *leaderSpace) multipliers(ctx context.Context) func(x []float64) []float
 	return func(x []float64) []float64 { return l.sparse(ctx, x) }
 }
 
+// eliminate makes the space, once.
+func (l *leaderSpace) eliminate() (err error) {
+	if l.space == nil {
+		l.space, err = reduced.New(l.s)
+	}
+	return err
+}
+
 // From implements localSolver.
 func (l *leaderSpace) From(ctx context.Context, x []float64) (*kkt.Point, error) {
-	r, err := reduced.Solve(ctx, l.s, x, reduced.Options{Observe: l.observe, NoPath: l.down, Near: l.sparse != nil, Multipliers: l.multipliers(ctx)})
+	var r *reduced.Result
+	err := l.eliminate()
+	if err == nil {
+		r, err = l.space.Solve(ctx, x, reduced.Options{Observe: l.observe, NoPath: l.down, Near: l.sparse != nil, Multipliers: l.multipliers(ctx)})
+	}
 	if r != nil {
 		l.work += r.Work.Operations
 	}

@@ -11,7 +11,6 @@ import (
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
-	"bilevelc/runtime/reduced"
 	"bilevelc/runtime/sequential"
 )
 
@@ -104,6 +103,28 @@ func (run *Run) screen(ctx context.Context) error {
 			return err
 		}
 	}
+	if run.Smooth == nil && factorWork(run.System) > modestWork {
+		return run.hop(ctx, local)
+	}
+	return nil
+}
+
+// hop begins each start with a jump away from the lowest local solution so far (monotonic basin hopping: Wales and Doye 1997, Leary 2000), for systems of which no relaxation is made. It ends where as many in a row have gained
+// nothing as there were before, as many as starts are at least, or with localWork: their dense kernels do as many multiplications in a second.
+func (run *Run) hop(ctx context.Context, local func() int64) error {
+	if l, ok := run.local.(*leaderSpace); ok {
+		l.down = true
+	}
+	jump, begin, last := outer.Jumps(run.Start, run.n.X, run.opts.Seed), local(), 0
+	for k := 0; k-last < max(last, outer.MostStarts) && local()-begin+local()/int64(len(run.Ends)) <= localWork; k++ {
+		lowest := run.Best
+		if err := run.begun(ctx, len(run.Ends), jump(k, lowest.Z[:run.n.Dx]), &run.seen); err != nil {
+			return err
+		}
+		if run.Best.F < lowest.F-kkt.Tolerance*math.Abs(lowest.F) {
+			last = k + 1
+		}
+	}
 	return nil
 }
 
@@ -158,10 +179,10 @@ func apartFrom(draws []sample, x *problem.Set) (apart []sample) {
 func (run *Run) values(ctx context.Context) (value func(x []float64) (float64, bool), work, local func() int64) {
 	switch solver := run.local.(type) {
 	case *leaderSpace:
-		sampler, err := reduced.NewSampler(solver.s, solver.multipliers(ctx))
-		if err != nil {
+		if solver.eliminate() != nil {
 			return nil, nil, nil
 		}
+		sampler := solver.space.Sampler(solver.multipliers(ctx))
 		return sampler.Value, sampler.Work, solver.Work
 	case *pieces.Solver, wholeFirst:
 		follower := run.solver.Follower()
