@@ -43,12 +43,19 @@ func (s *System) Answers(ctx context.Context, z []float64, sign float64, coupled
 			b.Hi[j] = b.Lo[j]
 		}
 	}
+	relaxation.A = sparse.Empty(s.N)
 	for r, o := range s.Origin {
-		if o.Kind == UpperRow || o.Kind == ExtendedRow || o.Kind == CoupledRow && !coupled {
+		switch {
+		case o.Kind == UpperRow || o.Kind == ExtendedRow || o.Kind == CoupledRow && !coupled:
 			b.RowLo[r], b.RowHi[r] = math.Inf(-1), math.Inf(1)
+			relaxation.A.EndRow()
+		case o.Kind == LowerRow || o.Kind == CoupledRow:
+			b.RowLo[r], b.RowHi[r] = s.rowAt(relaxation.A, r, z, s.Nx, s.Nx+s.Ny+s.M, 0, b.RowLo[r], b.RowHi[r])
+		default:
+			relaxation.A.AppendAll(s.Relaxation.A.Row(r))
+			relaxation.A.EndRow()
 		}
 	}
-	relaxation.A = relaxation.A.Clone()
 	out.Origin, out.RowScale = slices.Clone(s.Origin), slices.Clone(s.RowScale)
 	grad := slices.Clone(s.Q)
 	for j := range s.Ny {

@@ -120,36 +120,46 @@ func (f *Follower) scaled(z []float64) []float64 {
 	return out
 }
 
-// keepCoupled adds the leader's rows that read the follower, at z's x and multipliers, to a program in y. A row that z itself keeps but for rounding is asked of others as
-// far as z keeps it: what is left of the row beside terms that cancel has no size by which the program could tell.
+// keepCoupled adds the leader's rows that read the follower, at z's x and multipliers, to a program in y.
 func (f *Follower) keepCoupled(program *activeset.Program, z []float64) {
 	s := f.s
 	for r, o := range s.Origin {
-		if o.Kind != CoupledRow {
-			continue
+		if o.Kind == CoupledRow {
+			lo, hi := s.rowAt(program.A, r, z, s.Nx, s.Nx+s.Ny, s.Nx, s.Relaxation.RowLo[r], s.Relaxation.RowHi[r])
+			program.RowLo, program.RowHi = append(program.RowLo, lo), append(program.RowHi, hi)
 		}
-		rest, own, terms := 0.0, 0.0, 0.0
-		cols, vals := s.Relaxation.A.Row(r)
-		for t, j := range cols {
-			v := vals[t] * z[j] / s.ColScale[j]
-			terms += math.Abs(v)
-			if j >= s.Nx && j < s.Nx+s.Ny {
-				program.A.Append(j-s.Nx, vals[t])
-				own += v
-			} else {
-				rest += v
-			}
-		}
-		program.A.EndRow()
-		lo, hi := s.Relaxation.RowLo[r]-rest, s.Relaxation.RowHi[r]-rest
-		if lo-own <= Tolerance*terms {
-			lo = math.Min(lo, own)
-		}
-		if own-hi <= Tolerance*terms {
-			hi = math.Max(hi, own)
-		}
-		program.RowLo, program.RowHi = append(program.RowLo, lo), append(program.RowHi, hi)
 	}
+}
+
+// rowAt appends to dst row r of the relaxation in the variables from first to last-1, with the others at z: the first of its columns is that of number shift. It returns what is left
+// of the sides lo and hi. They are numbers, so that programs hold the row to what is left of it, and not to terms of x that cancel in it. A row that z itself keeps but for rounding is
+// asked of others as far as z keeps it.
+func (s *System) rowAt(dst *sparse.CSR, r int, z []float64, first, last, shift int, lo, hi float64) (float64, float64) {
+	rest, own, terms := 0.0, 0.0, 0.0
+	cols, vals := s.Relaxation.A.Row(r)
+	for t, j := range cols {
+		v := vals[t] * z[j] / s.ColScale[j]
+		terms += math.Abs(v)
+		if j >= first && j < last {
+			dst.Append(j-shift, vals[t])
+			own += v
+		} else {
+			rest += v
+		}
+	}
+	dst.EndRow()
+	equal := lo == hi
+	lo, hi = lo-rest, hi-rest
+	if lo-own <= activeset.Accurate*terms {
+		lo = math.Min(lo, own)
+	}
+	if own-hi <= activeset.Accurate*terms {
+		hi = math.Max(hi, own)
+	}
+	if equal && lo <= own && own <= hi {
+		return own, own
+	}
+	return lo, hi
 }
 
 // newtonSteps bounds the steps of extreme where f is not quadratic: Newton's method takes some tens.
