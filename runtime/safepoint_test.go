@@ -2,8 +2,13 @@ package runtime
 
 import (
 	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"bilevelc/internal/members"
 )
 
 // A safe point is in X: one outside of it is refused, whatever else of it is true.
@@ -53,5 +58,66 @@ solve { ties = optimistic }
 		if refused == in {
 			t.Errorf("toll %v, in X %v: %v", toll, in, report.Failures())
 		}
+	}
+}
+
+// F at the safe point is known to the rounding of its own terms there, however far away that is: the follower's only answer there is an end of an interval, and a document in which F is off by more than rounding is
+// refused.
+func TestFAtTheSafePoint(t *testing.T) {
+	found := 0
+	for seed := range members.Seeds(t, 60) {
+		rng := rand.New(rand.NewPCG(seed, 23))
+		draw := func(n int) float64 { return float64(1+rng.IntN(8*n)) / 8 }
+		wide := math.Pow10(2 + rng.IntN(8))
+		lo, hi, k := -draw(6), draw(6), draw(3)*float64(1-2*rng.IntN(2))
+		a, b, c, d := draw(4), draw(4), draw(4)*float64(1-2*rng.IntN(2)), draw(4)
+		model, err := Compile("safe.blv", fmt.Sprintf(`model safe
+upper {
+  var x: vector[2] in box([-10, %g], [10, %g])
+  minimize %g * (x[1] - 1)^2 + %g * x[2]^2 + %g * y - %g * x[1]
+}
+lower {
+  var y: real in box(%g, %g)
+  minimize %g * x[2] * y
+}
+solve { ties = optimistic }
+`, -wide, wide, a, b, c, d, lo, hi, k))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := model.Bind(nil, BindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := p.Solve(context.Background(), Options{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Lower.Ties == nil || r.Lower.Ties.Safe == nil {
+			continue
+		}
+		found++
+		x, y := r.Lower.Ties.Safe.Variables[0].Data, lo
+		if k*x[1] < 0 {
+			y = hi
+		}
+		f, terms := 0.0, 0.0
+		for _, v := range []float64{a * (x[0] - 1) * (x[0] - 1), b * x[1] * x[1], c * y, -d * x[0]} {
+			f, terms = f+v, terms+math.Abs(v)
+		}
+		if off := math.Abs(float64(r.Lower.Ties.Safe.Objective) - f); off > 1e-13*terms {
+			t.Errorf("seed %d: F at the safe point %v is %v, truly %v", seed, x, r.Lower.Ties.Safe.Objective, f)
+		}
+		for by, passes := range map[float64]bool{0: true, 1e-9: false, -1e-9: false} {
+			ties, safe, forged := *r.Lower.Ties, *r.Lower.Ties.Safe, *r
+			safe.Objective += Number(by * terms)
+			ties.Safe, forged.Lower.Ties = &safe, &ties
+			if report, err := p.Verify(&forged); err != nil || report.OK() != passes {
+				t.Errorf("seed %d: F at the safe point %v, off by %g of its terms, passes: %v; %v", seed, x, by, !passes, report.Failures())
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d models have a safe point", found)
 	}
 }

@@ -122,11 +122,12 @@ const attainedTolerance = 1e-8
 func (p *Problem) termsOfF(pt *oracle.Point) float64 {
 	n := p.Numeric
 	gx, ga, size := make([]float64, n.Dx), make([]float64, n.AnswerLen()), math.Abs(pt.F)
-	n.F.ValueGrad(gx, ga, pt.X, n.Signed(nil).Answer(pt.Lower.Y, pt.Lower.Lambda))
+	answer := n.Signed(nil).Answer(pt.Lower.Y, pt.Lower.Lambda)
+	n.F.ValueGrad(gx, ga, pt.X, answer)
 	for j, g := range gx {
 		size += math.Abs(g * pt.X[j])
 	}
-	for j, v := range pt.Lower.Y {
+	for j, v := range answer {
 		size += math.Abs(ga[j] * v)
 	}
 	return size

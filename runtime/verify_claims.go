@@ -221,12 +221,17 @@ const residualTolerance = 1e-12
 
 // rowSizes are the sizes of the terms of each row.
 func (c *claims) rowSizes() []float64 {
-	rows := c.p.Numeric.Rows
 	sizes := make([]float64, len(c.h))
 	for i := range sizes {
-		sizes[i] = rows.B.AddTerms(rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, c.doc.X), i, c.doc.Y)
+		sizes[i] = c.termsOfRow(i, c.doc.X, c.doc.Y)
 	}
 	return sizes
+}
+
+// termsOfRow is the size of the terms of a row at (x, y).
+func (c *claims) termsOfRow(row int, x, y []float64) float64 {
+	rows := c.p.Numeric.Rows
+	return rows.B.AddTerms(rows.A.AddTerms(math.Abs(rows.Rhs[row]), row, x), row, y)
 }
 
 // lengthInY is the norm of a row's coefficients of y.

@@ -6,7 +6,9 @@ import (
 
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/lower"
 	"bilevelc/runtime/named"
+	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 )
 
@@ -117,7 +119,7 @@ func (c *claims) exactTies(claimed *Ties) {
 		c.check("ties: answers of the follower", false, "%v", err)
 		return
 	}
-	rounding := c.roundingOfAnswers()
+	rounding := c.roundingOfAnswers(c.doc.X, c.doc.Y, c.doc.Lambda)
 	close := func(claim string, claimed, found float64) {
 		c.near(claim, claimed, found, attainedTolerance*math.Max(math.Abs(found), math.Abs(float64(c.r.Upper.Objective)))+rounding)
 	}
@@ -190,7 +192,9 @@ func (c *claims) exactTies(claimed *Ties) {
 			return
 		}
 		c.check("ties: the follower has one answer at the safe point", there.choice(ctx).None(), "")
-		close("ties: F at the safe point", float64(safe.Objective), sign*there.here.F)
+		y, lambda := there.s.Y(there.here.Z), there.s.Lambda(there.here.Z) // the only ones at this x: F is known to the rounding of its own terms
+		terms := c.p.termsOfF(&oracle.Point{X: x, F: there.here.F, Lower: &lower.Solution{Y: y, Lambda: lambda}})
+		c.near("ties: F at the safe point", float64(safe.Objective), sign*there.here.F, reportTolerance*terms+c.roundingOfAnswers(x, y, lambda))
 	}
 }
 
@@ -245,11 +249,13 @@ func (c *claims) slopes(ctx context.Context, e *tiedPoint) {
 }
 
 // roundingOfAnswers is what f makes of the rounding of an answer, some units in the last place of the terms that cancel in the rows that hold at it.
-func (c *claims) roundingOfAnswers() float64 {
+func (c *claims) roundingOfAnswers(x, y, lambda []float64) float64 {
 	n := c.p.Numeric
-	reach, sizes := make([]float64, n.Dy), c.rowSizes()
-	for i, size := range sizes {
-		if math.Abs(c.h[i]) > kkt.Tolerance*size {
+	reach, h := make([]float64, n.Dy), make([]float64, n.Rows.Len())
+	n.Rows.Residual(h, x, y)
+	for i, t := range h {
+		size := c.termsOfRow(i, x, y)
+		if math.Abs(t) > kkt.Tolerance*size {
 			continue
 		}
 		cols, vals := n.Rows.B.Row(i)
@@ -258,7 +264,7 @@ func (c *claims) roundingOfAnswers() float64 {
 		}
 	}
 	slope, sum := make([]float64, n.AnswerLen()), 0.0
-	n.F.ValueGradY(slope, c.doc.X, n.Answer(c.doc.Y, c.doc.Lambda))
+	n.F.ValueGradY(slope, x, n.Answer(y, lambda))
 	for j, r := range reach {
 		sum += math.Abs(slope[j]) * r
 	}

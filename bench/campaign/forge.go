@@ -111,9 +111,10 @@ func (q *inquiry) forge(r *runtime.Result) {
 			with("worst", func(t *runtime.Ties) { t.Pessimistic -= unit * runtime.Number(1e-3*terms) })
 		}
 		if t.Safe != nil {
+			there := q.Minimize(&q.F, truth.Region{X: q.upperOf(t.Safe.Variables)})
 			with("F at the safe point", func(t *runtime.Ties) {
 				s := *t.Safe
-				s.Objective -= unit * runtime.Number(1e-3*terms)
+				s.Objective -= unit * runtime.Number(math.Max(1e-3*terms, 1e-9*there.Terms)) // far away terms may be so large that their rounding is more than the former
 				t.Safe = &s
 			})
 			with("distance of the safe point", func(t *runtime.Ties) {
