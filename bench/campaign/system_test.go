@@ -28,6 +28,7 @@ var answered = []uint64{
 func TestSystems(t *testing.T) {
 	t.Parallel()
 	causes := []uint64{
+		6000181,             // a product with an answer of 0, whose rounding was a rate at which F fell without bound
 		398, 440, 524, 1112, // whole numbers beside an f that is not convex
 		1196,              // a ray of multipliers that are not unique
 		87, 821, 587, 980, // points off their branch by rounding

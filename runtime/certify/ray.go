@@ -236,26 +236,50 @@ func (v *verification) rayFalls(c *Ray) string {
 	for j, g := range grad(point) {
 		slope, terms = slope+g*d[j], terms+math.Abs(g*d[j])
 	}
-	curvature, curved := 0.0, 0.0
+	curvature, curved, moves := 0.0, 0.0, make([]float64, len(d))
 	for j, t := range d {
 		if t == 0 {
 			continue
 		}
 		for i, h := range column(len(d), j, grad) {
 			curvature, curved = curvature+t*h*d[i], curved+math.Abs(t*h*d[i])
+			moves[i] += t * h
 		}
+	}
+	curved = rayRounding*curved + float64(len(d))*0x1p-52*maxAbs(moves)*maxAbs(d) // what rounding of the terms and of the gradient's products leaves
+	// The slope is known as well as y and the multipliers are, by what the ray changes of the gradient.
+	known := 0.0
+	for j, size := range append(v.answerTerms(), point[p.Dx+p.Dy:]...) {
+		known += rayRounding * math.Abs(size*moves[p.Dx+j])
 	}
 	switch {
 	case math.IsNaN(slope) || math.IsNaN(curvature) || math.IsInf(curved, 1):
 		return "f is not finite along it"
-	case curvature < -rayRounding*curved:
+	case curvature < -curved:
 		return "" // sooner or later
-	case curvature > rayRounding*curved:
+	case curvature > curved:
 		return "f curves upward along it"
-	case !(slope < -raySlope*terms):
-		return fmt.Sprintf("its slope is %.3g, of terms of %.3g", slope, terms)
+	case !(slope < -raySlope*terms-known):
+		return fmt.Sprintf("its slope is %.3g, of terms of %.3g, known to %.3g", slope, terms, known)
 	}
 	return ""
+}
+
+// answerTerms are the sizes by which entries of y round: that of the entry, and those of the terms of the rows that it is in, in its units.
+func (v *verification) answerTerms() []float64 {
+	p, r := v.p, v.p.Rows
+	out := make([]float64, p.Dy)
+	for j, t := range v.doc.Y {
+		out[j] = math.Abs(t)
+	}
+	for i := range r.Len() {
+		terms := r.B.AddTerms(r.A.AddTerms(math.Abs(r.Rhs[i]), i, v.doc.X), i, v.doc.Y)
+		cols, vals := r.B.Row(i)
+		for t, j := range cols {
+			out[j] = math.Max(out[j], terms/math.Abs(vals[t]))
+		}
+	}
+	return out
 }
 
 // raySlope is the least slope of f along a ray, relative to its terms: what is left of terms that cancel is the rounding of the ray.

@@ -52,6 +52,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 	if err != nil {
 		return nil, err
 	}
+	z = v.clamped(v.scaled(z))
 	f := s.Value(z)
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, errNotFinite
@@ -100,7 +101,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 			slope += g * d
 			terms += math.Abs(g*d) + math.Abs(g*at[j])
 		}
-		to := v.unscaled(sol.Z)
+		to := v.clamped(sol.Z)
 		if !(-slope > linalg.SumRounding*terms) {
 			// f no longer tells the points apart, to half of the digits of z; the lengths of Newton's steps do, as long as they become shorter.
 			if !(length > linalg.SumRounding*linalg.NormInf(at)) || !(length < last/2) {
@@ -250,14 +251,14 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 		return d
 	}
 	if h := v.scaledHessian(v.unscaled(at)); h != nil {
-		curvature, terms := 0.0, 0.0
+		curvature, curved, most, moves := 0.0, 0.0, 0.0, 0.0
 		for i, t := range d {
-			if t != 0 {
-				along := t * h.RowDot(i, d)
-				curvature, terms = curvature+along, terms+math.Abs(along)
-			}
+			along := h.RowDot(i, d)
+			curvature, curved, most, moves = curvature+t*along, curved+math.Abs(t*along), math.Max(most, math.Abs(along)), moves+math.Abs(along)*math.Max(1, math.Abs(at[i]))
 		}
-		if curvature > linalg.SumRounding*terms {
+		curved = linalg.SumRounding * (curved + most*linalg.NormInf(d))
+		// Where f does not curve, its slope is known as well as the point is, by what d changes of the gradient.
+		if curvature > curved || curvature >= -curved && !(-slope > linalg.SolveAccuracy*moves) {
 			return nil
 		}
 	}

@@ -7,10 +7,13 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/kkttest"
 	"bilevelc/internal/members"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
 )
@@ -26,7 +29,7 @@ func makeConcave(p *problem.Problem, j int, by float64) {
 // there is a point.
 func TestUnboundedAlongRays(t *testing.T) {
 	rng := members.Rand(t, 3)
-	rays, points, open := 0, 0, 0
+	rays, points, open, slopes := 0, 0, 0, 0
 	for k := range draws {
 		p := kkttest.Random(rng, 3, 3, 2, k%2 == 0, k%3 == 0)
 		p.X.Lo[0], p.X.Hi[0] = math.Inf(-1), math.Inf(1)
@@ -59,14 +62,44 @@ func TestUnboundedAlongRays(t *testing.T) {
 			for _, c := range certify.Verify(doc, p).Failures() {
 				t.Errorf("case %d: %v", k, c)
 			}
+			// A slope that the accuracy of the point decides the sign of is none: f = (a'(z - z0) - e) d'z / |d|, a across d, falls by e.
+			z, d := append(slices.Clone(doc.X), doc.Y...), append(s.X(falls.Ray), s.Y(falls.Ray)...)
+			length, a, off := floats.Norm(d, 2), make([]float64, len(d)), 0.0
+			for j := range a {
+				a[j] = rng.NormFloat64()
+			}
+			clear(a[:p.Dx]) // x is exact
+			for range 2 {
+				floats.AddScaled(a[p.Dx:], -floats.Dot(a, d)/math.Max(floats.Dot(d[p.Dx:], d[p.Dx:]), 1e-300), d[p.Dx:])
+			}
+			if least, most := linalg.NormInf(doc.Y), linalg.NormInf(z); least < 0.1 || most > 100 || floats.Norm(a, 2) < 0.1 {
+				continue // y may be exact
+			}
+			slopes++
+			off = floats.Dot(a, z)
+			for _, e := range [2]float64{1e-15, 1e-2} {
+				f := &kkttest.Quadratic{Nx: p.Dx, Ny: p.Dy, M: make([]float64, len(d)*len(d)), C: make([]float64, len(d))}
+				for i := range d {
+					f.C[i] = -(off + e) * d[i] / length
+					for j := range d {
+						f.M[i*len(d)+j] = (a[i]*d[j] + a[j]*d[i]) / length
+					}
+				}
+				q := *p
+				q.F = f
+				doc.Upper = f.Value(doc.X, doc.Y)
+				if failed := len(certify.Verify(doc, &q).Failures()) > 0; failed != (e < 1e-8) {
+					t.Errorf("case %d: a slope of %v along a ray: refused: %v", k, e, failed)
+				}
+			}
 		case errors.Is(err, pieces.ErrEndless): // said to be open
 			open++
 		default:
 			t.Errorf("case %d: %v", k, err)
 		}
 	}
-	if rays < 20 || points < 20 || open > rays/10 {
-		t.Errorf("%d rays, %d points, %d open", rays, points, open)
+	if rays < 20 || points < 20 || open > rays/10 || slopes < 10 {
+		t.Errorf("%d rays, %d of them with slopes, %d points, %d open", rays, slopes, points, open)
 	}
 }
 

@@ -12,6 +12,18 @@ import (
 // settled is how near an entry has to come to a bound to be there: the rounding of some dozens of pivots.
 const settled = 0x1p-42
 
+// clamped is a point of the branch whose bounds are set, in the relaxation's units, with entries that are beyond their bounds by rounding put onto them, in the model's: along a ray, f may fall at the rate of an entry.
+func (v *Solver) clamped(z []float64) []float64 {
+	for j, t := range z {
+		if to := math.Max(v.bounds.Lo[j], math.Min(v.bounds.Hi[j], t)); math.Abs(to-t) <= settled*math.Max(1, math.Abs(t)) {
+			z[j] = to
+		}
+	}
+	out := v.unscaled(z)
+	v.s.P.Rows.Within(v.s.Y(out))
+	return out
+}
+
 // refine moves a point of the branch whose bounds are set onto its equations (see onto).
 func (v *Solver) refine(z []float64) []float64 { return v.unscaled(v.onto(&v.bounds, v.scaled(z))) }
 
