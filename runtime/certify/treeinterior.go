@@ -62,6 +62,7 @@ type interiorMap struct {
 	curved      bool      // it is positive
 	value       map[int]interval
 	slack       map[int]interval
+	within      map[int]bool // rows whose slack is above 0 by more than rounding: others bound no multiplier
 	networks    []treeNetwork
 	networkOf   map[int]int // of rows
 	shareOf     map[int]float64
@@ -163,10 +164,10 @@ const inner = 0x1p-26
 // measure finds the ranges of the map and of its slacks, and the networks of multipliers that these leave without a bound.
 func (m *interiorMap) measure() {
 	t := m.t
-	bounded := map[int]bool{}
+	m.within = map[int]bool{}
 	for _, i := range m.rows {
 		constant, slopes := t.activity(i, m.at, m.by)
-		lo, hi, terms := new(big.Rat).Set(constant), new(big.Rat).Set(constant), enclosure(constant).size()
+		lo, hi := new(big.Rat).Set(constant), new(big.Rat).Set(constant)
 		s := interval{math.Inf(-1), math.Inf(1)}
 		ends := true
 		for c, v := range slopes {
@@ -177,7 +178,6 @@ func (m *interiorMap) measure() {
 			if ends = ends && box.finite(); !ends {
 				break
 			}
-			terms += enclosure(v).mul(box).size()
 			if v.Sign() < 0 {
 				box = interval{box.hi, box.lo}
 			}
@@ -188,12 +188,12 @@ func (m *interiorMap) measure() {
 			s = interval{enclosure(lo).lo, enclosure(hi).hi}
 		}
 		m.slack[i] = s
-		bounded[i] = s.lo > inner*terms || !math.IsInf(t.hi[t.nx+t.ny+i], 1)
+		m.within[i] = s.lo > inner*m.terms(i)
 	}
 	for _, j := range m.y {
 		m.value[j] = m.over(m.at, m.by, j)
 	}
-	m.networks = t.networks(m.y, m.rows, func(i int) bool { return bounded[i] })
+	m.networks = t.networks(m.y, m.rows, func(i int) bool { return m.within[i] || !math.IsInf(t.hi[t.nx+t.ny+i], 1) })
 	m.networkOf, m.shareOf = map[int]int{}, map[int]float64{}
 	for k, net := range m.networks {
 		for e, i := range net.rows {
@@ -202,10 +202,30 @@ func (m *interiorMap) measure() {
 	}
 }
 
+// terms is the sum of the absolute terms of row i's slack over the boxes of x, those that cancel too.
+func (m *interiorMap) terms(i int) float64 {
+	t := m.t
+	sum := math.Abs(t.p.Rows.Rhs[i])
+	cols, vals := t.p.Rows.A.Row(i)
+	for e, c := range cols {
+		sum += point(vals[e]).mul(t.box(c)).size()
+	}
+	cols, vals = t.p.Rows.B.Row(i)
+	for e, j := range cols {
+		sum += math.Abs(vals[e] * m.at[j])
+		for c, slope := range m.by {
+			if slope != nil {
+				sum += math.Abs(vals[e]) * point(slope[j]).mul(t.box(c)).size()
+			}
+		}
+	}
+	return sum
+}
+
 // open reports whether the multiplier of row i has no bound but by the map.
 func (m *interiorMap) open(i int) bool {
 	_, basic := m.networkOf[i]
-	return !basic && m.t.p.Rows.Kind[i] == problem.AtMost && m.slack[i].lo > 0 && math.IsInf(m.t.hi[m.t.nx+m.t.ny+i], 1)
+	return !basic && m.t.p.Rows.Kind[i] == problem.AtMost && m.within[i] && math.IsInf(m.t.hi[m.t.nx+m.t.ny+i], 1)
 }
 
 // outside is what the constraints that the map violates, and the residuals of equations, add to theta, and take from the slacks of open rows.
