@@ -41,6 +41,7 @@ func TestSystems(t *testing.T) {
 		199, 17818, 18847, 20632, // forces measured against values, and of parts of a follower that nothing connects
 		12834,                      // a bilinear f that is linear along a branch
 		20006, 20009, 20062, 20363, // gaps beside an F of 0, all of whose terms are 0
+		6003132, // a gap next to terms of f at a point that the solution is not
 		8202148, 8101448, // an f that is convex to rounding, of variables without bounds
 		766, 14983, 4400434, 4400623, 7001032, 20394, 8201812, 8100130, 8100844, // followers whose entries have forces, or lengths, of other sizes
 		8400080, 8400314, // other vertices of the follower's multipliers

@@ -113,14 +113,17 @@ func (run *Run) global(ctx context.Context) error {
 			run.Proof.Says.Bound = claim
 		}
 	}
-	scale := gapScale(run.Best.F, found)
-	run.Global.Gap = document.Number(Gap(run.Best.F, claim, scale))
 	if run.Proof != nil {
+		scale := tree.GapScale(run.Best.F, found.Terms(run.Best.Z)) // of the solution, as the proof's verification has it, wherever the search's own best point is
+		run.Global.Gap = document.Number(Gap(run.Best.F, claim, scale))
 		run.Proof.Scale, run.Proof.Local = scale, stationary(run.Best)
 	}
 	run.Global.Proved = found.Proved && !MoreThanRounding(run.Global)
 	if found.Proved && !run.Global.Proved {
-		run.Global.Why = "the search's best point, which is proved, could not be followed to one with a certificate"
+		run.Global.Why = "the search's best point is proved next to the terms of its own f, and the gap is more next to those at the solution"
+		if run.Best.F > found.Best.F {
+			run.Global.Why = "the search's best point, which is proved, could not be followed to one with a certificate"
+		}
 	}
 	if run.Global.Proved {
 		run.Global.Why = ""
@@ -151,14 +154,6 @@ func (run *Run) keep(last time.Time) func(state func() *tree.State) {
 // MoreThanRounding reports that a gap is more than the one asked for, and as much again that the search leaves open to rounding.
 func MoreThanRounding(g *document.Global) bool {
 	return float64(g.Gap) > 2*math.Max(float64(g.Within), tree.DefaultGap)
-}
-
-// gapScale is what the gap of an f near that of a search's best point is relative to.
-func gapScale(f float64, found *tree.Result) float64 {
-	if found.Best == nil || found.Scale != math.Abs(found.Best.F) {
-		return math.Max(math.Abs(f), found.Scale)
-	}
-	return math.Abs(f)
 }
 
 // polish is the local solution that a point of the tree leads to, integer entries of x held.

@@ -168,6 +168,17 @@ func total[T int64 | float64](f *forest, of func(s *search) T) (sum T) {
 func (f *forest) nodes() int64 { return total(f, func(s *search) int64 { return s.nodes }) }
 func (f *forest) work() int64  { return total(f, func(s *search) int64 { return s.work }) }
 
+// terms is the sum of the absolute terms of what relaxations minimize at z (Result.Terms).
+func (f *forest) terms(z []float64) float64 {
+	return total(f, func(s *search) float64 {
+		own := make([]float64, s.sys.N)
+		for k, j := range s.part.Cols {
+			own[k] = z[j]
+		}
+		return s.sizes(own)
+	})
+}
+
 // leaves is what relaxations leave open of the bound.
 func (f *forest) leaves() float64 {
 	return total(f, func(s *search) float64 { return s.leaves(s.latest()) })
@@ -246,7 +257,7 @@ const longestTrace = 200
 // result says what the search has found.
 func (f *forest) result(ctx context.Context) *Result {
 	now := f.progress()
-	r := &Result{Bound: now.Bound, Gap: math.Inf(1), Nodes: now.Nodes, Tried: total(f, func(s *search) int64 { return s.tried }), Work: now.Work, State: f.state()}
+	r := &Result{Bound: now.Bound, Gap: math.Inf(1), Nodes: now.Nodes, Tried: total(f, func(s *search) int64 { return s.tried }), Work: now.Work, State: f.state(), Terms: f.terms}
 	for _, t := range f.trace {
 		r.Trace = append(r.Trace, Progress{Nodes: t.Nodes, Bound: float64(t.Bound), Incumbent: float64(t.Incumbent)})
 	}
@@ -276,7 +287,7 @@ func (f *forest) result(ctx context.Context) *Result {
 		f.sys.Unscaled(r.Ray, r.Ray)
 		return r
 	case r.Best != nil:
-		r.Scale = GapScale(r.Best.F, total(f, func(s *search) float64 { return s.sizes(s.unscaled(s.latest().z)) }))
+		r.Scale = GapScale(r.Best.F, r.Terms(r.Best.Z))
 		r.Gap = max(0, now.Incumbent-r.Bound) / r.Scale
 	}
 	r.open = f.leaves()

@@ -81,9 +81,11 @@ type Result struct {
 	// nothing is feasible.
 	Bound float64
 	Gap   float64 // (Best.F - Bound) / Scale; +Inf where one of them is not known
-	Scale float64 // GapScale of Best.F
-	Nodes int64   // relaxations solved for nodes
-	Tried int64   // and others: for the choice of branches, and of branches for incumbents
+	Scale float64 // GapScale of Best.F and its Terms
+	// Terms is the sum of the absolute terms of what relaxations minimize at z (model's units), with variables of a unit at least; nil where nothing was begun.
+	Terms func(z []float64) float64
+	Nodes int64 // relaxations solved for nodes
+	Tried int64 // and others: for the choice of branches, and of branches for incumbents
 	Work  int64
 	Why   string // in words, where nothing is proved
 	Best  *kkt.Point
