@@ -279,7 +279,7 @@ func (q *inquiry) known(x, y []float64) []float64 {
 		}
 		for j, c := range row.C {
 			if c != 0 {
-				out[j] = math.Max(out[j], 0x1p-50*terms/math.Abs(c))
+				out[j] = math.Max(out[j], truth.Given*terms/math.Abs(c))
 			}
 		}
 	}

@@ -80,11 +80,24 @@ func (q *inquiry) answers(r *runtime.Result, of string, x, y []float64, f, terms
 	}
 }
 
-// rounding is what a function's value may differ by where y is known to rounding only.
+// rounding is what a function's value may differ by where y is known to rounding only, and multipliers to that of the forces which they balance.
 func (q *inquiry) rounding(of *truth.Quadratic, w []float64) (sum float64) {
 	slope := of.Slope(w)
-	for j, d := range q.known(w[:q.Dx], w[q.Dx:q.Dx+q.Dy]) {
+	known := q.known(w[:q.Dx], w[q.Dx:q.Dx+q.Dy])
+	for j, d := range known {
 		sum += math.Abs(slope[q.Dx+j]) * d
+		force := 0.0
+		for k, u := range known {
+			force += math.Abs(q.Q[j][k]) * u
+		}
+		for i, p := range q.P {
+			force += math.Abs(p[j]*w[i]) * truth.Given
+		}
+		for i, row := range q.Rows {
+			if row.C[j] != 0 {
+				sum += math.Abs(slope[q.Dx+q.Dy+i]) * force / math.Abs(row.C[j])
+			}
+		}
 	}
 	return sum
 }

@@ -41,13 +41,15 @@ func TestSystems(t *testing.T) {
 		199, 17818, 18847, 20632, // forces measured against values, and of parts of a follower that nothing connects
 		12834,                      // a bilinear f that is linear along a branch
 		20006, 20009, 20062, 20363, // gaps beside an F of 0, all of whose terms are 0
-		6003132, // a gap next to terms of f at a point that the solution is not
+		6003132,          // a gap next to terms of f at a point that the solution is not
 		8202148, 8101448, // an f that is convex to rounding, of variables without bounds
 		766, 14983, 4400434, 4400623, 7001032, 20394, 8201812, 8100130, 8100844, // followers whose entries have forces, or lengths, of other sizes
 		8400080, 8400314, // other vertices of the follower's multipliers
 		8803566, 8807626, 8813167, 8818012, // ties of x that no double holds
 		41, 8816114, // F beside an x of 1e9, by a y that is a difference of such
-		992249, // an answer that is 0, beyond a bound by what a solver tolerates, beside a price of 1e5
+		6032098, 6042980, // multipliers without an end, beside which x has one
+		6045941, // rows whose terms of 1e9 hide which of them hold
+		992249,  // an answer that is 0, beyond a bound by what a solver tolerates, beside a price of 1e5
 	}
 	var all []uint64
 	for seed := range uint64(*systemsAsked) {

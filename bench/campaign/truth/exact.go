@@ -9,11 +9,11 @@ import (
 )
 
 // exactly is the minimizer of q on a flat computed in rational arithmetic; nil where its planes have no point in common, or the point
-// is beyond one of the others, by more than loose of what the plane's terms are made of: x may be given in doubles, next to a tie that
-// none of them holds, and what is left of its terms by a difference of 0 says nothing of their size.
-func (f flat) exactly(q *Quadratic, planes []plane) []float64 {
+// is beyond one of the others, by more than a share of what given numbers make of the plane's terms: x may be given in doubles, next to a
+// tie that none of them holds, and what is left of its terms by a difference of 0 says nothing of their size. Where nothing is given, nothing is loose.
+func (f flat) exactly(q *Quadratic, planes []plane, share float64) []float64 {
 	n := len(f.w0)
-	e := exactFlat{w0: Zeros(n), size: make([]float64, n)}
+	e := exactFlat{w0: Zeros(n), given: make([]float64, n), share: share}
 	for _, i := range f.free {
 		z := Zeros(n)
 		z[i] = Rat(1, 1)
@@ -40,7 +40,7 @@ func (f flat) exactly(q *Quadratic, planes []plane) []float64 {
 		}
 	}
 	for _, p := range planes {
-		if v, size := exactPlane(p).beyond(e.w0, e.size); Float(v) > loose*size {
+		if v, given := exactPlane(p).beyond(e.w0, e.given); Float(v) > share*given {
 			return nil
 		}
 	}
@@ -51,19 +51,23 @@ func (f flat) exactly(q *Quadratic, planes []plane) []float64 {
 	return w
 }
 
-// exactFlat is a flat in rational numbers; size is what went into its point.
+// exactFlat is a flat in rational numbers; given is what given numbers made of its point, and a share of that is their rounding.
 type exactFlat struct {
-	w0   []*big.Rat
-	z    [][]*big.Rat
-	size []float64
+	w0    []*big.Rat
+	z     [][]*big.Rat
+	given []float64
+	share float64
 }
 
 type rationalPlane struct {
-	a []*big.Rat
-	b *big.Rat
+	a     []*big.Rat
+	b     *big.Rat
+	given bool // b is a double that was computed
 }
 
-func exactPlane(p plane) rationalPlane { return rationalPlane{rationals(p.a), rational(p.b)} }
+func exactPlane(p plane) rationalPlane {
+	return rationalPlane{rationals(p.a), rational(p.b), p.given}
+}
 
 // rational is the shortest decimal that a double is read from: that of a text, and of a computed x one that is next to it.
 func rational(v float64) *big.Rat {
@@ -88,21 +92,24 @@ func addRat(a []*big.Rat, t *big.Rat, b []*big.Rat) {
 	}
 }
 
-// beyond is a'w - b, and the sum of the sizes of its terms, or of what these are made of.
-func (p rationalPlane) beyond(w []*big.Rat, made []float64) (v *big.Rat, size float64) {
-	v, size = new(big.Rat).Neg(p.b), math.Abs(Float(p.b))
+// beyond is a'w - b, and the size of what is made of given numbers in it, as made is of the entries of w.
+func (p rationalPlane) beyond(w []*big.Rat, made []float64) (v *big.Rat, given float64) {
+	v = new(big.Rat).Neg(p.b)
+	if p.given {
+		given = math.Abs(Float(p.b))
+	}
 	for i, a := range p.a {
 		if a.Sign() != 0 {
 			v.Add(v, new(big.Rat).Mul(a, w[i]))
-			size += math.Abs(Float(a)) * math.Max(made[i], math.Abs(Float(w[i])))
+			given += math.Abs(Float(a)) * made[i]
 		}
 	}
-	return v, size
+	return v, given
 }
 
 // restrict is flat.restrict without rounding; false where nothing is left.
 func (e *exactFlat) restrict(p rationalPlane) bool {
-	h, size := p.beyond(e.w0, e.size)
+	h, given := p.beyond(e.w0, e.given)
 	best := -1
 	g := make([]*big.Rat, len(e.z))
 	for r, z := range e.z {
@@ -111,13 +118,13 @@ func (e *exactFlat) restrict(p rationalPlane) bool {
 		}
 	}
 	if best < 0 {
-		return math.Abs(Float(h)) <= loose*size
+		return math.Abs(Float(h)) <= e.share*given
 	}
 	zb := e.z[best]
 	inverse := new(big.Rat).Inv(g[best])
 	addRat(e.w0, h.Neg(h).Mul(h, inverse), zb)
 	for i, v := range zb {
-		e.size[i] += math.Abs(Float(v)*Float(inverse)) * size
+		e.given[i] += math.Abs(Float(v)*Float(inverse)) * given
 	}
 	var rest [][]*big.Rat
 	for r, z := range e.z {

@@ -52,6 +52,9 @@ const loose = 1e-11
 // rounding is that of a few operations.
 const rounding = 1e-14
 
+// Given is what a computed double misses what it stands for by, relative to its size: four units of its last place.
+const Given = 0x1p-50
+
 // Dim is the length of w.
 func (s *System) Dim() int { return s.Dx + s.Dy + len(s.Rows) }
 
@@ -106,8 +109,9 @@ func (s *System) Follower() *Quadratic {
 
 // plane is a'w <= b or a'w == b.
 type plane struct {
-	a []float64
-	b float64
+	a     []float64
+	b     float64
+	given bool // b is a double that was computed, and no decimal of the program
 }
 
 // over writes a row as a plane over w.
@@ -115,14 +119,21 @@ func (s *System) over(r Linear) plane {
 	a := make([]float64, s.Dim())
 	copy(a, r.A)
 	copy(a[s.Dx:], r.C)
-	return plane{a, r.Rhs}
+	return plane{a: a, b: r.Rhs}
 }
 
 // entry is sign * w_i <= b.
 func (s *System) entry(i int, sign, b float64) plane {
 	a := make([]float64, s.Dim())
 	a[i] = sign
-	return plane{a, b}
+	return plane{a: a, b: b}
+}
+
+// at is entry for a b that was computed.
+func (s *System) at(i int, sign, b float64) plane {
+	p := s.entry(i, sign, b)
+	p.given = true
+	return p
 }
 
 // Region is a part of w's space: entries of x that are fixed, and boxes around entries of w.
@@ -142,6 +153,7 @@ type Answer struct {
 	Terms    float64   // the sum of the sizes of its terms
 	Least    []float64 // of y over all points that were met, vertices included
 	Most     []float64
+	share    float64 // of given numbers that is rounding
 }
 
 // over goes through the faces that planes cut from a flat. A point counts as computed exactly, from planes whose numbers
@@ -149,7 +161,7 @@ type Answer struct {
 func (a *Answer) over(s *System, f flat, q *Quadratic, planes []plane) {
 	f.faces(q, planes, 0, func(f flat, w []float64) {
 		if a.improves(s, q, w) {
-			if w = f.exactly(q, planes); w != nil && a.improves(s, q, w) {
+			if w = f.exactly(q, planes, a.share); w != nil && a.improves(s, q, w) {
 				a.meet(s, q, w)
 			}
 		}
@@ -185,13 +197,19 @@ func (a *Answer) meet(s *System, q *Quadratic, w []float64) {
 
 // Minimize finds the least value of q over the program's points in a region.
 func (s *System) Minimize(q *Quadratic, in Region) *Answer {
-	out := &Answer{}
 	in.end = farAway
-	s.whole(in, func(fixed []float64) { s.pieces(q, fixed, in, out) })
+	least := func(share float64) *Answer {
+		out := &Answer{share: share}
+		s.whole(in, func(fixed []float64) { s.pieces(q, fixed, in, out) })
+		return out
+	}
+	out := least(2 * Given)
+	if !out.Feasible && (in.X != nil || in.Around != nil) { // a given x may miss a tie by more
+		out = least(loose)
+	}
 	if distant(out.W, in.end) { // where F is level there, it has its least value nearer
 		in.end /= 8
-		nearer := &Answer{}
-		s.whole(in, func(fixed []float64) { s.pieces(q, fixed, in, nearer) })
+		nearer := least(out.share)
 		if nearer.Value <= out.Value+loose*(1+nearer.Terms) {
 			return nearer
 		}
@@ -251,7 +269,9 @@ func (s *System) pieces(q *Quadratic, fixed []float64, in Region, out *Answer) {
 	}
 	for i, v := range fixed {
 		if !math.IsNaN(v) {
-			impose(s.entry(i, 1, v))
+			p := s.entry(i, 1, v)
+			p.given = in.X != nil
+			impose(p)
 		}
 	}
 	var held, bounds []plane // what holds on every piece, and what may be tight
@@ -299,16 +319,19 @@ func (s *System) pieces(q *Quadratic, fixed []float64, in Region, out *Answer) {
 		if middle, near := in.Around[i]; near {
 			lo, hi = math.Max(lo, middle-in.Radius), math.Min(hi, middle+in.Radius)
 		}
-		if near := in.Around != nil; near || i < s.Dx || !s.bounded(i-s.Dx, 1) {
-			bounds = append(bounds, s.entry(i, 1, hi))
+		near := in.Around != nil
+		upper, lower := s.entry(i, 1, hi), s.entry(i, -1, -lo)
+		upper.given, lower.given = near, near
+		if near || i < s.Dx || !s.bounded(i-s.Dx, 1) {
+			bounds = append(bounds, upper)
 		}
-		if near := in.Around != nil; near || i < s.Dx || !s.bounded(i-s.Dx, -1) {
-			bounds = append(bounds, s.entry(i, -1, -lo))
+		if near || i < s.Dx || !s.bounded(i-s.Dx, -1) {
+			bounds = append(bounds, lower)
 		}
 	}
 	for i, middle := range in.Around {
 		if i >= s.Dx+s.Dy {
-			bounds = append(bounds, s.entry(i, 1, middle+in.Radius), s.entry(i, -1, in.Radius-middle))
+			bounds = append(bounds, s.at(i, 1, middle+in.Radius), s.at(i, -1, in.Radius-middle))
 		}
 	}
 	// Where F reads multipliers that are not unique it may fall along a ray of them: one
@@ -381,7 +404,7 @@ func (s *System) piece(q *Quadratic, from flat, held []plane, rows []int, out *A
 		for _, i := range rows {
 			a[at+i] = s.Rows[i].C[j]
 		}
-		if f, _, ok = f.restrict(plane{a, -s.Linear[j]}); !ok {
+		if f, _, ok = f.restrict(plane{a: a, b: -s.Linear[j]}); !ok {
 			return
 		}
 	}
@@ -396,9 +419,8 @@ func (s *System) Responds(x []float64) *Answer {
 		f = f.with(i)
 	}
 	for i, v := range x {
-		f, _, _ = f.restrict(s.entry(i, 1, v))
+		f, _, _ = f.restrict(s.at(i, 1, v))
 	}
-	out := &Answer{}
 	var held []plane
 	for _, r := range s.Rows {
 		if !r.Equal {
@@ -407,7 +429,7 @@ func (s *System) Responds(x []float64) *Answer {
 		}
 		ok := true
 		if f, _, ok = f.restrict(s.over(r)); !ok {
-			return out
+			return &Answer{}
 		}
 	}
 	for j := range s.Dy {
@@ -418,7 +440,11 @@ func (s *System) Responds(x []float64) *Answer {
 		}
 	}
 	g := s.Follower()
-	out.over(s, f, g, held)
+	out := &Answer{share: 2 * Given}
+	if out.over(s, f, g, held); !out.Feasible {
+		out.share = loose
+		out.over(s, f, g, held)
+	}
 	out.Far = distant(out.W, farAway)
 	return out
 }
