@@ -129,7 +129,7 @@ func (g *systems) general(kind, f int) {
 	s.Whole = make([]bool, dx)
 	for range dx {
 		lo := -g.small(4)
-		s.Lo, s.Hi = append(s.Lo, lo), append(s.Hi, lo+g.positive(8))
+		s.Lo, s.Hi = append(s.Lo, lo), append(s.Hi, decimal(lo+g.positive(8)))
 	}
 	s.Q, s.P = square(dy), make([][]float64, dx)
 	for i := range s.P {
