@@ -95,11 +95,12 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 		v.warm = sol.Basis
 		before, now = now, v.pressed(sol)
 		slope, terms, length := 0.0, math.Abs(f), 0.0
+		for j := range grad {
+			length = math.Max(length, math.Abs(sol.Z[j]-at[j]))
+		}
 		for j, g := range grad {
-			d := sol.Z[j] - at[j]
-			length = math.Max(length, math.Abs(d))
-			slope += g * d
-			terms += math.Abs(g*d) + math.Abs(g*at[j])
+			slope += g * (sol.Z[j] - at[j])
+			terms += math.Abs(g) * (length + math.Abs(at[j])) // all entries of a step round by the longest
 		}
 		to := v.clamped(sol.Z)
 		if !(-slope > linalg.SumRounding*terms) {
@@ -239,7 +240,7 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 	d = v.recede(d)
 	slope, terms := 0.0, 0.0
 	for j, t := range d {
-		slope, terms = slope+grad[j]*t, terms+math.Abs(grad[j]*t)
+		slope, terms = slope+grad[j]*t, terms+math.Abs(grad[j])*size
 	}
 	if !(-slope > linalg.SumRounding*terms) {
 		return nil
