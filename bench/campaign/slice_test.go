@@ -23,7 +23,7 @@ func TestSlice(t *testing.T) {
 		1002045, 1003308, // an entropy from far away
 		1001823, 1004536, // adjoints of which the rows leave nothing, and sizes that are rounding
 		6000125, 6001025, 6002249, // strict by less than x is known to, or than a verification tells
-		7009924, // a step among multipliers that are not unique, whose rounding moves y
+		7009924,          // a step among multipliers that are not unique, whose rounding moves y
 		6001683, 6002106, // at the edge of a domain, and where nothing has a length
 		7003751, 7012191, // sizes at a vertex of X, and where X has no interior
 		7004518, 7008074, // lower levels judged by curvature of where they began
