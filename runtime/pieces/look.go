@@ -150,12 +150,12 @@ type Examined struct {
 	Away    []float64  // a lower point along a direction of negative curvature, of f as the system has it; nil where there is none
 }
 
-// Examine looks at the point z of the system (len N, in the model's units) for what shows that it is stationary; it makes no move. A point is not where on a branch
+// Examine looks at the point z of the system (len N, in the model's units) for what shows that it is stationary; it moves multipliers alone, to a vertex where they are not unique. A point is not where on a branch
 // that meets there, or with another vertex of the follower's multipliers, f falls to first order.
 func (v *Solver) Examine(ctx context.Context, z []float64) (*Examined, error) {
 	p := &kkt.Point{Z: z, F: v.s.Value(z), SecondOrder: kkt.NotChecked}
 	p.Branch, p.Biactive = v.s.BranchAt(z)
-	seen, err := v.look(ctx, p)
+	seen, err := v.lookAtVertex(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -164,10 +164,10 @@ func (v *Solver) Examine(ctx context.Context, z []float64) (*Examined, error) {
 		return out, nil
 	}
 	if p.Multipliers != nil {
-		v.s.Settle(p.Multipliers, z)
+		v.s.Settle(p.Multipliers, p.Z)
 	}
 	for _, leaf := range p.Leaves {
-		v.s.Settle(leaf.Multipliers, z)
+		v.s.Settle(leaf.Multipliers, p.Z)
 	}
 	out.Away = v.secondOrder(ctx, p, seen)
 	other, _, err := v.elsewhere(ctx, p)

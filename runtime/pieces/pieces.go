@@ -144,7 +144,7 @@ func (v *Solver) Improve(ctx context.Context, z []float64, branch []kkt.Fix) (*k
 		p := &kkt.Point{Z: next, F: v.s.Value(next), Branch: branch, SecondOrder: kkt.NotChecked}
 		_, p.Biactive = v.s.BranchAt(next)
 		reached = p
-		look, err := v.look(ctx, p)
+		look, err := v.lookAtVertex(ctx, p)
 		if err != nil {
 			return reached, err
 		}
@@ -180,7 +180,7 @@ func (v *Solver) Improve(ctx context.Context, z []float64, branch []kkt.Fix) (*k
 		if flat > len(v.s.Pairs)+1 {
 			return p, ErrStalled
 		}
-		z, branch = next, look.next
+		z, branch = p.Z, look.next
 	}
 }
 

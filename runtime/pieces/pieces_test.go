@@ -147,6 +147,9 @@ func TestSlopesByDifferences(t *testing.T) {
 		if point.Vertices > 1 {
 			several++ // dependent rows: stationary with each multiplier, or F would fall below
 		}
+		if len(point.Biactive) == 0 && !v.Smooth(point) {
+			t.Errorf("case %d: the follower has other multipliers, and no row is said to be biactive", k)
+		}
 		if h := make([]float64, p.Rows.Len()); k%5 == 1 {
 			if p.Rows.Residual(h, s.X(point.Z), s.Y(point.Z)); math.Abs(h[len(h)-1]) > 1e-8 {
 				t.Errorf("case %d: an equation is violated by %v", k, h[len(h)-1])

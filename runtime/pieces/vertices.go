@@ -19,80 +19,157 @@ import (
 // and a point that is stationary with one of them is stationary for the bilevel problem only if it is so with every vertex (Dempe and Dutta 2012): each is
 // part of other branches. Multipliers that f reads are variables of the program, and stay.
 
-// vertices are the vertices of the follower's multipliers at z but for z's own, where that is one; all says whether these are all of them. None where the multipliers are unique.
-func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
+// face is the polytope of multipliers at a point, those of rows in units of each.
+type face struct {
+	z      []float64
+	held   []int // rows that hold at y, but those whose multipliers f reads
+	signed []bool
+	unit   []float64  // by rows of the lower level
+	null   *mat.Dense // the directions in which these multipliers may go, one a column
+}
+
+// face is nil where the multipliers are unique.
+func (v *Solver) face(z []float64) *face {
 	s, rows := v.s, v.s.P.Rows
 	signs := s.SignsAt(z)
-	var held []int
+	f := &face{z: z}
 	for i, kind := range rows.Kind {
 		if cols, _ := rows.B.Row(i); len(cols) > 0 && !slices.Contains(s.P.Duals, i) && (kind == problem.Equal || !signs.Slack[i]) {
-			held = append(held, i)
+			f.held, f.signed = append(f.held, i), append(f.signed, kind == problem.AtMost)
 		}
 	}
-	n := len(held)
-	if n == 0 {
-		return nil, true
+	if len(f.held) == 0 {
+		return nil
 	}
 	force, unit := s.Forces(z)
-	null := v.dependence(held, force, unit)
-	if null == nil {
+	f.unit = unit
+	if f.null = v.dependence(f.held, force, unit); f.null == nil {
+		return nil
+	}
+	return f
+}
+
+// at are the multipliers of the point.
+func (f *face) at(s *kkt.System) []float64 {
+	l := make([]float64, len(f.held))
+	for c, i := range f.held {
+		l[c] = s.Lambda(f.z)[i] / f.unit[i]
+	}
+	return l
+}
+
+// point is the point with other multipliers.
+func (f *face) point(s *kkt.System, l []float64) []float64 {
+	z := slices.Clone(f.z)
+	for c, i := range f.held {
+		s.Lambda(z)[i] = l[c] * f.unit[i]
+	}
+	return z
+}
+
+// tight are the multipliers that are 0.
+func (f *face) tight(l []float64) (at []int) {
+	for c, t := range l {
+		if f.signed[c] && t <= kkt.Tolerance {
+			at = append(at, c)
+		}
+	}
+	return at
+}
+
+// move goes along a direction until a multiplier is 0; nil where none ends it.
+func (f *face) move(l, d []float64, sign float64) []float64 {
+	step, last := math.Inf(1), -1
+	for c, t := range l {
+		if rate := sign * d[c]; f.signed[c] && rate < -kkt.Tolerance {
+			if length := math.Max(0, t) / -rate; length < step {
+				step, last = length, c
+			}
+		}
+	}
+	if last < 0 || !(step > kkt.Tolerance) {
+		return nil
+	}
+	next := make([]float64, len(l))
+	for c := range l {
+		next[c] = l[c] + step*sign*d[c]
+		if f.signed[c] && next[c] <= kkt.Tolerance {
+			next[c] = 0
+		}
+	}
+	return next
+}
+
+// edges are the directions along which all but one degree of freedom is taken by tight multipliers that stay 0: of a degenerate vertex by each choice of them. They are not all where
+// choices are too many.
+func (f *face) edges(at []int) (dirs [][]float64, all bool) {
+	_, k := f.null.Dims()
+	if len(at) < k-1 { // a line in all of them: no vertex
+		return [][]float64{alongNull(f.null, at)}, true
+	}
+	if choices := combin.GeneralizedBinomial(float64(len(at)), float64(k-1)); !(choices <= kkt.MostVertices+0.5) { // a number that may overflow an int
+		return nil, false
+	}
+	for _, pick := range combin.Combinations(len(at), k-1) {
+		hold := make([]int, len(pick))
+		for t, c := range pick {
+			hold[t] = at[c]
+		}
+		if d := alongNull(f.null, hold); d != nil {
+			dirs = append(dirs, d)
+		}
+	}
+	return dirs, true
+}
+
+// vertex is z with multipliers that are a vertex, of which those that are 0 at z stay 0: where others are there is a pair at least that is biactive, and branches that meet at y show. nil where those of z are one, or
+// are unique.
+func (v *Solver) vertex(z []float64) []float64 {
+	f := v.face(z)
+	if f == nil {
+		return nil
+	}
+	l, moved := f.at(v.s), false
+	for {
+		d := alongNull(f.null, f.tight(l))
+		if d == nil {
+			break
+		}
+		next := f.move(l, d, 1)
+		if next == nil {
+			next = f.move(l, d, -1)
+		}
+		if next == nil { // a line of them
+			break
+		}
+		l, moved = next, true
+	}
+	if !moved {
+		return nil
+	}
+	return f.point(v.s, l)
+}
+
+// lookAtVertex is look; of a point that is stationary with multipliers that are no vertex it moves p to one, and looks again.
+func (v *Solver) lookAtVertex(ctx context.Context, p *kkt.Point) (*looked, error) {
+	out, err := v.look(ctx, p)
+	if err != nil || out.next != nil {
+		return out, err
+	}
+	z := v.vertex(p.Z)
+	if z == nil {
+		return out, nil
+	}
+	p.Z, p.Multipliers, p.Leaves = z, nil, nil
+	_, p.Biactive = v.s.BranchAt(z)
+	return v.look(ctx, p)
+}
+
+// vertices are the vertices of the follower's multipliers at z but for z's own, where that is one; all says whether these are all of them. None where the multipliers are unique.
+func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
+	f := v.face(z)
+	if f == nil {
 		return nil, true
-	}
-	start := make([]float64, n)
-	for c, i := range held {
-		start[c] = s.Lambda(z)[i] / unit[i]
-	}
-	bounded := func(c int) bool { return rows.Kind[held[c]] == problem.AtMost }
-	tight := func(l []float64) (at []int) {
-		for c, t := range l {
-			if bounded(c) && t <= kkt.Tolerance {
-				at = append(at, c)
-			}
-		}
-		return at
-	}
-	// edges are the directions along which all but one degree of freedom is taken by tight multipliers that stay 0: of a degenerate vertex by each choice of them.
-	_, k := null.Dims()
-	all = true
-	edges := func(at []int) (dirs [][]float64) {
-		if len(at) < k-1 { // on a face: a direction in it leads to one of lower dimension
-			return [][]float64{alongNull(null, at)}
-		}
-		if choices := combin.GeneralizedBinomial(float64(len(at)), float64(k-1)); !(choices <= kkt.MostVertices+0.5) { // a number that may overflow an int
-			all = false
-			return nil
-		}
-		for _, pick := range combin.Combinations(len(at), k-1) {
-			hold := make([]int, len(pick))
-			for t, c := range pick {
-				hold[t] = at[c]
-			}
-			if d := alongNull(null, hold); d != nil {
-				dirs = append(dirs, d)
-			}
-		}
-		return dirs
-	}
-	move := func(l, d []float64, sign float64) []float64 {
-		step, last := math.Inf(1), -1
-		for c, t := range l {
-			if rate := sign * d[c]; bounded(c) && rate < -kkt.Tolerance {
-				if length := math.Max(0, t) / -rate; length < step {
-					step, last = length, c
-				}
-			}
-		}
-		if last < 0 || !(step > kkt.Tolerance) {
-			return nil
-		}
-		next := make([]float64, n)
-		for c := range l {
-			next[c] = l[c] + step*sign*d[c]
-			if bounded(c) && next[c] <= kkt.Tolerance {
-				next[c] = 0
-			}
-		}
-		return next
 	}
 	same := func(a, b []float64) bool {
 		for c := range a {
@@ -102,34 +179,28 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 		}
 		return true
 	}
-	queue := [][]float64{start}
+	queue := [][]float64{f.at(v.s)}
+	all = true
 	for q := 0; q < len(queue); q++ {
-		if len(queue) > kkt.MostVertices {
-			return v.asPoints(z, held, unit, queue[1:]), false
+		if all = all && len(queue) <= kkt.MostVertices; len(queue) > kkt.MostVertices {
+			break
 		}
 		l := queue[q]
-		for _, d := range edges(tight(l)) {
+		dirs, every := f.edges(f.tight(l))
+		all = all && every
+		for _, d := range dirs {
 			for _, sign := range []float64{1, -1} {
-				next := move(l, d, sign)
+				next := f.move(l, d, sign)
 				if next != nil && !slices.ContainsFunc(queue, func(known []float64) bool { return same(known, next) }) {
 					queue = append(queue, next)
 				}
 			}
 		}
 	}
-	return v.asPoints(z, held, unit, queue[1:]), all
-}
-
-// asPoints are z with other multipliers, given in units of each.
-func (v *Solver) asPoints(z []float64, held []int, unit []float64, all [][]float64) (out [][]float64) {
-	for _, l := range all {
-		point := slices.Clone(z)
-		for c, i := range held {
-			v.s.Lambda(point)[i] = l[c] * unit[i]
-		}
-		out = append(out, point)
+	for _, l := range queue[1:] {
+		out = append(out, f.point(v.s, l))
 	}
-	return out
+	return out, all
 }
 
 // dependence is a basis, one a column, of the combinations of the normals of rows that are 0, of each block of the follower's variables apart; nil where there is none. Normals are in

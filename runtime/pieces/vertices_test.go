@@ -45,3 +45,41 @@ func TestVerticesOfMultipliersOfAnySize(t *testing.T) {
 		}
 	}
 }
+
+// The rows y >= k x and y >= -l x of a follower who minimizes y are one at x = 0, where F = y has a kink: with any multipliers of theirs, t and 1 - t, a row is biactive, and both vertices are looked at.
+func TestMultipliersInsideOfAFaceHideNoKink(t *testing.T) {
+	rng := members.Rand(t, 6)
+	for range 100 {
+		k, l, share := 0.5+rng.Float64(), 0.5+rng.Float64(), rng.Float64()
+		linear := func(c ...float64) *kkttest.Quadratic {
+			return &kkttest.Quadratic{Nx: 1, Ny: 1, M: make([]float64, 4), C: c}
+		}
+		p := &problem.Problem{Name: "face", Dx: 1, Dy: 1, F: linear(0, 1), G: linear(0, 1), Start: []float64{0}, X: &problem.Set{Lo: []float64{-1}, Hi: []float64{1}, E: sparse.FromEntries(0, 1, nil)},
+			Rows:  &problem.Rows{Kind: make([]problem.Kind, 2), A: sparse.FromDense(2, 1, []float64{k, -l}), Rhs: make([]float64, 2), B: sparse.FromDense(2, 1, []float64{1, 1})},
+			Facts: problem.Facts{JointlyQuadratic: true, Convex: true, DegreeF: 1}}
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := pieces.New(s, pieces.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := make([]float64, s.N)
+		copy(s.Lambda(z), []float64{share, 1 - share})
+		seen, err := v.Examine(t.Context(), z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		branch, _ := s.BranchAt(z)
+		solved, err := v.Improve(t.Context(), z, branch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []*kkt.Point{seen.Point, solved} {
+			if len(at.Biactive) != 1 || at.Vertices != 2 || !at.AllVertices || at.Multipliers == nil || at.F != 0 || s.X(at.Z)[0] != 0 {
+				t.Errorf("k = %v, l = %v, multipliers %v: the point %+v", k, l, share, at)
+			}
+		}
+	}
+}
