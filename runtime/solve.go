@@ -34,9 +34,9 @@ var ErrTimeLimit error = status.Time
 func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	p, done := p.borrow(ctx)
 	defer done()
-	if opts.TimeLimit > 0 && p.ties != nil {
+	if chosen, err := p.resolve(opts); err == nil && chosen.TimeLimit > 0 { // it is one for all ways that are tried; an error is told by the first of them
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, opts.TimeLimit, ErrTimeLimit)
+		ctx, cancel = context.WithTimeoutCause(ctx, chosen.TimeLimit, ErrTimeLimit)
 		defer cancel()
 	}
 	if p.exactTies == pessimistic {
@@ -135,11 +135,6 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	start, given, err := p.start(opts)
 	if err != nil {
 		return nil, err
-	}
-	if opts.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, opts.TimeLimit, ErrTimeLimit)
-		defer cancel()
 	}
 	var followed Calls
 	ahead := p.looksAhead(opts, named)

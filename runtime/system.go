@@ -50,11 +50,6 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	}
 	opts.automatic = automatic && opts.Starts == outer.MostStarts
 	opts.Oracle, opts.Solver = systemOracle, systemSolver
-	if opts.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, opts.TimeLimit, ErrTimeLimit)
-		defer cancel()
-	}
 	counted := *p
 	counted.Numeric = p.Numeric.Counted()
 	p = &counted
