@@ -3,7 +3,6 @@ package certify
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"slices"
 	"testing"
 
@@ -387,37 +386,6 @@ func TestBasicMultipliersHoldPoints(t *testing.T) {
 		t.Errorf("%d multipliers of rows of several entries have bounds, %d are not within", several, beyond)
 	}
 	t.Logf("%d multipliers of rows of several entries have bounds, %d are not within", several, beyond)
-}
-
-// A map that rounding alone has inside of a constraint does not bound its multiplier: one of 1e16 would say nothing, and the rounding of a reduced cost times it would be all that a leaf shows.
-func TestRoundingIsNoInterior(t *testing.T) {
-	rng := members.Rand(t, 79)
-	inside := 0
-	for range 100 { // -y is least where side - coef y >= 0, beside y >= 0
-		coef, side := 1+rng.Float64(), 1+rng.Float64()
-		at := side / coef
-		p := follower(problem.AtMost, 1, 1)
-		p.F, p.G = affine{make([]float64, 1), make([]float64, 1), 0}, &kkttest.Quadratic{Nx: 1, Ny: 1, M: make([]float64, 4), C: []float64{0, -1}}
-		p.Rows = &problem.Rows{A: sparse.FromDense(2, 1, make([]float64, 2)), B: sparse.FromDense(2, 1, []float64{1, -coef}), Rhs: []float64{0, side}, Kind: make([]problem.Kind, 2)}
-		p.X = &problem.Set{Lo: []float64{0}, Hi: []float64{1}}
-		model, err := newTreeModel(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		within, err := model.of(nil, false, []treeInterior{{Answer: 0, At: &sparseVector{[]int{0}, []float64{at}}}}, nil, nil, &treeLift{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if slack := new(big.Rat).Mul(rat(coef), rat(at)); slack.Cmp(rat(side)) < 0 {
-			inside++
-		}
-		if most := within.hi[3]; most < 1/coef || most > 1e3 && !math.IsInf(most, 1) {
-			t.Errorf("y <= %v/%v, with the multiplier %v: it is said to be at most %v", side, coef, 1/coef, most)
-		}
-	}
-	if inside == 0 {
-		t.Error("no map was inside of its constraint")
-	}
 }
 
 // What cannot be a statement is refused.
