@@ -9,6 +9,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/outer"
+	"bilevelc/runtime/tolerance"
 )
 
 // The stages in which tau goes down.
@@ -40,7 +41,7 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 		return opts, spent, nil // the run itself says what is wrong
 	}
 	var ends [][]float64 // of the stages, the last one first
-	for tau := firstTau; tau > p.ties.tau*1.5; tau *= linalg.MuShrink {
+	for tau := firstTau; tau > p.ties.tau*1.5; tau *= tolerance.MuShrink {
 		q, err := p.withTau(tau)
 		if err != nil {
 			return opts, spent, err
@@ -59,8 +60,8 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 			ends = append([][]float64{at}, ends...)
 		}
 		next := p
-		if ctx.Err() == nil && tau*linalg.MuShrink > p.ties.tau*1.5 {
-			if next, err = p.withTau(tau * linalg.MuShrink); err != nil {
+		if ctx.Err() == nil && tau*tolerance.MuShrink > p.ties.tau*1.5 {
+			if next, err = p.withTau(tau * tolerance.MuShrink); err != nil {
 				return opts, spent, err
 			}
 		}

@@ -148,9 +148,9 @@ func candidates(root string, t *target) ([]*mutant, error) {
 		return nil, err
 	}
 	known := constants(files)
-	if shared, err := parse(root, "runtime/linalg/tolerances.go"); err == nil {
+	if shared, err := parse(root, "runtime/tolerance/tolerance.go"); err == nil {
 		for name := range shared.tree.Scope.Objects {
-			known["linalg."+name] = true
+			known["tolerance."+name] = true
 		}
 	}
 	var out []*mutant

@@ -32,7 +32,7 @@ var opposite = map[string]string{"Min": "Max", "Max": "Min", "min": "max", "max"
 //	compare  a relation, or && and ||, turned into its opposite
 //	arith    + and -, * and / exchanged
 //	sign     a minus left out
-//	constant a number, or a named constant of the package or of linalg's tolerances, times 1000 (a whole number: plus 1)
+//	constant a number, or a named constant of the package or of package tolerance, times 1000 (a whole number: plus 1)
 //	minmax   min and max exchanged
 //	drop     a statement left out: a call, an assignment in place, an if that guards
 func edits(fn *ast.FuncDecl, constants map[string]bool) []edit {

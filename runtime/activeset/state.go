@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"bilevelc/codegen/kernel"
-	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Tolerances of the method, all next to the sum of the absolute terms of the
@@ -18,7 +18,7 @@ const (
 	// exact is the residual of refined equations: some units in the last place.
 	exact = 1e-15
 	// Accurate is what solutions promise of their equations, next to their terms.
-	Accurate = linalg.Feasibility
+	Accurate = tolerance.Feasibility
 	// least is a size that is 0: products of such numbers leave the range of doubles.
 	least = 0x1p-900
 )

@@ -3,8 +3,8 @@ package central
 import (
 	"math"
 
-	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // changes are those of the mu_i that a direction in x makes (Barrier). A nil one is of mu_i
@@ -40,7 +40,7 @@ func (h *changes) measure(v []float64, length float64) {
 	if h == nil {
 		return
 	}
-	h.step = math.Cbrt(linalg.Roundoff) * h.s.size / length
+	h.step = math.Cbrt(tolerance.Roundoff) * h.s.size / length
 	for j, w := range v {
 		h.ahead.x[j], h.behind.x[j] = h.s.x[j]+h.step*w, h.s.x[j]-h.step*w
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Second is the second derivative of F_mu at the last point that Evaluate has found. It
@@ -64,7 +65,7 @@ func (s *Second) Apply(dst, v []float64) {
 	s.answer(v, length)
 	clear(dst)
 	// f''
-	t := math.Cbrt(linalg.Roundoff) * s.size / math.Max(length, linalg.NormInf(s.dy))
+	t := math.Cbrt(tolerance.Roundoff) * s.size / math.Max(length, linalg.NormInf(s.dy))
 	s.gradients(c.p.F.ValueGrad, s.ax, s.ay, t, v, s.dy)
 	s.gradients(c.p.F.ValueGrad, s.bx, s.by, -t, v, s.dy)
 	for j := range s.wx {
@@ -88,7 +89,7 @@ func (s *Second) Apply(dst, v []float64) {
 		}
 	}
 	copy(dst, s.wx)
-	c.adjointProduct(dst, s.x, s.wy, s.bar.addSecond(dst), linalg.SolveAccuracy)
+	c.adjointProduct(dst, s.x, s.wy, s.bar.addSecond(dst), tolerance.SolveAccuracy)
 }
 
 // answer sets dy and ds to the derivatives of y and of the slacks along v.
@@ -96,7 +97,7 @@ func (s *Second) answer(v []float64, length float64) {
 	c := s.c
 	clear(c.rhs)
 	if !s.fixed {
-		t := math.Cbrt(linalg.Roundoff) * s.size / length
+		t := math.Cbrt(tolerance.Roundoff) * s.size / length
 		at := func(dst []float64, t float64) {
 			for j, w := range v {
 				s.px[j] = s.x[j] + t*w
@@ -125,7 +126,7 @@ func (s *Second) answer(v []float64, length float64) {
 	for k, i := range c.general {
 		c.rhs[c.n+k] = s.side[i]
 	}
-	c.solve(linalg.SolveAccuracy)
+	c.solve(tolerance.SolveAccuracy)
 	copy(s.dy, c.step)
 	for i := range s.ds {
 		s.ds[i] += c.along(i, s.dy)
@@ -139,7 +140,7 @@ func (s *Second) mixed(v []float64) {
 	if c.p.Facts.JointlyQuadratic {
 		return
 	}
-	e := math.Sqrt(math.Sqrt(linalg.Roundoff)) * s.size
+	e := math.Sqrt(math.Sqrt(tolerance.Roundoff)) * s.size
 	along, across := e/math.Max(linalg.NormInf(v), linalg.NormInf(s.dy)), e
 	if m := linalg.NormInf(s.p); m > 0 {
 		across /= m

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Evaluate moves to the point of the path at x and returns F_mu there, with its
@@ -19,7 +20,7 @@ func (c *Path) Evaluate(ctx context.Context, grad, x []float64, mu float64) (flo
 		return 0, err
 	}
 	value := c.p.F.ValueGrad(grad, c.gradY, x, c.y)
-	c.adjointProduct(grad, x, c.gradY, nil, linalg.Roundoff)
+	c.adjointProduct(grad, x, c.gradY, nil, tolerance.Roundoff)
 	copy(c.adjoint, c.step[:c.n])
 	for _, v := range grad {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -70,7 +71,7 @@ func (c *Path) cross(dst, x, y, v []float64, part float64) {
 	if !(length > 0) {
 		return
 	}
-	t := math.Cbrt(linalg.Roundoff) * (1 + linalg.Norm(y)) / length
+	t := math.Cbrt(tolerance.Roundoff) * (1 + linalg.Norm(y)) / length
 	if c.p.Facts.QuadraticInY {
 		t = 0x1p-4 * (1 + linalg.Norm(y)) / length
 	}

@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // ErrOff says that no point of the path was found at an x: the rows may have no point
@@ -154,7 +155,7 @@ func (c *Path) start(x []float64, mu float64, which func(part int) bool) {
 			c.s[i] = max(-c.primal[i], least*d.mean[p])
 			c.lambda[i] = c.barrier.row(i, mu) / c.s[i]
 			if _, vals := c.p.Rows.B.Row(i); len(vals) > 0 {
-				c.lambda[i] = max(c.lambda[i], d.force[p]/max(linalg.NormInf(vals), linalg.Roundoff))
+				c.lambda[i] = max(c.lambda[i], d.force[p]/max(linalg.NormInf(vals), tolerance.Roundoff))
 			}
 		}
 	}
@@ -180,7 +181,7 @@ func (c *Path) advance(x []float64, off float64) bool {
 	for k, i := range c.general {
 		c.rhs[c.n+k] = -c.side[i]
 	}
-	c.solve(linalg.Roundoff)
+	c.solve(tolerance.Roundoff)
 	dy := c.step[:c.n]
 	for i, kind := range rows.Kind {
 		if kind != problem.Equal {
@@ -293,7 +294,7 @@ func (c *Path) apart(x []float64) float64 {
 				size += math.Abs(vals[t] * c.y[j])
 			}
 		}
-		if math.Abs(v) <= 16*linalg.Roundoff*size {
+		if math.Abs(v) <= 16*tolerance.Roundoff*size {
 			v = 0 // next to a row it would be multiplied by lambda/s
 		}
 		if c.primal[i] = v; v != 0 {

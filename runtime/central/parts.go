@@ -2,8 +2,8 @@ package central
 
 import (
 	"bilevelc/internal/sparse"
-	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // parts are those of the lower level which neither a row nor an entry of the Hessian joins
@@ -72,8 +72,8 @@ func (c *Path) aim(mu float64) (central float64, arriving bool) {
 	arriving = true
 	for p, n := range d.bounds {
 		d.target[p] = mu
-		if n > 0 && linalg.MuShrink*d.mean[p] > n {
-			d.target[p], arriving = mu*linalg.MuShrink*d.mean[p]/n, false
+		if n > 0 && tolerance.MuShrink*d.mean[p] > n {
+			d.target[p], arriving = mu*tolerance.MuShrink*d.mean[p]/n, false
 		}
 	}
 	return central, arriving
@@ -92,10 +92,10 @@ func (c *Path) reach() (least float64) {
 		}
 		t := &d.length[d.row[i]]
 		if c.ds[i] < 0 {
-			*t = min(*t, -linalg.ToBoundary*c.s[i]/c.ds[i])
+			*t = min(*t, -tolerance.ToBoundary*c.s[i]/c.ds[i])
 		}
 		if c.dlambda[i] < 0 {
-			*t = min(*t, -linalg.ToBoundary*c.lambda[i]/c.dlambda[i])
+			*t = min(*t, -tolerance.ToBoundary*c.lambda[i]/c.dlambda[i])
 		}
 	}
 	least = 1

@@ -20,6 +20,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Path evaluates F_mu for one problem. It goes from one point to the next and is not
@@ -95,7 +96,7 @@ func New(p *problem.Problem, known []float64) *Path {
 	}
 	if c.pattern == nil {
 		// 1000 is the order up to which all of the Hessian, which lower solves measure as well, and its factors take a second or two: F is minimized in tens of points where no row bends it.
-		if p.Dy > linalg.DenseOrder && (p.HasInequalities() || p.Dy > 1000) {
+		if p.Dy > tolerance.DenseOrder && (p.HasInequalities() || p.Dy > 1000) {
 			return nil
 		}
 		c.pattern = full(p.Dy)
@@ -226,7 +227,7 @@ func (c *Path) measure(x []float64) bool {
 		// they round.
 		step[j] = 16 * size
 		if !c.p.Facts.QuadraticInY {
-			step[j] = math.Sqrt(linalg.Roundoff) * math.Max(size, math.Abs(v))
+			step[j] = math.Sqrt(tolerance.Roundoff) * math.Max(size, math.Abs(v))
 		}
 	}
 	c.p.G.GradY(base, x, c.y)

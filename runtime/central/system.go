@@ -5,6 +5,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // regular are what may stand for an equality row on the diagonal of the KKT matrix, next to
@@ -82,7 +83,7 @@ func (c *Path) solveLevels(right, part float64) {
 	for range regular {
 		c.ldl.Solve(c.step, c.rhs)
 		left := c.ldl.Refine(c.step, c.remaining, 5, part*right)
-		if left <= linalg.SolveAccuracy*right || len(c.general) == 0 {
+		if left <= tolerance.SolveAccuracy*right || len(c.general) == 0 {
 			return
 		}
 		if left < best {

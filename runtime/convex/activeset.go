@@ -1,7 +1,7 @@
 package convex
 
 import (
-	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 	"math"
 )
 
@@ -44,7 +44,7 @@ func (s *Solver) ActiveSet(rounds int) bool {
 // met reports whether the active rows hold to rounding, as they do unless the face is
 // empty: where a bound or a row too many is held, the rows say so by what they are off.
 func (s *Solver) met() bool {
-	tolerance := linalg.Feasibility
+	tolerance := tolerance.Feasibility
 	if s.lenient {
 		tolerance *= 1e3
 	}
@@ -117,16 +117,16 @@ func (s *Solver) exchange(move bool) (wrong int) {
 			s.hold(i, active)
 		}
 	}
-	slack := linalg.Feasibility * s.size()
+	slack := tolerance.Feasibility * s.size()
 	copy(s.rest, s.grad)
 	s.subtractRowForces(s.rest[:s.n], s.lambda)
 	for j, at := range s.state {
 		switch at {
 		case Free:
 			switch v := s.y[j]; {
-			case v < s.lo[j]-slack-linalg.FewRoundings*math.Abs(s.lo[j]):
+			case v < s.lo[j]-slack-tolerance.FewRoundings*math.Abs(s.lo[j]):
 				put(j, Lower)
-			case v > s.hi[j]+slack+linalg.FewRoundings*math.Abs(s.hi[j]):
+			case v > s.hi[j]+slack+tolerance.FewRoundings*math.Abs(s.hi[j]):
 				put(j, Upper)
 			}
 		case Lower:
@@ -147,7 +147,7 @@ func (s *Solver) exchange(move bool) (wrong int) {
 			if s.lambda[i] < -multiplierTolerance*s.around(i) {
 				hold(i, false)
 			}
-		} else if v := s.rowDot(i, s.y) - s.r[i]; v < -slack-linalg.FewRoundings*math.Abs(s.r[i]) {
+		} else if v := s.rowDot(i, s.y) - s.r[i]; v < -slack-tolerance.FewRoundings*math.Abs(s.r[i]) {
 			hold(i, true)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // iterate is a point of the interior-point method: slacks and multipliers of
@@ -122,7 +123,7 @@ func (s *Solver) bound(ctx context.Context, soft, far float64) bool {
 		mu := it.complementarity()
 		dual, primal := s.interiorResiduals(it, soft)
 		at := mu / measure
-		if left := math.Max(dual/(s.terms+force), primal/(s.size()+size)); soft > 0 || !(left <= linalg.Feasibility) { // elsewhere it may be rounding, and a face leaves less
+		if left := math.Max(dual/(s.terms+force), primal/(s.size()+size)); soft > 0 || !(left <= tolerance.Feasibility) { // elsewhere it may be rounding, and a face leaves less
 			at = math.Max(at, left)
 		}
 		if math.IsNaN(at) {

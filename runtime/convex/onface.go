@@ -1,6 +1,9 @@
 package convex
 
-import "bilevelc/runtime/linalg"
+import (
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
+)
 
 import "math"
 
@@ -95,7 +98,7 @@ func (s *Solver) correct(apply bool) (dual, primal float64) {
 		return dual, primal
 	}
 	s.ldl.Solve(s.step, s.rhs)
-	s.ldl.Refine(s.step, s.faceResidual, 2, linalg.FewRoundings*linalg.NormInf(s.rhs))
+	s.ldl.Refine(s.step, s.faceResidual, 2, tolerance.FewRoundings*linalg.NormInf(s.rhs))
 	for j := range s.y {
 		if s.state[j] == Free {
 			s.y[j] += s.step[j]
@@ -190,7 +193,7 @@ func (s *Solver) onFace() bool {
 		if math.IsNaN(left) {
 			return false
 		}
-		if left <= linalg.FewRoundings || left > last/2 {
+		if left <= tolerance.FewRoundings || left > last/2 {
 			break
 		}
 		last = left

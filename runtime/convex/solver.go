@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Solver holds one quadratic program with its workspaces, in coordinates in
@@ -287,7 +288,7 @@ func (s *Solver) Unchanged() bool {
 	}
 	s.model()
 	dual, primal := s.correct(false)
-	return dual <= linalg.FewRoundings && primal <= linalg.FewRoundings && s.exchange(false) == 0
+	return dual <= tolerance.FewRoundings && primal <= tolerance.FewRoundings && s.exchange(false) == 0
 }
 
 // Release lets go of active rows that depend on the others and on the bounds,
@@ -310,4 +311,4 @@ func (s *Solver) Stationarity(grad []float64) float64 {
 }
 
 // Rounding is the share of the terms that rounding leaves of a stationarity.
-func (s *Solver) Rounding() float64 { return linalg.FewRoundings }
+func (s *Solver) Rounding() float64 { return tolerance.FewRoundings }

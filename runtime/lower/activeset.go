@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // activeSet minimizes an objective over the rows from a guess of the active
@@ -130,7 +131,7 @@ func (w *activeSet) feasible(y []float64) bool {
 		if w.poly.equal(i) && !w.face.in[i] {
 			s = -math.Abs(s)
 		}
-		if s < 0 && s < -w.poly.rounding(i, y)-linalg.Feasibility*(w.sizes[w.poly.of[i]]+w.poly.size[i]) {
+		if s < 0 && s < -w.poly.rounding(i, y)-tolerance.Feasibility*(w.sizes[w.poly.of[i]]+w.poly.size[i]) {
 			return false
 		}
 	}
@@ -169,7 +170,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 			w.keep(y, measure)
 		}
 		if measure <= math.Max(w.gradientRounding(y), w.relative*w.terms(y)) {
-			if w.judge(y, measure, 2*linalg.Roundoff); measure <= w.gradientRounding(y) {
+			if w.judge(y, measure, 2*tolerance.Roundoff); measure <= w.gradientRounding(y) {
 				return converged
 			}
 		}
@@ -210,7 +211,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 			}
 			return w.restoreBest(y)
 		}
-		w.longest = linalg.ToBoundary * w.reachOpen(y, w.d)
+		w.longest = tolerance.ToBoundary * w.reachOpen(y, w.d)
 		w.undefined = w.undefined[:0]
 		copy(w.base, y)
 		moved := w.step(y, w.exact(fresh), measure)
@@ -385,7 +386,7 @@ func (w *activeSet) slide(y []float64, negligible bool) outcome {
 func (w *activeSet) release(y []float64) {
 	w.sizes = w.poly.sizes(w.sizes, y)
 	for i, in := range w.face.in {
-		if in && !w.poly.equal(i) && w.poly.slack(i, y) > w.poly.rounding(i, y)+linalg.Feasibility*(w.sizes[w.poly.of[i]]+w.poly.size[i]) {
+		if in && !w.poly.equal(i) && w.poly.slack(i, y) > w.poly.rounding(i, y)+tolerance.Feasibility*(w.sizes[w.poly.of[i]]+w.poly.size[i]) {
 			w.face.drop(i)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 func init() {
@@ -32,7 +33,7 @@ type almSettings struct {
 // defaultALM returns the defaults. The identification tolerance and the
 // memory are those with the fewest gradient calls on the paper's experiment.
 func defaultALM() almSettings {
-	return almSettings{Tolerance: linalg.SolveAccuracy, Identify: 1e-3, Corrections: 200, Memory: 20, MaxOuter: 30, Recycle: true, Budget: 2000}
+	return almSettings{Tolerance: tolerance.SolveAccuracy, Identify: 1e-3, Corrections: 200, Memory: 20, MaxOuter: 30, Recycle: true, Budget: 2000}
 }
 
 // Recycles reports whether `alm` with these settings keeps the gradient
@@ -152,7 +153,7 @@ func (a *alm) poorStart(y []float64, end outcome) bool {
 		return true
 	case stalled:
 		return a.active.changes >= a.settings.Corrections ||
-			a.active.bestNorm > math.Sqrt(linalg.Roundoff)*a.active.terms(y)
+			a.active.bestNorm > math.Sqrt(tolerance.Roundoff)*a.active.terms(y)
 	}
 	return false
 }

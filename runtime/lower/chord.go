@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // The chord method for objectives that are not quadratic: Newton's method over the
@@ -44,7 +45,7 @@ func (g *stage) chords(y []float64) bool {
 
 // patient is the reduction that a step with a Hessian at hand has to make, or else it is
 // measured anew: with it rounding is reached in as many steps as a Hessian has columns.
-func patient(n int) float64 { return math.Max(0.1, math.Exp(math.Log(linalg.Roundoff)/float64(n))) }
+func patient(n int) float64 { return math.Max(0.1, math.Exp(math.Log(tolerance.Roundoff)/float64(n))) }
 
 // close is the length of a step, relative to y, from which the polish takes over.
 const close = 1e-6
@@ -138,7 +139,7 @@ func (g *stage) measure(y []float64) bool {
 	// The error of a forward difference is least at the square root of the rounding
 	// unit, where that of a central one is at the cube root.
 	w.curvature.move(y, w.grad)
-	step := w.curvature.step() * math.Sqrt(linalg.Roundoff) / math.Cbrt(linalg.Roundoff)
+	step := w.curvature.step() * math.Sqrt(tolerance.Roundoff) / math.Cbrt(tolerance.Roundoff)
 	copy(w.trial, y)
 	for j := range y {
 		column := g.columns[j*n : (j+1)*n]

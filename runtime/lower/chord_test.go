@@ -12,6 +12,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // A Hessian measured near the solution serves the solves that follow: they find the
@@ -41,7 +42,7 @@ func TestChordServesTheNextSolves(t *testing.T) {
 		p.Facts.StrongConvexity = g.mu * g.factor / (g.unit * g.unit)
 		x := []float64{0}
 		p = p.Counted()
-		with, without := newALM(defaultALM()), newALM(almSettings{Tolerance: linalg.SolveAccuracy, Identify: 1e-3, Corrections: 200, Memory: 20, MaxOuter: 30, Budget: 2000})
+		with, without := newALM(defaultALM()), newALM(almSettings{Tolerance: tolerance.SolveAccuracy, Identify: 1e-3, Corrections: 200, Memory: 20, MaxOuter: 30, Budget: 2000})
 		solve := func(a *alm, warm *Solution) (*Solution, int64) {
 			before := p.Calls().GradG
 			s := a.Solve(context.Background(), p, G(p, x), x, warm)

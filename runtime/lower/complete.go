@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // When the whole of a Hessian is measured, and how.
@@ -35,7 +36,7 @@ func (c *curvature) pays(known Curvature, y, grad []float64) bool {
 // iterations is how many conjugate gradients take at a condition number, to reduce the
 // error by that of newton.forcing: sqrt(C/mu)/2 log(2/e) (Saad 2003, section 6.11).
 func iterations(condition float64) float64 {
-	return math.Sqrt(condition) / 2 * math.Log(2/linalg.SolveAccuracy)
+	return math.Sqrt(condition) / 2 * math.Log(2/tolerance.SolveAccuracy)
 }
 
 // complete measures what is not known of H, where the basis spans most directions

@@ -1,6 +1,9 @@
 package lower
 
-import "bilevelc/runtime/linalg"
+import (
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
+)
 
 // project replaces the face by the one that the projection of the model's
 // gradient onto the cone of the binding rows' normals lies on: nonnegative
@@ -41,7 +44,7 @@ func (w *activeSet) press() {
 // steepest is the binding row outside the face that the direction d violates
 // most, or -1.
 func (w *activeSet) steepest(d []float64) int {
-	row, worst := -1, -linalg.Dependence*linalg.Norm(d)
+	row, worst := -1, -tolerance.Dependence*linalg.Norm(d)
 	for i, s := range w.boundary.slack {
 		if w.face.in[i] || w.poly.equal(i) || w.poly.norm[i] == 0 || s > 0 {
 			continue

@@ -1,7 +1,6 @@
 package lower
 
 import (
-	"bilevelc/runtime/linalg"
 	"context"
 	"math"
 	"math/big"
@@ -11,6 +10,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // enclosed is a quadratic whose slopes are known with their rounding.
@@ -33,7 +33,7 @@ func (g enclosed) SlopeY(direction, x, y []float64) (lo, hi float64, ok bool) {
 			terms += math.Abs(g.q[j*g.n+k] * v)
 		}
 		lo += d * sum
-		off += float64(g.n+2) * linalg.Roundoff * math.Abs(d) * terms
+		off += float64(g.n+2) * tolerance.Roundoff * math.Abs(d) * terms
 	}
 	return lo - off, lo + off, true
 }
@@ -147,7 +147,7 @@ func TestCoupledForces(t *testing.T) {
 		if wild {
 			least *= 1e-4
 		}
-		want, open := minimizerOverBounds(q, c, 64*linalg.Roundoff*float64(n))
+		want, open := minimizerOverBounds(q, c, 64*tolerance.Roundoff*float64(n))
 		if want == nil {
 			t.Fatalf("seed %d: the truth is not known", seed)
 		}

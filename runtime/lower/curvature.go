@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // curvature multiplies by the Hessian H of an objective at a point, from
@@ -322,7 +323,7 @@ func powerOfTwo(size float64) float64 { return math.Ldexp(1, math.Ilogb(size)) }
 // to be quadratic it is that of the rounding in a central difference, of terms of the size
 // of H y: the largest curvature may be that of an entry that is nearly 0.
 func (c *curvature) flat() float64 {
-	level := linalg.NoCurvature * c.largest
+	level := tolerance.NoCurvature * c.largest
 	if c.quadratic {
 		return level
 	}
@@ -332,5 +333,5 @@ func (c *curvature) flat() float64 {
 	} else {
 		terms += c.largest * linalg.Norm(c.at)
 	}
-	return math.Max(level, 4*linalg.Roundoff*terms/(c.shrink*c.step()))
+	return math.Max(level, 4*tolerance.Roundoff*terms/(c.shrink*c.step()))
 }

@@ -9,6 +9,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // denseHessian is a Hessian known as a matrix, n x n. All that it computes is a function of
@@ -53,7 +54,7 @@ const facesKept = 4
 
 // singular is the condition number from which H counts as singular: there the
 // flatness of a direction and the rounding of the differences meet.
-const singular = 1 / linalg.NoCurvature / 10
+const singular = 1 / tolerance.NoCurvature / 10
 
 // newDenseHessian factorizes H, n x n, which it keeps.
 func newDenseHessian(n int, h []float64) *denseHessian {

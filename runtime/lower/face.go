@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // face is an affine set { y : B_i y = r_i, i in a working set of independent
@@ -49,7 +50,7 @@ func (f *face) holds(i int) bool { return f.in[i] }
 
 // spans implements workingSet.
 func (f *face) spans(i int, combination []float64) bool {
-	if f.outside(i) || f.split(i) > math.Sqrt(linalg.Dependence) {
+	if f.outside(i) || f.split(i) > math.Sqrt(tolerance.Dependence) {
 		return false
 	}
 	f.combination(combination, i)
@@ -87,7 +88,7 @@ func (f *face) add(i int) bool {
 		return false
 	}
 	rest := f.split(i)
-	if rest <= linalg.Dependence {
+	if rest <= tolerance.Dependence {
 		return false
 	}
 	f.in[i] = true

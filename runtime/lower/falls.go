@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // falls reports whether the objective keeps half its slope along d, a direction without
@@ -32,7 +33,7 @@ func (w *newton) falls(y []float64) bool {
 		if !linalg.Finite(w.tgrad) {
 			return false
 		}
-		rounding := 64 * linalg.Roundoff * w.termsThere() * length
+		rounding := 64 * tolerance.Roundoff * w.termsThere() * length
 		change := linalg.Dot(w.tgrad, w.d) - slope
 		switch {
 		case change > -0.5*slope && change <= rounding, change <= -0.5*slope && rounding > -0.5*slope:
@@ -58,7 +59,7 @@ func (w *newton) termsThere() float64 {
 // changeBySize sets dst to H v by a difference, v being y with its entries times some signs. Ends keep
 // the signs of the point's entries and so stay in domains. It reports false where a gradient is not finite.
 func (w *newton) changeBySize(dst, y []float64, sign func(j int) float64) bool {
-	h := math.Cbrt(linalg.Roundoff)
+	h := math.Cbrt(tolerance.Roundoff)
 	clear(dst)
 	z, there := make([]float64, w.n), make([]float64, w.n)
 	for _, s := range []float64{1, -1} {

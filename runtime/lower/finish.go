@@ -8,6 +8,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Weakness is the slack (relative to the sizes of y and of the row's terms) and the multiplier
@@ -150,10 +151,10 @@ func (q *polyhedron) combines(a *sparse.CSR, i int) bool {
 		// difference.
 		const rounding = 1e-12
 		by := c.combination[t]
-		c.add(a, t, -by, math.Abs(by)+rounding/math.Sqrt(linalg.Dependence)*q.norm[i]/q.norm[t])
+		c.add(a, t, -by, math.Abs(by)+rounding/math.Sqrt(tolerance.Dependence)*q.norm[i]/q.norm[t])
 	}
 	for _, j := range c.touched {
-		if math.Abs(c.sum[j]) > math.Sqrt(linalg.Dependence)*c.terms[j] {
+		if math.Abs(c.sum[j]) > math.Sqrt(tolerance.Dependence)*c.terms[j] {
 			return false
 		}
 	}
@@ -236,7 +237,7 @@ func (s *Solution) beyond(q *polyhedron) float64 {
 			equations = new(face)
 			equations.gather(q, nil, nil, nil)
 		}
-		most = math.Max(most, off/math.Max(equations.split(i), linalg.Dependence))
+		most = math.Max(most, off/math.Max(equations.split(i), tolerance.Dependence))
 	}
 	return most
 }

@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // stiff is sum_j [w_j exp(y_j) + d_j y_j^2/2 - c_j y_j] + a (r'y)^2/2 over lo <= y <= hi: curvatures
@@ -158,7 +159,7 @@ func TestIllConditionedFollowers(t *testing.T) {
 				rounding := 0.0
 				for j, y := range truth {
 					terms := g.w[j]*math.Exp(y) + g.d[j]*math.Abs(y) + math.Abs(g.c[j]) + g.a*math.Abs(g.r[j])*size*linalg.Norm(g.r)
-					rounding += 8 * linalg.Roundoff * terms / g.d[j]
+					rounding += 8 * tolerance.Roundoff * terms / g.d[j]
 				}
 				if off > s.ErrorBound+rounding {
 					t.Errorf("%s, few %v, seed %d (%v): y is off by %.2g, certified are %.2g, gradients %d", spec.Name, few, seed, s.Status, off, s.ErrorBound, p.Calls().GradG)

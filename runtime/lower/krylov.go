@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // krylov solves P H P d = -P grad by conjugate gradients, with H from
@@ -189,7 +190,7 @@ func (b *boundary) set(poly *polyhedron, f *face, y []float64) {
 			continue
 		}
 		s := poly.slack(i, y)
-		if s <= poly.rounding(i, y)+linalg.Feasibility*(b.sizes[poly.of[i]]+poly.size[i]) {
+		if s <= poly.rounding(i, y)+tolerance.Feasibility*(b.sizes[poly.of[i]]+poly.size[i]) {
 			s = 0
 		}
 		b.slack[i] = s
@@ -204,7 +205,7 @@ func (b *boundary) set(poly *polyhedron, f *face, y []float64) {
 func (b *boundary) along(p []float64) (length float64, row int) {
 	length, row = math.Inf(1), -1
 	// A row parallel to the face has no speed but rounding.
-	negligible := linalg.Dependence * linalg.Norm(p)
+	negligible := tolerance.Dependence * linalg.Norm(p)
 	steepest := 0.0
 	for i, s := range b.slack {
 		if b.face.in[i] || b.poly.equal(i) || b.poly.norm[i] == 0 || b.face.open != nil && b.face.open[i] {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // newton minimizes an objective on a face: Newton's method whose linear
@@ -161,7 +162,7 @@ func (w *newton) alongItself(y []float64) bool {
 const several = 16
 
 // gradientRounding estimates the rounding in the gradient at y.
-func (w *newton) gradientRounding(y []float64) float64 { return 2 * linalg.Roundoff * w.terms(y) }
+func (w *newton) gradientRounding(y []float64) float64 { return 2 * tolerance.Roundoff * w.terms(y) }
 
 // minimize moves y (on entry anywhere) to the minimizer on the face, until
 // rounding ends the progress. relative is the |s| at which that counts as
@@ -201,7 +202,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			w.bestNorm, idle = norm, 0
 			copy(w.best, y)
 		}
-		if w.value < lowest-several*linalg.Roundoff*math.Abs(lowest) {
+		if w.value < lowest-several*tolerance.Roundoff*math.Abs(lowest) {
 			lowest, idle = w.value, 0
 		}
 		// 20 is the number of steps in a row after which neither the gradient has been smaller than ever nor the value lower, beyond its
@@ -211,7 +212,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			return w.restoreBest(y, relative)
 		}
 		if norm <= math.Max(several*w.gradientRounding(y), relative*w.terms(y)) {
-			w.judge(y, norm, 2*linalg.Roundoff)
+			w.judge(y, norm, 2*tolerance.Roundoff)
 		}
 		if floor := w.gradientRounding(y); norm <= floor || norm <= several*floor && (norm > 0.1*previous || w.known.Quadratic && w.factored()) {
 			return w.restoreBest(y, relative) // a direct step from there ends at rounding again
@@ -220,7 +221,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			if !fresh && norm > relative*w.terms(y) {
 				w.renew(y)
 				fresh = true
-			} else if norm > 0.5*previous && norm <= math.Sqrt(linalg.Roundoff)*first+relative*w.terms(y) {
+			} else if norm > 0.5*previous && norm <= math.Sqrt(tolerance.Roundoff)*first+relative*w.terms(y) {
 				// Progress has ended near the solution; once may be chance.
 				if stalls++; stalls >= 2 {
 					return w.restoreBest(y, relative)
@@ -307,7 +308,7 @@ func (w *newton) exact(fresh bool) bool {
 // and Walker 1996, choice 2), within limits.
 func (w *newton) forcing(norm, previous float64) float64 {
 	if w.known.Quadratic {
-		return linalg.SolveAccuracy
+		return tolerance.SolveAccuracy
 	}
 	ratio := norm / previous
 	return math.Max(1e-6, math.Min(0.1, 0.9*ratio*ratio))
@@ -338,7 +339,7 @@ func (w *newton) restoreBest(y []float64, relative float64) outcome {
 func (w *newton) step(y []float64, exact bool, norm float64) bool {
 	slope := linalg.Dot(w.grad, w.d)
 	// Of a sum of many terms of the size of the value and of grad'y.
-	rounding := 64 * linalg.Roundoff * (math.Abs(w.value) + w.terms(y)*linalg.Norm(y))
+	rounding := 64 * tolerance.Roundoff * (math.Abs(w.value) + w.terms(y)*linalg.Norm(y))
 	length, inward := math.Min(1, w.longest), 0.9
 	// From 1 down to where y no longer changes.
 	for tries := 0; tries < 60; tries++ {
@@ -350,7 +351,7 @@ func (w *newton) step(y []float64, exact bool, norm float64) bool {
 		}
 		value := w.obj.ValueGrad(w.tgrad, w.trial)
 		if !math.IsNaN(value) && linalg.Finite(w.tgrad) {
-			if exact || value <= w.value+linalg.Armijo*length*slope || (value <= w.value+rounding && w.flatter(0.5*norm)) {
+			if exact || value <= w.value+tolerance.Armijo*length*slope || (value <= w.value+rounding && w.flatter(0.5*norm)) {
 				copy(y, w.trial)
 				w.grad, w.tgrad = w.tgrad, w.grad
 				w.value = value

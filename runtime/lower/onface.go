@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // FaceSolver minimizes objectives on faces of the lower level: the equality
@@ -41,7 +42,7 @@ type FaceSolver struct {
 
 // NewFaceSolver returns a solver with the default tolerance of the `alm`
 // solver.
-func NewFaceSolver() *FaceSolver { return &FaceSolver{Tolerance: linalg.SolveAccuracy} }
+func NewFaceSolver() *FaceSolver { return &FaceSolver{Tolerance: tolerance.SolveAccuracy} }
 
 // OnFace minimizes obj subject to the Equal rows and the rows `active`, all
 // as equalities, with every other row dropped. The Solution has the

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // This file deals with objectives that are not defined on some of the rows, as
@@ -20,7 +21,7 @@ func (w *activeSet) discover(y, undefined []float64) bool {
 	grad := make([]float64, len(y))
 	for i := range w.open {
 		q := w.poly
-		if w.open[i] || q.equal(i) || q.norm[i] == 0 || q.slack(i, undefined) > q.rounding(i, undefined)+linalg.Feasibility*(size+q.size[i]) {
+		if w.open[i] || q.equal(i) || q.norm[i] == 0 || q.slack(i, undefined) > q.rounding(i, undefined)+tolerance.Feasibility*(size+q.size[i]) {
 			continue
 		}
 		copy(at, y)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // pivots finds the rows that hold the minimizer of a quadratic with the Hessian H over
@@ -68,7 +69,7 @@ func (w *denseHessian) pivots(q *polyhedron, y, free []float64, guess []int) (ac
 			if was[i] || q.norm[i] == 0 {
 				continue
 			}
-			if s := q.slack(i, z); s < 0 && s < -q.rounding(i, z)-linalg.Feasibility*(size+q.size[i]) {
+			if s := q.slack(i, z); s < 0 && s < -q.rounding(i, z)-tolerance.Feasibility*(size+q.size[i]) {
 				in[i] = true
 				wrong++
 			}

@@ -6,6 +6,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // polyhedron is the lower level's feasible set at one x: row i says
@@ -135,13 +136,13 @@ func (q *polyhedron) speed(i int, p []float64) float64 {
 // the last place of the terms that it is a sum of, those of r_i among them.
 func (q *polyhedron) rounding(i int, y []float64) float64 {
 	if j := q.bound[i]; j >= 0 {
-		return linalg.FewRoundings * (math.Abs(y[j]) + q.size[i])
+		return tolerance.FewRoundings * (math.Abs(y[j]) + q.size[i])
 	}
 	size := q.rows.B.RowTerms(i, y)
 	if q.norm[i] > 0 {
 		size /= q.norm[i]
 	}
-	return linalg.FewRoundings * (size + q.size[i])
+	return tolerance.FewRoundings * (size + q.size[i])
 }
 
 // unit is a length that y may be measured by, its own or, where that is 0, the

@@ -3,8 +3,8 @@ package lower
 import (
 	"context"
 
-	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 func init() {
@@ -23,7 +23,9 @@ type quadraticSettings struct {
 }
 
 // defaultQuadratic returns the defaults.
-func defaultQuadratic() quadraticSettings { return quadraticSettings{Tolerance: linalg.SolveAccuracy} }
+func defaultQuadratic() quadraticSettings {
+	return quadraticSettings{Tolerance: tolerance.SolveAccuracy}
+}
 
 // quadraticSolver recovers the Hessian H of an objective that is quadratic in y,
 // column by column from gradient differences, and factorizes it. Where the

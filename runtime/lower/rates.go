@@ -9,6 +9,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Rates are how a solution on a face moves under a perturbation.
@@ -84,7 +85,7 @@ func (f *FaceSolver) Rates(ctx context.Context, p *problem.Problem, x []float64,
 		r.Change = step
 		linalg.Axpy(r.Y, 1, step)
 	}
-	if ctx.Err() != nil || !(r.Left <= math.Sqrt(linalg.Roundoff)*first) {
+	if ctx.Err() != nil || !(r.Left <= math.Sqrt(tolerance.Roundoff)*first) {
 		return nil
 	}
 	return r
@@ -114,7 +115,7 @@ func (w *newton) system(ctx context.Context, r []float64, near *denseHessian) []
 	size := linalg.Norm(r)
 	if near == nil {
 		w.krylov.start(r)
-		if end, _ := w.krylov.run(linalg.SolveAccuracy*size, nil); end == undefined || end == flat {
+		if end, _ := w.krylov.run(tolerance.SolveAccuracy*size, nil); end == undefined || end == flat {
 			return nil
 		}
 		return slices.Clone(w.krylov.d)
@@ -151,7 +152,7 @@ func (w *newton) system(ctx context.Context, r []float64, near *denseHessian) []
 		copy(before, rest)
 		w.face.project(hp)
 		linalg.Axpy(rest, -t, hp)
-		if linalg.Norm(rest) <= linalg.SolveAccuracy*size {
+		if linalg.Norm(rest) <= tolerance.SolveAccuracy*size {
 			break
 		}
 	}
@@ -171,5 +172,5 @@ func (c *curvature) exact(dst, v []float64, terms float64) float64 {
 		}
 		gradOf(c.obj, dst, c.probe)
 		c.gradients++
-	}, c.shrink*c.step()/math.Cbrt(linalg.Roundoff)/16/size, terms, true)
+	}, c.shrink*c.step()/math.Cbrt(tolerance.Roundoff)/16/size, terms, true)
 }

@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Holds reports whether a memory of another problem, with other numbers, is one of p:
@@ -42,7 +43,7 @@ func (m *Memory) Holds(p *problem.Problem, x, y []float64) bool {
 	linalg.Axpy(far, -1, near)
 	linalg.Axpy(far, -t, hd)
 	// Each of two gradients and a product is a sum of Dy terms an entry.
-	return linalg.Norm(far) <= 3*float64(p.Dy)*linalg.Roundoff*size
+	return linalg.Norm(far) <= 3*float64(p.Dy)*tolerance.Roundoff*size
 }
 
 // probe sets, at the entries of a block (nil: all), d to a random direction of those

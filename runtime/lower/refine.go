@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Where the curvatures of a quadratic differ by 1e8 and more, what rounding leaves of its
@@ -34,7 +35,7 @@ func (s *Solution) roundingOpen(w *newton, q *polyhedron) bool {
 		return false
 	}
 	size := s.extent(w, q)
-	return linalg.Roundoff*(w.curvature.largest*size+linalg.Norm(w.grad)) > roundingShare*mu*size
+	return tolerance.Roundoff*(w.curvature.largest*size+linalg.Norm(w.grad)) > roundingShare*mu*size
 }
 
 // extent is the size of y: its own, or that of the way that the gradient asks for, or on which it
@@ -117,7 +118,7 @@ func (w *newton) refine(ctx context.Context, q *polyhedron, rows []int, y, lambd
 		linalg.Axpy(y, 1, dy)
 		linalg.Axpy(lambda, 1, by)
 		w.value = w.obj.ValueGrad(w.grad, y)
-		if last = size; size <= 2*linalg.Roundoff*linalg.Norm(y) {
+		if last = size; size <= 2*tolerance.Roundoff*linalg.Norm(y) {
 			break
 		}
 	}
@@ -132,11 +133,11 @@ func (w *newton) refine(ctx context.Context, q *polyhedron, rows []int, y, lambd
 		size, open := linalg.Norm(way[:q.n]), linalg.Norm(off[:q.n])
 		// Of a Hessian that is known to half of its least curvature the way is at most twice
 		// what it says; and y itself is a double.
-		r.ofY, r.ofLambda = 2*(size+open)+linalg.Roundoff*q.unit(y), make([]float64, q.m)
+		r.ofY, r.ofLambda = 2*(size+open)+tolerance.Roundoff*q.unit(y), make([]float64, q.m)
 		for a, i := range rows {
 			r.ofLambda[i] = 2 * (math.Abs(way[q.n+a]) + off[q.n+a])
 		}
-		if size <= math.Max(open, 2*linalg.Roundoff*linalg.Norm(y)) {
+		if size <= math.Max(open, 2*tolerance.Roundoff*linalg.Norm(y)) {
 			return r, true
 		}
 		if size > last/2 {
@@ -189,7 +190,7 @@ func (m *FaceMatrix) left(q *polyhedron, g *AtX, slope, y, lambda []float64) (wa
 			terms += math.Abs(gap)
 			off[i] += q.rounding(row, y) * q.norm[row] * math.Abs(gaps[a])
 		}
-		off[i] += float64(m.n+size) * linalg.Roundoff * terms // of a sum of products
+		off[i] += float64(m.n+size) * tolerance.Roundoff * terms // of a sum of products
 	}
 	return way, off, true
 }
@@ -237,7 +238,7 @@ func (g *stage) exchange(ctx context.Context, s *Solution, rows []int) bool {
 			if q.equal(i) {
 				slack = -math.Abs(slack)
 			}
-			if slack < -q.rounding(i, y)-linalg.Feasibility*q.size[i] && slack < worst {
+			if slack < -q.rounding(i, y)-tolerance.Feasibility*q.size[i] && slack < worst {
 				worst, violated = slack, i
 			}
 		}

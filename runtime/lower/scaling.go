@@ -8,6 +8,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // The forces on one entry of y may be larger by ten digits than those on another, as far out along
@@ -98,7 +99,7 @@ func (s *Solution) offBounds(q *polyhedron) []bool {
 		if j < 0 {
 			continue
 		}
-		slack, near := q.slack(i, s.Y), q.rounding(i, s.Y)+linalg.Feasibility*(sizes[q.of[i]]+q.size[i])
+		slack, near := q.slack(i, s.Y), q.rounding(i, s.Y)+tolerance.Feasibility*(sizes[q.of[i]]+q.size[i])
 		off[j] = off[j] || slack < -near || slack > near && s.Lambda[i] > 0
 	}
 	return off
@@ -144,7 +145,7 @@ func (s *Solution) joined(q *polyhedron, forces []float64) []float64 {
 
 // sums is the rounding of a sum of as many terms as y has entries, relative to the largest, with room for
 // what solutions of systems of them make of it.
-func (q *polyhedron) sums() float64 { return 64 * float64(q.n) * linalg.Roundoff }
+func (q *polyhedron) sums() float64 { return 64 * float64(q.n) * tolerance.Roundoff }
 
 // roundingOf is the rounding in entry j of the gradient of an objective at y; +Inf where it is not known.
 func roundingOf(obj Objective, j int, y []float64) float64 {
@@ -164,7 +165,7 @@ func roundingOf(obj Objective, j int, y []float64) float64 {
 		return math.Inf(1)
 	}
 	if slope != nil {
-		hi += linalg.Roundoff * math.Abs(slope[j])
+		hi += tolerance.Roundoff * math.Abs(slope[j])
 	}
 	return hi - lo
 }
@@ -299,7 +300,7 @@ func (g *stage) stay(large []float64, working []int, grad, lambda []float64) boo
 			rest -= vals[k] * lambda[i]
 		}
 		if bound < 0 {
-			if math.Abs(rest) > linalg.SolveAccuracy*large[j] {
+			if math.Abs(rest) > tolerance.SolveAccuracy*large[j] {
 				return false
 			}
 			continue

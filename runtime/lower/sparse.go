@@ -8,6 +8,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
+	"bilevelc/runtime/tolerance"
 )
 
 func init() {
@@ -26,7 +27,7 @@ type sparseSettings struct {
 }
 
 // defaultSparse returns the defaults.
-func defaultSparse() sparseSettings { return sparseSettings{Tolerance: linalg.SolveAccuracy} }
+func defaultSparse() sparseSettings { return sparseSettings{Tolerance: tolerance.SolveAccuracy} }
 
 // sparseSolver is Newton's method with quadratic programs over the rows for steps,
 // where the pattern of the Hessian of g in y is known: time and memory go with
@@ -68,7 +69,7 @@ func sparsely(p *problem.Problem, obj Objective) bool {
 // that to pay, and else the default.
 func Choose(p *problem.Problem) string {
 	pattern := p.Facts.HessianPattern
-	if pattern == nil || !(p.Facts.StrongConvexity > 0) || p.Dy < linalg.LeastSparse || pattern.NNZ() > p.Dy*p.Dy/8 {
+	if pattern == nil || !(p.Facts.StrongConvexity > 0) || p.Dy < tolerance.LeastSparse || pattern.NNZ() > p.Dy*p.Dy/8 {
 		return Default
 	}
 	return "sparse"
@@ -133,7 +134,7 @@ func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Object
 	if s.badlyScaled(out, obj, n.known.Mu) {
 		out.hidden()
 	}
-	if out.Status != Solved && p.Dy <= linalg.DenseOrder {
+	if out.Status != Solved && p.Dy <= tolerance.DenseOrder {
 		if dense := s.alm.Solve(ctx, p, obj, x, out); dense.Status == Solved {
 			return dense
 		}
@@ -201,7 +202,7 @@ func (s *sparseSolver) failed(ctx context.Context, p *problem.Problem, obj Objec
 			return s.infeasible(out, witness)
 		}
 	}
-	if p.Dy <= linalg.DenseOrder {
+	if p.Dy <= tolerance.DenseOrder {
 		return s.alm.Solve(ctx, p, obj, x, nil)
 	}
 	out.Status, out.Reason = Failed, errUndecided.Error()
@@ -252,7 +253,7 @@ func (s *sparseSolver) contradiction(out *Solution) bool {
 			if math.Abs(q.slack(i, out.Y)) <= 1e3*q.rounding(i, out.Y) {
 				continue
 			}
-			coef := piece.program.Combinations(math.Sqrt(linalg.Dependence))[k]
+			coef := piece.program.Combinations(math.Sqrt(tolerance.Dependence))[k]
 			if coef == nil {
 				continue
 			}
@@ -398,7 +399,7 @@ func (f *sparseSet) spans(i int, combination []float64) bool {
 		f.factored[k] = true
 	}
 	coef, rest := make([]float64, len(piece.rows)), make([]float64, len(piece.entries))
-	if !solver.Depends(a, j, math.Sqrt(linalg.Dependence), coef, rest) {
+	if !solver.Depends(a, j, math.Sqrt(tolerance.Dependence), coef, rest) {
 		return false
 	}
 	for t, r := range piece.rows {

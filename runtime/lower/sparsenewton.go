@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // sparseNewton is one sparse minimization: Newton's method, each step the solution of
@@ -182,7 +183,7 @@ func (n *sparseNewton) feasible() bool {
 		if q.equal(i) {
 			v = -math.Abs(v)
 		}
-		if v < 0 && v < -q.rounding(i, y)-linalg.Feasibility*size {
+		if v < 0 && v < -q.rounding(i, y)-tolerance.Feasibility*size {
 			return false
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
+	"bilevelc/runtime/tolerance"
 )
 
 // stage is what every solver here is built on: the rows at one x, the
@@ -198,7 +199,7 @@ func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, err
 	}
 	known.refined(w.z, y, w.grad)
 	// What is within a few roundings of the terms of y is 0.
-	level := 8 * linalg.Roundoff * math.Max(linalg.NormInf(y), linalg.NormInf(w.z))
+	level := 8 * tolerance.Roundoff * math.Max(linalg.NormInf(y), linalg.NormInf(w.z))
 	if rows, ok := known.pivots(&g.poly, y, w.z, g.guess); ok {
 		g.guess = rows
 	} else if err := g.program(known, y); err != nil {
@@ -309,7 +310,7 @@ func (g *stage) finish(ctx context.Context, s *Solution, end outcome, err error)
 	}
 	s.assess(&g.poly, &w.face, w.grad, linalg.Norm(w.grad), w.known)
 	s.Lengths = w.curvature.lengths()
-	if w.relative <= linalg.SolveAccuracy && (end == converged || end == stalled) && s.roundingOpen(&w.newton, &g.poly) && g.refined(ctx, s) {
+	if w.relative <= tolerance.SolveAccuracy && (end == converged || end == stalled) && s.roundingOpen(&w.newton, &g.poly) && g.refined(ctx, s) {
 		s.assess(&g.poly, &w.face, w.grad, linalg.Norm(w.grad), w.known)
 	} else if large, ok := g.badlyScaled(s); !ok {
 		s.testAccuracy(&g.poly, linalg.Norm(w.grad), w.curvature.largest, w.known.Mu)

@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // ErrorOfY bounds |Y - y*| at a point that Value has made, for a proved modulus: to the bound
@@ -24,7 +25,7 @@ func (h *Hyper) ErrorOfY(pt *Point) float64 {
 	t := h.measure(pt.X, s.Y)
 	rowForces := make([]float64, h.p.Dy)
 	h.p.Rows.B.AddMulVecT(rowForces, 1, s.Lambda)
-	bound := s.ErrorBound + linalg.SumRounding*math.Max(t.Size, linalg.Norm(rowForces))/mu
+	bound := s.ErrorBound + tolerance.SumRounding*math.Max(t.Size, linalg.Norm(rowForces))/mu
 	rho, dependent, rounding := 0.0, 0.0, 0.0
 	for _, i := range s.Active {
 		r := stateOf(h.p.Rows, i, pt.X, s.Y)

@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
+	"bilevelc/runtime/tolerance"
 )
 
 // byAnswers adds to dst what the follower's answer brings, as addition of v: by differences of the answers to
@@ -61,7 +62,7 @@ func byAnswers(ctx context.Context, dst []float64, at *At, v *adjointRHS) (error
 				return 0, false, nil
 			}
 			// Three times more: the next terms, if they fall like the first.
-			off := math.Abs(long-short) + 16*(roundingBound+linalg.SumRounding*size)/step
+			off := math.Abs(long-short) + 16*(roundingBound+tolerance.SumRounding*size)/step
 			if off < best {
 				best, part[j] = off, (4*short-long)/3
 			}

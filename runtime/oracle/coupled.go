@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
+	"bilevelc/runtime/tolerance"
 )
 
 // evaluate sets F at a point whose lower level is solved, with the penalty of the
@@ -36,7 +37,7 @@ func (h *Hyper) evaluate(pt *Point) {
 		if k.Scale != nil {
 			terms += k.Weight[i] * k.Scale[i]
 		}
-		if k.Weight[i] > 0 && k.Weight[i]*math.Abs(c) <= linalg.ValueAccuracy*terms {
+		if k.Weight[i] > 0 && k.Weight[i]*math.Abs(c) <= tolerance.ValueAccuracy*terms {
 			pt.Strict, pt.Undecided = false, append(pt.Undecided, m+i)
 		}
 	}

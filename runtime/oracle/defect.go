@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // derivative is how the lower solutions of a family of problems move, per unit of the
@@ -90,7 +91,7 @@ func (d *differences) defect(v derivative, step, scale float64) (off, uncertain 
 		// this curvature; where that leaves a defect they are measured.
 		terms = math.Max(terms, d.held+size*linalg.Norm(at.Lower.Y)/speed)
 		rounding := func() float64 {
-			return linalg.SumRounding*(terms/length+held+linalg.Norm(d.rhs.q)+linalg.Norm(at.Lower.Lambda)/step) + d.force
+			return tolerance.SumRounding*(terms/length+held+linalg.Norm(d.rhs.q)+linalg.Norm(at.Lower.Lambda)/step) + d.force
 		}
 		least := math.Min(size, d.slope)
 		if miss > rounding()+small*least {
@@ -115,7 +116,7 @@ func (d *differences) leaves(v derivative, step float64) float64 {
 			continue
 		}
 		across := rows.B.RowDot(i, v.y) + (moved.Rhs[i]-rows.Rhs[i])/step
-		known := linalg.SumRounding * linalg.Norm(d.at.Lower.Y) / step
+		known := tolerance.SumRounding * linalg.Norm(d.at.Lower.Y) / step
 		worst = math.Max(worst, (math.Abs(across)/length-known)/speed)
 	}
 	return worst

@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // InfeasibleError says that the lower level has no feasible y at X; Everywhere, that
@@ -101,7 +102,7 @@ func refuted(p *problem.Problem, u []float64) bool {
 			terms += math.Abs(size[j] * at)
 		}
 	}
-	return least > linalg.SumRounding*terms
+	return least > tolerance.SumRounding*terms
 }
 
 // combined is u'A and -u'b of the lower level's rows, the former without what is rounding of its terms, and the sizes of the terms of both.
@@ -117,7 +118,7 @@ func combined(p *problem.Problem, u []float64) (a, size []float64, rest, terms f
 		terms += math.Abs(v * p.Rows.Rhs[i])
 	}
 	for j, v := range a {
-		if math.Abs(v) <= linalg.SumRounding*size[j] {
+		if math.Abs(v) <= tolerance.SumRounding*size[j] {
 			a[j] = 0
 		}
 	}
@@ -139,11 +140,11 @@ func (e *InfeasibleError) Rounding(p *problem.Problem) float64 {
 			over += s * width
 		}
 	}
-	if terms <= linalg.FewRoundings*over {
+	if terms <= tolerance.FewRoundings*over {
 		terms = over
 	}
 	if steep := linalg.Norm(a); steep > 0 {
-		return linalg.FewRoundings * terms / steep
+		return tolerance.FewRoundings * terms / steep
 	}
 	return 0
 }

@@ -8,6 +8,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // FaceSettings are the settings of the oracle `face`.
@@ -192,7 +193,7 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 			rough = change > second*size || off > small || uncertain > small && next > small*size
 		}
 		switch {
-		case math.IsInf(d.noise(whole), 1) && speed*t < linalg.HalfDigits*linalg.Norm(d.at.Lower.Y) && long < math.Inf(1):
+		case math.IsInf(d.noise(whole), 1) && speed*t < tolerance.HalfDigits*linalg.Norm(d.at.Lower.Y) && long < math.Inf(1):
 			t = math.Sqrt(t) * math.Sqrt(long)
 		case off > gross || math.IsInf(d.noise(whole), 1):
 			shorter(64)

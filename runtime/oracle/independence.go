@@ -7,6 +7,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // angles keeps the independence of the last faces, which line searches cross and
@@ -116,7 +117,7 @@ func span(r *problem.Rows, general []int, fixed []bool) (basis [][]float64, leas
 		}
 		orthogonalize(v, basis)
 		rest := linalg.Norm(v)
-		if rest <= linalg.Dependence { // the lower solvers leave the row out of the face
+		if rest <= tolerance.Dependence { // the lower solvers leave the row out of the face
 			continue
 		}
 		least = math.Min(least, rest)

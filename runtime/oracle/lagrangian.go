@@ -8,6 +8,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // tilted is g(x, .) + slope'y: g perturbed by a linear function. Its curvature is
@@ -135,7 +136,7 @@ func (d *differences) forward(ctx context.Context, v []float64, delta float64) (
 	base := make([]float64, len(v))
 	size := d.of(v, d.at, s.Y, s.Lambda)
 	size += d.of(base, d.at, d.at.Lower.Y, d.at.Lower.Lambda)
-	d.rounding = linalg.SumRounding * size / delta
+	d.rounding = tolerance.SumRounding * size / delta
 	d.force = math.Max(d.force, d.at.Lower.Residuals.Stationarity/delta)
 	d.moved = quotient(s.Y, d.at.Lower.Y, s.Lambda, d.at.Lower.Lambda, delta)
 	d.noteRounding(s, d.at.Lower)
@@ -206,7 +207,7 @@ func (d *differences) central(ctx context.Context, v []float64, delta float64) (
 	base := make([]float64, len(v))
 	size := d.of(v, d.at, plus.Y, plus.Lambda)
 	size += d.of(base, d.at, minus.Y, minus.Lambda)
-	d.rounding = linalg.SumRounding * size / (2 * delta)
+	d.rounding = tolerance.SumRounding * size / (2 * delta)
 	for j := range v {
 		v[j] = (v[j] - base[j]) / (2 * delta)
 	}
@@ -237,7 +238,7 @@ func (d *differences) against() bool {
 		copy(step, y)
 		linalg.Axpy(step, -1, d.at.Lower.Y)
 		way := linalg.Norm(step)
-		if t*linalg.Dot(d.rhs.q, step) > small*math.Abs(t)*linalg.Norm(d.rhs.q)*way && way > linalg.HalfDigits*linalg.Norm(d.at.Lower.Y) {
+		if t*linalg.Dot(d.rhs.q, step) > small*math.Abs(t)*linalg.Norm(d.rhs.q)*way && way > tolerance.HalfDigits*linalg.Norm(d.at.Lower.Y) {
 			return true
 		}
 	}
@@ -254,7 +255,7 @@ func (d *differences) anew() {
 // terms is the size of the terms of a gradient of two parts: of the parts, or, where
 // these are rounding alone, of what has been differenced.
 func (d *differences) terms(direct, part float64) float64 {
-	if differenced := d.rounding / linalg.SumRounding; direct+part <= 10*d.rounding {
+	if differenced := d.rounding / tolerance.SumRounding; direct+part <= 10*d.rounding {
 		return differenced
 	}
 	return direct + part
@@ -281,7 +282,7 @@ func (d *differences) noise(v []float64) float64 {
 	if facts := &d.at.Problem.Facts; facts.StrongConvexity > 0 && facts.Smoothness > facts.StrongConvexity {
 		root = math.Sqrt(facts.Smoothness / facts.StrongConvexity)
 	}
-	return linalg.Norm(v)*(left/(1-left)+root*linalg.SumRounding) + d.rounding
+	return linalg.Norm(v)*(left/(1-left)+root*tolerance.SumRounding) + d.rounding
 }
 
 // stepFor returns the delta at which y is expected to move by reach, from the

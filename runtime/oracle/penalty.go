@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // PenaltySettings are the settings of the oracle `penalty`.
@@ -79,7 +80,7 @@ func (o *Penalty) Gradient(ctx context.Context, dst []float64, at *At) (float64,
 	}
 	double := make([]float64, len(dst))
 	p.gradX(double, w, nu)
-	return linalg.Distance(double, dst) + (left+rest)*terms + linalg.SumRounding*linalg.Norm(dst), nil
+	return linalg.Distance(double, dst) + (left+rest)*terms + tolerance.SumRounding*linalg.Norm(dst), nil
 }
 
 // penalized is the penalty function at one lower solution.

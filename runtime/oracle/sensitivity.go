@@ -11,6 +11,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Sensitivity is how the follower's answer (y*, lambda*) moves with x at one point:
@@ -270,7 +271,7 @@ func (s *Sensitivity) violated(t *Tangent, rates []float64) int {
 		crossed := rates[i] - rows.B.RowDot(i, t.Y)
 		_, vals := rows.B.Row(i)
 		size := linalg.Norm(vals)
-		if crossed > kinkMargin*(size*t.ErrorY+linalg.SumRounding*(math.Abs(rates[i])+size*linalg.Norm(t.Y))) {
+		if crossed > kinkMargin*(size*t.ErrorY+tolerance.SumRounding*(math.Abs(rates[i])+size*linalg.Norm(t.Y))) {
 			return i
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // half is the part of the least curvature that rounding may hide in the entries of a Hessian for
@@ -40,7 +41,7 @@ func (h *Hyper) sharpen(margins []float64, undecided []int, x []float64, s *lowe
 		return false
 	}
 	// What H is known to: its entries are differences of two gradients.
-	known := 4 * linalg.Roundoff * float64(p.Dy) * m.Largest()
+	known := 4 * tolerance.Roundoff * float64(p.Dy) * m.Largest()
 	if !(known <= half*p.Facts.StrongConvexity) {
 		return false
 	}
@@ -69,7 +70,7 @@ func (h *Hyper) sharpen(margins []float64, undecided []int, x []float64, s *lowe
 			return false
 		}
 		moved, terms := -(lo + (hi-lo)/2), math.Abs(lo)+math.Abs(hi)
-		off += (hi-lo)/2 + linalg.SumRounding*math.Max(math.Abs(from-lo), math.Abs(to-hi))/probePart
+		off += (hi-lo)/2 + tolerance.SumRounding*math.Max(math.Abs(from-lo), math.Abs(to-hi))/probePart
 		for a, row := range independent {
 			cols, vals := p.Rows.B.Row(row)
 			for t, j := range cols {
@@ -80,7 +81,7 @@ func (h *Hyper) sharpen(margins []float64, undecided []int, x []float64, s *lowe
 			moved -= gaps[a] * rows[row].slack
 			off += math.Abs(gaps[a]) * rows[row].error
 		}
-		off += math.Abs(moved) + linalg.SumRounding*terms + linalg.Norm(along)*known*s.RoundingBound
+		off += math.Abs(moved) + tolerance.SumRounding*terms + linalg.Norm(along)*known*s.RoundingBound
 		margins[i] = 0
 		if size > 0 && off < math.Inf(1) {
 			margins[i] = size / off

@@ -7,6 +7,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // complementarity measures strict complementarity at a lower solution at x against
@@ -119,7 +120,7 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 		}
 	}
 	root := math.Sqrt(smooth / mu)
-	e := math.Sqrt(float64(p.Dy))*s.Residuals.Stationarity + linalg.SumRounding*math.Max(t.Size+t.Width, rowForces)
+	e := math.Sqrt(float64(p.Dy))*s.Residuals.Stationarity + tolerance.SumRounding*math.Max(t.Size+t.Width, rowForces)
 	errorY := e/mu + root*rho/sigma
 	errorForce := root*e/sigma + smooth*rho/(sigma*sigma)
 	dependent := make(map[int]bool, len(s.Dependent))
@@ -159,7 +160,7 @@ func statesOf(p *problem.Problem, x, y []float64) []rowState {
 		rows[i] = stateOf(p.Rows, i, x, y)
 		cols, vals := p.Rows.A.Row(i)
 		for k, j := range cols {
-			rows[i].error += linalg.SumRounding * math.Abs(vals[k]) * sizes[j]
+			rows[i].error += tolerance.SumRounding * math.Abs(vals[k]) * sizes[j]
 		}
 	}
 	return rows
@@ -175,5 +176,5 @@ func stateOf(r *problem.Rows, i int, x, y []float64) rowState {
 	size := r.A.RowTerms(i, x) + r.B.RowTerms(i, y)
 	_, vals := r.B.Row(i)
 	length := linalg.Norm(vals)
-	return rowState{slack: r.Rhs[i] - h, error: linalg.SumRounding * (size + math.Abs(r.Rhs[i])), length: length}
+	return rowState{slack: r.Rhs[i] - h, error: tolerance.SumRounding * (size + math.Abs(r.Rhs[i])), length: length}
 }

@@ -7,6 +7,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // terms are the sizes of what grad_y g is made of.
@@ -109,7 +110,7 @@ func extents(p *problem.Problem, x []float64) []float64 {
 		}
 	}
 	for j, v := range x {
-		if !(p.X.Hi[j]-p.X.Lo[j] < math.Inf(1)) && math.Abs(v) <= linalg.SumRounding*top {
+		if !(p.X.Hi[j]-p.X.Lo[j] < math.Inf(1)) && math.Abs(v) <= tolerance.SumRounding*top {
 			sizes[j] = top
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/qp"
+	"bilevelc/runtime/tolerance"
 )
 
 // Certificate shows that a point is (Delta, epsilon)-Goldstein stationary
@@ -76,7 +77,7 @@ func (c *Certificate) Local(ctx context.Context, run *Run, f float64) (bool, err
 	start, fall := run.h.Problem().Origin(), math.Abs(f)
 	inX := linalg.Clone(start)
 	err := run.Project(inX, start)
-	if err == nil && linalg.Distance(inX, start) <= linalg.FewRoundings*linalg.Norm(start) {
+	if err == nil && linalg.Distance(inX, start) <= tolerance.FewRoundings*linalg.Norm(start) {
 		var from *oracle.Point
 		if from, err = run.h.Value(ctx, start); err == nil {
 			fall = math.Max(fall, math.Abs(from.F-f))
@@ -85,7 +86,7 @@ func (c *Certificate) Local(ctx context.Context, run *Run, f float64) (bool, err
 	if ignoring(err) != nil {
 		return false, err
 	}
-	return slack <= mostSlack*fall || fall <= linalg.ValueAccuracy*c.Size()*run.Size(c.X), nil
+	return slack <= mostSlack*fall || fall <= tolerance.ValueAccuracy*c.Size()*run.Size(c.X), nil
 }
 
 // Terms is the size of the terms of a combination: a gradient counts by its weight.

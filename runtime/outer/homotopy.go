@@ -9,6 +9,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // pathful is a Hyperobjective whose lower level has a central path.
@@ -51,7 +52,7 @@ type pathState struct {
 // holds does not move while the barrier is strong, or whose slacks and multipliers, of the size
 // sqrt(mu), are still well above rounding.
 const (
-	mostRatio = 0.5 // of a mu to the one before; linalg.MuShrink is the first and the least
+	mostRatio = 0.5 // of a mu to the one before; tolerance.MuShrink is the first and the least
 	fewSteps  = 3   // those of Newton's method from a tenth to 1e-8: after them the next ratio is that to the power of 3/2
 	// After more, its root. Between a mu and its tenth there are 3.3 at the ratio of a half, and
 	// each of those that follow well costs some seven evaluations: five steps and what is tried at
@@ -144,7 +145,7 @@ func (m *bundle) prepare(ctx context.Context, run *Run, start *Sample) error {
 			return ignoring(err)
 		}
 	}
-	s.Path = &pathState{Mu: scale.Mu, Ratio: linalg.MuShrink, X: linalg.Clone(x), Y: linalg.Clone(y), Scale: scale, Start: s.Center.F, Recalled: recalled}
+	s.Path = &pathState{Mu: scale.Mu, Ratio: tolerance.MuShrink, X: linalg.Clone(x), Y: linalg.Clone(y), Scale: scale, Start: s.Center.F, Recalled: recalled}
 	m.path = path
 	return nil
 }
@@ -265,7 +266,7 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 func (a *pathState) left() float64 {
 	before := a.Last
 	if before == 0 {
-		before = a.Mu / linalg.MuShrink
+		before = a.Mu / tolerance.MuShrink
 	}
 	return a.Moved * math.Sqrt(a.Mu) / (math.Sqrt(before) - math.Sqrt(a.Mu))
 }
@@ -274,7 +275,7 @@ func (a *pathState) left() float64 {
 func (a *pathState) fall(steps int) {
 	switch {
 	case steps <= fewSteps:
-		a.Ratio = math.Max(linalg.MuShrink, math.Pow(a.Ratio, 1.5))
+		a.Ratio = math.Max(tolerance.MuShrink, math.Pow(a.Ratio, 1.5))
 	case steps > manySteps:
 		a.Ratio = math.Min(mostRatio, math.Sqrt(a.Ratio))
 	}

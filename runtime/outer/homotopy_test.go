@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"bilevelc/runtime/central"
-	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Whatever stages take, mu falls by a tenth to a half.
@@ -13,12 +13,12 @@ func TestStages(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for k := range 100 {
 		scale := 0.1 + rng.Float64()
-		a := &pathState{Mu: scale, Ratio: linalg.MuShrink, Scale: central.Barrier{Mu: scale}}
+		a := &pathState{Mu: scale, Ratio: tolerance.MuShrink, Scale: central.Barrier{Mu: scale}}
 		for a.Mu > 1e-6*scale {
 			steps := rng.IntN(3 * manySteps)
 			ratio := a.Ratio
 			a.fall(steps)
-			if by := a.Mu / a.Last; !(by >= linalg.MuShrink*(1-1e-12) && by <= mostRatio) {
+			if by := a.Mu / a.Last; !(by >= tolerance.MuShrink*(1-1e-12) && by <= mostRatio) {
 				t.Fatalf("run %d: mu falls by %g", k, by)
 			}
 			if steps > manySteps && a.Ratio < ratio || steps <= fewSteps && a.Ratio > ratio || steps > fewSteps && steps <= manySteps && a.Ratio != ratio {

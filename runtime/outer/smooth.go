@@ -8,6 +8,7 @@ import (
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // smoothDescent minimizes F_mu over X from a point by Newton's method with a trust
@@ -33,7 +34,7 @@ type smoothDescent struct {
 	at  *hessian // the second derivative where the descent stands; nil: not yet
 }
 
-// smoothRounds bounds those of one model (Lin and Moré), which is minimized until its gradient on the face is linalg.Forcing of that of F_mu, or the square root of
+// smoothRounds bounds those of one model (Lin and Moré), which is minimized until its gradient on the face is tolerance.Forcing of that of F_mu, or the square root of
 // what is left of the first of the stage.
 const smoothRounds = 30
 
@@ -89,7 +90,7 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 				d.formed(d.at)
 			}
 		}
-		step, decrease, edge, err := d.model(ctx, d.at, c, math.Min(linalg.Forcing, math.Sqrt(slope/first)))
+		step, decrease, edge, err := d.model(ctx, d.at, c, math.Min(tolerance.Forcing, math.Sqrt(slope/first)))
 		if err != nil {
 			return nil, err
 		}
@@ -106,12 +107,12 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 			ratio = (c.F - next.F) / decrease
 		}
 		switch {
-		case !(ratio >= linalg.TrustPoor):
+		case !(ratio >= tolerance.TrustPoor):
 			d.radius = 0.25 * length
-		case ratio > linalg.TrustGood && edge:
+		case ratio > tolerance.TrustGood && edge:
 			d.radius *= 2.5
 		}
-		if next != nil && ratio > linalg.TrustAccept {
+		if next != nil && ratio > tolerance.TrustAccept {
 			if !edge {
 				if next, err = d.lengthen(ctx, c, next, step); err != nil {
 					return nil, err

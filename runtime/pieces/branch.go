@@ -13,6 +13,7 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // minimize is a minimizer of f on a branch, from z.
@@ -41,7 +42,7 @@ func (v *Solver) unscaled(z []float64) []float64 {
 	return out
 }
 
-// Sequential quadratic programming. A step is taken where it lowers f by at least linalg.Armijo of what its slope promises; one that promises
+// Sequential quadratic programming. A step is taken where it lowers f by at least tolerance.Armijo of what its slope promises; one that promises
 // less than rounding of f ends the search.
 const most = 500 // steps on one branch: Newton's method takes some tens
 
@@ -103,12 +104,12 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 			terms += math.Abs(g) * (length + math.Abs(at[j])) // all entries of a step round by the longest
 		}
 		to := v.clamped(sol.Z)
-		if !(-slope > linalg.SumRounding*terms) {
+		if !(-slope > tolerance.SumRounding*terms) {
 			// f no longer tells the points apart, to half of the digits of z; the lengths of Newton's steps do, as long as they become shorter.
-			if !(length > linalg.SumRounding*linalg.NormInf(at)) || !(length < last/2) {
+			if !(length > tolerance.SumRounding*linalg.NormInf(at)) || !(length < last/2) {
 				return z, nil
 			}
-			if fn := s.Value(to); !(math.Abs(fn-f) <= 4*linalg.SumRounding*terms) {
+			if fn := s.Value(to); !(math.Abs(fn-f) <= 4*tolerance.SumRounding*terms) {
 				return z, nil
 			}
 			z, last = to, length
@@ -126,7 +127,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 				copy(next, to)
 			}
 			fn = s.Value(next)
-			if fn <= f+linalg.Armijo*t*slope {
+			if fn <= f+tolerance.Armijo*t*slope {
 				break
 			}
 			if t /= 2; t < 0x1p-40 {
@@ -208,7 +209,7 @@ func (v *Solver) onBranch(ctx context.Context, z []float64) ([]float64, error) {
 }
 
 // endless is how often the size of what f reads may grow: by then steps of all lengths from rounding to the size of z have been taken.
-const endless = 1 / linalg.SumRounding
+const endless = 1 / tolerance.SumRounding
 
 // ray is the direction from a point to another where it leads on without end, in the relaxation's units, and f falls along all of it; nil where it does not.
 // Entries that are rounding beside the largest and have an end in front of them are no part of it: f, whose gradient at the point is given, falls along the others.
@@ -242,7 +243,7 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 	for j, t := range d {
 		slope, terms = slope+grad[j]*t, terms+math.Abs(grad[j])*size
 	}
-	if !(-slope > linalg.SumRounding*terms) {
+	if !(-slope > tolerance.SumRounding*terms) {
 		return nil
 	}
 	if !v.s.Objective.Quadratic {
@@ -257,9 +258,9 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 			along := h.RowDot(i, d)
 			curvature, curved, most, moves = curvature+t*along, curved+math.Abs(t*along), math.Max(most, math.Abs(along)), moves+math.Abs(along)*math.Max(1, math.Abs(at[i]))
 		}
-		curved = linalg.SumRounding * (curved + most*linalg.NormInf(d))
+		curved = tolerance.SumRounding * (curved + most*linalg.NormInf(d))
 		// Where f does not curve, its slope is known as well as the point is, by what d changes of the gradient.
-		if curvature > curved || curvature >= -curved && !(-slope > linalg.SolveAccuracy*moves) {
+		if curvature > curved || curvature >= -curved && !(-slope > tolerance.SolveAccuracy*moves) {
 			return nil
 		}
 	}
@@ -358,7 +359,7 @@ func absolute(h *sparse.CSR, q *linalg.QR) *sparse.CSR {
 			for i := range o.Size() {
 				r.Set(i, c, coef[i])
 			}
-			if left > linalg.SumRounding*float64(n) {
+			if left > tolerance.SumRounding*float64(n) {
 				r.Set(o.Size(), c, left)
 				o.Push(coef, rest, left)
 			}
@@ -382,7 +383,7 @@ func absolute(h *sparse.CSR, q *linalg.QR) *sparse.CSR {
 		values := eigen.Values(nil)
 		top := math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
 		for i, l := range values {
-			if values[i] = 0; math.Abs(l) > linalg.SumRounding*float64(n)*top {
+			if values[i] = 0; math.Abs(l) > tolerance.SumRounding*float64(n)*top {
 				values[i] = math.Sqrt(math.Abs(l))
 			}
 		}

@@ -29,7 +29,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
-	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Step is what an observer sees after each round.
@@ -152,7 +152,7 @@ func (v *Solver) Improve(ctx context.Context, z []float64, branch []kkt.Fix) (*k
 			v.opts.Observer(Step{round, p.F, look.measure, len(p.Biactive)})
 		}
 		// Rounds that gain less than rounding of F are counted: what they go by is rounding alone.
-		if p.F < last-linalg.SumRounding*(math.Abs(last)+v.terms(next)) || math.IsInf(last, 1) {
+		if p.F < last-tolerance.SumRounding*(math.Abs(last)+v.terms(next)) || math.IsInf(last, 1) {
 			last, flat = p.F, 0
 		} else {
 			flat++

@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // settled is how near an entry has to come to a bound to be there: the rounding of some dozens of pivots.
@@ -163,7 +164,7 @@ func (v *Solver) onto(b *activeset.Bounds, z []float64) []float64 {
 		return z
 	}
 	for j, t := range best {
-		if math.Abs(t) <= linalg.FewRoundings { // of its unit: what elimination leaves of 0
+		if math.Abs(t) <= tolerance.FewRoundings { // of its unit: what elimination leaves of 0
 			best[j] = 0
 		}
 	}

@@ -7,10 +7,11 @@ import (
 	"slices"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // guessed is how near dependence a guess of the working set is taken.
-var guessed = math.Sqrt(linalg.Dependence)
+var guessed = math.Sqrt(tolerance.Dependence)
 
 // solve finds the minimizer from the state, a guess. It returns Solved, Stopped or
 // Failed, for numerical reasons; rows and bounds must have a common point.
@@ -18,7 +19,7 @@ func (q *master) solve() Status {
 	if q.ctx == nil {
 		q.ctx = context.Background()
 	}
-	q.tolerance = linalg.Feasibility
+	q.tolerance = tolerance.Feasibility
 	q.admit()
 	if !q.load(guessed) || !q.restore() {
 		return Failed
@@ -136,7 +137,7 @@ func (q *master) slack(j int) (multiplier, rounding float64) {
 	if q.fixed[j] > 0 {
 		m = -m
 	}
-	return m, linalg.Feasibility * q.sizes[j]
+	return m, tolerance.Feasibility * q.sizes[j]
 }
 
 // restore leaves out of the working set, in blocks, what has a multiplier of the wrong

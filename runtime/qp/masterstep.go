@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // ascend brings the violated constraints in one by one, the furthest first, each by
@@ -27,7 +28,7 @@ func (q *master) ascend() Status {
 		// rounding: widen that, at most to where constraints are anyhow undecided.
 		if now := q.objective(); now > best {
 			best, stalls = now, 0
-		} else if stalls++; stalls > 3 && q.tolerance < linalg.Contradiction {
+		} else if stalls++; stalls > 3 && q.tolerance < tolerance.Contradiction {
 			q.tolerance *= 10
 			stalls = 0
 		}
@@ -71,7 +72,7 @@ func (q *master) enter(b breach) bool {
 			norm = 1 // it reads fixed entries alone
 		}
 		first = false
-		if left <= linalg.Dependence {
+		if left <= tolerance.Dependence {
 			left = 0
 			clear(rest)
 		}
@@ -141,7 +142,7 @@ func (q *master) enter(b breach) bool {
 			if fx > 0 {
 				v, change = -v, -change
 			}
-			if change < -linalg.Feasibility*q.sizes[j]/norm {
+			if change < -tolerance.Feasibility*q.sizes[j]/norm {
 				if at := math.Max(v, 0) / -change; at < t {
 					t, leaving, freeing = at, -1, j
 				}
@@ -217,7 +218,7 @@ func (q *master) reload() bool {
 			k++
 		}
 	}
-	if !q.load(linalg.Dependence) {
+	if !q.load(tolerance.Dependence) {
 		return false
 	}
 	q.d, q.force = d, force
@@ -238,7 +239,7 @@ func (q *master) give(m *member, by float64) bool {
 	default:
 		terms += math.Abs(q.d[m.index])
 	}
-	if by > linalg.Contradiction*terms {
+	if by > tolerance.Contradiction*terms {
 		return false
 	}
 	q.refresh()

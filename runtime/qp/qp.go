@@ -22,6 +22,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Status is how a solve ended.
@@ -152,7 +153,7 @@ func Solve(p *Problem, ws *Workspace) *Solution {
 		// where constraints are anyhow undecided.
 		if now := ws.dualObjective(); now > best {
 			best, stalls = now, 0
-		} else if stalls++; stalls > 3 && ws.slackTol < linalg.Contradiction {
+		} else if stalls++; stalls > 3 && ws.slackTol < tolerance.Contradiction {
 			ws.slackTol *= 10
 			stalls = 0
 		}
@@ -162,7 +163,7 @@ func Solve(p *Problem, ws *Workspace) *Solution {
 // reset sizes the workspace for p and starts from the unconstrained minimizer.
 func (ws *Workspace) reset(p *Problem) {
 	n, m := p.H.Dim(), len(p.B)
-	ws.p, ws.n, ws.m, ws.slackTol = p, n, m, linalg.Feasibility
+	ws.p, ws.n, ws.m, ws.slackTol = p, n, m, tolerance.Feasibility
 	for _, v := range []*[]float64{&ws.w0, &ws.w, &ws.z, &ws.termSizes, &ws.normal, &ws.rest, &ws.coef, &ws.r, &ws.u} {
 		*v = linalg.Cleared(*v, n)
 	}
@@ -195,7 +196,7 @@ func (ws *Workspace) warmStart() (changes int) {
 			continue
 		}
 		rest := ws.factor.Split(ws.normal, ws.coef, ws.rest)
-		if rest <= math.Sqrt(linalg.Dependence) { // a guess need not be taken near dependence
+		if rest <= math.Sqrt(tolerance.Dependence) { // a guess need not be taken near dependence
 			continue
 		}
 		ws.push(a, rest)
@@ -229,7 +230,7 @@ func (ws *Workspace) enter(k int, sign, violation float64, iterations *int) Stat
 		return Infeasible
 	}
 	violation /= a.norm
-	if ws.p.H.dense != nil && violation <= linalg.Feasibility*ws.size {
+	if ws.p.H.dense != nil && violation <= tolerance.Feasibility*ws.size {
 		// Within what rounding of w makes of z, which spread does not tell where
 		// H couples variables.
 		ws.ignored[k] = true
@@ -251,11 +252,11 @@ func (ws *Workspace) enter(k int, sign, violation float64, iterations *int) Stat
 			}
 		}
 		t2 := math.Inf(1)
-		if rest > linalg.Dependence {
+		if rest > tolerance.Dependence {
 			t2 = violation / (rest * rest)
 		}
 		if math.IsInf(t1, 1) && math.IsInf(t2, 1) {
-			if violation*a.norm <= linalg.Contradiction*ws.termSize(k) {
+			if violation*a.norm <= tolerance.Contradiction*ws.termSize(k) {
 				ws.ignored[k] = true
 				ws.refresh()
 				return Solved
@@ -325,7 +326,7 @@ func (ws *Workspace) refresh() {
 		}
 		for j, v := range col {
 			if v != 0 {
-				// 1/64 is the error of the entries of the orthonormal basis, in units of linalg.Feasibility: about ten roundings. Where
+				// 1/64 is the error of the entries of the orthonormal basis, in units of tolerance.Feasibility: about ten roundings. Where
 				// it is 0 nothing was added up.
 				ws.termSizes[j] += size * (math.Abs(v) + 1.0/64)
 			}
@@ -346,7 +347,7 @@ func (ws *Workspace) crossed() bool {
 		return false
 	}
 	for j, lo := range p.Lo {
-		if hi := p.Hi[j]; lo > hi && !(lo-hi <= linalg.Contradiction*(math.Max(math.Abs(lo), p.boundTerms(j))+math.Max(math.Abs(hi), p.boundTerms(j)))) {
+		if hi := p.Hi[j]; lo > hi && !(lo-hi <= tolerance.Contradiction*(math.Max(math.Abs(lo), p.boundTerms(j))+math.Max(math.Abs(hi), p.boundTerms(j)))) {
 			return true
 		}
 	}

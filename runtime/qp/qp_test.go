@@ -9,6 +9,7 @@ import (
 	"bilevelc/internal/sparse"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -270,7 +271,7 @@ func TestSolveCrossedBounds(t *testing.T) {
 		}
 		in.p.B, in.p.A, in.p.Equal = nil, sparse.FromDense(0, n, nil), nil
 		in.p.Hi[j] = lo
-		if s := Solve(in.p, nil); s.Status != Solved || math.Abs(s.Z[j]-lo) > linalg.Feasibility*(linalg.Norm(s.Z)+math.Abs(lo)) {
+		if s := Solve(in.p, nil); s.Status != Solved || math.Abs(s.Z[j]-lo) > tolerance.Feasibility*(linalg.Norm(s.Z)+math.Abs(lo)) {
 			t.Errorf("trial %d: bounds that meet: %v, %v", trial, s.Status, s.Z)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Recourse answers for which x the lower level's rows h(x, y) = A x - B y - b that
@@ -87,7 +88,7 @@ func (r *Recourse) complete() bool {
 			return false
 		}
 		left := f.Split(normal, coef, rest)
-		if left <= linalg.Dependence*size {
+		if left <= tolerance.Dependence*size {
 			return false
 		}
 		f.Push(coef, rest, left)

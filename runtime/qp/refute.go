@@ -1,11 +1,11 @@
 package qp
 
 import (
-	"bilevelc/runtime/linalg"
 	"math"
 	"slices"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // reach is how far out, in units of the constraints' own scale (the largest
@@ -131,7 +131,7 @@ func (e *evidence) proves() bool {
 		}
 	}
 	rounding := float64(len(e.planes)+e.longest+8) * 0x1p-53
-	margin := (linalg.Contradiction + rounding) * (e.terms + total*distance)
+	margin := (tolerance.Contradiction + rounding) * (e.terms + total*distance)
 	for j, v := range e.normal {
 		if v != 0 || e.size[j] != 0 {
 			margin += (math.Abs(v) + rounding*e.size[j]) * reach * distance * length[j]

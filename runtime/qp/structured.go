@@ -1,13 +1,13 @@
 package qp
 
 import (
-	"bilevelc/runtime/linalg"
 	"context"
 	"math"
 	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/convex"
+	"bilevelc/runtime/tolerance"
 )
 
 // structured solves programs that share their rows and have a diagonal H by
@@ -26,7 +26,7 @@ type structured struct {
 // has those already; nil where the dense method is as good.
 func (k *structured) of(a *sparse.CSR, equal []bool) *structured {
 	order := a.Rows + a.Cols
-	if order < linalg.LeastSparse || a.Rows == 0 || 8*(a.Cols+2*a.NNZ()) > order*order { // as for Hessians: more than an eighth of the KKT matrix
+	if order < tolerance.LeastSparse || a.Rows == 0 || 8*(a.Cols+2*a.NNZ()) > order*order { // as for Hessians: more than an eighth of the KKT matrix
 		return nil
 	}
 	if k != nil && k.a == a {
@@ -165,7 +165,7 @@ func (k *structured) solution(p *Problem, diagonal, lo, hi []float64) *Solution 
 		if equal {
 			h = math.Abs(h)
 		}
-		if !(h <= 100*linalg.Feasibility*size) {
+		if !(h <= 100*tolerance.Feasibility*size) {
 			return nil
 		}
 		if active[i] {
@@ -179,7 +179,7 @@ func (k *structured) solution(p *Problem, diagonal, lo, hi []float64) *Solution 
 			out.Bound[j] = rowForces[j] - p.C[j] - diagonal[j]*out.Z[j]
 		}
 		switch {
-		case out.Z[j] < lo[j]-linalg.Feasibility*math.Abs(lo[j]) || out.Z[j] > hi[j]+linalg.Feasibility*math.Abs(hi[j]):
+		case out.Z[j] < lo[j]-tolerance.Feasibility*math.Abs(lo[j]) || out.Z[j] > hi[j]+tolerance.Feasibility*math.Abs(hi[j]):
 			return nil
 		case at == convex.Lower || at == convex.Pinned:
 			out.Active = append(out.Active, m+j)

@@ -10,6 +10,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Projections onto sets of many variables agree with the dense method, from any
@@ -17,7 +18,7 @@ import (
 func TestSeparableProjections(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 1))
 	for trial := range 60 {
-		n, m := linalg.LeastSparse+rng.IntN(60), 1+rng.IntN(4)
+		n, m := tolerance.LeastSparse+rng.IntN(60), 1+rng.IntN(4)
 		set := &problem.Set{Lo: make([]float64, n), Hi: make([]float64, n), Rhs: make([]float64, m), Kind: make([]problem.Kind, m)}
 		inside := make([]float64, n)
 		for j := range inside {
@@ -83,7 +84,7 @@ func TestProjectionsWithinCuts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(22, 1))
 	empty, found := 0, 0
 	for trial := range 80 {
-		n := 2*linalg.LeastSparse + rng.IntN(30)
+		n := 2*tolerance.LeastSparse + rng.IntN(30)
 		set := &problem.Set{Lo: make([]float64, n), Hi: make([]float64, n), Rhs: []float64{1}, Kind: []problem.Kind{problem.Equal}}
 		ones := make([]float64, n)
 		for j := range ones {

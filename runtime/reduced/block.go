@@ -9,6 +9,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // block is one of the followers that share nothing but x (problem.Problem.Blocks): H, Y and Z have a dense block for each, so that what they cost is a sum over the blocks.
@@ -21,7 +22,7 @@ type block struct {
 	e, y     []float64 // m x len(ys), m x m
 }
 
-// Several followers are held in dense blocks, though their Hessian is known to be sparse, where none has more than linalg.DenseOrder entries of y and rows, for which a dense factor takes no longer than what goes with a
+// Several followers are held in dense blocks, though their Hessian is known to be sparse, where none has more than tolerance.DenseOrder entries of y and rows, for which a dense factor takes no longer than what goes with a
 // sparse one; all have at most mostRows, in whose square a way through the pieces grows; and their derivatives in x are at most mostHeld numbers, a gigabyte.
 const (
 	mostRows = 20000
@@ -46,7 +47,7 @@ func Sparse(p *problem.Problem) bool {
 			size[owner[cols[0]]]++
 		}
 	}
-	return slices.Max(size) > linalg.DenseOrder
+	return slices.Max(size) > tolerance.DenseOrder
 }
 
 // owners are the blocks of the entries of y.

@@ -7,6 +7,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
+	"bilevelc/runtime/tolerance"
 )
 
 // PathState is where the path stands.
@@ -19,7 +20,7 @@ type PathState struct {
 	Read    []int8    // the partition at the end of the last mu
 }
 
-// The path: mu falls by factors of linalg.MuShrink, in at most stageSteps steps each, from where the barrier is as strong as the follower, a slack times a multiplier (or times the force
+// The path: mu falls by factors of tolerance.MuShrink, in at most stageSteps steps each, from where the barrier is as strong as the follower, a slack times a multiplier (or times the force
 // that H makes over the slack, the same in its metric), to pathEnd of the square of the smaller, where what is near a kink is small beside both. A stage ends
 // where a Newton step moves no slack or multiplier by settled of sqrt(mu), which is what both are at a kink.
 const (
@@ -218,10 +219,10 @@ func (p *piece) nextMu(st *State, c *smoothed) (done bool) {
 		same = same && read[i] == ps.Read[i]
 	}
 	ps.Read = read
-	if same || ps.Mu*linalg.MuShrink < ps.End*0.99 {
+	if same || ps.Mu*tolerance.MuShrink < ps.End*0.99 {
 		return true
 	}
-	ps.Mu *= linalg.MuShrink
+	ps.Mu *= tolerance.MuShrink
 	ps.Steps = 0
 	return false
 }
@@ -231,10 +232,10 @@ func (a *adjoint) direction(q *working) []float64 {
 	r := append([]float64(nil), a.grad...)
 	scale(r, -1)
 	q.project(r)
-	return conjugate(r, min(a.f.nw, 60), linalg.Forcing, func(h, v []float64) {
+	return conjugate(r, min(a.f.nw, 60), tolerance.Forcing, func(h, v []float64) {
 		a.product(h, v)
 		q.project(h)
-	}, func(h, v []float64) float64 { return linalg.NoCurvature * linalg.Norm(v) * linalg.Norm(h) })
+	}, func(h, v []float64) float64 { return tolerance.NoCurvature * linalg.Norm(v) * linalg.Norm(h) })
 }
 
 // conjugate solves H d = r to the part of r by conjugate gradients, in a number of steps at most, and takes r for its own. By Steihaug's rule it ends where the curvature
@@ -282,7 +283,7 @@ func (p *piece) arc(st *State, a *adjoint, d, l []float64, first float64) bool {
 		if c == nil {
 			continue
 		}
-		if v := p.calc.value(c.point()); v <= a.value+linalg.Armijo*slope {
+		if v := p.calc.value(c.point()); v <= a.value+tolerance.Armijo*slope {
 			st.W, ps.Central, ps.Equal, st.F = w, c.at, c.free, v
 			return true
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // ErrUnbounded says that f falls along a ray of the system; it comes as an Unbounded.
@@ -356,7 +357,7 @@ func (p *piece) line(q *rates, slope, value, most float64, g point) (float64, fl
 	for range 60 { // each halves or doubles: more than the exponent of a step that counts
 		v, s := at(t)
 		// Where the fall is below the rounding of f the slopes tell (Hager and Zhang 2005).
-		fell := v <= value+linalg.Armijo*t*slope || v <= value+8*0x1p-52*math.Abs(value) && math.Abs(s) < math.Abs(slope)/2
+		fell := v <= value+tolerance.Armijo*t*slope || v <= value+8*0x1p-52*math.Abs(value) && math.Abs(s) < math.Abs(slope)/2
 		switch {
 		case fell && (s <= 0 && t == most || math.Abs(s) <= 0.1*math.Abs(slope)):
 			return t, v, nil

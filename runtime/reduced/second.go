@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // newton is a direction of the Newton step along the equations by conjugate gradients (Steihaug's rule at negative curvature), of an accuracy that follows the gradient, which lets them converge superlinearly (Eisenstat and Walker 1996), and is newtonPart in the end.
@@ -14,13 +15,13 @@ func (p *piece) newton(j *judged) []float64 {
 	nw := p.f.nw
 	move, curve := newPoint(nw, p.f.n, len(p.p.Duals)), newPoint(nw, p.f.n, len(p.p.Duals))
 	// Exact arithmetic takes nw steps; rounding some times that.
-	d := conjugate(append([]float64(nil), j.step...), 10*nw+10, math.Max(newtonPart, math.Min(linalg.Forcing, j.stationarity())), func(h, v []float64) {
+	d := conjugate(append([]float64(nil), j.step...), 10*nw+10, math.Max(newtonPart, math.Min(tolerance.Forcing, j.stationarity())), func(h, v []float64) {
 		p.forward(move, v)
 		p.calc.product(curve, move)
 		p.reduced(h, curve)
 		j.project(h)
 		p.products++
-	}, func(h, v []float64) float64 { return linalg.NoCurvature * linalg.Dot(v, v) * j.curvature(h, v) })
+	}, func(h, v []float64) float64 { return tolerance.NoCurvature * linalg.Dot(v, v) * j.curvature(h, v) })
 	j.project(d)
 	return d
 }

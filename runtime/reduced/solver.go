@@ -13,9 +13,9 @@ import (
 	"slices"
 
 	"bilevelc/runtime/kkt"
-	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
+	"bilevelc/runtime/tolerance"
 )
 
 // ErrInfeasible says that no y is feasible at the start, or no point is in X.
@@ -219,7 +219,7 @@ func (p *piece) run(ctx context.Context, st *State) (Status, error) {
 func (s *Space) solver(opts Options) *solver {
 	f := s.f
 	if opts.Tolerance == 0 {
-		opts.Tolerance = linalg.SolveAccuracy
+		opts.Tolerance = tolerance.SolveAccuracy
 	}
 	if f.sparse != nil {
 		f.sparse.factors, f.sparse.failed = 0, false

@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // sparseFollower takes the place of the dense H^-1, E, Y and Z of a follower whose Hessian is known to be sparse: products with them are solves with
@@ -106,7 +107,7 @@ func (q *sparseFollower) hold(at []int) {
 		changed, q.set[r] = true, now
 		diagonal, by := -1.0, 0.0
 		if now {
-			diagonal, by = -linalg.HalfDigits, 1
+			diagonal, by = -tolerance.HalfDigits, 1
 		}
 		q.values[q.upper+r] = diagonal
 		_, vals := q.b.Row(r)
@@ -121,7 +122,7 @@ func (q *sparseFollower) hold(at []int) {
 	if q.factors++; q.factors > mostFactors && q.factors*q.joint.Entries() > mostEntries {
 		q.failed = true
 	}
-	if !q.failed && !q.joint.Factor(q.values, linalg.HalfDigits*linalg.HalfDigits) {
+	if !q.failed && !q.joint.Factor(q.values, tolerance.HalfDigits*tolerance.HalfDigits) {
 		q.failed = true
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Point is a minimizer, with multipliers of the rows that hold there, in the signs of the model: grad_x f = -A'Lower - E'Upper + Bound and grad_y f = B'Lower, with Lower and Upper >= 0 but on
@@ -105,7 +106,7 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 			}
 			value = r.evaluate(ahead, next)
 			// Where the fall is below rounding the gradient decides.
-			if value <= f+linalg.Armijo*t*slope || decrease <= r.noise(f, g, z) && value <= f+r.noise(f, g, z) && math.Abs(linalg.Dot(ahead, d)) <= math.Abs(slope) {
+			if value <= f+tolerance.Armijo*t*slope || decrease <= r.noise(f, g, z) && value <= f+r.noise(f, g, z) && math.Abs(linalg.Dot(ahead, d)) <= math.Abs(slope) {
 				moved = true
 				if t == 1 {
 					shift = math.Max(least, shift/10)

@@ -1,13 +1,13 @@
 package report
 
 import (
-	"bilevelc/runtime/linalg"
 	"fmt"
 	"math"
 	"strings"
 
 	"bilevelc/runtime"
 	"bilevelc/runtime/chart"
+	"bilevelc/runtime/tolerance"
 )
 
 // answer says in sentences what a result is and what it is worth.
@@ -63,7 +63,7 @@ func answer(r *runtime.Result) []string {
 		bound := ""
 		if e := float64(r.Lower.ErrorBound); !math.IsInf(e, 0) && !math.IsNaN(e) {
 			bound = fmt.Sprintf(" and is within %s of the exact answer, by a bound that was proved", chart.Number(e, 3))
-			if e <= linalg.FewRoundings*largest(r.Lower.Variables) {
+			if e <= tolerance.FewRoundings*largest(r.Lower.Variables) {
 				bound = " and is within rounding of the exact answer, by a bound that was proved"
 			}
 		}

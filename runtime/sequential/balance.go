@@ -8,6 +8,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // balanced are multipliers next to lambda that balance the forces on each entry of y to their own rounding: what a program leaves of them is rounding of the largest force of all, beside which those on an
@@ -72,7 +73,7 @@ func (a *answers) balanced(x, y, lambda []float64) []float64 {
 	}
 	b, weight := sparse.FromEntries(len(rows), p.Dy, entries), slices.Clone(terms)
 	best := lambda
-	for worst > linalg.FewRoundings { // a round takes what the rounding of the one before has left
+	for worst > tolerance.FewRoundings { // a round takes what the rounding of the one before has left
 		for j, t := range weight {
 			if t > 0 {
 				left[j] /= t
@@ -108,7 +109,7 @@ func (a *answers) leastSquares(b *sparse.CSR, r []float64) []float64 {
 		clear(image)
 		b.AddMulVecT(image, 1, step)
 		size := linalg.Dot(image, image)
-		if !(gamma > 0) || !(size > 0) || linalg.NormInf(residual) <= linalg.FewRoundings {
+		if !(gamma > 0) || !(size > 0) || linalg.NormInf(residual) <= tolerance.FewRoundings {
 			break
 		}
 		alpha := gamma / size

@@ -11,6 +11,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // answers finds the follower's answers to one x after another, by sequential quadratic programming: g(x, .) is convex, its rows are linear, and each program is
@@ -138,7 +139,7 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 			}
 			trial := p.G.ValueGradY(grad, x, next)
 			ok := linalg.Finite(grad) && !math.IsNaN(trial) && !math.IsInf(trial, 0)
-			if ok && trial+rho*a.violated(x, next) <= phi+linalg.Armijo*t*slope+roundings*terms {
+			if ok && trial+rho*a.violated(x, next) <= phi+tolerance.Armijo*t*slope+roundings*terms {
 				accepted = true
 				break
 			}

@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/tolerance"
 )
 
 // Where the follower is strongly convex a branch makes z a function of x, with the tangents Z = dz/dx of
@@ -216,7 +217,7 @@ func (v *Solver) convexPart(pt *point) *sparse.CSR {
 		return nil
 	}
 	blocks := classes.Members(n)
-	if v.opts.Large && slices.ContainsFunc(blocks, func(b []int) bool { return len(b) > linalg.DenseOrder }) {
+	if v.opts.Large && slices.ContainsFunc(blocks, func(b []int) bool { return len(b) > tolerance.DenseOrder }) {
 		v.joined = true
 		return nil
 	}
@@ -431,7 +432,7 @@ func (b *basis) convexified(r []float64) (out []float64, least float64) {
 		var vectors mat.Dense
 		eigen.VectorsTo(&vectors)
 		for k, t := range values {
-			if more := math.Max(math.Abs(t), linalg.HalfDigits*most) - t; more > 0 {
+			if more := math.Max(math.Abs(t), tolerance.HalfDigits*most) - t; more > 0 {
 				block.SymRankOne(block, more, vectors.ColView(k))
 			}
 		}

@@ -11,9 +11,10 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/reduced"
+	"bilevelc/runtime/tolerance"
 )
 
-// Where a step brings less than linalg.TrustPoor of the fall of phi that is promised the trust region shrinks to a quarter, and doubles above linalg.TrustGood.
+// Where a step brings less than tolerance.TrustPoor of the fall of phi that is promised the trust region shrinks to a quarter, and doubles above tolerance.TrustGood.
 const (
 	// rounds bound the steps of a solve: convergence takes some tens.
 	rounds = 500
@@ -149,7 +150,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		if v.opts.Observer != nil {
 			v.opts.Observer(pieces.Step{Round: round, F: st.pt.f, Measure: math.Max(0, q.promise) / math.Max(q.terms, 0x1p-1022), Biactive: len(q.p.Biactive)})
 		}
-		if !(q.promise > roundings*q.terms) || st.delta < linalg.HalfDigits*st.first { // a region so small tells of values that are all rounding, too
+		if !(q.promise > roundings*q.terms) || st.delta < tolerance.HalfDigits*st.first { // a region so small tells of values that are all rounding, too
 			if !st.fine {
 				st.fine, st.delta = true, st.first // the region that coarse derivatives asked for is not that of these
 				if err := v.linearize(st); err != nil {
@@ -203,23 +204,23 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		for corrects := ratio < linalg.TrustPoor; corrects; { // each leaves about the part of an error by which the derivatives have changed
+		for corrects := ratio < tolerance.TrustPoor; corrects; { // each leaves about the part of an error by which the derivatives have changed
 			next, better := v.corrected(ctx, st, q, trial, phi)
-			if corrects = better > ratio && better < linalg.TrustGood; better > ratio {
+			if corrects = better > ratio && better < tolerance.TrustGood; better > ratio {
 				trial, ratio = next, better
 			}
 		}
 		reached := q.length >= st.delta*(1-0x1p-20) || st.tied && st.delta < st.first // or y is held (dragged)
 		switch {
-		case !(ratio >= linalg.TrustPoor):
+		case !(ratio >= tolerance.TrustPoor):
 			if q.length > 0 { // a step of y alone is held by the region through its weight
 				st.delta = math.Min(st.delta, q.length)
 			}
 			st.delta /= 4
-		case ratio > linalg.TrustGood && reached:
+		case ratio > tolerance.TrustGood && reached:
 			st.delta *= 2
 		}
-		if trial != nil && ratio > linalg.TrustAccept {
+		if trial != nil && ratio > tolerance.TrustAccept {
 			if err := v.move(st, q, trial); err != nil {
 				return nil, err
 			}

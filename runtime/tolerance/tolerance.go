@@ -1,4 +1,5 @@
-package linalg
+// Package tolerance holds the numbers that packages decide by: tolerances, parameters of methods, limits of work and memory, each once with its derivation.
+package tolerance
 
 // Tolerances that several packages share, each relative to the sizes of the terms that a number is the
 // sum of. Decisions that hang on the same question read the same one.
