@@ -20,7 +20,8 @@ var layers = map[string][]string{
 	"internal/extended":  {"internal/sparse"},
 	"internal/gram":      {},
 	"internal/exact":     {},
-	"internal/members":   {},
+	"internal/heap":      {},
+	"internal/members":   {"internal/heap"},
 	"internal/await":     {},
 	"internal/jsonfault": {},
 	"lang/diag":          {},
@@ -69,7 +70,7 @@ var layers = map[string][]string{
 	"runtime/report":     {"lang", "parser", "ir", "runtime"},
 	"runtime/session":    {"lang", "parser", "ir", "internal/await", "runtime"},
 	"runtime":            {"internal/jsonfault", "internal/sparse", "internal/await", "lang", "parser", "ir", "autodiff", "codegen", "runtime"},
-	"cmd/bilevelc":       {"cmd/internal/assist", "internal/atomicfile", "internal/await", "cmd/internal/jupyter", "cmd/internal/lsp", "internal/planted", "cmd/internal/serve", "cmd/internal/sweep", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
+	"cmd/bilevelc":       {"cmd/internal/assist", "internal/atomicfile", "internal/await", "internal/heap", "cmd/internal/jupyter", "cmd/internal/lsp", "internal/planted", "cmd/internal/serve", "cmd/internal/sweep", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
 	"bench":              {""},
 
 	"internal/atomicfile": {},

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bilevelc/internal/await"
+	"bilevelc/internal/heap"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/status"
@@ -51,6 +52,7 @@ func (e *exitError) Unwrap() error { return e.Err }
 
 func main() {
 	ownProcess = true
+	heap.Floor()
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
 		signals = append(signals, syscall.SIGHUP)

@@ -1,0 +1,5 @@
+package members
+
+import "bilevelc/internal/heap"
+
+func init() { heap.Floor() }
