@@ -11,6 +11,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -257,11 +258,11 @@ func (l *limiter) curvature(p Block) []float64 {
 			dense.SetSym(a, b, l.s.H.At(i, j)/math.Sqrt(out[a])/math.Sqrt(out[b]))
 		}
 	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(dense, false) {
+	values, ok := linalg.Eigenvalues(dense)
+	if !ok {
 		return nil
 	}
-	least := eigen.Values(nil)[0] - float64(n)*Tolerance // a margin for what is verified
+	least := values[0] - float64(n)*Tolerance // a margin for what is verified
 	if !(least > 0) {
 		return nil
 	}

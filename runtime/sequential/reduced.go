@@ -442,12 +442,8 @@ func (b *basis) convexified(r []float64) (out []float64, least float64) {
 			}
 		}
 	}
-	var eigen mat.EigenSym
-	joined := eigen.Factorize(whole, false)
-	if joined {
-		values := eigen.Values(nil)
-		joined = values[0] >= 0
-	}
+	values, joined := linalg.Eigenvalues(whole)
+	joined = joined && values[0] >= 0
 	out = make([]float64, n*n)
 	for i := range n {
 		for j := range n {
