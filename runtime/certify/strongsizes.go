@@ -145,7 +145,7 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 		sum += t * lengths[j]
 	}
 	// The adjoint and the multipliers of slacks carry what f feels of y to x. Those that are large and cancel are no terms of f: what counts of them is limited by what f's own make of it,
-	// and by what grad_y f itself carries to x, which alone tells where x and y vanish: H^-1 of it is about its length over how long H makes it, and a row with a'x and b y_j has a/b of entry j.
+	// and where x and y vanish by what grad_y f itself carries to x, which alone tells there: H^-1 of it is about its length over how long H makes it, and a row with a'x and b y_j has a/b of entry j.
 	px, py, _, _, err := v.d.products(x, y, ga[:q.Dy])
 	through := 0.0
 	if err == nil && maxAbs(py) > 0 {
@@ -159,7 +159,9 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 			through = math.Max(through, share(a*math.Abs(ga[j]), math.Abs(vals[t])))
 		}
 	}
-	terms.most = cancelling * math.Max(share(own, maxAbs(x)), through)
+	if terms.most = cancelling * share(own, maxAbs(x)); terms.most == 0 {
+		terms.most = cancelling * through
+	}
 	count := func(px, py []float64, by float64) {
 		terms.x = math.Max(terms.x, math.Min(by*maxAbs(px), terms.most))
 		terms.y = math.Max(terms.y, math.Min(by*maxAbs(py), cancelling*share(own, maxAbs(y))))
