@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"bilevelc/internal/members"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
+	"bilevelc/runtime/certify"
 )
 
 // The status, the measure, the diagnostics and what is said of the starts claim the same: that F has no bound, where a ray that verifies shows it, and nowhere else. Of the followers, which answer with
@@ -92,5 +94,44 @@ func TestEndlessHasAPoint(t *testing.T) {
 		if F := float64(r.Upper.Objective); r.Status == runtime.Unbounded || !r.HasPoint() || !(F > 0 && F < 1e-6) {
 			t.Errorf("trial %d: %s (%s), F %g\n%s", trial, r.Status, r.Reason, F, text)
 		}
+	}
+}
+
+// Where F falls without end along answers on the edge of the follower's set, whose objective is not quadratic, it is said to, with a ray that verifies, and no point far out is called a solution: F is made of
+// (ax) y, and the follower answers with y = 2 wherever bx, of another direction, is low. The ray is refused where g is not affine along it: with a force on y far out that is nothing where the ray begins.
+func TestRaysOfCurvedFollowers(t *testing.T) {
+	t.Parallel()
+	unbounded, trials := 0, 0
+	for trial := range members.Seeds(t, 200) {
+		rng := rand.New(rand.NewPCG(trial, 911))
+		a, b := [2]int{}, [2]int{}
+		for a[0]*b[1] == a[1]*b[0] {
+			for j := range 2 {
+				a[j], b[j] = rng.IntN(7)-3, rng.IntN(7)-3
+			}
+		}
+		bend := []string{"y * log(y)", "exp(y)", "exp(-y)", "y^4"}[rng.IntN(4)]
+		text := fmt.Sprintf("model far\nupper {\n  var x: vector[2]\n  minimize (%d * x[1] + %d * x[2]) * y + %g * y^2 - y\n}\nlower {\n  var y: real in nonneg\n  minimize (%d * x[1] + %d * x[2]) * y + %g * y^2 + %s\n  subject to\n    y <= 2\n    0.3 * y <= %g\n}\n",
+			a[0], a[1], rng.Float64(), b[0], b[1], 0.1+rng.Float64(), bend, 0.6+rng.Float64())
+		r := solveText(t, text, runtime.Options{Seed: trial, Method: runtime.SystemMethod, Starts: 3})
+		trials++
+		switch F := float64(r.Upper.Objective); {
+		case r.Status == runtime.Solved && !(math.Abs(F) < 1e6): // there are solutions near 0
+			t.Errorf("trial %d: %s (%s) at F = %g, x = %v\n%s", trial, r.Status, r.Reason, F, r.Upper.Variables, text)
+		case r.Status == runtime.Unbounded:
+			unbounded++
+			if report, err := bindText(t, text).Verify(r); err != nil || !report.OK() {
+				t.Errorf("trial %d: unbounded, and verified: %v, %v\n%s", trial, report, err, text)
+			}
+			x, d := r.Upper.Variables[0].Data, r.Certificate.Ray.X
+			other := strings.Replace(text, bend, fmt.Sprintf("%s + 1000 * (1 + tanh((%v) * (x[1] - (%v)) + (%v) * (x[2] - (%v)) - 40)) * y", bend, d[0], x[0], d[1], x[1]), 1)
+			report, err := bindText(t, other).Verify(r)
+			if err != nil || !slices.ContainsFunc(report.Failures(), func(c certify.Check) bool { return strings.Contains(c.Claim, "along a ray") }) {
+				t.Errorf("trial %d: the ray verifies beside a force that is not affine along it: %v, %v\n%s", trial, report, err, other)
+			}
+		}
+	}
+	if float64(unbounded) < 0.6*float64(trials) { // 172 of 200
+		t.Errorf("%d of %d were shown to have no bound", unbounded, trials)
 	}
 }

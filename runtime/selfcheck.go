@@ -138,7 +138,7 @@ func (p *Problem) findRay(ctx context.Context, r *Result) error {
 	p.describeCoupled(r, pt.Coupled, nil, nil)
 	r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = noMeasure, Number(math.NaN()), 0
 	r.Parameters = nil
-	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt, pt.Lower.ErrorBound), Ray: system.Ray(s, unbounded.Ray)}
+	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt, pt.Lower.ErrorBound), Ray: system.Ray(p.Numeric, s, unbounded.Ray)}
 	return nil
 }
 

@@ -193,7 +193,7 @@ func (p *Problem) describeSystem(ctx context.Context, r *Result, run *system.Run
 	}
 	r.Certificate.Lower = p.lowerCertificate(pt, pt.Lower.ErrorBound)
 	if run.Ray != nil {
-		r.Certificate.Ray = system.Ray(run.System, run.Ray)
+		r.Certificate.Ray = system.Ray(p.Numeric, run.System, run.Ray)
 		return nil
 	}
 	if best.SecondOrder == kkt.Fails && (run.Global == nil || !run.Global.Proved) {

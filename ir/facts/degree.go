@@ -39,6 +39,21 @@ func (d *Degrees) Of(n *expr.Node) Degree {
 // Affine reports that the second derivative of n vanishes identically.
 func (d *Degrees) Affine(n *expr.Node) bool { return d.Of(n).Deg <= 1 }
 
+// Nonquadratic marks the entries of x and of y that terms of a scalar node of degree above two may read, given degrees in both:
+// along the others alone its gradient is affine.
+func (d *Degrees) Nonquadratic(n *expr.Node, x, y []bool) {
+	switch {
+	case d.Of(n).Deg <= 2:
+	case n.Op == expr.Add || n.Op == expr.Sub || n.Op == expr.Neg:
+		for _, a := range n.Args {
+			d.Nonquadratic(a, x, y)
+		}
+	default:
+		Reads(d.graph, n, false, x)
+		Reads(d.graph, n, true, y)
+	}
+}
+
 func (d *Degrees) find(n *expr.Node) Degree {
 	switch {
 	case n.Op == expr.Var:

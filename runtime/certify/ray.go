@@ -38,8 +38,16 @@ func (v *verification) ray(c *Ray) {
 		v.fail(name, "its lengths are not those of the problem, or it is not finite")
 		return
 	}
-	if !p.Facts.JointlyQuadratic || len(p.X.Balls) > 0 || p.Coupled != nil && !p.Facts.AffineCoupled {
-		v.fail(name, "the follower's KKT system is not one of linear rows and pairs")
+	curved := func(d []float64, from int) bool {
+		for j, t := range d {
+			if t != 0 && !p.Facts.AffineAlong(from+j) {
+				return true
+			}
+		}
+		return false
+	}
+	if curved(c.X, 0) || curved(c.Y, p.Dx) || len(p.X.Balls) > 0 || p.Coupled != nil && !p.Facts.AffineCoupled {
+		v.fail(name, "the follower's KKT system is not one of linear rows and pairs along it")
 		return
 	}
 	for j, is := range p.Integer {
@@ -168,13 +176,20 @@ func (v *verification) rayRows(c *Ray) string {
 func (v *verification) rayForces(c *Ray) string {
 	p := v.p
 	force, terms := make([]float64, p.Dy), make([]float64, p.Dy)
+	from := append(append([]float64(nil), v.doc.X...), v.doc.Y...)
+	for j := range from {
+		if p.Facts.AffineAlong(j) {
+			from[j] = 0
+		}
+	}
 	for j, d := range append(append([]float64(nil), c.X...), c.Y...) {
 		if d == 0 {
 			continue
 		}
-		for k, h := range column(p.Dx+p.Dy, j, func(z []float64) []float64 {
-			out := make([]float64, p.Dy)
-			v.d.g.GradY(out, z[:p.Dx], z[p.Dx:])
+		for k, h := range column(len(from), j, func(z []float64) []float64 {
+			out, at := make([]float64, p.Dy), append([]float64(nil), from...)
+			at[j] += z[j]
+			v.d.g.GradY(out, at[:p.Dx], at[p.Dx:])
 			return out
 		}) {
 			force[k] += h * d

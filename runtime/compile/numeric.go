@@ -49,6 +49,8 @@ func Problem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 		out.Loose = p.Restated.Loose
 	}
 	degrees := facts.NewDegrees(p.Graph, expr.DependsX|expr.DependsY)
+	out.Facts.Nonquadratic = make([]bool, out.Dx+out.Dy)
+	degrees.Nonquadratic(p.Lower.Objective, out.Facts.Nonquadratic[:out.Dx], out.Facts.Nonquadratic[out.Dx:])
 	out.Facts.DegreeF = degrees.Of(p.Upper.Objective).Deg
 	// Penalized is f + w'c with further variables w: of degree two or less only where c is affine.
 	out.Facts.AffineCoupled = p.Penalized == nil || degrees.Of(p.Penalized).Deg <= 2

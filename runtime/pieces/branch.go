@@ -75,7 +75,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 		if !linalg.Finite(grad) || hess != nil && !linalg.Finite(hess.Val) {
 			return nil, errNotFinite
 		}
-		if v.sizeRead(z) > endless*v.from {
+		if v.sizeRead(z) > MostGrowth*v.from {
 			return nil, &Endless{z}
 		}
 		c := append([]float64(nil), grad...)
@@ -208,8 +208,9 @@ func (v *Solver) onBranch(ctx context.Context, z []float64) ([]float64, error) {
 	return v.unscaled(sol.Z), nil
 }
 
-// endless is how often the size of what f reads may grow: by then steps of all lengths from rounding to the size of z have been taken.
-const endless = 1 / tolerance.SumRounding
+// MostGrowth is how often the size of what f reads may grow: by then steps of all lengths from rounding to the size of z have been taken, and what is as far as the
+// start from anything is rounding.
+const MostGrowth = 1 / tolerance.SumRounding
 
 // ray is the direction from a point to another where it leads on without end, in the relaxation's units, and f falls along all of it; nil where it does not.
 // Entries that are rounding beside the largest and have an end in front of them are no part of it: f, whose gradient at the point is given, falls along the others.

@@ -61,7 +61,7 @@ func (e *FollowerError) Error() string {
 var errNotFinite = errors.New("f is not finite")
 
 // ErrEndless says that f falls on and on along a branch, with no ray that shows it to have no bound.
-var ErrEndless = errors.New("f improves on along a branch that has no end")
+var ErrEndless = errors.New("the leader's objective improves as far as it was followed, and nothing shows that it does so without end")
 
 // Endless is an ErrEndless with the point, len N, as far as which the branch was followed.
 type Endless struct{ Z []float64 }

@@ -230,6 +230,11 @@ type Problem struct {
 	Parts []Function
 }
 
+// AffineAlong reports that grad g is affine along entry j of (x, y), whatever the others are.
+func (f *Facts) AffineAlong(j int) bool {
+	return f.JointlyQuadratic || f.Nonquadratic != nil && !f.Nonquadratic[j]
+}
+
 // Facts are what the compiler proved; zero values mean "not known".
 type Facts struct {
 	StrongConvexity float64 // mu_g > 0: g(x, .) is mu_g-strongly convex for all x in X
@@ -250,6 +255,9 @@ type Facts struct {
 	DegreeCoupled []int
 	// ReadsX marks the entries of x that g may depend on; nil: not known.
 	ReadsX []bool
+	// Nonquadratic marks the entries of (x, y), those of x first, that terms of g of degree above two may read: along the
+	// others grad g is affine. nil: not known.
+	Nonquadratic []bool
 	// HessianPattern holds the places where the Hessian of g in y may be nonzero at
 	// some (x, y): Dy x Dy, symmetric, both triangles and the whole diagonal, the
 	// values unused. nil: not known, as where it would be dense.

@@ -42,7 +42,7 @@ func Ahead(ctx context.Context, p *problem.Problem, x []float64) ([]float64, err
 	if c.Force(lo.grad, x); !linalg.Finite(lo.grad) {
 		return nil, errNotFinite
 	}
-	if lo.h, err = v.jacobian(y, func(dst, at []float64) { p.G.GradY(dst, x, at) }, v.groups, true); err != nil {
+	if lo.h, err = v.jacobian(y, func(dst, at []float64) { p.G.GradY(dst, x, at) }, v.groups, true, v.affineColumns(x, y, p.Dx)); err != nil {
 		return nil, err
 	}
 	lo.h = symmetric(lo.h)
@@ -66,7 +66,7 @@ func (c curve) Force(dst, x []float64) { c.v.p.G.GradY(dst, x, make([]float64, c
 
 // Slopes implements reduced.Curved.
 func (c curve) Slopes(x []float64) (*sparse.CSR, error) {
-	return c.v.jacobian(x, c.Force, nil, false)
+	return c.v.jacobian(x, c.Force, nil, false, c.v.affineColumns(x, make([]float64, c.v.p.Dy), 0))
 }
 
 // gradX sets dst to the gradient in x of a'grad_y g, at any y.

@@ -3,6 +3,7 @@ package sequential
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -28,7 +29,7 @@ func (v *Solver) followerAt(x, y []float64, mixed, fine bool) (*lower, error) {
 		return nil, errNotFinite
 	}
 	var err error
-	if out.h, err = v.jacobian(y, func(dst, at []float64) { p.G.GradY(dst, x, at) }, v.groups, fine); err != nil {
+	if out.h, err = v.jacobian(y, func(dst, at []float64) { p.G.GradY(dst, x, at) }, v.groups, fine, v.affineColumns(x, y, p.Dx)); err != nil {
 		return nil, err
 	}
 	out.h = symmetric(out.h)
@@ -36,9 +37,44 @@ func (v *Solver) followerAt(x, y []float64, mixed, fine bool) (*lower, error) {
 		out.h = told(out.h, out.grad, kkt.Units(y))
 	}
 	if mixed {
-		out.g, err = v.jacobian(x, func(dst, at []float64) { p.G.GradY(dst, at, y) }, nil, fine)
+		out.g, err = v.jacobian(x, func(dst, at []float64) { p.G.GradY(dst, at, y) }, nil, fine, v.affineColumns(x, y, 0))
 	}
 	return out, err
+}
+
+// affineColumns gives the derivatives of grad_y g in entries of (x, y), counted from one on, along which g is affine, so that they are the same everywhere, to rounding; nil for others. (x, y) is a point at which g is finite.
+func (v *Solver) affineColumns(x, y []float64, first int) func(j int) []float64 {
+	p, g, from := v.p, problem.Probe(v.p.G), slices.Concat(x, y)
+	for k := range from {
+		if p.Facts.AffineAlong(k) {
+			from[k] = 0
+		}
+	}
+	if v.columns == nil {
+		v.columns = make([][]float64, p.Dx+p.Dy)
+	}
+	var at []float64
+	return func(j int) []float64 {
+		if j += first; !p.Facts.AffineAlong(j) {
+			return nil
+		}
+		if v.columns[j] == nil {
+			if at == nil {
+				at = make([]float64, p.Dy)
+				g.GradY(at, from[:p.Dx], from[p.Dx:])
+			}
+			column := make([]float64, p.Dy)
+			if problem.Along(column, []float64{1}, at, func(dst, t []float64) {
+				z := slices.Clone(from)
+				z[j] = t[0]
+				g.GradY(dst, z[:p.Dx], z[p.Dx:])
+			}) != nil {
+				return nil
+			}
+			v.columns[j] = column
+		}
+		return v.columns[j]
+	}
 }
 
 // told is H without the entries that differences do not tell from 0: by the lengths on which entries of y vary, against the largest of them and the terms of grad_y g. Directions in which g does not
@@ -164,8 +200,8 @@ func (v *Solver) rank(pt *point, strong []bool) error {
 	return nil
 }
 
-// jacobian differences a map into Dy numbers at a point. The entries of a group move at once: entries of independent followers, whose rows do not mix.
-func (v *Solver) jacobian(at []float64, eval func(dst, at []float64), groups [][]int, fine bool) (*sparse.CSR, error) {
+// jacobian differences a map into Dy numbers at a point, but for columns that are known. The entries of a group move at once: entries of independent followers, whose rows do not mix.
+func (v *Solver) jacobian(at []float64, eval func(dst, at []float64), groups [][]int, fine bool, known func(j int) []float64) (*sparse.CSR, error) {
 	d := kkt.NewDifferences(at, kkt.Units(at), v.p.Dy, kkt.FirstStep, eval)
 	along := d.Along
 	if fine {
@@ -174,13 +210,17 @@ func (v *Solver) jacobian(at []float64, eval func(dst, at []float64), groups [][
 			return err
 		}
 	}
-	column, entries := make([]float64, v.p.Dy), []sparse.Entry{}
+	difference, entries := make([]float64, v.p.Dy), []sparse.Entry{}
 	for j := range at {
 		if groups != nil {
 			break
 		}
-		if err := along(column, []int{j}, []float64{1}); err != nil {
-			return nil, err
+		column := known(j)
+		if column == nil {
+			column = difference
+			if err := along(column, []int{j}, []float64{1}); err != nil {
+				return nil, err
+			}
 		}
 		for i, t := range column {
 			if t != 0 {
@@ -193,12 +233,12 @@ func (v *Solver) jacobian(at []float64, eval func(dst, at []float64), groups [][
 		for k, j := range group {
 			steps[k] = d.Unit[j]
 		}
-		if err := along(column, group, steps); err != nil {
+		if err := along(difference, group, steps); err != nil {
 			return nil, err
 		}
 		for k, j := range group {
 			for _, i := range v.p.Blocks[v.owner[j]] {
-				if t := column[i]; t != 0 {
+				if t := difference[i]; t != 0 {
 					entries = append(entries, sparse.Entry{Row: i, Col: j, Val: t / steps[k]})
 				}
 			}

@@ -2,6 +2,8 @@ package sequential
 
 import (
 	"context"
+	"errors"
+	"math"
 
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -64,6 +66,68 @@ func (v *Solver) At(p *kkt.Point) (*kkt.System, error) {
 		return nil, err
 	}
 	return v.program(pt, st.hess, nil, nil)
+}
+
+// ray is a ray of the follower's KKT system along which F falls without end, from a point of the branches that a point is on; nil where none is found. The system linearized at a point is the true one where what g
+// is not quadratic in is as it is there, at the ray's beginning and along it: linearized again where the ray begins it comes nearer to that, as Newton's method does.
+func (v *Solver) ray(ctx context.Context, pt *point) *pieces.Unbounded {
+	if v.opts.Large || len(v.p.X.Balls) > 0 || v.p.Coupled != nil && !v.p.Facts.AffineCoupled {
+		return nil
+	}
+	for last := math.Inf(1); ; {
+		ray, z := v.linearRay(ctx, pt)
+		if ray == nil {
+			return nil
+		}
+		off := 0.0
+		for j := range v.p.Dx + v.p.Dy {
+			if v.p.Facts.AffineAlong(j) {
+				continue
+			}
+			if math.Abs(ray.Ray[j]) > kkt.Tolerance*linalg.NormInf(ray.Ray) {
+				return nil
+			}
+			off = math.Max(off, math.Abs(ray.Z[j]-z[j])/math.Max(math.Abs(z[j]), 0x1p-1022))
+			ray.Ray[j] = 0
+		}
+		if off <= kkt.Tolerance {
+			for j := range v.p.Dx + v.p.Dy {
+				if !v.p.Facts.AffineAlong(j) {
+					ray.Z[j] = z[j]
+				}
+			}
+			return ray
+		}
+		if !(off < last/2) {
+			return nil
+		}
+		last = off
+		var err error
+		if pt, err = v.answer(ctx, ray.Z[:v.p.Dx], ray.Z[v.p.Dx:v.p.Dx+v.p.Dy]); err != nil || v.second(pt, true) != nil {
+			return nil
+		}
+	}
+}
+
+// linearRay is a ray of the system linearized at a point, and the point; nil where none is found.
+func (v *Solver) linearRay(ctx context.Context, pt *point) (*pieces.Unbounded, []float64) {
+	q := v.model(pt, nil, nil, nil)
+	q.F, q.Coupled, q.Facts.DegreeF = v.p.F, v.p.Coupled, v.p.Facts.DegreeF
+	s, err := kkt.New(q)
+	if err != nil {
+		return nil, nil
+	}
+	solver, err := pieces.New(s, pieces.Options{})
+	if err != nil {
+		return nil, nil
+	}
+	z := v.start(s, pt)
+	branch, _ := s.BranchAt(z)
+	_, err = solver.Improve(ctx, z, branch)
+	v.work += solver.Work()
+	var out *pieces.Unbounded
+	errors.As(err, &out)
+	return out, z
 }
 
 // examine looks at the point of st for what shows that it is stationary.

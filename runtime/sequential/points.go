@@ -160,6 +160,15 @@ func (v *Solver) entry(pt *point, j int) float64 {
 	}
 }
 
+// sizeRead is the size of the entries that f reads, 1 at least.
+func (v *Solver) sizeRead(pt *point) float64 {
+	size := 1.0
+	for j := range pt.grad {
+		size = math.Max(size, math.Abs(v.entry(pt, j)))
+	}
+	return size
+}
+
 // outside reports that x violates a row of X.
 func (v *Solver) outside(x []float64) bool {
 	for i, kind := range v.p.X.Kind {

@@ -72,6 +72,7 @@ type Solver struct {
 	part     *sparse.CSR // of the Hessian of f, the last (convexPart)
 	joined   bool        // its blocks are too large
 	exact    *lower      // grad_y g where it is affine: at 0
+	columns  [][]float64 // of the second derivatives of g, where it is affine along an entry of (x, y)
 	follower *answers
 	unit     []float64 // len Dx: lengths of x in which the system is equilibrated
 	work     int64

@@ -29,7 +29,9 @@ type state struct {
 	w       weights
 	delta   float64 // of the trust region, in units of x
 	first   float64 // the one that it began with
+	from    float64 // the size of what f reads at the start
 	penalty elastic
+	far     bool           // it has gone half of the way, in digits, to where it ends as one without end
 	fine    bool           // derivatives are to be as exact as they can be: the end is near
 	hess    *sparse.CSR    // of the Lagrangian at pt; nil where it is not known
 	convex  *sparse.CSR    // the one that stands for it in subproblems
@@ -63,7 +65,7 @@ func (v *Solver) descendFrom(ctx context.Context, pt *point) (*kkt.Point, error)
 	for j, t := range pt.x {
 		st.delta = math.Max(st.delta, math.Abs(t)/v.unit[j])
 	}
-	st.first = st.delta
+	st.first, st.from = st.delta, v.sizeRead(pt)
 	st.penalty = v.penalties(pt)
 	return v.descend(ctx, st)
 }
@@ -144,6 +146,14 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 				if again, err := v.steered(ctx, st); err == nil {
 					q = again
 				}
+			}
+		}
+		if far := v.sizeRead(st.pt) / st.from; far > pieces.MostGrowth {
+			return nil, &pieces.Endless{Z: slices.Concat(st.pt.x, st.pt.y, st.pt.lambda)}
+		} else if far > tolerance.HalfDigits*pieces.MostGrowth && !st.far {
+			st.far = true
+			if ray := v.ray(ctx, st.pt); ray != nil {
+				return nil, ray
 			}
 		}
 		phi := st.pt.f + v.violation(st.pt.c, st.penalty)

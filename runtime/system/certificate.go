@@ -88,10 +88,10 @@ func unsigned(v []float64) []float64 {
 	return out
 }
 
-// Ray is the stable form of a ray.
-func Ray(s *kkt.System, ray []float64) *certify.Ray {
+// Ray is the stable form of a ray of a problem, on its system or one linearized.
+func Ray(p *problem.Problem, s *kkt.System, ray []float64) *certify.Ray {
 	out := &certify.Ray{X: unsigned(s.X(ray)), Y: unsigned(s.Y(ray)), Multipliers: unsigned(s.Lambda(ray))}
-	if !s.Objective.Quadratic {
+	if p.Facts.DegreeF > 2 {
 		out.Steps = certify.RaySteps
 	}
 	return out

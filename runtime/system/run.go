@@ -133,16 +133,20 @@ func Solve(ctx context.Context, n *problem.Problem, opts Options) (*Run, error) 
 			}
 		}
 	}
+	fallen := run.falls(err)
 	if run.Smooth != nil {
 		if failed := run.linearized(); err == nil {
 			err = failed
 		}
 	}
+	if fallen && run.Best != nil {
+		run.Best.F = run.System.Value(run.Best.Z)
+		run.Best.Branch, run.Best.Biactive = run.System.BranchAt(run.Best.Z)
+	}
 	var whole *WholeNumbers
 	if errors.As(err, &whole) {
 		return nil, err
 	}
-	run.falls(err)
 	run.Err = err
 	run.Status, run.Reason = run.status(ctx, err)
 	run.Endless = run.Status == status.Unbounded || errors.Is(err, pieces.ErrEndless)
@@ -157,8 +161,8 @@ func (run *Run) searchable(err error) bool {
 	return !errors.As(err, &unbounded) && !errors.As(err, &empty) && !errors.Is(err, pieces.ErrEndless)
 }
 
-// falls takes the point and the ray of a solve that found F to improve without end, and the point of one that followed it far.
-func (run *Run) falls(err error) {
+// falls takes the point and the ray of a solve that found F to improve without end, and the point of one that followed it far, and reports whether there was one.
+func (run *Run) falls(err error) bool {
 	var unbounded *pieces.Unbounded
 	var endless *pieces.Endless
 	switch {
@@ -171,10 +175,9 @@ func (run *Run) falls(err error) {
 	case errors.As(err, &endless):
 		run.Best = &kkt.Point{Z: endless.Z}
 	default:
-		return
+		return false
 	}
-	run.Best.F = run.System.Value(run.Best.Z)
-	run.Best.Branch, run.Best.Biactive = run.System.BranchAt(run.Best.Z)
+	return true
 }
 
 // locally finds the local solutions from all starts.
