@@ -59,7 +59,7 @@ func TestUpdateIsBind(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := func(p *runtime.Problem) string {
-		r, err := p.Solve(context.Background(), runtime.Options{Seed: 3, MaxIter: 4})
+		r, err := p.Solve(context.Background(), runtime.Options{Seed: 3, Starts: 2, MaxIter: 4})
 		if err != nil {
 			t.Fatal(err)
 		}

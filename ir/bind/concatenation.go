@@ -24,16 +24,17 @@ func (e *elaborator) concatenation(items []value, x *lang.ListLit) value {
 	if t.Kind == ir.MatrixType {
 		cols = out.item().Cols
 	}
-	from := make([]int, len(items)+1) // where each begins, along the direction
+	from, widths := make([]int, len(items)+1), make([]int, len(items)) // where each begins, along the direction; their columns
 	for k, v := range items {
 		rows, width := extent(v)
+		widths[k] = width
 		if !x.Below {
 			rows = width
 		}
 		from[k+1] = from[k] + rows
 	}
 	return e.assembled(items, out, func(k, j int) int {
-		if _, width := extent(items[k]); t.Kind == ir.MatrixType && !x.Below {
+		if width := widths[k]; t.Kind == ir.MatrixType && !x.Below {
 			return j/width*cols + from[k] + j%width
 		}
 		return from[k]*cols + j // the rows of a block are whole rows

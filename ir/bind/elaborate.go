@@ -269,15 +269,15 @@ func (e *elaborator) stack(items []value, item expr.Shape, at diag.Span) value {
 
 // assembled is out with the entries of its items, entry j of item k at a place of its own.
 func (e *elaborator) assembled(items []value, out value, place func(k, j int) int, at diag.Span) value {
-	n, shape := out.space.size(), out.space.shape(out.item())
-	e.b.fits(at, "the array", n, out.item().Len())
+	n, shape, entries := out.space.size(), out.space.shape(out.item()), out.item().Len()
+	e.b.fits(at, "the array", n, entries)
 	for k, v := range items {
 		v = e.lift(e.num(v), out.space, at)
 		size := v.item().Len()
 		index := make([]int, 0, n*size)
 		for t := range n {
 			for j := range size {
-				index = append(index, t*out.item().Len()+place(k, j))
+				index = append(index, t*entries+place(k, j))
 			}
 		}
 		if len(index) > 0 {
