@@ -108,7 +108,7 @@ lower {
 `, vary(3), vary(2.4), vary(0.3), vary(0.75), vary(2))
 		p := mustBind(t, source)
 		// It is at the edge long before its own limit, and does not leave it.
-		r, err := p.Solve(context.Background(), Options{Settings: map[string]any{"max_iterations": 20_000}, Solver: "agd", Seed: k})
+		r, err := p.Solve(context.Background(), Options{Settings: map[string]any{"max_iterations": 20_000}, Starts: 2, Solver: "agd", Seed: k})
 		if err != nil {
 			t.Fatalf("%d: %v\n%s", k, err, source)
 		}

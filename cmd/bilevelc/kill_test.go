@@ -36,7 +36,7 @@ var kills = flag.Int("kills", 12, "runs that TestKill ends in each way")
 // several, of methods with and without random numbers.
 var errands = [][]string{
 	{"-m", "pigd", "-o", "iterations=600"},
-	{"-m", "goldstein", "--starts", "30", "--threads", "2"},
+	{"-m", "goldstein", "--starts", "6", "--threads", "2"},
 	{"-m", "oigrm", "-o", "blocks=20", "-o", "block=20", "-o", "clip=0.3", "-o", "rate=0.01"},
 	{"-m", "izo", "-o", "blocks=10", "-o", "block=30", "-o", "clip=0.3", "-o", "rate=0.003", "--starts", "4"},
 }
