@@ -14,14 +14,14 @@ import (
 // balanced are multipliers next to lambda that balance the forces on each entry of y to their own rounding: what a program leaves of them is rounding of the largest force of all, beside which those on an
 // entry that other rows hold at 0 may be small. Of rows that hold, with the least change by their own sizes: the weighted least squares problem
 //
-//	minimize |D_r (r - B_S' d)| over d,   r = grad_y g - B'lambda,   D_r = 1/(the largest term of r_j),
+//	minimize |D_r (r - B_S' d)| over d,   r = grad_y g - B'lambda,   D_r = 1/(the largest term of r_j; the least of these where r_j has none),
 //
 // by conjugate gradients on its normal equations from d = 0 (Bjorck 1996, section 7.4), each row in the unit in which it has the length 1. y stays, and so does lambda where that
 // does not lower the residual, or turns a sign.
 func (a *answers) balanced(x, y, lambda []float64) []float64 {
 	p := a.v.p
-	terms, left := make([]float64, p.Dy), make([]float64, p.Dy)
-	rest := func(l []float64) (worst float64) {
+	terms, left, size := make([]float64, p.Dy), make([]float64, p.Dy), make([]float64, p.Dy)
+	rest := func(l []float64) { // of the forces on each entry, with the largest of them
 		p.G.GradY(left, x, y)
 		for j, g := range left {
 			terms[j] = math.Abs(g)
@@ -33,68 +33,71 @@ func (a *answers) balanced(x, y, lambda []float64) []float64 {
 				terms[j] = math.Max(terms[j], math.Abs(vals[k]*t))
 			}
 		}
+	}
+	worst := func() (w float64) {
 		for j, t := range left {
-			if terms[j] > 0 {
-				worst = math.Max(worst, math.Abs(t)/terms[j])
-			}
+			w = math.Max(w, math.Abs(t)/size[j])
 		}
-		return worst
+		return w
 	}
-	worst := rest(lambda)
-	if !(worst > kkt.Tolerance) { // as balanced as the program's multipliers are as a whole
-		return lambda
-	}
-	var rows []int
-	var unit []float64
-	entries := []sparse.Entry{}
-	for i, kind := range p.Rows.Kind {
-		if kind != problem.Equal && !(lambda[i] > 0) {
-			continue
-		}
-		cols, vals := p.Rows.B.Row(i)
-		length := 0.0
-		for k, j := range cols {
-			if terms[j] > 0 {
-				length = math.Hypot(length, vals[k]/terms[j])
-			}
-		}
-		if length == 0 {
-			continue
-		}
-		for k, j := range cols {
-			if terms[j] > 0 {
-				entries = append(entries, sparse.Entry{Row: len(rows), Col: j, Val: vals[k] / terms[j] / length})
-			}
-		}
-		rows, unit = append(rows, i), append(unit, 1/length)
-	}
-	if len(rows) == 0 {
-		return lambda
-	}
-	b, weight := sparse.FromEntries(len(rows), p.Dy, entries), slices.Clone(terms)
-	best := lambda
-	for worst > tolerance.FewRoundings { // a round takes what the rounding of the one before has left
-		for j, t := range weight {
+	rest(lambda)
+	best, before := lambda, math.Inf(1)
+	for enough := kkt.Tolerance; ; enough = tolerance.FewRoundings { // as balanced as the program's multipliers are as a whole; then a round takes what the rounding of the one before has left
+		least := math.Inf(1)
+		for _, t := range terms {
 			if t > 0 {
-				left[j] /= t
+				least = math.Min(least, t)
 			}
 		}
-		d := a.leastSquares(b, left)
-		out := append([]float64(nil), best...)
+		for j, t := range terms {
+			if size[j] = t; t == 0 { // an entry that no force acts on is to stay so
+				size[j] = least
+			}
+		}
+		off := worst()
+		if !(off > enough) {
+			return best
+		}
+		var rows []int
+		var unit []float64
+		entries := []sparse.Entry{}
+		for i, kind := range p.Rows.Kind {
+			if kind != problem.Equal && !(best[i] > 0) {
+				continue
+			}
+			cols, vals := p.Rows.B.Row(i)
+			length := 0.0
+			for k, j := range cols {
+				length = math.Hypot(length, vals[k]/size[j])
+			}
+			if length == 0 {
+				continue
+			}
+			for k, j := range cols {
+				entries = append(entries, sparse.Entry{Row: len(rows), Col: j, Val: vals[k] / size[j] / length})
+			}
+			rows, unit = append(rows, i), append(unit, 1/length)
+		}
+		for j, t := range size {
+			left[j] /= t
+		}
+		d := a.leastSquares(sparse.FromEntries(len(rows), p.Dy, entries), left)
+		out := slices.Clone(best)
 		for k, i := range rows {
 			if out[i] += unit[k] * d[k]; p.Rows.Kind[i] != problem.Equal && out[i] < 0 {
 				return best
 			}
 		}
-		before := worst
-		if worst = rest(out); !(worst < before) {
+		if rest(out); !(worst() < off) {
 			return best
 		}
-		if best = out; worst > before/2 {
-			break
+		best = out
+		moved := linalg.NormInf(d)
+		if moved > before/2 {
+			return best
 		}
+		before = moved
 	}
-	return best
 }
 
 // leastSquares is the d with the least |r - B'd|, by conjugate gradients.
