@@ -58,7 +58,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, errNotFinite
 	}
-	last := math.Inf(1) // the length of a step once f is flat
+	lengths := map[string]float64{} // once f is flat: of the last step to what holds there, which steps to others tell nothing about
 	var hess *sparse.CSR
 	// The constraints that press on two steps in a row are equations to the Hessian of the next ones: where they stay, these are Newton's.
 	made, before, now := []bool(nil), []bool(nil), v.pressed(nil)
@@ -106,13 +106,14 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 		to := v.clamped(sol.Z)
 		if !(-slope > tolerance.SumRounding*terms) {
 			// f no longer tells the points apart, to half of the digits of z; the lengths of Newton's steps do, as long as they become shorter.
-			if !(length > tolerance.SumRounding*linalg.NormInf(at)) || !(length < last/2) {
+			face := fmt.Sprint(now)
+			if last, again := lengths[face]; !(length > tolerance.SumRounding*linalg.NormInf(at)) || again && !(length < last/2) {
 				return z, nil
 			}
 			if fn := s.Value(to); !(math.Abs(fn-f) <= 4*tolerance.SumRounding*terms) {
 				return z, nil
 			}
-			z, last = to, length
+			z, lengths[face] = to, length
 			continue
 		}
 		if ray := v.ray(at, sol.Z, grad); ray != nil {
