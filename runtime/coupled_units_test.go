@@ -21,7 +21,7 @@ func TestCoupledInAnyUnits(t *testing.T) {
 	solved, elsewhere := 0, 0
 	all := [][3]float64{{1e-12, 1, 1}, {1e9, 1, 1}, {1, 1e-10, 1}, {1, 1e10, 1}, {1, 1, 1e-8}, {1, 1, 1e8}, {1e-9, 1e6, 1e-7}}
 	these := members.Some(t, all, 2)
-	for trial := range members.Seeds(t, 24) {
+	in := func(trial uint64, these [][3]float64) {
 		rng := rand.New(rand.NewPCG(trial, 25))
 		m := newCoupled(rng)
 		if m.equal = false; trial%2 == 0 {
@@ -99,6 +99,10 @@ lower {
 			}
 		}
 	}
+	for trial := range members.Seeds(t, 24) {
+		in(trial, these)
+	}
+	in(158255565, all[6:]) // only points next to the one that is reached are lower, again and again
 	if elsewhere > members.Misses(solved, 0.01) {
 		t.Errorf("%d of %d runs ended at another local solution in other units", elsewhere, solved)
 	}

@@ -117,6 +117,7 @@ func (m *bundle) certifyCenter(ctx context.Context, run *Run, delta float64) (st
 		s.Bundle = slices.Concat(s.Bundle, more.Samples)
 		if more.Lower != nil {
 			m.moveTo(more.Lower)
+			s.Sampled, s.Stagnated = 0, 0 // what balls of the larger radii have shown is of another point
 			return "", nil
 		}
 		if c, err = CertifySample(ctx, run, &s.Center, s.Bundle, delta); err != nil {
