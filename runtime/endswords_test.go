@@ -135,3 +135,32 @@ func TestRaysOfCurvedFollowers(t *testing.T) {
 		t.Errorf("%d of %d were shown to have no bound", unbounded, trials)
 	}
 }
+
+// Where the leader drives an answer to exp(-c x - 1) of an entropy, 1e-12 to 1e-60, derivatives of its follower are known on that length alone: the point is solved, and at the answer.
+func TestSmallAnswersOfEntropies(t *testing.T) {
+	t.Parallel()
+	solved, all := 0, 0
+	for trial := range members.Seeds(t, 100) {
+		rng := rand.New(rand.NewPCG(trial, 912))
+		a, b, q, end := 1+3*rng.Float64(), 4*rng.Float64()-2, 0.1+2*rng.Float64(), 9+6*rng.Float64()
+		c := 3 + 6*rng.Float64()
+		text := fmt.Sprintf("model edge\nupper {\n  var x: vector[1] in box(-%v, %v)\n  minimize %v * x[1] + %v * x[1] * y[1] - y[1]\n}\nlower {\n  var y: vector[1] in box(0, 2)\n  minimize %v * x[1] * y[1] + %v * y[1]^2 + y[1] * log(y[1])\n}\n", end, end, -a, b, c, q)
+		r := solveText(t, text, runtime.Options{Seed: trial})
+		if all++; r.Status != runtime.Solved {
+			t.Logf("trial %d: %s (%s)\n%s", trial, r.Status, r.Reason, text)
+			continue
+		}
+		x := r.Upper.Variables[0].Data[0]
+		if x < 0 { // where y is 2 F may have a local minimum
+			continue
+		}
+		solved++
+		y := math.Exp(-c*end - 1)
+		if got := r.Lower.Variables[0].Data[0]; x < end*(1-1e-9) || math.Abs(got-y) > 1e-6*y {
+			t.Errorf("trial %d: solved at %v with the answer %v: F falls to x = %v, where it is %v\n%s", trial, x, got, end, y, text)
+		}
+	}
+	if float64(solved) < 0.8*float64(all) {
+		t.Errorf("%d of %d were solved at the edge", solved, all)
+	}
+}

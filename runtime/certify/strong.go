@@ -297,11 +297,15 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 		}
 		left = math.Max(left, math.Abs(rest-m.Multiplier[i]))
 	}
-	return math.Max(math.Max(worst, share(left, size)), math.Min(inY, v.byAdjoint(ga[:p.Dy], terms, size))), errorBound, terms, true
+	if inY > strongResidual {
+		inY = math.Min(inY, v.byAdjoint(ga[:p.Dy], terms, size))
+	}
+	return math.Max(math.Max(worst, share(left, size)), inY), errorBound, terms, true
 }
 
-// byAdjoint is what a residual r of the multipliers in y is by the terms of grad f in x and of the rows' part: another adjoint, by H^-1 r, leaves none in y, and G'H^-1 r and B H^-1 r more of
-// those, H >= mu. Where f does not feel y, and the adjoint is rounding, r has no terms of its own to be compared with; then what the change of the rows' part makes of f as far as lambda reaches counts.
+// byAdjoint is what a residual r of the multipliers in y is by the terms of grad f in x and of the rows' part: another adjoint, by u = H^-1 r, leaves none in y, and G'u and B u more of
+// those; H >= mu says what becomes of what the solution of that system leaves. Where f does not feel y, and the adjoint is rounding, r has no terms of its own to be compared with; then what the change of the rows' part
+// makes of f as far as lambda reaches counts.
 func (v *verification) byAdjoint(r []float64, terms sizesOfF, rows float64) float64 {
 	p, x, y := v.p, v.doc.X, v.doc.Y
 	mu, reach, steep, ones := p.Facts.StrongConvexity, 0.0, 0.0, make([]float64, p.Dy)
@@ -327,8 +331,39 @@ func (v *verification) byAdjoint(r []float64, terms sizesOfF, rows float64) floa
 		v.d.g.GradY(grad, x, y)
 		rows = math.Max(rows, share(terms.value*steep, v.steepness(grad)))
 	}
-	step := norm(r) / mu
-	return math.Max(share(reach*step, terms.x), share(steep*step, rows))
+	u, inX, left := v.solved(r)
+	step := norm(left) / mu
+	return math.Max(share(maxAbs(inX)+reach*step, terms.x), share(steep*(norm(u)+step), rows))
+}
+
+// solved is u = H^-1 r, as far as factors of H go and products with H, which have no errors of their own, refine what they leave; G'u, and what is left of r.
+func (v *verification) solved(r []float64) (u, inX, left []float64) {
+	p, x, y := v.p, v.doc.X, v.doc.Y
+	u, inX, left = make([]float64, p.Dy), make([]float64, p.Dx), r
+	h, err := v.d.hessian(x, y)
+	if err != nil {
+		return u, inX, left
+	}
+	system, err := h.system(nil)
+	if err != nil {
+		return u, inX, left
+	}
+	for norm(left) > 0x1p-52*norm(r) {
+		more, _, err := system.solve(left, nil)
+		if err != nil || !isFinite(more) {
+			return u, inX, left
+		}
+		gx, hy, _, _, err := v.d.products(x, y, more)
+		if err != nil {
+			return u, inX, left
+		}
+		rest := moved(left, -1, hy)
+		if !(norm(rest) < norm(left)/2) {
+			return u, inX, left
+		}
+		u, inX, left = moved(u, 1, more), moved(inX, 1, gx), rest
+	}
+	return u, inX, left
 }
 
 // counts reports that a multiplier t is more than rounding: of what it carries to grad_x f and to grad_y f, per unit of it, by the terms of these, or of what it makes of f as far as the values reach that it

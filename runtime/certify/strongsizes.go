@@ -274,7 +274,7 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY floa
 	}
 	// Each part counts by its own size: of what was found, and of what it would be if its terms varied on that length alone. What vanishes has no digits of its own.
 	best, sizeX, sizeY, varies := math.Inf(1), 0.0, 0.0, d.variesX(x, y)
-	for t := reach * extrapolated; t > 0x1p-40*reach; t /= 4 {
+	for t := math.Min(reach*extrapolated, math.MaxFloat64); t > 0; t /= 4 {
 		longX, longY, _, ok := d.central(x, y, a, t)
 		if !ok {
 			continue
@@ -284,7 +284,8 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY floa
 			continue
 		}
 		terms[0] = math.Max(terms[0], varies)
-		eX, eY := apart(longX, halfX)/3+0x1p-52*terms[0]/(t/2), apart(longY, halfY)/3+0x1p-52*terms[1]/(t/2)
+		roundX, roundY := 0x1p-52*terms[0]/(t/2), 0x1p-52*terms[1]/(t/2)
+		eX, eY := apart(longX, halfX)/3+roundX, apart(longY, halfY)/3+roundY
 		sizeX, sizeY = math.Max(sizeX, math.Max(maxAbs(halfX), terms[0]/reach)), math.Max(sizeY, math.Max(maxAbs(halfY), terms[1]/reach))
 		if e := math.Max(share(eX, sizeX), share(eY, sizeY)); e < best {
 			best, errX, errY = e, eX, eY
@@ -294,6 +295,9 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY floa
 			for j := range gy {
 				gy[j] = halfY[j] + (halfY[j]-longY[j])/3
 			}
+		}
+		if math.Max(share(roundX, sizeX), share(roundY, sizeY)) > best {
+			break // shorter steps have more of it
 		}
 	}
 	if math.IsInf(best, 1) {

@@ -158,7 +158,7 @@ func (d *Differences) Extrapolated(dst []float64, places []int, values []float64
 	for _, t := range d.base {
 		terms = math.Max(terms, math.Abs(t))
 	}
-	for step := reach * extrapolated; step > 0x1p-40*reach; step /= 4 {
+	for step := math.Min(reach*extrapolated, math.MaxFloat64); step > 0 && 0x1p-52*terms/step < best; step /= 4 { // from where rounding alone is more, it grows
 		if !quotient(long, step) || !quotient(half, step/2) {
 			continue
 		}
