@@ -398,3 +398,29 @@ func TestStiffAnswers(t *testing.T) {
 		t.Errorf("%d of %d answers were given, %d gradients", given, all, gradients)
 	}
 }
+
+// TestSlopesAtZero: where x and y are 0, and forces on y that are not cancel, F' is that of the whole g: over steps in which what is curved does not change in its digits only what is quadratic
+// in y is left of it.
+func TestSlopesAtZero(t *testing.T) {
+	for seed := range members.Seeds(t, 100) {
+		rng := rand.New(rand.NewPCG(seed, 1016))
+		q, c, s, d := 0.2+2*rng.Float64(), 0.5+3*rng.Float64(), math.Pow(10, 6*rng.Float64()-3), 1+rng.Float64()
+		bend, h, g := fmt.Sprintf("%v * log1pexp(%v * y - x) + %v * log1pexp(-%v * y)", c, s, c, s), c*s*s/2, -c*s/4
+		if seed%2 == 1 {
+			bend, h, g = fmt.Sprintf("%v * (exp(%v * y + x) - %v * y)", c, s, s), c*s*s, c*s
+		}
+		text := fmt.Sprintf("model m\nupper {\n  var x: real in box(-1, 1)\n  minimize %v * y\n}\nlower {\n  var y: real\n  minimize %v * y^2 + %s\n}\n", d, q/2, bend)
+		r, err := bindText(t, text).Eval(t.Context(), runtime.Values{{Name: "x", Data: []float64{0}}}, runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := -d * g / (q + h)
+		if r.Status != runtime.Solved || len(r.Upper.Hypergradient) == 0 {
+			t.Errorf("seed %d: %s (%s)\n%s", seed, r.Status, r.Reason, text)
+			continue
+		}
+		if got, accuracy := r.Upper.Hypergradient[0].Data[0], float64(r.Stationarity.GradientError); math.Abs(got-want) > 2*accuracy+1e-8*math.Abs(want) {
+			t.Errorf("seed %d: F'(0) = %v with an error of %g, in truth %v\n%s", seed, got, accuracy, want, text)
+		}
+	}
+}

@@ -133,7 +133,10 @@ const (
 // what it is next to y, to a power of 2^8: of the ladder's rungs the highest one up to
 // which, from the lowest two that agree, neighbours agree. Rungs below are in the
 // rounding of the gradient, where mean curvatures go with the reciprocal of the length.
-// A function may be straight again far away; that is another stretch of rungs. 0
+// A function may be straight again far away; that is another stretch of rungs. At y = 0
+// rungs in the rounding agree, too, on what the gradient has that is linear, beside terms which
+// cancel and hide what they change by: the next stretch, of a larger curvature, then
+// goes on as far as numbers have digits, up to the length on which those terms vary. 0
 // where no two agree, or all above do.
 func (r *rays) curvatureLengths(lengths []float64) {
 	const (
@@ -141,7 +144,11 @@ func (r *rays) curvatureLengths(lengths []float64) {
 		within
 		above
 	)
-	before, state, found := make([]float64, len(r.y)), make([]int, len(lengths)), make([]float64, len(lengths))
+	type stretch struct {
+		state     int
+		top, mean float64 // its length, and the mean curvature
+	}
+	before, state, next := make([]float64, len(r.y)), make([]stretch, len(lengths)), make([]stretch, len(lengths))
 	for rung := range ladderRungs {
 		scale := math.Ldexp(1, ladderStep*(rung+ladderTop+1-ladderRungs))
 		r.changes(r.first, lengths, scale)
@@ -153,16 +160,24 @@ func (r *rays) curvatureLengths(lengths []float64) {
 				size = math.Hypot(size, before[j])
 				before[j] = mean
 			}
+			at := &state[k]
+			if at.state == above {
+				at = &next[k]
+			}
 			switch agree := rung > 0 && size > 0 && off <= 0.05*size; {
-			case agree && state[k] < above:
-				state[k], found[k] = within, scale*lengths[k]
-			case state[k] == within:
-				state[k] = above
+			case agree && at.state < above:
+				*at = stretch{within, scale * lengths[k], size}
+			case at.state == within:
+				at.state = above
 			}
 		}
 	}
 	for k, s := range state {
-		if lengths[k] = found[k]; s != above {
+		const digits = 0x1p40 // of 2^53, a rung less at both ends
+		if n := next[k]; n.state == above && n.mean > s.mean && n.top >= digits*s.top {
+			s = n
+		}
+		if lengths[k] = s.top; s.state != above {
 			lengths[k] = 0
 		}
 	}
