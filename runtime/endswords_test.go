@@ -164,3 +164,25 @@ func TestSmallAnswersOfEntropies(t *testing.T) {
 		t.Errorf("%d of %d were solved at the edge", solved, all)
 	}
 }
+
+// An equality row that repeats another has multipliers along a line, across which the others have their vertices all the same: at x = b a row and a bound hold y[3] at 0 together, and with the multiplier of the one
+// x = b looks like a minimum, with that of the other F falls on.
+func TestVerticesAcrossLines(t *testing.T) {
+	solved := 0
+	for trial := range members.Seeds(t, 100) {
+		rng := rand.New(rand.NewPCG(trial, 913))
+		b, s, by := 1.05+0.5*rng.Float64(), 0.5+4*rng.Float64(), 0.1+2*rng.Float64()
+		text := fmt.Sprintf("model line\nupper {\n  var x: real in box(1, 2.5)\n  minimize -3 * x + 0.5 * y[1] + 3 * y[2] - 1.5 * y[3] + 0.15 * y[2]^2 + y[3]^2\n}\nlower {\n  var y: vector[3] in nonneg\n  minimize 2.5 * y[3] - 3 * x * y[2] + 2 * y[1]^2 + 1.5 * y[2]^2 + y[3]^2 + 2.5 * y[1] * log(y[1])\n  subject to\n    r1: %v * y[2] - %v * y[3] == %v\n    r2: x + 3 * y[3] >= %v\n    r3: %v * y[2] - %v * y[3] == %v\n}\n",
+			s, 5*s, 1.5*s, b, by*s, 5*by*s, 1.5*by*s)
+		r := solveText(t, text, runtime.Options{Seed: trial, Starts: 1, Start: runtime.Values{{Name: "x", Data: []float64{1}}}, Method: runtime.SystemMethod})
+		x := r.Upper.Variables[0].Data[0]
+		if r.Status == runtime.Solved {
+			if solved++; math.Abs(x-5./3) > 1e-6 { // from there on y[3] rises, and F with it
+				t.Errorf("trial %d: solved (%s) at %v, where F falls on\n%s", trial, r.Reason, x, text)
+			}
+		}
+	}
+	if solved < members.Least(members.Count(100), 0.8) {
+		t.Errorf("%d were solved", solved)
+	}
+}

@@ -25,10 +25,10 @@ type face struct {
 	held   []int // rows that hold at y, but those whose multipliers f reads
 	signed []bool
 	unit   []float64  // by rows of the lower level
-	null   *mat.Dense // the directions in which these multipliers may go, one a column
+	null   *mat.Dense // the directions in which these multipliers may go, one a column, across the lines of those of dependent equality rows
 }
 
-// face is nil where the multipliers are unique.
+// face is nil where the multipliers are unique, but for those lines.
 func (v *Solver) face(z []float64) *face {
 	s, rows := v.s, v.s.P.Rows
 	signs := s.SignsAt(z)
@@ -43,10 +43,35 @@ func (v *Solver) face(z []float64) *face {
 	}
 	force, unit := s.Forces(z)
 	f.unit = unit
-	if f.null = v.dependence(f.held, force, unit); f.null == nil {
+	if f.null = acrossLines(v.dependence(f.held, force, unit), f.signed); f.null == nil {
 		return nil
 	}
 	return f
+}
+
+// acrossLines is a basis of what is left of the span of the columns of null across the directions that change no signed multiplier; nil where nothing is, or null is nil.
+func acrossLines(null *mat.Dense, signed []bool) *mat.Dense {
+	if null == nil || !slices.Contains(signed, false) {
+		return null
+	}
+	n, k := null.Dims()
+	m := mat.NewDense(n, k, nil)
+	for c, is := range signed {
+		if is {
+			m.SetRow(c, mat.Row(nil, c, null))
+		}
+	}
+	lines := nullSpace(m)
+	if lines == nil {
+		return null
+	}
+	across := nullSpace(mat.DenseCopyOf(lines.T()))
+	if across == nil {
+		return nil
+	}
+	out := new(mat.Dense)
+	out.Mul(null, across)
+	return out
 }
 
 // at are the multipliers of the point.
