@@ -10,6 +10,7 @@ import (
 	"bilevelc/ir/facts"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/compile"
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/lower"
 )
 
@@ -51,7 +52,7 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 		if err != nil {
 			return nil, err
 		}
-		if rule == optimistic {
+		if rule == document.Optimistic {
 			if err := settingsOffSystem(bound, rule); err != nil {
 				return nil, err
 			}
@@ -60,7 +61,7 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 	}
 	var exact *Problem // as withTies has it
 	var why string
-	if rule == optimistic && !how.Abstract {
+	if rule == document.Optimistic && !how.Abstract {
 		if exact, why, err = s.exactly(bound, rule); err != nil {
 			return nil, err
 		}
@@ -156,7 +157,7 @@ func (m *MethodInfo) standing(of *Problem, tied string) string {
 		if why != "" {
 			return "does not apply: " + why
 		}
-		if tied == pessimistic {
+		if tied == document.Pessimistic {
 			return "evaluates F at a given x (`bilevelc eval`), and does not solve"
 		}
 		if !linear {

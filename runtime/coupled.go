@@ -17,6 +17,7 @@ import (
 	"bilevelc/runtime/status"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Constraints of the upper level that read the lower level's answer, or are curved,
@@ -33,9 +34,6 @@ const (
 	// resolve, beyond which f would be lost in the rounding of the penalty.
 	penaltyRounds = 8
 	penaltyGrowth = 10
-	// penaltyMargin is the first weight over the ratio of the gradients of F and of
-	// the constraint at the start, an estimate of the multiplier.
-	penaltyMargin = 10
 	// penaltyLooks is how many other points of X are looked at for these gradients: at the
 	// start either may vanish, as where F is least without the constraint, and then tells
 	// nothing of a multiplier. They count by the share elsewhere, two rounds' growth: a start
@@ -48,11 +46,6 @@ const (
 	// begins anew from widerStarts starts all over X.
 	widerRound  = 5
 	widerStarts = 20
-	// coupledTolerance is the violation of a coupled constraint, relative to its
-	// scale, at which it counts as satisfied: the radius of the Goldstein
-	// subdifferential in a certificate, so that to first order a point that near
-	// satisfies it.
-	coupledTolerance = 1e-6
 )
 
 // CouplingState is how far the weights of the coupled constraints have come: part of
@@ -218,7 +211,7 @@ func (p *Problem) coupling(ctx context.Context, c *chosen, opts Options, start [
 		// what that asks for: the steps along a curved constraint shrink with it, while
 		// one that is too small is raised in a round.
 		steep[i] = math.Max(steep[i], value[i]/size)
-		if weight := penaltyMargin * slope / steep[i]; weight > 0 && !math.IsInf(weight, 0) {
+		if weight := tolerance.Margin * slope / steep[i]; weight > 0 && !math.IsInf(weight, 0) {
 			k.Weight[i] = weight
 		}
 	}
@@ -235,7 +228,7 @@ func (k *coupling) violated(c *problem.Coupled, pt *oracle.Point) []int {
 		if c.Kind[i] == problem.Equal {
 			v = math.Abs(v)
 		}
-		if !(v <= coupledTolerance*k.Scale[i]) {
+		if !(v <= tolerance.Target*k.Scale[i]) {
 			out = append(out, i)
 		}
 	}
@@ -246,7 +239,7 @@ func (k *coupling) violated(c *problem.Coupled, pt *oracle.Point) []int {
 func (k *coupling) allowed() float64 {
 	sum := 0.0
 	for i, w := range k.Weight {
-		sum += w * coupledTolerance * k.Scale[i]
+		sum += w * tolerance.Target * k.Scale[i]
 	}
 	return sum
 }

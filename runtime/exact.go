@@ -9,6 +9,7 @@ import (
 	"bilevelc/ir/expr"
 	"bilevelc/ir/facts"
 	"bilevelc/runtime/compile"
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/system"
 )
@@ -36,7 +37,7 @@ func (s *steps) withTies(bound *ir.Problem) (*Problem, error) {
 	case err == nil:
 		p.ties, p.exact = t, exact
 		return p, nil
-	case exact != nil && rule == optimistic && s.ended() == nil:
+	case exact != nil && rule == document.Optimistic && s.ended() == nil:
 		s.diags = s.diags[:found]
 		return exact, nil
 	}
@@ -46,7 +47,7 @@ func (s *steps) withTies(bound *ir.Problem) (*Problem, error) {
 // onlyExact reports that a rule of the ties has no meaning but on the KKT system: what is worst for the leader is no minimum, and what f makes of multipliers cannot be added to
 // an objective of y.
 func onlyExact(bound *ir.Problem, rule string) bool {
-	return rule == pessimistic || rule == optimistic && len(bound.Duals) > 0
+	return rule == document.Pessimistic || rule == document.Optimistic && len(bound.Duals) > 0
 }
 
 // asItStands is exactly, for a problem that is taken in no other way.
@@ -54,7 +55,7 @@ func (s *steps) asItStands(bound *ir.Problem, rule string) (*Problem, error) {
 	exact, why, err := s.exactly(bound, rule)
 	if err == nil && exact == nil {
 		what := "ties = " + rule
-		if rule == optimistic {
+		if rule == document.Optimistic {
 			what += " with an upper level that reads multipliers (`dual`)"
 		}
 		return nil, refused(bound, what+" needs the follower's KKT system as it stands: "+why)
@@ -91,11 +92,11 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 	degrees := facts.NewDegrees(bound.Graph, expr.DependsX|expr.DependsY)
 	quadratic := degrees.Of(bound.Lower.Objective).Deg <= 2
 	switch {
-	case !quadratic && (rule != optimistic || onlyExact(bound, rule)): // the answers that are worst or shortest, or multipliers, are those of programs
+	case !quadratic && (rule != document.Optimistic || onlyExact(bound, rule)): // the answers that are worst or shortest, or multipliers, are those of programs
 		return nil, "g is not quadratic in x and y together", nil
 	case bound.Restated != nil && !quadratic: // package sequential takes the follower's answer for the only one of its linearized system
 		return nil, "its kinks are restated, and g is not quadratic in x and y together", nil
-	case bound.Restated != nil && rule != optimistic:
+	case bound.Restated != nil && rule != document.Optimistic:
 		return nil, "kinks are restated by hidden variables that are held down in the leader's favour", nil
 	}
 	plain := *bound

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
@@ -14,7 +15,7 @@ import (
 // with one answer, in the leader's favour, as they are variables of the system. "" where nothing is open, or the system is too large.
 func (p *Problem) tieRule() string {
 	if p.exactTies == "" && p.ties == nil && len(p.IR.Duals) > 0 && kkt.Applies(p.Numeric) == "" && !system.TooLarge(p.Numeric, true) {
-		return optimistic
+		return document.Optimistic
 	}
 	return p.exactTies
 }

@@ -11,6 +11,7 @@ import (
 	"bilevelc/ir/facts"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/compile"
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/exchange"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
@@ -85,7 +86,7 @@ func (p *Problem) system() (*kkt.System, exchange.Names, *ir.Problem, error) {
 	bound, names := p.IR, exchange.Names{}
 	if p.ties != nil {
 		bound = p.ties.plain
-		if p.ties.rule != optimistic {
+		if p.ties.rule != document.Optimistic {
 			return nil, names, nil, notExported(bound, bound.Lower.Span, "the follower breaks ties by "+p.ties.rule+", and its KKT conditions allow each of its best answers")
 		}
 	}

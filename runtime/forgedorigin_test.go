@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/members"
+	"bilevelc/runtime/system"
 )
 
 // At x = 0 and y = 0 nothing but the gradients has a size: multipliers of bounds that are not there, and of biactive rows with the sign of a descent direction, are refused there, too, as is what multipliers leave of grad f. F is u times
@@ -48,7 +49,7 @@ func TestSignsAtTheOrigin(t *testing.T) {
 			}
 			multipliers, penalty := r.Upper.Multipliers, r.Upper.Penalty
 			r.Upper, r.Lower, r.Residuals, r.Report, r.Global = at.Upper, at.Lower, at.Residuals, at.Report, nil
-			r.Lower.Solver, r.Lower.Curvature = systemSolver, ""
+			r.Lower.Solver, r.Lower.Curvature = system.Solver, ""
 			r.Upper.Hypergradient, r.Upper.Multipliers, r.Upper.Penalty = nil, multipliers, penalty
 			r.Certificate.Lower, r.Certificate.Strong = at.Certificate.Lower, &s
 			r.Stationarity.Value, r.Stationarity.GradientError, r.Stationarity.Strict = Number(c.residual), at.Stationarity.GradientError, at.Stationarity.Strict

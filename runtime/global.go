@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"bilevelc/runtime/system"
-	"bilevelc/runtime/tree"
+	"bilevelc/runtime/tolerance"
 )
 
 // Search says how long the global optimum is searched for.
@@ -42,7 +42,7 @@ func (p *Problem) noBound(r *Result, opts Options, why string) {
 	_, sign := sense(&p.IR.Upper)
 	within := opts.Gap
 	if within == 0 {
-		within = tree.DefaultGap
+		within = tolerance.Target
 	}
 	r.Global = &Global{Bound: Number(math.Inf(-int(sign))), Gap: Number(math.Inf(1)), Within: Number(within), Why: why}
 }

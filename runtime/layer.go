@@ -7,6 +7,7 @@ import (
 	"math"
 	"sync"
 
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
@@ -42,7 +43,7 @@ type Layer struct {
 // model's `solve` block.
 func (p *Problem) Layer(opts Options) (*Layer, error) {
 	p = p.apart()
-	if q := p.evaluates(opts); q != nil && q.exactTies != leastNorm {
+	if q := p.evaluates(opts); q != nil && q.exactTies != document.LeastNorm {
 		if err := q.takes(opts); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
@@ -144,7 +145,7 @@ func (o Options) split(values method.Values) (*chosen, error) {
 // notOfMethod is the error of a setting of the run, or of the problem, that is given as one of a method.
 func notOfMethod(name string) error {
 	return fmt.Errorf("%s is no setting of a method: write it into the model, as in `solve { %s = %s }`", name, name,
-		map[string]string{"ties": optimistic, "tau": "1e-3", "method": SystemMethod, "oracle": oracle.Default, "solver": lower.Default,
+		map[string]string{"ties": document.Optimistic, "tau": "1e-3", "method": SystemMethod, "oracle": oracle.Default, "solver": lower.Default,
 			"starts": "5", "max_iter": "100", "time_limit": "30s"}[name])
 }
 

@@ -40,7 +40,7 @@ type Options struct {
 	Seed       uint64        // of all randomness of the run
 	MaxIter    int           // outer iterations of each start; 0: the method's default
 	TimeLimit  time.Duration // 0: none
-	// Gap is the relative gap of objective and bound at which the search for the global optimum ends; 0: tree.DefaultGap. Nodes is the most relaxations that it
+	// Gap is the relative gap of objective and bound at which the search for the global optimum ends; 0: tolerance.Target. Nodes is the most relaxations that it
 	// solves; 0: as many as Search says. Both are of problems that are solved on the KKT system.
 	Gap     float64
 	Nodes   int64

@@ -10,13 +10,13 @@ import (
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
-	"bilevelc/runtime/certify"
 	"bilevelc/runtime/compile"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Problem is a model bound to its data and compiled, ready to be evaluated
@@ -190,7 +190,7 @@ func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
 		}
 		text += fmt.Sprintf("%s by %s (%s of its terms)", s.name, Number(s.over).Brief(), Number(s.part).Brief())
 	}
-	if found[0].part > certify.Holds {
+	if found[0].part > tolerance.Target {
 		return "not all constraints hold at this point: " + text
 	}
 	return "held within the tolerance of the solvers only: " + text

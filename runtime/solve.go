@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/status"
@@ -39,7 +40,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, chosen.TimeLimit, ErrTimeLimit)
 		defer cancel()
 	}
-	if p.exactTies == pessimistic {
+	if p.exactTies == document.Pessimistic {
 		return nil, p.unsolved()
 	}
 	opts = p.searching(opts)
@@ -217,7 +218,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	if p.ties != nil && p.ties.rule == optimistic && r.Status == Solved && !named {
+	if p.ties != nil && p.ties.rule == document.Optimistic && r.Status == Solved && !named {
 		p.within(r, plain, attained)
 	}
 	switch {

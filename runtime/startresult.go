@@ -9,6 +9,7 @@ import (
 
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/status"
+	"bilevelc/runtime/tolerance"
 )
 
 // describeStarts says how each start ended and what that is worth: how many failed
@@ -116,10 +117,10 @@ func startNotes(starts []StartResult, sign float64) []string {
 		best, worst := values[0], values[len(values)-1]
 		at, different := 0, 0
 		for i, v := range values {
-			if v-best <= outer.SameMinimum*math.Max(math.Abs(v), math.Abs(best)) {
+			if v-best <= tolerance.Target*math.Max(math.Abs(v), math.Abs(best)) {
 				at++
 			}
-			if i == 0 || v-values[i-1] > outer.SameMinimum*math.Max(math.Abs(v), math.Abs(values[i-1])) {
+			if i == 0 || v-values[i-1] > tolerance.Target*math.Max(math.Abs(v), math.Abs(values[i-1])) {
 				different++
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bilevelc/runtime/document"
 )
 
 // The notes count the starts that failed, with the reason most had, and say how the
@@ -61,7 +63,7 @@ func TestWordsInAnyUnits(t *testing.T) {
 		}
 		r := &Result{}
 		r.Oracle, r.Upper.Objective = "face", Number(2*unit)
-		r.Lower.Ties = &Ties{Rule: optimistic, Tau: 1e-5, Optimistic: Number((2 + 1e-6) * unit), Pessimistic: Number(1.9 * unit)}
+		r.Lower.Ties = &Ties{Rule: document.Optimistic, Tau: 1e-5, Optimistic: Number((2 + 1e-6) * unit), Pessimistic: Number(1.9 * unit)}
 		var words strings.Builder
 		if err := r.WriteText(&words, TextOptions{}); err != nil {
 			t.Fatal(err)

@@ -14,15 +14,12 @@ import (
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/system"
+	"bilevelc/runtime/tolerance"
 	"bilevelc/runtime/tree"
 )
 
-// The names that a document has for what the system is solved with.
-const (
-	SystemMethod = system.Method
-	systemOracle = system.Oracle
-	systemSolver = system.Solver
-)
+// SystemMethod is the name that a document has for what the system is solved with.
+const SystemMethod = system.Method
 
 // solveSystem is Solve on the KKT system of p. The result is the point itself, exact at kinks and ties.
 func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error) {
@@ -49,14 +46,14 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 		return nil, err
 	}
 	opts.automatic = automatic && opts.Starts == outer.MostStarts
-	opts.Oracle, opts.Solver = systemOracle, systemSolver
+	opts.Oracle, opts.Solver = system.Oracle, system.Solver
 	counted := *p
 	counted.Numeric = p.Numeric.Counted()
 	p = &counted
 	var first, given []float64 // where the first start is, and where the caller said
 	near := false              // it is the solution of a problem like this one
 	checkpoint := func(state *tree.State) *Checkpoint {
-		return &Checkpoint{Model: p.IR.Name, Digest: p.Digest(), Method: SystemMethod, Oracle: systemOracle, Solver: systemSolver, Seed: opts.Seed,
+		return &Checkpoint{Model: p.IR.Name, Digest: p.Digest(), Method: SystemMethod, Oracle: system.Oracle, Solver: system.Solver, Seed: opts.Seed,
 			Settings: map[string]any{}, Start: given, Starts: make([]outer.StartState, max(1, opts.Starts)), Automatic: opts.automatic,
 			Search: &SearchState{Gap: opts.Gap, Nodes: opts.Nodes, Kind: opts.Search, Tree: state}}
 	}
@@ -157,7 +154,7 @@ func (c *Checkpoint) fitsSystem(p *Problem, opts Options) error {
 	switch {
 	case c.Digest != p.Digest():
 		return errors.New("the checkpoint is of another model, or of other data")
-	case c.Oracle != systemOracle || c.Solver != systemSolver || len(c.Settings) > 0 || len(c.Starts) == 0:
+	case c.Oracle != system.Oracle || c.Solver != system.Solver || len(c.Settings) > 0 || len(c.Starts) == 0:
 		return errors.New("the checkpoint is not one of a run on the KKT system")
 	case opts.Start != nil:
 		return errors.New("a run that goes on has its start already")
@@ -166,7 +163,7 @@ func (c *Checkpoint) fitsSystem(p *Problem, opts Options) error {
 	case c.Start != nil && len(c.Start) != p.IR.Upper.Dim:
 		return fmt.Errorf("the checkpoint's start has %d entries, x has %d", len(c.Start), p.IR.Upper.Dim)
 	case c.Search != nil && opts.Gap != 0 && opts.Gap != c.Search.Gap:
-		return fmt.Errorf("the checkpoint is of a search to the gap %g, not %g", cmp.Or(c.Search.Gap, tree.DefaultGap), opts.Gap)
+		return fmt.Errorf("the checkpoint is of a search to the gap %g, not %g", cmp.Or(c.Search.Gap, tolerance.Target), opts.Gap)
 	}
 	return nil
 }
@@ -219,10 +216,10 @@ func (p *Problem) describeOwnAnswer(ctx context.Context, r *Result, pt *oracle.P
 	if err != nil {
 		return
 	}
-	if f := float64(r.Upper.Objective); math.Abs(own.F-f) > own.Accuracy+outer.SameMinimum*math.Max(math.Abs(f), math.Abs(own.F)) {
+	if f := float64(r.Upper.Objective); math.Abs(own.F-f) > own.Accuracy+tolerance.Target*math.Max(math.Abs(f), math.Abs(own.F)) {
 		r.Notes = append(r.Notes, fmt.Sprintf("at the follower's answer to this x with its rows held to rounding F is %s", Number(own.F).Text()))
 	}
 }
 
 // onSystem reports that a result was made on the KKT system.
-func (r *Result) onSystem() bool { return r.Lower.Solver == systemSolver }
+func (r *Result) onSystem() bool { return r.Lower.Solver == system.Solver }

@@ -7,6 +7,7 @@ import (
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/sequential"
 	"bilevelc/runtime/system"
@@ -115,7 +116,7 @@ func (p *Problem) whyNot(opts Options) string {
 	}
 	q := p
 	if p.ties != nil {
-		if q = p.exact; q == nil || q.exactTies != optimistic {
+		if q = p.exact; q == nil || q.exactTies != document.Optimistic {
 			return "the follower is not taken as it stands"
 		}
 	}

@@ -10,12 +10,14 @@ import (
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/system"
+	"bilevelc/runtime/tolerance"
 )
 
 // Where the KKT system of a follower with ties, or with multipliers that the upper level reads, can be kept, F at a given x is f at the follower's own answer that is best for the leader, or worst (ties = pessimistic):
@@ -38,7 +40,7 @@ func (p *Problem) evaluates(opts Options) *Problem {
 	case p.exactTies != "" || p.tieRule() != "" && p.whyNot(opts) == "":
 		return p
 	case p.ties == nil || q == nil || kkt.Applies(q.Numeric) != "":
-	case q.exactTies == leastNorm:
+	case q.exactTies == document.LeastNorm:
 		if p.otherMethod(opts) == "" && len(q.IR.Duals) == 0 { // multipliers are not unique where answers are not
 			return q
 		}
@@ -95,9 +97,9 @@ func (e *systemPoint) at(ctx context.Context, x []float64) (*systemAnswer, error
 		var end []float64
 		var err error
 		switch e.p.tieRule() {
-		case pessimistic:
+		case document.Pessimistic:
 			end, _, err = system.ExtremeAnswer(ctx, e.s, e.follower, z, -1)
-		case leastNorm:
+		case document.LeastNorm:
 			end, err = e.follower.LeastNorm(ctx, z)
 		default:
 			end, _, err = system.ExtremeAnswer(ctx, e.s, e.follower, z, 1)
@@ -134,7 +136,7 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Res
 	counted := *p
 	counted.Numeric = p.Numeric.Counted()
 	p = &counted
-	opts.Method, opts.Oracle, opts.Solver = "", systemOracle, systemSolver
+	opts.Method, opts.Oracle, opts.Solver = "", system.Oracle, system.Solver
 	r := p.newResult(opts)
 	r.Lower.Curvature = ""
 	r.Status, r.Settings = Solved, map[string]any{}
@@ -148,7 +150,7 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Res
 		return p.failed(r, x, err)
 	}
 	var m *kkt.Multipliers
-	function := answer.choice.None() || p.exactTies != leastNorm // of the follower's answers that of least norm is one of no branch
+	function := answer.choice.None() || p.exactTies != document.LeastNorm // of the follower's answers that of least norm is one of no branch
 	if answer.short == nil && function {
 		if m, err = e.solver.Derivative(ctx, answer.Point); err != nil {
 			return p.failed(r, x, err)
@@ -172,14 +174,14 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Res
 	case answer.short != nil:
 	case !function:
 		r.Notes = append(r.Notes, "the follower has other answers: no hypergradient is given of F with the one of least norm")
-	case len(answer.Biactive) > 0 && p.exactTies == pessimistic:
+	case len(answer.Biactive) > 0 && p.exactTies == document.Pessimistic:
 		r.Notes = append(r.Notes, "F may have a kink or a jump at this point: "+branchesWord(p, e.s, answer.Point))
 	case pt.Grad == nil && len(answer.Biactive) > 0:
 		r.Notes = append(r.Notes, "F may have a kink at this point: "+branchesWord(p, e.s, answer.Point))
 	case pt.Grad == nil:
 		r.Notes = append(r.Notes, "the follower's answer is not a function of x next to this point: no hypergradient is given")
 	}
-	if answer.short == nil && function && (opts.Sensitivity || pt.Grad == nil && p.exactTies != pessimistic) {
+	if answer.short == nil && function && (opts.Sensitivity || pt.Grad == nil && p.exactTies != document.Pessimistic) {
 		if r.Sensitivity, err = e.sensitivities(ctx, answer.Point); err != nil {
 			return p.failed(r, x, err)
 		}
@@ -332,7 +334,7 @@ func (e *systemPoint) rates(at *kkt.Point, slope *pieces.Slope, dx []float64, si
 	}
 	return &Rates{Objective: Number(upper*sign*slope.F + 0), Variables: named.Variables(&p.IR.Lower, y, sign),
 		Multipliers:    named.MultiplierRates(p.IR.Rows, s.Lambda(at.Z), own, sign),
-		ErrorVariables: Number(kkt.Tolerance * linalg.Norm(y)), ErrorMultipliers: Number(kkt.Tolerance * linalg.Norm(own))}, nil
+		ErrorVariables: Number(tolerance.Sign * linalg.Norm(y)), ErrorMultipliers: Number(tolerance.Sign * linalg.Norm(own))}, nil
 }
 
 // checkGradient compares a gradient with central differences of F, at steps of the cube root of rounding.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"math"
 
-	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Layers of problems with ties whose KKT system is kept: F and the follower's answer of an evaluation (systemeval.go), with derivatives along the branch that the point lies inside,
@@ -30,7 +30,7 @@ func (l *Layer) evaluateExact(ctx context.Context, x []float64) (*Evaluation, er
 	for j, g := range grad {
 		size += math.Abs(g * at.Z[j])
 	}
-	e.Accuracy = kkt.Tolerance * (math.Abs(at.F) + size)
+	e.Accuracy = tolerance.Sign * (math.Abs(at.F) + size)
 	for _, k := range at.Biactive {
 		e.Kinks = append(e.Kinks, l.p.Numeric.Rows.RowName(s.Pairs[k].Row))
 	}
@@ -58,9 +58,9 @@ func (e *Evaluation) productExact(ctx context.Context, c []float64) (product []f
 	case m == nil:
 		return nil, 0, &KinkError{Rows: e.Kinks, Reason: tiedX}
 	case kink != nil:
-		return m.Bound, kkt.Tolerance * linalg.Norm(m.Bound), kink
+		return m.Bound, tolerance.Sign * linalg.Norm(m.Bound), kink
 	}
-	return m.Bound, kkt.Tolerance * linalg.Norm(m.Bound), nil
+	return m.Bound, tolerance.Sign * linalg.Norm(m.Bound), nil
 }
 
 // gradientExact is Gradient on the system.
@@ -74,7 +74,7 @@ func (e *Evaluation) gradientExact(ctx context.Context) (grad []float64, accurac
 		if m == nil {
 			return nil, 0, &KinkError{Reason: tiedX}
 		}
-		grad, accuracy = m.Bound, kkt.Tolerance*linalg.Norm(m.Bound)
+		grad, accuracy = m.Bound, tolerance.Sign*linalg.Norm(m.Bound)
 	} else {
 		c := make([]float64, x.s.N)
 		x.s.Gradient(c, e.answer.Z)
@@ -106,5 +106,5 @@ func (e *Evaluation) tangentExact(ctx context.Context, dx []float64) (*Tangent, 
 	if err != nil {
 		return nil, err
 	}
-	return &Tangent{Y: y, Lambda: lambda, F: e.layer.sign * slope.F, AccuracyY: kkt.Tolerance * linalg.Norm(y), AccuracyLambda: kkt.Tolerance * linalg.Norm(lambda)}, nil
+	return &Tangent{Y: y, Lambda: lambda, F: e.layer.sign * slope.F, AccuracyY: tolerance.Sign * linalg.Norm(y), AccuracyLambda: tolerance.Sign * linalg.Norm(lambda)}, nil
 }

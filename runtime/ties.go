@@ -26,14 +26,6 @@ import (
 // 2602.05417). For a linear g and a tau that is small enough, but not 0, the answer
 // is exactly a best one of the follower (Mangasarian and Meyer 1979).
 
-// The words of `ties`.
-const (
-	optimistic = document.Optimistic
-	leastNorm  = document.LeastNorm
-	// pessimistic, the worst for the leader, is evaluated at a given x (systemeval.go), and not solved.
-	pessimistic = document.Pessimistic
-)
-
 const (
 	// defaultTau is the last tau: the answer, and F at it, are off by about that much
 	// of the leader's stake.
@@ -64,9 +56,9 @@ func tiesOf(p *ir.Problem) (rule string, tau float64, err error) {
 	for i := range p.Settings {
 		switch s := &p.Settings[i]; s.Name {
 		case "ties":
-			if !s.IsWord || s.Word != optimistic && s.Word != pessimistic && s.Word != leastNorm {
-				return "", 0, located(s.Span, fmt.Errorf("ties takes the word %s, %s or %s%s", optimistic, pessimistic, leastNorm,
-					diag.DidYouMean(s.Word, []string{optimistic, pessimistic, leastNorm})))
+			if !s.IsWord || s.Word != document.Optimistic && s.Word != document.Pessimistic && s.Word != document.LeastNorm {
+				return "", 0, located(s.Span, fmt.Errorf("ties takes the word %s, %s or %s%s", document.Optimistic, document.Pessimistic, document.LeastNorm,
+					diag.DidYouMean(s.Word, []string{document.Optimistic, document.Pessimistic, document.LeastNorm})))
 			}
 			rule = s.Word
 		case "tau":
@@ -79,7 +71,7 @@ func tiesOf(p *ir.Problem) (rule string, tau float64, err error) {
 	if rule == "" && given != nil {
 		return "", 0, located(given.Span, errors.New("tau belongs to `ties = optimistic` or `ties = least_norm`"))
 	}
-	if rule == pessimistic && given != nil {
+	if rule == document.Pessimistic && given != nil {
 		return "", 0, located(given.Span, errors.New("tau belongs to `ties = optimistic` or `ties = least_norm`"))
 	}
 	return rule, tau, nil
@@ -87,7 +79,7 @@ func tiesOf(p *ir.Problem) (rule string, tau float64, err error) {
 
 // weights are a and b at a tau.
 func (t *ties) weights(tau float64) (a, b float64) {
-	if t.rule != optimistic {
+	if t.rule != document.Optimistic {
 		return 0, tau * t.cost / t.reach
 	}
 	return tau * t.cost / t.profit, tau * math.Max(tau, leastCurvature) * t.cost / t.reach

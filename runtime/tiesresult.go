@@ -11,6 +11,7 @@ import (
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/system"
+	"bilevelc/runtime/tolerance"
 )
 
 // describeTies adds what the regularization has done to a result at x and y. attained is F, minimized, with an answer of the follower's own at x: of those known the best for the leader, NaN where none is.
@@ -47,7 +48,7 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (
 	}
 	if exact {
 		at := best
-		if linalg.Distance(best, y) <= attainedTolerance*t.reach { // y is that answer
+		if linalg.Distance(best, y) <= tolerance.Certified*t.reach { // y is that answer
 			at = y
 		}
 		attained = p.f.Value(x, p.Numeric.Signed(nil).Answer(at, nil))
@@ -103,7 +104,7 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (
 // within takes back that a result is solved where no answer of the follower's own is known that gives the leader F there: a leader with a regularized follower gets more than there is beside jumps of F, and where the
 // follower's objective has no curvature at its best answer.
 func (p *Problem) within(r *Result, pt *oracle.Point, attained float64) {
-	if attained <= pt.F+attainedTolerance*p.termsOfF(pt) {
+	if attained <= pt.F+tolerance.Certified*p.termsOfF(pt) {
 		return
 	}
 	r.Status = NumericalFailure
@@ -114,9 +115,6 @@ func (p *Problem) within(r *Result, pt *oracle.Point, attained float64) {
 	}
 	r.Reason = reason + "; " + r.Reason
 }
-
-// attainedTolerance is by how much of its terms F may be better than with the follower's own answer, and of the reach of the rows y may differ from that.
-const attainedTolerance = 1e-8
 
 // termsOfF is the size of the terms of F at a point: its value, and what its slopes make of the entries.
 func (p *Problem) termsOfF(pt *oracle.Point) float64 {

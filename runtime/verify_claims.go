@@ -119,7 +119,7 @@ func (c *claims) methods() {
 		cert := r.Certificate
 		c.check("the certificate is one that the method makes", cert == nil || cert.Goldstein == nil && cert.GradientMapping == nil, "it is not")
 		why, _ := c.p.systemOf()
-		c.check("method, oracle, lower solver and settings exist and apply", (r.Method == SystemMethod || r.Method == "") && r.Oracle == systemOracle &&
+		c.check("method, oracle, lower solver and settings exist and apply", (r.Method == SystemMethod || r.Method == "") && r.Oracle == system.Oracle &&
 			len(r.Settings) == 0 && r.Lower.Curvature == "" && why == "", "they are not those of the KKT system, or it is not solved on: %s", why)
 		return
 	}

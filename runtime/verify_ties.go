@@ -4,12 +4,13 @@ import (
 	"context"
 	"math"
 
-	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // answers finds the follower's best answers at the document's x again, from nothing but that
@@ -25,7 +26,7 @@ func (c *claims) answers(claimed *Ties) {
 		return
 	}
 	again := fresh.Lower.Ties
-	ofG, ofF := attainedTolerance*t.cost*t.reach, attainedTolerance*t.profit*t.reach
+	ofG, ofF := tolerance.Certified*t.cost*t.reach, tolerance.Certified*t.profit*t.reach
 	if !c.doc.Solved { // a limit may have left answers out: they are not claimed then
 		if !claimed.Exact && claimed.Loss <= again.Loss {
 			again.Exact, again.Loss = false, claimed.Loss
@@ -40,8 +41,8 @@ func (c *claims) answers(claimed *Ties) {
 	c.near("ties: loss of the follower", float64(claimed.Loss), float64(again.Loss), ofG)
 	c.check("ties: the follower's optimum was found", claimed.Exact == again.Exact, "")
 	c.check("ties: the follower has one answer", claimed.Unique == again.Unique, "")
-	c.near("ties: F at the answer best for the leader", float64(claimed.Optimistic), float64(again.Optimistic), ofF+attainedTolerance*math.Abs(float64(again.Optimistic)))
-	c.near("ties: F at the answer worst for the leader", float64(claimed.Pessimistic), float64(again.Pessimistic), ofF+attainedTolerance*math.Abs(float64(again.Pessimistic)))
+	c.near("ties: F at the answer best for the leader", float64(claimed.Optimistic), float64(again.Optimistic), ofF+tolerance.Certified*math.Abs(float64(again.Optimistic)))
+	c.near("ties: F at the answer worst for the leader", float64(claimed.Pessimistic), float64(again.Pessimistic), ofF+tolerance.Certified*math.Abs(float64(again.Pessimistic)))
 	if !claimed.Exact {
 		return
 	}
@@ -121,7 +122,7 @@ func (c *claims) exactTies(claimed *Ties) {
 	}
 	rounding := c.roundingOfAnswers(c.doc.X, c.doc.Y, c.doc.Lambda)
 	close := func(claim string, claimed, found float64) {
-		c.near(claim, claimed, found, attainedTolerance*math.Max(math.Abs(found), math.Abs(float64(c.r.Upper.Objective)))+rounding)
+		c.near(claim, claimed, found, tolerance.Certified*math.Max(math.Abs(found), math.Abs(float64(c.r.Upper.Objective)))+rounding)
 	}
 	again := c.p.tiesOn(e.choice(ctx))
 	unique := again.Unique
@@ -141,7 +142,7 @@ func (c *claims) exactTies(claimed *Ties) {
 		word, rule string
 		sign       float64
 		claimed    Number
-	}{{"best", optimistic, 1, claimed.Optimistic}, {"worst", pessimistic, -1, claimed.Pessimistic}} {
+	}{{"best", document.Optimistic, 1, claimed.Optimistic}, {"worst", document.Pessimistic, -1, claimed.Pessimistic}} {
 		what := "ties: F at the answer " + end.word + " for the leader"
 		of := float64(c.r.Upper.Objective)
 		if !unique {
@@ -157,12 +158,12 @@ func (c *claims) exactTies(claimed *Ties) {
 		close(what, float64(end.claimed), of)
 	}
 	c.near("ties: loss of the follower", float64(claimed.Loss), e.lost, 2*e.open+reportTolerance*e.lost)
-	if c.p.exactTies == leastNorm && !unique {
+	if c.p.exactTies == document.LeastNorm && !unique {
 		if answer, err := e.follower.LeastNorm(ctx, e.here.Z); err != nil {
 			c.check("ties: the answer has the least norm", false, "%v", err)
 		} else {
 			least, size := linalg.Distance(e.s.Y(answer), c.doc.Y), math.Max(linalg.Norm(c.doc.Y), c.termsOfRows())
-			c.check("ties: the answer has the least norm", least <= attainedTolerance*size, "one is %.3g away", least)
+			c.check("ties: the answer has the least norm", least <= tolerance.Certified*size, "one is %.3g away", least)
 		}
 	}
 	c.exactSlopes(ctx, e)
@@ -177,7 +178,7 @@ func (c *claims) exactTies(claimed *Ties) {
 			return
 		}
 		outside := c.p.upperViolation(x)
-		c.check("ties: the safe point is in X", outside <= attainedTolerance*linalg.NormInf(x), "it is outside by %.3g", outside)
+		c.check("ties: the safe point is in X", outside <= tolerance.Certified*linalg.NormInf(x), "it is outside by %.3g", outside)
 		moved := 0.0
 		for j, v := range x {
 			if whole := c.p.Numeric.Integer; whole != nil && whole[j] {
@@ -185,7 +186,7 @@ func (c *claims) exactTies(claimed *Ties) {
 			}
 			moved = math.Max(moved, math.Abs(v-c.doc.X[j]))
 		}
-		c.near("ties: distance of the safe point", float64(safe.Distance), moved, attainedTolerance*moved)
+		c.near("ties: distance of the safe point", float64(safe.Distance), moved, tolerance.Certified*moved)
 		there, err := e.to(ctx, x)
 		if err != nil {
 			c.check("ties: safe point", false, "%v", err)
@@ -255,7 +256,7 @@ func (c *claims) roundingOfAnswers(x, y, lambda []float64) float64 {
 	n.Rows.Residual(h, x, y)
 	for i, t := range h {
 		size := c.termsOfRow(i, x, y)
-		if math.Abs(t) > kkt.Tolerance*size {
+		if math.Abs(t) > tolerance.Sign*size {
 			continue
 		}
 		cols, vals := n.Rows.B.Row(i)

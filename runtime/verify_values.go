@@ -8,7 +8,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
-	"bilevelc/runtime/outer"
+	"bilevelc/runtime/tolerance"
 )
 
 // The claims about values: of the starts, the report, ties, followers by name and
@@ -42,7 +42,7 @@ func (c *claims) starts() {
 			rounding = known.Tolerance
 		}
 	}
-	c.check("the best of the starts", here < math.Inf(1) && here <= best+outer.SameMinimum*math.Max(math.Abs(best), math.Abs(here))+rounding, "the best is %.10g", sign*best)
+	c.check("the best of the starts", here < math.Inf(1) && here <= best+tolerance.Target*math.Max(math.Abs(best), math.Abs(here))+rounding, "the best is %.10g", sign*best)
 }
 
 // values checks names and shapes, the report's expressions, and the gradient

@@ -28,6 +28,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 	"bilevelc/runtime/tree"
 )
 
@@ -147,9 +148,9 @@ func measure(dir, only string, limit int64, threads int, proof bool) error {
 		verdict := ""
 		if want, ok := truth[name]; ok {
 			switch {
-			case f > want+tree.DefaultGap*math.Abs(want):
+			case f > want+tolerance.Target*math.Abs(want):
 				verdict = fmt.Sprintf("  NOT THE OPTIMUM %.9g", want)
-			case r.Bound > want+tree.DefaultGap*math.Abs(want):
+			case r.Bound > want+tolerance.Target*math.Abs(want):
 				verdict = fmt.Sprintf("  FALSE BOUND, optimum %.9g", want)
 			case f < want-1e-5*math.Abs(want):
 				verdict = fmt.Sprintf("  better than %.9g", want)

@@ -5,9 +5,9 @@ package main
 var list = []named{
 	// What a verification looks at.
 	{"a slack is next to terms of x", "runtime/kkt/sign.go", "(*System).SignsAt",
-		`math.Max(Tolerance*reach, activeset.Accurate*terms[i])`, `Tolerance*math.Max(reach, terms[i])`},
+		`math.Max(tolerance.Sign*reach, tolerance.Feasibility*terms[i])`, `tolerance.Sign*math.Max(reach, terms[i])`},
 	{"a slack of x alone is next to its terms", "runtime/kkt/sign.go", "(*System).SignsAt",
-		`slack[i] > activeset.Accurate*terms[i]`, `slack[i] > Tolerance*terms[i]`},
+		`slack[i] > tolerance.Feasibility*terms[i]`, `slack[i] > tolerance.Sign*terms[i]`},
 	{"a loss is by signs to a tolerance", "runtime/kkt/follower.go", "(*Follower).Loss",
 		`f.sharp = true`, `f.sharp = false`},
 	{"a loss is of this answer alone", "runtime/systemeval.go", "(*systemPoint).lose",
@@ -145,7 +145,7 @@ var list = []named{
 	{"verify takes any x", "runtime/certify/verify.go", "(*verification).upperSet",
 		`v.atMost(what+" is in X", 0, worst,`, `v.atMost(what+" is in X", 0, 0*worst,`},
 	{"verify takes any of several starts for the best", "runtime/verify_values.go", "(*claims).starts",
-		`here < math.Inf(1) && here <= best+outer.SameMinimum*math.Max(math.Abs(best), math.Abs(here))+rounding`, `here < math.Inf(1)+outer.SameMinimum*rounding`},
+		`here < math.Inf(1) && here <= best+tolerance.Target*math.Max(math.Abs(best), math.Abs(here))+rounding`, `here < math.Inf(1)+tolerance.Target*rounding`},
 	{"starts are compared without what does not hold", "runtime/verify_values.go", "(*claims).starts",
 		`sign*float64(s.Objective) + float64(s.Penalty)`, `sign * float64(s.Objective)`},
 	{"the Hessian of steps never learns which bounds stay", "runtime/pieces/branch.go", "(*Solver).sequential",

@@ -3,6 +3,8 @@ package activeset
 import (
 	"context"
 	"math"
+
+	"bilevelc/runtime/tolerance"
 )
 
 // outcome is how a phase ended.
@@ -169,7 +171,7 @@ func (s *Solver) enter(p int) (rise float64, o outcome) {
 			st.tolV[p] = 2 * left
 			return rise, done
 		}
-		if q >= 0 && t.pivots > checkEvery && math.Abs(col[q]) < leastPivot*(1+s.largest(col)) {
+		if q >= 0 && t.pivots > checkEvery && math.Abs(col[q]) < tolerance.HalfDigits*(1+s.largest(col)) {
 			return rise, unreliable
 		}
 		for _, k := range flips {
@@ -260,7 +262,7 @@ func (s *Solver) largest(col []float64) float64 {
 // (Harris 1973).
 func (s *Solver) dualRatio(col []float64, sign, d, left float64) (q int, step float64, flips []int, full bool) {
 	t, st := s.tab, s.st
-	least := leastRate * (1 + s.largest(col))
+	least := tolerance.SolveAccuracy * (1 + s.largest(col))
 	s.list, s.flips = s.list[:0], s.flips[:0]
 	for k, c := range col {
 		if !t.active[k] || c < least && c > -least || st.fixed(k) {
@@ -378,7 +380,7 @@ func (s *Solver) perturbMultipliers() {
 			continue
 		}
 		// 1e2 to 2e2 tolerances: far above rounding, and undone at the end.
-		by := max(st.tolM[k], Feasible*st.unitM[k]) * 100 * (1 + s.random())
+		by := max(st.tolM[k], tolerance.Sign*st.unitM[k]) * 100 * (1 + s.random())
 		if st.side[k] == AtUpper {
 			by = -by
 		}

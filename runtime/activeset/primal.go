@@ -3,6 +3,8 @@ package activeset
 import (
 	"context"
 	"math"
+
+	"bilevelc/runtime/tolerance"
 )
 
 // primal releases constraints whose multipliers have the wrong sign, one after
@@ -83,7 +85,7 @@ func (s *Solver) release(q int) (fall float64, o outcome) {
 			st.tolM[q] = 2 * wrong // of an exact tableau: rounding
 			return fall, done
 		}
-		if p >= 0 && t.pivots > checkEvery && math.Abs(col[p]) < leastPivot*(1+s.largest(col)) {
+		if p >= 0 && t.pivots > checkEvery && math.Abs(col[p]) < tolerance.HalfDigits*(1+s.largest(col)) {
 			return fall, unreliable
 		}
 		s.move(q, sign*step, col)
@@ -143,7 +145,7 @@ func (s *Solver) release(q int) (fall float64, o outcome) {
 // tolerance the largest rate is taken.
 func (s *Solver) primalRatio(col []float64, sign, curvature, wrong float64) (p int, step float64, full bool) {
 	t, st := s.tab, s.st
-	least := leastRate * (1 + s.largest(col))
+	least := tolerance.SolveAccuracy * (1 + s.largest(col))
 	s.list = s.list[:0]
 	reach := math.Inf(1)
 	for k, c := range col {
@@ -193,7 +195,7 @@ func (s *Solver) perturbSides() {
 		if s.tab.active[k] || st.fixed(k) {
 			continue
 		}
-		by := max(st.tolV[k], Feasible*st.unit[k]) * 100 // as in perturbMultipliers
+		by := max(st.tolV[k], tolerance.Sign*st.unit[k]) * 100 // as in perturbMultipliers
 		st.lo[k] -= by * (1 + s.random())
 		st.hi[k] += by * (1 + s.random())
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // farkas takes the weights that the column of the violated constraint p gives,
@@ -71,11 +72,11 @@ func (s *Solver) proves(w []float64) bool {
 	}
 	for i := range w { // rows without the side that their weight needs
 		k := n + i
-		if math.Abs(w[i]) <= Accurate*most {
+		if math.Abs(w[i]) <= tolerance.Feasibility*most {
 			w[i] = 0
 		}
 		if w[i] > 0 && math.IsInf(st.lo[k], -1) || w[i] < 0 && math.IsInf(st.hi[k], 1) {
-			if math.Abs(w[i]) > Feasible*most {
+			if math.Abs(w[i]) > tolerance.Sign*most {
 				return false
 			}
 			w[i] = 0
@@ -85,7 +86,7 @@ func (s *Solver) proves(w []float64) bool {
 	s.transposed(g, gt, w)
 	for j := range g {
 		g[j] = -g[j]
-		if math.Abs(g[j]) <= exact*gt[j] {
+		if math.Abs(g[j]) <= tolerance.FewRoundings*gt[j] {
 			g[j] = 0
 		}
 	}
@@ -99,12 +100,12 @@ func (s *Solver) proves(w []float64) bool {
 		return w[k-n]
 	}, func(k int) float64 {
 		if k < n {
-			return Feasible * gt[k]
+			return tolerance.Sign * gt[k]
 		}
 		return 0
 	})
 	// The sum of n+m products, each rounded.
-	if !(sum > exact*float64(len(st.lo))*terms) {
+	if !(sum > tolerance.FewRoundings*float64(len(st.lo))*terms) {
 		return false
 	}
 	s.farkasRow, s.farkasBound = make([]float64, len(w)), g
@@ -143,12 +144,12 @@ func (s *Solver) endless(q int, sign float64, col []float64) bool {
 	}
 	for j := range ray {
 		ray[j] /= most
-		if math.Abs(ray[j]) <= Accurate {
+		if math.Abs(ray[j]) <= tolerance.Feasibility {
 			ray[j] = 0
 		}
 		v := ray[j]
 		if v > 0 && !math.IsInf(st.hi[j], 1) || v < 0 && !math.IsInf(st.lo[j], -1) {
-			if math.Abs(v) > Feasible {
+			if math.Abs(v) > tolerance.Sign {
 				return false
 			}
 			ray[j] = 0
@@ -161,7 +162,7 @@ func (s *Solver) endless(q int, sign float64, col []float64) bool {
 			sum += vals[k] * ray[j]
 			terms += math.Abs(vals[k] * ray[j])
 		}
-		if k := n + i; sum > Feasible*terms && !math.IsInf(st.hi[k], 1) || sum < -Feasible*terms && !math.IsInf(st.lo[k], -1) {
+		if k := n + i; sum > tolerance.Sign*terms && !math.IsInf(st.hi[k], 1) || sum < -tolerance.Sign*terms && !math.IsInf(st.lo[k], -1) {
 			return false
 		}
 	}
@@ -170,7 +171,7 @@ func (s *Solver) endless(q int, sign float64, col []float64) bool {
 		slope += s.c[j] * v
 		terms += math.Abs(s.c[j] * v)
 	}
-	if !(slope < -Feasible*terms) {
+	if !(slope < -tolerance.Sign*terms) {
 		return false
 	}
 	if s.q != nil {
@@ -179,7 +180,7 @@ func (s *Solver) endless(q int, sign float64, col []float64) bool {
 			cols, vals := s.q.Row(i)
 			for k, j := range cols {
 				sum += vals[k] * ray[j]
-				terms += math.Abs(vals[k]) * (Feasible*math.Abs(ray[j]) + Accurate)
+				terms += math.Abs(vals[k]) * (tolerance.Sign*math.Abs(ray[j]) + tolerance.Feasibility)
 			}
 			if math.Abs(sum) > terms {
 				return false
@@ -237,10 +238,10 @@ func (s *Solver) proveBound() bool {
 		if k >= n {
 			return 0
 		}
-		return Accurate * st.gt[k]
+		return tolerance.Feasibility * st.gt[k]
 	})
 	quad := s.quadratic(st.z)
 	bound := sum - quad/2
 	s.bound = bound / s.scale.sigma
-	return bound-exact*float64(s.tab.n)*(terms+quad) > s.cutoff
+	return bound-tolerance.FewRoundings*float64(s.tab.n)*(terms+quad) > s.cutoff
 }

@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Solver solves one program with other bounds or another objective, and keeps
@@ -102,7 +103,7 @@ func (s *Solver) install(b *Bounds) int {
 	}
 	for k := range st.lo {
 		lo, hi := st.lo[k], st.hi[k]
-		if lo > hi && lo-hi <= Feasible*max(st.unit[k], math.Abs(lo), math.Abs(hi)) {
+		if lo > hi && lo-hi <= tolerance.Sign*max(st.unit[k], math.Abs(lo), math.Abs(hi)) {
 			st.hi[k] = lo
 		} else if lo > hi || math.IsInf(lo, 1) || math.IsInf(hi, -1) {
 			return k
@@ -192,9 +193,9 @@ func (s *Solver) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options
 	t, st := s.tab, s.st
 	s.iterations, s.seed, t.work = 0, 1, 0
 	s.farkasRow, s.farkasBound, s.ray = nil, nil, nil
-	s.cutoff, s.near = opts.Cutoff*s.scale.sigma, Feasible
+	s.cutoff, s.near = opts.Cutoff*s.scale.sigma, tolerance.Sign
 	if opts.Sharp {
-		s.near = exact
+		s.near = tolerance.FewRoundings
 	}
 	if s.limit = opts.MaxIter; s.limit <= 0 {
 		s.limit = 1000 + 50*t.n // simplex methods take 2 to 3 (N+M) (Dantzig), twenty times as many where it is degenerate

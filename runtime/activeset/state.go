@@ -11,14 +11,6 @@ import (
 // number they are about. What terms that cancel leave of a number is its
 // rounding: see boundErrors.
 const (
-	// Feasible is the violation of a bound, or of the sign of a multiplier, that
-	// is none: rounding of the solution of a KKT system with condition number
-	// 1e6, and 1e-3 of the tolerances that solvers without refinement use.
-	Feasible = 1e-9
-	// exact is the residual of refined equations: some units in the last place.
-	exact = 1e-15
-	// Accurate is what solutions promise of their equations, next to their terms.
-	Accurate = tolerance.Feasibility
 	// least is a size that is 0: products of such numbers leave the range of doubles.
 	least = 0x1p-900
 )
@@ -228,8 +220,8 @@ func (s *Solver) recompute() bool {
 		if math.IsNaN(worst) || math.IsInf(worst, 0) {
 			return false
 		}
-		good = worst <= Accurate
-		if worst <= exact || step == steps || worst > 0.25*last && good {
+		good = worst <= tolerance.Feasibility
+		if worst <= tolerance.FewRoundings || step == steps || worst > 0.25*last && good {
 			break
 		}
 		if step > 1 && worst > 0.5*last {
@@ -280,10 +272,7 @@ func (s *Solver) tolerances() {
 	}
 }
 
-// coarse is the most of a unit that an ill-conditioned working set may leave open of a value or multiplier, which is what verification lets a row be violated by: what is beyond is a violation.
-const coarse = 1e-6
-
-// boundErrors adds to the tolerances bounds, no more than coarse, of the errors of values and multipliers in a solution whose equations hold to `Accurate` of their terms: what the tableau, the inverse of the
+// boundErrors adds to the tolerances bounds, no more than tolerance.Target, of the errors of values and multipliers in a solution whose equations hold to tolerance.Feasibility of their terms: what the tableau, the inverse of the
 // equations, makes of residuals of that size.
 func (s *Solver) boundErrors() {
 	st, t := s.st, s.tab
@@ -300,14 +289,14 @@ func (s *Solver) boundErrors() {
 		return
 	}
 	for k, terms := range st.terms {
-		st.din[k] = Accurate * terms
+		st.din[k] = tolerance.Feasibility * terms
 	}
 	t.sizesOfProduct(st.dout, st.din)
 	for k, by := range st.dout {
 		if t.active[k] {
-			st.tolM[k] += math.Min(by, coarse*st.unitM[k])
+			st.tolM[k] += math.Min(by, tolerance.Target*st.unitM[k])
 		} else {
-			st.tolV[k] += math.Min(by, coarse*st.unit[k])
+			st.tolV[k] += math.Min(by, tolerance.Target*st.unit[k])
 		}
 	}
 }
@@ -383,10 +372,10 @@ func (s *Solver) move(k int, by float64, col []float64) {
 		d := by * c
 		if t.active[i] {
 			st.m[i] += d
-			st.tolM[i] += Feasible * math.Abs(d)
+			st.tolM[i] += tolerance.Sign * math.Abs(d)
 		} else {
 			st.v[i] += d
-			st.tolV[i] += Feasible * math.Abs(d)
+			st.tolV[i] += tolerance.Sign * math.Abs(d)
 		}
 	}
 	if t.active[k] {

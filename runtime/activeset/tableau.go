@@ -5,6 +5,7 @@ import (
 
 	"bilevelc/codegen/kernel"
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/tolerance"
 )
 
 // tableau is the symmetric matrix S of a working set of n = N+M constraints:
@@ -121,7 +122,7 @@ func (t *tableau) curvature(k int, col []float64) (noise float64) {
 		return 0
 	}
 	t.work += int64(t.n + len(t.q.Val))
-	value, errorBound := 0.0, Feasible*(1+most)
+	value, errorBound := 0.0, tolerance.Sign*(1+most)
 	noise = 0
 	for i := range t.vars {
 		d := rate(i)
@@ -296,15 +297,6 @@ func (t *tableau) weight(k int, active bool) float64 {
 	return sum
 }
 
-// Least size of a pivot of two constraints, and of a rate in a ratio test,
-// next to the largest of its column: the square root of the unit roundoff,
-// over which half of the digits would be lost, and a share of it below which
-// entries are taken to be rounding.
-const (
-	leastPivot = 1.5e-8
-	leastRate  = 1e-2 * leastPivot
-)
-
 // moveTo makes as many constraints as possible active or inactive as `want`
 // says, by pivots on the block of those that differ, in the order of rook
 // pivoting; the rest depends on these, and stays as it is.
@@ -363,7 +355,7 @@ func (t *tableau) moveTo(want []bool) {
 			cp, cq = cq, cp
 		}
 		switch {
-		case other >= 0 && size > leastPivot:
+		case other >= 0 && size > tolerance.HalfDigits:
 			t.pivot2(k, other, cp, cq)
 		case other < 0 && cp[k] != 0:
 			t.pivot1(k, cp)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Constraints of the upper level that are not part of X (problem.Coupled) take part
@@ -98,7 +99,7 @@ func (v *verification) coupled() {
 	if c := v.doc.Certificate; v.doc.Solved && c != nil && c.Strong != nil { // at the point itself, as its rows do
 		sizes, _ := v.termsOfCoupled(found)
 		for i, c := range v.violations(found) {
-			v.within("solved: "+v.p.Coupled.Name[i]+" holds", math.Max(0, c), meets*sizes[i])
+			v.within("solved: "+v.p.Coupled.Name[i]+" holds", math.Max(0, c), tolerance.Weak*sizes[i])
 		}
 		return
 	}
@@ -116,7 +117,7 @@ func (v *verification) coupled() {
 			v.fail("solved: "+name+" holds", "its gradient could not be derived: %v", err)
 			continue
 		}
-		v.within("solved: "+name+" holds", c, math.Min(v.rounding(slope, sizes[i]), Holds*terms[i])) // a slope is that of one side, and X may end before it is met
+		v.within("solved: "+name+" holds", c, math.Min(v.rounding(slope, sizes[i]), tolerance.Target*terms[i])) // a slope is that of one side, and X may end before it is met
 	}
 }
 

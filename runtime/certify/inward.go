@@ -1,6 +1,9 @@
 package certify
 
-import "bilevelc/runtime/problem"
+import (
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
+)
 
 // inward is a unit direction d into X with slope'd > 0 for every slope, or nil
 // where there is none. Off X there may be pieces that F has nowhere on it, with a slope
@@ -16,7 +19,7 @@ func (d *deriver) inward(x, y []float64, slopes [][]float64, rows bool) []float6
 		g.add(append(append([]float64(nil), slope...), 1))
 	}
 	d.flats(&g, x, d.p.Dx+1)
-	touch := touches * d.s.x
+	touch := tolerance.Sign * d.s.x
 	for _, b := range d.p.X.Balls {
 		in := make([]float64, d.p.Dx+1)
 		for j := b.Start; j < b.End; j++ {
@@ -47,14 +50,11 @@ func (d *deriver) inward(x, y []float64, slopes [][]float64, rows bool) []float6
 	return scaled(direction, 1/size)
 }
 
-// touches is the distance, relative to the size of x, at which x is on the edge of X.
-const touches = 1e-9
-
 // flats adds the inner normals of X at x that belong to its flat parts; those of equations,
 // of balls that are points, and of entries that bounds hold at one value, both ways. The
 // further variables of X have their places from at on.
 func (d *deriver) flats(g *generators, x []float64, at int) {
-	touch := touches * d.s.x
+	touch := tolerance.Sign * d.s.x
 	point := make([]bool, len(x))
 	for _, b := range d.p.X.Balls {
 		for j := b.Start; j < b.End; j++ {
@@ -93,7 +93,7 @@ func (d *deriver) holding(g *generators, x, y []float64) bool {
 	g.size += d.p.Dy
 	for i, kind := range d.p.Rows.Kind {
 		h := d.residual(i, x, y)
-		if kind != problem.Equal && -h > touches*d.s.rows[i] {
+		if kind != problem.Equal && -h > tolerance.Sign*d.s.rows[i] {
 			continue
 		}
 		if (len(g.columns)+2)*g.size > mostEntries {
@@ -123,7 +123,7 @@ func (d *deriver) across(x, y, direction []float64) bool {
 	if norm(g.residual(target)) <= small && norm(g.residual(scaled(target, -1))) <= small {
 		return true
 	}
-	reach := touches * d.s.x
+	reach := tolerance.Sign * d.s.x
 	return normalDistance(d.p, x, y, direction, reach, small) <= small && normalDistance(d.p, x, y, scaled(direction, -1), reach, small) <= small
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Ray certifies that F has no bound over X: from the document's point on the follower's KKT system holds all along
@@ -131,7 +132,7 @@ func (v *verification) raySet(c *Ray) string {
 		if !(rate[i] <= rayRounding*terms[i]) || kind == problem.Equal && rate[i] < -rayRounding*terms[i] {
 			return fmt.Sprintf("constraint %d of the upper level ends it", i)
 		}
-		if over := math.Abs(here[i]); (here[i] > 0 && rate[i] >= 0 || kind == problem.Equal) && over > meets*math.Max(v.d.s.value, over) {
+		if over := math.Abs(here[i]); (here[i] > 0 && rate[i] >= 0 || kind == problem.Equal) && over > tolerance.Weak*math.Max(v.d.s.value, over) {
 			return fmt.Sprintf("constraint %d of the upper level does not hold along it", i)
 		}
 	}
@@ -165,7 +166,7 @@ func (v *verification) rayRows(c *Ray) string {
 			return fmt.Sprintf("row %d of the lower level ends it", i)
 		case l < 0:
 			return fmt.Sprintf("the multiplier of row %d turns negative along it", i)
-		case (l > 0 || at.mult[i] > meets) && (rate > terms || at.slack[i] > meets):
+		case (l > 0 || at.mult[i] > tolerance.Weak) && (rate > terms || at.slack[i] > tolerance.Weak):
 			return fmt.Sprintf("row %d is not complementary along it", i)
 		}
 	}
@@ -274,7 +275,7 @@ func (v *verification) rayFalls(c *Ray) string {
 		return "" // sooner or later
 	case curvature > curved:
 		return "f curves upward along it"
-	case !(slope < -raySlope*terms-known):
+	case !(slope < -tolerance.Certified*terms-known):
 		return fmt.Sprintf("its slope is %.3g, of terms of %.3g, known to %.3g", slope, terms, known)
 	}
 	return ""
@@ -296,9 +297,6 @@ func (v *verification) answerTerms() []float64 {
 	}
 	return out
 }
-
-// raySlope is the least slope of f along a ray, relative to its terms: what is left of terms that cancel is the rounding of the ray.
-const raySlope = 1e-8
 
 // rayCurve says why an f that is not quadratic does not fall along the ray at growing distances; "" where it does.
 func (v *verification) rayCurve(c *Ray) string {

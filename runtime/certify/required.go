@@ -1,6 +1,10 @@
 package certify
 
-import "math"
+import (
+	"math"
+
+	"bilevelc/runtime/tolerance"
+)
 
 // required is what must be there for a document to say that it is solved.
 func (v *verification) required() {
@@ -36,8 +40,10 @@ func (v *verification) required() {
 		} else {
 			v.Unchecked = append(v.Unchecked, "certificate.goldstein.delta (which radius was asked for is not known; that the samples are within it, and that it is no large part of x, is checked)")
 		}
-		if fall := v.fall(); v.doc.Relative && fall > valueAccuracy*g.Size()*(v.d.s.x+norm(v.doc.X)) {
-			v.within("solved: what F may fall by within delta, by F and what it is lower than at the start", share(g.slack(v.doc.X), fall), mostSlack)
+		// Where X is wide a share of it says nothing of how far pieces of F reach. Where F is 0 here and at the start, of what it changes by over X, nothing else
+		// says how far is far. The factors are for what was computed otherwise.
+		if fall := v.fall(); v.doc.Relative && fall > 2*tolerance.ValueAccuracy*g.Size()*(v.d.s.x+norm(v.doc.X)) {
+			v.within("solved: what F may fall by within delta, by F and what it is lower than at the start", share(g.slack(v.doc.X), fall), tolerance.Slack*(1+0x1p-20))
 		}
 		v.measure("solved: Goldstein measure, by the size of gradients", g.Norm, size)
 		v.within("solved: error of the gradients, by their size", share(g.GradientError, size), v.tol.Share)
@@ -55,14 +61,6 @@ func (v *verification) required() {
 		v.fail("solved", "there is no certificate of stationarity")
 	}
 }
-
-// mostSlack is the part of F, or of what it is lower than at the start, that a certificate whose radius is a share of
-// X may leave: where X is wide a share of it says nothing of how far pieces of F reach. Where F is 0 here and at the
-// start to valueAccuracy, of what it changes by over X, nothing else says how far is far.
-const (
-	mostSlack     = 1e-3 * (1 + 0x1p-20)
-	valueAccuracy = 2e-13
-)
 
 // slack is what F may fall by within delta, to first order: sum w_i |G_i| |z_i - x|.
 func (c *Goldstein) slack(x []float64) float64 {

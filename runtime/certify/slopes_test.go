@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // enclosed is a polynomial with its slopes in y, and their rounding.
@@ -96,7 +97,7 @@ func TestSlopesTellWhatAnAnswerIsOffBy(t *testing.T) {
 			} else {
 				seen[0]++
 			}
-			if got := d.bySlopes(at, i, k, inside, math.Inf(1)) / margin; !(math.Abs(got-math.Abs(want)) <= 1e-3*math.Abs(want)+0x1p-30) {
+			if got := d.bySlopes(at, i, k, inside, math.Inf(1)) / tolerance.Margin; !(math.Abs(got-math.Abs(want)) <= 1e-3*math.Abs(want)+0x1p-30) {
 				t.Errorf("trial %d, row %d: off by %g, and %g by the slopes", trial, i, want, got)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Strong certifies that a point of the follower's KKT system is strongly stationary (Scheel and Scholtes 2000), or B-stationary: multipliers
@@ -72,13 +73,7 @@ func (m *Multipliers) finite() bool {
 
 // Tolerances of a certificate at a point itself. All are relative to the terms that make up what is compared.
 const (
-	// strongResidual is what may be left of grad f: residuals of systems that were solved to rounding, with a margin for terms that
-	// are a thousand times larger than what they add up to.
-	strongResidual = 1e-8
-	// meets is how near a row, a bound or a multiplier has to come to 0 to have a multiplier of its own: what package activeset keeps them to, with
-	// a margin for the units in which it measures.
-	meets = 1e-7
-	// cancelling is how much larger than f's own terms those of the multipliers may be for their rounding to count: strongResidual leaves room for it.
+	// cancelling is how much larger than f's own terms those of the multipliers may be for their rounding to count: tolerance.Certified leaves room for it.
 	cancelling = 1e3
 	// parted is how far a slack or a multiplier has to be from 0 for the row not to be biactive: less than any solver calls 0.
 	parted = 1e-11
@@ -97,7 +92,7 @@ func (v *verification) strong(c *Strong) {
 		if at.rounded[i] { // no other row is said to be so: biactive rows have the signs of both multipliers to keep
 			at.slack[i] = 0
 		}
-		if at.slack[i] > meets || at.mult[i] > meets {
+		if at.slack[i] > tolerance.Weak || at.mult[i] > tolerance.Weak {
 			v.fail(name, "row %d is not biactive: slack %.3g, multiplier %.3g, by the size of their terms", i, at.slack[i], at.mult[i])
 			return
 		}
@@ -118,7 +113,7 @@ func (v *verification) strong(c *Strong) {
 		v.atMost("B-stationarity: residual", c.Residual, found, v.residualRounding()+errorBound, "")
 		v.check("B-stationarity: the parts are all branches that meet at the point", covers(c.Leaves, nil, nil), "")
 	}
-	v.atMost("what residuals of the lower level make of F, by its terms", 0, shift, strongResidual, "multipliers of the leader times the residuals")
+	v.atMost("what residuals of the lower level make of F, by its terms", 0, shift, tolerance.Certified, "multipliers of the leader times the residuals")
 	for j, is := range p.Integer {
 		if is && v.doc.X[j] != math.Round(v.doc.X[j]) {
 			v.fail(name, "entry %d of x takes whole numbers only, and is %v", j, v.doc.X[j])
@@ -131,7 +126,7 @@ func (v *verification) strong(c *Strong) {
 			v.vector(name+": multipliers of the upper constraints", claimed.Multipliers, c.Coupled, 0)
 		}
 	}
-	v.within(name+": residual, by the terms of grad f, with the error of differences", found+errorBound, strongResidual)
+	v.within(name+": residual, by the terms of grad f, with the error of differences", found+errorBound, tolerance.Certified)
 	if v.doc.Tied && v.doc.Hypergradient != nil && len(c.Leaves) == 0 {
 		v.ofMultipliers(c)
 	}
@@ -297,7 +292,7 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 		}
 		left = math.Max(left, math.Abs(rest-m.Multiplier[i]))
 	}
-	if inY > strongResidual {
+	if inY > tolerance.Certified {
 		inY = math.Min(inY, v.byAdjoint(ga[:p.Dy], terms, size))
 	}
 	return math.Max(math.Max(worst, share(left, size)), inY), errorBound, terms, true
@@ -370,7 +365,7 @@ func (v *verification) solved(r []float64) (u, inX, left []float64) {
 // multiplies. At x = 0 and y = 0 nothing reaches anywhere.
 func (terms *sizesOfF) counts(t, perX, perY, reach float64) bool {
 	t = math.Abs(t)
-	return t*perX > strongResidual*terms.x || t*perY > strongResidual*terms.y || terms.value > 0 && t*reach > strongResidual*terms.value
+	return t*perX > tolerance.Certified*terms.x || t*perY > tolerance.Certified*terms.y || terms.value > 0 && t*reach > tolerance.Certified*terms.value
 }
 
 // pairCounts reports whether the multipliers of slack i and of its multiplier count.
@@ -384,9 +379,9 @@ func (v *verification) pairCounts(i int, m *Multipliers, at *pointOfSystem, term
 	for k, b := range vals {
 		perY, adjoint = math.Max(perY, math.Abs(b)), math.Max(adjoint, math.Abs(b*m.Adjoint[cols[k]]))
 	}
-	ofMult = math.Abs(m.Multiplier[i])*at.push[i] > strongResidual*terms.sum
+	ofMult = math.Abs(m.Multiplier[i])*at.push[i] > tolerance.Certified*terms.sum
 	if at.push[i] == 0 || terms.sum == 0 {
-		ofMult = math.Abs(m.Multiplier[i]) > strongResidual*adjoint
+		ofMult = math.Abs(m.Multiplier[i]) > tolerance.Certified*adjoint
 	}
 	return terms.counts(m.Slack[i], perX, perY, at.reach[i]), ofMult
 }
@@ -399,9 +394,9 @@ func (v *verification) pairSigns(name string, i int, m *Multipliers, at *pointOf
 		slack = 0
 	}
 	switch {
-	case ofSlack && slack > meets:
+	case ofSlack && slack > tolerance.Weak:
 		v.fail(name, "row %d is slack and has a multiplier", i)
-	case ofMult && at.mult[i] > meets:
+	case ofMult && at.mult[i] > tolerance.Weak:
 		v.fail(name, "the multiplier of row %d is positive and has a multiplier itself", i)
 	case ofSlack && m.Slack[i] < 0 && !slackZero && (at.mult[i] <= parted || ofMult):
 		v.fail(name, "row %d, biactive: the multiplier %.3g of its slack is negative", i, m.Slack[i])
@@ -425,7 +420,7 @@ func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) 
 		if t < 0 {
 			bound = p.X.Hi[j]
 		}
-		if math.IsInf(bound, 0) || !(math.Abs(x[j]-bound) <= meets*math.Max(size, math.Abs(bound))) {
+		if math.IsInf(bound, 0) || !(math.Abs(x[j]-bound) <= tolerance.Weak*math.Max(size, math.Abs(bound))) {
 			v.fail(name, "entry %d of x has the multiplier %.3g of a bound at which it is not", j, t)
 		}
 	}
@@ -435,7 +430,7 @@ func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) 
 		case equal || !terms.counts(t, perX, perY, reach):
 		case t < 0:
 			v.fail(name, "%s %d has the negative multiplier %.3g", what, i, t)
-		case value < -meets*room:
+		case value < -tolerance.Weak*room:
 			v.fail(name, "%s %d has a multiplier and does not hold with equality", what, i)
 		}
 	}

@@ -5,12 +5,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"bilevelc/runtime/tolerance"
 )
 
 // residualRounding is by how much two computations of a residual may differ: by what either may be, since the run measures each entry in the units of the relaxation and the verification those of x and
 // of y together, and a rounding for each entry of y, which an entry of grad_x is a sum over.
 func (v *verification) residualRounding() float64 {
-	return strongResidual + float64(v.p.Dy)*0x1p-52
+	return tolerance.Certified + float64(v.p.Dy)*0x1p-52
 }
 
 // pointOfSystem is the document's point with what its slacks and multipliers are relative to. Each is measured by what it is a sum of or is set against itself, whatever units other

@@ -9,6 +9,7 @@ import (
 	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // turning is a follower with answers y_1 in [0, u_1], y_2 = 0: g = (1 - x/u_0) c_1 y_1/u_1 + c_2 y_2/u_2 over 0 <= y_j <= u_j, and F's
@@ -77,7 +78,7 @@ func TestMultipliersInMixedUnits(t *testing.T) {
 	}
 }
 
-// A multiplier counts where it is more than strongResidual of the terms of grad_x f, of grad_y f or of f, whatever the others are.
+// A multiplier counts where it is more than tolerance.Certified of the terms of grad_x f, of grad_y f or of f, whatever the others are.
 func TestWhichMultipliersCount(t *testing.T) {
 	rng := members.Rand(t, 8)
 	size := func() float64 { return math.Pow(10, 16*rng.Float64()-8) }
@@ -88,7 +89,7 @@ func TestWhichMultipliersCount(t *testing.T) {
 			carried[k] = per
 			for _, share := range []float64{0.5, 2} {
 				for _, sign := range []float64{-1, 1} {
-					multiplier := sign * share * strongResidual * of / per
+					multiplier := sign * share * tolerance.Certified * of / per
 					if terms.counts(multiplier, carried[0], carried[1], carried[2]) != (share > 1) {
 						t.Errorf("%g, which carries %v, beside %+v: counts is %v", multiplier, carried, terms, share < 1)
 					}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // tied checks that Y is an answer of a follower whose g is convex in y: for any feasible z, with r = grad_y g - B'lambda,
@@ -48,11 +49,11 @@ func (v *verification) tied() {
 		case r <= 0 || room == 0:
 		case at.length[j] > 0:
 			loss += r * math.Min(at.length[j], room)
-		case r > tiedLoss*at.force[j]: // an entry that is 0 and that nothing sets elsewhere has no length, and its forces are to balance
+		case r > tolerance.Certified*at.force[j]: // an entry that is 0 and that nothing sets elsewhere has no length, and its forces are to balance
 			loss = math.Inf(1)
 		}
 	}
-	v.atMost("loss of the follower against its best answer, by the terms of g", 0, share(loss, terms), tiedLoss, "")
+	v.atMost("loss of the follower against its best answer, by the terms of g", 0, share(loss, terms), tolerance.Certified, "")
 	c := v.doc.Certificate
 	if v.doc.Hypergradient != nil && (c == nil || c.Strong == nil && c.Gradient == nil || !v.doc.Strict) {
 		v.fail("hypergradient", "a follower with other answers has one where its certificate shows it alone")
@@ -82,7 +83,7 @@ func (v *verification) gradientOfBranch(m *Multipliers) {
 			continue
 		}
 		ofSlack, ofMult := v.pairCounts(i, m, at, &terms)
-		if ofSlack && at.slack[i] > meets || ofMult && at.mult[i] > meets {
+		if ofSlack && at.slack[i] > tolerance.Weak || ofMult && at.mult[i] > tolerance.Weak {
 			v.fail(name, "row %d has a multiplier of what is not 0", i)
 			return
 		}
@@ -91,12 +92,12 @@ func (v *verification) gradientOfBranch(m *Multipliers) {
 		v.fail(name, "constraints of the leader have multipliers: what is left is none of F")
 		return
 	}
-	v.within(name+": residual, by the terms of grad f", left+errorBound, strongResidual)
+	v.within(name+": residual, by the terms of grad f", left+errorBound, tolerance.Certified)
 	if v.doc.Hypergradient == nil {
 		v.fail(name, "the document has no hypergradient")
 		return
 	}
-	v.vector("hypergradient", v.doc.Hypergradient, m.Bound, strongResidual*math.Max(v.d.s.local, maxAbs(m.Bound)))
+	v.vector("hypergradient", v.doc.Hypergradient, m.Bound, tolerance.Certified*math.Max(v.d.s.local, maxAbs(m.Bound)))
 }
 
 // shift is what the residuals of the follower's conditions make of F, by the terms of f and of the leader's constraints: to first order their products with the leader's multipliers, of which they
@@ -130,9 +131,6 @@ func (v *verification) shift(m *Multipliers, at *pointOfSystem) float64 {
 	return share(sum, math.Max(math.Abs(v.d.f.Value(x, answer)), terms(v.d.f, x, answer)))
 }
 
-// tiedLoss is what may be left of a follower's optimality, relative to the terms of g: as much as of the leader's. Package activeset tells multipliers from 0 to a tenth of it.
-const tiedLoss = strongResidual
-
 // ofMultipliers checks the hypergradient of a follower with other answers elsewhere: inside one branch it is what the multipliers of the leader's own constraints
 // make up.
 func (v *verification) ofMultipliers(c *Strong) {
@@ -153,5 +151,5 @@ func (v *verification) ofMultipliers(c *Strong) {
 			return
 		}
 	}
-	v.vector("hypergradient", v.doc.Hypergradient, found, v.doc.GradientError+strongResidual*v.d.s.local)
+	v.vector("hypergradient", v.doc.Hypergradient, found, v.doc.GradientError+tolerance.Certified*v.d.s.local)
 }

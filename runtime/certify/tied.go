@@ -1,9 +1,9 @@
 package certify
 
-import "bilevelc/runtime/problem"
-
-// mostTied bounds the entries of a dense factorization of the equality rows: about 50 ms.
-const mostTied = 1e7
+import (
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
+)
 
 // tiedNormals are orthonormal normals to the affine set on which the equality rows of
 // the lower level have a solution: where rows depend on each other in y, what is left
@@ -17,7 +17,7 @@ func tiedNormals(p *problem.Problem) [][]float64 {
 			rows = append(rows, i)
 		}
 	}
-	if float64(len(rows))*float64(len(rows))*float64(p.Dy+p.Dx) > mostTied {
+	if float64(len(rows))*float64(len(rows))*float64(p.Dy+p.Dx) > tolerance.Second/100 {
 		return nil
 	}
 	// Gram-Schmidt on the rows of B, with the same combinations of the rows of A beside.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+
+	"bilevelc/runtime/tolerance"
 )
 
 // exactly settles, in rational numbers, the columns of `of` that are no equations of the system: their reduced costs at the solution are
@@ -135,10 +137,6 @@ func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []inter
 	return nil
 }
 
-// mostDigits is how many products of machine words an elimination in rational numbers may take, about a second: the numbers of a
-// network stay small, and those of a dense system have n times its digits.
-const mostDigits = 1e8
-
 // eliminate solves the n equations of n coefficients and a right side. Pivots are where they fill in least (Markowitz 1957): numbers that are made grow.
 func eliminate(rows [][]*big.Rat) ([]*big.Rat, error) {
 	n, spent := len(rows), 0
@@ -188,7 +186,7 @@ func eliminate(rows [][]*big.Rat) ([]*big.Rat, error) {
 					less(rows[i][j], v)
 				}
 			}
-			if spent > mostDigits {
+			if spent > tolerance.Second/10 {
 				return nil, fmt.Errorf("%d dependent equations are too many for rational numbers", n)
 			}
 		}
@@ -202,7 +200,7 @@ func eliminate(rows [][]*big.Rat) ([]*big.Rat, error) {
 				less(sum, out[j])
 			}
 		}
-		if spent > mostDigits {
+		if spent > tolerance.Second/10 {
 			return nil, fmt.Errorf("%d dependent equations are too many for rational numbers", n)
 		}
 		out[column[k]] = sum.Quo(sum, rows[k][column[k]])

@@ -10,6 +10,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // treeInterior is an affine map y(x) = at + sum of by_c x_c that a proof states for the part of the lower level with y_Answer, and one of multipliers mu(x); other entries of y have no part in it. At each point
@@ -158,9 +159,6 @@ func (m *interiorMap) along(j int, less bool) interval {
 	return d
 }
 
-// inner is how much of its terms a slack is above 0 that is no rounding: half of the digits.
-const inner = 0x1p-26
-
 // measure finds the ranges of the map and of its slacks, and the networks of multipliers that these leave without a bound.
 func (m *interiorMap) measure() {
 	t := m.t
@@ -188,7 +186,7 @@ func (m *interiorMap) measure() {
 			s = interval{enclosure(lo).lo, enclosure(hi).hi}
 		}
 		m.slack[i] = s
-		m.within[i] = s.lo > inner*m.terms(i)
+		m.within[i] = s.lo > tolerance.HalfDigits*m.terms(i)
 	}
 	for _, j := range m.y {
 		m.value[j] = m.over(m.at, m.by, j)

@@ -4,10 +4,8 @@ import (
 	"math"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
-
-// reachWork is what the inverse that bounds y may take, about a second.
-const reachWork = 1 << 30
 
 // reach is how far entries of y may be from the map where s_i <= (theta + e'|y - y(x)|)/least_i on inequalities, by entry; nil where nothing shows it. They are all that rows with bounds read, but some that have
 // ends. With as many such rows A as there are entries, and M about the inverse of A,
@@ -29,7 +27,7 @@ func (m *interiorMap) reach(of []int, theta float64, least map[int]float64, e []
 			rows = append(rows, i)
 		}
 	}
-	if math.IsInf(theta, 1) || len(rows) < n || n*n*len(rows) > reachWork {
+	if math.IsInf(theta, 1) || len(rows) < n || n*n*len(rows) > tolerance.Second {
 		return nil
 	}
 	all := make([]float64, n*len(rows))

@@ -7,10 +7,8 @@ import (
 	"slices"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
-
-// Holds is by how much of its terms a row may be violated that is said to hold.
-const Holds = 1e-6
 
 // tolerances of a verification. All are relative to the sizes of the problem
 // (scales).
@@ -40,7 +38,7 @@ type tolerances struct {
 
 // defaultTolerances are for documents written in full precision.
 func defaultTolerances() tolerances {
-	return tolerances{Value: 1e-9, KKT: Holds, Gradient: 1e-5, Radius: 1e-2, Share: 2e-2}
+	return tolerances{Value: 1e-9, KKT: tolerance.Target, Gradient: 1e-5, Radius: 1e-2, Share: 2e-2}
 }
 
 // Verify evaluates every claim of the document again.
@@ -308,7 +306,7 @@ func (v *verification) weakest(at *derived) []int {
 	if i := v.d.tight(at); i >= 0 {
 		return []int{i}
 	}
-	weak := v.d.within(at, 1.0/margin)
+	weak := v.d.within(at, 1.0/tolerance.Margin)
 	if len(weak) == 0 || !v.d.undecided(at, weak) {
 		return nil
 	}
@@ -321,7 +319,7 @@ func (v *verification) weakest(at *derived) []int {
 	slices.Sort(face)
 	with, err := v.d.lower(v.doc.X, at.y, face)
 	if err == nil && v.d.tight(with) < 0 {
-		if again := v.d.within(with, 1.0/margin); len(again) == 0 || !v.d.undecided(with, again) {
+		if again := v.d.within(with, 1.0/tolerance.Margin); len(again) == 0 || !v.d.undecided(with, again) {
 			return nil
 		}
 	}
@@ -432,7 +430,7 @@ func (v *verification) beside(x, claimed []float64, enough float64) []float64 {
 		if err != nil {
 			continue
 		}
-		if weak := v.d.within(at, 1.0/margin); len(weak) > 0 && v.d.undecided(at, weak) {
+		if weak := v.d.within(at, 1.0/tolerance.Margin); len(weak) > 0 && v.d.undecided(at, weak) {
 			continue
 		}
 		if g, err := v.d.gradient(at); err == nil && v.d.apart(claimed, g) <= enough {

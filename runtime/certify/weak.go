@@ -6,10 +6,8 @@ import (
 	"slices"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
-
-// margins of a certain row over the errors of y and of the multipliers.
-const margin = 10
 
 // weak are the rows of which the errors of y and lambda leave open whether they
 // hold y: those outside of the independent rows of the face that are tight,
@@ -54,7 +52,7 @@ func (d *deriver) coarse(at *derived, i int, inside bool) float64 {
 	if inside {
 		largest = at.system.amplification()
 	}
-	return margin * (d.s.normB[i]*at.errorY*largest + forceRounding*d.terms(at, i))
+	return tolerance.Margin * (d.s.normB[i]*at.errorY*largest + forceRounding*d.terms(at, i))
 }
 
 // uncertainty is margin times what the slack of row i, or the way that it gives
@@ -66,7 +64,7 @@ func (d *deriver) uncertainty(at *derived, i, k int, inside bool) float64 {
 		return math.Inf(1)
 	}
 	sum := d.noise()*of.inY + d.s.normB[i]*at.left + forceRounding*d.terms(at, i)
-	return margin * math.Hypot(sum, forceRounding*of.inRows)
+	return tolerance.Margin * math.Hypot(sum, forceRounding*of.inRows)
 }
 
 // withinUncertainty reports that a slack, or the way that a row of the face gives, is no more than a factor
@@ -103,8 +101,8 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 		off += math.Abs(q[l]) * forceRounding * d.terms(at, row)
 	}
 	off += forceRounding * terms
-	if margin*off >= enough {
-		return margin * off
+	if tolerance.Margin*off >= enough {
+		return tolerance.Margin * off
 	}
 	lo, hi, ok := g.SlopeY(p, at.x, at.y)
 	if !ok {
@@ -112,8 +110,8 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 	}
 	moved -= lo + (hi-lo)/2
 	off += (hi-lo)/2 + forceRounding*(math.Abs(lo)+math.Abs(hi))
-	if margin*(math.Abs(moved)+off) >= enough {
-		return margin * (math.Abs(moved) + off)
+	if tolerance.Margin*(math.Abs(moved)+off) >= enough {
+		return tolerance.Margin * (math.Abs(moved) + off)
 	}
 	// The digits that x has over X.
 	const share = 0x1p-12 // of the way to a probe, as the middle one of shares
@@ -127,7 +125,7 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 		change = math.Max(change, math.Max(math.Abs(from-lo), math.Abs(to-hi))/share)
 	}
 	if sum := math.Abs(moved) + off + forceRounding*change; sum >= 0 {
-		return margin * sum
+		return tolerance.Margin * sum
 	}
 	return math.Inf(1)
 }

@@ -82,12 +82,12 @@ func (s *Solver) yield() bool {
 	s.subtractRowForces(s.rest[:s.n], s.lambda)
 	least, bound, row := math.Inf(1), -1, -1
 	for j, at := range s.state {
-		if p := -rowForces[j]; (at == Lower && p > negligible*largest || at == Upper && p < -negligible*largest) && s.rest[j]/p < least {
+		if p := -rowForces[j]; (at == Lower && p > tolerance.Sign*largest || at == Upper && p < -tolerance.Sign*largest) && s.rest[j]/p < least {
 			least, bound = s.rest[j]/p, j
 		}
 	}
 	for i, active := range s.active {
-		if active && !s.equal[i] && v[i] < -negligible*largest && s.lambda[i]/-v[i] < least {
+		if active && !s.equal[i] && v[i] < -tolerance.Sign*largest && s.lambda[i]/-v[i] < least {
 			least, bound, row = s.lambda[i]/-v[i], -1, i
 		}
 	}

@@ -292,7 +292,7 @@ func (s *Solver) factorInterior(it *iterate, soft float64) bool {
 		}
 		s.kkt[base+s.b.NNZ()+i] = d
 	}
-	return s.ldl.Factor(s.kkt, leastPivot)
+	return s.ldl.Factor(s.kkt, tolerance.NoCurvature)
 }
 
 // advance makes one predictor-corrector step.

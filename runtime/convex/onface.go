@@ -52,12 +52,8 @@ func (s *Solver) assemble(identity bool) bool {
 		}
 		s.kkt[base+s.b.NNZ()+i] = d
 	}
-	return s.ldl.Factor(s.kkt, leastPivot)
+	return s.ldl.Factor(s.kkt, tolerance.NoCurvature)
 }
-
-// leastPivot is the size of the smallest pivot: a rounding error of the
-// largest entries, which are about 1.
-const leastPivot = 1e-14
 
 // reaches reports whether row i involves a free variable.
 func (s *Solver) reaches(i int) bool {

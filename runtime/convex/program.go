@@ -127,10 +127,10 @@ func (p *Program) transpose() {
 
 // Where a variable is: free, or on a bound.
 const (
-	Free   int8 = 0
-	Lower  int8 = -1
-	Upper  int8 = 1
-	Pinned int8 = 2 // its two bounds are one
+	Lower int8 = iota - 1
+	Free
+	Upper
+	Pinned // its two bounds are one
 )
 
 // dependent lists rows of the active ones that depend on the other active rows

@@ -1,6 +1,10 @@
 package convex
 
-import "math"
+import (
+	"math"
+
+	"bilevelc/runtime/tolerance"
+)
 
 // Reduce makes the active rows and bounds of an optimal point independent, so
 // that its multipliers are those of a basis: while they depend on each other the
@@ -30,10 +34,6 @@ func (s *Solver) Reduce() (left []int) {
 	return nil
 }
 
-// negligible is a coefficient of a dependency, between rows of unit norm, that
-// is taken for 0: what the factorization leaves of one that should be.
-const negligible = 1e-9
-
 // letGo takes the multiplier of the row i, which depends on the active rows and
 // bounds, to 0, or as far as another's allows, which it then replaces. An equality holds
 // whatever its multiplier is: it replaces the bound or the inequality of which the
@@ -53,7 +53,7 @@ func (s *Solver) letGo(i int) (replaced bool) {
 	}
 	// A multiplier l >= 0 becomes l - t c.
 	meets := func(l, c float64) bool {
-		if math.Abs(c) <= negligible {
+		if math.Abs(c) <= tolerance.Sign {
 			return false
 		}
 		at := math.Max(0, l) / c

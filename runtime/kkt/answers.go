@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/tolerance"
 )
 
 // Answers is the system of all that the follower may do at z's x, for package tree: its points are z's x, the follower's optimal answers y and their multipliers lambda. The set of
@@ -109,7 +110,7 @@ func (s *System) hold(ctx context.Context, held []bool) error {
 				ends[k] = sol.Z[j]
 			}
 		}
-		held[j] = ends[1]-ends[0] <= Tolerance*math.Max(1, math.Abs(ends[0]))
+		held[j] = ends[1]-ends[0] <= tolerance.Sign*math.Max(1, math.Abs(ends[0]))
 	}
 	return ctx.Err()
 }

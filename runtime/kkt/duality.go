@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/tolerance"
 )
 
 // Weights are those with which products that vanish on the system are added to f: k_j of y_j times row j of the follower's stationarity, and w_i of lambda_i times the
@@ -17,9 +18,6 @@ type Weights struct {
 	Stationarity []float64 // k, len Ny
 	Rows         []float64 // w, len M
 }
-
-// cancels is what may be left of two products that cancel, relative to them: some roundings of differences of gradients.
-const cancels = 1e-13
 
 // strongDuality is f with weights such that the products of x and y, x and lambda, and y and lambda cancel:
 //
@@ -94,7 +92,7 @@ func (s *System) strongDuality(o *Objective) *Quadratic {
 			if block(i) == block(j) || vals[t] == 0 {
 				continue
 			}
-			switch left := math.Abs(vals[t]) > cancels*math.Max(math.Abs(settled.Hess.At(i, j)), math.Abs(added.At(i, j))); {
+			switch left := math.Abs(vals[t]) > tolerance.Feasibility*math.Max(math.Abs(settled.Hess.At(i, j)), math.Abs(added.At(i, j))); {
 			case !left:
 				vals[t] = 0
 			case !s.Binary(i) && !s.Binary(j):

@@ -7,6 +7,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Follower solves the lower level of a system at one x: a convex quadratic or linear program in y, whose
@@ -154,7 +155,7 @@ func (f *Follower) Loss(ctx context.Context, x, y []float64) (loss, open float64
 		}
 	}
 	// Both answers hold to the accuracy of programs: of several best ones another may be the one that is compared with, whose g is the same to that.
-	if open = activeset.Accurate * size; loss <= open {
+	if open = tolerance.Feasibility * size; loss <= open {
 		return 0, open
 	}
 	return loss, open

@@ -13,6 +13,7 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Interior is an affine map y(x) = At + sum of By[k] x_Entry[k], for the entries Y of y, which are a part of the lower level, inside of its constraints for all x of their box, but on the edge of those that none is inside
@@ -198,7 +199,7 @@ func (l *limiter) multipliers(p Block) (*affine, *NoLimit, error) {
 			lo, hi := l.box(c)
 			slack -= s.P.Rows.A.At(i, c)*(lo+hi)/2 + math.Abs(in.slope(s, s.P.Rows.B, i, c)-s.P.Rows.A.At(i, c)*(hi-lo)/2)
 		}
-		if !(slack*s.rowUnit(i) > Tolerance) {
+		if !(slack*s.rowUnit(i) > tolerance.Sign) {
 			no = &NoLimit{i, "its slack has no bound above 0"}
 			continue
 		}
@@ -262,7 +263,7 @@ func (l *limiter) curvature(p Block) []float64 {
 	if !ok {
 		return nil
 	}
-	least := values[0] - float64(n)*Tolerance // a margin for what is verified
+	least := values[0] - float64(n)*tolerance.Sign // a margin for what is verified
 	if !(least > 0) {
 		return nil
 	}
@@ -271,9 +272,6 @@ func (l *limiter) curvature(p Block) []float64 {
 	}
 	return out
 }
-
-// interiorWork is what the factors of the linear program for an affine map may take, about a tenth of a second; where they take more it is a constant.
-const interiorWork = 1e8
 
 // interiorProgram is the linear program for the affine map of a block: its variables are the map's middle, its slopes, how far each inequality's slack moves with each entry of x, and the least slack,
 // at most 1, which it maximizes; each relative to the coefficients of its row. A map that is a constant has no slopes, and moves that are numbers. Or it maximizes the sum of all slacks, each at most 1, of a multiple of the map, of which the last variable, from 1 to 1/apart, is
@@ -294,7 +292,7 @@ func (l *limiter) interiorProgram(p Block, entries []int, sum bool) *interiorPro
 		}
 	}
 	m, wide, deviations := &interiorProgram{slopes: true}, ny*(1+len(entries)), inequalities*len(entries)
-	if n := float64(wide + deviations + 1); n*n*n/2 > interiorWork {
+	if n := float64(wide + deviations + 1); n*n*n/2 > tolerance.Second/10 {
 		m.slopes, wide, deviations = false, ny, 0
 	}
 	n := wide + deviations + 1
@@ -313,7 +311,7 @@ func (l *limiter) interiorProgram(p Block, entries []int, sum bool) *interiorPro
 		m.Hi[j], m.C[j] = 1, -1
 	}
 	if sum {
-		m.Lo[n-1], m.Hi[n-1], m.C[n-1] = 1, 1/apart, 0
+		m.Lo[n-1], m.Hi[n-1], m.C[n-1] = 1, 1/tolerance.Target, 0
 	}
 	next := wide
 	for _, i := range p.Rows {
@@ -394,9 +392,6 @@ func (l *limiter) solveOnce(p *activeset.Program) (*activeset.Solution, error) {
 	return sol, nil
 }
 
-// apart is the least slack, or positive multiplier, that counts as positive.
-const apart = 1e3 * Tolerance
-
 // interior is y(x) of a block with the largest slack, relative to the coefficients of each row, that all inequalities have for all x of their box.
 func (l *limiter) interior(p Block, entries []int) (*affine, *NoLimit, error) {
 	m, factor := l.interiorProgram(p, entries, false), 1.0
@@ -404,7 +399,7 @@ func (l *limiter) interior(p Block, entries []int) (*affine, *NoLimit, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if l.edges && sol.Status == activeset.Optimal && -sol.Value <= apart {
+	if l.edges && sol.Status == activeset.Optimal && -sol.Value <= tolerance.Target {
 		m = l.interiorProgram(p, entries, true)
 		if sol, err = l.solveOnce(&m.Program); err != nil {
 			return nil, nil, err
@@ -414,7 +409,7 @@ func (l *limiter) interior(p Block, entries []int) (*affine, *NoLimit, error) {
 		}
 	}
 	switch {
-	case sol.Status == activeset.Optimal && (l.edges || -sol.Value > apart):
+	case sol.Status == activeset.Optimal && (l.edges || -sol.Value > tolerance.Target):
 		ny := len(p.Y)
 		unscaled := func(z []float64) []float64 {
 			out := make([]float64, ny)
@@ -453,7 +448,7 @@ func (l *limiter) interior(p Block, entries []int) (*affine, *NoLimit, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if sol.Status == activeset.Optimal && -sol.Value <= apart {
+		if sol.Status == activeset.Optimal && -sol.Value <= tolerance.Target {
 			return nil, &NoLimit{m.owner[r], "the follower's constraints leave it no slack at some x, so that nothing bounds its multiplier"}, nil
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // dual finds multipliers along the map of a block for those whose y nothing else bounds, positive for all x of their box (Interior.Mult). What moves the force on an entry of y goes to a bound of that entry where there is
@@ -31,7 +32,7 @@ func (l *limiter) dual(p Block, in *affine, out *Interior) error {
 			costs = append(costs, c)
 		}
 	}
-	if n := float64(2 * len(p.Rows)); bounded || n*n*n/2 > interiorWork {
+	if n := float64(2 * len(p.Rows)); bounded || n*n*n/2 > tolerance.Second/10 {
 		return nil
 	}
 	at := make([]float64, s.Ny)
@@ -107,7 +108,7 @@ func (l *limiter) positive(p Block, place map[int]int, force, moves []float64) (
 			}
 		}
 		if sum {
-			m.Lo[n-1], m.Hi[n-1], m.C[n-1] = 1, 1/apart, 0
+			m.Lo[n-1], m.Hi[n-1], m.C[n-1] = 1, 1/tolerance.Target, 0
 		}
 		end := func(side, hi float64) {
 			if sum {
@@ -142,7 +143,7 @@ func (l *limiter) positive(p Block, place map[int]int, force, moves []float64) (
 		if err != nil || sol.Status != activeset.Optimal {
 			return nil, err
 		}
-		if !sum && !(-sol.Value > apart) {
+		if !sum && !(-sol.Value > tolerance.Target) {
 			continue
 		}
 		mu, factor := make([]float64, rows), 1.0

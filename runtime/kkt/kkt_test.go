@@ -12,6 +12,7 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // f reads as what it is, matrices are those of g, and strong duality adds nothing to f at the follower's answers.
@@ -166,7 +167,7 @@ func TestMultipliersMakeUpTheGradient(t *testing.T) {
 	if solved < 20 {
 		t.Errorf("%d of 60 branch problems were solved", solved)
 	}
-	if kkt.Holds == kkt.NotChecked || !(kkt.Tolerance < 1e-6) {
+	if kkt.Holds == kkt.NotChecked || !(tolerance.Sign < 1e-6) {
 		t.Error("signs are told apart by less than six digits, or nothing checked holds")
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Limits are bounds of the slack and of the multiplier of each pair that hold at all points of the system (model's units): constants for those who take pairs as binary variables only.
@@ -54,12 +55,9 @@ type limiter struct {
 	edges   bool // maps may be on the edge of constraints
 }
 
-// limitWork is what tightening by linear programs may take in the measure of activeset.Solution, about two seconds; what it leaves out keeps the bounds that it has.
-const limitWork = 2e9
-
 // most is the largest value of a linear form over the program, in its units; +Inf where none is known.
 func (l *limiter) most(solver *activeset.Solver, form func(cost []float64)) (float64, error) {
-	if l.work > limitWork {
+	if l.work > 2*tolerance.Second {
 		return math.Inf(1), nil
 	}
 	cost := make([]float64, l.s.N)
@@ -80,7 +78,7 @@ func (l *limiter) most(solver *activeset.Solver, form func(cost []float64)) (flo
 }
 
 // outward is v with a margin for the accuracy of linear programs.
-func outward(v float64) float64 { return v + 1e3*Tolerance*math.Max(1, math.Abs(v)) }
+func outward(v float64) float64 { return v + 1e3*tolerance.Sign*math.Max(1, math.Abs(v)) }
 
 // variables finds ends of the ranges of x and y where they have none.
 func (l *limiter) variables() error {

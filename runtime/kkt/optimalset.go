@@ -9,6 +9,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/tolerance"
 )
 
 // What a follower with several answers to one x may answer: the best and the worst for the leader, the shortest.
@@ -150,10 +151,10 @@ func (s *System) rowAt(dst *sparse.CSR, r int, z []float64, first, last, shift i
 	dst.EndRow()
 	equal := lo == hi
 	lo, hi = lo-rest, hi-rest
-	if lo-own <= activeset.Accurate*terms {
+	if lo-own <= tolerance.Feasibility*terms {
 		lo = math.Min(lo, own)
 	}
-	if own-hi <= activeset.Accurate*terms {
+	if own-hi <= tolerance.Feasibility*terms {
 		hi = math.Max(hi, own)
 	}
 	if equal && lo <= own && own <= hi {

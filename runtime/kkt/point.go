@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // MostVertices is how many vertices of the follower's multipliers are looked at. A face of dimension d has d+1 of them at the least; they are few where few rows too many hold.
@@ -188,7 +189,7 @@ func (s *System) Settle(m *Multipliers, z []float64) {
 				bound = set.Hi[j]
 			}
 		}
-		if math.IsInf(bound, 0) || !(math.Abs(x-bound) <= Tolerance*math.Max(s.ColScale[j], math.Abs(bound))) {
+		if math.IsInf(bound, 0) || !(math.Abs(x-bound) <= tolerance.Sign*math.Max(s.ColScale[j], math.Abs(bound))) {
 			m.Bound[j] = 0
 		}
 	}
@@ -206,7 +207,7 @@ func (s *System) Settle(m *Multipliers, z []float64) {
 			continue
 		}
 		terms := s.Relaxation.A.AddTerms(math.Abs(s.Relaxation.RowHi[r]), r, scaled)
-		if s.Relaxation.RowLo[r] != s.Relaxation.RowHi[r] && s.Relaxation.RowHi[r]-s.Relaxation.A.RowDot(r, scaled) > Tolerance*terms {
+		if s.Relaxation.RowLo[r] != s.Relaxation.RowHi[r] && s.Relaxation.RowHi[r]-s.Relaxation.A.RowDot(r, scaled) > tolerance.Sign*terms {
 			at[o.Index] = 0
 		}
 	}
@@ -293,7 +294,7 @@ func (s *System) inUnits(grad []float64) float64 {
 // HypergradientError is the largest error of an entry of Hypergradient: what the multipliers leave of grad f in it, and the part of its terms that they leave of the largest of all.
 func (s *System) HypergradientError(m *Multipliers, z []float64) float64 {
 	grad, terms := s.left(m, z, nil, nil)
-	part, most := Tolerance, 0.0
+	part, most := tolerance.Sign, 0.0
 	if r := s.inUnits(grad); r > 0 {
 		part += r / s.inUnits(terms)
 	}

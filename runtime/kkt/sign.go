@@ -5,13 +5,9 @@ import (
 	"slices"
 
 	"bilevelc/internal/sparse"
-	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
-
-// Tolerance is the size, relative to the terms that make them up, below which a slack or a multiplier is zero: the accuracy to which
-// package activeset keeps rows and signs.
-const Tolerance = activeset.Feasible
 
 // Signs are what is positive at a point of the system, beyond Tolerance.
 type Signs struct {
@@ -59,7 +55,7 @@ func (s *System) SignsAt(z []float64) Signs {
 			continue
 		}
 		if k < 0 { // a row of x alone
-			out.Slack[i] = slack[i] > activeset.Accurate*terms[i]
+			out.Slack[i] = slack[i] > tolerance.Feasibility*terms[i]
 			continue
 		}
 		l, reach, push, counts := s.Lambda(z)[i], 0.0, 0.0, false
@@ -67,9 +63,9 @@ func (s *System) SignsAt(z []float64) Signs {
 		for t, j := range cols {
 			reach = math.Max(reach, math.Abs(vals[t])*s.ColScale[s.Nx+j]*answer[k])
 			push = math.Max(push, math.Abs(vals[t]*l)*s.RowScale[j])
-			counts = counts || l > 0 && math.Abs(vals[t]*l) > Tolerance*forces[j]
+			counts = counts || l > 0 && math.Abs(vals[t]*l) > tolerance.Sign*forces[j]
 		}
-		out.Slack[i] = slack[i] > math.Max(Tolerance*reach, activeset.Accurate*terms[i]) && slack[i]*s.rowUnit(i) > noise[k]
+		out.Slack[i] = slack[i] > math.Max(tolerance.Sign*reach, tolerance.Feasibility*terms[i]) && slack[i]*s.rowUnit(i) > noise[k]
 		out.Mult[i] = counts && push > math.Max(0x1p-45*force[k], pushNoise[k])
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Unique reports whether the follower has no other answer at z's x than z's. With the rows that have positive multipliers and the equality rows (strong) and the biactive
@@ -45,7 +46,7 @@ func (f *Follower) uniqueIn(ctx context.Context, block Block, signs Signs) bool 
 			return
 		}
 		coef, rest := make([]float64, q.Size()+1), make([]float64, n)
-		if size := q.Split(row, coef, rest); size > Tolerance*before {
+		if size := q.Split(row, coef, rest); size > tolerance.Sign*before {
 			q.Push(coef, rest, size)
 		}
 	}
@@ -77,7 +78,7 @@ func (f *Follower) uniqueIn(ctx context.Context, block Block, signs Signs) bool 
 			}
 			clear(unit)
 			unit[t] = 1
-			if q.Split(unit, nil, rest) > Tolerance {
+			if q.Split(unit, nil, rest) > tolerance.Sign {
 				return false
 			}
 		}
@@ -125,5 +126,5 @@ func (f *Follower) uniqueIn(ctx context.Context, block Block, signs Signs) bool 
 	}
 	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
 	f.Work += sol.Work
-	return sol.Status == activeset.Optimal && sol.Value >= -Tolerance
+	return sol.Status == activeset.Optimal && sol.Value >= -tolerance.Sign
 }

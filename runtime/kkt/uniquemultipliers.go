@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // UniqueMultipliers reports whether the multipliers that f reads take no other values at z's x than z's. With the rows that hold at z's y, other multipliers differ by a d with
@@ -103,7 +104,7 @@ func (s *System) move(read map[int]bool, rows []int) bool {
 			v[s.inBlock[j]] = vals[t]
 		}
 		coef, rest := make([]float64, q.Size()+1), make([]float64, n)
-		if left := q.Split(v, coef, rest); left > Tolerance*linalg.Norm(v) {
+		if left := q.Split(v, coef, rest); left > tolerance.Sign*linalg.Norm(v) {
 			q.Push(coef, rest, left)
 			q.rows = append(q.rows, i)
 			continue
@@ -113,7 +114,7 @@ func (s *System) move(read map[int]bool, rows []int) bool {
 		}
 		q.Solve(coef[:q.Size()])
 		for t, weight := range coef[:q.Size()] {
-			if read[q.rows[t]] && math.Abs(weight) > Tolerance {
+			if read[q.rows[t]] && math.Abs(weight) > tolerance.Sign {
 				return true
 			}
 		}
@@ -157,7 +158,7 @@ func (f *Follower) rising(ctx context.Context, free, zero []int) ([]int, bool) {
 	}
 	var out []int
 	for k, i := range zero {
-		if sol.Z[n+k] > Tolerance {
+		if sol.Z[n+k] > tolerance.Sign {
 			out = append(out, i)
 		}
 	}

@@ -47,9 +47,6 @@ func (g *stage) chords(y []float64) bool {
 // measured anew: with it rounding is reached in as many steps as a Hessian has columns.
 func patient(n int) float64 { return math.Max(0.1, math.Exp(math.Log(tolerance.Roundoff)/float64(n))) }
 
-// close is the length of a step, relative to y, from which the polish takes over.
-const close = 1e-6
-
 // chord moves y near the solution and makes the rows that hold it there the guess. It
 // reports false where it could not: y is then feasible, and no worse than at the start.
 func (g *stage) chord(ctx context.Context, y []float64) (bool, error) {
@@ -88,7 +85,7 @@ func (g *stage) chord(ctx context.Context, y []float64) (bool, error) {
 		if math.IsNaN(length) {
 			return false, nil
 		}
-		if length <= close*g.poly.unit(y) {
+		if length <= tolerance.Target*g.poly.unit(y) {
 			g.guess = append(g.guess[:0], rows...)
 			return true, nil
 		}

@@ -42,9 +42,6 @@ type curvature struct {
 	rest, probe, end, behind, coef []float64
 }
 
-// basisEntries bounds the entries of V and H V together: 256 MB.
-const basisEntries = 1 << 25
-
 // outside is the relative size of the part of a direction outside the basis
 // from which it is worth a call. The relative error that leaving it out makes
 // in a product is at most this times the condition number, and every solve
@@ -57,7 +54,7 @@ func (c *curvature) reset(obj Objective, quadratic bool, n int) {
 	c.at, c.grad = resize(c.at, n), resize(c.grad, n)
 	c.rest, c.probe = resize(c.rest, n), resize(c.probe, n)
 	c.end, c.behind = resize(c.end, n), resize(c.behind, n)
-	c.limit = min(n, basisEntries/max(1, 2*n))
+	c.limit = min(n, tolerance.MostNumbers/max(1, 2*n))
 	c.coef = resize(c.coef, max(1, c.limit))
 	c.gradients, c.largest, c.length, c.lengthAt, c.along = 0, 0, 0, 0, 0
 	c.generation++

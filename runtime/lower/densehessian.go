@@ -246,7 +246,7 @@ func (w *denseHessian) keep(f *face) {
 		f.rebuild()
 	}
 	k := len(f.members)
-	if k == 0 || k*w.n > basisEntries/facesKept {
+	if k == 0 || k*w.n > tolerance.MostNumbers/facesKept {
 		return
 	}
 	w.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // entropy is sum_j y_j log y_j - c_j y_j: defined for y > 0 only, with a
@@ -175,7 +176,7 @@ func TestHeldAtTheEdge(t *testing.T) {
 		s := newALM(defaultALM()).Solve(context.Background(), p, G(p, nil), []float64{}, nil)
 		off := distance(s.Y, want)
 		switch {
-		case s.Status == Solved && off <= accuracy:
+		case s.Status == Solved && off <= tolerance.Target:
 			solved++
 		case s.Status == Solved, s.Status == Unbounded, s.Status == Infeasible:
 			t.Errorf("seed %d: y_0 = %g: %v: %s, y off by %g", seed, want[0], s.Status, s.Reason, off)
@@ -310,7 +311,7 @@ func TestDomainsInOtherUnits(t *testing.T) {
 			off = math.Max(off, math.Abs(got.Y[j]/g.unit-want[j]))
 		}
 		switch {
-		case got.Status == Solved && off <= accuracy:
+		case got.Status == Solved && off <= tolerance.Target:
 			solved++
 		case got.Status != Inaccurate:
 			t.Errorf("seed %d: unit %g, tie %g: %v: %s, y off by %g units", seed, g.unit, tie, got.Status, got.Reason, off)

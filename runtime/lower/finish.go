@@ -11,12 +11,6 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// Weakness is the slack (relative to the sizes of y and of the row's terms) and the multiplier
-// (relative to the size of the gradient) below which they count as zero for
-// strict complementarity: well above what the solvers leave (1e-9), so that a
-// row is never taken for strictly active or inactive by rounding.
-const Weakness = 1e-7
-
 // assess fills in what a Solution says of its point: residuals, active rows
 // and their margins, weak and dependent rows, and the certified error bound.
 // grad is the gradient of the objective at s.Y, of that size; s.Lambda is set.
@@ -47,17 +41,17 @@ func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, siz
 		s.Residuals.Dual = math.Max(s.Residuals.Dual, -s.Lambda[i])
 		s.Residuals.Complementarity = math.Max(s.Residuals.Complementarity, math.Abs(s.Lambda[i]*h))
 		force := s.Lambda[i] * q.norm[i]
-		near := Weakness * q.size[i]
+		near := tolerance.Weak * q.size[i]
 		if q.of[i] >= 0 {
-			near += Weakness * sizes[q.of[i]]
+			near += tolerance.Weak * sizes[q.of[i]]
 		}
 		switch {
-		case slack > near && !(working.holds(i) && force > Weakness*size):
+		case slack > near && !(working.holds(i) && force > tolerance.Weak*size):
 			s.MinSlack = math.Min(s.MinSlack, -h)
 		case q.norm[i] == 0:
 			// A condition on x alone that holds with equality: no part of y's
 			// complementarity.
-		case force > Weakness*size:
+		case force > tolerance.Weak*size:
 			s.Active = append(s.Active, i)
 			s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
 			if !working.holds(i) && s.redundant(q, working, i) { // a part of the others' multipliers, of the solve before
@@ -82,12 +76,6 @@ type workingSet interface {
 	spans(i int, combination []float64) bool
 }
 
-// accuracy is the certified error, relative to the sizes of y and of the rows, up to
-// which a point counts as solved where mu is known: the accuracy that the default
-// tolerances of outer methods ask for. The residuals, which are relative to the largest
-// curvature, do not tell it where the least is 1e10 times smaller.
-const accuracy = 1e-6
-
 // testAccuracy takes back Solved where the residual force, over the least curvature mu,
 // leaves y open. The size of y is its own, or that of the way that the gradient asks
 // for where y is 0, or the length on which the gradient is curved.
@@ -99,7 +87,7 @@ func (s *Solution) testAccuracy(q *polyhedron, grad, largest, mu float64) {
 	if largest > 0 {
 		size = math.Max(size, grad/largest)
 	}
-	if open := s.Residuals.Stationarity / mu; open > accuracy*size {
+	if open := s.Residuals.Stationarity / mu; open > tolerance.Target*size {
 		s.Status = Inaccurate
 		s.Reason = fmt.Sprintf("the residual leaves y open by %.1e: the curvatures of the objective differ by too much", open)
 	}

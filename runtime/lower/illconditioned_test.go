@@ -172,7 +172,7 @@ func TestIllConditionedFollowers(t *testing.T) {
 					continue
 				}
 				count.solved++
-				if off > accuracy*math.Max(1, size)+rounding {
+				if off > tolerance.Target*math.Max(1, size)+rounding {
 					count.wrong++
 					t.Errorf("%s, few %v, seed %d: solved, and y is off by %.2g of %.2g", spec.Name, few, seed, off, size)
 				}

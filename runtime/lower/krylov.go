@@ -146,7 +146,7 @@ func (k *krylov) direct(w *denseHessian, tolerance float64, b *boundary) (end en
 
 // remember appends the normalized residual to the basis.
 func (k *krylov) remember(norm float64) {
-	if norm == 0 || len(k.basis)+len(k.R) > basisEntries/2 {
+	if norm == 0 || len(k.basis)+len(k.R) > tolerance.MostNumbers/2 {
 		return
 	}
 	for _, t := range k.R {

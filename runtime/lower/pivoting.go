@@ -33,7 +33,7 @@ func (w *denseHessian) pivots(q *polyhedron, y, free []float64, guess []int) (ac
 	}
 	z := make([]float64, w.n)
 	var force []float64
-	fewest, patience := q.m+1, most
+	fewest, patience := q.m+1, tolerance.Exchanges
 	for {
 		active = active[:0]
 		copy(was, in)
@@ -79,7 +79,7 @@ func (w *denseHessian) pivots(q *polyhedron, y, free []float64, guess []int) (ac
 			copy(y, z)
 			return active, linalg.Finite(y)
 		case wrong < fewest:
-			fewest, patience = wrong, most
+			fewest, patience = wrong, tolerance.Exchanges
 		case patience > 0:
 			patience--
 		default:
@@ -87,10 +87,6 @@ func (w *denseHessian) pivots(q *polyhedron, y, free []float64, guess []int) (ac
 		}
 	}
 }
-
-// most is the number of exchanges in a row that may leave as many rows wrong as
-// before (Judice and Pires: 10).
-const most = 10
 
 // room reports whether there is memory to keep what belongs to some more rows.
 func (w *denseHessian) room(q *polyhedron, rows []int) bool {
@@ -100,5 +96,5 @@ func (w *denseHessian) room(q *polyhedron, rows []int) bool {
 			count++
 		}
 	}
-	return count*(w.n+count/2) <= basisEntries
+	return count*(w.n+count/2) <= tolerance.MostNumbers
 }

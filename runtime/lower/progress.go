@@ -1,6 +1,10 @@
 package lower
 
-import "math"
+import (
+	"math"
+
+	"bilevelc/runtime/tolerance"
+)
 
 // progress tells a gradient method when to end: at its tolerance if that is enough for
 // Solution.testAccuracy, and where rounding lets nothing improve any more.
@@ -23,7 +27,7 @@ func (p *progress) step(residual, terms, lipschitz float64, y []float64) (end ou
 	small := residual <= p.relative*terms
 	// The gradient at y is at most twice the gradient mapping that led to it. A tolerance that is
 	// wide leaves y as wide open.
-	if small && (mu == 0 || 2*residual <= math.Max(accuracy, p.relative)*mu*p.stage.poly.unit(y)) {
+	if small && (mu == 0 || 2*residual <= math.Max(tolerance.Target, p.relative)*mu*p.stage.poly.unit(y)) {
 		return converged, true
 	}
 	if residual < 0.9*p.best {

@@ -23,10 +23,6 @@ import (
 // them and each row of a face, a few times a solve.
 const refinable = 32
 
-// roundingShare is the share of y that rounding may leave open, over the least curvature, from which
-// refinement is worth its n gradients: a hundredth of that at which rows count as weak.
-const roundingShare = Weakness / 100
-
 // roundingOpen reports that rounding of terms of the size of the largest curvature and force may leave y
 // open by more than that, and that refinement applies.
 func (s *Solution) roundingOpen(w *newton, q *polyhedron) bool {
@@ -35,7 +31,7 @@ func (s *Solution) roundingOpen(w *newton, q *polyhedron) bool {
 		return false
 	}
 	size := s.extent(w, q)
-	return tolerance.Roundoff*(w.curvature.largest*size+linalg.Norm(w.grad)) > roundingShare*mu*size
+	return tolerance.Roundoff*(w.curvature.largest*size+linalg.Norm(w.grad)) > tolerance.Sign*mu*size
 }
 
 // extent is the size of y: its own, or that of the way that the gradient asks for, or on which it
@@ -141,7 +137,7 @@ func (w *newton) refine(ctx context.Context, q *polyhedron, rows []int, y, lambd
 			return r, true
 		}
 		if size > last/2 {
-			return r, size <= roundingShare*math.Max(q.unit(y), linalg.Norm(w.grad)/m.largest)
+			return r, size <= tolerance.Sign*math.Max(q.unit(y), linalg.Norm(w.grad)/m.largest)
 		}
 		last = size
 		linalg.Axpy(y, 1, way[:q.n])
@@ -276,7 +272,7 @@ func (g *stage) exchange(ctx context.Context, s *Solution, rows []int) bool {
 
 // refinedStatus is the status of a point that was refined, for a size of y.
 func (s *Solution) refinedStatus(size float64) (Status, string) {
-	if s.RoundingBound > accuracy*size {
+	if s.RoundingBound > tolerance.Target*size {
 		return Inaccurate, fmt.Sprintf("rounding of the gradient leaves y open by %.1e: the curvatures of the objective differ by too much", s.RoundingBound)
 	}
 	return Solved, "stationary to rounding, by steps along the face"

@@ -22,7 +22,7 @@ import (
 const far = 1e3
 
 // badlyScaled reports that some entries are not stationary beside their own forces, up to a part
-// `roundingShare` of these and by more than rounding, while others have far larger ones: of these it tells
+// tolerance.Sign of these and by more than rounding, while others have far larger ones: of these it tells
 // the forces, which are 0 for the others. What forces an entry is made of is not known; they are at least as large as what is seen of
 // them: the gradient, the forces of rows and what curvature, at least mu, makes of y: product sets its
 // argument to H y, or reports that it is not known.
@@ -45,10 +45,10 @@ func (s *Solution) badlyScaled(q *polyhedron, obj Objective, grad []float64, mu 
 		}
 	}
 	off := s.offBounds(q)
-	unresolved := func(j int) bool { return off[j] || math.Abs(rest[j]) > roundingShare*forces[j] }
+	unresolved := func(j int) bool { return off[j] || math.Abs(rest[j]) > tolerance.Sign*forces[j] }
 	some := false
 	for j := range rest {
-		some = some || off[j] || math.Abs(rest[j]) > roundingShare*mu*math.Abs(s.Y[j]) && unresolved(j)
+		some = some || off[j] || math.Abs(rest[j]) > tolerance.Sign*mu*math.Abs(s.Y[j]) && unresolved(j)
 	}
 	hy := make([]float64, q.n)
 	if !some || !product(hy) {

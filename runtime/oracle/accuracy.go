@@ -53,10 +53,6 @@ func (h *Hyper) ErrorOfY(pt *Point) float64 {
 	return bound
 }
 
-// unmet is the part of the gradient's terms that a solution may leave of stationarity: what a
-// verification takes for met.
-const unmet = 1e-6
-
 // Unsolved reports that the lower solution at a point leaves more of stationarity than a part of
 // the terms of the gradient. Solvers take rounding from the largest curvature, which may be that
 // of an entry of y that is 0, as beside a pole, and hide all else; here the terms are measured
@@ -66,10 +62,10 @@ func (h *Hyper) Unsolved(pt *Point) bool {
 	rowForces := make([]float64, h.p.Dy)
 	h.p.Rows.B.AddMulVecT(rowForces, 1, s.Lambda)
 	left := math.Sqrt(float64(h.p.Dy)) * s.Residuals.Stationarity
-	if !(left > unmet*linalg.Norm(rowForces)) {
+	if !(left > tolerance.Target*linalg.Norm(rowForces)) {
 		return false
 	}
 	base := make([]float64, h.p.Dy)
 	h.p.G.GradY(base, pt.X, s.Y)
-	return left > unmet*termsAlong(h.p, pt.X, s.Y, base, 0)
+	return left > tolerance.Target*termsAlong(h.p, pt.X, s.Y, base, 0)
 }

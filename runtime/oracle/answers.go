@@ -51,7 +51,7 @@ func byAnswers(ctx context.Context, dst []float64, at *At, v *adjointRHS) (error
 		}
 		const wide, attempts = 0x1p-6, 4
 		best := math.Inf(1)
-		for step := wide * room; best > small*math.Abs(part[j]) && step > wide*room*math.Pow(2, -4*attempts); step /= 16 {
+		for step := wide * room; best > tolerance.Target*math.Abs(part[j]) && step > wide*room*math.Pow(2, -4*attempts); step /= 16 {
 			size, roundingBound = 0, 0
 			long, ok := difference(moved, j, step, at.X[j], p.X.Lo[j], p.X.Hi[j])
 			short, also := difference(moved, j, step/2, at.X[j], p.X.Lo[j], p.X.Hi[j])

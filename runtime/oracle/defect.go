@@ -46,7 +46,6 @@ const (
 // small is the relative error that a derivative may have, and gross that of one which says
 // nothing.
 const (
-	small = 1e-6
 	gross = 1e-2
 )
 
@@ -94,7 +93,7 @@ func (d *differences) defect(v derivative, step, scale float64) (off, uncertain 
 			return tolerance.SumRounding*(terms/length+held+linalg.Norm(d.rhs.q)+linalg.Norm(at.Lower.Lambda)/step) + d.force
 		}
 		least := math.Min(size, d.slope)
-		if miss > rounding()+small*least {
+		if miss > rounding()+tolerance.Target*least {
 			terms = math.Max(terms, termsOf(p, at.X, at.Lower.Y, d.base))
 		}
 		off = math.Max(off, (miss-rounding())/least)

@@ -7,6 +7,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // DifferenceSettings are the settings of the oracle `difference`.
@@ -76,7 +77,7 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 	}
 	// Where rows leave y nowhere to go nothing is curved over a longer step, which the rounding of
 	// the forces that they hold is small beside.
-	if longer := d.held / d.slope; err == nil && o.Settings.Delta == 0 && d.vertex && longer > delta && d.noise(v) > small*linalg.Norm(v) {
+	if longer := d.held / d.slope; err == nil && o.Settings.Delta == 0 && d.vertex && longer > delta && d.noise(v) > tolerance.Target*linalg.Norm(v) {
 		delta = longer
 		d.force = 0
 		speed, err = solve(ctx, v, delta)
@@ -86,8 +87,8 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 		// Nor does it know a g that is curved on a length far below the step.
 		const attempts = 8
 		off, uncertain = d.defect(d.moved, delta, scale)
-		known = attempt == 1 && uncertain <= small
-		if off <= small || o.Settings.Delta != 0 || attempt == attempts {
+		known = attempt == 1 && uncertain <= tolerance.Target
+		if off <= tolerance.Target || o.Settings.Delta != 0 || attempt == attempts {
 			break
 		}
 		delta /= 64

@@ -91,7 +91,7 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (f
 	}
 	off, size := d.linear(ctx, part)
 	switch {
-	case off <= small*size:
+	case off <= tolerance.Target*size:
 		linalg.Axpy(dst, 1, part)
 		at.Terms = d.terms(direct, linalg.Norm(part))
 		return off + rounding*linalg.Norm(dst), nil
@@ -186,11 +186,11 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 			// the derivative confirms. Where rounding hides what that would show the next
 			// term may be as large as the first.
 			next := math.Max(change*relativeChange(first.y, d.moved.y), off*size)
-			if uncertain > small {
+			if uncertain > tolerance.Target {
 				next = math.Max(next, math.Min(change, uncertain*size))
 			}
 			improved = better(next, whole)
-			rough = change > second*size || off > small || uncertain > small && next > small*size
+			rough = change > second*size || off > tolerance.Target || uncertain > tolerance.Target && next > tolerance.Target*size
 		}
 		switch {
 		case math.IsInf(d.noise(whole), 1) && speed*t < tolerance.HalfDigits*linalg.Norm(d.at.Lower.Y) && long < math.Inf(1):

@@ -201,7 +201,7 @@ func (h *Hyper) within(pt *Point, y []float64) bool {
 	size := linalg.NormInf(pt.Lower.Y)
 	for i, kind := range h.p.Rows.Kind {
 		from, to := stateOf(h.p.Rows, i, pt.X, pt.Lower.Y), stateOf(h.p.Rows, i, pt.X, y)
-		if kind == problem.AtMost && to.slack < math.Min(0, from.slack)-lower.Weakness*(size*from.length+from.error/tolerance.SumRounding) {
+		if kind == problem.AtMost && to.slack < math.Min(0, from.slack)-tolerance.Weak*(size*from.length+from.error/tolerance.SumRounding) {
 			return false
 		}
 	}

@@ -42,18 +42,13 @@ func (h *Hyper) sine(s *lower.Solution, face []int) float64 {
 	return h.angles.least(h.p.Rows, face)
 }
 
-// mostDense bounds the work of orthogonalizing a face's rows as full vectors: about
-// 10 ms. Larger faces go through a sparse factorization, which tells angles down to
-// 1e-6 only.
-const mostDense = 1e7
-
 // independence estimates the least singular value of the rows of B in a face,
 // scaled to length 1: the least sine of an angle between a row and those before it,
 // bounds, which are orthogonal to each other, first. Dependent rows do not count.
 func independence(r *problem.Rows, face []int) float64 {
 	n := r.B.Cols
 	fixed, general := parts(r, face)
-	if len(general)*len(general)*n > mostDense {
+	if len(general)*len(general)*n > tolerance.Second/100 {
 		_, least := linalg.Independent(r.B, general, func(j int) bool { return fixed[j] })
 		return least
 	}
@@ -68,7 +63,7 @@ func freedom(r *problem.Rows, face []int) func(i int) float64 {
 	n := r.B.Cols
 	fixed, general := parts(r, face)
 	var basis [][]float64
-	if len(general)*len(general)*n <= mostDense {
+	if len(general)*len(general)*n <= tolerance.Second/100 {
 		basis, _ = span(r, general, fixed)
 	}
 	v := make([]float64, n)

@@ -238,7 +238,7 @@ func (d *differences) against() bool {
 		copy(step, y)
 		linalg.Axpy(step, -1, d.at.Lower.Y)
 		way := linalg.Norm(step)
-		if t*linalg.Dot(d.rhs.q, step) > small*math.Abs(t)*linalg.Norm(d.rhs.q)*way && way > tolerance.HalfDigits*linalg.Norm(d.at.Lower.Y) {
+		if t*linalg.Dot(d.rhs.q, step) > tolerance.Target*math.Abs(t)*linalg.Norm(d.rhs.q)*way && way > tolerance.HalfDigits*linalg.Norm(d.at.Lower.Y) {
 			return true
 		}
 	}
@@ -275,7 +275,7 @@ func (d *differences) noise(v []float64) float64 {
 	if d.roundingBound > 0 { // which tells more than a residual that y in double precision cannot but leave
 		left = d.roundingBound
 	}
-	if !(left < gross) || left > small && !d.vertex && linalg.Norm(d.moved.y) == 0 {
+	if !(left < gross) || left > tolerance.Target && !d.vertex && linalg.Norm(d.moved.y) == 0 {
 		return math.Inf(1)
 	}
 	root := 1.0

@@ -171,7 +171,7 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 		if r.Before > 0 {
 			off = math.Max(off, linalg.Norm(r.Change)/r.Before*r.Left/math.Max(linalg.Norm(r.Y), math.SmallestNonzeroFloat64))
 		}
-		if off <= small {
+		if off <= tolerance.Target {
 			off += crossError / d.slope
 			t.Y, t.ErrorY, t.ErrorLambda = r.Y, off*linalg.Norm(r.Y), off*linalg.Norm(r.Lambda)
 			for _, i := range held { // others have none
@@ -263,7 +263,7 @@ func (s *Sensitivity) violated(t *Tangent, rates []float64) int {
 			continue
 		}
 		if _, on := slices.BinarySearch(t.Face, i); on {
-			if t.Lambda[i] < -kinkMargin*t.ErrorLambda {
+			if t.Lambda[i] < -tolerance.Margin*t.ErrorLambda {
 				return i
 			}
 			continue
@@ -271,15 +271,12 @@ func (s *Sensitivity) violated(t *Tangent, rates []float64) int {
 		crossed := rates[i] - rows.B.RowDot(i, t.Y)
 		_, vals := rows.B.Row(i)
 		size := linalg.Norm(vals)
-		if crossed > kinkMargin*(size*t.ErrorY+tolerance.SumRounding*(math.Abs(rates[i])+size*linalg.Norm(t.Y))) {
+		if crossed > tolerance.Margin*(size*t.ErrorY+tolerance.SumRounding*(math.Abs(rates[i])+size*linalg.Norm(t.Y))) {
 			return i
 		}
 	}
 	return -1
 }
-
-// kinkMargin is by how much a violation is to exceed the estimate of an error.
-const kinkMargin = 10
 
 // finish adds the derivative of F.
 func (s *Sensitivity) finish(t *Tangent, dx []float64) {

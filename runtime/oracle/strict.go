@@ -64,16 +64,12 @@ func (p *Point) Rows() (active, weak []int) {
 func verdict(margins []float64) (least float64, undecided []int) {
 	least = math.Inf(1)
 	for i, m := range margins {
-		if least = math.Min(least, m); !(m >= decided) {
+		if least = math.Min(least, m); !(m >= tolerance.Margin) {
 			undecided = append(undecided, i)
 		}
 	}
 	return least, undecided
 }
-
-// decided is the margin of a row of which the state is certain: the errors are estimates,
-// and a verification makes its own, which must not come out above the slack.
-const decided = 10
 
 // stiff is how much larger an error of y has to be than what the rows of a face leave of it
 // at a vertex for the curvature of g to be that of a tie break, or as little.
@@ -81,7 +77,7 @@ const stiff = 1e5
 
 // near is the margin below which the terms of the gradient are measured at the
 // point itself, rather than taken from the last point where they were.
-const near = 1e2 * decided
+const near = 1e2 * tolerance.Margin
 
 // judge compares slacks and multipliers with their errors. With an error e of the
 // gradient (its rounding, and the residual of stationarity), errors rho of the
@@ -141,7 +137,7 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 			// The least error that there may be, if the face leaves the row no freedom. What is
 			// gained has to be beyond all doubt: the other errors are estimates too.
 			fixed := r.error + r.length*rho/sigma
-			if !(margin >= decided) && r.slack >= decided*fixed && r.length*errorY >= stiff*fixed {
+			if !(margin >= tolerance.Margin) && r.slack >= tolerance.Margin*fixed && r.length*errorY >= stiff*fixed {
 				if free == nil {
 					free = freedom(p.Rows, face)
 				}

@@ -60,9 +60,6 @@ func (c *Certificate) slack() float64 {
 	return sum
 }
 
-// mostSlack is the part of F, or of what F is by lower than at the problem's start, that a certificate may leave.
-const mostSlack = 1e-3
-
 // LeastRadius is how small a share of X the radius of a certificate may be: below it steps are rounding.
 const LeastRadius = 1e-14
 
@@ -71,7 +68,7 @@ const LeastRadius = 1e-14
 // values over X, nothing but X says how far is far. A start that is off X counts for nothing.
 func (c *Certificate) Local(ctx context.Context, run *Run, f float64) (bool, error) {
 	slack := c.slack()
-	if slack <= mostSlack*math.Abs(f) {
+	if slack <= tolerance.Slack*math.Abs(f) {
 		return true, nil
 	}
 	start, fall := run.h.Problem().Origin(), math.Abs(f)
@@ -86,7 +83,7 @@ func (c *Certificate) Local(ctx context.Context, run *Run, f float64) (bool, err
 	if ignoring(err) != nil {
 		return false, err
 	}
-	return slack <= mostSlack*fall || fall <= tolerance.ValueAccuracy*c.Size()*run.Size(c.X), nil
+	return slack <= tolerance.Slack*fall || fall <= tolerance.ValueAccuracy*c.Size()*run.Size(c.X), nil
 }
 
 // Terms is the size of the terms of a combination: a gradient counts by its weight.

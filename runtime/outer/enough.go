@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/status"
+	"bilevelc/runtime/tolerance"
 )
 
 // MostStarts is the most that an automatic number of starts comes to: what three
@@ -86,15 +87,15 @@ func (m *MultiStart) enough(results []StartResult) bool {
 	slices.Sort(values)
 	minima, lowest := failed, 0
 	for i, v := range values {
-		if v-values[0] <= math.Max(SameMinimum*math.Abs(v), 10*noise) {
+		if v-values[0] <= math.Max(tolerance.Target*math.Abs(v), 10*noise) {
 			lowest++
 		}
-		if i == 0 || v-values[i-1] > math.Max(SameMinimum*math.Abs(v), 10*noise) {
+		if i == 0 || v-values[i-1] > math.Max(tolerance.Target*math.Abs(v), 10*noise) {
 			minima++
 		}
 	}
-	// 1e9 is the work at which no further starts are begun, in numbers that the functions have read: a second or two.
-	worked := float64(calls)*m.Options.Cost.call() >= 1e9
+	// tolerance.Second is the work at which no further starts are begun, in numbers that the functions have read: a second or two.
+	worked := float64(calls)*m.Options.Cost.call() >= tolerance.Second
 	if solved == 0 {
 		lowest = len(results) // all have ended alike
 	}
@@ -127,6 +128,3 @@ func (m *MultiStart) single() bool {
 	}
 	return true
 }
-
-// SameMinimum is what default targets leave of F.
-const SameMinimum = 1e-6

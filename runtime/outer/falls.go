@@ -8,6 +8,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // far is the distance from the start, relative to the size of x, at which a run that
@@ -22,7 +23,7 @@ func (r *Run) falls(s *Sample) bool {
 	if s.G == nil || s.F >= 0 || !(linalg.Distance(s.X, r.Start) > far*r.Size(r.Start)) {
 		return false
 	}
-	return linalg.Dot(s.G, linalg.Minus(s.X, r.Start)) < still*s.F
+	return linalg.Dot(s.G, linalg.Minus(s.X, r.Start)) < tolerance.Slack*s.F
 }
 
 // descending is the end of a run at a point x from which F goes on falling along the way from the start, in the entries
@@ -31,7 +32,7 @@ func (r *Run) falls(s *Sample) bool {
 // F fall by a part of itself over the length of the way. nil for others.
 func (r *Run) descending(ctx context.Context, x []float64, f, measure float64) error {
 	way := unbounded(r.h.Problem().X, linalg.Minus(x, r.Start))
-	if !(measure*linalg.Norm(way) > still*math.Abs(f)) {
+	if !(measure*linalg.Norm(way) > tolerance.Slack*math.Abs(f)) {
 		return nil
 	}
 	from, err := r.h.Value(ctx, r.Start)
@@ -39,7 +40,7 @@ func (r *Run) descending(ctx context.Context, x []float64, f, measure float64) e
 		return ignoring(err)
 	}
 	size := math.Max(math.Abs(f), math.Abs(from.F-f))
-	if !(measure*linalg.Norm(way) > still*size) {
+	if !(measure*linalg.Norm(way) > tolerance.Slack*size) {
 		return nil
 	}
 	for t := 1.0; t >= nearest; t /= 10 {
@@ -52,7 +53,7 @@ func (r *Run) descending(ctx context.Context, x []float64, f, measure float64) e
 		switch {
 		case err != nil && !Outside(err):
 			return err
-		case err != nil || !(there.F < f-t*still*size):
+		case err != nil || !(there.F < f-t*tolerance.Slack*size):
 			continue
 		case f < 0 && linalg.Norm(way) > far*(r.widthAt(r.Start)+linalg.Norm(r.Start)):
 			return unboundedError{}
@@ -65,9 +66,6 @@ func (r *Run) descending(ctx context.Context, x []float64, f, measure float64) e
 // nearest is the least part of the way from the start at which descending looks: ten times the radius of the default
 // certificate, within which a kink may be that ends the way.
 const nearest = 1e-5
-
-// still is the part of F that its slope along a way does not make up where F has a limit.
-const still = 1e-3
 
 // unbounded are the entries of a direction along which the entry of x has no bound, 0 for the others.
 func unbounded(set *problem.Set, direction []float64) []float64 {

@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/qp"
+	"bilevelc/runtime/tolerance"
 )
 
 // A gradient of F belongs to a smooth piece that F has on an open set only where
@@ -19,11 +20,6 @@ import (
 // therefore takes the gradient at a point moved generically from x, by a little:
 // almost every point has a margin, as the pieces of F that matter have regions with
 // an inside, whose boundaries have none.
-
-// lastMove is the longest of the moves, relative to the size of x. They go by tens from one of 1e-9, whose effect on slacks and multipliers
-// stands out against rounding for a problem of condition 1e4, to the radius of the
-// default certificate, which all moves must stay within.
-const lastMove = 5e-7
 
 // Gradient evaluates F at x with a gradient that it has there or, where strict
 // complementarity fails, next to it: that of a piece with an inside, of which x is a point. Where
@@ -37,7 +33,7 @@ func Gradient(ctx context.Context, h *oracle.Hyper, x []float64, seed uint64) (*
 	if err != nil {
 		return nil, err
 	}
-	if at := pt.At; at != nil && linalg.Distance(at, x) > 4*lastMove*run.Size(x) {
+	if at := pt.At; at != nil && linalg.Distance(at, x) > 4*(tolerance.Target/2)*run.Size(x) {
 		pt.Open = false
 	}
 	if !pt.Open {
@@ -53,7 +49,7 @@ func Gradient(ctx context.Context, h *oracle.Hyper, x []float64, seed uint64) (*
 func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 	scale := r.Size(pt.X)
 	var fewest *oracle.Point // the nearest one with the fewest undecided rows
-	for radius := 1e-9; radius <= lastMove; radius *= 10 {
+	for radius := 1e-9; radius <= tolerance.Target/2; radius *= 10 {
 		x, err := r.move(pt.X, radius*scale)
 		var moved *oracle.Point
 		if err == nil {

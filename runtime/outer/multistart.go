@@ -12,6 +12,7 @@ import (
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/status"
+	"bilevelc/runtime/tolerance"
 )
 
 // MultiStart is a run from several starts.
@@ -212,7 +213,7 @@ type podium struct {
 // bound where its constraints do not hold says nothing of F where they do: every other end is
 // worth more.
 func (r *Result) worth() float64 {
-	if r.Status == status.Unbounded && r.Best.Penalty > SameMinimum*math.Abs(r.Best.F) {
+	if r.Status == status.Unbounded && r.Best.Penalty > tolerance.Target*math.Abs(r.Best.F) {
 		return math.Inf(1)
 	}
 	return r.Best.F
@@ -221,7 +222,7 @@ func (r *Result) worth() float64 {
 // ties reports that the F of a result is the least one but for noise and what targets
 // leave of it: it may then be the best, where it is solved and the least is not.
 func (r *Result) ties(least float64) bool {
-	return r.worth() <= least+math.Max(SameMinimum*math.Abs(least), 10*r.noise)
+	return r.worth() <= least+math.Max(tolerance.Target*math.Abs(least), 10*r.noise)
 }
 
 // enter takes the result of a start. It is cut down, as are those before it, where

@@ -9,11 +9,8 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/status"
+	"bilevelc/runtime/tolerance"
 )
-
-// worthALook is how much F falls, by its measure, over the radius of that, relative to the terms
-// of F, where the point is looked at again: the targets leave a millionth of it.
-const worthALook = 1e-6
 
 // testUnbounded takes back Solved beside a pole, where measures are relative to gradients that have no
 // bound, so that any point that is near enough would do; and it names the pole where it was what a
@@ -32,7 +29,7 @@ func (s *solving) testUnbounded(ctx context.Context, r *Result) {
 		r.Status, r.Reason = status.NumericalFailure, falls
 		return
 	}
-	if measure*reach <= worthALook*(math.Abs(r.Best.F)+run.slope*size) {
+	if measure*reach <= tolerance.Target*(math.Abs(r.Best.F)+run.slope*size) {
 		return
 	}
 	edge, missing := run.undefined(ctx, r.Best, reach)
@@ -55,7 +52,7 @@ func (s *solving) testUnbounded(ctx context.Context, r *Result) {
 		values[k] = pt.F
 	}
 	early, late := values[0]-values[1], values[1]-values[2]
-	if early > worthALook*math.Abs(values[0]) && late >= early/2 {
+	if early > tolerance.Target*math.Abs(values[0]) && late >= early/2 {
 		r.Status = status.NumericalFailure
 		r.Reason = fmt.Sprintf("F improves without a limit towards a point %.2g away at which it is not defined: by %.2g from a distance of %.0e to %.0e, and by %.2g from there to %.0e; %s",
 			length, early, 1e-3*size, 1e-6*size, late, 1e-9*size, missing.Reason)
@@ -115,7 +112,7 @@ func (r *Run) bottomless(ctx context.Context, at *oracle.Point, reach float64) s
 		_, values[k] = value(x, ways[k])
 	}
 	falls := [3]float64{values[0] - values[1], values[1] - values[2], values[2] - values[3]}
-	if !(factor < 0.1 && falls[0] > worthALook*math.Abs(values[0]) && falls[1] >= falls[0]/2 && falls[2] >= falls[1]/2) {
+	if !(factor < 0.1 && falls[0] > tolerance.Target*math.Abs(values[0]) && falls[1] >= falls[0]/2 && falls[2] >= falls[1]/2) {
 		return ""
 	}
 	return fmt.Sprintf("F improves without a limit near this point, at a pole: by %.2g from a distance of %.0e to %.0e, by %.2g from there to %.0e, and by %.2g from there to %.0e",

@@ -147,7 +147,7 @@ func (v *Solver) pressed(sol *activeset.Solution) []bool {
 	if sol == nil {
 		return out
 	}
-	least := kkt.Tolerance * math.Max(linalg.NormInf(sol.Row), linalg.NormInf(sol.Bound))
+	least := tolerance.Sign * math.Max(linalg.NormInf(sol.Row), linalg.NormInf(sol.Bound))
 	for i, m := range sol.Row {
 		out[i] = math.Abs(m) > least
 	}
@@ -176,7 +176,7 @@ func (v *Solver) holding(pressed []bool) *activeset.Bounds {
 func (v *Solver) onBranch(ctx context.Context, z []float64) ([]float64, error) {
 	at, a, b := v.scaled(z), v.s.Relaxation.A, &v.bounds
 	holds := func(value, lo, hi, terms float64) bool {
-		tolerance := kkt.Tolerance * math.Max(1, terms)
+		tolerance := tolerance.Sign * math.Max(1, terms)
 		return value >= lo-tolerance && value <= hi+tolerance
 	}
 	ok := true
@@ -226,7 +226,7 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 	}
 	for j, t := range d {
 		if blocked(t, v.bounds.Lo[j], v.bounds.Hi[j]) {
-			if math.Abs(t) > kkt.Tolerance*size {
+			if math.Abs(t) > tolerance.Sign*size {
 				return nil
 			}
 			d[j] = 0
@@ -236,7 +236,7 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 	for i := range v.bounds.RowLo {
 		rate, sum := a.RowDot(i, d), 0.0
 		sum = a.AddTerms(sum, i, d)
-		if math.Abs(rate) > kkt.Tolerance*sum && blocked(rate, v.bounds.RowLo[i], v.bounds.RowHi[i]) {
+		if math.Abs(rate) > tolerance.Sign*sum && blocked(rate, v.bounds.RowLo[i], v.bounds.RowHi[i]) {
 			return nil
 		}
 	}

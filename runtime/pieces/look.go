@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tolerance"
 )
 
 // looked is what the linear program with complementarity constraints at a point has shown.
@@ -16,10 +17,6 @@ type looked struct {
 	next    []kkt.Fix // a branch on which f falls; nil: there is none
 	root    *activeset.Solution
 }
-
-// stationary is the part of the size of its terms by which a linearization may fall over the trust region where a point is stationary: the accuracy of
-// package activeset, which finds both.
-const stationary = kkt.Tolerance
 
 // look minimizes the linearization of f at p over the system, the biactive pairs complementary, within a trust region, and gives p the multipliers that
 // show it to be stationary where nothing lowers it.
@@ -65,7 +62,7 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 		if len(leaves) == 0 {
 			out.measure = math.Max(0, fall)
 		}
-		if fall <= stationary {
+		if fall <= tolerance.Sign {
 			m := s.FromDuals(v.dual(), p.Z, sol.Row, sol.Bound)
 			if flat {
 				m.Clear()
@@ -80,7 +77,7 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 				continue
 			}
 			slack, mult := s.Pairs[k].Slack.Above(s.Relaxation, sol.Z), s.Pairs[k].Mult.Above(s.Relaxation, sol.Z)
-			if both := math.Min(slack, mult); both > most && both > stationary*radius {
+			if both := math.Min(slack, mult); both > most && both > tolerance.Sign*radius {
 				worst, most, slackFirst = k, both, slack <= mult
 			}
 		}

@@ -119,7 +119,7 @@ func TestLocalSolutions(t *testing.T) {
 	}
 }
 
-// answer is f at x and at the follower's answer there, with the signs of its multipliers to rounding: package kkt decides them to kkt.Tolerance of the forces, which is what f changes by over the
+// answer is f at x and at the follower's answer there, with the signs of its multipliers to rounding: package kkt decides them to tolerance.Sign of the forces, which is what f changes by over the
 // lengths at which slopes are looked at.
 func answer(t *testing.T, s *kkt.System, x []float64) (f float64, ok bool) {
 	t.Helper()

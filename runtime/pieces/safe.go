@@ -8,6 +8,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tolerance"
 )
 
 // Safe is a point next to another at which the follower has one answer, and the multipliers that f reads one value.
@@ -24,7 +25,6 @@ var safeSteps = []float64{1e-6, 1e-5, 1e-4, 1e-3, 1e-2}
 // about a second.
 const (
 	safeTries = 40
-	safeWork  = 1e9
 )
 
 // SafePoint looks for an x near a local solution at which the follower has no choice: strictly inside a branch that meets there, where f is as near to that of
@@ -47,7 +47,7 @@ func (v *Solver) SafePoint(ctx context.Context, p *kkt.Point) *Safe {
 		next[k] = kkt.SlackZero + kkt.MultZero - next[k]
 		queue = append(queue, next)
 	}
-	most := v.work + max(v.work, safeWork)
+	most := v.work + max(v.work, tolerance.Second)
 	for tried := 0; len(queue) > 0 && tried < safeTries && v.work < most && ctx.Err() == nil; queue = queue[1:] {
 		fix := queue[0]
 		key := make([]byte, len(p.Biactive))
@@ -138,11 +138,11 @@ func (v *Solver) interior(ctx context.Context, p *kkt.Point, fix []kkt.Fix) (z [
 	if sol.Status != activeset.Optimal {
 		return nil, -1
 	}
-	if sol.Z[s.N] > kkt.Tolerance*size {
+	if sol.Z[s.N] > tolerance.Sign*size {
 		return v.unscaled(sol.Z[:s.N]), -1
 	}
 	change = -1
-	most := kkt.Tolerance
+	most := tolerance.Sign
 	biactive := map[int]bool{}
 	for _, k := range p.Biactive {
 		biactive[k] = true

@@ -11,6 +11,7 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // CurvatureNoise is the relative size of a negative eigenvalue of a reduced Hessian of differences of gradients that means nothing: central differences
@@ -47,16 +48,16 @@ func (v *Solver) reducedLeast(ctx context.Context, h *sparse.CSR, p *kkt.Point, 
 	normal := make([]float64, s.N)
 	for i := range b.RowLo {
 		value := r.A.RowDot(i, at)
-		holds := math.Min(value-b.RowLo[i], b.RowHi[i]-value) <= kkt.Tolerance*(1+math.Abs(value))
-		if b.RowLo[i] == b.RowHi[i] || holds && (all || math.Abs(sol.Row[i]) > kkt.Tolerance) {
+		holds := math.Min(value-b.RowLo[i], b.RowHi[i]-value) <= tolerance.Sign*(1+math.Abs(value))
+		if b.RowLo[i] == b.RowHi[i] || holds && (all || math.Abs(sol.Row[i]) > tolerance.Sign) {
 			clear(normal)
 			r.A.AddRow(normal, i, 1)
 			span(&q, normal)
 		}
 	}
 	for j, t := range at {
-		holds := math.Min(t-b.Lo[j], b.Hi[j]-t) <= kkt.Tolerance*(1+math.Abs(t))
-		if b.Lo[j] == b.Hi[j] || holds && (all || math.Abs(sol.Bound[j]) > kkt.Tolerance) {
+		holds := math.Min(t-b.Lo[j], b.Hi[j]-t) <= tolerance.Sign*(1+math.Abs(t))
+		if b.Lo[j] == b.Hi[j] || holds && (all || math.Abs(sol.Bound[j]) > tolerance.Sign) {
 			clear(normal)
 			normal[j] = 1
 			span(&q, normal)
@@ -101,7 +102,7 @@ func lowest(a *mat.SymDense) (float64, []float64) {
 func span(q *linalg.QR, normal []float64) {
 	before := linalg.Norm(normal)
 	coef, rest := make([]float64, q.Size()+1), make([]float64, len(normal))
-	if size := q.Split(normal, coef, rest); size > kkt.Tolerance*before {
+	if size := q.Split(normal, coef, rest); size > tolerance.Sign*before {
 		q.Push(coef, rest, size)
 	}
 }
@@ -149,9 +150,9 @@ func (v *Solver) along(p *kkt.Point, d []float64) []float64 {
 	room := v.size(p.Z)
 	limit := func(value, rate, lo, hi float64) {
 		switch {
-		case rate > kkt.Tolerance:
+		case rate > tolerance.Sign:
 			room = math.Min(room, math.Max(0, hi-value)/rate)
-		case rate < -kkt.Tolerance:
+		case rate < -tolerance.Sign:
 			room = math.Min(room, math.Max(0, value-lo)/-rate)
 		}
 	}
@@ -167,7 +168,7 @@ func (v *Solver) along(p *kkt.Point, d []float64) []float64 {
 			moved[j] = (at[j] + t*d[j]) * s.ColScale[j]
 		}
 		// A fall below what decides anything else is no way down: the next look would find as little again.
-		if f := s.Value(moved); f < p.F-kkt.Tolerance*terms {
+		if f := s.Value(moved); f < p.F-tolerance.Sign*terms {
 			return moved
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Slope is the derivative of f along a direction of x at a point of the system: the least over the branches that meet there.
@@ -90,7 +91,7 @@ func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64) (*Sl
 		case best != nil && sol.Value >= best.F:
 			return nil
 		}
-		worst, most := -1, kkt.Tolerance*size
+		worst, most := -1, tolerance.Sign*size
 		var slackFirst bool
 		if sol.Status == activeset.Unbounded {
 			worst, most = next(p.Biactive, fix), math.Inf(1)
@@ -191,7 +192,7 @@ func (v *Solver) tangent(p *kkt.Point, fix []kkt.Fix) *activeset.Bounds {
 				b.RowLo[r], b.RowHi[r] = 0, 0
 			}
 		case kkt.CoupledRow:
-			activity, near := s.Relaxation.A.RowDot(r, at), kkt.Tolerance*size
+			activity, near := s.Relaxation.A.RowDot(r, at), tolerance.Sign*size
 			if lo := s.Relaxation.RowLo[r]; math.Abs(activity-lo) <= near {
 				b.RowLo[r] = 0
 			}
@@ -292,7 +293,7 @@ func (v *Solver) Derivative(ctx context.Context, p *kkt.Point) (*kkt.Multipliers
 		along += g * dx[j]
 		terms += math.Abs(g * dx[j])
 	}
-	if math.Abs(along-ahead.F) > math.Sqrt(kkt.Tolerance)*math.Max(terms, math.Abs(ahead.F)) {
+	if math.Abs(along-ahead.F) > math.Sqrt(tolerance.Sign)*math.Max(terms, math.Abs(ahead.F)) {
 		return nil, nil
 	}
 	return m, nil

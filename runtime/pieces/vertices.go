@@ -10,6 +10,7 @@ import (
 
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // A point of the system holds one of the follower's multipliers. Where the rows that hold at y are dependent there are others, the polytope
@@ -95,7 +96,7 @@ func (f *face) point(s *kkt.System, l []float64) []float64 {
 // tight are the multipliers that are 0.
 func (f *face) tight(l []float64) (at []int) {
 	for c, t := range l {
-		if f.signed[c] && t <= kkt.Tolerance {
+		if f.signed[c] && t <= tolerance.Sign {
 			at = append(at, c)
 		}
 	}
@@ -106,19 +107,19 @@ func (f *face) tight(l []float64) (at []int) {
 func (f *face) move(l, d []float64, sign float64) []float64 {
 	step, last := math.Inf(1), -1
 	for c, t := range l {
-		if rate := sign * d[c]; f.signed[c] && rate < -kkt.Tolerance {
+		if rate := sign * d[c]; f.signed[c] && rate < -tolerance.Sign {
 			if length := math.Max(0, t) / -rate; length < step {
 				step, last = length, c
 			}
 		}
 	}
-	if last < 0 || !(step > kkt.Tolerance) {
+	if last < 0 || !(step > tolerance.Sign) {
 		return nil
 	}
 	next := make([]float64, len(l))
 	for c := range l {
 		next[c] = l[c] + step*sign*d[c]
-		if f.signed[c] && next[c] <= kkt.Tolerance {
+		if f.signed[c] && next[c] <= tolerance.Sign {
 			next[c] = 0
 		}
 	}
@@ -198,7 +199,7 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 	}
 	same := func(a, b []float64) bool {
 		for c := range a {
-			if math.Abs(a[c]-b[c]) > 1e3*kkt.Tolerance {
+			if math.Abs(a[c]-b[c]) > 1e3*tolerance.Sign {
 				return false
 			}
 		}
@@ -283,7 +284,7 @@ func nullSpace(b *mat.Dense) *mat.Dense {
 	values := svd.Values(nil)
 	rank := 0
 	for _, t := range values {
-		if t > kkt.Tolerance*math.Max(values[0], kkt.Tolerance) {
+		if t > tolerance.Sign*math.Max(values[0], tolerance.Sign) {
 			rank++
 		}
 	}

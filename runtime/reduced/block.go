@@ -130,7 +130,7 @@ func (f *follower) divide() error {
 		if b.h, ok = linalg.NewCholesky(n, h); !ok {
 			return fmt.Errorf("%w: its Hessian is not positive definite", ErrClass)
 		}
-		if kept := b.h.Kept(func(a int) float64 { return f.sys.H.At(b.ys[a], b.ys[a]) }); kept < singular {
+		if kept := b.h.Kept(func(a int) float64 { return f.sys.H.At(b.ys[a], b.ys[a]) }); kept < tolerance.NoCurvature {
 			return fmt.Errorf("%w: its Hessian is singular to rounding", ErrClass)
 		}
 	}
@@ -432,7 +432,7 @@ func (z *part) set(rows []int) bool {
 		}
 	}
 	c, ok := linalg.NewCholesky(k, a)
-	if !ok || !(c.Kept(func(int) float64 { return 1 }) > singular) {
+	if !ok || !(c.Kept(func(int) float64 { return 1 }) > tolerance.NoCurvature) {
 		return false
 	}
 	z.z, z.stride = linalg.Cleared(z.z, k*k), k

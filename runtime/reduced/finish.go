@@ -7,6 +7,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // finish makes the point of the document: y and the multipliers refined against the system itself, its branch, and the multipliers of the branch problem.
@@ -97,7 +98,7 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 	}
 	pt.Multipliers = m
 	out.Point = pt
-	if left, size := s.Residual(m, z); left > rounded*math.Max(size, st.Scale) && out.Status == Stationary {
+	if left, size := s.Residual(m, z); left > tolerance.Weak*math.Max(size, st.Scale) && out.Status == Stationary {
 		out.Status = Stalled
 	}
 	return out, nil
@@ -112,7 +113,7 @@ func (p *piece) examine(ctx context.Context, st *State) (*Result, error) {
 	p.place()
 	for i := range p.f.coupled {
 		c := &p.f.coupled[i]
-		p.coupleOn[i] = c.equal || math.Abs(p.gap(c, p.w, p.y, p.lambda)) <= weak*c.size(p)
+		p.coupleOn[i] = c.equal || math.Abs(p.gap(c, p.w, p.y, p.lambda)) <= tolerance.Sign*c.size(p)
 	}
 	j := p.judge()
 	p.size(st, j)

@@ -11,6 +11,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // ErrClass is wrapped by the errors of Solve for systems outside the class of the package.
@@ -96,13 +97,6 @@ func newFollower(s *kkt.System) (*follower, error) {
 	f.coupledRows()
 	return f, nil
 }
-
-// dependent is the part of its own squared length below which what others leave of a row is rounding. A matrix is singular where the least part that
-// elimination leaves of a diagonal entry is below singular: less, so that rows that were found independent in one order are so in others.
-const (
-	dependent = 1e-10
-	singular  = 1e-14
-)
 
 func (f *follower) box() {
 	f.lo, f.hi = make([]float64, f.nw), make([]float64, f.nw)
@@ -405,7 +399,7 @@ func (f *follower) equalities() error {
 			continue
 		}
 		u, pivot := z.column(r)
-		if pivot > dependent {
+		if pivot > tolerance.SolveAccuracy {
 			z.add(r, u, pivot)
 			continue
 		}

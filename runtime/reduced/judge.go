@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // judged are the multipliers at a point of a piece, and how far it is from stationary.
@@ -80,7 +80,7 @@ func (p *piece) weaken(st *State) (found bool) {
 	slices.Sort(p.k)
 	p.place()
 	p.differentiate()
-	q, reach := newWorking(p), weak*math.Max(1, linalg.Norm(p.w))
+	q, reach := newWorking(p), tolerance.Sign*math.Max(1, linalg.Norm(p.w))
 	for a, r := range slices.Clone(p.k) {
 		if !slices.Contains(added, r) || !(q.length[a] > 0 && math.Abs(p.v[r]-p.f.end(r, p.side[r])) > reach*q.length[a]) {
 			continue
@@ -106,11 +106,8 @@ func (p *piece) undecided(r int, top float64) (side int8, ok bool) {
 	} else {
 		side = sideOf(row.hi-p.v[r] < p.v[r]-row.lo)
 	}
-	return side, off <= weak*p.slackError(r, top)/slackRounding
+	return side, off <= tolerance.Sign*p.slackError(r, top)/slackRounding
 }
-
-// weak is the size of a slack or multiplier, in the same terms as slackRounding, below which its sign is not claimed: that of package kkt.
-const weak = kkt.Tolerance
 
 // adjoint sets the multipliers of the full system from those of the equations:
 //
@@ -195,7 +192,7 @@ func (p *piece) restore(q *working) bool {
 			r := p.k[i]
 			v = p.v[r] - f.end(r, p.side[r])
 			size = math.Abs(f.p0[r]) + linalg.Norm(f.r[r*f.nw:(r+1)*f.nw])*linalg.Norm(p.w)
-			if math.Abs(v) <= p.slackError(r, top) && math.Abs(v) > weak*q.length[i]*math.Max(1, linalg.Norm(p.w)) {
+			if math.Abs(v) <= p.slackError(r, top) && math.Abs(v) > tolerance.Sign*q.length[i]*math.Max(1, linalg.Norm(p.w)) {
 				v = 0 // it holds, and w hardly moves it: what rounding leaves would take w far away
 			}
 		case i < nk+len(q.walls):

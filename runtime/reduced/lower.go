@@ -4,10 +4,8 @@ import (
 	"math"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
-
-// patience is the number of exchanges in a row that may leave as many rows wrong as before (Judice and Pires 1994: 10).
-const patience = 10
 
 // solveRows is the number of rows that are wrong up to which exchanging them one by one, with sparse factors of each S, takes less than a solve of the follower by interior points.
 const solveRows = 50
@@ -53,7 +51,7 @@ func (p *piece) told(multipliers []float64) {
 // pivot is block principal pivoting. It returns how many rows were wrong at the least, 0 where they are found, and the sides of the last S that is independent; nil for none.
 func (p *piece) pivot() (sides []int8, least int) {
 	f := p.f
-	least, left := f.m+1, patience
+	least, left := f.m+1, tolerance.Exchanges
 	for left >= 0 && !p.z.failed() {
 		rows := p.strong()
 		if !p.z.set(rows) {
@@ -67,7 +65,7 @@ func (p *piece) pivot() (sides []int8, least int) {
 		}
 		left--
 		if len(wrong) < least {
-			least, left = len(wrong), patience
+			least, left = len(wrong), tolerance.Exchanges
 		}
 		for _, r := range wrong {
 			if p.side[r] != 0 {
@@ -203,7 +201,7 @@ func (p *piece) push(j int) bool {
 	for {
 		u, pivot := p.z.column(j)
 		most := math.Inf(1)
-		if pivot > dependent {
+		if pivot > tolerance.SolveAccuracy {
 			most = sigma * (f.end(j, side) - p.v[j]) / pivot
 		}
 		best, leaves := most, -1

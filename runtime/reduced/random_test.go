@@ -14,6 +14,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/reduced"
+	"bilevelc/runtime/tolerance"
 )
 
 // smooth is 1/2 v'M v + c'v + wave sum cos v_i over v = (x, answer), plus weighted constraints of the leader.
@@ -389,7 +390,7 @@ func TestRandom(t *testing.T) {
 			if !inX(p, w, 0) {
 				continue
 			}
-			if z, v, ok := u.at(w); ok && unique && sameButFor(s, r.Point, z) && v < r.Point.F-100*d*d-10*kkt.Tolerance*(1+math.Abs(v)) {
+			if z, v, ok := u.at(w); ok && unique && sameButFor(s, r.Point, z) && v < r.Point.F-100*d*d-10*tolerance.Sign*(1+math.Abs(v)) {
 				t.Errorf("case %d (%+v): F falls by %g at the distance %g", c, k, r.Point.F-v, d)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/reduced"
+	"bilevelc/runtime/tolerance"
 )
 
 // On planted problems each entry ends at a local minimum of its own F, whose pieces are known, at kinks exactly, and no solve ends above what the
@@ -389,7 +390,7 @@ func TestCoupled(t *testing.T) {
 			if !ok || len(p.Duals) > 0 || value(0, z) > 0 || value(1, z) > 0 || !sameButFor(s, r.Point, z) {
 				continue
 			}
-			if v < r.Point.F-100*d*d-10*kkt.Tolerance*(1+math.Abs(v)) {
+			if v < r.Point.F-100*d*d-10*tolerance.Sign*(1+math.Abs(v)) {
 				t.Errorf("case %d: F falls by %g", c, r.Point.F-v)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // dependent reports whether equations of the point depend on each other, so that their multipliers are not unique.
@@ -139,7 +140,7 @@ func (p *piece) signedEquations(q *working) (out []signed) {
 		switch {
 		case i < nk:
 			if e.sign = float64(p.side[p.k[i]]); length == 0 {
-				if _, pivot := p.z.column(p.k[i]); pivot <= dependent {
+				if _, pivot := p.z.column(p.k[i]); pivot <= tolerance.SolveAccuracy {
 					continue // S determines it: its multiplier is of no effect
 				}
 				e.length = 1
@@ -211,7 +212,7 @@ func (p *piece) signProgram(j *judged) *signProgram {
 		}
 		r := p.k[e.at]
 		_, pivot := p.z.column(r)
-		if pivot <= dependent {
+		if pivot <= tolerance.SolveAccuracy {
 			continue
 		}
 		unit := e.sign * e.length / pivot

@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // release is an inequality with a negative multiplier.
@@ -31,10 +32,10 @@ func (p *piece) releases(j *judged) []release {
 		slack, mult := s*j.slack[r]*length, 0.0
 		if v := s * j.nu[r]; v < 0 {
 			u, pivot := p.z.column(r)
-			if pivot <= dependent { // E and Y of the row are those of S by u, and nothing is left of nu but what is read of lambda
+			if pivot <= tolerance.SolveAccuracy { // E and Y of the row are those of S by u, and nothing is left of nu but what is read of lambda
 				v = s * (j.read[r] - linalg.Dot(u, gathered(j.read, p.z.rows)))
 			}
-			if pivot > dependent && length > 0 {
+			if pivot > tolerance.SolveAccuracy && length > 0 {
 				mult = v * length / pivot
 			} else if v < -p.opts.Tolerance*j.nuTerms {
 				j.stuck = true
@@ -104,7 +105,7 @@ func (p *piece) letGo(list []release, single bool) {
 			p.inK[r.i] = false
 			if r.kind == enters {
 				p.side[r.i] = 0
-			} else if u, pivot := p.z.column(r.i); pivot > dependent {
+			} else if u, pivot := p.z.column(r.i); pivot > tolerance.SolveAccuracy {
 				p.z.add(r.i, u, pivot)
 			} else {
 				p.side[r.i] = 0
@@ -132,7 +133,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	st.Work.Rounds++
 	j := p.judge()
 	p.size(st, j)
-	if st.Work.Rounds > 1 && j.value > st.F+weak*(math.Abs(st.F)+j.size*math.Max(1, linalg.NormInf(p.w))) {
+	if st.Work.Rounds > 1 && j.value > st.F+tolerance.Sign*(math.Abs(st.F)+j.size*math.Max(1, linalg.NormInf(p.w))) {
 		return end(Stalled), nil // F has jumped: it reads multipliers that x does not determine, and is no function of x there
 	}
 	st.F, st.Measure = j.value, j.stationarity()
@@ -158,7 +159,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 			d = p.newton(j)
 		}
 		// A Newton step that is rounding of w goes nowhere.
-		stationary = st.Measure <= rounded && linalg.NormInf(d) <= tight*math.Max(1, linalg.NormInf(p.w))
+		stationary = st.Measure <= tolerance.Weak && linalg.NormInf(d) <= tight*math.Max(1, linalg.NormInf(p.w))
 	}
 	flat := false // along d F falls to second order alone
 	switch {
@@ -196,8 +197,8 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 		st.Idle, st.Single, st.Crossed, st.Weakened, st.Vertices, st.Looked, st.MoreVertices = 0, false, nil, nil, nil, 0, false
 		return nil, nil
 	}
-	if !out.changed && !fixes && (st.Single || st.Measure <= rounded) {
-		if st.Measure <= rounded && len(list) == 0 {
+	if !out.changed && !fixes && (st.Single || st.Measure <= tolerance.Weak) {
+		if st.Measure <= tolerance.Weak && len(list) == 0 {
 			if flat { // curvature of the size of rounding
 				st.Curvature = kkt.NotChecked
 			}
@@ -261,6 +262,3 @@ func most(list []release) float64 {
 // releaseShare is the part of the most negative multiplier from which others are let go with it: those that are an order smaller are likely to
 // change sign as it goes.
 const releaseShare = 0.1
-
-// rounded is the part of the gradient's terms that rounding may leave of it where rows are nearly dependent: the unit roundoff over singular, to its square root times some.
-const rounded = 1e-7

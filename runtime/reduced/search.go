@@ -97,7 +97,7 @@ func (p *piece) first(q *rates) stop {
 			best = stop{math.Max(0, t), kind, i, high}
 		}
 	}
-	least, leastL := still*linalg.NormInf(q.v), still*linalg.NormInf(q.lambda)
+	least, leastL := tolerance.Feasibility*linalg.NormInf(q.v), tolerance.Feasibility*linalg.NormInf(q.lambda)
 	for r := range f.rows {
 		row := &f.rows[r]
 		switch {
@@ -125,7 +125,7 @@ func (p *piece) first(q *rates) stop {
 	length := linalg.Norm(d)
 	for i := range f.walls {
 		if w := &f.walls[i]; !p.wallOn[i] {
-			if rate := linalg.Dot(w.vec, d); rate > still*w.length*length {
+			if rate := linalg.Dot(w.vec, d); rate > tolerance.Feasibility*w.length*length {
 				take(math.Max(0, w.rhs-linalg.Dot(w.vec, p.w))/rate, walls, i, true)
 			}
 		}
@@ -134,16 +134,13 @@ func (p *piece) first(q *rates) stop {
 		if c := &f.coupled[i]; !p.coupleOn[i] {
 			rate := p.rate(c, d, q.move.y, q.lambda)
 			size := linalg.Norm(c.x)*length + linalg.Norm(c.y)*linalg.Norm(q.move.y)
-			if rate > still*size {
+			if rate > tolerance.Feasibility*size {
 				take(math.Max(0, p.gap(c, p.w, p.y, p.lambda))/rate, couples, i, true)
 			}
 		}
 	}
 	return best
 }
-
-// still is the part of the largest rate below which one is rounding.
-const still = 1e-13
 
 // outcome of a search along a direction.
 type outcome struct {
@@ -285,24 +282,20 @@ func (p *piece) keep(i int, side int8) {
 func (p *piece) strays(q *rates) bool {
 	top := linalg.NormInf(q.v)
 	for _, r := range p.k {
-		if math.Abs(q.v[r]) > stray*top {
+		if math.Abs(q.v[r]) > tolerance.Sign*top {
 			return true
 		}
 	}
 	for i, on := range p.coupleOn {
 		if c := &p.f.coupled[i]; on {
 			size := linalg.Norm(c.x)*linalg.Norm(q.move.w) + linalg.Norm(c.y)*linalg.Norm(q.move.y)
-			if math.Abs(p.rate(c, q.move.w, q.move.y, q.lambda)) > stray*size {
+			if math.Abs(p.rate(c, q.move.w, q.move.y, q.lambda)) > tolerance.Sign*size {
 				return true
 			}
 		}
 	}
 	return false
 }
-
-// stray is what projection onto the equations leaves of a rate: roundings that the condition of their normal equations, at most 1/dependent, has enlarged
-// to its square root.
-const stray = 1e-9
 
 // shift moves the point by t along a direction.
 func (p *piece) shift(q *rates, t float64) {
@@ -316,7 +309,7 @@ func (p *piece) shift(q *rates, t float64) {
 // grows leaves instead, y the same; it reports false where there is none: beyond, the follower has no answer.
 func (p *piece) enter(i int, side int8) bool {
 	u, pivot := p.z.column(i)
-	if pivot > dependent {
+	if pivot > tolerance.SolveAccuracy {
 		p.side[i] = side
 		p.z.add(i, u, pivot)
 		return true
@@ -332,7 +325,7 @@ func (p *piece) enter(i int, side int8) bool {
 	p.lambda[out], p.side[out] = 0, 0
 	p.z.drop(out)
 	u, pivot = p.z.column(i)
-	if !(pivot > dependent) {
+	if !(pivot > tolerance.SolveAccuracy) {
 		return false
 	}
 	p.lambda[i], p.side[i] = best*float64(side), side

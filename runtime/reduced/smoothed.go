@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Central is a point of the follower's central path, s lambda = mu in the rows' units: slacks and multipliers at the lower and upper ends (len m;
@@ -79,7 +80,6 @@ func (s *solver) begin(lambda, v []float64, mu float64) *Central {
 // Accuracy of a central point: the products s lambda are within centred of mu and the rows within landed of sqrt(mu), both as parts.
 const (
 	centred = 1e-3
-	landed  = 1e-6
 )
 
 // center finds the central point at w from one near by, by primal-dual Newton steps; nil where it does not get there: no y is inside the rows, or too far. It leaves factors to factorize.
@@ -100,7 +100,7 @@ func (s *solver) center(w []float64, mu float64, from *Central, equal []float64)
 		copy(c.v, q)
 		f.timesY(c.v, 1, c.lambda)
 		central, off := c.measure()
-		if central <= centred && off <= landed {
+		if central <= centred && off <= tolerance.Target {
 			f.timesET(c.y, 1, c.lambda)
 			return c
 		}

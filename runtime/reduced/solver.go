@@ -172,7 +172,7 @@ func (s *Space) Solve(ctx context.Context, x0 []float64, opts Options) (*Result,
 	}
 	begin, path := st.F, st.Path != nil
 	end, err := p.run(ctx, st)
-	if err == nil && end == Stationary && path && st.F > begin+weak*math.Abs(begin) { // the path looks past kinks, and may lead higher
+	if err == nil && end == Stationary && path && st.F > begin+tolerance.Sign*math.Abs(begin) { // the path looks past kinks, and may lead higher
 		p.opts.NoPath = true
 		if down, err := p.start(x0); err == nil {
 			down.Work, down.Iteration = st.Work, st.Iteration

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tolerance"
 )
 
 // Vertex is one of the vertices of the follower's multipliers at a point: the rows S on which they are not 0, and the biactive rows.
@@ -24,7 +25,7 @@ func (p *piece) vertex(st *State) bool {
 	}
 	for _, r := range p.k {
 		u, pivot := p.z.column(r)
-		if pivot > dependent || read[r] {
+		if pivot > tolerance.SolveAccuracy || read[r] {
 			continue
 		}
 		at, length := p.leaving(u, p.side[r])

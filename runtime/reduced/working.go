@@ -5,6 +5,7 @@ import (
 
 	"bilevelc/internal/gram"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // working are the equations on w that a step keeps: biactive rows, walls and constraints of the leader, with the fixed entries of w taken out.
@@ -121,7 +122,7 @@ func (q *working) factorize() {
 			continue
 		}
 		q.p.work(2 * nw * q.basis.Size())
-		if left := q.basis.Split(q.c[i*nw:(i+1)*nw], coef, rest); left > math.Sqrt(dependent*float64(q.basis.Size()+1)) {
+		if left := q.basis.Split(q.c[i*nw:(i+1)*nw], coef, rest); left > math.Sqrt(tolerance.SolveAccuracy*float64(q.basis.Size()+1)) {
 			q.basis.Push(coef, rest, left)
 			q.use = append(q.use, i)
 		}

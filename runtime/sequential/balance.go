@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"bilevelc/internal/sparse"
-	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -42,7 +41,7 @@ func (a *answers) balanced(x, y, lambda []float64) []float64 {
 	}
 	rest(lambda)
 	best, before := lambda, math.Inf(1)
-	for enough := kkt.Tolerance; ; enough = tolerance.FewRoundings { // as balanced as the program's multipliers are as a whole; then a round takes what the rounding of the one before has left
+	for enough := tolerance.Sign; ; enough = tolerance.FewRoundings { // as balanced as the program's multipliers are as a whole; then a round takes what the rounding of the one before has left
 		least := math.Inf(1)
 		for _, t := range terms {
 			if t > 0 {

@@ -9,6 +9,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // tilted is cost'y.
@@ -84,7 +85,7 @@ func TestBalanced(t *testing.T) {
 				rest -= c * l
 				terms = max(terms, math.Abs(c*l))
 			}
-			if math.Abs(rest) > kkt.Tolerance*terms || found[j] < 0 {
+			if math.Abs(rest) > tolerance.Sign*terms || found[j] < 0 {
 				t.Errorf("member %d: the forces on arc %d leave %g of %g, its multiplier is %g", k, j, rest, terms, found[j])
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // lower is the follower's objective at a point to second order: grad_y g, H = d2g/dy2 and G = d2g/dydx.
@@ -128,7 +129,7 @@ func (v *Solver) rank(pt *point, strong []bool) error {
 		}
 		row, coef, rest := make([]float64, n), make([]float64, q.Size()+1), make([]float64, n)
 		rows.B.AddRow(row, i, 1)
-		if size := q.Split(row, coef, rest); size > kkt.Tolerance*linalg.Norm(row) {
+		if size := q.Split(row, coef, rest); size > tolerance.Sign*linalg.Norm(row) {
 			q.Push(coef, rest, size)
 		}
 	}

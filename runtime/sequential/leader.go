@@ -11,6 +11,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/reduced"
+	"bilevelc/runtime/tolerance"
 )
 
 // Subproblems of systems that are too large for factors of them all are solved in the leader's space (package reduced): the follower, which is strongly convex there, is eliminated block by block.
@@ -98,9 +99,6 @@ func (v *Solver) still(ctx context.Context, s *kkt.System, z []float64) (*reduce
 	return v.inLeader(ctx, s, z, reduced.Options{Still: true})
 }
 
-// certified is what a certificate may leave of grad f, by its terms (package certify): differences leave more of it than kkt.Tolerance, which is of systems that are linear as they stand.
-const certified = 1e-8
-
 // look is pieces.Solver.Examine in the leader's space: the multipliers that the branches which meet at the point leave it, and what they leave of grad f. The Lagrangian's own Hessian says whether it is a saddle point.
 func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Examined, error) {
 	z := v.start(s, st.pt)
@@ -118,7 +116,7 @@ func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Ex
 	s.Settle(m, z)
 	left, size := s.Residual(m, z)
 	out.Measure = math.Max(left/math.Max(size, math.SmallestNonzeroFloat64), math.Max(r.Left, -r.Least))
-	if out.Measure <= certified {
+	if out.Measure <= tolerance.Certified {
 		out.Point.Multipliers, out.Point.SecondOrder = m, r.Point.SecondOrder
 	}
 	return out, nil

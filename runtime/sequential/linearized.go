@@ -8,6 +8,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/tolerance"
 )
 
 // linearize gives a state the derivatives at its point.
@@ -84,13 +85,13 @@ func (v *Solver) ray(ctx context.Context, pt *point) *pieces.Unbounded {
 			if v.p.Facts.AffineAlong(j) {
 				continue
 			}
-			if math.Abs(ray.Ray[j]) > kkt.Tolerance*linalg.NormInf(ray.Ray) {
+			if math.Abs(ray.Ray[j]) > tolerance.Sign*linalg.NormInf(ray.Ray) {
 				return nil
 			}
 			off = math.Max(off, math.Abs(ray.Z[j]-z[j])/math.Max(math.Abs(z[j]), 0x1p-1022))
 			ray.Ray[j] = 0
 		}
-		if off <= kkt.Tolerance {
+		if off <= tolerance.Sign {
 			for j := range v.p.Dx + v.p.Dy {
 				if !v.p.Facts.AffineAlong(j) {
 					ray.Z[j] = z[j]

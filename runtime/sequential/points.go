@@ -8,6 +8,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // begin is the point with the follower's answer to x.
@@ -132,7 +133,7 @@ func (v *Solver) violating(pt *point) bool {
 		if v.kinds[i] == problem.Equal {
 			c = math.Abs(c)
 		}
-		if c > kkt.Tolerance*v.termsOf(pt, i) {
+		if c > tolerance.Sign*v.termsOf(pt, i) {
 			return true
 		}
 	}
@@ -177,12 +178,12 @@ func (v *Solver) outside(x []float64) bool {
 		if kind == problem.Equal {
 			r = math.Abs(r)
 		}
-		if r > kkt.Tolerance*terms {
+		if r > tolerance.Sign*terms {
 			return true
 		}
 	}
 	far := false
-	v.p.X.Extended.Each(x, func(int) float64 { return 0 }, func(_ int, excess, terms float64) { far = far || excess > kkt.Tolerance*terms })
+	v.p.X.Extended.Each(x, func(int) float64 { return 0 }, func(_ int, excess, terms float64) { far = far || excess > tolerance.Sign*terms })
 	return far
 }
 

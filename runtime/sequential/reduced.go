@@ -74,7 +74,7 @@ func (v *Solver) blockTangents(out [][]float64, pt *point, s *kkt.System, block 
 			size = math.Hypot(size, row[place[j]])
 		}
 		coef, rest := make([]float64, q.Size()+1), make([]float64, n)
-		if left := q.Split(row, coef, rest); left > kkt.Tolerance*size {
+		if left := q.Split(row, coef, rest); left > tolerance.Sign*size {
 			q.Push(coef, rest, left)
 			held = append(held, i)
 		}
@@ -274,7 +274,7 @@ func (v *Solver) normals(pt *point, w *weights, s *kkt.System, at []float64, z [
 		}
 		out = append(out, normal)
 	}
-	counts := func(m, unit float64) bool { return math.Abs(m)*unit > kkt.Tolerance*w.size }
+	counts := func(m, unit float64) bool { return math.Abs(m)*unit > tolerance.Sign*w.size }
 	for j, m := range w.bound {
 		if counts(m, v.unit[j]) {
 			normal := make([]float64, p.Dx)
@@ -358,7 +358,7 @@ func (v *Solver) manifold(normals [][]float64) *basis {
 			row[j] = t * v.unit[j]
 			size = math.Hypot(size, row[j])
 		}
-		push(row, kkt.Tolerance*size)
+		push(row, tolerance.Sign*size)
 	}
 	b := &basis{axes: mat.NewDense(max(n, 1), max(n, 1), nil), duals: mat.NewDense(max(n, 1), max(n, 1), nil), normals: q.Size()}
 	for j := range n {

@@ -6,12 +6,12 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
-	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
-// refined is an answer of the follower with its multipliers, next to one that is exact to the tolerances of package activeset: which of the rows that are weakly active hold, within kkt.Tolerance, and what
+// refined is an answer of the follower with its multipliers, next to one that is exact to the tolerances of package activeset: which of the rows that are weakly active hold, within tolerance.Sign, and what
 // all multipliers are, is decided by the program of the remainder, in units of what is left (iterative refinement; Gleixner, Steffy and Wolter 2016). Near a kink of F values are then exact to rounding.
 func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []float64) {
 	p := a.v.p
@@ -34,9 +34,9 @@ func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []f
 		for t, j := range cols {
 			steep = math.Max(steep, math.Abs(vals[t])*a.qp.Unit(j))
 		}
-		held := kind == problem.Equal || lambda[i]*steep > kkt.Tolerance*force
+		held := kind == problem.Equal || lambda[i]*steep > tolerance.Sign*force
 		switch {
-		case steep == 0 || p.Facts.StrongConvexity > 0 && kind == problem.AtMost && -h[i] > kkt.Tolerance*steep*math.Max(1, reach): // else a step may be as long as y
+		case steep == 0 || p.Facts.StrongConvexity > 0 && kind == problem.AtMost && -h[i] > tolerance.Sign*steep*math.Max(1, reach): // else a step may be as long as y
 			if kind == problem.AtMost { // rounding may give the multiplier of one side of a variable to the other
 				lambda[i] = 0
 			}
@@ -45,7 +45,7 @@ func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []f
 			for t, j := range cols {
 				grad[j] -= vals[t] * lambda[i]
 			}
-		case -h[i] > kkt.Tolerance*steep*math.Max(1, reach):
+		case -h[i] > tolerance.Sign*steep*math.Max(1, reach):
 			lambda[i] = 0
 		default:
 			weak++

@@ -90,7 +90,7 @@ func (v *Solver) steered(ctx context.Context, st *state) (*sub, error) {
 	if err != nil || len(v.kinds) == 0 {
 		return q, err
 	}
-	for q.elastic > kkt.Tolerance*q.terms {
+	for q.elastic > tolerance.Sign*q.terms {
 		more := make(elastic, len(st.penalty))
 		for i, t := range st.penalty {
 			more[i] = stiffer * t
@@ -330,7 +330,7 @@ func (v *Solver) away(ctx context.Context, st *state, z []float64, phi float64) 
 		}
 		v.follower = made
 	}
-	noise := kkt.Tolerance * math.Max(math.Abs(phi), linalg.NormInf(pt.grad))
+	noise := tolerance.Sign * math.Max(math.Abs(phi), linalg.NormInf(pt.grad))
 	for t := 1.0; t > 0x1p-20; t /= 2 {
 		for _, way := range []float64{t, -t} {
 			x := make([]float64, len(pt.x))

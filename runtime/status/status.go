@@ -41,10 +41,10 @@ func NoBound(maximize bool) string {
 
 // Exit codes of the command line that scripts rely on, for what is no status.
 const (
-	ExitInternal = 1
-	ExitUsage    = 2
-	ExitModel    = 3
-	ExitData     = 4
+	ExitInternal = iota + 1
+	ExitUsage
+	ExitModel
+	ExitData
 )
 
 // table has one row a status: its word in documents, which is stable, and the

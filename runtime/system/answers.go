@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tolerance"
 	"bilevelc/runtime/tree"
 )
 
@@ -21,9 +22,6 @@ func (c Choice) None() bool { return c.Answer && c.Multipliers }
 func ChoiceAt(ctx context.Context, follower *kkt.Follower, z []float64) Choice {
 	return Choice{follower.Unique(ctx, z), follower.UniqueMultipliers(ctx, z)}
 }
-
-// answersWork is the budget of a search over the follower's answers at one x: a run makes five at least, two of them to verify itself, that are to take no more than a search that nobody asked for.
-const answersWork = modestWork / 5
 
 // ExtremeAnswer is the answer of the follower at z's x, with multipliers, that has the least (sign 1) or the largest (sign -1) f, and that f: one convex program, or a search over the
 // set of all answers where f is not convex there. f is infinite, and the answer nil, where the set has no end along which f has one.
@@ -45,7 +43,7 @@ func ExtremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z
 		if err != nil {
 			return nil, 0, err
 		}
-		found, err := tree.Solve(ctx, set, tree.Options{Gap: kkt.Tolerance, Work: answersWork})
+		found, err := tree.Solve(ctx, set, tree.Options{Gap: tolerance.Sign, Work: tolerance.Second / 5})
 		switch {
 		case err != nil:
 			return nil, 0, err
@@ -77,7 +75,7 @@ func (run *Run) takeBestAnswer(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err != nil || z == nil || !(f < run.Best.F-kkt.Tolerance*run.termsOfF()) {
+		if err != nil || z == nil || !(f < run.Best.F-tolerance.Sign*run.termsOfF()) {
 			return nil // what is not known, or has no end, is said with the result
 		}
 		branch, _ := run.System.BranchAt(z)

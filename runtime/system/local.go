@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/reduced"
 	"bilevelc/runtime/sequential"
+	"bilevelc/runtime/tolerance"
 	"bilevelc/runtime/tree"
 )
 
@@ -86,7 +87,7 @@ func (l *leaderSpace) From(ctx context.Context, x []float64) (*kkt.Point, error)
 		l.work += r.Work.Operations
 	}
 	if errors.Is(err, reduced.ErrFactors) {
-		l.work += modestWork // as many as have taken a second; the next start would again
+		l.work += tolerance.Second // as many as have taken a second; the next start would again
 	}
 	p, failed := sequential.InTermsOfPieces(ctx, r, err)
 	var follower *pieces.FollowerError
@@ -127,7 +128,7 @@ func decides(s *kkt.System, parts ...kkt.Part) bool {
 	for _, p := range parts {
 		sum += searchedInFull(p.System)
 	}
-	return tree.Applies(s) == "" && sum <= modestWork
+	return tree.Applies(s) == "" && sum <= tolerance.Second
 }
 
 // searchedInFull is what a node for each pair takes, of a factor of the relaxation each.

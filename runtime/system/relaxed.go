@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/relaxation"
+	"bilevelc/runtime/tolerance"
 )
 
 // from is the local solution that start k, x, leads to: of the first, a minimizer of the high-point relaxation that the follower answers with, where there is one, or the lowest of what the end of the path
@@ -27,7 +28,7 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 		func() ([]float64, error) { return x, nil },
 		func() ([]float64, error) { return beside, nil },
 	} {
-		if p != nil && err == nil && run.local.Work() >= modestWork || ctx.Err() != nil {
+		if p != nil && err == nil && run.local.Work() >= tolerance.Second || ctx.Err() != nil {
 			break // no more than about a second that nobody asked for
 		}
 		at, failed := start()
@@ -118,7 +119,7 @@ func (run *Run) shown(ctx context.Context, least *relaxation.Point, x []float64)
 		m.UpperRows = append([]float64(nil), least.Upper...)
 	}
 	s.Settle(m, z)
-	if residual, size := s.Residual(m, z); !(residual <= kkt.Tolerance*size) {
+	if residual, size := s.Residual(m, z); !(residual <= tolerance.Sign*size) {
 		return nil, nil
 	}
 	p := &kkt.Point{Z: z, F: s.Value(z), Multipliers: m, SecondOrder: kkt.NotChecked}
@@ -170,7 +171,7 @@ func (run *Run) supported(ctx context.Context, least *relaxation.Point) []float6
 		switch {
 		case kind == problem.Equal:
 			lo = math.Inf(-1)
-		case slack[i] > math.Sqrt(kkt.Tolerance)*math.Max(terms[i], 1): // minimizers are found to half of the digits of f
+		case slack[i] > math.Sqrt(tolerance.Sign)*math.Max(terms[i], 1): // minimizers are found to half of the digits of f
 			hi = 0
 		}
 		q.Lo, q.Hi = append(q.Lo, lo), append(q.Hi, hi)

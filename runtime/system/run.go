@@ -22,6 +22,7 @@ import (
 	"bilevelc/runtime/qp"
 	"bilevelc/runtime/sequential"
 	"bilevelc/runtime/status"
+	"bilevelc/runtime/tolerance"
 	"bilevelc/runtime/tree"
 )
 
@@ -48,7 +49,7 @@ type Options struct {
 	Threads    int
 
 	Search        Search
-	Gap           float64 // 0: tree.DefaultGap
+	Gap           float64 // 0: tolerance.Target
 	Nodes         int64
 	Resume        *tree.State // of the search
 	Model, Digest string      // of the problem, for the statement of a proof
@@ -220,10 +221,10 @@ func (run *Run) locally(ctx context.Context) error {
 		next = seen.apart(ctx, run.System, whole.Follower(), next)
 	}
 	for k := range most {
-		modest := run.local.Work() >= modestWork/4
+		modest := run.local.Work() >= tolerance.Second/4
 		_, steps := run.local.(wholeFirst) // on the whole system, and those of an f that is not quadratic are many: one start may take more than all that was meant for them
 		steps = steps && !run.System.Objective.Quadratic
-		if k > 0 && run.opts.Automatic && (!run.opts.Small && (modest || steps) || (run.Smooth != nil || run.System.Objective == nil || run.parted != nil) && run.local.Work() >= modestWork || run.noChoice && run.Smooth == nil && factorWork(run.System) >= modestWork) {
+		if k > 0 && run.opts.Automatic && (!run.opts.Small && (modest || steps) || (run.Smooth != nil || run.System.Objective == nil || run.parted != nil) && run.local.Work() >= tolerance.Second || run.noChoice && run.Smooth == nil && factorWork(run.System) >= tolerance.Second) {
 			break // as with the search: no more than about a second that nobody asked for
 		}
 		x, err := next(k)
@@ -237,12 +238,12 @@ func (run *Run) locally(ctx context.Context) error {
 		if err := run.begun(ctx, k, x, &seen); err != nil {
 			return err
 		}
-		if run.opts.Automatic && most > 1 && seen.enough(len(run.Ends)) && (bounds || run.local.Work() >= littleWork) {
+		if run.opts.Automatic && most > 1 && seen.enough(len(run.Ends)) && (bounds || run.local.Work() >= tolerance.Second/20) {
 			break
 		}
 	}
 	run.seen, run.draw = seen, outer.AdditiveRecurrence(first, n.X, run.opts.Seed)
-	if run.Smooth != nil && !bounds || run.Smooth == nil && (run.System.Objective == nil || searchedInFull(run.System) > modestWork) { // else a search may decide
+	if run.Smooth != nil && !bounds || run.Smooth == nil && (run.System.Objective == nil || searchedInFull(run.System) > tolerance.Second) { // else a search may decide
 		if err := run.screen(ctx); err != nil {
 			return err
 		}
@@ -304,7 +305,7 @@ func (run *Run) lower(point *kkt.Point, err error) bool {
 	case (err == nil) == (run.err == nil):
 		return point.F < run.Best.F
 	}
-	rounding := kkt.Tolerance * math.Max(math.Abs(point.F), math.Abs(run.Best.F))
+	rounding := tolerance.Sign * math.Max(math.Abs(point.F), math.Abs(run.Best.F))
 	if err != nil {
 		return point.F < run.Best.F-rounding
 	}

@@ -11,6 +11,7 @@ import (
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/tolerance"
 	"bilevelc/runtime/tree"
 )
 
@@ -24,15 +25,6 @@ const (
 	SearchFully
 )
 
-// modestWork is the budget of a search, or of further starts, that nobody asked for, in multiplications: about a second.
-const modestWork = 1e9
-
-// localWork is that of a search which is the local solve, too, until it has a point, as of whole numbers: of it modestWork is a quarter.
-const localWork = 4 * modestWork
-
-// littleWork is what starts beyond the stopping rule may take: a fifth of a second, as small systems do a quarter of the multiplications in a second that large ones do.
-const littleWork = modestWork / 20
-
 // global searches for the global optimum, and for a first point where the local solves have found none.
 func (run *Run) global(ctx context.Context) error {
 	if run.opts.Search == SearchNone || run.opts.FirstStart > 0 { // a part of the starts of a run
@@ -41,10 +33,10 @@ func (run *Run) global(ctx context.Context) error {
 	sign := run.opts.Sign
 	opts := tree.Options{Gap: run.opts.Gap, Nodes: run.opts.Nodes, Threads: run.opts.Threads, Resume: run.opts.Resume, Observe: run.observeTree}
 	if opts.Gap == 0 {
-		opts.Gap = tree.DefaultGap
+		opts.Gap = tolerance.Target
 	}
 	if run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
-		opts.Work, opts.First = modestWork, localWork
+		opts.Work, opts.First = tolerance.Second, 4*tolerance.Second
 		if run.local != nil {
 			opts.Work = max(opts.Work, run.local.Work()/4)
 		}
@@ -84,7 +76,7 @@ func (run *Run) global(ctx context.Context) error {
 		// The tree's point is the best of its branch; the local solve gives it its multipliers, or goes on from there. A run that is ended takes these few steps
 		// as well: what it has found is not lost.
 		switch point, err := run.polish(context.WithoutCancel(ctx), b); {
-		case point != nil && (run.Best == nil || point.F < run.Best.F || err == nil && point.F <= run.Best.F+kkt.Tolerance*math.Abs(run.Best.F)):
+		case point != nil && (run.Best == nil || point.F < run.Best.F || err == nil && point.F <= run.Best.F+tolerance.Sign*math.Abs(run.Best.F)):
 			run.Best, run.err = point, err
 		case point == nil && run.Best == nil:
 			return err
@@ -97,7 +89,7 @@ func (run *Run) global(ctx context.Context) error {
 		return nil
 	}
 	if !found.Proved && ctx.Err() == nil && run.Smooth == nil {
-		if searchedInFull(run.System) <= modestWork && (run.System.Objective.Quadratic || len(run.Ends) == 1) { // the search might have decided, and has not
+		if searchedInFull(run.System) <= tolerance.Second && (run.System.Objective.Quadratic || len(run.Ends) == 1) { // the search might have decided, and has not
 			if err := run.screen(ctx); err != nil {
 				return err
 			}
@@ -153,7 +145,7 @@ func (run *Run) keep(last time.Time) func(state func() *tree.State) {
 
 // MoreThanRounding reports that a gap is more than the one asked for, and as much again that the search leaves open to rounding.
 func MoreThanRounding(g *document.Global) bool {
-	return float64(g.Gap) > 2*math.Max(float64(g.Within), tree.DefaultGap)
+	return float64(g.Gap) > 2*math.Max(float64(g.Within), tolerance.Target)
 }
 
 // polish is the local solution that a point of the tree leads to, integer entries of x held.
@@ -221,7 +213,7 @@ func (run *Run) integers() error {
 func (run *Run) feasible(ctx context.Context) error {
 	flat := *run.System
 	flat.Objective = &kkt.Objective{Quadratic: true, Convex: true, Lin: make([]float64, run.System.N)}
-	found, err := tree.Solve(ctx, &flat, tree.Options{Gap: 1, Work: modestWork, Threads: run.opts.Threads})
+	found, err := tree.Solve(ctx, &flat, tree.Options{Gap: 1, Work: tolerance.Second, Threads: run.opts.Threads})
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Largest is the number of unknowns and multipliers up to which a system is solved with dense factors of them all: what package activeset is made for.
@@ -27,9 +28,6 @@ func relaxed(p *problem.Problem) int {
 // mostRead is the number of variables up to which f is read for a search that takes a system part by part: its gradients along as many axes are kept dense, in less than a tenth of a gigabyte.
 const mostRead = 3000
 
-// mostEliminated bounds the derivatives of the follower's answer and multipliers in x, all kept dense: a quarter of a gigabyte.
-const mostEliminated = 1 << 25
-
 // mostCrowded is that bound where kinks crowd: batteries that trade on predicted prices take 12 s with 9e5 of them, and 86 s with 1.7e6, where the bundle takes 31.
 const mostCrowded = 1 << 20
 
@@ -37,7 +35,7 @@ const mostCrowded = 1 << 20
 // One whose Hessian is the same everywhere has, in predict-then-optimize problems, so many kinks that subproblems of large ones take longer than all of the bundle.
 func byBlocks(p *problem.Problem) bool {
 	held := p.Dx * (p.Dy + p.Rows.Len())
-	if !(p.Facts.StrongConvexity > 0) || p.Integer != nil || p.Dx > Largest || held > mostEliminated || p.Facts.QuadraticInY && p.Facts.FixedHessian && held > mostCrowded {
+	if !(p.Facts.StrongConvexity > 0) || p.Integer != nil || p.Dx > Largest || held > tolerance.MostNumbers || p.Facts.QuadraticInY && p.Facts.FixedHessian && held > mostCrowded {
 		return false
 	}
 	owner, size := make([]int, p.Dy), make([]int, max(1, len(p.Blocks)))

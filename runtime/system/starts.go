@@ -12,6 +12,7 @@ import (
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/sequential"
+	"bilevelc/runtime/tolerance"
 )
 
 // visited is what the starts of a run on the KKT system have come to: the branches that they began and ended on, and the values of f.
@@ -79,7 +80,7 @@ func (run *Run) screen(ctx context.Context) error {
 	}
 	share, begin, each := local(), work(), local()/int64(max(1, len(run.Ends)))
 	if run.Smooth == nil {
-		share = max(modestWork, share) / 4
+		share = max(tolerance.Second, share) / 4
 	}
 	var draws []sample
 	for k := 1; k <= mostDraws && work()-begin < share && ctx.Err() == nil; k++ {
@@ -91,9 +92,9 @@ func (run *Run) screen(ctx context.Context) error {
 	if l, ok := run.local.(*leaderSpace); ok {
 		l.down = true
 	}
-	lowest, spent := run.Best.F-kkt.Tolerance*math.Abs(run.Best.F), local()
+	lowest, spent := run.Best.F-tolerance.Sign*math.Abs(run.Best.F), local()
 	if run.Smooth == nil {
-		lowest = run.Best.F - kkt.Tolerance*run.termsOfF()
+		lowest = run.Best.F - tolerance.Sign*run.termsOfF()
 	}
 	for k, x := range apartFrom(draws, run.n.X) {
 		if (k > 0 || !(x.f < lowest)) && local()-spent+each > share {
@@ -103,25 +104,25 @@ func (run *Run) screen(ctx context.Context) error {
 			return err
 		}
 	}
-	if run.Smooth == nil && factorWork(run.System) > modestWork {
+	if run.Smooth == nil && factorWork(run.System) > tolerance.Second {
 		return run.hop(ctx, local)
 	}
 	return nil
 }
 
 // hop begins each start with a jump away from the lowest local solution so far (monotonic basin hopping: Wales and Doye 1997, Leary 2000), for systems of which no relaxation is made. It ends where as many in a row have gained
-// nothing as there were before, as many as starts are at least, or with localWork: their dense kernels do as many multiplications in a second.
+// nothing as there were before, as many as starts are at least, or with four times that of a search: their dense kernels do as many multiplications in a second.
 func (run *Run) hop(ctx context.Context, local func() int64) error {
 	if l, ok := run.local.(*leaderSpace); ok {
 		l.down = true
 	}
 	jump, begin, last := outer.Jumps(run.Start, run.n.X, run.opts.Seed), local(), 0
-	for k := 0; k-last < max(last, outer.MostStarts) && local()-begin+local()/int64(len(run.Ends)) <= localWork; k++ {
+	for k := 0; k-last < max(last, outer.MostStarts) && local()-begin+local()/int64(len(run.Ends)) <= 4*tolerance.Second; k++ {
 		lowest := run.Best
 		if err := run.begun(ctx, len(run.Ends), jump(k, lowest.Z[:run.n.Dx]), &run.seen); err != nil {
 			return err
 		}
-		if run.Best.F < lowest.F-kkt.Tolerance*math.Abs(lowest.F) {
+		if run.Best.F < lowest.F-tolerance.Sign*math.Abs(lowest.F) {
 			last = k + 1
 		}
 	}
@@ -218,10 +219,10 @@ func (v *visited) enough(n int) bool {
 		lowest = 0
 	}
 	for i, f := range values {
-		if i == 0 || f-values[i-1] > kkt.Tolerance*math.Abs(f) {
+		if i == 0 || f-values[i-1] > tolerance.Sign*math.Abs(f) {
 			different++
 		}
-		if f-values[0] <= kkt.Tolerance*math.Abs(f) {
+		if f-values[0] <= tolerance.Sign*math.Abs(f) {
 			lowest++
 		}
 	}

@@ -17,6 +17,24 @@ const (
 	// Contradiction is the violation from which on rows contradict each other: data come in decimals and as results of
 	// other computations, and what their last seven digits say is not what a model states.
 	Contradiction = 1e-9
+	// Target is what default targets leave of a value and of a solution, and by how much of its terms verification lets a row be violated: six
+	// digits. Minima that differ by less are one.
+	Target = 1e-6
+	// Certified is what a certificate may leave of grad f, by its terms: residuals of systems that were solved to rounding, with a margin for terms that
+	// are a thousand times larger than what they add up to.
+	Certified = 1e-8
+	// Weak is the slack and the multiplier below which they count as 0 for strict complementarity: with a margin above what solvers keep them to
+	// (Sign), so that a row is never taken for strictly active or inactive by rounding.
+	Weak = 1e-7
+	// Sign is the size, relative to the terms that make them up, below which a slack or a multiplier is zero: rounding of the solution of a KKT system
+	// with a condition number of 1e6, and 1e-3 of the tolerances that solvers without refinement use.
+	Sign = 1e-9
+	// Slack is the part of F, or of what F is lower by than at the problem's start, that a certificate may leave, and that a slope along a way makes up
+	// where F has no limit.
+	Slack = 1e-3
+	// Margin is by how much a number has to exceed the estimate of its error to be certain: estimates are right to a factor of a few, and a
+	// verification makes its own.
+	Margin = 10
 	// ValueAccuracy is the accuracy of a value of F, which a good lower solve leaves.
 	ValueAccuracy = 1e-13
 	// Armijo is the part of the decrease that the slope at the start of a step promises, which it has to bring:
@@ -51,6 +69,8 @@ const (
 	MuShrink = 0.1
 	// ToBoundary is the part of the way to the end of a domain that a step goes (Nocedal and Wright, sec. 19.2).
 	ToBoundary = 0.99
+	// Exchanges is the number of exchanges in a row that may leave as many rows wrong as before in block pivoting (Judice and Pires 1994: 10).
+	Exchanges = 10
 	// DenseOrder is the order up to which dense factors and eigenvalues cost little beside the rest: some ten milliseconds.
 	DenseOrder = 300
 )
@@ -58,3 +78,11 @@ const (
 // LeastSparse is the order, of variables or of variables and rows, from which sparse factors take less time than dense
 // ones (bench/growth; a projection onto a simplex takes 0.09 ms for 5 at 64).
 const LeastSparse = 64
+
+// Limits of work and memory, which many methods share.
+const (
+	// Second is the work of about a second, in multiplications: that of a search, or of further starts, which nobody asked for.
+	Second = 1e9
+	// MostNumbers bounds the numbers that are kept of what grows with the square of a problem: a quarter of a gigabyte.
+	MostNumbers = 1 << 25
+)

@@ -7,11 +7,12 @@ import (
 
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tolerance"
 )
 
 // Reliability branching (Achterberg, Koch and Martin 2005): pseudo-costs that rest on fewer than `reliable` observations
 // of a side are replaced by what the children's relaxations give; no more candidates are tried once `patience` in a row were no better, or where that takes more work than the relaxations
-// of nodes and plungeWork together.
+// of nodes and a tenth of a second together.
 const (
 	reliable = 4
 	patience = 6
@@ -43,7 +44,7 @@ func (p *plunger) options(n *node, z []float64) []option {
 		if f != kkt.Open || settled != nil && settled[k] {
 			continue
 		}
-		if a, b := p.s.sides(k, z); min(a, b) > kkt.Tolerance*(1+max(a, b)) {
+		if a, b := p.s.sides(k, z); min(a, b) > tolerance.Sign*(1+max(a, b)) {
 			all = append(all, option{k: k, distance: [2]float64{a, b}})
 		} else if len(loose) > 0 && p.s.optionOf[k] >= 0 && loose[p.s.optionOf[k]] {
 			if rest, is := p.s.between(k, a); is {
@@ -53,7 +54,7 @@ func (p *plunger) options(n *node, z []float64) []option {
 	}
 	for i, j := range p.s.whole {
 		v := z[j] * p.s.sys.ColScale[j]
-		if down := v - math.Floor(v); min(down, 1-down) > integral {
+		if down := v - math.Floor(v); min(down, 1-down) > tolerance.Target {
 			all = append(all, option{k: len(n.fix) + i, distance: [2]float64{down, 1 - down}})
 		} else if lo, hi := n.limits(p.s, j); off[j] && lo < hi { // its products are not those of its value
 			all = append(all, option{k: len(n.fix) + i, distance: [2]float64{0.5, 0.5}})
@@ -66,7 +67,7 @@ func (p *plunger) options(n *node, z []float64) []option {
 	}
 	if c := p.s.concave; c != nil {
 		lo, hi := p.ranges(n)
-		least := kkt.Tolerance * p.s.terms(&candidate{z: z})
+		least := tolerance.Sign * p.s.terms(&candidate{z: z})
 		for d := range c.V {
 			if t := c.lack(d, lo[d], hi[d], z); t > least {
 				all = append(all, option{k: p.s.directions() + d, distance: [2]float64{t, t}})
@@ -94,15 +95,12 @@ func (p *plunger) widest(n *node) int {
 	best, most := -1, 0.0
 	lo, hi := p.ranges(n)
 	for d := range c.V {
-		if t := c.Weight[d] * (hi[d] - lo[d]) * (hi[d] - lo[d]); t > most && hi[d]-lo[d] > beyond*(1+math.Abs(lo[d])+math.Abs(hi[d])) {
+		if t := c.Weight[d] * (hi[d] - lo[d]) * (hi[d] - lo[d]); t > most && hi[d]-lo[d] > tolerance.Target*(1+math.Abs(lo[d])+math.Abs(hi[d])) {
 			best, most = p.s.directions()+d, t
 		}
 	}
 	return best
 }
-
-// integral is how far from a whole number an entry may be that counts as one: what MIP solvers accept.
-const integral = 1e-6
 
 // choose branches on n, whose relaxation has the solution sol. It reports false where it was interrupted.
 func (p *plunger) choose(ctx context.Context, n *node, sol *activeset.Solution) bool {
@@ -119,7 +117,7 @@ func (p *plunger) choose(ctx context.Context, n *node, sol *activeset.Solution) 
 		return true
 	}
 	mean := [2]float64{p.costs.mean(0), p.costs.mean(1)}
-	least := kkt.Tolerance * max(1, math.Abs(n.bound))
+	least := tolerance.Sign * max(1, math.Abs(n.bound))
 	for i := range all {
 		o := &all[i]
 		o.score = scored(p.costs.of(o.k, 0, mean[0])*o.distance[0], p.costs.of(o.k, 1, mean[1])*o.distance[1], least)
@@ -130,7 +128,7 @@ func (p *plunger) choose(ctx context.Context, n *node, sol *activeset.Solution) 
 		o := &all[i]
 		sure := min(p.costs.Count[0][o.k], p.costs.Count[1][o.k]) >= reliable
 		if !sure {
-			if worse >= patience || p.trial >= plungeWork {
+			if worse >= patience || p.trial >= tolerance.Second/10 {
 				if best < 0 {
 					best = i
 				}

@@ -6,6 +6,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // choice is a part of the lower level that takes one of several options: y_t >= 0, of which one equation with equal coefficients is all that reads them, sum y_t = Total, and of which
@@ -156,7 +157,7 @@ func (s *search) atVertices(fix []kkt.Fix, z []float64) {
 			switch {
 			case z == nil && fix[k] == kkt.SlackZero:
 				continue
-			case z != nil && z[col]*s.sys.ColScale[col] <= kkt.Tolerance*of.total:
+			case z != nil && z[col]*s.sys.ColScale[col] <= tolerance.Sign*of.total:
 				continue
 			case z != nil:
 				slope = (s.prog.C[col] + s.hess.RowDot(col, z)) / s.sys.ColScale[col]
@@ -183,7 +184,7 @@ func (s *search) loose(z []float64) []bool {
 	}
 	for k := range s.lift.cols {
 		of := &s.lift.cols[k]
-		if of.choice >= 0 && s.lift.apart(s, k, z) > kkt.Tolerance {
+		if of.choice >= 0 && s.lift.apart(s, k, z) > tolerance.Sign {
 			out[of.choice] = true
 		}
 	}
@@ -195,7 +196,7 @@ func (s *search) between(pair int, slack float64) (rest float64, is bool) {
 	of := &s.choices[s.optionOf[pair]]
 	total := of.total / s.sys.ColScale[s.sys.Pairs[pair].Slack.Var]
 	rest = total - slack
-	return rest, min(slack, rest) > kkt.Tolerance*total
+	return rest, min(slack, rest) > tolerance.Sign*total
 }
 
 // choices writes the choices of a part.

@@ -15,6 +15,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // game is a random program in which followers choose one of several options each, by costs that read x, and f has products of x and what they choose. Beside them there may be a follower who does not
@@ -341,7 +342,7 @@ func TestChoicesAreProved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, Options{Gap: DefaultGap}, nil)
+		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, Options{Gap: tolerance.Target}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -349,7 +350,7 @@ func TestChoicesAreProved(t *testing.T) {
 		if k%4 > 1 && len(sys.Parts()) == 1 { // one that begins without hulls
 			s.hulls = false
 			s.lift = s.newLift()
-			from = &State{Gap: DefaultGap, Parts: []partState{s.state()}}
+			from = &State{Gap: tolerance.Target, Parts: []partState{s.state()}}
 		}
 		r, err := Solve(context.Background(), sys, Options{Nodes: 20000, Resume: from})
 		if err != nil {

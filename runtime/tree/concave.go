@@ -9,7 +9,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
-	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tolerance"
 )
 
 // concave splits an f that is not convex: with the eigenvectors V_k of its Hessian that have negative eigenvalues and w_k = V_k'z,
@@ -63,7 +63,7 @@ func newConcave(q *sparse.CSR, box *activeset.Bounds, length []float64) *concave
 	}
 	c := &concave{plain: q}
 	for k, value := range values {
-		if value > kkt.Tolerance*top {
+		if value > tolerance.Sign*top {
 			break // in ascending order
 		}
 		v, free := make([]float64, q.Rows), false
@@ -74,11 +74,11 @@ func newConcave(q *sparse.CSR, box *activeset.Bounds, length []float64) *concave
 			}
 		}
 		// What is flat must be shown to be flat: a box does that for a proof, else the direction has a secant of its own.
-		if value >= -kkt.Tolerance*top && !free {
+		if value >= -tolerance.Sign*top && !free {
 			continue
 		}
 		// The convex part keeps a little curvature along v, that rounding does not make it concave.
-		c.Weight = append(c.Weight, (max(0, -value)+kkt.Tolerance*top)/2)
+		c.Weight = append(c.Weight, (max(0, -value)+tolerance.Sign*top)/2)
 		c.V = append(c.V, v)
 	}
 	c.boxes(box)
@@ -218,17 +218,13 @@ func (s *search) lengths(ctx context.Context, at []int) []float64 {
 			}
 		}
 		out[k] = 1
-		if width := ends[1] - ends[0]; width > kkt.Tolerance*max(1, math.Abs(ends[0])) && !math.IsInf(width, 1) {
+		if width := ends[1] - ends[0]; width > tolerance.Sign*max(1, math.Abs(ends[0])) && !math.IsInf(width, 1) {
 			_, e := math.Frexp(min(width, 0.5))
 			out[k] = math.Ldexp(1, e)
 		}
 	}
 	return out
 }
-
-// beyond is how far outside of the range that linear programs find for w a cut is made, relative to its ends: the other side must be empty by more than their
-// accuracy.
-const beyond = 1e3 * kkt.Tolerance
 
 // tighten finds the range of each w over the relaxation of the root, one linear program a side.
 func (s *search) tighten(ctx context.Context) string {
@@ -258,7 +254,7 @@ func (s *search) tighten(ctx context.Context) string {
 				return "" // the root's relaxation says so
 			case activeset.Optimal:
 				end := sign * sol.Value
-				margin := beyond * max(1, math.Abs(end))
+				margin := tolerance.Target * max(1, math.Abs(end))
 				at := end - sign*margin
 				// A cut that takes less than a thousandth of the range is not worth a leaf.
 				if math.IsInf(outer, 0) || math.Abs(at-outer) > 1e-3*(hi-lo) && (side == 0) == (at > lo) {
@@ -385,7 +381,7 @@ func (p *plunger) convexConcave(ctx context.Context, linear, z []float64) *activ
 			return best
 		}
 		sol.Value = p.s.value(sol.Z)
-		if best != nil && !(sol.Value < best.Value-kkt.Tolerance*p.s.terms(&candidate{z: sol.Z})) {
+		if best != nil && !(sol.Value < best.Value-tolerance.Sign*p.s.terms(&candidate{z: sol.Z})) {
 			return best
 		}
 		best = sol

@@ -8,6 +8,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tolerance"
 )
 
 // curved is a convex quadratic constraint of the leader in the relaxation's units, c(z) = 1/2 z'hess z + lin'z + konst <= 0. Relaxations have tangents of it as rows,
@@ -72,8 +73,8 @@ func (c *curved) row(t []float64) (grad []float64, side, by float64) {
 	return grad, (0.5*square - c.konst) / by, by
 }
 
-// holds is the violation, relative to a constraint's terms and the unit of its tangent, that is none: solutions keep tangents, as all rows, to kkt.Tolerance, and several that meet at an angle add up.
-const holds = 4 * kkt.Tolerance
+// holds is the violation, relative to a constraint's terms and the unit of its tangent, that is none: solutions keep tangents, as all rows, to tolerance.Sign, and several that meet at an angle add up.
+const holds = 4 * tolerance.Sign
 
 // violated are tangents at z of the constraints that do not hold there.
 func (s *search) violated(z []float64) (cuts []tangent) {
@@ -106,7 +107,7 @@ func (s *search) endless(z, ray []float64) (cuts []tangent) {
 		for j, g := range grad {
 			slope += g * ray[j]
 		}
-		if curvature <= kkt.Tolerance*by*size*size && slope <= kkt.Tolerance*size {
+		if curvature <= tolerance.Sign*by*size*size && slope <= tolerance.Sign*size {
 			continue
 		}
 		for t := 1 / size; t < 1e12/size; t *= 4 {

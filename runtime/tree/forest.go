@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tolerance"
 )
 
 // forest is the search of a system: a tree for each of its parts (kkt.Parts). f is the sum of what it is on the parts, and the system's set is the product of theirs, so that bounds
@@ -21,7 +22,7 @@ type forest struct {
 // newForest prepares a search; why is not "" where there is no bound.
 func newForest(ctx context.Context, sys *kkt.System, parts []kkt.Part, opts Options) (f *forest, why string, err error) {
 	if opts.Gap <= 0 {
-		opts.Gap = DefaultGap
+		opts.Gap = tolerance.Target
 	}
 	f = &forest{sys: sys, opts: opts, gap: opts.Gap}
 	st := opts.Resume
@@ -295,7 +296,7 @@ func (f *forest) result(ctx context.Context) *Result {
 	switch {
 	case infeasible:
 		r.Outcome, r.Why = Infeasible, "no x has an answer of the follower that the upper level's constraints admit"
-	case closed && !open && r.open <= max(f.gap, DefaultGap)*r.Scale*(1+0x1p-20):
+	case closed && !open && r.open <= max(f.gap, tolerance.Target)*r.Scale*(1+0x1p-20):
 		r.Outcome, r.Proved = Proved, true
 	case open && ctx.Err() != nil:
 		r.Outcome, r.Why = Interrupted, "interrupted"

@@ -15,6 +15,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // joined is a sum of functions, each of some of the entries of x and of the answer.
@@ -205,7 +206,7 @@ func partsAddUp(t *testing.T, rng *rand.Rand) {
 				t.Fatalf("case %d: unbounded, and the least value is %g", k, want)
 			}
 		default:
-			if r.Outcome != Proved && !(r.Outcome == LimitReached && r.open > DefaultGap*math.Abs(want)) {
+			if r.Outcome != Proved && !(r.Outcome == LimitReached && r.open > tolerance.Target*math.Abs(want)) {
 				t.Fatalf("case %d: %v: %s; %g in [%g, %g]", k, r.Outcome, r.Why, want, r.Bound, r.Best.F)
 			}
 			if math.Abs(r.Best.F-want) > 1e-5*size || r.Bound > want+1e-8*size {

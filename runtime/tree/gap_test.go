@@ -12,19 +12,20 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
-// A gap is relative to f while its terms tell f from 0, in whatever units; beyond, DefaultGap of its scale is the accuracy of the terms.
+// A gap is relative to f while its terms tell f from 0, in whatever units; beyond, the default gap times its scale is the accuracy of the terms.
 func TestGapsInUnits(t *testing.T) {
 	rng := members.Rand(t, 12)
 	for range members.Of(200, 2000) {
 		terms, share := math.Pow(10, 24*rng.Float64()-12), math.Pow(10, -6*rng.Float64())
 		sign := float64(1 - 2*rng.IntN(2))
-		if f := sign * terms * (2 * kkt.Tolerance) / share; GapScale(f, terms) != math.Abs(f) {
+		if f := sign * terms * (2 * tolerance.Sign) / share; GapScale(f, terms) != math.Abs(f) {
 			t.Errorf("the gap of %g, of terms of %g, is relative to %g", f, terms, GapScale(f, terms))
 		}
-		f := sign * terms * (0.5 * kkt.Tolerance) * share
-		if got, want := GapScale(f, terms)*DefaultGap, kkt.Tolerance*terms; math.Abs(got-want) > 1e-12*want {
+		f := sign * terms * (0.5 * tolerance.Sign) * share
+		if got, want := GapScale(f, terms)*tolerance.Target, tolerance.Sign*terms; math.Abs(got-want) > 1e-12*want {
 			t.Errorf("a gap of %g counts for an f of %g, of terms of %g: they are accurate to %g", got, f, terms, want)
 		}
 	}
@@ -51,7 +52,7 @@ func TestGapsBesideZeroInUnits(t *testing.T) {
 		if err != nil || r.Outcome != Proved {
 			t.Fatalf("%v, %+v", err, r)
 		}
-		if want := 2 * c * width * kkt.Tolerance / DefaultGap; math.Abs(r.Scale-want) > 1e-9*want {
+		if want := 2 * c * width * tolerance.Sign / tolerance.Target; math.Abs(r.Scale-want) > 1e-9*want {
 			t.Errorf("the gap of %g (x + y), x up to %g, is relative to %g, and not to %g", c, width, r.Scale, want)
 		}
 	}

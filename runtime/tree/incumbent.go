@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tolerance"
 )
 
 // points looks for a point of the system from the solution of a node's relaxation.
@@ -141,7 +142,7 @@ func (p *plunger) descend(ctx context.Context, fix []kkt.Fix, box []change) {
 		if sol.Status != activeset.Optimal {
 			break
 		}
-		if best == nil || sol.Value < best.f-kkt.Tolerance*math.Abs(best.f) {
+		if best == nil || sol.Value < best.f-tolerance.Sign*math.Abs(best.f) {
 			clear(left)
 		}
 		p.near = sol.Z
@@ -187,7 +188,7 @@ func (p *plunger) wrong(fix []kkt.Fix, left []bool, sol *activeset.Solution) int
 		if f == kkt.MultZero {
 			held, other = p.s.sys.Pairs[k].Mult, a
 		}
-		if other > kkt.Tolerance*(1+math.Abs(a)+math.Abs(b)) {
+		if other > tolerance.Sign*(1+math.Abs(a)+math.Abs(b)) {
 			continue
 		}
 		m := 0.0
@@ -199,7 +200,7 @@ func (p *plunger) wrong(fix []kkt.Fix, left []bool, sol *activeset.Solution) int
 		if held.Upper {
 			m = -m
 		}
-		if m < -kkt.Tolerance*largest && m < most {
+		if m < -tolerance.Sign*largest && m < most {
 			best, most = k, m
 		}
 	}

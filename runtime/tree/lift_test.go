@@ -14,6 +14,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // binaries is a random program with n binary entries of x, a budget, and a linear follower whose rows and costs read them: rows of either sign, equations,
@@ -160,7 +161,7 @@ func TestBinaryLeadersByEnumeration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, Options{Gap: DefaultGap}, nil)
+		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, Options{Gap: tolerance.Target}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +207,7 @@ func TestRowsOfProductsHoldAtPoints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, Options{Gap: DefaultGap}, nil)
+		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, Options{Gap: tolerance.Target}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +284,7 @@ func TestTriesAreWithinTheWorkOfNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, trial := range [2]int64{0, 1 << 40} {
-			s, _, err := newSearch(context.Background(), sys.Parts()[0], Options{Gap: DefaultGap}, nil)
+			s, _, err := newSearch(context.Background(), sys.Parts()[0], Options{Gap: tolerance.Target}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -316,14 +317,14 @@ func TestProductsAreWithinTheBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 		part := sys.Parts()[0]
-		s, _, err := newSearch(context.Background(), part, Options{Gap: DefaultGap}, nil)
+		s, _, err := newSearch(context.Background(), part, Options{Gap: tolerance.Target}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(sys.Parts()) > 1 || s.lift == nil {
 			continue
 		}
-		opts := Options{Gap: DefaultGap, Work: int64(s.lift.size()*s.lift.size()*s.lift.size()/2) - 1}
+		opts := Options{Gap: tolerance.Target, Work: int64(s.lift.size()*s.lift.size()*s.lift.size()/2) - 1}
 		if s, _, err = newSearch(context.Background(), part, opts, nil); err != nil || s.lift != nil {
 			t.Errorf("case %d: %v, products beyond the budget are there", k, err)
 		}

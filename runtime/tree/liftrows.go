@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/tolerance"
 )
 
 // assemble appends columns and rows to the program of s.
@@ -218,7 +219,7 @@ func (l *lift) bounds(s *search, b *activeset.Bounds) {
 func (l *lift) off(s *search, z []float64) map[int]bool {
 	off := map[int]bool{}
 	for k := range l.cols {
-		if of := &l.cols[k]; (of.choice < 0 || slices.Contains(s.whole, of.Entry)) && l.apart(s, k, z) > integral {
+		if of := &l.cols[k]; (of.choice < 0 || slices.Contains(s.whole, of.Entry)) && l.apart(s, k, z) > tolerance.Target {
 			off[of.Entry] = true
 		}
 	}

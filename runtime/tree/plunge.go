@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tolerance"
 )
 
 // plunger searches depth first below one node, with costs and an incumbent of its own from the start of the round.
@@ -160,7 +161,7 @@ func (p *plunger) run(ctx context.Context, n *node) {
 	root.id = 0
 	p.records = []record{{Kind: openNode, Bound: infinite(n.bound)}}
 	p.stack = []*node{&root}
-	for len(p.stack) > 0 && p.nodes < plunge && p.work < plungeWork && p.falls == nil && !p.first {
+	for len(p.stack) > 0 && p.nodes < plunge && p.work < tolerance.Second/10 && p.falls == nil && !p.first {
 		top := p.stack[len(p.stack)-1]
 		if top.bound >= p.cutoff {
 			p.close(top, closed)
@@ -307,7 +308,7 @@ func (p *plunger) anyOpen(n *node, sol *activeset.Solution) int {
 		if sol.Ray != nil {
 			a, b := p.s.sides(k, sol.Ray)
 			c, d := p.s.sides(k, origin)
-			if t := min(a-c, b-d); t > kkt.Tolerance {
+			if t := min(a-c, b-d); t > tolerance.Sign {
 				score = 1 + t
 			}
 		}
@@ -319,7 +320,7 @@ func (p *plunger) anyOpen(n *node, sol *activeset.Solution) int {
 		for k := range p.s.lift.cols {
 			of := &p.s.lift.cols[k]
 			i := slices.Index(p.s.whole, of.Entry)
-			if i < 0 || math.Max(math.Abs(sol.Ray[of.col]), math.Abs(sol.Ray[p.s.sys.N+k])) <= kkt.Tolerance {
+			if i < 0 || math.Max(math.Abs(sol.Ray[of.col]), math.Abs(sol.Ray[p.s.sys.N+k])) <= tolerance.Sign {
 				continue
 			}
 			if lo, hi := n.limits(p.s, of.Entry); lo < hi {

@@ -12,6 +12,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // withProducts is a random program with binary entries of x and one in a box, and a linear or quadratic follower, whose f has products: of binary entries with y, with each other, themselves and with the one in the box;
@@ -118,7 +119,7 @@ func TestProductsOfBinariesAreProved(t *testing.T) {
 		if !ok || sys.Objective.Convex {
 			continue
 		}
-		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, Options{Gap: DefaultGap}, nil)
+		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, Options{Gap: tolerance.Target}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

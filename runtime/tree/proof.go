@@ -14,6 +14,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tolerance"
 )
 
 // Statement is what a proof is to show: that f is at least Bound, or with +Inf that nothing is feasible. Model and Digest, which may
@@ -260,7 +261,7 @@ func (r *Result) Claim() float64 {
 	if math.IsInf(r.Bound, 0) {
 		return r.Bound
 	}
-	return r.Bound - max(kkt.Tolerance*max(math.Abs(r.Bound), r.Scale), r.open)
+	return r.Bound - max(tolerance.Sign*max(math.Abs(r.Bound), r.Scale), r.open)
 }
 
 type proofWriter struct {
@@ -379,7 +380,7 @@ func (pw *proofWriter) refutes(sol *activeset.Solution) bool {
 	plain, b := *pw.p.relax.program, pw.p.relax.bounds(&pw.p.bounds)
 	plain.Q = nil
 	v, terms := shows(&plain, make([]float64, plain.N), b, &activeset.Solution{Row: sol.FarkasRow})
-	return v > beyond*terms
+	return v > tolerance.Target*terms
 }
 
 // beyondRange shows that nothing is feasible at a node whose last decision is about a direction, as tighten found it: by the end of the direction's range without that decision. The solution is that of an

@@ -10,6 +10,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tolerance"
 )
 
 // search is the search of one part of a system (kkt.Parts) between rounds, and what it never changes.
@@ -131,15 +132,14 @@ func (s *search) firstSloped() int {
 }
 
 // Limits of a round. A plunge is a depth-first search below one node: it begins with the factors of a working set made from the data, which
-// costs as much as some tens of nodes next to each other, and ends after `plunge` nodes, or plungeWork numbers (about a tenth of a second), so
+// costs as much as some tens of nodes next to each other, and ends after `plunge` nodes, or about a tenth of a second, so
 // that no more than that is searched that a better incumbent of another plunge would have closed, and limits, which are looked at
 // between rounds, are kept about. A round takes as many nodes as several threads need to be busy, and only once the tree has that many that are
 // worth it.
 const (
-	nodeWork   = 3e4 // what a node takes beside linear algebra, some 30 microseconds, in the measure of work
-	plunge     = 64
-	plungeWork = 1e8
-	together   = 8
+	nodeWork = 3e4 // what a node takes beside linear algebra, some 30 microseconds, in the measure of work
+	plunge   = 64
+	together = 8
 )
 
 // take adds what a plunge has found apart from nodes.
@@ -280,22 +280,22 @@ func (s *search) done() bool {
 // small reports that f is no rounding of its terms at a point, but that what relaxations leave open next to these is more than the gap. The bounds of nodes are what their multipliers show there (plunger.shown), to
 // rounding, and not to the accuracy of a solution: a toll of a millionth that a million pay, beside costs of millions that strong duality has in f.
 func (s *search) small(c *candidate) bool {
-	open := kkt.Tolerance * s.terms(c)
+	open := tolerance.Sign * s.terms(c)
 	return math.IsNaN(s.rest) && math.Abs(c.f) > open && s.gap*math.Abs(c.f) < open
 }
 
 // leaves is what relaxations leave open next to the terms of f at a point; where none is known, or f is 0 there as GapScale has it, next to those that it has.
 func (s *search) leaves(c *candidate) float64 {
 	if c == nil {
-		return kkt.Tolerance * s.sizes(make([]float64, s.sys.N))
+		return tolerance.Sign * s.sizes(make([]float64, s.sys.N))
 	}
 	switch sizes := s.sizes(s.unscaled(c.z)); {
-	case math.Abs(c.f) <= kkt.Tolerance*sizes:
-		return kkt.Tolerance * sizes
+	case math.Abs(c.f) <= tolerance.Sign*sizes:
+		return tolerance.Sign * sizes
 	case s.small(c):
 		return s.gap * math.Abs(c.f)
 	}
-	return kkt.Tolerance * s.terms(c)
+	return tolerance.Sign * s.terms(c)
 }
 
 // sizes is the sum of the absolute terms of what relaxations minimize at z (model's units), with variables of a unit at least.
@@ -335,12 +335,12 @@ func reach(a *sparse.CSR, i int, lengths []float64) (sum float64) {
 }
 
 // GapScale is what the gap between a value of f and a bound is relative to: the value; where that is 0 up to the accuracy of relaxations next to its terms (with
-// variables of a unit at least, problem.Units), the part of these of which DefaultGap is that accuracy.
+// variables of a unit at least, problem.Units), the part of these of which tolerance.Target is that accuracy.
 func GapScale(f, terms float64) float64 {
-	if f = math.Abs(f); f > kkt.Tolerance*terms {
+	if f = math.Abs(f); f > tolerance.Sign*terms {
 		return f
 	}
-	return terms * (kkt.Tolerance / DefaultGap)
+	return terms * (tolerance.Sign / tolerance.Target)
 }
 
 // terms is the sum of the absolute terms of f.

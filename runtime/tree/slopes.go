@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tolerance"
 )
 
 // slope is the coefficient of an entry of x in strong duality of a part of the lower level where H = 0 (lift),
@@ -298,7 +299,7 @@ func (p *plunger) extreme(ctx context.Context, n *node, k int, most bool) (float
 		return sign * nothing, sol
 	}
 	value = math.Min(value, (value+d*(far-at))/(1-tau*width))
-	return sign * (value - beyond*math.Max(of.scale, math.Abs(value)) - kkt.Tolerance*terms), sol
+	return sign * (value - tolerance.Target*math.Max(of.scale, math.Abs(value)) - tolerance.Sign*terms), sol
 }
 
 // slopeApart is by how much the product of slope k is not what its factors say at z, relative to its size.
@@ -320,10 +321,10 @@ func (p *plunger) slopeOptions(n *node, z []float64) (off map[int]float64) {
 		if math.IsInf(float64(r.Lo), 0) || math.IsInf(float64(r.Hi), 0) {
 			continue
 		}
-		if lo, hi := n.limits(p.s, c); hi-lo <= beyond*(1+math.Abs(lo)+math.Abs(hi)) {
+		if lo, hi := n.limits(p.s, c); hi-lo <= tolerance.Target*(1+math.Abs(lo)+math.Abs(hi)) {
 			continue
 		}
-		if t := l.slopeApart(p.s, k, z); t > integral {
+		if t := l.slopeApart(p.s, k, z); t > tolerance.Target {
 			if off == nil {
 				off = map[int]float64{}
 			}

@@ -23,13 +23,9 @@ import (
 	"bilevelc/runtime/kkt"
 )
 
-// DefaultGap is the relative gap at which a search ends: what MIP solvers promise (1e-4) lies above what users of continuous models
-// expect of an optimum, and 1e-9, the accuracy of relaxations, below it.
-const DefaultGap = 1e-6
-
-// Options of a search. The zero value searches to DefaultGap without a limit.
+// Options of a search. The zero value searches to tolerance.Target without a limit.
 type Options struct {
-	Gap float64 // relative to |f| (and to rounding of f where that is more); 0 for DefaultGap
+	Gap float64 // relative to |f| (and to rounding of f where that is more); 0 for tolerance.Target
 	// Limits, looked at between rounds; 0 for none.
 	Nodes int64 // relaxations of nodes
 	Work  int64 // numbers that linear algebra reads or writes, a billion about a second
@@ -77,7 +73,7 @@ func (o Outcome) String() string {
 type Result struct {
 	Outcome Outcome
 	Proved  bool
-	// Bound is at most the least value of f, up to the accuracy of relaxations (kkt.Tolerance); -Inf where nothing is known, +Inf where
+	// Bound is at most the least value of f, up to the accuracy of relaxations (tolerance.Sign); -Inf where nothing is known, +Inf where
 	// nothing is feasible.
 	Bound float64
 	Gap   float64 // (Best.F - Bound) / Scale; +Inf where one of them is not known

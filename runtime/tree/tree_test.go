@@ -14,6 +14,7 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // quadratic is 1/2 v'Mv + l'v + k over v = (x, answer).
@@ -434,7 +435,7 @@ func TestSearchFindsTheLeastOfAllBranches(t *testing.T) {
 			}
 		default:
 			// Nothing is open but rounding of the terms of an f that is small beside them.
-			if r.Outcome == LimitReached && r.Gap <= DefaultGap && r.open > DefaultGap*math.Abs(want) {
+			if r.Outcome == LimitReached && r.Gap <= tolerance.Target && r.open > tolerance.Target*math.Abs(want) {
 				small++
 			} else if r.Outcome != Proved {
 				t.Fatalf("case %d, %+v: %v: %s", k, is, r.Outcome, r.Why)
@@ -635,7 +636,7 @@ func TestInterruptedSearches(t *testing.T) {
 				continue
 			}
 			points++
-			if r.Best.F < whole.Best.F-DefaultGap*math.Abs(whole.Best.F)-slack || r.Gap != max(0, r.Best.F-r.Bound)/r.Scale && math.Abs(r.Gap*r.Scale-(r.Best.F-r.Bound)) > slack {
+			if r.Best.F < whole.Best.F-tolerance.Target*math.Abs(whole.Best.F)-slack || r.Gap != max(0, r.Best.F-r.Bound)/r.Scale && math.Abs(r.Gap*r.Scale-(r.Best.F-r.Bound)) > slack {
 				t.Errorf("seed %d: a point of %v, gap %v, bound %v; the optimum is %v", seed, r.Best.F, r.Gap, r.Bound, whole.Best.F)
 			}
 			if _, _, best := kept(state); r.Best.F < best-slack {
