@@ -31,7 +31,7 @@ type Options struct {
 	// Starts is the number of starts, the first from Start. 0: the model's, or else one
 	// where a start or a method is given, or where the problem has a path along the
 	// central path; and for all others as many as the stopping rule of Boender and
-	// Rinnooy Kan asks for, at most outer.MostStarts. On the KKT system there are that many
+	// Rinnooy Kan asks for, at most outer.MostStarts(). On the KKT system there are that many
 	// where they are a quarter of a second's work, whatever the size, as far as nothing bounds F.
 	Starts int
 	// FirstStart is the number of the first start, from 1, as a part of a run with more
@@ -191,7 +191,7 @@ func (p *Problem) resolve(opts Options) (Options, error) {
 	if opts.Starts > 0 {
 		opts.automatic = opts.automatic && opts.Resume != nil
 	} else if opts.automatic {
-		opts.Starts = outer.MostStarts
+		opts.Starts = outer.MostStarts()
 	}
 	opts.Starts = max(opts.Starts, 1)
 	opts.Threads = max(opts.Threads, 1)

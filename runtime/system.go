@@ -45,7 +45,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	if opts, err = p.resolve(opts); err != nil {
 		return nil, err
 	}
-	opts.automatic = automatic && opts.Starts == outer.MostStarts
+	opts.automatic = automatic && opts.Starts == outer.MostStarts()
 	opts.Oracle, opts.Solver = system.Oracle, system.Solver
 	counted := *p
 	counted.Numeric = p.Numeric.Counted()

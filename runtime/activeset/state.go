@@ -7,14 +7,6 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// Tolerances of the method, all next to the sum of the absolute terms of the
-// number they are about. What terms that cancel leave of a number is its
-// rounding: see boundErrors.
-const (
-	// least is a size that is 0: products of such numbers leave the range of doubles.
-	least = 0x1p-900
-)
-
 // state holds the values and multipliers of all constraints, of the scaled
 // program with the shifted objective
 //
@@ -262,13 +254,13 @@ func (s *Solver) recompute() bool {
 func (s *Solver) tolerances() {
 	st, n := s.st, s.program.N
 	for j := 0; j < n; j++ {
-		st.tolV[j] = least + s.near*math.Abs(st.z[j])
-		st.tolM[j] = least + s.near*st.gt[j]
+		st.tolV[j] = tolerance.LeastSquared + s.near*math.Abs(st.z[j])
+		st.tolM[j] = tolerance.LeastSquared + s.near*st.gt[j]
 	}
 	for i := range st.az {
 		k := n + i
-		st.tolV[k] = least + s.near*st.azt[i]
-		st.tolM[k] = least + s.near*math.Abs(st.u[i])
+		st.tolV[k] = tolerance.LeastSquared + s.near*st.azt[i]
+		st.tolM[k] = tolerance.LeastSquared + s.near*math.Abs(st.u[i])
 	}
 }
 

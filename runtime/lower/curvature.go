@@ -42,12 +42,6 @@ type curvature struct {
 	rest, probe, end, behind, coef []float64
 }
 
-// outside is the relative size of the part of a direction outside the basis
-// from which it is worth a call. The relative error that leaving it out makes
-// in a product is at most this times the condition number, and every solve
-// ends with steps from true gradients, which remove it.
-const outside = 1e-9
-
 // reset starts anew for an objective with n entries.
 func (c *curvature) reset(obj Objective, quadratic bool, n int) {
 	c.obj, c.quadratic, c.n = obj, quadratic, n
@@ -158,7 +152,7 @@ func (c *curvature) apply(dst, p []float64) bool {
 		before = after
 	}
 	left := linalg.Norm(c.rest)
-	if left <= outside*size || c.k >= c.n {
+	if left <= tolerance.Dependence*size || c.k >= c.n {
 		return true
 	}
 	for j := range c.rest {

@@ -52,10 +52,6 @@ type metricFace struct {
 // a line search crosses.
 const facesKept = 4
 
-// singular is the condition number from which H counts as singular: there the
-// flatness of a direction and the rounding of the differences meet.
-const singular = 1 / tolerance.NoCurvature / 10
-
 // newDenseHessian factorizes H, n x n, which it keeps.
 func newDenseHessian(n int, h []float64) *denseHessian {
 	w := &denseHessian{n: n, h: h}
@@ -64,7 +60,7 @@ func newDenseHessian(n int, h []float64) *denseHessian {
 		row := w.h[i*n : (i+1)*n]
 		w.largest, sums = math.Max(w.largest, linalg.Norm(row)), math.Max(sums, floats.Norm(row, 1))
 	}
-	if factors, ok := linalg.NewCholesky(n, slices.Clone(w.h)); ok && factors.Condition(sums) <= singular {
+	if factors, ok := linalg.NewCholesky(n, slices.Clone(w.h)); ok && factors.Condition(sums) <= 1/tolerance.NoCurvature {
 		w.factors = factors
 	}
 	return w

@@ -61,7 +61,7 @@ func (k *krylov) start(grad []float64) {
 // representable reports whether |R|^2 is a number that means |R|: neither infinite
 // nor lost below the smallest.
 func (k *krylov) representable() bool {
-	return k.RR > leastGradient*leastGradient && k.RR < largestGradient*largestGradient || k.RR == 0 && linalg.Norm(k.R) == 0
+	return k.RR > tolerance.LeastSquared*tolerance.LeastSquared && k.RR < 1/tolerance.LeastSquared*(1/tolerance.LeastSquared) || k.RR == 0 && linalg.Norm(k.R) == 0
 }
 
 // run continues the solve, in d, to a residual of at most tolerance. The

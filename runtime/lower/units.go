@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // inUnits is a solver that takes an objective in a unit of its own where the squares
@@ -37,13 +38,6 @@ func (u inUnits) Solve(ctx context.Context, p *problem.Problem, obj Objective, x
 	return s
 }
 
-// The range of gradients whose squares, and products with each other and with
-// moderate points, double precision holds.
-const (
-	leastGradient   = 1e-140
-	largestGradient = 1e140
-)
-
 // unitFactor is the power of two that brings the gradient at a point that was not
 // solved to the size of 1; 1 where it is no extreme number, or no number.
 func unitFactor(ctx context.Context, obj Objective, s *Solution) float64 {
@@ -53,7 +47,7 @@ func unitFactor(ctx context.Context, obj Objective, s *Solution) float64 {
 	grad := make([]float64, len(s.Y))
 	obj.ValueGrad(grad, s.Y)
 	size := linalg.NormInf(grad)
-	if !(size < leastGradient || size > largestGradient) || size == 0 || math.IsInf(size, 0) || math.IsNaN(size) {
+	if !(size < tolerance.LeastSquared || size > 1/tolerance.LeastSquared) || size == 0 || math.IsInf(size, 0) || math.IsNaN(size) {
 		return 1
 	}
 	return math.Ldexp(1, -math.Ilogb(size))

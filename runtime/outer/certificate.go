@@ -60,9 +60,6 @@ func (c *Certificate) slack() float64 {
 	return sum
 }
 
-// LeastRadius is how small a share of X the radius of a certificate may be: below it steps are rounding.
-const LeastRadius = 1e-14
-
 // Local reports that the radius of a certificate at a point of value f is one over which F hardly changes: a share of
 // the size of X says nothing of that where X is wide. Where F is 0 at the point and at the start, to the accuracy of
 // values over X, nothing but X says how far is far. A start that is off X counts for nothing.

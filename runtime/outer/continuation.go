@@ -58,7 +58,7 @@ func (m *bundle) continuation(ctx context.Context, run *Run) (*Sample, error) {
 	if before.Evaluations == 0 || limit < before.Evaluations {
 		run.limits.Evaluations = limit
 	}
-	end, err := m.follow(ctx, run, x, maxEnd, &m.State.Center)
+	end, err := m.follow(ctx, run, x, run.limits.Evaluations, &m.State.Center)
 	run.limits = before
 	if end := run.check(ctx); end != nil { // cut short, it found nothing out
 		return nil, end
@@ -71,9 +71,6 @@ func (m *bundle) continuation(ctx context.Context, run *Run) (*Sample, error) {
 	}
 	return nil, nil
 }
-
-// maxEnd bounds the steps on F itself, whose evaluations are limited as well.
-const maxEnd = 1000
 
 // follow descends from x on the run's F until that stalls, or for a number of steps, or
 // to a limit of the run, or to where the search around a known point has looked already, and

@@ -12,7 +12,7 @@ import (
 
 // MostStarts is the most that an automatic number of starts comes to: what three
 // different minima ask for.
-const MostStarts = 30
+func MostStarts() int { return asked(3) }
 
 // rounds are the numbers of starts after which enough is asked. They do not depend on
 // the number of threads, and so nor does what a run returns.
@@ -55,7 +55,7 @@ func Missed(n int) float64 { return 1 - math.Pow(0.05, 1/float64(n)) }
 // Enough reports whether n starts that found w different minima, the lowest of them `lowest` times, are as many as the rule of Boender and
 // Rinnooy Kan asks for: where Expected exceeds w by less than a half. What was found once may well not be the lowest that there is,
 // so that a search does not end there.
-func Enough(n, w, lowest int) bool { return n >= MostStarts || n >= asked(w) && lowest > 1 }
+func Enough(n, w, lowest int) bool { return n >= MostStarts() || n >= asked(w) && lowest > 1 }
 
 // asked is the least number of starts after which that rule ends a search that has found so many different minima.
 func asked(w int) int {
@@ -122,7 +122,7 @@ func (m *MultiStart) single() bool {
 		step[j] = size * draw.NormFloat64()
 	}
 	for _, way := range []float64{1, -1} {
-		if h.Project(z, linalg.Plus(x, way, step)) != nil || linalg.Distance(z, x) > hold*size {
+		if h.Project(z, linalg.Plus(x, way, step)) != nil || linalg.Distance(z, x) > tolerance.Feasibility*size {
 			return false
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/status"
+	"bilevelc/runtime/tolerance"
 )
 
 // radii are the sampling radii of an examination, as shares of the size of x (Run.radius). They
@@ -132,7 +133,7 @@ func (m *bundle) certifyCenter(ctx context.Context, run *Run, delta float64) (st
 		}
 		if local, err := c.Local(ctx, run, s.Center.F); err != nil {
 			return "", err
-		} else if !local && delta > LeastRadius*run.Size(c.X) {
+		} else if !local && delta > tolerance.Feasibility*run.Size(c.X) {
 			return m.certifyCenter(ctx, run, delta/10)
 		} else if !local {
 			return "", Stuck(fmt.Sprintf("no descent found, but F changes by much of itself within the radius %.2g", delta))

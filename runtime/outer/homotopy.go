@@ -50,7 +50,8 @@ type pathState struct {
 // its own as slacks and multipliers are of size sqrt(mu); the last stage is the one after
 // which a small part of the certificate's radius is left to go and F_mu is near F, as what X
 // holds does not move while the barrier is strong, or whose slacks and multipliers, of the size
-// sqrt(mu), are still well above rounding.
+// sqrt(mu), are still above the square root of the roundoff. A stage is done when a step promises less
+// than tolerance.HalfDigits of what the one before has changed in F_mu; the first one, of what mu changes in F.
 const (
 	mostRatio = 0.5 // of a mu to the one before; tolerance.MuShrink is the first and the least
 	fewSteps  = 3   // those of Newton's method from a tenth to 1e-8: after them the next ratio is that to the power of 3/2
@@ -58,16 +59,8 @@ const (
 	// each of those that follow well costs some seven evaluations: five steps and what is tried at
 	// both ends. Twice that pays even where the next stages take half as many steps as this one.
 	manySteps = 50
-	leastMu   = 1e-17 // of the first
-	pathSteps = 400   // of one stage: what one of a few hundred variables took at first
 
 	pathEndShare = 0.01 // of the certificate's radius, and of F
-	// A stage is done when a step promises less than a part of what the one before has
-	// changed in F_mu; the first one, of what mu changes in F.
-	stageTolerance = 1e-8
-	// leastStageRadius is the radius with which a stage begins at least, relative to that of
-	// the first.
-	leastStageRadius = 1e-2
 )
 
 // PathFrom is the least number of variables of both levels with which a run follows
@@ -196,8 +189,8 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 	}
 	m.path.Begin(a.Y, a.Scale)
 	reach := m.Settings.InitialStep * run.Size(a.X)
-	d := &smoothDescent{run: run, path: m.path, mu: a.Mu, most: pathSteps, radius: math.Max(a.Radius, leastStageRadius*reach),
-		gain: math.Max(run.Noise(&s.Center), stageTolerance*a.Gain)}
+	d := &smoothDescent{run: run, path: m.path, mu: a.Mu, radius: a.Radius,
+		gain: math.Max(run.Noise(&s.Center), tolerance.HalfDigits*a.Gain)}
 	d.whole = a.Whole > 0
 	if a.Last == 0 {
 		d.known = &s.Center.F
@@ -242,7 +235,7 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 	first := a.Stage == 0
 	a.learn(d)
 	a.fall(d.steps)
-	if a.Mu >= leastMu*a.Scale.Mu && (led && (left > rest || apart) || first) {
+	if a.Last >= tolerance.Roundoff*a.Scale.Mu && (led && (left > rest || apart) || first) {
 		a.Stage++
 		s.Path = &a
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/qp"
+	"bilevelc/runtime/tolerance"
 )
 
 // quasiNewton is a positive definite approximation of the curvature of F's pieces, by
@@ -37,10 +38,6 @@ type quasiNewton struct {
 // secant is a step between points of one piece, and the change of the gradient there
 // that the curvature has learned, with s'y > 0.
 type secant struct{ S, Y []float64 }
-
-// denseLimit is where a matrix with all pairs begins to cost more than it saves in
-// iterations.
-const denseLimit = 100
 
 func newQuasiNewton(n int, curvature float64) quasiNewton {
 	return quasiNewton{N: n, Scale: curvature}
@@ -133,7 +130,7 @@ func (q quasiNewton) update(s, y []float64, noise float64) quasiNewton {
 		y = linalg.Plus(hs, theta, linalg.Minus(y, hs))
 		sy = linalg.Dot(s, y)
 	}
-	if q.N > denseLimit {
+	if q.N > tolerance.DenseOrder {
 		return q.with(secant{s, y})
 	}
 	h := make([]float64, q.N*q.N)

@@ -27,7 +27,7 @@ func Width(set *problem.Set, start []float64) float64 {
 func told(set *problem.Set, start []float64) float64 {
 	width := 0.0
 	note := func(v float64) {
-		if v > width && v > leastLength && !math.IsInf(v, 0) {
+		if v > width && v > tolerance.LeastSquared && !math.IsInf(v, 0) {
 			width = v
 		}
 	}
@@ -60,10 +60,6 @@ func told(set *problem.Set, start []float64) float64 {
 	}
 	return width
 }
-
-// leastLength is where the squares of lengths underflow, and curvatures overflow: a start of 0
-// that was projected may end that near, and nothing is relative to it.
-const leastLength = 0x1p-511
 
 // widthAt is Width for the run's problem and a start.
 func (r *Run) widthAt(start []float64) float64 { return Width(r.h.Problem().X, start) }

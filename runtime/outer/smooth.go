@@ -25,7 +25,7 @@ type smoothDescent struct {
 	gain   float64 // a decrease of F_mu that does not matter
 
 	known  *float64 // F where the descent begins, from which gain then follows; nil: gain is all
-	most   int      // steps that are taken at most
+	most   int      // steps that are taken at most; 0: all
 	whole  bool     // the first second derivative is made a matrix at once
 	steps  int      // taken or refused
 	metric *metric  // nil before there is one
@@ -66,12 +66,12 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 		}
 	}
 	if d.known != nil {
-		d.gain = math.Max(d.gain, stageTolerance*math.Abs(c.F-*d.known))
+		d.gain = math.Max(d.gain, tolerance.HalfDigits*math.Abs(c.F-*d.known))
 	}
 	first := 0.0
 	d.at = nil
-	refused, taken := 0, 0
-	for range pathSteps {
+	taken := 0
+	for {
 		d.steps++
 		held := d.faceAt(c.X, c.G)
 		rest := linalg.Clone(c.G)
@@ -95,7 +95,7 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 			return nil, err
 		}
 		length := linalg.Norm(step)
-		if !(decrease > d.gain) && !edge || length <= 1e-15*d.run.Size(c.X) {
+		if !(decrease > d.gain) && !edge || !(length > 1e-15*d.run.Size(c.X)) {
 			break
 		}
 		next, err := d.evaluate(ctx, linalg.Plus(c.X, 1, step))
@@ -118,16 +118,13 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 					return nil, err
 				}
 			}
-			c, refused, d.at = next, 0, nil
+			c, d.at = next, nil
 			if taken++; taken == d.most {
 				break
 			}
 			continue
 		}
-		if decrease <= d.gain {
-			break
-		}
-		if refused++; refused > mostRefused {
+		if !(decrease > d.gain) {
 			break
 		}
 		// Products need the path at c, and so does the next trial.
@@ -163,10 +160,6 @@ func (d *smoothDescent) lengthen(ctx context.Context, c, next *Sample, step []fl
 	}
 	return next, nil
 }
-
-// mostRefused is how many steps in a row may be refused: the region is then a part of
-// 1e-12 of what it was.
-const mostRefused = 20
 
 // evaluate returns F_mu and its gradient at x; nil where the path was not found.
 func (d *smoothDescent) evaluate(ctx context.Context, x []float64) (*Sample, error) {

@@ -5,6 +5,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // face is the part of X's boundary that a point is held to.
@@ -21,16 +22,12 @@ type plane struct {
 	held   bool
 }
 
-// hold is how near a bound or row counts as on it, relative to the size of x: what
-// projections round to.
-const hold = 1e-12
-
 // faceAt finds the face on which a step down a gradient stays: what holds x, and where a
 // short such step is projected to.
 func (d *smoothDescent) faceAt(x, g []float64) *face {
-	near := hold * d.run.Size(x)
+	near := tolerance.Feasibility * d.run.Size(x)
 	f := &face{fixed: make([]bool, len(x))}
-	z := linalg.Plus(x, -math.Sqrt(hold)*d.run.Size(x)/math.Max(linalg.Norm(g), math.SmallestNonzeroFloat64), g)
+	z := linalg.Plus(x, -math.Sqrt(tolerance.Feasibility)*d.run.Size(x)/math.Max(linalg.Norm(g), math.SmallestNonzeroFloat64), g)
 	if d.run.projector.ProjectUpper(z, z) != nil {
 		copy(z, x) // all that holds x holds the step
 	}
@@ -72,7 +69,7 @@ func (d *smoothDescent) planes(x, z []float64, near float64) []plane {
 // hinder adds to the face what holds x and a step would cross, and reports whether there is
 // any.
 func (d *smoothDescent) hinder(f *face, x, w []float64) bool {
-	near, any := hold*d.run.Size(x), false
+	near, any := tolerance.Feasibility*d.run.Size(x), false
 	if d.set != nil && d.set.Lo != nil {
 		for j, v := range x {
 			if !f.fixed[j] && (v <= d.set.Lo[j]+near && w[j] < 0 || v >= d.set.Hi[j]-near && w[j] > 0) {
@@ -81,7 +78,7 @@ func (d *smoothDescent) hinder(f *face, x, w []float64) bool {
 		}
 	}
 	for i := range f.planes {
-		if p := &f.planes[i]; !p.held && linalg.Dot(p.normal, w) > hold*p.size*linalg.Norm(w) {
+		if p := &f.planes[i]; !p.held && linalg.Dot(p.normal, w) > tolerance.Feasibility*p.size*linalg.Norm(w) {
 			p.held, any = true, true
 		}
 	}

@@ -19,9 +19,6 @@ import (
 // point, its measure and its verification into order.
 const FinishGrace = 100 * time.Millisecond
 
-// abandonGrace is how long a caller waits then for a run that has not noticed.
-const abandonGrace = 150 * time.Millisecond
-
 // solving is one run on its way.
 type solving struct {
 	run    *Run
@@ -84,7 +81,7 @@ func Solve(ctx context.Context, h oracle.Hyperobjective, name string, m Method, 
 	select {
 	case o := <-ended:
 		return o.result, o.err
-	case <-time.After(abandonGrace):
+	case <-time.After(FinishGrace * 3 / 2):
 	}
 	gate.close()
 	return s.run.published.result(context.Cause(ctx), name), nil

@@ -9,6 +9,7 @@ import (
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // goldsteinSettings are the settings of the method `goldstein`.
@@ -193,7 +194,7 @@ func (m *goldstein) shrink(ctx context.Context, run *outer.Run) (string, error) 
 	}
 	if local, err := c.Local(ctx, run, s.Center.F); err != nil {
 		return "", err
-	} else if !local && s.Radius <= outer.LeastRadius {
+	} else if !local && s.Radius <= tolerance.Feasibility {
 		return "", outer.Stuck(fmt.Sprintf("F changes by much of itself within the radius %.2g", c.Delta))
 	} else if !local {
 		s.Radius *= set.Shrink

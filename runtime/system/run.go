@@ -200,7 +200,7 @@ func (run *Run) locally(ctx context.Context) error {
 		}
 		bounds = of != nil && of.Objective != nil && tree.Applies(of) == ""
 		if !bounds || !of.Objective.Convex { // branches may have several minima
-			most = outer.MostStarts
+			most = outer.MostStarts()
 		}
 	}
 	draw := outer.Starts(first, n.X, run.opts.Seed)

@@ -117,7 +117,7 @@ func (run *Run) hop(ctx context.Context, local func() int64) error {
 		l.down = true
 	}
 	jump, begin, last := outer.Jumps(run.Start, run.n.X, run.opts.Seed), local(), 0
-	for k := 0; k-last < max(last, outer.MostStarts) && local()-begin+local()/int64(len(run.Ends)) <= 4*tolerance.Second; k++ {
+	for k := 0; k-last < max(last, outer.MostStarts()) && local()-begin+local()/int64(len(run.Ends)) <= 4*tolerance.Second; k++ {
 		lowest := run.Best
 		if err := run.begun(ctx, len(run.Ends), jump(k, lowest.Z[:run.n.Dx]), &run.seen); err != nil {
 			return err

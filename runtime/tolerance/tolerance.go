@@ -35,6 +35,9 @@ const (
 	// Margin is by how much a number has to exceed the estimate of its error to be certain: estimates are right to a factor of a few, and a
 	// verification makes its own.
 	Margin = 10
+	// LeastSquared is a length whose square, times a moderate number, is one that doubles hold with all digits; the squares of lengths beyond its inverse
+	// overflow. A start of 0 that was projected may end below, and nothing is relative to that.
+	LeastSquared = 0x1p-460
 	// ValueAccuracy is the accuracy of a value of F, which a good lower solve leaves.
 	ValueAccuracy = 1e-13
 	// Armijo is the part of the decrease that the slope at the start of a step promises, which it has to bring:
