@@ -133,7 +133,7 @@ var list = []named{
 	{"normal equations of columns beside unit vectors", "runtime/certify/cone.go", "(*generators).residual",
 		`!units && len(general)`, `(!units || true) && len(general)`},
 	{"a cone is left by columns that depend on each other", "runtime/certify/cone.go", "(*generators).residual",
-		`s, ok := solve(mostNormal)`, `s, ok := solve(1e300)`},
+		`s, ok := solve(1 / tolerance.HalfDigits)`, `s, ok := solve(1e300)`},
 	{"rows that are lost on the way in are not missed", "runtime/certify/piece.go", "(*deriver).attained",
 		`if lost = d.open(there, open); len(lost) == 0 {`, `if lost = d.open(there, open); len(lost) <= len(open) {`},
 	{"verify takes samples from anywhere", "runtime/certify/stationary.go", "(*verification).goldstein",
@@ -244,7 +244,7 @@ var list = []named{
 
 	// The oracles.
 	{"the difference oracle without an error", "runtime/oracle/difference.go", "(*Difference).Gradient",
-		`return truncation + d.noise(v) + rounding*linalg.Norm(dst), nil`, `return 0 * truncation, nil`},
+		`return truncation + d.noise(v) + tolerance.FewRoundings*linalg.Norm(dst), nil`, `return 0 * truncation, nil`},
 	{"strict complementarity at every point", "runtime/oracle/hyper.go", "(*Hyper).Value",
 		`pt.Strict = len(pt.Undecided) == 0`, `pt.Strict = true`},
 

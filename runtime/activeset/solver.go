@@ -148,7 +148,8 @@ func (s *Solver) start(warm *Basis) {
 	clear(st.m)
 	clear(st.shift)
 	st.shifted = false
-	if !s.built || t.pivots > rebuildAfter+t.n {
+	// A factorization costs as many pivots as the working set has constraints. Refinement finds worn tableaus before.
+	if !s.built || t.pivots > checkEvery+t.n {
 		t.build(s.q, s.a)
 		s.built = true
 		t.moveTo(want)
@@ -159,11 +160,6 @@ func (s *Solver) start(warm *Basis) {
 	s.checked = t.pivots
 	s.place(want)
 }
-
-// rebuildAfter and the number of constraints bound the pivots between two
-// factorizations: one costs as many pivots as the working set has constraints.
-// Refinement finds worn tableaus before.
-const rebuildAfter = 100
 
 // tick counts an iteration against the limits.
 func (s *Solver) tick(ctx context.Context) outcome {

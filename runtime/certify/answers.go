@@ -1,17 +1,19 @@
 package certify
 
-import "math"
+import (
+	"math"
 
-// apartFrom is the ratio of the curvatures of g from which gradients of g along a steep direction,
-// where y is a double, are off by more than the tolerances allow along a flat one.
-const apartFrom = 1e8
+	"bilevelc/runtime/tolerance"
+)
 
 // byAnswers is sensitivity where the curvatures of g are so far apart: by differences of answers on
 // the face of at, which are known to rounding, in each entry of x. Where g is quadratic in (x, y)
 // they are exact over any step; nil where two steps show that it is not, or they are not to be had.
 func (d *deriver) byAnswers(at *derived, cy, cv []float64) []float64 {
+	// Where curvatures of g are further apart than 1/HalfDigits gradients of g along a steep direction, where y is a double, are off by more than the
+	// tolerances allow along a flat one.
 	const mostMoved, wide, agree = 16, 0x1p-6, 1e-7
-	if !d.p.Facts.QuadraticInY || d.p.Dx > mostMoved || d.near == nil || !(d.near.largest() > apartFrom*at.system.least()) {
+	if !d.p.Facts.QuadraticInY || d.p.Dx > mostMoved || d.near == nil || !(d.near.largest() > 1/tolerance.HalfDigits*at.system.least()) {
 		return nil
 	}
 	size := 0.0

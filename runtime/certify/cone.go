@@ -8,10 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
-
-// mostEntries bounds those of the columns of a cone, which are dense: what does not fit would take minutes as well.
-const mostEntries = 1 << 24
 
 // normalDistance is the distance of n from the cone of normals to the
 // constraints of X and D that come within reach of x, where y is feasible at
@@ -79,7 +77,7 @@ func normalDistance(p *problem.Problem, x, y, n []float64, reach, enough float64
 		if kind == problem.AtMost && -h[i] > near {
 			continue
 		}
-		if (len(g.columns)+2)*g.size > mostEntries {
+		if (len(g.columns)+2)*g.size > tolerance.MostNumbers {
 			return away
 		}
 		row := make([]float64, g.size)
@@ -305,7 +303,7 @@ func (g *generators) residual(t []float64) []float64 {
 	// blocks reports whether block pivots have come to an end.
 	blocks := func() bool {
 		for fewest, patience := n+1, 3; ; {
-			s, ok := solve(mostNormal) // columns that depend on each other, but for rounding, come in together
+			s, ok := solve(1 / tolerance.HalfDigits) // columns that depend on each other, but for rounding, come in together
 			if !ok {
 				return false
 			}
@@ -410,13 +408,8 @@ type normalEquations struct {
 	products pairs
 }
 
-const (
-	// leastNormal is how many vectors make an orthogonal factorization dear: a hundredth of a second.
-	leastNormal = 32
-	// mostNormal is the largest condition of a Gram matrix to solve with: that of the vectors is its root, at which a
-	// step of refinement leaves 1e-16 of it.
-	mostNormal = 1e8
-)
+// leastNormal is how many vectors make an orthogonal factorization dear: a hundredth of a second.
+const leastNormal = 32
 
 // solve is the solution over some of the vectors; nil where they are too near to being dependent.
 func (e *normalEquations) solve(of []int, target []float64) []float64 {
@@ -428,7 +421,7 @@ func (e *normalEquations) solve(of []int, target []float64) []float64 {
 		}
 	}
 	var factor mat.Cholesky
-	if !factor.Factorize(gram) || !(factor.Cond() <= mostNormal) {
+	if !factor.Factorize(gram) || !(factor.Cond() <= 1/tolerance.HalfDigits) {
 		return nil
 	}
 	rest, x, products := slices.Clone(target), make([]float64, m), make([]float64, m)

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/runtime/tolerance"
 )
 
 // difference fills the blocks' Hessians: one entry of every block is moved at a
@@ -31,7 +33,7 @@ func (h *hessian) difference(largest int) {
 			}
 		}
 		widths := make([]stepping, len(h.blocks))
-		for range shortenings {
+		for range tolerance.Shortenings {
 			shift(1)
 			h.g.GradY(up, h.x, z)
 			if h.p.Facts.QuadraticInY {
@@ -116,7 +118,7 @@ func (h *hessian) mul(dst, v []float64) {
 		all[j] = j
 	}
 	var width stepping
-	for range shortenings {
+	for range tolerance.Shortenings {
 		for j := range z {
 			z[j] = h.y[j] + step*v[j]
 		}
@@ -161,11 +163,6 @@ func (h *hessian) size(j int) float64 { return math.Max(math.Abs(h.y[j]), 1e-3*h
 // cubeRootEps is the step, relative to the variable, that balances truncation
 // and rounding of a central difference.
 var cubeRootEps = math.Cbrt(0x1p-52)
-
-// shortenings of a step, by 16 each, lead from any to where nothing is left of it: an entry of y
-// may be as near to the edge of the domain of g as exp(-700), where that of an entropy under a row
-// with a multiplier is.
-const shortenings = 256
 
 // uneven is how much the halves of a difference, grad up - base and base - down over some
 // entries, differ, relative to it; infinite out of the domain.

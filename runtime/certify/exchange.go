@@ -1,10 +1,5 @@
 package certify
 
-// mostDense is the size up to which a Hessian that is the same everywhere is built and factorized
-// after all, once as many products have been taken as that takes gradients: four matrices of
-// 32 MB.
-const mostDense = 2000
-
 // exchange is what hessians by products have in common that are one matrix at every x and y:
 // where the systems of faces are not as well conditioned as products ask for, which shows in
 // their number, they give way to factors.

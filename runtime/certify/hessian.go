@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 var (
@@ -109,7 +110,7 @@ func newHessian(p *problem.Problem, g problem.Function, s *scales, parts [][]int
 	for _, entries := range parts {
 		largest = max(largest, len(entries))
 	}
-	if p.Facts.HessianPattern != nil && largest > sparseFrom && h.trySparse(parts) {
+	if p.Facts.HessianPattern != nil && largest > tolerance.LeastSparse && h.trySparse(parts) {
 		return h, nil
 	}
 	if largest > denseLimit {
@@ -151,7 +152,7 @@ func (h *hessian) build(parts [][]int, largest int) error {
 // hessian looks at the curvature at (x, y).
 func (d *deriver) hessian(x, y []float64) (*hessian, error) {
 	h, err := newHessian(d.p, d.g, d.s, d.parts, x, y)
-	if err == nil && !h.direct() && d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian && d.p.Dy <= mostDense {
+	if err == nil && !h.direct() && d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian && 4*d.p.Dy*d.p.Dy <= tolerance.MostNumbers { // four matrices of its size
 		h.exchange = &d.exchange
 	}
 	return h, err

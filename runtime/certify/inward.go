@@ -96,7 +96,7 @@ func (d *deriver) holding(g *generators, x, y []float64) bool {
 		if kind != problem.Equal && -h > tolerance.Sign*d.s.rows[i] {
 			continue
 		}
-		if (len(g.columns)+2)*g.size > mostEntries {
+		if (len(g.columns)+2)*g.size > tolerance.MostNumbers {
 			return false
 		}
 		row := make([]float64, g.size)

@@ -4,10 +4,9 @@ import (
 	"math"
 	"slices"
 	"sort"
-)
 
-// mostFactor is how many entries a factor may have: about a second.
-const mostFactor = 2e7
+	"bilevelc/runtime/tolerance"
+)
 
 // ldl is L D L' of a sparse symmetric matrix, row by row of L by the elimination tree (Davis 2005): of a positive definite one or, with further rows
 // that have nothing on the diagonal and stand for equations on the others, of the quasi-definite system
@@ -53,7 +52,7 @@ func factorize(near [][]int, vals [][]float64, of int) (*ldl, error) {
 	for k, c := range count {
 		f.col[k+1] = f.col[k] + c
 	}
-	if f.col[n] > mostFactor {
+	if f.col[n] > tolerance.MostNumbers {
 		return nil, errProducts
 	}
 	f.row, f.val = make([]int, f.col[n]), make([]float64, f.col[n])

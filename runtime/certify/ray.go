@@ -28,9 +28,6 @@ const RaySteps = 1100
 
 const rayClaim = "F improves without end along a ray"
 
-// Rays are exact but for rounding of their own terms: of what is left of sums of some thousand of them.
-const rayRounding = 1e-12
-
 // ray checks a certificate that F falls without end.
 func (v *verification) ray(c *Ray) {
 	const name = rayClaim
@@ -89,7 +86,7 @@ func (v *verification) raySet(c *Ray) string {
 	}
 	for i, kind := range p.X.Kind {
 		cols, vals := p.X.E.Row(i)
-		if rate, terms := rateOf(cols, vals, c.X); rate > rayRounding*terms || kind == problem.Equal && rate < -rayRounding*terms {
+		if rate, terms := rateOf(cols, vals, c.X); rate > tolerance.Feasibility*terms || kind == problem.Equal && rate < -tolerance.Feasibility*terms {
 			return fmt.Sprintf("row %d of X ends it", i)
 		}
 	}
@@ -102,7 +99,7 @@ func (v *verification) raySet(c *Ray) string {
 				out[j] = v.doc.X[j] + scale*d
 			}
 			p.X.Extended.Each(out, func(j int) float64 { return math.Abs(out[j]) }, func(i int, excess, terms float64) {
-				if excess > rayRounding*terms {
+				if excess > tolerance.Feasibility*terms {
 					flaw = fmt.Sprintf("the constraint %s of X ends it", p.X.Extended.Name[i])
 				}
 			})
@@ -129,7 +126,7 @@ func (v *verification) raySet(c *Ray) string {
 		}
 	}
 	for i, kind := range p.Coupled.Kind {
-		if !(rate[i] <= rayRounding*terms[i]) || kind == problem.Equal && rate[i] < -rayRounding*terms[i] {
+		if !(rate[i] <= tolerance.Feasibility*terms[i]) || kind == problem.Equal && rate[i] < -tolerance.Feasibility*terms[i] {
 			return fmt.Sprintf("constraint %d of the upper level ends it", i)
 		}
 		if over := math.Abs(here[i]); (here[i] > 0 && rate[i] >= 0 || kind == problem.Equal) && over > tolerance.Weak*math.Max(v.d.s.value, over) {
@@ -156,7 +153,7 @@ func (v *verification) rayRows(c *Ray) string {
 		rate, terms := rateOf(cols, vals, c.Y)
 		cols, vals = p.Rows.A.Row(i)
 		left, more := rateOf(cols, vals, c.X)
-		rate, terms = rate-left, (terms+more)*rayRounding
+		rate, terms = rate-left, (terms+more)*tolerance.Feasibility
 		switch l := c.Multipliers[i]; {
 		case kind == problem.Equal:
 			if math.Abs(rate) > terms {
@@ -205,7 +202,7 @@ func (v *verification) rayForces(c *Ray) string {
 		}
 	}
 	for j, r := range force {
-		if !(math.Abs(r) <= rayRounding*terms[j]) {
+		if !(math.Abs(r) <= tolerance.Feasibility*terms[j]) {
 			return fmt.Sprintf("the follower's stationarity in entry %d of y does not hold along it: %.3g of %.3g", j, r, terms[j])
 		}
 	}
@@ -262,11 +259,11 @@ func (v *verification) rayFalls(c *Ray) string {
 			moves[i] += t * h
 		}
 	}
-	curved = rayRounding*curved + float64(len(d))*0x1p-52*maxAbs(moves)*maxAbs(d) // what rounding of the terms and of the gradient's products leaves
+	curved = tolerance.Feasibility*curved + float64(len(d))*0x1p-52*maxAbs(moves)*maxAbs(d) // what rounding of the terms and of the gradient's products leaves
 	// The slope is known as well as y and the multipliers are, by what the ray changes of the gradient.
 	known := 0.0
 	for j, size := range append(v.answerTerms(), point[p.Dx+p.Dy:]...) {
-		known += rayRounding * math.Abs(size*moves[p.Dx+j])
+		known += tolerance.Feasibility * math.Abs(size*moves[p.Dx+j])
 	}
 	switch {
 	case math.IsNaN(slope) || math.IsNaN(curvature) || math.IsInf(curved, 1):

@@ -4,15 +4,11 @@ import (
 	"math/rand/v2"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/tolerance"
 )
 
-const (
-	// mostColours is how many gradients one curvature takes at most.
-	mostColours = 200
-	// sparseFrom is the size of a block from which on its curvature is taken as sparse
-	// where the model shows that it is.
-	sparseFrom = 200
-)
+// mostColours is how many gradients one curvature takes at most.
+const mostColours = 200
 
 // sparseCurvature is the Hessian of g in y by differences along directions that each
 // move entries of which no two meet in a row (Curtis, Powell, Reid 1974). The pattern
@@ -48,7 +44,7 @@ func (h *hessian) sparseCurvature(pattern *sparse.CSR) *sparse.CSR {
 			step[j] = h.step(j)
 		}
 		var width stepping
-		for range shortenings {
+		for range tolerance.Shortenings {
 			shift(up, 1)
 			if h.p.Facts.QuadraticInY {
 				copy(down, h.base)

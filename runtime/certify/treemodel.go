@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // treeModel is the leader's problem over the follower's KKT system, without the products of pairs, in the problem's own units: over
@@ -362,13 +363,9 @@ func (t *treeModel) boxes() {
 	}
 }
 
-// propagations is how often every row tightens boxes by those of its other columns: boxes of x reach y in one round where a row reads both, and those of y
-// others in the next (Savelsbergh 1994).
-const propagations = 3
-
 // propagate tightens boxes by rows: an end lets a reduced cost be off by rounding.
 func (t *treeModel) propagate() {
-	for range propagations {
+	for range tolerance.Propagations {
 		for kind := range treeLevels {
 			for i := range t.rows[kind].Rows {
 				rhs := interval{math.Inf(-1), math.Inf(1)}

@@ -191,14 +191,11 @@ func (d *deriver) adjoint(at *derived, i, k int, inside bool) (p, q []float64, e
 		}
 	}
 	cy, cv := d.decides(at, i, k, inside)
-	if p, q, err = at.system.solve(cy, cv); err == nil && ok && len(products.adjoints) < mostAdjoints/(len(p)+len(q)) {
+	if p, q, err = at.system.solve(cy, cv); err == nil && ok && len(products.adjoints) < tolerance.MostNumbers/(len(p)+len(q)) {
 		products.adjoints[i] = adjoint{slices.Clone(p), slices.Clone(q), true}
 	}
 	return p, q, err
 }
-
-// mostAdjoints is how many numbers the adjoints of one face may be.
-const mostAdjoints = 1 << 22
 
 // decides is the functional of (y, -lambda) on the face of at that decides
 // whether a row holds y: the slack of a row outside, but for its part in x, and

@@ -3,6 +3,8 @@ package kkt
 import (
 	"errors"
 	"math"
+
+	"bilevelc/runtime/tolerance"
 )
 
 // A derivative of a map that is known through its values is a central difference. Its step balances what it leaves of the next term, which falls
@@ -30,11 +32,10 @@ type Differences struct {
 var errDifference = errors.New("no derivative: a gradient is not finite next to the point")
 
 // The halves of a difference agree to uneven where its step will do: what is left of the next term is then about the square of it. A step is
-// shortened by shorten a time, and from any length to nothing in most times.
+// shortened by shorten a time, and from any length to nothing in tolerance.Shortenings.
 const (
 	uneven  = 0x1p-12
 	shorten = 16
-	most    = 256
 )
 
 // NewDifferences prepares the differences of a map into m numbers.
@@ -66,7 +67,7 @@ func (d *Differences) Along(dst []float64, places []int, values []float64) error
 	}
 	step, before := d.Step*reach, math.Inf(1)
 	var last []float64
-	for range most {
+	for range tolerance.Shortenings {
 		width, apart, whole, ok := d.difference(step, places, values)
 		if ok {
 			for i := range dst {

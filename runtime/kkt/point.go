@@ -95,7 +95,7 @@ func (s *System) FromDuals(q *Quadratic, z, row, bound []float64) *Multipliers {
 	clean := func(part []float64) []float64 {
 		out := slices.Clone(part)
 		for i, v := range out {
-			if math.Abs(v) <= duality*largest {
+			if math.Abs(v) <= tolerance.Feasibility*largest {
 				out[i] = 0
 			}
 		}
@@ -227,7 +227,7 @@ func (s *System) opposite(p Pair) int {
 func (s *System) withoutDuality(m *Multipliers, w *Weights, z, slack []float64) {
 	// What the multipliers of a program solved to rounding leave of a difference that cancels is rounding.
 	less := func(a *float64, b float64) {
-		if c := *a - b; math.Abs(c) > duality*(math.Abs(*a)+math.Abs(b)) {
+		if c := *a - b; math.Abs(c) > tolerance.Feasibility*(math.Abs(*a)+math.Abs(b)) {
 			*a = c
 		} else {
 			*a = 0
@@ -263,9 +263,6 @@ func (s *System) takeFixed(m *Multipliers, z []float64) {
 		}
 	}
 }
-
-// duality is the rounding of a multiplier of a small system, relative to it: some units in its last place for each of a few pivots.
-const duality = 0x1p-46
 
 // Residual is how much of the gradient of f at z the multipliers leave, and the size of the largest term, both in the max norm over
 // entries of x, y and lambda, each entry over its own scale (ColScale). Terms of the gradient that cancel are told from it half way to 0.

@@ -169,8 +169,8 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 		if measure < w.bestNorm {
 			w.keep(y, measure)
 		}
-		if measure <= math.Max(w.gradientRounding(y), w.relative*w.terms(y)) {
-			if w.judge(y, measure, 2*tolerance.Roundoff); measure <= w.gradientRounding(y) {
+		if measure <= math.Max(w.gradientRounding(y, tolerance.Roundoff), w.relative*w.terms(y)) {
+			if w.judge(y, measure, 2*tolerance.Roundoff); measure <= w.gradientRounding(y, tolerance.Roundoff) {
 				return converged
 			}
 		}

@@ -156,13 +156,10 @@ func (w *newton) alongItself(y []float64) bool {
 	return true
 }
 
-// several is how far the rounding of a gradient may be above the estimate, which knows
-// nothing of the sums inside f and g: a step from below that which does not leave a tenth has
-// met it, and further ones would go up and down.
-const several = 16
-
-// gradientRounding estimates the rounding in the gradient at y.
-func (w *newton) gradientRounding(y []float64) float64 { return 2 * tolerance.Roundoff * w.terms(y) }
+// gradientRounding estimates the rounding in the gradient at y: two roundings where each term is one product, and a part of
+// tolerance.SumRounding with sums inside f and g, of which nothing is known here: a step from below that which does not leave
+// a tenth has met it, and further ones would go up and down.
+func (w *newton) gradientRounding(y []float64, part float64) float64 { return 2 * part * w.terms(y) }
 
 // minimize moves y (on entry anywhere) to the minimizer on the face, until
 // rounding ends the progress. relative is the |s| at which that counts as
@@ -202,7 +199,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			w.bestNorm, idle = norm, 0
 			copy(w.best, y)
 		}
-		if w.value < lowest-several*tolerance.Roundoff*math.Abs(lowest) {
+		if w.value < lowest-tolerance.SumRounding*math.Abs(lowest) {
 			lowest, idle = w.value, 0
 		}
 		// 20 is the number of steps in a row after which neither the gradient has been smaller than ever nor the value lower, beyond its
@@ -211,10 +208,10 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		if idle == 20 {
 			return w.restoreBest(y, relative)
 		}
-		if norm <= math.Max(several*w.gradientRounding(y), relative*w.terms(y)) {
+		if norm <= math.Max(w.gradientRounding(y, tolerance.SumRounding), relative*w.terms(y)) {
 			w.judge(y, norm, 2*tolerance.Roundoff)
 		}
-		if floor := w.gradientRounding(y); norm <= floor || norm <= several*floor && (norm > 0.1*previous || w.known.Quadratic && w.factored()) {
+		if floor := w.gradientRounding(y, tolerance.Roundoff); norm <= floor || norm <= w.gradientRounding(y, tolerance.SumRounding) && (norm > 0.1*previous || w.known.Quadratic && w.factored()) {
 			return w.restoreBest(y, relative) // a direct step from there ends at rounding again
 		}
 		if norm > w.pace()*previous {

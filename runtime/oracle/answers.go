@@ -75,7 +75,7 @@ func byAnswers(ctx context.Context, dst []float64, at *At, v *adjointRHS) (error
 	direct := linalg.Norm(dst)
 	linalg.Axpy(dst, 1, part)
 	at.Terms = direct + linalg.Norm(part)
-	return error + rounding*linalg.Norm(dst), true, nil
+	return error + tolerance.FewRoundings*linalg.Norm(dst), true, nil
 }
 
 // difference is that of a function of entry j of x, to second order: central where there is room

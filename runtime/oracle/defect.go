@@ -35,19 +35,13 @@ func extrapolated(whole, half derivative) derivative {
 	return d
 }
 
-// The lengths over which defect looks at g, relative to the length on which it is taken to
-// curvature (At.size): near the root of the unit roundoff, where a difference of gradients is
-// best known, and far below, for a g that is curved on a much shorter length.
-const (
-	nearby  = 0x1p-24
-	nearest = 0x1p-38
-)
+// nearest is the second of the lengths over which defect looks at g, relative to the length on which it is taken to
+// curvature (At.size): the first is the root of the unit roundoff, where a difference of gradients is
+// best known, and this one far below, for a g that is curved on a much shorter length.
+const nearest = 0x1p-38
 
-// small is the relative error that a derivative may have, and gross that of one which says
-// nothing.
-const (
-	gross = 1e-2
-)
+// gross is the relative error of a derivative which says nothing.
+const gross = 1e-2
 
 // defect is the error of a derivative as its own equations at y* show it,
 //
@@ -72,7 +66,7 @@ func (d *differences) defect(v derivative, step, scale float64) (off, uncertain 
 	uncertain = math.Inf(1)
 	off = d.leaves(v, step)
 	terms := 0.0
-	for _, share := range []float64{nearby, nearest} {
+	for _, share := range []float64{tolerance.HalfDigits, nearest} {
 		length := math.Min(share*scale, 0x1p-10*step*speed) / speed
 		copy(z, at.Lower.Y)
 		linalg.Axpy(z, length, v.y)

@@ -116,5 +116,5 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 	// as the derivative's own equation can tell.
 	step := math.Max(speed*delta/scale, d.forceChange(f))
 	truncation := math.Max(halved, linalg.Norm(v)*math.Max(math.Pow(step, order), math.Max(off, uncertain)))
-	return truncation + d.noise(v) + rounding*linalg.Norm(dst), nil
+	return truncation + d.noise(v) + tolerance.FewRoundings*linalg.Norm(dst), nil
 }

@@ -87,14 +87,14 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (f
 		}
 		linalg.Axpy(dst, 1, part)
 		at.Terms = d.terms(direct, linalg.Norm(part))
-		return d.noise(part) + rounding*linalg.Norm(dst), nil
+		return d.noise(part) + tolerance.FewRoundings*linalg.Norm(dst), nil
 	}
 	off, size := d.linear(ctx, part)
 	switch {
 	case off <= tolerance.Target*size:
 		linalg.Axpy(dst, 1, part)
 		at.Terms = d.terms(direct, linalg.Norm(part))
-		return off + rounding*linalg.Norm(dst), nil
+		return off + tolerance.FewRoundings*linalg.Norm(dst), nil
 	case ctx.Err() != nil:
 		return 0, context.Cause(ctx)
 	}
@@ -104,11 +104,8 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (f
 	}
 	linalg.Axpy(dst, 1, part)
 	at.Terms = d.terms(direct, linalg.Norm(part))
-	return truncation + d.noise(part) + rounding*linalg.Norm(dst), nil
+	return truncation + d.noise(part) + tolerance.FewRoundings*linalg.Norm(dst), nil
 }
-
-// rounding is the relative error that no step avoids.
-const rounding = 1e-15
 
 // extrapolate sets v to the central difference at t, or at order 4 to
 // Richardson's extrapolation from t and t/2, and estimates the truncation error.

@@ -207,7 +207,7 @@ func (q *penalized) scaledChange(dst []float64, grad func(dst, x, y []float64), 
 		clear(dst)
 		return 0
 	}
-	h := math.Cbrt(rounding) * q.at.size() * q.short
+	h := math.Cbrt(tolerance.FewRoundings) * q.at.size() * q.short
 	if q.at.Problem.Facts.QuadraticInY {
 		h = q.reach
 	}

@@ -10,6 +10,7 @@ import (
 
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 var (
@@ -143,7 +144,7 @@ func (q *penalized) descend(ctx context.Context, u pair, target float64) (c, lef
 		if calls > 0 {
 			step.set(u, -1, last)
 			along, length := linalg.Dot(linalg.Minus(r.u, before.u), step.u), linalg.Norm(step.u)
-			unsure := (rounding*(linalg.Norm(r.u)+linalg.Norm(before.u)) + 2*noise) * length
+			unsure := (tolerance.FewRoundings*(linalg.Norm(r.u)+linalg.Norm(before.u)) + 2*noise) * length
 			if along > c*length*length*(1+1e-6)+unsure {
 				c *= 2
 				m.rescale(c)
@@ -185,7 +186,7 @@ func (q *penalized) gradient(at pair, c float64) (r pair, noise float64, err err
 	if p.Facts.QuadraticInY {
 		size += q.reach
 	}
-	noise = rounding * (linalg.Norm(r.u) + amplified*(linalg.Norm(q.g0)+c*size))
+	noise = tolerance.FewRoundings * (linalg.Norm(r.u) + amplified*(linalg.Norm(q.g0)+c*size))
 	linalg.Axpy(r.u, 1, change)
 	return r, noise, nil
 }

@@ -10,13 +10,10 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// settled is how near an entry has to come to a bound to be there: the rounding of some dozens of pivots.
-const settled = 0x1p-42
-
 // clamped is a point of the branch whose bounds are set, in the relaxation's units, with entries that are beyond their bounds by rounding put onto them, in the model's: along a ray, f may fall at the rate of an entry.
 func (v *Solver) clamped(z []float64) []float64 {
 	for j, t := range z {
-		if to := math.Max(v.bounds.Lo[j], math.Min(v.bounds.Hi[j], t)); math.Abs(to-t) <= settled*math.Max(1, math.Abs(t)) {
+		if to := math.Max(v.bounds.Lo[j], math.Min(v.bounds.Hi[j], t)); math.Abs(to-t) <= tolerance.Feasibility*math.Max(1, math.Abs(t)) {
 			z[j] = to
 		}
 	}
@@ -62,7 +59,7 @@ func (v *Solver) onto(b *activeset.Bounds, z []float64) []float64 {
 	free, beyond := make([]bool, len(at)), make([]float64, len(at))
 	for j, t := range at {
 		beyond[j] = math.Max(0, math.Max(b.Lo[j]-t, t-b.Hi[j]))
-		switch near := settled * math.Max(1, math.Abs(t)); {
+		switch near := tolerance.Feasibility * math.Max(1, math.Abs(t)); {
 		case t-b.Lo[j] <= near:
 			at[j] = b.Lo[j]
 		case b.Hi[j]-t <= near:
@@ -82,7 +79,7 @@ func (v *Solver) onto(b *activeset.Bounds, z []float64) []float64 {
 		if side[i] = b.RowLo[i]; hi < lo {
 			side[i] = b.RowHi[i]
 		}
-		holds[i] = b.RowLo[i] == b.RowHi[i] || math.Min(lo, hi) <= settled*terms(i, at)
+		holds[i] = b.RowLo[i] == b.RowHi[i] || math.Min(lo, hi) <= tolerance.Feasibility*terms(i, at)
 	}
 	r := make([]float64, a.Rows)
 	residual := func(x []float64) (worst float64) {
@@ -149,7 +146,7 @@ func (v *Solver) onto(b *activeset.Bounds, z []float64) []float64 {
 			gamma = next
 		}
 		for j := range x {
-			if math.Abs(x[j]) <= settled*math.Abs(best[j]) { // all of it was to go
+			if math.Abs(x[j]) <= tolerance.Feasibility*math.Abs(best[j]) { // all of it was to go
 				x[j] = 0
 			}
 			x[j] = math.Min(math.Max(x[j], b.Lo[j]), b.Hi[j])

@@ -23,9 +23,7 @@ var safeSteps = []float64{1e-6, 1e-5, 1e-4, 1e-3, 1e-2}
 
 // safeTries bounds how many assignments of the biactive pairs are tried, each of them one linear program; a further one only while the work, in multiplications, is less than what all solves before took, or
 // about a second.
-const (
-	safeTries = 40
-)
+const safeTries = 40
 
 // SafePoint looks for an x near a local solution at which the follower has no choice: strictly inside a branch that meets there, where f is as near to that of
 // the solution as the distance makes it. It begins with the branch on which no biactive row is used, and that on which all have slack, and goes on to the neighbours of those without an inside,

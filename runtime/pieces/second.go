@@ -14,10 +14,6 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// CurvatureNoise is the relative size of a negative eigenvalue of a reduced Hessian of differences of gradients that means nothing: central differences
-// with a step of the cube root of rounding leave its square.
-const CurvatureNoise = 1e-6
-
 // leastCurvature is the least eigenvalue of the Hessian of f, over its largest, along directions that keep all constraints which hold at p with
 // equality, with its direction in the relaxation's units. The direction is nil where the Hessian is positive
 // semidefinite even along those that leave constraints with the multiplier 0, so that the second-order condition holds.
@@ -90,7 +86,7 @@ func lowest(a *mat.SymDense) (float64, []float64) {
 		return 0, nil
 	}
 	value := eigen.Values(nil)[0]
-	if value >= -CurvatureNoise*top {
+	if value >= -tolerance.HalfDigits*top {
 		return 0, nil
 	}
 	var vectors mat.Dense

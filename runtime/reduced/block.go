@@ -23,18 +23,15 @@ type block struct {
 }
 
 // Several followers are held in dense blocks, though their Hessian is known to be sparse, where none has more than tolerance.DenseOrder entries of y and rows, for which a dense factor takes no longer than what goes with a
-// sparse one; all have at most mostRows, in whose square a way through the pieces grows; and their derivatives in x are at most mostHeld numbers, a gigabyte.
-const (
-	mostRows = 20000
-	mostHeld = 1 << 27
-)
+// sparse one; all have at most mostRows, in whose square a way through the pieces grows; and their derivatives in x are at most tolerance.MostNumbers.
+const mostRows = 20000
 
 // Sparse reports whether the follower of a problem is taken with sparse factors.
 func Sparse(p *problem.Problem) bool {
 	if p.Facts.HessianPattern == nil {
 		return false
 	}
-	if all := p.Dy + p.Rows.Len(); len(p.Blocks) < 2 || all > mostRows || all*(p.Dx+p.X.Extended.Extra()) > mostHeld {
+	if all := p.Dy + p.Rows.Len(); len(p.Blocks) < 2 || all > mostRows || all*(p.Dx+p.X.Extended.Extra()) > tolerance.MostNumbers {
 		return true
 	}
 	size := make([]int, len(p.Blocks))

@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // broken is by how much the worst of the leader's constraints that read the follower is broken at the point, against its terms; 0 where that is not beyond least.
@@ -63,7 +64,7 @@ func (p *piece) feasible(ctx context.Context) error {
 	p.products += s.products
 	p.crossings += s.crossings
 	p.calc.calls += s.calc.calls
-	if p.broken(tight) > 0 {
+	if p.broken(tolerance.Feasibility) > 0 {
 		return fmt.Errorf("%w: no point near the start keeps the constraints of the leader that read the follower", ErrInfeasible)
 	}
 	return nil
@@ -82,7 +83,7 @@ func (p *piece) takeOver(q *piece) bool {
 	p.k = append(p.k[:0], q.k...)
 	p.z.set(q.z.rows)
 	p.place()
-	return p.broken(tight) == 0
+	return p.broken(tolerance.Feasibility) == 0
 }
 
 // margins are how far inside its side a constraint is to come: six digits less than its terms, far beyond rounding.

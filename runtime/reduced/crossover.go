@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // near is how many times sqrt(mu), which slack and multiplier both are on the path at a kink, the larger of them may be on a row that becomes biactive.
@@ -88,7 +89,7 @@ func (p *piece) onto() bool {
 		again := false
 		for i := range f.walls {
 			w := &f.walls[i]
-			if off := linalg.Dot(w.vec, p.w) - w.rhs; !p.wallOn[i] && off > tight*(math.Abs(w.rhs)+w.length*linalg.Norm(p.w)) {
+			if off := linalg.Dot(w.vec, p.w) - w.rhs; !p.wallOn[i] && off > tolerance.Feasibility*(math.Abs(w.rhs)+w.length*linalg.Norm(p.w)) {
 				p.wallOn[i], again = true, true
 			}
 		}
@@ -148,7 +149,7 @@ func (p *piece) inside() bool {
 		if w.equal {
 			off = math.Abs(off)
 		}
-		if off > 1e3*tight*(math.Abs(w.rhs)+w.length*linalg.Norm(p.w)) { // what a projection leaves
+		if off > 1e3*tolerance.Feasibility*(math.Abs(w.rhs)+w.length*linalg.Norm(p.w)) { // what a projection leaves
 			return false
 		}
 	}
@@ -177,7 +178,7 @@ func (p *piece) touch() {
 	}
 	for i := range f.walls {
 		w := &f.walls[i]
-		p.wallOn[i] = w.equal || w.rhs-linalg.Dot(w.vec, p.w) <= tight*(math.Abs(w.rhs)+w.length*linalg.Norm(p.w))
+		p.wallOn[i] = w.equal || w.rhs-linalg.Dot(w.vec, p.w) <= tolerance.Feasibility*(math.Abs(w.rhs)+w.length*linalg.Norm(p.w))
 	}
 }
 

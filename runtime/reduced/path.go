@@ -120,7 +120,7 @@ func (p *piece) face(w, g []float64) *working {
 	p.tangents = nil // no row of the follower is kept
 	for i := range f.walls {
 		wall := &f.walls[i]
-		p.wallOn[i] = wall.equal || wall.rhs-linalg.Dot(wall.vec, w) <= tight*(math.Abs(wall.rhs)+wall.length*linalg.Norm(w))
+		p.wallOn[i] = wall.equal || wall.rhs-linalg.Dot(wall.vec, w) <= tolerance.Feasibility*(math.Abs(wall.rhs)+wall.length*linalg.Norm(w))
 	}
 	clear(p.coupleOn)
 	p.fix(w, g)
@@ -145,9 +145,6 @@ func (p *piece) face(w, g []float64) *working {
 	}
 	return q
 }
-
-// tight is what rounding leaves of the slack of a row of X that holds, against its terms.
-const tight = 1e-12
 
 // fix sets the entries of w that are at a bound which g presses on; it reports a change.
 func (p *piece) fix(w, g []float64) (changed bool) {

@@ -159,7 +159,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 			d = p.newton(j)
 		}
 		// A Newton step that is rounding of w goes nowhere.
-		stationary = st.Measure <= tolerance.Weak && linalg.NormInf(d) <= tight*math.Max(1, linalg.NormInf(p.w))
+		stationary = st.Measure <= tolerance.Weak && linalg.NormInf(d) <= tolerance.Feasibility*math.Max(1, linalg.NormInf(p.w))
 	}
 	flat := false // along d F falls to second order alone
 	switch {
@@ -246,7 +246,7 @@ func (p *piece) refix(d []float64) (found bool) {
 
 // atBound reports whether w_j is at a bound to rounding.
 func (p *piece) atBound(j int, bound float64) bool {
-	return !math.IsInf(bound, 0) && math.Abs(p.w[j]-bound) <= tight*math.Max(1, math.Abs(bound))
+	return !math.IsInf(bound, 0) && math.Abs(p.w[j]-bound) <= tolerance.Feasibility*math.Max(1, math.Abs(bound))
 }
 
 func end(s Status) *Status { return &s }

@@ -172,7 +172,7 @@ func (p *piece) search(d []float64, value float64, g point, flat bool, crossed *
 		}
 		next := p.first(q)
 		var t float64
-		least := tight * math.Max(1, linalg.NormInf(p.w)) // steps of w below are rounding
+		least := tolerance.Feasibility * math.Max(1, linalg.NormInf(p.w)) // steps of w below are rounding
 		switch {
 		case next.t*linalg.NormInf(d) <= least:
 			t = next.t

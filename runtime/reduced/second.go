@@ -80,7 +80,7 @@ func (p *piece) curved(j *judged) ([]float64, kkt.SecondOrder) {
 		return nil, kkt.NotChecked
 	}
 	values := eig.Values(nil)
-	if top := math.Max(math.Abs(values[0]), math.Abs(values[k-1])); values[0] >= -negativeShare*top {
+	if top := math.Max(math.Abs(values[0]), math.Abs(values[k-1])); values[0] >= -tolerance.HalfDigits*top {
 		return nil, kkt.Holds
 	}
 	var vectors mat.Dense
@@ -107,9 +107,6 @@ func scattered(n int) []float64 {
 
 // lanczosSteps bounds the dimension of the Krylov space in which the least curvature is looked for.
 const lanczosSteps = 60
-
-// negativeShare is the curvature, relative to the largest, from which a negative one is no rounding of differences of gradients.
-const negativeShare = 1e-8
 
 // newtonPart is the accuracy of Newton steps on the pieces: two or three of them reach the tolerance where f is quadratic and no kink is in the way.
 const newtonPart = 1e-6

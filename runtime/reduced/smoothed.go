@@ -77,10 +77,8 @@ func (s *solver) begin(lambda, v []float64, mu float64) *Central {
 	return c
 }
 
-// Accuracy of a central point: the products s lambda are within centred of mu and the rows within landed of sqrt(mu), both as parts.
-const (
-	centred = 1e-3
-)
+// centred is the part of mu within which the products s lambda of a central point are; its rows are within tolerance.Target of sqrt(mu).
+const centred = 1e-3
 
 // center finds the central point at w from one near by, by primal-dual Newton steps; nil where it does not get there: no y is inside the rows, or too far. It leaves factors to factorize.
 func (s *solver) center(w []float64, mu float64, from *Central, equal []float64) *smoothed {

@@ -283,7 +283,7 @@ const crossings = 4
 
 // cross takes the follower's exact answer where the path has ended, and the rows near a kink onto it.
 func (p *piece) cross(ctx context.Context, st *State) error {
-	tolerance := 0.0
+	within := 0.0
 	if st.Path != nil {
 		p.seed(st)
 		for r, side := range p.side {
@@ -291,16 +291,16 @@ func (p *piece) cross(ctx context.Context, st *State) error {
 				st.Strong = append(st.Strong, Held{r, side < 0})
 			}
 		}
-		tolerance = near * math.Sqrt(st.Path.Mu)
+		within = near * math.Sqrt(st.Path.Mu)
 	}
 	if !p.crossover(st, 0) {
 		return ErrInfeasible
 	}
 	if p.opts.Near {
 		_, _, least := p.scales()
-		tolerance = near * math.Sqrt(pathEnd) * least
-		for p.f.sparse != nil && p.nearKinks(tolerance) > p.f.nw { // more seldom meet, and each that does not takes a factor
-			tolerance /= 4
+		within = near * math.Sqrt(pathEnd) * least
+		for p.f.sparse != nil && p.nearKinks(within) > p.f.nw { // more seldom meet, and each that does not takes a factor
+			within /= 4
 		}
 	}
 	if p.opts.Still {
@@ -311,17 +311,17 @@ func (p *piece) cross(ctx context.Context, st *State) error {
 	p.save(&exact)
 	value := p.calc.value(p.point())
 	if p.warm(&exact) {
-		tolerance = 0
+		within = 0
 	}
 	for range crossings { // smaller each time, until F is no larger than without
-		if tolerance == 0 {
+		if within == 0 {
 			break
 		}
-		ok := p.crossover(&exact, tolerance)
+		ok := p.crossover(&exact, within)
 		if ok && p.calc.value(p.point()) <= value {
 			break
 		}
-		tolerance /= 4
+		within /= 4
 		if !p.load(&exact) {
 			return ErrInfeasible
 		}
@@ -329,7 +329,7 @@ func (p *piece) cross(ctx context.Context, st *State) error {
 	}
 	st.Path, st.Phase, st.F = nil, OnPieces, p.calc.value(p.point())
 	p.save(st)
-	if p.broken(tight) == 0 {
+	if p.broken(tolerance.Feasibility) == 0 {
 		return nil
 	}
 	if err := p.feasible(ctx); err != nil {

@@ -32,11 +32,8 @@ type sparseFollower struct {
 }
 
 // mostFactors bounds the factors of a run: the methods that take over where it ends have each a factor or more in a lower solve, and some hundred of those. Where a
-// factor is small they are bounded by the entries of all of them instead, one or two seconds of work with the solves that belong to each.
-const (
-	mostFactors = 300
-	mostEntries = 1 << 22
-)
+// factor is small they are bounded by the work of all of them instead, a second with the solves that belong to each.
+const mostFactors = 300
 
 // ErrFactors says that the pieces of F are too many for a sparse factor each.
 var ErrFactors = errors.New("more pieces than sparse factors are made for")
@@ -119,7 +116,7 @@ func (q *sparseFollower) hold(at []int) {
 	if !changed {
 		return
 	}
-	if q.factors++; q.factors > mostFactors && q.factors*q.joint.Entries() > mostEntries {
+	if q.factors++; q.factors > mostFactors && solves*q.factors*q.joint.Entries() > tolerance.Second {
 		q.failed = true
 	}
 	if !q.failed && !q.joint.Factor(q.values, tolerance.HalfDigits*tolerance.HalfDigits) {

@@ -27,8 +27,6 @@ const (
 	// not curve in still have a minimizer, and those that it curves by a thousandth of that
 	// lose it in a step or two.
 	gentle = 1e-6
-	// rounding is the relative accuracy of f.
-	rounding = 1e-14
 )
 
 // Minimize descends from (x, y), which is on the rows, by Newton's method on them: each
@@ -150,5 +148,5 @@ func (r *Relaxation) noise(f float64, g, z []float64) float64 {
 	for j, v := range g {
 		terms = math.Max(terms, math.Abs(v*z[j]))
 	}
-	return rounding * terms
+	return tolerance.ValueAccuracy * terms
 }

@@ -53,8 +53,6 @@ func (v *Solver) newAnswers(x, y []float64) (*answers, error) {
 const (
 	// roundings of a sum of some tens of terms.
 	roundings = 0x1p-48
-	// edge is the part of the way to the end of a domain that a step goes: where an interior-point method stops short of it (Nocedal and Wright 2006, section 19.3).
-	edge = 0.995
 	// near is how far (x, y) may move, relative to the sizes of their entries, for the Hessian to serve again: steps then still leave 1e-4 of the error.
 	near = 1e-4
 	// steps of Newton's method: some tens do, and near the end of a domain one for each half digit of the 300 that there are.
@@ -144,7 +142,7 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 				break
 			}
 			if full && !ok { // the domain ends: almost there
-				full, t = false, 2*edge
+				full, t = false, 2*tolerance.ToBoundary
 			}
 		}
 		if last = !accepted || slices.Equal(y, next); last {

@@ -9,7 +9,6 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
-	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -326,10 +325,8 @@ func (v *Solver) inX(r []float64) *sparse.CSR {
 	return sparse.FromEntries(n, n, entries)
 }
 
-const (
-	// certain is the condition up to which a matrix of differences is not singular: they are exact to FirstStep squared.
-	certain = 0x1p33
-)
+// certain is the condition up to which a matrix of differences is not singular: they are exact to FirstStep squared.
+const certain = 0x1p33
 
 // basis is an orthonormal one of the leader's variables in units of x: first of the normals of what holds, then of the directions that keep it. Curvature along the one may be many orders larger than along the
 // other: where F has kinks it is that of a branch which steps do not follow.
@@ -426,7 +423,7 @@ func (b *basis) convexified(r []float64) (out []float64, least float64) {
 		}
 		values := eigen.Values(nil)
 		most := math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
-		if least = 0; values[0] < -pieces.CurvatureNoise*most {
+		if least = 0; values[0] < -tolerance.HalfDigits*most {
 			least = values[0]
 		}
 		var vectors mat.Dense

@@ -74,6 +74,12 @@ const (
 	ToBoundary = 0.99
 	// Exchanges is the number of exchanges in a row that may leave as many rows wrong as before in block pivoting (Judice and Pires 1994: 10).
 	Exchanges = 10
+	// Propagations is how often every row tightens boxes by those of its other columns: boxes of x reach y in one round where a row reads both, and those of y
+	// others in the next (Savelsbergh 1994).
+	Propagations = 3
+	// Shortenings of a step, by 16 each, lead from any to where nothing is left of it: an entry of y may be as near to the edge of the domain of g as exp(-700),
+	// where that of an entropy under a row with a multiplier is.
+	Shortenings = 256
 	// DenseOrder is the order up to which dense factors and eigenvalues cost little beside the rest: some ten milliseconds.
 	DenseOrder = 300
 )

@@ -7,6 +7,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tolerance"
 )
 
 // findProducts takes products of binary entries of x out of an f that is not convex: each is a column of relaxations, with McCormick's rows, which make it what its factors say wherever the binary entry is 0 or 1
@@ -123,7 +124,7 @@ func (s *search) reach() (lo, hi []float64) {
 	for j := range s.sys.N {
 		lo, hi = append(lo, prog.Lo[j]*scale[j]), append(hi, prog.Hi[j]*scale[j])
 	}
-	for range propagations {
+	for range tolerance.Propagations {
 		boxLo, boxHi := slices.Clone(lo), slices.Clone(hi)
 		for r := range prog.A.Rows {
 			narrowByRow(prog, scale, r, boxLo, boxHi, lo, hi)
@@ -131,9 +132,6 @@ func (s *search) reach() (lo, hi []float64) {
 	}
 	return lo, hi
 }
-
-// propagations are as many as a proof makes (certify.treeModel).
-const propagations = 3
 
 // narrowByRow makes [lo, hi] what row r leaves of them by the boxes of its columns.
 func narrowByRow(prog *activeset.Program, scale []float64, r int, boxLo, boxHi, lo, hi []float64) {
