@@ -128,9 +128,6 @@ func (m *bundle) certifyCenter(ctx context.Context, run *Run, delta float64) (st
 	s.Measure = c.epsilon()
 	most := target(c.Size())
 	if c.epsilon() <= most {
-		if err := run.descending(ctx, c.X, s.Center.F, c.epsilon()); err != nil {
-			return "", err
-		}
 		if local, err := c.Local(ctx, run, s.Center.F); err != nil {
 			return "", err
 		} else if !local && delta > tolerance.Feasibility*run.Size(c.X) {
