@@ -130,7 +130,7 @@ func (f *face) move(l, d []float64, sign float64) []float64 {
 // choices are too many.
 func (f *face) edges(at []int) (dirs [][]float64, all bool) {
 	_, k := f.null.Dims()
-	if len(at) < k-1 { // a line in all of them: no vertex
+	if len(at) < k-1 { // on a face: a direction in it leads to one of lower dimension
 		return [][]float64{alongNull(f.null, at)}, true
 	}
 	if choices := combin.GeneralizedBinomial(float64(len(at)), float64(k-1)); !(choices <= kkt.MostVertices+0.5) { // a number that may overflow an int
@@ -165,7 +165,7 @@ func (v *Solver) vertex(z []float64) []float64 {
 		if next == nil {
 			next = f.move(l, d, -1)
 		}
-		if next == nil { // a line of them
+		if next == nil { // both ends are as near as rounding
 			break
 		}
 		l, moved = next, true

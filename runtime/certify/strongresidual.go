@@ -1,0 +1,172 @@
+package certify
+
+import (
+	"math"
+
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
+)
+
+// multipliersLeave is what multipliers leave of grad f, relative to its terms, whatever their signs, and its error; false where they have not the shape of the problem.
+func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOfSystem) (worst, errorBound float64, terms sizesOfF, ok bool) {
+	p, x, y := v.p, v.doc.X, v.doc.Y
+	coupled := 0
+	if p.Coupled != nil {
+		coupled = len(p.Coupled.Kind)
+	}
+	for _, part := range []struct {
+		what string
+		have []float64
+		want int
+	}{{"adjoint", m.Adjoint, p.Dy}, {"slack", m.Slack, p.Rows.Len()}, {"multiplier", m.Multiplier, p.Rows.Len()}, {"bound", m.Bound, p.Dx},
+		{"rows", m.Rows, len(p.X.Kind)}, {"extended", m.Extended, p.X.Extended.Len()}, {"coupled", m.Coupled, coupled}, {"balls", m.Balls, len(p.X.Balls)}} {
+		if len(part.have) != part.want {
+			v.fail(name, "%s has %d entries, the problem %d", part.what, len(part.have), part.want)
+			return 0, 0, terms, false
+		}
+	}
+	gx, ga, terms := v.gradientOfSystem(m, at.length)
+	// G'Adjoint and H Adjoint are derivatives of grad g along it.
+	hx, hy, errX, errY, err := v.d.products(x, y, m.Adjoint)
+	if err != nil {
+		v.fail(name, "%v", err)
+		return 0, 0, terms, false
+	}
+	for j := range gx {
+		gx[j] -= hx[j] + m.Bound[j]
+	}
+	for j := range hy {
+		ga[j] -= hy[j]
+	}
+	// What the multipliers of rows carry to x and to y, as far as it counts (see gradientOfSystem): an f that reads multipliers alone has no terms in y of its own.
+	carried, carriedY := 0.0, 0.0
+	for i, t := range m.Slack {
+		_, vals := p.Rows.A.Row(i)
+		for _, a := range vals {
+			carried = math.Max(carried, math.Abs(a*t))
+		}
+		_, vals = p.Rows.B.Row(i)
+		for _, b := range vals {
+			carriedY = math.Max(carriedY, math.Abs(b*t))
+		}
+	}
+	carried = math.Min(carried, math.Max(terms.most, cancelling*share(terms.value, maxAbs(x))))
+	carriedY = math.Min(carriedY, cancelling*share(terms.value, maxAbs(y)))
+	p.Rows.A.AddMulVecT(gx, 1, m.Slack)
+	p.Rows.B.AddMulVecT(ga[:p.Dy], -1, m.Slack)
+	for i, t := range m.Rows {
+		p.X.E.AddRow(gx, i, t)
+	}
+	further := make([]float64, p.Dx+p.X.Extended.Extra())
+	for i, t := range m.Extended {
+		p.X.Extended.E.AddRow(further, i, t)
+	}
+	for j := range gx {
+		gx[j] += further[j]
+	}
+	for k, t := range m.Balls {
+		offset, length := fromCenter(&p.X.Balls[k], x)
+		for j, u := range offset {
+			gx[p.X.Balls[k].Start+j] += share(t*u, length)
+		}
+	}
+	read := map[int]float64{} // grad_lambda f
+	for k, i := range p.Duals {
+		read[i] += ga[p.Dy+k]
+	}
+	// Entries of y and of lambda count in the units in which they move with x: per entry of grad f the largest term.
+	worst = share(maxAbs(gx), math.Max(terms.x, carried))
+	worst = math.Max(worst, share(maxAbs(further[p.Dx:]), terms.x))
+	if terms.y == 0 { // f reads multipliers alone, and those of slacks may be all rounding: what they make of f as far as y reaches
+		carriedY = math.Max(carriedY, share(terms.value, v.length()))
+	}
+	inY := share(maxAbs(ga[:p.Dy]), math.Max(terms.y, carriedY))
+	errorBound = math.Max(share(errX, terms.x), share(errY, terms.y))
+	left, size := 0.0, 0.0
+	for i, kind := range p.Rows.Kind {
+		rest := read[i] + p.Rows.B.RowDot(i, m.Adjoint)
+		size = math.Max(size, math.Abs(read[i]))
+		cols, vals := p.Rows.B.Row(i)
+		for t, j := range cols {
+			size = math.Max(size, math.Abs(vals[t]*m.Adjoint[j]))
+		}
+		if at.push[i] > 0 { // an adjoint that is all rounding: what it makes of f as far as lambda reaches
+			size = math.Max(size, terms.value/at.push[i])
+		}
+		if kind == problem.Equal {
+			left = math.Max(left, math.Abs(rest))
+			if m.Multiplier[i] != 0 {
+				v.fail(name, "the equality row %d has a multiplier of lambda >= 0", i)
+			}
+			continue
+		}
+		left = math.Max(left, math.Abs(rest-m.Multiplier[i]))
+	}
+	if inY > tolerance.Certified {
+		inY = math.Min(inY, v.byAdjoint(ga[:p.Dy], terms, size))
+	}
+	return math.Max(math.Max(worst, share(left, size)), inY), errorBound, terms, true
+}
+
+// byAdjoint is what a residual r of the multipliers in y is by the terms of grad f in x and of the rows' part: another adjoint, by u = H^-1 r, leaves none in y, and G'u and B u more of
+// those; H >= mu says what becomes of what the solution of that system leaves. Where f does not feel y, and the adjoint is rounding, r has no terms of its own to be compared with; then what the change of the rows' part
+// makes of f as far as lambda reaches counts.
+func (v *verification) byAdjoint(r []float64, terms sizesOfF, rows float64) float64 {
+	p, x, y := v.p, v.doc.X, v.doc.Y
+	mu, reach, steep, ones := p.Facts.StrongConvexity, 0.0, 0.0, make([]float64, p.Dy)
+	if !(mu > 0) {
+		return math.Inf(1)
+	}
+	for j := range ones {
+		ones[j] = 1
+	}
+	for k := range signings { // |G'd| for entries of d of size 1
+		gx, _, _, _, err := v.d.products(x, y, turned(ones, k))
+		if err != nil {
+			return math.Inf(1)
+		}
+		reach = math.Max(reach, maxAbs(gx))
+	}
+	for i := range p.Rows.Kind {
+		_, vals := p.Rows.B.Row(i)
+		steep = math.Max(steep, norm(vals))
+	}
+	if steep > 0 {
+		grad := make([]float64, p.Dy)
+		v.d.g.GradY(grad, x, y)
+		rows = math.Max(rows, share(terms.value*steep, v.steepness(grad)))
+	}
+	u, inX, left := v.solved(r)
+	step := norm(left) / mu
+	return math.Max(share(maxAbs(inX)+reach*step, terms.x), share(steep*(norm(u)+step), rows))
+}
+
+// solved is u = H^-1 r, as far as factors of H go and products with H, which have no errors of their own, refine what they leave; G'u, and what is left of r.
+func (v *verification) solved(r []float64) (u, inX, left []float64) {
+	p, x, y := v.p, v.doc.X, v.doc.Y
+	u, inX, left = make([]float64, p.Dy), make([]float64, p.Dx), r
+	h, err := v.d.hessian(x, y)
+	if err != nil {
+		return u, inX, left
+	}
+	system, err := h.system(nil)
+	if err != nil {
+		return u, inX, left
+	}
+	for norm(left) > 0x1p-52*norm(r) {
+		more, _, err := system.solve(left, nil)
+		if err != nil || !isFinite(more) {
+			return u, inX, left
+		}
+		gx, hy, _, _, err := v.d.products(x, y, more)
+		if err != nil {
+			return u, inX, left
+		}
+		rest := moved(left, -1, hy)
+		if !(norm(rest) < norm(left)/2) {
+			return u, inX, left
+		}
+		u, inX, left = moved(u, 1, more), moved(inX, 1, gx), rest
+	}
+	return u, inX, left
+}

@@ -1,0 +1,160 @@
+package certify
+
+import (
+	"math"
+
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
+)
+
+// counts reports that a multiplier t is more than rounding: of what it carries to grad_x f and to grad_y f, per unit of it, by the terms of these, or of what it makes of f as far as the values reach that it
+// multiplies. At x = 0 and y = 0 nothing reaches anywhere.
+func (terms *sizesOfF) counts(t, perX, perY, reach float64) bool {
+	t = math.Abs(t)
+	return t*perX > tolerance.Certified*terms.x || t*perY > tolerance.Certified*terms.y || terms.value > 0 && t*reach > tolerance.Certified*terms.value
+}
+
+// pairCounts reports whether the multipliers of slack i and of its multiplier count.
+func (v *verification) pairCounts(i int, m *Multipliers, at *pointOfSystem, terms *sizesOfF) (ofSlack, ofMult bool) {
+	perX, perY, adjoint := 0.0, 0.0, 0.0
+	_, vals := v.p.Rows.A.Row(i)
+	for _, a := range vals {
+		perX = math.Max(perX, math.Abs(a))
+	}
+	cols, vals := v.p.Rows.B.Row(i)
+	for k, b := range vals {
+		perY, adjoint = math.Max(perY, math.Abs(b)), math.Max(adjoint, math.Abs(b*m.Adjoint[cols[k]]))
+	}
+	ofMult = math.Abs(m.Multiplier[i])*at.push[i] > tolerance.Certified*terms.sum
+	if at.push[i] == 0 || terms.sum == 0 {
+		ofMult = math.Abs(m.Multiplier[i]) > tolerance.Certified*adjoint
+	}
+	return terms.counts(m.Slack[i], perX, perY, at.reach[i]), ofMult
+}
+
+// pairSigns checks the two multipliers of a pair, those that count.
+func (v *verification) pairSigns(name string, i int, m *Multipliers, at *pointOfSystem, terms sizesOfF, slackZero, multZero bool) {
+	ofSlack, ofMult := v.pairCounts(i, m, at, &terms)
+	slack := at.slack[i]
+	if ofSlack && at.rounded[i] { // it is said to be 0, and has the signs of both multipliers to keep
+		slack = 0
+	}
+	switch {
+	case ofSlack && slack > tolerance.Weak:
+		v.fail(name, "row %d is slack and has a multiplier", i)
+	case ofMult && at.mult[i] > tolerance.Weak:
+		v.fail(name, "the multiplier of row %d is positive and has a multiplier itself", i)
+	case ofSlack && m.Slack[i] < 0 && !slackZero && (at.mult[i] <= parted || ofMult):
+		v.fail(name, "row %d, biactive: the multiplier %.3g of its slack is negative", i, m.Slack[i])
+	case ofMult && m.Multiplier[i] < 0 && !multZero && (slack <= parted || ofSlack):
+		v.fail(name, "row %d, biactive: the multiplier %.3g of its multiplier is negative", i, m.Multiplier[i])
+	}
+}
+
+// normalSigns checks the multipliers of X and of the coupled constraints: which sides they are of, and that these hold with equality.
+func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) {
+	p, x := v.p, v.doc.X
+	size := maxAbs(x)
+	for j, t := range m.Bound {
+		if p.Integer != nil && p.Integer[j] {
+			continue // stationarity is of the continuous part, at the whole numbers that x has
+		}
+		if !terms.counts(t, 1, 0, size) {
+			continue
+		}
+		bound := p.X.Lo[j]
+		if t < 0 {
+			bound = p.X.Hi[j]
+		}
+		if math.IsInf(bound, 0) || !(math.Abs(x[j]-bound) <= tolerance.Weak*math.Max(size, math.Abs(bound))) {
+			v.fail(name, "entry %d of x has the multiplier %.3g of a bound at which it is not", j, t)
+		}
+	}
+	// A row of X holds within what a bound does: an entry of x that is 0 to rounding of the others makes none of its terms.
+	row := func(what string, i int, equal bool, t, perX, perY, value, reach, room float64) {
+		switch {
+		case equal || !terms.counts(t, perX, perY, reach):
+		case t < 0:
+			v.fail(name, "%s %d has the negative multiplier %.3g", what, i, t)
+		case value < -tolerance.Weak*room:
+			v.fail(name, "%s %d has a multiplier and does not hold with equality", what, i)
+		}
+	}
+	for i, t := range m.Rows {
+		reach, per := math.Abs(p.X.Rhs[i]), 0.0
+		cols, vals := p.X.E.Row(i)
+		for k, j := range cols {
+			reach, per = reach+math.Abs(vals[k]*x[j]), math.Max(per, math.Abs(vals[k]))
+		}
+		row("row of X", i, p.X.Kind[i] == problem.Equal, t, per, 0, p.X.E.RowDot(i, x)-p.X.Rhs[i], reach, math.Max(reach, per*size))
+	}
+	if e := p.X.Extended; e.Len() > 0 {
+		least := e.Least(x)
+		for i, t := range m.Extended {
+			reach, per := math.Abs(e.Rhs[i]), 0.0
+			cols, vals := e.E.Row(i)
+			for k, j := range cols {
+				reach, per = reach+math.Abs(vals[k]*least[j]), math.Max(per, math.Abs(vals[k]))
+			}
+			row("row of the extended X", i, false, t, per, 0, e.E.RowDot(i, least)-e.Rhs[i], reach, math.Max(reach, per*size))
+		}
+	}
+	for k, t := range m.Balls {
+		_, length := fromCenter(&p.X.Balls[k], x)
+		row("ball of X", k, false, t, 1, 0, length-p.X.Balls[k].Radius, math.Max(length, p.X.Balls[k].Radius), math.Max(length, p.X.Balls[k].Radius))
+	}
+	if p.Coupled == nil {
+		return
+	}
+	c := v.coupledValues()
+	sizes, steep := v.termsOfCoupled(c)
+	for i, t := range m.Coupled {
+		row("constraint", i, p.Coupled.Kind[i] == problem.Equal, t, steep[i][0], steep[i][1], c[i], sizes[i], sizes[i])
+	}
+}
+
+// termsOfCoupled are the sizes of the terms of the coupled constraints at the document's point: of their values c, and of what their slopes make of its entries; steep are the largest slopes in x and in y.
+func (v *verification) termsOfCoupled(c []float64) (sizes []float64, steep [][2]float64) {
+	p, x := v.p, v.doc.X
+	answer := p.Answer(v.doc.Y, v.doc.Lambda)
+	weights := make([]float64, len(c))
+	at := func() (gx, ga []float64) {
+		gx, ga = make([]float64, p.Dx), make([]float64, p.AnswerLen())
+		v.d.f.ValueGrad(gx, ga, x, p.Signed(weights).Answer(v.doc.Y, v.doc.Lambda))
+		return gx, ga[:p.Dy+len(p.Duals)]
+	}
+	x0, a0 := at()
+	sizes, steep = make([]float64, len(c)), make([][2]float64, len(c))
+	for i := range c {
+		weights[i] = 1
+		x1, a1 := at()
+		weights[i] = 0
+		sizes[i] = math.Abs(c[i])
+		for j := range x1 {
+			sizes[i] += math.Abs((x1[j] - x0[j]) * x[j])
+		}
+		for j := range a1 {
+			sizes[i] += math.Abs((a1[j] - a0[j]) * answer[j])
+		}
+		steep[i] = [2]float64{apart(x0, x1), apart(a0[:p.Dy], a1[:p.Dy])}
+	}
+	return sizes, steep
+}
+
+// fromCenter is how far x is from the center of a ball, in its entries and in length.
+func fromCenter(b *problem.Ball, x []float64) (offset []float64, length float64) {
+	offset = append([]float64(nil), x[b.Start:b.End]...)
+	for k := range offset {
+		if b.Center != nil {
+			offset[k] -= b.Center[k]
+		}
+	}
+	return offset, norm(offset)
+}
+
+// coupledValues are those of the coupled constraints at the document's point: the derivatives of F in their weights.
+func (v *verification) coupledValues() []float64 {
+	gx, ga := make([]float64, v.p.Dx), make([]float64, v.p.AnswerLen())
+	v.d.f.ValueGrad(gx, ga, v.doc.X, v.p.Answer(v.doc.Y, v.doc.Lambda))
+	return v.p.CoupledPart(ga)
+}
