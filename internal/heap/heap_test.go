@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"testing"
-	"time"
 )
 
 var kept []byte // escapes
@@ -14,11 +13,13 @@ func TestFloor(t *testing.T) {
 	t.Setenv("GOGC", "")
 	kept = nil
 	Floor()
-	settle := func() { // the finalizer runs in a goroutine of its own
-		runtime.GC()
-		time.Sleep(20 * time.Millisecond)
-		runtime.GC()
-		time.Sleep(20 * time.Millisecond)
+	settle := func() { // finalizers run one after another, after the collection that found them: once one of the third has run, those of the first two have
+		for range 3 {
+			ran := make(chan struct{})
+			runtime.SetFinalizer(&struct{ next *int }{}, func(any) { close(ran) })
+			runtime.GC()
+			<-ran
+		}
 	}
 	settle()
 	var before, after runtime.MemStats
