@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -36,10 +37,12 @@ var kills = flag.Int("kills", 12, "runs that TestKill ends in each way")
 // several, of methods with and without random numbers.
 var errands = [][]string{
 	{"-m", "pigd", "-o", "iterations=600"},
-	{"-m", "goldstein", "--starts", "6", "--threads", "2"},
+	severalStarts: {"-m", "goldstein", "--starts", "6", "--threads", "2"}, // the last two are worse
 	{"-m", "oigrm", "-o", "blocks=20", "-o", "block=20", "-o", "clip=0.3", "-o", "rate=0.01"},
 	{"-m", "izo", "-o", "blocks=10", "-o", "block=30", "-o", "clip=0.3", "-o", "rate=0.003", "--starts", "4"},
 }
+
+const severalStarts = 1
 
 // TestKill ends runs at random moments in every way that a run is ended from
 // outside, goes on from what they left, and compares the result with that of a run
@@ -53,10 +56,19 @@ func TestKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &killing{program: program, model: model}
-	for e, args := range errands {
-		k.letBe(t, e, args)
+	compiled, err := runtime.Compile("toll.blv", string(model))
+	if err != nil {
+		t.Fatal(err)
 	}
+	problem, err := compiled.Bind(nil, runtime.BindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &killing{program: program, model: model, problem: problem}
+	for e := range errands {
+		k.letBe(t, e)
+	}
+	k.alone(t)
 	for _, way := range []struct {
 		name string
 		kill func(k *killing, t *testing.T, e int, rng *rand.Rand) string
@@ -90,8 +102,10 @@ func TestKill(t *testing.T) {
 type killing struct {
 	program string
 	model   []byte
+	problem *runtime.Problem
 	want    []any
 	took    []time.Duration
+	ended   int // starts of which states held no more than how they ended
 }
 
 // folder makes a folder with the model.
@@ -109,11 +123,42 @@ func (k *killing) command(dir string, e int, more ...string) *exec.Cmd {
 	return cmd
 }
 
-func (k *killing) letBe(t *testing.T, e int, _ []string) {
+func (k *killing) letBe(t *testing.T, e int) {
 	began := time.Now()
 	out, err := k.command(k.folder(t), e).Output()
 	k.took = append(k.took, time.Since(began))
 	k.want = append(k.want, document(t, out, err))
+}
+
+// alone runs the starts of the errand that has some worse than the best each for
+// itself. In the run of all, which keeps less of the worse ones, they end as they do
+// alone, after as many calls: as many as they had counted with their last iteration,
+// and no more than a result's, whose end takes some, too.
+func (k *killing) alone(t *testing.T) {
+	var all runtime.Result
+	text, err := json.Marshal(k.want[severalStarts])
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var least, most int64
+	worse := false
+	for i, s := range all.Starts {
+		r, err := k.problem.Solve(context.Background(), runtime.Options{Method: "goldstein", Seed: all.Seed, Starts: 1, FirstStart: i + 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		least, most = least+r.Trace[len(r.Trace)-1].Calls, most+r.Calls.Total()
+		if r.Upper.Objective != s.Objective || r.Status != s.Status || r.Reason != s.Reason {
+			t.Errorf("start %d: %v %s (%s), alone %v %s (%s)", i+1, s.Objective, s.Status, s.Reason, r.Upper.Objective, r.Status, r.Reason)
+		}
+		worse = worse || s.Objective < all.Upper.Objective-1
+	}
+	if total := all.Calls.Total(); !worse || total < least || total > most {
+		t.Errorf("%d calls of all starts, from %d to %d of each alone; one is worse: %v", total, least, most, worse)
+	}
 }
 
 // document is a result without its times.
@@ -145,14 +190,40 @@ func (k *killing) same(t *testing.T, dir string, e int, file string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := runtime.ReadCheckpoint(text); err != nil {
+	c, err := runtime.ReadCheckpoint(text)
+	if err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
+	k.counted(t, c)
 	out, err := k.command(dir, e, "--resume", file).Output()
 	if got := document(t, out, err); !reflect.DeepEqual(got, k.want[e]) {
 		t.Errorf("%v: the run that went on differs%s", errands[e], differences(got, k.want[e], ""))
 	}
 	return "went on"
+}
+
+// counted goes on from a state without time for more: the calls are those that the
+// starts had come to, also of starts that it does not come to.
+func (k *killing) counted(t *testing.T, c *runtime.Checkpoint) {
+	var before runtime.Calls
+	for _, s := range c.Starts {
+		switch {
+		case s.Run != nil:
+			before = before.Add(s.Run.Calls)
+		case s.Ended != nil:
+			before = before.Add(s.Ended.Calls)
+			k.ended++
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r, err := k.problem.Solve(ctx, runtime.Options{Resume: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Calls.Total() < before.Total() {
+		t.Errorf("%+v calls, where the state had %+v", r.Calls, before)
+	}
 }
 
 // asked ends a run by a signal that asks it to end, then the run that goes on by
@@ -305,7 +376,12 @@ func (k *killing) fullResult(t *testing.T, e int, rng *rand.Rand) string {
 	defer full.Close()
 	cmd := k.command(dir, e)
 	cmd.Stdout = full
-	return k.undelivered(t, dir, e, cmd, false, func() {})
+	ended := k.ended
+	outcome := k.undelivered(t, dir, e, cmd, false, func() {})
+	if e == severalStarts && k.ended != ended+2 {
+		t.Errorf("%d starts are kept for how they ended, not the last two", k.ended-ended)
+	}
+	return outcome
 }
 
 // closedPipe closes both outputs at a random moment.
