@@ -198,8 +198,8 @@ func (p *plunger) refine(ctx context.Context, t *cutting, sol *activeset.Solutio
 		}
 		weights := s.weightsOf(sol.Row, p.cuts)
 		p.cuts = append(p.cuts, cuts...)
-		if next := p.newton(ctx, t, sol, cost, weights); next != nil {
-			p.cuts = append(p.cuts, s.violated(next)...)
+		if next := p.newton(ctx, t, sol.Basis, sol.Z, cost, weights); next != nil {
+			p.cuts = append(p.cuts, s.violated(next.Z)...)
 		}
 		return true
 	case activeset.Unbounded:
@@ -224,12 +224,12 @@ func (s *search) weightsOf(row []float64, cuts []tangent) (weights []float64) {
 	return weights
 }
 
-// newton is where the bounds of the last solve lead from sol with the curvature of the constraints in the objective.
-func (p *plunger) newton(ctx context.Context, t *cutting, sol *activeset.Solution, cost, weights []float64) []float64 {
+// newton is the solution, with the bounds of the last solve, of the program whose objective has the constraints' curvature around `at`; nil where it has none.
+func (p *plunger) newton(ctx context.Context, t *cutting, basis *activeset.Basis, at, cost, weights []float64) *activeset.Solution {
 	if weights == nil || cost == nil {
 		return nil
 	}
-	of, at := t.of, sol.Z
+	of := t.of
 	solver := t.ready(p, of)
 	q, moved := p.s.lagrangian(of.Q, cost, weights)
 	// The curvature is around the point: 1/2 (z - at)'H(z - at).
@@ -242,14 +242,14 @@ func (p *plunger) newton(ctx context.Context, t *cutting, sol *activeset.Solutio
 		}
 	}
 	solver.SetObjective(q, moved)
-	next := solver.Solve(ctx, t.bounds(&p.bounds), fits(sol.Basis, len(t.program.RowHi)), activeset.Options{Cutoff: math.Inf(1)})
+	next := solver.Solve(ctx, t.bounds(&p.bounds), fits(basis, len(t.program.RowHi)), activeset.Options{Cutoff: math.Inf(1)})
 	solver.SetObjective(of.Q, cost)
 	p.work += next.Work
 	p.tried++
 	if next.Status != activeset.Optimal {
 		return nil
 	}
-	return next.Z
+	return next
 }
 
 // lagrangian is an objective with multiples of the constraints, but for their constants.

@@ -288,8 +288,8 @@ func writeLine(out *bufio.Writer, v any) error {
 	return out.WriteByte('\n')
 }
 
-// closer is how often multiples of constraints whose bound falls short are found again, from tangents at the solution itself. What they lack is as the square of how far the tangents' points are
-// from it: where constraints hold within their tolerance (holds), the points may be half of its digits away, and one step more leaves rounding.
+// closer is how often multiples of constraints whose bound falls short are found again, by a step of Newton's method (Nocedal and Wright 2006, section 18.1) from the solution. What they lack
+// is as the square of how far that is from the program's: where constraints hold within their tolerance (holds), half of its digits, and two steps leave rounding.
 const closer = 2
 
 // leaf writes n as a leaf; it reports false where its relaxation does not show the claim.
@@ -333,22 +333,30 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 	cuts := pw.p.cuts[:min(len(pw.p.cuts), len(row)-pw.s.rows())] // those that the relaxation had
 	if weights := pw.s.weightsOf(row, cuts); weights != nil {
 		done, err := pw.curvedLeaf(ctx, n, weights, kind)
-		for round := 0; !done && err == nil && z != nil && round < closer; round++ {
+		if done || err != nil || z == nil {
+			return done, err
+		}
+		known := pw.p.cuts
+		for round := 0; !done && err == nil && weights != nil && round < closer; round++ {
+			// Without tangents at other points: beside those the ones at z would hold within tolerance, and move nothing.
+			pw.p.cuts, pw.p.relax = nil, cutting{}
 			for k, w := range weights {
 				if w > 0 {
 					pw.p.cuts = append(pw.p.cuts, tangent{k, slices.Clone(z[:pw.s.sys.N])})
 				}
 			}
-			if sol, _ = pw.p.once(ctx, n, sol.Basis); sol.Status != activeset.Optimal {
+			_, cost := pw.p.once(ctx, n, nil)
+			next := pw.p.newton(ctx, &pw.p.relax, nil, z, cost, weights)
+			if next == nil {
 				break
 			}
-			z = sol.Z
-			if weights = pw.s.weightsOf(sol.Row, pw.p.cuts); weights == nil {
-				break
+			z = next.Z
+			if weights = pw.s.weightsOf(next.Row, pw.p.cuts); weights != nil {
+				done, err = pw.curvedLeaf(ctx, n, weights, kind)
 			}
-			done, err = pw.curvedLeaf(ctx, n, weights, kind)
 		}
-		return done, err
+		pw.p.cuts, pw.p.relax, pw.last = known, cutting{}, nil
+		return done, errors.Join(err, ctx.Err())
 	}
 	if z != nil && sol.Value < pw.claim {
 		return false, nil
