@@ -70,7 +70,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	case pt.Grad == nil:
 		r.Notes = append(r.Notes, "F may have a kink at this point, and none near by was found at which it surely has a gradient: no hypergradient is given")
 	}
-	errorY := h.ErrorOfY(pt)
+	errorY := oracle.ErrorOfY(p.Numeric, pt)
 	if pt.Lower.Status == lower.Solved && math.IsInf(errorY, 1) && h.Unsolved(pt) {
 		short := *pt.Lower
 		short.Status, short.Reason = lower.Inaccurate, "the lower solver took what is left of stationarity for rounding, beside an entry of y that curves far more than the others"

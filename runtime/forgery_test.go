@@ -295,7 +295,7 @@ lower {
 		doc := &certify.Document{X: []float64{c.at}, Y: c.row[0], Lambda: c.row[1], Solved: true, Stationary: true,
 			Upper: -c.row[0][0] + c.row[0][1] + 2*c.at, Hypergradient: []float64{c.slope},
 			Certificate: &certify.Certificate{
-				Lower: &certify.Lower{Active: c.active, Bound: &certify.Bound{Modulus: 1}},
+				Lower: &certify.Lower{Active: c.active, Bound: &certify.Bound{Modulus: 1, Gap: 0x1p-101, Distance: 0x1p-50}},
 				Goldstein: &certify.Goldstein{Delta: 1e-6, Norm: 0, Normal: []float64{-c.slope},
 					Samples: []certify.Sample{{Point: []float64{c.at}, Gradient: []float64{c.slope}, Weight: 1, Active: c.active}}},
 			}}

@@ -9,6 +9,7 @@ import (
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/status"
 	"bilevelc/runtime/system"
@@ -195,7 +196,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	errorY := h.ErrorOfY(plain)
+	errorY := oracle.ErrorOfY(p.Numeric, plain)
 	if err := p.describe(r, plain, errorY); err != nil {
 		return nil, err
 	}

@@ -331,11 +331,17 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// bound is the gap bound as a verification finds it.
+// rounded is the bound of a y and of rows' forces, for a modulus mu, of at most 8 and 8 mu that are off by rounding alone.
+func rounded(mu float64) *Bound { return &Bound{Modulus: mu, Gap: mu * 0x1p-101, Distance: 0x1p-50} }
+
+// bound is the gap bound as a verification finds it, and of rounding.
 func bound(p *problem.Problem, x, y, lambda []float64, mu float64) *Bound {
 	v := &verification{doc: &Document{X: x, Y: y, Lambda: lambda}, p: p, tol: defaultTolerances()}
 	v.d = newDeriver(p, v.tol, x, y, lambda)
-	gap := v.lowerConditions(mu).gap
+	forces := make([]float64, p.Dy)
+	p.Rows.B.AddMulVecT(forces, 1, lambda)
+	least := 0x1p-52 * math.Max(norm(y), norm(forces)/mu)
+	gap := math.Max(v.lowerConditions(mu).gap, mu*least*least/2)
 	return &Bound{Modulus: mu, Gap: gap, Distance: math.Sqrt(2 * gap / mu)}
 }
 

@@ -35,7 +35,7 @@ func TestUpperConstraintIsMissed(t *testing.T) {
 			p.F = formula(withConstraint{p.F.(quadratic), 0.5 - off}.ValueGrad)
 			p.Coupled = &problem.Coupled{Kind: []problem.Kind{kind}, Name: []string{"budget"}, Weight: []float64{4}}
 			doc := solvedKink()
-			at(doc, 0.5, 0.5, 0, &Lower{Active: []int{}, Bound: &Bound{Modulus: 1}})
+			at(doc, 0.5, 0.5, 0, &Lower{Active: []int{}, Bound: rounded(1)})
 			doc.Coupled = &Coupled{Values: []float64{off}, Penalty: []float64{4}, Multipliers: []float64{0}}
 			missed := slices.ContainsFunc(Verify(doc, p).Failures(), func(c Check) bool { return c.Claim == "solved: budget holds" })
 			if want := off > 0 || off < 0 && kind == problem.Equal; missed != want {
@@ -54,7 +54,7 @@ func TestGapsOfRounding(t *testing.T) {
 			p.G, p.Facts.StrongConvexity = inUnits{p.G, 1, 1, unit}, unit
 			p.Rows = &problem.Rows{A: sparse.FromEntries(0, 2, nil), B: sparse.FromEntries(0, 1, nil)}
 			doc := solvedKink()
-			at(doc, 0.5, 0.5+off, 0, &Lower{Active: []int{}, Bound: &Bound{Modulus: unit}})
+			at(doc, 0.5, 0.5+off, 0, &Lower{Active: []int{}, Bound: rounded(unit)})
 			doc.Lambda, doc.Certificate.Goldstein = []float64{}, nil
 			refused := slices.ContainsFunc(Verify(doc, p).Failures(), func(c Check) bool { return c.Claim == "gap of the lower level" })
 			if want := off == 1e-9; refused != want {

@@ -16,7 +16,7 @@ func solvedKink() *Document {
 	doc := kinkDocument()
 	doc.Solved, doc.Stationary = true, true
 	doc.Hypergradient = []float64{1, 1}
-	doc.Certificate.Lower = &Lower{Active: []int{0}, Bound: &Bound{Modulus: 1}}
+	doc.Certificate.Lower = &Lower{Active: []int{0}, Bound: rounded(1)}
 	return doc
 }
 
@@ -97,10 +97,10 @@ func TestForgeries(t *testing.T) {
 			at(doc, 0.5, 0, -0.5, &Lower{Active: []int{0}, Residuals: problem.Residuals{Dual: 0.5}})
 		}},
 		{"feasibility", func(doc *Document) {
-			at(doc, -0.5, -0.5, 0, &Lower{Active: []int{}, Residuals: problem.Residuals{Primal: 0.5}, Bound: &Bound{Modulus: 1}})
+			at(doc, -0.5, -0.5, 0, &Lower{Active: []int{}, Residuals: problem.Residuals{Primal: 0.5}, Bound: rounded(1)})
 		}},
 		{"claimed residual of feasibility", func(doc *Document) {
-			at(doc, -0.5, -0.5, 0, &Lower{Active: []int{}, Bound: &Bound{Modulus: 1}})
+			at(doc, -0.5, -0.5, 0, &Lower{Active: []int{}, Bound: rounded(1)})
 		}},
 		{"complementarity", func(doc *Document) {
 			at(doc, 0.5, 1, 0.5, &Lower{Active: []int{}, Residuals: problem.Residuals{Complementarity: 0.5}, Bound: &Bound{Modulus: 1, Gap: 0.5, Distance: 1}})
@@ -109,10 +109,10 @@ func TestForgeries(t *testing.T) {
 			at(doc, 0.5, 1, 0.5, &Lower{Active: []int{}, Bound: &Bound{Modulus: 1, Gap: 0.5, Distance: 1}})
 		}},
 		{"gap of the lower level", func(doc *Document) { // -lambda'h = 0.5 is left out
-			at(doc, 0.5, 1, 0.5, &Lower{Active: []int{}, Residuals: problem.Residuals{Complementarity: 0.5}, Bound: &Bound{Modulus: 1}})
+			at(doc, 0.5, 1, 0.5, &Lower{Active: []int{}, Residuals: problem.Residuals{Complementarity: 0.5}, Bound: rounded(1)})
 		}},
 		{"gap of the lower level", func(doc *Document) { // |r|^2/2 = 5e-7 is left out
-			at(doc, 0.5, 0.501, 0, &Lower{Active: []int{}, Residuals: problem.Residuals{Stationarity: 1e-3}, Bound: &Bound{Modulus: 1}})
+			at(doc, 0.5, 0.501, 0, &Lower{Active: []int{}, Residuals: problem.Residuals{Stationarity: 1e-3}, Bound: rounded(1)})
 		}},
 		{"stationarity of the lower level", func(doc *Document) {
 			at(doc, 0.5, 0.501, 0, &Lower{Active: []int{}, Residuals: problem.Residuals{Stationarity: 1e-3}, Bound: &Bound{Modulus: 1, Gap: 5e-7, Distance: 1e-3}})
@@ -121,10 +121,10 @@ func TestForgeries(t *testing.T) {
 		{"bound on the distance", func(doc *Document) { doc.Certificate.Lower.Bound = nil }},
 		{"modulus of strong convexity", func(doc *Document) { doc.Certificate.Lower.Bound.Modulus = 1.5 }},
 		{"active rows", func(doc *Document) {
-			at(doc, 0.5, 0.5, 0, &Lower{Active: []int{0}, Bound: &Bound{Modulus: 1}})
+			at(doc, 0.5, 0.5, 0, &Lower{Active: []int{0}, Bound: rounded(1)})
 		}},
 		{"active rows", func(doc *Document) { // a row with the multiplier 0.5 is left out
-			at(doc, -0.5, 0, 0.5, &Lower{Active: []int{}, Bound: &Bound{Modulus: 1}})
+			at(doc, -0.5, 0, 0.5, &Lower{Active: []int{}, Bound: rounded(1)})
 		}},
 		{"sample 0: active rows", func(doc *Document) { samples(doc)[0].Active = []int{0} }},
 		{"sample 1: active rows", func(doc *Document) { samples(doc)[1].Active = []int{} }},
@@ -148,7 +148,7 @@ func TestFalseModulus(t *testing.T) {
 	p := kink()
 	p.Facts.StrongConvexity = 2
 	doc := solvedKink()
-	doc.Certificate.Lower.Bound = &Bound{Modulus: 2}
+	doc.Certificate.Lower.Bound = rounded(2)
 	for _, failure := range Verify(doc, p).Failures() {
 		if strings.Contains(failure.Claim, "modulus") {
 			return
@@ -163,7 +163,7 @@ func TestEqualityIsMissed(t *testing.T) {
 		p := kink()
 		p.Rows.Kind[0], p.Rows.Rhs[0] = problem.Equal, -0.5 // h = -y + 0.5
 		doc := &Document{X: []float64{0, 0}, Y: []float64{y}, Lambda: []float64{y}, Upper: 2 * y, Lower: y * y / 2,
-			Certificate: &Certificate{Lower: &Lower{Active: []int{0}, Bound: &Bound{Modulus: 1},
+			Certificate: &Certificate{Lower: &Lower{Active: []int{0}, Bound: rounded(1),
 				Residuals: problem.Residuals{Primal: math.Abs(y - 0.5)}}}}
 		found := map[string]bool{}
 		for _, failure := range Verify(doc, p).Failures() {
@@ -181,7 +181,7 @@ func TestEqualityIsActive(t *testing.T) {
 		p := kink()
 		p.Rows.Kind[0], p.Rows.Rhs[0] = problem.Equal, -0.5 // h = -y + 0.5
 		doc := &Document{X: []float64{0.5, 0}, Y: []float64{0.5}, Lambda: []float64{0}, Upper: 0.5,
-			Certificate: &Certificate{Lower: &Lower{Active: active, Bound: &Bound{Modulus: 1}}}}
+			Certificate: &Certificate{Lower: &Lower{Active: active, Bound: rounded(1)}}}
 		missed := false
 		for _, failure := range Verify(doc, p).Failures() {
 			missed = missed || failure.Claim == "active rows"
@@ -192,7 +192,7 @@ func TestEqualityIsActive(t *testing.T) {
 	}
 }
 
-// A bound that is not 0 is checked by its formula: sqrt(2 gap/mu).
+// A bound that is not 0 is checked by its formula, sqrt(2 gap/mu), and next to rounding.
 func TestHonestBound(t *testing.T) {
 	doc := solvedKink()
 	at(doc, 0.5, 0.501, 0, &Lower{Active: []int{}, Residuals: problem.Residuals{Stationarity: 1e-3}, Bound: &Bound{Modulus: 1, Gap: 5e-7, Distance: 1e-3}})
@@ -205,8 +205,8 @@ func TestHonestBound(t *testing.T) {
 			}
 		}
 	}
-	if checked != 2 {
-		t.Errorf("%d of 2 claims were checked", checked)
+	if checked != 3 {
+		t.Errorf("%d of 3 claims were checked", checked)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestUpperEqualityIsMissed(t *testing.T) {
 		p.X.Kind, p.X.Rhs = []problem.Kind{problem.Equal}, []float64{0}
 		p.X.E = sparse.FromDense(1, 2, []float64{1, 1})
 		doc := solvedKink()
-		at(doc, x, math.Max(x, 0), math.Max(-x, 0), &Lower{Active: []int{0}, Bound: &Bound{Modulus: 1}})
+		at(doc, x, math.Max(x, 0), math.Max(-x, 0), &Lower{Active: []int{0}, Bound: rounded(1)})
 		outside := false
 		for _, failure := range Verify(doc, p).Failures() {
 			outside = outside || failure.Claim == "x is in X"
@@ -247,7 +247,7 @@ func TestFallingIsNotCertified(t *testing.T) {
 			{Point: []float64{5e-4, far}, Gradient: []float64{steep, -1}, Weight: 0.5, Active: []int{}},
 			{Point: []float64{-5e-4, far}, Gradient: []float64{-steep, -1}, Weight: 0.5, Active: []int{0}},
 		}, nil, 0)}}
-	doc.Certificate.Lower.Bound = &Bound{Modulus: 1}
+	doc.Certificate.Lower.Bound = rounded(1)
 	requireOK(t, "where X ends", Verify(doc, p))
 	for _, c := range Verify(doc, falling(math.Inf(1))).Failures() {
 		if c.Claim == "solved" && strings.Contains(c.Detail, "goes on improving") {

@@ -147,6 +147,10 @@ func (v *verification) lowerLevel() {
 	ofRows := float64(v.p.Rows.Len()) * unit * scale.Complementarity
 	ofEntries := float64(v.p.Dy) * math.Pow(unit*scale.Stationarity, 2) / bound.Modulus
 	v.atMost("gap of the lower level", bound.Gap, found.gap, v.tol.Value*bound.Gap+ofRows+ofEntries, "")
+	// Half a unit in the last place of y, and one of the rows' forces over the modulus, are more than anything computed shows.
+	rowForces := make([]float64, v.p.Dy)
+	v.p.Rows.B.AddMulVecT(rowForces, 1, v.doc.Lambda)
+	v.atMost("rounding of y, within the bound on the distance to y*", bound.Distance, 0x1p-53*math.Max(norm(v.doc.Y), norm(rowForces)/bound.Modulus), 0, "")
 	distance := math.Sqrt(2 * bound.Gap / bound.Modulus)
 	const square = 0x1p-500 // the gap, its square, is no number of full precision below about that
 	v.equal("bound on the distance to y*", bound.Distance, distance, v.tol.Value, math.Max(distance, square))

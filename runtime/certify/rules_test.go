@@ -44,6 +44,11 @@ func TestEachRuleByItself(t *testing.T) {
 			d.Certificate.Lower = &Lower{Active: []int{0}, Residuals: problem.Residuals{Complementarity: 0.75},
 				Bound: &Bound{Modulus: 1, Gap: 0, Distance: 0}}
 		}},
+		{"a distance that leaves out the rounding of y", "rounding of y", func(d *Document) {
+			d.X, d.Y, d.Lambda = []float64{0.5, 0}, []float64{0.5}, []float64{0}
+			d.Upper, d.Lower = -1.5, 0
+			d.Certificate.Lower = &Lower{Active: []int{}, Bound: &Bound{Modulus: 1}}
+		}},
 		{"a point beyond delta", "within delta", func(d *Document) { d.Certificate.Goldstein.Delta = 6e-4 }},
 		{"a vector that is not normal", "normal vector", func(d *Document) {
 			g := d.Certificate.Goldstein

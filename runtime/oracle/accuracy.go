@@ -14,26 +14,27 @@ import (
 // rounding hides, in the gradient over the modulus and in the rows that hold y (see judge).
 // At x = 1e9 terms that cancel leave 1e-7, and a computed gradient of 0 says no more than
 // that. Where rows are not met what they are off moves y like their rounding; of one that
-// depends on others it cannot be told which of them would give way: +Inf. It takes a few
-// gradients of g.
-func (h *Hyper) ErrorOfY(pt *Point) float64 {
-	s, facts := pt.Lower, &h.p.Facts
+// depends on others it cannot be told which of them would give way: +Inf. That the entries of Y
+// are numbers of double precision is in it: |H v| >= mu |v|, and H Y is among the terms. It takes
+// a few gradients of g.
+func ErrorOfY(p *problem.Problem, pt *Point) float64 {
+	s, facts := pt.Lower, &p.Facts
 	mu := facts.StrongConvexity
 	if !(mu > 0) || math.IsInf(s.ErrorBound, 1) {
 		return s.ErrorBound
 	}
-	t := h.measure(pt.X, s.Y)
-	rowForces := make([]float64, h.p.Dy)
-	h.p.Rows.B.AddMulVecT(rowForces, 1, s.Lambda)
+	t := measure(p, pt.X, s.Y)
+	rowForces := make([]float64, p.Dy)
+	p.Rows.B.AddMulVecT(rowForces, 1, s.Lambda)
 	bound := s.ErrorBound + tolerance.SumRounding*math.Max(t.Size, linalg.Norm(rowForces))/mu
 	rho, dependent, rounding := 0.0, 0.0, 0.0
 	for _, i := range s.Active {
-		r := stateOf(h.p.Rows, i, pt.X, s.Y)
+		r := stateOf(p.Rows, i, pt.X, s.Y)
 		if r.length == 0 {
 			continue
 		}
 		off := math.Max(0, -r.slack)
-		if h.p.Rows.Kind[i] == problem.Equal {
+		if p.Rows.Kind[i] == problem.Equal {
 			off = math.Abs(r.slack)
 		}
 		if slices.Contains(s.Dependent, i) {
@@ -48,7 +49,11 @@ func (h *Hyper) ErrorOfY(pt *Point) float64 {
 		return math.Inf(1)
 	}
 	if rho > 0 {
-		bound += math.Sqrt(math.Max(1, math.Max(facts.Smoothness, t.Curvature)/mu)) * rho / h.sine(s, s.Active)
+		sine := s.Sine
+		if !(sine > 0 && slices.Equal(s.Working, s.Active)) {
+			sine = independence(p.Rows, s.Active)
+		}
+		bound += math.Sqrt(math.Max(1, math.Max(facts.Smoothness, t.Curvature)/mu)) * rho / sine
 	}
 	return bound
 }

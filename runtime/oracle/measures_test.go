@@ -73,9 +73,8 @@ func TestCurvatureIsMeasured(t *testing.T) {
 		}
 		for _, facts := range []problem.Facts{{StrongConvexity: least}, {}} {
 			p.Facts = facts
-			h := &Hyper{p: p}
 			// Along a direction without a pattern: of rounding in the differences.
-			if k := h.measure(x, y).Curvature; k < least*(1-1e-6) || k > largest*(1+1e-6) {
+			if k := measure(p, x, y).Curvature; k < least*(1-1e-6) || k > largest*(1+1e-6) {
 				t.Errorf("trial %d, %+v: curvature %g, those of g are %g to %g", trial, facts, k, least, largest)
 			}
 		}
@@ -155,11 +154,11 @@ func TestErrorOfRowsThatAreOff(t *testing.T) {
 		s := &lower.Solution{Y: append([]float64(nil), x...), Lambda: []float64{c[0] * (1 - off)}, Active: []int{0}}
 		s.Y[0] += 1 - off // y* is at a distance of off
 		pt := &Point{X: x, Lower: s}
-		if e := (&Hyper{p: p}).ErrorOfY(pt); !(e >= off && e <= 100*off) {
+		if e := ErrorOfY(p, pt); !(e >= off && e <= 100*off) {
 			t.Errorf("trial %d: off by %g, error %g", trial, off, e)
 		}
 		s.Dependent = []int{0}
-		if e := (&Hyper{p: p}).ErrorOfY(pt); !math.IsInf(e, 1) {
+		if e := ErrorOfY(p, pt); !math.IsInf(e, 1) {
 			t.Errorf("trial %d: a dependent row off by %g, error %g", trial, off, e)
 		}
 	}
@@ -176,7 +175,7 @@ func TestErrorOfARowWithoutTerms(t *testing.T) {
 		p.Rows = &problem.Rows{Kind: []problem.Kind{problem.Equal, problem.Equal}, A: sparse.FromEntries(2, 2, nil),
 			B: sparse.FromDense(2, 2, []float64{1, 0, 0, 1}), Rhs: []float64{-5, 0}}
 		s := &lower.Solution{Y: []float64{5, 1e-17 * rng.NormFloat64()}, Lambda: []float64{0, 0}, Active: []int{0, 1}, Dependent: []int{1}}
-		if e := (&Hyper{p: p}).ErrorOfY(&Point{X: make([]float64, 2), Lower: s}); !(e < 1e-10) {
+		if e := ErrorOfY(p, &Point{X: make([]float64, 2), Lower: s}); !(e < 1e-10) {
 			t.Errorf("trial %d: error %g", trial, e)
 		}
 	}

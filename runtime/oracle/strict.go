@@ -29,12 +29,12 @@ func (h *Hyper) complementarity(x []float64, s *lower.Solution, face []int) (mar
 	h.p.Rows.B.AddMulVecT(rowForces, 1, s.Lambda)
 	measured := h.terms == nil
 	if measured {
-		h.terms = h.measure(x, s.Y)
+		h.terms = measure(h.p, x, s.Y)
 	}
 	sigma := h.sine(s, face)
 	margins := judge(h.p, x, s, face, sigma, linalg.Norm(rowForces), h.terms)
 	if margin, undecided = verdict(margins); margin < near && !measured {
-		h.terms = h.measure(x, s.Y)
+		h.terms = measure(h.p, x, s.Y)
 		margins = judge(h.p, x, s, face, sigma, linalg.Norm(rowForces), h.terms)
 		margin, undecided = verdict(margins)
 	}

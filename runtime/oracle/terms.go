@@ -58,28 +58,28 @@ func (at *At) terms() float64 {
 const probePart = 0x1p-20
 
 // measure finds the terms at (x, y) with a few gradients.
-func (h *Hyper) measure(x, y []float64) *terms {
+func measure(p *problem.Problem, x, y []float64) *terms {
 	base := make([]float64, len(y))
-	h.p.G.GradY(base, x, y)
-	t := &terms{Size: termsOf(h.p, x, y, base)}
+	p.G.GradY(base, x, y)
+	t := &terms{Size: termsOf(p, x, y, base)}
 	moved, ys, share := make([]float64, len(y)), make([]float64, len(y)), shares(3)
 	xs := slices.Clone(x)
-	for j, size := range extents(h.p, x) {
+	for j, size := range extents(p, x) {
 		xs[j] += probePart * share() * size
 	}
-	h.p.G.GradY(moved, xs, y)
+	p.G.GradY(moved, xs, y)
 	if d := linalg.Distance(moved, base) / probePart; d < math.Inf(1) {
 		t.Width = d
 	}
-	if h.p.Facts.StrongConvexity > 0 && h.p.Facts.Smoothness > 0 {
+	if p.Facts.StrongConvexity > 0 && p.Facts.Smoothness > 0 {
 		return t
 	}
-	at := &At{Problem: h.p, X: x, Lower: &lower.Solution{Y: y}}
+	at := &At{Problem: p, X: x, Lower: &lower.Solution{Y: y}}
 	length := probePart * at.size() / math.Sqrt(float64(len(y)))
 	for j, v := range y {
 		ys[j] = v + length*share()
 	}
-	h.p.G.GradY(moved, x, ys)
+	p.G.GradY(moved, x, ys)
 	if d := linalg.Distance(moved, base) / linalg.Distance(ys, y); d < math.Inf(1) {
 		t.Curvature = d
 	}

@@ -103,6 +103,7 @@ func PointAt(n *problem.Problem, s *kkt.System, z []float64, m *kkt.Multipliers)
 	if out.Strict && m != nil && !slices.ContainsFunc(m.Coupled, func(t float64) bool { return t != 0 }) && movable(n, sol.Active) {
 		out.Grad, out.Open, out.GradError = s.Hypergradient(m), true, s.HypergradientError(m, z)
 	}
+	sol.ErrorBound = oracle.ErrorOfY(n, out)
 	return out
 }
 
