@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -16,6 +17,7 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -102,92 +104,134 @@ func faces(t *testing.T, sys *kkt.System) (best float64, ok bool) {
 			}
 			return true
 		}
-		var visit func(from int)
-		many := false
-		visit = func(from int) {
-			z, free := stationaryOn(dense, cost, equations, e)
-			if z != nil && inside(z) {
-				v := quad.Const
-				for j, c := range cost {
-					v += c * z[j]
-					for i := range z {
-						v += 0.5 * z[i] * dense.At(i, j) * z[j]
-					}
-				}
-				best = math.Min(best, v)
+		at, null := plane(equations, e, sys.N)
+		if at == nil { // they contradict each other
+			continue
+		}
+		if len(null) > 3 {
+			return 0, false
+		}
+		// In coordinates w of the plane, z = at + null w; sides that are constant there end nothing of it.
+		on := func(v []float64) []float64 {
+			c := make([]float64, len(null))
+			for k, d := range null {
+				c[k] = linalg.Dot(v, d)
 			}
-			if len(e) == 0 || free > 3 {
-				many = many || free > 3
-				return
+			return c
+		}
+		curvature, slope := restricted(dense, cost, at, null)
+		var normals [][]float64
+		var ends []float64
+		for k, side := range sides {
+			if normal := on(side); linalg.Norm(normal) > 1e-9*linalg.Norm(side) {
+				normals, ends = append(normals, normal), append(ends, s[k]-linalg.Dot(side, at))
+			}
+		}
+		var held [][]float64
+		var ws []float64
+		var visit func(from int)
+		visit = func(from int) {
+			w, free := []float64{}, 0
+			if len(null) > 0 {
+				w, free = stationaryOn(curvature, slope, held, ws)
+			}
+			if w != nil {
+				z := slices.Clone(at)
+				for k, d := range null {
+					linalg.Axpy(z, w[k], d)
+				}
+				if inside(z) {
+					v := quad.Const
+					for j, c := range cost {
+						v += c * z[j]
+						for i := range z {
+							v += 0.5 * z[i] * dense.At(i, j) * z[j]
+						}
+					}
+					best = math.Min(best, v)
+				}
 			}
 			if free == 0 {
 				return
 			}
-			for k := from; k < len(s); k++ {
-				equations, e = append(equations, sides[k]), append(e, s[k])
+			for k := from; k < len(normals); k++ {
+				held, ws = append(held, normals[k]), append(ws, ends[k])
 				visit(k + 1)
-				equations, e = equations[:len(equations)-1], e[:len(e)-1]
+				held, ws = held[:len(held)-1], ws[:len(ws)-1]
 			}
 		}
 		visit(0)
-		if many {
-			return 0, false
-		}
 	}
 	return best, true
 }
 
-// stationaryOn is a point of the plane E z = e at which the gradient of 1/2 z'Qz + c'z is normal to it, and the dimension of the plane; nil where there is none.
-func stationaryOn(q *mat.SymDense, c []float64, equations [][]float64, e []float64) (z []float64, free int) {
-	n := len(c)
+// plane is a point of E z = e, nil where there is none, and an orthonormal basis of the directions in it.
+func plane(equations [][]float64, e []float64, n int) (z []float64, null [][]float64) {
 	a := mat.NewDense(max(1, len(equations)), n, nil)
 	for i, r := range equations {
 		a.SetRow(i, r)
 	}
 	var svd mat.SVD
 	if !svd.Factorize(a, mat.SVDFull) {
-		return nil, n
+		return nil, nil
 	}
 	rank := svd.Rank(1e-9)
 	var u, v mat.Dense
 	svd.UTo(&u)
 	svd.VTo(&v)
 	values := svd.Values(nil)
-	z0 := mat.NewVecDense(n, nil)
+	z = make([]float64, n)
 	for k := range rank {
 		d := 0.0
 		for i, t := range e {
 			d += u.At(i, k) * t
 		}
-		z0.AddScaledVec(z0, d/values[k], v.ColView(k))
+		linalg.Axpy(z, d/values[k], mat.Col(nil, k, &v))
 	}
 	for i, r := range equations {
-		got := mat.Dot(mat.NewVecDense(n, r), z0)
-		if math.Abs(got-e[i]) > 1e-7*(1+math.Abs(e[i])) {
-			return nil, 0 // the equations contradict each other
+		if got := linalg.Dot(r, z); math.Abs(got-e[i]) > 1e-7*(1+math.Abs(e[i])) {
+			return nil, nil
 		}
 	}
-	free = n - rank
-	if free == 0 {
-		return z0.RawVector().Data, 0
+	for k := rank; k < n; k++ {
+		null = append(null, mat.Col(nil, k, &v))
 	}
-	null := v.Slice(0, n, rank, n)
-	var reduced, half mat.Dense
-	half.Mul(q, null)
-	reduced.Mul(null.T(), &half)
-	grad, rhs := mat.NewVecDense(n, nil), mat.NewVecDense(free, nil)
-	grad.MulVec(q, z0)
-	grad.AddVec(grad, mat.NewVecDense(n, append([]float64(nil), c...)))
-	rhs.MulVec(null.T(), grad)
-	rhs.ScaleVec(-1, rhs)
+	return z, null
+}
+
+// restricted are the Hessian and the gradient of 1/2 z'Qz + c'z at a point of a plane along the directions in it.
+func restricted(q *mat.SymDense, c, z []float64, null [][]float64) (hess *mat.SymDense, grad []float64) {
+	n := len(c)
+	slope := matVec(q, mat.NewVecDense(n, z)).RawVector().Data
+	linalg.Axpy(slope, 1, c)
+	hess = mat.NewSymDense(max(1, len(null)), nil)
+	for k, d := range null {
+		grad = append(grad, linalg.Dot(slope, d))
+		image := matVec(q, mat.NewVecDense(n, d)).RawVector().Data
+		for i := range k + 1 {
+			hess.SetSym(i, k, linalg.Dot(image, null[i]))
+		}
+	}
+	return hess, grad
+}
+
+// stationaryOn is a point of the plane E z = e at which the gradient of 1/2 z'Qz + c'z is normal to it, and the dimension of the plane; nil where there is none.
+func stationaryOn(q *mat.SymDense, c []float64, equations [][]float64, e []float64) (z []float64, free int) {
+	z, null := plane(equations, e, len(c))
+	if free = len(null); z == nil || free == 0 {
+		return z, 0
+	}
+	hess, grad := restricted(q, c, z, null)
 	var inner mat.SVD
-	if !inner.Factorize(&reduced, mat.SVDThin) || inner.Rank(1e-9) < free {
+	if !inner.Factorize(hess, mat.SVDThin) || inner.Rank(1e-9) < free {
 		return nil, free
 	}
 	var step mat.Dense
-	inner.SolveTo(&step, rhs, free)
-	z0.AddVec(z0, matVec(null, step.ColView(0)))
-	return z0.RawVector().Data, free
+	inner.SolveTo(&step, mat.NewVecDense(free, grad), free)
+	for k, d := range null {
+		linalg.Axpy(z, -step.At(k, 0), d)
+	}
+	return z, free
 }
 
 func matVec(a mat.Matrix, v mat.Vector) *mat.VecDense {
