@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"syscall"
 	"testing"
+	"time"
 
 	"bilevelc/runtime/status"
 )
@@ -159,7 +160,7 @@ func interruptSoon(cmd *exec.Cmd, ended <-chan error, file string, how os.Signal
 		select {
 		case err := <-ended:
 			return err
-		default:
+		case <-time.After(time.Millisecond / 4):
 		}
 		if info, err := os.Stat(file); err == nil && info.Size() > 6000 {
 			_ = cmd.Process.Signal(how) // it may have ended
