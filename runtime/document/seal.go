@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"maps"
 	"math"
@@ -43,41 +42,46 @@ func SealOf(text []byte) (seal, times string, err error) {
 	for _, name := range []string{"seal", "time", "phases"} {
 		delete(document, name)
 	}
-	h := sha256.New()
-	canonical(h, document)
-	seal = hex.EncodeToString(h.Sum(nil))
-	canonical(h, measured)
-	return seal, hex.EncodeToString(h.Sum(nil)), nil
+	canonical := appendCanonical(nil, document)
+	seal = digest(canonical)
+	return seal, digest(appendCanonical(canonical, measured)), nil
 }
 
-// canonical writes a JSON value in the one form that the seal is taken of.
-func canonical(h hash.Hash, value any) {
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// appendCanonical appends a JSON value in the one form that the seal is taken of.
+func appendCanonical(dst []byte, value any) []byte {
 	switch v := value.(type) {
 	case map[string]any:
-		fmt.Fprintf(h, "{%d:", len(v))
+		dst = append(strconv.AppendInt(append(dst, '{'), int64(len(v)), 10), ':')
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			fmt.Fprintf(h, "%q:", key)
-			canonical(h, v[key])
+			dst = appendCanonical(append(strconv.AppendQuote(dst, key), ':'), v[key])
 		}
+		return dst
 	case []any:
-		fmt.Fprintf(h, "[%d:", len(v))
+		dst = append(strconv.AppendInt(append(dst, '['), int64(len(v)), 10), ':')
 		for _, item := range v {
-			canonical(h, item)
+			dst = appendCanonical(dst, item)
 		}
+		return dst
 	case json.Number:
 		// Whole numbers are kept as they are: a seed may be longer than a double.
-		text := v.String()
-		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
-			if f, err := strconv.ParseFloat(text, 64); err == nil {
-				text = strconv.FormatFloat(f, 'g', -1, 64)
-			}
+		dst = append(dst, 'n')
+		_, err := strconv.ParseInt(v.String(), 10, 64)
+		if f, failed := strconv.ParseFloat(v.String(), 64); err != nil && failed == nil {
+			dst = strconv.AppendFloat(dst, f, 'g', -1, 64)
+		} else {
+			dst = append(dst, v...)
 		}
-		fmt.Fprintf(h, "n%s;", text)
 	case string:
-		fmt.Fprintf(h, "%q;", v)
+		dst = strconv.AppendQuote(dst, v)
 	default: // true, false, null
-		fmt.Fprintf(h, "%v;", v)
+		dst = fmt.Append(dst, v)
 	}
+	return append(dst, ';')
 }
 
 // plain is a Result without its methods.
@@ -117,8 +121,12 @@ func (r Result) MarshalJSON() ([]byte, error) {
 
 // Read reads a result document.
 func Read(text []byte) (*Result, error) {
-	if err := once(json.NewDecoder(bytes.NewReader(text)), ""); err != nil {
+	twice, err := once(json.NewDecoder(bytes.NewReader(text)))
+	if err != nil {
 		return nil, fmt.Errorf("not a result document: %w", err)
+	}
+	if twice != "" {
+		return nil, fmt.Errorf("not a result document: it has two members %q", twice[1:])
 	}
 	d := &plain{}
 	if err := json.Unmarshal(text, d); err != nil {
@@ -145,34 +153,33 @@ func Read(text []byte) (*Result, error) {
 	return (*Result)(d), nil
 }
 
-// once reads one JSON value and refuses an object with two members of one name, of which other readers may take the other.
-func once(dec *json.Decoder, path string) error {
+// once reads one JSON value. twice is where an object has a second member of one name, of which other readers may take the other; "" where none has.
+func once(dec *json.Decoder) (twice string, err error) {
 	start, err := dec.Token()
-	if err != nil {
-		return err
+	if start != json.Delim('{') && start != json.Delim('[') {
+		return "", err
 	}
-	seen := map[string]bool{}
-	for k := 0; start == json.Delim('{') || start == json.Delim('['); k++ {
-		if !dec.More() {
-			_, err = dec.Token()
-			return err
-		}
-		at := fmt.Sprintf("%s[%d]", path, k)
+	seen := map[json.Token]bool{}
+	for k := 0; dec.More(); k++ {
+		var name json.Token
 		if start == json.Delim('{') {
-			name, err := dec.Token()
-			if err != nil {
-				return err
+			if name, err = dec.Token(); err != nil {
+				return "", err
 			}
-			if at = path + "." + fmt.Sprint(name); seen[fmt.Sprint(name)] {
-				return fmt.Errorf("it has two members %q", at[1:])
+			if seen[name] {
+				return fmt.Sprint(".", name), nil
 			}
-			seen[fmt.Sprint(name)] = true
+			seen[name] = true
 		}
-		if err := once(dec, at); err != nil {
-			return err
+		if twice, err = once(dec); twice != "" || err != nil {
+			if name == nil {
+				return fmt.Sprintf("[%d]%s", k, twice), err
+			}
+			return fmt.Sprintf(".%s%s", name, twice), err
 		}
 	}
-	return nil
+	_, err = dec.Token()
+	return "", err
 }
 
 // Stored reports that the result was read from a document.
