@@ -45,7 +45,7 @@ func (v *Solver) followerAt(x, y []float64, mixed, fine bool) (*lower, error) {
 
 // affineColumns gives the derivatives of grad_y g in entries of (x, y), counted from one on, along which g is affine, so that they are the same everywhere, to rounding; nil for others. (x, y) is a point at which g is finite.
 func (v *Solver) affineColumns(x, y []float64, first int) func(j int) []float64 {
-	p, g, from := v.p, problem.Probe(v.p.G), slices.Concat(x, y)
+	p, from := v.p, slices.Concat(x, y)
 	for k := range from {
 		if p.Facts.AffineAlong(k) {
 			from[k] = 0
@@ -54,6 +54,7 @@ func (v *Solver) affineColumns(x, y []float64, first int) func(j int) []float64 
 	if v.columns == nil {
 		v.columns = make([][]float64, p.Dx+p.Dy)
 	}
+	var g problem.Function
 	var at []float64
 	return func(j int) []float64 {
 		if j += first; !p.Facts.AffineAlong(j) {
@@ -61,7 +62,7 @@ func (v *Solver) affineColumns(x, y []float64, first int) func(j int) []float64 
 		}
 		if v.columns[j] == nil {
 			if at == nil {
-				at = make([]float64, p.Dy)
+				g, at = problem.Probe(p.G), make([]float64, p.Dy)
 				g.GradY(at, from[:p.Dx], from[p.Dx:])
 			}
 			column := make([]float64, p.Dy)
