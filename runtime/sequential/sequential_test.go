@@ -17,10 +17,12 @@ import (
 	"bilevelc/runtime/sequential"
 )
 
-// truth finds the follower's answer to x by Newton's method on every set of rows that may hold with equality: the one whose point is feasible, with multipliers that are not negative.
+// truth finds the follower's answer to x by Newton's method on sets of rows that may hold with equality: the one whose point is feasible, with multipliers that are not negative, which a convex g has no other point
+// than. The set of the last answer comes first.
 type truth struct {
-	p *problem.Problem
-	g bent
+	p    *problem.Problem
+	g    bent
+	last []int
 }
 
 // bent is a function with its Hessian in y, row by row.
@@ -29,9 +31,12 @@ type bent interface {
 	HessY(x, y []float64) []float64
 }
 
-func truthOf(p *problem.Problem) *truth { return &truth{p, p.G.(bent)} }
+func truthOf(p *problem.Problem) *truth { return &truth{p: p, g: p.G.(bent)} }
 
 func (t *truth) answer(x []float64) (y []float64) {
+	if at, off := t.on(x, t.last); off <= 1e-13 {
+		return at
+	}
 	m, best := t.p.Rows.Len(), math.Inf(1)
 	for set := range 1 << m {
 		var held []int
@@ -43,8 +48,12 @@ func (t *truth) answer(x []float64) (y []float64) {
 		if len(held) > t.p.Dy {
 			continue
 		}
-		at, ok := t.on(x, held)
-		if ok {
+		at, off := t.on(x, held)
+		if off <= 1e-13 {
+			t.last = held
+			return at
+		}
+		if off <= 1e-9 {
 			if v := t.g.Value(x, at); v < best { // they are one point, but for rounding
 				best, y = v, at
 			}
@@ -53,10 +62,11 @@ func (t *truth) answer(x []float64) (y []float64) {
 	return y
 }
 
-// on is the minimizer of g over the face on which some rows hold, where it is the follower's answer.
-func (t *truth) on(x []float64, held []int) ([]float64, bool) {
+// on is the minimizer of g over the face on which some rows hold, and what it lacks of the follower's answer: the most by which a row is violated or a multiplier negative.
+func (t *truth) on(x []float64, held []int) (y []float64, off float64) {
 	p, n, k := t.p, t.p.Dy, len(held)
-	y, lambda, grad := make([]float64, n), make([]float64, k), make([]float64, n)
+	y = make([]float64, n)
+	lambda, grad := make([]float64, k), make([]float64, n)
 	left := math.Inf(1)
 	for range 60 {
 		t.g.GradY(grad, x, y)
@@ -80,7 +90,7 @@ func (t *truth) on(x []float64, held []int) ([]float64, bool) {
 		}
 		var d mat.VecDense
 		if d.SolveVec(a, b) != nil {
-			return nil, false
+			return nil, math.Inf(1)
 		}
 		step := 1.0
 		for j := range n {
@@ -100,19 +110,15 @@ func (t *truth) on(x []float64, held []int) ([]float64, bool) {
 		}
 	}
 	if left > 1e-9 {
-		return nil, false
+		return nil, math.Inf(1)
 	}
 	for _, l := range lambda {
-		if l < -1e-9 {
-			return nil, false
-		}
+		off = math.Max(off, -l)
 	}
 	for i := range p.Rows.Kind {
-		if p.Rows.Rhs[i]+p.Rows.B.RowDot(i, y)-p.Rows.A.RowDot(i, x) < -1e-9 {
-			return nil, false
-		}
+		off = math.Max(off, -(p.Rows.Rhs[i] + p.Rows.B.RowDot(i, y) - p.Rows.A.RowDot(i, x)))
 	}
-	return y, true
+	return y, off
 }
 
 // at is F at x and by how much the worst of the leader's constraints is violated.
