@@ -185,6 +185,10 @@ func (e *examination) stationary(r *runtime.Result, x []float64, how string) {
 	// The truth's gradients are known to the rounding of what they are made of, by conditions of up to 1e3.
 	allowed := root * (math.Max(claim, 0) + 1e-5*size + 1e-12*e.eval.Pull(pt))
 	rho := math.Max(2*delta, 1e-6*extent)
+	if r.Certificate != nil && r.Certificate.GradientMapping != nil { // it is of a point as near as this, at which the room of rows is another
+		m := r.Certificate.GradientMapping
+		allowed += root * size * m.Norm / m.Smoothness * e.unitOf(s.X, -1) / rho
+	}
 	descent := e.eval.Descent(pt, rho, gradients)
 	if len(gradients) == 0 || descent > allowed || descent > 1e-3*size {
 		spread := e.eval.Spread(x, near, 100, e.rng)

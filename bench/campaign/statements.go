@@ -52,6 +52,7 @@ func (e *examination) statements(r *runtime.Result, of string) *truth.Point {
 	v, _ := r.Lower.Variables.Get("y")
 	y := e.times(v.Data, -s.Y)
 	worst, d := apart(y, pt.Y)
+	bound := float64(r.Lower.ErrorBound) * e.unitOf(s.Y, -1)
 	if worst > accuracy {
 		// Far away, at 1e14, the truth's own rounding may be more than that, and nothing else is known then.
 		if exact := e.eval.Y(e.exactPoint(r)); exact != nil {
@@ -60,10 +61,13 @@ func (e *examination) statements(r *runtime.Result, of string) *truth.Point {
 				return nil
 			}
 		}
+		if d <= bound && r.Status != runtime.Solved {
+			e.outcome("y within its claimed error")
+			return nil
+		}
 		e.false(of+" y", "y = %v, truly %v at x = %v", y, pt.Y, x)
 		return nil
 	}
-	bound := float64(r.Lower.ErrorBound) * e.unitOf(s.Y, -1)
 	if d > bound*(1+1e-6)+1e-10 {
 		// The truth's own rounding may be more than that.
 		if exact := e.eval.Y(e.exactPoint(r)); exact != nil {

@@ -170,9 +170,11 @@ func measure(a axis, size, threads int) (measurement, error) {
 		return m, err
 	}
 	m.solver = lower.Choose(p.Numeric)
-	if a.solve {
+	if a.options != nil {
 		var r *bilevelc.Result
-		m.costs[solved] = meter(func() { r, err = p.Solve(context.Background(), bilevelc.Options{Threads: threads}) })
+		options := a.options(size)
+		options.Threads = threads
+		m.costs[solved] = meter(func() { r, err = p.Solve(context.Background(), options) })
 		if err != nil {
 			return m, err
 		}

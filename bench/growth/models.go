@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
+
+	bilevelc "bilevelc/runtime"
 )
 
 // axis is one size that grows while the others stay.
@@ -14,7 +16,8 @@ type axis struct {
 	sizes []int  // in the default run
 	large []int  // added by -full
 	set   func(size int) map[string]any
-	solve bool // the problem is solved, instead of two hypergradients taken
+	// options are those with which the problem is solved; nil: two hypergradients are taken instead
+	options func(size int) bilevelc.Options
 }
 
 // banded has a tridiagonal Hessian, bounds, and k sparse rows beside 3 full ones.
@@ -75,17 +78,18 @@ lower {
 }
 `
 
-// kinked has a minimum on many of its 40 kinks, and at many bounds of x.
+// kinked has a minimum on many of its m kinks, and at many bounds of x.
 const kinked = `model kinked
 param n: int
-data M: matrix[40, n] ~ normal(0, 1)
+param m: int
+data M: matrix[m, n] ~ normal(0, 1)
 data t: vector[n] ~ normal(0, 1)
 upper {
   var x: vector[n] in box(-1, 1)
   minimize 0.5 * sumsq(x - t) + 2 * sum(y)
 }
 lower {
-  var y: vector[40] in nonneg
+  var y: vector[m] in nonneg
   minimize 0.5 * sumsq(y) - y' * M * x
 }
 `
@@ -106,19 +110,24 @@ func full(n int) map[string]any {
 
 func axes() []axis {
 	bands := func(n, dx, k int) map[string]any { return map[string]any{"n": n, "dx": dx, "k": k} }
+	kinks := func(n, m int) map[string]any { return map[string]any{"n": n, "m": m} }
+	byDefault := func(int) bilevelc.Options { return bilevelc.Options{} }
 	return []axis{
 		{"d_y, sparse", banded, []int{1000, 3000, 10000, 30000}, []int{100000, 300000, 1000000},
-			func(n int) map[string]any { return bands(n, 10, 10) }, false},
-		{"d_y, dense", dense, []int{50, 100, 200}, []int{400, 800, 1600, 4000, 10000},
-			full, false},
+			func(n int) map[string]any { return bands(n, 10, 10) }, nil},
+		{"d_y, dense", dense, []int{50, 100, 200}, []int{400, 800, 1600, 4000, 10000}, full, nil},
 		{"d_x, sparse", banded, []int{10, 100, 1000}, []int{10000},
-			func(dx int) map[string]any { return bands(1000, dx, 10) }, false},
+			func(dx int) map[string]any { return bands(1000, dx, 10) }, nil},
 		{"d_x, solved", kinked, []int{100, 300, 1000}, []int{2000, 5000},
-			func(n int) map[string]any { return map[string]any{"n": n} }, true},
+			func(n int) map[string]any { return kinks(n, 40) }, byDefault},
+		{"biactive rows", kinked, []int{10, 30, 100}, []int{300, 1000},
+			func(m int) map[string]any { return kinks(2*m, m) }, byDefault},
+		{"starts", kinked, []int{1, 4, 16}, []int{64, 256},
+			func(int) map[string]any { return kinks(100, 40) }, func(size int) bilevelc.Options { return bilevelc.Options{Starts: size} }},
 		{"rows, sparse", banded, []int{100, 1000, 9000}, []int{30000, 90000},
-			func(k int) map[string]any { return bands(max(10000, k+1000), 10, k) }, false},
+			func(k int) map[string]any { return bands(max(10000, k+1000), 10, k) }, nil},
 		{"followers", shared, []int{100, 1000, 5000}, []int{20000, 100000},
-			func(k int) map[string]any { return map[string]any{"k": k} }, false},
+			func(k int) map[string]any { return map[string]any{"k": k} }, nil},
 	}
 }
 

@@ -53,7 +53,8 @@ func (p *piece) startPath(st *State) bool {
 	return true
 }
 
-// scales are medians of the follower's slacks that are not 0, of those or of its multipliers, the larger, and the smaller of both; 0 where no slack is positive.
+// scales are medians of the follower's slacks that are not 0, of those or of its multipliers, the larger, and the smaller of both; where only slacks or only multipliers are not 0 all three are of these, and where all
+// rows are biactive of what rows come to at random points of X, as far as it has ends. 0 where there is none.
 func (p *piece) scales() (force, slack, least float64) {
 	var slacks, forces []float64
 	for r := range p.f.rows {
@@ -70,16 +71,37 @@ func (p *piece) scales() (force, slack, least float64) {
 			}
 		}
 	}
+	switch {
+	case len(slacks) > 0:
+	case len(forces) > 0:
+		slacks = forces
+	default:
+		slacks = p.f.spans()
+	}
+	if len(forces) == 0 {
+		forces = slacks
+	}
 	if len(slacks) == 0 {
 		return 0, 0, 0
 	}
-	slack = median(slacks)
-	force, least = slack, slack
-	if len(forces) > 0 {
-		force = math.Max(slack, median(forces))
-		least = math.Min(slack, median(forces))
+	slack, force = median(slacks), median(forces)
+	return math.Max(slack, force), slack, math.Min(slack, force)
+}
+
+// spans are what rows come to at random points of X, as far as it has ends, where that is not 0.
+func (f *follower) spans() (spans []float64) {
+	for r := range f.rows {
+		square := 0.0
+		for j, v := range f.r[r*f.nw : (r+1)*f.nw] {
+			if half := (f.hi[j] - f.lo[j]) / 2; !math.IsInf(half, 1) {
+				square += v * half * v * half
+			}
+		}
+		if square > 0 {
+			spans = append(spans, math.Sqrt(square))
+		}
 	}
-	return force, slack, least
+	return spans
 }
 
 // projectX sets dst to the point of X nearest to w.

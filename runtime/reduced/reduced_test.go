@@ -490,3 +490,48 @@ func TestWeakRow(t *testing.T) {
 		t.Errorf("F %v, %v, %v", r.Point.F, r.Status, err)
 	}
 }
+
+// From a point at which all rows are biactive, whose slacks and multipliers say nothing of how long they are elsewhere, the path leads on, too: without it each bound of X takes a step of its own.
+func TestPathFromBiactiveRows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41, 1))
+	const nx, ny, n = 120, 12, 132
+	f := &smooth{nx: nx, n: n, m: make([]float64, n*n), c: make([]float64, n)}
+	g := &smooth{nx: nx, n: n, m: make([]float64, n*n), c: make([]float64, n)}
+	for j := range nx {
+		f.m[j*n+j], f.c[j] = 1, rng.NormFloat64()
+		for i := range ny {
+			v := -rng.NormFloat64()
+			g.m[(nx+i)*n+j], g.m[j*n+nx+i] = v, v
+		}
+	}
+	rows := &problem.Rows{Kind: make([]problem.Kind, ny), A: sparse.FromEntries(ny, nx, nil), B: sparse.Empty(ny), Rhs: make([]float64, ny)}
+	for i := range ny {
+		f.c[nx+i], g.m[(nx+i)*n+nx+i] = 2, 1
+		rows.B.Append(i, 1) // y_i >= 0
+		rows.B.EndRow()
+	}
+	x := &problem.Set{E: sparse.Empty(nx)}
+	for range nx {
+		x.Lo, x.Hi = append(x.Lo, -1), append(x.Hi, 1)
+	}
+	s, err := kkt.New(&problem.Problem{Dx: nx, Dy: ny, F: f, G: g, Rows: rows, X: x, Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, steps := 0, 0
+	r, err := reduced.Solve(t.Context(), s, make([]float64, nx), reduced.Options{Observe: func(step reduced.Step) {
+		if steps++; step.Phase == reduced.OnPath {
+			path++
+		}
+	}})
+	if err != nil || r.Status != reduced.Stationary {
+		t.Fatalf("%v, %v", r.Status, err)
+	}
+	down, err := reduced.Solve(t.Context(), s, make([]float64, nx), reduced.Options{NoPath: true})
+	if err != nil || math.Abs(down.Point.F-r.Point.F) > 1e-9*math.Abs(r.Point.F) {
+		t.Errorf("F %v by the path, %v without, %v", r.Point.F, down.Point.F, err)
+	}
+	if path == 0 || steps > nx/2 {
+		t.Errorf("%d steps, %d of them on the path", steps, path)
+	}
+}
