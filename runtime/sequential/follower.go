@@ -2,6 +2,7 @@ package sequential
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -58,6 +59,9 @@ const (
 	// steps of Newton's method: some tens do, and near the end of a domain one for each half digit of the 300 that there are.
 	steps = 600
 )
+
+// errSteps says that Newton's method did not come to an answer.
+var errSteps = fmt.Errorf("no answer of the follower was found in %d steps", steps)
 
 // solve is the follower's answer to x with its multipliers, from y, which need not be feasible but where grad_y g is to be finite.
 func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float64, err error) {
@@ -150,7 +154,7 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 		}
 		copy(y, next)
 	}
-	return y, lambda, nil
+	return nil, nil, errSteps
 }
 
 // size is the largest entry of a gradient in y, in units of the program.
@@ -177,7 +181,7 @@ func (a *answers) proximal(h *sparse.CSR, grad, y []float64, before float64) *sp
 	return sparse.Add(1, h, 1, sparse.FromEntries(len(y), len(y), entries))
 }
 
-// violated is the sum of what y violates rows by.
+// violated is the sum of what y violates rows by, beyond the rounding of their terms.
 func (a *answers) violated(x, y []float64) (sum float64) {
 	rows := a.v.p.Rows
 	h := make([]float64, rows.Len())
@@ -186,7 +190,9 @@ func (a *answers) violated(x, y []float64) (sum float64) {
 		if rows.Kind[i] == problem.Equal {
 			t = math.Abs(t)
 		}
-		sum += math.Max(0, t)
+		if t > 0 && t > roundings*rows.B.AddTerms(rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, x), i, y) {
+			sum += t
+		}
 	}
 	return sum
 }
