@@ -196,7 +196,7 @@ type Stationarity struct {
 	Measure string `json:"measure"` // what Value is
 	Value   Number `json:"value"`
 	Delta   Number `json:"delta,omitempty"` // radius of the Goldstein subdifferential
-	// GradientError is the oracle's own estimate of the length of its error, in the 2-norm.
+	// GradientError is the oracle's own estimate of its error.
 	GradientError Number `json:"gradient_error"`
 	Strict        bool   `json:"strict_complementarity"`
 }

@@ -288,17 +288,17 @@ func (s *System) inUnits(grad []float64) float64 {
 	return most
 }
 
-// HypergradientError bounds the length of the error of Hypergradient: what the multipliers leave of grad f in each entry, and the part of its terms that they leave of the largest of all.
+// HypergradientError is the largest error of an entry of Hypergradient: what the multipliers leave of grad f in it, and the part of its terms that they leave of the largest of all.
 func (s *System) HypergradientError(m *Multipliers, z []float64) float64 {
 	grad, terms := s.left(m, z, nil, nil)
-	part, length := tolerance.Sign, 0.0
+	part, most := tolerance.Sign, 0.0
 	if r := s.inUnits(grad); r > 0 {
 		part += r / s.inUnits(terms)
 	}
 	for j := range s.Nx {
-		length = math.Hypot(length, math.Abs(grad[j])+part*terms[j])
+		most = math.Max(most, math.Abs(grad[j])+part*terms[j])
 	}
-	return length
+	return most
 }
 
 // left is what the multipliers leave of the gradient of f at z, and the largest term of each entry.

@@ -129,26 +129,8 @@ func (c *Cholesky) SolveT(v []float64) {
 // SolveInverse overwrites the k columns of x (n x k, row-major) with H^-1 x. Each
 // has the same bits whichever others there are.
 func (c *Cholesky) SolveInverse(x []float64, k int) {
-	rows := func(from, to int) gram.Block {
-		b := gram.Block{Rows: to - from, Cols: k, Stride: k}
-		if to > from {
-			b.Data = x[from*k:]
-		}
-		return b
-	}
-	at := func(i int) []float64 { return x[i*k : (i+1)*k] }
-	panel := panelOf(c.n)
-	for p := 0; p < c.n; p += panel {
-		end := min(p+panel, c.n)
-		for i := p; i < end; i++ {
-			row := c.row(i)
-			floats.Scale(1/row[0], at(i))
-			for t := i + 1; t < end; t++ {
-				floats.AddScaled(at(t), -row[t-i], at(i))
-			}
-		}
-		gram.Subtract(rows(end, c.n), c.block(p, end, end, c.n), true, rows(p, end))
-	}
+	c.SolveColumnsT(x, k)
+	at, panel := func(i int) []float64 { return x[i*k : (i+1)*k] }, panelOf(c.n)
 	for p := (c.n - 1) / panel * panel; p >= 0; p -= panel {
 		end := min(p+panel, c.n)
 		for i := end - 1; i >= p; i-- {
@@ -158,6 +140,32 @@ func (c *Cholesky) SolveInverse(x []float64, k int) {
 			}
 			floats.Scale(1/row[0], at(i))
 		}
-		gram.Subtract(rows(0, p), c.block(0, p, p, end), false, rows(p, end))
+		gram.Subtract(rowsOf(x, k, 0, p), c.block(0, p, p, end), false, rowsOf(x, k, p, end))
 	}
+}
+
+// SolveColumnsT overwrites the k columns of x (n x k, row-major) with U^-T x. Each
+// has the same bits whichever others there are.
+func (c *Cholesky) SolveColumnsT(x []float64, k int) {
+	at, panel := func(i int) []float64 { return x[i*k : (i+1)*k] }, panelOf(c.n)
+	for p := 0; p < c.n; p += panel {
+		end := min(p+panel, c.n)
+		for i := p; i < end; i++ {
+			row := c.row(i)
+			floats.Scale(1/row[0], at(i))
+			for t := i + 1; t < end; t++ {
+				floats.AddScaled(at(t), -row[t-i], at(i))
+			}
+		}
+		gram.Subtract(rowsOf(x, k, end, c.n), c.block(p, end, end, c.n), true, rowsOf(x, k, p, end))
+	}
+}
+
+// rowsOf is some rows of a matrix of k columns.
+func rowsOf(x []float64, k, from, to int) gram.Block {
+	b := gram.Block{Rows: to - from, Cols: k, Stride: k}
+	if to > from {
+		b.Data = x[from*k:]
+	}
+	return b
 }

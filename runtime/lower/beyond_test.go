@@ -23,12 +23,20 @@ func TestBoundOfViolatedRows(t *testing.T) {
 		q.set(p, nil, nil)
 		off := 1e-13 / sine
 		s := &Solution{Y: []float64{c - off, 1}, Lambda: make([]float64, 2)}
-		if bound := errorBound([]float64{0, 0}, s, &q, 1); !(bound >= 0.9*off && bound <= 1.2*off) {
+		if bound := errorBound([]float64{0, 0}, slacksOf(s, &q), s, &q, 1); !(bound >= 0.9*off && bound <= 1.2*off) {
 			t.Errorf("seed %d, sine %.1e: the bound is %.3g, y is off by %.3g", seed, sine, bound, off)
 		}
 		s.Y[0] = c + off
-		if bound := errorBound([]float64{0, 0}, s, &q, 1); bound > 1e-7*off+1e-15 {
+		if bound := errorBound([]float64{0, 0}, slacksOf(s, &q), s, &q, 1); bound > 1e-7*off+1e-15 {
 			t.Errorf("seed %d: %.3g inside", seed, bound)
 		}
 	}
+}
+
+func slacksOf(s *Solution, q *polyhedron) []float64 {
+	slacks := make([]float64, q.m)
+	for i := range slacks {
+		slacks[i] = q.slack(i, s.Y)
+	}
+	return slacks
 }

@@ -72,9 +72,7 @@ func (g *stage) chord(ctx context.Context, y []float64) (bool, error) {
 		if h.factors == nil {
 			return false, nil
 		}
-		h.newton(w.gz, y, w.grad)
-		copy(w.z, y)
-		rows, ok := h.pivots(&g.poly, w.z, w.gz, g.guess)
+		rows, ok := h.pivots(&g.poly, w.z, y, w.grad, g.guess)
 		if !ok {
 			return false, nil
 		}

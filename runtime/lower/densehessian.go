@@ -27,10 +27,10 @@ type denseHessian struct {
 	b     *sparse.CSR // of the rows that the rest is of
 	place []int       // len m: the place of a row below, or -1
 	row   []int       // by place: the row
-	// solved[a] is H^-1 b', b the row's normal at unit length.
-	solved [][]float64
-	// gram[a][c], of places c <= a, is b H^-1 b' of the two rows; NaN where not
-	// computed so far.
+	// whitened[a] is U^-T b' for H = U'U, b the row's normal at unit length.
+	whitened [][]float64
+	// gram[a][c], of places c <= a, is b H^-1 b' of the two rows, the product of their
+	// whitened normals; NaN where not computed so far.
 	gram  [][]float64
 	faces []*metricFace // most recent last
 	bases []*basis      // most recent last
@@ -78,17 +78,8 @@ func (w *denseHessian) solve(v []float64) {
 	w.factors.Solve(v)
 }
 
-// newton sets dst to y - H^-1 grad, the minimizer without rows of a quadratic that has
-// the gradient at y.
-func (w *denseHessian) newton(dst, y, grad []float64) {
-	copy(dst, grad)
-	w.solve(dst)
-	for j, t := range y {
-		dst[j] = t - dst[j]
-	}
-}
-
-// refined is newton with one step of refinement.
+// refined sets dst to y - H^-1 grad, the minimizer without rows of a quadratic that has
+// the gradient at y, with one step of refinement.
 func (w *denseHessian) refined(dst, y, grad []float64) {
 	step, rest := slices.Clone(grad), make([]float64, w.n)
 	w.solve(step)
@@ -112,17 +103,23 @@ func (w *denseHessian) direction(dst []float64, f *face, r []float64) bool {
 		return false
 	}
 	copy(dst, r)
-	w.solve(dst)
+	w.factors.SolveT(dst)
 	rowPart := make([]float64, len(m.rows))
 	for a, i := range m.rows {
-		rowPart[a] = f.poly.rows.B.RowDot(i, dst) / f.poly.norm[i]
+		rowPart[a] = -linalg.Dot(w.whitened[w.place[i]], dst)
 	}
 	m.factors.SolveT(rowPart)
 	m.factors.Solve(rowPart)
-	for a, i := range m.rows {
-		linalg.Axpy(dst, -rowPart[a], w.solved[w.place[i]])
-	}
+	w.push(dst, m.rows, rowPart)
+	w.factors.Solve(dst)
 	return true
+}
+
+// push adds U^-T times forces of the given sizes along the normals of some rows.
+func (w *denseHessian) push(v []float64, rows []int, sizes []float64) {
+	for a, i := range rows {
+		linalg.Axpy(v, sizes[a], w.whitened[w.place[i]])
+	}
 }
 
 // face is the factored Gram matrix of some rows that involve y, ascending, from
@@ -140,13 +137,13 @@ func (w *denseHessian) face(q *polyhedron, rows []int) *metricFace {
 	least := math.Inf(1)
 	for a, i := range rows {
 		for c := a; c < k; c++ {
-			gram[a*k+c] = w.product(q, i, rows[c])
+			gram[a*k+c] = w.product(i, rows[c])
 		}
 	}
 	m := &metricFace{rows: rows}
 	if factors, ok := linalg.NewCholesky(k, gram); ok {
 		for a, i := range rows {
-			least = math.Min(least, factors.Pivot(a)/math.Sqrt(w.product(q, i, i)))
+			least = math.Min(least, factors.Pivot(a)/math.Sqrt(w.product(i, i)))
 		}
 		// 3e-6 is the least sine of the angle between a row and the span of others, in the metric of H^-1, at which the Gram matrix tells
 		// their multipliers: its pivots are squares of such sines, and what is left of one of 1e-11 after rounding has five digits, so that
@@ -162,10 +159,10 @@ func (w *denseHessian) face(q *polyhedron, rows []int) *metricFace {
 	return m
 }
 
-// reach computes H^-1 b' of the rows for which that is not known.
+// reach computes U^-T b' of the rows for which that is not known.
 func (w *denseHessian) reach(q *polyhedron, rows []int) {
 	if w.b != q.b {
-		w.b, w.faces, w.bases, w.solved, w.gram, w.row = q.b, nil, nil, nil, nil, nil
+		w.b, w.faces, w.bases, w.whitened, w.gram, w.row = q.b, nil, nil, nil, nil, nil
 		w.place = make([]int, q.m)
 		for i := range w.place {
 			w.place[i] = -1
@@ -189,18 +186,18 @@ func (w *denseHessian) reach(q *polyhedron, rows []int) {
 				x[j*k+a] = vals[t] / q.norm[i]
 			}
 		}
-		w.factors.SolveInverse(x, k)
-		solved, first := make([]float64, k*w.n), len(w.row)
+		w.factors.SolveColumnsT(x, k)
+		whitened, first := make([]float64, k*w.n), len(w.row)
 		products := make([]float64, k*first+k*(k+1)/2)
 		for t := range products {
 			products[t] = math.NaN()
 		}
 		for a, i := range some {
-			v := solved[a*w.n : (a+1)*w.n]
+			v := whitened[a*w.n : (a+1)*w.n]
 			for j := range v {
 				v[j] = x[j*k+a]
 			}
-			w.row, w.solved, w.gram = append(w.row, i), append(w.solved, v), append(w.gram, products[:first+a+1])
+			w.row, w.whitened, w.gram = append(w.row, i), append(w.whitened, v), append(w.gram, products[:first+a+1])
 			products = products[first+a+1:]
 		}
 	}
@@ -225,11 +222,10 @@ func (w *denseHessian) recall(f *face, rows []int) {
 			best, most = kept, k
 		}
 	}
-	if best == nil {
+	if best == nil || !f.qr.Take(&best.qr, most) {
 		return
 	}
 	f.members = append(f.members, best.members[:most]...)
-	f.qr.Take(&best.qr, most)
 	for _, i := range f.members {
 		f.in[i] = true
 	}
@@ -254,23 +250,21 @@ func (w *denseHessian) keep(f *face) {
 			return
 		}
 	}
+	kept := &basis{fixer: slices.Clone(f.fixer), members: slices.Clone(f.members)}
+	if !kept.qr.Take(&f.qr, k) {
+		return
+	}
 	if len(w.bases) == facesKept {
 		w.bases = slices.Delete(w.bases, 0, 1)
 	}
-	kept := &basis{fixer: slices.Clone(f.fixer), members: slices.Clone(f.members)}
-	kept.qr.Take(&f.qr, k)
 	w.bases = append(w.bases, kept)
 }
 
-// product is b H^-1 b' of two rows that have been reached, always computed from the
-// lower-numbered row's normal.
-func (w *denseHessian) product(q *polyhedron, i, j int) float64 {
-	if j < i {
-		i, j = j, i
-	}
+// product is b H^-1 b' of two rows that have been reached.
+func (w *denseHessian) product(i, j int) float64 {
 	a, c := max(w.place[i], w.place[j]), min(w.place[i], w.place[j])
 	if math.IsNaN(w.gram[a][c]) {
-		w.gram[a][c] = q.rows.B.RowDot(i, w.solved[w.place[j]]) / q.norm[i]
+		w.gram[a][c] = linalg.Dot(w.whitened[a], w.whitened[c])
 	}
 	return w.gram[a][c]
 }

@@ -87,12 +87,24 @@ func (f *face) add(i int) bool {
 	if f.open != nil && f.open[i] {
 		return false
 	}
-	rest := f.split(i)
+	j, alone := f.poly.bound[i], len(f.members) == 0
+	if f.normal(i); j < 0 || !alone {
+		var products []float64 // of unit normals, where none is masked
+		if f.fixed == 0 {
+			products = f.poly.products(f.coef[:len(f.members)], i, f.members)
+		}
+		if f.qr.Append(f.vec, products) {
+			f.in[i] = true
+			f.members = append(f.members, i)
+			return true
+		}
+	}
+	rest := f.qr.Split(f.vec, f.coef, f.vec)
 	if rest <= tolerance.Dependence {
 		return false
 	}
 	f.in[i] = true
-	if j := f.poly.bound[i]; j >= 0 && len(f.members) == 0 {
+	if j >= 0 && alone {
 		f.fixer[j] = i
 		f.fixed++
 		return true
@@ -116,12 +128,8 @@ func (f *face) normal(i int) {
 	if f.poly.norm[i] == 0 {
 		return
 	}
-	cols, vals := f.poly.rows.B.Row(i)
-	for k, j := range cols {
-		if f.fixer[j] < 0 {
-			f.vec[j] = vals[k] / f.poly.norm[i]
-		}
-	}
+	f.poly.rows.B.AddRow(f.vec, i, 1/f.poly.norm[i])
+	f.mask(f.vec)
 }
 
 // drop takes row i out of the working set.

@@ -22,9 +22,10 @@ func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, siz
 	s.Residuals = problem.Residuals{Stationarity: linalg.NormInf(rest)}
 	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
 	s.Active, s.Weak, s.Dependent = nil, nil, nil
-	sizes := q.sizes(nil, s.Y)
+	sizes, slacks := q.sizes(nil, s.Y), make([]float64, m)
 	for i := 0; i < m; i++ {
 		slack := q.slack(i, s.Y)
+		slacks[i] = slack
 		h := -slack
 		if q.norm[i] > 0 {
 			h *= q.norm[i]
@@ -64,7 +65,7 @@ func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, siz
 		}
 	}
 	sort.Ints(s.Active)
-	s.ErrorBound = errorBound(rest, s, q, known.Mu)
+	s.ErrorBound = errorBound(rest, slacks, s, q, known.Mu)
 }
 
 // workingSet is a set of independent rows that hold with equality.
@@ -194,30 +195,30 @@ func (c *columnSums) add(a *sparse.CSR, i int, by, size float64) {
 // problem with these rows moved by that much, and how far y has to go to meet them
 // (see beyond). s is as computed: what
 // rounding hides in it, and in the rows, is left out (see oracle.Hyper.ErrorOfY).
-func errorBound(stationarity []float64, s *Solution, q *polyhedron, mu float64) float64 {
+func errorBound(stationarity, slacks []float64, s *Solution, q *polyhedron, mu float64) float64 {
 	if !(mu > 0) || s.Residuals.Dual > 0 {
 		return math.Inf(1)
 	}
 	gap := 0.0
 	for i, lambda := range s.Lambda {
-		slack := q.slack(i, s.Y)
-		if lambda != 0 && !q.equal(i) && slack > q.rounding(i, s.Y) {
+		slack := slacks[i]
+		if lambda != 0 && !q.equal(i) && slack > 0 && slack > q.rounding(i, s.Y) {
 			gap += lambda * slack * q.norm[i]
 		}
 	}
 	t := linalg.Norm(stationarity)
 	gap += t * t / (2 * mu)
-	return math.Sqrt(2*gap/mu) + s.beyond(q)
+	return math.Sqrt(2*gap/mu) + s.beyond(slacks, q)
 }
 
 // beyond is how far y has to go along the equations to meet the inequality that is farthest
 // off: its violation over the sine of its angle with them. Next to the edge of D, where
 // inequalities leave next to nothing of the equations, that is far more than the violation.
-func (s *Solution) beyond(q *polyhedron) float64 {
+func (s *Solution) beyond(slacks []float64, q *polyhedron) float64 {
 	most := 0.0
 	var equations *face
 	for i := range q.m {
-		off := -q.slack(i, s.Y)
+		off := -slacks[i]
 		if q.equal(i) || q.norm[i] == 0 || !(off > 0 && off > q.rounding(i, s.Y)) {
 			continue
 		}

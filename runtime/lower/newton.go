@@ -206,13 +206,13 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		// rounding, that end the search: differences then miss the curvature that is there, as beside the kink of max(0, y)^1.5. Of a
 		// curved valley Newton's method needs no more to lower one of the two.
 		if idle == 20 {
-			return w.restoreBest(y, relative)
+			return w.restoreBest(y, norm, relative)
 		}
 		if norm <= math.Max(w.gradientRounding(y, tolerance.SumRounding), relative*w.terms(y)) {
 			w.judge(y, norm, 2*tolerance.Roundoff)
 		}
 		if floor := w.gradientRounding(y, tolerance.Roundoff); norm <= floor || norm <= w.gradientRounding(y, tolerance.SumRounding) && (norm > 0.1*previous || w.known.Quadratic && w.factored()) {
-			return w.restoreBest(y, relative) // a direct step from there ends at rounding again
+			return w.restoreBest(y, norm, relative) // a direct step from there ends at rounding again
 		}
 		if norm > w.pace()*previous {
 			if !fresh && norm > relative*w.terms(y) {
@@ -221,7 +221,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			} else if norm > 0.5*previous && norm <= math.Sqrt(tolerance.Roundoff)*first+relative*w.terms(y) {
 				// Progress has ended near the solution; once may be chance.
 				if stalls++; stalls >= 2 {
-					return w.restoreBest(y, relative)
+					return w.restoreBest(y, norm, relative)
 				}
 			}
 		}
@@ -234,11 +234,11 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		}
 		switch {
 		case end == undefined:
-			return w.restoreBest(y, relative)
+			return w.restoreBest(y, norm, relative)
 		case end == flat && norm <= relative*w.terms(y):
 			// Directions without curvature and without slope: y is one of
 			// several minimizers.
-			return w.restoreBest(y, relative)
+			return w.restoreBest(y, norm, relative)
 		case end == flat && linalg.Norm(w.d) == 0:
 			scale := w.face.poly.unit(y) / linalg.Norm(w.krylov.P)
 			for j, t := range w.krylov.P {
@@ -250,7 +250,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		}
 		previous = norm
 		if !w.step(y, w.exact(fresh), norm) {
-			return w.restoreBest(y, relative)
+			return w.restoreBest(y, norm, relative)
 		}
 		if w.known.Quadratic {
 			w.curvature.move(y, w.grad)
@@ -258,7 +258,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			fresh = false
 		}
 	}
-	return w.restoreBest(y, relative)
+	return w.restoreBest(y, math.Inf(1), relative)
 }
 
 // factored reports whether the Hessian is known and positive definite.
@@ -311,11 +311,9 @@ func (w *newton) forcing(norm, previous float64) float64 {
 	return math.Max(1e-6, math.Min(0.1, 0.9*ratio*ratio))
 }
 
-// restoreBest returns to the best point seen and grades it.
-func (w *newton) restoreBest(y []float64, relative float64) outcome {
-	copy(w.s, w.grad)
-	w.face.project(w.s)
-	if linalg.Norm(w.s) > w.bestNorm {
+// restoreBest returns to the best point seen and grades it; norm is that of the gradient along the face at y.
+func (w *newton) restoreBest(y []float64, norm, relative float64) outcome {
+	if norm > w.bestNorm {
 		copy(y, w.best)
 		w.value = w.obj.ValueGrad(w.grad, y)
 	}

@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
 	"bilevelc/runtime/linalg"
@@ -15,23 +17,29 @@ import (
 // go in circles or rows depend on each other, not at all: then a quadratic program
 // takes over.
 //
-// free is the minimizer without rows. On success y is set to the one over them, to the
+// The quadratic has the gradient grad at base, nil for 0. On success y is set to its minimizer over the rows, to the
 // rounding of H, and the rows that hold it are returned, ascending.
-func (w *denseHessian) pivots(q *polyhedron, y, free []float64, guess []int) (active []int, ok bool) {
+func (w *denseHessian) pivots(q *polyhedron, y, base, grad []float64, guess []int) (active []int, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	slack := make([]float64, q.m) // at free
+	vectors := make([]float64, 2*w.n)
+	pulled, z := vectors[:w.n], vectors[w.n:] // -U^-T grad, and the point at hand
+	if grad != nil {
+		linalg.Axpy(pulled, -1, grad)
+		w.factors.SolveT(pulled)
+	}
 	in, was := make([]bool, q.m), make([]bool, q.m)
-	for i := range slack {
-		if q.norm[i] > 0 {
-			slack[i] = q.slack(i, free)
-			in[i] = q.equal(i)
-		}
+	slacks := make([]float64, 2*q.m)
+	slack, at := slacks[:q.m], slacks[q.m:] // at base, of rows that have been reached, and at z
+	for i := range in {
+		in[i], slack[i] = q.norm[i] > 0 && q.equal(i), math.NaN()
 	}
 	for _, i := range guess {
 		in[i] = q.norm[i] > 0
 	}
-	z := make([]float64, w.n)
+	outside := func(i int, s float64, y []float64, size float64) bool {
+		return s < 0 && s < -q.rounding(i, y)-tolerance.Feasibility*(size+q.size[i])
+	}
 	var force []float64
 	fewest, patience := q.m+1, tolerance.Exchanges
 	for {
@@ -49,35 +57,62 @@ func (w *denseHessian) pivots(q *polyhedron, y, free []float64, guess []int) (ac
 		if m.factors == nil {
 			return nil, false
 		}
+		for _, i := range w.row {
+			if math.IsNaN(slack[i]) {
+				slack[i] = q.slack(i, base)
+			}
+		}
 		force = append(force[:0], make([]float64, len(active))...)
 		for a, i := range active {
-			force[a] = -slack[i]
+			force[a] = -slack[i] - linalg.Dot(w.whitened[w.place[i]], pulled)
 		}
 		m.factors.SolveT(force)
 		m.factors.Solve(force)
-		copy(z, free)
-		wrong := 0
+		copy(z, pulled)
+		w.push(z, active, force)
+		wrong, size := 0, linalg.NormInf(base)
 		for a, i := range active {
-			linalg.Axpy(z, force[a], w.solved[w.place[i]])
 			if force[a] < 0 && !q.equal(i) {
 				in[i] = false
 				wrong++
 			}
 		}
-		size := linalg.NormInf(z)
-		for i := range in {
-			if was[i] || q.norm[i] == 0 {
-				continue
-			}
-			if s := q.slack(i, z); s < 0 && s < -q.rounding(i, z)-tolerance.Feasibility*(size+q.size[i]) {
+		// A row that has been reached tells its slack without the solve for z.
+		for a, i := range w.row {
+			if !was[i] && outside(i, slack[i]+linalg.Dot(w.whitened[a], z), base, size) {
 				in[i] = true
 				wrong++
 			}
 		}
+		if wrong == 0 {
+			w.factors.Solve(z)
+			linalg.Axpy(z, 1, base)
+			size = linalg.NormInf(z)
+			var others []int
+			for i := range in {
+				if was[i] || q.norm[i] == 0 {
+					continue
+				}
+				if at[i] = q.slack(i, z); outside(i, at[i], z, size) {
+					in[i] = true
+					wrong++
+				}
+				if w.place[i] < 0 {
+					others = append(others, i)
+				}
+			}
+			if wrong == 0 {
+				copy(y, z)
+				return active, linalg.Finite(y)
+			}
+			// One pass over U takes many rows: with those that come in, the nearest others, a quarter as many as are known.
+			slices.SortStableFunc(others, func(i, j int) int { return cmp.Compare(at[i], at[j]) })
+			if others = others[:min(len(others), len(w.row)/4)]; len(others) > 0 && w.room(q, others) {
+				w.reach(q, others)
+				fewest, patience = q.m+1, tolerance.Exchanges
+			}
+		}
 		switch {
-		case wrong == 0:
-			copy(y, z)
-			return active, linalg.Finite(y)
 		case wrong < fewest:
 			fewest, patience = wrong, tolerance.Exchanges
 		case patience > 0:

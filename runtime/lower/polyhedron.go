@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"sync"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
@@ -23,7 +24,7 @@ type polyhedron struct {
 	columns columnSums // see combines
 }
 
-// shape is what of a polyhedron depends on B alone. It is immutable and may be shared.
+// shape is what of a polyhedron depends on B alone. It may be shared.
 type shape struct {
 	b    *sparse.CSR
 	m, n int
@@ -37,6 +38,11 @@ type shape struct {
 	// moves the others, and no more. of[i] is that of row i, or -1.
 	class []int
 	of    []int
+
+	mu      sync.Mutex
+	cosines [][]float64 // [i][j] is the product of the unit normals of two rows, j < i; NaN where it was not asked for so far, nil where none was
+	dense   []float64   // len n: row `spread`, as a vector
+	spread  int
 }
 
 // set points the polyhedron at the rows, at x. What depends on the rows alone is
@@ -67,6 +73,7 @@ func newShape(p *problem.Problem) *shape {
 		s.bound[i], s.coef[i] = p.Rows.Bound(i)
 	}
 	s.cols = p.Rows.B.T()
+	s.dense, s.spread, s.cosines = make([]float64, p.Dy), -1, make([][]float64, m)
 	s.join()
 	return s
 }
@@ -96,6 +103,35 @@ func (s *shape) join() {
 			s.of[i] = s.class[j]
 		}
 	}
+}
+
+// products sets dst to those of the unit normals of row i and of some others, and returns it; nil where there are too many rows to keep them.
+func (s *shape) products(dst []float64, i int, others []int) []float64 {
+	if s.m*s.m/2 > tolerance.MostNumbers {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for t, j := range others {
+		first, last := min(i, j), max(i, j) // always computed alike
+		if s.cosines[last] == nil {
+			s.cosines[last] = make([]float64, last)
+			for k := range s.cosines[last] {
+				s.cosines[last][k] = math.NaN()
+			}
+		}
+		kept := &s.cosines[last][first]
+		if math.IsNaN(*kept) {
+			if s.spread != last {
+				clear(s.dense)
+				s.b.AddRow(s.dense, last, 1)
+				s.spread = last
+			}
+			*kept = s.b.RowDot(first, s.dense) / s.norm[first] / s.norm[last]
+		}
+		dst[t] = *kept
+	}
+	return dst
 }
 
 // sizes are the largest entries of y (len n) by class, in dst (len n) at the entry that stands for it.

@@ -200,7 +200,7 @@ func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, err
 	known.refined(w.z, y, w.grad)
 	// What is within a few roundings of the terms of y is 0.
 	level := 8 * tolerance.Roundoff * math.Max(linalg.NormInf(y), linalg.NormInf(w.z))
-	if rows, ok := known.pivots(&g.poly, y, w.z, g.guess); ok {
+	if rows, ok := known.pivots(&g.poly, y, w.z, nil, g.guess); ok {
 		g.guess = rows
 	} else if err := g.program(known, y); err != nil {
 		return stalled, err
@@ -223,11 +223,11 @@ func (g *stage) strict(ctx context.Context, y []float64) bool {
 	copy(w.baseGrad, w.grad)
 	value := w.value
 	known := w.curvature.hessian
-	known.newton(w.z, y, w.grad)
-	if rows, ok := known.pivots(&g.poly, y, w.z, g.guess); ok {
+	if rows, ok := known.pivots(&g.poly, y, w.base, w.grad, g.guess); ok {
 		w.gather(rows)
 		if w.newton.minimize(ctx, y, w.relative) == converged && w.within(y) {
 			w.face.multipliers(w.lambda, w.grad)
+			copy(w.z, y)
 			copy(w.gz, w.grad)
 			if _, force := w.worst(w.lambda); force > w.dropLevel(w.bestNorm) {
 				return true

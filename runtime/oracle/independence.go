@@ -62,7 +62,7 @@ func independence(r *problem.Rows, face []int) float64 {
 func freedom(r *problem.Rows, face []int) func(i int) float64 {
 	n := r.B.Cols
 	fixed, general := parts(r, face)
-	var basis [][]float64
+	basis := new(linalg.QR)
 	if len(general)*len(general)*n <= tolerance.Second/100 {
 		basis, _ = span(r, general, fixed)
 	}
@@ -70,13 +70,8 @@ func freedom(r *problem.Rows, face []int) func(i int) float64 {
 	return func(i int) float64 {
 		clear(v)
 		r.B.AddRow(v, i, 1)
-		for j, held := range fixed {
-			if held {
-				v[j] = 0
-			}
-		}
-		orthogonalize(v, basis)
-		return linalg.Norm(v)
+		release(v, fixed)
+		return basis.Split(v, nil, v)
 	}
 }
 
@@ -95,40 +90,37 @@ func parts(r *problem.Rows, face []int) (fixed []bool, general []int) {
 
 // span is an orthonormal basis of the rows of B on the entries that are not fixed, and
 // the least sine of an angle between one and those before it. Dependent rows do not count.
-func span(r *problem.Rows, general []int, fixed []bool) (basis [][]float64, least float64) {
-	least = 1
+func span(r *problem.Rows, general []int, fixed []bool) (basis *linalg.QR, least float64) {
+	basis, least = new(linalg.QR), 1
+	basis.Reset(r.B.Cols)
+	v, coef := make([]float64, r.B.Cols), make([]float64, r.B.Cols)
 	for _, i := range general {
-		v := make([]float64, r.B.Cols)
-		r.B.AddRow(v, i, 1)
-		size := linalg.Norm(v)
+		_, vals := r.B.Row(i)
+		size := linalg.Norm(vals)
 		if size == 0 {
 			continue
 		}
-		for j := range v {
-			if fixed[j] {
-				v[j] = 0
+		clear(v)
+		r.B.AddRow(v, i, 1/size)
+		release(v, fixed)
+		if !basis.Append(v, nil) {
+			rest := basis.Split(v, coef, v)
+			if rest <= tolerance.Dependence { // the lower solvers leave the row out of the face
+				continue
 			}
-			v[j] /= size
+			basis.Push(coef, v, rest)
 		}
-		orthogonalize(v, basis)
-		rest := linalg.Norm(v)
-		if rest <= tolerance.Dependence { // the lower solvers leave the row out of the face
-			continue
-		}
-		least = math.Min(least, rest)
-		for j := range v {
-			v[j] /= rest
-		}
-		basis = append(basis, v)
+		last := basis.Size() - 1
+		least = math.Min(least, basis.Triangle(last)[last])
 	}
 	return basis, least
 }
 
-// orthogonalize takes an orthonormal basis out of v, twice, for rounding.
-func orthogonalize(v []float64, basis [][]float64) {
-	for range 2 {
-		for _, q := range basis {
-			linalg.Axpy(v, -linalg.Dot(q, v), q)
+// release takes what is fixed out of v.
+func release(v []float64, fixed []bool) {
+	for j, held := range fixed {
+		if held {
+			v[j] = 0
 		}
 	}
 }

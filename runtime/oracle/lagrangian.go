@@ -85,8 +85,8 @@ type differences struct {
 	last          []float64  // y of the last solve
 	moved         derivative // of the lower solution, by the last difference
 	vertex        bool       // the face of the last solve is a point
-	base          []float64  // grad_y g at y*; set by stepFor
-	held          float64    // its length, the force that the rows hold
+	base          []float64  // grad_y g at y*; set by stepFor where the way of y is not straight
+	held          float64    // the size of the force that the rows hold; set by stepFor
 	pair          *ends      // of the last central difference
 }
 
@@ -288,9 +288,16 @@ func (d *differences) noise(v []float64) float64 {
 // stepFor returns the delta at which y is expected to move by reach, from the
 // curvature of g along its force, found with one gradient of g, or two where g is not
 // quadratic: the flatter one counts, as a g with an exponential in it has any curvature
-// a long way off, and a step that is too short is only less exact.
+// a long way off, and a step that is too short is only less exact. Where y moves along a straight line a
+// longer one is as exact, and the largest curvature, where it is proved, asks for no gradient.
 func (d *differences) stepFor(reach float64, force []float64) float64 {
 	at, n := d.at, len(force)
+	if f := &at.Problem.Facts; f.QuadraticInY && f.FixedHessian && f.Smoothness > 0 && f.Smoothness <= math.MaxFloat64 {
+		rows := make([]float64, n)
+		at.Problem.Rows.B.AddMulVecT(rows, 1, at.Lower.Lambda)
+		d.held = linalg.Norm(rows)
+		return reach * f.Smoothness / d.slope
+	}
 	d.base = make([]float64, n)
 	at.Problem.G.GradY(d.base, at.X, at.Lower.Y)
 	d.held = linalg.Norm(d.base)

@@ -213,7 +213,7 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 			return nil, s.contradicted(err, held)
 		}
 		moved := speed * step
-		if moved == 0 || moved > short*reach && moved < long*reach {
+		if moved == 0 || moved > short*reach && (moved < long*reach || p.Facts.QuadraticInY) {
 			break
 		}
 		step *= math.Min(math.Max(reach/moved, 1e-6), 1e6)
