@@ -181,8 +181,10 @@ func dualFacts(rows []dualRow) []dualFact {
 				}
 			}
 			if points != nil {
-				f.slope = fitPower(atLeastTwo(points))
 				_, f.amplification, _ = quartiles(factors)
+			}
+			if points = atLeastTwo(points); len(points) > 0 {
+				f.slope = fitPower(points)
 			}
 			if wrong != nil {
 				_, f.wrong, _ = quartiles(wrong)
