@@ -98,6 +98,7 @@ type Run struct {
 	draw      func(k int) []float64 // points all over X, from 1 on
 	noChoice  bool                  // the first start's point is a minimizer of the high-point relaxation
 	err       error                 // why there is no better point
+	spends    func(f float64)       // of a start that may be given up: told of each step
 	refused   error                 // by Begin
 	searching time.Time
 	times     map[int64]float64 // seconds of the search, by its nodes
@@ -314,6 +315,9 @@ func (run *Run) lower(point *kkt.Point, err error) bool {
 
 // observe passes a step on.
 func (run *Run) observe(step pieces.Step) {
+	if run.spends != nil {
+		run.spends(step.F)
+	}
 	sign := run.opts.Sign
 	run.Steps++
 	best := step.F

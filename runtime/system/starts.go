@@ -69,7 +69,7 @@ const mostDraws = 500
 
 // screen starts from draws that have no lower one close by (multi-level single linkage: Rinnooy Kan and Timmer 1987), the lowest first: each is in the valley of another local minimum, as far as draws tell.
 // A quarter of the work of the local solution, or of a second, is for answers to draws, LPs and QPs from the last basis each, and as much for the starts; where the follower is not quadratic in x and y together as many calls of f and g as the
-// local solution has made are for either. A draw below the best local solution is followed in any case.
+// local solution has made are for either. A draw, or a start that has come, below the best local solution is followed in any case.
 func (run *Run) screen(ctx context.Context) error {
 	if !run.opts.Automatic || !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.n.Coupled != nil || len(run.n.X.Kind) > 0 || run.n.X.Extended.Len() > 0 || run.draw == nil {
 		return nil // the number of starts was chosen, or X is more than a box
@@ -96,11 +96,26 @@ func (run *Run) screen(ctx context.Context) error {
 	if run.Smooth == nil {
 		lowest = run.Best.F - tolerance.Sign*run.termsOfF()
 	}
+	share += spent
+	trying, giveUp := context.WithCancel(ctx)
+	defer giveUp()
 	for k, x := range apartFrom(draws, run.n.X) {
-		if (k > 0 || !(x.f < lowest)) && local()-spent+each > share {
+		asked, at := k > 0 || !(x.f < lowest), ctx
+		if asked {
+			if local()+each > share {
+				break
+			}
+			at, run.spends = trying, func(f float64) {
+				if local() > share && !(f < lowest) {
+					giveUp() // what others have taken says little of this one
+				}
+			}
+		}
+		err := run.begun(at, len(run.Ends), x.x, &run.seen)
+		if run.spends = nil; err != nil && ctx.Err() == nil && trying.Err() != nil {
 			break
 		}
-		if err := run.begun(ctx, len(run.Ends), x.x, &run.seen); err != nil {
+		if err != nil {
 			return err
 		}
 	}
