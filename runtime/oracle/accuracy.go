@@ -49,11 +49,7 @@ func ErrorOfY(p *problem.Problem, pt *Point) float64 {
 		return math.Inf(1)
 	}
 	if rho > 0 {
-		sine := s.Sine
-		if !(sine > 0 && slices.Equal(s.Working, s.Active)) {
-			sine = independence(p.Rows, s.Active)
-		}
-		bound += math.Sqrt(math.Max(1, math.Max(facts.Smoothness, t.Curvature)/mu)) * rho / sine
+		bound += math.Sqrt(math.Max(1, math.Max(facts.Smoothness, t.Curvature)/mu)) * rho / (&Hyper{p: p}).sine(s, s.Active)
 	}
 	return bound
 }

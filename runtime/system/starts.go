@@ -100,8 +100,8 @@ func (run *Run) screen(ctx context.Context) error {
 	trying, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	for k, x := range apartFrom(draws, run.n.X) {
-		asked, at := k > 0 || !(x.f < lowest), ctx
-		if asked {
+		at := ctx
+		if k > 0 || !(x.f < lowest) {
 			if local()+each > share {
 				break
 			}
