@@ -3,6 +3,7 @@ package qp
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -128,6 +129,52 @@ func TestMinNormOfGradientsApart(t *testing.T) {
 		}
 		if !(math.Abs(sum-1) < 1e-12) || !(h.Norm <= least+1e-15*1e-5) {
 			t.Errorf("seed %d, %v: weights %v, norm %g, least %g", seed, gradients, h.Weights, h.Norm, least)
+		}
+	}
+}
+
+// Where bounds leave next to no room to the entries along which the pieces fall, and rounding is all that the gradients
+// have along the others, the step goes to these bounds, and weights are convex.
+func TestStepNextToBounds(t *testing.T) {
+	for seed := range uint64(2000) {
+		rng := rand.New(rand.NewPCG(seed, 46))
+		n := 2 + rng.IntN(4)
+		set, x, steep := freeSet(n), make([]float64, n), make([]bool, n)
+		size, room := math.Pow(10, 6-12*rng.Float64()), math.Pow(10, -18*rng.Float64())
+		base := make([]float64, n)
+		for j := range x {
+			steep[j] = j == 0 || j < n-1 && rng.IntN(2) == 0
+			set.Lo[j], set.Hi[j] = -1, 1
+			if x[j] = rng.Float64(); steep[j] {
+				set.Hi[j], x[j] = room, 0
+				base[j] = -size * (0.1 + rng.Float64())
+			}
+		}
+		pieces := make([]Affine, 1+rng.IntN(3))
+		for i := range pieces {
+			pieces[i].Gradient = slices.Clone(base)
+			for j := range base {
+				pieces[i].Gradient[j] += 0x1p-52 * size * float64(rng.IntN(7)-3)
+			}
+		}
+		p := NewProjector(set, rowsOf(n, 1, nil, nil, nil), n, 1)
+		s, err := p.Step(x, &Model{H: identity(n), Pieces: pieces})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		sum := 0.0
+		for _, w := range s.Weights {
+			sum += w
+		}
+		if !(math.Abs(sum-1) < 1e-12) {
+			t.Errorf("seed %d: weights %v", seed, s.Weights)
+		}
+		for j, d := range s.D {
+			if want := math.Min(room, -base[j]); steep[j] && math.Abs(d-want) > 1e-13*want {
+				t.Errorf("seed %d: entry %d goes by %g, not %g", seed, j, d, want)
+			} else if !steep[j] && math.Abs(d) > 1e-15*size {
+				t.Errorf("seed %d: entry %d goes by %g", seed, j, d)
+			}
 		}
 	}
 }

@@ -44,6 +44,7 @@ type master struct {
 	metric metric
 	factor linalg.QR // of the members' columns, len(free)+1 each
 	lift   float64   // the last entry of a piece's column
+	origin float64   // the value of a piece of the working set at d = at, from which the sides of pieces are taken
 	base   []float64 // len n: linear
 	at     []float64 // len n: fixed entries at their bounds, 0 elsewhere
 	rhs    []float64 // len(free)+1: U^-T (base + H at) on the free entries, and 0
@@ -82,7 +83,7 @@ type member struct {
 	constraint
 	sign float64 // of the column: -1 for a lower bound
 	norm float64
-	side float64 // the constraint's value at d = at, over norm
+	side float64 // the constraint's value at d = at, for a piece less origin, over norm
 	one  float64 // 1/norm for a piece, 0 for others
 	z    float64 // its multiplier
 	move float64 // of z, in a step of enter
@@ -135,15 +136,18 @@ func (q *master) load(least float64) bool {
 	return true
 }
 
-// reach chooses the lift: as long as the longest gradient of a piece.
+// reach chooses the lift, as long as the longest gradient of a piece, and the origin: values that pieces have in common say
+// nothing of their weights, which rounding of them would hide where fixed entries make the values and the free gradients are next to 0.
 func (q *master) reach() {
-	q.lift = 0
+	q.lift, q.origin = 0, 0
 	v := make([]float64, len(q.free)+1)
 	for _, m := range q.set {
 		if m.kind == ofPiece {
 			q.gather(v, &m)
 			q.metric.solveT(v[:len(q.free)])
-			q.lift = math.Max(q.lift, linalg.Norm(v))
+			if q.lift = math.Max(q.lift, linalg.Norm(v)); q.origin == 0 {
+				q.origin = q.value(&m, q.at)
+			}
 		}
 	}
 	if q.lift == 0 {
@@ -208,6 +212,7 @@ func (q *master) column(m *member) []float64 {
 	}
 	if m.kind == ofPiece {
 		m.one = 1 / m.norm
+		m.side -= q.origin
 	}
 	m.side /= m.norm
 	for a := range v {
@@ -260,7 +265,7 @@ func (q *master) refresh() {
 	sides := 0.0
 	for i, m := range q.set {
 		v[i], o[i] = m.side, m.one
-		sides = math.Max(sides, math.Abs(m.side))
+		sides = math.Max(sides, math.Abs(m.side)+math.Abs(q.origin)*m.one)
 	}
 	q.factor.SolveT(v)
 	q.factor.SolveT(o)
@@ -271,7 +276,7 @@ func (q *master) refresh() {
 	}
 	tau := (linalg.Dot(o, v) - 1) / oo
 	linalg.Axpy(v, -tau, o)
-	q.level = tau + q.lift*q.lift
+	q.level = q.origin + tau + q.lift*q.lift
 	for a, p := range q.rhs {
 		q.w[a] = -p
 	}
