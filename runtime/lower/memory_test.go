@@ -6,6 +6,8 @@ import (
 	"encoding/gob"
 	"math"
 	"testing"
+
+	"bilevelc/runtime/linalg"
 )
 
 // moves solves the experiment at points that move away from the first one,
@@ -124,5 +126,41 @@ func TestMemoryOfAnotherHessian(t *testing.T) {
 		if got.Status != Solved || distance(got.Y, want.Y) > 1e-11 {
 			t.Errorf("%s: %v (%s), y differs by %g", name, got.Status, got.Reason, distance(got.Y, want.Y))
 		}
+	}
+}
+
+// tiltedG is g(x, .) plus a linear function.
+type tiltedG struct {
+	*AtX
+	slope []float64
+}
+
+func (o *tiltedG) Value(y []float64) float64 { return o.AtX.Value(y) + linalg.Dot(o.slope, y) }
+
+func (o *tiltedG) ValueGrad(dst, y []float64) float64 {
+	v := o.AtX.ValueGrad(dst, y) + linalg.Dot(o.slope, y)
+	linalg.Axpy(dst, 1, o.slope)
+	return v
+}
+
+func (o *tiltedG) PlusLinear() (*AtX, []float64) { return o.AtX, o.slope }
+
+// Where H is known, the solution on a face with a linear function more is known from the one without it: one gradient
+// is asked for, which checks it.
+func TestTiltedSolveAsksOnce(t *testing.T) {
+	p, x := experiment(3, 50, 100, 20)
+	s := newALM(defaultALM()).Solve(context.Background(), p, G(p, x), x, nil)
+	slope := make([]float64, p.Dy)
+	for j := range slope {
+		slope[j] = math.Sin(float64(j))
+	}
+	counted := p.Counted()
+	got := OnFace(context.Background(), counted, &tiltedG{G(counted, x), slope}, x, s.Active, s)
+	want := OnFace(context.Background(), p, &tiltedG{G(p, x), slope}, x, s.Active, nil)
+	if g := counted.Calls().GradG; g != 1 {
+		t.Errorf("%d gradients", g)
+	}
+	if got.Status != Solved || distance(got.Y, want.Y) > 1e-12 || distance(got.Lambda, want.Lambda) > 1e-12 || distance(want.Y, s.Y) < 1e-2 {
+		t.Errorf("%v, y differs by %g, multipliers by %g", got.Status, distance(got.Y, want.Y), distance(got.Lambda, want.Lambda))
 	}
 }

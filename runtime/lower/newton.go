@@ -267,6 +267,20 @@ func (w *newton) factored() bool {
 	return h != nil && h.factors != nil
 }
 
+// ahead moves y, where g is stationary on the face, to where g plus a linear function of that slope is, by a Hessian that is known and
+// factorized: the gradient at y, which that function alone changes, is not asked for.
+func (w *newton) ahead(y, slope []float64) {
+	if slope == nil || !w.known.Quadratic || !w.factored() {
+		return
+	}
+	for j, t := range slope {
+		w.trial[j] = -t
+	}
+	if w.curvature.hessian.direction(w.d, &w.face, w.trial) {
+		linalg.Axpy(y, 1, w.d)
+	}
+}
+
 // chordStep sets d to the step along the face of a Hessian that is known and
 // factorized. It reports false where it is not known.
 func (w *newton) chordStep() bool {

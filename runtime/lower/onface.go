@@ -117,6 +117,10 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 		s.Reason = fmt.Sprintf("%s depends on the other rows of the face and contradicts them", p.Rows.RowName(row))
 		return s
 	}
+	if tilted, ok := obj.(linearG); ok && warm != nil {
+		_, slope := tilted.PlusLinear()
+		w.ahead(s.Y, slope)
+	}
 	end := w.minimize(ctx, s.Y, f.Tolerance)
 	s.Value = w.value
 	if end == notFinite {
