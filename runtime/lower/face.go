@@ -229,8 +229,8 @@ func (f *face) project(v []float64) {
 	f.qr.Split(v, nil, v)
 }
 
-// restore moves y to the nearest point of the face. A second pass removes
-// what rounding left of the first.
+// restore moves y to the nearest point of the face. A second pass removes what rounding left of the first, unless that was so short
+// that its rounding, over the square of the sine, is none of any entry of y.
 func (f *face) restore(y []float64) {
 	for j, i := range f.fixer {
 		if i >= 0 {
@@ -248,6 +248,10 @@ func (f *face) restore(y []float64) {
 		}
 		f.qr.SolveT(c)
 		f.qr.AddScaled(y, 1, c)
+		move, sine := linalg.Norm(c), f.sine()
+		if !slices.ContainsFunc(y, func(v float64) bool { return move > sine*sine*math.Abs(v) }) {
+			break
+		}
 	}
 }
 

@@ -55,13 +55,14 @@ func OnFace(ctx context.Context, p *problem.Problem, obj Objective, x []float64,
 	return f.OnFace(ctx, p, obj, x, active, warm)
 }
 
-// Release gives the workspaces of sparse solves back to those who come next. It
-// is to be called, where it can be, when no more solves follow.
+// Release forgets what was solved, and gives the workspaces of sparse solves back to those who come next. It
+// is to be called, where it can be, when no more solves follow; those that do are as of a new solver.
 func (f *FaceSolver) Release() {
 	if f.pieces != nil {
 		f.pieces.plan.spare.Put(f.pieces)
-		f.pieces, f.fresh = nil, false
+		f.pieces = nil
 	}
+	f.fresh = false
 }
 
 // OnFace is the function OnFace with the solver's workspaces.

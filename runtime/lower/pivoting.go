@@ -38,7 +38,8 @@ func (w *denseHessian) pivots(q *polyhedron, y, base, grad []float64, guess []in
 		in[i] = q.norm[i] > 0
 	}
 	outside := func(i int, s float64, y []float64, size float64) bool {
-		return s < 0 && s < -q.rounding(i, y)-tolerance.Feasibility*(size+q.size[i])
+		s += tolerance.Feasibility * (size + q.size[i])
+		return s < 0 && s < -q.rounding(i, y)
 	}
 	var force []float64
 	fewest, patience := q.m+1, tolerance.Exchanges

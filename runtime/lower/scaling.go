@@ -27,9 +27,23 @@ const far = 1e3
 // them: the gradient, the forces of rows and what curvature, at least mu, makes of y: product sets its
 // argument to H y, or reports that it is not known.
 func (s *Solution) badlyScaled(q *polyhedron, obj Objective, grad []float64, mu float64, product func(hy []float64) bool) (large []float64, ok bool) {
-	rest, forces := slices.Clone(grad), make([]float64, q.n)
+	rest, forces := make([]float64, q.n), make([]float64, q.n)
+	q.lagrangianGradient(rest, grad, s.Lambda)
+	off := s.offBounds(q)
+	unresolved := func(j int) bool { return off[j] || math.Abs(rest[j]) > tolerance.Sign*forces[j] }
+	some := func() bool {
+		for j := range rest {
+			if off[j] || math.Abs(rest[j]) > tolerance.Sign*mu*math.Abs(s.Y[j]) && unresolved(j) {
+				return true
+			}
+		}
+		return false
+	}
 	for j, v := range grad {
 		forces[j] = math.Abs(v)
+	}
+	if !some() {
+		return nil, false
 	}
 	for i, l := range s.Lambda {
 		if l == 0 {
@@ -37,21 +51,13 @@ func (s *Solution) badlyScaled(q *polyhedron, obj Objective, grad []float64, mu 
 		}
 		cols, vals := q.rows.B.Row(i)
 		for k, j := range cols {
-			t := l * vals[k]
-			rest[j] -= t
-			if t = math.Abs(t); t > forces[j] {
+			if t := math.Abs(l * vals[k]); t > forces[j] {
 				forces[j] = t
 			}
 		}
 	}
-	off := s.offBounds(q)
-	unresolved := func(j int) bool { return off[j] || math.Abs(rest[j]) > tolerance.Sign*forces[j] }
-	some := false
-	for j := range rest {
-		some = some || off[j] || math.Abs(rest[j]) > tolerance.Sign*mu*math.Abs(s.Y[j]) && unresolved(j)
-	}
 	hy := make([]float64, q.n)
-	if !some || !product(hy) {
+	if !some() || !product(hy) {
 		return nil, false
 	}
 	least, largest := math.Inf(1), 0.0

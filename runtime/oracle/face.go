@@ -44,7 +44,10 @@ func init() {
 // any t. For others the derivative of (y_t, lambda_t) at 0 solves linear equations
 // (lower.Rates); perturbed solves take their place where the follower is sparse, or
 // differences of gradients leave too much of these equations open.
-type Face struct{ Settings FaceSettings }
+type Face struct {
+	Settings FaceSettings
+	solver   *lower.FaceSolver
+}
 
 // Gradient implements Oracle.
 func (o *Face) Gradient(ctx context.Context, dst []float64, at *At) (float64, error) {
@@ -59,7 +62,10 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (f
 		return error, err
 	}
 	force := v.force(p, at.held())
-	d := &differences{at: at, rhs: v, face: lower.NewFaceSolver(), slope: linalg.Norm(force)}
+	if o.solver == nil {
+		o.solver = lower.NewFaceSolver()
+	}
+	d := &differences{at: at, rhs: v, face: o.solver, slope: linalg.Norm(force)}
 	defer d.face.Release()
 	if d.slope == 0 {
 		return 0, nil

@@ -249,7 +249,7 @@ func (d *differences) against() bool {
 // there nor the way is of use.
 func (d *differences) anew() {
 	d.face.Release()
-	d.face, d.pair = lower.NewFaceSolver(), nil
+	d.pair = nil
 }
 
 // terms is the size of the terms of a gradient of two parts: of the parts, or, where
