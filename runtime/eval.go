@@ -76,6 +76,9 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 		short.Status, short.Reason = lower.Inaccurate, "the lower solver took what is left of stationarity for rounding, beside an entry of y that curves far more than the others"
 		pt.Lower = &short
 	}
+	if err := p.errorByAnswer(ctx, pt, errorY); err != nil {
+		return p.failed(r, x, err)
+	}
 	if err := p.describe(r, pt, errorY); err != nil {
 		return nil, err
 	}
@@ -91,6 +94,9 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 		r.Upper.Hypergradient, r.Stationarity.Strict = nil, false
 		r.Notes = append(r.Notes, "the lower level is not solved to its tolerance here, so that F has no gradient that is known: it is left out")
 	}
+	if err := p.leaveOutUnknown(ctx, r, pt); err != nil {
+		return p.failed(r, x, err)
+	}
 	if opts.Sensitivity {
 		if e := p.branching(pt.X, pt.Lower.Y, pt.Lower.Lambda); e != nil {
 			r.Sensitivity, err = e.sensitivities(ctx, e.here)
@@ -101,7 +107,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 			return p.failed(r, x, err)
 		}
 	}
-	if opts.CheckGradient && pt.Grad != nil {
+	if opts.CheckGradient && r.Upper.Hypergradient != nil {
 		if r.Check, err = p.checkGradient(ctx, h, pt); err != nil {
 			return nil, err
 		}
@@ -185,6 +191,25 @@ func (p *Problem) blank(r *Result, x []float64) {
 	r.Upper = UpperResult{Sense: upperSense, Variables: named.Variables(&p.IR.Upper, x, 1)}
 	r.Lower.Sense = lowerSense
 	r.NoPoint()
+}
+
+// leaveOutUnknown takes the hypergradient out of an evaluation that does not know it: whose error is more of the size of gradients than a verification lets pass, or not known.
+func (p *Problem) leaveOutUnknown(ctx context.Context, r *Result, pt *oracle.Point) error {
+	if r.Status != Solved || pt.Grad == nil || pt.GradError <= certify.Share*linalg.Norm(pt.Grad) {
+		return nil
+	}
+	if !math.IsInf(pt.GradError, 1) {
+		report, ended, err := p.examine(ctx, r)
+		if ended {
+			return context.Cause(ctx)
+		}
+		if err != nil || !refuses(report, certify.GradientErrorClaim) {
+			return err
+		}
+	}
+	r.Upper.Hypergradient, r.Stationarity.GradientError = nil, Number(math.NaN())
+	r.Notes = append(r.Notes, fmt.Sprintf("the gradient of F is not known here: rounding, and what is open of the follower's answer, leave an error of %s; no hypergradient is given", Number(pt.GradError).Brief()))
+	return nil
 }
 
 // checkGradient compares the oracle's gradient with central differences of F.

@@ -249,6 +249,17 @@ func answer(pieces []stiffPiece, x float64) ([]float64, bool) {
 	return nil, false
 }
 
+// answerInside is the piece inside which x lies; nil where there is none.
+func answerInside(pieces []stiffPiece, x float64) *stiffPiece {
+	at := rational(x)
+	for i, p := range pieces {
+		if p.lo.Cmp(at) < 0 && at.Cmp(p.hi) < 0 {
+			return &pieces[i]
+		}
+	}
+	return nil
+}
+
 // slopes is the range of F' over the pieces that F has on an interval within radius of x.
 func (m *stiffModel) slopes(pieces []stiffPiece, x, radius float64) (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
@@ -345,7 +356,8 @@ func TestStiffFollowers(t *testing.T) {
 }
 
 // TestStiffAnswers: at random x the answer is right, to a part in a million of its size, or is not called
-// one; what is called free of kinks has the slope of its face in truth, to the error that is given.
+// one; what is called free of kinks has the slope of its face in truth, to the error that is given, which is an estimate: what 6000 slopes were off by was 18 times as much at most, beyond a hundred roundings
+// of the terms of F', and 2e-4 of these for curvatures that differ by 1e8 to 1e12.
 func TestStiffAnswers(t *testing.T) {
 	given, all, gradients := 0, 0, 0
 	for seed := range members.Seeds(t, 100) {
@@ -390,6 +402,13 @@ func TestStiffAnswers(t *testing.T) {
 			lo, hi := m.slopes(pieces, x, 0)
 			if off := math.Max(lo-grad, grad-hi); off > 2*accuracy+1e-8*math.Max(math.Abs(lo), math.Abs(hi)) {
 				t.Errorf("seed %d: F'(%v) = %v with an error of %g, in truth %v to %v\n%s", seed, x, grad, accuracy, lo, hi, m.text())
+			}
+			if inside := answerInside(pieces, x); inside != nil {
+				move, _ := inside.y[0][1].Float64()
+				terms := 2*(math.Abs(want[0])+math.Abs(m.p))*math.Max(1, math.Abs(move)) + 2*m.q*math.Abs(x)
+				if off := math.Max(lo-grad, grad-hi); off > 32*accuracy+100*0x1p-53*terms || accuracy > 1e-3*terms {
+					t.Errorf("seed %d: F'(%v) = %v is off by %g, claimed %g, terms of %g\n%s", seed, x, grad, off, accuracy, terms, m.text())
+				}
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func (v *verification) required() {
 	if !v.doc.Stationary && v.doc.Hypergradient == nil && math.IsNaN(v.doc.GradientError) {
 		return // an evaluation of F, which says nothing of a gradient
 	}
-	v.within("solved: error of the hypergradient, by the size of gradients", share(v.doc.GradientError, v.d.s.local), v.tol.Share)
+	v.within(GradientErrorClaim, share(v.doc.GradientError, math.Max(v.d.s.local, norm(v.doc.Hypergradient))), v.tol.Share)
 	if v.doc.Hypergradient == nil {
 		v.fail("solved", "there is no hypergradient")
 	}

@@ -36,9 +36,12 @@ type tolerances struct {
 	Radius, Share float64
 }
 
+// Share is tolerances.Share by default: a hypergradient with an error that is no larger a part of it passes for known.
+const Share = 2e-2
+
 // defaultTolerances are for documents written in full precision.
 func defaultTolerances() tolerances {
-	return tolerances{Value: 1e-9, KKT: tolerance.Target, Gradient: 1e-5, Radius: 1e-2, Share: 2e-2}
+	return tolerances{Value: 1e-9, KKT: tolerance.Target, Gradient: 1e-5, Radius: 1e-2, Share: Share}
 }
 
 // Verify evaluates every claim of the document again.
@@ -265,13 +268,15 @@ func (v *verification) values() {
 }
 
 // StrictClaim is the check of Document.Strict, AnswerClaim that of Document.Y, ObjectiveClaim that
-// of Document.Upper, whose tolerance is what rounding may leave of f's terms, and ModulusClaim that
-// of the modulus in the bound on the distance to y*(x).
+// of Document.Upper, whose tolerance is what rounding may leave of f's terms, ModulusClaim that
+// of the modulus in the bound on the distance to y*(x), and GradientErrorClaim that of Document.GradientError as a part of the gradients.
 const (
 	ObjectiveClaim = "upper objective"
 	StrictClaim    = "strict complementarity"
 	AnswerClaim    = "y = y*(x)"
 	ModulusClaim   = "modulus of strong convexity"
+
+	GradientErrorClaim = "solved: error of the hypergradient, by the size of gradients"
 )
 
 // derive finds y*(x), its multipliers and the hypergradient by other means
@@ -366,12 +371,13 @@ func (v *verification) gradient(claim string, claimed []float64, err float64, x 
 		v.fail(claim, "its claimed error is %v", err)
 		return
 	}
+	size := math.Max(v.d.s.local, norm(claimed)) // where y moves by far less over X than next to the point the claim alone tells
 	// Below the smallest normal number errors and gradients have no digits to compare.
-	if err >= 0x1p-1022 && err > math.Max(v.d.s.local, norm(claimed)) {
-		v.fail(claim, "its claimed error %.3g is larger than the gradients, %.3g", err, v.d.s.local)
+	if err >= 0x1p-1022 && err > size {
+		v.fail(claim, "its claimed error %.3g is larger than the gradients, %.3g", err, size)
 		return
 	}
-	enough := err + v.tol.Gradient*v.d.s.local
+	enough := err + v.tol.Gradient*size
 	_, found, failure := v.d.gradientNear(x, v.at.y, hints, claimed, enough, v.radius())
 	if failure != nil {
 		if near := v.ofSample(claimed, enough); near != nil {

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -54,6 +55,67 @@ func ErrorOfY(p *problem.Problem, pt *Point) float64 {
 	return bound
 }
 
+// ErrorByAnswer estimates how far the gradient of F at a point is off as the answer is. What is left of the equations of the answer's face, and the rounding of each of them, is a force,
+// which moves the answer by e, no further than errorY. Gradients of f there, and at entries of x and y that are rounded, differ by c, which makes of the hypergradient c_x + (dy*/dx)'c_y: two
+// products of Sensitivity, to first order. It is taken over a longer way, as c may be lost in the rounding of f. +Inf says that it is not known.
+func ErrorByAnswer(ctx context.Context, p *problem.Problem, pt *Point, errorY float64) (float64, error) {
+	s, err := (&Hyper{p: p}).Sensitivity(ctx, pt)
+	if err != nil {
+		return 0, err
+	}
+	p, x, y, lambda, face := s.at.Problem, pt.X, s.at.Lower.Y, s.at.Lower.Lambda, s.at.held()
+	const longer = probePart / tolerance.SumRounding
+	share := shares(4)
+	rounded := func(v []float64) []float64 {
+		out := slices.Clone(v)
+		for j := range out {
+			out[j] *= 1 + probePart*share()
+		}
+		return out
+	}
+	base, force, rates := make([]float64, p.Dy), make([]float64, p.Dy), make([]float64, p.Rows.Len())
+	p.G.GradY(base, x, y)
+	p.G.GradY(force, rounded(x), rounded(y))
+	for j := range force {
+		force[j] = math.Abs(force[j]-base[j])*share() + longer*base[j]
+	}
+	p.Rows.B.AddMulVecT(force, -longer, lambda)
+	for _, i := range face {
+		r := stateOf(p.Rows, i, x, y)
+		rates[i] = longer * (r.error*share() - r.slack)
+	}
+	t, err := s.along(ctx, face, force, 0, rates)
+	if err != nil {
+		return unknown(ctx, err)
+	}
+	if b := s.at.Lower.RoundingBound; b > 0 {
+		errorY = math.Min(errorY, b)
+	}
+	e := 1.0
+	if way := linalg.Norm(t.Y); way > longer*errorY {
+		e = longer * errorY / way
+	}
+	at, to := p.Answer(y, lambda), rounded(p.Answer(y, lambda))
+	linalg.Axpy(to, e, p.Answer(t.Y, t.Lambda))
+	cx, cy, fx, fy := make([]float64, p.Dx), make([]float64, len(at)), make([]float64, p.Dx), make([]float64, len(at))
+	p.F.ValueGrad(fx, fy, x, at)
+	p.F.ValueGrad(cx, cy, rounded(x), to)
+	linalg.Axpy(cx, -1, fx)
+	linalg.Axpy(cy, -1, fy)
+	if _, err := (&Face{Settings: *DefaultFace()}).add(ctx, cx, s.at, splitAdjointRHS(p, cy)); err != nil {
+		return unknown(ctx, err)
+	}
+	return linalg.Norm(cx) / longer, nil
+}
+
+// unknown is an error that is not known for a numerical reason, or because ctx has ended.
+func unknown(ctx context.Context, err error) (float64, error) {
+	if ctx.Err() != nil {
+		return 0, err
+	}
+	return math.Inf(1), nil
+}
+
 // Unsolved reports that the lower solution at a point leaves more of stationarity than a part of
 // the terms of the gradient. Solvers take rounding from the largest curvature, which may be that
 // of an entry of y that is 0, as beside a pole, and hide all else; here the terms are measured
@@ -68,5 +130,5 @@ func (h *Hyper) Unsolved(pt *Point) bool {
 	}
 	base := make([]float64, h.p.Dy)
 	h.p.G.GradY(base, pt.X, s.Y)
-	return left > tolerance.Target*termsAlong(h.p, pt.X, s.Y, base, 0)
+	return left > tolerance.Target*termsAlong(h.p.G.GradY, pt.X, s.Y, base, 0)
 }

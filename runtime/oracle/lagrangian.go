@@ -57,12 +57,16 @@ func (o *perturbed) ValueGrad(dst, y []float64) float64 {
 func (o *perturbed) BaseG() *lower.AtX { return o.g }
 
 // gradLagrangian sets dst (len Dx) to grad_x [g + lambda'h] = grad_x g(x, y) +
-// A'lambda, and returns the size of the two, of which rounding makes its share.
-func gradLagrangian(dst []float64, at *At, y, lambda []float64) (size float64) {
+// A'lambda, and returns the size of the two, of which rounding makes its share, or where measured of the terms of
+// the first, which may cancel: stiff ones of a g that is a sum of squares are all but 0 each at y*.
+func gradLagrangian(dst []float64, at *At, y, lambda []float64, measured bool) (size float64) {
 	at.Problem.G.GradX(dst, at.X, y)
 	rows := make([]float64, len(dst))
 	at.Problem.Rows.A.AddMulVecT(rows, 1, lambda)
-	size = linalg.Norm(dst) + linalg.Norm(rows)
+	if size = linalg.Norm(dst); measured {
+		size = termsAlong(at.Problem.G.GradX, at.X, y, dst, probePart)
+	}
+	size += linalg.Norm(rows)
 	linalg.Axpy(dst, 1, rows)
 	return size
 }
@@ -90,12 +94,12 @@ type differences struct {
 	pair          *ends      // of the last central difference
 }
 
-// of is what is differenced, at a lower solution.
-func (d *differences) of(dst []float64, at *At, y, lambda []float64) (size float64) {
+// of is what is differenced, at a lower solution, with its size; measured at one of the two.
+func (d *differences) of(dst []float64, at *At, y, lambda []float64, measured bool) (size float64) {
 	if d.read != nil {
 		return d.read(dst, at, y, lambda)
 	}
-	return gradLagrangian(dst, at, y, lambda)
+	return gradLagrangian(dst, at, y, lambda, measured)
 }
 
 // solve is the perturbed lower solution on the frozen face.
@@ -134,8 +138,8 @@ func (d *differences) forward(ctx context.Context, v []float64, delta float64) (
 		return 0, err
 	}
 	base := make([]float64, len(v))
-	size := d.of(v, d.at, s.Y, s.Lambda)
-	size += d.of(base, d.at, d.at.Lower.Y, d.at.Lower.Lambda)
+	size := d.of(v, d.at, s.Y, s.Lambda, true)
+	size += d.of(base, d.at, d.at.Lower.Y, d.at.Lower.Lambda, false)
 	d.rounding = tolerance.SumRounding * size / delta
 	d.force = math.Max(d.force, d.at.Lower.Residuals.Stationarity/delta)
 	d.moved = quotient(s.Y, d.at.Lower.Y, s.Lambda, d.at.Lower.Lambda, delta)
@@ -205,8 +209,8 @@ func (d *differences) central(ctx context.Context, v []float64, delta float64) (
 	}
 	d.pair = &ends{delta, plus.Y, minus.Y}
 	base := make([]float64, len(v))
-	size := d.of(v, d.at, plus.Y, plus.Lambda)
-	size += d.of(base, d.at, minus.Y, minus.Lambda)
+	size := d.of(v, d.at, plus.Y, plus.Lambda, true)
+	size += d.of(base, d.at, minus.Y, minus.Lambda, false)
 	d.rounding = tolerance.SumRounding * size / (2 * delta)
 	for j := range v {
 		v[j] = (v[j] - base[j]) / (2 * delta)
@@ -263,26 +267,24 @@ func (d *differences) terms(direct, part float64) float64 {
 
 // noise estimates the error in v that the residuals of the solves cause, and that
 // rounding does: a force of size slope makes v, so a residual force makes its share of
-// it, or what rounding leaves open of the way of y its own; y and lambda are known to the unit roundoff times the root of the condition
-// number of g; and the gradients that are differenced have a rounding of their own. A
+// it, or what rounding leaves open of the way of y its own; so does that of the gradient of g at the end of the way, which is of the steepest curvature
+// times a way that may be as long as the flattest lets it be; and the gradients that are differenced have a rounding of their own. A
 // residual force that is a gross part of the one that moves y says nothing, nor does a
 // y that has not moved where one is left, unless the rows let it move nowhere: +Inf.
 func (d *differences) noise(v []float64) float64 {
 	if d.slope == 0 {
 		return 0
 	}
-	left := d.force / d.slope
-	if d.roundingBound > 0 { // which tells more than a residual that y in double precision cannot but leave
+	left, further := d.force/d.slope, 1.0
+	if facts := &d.at.Problem.Facts; d.roundingBound > 0 { // which tells more than residuals and gradients, that leave of y in double precision what they cannot but leave
 		left = d.roundingBound
+	} else if facts.StrongConvexity > 0 && facts.Smoothness <= math.MaxFloat64 {
+		further = math.Max(1, facts.Smoothness*linalg.Norm(d.moved.y)/d.slope)
 	}
 	if !(left < gross) || left > tolerance.Target && !d.vertex && linalg.Norm(d.moved.y) == 0 {
 		return math.Inf(1)
 	}
-	root := 1.0
-	if facts := &d.at.Problem.Facts; facts.StrongConvexity > 0 && facts.Smoothness > facts.StrongConvexity {
-		root = math.Sqrt(facts.Smoothness / facts.StrongConvexity)
-	}
-	return linalg.Norm(v)*(left/(1-left)+root*tolerance.SumRounding) + d.rounding
+	return linalg.Norm(v)*(left/(1-left)+further*tolerance.SumRounding) + d.rounding
 }
 
 // stepFor returns the delta at which y is expected to move by reach, from the

@@ -114,16 +114,16 @@ func TestSlackAboveItsRounding(t *testing.T) {
 	}
 }
 
-// The estimate of a difference's error covers that of y, which is known to a rounding times
-// the root of the condition number: it grows with that.
-func TestNoiseOfIllConditionedFollowers(t *testing.T) {
+// The estimate of a difference's error covers what rounding of g's gradient makes of it at the end of a way of y that is longer than the steepest curvature lets it be: it grows with that, and
+// not with a condition number that the way has no part in.
+func TestNoiseOfLongWays(t *testing.T) {
 	v := []float64{3, -4}
-	for _, condition := range []float64{1, 1e2, 1e6, 1e12} {
-		p := &problem.Problem{Facts: problem.Facts{StrongConvexity: 2, Smoothness: 2 * condition}}
-		d := &differences{at: &At{Problem: p}, slope: 1}
-		least := linalg.Norm(v) * math.Sqrt(condition) * 0x1p-53
+	p := &problem.Problem{Facts: problem.Facts{StrongConvexity: 2, Smoothness: 2e12}}
+	for _, longer := range []float64{1, 1e2, 1e6, 1e12} {
+		d := &differences{at: &At{Problem: p}, slope: 3, moved: derivative{y: []float64{0, longer * 3 / 2e12}}}
+		least := linalg.Norm(v) * longer * 0x1p-53
 		if got := d.noise(v); got < least || got > 100*least {
-			t.Errorf("condition number %g: noise %g, a rounding makes %g", condition, got, least)
+			t.Errorf("a way %g times as long: noise %g, a rounding makes %g", longer, got, least)
 		}
 	}
 }

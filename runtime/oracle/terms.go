@@ -24,13 +24,13 @@ type terms struct {
 // cancel where terms do. Two changes may be of nearly one size by chance, to a
 // sixteenth (roundings) one time in ten, in all of the probes one time in 10^4.
 func termsOf(p *problem.Problem, x, y, base []float64) float64 {
-	return termsAlong(p, x, y, base, probePart)
+	return termsAlong(p.G.GradY, x, y, base, probePart)
 }
 
-// termsAlong is termsOf with entries of x changed by another part of themselves, 0 for none.
-func termsAlong(p *problem.Problem, x, y, base []float64, partOfX float64) (size float64) {
+// termsAlong is termsOf for any gradient of g, with entries of x changed by another part of themselves, 0 for none.
+func termsAlong(grad func(dst, x, y []float64), x, y, base []float64, partOfX float64) (size float64) {
 	const probes = 4
-	moved, xs, ys := make([]float64, len(y)), make([]float64, len(x)), make([]float64, len(y))
+	moved, xs, ys := make([]float64, len(base)), make([]float64, len(x)), make([]float64, len(y))
 	share := shares(1)
 	for range probes {
 		for j, v := range x {
@@ -39,7 +39,7 @@ func termsAlong(p *problem.Problem, x, y, base []float64, partOfX float64) (size
 		for j, v := range y {
 			ys[j] = v * (1 + probePart*share())
 		}
-		p.G.GradY(moved, xs, ys)
+		grad(moved, xs, ys)
 		if d := linalg.Distance(moved, base) / probePart; d < math.Inf(1) {
 			size = math.Max(size, d)
 		}
