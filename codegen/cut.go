@@ -52,7 +52,13 @@ func (f *form) keep(outs []output, leaf func(i int) (val, bool)) *form {
 			need[a] = true
 		}
 	}
-	g := &form{dx: f.dx, dy: f.dy, builder: f.builder}
+	kept := 0
+	for _, is := range need {
+		if is {
+			kept++
+		}
+	}
+	g := &form{dx: f.dx, dy: f.dy, builder: f.builder, vals: make([]val, 0, kept)}
 	at := make([]int, len(f.vals))
 	for i := range f.vals {
 		if !need[i] {
@@ -62,11 +68,7 @@ func (f *form) keep(outs []output, leaf func(i int) (val, bool)) *form {
 		if replaced[i] != nil {
 			v = *replaced[i]
 		}
-		args := make([]int, len(v.args))
-		for k, a := range v.args {
-			args[k] = at[a]
-		}
-		v.args = args
+		v.args = mapped(v.args, at)
 		at[i] = len(g.vals)
 		g.vals = append(g.vals, v)
 	}

@@ -12,14 +12,15 @@ type rewriter struct {
 	old, form *form
 	at        []int
 	share     bool
-	made      map[valKey][]int
+	made      map[valKey]int // the last value with that key
+	before    []int          // of each value the one before with its key, or -1
 }
 
 // rewrite applies to to every value in order; to sees the value with its
 // arguments renumbered and returns the index of the value that stands for it.
 func rewrite(f *form, share bool, to func(r *rewriter, v val) int) *form {
-	r := &rewriter{old: f, form: &form{dx: f.dx, dy: f.dy, builder: f.builder}, at: make([]int, len(f.vals)),
-		share: share, made: map[valKey][]int{}}
+	r := &rewriter{old: f, form: &form{dx: f.dx, dy: f.dy, builder: f.builder, vals: make([]val, 0, len(f.vals))}, at: make([]int, len(f.vals)),
+		share: share, made: map[valKey]int{}}
 	for i := range f.vals {
 		v := f.vals[i]
 		v.args = mapped(v.args, r.at)
@@ -57,14 +58,17 @@ func (r *rewriter) emit(v val) int {
 		return len(r.form.vals) - 1
 	}
 	k := keyOf(&v)
-	for _, i := range r.made[k] {
+	last, ok := r.made[k]
+	if !ok {
+		last = -1
+	}
+	for i := last; i >= 0; i = r.before[i] {
 		if equalVals(r.val(i), &v) {
 			return i
 		}
 	}
 	i := len(r.form.vals)
-	r.form.vals = append(r.form.vals, v)
-	r.made[k] = append(r.made[k], i)
+	r.form.vals, r.before, r.made[k] = append(r.form.vals, v), append(r.before, last), i
 	return i
 }
 

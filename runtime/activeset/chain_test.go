@@ -281,6 +281,31 @@ func TestForgetMakesSolvesRepeatable(t *testing.T) {
 	}
 }
 
+// A solver that has had other programs, larger and smaller ones, is with the next one what New makes of it, to the last bit, and
+// what it said of them stays.
+func TestLoadedSolversAreNew(t *testing.T) {
+	s := new(activeset.Solver)
+	var last, was *activeset.Solution
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		p := random(r, kinds(r))
+		if err := s.Load(p); err != nil {
+			t.Fatal(err)
+		}
+		fresh, _ := activeset.New(p)
+		b := cloneBounds(&p.Bounds)
+		var warm *activeset.Basis
+		for range 3 {
+			x, y := s.Solve(context.Background(), b, warm, none), fresh.Solve(context.Background(), b, warm, none)
+			if !reflect.DeepEqual(x, y) || !reflect.DeepEqual(last, was) {
+				t.Fatalf("seed %d: %v, and new %v; before %v, and new %v", seed, x, y, last, was)
+			}
+			last, was, warm = x, y, x.Basis
+			change(r, p, b)
+		}
+	}
+}
+
 func TestLimitsAndContext(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
 	p := random(r, kind{n: 40, m: 20, density: 1, boxed: true})

@@ -44,17 +44,27 @@ type Solver struct {
 // New prepares a program, which must not change afterwards. An error means
 // that its shapes do not fit.
 func New(p *Program) (*Solver, error) {
+	s := new(Solver)
+	return s, s.Load(p)
+}
+
+// Load makes s, a new one or one with another program, the solver that New makes of p, in the storage that it has. What it has returned stays as it is.
+func (s *Solver) Load(p *Program) error {
 	if err := p.check(); err != nil {
-		return nil, err
+		return err
 	}
-	s := &Solver{program: *p}
+	if s.tab == nil {
+		s.tab, s.st = new(tableau), new(state)
+	}
+	*s = Solver{program: *p, tab: s.tab, st: s.st}
 	s.scale = equilibrate(p.N, p.Q, p.A)
 	s.a = s.scale.rows(p.A)
 	s.q, s.c = s.scale.objective(p.Q, p.C)
 	s.broken = !s.whole()
 	n := p.N + p.rows()
-	s.tab, s.st = newTableau(n, p.N), newState(n, p.N)
-	return s, nil
+	s.tab.reset(n, p.N)
+	s.st.reset(n, p.N)
+	return nil
 }
 
 // Forget drops the tableau: the next solve builds it from the data.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bilevelc/codegen/kernel"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -30,18 +31,18 @@ type state struct {
 	terms       []float64 // of the equations of the working set
 }
 
-func newState(n, vars int) *state {
-	s := &state{side: make([]State, n)}
+// reset makes the state that of n constraints before a solve.
+func (s *state) reset(n, vars int) {
+	s.side, s.shifted = linalg.Cleared(s.side, n), false
 	for _, f := range []*[]float64{&s.lo, &s.hi, &s.v, &s.m, &s.shift, &s.unit, &s.unitM, &s.tolV, &s.tolM, &s.din, &s.dout, &s.terms} {
-		*f = make([]float64, n)
+		*f = linalg.Cleared(*f, n)
 	}
 	for _, f := range []*[]float64{&s.z, &s.g, &s.gt} {
-		*f = make([]float64, vars)
+		*f = linalg.Cleared(*f, vars)
 	}
 	for _, f := range []*[]float64{&s.u, &s.az, &s.azt} {
-		*f = make([]float64, n-vars)
+		*f = linalg.Cleared(*f, n-vars)
 	}
-	return s
 }
 
 // bound is the value at which constraint k is active.

@@ -5,6 +5,7 @@ import (
 
 	"bilevelc/codegen/kernel"
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -33,9 +34,13 @@ type tableau struct {
 	cf, cs        []float64 // room for their factors
 }
 
-func newTableau(n, vars int) *tableau {
-	return &tableau{n: n, vars: vars, s: make([]float64, n*(n+1)/2), active: make([]bool, n),
-		first: make([]float64, n), second: make([]float64, n), cf: make([]float64, n), cs: make([]float64, n)}
+// reset makes room for n constraints; build sets the tableau.
+func (t *tableau) reset(n, vars int) {
+	t.n, t.vars, t.work = n, vars, 0
+	t.s, t.active = linalg.Cleared(t.s, n*(n+1)/2), linalg.Cleared(t.active, n)
+	for _, f := range []*[]float64{&t.first, &t.second, &t.cf, &t.cs} {
+		*f = linalg.Cleared(*f, n)
+	}
 }
 
 // build sets the tableau of no rows and all variables.

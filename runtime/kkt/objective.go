@@ -133,12 +133,11 @@ func newObjective(s *System) (*Objective, error) {
 	}
 	o.Quadratic = true
 	n := s.Nx + s.Ny + len(s.P.Duals)
-	z, probe := make([]float64, s.N), s.probing()
+	z, full, probe := make([]float64, s.N), make([]float64, s.N), s.probing()
 	at, columns, err := readAffine(n, n, n, nil, func(dst, v []float64) {
 		for k, t := range v {
 			z[s.place2(k)] = t
 		}
-		full := make([]float64, s.N)
 		probe.gradient(full, z)
 		for k := range dst {
 			dst[k] = full[s.place2(k)]

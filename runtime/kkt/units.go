@@ -28,6 +28,7 @@ func (s *System) equilibrate() bool {
 	for t, v := range a.Val {
 		logs[t] = math.Log2(math.Abs(v))
 	}
+	columns := make([]tally, s.N)
 	for kind, sweep := 0, 0; kind < 3; sweep++ {
 		middle, changed := (*tally).mean, 0.0
 		if kind == 2 {
@@ -39,7 +40,7 @@ func (s *System) equilibrate() bool {
 			}
 			return math.Exp2(v)
 		}
-		columns := make([]tally, s.N)
+		clear(columns)
 		for i := range row {
 			var several, bounded, alone tally
 			side := func(v float64) {

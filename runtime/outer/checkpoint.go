@@ -141,7 +141,7 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 			return fmt.Errorf("a gradient that it has seen: %w", err)
 		}
 	}
-	r.slope, r.width, r.trace, r.seen = c.Slope, c.Width, c.Trace, history{all: c.Seen}
+	r.slope, r.width, r.trace, r.seen = c.Slope, c.Width, c.Trace, history{all: slices.Clip(c.Seen)}
 	if r.width == 0 {
 		r.width = r.widthAt(c.Start)
 	}

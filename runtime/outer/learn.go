@@ -78,7 +78,7 @@ type Seen struct {
 }
 
 // history is gradients that a run has met, whatever its method, spread over the run:
-// more of its end than of its beginning. Values are not changed in place.
+// more of its end than of its beginning. Those that are there do not change; with adds behind them, in what room there is.
 type history struct{ all []Seen }
 
 // with is the history with one more gradient. Where it is full, every second one of its
@@ -98,7 +98,7 @@ func (h history) with(s *Sample) history {
 		}
 		h.all = kept
 	}
-	return history{append(h.all[:len(h.all):len(h.all)], Seen{X: s.X, G: s.G, GError: s.GError, Piece: s.Piece})}
+	return history{append(h.all, Seen{X: s.X, G: s.G, GError: s.GError, Piece: s.Piece})}
 }
 
 // curvature is the BFGS matrix of the pieces near x: pairs of neighbors on one piece,

@@ -88,22 +88,26 @@ type Solver struct {
 
 // New prepares solves on s.
 func New(s *kkt.System, opts Options) (*Solver, error) {
-	v := &Solver{s: s, opts: opts}
-	var err error
+	v := &Solver{branch: new(activeset.Solver), linear: new(activeset.Solver), opts: opts}
+	return v, v.Load(s)
+}
+
+// Load makes v the solver that New makes of s, in the storage that it has.
+func (v *Solver) Load(s *kkt.System) (err error) {
+	*v = Solver{s: s, opts: v.opts, branch: v.branch, linear: v.linear}
 	if v.follower, err = kkt.NewFollower(s); err != nil {
-		return nil, err
+		return err
 	}
 	program := *s.Relaxation
 	program.Q, program.C = s.ScaledObjective(s.Objective.Relaxed())
 	if !s.Objective.Convex {
 		program.Q = nil
 	}
-	if v.branch, err = activeset.New(&program); err != nil {
-		return nil, err
+	if err = v.branch.Load(&program); err != nil {
+		return err
 	}
 	program.Q = nil
-	v.linear, err = activeset.New(&program)
-	return v, err
+	return v.linear.Load(&program)
 }
 
 // Work is what all solves so far have taken (activeset.Solution.Work).

@@ -118,7 +118,7 @@ func (v *Solver) linearRay(ctx context.Context, pt *point) (*pieces.Unbounded, [
 	if err != nil {
 		return nil, nil
 	}
-	solver, err := pieces.New(s, pieces.Options{})
+	solver, err := v.onSystem(s)
 	if err != nil {
 		return nil, nil
 	}
@@ -143,7 +143,7 @@ func (v *Solver) examine(ctx context.Context, st *state) (*pieces.Examined, erro
 	if v.opts.Large {
 		return v.look(ctx, s, st)
 	}
-	solver, err := pieces.New(s, pieces.Options{})
+	solver, err := v.onSystem(s)
 	if err != nil {
 		return nil, err
 	}

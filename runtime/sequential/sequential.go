@@ -74,7 +74,8 @@ type Solver struct {
 	exact    *lower      // grad_y g where it is affine: at 0
 	columns  [][]float64 // of the second derivatives of g, where it is affine along an entry of (x, y)
 	follower *answers
-	unit     []float64 // len Dx: lengths of x in which the system is equilibrated
+	pieces   *pieces.Solver // of the last system, for its storage
+	unit     []float64      // len Dx: lengths of x in which the system is equilibrated
 	work     int64
 }
 

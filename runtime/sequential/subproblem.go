@@ -78,7 +78,7 @@ func (v *Solver) subproblem(ctx context.Context, st *state, from *point, penalty
 
 // onBranches solves a subproblem from z with the active-set method on the whole system.
 func (v *Solver) onBranches(ctx context.Context, s *kkt.System, z []float64) (*kkt.Point, error) {
-	solver, err := pieces.New(s, pieces.Options{})
+	solver, err := v.onSystem(s)
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +86,18 @@ func (v *Solver) onBranches(ctx context.Context, s *kkt.System, z []float64) (*k
 	p, err := solver.Improve(ctx, z, branch)
 	v.work += solver.Work()
 	return p, err
+}
+
+// onSystem is the active-set method on a system: one at a time.
+func (v *Solver) onSystem(s *kkt.System) (*pieces.Solver, error) {
+	if v.pieces == nil {
+		solver, err := pieces.New(s, pieces.Options{})
+		if err == nil {
+			v.pieces = solver
+		}
+		return solver, err
+	}
+	return v.pieces, v.pieces.Load(s)
 }
 
 // dragged is the Hessian with a weight on how far y moves where x does not determine it: as if y had a trust region of its own, beyond which the weight costs more than f changes.
