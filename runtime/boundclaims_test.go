@@ -7,14 +7,15 @@ import (
 	"bilevelc/runtime"
 )
 
-// TestClaimsBesideTheBound: a gap of nothing beside a bound that is not F, a point on the way that is beyond the
+// TestClaimsBesideTheBound: a gap of nothing, or of less than there is, beside a bound that is not F, a point on the way that is beyond the
 // bound, and a negative residual are no claims that pass, with or without a proof at hand.
 func TestClaimsBesideTheBound(t *testing.T) {
 	for _, name := range []string{"shop", "quota", "toll", "bard1988"} {
 		p := bindFile(t, "../examples/"+name+"/"+name+".blv")
 		for what, forge := range map[string]func(*runtime.Result){
-			"":           func(*runtime.Result) {},
-			"a gap of 0": func(r *runtime.Result) { r.Global.Gap = 0 },
+			"":                 func(*runtime.Result) {},
+			"a gap of 0":       func(r *runtime.Result) { r.Global.Gap = 0 },
+			"a tenth of a gap": func(r *runtime.Result) { r.Global.Gap /= 10 },
 			"a point beyond the bound": func(r *runtime.Result) {
 				k := len(r.Global.Trace) - 1
 				r.Global.Trace[k].Best += 2 * (r.Global.Bound - r.Global.Trace[k].Best)

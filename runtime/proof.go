@@ -13,6 +13,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/qp"
 	"bilevelc/runtime/system"
+	"bilevelc/runtime/tolerance"
 	"bilevelc/runtime/tree"
 )
 
@@ -107,9 +108,10 @@ func (c *claims) global(proof *proofText) {
 	if c.r.HasPoint() {
 		c.check("global: no bound is beyond F", bound <= f, "it is by %.3g", bound-f)
 		c.check("global: proved within the gap asked for", !g.Proved || gap <= within, "%.3g is more than %.3g", gap, within)
-		// It is relative to F, or where that is 0 to its terms, which the proof's model tells.
+		// It is relative to F, or where that is 0 to its terms, which the proof's model tells; a part of these that is 1/Target of F at least (tree.GapScale).
 		d := system.Gap(f, bound, math.Abs(f))
-		c.check("global: the gap is that of F and the bound", gap >= 0 && gap <= d*(1+reportTolerance) && (gap > 0 || d == 0), "it is %.3g", d)
+		toF, toTerms := math.Abs(gap-d) <= reportTolerance*d, gap <= tolerance.Target*d*(1+reportTolerance)
+		c.check("global: the gap is that of F and the bound", gap >= 0 && (toF || toTerms) && (gap > 0 || d == 0), "it is %.3g", d)
 	}
 	if proof == nil {
 		c.report.Unchecked = append(c.report.Unchecked, "global (what branch and bound found; a proof shows it: --proof)")
@@ -141,7 +143,7 @@ func (c *claims) global(proof *proofText) {
 	if !c.r.HasPoint() {
 		return
 	}
-	least := system.Gap(f, shown.Bound, tree.GapScale(f, shown.Terms(c.doc.X, c.doc.Y, c.doc.Lambda)))
+	least := system.Gap(f, shown.Bound, tree.GapScale(f, shown.Terms(c.doc.X, c.doc.Y, c.p.Numeric.Rows.Shortest(c.doc.Lambda))))
 	c.report.Checks = append(c.report.Checks, certify.Check{Claim: "global: the gap that the proof shows", OK: least <= gap*(1+reportTolerance),
 		Claimed: gap, Found: least})
 }

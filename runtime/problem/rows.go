@@ -43,3 +43,63 @@ func (r *Rows) Within(y []float64) {
 		}
 	}
 }
+
+// Shortest are the multipliers (len m) that make the forces of lambda by the rows that have one there, rows scaled to length 1, and are shortest: those of rows that do not depend on each
+// other are lambda's own, and what others may have besides, which nothing tells, is left out. It is the projection of lambda onto the range of B, by conjugate gradients.
+func (r *Rows) Shortest(lambda []float64) []float64 {
+	const rounding = 0x1p-43                                                               // of forces whose terms cancel, as far as sums of a thousand terms show it
+	length, rest, least := make([]float64, len(lambda)), make([]float64, len(lambda)), 0.0 // rest is lambda without what is found
+	for i, t := range lambda {
+		_, vals := r.B.Row(i)
+		square := 0.0
+		for _, v := range vals {
+			square += v * v
+		}
+		if t != 0 {
+			length[i] = math.Sqrt(square)
+			rest[i] = t * length[i]
+			least += rounding * rest[i] * rounding * rest[i]
+		}
+	}
+	force, way := make([]float64, r.B.Cols), make([]float64, r.B.Cols)
+	forces := func() (square float64) {
+		clear(force)
+		for i, l := range length {
+			if l > 0 {
+				r.B.AddRow(force, i, rest[i]/l)
+			}
+		}
+		for _, v := range force {
+			square += v * v
+		}
+		return square
+	}
+	found, moved := make([]float64, len(lambda)), make([]float64, len(lambda))
+	now, last := forces(), math.Inf(1)
+	for range 2 * len(way) { // twice what it takes without rounding
+		if !(now > least) {
+			break
+		}
+		square := 0.0
+		for j, v := range force {
+			way[j] = v + now/last*way[j]
+		}
+		for i, l := range length {
+			if l > 0 {
+				moved[i] = r.B.RowDot(i, way) / l
+				square += moved[i] * moved[i]
+			}
+		}
+		for i, v := range moved {
+			found[i] += now / square * v
+			rest[i] -= now / square * v
+		}
+		last, now = now, forces()
+	}
+	for i, l := range length {
+		if l > 0 {
+			found[i] /= l
+		}
+	}
+	return found
+}
