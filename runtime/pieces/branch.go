@@ -322,9 +322,33 @@ func (v *Solver) curved(ctx context.Context, z []float64, b *activeset.Bounds) *
 	if empty(h) || kkt.Semidefinite(h) {
 		return h
 	}
+	if !v.s.Objective.Quadratic {
+		if h := raised(h); kkt.Semidefinite(h) {
+			return h
+		}
+	}
 	q := v.equations(b)
 	out, _ := await.Do(ctx, func() (*sparse.CSR, error) { return absolute(h, q), nil }) // takes seconds of systems of a thousand unknowns
 	return out
+}
+
+// raised is h, of differences, with as much curvature more as they may hide (lowest): tolerance.HalfDigits of the largest entry that a row is joined with.
+func raised(h *sparse.CSR) *sparse.CSR {
+	classes, top, more := sparse.NewClasses(h.Rows), make([]float64, h.Rows), make([]float64, h.Rows)
+	for i := range h.Rows {
+		cols, _ := h.Row(i)
+		for _, j := range cols {
+			classes.Join(i, j)
+		}
+	}
+	for i := range h.Rows {
+		_, vals := h.Row(i)
+		top[classes.Of(i)] = math.Max(top[classes.Of(i)], linalg.NormInf(vals))
+	}
+	for i := range more {
+		more[i] = tolerance.HalfDigits * top[classes.Of(i)]
+	}
+	return sparse.Add(1, h, 1, sparse.Diagonal(more))
 }
 
 // absolute is |PhP| + |QhQ|, with P the projection on the directions that keep the normals of q, and Q = 1 - P. With the columns O R of a projection at the rows of h that are not empty, of which there are few where f reads no multipliers,

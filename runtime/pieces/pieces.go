@@ -40,9 +40,10 @@ type Step struct {
 	Biactive int
 }
 
-// Options of a solve. The zero value has no observer.
+// Options of a solve. The zero value has no observers.
 type Options struct {
 	Observer func(Step)
+	Working  func() // is called after each program of a round
 }
 
 // Unbounded is the error of a solve that found f to fall without end on a branch: along Ray from Z, len N both.
@@ -292,6 +293,9 @@ func (v *Solver) scaled(z []float64) []float64 {
 func (v *Solver) solve(ctx context.Context, of *activeset.Solver, b *activeset.Bounds, warm *activeset.Basis) (*activeset.Solution, error) {
 	sol := of.Solve(ctx, b, warm, activeset.Options{Cutoff: math.Inf(1)})
 	v.work += sol.Work
+	if v.opts.Working != nil {
+		v.opts.Working()
+	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)

@@ -50,7 +50,7 @@ func Path(ctx context.Context, sys *kkt.System, x0 []float64, curve Curved, opts
 		}
 		st.Iteration++
 		if opts.Observe != nil {
-			opts.Observe(Step{st.Phase, st.Iteration, st.F, st.Measure, 0})
+			opts.Observe(Step{st.Phase, st.Iteration, st.F, st.Measure, 0, st.Work.Operations})
 		}
 	}
 	if err := p.relinearize(st.W); err != nil {

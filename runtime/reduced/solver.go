@@ -66,6 +66,7 @@ type Step struct {
 	F         float64
 	Measure   float64 // on the path the length of the Newton step; on the pieces the gradient along the manifold, as a part of its terms
 	Biactive  int
+	Work      int64 // so far (Work.Operations)
 }
 
 // State is where a run stands between two steps.
@@ -207,7 +208,7 @@ func (p *piece) run(ctx context.Context, st *State) (Status, error) {
 		st.Work.add(p.counted(), before)
 		st.Iteration++
 		if p.opts.Observe != nil {
-			p.opts.Observe(Step{st.Phase, st.Iteration, st.F, st.Measure, len(st.Biactive)})
+			p.opts.Observe(Step{st.Phase, st.Iteration, st.F, st.Measure, len(st.Biactive), st.Work.Operations})
 		}
 		if end != nil {
 			return *end, nil

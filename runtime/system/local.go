@@ -31,7 +31,8 @@ type leaderSpace struct {
 	whole   func() (*pieces.Solver, error)                   // nil where the system is too large
 	down    bool                                             // the next solve goes down from where it begins: no path, which looks past kinks and leads elsewhere
 	sparse  func(ctx context.Context, x []float64) []float64 // reduced.Options.Multipliers, where factors are sparse; else nil
-	work    int64
+	work    int64                                            // of solves that have ended
+	running int64                                            // of the one at work
 }
 
 // wholeFirst is the active-set method on the whole system, and the leader's space where that fails.
@@ -41,7 +42,7 @@ type wholeFirst struct {
 }
 
 // Work implements localSolver.
-func (l wholeFirst) Work() int64 { return l.Solver.Work() + l.then.work }
+func (l wholeFirst) Work() int64 { return l.Solver.Work() + l.then.Work() }
 
 // From implements localSolver.
 func (l wholeFirst) From(ctx context.Context, x []float64) (*kkt.Point, error) {
@@ -58,7 +59,7 @@ func (l wholeFirst) From(ctx context.Context, x []float64) (*kkt.Point, error) {
 }
 
 // Work implements localSolver.
-func (l *leaderSpace) Work() int64 { return l.work }
+func (l *leaderSpace) Work() int64 { return l.work + l.running }
 
 // multipliers are those of sparse at an x; nil where factors are dense.
 func (l *leaderSpace) multipliers(ctx context.Context) func(x []float64) []float64 {
@@ -81,9 +82,13 @@ func (l *leaderSpace) From(ctx context.Context, x []float64) (*kkt.Point, error)
 	var r *reduced.Result
 	err := l.eliminate()
 	if err == nil {
-		r, err = l.space.Solve(ctx, x, reduced.Options{Observe: l.observe, NoPath: l.down, Near: l.sparse != nil, Multipliers: l.multipliers(ctx)})
+		observe := func(step reduced.Step) {
+			l.running = step.Work
+			l.observe(step)
+		}
+		r, err = l.space.Solve(ctx, x, reduced.Options{Observe: observe, NoPath: l.down, Near: l.sparse != nil, Multipliers: l.multipliers(ctx)})
 	}
-	if r != nil {
+	if l.running = 0; r != nil {
 		l.work += r.Work.Operations
 	}
 	if errors.Is(err, reduced.ErrFactors) {
@@ -226,7 +231,7 @@ func (run *Run) prepareParts() error {
 func (run *Run) Whole() (*pieces.Solver, error) {
 	if run.solver == nil {
 		var err error
-		if run.solver, err = pieces.New(run.System, pieces.Options{Observer: run.observe}); err != nil {
+		if run.solver, err = pieces.New(run.System, pieces.Options{Observer: run.observe, Working: run.working}); err != nil {
 			return nil, err
 		}
 	}
@@ -235,6 +240,7 @@ func (run *Run) Whole() (*pieces.Solver, error) {
 
 // observeReduced passes a step in the leader's space on. F of the path is that of a follower who keeps off its rows: no value that the leader attains.
 func (run *Run) observeReduced(step reduced.Step) {
+	run.working()
 	if step.Phase == reduced.OnPieces || step.Phase == reduced.Done {
 		run.observe(pieces.Step{Round: step.Iteration, F: step.F, Measure: step.Measure, Biactive: step.Biactive})
 		return

@@ -20,13 +20,13 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 		return run.local.From(ctx, x)
 	}
 	p, beside, err := run.relaxed(ctx, x)
-	if run.noChoice = p != nil; run.noChoice || err != nil {
+	if p != nil || err != nil {
 		return p, err
 	}
 	for _, start := range []func() ([]float64, error){
+		func() ([]float64, error) { return beside, nil },
 		func() ([]float64, error) { return run.ahead(ctx, x) },
 		func() ([]float64, error) { return x, nil },
-		func() ([]float64, error) { return beside, nil },
 	} {
 		if p != nil && err == nil && run.local.Work() >= tolerance.Second || ctx.Err() != nil {
 			break // no more than about a second that nobody asked for
@@ -62,12 +62,27 @@ func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside 
 		return nil, nil, err
 	}
 	if p, err = run.shown(ctx, least, least.X); p != nil || err != nil {
+		run.noChoice = p != nil
 		return p, nil, err
 	}
-	if beside = run.supported(ctx, least); beside == nil {
-		return nil, nil, ctx.Err()
+	if beside = run.supported(ctx, least); beside != nil {
+		p, err = run.shown(ctx, least, beside)
+		run.noChoice = p != nil
+		return p, beside, err
 	}
-	p, err = run.shown(ctx, least, beside)
+	beside, end, err := r.Close(ctx, least, func(x []float64) (y, lambda []float64, err error) {
+		s, z, err := run.answered(ctx, x, least.Y)
+		if z == nil || err != nil {
+			return nil, nil, err
+		}
+		return s.Y(z), s.Lambda(z), nil
+	})
+	if end == nil || err != nil || run.Smooth != nil {
+		return nil, beside, err
+	}
+	if p, err = run.shown(ctx, end, end.X); p != nil {
+		p, err = run.solver.Beyond(ctx, p)
+	}
 	return p, beside, err
 }
 

@@ -98,7 +98,7 @@ type Run struct {
 	draw      func(k int) []float64 // points all over X, from 1 on
 	noChoice  bool                  // the first start's point is a minimizer of the high-point relaxation
 	err       error                 // why there is no better point
-	spends    func(f float64)       // of a start that may be given up: told of each step
+	spends    func(f float64)       // of a start that may be given up: told of what it has come to, NaN where that is not known
 	refused   error                 // by Begin
 	searching time.Time
 	times     map[int64]float64 // seconds of the search, by its nodes
@@ -221,12 +221,19 @@ func (run *Run) locally(ctx context.Context) error {
 		}
 		next = seen.apart(ctx, run.System, whole.Follower(), next)
 	}
+	// Further starts, as the search, take no more than about a second that nobody asked for, nor does one of them.
+	share := int64(math.MaxInt64)
+	switch {
+	case !run.opts.Automatic:
+	case !run.opts.Small:
+		share = tolerance.Second / 4
+	case run.Smooth != nil || run.System.Objective == nil || run.parted != nil:
+		share = tolerance.Second
+	}
 	for k := range most {
-		modest := run.local.Work() >= tolerance.Second/4
-		_, steps := run.local.(wholeFirst) // on the whole system, and those of an f that is not quadratic are many: one start may take more than all that was meant for them
-		steps = steps && !run.System.Objective.Quadratic
-		if k > 0 && run.opts.Automatic && (!run.opts.Small && (modest || steps) || (run.Smooth != nil || run.System.Objective == nil || run.parted != nil) && run.local.Work() >= tolerance.Second || run.noChoice && run.Smooth == nil && factorWork(run.System) >= tolerance.Second) {
-			break // as with the search: no more than about a second that nobody asked for
+		before := run.local.Work()
+		if k > 0 && run.opts.Automatic && (before >= share || run.noChoice && run.Smooth == nil && factorWork(run.System) >= tolerance.Second) {
+			break
 		}
 		x, err := next(k)
 		if stalled := (*qp.StalledError)(nil); k > 0 && errors.As(err, &stalled) {
@@ -236,10 +243,16 @@ func (run *Run) locally(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := run.begun(ctx, k, x, &seen); err != nil {
+		ended := false
+		if k == 0 || run.Best == nil {
+			err = run.begun(ctx, k, x, &seen)
+		} else {
+			ended, err = run.try(ctx, x, run.Best.F, &seen, func() bool { return run.local.Work()-before >= share })
+		}
+		if err != nil {
 			return err
 		}
-		if run.opts.Automatic && most > 1 && seen.enough(len(run.Ends)) && (bounds || run.local.Work() >= tolerance.Second/20) {
+		if ended || run.opts.Automatic && most > 1 && seen.enough(len(run.Ends)) && (bounds || run.local.Work() >= tolerance.Second/20) {
 			break
 		}
 	}
@@ -311,6 +324,13 @@ func (run *Run) lower(point *kkt.Point, err error) bool {
 		return point.F < run.Best.F-rounding
 	}
 	return point.F <= run.Best.F+rounding
+}
+
+// working is told of work between steps.
+func (run *Run) working() {
+	if run.spends != nil {
+		run.spends(math.NaN())
+	}
 }
 
 // observe passes a step on.

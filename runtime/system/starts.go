@@ -97,26 +97,22 @@ func (run *Run) screen(ctx context.Context) error {
 		lowest = run.Best.F - tolerance.Sign*run.termsOfF()
 	}
 	share += spent
-	trying, giveUp := context.WithCancel(ctx)
-	defer giveUp()
 	for k, x := range apartFrom(draws, run.n.X) {
-		at := ctx
-		if k > 0 || !(x.f < lowest) {
-			if local()+each > share {
-				break
+		if k == 0 && x.f < lowest {
+			if err := run.begun(ctx, len(run.Ends), x.x, &run.seen); err != nil {
+				return err
 			}
-			at, run.spends = trying, func(f float64) {
-				if local() > share && !(f < lowest) {
-					giveUp() // what others have taken says little of this one
-				}
-			}
+			continue
 		}
-		err := run.begun(at, len(run.Ends), x.x, &run.seen)
-		if run.spends = nil; err != nil && ctx.Err() == nil && trying.Err() != nil {
+		if local()+each > share {
 			break
 		}
+		ended, err := run.try(ctx, x.x, lowest, &run.seen, func() bool { return local() > share })
 		if err != nil {
 			return err
+		}
+		if ended {
+			break
 		}
 	}
 	if run.Smooth == nil && factorWork(run.System) > tolerance.Second {
@@ -131,17 +127,35 @@ func (run *Run) hop(ctx context.Context, local func() int64) error {
 	if l, ok := run.local.(*leaderSpace); ok {
 		l.down = true
 	}
-	jump, begin, last := outer.Jumps(run.Start, run.n.X, run.opts.Seed), local(), 0
-	for k := 0; k-last < max(last, outer.MostStarts()) && local()-begin+local()/int64(len(run.Ends)) <= 4*tolerance.Second; k++ {
-		lowest := run.Best
-		if err := run.begun(ctx, len(run.Ends), jump(k, lowest.Z[:run.n.Dx]), &run.seen); err != nil {
+	jump, share, last := outer.Jumps(run.Start, run.n.X, run.opts.Seed), local()+4*tolerance.Second, 0
+	for k := 0; k-last < max(last, outer.MostStarts()) && local()+local()/int64(len(run.Ends)) <= share; k++ {
+		lowest := run.Best.F - tolerance.Sign*math.Abs(run.Best.F)
+		if ended, err := run.try(ctx, jump(k, run.Best.Z[:run.n.Dx]), lowest, &run.seen, func() bool { return local() > share }); ended || err != nil {
 			return err
 		}
-		if run.Best.F < lowest.F-tolerance.Sign*math.Abs(lowest.F) {
+		if run.Best.F < lowest {
 			last = k + 1
 		}
 	}
 	return nil
+}
+
+// try begins one start more at x, and gives it up, ended, where all that such starts may take is spent and it has not come below lowest: what others have taken says little of it.
+func (run *Run) try(ctx context.Context, x []float64, lowest float64, seen *visited, spent func() bool) (ended bool, err error) {
+	trying, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	below := false
+	run.spends = func(f float64) {
+		if below = below || f < lowest; !below && spent() {
+			giveUp()
+		}
+	}
+	err = run.begun(trying, len(run.Ends), x, seen)
+	run.spends = nil
+	if ended = err != nil && ctx.Err() == nil && trying.Err() != nil; ended {
+		err = nil
+	}
+	return ended, err
 }
 
 // sample is a point of X and F there.
