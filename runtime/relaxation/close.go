@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -29,7 +30,7 @@ func (m *met) apart() float64 { return math.Abs(m.answered - m.F) }
 // as rounds do and F falls. Where no price is enough, as that of a loss which grows with the square of what y is off the answer, doublings end as F does not fall any more.
 //
 // lowest is the x with the lowest F on the way, nil where the follower has no answer. end is the point where rounds have come to rest, with multipliers in the relaxation without the penalty, whose Lower are of either
-// sign where the follower's are not 0; nil where they have not.
+// sign where the follower's are not 0, and which are for the caller to examine: a price that is far too high leaves of them what rounding does. nil where rounds have not.
 func (r *Relaxation) Close(ctx context.Context, at *Point, follower Follower) (lowest []float64, end *Point, err error) {
 	r.hessian = nil // the follower's objective may join other entries
 	defer func() { r.price, r.hessian = 0, nil }()
@@ -50,15 +51,24 @@ func (r *Relaxation) Close(ctx context.Context, at *Point, follower Follower) (l
 	if now == nil {
 		return nil, nil, err
 	}
-	first, loss, slope := now.apart(), r.p.G.Value(at.X, at.Y)-r.p.G.Value(at.X, now.y), make([]float64, r.p.Dx)
+	tangent := func(m *met) []float64 { // the gradient of v
+		slope := make([]float64, r.p.Dx)
+		r.p.G.GradX(slope, m.X, m.y)
+		r.p.Rows.A.AddMulVecT(slope, 1, m.lambda)
+		return slope
+	}
+	same := func(a, b []float64) bool {
+		return linalg.Distance(a, b) <= tolerance.HalfDigits*(linalg.Norm(a)+linalg.Norm(b))
+	}
+	first, loss := now.apart(), r.p.G.Value(at.X, at.Y)-r.p.G.Value(at.X, now.y)
 	if !(loss > 0) {
 		return lowest, nil, nil
 	}
 	price, halve := first/loss, true
 	var closed *met
+	failed := math.Inf(1) // F of closed where a round from it did not end with an answer
 	for range iterations {
-		r.p.G.GradX(slope, now.X, now.y)
-		r.p.Rows.A.AddMulVecT(slope, 1, now.lambda)
+		slope := tangent(now)
 		r.price, r.slope = price, slope
 		if at, err = r.Minimize(ctx, now.X, now.Y); err != nil || at == nil {
 			return lowest, nil, err
@@ -74,9 +84,12 @@ func (r *Relaxation) Close(ctx context.Context, at *Point, follower Follower) (l
 			}
 			price, now = 2*price, next
 		case !meets:
-			price, halve, now = 2*price, false, closed
+			if !(closed.answered < failed-tolerance.HalfDigits*first) {
+				return lowest, nil, nil
+			}
+			price, halve, now, failed = 2*price, false, closed, closed.answered
 		case closed != nil && !(next.answered < closed.answered-tolerance.SumRounding*math.Abs(closed.answered)):
-			if !halve {
+			if !halve && same(slope, tangent(next)) {
 				for i, l := range now.lambda {
 					next.Lower[i] -= price * l
 				}

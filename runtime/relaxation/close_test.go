@@ -34,7 +34,7 @@ lower {
 }
 `
 
-func marginsProblem(t *testing.T, rng *rand.Rand) *problem.Problem {
+func marginsProblem(t *testing.T, rng *rand.Rand, towards float64) *problem.Problem {
 	t.Helper()
 	n, m, p := 12+rng.IntN(30), 4+rng.IntN(12), 2+rng.IntN(5)
 	matrix := func(rows, cols int, scale float64) [][]float64 {
@@ -51,7 +51,6 @@ func marginsProblem(t *testing.T, rng *rand.Rand) *problem.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	towards := 0.02 * float64(rng.IntN(2))
 	bound, err := model.Bind(runtime.Data{"n": n, "m": m, "p": p, "X": matrix(n, p, 1), "V": matrix(m, p, 1), "K": matrix(p, n, towards)}, runtime.BindOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -59,13 +58,18 @@ func marginsProblem(t *testing.T, rng *rand.Rand) *problem.Problem {
 	return bound.Numeric
 }
 
-// TestClose: the end is a point of the follower's KKT system, no lower than the relaxation and no higher than the answer to the relaxation's minimizer, and its multipliers make up the gradients of f
-// with the signs of strong stationarity.
+// TestClose: F is no lower than the relaxation and no higher than with the answer to the relaxation's minimizer. Where the penalty is exact the end is a point of the follower's KKT system, and its multipliers make up the
+// gradients of f with the signs of strong stationarity.
 func TestClose(t *testing.T) {
 	rng := members.Rand(t, 61)
-	closed, ends, gains := 0, 0, 0
+	apart, plain, ends, gains := 0, 0, 0, 0
 	for k := range 40 {
-		p := marginsProblem(t, rng)
+		drawn := k%2 == 1 // the loss grows with the square of what y is off the answer: there no price need be enough
+		towards := 0.0
+		if drawn {
+			towards = 0.02
+		}
+		p := marginsProblem(t, rng, towards)
 		s, err := kkt.New(p)
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +99,9 @@ func TestClose(t *testing.T) {
 		if linalg.Distance(answer, least.Y) <= 1e-6*(1+linalg.Norm(least.Y)) {
 			continue // nothing to close
 		}
-		closed++
+		if apart++; !drawn {
+			plain++
+		}
 		bound, begin := least.F, p.F.Value(least.X, answer)
 		lowest, end, err := r.Close(t.Context(), least, follower)
 		if err != nil || lowest == nil {
@@ -109,11 +115,13 @@ func TestClose(t *testing.T) {
 		if f < begin-0.01*(begin-bound) {
 			gains++
 		}
-		if end == nil {
+		if end == nil || drawn {
 			continue
 		}
 		ends++
 		answer, lambda, _ := follower(end.X)
+		z, _ := solver.Solve(t.Context(), end.X)
+		unique := solver.UniqueMultipliers(t.Context(), z) // else the round's may be others
 		if far := linalg.Distance(answer, end.Y); far > 1e-5*(1+linalg.Norm(answer)) {
 			t.Errorf("member %d: y is %g off the follower's answer", k, far)
 			continue
@@ -134,13 +142,13 @@ func TestClose(t *testing.T) {
 		}
 		for i, l := range end.Lower {
 			slack := p.Rows.Rhs[i] - p.Rows.A.RowDot(i, end.X) + p.Rows.B.RowDot(i, end.Y)
-			if slack > 1e-5 && math.Abs(l) > 1e-6*size || lambda[i] < 1e-7 && l < -1e-6*size {
+			if slack > 1e-5 && math.Abs(l) > 1e-6*size || unique && lambda[i] < 1e-7 && l < -1e-6*size {
 				t.Errorf("member %d: row %d has slack %g, multiplier %g, and %g in the relaxation", k, i+1, slack, lambda[i], l)
 			}
 		}
 	}
-	t.Logf("%d minimizers of relaxations that the follower answers with another y; %d closed, %d with a lower F", closed, ends, gains)
-	if closed == 0 || ends < closed/2 || gains < closed/2 {
-		t.Errorf("of %d minimizers %d closed and %d gained", closed, ends, gains)
+	t.Logf("%d minimizers of relaxations that the follower answers with another y, %d with a lower F; of %d with an exact penalty %d closed", apart, gains, plain, ends)
+	if plain == 0 || ends < plain/3 || gains < apart/2 {
+		t.Errorf("of %d minimizers %d gained, of %d with an exact penalty %d closed", apart, gains, plain, ends)
 	}
 }
