@@ -193,19 +193,17 @@ func (p *Problem) blank(r *Result, x []float64) {
 	r.NoPoint()
 }
 
-// leaveOutUnknown takes the hypergradient out of an evaluation that does not know it: whose error is more of the size of gradients than a verification lets pass, or not known.
+// leaveOutUnknown takes the hypergradient out of an evaluation that does not know it: whose error is more of the size of gradients than a verification lets pass.
 func (p *Problem) leaveOutUnknown(ctx context.Context, r *Result, pt *oracle.Point) error {
-	if r.Status != Solved || pt.Grad == nil || pt.GradError <= certify.Share*linalg.Norm(pt.Grad) {
+	if r.Status != Solved || r.Upper.Hypergradient == nil || pt.GradError <= certify.Share*linalg.Norm(pt.Grad) {
 		return nil
 	}
-	if !math.IsInf(pt.GradError, 1) {
-		report, ended, err := p.examine(ctx, r)
-		if ended {
-			return context.Cause(ctx)
-		}
-		if err != nil || !refuses(report, certify.GradientErrorClaim) {
-			return err
-		}
+	report, ended, err := p.examine(ctx, r)
+	if ended {
+		return context.Cause(ctx)
+	}
+	if err != nil || !refuses(report, certify.GradientErrorClaim) {
+		return err
 	}
 	r.Upper.Hypergradient, r.Stationarity.GradientError = nil, Number(math.NaN())
 	r.Notes = append(r.Notes, fmt.Sprintf("the gradient of F is not known here: rounding, and what is open of the follower's answer, leave an error of %s; no hypergradient is given", Number(pt.GradError).Brief()))

@@ -57,7 +57,7 @@ func ErrorOfY(p *problem.Problem, pt *Point) float64 {
 
 // ErrorByAnswer estimates how far the gradient of F at a point is off as the answer is. What is left of the equations of the answer's face, and the rounding of each of them, is a force,
 // which moves the answer by e, no further than errorY. Gradients of f there, and at entries of x and y that are rounded, differ by c, which makes of the hypergradient c_x + (dy*/dx)'c_y: two
-// products of Sensitivity, to first order. It is taken over a longer way, as c may be lost in the rounding of f. +Inf says that it is not known.
+// products of Sensitivity, to first order. It is taken over a longer way, as c may be lost in the rounding of f. It is 0 where these are not known, as outside the domain of f.
 func ErrorByAnswer(ctx context.Context, p *problem.Problem, pt *Point, errorY float64) (float64, error) {
 	s, err := (&Hyper{p: p}).Sensitivity(ctx, pt)
 	if err != nil {
@@ -80,9 +80,14 @@ func ErrorByAnswer(ctx context.Context, p *problem.Problem, pt *Point, errorY fl
 		force[j] = math.Abs(force[j]-base[j])*share() + longer*base[j]
 	}
 	p.Rows.B.AddMulVecT(force, -longer, lambda)
+	shift := make([]float64, p.Dy) // of y along the rows' normals: rows that depend on each other move together
 	for _, i := range face {
-		r := stateOf(p.Rows, i, x, y)
-		rates[i] = longer * (r.error*share() - r.slack)
+		if r := stateOf(p.Rows, i, x, y); r.length > 0 {
+			p.Rows.B.AddRow(shift, i, longer*(r.error*share()-r.slack)/(r.length*r.length))
+		}
+	}
+	for _, i := range face {
+		rates[i] = p.Rows.B.RowDot(i, shift)
 	}
 	t, err := s.along(ctx, face, force, 0, rates)
 	if err != nil {
@@ -105,15 +110,18 @@ func ErrorByAnswer(ctx context.Context, p *problem.Problem, pt *Point, errorY fl
 	if _, err := (&Face{Settings: *DefaultFace()}).add(ctx, cx, s.at, splitAdjointRHS(p, cy)); err != nil {
 		return unknown(ctx, err)
 	}
-	return linalg.Norm(cx) / longer, nil
+	if off := linalg.Norm(cx) / longer; off < math.Inf(1) {
+		return off, nil
+	}
+	return unknown(ctx, nil)
 }
 
-// unknown is an error that is not known for a numerical reason, or because ctx has ended.
+// unknown is 0, or the error of a ctx that has ended.
 func unknown(ctx context.Context, err error) (float64, error) {
 	if ctx.Err() != nil {
 		return 0, err
 	}
-	return math.Inf(1), nil
+	return 0, nil
 }
 
 // Unsolved reports that the lower solution at a point leaves more of stationarity than a part of
