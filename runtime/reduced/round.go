@@ -166,7 +166,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	case stationary && len(list) == 0 && !strong && p.weaken(st):
 		p.save(st)
 		return p.idle(st), nil
-	case stationary && len(list) == 0 && p.vertex(st):
+	case stationary && len(list) == 0 && !p.opts.OneVertex && p.vertex(st):
 		return nil, nil
 	case stationary && len(list) == 0:
 		if d, st.Curvature = p.curved(j); d == nil {

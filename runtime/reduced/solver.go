@@ -36,6 +36,8 @@ type Options struct {
 	Multipliers func(x []float64) []float64
 	// Still leaves the point where it is, with all rows biactive that nothing decides on, and finds its multipliers: Left and Least say whether they are stationary.
 	Still bool
+	// OneVertex ends where the point is stationary with the follower's multipliers at hand, other vertices of which are not looked at.
+	OneVertex bool
 	// Steps limits the steps of all phases; 0 for no limit.
 	Steps int
 	// Observe, optional, is told of each step.

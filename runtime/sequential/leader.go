@@ -33,7 +33,7 @@ const fineTolerance = 1e-12
 
 // inLeaderSpace solves a subproblem from z: with the biactive rows of the last one, and without them where that leads nowhere.
 func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, st *state) (*kkt.Point, error) {
-	opts := reduced.Options{NoPath: true, Near: true, Steps: roundsEach * (s.Nx + 1), Warm: st.end}
+	opts := reduced.Options{NoPath: true, Near: true, Steps: roundsEach * (s.Nx + 1), Warm: st.end, OneVertex: !st.vertices}
 	if st.fine {
 		opts.Tolerance = fineTolerance
 	}

@@ -25,18 +25,19 @@ const (
 
 // state is where a solve stands.
 type state struct {
-	pt      *point
-	w       weights
-	delta   float64 // of the trust region, in units of x
-	first   float64 // the one that it began with
-	from    float64 // the size of what f reads at the start
-	penalty elastic
-	far     bool           // it has gone half of the way, in digits, to where it ends as one without end
-	fine    bool           // derivatives are to be as exact as they can be: the end is near
-	hess    *sparse.CSR    // of the Lagrangian at pt; nil where it is not known
-	convex  *sparse.CSR    // the one that stands for it in subproblems
-	tied    bool           // x alone does not determine y next to pt
-	end     *reduced.State // of the last subproblem in the leader's space
+	pt       *point
+	w        weights
+	delta    float64 // of the trust region, in units of x
+	first    float64 // the one that it began with
+	from     float64 // the size of what f reads at the start
+	penalty  elastic
+	far      bool           // it has gone half of the way, in digits, to where it ends as one without end
+	fine     bool           // derivatives are to be as exact as they can be: the end is near
+	vertices bool           // subproblems look at all vertices of the follower's multipliers: with those at hand there is no step from pt
+	hess     *sparse.CSR    // of the Lagrangian at pt; nil where it is not known
+	convex   *sparse.CSR    // the one that stands for it in subproblems
+	tied     bool           // x alone does not determine y next to pt
+	end      *reduced.State // of the last subproblem in the leader's space
 }
 
 // From is the local solution that the follower's answer to x leads to.
@@ -166,6 +167,10 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 				if err := v.linearize(st); err != nil {
 					return nil, err
 				}
+				continue
+			}
+			if v.opts.Large && !st.vertices { // which takes a program for each, as many as sixty of them
+				st.vertices = true
 				continue
 			}
 			// Values of phi tell no more. Steps go on as long as they make the point more stationary, or lead away from a saddle point.
@@ -310,7 +315,7 @@ func (v *Solver) try(ctx context.Context, st *state, q *sub) (*point, error) {
 
 // move takes a trial point.
 func (v *Solver) move(st *state, q *sub, trial *point) error {
-	st.pt = trial
+	st.pt, st.vertices = trial, false
 	if w, ok := v.multipliers(q); ok {
 		st.w = w
 	}
