@@ -60,7 +60,7 @@ func (v *Solver) Improve(ctx context.Context, x, y, lambda []float64) (*kkt.Poin
 	return v.descendFrom(ctx, pt)
 }
 
-// descendFrom goes from a point to one that is stationary, with a trust region as large as x.
+// descendFrom goes from a point to one that is stationary, with a trust region as large as x. Where the context ends the last point comes with its cause.
 func (v *Solver) descendFrom(ctx context.Context, pt *point) (*kkt.Point, error) {
 	st := &state{pt: pt, w: v.noWeights(), delta: 1}
 	for j, t := range pt.x {
@@ -68,7 +68,11 @@ func (v *Solver) descendFrom(ctx context.Context, pt *point) (*kkt.Point, error)
 	}
 	st.first, st.from = st.delta, v.sizeRead(pt)
 	st.penalty = v.penalties(pt)
-	return v.descend(ctx, st)
+	p, err := v.descend(ctx, st)
+	if p == nil && ctx.Err() != nil && v.violation(st.pt.c, st.penalty) == 0 {
+		p = &kkt.Point{Z: slices.Concat(st.pt.x, st.pt.y, st.pt.lambda), F: st.pt.f, SecondOrder: kkt.NotChecked}
+	}
+	return p, err
 }
 
 // penalties are such that a unit of violation costs what f changes by along the way that changes a constraint by one. The gradient of a constraint may vanish at a point: then that it changes by its

@@ -2,12 +2,14 @@ package system
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/relaxation"
 	"bilevelc/runtime/tolerance"
@@ -35,7 +37,7 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 		if at == nil || failed != nil {
 			continue
 		}
-		if q, failed := run.local.From(ctx, at); p == nil || q != nil && failed == nil && (err != nil || q.F < p.F) {
+		if q, failed := run.local.From(ctx, at); p == nil || q != nil && (failed == nil || errors.Is(failed, pieces.ErrStalled)) && better(q, failed, p, err) {
 			p, err = q, failed
 		}
 	}

@@ -302,7 +302,7 @@ func (run *Run) begun(ctx context.Context, k int, x []float64, seen *visited) er
 		if k == 0 {
 			run.First = point
 		}
-		if run.lower(point, err) {
+		if better(point, err, run.Best, run.err) {
 			run.Best, run.err = point, err
 		}
 		seen.note(point)
@@ -311,19 +311,19 @@ func (run *Run) begun(ctx context.Context, k int, x []float64, seen *visited) er
 	return nil
 }
 
-// lower reports that a point, with what kept it from a certificate, takes the place of the best one: it has a lower F, and one without a certificate one that is lower by more than rounding.
-func (run *Run) lower(point *kkt.Point, err error) bool {
+// better reports that a point, with what kept it from a certificate, takes the place of the best one: it has a lower F, and one without a certificate one that is lower by more than rounding.
+func better(point *kkt.Point, err error, best *kkt.Point, of error) bool {
 	switch {
-	case run.Best == nil:
+	case best == nil:
 		return true
-	case (err == nil) == (run.err == nil):
-		return point.F < run.Best.F
+	case (err == nil) == (of == nil):
+		return point.F < best.F
 	}
-	rounding := tolerance.Sign * math.Max(math.Abs(point.F), math.Abs(run.Best.F))
+	rounding := tolerance.Sign * math.Max(math.Abs(point.F), math.Abs(best.F))
 	if err != nil {
-		return point.F < run.Best.F-rounding
+		return point.F < best.F-rounding
 	}
-	return point.F <= run.Best.F+rounding
+	return point.F <= best.F+rounding
 }
 
 // working is told of work between steps.
