@@ -1,6 +1,8 @@
 package sequential_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -8,6 +10,8 @@ import (
 
 	"bilevelc/internal/members"
 	"bilevelc/runtime"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/sequential"
 )
 
 // A battery that trades on predicted prices stands idle at one of its ends for hours: rows that hold depend on each other, and kinks of many of them meet where F is least.
@@ -32,38 +36,45 @@ lower {
     store: level[:, 2..H] == level[:, 1..H - 1] + 0.9 * zin[:, 1..H - 1] - zout[:, 1..H - 1]
 }`
 
+// batteries is a random problem of them.
+func batteries(t *testing.T, rng *rand.Rand, days int) *runtime.Problem {
+	t.Helper()
+	hours, k := 6, 2
+	table := func(n int, entry func(i, j int) float64) [][]float64 {
+		out := make([][]float64, days)
+		for i := range out {
+			for j := range n {
+				out[i] = append(out[i], entry(i, j))
+			}
+		}
+		return out
+	}
+	set := runtime.Data{"D": days, "H": hours, "k": k,
+		"phi": table(k, func(_, j int) float64 {
+			if j == 0 {
+				return 1
+			}
+			return 1 + rng.Float64()
+		}),
+		"price": table(hours, func(_, j int) float64 { return 20 + 10*math.Sin(float64(j)) + 20*rng.Float64() })}
+	model, err := runtime.Compile("battery.blv", battery)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, err := model.Bind(set, runtime.BindOptions{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bound
+}
+
 // F of the model of a subproblem is that of the problem at its point, whichever multipliers the follower has: it ends at points with the signs of a minimum, near which the follower's exact answers
 // give no lower F.
 func TestIdleBatteries(t *testing.T) {
 	var n ends
 	for seed := range members.Seeds(t, 20) {
 		rng := rand.New(rand.NewPCG(seed, 15))
-		days, hours, k := 3+int(seed%2), 6, 2
-		table := func(n int, entry func(i, j int) float64) [][]float64 {
-			out := make([][]float64, days)
-			for i := range out {
-				for j := range n {
-					out[i] = append(out[i], entry(i, j))
-				}
-			}
-			return out
-		}
-		set := runtime.Data{"D": days, "H": hours, "k": k,
-			"phi": table(k, func(_, j int) float64 {
-				if j == 0 {
-					return 1
-				}
-				return 1 + rng.Float64()
-			}),
-			"price": table(hours, func(_, j int) float64 { return 20 + 10*math.Sin(float64(j)) + 20*rng.Float64() })}
-		model, err := runtime.Compile("battery.blv", battery)
-		if err != nil {
-			t.Fatal(err)
-		}
-		bound, err := model.Bind(set, runtime.BindOptions{Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		bound := batteries(t, rng, 3+int(seed%2))
 		p := bound.Numeric
 		x := make([]float64, p.Dx)
 		for j := range x {
@@ -97,4 +108,45 @@ func TestIdleBatteries(t *testing.T) {
 		}
 	}
 	n.few(t, 0.02)
+}
+
+// A solve that is ended after some steps has the point that it has come to, no higher than its start, with the follower's answer.
+func TestEndedOnTheWay(t *testing.T) {
+	reached := 0
+	for seed := range members.Seeds(t, 20) {
+		bound := batteries(t, rand.New(rand.NewPCG(seed, 16)), 3)
+		ctx, stop := context.WithCancel(t.Context())
+		solver, err := sequential.New(bound.Numeric, sequential.Options{Large: true, Observer: func(step pieces.Step) {
+			if step.Round == 2 {
+				stop()
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float64, bound.Numeric.Dx)
+		start, err := bound.Evaluate(t.Context(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		point, err := solver.From(ctx, x)
+		if ctx.Err() == nil {
+			continue // one step was enough
+		}
+		reached++
+		if point == nil || !errors.Is(err, context.Canceled) {
+			t.Errorf("seed %d: %v, %v", seed, point, err)
+			continue
+		}
+		at, err := bound.Evaluate(t.Context(), point.Z[:bound.Numeric.Dx])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(at.F-point.F) > 1e-8*(1+math.Abs(at.F)) || at.F > start.F {
+			t.Errorf("seed %d: F is %v, not %v, and %v at the start", seed, at.F, point.F, start.F)
+		}
+	}
+	if reached == 0 {
+		t.Error("no solve was ended on its way")
+	}
 }
