@@ -15,8 +15,7 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// from is the local solution that start k, x, leads to: of the first, a minimizer of the high-point relaxation that the follower answers with, where there is one, or the lowest of what the end of the path
-// of F, x and an x next to one lead to.
+// from is the local solution that start k, x, leads to: of the first, the point that the high-point relaxation shows (relaxed), where there is one, or the lowest of what its x, the end of the path of F and x lead to.
 func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error) {
 	if k > 0 {
 		return run.local.From(ctx, x)
@@ -45,8 +44,9 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 }
 
 // relaxed is a point of the system at a minimizer (x, y) of the high-point relaxation, where it is stationary with the relaxation's multipliers: no point of the rows of both levels near it has a lower f.
-// y has to be the follower's answer to x: to the x of the minimizer that was found, or to another one that f does not tell from it (supported, beside). x is where the search begins; nil where
-// there is none, the system is too large, or f is quadratic and the system linear (package tree has bounds for it).
+// y has to be the follower's answer to x: to the x of the minimizer that was found, or to another one that f does not tell from it (supported). Where it is neither it is a point to which a penalty of the follower's loss
+// leads from there, stationary with the multipliers that are left of those of the penalty (relaxation.Close). beside is the x of one that was not shown. x is where the search begins; p is nil where there is none, the
+// system is too large, or f is quadratic and the system linear (package tree has bounds for it).
 func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside []float64, err error) {
 	if run.Smooth == nil && (run.System.Objective == nil || run.System.Objective.Quadratic) || run.Smooth != nil && Size(run.n) > Largest {
 		return nil, nil, nil
@@ -82,8 +82,11 @@ func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside 
 	if end == nil || err != nil || run.Smooth != nil {
 		return nil, beside, err
 	}
-	if p, err = run.shown(ctx, end, end.X); p != nil {
-		p, err = run.solver.Beyond(ctx, p)
+	if p, err = run.shown(ctx, end, end.X); p == nil || err != nil {
+		return nil, beside, err
+	}
+	if p, err = run.solver.Beyond(ctx, p); err != nil && ctx.Err() == nil {
+		return nil, beside, nil // f falls from there, and what kept a solve from following it may not keep one that begins at x
 	}
 	return p, beside, err
 }
