@@ -31,8 +31,6 @@ type Checkpoint struct {
 	// Automatic says that Starts has room for the most starts that there may be, and
 	// that the run ends after as many as outer.MultiStart asks for.
 	Automatic bool `json:"automatic,omitempty"`
-	// Ahead says that the first start is the end of the path of F, which a resumed run follows again.
-	Ahead bool `json:"ahead,omitempty"`
 	// Search is how far the search for the global optimum has come, of a run on the KKT system; nil before it. What comes before it is done again: it takes little, and
 	// is the same.
 	Search *SearchState `json:"search,omitempty"`

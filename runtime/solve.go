@@ -138,14 +138,9 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var followed Calls
-	ahead := p.looksAhead(opts, named)
-	if ahead {
-		start, followed = p.ahead(ctx, start)
-	}
 	r := p.newResult(opts)
 	head := Checkpoint{Model: r.Model, Digest: r.Digest, Method: opts.Method, Oracle: opts.Oracle, Solver: opts.Solver,
-		Seed: opts.Seed, Settings: settings, Start: given, Automatic: opts.automatic, Ahead: ahead}
+		Seed: opts.Seed, Settings: settings, Start: given, Automatic: opts.automatic}
 	runs, j, coupled, err := p.minimize(ctx, c, opts, start, head)
 	if err != nil {
 		var fault *outer.PanicError
@@ -166,7 +161,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 		}
 	}
 	r.Settings = settings
-	r.Calls = runs.Calls.Add(followed)
+	r.Calls = runs.Calls
 	r.rewind = func() (*Checkpoint, error) { return j.final(runs.Runs) }
 	if r.Status != Solved && r.Status != BudgetSpent || unfinished(runs.Runs) > 0 {
 		if r.Checkpoint, err = r.rewind(); err != nil {

@@ -2,17 +2,13 @@ package reduced
 
 import "bilevelc/runtime/kkt"
 
-// Smoothed evaluates F_mu, its gradient and products with its second derivative at x, from the follower's exact answer; nil where it is not found. curve is that of a curved follower, of which sys is the
-// linearization somewhere; nil else.
-func Smoothed(sys *kkt.System, curve Curved, x []float64, mu float64) (value float64, grad []float64, product func(dst, d []float64)) {
+// Smoothed evaluates F_mu, its gradient and products with its second derivative at x, from the follower's exact answer; nil where it is not found.
+func Smoothed(sys *kkt.System, x []float64, mu float64) (value float64, grad []float64, product func(dst, d []float64)) {
 	f, err := newFollower(sys)
 	if err != nil {
 		return 0, nil, nil
 	}
-	s := &solver{f: f, p: sys.P, calc: newCalculus(sys.P, f.nw), curve: curve}
-	if s.relinearize(x) != nil {
-		return 0, nil, nil
-	}
+	s := &solver{f: f, p: sys.P, calc: newCalculus(sys.P, f.nw)}
 	p := s.newPiece()
 	if p.load(&State{W: x, Fixed: make([]int8, f.nw)}); !p.lower() {
 		return 0, nil, nil

@@ -31,9 +31,6 @@ const (
 
 // startPath finds the follower's answer at st.W and the mu there, from medians of its slacks and multipliers that are not 0; false where there are none.
 func (p *piece) startPath(st *State) bool {
-	if p.relinearize(st.W) != nil {
-		return false
-	}
 	p.load(st)
 	if !p.lower() {
 		return false
@@ -190,9 +187,6 @@ func (p *piece) pathStep(st *State) (done bool, err error) {
 	c := p.center(st.W, ps.Mu, ps.Central, ps.Equal)
 	if c == nil || !c.factorize() {
 		return true, nil // the phase is not asked for more than it finds
-	}
-	if err := p.relinearize(st.W); err != nil {
-		return true, err
 	}
 	a := c.differentiate()
 	q := p.face(st.W, a.grad)

@@ -423,11 +423,11 @@ func TestSmoothed(t *testing.T) {
 			}
 			return w
 		}
-		_, grad, product := reduced.Smoothed(s, nil, x, mu)
-		ahead, up, _ := reduced.Smoothed(s, nil, along(h), mu)
-		behind, down, _ := reduced.Smoothed(s, nil, along(-h), mu)
-		farAhead, further, _ := reduced.Smoothed(s, nil, along(2*h), mu)
-		farBehind, back, _ := reduced.Smoothed(s, nil, along(-2*h), mu)
+		_, grad, product := reduced.Smoothed(s, x, mu)
+		ahead, up, _ := reduced.Smoothed(s, along(h), mu)
+		behind, down, _ := reduced.Smoothed(s, along(-h), mu)
+		farAhead, further, _ := reduced.Smoothed(s, along(2*h), mu)
+		farBehind, back, _ := reduced.Smoothed(s, along(-2*h), mu)
 		if grad == nil || up == nil || down == nil || further == nil || back == nil {
 			continue
 		}
@@ -438,8 +438,8 @@ func TestSmoothed(t *testing.T) {
 			size += math.Abs(v)
 		}
 		// Points of the path are found to parts of mu; differences divide them by their step, so that the longest that F_mu is straight over tells most.
-		wideAhead, _, _ := reduced.Smoothed(s, nil, along(8*h), mu)
-		wideBehind, _, _ := reduced.Smoothed(s, nil, along(-8*h), mu)
+		wideAhead, _, _ := reduced.Smoothed(s, along(8*h), mu)
+		wideBehind, _, _ := reduced.Smoothed(s, along(-8*h), mu)
 		off, growth := math.Inf(1), 0.0
 		for _, v := range []float64{(ahead - behind) / (2 * h), (farAhead - farBehind) / (4 * h), (wideAhead - wideBehind) / (16 * h)} {
 			if math.Abs(v-slope) < off {

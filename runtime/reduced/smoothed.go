@@ -86,7 +86,10 @@ func (s *solver) center(w []float64, mu float64, from *Central, equal []float64)
 	c := &smoothed{solver: s, mu: mu, w: w, y: make([]float64, f.n), lambda: make([]float64, f.m), v: make([]float64, f.m), at: from.clone(), free: append([]float64(nil), equal...),
 		dinv: make([]float64, f.m), t: make([]float64, f.m)}
 	q := make([]float64, f.m)
-	s.free(c.y, q, w)
+	copy(c.y, f.y0)
+	linalg.Gemv(c.y, 1, f.j, f.n, f.nw, false, w)
+	copy(q, f.p0)
+	linalg.Gemv(q, 1, f.r, f.m, f.nw, false, w)
 	g, step, dv := make([]float64, f.m), make([]float64, f.m), make([]float64, f.m)
 	for range 30 { // more than Newton's method takes where it converges
 		for r := range f.rows {
@@ -257,10 +260,9 @@ func (c *smoothed) apply(dst, v []float64) {
 // adjoint holds what products with the second derivative of F_mu need.
 type adjoint struct {
 	*smoothed
-	value    float64
-	grad     []float64 // len nw
-	second   []float64 // len m: the coefficient of v_r'^2
-	adjointY []float64 // len n: what q counts in F_mu, of a curved follower: H^-1 (g_y - B'kappa)
+	value  float64
+	grad   []float64 // len nw
+	second []float64 // len m: the coefficient of v_r'^2
 }
 
 // point is what f reads.
@@ -329,11 +331,6 @@ func (c *smoothed) differentiate() *adjoint {
 	copy(a.grad, g.w)
 	linalg.Gemv(a.grad, 1, f.j, f.n, f.nw, true, g.y)
 	linalg.Gemv(a.grad, -1, f.r, f.m, f.nw, true, kappa)
-	if c.curve != nil {
-		a.adjointY = append([]float64(nil), g.y...)
-		f.solveH(a.adjointY)
-		f.timesET(a.adjointY, -1, kappa)
-	}
 	// phi''_r (E g_y - Y kappa)_r + own, phi = lambda as a function of v.
 	eg := make([]float64, f.m)
 	f.addE(eg, g.y)
@@ -398,10 +395,5 @@ func (a *adjoint) product(dst, d []float64) {
 	linalg.Gemv(dst, 1, f.j, f.n, f.nw, true, out.y)
 	linalg.Gemv(dst, 1, f.r, f.m, f.nw, true, kappa)
 	a.work(2*f.nw*(f.n+f.m) + 2*f.square())
-	if a.curve != nil {
-		more := make([]float64, f.sys.Nx)
-		a.curve.HessianProduct(more, a.w[:f.sys.Nx], a.adjointY, d[:f.sys.Nx])
-		linalg.Axpy(dst[:f.sys.Nx], -1, more)
-	}
 	a.products++
 }

@@ -134,7 +134,6 @@ type solver struct {
 	calc      *calculus
 	opts      Options
 	projector *qp.Projector
-	curve     Curved // nil where q is affine
 
 	ops, factors, products, crossings int
 	roomR, roomE, roomC               []float64
