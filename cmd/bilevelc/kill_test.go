@@ -342,7 +342,7 @@ func (k *killing) fullCheckpoint(t *testing.T, e int, rng *rand.Rand) string {
 			t.Fatal(err)
 		}
 	}
-	cmd := k.command(dir, e, "--checkpoint", place, "--checkpoint-every", "10ms")
+	cmd := k.command(dir, e, "--checkpoint", place, "--checkpoint-every", "1ns")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Start(); err != nil {

@@ -26,7 +26,6 @@ type denseHessian struct {
 	mu    sync.Mutex
 	b     *sparse.CSR // of the rows that the rest is of
 	place []int       // len m: the place of a row below, or -1
-	row   []int       // by place: the row
 	// whitened[a] is U^-T b' for H = U'U, b the row's normal at unit length.
 	whitened [][]float64
 	// gram[a][c], of places c <= a, is b H^-1 b' of the two rows, the product of their
@@ -159,10 +158,17 @@ func (w *denseHessian) face(q *polyhedron, rows []int) *metricFace {
 	return m
 }
 
-// reach computes U^-T b' of the rows for which that is not known.
+// reach computes U^-T b' of the rows for which that is not known. Where there is no room for them beside those
+// that are kept, these go.
 func (w *denseHessian) reach(q *polyhedron, rows []int) {
-	if w.b != q.b {
-		w.b, w.faces, w.bases, w.whitened, w.gram, w.row = q.b, nil, nil, nil, nil, nil
+	kept, count := len(w.whitened), len(w.whitened)
+	for _, i := range rows {
+		if w.b == q.b && w.place[i] < 0 {
+			count++
+		}
+	}
+	if w.b != q.b || count > kept && count*(w.n+count/2) > tolerance.MostNumbers {
+		w.b, w.faces, w.bases, w.whitened, w.gram = q.b, nil, nil, nil, nil
 		w.place = make([]int, q.m)
 		for i := range w.place {
 			w.place[i] = -1
@@ -171,7 +177,7 @@ func (w *denseHessian) reach(q *polyhedron, rows []int) {
 	var missing []int
 	for _, i := range rows {
 		if w.place[i] < 0 {
-			w.place[i] = len(w.row) + len(missing)
+			w.place[i] = len(w.whitened) + len(missing)
 			missing = append(missing, i)
 		}
 	}
@@ -187,17 +193,17 @@ func (w *denseHessian) reach(q *polyhedron, rows []int) {
 			}
 		}
 		w.factors.SolveColumnsT(x, k)
-		whitened, first := make([]float64, k*w.n), len(w.row)
+		whitened, first := make([]float64, k*w.n), len(w.whitened)
 		products := make([]float64, k*first+k*(k+1)/2)
 		for t := range products {
 			products[t] = math.NaN()
 		}
-		for a, i := range some {
+		for a := range some {
 			v := whitened[a*w.n : (a+1)*w.n]
 			for j := range v {
 				v[j] = x[j*k+a]
 			}
-			w.row, w.whitened, w.gram = append(w.row, i), append(w.whitened, v), append(w.gram, products[:first+a+1])
+			w.whitened, w.gram = append(w.whitened, v), append(w.gram, products[:first+a+1])
 			products = products[first+a+1:]
 		}
 	}

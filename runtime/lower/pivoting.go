@@ -2,7 +2,6 @@ package lower
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"bilevelc/runtime/linalg"
@@ -18,7 +17,8 @@ import (
 // takes over.
 //
 // The quadratic has the gradient grad at base, nil for 0. On success y is set to its minimizer over the rows, to the
-// rounding of H, and the rows that hold it are returned, ascending.
+// rounding of H, and the rows that hold it are returned, ascending. Which rows take part is decided by this call alone: what
+// earlier ones have left of them saves work.
 func (w *denseHessian) pivots(q *polyhedron, y, base, grad []float64, guess []int) (active []int, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -28,11 +28,11 @@ func (w *denseHessian) pivots(q *polyhedron, y, base, grad []float64, guess []in
 		linalg.Axpy(pulled, -1, grad)
 		w.factors.SolveT(pulled)
 	}
-	in, was := make([]bool, q.m), make([]bool, q.m)
+	in, was, met := make([]bool, q.m), make([]bool, q.m), make([]bool, q.m)
 	slacks := make([]float64, 2*q.m)
-	slack, at := slacks[:q.m], slacks[q.m:] // at base, of rows that have been reached, and at z
+	slack, at := slacks[:q.m], slacks[q.m:] // at base, of the rows that take part, and at z
 	for i := range in {
-		in[i], slack[i] = q.norm[i] > 0 && q.equal(i), math.NaN()
+		in[i] = q.norm[i] > 0 && q.equal(i)
 	}
 	for _, i := range guess {
 		in[i] = q.norm[i] > 0
@@ -40,6 +40,17 @@ func (w *denseHessian) pivots(q *polyhedron, y, base, grad []float64, guess []in
 	outside := func(i int, s float64, y []float64, size float64) bool {
 		s += tolerance.Feasibility * (size + q.size[i])
 		return s < 0 && s < -q.rounding(i, y)
+	}
+	var taking []int // the rows that take part
+	take := func(i int) {
+		if !met[i] {
+			met[i], slack[i] = true, q.slack(i, base)
+			taking = append(taking, i)
+		}
+	}
+	room := func(more int) bool {
+		count := len(taking) + more
+		return count*(w.n+count/2) <= tolerance.MostNumbers
 	}
 	var force []float64
 	fewest, patience := q.m+1, tolerance.Exchanges
@@ -49,19 +60,16 @@ func (w *denseHessian) pivots(q *polyhedron, y, base, grad []float64, guess []in
 		for i, is := range in {
 			if is {
 				active = append(active, i)
+				take(i)
 			}
 		}
-		if len(active) > w.n || !w.room(q, active) {
+		if len(active) > w.n || !room(0) {
 			return nil, false
 		}
+		w.reach(q, taking)
 		m := w.face(q, slices.Clone(active))
 		if m.factors == nil {
 			return nil, false
-		}
-		for _, i := range w.row {
-			if math.IsNaN(slack[i]) {
-				slack[i] = q.slack(i, base)
-			}
 		}
 		force = append(force[:0], make([]float64, len(active))...)
 		for a, i := range active {
@@ -78,9 +86,9 @@ func (w *denseHessian) pivots(q *polyhedron, y, base, grad []float64, guess []in
 				wrong++
 			}
 		}
-		// A row that has been reached tells its slack without the solve for z.
-		for a, i := range w.row {
-			if !was[i] && outside(i, slack[i]+linalg.Dot(w.whitened[a], z), base, size) {
+		// A row that takes part tells its slack without the solve for z.
+		for _, i := range taking {
+			if !was[i] && outside(i, slack[i]+linalg.Dot(w.whitened[w.place[i]], z), base, size) {
 				in[i] = true
 				wrong++
 			}
@@ -98,7 +106,7 @@ func (w *denseHessian) pivots(q *polyhedron, y, base, grad []float64, guess []in
 					in[i] = true
 					wrong++
 				}
-				if w.place[i] < 0 {
+				if !met[i] {
 					others = append(others, i)
 				}
 			}
@@ -108,8 +116,10 @@ func (w *denseHessian) pivots(q *polyhedron, y, base, grad []float64, guess []in
 			}
 			// One pass over U takes many rows: with those that come in, the nearest others, a quarter as many as are known.
 			slices.SortStableFunc(others, func(i, j int) int { return cmp.Compare(at[i], at[j]) })
-			if others = others[:min(len(others), len(w.row)/4)]; len(others) > 0 && w.room(q, others) {
-				w.reach(q, others)
+			if others = others[:min(len(others), len(taking)/4)]; len(others) > 0 && room(len(others)) {
+				for _, i := range others {
+					take(i)
+				}
 				fewest, patience = q.m+1, tolerance.Exchanges
 			}
 		}
@@ -122,15 +132,4 @@ func (w *denseHessian) pivots(q *polyhedron, y, base, grad []float64, guess []in
 			return nil, false
 		}
 	}
-}
-
-// room reports whether there is memory to keep what belongs to some more rows.
-func (w *denseHessian) room(q *polyhedron, rows []int) bool {
-	count := len(w.row)
-	for _, i := range rows {
-		if w.b != q.b || w.place[i] < 0 {
-			count++
-		}
-	}
-	return count*(w.n+count/2) <= tolerance.MostNumbers
 }
