@@ -111,11 +111,16 @@ func (f *Follower) at(x []float64) (c []float64, b *activeset.Bounds) {
 // y is feasible, or g falls without bound.
 func (f *Follower) Solve(ctx context.Context, x []float64) (z []float64, status activeset.Status) {
 	c, b := f.at(x)
-	if z, status = f.minimize(ctx, x, f.program.Q, c, b); status != activeset.Infeasible {
+	return f.feasible(ctx, x, f.program.Q, c, b)
+}
+
+// feasible is minimize at an x where rows hold to the rounding of their terms.
+func (f *Follower) feasible(ctx context.Context, x []float64, h *sparse.CSR, c []float64, b *activeset.Bounds) (z []float64, status activeset.Status) {
+	if z, status = f.minimize(ctx, x, h, c, b); status != activeset.Infeasible {
 		return z, status
 	}
 	refuted := f.refuted
-	if z, status = f.minimize(ctx, x, f.program.Q, c, f.widened(x, b)); status == activeset.Infeasible {
+	if z, status = f.minimize(ctx, x, h, c, f.widened(x, b)); status == activeset.Infeasible {
 		f.refuted = refuted
 	}
 	return z, status
@@ -187,7 +192,7 @@ func (f *Follower) Minimize(ctx context.Context, x []float64, h *sparse.CSR, c [
 	if f.joined(h) != nil {
 		return nil, activeset.Failed
 	}
-	return f.minimize(ctx, x, f.scaledHessian(h), cost, b)
+	return f.feasible(ctx, x, f.scaledHessian(h), cost, b)
 }
 
 // scaledHessian is a Hessian in y in the relaxation's units; nil for 0.
