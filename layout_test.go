@@ -61,7 +61,7 @@ var layers = map[string][]string{
 	"runtime/system":     {"internal/sparse", "runtime/activeset", "runtime/central", "runtime/certify", "runtime/document", "runtime/kkt", "runtime/linalg", "runtime/lower", "runtime/oracle", "runtime/outer", "runtime/pieces", "runtime/problem", "runtime/qp", "runtime/reduced", "runtime/relaxation", "runtime/sequential", "runtime/status", "runtime/tree", "runtime/tolerance"},
 	"runtime/exchange":   {"internal/sparse", "ir/data", "lang/diag", "runtime/kkt"},
 	"runtime/certify":    {"internal/extended", "internal/sparse", "runtime/problem", "runtime/tolerance"},
-	"runtime/named":      {"ir", "runtime/document", "runtime/linalg"},
+	"runtime/named":      {"ir", "runtime/document", "runtime/linalg", "runtime/tolerance"},
 	"runtime/compile":    {"autodiff", "codegen", "ir", "runtime/problem"},
 	"runtime/input":      {"internal/sparse", "ir/data", "ir/datafile", "lang/diag", "runtime/document", "runtime/linalg"},
 	"runtime/document":   {"internal/jsonfault", "ir", "lang", "runtime/certify", "runtime/problem", "runtime/status"},

@@ -138,7 +138,7 @@ func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
 		if kind == problem.Equal {
 			over = math.Abs(over)
 		}
-		if over > residualTolerance*terms {
+		if over > tolerance.Rounded*terms {
 			found = append(found, short{name, over, over / terms})
 		}
 	}
@@ -225,12 +225,11 @@ func (p *Problem) answerRounding(x, y []float64) []float64 {
 			}
 		}
 	}
-	const carried = 0x1p-45 // a few operations on numbers found by elimination
 	out := make([]float64, len(rows.Kind))
 	for i := range out {
 		cols, vals := rows.B.Row(i)
 		for t, j := range cols {
-			out[i] = math.Max(out[i], carried*math.Abs(vals[t])*math.Min(longest[j], far[j]))
+			out[i] = math.Max(out[i], tolerance.Eliminated*math.Abs(vals[t])*math.Min(longest[j], far[j]))
 		}
 	}
 	return out
@@ -285,7 +284,6 @@ func (p *Problem) byFollower(r *Result, x, y []float64) error {
 // atBounds names the entries of x at a bound of X, to a few roundings of their
 // interval.
 func (p *Problem) atBounds(x []float64) []string {
-	const rounding = 1e-12
 	var names []string
 	j := -1
 	for _, v := range named.Variables(&p.IR.Upper, x, 1) {
@@ -297,7 +295,7 @@ func (p *Problem) atBounds(x []float64) []string {
 				if width := hi - lo; !math.IsInf(width, 0) {
 					size = math.Max(size, width)
 				}
-				return math.Abs(x[j]-bound) <= rounding*size
+				return math.Abs(x[j]-bound) <= tolerance.Rounded*size
 			}
 			switch {
 			case lo == hi:

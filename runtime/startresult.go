@@ -51,13 +51,12 @@ func (p *Problem) moved(from, to []float64) string {
 		return "" // the run never began
 	}
 	// A projection leaves a point of the set where it is, up to a few roundings.
-	const rounding = 1e-14
 	count, entry := 0, ""
 	for _, decl := range p.IR.Upper.Vars {
 		v := Value{Name: decl.Name, Shape: decl.Shape.Dims()}.Over(decl.Axes)
 		for k := range decl.Shape.Len() {
 			a, b := from[decl.Offset+k], to[decl.Offset+k]
-			if math.Abs(a-b) <= rounding*(math.Abs(a)+math.Abs(b)) {
+			if math.Abs(a-b) <= tolerance.SumRounding*(math.Abs(a)+math.Abs(b)) {
 				continue
 			}
 			if count++; count == 1 {

@@ -14,6 +14,7 @@ import (
 	"bilevelc/runtime/system"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // claims checks what a document says beyond the numeric problem: everything that
@@ -195,29 +196,25 @@ func (c *claims) residuals() {
 	// Residuals are what is left of cancelling terms: rounding of those.
 	c.check("residuals are at least 0", min(c.r.Residuals.Stationarity, c.r.Residuals.Primal, c.r.Residuals.Dual, c.r.Residuals.Complementarity, c.r.Residuals.Upper) >= 0 ||
 		math.IsNaN(float64(c.r.Residuals.Stationarity)), "one is negative")
-	c.near("residual: stationarity", float64(c.r.Residuals.Stationarity), found.Stationarity, residualTolerance*scale)
-	c.near("residual: primal", float64(c.r.Residuals.Primal), found.Primal, residualTolerance*top)
+	c.near("residual: stationarity", float64(c.r.Residuals.Stationarity), found.Stationarity, tolerance.Rounded*scale)
+	c.near("residual: primal", float64(c.r.Residuals.Primal), found.Primal, tolerance.Rounded*top)
 	c.near("residual: dual", float64(c.r.Residuals.Dual), found.Dual, 0)
-	c.near("residual: complementarity", float64(c.r.Residuals.Complementarity), found.Complementarity, residualTolerance*top*linalg.NormInf(c.doc.Lambda))
+	c.near("residual: complementarity", float64(c.r.Residuals.Complementarity), found.Complementarity, tolerance.Rounded*top*linalg.NormInf(c.doc.Lambda))
 	upper := c.p.upperViolation(c.doc.X)
-	c.near("residual: upper", float64(c.r.Residuals.Upper), upper, residualTolerance*linalg.NormInf(c.doc.X))
+	c.near("residual: upper", float64(c.r.Residuals.Upper), upper, tolerance.Rounded*linalg.NormInf(c.doc.X))
 	claimed, err := named.ReadResiduals(c.p.IR.Rows, c.r.Residuals.Constraints, reportTolerance)
 	if err != nil {
 		c.check("residuals by constraint", false, "%v", err)
 		return
 	}
 	for i, v := range claimed {
-		if !hidden(c.p.IR.Rows, i) && math.Abs(v-c.h[i]) > residualTolerance*sizes[i] || math.IsNaN(v) {
+		if !hidden(c.p.IR.Rows, i) && math.Abs(v-c.h[i]) > tolerance.Rounded*sizes[i] || math.IsNaN(v) {
 			c.check("residuals by constraint", false, "%s is %.10g", c.p.IR.Rows[i].Name, c.h[i])
 			return
 		}
 	}
 	c.check("residuals by constraint", true, "")
 }
-
-// residualTolerance is what a sum of a row's terms, or of forces, may come out
-// otherwise by, relative to them: a few hundred roundings.
-const residualTolerance = 1e-12
 
 // rowSizes are the sizes of the terms of each row.
 func (c *claims) rowSizes() []float64 {
@@ -307,14 +304,14 @@ func (c *claims) rows() {
 		}
 	}
 	c.near("lower.min_multiplier", float64(l.MinMultiplier), multiplier, 0)
-	c.near("lower.min_slack", float64(l.MinSlack), slack, residualTolerance*typical)
+	c.near("lower.min_slack", float64(l.MinSlack), slack, tolerance.Rounded*typical)
 }
 
 // pushes reports that the multiplier of a row is beyond doubt: it is no small share of the largest, and its force more
 // than rounding of the forces over X leaves. An x at 1e-33 in a box of width 1 has no digits, nor has a multiplier that is x.
 func (c *claims) pushes(row int) bool {
 	lambda := c.doc.Lambda[row]
-	return lambda > nearlyActive*linalg.NormInf(c.doc.Lambda) && lambda*c.lengthInY(row) > residualTolerance*c.report.Force
+	return lambda > nearlyActive*linalg.NormInf(c.doc.Lambda) && lambda*c.lengthInY(row) > tolerance.Rounded*c.report.Force
 }
 
 // nearlyActive is the share of its terms by which a row may miss equality, or of

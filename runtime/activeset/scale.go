@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/tolerance"
 )
 
 // scaling turns a program into one whose coefficients are near 1: variables
@@ -35,8 +36,7 @@ func equilibrate(n int, q, a *sparse.CSR) scaling {
 		}
 	}
 	big := [2][]float64{make([]float64, n), make([]float64, m)}
-	const sweeps = 10 // each halves the logarithm of the imbalance: 2^-10 of the range of doubles is 2
-	for range sweeps {
+	for range tolerance.Sweeps {
 		clear(big[0])
 		clear(big[1])
 		if mq > 0 {

@@ -185,7 +185,6 @@ func (s *Solver) recompute() bool {
 	}
 	clear(st.terms)
 	last, good := math.Inf(1), false
-	const steps = 8 // each gains the digits that the tableau has; two is the rule
 	for step := 0; ; step++ {
 		s.gradient()
 		s.values(func(i int) float64 {
@@ -214,7 +213,7 @@ func (s *Solver) recompute() bool {
 			return false
 		}
 		good = worst <= tolerance.Feasibility
-		if worst <= tolerance.FewRoundings || step == steps || worst > 0.25*last && good {
+		if worst <= tolerance.FewRoundings || step == tolerance.Refinements || worst > 0.25*last && good {
 			break
 		}
 		if step > 1 && worst > 0.5*last {

@@ -12,7 +12,7 @@ import (
 func (d *deriver) byAnswers(at *derived, cy, cv []float64) []float64 {
 	// Where curvatures of g are further apart than 1/HalfDigits gradients of g along a steep direction, where y is a double, are off by more than the
 	// tolerances allow along a flat one.
-	const mostMoved, wide, agree = 16, 0x1p-6, 1e-7
+	const mostMoved, wide = 16, 0x1p-6
 	if !d.p.Facts.QuadraticInY || d.p.Dx > mostMoved || d.near == nil || !(d.near.largest() > 1/tolerance.HalfDigits*at.system.least()) {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (d *deriver) byAnswers(at *derived, cy, cv []float64) []float64 {
 		}
 		long, ok := quotient(step)
 		short, also := quotient(step / 2)
-		if !ok || !also || math.Abs(long-short) > agree*math.Max(math.Abs(short), size/d.s.x) {
+		if !ok || !also || math.Abs(long-short) > tolerance.Differenced*math.Max(math.Abs(short), size/d.s.x) {
 			return nil
 		}
 		grad[j] = short

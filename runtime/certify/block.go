@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // block is a part of y that g and the rows do not mix with others, with its
@@ -163,10 +164,8 @@ type span struct {
 }
 
 // add takes row i into the span, where it is not in it, and reports true; false where it depends on
-// others: where less than 1e-9 of its length is left, which is about the square root of the rounding
-// of the Schur complement that is built from it.
+// others (tolerance.Dependence).
 func (s *span) add(i int, row func() []float64) bool {
-	const left = 1e-9
 	at, in := slices.BinarySearch(s.rows, i)
 	if in {
 		return true
@@ -183,7 +182,7 @@ func (s *span) add(i int, row func() []float64) bool {
 			break // "twice is enough" (Kahan), and once where little is cancelled
 		}
 	}
-	if length <= left*size {
+	if length <= tolerance.Dependence*size {
 		return false
 	}
 	for j := range rest {

@@ -63,8 +63,7 @@ func normalDistance(p *problem.Problem, x, y, n []float64, reach, enough float64
 	}
 	// Rows that could be tight for some feasible y near by. On the edge of D
 	// the rows of mu are tight for every feasible y; within reach of it, tight
-	// to a few times reach: tenfold allows for rows that meet at an angle.
-	const angle = 10
+	// to a few times reach: the margin allows for rows that meet at an angle.
 	first := g.size
 	g.size += p.Dy
 	unit := unitOfY(p)
@@ -73,7 +72,7 @@ func normalDistance(p *problem.Problem, x, y, n []float64, reach, enough float64
 	for i, kind := range p.Rows.Kind {
 		_, a := p.Rows.A.Row(i)
 		_, b := p.Rows.B.Row(i)
-		near := angle * reach * math.Hypot(norm(a), unit*norm(b))
+		near := tolerance.Margin * reach * math.Hypot(norm(a), unit*norm(b))
 		if kind == problem.AtMost && -h[i] > near {
 			continue
 		}
@@ -292,7 +291,7 @@ func (g *generators) residual(t []float64) []float64 {
 		return s, true
 	}
 	// A column helps where its angle with the residual is more than rounding.
-	const rounding = 1e-13
+	const rounding = tolerance.Feasibility
 	helps := func(c column) float64 {
 		if c.entry >= 0 {
 			return c.v[0] * rest[c.entry]

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // The lower level with g replaced by its second-order model at y is a strictly
@@ -122,8 +123,6 @@ func (m *model) worst(tolerance float64, settled map[int]bool) (row int, sign fl
 // add makes row p hold: its multiplier is raised, and rows that lose theirs on the way
 // are let go.
 func (m *model) add(p int, sign float64) error {
-	// Of the way that a row gives alone, what rows that it depends on leave is rounding.
-	const dependent = 1e-11
 	n := len(m.c.entries)
 	row := make([]float64, m.d.p.Dy)
 	m.d.p.Rows.B.AddRow(row, p, sign)
@@ -146,13 +145,13 @@ func (m *model) add(p int, sign float64) error {
 			return err
 		}
 		full, slope := math.Inf(1), dot(normal, u)
-		if slope > dependent*whole {
+		if slope > tolerance.Rounded*whole {
 			full = math.Max(0, sign*m.d.residual(p, m.x, m.y)) / slope
 		}
 		step, drop := full, -1
 		top := maxAbs(v)
 		for k, i := range m.held {
-			if m.d.p.Rows.Kind[i] == problem.AtMost && v[k] > dependent*top {
+			if m.d.p.Rows.Kind[i] == problem.AtMost && v[k] > tolerance.Rounded*top {
 				if t := math.Max(0, m.multipliers[k]) / v[k]; t < step {
 					step, drop = t, k
 				}
@@ -234,7 +233,7 @@ const mostExchanged = 3000
 // dual finds the face of y*(x) from y and a face, by quadratic models of g; where g is
 // one, the first says all.
 func (d *deriver) dual(x, y []float64, face []int) (*derived, error) {
-	const rounding, most = 1e-12, 30
+	const most = 30
 	y = slices.Clone(y)
 	base, grad := make([]float64, d.p.Dy), make([]float64, d.p.Dy)
 	for range most {
@@ -261,7 +260,7 @@ func (d *deriver) dual(x, y []float64, face []int) (*derived, error) {
 				}
 			}
 			m := &model{d: d, c: c, x: x, y: y, base: base, grad: grad}
-			err := m.solve(rows, rounding)
+			err := m.solve(rows, tolerance.Rounded)
 			if err != nil {
 				err = m.solve(rows, d.tol.KKT)
 			}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // deriver derives y*(x), its multipliers and gradients of F from the functions
@@ -119,7 +120,6 @@ func (d *deriver) faceSystem(h *hessian, face []int) (faceSystem, error) {
 // it goes on, and programs are solved where that fails. Of many rows all that should change change together first: a program
 // takes them one at a time, with factors of the face for each.
 func (d *deriver) lower(x, y []float64, face []int) (*derived, error) {
-	const rounding = 1e-12
 	quadratic := d.p.Facts.QuadraticInY
 	many := quadratic && d.p.Rows.Len() > denseLimit
 	if quadratic && !many {
@@ -127,7 +127,7 @@ func (d *deriver) lower(x, y []float64, face []int) (*derived, error) {
 			return at, err
 		}
 	}
-	if at, err := d.corrected(x, y, face, rounding); err == nil {
+	if at, err := d.corrected(x, y, face, tolerance.Rounded); err == nil {
 		return at, nil
 	}
 	if many || !quadratic {
@@ -238,7 +238,6 @@ func (d *deriver) correct(face map[int]bool, at *derived, tolerance float64, all
 func (d *deriver) onFace(x, y []float64, face []int) (*derived, error) {
 	const (
 		maxNewton = 60 // Newton's method doubles the digits at each; more is a failure
-		maxHalve  = 40 // 2^-40 of a step is below the accuracy asked for
 		shrinks   = 0.1
 	)
 	at := &derived{x: x, y: append([]float64(nil), y...), lambda: make([]float64, d.p.Rows.Len()), face: face}
@@ -281,7 +280,7 @@ func (d *deriver) onFace(x, y []float64, face []int) (*derived, error) {
 				for j := range trial {
 					trial[j] = at.y[j] + length*step[j]
 				}
-				if d.faceResidual(x, trial, at) <= (1-length/2)*before || size <= 1e-8*d.sizeY(at.y) || k == maxHalve {
+				if d.faceResidual(x, trial, at) <= (1-length/2)*before || size <= 1e-8*d.sizeY(at.y) || k == tolerance.Halvings {
 					break
 				}
 				length /= 2

@@ -3,6 +3,8 @@ package certify
 import (
 	"math"
 	"slices"
+
+	"bilevelc/runtime/tolerance"
 )
 
 // bounded checks that F does not fall without a limit next to the point: beside a pole on both of
@@ -54,7 +56,7 @@ func (v *verification) bounded() {
 // would not leave it, over the length of the way: what is small beside gradients that the curvature of F makes of
 // the radius may be all that F falls by.
 func (v *verification) descending(measure float64) {
-	const still, nearest = 1e-3, 1e-5 // the latter well beyond the radius, within which a kink may end the way
+	const nearest = 1e-5 // well beyond the radius, within which a kink may end the way
 	start, way := v.p.Origin(), make([]float64, v.p.Dx)
 	for j, from := range start {
 		d := v.doc.X[j] - from
@@ -63,7 +65,7 @@ func (v *verification) descending(measure float64) {
 		}
 	}
 	f := v.doc.Upper
-	if v.at == nil || v.doc.Coupled != nil || !(measure*norm(way) > still*math.Abs(f)) {
+	if v.at == nil || v.doc.Coupled != nil || !(measure*norm(way) > tolerance.Slack*math.Abs(f)) {
 		return
 	}
 	size := v.fall()
@@ -72,7 +74,7 @@ func (v *verification) descending(measure float64) {
 		for j, d := range way {
 			on[j] += t * d
 		}
-		if there := v.valueInX(on); there < f-t*still*size && measure*norm(way) > still*size {
+		if there := v.valueInX(on); there < f-t*tolerance.Slack*size && measure*norm(way) > tolerance.Slack*size {
 			v.fail("solved", "F goes on improving along x, which X does not bound: by %.3g over %.3g of its length", f-there, t)
 			return
 		}

@@ -74,10 +74,9 @@ func (h *hessian) newPart(k int, rows []int) (componentSystem, error) {
 
 // keep remembers a part, in a quarter of a gigabyte at most.
 func (h *hessian) keep(key string, p componentSystem, n int) {
-	const most = 1 << 25
 	k := len(p.rows())
 	size := (3*n + 2*k) * k // with the adjoints of as many rows
-	if h.stored += size; h.stored > most || h.parts == nil {
+	if h.stored += size; h.stored > tolerance.MostNumbers || h.parts == nil {
 		h.parts, h.stored = map[string]componentSystem{}, size
 	}
 	h.parts[key] = p

@@ -112,12 +112,11 @@ func (d *deriver) holding(g *generators, x, y []float64) bool {
 
 // across reports that a direction of unit length is normal to all of X near x, or of X and
 // where the lower level is feasible: it and its opposite are inner normals, as where equations,
-// or inequalities that only hold with equality, leave no inside. Differences of gradients know it
-// to 1e-7.
+// or inequalities that only hold with equality, leave no inside.
 func (d *deriver) across(x, y, direction []float64) bool {
 	g := generators{size: d.p.Dx}
 	d.flats(&g, x, d.p.Dx)
-	const small = 1e-7
+	const small = tolerance.Differenced
 	target := make([]float64, g.size)
 	copy(target, direction)
 	if norm(g.residual(target)) <= small && norm(g.residual(scaled(target, -1))) <= small {

@@ -26,8 +26,6 @@ type ldl struct {
 // factorize factorizes a matrix whose row r has vals[r] in the columns near[r]; the first n of them are H's. The order is the reverse one of Cuthill and McKee (1969), with an equation behind all entries
 // that it has: its pivot is then minus the square of its length, in the metric of the inverse of H, beside the equations before it. One that depends on those is left out.
 func factorize(near [][]int, vals [][]float64, of int) (*ldl, error) {
-	// Of that square, what other equations leave: below it its digits are rounding.
-	const dependent = 1e-12
 	n := len(near)
 	f := &ldl{order: cuthillMcKee(near), d: make([]float64, n), out: make([]bool, n)}
 	f.behind(near, of)
@@ -106,7 +104,7 @@ func factorize(near [][]int, vals [][]float64, of int) (*ldl, error) {
 		case math.IsNaN(f.d[k]) || math.IsInf(f.d[k], 0):
 			return nil, errCurvature
 		case r >= of:
-			if !(-f.d[k] > dependent*sizes[1]) {
+			if !(-f.d[k] > tolerance.Rounded*sizes[1]) {
 				f.d[k], f.out[r] = math.Inf(1), true
 				for _, i := range reach[top:] {
 					f.end[i]--

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // conditions are the KKT residuals at (x, y, lambda) as they are found here.
@@ -143,17 +144,16 @@ func (v *verification) lowerLevel() {
 	}
 	// At a solution the gap is made of rounding, which may come out otherwise
 	// here: of each product lambda h, and of each entry of r.
-	const unit = 0x1p-48 // a few roundings
-	ofRows := float64(v.p.Rows.Len()) * unit * scale.Complementarity
-	ofEntries := float64(v.p.Dy) * math.Pow(unit*scale.Stationarity, 2) / bound.Modulus
+	ofRows := float64(v.p.Rows.Len()) * forceRounding * scale.Complementarity
+	ofEntries := float64(v.p.Dy) * math.Pow(forceRounding*scale.Stationarity, 2) / bound.Modulus
 	v.atMost("gap of the lower level", bound.Gap, found.gap, v.tol.Value*bound.Gap+ofRows+ofEntries, "")
 	// Half a unit in the last place of y, and one of the rows' forces over the modulus, are more than anything computed shows.
 	rowForces := make([]float64, v.p.Dy)
 	v.p.Rows.B.AddMulVecT(rowForces, 1, v.doc.Lambda)
 	v.atMost("rounding of y, within the bound on the distance to y*", bound.Distance, 0x1p-53*math.Max(norm(v.doc.Y), norm(rowForces)/bound.Modulus), 0, "")
 	distance := math.Sqrt(2 * bound.Gap / bound.Modulus)
-	const square = 0x1p-500 // the gap, its square, is no number of full precision below about that
-	v.equal("bound on the distance to y*", bound.Distance, distance, v.tol.Value, math.Max(distance, square))
+	// The gap, its square, is no number of full precision below about LeastSquared.
+	v.equal("bound on the distance to y*", bound.Distance, distance, v.tol.Value, math.Max(distance, tolerance.LeastSquared))
 }
 
 // rowTerms is what the violation of a row is relative to: its terms at the point itself, however far x and y may go over X, and so much

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"bilevelc/runtime/tolerance"
 )
 
 // productSystem is the system of a face without factorization: entries that a
@@ -23,7 +25,7 @@ type productSystem struct {
 	adjoints map[int]adjoint // of rows, see deriver.adjoint
 }
 
-var errProducts = errors.New("the linear system of the face was not solved to working accuracy by products")
+var errProducts = errors.New("the linear system of the face was not solved to working tolerance.SolveAccuracy by products")
 
 func newProductSystem(h *hessian, face []int) (*productSystem, error) {
 	s := &productSystem{h: h, held: map[int]int{}, adjoints: map[int]adjoint{}}
@@ -181,9 +183,8 @@ func (s *productSystem) solve(a, b []float64) (u, v []float64, err error) {
 // whether a thousandth was reached.
 func minres(apply func(dst, z []float64), b []float64) (z []float64, ok bool) {
 	const (
-		accuracy = 1e-10
-		enough   = 1e-3
-		most     = 3000 // iterations: beyond a condition of about 1e5 it is hopeless
+		enough = 1e-3
+		most   = 3000 // iterations: beyond a condition of about 1e5 it is hopeless
 	)
 	n := len(b)
 	z = make([]float64, n)
@@ -223,7 +224,7 @@ func minres(apply func(dst, z []float64), b []float64) (z []float64, ok bool) {
 			z[j] += c * phi * next
 		}
 		phi *= -s
-		if math.Abs(phi) <= accuracy*start || betaNew <= 0x1p-50*math.Abs(alpha) {
+		if math.Abs(phi) <= tolerance.SolveAccuracy*start || betaNew <= 0x1p-50*math.Abs(alpha) {
 			return z, math.Abs(phi) <= enough*start
 		}
 		betaOld = betaNew

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // F is a continuous selection of smooth pieces, one for each face of the lower
@@ -107,8 +108,7 @@ func (d *deriver) slopes(at *derived, weak []int) (slopes [][]float64, open []in
 		if !in {
 			d.p.Rows.A.AddRow(slope, i, -1)
 		}
-		const nothing = 1e-7 // of the terms; differences of gradients leave 1e-10
-		if norm(slope) <= nothing*size {
+		if norm(slope) <= tolerance.Differenced*size {
 			continue
 		}
 		slopes, open = append(slopes, scaled(slope, 1/norm(slope))), append(open, i)
@@ -209,8 +209,7 @@ func (d *deriver) gradientNear(x, y []float64, hints [][]int, claimed []float64,
 			return where, best, nil
 		}
 	}
-	const mostWeak = 6 // 64 faces
-	if len(weak) > mostWeak {
+	if math.Exp2(float64(len(weak))) > tolerance.Branches {
 		failure = errMany
 	} else {
 		for subset := range 1 << len(weak) {

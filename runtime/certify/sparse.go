@@ -83,8 +83,7 @@ func (h *hessian) sparseCurvature(pattern *sparse.CSR) *sparse.CSR {
 	h.mul(image, v)
 	found := make([]float64, n)
 	m.MulVec(found, v)
-	const agree = 1e-5 // differences of a smooth g leave 1e-10 of their terms
-	if !(distance(image, found) <= agree*norm(image)) {
+	if !(distance(image, found) <= tolerance.Differenced*norm(image)) {
 		return nil
 	}
 	return m

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // goldstein checks a Goldstein certificate: points, gradients, weights,
@@ -126,9 +127,8 @@ func (d *deriver) follows(at *derived, i int, rows []int) bool {
 	if err != nil {
 		return false
 	}
-	// As a row is taken to depend on others: of its way alone, half the digits.
-	const nothing = 1e-7
-	return math.Abs(dot(row, way)) <= nothing*d.s.normB[i]*d.s.normB[i]/orOne(d.s.stiff)
+	// Of its way alone.
+	return math.Abs(dot(row, way)) <= tolerance.Differenced*d.s.normB[i]*d.s.normB[i]/orOne(d.s.stiff)
 }
 
 // gradientMapping checks the gradient, that the projected point is the

@@ -71,13 +71,8 @@ func (m *Multipliers) finite() bool {
 	return true
 }
 
-// Tolerances of a certificate at a point itself. All are relative to the terms that make up what is compared.
-const (
-	// cancelling is how much larger than f's own terms those of the multipliers may be for their rounding to count: tolerance.Certified leaves room for it.
-	cancelling = 1e3
-	// parted is how far a slack or a multiplier has to be from 0 for the row not to be biactive: less than any solver calls 0.
-	parted = 1e-11
-)
+// cancelling is how much larger than f's own terms those of the multipliers may be for their rounding to count: tolerance.Certified leaves room for it.
+const cancelling = 1e3
 
 // strong checks a certificate of strong or B-stationarity.
 func (v *verification) strong(c *Strong) {

@@ -44,9 +44,9 @@ func (v *verification) pairSigns(name string, i int, m *Multipliers, at *pointOf
 		v.fail(name, "row %d is slack and has a multiplier", i)
 	case ofMult && at.mult[i] > tolerance.Weak:
 		v.fail(name, "the multiplier of row %d is positive and has a multiplier itself", i)
-	case ofSlack && m.Slack[i] < 0 && !slackZero && (at.mult[i] <= parted || ofMult):
+	case ofSlack && m.Slack[i] < 0 && !slackZero && (at.mult[i] <= tolerance.Parted || ofMult):
 		v.fail(name, "row %d, biactive: the multiplier %.3g of its slack is negative", i, m.Slack[i])
-	case ofMult && m.Multiplier[i] < 0 && !multZero && (slack <= parted || ofSlack):
+	case ofMult && m.Multiplier[i] < 0 && !multZero && (slack <= tolerance.Parted || ofSlack):
 		v.fail(name, "row %d, biactive: the multiplier %.3g of its multiplier is negative", i, m.Multiplier[i])
 	}
 }

@@ -26,9 +26,6 @@ type pointOfSystem struct {
 	rounded     []bool    // len m: all that the row adds up is what elimination leaves of the longest entry of y, so that s is 0 to that
 }
 
-// carries is the rounding of a few operations on numbers that are found by elimination, relative to the largest of the sizes that rows bring to them.
-const carries = 0x1p-45
-
 func (v *verification) pointOfSystem() *pointOfSystem {
 	p, x, y, lambda := v.p, v.doc.X, v.doc.Y, v.doc.Lambda
 	m := p.Rows.Len()
@@ -67,7 +64,7 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 			if vals[t] != 0 {
 				far[j] = math.Max(far[j], at.reach[i]/math.Abs(vals[t]))
 			}
-			at.brought[j] = math.Max(at.brought[j], carries*math.Abs(vals[t])*at.push[i])
+			at.brought[j] = math.Max(at.brought[j], tolerance.Eliminated*math.Abs(vals[t])*at.push[i])
 		}
 	}
 	for i := range m {
@@ -75,15 +72,15 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 		cols, vals := p.Rows.B.Row(i)
 		for t, j := range cols {
 			if vals[t] != 0 {
-				whole = math.Max(whole, carries*math.Abs(vals[t])*length)
-				noise = math.Max(noise, carries*math.Abs(vals[t])*far[j])
+				whole = math.Max(whole, tolerance.Eliminated*math.Abs(vals[t])*length)
+				noise = math.Max(noise, tolerance.Eliminated*math.Abs(vals[t])*far[j])
 				pushed = math.Max(pushed, at.brought[j]/math.Abs(vals[t]))
 			}
 		}
 		slack := -v.d.residual(i, x, y)
 		if mu := p.Facts.StrongConvexity; mu > 0 {
 			for t, j := range cols { // what H makes of the rounding of forces that cancel
-				if of := carries * math.Abs(vals[t]) * at.force[j]; slack > noise && slack <= of/mu {
+				if of := tolerance.Eliminated * math.Abs(vals[t]) * at.force[j]; slack > noise && slack <= of/mu {
 					noise = math.Max(noise, share(of, v.curvature(j)))
 				}
 			}

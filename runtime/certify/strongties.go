@@ -60,7 +60,7 @@ func (v *verification) tied() {
 	}
 	if v.doc.Strict {
 		for i, kind := range p.Rows.Kind {
-			if kind != problem.Equal && at.slack[i] <= parted && at.mult[i] <= parted {
+			if kind != problem.Equal && at.slack[i] <= tolerance.Parted && at.mult[i] <= tolerance.Parted {
 				v.fail(StrictClaim, "slack and multiplier of row %d are both zero", i)
 				return
 			}
@@ -113,8 +113,8 @@ func (v *verification) shift(m *Multipliers, at *pointOfSystem) float64 {
 	for i, kind := range p.Rows.Kind {
 		h, l := v.d.residual(i, x, y), v.doc.Lambda[i]
 		p.Rows.B.AddRow(grad, i, -l)
-		ofSlack := math.Abs(m.Slack[i]) * off(h, carries*at.reach[i])
-		ofMult := math.Abs(m.Multiplier[i]) * off(l, carries*at.push[i])
+		ofSlack := math.Abs(m.Slack[i]) * off(h, tolerance.Eliminated*at.reach[i])
+		ofMult := math.Abs(m.Multiplier[i]) * off(l, tolerance.Eliminated*at.push[i])
 		switch {
 		case kind == problem.Equal || h > 0:
 			sum += ofSlack
@@ -125,7 +125,7 @@ func (v *verification) shift(m *Multipliers, at *pointOfSystem) float64 {
 		}
 	}
 	for j, r := range grad {
-		sum += math.Abs(m.Adjoint[j]) * off(r, carries*at.force[j]+at.brought[j])
+		sum += math.Abs(m.Adjoint[j]) * off(r, tolerance.Eliminated*at.force[j]+at.brought[j])
 	}
 	answer := p.Signed(m.Coupled).Answer(y, v.doc.Lambda)
 	return share(sum, math.Max(math.Abs(v.d.f.Value(x, answer)), terms(v.d.f, x, answer)))

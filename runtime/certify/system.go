@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // faceSystem is the linear system of a face, over independent rows,
@@ -161,8 +162,7 @@ func newDensePart(h *hessian, b *block, rows []int) (*densePart, error) {
 		part.lifts = append(part.lifts, b.lift(h.p, i))
 	}
 	// Two solves with a condition c leave (c 2^-52)^2.
-	const condition = 0x1p26
-	if part.schur.Factorize(b.gram(rows)) && part.schur.Cond() <= condition {
+	if part.schur.Factorize(b.gram(rows)) && part.schur.Cond() <= 1/tolerance.HalfDigits {
 		return part, nil
 	}
 	bt := mat.NewDense(n, k, nil)

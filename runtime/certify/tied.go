@@ -21,10 +21,6 @@ func tiedNormals(p *problem.Problem) [][]float64 {
 		return nil
 	}
 	// Gram-Schmidt on the rows of B, with the same combinations of the rows of A beside.
-	const (
-		dependent = 1e-9 // of a row's length in y, as block.independent has it
-		rounding  = 1e-9 // of the terms in x
-	)
 	type pair struct{ b, a []float64 }
 	var basis []pair
 	var normals [][]float64
@@ -48,7 +44,7 @@ func tiedNormals(p *problem.Problem) [][]float64 {
 				}
 			}
 		}
-		if left := norm(b); left > dependent*size {
+		if left := norm(b); left > tolerance.Dependence*size {
 			basis = append(basis, pair{scaled(b, 1/left), scaled(a, 1/left)})
 			continue
 		}
@@ -60,7 +56,7 @@ func tiedNormals(p *problem.Problem) [][]float64 {
 				}
 			}
 		}
-		if left := norm(a); left > rounding*largest {
+		if left := norm(a); left > tolerance.Dependence*largest {
 			normals = append(normals, scaled(a, 1/left))
 		}
 	}

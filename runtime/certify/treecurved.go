@@ -6,6 +6,7 @@ import (
 	"math/big"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // treeObjective is 1/2 z'Qz + c'z + k: f, or a constraint of the leader that is quadratic, <= 0.
@@ -93,16 +94,13 @@ func curvedClass(p *problem.Problem) error {
 	return nil
 }
 
-// curvedTimes is how many times a constraint of the leader counts in readCurved.
-const curvedTimes = 0x1p500
-
-// readCurved reads a coupled constraint off the gradient of f plus the constraint curvedTimes, so large a number that f is rounding beside it. Where the
+// readCurved reads a coupled constraint off the gradient of f plus the constraint tolerance.Drowning times, so large a number that f is rounding beside it. Where the
 // constraint has no term that is all there is, no more than 4 times f's coefficient: free (those of f, by columns) and constant tell it.
 func (t *treeModel) readCurved(side float64, place []int, constant []float64, free [][]float64, read func(dst, z []float64)) error {
 	o := newTreeObjective(t.n)
 	o.konst = point(side)
 	of := func(v, f float64) float64 {
-		if v /= curvedTimes; math.Abs(v) <= 4*math.Abs(f)/curvedTimes {
+		if v /= tolerance.Drowning; math.Abs(v) <= 4*math.Abs(f)/tolerance.Drowning {
 			return 0
 		}
 		return v

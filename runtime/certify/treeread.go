@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // readFollower is H (ny x ny) and G (ny x nx) by columns, and q.
@@ -137,7 +138,7 @@ func (t *treeModel) readLeader() error {
 			if quadraticRow(p, i) { // an empty row keeps its place
 				t.end(treeCoupled, false, 0)
 				weight := &answer[p.Dy+len(p.Duals)+i]
-				*weight = curvedTimes
+				*weight = tolerance.Drowning
 				err := t.readCurved(sides[i], place, constant, hess, read)
 				if *weight = 0; err != nil {
 					return err

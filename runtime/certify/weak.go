@@ -114,7 +114,7 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 		return tolerance.Margin * (math.Abs(moved) + off)
 	}
 	// The digits that x has over X.
-	const share = 0x1p-12 // of the way to a probe, as the middle one of shares
+	share := shares[len(shares)-1] // of the way to a probe
 	rng := rand.New(rand.NewPCG(4, uint64(d.p.Dx)))
 	part, change := make([]float64, d.p.Dx), 0.0
 	for range probes {
@@ -235,11 +235,10 @@ func (d *deriver) tight(at *derived) int {
 		if err != nil {
 			continue
 		}
-		const nothing = 1e-9 // of the row, as block.independent has it
 		slope, terms, pressed := make([]float64, d.p.Dx), d.s.rows[i], false
 		d.p.Rows.A.AddRow(slope, i, 1)
 		for k, row := range at.active {
-			if math.Abs(q[k])*d.s.normB[row] <= nothing*d.s.normB[i] {
+			if math.Abs(q[k])*d.s.normB[row] <= tolerance.Dependence*d.s.normB[i] {
 				continue
 			}
 			d.p.Rows.A.AddRow(slope, row, -q[k])
@@ -249,9 +248,8 @@ func (d *deriver) tight(at *derived) int {
 		if !pressed {
 			continue
 		}
-		const rounding = 1e-7 // of the terms over X, as in slopes
 		slope = d.along(slope)
-		if size := norm(slope); size > rounding*terms/d.s.x && !d.across(at.x, at.y, scaled(slope, 1/size)) {
+		if size := norm(slope); size > tolerance.Differenced*terms/d.s.x && !d.across(at.x, at.y, scaled(slope, 1/size)) {
 			return i
 		}
 	}

@@ -1,14 +1,10 @@
 package convex
 
 import (
-	"bilevelc/runtime/tolerance"
 	"math"
-)
 
-// multiplierTolerance is that of signs, relative to the terms of the entry of the
-// gradient: a little above what rounding leaves on a face, so that it does not move rows
-// in and out for ever. Below it a multiplier is as good as 0.
-const multiplierTolerance = 1e-12
+	"bilevelc/runtime/tolerance"
+)
 
 // ActiveSet solves on the face of the guess and moves rows and bounds whose signs
 // are wrong, all at once, until none is or the number of wrong ones has not
@@ -130,11 +126,11 @@ func (s *Solver) exchange(move bool) (wrong int) {
 				put(j, Upper)
 			}
 		case Lower:
-			if s.rest[j] < -multiplierTolerance*s.own[j] {
+			if s.rest[j] < -tolerance.Rounded*s.own[j] {
 				put(j, Free)
 			}
 		case Upper:
-			if s.rest[j] > multiplierTolerance*s.own[j] {
+			if s.rest[j] > tolerance.Rounded*s.own[j] {
 				put(j, Free)
 			}
 		}
@@ -144,7 +140,7 @@ func (s *Solver) exchange(move bool) (wrong int) {
 			continue
 		}
 		if s.active[i] {
-			if s.lambda[i] < -multiplierTolerance*s.around(i) {
+			if s.lambda[i] < -tolerance.Rounded*s.around(i) {
 				hold(i, false)
 			}
 		} else if v := s.rowDot(i, s.y) - s.r[i]; v < -slack-tolerance.FewRoundings*math.Abs(s.r[i]) {

@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Curved is a convex quadratic constraint of the leader, 1/2 z'Hess z + Lin'z + Const <= 0 in the model's units: constraint Coupled of
@@ -105,7 +106,6 @@ func (s *System) curvedRow(i int) bool {
 
 // readCurved reads the quadratic constraints off gradients of f plus a constraint so large a number of times that f is rounding beside it; where the constraint has no term, f's is all there is.
 func (s *System) readCurved() error {
-	const times = 0x1p500
 	probe := s.probing()
 	n := s.Nx + s.Ny + len(s.P.Duals)
 	_, sides := s.gradient(make([]float64, s.N), make([]float64, s.N))
@@ -119,19 +119,19 @@ func (s *System) readCurved() error {
 				z[s.place2(k)] = t
 			}
 			answer := s.answer(z)
-			answer[s.Ny+len(s.P.Duals)+i] = times
+			answer[s.Ny+len(s.P.Duals)+i] = tolerance.Drowning
 			gx, ga := make([]float64, s.Nx), make([]float64, len(answer))
 			probe.P.F.ValueGrad(gx, ga, s.X(z), answer)
 			s.spread(full, gx, ga)
 			for k := range dst {
-				dst[k] = full[s.place2(k)] / times
+				dst[k] = full[s.place2(k)] / tolerance.Drowning
 			}
 		})
 		if err != nil {
 			return fmt.Errorf("the gradient of %s: %w", s.P.Coupled.Name[i], err)
 		}
 		of := func(v, f float64) float64 {
-			if math.Abs(v) <= 4*math.Abs(f)/times {
+			if math.Abs(v) <= 4*math.Abs(f)/tolerance.Drowning {
 				return 0
 			}
 			return v

@@ -163,9 +163,6 @@ func (s *System) rowAt(dst *sparse.CSR, r int, z []float64, first, last, shift i
 	return lo, hi
 }
 
-// newtonSteps bounds the steps of extreme where f is not quadratic: Newton's method takes some tens.
-const newtonSteps = 100
-
 // extreme minimizes sign times f over the points of a program: one convex program where f is quadratic, else by sequential quadratic programs
 // with line searches (Nocedal and Wright 2006, chapter 18).
 func (f *Follower) extreme(ctx context.Context, program *activeset.Program, z []float64, sign float64) ([]float64, activeset.Status, error) {
@@ -177,7 +174,7 @@ func (f *Follower) extreme(ctx context.Context, program *activeset.Program, z []
 		}
 	}
 	value := math.Inf(1)
-	for step := range newtonSteps {
+	for step := range tolerance.Steps {
 		hess := f.curvature(out, sign)
 		if !Semidefinite(hess) {
 			return nil, 0, fmt.Errorf("%w: the leader's objective is not %s in y", ErrCurved, map[bool]string{true: "convex", false: "concave"}[sign > 0])

@@ -8,9 +8,6 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// MostVertices is how many vertices of the follower's multipliers are looked at. A face of dimension d has d+1 of them at the least; they are few where few rows too many hold.
-const MostVertices = 64
-
 // Point is a feasible point of the system with what shows that it is stationary.
 type Point struct {
 	Z []float64 // len N, in the model's units

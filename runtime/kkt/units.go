@@ -1,10 +1,8 @@
 package kkt
 
-import "math"
+import "bilevelc/runtime/tolerance"
 
-// sweeps of equilibration at most, of each of its three kinds: each halves what is left of the spread of logarithms, which is 2^11 at most, until less is left than what
-// the next power of two differs by.
-const sweeps = 12
+import "math"
 
 // equilibrate divides columns and multiplies rows of the relaxation by powers of two such that the terms of rows at solutions are about 1, whatever units the model is in. First
 // the logarithms of the entries, and of the sides of rows, come as near to 0 as they can in least squares (Curtis and Reid 1972), by means of rows and columns in turn: that is the
@@ -84,7 +82,7 @@ func (s *System) equilibrate() bool {
 			changed = math.Max(changed, math.Abs(to-col[j]))
 			col[j] = to
 		}
-		if changed < 0.5 || sweep == sweeps {
+		if changed < 0.5 || sweep == tolerance.Sweeps {
 			kind, sweep = kind+1, 0
 		}
 	}

@@ -138,9 +138,8 @@ func (q *polyhedron) combines(a *sparse.CSR, i int) bool {
 	for _, t := range c.rows {
 		// A row that takes no part has a coefficient of rounding: beside nothing else that is no
 		// difference.
-		const rounding = 1e-12
 		by := c.combination[t]
-		c.add(a, t, -by, math.Abs(by)+rounding/math.Sqrt(tolerance.Dependence)*q.norm[i]/q.norm[t])
+		c.add(a, t, -by, math.Abs(by)+tolerance.Rounded/math.Sqrt(tolerance.Dependence)*q.norm[i]/q.norm[t])
 	}
 	for _, j := range c.touched {
 		if math.Abs(c.sum[j]) > math.Sqrt(tolerance.Dependence)*c.terms[j] {

@@ -7,6 +7,7 @@ import (
 	"bilevelc/ir"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Multipliers arranges multipliers by the constraints the user wrote. The
@@ -147,10 +148,9 @@ func RowNames(rows []ir.Row, indices []int) []string {
 // take over from the other: the multiplier of the equality passes through 0, and those
 // of the inequalities, of which one is 0 on each side, have a kink.
 func Unpressed(rows []ir.Row, lambda []float64) bool {
-	const rounding = 1e-12 // of a multiplier, relative to the others
 	most := linalg.NormInf(lambda)
 	for i, row := range rows {
-		if row.Opposite != nil && math.Abs(lambda[i]) <= rounding*most {
+		if row.Opposite != nil && math.Abs(lambda[i]) <= tolerance.Rounded*most {
 			return true
 		}
 	}
@@ -161,7 +161,7 @@ func Unpressed(rows []ir.Row, lambda []float64) bool {
 // multipliers: of two inequalities that became one equality the one that presses has
 // it, at a multiplier of 0 the one that begins to.
 func MultiplierRates(rows []ir.Row, lambda, rate []float64, sign float64) document.Values {
-	zero := 1e-12 * linalg.NormInf(lambda) // as in Unpressed
+	zero := tolerance.Rounded * linalg.NormInf(lambda) // as in Unpressed
 	presses := func(i int) float64 {
 		if math.Abs(lambda[i]) > zero {
 			return lambda[i]

@@ -44,7 +44,6 @@ func (v *Solver) unscaled(z []float64) []float64 {
 
 // Sequential quadratic programming. A step is taken where it lowers f by at least tolerance.Armijo of what its slope promises; one that promises
 // less than rounding of f ends the search.
-const most = 500 // steps on one branch: Newton's method takes some tens
 
 // sequential minimizes f on the branch whose bounds are set, from a point z of it, by Newton steps with a positive semidefinite Hessian.
 func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error) {
@@ -62,7 +61,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 	var hess *sparse.CSR
 	// The constraints that press on two steps in a row are equations to the Hessian of the next ones: where they stay, these are Newton's.
 	made, before, now := []bool(nil), []bool(nil), v.pressed(nil)
-	for range most {
+	for range tolerance.Steps {
 		grad, at := v.scaledGradient(z), v.scaled(z)
 		if settled := before == nil || slices.Equal(before, now); !s.Objective.Quadratic || settled && !slices.Equal(made, now) {
 			if settled {

@@ -133,7 +133,7 @@ func (f *face) edges(at []int) (dirs [][]float64, all bool) {
 	if len(at) < k-1 { // on a face: a direction in it leads to one of lower dimension
 		return [][]float64{alongNull(f.null, at)}, true
 	}
-	if choices := combin.GeneralizedBinomial(float64(len(at)), float64(k-1)); !(choices <= kkt.MostVertices+0.5) { // a number that may overflow an int
+	if choices := combin.GeneralizedBinomial(float64(len(at)), float64(k-1)); !(choices <= tolerance.Branches+0.5) { // a number that may overflow an int
 		return nil, false
 	}
 	for _, pick := range combin.Combinations(len(at), k-1) {
@@ -208,7 +208,7 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 	queue := [][]float64{f.at(v.s)}
 	all = true
 	for q := 0; q < len(queue); q++ {
-		if all = all && len(queue) <= kkt.MostVertices; len(queue) > kkt.MostVertices {
+		if all = all && len(queue) <= tolerance.Branches; len(queue) > tolerance.Branches {
 			break
 		}
 		l := queue[q]

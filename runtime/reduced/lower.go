@@ -89,9 +89,6 @@ func (p *piece) strong() []int {
 	return rows
 }
 
-// slackRounding decides on a slack, relative to the terms that it is the sum of, and on a multiplier, relative to the largest.
-const slackRounding = 1e-11
-
 // slackError is what decides on the slack of row r, top the largest multiplier: of a dense follower slacks are sums of terms of that size.
 func (p *piece) slackError(r int, top float64) float64 {
 	row := &p.f.rows[r]
@@ -108,14 +105,14 @@ func (p *piece) slackError(r int, top float64) float64 {
 			size = math.Max(size, math.Abs(b))
 		}
 	}
-	return slackRounding * math.Max(size, top)
+	return tolerance.Parted * math.Max(size, top)
 }
 
 // wrong are the rows of S with a multiplier of the wrong sign, and those outside S that are beyond one of their ends.
 func (p *piece) wrong() []int {
 	var out []int
 	top := linalg.NormInf(p.lambda)
-	force := slackRounding * top
+	force := tolerance.Parted * top
 	for r := range p.f.rows {
 		row := &p.f.rows[r]
 		switch {

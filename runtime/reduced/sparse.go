@@ -153,18 +153,15 @@ func (q *sparseFollower) solve(at []int, a, c []float64) (u, l []float64, ok boo
 	clear(q.z)
 	rhs(q.r, q.z)
 	size := linalg.NormInf(q.r)
-	left := q.joint.Refine(q.z, rhs, refinements, 0x1p-50*size)
+	left := q.joint.Refine(q.z, rhs, tolerance.Refinements, 0x1p-50*size)
 	copy(u, q.z)
 	for i, in := range q.set {
 		if in {
 			l[i] = -q.z[q.n+i]
 		}
 	}
-	return u, l, left <= slackRounding*math.Max(size, linalg.NormInf(q.z))
+	return u, l, left <= tolerance.Parted*math.Max(size, linalg.NormInf(q.z))
 }
-
-// refinements are the most steps of one solve: each gains some digits, and one that does not ends it.
-const refinements = 12
 
 // solves are the multiplications that a solve with refinement and its part of a factor count as, for each entry of L: two for a solve, three of these, and as many for the residuals, of which each
 // takes as long as ten of dense products, for its index and from memory (measured with 300 and with 1e5 entries).

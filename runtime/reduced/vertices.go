@@ -3,7 +3,6 @@ package reduced
 import (
 	"slices"
 
-	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -37,7 +36,7 @@ func (p *piece) vertex(st *State) bool {
 		if slices.ContainsFunc(st.Vertices, func(v Vertex) bool { return slices.Equal(v.Strong, next.Strong) }) {
 			continue
 		}
-		if len(st.Vertices) == kkt.MostVertices {
+		if len(st.Vertices) == tolerance.Branches {
 			st.MoreVertices = true
 			break
 		}

@@ -67,7 +67,7 @@ func (r *Relaxation) Close(ctx context.Context, at *Point, follower Follower) (l
 	price, halve := first/loss, true
 	var closed *met
 	failed := math.Inf(1) // F of closed where a round from it did not end with an answer
-	for range iterations {
+	for range tolerance.Steps {
 		slope := tangent(now)
 		r.price, r.slope = price, slope
 		if at, err = r.Minimize(ctx, now.X, now.Y); err != nil || at == nil {

@@ -18,16 +18,11 @@ type Point struct {
 	Bound        []float64 // len Dx
 }
 
-// The constants of the descent.
-const (
-	iterations = 100
-	halvings   = 30
-	// gentle is the least curvature that stands beside that of f, relative to the one
-	// that would end a step along the first gradient at the size of z: entries that f does
-	// not curve in still have a minimizer, and those that it curves by a thousandth of that
-	// lose it in a step or two.
-	gentle = 1e-6
-)
+// gentle is the least curvature that stands beside that of f, relative to the one
+// that would end a step along the first gradient at the size of z: entries that f does
+// not curve in still have a minimizer, and those that it curves by a thousandth of that
+// lose it in a step or two.
+const gentle = 1e-6
 
 // Minimize descends from (x, y), which is on the rows, by Newton's method on them: each
 // step is to the minimizer of f's second-order model over the rows (sequential quadratic
@@ -51,7 +46,7 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 	loaded, full := make([]float64, len(h.values)), make([]float64, r.n)
 	d, hd, next, ahead := make([]float64, r.n), make([]float64, r.n), make([]float64, r.n), make([]float64, r.n)
 	fresh := false
-	for range iterations {
+	for range tolerance.Steps {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -98,7 +93,7 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 		}
 		led = true
 		moved, value := false, f
-		for t, k := 1.0, 0; k < halvings; t, k = t/2, k+1 {
+		for t, k := 1.0, 0; k < tolerance.Halvings; t, k = t/2, k+1 {
 			for j := range next {
 				next[j] = z[j] + t*d[j]
 			}

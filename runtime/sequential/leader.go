@@ -28,14 +28,11 @@ func (v *Solver) program(pt *point, hess *sparse.CSR, region *trust, penalty ela
 // roundsEach, times the entries of x, bounds the rounds of a subproblem: on problems that are solved at all it took one or two times as many. Where kinks crowd so that it takes more, so will the next ones.
 const roundsEach = 10
 
-// fineTolerance is that of subproblems at the end: what they leave of the gradient is by the terms of a follower without rows, and may be more by those of the certificate.
-const fineTolerance = 1e-12
-
 // inLeaderSpace solves a subproblem from z: with the biactive rows of the last one, and without them where that leads nowhere.
 func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, st *state) (*kkt.Point, error) {
 	opts := reduced.Options{NoPath: true, Near: true, Steps: roundsEach * (s.Nx + 1), Warm: st.end, OneVertex: !st.vertices}
 	if st.fine {
-		opts.Tolerance = fineTolerance
+		opts.Tolerance = tolerance.Rounded // what is left of the gradient is by the terms of a follower without rows, and may be more by those of the certificate
 	}
 	r, err := v.inLeader(ctx, s, z, opts)
 	here := s.Value(z)

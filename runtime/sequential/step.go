@@ -16,8 +16,6 @@ import (
 
 // Where a step brings less than tolerance.TrustPoor of the fall of phi that is promised the trust region shrinks to a quarter, and doubles above tolerance.TrustGood.
 const (
-	// rounds bound the steps of a solve: convergence takes some tens.
-	rounds = 500
 	// stiffer is the factor by which penalties grow, and least the part of a violation by which that has to lower it (Byrd, Nocedal and Waltz 2008).
 	stiffer = 10
 	least   = 0.1
@@ -131,7 +129,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 	before := math.Inf(1)
 	var end *pieces.Examined           // the most stationary point that was examined
 	escapes := v.p.Dx + v.p.Rows.Len() // a way of negative curvature ends at a constraint: as many of them as there are constraints lead somewhere else, or nowhere
-	for round := 1; round <= rounds; round++ {
+	for round := 1; round <= tolerance.Steps; round++ {
 		q, err := v.steered(ctx, st)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

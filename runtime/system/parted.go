@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/tolerance"
 )
 
 // parted is the active-set method on each of the parts of a system (kkt.Parts): f is the sum of what it is on them, so that local solutions of the parts are one of the whole, with
@@ -16,9 +17,6 @@ type parted struct {
 	solvers []*pieces.Solver
 	observe func(pieces.Step)
 }
-
-// mostLeaves bounds the branches of a point that is B-stationary in several of its parts: those of the whole are all combinations, of which each has multipliers in its certificate.
-const mostLeaves = 64
 
 func newParted(s *kkt.System, parts []kkt.Part, observe func(pieces.Step)) (*parted, error) {
 	l := &parted{s: s, parts: parts, observe: observe}
@@ -131,7 +129,7 @@ func (l *parted) join(points []*kkt.Point) *kkt.Point {
 			strong = false
 		}
 		var next []kkt.Leaf
-		if len(leaves)*len(own) <= mostLeaves {
+		if len(leaves)*len(own) <= tolerance.Branches { // those of the whole are all combinations, of which each has multipliers in its certificate
 			for _, before := range leaves {
 				for _, leaf := range own {
 					next = append(next, l.with(before, &p, leaf))

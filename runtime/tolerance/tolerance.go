@@ -11,6 +11,17 @@ const (
 	// Feasibility is the violation, or the slack, of a row that is met: a few hundred roundings, enough for the
 	// lengths of the sums here, and what projections onto rows leave.
 	Feasibility = 1e-13
+	// Rounded is what is left, by its terms, of equations that were solved and refined, of sums of results of such solves, and of the square of a row's length where it depends on others: a few thousand
+	// roundings.
+	Rounded = 1e-12
+	// Differenced is what derivatives by differences of gradients leave where they would vanish, by their terms: they are known to 1e-10, and what they are combined with may be large beside it.
+	Differenced = 1e-7
+	// Eliminated is the rounding of a few operations on numbers that are found by elimination, relative to the largest of the sizes that rows bring to them.
+	Eliminated = 0x1p-45
+	// Parted is how far from 0 a slack has to be, by the terms that it is the sum of, and a multiplier, by the largest, to be found to have a sign where answers are refined.
+	Parted = 1e-11
+	// Drowning is so large a multiple of one function that another is rounding beside it.
+	Drowning = 0x1p500
 	// Dependence is the sine of the angle between a row and the span of others below which it counts as dependent
 	// on them: rounding makes 1e-15 times a modest factor, rows that differ on purpose far more.
 	Dependence = 1e-10
@@ -77,6 +88,17 @@ const (
 	// Propagations is how often every row tightens boxes by those of its other columns: boxes of x reach y in one round where a row reads both, and those of y
 	// others in the next (Savelsbergh 1994).
 	Propagations = 3
+	// Steps bounds those of Newton's method and of sequential quadratic programming: some tens are what convergence takes, and near the end of a domain one for each half digit of the 300 that there are.
+	Steps = 600
+	// Halvings of a step leave less of it than any accuracy that is asked for: 2^-40.
+	Halvings = 40
+	// Sweeps of equilibration: each halves what is left of the spread of logarithms, which is 2^11 at most, until less is left than what the next power of two differs by.
+	Sweeps = 12
+	// Refinements of one solve: each gains some digits, and one that gains none ends it.
+	Refinements = 12
+	// Branches is how many vertices of a set of multipliers, or branches that meet at a point, are looked at: a face of dimension d has d+1 vertices at the least, and few where few rows too many hold; m biactive rows
+	// have 2^m branches.
+	Branches = 64
 	// Shortenings of a step, by 16 each, lead from any to where nothing is left of it: an entry of y may be as near to the edge of the domain of g as exp(-700),
 	// where that of an entropy under a row with a multiplier is.
 	Shortenings = 256
