@@ -2,7 +2,6 @@ package outer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -28,34 +27,6 @@ func (s *solving) testUnbounded(ctx context.Context, r *Result) {
 	if falls := run.bottomless(ctx, r.Best, reach); falls != "" {
 		r.Status, r.Reason = status.NumericalFailure, falls
 		return
-	}
-	if measure*reach <= tolerance.Target*(math.Abs(r.Best.F)+run.slope*size) {
-		return
-	}
-	edge, missing := run.undefined(ctx, r.Best, reach)
-	if missing == nil {
-		return
-	}
-	// F at distances that fall a thousandfold: what has a limit at the edge changes by ever less.
-	way := linalg.Minus(r.Best.X, edge)
-	length := linalg.Norm(way)
-	var values [3]float64
-	for k := range values {
-		x, err := run.from(edge, way, size*math.Pow(10, -3*float64(k+1))/length)
-		var pt *oracle.Point
-		if err == nil {
-			pt, err = run.h.Value(ctx, x)
-		}
-		if err != nil {
-			return
-		}
-		values[k] = pt.F
-	}
-	early, late := values[0]-values[1], values[1]-values[2]
-	if early > tolerance.Target*math.Abs(values[0]) && late >= early/2 {
-		r.Status = status.NumericalFailure
-		r.Reason = fmt.Sprintf("F improves without a limit towards a point %.2g away at which it is not defined: by %.2g from a distance of %.0e to %.0e, and by %.2g from there to %.0e; %s",
-			length, early, 1e-3*size, 1e-6*size, late, 1e-9*size, missing.Reason)
 	}
 }
 
@@ -117,18 +88,6 @@ func (r *Run) bottomless(ctx context.Context, at *oracle.Point, reach float64) s
 	}
 	return fmt.Sprintf("F improves without a limit near this point, at a pole: by %.2g from a distance of %.0e to %.0e, by %.2g from there to %.0e, and by %.2g from there to %.0e",
 		falls[0], ways[0], ways[1], falls[1], ways[2], falls[2], ways[3])
-}
-
-// undefined is the point of X that a step of that length downhill ends at, if F is not defined there.
-func (r *Run) undefined(ctx context.Context, at *oracle.Point, reach float64) (edge []float64, why *oracle.LowerError) {
-	edge, err := r.from(at.X, at.Grad, -reach/linalg.Norm(at.Grad))
-	if err != nil || linalg.Distance(edge, at.X) == 0 {
-		return nil, nil
-	}
-	if _, err = r.h.Value(ctx, edge); !errors.As(err, &why) {
-		return nil, nil
-	}
-	return edge, why
 }
 
 // from is the point of X and D nearest to x + step way.
