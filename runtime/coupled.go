@@ -40,12 +40,6 @@ const (
 	// that tells more stands alone.
 	penaltyLooks = 2
 	elsewhere    = 1e-2
-	// widerRound is the round from which, at a multiple of 10^4 of the first weights,
-	// it is no longer the weights that are too small but the start that leads nowhere:
-	// the follower does not react there, or another part of X is the feasible one. It
-	// begins anew from widerStarts starts all over X.
-	widerRound  = 5
-	widerStarts = 20
 )
 
 // CouplingState is how far the weights of the coupled constraints have come: part of
@@ -55,7 +49,6 @@ type CouplingState struct {
 	Weight []float64 `json:"weight"` // of the penalty
 	Scale  []float64 `json:"scale"`  // of each constraint: its value and its motion over the size of x at the start
 	Spent  Calls     `json:"spent"`  // in earlier rounds
-	Starts int       `json:"starts"` // of the round that began anew, 0 before
 }
 
 // coupling is what a run knows of the coupled constraints.
@@ -105,14 +98,9 @@ func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start [
 			}
 		}
 		k.Round++
-		switch {
-		case k.Round == widerRound:
-			k.Starts = max(widerStarts, opts.Starts)
-			opts.Starts, opts.automatic = k.Starts, false
-		case best.Status == status.Unbounded:
-			// The penalized F falls without bound where the weights are too small, and a point
-			// that far off is no start, as all there is as large as it: the round begins anew.
-		default:
+		// The penalized F falls without bound where the weights are too small, and a point
+		// that far off is no start, as all there is as large as it: the round begins anew.
+		if best.Status != status.Unbounded {
 			start, opts.Starts, opts.automatic = best.Best.X, 1, false
 		}
 		opts.Resume, opts.FirstStart = nil, 0
@@ -131,8 +119,8 @@ func (k *coupling) giveUp(p *Problem, best *outer.Result, violated []int) {
 	case status.Unbounded: // the penalized F, where the constraints do not hold: that says nothing of F where they do
 		best.Status = status.NumericalFailure
 	}
-	best.Reason = fmt.Sprintf("no x was found that satisfies the upper constraints, from %d starts: where their violation was least and cannot be lowered locally, %s is violated by %.3g",
-		max(k.Starts, 1), p.Numeric.Coupled.Name[worst], math.Abs(best.Best.Coupled[worst]))
+	best.Reason = fmt.Sprintf("no x was found that satisfies the upper constraints: where their violation was least and cannot be lowered locally, %s is violated by %.3g",
+		p.Numeric.Coupled.Name[worst], math.Abs(best.Best.Coupled[worst]))
 	k.unmet = p.IR.Coupled[worst].Family
 }
 
