@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/combin"
 
@@ -20,13 +21,19 @@ import (
 // and a point that is stationary with one of them is stationary for the bilevel problem only if it is so with every vertex (Dempe and Dutta 2012): each is
 // part of other branches. Multipliers that f reads are variables of the program, and stay.
 
-// face is the polytope of multipliers at a point, those of rows in units of each.
+// face is the polytope of multipliers at a point, those of rows in units of each. It is the product of those of parts, one for each block of the follower's variables where they are not unique.
 type face struct {
 	z      []float64
 	held   []int // rows that hold at y, but those whose multipliers f reads
 	signed []bool
-	unit   []float64  // by rows of the lower level
-	null   *mat.Dense // the directions in which these multipliers may go, one a column, across the lines of those of dependent equality rows
+	unit   []float64 // by rows of the lower level
+	parts  []part
+}
+
+// part is the polytope of the multipliers of one block of the follower's variables.
+type part struct {
+	of   []int      // places in held
+	null *mat.Dense // the directions in which these multipliers may go, one a column, across the lines of those of dependent equality rows
 }
 
 // face is nil where the multipliers are unique, but for those lines.
@@ -34,9 +41,11 @@ func (v *Solver) face(z []float64) *face {
 	s, rows := v.s, v.s.P.Rows
 	signs := s.SignsAt(z)
 	f := &face{z: z}
+	at := make([]int, s.M) // of a row: its place in held, and one
 	for i, kind := range rows.Kind {
 		if cols, _ := rows.B.Row(i); len(cols) > 0 && !slices.Contains(s.P.Duals, i) && (kind == problem.Equal || !signs.Slack[i]) {
 			f.held, f.signed = append(f.held, i), append(f.signed, kind == problem.AtMost)
+			at[i] = len(f.held)
 		}
 	}
 	if len(f.held) == 0 {
@@ -44,34 +53,63 @@ func (v *Solver) face(z []float64) *face {
 	}
 	force, unit := s.Forces(z)
 	f.unit = unit
-	if f.null = acrossLines(v.dependence(f.held, force, unit), f.signed); f.null == nil {
+	for _, block := range s.Blocks() {
+		var of []int
+		for _, i := range block.Rows {
+			if at[i] > 0 {
+				of = append(of, at[i]-1)
+			}
+		}
+		if len(of) == 0 {
+			continue
+		}
+		// Normals in units in which the forces on entries of y, and what they make multipliers, are 1.
+		normals := mat.NewDense(len(of), len(block.Y), nil)
+		for c, h := range of {
+			i := f.held[h]
+			cols, vals := rows.B.Row(i)
+			for t, j := range cols {
+				k, _ := slices.BinarySearch(block.Y, j)
+				normals.Set(c, k, vals[t]*unit[i]/force[j])
+			}
+		}
+		if null := f.acrossLines(of, normals); null != nil {
+			f.parts = append(f.parts, part{of, null})
+		}
+	}
+	if f.parts == nil {
 		return nil
 	}
 	return f
 }
 
-// acrossLines is a basis of what is left of the span of the columns of null across the directions that change no signed multiplier; nil where nothing is, or null is nil.
-func acrossLines(null *mat.Dense, signed []bool) *mat.Dense {
-	if null == nil || !slices.Contains(signed, false) {
-		return null
-	}
-	n, k := null.Dims()
-	m := mat.NewDense(n, k, nil)
-	for c, is := range signed {
-		if is {
-			m.SetRow(c, mat.Row(nil, c, null))
-		}
-	}
-	lines := nullSpace(m)
-	if lines == nil {
-		return null
-	}
-	across := nullSpace(mat.DenseCopyOf(lines.T()))
-	if across == nil {
+// acrossLines is a basis, one a column, of the combinations of the rows of normals, which are those of the places of, that are 0, as far as they are across the directions that change no signed multiplier; nil where there is none.
+func (f *face) acrossLines(of []int, normals *mat.Dense) *mat.Dense {
+	q, rank := columnSpace(normals)
+	n := len(of)
+	if rank == n {
 		return nil
 	}
+	null := mat.DenseCopyOf(q.Slice(0, n, rank, n))
+	var signed []int
+	for c, h := range of {
+		if f.signed[h] {
+			signed = append(signed, c)
+		}
+	}
+	switch len(signed) {
+	case n:
+		return null
+	case 0:
+		return nil
+	}
+	q, rank = columnSpace(columnsOf(null, signed))
+	if rank == 0 {
+		return nil
+	}
+	_, k := null.Dims()
 	out := new(mat.Dense)
-	out.Mul(null, across)
+	out.Mul(null, q.Slice(0, k, 0, rank))
 	return out
 }
 
@@ -93,22 +131,22 @@ func (f *face) point(s *kkt.System, l []float64) []float64 {
 	return z
 }
 
-// tight are the multipliers that are 0.
-func (f *face) tight(l []float64) (at []int) {
-	for c, t := range l {
-		if f.signed[c] && t <= tolerance.Sign {
+// tight are the places in a part of multipliers that are 0.
+func (f *face) tight(p part, l []float64) (at []int) {
+	for c, h := range p.of {
+		if f.signed[h] && l[h] <= tolerance.Sign {
 			at = append(at, c)
 		}
 	}
 	return at
 }
 
-// move goes along a direction until a multiplier is 0; nil where none ends it.
-func (f *face) move(l, d []float64, sign float64) []float64 {
+// move goes along a direction of a part until a multiplier is 0; nil where none ends it.
+func (f *face) move(p part, l, d []float64, sign float64) []float64 {
 	step, last := math.Inf(1), -1
-	for c, t := range l {
-		if rate := sign * d[c]; f.signed[c] && rate < -tolerance.Sign {
-			if length := math.Max(0, t) / -rate; length < step {
+	for c, h := range p.of {
+		if rate := sign * d[c]; f.signed[h] && rate < -tolerance.Sign {
+			if length := math.Max(0, l[h]) / -rate; length < step {
 				step, last = length, c
 			}
 		}
@@ -116,22 +154,24 @@ func (f *face) move(l, d []float64, sign float64) []float64 {
 	if last < 0 || !(step > tolerance.Sign) {
 		return nil
 	}
-	next := make([]float64, len(l))
-	for c := range l {
-		next[c] = l[c] + step*sign*d[c]
-		if f.signed[c] && next[c] <= tolerance.Sign {
-			next[c] = 0
+	next := slices.Clone(l)
+	for c, h := range p.of {
+		t := step * sign * d[c]
+		next[h] += t
+		if f.signed[h] && next[h] <= tolerance.Sign || math.Abs(next[h]) <= tolerance.Sign*(math.Abs(l[h])+math.Abs(t)) { // else rounding is a force
+			next[h] = 0
 		}
 	}
 	return next
 }
 
-// edges are the directions along which all but one degree of freedom is taken by tight multipliers that stay 0: of a degenerate vertex by each choice of them. They are not all where
+// edges are the directions along which all but one degree of freedom of a part is taken by tight multipliers that stay 0: of a degenerate vertex by each choice of them. They are not all where
 // choices are too many.
-func (f *face) edges(at []int) (dirs [][]float64, all bool) {
-	_, k := f.null.Dims()
+func (p part) edges(at []int) (dirs [][]float64, all bool) {
+	_, k := p.null.Dims()
 	if len(at) < k-1 { // on a face: a direction in it leads to one of lower dimension
-		return [][]float64{alongNull(f.null, at)}, true
+		d, _ := p.along(at)
+		return [][]float64{d}, true
 	}
 	if choices := combin.GeneralizedBinomial(float64(len(at)), float64(k-1)); !(choices <= tolerance.Branches+0.5) { // a number that may overflow an int
 		return nil, false
@@ -141,7 +181,7 @@ func (f *face) edges(at []int) (dirs [][]float64, all bool) {
 		for t, c := range pick {
 			hold[t] = at[c]
 		}
-		if d := alongNull(f.null, hold); d != nil {
+		if d, free := p.along(hold); free == 1 {
 			dirs = append(dirs, d)
 		}
 	}
@@ -156,19 +196,21 @@ func (v *Solver) vertex(z []float64) []float64 {
 		return nil
 	}
 	l, moved := f.at(v.s), false
-	for {
-		d := alongNull(f.null, f.tight(l))
-		if d == nil {
-			break
+	for _, p := range f.parts {
+		for {
+			d, free := p.along(f.tight(p, l))
+			if free == 0 {
+				break
+			}
+			next := f.move(p, l, d, 1)
+			if next == nil {
+				next = f.move(p, l, d, -1)
+			}
+			if next == nil { // both ends are as near as rounding
+				break
+			}
+			l, moved = next, true
 		}
-		next := f.move(l, d, 1)
-		if next == nil {
-			next = f.move(l, d, -1)
-		}
-		if next == nil { // both ends are as near as rounding
-			break
-		}
-		l, moved = next, true
 	}
 	if !moved {
 		return nil
@@ -212,13 +254,15 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 			break
 		}
 		l := queue[q]
-		dirs, every := f.edges(f.tight(l))
-		all = all && every
-		for _, d := range dirs {
-			for _, sign := range []float64{1, -1} {
-				next := f.move(l, d, sign)
-				if next != nil && !slices.ContainsFunc(queue, func(known []float64) bool { return same(known, next) }) {
-					queue = append(queue, next)
+		for _, p := range f.parts {
+			dirs, every := p.edges(f.tight(p, l))
+			all = all && every
+			for _, d := range dirs {
+				for _, sign := range []float64{1, -1} {
+					next := f.move(p, l, d, sign)
+					if next != nil && !slices.ContainsFunc(queue, func(known []float64) bool { return same(known, next) }) {
+						queue = append(queue, next)
+					}
 				}
 			}
 		}
@@ -229,91 +273,54 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 	return out, all
 }
 
-// dependence is a basis, one a column, of the combinations of the normals of rows that are 0, of each block of the follower's variables apart; nil where there is none. Normals are in
-// units in which the forces on entries of y, and what they make multipliers, are 1.
-func (v *Solver) dependence(rows []int, force, unit []float64) *mat.Dense {
-	s := v.s
-	at := make([]int, s.M) // of a row: its place in rows, and one
-	for c, i := range rows {
-		at[i] = c + 1
+// columnSpace is an orthogonal matrix whose first columns, rank of them, span the columns of a, by a QR factorization with column pivoting. It overwrites a.
+func columnSpace(a *mat.Dense) (q *mat.Dense, rank int) {
+	m, n := a.Dims()
+	free, tau := make([]int, n), make([]float64, min(m, n))
+	for j := range free {
+		free[j] = -1
 	}
-	var basis [][]float64
-	for _, block := range s.Blocks() {
-		held := slices.DeleteFunc(slices.Clone(block.Rows), func(i int) bool { return at[i] == 0 })
-		if len(held) == 0 {
-			continue
-		}
-		b := mat.NewDense(len(block.Y), len(held), nil)
-		for c, i := range held {
-			cols, vals := s.P.Rows.B.Row(i)
-			for t, j := range cols {
-				k, _ := slices.BinarySearch(block.Y, j)
-				b.Set(k, c, vals[t]*unit[i]/force[j])
-			}
-		}
-		null := nullSpace(b)
-		if null == nil {
-			continue
-		}
-		_, k := null.Dims()
-		for w := range k {
-			d := make([]float64, len(rows))
-			for c, i := range held {
-				d[at[i]-1] = null.At(c, w)
-			}
-			basis = append(basis, d)
-		}
+	raw, work := a.RawMatrix(), make([]float64, 1)
+	lapack64.Geqp3(raw, free, tau, work, -1)
+	work = make([]float64, int(work[0]))
+	lapack64.Geqp3(raw, free, tau, work, len(work))
+	for top := math.Abs(a.At(0, 0)); rank < len(tau) && math.Abs(a.At(rank, rank)) > tolerance.Sign*math.Max(top, tolerance.Sign); {
+		rank++
 	}
-	if basis == nil {
-		return nil
-	}
-	out := mat.NewDense(len(rows), len(basis), nil)
-	for w, d := range basis {
-		out.SetCol(w, d)
+	q = mat.NewDense(m, m, nil)
+	q.Slice(0, m, 0, len(tau)).(*mat.Dense).Copy(a)
+	raw, work = q.RawMatrix(), make([]float64, 1)
+	lapack64.Orgqr(raw, tau, work, -1)
+	work = make([]float64, int(work[0]))
+	lapack64.Orgqr(raw, tau, work, len(work))
+	return q, rank
+}
+
+// columnsOf are rows of a matrix as columns.
+func columnsOf(a *mat.Dense, rows []int) *mat.Dense {
+	_, k := a.Dims()
+	out := mat.NewDense(k, len(rows), nil)
+	for c, r := range rows {
+		out.SetCol(c, a.RawRowView(r))
 	}
 	return out
 }
 
-// nullSpace is an orthonormal basis of the null space of b, one a column; nil where there is none.
-func nullSpace(b *mat.Dense) *mat.Dense {
-	_, n := b.Dims()
-	var svd mat.SVD
-	if !svd.Factorize(b, mat.SVDFull) {
-		return nil
-	}
-	values := svd.Values(nil)
-	rank := 0
-	for _, t := range values {
-		if t > tolerance.Sign*math.Max(values[0], tolerance.Sign) {
-			rank++
+// along is a direction of a part, by its places, whose entries in hold are 0, and in how many dimensions there are such; nil where in none.
+func (p part) along(hold []int) (direction []float64, free int) {
+	n, k := p.null.Dims()
+	d, inside := mat.NewVecDense(n, nil), mat.NewVecDense(k, nil)
+	if free = k; len(hold) == 0 {
+		inside.SetVec(0, 1)
+	} else {
+		q, rank := columnSpace(columnsOf(p.null, hold))
+		if free = k - rank; free == 0 {
+			return nil, 0
 		}
+		inside.CopyVec(q.ColView(rank))
 	}
-	if rank == n {
-		return nil
-	}
-	var right mat.Dense
-	svd.VTo(&right)
-	return mat.DenseCopyOf(right.Slice(0, n, rank, n))
-}
-
-// alongNull is a direction in the span of the columns of null whose entries in hold are 0; nil where there is none.
-func alongNull(null *mat.Dense, hold []int) []float64 {
-	n, k := null.Dims()
-	m := mat.NewDense(max(len(hold), 1), k, nil)
-	for r, c := range hold {
-		m.SetRow(r, mat.Row(nil, c, null))
-	}
-	inside := nullSpace(m)
-	if inside == nil {
-		return nil
-	}
-	d := make([]float64, n)
-	for c := range d {
-		for w := range k {
-			d[c] += inside.At(w, 0) * null.At(c, w)
-		}
-	}
-	return d
+	d.MulVec(p.null, inside)
+	return d.RawVector().Data, free
 }
 
 // Beyond goes on from a point that is stationary with its own multipliers, where f falls with another vertex of those of the follower: else the point itself, which then says at how many it was looked.

@@ -83,3 +83,82 @@ func TestMultipliersInsideOfAFaceHideNoKink(t *testing.T) {
 		}
 	}
 }
+
+// The vertices of the multipliers of two followers whose rows all hold, one or two of them equalities that say the same at times, are those that choices of two rows give.
+func TestVerticesAreThoseOfChoicesOfRows(t *testing.T) {
+	rng := members.Rand(t, 7)
+	for n := range members.Of(60, 2000) {
+		const each, ny = 5, 4
+		kind, lambda, force := make([]problem.Kind, 2*each), make([]float64, 2*each), make([]float64, 1+ny)
+		equal := max(0, rng.IntN(6)-3)
+		for i := range equal {
+			kind[i] = problem.Equal
+		}
+		var b []sparse.Entry
+		number := 1
+		for block := range 2 {
+			normals, independent := make([][2]float64, each), false
+			det := func(i, j int) float64 { return normals[i][0]*normals[j][1] - normals[i][1]*normals[j][0] }
+			signed := each
+			if block == 0 {
+				signed -= equal
+			}
+			for !independent {
+				for i := range normals {
+					if normals[i] = [2]float64{float64(1 + rng.IntN(2)), float64(rng.IntN(5) - 2)}; i == 1 && signed == each-2 {
+						normals[i] = [2]float64{2 * normals[0][0], 2 * normals[0][1]}
+					}
+					independent = independent || det(i, 0) != 0
+				}
+			}
+			sum := [2]float64{}
+			for i, normal := range normals {
+				r := block*each + i
+				lambda[r] = float64(1 + rng.IntN(3))
+				for j, v := range normal {
+					b = append(b, sparse.Entry{Row: r, Col: 2*block + j, Val: v})
+					sum[j] += lambda[r] * v
+				}
+			}
+			copy(force[1+2*block:], sum[:])
+			found := map[[each]float64]bool{}
+			for i := range each {
+				for j := range i {
+					if det(i, j) == 0 || signed < each && j > 0 {
+						continue
+					}
+					var l [each]float64
+					l[i] = math.Round(1e6*(sum[0]*normals[j][1]-sum[1]*normals[j][0])/det(i, j)) + 0
+					l[j] = math.Round(1e6*(normals[i][0]*sum[1]-normals[i][1]*sum[0])/det(i, j)) + 0
+					if l[i] < 0 || l[j] < 0 && j >= each-signed {
+						continue
+					}
+					clear(l[:each-signed])
+					found[l] = true
+				}
+			}
+			number *= len(found)
+		}
+		p := &problem.Problem{Name: "vertices", Dx: 1, Dy: ny, Start: []float64{0}, X: &problem.Set{Lo: []float64{-1}, Hi: []float64{1}, E: sparse.FromEntries(0, 1, nil)},
+			F: &kkttest.Quadratic{Nx: 1, Ny: ny, M: make([]float64, 25), C: make([]float64, 5)}, G: &kkttest.Quadratic{Nx: 1, Ny: ny, M: make([]float64, 25), C: force},
+			Rows:  &problem.Rows{Kind: kind, A: sparse.FromEntries(2*each, 1, nil), B: sparse.FromEntries(2*each, ny, b), Rhs: make([]float64, 2*each)},
+			Facts: problem.Facts{JointlyQuadratic: true, Convex: true, DegreeF: 1}}
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := pieces.New(s, pieces.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := make([]float64, s.N)
+		copy(s.Lambda(z), lambda)
+		seen, err := v.Examine(t.Context(), z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen.Point.Vertices != number || !seen.Point.AllVertices {
+			t.Errorf("case %d, rows %v: %d vertices, all %v, for %d", n, b, seen.Point.Vertices, seen.Point.AllVertices, number)
+		}
+	}
+}
