@@ -37,9 +37,9 @@ lower {
 }`
 
 // batteries is a random problem of them.
-func batteries(t *testing.T, rng *rand.Rand, days int) *runtime.Problem {
+func batteries(t *testing.T, rng *rand.Rand, days, hours int) *runtime.Problem {
 	t.Helper()
-	hours, k := 6, 2
+	k := 2
 	table := func(n int, entry func(i, j int) float64) [][]float64 {
 		out := make([][]float64, days)
 		for i := range out {
@@ -74,7 +74,7 @@ func TestIdleBatteries(t *testing.T) {
 	var n ends
 	for seed := range members.Seeds(t, 20) {
 		rng := rand.New(rand.NewPCG(seed, 15))
-		bound := batteries(t, rng, 3+int(seed%2))
+		bound := batteries(t, rng, 3+int(seed%2), 6)
 		p := bound.Numeric
 		x := make([]float64, p.Dx)
 		for j := range x {
@@ -114,7 +114,7 @@ func TestIdleBatteries(t *testing.T) {
 func TestEndedOnTheWay(t *testing.T) {
 	reached := 0
 	for seed := range members.Seeds(t, 20) {
-		bound := batteries(t, rand.New(rand.NewPCG(seed, 16)), 3)
+		bound := batteries(t, rand.New(rand.NewPCG(seed, 16)), 3, 6)
 		ctx, stop := context.WithCancel(t.Context())
 		solver, err := sequential.New(bound.Numeric, sequential.Options{Large: true, Observer: func(step pieces.Step) {
 			if step.Round == 2 {
@@ -148,5 +148,34 @@ func TestEndedOnTheWay(t *testing.T) {
 	}
 	if reached == 0 {
 		t.Error("no solve was ended on its way")
+	}
+}
+
+// Answers of many idle followers take Newton's method a few steps: the rounding of as many rows that hold as they have, times multipliers, is no violation that further ones could mend.
+func TestAnswersOfManyIdleFollowers(t *testing.T) {
+	most := 0
+	for seed := range members.Seeds(t, 20) {
+		rng := rand.New(rand.NewPCG(seed, 17))
+		p := batteries(t, rng, 10, 24).Numeric
+		calls := 0
+		p.G = counted{p.G, &calls}
+		v, x, y := solver(t, p, true), make([]float64, p.Dx), make([]float64, p.Dy)
+		for j := range x {
+			x[j] = rng.Float64()
+		}
+		for range 10 {
+			for j := range x {
+				x[j] += 0.1 * rng.NormFloat64()
+			}
+			before := calls
+			answer, _, err := v.Answer(t.Context(), x, y)
+			if err != nil {
+				t.Fatalf("seed %d, x %v: %v", seed, x, err)
+			}
+			most, y = max(most, calls-before), answer
+		}
+	}
+	if t.Logf("%d calls at most", most); most > 30 {
+		t.Errorf("an answer took %d calls", most)
 	}
 }

@@ -108,7 +108,7 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 			rho = math.Max(rho, 2*math.Abs(l)) // an exact penalty has more than the multipliers
 		}
 		off := a.violated(x, y)
-		slope -= rho * off
+		slope += rho * (a.violated(x, target) - off) // the program's solution keeps the rows to its own rounding only
 		if length == 0 {
 			return y, lambda, nil
 		}
