@@ -30,10 +30,8 @@ import (
 
 const (
 	// penaltyRounds bounds the runs for one start, each with weights raised by
-	// penaltyGrowth: over all rounds by 10^8, the square root of what doubles
-	// resolve, beyond which f would be lost in the rounding of the penalty.
+	// tolerance.PenaltyGrowth.
 	penaltyRounds = 8
-	penaltyGrowth = 10
 	// penaltyLooks is how many other points of X are looked at for these gradients: at the
 	// start either may vanish, as where F is least without the constraint, and then tells
 	// nothing of a multiplier. They count by the share elsewhere, two rounds' growth: a start
@@ -94,7 +92,7 @@ func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start [
 			// Where F falls without bound the next fall would be across a constraint whose weight is
 			// still as it was.
 			if best.Status == status.Unbounded || slices.Contains(violated, i) {
-				k.Weight[i] *= penaltyGrowth
+				k.Weight[i] *= tolerance.PenaltyGrowth
 			}
 		}
 		k.Round++

@@ -349,12 +349,11 @@ func (c *claims) stationarity() {
 		c.check("error of the gradient", math.IsNaN(e) || e >= 0 && e <= c.report.Gradient, "there is no gradient, or none as large")
 	}
 	// A norm of a combination is cancellation, of the gradients.
-	const cancellation = 1e-9
 	size := math.Max(norm, linalg.NormInf(c.doc.Hypergradient))
 	if cert.Goldstein != nil {
 		size = math.Max(size, cert.Goldstein.Size())
 	}
-	c.near("stationarity measure, by the certificate", float64(s.Value), norm, cancellation*size)
+	c.near("stationarity measure, by the certificate", float64(s.Value), norm, tolerance.Sign*size)
 	c.check("stationarity: a measure is at least 0", !(s.Value < 0) && norm >= 0, "")
 	c.near("stationarity: delta, by the certificate", float64(s.Delta), delta, 0)
 	c.check("stationarity: what is measured", s.Measure == words, "it is the %s", words)

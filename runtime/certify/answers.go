@@ -12,7 +12,7 @@ import (
 func (d *deriver) byAnswers(at *derived, cy, cv []float64) []float64 {
 	// Where curvatures of g are further apart than 1/HalfDigits gradients of g along a steep direction, where y is a double, are off by more than the
 	// tolerances allow along a flat one.
-	const mostMoved, wide = 16, 0x1p-6
+	const mostMoved = 16
 	if !d.p.Facts.QuadraticInY || d.p.Dx > mostMoved || d.near == nil || !(d.near.largest() > 1/tolerance.HalfDigits*at.system.least()) {
 		return nil
 	}
@@ -42,9 +42,9 @@ func (d *deriver) byAnswers(at *derived, cy, cv []float64) []float64 {
 			b, also := value(j, down)
 			return (a - b) / (up - down), ok && also
 		}
-		step := wide * d.s.width[j]
+		step := shares[1] * d.s.width[j]
 		if step == 0 {
-			step = wide * d.s.x
+			step = shares[1] * d.s.x
 		}
 		long, ok := quotient(step)
 		short, also := quotient(step / 2)

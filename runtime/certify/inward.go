@@ -41,10 +41,9 @@ func (d *deriver) inward(x, y []float64, slopes [][]float64, rows bool) []float6
 	target[d.p.Dx] = 1
 	rest := g.residual(target)
 	direction := scaled(rest[:d.p.Dx], -1)
-	// The residual's square is its own last entry; below this it is rounding.
-	const zero = 1e-9
+	// The residual's square is its own last entry; below tolerance.Sign it is rounding.
 	size := norm(direction)
-	if rest[d.p.Dx] <= zero || size == 0 {
+	if rest[d.p.Dx] <= tolerance.Sign || size == 0 {
 		return nil
 	}
 	return scaled(direction, 1/size)

@@ -217,8 +217,7 @@ func (v *verification) modulus(mu float64) bool {
 		return false
 	}
 	// The compiler's spectra carry rounding of their own.
-	const rounding = 1e-6
-	v.atMost("modulus of strong convexity is proved", proved, mu, rounding*proved, "")
+	v.atMost("modulus of strong convexity is proved", proved, mu, tolerance.Target*proved, "")
 	if !v.Checks[len(v.Checks)-1].OK {
 		return false
 	}
@@ -235,7 +234,7 @@ func (v *verification) modulus(mu float64) bool {
 		return false
 	case h.blocks != nil:
 		for _, b := range h.blocks {
-			if along := b.alongRows(v.p); along != nil && !above(along, mu*(1-rounding), h.rounding()) {
+			if along := b.alongRows(v.p); along != nil && !above(along, mu*(1-tolerance.Target), h.rounding()) {
 				note(smallest(along), "the least eigenvalue of the Hessian of g at (x, y)")
 			}
 		}
@@ -256,7 +255,7 @@ func (v *verification) modulus(mu float64) bool {
 	for _, found := range v.pairs(math.Max(mu, h.largest())) {
 		note(found, "gradients of g at two feasible points")
 	}
-	if least < mu*(1-rounding) {
+	if least < mu*(1-tolerance.Target) {
 		v.fail(ModulusClaim, "claimed %.10g, found %.10g: %s", mu, least, how)
 		return false
 	}

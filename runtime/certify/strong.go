@@ -71,9 +71,6 @@ func (m *Multipliers) finite() bool {
 	return true
 }
 
-// cancelling is how much larger than f's own terms those of the multipliers may be for their rounding to count: tolerance.Certified leaves room for it.
-const cancelling = 1e3
-
 // strong checks a certificate of strong or B-stationarity.
 func (v *verification) strong(c *Strong) {
 	const name = "strong stationarity"

@@ -50,8 +50,8 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 			carriedY = math.Max(carriedY, math.Abs(b*t))
 		}
 	}
-	carried = math.Min(carried, math.Max(terms.most, cancelling*share(terms.value, maxAbs(x))))
-	carriedY = math.Min(carriedY, cancelling*share(terms.value, maxAbs(y)))
+	carried = math.Min(carried, math.Max(terms.most, tolerance.Hiding*share(terms.value, maxAbs(x))))
+	carriedY = math.Min(carriedY, tolerance.Hiding*share(terms.value, maxAbs(y)))
 	p.Rows.A.AddMulVecT(gx, 1, m.Slack)
 	p.Rows.B.AddMulVecT(ga[:p.Dy], -1, m.Slack)
 	for i, t := range m.Rows {

@@ -158,12 +158,12 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 			through = math.Max(through, share(a*math.Abs(ga[j]), math.Abs(vals[t])))
 		}
 	}
-	if terms.most = cancelling * share(own, maxAbs(x)); terms.most == 0 {
-		terms.most = cancelling * through
+	if terms.most = tolerance.Hiding * share(own, maxAbs(x)); terms.most == 0 {
+		terms.most = tolerance.Hiding * through
 	}
 	count := func(px, py []float64, by float64) {
 		terms.x = math.Max(terms.x, math.Min(by*maxAbs(px), terms.most))
-		terms.y = math.Max(terms.y, math.Min(by*maxAbs(py), cancelling*share(own, maxAbs(y))))
+		terms.y = math.Max(terms.y, math.Min(by*maxAbs(py), tolerance.Hiding*share(own, maxAbs(y))))
 		carried := 0.0
 		for j, t := range px {
 			carried += by * math.Abs(t*x[j])
@@ -171,7 +171,7 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 		for j, t := range py {
 			carried += by * math.Abs(t) * lengths[j]
 		}
-		terms.sum = math.Max(terms.sum, math.Min(sum+carried, cancelling*sum))
+		terms.sum = math.Max(terms.sum, math.Min(sum+carried, tolerance.Hiding*sum))
 	}
 	for k := range signings {
 		if px, py, _, _, err := v.d.products(x, y, turned(m.Adjoint, k)); err == nil {

@@ -1,11 +1,11 @@
 package convex
 
 import (
+	"math"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
-
-import "math"
 
 // regular is what is subtracted on the diagonal of the rows' block of the KKT
 // matrix, whose other entries are 1 or smaller: it makes the matrix

@@ -100,9 +100,8 @@ func (w *newton) refine(ctx context.Context, q *polyhedron, rows []int, y, lambd
 		}
 	}
 	// First by gradients, as far as they lead.
-	const most = 20 // of a Hessian with one digit, each step gains one
 	last := math.Inf(1)
-	for range most {
+	for range tolerance.Refinements {
 		dy, by, ok := m.step(q, w.grad, y, lambda)
 		if !ok || ctx.Err() != nil {
 			return r, false
@@ -121,7 +120,7 @@ func (w *newton) refine(ctx context.Context, q *polyhedron, rows []int, y, lambd
 	// Then by slopes, until what is left is rounding.
 	defer func() { w.value = w.obj.ValueGrad(w.grad, y) }()
 	last = math.Inf(1)
-	for range most {
+	for range tolerance.Refinements {
 		way, off, ok := m.left(q, g, slope, y, lambda)
 		if !ok || ctx.Err() != nil {
 			return r, false

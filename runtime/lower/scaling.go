@@ -17,10 +17,6 @@ import (
 // the others are solved without it, beside theirs: a step of Gauss and Seidel, which counts only if
 // it leaves the large ones what they were.
 
-// far is how much larger the forces on an entry are than those on one that they hide: with less
-// the tolerance tells both.
-const far = 1e3
-
 // badlyScaled reports that some entries are not stationary beside their own forces, up to a part
 // tolerance.Sign of these and by more than rounding, while others have far larger ones: of these it tells
 // the forces, which are 0 for the others. What forces an entry is made of is not known; they are at least as large as what is seen of
@@ -67,7 +63,7 @@ func (s *Solution) badlyScaled(q *polyhedron, obj Objective, grad []float64, mu 
 			least = math.Min(least, forces[j])
 		}
 	}
-	if !(largest > far*least) {
+	if !(largest > tolerance.Hiding*least) {
 		return nil, false
 	}
 	most, joined := 0.0, s.joined(q, forces)
@@ -83,7 +79,7 @@ func (s *Solution) badlyScaled(q *polyhedron, obj Objective, grad []float64, mu 
 	}
 	large, ok = make([]float64, q.n), false
 	for j, v := range forces {
-		if v > far*most {
+		if v > tolerance.Hiding*most {
 			large[j], ok = v, true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Affine is the function offset + gradient'd of a step d.
@@ -91,7 +92,7 @@ func (p *Projector) step(x []float64, m *Model, on *constraints) (*Step, error) 
 			settled = settled && (moved <= 1e-13*math.Abs(v) || ratio*moved <= 1e-15*largest)
 			center[j] = v
 		}
-		if settled || round == proximalRounds {
+		if settled || round == tolerance.Steps {
 			break
 		}
 	}

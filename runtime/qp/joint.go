@@ -7,6 +7,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // constraints are rows e z <= side, or = side, with where they come from.
@@ -136,9 +137,6 @@ func readsY(rows *problem.Rows, i int) bool {
 // nearest x, by about this factor a round; the conditioning suffers by its root.
 const nearness = 1e-4
 
-// proximalRounds bounds them: four digits a round are expected.
-const proximalRounds = 60
-
 // projectJointly minimizes the quadratic weight'z^2/2 + linear'z of x over the
 // rows on (x, s, u), from a center in s and u that it moves on. weight and linear have
 // room for them.
@@ -156,7 +154,7 @@ func (p *Projector) projectJointly(dst, linear, weight []float64, on *search) er
 		q.Warm = p.jointWarm
 	}
 	scale := linalg.Norm(linear)
-	for range proximalRounds {
+	for range tolerance.Steps {
 		for j, c := range on.center {
 			q.C[n+j] = -nearness * c
 		}

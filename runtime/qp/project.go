@@ -10,6 +10,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Projector projects onto X and D = { x : some y is feasible }, where X is
@@ -222,8 +223,7 @@ func (p *Projector) projectX(dst, x []float64, on *search) error {
 	theta := make([]float64, len(p.set.Balls))
 	// In turns, each ball's root is exact given the others'; they interact
 	// through rows only, and seldom.
-	const turns = 100
-	for range turns {
+	for range tolerance.Steps {
 		if err := p.projectPolyhedron(dst, x, theta, on); err != nil {
 			return err
 		}

@@ -428,8 +428,8 @@ func (f *follower) equalities() error {
 	return nil
 }
 
-// rounding is the part of its terms below which a difference of vectors is 0: six digits of what is left after the cancellation of a square (see singular).
-const rounding = 1e-6
+// rounding is the part of its terms below which a difference of vectors is 0: what is left after the cancellation of a square (see singular).
+var rounding = math.Sqrt(tolerance.Rounded)
 
 func scale(v []float64, by float64) {
 	for i := range v {

@@ -10,12 +10,12 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// newton is a direction of the Newton step along the equations by conjugate gradients (Steihaug's rule at negative curvature), of an accuracy that follows the gradient, which lets them converge superlinearly (Eisenstat and Walker 1996), and is newtonPart in the end.
+// newton is a direction of the Newton step along the equations by conjugate gradients (Steihaug's rule at negative curvature), of an accuracy that follows the gradient, which lets them converge superlinearly (Eisenstat and Walker 1996), and is tolerance.Target in the end: two or three steps reach the tolerance of the method where f is quadratic and no kink is in the way.
 func (p *piece) newton(j *judged) []float64 {
 	nw := p.f.nw
 	move, curve := newPoint(nw, p.f.n, len(p.p.Duals)), newPoint(nw, p.f.n, len(p.p.Duals))
 	// Exact arithmetic takes nw steps; rounding some times that.
-	d := conjugate(append([]float64(nil), j.step...), 10*nw+10, math.Max(newtonPart, math.Min(tolerance.Forcing, j.stationarity())), func(h, v []float64) {
+	d := conjugate(append([]float64(nil), j.step...), 10*nw+10, math.Max(tolerance.Target, math.Min(tolerance.Forcing, j.stationarity())), func(h, v []float64) {
 		p.forward(move, v)
 		p.calc.product(curve, move)
 		p.reduced(h, curve)
@@ -107,6 +107,3 @@ func scattered(n int) []float64 {
 
 // lanczosSteps bounds the dimension of the Krylov space in which the least curvature is looked for.
 const lanczosSteps = 60
-
-// newtonPart is the accuracy of Newton steps on the pieces: two or three of them reach the tolerance where f is quadratic and no kink is in the way.
-const newtonPart = 1e-6

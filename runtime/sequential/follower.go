@@ -51,17 +51,11 @@ func (v *Solver) newAnswers(x, y []float64) (*answers, error) {
 	return a, nil
 }
 
-const (
-	// roundings of a sum of some tens of terms.
-	roundings = 0x1p-48
-	// near is how far (x, y) may move, relative to the sizes of their entries, for the Hessian to serve again: steps then still leave 1e-4 of the error.
-	near = 1e-4
-	// steps of Newton's method: some tens do, and near the end of a domain one for each half digit of the 300 that there are.
-	steps = 600
-)
+// near is how far (x, y) may move, relative to the sizes of their entries, for the Hessian to serve again: steps then still leave 1e-4 of the error.
+const near = 1e-4
 
 // errSteps says that Newton's method did not come to an answer.
-var errSteps = fmt.Errorf("no answer of the follower was found in %d steps", steps)
+var errSteps = fmt.Errorf("no answer of the follower was found in %d steps", tolerance.Steps)
 
 // solve is the follower's answer to x with its multipliers, from y, which need not be feasible but where grad_y g is to be finite.
 func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float64, err error) {
@@ -72,7 +66,7 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 	last := false      // the value of phi tells no more
 	var kept []float64 // the multipliers that belong to y, once it does not
 	left := 0.0        // of the stationarity conditions there
-	for range steps {
+	for range tolerance.Steps {
 		value := p.G.ValueGradY(grad, x, y)
 		if !linalg.Finite(grad) || math.IsNaN(value) || math.IsInf(value, 0) {
 			return nil, nil, errNotFinite
@@ -112,7 +106,7 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 		if length == 0 {
 			return y, lambda, nil
 		}
-		if last = last || !(-slope > roundings*terms); last {
+		if last = last || !(-slope > tolerance.SumRounding*terms); last {
 			// Newton steps go on as long as each leaves less than half of what the one before has left of the stationarity conditions.
 			if moved := p.G.ValueGradY(grad, x, target); math.IsNaN(moved) || !linalg.Finite(grad) {
 				return y, lambda, nil
@@ -141,7 +135,7 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 			}
 			trial := p.G.ValueGradY(grad, x, next)
 			ok := linalg.Finite(grad) && !math.IsNaN(trial) && !math.IsInf(trial, 0)
-			if ok && trial+rho*a.violated(x, next) <= phi+tolerance.Armijo*t*slope+roundings*terms {
+			if ok && trial+rho*a.violated(x, next) <= phi+tolerance.Armijo*t*slope+tolerance.SumRounding*terms {
 				accepted = true
 				break
 			}
@@ -190,7 +184,7 @@ func (a *answers) violated(x, y []float64) (sum float64) {
 		if rows.Kind[i] == problem.Equal {
 			t = math.Abs(t)
 		}
-		if t > 0 && t > roundings*rows.B.AddTerms(rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, x), i, y) {
+		if t > 0 && t > tolerance.SumRounding*rows.B.AddTerms(rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, x), i, y) {
 			sum += t
 		}
 	}

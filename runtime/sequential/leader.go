@@ -36,7 +36,7 @@ func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, 
 	}
 	r, err := v.inLeader(ctx, s, z, opts)
 	here := s.Value(z)
-	if opts.Warm != nil && ctx.Err() == nil && (err != nil || r.Status != reduced.Stationary || r.Point.F > here+64*roundings*math.Abs(here)) {
+	if opts.Warm != nil && ctx.Err() == nil && (err != nil || r.Status != reduced.Stationary || r.Point.F > here+64*tolerance.SumRounding*math.Abs(here)) {
 		opts.Warm = nil
 		r, err = v.inLeader(ctx, s, z, opts)
 	}

@@ -66,7 +66,7 @@ func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []f
 	for j, g := range grad {
 		left = math.Max(left, math.Abs(g)*a.qp.Unit(j))
 	}
-	if size = math.Max(size, left); size == 0 || weak == 0 && left <= roundings*force {
+	if size = math.Max(size, left); size == 0 || weak == 0 && left <= tolerance.SumRounding*force {
 		return y, lambda
 	}
 	for j := range n {

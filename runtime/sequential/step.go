@@ -15,11 +15,9 @@ import (
 )
 
 // Where a step brings less than tolerance.TrustPoor of the fall of phi that is promised the trust region shrinks to a quarter, and doubles above tolerance.TrustGood.
-const (
-	// stiffer is the factor by which penalties grow, and least the part of a violation by which that has to lower it (Byrd, Nocedal and Waltz 2008).
-	stiffer = 10
-	least   = 0.1
-)
+
+// least is the part of a violation by which a penalty that grew has to lower it (Byrd, Nocedal and Waltz 2008).
+const least = 0.1
 
 // state is where a solve stands.
 type state struct {
@@ -96,7 +94,7 @@ func (v *Solver) steered(ctx context.Context, st *state) (*sub, error) {
 	for q.elastic > tolerance.Sign*q.terms {
 		more := make(elastic, len(st.penalty))
 		for i, t := range st.penalty {
-			more[i] = stiffer * t
+			more[i] = tolerance.PenaltyGrowth * t
 		}
 		if math.IsInf(linalg.NormInf(more), 0) {
 			return q, nil
@@ -105,7 +103,7 @@ func (v *Solver) steered(ctx context.Context, st *state) (*sub, error) {
 		if err != nil {
 			return nil, err
 		}
-		if next.elastic/stiffer > (1-least)*q.elastic {
+		if next.elastic/tolerance.PenaltyGrowth > (1-least)*q.elastic {
 			return q, nil
 		}
 		st.penalty, q = more, next
@@ -163,7 +161,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		if v.opts.Observer != nil {
 			v.opts.Observer(pieces.Step{Round: round, F: st.pt.f, Measure: math.Max(0, q.promise) / math.Max(q.terms, 0x1p-1022), Biactive: len(q.p.Biactive)})
 		}
-		if !(q.promise > roundings*q.terms) || st.delta < tolerance.HalfDigits*st.first { // a region so small tells of values that are all rounding, too
+		if !(q.promise > tolerance.SumRounding*q.terms) || st.delta < tolerance.HalfDigits*st.first { // a region so small tells of values that are all rounding, too
 			if !st.fine {
 				st.fine, st.delta = true, st.first // the region that coarse derivatives asked for is not that of these
 				if err := v.linearize(st); err != nil {
@@ -190,7 +188,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			rises := func() bool { return trial.f+v.violation(trial.c, st.penalty) > phi+64*roundings*q.terms }
+			rises := func() bool { return trial.f+v.violation(trial.c, st.penalty) > phi+64*tolerance.SumRounding*q.terms }
 			if err == nil && rises() { // along a curved kink by the square of the step
 				if next, _ := v.corrected(ctx, st, q, trial, phi); next != nil {
 					trial = next
@@ -260,7 +258,7 @@ func (v *Solver) judged(ctx context.Context, st *state, q *sub, phi float64) (*p
 	if err != nil {
 		return nil, -1
 	}
-	noise := roundings * q.terms
+	noise := tolerance.SumRounding * q.terms
 	return trial, (phi - trial.f - v.violation(trial.c, st.penalty) + noise) / (q.promise + noise)
 }
 

@@ -20,6 +20,8 @@ const (
 	Eliminated = 0x1p-45
 	// Parted is how far from 0 a slack has to be, by the terms that it is the sum of, and a multiplier, by the largest, to be found to have a sign where answers are refined.
 	Parted = 1e-11
+	// Hiding is how much larger than others terms, or forces, are beside which the tolerance (Certified, Sign) does not tell these any more: with less it tells both.
+	Hiding = 1e3
 	// Drowning is so large a multiple of one function that another is rounding beside it.
 	Drowning = 0x1p500
 	// Dependence is the sine of the angle between a row and the span of others below which it counts as dependent
@@ -94,11 +96,14 @@ const (
 	Halvings = 40
 	// Sweeps of equilibration: each halves what is left of the spread of logarithms, which is 2^11 at most, until less is left than what the next power of two differs by.
 	Sweeps = 12
-	// Refinements of one solve: each gains some digits, and one that gains none ends it.
-	Refinements = 12
+	// Refinements of one solve: each gains one of the sixteen digits at the least, and one that gains none ends it.
+	Refinements = 20
 	// Branches is how many vertices of a set of multipliers, or branches that meet at a point, are looked at: a face of dimension d has d+1 vertices at the least, and few where few rows too many hold; m biactive rows
 	// have 2^m branches.
 	Branches = 64
+	// PenaltyGrowth is the factor by which penalties grow where what they are on is violated: eight rounds of it are the square root of what doubles resolve, beyond which f would be lost in the rounding of the penalty
+	// (Byrd, Nocedal and Waltz 2008).
+	PenaltyGrowth = 10
 	// Shortenings of a step, by 16 each, lead from any to where nothing is left of it: an entry of y may be as near to the edge of the domain of g as exp(-700),
 	// where that of an entropy under a row with a multiplier is.
 	Shortenings = 256
