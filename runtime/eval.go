@@ -76,12 +76,8 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 		short.Status, short.Reason = lower.Inaccurate, "the lower solver took what is left of stationarity for rounding, beside an entry of y that curves far more than the others"
 		pt.Lower = &short
 	}
-	if pt.Grad != nil && !math.IsInf(pt.GradError, 1) {
-		by, err := oracle.ErrorByAnswer(ctx, p.Numeric, pt, errorY)
-		if err != nil {
-			return p.failed(r, x, err)
-		}
-		pt.GradError += by
+	if err := p.errorByAnswer(ctx, pt, errorY); err != nil {
+		return p.failed(r, x, err)
 	}
 	if err := p.describe(r, pt, errorY); err != nil {
 		return nil, err

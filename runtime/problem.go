@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -107,6 +108,16 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	}
 	var err error
 	r.Report, err = p.report(pt.X, p.Numeric.Answer(y, s.Lambda))
+	return err
+}
+
+// errorByAnswer adds to the error of a point's hypergradient what that of its answer makes of it.
+func (p *Problem) errorByAnswer(ctx context.Context, pt *oracle.Point, errorY float64) error {
+	if pt.Grad == nil || math.IsInf(pt.GradError, 1) {
+		return nil
+	}
+	by, err := oracle.ErrorByAnswer(ctx, p.Numeric, pt, errorY)
+	pt.GradError += by
 	return err
 }
 

@@ -192,6 +192,9 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 		return nil, err
 	}
 	errorY := oracle.ErrorOfY(p.Numeric, plain)
+	if err := p.errorByAnswer(context.WithoutCancel(ctx), plain, errorY); err != nil {
+		return nil, err
+	}
 	if err := p.describe(r, plain, errorY); err != nil {
 		return nil, err
 	}

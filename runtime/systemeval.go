@@ -157,6 +157,9 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Res
 		}
 	}
 	pt := system.PointAt(p.Numeric, e.s, answer.Z, m)
+	if err := p.errorByAnswer(ctx, pt, pt.Lower.ErrorBound); err != nil {
+		return p.failed(r, x, err)
+	}
 	if err := p.describe(r, pt, pt.Lower.ErrorBound); err != nil {
 		return nil, err
 	}

@@ -373,7 +373,7 @@ func (v *verification) gradient(claim string, claimed []float64, err float64, x 
 	}
 	size := math.Max(v.d.s.local, norm(claimed)) // where y moves by far less over X than next to the point the claim alone tells
 	// Below the smallest normal number errors and gradients have no digits to compare.
-	if err >= 0x1p-1022 && err > size {
+	if err >= 0x1p-1022 && err > size && err > v.overRadius() {
 		v.fail(claim, "its claimed error %.3g is larger than the gradients, %.3g", err, size)
 		return
 	}

@@ -196,7 +196,7 @@ type Stationarity struct {
 	Measure string `json:"measure"` // what Value is
 	Value   Number `json:"value"`
 	Delta   Number `json:"delta,omitempty"` // radius of the Goldstein subdifferential
-	// GradientError is an estimate of the error of the hypergradient: the oracle's own, and in an evaluation what the error of the follower's answer makes of it.
+	// GradientError is an estimate of the error of the hypergradient: the oracle's own, and what the error of the follower's answer makes of it.
 	GradientError Number `json:"gradient_error"`
 	Strict        bool   `json:"strict_complementarity"`
 }

@@ -96,12 +96,17 @@ func ErrorByAnswer(ctx context.Context, p *problem.Problem, pt *Point, errorY fl
 	if b := s.at.Lower.RoundingBound; b > 0 {
 		errorY = math.Min(errorY, b)
 	}
-	e := 1.0
-	if way := linalg.Norm(t.Y); way > longer*errorY {
-		e = longer * errorY / way
+	if way, most := linalg.Norm(t.Y), longer*errorY; way > most {
+		// Each entry on its own: one that is open by less than others is off by its own part.
+		for j, v := range t.Y {
+			t.Y[j] = math.Max(-most, math.Min(most, v))
+		}
+		for i := range t.Lambda {
+			t.Lambda[i] *= most / way
+		}
 	}
 	at, to := p.Answer(y, lambda), rounded(p.Answer(y, lambda))
-	linalg.Axpy(to, e, p.Answer(t.Y, t.Lambda))
+	linalg.Axpy(to, 1, p.Answer(t.Y, t.Lambda))
 	cx, cy, fx, fy := make([]float64, p.Dx), make([]float64, len(at)), make([]float64, p.Dx), make([]float64, len(at))
 	p.F.ValueGrad(fx, fy, x, at)
 	p.F.ValueGrad(cx, cy, rounded(x), to)

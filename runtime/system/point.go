@@ -50,7 +50,7 @@ func rowsWord(n int) string {
 func solutionAt(n *problem.Problem, s *kkt.System, z []float64) *lower.Solution {
 	x, y, lambda := s.X(z), slices.Clone(s.Y(z)), slices.Clone(s.Lambda(z))
 	out := &lower.Solution{Status: lower.Solved, Y: y, Lambda: lambda, Value: n.G.Value(x, y),
-		MinMultiplier: math.Inf(1), MinSlack: math.Inf(1), ErrorBound: math.Inf(1)}
+		MinMultiplier: math.Inf(1), MinSlack: math.Inf(1), ErrorBound: math.Inf(1), Sparse: lower.Choose(n) == "sparse"}
 	signs := s.SignsAt(z)
 	h := make([]float64, s.M)
 	n.Rows.Residual(h, x, y)
