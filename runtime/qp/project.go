@@ -10,7 +10,6 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
-	"bilevelc/runtime/tolerance"
 )
 
 // Projector projects onto X and D = { x : some y is feasible }, where X is
@@ -181,12 +180,72 @@ func (p *Projector) ProjectWithin(dst, x []float64, extra []Cut) error {
 			return err
 		}
 	}
-	if linalg.Norm(x) <= far*linalg.Norm(dst) {
-		return nil
+	if linalg.Norm(x) > far*linalg.Norm(dst) {
+		// The rounding of a long way is that of its length; a short one from its end
+		// puts the point onto the set.
+		if err := p.projectX(dst, slices.Clone(dst), on); err != nil {
+			return err
+		}
 	}
-	// The rounding of a long way is that of its length; a short one from its end
-	// puts the point onto the set.
-	return p.projectX(dst, slices.Clone(dst), on)
+	p.refine(dst, on)
+	return nil
+}
+
+// refine moves a projected point by the least step after which the rows that it crosses by more than their rounding, k + 2 units of the terms of k products (Higham, Accuracy and Stability of Numerical
+// Algorithms, section 3.1), hold: a program in the step knows their sides to the rounding of what is left, not of terms of 1e10 that cancel. The point stays where that finds no better one.
+func (p *Projector) refine(dst []float64, on *search) {
+	z := slices.Concat(dst, on.center)
+	left := func(z []float64) (side []float64, crossed float64) {
+		side = make([]float64, on.e.Rows)
+		for i := range side {
+			at, terms := on.e.RowDot(i, z), math.Abs(on.side[i])+on.e.RowTerms(i, z)
+			side[i] = on.side[i] - at
+			h := -side[i]
+			if on.equal[i] {
+				h = math.Abs(h)
+			}
+			if cols, _ := on.e.Row(i); h > float64(len(cols)+2)*0x1p-53*terms {
+				crossed = math.Max(crossed, h/terms)
+			}
+		}
+		return side, crossed
+	}
+	side, crossed := left(z)
+	if crossed == 0 {
+		return
+	}
+	weight := make([]float64, len(z))
+	for j := range weight {
+		weight[j] = 1
+		if j >= p.dx {
+			weight[j] = nearness
+		}
+	}
+	q := &Problem{H: diagonalHessian(weight), C: make([]float64, len(z)), A: on.e, Equal: on.equal, B: side, Context: p.ctx}
+	if p.set.Lo != nil {
+		q.Lo, q.Hi = slices.Repeat([]float64{math.Inf(-1)}, len(z)), slices.Repeat([]float64{math.Inf(1)}, len(z))
+		for j, v := range dst {
+			q.Lo[j], q.Hi[j] = p.set.Lo[j]-v, p.set.Hi[j]-v
+		}
+	}
+	s := p.sparse.of(on.e, on.equal).decide(q, weight)
+	if s == nil {
+		s = Solve(q, &Workspace{})
+	}
+	if s.Status != Solved {
+		return
+	}
+	moved := linalg.Plus(z, 1, s.Z)
+	for j := range dst {
+		moved[j] = p.clamp(j, moved[j])
+	}
+	if _, after := left(moved); after < crossed {
+		copy(dst, moved)
+		if on.joint {
+			copy(on.center, moved[p.dx:])
+			p.remember(on.center)
+		}
+	}
 }
 
 // far is the ratio of the sizes of a point and its projection from which the
@@ -223,7 +282,8 @@ func (p *Projector) projectX(dst, x []float64, on *search) error {
 	theta := make([]float64, len(p.set.Balls))
 	// In turns, each ball's root is exact given the others'; they interact
 	// through rows only, and seldom.
-	for range tolerance.Steps {
+	const turns = 100
+	for range turns {
 		if err := p.projectPolyhedron(dst, x, theta, on); err != nil {
 			return err
 		}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -314,5 +316,38 @@ func TestRecourseAttends(t *testing.T) {
 	}
 	if asked < 25 {
 		t.Errorf("a program was needed in %d trials of 50", asked)
+	}
+}
+
+// Far out along a direction in which rows allow it, with two of them between which there is little room and one that bounds x by what y may be, projections meet all rows to the rounding of
+// their terms, of 1e8 to 1e11.
+func TestProjectionsFarOut(t *testing.T) {
+	for seed := range members.Seeds(t, 1000) {
+		rng := rand.New(rand.NewPCG(seed, 21))
+		n, far := 3, math.Pow(10, 8+3*rng.Float64())
+		a, c, x := normals(rng, n), normals(rng, n), make([]float64, n)
+		linalg.Axpy(c, -linalg.Dot(a, c)/linalg.Dot(a, a), a)
+		for j := range x { // all three are orthogonal
+			x[j] = far * (a[(j+1)%3]*c[(j+2)%3] - a[(j+2)%3]*c[(j+1)%3])
+		}
+		least, off := 2-rng.Float64(), 64*0x1p-53*rng.Float64()*linalg.Norm(a)*linalg.Norm(x) // what the second row asks for, and what x crosses it by, as if by rounding
+		linalg.Axpy(x, 4*rng.NormFloat64(), c)
+		linalg.Axpy(x, (least-off-linalg.Dot(a, x))/linalg.Dot(a, a), a)
+		all := slices.Concat(a, linalg.Plus(make([]float64, n), -3, a), c, make([]float64, n))
+		rows := rowsOf(n, 1, all, []float64{0, 0, 1, -1}, []float64{2, -3 * least, 0.5, 1})
+		p := NewProjector(freeSet(n), rows, n, 1)
+		at := make([]float64, n)
+		if err := p.Project(at, x); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+			continue
+		}
+		for i := range rows.Len() {
+			y := 1.0 // all that there may be
+			h := rows.A.RowDot(i, at) - rows.B.RowDot(i, []float64{y}) - rows.Rhs[i]
+			terms := rows.A.RowTerms(i, at) + rows.B.RowTerms(i, []float64{y}) + math.Abs(rows.Rhs[i])
+			if h > 2*float64(n+3)*0x1p-53*terms { // those of the projection's own sum, and of this one
+				t.Errorf("seed %d: row %d is crossed by %v, %.0f roundings of its terms, at %v", seed, i, h, h/(0x1p-53*terms), at)
+			}
+		}
 	}
 }
