@@ -6,9 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
-	"bilevelc/runtime/outer"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -56,7 +54,7 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 			return opts, spent, err
 		}
 		spent = spent.Add(calls)
-		if at != nil && !p.strays(first, at) {
+		if at != nil {
 			ends = append([][]float64{at}, ends...)
 		}
 		next := p
@@ -80,15 +78,6 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 		opts.Starts = all
 	}
 	return opts, spent, nil
-}
-
-// strays reports that a point is so far from the first start that what certificates
-// neglect is as large as all that is known of the size of x: with a large weight on the
-// leader's objective a follower may be glad to pay without bound, which says nothing of
-// smaller weights.
-func (p *Problem) strays(first, x []float64) bool {
-	const neglected = 1e-6
-	return neglected*linalg.Distance(x, first) > outer.Width(p.Numeric.X, first)+linalg.Norm(first)
 }
 
 // lowest is where F is lowest at the ends of stages and on the way from the first start

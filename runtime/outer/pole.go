@@ -18,15 +18,9 @@ func (s *solving) testUnbounded(ctx context.Context, r *Result) {
 	if r.Status != status.Solved && r.Status != status.NumericalFailure || r.Best == nil || r.Best.Grad == nil || r.Measure.Value == 0 {
 		return
 	}
-	run, measure := s.run, r.Measure.Value
-	if r.Status == status.NumericalFailure || !(measure < math.Inf(1)) {
-		measure = linalg.Norm(r.Best.Grad)
-	}
-	size := run.Size(r.Best.X)
-	reach := math.Max(r.Measure.Delta, 1e-6*size)
-	if falls := run.bottomless(ctx, r.Best, reach); falls != "" {
+	reach := math.Max(r.Measure.Delta, 1e-6*s.run.Size(r.Best.X))
+	if falls := s.run.bottomless(ctx, r.Best, reach); falls != "" {
 		r.Status, r.Reason = status.NumericalFailure, falls
-		return
 	}
 }
 
