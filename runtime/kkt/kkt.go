@@ -236,18 +236,22 @@ func (d Side) Above(r *activeset.Program, scaled []float64) float64 {
 	return scaled[d.Var] - r.Lo[d.Var]
 }
 
-// Unscaled is z in the model's units, from the relaxation's. dst has len N and may be scaled itself.
-func (s *System) Unscaled(dst, scaled []float64) {
+// Unscaled is z in the model's units, from the relaxation's.
+func (s *System) Unscaled(scaled []float64) []float64 {
+	z := make([]float64, s.N)
 	for j, c := range s.ColScale {
-		dst[j] = c * scaled[j]
+		z[j] = c * scaled[j]
 	}
+	return z
 }
 
 // Scaled is the inverse of Unscaled.
-func (s *System) Scaled(dst, z []float64) {
+func (s *System) Scaled(z []float64) []float64 {
+	scaled := make([]float64, s.N)
 	for j, c := range s.ColScale {
-		dst[j] = z[j] / c
+		scaled[j] = z[j] / c
 	}
+	return scaled
 }
 
 // Slack sets dst (len M) to s = b + B y - A x, with the size of the terms that each is a sum of in terms (len M, or nil).

@@ -141,7 +141,7 @@ func TestMultipliersMakeUpTheGradient(t *testing.T) {
 			continue
 		}
 		solved++
-		s.Unscaled(z, sol.Z)
+		z = s.Unscaled(sol.Z)
 		m := s.FromDuals(q, z, sol.Row, sol.Bound)
 		if r, size := s.Residual(m, z); r > 1e-8*size {
 			t.Errorf("case %d: residual %v of terms of size %v", k, r, size)

@@ -93,9 +93,7 @@ func TestPartsAddUp(t *testing.T) {
 			case activeset.Infeasible:
 				return math.Inf(1)
 			case activeset.Optimal:
-				z := make([]float64, of.N)
-				of.Unscaled(z, sol.Z)
-				return of.Objective.Relaxed().Value(z)
+				return of.Objective.Relaxed().Value(of.Unscaled(sol.Z))
 			}
 			t.Fatalf("case %d: %v", k, sol.Status)
 			return 0

@@ -190,8 +190,7 @@ func (s *System) Settle(m *Multipliers, z []float64) {
 			m.Bound[j] = 0
 		}
 	}
-	scaled := make([]float64, s.N)
-	s.Scaled(scaled, z)
+	scaled := s.Scaled(z)
 	for r, o := range s.Origin {
 		at := m.UpperRows
 		switch o.Kind {

@@ -29,17 +29,11 @@ func (v *Solver) minimize(ctx context.Context, z []float64, branch []kkt.Fix) ([
 	switch sol.Status {
 	case activeset.Optimal:
 		v.warm = sol.Basis
-		return v.unscaled(sol.Z), nil
+		return v.s.Unscaled(sol.Z), nil
 	case activeset.Unbounded:
-		return nil, &Unbounded{v.unscaled(sol.Z), v.unscaled(sol.Ray)}
+		return nil, &Unbounded{v.s.Unscaled(sol.Z), v.s.Unscaled(sol.Ray)}
 	}
 	return nil, fmt.Errorf("a branch that holds a point: %v", sol.Status)
-}
-
-func (v *Solver) unscaled(z []float64) []float64 {
-	out := make([]float64, v.s.N)
-	v.s.Unscaled(out, z)
-	return out
 }
 
 // Sequential quadratic programming. A step is taken where it lowers f by at least tolerance.Armijo of what its slope promises; one that promises
@@ -52,7 +46,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 	if err != nil {
 		return nil, err
 	}
-	z = v.clamped(v.scaled(z))
+	z = v.clamped(v.s.Scaled(z))
 	f := s.Value(z)
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, errNotFinite
@@ -62,7 +56,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 	// The constraints that press on two steps in a row are equations to the Hessian of the next ones: where they stay, these are Newton's.
 	made, before, now := []bool(nil), []bool(nil), v.pressed(nil)
 	for range tolerance.Steps {
-		grad, at := v.scaledGradient(z), v.scaled(z)
+		grad, at := v.scaledGradient(z), v.s.Scaled(z)
 		if settled := before == nil || slices.Equal(before, now); !s.Objective.Quadratic || settled && !slices.Equal(made, now) {
 			if settled {
 				made = now
@@ -116,7 +110,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 			continue
 		}
 		if ray := v.ray(at, sol.Z, grad); ray != nil {
-			return nil, &Unbounded{z, v.unscaled(ray)}
+			return nil, &Unbounded{z, v.s.Unscaled(ray)}
 		}
 		next, fn, t := make([]float64, s.N), f, 1.0
 		for {
@@ -173,7 +167,7 @@ func (v *Solver) holding(pressed []bool) *activeset.Bounds {
 // onBranch is z, where it is a point of the branch whose bounds are set, else the point of the branch nearest to it in the relaxation's units: the follower's answer to some x need not
 // keep the leader's rows, and minimizers along the way down are none where they do not hold.
 func (v *Solver) onBranch(ctx context.Context, z []float64) ([]float64, error) {
-	at, a, b := v.scaled(z), v.s.Relaxation.A, &v.bounds
+	at, a, b := v.s.Scaled(z), v.s.Relaxation.A, &v.bounds
 	holds := func(value, lo, hi, terms float64) bool {
 		tolerance := tolerance.Sign * math.Max(1, terms)
 		return value >= lo-tolerance && value <= hi+tolerance
@@ -205,7 +199,7 @@ func (v *Solver) onBranch(ctx context.Context, z []float64) ([]float64, error) {
 	if sol.Status != activeset.Optimal {
 		return nil, fmt.Errorf("the nearest point of a branch: %v", sol.Status)
 	}
-	return v.unscaled(sol.Z), nil
+	return v.s.Unscaled(sol.Z), nil
 }
 
 // MostGrowth is how often the size of what f reads may grow: by then steps of all lengths from rounding to the size of z have been taken, and what is as far as the
@@ -248,12 +242,12 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 		return nil
 	}
 	if !v.s.Objective.Quadratic {
-		if size < v.reach(v.unscaled(at))/2 || !v.fallsAlong(at, d) {
+		if size < v.reach(v.s.Unscaled(at))/2 || !v.fallsAlong(at, d) {
 			return nil
 		}
 		return d
 	}
-	if h := v.scaledHessian(v.unscaled(at)); h != nil {
+	if h := v.scaledHessian(v.s.Unscaled(at)); h != nil {
 		curvature, curved, most, moves := 0.0, 0.0, 0.0, 0.0
 		for i, t := range d {
 			along := h.RowDot(i, d)
@@ -271,14 +265,14 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 // fallsAlong reports whether f is less at each doubling of the way along d, from d's own length to the end of the range of numbers, and falls over the last quarter by no less than over the one before.
 func (v *Solver) fallsAlong(at, d []float64) bool {
 	z, most := make([]float64, len(at)), 0.0
-	before := v.s.Value(v.unscaled(at))
-	_, e := math.Frexp(linalg.NormInf(v.unscaled(d)))
+	before := v.s.Value(v.s.Unscaled(at))
+	_, e := math.Frexp(linalg.NormInf(v.s.Unscaled(d)))
 	doublings := 1000 - e // room for coefficients and sums
 	for k := range doublings {
 		for j := range z {
 			z[j] = at[j] + math.Ldexp(d[j], k)
 		}
-		now := v.s.Value(v.unscaled(z))
+		now := v.s.Value(v.s.Unscaled(z))
 		fall := before - now
 		switch {
 		case math.IsInf(now, -1):

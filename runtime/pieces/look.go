@@ -22,7 +22,7 @@ type looked struct {
 // show it to be stationary where nothing lowers it.
 func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 	s := v.s
-	grad, at := v.scaledGradient(p.Z), v.scaled(p.Z)
+	grad, at := v.scaledGradient(p.Z), v.s.Scaled(p.Z)
 	// Multipliers that f does not read may be of any size, and have a trust region of their own.
 	radius, far := v.size(p.Z), v.size(p.Z)
 	if len(s.P.Duals) == 0 {

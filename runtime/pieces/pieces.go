@@ -282,13 +282,6 @@ func (v *Solver) dual() *kkt.Quadratic {
 	return nil
 }
 
-// scaled is z in the relaxation's units.
-func (v *Solver) scaled(z []float64) []float64 {
-	out := make([]float64, v.s.N)
-	v.s.Scaled(out, z)
-	return out
-}
-
 // solve runs a program and counts its work; the error is that of the context, or of a failure.
 func (v *Solver) solve(ctx context.Context, of *activeset.Solver, b *activeset.Bounds, warm *activeset.Basis) (*activeset.Solution, error) {
 	sol := of.Solve(ctx, b, warm, activeset.Options{Cutoff: math.Inf(1)})

@@ -39,9 +39,7 @@ func least(t *testing.T, s *kkt.System, fixed []kkt.Fix, open []int) float64 {
 		s.Bounds(&b, fix)
 		solver.Forget()
 		if sol := solver.Solve(t.Context(), &b, nil, activeset.Options{Cutoff: math.Inf(1)}); sol.Status == activeset.Optimal {
-			z := make([]float64, s.N)
-			s.Unscaled(z, sol.Z)
-			best = math.Min(best, s.Value(z))
+			best = math.Min(best, s.Value(s.Unscaled(sol.Z)))
 		}
 	}
 	return best

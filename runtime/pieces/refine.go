@@ -17,13 +17,13 @@ func (v *Solver) clamped(z []float64) []float64 {
 			z[j] = to
 		}
 	}
-	out := v.unscaled(z)
+	out := v.s.Unscaled(z)
 	v.s.P.Rows.Within(v.s.Y(out))
 	return out
 }
 
 // refine moves a point of the branch whose bounds are set onto its equations (see onto).
-func (v *Solver) refine(z []float64) []float64 { return v.unscaled(v.onto(&v.bounds, v.scaled(z))) }
+func (v *Solver) refine(z []float64) []float64 { return v.s.Unscaled(v.onto(&v.bounds, v.s.Scaled(z))) }
 
 // recede moves a direction in the relaxation's units onto the equations of those along which the branch whose bounds are set has no end: what is left of the difference of two points is what the solver tolerates of theirs.
 func (v *Solver) recede(d []float64) []float64 {

@@ -31,7 +31,7 @@ func TestRefinedPointsKeepTheirEquations(t *testing.T) {
 		branch, _ := s.BranchAt(z)
 		s.Bounds(&v.bounds, branch)
 		off := func(z []float64) (worst float64) {
-			at := v.scaled(z)
+			at := v.s.Scaled(z)
 			for i, lo := range v.bounds.RowLo {
 				if lo != v.bounds.RowHi[i] {
 					continue
@@ -49,7 +49,7 @@ func TestRefinedPointsKeepTheirEquations(t *testing.T) {
 		}
 		near := slices.Clone(z)
 		for j := range near {
-			if at := v.scaled(z); at[j] > v.bounds.Lo[j] && at[j] < v.bounds.Hi[j] {
+			if at := v.s.Scaled(z); at[j] > v.bounds.Lo[j] && at[j] < v.bounds.Hi[j] {
 				near[j] *= 1 + 1e-10*rng.NormFloat64()
 			} else if k%4 > 1 { // a solver lets entries beyond their bounds by its tolerance
 				near[j] -= 1e-10 * rng.Float64() * s.ColScale[j] * sign(at[j] == v.bounds.Lo[j])
@@ -61,7 +61,7 @@ func TestRefinedPointsKeepTheirEquations(t *testing.T) {
 			if after := off(after); after > 1e-14 {
 				t.Errorf("case %d: off by %g before, and by %g after", k, before, after)
 			}
-			for j, t0 := range v.scaled(after) {
+			for j, t0 := range v.s.Scaled(after) {
 				if t0 < v.bounds.Lo[j] || t0 > v.bounds.Hi[j] {
 					t.Errorf("case %d: entry %d is %g, beyond its bounds of %g and %g", k, j, t0, v.bounds.Lo[j], v.bounds.Hi[j])
 				}

@@ -84,7 +84,7 @@ func (v *Solver) interior(ctx context.Context, p *kkt.Point, fix []kkt.Fix) (z [
 	a := r.A.Clone()
 	a.Cols = s.N + 1
 	program := &activeset.Program{N: s.N + 1, C: make([]float64, s.N+1), Bounds: activeset.Bounds{RowLo: b.RowLo, RowHi: b.RowHi}}
-	at, size := v.scaled(p.Z), v.size(p.Z)
+	at, size := v.s.Scaled(p.Z), v.size(p.Z)
 	near := v.within(&b, at, size, size)
 	for j, whole := range s.P.Integer {
 		if whole {
@@ -137,7 +137,7 @@ func (v *Solver) interior(ctx context.Context, p *kkt.Point, fix []kkt.Fix) (z [
 		return nil, -1
 	}
 	if sol.Z[s.N] > tolerance.Sign*size {
-		return v.unscaled(sol.Z[:s.N]), -1
+		return v.s.Unscaled(sol.Z[:s.N]), -1
 	}
 	change = -1
 	most := tolerance.Sign

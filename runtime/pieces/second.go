@@ -36,7 +36,7 @@ func (v *Solver) leastCurvature(ctx context.Context, p *kkt.Point, sol *activese
 // multiplier. 0 stands for none that is negative beyond noise, too where ctx ends first.
 func (v *Solver) reducedLeast(ctx context.Context, h *sparse.CSR, p *kkt.Point, sol *activeset.Solution, all bool) (float64, []float64) {
 	s, r := v.s, v.s.Relaxation
-	at := v.scaled(p.Z)
+	at := v.s.Scaled(p.Z)
 	var b activeset.Bounds
 	s.Bounds(&b, p.Branch)
 	var q linalg.QR
@@ -131,7 +131,7 @@ func (v *Solver) projected(h *sparse.CSR, q *linalg.QR) *mat.SymDense {
 // along is a point with a lower f than p along a direction or its opposite, as far as the branch goes; nil where f does not fall.
 func (v *Solver) along(p *kkt.Point, d []float64) []float64 {
 	s, r := v.s, v.s.Relaxation
-	at := v.scaled(p.Z)
+	at := v.s.Scaled(p.Z)
 	var b activeset.Bounds
 	s.Bounds(&b, p.Branch)
 	slope := 0.0

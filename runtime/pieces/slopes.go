@@ -106,7 +106,7 @@ func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64) (*Sl
 			}
 		}
 		if worst < 0 {
-			best = &Slope{F: sol.Value, Dz: v.unscaled(sol.Z), Branch: slices.Clone(fix)}
+			best = &Slope{F: sol.Value, Dz: v.s.Unscaled(sol.Z), Branch: slices.Clone(fix)}
 			for _, k := range p.Biactive {
 				if best.Branch[k] == kkt.Open {
 					best.Branch[k] = kkt.MultZero
@@ -181,7 +181,7 @@ func (v *Solver) tangent(p *kkt.Point, fix []kkt.Fix) *activeset.Bounds {
 	}
 	open(b.RowLo, b.RowHi)
 	open(b.Lo[:s.Nx+s.Ny+s.M], b.Hi[:s.Nx+s.Ny+s.M])
-	at := v.scaled(p.Z)
+	at := v.s.Scaled(p.Z)
 	size := v.size(p.Z)
 	for r, o := range s.Origin {
 		switch o.Kind {

@@ -252,7 +252,7 @@ func rowsHold(t *testing.T, s *search, z []float64) {
 	if s.lift == nil {
 		return
 	}
-	scaled := s.scaled(z)
+	scaled := s.sys.Scaled(z)
 	for k := range s.lift.cols {
 		of := &s.lift.cols[k]
 		scaled = append(scaled, z[of.Entry]*of.t(s, scaled)/of.scale)

@@ -81,7 +81,7 @@ func (f *forest) begin(ctx context.Context) bool {
 			for k, pair := range s.part.PairAt {
 				fix[k] = given.Branch[pair]
 			}
-			p.near = s.scaled(z)
+			p.near = s.sys.Scaled(z)
 			p.descend(ctx, fix, p.wholeBox(z))
 		}
 	}
@@ -287,8 +287,7 @@ func (f *forest) result(ctx context.Context) *Result {
 	case falls && r.Best != nil:
 		r.Outcome, r.Bound = Unbounded, math.Inf(-1)
 		r.Why = "the upper objective improves without end on a branch of the system"
-		r.Ray = f.joined(func(s *search) []float64 { return s.falls })
-		f.sys.Unscaled(r.Ray, r.Ray)
+		r.Ray = f.sys.Unscaled(f.joined(func(s *search) []float64 { return s.falls }))
 		return r
 	case r.Best != nil:
 		r.Scale = GapScale(r.Best.F, r.Terms(r.Best.Z))
@@ -339,8 +338,7 @@ func (f *forest) point(falls bool) *kkt.Point {
 		}
 		return s.latest()
 	}
-	z := f.joined(func(s *search) []float64 { return of(s).z })
-	f.sys.Unscaled(z, z)
+	z := f.sys.Unscaled(f.joined(func(s *search) []float64 { return of(s).z }))
 	p := &kkt.Point{Z: z, F: f.sys.Value(z), Branch: make([]kkt.Fix, len(f.sys.Pairs))}
 	for _, s := range f.parts {
 		for k, pair := range s.part.PairAt {

@@ -12,7 +12,7 @@ import (
 // points looks for a point of the system from the solution of a node's relaxation.
 func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) {
 	s := p.s
-	z := s.unscaled(sol.Z)
+	z := s.sys.Unscaled(sol.Z)
 	p.near = sol.Z
 	if open := len(p.options(n, sol.Z)); open == 0 {
 		// The solution is complementary itself.
@@ -85,7 +85,7 @@ func (p *plunger) byFollower(ctx context.Context, z []float64) {
 	if status != activeset.Optimal {
 		return
 	}
-	p.near = s.scaled(answer)
+	p.near = s.sys.Scaled(answer)
 	fix, _ := s.sys.BranchAt(answer)
 	p.descend(ctx, fix, p.wholeBox(answer))
 }

@@ -230,7 +230,7 @@ func TestRowsOfProductsHoldAtPoints(t *testing.T) {
 			continue
 		}
 		checked++
-		scaled := s.scaled(z)
+		scaled := s.sys.Scaled(z)
 		for k := range s.lift.cols {
 			of := &s.lift.cols[k]
 			scaled = append(scaled, x[of.Entry]*of.t(s, scaled)/of.scale)

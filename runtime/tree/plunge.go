@@ -211,7 +211,7 @@ func (p *plunger) step(ctx context.Context, n *node) bool {
 		return true
 	case activeset.Unbounded, activeset.Failed:
 		if sol.Status == activeset.Unbounded && p.nodes == 1 { // where its ray begins is a point as others are
-			if p.byFollower(ctx, p.s.unscaled(sol.Z)); ctx.Err() != nil {
+			if p.byFollower(ctx, p.s.sys.Unscaled(sol.Z)); ctx.Err() != nil {
 				return false
 			}
 		}

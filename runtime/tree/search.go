@@ -289,7 +289,7 @@ func (s *search) leaves(c *candidate) float64 {
 	if c == nil {
 		return tolerance.Sign * s.sizes(make([]float64, s.sys.N))
 	}
-	switch sizes := s.sizes(s.unscaled(c.z)); {
+	switch sizes := s.sizes(s.sys.Unscaled(c.z)); {
 	case math.Abs(c.f) <= tolerance.Sign*sizes:
 		return tolerance.Sign * sizes
 	case s.small(c):
@@ -378,18 +378,4 @@ func (s *search) bound() float64 {
 		b = min(b, s.best.f)
 	}
 	return b
-}
-
-// scaled is z in the relaxation's units.
-func (s *search) scaled(z []float64) []float64 {
-	out := make([]float64, s.sys.N)
-	s.sys.Scaled(out, z)
-	return out
-}
-
-// unscaled is z in the model's units.
-func (s *search) unscaled(z []float64) []float64 {
-	out := make([]float64, s.sys.N)
-	s.sys.Unscaled(out, z)
-	return out
 }

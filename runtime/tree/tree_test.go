@@ -460,8 +460,7 @@ func TestSearchFindsTheLeastOfAllBranches(t *testing.T) {
 // feasible checks that a point is one of the system, and on its branch.
 func feasible(t *testing.T, sys *kkt.System, p *kkt.Point) {
 	t.Helper()
-	scaled := make([]float64, sys.N)
-	sys.Scaled(scaled, p.Z)
+	scaled := sys.Scaled(p.Z)
 	var b activeset.Bounds
 	sys.Bounds(&b, p.Branch)
 	for j, v := range scaled {
