@@ -63,6 +63,7 @@ func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside 
 	if err != nil || least == nil {
 		return nil, nil, err
 	}
+	run.above, run.floor = r, least.F
 	if p, err = run.shown(ctx, least, least.X); p != nil || err != nil {
 		run.noChoice = p != nil
 		return p, nil, err
@@ -89,6 +90,20 @@ func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside 
 		return nil, beside, nil // f falls from there, and what kept a solve from following it may not keep one that begins at x
 	}
 	return p, beside, err
+}
+
+// covers reports that a start from x is not worth making: the best point has the F of a minimizer of the high-point relaxation, and the one that x and the follower's answer lead to there is no lower.
+// All points of the rows of both levels on that way have more.
+func (run *Run) covers(ctx context.Context, x []float64) bool {
+	if run.above == nil || run.Best == nil || run.Best.F > run.floor+tolerance.Sign*math.Abs(run.floor) {
+		return false
+	}
+	s, z, err := run.answered(ctx, x, nil)
+	if z == nil || err != nil {
+		return false
+	}
+	least, err := run.above.Minimize(ctx, x, s.Y(z))
+	return err == nil && least != nil && least.F >= run.floor-tolerance.Sign*math.Abs(run.floor)
 }
 
 // answered is the follower's answer to x as a point of the system, or of the system linearized there; nil where there is none. y, optional, is where the search for it begins.

@@ -20,6 +20,7 @@ import (
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
+	"bilevelc/runtime/relaxation"
 	"bilevelc/runtime/sequential"
 	"bilevelc/runtime/status"
 	"bilevelc/runtime/tolerance"
@@ -67,17 +68,18 @@ func (e *WholeNumbers) Error() string { return e.Why }
 // Run is what one run on the KKT system has come to. Values of F are minimized, but for those of the documents' types, which are in the user's own sense.
 type Run struct {
 	// System is that of the problem; where it is not linear, the one of the search, and in the end the one linearized at Best.
-	System *kkt.System
-	Smooth *sequential.Solver // the local solver where the system is not linear
-	Curved *kkt.System        // for the search where only constraints of the leader are not; nil where there is none, and Why says why
-	Why    string
-	Best   *kkt.Point
-	First  *kkt.Point // of the first start
-	Ends   []document.StartResult
-	Start  []float64 // of the first, in X and where the follower has an answer
-	Steps  int
-	Trace  []document.TracePoint
-	Ray    []float64 // along which F falls without end from Best; nil where none is known
+	System  *kkt.System
+	Smooth  *sequential.Solver // the local solver where the system is not linear
+	Curved  *kkt.System        // for the search where only constraints of the leader are not; nil where there is none, and Why says why
+	Why     string
+	Best    *kkt.Point
+	First   *kkt.Point // of the first start
+	Ends    []document.StartResult
+	Covered int       // points that no start was made from, as f leads from each to no lower value over the rows of both levels
+	Start   []float64 // of the first, in X and where the follower has an answer
+	Steps   int
+	Trace   []document.TracePoint
+	Ray     []float64 // along which F falls without end from Best; nil where none is known
 
 	Tree       *tree.Result     // nil before the search
 	Global     *document.Global // what it says; nil where there was none
@@ -95,11 +97,13 @@ type Run struct {
 	solver    *pieces.Solver // on the whole system; nil until something needs it, and where that is too large
 	parted    *parted        // the local solver of a system that is too large as a whole; nil where it is another one
 	seen      visited
-	draw      func(k int) []float64 // points all over X, from 1 on
-	noChoice  bool                  // the first start's point is a minimizer of the high-point relaxation
-	err       error                 // why there is no better point
-	spends    func(f float64)       // of a start that may be given up: told of what it has come to, NaN where that is not known
-	refused   error                 // by Begin
+	draw      func(k int) []float64  // points all over X, from 1 on
+	noChoice  bool                   // the first start's point is a minimizer of the high-point relaxation
+	above     *relaxation.Relaxation // the high-point relaxation, and f at the minimizer of it that the first start has led to; nil where there is none
+	floor     float64
+	err       error           // why there is no better point
+	spends    func(f float64) // of a start that may be given up: told of what it has come to, NaN where that is not known
+	refused   error           // by Begin
 	searching time.Time
 	times     map[int64]float64 // seconds of the search, by its nodes
 }
@@ -243,6 +247,12 @@ func (run *Run) locally(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if k > 0 && run.opts.Automatic && run.covers(ctx, x) {
+			if run.Covered++; outer.Enough(1+run.Covered, 1, 1+run.Covered) {
+				break
+			}
+			continue
+		}
 		ended := false
 		if k == 0 || run.Best == nil {
 			err = run.begun(ctx, k, x, &seen)
@@ -257,6 +267,9 @@ func (run *Run) locally(ctx context.Context) error {
 		}
 	}
 	run.seen, run.draw = seen, outer.AdditiveRecurrence(first, n.X, run.opts.Seed)
+	if run.Covered > 0 && len(run.Ends) == 1 {
+		return run.err
+	}
 	if run.Smooth != nil && !bounds || run.Smooth == nil && (run.System.Objective == nil || searchedInFull(run.System) > tolerance.Second) { // else a search may decide
 		if err := run.screen(ctx); err != nil {
 			return err
