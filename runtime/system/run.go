@@ -248,7 +248,7 @@ func (run *Run) locally(ctx context.Context) error {
 			return err
 		}
 		if k > 0 && run.opts.Automatic && run.covers(ctx, x) {
-			if run.Covered++; outer.Enough(1+run.Covered, 1, 1+run.Covered) {
+			if run.Covered++; len(run.Ends) == 1 && outer.Enough(1+run.Covered, 1, 1+run.Covered) {
 				break
 			}
 			continue
