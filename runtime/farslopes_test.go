@@ -91,3 +91,49 @@ lower {
 	}
 	t.Logf("%d are not known", unknown)
 }
+
+// TestQuarticsAtFarX: followers that read x - u alone, with fourth powers of it, at entries of 1e3 to 1e7: F' is that of the same x - u next to 0, and documents pass their verification.
+func TestQuarticsAtFarX(t *testing.T) {
+	given := 0
+	for seed := range members.Seeds(t, 300) {
+		rng := rand.New(rand.NewPCG(seed, 79))
+		part := func() float64 { return math.Round(8*rng.NormFloat64()) / 4 }
+		positive := func() float64 { return 0.25 + math.Round(8*rng.Float64())/4 }
+		x := math.Pow(10, 3+4*rng.Float64())
+		u := x - part()
+		text := fmt.Sprintf(`model far
+upper {
+  var x: real
+  var u: real
+  minimize (y[1] - (%g))^2 + (%g) * y[2] * (x - u)
+}
+lower {
+  var y: vector[2]
+  minimize %g * (y[1] - (%g) * (x - u))^2 + %g * (y[2] - (%g) * (x - u))^2 + %g * (y[1] + (%g) * (x - u))^4
+}
+`, part(), part(), positive(), part(), positive(), part(), positive(), part())
+		problem := bindText(t, text)
+		var slopes, errors [2]float64
+		for k, at := range [][2]float64{{x, u}, {x - u, 0}} {
+			r, err := problem.Eval(t.Context(), runtime.Values{{Name: "x", Data: at[:1]}, {Name: "u", Data: at[1:]}}, runtime.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report, err := problem.Verify(r); err != nil || len(report.Failures()) > 0 {
+				t.Errorf("seed %d, x = %g: F' %v, claimed to %v: %v, %v\n%s", seed, at[0], r.Upper.Hypergradient, r.Stationarity.GradientError, err, report.Failures(), text)
+			}
+			errors[k] = math.NaN()
+			if len(r.Upper.Hypergradient) > 0 {
+				slopes[k], errors[k] = r.Upper.Hypergradient[0].Data[0], float64(r.Stationarity.GradientError)
+			}
+		}
+		if off := math.Abs(slopes[0] - slopes[1]); off > 32*(errors[0]+errors[1])+1e-9*math.Abs(slopes[1]) {
+			t.Errorf("seed %d, x = %g: F' is %v to %v, next to 0 %v to %v\n%s", seed, x, slopes[0], errors[0], slopes[1], errors[1], text)
+		} else if !math.IsNaN(off + errors[0] + errors[1]) {
+			given++
+		}
+	}
+	if given < members.Count(300)/2 {
+		t.Errorf("%d slopes were given", given)
+	}
+}

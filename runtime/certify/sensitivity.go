@@ -101,6 +101,19 @@ func (d *deriver) adjointGradient(at *derived, p, q part) []float64 {
 					slope[j] = t
 				}
 			}
+			// Where y moves as far as x does, g may be curved within the step: it is shortened as long as what that changes falls, as what central differences leave out does, and rounding does not.
+			next, rounding := along(step / 16)
+			for open := true; open && step > 0x1p-500; {
+				step /= 16
+				after, more := along(step / 16)
+				open = false
+				for j, t := range next {
+					if change := math.Abs(t - slope[j]); change > rounding[j] && math.Abs(after[j]-t) < change {
+						slope[j], open = t, true
+					}
+				}
+				next, rounding = after, more
+			}
 		}
 		for j, t := range slope {
 			grad[j] -= t
