@@ -41,7 +41,7 @@ func TestProductsThatVanish(t *testing.T) {
 		}
 		p := &problem.Problem{Dx: n, Dy: len(y), F: g, G: g, Rows: &problem.Rows{A: sparse.FromEntries(0, n, nil), B: sparse.FromEntries(0, len(y), nil)}, X: &problem.Set{Lo: lo, Hi: hi, E: sparse.FromEntries(0, n, nil)}}
 		d := newDeriver(p, tolerances{}, x, y, nil)
-		foundX, foundY, errX, errY, err := d.products(x, y, a)
+		foundX, foundY, known, err := d.products(x, y, a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,11 +49,11 @@ func TestProductsThatVanish(t *testing.T) {
 		for j := range a {
 			sizeX = math.Max(sizeX, math.Abs(a[j]/y[j]))
 		}
-		if off := apart(foundX, trueX); off > 2*errX+0x1p-45*sizeX || errX > 1e-8*sizeX {
-			t.Errorf("member %d: the product in x is %g off, said to be %g, of terms of %g", k, off, errX, sizeX)
+		if off := apart(foundX, trueX); off > 2*known.x+0x1p-45*sizeX || known.x > 1e-8*sizeX {
+			t.Errorf("member %d: the product in x is %g off, said to be %g, of terms of %g", k, off, known.x, sizeX)
 		}
-		if off := apart(foundY, trueY); off > 2*errY || errY > 1e-7*maxAbs(trueY) {
-			t.Errorf("member %d: the product in y is %g off, said to be %g, of %g", k, off, errY, maxAbs(trueY))
+		if off := apart(foundY, trueY); off > 2*known.y || known.y > 1e-7*maxAbs(trueY) {
+			t.Errorf("member %d: the product in y is %g off, said to be %g, of %g", k, off, known.y, maxAbs(trueY))
 		}
 	}
 }
@@ -90,16 +90,16 @@ func TestProductsOfWhatIsQuadraticInY(t *testing.T) {
 		p := &problem.Problem{Dx: n, Dy: len(y), F: g, G: g, Facts: problem.Facts{QuadraticInY: true},
 			Rows: &problem.Rows{A: sparse.FromEntries(0, n, nil), B: sparse.FromEntries(0, len(y), nil)}, X: &problem.Set{Lo: lo, Hi: hi, E: sparse.FromEntries(0, n, nil)}}
 		d := newDeriver(p, tolerances{}, x, y, nil)
-		foundX, foundY, errX, errY, err := d.products(x, y, a)
+		foundX, foundY, known, err := d.products(x, y, a)
 		if err != nil {
 			t.Fatal(err)
 		}
 		size := maxAbs(a)
-		if off := apart(foundX, trueX); off > 8*errX+0x1p-48*sizeX*size || errX > 1e-12*sizeX*size {
-			t.Errorf("member %d: the product in x is %g off, said to be %g, of terms of %g", k, off, errX, sizeX*size)
+		if off := apart(foundX, trueX); off > 8*known.x+0x1p-48*sizeX*size || known.x > 1e-12*sizeX*size {
+			t.Errorf("member %d: the product in x is %g off, said to be %g, of terms of %g", k, off, known.x, sizeX*size)
 		}
-		if off := apart(foundY, trueY); off > 8*errY+0x1p-48*sizeY*size || errY > 1e-11*sizeY*size {
-			t.Errorf("member %d: the product in y is %g off, said to be %g, of %g", k, off, errY, sizeY*size)
+		if off := apart(foundY, trueY); off > 8*known.y+0x1p-48*sizeY*size || known.y > 1e-11*sizeY*size {
+			t.Errorf("member %d: the product in y is %g off, said to be %g, of %g", k, off, known.y, sizeY*size)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 	}
 	gx, ga, terms := v.gradientOfSystem(m, at.length)
 	// G'Adjoint and H Adjoint are derivatives of grad g along it.
-	hx, hy, errX, errY, err := v.d.products(x, y, m.Adjoint)
+	hx, hy, off, err := v.d.products(x, y, m.Adjoint)
 	if err != nil {
 		v.fail(name, "%v", err)
 		return 0, 0, terms, false
@@ -81,7 +81,11 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 		carriedY = math.Max(carriedY, share(terms.value, v.length()))
 	}
 	inY := share(maxAbs(ga[:p.Dy]), math.Max(terms.y, carriedY))
-	errorBound = math.Max(share(errX, terms.x), share(errY, terms.y))
+	sizeX := terms.x
+	if sizeX == 0 { // no term moves F with x, and the error is next to what G'Adjoint might have been
+		sizeX = off.sizeX
+	}
+	errorBound = math.Max(share(off.x, sizeX), share(off.y, terms.y))
 	left, size := 0.0, 0.0
 	for i, kind := range p.Rows.Kind {
 		rest := read[i] + p.Rows.B.RowDot(i, m.Adjoint)
@@ -121,7 +125,7 @@ func (v *verification) byAdjoint(r []float64, terms sizesOfF, rows float64) floa
 		ones[j] = 1
 	}
 	for k := range signings { // |G'd| for entries of d of size 1
-		gx, _, _, _, err := v.d.products(x, y, turned(ones, k))
+		gx, _, _, err := v.d.products(x, y, turned(ones, k))
 		if err != nil {
 			return math.Inf(1)
 		}
@@ -158,7 +162,7 @@ func (v *verification) solved(r []float64) (u, inX, left []float64) {
 		if err != nil || !isFinite(more) {
 			return u, inX, left
 		}
-		gx, hy, _, _, err := v.d.products(x, y, more)
+		gx, hy, _, err := v.d.products(x, y, more)
 		if err != nil {
 			return u, inX, left
 		}

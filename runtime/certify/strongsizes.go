@@ -96,7 +96,7 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 func (v *verification) curvature(j int) float64 {
 	e := make([]float64, v.p.Dy)
 	e[j] = 1
-	_, hy, _, _, err := v.d.products(v.doc.X, v.doc.Y, e)
+	_, hy, _, err := v.d.products(v.doc.X, v.doc.Y, e)
 	if err != nil || !(hy[j] > 0) {
 		return math.Inf(1)
 	}
@@ -145,7 +145,7 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 	}
 	// The adjoint and the multipliers of slacks carry what f feels of y to x. Those that are large and cancel are no terms of f: what counts of them is limited by what f's own make of it,
 	// and where x and y vanish by what grad_y f itself carries to x, which alone tells there: H^-1 of it is about its length over how long H makes it, and a row with a'x and b y_j has a/b of entry j.
-	px, py, _, _, err := v.d.products(x, y, ga[:q.Dy])
+	px, py, _, err := v.d.products(x, y, ga[:q.Dy])
 	through := 0.0
 	if err == nil && maxAbs(py) > 0 {
 		through = terms.y / maxAbs(py) * maxAbs(px)
@@ -174,7 +174,7 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 		terms.sum = math.Max(terms.sum, math.Min(sum+carried, tolerance.Hiding*sum))
 	}
 	for k := range signings {
-		if px, py, _, _, err := v.d.products(x, y, turned(m.Adjoint, k)); err == nil {
+		if px, py, _, err := v.d.products(x, y, turned(m.Adjoint, k)); err == nil {
 			count(px, py, 1)
 		}
 	}
@@ -222,14 +222,17 @@ func turned(a []float64, k int) []float64 {
 	return out
 }
 
+// known is how well products are: by what they may be off at most, and of what size that in x is where its terms vary on the length on which g does, which has digits where what is found vanishes.
+type known struct{ x, y, sizeX float64 }
+
 // products are G'a and H a, the derivatives of grad g in x and in y along a, with bounds of their errors: by one difference of gradients where g is quadratic in x
 // and y, or in y, which is exact but for rounding; else by central differences with two steps, of which one is half the other, extrapolated (Richardson): what they differ by
 // bounds the term that is taken out, and the rounding of gradients is that of their sizes.
-func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY float64, err error) {
+func (d *deriver) products(x, y, a []float64) (gx, gy []float64, off known, err error) {
 	gx, gy = make([]float64, d.p.Dx), make([]float64, d.p.Dy)
 	size := maxAbs(a)
 	if size == 0 {
-		return gx, gy, 0, 0, nil
+		return gx, gy, off, nil
 	}
 	if d.p.Facts.QuadraticInY {
 		near := math.Max(1, maxAbs(y)) / size
@@ -249,9 +252,11 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY floa
 			gx, _, terms, ok := d.central(x, y, a, nearX)
 			_, gy, long, finite := d.central(x, y, a, t)
 			if !ok || !finite {
-				return nil, nil, 0, 0, fmt.Errorf("the gradient of g is not finite on both sides of y")
+				return nil, nil, off, fmt.Errorf("the gradient of g is not finite on both sides of y")
 			}
-			return gx, gy, 0x1p-52 * math.Max(terms[0], d.variesX(x, y)) / nearX, 0x1p-52 * long[1] / t, nil
+			off.sizeX = math.Max(terms[0], d.variesX(x, y)) / nearX
+			off.x, off.y = 0x1p-52*off.sizeX, 0x1p-52*long[1]/t
+			return gx, gy, off, nil
 		}
 		bx, by := make([]float64, d.p.Dx), make([]float64, d.p.Dy)
 		d.g.ValueGrad(bx, by, x, y)
@@ -262,7 +267,7 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY floa
 		for j := range gy {
 			gy[j] = (gy[j] - by[j]) / t
 		}
-		return gx, gy, 0, 0, nil
+		return gx, gy, off, nil
 	}
 	// The longest step that no entry of y takes further than its own size, or a thousandth of the largest: then shorter ones, by the cube root of rounding at first.
 	reach, top := math.Inf(1), math.Max(maxAbs(y), d.s.y)
@@ -272,7 +277,7 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY floa
 		}
 	}
 	// Each part counts by its own size: of what was found, and of what it would be if its terms varied on that length alone. What vanishes has no digits of its own.
-	best, sizeX, sizeY, varies := math.Inf(1), 0.0, 0.0, d.variesX(x, y)
+	best, sizeY, varies := math.Inf(1), 0.0, d.variesX(x, y)
 	for t := math.Min(reach*extrapolated, math.MaxFloat64); t > 0; t /= 4 {
 		longX, longY, _, ok := d.central(x, y, a, t)
 		if !ok {
@@ -285,9 +290,9 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY floa
 		terms[0] = math.Max(terms[0], varies)
 		roundX, roundY := 0x1p-52*terms[0]/(t/2), 0x1p-52*terms[1]/(t/2)
 		eX, eY := apart(longX, halfX)/3+roundX, apart(longY, halfY)/3+roundY
-		sizeX, sizeY = math.Max(sizeX, math.Max(maxAbs(halfX), terms[0]/reach)), math.Max(sizeY, math.Max(maxAbs(halfY), terms[1]/reach))
-		if e := math.Max(share(eX, sizeX), share(eY, sizeY)); e < best {
-			best, errX, errY = e, eX, eY
+		off.sizeX, sizeY = math.Max(off.sizeX, math.Max(maxAbs(halfX), terms[0]/reach)), math.Max(sizeY, math.Max(maxAbs(halfY), terms[1]/reach))
+		if e := math.Max(share(eX, off.sizeX), share(eY, sizeY)); e < best {
+			best, off.x, off.y = e, eX, eY
 			for j := range gx {
 				gx[j] = halfX[j] + (halfX[j]-longX[j])/3
 			}
@@ -295,14 +300,14 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY floa
 				gy[j] = halfY[j] + (halfY[j]-longY[j])/3
 			}
 		}
-		if math.Max(share(roundX, sizeX), share(roundY, sizeY)) > best {
+		if math.Max(share(roundX, off.sizeX), share(roundY, sizeY)) > best {
 			break // shorter steps have more of it
 		}
 	}
 	if math.IsInf(best, 1) {
-		return nil, nil, 0, 0, fmt.Errorf("the gradient of g is not finite on both sides of y")
+		return nil, nil, off, fmt.Errorf("the gradient of g is not finite on both sides of y")
 	}
-	return gx, gy, errX, errY, nil
+	return gx, gy, off, nil
 }
 
 // extrapolated is the step at which rounding and what an extrapolated central difference leaves are in balance, relative to the length on which g varies: the fifth root of rounding.
