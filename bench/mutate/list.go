@@ -190,7 +190,7 @@ var list = []named{
 	{"a column of a proof may be in two parts", "runtime/certify/treeproof.go", "(*treeVerification).beginPart",
 		`j >= len(v.owned) || v.owned[j]`, `j >= len(v.owned)`},
 	{"verify takes any modulus", "runtime/certify/lower.go", "(*verification).modulus",
-		`if least < mu*(1-rounding)`, `if false`},
+		`if least < mu*(1-tolerance.Target)`, `if false`},
 
 	// What the compiler proves.
 	{"a Euclidean norm's curvature from the wrong end", "ir/curvature/products.go", "(*backward).visitAtom",
