@@ -210,7 +210,7 @@ var list = []named{
 
 	// The lower level.
 	{"small forces beside large ones go unseen", "runtime/lower/scaling.go", "(*Solution).badlyScaled",
-		`if v > far*most {`, `if v > 1e300*far*most {`},
+		`if v > tolerance.Hiding*most {`, `if v > 1e300*tolerance.Hiding*most {`},
 	{"rounding beside large forces counts as a force", "runtime/lower/scaling.go", "(*Solution).badlyScaled",
 		`8*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])`, `0*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])`},
 	{"solved where small forces are hidden", "runtime/lower/scaling.go", "(*Solution).hidden",
