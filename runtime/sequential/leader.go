@@ -35,10 +35,17 @@ func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, 
 		opts.Tolerance = tolerance.Rounded // what is left of the gradient is by the terms of a follower without rows, and may be more by those of the certificate
 	}
 	r, err := v.inLeader(ctx, s, z, opts)
-	here := s.Value(z)
-	if opts.Warm != nil && ctx.Err() == nil && (err != nil || r.Status != reduced.Stationary || r.Point.F > here+64*tolerance.SumRounding*math.Abs(here)) {
-		opts.Warm = nil
-		r, err = v.inLeader(ctx, s, z, opts)
+	if opts.Warm != nil && ctx.Err() == nil {
+		leads := err == nil
+		if leads {
+			fall, terms := promised(s, z, r.Point)
+			noise := 64 * tolerance.SumRounding * terms
+			leads = fall > noise || fall >= -noise && r.Status == reduced.Stationary
+		}
+		if !leads {
+			opts.Warm = nil
+			r, err = v.inLeader(ctx, s, z, opts)
+		}
 	}
 	if st.end = nil; r != nil {
 		st.end = r.End

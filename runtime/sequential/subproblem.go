@@ -53,13 +53,7 @@ func (v *Solver) subproblem(ctx context.Context, st *state, from *point, penalty
 		}
 		return nil, err
 	}
-	here := s.Value(z)
-	out.promise, out.terms = here-out.p.F, math.Abs(here)
-	grad := make([]float64, s.N)
-	s.Gradient(grad, z)
-	for j, g := range grad {
-		out.terms += math.Abs(g) * math.Max(math.Abs(z[j]), math.Abs(out.p.Z[j]-z[j]))
-	}
+	out.promise, out.terms = promised(s, z, out.p)
 	for j, t := range pt.x {
 		out.length = math.Max(out.length, math.Abs(out.p.Z[j]-t)/v.unit[j])
 	}
@@ -74,6 +68,18 @@ func (v *Solver) subproblem(ctx context.Context, st *state, from *point, penalty
 		}
 	}
 	return out, nil
+}
+
+// promised is by how much the model falls from z to p, and the size of the terms that f and the fall are sums of.
+func promised(s *kkt.System, z []float64, p *kkt.Point) (fall, terms float64) {
+	here := s.Value(z)
+	terms = math.Abs(here)
+	grad := make([]float64, s.N)
+	s.Gradient(grad, z)
+	for j, g := range grad {
+		terms += math.Abs(g) * math.Max(math.Abs(z[j]), math.Abs(p.Z[j]-z[j]))
+	}
+	return here - p.F, terms
 }
 
 // onBranches solves a subproblem from z with the active-set method on the whole system.
