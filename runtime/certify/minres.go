@@ -25,7 +25,7 @@ type productSystem struct {
 	adjoints map[int]adjoint // of rows, see deriver.adjoint
 }
 
-var errProducts = errors.New("the linear system of the face was not solved to working tolerance.SolveAccuracy by products")
+var errProducts = errors.New("the linear system of the face was not solved to working accuracy by products")
 
 func newProductSystem(h *hessian, face []int) (*productSystem, error) {
 	s := &productSystem{h: h, held: map[int]int{}, adjoints: map[int]adjoint{}}
