@@ -205,13 +205,17 @@ func (a *answers) hessian(x, y []float64) (*sparse.CSR, error) {
 		return nil, err
 	}
 	h := lo.h
+	if !linalg.Finite(h.Val) {
+		return nil, errNotFinite
+	}
 	if a.held != nil && !kkt.Semidefinite(h) {
 		// By Finsler's lemma a large multiple of B'B does where H is positive definite along the rows.
-		for weight := linalg.NormInf(h.Val) / linalg.NormInf(a.held.Val); ; weight *= 10 {
-			if with := sparse.Add(1, lo.h, weight, a.held); kkt.Semidefinite(with) || weight > linalg.NormInf(h.Val)/linalg.NormInf(a.held.Val)*1e8 { // which leaves H half of its digits
-				h = with
+		weight := linalg.NormInf(h.Val) / linalg.NormInf(a.held.Val)
+		for range 10 { // the last leaves H half of its digits
+			if h = sparse.Add(1, lo.h, weight, a.held); kkt.Semidefinite(h) {
 				break
 			}
+			weight *= 10
 		}
 	}
 	a.h, a.at = h, here
