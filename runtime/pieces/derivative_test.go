@@ -10,7 +10,6 @@ import (
 	"bilevelc/internal/members"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
-	"bilevelc/runtime/pieces"
 )
 
 // countdown is a context that ends as it is asked for the n-th time.
@@ -32,14 +31,7 @@ func TestDerivative(t *testing.T) {
 	known, stopped := 0, 0
 	for k := range members.Of(60, 600) {
 		p := kkttest.Random(rng, 3, 3, 2, true, k%3 == 0)
-		s, err := kkt.New(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := pieces.New(s, pieces.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, v := solverOf(t, p)
 		x := make([]float64, s.Nx)
 		for j := range x {
 			x[j] = 5*rng.Float64() - 2.5

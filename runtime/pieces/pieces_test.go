@@ -45,6 +45,20 @@ func least(t *testing.T, s *kkt.System, fixed []kkt.Fix, open []int) float64 {
 	return best
 }
 
+// solverOf is the system of a problem, and the active-set method on it.
+func solverOf(t *testing.T, p *problem.Problem) (*kkt.System, *pieces.Solver) {
+	t.Helper()
+	s, err := kkt.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := pieces.New(s, pieces.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, v
+}
+
 // A local solution is a minimum over all branches that meet at it, by enumeration of them; it is feasible, no higher than its start, and its multipliers make up
 // the gradient of f with the signs of strong stationarity.
 func TestLocalSolutions(t *testing.T) {
@@ -52,14 +66,7 @@ func TestLocalSolutions(t *testing.T) {
 	solved, kinks := 0, 0
 	for k := range draws {
 		p := kkttest.Random(rng, 3, 3, 2, k%2 == 0, k%3 == 0)
-		s, err := kkt.New(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := pieces.New(s, pieces.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, v := solverOf(t, p)
 		x := make([]float64, s.Nx)
 		for j := range x {
 			x[j] = 6*rng.Float64() - 3
@@ -167,14 +174,7 @@ func slopesByDifferences(t *testing.T, rng *rand.Rand) {
 		if k%5 == 1 {
 			p.Rows.Kind[p.Rows.Len()-1] = problem.Equal
 		}
-		s, err := kkt.New(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := pieces.New(s, pieces.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, v := solverOf(t, p)
 		point, err := v.From(t.Context(), make([]float64, s.Nx))
 		if err != nil {
 			continue

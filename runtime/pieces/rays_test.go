@@ -12,7 +12,6 @@ import (
 	"bilevelc/internal/kkttest"
 	"bilevelc/internal/members"
 	"bilevelc/runtime/certify"
-	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
@@ -39,15 +38,8 @@ func TestUnboundedAlongRays(t *testing.T) {
 		if k%4 < 2 {
 			makeConcave(p, rng.IntN(3), float64(rng.IntN(4)))
 		}
-		s, err := kkt.New(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := pieces.New(s, pieces.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = v.From(t.Context(), make([]float64, s.Nx))
+		s, v := solverOf(t, p)
+		_, err := v.From(t.Context(), make([]float64, s.Nx))
 		var none *pieces.FollowerError
 		var falls *pieces.Unbounded
 		switch {
@@ -109,14 +101,7 @@ func TestSafePoints(t *testing.T) {
 	found, missed := 0, 0
 	for k := range draws {
 		p := kkttest.Random(rng, 2, 2, 2, false, k%3 == 0)
-		s, err := kkt.New(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := pieces.New(s, pieces.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, v := solverOf(t, p)
 		point, err := v.From(t.Context(), []float64{6*rng.Float64() - 3, 6*rng.Float64() - 3})
 		if err != nil || len(point.Biactive) == 0 {
 			continue

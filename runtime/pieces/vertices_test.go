@@ -8,7 +8,6 @@ import (
 	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
-	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
 )
 
@@ -27,14 +26,7 @@ func TestVerticesOfMultipliersOfAnySize(t *testing.T) {
 			Rows: &problem.Rows{Kind: make([]problem.Kind, 3), A: sparse.FromEntries(3, 1, []sparse.Entry{{Row: 1, Col: 0, Val: steep}}), Rhs: make([]float64, 3),
 				B: sparse.FromEntries(3, 2, []sparse.Entry{{Row: 0, Col: 0, Val: 1}, {Row: 1, Col: 0, Val: 1}, {Row: 2, Col: 1, Val: -1}})},
 			Facts: problem.Facts{JointlyQuadratic: true, Convex: true, DegreeF: 1}}
-		s, err := kkt.New(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := pieces.New(s, pieces.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, v := solverOf(t, p)
 		// The vertex with the multiplier of y_1 >= 0.
 		z := make([]float64, s.N)
 		copy(s.Lambda(z), []float64{c1, 0, c2})
@@ -57,14 +49,7 @@ func TestMultipliersInsideOfAFaceHideNoKink(t *testing.T) {
 		p := &problem.Problem{Name: "face", Dx: 1, Dy: 1, F: linear(0, 1), G: linear(0, 1), Start: []float64{0}, X: &problem.Set{Lo: []float64{-1}, Hi: []float64{1}, E: sparse.FromEntries(0, 1, nil)},
 			Rows:  &problem.Rows{Kind: make([]problem.Kind, 2), A: sparse.FromDense(2, 1, []float64{k, -l}), Rhs: make([]float64, 2), B: sparse.FromDense(2, 1, []float64{1, 1})},
 			Facts: problem.Facts{JointlyQuadratic: true, Convex: true, DegreeF: 1}}
-		s, err := kkt.New(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := pieces.New(s, pieces.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, v := solverOf(t, p)
 		z := make([]float64, s.N)
 		copy(s.Lambda(z), []float64{share, 1 - share})
 		seen, err := v.Examine(t.Context(), z)
@@ -143,14 +128,7 @@ func TestVerticesAreThoseOfChoicesOfRows(t *testing.T) {
 			F: &kkttest.Quadratic{Nx: 1, Ny: ny, M: make([]float64, 25), C: make([]float64, 5)}, G: &kkttest.Quadratic{Nx: 1, Ny: ny, M: make([]float64, 25), C: force},
 			Rows:  &problem.Rows{Kind: kind, A: sparse.FromEntries(2*each, 1, nil), B: sparse.FromEntries(2*each, ny, b), Rhs: make([]float64, 2*each)},
 			Facts: problem.Facts{JointlyQuadratic: true, Convex: true, DegreeF: 1}}
-		s, err := kkt.New(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := pieces.New(s, pieces.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, v := solverOf(t, p)
 		z := make([]float64, s.N)
 		copy(s.Lambda(z), lambda)
 		seen, err := v.Examine(t.Context(), z)
