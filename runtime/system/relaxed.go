@@ -65,12 +65,10 @@ func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside 
 	}
 	run.above, run.floor = r, least.F
 	if p, err = run.shown(ctx, least, least.X); p != nil || err != nil {
-		run.noChoice = p != nil
 		return p, nil, err
 	}
 	if beside = run.supported(ctx, least); beside != nil {
 		p, err = run.shown(ctx, least, beside)
-		run.noChoice = p != nil
 		return p, beside, err
 	}
 	beside, end, err := r.Close(ctx, least, func(x []float64) (y, lambda []float64, err error) {
@@ -92,10 +90,15 @@ func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside 
 	return p, beside, err
 }
 
+// atFloor reports that the best point has no higher F than the minimizer of the high-point relaxation that the first start has led to.
+func (run *Run) atFloor() bool {
+	return run.above != nil && run.Best != nil && run.Best.F <= run.floor+tolerance.Sign*math.Abs(run.floor)
+}
+
 // covers reports that a start from x is not worth making: the best point has the F of a minimizer of the high-point relaxation, and the one that x and the follower's answer lead to there is no lower.
 // All points of the rows of both levels on that way have more.
 func (run *Run) covers(ctx context.Context, x []float64) bool {
-	if run.above == nil || run.Best == nil || run.Best.F > run.floor+tolerance.Sign*math.Abs(run.floor) {
+	if !run.atFloor() {
 		return false
 	}
 	s, z, err := run.answered(ctx, x, nil)

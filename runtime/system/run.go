@@ -98,7 +98,6 @@ type Run struct {
 	parted    *parted        // the local solver of a system that is too large as a whole; nil where it is another one
 	seen      visited
 	draw      func(k int) []float64  // points all over X, from 1 on
-	noChoice  bool                   // the first start's point is a minimizer of the high-point relaxation
 	above     *relaxation.Relaxation // the high-point relaxation, and f at the minimizer of it that the first start has led to; nil where there is none
 	floor     float64
 	err       error           // why there is no better point
@@ -236,7 +235,7 @@ func (run *Run) locally(ctx context.Context) error {
 	}
 	for k := range most {
 		before := run.local.Work()
-		if k > 0 && run.opts.Automatic && (before >= share || run.noChoice && run.Smooth == nil && factorWork(run.System) >= tolerance.Second) {
+		if k > 0 && run.opts.Automatic && (before >= share || run.atFloor() && run.Smooth == nil && factorWork(run.System) >= tolerance.Second) {
 			break
 		}
 		x, err := next(k)
