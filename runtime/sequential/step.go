@@ -178,7 +178,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			if err != nil {
 				return nil, err
 			}
-			if end == nil || seen.Measure < end.Measure {
+			if end == nil || seen.Measure <= math.Max(end.Measure, tolerance.SumRounding) { // of two that rounding cannot tell apart the later one: its entries of x that bounds hold are at them
 				end = seen
 			}
 			if v.opts.Large && seen.Point.Multipliers != nil {
@@ -194,7 +194,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 					trial = next
 				}
 			}
-			if !(seen.Measure < before/2) || seen.Measure == 0 || err != nil || rises() {
+			if !(seen.Measure < before/2) || err != nil || rises() {
 				p := end.Point
 				if p.Multipliers == nil && len(p.Leaves) == 0 {
 					return p, pieces.ErrStalled
