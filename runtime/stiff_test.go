@@ -471,6 +471,28 @@ func TestStiffSlopes(t *testing.T) {
 	}
 }
 
+// TestSlopesThatCancel: y_1 does not move with x, as two ways on which it does cancel; what the rounding of an end of the way of the adjoint leaves of these is in the error of F'.
+func TestSlopesThatCancel(t *testing.T) {
+	solved := 0
+	for seed := range members.Seeds(t, 100) {
+		rng := rand.New(rand.NewPCG(seed, 1019))
+		m := &stiffModel{n: 3, p: math.Round(10*rng.NormFloat64()) / 4, q: float64(1+rng.IntN(20)) / 64,
+			w: []float64{math.Pow(10, -8+2*rng.Float64()), math.Pow(10, -3+2*rng.Float64()), math.Pow(10, 1+2*rng.Float64())},
+			l: [][]float64{{1, 1, -2}, {0, 0, -2}, {0, 2, -2}}, s: []float64{-0.5, -1, 0}, c: []float64{-0.25, 1, 0.25}}
+		r, err := bindText(t, m.text()).Solve(t.Context(), runtime.Options{Seed: seed, Method: "goldstein", Starts: 1, MaxIter: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Status == runtime.Solved && r.Stationarity.Strict && len(r.Upper.Hypergradient) > 0 {
+			solved++
+			m.slope(t, seed, answerInside(m.pieces(), r.Upper.Variables[0].Data[0]), r)
+		}
+	}
+	if solved < members.Least(members.Count(100), 0.1) {
+		t.Errorf("%d were solved", solved)
+	}
+}
+
 // slope holds what a result says of F', at an x inside of a piece, against the truth and the error that is given.
 func (m *stiffModel) slope(t *testing.T, seed uint64, inside *stiffPiece, r *runtime.Result) {
 	t.Helper()

@@ -57,7 +57,8 @@ func ErrorOfY(p *problem.Problem, pt *Point) float64 {
 
 // ErrorByAnswer estimates how far the gradient of F at a point is off as the answer is. What is left of the equations of the answer's face, and the rounding of each of them, is a force,
 // which moves the answer by e, no further than errorY. Gradients of f there, and at entries of x and y that are rounded, differ by c, which makes of the hypergradient c_x + (dy*/dx)'c_y: two
-// products of Sensitivity, to first order. It is taken over a longer way, as c may be lost in the rounding of f. It is 0 where these are not known, as outside the domain of f.
+// products of Sensitivity, to first order. It is taken over a longer way, as c may be lost in the rounding of f. Where the way of y that grad_y f asks for is the difference of two answers, c_y has the rounding
+// of the equations of the other end, too. It is 0 where these are not known, as outside the domain of f.
 func ErrorByAnswer(ctx context.Context, p *problem.Problem, pt *Point, errorY float64) (float64, error) {
 	s, err := (&Hyper{p: p}).Sensitivity(ctx, pt)
 	if err != nil {
@@ -112,6 +113,25 @@ func ErrorByAnswer(ctx context.Context, p *problem.Problem, pt *Point, errorY fl
 	p.F.ValueGrad(cx, cy, rounded(x), to)
 	linalg.Axpy(cx, -1, fx)
 	linalg.Axpy(cy, -1, fy)
+	if p.Facts.QuadraticInY && !(s.at.Lower.RoundingBound > 0) { // else the answers are refined, and the oracle has what rounding leaves of them
+		asked := splitAdjointRHS(p, fy)
+		clear(rates)
+		copy(rates, asked.w)
+		way, err := s.along(ctx, face, asked.q, 0, rates)
+		if err != nil {
+			return unknown(ctx, err)
+		}
+		if speed := linalg.Norm(way.Y); speed > 0 {
+			step := s.at.size() / speed
+			end, exact, off := slices.Clone(y), make([]float64, p.Dy), make([]float64, p.Dy)
+			linalg.Axpy(end, step, way.Y)
+			p.G.GradY(exact, x, end)
+			p.G.GradY(off, rounded(x), rounded(end))
+			for j := range off {
+				cy[j] += math.Abs(off[j]-exact[j]) * share() / step
+			}
+		}
+	}
 	if _, err := (&Face{Settings: *DefaultFace()}).add(ctx, cx, s.at, splitAdjointRHS(p, cy)); err != nil {
 		return unknown(ctx, err)
 	}
