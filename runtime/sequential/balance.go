@@ -83,6 +83,9 @@ func (a *answers) balanced(x, y, lambda []float64) []float64 {
 		d := a.leastSquares(sparse.FromEntries(len(rows), p.Dy, entries), left)
 		out := slices.Clone(best)
 		for k, i := range rows {
+			if math.Abs(d[k]) <= tolerance.FewRoundings { // it changes the forces on each entry by no more than their rounding, and may be all that a force is
+				continue
+			}
 			if out[i] += unit[k] * d[k]; p.Rows.Kind[i] != problem.Equal && out[i] < 0 {
 				return best
 			}
