@@ -20,7 +20,7 @@ type Point struct {
 	// Leaves, where there are no such multipliers, show that Z is B-stationary: on each branch of the biactive pairs multipliers with the signs of
 	// that branch.
 	Leaves []Leaf
-	// Vertices is how many vertices of the follower's multipliers the point was found stationary with: 1 where they are unique. AllVertices says that there are no others.
+	// Vertices is how many vertices of the follower's multipliers the point was found stationary with: 1 where they are unique, or what makes them several makes no other branch. AllVertices says that there are no others.
 	Vertices    int
 	AllVertices bool
 	// SecondOrder is what is known of curvature along the critical directions of the branch.

@@ -26,7 +26,7 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 	out := &Result{Status: status, Left: j.stationarity(), Work: st.Work, End: st}
 	list := p.releases(j)
 	if (len(list) > 0 || j.stuck) && j.dependent() {
-		if q := p.resolve(ctx, j); q != nil && math.Max(q.left, q.worst) < math.Max(out.Left, most(list)/j.size) {
+		if q := p.resolve(ctx, j, st); q != nil && math.Max(q.left, q.worst) < math.Max(out.Left, most(list)/j.size) {
 			j.eq, j.stuck = q.eq, false
 			p.adjoint(j)
 			out.Left = math.Max(out.Left, q.left)

@@ -87,6 +87,23 @@ func (z *inverse) times(dst, v []float64) {
 // column is u = Z Y_Sj, by which the rows of S move with lambda_j, and the pivot Y_jj - Y_jS u: what row j has beyond them, between 0 and 1, and 0 where
 // rounding may be all of it: it is w'Y w of the weights w = (1, -u).
 func (z *inverse) column(j int) (u []float64, pivot float64) {
+	own, pivot := z.within(j)
+	if z.f.sparse != nil {
+		return own, pivot
+	}
+	u = make([]float64, len(z.rows))
+	copy(z.of(z.f.owner[j], u), own)
+	return u, pivot
+}
+
+// pivot is that of column.
+func (z *inverse) pivot(j int) float64 {
+	_, pivot := z.within(j)
+	return pivot
+}
+
+// within is column over the rows of S in the block of row j, beyond which u is 0.
+func (z *inverse) within(j int) (u []float64, pivot float64) {
 	u, pivot = z.computedColumn(j)
 	if !(pivot > 4*z.f.blockOf(j).rounding()*(1+linalg.Dot(u, u))) { // four times, so that rows that were found independent in one order are so in others
 		pivot = 0
@@ -105,9 +122,9 @@ func (z *inverse) computedColumn(j int) (u []float64, pivot float64) {
 		return l, q.b.RowDot(j, y)
 	}
 	z.begin()
-	k := z.f.owner[j]
-	u = make([]float64, len(z.rows))
-	return u, z.parts[k].column(z.of(k, u), j)
+	q := &z.parts[z.f.owner[j]]
+	u = make([]float64, len(q.rows))
+	return u, q.column(u, j)
 }
 
 // roundedPivot is a pivot whose rounding may be all of it: the square root of the unit roundoff times the growth of Z.

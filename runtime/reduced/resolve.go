@@ -3,6 +3,7 @@ package reduced
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
@@ -53,20 +54,22 @@ type signProgram struct {
 //
 // g the gradient on the branch, C the gradients of the equations and Y what S leaves of that of rows in K (adjoint); each nu is in the unit in which the row's multiplier would move with w. Where the least value is 0
 // the point is strongly stationary with these multipliers. It is nil where rounding keeps the program from being solved.
-func (p *piece) resolve(ctx context.Context, j *judged) *signs {
+//
+// It begins with what held where it was solved last (State.Signs).
+func (p *piece) resolve(ctx context.Context, j *judged, st *State) *signs {
 	m := p.signProgram(j)
 	held := len(m.rows) + len(m.bounds)
 	z, unit := make([]float64, held), 1.0
 	out := &signs{eq: make([]float64, len(j.eq))}
-	var basis *activeset.Basis
+	basis := m.basis(st.Signs)
 	var last *activeset.Solution
 	scale := 1.0
+	solver, err := activeset.New(&m.Program)
+	if err != nil {
+		return nil
+	}
 	for range 2 { // the second time what rounding of the first has left, in units of its own (Gleixner, Steffy and Wolter 2016)
-		solver, err := activeset.New(&m.Program)
-		if err != nil {
-			return nil
-		}
-		sol := solver.Solve(ctx, nil, basis, activeset.Options{Cutoff: math.Inf(1)})
+		sol := solver.Solve(ctx, &m.Bounds, basis, activeset.Options{Cutoff: math.Inf(1)})
 		p.work(int(sol.Work))
 		if sol.Status != activeset.Optimal {
 			return nil
@@ -84,6 +87,7 @@ func (p *piece) resolve(ctx context.Context, j *judged) *signs {
 		m.shift(sol.Z[:held], more)
 		unit *= more
 	}
+	st.Signs = m.held(basis)
 	grows := make([]float64, len(m.rows)) // the multipliers of biactive rows, along what is left
 	for k, t := range last.Z[held+p.f.nw:] {
 		grows[m.strong[k]] = scale * t
@@ -114,6 +118,67 @@ func (p *piece) resolve(ctx context.Context, j *judged) *signs {
 	return out
 }
 
+// Sign is a multiplier of the program: of a biactive row's slack (enters) or what nu of it may be negative by (leaves), of a wall, a constraint of the leader, or a bound.
+type Sign struct {
+	kind stopKind
+	of   int
+}
+
+// each lists the variables of the program that have one side, with their places; a row of it is behind each that is of leaves, and given by its place.
+func (m *signProgram) each(visit func(s Sign, at, row int)) {
+	nk, held := len(m.q.p.k), len(m.rows)+len(m.bounds)
+	for t, e := range m.rows {
+		s := Sign{enters, 0}
+		switch i := e.at - nk; {
+		case i >= len(m.q.walls):
+			s = Sign{couples, m.q.couple[i-len(m.q.walls)]}
+		case i >= 0:
+			s = Sign{walls, m.q.walls[i]}
+		default:
+			s.of = m.q.p.k[e.at]
+		}
+		visit(s, t, -1)
+	}
+	for k, i := range m.bounds {
+		visit(Sign{bounds, i}, len(m.rows)+k, -1)
+	}
+	nw := m.q.p.f.nw
+	for k, t := range m.strong {
+		visit(Sign{leaves, m.q.p.k[m.rows[t].at]}, held+nw+k, nw+k)
+	}
+}
+
+// basis is the working set in which the multipliers are not 0 that were not so before, and all others are.
+func (m *signProgram) basis(last map[Sign][2]activeset.State) *activeset.Basis {
+	b := &activeset.Basis{Var: make([]activeset.State, m.N), Row: make([]activeset.State, m.A.Rows)}
+	for i := range m.q.p.f.nw {
+		b.Row[i] = activeset.AtLower
+	}
+	m.each(func(s Sign, at, row int) {
+		is, known := last[s]
+		if !known && !math.IsInf(m.Lo[at], -1) {
+			is[0] = activeset.AtLower
+		}
+		if b.Var[at] = is[0]; row >= 0 {
+			b.Row[row] = is[1]
+		}
+	})
+	return b
+}
+
+// held is what basis reads of a working set.
+func (m *signProgram) held(b *activeset.Basis) map[Sign][2]activeset.State {
+	out := map[Sign][2]activeset.State{}
+	m.each(func(s Sign, at, row int) {
+		is := [2]activeset.State{b.Var[at]}
+		if row >= 0 {
+			is[1] = b.Row[row]
+		}
+		out[s] = is
+	})
+	return out
+}
+
 // shift makes the program one of changes of the multipliers z, in the given unit.
 func (m *signProgram) shift(z []float64, unit float64) {
 	for i, t := range z {
@@ -140,7 +205,7 @@ func (p *piece) signedEquations(q *working) (out []signed) {
 		switch {
 		case i < nk:
 			if e.sign = float64(p.side[p.k[i]]); length == 0 {
-				if _, pivot := p.z.column(p.k[i]); pivot <= tolerance.SolveAccuracy {
+				if p.z.pivot(p.k[i]) <= tolerance.SolveAccuracy {
 					continue // S determines it: its multiplier is of no effect
 				}
 				e.length = 1
@@ -162,7 +227,7 @@ func (p *piece) signProgram(j *judged) *signProgram {
 	f, nw, nk := p.f, p.f.nw, len(p.k)
 	fixed, room := p.fixed, p.roomC
 	p.fixed, p.roomC = make([]int8, nw), nil
-	m := &signProgram{q: newWorking(p), g: append([]float64(nil), j.reduced...)}
+	m := &signProgram{q: newEquations(p), g: append([]float64(nil), j.reduced...)}
 	p.fixed, p.roomC = fixed, room
 	m.rows = p.signedEquations(m.q)
 	lo := make([]float64, len(m.rows))
@@ -190,7 +255,7 @@ func (p *piece) signProgram(j *judged) *signProgram {
 	none := *j // nu of each row in K, with nothing of the equations
 	none.eq, none.read = make([]float64, len(j.eq)), nil
 	p.adjoint(&none)
-	takes := make([][]float64, len(m.rows)) // what each equation takes of nu
+	takes := make([]eliminated, len(m.rows))
 	for t, e := range m.rows {
 		takes[t] = p.eliminated(m.q, e.at)
 	}
@@ -211,13 +276,13 @@ func (p *piece) signProgram(j *judged) *signProgram {
 			break
 		}
 		r := p.k[e.at]
-		_, pivot := p.z.column(r)
+		pivot := p.z.pivot(r)
 		if pivot <= tolerance.SolveAccuracy {
 			continue
 		}
 		unit := e.sign * e.length / pivot
 		for c, other := range m.rows {
-			if v := takes[c][r]; v != 0 {
+			if v := takes[c].of(r); v != 0 {
 				rows.Append(c, -unit*other.sign*v/other.length)
 			}
 		}
@@ -247,16 +312,37 @@ func infinite(n int) []float64 {
 	return out
 }
 
-// eliminated is what nu loses with the multiplier of an equation (adjoint): Y_.r of a biactive row, E c_y + c_lambda of a constraint of the leader, less what S takes of it. Nothing is left of it with walls.
-func (p *piece) eliminated(q *working, i int) []float64 {
+// eliminated is what nu loses with the multiplier of an equation (adjoint), of the rows from one on: of others nothing.
+type eliminated struct {
+	first int
+	nu    []float64
+}
+
+func (e eliminated) of(r int) float64 {
+	if r < e.first || r >= e.first+len(e.nu) {
+		return 0
+	}
+	return e.nu[r-e.first]
+}
+
+// eliminated is Y_.r of a biactive row, E c_y + c_lambda of a constraint of the leader, less what S takes of it. Nothing is left of it with walls.
+func (p *piece) eliminated(q *working, i int) eliminated {
 	f, nk := p.f, len(p.k)
-	v := make([]float64, f.m)
 	switch {
-	case i < nk:
+	case i < nk && f.sparse == nil:
+		b, v := f.blockOf(p.k[i]), slices.Clone(f.blockOf(p.k[i]).rowY(p.k[i]))
+		u, _ := p.z.within(p.k[i])
+		for a, r := range p.z.parts[f.owner[p.k[i]]].rows {
+			linalg.Axpy(v, -u[a], b.rowY(r))
+		}
+		return eliminated{b.first, v}
+	case i >= nk && i < nk+len(q.walls):
+		return eliminated{}
+	}
+	v := make([]float64, f.m)
+	if i < nk {
 		f.addY(v, []int{p.k[i]}, func(int, int) float64 { return 1 })
-	case i < nk+len(q.walls):
-		return v
-	default:
+	} else {
 		c := &f.coupled[q.couple[i-nk-len(q.walls)]]
 		p.signed(v, c.l)
 		f.addE(v, c.y)
@@ -267,5 +353,5 @@ func (p *piece) eliminated(q *working, i int) []float64 {
 	}
 	p.z.times(x, rhs)
 	f.addY(v, p.z.rows, func(a, _ int) float64 { return -x[a] })
-	return v
+	return eliminated{0, v}
 }

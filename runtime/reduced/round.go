@@ -31,9 +31,9 @@ func (p *piece) releases(j *judged) []release {
 		length := j.length[a]
 		slack, mult := s*j.slack[r]*length, 0.0
 		if v := s * j.nu[r]; v < 0 {
-			u, pivot := p.z.column(r)
+			u, pivot := p.z.within(r)
 			if pivot <= tolerance.SolveAccuracy { // E and Y of the row are those of S by u, and nothing is left of nu but what is read of lambda
-				v = s * (j.read[r] - linalg.Dot(u, gathered(j.read, p.z.rows)))
+				v = s * (j.read[r] - linalg.Dot(u, gathered(j.read, p.z.parts[p.f.owner[r]].rows)))
 			}
 			if pivot > tolerance.SolveAccuracy && length > 0 {
 				mult = v * length / pivot
@@ -142,7 +142,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	var d []float64
 	strong, fixes := false, false
 	if len(list) > 0 && j.dependent() {
-		if s := p.resolve(ctx, j); s != nil {
+		if s := p.resolve(ctx, j, st); s != nil {
 			if strong = math.Max(s.left, s.worst) <= math.Max(p.opts.Tolerance, 2*st.Measure); strong {
 				list = nil
 			} else if stationary && len(s.list) > 0 { // signs of multipliers that are not unique say nothing

@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
@@ -89,6 +90,7 @@ type State struct {
 	Vertices         []Vertex // of the follower's multipliers at this point, as far as they are known
 	Looked           int      // at how many of them before that at hand
 	MoreVertices     bool
+	Signs            map[Sign][2]activeset.State // the working set with which multipliers of dependent equations were found last: of each, and of its row
 	Curvature        kkt.SecondOrder
 	Work             Work
 }
@@ -253,6 +255,9 @@ func (p *piece) start(x0 []float64) (*State, error) {
 	st := &State{W: make([]float64, f.nw), Fixed: make([]int8, f.nw)}
 	if err := p.projectX(st.W, w); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInfeasible, err)
+	}
+	if p.opts.Warm != nil {
+		st.Signs = p.opts.Warm.Signs
 	}
 	for j := range st.W {
 		if f.lo[j] == f.hi[j] {

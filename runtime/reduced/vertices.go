@@ -1,8 +1,10 @@
 package reduced
 
 import (
+	"math"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -15,6 +17,9 @@ func (p *piece) vertex(st *State) bool {
 	p.save(st)
 	if st.Vertices == nil {
 		st.Vertices = []Vertex{{slices.Clone(st.Strong), slices.Clone(st.Biactive)}}
+	}
+	if !slices.ContainsFunc(p.k, p.asks) {
+		return false
 	}
 	read := map[int]bool{}
 	for _, i := range p.p.Duals { // these multipliers are variables of the program, and stay
@@ -48,6 +53,28 @@ func (p *piece) vertex(st *State) bool {
 	}
 	st.Strong, st.Biactive = slices.Clone(st.Vertices[st.Looked].Strong), slices.Clone(st.Vertices[st.Looked].Biactive)
 	return true
+}
+
+// asks reports that row r depends on S in what it asks of y alone: A_r is no A_S'u, where B_r is B_S'u.
+func (p *piece) asks(r int) bool {
+	u, pivot := p.z.within(r)
+	if pivot > tolerance.SolveAccuracy {
+		return false
+	}
+	a, rest, terms := p.p.Rows.A, make([]float64, p.p.Dx), 0.0
+	take := func(r int, by float64) {
+		by *= p.f.rows[r].unit
+		a.AddRow(rest, p.f.rows[r].low, by)
+		_, vals := a.Row(p.f.rows[r].low)
+		terms += math.Abs(by) * linalg.Norm(vals)
+	}
+	take(r, 1)
+	for k, s := range p.z.parts[p.f.owner[r]].rows {
+		if u[k] != 0 {
+			take(s, -u[k])
+		}
+	}
+	return linalg.Norm(rest) > rounding*terms
 }
 
 // exchanged is a list, by rows, with in in the place of out.

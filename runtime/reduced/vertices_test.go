@@ -82,3 +82,64 @@ func TestVerticesOfMultipliers(t *testing.T) {
 		t.Errorf("%d solves went on, %d did not", left, kinks)
 	}
 }
+
+// Where other rows make one up, in x too, all vertices of the multipliers are of one piece of F: the solve that ends with one of them has looked at all.
+func TestVerticesOfOnePiece(t *testing.T) {
+	rng := members.Rand(t, 42)
+	const reach = 1e-3
+	several := 0
+	for k := range members.Of(100, 1000) {
+		ny := 2 + rng.IntN(4)
+		f := &kkttest.Quadratic{Nx: 1, Ny: ny, M: make([]float64, (1+ny)*(1+ny)), C: make([]float64, 1+ny)}
+		g := &kkttest.Quadratic{Nx: 1, Ny: ny, M: make([]float64, (1+ny)*(1+ny)), C: make([]float64, 1+ny)}
+		rows := &problem.Rows{A: sparse.Empty(1), B: sparse.Empty(ny)}
+		columns, last, ofX := make([]int, ny), make([]float64, ny), 0.0
+		for i := range ny {
+			columns[i] = i
+			g.M[(1+i)*(1+ny)+1+i], f.C[1+i] = 1, rng.NormFloat64()
+		}
+		add := func(row []float64, a float64) {
+			force := 0.1 + rng.Float64()
+			for i, v := range row {
+				g.C[1+i] += force * v
+			}
+			kkttest.AddRow(rows, problem.AtMost, []float64{a}, columns, row, 0)
+		}
+		for range ny {
+			row, a, share := make([]float64, ny), rng.NormFloat64(), 0.5+rng.Float64()
+			for i := range row {
+				row[i] = rng.NormFloat64()
+				last[i] += share * row[i]
+			}
+			ofX += share * a
+			add(row, a)
+		}
+		add(last, ofX)
+		p := &problem.Problem{Name: "one", Dx: 1, Dy: ny, F: f, G: g, Rows: rows, X: &problem.Set{Lo: []float64{-reach}, Hi: []float64{reach}, E: sparse.Empty(1)},
+			Facts: problem.Facts{StrongConvexity: 1, JointlyQuadratic: true, DegreeF: 1}}
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := reduced.Solve(t.Context(), s, []float64{0}, reduced.Options{NoPath: true})
+		if err != nil || r.Status != reduced.Stationary {
+			t.Errorf("case %d: %v, %v", k, r, err)
+			continue
+		}
+		if len(r.Point.Biactive) > 0 {
+			several++
+		}
+		if r.Point.Vertices != 1 || !r.Point.AllVertices {
+			t.Errorf("case %d: %d vertices, all: %v", k, r.Point.Vertices, r.Point.AllVertices)
+		}
+		truth := newTruth(t, s)
+		for _, x := range []float64{-reach, 0, reach} {
+			if _, there, ok := truth.at([]float64{x}); !ok || there < r.Point.F-1e-8 {
+				t.Errorf("case %d: F is %v at %v, and %v at %v", k, there, x, r.Point.F, r.Point.Z[0])
+			}
+		}
+	}
+	if several < 50 {
+		t.Errorf("%d points with several vertices", several)
+	}
+}

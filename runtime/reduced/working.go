@@ -21,8 +21,15 @@ type working struct {
 	raw    []float64 // rows x nw with fixed entries, of the walls and constraints
 }
 
-// newWorking lists the equations of a piece that is differentiated.
+// newWorking lists the equations of a piece that is differentiated, and factorizes them.
 func newWorking(p *piece) *working {
+	q := newEquations(p)
+	q.factorize()
+	return q
+}
+
+// newEquations lists them.
+func newEquations(p *piece) *working {
 	f := p.f
 	q := &working{p: p}
 	for i, on := range p.wallOn {
@@ -107,7 +114,6 @@ func newWorking(p *piece) *working {
 		q.length[i] = length
 		scale(c, 1/length)
 	}
-	q.factorize()
 	return q
 }
 
