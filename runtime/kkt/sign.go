@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -81,34 +80,11 @@ func (s *System) Blocks() []Block { return s.blocks }
 
 // connect finds the blocks, and of each entry of y its block and its place there.
 func (s *System) connect() {
-	classes := sparse.NewClasses(s.Ny)
-	for i := range s.M {
-		cols, vals := s.P.Rows.B.Row(i)
-		first := -1
-		for t, j := range cols {
-			if vals[t] == 0 {
-				continue
-			}
-			if first < 0 {
-				first = j
-			}
-			classes.Join(first, j)
-		}
-	}
-	for j := range s.Ny {
-		cols, vals := s.H.Row(j)
-		for t, c := range cols {
-			if vals[t] != 0 {
-				classes.Join(j, c)
-			}
-		}
-	}
-	s.part, _ = classes.Number(s.Ny)
-	s.inBlock = make([]int, s.Ny)
-	for _, entries := range classes.Members(s.Ny) {
+	s.part, s.inBlock = make([]int, s.Ny), make([]int, s.Ny)
+	for k, entries := range problem.Apart(s.H, s.P.Rows.B) {
 		s.blocks = append(s.blocks, Block{Y: entries})
 		for t, j := range entries {
-			s.inBlock[j] = t
+			s.part[j], s.inBlock[j] = k, t
 		}
 	}
 	s.looseRow = make([]bool, s.M)

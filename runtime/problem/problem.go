@@ -259,7 +259,7 @@ type Facts struct {
 	// others grad g is affine. nil: not known.
 	Nonquadratic []bool
 	// HessianPattern holds the places where the Hessian of g in y may be nonzero at
-	// some (x, y): Dy x Dy, symmetric, both triangles and the whole diagonal, the
-	// values unused. nil: not known, as where it would be dense.
+	// some (x, y): Dy x Dy, symmetric, both triangles and the whole diagonal, all
+	// values 1. nil: not known, as where it would be dense.
 	HessianPattern *sparse.CSR
 }

@@ -12,7 +12,7 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// block is one of the followers that share nothing but x (problem.Problem.Blocks): H, Y and Z have a dense block for each, so that what they cost is a sum over the blocks.
+// block is one of the followers that share nothing but x (kkt.System.Blocks): H, Y and Z have a dense block for each, so that what they cost is a sum over the blocks.
 // A follower with sparse factors is one block without matrices.
 type block struct {
 	ys       []int // its entries of y, ascending
@@ -22,48 +22,23 @@ type block struct {
 	e, y     []float64 // m x len(ys), m x m
 }
 
-// Several followers are held in dense blocks, though their Hessian is known to be sparse, where none has more than tolerance.DenseOrder entries of y and rows, for which a dense factor takes no longer than what goes with a
-// sparse one; all have at most mostRows, in whose square a way through the pieces grows; and their derivatives in x are at most tolerance.MostNumbers.
-const mostRows = 20000
-
-// Sparse reports whether the follower of a problem is taken with sparse factors.
+// Sparse reports whether the follower of a problem is taken with sparse factors: its Hessian is known to be sparse, and it is one, or the largest of several has more than tolerance.DenseOrder entries of y and rows, up to
+// which a dense factor takes no longer than what goes with a sparse one; or their derivatives in x are more than tolerance.MostNumbers.
 func Sparse(p *problem.Problem) bool {
-	if p.Facts.HessianPattern == nil {
-		return false
-	}
-	if all := p.Dy + p.Rows.Len(); len(p.Blocks) < 2 || all > mostRows || all*(p.Dx+p.X.Extended.Extra()) > tolerance.MostNumbers {
-		return true
-	}
-	size := make([]int, len(p.Blocks))
-	owner := owners(p)
-	for _, b := range owner {
-		size[b]++
-	}
-	for i := range p.Rows.Kind {
-		if cols, _ := p.Rows.B.Row(i); len(cols) > 0 {
-			size[owner[cols[0]]]++
-		}
-	}
-	return slices.Max(size) > tolerance.DenseOrder
-}
-
-// owners are the blocks of the entries of y.
-func owners(p *problem.Problem) []int {
-	owner := make([]int, p.Dy)
-	for b, ys := range p.Blocks {
-		for _, j := range ys {
-			owner[j] = b
-		}
-	}
-	return owner
+	return p.Facts.HessianPattern != nil && (len(p.Followers()) < 2 || (p.Dy+p.Rows.Len())*(p.Dx+p.X.Extended.Extra()) > tolerance.MostNumbers || p.LargestFollower() > tolerance.DenseOrder)
 }
 
 // divide makes the blocks, puts the rows of each next to each other, and factorizes H.
 func (f *follower) divide() error {
-	owner := owners(f.sys.P)
-	f.blocks = make([]block, max(1, len(f.sys.P.Blocks)))
-	if f.sparse != nil {
-		clear(owner)
+	owner := make([]int, f.n)
+	f.blocks = make([]block, max(1, len(f.sys.Blocks())))
+	if f.sparse == nil {
+		for k, b := range f.sys.Blocks() {
+			for _, j := range b.Y {
+				owner[j] = k
+			}
+		}
+	} else {
 		f.blocks = f.blocks[:1]
 	}
 	for j, b := range owner {

@@ -239,7 +239,7 @@ func (v *Solver) jacobian(at []float64, eval func(dst, at []float64), groups [][
 			return nil, err
 		}
 		for k, j := range group {
-			for _, i := range v.p.Blocks[v.owner[j]] {
+			for _, i := range v.followers[v.owner[j]] {
 				if t := difference[i]; t != 0 {
 					entries = append(entries, sparse.Entry{Row: i, Col: j, Val: t / steps[k]})
 				}

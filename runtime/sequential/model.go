@@ -201,30 +201,10 @@ func (v *Solver) model(pt *point, hess *sparse.CSR, region *trust, penalty elast
 	if len(v.kinds) > 0 {
 		q.Coupled = &problem.Coupled{Kind: v.kinds, Name: v.names, Weight: make([]float64, len(v.kinds))}
 	}
-	q.Parts, q.Blocks = nil, apart(pt.lower.h, p.Rows.B)
+	q.Parts, q.Blocks = nil, problem.Apart(pt.lower.h, p.Rows.B)
 	q.Facts = problem.Facts{StrongConvexity: p.Facts.StrongConvexity, Convex: p.Facts.Convex, QuadraticInY: true, FixedHessian: true, JointlyQuadratic: true, EqualityOnly: p.Facts.EqualityOnly,
 		DegreeF: 2, AffineCoupled: true, HessianPattern: p.Facts.HessianPattern}
 	return &q
-}
-
-// apart are the sets of entries of y that neither H nor rows join to others.
-func apart(h, b *sparse.CSR) [][]int {
-	classes := sparse.NewClasses(h.Rows)
-	for i := range h.Rows {
-		cols, vals := h.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				classes.Join(i, j)
-			}
-		}
-	}
-	for i := range b.Rows {
-		cols, _ := b.Row(i)
-		for _, j := range cols {
-			classes.Join(cols[0], j)
-		}
-	}
-	return classes.Members(h.Rows)
 }
 
 // violations is the number of entries that say by how much constraints are violated.

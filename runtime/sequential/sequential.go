@@ -62,21 +62,22 @@ type Options struct {
 
 // Solver holds what solves of one problem share. It is not safe for concurrent use.
 type Solver struct {
-	p        *problem.Problem
-	opts     Options
-	kinds    []problem.Kind // of the constraints: the coupled ones, then the balls of X
-	names    []string
-	coupled  int // of them
-	owner    []int
-	groups   [][]int
-	part     *sparse.CSR // of the Hessian of f, the last (convexPart)
-	joined   bool        // its blocks are too large
-	exact    *lower      // grad_y g where it is affine: at 0
-	columns  [][]float64 // of the second derivatives of g, where it is affine along an entry of (x, y)
-	follower *answers
-	pieces   *pieces.Solver // of the last system, for its storage
-	unit     []float64      // len Dx: lengths of x in which the system is equilibrated
-	work     int64
+	p         *problem.Problem
+	opts      Options
+	kinds     []problem.Kind // of the constraints: the coupled ones, then the balls of X
+	names     []string
+	coupled   int     // of them
+	followers [][]int // problem.Problem.Followers
+	owner     []int   // of each entry of y its follower
+	groups    [][]int
+	part      *sparse.CSR // of the Hessian of f, the last (convexPart)
+	joined    bool        // its blocks are too large
+	exact     *lower      // grad_y g where it is affine: at 0
+	columns   [][]float64 // of the second derivatives of g, where it is affine along an entry of (x, y)
+	follower  *answers
+	pieces    *pieces.Solver // of the last system, for its storage
+	unit      []float64      // len Dx: lengths of x in which the system is equilibrated
+	work      int64
 }
 
 // Applies reports, in words, what keeps a problem out of the class; "" where nothing does.
@@ -95,8 +96,9 @@ func New(p *problem.Problem, opts Options) (*Solver, error) {
 	if why := Applies(p); why != "" {
 		return nil, errors.New(why)
 	}
-	v := &Solver{p: p, opts: opts, owner: make([]int, p.Dy), groups: groupsOf(p.Blocks)}
-	for b, block := range p.Blocks {
+	v := &Solver{p: p, opts: opts, owner: make([]int, p.Dy), followers: p.Followers()}
+	v.groups = groupsOf(v.followers)
+	for b, block := range v.followers {
 		for _, j := range block {
 			v.owner[j] = b
 		}
