@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"bilevelc/internal/members"
 )
 
@@ -99,5 +101,78 @@ func TestProductsOfTheCertificateThatVanish(t *testing.T) {
 		if found := float64(r.Upper.Objective); r.Status != Solved || !r.onSystem() || math.Abs(found-f) > 1e-6*f {
 			t.Errorf("seed %d: %s, F %v, the optimum is %v: %s", seed, r.Status, found, f, fmt.Sprint(r.Reason, "; ", r.Global.Why))
 		}
+	}
+}
+
+// At x = 0 and y = 0 terms 2 log1pexp(u) + 2 log1pexp(-u) of an entry of y cancel in grad g, while their curvature, which is 1 beside that of a random matrix, does not: F' there is -c'H^-1 e_1 of an F = c'y that leads down to x = 0.
+func TestTermsThatCancelAtZero(t *testing.T) {
+	tried, unsolved := 0, 0
+	for seed := range members.SeedsOf(t, 10, 100) {
+		rng := rand.New(rand.NewPCG(seed, 35))
+		n := 2 + rng.IntN(3)
+		root, h := mat.NewDense(n, n, nil), mat.NewSymDense(n, nil)
+		for i := range n {
+			for j := range n {
+				root.Set(i, j, 2*rng.NormFloat64())
+			}
+		}
+		h.SymOuterK(1, root)
+		for j := range n {
+			h.SetSym(j, j, h.At(j, j)+0.5)
+		}
+		curved := mat.NewSymDense(n, nil)
+		curved.CopySym(h)
+		curved.SetSym(0, 0, h.At(0, 0)+1)
+		c, e, answer := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
+		e.SetVec(0, -1)
+		c.SetVec(1+rng.IntN(n-1), 3)
+		if err := answer.SolveVec(curved, e); err != nil {
+			t.Fatal(err)
+		}
+		slope := mat.Dot(c, answer)
+		if slope < 0 {
+			c.ScaleVec(-1, c)
+			slope = -slope
+		}
+		model, err := Compile("m.blv", fmt.Sprintf("model m\ndata H: matrix[%[1]d, %[1]d]\ndata c: vector[%[1]d]\nupper {\n  var x: real in box(0, 3)\n  minimize c' * y\n}\n"+
+			"lower {\n  var y: vector[%[1]d]\n  minimize 0.5 * y' * H * y + 2 * log1pexp(x + y[1]) + 2 * log1pexp(-x - y[1])\n}\n", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := make([][]float64, n)
+		for i := range rows {
+			rows[i] = mat.Row(nil, i, h)
+		}
+		p, err := model.Bind(Data{"H": rows, "c": c.RawVector().Data}, BindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, oracle := range []string{"face", "value"} {
+			r, err := p.Eval(context.Background(), Values{{Name: "x", Data: []float64{0}}}, Options{Oracle: oracle})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, ok := r.Upper.Hypergradient.Get("x")
+			if !ok {
+				t.Errorf("seed %d: no F' by %s: %s, %s", seed, oracle, r.Status, r.Reason)
+				continue
+			}
+			if off := math.Abs(got.Data[0] - slope); off > 1e-8*slope+float64(r.Stationarity.GradientError) {
+				t.Errorf("seed %d: F' = %v by %s, and is %v", seed, got.Data[0], oracle, slope)
+			}
+		}
+		r, err := p.Solve(context.Background(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tried++; r.Status != Solved {
+			unsolved++ // what is left of a y of 1e-16 is all rounding
+			t.Logf("seed %d: %s, %s", seed, r.Status, r.Reason)
+		} else if math.Abs(float64(r.Upper.Objective)) > 1e-9 {
+			t.Errorf("seed %d: F = %v, and 0 at x = 0 is the least", seed, r.Upper.Objective)
+		}
+	}
+	if unsolved > members.Misses(tried, 0.05) {
+		t.Errorf("%d of %d are not solved", unsolved, tried)
 	}
 }

@@ -52,7 +52,7 @@ func (r *report) outcome(format string, args ...any) {
 	r.Outcomes = append(r.Outcomes, fmt.Sprintf(format, args...))
 }
 
-// caught is deferred: a panic is a finding.
+// caught is deferred by functions whose result is named r: a panic is a finding.
 func (r *report) caught() {
 	if err := recover(); err != nil {
 		r.false("panic", "%v\n%s", err, debug.Stack())
@@ -126,8 +126,8 @@ func texts(seed uint64) (out []string) {
 }
 
 // examine asks the tool about the program of a seed.
-func examine(seed uint64) *report {
-	r := &report{Seed: seed}
+func examine(seed uint64) (r *report) {
+	r = &report{Seed: seed}
 	defer r.caught()
 	m, family, qs := questions(seed)
 	r.Family = family

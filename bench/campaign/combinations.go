@@ -88,9 +88,9 @@ const (
 // it is not known here; what must hold is that the run ends within its limit
 // without a panic, that its document passes the verification, and that another
 // solver finds the same F at the same x.
-func tryCombination(file string, index int) *report {
+func tryCombination(file string, index int) (r *report) {
 	c := combinations()[index]
-	r := &report{Seed: uint64(index), Family: file, about: fmt.Sprintf("%s, %s: ", file, c)}
+	r = &report{Seed: uint64(index), Family: file, about: fmt.Sprintf("%s, %s: ", file, c)}
 	defer r.caught()
 	p, err := bindFile(file)
 	if err != nil {

@@ -173,9 +173,9 @@ func mutantOf(files []string, seed uint64) string {
 }
 
 // tryMutant makes the mutant of a seed from one of the files, solves it and checks the document.
-func tryMutant(files []string, seed uint64) *report {
+func tryMutant(files []string, seed uint64) (r *report) {
 	file := files[seed%uint64(len(files))]
-	r := &report{Seed: seed, Family: filepath.Base(file), Text: mutantOf(files, seed), about: file + ": "}
+	r = &report{Seed: seed, Family: filepath.Base(file), Text: mutantOf(files, seed), about: file + ": "}
 	defer r.caught()
 	if r.Text == "" {
 		r.outcome("nothing to change")

@@ -88,7 +88,9 @@ func (q *part) square(m *sparse.CSR) *sparse.CSR {
 	for _, i := range q.vars {
 		cols, vals := m.Row(i)
 		for t, j := range cols {
-			out.Append(q.place[j], vals[t])
+			if vals[t] != 0 { // a pattern may join what its values do not
+				out.Append(q.place[j], vals[t])
+			}
 		}
 		out.EndRow()
 	}

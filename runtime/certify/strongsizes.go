@@ -144,7 +144,8 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 		sum += t * lengths[j]
 	}
 	// The adjoint and the multipliers of slacks carry what f feels of y to x. Those that are large and cancel are no terms of f: what counts of them is limited by what f's own make of it,
-	// and where x and y vanish by what grad_y f itself carries to x, which alone tells there: H^-1 of it is about its length over how long H makes it, and a row with a'x and b y_j has a/b of entry j.
+	// and where x and y vanish by what grad_y f itself carries to x, which alone tells there: H^-1 of it is about its length over how long H makes it, or found where g has no term of x and of entries that f feels; and a row
+	// with a'x and b y_j has a/b of entry j.
 	px, py, _, err := v.d.products(x, y, ga[:q.Dy])
 	through := 0.0
 	if err == nil && maxAbs(py) > 0 {
@@ -159,6 +160,10 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 		}
 	}
 	if terms.most = tolerance.Hiding * share(own, maxAbs(x)); terms.most == 0 {
+		if through == 0 {
+			_, inX, _ := v.solved(ga[:q.Dy])
+			through = maxAbs(inX)
+		}
 		terms.most = tolerance.Hiding * through
 	}
 	count := func(px, py []float64, by float64) {

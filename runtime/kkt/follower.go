@@ -70,25 +70,34 @@ func NewFollower(s *System) (*Follower, error) {
 	if len(blocks) > 1 {
 		f.part = s.part
 	}
+	if f.joins(s.H) {
+		f.part, blocks = nil, nil
+	}
 	var err error
 	f.solver, err = activeset.NewApart(f.program, blocks)
 	return f, err
 }
 
-// joined solves the program as a whole from now on where a Hessian joins blocks.
-func (f *Follower) joined(h *sparse.CSR) error {
+// joins reports that a Hessian of g, which differences may have told, joins blocks that are solved apart.
+func (f *Follower) joins(h *sparse.CSR) bool {
 	for i := 0; f.part != nil && i < h.Rows; i++ {
 		cols, vals := h.Row(i)
 		for t, j := range cols {
 			if vals[t] != 0 && f.part[i] != f.part[j] {
-				f.part = nil
-				var err error
-				f.solver, err = activeset.NewApart(f.program, nil)
-				return err
+				return true
 			}
 		}
 	}
-	return nil
+	return false
+}
+
+// joined solves the program as a whole from now on where a Hessian joins blocks.
+func (f *Follower) joined(h *sparse.CSR) (err error) {
+	if f.joins(h) {
+		f.part = nil
+		f.solver, err = activeset.NewApart(f.program, nil)
+	}
+	return err
 }
 
 // at is the program's objective and bounds at x: rows move by A x.

@@ -135,9 +135,9 @@ const (
 // rounding of the gradient, where mean curvatures go with the reciprocal of the length.
 // A function may be straight again far away; that is another stretch of rungs. At y = 0
 // rungs in the rounding agree, too, on what the gradient has that is linear, beside terms which
-// cancel and hide what they change by: the next stretch, of a larger curvature, then
-// goes on as far as numbers have digits, up to the length on which those terms vary. 0
-// where no two agree, or all above do.
+// cancel and hide what they change by: the next stretch, of a larger curvature along the ray, to which what was
+// hidden adds as it is convex, then goes on as far as numbers have digits, up to the length on which those terms vary:
+// rungs of it agree where what they add does. 0 where no two agree, or all above do.
 func (r *rays) curvatureLengths(lengths []float64) {
 	const (
 		below = iota // in the rounding
@@ -146,29 +146,37 @@ func (r *rays) curvatureLengths(lengths []float64) {
 	)
 	type stretch struct {
 		state     int
-		top, mean float64 // its length, and the mean curvature
+		top, mean float64 // its length, and the mean curvature along the ray
 	}
-	before, state, next := make([]float64, len(r.y)), make([]stretch, len(lengths)), make([]stretch, len(lengths))
+	now, before, linear := make([]float64, len(r.y)), make([]float64, len(r.y)), make([]float64, len(r.y)) // mean curvatures of a rung, of the last one, and of the first stretch
+	state, next := make([]stretch, len(lengths)), make([]stretch, len(lengths))
 	for rung := range ladderRungs {
 		scale := math.Ldexp(1, ladderStep*(rung+ladderTop+1-ladderRungs))
 		r.changes(r.first, lengths, scale)
 		for k, part := range r.parts {
-			off, size := 0.0, 0.0
-			for _, j := range part {
-				mean := (r.there[j] - r.base[j]) / scale
-				off = math.Hypot(off, mean-before[j])
-				size = math.Hypot(size, before[j])
-				before[j] = mean
-			}
 			at := &state[k]
 			if at.state == above {
 				at = &next[k]
 			}
+			off, size := 0.0, 0.0
+			for _, j := range part {
+				now[j] = (r.there[j] - r.base[j]) / scale
+				off = math.Hypot(off, now[j]-before[j])
+				size = math.Hypot(size, before[j]-linear[j])
+			}
 			switch agree := rung > 0 && size > 0 && off <= 0.05*size; {
 			case agree && at.state < above:
-				*at = stretch{within, scale * lengths[k], size}
+				*at = stretch{within, scale * lengths[k], r.first[k] / scale}
 			case at.state == within:
 				at.state = above
+				if at == &state[k] {
+					for _, j := range part {
+						linear[j] = before[j]
+					}
+				}
+			}
+			for _, j := range part {
+				before[j] = now[j]
 			}
 		}
 	}

@@ -56,20 +56,26 @@ func (s *Solution) badlyScaled(q *polyhedron, obj Objective, grad []float64, mu 
 	if !some() || !product(hy) {
 		return nil, false
 	}
-	least, largest := math.Inf(1), 0.0
+	least := math.Inf(1)
 	for j, v := range hy {
-		forces[j] = math.Max(forces[j], math.Abs(v))
-		if largest = math.Max(largest, forces[j]); unresolved(j) {
+		if forces[j] = math.Max(forces[j], math.Abs(v)); unresolved(j) {
 			least = math.Min(least, forces[j])
 		}
 	}
-	if !(largest > tolerance.Hiding*least) {
+	const digit = 8 // how many times its rounding a force has to be to count as none of it
+	hides := false
+	for j, v := range forces {
+		if !hides && v > tolerance.Hiding*least { // one that is all rounding does not
+			rounding := roundingOf(obj, j, s.Y)
+			hides = v > digit*rounding || math.IsInf(rounding, 1)
+		}
+	}
+	if !hides {
 		return nil, false
 	}
 	most, joined := 0.0, s.joined(q, forces)
 	for j := range rest {
-		// 8 is how many times its rounding a force has to be to count as none of it: a digit.
-		if unresolved(j) && (off[j] || math.Abs(rest[j]) > 8*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])) {
+		if unresolved(j) && (off[j] || math.Abs(rest[j]) > digit*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])) {
 			most = math.Max(most, forces[j])
 			ok = true
 		}

@@ -64,7 +64,7 @@ func (v *Solver) reducedLeast(ctx context.Context, h *sparse.CSR, p *kkt.Point, 
 		at    []float64
 	}
 	found, _ := await.Do(ctx, func() (least, error) { // takes seconds of systems of a thousand unknowns
-		value, d := lowest(v.projected(h, &q))
+		value, d := lowest(v.projected(h, &q), tolerance.SumRounding*linalg.NormInf(h.Val))
 		if d != nil {
 			project(&q, d)
 		}
@@ -73,8 +73,8 @@ func (v *Solver) reducedLeast(ctx context.Context, h *sparse.CSR, p *kkt.Point, 
 	return found.value, found.at
 }
 
-// lowest is the least eigenvalue of a, over its largest entry, with its direction, where it is negative beyond noise.
-func lowest(a *mat.SymDense) (float64, []float64) {
+// lowest is the least eigenvalue of a, over its largest entry, with its direction, where it is negative beyond the noise of a's entries and of their differences.
+func lowest(a *mat.SymDense, noise float64) (float64, []float64) {
 	n, top := a.SymmetricDim(), 0.0
 	for i := range n {
 		for j := range i + 1 {
@@ -86,7 +86,7 @@ func lowest(a *mat.SymDense) (float64, []float64) {
 		return 0, nil
 	}
 	value := eigen.Values(nil)[0]
-	if value >= -tolerance.HalfDigits*top {
+	if value >= -math.Max(noise, tolerance.HalfDigits*top) {
 		return 0, nil
 	}
 	var vectors mat.Dense

@@ -64,12 +64,11 @@ func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside 
 		return nil, nil, err
 	}
 	run.above, run.floor = r, least.F
-	if p, err = run.shown(ctx, least, least.X); p != nil || err != nil {
+	if p, _, err = run.shown(ctx, least, least.X); p != nil || err != nil {
 		return p, nil, err
 	}
 	if beside = run.supported(ctx, least); beside != nil {
-		p, err = run.shown(ctx, least, beside)
-		return p, beside, err
+		return run.shown(ctx, least, beside)
 	}
 	beside, end, err := r.Close(ctx, least, func(x []float64) (y, lambda []float64, err error) {
 		s, z, err := run.answered(ctx, x, least.Y)
@@ -78,10 +77,13 @@ func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside 
 		}
 		return s.Y(z), s.Lambda(z), nil
 	})
+	if beside != nil && err == nil {
+		beside, err = run.inX(beside)
+	}
 	if end == nil || err != nil || run.Smooth != nil {
 		return nil, beside, err
 	}
-	if p, err = run.shown(ctx, end, end.X); p == nil || err != nil {
+	if p, _, err = run.shown(ctx, end, end.X); p == nil || err != nil {
 		return nil, beside, err
 	}
 	if p, err = run.solver.Beyond(ctx, p); err != nil && ctx.Err() == nil {
@@ -146,11 +148,20 @@ func (run *Run) answered(ctx context.Context, x, y []float64) (*kkt.System, []fl
 	return s, z, nil
 }
 
-// shown is the point of the system with the follower's answer to x, where the relaxation's multipliers show it stationary; nil where they do not.
-func (run *Run) shown(ctx context.Context, least *relaxation.Point, x []float64) (*kkt.Point, error) {
-	s, z, err := run.answered(ctx, x, least.Y)
+// inX is the nearest point of X: minimizers of the relaxation, and what supports them, keep its rows to the tolerances of their solvers only.
+func (run *Run) inX(x []float64) ([]float64, error) {
+	out := make([]float64, len(x))
+	return out, run.projector.Project(out, x)
+}
+
+// shown is the point of the system with the follower's answer to the point of X nearest to x, at, where the relaxation's multipliers show it stationary; nil where they do not.
+func (run *Run) shown(ctx context.Context, least *relaxation.Point, x []float64) (p *kkt.Point, at []float64, err error) {
+	if at, err = run.inX(x); err != nil {
+		return nil, nil, err
+	}
+	s, z, err := run.answered(ctx, at, least.Y)
 	if z == nil || err != nil {
-		return nil, err
+		return nil, at, err
 	}
 	m := &kkt.Multipliers{Adjoint: make([]float64, s.Ny), Slack: append([]float64(nil), least.Lower...), Lambda: make([]float64, s.M), Bound: append([]float64(nil), least.Bound...)}
 	if len(least.Upper) > 0 {
@@ -158,11 +169,11 @@ func (run *Run) shown(ctx context.Context, least *relaxation.Point, x []float64)
 	}
 	s.Settle(m, z)
 	if residual, size := s.Residual(m, z); !(residual <= tolerance.Sign*size) {
-		return nil, nil
+		return nil, at, nil
 	}
-	p := &kkt.Point{Z: z, F: s.Value(z), Multipliers: m, SecondOrder: kkt.NotChecked}
+	p = &kkt.Point{Z: z, F: s.Value(z), Multipliers: m, SecondOrder: kkt.NotChecked}
 	p.Branch, p.Biactive = s.BranchAt(z)
-	return p, nil
+	return p, at, nil
 }
 
 // near is by how much of the largest force x may miss what supports y to be a start: where f does not tell y from others, as flows of several kinds from those with the same sums, another of them is met.

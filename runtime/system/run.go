@@ -98,6 +98,7 @@ type Run struct {
 	parted    *parted        // the local solver of a system that is too large as a whole; nil where it is another one
 	seen      visited
 	draw      func(k int) []float64  // points all over X, from 1 on
+	projector *qp.Projector          // of starts onto X
 	above     *relaxation.Relaxation // the high-point relaxation, and f at the minimizer of it that the first start has led to; nil where there is none
 	floor     float64
 	err       error           // why there is no better point
@@ -193,8 +194,8 @@ func (run *Run) locally(ctx context.Context) error {
 		return err
 	}
 	n := run.n
-	projector := qp.NewProjector(n.X, n.Rows, n.Dx, n.Dy)
-	projector.Attend(ctx)
+	run.projector = qp.NewProjector(n.X, n.Rows, n.Dx, n.Dy)
+	run.projector.Attend(ctx)
 	most, bounds := run.opts.Starts, false // a search is to come that has bounds; else starts are all there is to look with, and go on beyond the stopping rule as long as they cost little
 	if run.opts.Automatic {
 		most = 1
@@ -214,7 +215,7 @@ func (run *Run) locally(ctx context.Context) error {
 	}
 	next := func(k int) ([]float64, error) {
 		x := make([]float64, len(first))
-		return x, projector.Project(x, draw(skipped+k))
+		return x, run.projector.Project(x, draw(skipped+k))
 	}
 	var seen visited
 	if run.opts.Automatic && most > 1 && run.Smooth == nil && run.System.Objective != nil && run.parted == nil && (run.opts.Small || run.solver != nil) {

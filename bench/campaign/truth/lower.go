@@ -177,8 +177,36 @@ func (e *Evaluator) face(rows []int, yy, yx [][]float64, gy []float64) *face {
 		}
 		rhs[dy+i][dx] = e.rows[r].rhs
 	}
+	// Beside its end an entropy curves by any amount: entries of y are scaled to a curvature of 1, then rows to a size of 1.
+	scale := make([]float64, dy+k)
+	for j := range scale {
+		size := 0.0
+		if j < dy {
+			size = math.Sqrt(math.Abs(yy[j][j]))
+		} else {
+			for i, c := range system[j][:dy] {
+				size = math.Max(size, math.Abs(c)*scale[i])
+			}
+		}
+		if scale[j] = 1; size > 0 {
+			scale[j] = math.Exp2(-math.Round(math.Log2(size)))
+		}
+	}
+	for i := range system {
+		for j := range system[i] {
+			system[i][j] *= scale[i] * scale[j]
+		}
+		for j := range rhs[i] {
+			rhs[i][j] *= scale[i]
+		}
+	}
 	if !solve(system, rhs) {
 		return nil
+	}
+	for i := range rhs {
+		for j := range rhs[i] {
+			rhs[i][j] *= scale[i]
+		}
 	}
 	f := &face{rows: rows, y: rhs[:dy], lambda: rhs[dy:], implied: make([]bool, len(e.rows))}
 	for i := range e.rows {
@@ -233,18 +261,26 @@ func (e *Evaluator) at(f *face, x []float64) (y, lambda []float64, margin, viola
 		}
 	}
 	for i := range e.rows {
-		r := &e.rows[i]
-		slack := r.rhs - dot(r.a, x) - dot(r.c, y)
-		if r.equal {
-			violation = math.Max(violation, math.Abs(slack))
-			continue
-		}
-		violation = math.Max(violation, -slack)
-		if !in[i] && !f.implied[i] && !zero(r.c) {
-			margin = math.Min(margin, slack)
+		if r := &e.rows[i]; !r.equal && !in[i] && !f.implied[i] && !zero(r.c) {
+			margin = math.Min(margin, r.slack(x, y))
 		}
 	}
-	return y, lambda, margin, violation
+	return y, lambda, margin, e.violation(x, y)
+}
+
+// slack is what is left of a row's right-hand side.
+func (r *row) slack(x, y []float64) float64 { return r.rhs - dot(r.a, x) - dot(r.c, y) }
+
+// violation is the most that a row misses at (x, y).
+func (e *Evaluator) violation(x, y []float64) (worst float64) {
+	for i := range e.rows {
+		v := -e.rows[i].slack(x, y)
+		if e.rows[i].equal {
+			v = math.Abs(v)
+		}
+		worst = math.Max(worst, v)
+	}
+	return worst
 }
 
 func affine(m [][]float64, x []float64) []float64 {

@@ -35,6 +35,7 @@ func (e *Evaluator) inDomain(x, y []float64) bool {
 }
 
 func (e *Evaluator) newtonFrom(x, y []float64) (*Point, bool) {
+	before := math.Inf(1)
 	for range 200 {
 		f, next := e.step(x, y)
 		if f == nil {
@@ -57,11 +58,17 @@ func (e *Evaluator) newtonFrom(x, y []float64) (*Point, bool) {
 				size = math.Max(size, 1e-4*math.Abs(dot(term.c, direction))/term.argument(x, y))
 			}
 		}
-		if size < 1e-13 || slope >= 0 && size < 1e-10 {
+		// Steps of Newton's method that are small and do not halve are the rounding of the rows' terms.
+		if size < 1e-13 || size < 1e-10 && (slope >= 0 || size > before/2) {
 			e.last = next
 			return e.point(f, x), true
 		}
+		before = size
 		value, t := e.g.value(x, y), e.toDomain(x, y, direction)
+		if t == 1 && e.violation(x, y) > tiny { // what G is worth outside the rows says nothing; all of the step leads into them
+			y = next
+			continue
+		}
 		trial := make([]float64, len(y))
 		for {
 			for j := range y {
