@@ -77,6 +77,7 @@ type Solver struct {
 	follower  *answers
 	pieces    *pieces.Solver // of the last system, for its storage
 	unit      []float64      // len Dx: lengths of x in which the system is equilibrated
+	weight    []float64      // of each coupled constraint, with which its gradient was last told from that of f (slopes)
 	work      int64
 }
 
@@ -108,6 +109,9 @@ func New(p *problem.Problem, opts Options) (*Solver, error) {
 		v.names = append(v.names, p.Coupled.Name...)
 	}
 	v.coupled = len(v.kinds)
+	for range v.coupled {
+		v.weight = append(v.weight, 1)
+	}
 	for _, ball := range p.X.Balls {
 		v.kinds, v.names = append(v.kinds, problem.AtMost), append(v.names, ball.Name)
 	}
@@ -139,18 +143,8 @@ func (v *Solver) evaluate(x, y, lambda []float64) (*point, error) {
 	copy(pt.grad, gx)
 	copy(pt.grad[p.Dx:], ga[:p.Dy+len(p.Duals)])
 	pt.c = append(pt.c, p.CoupledPart(ga)...)
-	weights := answer[p.Dy+len(p.Duals):]
-	for i := range v.coupled { // grad c_i is what its weight adds to the gradient of f
-		weights[i] = 1
-		p.F.ValueGrad(gx, ga, x, answer)
-		weights[i] = 0
-		row := make([]float64, n)
-		copy(row, gx)
-		copy(row[p.Dx:], ga[:p.Dy+len(p.Duals)])
-		for j := range row {
-			row[j] -= pt.grad[j]
-		}
-		pt.jac = append(pt.jac, row)
+	for i := range v.coupled {
+		pt.jac = append(pt.jac, v.slopes(i, pt, answer))
 	}
 	for k := range p.X.Balls {
 		one := make([]float64, len(p.X.Balls))
@@ -168,6 +162,38 @@ func (v *Solver) evaluate(x, y, lambda []float64) (*point, error) {
 		}
 	}
 	return pt, nil
+}
+
+// slopes are the gradient of coupled constraint i, which its weight times adds to that of f: with one, a power of 2, next to which f's hides no digits of it, if there is such a weight.
+func (v *Solver) slopes(i int, pt *point, answer []float64) []float64 {
+	p := v.p
+	of, at := linalg.NormInf(pt.grad), len(answer)-v.coupled+i
+	with := func(weight float64) []float64 {
+		gx, ga := make([]float64, p.Dx), make([]float64, len(answer))
+		answer[at] = weight
+		p.F.ValueGrad(gx, ga, pt.x, answer)
+		answer[at] = 0
+		row := append(gx, ga[:len(pt.grad)-p.Dx]...)
+		for j := range row {
+			row[j] = (row[j] - pt.grad[j]) / weight
+		}
+		return row
+	}
+	row := with(v.weight[i])
+	for range 2 { // where f's hides all of it the first tells of what size it is
+		size := linalg.NormInf(row) * v.weight[i]
+		if !(size < of) {
+			break
+		}
+		_, e := math.Frexp(of / math.Max(size, 0x1p-52*of))
+		more := math.Ldexp(v.weight[i], e)
+		next := with(more)
+		if !linalg.Finite(next) {
+			break
+		}
+		row, v.weight[i] = next, more
+	}
+	return row
 }
 
 // ballValue is (|x - center|^2 - radius^2)/(2 radius), which has slopes of length 1 at the surface.
