@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -67,6 +68,29 @@ func TestCombinations(t *testing.T) {
 	}
 	if refused > 2*len(models)/8 {
 		t.Errorf("%d runs were refused", refused)
+	}
+}
+
+// TestBundleFromAnywhere: runs of bundle from anywhere in X end with a certificate that passes its verification, at kinks and next to them.
+func TestBundleFromAnywhere(t *testing.T) {
+	t.Parallel()
+	for seed := range members.Seeds(t, 700) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		text := randomKinked(rng)
+		problem := bindText(t, text)
+		for k := range uint64(4) {
+			x := make([]float64, problem.IR.Upper.Dim)
+			for j := range x {
+				x[j] = 4*rng.Float64() - 2
+			}
+			res, err := problem.Solve(t.Context(), runtime.Options{Seed: k, Starts: 1, Method: "bundle", Start: runtime.Values{{Name: "x", Shape: []int{len(x)}, Data: x}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Status != runtime.Solved {
+				t.Errorf("seed %d from %v: %s: %s\n%s", seed, x, res.Status, res.Reason, text)
+			}
+		}
 	}
 }
 

@@ -92,6 +92,9 @@ func (s *Solution) badlyScaled(q *polyhedron, obj Objective, grad []float64, mu 
 	return large, ok
 }
 
+// digit is how many times its rounding a force has to be to count as none of it.
+const digit = 8
+
 // hidden takes back Solved where entries are badly scaled and cannot be solved apart.
 func (s *Solution) hidden() {
 	if s.Status == Solved {
@@ -230,7 +233,7 @@ func (g *stage) apart(ctx context.Context, s *Solution, large []float64) bool {
 	slices.Sort(working)
 	grad := make([]float64, q.n)
 	value := w.obj.ValueGrad(grad, y)
-	if !g.stay(large, working, grad, lambda) {
+	if !g.stay(large, working, y, grad, lambda) {
 		return false
 	}
 	copy(s.Y, y)
@@ -290,9 +293,9 @@ func (g *stage) small(s *Solution, large []float64) (part *problem.Problem, entr
 	return &problem.Problem{Dx: len(q.x), Dy: len(entries), Rows: rows}, entries, of
 }
 
-// stay reports whether entries of large forces are stationary with a gradient and multipliers (len m), up
-// to the tolerance of solvers beside these forces: it sets those of the bounds that hold them.
-func (g *stage) stay(large []float64, working []int, grad, lambda []float64) bool {
+// stay reports whether entries of large forces are stationary at y with a gradient and multipliers (len m), up
+// to the tolerance of solvers beside these forces or the gradient's rounding: it sets those of the bounds that hold them.
+func (g *stage) stay(large []float64, working []int, y, grad, lambda []float64) bool {
 	q := &g.poly
 	for j := range large {
 		if large[j] == 0 {
@@ -309,7 +312,9 @@ func (g *stage) stay(large []float64, working []int, grad, lambda []float64) boo
 		}
 		if bound < 0 {
 			if math.Abs(rest) > tolerance.SolveAccuracy*large[j] {
-				return false
+				if rounding := roundingOf(g.active.obj, j, y); math.IsInf(rounding, 1) || math.Abs(rest) > digit*rounding {
+					return false
+				}
 			}
 			continue
 		}

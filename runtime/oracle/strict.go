@@ -45,14 +45,14 @@ func (h *Hyper) complementarity(x []float64, s *lower.Solution, face []int) (mar
 }
 
 // Rows are the rows that hold at the lower solution, ascending: active, with a multiplier, and weak, of which that is
-// undecided. The solver calls a row weak within a tolerance in units of its own; the errors may decide it nevertheless.
+// undecided. The solver calls a row weak within a tolerance in units of its own; the errors may decide it nevertheless, of the solution itself: Face may be that of a piece next to it.
 func (p *Point) Rows() (active, weak []int) {
 	active = slices.Clone(p.Lower.Active)
 	for _, i := range p.Lower.Weak {
 		switch _, undecided := slices.BinarySearch(p.Undecided, i); {
 		case undecided:
 			weak = append(weak, i)
-		case slices.Contains(p.Face, i):
+		case p.Lower.Lambda[i] > 0:
 			active = append(active, i)
 		}
 	}
