@@ -151,6 +151,7 @@ func (k *structured) solution(p *Problem, diagonal, lo, hi []float64) *Solution 
 	k.solver.Y(out.Z, lo, hi)
 	k.solver.Lambda(out.Lambda)
 	state, active := k.solver.State()
+	made := make([]float64, n) // what z is a difference of: -c, the forces of rows, and what the rounding of an active row makes of these
 	for i := range out.Lambda {
 		equal := p.Equal != nil && p.Equal[i]
 		if !equal {
@@ -168,8 +169,20 @@ func (k *structured) solution(p *Problem, diagonal, lo, hi []float64) *Solution 
 		if !(h <= 100*tolerance.Feasibility*size) {
 			return nil
 		}
-		if active[i] {
-			out.Active = append(out.Active, i)
+		if !active[i] {
+			continue
+		}
+		out.Active = append(out.Active, i)
+		steep := 0.0
+		for t, j := range cols {
+			if state[j] == convex.Free {
+				steep += vals[t] * vals[t] / diagonal[j]
+			}
+		}
+		for t, j := range cols {
+			if steep > 0 {
+				made[j] += math.Abs(vals[t]) * size / steep / diagonal[j]
+			}
 		}
 	}
 	rowForces := make([]float64, n)
@@ -178,8 +191,9 @@ func (k *structured) solution(p *Problem, diagonal, lo, hi []float64) *Solution 
 		if at != convex.Free {
 			out.Bound[j] = rowForces[j] - p.C[j] - diagonal[j]*out.Z[j]
 		}
+		made[j] += (math.Abs(p.C[j]) + math.Abs(rowForces[j])) / diagonal[j]
 		switch {
-		case out.Z[j] < lo[j]-tolerance.Feasibility*math.Abs(lo[j]) || out.Z[j] > hi[j]+tolerance.Feasibility*math.Abs(hi[j]):
+		case out.Z[j] < lo[j]-tolerance.Feasibility*(math.Abs(lo[j])+made[j]) || out.Z[j] > hi[j]+tolerance.Feasibility*(math.Abs(hi[j])+made[j]):
 			return nil
 		case at == convex.Lower || at == convex.Pinned:
 			out.Active = append(out.Active, m+j)

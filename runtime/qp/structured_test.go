@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -151,5 +152,44 @@ func TestProjectionsWithinCuts(t *testing.T) {
 	}
 	if empty < 10 || found < 10 {
 		t.Fatalf("%d sets without a point, %d with one", empty, found)
+	}
+}
+
+// Where entries of a projection onto a simplex are at their bound without a force, and were off it before, rounding takes them beyond it; that does not leave the program to the dense method. The projection is known: each
+// point is one of the simplex moved along its normal, and entries that are 0 there further down.
+func TestProjectionsOntoCorners(t *testing.T) {
+	for seed := range members.Seeds(t, 40) {
+		rng := rand.New(rand.NewPCG(seed, 22))
+		n := 200 + rng.IntN(200)
+		a, zero, diagonal := sparse.FromDense(1, n, slices.Repeat([]float64{1}, n)), make([]float64, n), slices.Repeat([]float64{1}, n)
+		hi := slices.Repeat([]float64{math.Inf(1)}, n)
+		equal := []bool{rng.IntN(2) == 0}
+		var k *structured
+		var warm []int
+		for step := range 8 {
+			z, c, budget, along := make([]float64, n), make([]float64, n), 0.0, 10*rng.Float64()
+			for j := range z {
+				if rng.IntN(3) == 0 {
+					z[j] = rng.ExpFloat64()
+				}
+				budget += z[j]
+			}
+			for j, v := range z {
+				c[j] = -(v + along)
+				if v == 0 && rng.IntN(2) == 0 {
+					c[j] += rng.Float64()
+				}
+			}
+			k = k.of(a, equal)
+			s := k.decide(&Problem{H: diagonalHessian(diagonal), C: c, A: a, Equal: equal, B: []float64{budget}, Lo: zero, Hi: hi, Warm: warm}, diagonal)
+			if s == nil {
+				t.Errorf("seed %d, step %d: not decided", seed, step)
+				continue
+			}
+			warm = s.Active
+			if off := linalg.Distance(s.Z, z); off > 1e-12*linalg.Norm(c) {
+				t.Errorf("seed %d, step %d: off by %v", seed, step, off)
+			}
+		}
 	}
 }
