@@ -3,6 +3,7 @@ package activeset
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 )
@@ -39,8 +40,9 @@ func NewApart(p *Program, blocks [][]int) (*Apart, error) {
 	rows := make([][]int, len(blocks))
 	for i := range p.rows() {
 		k := 0 // of a row without variables
-		if cols, _ := p.A.Row(i); len(cols) > 0 {
-			k = owner[cols[0]]
+		cols, vals := p.A.Row(i)
+		if t := slices.IndexFunc(vals, func(v float64) bool { return v != 0 }); t >= 0 {
+			k = owner[cols[t]]
 		}
 		rows[k] = append(rows[k], i)
 	}
@@ -51,7 +53,9 @@ func NewApart(p *Program, blocks [][]int) (*Apart, error) {
 			for _, i := range q.rows {
 				cols, vals := p.A.Row(i)
 				for t, j := range cols {
-					one.A.Append(place[j], vals[t])
+					if vals[t] != 0 { // a pattern may join what its values do not
+						one.A.Append(place[j], vals[t])
+					}
 				}
 				one.A.EndRow()
 			}
@@ -88,7 +92,7 @@ func (q *part) square(m *sparse.CSR) *sparse.CSR {
 	for _, i := range q.vars {
 		cols, vals := m.Row(i)
 		for t, j := range cols {
-			if vals[t] != 0 { // a pattern may join what its values do not
+			if vals[t] != 0 {
 				out.Append(q.place[j], vals[t])
 			}
 		}

@@ -56,6 +56,8 @@ func TestBlocksApart(t *testing.T) {
 				for j := range n {
 					if owner[j] == owner[vars[0]] {
 						p.A.Append(j, r.NormFloat64())
+					} else if r.IntN(3) == 0 {
+						p.A.Append(j, 0)
 					}
 				}
 				p.A.EndRow()
