@@ -67,20 +67,28 @@ func TestVerticesOfMultipliers(t *testing.T) {
 		} else if kinks++; r.Point.Vertices != 2 || !r.Point.AllVertices {
 			t.Errorf("case %d: %d vertices, all: %v", k, r.Point.Vertices, r.Point.AllVertices)
 		}
-		for _, side := range []float64{-1, 1} {
-			falls := true // at both distances: other kinks may be near, and answers to points beside are exact to 1e-9 alone
-			for _, h := range []float64{1e-7, 1e-6} {
-				_, there, ok := truth.at([]float64{x + side*h})
-				falls = falls && ok && math.Abs(x+side*h) <= 1 && there < r.Point.F-1e-8
-			}
-			if falls {
-				t.Errorf("case %d: F falls from %v at %v to the side %v", k, r.Point.F, x, side)
-			}
+		if side, falls := truth.falls(x, r.Point.F, 1); falls {
+			t.Errorf("case %d: F falls from %v at %v to the side %v", k, r.Point.F, x, side)
 		}
 	}
 	if left < 20 || kinks < 5 {
 		t.Errorf("%d solves went on, %d did not", left, kinks)
 	}
+}
+
+// falls reports a side of x, the only entry, within reach of 0, to which F falls from f: at two distances, as other kinks may be near, and answers to points beside are exact to 1e-9 alone.
+func (t *truth) falls(x, f, reach float64) (side float64, falls bool) {
+	for _, side = range []float64{-1, 1} {
+		falls = true
+		for _, h := range []float64{1e-7, 1e-6} {
+			_, there, ok := t.at([]float64{x + side*h})
+			falls = falls && ok && math.Abs(x+side*h) <= reach && there < f-1e-8
+		}
+		if falls {
+			return side, true
+		}
+	}
+	return 0, false
 }
 
 // Where other rows make one up, in x too, all vertices of the multipliers are of one piece of F: the solve that ends with one of them has looked at all.
@@ -132,11 +140,8 @@ func TestVerticesOfOnePiece(t *testing.T) {
 		if r.Point.Vertices != 1 || !r.Point.AllVertices {
 			t.Errorf("case %d: %d vertices, all: %v", k, r.Point.Vertices, r.Point.AllVertices)
 		}
-		truth := newTruth(t, s)
-		for _, x := range []float64{-reach, 0, reach} {
-			if _, there, ok := truth.at([]float64{x}); !ok || there < r.Point.F-1e-8 {
-				t.Errorf("case %d: F is %v at %v, and %v at %v", k, there, x, r.Point.F, r.Point.Z[0])
-			}
+		if side, falls := newTruth(t, s).falls(s.X(r.Point.Z)[0], r.Point.F, reach); falls {
+			t.Errorf("case %d: F falls from %v at %v to the side %v", k, r.Point.F, r.Point.Z[0], side)
 		}
 	}
 	if several < 50 {
