@@ -147,7 +147,7 @@ func TestTermsThatCancelAtZero(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, oracle := range []string{"face", "value"} {
+		for _, oracle := range []string{"face", "value", "difference"} {
 			r, err := p.Eval(context.Background(), Values{{Name: "x", Data: []float64{0}}}, Options{Oracle: oracle})
 			if err != nil {
 				t.Fatal(err)

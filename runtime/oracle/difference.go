@@ -3,6 +3,7 @@ package oracle
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
@@ -83,17 +84,27 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 		speed, err = solve(ctx, v, delta)
 	}
 	off, uncertain, known := 0.0, 0.0, true
-	for attempt := 1; err == nil && !p.Facts.QuadraticInY; attempt++ {
-		// Nor does it know a g that is curved on a length far below the step.
-		const attempts = 8
-		off, uncertain = d.defect(d.moved, delta, scale)
-		known = attempt == 1 && uncertain <= tolerance.Target
-		if off <= tolerance.Target || o.Settings.Delta != 0 || attempt == attempts {
+	// Nor does it know a g that is curved on a length far below the step. Shorter ones are tried, down to where rounding hides more of the equation of the way than it is off, and the best is kept.
+	size, best, kept := linalg.Norm(v), math.Inf(1), struct {
+		v                            []float64
+		delta, speed, off, uncertain float64
+		d                            differences
+	}{}
+	for attempt, step := 1, delta; err == nil && !p.Facts.QuadraticInY; attempt++ {
+		off, uncertain = d.defect(d.moved, step, scale)
+		size = math.Max(size, linalg.Norm(v))
+		if total := math.Max(off, uncertain)*size + d.noise(v); total < best || attempt == 1 {
+			best = total
+			kept.v, kept.delta, kept.speed, kept.off, kept.uncertain, kept.d = slices.Clone(v), step, speed, off, uncertain, *d
+		}
+		if off <= math.Max(tolerance.Target, uncertain) || o.Settings.Delta != 0 {
+			known = attempt == 1 && uncertain <= tolerance.Target
+			v, delta, speed, off, uncertain, *d = kept.v, kept.delta, kept.speed, kept.off, kept.uncertain, kept.d
 			break
 		}
-		delta /= 64
+		step /= 64
 		d.force = 0
-		speed, err = solve(ctx, v, delta)
+		speed, err = solve(ctx, v, step)
 	}
 	// Where the length is not known on which g is curved, half of the step shows the error
 	// of the whole, and has half of it or less.
