@@ -273,7 +273,7 @@ func TestEvaluationsOfTies(t *testing.T) {
 			}
 		}
 	}
-	if n := members.Count(150); tied < n/4 || smooth < n/2 || kinked < n/4 || jumped < n/20 {
+	if tied < members.Part(37, 150) || smooth < members.Part(150, 150) || kinked < members.Part(75, 150) || jumped < members.Part(15, 150) {
 		t.Errorf("%d with several answers, %d with a gradient, %d slopes, %d jumps: too few to tell", tied, smooth, kinked, jumped)
 	}
 	t.Logf("%d with several answers, %d with a gradient, %d slopes, %d jumps", tied, smooth, kinked, jumped)
