@@ -50,3 +50,32 @@ lower {
 		}
 	}
 }
+
+// The multipliers of rows that meet at the follower's only answer go on along a ray, along which F falls without end where x is below 0. An entry of y beside them, at 0, counts by what it brings to F, however far its other
+// bound is: in the units of that it is 1e10 times as steep.
+func TestRayOfMultipliersBesideAFarBound(t *testing.T) {
+	rng := members.Rand(t, 41)
+	for range members.Of(10, 100) {
+		far, least := math.Pow(10, 2+8*rng.Float64()), -1-3*rng.Float64()
+		r := solveText(t, fmt.Sprintf(`model ray
+upper {
+  var x: real in box(%v, 0)
+  minimize c + x * dual(r2)
+}
+lower {
+  var a: real
+  var b: real in box(-3, inf)
+  var c: real in nonneg
+  minimize a
+  subject to
+    r1: a + b <= -1
+    r2: -2 * a <= -4
+    r3: c <= %v
+}
+solve { ties = optimistic }
+`, least, far), runtime.Options{})
+		if r.Status != runtime.Unbounded {
+			t.Errorf("x from %v, c up to %v: %v (%s), F = %v", least, far, r.Status, r.Reason, r.Upper.Objective)
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -30,7 +29,6 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 	}
 	each := v.gradientTerms(p.Z, grad)
 	v.linear.SetObjective(nil, grad)
-	terms := slices.Max(each) * radius
 	here := 0.0
 	for j, g := range grad {
 		here += g * at[j]
@@ -55,7 +53,11 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 		if out.root == nil {
 			out.root = sol
 		}
-		fall := here - sol.Value
+		// What an entry brings to the fall is as large as it is, or as far as it moves: one that its bound holds at 0 brings nothing, however large its unit.
+		fall, terms := here-sol.Value, 0.0
+		for j, t := range at {
+			terms = math.Max(terms, each[j]*math.Max(math.Abs(t), math.Abs(sol.Z[j]-t)))
+		}
 		if terms > 0 {
 			fall /= terms
 		}
