@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -349,5 +351,55 @@ func TestTimeLimit(t *testing.T) {
 	r := solveText(t, kinked, runtime.Options{Method: "izo", MaxIter: 1 << 40, Starts: 50, Seed: 1, TimeLimit: limit})
 	if r.Status != runtime.LimitReached || r.Reason != "time limit" || !r.HasPoint() || len(r.Starts) != 50 {
 		t.Errorf("%v: %s, %d starts", r.Status, r.Reason, len(r.Starts))
+	}
+}
+
+// A context that ends in the starts after a search that has not proved its point leaves the bound of the search with its gap.
+func TestInterruptedAfterTheSearch(t *testing.T) {
+	after := 0
+	for seed := range members.Seeds(t, 40) {
+		rng := rand.New(rand.NewPCG(seed, 42))
+		normal := func(rows, cols int) [][]float64 {
+			m := make([][]float64, rows)
+			for i := range m {
+				for range cols {
+					m[i] = append(m[i], rng.NormFloat64())
+				}
+			}
+			return m
+		}
+		const dx, dy, dh = 20, 40, 16
+		model, err := runtime.CompileFile("../examples/toy/toy.blv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		problem, err := model.Bind(runtime.Data{"dx": dx, "dy": dy, "dh": dh, "c": normal(1, dy)[0], "P": normal(dx, dy), "L": normal(dy, dy), "A": normal(dh, dy), "b": normal(1, dh)[0]}, runtime.BindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		searched, ended := false, false
+		r, err := problem.Solve(ctx, runtime.Options{Observer: func(now runtime.Progress) {
+			if now.Tree != nil {
+				searched = true
+			} else if searched {
+				ended = true
+				cancel()
+			}
+		}})
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ended && r.Global != nil && r.Global.Nodes > 0 && !math.IsInf(float64(r.Global.Bound), 0) {
+			after++
+			f := float64(r.Upper.Objective)
+			if want := (f - float64(r.Global.Bound)) / math.Abs(f); math.Abs(float64(r.Global.Gap)-want) > 1e-9*want {
+				t.Errorf("seed %d: %s, F = %v, bound %v, gap %v", seed, r.Status, f, r.Global.Bound, r.Global.Gap)
+			}
+		}
+	}
+	if after == 0 {
+		t.Error("none ended after a search")
 	}
 }

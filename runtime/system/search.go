@@ -90,12 +90,10 @@ func (run *Run) global(ctx context.Context) error {
 	}
 	if !found.Proved && ctx.Err() == nil && run.Smooth == nil {
 		if searchedInFull(run.System) <= tolerance.Second && (run.System.Objective.Quadratic || len(run.Ends) == 1) { // the search might have decided, and has not
-			if err := run.screen(ctx); err != nil {
-				return err
-			}
+			err = run.screen(ctx)
 		}
-		if err := run.takeBestAnswer(ctx); err != nil {
-			return err
+		if err == nil {
+			err = run.takeBestAnswer(ctx)
 		}
 	}
 	if run.Best.F < claim {
@@ -120,12 +118,12 @@ func (run *Run) global(ctx context.Context) error {
 	if run.Global.Proved {
 		run.Global.Why = ""
 		run.Global.Within = max(run.Global.Within, run.Global.Gap)
-		return nil
+		return err
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
-	return nil
+	return err
 }
 
 // keep gives the caller the state of a search that goes on, every so often; nil where nobody wants it.
