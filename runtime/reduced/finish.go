@@ -119,6 +119,7 @@ func (p *piece) examine(ctx context.Context, st *State) (*Result, error) {
 	p.size(st, j)
 	_, st.Curvature = p.curved(j)
 	p.save(st)
+	p.onePiece(st)
 	return p.finish(ctx, st, OutOfSteps)
 }
 

@@ -15,11 +15,11 @@ type Vertex struct{ Strong, Biactive []Held }
 // every vertex (Dempe and Dutta 2012). Biactive rows that depend on S lead from one to the next, as in the simplex method: the multiplier of one grows until that of a row of S is 0.
 func (p *piece) vertex(st *State) bool {
 	p.save(st)
+	if p.onePiece(st) {
+		return false
+	}
 	if st.Vertices == nil {
 		st.Vertices = []Vertex{{slices.Clone(st.Strong), slices.Clone(st.Biactive)}}
-	}
-	if !slices.ContainsFunc(p.k, p.asks) {
-		return false
 	}
 	read := map[int]bool{}
 	for _, i := range p.p.Duals { // these multipliers are variables of the program, and stay
@@ -52,6 +52,18 @@ func (p *piece) vertex(st *State) bool {
 		return false
 	}
 	st.Strong, st.Biactive = slices.Clone(st.Vertices[st.Looked].Strong), slices.Clone(st.Vertices[st.Looked].Biactive)
+	return true
+}
+
+// onePiece reports that all vertices are of the piece at hand, which is in st, and that they have been looked at with it then: S makes up all biactive rows that depend on it, with what they ask of x. At another vertex
+// the multipliers are those at this one, but for gamma of what leaves S, which a multiple of how the row that enters depends on S makes 0: the signs of the others do not count, and nu of all of these rows is 0.
+func (p *piece) onePiece(st *State) bool {
+	if slices.ContainsFunc(p.k, p.asks) {
+		return false
+	}
+	if st.Vertices == nil {
+		st.Vertices = []Vertex{{slices.Clone(st.Strong), slices.Clone(st.Biactive)}}
+	}
 	return true
 }
 

@@ -140,6 +140,9 @@ func TestVerticesOfOnePiece(t *testing.T) {
 		if r.Point.Vertices != 1 || !r.Point.AllVertices {
 			t.Errorf("case %d: %d vertices, all: %v", k, r.Point.Vertices, r.Point.AllVertices)
 		}
+		if still, err := reduced.Solve(t.Context(), s, s.X(r.Point.Z), reduced.Options{Still: true}); err != nil || still.Point.Vertices != 1 || !still.Point.AllVertices {
+			t.Errorf("case %d: where it stays: %v, %v", k, still, err)
+		}
 		if side, falls := newTruth(t, s).falls(s.X(r.Point.Z)[0], r.Point.F, reach); falls {
 			t.Errorf("case %d: F falls from %v at %v to the side %v", k, r.Point.F, r.Point.Z[0], side)
 		}

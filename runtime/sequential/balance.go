@@ -15,7 +15,7 @@ import (
 //
 //	minimize |D_r (r - B_S' d)| over d,   r = grad_y g - B'lambda,   D_r = 1/(the largest term of r_j; the least of these where r_j has none),
 //
-// by conjugate gradients on its normal equations from d = 0 (Bjorck 1996, section 7.4), each row in the unit in which it has the length 1. y stays, and so does lambda where that
+// by conjugate gradients on its normal equations from d = 0 (Bjorck 1996, section 7.4) for each of the followers, each row in the unit in which it has the length 1. y stays, and so does lambda where that
 // does not lower the residual, or turns a sign.
 func (a *answers) balanced(x, y, lambda []float64) []float64 {
 	p := a.v.p
@@ -59,7 +59,7 @@ func (a *answers) balanced(x, y, lambda []float64) []float64 {
 		}
 		var rows []int
 		var unit []float64
-		entries := []sparse.Entry{}
+		own, entries := make([][]int, len(a.v.followers)), make([][]sparse.Entry, len(a.v.followers)) // of each follower the places of its rows, and their entries
 		for i, kind := range p.Rows.Kind {
 			if kind != problem.Equal && !(best[i] > 0) {
 				continue
@@ -72,15 +72,26 @@ func (a *answers) balanced(x, y, lambda []float64) []float64 {
 			if length == 0 {
 				continue
 			}
+			of := a.v.owner[cols[0]]
 			for k, j := range cols {
-				entries = append(entries, sparse.Entry{Row: len(rows), Col: j, Val: vals[k] / size[j] / length})
+				entries[of] = append(entries[of], sparse.Entry{Row: len(own[of]), Col: a.v.place[j], Val: vals[k] / size[j] / length})
 			}
+			own[of] = append(own[of], len(rows))
 			rows, unit = append(rows, i), append(unit, 1/length)
 		}
 		for j, t := range size {
 			left[j] /= t
 		}
-		d := a.leastSquares(sparse.FromEntries(len(rows), p.Dy, entries), left)
+		d := make([]float64, len(rows))
+		for of, ys := range a.v.followers {
+			rest := make([]float64, len(ys))
+			for k, j := range ys {
+				rest[k] = left[j]
+			}
+			for k, t := range a.leastSquares(sparse.FromEntries(len(own[of]), len(ys), entries[of]), rest) {
+				d[own[of][k]] = t
+			}
+		}
 		out := slices.Clone(best)
 		for k, i := range rows {
 			if math.Abs(d[k]) <= tolerance.FewRoundings { // it changes the forces on each entry by no more than their rounding, and may be all that a force is

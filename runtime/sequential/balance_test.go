@@ -76,6 +76,7 @@ func TestBalanced(t *testing.T) {
 			}
 		}
 		a := &answers{v: &Solver{p: p}, qp: &kkt.Follower{}}
+		a.v.divide()
 		y := make([]float64, arcs)
 		found := a.balanced(nil, y, slices.Clone(off))
 		for j := range arcs {

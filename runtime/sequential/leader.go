@@ -58,9 +58,15 @@ func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, 
 
 // inLeader is reduced.Solve from z, counted.
 func (v *Solver) inLeader(ctx context.Context, s *kkt.System, z []float64, opts reduced.Options) (*reduced.Result, error) {
+	before := v.work
+	opts.Observe = func(step reduced.Step) {
+		if v.work = before + step.Work; v.opts.Working != nil {
+			v.opts.Working()
+		}
+	}
 	r, err := reduced.Solve(ctx, s, s.X(z), opts)
 	if r != nil {
-		v.work += r.Work.Operations
+		v.work = before + r.Work.Operations
 	}
 	return r, err
 }
@@ -116,6 +122,7 @@ func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Ex
 	}
 	copy(s.Lambda(z), s.Lambda(r.Point.Z)) // those that the certificate is about, where the follower's are not unique
 	out.Point.Branch, out.Point.Biactive = s.BranchAt(z)
+	out.Point.Vertices, out.Point.AllVertices = r.Point.Vertices, r.Point.AllVertices
 	m := r.Point.Multipliers
 	s.Settle(m, z)
 	left, size := s.Residual(m, z)

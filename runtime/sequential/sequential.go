@@ -54,6 +54,8 @@ var ErrNoPoint = errors.New("no point was found at which the constraints of the 
 type Options struct {
 	// Observer, optional, is told of each step.
 	Observer func(pieces.Step)
+	// Working, optional, is told that subproblems go on, between steps: Work says how far.
+	Working func()
 	// Begin, optional, finds an answer of the follower at x where nothing is known of it: y (len Dy), nil where there is none.
 	Begin func(ctx context.Context, x []float64) ([]float64, error)
 	// Large says that the system is too large for factors of it all: the follower is strongly convex, and eliminated.
@@ -62,23 +64,23 @@ type Options struct {
 
 // Solver holds what solves of one problem share. It is not safe for concurrent use.
 type Solver struct {
-	p         *problem.Problem
-	opts      Options
-	kinds     []problem.Kind // of the constraints: the coupled ones, then the balls of X
-	names     []string
-	coupled   int     // of them
-	followers [][]int // problem.Problem.Followers
-	owner     []int   // of each entry of y its follower
-	groups    [][]int
-	part      *sparse.CSR // of the Hessian of f, the last (convexPart)
-	joined    bool        // its blocks are too large
-	exact     *lower      // grad_y g where it is affine: at 0
-	columns   [][]float64 // of the second derivatives of g, where it is affine along an entry of (x, y)
-	follower  *answers
-	pieces    *pieces.Solver // of the last system, for its storage
-	unit      []float64      // len Dx: lengths of x in which the system is equilibrated
-	weight    []float64      // of each coupled constraint, with which its gradient was last told from that of f (slopes)
-	work      int64
+	p            *problem.Problem
+	opts         Options
+	kinds        []problem.Kind // of the constraints: the coupled ones, then the balls of X
+	names        []string
+	coupled      int     // of them
+	followers    [][]int // problem.Problem.Followers
+	owner, place []int   // of each entry of y its follower, and its place there
+	groups       [][]int
+	part         *sparse.CSR // of the Hessian of f, the last (convexPart)
+	joined       bool        // its blocks are too large
+	exact        *lower      // grad_y g where it is affine: at 0
+	columns      [][]float64 // of the second derivatives of g, where it is affine along an entry of (x, y)
+	follower     *answers
+	pieces       *pieces.Solver // of the last system, for its storage
+	unit         []float64      // len Dx: lengths of x in which the system is equilibrated
+	weight       []float64      // of each coupled constraint, with which its gradient was last told from that of f (slopes)
+	work         int64
 }
 
 // Applies reports, in words, what keeps a problem out of the class; "" where nothing does.
@@ -97,13 +99,8 @@ func New(p *problem.Problem, opts Options) (*Solver, error) {
 	if why := Applies(p); why != "" {
 		return nil, errors.New(why)
 	}
-	v := &Solver{p: p, opts: opts, owner: make([]int, p.Dy), followers: p.Followers()}
-	v.groups = groupsOf(v.followers)
-	for b, block := range v.followers {
-		for _, j := range block {
-			v.owner[j] = b
-		}
-	}
+	v := &Solver{p: p, opts: opts}
+	v.divide()
 	if p.Coupled != nil {
 		v.kinds = append(v.kinds, p.Coupled.Kind...)
 		v.names = append(v.names, p.Coupled.Name...)
@@ -116,6 +113,17 @@ func New(p *problem.Problem, opts Options) (*Solver, error) {
 		v.kinds, v.names = append(v.kinds, problem.AtMost), append(v.names, ball.Name)
 	}
 	return v, nil
+}
+
+// divide tells the followers apart.
+func (v *Solver) divide() {
+	v.followers, v.owner, v.place = v.p.Followers(), make([]int, v.p.Dy), make([]int, v.p.Dy)
+	v.groups = groupsOf(v.followers)
+	for b, ys := range v.followers {
+		for k, j := range ys {
+			v.owner[j], v.place[j] = b, k
+		}
+	}
 }
 
 // point is a point of the system with the follower solved, and all functions there to first order.

@@ -162,15 +162,21 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			v.opts.Observer(pieces.Step{Round: round, F: st.pt.f, Measure: math.Max(0, q.promise) / math.Max(q.terms, 0x1p-1022), Biactive: len(q.p.Biactive)})
 		}
 		if !(q.promise > tolerance.SumRounding*q.terms) || st.delta < tolerance.HalfDigits*st.first { // a region so small tells of values that are all rounding, too
-			if !st.fine {
+			coarse := !st.fine
+			if coarse {
 				st.fine, st.delta = true, st.first // the region that coarse derivatives asked for is not that of these
 				if err := v.linearize(st); err != nil {
 					return nil, err
 				}
+			}
+			if v.opts.Large && !st.vertices {
+				if seen, err := v.examine(ctx, st); err == nil && seen.Point.Multipliers != nil && seen.Point.AllVertices {
+					return seen.Point, nil
+				}
+				st.vertices = !coarse // which takes a program for each, as many as sixty of them
 				continue
 			}
-			if v.opts.Large && !st.vertices { // which takes a program for each, as many as sixty of them
-				st.vertices = true
+			if coarse {
 				continue
 			}
 			// Values of phi tell no more. Steps go on as long as they make the point more stationary, or lead away from a saddle point.

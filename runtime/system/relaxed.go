@@ -29,14 +29,24 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 		func() ([]float64, error) { return run.ahead(ctx, x) },
 		func() ([]float64, error) { return x, nil },
 	} {
-		if p != nil && err == nil && run.local.Work() >= tolerance.Second || ctx.Err() != nil {
+		spent := func() bool { return p != nil && err == nil && run.local.Work() >= tolerance.Second }
+		if spent() || ctx.Err() != nil {
 			break // no more than about a second that nobody asked for
 		}
 		at, failed := start()
 		if at == nil || failed != nil {
 			continue
 		}
-		if q, failed := run.local.From(ctx, at); p == nil || q != nil && (failed == nil || errors.Is(failed, pieces.ErrStalled)) && better(q, failed, p, err) {
+		lowest := math.Inf(1)
+		if p != nil {
+			lowest = p.F
+		}
+		var q *kkt.Point
+		ended, failed := run.bounded(ctx, lowest, spent, func(ctx context.Context) (err error) {
+			q, err = run.local.From(ctx, at)
+			return err
+		})
+		if !ended && (p == nil || q != nil && (failed == nil || errors.Is(failed, pieces.ErrStalled)) && better(q, failed, p, err)) {
 			p, err = q, failed
 		}
 	}

@@ -142,6 +142,11 @@ func (run *Run) hop(ctx context.Context, local func() int64) error {
 
 // try begins one start more at x, and gives it up, ended, where all that such starts may take is spent and it has not come below lowest: what others have taken says little of it.
 func (run *Run) try(ctx context.Context, x []float64, lowest float64, seen *visited, spent func() bool) (ended bool, err error) {
+	return run.bounded(ctx, lowest, spent, func(ctx context.Context) error { return run.begun(ctx, len(run.Ends), x, seen) })
+}
+
+// bounded does what may be given up where spent reports so, unless it has come below the lowest value known.
+func (run *Run) bounded(ctx context.Context, lowest float64, spent func() bool, do func(ctx context.Context) error) (ended bool, err error) {
 	trying, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	below := false
@@ -150,7 +155,7 @@ func (run *Run) try(ctx context.Context, x []float64, lowest float64, seen *visi
 			giveUp()
 		}
 	}
-	err = run.begun(trying, len(run.Ends), x, seen)
+	err = do(trying)
 	run.spends = nil
 	if ended = err != nil && ctx.Err() == nil && trying.Err() != nil; ended {
 		err = nil
