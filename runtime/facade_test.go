@@ -368,7 +368,7 @@ func TestInterruptedAfterTheSearch(t *testing.T) {
 			}
 			return m
 		}
-		const dx, dy, dh = 20, 40, 16
+		const dx, dy, dh = 20, 40, 30
 		model, err := runtime.CompileFile("../examples/toy/toy.blv")
 		if err != nil {
 			t.Fatal(err)
@@ -378,28 +378,29 @@ func TestInterruptedAfterTheSearch(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		searched, ended := false, false
+		searched, left := false, 1+rng.IntN(12) // steps after the search: of the point that it has found, and of further starts
 		r, err := problem.Solve(ctx, runtime.Options{Observer: func(now runtime.Progress) {
 			if now.Tree != nil {
 				searched = true
 			} else if searched {
-				ended = true
-				cancel()
+				if left--; left == 0 {
+					cancel()
+				}
 			}
 		}})
 		cancel()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ended && r.Global != nil && r.Global.Nodes > 0 && !math.IsInf(float64(r.Global.Bound), 0) {
+		if r.Global != nil && r.Global.Nodes > 0 && !math.IsInf(float64(r.Global.Bound), 0) {
 			after++
 			f := float64(r.Upper.Objective)
-			if want := (f - float64(r.Global.Bound)) / math.Abs(f); math.Abs(float64(r.Global.Gap)-want) > 1e-9*want {
+			if want := (f - float64(r.Global.Bound)) / math.Abs(f); !r.Global.Proved && math.Abs(float64(r.Global.Gap)-want) > 1e-9*want {
 				t.Errorf("seed %d: %s, F = %v, bound %v, gap %v", seed, r.Status, f, r.Global.Bound, r.Global.Gap)
 			}
 		}
 	}
 	if after == 0 {
-		t.Error("none ended after a search")
+		t.Error("none has a bound")
 	}
 }
