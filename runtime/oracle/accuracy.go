@@ -136,9 +136,15 @@ func ErrorByAnswer(ctx context.Context, p *problem.Problem, pt *Point, errorY fl
 		return unknown(ctx, err)
 	}
 	if off := linalg.Norm(cx) / longer; off < math.Inf(1) {
-		return off, nil
+		return twoDigits(off), nil
 	}
 	return unknown(ctx, nil)
+}
+
+// twoDigits is v, an estimate, rounded up to a 64th of it: what earlier solves have measured, which a run that is resumed has not, does not show in it.
+func twoDigits(v float64) float64 {
+	frac, exp := math.Frexp(v)
+	return math.Ldexp(math.Ceil(64*frac)/64, exp)
 }
 
 // unknown is 0, or the error of a ctx that has ended.
