@@ -58,8 +58,9 @@ func (p *Problem) LargestFollower() (most int) {
 		}
 	}
 	for i := range p.Rows.Len() {
-		if cols, _ := p.Rows.B.Row(i); len(cols) > 0 {
-			size[owner[cols[0]]]++
+		cols, vals := p.Rows.B.Row(i)
+		if k := slices.IndexFunc(vals, func(v float64) bool { return v != 0 }); k >= 0 {
+			size[owner[cols[k]]]++
 		}
 	}
 	return slices.Max(size)

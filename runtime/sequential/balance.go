@@ -65,16 +65,19 @@ func (a *answers) balanced(x, y, lambda []float64) []float64 {
 				continue
 			}
 			cols, vals := p.Rows.B.Row(i)
-			length := 0.0
+			length, of := 0.0, 0
 			for k, j := range cols {
-				length = math.Hypot(length, vals[k]/size[j])
+				if vals[k] != 0 { // a pattern may join followers, which its values do not
+					length, of = math.Hypot(length, vals[k]/size[j]), a.v.owner[j]
+				}
 			}
 			if length == 0 {
 				continue
 			}
-			of := a.v.owner[cols[0]]
 			for k, j := range cols {
-				entries[of] = append(entries[of], sparse.Entry{Row: len(own[of]), Col: a.v.place[j], Val: vals[k] / size[j] / length})
+				if vals[k] != 0 {
+					entries[of] = append(entries[of], sparse.Entry{Row: len(own[of]), Col: a.v.place[j], Val: vals[k] / size[j] / length})
+				}
 			}
 			own[of] = append(own[of], len(rows))
 			rows, unit = append(rows, i), append(unit, 1/length)
