@@ -67,6 +67,11 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 			at.brought[j] = math.Max(at.brought[j], tolerance.Eliminated*math.Abs(vals[t])*at.push[i])
 		}
 	}
+	for i := range m { // an entry that its bound holds at 0 has no rounding of others
+		if j, coef := p.Rows.Bound(i); j >= 0 && coef != 0 && y[j] == 0 && at.reach[i] == 0 {
+			at.length[j] = 0
+		}
+	}
 	for i := range m {
 		noise, pushed, whole := 0.0, 0.0, 0.0
 		cols, vals := p.Rows.B.Row(i)

@@ -119,3 +119,28 @@ func TestEntriesThatBoundsFixLoseNothing(t *testing.T) {
 		}
 	}
 }
+
+// The multipliers of rows that meet at the follower's only answer, a = 2 and b = -3 of g = a, go on along a ray, along which F = c + x lambda_2 falls at x = -1: what holds lambda_2, which is 1/2, is no multiplier of it.
+// The far bound of c, which is 0, is no measure of what counts.
+func TestMultiplierOfARayBesideAFarBound(t *testing.T) {
+	rng := members.Rand(t, 10)
+	for range members.Of(20, 200) {
+		far := math.Pow(10, 2+8*rng.Float64())
+		p := &problem.Problem{Name: "ray", Dx: 1, Dy: 3, Duals: []int{1}, Start: []float64{-1},
+			G: formula(func(dx, dy, x, y []float64) float64 { dx[0], dy[0], dy[1], dy[2] = 0, 1, 0, 0; return y[0] }),
+			F: formula(func(dx, dy, x, y []float64) float64 {
+				dx[0], dy[0], dy[1], dy[2], dy[3] = y[3], 0, 0, 1, x[0]
+				return y[2] + x[0]*y[3]
+			}),
+			X: &problem.Set{Lo: []float64{-1}, Hi: []float64{0}, E: sparse.FromEntries(0, 1, nil)},
+			Rows: &problem.Rows{Kind: make([]problem.Kind, 5), A: sparse.FromEntries(5, 1, nil), Rhs: []float64{-1, -4, 3, 0, far},
+				B: sparse.FromEntries(5, 3, []sparse.Entry{{Row: 0, Col: 0, Val: -1}, {Row: 0, Col: 1, Val: -1}, {Row: 1, Col: 0, Val: 2}, {Row: 2, Col: 1, Val: 1}, {Row: 3, Col: 2, Val: 1}, {Row: 4, Col: 2, Val: -1}})},
+			Facts: problem.Facts{Convex: true, QuadraticInY: true, FixedHessian: true, JointlyQuadratic: true}}
+		strong := &Strong{Biactive: []int{0, 2, 3}, Curvature: "holds", Multipliers: Multipliers{Adjoint: make([]float64, 3), Slack: []float64{0, 0, 0, 1, 0}, Multiplier: []float64{0, -1, 0, 0, 0}, Bound: []float64{0.5}}}
+		doc := &Document{X: []float64{-1}, Y: []float64{2, -3, 0}, Lambda: []float64{0, 0.5, 0, 0, 0}, Upper: -0.5, Tied: true, Solved: true, Stationary: true,
+			Certificate: &Certificate{Lower: &Lower{Active: []int{1}}, Strong: strong}}
+		if report := Verify(doc, p); !slices.ContainsFunc(report.Failures(), func(c Check) bool { return strings.Contains(c.Problem(), "has a multiplier itself") }) {
+			t.Errorf("far %g: %v", far, report.Failures())
+		}
+	}
+}
