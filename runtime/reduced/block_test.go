@@ -3,6 +3,7 @@ package reduced_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"bilevelc/internal/kkttest"
@@ -97,8 +98,15 @@ func TestBlocks(t *testing.T) {
 	solved, several, elsewhere := 0, 0, 0
 	for k := range members.Count(200) {
 		p := followersApart(rng)
-		whole := *p
-		whole.Blocks = nil
+		whole, all := *p, *p.Rows
+		whole.Blocks, whole.Rows = nil, &all
+		ones, every := make([]float64, p.Dy), make([]int, p.Dy)
+		for j := range ones {
+			ones[j], every[j] = 1e-3, j
+		}
+		all.A, all.B, all.Kind, all.Rhs, all.Name = all.A.Clone(), all.B.Clone(), slices.Clone(all.Kind), slices.Clone(all.Rhs), append(slices.Clone(all.Name), "") // with a row that joins them, far from all points
+		kkttest.AddRow(&all, problem.AtMost, nil, every, ones, 1)
+		all.A.Rows, all.B.Rows = all.Len(), all.Len()
 		var results [2]*reduced.Result
 		var systems [2]*kkt.System
 		failed := [2]error{}
@@ -133,7 +141,10 @@ func TestBlocks(t *testing.T) {
 		if len(apart.Point.Biactive) > 1 {
 			several++
 		}
-		for j, v := range apart.Point.Z {
+		if n, one := len(systems[0].Blocks()), len(systems[1].Blocks()); n < 2 || one != 1 {
+			t.Fatalf("case %d: %d followers apart, %d together", k, n, one)
+		}
+		for j, v := range apart.Point.Z[:p.Dx+p.Dy] {
 			if math.Abs(v-together.Point.Z[j]) > 1e-6*(1+math.Abs(v)) {
 				elsewhere++
 				t.Logf("case %d: entry %d of z is %v apart, %v together", k, j, v, together.Point.Z[j])
