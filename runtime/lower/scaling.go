@@ -62,7 +62,6 @@ func (s *Solution) badlyScaled(q *polyhedron, obj Objective, grad []float64, mu 
 			least = math.Min(least, forces[j])
 		}
 	}
-	const digit = 8 // how many times its rounding a force has to be to count as none of it
 	hides := false
 	for j, v := range forces {
 		if !hides && v > tolerance.Hiding*least { // one that is all rounding does not
