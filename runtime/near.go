@@ -16,16 +16,19 @@ const (
 	nearStep  = 1e-3
 )
 
-// nearIterations are how many iterations a solution may be followed for: those that
-// learn the curvature of F over n entries of x, and as many as a descent from nearby
-// takes. What takes more is not nearby.
+// nearIterations are how many iterations a solution may be followed for with a curvature
+// learned there: those that learn it anew over n entries of x, and as many as a descent
+// from nearby takes. Where it takes more, what was learned does not hold here.
 func nearIterations(n int) int { return 15 + min(n, 100) }
 
 // follow follows the solution of opts.Near: with the curvature of F that was learned
-// there, then without it. It gives nil, and what was spent, where that fits neither
-// the problem nor the options, or leads to no solution: the run is then as without it.
+// there, then, from the point that this has led to, without it, for as long as one
+// descent of a run that looks everywhere may take. It gives nil, and what was spent, where
+// that fits neither the problem nor the options, or leads to no solution: the run is then
+// as without it.
 func (p *Problem) follow(ctx context.Context, opts Options) (*Result, Calls, error) {
 	var spent Calls
+	asked := opts.MaxIter
 	opts, fits := p.near(opts)
 	if !fits {
 		return nil, spent, nil
@@ -46,7 +49,10 @@ func (p *Problem) follow(ctx context.Context, opts Options) (*Result, Calls, err
 		if opts.learned == nil || ctx.Err() != nil {
 			return nil, spent, nil
 		}
-		opts.learned = nil
+		opts.learned, opts.MaxIter = nil, asked
+		if r.HasPoint() {
+			opts.Start = r.Upper.Variables
+		}
 	}
 }
 

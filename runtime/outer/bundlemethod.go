@@ -84,8 +84,8 @@ type bundleState struct {
 	Stagnated    int  // iterations since F last fell by more than rounding
 	// Within is the radius of the last certificate, less than what was asked for where F changes much over that; 0 before.
 	Within float64
-	// WarmCurvature reports that the curvature is from a run nearby (learn): it is then taken at
-	// its word.
+	// WarmCurvature reports that the curvature is from a run nearby (learn): a measure of the
+	// model well within its target then ends the descent.
 	WarmCurvature bool `json:"Taught"`
 }
 
@@ -278,12 +278,8 @@ func (m *bundle) accept(ctx context.Context, run *Run, step *qp.Step, t float64,
 	if t*length >= 0.5*m.State.Reach {
 		m.State.Reach *= 2
 	}
-	expansions := 20
-	if m.State.WarmCurvature && t == 1 {
-		// A full step of a curvature that was learned; what it misses the next one knows.
-		expansions = 0
-	}
-	for range expansions {
+	// 20 doublings make a million of a step: what is still as steep beyond is left to the next one.
+	for range 20 {
 		// Still half as steep as predicted: the curvature is too large, or the
 		// step was shortened.
 		if linalg.Dot(trial.G, step.D) > 0.5*step.Value {
