@@ -161,7 +161,7 @@ func (run *Run) answered(ctx context.Context, x, y []float64) (*kkt.System, []fl
 // inX is the nearest point of X: minimizers of the relaxation, and what supports them, keep its rows to the tolerances of their solvers only.
 func (run *Run) inX(x []float64) ([]float64, error) {
 	out := make([]float64, len(x))
-	return out, run.projector.Project(out, x)
+	return out, run.projector.ProjectUpper(out, x)
 }
 
 // shown is the point of the system with the follower's answer to the point of X nearest to x, at, where the relaxation's multipliers show it stationary; nil where they do not.
