@@ -29,8 +29,20 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 	}
 	each := v.gradientTerms(p.Z, grad)
 	v.linear.SetObjective(nil, grad)
-	here := 0.0
+	// What an entry carries to others is as large as they may move. One that a bound holds and no row joins to them carries nothing: however large its unit, it says nothing of what counts.
+	joined := make([]bool, s.N)
+	for _, j := range s.Relaxation.A.Col {
+		joined[j] = true
+	}
+	var own activeset.Bounds
+	s.Bounds(&own, p.Branch)
+	terms, here := 0.0, 0.0
 	for j, g := range grad {
+		reach := radius
+		if !joined[j] && (at[j] == own.Lo[j] || at[j] == own.Hi[j]) {
+			reach = math.Abs(at[j])
+		}
+		terms = math.Max(terms, each[j]*reach)
 		here += g * at[j]
 	}
 	fix := append([]kkt.Fix(nil), p.Branch...)
@@ -53,11 +65,7 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 		if out.root == nil {
 			out.root = sol
 		}
-		// What an entry brings to the fall is as large as it is, or as far as it moves: one that its bound holds at 0 brings nothing, however large its unit.
-		fall, terms := here-sol.Value, 0.0
-		for j, t := range at {
-			terms = math.Max(terms, each[j]*math.Max(math.Abs(t), math.Abs(sol.Z[j]-t)))
-		}
+		fall := here - sol.Value
 		if terms > 0 {
 			fall /= terms
 		}
