@@ -70,34 +70,25 @@ func NewFollower(s *System) (*Follower, error) {
 	if len(blocks) > 1 {
 		f.part = s.part
 	}
-	if f.joins(s.H) {
-		f.part, blocks = nil, nil
-	}
 	var err error
 	f.solver, err = activeset.NewApart(f.program, blocks)
 	return f, err
 }
 
-// joins reports that a Hessian of g, which differences may have told, joins blocks that are solved apart.
-func (f *Follower) joins(h *sparse.CSR) bool {
+// joined solves the program as a whole from now on where a Hessian joins blocks.
+func (f *Follower) joined(h *sparse.CSR) error {
 	for i := 0; f.part != nil && i < h.Rows; i++ {
 		cols, vals := h.Row(i)
 		for t, j := range cols {
 			if vals[t] != 0 && f.part[i] != f.part[j] {
-				return true
+				f.part = nil
+				var err error
+				f.solver, err = activeset.NewApart(f.program, nil)
+				return err
 			}
 		}
 	}
-	return false
-}
-
-// joined solves the program as a whole from now on where a Hessian joins blocks.
-func (f *Follower) joined(h *sparse.CSR) (err error) {
-	if f.joins(h) {
-		f.part = nil
-		f.solver, err = activeset.NewApart(f.program, nil)
-	}
-	return err
+	return nil
 }
 
 // at is the program's objective and bounds at x: rows move by A x.

@@ -91,13 +91,14 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 		d                            differences
 	}{}
 	for attempt, step := 1, delta; err == nil && !p.Facts.QuadraticInY; attempt++ {
+		const attempts = 8
 		off, uncertain = d.defect(d.moved, step, scale)
 		size = math.Max(size, linalg.Norm(v))
 		if total := math.Max(off, uncertain)*size + d.noise(v); total < best || attempt == 1 {
 			best = total
 			kept.v, kept.delta, kept.speed, kept.off, kept.uncertain, kept.d = slices.Clone(v), step, speed, off, uncertain, *d
 		}
-		if off <= math.Max(tolerance.Target, uncertain) || o.Settings.Delta != 0 {
+		if off <= math.Max(tolerance.Target, uncertain) || o.Settings.Delta != 0 || attempt == attempts {
 			known = attempt == 1 && uncertain <= tolerance.Target
 			v, delta, speed, off, uncertain, *d = kept.v, kept.delta, kept.speed, kept.off, kept.uncertain, kept.d
 			break
