@@ -58,3 +58,30 @@ func (c Classes) Members(n int) [][]int {
 	}
 	return members
 }
+
+// Apart are the sets of numbers below the order of a square matrix h that neither entries of h nor rows of b, which may be nil, join to others, each ascending, in the order of their first members. Entries that are 0 join nothing.
+func Apart(h, b *CSR) [][]int {
+	classes := NewClasses(h.Rows)
+	for i := range h.Rows {
+		cols, vals := h.Row(i)
+		for t, j := range cols {
+			if vals[t] != 0 {
+				classes.Join(i, j)
+			}
+		}
+	}
+	for i := 0; b != nil && i < b.Rows; i++ {
+		cols, vals := b.Row(i)
+		first := -1
+		for t, j := range cols {
+			switch {
+			case vals[t] == 0:
+			case first < 0:
+				first = j
+			default:
+				classes.Join(first, j)
+			}
+		}
+	}
+	return classes.Members(h.Rows)
+}

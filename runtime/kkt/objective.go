@@ -225,19 +225,8 @@ func Semidefinite(m *sparse.CSR) bool {
 	if m == nil {
 		return true
 	}
-	top := 0.0
-	classes := sparse.NewClasses(m.Rows)
-	for i := range m.Rows {
-		cols, vals := m.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				classes.Join(i, j)
-				top = math.Max(top, math.Abs(vals[t]))
-			}
-		}
-	}
-	place := make([]int, m.Rows)
-	for _, block := range classes.Members(m.Rows) {
+	top, place := linalg.NormInf(m.Val), make([]int, m.Rows)
+	for _, block := range sparse.Apart(m, nil) {
 		n := len(block)
 		if n == 1 && m.At(block[0], block[0]) == 0 { // a row without entries
 			continue

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -81,7 +82,7 @@ func (s *System) Blocks() []Block { return s.blocks }
 // connect finds the blocks, and of each entry of y its block and its place there.
 func (s *System) connect() {
 	s.part, s.inBlock = make([]int, s.Ny), make([]int, s.Ny)
-	for k, entries := range problem.Apart(s.H, s.P.Rows.B) {
+	for k, entries := range sparse.Apart(s.H, s.P.Rows.B) {
 		s.blocks = append(s.blocks, Block{Y: entries})
 		for t, j := range entries {
 			s.part[j], s.inBlock[j] = k, t

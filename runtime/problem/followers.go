@@ -9,7 +9,7 @@ import (
 // Followers are the entries of y that belong together, as far as is known: neither rows nor second derivatives of g join those of two. Blocks are groups of them.
 func (p *Problem) Followers() [][]int {
 	if h := p.Facts.HessianPattern; h != nil {
-		return Apart(h, p.Rows.B)
+		return sparse.Apart(h, p.Rows.B)
 	}
 	if len(p.Blocks) > 0 {
 		return p.Blocks
@@ -19,33 +19,6 @@ func (p *Problem) Followers() [][]int {
 		all[j] = j
 	}
 	return [][]int{all}
-}
-
-// Apart are the sets of numbers below the order of h that neither entries of h nor rows of b join to others, each ascending, in the order of their first members.
-func Apart(h, b *sparse.CSR) [][]int {
-	classes := sparse.NewClasses(h.Rows)
-	for i := range h.Rows {
-		cols, vals := h.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				classes.Join(i, j)
-			}
-		}
-	}
-	for i := range b.Rows {
-		cols, vals := b.Row(i)
-		first := -1
-		for t, j := range cols {
-			switch {
-			case vals[t] == 0:
-			case first < 0:
-				first = j
-			default:
-				classes.Join(first, j)
-			}
-		}
-	}
-	return classes.Members(h.Rows)
 }
 
 // LargestFollower is the number of entries of y and rows of the follower with the most of them.

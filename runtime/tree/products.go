@@ -16,18 +16,8 @@ func (s *search) findProducts() {
 	if s.productHess == nil || s.convex() {
 		return
 	}
-	n := s.sys.N
-	classes := sparse.NewClasses(n)
-	for i := range n {
-		cols, vals := s.productHess.Row(i)
-		for e, j := range cols {
-			if vals[e] != 0 {
-				classes.Join(i, j)
-			}
-		}
-	}
-	rest := []sparse.Entry{}
-	for _, members := range classes.Members(n) {
+	n, rest := s.sys.N, []sparse.Entry{}
+	for _, members := range sparse.Apart(s.productHess, nil) {
 		own := []sparse.Entry{}
 		for _, i := range members {
 			cols, vals := s.productHess.Row(i)
