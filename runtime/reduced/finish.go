@@ -20,6 +20,8 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 	if !p.load(st) && !p.returnTo(st.W) {
 		return nil, ErrNumerical
 	}
+	st.Weakened = nil // rows that were let go with which the point did not move are biactive still
+	again := p.weaken(st)
 	j := p.judge()
 	j.size = math.Max(st.Scale, j.size)
 	s, f := p.f.sys, p.f
@@ -36,7 +38,7 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 	for _, r := range list {
 		out.Least = math.Min(out.Least, r.amount/math.Max(j.size, 1e-300))
 	}
-	if j.stuck && status == Stationary {
+	if status == Stationary && (j.stuck || again && -out.Least > math.Max(p.opts.Tolerance, 2*out.Left)) {
 		out.Status = Stalled
 	}
 	z := make([]float64, s.N)
@@ -118,8 +120,10 @@ func (p *piece) examine(ctx context.Context, st *State) (*Result, error) {
 	j := p.judge()
 	p.size(st, j)
 	_, st.Curvature = p.curved(j)
-	p.save(st)
-	p.onePiece(st)
+	if p.vertex(st) { // it stays
+		p.save(st)
+		st.Vertices = nil
+	}
 	return p.finish(ctx, st, OutOfSteps)
 }
 

@@ -12,7 +12,7 @@ import (
 type Vertex struct{ Strong, Biactive []Held }
 
 // vertex leads to the next vertex of the follower's multipliers at a point where F falls from none of those before; false where there is none. A bilevel program is at a local solution only if its system is so with
-// every vertex (Dempe and Dutta 2012). Biactive rows that depend on S lead from one to the next, as in the simplex method: the multiplier of one grows until that of a row of S is 0.
+// every vertex (Dempe and Dutta 2012).
 func (p *piece) vertex(st *State) bool {
 	p.save(st)
 	if p.onePiece(st) {
@@ -21,32 +21,8 @@ func (p *piece) vertex(st *State) bool {
 	if st.Vertices == nil {
 		st.Vertices = []Vertex{{slices.Clone(st.Strong), slices.Clone(st.Biactive)}}
 	}
-	read := map[int]bool{}
-	for _, i := range p.p.Duals { // these multipliers are variables of the program, and stay
-		if row := p.f.of[i].row; row >= 0 {
-			read[row] = true
-		}
-	}
-	for _, r := range p.k {
-		u, pivot := p.z.column(r)
-		if pivot > tolerance.SolveAccuracy || read[r] {
-			continue
-		}
-		at, length := p.leaving(u, p.side[r])
-		if at < 0 || length == 0 || slices.ContainsFunc(p.z.rows, func(s int) bool { return read[s] && u[p.z.at[s]-1] != 0 }) {
-			continue
-		}
-		in, out := Held{r, p.side[r] < 0}, Held{p.z.rows[at], p.side[p.z.rows[at]] < 0}
-		next := Vertex{exchanged(st.Strong, out, in), exchanged(st.Biactive, in, out)}
-		if slices.ContainsFunc(st.Vertices, func(v Vertex) bool { return slices.Equal(v.Strong, next.Strong) }) {
-			continue
-		}
-		if len(st.Vertices) == tolerance.Branches {
-			st.MoreVertices = true
-			break
-		}
-		st.Vertices = append(st.Vertices, next)
-	}
+	p.adjacent(st)
+	p.load(st)
 	if st.Looked++; st.Looked == len(st.Vertices) {
 		st.Looked--
 		return false
@@ -55,10 +31,84 @@ func (p *piece) vertex(st *State) bool {
 	return true
 }
 
-// onePiece reports that all vertices are of the piece at hand, which is in st, and that they have been looked at with it then: S makes up all biactive rows that depend on it, with what they ask of x. At another vertex
-// the multipliers are those at this one, but for gamma of what leaves S, which a multiple of how the row that enters depends on S makes 0: the signs of the others do not count, and nu of all of these rows is 0.
+// complete takes biactive rows into S, with multipliers of 0, as long as they do not depend on it: S is a basis of the rows that hold then. It reports whether those that are left depend on S as it was.
+func (p *piece) complete() (alone bool) {
+	own := map[int]bool{} // of K, those that depend on S alone
+	for _, r := range p.k {
+		own[r] = p.z.pivot(r) <= tolerance.SolveAccuracy
+	}
+	alone = true
+	for _, r := range p.k {
+		if own[r] {
+			continue
+		}
+		if u, pivot := p.z.column(r); pivot > tolerance.SolveAccuracy {
+			p.z.add(r, u, pivot)
+		} else {
+			alone = false
+		}
+	}
+	return alone
+}
+
+// adjacent adds the vertices next to the one at hand, as the simplex method comes to them: the multiplier of a biactive row grows until that of a row of the basis is 0. Where that is 0 already it is another basis
+// of the same vertex.
+func (p *piece) adjacent(st *State) {
+	read := map[int]bool{}
+	for _, i := range p.p.Duals { // these multipliers are variables of the program, and stay
+		if row := p.f.of[i].row; row >= 0 {
+			read[row] = true
+		}
+	}
+	p.complete()
+	basis := func() []int { return slices.Sorted(slices.Values(p.z.rows)) }
+	bases := [][]int{basis()}
+	for b := 0; b < len(bases); b++ {
+		p.z.set(bases[b])
+		for _, r := range p.k {
+			if p.z.has(r) || read[r] {
+				continue
+			}
+			u, _ := p.z.column(r)
+			at, length := p.leaving(u, p.side[r])
+			if at < 0 || slices.ContainsFunc(p.z.rows, func(s int) bool { return read[s] && u[p.z.at[s]-1] != 0 }) {
+				continue
+			}
+			if length == 0 {
+				next := basis()
+				next[slices.Index(next, p.z.rows[at])] = r
+				slices.Sort(next)
+				switch known := slices.ContainsFunc(bases, func(b []int) bool { return slices.Equal(b, next) }); {
+				case !known && len(bases) == tolerance.Branches:
+					st.MoreVertices = true
+				case !known:
+					bases = append(bases, next)
+				}
+				continue
+			}
+			next := p.exchanged(r, at, u)
+			if slices.ContainsFunc(st.Vertices, func(v Vertex) bool { return slices.Equal(v.Strong, next.Strong) }) {
+				continue
+			}
+			if len(st.Vertices) == tolerance.Branches {
+				st.MoreVertices = true
+				return
+			}
+			st.Vertices = append(st.Vertices, next)
+		}
+	}
+}
+
+// onePiece reports that all vertices are of the piece at hand, which is in st, and that they have been looked at with it then: S makes up all biactive rows that depend on it or on each other, with what they ask of x.
+// At another vertex the multipliers are those at this one, but for gamma of what leaves S, which a multiple of how the row that enters depends on S makes 0: the signs of the others do not count, and nu of all of
+// these rows is 0.
 func (p *piece) onePiece(st *State) bool {
 	if slices.ContainsFunc(p.k, p.asks) {
+		return false
+	}
+	alone := p.complete()
+	p.load(st)
+	if !alone {
 		return false
 	}
 	if st.Vertices == nil {
@@ -89,11 +139,20 @@ func (p *piece) asks(r int) bool {
 	return linalg.Norm(rest) > rounding*terms
 }
 
-// exchanged is a list, by rows, with in in the place of out.
-func exchanged(list []Held, out, in Held) []Held {
-	next := append(slices.DeleteFunc(slices.Clone(list), func(h Held) bool { return h == out }), in)
-	slices.SortFunc(next, func(a, b Held) int { return a.Row - b.Row })
-	return next
+// exchanged is the vertex at which the multiplier of row in, which depends on the basis by u, has made that at a place in the basis 0. Others of biactive rows in the basis have grown where they move with it.
+func (p *piece) exchanged(in, at int, u []float64) (v Vertex) {
+	for r, side := range p.side {
+		if side == 0 || p.f.rows[r].equal {
+			continue
+		}
+		h, k := Held{r, side < 0}, p.z.at[r]-1
+		if r == in || k >= 0 && k != at && (!p.inK[r] || math.Abs(u[k]) > rounding) {
+			v.Strong = append(v.Strong, h)
+		} else {
+			v.Biactive = append(v.Biactive, h)
+		}
+	}
+	return v
 }
 
 // leaving is the place in S of the row whose multiplier comes to 0 first, as that of a row which depends on S by u grows on the given side, y the same, and how far that grows; -1 where none does.

@@ -12,8 +12,8 @@ import (
 	"bilevelc/runtime/reduced"
 )
 
-// One row more than y has entries goes through a point at x = 0, where the follower's multipliers are a segment, and each end of it is of another side of x = 0. f is linear, and F piecewise linear: it rises on both sides
-// of where a solve ends, or of an end of X, as another solver of the follower says.
+// One row more than y has entries goes through a point at x = 0, where the follower's multipliers are a segment, and each end of it is of another side of x = 0; in every third case one end is a degenerate vertex, with no
+// force on two rows, and a minimum need not be strongly stationary. f is linear, and F piecewise linear: it rises on both sides of where a solve ends, or of an end of X, as another solver of the follower says.
 func TestVerticesOfMultipliers(t *testing.T) {
 	rng := members.Rand(t, 41)
 	normal := func(n int) []float64 {
@@ -23,8 +23,9 @@ func TestVerticesOfMultipliers(t *testing.T) {
 		}
 		return v
 	}
-	left, kinks := 0, 0
+	left, kinks, weak := 0, 0, 0
 	for k := range members.Of(200, 2000) {
+		degenerate := k%3 == 0
 		ny := 2 + rng.IntN(4)
 		f := &kkttest.Quadratic{Nx: 1, Ny: ny, M: make([]float64, (1+ny)*(1+ny)), C: normal(1 + ny)}
 		g := &kkttest.Quadratic{Nx: 1, Ny: ny, M: make([]float64, (1+ny)*(1+ny)), C: make([]float64, 1+ny)}
@@ -35,8 +36,11 @@ func TestVerticesOfMultipliers(t *testing.T) {
 			columns[i] = i
 			g.M[(1+i)*(1+ny)+1+i], g.C[1+i] = 1, -at[i] // the gradient at the point is what the rows make of it below
 		}
-		for range ny + 1 {
+		for i := range ny + 1 {
 			row, force, through := normal(ny), 0.1+rng.Float64(), 0.0
+			if degenerate && i < 2 {
+				force = 0
+			}
 			for i, v := range row {
 				g.C[1+i] += force * v
 				through += v * at[i]
@@ -57,6 +61,10 @@ func TestVerticesOfMultipliers(t *testing.T) {
 			continue
 		}
 		r, err := reduced.Solve(t.Context(), s, []float64{rng.NormFloat64() * math.Pow(10, -float64(3+rng.IntN(8)))}, reduced.Options{NoPath: true, Near: k%4 > 0})
+		if degenerate && err == nil && r.Status == reduced.Stalled {
+			weak++
+			continue
+		}
 		if err != nil || r.Status != reduced.Stationary {
 			t.Errorf("case %d: %v, %v", k, r, err)
 			continue
@@ -64,15 +72,15 @@ func TestVerticesOfMultipliers(t *testing.T) {
 		x := s.X(r.Point.Z)[0]
 		if math.Abs(x) > 1e-9 {
 			left++
-		} else if kinks++; r.Point.Vertices != 2 || !r.Point.AllVertices {
+		} else if kinks++; r.Point.Vertices != 2 && !degenerate || !r.Point.AllVertices {
 			t.Errorf("case %d: %d vertices, all: %v", k, r.Point.Vertices, r.Point.AllVertices)
 		}
 		if side, falls := truth.falls(x, r.Point.F, 1); falls {
 			t.Errorf("case %d: F falls from %v at %v to the side %v", k, r.Point.F, x, side)
 		}
 	}
-	if left < 20 || kinks < 5 {
-		t.Errorf("%d solves went on, %d did not", left, kinks)
+	if left < 20 || kinks < 5 || weak > left/5 {
+		t.Errorf("%d solves went on, %d did not, %d ended at no strongly stationary point", left, kinks, weak)
 	}
 }
 
