@@ -53,7 +53,8 @@ type signProgram struct {
 //	minimize |g - C'gamma - beta|^2 + |t|^2   with   gamma >= 0,  nu = c - Y gamma >= -t,  beta of the signs of the bounds of w,
 //
 // g the gradient on the branch, C the gradients of the equations and Y what S leaves of that of rows in K (adjoint); each nu is in the unit in which the row's multiplier would move with w. Where the least value is 0
-// the point is strongly stationary with these multipliers. It is nil where rounding keeps the program from being solved.
+// the point is strongly stationary with these multipliers. Columns that differ by rounding alone would make anything of large multipliers: each counts as what the rounding of its column
+// makes of it. It is nil where rounding keeps the program from being solved.
 //
 // It begins with what held where it was solved last (State.Signs).
 func (p *piece) resolve(ctx context.Context, j *judged, st *State) *signs {
@@ -260,6 +261,7 @@ func (p *piece) signProgram(j *judged) *signProgram {
 		takes[t] = p.eliminated(m.q, e.at)
 	}
 	held := len(lo)
+	errs := make([]float64, held) // the rounding of each multiplier's column
 	rows := sparse.Empty(held)
 	for i := range nw { // the gradient is what the multipliers make of it, and the rest
 		for t := range held {
@@ -284,6 +286,7 @@ func (p *piece) signProgram(j *judged) *signProgram {
 		for c, other := range m.rows {
 			if v := takes[c].of(r); v != 0 {
 				rows.Append(c, -unit*other.sign*v/other.length)
+				errs[c] = math.Max(errs[c], math.Abs(unit)*f.blockOf(r).rounding()*takes[t].size*takes[c].size/other.length)
 			}
 		}
 		rows.Append(held+nw+len(m.strong), 1)
@@ -292,11 +295,14 @@ func (p *piece) signProgram(j *judged) *signProgram {
 	}
 	n := held + nw + len(m.strong)
 	rows.Cols = n
-	ones := make([]sparse.Entry, 0, n)
-	for k := held; k < n; k++ {
-		ones = append(ones, sparse.Entry{Row: k, Col: k, Val: 1})
+	squares := make([]sparse.Entry, n)
+	for k := range squares {
+		squares[k] = sparse.Entry{Row: k, Col: k, Val: 1}
+		if k < held {
+			squares[k].Val = errs[k] * errs[k]
+		}
 	}
-	m.N, m.Q, m.C, m.A = n, sparse.FromEntries(n, n, ones), make([]float64, n), rows
+	m.N, m.Q, m.C, m.A = n, sparse.FromEntries(n, n, squares), make([]float64, n), rows
 	for range nw {
 		lo = append(lo, math.Inf(-1))
 	}
@@ -316,6 +322,7 @@ func infinite(n int) []float64 {
 type eliminated struct {
 	first int
 	nu    []float64
+	size  float64 // of the weights of a biactive row and of S that make it
 }
 
 func (e eliminated) of(r int) float64 {
@@ -335,7 +342,7 @@ func (p *piece) eliminated(q *working, i int) eliminated {
 		for a, r := range p.z.parts[f.owner[p.k[i]]].rows {
 			linalg.Axpy(v, -u[a], b.rowY(r))
 		}
-		return eliminated{b.first, v}
+		return eliminated{b.first, v, math.Sqrt(1 + linalg.Dot(u, u))}
 	case i >= nk && i < nk+len(q.walls):
 		return eliminated{}
 	}
@@ -353,5 +360,5 @@ func (p *piece) eliminated(q *working, i int) eliminated {
 	}
 	p.z.times(x, rhs)
 	f.addY(v, p.z.rows, func(a, _ int) float64 { return -x[a] })
-	return eliminated{0, v}
+	return eliminated{0, v, math.Sqrt(1 + linalg.Dot(x, x))}
 }

@@ -31,24 +31,13 @@ func (p *piece) vertex(st *State) bool {
 	return true
 }
 
-// complete takes biactive rows into S, with multipliers of 0, as long as they do not depend on it: S is a basis of the rows that hold then. It reports whether those that are left depend on S as it was.
-func (p *piece) complete() (alone bool) {
-	own := map[int]bool{} // of K, those that depend on S alone
+// complete takes biactive rows into S, with multipliers of 0, as long as they do not depend on it: S is a basis of the rows that hold then.
+func (p *piece) complete() {
 	for _, r := range p.k {
-		own[r] = p.z.pivot(r) <= tolerance.SolveAccuracy
-	}
-	alone = true
-	for _, r := range p.k {
-		if own[r] {
-			continue
-		}
 		if u, pivot := p.z.column(r); pivot > tolerance.SolveAccuracy {
 			p.z.add(r, u, pivot)
-		} else {
-			alone = false
 		}
 	}
-	return alone
 }
 
 // adjacent adds the vertices next to the one at hand, as the simplex method comes to them: the multiplier of a biactive row grows until that of a row of the basis is 0. Where that is 0 already it is another basis
@@ -99,30 +88,24 @@ func (p *piece) adjacent(st *State) {
 	}
 }
 
-// onePiece reports that all vertices are of the piece at hand, which is in st, and that they have been looked at with it then: S makes up all biactive rows that depend on it or on each other, with what they ask of x.
-// At another vertex the multipliers are those at this one, but for gamma of what leaves S, which a multiple of how the row that enters depends on S makes 0: the signs of the others do not count, and nu of all of
-// these rows is 0.
+// onePiece reports that all vertices are of the piece at hand, which is in st, and that they have been looked at with it then: where a combination of the rows that hold is 0, so is what they ask of x. Slacks that
+// open beside another vertex do not add up to 0 but for those of rows that it leaves out, so that y moves there as beside this one, with multipliers that differ by that combination.
 func (p *piece) onePiece(st *State) bool {
-	if slices.ContainsFunc(p.k, p.asks) {
-		return false
-	}
-	alone := p.complete()
+	p.complete()
+	one := !slices.ContainsFunc(p.k, p.asks)
 	p.load(st)
-	if !alone {
-		return false
-	}
-	if st.Vertices == nil {
+	if one && st.Vertices == nil {
 		st.Vertices = []Vertex{{slices.Clone(st.Strong), slices.Clone(st.Biactive)}}
 	}
-	return true
+	return one
 }
 
-// asks reports that row r depends on S in what it asks of y alone: A_r is no A_S'u, where B_r is B_S'u.
+// asks reports that row r, which depends on S, does so in what it asks of y alone: A_r is no A_S'u, where B_r is B_S'u.
 func (p *piece) asks(r int) bool {
-	u, pivot := p.z.within(r)
-	if pivot > tolerance.SolveAccuracy {
+	if p.z.has(r) {
 		return false
 	}
+	u, _ := p.z.within(r)
 	a, rest, terms := p.p.Rows.A, make([]float64, p.p.Dx), 0.0
 	take := func(r int, by float64) {
 		by *= p.f.rows[r].unit
