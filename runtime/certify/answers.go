@@ -12,8 +12,7 @@ import (
 func (d *deriver) byAnswers(at *derived, cy, cv []float64) []float64 {
 	// Where curvatures of g are further apart than 1/HalfDigits gradients of g along a steep direction, where y is a double, are off by more than the
 	// tolerances allow along a flat one.
-	const mostMoved = 16
-	if !d.p.Facts.QuadraticInY || d.p.Dx > mostMoved || d.near == nil || !(d.near.largest() > 1/tolerance.HalfDigits*at.system.least()) {
+	if !d.p.Facts.QuadraticInY || d.near == nil || !(d.near.largest() > 1/tolerance.HalfDigits*at.system.least()) {
 		return nil
 	}
 	size := 0.0

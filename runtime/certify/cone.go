@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/problem"
@@ -215,16 +214,6 @@ func (g *generators) residual(t []float64) []float64 {
 			}
 		}
 	}
-	// Columns without those of unit vectors have their products in common.
-	var normal normalEquations
-	if len(g.columns) >= leastNormal {
-		normal.vectors = make([][]float64, n)
-		for k, c := range columns {
-			if c.entry < 0 {
-				normal.vectors[k] = scaled(c.v, 1/c.size)
-			}
-		}
-	}
 	// solve is the least-squares problem over the passive columns. Passive unit
 	// vectors make their entries zero whatever the others do. It has no solution of its own where
 	// the others, of unit length, have a larger condition.
@@ -234,10 +223,9 @@ func (g *generators) residual(t []float64) []float64 {
 			open[i] = !drop[i]
 		}
 		var general []int
-		units := false
 		for k, c := range columns {
 			if passive[k] && c.entry >= 0 {
-				open[c.entry], units = false, true
+				open[c.entry] = false
 			} else if passive[k] {
 				general = append(general, k)
 			}
@@ -252,15 +240,7 @@ func (g *generators) residual(t []float64) []float64 {
 		if len(general) > len(left) {
 			return nil, false
 		}
-		var x []float64
-		if !units && len(general) >= leastNormal {
-			x = normal.solve(general, target)
-		}
-		if x != nil {
-			for c, k := range general {
-				s[k] = x[c] / columns[k].size
-			}
-		} else if len(general) > 0 {
+		if len(general) > 0 {
 			a := mat.NewDense(len(left), len(general), nil)
 			b := mat.NewVecDense(len(left), nil)
 			for r, i := range left {
@@ -291,7 +271,6 @@ func (g *generators) residual(t []float64) []float64 {
 		return s, true
 	}
 	// A column helps where its angle with the residual is more than rounding.
-	const rounding = tolerance.Feasibility
 	helps := func(c column) float64 {
 		if c.entry >= 0 {
 			return c.v[0] * rest[c.entry]
@@ -311,7 +290,7 @@ func (g *generators) residual(t []float64) []float64 {
 			left := norm(rest)
 			var wrong []int
 			for k, c := range columns {
-				if passive[k] && s[k]*c.size < -rounding*norm(target) || !passive[k] && left > rounding*norm(target) && helps(c) > rounding*left {
+				if passive[k] && s[k]*c.size < -tolerance.Feasibility*norm(target) || !passive[k] && left > tolerance.Feasibility*norm(target) && helps(c) > tolerance.Feasibility*left {
 					wrong = append(wrong, k)
 				}
 			}
@@ -345,10 +324,10 @@ func (g *generators) residual(t []float64) []float64 {
 	// The method visits about n sets; thrice that is a failure to converge.
 	for range 3 * (n + 1) {
 		left := norm(rest)
-		if left <= rounding*norm(target) {
+		if left <= tolerance.Feasibility*norm(target) {
 			break
 		}
-		best, at := rounding, -1
+		best, at := tolerance.Feasibility, -1
 		for k, c := range columns {
 			if passive[k] || refused[k] {
 				continue
@@ -383,7 +362,7 @@ func (g *generators) residual(t []float64) []float64 {
 				}
 				was := z[k]
 				z[k] += step * (s[k] - z[k])
-				if step < 1 && s[k] <= 0 && z[k] <= rounding*math.Max(was, math.Abs(s[k])) {
+				if step < 1 && s[k] <= 0 && z[k] <= tolerance.Feasibility*math.Max(was, math.Abs(s[k])) {
 					z[k], passive[k], blocked = 0, false, true
 				}
 			}
@@ -399,40 +378,4 @@ func (g *generators) residual(t []float64) []float64 {
 		refresh()
 	}
 	return rest
-}
-
-// normalEquations solve least-squares problems over subsets of some vectors of unit length.
-type normalEquations struct {
-	vectors  [][]float64
-	products pairs
-}
-
-// leastNormal is how many vectors make an orthogonal factorization dear: a hundredth of a second.
-const leastNormal = 32
-
-// solve is the solution over some of the vectors; nil where they are too near to being dependent.
-func (e *normalEquations) solve(of []int, target []float64) []float64 {
-	m := len(of)
-	gram := mat.NewSymDense(m, nil)
-	for r, k := range of {
-		for c, l := range of[:r+1] {
-			gram.SetSym(r, c, e.products.of(k, l, func() float64 { return floats.Dot(e.vectors[k], e.vectors[l]) }))
-		}
-	}
-	var factor mat.Cholesky
-	if !factor.Factorize(gram) || !(factor.Cond() <= 1/tolerance.HalfDigits) {
-		return nil
-	}
-	rest, x, products := slices.Clone(target), make([]float64, m), make([]float64, m)
-	const refinements = 2
-	for range 1 + refinements {
-		for r, k := range of {
-			products[r] = floats.Dot(e.vectors[k], rest)
-		}
-		for r, step := range factored(&factor, products) {
-			x[r] += step
-			floats.AddScaled(rest, -step, e.vectors[of[r]])
-		}
-	}
-	return x
 }

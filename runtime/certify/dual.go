@@ -233,10 +233,9 @@ const mostExchanged = 3000
 // dual finds the face of y*(x) from y and a face, by quadratic models of g; where g is
 // one, the first says all.
 func (d *deriver) dual(x, y []float64, face []int) (*derived, error) {
-	const most = 30
 	y = slices.Clone(y)
 	base, grad := make([]float64, d.p.Dy), make([]float64, d.p.Dy)
-	for range most {
+	for range tolerance.Steps {
 		h, err := d.curvature(x, y, true)
 		if err != nil {
 			return nil, err

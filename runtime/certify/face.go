@@ -115,25 +115,14 @@ func (d *deriver) faceSystem(h *hessian, face []int) (faceSystem, error) {
 	return s, err
 }
 
-// lower solves the lower level at x, from y and the face given. Where g is quadratic
-// that is one quadratic program; elsewhere the face is corrected as Newton's method on
-// it goes on, and programs are solved where that fails. Of many rows all that should change change together first: a program
-// takes them one at a time, with factors of the face for each.
+// lower solves the lower level at x, from y and the face given: the face is corrected as Newton's method on it goes on,
+// and where that fails quadratic programs are solved, which take rows one at a time, with factors of the face for each.
 func (d *deriver) lower(x, y []float64, face []int) (*derived, error) {
-	quadratic := d.p.Facts.QuadraticInY
-	many := quadratic && d.p.Rows.Len() > denseLimit
-	if quadratic && !many {
-		if at, err := d.dual(x, y, face); err != errProducts {
-			return at, err
-		}
-	}
 	if at, err := d.corrected(x, y, face, tolerance.Rounded); err == nil {
 		return at, nil
 	}
-	if many || !quadratic {
-		if at, err := d.dual(x, y, face); err == nil || many && err != errProducts {
-			return at, err
-		}
+	if at, err := d.dual(x, y, face); err == nil || d.p.Facts.QuadraticInY && err != errProducts {
+		return at, err
 	}
 	return d.corrected(x, y, face, d.tol.KKT)
 }
@@ -141,7 +130,7 @@ func (d *deriver) lower(x, y []float64, face []int) (*derived, error) {
 // corrected solves the lower level by corrections of the face by signs, until the KKT
 // conditions hold to the tolerance. Among weakly active rows that may go in a circle: rows are
 // then exchanged (dual) before a wider tolerance, which cannot tell parallel rows apart, may do.
-func (d *deriver) corrected(x, y []float64, face []int, tolerance float64) (*derived, error) {
+func (d *deriver) corrected(x, y []float64, face []int, met float64) (*derived, error) {
 	rows := map[int]bool{}
 	for i, kind := range d.p.Rows.Kind {
 		if cols, _ := d.p.Rows.B.Row(i); kind == problem.Equal && len(cols) > 0 {
@@ -153,13 +142,8 @@ func (d *deriver) corrected(x, y []float64, face []int, tolerance float64) (*der
 			rows[i] = true
 		}
 	}
+	// In the first corrections all rows change that should, as in a semismooth Newton method, later the worst alone, which cannot go on.
 	seen := map[string]bool{}
-	// In the first corrections of a large face all rows change that should, as in
-	// a semismooth Newton method, later the worst alone, which cannot go on.
-	together := 0
-	if d.p.Rows.Len() > denseLimit {
-		together = 20
-	}
 	// A face is not seen twice; beyond this many corrections the point is not
 	// near a solution and the document wrong about it.
 	for range 50 + 10*d.p.Rows.Len() {
@@ -173,7 +157,7 @@ func (d *deriver) corrected(x, y []float64, face []int, tolerance float64) (*der
 		if err != nil {
 			return nil, err
 		}
-		if !d.correct(rows, at, tolerance, len(seen) <= together) {
+		if !d.correct(rows, at, met, len(seen) <= tolerance.Exchanges) {
 			return at, nil
 		}
 		y = at.y
@@ -236,15 +220,11 @@ func (d *deriver) correct(face map[int]bool, at *derived, tolerance float64, all
 // by Newton's method with halved steps. The curvature of a point near by serves
 // as long as the steps shrink with it.
 func (d *deriver) onFace(x, y []float64, face []int) (*derived, error) {
-	const (
-		maxNewton = 60 // Newton's method doubles the digits at each; more is a failure
-		shrinks   = 0.1
-	)
 	at := &derived{x: x, y: append([]float64(nil), y...), lambda: make([]float64, d.p.Rows.Len()), face: face}
 	grad, trial := make([]float64, d.p.Dy), make([]float64, d.p.Dy)
 	last := math.Inf(1)
 	fresh := false
-	for range maxNewton {
+	for range tolerance.Steps {
 		h, err := d.curvature(x, at.y, fresh)
 		if err != nil {
 			return nil, err
@@ -292,12 +272,12 @@ func (d *deriver) onFace(x, y []float64, face []int) (*derived, error) {
 		// The step is the error of the point it left; what is left after it is
 		// its square, or rounding, of which the steps are where they get no shorter: g curves by
 		// more than its modulus, so that the rounding of forces asks for no more.
-		rounded := size > shrinks*last && size*d.p.Facts.StrongConvexity <= d.noise() && d.p.Facts.StrongConvexity > 0
+		rounded := size > tolerance.Forcing*last && size*d.p.Facts.StrongConvexity <= d.noise() && d.p.Facts.StrongConvexity > 0
 		if length == 1 && (rounded || size <= 1e-9*d.sizeY(at.y)) {
 			d.estimate(at, size*math.Min(1, size/last))
 			return at, nil
 		}
-		fresh = length < 1 || size > shrinks*last
+		fresh = length < 1 || size > tolerance.Forcing*last
 		last = size
 	}
 	return nil, errors.New("the Newton iteration on the face did not converge")

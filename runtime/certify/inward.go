@@ -115,14 +115,13 @@ func (d *deriver) holding(g *generators, x, y []float64) bool {
 func (d *deriver) across(x, y, direction []float64) bool {
 	g := generators{size: d.p.Dx}
 	d.flats(&g, x, d.p.Dx)
-	const small = tolerance.Differenced
 	target := make([]float64, g.size)
 	copy(target, direction)
-	if norm(g.residual(target)) <= small && norm(g.residual(scaled(target, -1))) <= small {
+	if norm(g.residual(target)) <= tolerance.Differenced && norm(g.residual(scaled(target, -1))) <= tolerance.Differenced {
 		return true
 	}
 	reach := tolerance.Sign * d.s.x
-	return normalDistance(d.p, x, y, direction, reach, small) <= small && normalDistance(d.p, x, y, scaled(direction, -1), reach, small) <= small
+	return normalDistance(d.p, x, y, direction, reach, tolerance.Differenced) <= tolerance.Differenced && normalDistance(d.p, x, y, scaled(direction, -1), reach, tolerance.Differenced) <= tolerance.Differenced
 }
 
 // felt leaves out slopes that are normal to all of X near x, and their rows.

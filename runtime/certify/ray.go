@@ -30,10 +30,9 @@ const rayClaim = "F improves without end along a ray"
 
 // ray checks a certificate that F falls without end.
 func (v *verification) ray(c *Ray) {
-	const name = rayClaim
 	p := v.p
 	if len(c.X) != p.Dx || len(c.Y) != p.Dy || len(c.Multipliers) != p.Rows.Len() || !isFinite(c.X) || !isFinite(c.Y) || !isFinite(c.Multipliers) {
-		v.fail(name, "its lengths are not those of the problem, or it is not finite")
+		v.fail(rayClaim, "its lengths are not those of the problem, or it is not finite")
 		return
 	}
 	curved := func(d []float64, from int) bool {
@@ -45,34 +44,34 @@ func (v *verification) ray(c *Ray) {
 		return false
 	}
 	if curved(c.X, 0) || curved(c.Y, p.Dx) || len(p.X.Balls) > 0 || p.Coupled != nil && !p.Facts.AffineCoupled {
-		v.fail(name, "the follower's KKT system is not one of linear rows and pairs along it")
+		v.fail(rayClaim, "the follower's KKT system is not one of linear rows and pairs along it")
 		return
 	}
 	for j, is := range p.Integer {
 		if is && c.X[j] != 0 {
-			v.fail(name, "entry %d of x takes whole numbers only", j)
+			v.fail(rayClaim, "entry %d of x takes whole numbers only", j)
 			return
 		}
 	}
 	if flaw := v.raySet(c); flaw != "" {
-		v.fail(name, "%s", flaw)
+		v.fail(rayClaim, "%s", flaw)
 		return
 	}
 	if flaw := v.rayRows(c); flaw != "" {
-		v.fail(name, "%s", flaw)
+		v.fail(rayClaim, "%s", flaw)
 		return
 	}
 	if flaw := v.rayForces(c); flaw != "" {
-		v.fail(name, "%s", flaw)
+		v.fail(rayClaim, "%s", flaw)
 		return
 	}
 	if p.Facts.DegreeF <= 2 {
 		flaw := v.rayFalls(c)
-		v.check(name, flaw == "" && c.Steps == 0, flaw)
+		v.check(rayClaim, flaw == "" && c.Steps == 0, flaw)
 		return
 	}
 	flaw := v.rayCurve(c)
-	v.check(name, flaw == "", flaw)
+	v.check(rayClaim, flaw == "", flaw)
 	v.Unchecked = append(v.Unchecked, "certificate.ray (f is not quadratic: that it goes on improving beyond the distances looked at)")
 }
 
