@@ -16,6 +16,7 @@ import (
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 	"bilevelc/runtime/system"
+	"bilevelc/runtime/tolerance"
 )
 
 // explainFailure adds to a result without a solution where in the model the
@@ -254,11 +255,11 @@ func (p *Problem) conflict(r *Result, summary string, rows []ir.Row, bounds []st
 	d := r.Diagnostics.Errorf(diag.RunInfeasible, rows[0].Family.Span, "%s", summary)
 	p.related(d, rows, "contradicts")
 	var names []string
-	for _, row := range rows[:min(len(rows), maxNamed)] {
+	for _, row := range rows[:min(len(rows), tolerance.MostNamed)] {
 		names = append(names, row.Name)
 	}
-	if names = append(names, bounds...); len(rows) > maxNamed {
-		names = append(names, fmt.Sprintf("and %d more rows", len(rows)-maxNamed))
+	if names = append(names, bounds...); len(rows) > tolerance.MostNamed {
+		names = append(names, fmt.Sprintf("and %d more rows", len(rows)-tolerance.MostNamed))
 	}
 	said := problem.Contradiction(names)
 	d.Detail = said
@@ -267,6 +268,3 @@ func (p *Problem) conflict(r *Result, summary string, rows []ir.Row, bounds []st
 	}
 	r.Reason = summary + ": " + said
 }
-
-// maxNamed is how many contradicting rows a message names.
-const maxNamed = 8

@@ -17,6 +17,7 @@ import (
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/status"
 	"bilevelc/runtime/system"
+	"bilevelc/runtime/tolerance"
 )
 
 // Along is a line of upper points: one entry of x takes values from From to To, Step
@@ -257,9 +258,8 @@ func (p *Problem) upperEntry(text string) (j int, name string, err error) {
 		for k := range v.Shape.Len() {
 			own = append(own, EntryName(Value{Name: v.Name, Shape: v.Shape.Dims()}.Over(v.Axes), k))
 		}
-		const few = 6 // name a line's worth
-		if len(own) > few {
-			own = append(own[:few-1:few-1], "...", own[len(own)-1])
+		if len(own) > tolerance.MostNamed {
+			own = append(own[:tolerance.MostNamed-1:tolerance.MostNamed-1], "...", own[len(own)-1])
 		}
 		return 0, "", fmt.Errorf("the upper level has no entry %s: it has %s", text, strings.Join(own, ", "))
 	}

@@ -192,7 +192,7 @@ func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
 	slices.SortStableFunc(found, func(a, b short) int { return cmp.Compare(b.part, a.part) })
 	text := ""
 	for k, s := range found {
-		if k == maxNamed {
+		if k == tolerance.MostNamed {
 			text += fmt.Sprintf(", and %d more", len(found)-k)
 			break
 		}

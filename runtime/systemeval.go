@@ -259,8 +259,8 @@ func branchesWord(p *Problem, s *kkt.System, at *kkt.Point) string {
 		rows = append(rows, s.Pairs[k].Row)
 	}
 	names := named.RowNames(p.IR.Rows, rows)
-	if n := len(names); n > maxNamed {
-		names = append(names[:maxNamed:maxNamed], fmt.Sprintf("%d more", n-maxNamed))
+	if n := len(names); n > tolerance.MostNamed {
+		names = append(names[:tolerance.MostNamed:tolerance.MostNamed], fmt.Sprintf("%d more", n-tolerance.MostNamed))
 	}
 	word := "the branches meet on which this row binds, or has the multiplier 0: "
 	if len(rows) > 1 {

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"bilevelc/runtime/qp"
+	"bilevelc/runtime/tolerance"
 )
 
 // consistent reports whether the rows that do not involve y and the equalities
@@ -57,11 +58,10 @@ func (q *polyhedron) names(combination []float64, but int) string {
 	}
 	share := func(i int) float64 { return math.Abs(combination[i]) * q.norm[i] }
 	sort.SliceStable(rows, func(i, j int) bool { return share(rows[i]) > share(rows[j]) })
-	const shown = 6
 	text := ""
 	for k, i := range rows {
-		if k == shown {
-			return fmt.Sprintf("%s and %d more", text, len(rows)-shown)
+		if k == tolerance.MostNamed {
+			return fmt.Sprintf("%s and %d more", text, len(rows)-tolerance.MostNamed)
 		}
 		if k > 0 {
 			text += ", "

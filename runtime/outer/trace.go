@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // TracePoint is how far a run had come after some iteration. Values that are not
@@ -22,7 +23,7 @@ type TracePoint struct {
 	Seconds   float64 // since the run began, that before a checkpoint included; the one number that is not reproducible
 }
 
-// Trace is the course of a run, in at most MaxTrace points and the last: every
+// Trace is the course of a run, in at most tolerance.MostPoints points and the last: every
 // iteration of a short run, and of longer ones every second, fourth, ... so that they
 // are evenly spaced. It is part of the state of a run.
 type Trace struct {
@@ -30,9 +31,6 @@ type Trace struct {
 	Points []TracePoint
 	Last   *TracePoint // where it is not among the points
 }
-
-// maxTrace bounds the points of a trace but for the last.
-const maxTrace = 128
 
 // add takes down an iteration. What was handed out before does not change.
 func (t *Trace) add(p TracePoint) {
@@ -42,7 +40,7 @@ func (t *Trace) add(p TracePoint) {
 		t.Last = &p
 		return
 	}
-	if len(t.Points) == maxTrace {
+	if len(t.Points) == tolerance.MostPoints {
 		t.Every *= 2
 		t.Points = slices.DeleteFunc(slices.Clone(t.Points), func(p TracePoint) bool { return p.Iteration%t.Every != 0 })
 		if p.Iteration%t.Every != 0 {
@@ -116,7 +114,7 @@ func (t *Trace) UnmarshalJSON(text []byte) error {
 		last := pointOf(*f.Last)
 		out.Last = &last
 	}
-	if len(out.Points) > maxTrace || out.Every < 0 {
+	if len(out.Points) > tolerance.MostPoints || out.Every < 0 {
 		return fmt.Errorf("a trace of %d points, every %d iterations", len(out.Points), out.Every)
 	}
 	iteration, calls := -1, int64(-1)

@@ -5,13 +5,15 @@ import (
 	"math"
 	"reflect"
 	"testing"
+
+	"bilevelc/runtime/tolerance"
 )
 
 // TestTraceIsEvenAndBounded takes down runs of any length: the trace has the first and
 // the last iteration and evenly spaced ones between, all where the run is short, and is
 // the same after it was written down and read in the middle of the run.
 func TestTraceIsEvenAndBounded(t *testing.T) {
-	for _, n := range []int{0, 1, 2, 50, maxTrace - 1, maxTrace, maxTrace + 1, 3*maxTrace + 7, 10_000} {
+	for _, n := range []int{0, 1, 2, 50, tolerance.MostPoints - 1, tolerance.MostPoints, tolerance.MostPoints + 1, 3*tolerance.MostPoints + 7, 10_000} {
 		var whole, halves Trace
 		for k := range n + 1 {
 			p := TracePoint{Iteration: k, F: float64(-k), Best: float64(-k), Step: 1, Measure: 1 / float64(k+1), Calls: int64(3 * k), Seconds: float64(k)}
@@ -32,7 +34,7 @@ func TestTraceIsEvenAndBounded(t *testing.T) {
 			}
 		}
 		all := whole.All()
-		if len(all) > maxTrace+1 || all[0].Iteration != 0 || all[len(all)-1].Iteration != n {
+		if len(all) > tolerance.MostPoints+1 || all[0].Iteration != 0 || all[len(all)-1].Iteration != n {
 			t.Fatalf("%d iterations: %d points, from %d to %d", n, len(all), all[0].Iteration, all[len(all)-1].Iteration)
 		}
 		for k, p := range whole.Points {
@@ -40,7 +42,7 @@ func TestTraceIsEvenAndBounded(t *testing.T) {
 				t.Fatalf("%d iterations: point %d is of iteration %d", n, k, p.Iteration)
 			}
 		}
-		if n < maxTrace && len(all) != n+1 || n >= maxTrace && len(all) < maxTrace/2 {
+		if n < tolerance.MostPoints && len(all) != n+1 || n >= tolerance.MostPoints && len(all) < tolerance.MostPoints/2 {
 			t.Errorf("%d iterations: %d points", n, len(all))
 		}
 		other := halves.All()

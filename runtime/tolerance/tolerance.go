@@ -121,4 +121,8 @@ const (
 	Second = 1e9
 	// MostNumbers bounds the numbers that are kept of what grows with the square of a problem: a quarter of a gigabyte.
 	MostNumbers = 1 << 25
+	// MostNamed is how many rows, or entries, a message names: what fits into a line or two.
+	MostNamed = 8
+	// MostPoints are kept of the course of a search: a chart of some hundred columns shows no more.
+	MostPoints = 128
 )

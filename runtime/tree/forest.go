@@ -240,7 +240,7 @@ func (f *forest) tell() {
 	if n := len(f.trace); n == 0 || now.Nodes >= f.trace[n-1].Nodes+f.stride {
 		f.trace = append(f.trace, tracePoint{now.Nodes, infinite(now.Bound), infinite(now.Incumbent)})
 	}
-	if len(f.trace) > longestTrace {
+	if len(f.trace) > tolerance.MostPoints {
 		kept := f.trace[:0:0]
 		for k := 0; k < len(f.trace); k += 2 {
 			kept = append(kept, f.trace[k])
@@ -254,9 +254,6 @@ func (f *forest) tell() {
 		f.opts.Keep(f.state)
 	}
 }
-
-// longestTrace is as many points as a chart of some hundred columns can show.
-const longestTrace = 200
 
 // result says what the search has found.
 func (f *forest) result(ctx context.Context) *Result {
