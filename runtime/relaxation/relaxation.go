@@ -15,6 +15,7 @@ import (
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Relaxation holds the rows on z = (x, s), y = unit s, of one problem. It is not safe
@@ -35,15 +36,11 @@ type Relaxation struct {
 	slope   []float64 // len Dx: of the tangent of the follower's optimal value
 }
 
-// most is the number of entries of x and y up to which the Hessian of f, of unknown
-// pattern, is worth its gradients: as many as there are entries, once.
-const most = 4000
-
 // New prepares the relaxation of p; nil where it is none of these rows alone, because f
 // reads multipliers, or the upper level has balls or constraints that read y, or has too
 // many variables.
 func New(p *problem.Problem) *Relaxation {
-	if len(p.Duals) > 0 || p.Coupled != nil || len(p.X.Balls) > 0 || p.X.Extended != nil || p.Dx+p.Dy > most {
+	if len(p.Duals) > 0 || p.Coupled != nil || len(p.X.Balls) > 0 || p.X.Extended != nil || (p.Dx+p.Dy)*(p.Dx+p.Dy) > tolerance.MostNumbers { // the Hessian of f may be dense
 		return nil
 	}
 	r := &Relaxation{p: p, n: p.Dx + p.Dy, unit: linalg.RowRatio(p.Rows.A, p.Rows.B), gx: make([]float64, p.Dx), gy: make([]float64, p.Dy), y: make([]float64, p.Dy)}

@@ -206,8 +206,8 @@ func (run *Run) prepare() (err error) {
 
 // prepareParts makes the local solver of a system that is too large as a whole, but falls into parts that are not, and reads f for the search; it leaves all as it was where there are none.
 func (run *Run) prepareParts() error {
-	s := run.System
-	if s.P.Facts.DegreeF > 2 || s.P.X.Extended.Extra() > 0 || s.Nx+s.Ny > mostRead || s.Widest() > Largest {
+	s, n := run.System, run.System.Nx+run.System.Ny // of f n gradients are read
+	if s.P.Facts.DegreeF > 2 || s.P.X.Extended.Extra() > 0 || n*n > tolerance.MostNumbers || s.Widest() > Largest {
 		return nil
 	}
 	if err := s.ReadObjective(); err != nil {

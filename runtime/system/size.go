@@ -8,10 +8,6 @@ import (
 // Largest is the number of unknowns and multipliers up to which a system is solved with dense factors of them all: what package activeset is made for.
 const Largest = 1200
 
-// largestTied is the number of unknowns and rows of the relaxation up to which a linear system is solved as a whole where there is no other way to be exact: the follower may have several answers, or x
-// whole entries. Its tableau is a quarter of a gigabyte.
-const largestTied = 8000
-
 // relaxed is the number of unknowns and rows of the relaxation: the follower's stationarity, and its rows but for bounds.
 func relaxed(p *problem.Problem) int {
 	n := Size(p) + p.Dy + len(p.X.Kind)
@@ -22,9 +18,6 @@ func relaxed(p *problem.Problem) int {
 	}
 	return n
 }
-
-// mostRead is the number of variables up to which f is read for a search that takes a system part by part: its gradients along as many axes are kept dense, in less than a tenth of a gigabyte.
-const mostRead = 3000
 
 // byBlocks says that a system that is not linear is solved in the leader's space: the follower is strongly convex, and its blocks are small enough for dense factors each.
 func byBlocks(p *problem.Problem) bool {
@@ -37,7 +30,8 @@ func TooLarge(p *problem.Problem, linear bool) bool {
 		return false
 	}
 	if linear && (!(p.Facts.StrongConvexity > 0) || p.Integer != nil) {
-		return relaxed(p) > largestTied
+		n := relaxed(p) // of half of the square is the tableau: there is no other way to be exact where the follower may have several answers, or x whole entries
+		return n*n/2 > tolerance.MostNumbers
 	}
 	return Size(p) > Largest
 }
