@@ -257,7 +257,6 @@ func (v *variant) solved(ctx context.Context, x, slope []float64, warm *lower.So
 // the other terms y is still found to ten digits.
 const (
 	proxCurvature = 1e-5
-	proxSteps     = 200
 )
 
 // best is a best answer of the follower at x for its own objective, by the proximal
@@ -266,7 +265,7 @@ func (v *variant) best(ctx context.Context, x, y []float64) (z []float64, exact 
 	z = append([]float64(nil), y...)
 	slope := make([]float64, len(y))
 	var last *lower.Solution
-	for range proxSteps {
+	for range tolerance.Steps {
 		for j := range slope {
 			slope[j] = -v.prox * z[j]
 		}

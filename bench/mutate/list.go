@@ -210,7 +210,7 @@ var list = []named{
 	{"small forces beside large ones go unseen", "runtime/lower/scaling.go", "(*Solution).badlyScaled",
 		`if v > tolerance.Hiding*most {`, `if v > 1e300*tolerance.Hiding*most {`},
 	{"rounding beside large forces counts as a force", "runtime/lower/scaling.go", "(*Solution).badlyScaled",
-		`digit*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])`, `0*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])`},
+		`tolerance.Margin*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])`, `0*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])`},
 	{"solved where small forces are hidden", "runtime/lower/scaling.go", "(*Solution).hidden",
 		`if s.Status == Solved {`, `if s.Status == Solved && false {`},
 	{"large entries move as they like", "runtime/lower/scaling.go", "(*stage).stay",

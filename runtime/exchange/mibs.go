@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/tolerance"
 )
 
 // Bilevel is a linear bilevel program as MibS and BOBILib hold it (coin-or/MibS, "MibS input file format"): a program of all
@@ -132,19 +133,16 @@ func (p *Program) endsBy(i int, row Row, lo, hi []float64) (found bool) {
 			low, high = high, low
 		}
 		ended := func(v float64) bool { return !infinite(v) && !math.IsNaN(v) }
-		rounding := endAccuracy * math.Max(1, terms/math.Abs(vals[k]))
+		rounding := tolerance.Sign * math.Max(1, terms/math.Abs(vals[k]))
 		if infinite(lo[j]) && ended(low) {
-			lo[j], found = low-math.Max(rounding, endAccuracy*math.Abs(low)), true
+			lo[j], found = low-math.Max(rounding, tolerance.Sign*math.Abs(low)), true
 		}
 		if infinite(hi[j]) && ended(high) {
-			hi[j], found = high+math.Max(rounding, endAccuracy*math.Abs(high)), true
+			hi[j], found = high+math.Max(rounding, tolerance.Sign*math.Abs(high)), true
 		}
 	}
 	return found
 }
-
-// endAccuracy is how much further than computed an end may be by the rounding of its row: solvers hold rows to 1e-9 of their size at best.
-const endAccuracy = 1e-9
 
 type auxReader struct {
 	src         *diag.Source

@@ -87,16 +87,11 @@ func (m *Memory) follower(k int) *Memory {
 // remember makes a memory of the symmetric part of the matrix h, n x n. It keeps h.
 func remember(n int, h []float64) *Memory {
 	m := &Memory{N: n, full: h, Packed: make([]float64, 0, n*(n+1)/2)}
-	const block = 16 // of columns that stay in the cache
-	for p := 0; p < n; p += block {
-		for i := range min(p+block, n) {
-			for j := max(p, i); j < min(p+block, n); j++ {
-				v := (h[i*n+j] + h[j*n+i]) / 2
-				h[i*n+j], h[j*n+i] = v, v
-			}
-		}
-	}
 	for i := range n {
+		for j := i + 1; j < n; j++ {
+			v := (h[i*n+j] + h[j*n+i]) / 2
+			h[i*n+j], h[j*n+i] = v, v
+		}
 		m.Packed = append(m.Packed, h[i*n+i:(i+1)*n]...)
 	}
 	return m

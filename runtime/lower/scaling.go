@@ -66,7 +66,7 @@ func (s *Solution) badlyScaled(q *polyhedron, obj Objective, grad []float64, mu 
 	for j, v := range forces {
 		if !hides && v > tolerance.Hiding*least { // one that is all rounding does not
 			rounding := roundingOf(obj, j, s.Y)
-			hides = v > digit*rounding || math.IsInf(rounding, 1)
+			hides = v > tolerance.Margin*rounding || math.IsInf(rounding, 1)
 		}
 	}
 	if !hides {
@@ -74,7 +74,7 @@ func (s *Solution) badlyScaled(q *polyhedron, obj Objective, grad []float64, mu 
 	}
 	most, joined := 0.0, s.joined(q, forces)
 	for j := range rest {
-		if unresolved(j) && (off[j] || math.Abs(rest[j]) > digit*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])) {
+		if unresolved(j) && (off[j] || math.Abs(rest[j]) > tolerance.Margin*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])) {
 			most = math.Max(most, forces[j])
 			ok = true
 		}
@@ -90,9 +90,6 @@ func (s *Solution) badlyScaled(q *polyhedron, obj Objective, grad []float64, mu 
 	}
 	return large, ok
 }
-
-// digit is how many times its rounding a force has to be to count as none of it.
-const digit = 8
 
 // hidden takes back Solved where entries are badly scaled and cannot be solved apart.
 func (s *Solution) hidden() {
@@ -311,7 +308,7 @@ func (g *stage) stay(large []float64, working []int, y, grad, lambda []float64) 
 		}
 		if bound < 0 {
 			if math.Abs(rest) > tolerance.SolveAccuracy*large[j] {
-				if rounding := roundingOf(g.active.obj, j, y); math.IsInf(rounding, 1) || math.Abs(rest) > digit*rounding {
+				if rounding := roundingOf(g.active.obj, j, y); math.IsInf(rounding, 1) || math.Abs(rest) > tolerance.Margin*rounding {
 					return false
 				}
 			}

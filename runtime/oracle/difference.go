@@ -91,7 +91,6 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 		d                            differences
 	}{}
 	for attempt, step := 1, delta; err == nil && !p.Facts.QuadraticInY; attempt++ {
-		const attempts = 8
 		off, uncertain = d.defect(d.moved, step, scale)
 		size = math.Max(size, linalg.Norm(v))
 		if total := math.Max(off, uncertain)*size + d.noise(v); total < best || attempt == 1 {

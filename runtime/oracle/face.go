@@ -122,7 +122,6 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (f
 // between it and the last that was too long. The best of the steps is kept.
 func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, scale float64) (float64, error) {
 	const (
-		attempts = 10   // of which each gains at least 2^3: of a step that may be off by 2^30 and more
 		second   = 1e-3 // relative error at order 2: the root of that at order 4
 		patience = 4    // attempts at a step over which y moves as far as asked for
 	)
@@ -226,3 +225,6 @@ func relativeChange(whole, half []float64) float64 {
 	}
 	return weighted / change
 }
+
+// attempts at the length of a step, of which each gains at least 2^3: it may be off by 2^30 and more.
+const attempts = 10

@@ -200,7 +200,7 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 	step = reach * curvature / d.slope
 	part := make([]float64, p.Dy+p.Rows.Len())
 	speed, err := 0.0, error(nil)
-	const attempts, short, long = 6, 1e-2, 1e2
+	const short, long = 1e-2, 1e2
 	for range attempts {
 		d.force = 0
 		speed, err = d.forward(ctx, part, step)
@@ -293,10 +293,9 @@ func (s *Sensitivity) finish(t *Tangent, dx []float64) {
 // kink is the error that names rows.
 func (s *Sensitivity) kink(rows []int, reason string) *KinkError {
 	e := &KinkError{Reason: reason}
-	const named = 8
 	for k, i := range rows {
-		if k == named {
-			e.Rows = append(e.Rows, fmt.Sprintf("%d more", len(rows)-named))
+		if k == tolerance.MostNamed {
+			e.Rows = append(e.Rows, fmt.Sprintf("%d more", len(rows)-tolerance.MostNamed))
 			break
 		}
 		e.Rows = append(e.Rows, s.at.Problem.Rows.RowName(i))

@@ -52,10 +52,10 @@ func (r *Run) bottomless(ctx context.Context, at *oracle.Point, reach float64) s
 	if fell := middle - at.F; !(fell >= (high-middle)/2 && steep*reach > fell) {
 		return ""
 	}
-	const roundings = 1e3
-	least := roundings * 0x1p-53 * math.Max(linalg.Norm(at.X), far)
+	size := math.Max(linalg.Norm(at.X), far)
+	least := tolerance.Feasibility * size
 	x, low := at.X, at.F
-	for step := reach; step > least/roundings; step /= 2 {
+	for step := reach; step > tolerance.Roundoff*size; step /= 2 {
 		// Beside one pole two steps of a length are the most that lead down after those of twice the length did not.
 		for range 2 {
 			if z, f := value(x, -step); f < low {

@@ -34,10 +34,6 @@ type smoothDescent struct {
 	at  *hessian // the second derivative where the descent stands; nil: not yet
 }
 
-// smoothRounds bounds those of one model (Lin and Moré), which is minimized until its gradient on the face is tolerance.Forcing of that of F_mu, or the square root of
-// what is left of the first of the stage.
-const smoothRounds = 30
-
 // minimize returns where descent from x has come to, or from ahead, where that is not nil
 // and F_mu is lower there; nil where the path was not found at x itself.
 func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Sample, error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // model minimizes g's + s'Hs/2 over x + s in X with |s| <= radius, until its projected
@@ -17,7 +18,7 @@ func (d *smoothDescent) model(ctx context.Context, h *hessian, c *Sample, part f
 	g := linalg.Clone(c.G) // of the model at s
 	start, value := -1.0, 0.0
 	x := linalg.Clone(c.X)
-	for range smoothRounds {
+	for range tolerance.Steps {
 		face := d.faceAt(x, g)
 		rest := linalg.Clone(g)
 		face.project(rest)

@@ -21,13 +21,10 @@ type Safe struct {
 // The distances at which a safe point is looked for, as parts of the size of x: well above what decides signs, and as near as may be.
 var safeSteps = []float64{1e-6, 1e-5, 1e-4, 1e-3, 1e-2}
 
-// safeTries bounds how many assignments of the biactive pairs are tried, each of them one linear program; a further one only while the work, in multiplications, is less than what all solves before took, or
-// about a second.
-const safeTries = 40
-
 // SafePoint looks for an x near a local solution at which the follower has no choice: strictly inside a branch that meets there, where f is as near to that of
 // the solution as the distance makes it. It begins with the branch on which no biactive row is used, and that on which all have slack, and goes on to the neighbours of those without an inside,
-// that x cannot enter, or where the follower keeps a choice: first to the one that an empty inside asks for. nil where none was found.
+// that x cannot enter, or where the follower keeps a choice: first to the one that an empty inside asks for. Each assignment is one linear program; a further one
+// is tried only while the work, in multiplications, is less than what all solves before took, or about a second. nil where none was found.
 func (v *Solver) SafePoint(ctx context.Context, p *kkt.Point) *Safe {
 	first := append([]kkt.Fix(nil), p.Branch...)
 	for _, k := range p.Biactive {
@@ -46,7 +43,7 @@ func (v *Solver) SafePoint(ctx context.Context, p *kkt.Point) *Safe {
 		queue = append(queue, next)
 	}
 	most := v.work + max(v.work, tolerance.Second)
-	for tried := 0; len(queue) > 0 && tried < safeTries && v.work < most && ctx.Err() == nil; queue = queue[1:] {
+	for tried := 0; len(queue) > 0 && tried < tolerance.Branches && v.work < most && ctx.Err() == nil; queue = queue[1:] {
 		fix := queue[0]
 		key := make([]byte, len(p.Biactive))
 		for t, k := range p.Biactive {

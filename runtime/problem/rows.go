@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"bilevelc/runtime/tolerance"
 )
 
 // HasInequalities reports whether some row of the lower level is AtMost.
@@ -47,7 +49,6 @@ func (r *Rows) Within(y []float64) {
 // Shortest are the multipliers (len m) that make the forces of lambda by the rows that have one there, rows scaled to length 1, and are shortest: those of rows that do not depend on each
 // other are lambda's own, and what others may have besides, which nothing tells, is left out. It is the projection of lambda onto the range of B, by conjugate gradients.
 func (r *Rows) Shortest(lambda []float64) []float64 {
-	const rounding = 0x1p-43                                                               // of forces whose terms cancel, as far as sums of a thousand terms show it
 	length, rest, least := make([]float64, len(lambda)), make([]float64, len(lambda)), 0.0 // rest is lambda without what is found
 	for i, t := range lambda {
 		_, vals := r.B.Row(i)
@@ -58,7 +59,7 @@ func (r *Rows) Shortest(lambda []float64) []float64 {
 		if t != 0 {
 			length[i] = math.Sqrt(square)
 			rest[i] = t * length[i]
-			least += rounding * rest[i] * rounding * rest[i]
+			least += tolerance.Feasibility * rest[i] * tolerance.Feasibility * rest[i]
 		}
 	}
 	force, way := make([]float64, r.B.Cols), make([]float64, r.B.Cols)

@@ -10,6 +10,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Projector projects onto X and D = { x : some y is feasible }, where X is
@@ -85,7 +86,7 @@ func noRows(dx int) *problem.Rows { return &problem.Rows{A: sparse.Empty(dx), B:
 func (p *Projector) contains(x []float64) (bool, error) {
 	within := true
 	p.set.Extended.Each(x, func(j int) float64 { return math.Abs(x[j]) }, func(_ int, excess, terms float64) {
-		within = within && excess <= crossing*terms
+		within = within && excess <= tolerance.SumRounding*terms
 	})
 	if !within {
 		return false, nil
@@ -282,8 +283,7 @@ func (p *Projector) projectX(dst, x []float64, on *search) error {
 	theta := make([]float64, len(p.set.Balls))
 	// In turns, each ball's root is exact given the others'; they interact
 	// through rows only, and seldom.
-	const turns = 100
-	for range turns {
+	for range tolerance.Steps {
 		if err := p.projectPolyhedron(dst, x, theta, on); err != nil {
 			return err
 		}

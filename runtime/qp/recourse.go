@@ -163,13 +163,9 @@ func (r *Recourse) contains(x []float64) (bool, error) {
 		for t, j := range cols {
 			terms += math.Abs(vals[t] * y[j])
 		}
-		if h > crossing*terms {
+		if h > tolerance.SumRounding*terms {
 			return false, nil
 		}
 	}
 	return true, nil
 }
-
-// crossing is how far, relative to the size of its terms, a row may be crossed by
-// rounding alone: some units for each of the sums it takes.
-const crossing = 64 * 0x1p-53

@@ -201,7 +201,11 @@ func (f *follower) matrices(b *sparse.CSR) {
 		}
 		o.h.SolveInverse(bt, m)
 		o.e = make([]float64, m*n)
-		transpose(o.e, bt, n, m)
+		for j := range n {
+			for r, v := range bt[j*m : (j+1)*m] {
+				o.e[r*n+j] = v
+			}
+		}
 		o.y = make([]float64, m*m)
 		multiply(o.y, own, bt, m)
 		for a := range m {

@@ -39,13 +39,13 @@ func (p *piece) feasible(ctx context.Context) error {
 	q := *p.p
 	q.Coupled, q.F = nil, &violation{rows: p.f.coupled, nx: p.f.sys.Nx, ny: p.f.n, duals: q.Duals, margin: p.margins()}
 	q.Facts.DegreeF = 3
-	s := &solver{f: &f, p: &q, calc: newCalculus(&q, f.nw), opts: Options{Tolerance: p.opts.Tolerance, Steps: feasibleSteps, NoPath: p.opts.NoPath}}
+	s := &solver{f: &f, p: &q, calc: newCalculus(&q, f.nw), opts: Options{Tolerance: p.opts.Tolerance, Steps: tolerance.Steps, NoPath: p.opts.NoPath}}
 	sub := s.newPiece()
 	st, err := sub.start(p.w[:f.sys.Nx])
 	if err != nil {
 		return err
 	}
-	for st.Phase != Done && st.Iteration < feasibleSteps {
+	for st.Phase != Done && st.Iteration < tolerance.Steps {
 		end, err := sub.step(ctx, st)
 		if err != nil {
 			return err
@@ -69,9 +69,6 @@ func (p *piece) feasible(ctx context.Context) error {
 	}
 	return nil
 }
-
-// feasibleSteps bounds the steps to a feasible point: a hundred times what random problems take.
-const feasibleSteps = 2000
 
 // takeOver takes the point of another piece over where the leader's constraints hold there.
 func (p *piece) takeOver(q *piece) bool {

@@ -322,19 +322,6 @@ func matrix(a []float64, rows, cols int) gram.Block {
 	return gram.Block{Data: a, Rows: rows, Cols: cols, Stride: cols}
 }
 
-func transpose(dst, a []float64, m, n int) {
-	const tile = 32
-	for i0 := 0; i0 < m; i0 += tile {
-		for j0 := 0; j0 < n; j0 += tile {
-			for i := i0; i < min(i0+tile, m); i++ {
-				for j := j0; j < min(j0+tile, n); j++ {
-					dst[j*m+i] = a[i*n+j]
-				}
-			}
-		}
-	}
-}
-
 // solveH overwrites v with H^-1 v.
 func (f *follower) solveH(v []float64) {
 	if f.sparse != nil {

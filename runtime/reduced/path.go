@@ -20,14 +20,10 @@ type PathState struct {
 	Read    []int8    // the partition at the end of the last mu
 }
 
-// The path: mu falls by factors of tolerance.MuShrink, in at most stageSteps steps each, from where the barrier is as strong as the follower, a slack times a multiplier (or times the force
+// The path: mu falls by factors of tolerance.MuShrink, in at most tolerance.Steps steps each, from where the barrier is as strong as the follower, a slack times a multiplier (or times the force
 // that H makes over the slack, the same in its metric), to pathEnd of the square of the smaller, where what is near a kink is small beside both. A stage ends
-// where a Newton step moves no slack or multiplier by settled of sqrt(mu), which is what both are at a kink.
-const (
-	pathEnd    = 1e-3
-	stageSteps = 30
-	settled    = 0.1
-)
+// where a Newton step moves no slack or multiplier by tolerance.Forcing of sqrt(mu), which is what both are at a kink.
+const pathEnd = 1e-3
 
 // startPath finds the follower's answer at st.W and the mu there, from medians of its slacks and multipliers that are not 0; false where there are none.
 func (p *piece) startPath(st *State) bool {
@@ -202,7 +198,7 @@ func (p *piece) pathStep(st *State) (done bool, err error) {
 			move = math.Max(move, math.Abs(v*c.dinv[i]))
 		}
 	}
-	if move <= settled*math.Sqrt(ps.Mu) || ps.Steps >= stageSteps || !p.arc(st, a, d, l, math.Min(1, reach*ps.Size/move)) {
+	if move <= tolerance.Forcing*math.Sqrt(ps.Mu) || ps.Steps >= tolerance.Steps || !p.arc(st, a, d, l, math.Min(1, reach*ps.Size/move)) {
 		return p.nextMu(st, c), nil
 	}
 	ps.Steps++

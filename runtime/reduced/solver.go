@@ -285,9 +285,6 @@ func (p *piece) step(ctx context.Context, st *State) (*Status, error) {
 	return p.round(ctx, st)
 }
 
-// crossings are the tolerances that a crossover tries: the last is that of a hundredth of the first, mu a ten-thousandth.
-const crossings = 4
-
 // cross takes the follower's exact answer where the path has ended, and the rows near a kink onto it.
 func (p *piece) cross(ctx context.Context, st *State) error {
 	within := 0.0
@@ -320,10 +317,7 @@ func (p *piece) cross(ctx context.Context, st *State) error {
 	if p.warm(&exact) {
 		within = 0
 	}
-	for range crossings { // smaller each time, until F is no larger than without
-		if within == 0 {
-			break
-		}
+	for within > 0 { // smaller each time, until F is no larger than without
 		ok := p.crossover(&exact, within)
 		if ok && p.calc.value(p.point()) <= value {
 			break

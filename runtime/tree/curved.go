@@ -180,11 +180,8 @@ func fits(b *activeset.Basis, rows int) *activeset.Basis {
 	return &activeset.Basis{Var: b.Var, Row: append(slices.Clip(b.Row), make([]activeset.State, rows-len(b.Row))...)}
 }
 
-// Limits of the rounds in which tangents are added: at a node that is branched on further its bound is to be good, at one whose pairs are decided its solution is to hold.
-const (
-	someRounds = 4
-	allRounds  = 200
-)
+// someRounds are those in which tangents are added at a node that is branched on further, whose bound is to be good: at one whose pairs are decided, in as many as it takes, its solution is to hold.
+const someRounds = 4
 
 // refine adds the tangents that sol violates, with those at the solution of the program whose objective has the constraints' curvature, by their multipliers in sol, around it; cost is the linear part of
 // sol's, nil to leave that out. It reports whether there were any.

@@ -105,9 +105,9 @@ func (p *plunger) branch(ctx context.Context, fix []kkt.Fix, box []change) *acti
 			sol, cost = p.onBranch(ctx), linear
 		}
 		if len(p.s.curved) > 0 {
-			if round < allRounds && p.refine(ctx, &p.pieces, sol, cost) {
+			if round < tolerance.Steps && p.refine(ctx, &p.pieces, sol, cost) {
 				continue
-			} else if round == allRounds && sol.Status == activeset.Optimal {
+			} else if round == tolerance.Steps && sol.Status == activeset.Optimal {
 				sol.Status = activeset.Failed
 			}
 		}

@@ -76,7 +76,7 @@ func (p *plunger) solve(ctx context.Context, n *node, basis *activeset.Basis) *a
 	for round := 0; ; round++ {
 		sol, cost := p.once(ctx, n, basis)
 		switch {
-		case len(p.s.curved) == 0 || round >= allRounds:
+		case len(p.s.curved) == 0 || round >= tolerance.Steps:
 			return sol
 		case p.thorough && sol.Status == activeset.Optimal && sol.Value >= p.enough:
 			return sol

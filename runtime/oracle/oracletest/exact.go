@@ -9,6 +9,7 @@ import (
 	"bilevelc/runtime/qp"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Exact is a lower solver for an objective that is quadratic in y: the Hessian
@@ -54,15 +55,14 @@ func (e *Exact) Solve(ctx context.Context, p *problem.Problem, obj lower.Objecti
 		MinMultiplier: math.Inf(1), MinSlack: math.Inf(1)}
 	slack := make([]float64, m)
 	p.Rows.Residual(slack, x, s.Y)
-	const tiny = 1e-9
 	for i, h := range slack {
 		switch {
 		case equal[i]:
 			s.Active = append(s.Active, i)
-		case s.Lambda[i] > tiny:
+		case s.Lambda[i] > tolerance.Sign:
 			s.Active = append(s.Active, i)
 			s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
-		case h > -tiny:
+		case h > -tolerance.Sign:
 			s.Weak = append(s.Weak, i)
 		default:
 			s.MinSlack = math.Min(s.MinSlack, -h)
