@@ -219,7 +219,8 @@ func (s *Solver) beyondCutoff() bool {
 // dual function there is beyond the cutoff.
 func (s *Solver) proveBound() bool {
 	st, n := s.st, s.program.N
-	if !s.refresh() {
+	if !s.recomputed() {
+		s.boundErrors()
 		return false
 	}
 	for i, u := range st.u {
@@ -243,5 +244,9 @@ func (s *Solver) proveBound() bool {
 	quad := s.quadratic(st.z)
 	bound := sum - quad/2
 	s.bound = bound / s.scale.sigma
-	return bound-tolerance.FewRoundings*float64(s.tab.n)*(terms+quad) > s.cutoff
+	if bound-tolerance.FewRoundings*float64(s.tab.n)*(terms+quad) > s.cutoff {
+		return true
+	}
+	s.boundErrors() // the phase goes on
+	return false
 }

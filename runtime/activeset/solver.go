@@ -223,7 +223,7 @@ func (s *Solver) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options
 		good := s.refresh()
 		if round%3 == 2 && t.pivots > 0 {
 			s.rebuild()
-			good = s.recompute()
+			good = s.refresh()
 		}
 		feasible, signed := s.judge()
 		if feasible && signed {
@@ -266,7 +266,7 @@ func (s *Solver) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options
 			s.rebuild()
 			s.checked = 0
 			if s.st.shifted {
-				s.recompute()
+				s.refresh()
 				s.unshift()
 			}
 		}

@@ -246,7 +246,6 @@ func (s *Solver) recompute() bool {
 		}
 	}
 	s.tolerances()
-	s.boundErrors()
 	return good
 }
 
@@ -285,24 +284,32 @@ func (s *Solver) boundErrors() {
 	}
 	t.sizesOfProduct(st.dout, st.din)
 	for k, by := range st.dout {
+		tol, most := &st.tolV[k], tolerance.Target*st.unit[k]
 		if t.active[k] {
-			st.tolM[k] += math.Min(by, tolerance.Target*st.unitM[k])
-		} else {
-			st.tolV[k] += math.Min(by, tolerance.Target*st.unit[k])
+			tol, most = &st.tolM[k], tolerance.Target*st.unitM[k]
 		}
+		if !(by < most) { // or no number
+			by = most
+		}
+		*tol += by
 	}
 }
 
-// refresh recomputes, and builds the tableau from the data where it is worn.
+// refresh is recomputed, with errors bounded.
 func (s *Solver) refresh() bool {
-	if s.recompute() {
-		return true
-	}
-	if s.tab.pivots > 0 {
+	good := s.recomputed()
+	s.boundErrors()
+	return good
+}
+
+// recomputed recomputes, and builds the tableau from the data where it is worn.
+func (s *Solver) recomputed() bool {
+	good := s.recompute()
+	if !good && s.tab.pivots > 0 {
 		s.rebuild()
-		return s.recompute()
+		good = s.recompute()
 	}
-	return false
+	return good
 }
 
 // rebuild makes the tableau of the present working set from the data. What is

@@ -97,20 +97,23 @@ func (s *System) hold(ctx context.Context, held []bool) error {
 	if err != nil {
 		return err
 	}
+	var at *activeset.Basis // the programs differ in their objectives alone
 	for j := range s.N {
 		if _, vals := s.Objective.Hess.Row(j); held[j] || !nonzero(vals) {
 			continue
 		}
-		c, ends := make([]float64, s.N), [2]float64{}
+		c, ends, finite := make([]float64, s.N), [2]float64{}, true
 		for k, sign := range [2]float64{1, -1} {
 			c[j] = sign
 			solver.SetObjective(nil, c)
-			ends[k] = math.Inf(-int(sign))
-			if sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)}); sol.Status == activeset.Optimal {
-				ends[k] = sol.Z[j]
+			sol := solver.Solve(ctx, nil, at, activeset.Options{Cutoff: math.Inf(1)})
+			if at = sol.Basis; sol.Status != activeset.Optimal {
+				finite = false
+				break
 			}
+			ends[k] = sol.Z[j]
 		}
-		held[j] = ends[1]-ends[0] <= tolerance.Sign*math.Max(1, math.Abs(ends[0]))
+		held[j] = finite && ends[1]-ends[0] <= tolerance.Sign*math.Max(1, math.Abs(ends[0]))
 	}
 	return ctx.Err()
 }
