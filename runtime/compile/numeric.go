@@ -33,6 +33,7 @@ func Problem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 	}
 	out.Facts.ReadsX = make([]bool, out.Dx)
 	facts.Reads(p.Graph, p.Lower.Objective, false, out.Facts.ReadsX)
+	out.Facts.Free = free(p, out.Facts.ReadsX)
 	for _, v := range p.Upper.Vars {
 		if !v.Integer {
 			continue
@@ -82,6 +83,36 @@ func Problem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 		})
 	}
 	return out
+}
+
+// free marks the entries of x that nothing reads, of those that g does not; nil where what binds them is not looked at.
+func free(p *ir.Problem, read []bool) []bool {
+	if p.X.Extended != nil || len(p.X.Balls) > 0 || len(p.Coupled) > 0 && p.Penalized == nil {
+		return nil
+	}
+	used := slices.Clone(read)
+	facts.Reads(p.Graph, p.Upper.Objective, false, used)
+	facts.Reads(p.Graph, p.Plain, false, used)
+	if t := p.Transformed; t != nil {
+		facts.Reads(p.Graph, t.Objective, false, used)
+	}
+	facts.Reads(p.Graph, p.Penalized, false, used)
+	if p.A != nil {
+		mark(used, p.A.Col)
+	}
+	if p.X.E != nil {
+		mark(used, p.X.E.Col)
+	}
+	for j, is := range used {
+		used[j] = !is
+	}
+	return used
+}
+
+func mark(used []bool, entries []int) {
+	for _, j := range entries {
+		used[j] = true
+	}
 }
 
 // Kind is that of a row.

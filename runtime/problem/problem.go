@@ -255,6 +255,8 @@ type Facts struct {
 	DegreeCoupled []int
 	// ReadsX marks the entries of x that g may depend on; nil: not known.
 	ReadsX []bool
+	// Free marks the entries of x that nothing depends on: neither objective, no row of either level. nil: none is known.
+	Free []bool
 	// Nonquadratic marks the entries of (x, y), those of x first, that terms of g of degree above two may read: along the
 	// others grad g is affine. nil: not known.
 	Nonquadratic []bool

@@ -97,7 +97,7 @@ func (run *Run) screen(ctx context.Context) error {
 		lowest = run.Best.F - tolerance.Sign*run.termsOfF()
 	}
 	share += spent
-	for k, x := range apartFrom(draws, run.n.X) {
+	for k, x := range apartFrom(draws, run.n.X, run.n.Facts.Free) {
 		if k == 0 && x.f < lowest {
 			if err := run.begun(ctx, len(run.Ends), x.x, &run.seen); err != nil {
 				return err
@@ -169,16 +169,19 @@ type sample struct {
 	f float64
 }
 
-// apartFrom are the draws that have no lower one within the critical distance, ascending by F. Distances are in shares of the widths of X, and of entries without bounds in those of the draws.
-func apartFrom(draws []sample, x *problem.Set) (apart []sample) {
+// apartFrom are the draws that have no lower one within the critical distance, ascending by F. Distances are in shares of the widths of X, and of entries without bounds in those of the draws,
+// over the entries that may be several things and that anything depends on.
+func apartFrom(draws []sample, x *problem.Set, free []bool) (apart []sample) {
 	slices.SortStableFunc(draws, func(a, b sample) int { return cmp.Compare(a.f, b.f) })
 	n := float64(len(draws))
 	if n < 2 {
 		return draws
 	}
-	d := len(draws[0].x)
-	width := make([]float64, d)
+	width, d := make([]float64, len(draws[0].x)), 0
 	for j := range width {
+		if free != nil && free[j] {
+			continue
+		}
 		if width[j] = x.Hi[j] - x.Lo[j]; math.IsInf(width[j], 1) {
 			least, most := math.Inf(1), math.Inf(-1)
 			for _, s := range draws {
@@ -186,6 +189,12 @@ func apartFrom(draws []sample, x *problem.Set) (apart []sample) {
 			}
 			width[j] = most - least
 		}
+		if width[j] > 0 {
+			d++
+		}
+	}
+	if d == 0 {
+		return draws[:1]
 	}
 	// The ball of this radius has the share 4 log(n)/n of X: with 4, the number of starts stays finite as draws go on, and no minimum is missed (ibid.).
 	gamma, _ := math.Lgamma(1 + float64(d)/2)

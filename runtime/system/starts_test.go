@@ -2,6 +2,8 @@ package system
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"bilevelc/runtime/document"
@@ -61,5 +63,31 @@ func TestStartsGivenUp(t *testing.T) {
 	run.local = &endless{run: run}
 	if ended, err := run.try(ctx, nil, 2, &run.seen, func() bool { return true }); ended || err == nil {
 		t.Errorf("a run that has ended: %t, %v", ended, err)
+	}
+}
+
+// Draws that differ in entries of x alone that nothing depends on, or that X holds, are one: the lowest stays. All entries that are read tell draws apart.
+func TestDrawsApart(t *testing.T) {
+	const entries, draws = 18, 400
+	set := &problem.Set{Lo: make([]float64, entries), Hi: make([]float64, entries)}
+	free := make([]bool, entries)
+	for j := 1; j < entries; j++ {
+		set.Hi[j], free[j] = 1, j > 1
+	}
+	var list []sample
+	rng := rand.New(rand.NewPCG(1, 1))
+	for k := range draws {
+		x := make([]float64, entries)
+		for j := 1; j < entries; j++ {
+			x[j] = rng.Float64()
+		}
+		x[1] = 0.1 + 0.8*float64(k%2)
+		list = append(list, sample{x, float64(k)})
+	}
+	if apart := apartFrom(slices.Clone(list), set, free); len(apart) != 2 || apart[0].f != 0 || apart[1].f != 1 {
+		t.Errorf("draws at two places of the entry that is read: %d are apart", len(apart))
+	}
+	if apart := apartFrom(list, set, nil); len(apart) < draws/2 {
+		t.Errorf("of draws in %d entries that are read %d are apart", entries-1, len(apart))
 	}
 }
