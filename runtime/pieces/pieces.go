@@ -111,6 +111,17 @@ func (v *Solver) Load(s *kkt.System) (err error) {
 	return v.linear.Load(&program)
 }
 
+// Next is Load of a system like the one before, as one that is linearized at another point: the first program of a branch begins at the working set that the last of that ended with.
+func (v *Solver) Next(s *kkt.System) error {
+	warm := v.warm
+	err := v.Load(s)
+	v.warm = warm
+	return err
+}
+
+// Forget drops the working set that the next program of a branch would begin at.
+func (v *Solver) Forget() { v.warm = nil }
+
 // Work is what all solves so far have taken (activeset.Solution.Work).
 func (v *Solver) Work() int64 { return v.work + v.follower.Work }
 

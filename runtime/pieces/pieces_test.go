@@ -223,3 +223,37 @@ func slopesByDifferences(t *testing.T, rng *rand.Rand) {
 		t.Errorf("%d looks, %d points with several multipliers, %d where f is not convex: that says too little", looked, several, bent)
 	}
 }
+
+// A system like the last is solved from the working set that the last ended with, in less work than from none, to no higher F; Forget leaves what Load does.
+func TestNextSystem(t *testing.T) {
+	rng := members.Rand(t, 7)
+	var fresh, next, forgotten int64
+	for k := range draws {
+		p := kkttest.Random(rng, 6, 6, 5, k%2 == 0, false)
+		s, v := solverOf(t, p)
+		point, err := v.From(t.Context(), make([]float64, s.Nx))
+		if err != nil {
+			continue
+		}
+		took := func(load func(*kkt.System) error) int64 {
+			if err := load(s); err != nil {
+				t.Fatal(err)
+			}
+			again, err := v.Improve(t.Context(), point.Z, point.Branch)
+			if err != nil || again.F > point.F+1e-9*(1+math.Abs(point.F)) {
+				t.Fatalf("case %d: F is %v, and was %v: %v", k, again, point.F, err)
+			}
+			return v.Work()
+		}
+		next += took(v.Next)
+		fresh += took(v.Load)
+		forgotten += took(func(s *kkt.System) error {
+			err := v.Next(s)
+			v.Forget()
+			return err
+		})
+	}
+	if !(float64(next) < 0.9*float64(fresh)) || forgotten != fresh {
+		t.Errorf("the next system takes %d multiplications, a fresh one %d, one whose last is forgotten %d", next, fresh, forgotten)
+	}
+}

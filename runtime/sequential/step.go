@@ -58,6 +58,9 @@ func (v *Solver) Improve(ctx context.Context, x, y, lambda []float64) (*kkt.Poin
 
 // descendFrom goes from a point to one that is stationary, with a trust region as large as x. Where the context ends the last point comes with its cause.
 func (v *Solver) descendFrom(ctx context.Context, pt *point) (*kkt.Point, error) {
+	if v.pieces != nil { // where a solve leads depends on its start alone
+		v.pieces.Forget()
+	}
 	st := &state{pt: pt, w: v.noWeights(), delta: 1}
 	for j, t := range pt.x {
 		st.delta = math.Max(st.delta, math.Abs(t)/v.unit[j])

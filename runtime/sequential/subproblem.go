@@ -103,7 +103,7 @@ func (v *Solver) onSystem(s *kkt.System) (*pieces.Solver, error) {
 		}
 		return solver, err
 	}
-	return v.pieces, v.pieces.Load(s)
+	return v.pieces, v.pieces.Next(s)
 }
 
 // dragged is the Hessian with a weight on how far y moves where x does not determine it: as if y had a trust region of its own, beyond which the weight costs more than f changes.
