@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -26,6 +27,7 @@ type Differences struct {
 	Step float64   // FirstStep or SecondStep
 
 	moved, base, up, down []float64
+	bend, rise            []float64
 }
 
 // errDifference says that a map is finite at a point and not on both sides of it, however near.
@@ -42,7 +44,7 @@ const (
 func NewDifferences(at, unit []float64, m int, step float64, eval func(dst, at []float64)) *Differences {
 	d := &Differences{Map: eval, At: at, Unit: unit, Step: step}
 	d.moved = append([]float64(nil), at...)
-	d.base, d.up, d.down = make([]float64, m), make([]float64, m), make([]float64, m)
+	d.base, d.up, d.down, d.bend, d.rise = make([]float64, m), make([]float64, m), make([]float64, m), make([]float64, m), make([]float64, m)
 	eval(d.base, d.moved)
 	return d
 }
@@ -113,10 +115,9 @@ func (d *Differences) difference(step float64, places []int, values []float64) (
 		if t := a + b; math.IsNaN(t) || math.IsInf(t, 0) {
 			return 0, 0, 0, false
 		}
-		apart = math.Hypot(apart, a-b)
-		whole = math.Hypot(whole, d.up[i]-d.down[i])
+		d.bend[i], d.rise[i] = a-b, d.up[i]-d.down[i]
 	}
-	return width, apart, whole, true
+	return width, linalg.Norm(d.bend), linalg.Norm(d.rise), true
 }
 
 // Units are the lengths on which the entries of a vector may be taken to vary: their sizes, no less than a thousandth of the largest, which

@@ -129,7 +129,7 @@ func (v *Solver) blockTangents(out [][]float64, pt *point, s *kkt.System, block 
 // single reports that y is a function of x on the branch.
 func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR, single bool) {
 	p := v.p
-	s, err := v.program(pt, nil, nil, nil)
+	s, err := kkt.Read(v.model(pt, nil, nil, nil)) // rows and signs: the gradients of f are told apart from it
 	if err != nil {
 		return nil, nil, false
 	}
