@@ -75,7 +75,7 @@ func (c *claims) check(claim string, ok bool, format string, args ...any) {
 // near checks that two numbers agree to a tolerance; infinities and NaN agree
 // with themselves.
 func (c *claims) near(claim string, claimed, found, tolerance float64) {
-	ok := math.Abs(claimed-found) <= tolerance || claimed == found || math.IsNaN(claimed) && math.IsNaN(found)
+	ok := math.Abs(claimed-found) <= tolerance && !math.IsInf(found, 0) || claimed == found || math.IsNaN(claimed) && math.IsNaN(found)
 	c.report.Checks = append(c.report.Checks, certify.Check{Claim: claim, OK: ok, Detail: fmt.Sprintf("claimed %.3g, found %.3g", claimed, found),
 		Claimed: math.NaN(), Found: math.NaN(), Tolerance: math.NaN()})
 }

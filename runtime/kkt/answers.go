@@ -11,6 +11,9 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
+// ErrNoEnd is the error of Answers where the objective falls without end along a ray of them.
+var ErrNoEnd = errors.New("the leader's objective has no end over the follower's answers")
+
 // Answers is the system of all that the follower may do at z's x, for package tree: its points are z's x, the follower's optimal answers y and their multipliers lambda. The set of
 // such pairs is a product of two polyhedra, as any multipliers of a convex program go with any of its solutions:
 //
@@ -89,7 +92,7 @@ func (s *System) Answers(ctx context.Context, z []float64, sign float64, coupled
 	return &out, nil
 }
 
-// hold marks the variables in products of the objective that take one value on the relaxation, to the accuracy of its programs.
+// hold marks the variables in products of the objective that take one value on the relaxation, to the accuracy of its programs. Where one has no end the objective may curve down along the ray to it: ErrNoEnd.
 func (s *System) hold(ctx context.Context, held []bool) error {
 	program := *s.Relaxation
 	program.Q = nil
@@ -108,6 +111,9 @@ func (s *System) hold(ctx context.Context, held []bool) error {
 			solver.SetObjective(nil, c)
 			sol := solver.Solve(ctx, nil, at, activeset.Options{Cutoff: math.Inf(1)})
 			if at = sol.Basis; sol.Status != activeset.Optimal {
+				if sol.Status == activeset.Unbounded && s.curvesDown(s.Unscaled(sol.Ray)) {
+					return ErrNoEnd
+				}
 				finite = false
 				break
 			}
@@ -116,6 +122,16 @@ func (s *System) hold(ctx context.Context, held []bool) error {
 		held[j] = finite && ends[1]-ends[0] <= tolerance.Sign*math.Max(1, math.Abs(ends[0]))
 	}
 	return ctx.Err()
+}
+
+// curvesDown reports that the objective's curvature along d is negative by more than rounding of its terms.
+func (s *System) curvesDown(d []float64) bool {
+	curvature, terms := 0.0, 0.0
+	for i, t := range d {
+		curvature += t * s.Objective.Hess.RowDot(i, d)
+		terms += math.Abs(t) * s.Objective.Hess.AddTerms(0, i, d)
+	}
+	return curvature < -tolerance.Sign*terms
 }
 
 // objectiveAt is sign times f with the held variables at z, x among them, and what strong duality takes out of it where the forces on y are those of grad, whichever of its answers the follower gives.

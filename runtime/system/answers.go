@@ -40,6 +40,9 @@ func ExtremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z
 			continue
 		}
 		set, err := s.Answers(ctx, z, sign, coupled)
+		if errors.Is(err, kkt.ErrNoEnd) {
+			return nil, math.Inf(-int(sign)), nil
+		}
 		if err != nil {
 			return nil, 0, err
 		}

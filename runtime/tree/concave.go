@@ -212,10 +212,10 @@ func (s *search) lengths(ctx context.Context, at []int) []float64 {
 			solver.SetObjective(nil, cost)
 			sol := solver.Solve(ctx, nil, last, activeset.Options{Cutoff: math.Inf(1)})
 			s.work += sol.Work
-			last = sol.Basis
-			if sol.Status == activeset.Optimal {
-				ends[side] = sol.Z[j]
+			if last = sol.Basis; sol.Status != activeset.Optimal {
+				break
 			}
+			ends[side] = sol.Z[j]
 		}
 		out[k] = 1
 		if width := ends[1] - ends[0]; width > tolerance.Sign*max(1, math.Abs(ends[0])) && !math.IsInf(width, 1) {
