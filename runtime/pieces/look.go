@@ -18,8 +18,8 @@ type looked struct {
 }
 
 // look minimizes the linearization of f at p over the system, the biactive pairs complementary, within a trust region, and gives p the multipliers that
-// show it to be stationary where nothing lowers it.
-func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
+// show it to be stationary where nothing lowers it. The first program begins at warm, or from none.
+func (v *Solver) look(ctx context.Context, p *kkt.Point, warm *activeset.Basis) (*looked, error) {
 	s := v.s
 	grad, at := v.scaledGradient(p.Z), v.s.Scaled(p.Z)
 	// Multipliers that f does not read may be of any size, and have a trust region of their own.
@@ -116,7 +116,7 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 		fix[worst] = kkt.Open
 		return nil
 	}
-	if err := search(nil); err != nil {
+	if err := search(warm); err != nil {
 		return nil, err
 	}
 	if out.next == nil {

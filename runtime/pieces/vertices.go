@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/combin"
 
+	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -220,7 +221,7 @@ func (v *Solver) vertex(z []float64) []float64 {
 
 // lookAtVertex is look; of a point that is stationary with multipliers that are no vertex it moves p to one, and looks again.
 func (v *Solver) lookAtVertex(ctx context.Context, p *kkt.Point) (*looked, error) {
-	out, err := v.look(ctx, p)
+	out, err := v.look(ctx, p, nil)
 	if err != nil || out.next != nil {
 		return out, err
 	}
@@ -230,7 +231,7 @@ func (v *Solver) lookAtVertex(ctx context.Context, p *kkt.Point) (*looked, error
 	}
 	p.Z, p.Multipliers, p.Leaves = z, nil, nil
 	_, p.Biactive = v.s.BranchAt(z)
-	return v.look(ctx, p)
+	return v.look(ctx, p, nil)
 }
 
 // vertices are the vertices of the follower's multipliers at z but for z's own, where that is one; all says whether these are all of them. None where the multipliers are unique.
@@ -337,14 +338,15 @@ func (v *Solver) Beyond(ctx context.Context, p *kkt.Point) (*kkt.Point, error) {
 func (v *Solver) elsewhere(ctx context.Context, p *kkt.Point) (z []float64, branch []kkt.Fix, err error) {
 	others, all := v.vertices(p.Z)
 	p.Vertices, p.AllVertices = 1+len(others), all
+	var at *activeset.Basis // the vertices are of one point
 	for _, other := range others {
 		q := &kkt.Point{Z: other, F: v.s.Value(other)}
 		q.Branch, q.Biactive = v.s.BranchAt(other)
-		look, err := v.look(ctx, q)
+		look, err := v.look(ctx, q, at)
 		if err != nil {
 			return nil, nil, err
 		}
-		if look.next != nil {
+		if at = look.root.Basis; look.next != nil {
 			return other, look.next, nil
 		}
 	}
