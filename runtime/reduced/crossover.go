@@ -55,8 +55,8 @@ func (p *piece) nearKinks(tolerance float64) (count int) {
 	return count
 }
 
-// warm is crossover with the rows that held, and were biactive, at the end of another run.
-func (p *piece) warm(exact *State) bool {
+// warm is crossover with the rows that held, and were biactive, at the end of another run, where F is about the value that it has without.
+func (p *piece) warm(exact *State, value float64) bool {
 	last := p.opts.Warm
 	if last == nil || len(last.Biactive) == 0 {
 		return false
@@ -65,7 +65,7 @@ func (p *piece) warm(exact *State) bool {
 	there.Strong, there.Biactive = last.Strong, last.Biactive
 	if p.load(&there) {
 		p.touch()
-		if p.onto() && len(p.k) > 0 {
+		if p.onto() && len(p.k) > 0 && p.calc.value(p.point()) <= value+tolerance.Target*math.Abs(value) {
 			return true
 		}
 	}

@@ -314,7 +314,7 @@ func (p *piece) cross(ctx context.Context, st *State) error {
 	exact := State{Path: st.Path}
 	p.save(&exact)
 	value := p.calc.value(p.point())
-	if p.warm(&exact) {
+	if p.warm(&exact, value) {
 		within = 0
 	}
 	for within > 0 { // smaller each time, until F is no larger than without

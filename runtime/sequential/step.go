@@ -230,7 +230,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		}
 		for corrects := ratio < tolerance.TrustPoor; corrects; { // each leaves about the part of an error by which the derivatives have changed
 			next, better := v.corrected(ctx, st, q, trial, phi)
-			if corrects = better > ratio && better < tolerance.TrustGood; better > ratio {
+			if corrects = 1-better < (1-ratio)/2 && better < tolerance.TrustGood; better > ratio {
 				trial, ratio = next, better
 			}
 		}
