@@ -275,8 +275,6 @@ var list = []named{
 		`v[r] = p.give(r)`, `v[r] = -p.give(r)`},
 	{"every adjoint counts as refined", "runtime/certify/system.go", "(*densePart).fair",
 		`<= 0x1p18`, `<= 0x1p300`},
-	{"all rows are outside a face", "runtime/lower/face.go", "(*face).outside",
-		`const large = 0.1`, `const large = 0`},
 	{"followers share the length of a step", "runtime/central/parts.go", "(*Path).reach",
 		`t := &d.length[d.row[i]]`, `t := &d.length[0]`},
 	{"all followers start again where one has to", "runtime/central/newton.go", "(*Path).from",

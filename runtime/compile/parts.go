@@ -9,20 +9,17 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// How followers are dealt out to parts that are solved apart. Each part has a
+// minPart is how many entries a part has at the least in which followers are solved apart. Each part has a
 // compiled program and a solve of its own, which cost more than a small part
 // saves: on the machine of bench/README.md a lower level in parts is the
-// faster one from about minPart entries a part.
-const (
-	minPart  = 16 // entries
-	maxParts = 16
-)
+// faster one from about as many.
+const minPart = 16
 
 // Divide compiles the parts of g in which the lower level is solved, groups of
 // the model's independent followers; none where they are too few or too small. Those of before,
 // which may be nil, serve again where it is divided into the same groups.
 func Divide(p *ir.Problem, to, before *problem.Problem) error {
-	groups := deal(p.Blocks, min(maxParts, p.Lower.Dim/minPart))
+	groups := deal(p.Blocks, p.Lower.Dim/minPart)
 	if len(groups) < 2 {
 		return nil
 	}

@@ -50,21 +50,11 @@ func (f *face) holds(i int) bool { return f.in[i] }
 
 // spans implements workingSet.
 func (f *face) spans(i int, combination []float64) bool {
-	if f.outside(i) || f.split(i) > math.Sqrt(tolerance.Dependence) {
+	if f.split(i) > math.Sqrt(tolerance.Dependence) {
 		return false
 	}
 	f.combination(combination, i)
 	return true
-}
-
-// outside reports that a large part of the unit normal of row i is orthogonal to the face's rows, as of most
-// rows: what one product leaves of its length tells that, which is less work than split.
-func (f *face) outside(i int) bool {
-	f.normal(i)
-	c := f.coef[:len(f.members)]
-	f.qr.Coordinates(c, f.vec)
-	const large = 0.1 // of the length: its square is far above what rounding leaves of it
-	return linalg.Dot(f.vec, f.vec)-linalg.Dot(c, c) > large*large
 }
 
 // rows appends the rows of the working set, ascending.

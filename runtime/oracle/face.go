@@ -121,10 +121,7 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (f
 // that is far below the step; and one that is lost in the rounding of y is followed by one
 // between it and the last that was too long. The best of the steps is kept.
 func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, scale float64) (float64, error) {
-	const (
-		second   = 1e-3 // relative error at order 2: the root of that at order 4
-		patience = 4    // attempts at a step over which y moves as far as asked for
-	)
+	const second = 1e-3 // relative error at order 2: the root of that at order 4
 	reach := o.Settings.Reach * scale
 	whole, half, best := make([]float64, len(v)), make([]float64, len(v)), math.Inf(1)
 	truncation, kept := math.Inf(1), *d
@@ -158,7 +155,7 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 			shorter(64)
 			continue
 		}
-		if moved := speed * t; moved > 10*reach && attempt < patience {
+		if moved := speed * t; moved > 10*reach && attempt < attempts {
 			shorter(moved / reach)
 			continue
 		}

@@ -10,28 +10,19 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// angles keeps the independence of the last faces, which line searches cross and
-// cross again. It is a function of the face alone, so that what is kept does not
-// show in results.
+// angles keeps the independence of the last face, which points next to each other share. It is a function of the
+// face alone, so that what is kept does not show in results.
 type angles struct {
-	faces  [][]int
-	values []float64
+	face  []int
+	value float64
 }
 
 // least is the independence of a face.
 func (a *angles) least(r *problem.Rows, face []int) float64 {
-	const kept = 8
-	for k, f := range a.faces {
-		if slices.Equal(f, face) {
-			return a.values[k]
-		}
+	if a.face == nil || !slices.Equal(a.face, face) {
+		a.face, a.value = face, independence(r, face)
 	}
-	if len(a.faces) == kept {
-		a.faces, a.values = slices.Delete(a.faces, 0, 1), slices.Delete(a.values, 0, 1)
-	}
-	v := independence(r, face)
-	a.faces, a.values = append(a.faces, face), append(a.values, v)
-	return v
+	return a.value
 }
 
 // sine is the least singular value of the rows of a face, each of length 1.

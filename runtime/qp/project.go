@@ -181,13 +181,6 @@ func (p *Projector) ProjectWithin(dst, x []float64, extra []Cut) error {
 			return err
 		}
 	}
-	if linalg.Norm(x) > far*linalg.Norm(dst) {
-		// The rounding of a long way is that of its length; a short one from its end
-		// puts the point onto the set.
-		if err := p.projectX(dst, slices.Clone(dst), on); err != nil {
-			return err
-		}
-	}
 	p.refine(dst, on)
 	return nil
 }
@@ -248,10 +241,6 @@ func (p *Projector) refine(dst []float64, on *search) {
 		}
 	}
 }
-
-// far is the ratio of the sizes of a point and its projection from which the
-// rounding of the one shows in the other: two of sixteen digits.
-const far = 100
 
 // search is one projection onto X, or onto X and D.
 type search struct {

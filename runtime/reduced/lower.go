@@ -7,9 +7,6 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// solveRows is the number of rows that are wrong up to which exchanging them one by one, with sparse factors of each S, takes less than a solve of the follower by interior points.
-const solveRows = 50
-
 // lower finds the rows that hold at p.w, from those of S on: by block principal pivoting and, where that makes no progress, by the dual
 // method of Goldfarb and Idnani (1983), with sparse factors from the last S that is independent, or from the rows that hold by another solver.
 // Biactive rows are left alone. It reports false where no y is feasible.
@@ -21,7 +18,7 @@ func (p *piece) lower() bool {
 	if p.f.sparse == nil || p.z.failed() {
 		return p.dual()
 	}
-	if p.opts.Multipliers != nil && wrong > solveRows {
+	if p.opts.Multipliers != nil {
 		p.told(p.opts.Multipliers(p.w[:p.f.sys.Nx]))
 		if sides, wrong = p.pivot(); wrong == 0 {
 			return true
