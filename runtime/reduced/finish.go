@@ -3,6 +3,7 @@ package reduced
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -20,8 +21,6 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 	if !p.load(st) && !p.returnTo(st.W) {
 		return nil, ErrNumerical
 	}
-	st.Weakened = nil // rows that were let go with which the point did not move are biactive still
-	again := p.weaken(st)
 	j := p.judge()
 	j.size = math.Max(st.Scale, j.size)
 	s, f := p.f.sys, p.f
@@ -38,7 +37,7 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 	for _, r := range list {
 		out.Least = math.Min(out.Least, r.amount/math.Max(j.size, 1e-300))
 	}
-	if status == Stationary && (j.stuck || again && -out.Least > math.Max(p.opts.Tolerance, 2*out.Left)) {
+	if status == Stationary && (j.stuck || p.pressed(j, st)) {
 		out.Status = Stalled
 	}
 	z := make([]float64, s.N)
@@ -104,6 +103,27 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 		out.Status = Stalled
 	}
 	return out, nil
+}
+
+// pressed reports that nothing decides on a row which was let go, as its slack was to open, without a step behind that: it is biactive still, and its multiplier would grow where F falls.
+func (p *piece) pressed(j *judged, st *State) bool {
+	k, room, top := p.k, p.roomC, linalg.NormInf(p.lambda)
+	defer func() { p.k, p.roomC = k, room }()
+	p.k, p.roomC = nil, nil
+	for _, r := range st.Weakened {
+		if _, ok := p.undecided(r, top); ok && p.side[r] == 0 {
+			p.k = append(p.k, r)
+		}
+	}
+	slices.Sort(p.k)
+	q := newEquations(p)
+	for a, r := range p.k {
+		side, _ := p.undecided(r, top)
+		if pivot := p.z.pivot(r); pivot > tolerance.SolveAccuracy && float64(side)*j.nu[r]*q.length[a]/pivot < -math.Max(p.opts.Tolerance, 2*j.stationarity())*j.size {
+			return true
+		}
+	}
+	return false
 }
 
 // examine is the end of a run at its start.
