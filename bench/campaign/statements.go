@@ -91,7 +91,7 @@ func (e *examination) statements(r *runtime.Result, of string) *truth.Point {
 	// The truth's y may miss rows by pt.Violation, which grad_y g makes its share of, as it does of
 	// how far y is from it, which was looked at above.
 	_, pull := e.eval.LowerGradient(x, pt.Y)
-	if slope := math.Sqrt(dot(pull, pull)); math.Abs(lower-pt.G) > accuracy*(1+math.Max(math.Abs(lower), math.Abs(pt.G)))+slope*(10*pt.Violation+2*d) {
+	if slope := math.Sqrt(dot(pull, pull)); math.Abs(lower-pt.G) > accuracy*(1+math.Max(math.Abs(lower), math.Abs(pt.G)))+slope*(10*pt.Violation+2*d)+4*rounding*e.eval.LowerTerms(x, pt.Y) {
 		e.false(of+" g", "g = %v, truly %v at x = %v", lower, pt.G, x)
 	}
 	e.multipliers(r, pt, y, of)

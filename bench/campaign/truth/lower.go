@@ -353,8 +353,13 @@ func (e *Evaluator) point(f *face, x []float64) *Point {
 func (e *Evaluator) LowerGradient(x, y []float64) (gx, gy []float64) { return e.g.gradient(x, y) }
 
 // UpperTerms is the size of the terms of F at (x, y): each entry times the slope along it.
-func (e *Evaluator) UpperTerms(x, y []float64) float64 {
-	fx, fy := e.f.gradient(x, y)
+func (e *Evaluator) UpperTerms(x, y []float64) float64 { return e.f.sizeOfTerms(x, y) }
+
+// LowerTerms is UpperTerms of G.
+func (e *Evaluator) LowerTerms(x, y []float64) float64 { return e.g.sizeOfTerms(x, y) }
+
+func (f *function) sizeOfTerms(x, y []float64) float64 {
+	fx, fy := f.gradient(x, y)
 	size := 0.0
 	for i, v := range fx {
 		size += math.Abs(v * x[i])
