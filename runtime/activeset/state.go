@@ -263,40 +263,36 @@ func (s *Solver) tolerances() {
 	}
 }
 
-// boundErrors adds to the tolerances of values and multipliers that are beyond theirs, by no more than tolerance.Target, bounds of the errors that they have in a solution whose equations hold to tolerance.Feasibility of their
-// terms: what the tableau, the inverse of the equations, makes of residuals of that size. Those of others decide nothing.
+// boundErrors adds to the tolerances bounds, no more than tolerance.Target, of the errors of values and multipliers in a solution whose equations hold to tolerance.Feasibility of their terms: what the tableau, the inverse of the
+// equations, makes of residuals of that size.
 func (s *Solver) boundErrors() {
 	st, t := s.st, s.tab
-	ready := false
+	wrong := false
 	for k := range st.v {
-		tol, most := &st.tolV[k], tolerance.Target*st.unit[k]
+		tol := st.tolV[k]
 		by, _ := st.violation(k)
 		if t.active[k] {
-			tol, most, by = &st.tolM[k], tolerance.Target*st.unitM[k], st.excess(k)
+			tol, by = st.tolM[k], st.excess(k)
 		}
-		if !(by > *tol) || by > *tol+most {
-			continue
+		wrong = wrong || by > tol
+	}
+	if !wrong {
+		return
+	}
+	for k, terms := range st.terms {
+		st.din[k] = tolerance.Feasibility * terms
+	}
+	t.sizesOfProduct(st.dout, st.din)
+	for k, by := range st.dout {
+		tol, most := &st.tolV[k], tolerance.Target*st.unit[k]
+		if t.active[k] {
+			tol, most = &st.tolM[k], tolerance.Target*st.unitM[k]
 		}
-		if !ready {
-			for i, terms := range st.terms {
-				st.din[i] = tolerance.Feasibility * terms
-			}
-			ready = true
-		}
-		t.column(st.dout, k)
-		if by = sumOfSizes(st.dout, st.din); !(by < most) { // or no number
+		if !(by < most) { // or no number
 			by = most
 		}
 		*tol += by
 	}
-}
-
-// sumOfSizes is |a|'x.
-func sumOfSizes(a, x []float64) (sum float64) {
-	for i, v := range a {
-		sum += math.Abs(v) * x[i]
-	}
-	return sum
 }
 
 // refresh is recomputed, with errors bounded.

@@ -242,6 +242,45 @@ func (t *tableau) multiply(dst, x []float64) {
 	}
 }
 
+// sizesOfProduct sets dst to |S| x, where x >= 0 is 0 but on the inactive variables and active rows.
+func (t *tableau) sizesOfProduct(dst, x []float64) {
+	clear(dst)
+	for r := 0; r < t.n; r++ {
+		row := t.row(r)
+		to, at, by := dst[:r], x[:r], x[r]
+		var sum [4]float64
+		j := 0
+		if by == 0 {
+			for ; j+4 <= r; j += 4 {
+				v, u := row[j:j+4:j+4], at[j:j+4:j+4]
+				sum[0] += math.Abs(v[0]) * u[0]
+				sum[1] += math.Abs(v[1]) * u[1]
+				sum[2] += math.Abs(v[2]) * u[2]
+				sum[3] += math.Abs(v[3]) * u[3]
+			}
+		}
+		for ; j+4 <= r; j += 4 {
+			v, u, d := row[j:j+4:j+4], at[j:j+4:j+4], to[j:j+4:j+4]
+			a, b, c, e := math.Abs(v[0]), math.Abs(v[1]), math.Abs(v[2]), math.Abs(v[3])
+			sum[0] += a * u[0]
+			sum[1] += b * u[1]
+			sum[2] += c * u[2]
+			sum[3] += e * u[3]
+			d[0] += a * by
+			d[1] += b * by
+			d[2] += c * by
+			d[3] += e * by
+		}
+		for ; j < r; j++ {
+			a := math.Abs(row[j])
+			sum[0] += a * at[j]
+			to[j] += a * by
+		}
+		dst[r] += sum[0] + sum[1] + sum[2] + sum[3] + math.Abs(row[r])*by
+		t.work += 2 * int64(r)
+	}
+}
+
 // weight is 1 plus the squares of column k at the constraints whose activity
 // is `active`: of the rates of the multipliers, or of the values, that move
 // with constraint k (steepest edge; Goldfarb, Reid 1977; Forrest, Goldfarb 1992).
