@@ -152,11 +152,13 @@ func (e *examination) multipliers(r *runtime.Result, pt *truth.Point, y []float6
 	if e.style.maxLower {
 		return // the sign of equality multipliers under maximize is the spec's business
 	}
+	forces := e.eval.LowerForces(pt.X, y)
 	for j, v := range rest { // v = minus the bounds' part: > 0 only at a lower bound
 		low, high := e.model.YLo[j], e.model.YHi[j]
 		atLow := low != nil && y[j]-truth.Float(low) < 1e-4
 		atHigh := high != nil && truth.Float(high)-y[j] < 1e-4
-		if v > 10*accuracy*size && !atLow || v < -10*accuracy*size && !atHigh {
+		least := 10*accuracy*size + 4*rounding*forces[j]
+		if v > least && !atLow || v < -least && !atHigh {
 			e.false(of+" multipliers", "grad_y g and the rows' multipliers leave %.3g at y[%d] = %.6g, x = %v", v, j+1, y[j], pt.X)
 			return
 		}

@@ -355,6 +355,23 @@ func (e *Evaluator) LowerGradient(x, y []float64) (gx, gy []float64) { return e.
 // UpperTerms is the size of the terms of F at (x, y): each entry times the slope along it.
 func (e *Evaluator) UpperTerms(x, y []float64) float64 { return e.f.sizeOfTerms(x, y) }
 
+// LowerForces are the sizes of the terms of the entries of G's gradient in y at (x, y), but for those of smooth functions.
+func (e *Evaluator) LowerForces(x, y []float64) []float64 {
+	out := make([]float64, len(e.g.ly))
+	for j, v := range e.g.ly {
+		out[j] = math.Abs(v)
+		for k, v := range e.g.yy[j] {
+			out[j] += math.Abs(v * y[k])
+		}
+	}
+	for i, row := range e.g.xy {
+		for j, v := range row {
+			out[j] += math.Abs(v * x[i])
+		}
+	}
+	return out
+}
+
 // LowerTerms is UpperTerms of G.
 func (e *Evaluator) LowerTerms(x, y []float64) float64 { return e.g.sizeOfTerms(x, y) }
 
