@@ -317,12 +317,15 @@ func (p *piece) cross(ctx context.Context, st *State) error {
 	if p.warm(&exact, value) {
 		within = 0
 	}
-	for within > 0 { // smaller each time, until F is no larger than without
-		ok := p.crossover(&exact, within)
-		if ok && p.calc.value(p.point()) <= value {
+	for tried := -1; within > 0; within /= 4 { // smaller each time, until F is no larger than without
+		rows := p.nearKinks(within)
+		if rows == tried { // they are the same
+			continue
+		}
+		tried = rows
+		if p.crossover(&exact, within) && p.calc.value(p.point()) <= value {
 			break
 		}
-		within /= 4
 		if !p.load(&exact) {
 			return ErrInfeasible
 		}
