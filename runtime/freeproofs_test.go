@@ -125,3 +125,37 @@ lower {
 		t.Errorf("%v: %s", r.Status, r.Reason)
 	}
 }
+
+// Multipliers that can only be 0 are so in the maps of a proof: with one below that by rounding (-8e-32) it had no ends of y, and a leaf whose rows depend on each other up to the rounding of decimals was not shown.
+func TestProofWithMultipliersThatAreZero(t *testing.T) {
+	p := mustBind(t, `model m6
+data g: vector[4] = [0.43, 0.02, 1.18, 0.09]
+data D: matrix[2, 4] = [[-0.59, 1.46, -1.96, -1.81], [1.83, 0.44, -0.33, -0.92]]
+data A: matrix[5, 4] = [[-0.03, -1.01, -1.78, 0.18], [-1.84, -1.58, -1.59, 0.26], [-1.74, 1.18, -1.33, -1.65],
+  [-0.522, 0.354, -0.399, -0.49499999999999994], [-0.18400000000000002, -0.15800000000000003, -0.15900000000000003, 0.026000000000000002]]
+data b: vector[5] = [1.77, 5.74, 3.94, 1.382, 0.5740000000000001]
+data e: vector[5] = [-0.34, 1.77, 0.99, 0.297, 0.17700000000000002]
+upper {
+  var x: vector[2] in box(-1.3, 1.7)
+  minimize norm1(y - g) + 0.3 * norm1(x)
+}
+lower {
+  var y: vector[4]
+  minimize 0.3 * norm1(D * y - x) + 0.1 * norm1(y)
+  subject to
+    room: A * y <= b + e * x[1]
+}
+solve { ties = optimistic }
+`)
+	r, err := p.Solve(context.Background(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var proof bytes.Buffer
+	if err := r.WriteProof(context.Background(), &proof); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := p.VerifyProof(r, "p", &proof); err != nil || !report.OK() {
+		t.Errorf("%v, %v", err, report.Failures())
+	}
+}

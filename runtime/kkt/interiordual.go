@@ -151,7 +151,7 @@ func (l *limiter) positive(p Block, place map[int]int, force, moves []float64) (
 			factor = sol.Z[n-1]
 		}
 		for r, i := range p.Rows {
-			if mu[r] = sol.Z[r] / factor * s.ColScale[s.Nx+s.Ny+i]; sum && sol.Z[rows+r] == 0 && moves[r] == 0 && s.P.Rows.Kind[i] == problem.AtMost {
+			if mu[r] = sol.Z[r] / factor * s.ColScale[s.Nx+s.Ny+i]; sum && !(sol.Z[rows+r] > tolerance.Sign) && moves[r] == 0 && s.P.Rows.Kind[i] == problem.AtMost {
 				mu[r] = 0
 			}
 		}
