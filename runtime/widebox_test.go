@@ -3,8 +3,10 @@ package runtime_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -43,6 +45,41 @@ lower {
 			if r.Status != runtime.Solved || math.Abs(f-first) > 1e-8*math.Abs(first) {
 				t.Errorf("%s: W = %g: %s (%s), F %v; %v in the narrowest box", name, width, r.Status, r.Reason, f, first)
 			}
+		}
+	}
+}
+
+// farFace is a program whose F is the sum of a number and of squares that are zero together on a face that reaches as far as the leader's box, a width to one side and a tenth of it to the other, and F's optimum, which is that number:
+// y is what the follower's row demands, on part of the face where it does.
+func farFace(r *rand.Rand, width float64) (text string, optimum float64) {
+	number := func() float64 { return float64(1+r.IntN(9)) / 4 * float64(1-2*r.IntN(2)) }
+	lo, hi := -width, width/10
+	if r.IntN(2) == 0 {
+		lo, hi = -width/10, width
+	}
+	optimum = float64(1+r.IntN(9)) / 10
+	// x = (a, b, 0) has p'x = q and y = c + d'x
+	a, b := number(), number()
+	p := [3]float64{number(), number(), number()}
+	c, d := number(), [3]float64{number(), number(), number()}
+	text = fmt.Sprintf("model far\nupper {\n  var x: vector[3] in box(%g, %g)\n  minimize %g + (%g*x[1] + %g*x[2] + %g*x[3] - %g)^2 + 2*(y - %g)^2\n}\nlower {\n  var y: real in box(%g, inf)\n  minimize %s\n}\n",
+		lo, hi, optimum, p[0], p[1], p[2], p[0]*a+p[1]*b, c+d[0]*a+d[1]*b, c+d[0]*a+d[1]*b-math.Abs(number()),
+		[]string{fmt.Sprintf("(y - %g - %g*x[1] - %g*x[2] - %g*x[3])^2", c, d[0], d[1], d[2]), fmt.Sprintf("y^2/2 - (%g + %g*x[1] + %g*x[2] + %g*x[3])*y", c, d[0], d[1], d[2])}[r.IntN(2)])
+	return text, optimum
+}
+
+// Where the terms of F cancel at the far end of a face on which F is the same, it is rounding there.
+func TestFarEndsOfFaces(t *testing.T) {
+	for seed := range members.Seeds(t, 200) {
+		r := rand.New(rand.NewPCG(seed, 612))
+		width := math.Pow(10, float64(3+r.IntN(7)))
+		text, optimum := farFace(r, width)
+		result := solveText(t, text, runtime.Options{Seed: 1})
+		g := result.Global
+		f, bound := float64(result.Upper.Objective), float64(g.Bound)
+		// Multipliers that would be 0 are rounding, of 2^-48 of the terms of some tens, and a bound is lower by them times sides.
+		if result.Status != runtime.Solved || !(math.Abs(f-optimum) <= 1e-8) || !g.Proved && width < 1e6 || !(bound >= optimum-2e-6-0x1p-42*width) {
+			t.Errorf("seed %d: %s (%s), F %v, which is %v, bound %v\n%s", seed, result.Status, result.Reason, f, optimum, bound, text)
 		}
 	}
 }

@@ -28,8 +28,10 @@ func (v *Solver) minimize(ctx context.Context, z []float64, branch []kkt.Fix) ([
 	}
 	switch sol.Status {
 	case activeset.Optimal:
-		v.warm = sol.Basis
-		return v.s.Unscaled(sol.Z), nil
+		short, work := v.branch.Shorter(ctx, &v.bounds, sol, v.s.Objective.Const)
+		v.work += work
+		v.warm = short.Basis
+		return v.s.Unscaled(short.Z), nil
 	case activeset.Unbounded:
 		return nil, &Unbounded{v.s.Unscaled(sol.Z), v.s.Unscaled(sol.Ray)}
 	}

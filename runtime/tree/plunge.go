@@ -118,6 +118,8 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 		sol = solver.Solve(ctx, b, nil, cut)
 		p.work += sol.Work
 	}
+	sol, work := solver.Shorter(ctx, b, sol, konst)
+	p.work += work
 	if rounded := p.fine || of != p.s.relaxation() || p.s.concave != nil; rounded && p.shown(cost, b, sol, size) < cut.Cutoff && sol.Status == activeset.CutOff {
 		sol = solver.Solve(ctx, b, sol.Basis, activeset.Options{Cutoff: math.Inf(1)})
 		p.work += sol.Work

@@ -1,0 +1,55 @@
+package activeset
+
+import (
+	"context"
+	"math"
+
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
+)
+
+// Shorter is a solution of the last program with bounds b, or another one where the rounding of the terms of the objective and a constant, 2^-48 of them, is more than tolerance.Target of what they add up
+// to: the optimal face may reach as far as the bounds do, and at a far end rounding is all that is left of the value. The other one is in a box about 0 of 1, 8, 64, ... units, the first whose sides have no multiplier beyond rounding,
+// so that it is a solution without them; work is what finding it takes.
+func (s *Solver) Shorter(ctx context.Context, b *Bounds, sol *Solution, constant float64) (short *Solution, work int64) {
+	if sol.Status != Optimal || tolerance.Target*math.Abs(sol.Value+constant) > 0x1p-48*(s.terms(sol.Z)+math.Abs(constant)) {
+		return sol, 0
+	}
+	box := &Bounds{RowLo: b.RowLo, RowHi: b.RowHi, Lo: make([]float64, len(b.Lo)), Hi: make([]float64, len(b.Hi))}
+	for r, far := 1.0, linalg.NormInf(sol.Z); r < far; r *= 8 {
+		for j := range b.Lo {
+			box.Lo[j], box.Hi[j] = max(b.Lo[j], min(-r, b.Hi[j])), min(b.Hi[j], max(r, b.Lo[j]))
+		}
+		near := s.Solve(ctx, box, sol.Basis, Options{Cutoff: math.Inf(1)})
+		work += near.Work
+		if near.Status == Stopped {
+			break
+		}
+		if near.Status == Optimal && !s.pressed(near, b, box) {
+			return near, work
+		}
+	}
+	return sol, work
+}
+
+// pressed reports that a solution has a multiplier beyond rounding at a side that the box has and the bounds have not.
+func (s *Solver) pressed(sol *Solution, b, box *Bounds) bool {
+	least := tolerance.Sign * max(linalg.NormInf(sol.Row), linalg.NormInf(sol.Bound), linalg.NormInf(s.program.C))
+	for j, m := range sol.Bound {
+		if m > least && box.Lo[j] > b.Lo[j] || m < -least && box.Hi[j] < b.Hi[j] {
+			return true
+		}
+	}
+	return false
+}
+
+// terms is the sum of the absolute terms of the objective at z, in the program's units.
+func (s *Solver) terms(z []float64) (sum float64) {
+	for j, t := range z {
+		sum += math.Abs(s.program.C[j] * t)
+		if s.program.Q != nil {
+			sum += 0.5 * math.Abs(t) * s.program.Q.RowTerms(j, z)
+		}
+	}
+	return sum
+}
