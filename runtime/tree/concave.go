@@ -161,6 +161,24 @@ func (c *concave) w(k int, z []float64) float64 {
 	return sum
 }
 
+// terms is the sum of the absolute terms of the convex part at z: that of f and of the squares, which its Hessian is the difference of.
+func (c *concave) terms(z []float64) (sum float64) {
+	for i, t := range z {
+		cols, vals := c.plain.Row(i)
+		for e, j := range cols {
+			sum += math.Abs(0.5 * t * vals[e] * z[j])
+		}
+	}
+	for k, v := range c.V {
+		w := 0.0
+		for j, t := range v {
+			w += math.Abs(t * z[j])
+		}
+		sum += c.Weight[k] * w * w
+	}
+	return sum
+}
+
 // lack is by how much the secants of a box are below f at z, of direction k.
 func (c *concave) lack(k int, lo, hi float64, z []float64) float64 {
 	w := c.w(k, z)

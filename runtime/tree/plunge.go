@@ -133,6 +133,9 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 func (p *plunger) shown(cost []float64, b *activeset.Bounds, sol *activeset.Solution, size float64) float64 {
 	if sol.Status == activeset.Optimal || sol.Status == activeset.CutOff {
 		v, terms := shows(p.relax.program, cost, b, sol)
+		if c := p.s.concave; c != nil {
+			terms += c.terms(sol.Z[:c.plain.Rows])
+		}
 		rough := 0x1p-48 * (terms + size)
 		if l := p.s.lift; p.s.concave == nil && (l == nil || len(l.slopes) == 0 || p.boxes[0].free()) {
 			p.rough = rough
