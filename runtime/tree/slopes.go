@@ -363,12 +363,9 @@ func shows(of *activeset.Program, cost []float64, b *activeset.Bounds, sol *acti
 	d, size, count := slices.Clone(cost), make([]float64, len(cost)), make([]float64, len(cost)) // what is left of the cost of columns, the size of what it is left of, and roundings
 	if of.Q != nil {
 		for j, z := range sol.Z {
-			cols, vals := of.Q.Row(j)
-			for e, k := range cols {
-				v := vals[e] * sol.Z[k]
-				d[j], size[j], count[j] = d[j]+v, size[j]+math.Abs(v), count[j]+2
-				add(-0.5 * v * z)
-			}
+			v := of.Q.RowDot(j, sol.Z)
+			d[j], size[j], count[j] = d[j]+v, math.Abs(v), 2
+			add(-0.5 * v * z)
 		}
 	}
 	for i, m := range sol.Row {
