@@ -120,8 +120,6 @@ func TestClose(t *testing.T) {
 		}
 		ends++
 		answer, lambda, _ := follower(end.X)
-		z, _ := solver.Solve(t.Context(), end.X)
-		unique := solver.UniqueMultipliers(t.Context(), z) // else the round's may be others
 		if far := linalg.Distance(answer, end.Y); far > 1e-5*(1+linalg.Norm(answer)) {
 			t.Errorf("member %d: y is %g off the follower's answer", k, far)
 			continue
@@ -140,8 +138,22 @@ func TestClose(t *testing.T) {
 		if left := linalg.NormInf(gy); left > 1e-6*size {
 			t.Errorf("member %d: grad_y f leaves %g of %g", k, left, size)
 		}
+		slacks, unique := make([]float64, p.Rows.Len()), true // multipliers where the normals of rows that hold are independent; else the round's may be others
+		var normals linalg.QR
+		normals.Reset(p.Dy)
+		for i := range slacks {
+			if slacks[i] = p.Rows.Rhs[i] - p.Rows.A.RowDot(i, end.X) + p.Rows.B.RowDot(i, end.Y); slacks[i] > 1e-5 || !unique {
+				continue
+			}
+			normal, coef, rest := make([]float64, p.Dy), make([]float64, normals.Size()+1), make([]float64, p.Dy)
+			p.Rows.B.AddRow(normal, i, 1)
+			left := normals.Split(normal, coef, rest)
+			if unique = left > 1e-9*linalg.Norm(normal); unique {
+				normals.Push(coef, rest, left)
+			}
+		}
 		for i, l := range end.Lower {
-			slack := p.Rows.Rhs[i] - p.Rows.A.RowDot(i, end.X) + p.Rows.B.RowDot(i, end.Y)
+			slack := slacks[i]
 			if slack > 1e-5 && math.Abs(l) > 1e-6*size || unique && lambda[i] < 1e-7 && l < -1e-6*size {
 				t.Errorf("member %d: row %d has slack %g, multiplier %g, and %g in the relaxation", k, i+1, slack, lambda[i], l)
 			}
