@@ -160,6 +160,9 @@ func TestTermsThatCancelAtZero(t *testing.T) {
 			if off := math.Abs(got.Data[0] - slope); off > 1e-8*slope+float64(r.Stationarity.GradientError) {
 				t.Errorf("seed %d: F' = %v by %s, and is %v", seed, got.Data[0], oracle, slope)
 			}
+			if e := float64(r.Stationarity.GradientError); e > 1e-6*slope {
+				t.Errorf("seed %d: F' = %v by %s has an error of %v", seed, slope, oracle, e)
+			}
 		}
 		r, err := p.Solve(context.Background(), Options{})
 		if err != nil {

@@ -88,7 +88,7 @@ func (d *differences) defect(v derivative, step, scale float64) (off, uncertain 
 		}
 		least := math.Min(size, d.slope)
 		if miss > rounding()+tolerance.Target*least {
-			terms = math.Max(terms, termsOf(p, at.X, at.Lower.Y, d.base))
+			terms = math.Max(terms, math.Max(termsOf(p, at.X, at.Lower.Y, d.base), 2*enclosed(p, at.X, at.Lower.Y)/tolerance.SumRounding))
 		}
 		off = math.Max(off, (miss-rounding())/least)
 		uncertain = math.Min(uncertain, rounding()/least)

@@ -47,6 +47,23 @@ func termsAlong(grad func(dst, x, y []float64), x, y, base []float64, partOfX fl
 	return size + linalg.Norm(base)
 }
 
+// enclosed is what rounding may make of grad_y g at (x, y), in the 1-norm, by its enclosure (problem.Rounded): terms that cancel where entries are 0, of which no part moves them, are in it. 0 where there is none.
+func enclosed(p *problem.Problem, x, y []float64) float64 {
+	g, ok := p.G.(problem.Rounded)
+	if !ok {
+		return 0
+	}
+	along := make([]float64, len(y))
+	for j := range along {
+		along[j] = 1
+	}
+	lo, hi, ok := g.SlopeY(along, x, y)
+	if width := hi - lo; ok && width < math.Inf(1) {
+		return width
+	}
+	return 0
+}
+
 // terms is the size of the terms of grad_y g at the point, which may cancel to 0 there.
 func (at *At) terms() float64 {
 	base := make([]float64, len(at.Lower.Y))
