@@ -34,10 +34,9 @@ const (
 	penaltyRounds = 8
 	// penaltyLooks is how many other points of X are looked at for these gradients: at the
 	// start either may vanish, as where F is least without the constraint, and then tells
-	// nothing of a multiplier. They count by the share elsewhere, two rounds' growth: a start
+	// nothing of a multiplier. They count by two rounds' growth less: a start
 	// that tells more stands alone.
 	penaltyLooks = 2
-	elsewhere    = 1e-2
 )
 
 // CouplingState is how far the weights of the coupled constraints have come: part of
@@ -169,7 +168,7 @@ func (p *Problem) coupling(ctx context.Context, c *chosen, opts Options, start [
 				lo, hi := math.Max(p.Numeric.X.Lo[j], x[j]-width), math.Min(p.Numeric.X.Hi[j], x[j]+width)
 				drawn[j] = lo + (hi-lo)*rng.Float64()
 			}
-			if at, share = make([]float64, len(x)), elsewhere; h.Project(at, drawn) != nil {
+			if at, share = make([]float64, len(x)), 1.0/(tolerance.PenaltyGrowth*tolerance.PenaltyGrowth); h.Project(at, drawn) != nil {
 				continue
 			}
 		}

@@ -182,11 +182,6 @@ func (s *Solver) tick(ctx context.Context) outcome {
 	return done
 }
 
-// rounds bounds how often the phases alternate. Two are the rule: one more
-// where an objective with shifts had another solution. From half of them on
-// the pivots are by least index, and unperturbed.
-const rounds = 20
-
 // Solve solves the program with the bounds b (nil: its own), from the working
 // set warm (nil, or of another shape: from none).
 func (s *Solver) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options) *Solution {
@@ -214,8 +209,9 @@ func (s *Solver) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options
 		return &Solution{Status: Infeasible, Basis: warm}
 	}
 	s.start(warm)
-	for round := 0; round < rounds; round++ {
-		s.leastIndex = round >= rounds/2
+	// The phases alternate: twice is the rule, once more where an objective with shifts had another solution. From half of the rounds on pivots are by least index, and unperturbed.
+	for round := range 2 * tolerance.Exchanges {
+		s.leastIndex = round >= tolerance.Exchanges
 		if s.perturbed {
 			s.install(b)
 			s.perturbed = false

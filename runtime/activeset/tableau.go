@@ -312,7 +312,7 @@ func (t *tableau) moveTo(want []bool) {
 			open = append(open, k)
 		}
 	}
-	const alpha = 0.64 // (1 + sqrt 17)/8 of Bunch and Kaufman (1977)
+	alpha := (1 + math.Sqrt(17)) / 8 // Bunch and Kaufman (1977)
 	cp, cq := t.first, t.second
 	for len(open) > 0 {
 		k, most := open[0], -1.0

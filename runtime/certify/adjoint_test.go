@@ -10,6 +10,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // bent is 1/2 y'Qy + sum exp(y_j) - x'Py, or without exp a quadratic: its second
@@ -251,7 +252,7 @@ func TestAdjointsWithOldCurvature(t *testing.T) {
 
 // TestTraded: once products have cost more than factors, all faces share these, and a face is factorized once.
 func TestTraded(t *testing.T) {
-	n := denseLimit + 1
+	n := tolerance.DenseOrder + 1
 	bend := make([]float64, n)
 	for j := range bend {
 		bend[j] = 1 + float64(j)/float64(n)

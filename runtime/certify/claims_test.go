@@ -10,6 +10,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // withConstraint is the kink's F with s (y - limit) beside it, s being the weight
@@ -187,7 +188,7 @@ func TestReasonsOfFailure(t *testing.T) {
 		t.Errorf("a gradient that is no number: %v", err)
 	}
 	// More rows than entries, of a block that is too large for factors.
-	n := denseLimit + 1
+	n := tolerance.DenseOrder + 1
 	var entries []sparse.Entry
 	for i := range n + 1 {
 		entries = append(entries, sparse.Entry{Row: i, Col: i % n, Val: 1}, sparse.Entry{Row: i, Col: (i + 1 + i/n) % n, Val: 2})

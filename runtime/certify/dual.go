@@ -227,9 +227,6 @@ func (m *model) solve(rows []int, tolerance float64) error {
 	return errors.New("the lower level was not solved in the steps that a start near by takes")
 }
 
-// mostExchanged is how many rows a sparse component may have for programs that exchange one at a time, with factors of the face for each.
-const mostExchanged = 3000
-
 // dual finds the face of y*(x) from y and a face, by quadratic models of g; where g is
 // one, the first says all.
 func (d *deriver) dual(x, y []float64, face []int) (*derived, error) {
@@ -240,7 +237,7 @@ func (d *deriver) dual(x, y []float64, face []int) (*derived, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !h.direct() || h.sparse != nil && slices.ContainsFunc(h.comps, func(c component) bool { return len(c.rows) > mostExchanged }) {
+		if !h.direct() {
 			return nil, errProducts
 		}
 		copy(base, y)

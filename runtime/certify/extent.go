@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // widths is the size of each entry of x over X: half its interval, or, where
@@ -38,7 +39,7 @@ func widths(p *problem.Problem, x []float64) []float64 {
 	// taken for as large as the others.
 	top := orOne(maxAbs(w))
 	for j := range w {
-		if w[j] <= forceRounding*top && (math.IsInf(p.X.Lo[j], -1) || math.IsInf(p.X.Hi[j], 1)) {
+		if w[j] <= tolerance.SumRounding*top && (math.IsInf(p.X.Lo[j], -1) || math.IsInf(p.X.Hi[j], 1)) {
 			w[j] = top
 		}
 	}

@@ -291,18 +291,14 @@ func (d *deriver) residual(i int, x, y []float64) float64 {
 	return d.p.Rows.A.RowDot(i, x) - d.p.Rows.B.RowDot(i, y) - d.p.Rows.Rhs[i]
 }
 
-// forceRounding is the rounding that a force on y, or a row, is taken to carry, relative to its terms, 16 of them: they
-// are sums of a moderate number of terms.
-const forceRounding = 16 * 0x1p-52
-
 // noise is the rounding of one force: of a sum of terms of size scales.force.
-func (d *deriver) noise() float64 { return forceRounding * d.s.force }
+func (d *deriver) noise() float64 { return tolerance.SumRounding * d.s.force }
 
 // estimate sets the error of y: what Newton's method has left, and rounding in
 // the forces that balance there, over the least curvature.
 func (d *deriver) estimate(at *derived, left float64) {
 	at.left = left
-	at.errorY = left + d.noise()*math.Sqrt(float64(d.p.Dy))/at.system.least() + forceRounding*d.sizeY(at.y)
+	at.errorY = left + d.noise()*math.Sqrt(float64(d.p.Dy))/at.system.least() + tolerance.SumRounding*d.sizeY(at.y)
 }
 
 // faceResidual is the norm of the KKT residual of the face at y, with the

@@ -56,7 +56,6 @@ func (v *verification) bounded() {
 // would not leave it, over the length of the way: what is small beside gradients that the curvature of F makes of
 // the radius may be all that F falls by.
 func (v *verification) descending(measure float64) {
-	const nearest = 1e-5 // well beyond the radius, within which a kink may end the way
 	start, way := v.p.Origin(), make([]float64, v.p.Dx)
 	for j, from := range start {
 		d := v.doc.X[j] - from
@@ -69,7 +68,7 @@ func (v *verification) descending(measure float64) {
 		return
 	}
 	size := v.fall()
-	for t := 1.0; t >= nearest; t /= 10 {
+	for t := 1.0; t >= tolerance.Target; t /= 10 { // nearer points are the same one
 		on := slices.Clone(v.doc.X)
 		for j, d := range way {
 			on[j] += t * d

@@ -16,10 +16,6 @@ var (
 	errFace      = errors.New("the rows of the face are dependent to working accuracy")
 )
 
-// denseLimit is the size of a block of y up to which its Hessian is built and
-// factorized at once: about a second. Larger ones are used through products.
-const denseLimit = 600
-
 // hessian is the curvature of g in y at one point, by differences of grad_y g:
 // dense for each block of y where all are small, else products.
 type hessian struct {
@@ -112,7 +108,7 @@ func newHessian(p *problem.Problem, g problem.Function, s *scales, parts [][]int
 	if p.Facts.HessianPattern != nil && largest > tolerance.LeastSparse && h.trySparse(parts) {
 		return h, nil
 	}
-	if largest > denseLimit {
+	if largest > tolerance.DenseOrder {
 		return h, nil
 	}
 	return h, h.build(parts, largest)

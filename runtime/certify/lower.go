@@ -144,8 +144,8 @@ func (v *verification) lowerLevel() {
 	}
 	// At a solution the gap is made of rounding, which may come out otherwise
 	// here: of each product lambda h, and of each entry of r.
-	ofRows := float64(v.p.Rows.Len()) * forceRounding * scale.Complementarity
-	ofEntries := float64(v.p.Dy) * math.Pow(forceRounding*scale.Stationarity, 2) / bound.Modulus
+	ofRows := float64(v.p.Rows.Len()) * tolerance.SumRounding * scale.Complementarity
+	ofEntries := float64(v.p.Dy) * math.Pow(tolerance.SumRounding*scale.Stationarity, 2) / bound.Modulus
 	v.atMost("gap of the lower level", bound.Gap, found.gap, v.tol.Value*bound.Gap+ofRows+ofEntries, "")
 	// Half a unit in the last place of y, and one of the rows' forces over the modulus, are more than anything computed shows.
 	rowForces := make([]float64, v.p.Dy)
@@ -163,7 +163,7 @@ func (v *verification) rowTerms(i int) float64 {
 	_, ofX := rateOf(cols, vals, v.doc.X)
 	cols, vals = v.p.Rows.B.Row(i)
 	_, ofY := rateOf(cols, vals, v.doc.Y)
-	return math.Abs(v.p.Rows.Rhs[i]) + ofX + ofY + forceRounding/v.tol.KKT*v.d.s.rows[i]
+	return math.Abs(v.p.Rows.Rhs[i]) + ofX + ofY + tolerance.SumRounding/v.tol.KKT*v.d.s.rows[i]
 }
 
 // forceTerms is what is left of the forces on y is relative to: their terms at the point itself, however wide X is, and so much that the tolerance covers the rounding of those far off (see rowTerms).
@@ -175,7 +175,7 @@ func (v *verification) forceTerms() float64 {
 		_, vals := v.p.Rows.B.Row(i)
 		most = math.Max(most, math.Abs(l)*maxAbs(vals))
 	}
-	return most + forceRounding/v.tol.KKT*v.d.s.force
+	return most + tolerance.SumRounding/v.tol.KKT*v.d.s.force
 }
 
 // activeRows checks that the claimed face is made of rows that hold with
@@ -270,7 +270,7 @@ func (h *hessian) rounding() float64 {
 	for j := range h.y {
 		shortest = math.Min(shortest, h.step(j))
 	}
-	return forceRounding * h.s.force / shortest
+	return tolerance.SumRounding * h.s.force / shortest
 }
 
 // above reports that H - mu I is positive semidefinite to rounding.
@@ -296,10 +296,9 @@ func smallest(h *mat.SymDense) float64 {
 	return e.Values(nil)[0]
 }
 
-// rayleigh is the least Rayleigh quotient of H met on the way of a few steps of
+// rayleigh is the least Rayleigh quotient of H met on the way of some steps of
 // the Lanczos method: at most the least eigenvalue is missed, never undercut.
 func (h *hessian) rayleigh() float64 {
-	const steps = 12
 	n := h.p.Dy
 	if n == 0 || len(equalities(h.p)) > 0 {
 		return math.Inf(1) // the modulus may hold along the equality rows only
@@ -312,7 +311,7 @@ func (h *hessian) rayleigh() float64 {
 	// Locally optimal steps: each moves v against its residual H v - theta v, by
 	// the best amount in that plane.
 	least := math.Inf(1)
-	for range steps {
+	for range tolerance.Refinements {
 		v = scaled(v, 1/norm(v))
 		h.mul(image, v)
 		theta := dot(v, image)
@@ -386,7 +385,7 @@ func (v *verification) pairs(steepest float64) []float64 {
 			}
 			// Rounding of the gradients' terms, of which gradients that cancel say nothing, and
 			// where they are finite: among them are the products of the curvature with y.
-			rise += 1e-12*size + forceRounding*math.Max(v.d.s.force, steepest*math.Max(norm(y), norm(z)))*way
+			rise += 1e-12*size + tolerance.SumRounding*math.Max(v.d.s.force, steepest*math.Max(norm(y), norm(z)))*way
 			if square > 0 && !math.IsNaN(rise) && !math.IsInf(rise, 0) {
 				found = append(found, rise/square)
 			}

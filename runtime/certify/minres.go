@@ -180,12 +180,8 @@ func (s *productSystem) solve(a, b []float64) (u, v []float64, err error) {
 
 // minres solves A z = b for a symmetric A. It stops at 1e-10 of |b|, which the
 // Newton iteration around it squares, or where it no longer gains; ok says
-// whether a thousandth was reached.
+// whether a tenth was reached, with which that goes on.
 func minres(apply func(dst, z []float64), b []float64) (z []float64, ok bool) {
-	const (
-		enough = 1e-3
-		most   = 3000 // iterations: beyond a condition of about 1e5 it is hopeless
-	)
 	n := len(b)
 	z = make([]float64, n)
 	beta := norm(b)
@@ -200,7 +196,7 @@ func minres(apply func(dst, z []float64), b []float64) (z []float64, ok bool) {
 	w, wOlder, image := make([]float64, n), make([]float64, n), make([]float64, n)
 	phi, c, s, cOld, sOld := beta, 1.0, 0.0, 1.0, 0.0
 	betaOld := 0.0
-	for range min(most, 10*n+10) {
+	for range min(tolerance.Steps, 10*n+10) {
 		apply(image, now)
 		alpha := dot(now, image)
 		for j := range image {
@@ -214,7 +210,7 @@ func minres(apply func(dst, z []float64), b []float64) (z []float64, ok bool) {
 		gammaBar := -s*deltaBar + c*alpha
 		gamma := math.Hypot(gammaBar, betaNew)
 		if gamma == 0 {
-			return z, math.Abs(phi) <= enough*start
+			return z, math.Abs(phi) <= tolerance.Forcing*start
 		}
 		cOld, sOld = c, s
 		c, s = gammaBar/gamma, betaNew/gamma
@@ -225,12 +221,12 @@ func minres(apply func(dst, z []float64), b []float64) (z []float64, ok bool) {
 		}
 		phi *= -s
 		if math.Abs(phi) <= tolerance.SolveAccuracy*start || betaNew <= 0x1p-50*math.Abs(alpha) {
-			return z, math.Abs(phi) <= enough*start
+			return z, math.Abs(phi) <= tolerance.Forcing*start
 		}
 		betaOld = betaNew
 		for j := range image {
 			older[j], now[j] = now[j], image[j]/betaNew
 		}
 	}
-	return z, math.Abs(phi) <= enough*start
+	return z, math.Abs(phi) <= tolerance.Forcing*start
 }

@@ -101,9 +101,6 @@ func (v *verification) measure(claim string, norm, near float64) {
 	if share(norm, near) > v.asked(v.doc.Epsilon) {
 		near = math.Max(near, v.overRadius())
 	}
-	if share(norm, near) > v.asked(v.doc.Epsilon) {
-		near = math.Max(near, onWay*v.d.gradientOnWay(v.doc.X, v.doc.Y, v.active()))
-	}
 	v.within(claim, share(norm, near), v.asked(v.doc.Epsilon))
 }
 
@@ -137,11 +134,6 @@ func (v *verification) overRadius() float64 {
 	slices.Sort(sizes)
 	return sizes[probes-1]
 }
-
-// onWay is the share of the gradients on the way that a measure of stationarity may be
-// relative to: twice the share of the first gradient that a run makes do with, which
-// may have started where F is that much steeper than at these points.
-const onWay = 0.2
 
 // share is a part of a whole; none of nothing is none.
 func share(part, whole float64) float64 {

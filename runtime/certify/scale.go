@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // scales are the sizes that tolerances are relative to. All are measured on the
@@ -203,7 +204,7 @@ func (d *deriver) way(x, y []float64, active []int) float64 {
 		}
 	}
 	d.near, d.kept = nil, nil // the curvature is to be that at x
-	if most = math.Max(most, maxAbs(y)); !reached || most <= forceRounding*d.s.response {
+	if most = math.Max(most, maxAbs(y)); !reached || most <= tolerance.SumRounding*d.s.response {
 		return 0 // what is left of a y of 0 is no way
 	}
 	return most
@@ -256,8 +257,8 @@ func (s *scales) sizeOfY(p *problem.Problem, x, y, lambda []float64) {
 		held = math.Max(held, terms/n)
 	}
 	switch {
-	case s.y > forceRounding*held:
-		s.y = math.Max(s.y, forceRounding*held/defaultTolerances().KKT)
+	case s.y > tolerance.SumRounding*held:
+		s.y = math.Max(s.y, tolerance.SumRounding*held/defaultTolerances().KKT)
 	case held > 0:
 		s.y = held
 	default:
@@ -268,7 +269,7 @@ func (s *scales) sizeOfY(p *problem.Problem, x, y, lambda []float64) {
 // lengthen makes y no smaller than what the rounding of its forces, over the curvature of an entry,
 // says nothing of: differences of the size that y had before were lost there.
 func (s *scales) lengthen(curvature float64) {
-	length := forceRounding * s.force / curvature / defaultTolerances().KKT
+	length := tolerance.SumRounding * s.force / curvature / defaultTolerances().KKT
 	if !(length > s.y) || math.IsInf(length, 1) {
 		return
 	}
@@ -300,30 +301,4 @@ func orOne(v float64) float64 {
 		return 1
 	}
 	return v
-}
-
-// gradientOnWay is the largest gradient of F where a run starts and at a few points of
-// X that are no further from there than twice the point of the document, as far as it can be derived there from y and the rows active at the document's
-// point.
-func (d *deriver) gradientOnWay(x, y []float64, active []int) (largest float64) {
-	around := d.around(x)
-	start, way := around[0], 0.0
-	for j, t := range start {
-		way = math.Max(way, math.Abs(x[j]-t))
-	}
-	for _, z := range around[1:] {
-		for j, t := range start {
-			z[j] = t + math.Max(-2*way, math.Min(2*way, z[j]-t))
-		}
-	}
-	for _, x := range around {
-		at, err := d.lower(x, y, active)
-		if err != nil {
-			continue // where y*(x) is out of reach from here F says nothing
-		}
-		if g, err := d.gradient(at); err == nil {
-			largest = math.Max(largest, finite(norm(g)))
-		}
-	}
-	return largest
 }

@@ -7,9 +7,6 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// mostColours is how many gradients one curvature takes at most.
-const mostColours = 200
-
 // sparseCurvature is the Hessian of g in y by differences along directions that each
 // move entries of which no two meet in a row (Curtis, Powell, Reid 1974). The pattern
 // is the compiler's; one product along a random direction tries it. nil where that
@@ -20,7 +17,7 @@ func (h *hessian) sparseCurvature(pattern *sparse.CSR) *sparse.CSR {
 		return nil
 	}
 	colour, count := colours(pattern)
-	if count > mostColours {
+	if count > tolerance.DenseOrder {
 		return nil
 	}
 	var entries []sparse.Entry
@@ -127,7 +124,7 @@ func colours(pattern *sparse.CSR) (colour []int, count int) {
 			c++
 		}
 		colour[j], count = c, max(count, c+1)
-		if count > mostColours {
+		if count > tolerance.DenseOrder {
 			return nil, count
 		}
 	}

@@ -3,6 +3,8 @@ package certify
 import (
 	"fmt"
 	"math"
+
+	"bilevelc/runtime/tolerance"
 )
 
 // A column without an end needs d_j = 0, or d_j of one sign, exactly; the weights of a proof are doubles, and leave d_j of rounding. complete
@@ -112,7 +114,7 @@ func (l *treeLeaf) solve(of []int) error {
 	}
 	rows, cols := pivots(a, m, n, func(c int) float64 {
 		if l.value(all[c]).zero() {
-			return unmoved
+			return tolerance.HalfDigits // zeros make other reduced costs exact
 		}
 		return 1
 	})
@@ -189,9 +191,6 @@ func (l *treeLeaf) restore() {
 	l.moved = l.moved[:0]
 	clear(l.shown)
 }
-
-// unmoved is by how much smaller than others a pivot counts whose unknown is zero so far: zeros make other reduced costs exact.
-const unmoved = 0x1p-20
 
 // pivots are rows and columns of a (m x n) that make up a matrix that is not singular to working precision: Gaussian elimination with
 // complete pivoting, columns weighted.

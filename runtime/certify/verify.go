@@ -188,7 +188,7 @@ func (v *verification) outsideX(x []float64) (worst float64, where string) {
 		}
 	}
 	// Of an entry at the point itself, however wide X is, and so much of that that the tolerance covers its rounding (see rowTerms).
-	size := func(j int) float64 { return math.Abs(x[j]) + forceRounding/v.tol.KKT*v.d.s.width[j] }
+	size := func(j int) float64 { return math.Abs(x[j]) + tolerance.SumRounding/v.tol.KKT*v.d.s.width[j] }
 	for j, t := range x {
 		note(v.p.X.Lo[j]-t, size(j), fmt.Sprintf("lower bound of entry %d", j))
 		note(t-v.p.X.Hi[j], size(j), fmt.Sprintf("upper bound of entry %d", j))
@@ -288,7 +288,7 @@ func (v *verification) derive() {
 		return
 	}
 	v.at = at
-	v.vector(AnswerClaim, v.doc.Y, at.y, v.tol.KKT*math.Max(norm(at.y), v.length())+forceRounding*v.d.s.y+v.d.s.hidden)
+	v.vector(AnswerClaim, v.doc.Y, at.y, v.tol.KKT*math.Max(norm(at.y), v.length())+tolerance.SumRounding*v.d.s.y+v.d.s.hidden)
 	if v.doc.Strict {
 		if weak := v.weakest(at); len(weak) > 0 {
 			v.fail(StrictClaim, "slack and multiplier of row %d are both zero to the accuracy they are known with", weak[0])

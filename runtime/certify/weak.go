@@ -52,7 +52,7 @@ func (d *deriver) coarse(at *derived, i int, inside bool) float64 {
 	if inside {
 		largest = at.system.amplification()
 	}
-	return tolerance.Margin * (d.s.normB[i]*at.errorY*largest + forceRounding*d.terms(at, i))
+	return tolerance.Margin * (d.s.normB[i]*at.errorY*largest + tolerance.SumRounding*d.terms(at, i))
 }
 
 // uncertainty is margin times what the slack of row i, or the way that it gives
@@ -63,8 +63,8 @@ func (d *deriver) uncertainty(at *derived, i, k int, inside bool) float64 {
 	if !ok {
 		return math.Inf(1)
 	}
-	sum := d.noise()*of.inY + d.s.normB[i]*at.left + forceRounding*d.terms(at, i)
-	return tolerance.Margin * math.Hypot(sum, forceRounding*of.inRows)
+	sum := d.noise()*of.inY + d.s.normB[i]*at.left + tolerance.SumRounding*d.terms(at, i)
+	return tolerance.Margin * math.Hypot(sum, tolerance.SumRounding*of.inRows)
 }
 
 // withinUncertainty reports that a slack, or the way that a row of the face gives, is no more than a factor
@@ -80,7 +80,7 @@ func (d *deriver) withinUncertainty(at *derived, i, k int, inside bool, size, fa
 // entries than a Hessian is built for.
 func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) float64 {
 	g, ok := d.g.(problem.Rounded)
-	if !ok || d.p.Dy > denseLimit || !d.p.Facts.QuadraticInY || d.near == nil {
+	if !ok || d.p.Dy > tolerance.DenseOrder || !d.p.Facts.QuadraticInY || d.near == nil {
 		return math.Inf(1)
 	}
 	p, q, err := d.adjoint(at, i, k, inside)
@@ -88,7 +88,7 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 		return math.Inf(1)
 	}
 	// What the rows and the entries of the Hessian are known to, and the forces of the rows.
-	off := forceRounding*d.terms(at, i) + forceRounding*float64(d.p.Dy)*d.near.largest()*norm(p)*at.left
+	off := tolerance.SumRounding*d.terms(at, i) + tolerance.SumRounding*float64(d.p.Dy)*d.near.largest()*norm(p)*at.left
 	moved, terms := 0.0, 0.0
 	for l, row := range at.active {
 		cols, vals := d.p.Rows.B.Row(row)
@@ -98,9 +98,9 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 			terms += math.Abs(force)
 		}
 		moved += q[l] * d.residual(row, at.x, at.y)
-		off += math.Abs(q[l]) * forceRounding * d.terms(at, row)
+		off += math.Abs(q[l]) * tolerance.SumRounding * d.terms(at, row)
 	}
-	off += forceRounding * terms
+	off += tolerance.SumRounding * terms
 	if tolerance.Margin*off >= enough {
 		return tolerance.Margin * off
 	}
@@ -109,7 +109,7 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 		return math.Inf(1)
 	}
 	moved -= lo + (hi-lo)/2
-	off += (hi-lo)/2 + forceRounding*(math.Abs(lo)+math.Abs(hi))
+	off += (hi-lo)/2 + tolerance.SumRounding*(math.Abs(lo)+math.Abs(hi))
 	if tolerance.Margin*(math.Abs(moved)+off) >= enough {
 		return tolerance.Margin * (math.Abs(moved) + off)
 	}
@@ -124,7 +124,7 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 		}
 		change = math.Max(change, math.Max(math.Abs(from-lo), math.Abs(to-hi))/share)
 	}
-	if sum := math.Abs(moved) + off + forceRounding*change; sum >= 0 {
+	if sum := math.Abs(moved) + off + tolerance.SumRounding*change; sum >= 0 {
 		return tolerance.Margin * sum
 	}
 	return math.Inf(1)

@@ -6,20 +6,15 @@ import (
 	"math"
 )
 
-// softWeight is the weight of the distance from the last point in the search
-// for a proof of infeasibility, against 1 of the violations: small, so that it
-// changes the proof little, and the few rounds that renew the point remove that.
-const softWeight = 1e-6
-
 // Farkas looks for a proof that no y satisfies rows and bounds: lambda >= 0 on
 // inequalities and z, with B'lambda + z = 0, such that r'lambda plus the
 // bounds' share (lo_j z_j for z_j > 0, hi_j z_j else) is positive. It minimizes
 // the sum of the squared violations of the rows, whose residuals are such a
-// proof. Load and Set must be called before, and again afterwards.
+// proof, with a little of the distance from the last point, of which a few rounds leave nothing. Load and Set must be called before, and again afterwards.
 func (s *Solver) Farkas(ctx context.Context) (lambda, z []float64, found bool) {
 	clear(s.h)
 	for j := range s.y {
-		s.h[s.half[s.diagonal[j]]] = softWeight
+		s.h[s.half[s.diagonal[j]]] = tolerance.HalfDigits
 	}
 	clear(s.y)
 	for j := range s.y {
@@ -32,7 +27,7 @@ func (s *Solver) Farkas(ctx context.Context) (lambda, z []float64, found bool) {
 	}
 	for range 6 {
 		for j, v := range s.y {
-			s.c[j] = -softWeight * v
+			s.c[j] = -tolerance.HalfDigits * v
 		}
 		if !s.bound(ctx, 1, 1) {
 			return nil, nil, false

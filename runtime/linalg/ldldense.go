@@ -6,10 +6,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/gram"
+	"bilevelc/runtime/tolerance"
 )
-
-// fewest is the order from which a dense block is worth its own routine.
-const fewest = 48
 
 // dense is the first column from which on all columns of L are full, n where the
 // block that they make is too small to matter. Elimination in the end fills what is
@@ -19,7 +17,7 @@ func (s *Symbolic) dense() int {
 	for k > 0 && s.lptr[k]-s.lptr[k-1] == s.n-k {
 		k--
 	}
-	if s.n-k < fewest {
+	if s.n-k < tolerance.LeastSparse {
 		return s.n
 	}
 	return k

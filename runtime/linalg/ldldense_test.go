@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"bilevelc/runtime/tolerance"
 )
 
 // Quasi-definite matrices whose factors end in a dense block, of which some entries
@@ -12,7 +14,7 @@ import (
 func TestDenseEnds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 42))
 	for trial := range 30 {
-		sparse, full := rng.IntN(80), fewest+rng.IntN(150)
+		sparse, full := rng.IntN(80), tolerance.LeastSparse+rng.IntN(150)
 		n := sparse + full
 		var row, col []int32
 		var val []float64
