@@ -115,7 +115,7 @@ var list = []named{
 	{"verify takes any row for a weak one", "runtime/verify_claims.go", "(*claims).pushes",
 		`lambda > nearlyActive*linalg.NormInf(c.doc.Lambda)`, `false && lambda > 0`},
 	{"verify takes what is left of y for the way of a follower", "runtime/certify/scale.go", "(*deriver).way",
-		`most <= forceRounding*d.s.response`, `most < 0*forceRounding`},
+		`most <= tolerance.SumRounding*d.s.response`, `most < 0*tolerance.SumRounding`},
 	{"g is jointly quadratic where its Hessian in y is fixed", "ir/curvature/prove.go", "(*prover).quadratic",
 		`Jointly: pr.polynomial(g, expr.DependsX|expr.DependsY)`, `Jointly: pr.polynomial(g, expr.DependsY) && !d.Square`},
 	{"multipliers of dependent equations are those of least squares, whatever their signs", "runtime/reduced/finish.go", "(*piece).finish",
