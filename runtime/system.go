@@ -10,9 +10,11 @@ import (
 
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
+	"bilevelc/runtime/problem"
 	"bilevelc/runtime/system"
 	"bilevelc/runtime/tolerance"
 	"bilevelc/runtime/tree"
@@ -213,7 +215,7 @@ func (p *Problem) describeOwnAnswer(ctx context.Context, r *Result, pt *oracle.P
 	}
 	h := make([]float64, p.Numeric.Rows.Len())
 	p.Numeric.Rows.Residual(h, pt.X, pt.Lower.Y)
-	if p.withinTolerance(pt, h) == "" {
+	if p.withinTolerance(pt, h) == "" && !(p.leftByRows(pt, h) > tolerance.Target*math.Abs(float64(r.Upper.Objective))) {
 		return
 	}
 	looking, cancel := withGrace(ctx)
@@ -225,6 +227,26 @@ func (p *Problem) describeOwnAnswer(ctx context.Context, r *Result, pt *oracle.P
 	if f := float64(r.Upper.Objective); math.Abs(own.F-f) > own.Accuracy+tolerance.Target*math.Max(math.Abs(f), math.Abs(own.F)) {
 		r.Notes = append(r.Notes, fmt.Sprintf("at the follower's answer to this x with its rows held to rounding F is %s", Number(own.F).Text()))
 	}
+}
+
+// leftByRows is what F may be off, to first order, as y is where rows are off by more than their rounding: beside large terms of x that of a few roundings may be as large as y.
+func (p *Problem) leftByRows(pt *oracle.Point, h []float64) float64 {
+	off, rounding := 0.0, p.answerRounding(pt.X, pt.Lower.Y)
+	for i, kind := range p.Numeric.Rows.Kind {
+		if kind == problem.Equal {
+			h[i] = math.Abs(h[i])
+		}
+		_, vals := p.Numeric.Rows.B.Row(i)
+		if length := linalg.Norm(vals); length > 0 && h[i] > rounding[i] {
+			off = math.Max(off, h[i]/length)
+		}
+	}
+	if off == 0 {
+		return 0
+	}
+	slope := make([]float64, p.Numeric.AnswerLen())
+	p.Numeric.F.GradY(slope, pt.X, p.Numeric.Answer(pt.Lower.Y, pt.Lower.Lambda))
+	return off * linalg.Norm(slope[:p.Numeric.Dy])
 }
 
 // onSystem reports that a result was made on the KKT system.
