@@ -442,7 +442,8 @@ func TestLinearMarkets(t *testing.T) {
 func TestEvaluationsOfLinearMarkets(t *testing.T) {
 	t.Parallel()
 	several := 0
-	for seed := range members.Seeds(t, 200) {
+	// Of 1055 and 770000112 a solution of a search over answers was given up for a shorter one that shows less.
+	for _, seed := range append(slices.Collect(members.Seeds(t, 200)), 1055, 770000112) {
 		rng := rand.New(rand.NewPCG(seed, 32))
 		m := drawPool(rng)
 		for _, rule := range []string{"optimistic", "pessimistic"} {

@@ -118,8 +118,14 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 		sol = solver.Solve(ctx, b, nil, cut)
 		p.work += sol.Work
 	}
-	sol, work := solver.Shorter(ctx, b, sol, konst)
+	short, work := solver.Shorter(ctx, b, sol, konst)
 	p.work += work
+	if short != sol { // what is rounding at its box may show less over the bounds
+		v, rough := p.showing(cost, b, sol, size)
+		if better, left := p.showing(cost, b, short, size); better-left > v-rough {
+			sol = short
+		}
+	}
 	if rounded := p.fine || of != p.s.relaxation() || p.s.concave != nil; rounded && p.shown(cost, b, sol, size) < cut.Cutoff && sol.Status == activeset.CutOff {
 		sol = solver.Solve(ctx, b, sol.Basis, activeset.Options{Cutoff: math.Inf(1)})
 		p.work += sol.Work
@@ -132,17 +138,22 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 // shown makes the value of a solution no more than what its multipliers show, less rounding next to their terms and others of `size`, and returns it.
 func (p *plunger) shown(cost []float64, b *activeset.Bounds, sol *activeset.Solution, size float64) float64 {
 	if sol.Status == activeset.Optimal || sol.Status == activeset.CutOff {
-		v, terms := shows(p.relax.program, cost, b, sol)
-		if c := p.s.concave; c != nil {
-			terms += c.terms(sol.Z[:c.plain.Rows])
-		}
-		rough := 0x1p-48 * (terms + size)
+		v, rough := p.showing(cost, b, sol, size)
 		if l := p.s.lift; p.s.concave == nil && (l == nil || len(l.slopes) == 0 || p.boxes[0].free()) {
 			p.rough = rough
 		}
 		sol.Value = math.Min(sol.Value, v-rough)
 	}
 	return sol.Value
+}
+
+// showing is what the multipliers of a solution show, and the rounding next to their terms and others of `size`.
+func (p *plunger) showing(cost []float64, b *activeset.Bounds, sol *activeset.Solution, size float64) (v, rough float64) {
+	v, terms := shows(p.relax.program, cost, b, sol)
+	if c := p.s.concave; c != nil {
+		terms += c.terms(sol.Z[:c.plain.Rows])
+	}
+	return v, 0x1p-48 * (terms + size)
 }
 
 func (p *plunger) nodeBounds(n *node) {
