@@ -14,6 +14,7 @@ import (
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
+	"bilevelc/runtime/tolerance"
 )
 
 // Options are the choices of a run. The zero value solves with the model's
@@ -94,7 +95,7 @@ func (p *Problem) searching(opts Options) Options {
 func (p *Problem) smoothF() bool { return p.Proof.SmoothF.Outcome.String() == "proved" }
 
 // small reports that a search in full costs little.
-func (p *Problem) small() bool { return p.IR.Upper.Dim+p.IR.Lower.Dim < outer.PathFrom }
+func (p *Problem) small() bool { return p.IR.Upper.Dim+p.IR.Lower.Dim < tolerance.LeastSparse }
 
 // newton reports that F is smooth and has Newton's method (method bfgs of package outer): a start costs little there, however many variables there are.
 func (p *Problem) newton() bool {

@@ -10,17 +10,8 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// The stages in which tau goes down.
-const (
-	// firstTau is the first one: regularization that is felt, but does not rule.
-	firstTau = 1e-1
-	// staked is the part of the leader's stake times tau below which F falls by too
-	// little in a stage for the next one to notice: an answer is off by about tau of what
-	// is at stake, and so a tenth of that is still seen when tau has fallen to its tenth.
-	staked = 1e-2
-	// afterTheEnd is how long the ends of stages are compared once a limit has ended them.
-	afterTheEnd = time.Second
-)
+// afterTheEnd is how long the ends of stages are compared once a limit has ended them.
+const afterTheEnd = time.Second
 
 // descend solves the problem for one tau after another, each from the best point so
 // far, and returns the options with which the last one is to be solved: its start is
@@ -39,7 +30,7 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 		return opts, spent, nil // the run itself says what is wrong
 	}
 	var ends [][]float64 // of the stages, the last one first
-	for tau := firstTau; tau > p.ties.tau*1.5; tau *= tolerance.MuShrink {
+	for tau := tolerance.MuShrink; tau > p.ties.tau*1.5; tau *= tolerance.MuShrink {
 		q, err := p.withTau(tau)
 		if err != nil {
 			return opts, spent, err
@@ -47,7 +38,8 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 		stage := opts
 		stage.CheckGradient, stage.Keep = false, nil
 		if p.Numeric.Coupled == nil && !p.small() {
-			stage.gain = staked * tau * p.ties.profit * p.ties.reach
+			// An answer is off by about tau of what is at stake, and so a tenth of that is still seen when tau has fallen to its tenth.
+			stage.gain = tolerance.MuShrink * tolerance.MuShrink * tau * p.ties.profit * p.ties.reach
 		}
 		at, calls, err := q.stage(ctx, stage)
 		if err != nil {

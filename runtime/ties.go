@@ -11,6 +11,7 @@ import (
 	"bilevelc/runtime/compile"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // A follower whose objective is convex but not strongly so, a linear one above all,
@@ -30,10 +31,6 @@ const (
 	// defaultTau is the last tau: the answer, and F at it, are off by about that much
 	// of the leader's stake.
 	defaultTau = 1e-5
-	// leastCurvature is the least b over a. The second tie break has to be weak
-	// against the first, and strong enough for the solvers, which find y to the
-	// rounding of the other terms over b: to eight digits at the default tau.
-	leastCurvature = 1e-3
 )
 
 // ties is how a problem's follower breaks them.
@@ -62,8 +59,8 @@ func tiesOf(p *ir.Problem) (rule string, tau float64, err error) {
 			}
 			rule = s.Word
 		case "tau":
-			if s.IsWord || !(s.Value > 0 && s.Value <= firstTau) {
-				return "", 0, located(s.Span, fmt.Errorf("tau is a number above 0 and at most %v", firstTau))
+			if s.IsWord || !(s.Value > 0 && s.Value <= tolerance.MuShrink) {
+				return "", 0, located(s.Span, fmt.Errorf("tau is a number above 0 and at most %v", tolerance.MuShrink))
 			}
 			tau, given = s.Value, s
 		}
@@ -82,7 +79,7 @@ func (t *ties) weights(tau float64) (a, b float64) {
 	if t.rule != document.Optimistic {
 		return 0, tau * t.cost / t.reach
 	}
-	return tau * t.cost / t.profit, tau * math.Max(tau, leastCurvature) * t.cost / t.reach
+	return tau * t.cost / t.profit, tau * math.Max(tau, 1/tolerance.Hiding) * t.cost / t.reach
 }
 
 // at is the bound problem with a tau.

@@ -38,7 +38,7 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (
 			return upperSign * float64(out.Optimistic), err
 		}
 	}
-	near, err := t.problem(0, proxCurvature*t.cost/t.reach)
+	near, err := t.problem(0, defaultTau*t.cost/t.reach)
 	if err != nil {
 		return attained, err
 	}
@@ -62,7 +62,7 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (
 		r.Notes = append(r.Notes, "F is with an answer that is a little worse for the follower than its best ones: there may be no x at which these attain it")
 	}
 	out.Unique = true
-	small, err := t.problem(0, t.tau*leastCurvature*t.cost/t.reach)
+	small, err := t.problem(0, t.tau/tolerance.Hiding*t.cost/t.reach)
 	if err != nil {
 		return attained, err
 	}
@@ -89,7 +89,7 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (
 			weight float64
 			to     *Number
 		}{{1, &out.Optimistic}, {-1, &out.Pessimistic}} {
-			q, err := t.problem(end.weight*t.tau*t.cost/t.profit, t.tau*leastCurvature*t.cost/t.reach)
+			q, err := t.problem(end.weight*t.tau*t.cost/t.profit, t.tau/tolerance.Hiding*t.cost/t.reach)
 			if err != nil {
 				continue // f has the wrong curvature for this end
 			}
@@ -252,15 +252,8 @@ func (v *variant) solved(ctx context.Context, x, slope []float64, warm *lower.So
 	return nil, fmt.Errorf("the follower with another regularization: %s", s.Reason)
 }
 
-// The proximal point method: its curvature, and the most steps. A step moves y by
-// what is to be gained over the curvature, so that a small one needs few; at 1e-5 of
-// the other terms y is still found to ten digits.
-const (
-	proxCurvature = 1e-5
-)
-
 // best is a best answer of the follower at x for its own objective, by the proximal
-// point method from y: exact where a step does not move any more.
+// point method from y, with a curvature of defaultTau, at which y is found to ten digits: exact where a step does not move any more.
 func (v *variant) best(ctx context.Context, x, y []float64) (z []float64, exact bool, err error) {
 	z = append([]float64(nil), y...)
 	slope := make([]float64, len(y))

@@ -47,16 +47,11 @@ func (c *claims) answers(claimed *Ties) {
 		return
 	}
 	gap, size, err := c.gap()
-	c.check("ties: multipliers show the loss", err == nil && gap <= shown*size, "they leave %.3g open", gap)
+	c.check("ties: multipliers show the loss", err == nil && gap <= tolerance.Margin*defaultTau*size, "they leave %.3g open", gap)
 }
 
-// shown is how well multipliers show the follower's optimum, relative to its own size: they are
-// found with the curvature of the proximal point method, at proxCurvature of the other terms,
-// to the solvers' ten digits.
-const shown = 1e-4
-
 // gap bounds by how much any point of the rows can be better for the follower than the document's
-// y less its claimed loss. With the gradient q of the convex g at an answer z, and any lambda >= 0,
+// y less its claimed loss; multipliers show that with the curvature of the proximal point method, defaultTau. With the gradient q of the convex g at an answer z, and any lambda >= 0,
 //
 //	g(y) >= g(z) + q'(y - z) >= g(z) - lambda'(B z - A x + b) + (q - B'lambda)'(y - z)
 //
@@ -65,7 +60,7 @@ const shown = 1e-4
 // shows F to fall without bound is far away from there, where gradients, rows and answers are larger.
 func (c *claims) gap() (gap, size float64, err error) {
 	t := c.p.ties
-	near, err := t.problem(0, proxCurvature*t.cost/t.reach)
+	near, err := t.problem(0, defaultTau*t.cost/t.reach)
 	if err != nil {
 		return math.Inf(1), 0, err
 	}
@@ -157,7 +152,7 @@ func (c *claims) exactTies(claimed *Ties) {
 		}
 		close(what, float64(end.claimed), of)
 	}
-	c.near("ties: loss of the follower", float64(claimed.Loss), e.lost, 2*e.open+reportTolerance*e.lost)
+	c.near("ties: loss of the follower", float64(claimed.Loss), e.lost, 2*e.open+tolerance.Rounded*e.lost)
 	if c.p.exactTies == document.LeastNorm && !unique {
 		if answer, err := e.follower.LeastNorm(ctx, e.here.Z); err != nil {
 			c.check("ties: the answer has the least norm", false, "%v", err)
@@ -195,7 +190,7 @@ func (c *claims) exactTies(claimed *Ties) {
 		c.check("ties: the follower has one answer at the safe point", there.choice(ctx).None(), "")
 		y, lambda := there.s.Y(there.here.Z), there.s.Lambda(there.here.Z) // the only ones at this x: F is known to the rounding of its own terms
 		terms := c.p.termsOfF(&oracle.Point{X: x, F: there.here.F, Lower: &lower.Solution{Y: y, Lambda: lambda}})
-		c.near("ties: F at the safe point", float64(safe.Objective), sign*there.here.F, reportTolerance*terms+c.roundingOfAnswers(x, y, lambda))
+		c.near("ties: F at the safe point", float64(safe.Objective), sign*there.here.F, tolerance.Rounded*terms+c.roundingOfAnswers(x, y, lambda))
 	}
 }
 

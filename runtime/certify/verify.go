@@ -427,7 +427,7 @@ func (v *verification) beside(x, claimed []float64, enough float64) []float64 {
 		return nil
 	}
 	rng := rand.New(rand.NewPCG(3, uint64(v.p.Dx)))
-	for range draws {
+	for range tolerance.Draws {
 		moved := make([]float64, len(x))
 		for j := range x {
 			moved[j] = math.Min(math.Max(x[j]+v.radius()*(2*rng.Float64()-1), v.p.X.Lo[j]), v.p.X.Hi[j])
@@ -445,10 +445,6 @@ func (v *verification) beside(x, claimed []float64, enough float64) []float64 {
 	}
 	return nil
 }
-
-// draws is how many points are looked at: a piece that takes a quarter of the directions is missed
-// by all of them once in 300 times, and then an honest document is refused.
-const draws = 20
 
 // radius is how far from a point its pieces are looked for.
 func (v *verification) radius() float64 {

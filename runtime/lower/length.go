@@ -181,8 +181,7 @@ func (r *rays) curvatureLengths(lengths []float64) {
 		}
 	}
 	for k, s := range state {
-		const digits = 0x1p40 // of 2^53, a rung less at both ends
-		if n := next[k]; n.state == above && n.mean > s.mean && n.top >= digits*s.top {
+		if n := next[k]; n.state == above && n.mean > s.mean && n.top >= math.Ldexp(s.top, ladderStep*(ladderTop-2)) {
 			s = n
 		}
 		if lengths[k] = s.top; s.state != above {

@@ -19,15 +19,11 @@ import (
 // it, are known, and steps of it lead to y* (iterative refinement with a residual that is better
 // than the gradient; Higham 2002, chapter 12).
 
-// refinable is the number of entries of y up to which this is done: with a slope of g for each of
-// them and each row of a face, a few times a solve.
-const refinable = 32
-
 // roundingOpen reports that rounding of terms of the size of the largest curvature and force may leave y
 // open by more than that, and that refinement applies.
 func (s *Solution) roundingOpen(w *newton, q *polyhedron) bool {
 	mu := w.known.Mu
-	if !w.known.Quadratic || !(mu > 0) || q.n > refinable || q.m > 8*refinable || !linalg.Finite(s.Y) {
+	if !w.known.Quadratic || !(mu > 0) || q.n > tolerance.LeastSparse || q.m > 8*tolerance.LeastSparse || !linalg.Finite(s.Y) {
 		return false
 	}
 	size := s.extent(w, q)

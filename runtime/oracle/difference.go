@@ -97,7 +97,7 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 			best = total
 			kept.v, kept.delta, kept.speed, kept.off, kept.uncertain, kept.d = slices.Clone(v), step, speed, off, uncertain, *d
 		}
-		if off <= math.Max(tolerance.Target, uncertain) || o.Settings.Delta != 0 || attempt == attempts {
+		if off <= math.Max(tolerance.Target, uncertain) || o.Settings.Delta != 0 || attempt == tolerance.Halvings {
 			known = attempt == 1 && uncertain <= tolerance.Target
 			v, delta, speed, off, uncertain, *d = kept.v, kept.delta, kept.speed, kept.off, kept.uncertain, kept.d
 			break

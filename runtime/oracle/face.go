@@ -139,11 +139,11 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 		copy(v, now)
 		return true
 	}
-	for attempt := 1; attempt <= attempts; attempt++ {
+	for attempt := 1; attempt <= tolerance.Halvings; attempt++ {
 		d.force = 0
 		speed, err := d.central(ctx, whole, t)
 		var failed *LowerError
-		if errors.As(err, &failed) && attempt < attempts { // y has no business that far away
+		if errors.As(err, &failed) && attempt < tolerance.Halvings { // y has no business that far away
 			shorter(64)
 			continue
 		}
@@ -155,7 +155,7 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 			shorter(64)
 			continue
 		}
-		if moved := speed * t; moved > 10*reach && attempt < attempts {
+		if moved := speed * t; moved > 10*reach && attempt < tolerance.Halvings {
 			shorter(moved / reach)
 			continue
 		}
@@ -199,7 +199,7 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 		case rough && improved:
 			shorter(8)
 		default:
-			attempt = attempts
+			attempt = tolerance.Halvings
 		}
 	}
 	*d = kept
@@ -222,6 +222,3 @@ func relativeChange(whole, half []float64) float64 {
 	}
 	return weighted / change
 }
-
-// attempts at the length of a step, of which each gains at least 2^3: it may be off by 2^30 and more.
-const attempts = 10

@@ -201,7 +201,7 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 	part := make([]float64, p.Dy+p.Rows.Len())
 	speed, err := 0.0, error(nil)
 	const short, long = 1e-2, 1e2
-	for range attempts {
+	for range tolerance.Halvings {
 		d.force = 0
 		speed, err = d.forward(ctx, part, step)
 		var failed *LowerError

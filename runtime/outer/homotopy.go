@@ -63,13 +63,6 @@ const (
 	pathEndShare = 0.01 // of the certificate's radius, and of F
 )
 
-// PathFrom is the least number of variables of both levels with which a run follows
-// the central path. With fewer, a search from the start and another by way of
-// followers that react less cost as little, and of the small public test problems they leave
-// fewer at a point that is not the best (Bard's of 1988 ends at 25 behind a path, at
-// its optimum 17 without).
-const PathFrom = 64
-
 // Path is a start for a search on F that has looked past poor kinks on the way from another one: where F is lowest at the ends of the stages of its path (advance), or, where the follower has no central path, what a
 // continuation over followers that react less leads to. nil where that is nowhere lower.
 func Path(ctx context.Context, h oracle.Hyperobjective, start []float64, seed uint64) ([]float64, error) {
@@ -116,7 +109,7 @@ func (m *bundle) prepare(ctx context.Context, run *Run, start *Sample) error {
 	if !ok || !m.Settings.Continuation || len(run.projector.Balls()) > 0 {
 		return nil
 	}
-	if p := h.Problem(); p.Dx+p.Dy < PathFrom || !p.HasInequalities() {
+	if p := h.Problem(); p.Dx+p.Dy < tolerance.LeastSparse || !p.HasInequalities() {
 		return nil
 	}
 	pt, err := h.Value(ctx, start.X)

@@ -71,14 +71,13 @@ func (r *Run) Size(x []float64) float64 { return r.width + linalg.Norm(x) }
 // pieces of F reach: of years, or of prices in a narrow band, a share would be all of X. It is
 // no less than some roundings of x.
 func (r *Run) Radius(share float64, x []float64) float64 {
-	const roundings = 64
 	from, set := linalg.Clone(x), r.h.Problem().X
 	for j, v := range x {
 		if set != nil && set.Lo != nil {
 			from[j] = v - math.Max(set.Lo[j], math.Min(set.Hi[j], 0))
 		}
 	}
-	return math.Max(share*(r.width+linalg.Norm(from)), roundings*0x1p-52*linalg.Norm(x))
+	return math.Max(share*(r.width+linalg.Norm(from)), tolerance.Feasibility*linalg.Norm(x))
 }
 
 // Room is how far x can go from here: the half width of X, and in what has no bounds as far

@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/outer"
+	"bilevelc/runtime/tolerance"
 )
 
 // constants are what the theorems ask to be known of F.
@@ -78,8 +79,7 @@ func finishSampled(ctx context.Context, run *outer.Run, result *outer.Result, sa
 			result.Sampled = pt
 		}
 	}
-	const count = 20 // gradients for the certificate
-	samples, err := sampleBall(ctx, run, result.Best.X, delta, min(count, run.Dim()+1))
+	samples, err := sampleBall(ctx, run, result.Best.X, delta, min(tolerance.Draws, run.Dim()+1))
 	if err != nil {
 		return err
 	}

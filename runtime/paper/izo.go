@@ -8,6 +8,7 @@ import (
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // izoSettings are the settings of the method `izo`.
@@ -92,10 +93,9 @@ func (m *izo) constants(ctx context.Context, run *outer.Run) (*constants, error)
 	}
 	c := &constants{F0: first.F, Lipschitz: set.Lipschitz, Gap: set.Gap, GradError: set.Alpha, Given: set.Lipschitz > 0 && set.Gap > 0}
 	if c.Lipschitz == 0 {
-		const directions = 5
 		root := 0.0 // of the sum of squares, which may be beyond double precision
 		w := make([]float64, run.Dim())
-		for range directions {
+		for range tolerance.Draws {
 			run.Direction(w)
 			slope, _, err := m.slope(ctx, run, run.Start, w, set.Delta/2)
 			if err != nil {
@@ -103,7 +103,7 @@ func (m *izo) constants(ctx context.Context, run *outer.Run) (*constants, error)
 			}
 			root = math.Hypot(root, slope)
 		}
-		if c.Lipschitz = root * math.Sqrt(float64(run.Dim())/directions); c.Lipschitz == 0 {
+		if c.Lipschitz = root * math.Sqrt(float64(run.Dim())/tolerance.Draws); c.Lipschitz == 0 {
 			c.Lipschitz = 1
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/sequential"
+	"bilevelc/runtime/tolerance"
 	"bilevelc/runtime/tree"
 )
 
@@ -57,7 +58,7 @@ func (run *Run) smooth(p *problem.Problem) (*sequential.Solver, error) {
 // but where the follower's factors are sparse: its central path is taken there, if it has one.
 func (run *Run) ahead(ctx context.Context, x []float64) ([]float64, error) {
 	p := run.n
-	if !run.opts.Open || !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) || p.Coupled != nil || p.Dx+p.Dy < outer.PathFrom {
+	if !run.opts.Open || !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) || p.Coupled != nil || p.Dx+p.Dy < tolerance.LeastSparse {
 		return nil, nil
 	}
 	if run.Smooth == nil {

@@ -40,14 +40,11 @@ func (v *visited) note(p *kkt.Point) {
 	v.values = append(v.values, p.F)
 }
 
-// draws is how many points a start is chosen from: ten of them miss a tenth of X that no start has seen with a chance of a third (0.9^10).
-const draws = 10
-
 // apart are starts on branches on which no start has begun or ended: the follower's answer to each draw says which one it lies on.
-// Where ten draws in a row lie on known ones, the last is taken.
+// Where all draws lie on known ones, the last is taken.
 func (v *visited) apart(ctx context.Context, s *kkt.System, follower *kkt.Follower, draw func(k int) ([]float64, error)) func(k int) ([]float64, error) {
 	return func(k int) ([]float64, error) {
-		for range draws {
+		for range tolerance.Draws {
 			x, err := draw(k)
 			if err != nil || k == 0 {
 				return x, err

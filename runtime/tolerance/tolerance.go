@@ -104,6 +104,8 @@ const (
 	// PenaltyGrowth is the factor by which penalties grow where what they are on is violated: eight rounds of it are the square root of what doubles resolve, beyond which f would be lost in the rounding of the penalty
 	// (Byrd, Nocedal and Waltz 2008).
 	PenaltyGrowth = 10
+	// Draws are the random points or directions among which something is looked for: what a quarter of them show is missed by all once in 300 times, a tenth of X that no start has seen once in eight.
+	Draws = 20
 	// Shortenings of a step, by 16 each, lead from any to where nothing is left of it: an entry of y may be as near to the edge of the domain of g as exp(-700),
 	// where that of an entropy under a row with a multiplier is.
 	Shortenings = 256
