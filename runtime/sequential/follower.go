@@ -91,11 +91,12 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 		}
 		lambda = z[p.Dx+p.Dy : p.Dx+p.Dy+p.Rows.Len()]
 		target := z[p.Dx : p.Dx+p.Dy]
-		slope, terms, length := 0.0, math.Abs(value), 0.0
+		slope, terms, hidden, length := 0.0, math.Abs(value), 0.0, 0.0 // hidden: the terms of the program's objective at y, which may cancel in g and in its gradient
 		for j, t := range target {
 			d := t - y[j]
 			slope += grad[j] * d
 			terms += math.Abs(grad[j]) * math.Max(math.Abs(y[j]), math.Abs(d))
+			hidden += math.Abs(y[j]) * (math.Abs(c[j]) + h.RowTerms(j, y))
 			length = math.Max(length, math.Abs(d)/a.qp.Unit(j))
 		}
 		for _, l := range lambda {
@@ -125,8 +126,8 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 		}
 		before = length
 		phi := value + rho*off
-		accepted := false
-		for t, full := 1.0, true; t > 0x1p-60; t /= 2 {
+		accepted, t := false, 1.0
+		for full := true; t > 0x1p-60; t /= 2 {
 			for j := range next {
 				next[j] = y[j] + t*(target[j]-y[j])
 			}
@@ -143,7 +144,7 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 				full, t = false, 2*tolerance.ToBoundary
 			}
 		}
-		if last = !accepted || slices.Equal(y, next); last {
+		if last = !accepted || slices.Equal(y, next) || t < 1 && !(-t*slope > tolerance.SumRounding*(terms+hidden)); last { // a shorter step that falls by rounding may be any
 			continue
 		}
 		copy(y, next)

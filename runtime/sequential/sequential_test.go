@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -340,7 +341,7 @@ func dependentRows(t *testing.T, large bool) {
 
 // Where a problem's system is linear, the point is that of package pieces.
 func TestLinearSystems(t *testing.T) {
-	for seed := range members.Seeds(t, 30) {
+	for _, seed := range append(slices.Collect(members.Seeds(t, 30)), 660010112) { // of the last one g is 0 at an answer, and its terms are not
 		rng := rand.New(rand.NewPCG(seed, 13))
 		p := kkttest.Random(rng, 2, 3, 1, true, seed%2 == 0)
 		s, err := kkt.New(p)
