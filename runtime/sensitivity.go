@@ -12,6 +12,7 @@ import (
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/system"
+	"bilevelc/runtime/tolerance"
 )
 
 // sensitivities are those of every entry of x at a point.
@@ -101,8 +102,8 @@ func (c *claims) sensitivity() {
 			if e.Left == nil && e.Right != nil && e.Right.Reason == "" && c.r.Stationarity.Strict && j < len(c.doc.Hypergradient) {
 				g := sign * c.doc.Hypergradient[j]
 				// Both are differences of a first-order solver's answers.
-				tolerance := sensitivityTolerance*linalg.NormInf(c.doc.Hypergradient) + float64(c.r.Stationarity.GradientError)
-				c.near(fmt.Sprintf("sensitivity of F to %s, by the hypergradient", e.Entry), float64(e.Right.Objective), g, tolerance)
+				within := tolerance.Margin*tolerance.Target*linalg.NormInf(c.doc.Hypergradient) + float64(c.r.Stationarity.GradientError)
+				c.near(fmt.Sprintf("sensitivity of F to %s, by the hypergradient", e.Entry), float64(e.Right.Objective), g, within)
 			}
 			j++
 		}
@@ -138,7 +139,3 @@ func (c *claims) shaped(r *Rates) bool {
 	return fits(r.Variables, c.r.Lower.Variables) && fits(r.Multipliers, c.r.Lower.Multipliers) &&
 		r.ErrorVariables >= 0 && r.ErrorMultipliers >= 0
 }
-
-// sensitivityTolerance is what derivatives of F that are made in two ways may differ
-// by, relative to the gradient: the tolerance of hypergradients in package certify.
-const sensitivityTolerance = 1e-5

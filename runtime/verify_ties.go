@@ -206,7 +206,7 @@ func (c *claims) exactSlopes(ctx context.Context, e *tiedPoint) {
 		} else {
 			found := e.s.Hypergradient(m)
 			wrong, size := linalg.Distance(found, claimed), linalg.Norm(found)
-			c.check("hypergradient along the one branch", wrong <= sensitivityTolerance*size, "it differs by %.3g of %.3g", wrong, size)
+			c.check("hypergradient along the one branch", wrong <= tolerance.Margin*tolerance.Target*size, "it differs by %.3g of %.3g", wrong, size)
 		}
 	}
 	if len(c.r.Sensitivity) > 0 {
@@ -239,7 +239,7 @@ func (c *claims) slopes(ctx context.Context, e *tiedPoint) {
 				c.check("slope of F in "+entry.Entry+" to the "+side.word, side.claim == side.found, "there is one, or none")
 				continue
 			}
-			c.near("slope of F in "+entry.Entry+" to the "+side.word, float64(side.claim.Objective), float64(side.found.Objective), sensitivityTolerance*size)
+			c.near("slope of F in "+entry.Entry+" to the "+side.word, float64(side.claim.Objective), float64(side.found.Objective), tolerance.Margin*tolerance.Target*size)
 		}
 	}
 }

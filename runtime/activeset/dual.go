@@ -113,9 +113,6 @@ func (s *Solver) best(active bool) int {
 	return at
 }
 
-// negligible is the share of a tolerance that is no progress: rounding.
-const negligible = 1e-3
-
 type candidate struct {
 	k    int
 	size float64 // violation; or rate, in a ratio test
@@ -139,19 +136,13 @@ func (s *Solver) enter(p int) (rise float64, o outcome) {
 		}
 		col := t.first
 		t.column(col, p)
-		raw := -col[p]
-		noise := t.curvature(p, col)
+		t.curvature(p, col)
 		d := max(-col[p], 0)
 		left := sign * (target - st.v[p])
 		q, step, flips, full := s.dualRatio(col, sign, d, left)
 		proved := false
 		if !full && q < 0 && left > st.tolV[p] {
-			// No multiplier ends it and no curvature beyond the bound of its
-			// rounding: it is infeasible, or that bound is too careful.
-			if proved = s.farkas(p, sign, col); !proved && raw > negligible*noise {
-				d, col[p] = raw, -raw
-				q, step, flips, full = s.dualRatio(col, sign, d, left)
-			}
+			proved = s.farkas(p, sign, col) // no multiplier ends it and no curvature beyond the bound of its rounding
 		}
 		if !full && q < 0 && left <= st.tolV[p] {
 			// A step before this one, with a rate that was within rounding, has
@@ -185,7 +176,7 @@ func (s *Solver) enter(p int) (rise float64, o outcome) {
 			s.move(k, by, t.second)
 		}
 		s.move(p, -sign*step, col)
-		if full || step*math.Abs(col[q]) > negligible*st.tolM[q] {
+		if full || step*math.Abs(col[q]) > st.tolM[q] {
 			rise += step * left
 		}
 		if full {

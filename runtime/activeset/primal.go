@@ -89,7 +89,7 @@ func (s *Solver) release(q int) (fall float64, o outcome) {
 			return fall, unreliable
 		}
 		s.move(q, sign*step, col)
-		if full || step*math.Abs(col[p]) > negligible*st.tolV[p] {
+		if full || step*math.Abs(col[p]) > st.tolV[p] {
 			fall += step * wrong
 		}
 		if full {

@@ -97,16 +97,16 @@ func (t *tableau) column(dst []float64, k int) {
 }
 
 // curvature makes the diagonal entry k of col, which is column k, 0 where it may be
-// rounding of one that is 0 in exact arithmetic, and returns a bound of that. It is
+// rounding of one that is 0 in exact arithmetic. It is
 // far from it where it is beyond entries of the KKT matrix times twice those of the
 // column, whose errors are of some hundreds of units in the last place after the
 // pivots between two factorizations. Else it is d'Qd, where d are the rates of the
 // variables, right to the tolerance that values are kept to: entries of Q for those
 // that d leaves where they are then count by the square of that.
-func (t *tableau) curvature(k int, col []float64) (noise float64) {
+func (t *tableau) curvature(k int, col []float64) {
 	if t.linear {
 		col[k] = 0
-		return math.Inf(1)
+		return
 	}
 	most := 0.0
 	for i, v := range col {
@@ -114,8 +114,8 @@ func (t *tableau) curvature(k int, col []float64) (noise float64) {
 			most = max(most, math.Abs(v))
 		}
 	}
-	if noise = 1e-12 * t.largest * (1 + most) * (1 + most); col[k] > noise || -col[k] > noise {
-		return noise
+	if math.Abs(col[k]) > 1e-12*t.largest*(1+most)*(1+most) {
+		return
 	}
 	rate := func(j int) float64 {
 		switch {
@@ -127,8 +127,7 @@ func (t *tableau) curvature(k int, col []float64) (noise float64) {
 		return 0
 	}
 	t.work += int64(t.n + len(t.q.Val))
-	value, errorBound := 0.0, tolerance.Sign*(1+most)
-	noise = 0
+	value, noise, errorBound := 0.0, 0.0, tolerance.Sign*(1+most)
 	for i := range t.vars {
 		d := rate(i)
 		for e := t.q.Ptr[i]; e < t.q.Ptr[i+1]; e++ {
@@ -145,7 +144,6 @@ func (t *tableau) curvature(k int, col []float64) (noise float64) {
 	default:
 		col[k] = -value
 	}
-	return noise
 }
 
 // pivot1 exchanges constraint k, whose column is col.

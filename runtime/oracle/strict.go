@@ -33,7 +33,7 @@ func (h *Hyper) complementarity(x []float64, s *lower.Solution, face []int) (mar
 	}
 	sigma := h.sine(s, face)
 	margins := judge(h.p, x, s, face, sigma, linalg.Norm(rowForces), h.terms)
-	if margin, undecided = verdict(margins); margin < near && !measured {
+	if margin, undecided = verdict(margins); margin < tolerance.Hiding && !measured {
 		h.terms = measure(h.p, x, s.Y)
 		margins = judge(h.p, x, s, face, sigma, linalg.Norm(rowForces), h.terms)
 		margin, undecided = verdict(margins)
@@ -74,10 +74,6 @@ func verdict(margins []float64) (least float64, undecided []int) {
 // stiff is how much larger an error of y has to be than what the rows of a face leave of it
 // at a vertex for the curvature of g to be that of a tie break, or as little.
 const stiff = 1e5
-
-// near is the margin below which the terms of the gradient are measured at the
-// point itself, rather than taken from the last point where they were.
-const near = 1e2 * tolerance.Margin
 
 // judge compares slacks and multipliers with their errors. With an error e of the
 // gradient (its rounding, and the residual of stationarity), errors rho of the

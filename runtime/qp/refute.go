@@ -8,12 +8,6 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// reach is how far out, in units of the constraints' own scale (the largest
-// distance of one of their hyperplanes from 0, see lengths), points are excluded by
-// a proof of infeasibility. Weights in double precision combine the normals to about
-// 1e-15 and not to 0, so that a proof holds up to some distance only.
-const reach = 1e6
-
 // evidence collects a Farkas combination in double precision with a bound of
 // its rounding: sum_i weight_i (a_i'z - b_i) with weights >= 0 on inequalities
 // is at most 0 at every z that satisfies them. A sum of k terms errs by at most
@@ -112,7 +106,8 @@ func (e *evidence) lengths() []float64 {
 	return out
 }
 
-// proves reports that no z within reach satisfies the constraints, even if each
+// proves reports that no z within reach, which is as far as six digits tell the constraints' own scale (the largest distance of one of their
+// hyperplanes from 0, see lengths), as weights in double precision combine the normals to 1e-15 and not to 0, satisfies the constraints, even if each
 // is widened by `inconsistency` times its terms and its norm times their scale.
 func (e *evidence) proves() bool {
 	length, distance := e.lengths(), 0.0
@@ -134,7 +129,7 @@ func (e *evidence) proves() bool {
 	margin := (tolerance.Contradiction + rounding) * (e.terms + total*distance)
 	for j, v := range e.normal {
 		if v != 0 || e.size[j] != 0 {
-			margin += (math.Abs(v) + rounding*e.size[j]) * reach * distance * length[j]
+			margin += (math.Abs(v) + rounding*e.size[j]) / tolerance.Target * distance * length[j]
 		}
 	}
 	return -e.side > margin && !math.IsInf(margin, 0)
