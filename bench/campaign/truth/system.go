@@ -42,9 +42,9 @@ type System struct {
 	F      Quadratic   // over Dx + Dy + len(Rows)
 }
 
-// farAway is a bound on entries that have none: an optimum there is one at infinity. Boxes
-// of x are to be smaller.
-const farAway = 1e11
+// FarAway is a bound on entries that have none: an optimum there is one at infinity. Boxes
+// of x are to be smaller, and so is F: what falls without end hides behind an F as low as that.
+const FarAway = 1e11
 
 // loose is what sums may miss by rounding, relative to the sizes that went into them.
 const loose = 1e-11
@@ -197,7 +197,7 @@ func (a *Answer) meet(s *System, q *Quadratic, w []float64) {
 
 // Minimize finds the least value of q over the program's points in a region.
 func (s *System) Minimize(q *Quadratic, in Region) *Answer {
-	in.end = farAway
+	in.end = FarAway
 	least := func(share float64) *Answer {
 		out := &Answer{share: share}
 		s.whole(in, func(fixed []float64) { s.pieces(q, fixed, in, out) })
@@ -435,7 +435,7 @@ func (s *System) Responds(x []float64) *Answer {
 	for j := range s.Dy {
 		for _, sign := range []float64{1, -1} {
 			if !s.bounded(j, sign) {
-				held = append(held, s.entry(s.Dx+j, sign, farAway))
+				held = append(held, s.entry(s.Dx+j, sign, FarAway))
 			}
 		}
 	}
@@ -445,6 +445,6 @@ func (s *System) Responds(x []float64) *Answer {
 		out.share = loose
 		out.over(s, f, g, held)
 	}
-	out.Far = distant(out.W, farAway)
+	out.Far = distant(out.W, FarAway)
 	return out
 }
