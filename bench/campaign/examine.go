@@ -127,8 +127,8 @@ func (q *inquiry) judge(r *runtime.Result) {
 	case runtime.Unbounded:
 		if !q.best.Feasible {
 			q.false("unbounded", "nothing is feasible: %s", r.Reason)
-		} else if q.best.Value < -truth.FarAway/8 {
-			q.outcome("unbounded, or low")
+		} else if q.best.Value < -truth.FarAway/8 || q.best.Rough() {
+			q.outcome("unbounded, or not to be told")
 		} else if !q.best.Far {
 			q.false("unbounded", "F is at least %v, at w = %v: %s", q.best.Value, q.best.W, r.Reason)
 		}

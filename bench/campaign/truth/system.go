@@ -182,6 +182,9 @@ func (a *Answer) improves(s *System, q *Quadratic, w []float64) bool {
 	return false
 }
 
+// Rough reports that the least value is rounding of its terms.
+func (a *Answer) Rough() bool { return loose*a.Terms > math.Abs(a.Value) }
+
 func (a *Answer) meet(s *System, q *Quadratic, w []float64) {
 	v, terms := q.Value(w)
 	if a.Least == nil {
