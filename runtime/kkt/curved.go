@@ -77,23 +77,9 @@ func NewCurved(p *problem.Problem) (s *System, why string, err error) {
 
 // shorten makes the units of the columns that a constraint is curved in no longer than where its terms are alike: its tangents are rows next to which those of the relaxation may be small.
 func (s *System) shorten(c *Curved) {
-	r := s.Relaxation
 	for j, a := range c.Lin {
-		h := c.Hess.At(j, j)
-		if h == 0 {
-			continue
-		}
-		_, e := math.Frexp(math.Sqrt(math.Max(math.Abs(c.Const), a*a/h) / h))
-		by := math.Ldexp(1, e) / s.ColScale[j]
-		if !(by < 1) || by == 0 {
-			continue
-		}
-		s.ColScale[j] *= by
-		r.Lo[j], r.Hi[j] = r.Lo[j]/by, r.Hi[j]/by
-		for k, col := range r.A.Col {
-			if col == j {
-				r.A.Val[k] *= by
-			}
+		if h := c.Hess.At(j, j); h != 0 {
+			s.shortenUnit(j, math.Sqrt(math.Max(math.Abs(c.Const), a*a/h)/h))
 		}
 	}
 }

@@ -161,6 +161,7 @@ func newObjective(s *System) (*Objective, error) {
 	if len(entries) > 0 {
 		o.Hess = symmetric(sparse.FromEntries(s.N, s.N, entries))
 	}
+	s.shortenByF(o.Hess, o.Lin)
 	s.convexify(o)
 	return o, nil
 }

@@ -1,8 +1,12 @@
 package kkt
 
-import "bilevelc/runtime/tolerance"
+import (
+	"math"
+	"slices"
 
-import "math"
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/tolerance"
+)
 
 // equilibrate divides columns and multiplies rows of the relaxation by powers of two such that the terms of rows at solutions are about 1, whatever units the model is in. First
 // the logarithms of the entries, and of the sides of rows, come as near to 0 as they can in least squares (Curtis and Reid 1972), by means of rows and columns in turn: that is the
@@ -106,6 +110,62 @@ func (s *System) equilibrate() bool {
 		scale(&b.Hi[j], 1/by)
 	}
 	return ok
+}
+
+// shortenUnit makes the unit of column j no longer than a length, to a power of two.
+func (s *System) shortenUnit(j int, length float64) {
+	r := s.Relaxation
+	_, e := math.Frexp(length)
+	by := math.Ldexp(1, e) / s.ColScale[j]
+	if !(by < 1) || by == 0 {
+		return
+	}
+	s.ColScale[j] *= by
+	r.Lo[j], r.Hi[j] = r.Lo[j]/by, r.Hi[j]/by
+	for k, col := range r.A.Col {
+		if col == j {
+			r.A.Val[k] *= by
+		}
+	}
+}
+
+// shortenByF makes the unit of an entry of x that no row reads, which its bounds alone have told, no longer than what a quadratic f says where it curves up along it: as far as its least is from 0, and moves
+// where others move by their units.
+func (s *System) shortenByF(hess *sparse.CSR, lin []float64) {
+	if hess == nil {
+		return
+	}
+	free := make([]bool, s.Nx)
+	for j := range free {
+		free[j] = hess.At(j, j) > 0
+	}
+	for _, j := range s.Relaxation.A.Col {
+		if j < s.Nx {
+			free[j] = false
+		}
+	}
+	length := slices.Clone(s.ColScale)
+	for j, is := range free {
+		if is {
+			length[j] = math.Abs(lin[j]) / hess.At(j, j)
+		}
+	}
+	for range tolerance.Propagations {
+		for j, is := range free {
+			if !is {
+				continue
+			}
+			cols, vals := hess.Row(j)
+			for t, k := range cols {
+				length[j] = math.Max(length[j], math.Abs(vals[t])/hess.At(j, j)*length[k])
+			}
+		}
+	}
+	for j, is := range free {
+		if is && length[j] > 0 {
+			s.shortenUnit(j, length[j])
+		}
+	}
 }
 
 // tally is of logarithms: their weighted sum, the sum of the weights, and the largest. That of 0 is none.

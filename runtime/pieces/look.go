@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/tolerance"
@@ -29,21 +30,11 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point, warm *activeset.Basis) 
 	}
 	each := v.gradientTerms(p.Z, grad)
 	v.linear.SetObjective(nil, grad)
-	// What an entry carries to others is as large as they may move. One that a bound holds and no row joins to them carries nothing: however large its unit, it says nothing of what counts.
-	joined := make([]bool, s.N)
-	for _, j := range s.Relaxation.A.Col {
-		joined[j] = true
-	}
-	var own activeset.Bounds
-	s.Bounds(&own, p.Branch)
-	terms, here := 0.0, 0.0
-	for j, g := range grad {
-		reach := radius
-		if !joined[j] && (at[j] == own.Lo[j] || at[j] == own.Hi[j]) {
-			reach = math.Abs(at[j])
-		}
-		terms = math.Max(terms, each[j]*reach)
-		here += g * at[j]
+	// Columns that rows and pairs leave apart are programs of their own: how large the terms of one are says nothing of what counts in another, whose units may be others.
+	part := v.parts()
+	terms, fall := make([]float64, len(grad)), make([]float64, len(grad)) // of the part of a column
+	for j := range grad {
+		terms[part[j]] = math.Max(terms[part[j]], each[j]*radius)
 	}
 	fix := append([]kkt.Fix(nil), p.Branch...)
 	for _, k := range p.Biactive {
@@ -65,14 +56,20 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point, warm *activeset.Basis) 
 		if out.root == nil {
 			out.root = sol
 		}
-		fall := here - sol.Value
-		if terms > 0 {
-			fall /= terms
+		clear(fall)
+		for j, g := range grad {
+			fall[part[j]] += g * (at[j] - sol.Z[j])
+		}
+		measure := 0.0
+		for k, t := range terms {
+			if t > 0 {
+				measure = math.Max(measure, fall[k]/t)
+			}
 		}
 		if len(leaves) == 0 {
-			out.measure = math.Max(0, fall)
+			out.measure = measure
 		}
-		if fall <= tolerance.Sign {
+		if measure <= tolerance.Sign {
 			m := s.FromDuals(v.dual(), p.Z, sol.Row, sol.Bound)
 			if flat {
 				m.Clear()
@@ -127,6 +124,34 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point, warm *activeset.Basis) 
 		}
 	}
 	return out, nil
+}
+
+// parts numbers the columns of the system's relaxation: those that rows and pairs join have one number.
+func (v *Solver) parts() (of []int) {
+	r := v.s.Relaxation
+	joined := sparse.NewClasses(r.N)
+	first := func(side kkt.Side) int {
+		if side.Row < 0 {
+			return side.Var
+		}
+		if cols, _ := r.A.Row(side.Row); len(cols) > 0 {
+			return cols[0]
+		}
+		return -1
+	}
+	for i := range r.A.Rows {
+		cols, _ := r.A.Row(i)
+		for _, j := range cols {
+			joined.Join(cols[0], j)
+		}
+	}
+	for _, pair := range v.s.Pairs {
+		if a, b := first(pair.Slack), first(pair.Mult); a >= 0 && b >= 0 {
+			joined.Join(a, b)
+		}
+	}
+	of, _ = joined.Number(r.N)
+	return of
 }
 
 // secondOrder says what f's curvature is on the branch of a stationary point, and, where it is negative along a direction that keeps all that holds there,
