@@ -83,3 +83,31 @@ func TestFarEndsOfFaces(t *testing.T) {
 		}
 	}
 }
+
+// An entry of x that no row reads has the unit that f gives it: beside one from a box of any width all slopes of F would be rounding. F is q(w, y) plus the square of what v misses of a combination of w and y, so that its
+// least over v is that of q, which is solved beside it without v.
+func TestEntriesThatNoRowReads(t *testing.T) {
+	for seed := range members.Seeds(t, 300) {
+		r := rand.New(rand.NewPCG(seed, 613))
+		number := func() float64 { return float64(1+r.IntN(9)) / 4 * float64(1-2*r.IntN(2)) }
+		width := math.Pow(10, float64(2+r.IntN(8)))
+		unit := func() float64 { return math.Pow(10, float64(r.IntN(9)-4)) }
+		ofV, ofW, ofY, ofF := unit(), unit(), unit(), unit() // v, w and y are so many times what they are in units of 1
+		q := fmt.Sprintf("%g*(%g*y + (w/%g)*(y/%g)*%g + %g*(w/%g)^2 + %g*w + (y/%g)^2)", ofF, number()/ofY, ofW, ofY, number(), math.Abs(number()), ofW, number()/ofW, ofY)
+		extra := fmt.Sprintf(" + %g*(v/%g - %g - %g*w - %g*y)^2", ofF*math.Abs(number()), ofV, number(), number()/ofW, number()/ofY)
+		lower := fmt.Sprintf("lower {\n  var y: real in box(%g, %g)\n  minimize %g*(y/%g - %g - %g*w)^2\n}\nsolve { ties = optimistic }\n", -2*ofY, 3*ofY, unit(), ofY, number(), number()/ofW)
+		w := fmt.Sprintf("  var w: real in box(%g, %g)\n", -5*ofW, 4*ofW)
+		v := fmt.Sprintf("  var v: real in box(%g, %g)\n", -width*ofV, width*ofV/10)
+		want := solveText(t, "model plain\nupper {\n"+w+"  minimize "+q+"\n}\n"+lower, runtime.Options{Seed: 1})
+		text := "model more\nupper {\n" + w + v + "  minimize " + q + extra + "\n}\n" + lower
+		got := solveText(t, text, runtime.Options{Seed: 1})
+		if want.Status != runtime.Solved || !want.Global.Proved {
+			t.Errorf("seed %d: without v: %s (%s)", seed, want.Status, want.Reason)
+			continue
+		}
+		a, b := float64(want.Upper.Objective), float64(got.Upper.Objective)
+		if got.Status != runtime.Solved || math.Abs(a-b) > 1e-5*(ofF+math.Abs(a)) {
+			t.Errorf("seed %d: %s (%s), F %v, which is %v\n%s", seed, got.Status, got.Reason, b, a, text)
+		}
+	}
+}

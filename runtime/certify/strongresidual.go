@@ -50,8 +50,8 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 			carriedY = math.Max(carriedY, math.Abs(b*t))
 		}
 	}
-	carried = math.Min(carried, math.Max(terms.most, tolerance.Hiding*share(terms.value, maxAbs(x))))
-	carriedY = math.Min(carriedY, tolerance.Hiding*share(terms.value, maxAbs(y)))
+	carried = math.Min(carried, math.Max(terms.most, tolerance.Hiding*share(terms.sum, maxAbs(x))))
+	carriedY = math.Min(carriedY, tolerance.Hiding*share(terms.sum, maxAbs(y)))
 	p.Rows.A.AddMulVecT(gx, 1, m.Slack)
 	p.Rows.B.AddMulVecT(ga[:p.Dy], -1, m.Slack)
 	for i, t := range m.Rows {
@@ -78,7 +78,7 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 	worst = share(maxAbs(gx), math.Max(terms.x, carried))
 	worst = math.Max(worst, share(maxAbs(further[p.Dx:]), terms.x))
 	if terms.y == 0 { // f reads multipliers alone, and those of slacks may be all rounding: what they make of f as far as y reaches
-		carriedY = math.Max(carriedY, share(terms.value, v.length()))
+		carriedY = math.Max(carriedY, share(terms.sum, v.length()))
 	}
 	inY := share(maxAbs(ga[:p.Dy]), math.Max(terms.y, carriedY))
 	sizeX := terms.x
@@ -95,7 +95,7 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 			size = math.Max(size, math.Abs(vals[t]*m.Adjoint[j]))
 		}
 		if at.push[i] > 0 { // an adjoint that is all rounding: what it makes of f as far as lambda reaches
-			size = math.Max(size, terms.value/at.push[i])
+			size = math.Max(size, terms.sum/at.push[i])
 		}
 		if kind == problem.Equal {
 			left = math.Max(left, math.Abs(rest))
@@ -138,7 +138,7 @@ func (v *verification) byAdjoint(r []float64, terms sizesOfF, rows float64) floa
 	if steep > 0 {
 		grad := make([]float64, p.Dy)
 		v.d.g.GradY(grad, x, y)
-		rows = math.Max(rows, share(terms.value*steep, v.steepness(grad)))
+		rows = math.Max(rows, share(terms.sum*steep, v.steepness(grad)))
 	}
 	u, inX, left := v.solved(r)
 	step := norm(left) / mu

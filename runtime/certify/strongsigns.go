@@ -11,7 +11,7 @@ import (
 // multiplies. At x = 0 and y = 0 nothing reaches anywhere.
 func (terms *sizesOfF) counts(t, perX, perY, reach float64) bool {
 	t = math.Abs(t)
-	return t*perX > tolerance.Certified*terms.x || t*perY > tolerance.Certified*terms.y || terms.value > 0 && t*reach > tolerance.Certified*terms.value
+	return t*perX > tolerance.Certified*terms.x || t*perY > tolerance.Certified*terms.y || terms.sum > 0 && t*reach > tolerance.Certified*terms.sum
 }
 
 // pairCounts reports whether the multipliers of slack i and of its multiplier count.

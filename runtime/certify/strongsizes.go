@@ -110,7 +110,7 @@ func (v *verification) curvature(j int) float64 {
 
 // sizesOfF are sizes of the terms of grad f at a point: of entries in x and in y, and of what they make of f; sum is that of what each makes of f on its own, which is the
 // same in all units of x and y, and most what of a large number that is carried to x counts.
-type sizesOfF struct{ x, y, value, sum, most float64 }
+type sizesOfF struct{ x, y, sum, most float64 }
 
 // gradientOfSystem is the gradient of f + Coupled'c in x and in the answer, with the sizes of its terms. These are told from f at the point itself and where entries are half way to 0:
 // they do not depend on how wide X is.
@@ -141,12 +141,13 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 		terms.x = math.Max(terms.x, maxAbs(gx)+moved(eachX, gx, hx))
 		terms.y = math.Max(terms.y, maxAbs(ga[:q.Dy])+moved(eachY, ga, ha))
 	}
-	own, sum := terms.x*maxAbs(x)+terms.y*maxAbs(y), 0.0
+	own, sum := 0.0, 0.0 // each entry in its own unit
 	for j, t := range eachX {
-		sum += math.Abs(t * x[j])
+		own += math.Abs(t * x[j])
 	}
+	sum = own
 	for j, t := range eachY {
-		sum += t * lengths[j]
+		own, sum = own+math.Abs(t*y[j]), sum+t*lengths[j]
 	}
 	// The adjoint and the multipliers of slacks carry what f feels of y to x. Those that are large and cancel are no terms of f: what counts of them is limited by what f's own make of it,
 	// and where x and y vanish by what grad_y f itself carries to x, which alone tells there: H^-1 of it is about its length over how long H makes it, or found where g has no term of x and of entries that f feels; and a row
@@ -194,11 +195,10 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 	px = make([]float64, q.Dx)
 	q.Rows.A.AddMulVecT(px, 1, m.Slack)
 	count(px, nil, 1)
-	terms.value = terms.x*maxAbs(x) + terms.y*maxAbs(y)
 	terms.sum = math.Max(terms.sum, sum)
 	// Where f hardly feels x the rounding of adjoints is all there is: slopes count beside those that change f by its terms from one end of X to the other.
 	if wide := v.wide(); wide > 0 {
-		terms.x = math.Max(terms.x, terms.value/wide)
+		terms.x = math.Max(terms.x, terms.sum/wide)
 	}
 	return gx, ga, terms
 }

@@ -83,8 +83,8 @@ func TestWhichMultipliersCount(t *testing.T) {
 	rng := members.Rand(t, 8)
 	size := func() float64 { return math.Pow(10, 16*rng.Float64()-8) }
 	for range members.Of(100, 2000) {
-		terms, per := sizesOfF{x: size(), y: size(), value: size()}, size()
-		for k, of := range []float64{terms.x, terms.y, terms.value} {
+		terms, per := sizesOfF{x: size(), y: size(), sum: size()}, size()
+		for k, of := range []float64{terms.x, terms.y, terms.sum} {
 			var carried [3]float64
 			carried[k] = per
 			for _, share := range []float64{0.5, 2} {
