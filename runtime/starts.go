@@ -56,14 +56,9 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 		return nil, err
 	}
 	runs := &startRuns{Runs: results, Best: results[max(best, 0)].Result}
-	for k, r := range results {
-		switch {
-		case r.Result != nil:
+	for _, r := range results {
+		if r.Result != nil {
 			runs.Calls = runs.Calls.Add(r.Result.Calls)
-		case multi.Resume != nil && multi.Resume[k].Run != nil:
-			runs.Calls = runs.Calls.Add(multi.Resume[k].Run.Calls)
-		case multi.Resume != nil && multi.Resume[k].Ended != nil:
-			runs.Calls = runs.Calls.Add(multi.Resume[k].Ended.Calls)
 		}
 	}
 	return runs, nil

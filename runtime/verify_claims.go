@@ -202,7 +202,7 @@ func (c *claims) residuals() {
 	c.near("residual: complementarity", float64(c.r.Residuals.Complementarity), found.Complementarity, tolerance.Rounded*top*linalg.NormInf(c.doc.Lambda))
 	upper := c.p.upperViolation(c.doc.X)
 	c.near("residual: upper", float64(c.r.Residuals.Upper), upper, tolerance.Rounded*linalg.NormInf(c.doc.X))
-	claimed, err := named.ReadResiduals(c.p.IR.Rows, c.r.Residuals.Constraints, tolerance.Rounded)
+	claimed, err := named.ReadResiduals(c.p.IR.Rows, c.r.Residuals.Constraints, reportTolerance)
 	if err != nil {
 		c.check("residuals by constraint", false, "%v", err)
 		return

@@ -82,12 +82,18 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 	results = make([]StartResult, n)
 	errs := make([]error, n)
 	ends := &podium{results: results, least: math.Inf(1)}
+	known := 0 // up to the last start of which the checkpoint has something
+	for k, s := range m.Resume {
+		if s.Run != nil || s.Ended != nil {
+			known = k + 1
+		}
+	}
 	next := make(chan int)
 	var wait, pending sync.WaitGroup
 	for range min(max(1, m.Threads), n) {
 		wait.Go(func() {
 			for k := range next {
-				if ctx.Err() == nil || k == 0 {
+				if ctx.Err() == nil || k == 0 || k < known && (m.Resume[k].Run != nil || m.Resume[k].Ended != nil) { // how far those of a checkpoint have come is known
 					errs[k] = m.enter(ctx, k, ends)
 				}
 				pending.Done()
@@ -106,7 +112,7 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 			next <- begun
 		}
 		pending.Wait()
-		if m.Automatic && (single || ctx.Err() != nil || m.enough(results[:begun])) {
+		if m.Automatic && (single || ctx.Err() != nil && begun >= known || m.enough(results[:begun])) {
 			break
 		}
 	}
