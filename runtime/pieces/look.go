@@ -71,6 +71,7 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point, warm *activeset.Basis) 
 		}
 		if measure <= tolerance.Sign {
 			m := s.FromDuals(v.dual(), p.Z, sol.Row, sol.Bound)
+			s.Settle(m, p.Z)
 			if flat {
 				m.Clear()
 			}
@@ -194,12 +195,6 @@ func (v *Solver) Examine(ctx context.Context, z []float64) (*Examined, error) {
 	out := &Examined{Point: p, Measure: seen.measure}
 	if seen.next != nil {
 		return out, nil
-	}
-	if p.Multipliers != nil {
-		v.s.Settle(p.Multipliers, p.Z)
-	}
-	for _, leaf := range p.Leaves {
-		v.s.Settle(leaf.Multipliers, p.Z)
 	}
 	out.Away = v.secondOrder(ctx, p, seen)
 	other, _, err := v.elsewhere(ctx, p)

@@ -120,9 +120,9 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 	}
 	short, work := solver.Shorter(ctx, b, sol, konst)
 	p.work += work
-	if short != sol { // what is rounding at its box may show less over the bounds
+	if short != sol { // what is rounding at its box may show less over the bounds: by no more than rounding of larger terms leaves of the other
 		v, rough := p.showing(cost, b, sol, size)
-		if better, left := p.showing(cost, b, short, size); better-left > v-rough {
+		if better, left := p.showing(cost, b, short, size); better-left > v-rough || left < rough && better > v-rough {
 			sol = short
 		}
 	}
