@@ -9,10 +9,14 @@ import (
 )
 
 // Shorter is a solution of the last program with bounds b, or another one where the rounding of the terms of the objective and a constant, 2^-48 of them, is more than tolerance.Target of what they add up
-// to: the optimal face may reach as far as the bounds do, and at a far end rounding is all that is left of the value. The other one is in a box about 0 of 1, 8, 64, ... units, the first whose sides have no multiplier beyond rounding,
-// so that it is a solution without them; work is what finding it takes.
+// to: the optimal face may reach as far as the bounds do, and at a far end rounding is all that is left of the value. The other one is in a box about 0 of 1, 8, 64, ... units, the first whose sides have no multiplier beyond rounding
+// and where the objective is no more but for that, so that it is a solution without them; work is what finding it takes.
 func (s *Solver) Shorter(ctx context.Context, b *Bounds, sol *Solution, constant float64) (short *Solution, work int64) {
-	if sol.Status != Optimal || tolerance.Target*math.Abs(sol.Value+constant) > 0x1p-48*(s.terms(sol.Z)+math.Abs(constant)) {
+	if sol.Status != Optimal {
+		return sol, 0
+	}
+	rounding := 0x1p-48 * (s.terms(sol.Z) + math.Abs(constant))
+	if tolerance.Target*math.Abs(sol.Value+constant) > rounding {
 		return sol, 0
 	}
 	box := &Bounds{RowLo: b.RowLo, RowHi: b.RowHi, Lo: make([]float64, len(b.Lo)), Hi: make([]float64, len(b.Hi))}
@@ -25,7 +29,7 @@ func (s *Solver) Shorter(ctx context.Context, b *Bounds, sol *Solution, constant
 		if near.Status == Stopped {
 			break
 		}
-		if near.Status == Optimal && !s.pressed(near, b, box) {
+		if near.Status == Optimal && near.Value <= sol.Value+rounding && !s.pressed(near, b, box) {
 			return near, work
 		}
 	}

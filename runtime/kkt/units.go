@@ -130,7 +130,7 @@ func (s *System) shortenUnit(j int, length float64) {
 }
 
 // shortenByF makes the unit of an entry of x that no row reads, which its bounds alone have told, no longer than what a quadratic f says where it curves up along it: as far as its least is from 0, and moves
-// where others move by their units.
+// where others move by their units; a unit of x at least, as what is left of linear terms may be rounding.
 func (s *System) shortenByF(hess *sparse.CSR, lin []float64) {
 	if hess == nil {
 		return
@@ -145,9 +145,10 @@ func (s *System) shortenByF(hess *sparse.CSR, lin []float64) {
 		}
 	}
 	length := slices.Clone(s.ColScale)
+	unit, _ := s.P.Units()
 	for j, is := range free {
 		if is {
-			length[j] = math.Abs(lin[j]) / hess.At(j, j)
+			length[j] = math.Max(unit[j], math.Abs(lin[j])/hess.At(j, j))
 		}
 	}
 	for range tolerance.Propagations {
@@ -162,7 +163,7 @@ func (s *System) shortenByF(hess *sparse.CSR, lin []float64) {
 		}
 	}
 	for j, is := range free {
-		if is && length[j] > 0 {
+		if is {
 			s.shortenUnit(j, length[j])
 		}
 	}
