@@ -63,27 +63,34 @@ func (s *System) Parts() []Part {
 	return out
 }
 
-// joined are the classes of columns that rows, products of f where it was read, and curved constraints join, with one more for columns without branches; curvedColumn is a column of each curved constraint, 0 where it
-// reads none.
-func (s *System) joined() (classes sparse.Classes, curvedColumn []int) {
-	classes = sparse.NewClasses(s.N + 1) // the last stands for columns without branches
-	join := func(m *sparse.CSR, i, to int) {
-		cols, vals := m.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				if to < 0 {
-					to = j
-				}
-				classes.Join(to, j)
+// RowClasses are the classes of columns that rows of the relaxation join, and with them those of pairs; with one more for columns without branches.
+func (s *System) RowClasses() sparse.Classes {
+	classes := sparse.NewClasses(s.N + 1)
+	for r, o := range s.Origin { // the stationarity row of an entry of y has the multipliers of its bounds
+		joinRow(classes, s.Relaxation.A, r, s.anchor(o))
+	}
+	return classes
+}
+
+// joinRow joins the columns of row i of m with `to`, where that is not negative.
+func joinRow(classes sparse.Classes, m *sparse.CSR, i, to int) {
+	cols, vals := m.Row(i)
+	for t, j := range cols {
+		if vals[t] != 0 {
+			if to < 0 {
+				to = j
 			}
+			classes.Join(to, j)
 		}
 	}
-	for r, o := range s.Origin { // the stationarity row of an entry of y has the multipliers of its bounds
-		join(s.Relaxation.A, r, s.anchor(o))
-	}
+}
+
+// joined are RowClasses, joined by products of f where it was read and by curved constraints; curvedColumn is a column of each curved constraint, 0 where it reads none.
+func (s *System) joined() (classes sparse.Classes, curvedColumn []int) {
+	classes = s.RowClasses()
 	if o := s.Objective; o != nil && o.Hess != nil {
 		for i := range s.N {
-			join(o.Hess, i, i)
+			joinRow(classes, o.Hess, i, i)
 		}
 	}
 	curvedColumn = make([]int, len(s.Curved))
@@ -95,7 +102,7 @@ func (s *System) joined() (classes sparse.Classes, curvedColumn []int) {
 					to = j
 				}
 				classes.Join(to, j)
-				join(c.Hess, j, to)
+				joinRow(classes, c.Hess, j, to)
 			}
 		}
 		curvedColumn[k] = max(0, to)

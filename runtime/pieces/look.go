@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/tolerance"
@@ -31,7 +30,10 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point, warm *activeset.Basis) 
 	each := v.gradientTerms(p.Z, grad)
 	v.linear.SetObjective(nil, grad)
 	// Columns that rows and pairs leave apart are programs of their own: how large the terms of one are says nothing of what counts in another, whose units may be others.
-	part := v.parts()
+	if v.part == nil {
+		v.part, _ = s.RowClasses().Number(s.N)
+	}
+	part := v.part
 	terms, fall := make([]float64, len(grad)), make([]float64, len(grad)) // of the part of a column
 	for j := range grad {
 		terms[part[j]] = math.Max(terms[part[j]], each[j]*radius)
@@ -125,34 +127,6 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point, warm *activeset.Basis) 
 		}
 	}
 	return out, nil
-}
-
-// parts numbers the columns of the system's relaxation: those that rows and pairs join have one number.
-func (v *Solver) parts() (of []int) {
-	r := v.s.Relaxation
-	joined := sparse.NewClasses(r.N)
-	first := func(side kkt.Side) int {
-		if side.Row < 0 {
-			return side.Var
-		}
-		if cols, _ := r.A.Row(side.Row); len(cols) > 0 {
-			return cols[0]
-		}
-		return -1
-	}
-	for i := range r.A.Rows {
-		cols, _ := r.A.Row(i)
-		for _, j := range cols {
-			joined.Join(cols[0], j)
-		}
-	}
-	for _, pair := range v.s.Pairs {
-		if a, b := first(pair.Slack), first(pair.Mult); a >= 0 && b >= 0 {
-			joined.Join(a, b)
-		}
-	}
-	of, _ = joined.Number(r.N)
-	return of
 }
 
 // secondOrder says what f's curvature is on the branch of a stationary point, and, where it is negative along a direction that keeps all that holds there,

@@ -85,6 +85,7 @@ type Solver struct {
 	bounds   activeset.Bounds
 	from     float64 // the size of z at the start of an improvement
 	work     int64
+	part     []int // of each column the class that rows join it to; nil before it is asked for
 }
 
 // New prepares solves on s.
