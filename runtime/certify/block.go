@@ -68,7 +68,7 @@ func partition(p *problem.Problem) [][]int {
 // positive definite by itself.
 func (b *block) factorize(p *problem.Problem, equal []int) error {
 	top := mat.Norm(b.h, math.Inf(1))
-	if math.IsNaN(top) || math.IsInf(top, 0) {
+	if !isNumber(top) {
 		return errCurvature
 	}
 	plain := b.h

@@ -168,7 +168,7 @@ var cubeRootEps = math.Cbrt(0x1p-52)
 // entries, differ, relative to it; infinite out of the domain.
 func (h *hessian) uneven(entries []int, up, down []float64) float64 {
 	for _, i := range entries {
-		if math.IsNaN(up[i]-down[i]) || math.IsInf(up[i]-down[i], 0) {
+		if !isNumber(up[i] - down[i]) {
 			return math.Inf(1)
 		}
 	}

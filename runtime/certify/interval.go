@@ -22,7 +22,7 @@ func (a interval) mid() float64 {
 func (a interval) size() float64 { return math.Max(math.Abs(a.lo), math.Abs(a.hi)) }
 func (a interval) neg() interval { return interval{-a.hi, -a.lo} }
 func (a interval) finite() bool {
-	return !math.IsNaN(a.lo) && !math.IsNaN(a.hi) && !math.IsInf(a.lo, 0) && !math.IsInf(a.hi, 0)
+	return isNumber(a.lo) && isNumber(a.hi)
 }
 func (a interval) hull(b interval) interval {
 	return interval{math.Min(a.lo, b.lo), math.Max(a.hi, b.hi)}

@@ -101,7 +101,7 @@ func factorize(near [][]int, vals [][]float64, of int) (*ldl, error) {
 		}
 		f.d[k] = sizes[0] - sizes[1]
 		switch {
-		case math.IsNaN(f.d[k]) || math.IsInf(f.d[k], 0):
+		case !isNumber(f.d[k]):
 			return nil, errCurvature
 		case r >= of:
 			if !(-f.d[k] > tolerance.Rounded*sizes[1]) {

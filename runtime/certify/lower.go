@@ -386,7 +386,7 @@ func (v *verification) pairs(steepest float64) []float64 {
 			// Rounding of the gradients' terms, of which gradients that cancel say nothing, and
 			// where they are finite: among them are the products of the curvature with y.
 			rise += 1e-12*size + tolerance.SumRounding*math.Max(v.d.s.force, steepest*math.Max(norm(y), norm(z)))*way
-			if square > 0 && !math.IsNaN(rise) && !math.IsInf(rise, 0) {
+			if square > 0 && isNumber(rise) {
 				found = append(found, rise/square)
 			}
 		}

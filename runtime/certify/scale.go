@@ -45,7 +45,7 @@ var shares = [...]float64{1, 0x1p-6, 0x1p-12}
 func typical(change func(share float64) float64) float64 {
 	var sizes []float64
 	for _, t := range shares {
-		if c := math.Abs(change(t)) / t; !math.IsNaN(c) && !math.IsInf(c, 0) {
+		if c := math.Abs(change(t)) / t; isNumber(c) {
 			sizes = append(sizes, c)
 		}
 	}
@@ -289,7 +289,7 @@ func (s *scales) rowNorm(p *problem.Problem, i int) float64 {
 
 // finite is a size, and 0 for what is none.
 func finite(v float64) float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !isNumber(v) {
 		return 0
 	}
 	return v

@@ -125,7 +125,7 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 		d := 0.0
 		for j := range each {
 			each[j] = math.Max(each[j], math.Abs(a[j]))
-			if t := 2 * math.Abs(a[j]-b[j]); !math.IsNaN(t) && !math.IsInf(t, 0) {
+			if t := 2 * math.Abs(a[j]-b[j]); isNumber(t) {
 				d, each[j] = math.Max(d, t), math.Max(each[j], t)
 			}
 		}

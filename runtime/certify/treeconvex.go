@@ -33,6 +33,32 @@ func (t *treeObjective) convexity(plain [][]treeEntry) error {
 	return nil
 }
 
+// midpoints is a symmetric matrix of intervals by the numbers in their middle. radius bounds the 2-norm of what these are off by, by their sums in a row, and trace is at least that of absolute values.
+type midpoints struct {
+	n             int
+	mid, off      []float64 // n x n, and of each row
+	radius, trace float64
+	exact         bool
+}
+
+func newMidpoints(n int) *midpoints {
+	return &midpoints{n: n, mid: make([]float64, n*n), off: make([]float64, n), exact: true}
+}
+
+func (m *midpoints) set(i, j int, v interval) {
+	mid := v.mid()
+	m.mid[i*m.n+j], m.exact = mid, m.exact && v.exact()
+	m.off[i] = up(m.off[i] + up(math.Max(v.hi-mid, mid-v.lo)))
+	if m.radius = math.Max(m.radius, m.off[i]); i == j {
+		m.trace = up(m.trace + math.Abs(mid))
+	}
+}
+
+// semidefinite shows that each of the matrices is positive semidefinite: in doubles, or the one that there is in rational numbers.
+func (m *midpoints) semidefinite() bool {
+	return definite(m.mid, m.n, m.trace, m.radius, 0) || m.exact && m.n <= most && semidefiniteExactly(m.mid, m.n)
+}
+
 // most is the largest part whose semidefiniteness is decided in rational numbers, whose digits grow with the size.
 const most = 160
 
@@ -42,24 +68,16 @@ func (t *treeObjective) convexPart(part []int, plain [][]treeEntry) error {
 	for k, j := range part {
 		at[j] = k
 	}
-	mid, radius, trace, exact := make([]float64, n*n), 0.0, 0.0, true
+	m := newMidpoints(n)
 	for k, i := range part {
-		sum := 0.0
 		for _, e := range t.q[i] {
-			m := e.val.mid()
-			mid[k*n+at[e.col]] = m
-			sum = up(sum + up(math.Max(e.val.hi-m, m-e.val.lo)))
-			exact = exact && e.val.exact()
+			m.set(k, at[e.col], e.val)
 		}
-		radius = math.Max(radius, sum)
-		trace = up(trace + math.Abs(mid[k*n+k]))
 	}
-	if definite(mid, n, trace, radius, 0) {
+	if m.semidefinite() {
 		return nil
 	}
-	if exact && n <= most && semidefiniteExactly(mid, n) {
-		return nil
-	}
+	trace := m.trace
 	if plain != nil { // squares cancel what f has: their rounding is relative to that
 		for _, i := range part {
 			for _, e := range plain[i] {
@@ -72,7 +90,7 @@ func (t *treeObjective) convexPart(part []int, plain [][]treeEntry) error {
 	}
 	// What a little of the identity makes definite lacks no more than that.
 	for c := 16 * float64(n) * 0x1p-52 * trace; c <= 0x1p-30*trace; c *= 8 {
-		if !definite(mid, n, trace, radius, c) {
+		if !definite(m.mid, n, trace, m.radius, c) {
 			continue
 		}
 		if t.deficit == nil {

@@ -170,19 +170,18 @@ func (l *treeLeaf) withCurved(v *sparseVector) error {
 	if l.empty {
 		l.of = l.nothing
 	}
-	if v == nil {
-		return nil
+	weights, err := v.dense("curved", len(t.constraints))
+	if err != nil || v == nil {
+		return err
 	}
-	if len(v.At) != len(v.Val) {
-		return fmt.Errorf("curved: %d places for %d numbers", len(v.At), len(v.Val))
-	}
-	seen := map[int]bool{}
-	for k, i := range v.At {
-		if w := v.Val[k]; i < 0 || i >= len(t.constraints) || t.constraints[i] == nil || seen[i] || !(w >= 0) || math.IsInf(w, 1) {
+	for i, w := range weights {
+		switch {
+		case w == 0:
+		case t.constraints[i] == nil || w < 0:
 			return fmt.Errorf("curved: %v at place %d of %d", w, i, len(t.constraints))
+		default:
+			l.of = l.of.plus(w, t.constraints[i])
 		}
-		seen[i] = true
-		l.of = l.of.plus(v.Val[k], t.constraints[i])
 	}
 	return nil
 }

@@ -77,20 +77,13 @@ func (t *treeModel) readInterior(in *treeInterior) (*interiorMap, error) {
 	m := &interiorMap{t: t, bt: t.p.Rows.B.T(), curved: true, value: map[int]interval{}, slack: map[int]interval{}, multipliers: in.Multipliers != nil}
 	m.y, m.rows = t.part(t.h, in.Answer)
 	read := func(v *sparseVector, in []int, n int) ([]float64, error) {
-		out := make([]float64, n)
-		if v == nil {
-			return out, nil
-		}
-		if len(v.At) != len(v.Val) || !isFinite(v.Val) {
-			return nil, fmt.Errorf("%d places for %d numbers, or one that is not finite", len(v.At), len(v.Val))
-		}
-		for e, j := range v.At {
-			if _, is := slices.BinarySearch(in, j); !is {
+		out, err := v.dense("interior", n)
+		for j, t := range out {
+			if _, is := slices.BinarySearch(in, j); t != 0 && !is {
 				return nil, fmt.Errorf("entry or row %d is not in the part", j)
 			}
-			out[j] = v.Val[e]
 		}
-		return out, nil
+		return out, err
 	}
 	slopes := func(of []treeSlope, in []int, n int) ([][]float64, error) {
 		by := make([][]float64, t.nx)
@@ -419,21 +412,17 @@ func (t *treeModel) activity(i int, at []float64, by [][]float64) (constant *big
 
 // convexBy shows that v'Hv >= sum of least_j v_j^2 (nil: 0) for v over these entries of y.
 func (t *treeModel) convexBy(y []int, least []float64) bool {
-	n := len(y)
-	mid, radius, trace := make([]float64, n*n), 0.0, 0.0
-	exact, some := true, false
+	m := newMidpoints(len(y))
+	zero := true
 	for a, i := range y {
-		row := 0.0
 		for b, j := range y {
 			v := point(t.h[i][j]).add(point(t.h[j][i])).mul(point(0.5)) // of the symmetric part
 			if i == j && least != nil {
 				v = v.sub(point(least[j]))
 			}
-			m := v.mid()
-			mid[a*n+b], exact, some = m, exact && v.exact(), some || !v.zero()
-			row = up(row + up(math.Max(v.hi-m, m-v.lo)))
+			zero = zero && v.zero()
+			m.set(a, b, v)
 		}
-		radius, trace = math.Max(radius, row), up(trace+math.Abs(mid[a*n+a]))
 	}
-	return !some || definite(mid, n, trace, radius, 0) || exact && n <= most && semidefiniteExactly(mid, n)
+	return zero || m.semidefinite()
 }

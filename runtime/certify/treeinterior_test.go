@@ -249,7 +249,7 @@ func TestInteriorsHoldPoints(t *testing.T) {
 			}
 			return in
 		}
-		within, err := model.of(nil, false, []treeInterior{statement()}, nil, nil, &treeLift{})
+		within, err := model.of(&treeAdded{interiors: []treeInterior{statement()}, lift: &treeLift{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -311,7 +311,7 @@ func atMeeting(t *testing.T, b, lambda []float64, kinds []problem.Kind) *treeMod
 	for j := range ny {
 		all = append(all, treeInterior{Answer: j})
 	}
-	within, err := model.of(nil, false, all, nil, nil, &treeLift{})
+	within, err := model.of(&treeAdded{interiors: all, lift: &treeLift{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -405,7 +405,7 @@ func TestInteriorsAreChecked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := model.of(nil, false, []treeInterior{in}, nil, nil, &treeLift{}); err == nil {
+		if _, err := model.of(&treeAdded{interiors: []treeInterior{in}, lift: &treeLift{}}); err == nil {
 			t.Errorf("%s: it is taken", name)
 		}
 	}

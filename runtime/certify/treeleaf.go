@@ -13,6 +13,39 @@ type sparseVector struct {
 	Val []float64 `json:"val"`
 }
 
+// each calls f for the entries, which are numbers at places below n; it says what else there is. A vector that is nil is 0.
+func (v *sparseVector) each(what string, n int, f func(at int, v float64)) error {
+	if v == nil {
+		return nil
+	}
+	if len(v.At) != len(v.Val) {
+		return fmt.Errorf("%s: %d places for %d numbers", what, len(v.At), len(v.Val))
+	}
+	for k, at := range v.At {
+		if at < 0 || at >= n || !isNumber(v.Val[k]) {
+			return fmt.Errorf("%s: %v at place %d of %d", what, v.Val[k], at, n)
+		}
+		f(at, v.Val[k])
+	}
+	return nil
+}
+
+// dense is the vector with its n entries, each there once.
+func (v *sparseVector) dense(what string, n int) ([]float64, error) {
+	out := make([]float64, n)
+	var twice error
+	err := v.each(what, n, func(at int, t float64) {
+		if out[at] != 0 {
+			twice = fmt.Errorf("%s: place %d is there twice", what, at)
+		}
+		out[at] = t
+	})
+	if err == nil {
+		err = twice
+	}
+	return out, err
+}
+
 // treeWeights are a leaf of a proof. With the gradient of the objective at Z, d = Q Z + c - rows'weights, and
 //
 //	f(z) >= k - 1/2 Z'Q Z + sum of weight x side of the rows + sum over columns of the least d_j z_j in the column's box
@@ -38,11 +71,12 @@ type treeWeights struct {
 // treeLeaf is what a branch holds, and the room to evaluate leaves.
 type treeLeaf struct {
 	t      *treeModel
-	side   []int8 // of each row of the lower level: 0 open, 1 slack zero, 2 multiplier zero
+	side   []int8 // of each row of the lower level: 0 where it is open
 	lo, hi []float64
 	along  []interval // the range of each direction
 	boxes  []slopeBox // of the slopes
 	ranged *treeRange // the one that is being checked
+	undo   []func()   // restore what branches and ranges changed, the last ones last
 
 	empty   bool
 	of      *treeObjective // of the leaf
@@ -69,25 +103,56 @@ func newTreeLeaf(t *treeModel) *treeLeaf {
 	return l
 }
 
-// hold fixes a side of row i; it returns what the boxes of the entry it bounds alone were.
-func (l *treeLeaf) hold(i int, side int8) (col int, lo, hi float64) {
-	l.side[i] = side
+// The sides of a row.
+const (
+	slackZero      = 1
+	multiplierZero = 2
+)
+
+// change makes a number what a branch or a range says of it, until back.
+func change[T any](l *treeLeaf, at *T, to T) {
+	was := *at
+	l.undo, *at = append(l.undo, func() { *at = was }), to
+}
+
+// back undoes all changes but the first n.
+func (l *treeLeaf) back(n int) {
+	for len(l.undo) > n {
+		last := len(l.undo) - 1
+		l.undo[last]()
+		l.undo = l.undo[:last]
+	}
+}
+
+// narrow leaves of a range what is in another.
+func (l *treeLeaf) narrow(lo, hi *float64, to interval) {
+	change(l, lo, math.Max(*lo, to.lo))
+	change(l, hi, math.Min(*hi, to.hi))
+}
+
+// hold fixes a side of row i, and the box of its multiplier or of the entry that it bounds alone.
+func (l *treeLeaf) hold(i int, side int8) {
+	change(l, &l.side[i], side)
 	t := l.t
-	col = t.nx + t.ny + i
-	if side == 1 {
+	col, to := t.nx+t.ny+i, interval{}
+	if side == slackZero {
 		cols, vals := t.rows[treeLower].Row(i)
 		if len(cols) != 1 || cols[0] < t.nx {
-			return -1, 0, 0
+			return
 		}
-		col = cols[0]
-		lo, hi = l.lo[col], l.hi[col]
-		at := signed(point(t.rhs[treeLower][i]).over(math.Abs(vals[0])), vals[0])
-		l.lo[col], l.hi[col] = math.Max(lo, at.lo), math.Min(hi, at.hi)
-		return col, lo, hi
+		col, to = cols[0], signed(point(t.rhs[treeLower][i]).over(math.Abs(vals[0])), vals[0])
 	}
-	lo, hi = l.lo[col], l.hi[col]
-	l.lo[col], l.hi[col] = 0, 0
-	return col, lo, hi
+	l.narrow(&l.lo[col], &l.hi[col], to)
+}
+
+// split narrows the box of entry j of x, with those of its slopes.
+func (l *treeLeaf) split(j int, to interval) {
+	l.narrow(&l.lo[j], &l.hi[j], to)
+	for k, s := range l.t.lift.slopes {
+		if s.Entry == j {
+			l.narrow(&l.boxes[k].a, &l.boxes[k].b, to)
+		}
+	}
 }
 
 // free reports whether a row's weight may have any sign.
@@ -107,19 +172,7 @@ func (l *treeLeaf) load(w *treeWeights, empty bool) error {
 	clear(l.shown)
 	l.moved = l.moved[:0]
 	fill := func(what string, dst []interval, v *sparseVector) error {
-		if v == nil {
-			return nil
-		}
-		if len(v.At) != len(v.Val) {
-			return fmt.Errorf("%s: %d places for %d numbers", what, len(v.At), len(v.Val))
-		}
-		for k, at := range v.At {
-			if at < 0 || at >= len(dst) || math.IsNaN(v.Val[k]) || math.IsInf(v.Val[k], 0) {
-				return fmt.Errorf("%s: %v at place %d of %d", what, v.Val[k], at, len(dst))
-			}
-			dst[at] = point(v.Val[k])
-		}
-		return nil
+		return v.each(what, len(dst), func(at int, t float64) { dst[at] = point(t) })
 	}
 	l.products()
 	for k, v := range [...]*sparseVector{w.Stationarity, w.Lower, w.Upper, w.Extended, w.Coupled, w.Levels, w.Duality, w.Slopes} {

@@ -366,7 +366,7 @@ func (l *treeLeaf) signsOf(kind, i int) (positive, negative bool) {
 	case kind == treeSlopes && i%slopeRows > 0:
 		_, _, _, is := l.mcCormick(i)
 		return is, false
-	case t.equal[kind][i] || kind == treeLower && l.side[i] == 1:
+	case t.equal[kind][i] || kind == treeLower && l.side[i] == slackZero:
 		return true, true
 	}
 	return t.sense[kind] > 0, t.sense[kind] < 0

@@ -74,6 +74,11 @@ type treeLine struct {
 	Strong   *treeStrong      `json:"strong"`
 }
 
+// adds reports whether it is a line before a tree, other than one of a part.
+func (l *treeLine) adds() bool {
+	return l.Interior != nil || l.Choice != nil || l.Concave != nil || l.Product != nil || l.Slope != nil || l.Strong != nil
+}
+
 // count is how many things the line says.
 func (l *treeLine) count() (n int) {
 	for _, is := range [...]bool{l.Pair != nil, l.Option != nil, l.Choice != nil, l.Entry != nil, l.Along != nil, l.Bound != nil, l.Empty != nil, l.Part != nil, l.Interior != nil, l.Concave != nil, l.Product != nil, l.Slope != nil, l.Strong != nil, l.Range != nil} {

@@ -145,13 +145,14 @@ type treePart struct {
 }
 
 // of is the model with a part of f (nil: all of it), and the squares, columns and rows of a proof. All rows stay: f is the sum of its parts at each point.
-func (t *treeModel) of(part *treePart, duality bool, interior []treeInterior, choices []treeChoice, squares []treeSquare, lift *treeLift) (*treeModel, error) {
+func (t *treeModel) of(a *treeAdded) (*treeModel, error) {
+	lift := a.lift
 	out := *t
 	out.lift, out.n = lift, t.base+len(lift.products)+2*len(lift.slopes)
 	for _, k := range [...]int{treeLevels, treeDuality, treeSlopes} {
 		out.rows[k] = sparse.Empty(out.n)
 	}
-	f, err := t.restricted(part, out.n)
+	f, err := t.restricted(a.part, out.n)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +166,7 @@ func (t *treeModel) of(part *treePart, duality bool, interior []treeInterior, ch
 		out.constraints = append(out.constraints, c)
 	}
 	out.lo, out.hi = append([]float64(nil), t.lo...), append([]float64(nil), t.hi...)
-	if err := out.addInterior(interior); err != nil {
+	if err := out.addInterior(a.interiors); err != nil {
 		return nil, err
 	}
 	for range len(lift.products) + 2*len(lift.slopes) {
@@ -177,19 +178,19 @@ func (t *treeModel) of(part *treePart, duality bool, interior []treeInterior, ch
 	if err := out.addSlopes(); err != nil {
 		return nil, err
 	}
-	if err := out.addChoices(choices); err != nil {
+	if err := out.addChoices(a.choices); err != nil {
 		return nil, err
 	}
 	if err := out.addStrong(t.h, t.g, t.linearG); err != nil {
 		return nil, err
 	}
-	if duality {
+	if a.duality {
 		out.duality(t.h, t.g, t.linearG)
 	}
 	if err := out.takeProducts(); err != nil {
 		return nil, err
 	}
-	if err := out.addSquares(squares); err != nil {
+	if err := out.addSquares(a.squares); err != nil {
 		return nil, err
 	}
 	out.noteRows()
@@ -250,15 +251,12 @@ func (t *treeModel) addSquares(squares []treeSquare) error {
 	t.squares = squares
 	t.keep()
 	for k, s := range squares {
-		if !(s.Weight > 0) || math.IsInf(s.Weight, 1) || s.Of == nil || len(s.Of.At) != len(s.Of.Val) {
-			return fmt.Errorf("direction %d has the weight %v and no vector", k, s.Weight)
+		what := fmt.Sprintf("direction %d", k)
+		if !(s.Weight > 0) || math.IsInf(s.Weight, 1) || s.Of == nil {
+			return fmt.Errorf("%s has the weight %v and no vector", what, s.Weight)
 		}
-		seen := map[int]bool{}
-		for e, j := range s.Of.At {
-			if v := s.Of.Val[e]; j < 0 || j >= t.n || seen[j] || math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("direction %d has the entry %v at place %d of %d", k, v, j, t.n)
-			}
-			seen[j] = true
+		if _, err := s.Of.dense(what, t.n); err != nil {
+			return err
 		}
 		twice := new(big.Rat).Add(rat(s.Weight), rat(s.Weight))
 		for a, i := range s.Of.At {

@@ -122,14 +122,14 @@ func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, er
 			err = v.beginPart(&next)
 		case v.done:
 			err = errors.New("the proof goes on after its leaves cover everything")
-		case v.leaf == nil && (next.Interior != nil || next.Choice != nil || next.Concave != nil || next.Product != nil || next.Slope != nil || next.Strong != nil):
+		case v.leaf == nil && next.adds():
 			err = v.add(&next)
 		default:
 			if v.leaf == nil {
 				if err = v.open(); err != nil {
 					break
 				}
-				in.most = longestLine(p) + 40*v.lift.room()
+				in.most = longestLine(p) + 40*v.added.lift.room()
 			}
 			err = v.take(&next)
 		}
@@ -141,7 +141,7 @@ func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, er
 
 // begin makes ready for the tree of a part of f, or of all of it.
 func (v *treeVerification) begin(part *treePart, duality bool) {
-	v.part, v.dual, v.leaf, v.interior, v.choices, v.squares, v.lift, v.done, v.shown = part, duality, nil, nil, nil, nil, &treeLift{}, false, math.Inf(1)
+	v.added, v.leaf, v.done, v.shown = treeAdded{part: part, duality: duality, lift: &treeLift{}}, nil, false, math.Inf(1)
 }
 
 // beginPart begins with a part of f that is named.
@@ -150,7 +150,7 @@ func (v *treeVerification) beginPart(next *treeLine) error {
 	switch {
 	case next.count() > 1:
 		return errors.New("neither a part nor a branch")
-	case v.part == nil && (v.leaf != nil || v.dual || len(v.interior)+len(v.choices)+len(v.squares)+len(v.lift.products)+len(v.lift.slopes)+len(v.lift.strong) > 0), v.part != nil && !v.done:
+	case v.added.part == nil && (v.leaf != nil || v.added.duality || v.added.lines > 0), v.added.part != nil && !v.done:
 		return errors.New("a part of f within a tree")
 	case len(part.Columns) == 0:
 		return errors.New("a part of f without columns")
@@ -161,46 +161,41 @@ func (v *treeVerification) beginPart(next *treeLine) error {
 		}
 		v.owned[j] = true
 	}
-	part.first = v.part == nil
+	part.first = v.added.part == nil
 	v.begin(part, part.Duality)
 	return nil
 }
 
 // complete reports that the trees that were read are a proof.
 func (v *treeVerification) complete() bool {
-	return v.done && (v.part == nil || math.IsInf(v.report.Bound, 1) || !slices.Contains(v.owned, false))
+	return v.done && (v.added.part == nil || math.IsInf(v.report.Bound, 1) || !slices.Contains(v.owned, false))
 }
 
 // add takes what a tree adds to the model.
 func (v *treeVerification) add(next *treeLine) error {
-	p := v.p
+	p, a := v.p, &v.added
+	a.lines++
 	switch {
 	case next.count() != 1:
 		return errors.New("neither a branch nor a leaf")
 	case next.Interior != nil:
-		if v.interior = append(v.interior, *next.Interior); len(v.interior) > p.Dy {
-			return errors.New("more interiors than entries of y")
-		}
+		return listed(&a.interiors, next.Interior, p.Dy, "interiors than entries of y")
 	case next.Choice != nil:
-		if v.choices = append(v.choices, *next.Choice); len(v.choices) > p.Rows.Len() {
-			return errors.New("more choices than rows")
-		}
+		return listed(&a.choices, next.Choice, p.Rows.Len(), "choices than rows")
 	case next.Concave != nil:
-		if v.squares = append(v.squares, *next.Concave); len(v.squares) > treeColumns(p) {
-			return errors.New("more directions than columns")
-		}
+		return listed(&a.squares, next.Concave, treeColumns(p), "directions than columns")
 	case next.Product != nil:
-		if v.lift.products = append(v.lift.products, *next.Product); len(v.lift.products) > p.Dx*(p.Rows.Len()+p.Dy) {
-			return errors.New("more products than pairs of factors")
-		}
+		return listed(&a.lift.products, next.Product, p.Dx*(p.Rows.Len()+p.Dy), "products than pairs of factors")
 	case next.Slope != nil:
-		if v.lift.slopes = append(v.lift.slopes, *next.Slope); len(v.lift.slopes) > p.Dx*p.Dy {
-			return errors.New("more slopes than entries of x and parts")
-		}
-	default:
-		if v.lift.strong = append(v.lift.strong, *next.Strong); len(v.lift.strong) > treeColumns(p)+p.Dx*p.Dy+p.Dy*(len(p.X.Kind)+p.Dy) {
-			return errors.New("more rows of strong duality than pairs of factors")
-		}
+		return listed(&a.lift.slopes, next.Slope, p.Dx*p.Dy, "slopes than entries of x and parts")
+	}
+	return listed(&a.lift.strong, next.Strong, treeColumns(p)+p.Dx*p.Dy+p.Dy*(len(p.X.Kind)+p.Dy), "rows of strong duality than pairs of factors")
+}
+
+// listed puts another of a kind on the list, of which there may be so many at the most.
+func listed[T any](list *[]T, one *T, most int, what string) error {
+	if *list = append(*list, *one); len(*list) > most {
+		return errors.New("more " + what)
 	}
 	return nil
 }
@@ -214,7 +209,7 @@ func (v *treeVerification) open() error {
 		}
 		v.model = t
 	}
-	t, err := v.model.of(v.part, v.dual, v.interior, v.choices, v.squares, v.lift)
+	t, err := v.model.of(&v.added)
 	if err != nil {
 		return err
 	}
@@ -238,82 +233,85 @@ type treeVerification struct {
 	owned  []bool     // columns of parts so far
 	some   bool       // a tree has ended
 
-	part     *treePart // nil: all of f
-	dual     bool
-	interior []treeInterior
-	choices  []treeChoice
-	squares  []treeSquare
-	lift     *treeLift
-	leaf     *treeLeaf // nil before the tree
-	stack    []treeBranch
-	shown    float64 // the least bound of its leaves
-	done     bool
+	added treeAdded
+	leaf  *treeLeaf // nil before the tree
+	stack []treeBranch
+	shown float64 // the least bound of its leaves
+	done  bool
 }
 
-// treeBranch is a branch on the way to the present place; undo is what to restore when its child ends.
+// treeAdded is what the lines before a tree say.
+type treeAdded struct {
+	part      *treePart // nil: all of f
+	duality   bool
+	interiors []treeInterior
+	choices   []treeChoice
+	squares   []treeSquare
+	lift      *treeLift
+	lines     int
+}
+
+// treeBranch is a branch on the way to the present place.
 type treeBranch struct {
-	pair   int  // row, or -1
-	option bool // of a choice
-	entry  int  // of x, or -1
-	along  int  // direction, where both are -1
-	at     float64
-	second bool // the second child is being read
-	col    int  // whose box changed, or -1
-	lo, hi float64
-	held   []heldRow  // in this order
-	boxes  []slopeBox // of the parent
-}
-
-// heldRow is a row of which a branch holds a side, and what the box was that this changed.
-type heldRow struct {
-	row    int
-	col    int // -1: none
-	lo, hi float64
+	second func() // makes what its second child says; nil while that is being read
+	before int    // changes of the leaf before its own
 }
 
 func (v *treeVerification) take(next *treeLine) error {
-	if next.count() != 1 || (next.At != nil) != (next.Entry != nil || next.Along != nil) || next.Interior != nil || next.Choice != nil || next.Concave != nil || next.Product != nil || next.Slope != nil || next.Strong != nil {
+	if next.count() != 1 || (next.At != nil) != (next.Entry != nil || next.Along != nil) || next.adds() {
 		return fmt.Errorf("neither a branch nor a leaf")
 	}
+	l, inf := v.leaf, math.Inf(1)
 	switch {
-	case next.Pair != nil, next.Option != nil:
-		b := treeBranch{entry: -1, option: next.Option != nil}
-		if b.option {
-			b.pair = *next.Option
-			if v.leaf.t.options[b.pair] == nil {
-				return fmt.Errorf("row %d is no option", b.pair)
+	case next.Pair != nil:
+		i := *next.Pair
+		if err := v.branches(i); err != nil {
+			return err
+		}
+		v.enter(func() { l.hold(i, slackZero) }, func() { l.hold(i, multiplierZero) })
+	case next.Option != nil:
+		i := *next.Option
+		of := l.t.options[i]
+		if of == nil {
+			return fmt.Errorf("row %d is no option", i)
+		}
+		if err := v.branches(i); err != nil {
+			return err
+		}
+		v.enter(func() { l.hold(i, slackZero) }, func() {
+			l.hold(i, multiplierZero)
+			for _, other := range of.bounds {
+				if l.side[other] == 0 {
+					l.hold(other, slackZero)
+				}
 			}
-		} else {
-			b.pair = *next.Pair
-		}
-		i := b.pair
-		if i < 0 || i >= len(v.leaf.side) || v.p.Rows.Kind[i] != problem.AtMost {
-			return fmt.Errorf("row %d is no pair", i)
-		}
-		if v.leaf.side[i] != 0 {
-			return fmt.Errorf("row %d is fixed already", i)
-		}
-		v.enter(b)
+		})
 	case next.Entry != nil:
-		j := *next.Entry
+		j, whole := *next.Entry, false
 		if j < 0 || j >= v.p.Dx {
 			return fmt.Errorf("there is no entry %d of x", j)
 		}
-		if at := *next.At; integer(v.p, j) && (at != math.Floor(at) || !(math.Abs(at) < 1<<52)) || math.IsNaN(at) || math.IsInf(at, 0) { // at + 1 is exact
+		at := *next.At
+		if whole = integer(v.p, j); whole && (at != math.Floor(at) || !(math.Abs(at) < 1<<52)) || !isNumber(at) { // at + 1 is exact
 			return fmt.Errorf("entry %d splits at %v", j, at)
 		}
-		v.enter(treeBranch{pair: -1, entry: j, at: *next.At})
+		from := at
+		if whole {
+			from++
+		}
+		v.enter(func() { l.split(j, interval{-inf, at}) }, func() { l.split(j, interval{from, inf}) })
 	case next.Range != nil:
-		return v.leaf.take(next.Range)
+		return l.take(next.Range)
 	case next.Along != nil:
-		k := *next.Along
-		if k < 0 || k >= len(v.leaf.t.squares) {
+		k, at := *next.Along, *next.At
+		if k < 0 || k >= len(l.along) {
 			return fmt.Errorf("there is no direction %d", k)
 		}
-		if math.IsNaN(*next.At) || math.IsInf(*next.At, 0) {
-			return fmt.Errorf("direction %d splits at %v", k, *next.At)
+		if !isNumber(at) {
+			return fmt.Errorf("direction %d splits at %v", k, at)
 		}
-		v.enter(treeBranch{pair: -1, entry: -1, along: k, at: *next.At})
+		r := &l.along[k]
+		v.enter(func() { l.narrow(&r.lo, &r.hi, interval{-inf, at}) }, func() { l.narrow(&r.lo, &r.hi, interval{at, inf}) })
 	case next.Bound != nil:
 		v.report.Leaves++
 		return v.end(next.Bound, false)
@@ -324,87 +322,23 @@ func (v *treeVerification) take(next *treeLine) error {
 	return nil
 }
 
-// enter goes to the first child of a branch.
-func (v *treeVerification) enter(b treeBranch) {
+// branches says why there is no branch on row i here.
+func (v *treeVerification) branches(i int) error {
+	switch {
+	case i < 0 || i >= len(v.leaf.side) || v.p.Rows.Kind[i] != problem.AtMost:
+		return fmt.Errorf("row %d is no pair", i)
+	case v.leaf.side[i] != 0:
+		return fmt.Errorf("row %d is fixed already", i)
+	}
+	return nil
+}
+
+// enter goes to the first child of a branch; second makes what the other one says.
+func (v *treeVerification) enter(first, second func()) {
 	v.report.Branches++
-	b.boxes = slices.Clone(v.leaf.boxes)
-	v.stack = append(v.stack, b)
+	v.stack = append(v.stack, treeBranch{second, len(v.leaf.undo)})
 	v.report.Depth = max(v.report.Depth, len(v.stack))
-	v.hold(&v.stack[len(v.stack)-1])
-}
-
-// hold makes what the present child of b says.
-func (v *treeVerification) hold(b *treeBranch) {
-	l := v.leaf
-	if b.pair >= 0 {
-		side := int8(1)
-		if b.second {
-			side = 2
-		}
-		hold := func(i int, side int8) {
-			col, lo, hi := l.hold(i, side)
-			b.held = append(b.held, heldRow{i, col, lo, hi})
-		}
-		hold(b.pair, side)
-		if b.option && b.second {
-			for _, i := range l.t.options[b.pair].bounds {
-				if l.side[i] == 0 {
-					hold(i, 1)
-				}
-			}
-		}
-		b.col = -1
-		return
-	}
-	if b.entry < 0 {
-		r := &l.along[b.along]
-		if !b.second { // what is kept is the range of the parent
-			b.lo, b.hi = r.lo, r.hi
-		}
-		if r.lo, r.hi = b.lo, b.hi; b.second {
-			r.lo = math.Max(r.lo, b.at)
-		} else {
-			r.hi = math.Min(r.hi, b.at)
-		}
-		b.col = -1
-		return
-	}
-	b.col, b.lo, b.hi = b.entry, l.lo[b.entry], l.hi[b.entry]
-	at := b.at
-	if b.second && integer(v.p, b.entry) {
-		at++
-	}
-	within := func(lo, hi *float64) {
-		if b.second {
-			*lo = math.Max(*lo, at)
-		} else {
-			*hi = math.Min(*hi, at)
-		}
-	}
-	within(&l.lo[b.entry], &l.hi[b.entry])
-	for k, s := range l.t.lift.slopes {
-		if s.Entry == b.entry {
-			within(&l.boxes[k].a, &l.boxes[k].b)
-		}
-	}
-}
-
-// release undoes hold.
-func (v *treeVerification) release(b *treeBranch) {
-	for _, h := range b.held {
-		v.leaf.side[h.row] = 0
-		if h.col >= 0 {
-			v.leaf.lo[h.col], v.leaf.hi[h.col] = h.lo, h.hi
-		}
-	}
-	b.held = b.held[:0]
-	copy(v.leaf.boxes, b.boxes)
-	if b.pair < 0 && b.entry < 0 {
-		v.leaf.along[b.along] = interval{b.lo, b.hi}
-	}
-	if b.col >= 0 {
-		v.leaf.lo[b.col], v.leaf.hi[b.col] = b.lo, b.hi
-	}
+	first()
 }
 
 // end evaluates a leaf, and goes on to the next child that is not read.
@@ -419,10 +353,10 @@ func (v *treeVerification) end(w *treeWeights, empty bool) error {
 	v.shown = math.Min(v.shown, bound)
 	for len(v.stack) > 0 {
 		b := &v.stack[len(v.stack)-1]
-		v.release(b)
-		if !b.second {
-			b.second = true
-			v.hold(b)
+		v.leaf.back(b.before)
+		if second := b.second; second != nil {
+			b.second = nil
+			second()
 			return nil
 		}
 		v.stack = v.stack[:len(v.stack)-1]

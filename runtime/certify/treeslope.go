@@ -188,7 +188,7 @@ func (l *treeLeaf) take(r *treeRange) error {
 		value = *r.Least
 	}
 	box := &l.boxes[r.Slope]
-	if math.IsNaN(value) || math.IsInf(value, 0) || math.IsInf(box.a, 0) || math.IsInf(box.b, 0) {
+	if !isNumber(value) || math.IsInf(box.a, 0) || math.IsInf(box.b, 0) {
 		return errors.New("a range that is not finite")
 	}
 	shown, err := l.extreme(r, sign)
@@ -199,9 +199,9 @@ func (l *treeLeaf) take(r *treeRange) error {
 		return fmt.Errorf("a range of slope %d with the end %v, where its weights show %v", r.Slope, sign*value, sign*shown)
 	}
 	if sign > 0 {
-		box.lo = math.Max(box.lo, value)
+		change(l, &box.lo, math.Max(box.lo, value))
 	} else {
-		box.hi = math.Min(box.hi, -value)
+		change(l, &box.hi, math.Min(box.hi, -value))
 	}
 	return nil
 }

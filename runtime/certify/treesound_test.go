@@ -350,7 +350,7 @@ func TestTheBestWeightsShowNothingFalse(t *testing.T) {
 		}
 		model, err := newTreeModel(c.p)
 		if err == nil {
-			model, err = model.of(nil, c.duality, nil, nil, c.squares, &treeLift{})
+			model, err = model.of(&treeAdded{duality: c.duality, squares: c.squares, lift: &treeLift{}})
 		}
 		if err != nil {
 			refused[err.Error()]++
@@ -498,7 +498,7 @@ func TestPartsShowNothingFalse(t *testing.T) {
 			}
 		}
 		for k := range parts {
-			of, err := model.of(&parts[k], false, nil, nil, nil, &treeLift{})
+			of, err := model.of(&treeAdded{part: &parts[k], lift: &treeLift{}})
 			if err != nil {
 				sum = point(math.NaN())
 				break

@@ -58,9 +58,11 @@ func scaled(v []float64, a float64) []float64 {
 
 func isFinite(v []float64) bool {
 	for _, t := range v {
-		if math.IsNaN(t) || math.IsInf(t, 0) {
+		if !isNumber(t) {
 			return false
 		}
 	}
 	return true
 }
+
+func isNumber(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

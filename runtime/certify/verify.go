@@ -117,7 +117,7 @@ func (v *verification) lengths() bool {
 			v.fail(claim, "%d entries, the problem has %d", len(value), want)
 		}
 		for j, t := range value {
-			if math.IsNaN(t) || math.IsInf(t, 0) {
+			if !isNumber(t) {
 				v.fail(claim, "entry %d is %v", j, t)
 				return
 			}
@@ -260,7 +260,7 @@ func (v *verification) values() {
 	} {
 		value := level.of.Value(v.doc.X, level.y)
 		size := math.Max(math.Abs(value), terms(level.of, v.doc.X, level.y))
-		if math.IsNaN(size) || math.IsInf(size, 0) {
+		if !isNumber(size) {
 			size = level.elsewhere
 		}
 		v.equal(level.claim, level.claimed, value, v.tol.Value, size)
