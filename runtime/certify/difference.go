@@ -2,99 +2,98 @@ package certify
 
 import (
 	"math"
-
-	"gonum.org/v1/gonum/mat"
+	"slices"
 
 	"bilevelc/runtime/tolerance"
 )
 
-// difference fills the blocks' Hessians: one entry of every block is moved at a
-// time, since blocks do not mix.
-func (h *hessian) difference(largest int) {
-	up, down := make([]float64, h.p.Dy), make([]float64, h.p.Dy)
-	z := append([]float64(nil), h.y...)
-	step := make([]float64, h.p.Dy)
-	full := make([]*mat.Dense, len(h.blocks))
-	for k, b := range h.blocks {
-		full[k] = mat.NewDense(len(b.entries), len(b.entries), nil)
+// curvature adds up H, symmetric, by differences of gradients along directions that each move the entries of one colour, of which no two have a row in common
+// (Curtis, Powell, Reid 1974): rows are those that the column of an entry may have. Of the two differences that know an entry of H each counts by its step, to which its rounding is
+// inverse: an entry of y at 1e-200 has steps in which no other force changes at all.
+func (h *hessian) curvature(colour []int, count int, rows func(j int) []int, add func(i, j int, v float64)) {
+	n := h.p.Dy
+	up, down, step := make([]float64, n), make([]float64, n), make([]float64, n)
+	widths, found, moved := make([]stepping, n), make([][]float64, n), make([][]int, count)
+	for j, c := range colour {
+		step[j], moved[c] = h.step(j), append(moved[c], j)
 	}
-	for c := range largest {
-		shift := func(sign float64) {
-			for _, b := range h.blocks {
-				if c < len(b.entries) {
-					j := b.entries[c]
-					z[j] = h.y[j] + sign*step[j]
-				}
-			}
-		}
-		for _, b := range h.blocks {
-			if c < len(b.entries) {
-				step[b.entries[c]] = h.step(b.entries[c])
-			}
-		}
-		widths := make([]stepping, len(h.blocks))
+	for _, group := range moved {
 		for range tolerance.Shortenings {
-			shift(1)
-			h.g.GradY(up, h.x, z)
-			if h.p.Facts.QuadraticInY {
-				copy(down, h.base)
-			} else {
-				shift(-1)
-				h.g.GradY(down, h.x, z)
-			}
-			h.calls += 2
-			done := true
-			for k, b := range h.blocks {
-				if c < len(b.entries) {
-					j := b.entries[c]
-					uneven := h.uneven(b.entries, up, down)
-					by := widths[k].longer(step[j], h.lost(b.entries, up, down) && !math.IsInf(uneven, 1))
-					if by == 1 { // else halves differ by rounding
-						by = widths[k].next(uneven)
-					}
-					step[j] *= by
-					done = done && by == 1
+			h.halves(up, down, func(z []float64, sign float64) {
+				for _, j := range group {
+					z[j] += sign * step[j]
 				}
+			})
+			done := true
+			for _, j := range group {
+				uneven := h.uneven(rows(j), up, down)
+				by := widths[j].longer(step[j], h.lost(rows(j), up, down) && !math.IsInf(uneven, 1))
+				if by == 1 { // else halves differ by rounding
+					by = widths[j].next(uneven)
+				}
+				step[j] *= by
+				done = done && by == 1
 			}
 			if done {
 				break
 			}
 		}
-		for k, b := range h.blocks {
-			if c >= len(b.entries) {
-				continue
+		for _, j := range group {
+			from := h.y[j]
+			if !h.p.Facts.QuadraticInY {
+				from -= step[j]
 			}
-			j := b.entries[c]
-			width := h.y[j] + step[j] - (h.y[j] - step[j])
-			if h.p.Facts.QuadraticInY {
-				width = h.y[j] + step[j] - h.y[j]
+			width := h.y[j] + step[j] - from
+			for _, i := range rows(j) {
+				v := (up[i] - down[i]) / width
+				found[j] = append(found[j], v)
+				if i == j && widths[j].grown > 0 {
+					h.s.lengthen(v)
+				}
 			}
-			for r, i := range b.entries {
-				full[k].Set(r, c, (up[i]-down[i])/width)
-			}
-			if widths[k].grown > 0 {
-				h.s.lengthen(full[k].At(c, c))
-			}
-			z[j] = h.y[j]
 		}
 	}
-	for k, b := range h.blocks {
-		for i := range b.entries {
-			for j := i; j < len(b.entries); j++ {
-				b.h.SetSym(i, j, shared(full[k].At(i, j), full[k].At(j, i), step[b.entries[j]], step[b.entries[i]]))
+	for j, column := range found {
+		for k, i := range rows(j) {
+			v := column[k] / 2
+			if step[i] != step[j] {
+				v = column[k] * (step[j] / (step[i] + step[j]))
 			}
+			add(i, j, v)
+			add(j, i, v)
 		}
 	}
 }
 
-// shared is an entry of the Hessian from two differences that know it, each with a rounding inverse to its
-// step: an entry of y at 1e-200 has steps in which no other force changes at all.
-func shared(a, b, stepA, stepB float64) float64 {
-	share := 0.5
-	if stepA != stepB {
-		share = stepA / (stepA + stepB)
+// difference fills the blocks' Hessians, of which the largest has so many entries.
+func (h *hessian) difference(largest int) {
+	colour := make([]int, h.p.Dy)
+	for _, b := range h.blocks {
+		for k, j := range b.entries {
+			colour[j] = k
+		}
 	}
-	return share*a + (1-share)*b
+	block := func(j int) *block { return h.blocks[h.owner[j]] }
+	h.curvature(colour, largest, func(j int) []int { return block(j).entries }, func(i, j int, v float64) {
+		if r, c := colour[i], colour[j]; r <= c {
+			m := block(i).h
+			m.SetSym(r, c, m.At(r, c)+v)
+		}
+	})
+}
+
+// halves sets up and down to grad_y g at the two ends of a difference, y moved by what move adds with a sign; of a g that is quadratic y itself is one.
+func (h *hessian) halves(up, down []float64, move func(z []float64, sign float64)) {
+	z := slices.Clone(h.y)
+	move(z, 1)
+	h.g.GradY(up, h.x, z)
+	if h.p.Facts.QuadraticInY {
+		copy(down, h.base)
+		return
+	}
+	copy(z, h.y)
+	move(z, -1)
+	h.g.GradY(down, h.x, z)
 }
 
 // mul sets dst to H v, by a difference of gradients along v.
@@ -105,39 +104,32 @@ func (h *hessian) mul(dst, v []float64) {
 		longest = math.Max(longest, math.Abs(t)/h.size(j))
 	}
 	step := 1 / longest
-	if math.IsInf(step, 0) || math.IsNaN(step) { // v is nothing
+	if !isNumber(step) { // v is nothing
 		return
 	}
 	if !h.p.Facts.QuadraticInY {
 		step *= cubeRootEps
 	}
-	z := make([]float64, len(v))
-	down := h.base
-	all := make([]int, len(v))
+	down, all := make([]float64, len(v)), make([]int, len(v))
 	for j := range all {
 		all[j] = j
 	}
 	var width stepping
 	for range tolerance.Shortenings {
-		for j := range z {
-			z[j] = h.y[j] + step*v[j]
-		}
-		h.g.GradY(dst, h.x, z)
-		span := step
-		if !h.p.Facts.QuadraticInY {
-			down = make([]float64, len(v))
-			for j := range z {
-				z[j] = h.y[j] - step*v[j]
+		h.halves(dst, down, func(z []float64, sign float64) {
+			for j, t := range v {
+				z[j] += sign * step * t
 			}
-			h.g.GradY(down, h.x, z)
-			span = 2 * step
-		}
-		h.calls += 2
+		})
 		if h.exchange != nil {
 			h.exchange.products++
 		}
 		by := width.next(h.uneven(all, dst, down))
 		if by == 1 {
+			span := step
+			if !h.p.Facts.QuadraticInY {
+				span = 2 * step
+			}
 			for j := range dst {
 				dst[j] = (dst[j] - down[j]) / span
 			}

@@ -25,7 +25,6 @@ type hessian struct {
 	x, y   []float64
 	base   []float64 // grad_y g(x, y)
 	blocks []*block  // nil where a block is too large
-	calls  int
 
 	sparse *sparse.CSR // H where it is used as sparse; blocks is nil then
 	comps  []component // where there are factorizations, of blocks or sparse

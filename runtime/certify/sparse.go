@@ -7,8 +7,7 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// sparseCurvature is the Hessian of g in y by differences along directions that each
-// move entries of which no two meet in a row (Curtis, Powell, Reid 1974). The pattern
+// sparseCurvature is the Hessian of g in y by differences. The pattern
 // is the compiler's; one product along a random direction tries it. nil where that
 // differs, or where the curvature is not sparse.
 func (h *hessian) sparseCurvature(pattern *sparse.CSR) *sparse.CSR {
@@ -21,56 +20,9 @@ func (h *hessian) sparseCurvature(pattern *sparse.CSR) *sparse.CSR {
 		return nil
 	}
 	var entries []sparse.Entry
-	up, down := make([]float64, n), make([]float64, n)
-	step, z, all := make([]float64, n), make([]float64, n), make([]int, n)
-	for j := range all {
-		all[j] = j
-	}
-	for c := range count {
-		shift := func(dst []float64, sign float64) {
-			copy(z, h.y)
-			for j := range z {
-				if colour[j] == c {
-					z[j] += sign * step[j]
-				}
-			}
-			h.g.GradY(dst, h.x, z)
-			h.calls++
-		}
-		for j := range step {
-			step[j] = h.step(j)
-		}
-		var width stepping
-		for range tolerance.Shortenings {
-			shift(up, 1)
-			if h.p.Facts.QuadraticInY {
-				copy(down, h.base)
-			} else {
-				shift(down, -1)
-			}
-			by := width.next(h.uneven(all, up, down))
-			if by == 1 {
-				break
-			}
-			for j := range step {
-				step[j] *= by
-			}
-		}
-		for j := range z {
-			if colour[j] != c {
-				continue
-			}
-			width := h.y[j] + step[j] - h.y[j]
-			if !h.p.Facts.QuadraticInY {
-				width = h.y[j] + step[j] - (h.y[j] - step[j])
-			}
-			cols, _ := pattern.Row(j)
-			for _, i := range cols {
-				half := (up[i] - down[i]) / width / 2
-				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: half}, sparse.Entry{Row: j, Col: i, Val: half})
-			}
-		}
-	}
+	h.curvature(colour, count, func(j int) []int { cols, _ := pattern.Row(j); return cols }, func(i, j int, v float64) {
+		entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v})
+	})
 	m := sparse.FromEntries(n, n, entries)
 	rng := rand.New(rand.NewPCG(4, uint64(n)))
 	v, image := make([]float64, n), make([]float64, n)
