@@ -63,7 +63,7 @@ func TestAmplificationOfSparseParts(t *testing.T) {
 			all, place[j] = append(all, j), j
 		}
 		p := &problem.Problem{Dy: n, Rows: &problem.Rows{Kind: make([]problem.Kind, bounds+k), B: sparse.FromEntries(bounds+k, n, entries), A: sparse.FromEntries(bounds+k, 0, nil), Rhs: make([]float64, bounds+k)}}
-		part, err := newSparsePart(&hessian{p: p, sparse: sparse.FromEntries(n, n, curve), place: place, comps: []component{{entries: all}}}, 0, rows)
+		part, err := newBoundPart(&hessian{p: p, sparse: sparse.FromEntries(n, n, curve), place: place, comps: []component{{entries: all}}}, 0, rows)
 		if err != nil {
 			t.Fatal(err)
 		}

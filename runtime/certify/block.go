@@ -35,10 +35,9 @@ type lift struct{ normal, solved []float64 }
 
 // partition is the problem's blocks, checked to be one; otherwise y as a whole.
 func partition(p *problem.Problem) [][]int {
-	whole := make([]int, p.Dy)
-	owner := make([]int, p.Dy)
-	for j := range whole {
-		whole[j], owner[j] = j, -1
+	whole, owner := all(p.Dy), make([]int, p.Dy)
+	for j := range owner {
+		owner[j] = -1
 	}
 	seen := 0
 	for k, entries := range p.Blocks {

@@ -74,11 +74,10 @@ func TestBoundsOfY(t *testing.T) {
 }
 
 // unsolvable is a face whose system cannot be solved.
-type unsolvable struct{ faceSystem }
+type unsolvable struct{ componentSystem }
 
 var errUnsolvable = errors.New("no solution")
 
-func (unsolvable) rows() []int { return []int{0} }
 func (unsolvable) solve(a, b []float64) (u, v []float64, err error) {
 	return nil, nil, errUnsolvable
 }
@@ -92,12 +91,11 @@ func TestSystemsThatFail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.faceSystem(h, []int{0}); err != nil {
+	s, err := d.faceSystem(h, []int{0})
+	if err != nil {
 		t.Fatal(err)
 	}
-	for key := range d.kept {
-		d.kept[key] = unsolvable{}
-	}
+	s.parts[0] = unsolvable{s.parts[0]}
 	if at, err := d.onFace(x, y, []int{0}); !errors.Is(err, errUnsolvable) {
 		t.Errorf("%v, %v", at, err)
 	}

@@ -110,10 +110,7 @@ func (h *hessian) mul(dst, v []float64) {
 	if !h.p.Facts.QuadraticInY {
 		step *= cubeRootEps
 	}
-	down, all := make([]float64, len(v)), make([]int, len(v))
-	for j := range all {
-		all[j] = j
-	}
+	down, whole := make([]float64, len(v)), all(len(v))
 	var width stepping
 	for range tolerance.Shortenings {
 		h.halves(dst, down, func(z []float64, sign float64) {
@@ -124,7 +121,7 @@ func (h *hessian) mul(dst, v []float64) {
 		if h.exchange != nil {
 			h.exchange.products++
 		}
-		by := width.next(h.uneven(all, dst, down))
+		by := width.next(h.uneven(whole, dst, down))
 		if by == 1 {
 			span := step
 			if !h.p.Facts.QuadraticInY {

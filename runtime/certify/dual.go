@@ -16,19 +16,11 @@ import (
 // tight than y has entries, as in a network whose nodes have all their arcs at bounds,
 // corrections of a face by signs alone go in a circle; this exchanges rows instead.
 
-// local is the system of some rows of one component, over its entries (faceSystem).
-type local interface {
-	rows() []int // those of them that are independent, ascending
-	solve(a, b []float64) (u, v []float64, err error)
-	// give is about (B H^-1 B')_kk of the k-th of the rows.
-	give(k int) float64
-}
-
 // component is a part of y that neither g nor the rows mix with others.
 type component struct {
 	entries []int
 	rows    []int // those that involve its entries
-	system  func(rows []int) (local, error)
+	system  func(rows []int) (componentSystem, error)
 }
 
 var errNoAnswer = errors.New("no y satisfies the rows of the lower level")
@@ -43,7 +35,7 @@ type model struct {
 	grad        []float64 // grad_y g there
 	held        []int     // rows held, ascending and independent
 	multipliers []float64 // their multipliers
-	on          local
+	on          componentSystem
 }
 
 // hold solves the model on the given rows.

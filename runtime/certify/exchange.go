@@ -31,11 +31,7 @@ func (h *hessian) traded() *hessian {
 	if !e.tried && e.worthFactors(h.p.Dy) {
 		e.tried = true
 		direct := &hessian{p: h.p, g: h.g, s: h.s, x: h.x, y: h.y, base: h.base}
-		whole := make([]int, h.p.Dy)
-		for j := range whole {
-			whole[j] = j
-		}
-		if direct.build([][]int{whole}, len(whole)) == nil {
+		if direct.build([][]int{all(h.p.Dy)}, h.p.Dy) == nil {
 			e.direct = direct
 		}
 	}

@@ -22,10 +22,10 @@ type deriver struct {
 	x, y     []float64 // the document's, and lambda
 	lambda   []float64
 	parts    [][]int
-	tied     [][]float64           // see tiedNormals
-	deciding []float64             // room of decides
-	near     *hessian              // where the curvature was last looked at
-	kept     map[string]faceSystem // systems of near, by face
+	tied     [][]float64            // see tiedNormals
+	deciding []float64              // room of decides
+	near     *hessian               // where the curvature was last looked at
+	kept     map[string]*faceSystem // systems of near, by face
 	// coupling says how the coupled constraints enter F; nil where they do not.
 	coupling *coupling
 	exchange exchange // of the hessians by products
@@ -63,7 +63,7 @@ type derived struct {
 	x, y, lambda []float64
 	face         []int // rows held with equality, ascending
 	active       []int // those of them that are independent
-	system       faceSystem
+	system       *faceSystem
 	left         float64   // what Newton's method has left of |y - y*(x)|
 	errorY       float64   // that, with rounding over the least curvature
 	room         []float64 // see beside
@@ -83,7 +83,7 @@ func (at *derived) beside() (y []float64, size float64) {
 // and it may differ, the one at (x, y).
 func (d *deriver) curvature(x, y []float64, fresh bool) (*hessian, error) {
 	if h := d.exchange.direct; h != nil && h != d.near {
-		d.near, d.kept = h, map[string]faceSystem{}
+		d.near, d.kept = h, map[string]*faceSystem{}
 	}
 	if d.near != nil && (!fresh || d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian && d.near.direct()) {
 		if !d.near.direct() { // products are always taken where they are needed
@@ -95,12 +95,12 @@ func (d *deriver) curvature(x, y []float64, fresh bool) (*hessian, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.near, d.kept = h, map[string]faceSystem{}
+	d.near, d.kept = h, map[string]*faceSystem{}
 	return h, nil
 }
 
 // faceSystem is the system of a face in the curvature h.
-func (d *deriver) faceSystem(h *hessian, face []int) (faceSystem, error) {
+func (d *deriver) faceSystem(h *hessian, face []int) (*faceSystem, error) {
 	if h != d.near || !h.direct() {
 		return h.system(face)
 	}

@@ -47,7 +47,7 @@ func (h *hessian) divide(parts [][]int) {
 			continue
 		}
 		k := len(h.comps)
-		h.comps = append(h.comps, component{entries: entries, system: func(rows []int) (local, error) { return h.componentSystem(k, rows) }})
+		h.comps = append(h.comps, component{entries: entries, system: func(rows []int) (componentSystem, error) { return h.componentSystem(k, rows) }})
 		for r, j := range entries {
 			h.owner[j], h.place[j] = k, r
 		}
@@ -61,10 +61,10 @@ func (h *hessian) divide(parts [][]int) {
 }
 
 func (h *hessian) newPart(k int, rows []int) (componentSystem, error) {
-	if h.sparse != nil {
-		return newSparsePart(h, k, rows)
+	if h.blocks != nil {
+		return newDensePart(h, h.blocks[k], rows)
 	}
-	return newDensePart(h, h.blocks[k], rows)
+	return newBoundPart(h, k, rows)
 }
 
 // keep remembers a part, in a quarter of a gigabyte at most.
@@ -108,6 +108,7 @@ func newHessian(p *problem.Problem, g problem.Function, s *scales, parts [][]int
 		return h, nil
 	}
 	if largest > tolerance.DenseOrder {
+		h.divide([][]int{all(p.Dy)})
 		return h, nil
 	}
 	return h, h.build(parts, largest)

@@ -148,7 +148,7 @@ func TestAdjointsOfFaces(t *testing.T) {
 		h.divide([][]int{b.entries})
 		for range 8 {
 			// All faces hold the equations.
-			s, err := newJointSystem(h, slices.Compact(slices.Sorted(slices.Values(append(someRows(rng, m), b.equal...)))))
+			s, err := h.system(slices.Compact(slices.Sorted(slices.Values(append(someRows(rng, m), b.equal...)))))
 			if err != nil {
 				t.Fatal(err)
 			}

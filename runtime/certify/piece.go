@@ -122,7 +122,7 @@ func (d *deriver) slope(at *derived, i, k int, inside bool) ([]float64, error) {
 	if slope := d.byAnswers(at, cy, cv); slope != nil {
 		return slope, nil
 	}
-	if s, ok := at.system.(*jointSystem); ok && !d.refines(at) {
+	if s := at.system; !d.refines(at) {
 		t, a, err := s.adjoint(i, k, inside, true)
 		if err != nil {
 			return nil, err

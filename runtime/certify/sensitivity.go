@@ -176,7 +176,7 @@ func (d *deriver) refine(at *derived, cy, cv, p, q []float64) (_, _ []float64, e
 		if err != nil {
 			return nil, nil, err
 		}
-		d.near, d.kept = h, map[string]faceSystem{}
+		d.near, d.kept = h, map[string]*faceSystem{}
 		if at.system, err = d.faceSystem(h, at.face); err != nil {
 			return nil, nil, err
 		}

@@ -15,46 +15,30 @@ import (
 // faceSystem is the linear system of a face, over independent rows,
 //
 //	[ H  B' ] (u)   (a)
-//	[ B  0  ] (v) = (b).
-type faceSystem interface {
-	// rows are the face's rows that are independent, ascending.
-	rows() []int
-	// solve returns u (len Dy) and v (in the order of rows).
-	solve(a, b []float64) (u, v []float64, err error)
-	// give is how far row k gives way per unit of its multiplier, in the units
-	// of h: about (B H^-1 B')_kk.
-	give(k int) float64
-	// amplification bounds how far an error of one in u, in the 2-norm, can move what
-	// the rows give way by, relative to the rows' own length.
-	amplification() float64
-	// least is an estimate of the smallest eigenvalue of H along the face.
-	least() float64
-}
-
-// system is the system of a face of h.
-func (h *hessian) system(face []int) (faceSystem, error) {
-	if !h.direct() {
-		return newProductSystem(h, face)
-	}
-	return newJointSystem(h, face)
-}
-
-// jointSystem is the system by components, each factorized apart: a face that differs in
-// one shares the others.
-type jointSystem struct {
+//	[ B  0  ] (v) = (b),
+//
+// by components, each solved apart: a face that differs in one shares the others.
+type faceSystem struct {
 	h     *hessian
-	index []int
+	index []int // the face's rows that are independent, ascending
 	parts []componentSystem
 	at    [][]int // positions of each part's rows in index
 }
 
-// componentSystem is the system of one component.
+// componentSystem is the system of some rows of one component, over its entries.
 type componentSystem interface {
-	local
+	rows() []int // those of them that are independent, ascending
+	solve(a, b []float64) (u, v []float64, err error)
+	// give is how far the k-th of the rows gives way per unit of its multiplier, in the units
+	// of h: about (B H^-1 B')_kk.
+	give(k int) float64
 	// adjoint is the solution for what decides row i of the component, the r-th of rows where it is
 	// inside (deriver.decides). Where only its size counts it need not be refined.
 	adjoint(i, r int, inside, refined bool) (adjoint, error)
+	// amplification bounds how far an error of one in u, in the 2-norm, can move what
+	// the rows give way by, relative to the rows' own length.
 	amplification() float64
+	// least is an estimate of the smallest eigenvalue of H along the rows.
 	least() float64
 	// known keeps the adjoints of rows, which are asked for again and again.
 	known() map[int]adjoint
@@ -66,8 +50,9 @@ type adjoint struct {
 	refined bool
 }
 
-func newJointSystem(h *hessian, face []int) (*jointSystem, error) {
-	s := &jointSystem{h: h, parts: make([]componentSystem, len(h.comps)), at: make([][]int, len(h.comps))}
+// system is the system of a face of h.
+func (h *hessian) system(face []int) (*faceSystem, error) {
+	s := &faceSystem{h: h, parts: make([]componentSystem, len(h.comps)), at: make([][]int, len(h.comps))}
 	byPart := make([][]int, len(h.comps))
 	for _, i := range face {
 		if cols, _ := h.p.Rows.B.Row(i); len(cols) > 0 {
@@ -190,22 +175,22 @@ func factored(c *mat.Cholesky, b []float64) []float64 {
 	return x
 }
 
-func (s *jointSystem) rows() []int { return s.index }
+func (s *faceSystem) rows() []int { return s.index }
 
-func (s *jointSystem) give(k int) float64 {
+func (s *faceSystem) give(k int) float64 {
 	t, r := s.owner(k)
 	return s.parts[t].give(r)
 }
 
 // owner is the part of the k-th row, and the row's place in it.
-func (s *jointSystem) owner(k int) (t, r int) {
+func (s *faceSystem) owner(k int) (t, r int) {
 	cols, _ := s.h.p.Rows.B.Row(s.index[k])
 	t = s.h.owner[cols[0]]
 	r, _ = slices.BinarySearch(s.at[t], k)
 	return t, r
 }
 
-func (s *jointSystem) amplification() float64 {
+func (s *faceSystem) amplification() float64 {
 	top := 1.0
 	for _, p := range s.parts {
 		top = math.Max(top, p.amplification())
@@ -213,7 +198,7 @@ func (s *jointSystem) amplification() float64 {
 	return top
 }
 
-func (s *jointSystem) least() float64 {
+func (s *faceSystem) least() float64 {
 	least := math.Inf(1)
 	for _, p := range s.parts {
 		least = math.Min(least, p.least())
@@ -222,7 +207,7 @@ func (s *jointSystem) least() float64 {
 }
 
 // solve is by components; one whose right side is zero stays at zero.
-func (s *jointSystem) solve(a, b []float64) (u, v []float64, err error) {
+func (s *faceSystem) solve(a, b []float64) (u, v []float64, err error) {
 	u, v = make([]float64, len(a)), make([]float64, len(b))
 	nonzero := func(v []float64, at []int) bool {
 		return slices.ContainsFunc(at, func(k int) bool { return v[k] != 0 })
@@ -249,7 +234,7 @@ func (s *jointSystem) solve(a, b []float64) (u, v []float64, err error) {
 }
 
 // scatter writes what is of component t to its places.
-func (s *jointSystem) scatter(t int, pu, pv, u, v []float64) {
+func (s *faceSystem) scatter(t int, pu, pv, u, v []float64) {
 	for r, j := range s.h.comps[t].entries {
 		u[j] = pu[r]
 	}
@@ -260,7 +245,7 @@ func (s *jointSystem) scatter(t int, pu, pv, u, v []float64) {
 
 // adjoint is that of the component of row i, the k-th of the face where it is inside, which keeps it, and
 // the component's number. It is not to be changed.
-func (s *jointSystem) adjoint(i, k int, inside, refined bool) (t int, a adjoint, err error) {
+func (s *faceSystem) adjoint(i, k int, inside, refined bool) (t int, a adjoint, err error) {
 	cols, _ := s.h.p.Rows.B.Row(i)
 	t = s.h.owner[cols[0]]
 	part := s.parts[t]
@@ -271,7 +256,7 @@ func (s *jointSystem) adjoint(i, k int, inside, refined bool) (t int, a adjoint,
 	if inside {
 		_, r = s.owner(k)
 	}
-	if a, err = part.adjoint(i, r, inside, refined); err == nil {
+	if a, err = part.adjoint(i, r, inside, refined); err == nil && len(part.known()) < tolerance.MostNumbers/(len(a.u)+len(a.v)) {
 		part.known()[i] = a
 	}
 	return t, a, err

@@ -66,3 +66,12 @@ func isFinite(v []float64) bool {
 }
 
 func isNumber(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// all are the numbers below n.
+func all(n int) []int {
+	out := make([]int, n)
+	for j := range out {
+		out[j] = j
+	}
+	return out
+}

@@ -3,7 +3,6 @@ package certify
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -152,49 +151,26 @@ type sense struct{ inY, inRows float64 }
 
 // sense takes the errors of y and the rows through the adjoint of what decides row i.
 func (d *deriver) sense(at *derived, i, k int, inside bool) (sense, bool) {
-	if s, ok := at.system.(*jointSystem); ok {
-		t, a, err := s.adjoint(i, k, inside, false)
-		if err != nil {
-			return sense{}, false
-		}
-		rows := make([]float64, len(a.v))
-		for r, l := range s.at[t] {
-			rows[r] = a.v[r] * d.s.rows[at.active[l]]
-		}
-		return sense{inY: norm(a.u), inRows: norm(rows)}, true
-	}
-	p, q, err := d.adjoint(at, i, k, inside)
+	t, a, err := at.system.adjoint(i, k, inside, false)
 	if err != nil {
 		return sense{}, false
 	}
-	for l, row := range at.active {
-		q[l] *= d.s.rows[row]
+	rows := make([]float64, len(a.v))
+	for r, l := range at.system.at[t] {
+		rows[r] = a.v[r] * d.s.rows[at.active[l]]
 	}
-	return sense{inY: norm(p), inRows: norm(q)}, true
+	return sense{inY: norm(a.u), inRows: norm(rows)}, true
 }
 
 // adjoint is the solution of the system of the face for what decides row i (see decides).
 func (d *deriver) adjoint(at *derived, i, k int, inside bool) (p, q []float64, err error) {
-	if s, ok := at.system.(*jointSystem); ok {
-		t, a, err := s.adjoint(i, k, inside, true)
-		if err != nil {
-			return nil, nil, err
-		}
-		p, q = make([]float64, d.p.Dy), make([]float64, len(at.active))
-		s.scatter(t, a.u, a.v, p, q)
-		return p, q, nil
+	t, a, err := at.system.adjoint(i, k, inside, true)
+	if err != nil {
+		return nil, nil, err
 	}
-	products, ok := at.system.(*productSystem)
-	if ok {
-		if a, ok := products.adjoints[i]; ok {
-			return slices.Clone(a.u), slices.Clone(a.v), nil
-		}
-	}
-	cy, cv := d.decides(at, i, k, inside)
-	if p, q, err = at.system.solve(cy, cv); err == nil && ok && len(products.adjoints) < tolerance.MostNumbers/(len(p)+len(q)) {
-		products.adjoints[i] = adjoint{slices.Clone(p), slices.Clone(q), true}
-	}
-	return p, q, err
+	p, q = make([]float64, d.p.Dy), make([]float64, len(at.active))
+	at.system.scatter(t, a.u, a.v, p, q)
+	return p, q, nil
 }
 
 // decides is the functional of (y, -lambda) on the face of at that decides

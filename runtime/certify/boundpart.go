@@ -1,0 +1,179 @@
+package certify
+
+import (
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"bilevelc/runtime/problem"
+)
+
+// boundPart is the system of rows of a component without dense factors. Entries that a row of
+// a single entry holds are fixed; what is left, the free entries and the general rows, is solved by inner.
+type boundPart struct {
+	p        *problem.Problem
+	entries  []int
+	place    []int // entry of y -> position in entries
+	index    []int
+	held     []int     // position in index -> entry of y that it alone holds, or -1
+	coef     []float64 // of that row
+	general  []int     // positions in index of the others
+	free     []int     // entries of y that no row holds alone
+	adjoints map[int]adjoint
+	inner
+}
+
+// inner is what is known of H, and how the system of what is free is solved.
+type inner interface {
+	mul(dst, v []float64) // H v, over the entries
+	// inFree is the solution for right sides of the free entries and of the general rows.
+	inFree(a, b []float64) (u, v []float64, err error)
+	refines() bool // inFree leaves rounding that one more solve makes less
+	// instead is a system to take in the place of this one; nil for none.
+	instead() componentSystem
+	give(k int) float64
+	amplification() float64
+	least() float64
+}
+
+// newBoundPart holds the independent ones of the given rows.
+func newBoundPart(h *hessian, k int, rows []int) (*boundPart, error) {
+	s := &boundPart{p: h.p, entries: h.comps[k].entries, place: h.place, adjoints: map[int]adjoint{}}
+	holder := map[int]int{} // of an entry: the row that holds it
+	var general []int
+	for _, i := range rows {
+		j, _ := h.p.Rows.Bound(i)
+		if j < 0 {
+			general = append(general, i)
+		} else if _, twice := holder[j]; !twice {
+			holder[j] = i
+		}
+	}
+	for _, j := range s.entries {
+		if _, held := holder[j]; !held {
+			s.free = append(s.free, j)
+		}
+	}
+	out := make([]bool, len(general))
+	if h.sparse == nil {
+		if len(general) > len(s.free) {
+			return nil, errFace
+		}
+		s.inner = &products{boundPart: s, h: h}
+	} else {
+		f := &sparseFactor{boundPart: s, m: h.sparse, small: h.p.Facts.StrongConvexity}
+		if err := f.factorize(general, out); err != nil {
+			return nil, err
+		}
+		s.inner = f
+	}
+	g := 0
+	for _, i := range rows {
+		j, coef := h.p.Rows.Bound(i)
+		if j < 0 {
+			if g++; out[g-1] {
+				continue
+			}
+			s.general = append(s.general, len(s.index))
+			j, coef = -1, 0
+		} else if holder[j] != i {
+			continue
+		}
+		s.index, s.held, s.coef = append(s.index, i), append(s.held, j), append(s.coef, coef)
+	}
+	return s, nil
+}
+
+func (s *boundPart) rows() []int            { return s.index }
+func (s *boundPart) known() map[int]adjoint { return s.adjoints }
+
+// solve has one step of refinement where that is of use.
+func (s *boundPart) solve(a, b []float64) (u, v []float64, err error) {
+	if other := s.instead(); other != nil {
+		return other.solve(a, b)
+	}
+	if u, v, err = s.once(a, b); err != nil || !s.refines() {
+		return u, v, err
+	}
+	du, dv, err := s.once(s.residual(a, b, u, v))
+	if err != nil {
+		return nil, nil, err
+	}
+	floats.Add(u, du)
+	floats.Add(v, dv)
+	return u, v, nil
+}
+
+func (s *boundPart) adjoint(i, r int, inside, refined bool) (a adjoint, err error) {
+	ra, rb := make([]float64, len(s.entries)), make([]float64, len(s.index))
+	if inside {
+		rb[r] = -s.give(r)
+	} else {
+		cols, vals := s.p.Rows.B.Row(i)
+		for t, j := range cols {
+			ra[s.place[j]] += vals[t]
+		}
+	}
+	if a.refined = refined || !s.refines(); a.refined {
+		a.u, a.v, err = s.solve(ra, rb)
+	} else {
+		a.u, a.v, err = s.once(ra, rb)
+	}
+	return a, err
+}
+
+// once is a solution to what rounding of one solve leaves.
+func (s *boundPart) once(a, b []float64) (u, v []float64, err error) {
+	u, v = make([]float64, len(a)), make([]float64, len(b))
+	for k, j := range s.held {
+		if j >= 0 {
+			u[s.place[j]] = b[k] / s.coef[k]
+		}
+	}
+	rest, apart := a, b
+	if maxAbs(u) != 0 { // what the held entries do to the others moves to the right side
+		rest, apart = s.residual(a, b, u, v)
+	}
+	w, off := make([]float64, len(s.free)), make([]float64, len(s.general))
+	for r, j := range s.free {
+		w[r] = rest[s.place[j]]
+	}
+	for g, k := range s.general {
+		off[g] = apart[k]
+	}
+	if w, off, err = s.inFree(w, off); err != nil {
+		return nil, nil, err
+	}
+	for r, j := range s.free {
+		u[s.place[j]] = w[r]
+	}
+	for g, k := range s.general {
+		v[k] = off[g]
+	}
+	// Multipliers of the held entries from what is left of the first line.
+	rest, _ = s.residual(a, b, u, v)
+	for k, j := range s.held {
+		if j >= 0 {
+			v[k] = rest[s.place[j]] / s.coef[k]
+		}
+	}
+	if !isFinite(u) || !isFinite(v) {
+		return nil, nil, errFace
+	}
+	return u, v, nil
+}
+
+// residual is what a solution leaves of the right sides.
+func (s *boundPart) residual(a, b, u, v []float64) (ra, rb []float64) {
+	ra, rb = make([]float64, len(a)), slices.Clone(b)
+	s.mul(ra, u)
+	floats.SubTo(ra, a, ra)
+	for k, i := range s.index {
+		cols, vals := s.p.Rows.B.Row(i)
+		for t, j := range cols {
+			ra[s.place[j]] -= vals[t] * v[k]
+			rb[k] -= vals[t] * u[s.place[j]]
+		}
+	}
+	return ra, rb
+}
