@@ -22,76 +22,54 @@ import (
 // further.
 func normalDistance(p *problem.Problem, x, y, n []float64, reach, enough float64) float64 {
 	g := generators{size: p.Dx}
-	for j := range x {
-		g.unit(j, p.X.Hi[j]-x[j] <= reach, x[j]-p.X.Lo[j] <= reach)
-	}
-	add := func(row []float64, kind problem.Kind, slack, reach float64) {
-		if kind == problem.Equal {
-			g.add(row)
-			g.add(scaled(row, -1))
-		} else if slack <= reach {
-			g.add(row)
+	g.ofX(p, x, p.Dx, 1, reach)
+	for k := range p.X.Balls {
+		b := &p.X.Balls[k]
+		if offset, r := fromCenter(b, x); r > 0 && b.Radius-r <= reach {
+			g.add(append(make([]float64, b.Start), offset...))
 		}
 	}
-	for i, kind := range p.X.Kind {
-		row := make([]float64, p.Dx)
-		p.X.E.AddRow(row, i, 1)
-		add(row, kind, p.X.Rhs[i]-p.X.E.RowDot(i, x), reach*norm(row))
-	}
-	for _, ball := range p.X.Balls {
-		out := make([]float64, p.Dx)
-		for j := ball.Start; j < ball.End; j++ {
-			out[j] = x[j]
-			if ball.Center != nil {
-				out[j] -= ball.Center[j-ball.Start]
-			}
-		}
-		if r := norm(out); r > 0 && ball.Radius-r <= reach {
-			g.add(out)
-		}
-	}
-	away := norm(g.residual(n))
-	if away > enough && p.X.Extended != nil {
-		extend(&g, p, x, p.Dx, 1, reach)
-		target := make([]float64, g.size)
-		copy(target, n)
-		away = norm(g.residual(target))
-	}
+	away := g.distance(n)
 	if away <= enough {
 		return away // the edge of D takes no part
 	}
 	// Rows that could be tight for some feasible y near by. On the edge of D
 	// the rows of mu are tight for every feasible y; within reach of it, tight
 	// to a few times reach: the margin allows for rows that meet at an angle.
-	first := g.size
-	g.size += p.Dy
 	unit := unitOfY(p)
-	h := make([]float64, p.Rows.Len())
-	p.Rows.Residual(h, x, y)
-	for i, kind := range p.Rows.Kind {
+	if !g.ofRows(p, x, y, 1, func(i int) float64 {
 		_, a := p.Rows.A.Row(i)
 		_, b := p.Rows.B.Row(i)
-		near := tolerance.Margin * reach * math.Hypot(norm(a), unit*norm(b))
-		if kind == problem.AtMost && -h[i] > near {
-			continue
-		}
-		if (len(g.columns)+2)*g.size > tolerance.MostNumbers {
-			return away
-		}
-		row := make([]float64, g.size)
-		p.Rows.A.AddRow(row[:p.Dx], i, 1)
-		p.Rows.B.AddRow(row[first:], i, unit)
-		add(row, kind, -h[i], near)
+		return tolerance.Margin * reach * math.Hypot(norm(a), unit*norm(b))
+	}) {
+		return away
 	}
+	return g.distance(n)
+}
+
+// distance is that of n, which ends in zeros, from the cone.
+func (g *generators) distance(n []float64) float64 {
 	target := make([]float64, g.size)
 	copy(target, n)
 	return norm(g.residual(target))
 }
 
-// extend adds the normals, with a sign, of the rows of X on further variables u that come
-// within reach of x. The entries of u have their places from at on: of a combination of
-// these rows what counts is that nothing is left there.
-func extend(g *generators, p *problem.Problem, x []float64, at int, sign, reach float64) {
+// ofX adds the normals, outer ones for the sign 1 and inner ones for -1, of the bounds and rows of X that come within reach of
+// x, and those of equations both ways. Its further variables have their places from at on: of a combination of rows in these
+// what counts is that nothing is left there.
+func (g *generators) ofX(p *problem.Problem, x []float64, at int, sign, reach float64) {
+	for j := range x {
+		low, high := x[j]-p.X.Lo[j] <= reach, p.X.Hi[j]-x[j] <= reach
+		if sign < 0 {
+			low, high = high, low
+		}
+		g.unit(j, high, low)
+	}
+	for i, kind := range p.X.Kind {
+		row := make([]float64, p.Dx)
+		p.X.E.AddRow(row, i, sign)
+		g.tight(row, kind, p.X.Rhs[i]-p.X.E.RowDot(i, x), reach*norm(row))
+	}
 	e := p.X.Extended
 	if e == nil {
 		return
@@ -99,17 +77,41 @@ func extend(g *generators, p *problem.Problem, x []float64, at int, sign, reach 
 	g.size = max(g.size, at+e.Dim)
 	z, slopes := e.Least(x), e.Slopes(p.Dx)
 	for i := range e.Of {
-		if e.Rhs[i]-e.E.RowDot(i, z) > reach*slopes[i] {
+		row := make([]float64, p.Dx+e.Dim)
+		e.E.AddRow(row, i, sign)
+		row = slices.Concat(row[:p.Dx], make([]float64, at-p.Dx), row[p.Dx:])
+		g.tight(row, problem.AtMost, e.Rhs[i]-e.E.RowDot(i, z), reach*slopes[i])
+	}
+}
+
+// ofRows adds those of the rows of the lower level that are near y, with places of their own for y in the unit of x that the
+// rows give it; false where they are too many to be looked at.
+func (g *generators) ofRows(p *problem.Problem, x, y []float64, sign float64, near func(i int) float64) bool {
+	first, unit, h := g.size, unitOfY(p), make([]float64, p.Rows.Len())
+	g.size += p.Dy
+	p.Rows.Residual(h, x, y)
+	for i, kind := range p.Rows.Kind {
+		within := near(i)
+		if kind == problem.AtMost && -h[i] > within {
 			continue
 		}
-		row := make([]float64, g.size)
-		cols, vals := e.E.Row(i)
-		for k, j := range cols {
-			if j >= p.Dx {
-				j += at - p.Dx
-			}
-			row[j] = sign * vals[k]
+		if (len(g.columns)+2)*g.size > tolerance.MostNumbers {
+			return false
 		}
+		row := make([]float64, g.size)
+		p.Rows.A.AddRow(row[:p.Dx], i, sign)
+		p.Rows.B.AddRow(row[first:], i, -sign*unit)
+		g.tight(row, kind, -h[i], within)
+	}
+	return true
+}
+
+// tight adds the normal of a constraint whose slack is within reach; of an equation both ways.
+func (g *generators) tight(row []float64, kind problem.Kind, slack, reach float64) {
+	if kind == problem.Equal {
+		g.add(row)
+		g.add(scaled(row, -1))
+	} else if slack <= reach {
 		g.add(row)
 	}
 }

@@ -20,21 +20,17 @@ func (d *deriver) inward(x, y []float64, slopes [][]float64, rows bool) []float6
 	}
 	d.flats(&g, x, d.p.Dx+1)
 	touch := tolerance.Sign * d.s.x
-	for _, b := range d.p.X.Balls {
-		in := make([]float64, d.p.Dx+1)
-		for j := b.Start; j < b.End; j++ {
-			in[j] = -x[j]
-			if b.Center != nil {
-				in[j] += b.Center[j-b.Start]
-			}
-		}
-		if r := norm(in); r > 0 && b.Radius-r <= touch {
-			in = scaled(in, 1/r)
+	for k := range d.p.X.Balls {
+		b := &d.p.X.Balls[k]
+		if offset, r := fromCenter(b, x); r > 0 && b.Radius-r <= touch {
+			in := make([]float64, d.p.Dx+1)
+			copy(in[b.Start:], scaled(offset, -1/r))
 			in[d.p.Dx] = 1 // strictly into the ball
 			g.add(in)
 		}
 	}
-	if rows && !d.holding(&g, x, y) {
+	touching := func(i int) float64 { return tolerance.Sign * d.s.rows[i] }
+	if rows && !g.ofRows(d.p, x, y, -1, touching) {
 		return nil
 	}
 	target := make([]float64, g.size)
@@ -54,59 +50,15 @@ func (d *deriver) inward(x, y []float64, slopes [][]float64, rows bool) []float6
 // further variables of X have their places from at on.
 func (d *deriver) flats(g *generators, x []float64, at int) {
 	touch := tolerance.Sign * d.s.x
-	point := make([]bool, len(x))
+	g.ofX(d.p, x, at, -1, touch)
 	for _, b := range d.p.X.Balls {
 		for j := b.Start; j < b.End; j++ {
-			point[j] = b.Radius <= touch
+			g.unit(j, b.Radius <= touch, b.Radius <= touch)
 		}
 	}
-	for j := range x {
-		low, high := x[j]-d.p.X.Lo[j] <= touch, d.p.X.Hi[j]-x[j] <= touch
-		g.unit(j, low || point[j], high || point[j])
-	}
-	for i, kind := range d.p.X.Kind {
-		row := make([]float64, g.size)
-		d.p.X.E.AddRow(row[:d.p.Dx], i, -1)
-		slack := d.p.X.Rhs[i] - d.p.X.E.RowDot(i, x)
-		if kind == problem.Equal {
-			g.add(row)
-			g.add(scaled(row, -1))
-		} else if slack <= touch*norm(row) {
-			g.add(row)
-		}
-	}
-	extend(g, d.p, x, at, -1, touch)
 	for _, n := range d.tied { // off these F is not defined
-		for _, sign := range []float64{1, -1} {
-			row := make([]float64, g.size)
-			copy(row, scaled(n, sign))
-			g.add(row)
-		}
+		g.tight(n, problem.Equal, 0, 0)
 	}
-}
-
-// holding adds the inner normals of the rows that hold y at x, with places of their own for y in
-// the unit of x that the rows give it; false where they are too many to be looked at.
-func (d *deriver) holding(g *generators, x, y []float64) bool {
-	first, unit := g.size, unitOfY(d.p)
-	g.size += d.p.Dy
-	for i, kind := range d.p.Rows.Kind {
-		h := d.residual(i, x, y)
-		if kind != problem.Equal && -h > tolerance.Sign*d.s.rows[i] {
-			continue
-		}
-		if (len(g.columns)+2)*g.size > tolerance.MostNumbers {
-			return false
-		}
-		row := make([]float64, g.size)
-		d.p.Rows.A.AddRow(row[:d.p.Dx], i, -1)
-		d.p.Rows.B.AddRow(row[first:], i, unit)
-		g.add(row)
-		if kind == problem.Equal {
-			g.add(scaled(row, -1))
-		}
-	}
-	return true
 }
 
 // across reports that a direction of unit length is normal to all of X near x, or of X and
@@ -115,13 +67,14 @@ func (d *deriver) holding(g *generators, x, y []float64) bool {
 func (d *deriver) across(x, y, direction []float64) bool {
 	g := generators{size: d.p.Dx}
 	d.flats(&g, x, d.p.Dx)
-	target := make([]float64, g.size)
-	copy(target, direction)
-	if norm(g.residual(target)) <= tolerance.Differenced && norm(g.residual(scaled(target, -1))) <= tolerance.Differenced {
+	back := scaled(direction, -1)
+	if g.distance(direction) <= tolerance.Differenced && g.distance(back) <= tolerance.Differenced {
 		return true
 	}
-	reach := tolerance.Sign * d.s.x
-	return normalDistance(d.p, x, y, direction, reach, tolerance.Differenced) <= tolerance.Differenced && normalDistance(d.p, x, y, scaled(direction, -1), reach, tolerance.Differenced) <= tolerance.Differenced
+	normal := func(n []float64) bool {
+		return normalDistance(d.p, x, y, n, tolerance.Sign*d.s.x, tolerance.Differenced) <= tolerance.Differenced
+	}
+	return normal(direction) && normal(back)
 }
 
 // felt leaves out slopes that are normal to all of X near x, and their rows.
