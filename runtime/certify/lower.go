@@ -159,11 +159,8 @@ func (v *verification) lowerLevel() {
 // rowTerms is what the violation of a row is relative to: its terms at the point itself, however far x and y may go over X, and so much
 // that the tolerance covers what rounding of those far off leaves, of which a y near 0 may be the difference.
 func (v *verification) rowTerms(i int) float64 {
-	cols, vals := v.p.Rows.A.Row(i)
-	_, ofX := rateOf(cols, vals, v.doc.X)
-	cols, vals = v.p.Rows.B.Row(i)
-	_, ofY := rateOf(cols, vals, v.doc.Y)
-	return math.Abs(v.p.Rows.Rhs[i]) + ofX + ofY + tolerance.SumRounding/v.tol.KKT*v.d.s.rows[i]
+	r := v.p.Rows
+	return r.B.AddTerms(r.A.AddTerms(math.Abs(r.Rhs[i]), i, v.doc.X), i, v.doc.Y) + tolerance.SumRounding/v.tol.KKT*v.d.s.rows[i]
 }
 
 // forceTerms is what is left of the forces on y is relative to: their terms at the point itself, however wide X is, and so much that the tolerance covers the rounding of those far off (see rowTerms).
@@ -172,8 +169,7 @@ func (v *verification) forceTerms() float64 {
 	v.d.g.GradY(grad, v.doc.X, v.doc.Y)
 	most := v.steepness(grad)
 	for i, l := range v.doc.Lambda {
-		_, vals := v.p.Rows.B.Row(i)
-		most = math.Max(most, math.Abs(l)*maxAbs(vals))
+		most = math.Max(most, math.Abs(l)*largest(v.p.Rows.B, i))
 	}
 	return most + tolerance.SumRounding/v.tol.KKT*v.d.s.force
 }

@@ -123,8 +123,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	value, lower := values(x, y)
 	s.gradient, s.value, s.lower = finite(terms(fx, fy)), finite(math.Abs(value)), finite(math.Abs(lower))
 	fx0, fy0 := slices.Clone(fx), slices.Clone(fy)
-	halfX, halfY, halfL := halved(x), halved(y), halved(lambda)
-	f.ValueGrad(fx, fy, halfX, p.Answer(halfY, halfL))
+	f.ValueGrad(fx, fy, halfWay(x, 0), p.Answer(halfWay(y, 0), halfWay(lambda, 0)))
 	for j := range fx {
 		fx[j] -= fx0[j]
 	}
@@ -164,14 +163,6 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	s.value = math.Max(s.value, s.gradient*s.x)
 	s.lower = math.Max(s.lower, s.force*s.y)
 	return s
-}
-
-func halved(v []float64) []float64 {
-	out := make([]float64, len(v))
-	for j, t := range v {
-		out[j] = t / 2
-	}
-	return out
 }
 
 // exaggerated is how many times the size of y its response may be without a look at how

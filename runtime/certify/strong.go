@@ -3,6 +3,7 @@ package certify
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -48,23 +49,39 @@ type StrongLeaf struct {
 	Multipliers
 }
 
-// finite reports that all numbers are.
-func (c *Strong) finite() bool {
-	all := []*Multipliers{&c.Multipliers}
+// all are the sets of multipliers of the certificate.
+func (c *Strong) all() []*Multipliers {
+	sets := []*Multipliers{&c.Multipliers}
 	for i := range c.Leaves {
-		all = append(all, &c.Leaves[i].Multipliers)
+		sets = append(sets, &c.Leaves[i].Multipliers)
 	}
-	for _, m := range all {
-		if !m.finite() {
-			return false
-		}
-	}
-	return isFinite([]float64{c.Residual})
+	return sets
 }
 
-func (m *Multipliers) finite() bool {
-	for _, part := range [][]float64{m.Adjoint, m.Slack, m.Multiplier, m.Bound, m.Rows, m.Extended, m.Coupled, m.Balls} {
-		if !isFinite(part) {
+// finite reports that all numbers are.
+func (c *Strong) finite() bool {
+	return isNumber(c.Residual) && !slices.ContainsFunc(c.all(), func(m *Multipliers) bool { return !m.finite() })
+}
+
+func (m *Multipliers) finite() bool { return isFinite(slices.Concat(m.parts()...)) }
+
+// partNames are what the parts are called.
+var partNames = [...]string{"adjoint", "slack", "multiplier", "bound", "rows", "extended", "coupled", "balls"}
+
+func (m *Multipliers) parts() [][]float64 {
+	return [][]float64{m.Adjoint, m.Slack, m.Multiplier, m.Bound, m.Rows, m.Extended, m.Coupled, m.Balls}
+}
+
+// shaped checks that multipliers have the shape of the problem.
+func (v *verification) shaped(name string, m *Multipliers) bool {
+	p, coupled := v.p, 0
+	if p.Coupled != nil {
+		coupled = len(p.Coupled.Kind)
+	}
+	want := [...]int{p.Dy, p.Rows.Len(), p.Rows.Len(), p.Dx, len(p.X.Kind), p.X.Extended.Len(), coupled, len(p.X.Balls)}
+	for k, part := range m.parts() {
+		if len(part) != want[k] {
+			v.fail(name, "%s has %d entries, the problem %d", partNames[k], len(part), want[k])
 			return false
 		}
 	}
@@ -75,6 +92,15 @@ func (m *Multipliers) finite() bool {
 func (v *verification) strong(c *Strong) {
 	const name = "strong stationarity"
 	p := v.p
+	sets := c.all()
+	if len(c.Leaves) > 0 {
+		sets = sets[1:]
+	}
+	for _, m := range sets {
+		if !v.shaped(name, m) {
+			return
+		}
+	}
 	at := v.pointOfSystem()
 	for _, i := range c.Biactive {
 		if i < 0 || i >= p.Rows.Len() || p.Rows.Kind[i] == problem.Equal {

@@ -7,24 +7,31 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// multipliersLeave is what multipliers leave of grad f, relative to its terms, whatever their signs, and its error; false where they have not the shape of the problem.
-func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOfSystem) (worst, errorBound float64, terms sizesOfF, ok bool) {
-	p, x, y := v.p, v.doc.X, v.doc.Y
-	coupled := 0
-	if p.Coupled != nil {
-		coupled = len(p.Coupled.Kind)
+// ofLeader is what the multipliers of X make of its outer normals at the document's x: in x, and in its further variables.
+func (v *verification) ofLeader(m *Multipliers) (inX, further []float64) {
+	p := v.p
+	sum := make([]float64, p.Dx+p.X.Extended.Extra())
+	for i, t := range m.Extended {
+		p.X.Extended.E.AddRow(sum, i, t)
 	}
-	for _, part := range []struct {
-		what string
-		have []float64
-		want int
-	}{{"adjoint", m.Adjoint, p.Dy}, {"slack", m.Slack, p.Rows.Len()}, {"multiplier", m.Multiplier, p.Rows.Len()}, {"bound", m.Bound, p.Dx},
-		{"rows", m.Rows, len(p.X.Kind)}, {"extended", m.Extended, p.X.Extended.Len()}, {"coupled", m.Coupled, coupled}, {"balls", m.Balls, len(p.X.Balls)}} {
-		if len(part.have) != part.want {
-			v.fail(name, "%s has %d entries, the problem %d", part.what, len(part.have), part.want)
-			return 0, 0, terms, false
+	for i, t := range m.Rows {
+		p.X.E.AddRow(sum, i, t)
+	}
+	for j, t := range m.Bound {
+		sum[j] -= t
+	}
+	for k, t := range m.Balls {
+		offset, length := fromCenter(&p.X.Balls[k], v.doc.X)
+		for j, u := range offset {
+			sum[p.X.Balls[k].Start+j] += share(t*u, length)
 		}
 	}
+	return sum[:p.Dx], sum[p.Dx:]
+}
+
+// multipliersLeave is what multipliers leave of grad f, relative to its terms, whatever their signs, and its error; false where that is not to be had.
+func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOfSystem) (worst, errorBound float64, terms sizesOfF, ok bool) {
+	p, x, y := v.p, v.doc.X, v.doc.Y
 	gx, ga, terms := v.gradientOfSystem(m, at.length)
 	// G'Adjoint and H Adjoint are derivatives of grad g along it.
 	hx, hy, off, err := v.d.products(x, y, m.Adjoint)
@@ -32,8 +39,9 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 		v.fail(name, "%v", err)
 		return 0, 0, terms, false
 	}
+	inX, further := v.ofLeader(m)
 	for j := range gx {
-		gx[j] -= hx[j] + m.Bound[j]
+		gx[j] += inX[j] - hx[j]
 	}
 	for j := range hy {
 		ga[j] -= hy[j]
@@ -41,42 +49,20 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 	// What the multipliers of rows carry to x and to y, as far as it counts (see gradientOfSystem): an f that reads multipliers alone has no terms in y of its own.
 	carried, carriedY := 0.0, 0.0
 	for i, t := range m.Slack {
-		_, vals := p.Rows.A.Row(i)
-		for _, a := range vals {
-			carried = math.Max(carried, math.Abs(a*t))
-		}
-		_, vals = p.Rows.B.Row(i)
-		for _, b := range vals {
-			carriedY = math.Max(carriedY, math.Abs(b*t))
-		}
+		carried = math.Max(carried, math.Abs(t)*largest(p.Rows.A, i))
+		carriedY = math.Max(carriedY, math.Abs(t)*largest(p.Rows.B, i))
 	}
 	carried = math.Min(carried, math.Max(terms.most, tolerance.Hiding*share(terms.sum, maxAbs(x))))
 	carriedY = math.Min(carriedY, tolerance.Hiding*share(terms.sum, maxAbs(y)))
 	p.Rows.A.AddMulVecT(gx, 1, m.Slack)
 	p.Rows.B.AddMulVecT(ga[:p.Dy], -1, m.Slack)
-	for i, t := range m.Rows {
-		p.X.E.AddRow(gx, i, t)
-	}
-	further := make([]float64, p.Dx+p.X.Extended.Extra())
-	for i, t := range m.Extended {
-		p.X.Extended.E.AddRow(further, i, t)
-	}
-	for j := range gx {
-		gx[j] += further[j]
-	}
-	for k, t := range m.Balls {
-		offset, length := fromCenter(&p.X.Balls[k], x)
-		for j, u := range offset {
-			gx[p.X.Balls[k].Start+j] += share(t*u, length)
-		}
-	}
 	read := map[int]float64{} // grad_lambda f
 	for k, i := range p.Duals {
 		read[i] += ga[p.Dy+k]
 	}
 	// Entries of y and of lambda count in the units in which they move with x: per entry of grad f the largest term.
 	worst = share(maxAbs(gx), math.Max(terms.x, carried))
-	worst = math.Max(worst, share(maxAbs(further[p.Dx:]), terms.x))
+	worst = math.Max(worst, share(maxAbs(further), terms.x))
 	if terms.y == 0 { // f reads multipliers alone, and those of slacks may be all rounding: what they make of f as far as y reaches
 		carriedY = math.Max(carriedY, share(terms.sum, v.length()))
 	}
@@ -117,7 +103,7 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 // makes of f as far as lambda reaches counts.
 func (v *verification) byAdjoint(r []float64, terms sizesOfF, rows float64) float64 {
 	p, x, y := v.p, v.doc.X, v.doc.Y
-	mu, reach, steep, ones := p.Facts.StrongConvexity, 0.0, 0.0, make([]float64, p.Dy)
+	mu, reach, steep, ones := p.Facts.StrongConvexity, 0.0, maxAbs(v.d.s.normB), make([]float64, p.Dy)
 	if !(mu > 0) {
 		return math.Inf(1)
 	}
@@ -130,10 +116,6 @@ func (v *verification) byAdjoint(r []float64, terms sizesOfF, rows float64) floa
 			return math.Inf(1)
 		}
 		reach = math.Max(reach, maxAbs(gx))
-	}
-	for i := range p.Rows.Kind {
-		_, vals := p.Rows.B.Row(i)
-		steep = math.Max(steep, norm(vals))
 	}
 	if steep > 0 {
 		grad := make([]float64, p.Dy)

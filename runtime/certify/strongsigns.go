@@ -3,6 +3,7 @@ package certify
 import (
 	"math"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -16,20 +17,16 @@ func (terms *sizesOfF) counts(t, perX, perY, reach float64) bool {
 
 // pairCounts reports whether the multipliers of slack i and of its multiplier count.
 func (v *verification) pairCounts(i int, m *Multipliers, at *pointOfSystem, terms *sizesOfF) (ofSlack, ofMult bool) {
-	perX, perY, adjoint := 0.0, 0.0, 0.0
-	_, vals := v.p.Rows.A.Row(i)
-	for _, a := range vals {
-		perX = math.Max(perX, math.Abs(a))
-	}
+	adjoint := 0.0
 	cols, vals := v.p.Rows.B.Row(i)
 	for k, b := range vals {
-		perY, adjoint = math.Max(perY, math.Abs(b)), math.Max(adjoint, math.Abs(b*m.Adjoint[cols[k]]))
+		adjoint = math.Max(adjoint, math.Abs(b*m.Adjoint[cols[k]]))
 	}
 	ofMult = math.Abs(m.Multiplier[i])*at.push[i] > tolerance.Certified*terms.sum
 	if at.push[i] == 0 || terms.sum == 0 {
 		ofMult = math.Abs(m.Multiplier[i]) > tolerance.Certified*adjoint
 	}
-	return terms.counts(m.Slack[i], perX, perY, at.reach[i]), ofMult
+	return terms.counts(m.Slack[i], largest(v.p.Rows.A, i), largest(v.p.Rows.B, i), at.reach[i]), ofMult
 }
 
 // pairSigns checks the two multipliers of a pair, those that count.
@@ -80,28 +77,23 @@ func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) 
 			v.fail(name, "%s %d has a multiplier and does not hold with equality", what, i)
 		}
 	}
+	linear := func(what string, i int, equal bool, t float64, e *sparse.CSR, rhs float64, z []float64) {
+		reach, per := e.AddTerms(math.Abs(rhs), i, z), largest(e, i)
+		row(what, i, equal, t, per, 0, e.RowDot(i, z)-rhs, reach, math.Max(reach, per*size))
+	}
 	for i, t := range m.Rows {
-		reach, per := math.Abs(p.X.Rhs[i]), 0.0
-		cols, vals := p.X.E.Row(i)
-		for k, j := range cols {
-			reach, per = reach+math.Abs(vals[k]*x[j]), math.Max(per, math.Abs(vals[k]))
-		}
-		row("row of X", i, p.X.Kind[i] == problem.Equal, t, per, 0, p.X.E.RowDot(i, x)-p.X.Rhs[i], reach, math.Max(reach, per*size))
+		linear("row of X", i, p.X.Kind[i] == problem.Equal, t, p.X.E, p.X.Rhs[i], x)
 	}
 	if e := p.X.Extended; e.Len() > 0 {
 		least := e.Least(x)
 		for i, t := range m.Extended {
-			reach, per := math.Abs(e.Rhs[i]), 0.0
-			cols, vals := e.E.Row(i)
-			for k, j := range cols {
-				reach, per = reach+math.Abs(vals[k]*least[j]), math.Max(per, math.Abs(vals[k]))
-			}
-			row("row of the extended X", i, false, t, per, 0, e.E.RowDot(i, least)-e.Rhs[i], reach, math.Max(reach, per*size))
+			linear("row of the extended X", i, false, t, e.E, e.Rhs[i], least)
 		}
 	}
 	for k, t := range m.Balls {
 		_, length := fromCenter(&p.X.Balls[k], x)
-		row("ball of X", k, false, t, 1, 0, length-p.X.Balls[k].Radius, math.Max(length, p.X.Balls[k].Radius), math.Max(length, p.X.Balls[k].Radius))
+		reach := math.Max(length, p.X.Balls[k].Radius)
+		row("ball of X", k, false, t, 1, 0, length-p.X.Balls[k].Radius, reach, reach)
 	}
 	if p.Coupled == nil {
 		return

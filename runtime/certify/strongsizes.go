@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -121,25 +122,14 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 	hx, ha := make([]float64, q.Dx), make([]float64, q.AnswerLen())
 	v.d.f.ValueGrad(gx, ga, x, q.Answer(y, v.doc.Lambda))
 	eachX, eachY := make([]float64, q.Dx), make([]float64, q.Dy)
-	moved := func(each, a, b []float64) float64 {
-		d := 0.0
-		for j := range each {
-			each[j] = math.Max(each[j], math.Abs(a[j]))
-			if t := 2 * math.Abs(a[j]-b[j]); isNumber(t) {
-				d, each[j] = math.Max(d, t), math.Max(each[j], t)
-			}
-		}
-		return d
-	}
+	raise(eachX, gx, make([]float64, q.Dx), 1)
+	raise(eachY, ga[:q.Dy], make([]float64, q.Dy), 1)
 	at := slices.Concat(x, q.Answer(y, v.doc.Lambda))
-	half := make([]float64, len(at))
 	for k := range signings {
-		for j, t := range turned(at, k) {
-			half[j] = at[j] - (at[j]+t)/4 // all entries half way for k = 0, then about half of them: terms that cancel together do not in part
-		}
+		half := halfWay(at, k)
 		v.d.f.ValueGrad(hx, ha, half[:q.Dx], half[q.Dx:])
-		terms.x = math.Max(terms.x, maxAbs(gx)+moved(eachX, gx, hx))
-		terms.y = math.Max(terms.y, maxAbs(ga[:q.Dy])+moved(eachY, ga, ha))
+		terms.x = math.Max(terms.x, maxAbs(gx)+raise(eachX, gx, hx, 2))
+		terms.y = math.Max(terms.y, maxAbs(ga[:q.Dy])+raise(eachY, ga, ha, 2))
 	}
 	own, sum := 0.0, 0.0 // each entry in its own unit
 	for j, t := range eachX {
@@ -158,8 +148,7 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 		through = terms.y / maxAbs(py) * maxAbs(px)
 	}
 	for i := range q.Rows.Len() {
-		_, vals := q.Rows.A.Row(i)
-		a := maxAbs(vals)
+		a := largest(q.Rows.A, i)
 		cols, vals := q.Rows.B.Row(i)
 		for t, j := range cols {
 			through = math.Max(through, share(a*math.Abs(ga[j]), math.Abs(vals[t])))
@@ -230,6 +219,31 @@ func turned(a []float64, k int) []float64 {
 		}
 	}
 	return out
+}
+
+// halfWay is z with entries half way to 0: all of them for k = 0, else about half of them, which ones by k, as terms that cancel together do not in part.
+func halfWay(z []float64, k int) []float64 {
+	half := turned(z, k)
+	for j, t := range z {
+		half[j] = t - (t+half[j])/4
+	}
+	return half
+}
+
+// raise makes sizes no less than what a and b differ by, times by, where that is a number, and returns the largest of these.
+func raise(sizes, a, b []float64, by float64) (most float64) {
+	for j := range sizes {
+		if t := by * math.Abs(a[j]-b[j]); isNumber(t) {
+			most, sizes[j] = math.Max(most, t), math.Max(sizes[j], t)
+		}
+	}
+	return most
+}
+
+// largest is the largest coefficient of a row.
+func largest(m *sparse.CSR, i int) float64 {
+	_, vals := m.Row(i)
+	return maxAbs(vals)
 }
 
 // known is how well products are: by what they may be off at most, and of what size that in x is where its terms vary on the length on which g does, which has digits where what is found vanishes.
@@ -323,18 +337,13 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, off known, err 
 // extrapolated is the step at which rounding and what an extrapolated central difference leaves are in balance, relative to the length on which g varies: the fifth root of rounding.
 var extrapolated = math.Pow(0x1p-52, 0.2)
 
-// variesX is the size of the terms of grad_x g in y: by what it changes where entries of y are half way to 0, all of them and about half of them, as terms that cancel together do not in part.
+// variesX is the size of the terms of grad_x g in y: by what it changes where entries of y are half way to 0.
 func (d *deriver) variesX(x, y []float64) (most float64) {
-	gx, hx, gy, half := make([]float64, d.p.Dx), make([]float64, d.p.Dx), make([]float64, d.p.Dy), make([]float64, d.p.Dy)
+	sizes, gx, hx, gy := make([]float64, d.p.Dx), make([]float64, d.p.Dx), make([]float64, d.p.Dx), make([]float64, d.p.Dy)
 	d.g.ValueGrad(gx, gy, x, y)
 	for k := range signings {
-		for j, t := range turned(y, k) {
-			half[j] = y[j] - (y[j]+t)/4
-		}
-		d.g.ValueGrad(hx, gy, x, half)
-		if moved := 2 * apart(gx, hx); moved < math.Inf(1) { // not where it is NaN
-			most = math.Max(most, moved)
-		}
+		d.g.ValueGrad(hx, gy, x, halfWay(y, k))
+		most = math.Max(most, raise(sizes, gx, hx, 2))
 	}
 	return most
 }
@@ -378,17 +387,7 @@ func apart(a, b []float64) float64 {
 
 // reachOf is how far from 0 row i is in y at the document's x, by the size of its other terms; 0 where it goes through 0, or does not read y.
 func (v *verification) reachOf(i int) float64 {
-	p := v.p
-	reach, steep := math.Abs(p.Rows.Rhs[i]), 0.0
-	cols, vals := p.Rows.A.Row(i)
-	for t, j := range cols {
-		reach += math.Abs(vals[t] * v.doc.X[j])
-	}
-	_, vals = p.Rows.B.Row(i)
-	for _, b := range vals {
-		steep = math.Max(steep, math.Abs(b))
-	}
-	return share(reach, steep)
+	return share(v.p.Rows.A.AddTerms(math.Abs(v.p.Rows.Rhs[i]), i, v.doc.X), largest(v.p.Rows.B, i))
 }
 
 // length is how long y is: where it vanishes, the row that is nearest to 0 and not there tells.
@@ -413,38 +412,24 @@ func (v *verification) steepness(grad []float64) float64 { return maxAbs(v.force
 // x is not. (Entry j is turned where the number j + 1 has the bit; x, of number 0, never is.)
 func (v *verification) forces(grad []float64) []float64 {
 	x, y := v.doc.X, v.doc.Y
-	sizes := make([]float64, len(grad))
-	for j, g := range grad {
-		sizes[j] = math.Abs(g)
+	sizes, there := make([]float64, len(grad)), make([]float64, len(y))
+	look := func(x, y []float64, by float64) {
+		v.d.g.GradY(there, x, y)
+		raise(sizes, grad, there, by)
 	}
-	there, at, from := make([]float64, len(y)), append([]float64(nil), y...), append([]float64(nil), x...)
-	look := func(by float64) {
-		v.d.g.GradY(there, from, at)
-		for j, t := range there {
-			if moved := by * math.Abs(grad[j]-t); moved > sizes[j] && !math.IsInf(moved, 0) { // not where it is NaN
-				sizes[j] = moved
-			}
-		}
-	}
+	raise(sizes, grad, there, 1)
+	at := slices.Clone(y)
 	for bit := 1; bit <= len(y); bit *= 2 {
 		for j := range at {
 			if at[j] = y[j]; (j+1)&bit != 0 {
 				at[j] = -y[j]
 			}
 		}
-		look(0.5)
+		look(x, at, 0.5)
 	}
-	for j := range at {
-		at[j] = y[j] / 2
-	}
-	for j := range from {
-		from[j] = x[j] / 2
-	}
-	look(2)
-	copy(at, y)
+	look(halfWay(x, 0), halfWay(y, 0), 2)
 	for k := 1; k < signings; k++ { // terms of x that cancel do not in part
-		copy(from, turned(x, k))
-		look(0.5)
+		look(turned(x, k), y, 0.5)
 	}
 	return sizes
 }

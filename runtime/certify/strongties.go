@@ -73,6 +73,9 @@ func (v *verification) tied() {
 // none of lambda, and the leader's own constraints have none. That x moves freely along the branch they do not show.
 func (v *verification) gradientOfBranch(m *Multipliers) {
 	const name = "gradient along the branch"
+	if !v.shaped(name, m) {
+		return
+	}
 	at := v.pointOfSystem()
 	left, errorBound, terms, ok := v.multipliersLeave(name, m, at)
 	if !ok {
@@ -104,9 +107,6 @@ func (v *verification) gradientOfBranch(m *Multipliers) {
 // are the right side (Bonnans and Shapiro 2000, section 4.3). What rounding of a residual's own terms makes of it does not count.
 func (v *verification) shift(m *Multipliers, at *pointOfSystem) float64 {
 	p, x, y := v.p, v.doc.X, v.doc.Y
-	if len(m.Adjoint) != p.Dy || len(m.Slack) != p.Rows.Len() || len(m.Multiplier) != p.Rows.Len() || p.Coupled != nil && len(m.Coupled) != len(p.Coupled.Kind) {
-		return math.Inf(1)
-	}
 	grad, sum := make([]float64, p.Dy), 0.0
 	v.d.g.GradY(grad, x, y)
 	off := func(residual, rounding float64) float64 { return math.Max(0, math.Abs(residual)-rounding) }
@@ -134,22 +134,12 @@ func (v *verification) shift(m *Multipliers, at *pointOfSystem) float64 {
 // ofMultipliers checks the hypergradient of a follower with other answers elsewhere: inside one branch it is what the multipliers of the leader's own constraints
 // make up.
 func (v *verification) ofMultipliers(c *Strong) {
-	found := append([]float64(nil), c.Bound...)
-	for i, t := range c.Rows {
-		v.p.X.E.AddRow(found, i, -t)
-	}
-	further := make([]float64, v.p.Dx+v.p.X.Extended.Extra())
-	for i, t := range c.Extended {
-		v.p.X.Extended.E.AddRow(further, i, -t)
-	}
-	for j := range found {
-		found[j] += further[j]
-	}
 	for _, t := range c.Coupled {
 		if t != 0 {
 			v.fail("hypergradient", "a constraint that reads the follower has a multiplier: what is left is none of F")
 			return
 		}
 	}
-	v.vector("hypergradient", v.doc.Hypergradient, found, v.doc.GradientError+tolerance.Certified*v.d.s.local)
+	inX, _ := v.ofLeader(&c.Multipliers)
+	v.vector("hypergradient", v.doc.Hypergradient, scaled(inX, -1), v.doc.GradientError+tolerance.Certified*v.d.s.local)
 }

@@ -223,23 +223,18 @@ func (v *verification) outsideX(x []float64) (worst float64, where string) {
 // terms is the sum of what entries of x and of y make of f or g, to first order at the point and half way to 0, where terms that cancel show.
 func terms(of problem.Function, x, y []float64) float64 {
 	at := [2][]float64{x, y}
-	var grad, middle, half [2][]float64
+	var grad, middle [2][]float64
 	for k, u := range at {
-		grad[k], middle[k], half[k] = make([]float64, len(u)), make([]float64, len(u)), make([]float64, len(u))
-		for j, t := range u {
-			half[k][j] = t / 2
-		}
+		grad[k], middle[k] = make([]float64, len(u)), make([]float64, len(u))
 	}
-	of.ValueGrad(grad[0], grad[1], at[0], at[1])
-	of.ValueGrad(middle[0], middle[1], half[0], half[1])
+	of.ValueGrad(grad[0], grad[1], x, y)
+	of.ValueGrad(middle[0], middle[1], halfWay(x, 0), halfWay(y, 0))
 	sum := 0.0
 	for k, u := range at {
+		slopes := make([]float64, len(u))
+		raise(slopes, grad[k], middle[k], 2)
 		for j, t := range u {
-			slope := math.Abs(grad[k][j])
-			if moved := 2 * math.Abs(grad[k][j]-middle[k][j]); moved > slope && !math.IsInf(moved, 0) { // not where it is NaN
-				slope = moved
-			}
-			sum += slope * math.Abs(t)
+			sum += math.Max(slopes[j], math.Abs(grad[k][j])) * math.Abs(t)
 		}
 	}
 	return sum
