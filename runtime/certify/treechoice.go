@@ -127,7 +127,7 @@ func (t *treeModel) totalRow(i, c int) error {
 	}
 	coef := map[int]interval{c: point(t.p.Rows.Rhs[i])}
 	for e, j := range cols {
-		if err := t.times(coef, c, j, point(vals[e])); err != nil {
+		if err := t.times(coef, c, t.nx+j, point(vals[e])); err != nil {
 			return err
 		}
 	}
@@ -142,7 +142,7 @@ func (t *treeModel) upperRow(r, j int) error {
 	coef := map[int]interval{t.nx + j: point(-t.rhs[treeUpper][r])}
 	cols, vals := t.rows[treeUpper].Row(r)
 	for e, c := range cols {
-		if err := t.times(coef, c, j, point(vals[e])); err != nil {
+		if err := t.times(coef, c, t.nx+j, point(vals[e])); err != nil {
 			return err
 		}
 	}
@@ -158,24 +158,11 @@ func (t *treeModel) againstRow(j, s int, g [][]float64, q []float64) error {
 	}
 	coef := map[int]interval{t.nx + j: point(q[j]).sub(point(q[s]))}
 	for c := range t.nx {
-		if err := t.times(coef, c, j, point(g[c][j]).sub(point(g[c][s]))); err != nil {
+		if err := t.times(coef, c, t.nx+j, point(g[c][j]).sub(point(g[c][s]))); err != nil {
 			return err
 		}
 	}
 	return t.putStrong(coef, false)
-}
-
-// times adds v times the product of x_c and y_j to a row.
-func (t *treeModel) times(coef map[int]interval, c, j int, v interval) error {
-	if v.zero() {
-		return nil
-	}
-	k, ok := t.lift.place[[2]int{c, t.nx + j}]
-	if p := t.lift.products; !ok || p[k].from != 0 || p[k].sign < 0 {
-		return fmt.Errorf("there is no product of x[%d] and y[%d]", c, j)
-	}
-	coef[t.base+k] = coef[t.base+k].add(v)
-	return nil
 }
 
 // dropQ removes an entry of Q.

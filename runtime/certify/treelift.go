@@ -229,9 +229,7 @@ func (t *treeModel) strongRow(answer int, h, g [][]float64, q []float64) error {
 			if _, is := sloped[c]; is {
 				continue
 			}
-			if k, ok := t.lift.place[[2]int{c, lambda}]; ok {
-				add(t.base+k, point(-vals[e]))
-			} else if vals[e] != 0 {
+			if t.times(coef, c, lambda, point(-vals[e])) != nil { // less is what the box of x leaves
 				lo, hi := math.Inf(-1), math.Inf(1)
 				if t.p.X.Lo != nil {
 					lo, hi = t.p.X.Lo[c], t.p.X.Hi[c]
@@ -251,13 +249,9 @@ func (t *treeModel) strongRow(answer int, h, g [][]float64, q []float64) error {
 			if _, is := sloped[c]; is || v == 0 {
 				continue
 			}
-			k, ok := t.lift.place[[2]int{c, t.nx + j}]
-			if !ok {
-				return fmt.Errorf("nothing bounds the product of x[%d] and y[%d]", c, j)
+			if err := t.times(coef, c, t.nx+j, point(v)); err != nil {
+				return err
 			}
-			p := &t.lift.products[k] // x y = sign p + from x
-			add(t.base+k, point(p.sign*v))
-			add(c, point(v).mul(point(p.from)))
 		}
 	}
 	return t.putStrong(coef, equal)
@@ -285,16 +279,26 @@ func (t *treeModel) timesRow(j, c int, h, g [][]float64, q []float64) error {
 	}
 	cols, vals := t.p.Rows.B.T().Row(j)
 	for e, i := range cols {
-		if vals[e] == 0 {
-			continue
+		if err := t.times(coef, c, t.nx+t.ny+i, point(vals[e])); err != nil {
+			return err
 		}
-		k, ok := t.lift.place[[2]int{c, t.nx + t.ny + i}]
-		if !ok {
-			return fmt.Errorf("there is no product of x[%d] and multiplier %d", c, i)
-		}
-		coef[t.base+k] = coef[t.base+k].add(point(vals[e]))
 	}
 	return t.putStrong(coef, true)
+}
+
+// times adds v x_c z_j to a row, by the product p of the proof: x_c z_j = sign p + from x_c.
+func (t *treeModel) times(coef map[int]interval, c, j int, v interval) error {
+	if v.zero() {
+		return nil
+	}
+	k, ok := t.lift.place[[2]int{c, j}]
+	if !ok {
+		return fmt.Errorf("there is no product of x[%d] and column %d", c, j)
+	}
+	p := &t.lift.products[k]
+	coef[t.base+k] = coef[t.base+k].add(signed(v, p.sign))
+	coef[c] = coef[c].add(v.mul(point(p.from)))
+	return nil
 }
 
 // putStrong adds a row.

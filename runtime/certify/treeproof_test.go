@@ -140,6 +140,7 @@ func TestTreeRefusesProductsThatShowNothing(t *testing.T) {
 		refuse string
 	}{
 		{"-y = -p = -x by strong duality and stationarity times x, without a branch", same, all + `{"bound": {"duality": {"at": [0, 1], "val": [-1, -1]}}}`, ""},
+		{"by the product with what the multiplier is above 0.5, too", same, `{"product": {"entry": 0, "multiplier": 0, "above": 0.5, "levels": [1]}} {"strong": {"answer": 0}} {"bound": {"duality": {"at": [0], "val": [-1]}}}`, ""},
 		{"strong duality is of a part in which g is linear", func(p *problem.Problem) { p.G = affine{[]float64{0}, []float64{1}, 1} }, product + `{"strong": {"answer": 0}} {"bound": {}}`, "curved"},
 		{"and so is stationarity times x", func(p *problem.Problem) { p.G = affine{[]float64{0}, []float64{1}, 1} }, product + `{"strong": {"answer": 0, "times": 0}} {"bound": {}}`, "curved"},
 		{"stationarity times x without its products", same, `{"strong": {"answer": 0, "times": 0}} {"bound": {}}`, "there is no product"},
