@@ -64,19 +64,8 @@ type derived struct {
 	face         []int // rows held with equality, ascending
 	active       []int // those of them that are independent
 	system       *faceSystem
-	left         float64   // what Newton's method has left of |y - y*(x)|
-	errorY       float64   // that, with rounding over the least curvature
-	room         []float64 // see beside
-	size         float64   // of the largest entry of y
-}
-
-// beside is room for points that differ from y in some entries, in which they are to be as
-// in y again after use, and the size of y's largest.
-func (at *derived) beside() (y []float64, size float64) {
-	if at.room == nil {
-		at.room, at.size = slices.Clone(at.y), maxAbs(at.y)
-	}
-	return at.room, at.size
+	left         float64 // what Newton's method has left of |y - y*(x)|
+	errorY       float64 // that, with rounding over the least curvature
 }
 
 // curvature is the Hessian of g in y: the last one, or, where fresh is asked for

@@ -122,13 +122,6 @@ func (d *deriver) slope(at *derived, i, k int, inside bool) ([]float64, error) {
 	if slope := d.byAnswers(at, cy, cv); slope != nil {
 		return slope, nil
 	}
-	if s := at.system; !d.refines(at) {
-		t, a, err := s.adjoint(i, k, inside, true)
-		if err != nil {
-			return nil, err
-		}
-		return d.adjointGradient(at, part{a.u, s.h.comps[t].entries}, part{a.v, s.at[t]}), nil
-	}
 	p, q, err := d.adjoint(at, i, k, inside)
 	if err != nil {
 		return nil, err

@@ -35,94 +35,20 @@ func (d *deriver) withAdjoint(at *derived, cy, cv, p, q []float64) (_ []float64,
 			return nil, err
 		}
 	}
-	return d.adjointGradient(at, part{p, nil}, part{q, nil}), nil
+	grad, _, _, err := d.products(at.x, at.y, p)
+	if err != nil {
+		return nil, err
+	}
+	grad = scaled(grad, -1)
+	for k, i := range at.active {
+		d.p.Rows.A.AddRow(grad, i, q[k])
+	}
+	return grad, nil
 }
 
 // refines reports that the curvature at hand is that of another point.
 func (d *deriver) refines(at *derived) bool {
 	return d.near != nil && d.near.direct() && !(d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian) && !d.near.isAt(at)
-}
-
-// part is what is not 0 of a vector: v at the places at, or all of it where that is nil.
-type part struct {
-	v  []float64
-	at []int
-}
-
-// place of the k-th number.
-func (p part) place(k int) int {
-	if p.at == nil {
-		return k
-	}
-	return p.at[k]
-}
-
-// adjointGradient is the gradient of sensitivity with the adjoint p, q.
-func (d *deriver) adjointGradient(at *derived, p, q part) []float64 {
-	grad := make([]float64, d.p.Dx)
-	if size := maxAbs(p.v); size > 0 {
-		z, largest := at.beside()
-		step := math.Max(d.s.y, largest) / size
-		if !d.p.Facts.QuadraticInY {
-			step *= cubeRootEps
-		}
-		move := func(step float64) {
-			for k, v := range p.v {
-				j := p.place(k)
-				z[j] = at.y[j] + step*v
-			}
-		}
-		// along is the difference with a step, which is shortened until it is within the domain of g, and what rounding may be in it.
-		along := func(step float64) (slope, rounding []float64) {
-			up, down := make([]float64, d.p.Dx), make([]float64, d.p.Dx)
-			for range 8 {
-				move(step)
-				d.g.GradX(up, at.x, z)
-				move(-step)
-				d.g.GradX(down, at.x, z)
-				if isFinite(up) && isFinite(down) {
-					break
-				}
-				step /= 16
-			}
-			move(0)
-			for j, u := range up {
-				up[j], down[j] = (u-down[j])/(2*step), 0x1p-52*math.Max(math.Abs(u), math.Abs(down[j]))/step
-			}
-			return up, down
-		}
-		slope, rounding := along(step)
-		if !d.p.Facts.QuadraticInY {
-			// A longer step has less rounding, and is as good where the two do not differ by more than that of the shorter:
-			// grad_x g may have terms of x beside which those that y moves are small.
-			longer, _ := along(step / cubeRootEps * 1e-2)
-			for j, t := range longer {
-				if math.Abs(t-slope[j]) <= rounding[j] {
-					slope[j] = t
-				}
-			}
-			// Where y moves as far as x does, g may be curved within the step: it is shortened as long as what that changes falls, as what central differences leave out does, and rounding does not.
-			next, rounding := along(step / 16)
-			for open := true; open && step > 0x1p-500; {
-				step /= 16
-				after, more := along(step / 16)
-				open = false
-				for j, t := range next {
-					if change := math.Abs(t - slope[j]); change > rounding[j] && math.Abs(after[j]-t) < change {
-						slope[j], open = t, true
-					}
-				}
-				next, rounding = after, more
-			}
-		}
-		for j, t := range slope {
-			grad[j] -= t
-		}
-	}
-	for k, v := range q.v {
-		d.p.Rows.A.AddRow(grad, at.active[q.place(k)], v)
-	}
-	return grad
 }
 
 // isAt reports that the curvature is that of the point itself.
