@@ -45,7 +45,7 @@ var list = []named{
 	{"multipliers of equations have a sign", "runtime/certify/treemodel.go", "(*treeModel).boxes",
 		`if kind == problem.AtMost {`, `if kind == problem.AtMost || kind == problem.Equal {`},
 	{"strong duality has the other sign", "runtime/certify/treeduality.go", "(*treeModel).duality",
-		`times(w[i], t.p.Rows.Rhs[i])`, `times(w[i], -t.p.Rows.Rhs[i])`},
+		`times(t.p.Rows.Rhs[i])`, `times(-t.p.Rows.Rhs[i])`},
 	{"any objective is convex", "runtime/certify/treeconvex.go", "(*midpoints).semidefinite",
 		`m.exact && m.n <= most && semidefiniteExactly(m.mid, m.n)`, `m.exact && m.n <= most`},
 	{"an enclosure has no width", "runtime/certify/treesystem.go", "enclose",

@@ -129,9 +129,9 @@ func TestCoefficientsAreSums(t *testing.T) {
 				if exact == nil {
 					continue
 				}
-				o.addC(i, term, exact)
+				o.addC(i, coefficient{term, exact})
 			} else {
-				o.addQ(i, j, term, exact)
+				o.addQ(i, j, coefficient{term, exact})
 			}
 			if sum := sums[i][j]; sum != nil && exact != nil {
 				sum.Add(sum, exact)

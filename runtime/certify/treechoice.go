@@ -2,7 +2,6 @@ package certify
 
 import (
 	"fmt"
-	"math/big"
 	"slices"
 
 	"bilevelc/runtime/problem"
@@ -54,7 +53,7 @@ func (t *treeModel) takeProducts() error {
 			col int
 			by  float64
 		}{{t.base + k, p.sign}, {p.Entry, p.from}} {
-			t.addC(c.col, e.val.mul(point(times)).mul(point(c.by)), new(big.Rat).Mul(e.exact, new(big.Rat).Mul(rat(times), rat(c.by))))
+			t.addC(c.col, e.times(times).times(c.by))
 		}
 		t.dropQ(p.Entry, p.col)
 		t.dropQ(p.col, p.Entry)

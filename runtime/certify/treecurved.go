@@ -41,8 +41,8 @@ func (o *treeObjective) noteRows() {
 func (o *treeObjective) plus(w float64, of *treeObjective) *treeObjective {
 	out := newTreeObjective(len(o.c))
 	for j := range o.c {
-		out.addC(j, o.c[j], o.exactC[j])
-		out.addC(j, point(w).mul(of.c[j]), new(big.Rat).Mul(rat(w), of.exactC[j]))
+		out.addC(j, o.coef(j))
+		out.addC(j, of.coef(j).times(w))
 	}
 	out.konst = o.konst.add(point(w).mul(of.konst))
 	for i := range o.q {
@@ -50,11 +50,7 @@ func (o *treeObjective) plus(w float64, of *treeObjective) *treeObjective {
 	}
 	for _, i := range of.curved {
 		for _, e := range of.q[i] {
-			exact := e.exact
-			if exact != nil {
-				exact = new(big.Rat).Mul(rat(w), exact)
-			}
-			out.addQ(i, e.col, point(w).mul(e.val), exact)
+			out.addQ(i, e.col, e.times(w))
 		}
 	}
 	if o.deficit != nil || of.deficit != nil {
@@ -112,7 +108,7 @@ func (t *treeModel) readCurved(side float64, place []int, constant []float64, fr
 	}
 	for k, c := range constant {
 		v := of(at[k], c)
-		o.addC(place[k], point(v), rat(v))
+		o.addC(place[k], num(v))
 	}
 	hess := make([][]float64, len(place))
 	for k := range place {
@@ -137,11 +133,11 @@ func (o *treeObjective) addColumns(place []int, hess [][]float64) {
 	for i := range hess {
 		for j := range hess {
 			if a, b := hess[j][i], hess[i][j]; a != 0 || b != 0 {
-				exact := rat(a)
+				v := num(a)
 				if a != b {
-					exact = nil
+					v = coefficient{val: point(a).hull(point(b))}
 				}
-				o.addQ(place[i], place[j], point(a).hull(point(b)), exact)
+				o.addQ(place[i], place[j], v)
 			}
 		}
 	}
@@ -155,8 +151,8 @@ func (t *treeModel) balls() {
 		o.konst = point(b.Radius).mul(point(b.Radius)).neg()
 		for j := b.Start; j < b.End; j++ {
 			c := b.At(j)
-			o.addQ(j, j, point(2), rat(2))
-			o.addC(j, point(-2*c), rat(-2*c))
+			o.addQ(j, j, num(2))
+			o.addC(j, num(-2*c))
 			o.konst = o.konst.add(point(c).mul(point(c)))
 		}
 		t.constraints = append(t.constraints, o)

@@ -21,20 +21,17 @@ func (t *treeModel) duality(h, g [][]float64, q []float64) {
 		}
 	}
 	k, w := t.weights(g, fixed)
-	times := func(weight *big.Rat, v float64) (interval, *big.Rat) {
-		r := new(big.Rat).Mul(weight, rat(v))
-		return enclosure(r), r
-	}
 	both := func(i, j int, weight *big.Rat, v float64) {
-		if v != 0 && weight.Sign() != 0 {
-			val, r := times(weight, v)
-			if j < t.nx && !math.IsNaN(fixed[j]) {
-				t.addC(i, val.mul(point(fixed[j])), r.Mul(r, rat(fixed[j])))
-				return
-			}
-			t.addQ(i, j, val, r)
-			t.addQ(j, i, val, r)
+		if v == 0 || weight.Sign() == 0 {
+			return
 		}
+		of := exactly(weight).times(v)
+		if j < t.nx && !math.IsNaN(fixed[j]) {
+			t.addC(i, of.times(fixed[j]))
+			return
+		}
+		t.addQ(i, j, of)
+		t.addQ(j, i, of)
 	}
 	lambda := t.nx + t.ny
 	for j := range t.ny {
@@ -47,8 +44,7 @@ func (t *treeModel) duality(h, g [][]float64, q []float64) {
 		for c := range t.nx {
 			both(t.nx+j, c, k[j], g[c][j])
 		}
-		val, r := times(k[j], q[j])
-		t.addC(t.nx+j, val, r)
+		t.addC(t.nx+j, exactly(k[j]).times(q[j]))
 	}
 	for i := range t.m {
 		cols, vals := t.p.Rows.B.Row(i)
@@ -59,8 +55,7 @@ func (t *treeModel) duality(h, g [][]float64, q []float64) {
 		for e, c := range cols {
 			both(lambda+i, c, w[i], -vals[e])
 		}
-		val, r := times(w[i], t.p.Rows.Rhs[i])
-		t.addC(lambda+i, val, r)
+		t.addC(lambda+i, exactly(w[i]).times(t.p.Rows.Rhs[i]))
 	}
 }
 
@@ -73,15 +68,18 @@ func (o *treeObjective) settle(j int, v float64) {
 			continue
 		}
 		if e.col == j {
-			square := enclosure(new(big.Rat).Mul(new(big.Rat).Mul(rat(v), rat(v)), e.exact))
-			o.konst = o.konst.add(square.mul(point(0.5)))
+			square := new(big.Rat).Mul(rat(v), rat(v))
+			o.konst = o.konst.add(exactly(square.Mul(square, e.exact)).val.mul(point(0.5)))
 			continue
 		}
-		o.addC(e.col, e.val.mul(point(v)), new(big.Rat).Mul(e.exact, rat(v)))
+		o.addC(e.col, e.times(v))
 		o.q[e.col] = slices.DeleteFunc(slices.Clone(o.q[e.col]), func(of treeEntry) bool { return of.col == j })
 	}
 	o.q[j] = left
 }
+
+// exactly is a rational number.
+func exactly(r *big.Rat) coefficient { return coefficient{enclosure(r), r} }
 
 // enclosure is an interval around a rational number.
 func enclosure(r *big.Rat) interval {

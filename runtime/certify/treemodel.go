@@ -79,9 +79,23 @@ func (s *treeSquare) over(lo, hi []float64) interval {
 }
 
 type treeEntry struct {
-	col   int
+	col int
+	coefficient
+}
+
+// coefficient is a number, enclosed and exactly.
+type coefficient struct {
 	val   interval
 	exact *big.Rat // nil where the functions have two numbers for it
+}
+
+func num(v float64) coefficient { return coefficient{point(v), rat(v)} }
+
+func (a coefficient) times(v float64) coefficient {
+	if a.exact == nil {
+		return coefficient{val: a.val.mul(point(v))}
+	}
+	return exactly(new(big.Rat).Mul(a.exact, rat(v)))
 }
 
 // The kinds of rows, in the order of a proof's weights.
@@ -215,7 +229,7 @@ func (o *treeObjective) restricted(part *treePart, n int) (*treeObjective, error
 		if !is {
 			continue
 		}
-		out.addC(j, o.c[j], o.exactC[j])
+		out.addC(j, o.coef(j))
 		for _, e := range o.q[j] {
 			if !in[e.col] {
 				return nil, fmt.Errorf("f has a product of column %d, of one part, and %d, of another", j, e.col)
@@ -258,12 +272,10 @@ func (t *treeModel) addSquares(squares []treeSquare) error {
 		if _, err := s.Of.dense(what, t.n); err != nil {
 			return err
 		}
-		twice := new(big.Rat).Add(rat(s.Weight), rat(s.Weight))
 		for a, i := range s.Of.At {
-			left := point(2 * s.Weight).mul(point(s.Of.Val[a]))
-			exact := new(big.Rat).Mul(twice, rat(s.Of.Val[a]))
+			left := num(2).times(s.Weight).times(s.Of.Val[a])
 			for b, j := range s.Of.At {
-				t.addQ(i, j, left.mul(point(s.Of.Val[b])), new(big.Rat).Mul(exact, rat(s.Of.Val[b])))
+				t.addQ(i, j, left.times(s.Of.Val[b]))
 			}
 		}
 	}

@@ -3,7 +3,7 @@ package certify
 import (
 	"fmt"
 	"math/big"
-	"sort"
+	"slices"
 
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -120,7 +120,7 @@ func (t *treeModel) readLeader() error {
 	t.treeObjective = *newTreeObjective(t.n)
 	t.konst = point(value)
 	for k, v := range constant {
-		t.addC(place[k], point(v), rat(v))
+		t.addC(place[k], num(v))
 	}
 	hess, rows := make([][]float64, n), make([][]float64, n) // by columns
 	for k := range n {
@@ -163,33 +163,31 @@ func (t *treeModel) readLeader() error {
 // rat is a double as a rational number.
 func rat(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }
 
+// coef is an entry of c.
+func (t *treeObjective) coef(j int) coefficient { return coefficient{t.c[j], t.exactC[j]} }
+
 // addC adds to an entry of c.
-func (t *treeObjective) addC(j int, v interval, exact *big.Rat) {
-	t.c[j] = t.c[j].add(v)
-	t.exactC[j] = new(big.Rat).Add(t.exactC[j], exact)
+func (t *treeObjective) addC(j int, v coefficient) {
+	t.c[j], t.exactC[j] = t.c[j].add(v.val), new(big.Rat).Add(t.exactC[j], v.exact)
 }
 
-// addQ adds to an entry of Q; exact is nil where v is not one number.
-func (t *treeObjective) addQ(i, j int, v interval, exact *big.Rat) {
+// addQ adds to an entry of Q.
+func (t *treeObjective) addQ(i, j int, v coefficient) {
 	row := t.q[i]
-	k := sort.Search(len(row), func(k int) bool { return row[k].col >= j })
-	if k == len(row) || row[k].col != j {
-		if v.zero() {
-			return
+	k, is := slices.BinarySearchFunc(row, j, func(e treeEntry, j int) int { return e.col - j })
+	if !is {
+		if !v.val.zero() {
+			t.q[i] = slices.Insert(row, k, treeEntry{j, v})
 		}
-		row = append(row, treeEntry{})
-		copy(row[k+1:], row[k:])
-		row[k] = treeEntry{j, v, exact}
-		t.q[i] = row
 		return
 	}
 	e := &row[k]
-	if e.val = e.val.add(v); e.exact == nil || exact == nil {
+	if e.val = e.val.add(v.val); e.exact == nil || v.exact == nil {
 		e.exact = nil
 	} else {
-		e.exact = new(big.Rat).Add(e.exact, exact)
+		e.exact = new(big.Rat).Add(e.exact, v.exact)
 	}
 	if e.val.zero() || e.exact != nil && e.exact.Sign() == 0 {
-		t.q[i] = append(row[:k], row[k+1:]...)
+		t.q[i] = slices.Delete(row, k, k+1)
 	}
 }

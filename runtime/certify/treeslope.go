@@ -215,7 +215,7 @@ func (l *treeLeaf) extreme(r *treeRange, sign float64) (float64, error) {
 		return 0, err
 	}
 	of, col := newTreeObjective(t.n), t.slopeColumn(r.Slope)
-	of.addC(col, point(sign), rat(sign))
+	of.addC(col, num(sign))
 	l.of = of
 	if l.contradicts() {
 		return math.Inf(1), nil
