@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"bilevelc/runtime/problem"
@@ -285,5 +286,28 @@ func TestPartsOfBranchesCover(t *testing.T) {
 	}
 	if covered < 300 || open < 300 {
 		t.Errorf("%d covered, %d open", covered, open)
+	}
+}
+
+// Multipliers that have not the shape of the problem are refused, whatever else a document claims with them.
+func TestMultipliersOfOtherShapes(t *testing.T) {
+	f := turning{1, 1, 1, 1, 1, [3]float64{1, 1, 1}}
+	for k := range partNames {
+		for _, longer := range []bool{false, true} {
+			doc := f.document()
+			doc.Hypergradient, doc.Strict = []float64{0}, true
+			m := &doc.Certificate.Strong.Multipliers
+			part := [...]*[]float64{&m.Adjoint, &m.Slack, &m.Multiplier, &m.Bound, &m.Rows, &m.Extended, &m.Coupled, &m.Balls}[k]
+			if longer {
+				*part = append(*part, 0)
+			} else if len(*part) > 0 {
+				*part = (*part)[1:]
+			} else {
+				continue
+			}
+			if !slices.ContainsFunc(Verify(doc, f.problem()).Failures(), func(c Check) bool { return strings.HasPrefix(c.Detail, partNames[k]+" has") }) {
+				t.Errorf("%s, longer %v: its length is not refused", partNames[k], longer)
+			}
+		}
 	}
 }
