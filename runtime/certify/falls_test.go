@@ -82,3 +82,17 @@ func TestPolesNeedAnAnswer(t *testing.T) {
 		t.Errorf("checked: %v", v.Checks)
 	}
 }
+
+// TestFallsNeedAnAnswer: nor along the way from the start, whatever the measure lets F fall by; nor with constraints of the upper level that may be what ends the way.
+func TestFallsNeedAnAnswer(t *testing.T) {
+	for _, at := range []*derived{nil, {y: []float64{0}}} {
+		doc := solvedKink()
+		if doc.X = []float64{1, 1}; at != nil {
+			doc.Coupled = &Coupled{}
+		}
+		v := &verification{doc: doc, p: kink(), at: at}
+		if v.descending(1e9); len(v.Checks) != 0 {
+			t.Errorf("checked: %v", v.Checks)
+		}
+	}
+}

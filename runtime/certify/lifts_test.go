@@ -118,6 +118,14 @@ func TestIndependentRows(t *testing.T) {
 	if dependent < 300 {
 		t.Errorf("only %d faces had dependent rows", dependent)
 	}
+	// A row that is next to another is told from it by what is more than rounding.
+	for off, want := range map[float64]int{1e-8: 2, 1e-9: 2, 1e-11: 1, 1e-13: 1} {
+		p := &problem.Problem{Rows: &problem.Rows{B: sparse.FromDense(2, 2, []float64{3, 4, 3 + 4*off, 4 - 3*off})}}
+		b := &block{entries: []int{0, 1}, place: map[int]int{0: 0, 1: 1}}
+		if got := b.independent(p, []int{0, 1}); len(got) != want {
+			t.Errorf("rows at an angle of %g: %v are independent", off, got)
+		}
+	}
 }
 
 // Adjoints of rows inside and outside of a face, refined or not, against the whole KKT matrix solved as one.

@@ -484,3 +484,23 @@ func TestFallsWithoutEnd(t *testing.T) {
 		}
 	}
 }
+
+// A slope is told from the rounding of its terms, which is far less than a millionth of them.
+func TestRaysOfSmallSlopes(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		off   float64
+		falls bool
+	}{{1e-6, true}, {1e-7, true}, {1e-9, false}, {0, false}, {-1e-6, false}} {
+		p := &problem.Problem{Dx: 2, Dy: 1, F: quadratic{c: []float64{1, -1 - c.off}}, G: quadratic{a: []float64{1}},
+			Rows:  &problem.Rows{A: sparse.FromEntries(0, 2, nil), B: sparse.FromEntries(0, 1, nil)},
+			X:     &problem.Set{Lo: []float64{-inf, -inf}, Hi: []float64{inf, inf}, E: sparse.FromEntries(0, 2, nil)},
+			Facts: problem.Facts{StrongConvexity: 1, QuadraticInY: true, FixedHessian: true, JointlyQuadratic: true, DegreeF: 1}}
+		x, y := []float64{0, 0}, []float64{0}
+		doc := &Document{X: x, Y: y, Lambda: []float64{}, Unbounded: true,
+			Certificate: &Certificate{Lower: lowerOf(p, x, y, []float64{}, nil), Ray: &Ray{X: []float64{1, 1}, Y: []float64{0}}}}
+		if r := Verify(doc, p); fails(r, rayClaim) == c.falls {
+			t.Errorf("a slope of %g of its terms: %v", c.off/2, r.Failures())
+		}
+	}
+}
