@@ -300,8 +300,8 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, off known, err 
 			reach = math.Min(reach, math.Max(math.Abs(y[j]), 1e-3*top)/math.Abs(t))
 		}
 	}
-	// Each part counts by its own size: of what was found, and of what it would be if its terms varied on that length alone. What vanishes has no digits of its own.
-	best, sizeY, varies := math.Inf(1), 0.0, d.variesX(x, y)
+	// Each part has the step that is best for it, by its own size: of what was found, and of what it would be if its terms varied on that length alone. What vanishes has no digits of its own.
+	bestX, bestY, sizeY, varies := math.Inf(1), math.Inf(1), 0.0, d.variesX(x, y)
 	for t := math.Min(reach*extrapolated, math.MaxFloat64); t > 0; t /= 4 {
 		longX, longY, _, ok := d.central(x, y, a, t)
 		if !ok {
@@ -311,27 +311,32 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, off known, err 
 		if !ok {
 			continue
 		}
-		terms[0] = math.Max(terms[0], varies)
-		roundX, roundY := 0x1p-52*terms[0]/(t/2), 0x1p-52*terms[1]/(t/2)
-		eX, eY := apart(longX, halfX)/3+roundX, apart(longY, halfY)/3+roundY
-		off.sizeX, sizeY = math.Max(off.sizeX, math.Max(maxAbs(halfX), terms[0]/reach)), math.Max(sizeY, math.Max(maxAbs(halfY), terms[1]/reach))
-		if e := math.Max(share(eX, off.sizeX), share(eY, sizeY)); e < best {
-			best, off.x, off.y = e, eX, eY
-			for j := range gx {
-				gx[j] = halfX[j] + (halfX[j]-longX[j])/3
-			}
-			for j := range gy {
-				gy[j] = halfY[j] + (halfY[j]-longY[j])/3
-			}
+		roundX, roundY := 0x1p-52*math.Max(terms[0], varies)/(t/2), 0x1p-52*terms[1]/(t/2)
+		off.sizeX = math.Max(off.sizeX, math.Max(maxAbs(halfX), math.Max(terms[0], varies)/reach))
+		sizeY = math.Max(sizeY, math.Max(maxAbs(halfY), terms[1]/reach))
+		if e := apart(longX, halfX)/3 + roundX; share(e, off.sizeX) < bestX {
+			bestX, off.x, gx = share(e, off.sizeX), e, richardson(longX, halfX)
 		}
-		if math.Max(share(roundX, off.sizeX), share(roundY, sizeY)) > best {
+		if e := apart(longY, halfY)/3 + roundY; share(e, sizeY) < bestY {
+			bestY, off.y, gy = share(e, sizeY), e, richardson(longY, halfY)
+		}
+		if share(roundX, off.sizeX) >= bestX && share(roundY, sizeY) >= bestY {
 			break // shorter steps have more of it
 		}
 	}
-	if math.IsInf(best, 1) {
+	if math.IsInf(math.Max(bestX, bestY), 1) {
 		return nil, nil, off, fmt.Errorf("the gradient of g is not finite on both sides of y")
 	}
 	return gx, gy, off, nil
+}
+
+// richardson takes the leading error out of central differences with a step and with half of it.
+func richardson(long, half []float64) []float64 {
+	out := make([]float64, len(half))
+	for j, t := range half {
+		out[j] = t + (t-long[j])/3
+	}
+	return out
 }
 
 // extrapolated is the step at which rounding and what an extrapolated central difference leaves are in balance, relative to the length on which g varies: the fifth root of rounding.
