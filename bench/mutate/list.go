@@ -184,7 +184,7 @@ var list = []named{
 	{"verify takes any sign at biactive rows", "runtime/certify/strongsigns.go", "(*verification).pairSigns",
 		`ofSlack && m.Slack[i] < 0 && !slackZero`, `ofSlack && m.Slack[i] < 0 && slackZero`},
 	{"a ray may end at the leader's constraints", "runtime/certify/ray.go", "(*verification).raySet",
-		`rate[i]+h*d`, `rate[i]-h*d`},
+		"!(rate[i] <= tolerance.Feasibility*terms[i])", "false"},
 	{"a column of a proof may be in two parts", "runtime/certify/treeproof.go", "(*treeVerification).beginPart",
 		`j >= len(v.owned) || v.owned[j]`, `j >= len(v.owned)`},
 	{"verify takes any modulus", "runtime/certify/lower.go", "(*verification).modulus",

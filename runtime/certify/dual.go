@@ -234,10 +234,7 @@ func (d *deriver) dual(x, y []float64, face []int) (*derived, error) {
 		}
 		copy(base, y)
 		d.g.GradY(grad, x, base)
-		in := make(map[int]bool, len(face))
-		for _, i := range face {
-			in[i] = true
-		}
+		in := set(face)
 		var next []int
 		for k := range h.comps {
 			c := &h.comps[k]

@@ -120,12 +120,7 @@ func (d *deriver) lower(x, y []float64, face []int) (*derived, error) {
 // conditions hold to the tolerance. Among weakly active rows that may go in a circle: rows are
 // then exchanged (dual) before a wider tolerance, which cannot tell parallel rows apart, may do.
 func (d *deriver) corrected(x, y []float64, face []int, met float64) (*derived, error) {
-	rows := map[int]bool{}
-	for i, kind := range d.p.Rows.Kind {
-		if cols, _ := d.p.Rows.B.Row(i); kind == problem.Equal && len(cols) > 0 {
-			rows[i] = true
-		}
-	}
+	rows := set(equalities(d.p))
 	for _, i := range face {
 		if cols, _ := d.p.Rows.B.Row(i); len(cols) > 0 {
 			rows[i] = true

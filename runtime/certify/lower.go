@@ -178,9 +178,8 @@ func (v *verification) forceTerms() float64 {
 // equality: all equality rows, and no row that is slack or has a multiplier of the wrong sign;
 // and that no row with a multiplier is left out.
 func (v *verification) activeRows(active []int, scale problem.Residuals) {
-	in := make(map[int]bool, len(active))
+	in := set(active)
 	for _, i := range active {
-		in[i] = true
 		h := v.d.residual(i, v.doc.X, v.doc.Y)
 		if math.Abs(h) > v.tol.KKT*v.rowTerms(i) {
 			v.fail("active rows", "row %d is slack by %.3g", i, -h)

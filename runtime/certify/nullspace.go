@@ -1,6 +1,8 @@
 package certify
 
 import (
+	"slices"
+
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/problem"
@@ -18,6 +20,20 @@ type nullSpace struct {
 // newNullSpace factorizes the rows, columns of bt (n x k, independent), and h along what
 // they leave.
 func newNullSpace(h *mat.SymDense, bt *mat.Dense) (*nullSpace, error) {
+	s := newSpaces(bt)
+	for i := range s.r.RawTriangular().N {
+		if s.r.At(i, i) == 0 {
+			return nil, errFace
+		}
+	}
+	if s.z != nil && !s.reduced.Factorize(along(h, s.z)) {
+		return nil, errCurvature
+	}
+	return s, nil
+}
+
+// newSpaces factorizes the rows.
+func newSpaces(bt *mat.Dense) *nullSpace {
 	n, k := bt.Dims()
 	var qr mat.QR
 	qr.Factorize(bt)
@@ -29,18 +45,11 @@ func newNullSpace(h *mat.SymDense, bt *mat.Dense) (*nullSpace, error) {
 		for j := i; j < k; j++ {
 			s.r.SetTri(i, j, r.At(i, j))
 		}
-		if r.At(i, i) == 0 {
-			return nil, errFace
-		}
 	}
-	if k == n {
-		return s, nil
+	if k < n {
+		s.z = mat.DenseCopyOf(q.Slice(0, n, k, n))
 	}
-	s.z = mat.DenseCopyOf(q.Slice(0, n, k, n))
-	if !s.reduced.Factorize(along(h, s.z)) {
-		return nil, errCurvature
-	}
-	return s, nil
+	return s
 }
 
 // along is Z'H Z.
@@ -66,33 +75,22 @@ func symmetric(m *mat.Dense) *mat.SymDense {
 // alongRows is the block's Hessian along its equality rows, which is where a modulus
 // has to hold; nil where they leave no space.
 func (b *block) alongRows(p *problem.Problem) *mat.SymDense {
-	var rows []int
-	for i, kind := range p.Rows.Kind {
+	rows := b.independent(p, slices.DeleteFunc(equalities(p), func(i int) bool {
 		cols, _ := p.Rows.B.Row(i)
-		if len(cols) == 0 || kind != problem.Equal {
-			continue
-		}
-		if _, ours := b.place[cols[0]]; ours {
-			rows = append(rows, i)
-		}
-	}
-	rows = b.independent(p, rows)
+		_, ours := b.place[cols[0]]
+		return !ours
+	}))
 	if len(rows) == 0 {
 		return b.h
 	}
-	n, k := len(b.entries), len(rows)
-	if k >= n {
-		return nil
-	}
-	bt := mat.NewDense(n, k, nil)
+	bt := mat.NewDense(len(b.entries), len(rows), nil)
 	for c, i := range rows {
 		bt.SetCol(c, b.row(p, i))
 	}
-	var qr mat.QR
-	var q mat.Dense
-	qr.Factorize(bt)
-	qr.QTo(&q)
-	return along(b.h, mat.DenseCopyOf(q.Slice(0, n, k, n)))
+	if s := newSpaces(bt); s.z != nil {
+		return along(b.h, s.z)
+	}
+	return nil
 }
 
 // solve returns u and v of the system.

@@ -133,11 +133,7 @@ func (d *deriver) slope(at *derived, i, k int, inside bool) ([]float64, error) {
 // open are the rows whose KKT condition fails at a point of a face or, of the given
 // rows, is not decided beyond the errors.
 func (d *deriver) open(at *derived, open []int) (lost []int) {
-	decide := make(map[int]bool, len(open))
-	for _, i := range open {
-		decide[i] = true
-	}
-	inside := at.positions()
+	decide, inside := set(open), at.positions()
 	for i, kind := range d.p.Rows.Kind {
 		if cols, _ := d.p.Rows.B.Row(i); len(cols) == 0 {
 			continue
@@ -229,11 +225,7 @@ func (d *deriver) gradientNear(x, y []float64, hints [][]int, claimed []float64,
 // withSides is the face of at with those of the weak rows held that are in side
 // and no others; false where it does not solve the lower level at at.x.
 func (d *deriver) withSides(at *derived, weak, side []int) (*derived, bool) {
-	face := map[int]bool{}
-	for _, i := range at.face {
-		face[i] = true
-	}
-	changed := false
+	face, changed := set(at.face), false
 	for _, i := range weak {
 		held := slices.Contains(side, i)
 		changed = changed || held != face[i]
@@ -262,14 +254,11 @@ func (d *deriver) held(at *derived, face map[int]bool) (*derived, bool) {
 // asNamed is the face that a document names, at at.x; false where it does not solve
 // the lower level there.
 func (d *deriver) asNamed(at *derived, rows []int) (*derived, bool) {
-	face := map[int]bool{}
+	face := set(rows)
 	for i, kind := range d.p.Rows.Kind {
 		if kind == problem.Equal {
 			face[i] = true
 		}
-	}
-	for _, i := range rows {
-		face[i] = true
 	}
 	return d.held(at, face)
 }

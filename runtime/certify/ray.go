@@ -3,6 +3,7 @@ package certify
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -93,10 +94,7 @@ func (v *verification) raySet(c *Ray) string {
 		// Kinks of X are positively homogeneous in what they restate: far out, what they exceed is what the ray makes of them.
 		scale := 0x1p100 * math.Max(1, maxAbs(v.doc.X)) / math.Max(maxAbs(c.X), 0x1p-900)
 		if maxAbs(c.X) > 0 {
-			out, flaw := make([]float64, p.Dx), ""
-			for j, d := range c.X {
-				out[j] = v.doc.X[j] + scale*d
-			}
+			out, flaw := moved(v.doc.X, scale, c.X), ""
 			p.X.Extended.Each(out, func(j int) float64 { return math.Abs(out[j]) }, func(i int, excess, terms float64) {
 				if excess > tolerance.Feasibility*terms {
 					flaw = fmt.Sprintf("the constraint %s of X ends it", p.X.Extended.Name[i])
@@ -111,19 +109,7 @@ func (v *verification) raySet(c *Ray) string {
 		return ""
 	}
 	here := v.coupledValues()
-	rate, terms := make([]float64, len(here)), make([]float64, len(here))
-	for j, d := range v.rayAnswer(c) {
-		if d == 0 {
-			continue
-		}
-		for i, h := range column(p.Dx+p.AnswerLen(), j, func(z []float64) []float64 {
-			gx, ga := make([]float64, p.Dx), make([]float64, p.AnswerLen())
-			v.d.f.ValueGrad(gx, ga, z[:p.Dx], z[p.Dx:])
-			return p.CoupledPart(ga)
-		}) {
-			rate[i], terms[i] = rate[i]+h*d, terms[i]+math.Abs(h*d)
-		}
-	}
+	rate, terms := ratesAlong(v.rayAnswer(c), func(z []float64) []float64 { return p.CoupledPart(v.gradientOfF(z)[p.Dx:]) })
 	for i, kind := range p.Coupled.Kind {
 		if !(rate[i] <= tolerance.Feasibility*terms[i]) || kind == problem.Equal && rate[i] < -tolerance.Feasibility*terms[i] {
 			return fmt.Sprintf("constraint %d of the upper level ends it", i)
@@ -172,27 +158,17 @@ func (v *verification) rayRows(c *Ray) string {
 // rayForces says where the follower's stationarity does not hold along the ray; "" for nowhere.
 func (v *verification) rayForces(c *Ray) string {
 	p := v.p
-	force, terms := make([]float64, p.Dy), make([]float64, p.Dy)
-	from := append(append([]float64(nil), v.doc.X...), v.doc.Y...)
+	from := slices.Concat(v.doc.X, v.doc.Y)
 	for j := range from {
 		if p.Facts.AffineAlong(j) {
 			from[j] = 0
 		}
 	}
-	for j, d := range append(append([]float64(nil), c.X...), c.Y...) {
-		if d == 0 {
-			continue
-		}
-		for k, h := range column(len(from), j, func(z []float64) []float64 {
-			out, at := make([]float64, p.Dy), append([]float64(nil), from...)
-			at[j] += z[j]
-			v.d.g.GradY(out, at[:p.Dx], at[p.Dx:])
-			return out
-		}) {
-			force[k] += h * d
-			terms[k] += math.Abs(h * d)
-		}
-	}
+	force, terms := ratesAlong(slices.Concat(c.X, c.Y), func(z []float64) []float64 {
+		out, at := make([]float64, p.Dy), moved(from, 1, z)
+		v.d.g.GradY(out, at[:p.Dx], at[p.Dx:])
+		return out
+	})
 	for i, l := range c.Multipliers {
 		cols, vals := p.Rows.B.Row(i)
 		for t, j := range cols {
@@ -206,6 +182,33 @@ func (v *verification) rayForces(c *Ray) string {
 		}
 	}
 	return ""
+}
+
+// gradientOfF is that of f in x and in the answer.
+func (v *verification) gradientOfF(z []float64) []float64 {
+	out := make([]float64, len(z))
+	v.d.f.ValueGrad(out[:v.p.Dx], out[v.p.Dx:], z[:v.p.Dx], z[v.p.Dx:])
+	return out
+}
+
+// pointOfF is what f reads at the document's point.
+func (v *verification) pointOfF() []float64 {
+	return slices.Concat(v.doc.X, v.p.Answer(v.doc.Y, v.doc.Lambda))
+}
+
+// ratesAlong is the product of the matrix of an affine map with d, and the sizes of its terms.
+func ratesAlong(d []float64, eval func(z []float64) []float64) (rates, terms []float64) {
+	rates = make([]float64, len(eval(make([]float64, len(d)))))
+	terms = make([]float64, len(rates))
+	for j, t := range d {
+		if t == 0 {
+			continue
+		}
+		for i, h := range column(len(d), j, eval) {
+			rates[i], terms[i] = rates[i]+h*t, terms[i]+math.Abs(h*t)
+		}
+	}
+	return rates, terms
 }
 
 // column is column j of the matrix of an affine map of n variables; NaN where that is not finite.
@@ -238,30 +241,20 @@ func (v *verification) rayAnswer(c *Ray) []float64 {
 func (v *verification) rayFalls(c *Ray) string {
 	p := v.p
 	d := v.rayAnswer(c)
-	point := append(append([]float64(nil), v.doc.X...), p.Answer(v.doc.Y, v.doc.Lambda)...)
-	grad := func(z []float64) []float64 {
-		gx, ga := make([]float64, p.Dx), make([]float64, p.AnswerLen())
-		v.d.f.ValueGrad(gx, ga, z[:p.Dx], z[p.Dx:])
-		return append(gx, ga...)
-	}
+	point := v.pointOfF()
 	slope, terms := 0.0, 0.0
-	for j, g := range grad(point) {
+	for j, g := range v.gradientOfF(point) {
 		slope, terms = slope+g*d[j], terms+math.Abs(g*d[j])
 	}
-	curvature, curved, moves := 0.0, 0.0, make([]float64, len(d))
-	for j, t := range d {
-		if t == 0 {
-			continue
-		}
-		for i, h := range column(len(d), j, grad) {
-			curvature, curved = curvature+t*h*d[i], curved+math.Abs(t*h*d[i])
-			moves[i] += t * h
-		}
+	curvature, curved := 0.0, 0.0
+	moves, sizes := ratesAlong(d, v.gradientOfF)
+	for i, t := range d {
+		curvature, curved = curvature+moves[i]*t, curved+sizes[i]*math.Abs(t)
 	}
 	curved = tolerance.Feasibility*curved + float64(len(d))*0x1p-52*maxAbs(moves)*maxAbs(d) // what rounding of the terms and of the gradient's products leaves
 	// The slope is known as well as y and the multipliers are, by what the ray changes of the gradient.
 	known := 0.0
-	for j, size := range append(v.answerTerms(), point[p.Dx+p.Dy:]...) {
+	for j, size := range slices.Concat(v.pointOfSystem().far, point[p.Dx+p.Dy:]) {
 		known += tolerance.Feasibility * math.Abs(size*moves[p.Dx+j])
 	}
 	switch {
@@ -277,23 +270,6 @@ func (v *verification) rayFalls(c *Ray) string {
 	return ""
 }
 
-// answerTerms are the sizes by which entries of y round: that of the entry, and those of the terms of the rows that it is in, in its units.
-func (v *verification) answerTerms() []float64 {
-	p, r := v.p, v.p.Rows
-	out := make([]float64, p.Dy)
-	for j, t := range v.doc.Y {
-		out[j] = math.Abs(t)
-	}
-	for i := range r.Len() {
-		terms := r.B.AddTerms(r.A.AddTerms(math.Abs(r.Rhs[i]), i, v.doc.X), i, v.doc.Y)
-		cols, vals := r.B.Row(i)
-		for t, j := range cols {
-			out[j] = math.Max(out[j], terms/math.Abs(vals[t]))
-		}
-	}
-	return out
-}
-
 // rayCurve says why an f that is not quadratic does not fall along the ray at growing distances; "" where it does.
 func (v *verification) rayCurve(c *Ray) string {
 	if c.Steps < RaySteps {
@@ -301,12 +277,9 @@ func (v *verification) rayCurve(c *Ray) string {
 	}
 	p := v.p
 	d := v.rayAnswer(c)
-	point := append(append([]float64(nil), v.doc.X...), p.Answer(v.doc.Y, v.doc.Lambda)...)
+	point := v.pointOfF()
 	return fallsAlong(func(t float64) float64 {
-		z := make([]float64, len(point))
-		for j := range z {
-			z[j] = point[j] + t*d[j]
-		}
+		z := moved(point, t, d)
 		return v.d.f.Value(z[:p.Dx], z[p.Dx:])
 	}, math.Max(1, maxAbs(point))/maxAbs(d), 0x1p1000/math.Max(1, maxAbs(d))) // room for coefficients and sums
 }

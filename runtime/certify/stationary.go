@@ -86,14 +86,7 @@ func (v *verification) goldstein(c *Goldstein) {
 // face checks the rows that a sample names as those its gradient was taken on:
 // the derived face, up to rows that are weakly active there or depend on others.
 func (v *verification) face(name string, claimed []int, at *derived) {
-	held := make(map[int]bool, len(at.face))
-	for _, i := range at.active {
-		held[i] = true
-	}
-	undecided := make(map[int]bool)
-	for _, i := range v.d.weak(at) {
-		undecided[i] = true
-	}
+	held, undecided := set(at.active), set(v.d.weak(at))
 	for _, i := range claimed {
 		if cols, _ := v.p.Rows.B.Row(i); !held[i] && !undecided[i] && len(cols) > 0 && v.p.Rows.Kind[i] == problem.AtMost {
 			v.fail(name+": active rows", "row %d does not hold with equality", i)

@@ -23,6 +23,7 @@ type pointOfSystem struct {
 	reach, push []float64 // len m: these sizes, of s and of lambda
 	length      []float64 // len Dy: of y_j, or how far from 0 rows set it
 	force       []float64 // len Dy: the largest term of the follower's stationarity in y_j
+	far         []float64 // len Dy: how far from 0 y_j may be, of which it has the rounding: its size, and that of the terms of its rows
 	brought     []float64 // len Dy: the rounding that multipliers of rows bring to it
 	rounded     []bool    // len m: all that the row adds up is what elimination leaves of the longest entry of y, so that s is 0 to that
 }
@@ -44,10 +45,9 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 			at.force[j] = math.Max(at.force[j], math.Abs(vals[t]*l))
 		}
 	}
-	far := make([]float64, p.Dy) // how far from 0 an entry of y may be, of which it has the rounding
-	at.length, at.brought = make([]float64, p.Dy), make([]float64, p.Dy)
-	for j := range far {
-		far[j], at.length[j] = math.Abs(y[j]), math.Abs(y[j])
+	at.far, at.length, at.brought = make([]float64, p.Dy), make([]float64, p.Dy), make([]float64, p.Dy)
+	for j, t := range y {
+		at.far[j], at.length[j] = math.Abs(t), math.Abs(t)
 	}
 	for i := range m {
 		at.reach[i] = p.Rows.A.AddTerms(math.Abs(p.Rows.Rhs[i]), i, x)
@@ -63,7 +63,7 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 		}
 		for t, j := range cols {
 			if vals[t] != 0 {
-				far[j] = math.Max(far[j], at.reach[i]/math.Abs(vals[t]))
+				at.far[j] = math.Max(at.far[j], at.reach[i]/math.Abs(vals[t]))
 			}
 			at.brought[j] = math.Max(at.brought[j], tolerance.Eliminated*math.Abs(vals[t])*at.push[i])
 		}
@@ -79,7 +79,7 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 		for t, j := range cols {
 			if vals[t] != 0 {
 				whole = math.Max(whole, tolerance.Eliminated*math.Abs(vals[t])*length)
-				noise = math.Max(noise, tolerance.Eliminated*math.Abs(vals[t])*far[j])
+				noise = math.Max(noise, tolerance.Eliminated*math.Abs(vals[t])*at.far[j])
 				pushed = math.Max(pushed, at.brought[j]/math.Abs(vals[t]))
 			}
 		}

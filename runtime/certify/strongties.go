@@ -15,20 +15,7 @@ import (
 // terms of g, each a product of one entry of y and the forces on it, so that the units of other entries do not count.
 func (v *verification) tied() {
 	p, x, y := v.p, v.doc.X, v.doc.Y
-	far := make([]float64, p.Dy) // how far y can go
-	below, above := make([]float64, p.Dy), make([]float64, p.Dy)
-	for j := range far {
-		below[j], above[j] = math.Inf(1), math.Inf(1)
-	}
-	for i := range p.Rows.Kind {
-		j, coef := p.Rows.Bound(i)
-		switch h := v.d.residual(i, x, y); {
-		case j >= 0 && coef > 0:
-			below[j] = math.Min(below[j], math.Abs(h/coef))
-		case j >= 0:
-			above[j] = math.Min(above[j], math.Abs(h/coef))
-		}
-	}
+	lo, hi := boundsOfY(p, x)
 	at := v.pointOfSystem()
 	grad := make([]float64, p.Dy)
 	v.d.g.GradY(grad, x, y)
@@ -45,7 +32,7 @@ func (v *verification) tied() {
 	for j, r := range grad {
 		terms = math.Max(terms, at.force[j]*at.length[j])
 		r = math.Abs(r) - at.brought[j]
-		switch room := math.Max(below[j], above[j]); {
+		switch room := math.Max(math.Abs(y[j]-lo[j]), math.Abs(hi[j]-y[j])); { // how far y can go
 		case r <= 0 || room == 0:
 		case at.length[j] > 0:
 			loss += r * math.Min(at.length[j], room)
