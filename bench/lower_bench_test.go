@@ -130,10 +130,10 @@ func negated(m *sparse.CSR) *sparse.CSR {
 func hessianOf(tb testing.TB, m *lower.Memory) *qp.Hessian {
 	tb.Helper()
 	h := make([]float64, m.N*m.N)
-	at := 0
+	at, upper := 0, m.Upper()
 	for i := 0; i < m.N; i++ {
 		for j := i; j < m.N; j++ {
-			h[i*m.N+j] = m.Packed[at]
+			h[i*m.N+j] = upper[at]
 			at++
 		}
 	}

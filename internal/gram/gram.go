@@ -39,8 +39,7 @@ func Subtract(out, a Block, trans bool, b Block) {
 	w.sum(a, trans, b)
 }
 
-// SubtractGram takes A' A from the upper triangle of out, with which entries of the
-// 8 x 8 blocks on its diagonal change below it.
+// SubtractGram takes A' A from the upper triangle of out, and leaves what is below the diagonal alone.
 func SubtractGram(out, a Block) { addGram(out, a, -1) }
 
 // AddGram adds A' A, likewise.
@@ -198,8 +197,12 @@ func (w *work) tile(i, j int) {
 		}
 		multiply(&sums, a[half:], b, w.k)
 		for r := range rows {
+			from := 0
+			if w.symmetric && i == j {
+				from = half + r
+			}
 			row := w.out.Data[(i*width+half+r)*w.out.Stride+j*width:][:columns]
-			for c := range row {
+			for c := from; c < columns; c++ {
 				row[c] += w.sign * sums[r*width+c]
 			}
 		}

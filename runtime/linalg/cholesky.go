@@ -3,8 +3,6 @@ package linalg
 import (
 	"math"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	lapack "gonum.org/v1/gonum/lapack/gonum"
 
@@ -15,7 +13,7 @@ import (
 // matrix, n x n, with U upper triangular. It is immutable and may be shared.
 type Cholesky struct {
 	n int
-	u []float64 // n x n, row-major; 0 below the diagonal
+	u []float64 // n x n, row-major; what is below the diagonal is not its own
 }
 
 // panelOf is the number of rows of a matrix of n that are eliminated before the rest of it
@@ -29,9 +27,8 @@ func panelOf(n int) int {
 	return 64
 }
 
-// NewCholesky factorizes h (n x n, row-major, of which the upper triangle is read,
-// and which it keeps and overwrites). It reports false where h is not positive
-// definite to working precision.
+// NewCholesky factorizes h (n x n, row-major), of which it reads, overwrites and keeps the upper triangle
+// alone. It reports false where h is not positive definite to working precision.
 func NewCholesky(n int, h []float64) (*Cholesky, bool) {
 	c := &Cholesky{n: n, u: h[:n*n]}
 	panel := panelOf(n)
@@ -48,9 +45,6 @@ func NewCholesky(n int, h []float64) (*Cholesky, bool) {
 			floats.Scale(1/math.Sqrt(row[0]), row)
 		}
 		gram.SubtractGram(c.block(end, n, end, n), c.block(p, end, end, n))
-	}
-	for i := 1; i < n; i++ {
-		clear(c.u[i*n : i*n+i])
 	}
 	return c, true
 }
@@ -81,11 +75,6 @@ func (c *Cholesky) Kept(diagonal func(i int) float64) float64 {
 		least = math.Min(least, c.Pivot(i)*c.Pivot(i)/diagonal(i))
 	}
 	return least
-}
-
-// Triangular is U, shared.
-func (c *Cholesky) Triangular() blas64.Triangular {
-	return blas64.Triangular{N: c.n, Stride: max(1, c.n), Data: c.u, Uplo: blas.Upper, Diag: blas.NonUnit}
 }
 
 // Condition estimates the condition number of H in the norm of column sums, given

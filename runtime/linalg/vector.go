@@ -34,11 +34,6 @@ func Gemv(dst []float64, alpha float64, matrix []float64, m, n int, trans bool, 
 	kernel.Gemv(dst, alpha, matrix, m, n, trans, v)
 }
 
-// Symv adds alpha M v to dst (len n), of an n x n matrix M that is exactly symmetric: of a large one a triangle is read.
-func Symv(dst []float64, alpha float64, matrix []float64, n int, v []float64) {
-	kernel.Symv(dst, alpha, matrix, n, v)
-}
-
 // Cleared is a zero vector of n entries, in the place of v where that has room.
 func Cleared[T any](v []T, n int) []T {
 	if cap(v) < n {
@@ -51,15 +46,23 @@ func Cleared[T any](v []T, n int) []T {
 
 // Distance is |a - b|.
 func Distance(a, b []float64) float64 {
-	d := make([]float64, len(a))
-	floats.SubTo(d, a, b)
-	return Norm(d)
+	b, sum := b[:len(a)], 0.0
+	for i, v := range a {
+		sum += (v - b[i]) * (v - b[i])
+	}
+	if representable(sum) {
+		return math.Sqrt(sum)
+	}
+	return Norm(Minus(a, b))
 }
+
+// representable reports that no square that counts in a sum of them under- or overflows.
+func representable(sum float64) bool { return sum > 1e-280 && sum < 1e280 }
 
 // Norm is the Euclidean norm, also where squares leave the range of double precision;
 // infinite or NaN where an entry is.
 func Norm(v []float64) float64 {
-	if s := floats.Dot(v, v); s > 1e-280 && s < 1e280 { // no square that counts under- or overflows
+	if s := floats.Dot(v, v); representable(s) {
 		return math.Sqrt(s)
 	}
 	largest := NormInf(v)

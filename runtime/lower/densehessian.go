@@ -16,9 +16,10 @@ import (
 // H and the rows alone, each row's part one of that row alone, so that what it keeps
 // does not show in results.
 type denseHessian struct {
-	n       int
-	h       []float64 // n x n, symmetric
-	largest float64   // norm of its largest column
+	n        int
+	square   []float64 // n x n: H left of its diagonal, and from there on what the factorization has made of it
+	diagonal []float64 // of H
+	largest  float64   // norm of its largest column
 	// factors of H, nil where it is not positive definite or singular to rounding:
 	// faces and their flat directions are then the iteration's affair.
 	factors *linalg.Cholesky
@@ -51,15 +52,16 @@ type metricFace struct {
 // a line search crosses.
 const facesKept = 4
 
-// newDenseHessian factorizes H, n x n, which it keeps.
+// newDenseHessian factorizes H, n x n and exactly symmetric, in its place, which it keeps.
 func newDenseHessian(n int, h []float64) *denseHessian {
-	w := &denseHessian{n: n, h: h}
+	w := &denseHessian{n: n, square: h, diagonal: make([]float64, n)}
 	sums := 0.0
-	for i := 0; i < n; i++ {
-		row := w.h[i*n : (i+1)*n]
+	for i := range w.diagonal {
+		row := h[i*n : (i+1)*n]
+		w.diagonal[i] = row[i]
 		w.largest, sums = math.Max(w.largest, linalg.Norm(row)), math.Max(sums, floats.Norm(row, 1))
 	}
-	if factors, ok := linalg.NewCholesky(n, slices.Clone(w.h)); ok && factors.Condition(sums) <= 1/tolerance.NoCurvature {
+	if factors, ok := linalg.NewCholesky(n, h); ok && factors.Condition(sums) <= 1/tolerance.NoCurvature {
 		w.factors = factors
 	}
 	return w
@@ -67,8 +69,19 @@ func newDenseHessian(n int, h []float64) *denseHessian {
 
 // multiply sets dst to H p.
 func (w *denseHessian) multiply(dst, p []float64) {
-	clear(dst)
-	linalg.Symv(dst, 1, w.h, w.n, p)
+	for i, v := range w.diagonal {
+		left := w.square[i*w.n : i*w.n+i]
+		dst[i] = v*p[i] + linalg.Dot(left, p)
+		linalg.Axpy(dst[:i], p[i], left)
+	}
+}
+
+// at is entry (i, j) of H, j <= i.
+func (w *denseHessian) at(i, j int) float64 {
+	if i == j {
+		return w.diagonal[i]
+	}
+	return w.square[i*w.n+j]
 }
 
 // solve overwrites v with H^-1 v.

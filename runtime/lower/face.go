@@ -272,12 +272,13 @@ func (f *face) maskedMultipliers(lambda, grad []float64) {
 	if f.fixed == 0 {
 		return
 	}
+	columns := f.poly.transposed()
 	for j, i := range f.fixer {
 		if i < 0 {
 			continue
 		}
 		s := grad[j]
-		rows, vals := f.poly.cols.Row(j)
+		rows, vals := columns.Row(j)
 		for t, row := range rows {
 			if row != i {
 				s -= vals[t] * lambda[row]

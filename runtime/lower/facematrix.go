@@ -38,7 +38,7 @@ func newFaceMatrix(w *denseHessian, b *sparse.CSR, rows []int) *FaceMatrix {
 	full := mat.NewDense(n+k, n+k, nil)
 	for i := range n {
 		for j := range n {
-			full.Set(i, j, w.h[i*n+j])
+			full.Set(i, j, w.at(max(i, j), min(i, j)))
 		}
 	}
 	for a, i := range rows {

@@ -113,7 +113,7 @@ func (s *Solution) redundant(q *polyhedron, working workingSet, i int) bool {
 }
 
 func dependsOn(q *polyhedron, working workingSet, i int) bool {
-	c := &q.columns
+	c := &q.combined
 	c.combination = resize(c.combination, q.m)
 	clear(c.combination)
 	if !working.spans(i, c.combination) {
@@ -129,10 +129,10 @@ func dependsOn(q *polyhedron, working workingSet, i int) bool {
 	return q.combines(q.rows.A, i) && q.combines(q.rows.B, i)
 }
 
-// combines reports whether row i of a, the columns of x or of y, is the combination of its rows that q.columns has:
+// combines reports whether row i of a, the columns of x or of y, is the combination of its rows that q.combined has:
 // column by column, beside the terms that make the difference, as each has units of its own.
 func (q *polyhedron) combines(a *sparse.CSR, i int) bool {
-	c := &q.columns
+	c := &q.combined
 	c.begin(a.Cols)
 	c.add(a, i, 1, 1)
 	for _, t := range c.rows {

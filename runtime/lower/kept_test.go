@@ -105,7 +105,7 @@ func TestKeptRowsDoNotShow(t *testing.T) {
 		for j := range n {
 			h[j*n+j] = 1 + rng.Float64()
 		}
-		known := newDenseHessian(n, h)
+		known := newDenseHessian(n, slices.Clone(h))
 		for range 20 {
 			var q polyhedron
 			q.set(p, nil, nil)

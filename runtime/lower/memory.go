@@ -13,13 +13,13 @@ import (
 // to the next solve, as recycled Krylov methods do (Parks, de Sturler, Mackey,
 // Johnson, Maiti 2006), which asks only for the products that are still
 // missing. It is immutable, and the results of a solve depend on it: what is
-// to be repeated bit for bit keeps it. It encodes without loss.
+// to be repeated bit for bit keeps it. Written encodes without loss.
 type Memory struct {
 	N int // len Dy
 	// Orthonormal directions and their products with H, k x N each, row-major;
 	// empty where the whole of H is known.
 	V, HV []float64
-	// Packed is the upper triangle of H row by row, N (N+1) / 2, or empty.
+	// Packed is the upper triangle of H row by row, N (N+1) / 2, of a memory that is or was written down (Written); or empty.
 	Packed []float64
 	// Entries are those of H at the places of problem.Facts.HessianPattern, or
 	// none: what a sparse solve measured, of use to sparse solves alone.
@@ -32,7 +32,7 @@ type Memory struct {
 	// one of the whole.
 	Parts []*Memory
 
-	full    []float64 // H, until it is unpacked; or nil
+	square  []float64 // H, n x n, which denseHessian takes over at the first call of unpacked; nil where Packed is not empty, or only a part of H is known
 	once    sync.Once
 	hessian *denseHessian
 }
@@ -68,13 +68,44 @@ func (m *Memory) of(n int) bool {
 
 // stepped is a memory with one more step.
 func (m *Memory) stepped() *Memory {
-	next := &Memory{N: m.N, Packed: m.Packed, Near: m.Near, Steps: m.Steps + 1}
+	next := &Memory{N: m.N, Packed: m.Packed, square: m.square, Near: m.Near, Steps: m.Steps + 1}
 	next.once.Do(func() { next.hessian = m.unpacked() })
 	return next
 }
 
 // Complete reports whether all of H is known.
-func (m *Memory) Complete() bool { return m != nil && len(m.Packed) > 0 }
+func (m *Memory) Complete() bool { return m != nil && (len(m.Packed) > 0 || len(m.square) > 0) }
+
+// Upper is the upper triangle of an H that is known whole, as in Packed, shared.
+func (m *Memory) Upper() []float64 {
+	if len(m.Packed) > 0 {
+		return m.Packed
+	}
+	h, packed := m.unpacked(), make([]float64, 0, m.N*(m.N+1)/2)
+	for i := range m.N {
+		for j := i; j < m.N; j++ {
+			packed = append(packed, h.at(j, i))
+		}
+	}
+	return packed
+}
+
+// Written is the memory, which may be nil, with all that encoding keeps.
+func (m *Memory) Written() *Memory {
+	switch {
+	case m == nil:
+		return nil
+	case len(m.Parts) > 0:
+		whole := &Memory{N: m.N}
+		for _, part := range m.Parts {
+			whole.Parts = append(whole.Parts, part.Written())
+		}
+		return whole
+	case len(m.square) > 0:
+		return &Memory{N: m.N, Packed: m.Upper(), Near: m.Near, Steps: m.Steps}
+	}
+	return m
+}
 
 // follower is the memory of follower k, or nil.
 func (m *Memory) follower(k int) *Memory {
@@ -86,15 +117,13 @@ func (m *Memory) follower(k int) *Memory {
 
 // remember makes a memory of the symmetric part of the matrix h, n x n. It keeps h.
 func remember(n int, h []float64) *Memory {
-	m := &Memory{N: n, full: h, Packed: make([]float64, 0, n*(n+1)/2)}
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			v := (h[i*n+j] + h[j*n+i]) / 2
 			h[i*n+j], h[j*n+i] = v, v
 		}
-		m.Packed = append(m.Packed, h[i*n+i:(i+1)*n]...)
 	}
-	return m
+	return &Memory{N: n, square: h[:n*n]}
 }
 
 // unpacked is H with its factors, made at the first call; nil where only a
@@ -104,10 +133,11 @@ func (m *Memory) unpacked() *denseHessian {
 		return nil
 	}
 	m.once.Do(func() {
-		if m.full == nil {
-			m.full = linalg.Unpack(m.N, m.Packed)
+		h := m.square
+		if h == nil {
+			h = linalg.Unpack(m.N, m.Packed)
 		}
-		m.hessian, m.full = newDenseHessian(m.N, m.full), nil
+		m.hessian = newDenseHessian(m.N, h)
 	})
 	return m.hessian
 }

@@ -21,7 +21,7 @@ type polyhedron struct {
 	rhs  []float64 // len m: r
 	size []float64 // len m: the size of the terms that r_i is a sum of, |A_i| |x| + |b_i|, over |B_i| where that is not 0
 
-	columns columnSums // see combines
+	combined columnSums // see combines
 }
 
 // shape is what of a polyhedron depends on B alone. It may be shared.
@@ -33,13 +33,13 @@ type shape struct {
 	// coef[i] its coefficient.
 	bound []int
 	coef  []float64
-	cols  *sparse.CSR // B transposed
 	// class[j] stands for the entries of y that rows join to entry j: a rounding of one of them
 	// moves the others, and no more. of[i] is that of row i, or -1.
 	class []int
 	of    []int
 
 	mu      sync.Mutex
+	columns *sparse.CSR // see transposed; nil before it was asked for
 	cosines [][]float64 // [i][j] is the product of the unit normals of two rows, j < i; NaN where it was not asked for so far, nil where none was
 	dense   []float64   // len n: row `spread`, as a vector
 	spread  int
@@ -72,7 +72,6 @@ func newShape(p *problem.Problem) *shape {
 		s.norm[i] = linalg.Norm(vals)
 		s.bound[i], s.coef[i] = p.Rows.Bound(i)
 	}
-	s.cols = p.Rows.B.T()
 	s.dense, s.spread, s.cosines = make([]float64, p.Dy), -1, make([][]float64, m)
 	s.join()
 	return s
@@ -103,6 +102,16 @@ func (s *shape) join() {
 			s.of[i] = s.class[j]
 		}
 	}
+}
+
+// transposed is B'.
+func (s *shape) transposed() *sparse.CSR {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.columns == nil {
+		s.columns = s.b.T()
+	}
+	return s.columns
 }
 
 // products sets dst to those of the unit normals of row i and of some others, and returns it; nil where there are too many rows to keep them.

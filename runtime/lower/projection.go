@@ -15,8 +15,8 @@ type projection struct {
 	poly    *polyhedron
 	rows    *problem.Rows // whose structure is built
 	n       int
-	general []int // the rows that are not bounds and involve y
-	program qp.Problem
+	general []int      // the rows that are not bounds and involve y
+	program qp.Problem // whose rows are made when it is first solved
 	ws      qp.Workspace
 	warm    []int // numbers of the guessed constraints
 	loRow   []int // len n: the row that gives the lower bound, or -1
@@ -65,14 +65,10 @@ func (g *projection) set(q *polyhedron) {
 func (g *projection) structure(q *polyhedron) {
 	g.rows, g.n = q.rows, q.n
 	g.general = g.general[:0]
-	general := sparse.WithRoom(q.n, q.m, q.rows.B.NNZ())
 	for i := 0; i < q.m; i++ {
 		if q.bound[i] >= 0 || q.norm[i] == 0 {
 			continue
 		}
-		cols, vals := q.rows.B.Row(i)
-		general.AppendScaled(cols, 0, vals, -1, q.norm[i])
-		general.EndRow()
 		g.general = append(g.general, i)
 	}
 	k := len(g.general)
@@ -80,8 +76,7 @@ func (g *projection) structure(q *polyhedron) {
 	for t, i := range g.general {
 		equal[t] = q.equal(i)
 	}
-	g.program = qp.Problem{H: qp.Identity(q.n), C: make([]float64, q.n), A: general,
-		Equal: equal, B: make([]float64, k), Terms: make([]float64, k), BoundTerms: make([]float64, q.n), Lo: make([]float64, q.n), Hi: make([]float64, q.n)}
+	g.program = qp.Problem{Equal: equal, B: make([]float64, k), Terms: make([]float64, k), BoundTerms: make([]float64, q.n), Lo: make([]float64, q.n), Hi: make([]float64, q.n)}
 	g.loRow, g.hiRow = make([]int, q.n), make([]int, q.n)
 	g.where = make([]int, q.m)
 	for i := range g.where {
@@ -89,6 +84,19 @@ func (g *projection) structure(q *polyhedron) {
 	}
 	for t, i := range g.general {
 		g.where[i] = t
+	}
+}
+
+// rowsMade makes the rows of the program, those of B at length 1, and its identity, where that is not done.
+func (g *projection) rowsMade() {
+	if g.program.A != nil {
+		return
+	}
+	g.program.H, g.program.C, g.program.A = qp.Identity(g.n), make([]float64, g.n), sparse.WithRoom(g.n, len(g.general), g.rows.B.NNZ())
+	for _, i := range g.general {
+		cols, vals := g.rows.B.Row(i)
+		g.program.A.AppendScaled(cols, 0, vals, -1, g.poly.norm[i])
+		g.program.A.EndRow()
 	}
 }
 
@@ -111,6 +119,7 @@ func (g *projection) number(i int) int {
 // so. Where no point is feasible it returns a *conflict.
 // binding may share its array with warm.
 func (g *projection) nearest(y []float64, warm, binding []int) ([]int, error) {
+	g.rowsMade()
 	for j, v := range y {
 		g.program.C[j] = -v
 	}
@@ -120,6 +129,7 @@ func (g *projection) nearest(y []float64, warm, binding []int) ([]int, error) {
 // minimize overwrites y with the minimizer of 1/2 y'Hy + c'y over the rows
 // and returns the rows that hold it there. The error is as that of nearest.
 func (g *projection) minimize(h *qp.Hessian, c, y []float64, warm []int) ([]int, error) {
+	g.rowsMade()
 	program := g.program
 	program.H, program.C = h, c
 	return g.solve(&program, y, warm, nil)

@@ -64,12 +64,12 @@ func (m *Memory) probe(rng *rand.Rand, d, hd []float64, block []int) bool {
 		for j := range n {
 			d[at(j)] = rng.NormFloat64()
 		}
-		k := 0
+		k, upper := 0, m.Upper()
 		for i := range n {
 			for j := i; j < n; j++ {
-				hd[at(i)] += m.Packed[k] * d[at(j)]
+				hd[at(i)] += upper[k] * d[at(j)]
 				if j > i {
-					hd[at(j)] += m.Packed[k] * d[at(i)]
+					hd[at(j)] += upper[k] * d[at(i)]
 				}
 				k++
 			}

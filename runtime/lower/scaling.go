@@ -181,10 +181,7 @@ func roundingOf(obj Objective, j int, y []float64) float64 {
 func (g *stage) badlyScaled(s *Solution) (large []float64, ok bool) {
 	w := &g.active
 	return s.badlyScaled(&g.poly, w.obj, w.grad, w.known.Mu, func(hy []float64) bool {
-		if h := w.curvature.hessian; h != nil {
-			h.multiply(hy, s.Y)
-			return true
-		}
+		// Not by an H that is known: what rounding has left in it beside larger entries, times these entries of y, is no term.
 		w.curvature.gradients += 2
 		return w.changeBySize(hy, s.Y, func(int) float64 { return 1 })
 	})
@@ -293,12 +290,13 @@ func (g *stage) small(s *Solution, large []float64) (part *problem.Problem, entr
 // to the tolerance of solvers beside these forces or the gradient's rounding: it sets those of the bounds that hold them.
 func (g *stage) stay(large []float64, working []int, y, grad, lambda []float64) bool {
 	q := &g.poly
+	columns := q.transposed()
 	for j := range large {
 		if large[j] == 0 {
 			continue
 		}
 		bound, rest := -1, grad[j]
-		over, vals := q.cols.Row(j)
+		over, vals := columns.Row(j)
 		for k, i := range over {
 			if q.bound[i] == j && slices.Contains(working, i) {
 				bound = i

@@ -15,7 +15,7 @@ import (
 // others, which bounds hold or curvature, and which a row that does not hold may join, is found like one that is
 // alone. The truth is that of one variable at a time, by bisection.
 func TestSmallForcesBesideLarge(t *testing.T) {
-	const cases = 400
+	const cases = 2000
 	solved := map[string]int{}
 	for seed := range uint64(cases) {
 		rng := rand.New(rand.NewPCG(seed, 60))

@@ -11,7 +11,7 @@ import (
 // solves have learned all of it; Recalls says whether they have.
 func (h *Hyper) Central(recalled bool) *central.Path {
 	if recalled && h.Recalls() {
-		return central.New(h.p, linalg.Unpack(h.learned.N, h.learned.Packed))
+		return central.New(h.p, linalg.Unpack(h.learned.N, h.learned.Upper()))
 	}
 	return central.New(h.p, nil)
 }

@@ -40,7 +40,9 @@ func (h *Hyper) Snapshot() any {
 // EncodeSnapshot turns a Snapshot into bytes, without loss.
 func (h *Hyper) EncodeSnapshot(snapshot any) ([]byte, error) {
 	var b bytes.Buffer
-	err := gob.NewEncoder(&b).Encode(snapshot.(*hyperMemory))
+	m := *snapshot.(*hyperMemory)
+	m.Learned = m.Learned.Written()
+	err := gob.NewEncoder(&b).Encode(&m)
 	return b.Bytes(), err
 }
 

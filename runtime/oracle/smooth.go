@@ -39,7 +39,7 @@ func (h *Hyper) Smoothed(tau float64) Hyperobjective {
 
 // shifted is the memory of H + tau I.
 func shifted(m *lower.Memory, tau float64) *lower.Memory {
-	packed := slices.Clone(m.Packed)
+	packed := slices.Clone(m.Upper())
 	for i, at := 0, 0; i < m.N; i++ {
 		packed[at] += tau
 		at += m.N - i
