@@ -30,7 +30,6 @@ type activeSet struct {
 
 	z, gz    []float64 // the model's point and gradient, len n
 	base     []float64 // the pass's start, len n
-	baseGrad []float64
 	lambda   []float64 // len m: multipliers on the face
 	current  []float64 // len m: multipliers >= 0 in the cone projection
 	sizes    []float64 // len n: of y by class, scratch
@@ -45,10 +44,8 @@ type activeSet struct {
 func (w *activeSet) reset(obj Objective, q *polyhedron, g *projection, relative float64) {
 	w.newton.reset(obj, q.n)
 	w.poly, w.projection, w.relative = q, g, relative
-	for _, v := range []*[]float64{&w.z, &w.gz, &w.base, &w.baseGrad} {
-		*v = resize(*v, q.n)
-	}
-	w.lambda, w.current = resize(w.lambda, q.m), resize(w.current, q.m)
+	room(q.n, &w.z, &w.gz, &w.base)
+	room(q.m, &w.lambda, &w.current)
 	w.open, w.opened = linalg.Cleared(w.open, q.m), false
 	w.face.open, w.curvature.room = w.open, nil
 	w.changes = 0

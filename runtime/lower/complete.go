@@ -57,6 +57,7 @@ func (c *curvature) fill() bool {
 	factors.Factorize(mat.NewDense(c.k, c.n, c.v).T())
 	var q mat.Dense
 	factors.QTo(&q)
+	c.work()
 	for j := c.k; j < c.n; j++ {
 		mat.Col(c.rest, j, &q)
 		if !c.difference(c.end, c.rest) {
@@ -74,14 +75,14 @@ func (c *curvature) fill() bool {
 // They are taken around 0, wherever the point is, where most of what they are products
 // of is 0.
 func (c *curvature) columns() bool {
+	origin := c.atZero()
+	if !linalg.Finite(origin) {
+		return false
+	}
 	at, grad := slices.Clone(c.at), slices.Clone(c.grad)
 	defer c.move(at, grad)
 	clear(c.probe)
-	gradOf(c.obj, c.end, c.probe)
-	if !linalg.Finite(c.end) {
-		return false
-	}
-	c.move(c.probe, c.end)
+	c.move(c.probe, origin)
 	columns := make([]float64, c.n*c.n)
 	t, size := c.step(), linalg.Norm(c.grad)
 	for j := range c.n {

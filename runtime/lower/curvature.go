@@ -39,17 +39,30 @@ type curvature struct {
 	// products were measured for it.
 	generation int
 
-	rest, probe, end, behind, coef []float64
+	origin                         []float64 // the gradient at 0, len n; empty before it was asked for
+	rest, probe, end, behind, coef []float64 // scratch: see work
+}
+
+// work makes room for what differences and products take.
+func (c *curvature) work() { room(c.n, &c.rest, &c.probe, &c.end, &c.behind, &c.coef) }
+
+// atZero is the gradient at 0.
+func (c *curvature) atZero() []float64 {
+	if len(c.origin) < c.n {
+		c.work()
+		c.origin = resize(c.origin, c.n)
+		clear(c.probe)
+		gradOf(c.obj, c.origin, c.probe)
+		c.gradients++
+	}
+	return c.origin
 }
 
 // reset starts anew for an objective with n entries.
 func (c *curvature) reset(obj Objective, quadratic bool, n int) {
 	c.obj, c.quadratic, c.n = obj, quadratic, n
-	c.at, c.grad = resize(c.at, n), resize(c.grad, n)
-	c.rest, c.probe = resize(c.rest, n), resize(c.probe, n)
-	c.end, c.behind = resize(c.end, n), resize(c.behind, n)
-	c.limit = min(n, tolerance.MostNumbers/max(1, 2*n))
-	c.coef = resize(c.coef, max(1, c.limit))
+	room(n, &c.at, &c.grad)
+	c.limit, c.origin = min(n, tolerance.MostNumbers/max(1, 2*n)), c.origin[:0]
 	c.gradients, c.largest, c.length, c.lengthAt, c.along = 0, 0, 0, 0, 0
 	c.generation++
 	c.clear()
@@ -129,12 +142,11 @@ func (c *curvature) apply(dst, p []float64) bool {
 		return true
 	}
 	size := linalg.Norm(p)
-	for j := range dst {
-		dst[j] = 0
-	}
+	clear(dst)
 	if size == 0 {
 		return true
 	}
+	c.work()
 	copy(c.rest, p)
 	// Directions are mostly new (residuals of conjugate gradients are
 	// orthogonal to each other), which one product shows. A second
@@ -187,6 +199,7 @@ func (c *curvature) subtract(dst []float64, negligible float64) bool {
 
 // difference sets dst to H v for a unit v.
 func (c *curvature) difference(dst, v []float64) bool {
+	c.work()
 	if c.quadratic {
 		t := c.step()
 		c.forward(dst, v, t)

@@ -39,8 +39,7 @@ func (f *face) reset(poly *polyhedron) {
 	}
 	f.fixed = 0
 	f.empty()
-	f.coef = resize(f.coef, poly.n)
-	f.vec = resize(f.vec, poly.n)
+	room(poly.n, &f.coef, &f.vec)
 }
 
 // size is the number of rows in the working set, and the codimension.
@@ -325,8 +324,20 @@ func (f *face) mask(v []float64) {
 }
 
 func resize(v []float64, n int) []float64 {
-	if cap(v) < n {
-		return make([]float64, n)
+	room(n, &v)
+	return v
+}
+
+// room gives vectors, which it is always given together, n entries each: of one array where they have too few.
+func room(n int, vectors ...*[]float64) {
+	if cap(*vectors[0]) < n {
+		all := make([]float64, n*len(vectors))
+		for k, v := range vectors {
+			*v = all[k*n : (k+1)*n : (k+1)*n]
+		}
+		return
 	}
-	return v[:n]
+	for _, v := range vectors {
+		*v = (*v)[:n]
+	}
 }

@@ -40,14 +40,13 @@ const (
 	learned                 // the whole of H has become known, within reach of a boundary: there are better ways
 )
 
-func (k *krylov) reset(f *face, c *curvature, mu float64, n int) {
+func (k *krylov) reset(f *face, c *curvature, mu float64) {
 	k.face, k.curvature, k.mu = f, c, mu
-	k.R, k.P = resize(k.R, n), resize(k.P, n)
-	k.hr, k.hp, k.d, k.hd = resize(k.hr, n), resize(k.hp, n), resize(k.d, n), resize(k.hd, n)
 }
 
 // start begins a solve from d = 0.
 func (k *krylov) start(grad []float64) {
+	room(len(grad), &k.R, &k.P, &k.hr, &k.hp, &k.d, &k.hd)
 	for j, t := range grad {
 		k.R[j] = -t
 		k.d[j], k.hd[j], k.hp[j] = 0, 0, 0

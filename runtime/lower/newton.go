@@ -52,11 +52,9 @@ const (
 
 func (w *newton) reset(obj Objective, n int) {
 	w.obj, w.known, w.n = obj, curvatureOf(obj), n
-	for _, v := range []*[]float64{&w.grad, &w.s, &w.d, &w.trial, &w.tgrad, &w.best, &w.alongAt} {
-		*v = resize(*v, n)
-	}
+	room(n, &w.grad, &w.s, &w.d, &w.trial, &w.tgrad, &w.best, &w.alongAt)
 	w.curvature.reset(obj, w.known.Quadratic, n)
-	w.krylov.reset(&w.face, &w.curvature, w.known.Mu, n)
+	w.krylov.reset(&w.face, &w.curvature, w.known.Mu)
 	w.longest, w.undefined = math.Inf(1), w.undefined[:0]
 }
 

@@ -166,6 +166,7 @@ func (c *curvature) exact(dst, v []float64, terms float64) float64 {
 	if size == 0 {
 		return 0
 	}
+	c.work()
 	return linalg.Derivative(dst, func(dst []float64, t float64) {
 		for j := range v {
 			c.probe[j] = c.at[j] + t*v[j]

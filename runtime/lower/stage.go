@@ -190,13 +190,13 @@ func (g *stage) polish(ctx context.Context, y []float64, limit int) (outcome, er
 // quadratic program that it makes with one gradient.
 func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, error) {
 	w := &g.active
+	if g.strict(ctx, y) {
+		return converged, nil
+	}
 	if !w.defined(y) {
 		return notFinite, nil
 	}
 	known := w.curvature.hessian
-	if g.strict(ctx, y) {
-		return converged, nil
-	}
 	known.refined(w.z, y, w.grad)
 	// What is within a few roundings of the terms of y is 0.
 	level := 8 * tolerance.Roundoff * math.Max(linalg.NormInf(y), linalg.NormInf(w.z))
@@ -215,15 +215,13 @@ func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, err
 	return g.polish(ctx, y, limit)
 }
 
-// strict is exact where what is found leaves nothing to decide: every row has slack, or a multiplier, above rounding. It reports
-// false, and leaves y, its gradient and the guess alone, where that is not so.
+// strict is exact where what is found leaves nothing to decide: every row has slack, or a multiplier, above rounding. It begins at 0, where a gradient
+// of a quadratic reads no Hessian. It reports false, and leaves y and the guess alone, where that is not so.
 func (g *stage) strict(ctx context.Context, y []float64) bool {
 	w := &g.active
 	copy(w.base, y)
-	copy(w.baseGrad, w.grad)
-	value := w.value
-	known := w.curvature.hessian
-	if rows, ok := known.pivots(&g.poly, y, w.base, w.grad, g.guess); ok {
+	clear(w.z)
+	if rows, ok := w.curvature.hessian.pivots(&g.poly, y, w.z, w.curvature.atZero(), g.guess); ok {
 		w.gather(rows)
 		if w.newton.minimize(ctx, y, w.relative) == converged && w.within(y) {
 			w.face.multipliers(w.lambda, w.grad)
@@ -235,8 +233,6 @@ func (g *stage) strict(ctx context.Context, y []float64) bool {
 		}
 	}
 	copy(y, w.base)
-	copy(w.grad, w.baseGrad)
-	w.value = value
 	return false
 }
 

@@ -60,10 +60,11 @@ func (e *LowerError) Error() string {
 // nil for a usable point. A stopped solve is the context's error, which the
 // caller has.
 func lowerError(p *problem.Problem, x []float64, s *lower.Solution) error {
+	if s.Status == lower.Solved || s.Status == lower.Inaccurate {
+		return nil
+	}
 	at := append([]float64(nil), x...)
 	switch s.Status {
-	case lower.Solved, lower.Inaccurate:
-		return nil
 	case lower.Infeasible, lower.Dependent:
 		e := &InfeasibleError{X: at, Farkas: s.Witness, Everywhere: refuted(p, s.Witness)}
 		for i, u := range s.Witness {

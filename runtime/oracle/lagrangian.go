@@ -61,14 +61,16 @@ func (o *perturbed) BaseG() *lower.AtX { return o.g }
 // the first, which may cancel: stiff ones of a g that is a sum of squares are all but 0 each at y*.
 func gradLagrangian(dst []float64, at *At, y, lambda []float64, measured bool) (size float64) {
 	at.Problem.G.GradX(dst, at.X, y)
-	rows := make([]float64, len(dst))
-	at.Problem.Rows.A.AddMulVecT(rows, 1, lambda)
 	if size = linalg.Norm(dst); measured {
 		size = termsAlong(at.Problem.G.GradX, at.X, y, dst, probePart)
 	}
-	size += linalg.Norm(rows)
+	if at.Problem.Rows.A.NNZ() == 0 {
+		return size
+	}
+	rows := make([]float64, len(dst))
+	at.Problem.Rows.A.AddMulVecT(rows, 1, lambda)
 	linalg.Axpy(dst, 1, rows)
-	return size
+	return size + linalg.Norm(rows)
 }
 
 // differences divides differences of grad_x of the Lagrangian by delta, along

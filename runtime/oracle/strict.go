@@ -147,9 +147,15 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 
 // statesOf are those of all rows, with the digits that x has over X counted in.
 func statesOf(p *problem.Problem, x, y []float64) []rowState {
-	rows, sizes := make([]rowState, p.Rows.Len()), extents(p, x)
+	rows := make([]rowState, p.Rows.Len())
 	for i := range rows {
 		rows[i] = stateOf(p.Rows, i, x, y)
+	}
+	if p.Rows.A.NNZ() == 0 {
+		return rows
+	}
+	sizes := extents(p, x)
+	for i := range rows {
 		cols, vals := p.Rows.A.Row(i)
 		for k, j := range cols {
 			rows[i].error += tolerance.SumRounding * math.Abs(vals[k]) * sizes[j]

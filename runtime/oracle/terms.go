@@ -30,7 +30,8 @@ func termsOf(p *problem.Problem, x, y, base []float64) float64 {
 // termsAlong is termsOf for any gradient of g, with entries of x changed by another part of themselves, 0 for none.
 func termsAlong(grad func(dst, x, y []float64), x, y, base []float64, partOfX float64) (size float64) {
 	const probes = 4
-	moved, xs, ys := make([]float64, len(base)), make([]float64, len(x)), make([]float64, len(y))
+	all := make([]float64, len(base)+len(x)+len(y))
+	moved, xs, ys := all[:len(base)], all[len(base):len(base)+len(x)], all[len(base)+len(x):]
 	share := shares(1)
 	for range probes {
 		for j, v := range x {
