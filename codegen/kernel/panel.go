@@ -86,6 +86,24 @@ func GemvColumns(dst []float64, alpha float64, M []float64, m, n int, v []float6
 	}
 }
 
+// GemvRows adds alpha M v to dst (len m), as far as the columns from to to of M make it; M is m x n,
+// row-major.
+func GemvRows(dst []float64, alpha float64, M []float64, m, n int, v []float64, from, to int) {
+	if from == to || m == 0 {
+		return
+	}
+	dst, v = dst[:m], v[from:to]
+	i := 0
+	if panels := m / 4; vector && panels > 0 {
+		_ = M[m*n-1]
+		gemvAVX(&dst[0], alpha, &M[from], n, panels, to-from, &v[0], &masks[(to-from)&3])
+		i = 4 * panels
+	}
+	for ; i < m; i++ {
+		dst[i] += alpha * Dot(M[i*n+from:i*n+to], v)
+	}
+}
+
 // symvLeast is the size from which reading one triangle pays for the second
 // write per entry: measured, where half of the matrix no longer fits the
 // first-level cache that all of it does not fit either.

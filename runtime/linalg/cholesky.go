@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	lapack "gonum.org/v1/gonum/lapack/gonum"
 
+	"bilevelc/codegen/kernel"
 	"bilevelc/internal/gram"
 )
 
@@ -98,20 +99,36 @@ func (c *Cholesky) Condition(norm float64) float64 {
 	return norm * inverse
 }
 
+// side is the number of rows that a solution of one right side takes at once: a panel of the kernels.
+const side = 4
+
 // Solve overwrites v (len n) with U^-1 v.
 func (c *Cholesky) Solve(v []float64) {
-	for i := c.n - 1; i >= 0; i-- {
-		row := c.row(i)
-		v[i] = (v[i] - Dot(row[1:], v[i+1:c.n])) / row[0]
+	for p := (c.n - 1) / side * side; p >= 0; p -= side {
+		end := min(p+side, c.n)
+		kernel.GemvRows(v[p:end], -1, c.u[p*c.n:end*c.n], end-p, c.n, v, end, c.n)
+		for i := end - 1; i >= p; i-- {
+			row := c.row(i)
+			for t := i + 1; t < end; t++ {
+				v[i] -= row[t-i] * v[t]
+			}
+			v[i] /= row[0]
+		}
 	}
 }
 
 // SolveT overwrites v (len n) with U^-T v.
 func (c *Cholesky) SolveT(v []float64) {
-	for i := 0; i < c.n; i++ {
-		row := c.row(i)
-		v[i] /= row[0]
-		Axpy(v[i+1:c.n], -v[i], row[1:])
+	for p := 0; p < c.n; p += side {
+		end := min(p+side, c.n)
+		for i := p; i < end; i++ {
+			row := c.row(i)
+			v[i] /= row[0]
+			for t := i + 1; t < end; t++ {
+				v[t] -= row[t-i] * v[i]
+			}
+		}
+		kernel.GemvColumns(v, -1, c.u[p*c.n:end*c.n], end-p, c.n, v[p:end], end, c.n)
 	}
 }
 
