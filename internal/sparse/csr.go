@@ -141,20 +141,20 @@ func (m *CSR) AddTerms(sum float64, i int, x []float64) float64 {
 func (m *CSR) RowTerms(i int, x []float64) float64 {
 	cols, vals := m.Row(i)
 	n, k := len(cols), 0
-	var s [4]float64
+	var s0, s1, s2, s3 float64 // which the compiler keeps in registers, as it does not an array
 	if n >= contiguous && cols[n-1]-cols[0] == n-1 {
 		for x := x[cols[0] : cols[n-1]+1]; k+4 <= n; k += 4 {
 			v, x := vals[k:k+4:k+4], x[k:k+4:k+4]
-			s[0] += math.Abs(v[0] * x[0])
-			s[1] += math.Abs(v[1] * x[1])
-			s[2] += math.Abs(v[2] * x[2])
-			s[3] += math.Abs(v[3] * x[3])
+			s0 += math.Abs(v[0] * x[0])
+			s1 += math.Abs(v[1] * x[1])
+			s2 += math.Abs(v[2] * x[2])
+			s3 += math.Abs(v[3] * x[3])
 		}
 	}
 	for ; k < n; k++ {
-		s[0] += math.Abs(vals[k] * x[cols[k]])
+		s0 += math.Abs(vals[k] * x[cols[k]])
 	}
-	return (s[0] + s[1]) + (s[2] + s[3])
+	return (s0 + s1) + (s2 + s3)
 }
 
 // contiguous is the length from which it pays to ask whether a row's entries stand
