@@ -150,38 +150,45 @@ func (w *work) multiply() {
 	if products < parallelLeast {
 		threads = 1
 	}
-	rows, cols := panels(w.out.Rows), panels(w.out.Cols)
-	for first := 0; first < rows; first += group {
-		var next atomic.Int64
+	for first := 0; first < panels(w.out.Rows); first += group {
+		from := 0
 		if w.symmetric {
-			next.Store(int64(first))
+			from = first
 		}
-		columns := func() {
-			for {
-				j := int(next.Add(1)) - 1
-				if j >= cols {
-					return
-				}
-				last := min(first+group, rows)
-				if w.symmetric {
-					last = min(last, j+1)
-				}
-				for i := first; i < last; i++ {
-					w.tile(i, j)
-				}
-			}
-		}
-		if threads == 1 {
-			columns()
+		if threads > 1 {
+			shared := *w // w itself stays where it is
+			shared.parallel(first, from, threads)
 			continue
 		}
-		var done sync.WaitGroup
-		for range threads {
-			done.Go(func() {
-				columns()
-			})
+		for j := from; j < panels(w.out.Cols); j++ {
+			w.column(first, j)
 		}
-		done.Wait()
+	}
+}
+
+// parallel are the columns from one on, of the group of rows from first on, by some threads.
+func (w *work) parallel(first, from, threads int) {
+	var next atomic.Int64
+	next.Store(int64(from))
+	var done sync.WaitGroup
+	for range threads {
+		done.Go(func() {
+			for j := int(next.Add(1)) - 1; j < panels(w.out.Cols); j = int(next.Add(1)) - 1 {
+				w.column(first, j)
+			}
+		})
+	}
+	done.Wait()
+}
+
+// column are the tiles of column j in the group of rows from first on.
+func (w *work) column(first, j int) {
+	last := min(first+group, panels(w.out.Rows))
+	if w.symmetric {
+		last = min(last, j+1)
+	}
+	for i := first; i < last; i++ {
+		w.tile(i, j)
 	}
 }
 

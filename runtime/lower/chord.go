@@ -68,7 +68,7 @@ func (g *stage) chord(ctx context.Context, y []float64) (bool, error) {
 	}
 	last := math.Inf(1)
 	for ctx.Err() == nil {
-		h := g.near.unpacked()
+		h := g.near.unpacked(g.active.known.Mu)
 		if h.factors == nil {
 			return false, nil
 		}

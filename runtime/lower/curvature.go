@@ -97,7 +97,7 @@ func (c *curvature) recall(m *Memory) {
 	if m == nil || m.N != c.n {
 		return
 	}
-	if c.hessian = m.unpacked(); c.hessian != nil {
+	if c.hessian = m.unpacked(curvatureOf(c.obj).Mu); c.hessian != nil {
 		c.memory, c.k, c.largest = m, c.n, c.hessian.largest
 		return
 	}

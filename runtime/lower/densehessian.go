@@ -52,8 +52,9 @@ type metricFace struct {
 // a line search crosses.
 const facesKept = 4
 
-// newDenseHessian factorizes H, n x n and exactly symmetric, in its place, which it keeps.
-func newDenseHessian(n int, h []float64) *denseHessian {
+// newDenseHessian factorizes H, n x n and exactly symmetric, in its place, which it keeps. Where the curvature is at least mu, a bound of the
+// condition number that is smaller by tolerance.Hiding than what it may be saves an estimate, which is no larger.
+func newDenseHessian(n int, h []float64, mu float64) *denseHessian {
 	w := &denseHessian{n: n, square: h, diagonal: make([]float64, n)}
 	sums := 0.0
 	for i := range w.diagonal {
@@ -61,7 +62,9 @@ func newDenseHessian(n int, h []float64) *denseHessian {
 		w.diagonal[i] = row[i]
 		w.largest, sums = math.Max(w.largest, linalg.Norm(row)), math.Max(sums, floats.Norm(row, 1))
 	}
-	if factors, ok := linalg.NewCholesky(n, h); ok && factors.Condition(sums) <= 1/tolerance.NoCurvature {
+	const most = 1 / tolerance.NoCurvature
+	bounded := math.Sqrt(float64(n))*sums <= mu*most/tolerance.Hiding
+	if factors, ok := linalg.NewCholesky(n, h); ok && (bounded || factors.Condition(sums) <= most) {
 		w.factors = factors
 	}
 	return w

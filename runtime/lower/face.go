@@ -149,7 +149,7 @@ func (f *face) empty() {
 // others are handed to dependent, unless that is nil.
 func (f *face) gather(poly *polyhedron, known *denseHessian, rows []int, dependent func(i int)) {
 	f.reset(poly)
-	f.order = f.order[:0]
+	f.order = slices.Grow(f.order[:0], len(rows))
 	kinds := [4]int{} // how many rows of each kind, in the order above
 	for kind := range kinds {
 		for i := 0; i < poly.m && kind < 2; i++ {

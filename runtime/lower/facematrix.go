@@ -61,7 +61,7 @@ func newFaceMatrix(w *denseHessian, b *sparse.CSR, rows []int) *FaceMatrix {
 // Face is the matrix of some rows of B, ascending, with the Hessian that a memory holds whole; nil
 // where it does not, or where the matrix is singular to rounding, or too large to be worth it.
 func (m *Memory) Face(p *problem.Problem, rows []int) *FaceMatrix {
-	h := m.unpacked()
+	h := m.unpacked(p.Facts.StrongConvexity)
 	if h == nil || h.n != p.Dy || h.n > tolerance.LeastSparse || len(rows) > h.n {
 		return nil
 	}

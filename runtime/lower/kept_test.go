@@ -43,7 +43,7 @@ func TestKeptFacesDoNotShow(t *testing.T) {
 		for j := range n {
 			h[j*n+j] = 1
 		}
-		known := newDenseHessian(n, h)
+		known := newDenseHessian(n, h, 0)
 		var f face
 		for range 40 {
 			rows := rng.Perm(len(b))[:rng.IntN(n+1)]
@@ -105,7 +105,7 @@ func TestKeptRowsDoNotShow(t *testing.T) {
 		for j := range n {
 			h[j*n+j] = 1 + rng.Float64()
 		}
-		known := newDenseHessian(n, slices.Clone(h))
+		known := newDenseHessian(n, slices.Clone(h), 0)
 		for range 20 {
 			var q polyhedron
 			q.set(p, nil, nil)
@@ -113,7 +113,7 @@ func TestKeptRowsDoNotShow(t *testing.T) {
 			guess := rng.Perm(len(b))[:rng.IntN(3)]
 			y, want := make([]float64, n), make([]float64, n)
 			rows, ok := known.pivots(&q, y, base, grad, guess)
-			fresh, also := newDenseHessian(n, slices.Clone(h)).pivots(&q, want, base, grad, guess)
+			fresh, also := newDenseHessian(n, slices.Clone(h), 0).pivots(&q, want, base, grad, guess)
 			if ok != also || ok && (!slices.Equal(rows, fresh) || !slices.Equal(y, want)) {
 				t.Fatalf("seed %d: rows %v (%v) at %v, and %v (%v) at %v of nothing", seed, rows, ok, y, fresh, also, want)
 			}

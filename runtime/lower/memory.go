@@ -69,7 +69,7 @@ func (m *Memory) of(n int) bool {
 // stepped is a memory with one more step.
 func (m *Memory) stepped() *Memory {
 	next := &Memory{N: m.N, Packed: m.Packed, square: m.square, Near: m.Near, Steps: m.Steps + 1}
-	next.once.Do(func() { next.hessian = m.unpacked() })
+	next.once.Do(func() { next.hessian = m.unpacked(0) })
 	return next
 }
 
@@ -81,7 +81,7 @@ func (m *Memory) Upper() []float64 {
 	if len(m.Packed) > 0 {
 		return m.Packed
 	}
-	h, packed := m.unpacked(), make([]float64, 0, m.N*(m.N+1)/2)
+	h, packed := m.unpacked(0), make([]float64, 0, m.N*(m.N+1)/2)
 	for i := range m.N {
 		for j := i; j < m.N; j++ {
 			packed = append(packed, h.at(j, i))
@@ -126,9 +126,9 @@ func remember(n int, h []float64) *Memory {
 	return &Memory{N: n, square: h[:n*n]}
 }
 
-// unpacked is H with its factors, made at the first call; nil where only a
-// part of H is known.
-func (m *Memory) unpacked() *denseHessian {
+// unpacked is H with its factors, made at the first call, for an objective of a modulus mu (0: not known), which does not show in them;
+// nil where only a part of H is known.
+func (m *Memory) unpacked(mu float64) *denseHessian {
 	if !m.Complete() {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (m *Memory) unpacked() *denseHessian {
 		if h == nil {
 			h = linalg.Unpack(m.N, m.Packed)
 		}
-		m.hessian = newDenseHessian(m.N, h)
+		m.hessian = newDenseHessian(m.N, h, mu)
 	})
 	return m.hessian
 }

@@ -64,7 +64,7 @@ func (g *projection) set(q *polyhedron) {
 
 func (g *projection) structure(q *polyhedron) {
 	g.rows, g.n = q.rows, q.n
-	g.general = g.general[:0]
+	g.general = make([]int, 0, q.m)
 	for i := 0; i < q.m; i++ {
 		if q.bound[i] >= 0 || q.norm[i] == 0 {
 			continue
@@ -76,8 +76,11 @@ func (g *projection) structure(q *polyhedron) {
 	for t, i := range g.general {
 		equal[t] = q.equal(i)
 	}
-	g.program = qp.Problem{Equal: equal, B: make([]float64, k), Terms: make([]float64, k), BoundTerms: make([]float64, q.n), Lo: make([]float64, q.n), Hi: make([]float64, q.n)}
-	g.loRow, g.hiRow = make([]int, q.n), make([]int, q.n)
+	g.program = qp.Problem{Equal: equal}
+	room(k, &g.program.B, &g.program.Terms)
+	room(q.n, &g.program.BoundTerms, &g.program.Lo, &g.program.Hi)
+	of := make([]int, 2*q.n)
+	g.loRow, g.hiRow = of[:q.n:q.n], of[q.n:]
 	g.where = make([]int, q.m)
 	for i := range g.where {
 		g.where[i] = -1

@@ -49,7 +49,7 @@ func (f *FaceSolver) Rates(ctx context.Context, p *problem.Problem, x []float64,
 	}
 	var near *denseHessian
 	if m := s.Memory; m.Complete() && m.Near && m.N == p.Dy {
-		if near = m.unpacked(); near.factors == nil {
+		if near = m.unpacked(curvatureOf(obj).Mu); near.factors == nil {
 			near = nil
 		}
 	}
