@@ -21,7 +21,7 @@ type Hyper struct {
 	p         *problem.Problem
 	solver    lower.Solver
 	oracle    Oracle
-	projector *qp.Projector
+	projector *qp.Projector // nil until it is asked for
 	recent    []*solved       // most recent last
 	hint      *lower.Solution // of a problem nearby, for the first solve; nil: none
 	learned   *lower.Memory
@@ -41,8 +41,7 @@ type solved struct {
 // not already.
 func New(p *problem.Problem, solver lower.Solver, oracle Oracle) *Hyper {
 	p = p.Counted()
-	return &Hyper{p: p, solver: solver, oracle: oracle,
-		projector: qp.NewProjector(p.X, p.Rows, p.Dx, p.Dy), dy: make([]float64, p.AnswerLen())}
+	return &Hyper{p: p, solver: solver, oracle: oracle, dy: make([]float64, p.AnswerLen())}
 }
 
 // Dim is Dx.
@@ -55,10 +54,15 @@ func (h *Hyper) Problem() *problem.Problem { return h.p }
 func (h *Hyper) Calls() problem.Calls { return h.p.Calls() }
 
 // Projector projects onto X and the set where the lower level is feasible.
-func (h *Hyper) Projector() *qp.Projector { return h.projector }
+func (h *Hyper) Projector() *qp.Projector {
+	if h.projector == nil {
+		h.projector = qp.NewProjector(h.p.X, h.p.Rows, h.p.Dx, h.p.Dy)
+	}
+	return h.projector
+}
 
 // Project implements Hyperobjective.
-func (h *Hyper) Project(dst, x []float64) error { return h.projector.Project(dst, x) }
+func (h *Hyper) Project(dst, x []float64) error { return h.Projector().Project(dst, x) }
 
 // solve returns the lower level solved at x, from memory where it is there.
 func (h *Hyper) solve(ctx context.Context, x []float64) (*lower.Solution, error) {

@@ -34,7 +34,7 @@ func (h *Hyper) Snapshot() any {
 			h.recent[i] = &solved{r.X, own}
 		}
 	}
-	return &hyperMemory{Recent: slices.Clone(h.recent), Learned: h.learned, Projector: h.projector.State(), Terms: h.terms}
+	return &hyperMemory{Recent: slices.Clone(h.recent), Learned: h.learned, Projector: h.Projector().State(), Terms: h.terms}
 }
 
 // EncodeSnapshot turns a Snapshot into bytes, without loss.
@@ -57,7 +57,7 @@ func (h *Hyper) Restore(encoded []byte) error {
 		return fmt.Errorf("what the lower level remembers: %w", err)
 	}
 	h.recent, h.learned, h.terms = m.Recent, m.Learned, m.Terms
-	h.projector.Restore(m.Projector)
+	h.Projector().Restore(m.Projector)
 	return nil
 }
 
@@ -95,7 +95,7 @@ func (h *Hyper) fits(m *hyperMemory) error {
 	if err := m.Learned.Fits(h.p); err != nil {
 		return err
 	}
-	return h.projector.Fits(m.Projector)
+	return h.Projector().Fits(m.Projector)
 }
 
 // Fits reports what keeps a point from being one of this problem.

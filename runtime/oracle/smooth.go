@@ -30,7 +30,7 @@ func (h *Hyper) Smoothed(tau float64) Hyperobjective {
 		p.Facts.Smoothness += tau
 	}
 	s := New(&p, h.solver, h.oracle)
-	s.projector = h.projector
+	s.projector = h.Projector()
 	if h.learned.Complete() {
 		s.learned = shifted(h.learned, tau)
 	}
