@@ -197,32 +197,22 @@ func (w *denseHessian) reach(q *polyhedron, rows []int) {
 			missing = append(missing, i)
 		}
 	}
-	for len(missing) > 0 {
-		some := missing[:min(len(missing), 256)]
-		missing = missing[len(some):]
-		k := len(some)
-		x := make([]float64, w.n*k)
-		for a, i := range some {
-			cols, vals := q.rows.B.Row(i)
-			for t, j := range cols {
-				x[j*k+a] = vals[t] / q.norm[i]
-			}
-		}
-		w.factors.SolveColumnsT(x, k)
-		whitened, first := make([]float64, k*w.n), len(w.whitened)
-		products := make([]float64, k*first+k*(k+1)/2)
-		for t := range products {
-			products[t] = math.NaN()
-		}
-		for a := range some {
-			v := whitened[a*w.n : (a+1)*w.n]
-			for j := range v {
-				v[j] = x[j*k+a]
-			}
-			w.whitened, w.gram = append(w.whitened, v), append(w.gram, products[:first+a+1])
-			products = products[first+a+1:]
-		}
+	if len(missing) == 0 {
+		return
 	}
+	k, first := len(missing), len(w.whitened)
+	numbers := make([]float64, k*w.n+k*first+k*(k+1)/2)
+	products := numbers[k*w.n:]
+	for t := range products {
+		products[t] = math.NaN()
+	}
+	for a, i := range missing {
+		v := numbers[a*w.n : (a+1)*w.n]
+		q.rows.B.AddRow(v, i, 1/q.norm[i])
+		w.whitened, w.gram = append(w.whitened, v), append(w.gram, products[:first+a+1])
+		products = products[first+a+1:]
+	}
+	w.factors.SolveAllT(w.whitened[first:]...)
 }
 
 // recall gives a face without members those of a kept one with the same mask, as far
