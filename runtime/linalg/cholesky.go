@@ -109,10 +109,7 @@ func (c *Cholesky) Solve(v []float64) {
 		kernel.GemvRows(v[p:end], -1, c.u[p*c.n:end*c.n], end-p, c.n, v, end, c.n)
 		for i := end - 1; i >= p; i-- {
 			row := c.row(i)
-			for t := i + 1; t < end; t++ {
-				v[i] -= row[t-i] * v[t]
-			}
-			v[i] /= row[0]
+			v[i] = (v[i] - Dot(row[1:end-i], v[i+1:end])) / row[0]
 		}
 	}
 }
