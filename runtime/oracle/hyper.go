@@ -21,7 +21,7 @@ type Hyper struct {
 	p         *problem.Problem
 	solver    lower.Solver
 	oracle    Oracle
-	projector *qp.Projector // nil until it is asked for
+	projector *qp.Projector   // nil until it is asked for
 	recent    []*solved       // most recent last
 	hint      *lower.Solution // of a problem nearby, for the first solve; nil: none
 	learned   *lower.Memory
