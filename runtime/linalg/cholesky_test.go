@@ -85,6 +85,32 @@ func TestCholesky(t *testing.T) {
 	}
 }
 
+// TestSolveAllT: vectors that share passes over the factor have the bits of one alone.
+func TestSolveAllT(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, n := range []int{1, 3, 4, 65} {
+		c, ok := NewCholesky(n, definite(r, n))
+		if !ok {
+			t.Fatalf("n = %d: not positive definite", n)
+		}
+		alone, all := make([][]float64, 19), make([][]float64, 19)
+		for k := range all {
+			all[k] = make([]float64, n)
+			for i := range n {
+				all[k][i] = r.NormFloat64()
+			}
+			alone[k] = slices.Clone(all[k])
+			c.SolveT(alone[k])
+		}
+		c.SolveAllT(all...)
+		for k := range all {
+			if !slices.Equal(all[k], alone[k]) {
+				t.Fatalf("n = %d: vector %d shows that others were solved for", n, k)
+			}
+		}
+	}
+}
+
 // TestCholeskyRefuses: what is not positive definite, or not finite, is refused.
 func TestCholeskyRefuses(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
