@@ -88,11 +88,11 @@ func (s *boundPart) rows() []int            { return s.index }
 func (s *boundPart) known() map[int]adjoint { return s.adjoints }
 
 // solve has one step of refinement where that is of use.
-func (s *boundPart) solve(a, b []float64) (u, v []float64, err error) {
+func (s *boundPart) solve(a, b []float64, refined bool) (u, v []float64, err error) {
 	if other := s.instead(); other != nil {
-		return other.solve(a, b)
+		return other.solve(a, b, refined)
 	}
-	if u, v, err = s.once(a, b); err != nil || !s.refines() {
+	if u, v, err = s.once(a, b); err != nil || !refined || !s.refines() {
 		return u, v, err
 	}
 	du, dv, err := s.once(s.residual(a, b, u, v))
@@ -102,24 +102,6 @@ func (s *boundPart) solve(a, b []float64) (u, v []float64, err error) {
 	floats.Add(u, du)
 	floats.Add(v, dv)
 	return u, v, nil
-}
-
-func (s *boundPart) adjoint(i, r int, inside, refined bool) (a adjoint, err error) {
-	ra, rb := make([]float64, len(s.entries)), make([]float64, len(s.index))
-	if inside {
-		rb[r] = -s.give(r)
-	} else {
-		cols, vals := s.p.Rows.B.Row(i)
-		for t, j := range cols {
-			ra[s.place[j]] += vals[t]
-		}
-	}
-	if a.refined = refined || !s.refines(); a.refined {
-		a.u, a.v, err = s.solve(ra, rb)
-	} else {
-		a.u, a.v, err = s.once(ra, rb)
-	}
-	return a, err
 }
 
 // once is a solution to what rounding of one solve leaves.

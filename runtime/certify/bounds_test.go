@@ -78,7 +78,7 @@ type unsolvable struct{ componentSystem }
 
 var errUnsolvable = errors.New("no solution")
 
-func (unsolvable) solve(a, b []float64) (u, v []float64, err error) {
+func (unsolvable) solve(a, b []float64, refined bool) (u, v []float64, err error) {
 	return nil, nil, errUnsolvable
 }
 

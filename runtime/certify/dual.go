@@ -52,7 +52,7 @@ func (m *model) hold(rows []int) error {
 	for k, i := range m.held {
 		gaps[k] = m.d.residual(i, m.x, m.base)
 	}
-	u, v, err := on.solve(forces, gaps)
+	u, v, err := on.solve(forces, gaps, true)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (m *model) add(p int, sign float64) error {
 	whole := alone.give(0)
 	raised := 0.0
 	for range len(m.c.rows) + 1 {
-		u, v, err := m.on.solve(normal, make([]float64, len(m.held)))
+		u, v, err := m.on.solve(normal, make([]float64, len(m.held)), true)
 		if err != nil {
 			return err
 		}

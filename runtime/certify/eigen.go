@@ -23,7 +23,7 @@ func (h *hessian) leastAlong(k int) (float64, error) {
 	}
 	zero := make([]float64, len(p.rows()))
 	return inverseIteration(len(c.entries), func(v []float64) ([]float64, error) {
-		u, _, err := p.solve(v, zero)
+		u, _, err := p.solve(v, zero, true)
 		return u, err
 	})
 }

@@ -28,13 +28,11 @@ type faceSystem struct {
 // componentSystem is the system of some rows of one component, over its entries.
 type componentSystem interface {
 	rows() []int // those of them that are independent, ascending
-	solve(a, b []float64) (u, v []float64, err error)
+	// solve returns u (len of its entries) and v; where only their size counts they need not be refined.
+	solve(a, b []float64, refined bool) (u, v []float64, err error)
 	// give is how far the k-th of the rows gives way per unit of its multiplier, in the units
 	// of h: about (B H^-1 B')_kk.
 	give(k int) float64
-	// adjoint is the solution for what decides row i of the component, the r-th of rows where it is
-	// inside (deriver.decides). Where only its size counts it need not be refined.
-	adjoint(i, r int, inside, refined bool) (adjoint, error)
 	// amplification bounds how far an error of one in u, in the 2-norm, can move what
 	// the rows give way by, relative to the rows' own length.
 	amplification() float64
@@ -224,7 +222,7 @@ func (s *faceSystem) solve(a, b []float64) (u, v []float64, err error) {
 		for r, k := range s.at[t] {
 			pb[r] = b[k]
 		}
-		pu, pv, err := part.solve(pa, pb)
+		pu, pv, err := part.solve(pa, pb, true)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -243,73 +241,40 @@ func (s *faceSystem) scatter(t int, pu, pv, u, v []float64) {
 	}
 }
 
-// adjoint is that of the component of row i, the k-th of the face where it is inside, which keeps it, and
-// the component's number. It is not to be changed.
-func (s *faceSystem) adjoint(i, k int, inside, refined bool) (t int, a adjoint, err error) {
-	cols, _ := s.h.p.Rows.B.Row(i)
+// adjoint is the solution of the component of row i for what decides the row (deriver.decides), the k-th of the face where it is
+// inside, and the component's number. The component keeps it; it is not to be changed.
+func (s *faceSystem) adjoint(i, k int, inside, refined bool) (t int, of adjoint, err error) {
+	cols, vals := s.h.p.Rows.B.Row(i)
 	t = s.h.owner[cols[0]]
 	part := s.parts[t]
-	if a, ok := part.known()[i]; ok && (a.refined || !refined) {
-		return t, a, nil
+	of.refined = refined || !s.h.direct() // products have no other solutions
+	if known, ok := part.known()[i]; ok && (known.refined || !of.refined) {
+		return t, known, nil
 	}
-	r := -1
+	a, b := make([]float64, len(s.h.comps[t].entries)), make([]float64, len(part.rows()))
 	if inside {
-		_, r = s.owner(k)
-	}
-	if a, err = part.adjoint(i, r, inside, refined); err == nil && len(part.known()) < tolerance.MostNumbers/(len(a.u)+len(a.v)) {
-		part.known()[i] = a
-	}
-	return t, a, err
-}
-
-func (p *densePart) adjoint(i, r int, inside, refined bool) (adjoint, error) {
-	held := inside && p.equal[r] // its multiplier takes part in rho E'E, see pushed
-	if p.null == nil && !held && (!refined || p.fair()) {
-		if a := p.combined(i, r, inside); isFinite(a.u) && isFinite(a.v) {
-			return a, nil
-		}
-		return adjoint{}, errFace
-	}
-	a, b := make([]float64, len(p.b.entries)), make([]float64, len(p.index))
-	if inside {
-		b[r] = -p.give(r)
+		_, r := s.owner(k)
+		b[r] = -part.give(r)
 	} else {
-		a = p.b.lift(p.p, i).normal
-	}
-	u, v, err := p.solve(a, b)
-	return adjoint{u, v, true}, err
-}
-
-// combined is an adjoint without refinement, of the lifts of rows.
-func (p *densePart) combined(i, r int, inside bool) adjoint {
-	u, v := make([]float64, len(p.b.entries)), make([]float64, len(p.index))
-	if inside {
-		v[r] = p.give(r)
-	} else {
-		u = slices.Clone(p.b.lift(p.p, i).solved)
-		for k, row := range p.index {
-			v[k] = p.b.pair(row, i)
+		for e, j := range cols {
+			a[s.h.place[j]] = vals[e]
 		}
 	}
-	if len(v) > 0 {
-		v = factored(&p.schur, v)
+	if of.u, of.v, err = part.solve(a, b, of.refined); err == nil && len(part.known()) < tolerance.MostNumbers/(len(a)+len(b)) {
+		part.known()[i] = of
 	}
-	for k, l := range p.lifts {
-		floats.AddScaled(u, -v[k], l.solved)
-	}
-	return adjoint{u, v, p.fair()}
+	return t, of, err
 }
-
-// fair reports that a solution without refinement has ten digits.
-func (p *densePart) fair() bool { return p.b.factor.Cond()*p.amplification() <= 0x1p18 }
 
 // solve has one step of refinement, which makes up for the squared condition of S.
-func (p *densePart) solve(a, b []float64) (u, v []float64, err error) {
+func (p *densePart) solve(a, b []float64, refined bool) (u, v []float64, err error) {
 	a = p.pushed(a, b)
 	u, v = p.once(a, b)
-	du, dv := p.once(p.residual(a, b, u, v))
-	floats.Add(u, du)
-	floats.Add(v, dv)
+	if refined {
+		du, dv := p.once(p.residual(a, b, u, v))
+		floats.Add(u, du)
+		floats.Add(v, dv)
+	}
 	if !isFinite(u) || !isFinite(v) {
 		return nil, nil, errFace
 	}
