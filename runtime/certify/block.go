@@ -170,23 +170,30 @@ func (s *span) add(i int, row func() []float64) bool {
 		return true
 	}
 	rest := row()
-	size := norm(rest)
+	if !s.extend(rest, len(rest)) {
+		return false
+	}
+	s.rows = slices.Insert(s.rows, at, i)
+	return true
+}
+
+// extend takes from v its part along the basis, as far as its first n entries are in that, and adds what is left, of length 1, to it;
+// false where nothing is.
+func (s *span) extend(v []float64, n int) bool {
+	size := norm(v[:n])
 	length := size
 	for range 2 {
 		before := length
 		for _, q := range s.basis {
-			floats.AddScaled(rest, -floats.Dot(q, rest), q)
+			floats.AddScaled(v, -floats.Dot(q[:n], v[:n]), q)
 		}
-		if length = norm(rest); length > 0.7*before {
+		if length = norm(v[:n]); length > 0.7*before {
 			break // "twice is enough" (Kahan), and once where little is cancelled
 		}
 	}
 	if length <= tolerance.Dependence*size {
 		return false
 	}
-	for j := range rest {
-		rest[j] /= length
-	}
-	s.rows, s.basis = slices.Insert(s.rows, at, i), append(s.basis, rest)
+	s.basis = append(s.basis, scaled(v, 1/length))
 	return true
 }

@@ -88,7 +88,7 @@ func (v *verification) coupled() {
 		v.fail("upper constraints", "the document does not say whether they hold")
 		return
 	}
-	found := v.d.coupled(&derived{x: v.doc.X, y: v.doc.Y, lambda: v.doc.Lambda})
+	found := v.coupledValues()
 	sizes := v.d.coupledSizes()
 	for i, c := range claimed.Values {
 		v.equal("upper constraint "+v.p.Coupled.Name[i], c, found[i], v.tol.Value, sizes[i])

@@ -144,9 +144,7 @@ func fromCenter(b *problem.Ball, x []float64) (offset []float64, length float64)
 	return offset, norm(offset)
 }
 
-// coupledValues are those of the coupled constraints at the document's point: the derivatives of F in their weights.
+// coupledValues are those of the coupled constraints at the document's point.
 func (v *verification) coupledValues() []float64 {
-	gx, ga := make([]float64, v.p.Dx), make([]float64, v.p.AnswerLen())
-	v.d.f.ValueGrad(gx, ga, v.doc.X, v.p.Answer(v.doc.Y, v.doc.Lambda))
-	return v.p.CoupledPart(ga)
+	return v.d.coupled(&derived{x: v.doc.X, y: v.doc.Y, lambda: v.doc.Lambda})
 }

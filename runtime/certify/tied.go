@@ -1,6 +1,8 @@
 package certify
 
 import (
+	"math"
+
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -20,47 +22,20 @@ func tiedNormals(p *problem.Problem) [][]float64 {
 	if float64(len(rows))*float64(len(rows))*float64(p.Dy+p.Dx) > tolerance.Second/100 {
 		return nil
 	}
-	// Gram-Schmidt on the rows of B, with the same combinations of the rows of A beside.
-	type pair struct{ b, a []float64 }
-	var basis []pair
-	var normals [][]float64
+	var of, normals span // the rows of B, with the same combinations of the rows of A behind
 	for _, i := range rows {
-		b, a, terms := make([]float64, p.Dy), make([]float64, p.Dx), make([]float64, p.Dx)
-		p.Rows.B.AddRow(b, i, 1)
-		p.Rows.A.AddRow(a, i, 1)
-		size, largest := norm(b), norm(a)
-		for range 2 {
-			for _, q := range basis {
-				c := dot(q.b, b)
-				for j, t := range q.b {
-					b[j] -= c * t
-				}
-				for j, t := range q.a {
-					terms[j] = c * t
-					a[j] -= terms[j]
-				}
-				if n := norm(terms); n > largest {
-					largest = n
-				}
-			}
+		row := make([]float64, p.Dy+p.Dx)
+		p.Rows.B.AddRow(row[:p.Dy], i, 1)
+		p.Rows.A.AddRow(row[p.Dy:], i, 1)
+		largest := norm(row[p.Dy:])
+		for _, q := range of.basis {
+			largest = math.Max(largest, math.Abs(dot(q[:p.Dy], row[:p.Dy]))*norm(q[p.Dy:]))
 		}
-		if left := norm(b); left > tolerance.Dependence*size {
-			basis = append(basis, pair{scaled(b, 1/left), scaled(a, 1/left)})
-			continue
-		}
-		for range 2 {
-			for _, n := range normals {
-				c := dot(n, a)
-				for j, t := range n {
-					a[j] -= c * t
-				}
-			}
-		}
-		if left := norm(a); left > tolerance.Dependence*largest {
-			normals = append(normals, scaled(a, 1/left))
+		if rest := row[p.Dy:]; !of.extend(row, p.Dy) && norm(rest) > tolerance.Dependence*largest {
+			normals.extend(rest, p.Dx)
 		}
 	}
-	return normals
+	return normals.basis
 }
 
 // along is v without its part along the normals of what ties x.
