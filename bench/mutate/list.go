@@ -269,7 +269,7 @@ var list = []named{
 		`at(0.5)`, `at(0.6)`},
 	{"rows of other faces make rows dependent", "runtime/certify/block.go", "(*block).independent",
 		`b.span = span{}`, `_ = span{}`},
-	{"dependent rows count as independent", "runtime/certify/block.go", "(*span).add",
+	{"dependent rows count as independent", "runtime/certify/block.go", "(*span).extend",
 		`if length <= tolerance.Dependence*size {`, `if length <= 0*tolerance.Dependence*size {`},
 	{"an adjoint of a row inside the wrong way round", "runtime/certify/system.go", "(*faceSystem).adjoint",
 		"b[r] = -part.give(r)", "b[r] = part.give(r)"},

@@ -91,11 +91,12 @@ func TestSystemsThatFail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := d.faceSystem(h, []int{0})
-	if err != nil {
+	if _, err := h.system([]int{0}); err != nil {
 		t.Fatal(err)
 	}
-	s.parts[0] = unsolvable{s.parts[0]}
+	for key, part := range h.parts {
+		h.parts[key] = unsolvable{part}
+	}
 	if at, err := d.onFace(x, y, []int{0}); !errors.Is(err, errUnsolvable) {
 		t.Errorf("%v, %v", at, err)
 	}

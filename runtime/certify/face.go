@@ -22,10 +22,9 @@ type deriver struct {
 	x, y     []float64 // the document's, and lambda
 	lambda   []float64
 	parts    [][]int
-	tied     [][]float64            // see tiedNormals
-	deciding []float64              // room of decides
-	near     *hessian               // where the curvature was last looked at
-	kept     map[string]*faceSystem // systems of near, by face
+	tied     [][]float64 // see tiedNormals
+	deciding []float64   // room of decides
+	near     *hessian    // where the curvature was last looked at
 	// coupling says how the coupled constraints enter F; nil where they do not.
 	coupling *coupling
 	exchange exchange // of the hessians by products
@@ -72,7 +71,7 @@ type derived struct {
 // and it may differ, the one at (x, y).
 func (d *deriver) curvature(x, y []float64, fresh bool) (*hessian, error) {
 	if h := d.exchange.direct; h != nil && h != d.near {
-		d.near, d.kept = h, map[string]*faceSystem{}
+		d.near = h
 	}
 	if d.near != nil && (!fresh || d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian && d.near.direct()) {
 		if !d.near.direct() { // products are always taken where they are needed
@@ -84,24 +83,8 @@ func (d *deriver) curvature(x, y []float64, fresh bool) (*hessian, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.near, d.kept = h, map[string]*faceSystem{}
+	d.near = h
 	return h, nil
-}
-
-// faceSystem is the system of a face in the curvature h.
-func (d *deriver) faceSystem(h *hessian, face []int) (*faceSystem, error) {
-	if h != d.near || !h.direct() {
-		return h.system(face)
-	}
-	key := fmt.Sprint(face)
-	if s, ok := d.kept[key]; ok {
-		return s, nil
-	}
-	s, err := h.system(face)
-	if err == nil {
-		d.kept[key] = s
-	}
-	return s, err
 }
 
 // lower solves the lower level at x, from y and the face given: the face is corrected as Newton's method on it goes on,
@@ -213,7 +196,7 @@ func (d *deriver) onFace(x, y []float64, face []int) (*derived, error) {
 		if err != nil {
 			return nil, err
 		}
-		if at.system, err = d.faceSystem(h, face); err != nil {
+		if at.system, err = h.system(face); err != nil {
 			return nil, err
 		}
 		at.active = at.system.rows()

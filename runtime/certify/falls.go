@@ -97,7 +97,7 @@ func (v *verification) valueAt(x []float64) float64 {
 
 // penalizedAt is valueAt, and what the weights of the upper constraints add there.
 func (v *verification) penalizedAt(x []float64) (f, penalty float64) {
-	defer func() { v.d.near, v.d.kept = nil, nil }() // the curvature is to be that at the document's x
+	defer func() { v.d.near = nil }() // the curvature is to be that at the document's x
 	at, err := v.d.lower(x, v.at.y, v.at.face)
 	if err != nil {
 		return math.NaN(), 0

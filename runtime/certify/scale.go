@@ -194,7 +194,7 @@ func (d *deriver) way(x, y []float64, active []int) float64 {
 			break
 		}
 	}
-	d.near, d.kept = nil, nil // the curvature is to be that at x
+	d.near = nil // the curvature is to be that at x
 	if most = math.Max(most, maxAbs(y)); !reached || most <= tolerance.SumRounding*d.s.response {
 		return 0 // what is left of a y of 0 is no way
 	}

@@ -102,8 +102,8 @@ func (d *deriver) refine(at *derived, cy, cv, p, q []float64) (_, _ []float64, e
 		if err != nil {
 			return nil, nil, err
 		}
-		d.near, d.kept = h, map[string]*faceSystem{}
-		if at.system, err = d.faceSystem(h, at.face); err != nil {
+		d.near = h
+		if at.system, err = h.system(at.face); err != nil {
 			return nil, nil, err
 		}
 		return at.system.solve(cy, cv)

@@ -110,7 +110,7 @@ func (d *deriver) follows(at *derived, i int, rows []int) bool {
 	if err != nil {
 		return false
 	}
-	system, err := d.faceSystem(h, rows)
+	system, err := h.system(rows)
 	if err != nil {
 		return false
 	}
