@@ -235,7 +235,7 @@ func TestAdjointsWithOldCurvature(t *testing.T) {
 		for j := range cy {
 			cy[j] = rng.NormFloat64() / c.uy
 		}
-		got, err := d.sensitivity(at, cy, cv)
+		got, err := d.sensitivity(at, cy, cv, func() (p, q []float64, err error) { return at.system.solve(cy, cv) })
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue

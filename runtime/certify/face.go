@@ -15,16 +15,15 @@ import (
 // and rows alone: Newton's method with curvature by differences of grad g, on a
 // face that is corrected until the KKT conditions hold.
 type deriver struct {
-	p        *problem.Problem
-	f, g     problem.Function
-	tol      tolerances
-	s        *scales
-	x, y     []float64 // the document's, and lambda
-	lambda   []float64
-	parts    [][]int
-	tied     [][]float64 // see tiedNormals
-	deciding []float64   // room of decides
-	near     *hessian    // where the curvature was last looked at
+	p      *problem.Problem
+	f, g   problem.Function
+	tol    tolerances
+	s      *scales
+	x, y   []float64 // the document's, and lambda
+	lambda []float64
+	parts  [][]int
+	tied   [][]float64 // see tiedNormals
+	near   *hessian    // where the curvature was last looked at
 	// coupling says how the coupled constraints enter F; nil where they do not.
 	coupling *coupling
 	exchange exchange // of the hessians by products

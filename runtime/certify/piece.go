@@ -116,18 +116,16 @@ func (d *deriver) slopes(at *derived, weak []int) (slopes [][]float64, open []in
 	return slopes, open, nil
 }
 
-// slope is the sensitivity of what decides row i, but for the row's own part in x.
+// slope is the sensitivity of what decides whether row i holds y, but for the row's own part in x: of the slack of a row outside, and of
+// the way that the k-th row inside gives.
 func (d *deriver) slope(at *derived, i, k int, inside bool) ([]float64, error) {
-	cy, cv := d.decides(at, i, k, inside)
-	if slope := d.byAnswers(at, cy, cv); slope != nil {
-		return slope, nil
+	cy, cv := make([]float64, d.p.Dy), make([]float64, len(at.active))
+	if inside {
+		cv[k] = -at.system.give(k)
+	} else {
+		d.p.Rows.B.AddRow(cy, i, 1)
 	}
-	p, q, err := d.adjoint(at, i, k, inside)
-	if err != nil {
-		return nil, err
-	}
-	cy, cv = d.decides(at, i, k, inside)
-	return d.withAdjoint(at, cy, cv, p, q)
+	return d.sensitivity(at, cy, cv, func() (p, q []float64, err error) { return d.adjoint(at, i, k, inside) })
 }
 
 // open are the rows whose KKT condition fails at a point of a face or, of the given

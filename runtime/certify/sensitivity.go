@@ -17,19 +17,14 @@ import (
 // the derivative of grad_x g along p being a central difference. Where g is not
 // quadratic the adjoint is refined with products H p at the point itself, since
 // the factorized curvature may be that of a point near by.
-func (d *deriver) sensitivity(at *derived, cy, cv []float64) ([]float64, error) {
+func (d *deriver) sensitivity(at *derived, cy, cv []float64, adjoint func() (p, q []float64, err error)) ([]float64, error) {
 	if grad := d.byAnswers(at, cy, cv); grad != nil {
 		return grad, nil
 	}
-	p, q, err := at.system.solve(cy, cv)
+	p, q, err := adjoint()
 	if err != nil {
 		return nil, err
 	}
-	return d.withAdjoint(at, cy, cv, p, q)
-}
-
-// withAdjoint is sensitivity with the adjoint at hand, which it may change.
-func (d *deriver) withAdjoint(at *derived, cy, cv, p, q []float64) (_ []float64, err error) {
 	if d.refines(at) {
 		if p, q, err = d.refine(at, cy, cv, p, q); err != nil {
 			return nil, err
@@ -135,7 +130,8 @@ func (d *deriver) gradientSigned(at *derived, signs []float64) ([]float64, error
 			}
 		}
 	}
-	grad, err := d.sensitivity(at, adjointGradient[:d.p.Dy], rows)
+	inY := adjointGradient[:d.p.Dy]
+	grad, err := d.sensitivity(at, inY, rows, func() (p, q []float64, err error) { return at.system.solve(inY, rows) })
 	if err != nil {
 		return nil, err
 	}

@@ -241,7 +241,7 @@ func (s *faceSystem) scatter(t int, pu, pv, u, v []float64) {
 	}
 }
 
-// adjoint is the solution of the component of row i for what decides the row (deriver.decides), the k-th of the face where it is
+// adjoint is the solution of the component of row i for what decides the row (deriver.slope), the k-th of the face where it is
 // inside, and the component's number. The component keeps it; it is not to be changed.
 func (s *faceSystem) adjoint(i, k int, inside, refined bool) (t int, of adjoint, err error) {
 	cols, vals := s.h.p.Rows.B.Row(i)

@@ -162,7 +162,7 @@ func (d *deriver) sense(at *derived, i, k int, inside bool) (sense, bool) {
 	return sense{inY: norm(a.u), inRows: norm(rows)}, true
 }
 
-// adjoint is the solution of the system of the face for what decides row i (see decides).
+// adjoint is the solution of the system of the face for what decides row i (see slope).
 func (d *deriver) adjoint(at *derived, i, k int, inside bool) (p, q []float64, err error) {
 	t, a, err := at.system.adjoint(i, k, inside, true)
 	if err != nil {
@@ -171,24 +171,6 @@ func (d *deriver) adjoint(at *derived, i, k int, inside bool) (p, q []float64, e
 	p, q = make([]float64, d.p.Dy), make([]float64, len(at.active))
 	at.system.scatter(t, a.u, a.v, p, q)
 	return p, q, nil
-}
-
-// decides is the functional of (y, -lambda) on the face of at that decides
-// whether a row holds y: the slack of a row outside, but for its part in x, and
-// the way that the k-th row inside gives. Both are good until the next call.
-func (d *deriver) decides(at *derived, i, k int, inside bool) (cy, cv []float64) {
-	if len(d.deciding) < d.p.Dy+len(at.active) {
-		d.deciding = make([]float64, d.p.Dy+d.p.Rows.Len())
-	}
-	cy, cv = d.deciding[:d.p.Dy], d.deciding[d.p.Dy:][:len(at.active)]
-	clear(cy)
-	clear(cv)
-	if inside {
-		cv[k] = -at.system.give(k)
-	} else {
-		d.p.Rows.B.AddRow(cy, i, 1)
-	}
-	return cy, cv
 }
 
 // undecided reports that some weak row is decided by no other: F may have a kink.
