@@ -16,16 +16,13 @@ import (
 // grad is the gradient of the objective at s.Y, of that size; s.Lambda is set.
 // working are the rows that carry the multipliers.
 func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, size float64, known Curvature) {
-	n, m := q.n, q.m
-	rest := make([]float64, n)
+	rest := make([]float64, q.n)
 	q.lagrangianGradient(rest, grad, s.Lambda)
 	s.Residuals = problem.Residuals{Stationarity: linalg.NormInf(rest)}
 	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
 	s.Active, s.Weak, s.Dependent = nil, nil, nil
-	sizes, slacks := q.sizes(nil, s.Y), make([]float64, m)
-	for i := 0; i < m; i++ {
-		slack := q.slack(i, s.Y)
-		slacks[i] = slack
+	sizes, slacks := q.sizes(nil, s.Y), q.slacks(s.Y)
+	for i, slack := range slacks {
 		h := -slack
 		if q.norm[i] > 0 {
 			h *= q.norm[i]

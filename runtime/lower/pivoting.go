@@ -16,7 +16,7 @@ import (
 // go in circles or rows depend on each other, not at all: then a quadratic program
 // takes over.
 //
-// The quadratic has the gradient grad at base, nil for 0. On success y is set to its minimizer over the rows, to the
+// The quadratic has the gradient grad at base; nil stands for 0 of both. On success y is set to its minimizer over the rows, to the
 // rounding of H, and the rows that hold it are returned, ascending. Which rows take part is decided by this call alone: what
 // earlier ones have left of them saves work.
 func (w *denseHessian) pivots(q *polyhedron, y, base, grad []float64, guess []int) (active []int, ok bool) {
@@ -95,7 +95,9 @@ func (w *denseHessian) pivots(q *polyhedron, y, base, grad []float64, guess []in
 		}
 		if wrong == 0 {
 			w.factors.Solve(z)
-			linalg.Axpy(z, 1, base)
+			if base != nil {
+				linalg.Axpy(z, 1, base)
+			}
 			size = linalg.NormInf(z)
 			var others []int
 			for i := range in {

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"bilevelc/internal/sparse"
@@ -21,7 +22,8 @@ type polyhedron struct {
 	rhs  []float64 // len m: r
 	size []float64 // len m: the size of the terms that r_i is a sum of, |A_i| |x| + |b_i|, over |B_i| where that is not 0
 
-	combined columnSums // see combines
+	slackOf, slacksAt []float64  // see slacks
+	combined          columnSums // see combines
 }
 
 // shape is what of a polyhedron depends on B alone. It may be shared.
@@ -54,7 +56,7 @@ func (q *polyhedron) set(p *problem.Problem, x []float64, known *shape) {
 		}
 	}
 	q.rows, q.rhs, q.size = p.Rows, resize(q.rhs, q.m), resize(q.size, q.m)
-	q.x = x
+	q.x, q.slackOf = x, q.slackOf[:0]
 	for i := range q.rhs {
 		q.rhs[i] = q.rows.A.RowDot(i, x) - q.rows.Rhs[i]
 		q.size[i] = math.Abs(q.rows.Rhs[i]) + q.rows.A.RowTerms(i, x)
@@ -154,16 +156,34 @@ func (s *shape) sizes(dst, y []float64) []float64 {
 
 func (q *polyhedron) equal(i int) bool { return q.rows.Kind[i] == problem.Equal }
 
-// slack is the distance by which y satisfies row i; negative where it does not.
+// slack is the distance by which y, nil for 0, satisfies row i; negative where it does not.
 func (q *polyhedron) slack(i int, y []float64) float64 {
 	if j := q.bound[i]; j >= 0 {
-		return math.Copysign(1, q.coef[i]) * (y[j] - q.rhs[i]/q.coef[i])
+		s := -q.rhs[i] / q.coef[i]
+		if y != nil {
+			s += y[j]
+		}
+		return math.Copysign(1, q.coef[i]) * s
 	}
-	s := q.rows.B.RowDot(i, y) - q.rhs[i]
+	s := -q.rhs[i]
+	if y != nil {
+		s += q.rows.B.RowDot(i, y)
+	}
 	if q.norm[i] > 0 {
 		s /= q.norm[i]
 	}
 	return s
+}
+
+// slacks are those of all rows at y, shared until the next call.
+func (q *polyhedron) slacks(y []float64) []float64 {
+	if len(q.slackOf) != q.m || !slices.Equal(q.slacksAt, y) {
+		q.slacksAt, q.slackOf = append(q.slacksAt[:0], y...), resize(q.slackOf, q.m)
+		for i := range q.slackOf {
+			q.slackOf[i] = q.slack(i, y)
+		}
+	}
+	return q.slackOf
 }
 
 // speed is the derivative of slack(i) along the direction p.
@@ -180,6 +200,9 @@ func (q *polyhedron) speed(i int, p []float64) float64 {
 // rounding is the size of the rounding errors in slack(i, y): a few units in
 // the last place of the terms that it is a sum of, those of r_i among them.
 func (q *polyhedron) rounding(i int, y []float64) float64 {
+	if y == nil {
+		return tolerance.FewRoundings * q.size[i]
+	}
 	if j := q.bound[i]; j >= 0 {
 		return tolerance.FewRoundings * (math.Abs(y[j]) + q.size[i])
 	}

@@ -220,8 +220,7 @@ func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, err
 func (g *stage) strict(ctx context.Context, y []float64) bool {
 	w := &g.active
 	copy(w.base, y)
-	clear(w.z)
-	if rows, ok := w.curvature.hessian.pivots(&g.poly, y, w.z, w.curvature.atZero(), g.guess); ok {
+	if rows, ok := w.curvature.hessian.pivots(&g.poly, y, nil, w.curvature.atZero(), g.guess); ok {
 		w.gather(rows)
 		if w.newton.minimize(ctx, y, w.relative) == converged && w.within(y) {
 			w.face.multipliers(w.lambda, w.grad)
@@ -238,9 +237,10 @@ func (g *stage) strict(ctx context.Context, y []float64) bool {
 
 // within reports that y meets the rows outside the face to their rounding; of those that depend on the face it does not say so.
 func (w *activeSet) within(y []float64) bool {
+	slacks := w.poly.slacks(y)
 	for i, in := range w.face.in {
 		if !in && w.poly.norm[i] > 0 {
-			if s := w.poly.slack(i, y); w.poly.equal(i) || s < 0 && s < -w.poly.rounding(i, y) {
+			if s := slacks[i]; w.poly.equal(i) || s < 0 && s < -w.poly.rounding(i, y) {
 				return false
 			}
 		}
