@@ -14,9 +14,9 @@ import (
 // assess fills in what a Solution says of its point: residuals, active rows
 // and their margins, weak and dependent rows, and the certified error bound.
 // grad is the gradient of the objective at s.Y, of that size; s.Lambda is set.
-// working are the rows that carry the multipliers.
-func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, size float64, known Curvature) {
-	rest := make([]float64, q.n)
+// working are the rows that carry the multipliers. It returns what they leave of the gradient.
+func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, size float64, known Curvature) (rest []float64) {
+	rest = make([]float64, q.n)
 	q.lagrangianGradient(rest, grad, s.Lambda)
 	s.Residuals = problem.Residuals{Stationarity: linalg.NormInf(rest)}
 	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
@@ -63,6 +63,7 @@ func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, siz
 	}
 	sort.Ints(s.Active)
 	s.ErrorBound = errorBound(rest, slacks, s, q, known.Mu)
+	return rest
 }
 
 // workingSet is a set of independent rows that hold with equality.

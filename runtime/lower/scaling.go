@@ -21,10 +21,9 @@ import (
 // tolerance.Sign of these and by more than rounding, while others have far larger ones: of these it tells
 // the forces, which are 0 for the others. What forces an entry is made of is not known; they are at least as large as what is seen of
 // them: the gradient, the forces of rows and what curvature, at least mu, makes of y: product sets its
-// argument to H y, or reports that it is not known.
-func (s *Solution) badlyScaled(q *polyhedron, obj Objective, grad []float64, mu float64, product func(hy []float64) bool) (large []float64, ok bool) {
-	rest, forces := make([]float64, q.n), make([]float64, q.n)
-	q.lagrangianGradient(rest, grad, s.Lambda)
+// argument to H y, or reports that it is not known. rest is that of assess.
+func (s *Solution) badlyScaled(q *polyhedron, obj Objective, grad, rest []float64, mu float64, product func(hy []float64) bool) (large []float64, ok bool) {
+	forces := make([]float64, q.n)
 	off := s.offBounds(q)
 	unresolved := func(j int) bool { return off[j] || math.Abs(rest[j]) > tolerance.Sign*forces[j] }
 	some := func() bool {
@@ -178,9 +177,9 @@ func roundingOf(obj Objective, j int, y []float64) float64 {
 }
 
 // badlyScaled is that of the solution where the stage stands.
-func (g *stage) badlyScaled(s *Solution) (large []float64, ok bool) {
+func (g *stage) badlyScaled(s *Solution, rest []float64) (large []float64, ok bool) {
 	w := &g.active
-	return s.badlyScaled(&g.poly, w.obj, w.grad, w.known.Mu, func(hy []float64) bool {
+	return s.badlyScaled(&g.poly, w.obj, w.grad, rest, w.known.Mu, func(hy []float64) bool {
 		// Not by an H that is known: what rounding has left in it beside larger entries, times these entries of y, is no term.
 		w.curvature.gradients += 2
 		return w.changeBySize(hy, s.Y, func(int) float64 { return 1 })

@@ -125,13 +125,13 @@ func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Object
 	if s.contradiction(out) {
 		return out
 	}
-	s.assess(out, n.known)
+	rest := s.assess(out, n.known)
 	terms := linalg.NormInf(w.grad) + linalg.NormInf(w.values)*q.unit(out.Y)
 	// 1e-6 is the share of the gradient that multipliers leave where none were found: far above the tolerance of solvers.
 	if out.Status == Solved && out.Residuals.Stationarity > 1e-6*terms {
 		out.Status, out.Reason = Inaccurate, "no multipliers were found: the rows that hold y depend on each other"
 	}
-	if s.badlyScaled(out, obj, n.known.Mu) {
+	if s.badlyScaled(out, obj, rest, n.known.Mu) {
 		out.hidden()
 	}
 	if out.Status != Solved && p.Dy <= tolerance.DenseOrder {
@@ -147,9 +147,9 @@ func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Object
 }
 
 // badlyScaled reports that of a solution that counts as one: see Solution.badlyScaled.
-func (s *sparseSolver) badlyScaled(out *Solution, obj Objective, mu float64) bool {
+func (s *sparseSolver) badlyScaled(out *Solution, obj Objective, rest []float64, mu float64) bool {
 	w := &s.work
-	_, ok := out.badlyScaled(&s.poly, obj, w.grad, mu, func(hy []float64) bool {
+	_, ok := out.badlyScaled(&s.poly, obj, w.grad, rest, mu, func(hy []float64) bool {
 		if w.values == nil {
 			return false
 		}
@@ -273,7 +273,7 @@ func (s *sparseSolver) contradiction(out *Solution) bool {
 
 // assess takes the multipliers, of independent rows, from the pieces and says
 // what the solution is worth.
-func (s *sparseSolver) assess(out *Solution, known Curvature) {
+func (s *sparseSolver) assess(out *Solution, known Curvature) (rest []float64) {
 	q, w := &s.poly, &s.work
 	left := make([][]int, len(w.solvers))
 	w.each(func(k int) {
@@ -290,7 +290,7 @@ func (s *sparseSolver) assess(out *Solution, known Curvature) {
 	if known.Fixed { // and with the Hessian the units in which dependence is judged
 		set.recall()
 	}
-	out.assess(q, set, w.grad, linalg.NormInf(w.grad), known)
+	return out.assess(q, set, w.grad, linalg.NormInf(w.grad), known)
 }
 
 // sparseSet is the rows and bounds that the pieces hold, as a workingSet.

@@ -304,11 +304,11 @@ func (g *stage) finish(ctx context.Context, s *Solution, end outcome, err error)
 			s.Lambda[i] = 0
 		}
 	}
-	s.assess(&g.poly, &w.face, w.grad, linalg.Norm(w.grad), w.known)
+	rest := s.assess(&g.poly, &w.face, w.grad, linalg.Norm(w.grad), w.known)
 	s.Lengths = w.curvature.lengths()
 	if w.relative <= tolerance.SolveAccuracy && (end == converged || end == stalled) && s.roundingOpen(&w.newton, &g.poly) && g.refined(ctx, s) {
 		s.assess(&g.poly, &w.face, w.grad, linalg.Norm(w.grad), w.known)
-	} else if large, ok := g.badlyScaled(s); !ok {
+	} else if large, ok := g.badlyScaled(s, rest); !ok {
 		s.testAccuracy(&g.poly, linalg.Norm(w.grad), w.curvature.largest, w.known.Mu)
 	} else if !g.apart(ctx, s, large) && !g.apart(ctx, s, g.held(large)) {
 		s.hidden()
