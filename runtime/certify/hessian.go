@@ -60,13 +60,6 @@ func (h *hessian) divide(parts [][]int) {
 	}
 }
 
-func (h *hessian) newPart(k int, rows []int) (componentSystem, error) {
-	if h.blocks != nil {
-		return newDensePart(h, h.blocks[k], rows)
-	}
-	return newBoundPart(h, k, rows)
-}
-
 // keep remembers a part, in a quarter of a gigabyte at most.
 func (h *hessian) keep(key string, p componentSystem, n int) {
 	k := len(p.rows())

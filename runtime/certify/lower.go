@@ -16,7 +16,10 @@ import (
 // conditions are the KKT residuals at (x, y, lambda) as they are found here.
 type conditions struct {
 	problem.Residuals
-	gap float64 // of the lower level, for the modulus mu; NaN where none is claimed
+	gap    float64 // of the lower level, for the modulus mu; NaN where none is claimed
+	worst  float64 // violation of a row, by the size of its terms
+	where  string
+	paired float64 // product of a multiplier and such a violation or slack
 }
 
 // lowerConditions evaluates the KKT conditions, and the gap bound for mu > 0 (see
@@ -30,14 +33,21 @@ func (v *verification) lowerConditions(mu float64) conditions {
 	rest := append([]float64(nil), grad...)
 	slack := 0.0 // -lambda' h over the rows that hold
 	for i, kind := range p.Rows.Kind {
-		h := v.d.residual(i, x, y)
+		h, terms := v.d.residual(i, x, y), orOne(v.rowTerms(i))
 		p.Rows.B.AddRow(grad, i, -lambda[i])
+		violation := h
+		if kind == problem.Equal {
+			violation = math.Abs(h)
+		}
+		c.Primal = larger(c.Primal, violation)
+		if rel := violation / terms; rel > c.worst || math.IsNaN(rel) {
+			c.worst, c.where = rel, fmt.Sprintf("row %d", i)
+		}
 		if kind == problem.Equal {
 			p.Rows.B.AddRow(rest, i, -lambda[i])
-			c.Primal = larger(c.Primal, math.Abs(h))
 			continue
 		}
-		c.Primal = larger(c.Primal, h)
+		c.paired = larger(c.paired, math.Abs(lambda[i]*h)/terms)
 		c.Dual = larger(c.Dual, -lambda[i])
 		c.Complementarity = larger(c.Complementarity, math.Abs(lambda[i]*h))
 		if lambda[i] > 0 {
@@ -104,21 +114,9 @@ func (v *verification) lowerLevel() {
 		}
 	}
 	atMost(kktClaims[0], 0, found.Stationarity, v.tol.KKT*scale.Stationarity, "max norm of grad g - B' lambda")
-	worst, at, paired := 0.0, "", 0.0
-	for i, kind := range v.p.Rows.Kind {
-		h := v.d.residual(i, v.doc.X, v.doc.Y)
-		if kind == problem.Equal {
-			h = math.Abs(h)
-		} else {
-			paired = larger(paired, math.Abs(v.doc.Lambda[i]*h)/orOne(v.rowTerms(i)))
-		}
-		if h /= orOne(v.rowTerms(i)); h > worst || math.IsNaN(h) {
-			worst, at = h, fmt.Sprintf("row %d", i)
-		}
-	}
-	atMost(kktClaims[1], 0, worst, v.tol.KKT, at)
+	atMost(kktClaims[1], 0, found.worst, v.tol.KKT, found.where)
 	atMost(kktClaims[2], 0, found.Dual, v.tol.KKT*scale.Dual, "most negative multiplier of an inequality")
-	atMost(kktClaims[3], 0, paired, v.tol.KKT*scale.Dual, "largest product of a multiplier and the slack of its row by the size of that row's terms")
+	atMost(kktClaims[3], 0, found.paired, v.tol.KKT*scale.Dual, "largest product of a multiplier and the slack of its row by the size of that row's terms")
 	if claimed == nil {
 		return
 	}
@@ -165,9 +163,7 @@ func (v *verification) rowTerms(i int) float64 {
 
 // forceTerms is what is left of the forces on y is relative to: their terms at the point itself, however wide X is, and so much that the tolerance covers the rounding of those far off (see rowTerms).
 func (v *verification) forceTerms() float64 {
-	grad := make([]float64, v.p.Dy)
-	v.d.g.GradY(grad, v.doc.X, v.doc.Y)
-	most := v.steepness(grad)
+	most := maxAbs(v.forces())
 	for i, l := range v.doc.Lambda {
 		most = math.Max(most, math.Abs(l)*largest(v.p.Rows.B, i))
 	}

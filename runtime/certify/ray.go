@@ -54,17 +54,11 @@ func (v *verification) ray(c *Ray) {
 			return
 		}
 	}
-	if flaw := v.raySet(c); flaw != "" {
-		v.fail(rayClaim, "%s", flaw)
-		return
-	}
-	if flaw := v.rayRows(c); flaw != "" {
-		v.fail(rayClaim, "%s", flaw)
-		return
-	}
-	if flaw := v.rayForces(c); flaw != "" {
-		v.fail(rayClaim, "%s", flaw)
-		return
+	for _, flawOf := range []func(*Ray) string{v.raySet, v.rayRows, v.rayForces} {
+		if flaw := flawOf(c); flaw != "" {
+			v.fail(rayClaim, "%s", flaw)
+			return
+		}
 	}
 	if p.Facts.DegreeF <= 2 {
 		flaw := v.rayFalls(c)

@@ -118,9 +118,7 @@ func (v *verification) byAdjoint(r []float64, terms sizesOfF, rows float64) floa
 		reach = math.Max(reach, maxAbs(gx))
 	}
 	if steep > 0 {
-		grad := make([]float64, p.Dy)
-		v.d.g.GradY(grad, x, y)
-		rows = math.Max(rows, share(terms.sum*steep, v.steepness(grad)))
+		rows = math.Max(rows, share(terms.sum*steep, maxAbs(v.forces())))
 	}
 	u, inX, left := v.solved(r)
 	step := norm(left) / mu

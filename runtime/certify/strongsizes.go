@@ -36,9 +36,7 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 	for _, f := range []*[]float64{&at.slack, &at.mult, &at.reach, &at.push} {
 		*f = make([]float64, m)
 	}
-	grad := make([]float64, p.Dy)
-	v.d.g.GradY(grad, x, y)
-	at.force = v.forces(grad)
+	at.force = v.forces()
 	for i, l := range lambda {
 		cols, vals := p.Rows.B.Row(i)
 		for t, j := range cols {
@@ -409,15 +407,13 @@ func (v *verification) length() float64 {
 	return math.Max(maxAbs(v.doc.Y), length)
 }
 
-// steepness is the size of the terms of grad_y g, given, which may cancel.
-func (v *verification) steepness(grad []float64) float64 { return maxAbs(v.forces(grad)) }
-
-// forces are the sizes of the terms of each entry of grad_y g, given. Those of x and y together are told from the gradient half way to 0, those of entries of y from
+// forces are the sizes of the terms of each entry of grad_y g, which may cancel. Those of x and y together are told from the gradient half way to 0, those of entries of y from
 // gradients at y with the signs of some turned around: for any two entries there is one where the one is turned and the other is not, and for each there is one where it is turned and
 // x is not. (Entry j is turned where the number j + 1 has the bit; x, of number 0, never is.)
-func (v *verification) forces(grad []float64) []float64 {
+func (v *verification) forces() []float64 {
 	x, y := v.doc.X, v.doc.Y
-	sizes, there := make([]float64, len(grad)), make([]float64, len(y))
+	sizes, grad, there := make([]float64, len(y)), make([]float64, len(y)), make([]float64, len(y))
+	v.d.g.GradY(grad, x, y)
 	look := func(x, y []float64, by float64) {
 		v.d.g.GradY(there, x, y)
 		raise(sizes, grad, there, by)

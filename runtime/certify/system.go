@@ -92,7 +92,13 @@ func (h *hessian) componentSystem(k int, rows []int) (componentSystem, error) {
 	if p, ok := h.parts[key]; ok {
 		return p, nil
 	}
-	p, err := h.newPart(k, rows)
+	var p componentSystem
+	var err error
+	if h.blocks != nil {
+		p, err = newDensePart(h, h.blocks[k], rows)
+	} else {
+		p, err = newBoundPart(h, k, rows)
+	}
 	if err == nil {
 		h.keep(key, p, len(h.comps[k].entries))
 	}

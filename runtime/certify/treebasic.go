@@ -137,7 +137,7 @@ func (t *treeModel) force(net *treeNetwork, open func(i int) bool) (sum float64,
 				by[i] = up(by[i] + point(math.Abs(vals[e])).over(net.size[c]).hi)
 			default:
 				lambda := t.nx + t.ny + i
-				r = r.sub(point(vals[e]).mul(interval{t.lo[lambda], t.hi[lambda]}))
+				r = r.sub(point(vals[e]).mul(t.box(lambda)))
 			}
 		}
 		sum = up(sum + point(r.size()).over(net.size[c]).hi)
@@ -149,10 +149,10 @@ func (t *treeModel) force(net *treeNetwork, open func(i int) bool) (sum float64,
 func (t *treeModel) gradient(j int) interval {
 	r := point(t.linearG[j])
 	for c := range t.nx {
-		r = r.add(point(t.g[c][j]).mul(interval{t.lo[c], t.hi[c]}))
+		r = r.add(point(t.g[c][j]).mul(t.box(c)))
 	}
 	for c := range t.ny {
-		r = r.add(point(t.h[c][j]).mul(interval{t.lo[t.nx+c], t.hi[t.nx+c]}))
+		r = r.add(point(t.h[c][j]).mul(t.box(t.nx + c)))
 	}
 	return r
 }

@@ -150,14 +150,14 @@ func (t *treeModel) upperRow(r, j int) error {
 
 // againstRow is the option y_j times the multiplier of another one: with coef = (G_j x + q_j) - (G_s x + q_s), the first is what the equation's multiplier makes it where y_j is not 0, and the
 // second is no less.
-func (t *treeModel) againstRow(j, s int, g [][]float64, q []float64) error {
+func (t *treeModel) againstRow(j, s int) error {
 	of := t.chosen[t.nx+j]
 	if s < 0 || s >= t.ny || of == nil || t.chosen[t.nx+s] != of {
 		return fmt.Errorf("y[%d] and y[%d] are no options of one choice", j, s)
 	}
-	coef := map[int]interval{t.nx + j: point(q[j]).sub(point(q[s]))}
+	coef := map[int]interval{t.nx + j: point(t.linearG[j]).sub(point(t.linearG[s]))}
 	for c := range t.nx {
-		if err := t.times(coef, c, t.nx+j, point(g[c][j]).sub(point(g[c][s]))); err != nil {
+		if err := t.times(coef, c, t.nx+j, point(t.g[c][j]).sub(point(t.g[c][s]))); err != nil {
 			return err
 		}
 	}

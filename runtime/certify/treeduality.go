@@ -13,14 +13,14 @@ import (
 // with those that cancel its products of x, y and lambda where they can be. Weights are rational numbers, so that what cancels does so exactly.
 //
 // Entries of x that X fixes are numbers, and their products linear.
-func (t *treeModel) duality(h, g [][]float64, q []float64) {
+func (t *treeModel) duality() {
 	fixed := t.p.Fixed()
 	for c, v := range fixed {
 		if !math.IsNaN(v) {
 			t.settle(c, v)
 		}
 	}
-	k, w := t.weights(g, fixed)
+	k, w := t.weights(fixed)
 	both := func(i, j int, weight *big.Rat, v float64) {
 		if v == 0 || weight.Sign() == 0 {
 			return
@@ -39,12 +39,12 @@ func (t *treeModel) duality(h, g [][]float64, q []float64) {
 			continue
 		}
 		for c := range t.ny {
-			both(t.nx+j, t.nx+c, k[j], h[c][j])
+			both(t.nx+j, t.nx+c, k[j], t.h[c][j])
 		}
 		for c := range t.nx {
-			both(t.nx+j, c, k[j], g[c][j])
+			both(t.nx+j, c, k[j], t.g[c][j])
 		}
-		t.addC(t.nx+j, exactly(k[j]).times(q[j]))
+		t.addC(t.nx+j, exactly(k[j]).times(t.linearG[j]))
 	}
 	for i := range t.m {
 		cols, vals := t.p.Rows.B.Row(i)
@@ -92,7 +92,7 @@ func enclosure(r *big.Rat) interval {
 
 // weights are k (len ny) and w (len m): what products with x say of them, of entries that are not binary before those that are, and from these along the rows; what these determine up to a constant only is the least that is
 // not negative for y.
-func (t *treeModel) weights(g [][]float64, fixed []float64) (k, w []*big.Rat) {
+func (t *treeModel) weights(fixed []float64) (k, w []*big.Rat) {
 	lambda := t.nx + t.ny
 	have := make([]*big.Rat, t.ny+t.m)
 	var queue []int
@@ -161,7 +161,7 @@ func (t *treeModel) weights(g [][]float64, fixed []float64) (k, w []*big.Rat) {
 	for _, binary := range [2]bool{false, true} {
 		for j := range t.ny {
 			for c := range coef {
-				coef[c] = g[c][j]
+				coef[c] = t.g[c][j]
 			}
 			if c, v := largest(all, coef, binary); v != 0 {
 				found(j, over(t.nx+j, c, v))

@@ -75,7 +75,7 @@ func (t *treeModel) readInterior(in *treeInterior) (*interiorMap, error) {
 		return nil, fmt.Errorf("no such entry of y")
 	}
 	m := &interiorMap{t: t, bt: t.p.Rows.B.T(), curved: true, value: map[int]interval{}, slack: map[int]interval{}, multipliers: in.Multipliers != nil}
-	m.y, m.rows = t.part(t.h, in.Answer)
+	m.y, m.rows = t.part(in.Answer)
 	read := func(v *sparseVector, in []int, n int) ([]float64, error) {
 		out, err := v.dense("interior", n)
 		for j, t := range out {

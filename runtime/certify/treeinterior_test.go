@@ -216,7 +216,7 @@ func TestInteriorsHoldPoints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		part, partRows := model.part(model.h, rng.IntN(ny))
+		part, partRows := model.part(rng.IntN(ny))
 		statement := func() treeInterior {
 			in := treeInterior{Answer: part[0], At: &sparseVector{}, Curvature: &sparseVector{}}
 			for _, j := range part {

@@ -138,7 +138,7 @@ func (t *treeModel) addProducts() error {
 }
 
 // part is that of the lower level with y_j: entries of y and rows, as rows and H link them.
-func (t *treeModel) part(h [][]float64, j int) (y, rows []int) {
+func (t *treeModel) part(j int) (y, rows []int) {
 	bt := t.p.Rows.B.T()
 	inY, inRow := make([]bool, t.ny), make([]bool, t.m)
 	inY[j] = true
@@ -152,7 +152,7 @@ func (t *treeModel) part(h [][]float64, j int) (y, rows []int) {
 			}
 		}
 		for c := range t.ny {
-			if h[c][k] != 0 || h[k][c] != 0 {
+			if t.h[c][k] != 0 || t.h[k][c] != 0 {
 				reach(c)
 			}
 		}
@@ -177,7 +177,7 @@ func (t *treeModel) part(h [][]float64, j int) (y, rows []int) {
 }
 
 // addStrong makes the rows of strong duality.
-func (t *treeModel) addStrong(h, g [][]float64, q []float64) error {
+func (t *treeModel) addStrong() error {
 	for k, s := range t.lift.strong {
 		if s.Answer != nil && (*s.Answer < 0 || *s.Answer >= t.ny) {
 			return fmt.Errorf("strong duality %d: no such entry of y", k)
@@ -185,15 +185,15 @@ func (t *treeModel) addStrong(h, g [][]float64, q []float64) error {
 		var err error
 		switch is := [...]bool{s.Answer != nil, s.Times != nil, s.Row != nil, s.Upper != nil, s.Against != nil}; is {
 		case [...]bool{true, false, false, false, false}:
-			err = t.strongRow(*s.Answer, h, g, q)
+			err = t.strongRow(*s.Answer)
 		case [...]bool{true, true, false, false, false}:
-			err = t.timesRow(*s.Answer, *s.Times, h, g, q)
+			err = t.timesRow(*s.Answer, *s.Times)
 		case [...]bool{false, true, true, false, false}:
 			err = t.totalRow(*s.Row, *s.Times)
 		case [...]bool{true, false, false, true, false}:
 			err = t.upperRow(*s.Upper, *s.Answer)
 		case [...]bool{true, false, false, false, true}:
-			err = t.againstRow(*s.Answer, *s.Against, g, q)
+			err = t.againstRow(*s.Answer, *s.Against)
 		default:
 			err = fmt.Errorf("a row of no kind")
 		}
@@ -204,19 +204,19 @@ func (t *treeModel) addStrong(h, g [][]float64, q []float64) error {
 	return nil
 }
 
-func (t *treeModel) strongRow(answer int, h, g [][]float64, q []float64) error {
+func (t *treeModel) strongRow(answer int) error {
 	coef, equal := map[int]interval{}, true
 	add := func(j int, v interval) { coef[j] = coef[j].add(v) }
-	y, rows := t.part(h, answer)
+	y, rows := t.part(answer)
 	sloped := t.slopesOf(y)
 	for _, k := range sloped {
 		j := t.slopeColumn(k)
 		coef[j], coef[j+1] = interval{}, point(1)
 	}
 	for _, j := range y {
-		add(t.nx+j, point(q[j]))
+		add(t.nx+j, point(t.linearG[j]))
 		for _, c := range y {
-			if h[c][j] != 0 {
+			if t.h[c][j] != 0 {
 				return fmt.Errorf("g is curved along y[%d]", j)
 			}
 		}
@@ -245,7 +245,7 @@ func (t *treeModel) strongRow(answer int, h, g [][]float64, q []float64) error {
 	}
 	for _, j := range y {
 		for c := range t.nx {
-			v := g[c][j]
+			v := t.g[c][j]
 			if _, is := sloped[c]; is || v == 0 {
 				continue
 			}
@@ -258,24 +258,24 @@ func (t *treeModel) strongRow(answer int, h, g [][]float64, q []float64) error {
 }
 
 // timesRow is B'p_c - (q_j + G_jc) x_c = 0.
-func (t *treeModel) timesRow(j, c int, h, g [][]float64, q []float64) error {
+func (t *treeModel) timesRow(j, c int) error {
 	if c < 0 || c >= t.nx {
 		return fmt.Errorf("no such entry of x")
 	}
 	for k := range t.ny {
-		if h[k][j] != 0 {
+		if t.h[k][j] != 0 {
 			return fmt.Errorf("g is curved along y[%d]", j)
 		}
 	}
-	coef := map[int]interval{c: point(q[j]).neg()}
+	coef := map[int]interval{c: point(t.linearG[j]).neg()}
 	for d := range t.nx {
-		if g[d][j] == 0 {
+		if t.g[d][j] == 0 {
 			continue
 		}
 		if d != c || !integer(t.p, c) || t.p.X.Lo == nil || t.p.X.Lo[c] < 0 || t.p.X.Hi[c] > 1 {
 			return fmt.Errorf("nothing is known of x[%d] x[%d]", c, d)
 		}
-		coef[c] = coef[c].sub(point(g[d][j]))
+		coef[c] = coef[c].sub(point(t.g[d][j]))
 	}
 	cols, vals := t.p.Rows.B.T().Row(j)
 	for e, i := range cols {

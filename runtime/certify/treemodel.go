@@ -133,7 +133,7 @@ func newTreeModel(p *problem.Problem) (*treeModel, error) {
 	if t.h, t.g, t.linearG, err = t.readFollower(); err != nil {
 		return nil, err
 	}
-	t.readRows(t.h, t.g, t.linearG)
+	t.readRows()
 	if err := t.readLeader(); err != nil {
 		return nil, err
 	}
@@ -195,11 +195,11 @@ func (t *treeModel) of(a *treeAdded) (*treeModel, error) {
 	if err := out.addChoices(a.choices); err != nil {
 		return nil, err
 	}
-	if err := out.addStrong(t.h, t.g, t.linearG); err != nil {
+	if err := out.addStrong(); err != nil {
 		return nil, err
 	}
 	if a.duality {
-		out.duality(t.h, t.g, t.linearG)
+		out.duality()
 	}
 	if err := out.takeProducts(); err != nil {
 		return nil, err

@@ -45,21 +45,21 @@ func (t *treeModel) put(kind, col int, v float64) {
 	}
 }
 
-func (t *treeModel) readRows(h, g [][]float64, q []float64) {
+func (t *treeModel) readRows() {
 	p, lambda := t.p, t.nx+t.ny
 	bt := p.Rows.B.T()
 	for i := range t.ny {
 		for j := range t.nx {
-			t.put(treeStationarity, j, g[j][i])
+			t.put(treeStationarity, j, t.g[j][i])
 		}
 		for j := range t.ny {
-			t.put(treeStationarity, t.nx+j, h[j][i])
+			t.put(treeStationarity, t.nx+j, t.h[j][i])
 		}
 		cols, vals := bt.Row(i)
 		for k, j := range cols {
 			t.put(treeStationarity, lambda+j, -vals[k])
 		}
-		t.end(treeStationarity, true, -q[i])
+		t.end(treeStationarity, true, -t.linearG[i])
 	}
 	for i, kind := range p.Rows.Kind {
 		cols, vals := p.Rows.A.Row(i)

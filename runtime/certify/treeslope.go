@@ -48,7 +48,7 @@ func (t *treeModel) addSlopes() error {
 		if s.Answer < 0 || s.Answer >= t.ny || s.Entry < 0 || s.Entry >= t.nx {
 			return fmt.Errorf("slope %d: no such entry of x or y", k)
 		}
-		y, rows := t.part(t.h, s.Answer)
+		y, rows := t.part(s.Answer)
 		for _, j := range y {
 			t.put(treeSlopes, t.nx+j, t.g[s.Entry][j])
 		}
