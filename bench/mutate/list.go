@@ -37,7 +37,7 @@ var list = []named{
 	{"a range holds at the end of its box alone", "runtime/certify/treeslope.go", "(*treeLeaf).extreme",
 		"[2]float64{box.a, box.b}", "[2]float64{r.at(l.boxes), math.Max(box.a, r.at(l.boxes))}"},
 	{"ranges of one child hold in the other", "runtime/certify/treeslope.go", "(*treeLeaf).take",
-		"change(l, &box.lo, math.Max(box.lo, value))", "box.lo = math.Max(box.lo, value)"},
+		"change(l, &box.hi, math.Min(box.hi, -value))", "box.hi = math.Min(box.hi, -value)"},
 	{"a range need not be shown", "runtime/certify/treeslope.go", "(*treeLeaf).take",
 		"!(shown >= value)", "false"},
 	{"a second child need not be there", "runtime/certify/treeproof.go", "(*treeVerification).end",

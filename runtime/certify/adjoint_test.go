@@ -280,6 +280,9 @@ func TestTraded(t *testing.T) {
 	if byProducts(before.system) == nil || d.exchange.direct != nil || !(d.exchange.read > 0) {
 		t.Fatalf("a first face by %T, %+v", before.system, d.exchange)
 	}
+	if give := before.system.give(0); give < 2.0/3 || give > 6 { // truly 1 + 1/(1 + 1/n)
+		t.Errorf("a row of two entries gives way by %v", give)
+	}
 	d.exchange.products = n
 	d.exchange.read = 6 * float64(n) * float64(n) * float64(d.exchange.solves)
 	if _, err := d.onFace([]float64{0}, make([]float64, n), []int{0, 1}); err != nil || d.exchange.direct == nil {

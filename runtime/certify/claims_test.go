@@ -141,6 +141,21 @@ func tie() *problem.Problem {
 		Facts: problem.Facts{StrongConvexity: 1, QuadraticInY: true, FixedHessian: true}}
 }
 
+// Rows that add up to another one tie nothing, however far what they make of x cancels.
+func TestRowsThatAddUpTieNothing(t *testing.T) {
+	for _, a := range []float64{1.0 / 3, 1e8 / 3, 1e-8 / 3} {
+		for off, want := range map[float64]int{0: 0, 1e-3: 1} {
+			p := tie()
+			p.Dx = 1
+			p.Rows = &problem.Rows{Kind: []problem.Kind{problem.Equal, problem.Equal, problem.Equal}, Rhs: make([]float64, 3),
+				A: sparse.FromDense(3, 1, []float64{a, -a, off * a}), B: sparse.FromDense(3, 2, []float64{3, 4, 1, 7, 4, 11})}
+			if got := tiedNormals(p); len(got) != want {
+				t.Errorf("%g and %g: %v are tied, %d should be", a, off*a, got, want)
+			}
+		}
+	}
+}
+
 // Where equality rows of the lower level tie x, no x off the tie has an answer, on
 // either side; and the pieces of F at a kink are looked at along the tie.
 func TestTiedRows(t *testing.T) {

@@ -33,6 +33,7 @@ func TestTreeRefusesRangesThatShowNothing(t *testing.T) {
 		{"McCormick's rows are not those of a range", `{"range": {"slope": 0, "most": -2, "by": {` + by + `}}} {"range": {"slope": 0, "most": -2, "by": {"slopes": {"at": [0, 3], "val": [1, 1]}}}} {"bound": {}}`, "wrong sign"},
 		{"nor are there any without a range", `{"bound": {"slopes": {"at": [3], "val": [1]}}}`, "wrong sign"},
 		{"w - x T <= 0 is no row of the wrong sign", `{"range": {"slope": 0, "most": -2, "by": {` + by + `}}} {"bound": {"slopes": {"at": [3], "val": [-1]}}}`, "wrong sign"},
+		{"nor behind the child that has it", `{"entry": 0, "at": 0.5} {"range": {"slope": 0, "most": -2.5, "by": {` + by + `}}} {"bound": {}} {"bound": {"slopes": {"at": [3], "val": [1]}}}`, "wrong sign"},
 		{"of no slope", `{"range": {"slope": 1, "most": -2, "by": {` + by + `}}} {"bound": {}}`, "a range is"},
 		{"on both sides", `{"range": {"slope": 0, "most": -2, "least": -4, "by": {` + by + `}}} {"bound": {}}`, "a range is"},
 		{"before there is a slope", `{"range": {"slope": 0, "most": -2, "by": {}}} ` + slope, "neither a branch nor a leaf"},
