@@ -257,6 +257,14 @@ func (d *deriver) residual(i int, x, y []float64) float64 {
 	return d.p.Rows.A.RowDot(i, x) - d.p.Rows.B.RowDot(i, y) - d.p.Rows.Rhs[i]
 }
 
+// unbalanced is grad_y g - B'lambda.
+func (d *deriver) unbalanced(x, y, lambda []float64) []float64 {
+	r := make([]float64, d.p.Dy)
+	d.g.GradY(r, x, y)
+	d.p.Rows.B.AddMulVecT(r, -1, lambda)
+	return r
+}
+
 // noise is the rounding of one force: of a sum of terms of size scales.force.
 func (d *deriver) noise() float64 { return tolerance.SumRounding * d.s.force }
 
@@ -270,10 +278,7 @@ func (d *deriver) estimate(at *derived, left float64) {
 // faceResidual is the norm of the KKT residual of the face at y, with the
 // multipliers of at.
 func (d *deriver) faceResidual(x, y []float64, at *derived) float64 {
-	r := make([]float64, d.p.Dy)
-	d.g.GradY(r, x, y)
-	d.p.Rows.B.AddMulVecT(r, -1, at.lambda)
-	sum := norm(r)
+	sum := norm(d.unbalanced(x, y, at.lambda))
 	for _, i := range at.active {
 		sum = math.Hypot(sum, d.residual(i, x, y))
 	}

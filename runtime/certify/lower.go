@@ -28,13 +28,10 @@ type conditions struct {
 func (v *verification) lowerConditions(mu float64) conditions {
 	p, x, y, lambda := v.p, v.doc.X, v.doc.Y, v.doc.Lambda
 	var c conditions
-	grad := make([]float64, p.Dy)
-	v.d.g.GradY(grad, x, y)
-	rest := append([]float64(nil), grad...)
-	slack := 0.0 // -lambda' h over the rows that hold
+	pressing := slices.Clone(lambda) // with the right sign
+	slack := 0.0                     // -lambda' h over the rows that hold
 	for i, kind := range p.Rows.Kind {
 		h, terms := v.d.residual(i, x, y), orOne(v.rowTerms(i))
-		p.Rows.B.AddRow(grad, i, -lambda[i])
 		violation := h
 		if kind == problem.Equal {
 			violation = math.Abs(h)
@@ -44,23 +41,19 @@ func (v *verification) lowerConditions(mu float64) conditions {
 			c.worst, c.where = rel, fmt.Sprintf("row %d", i)
 		}
 		if kind == problem.Equal {
-			p.Rows.B.AddRow(rest, i, -lambda[i])
 			continue
 		}
 		c.paired = larger(c.paired, math.Abs(lambda[i]*h)/terms)
 		c.Dual = larger(c.Dual, -lambda[i])
 		c.Complementarity = larger(c.Complementarity, math.Abs(lambda[i]*h))
-		if lambda[i] > 0 {
-			p.Rows.B.AddRow(rest, i, -lambda[i])
-			if h < 0 {
-				slack -= lambda[i] * h
-			}
+		if pressing[i] = math.Max(lambda[i], 0); h < 0 {
+			slack -= pressing[i] * h
 		}
 	}
-	for _, r := range grad {
+	for _, r := range v.d.unbalanced(x, y, lambda) {
 		c.Stationarity = larger(c.Stationarity, math.Abs(r))
 	}
-	r := norm(rest)
+	r := norm(v.d.unbalanced(x, y, pressing))
 	c.gap = slack + r*r/(2*mu)
 	return c
 }

@@ -131,26 +131,12 @@ func (d *deriver) slope(at *derived, i, k int, inside bool) ([]float64, error) {
 // open are the rows whose KKT condition fails at a point of a face or, of the given
 // rows, is not decided beyond the errors.
 func (d *deriver) open(at *derived, open []int) (lost []int) {
-	decide, inside := set(open), at.positions()
-	for i, kind := range d.p.Rows.Kind {
-		if cols, _ := d.p.Rows.B.Row(i); len(cols) == 0 {
-			continue
-		}
-		k, in := inside[i]
-		size := -d.residual(i, at.x, at.y)
-		switch {
-		case kind == problem.Equal:
-			size = -math.Abs(size)
-			if in {
-				continue
-			}
-		case in:
-			size = at.lambda[i] * at.system.give(k)
-		}
+	decide := set(open)
+	d.sides(at, func(i, k int, in bool, size float64) {
 		if size < -d.coarse(at, i, in) || decide[i] && d.withinUncertainty(at, i, k, in, size, 1) {
 			lost = append(lost, i)
 		}
-	}
+	})
 	return lost
 }
 

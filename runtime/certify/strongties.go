@@ -17,19 +17,16 @@ func (v *verification) tied() {
 	p, x, y := v.p, v.doc.X, v.doc.Y
 	lo, hi := boundsOfY(p, x)
 	at := v.pointOfSystem()
-	grad := make([]float64, p.Dy)
-	v.d.g.GradY(grad, x, y)
 	slack, terms := 0.0, 0.0
 	for i, kind := range p.Rows.Kind {
 		l := v.doc.Lambda[i]
-		p.Rows.B.AddRow(grad, i, -l)
 		if kind == problem.AtMost {
 			slack += math.Abs(l * v.d.residual(i, x, y))
 		}
 		terms = math.Max(terms, math.Abs(l*p.Rows.Rhs[i]))
 	}
 	loss := slack
-	for j, r := range grad {
+	for j, r := range v.d.unbalanced(x, y, v.doc.Lambda) {
 		terms = math.Max(terms, at.force[j]*at.length[j])
 		r = math.Abs(r) - at.brought[j]
 		switch room := math.Max(math.Abs(y[j]-lo[j]), math.Abs(hi[j]-y[j])); { // how far y can go
@@ -94,12 +91,10 @@ func (v *verification) gradientOfBranch(m *Multipliers) {
 // are the right side (Bonnans and Shapiro 2000, section 4.3). What rounding of a residual's own terms makes of it does not count.
 func (v *verification) shift(m *Multipliers, at *pointOfSystem) float64 {
 	p, x, y := v.p, v.doc.X, v.doc.Y
-	grad, sum := make([]float64, p.Dy), 0.0
-	v.d.g.GradY(grad, x, y)
+	sum := 0.0
 	off := func(residual, rounding float64) float64 { return math.Max(0, math.Abs(residual)-rounding) }
 	for i, kind := range p.Rows.Kind {
 		h, l := v.d.residual(i, x, y), v.doc.Lambda[i]
-		p.Rows.B.AddRow(grad, i, -l)
 		ofSlack := math.Abs(m.Slack[i]) * off(h, tolerance.Eliminated*at.reach[i])
 		ofMult := math.Abs(m.Multiplier[i]) * off(l, tolerance.Eliminated*at.push[i])
 		switch {
@@ -111,7 +106,7 @@ func (v *verification) shift(m *Multipliers, at *pointOfSystem) float64 {
 			sum += math.Min(ofSlack, ofMult)
 		}
 	}
-	for j, r := range grad {
+	for j, r := range v.d.unbalanced(x, y, v.doc.Lambda) {
 		sum += math.Abs(m.Adjoint[j]) * off(r, tolerance.Eliminated*at.force[j]+at.brought[j])
 	}
 	answer := p.Signed(m.Coupled).Answer(y, v.doc.Lambda)

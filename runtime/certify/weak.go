@@ -14,26 +14,35 @@ import (
 func (d *deriver) weak(at *derived) []int { return d.within(at, 1) }
 
 // within is weak with the errors times a factor.
-func (d *deriver) within(at *derived, factor float64) []int {
+func (d *deriver) within(at *derived, factor float64) (rows []int) {
+	d.sides(at, func(i, k int, in bool, size float64) {
+		// Of an equation the multiplier is free, or it depends on the others.
+		if d.p.Rows.Kind[i] != problem.Equal && size <= factor*d.coarse(at, i, in) && d.withinUncertainty(at, i, k, in, size, factor) {
+			rows = append(rows, i)
+		}
+	})
+	return rows
+}
+
+// sides calls f with what shows whether rows that read y hold it: the slack of a row outside of the independent rows of the face, -|h| of an
+// equation there, and the way that the k-th one inside gives; equations inside show nothing.
+func (d *deriver) sides(at *derived, f func(i, k int, in bool, size float64)) {
 	inside := at.positions()
-	var rows []int
 	for i, kind := range d.p.Rows.Kind {
 		if cols, _ := d.p.Rows.B.Row(i); len(cols) == 0 {
 			continue // a condition on x alone
 		}
 		k, in := inside[i]
-		if kind == problem.Equal {
-			continue // its multiplier is free, or it depends on the others
-		}
-		size := -d.residual(i, at.x, at.y)
-		if in {
-			size = at.lambda[i] * at.system.give(k)
-		}
-		if size <= factor*d.coarse(at, i, in) && d.withinUncertainty(at, i, k, in, size, factor) {
-			rows = append(rows, i)
+		switch h := d.residual(i, at.x, at.y); {
+		case kind == problem.Equal && in:
+		case kind == problem.Equal:
+			f(i, k, in, -math.Abs(h))
+		case in:
+			f(i, k, in, at.lambda[i]*at.system.give(k))
+		default:
+			f(i, k, in, -h)
 		}
 	}
-	return rows
 }
 
 // positions of the rows of at.active.
