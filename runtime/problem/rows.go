@@ -47,20 +47,66 @@ func (r *Rows) Within(y []float64) {
 }
 
 // Shortest are the multipliers (len m) that make the forces of lambda by the rows that have one there, rows scaled to length 1, and are shortest: those of rows that do not depend on each
-// other are lambda's own, and what others may have besides, which nothing tells, is left out. It is the projection of lambda onto the range of B, by conjugate gradients.
+// other are lambda's own, and what others may have besides, which nothing tells, is left out. It is the projection of lambda onto the range of B.
 func (r *Rows) Shortest(lambda []float64) []float64 {
-	length, rest, least := make([]float64, len(lambda)), make([]float64, len(lambda)), 0.0 // rest is lambda without what is found
+	length := r.lengths(func(i int) bool { return lambda[i] != 0 })
+	want := make([]float64, len(lambda))
 	for i, t := range lambda {
-		_, vals := r.B.Row(i)
+		want[i] = t * length[i]
+	}
+	found, _ := r.project(length, want)
+	for i, l := range length {
+		if l > 0 {
+			found[i] /= l
+		}
+	}
+	return found
+}
+
+// Meet is y (len Dy) after the shortest step to where rows hold as nearly as they can together, by least squares, rows scaled to length 1.
+func (r *Rows) Meet(x, y []float64, rows []int) []float64 {
+	in, h := make([]bool, r.Len()), make([]float64, r.Len())
+	for _, i := range rows {
+		in[i] = true
+	}
+	length := r.lengths(func(i int) bool { return in[i] })
+	r.Residual(h, x, y)
+	for i, l := range length {
+		if l > 0 {
+			h[i] /= l
+		} else {
+			h[i] = 0
+		}
+	}
+	_, step := r.project(length, h)
+	for j, t := range y {
+		step[j] += t
+	}
+	return step
+}
+
+// lengths are those of the rows of B, 0 of rows that are left out.
+func (r *Rows) lengths(in func(i int) bool) []float64 {
+	length := make([]float64, r.B.Rows)
+	for i := range length {
+		if !in(i) {
+			continue
+		}
 		square := 0.0
+		_, vals := r.B.Row(i)
 		for _, v := range vals {
 			square += v * v
 		}
-		if t != 0 {
-			length[i] = math.Sqrt(square)
-			rest[i] = t * length[i]
-			least += tolerance.Feasibility * rest[i] * tolerance.Feasibility * rest[i]
-		}
+		length[i] = math.Sqrt(square)
+	}
+	return length
+}
+
+// project is the projection of want (len m) onto the range of the rows of B by their lengths, those of length 0 left out, and the shortest y that it is the image of, by conjugate gradients.
+func (r *Rows) project(length, want []float64) (found, image []float64) {
+	rest, least := slices.Clone(want), 0.0 // rest is want without what is found
+	for _, t := range want {
+		least += tolerance.Feasibility * t * tolerance.Feasibility * t
 	}
 	force, way := make([]float64, r.B.Cols), make([]float64, r.B.Cols)
 	forces := func() (square float64) {
@@ -75,7 +121,8 @@ func (r *Rows) Shortest(lambda []float64) []float64 {
 		}
 		return square
 	}
-	found, moved := make([]float64, len(lambda)), make([]float64, len(lambda))
+	found, image = make([]float64, len(want)), make([]float64, r.B.Cols)
+	moved := make([]float64, len(want))
 	now, last := forces(), math.Inf(1)
 	for range 2 * len(way) { // twice what it takes without rounding
 		if !(now > least) {
@@ -95,12 +142,10 @@ func (r *Rows) Shortest(lambda []float64) []float64 {
 			found[i] += now / square * v
 			rest[i] -= now / square * v
 		}
+		for j, v := range way {
+			image[j] += now / square * v
+		}
 		last, now = now, forces()
 	}
-	for i, l := range length {
-		if l > 0 {
-			found[i] /= l
-		}
-	}
-	return found
+	return found, image
 }

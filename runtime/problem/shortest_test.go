@@ -59,3 +59,62 @@ func TestShortestMultipliers(t *testing.T) {
 		}
 	}
 }
+
+// A step to rows that depend on each other leaves what they are off together, those that can hold to rounding, and is the shortest.
+func TestMeet(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		n := 3 + rng.IntN(6)
+		rows := 1 + rng.IntN(n-1)
+		b, rhs := make([]float64, (rows+2)*n), make([]float64, rows+2)
+		for k := range rows * n {
+			b[k] = rng.NormFloat64()
+		}
+		for i := range rows {
+			rhs[i] = rng.NormFloat64()
+			c := rng.NormFloat64()
+			for j := range n { // the last but one is a sum of the others
+				b[rows*n+j] += c * b[i*n+j]
+			}
+			rhs[rows] += c * rhs[i]
+		}
+		for j := range n { // the last is left out
+			b[(rows+1)*n+j] = rng.NormFloat64()
+		}
+		all := make([]int, rows+1)
+		for i := range all {
+			all[i] = i
+		}
+		r := &Rows{Kind: make([]Kind, rows+2), A: sparse.Empty(0), B: sparse.FromDense(rows+2, n, b), Rhs: rhs}
+		for range rows + 2 {
+			r.A.EndRow()
+		}
+		y, h := make([]float64, n), make([]float64, rows+2)
+		for j := range y {
+			y[j] = rng.NormFloat64()
+		}
+		met := r.Meet(nil, y, all)
+		r.Residual(h, nil, met)
+		for _, i := range all {
+			if math.Abs(h[i]) > 1e-9 {
+				t.Errorf("seed %d: row %d is off by %g", seed, i, h[i])
+			}
+		}
+		// The shortest step is a sum of the rows: what is orthogonal to them is 0 in it.
+		for range 5 {
+			way := make([]float64, n)
+			for j := range way {
+				way[j] = rng.NormFloat64()
+			}
+			along := (&Rows{Kind: r.Kind, A: r.A, B: r.B, Rhs: make([]float64, rows+2)}).Meet(nil, way, all) // its part in the null space
+			off, size := 0.0, 0.0
+			for j := range y {
+				off += along[j] * (met[j] - y[j])
+				size += math.Abs(along[j] * (met[j] - y[j]))
+			}
+			if math.Abs(off) > 1e-8*math.Max(1e-3, size) {
+				t.Errorf("seed %d: the step has %g of %g along the rows", seed, off, size)
+			}
+		}
+	}
+}

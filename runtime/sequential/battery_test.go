@@ -11,6 +11,7 @@ import (
 	"bilevelc/internal/members"
 	"bilevelc/runtime"
 	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/problem"
 	"bilevelc/runtime/sequential"
 )
 
@@ -133,6 +134,48 @@ func TestAnswersOfManyIdleBatteries(t *testing.T) {
 		}
 	}
 	n.few(t, 0.02)
+}
+
+// The rows of answers hold to rounding, each of its own terms, where rows that hold depend on each other: next to points at which many are biactive.
+func TestAnswersToRounding(t *testing.T) {
+	var n ends
+	row := 0.0
+	for seed := range members.Seeds(t, 10) {
+		rng := rand.New(rand.NewPCG(seed, 18))
+		p := batteries(t, rng, 3+int(seed%2), 12).Numeric
+		x := make([]float64, p.Dx)
+		for j := range x {
+			x[j] = 2 * rng.Float64()
+		}
+		solver := solver(t, p, true)
+		point, ok := n.from(t, solver, x, seed)
+		if !ok {
+			continue
+		}
+		for range 40 {
+			by := math.Pow(10, -8-6*rng.Float64())
+			for j := range x {
+				x[j] = math.Min(math.Max(point.Z[j]+by*rng.NormFloat64(), -10), 10)
+			}
+			y, _, err := solver.Answer(t.Context(), x, point.Z[p.Dx:p.Dx+p.Dy])
+			if err != nil {
+				t.Errorf("seed %d: %v", seed, err)
+				continue
+			}
+			h := make([]float64, p.Rows.Len())
+			p.Rows.Residual(h, x, y)
+			for i, v := range h {
+				if p.Rows.Kind[i] == problem.AtMost {
+					v = math.Max(0, v)
+				}
+				row = max(row, math.Abs(v)/(1e-3+p.Rows.B.AddTerms(math.Abs(p.Rows.Rhs[i]), i, y)))
+			}
+		}
+	}
+	n.few(t, 0.02)
+	if t.Logf("rows hold to %.1g of their terms", row); row > 1e-14 {
+		t.Errorf("rows hold to %.1g of their terms", row)
+	}
 }
 
 // A solve that is ended after some steps has the point that it has come to, no higher than its start, with the follower's answer.

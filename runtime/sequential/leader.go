@@ -31,8 +31,8 @@ const roundsEach = 10
 // inLeaderSpace solves a subproblem from z: with the biactive rows of the last one, and without them where that leads nowhere.
 func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, st *state) (*kkt.Point, error) {
 	opts := reduced.Options{NoPath: true, Near: true, Steps: roundsEach * (s.Nx + 1), Warm: st.end, OneVertex: !st.vertices}
-	if st.fine {
-		opts.Tolerance = tolerance.Rounded // what is left of the gradient is by the terms of a follower without rows, and may be more by those of the certificate
+	if st.fine { // what is left of the gradient is by the terms of a follower without rows, and more by those of the certificate
+		opts.Tolerance = tolerance.Sign / math.Max(tolerance.Hiding, st.hidden)
 	}
 	r, err := v.inLeader(ctx, s, z, opts)
 	if opts.Warm != nil && ctx.Err() == nil {
@@ -126,6 +126,9 @@ func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Ex
 	m := r.Point.Multipliers
 	s.Settle(m, z)
 	left, size := s.Residual(m, z)
+	if size > 0 {
+		st.hidden = r.End.Scale / size
+	}
 	out.Measure = math.Max(left/math.Max(size, math.SmallestNonzeroFloat64), math.Max(r.Left, -r.Least))
 	if out.Measure <= tolerance.Certified {
 		out.Point.Multipliers, out.Point.SecondOrder = m, r.Point.SecondOrder

@@ -14,6 +14,15 @@ import (
 // refined is an answer of the follower with its multipliers, next to one that is exact to the tolerances of package activeset: which of the rows that are weakly active hold, within tolerance.Sign, and what
 // all multipliers are, is decided by the program of the remainder, in units of what is left (iterative refinement; Gleixner, Steffy and Wolter 2016). Near a kink of F values are then exact to rounding.
 func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []float64) {
+	next, with := a.remainder(ctx, x, y, lambda, !(a.v.p.Facts.StrongConvexity > 0)) // without it a step may be as long as y
+	if a.violated(x, next) > 0 {
+		next, with = a.remainder(ctx, x, y, lambda, true)
+	}
+	return next, with
+}
+
+// remainder is refined among the rows that are next to active, or all of them.
+func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all bool) (_, _ []float64) {
 	p := a.v.p
 	n := p.Dy
 	grad := make([]float64, n)
@@ -25,7 +34,7 @@ func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []f
 	}
 	h := make([]float64, p.Rows.Len())
 	p.Rows.Residual(h, x, y)
-	rows, weak := []int{}, 0
+	rows, holds, open := []int{}, []int{}, false // open: there is something to decide, or rows are off
 	program := &activeset.Program{N: n, A: sparse.Empty(n), C: make([]float64, n)}
 	size := 0.0
 	for i, kind := range p.Rows.Kind {
@@ -35,38 +44,41 @@ func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []f
 			steep = math.Max(steep, math.Abs(vals[t])*a.qp.Unit(j))
 		}
 		held := kind == problem.Equal || lambda[i]*steep > tolerance.Sign*force
-		switch {
-		case steep == 0 || p.Facts.StrongConvexity > 0 && kind == problem.AtMost && -h[i] > tolerance.Sign*steep*math.Max(1, reach): // else a step may be as long as y
+		inactive := kind == problem.AtMost && -h[i] > tolerance.Sign*steep*math.Max(1, reach)
+		rounding := tolerance.SumRounding * p.Rows.A.AddTerms(p.Rows.B.AddTerms(math.Abs(p.Rows.Rhs[i]), i, y), i, x)
+		if steep == 0 || inactive && !all {
 			if kind == problem.AtMost { // rounding may give the multiplier of one side of a variable to the other
 				lambda[i] = 0
 			}
 			continue
-		case held:
+		}
+		if inactive && !held {
+			lambda[i] = 0
+		} else if !held || math.Abs(h[i]) > rounding {
+			open, size = true, math.Max(size, math.Abs(h[i])/steep)
+		}
+		hi := math.Inf(1)
+		if held {
 			for t, j := range cols {
 				grad[j] -= vals[t] * lambda[i]
 			}
-		case -h[i] > tolerance.Sign*steep*math.Max(1, reach):
-			lambda[i] = 0
-		default:
-			weak++
-			size = math.Max(size, math.Abs(h[i])/steep)
+			hi = h[i]
+		}
+		if held || -h[i] <= rounding {
+			holds = append(holds, i)
 		}
 		for t, j := range cols {
 			program.A.Append(j, vals[t]*a.qp.Unit(j))
 		}
 		program.A.EndRow()
 		rows = append(rows, i)
-		hi := math.Inf(1)
-		if held {
-			hi = h[i]
-		}
 		program.RowLo, program.RowHi = append(program.RowLo, h[i]), append(program.RowHi, hi)
 	}
 	left := 0.0
 	for j, g := range grad {
 		left = math.Max(left, math.Abs(g)*a.qp.Unit(j))
 	}
-	if size = math.Max(size, left); size == 0 || weak == 0 && left <= tolerance.SumRounding*force {
+	if size = math.Max(size, left); size == 0 || !open && left <= tolerance.SumRounding*force {
 		return y, lambda
 	}
 	for j := range n {
@@ -93,8 +105,8 @@ func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []f
 	}
 	sol := solver.Solve(ctx, nil, nil, activeset.Options{})
 	a.qp.Work += sol.Work
-	if sol.Status != activeset.Optimal {
-		return y, lambda
+	if sol.Status != activeset.Optimal { // rows that depend on each other hold together to rounding alone
+		return p.Rows.Meet(x, y, holds), lambda
 	}
 	next, with := append([]float64(nil), y...), append([]float64(nil), lambda...)
 	for j, d := range sol.Z {

@@ -28,6 +28,7 @@ type state struct {
 	from     float64 // the size of what f reads at the start
 	penalty  elastic
 	far      bool           // it has gone half of the way, in digits, to where it ends as one without end
+	hidden   float64        // the terms of the gradient that subproblems go by over those of the certificate, as it was last seen; 0 before
 	fine     bool           // derivatives are to be as exact as they can be: the end is near
 	vertices bool           // subproblems look at all vertices of the follower's multipliers: with those at hand there is no step from pt
 	hess     *sparse.CSR    // of the Lagrangian at pt; nil where it is not known
