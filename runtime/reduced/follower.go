@@ -397,7 +397,7 @@ func (f *follower) equalities() error {
 		rest := wall{vec: make([]float64, f.nw), rhs: w.lo - f.p0[r], equal: true, upper: -1, lower: w.low}
 		linalg.Axpy(rest.vec, 1, f.r[r*f.nw:(r+1)*f.nw])
 		size := linalg.Norm(rest.vec)
-		for a, s := range z.rows {
+		for a, s := range z.beside(r) {
 			rest.rhs -= u[a] * (f.rows[s].lo - f.p0[s])
 			linalg.Axpy(rest.vec, -u[a], f.r[s*f.nw:(s+1)*f.nw])
 			size += math.Abs(u[a]) * linalg.Norm(f.r[s*f.nw:(s+1)*f.nw])

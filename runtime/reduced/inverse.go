@@ -84,26 +84,30 @@ func (z *inverse) times(dst, v []float64) {
 	}
 }
 
-// column is u = Z Y_Sj, by which the rows of S move with lambda_j, and the pivot Y_jj - Y_jS u: what row j has beyond them, between 0 and 1, and 0 where
-// rounding may be all of it: it is w'Y w of the weights w = (1, -u).
-func (z *inverse) column(j int) (u []float64, pivot float64) {
-	own, pivot := z.within(j)
-	if z.f.sparse != nil {
-		return own, pivot
+// beside are the rows of S in the block of row j.
+func (z *inverse) beside(j int) []int {
+	z.begin()
+	return z.parts[z.f.owner[j]].rows
+}
+
+// entry is that of row r in the column of row j: 0 where r is not of S, or of another block.
+func (z *inverse) entry(u []float64, j, r int) float64 {
+	k := z.f.owner[j]
+	if !z.has(r) || z.f.owner[r] != k {
+		return 0
 	}
-	u = make([]float64, len(z.rows))
-	copy(z.of(z.f.owner[j], u), own)
-	return u, pivot
+	return u[z.at[r]-1-z.start[k]]
 }
 
 // pivot is that of column.
 func (z *inverse) pivot(j int) float64 {
-	_, pivot := z.within(j)
+	_, pivot := z.column(j)
 	return pivot
 }
 
-// within is column over the rows of S in the block of row j, beyond which u is 0.
-func (z *inverse) within(j int) (u []float64, pivot float64) {
+// column is u = Z Y_Sj, by which the rows of S move with lambda_j, over those beside j, and the pivot Y_jj - Y_jS u: what row j has beyond them, between 0 and 1, and 0 where
+// rounding may be all of it: it is w'Y w of the weights w = (1, -u).
+func (z *inverse) column(j int) (u []float64, pivot float64) {
 	u, pivot = z.computedColumn(j)
 	if !(pivot > 4*z.f.blockOf(j).rounding()*(1+linalg.Dot(u, u))) { // four times, so that rows that were found independent in one order are so in others
 		pivot = 0
@@ -137,7 +141,7 @@ func (z *inverse) add(j int, u []float64, pivot float64) {
 	if z.f.sparse != nil {
 		z.parts[k].rows = append(z.parts[k].rows, j)
 	} else {
-		z.parts[k].add(j, z.of(k, u), pivot)
+		z.parts[k].add(j, u, pivot)
 		z.f.work += int64(len(z.parts[k].rows) * len(z.parts[k].rows))
 	}
 	z.arrange()

@@ -162,12 +162,24 @@ func (p *piece) dual() bool {
 			break
 		}
 	}
-	for range 100*f.m + 100 { // finite; each row a few times in practice
+	for k := range f.blocks {
+		if !p.dualOf(&f.blocks[k]) {
+			return false
+		}
+	}
+	p.place()
+	return true
+}
+
+// dualOf is dual for the rows of a block, which move with each other alone.
+func (p *piece) dualOf(b *block) bool {
+	f, others := p.f, linalg.NormInf(p.lambda)
+	for range 100*b.m + 100 { // finite; each row a few times in practice
 		if p.z.failed() {
 			return false
 		}
-		worst, at, top := 0.0, -1, linalg.NormInf(p.lambda)
-		for r := range f.rows {
+		worst, at, top := 0.0, -1, math.Max(others, linalg.NormInf(b.rows(p.lambda)))
+		for r := b.first; r < b.first+b.m; r++ {
 			row := &f.rows[r]
 			if row.equal || p.inK[r] || p.side[r] != 0 {
 				continue
@@ -177,7 +189,6 @@ func (p *piece) dual() bool {
 			}
 		}
 		if at < 0 {
-			p.place()
 			return true
 		}
 		if !p.push(at) {
@@ -199,7 +210,8 @@ func (p *piece) push(j int) bool {
 			most = sigma * (f.end(j, side) - p.v[j]) / pivot
 		}
 		best, leaves := most, -1
-		for a, r := range p.z.rows {
+		rows := p.z.beside(j)
+		for a, r := range rows {
 			if f.rows[r].equal {
 				continue
 			}
@@ -216,11 +228,11 @@ func (p *piece) push(j int) bool {
 		t := sigma * best
 		f.addY(p.v, []int{j}, func(int, int) float64 { return t })
 		p.lambda[j] += t
-		for a, r := range p.z.rows {
+		for a, r := range rows {
 			p.lambda[r] -= t * u[a]
 		}
-		f.addY(p.v, p.z.rows, func(a, _ int) float64 { return -t * u[a] })
-		p.work(len(u) * (len(u) + f.m))
+		f.addY(p.v, rows, func(a, _ int) float64 { return -t * u[a] })
+		p.work(len(u) * (len(u) + f.blockOf(j).m))
 		if leaves < 0 {
 			p.side[j] = side
 			p.z.add(j, u, pivot)

@@ -338,8 +338,8 @@ func (p *piece) eliminated(q *working, i int) eliminated {
 	switch {
 	case i < nk && f.sparse == nil:
 		b, v := f.blockOf(p.k[i]), slices.Clone(f.blockOf(p.k[i]).rowY(p.k[i]))
-		u, _ := p.z.within(p.k[i])
-		for a, r := range p.z.parts[f.owner[p.k[i]]].rows {
+		u, _ := p.z.column(p.k[i])
+		for a, r := range p.z.beside(p.k[i]) {
 			linalg.Axpy(v, -u[a], b.rowY(r))
 		}
 		return eliminated{b.first, v, math.Sqrt(1 + linalg.Dot(u, u))}

@@ -31,9 +31,9 @@ func (p *piece) releases(j *judged) []release {
 		length := j.length[a]
 		slack, mult := s*j.slack[r]*length, 0.0
 		if v := s * j.nu[r]; v < 0 {
-			u, pivot := p.z.within(r)
+			u, pivot := p.z.column(r)
 			if pivot <= tolerance.SolveAccuracy { // E and Y of the row are those of S by u, and nothing is left of nu but what is read of lambda
-				v = s * (j.read[r] - linalg.Dot(u, gathered(j.read, p.z.parts[p.f.owner[r]].rows)))
+				v = s * (j.read[r] - linalg.Dot(u, gathered(j.read, p.z.beside(r))))
 			}
 			if pivot > tolerance.SolveAccuracy && length > 0 {
 				mult = v * length / pivot

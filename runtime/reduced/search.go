@@ -314,14 +314,13 @@ func (p *piece) enter(i int, side int8) bool {
 		p.z.add(i, u, pivot)
 		return true
 	}
-	at, best := p.leaving(u, side)
-	if at < 0 {
+	out, best := p.leaving(i, u, side)
+	if out < 0 {
 		return false
 	}
-	for a, r := range p.z.rows {
+	for a, r := range p.z.beside(i) {
 		p.lambda[r] -= best * u[a] * float64(side)
 	}
-	out := p.z.rows[at]
 	p.lambda[out], p.side[out] = 0, 0
 	p.z.drop(out)
 	u, pivot = p.z.column(i)

@@ -59,13 +59,13 @@ func (p *piece) adjacent(st *State) {
 				continue
 			}
 			u, _ := p.z.column(r)
-			at, length := p.leaving(u, p.side[r])
-			if at < 0 || slices.ContainsFunc(p.z.rows, func(s int) bool { return read[s] && u[p.z.at[s]-1] != 0 }) {
+			out, length := p.leaving(r, u, p.side[r])
+			if out < 0 || slices.ContainsFunc(p.z.beside(r), func(s int) bool { return read[s] && p.z.entry(u, r, s) != 0 }) {
 				continue
 			}
 			if length == 0 {
 				next := basis()
-				next[slices.Index(next, p.z.rows[at])] = r
+				next[slices.Index(next, out)] = r
 				slices.Sort(next)
 				switch known := slices.ContainsFunc(bases, func(b []int) bool { return slices.Equal(b, next) }); {
 				case !known && len(bases) == tolerance.Branches:
@@ -75,7 +75,7 @@ func (p *piece) adjacent(st *State) {
 				}
 				continue
 			}
-			next := p.exchanged(r, at, u)
+			next := p.exchanged(r, out, u)
 			if slices.ContainsFunc(st.Vertices, func(v Vertex) bool { return slices.Equal(v.Strong, next.Strong) }) {
 				continue
 			}
@@ -105,7 +105,7 @@ func (p *piece) asks(r int) bool {
 	if p.z.has(r) {
 		return false
 	}
-	u, _ := p.z.within(r)
+	u, _ := p.z.column(r)
 	a, rest, terms := p.p.Rows.A, make([]float64, p.p.Dx), 0.0
 	take := func(r int, by float64) {
 		by *= p.f.rows[r].unit
@@ -114,7 +114,7 @@ func (p *piece) asks(r int) bool {
 		terms += math.Abs(by) * linalg.Norm(vals)
 	}
 	take(r, 1)
-	for k, s := range p.z.parts[p.f.owner[r]].rows {
+	for k, s := range p.z.beside(r) {
 		if u[k] != 0 {
 			take(s, -u[k])
 		}
@@ -122,14 +122,14 @@ func (p *piece) asks(r int) bool {
 	return linalg.Norm(rest) > rounding*terms
 }
 
-// exchanged is the vertex at which the multiplier of row in, which depends on the basis by u, has made that at a place in the basis 0. Others of biactive rows in the basis have grown where they move with it.
-func (p *piece) exchanged(in, at int, u []float64) (v Vertex) {
+// exchanged is the vertex at which the multiplier of row in, which depends on the basis by u, has made that of row out 0. Others of biactive rows in the basis have grown where they move with it.
+func (p *piece) exchanged(in, out int, u []float64) (v Vertex) {
 	for r, side := range p.side {
 		if side == 0 || p.f.rows[r].equal {
 			continue
 		}
-		h, k := Held{r, side < 0}, p.z.at[r]-1
-		if r == in || k >= 0 && k != at && (!p.inK[r] || math.Abs(u[k]) > rounding) {
+		h := Held{r, side < 0}
+		if r == in || p.z.has(r) && r != out && (!p.inK[r] || math.Abs(p.z.entry(u, in, r)) > rounding) {
 			v.Strong = append(v.Strong, h)
 		} else {
 			v.Biactive = append(v.Biactive, h)
@@ -138,19 +138,19 @@ func (p *piece) exchanged(in, at int, u []float64) (v Vertex) {
 	return v
 }
 
-// leaving is the place in S of the row whose multiplier comes to 0 first, as that of a row which depends on S by u grows on the given side, y the same, and how far that grows; -1 where none does.
-func (p *piece) leaving(u []float64, side int8) (at int, length float64) {
-	at = -1
-	for a, r := range p.z.rows {
+// leaving is the row of S whose multiplier comes to 0 first, as that of row in, which depends on S by u, grows on the given side, y the same, and how far that grows; -1 where none does.
+func (p *piece) leaving(in int, u []float64, side int8) (out int, length float64) {
+	out = -1
+	for a, r := range p.z.beside(in) {
 		if p.f.rows[r].equal {
 			continue
 		}
 		s := float64(p.side[r])
 		if fall := s * u[a] * float64(side); fall > rounding {
-			if t := max(0, s*p.lambda[r]) / fall; at < 0 || t < length {
-				at, length = a, t
+			if t := max(0, s*p.lambda[r]) / fall; out < 0 || t < length {
+				out, length = r, t
 			}
 		}
 	}
-	return at, length
+	return out, length
 }
