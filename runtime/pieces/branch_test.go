@@ -153,9 +153,18 @@ func TestWhatFallsTowardsALimit(t *testing.T) {
 			{"a parabola that turns far away", func(x float64) float64 { return size * x * (math.Pow(10, far)*x - 1) }, false},
 			{"a floor far away", func(x float64) float64 { return -size * math.Min(x, math.Pow(10, -far)) }, false},
 		} {
-			v := &Solver{s: &kkt.System{N: 1, Nx: 1, ColScale: []float64{1}, P: &problem.Problem{Dx: 1, F: f.at}}}
+			v := &Solver{s: &kkt.System{N: 1, Nx: 1, ColScale: []float64{1}, P: &problem.Problem{Dx: 1, F: f.at}, Objective: &kkt.Objective{}, Relaxation: &activeset.Program{A: sparse.Empty(1)}}}
+			v.bounds.Lo, v.bounds.Hi = []float64{math.Inf(-1)}, []float64{math.Inf(1)}
 			if got := v.fallsAlong([]float64{start}, []float64{size}); got != f.without {
 				t.Errorf("%s, %g, power %g, from %g: falls without end is %v", f.name, size, power, start, got)
+			}
+			// A step that reaches as far as steps may is a ray of such an f alone; one that ends before has found where the model of f ends.
+			reach := v.reach([]float64{start})
+			if got := v.ray([]float64{start}, []float64{start + reach}, []float64{-1}) != nil; got != f.without {
+				t.Errorf("%s, %g, power %g, from %g: a ray is %v", f.name, size, power, start, got)
+			}
+			if v.ray([]float64{start}, []float64{start + reach/4}, []float64{-1}) != nil {
+				t.Errorf("%s, %g, power %g, from %g: a step that ends is a ray", f.name, size, power, start)
 			}
 		}
 	}
@@ -232,6 +241,46 @@ func TestWaysThatDoNotFallAreNoRays(t *testing.T) {
 			grad[0] -= c
 			if v.ray(at, to, grad) == nil {
 				t.Errorf("case %d: f falls by %g of its terms, and the way is no ray", k, c)
+			}
+		}
+	}
+}
+
+// A point that keeps an equation to less than the rounding of its terms is a point of the branch as it is; one that is off by more is moved to the nearest that keeps it.
+func TestPointsOfABranch(t *testing.T) {
+	rng := members.Rand(t, 37)
+	for k := range members.Of(200, 2000) {
+		n := 2 + rng.IntN(5)
+		a, z, unit := make([]float64, n), make([]float64, n), make([]float64, n)
+		free := activeset.Bounds{Lo: make([]float64, n), Hi: make([]float64, n)}
+		size, terms, square := math.Pow(10, 6*rng.Float64()), 0.0, 0.0
+		for j := range a {
+			a[j], z[j], unit[j] = 0.5+rng.Float64(), size*(0.5+rng.Float64()), 1
+			if rng.IntN(2) == 0 {
+				a[j] = -a[j]
+			}
+			terms, square = terms+math.Abs(a[j]*z[j]), square+a[j]*a[j]
+			free.Lo[j], free.Hi[j] = math.Inf(-1), math.Inf(1)
+		}
+		for _, part := range []float64{1e-11, -1e-10, 1e-6, -1e-3} {
+			side := linalg.Dot(a, z) + part*terms
+			free.RowLo, free.RowHi = []float64{side}, []float64{side}
+			s := &kkt.System{N: n, Nx: n, ColScale: unit, Relaxation: &activeset.Program{N: n, A: sparse.FromDense(1, n, a), C: make([]float64, n), Bounds: free}}
+			branch, err := activeset.New(s.Relaxation)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := &Solver{s: s, branch: branch, bounds: free}
+			got, err := v.onBranch(t.Context(), z)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := z
+			if math.Abs(part) > 1e-9 {
+				want = linalg.Plus(z, part*terms/square, a)
+			}
+			if off := linalg.Distance(got, want); off > 1e-12*terms || off > 0 && math.Abs(part) < 1e-9 {
+				t.Errorf("case %d, terms of %g: a point that is off by %g of them is moved to one %g beside the nearest", k, terms, part, off)
 			}
 		}
 	}
