@@ -65,7 +65,7 @@ func (r *Rows) Shortest(lambda []float64) []float64 {
 
 // Meet is y (len Dy) after the shortest step to where rows hold as nearly as they can together, by least squares, rows scaled to length 1.
 func (r *Rows) Meet(x, y []float64, rows []int) []float64 {
-	in, h := make([]bool, r.Len()), make([]float64, r.Len())
+	in, h, want := make([]bool, r.Len()), make([]float64, r.Len()), make([]float64, r.Len())
 	for _, i := range rows {
 		in[i] = true
 	}
@@ -73,12 +73,10 @@ func (r *Rows) Meet(x, y []float64, rows []int) []float64 {
 	r.Residual(h, x, y)
 	for i, l := range length {
 		if l > 0 {
-			h[i] /= l
-		} else {
-			h[i] = 0
+			want[i] = h[i] / l
 		}
 	}
-	_, step := r.project(length, h)
+	_, step := r.project(length, want)
 	for j, t := range y {
 		step[j] += t
 	}

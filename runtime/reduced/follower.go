@@ -378,8 +378,7 @@ func (f *follower) normalize() error {
 
 // equalities takes equality rows that depend on those before them out: what they ask of x is left as a wall. Their multipliers are not unique.
 func (f *follower) equalities() error {
-	z := inverse{f: f}
-	z.begin()
+	z := newInverse(f)
 	for r := range f.rows {
 		w := &f.rows[r]
 		if !w.equal {

@@ -16,15 +16,13 @@ type inverse struct {
 // failed reports that sparse factors are of no more use.
 func (z *inverse) failed() bool { return z.f.sparse != nil && z.f.sparse.failed }
 
-// begin makes room.
-func (z *inverse) begin() {
-	if z.at != nil {
-		return
-	}
-	z.at, z.parts, z.start = make([]int, z.f.m), make([]part, len(z.f.blocks)), make([]int, len(z.f.blocks))
+// newInverse is that of no rows.
+func newInverse(f *follower) inverse {
+	z := inverse{f: f, at: make([]int, f.m), parts: make([]part, len(f.blocks)), start: make([]int, len(f.blocks))}
 	for k := range z.parts {
-		z.parts[k].b = &z.f.blocks[k]
+		z.parts[k].b = &f.blocks[k]
 	}
+	return z
 }
 
 // arrange makes S of the rows of the blocks.
@@ -59,7 +57,7 @@ func (z *inverse) solve(a []float64, c []float64) (u []float64, l []float64) {
 	return u, l
 }
 
-func (z *inverse) has(r int) bool { return z.at != nil && z.at[r] > 0 }
+func (z *inverse) has(r int) bool { return z.at[r] > 0 }
 
 // of is the part of v, in the order of S, that belongs to block k.
 func (z *inverse) of(k int, v []float64) []float64 {
@@ -75,9 +73,6 @@ func (z *inverse) times(dst, v []float64) {
 		}
 		return
 	}
-	if z.at == nil {
-		return
-	}
 	for k := range z.parts {
 		z.parts[k].times(z.of(k, dst), z.of(k, v))
 		z.f.work += int64(len(z.parts[k].rows) * len(z.parts[k].rows))
@@ -85,19 +80,7 @@ func (z *inverse) times(dst, v []float64) {
 }
 
 // beside are the rows of S in the block of row j.
-func (z *inverse) beside(j int) []int {
-	z.begin()
-	return z.parts[z.f.owner[j]].rows
-}
-
-// entry is that of row r in the column of row j: 0 where r is not of S, or of another block.
-func (z *inverse) entry(u []float64, j, r int) float64 {
-	k := z.f.owner[j]
-	if !z.has(r) || z.f.owner[r] != k {
-		return 0
-	}
-	return u[z.at[r]-1-z.start[k]]
-}
+func (z *inverse) beside(j int) []int { return z.parts[z.f.owner[j]].rows }
 
 // pivot is that of column.
 func (z *inverse) pivot(j int) float64 {
@@ -125,7 +108,6 @@ func (z *inverse) computedColumn(j int) (u []float64, pivot float64) {
 		}
 		return l, q.b.RowDot(j, y)
 	}
-	z.begin()
 	q := &z.parts[z.f.owner[j]]
 	u = make([]float64, len(q.rows))
 	return u, q.column(u, j)
@@ -136,7 +118,6 @@ const roundedPivot = 1e-4
 
 // add takes row j into S, of which u and pivot are its column; sparse factors follow when they are used.
 func (z *inverse) add(j int, u []float64, pivot float64) {
-	z.begin()
 	k := z.f.owner[j]
 	if z.f.sparse != nil {
 		z.parts[k].rows = append(z.parts[k].rows, j)
@@ -165,7 +146,6 @@ func (z *inverse) drop(j int) {
 
 // set makes S the given rows, in the order of which those of a block are kept. It reports false, and leaves S empty, where they depend on each other.
 func (z *inverse) set(rows []int) bool {
-	z.begin()
 	clear(z.at)
 	own := make([][]int, len(z.parts))
 	for _, r := range rows {

@@ -35,8 +35,7 @@ func (s *solver) newPiece() *piece {
 	f := s.f
 	p := &piece{solver: s, side: make([]int8, f.m), inK: make([]bool, f.m), fixed: make([]int8, f.nw), wallOn: make([]bool, len(f.walls)),
 		coupleOn: make([]bool, len(f.coupled)), w: make([]float64, f.nw), y: make([]float64, f.n), lambda: make([]float64, f.m), v: make([]float64, f.m)}
-	p.z.f = f
-	p.z.begin()
+	p.z = newInverse(f)
 	return p
 }
 
@@ -171,7 +170,7 @@ func (p *piece) placeSparse(rhs []float64) {
 		p.lambda[r] = l[a]
 	}
 	for r := range p.v {
-		if p.v[r] += f.sparse.b.RowDot(r, u); p.z.at != nil && p.z.at[r] > 0 {
+		if p.v[r] += f.sparse.b.RowDot(r, u); p.z.has(r) {
 			p.v[r] = f.end(r, p.side[r])
 		}
 	}

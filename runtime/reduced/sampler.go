@@ -26,7 +26,6 @@ func (a *Sampler) Value(x []float64) (f float64, ok bool) {
 	}
 	a.warm = p.returnTo(st.W)
 	if !a.warm {
-		p.z.begin()
 		return 0, false
 	}
 	return p.calc.value(p.point()), true

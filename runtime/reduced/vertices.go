@@ -60,7 +60,7 @@ func (p *piece) adjacent(st *State) {
 			}
 			u, _ := p.z.column(r)
 			out, length := p.leaving(r, u, p.side[r])
-			if out < 0 || slices.ContainsFunc(p.z.beside(r), func(s int) bool { return read[s] && p.z.entry(u, r, s) != 0 }) {
+			if out < 0 || slices.ContainsFunc(p.movesWith(r, u, 0), func(s int) bool { return read[s] }) {
 				continue
 			}
 			if length == 0 {
@@ -122,14 +122,25 @@ func (p *piece) asks(r int) bool {
 	return linalg.Norm(rest) > rounding*terms
 }
 
+// movesWith are the rows of S whose multipliers move with that of row r, which depends on S by u, by more than a part of it.
+func (p *piece) movesWith(r int, u []float64, part float64) (rows []int) {
+	for a, s := range p.z.beside(r) {
+		if math.Abs(u[a]) > part {
+			rows = append(rows, s)
+		}
+	}
+	return rows
+}
+
 // exchanged is the vertex at which the multiplier of row in, which depends on the basis by u, has made that of row out 0. Others of biactive rows in the basis have grown where they move with it.
 func (p *piece) exchanged(in, out int, u []float64) (v Vertex) {
+	moved := p.movesWith(in, u, rounding)
 	for r, side := range p.side {
 		if side == 0 || p.f.rows[r].equal {
 			continue
 		}
 		h := Held{r, side < 0}
-		if r == in || p.z.has(r) && r != out && (!p.inK[r] || math.Abs(p.z.entry(u, in, r)) > rounding) {
+		if r == in || p.z.has(r) && r != out && (!p.inK[r] || slices.Contains(moved, r)) {
 			v.Strong = append(v.Strong, h)
 		} else {
 			v.Biactive = append(v.Biactive, h)
