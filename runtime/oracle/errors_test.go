@@ -1,10 +1,13 @@
 package oracle
 
 import (
+	"math"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // y <= x and y >= 2: no y at x < 2. The combination of both rows shows it at one x; it
@@ -45,6 +48,36 @@ func TestRoundingOfContradictions(t *testing.T) {
 				if got := missed <= e.Rounding(p); got != want {
 					t.Errorf("X 2 +- %g, unit %g: %g is rounding: %v", width, unit, missed, got)
 				}
+			}
+		}
+	}
+}
+
+// The rows c_k'x + y >= 1, weights that make y vanish and X without ends: they contradict each other everywhere where their combination in x is 0 in decimals, and rounding alone is left of it; where a thousand
+// roundings of its terms are, there is an x that keeps it.
+func TestWhatIsRoundingInACombination(t *testing.T) {
+	rng := members.Rand(t, 61)
+	for k := range members.Of(200, 2000) {
+		n := 2 + rng.IntN(4)
+		inf := math.Inf(1)
+		u, a, b := make([]float64, n+1), make([]float64, n+1), make([]float64, n+1)
+		sum, terms, ofY, rhs := 0.0, 0.0, 0.0, make([]float64, n+1)
+		for i := range n {
+			u[i], a[i], b[i], rhs[i] = 0.1+rng.Float64(), float64(rng.IntN(199)-99)/10, rng.NormFloat64(), -1
+			sum, terms, ofY = sum+u[i]*a[i], terms+math.Abs(u[i]*a[i]), ofY+u[i]*b[i]
+		}
+		u[n], a[n], b[n], rhs[n] = 0.1, -sum/0.1, -ofY/0.1, -1
+		terms += math.Abs(sum)
+		if terms == 0 {
+			continue
+		}
+		p := &problem.Problem{Dx: 1, Dy: 1, X: &problem.Set{Lo: []float64{-inf}, Hi: []float64{inf}},
+			Rows: &problem.Rows{Kind: make([]problem.Kind, n+1), B: sparse.FromDense(n+1, 1, b), Rhs: rhs}}
+		for _, left := range []float64{0, 100 * tolerance.SumRounding, -1000 * tolerance.SumRounding, 1e-3} {
+			a[n] = (left*terms - sum) / 0.1
+			p.Rows.A = sparse.FromDense(n+1, 1, a)
+			if got := refuted(p, u); got != (left == 0) {
+				t.Errorf("case %d: %g of the terms are left: refuted is %v", k, left, got)
 			}
 		}
 	}
