@@ -198,7 +198,7 @@ func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
 		}
 		s.Measure = model.residual(step)
 		predicted := -step.Value
-		if !(predicted > 0) || length == 0 || m.stationary(run, predicted, step.Curvature, length) {
+		if !(predicted > 0) || m.stationary(run, predicted, step.Curvature, length) {
 			return false, nil
 		}
 		// 0.1 is the part of its target at which the measure of the model ends a run that follows a known solution: what is left of F is

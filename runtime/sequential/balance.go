@@ -13,7 +13,7 @@ import (
 // balanced are multipliers next to lambda that balance the forces on each entry of y to their own rounding: what a program leaves of them is rounding of the largest force of all, beside which those on an
 // entry that other rows hold at 0 may be small. Of rows that hold, with the least change by their own sizes: the weighted least squares problem
 //
-//	minimize |D_r (r - B_S' d)| over d,   r = grad_y g - B'lambda,   D_r = 1/(the largest term of r_j; the least of these where r_j has none),
+//	minimize |D_r (r - B_S' d)| over d,   r = grad_y g - B'lambda,   D_r = 1/(the largest term of r_j, those of grad_y g as its curvature tells; the least of these where r_j has none),
 //
 // by conjugate gradients on its normal equations from d = 0 (Bjorck 1996, section 7.4) for each of the followers, each row in the unit in which it has the length 1. y stays, and so does lambda where that
 // does not lower the residual, or turns a sign.
@@ -23,7 +23,7 @@ func (a *answers) balanced(x, y, lambda []float64) []float64 {
 	rest := func(l []float64) { // of the forces on each entry, with the largest of them
 		p.G.GradY(left, x, y)
 		for j, g := range left {
-			terms[j] = math.Abs(g)
+			terms[j] = a.h.AddTerms(math.Abs(g), j, y)
 		}
 		for i, t := range l {
 			cols, vals := p.Rows.B.Row(i)

@@ -5,9 +5,11 @@ import (
 	"slices"
 	"testing"
 
+	"bilevelc/internal/kkttest"
 	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -75,7 +77,7 @@ func TestBalanced(t *testing.T) {
 				off[i] = max(off[i]/2, off[i]+1e-17*heavy*rng.NormFloat64())
 			}
 		}
-		a := &answers{v: &Solver{p: p}, qp: &kkt.Follower{}}
+		a := &answers{v: &Solver{p: p}, qp: &kkt.Follower{}, h: sparse.FromEntries(arcs, arcs, nil)}
 		a.v.divide()
 		y := make([]float64, arcs)
 		found := a.balanced(nil, y, slices.Clone(off))
@@ -92,6 +94,35 @@ func TestBalanced(t *testing.T) {
 		}
 		if again := a.balanced(nil, y, slices.Clone(found)); !slices.Equal(again, found) {
 			t.Errorf("member %d: balanced multipliers move", k)
+		}
+	}
+}
+
+// Where the gradient of g is what is left of terms that cancel its rounding is theirs, and no force that multipliers could balance: right ones stay, however small the force that a row has on some entries.
+func TestBalancedWhereGradientsCancel(t *testing.T) {
+	rng := members.Rand(t, 34)
+	for k := range members.Of(200, 2000) {
+		n := 2 + rng.IntN(4)
+		h, row, y := make([]float64, n*n), make([]float64, n), make([]float64, n)
+		g := &kkttest.Quadratic{Nx: 1, Ny: n, M: make([]float64, (n+1)*(n+1)), C: make([]float64, n+1)}
+		for i := range n {
+			y[i], row[i] = rng.NormFloat64(), rng.NormFloat64()
+			for j := range i + 1 {
+				h[i*n+j] = rng.NormFloat64()
+				h[j*n+i] = h[i*n+j]
+			}
+		}
+		row[0] *= math.Pow(10, -4-6*rng.Float64())
+		lambda := math.Pow(10, -4*rng.Float64())
+		for i := range n {
+			copy(g.M[(1+i)*(1+n)+1:], h[i*n:(i+1)*n])
+			g.C[1+i] = lambda*row[i] - linalg.Dot(h[i*n:(i+1)*n], y)
+		}
+		p := &problem.Problem{Dx: 1, Dy: n, G: g, Rows: &problem.Rows{Kind: make([]problem.Kind, 1), A: sparse.FromEntries(1, 1, nil), B: sparse.FromDense(1, n, row), Rhs: []float64{-linalg.Dot(row, y)}}}
+		a := &answers{v: &Solver{p: p}, qp: &kkt.Follower{}, h: sparse.FromDense(n, n, h)}
+		a.v.divide()
+		if found := a.balanced([]float64{0}, y, []float64{lambda}); math.Abs(found[0]-lambda) > 1e-13*lambda {
+			t.Errorf("member %d: a multiplier of %g moves by %g, beside a row with %g", k, lambda, found[0]-lambda, row)
 		}
 	}
 }
