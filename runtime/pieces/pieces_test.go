@@ -257,3 +257,51 @@ func TestNextSystem(t *testing.T) {
 		t.Errorf("the next system takes %d multiplications, a fresh one %d, one whose last is forgotten %d", next, fresh, forgotten)
 	}
 }
+
+// counting counts the values that are asked of f.
+type counting struct {
+	*kkttest.Quadratic
+	values *int
+}
+
+func (c counting) Value(x, y []float64) float64 { *c.values++; return c.Quadratic.Value(x, y) }
+func (c counting) Clone() problem.Function      { return c }
+
+// An f that curves down along entries of x that end at bounds, and up along the others, which it joins with them, is minimized in as many steps as bounds are met and some of Newton's.
+func TestIndefiniteObjectivesTakeFewSteps(t *testing.T) {
+	rng := members.Rand(t, 8)
+	most := 0
+	for k := range members.Of(60, 1000) {
+		p := kkttest.Random(rng, 4, 1, 0, true, false)
+		n := p.Dx + p.Dy
+		f := &kkttest.Quadratic{Nx: p.Dx, Ny: p.Dy, M: make([]float64, n*n), C: make([]float64, n)}
+		for i := range p.Dx {
+			f.C[i] = rng.NormFloat64()
+			for j := range i {
+				f.M[i*n+j] = rng.NormFloat64()
+				f.M[j*n+i] = f.M[i*n+j]
+			}
+			f.M[i*n+i] = []float64{3, -3}[i%2]
+			p.X.Lo[i], p.X.Hi[i] = -1, 1
+		}
+		values := 0
+		p.F = counting{f, &values}
+		_, v := solverOf(t, p)
+		point, err := v.From(t.Context(), make([]float64, p.Dx))
+		if err != nil {
+			t.Errorf("case %d: %v", k, err)
+			continue
+		}
+		most = max(most, values)
+		slope := make([]float64, p.Dx)
+		f.GradX(slope, point.Z[:p.Dx], make([]float64, p.Dy))
+		for j, x := range point.Z[:p.Dx] {
+			if inside := math.Abs(x) < 1; inside && math.Abs(slope[j]) > 1e-9 || !inside && slope[j]*x > 1e-9 {
+				t.Errorf("case %d: x[%d] = %v, where f has the slope %v", k, j, x, slope[j])
+			}
+		}
+	}
+	if t.Logf("%d values of f at most", most); most > 40 { // with steps that take no notice of bounds that stay 60 to 120
+		t.Errorf("a solve takes %d values of f", most)
+	}
+}
