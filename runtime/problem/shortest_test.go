@@ -96,7 +96,7 @@ func TestMeet(t *testing.T) {
 		met := r.Meet(nil, y, all)
 		r.Residual(h, nil, met)
 		for _, i := range all {
-			if math.Abs(h[i]) > 1e-9 {
+			if math.Abs(h[i]) > 1e-12 {
 				t.Errorf("seed %d: row %d is off by %g", seed, i, h[i])
 			}
 		}
@@ -114,6 +114,45 @@ func TestMeet(t *testing.T) {
 			}
 			if math.Abs(off) > 1e-8*math.Max(1e-3, size) {
 				t.Errorf("seed %d: the step has %g of %g along the rows", seed, off, size)
+			}
+		}
+	}
+}
+
+// Entries that rounding leaves beyond bounds come to these, whatever units the bounds are in; what is within stays, as it does beside rows that read x or several entries.
+func TestWithinBounds(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		n := 2 + rng.IntN(5)
+		r := &Rows{A: sparse.Empty(1), B: sparse.Empty(n)}
+		add := func(ofX float64, cols []int, coefs []float64, rhs float64) {
+			if ofX != 0 {
+				r.A.Append(0, ofX)
+			}
+			r.A.EndRow()
+			r.B.AppendAll(cols, coefs)
+			r.B.EndRow()
+			r.Kind, r.Rhs = append(r.Kind, AtMost), append(r.Rhs, rhs)
+		}
+		y, want := make([]float64, n), make([]float64, n)
+		for j := range n {
+			unit, lo := 0.1+rng.Float64(), rng.NormFloat64()
+			hi := lo + rng.Float64()
+			y[j] = lo - 0.5 + 2*rng.Float64()
+			if want[j] = y[j]; rng.IntN(4) == 0 {
+				add(1, []int{j}, []float64{unit}, -lo*unit) // an end that moves with x
+				continue
+			}
+			add(0, []int{j}, []float64{unit}, -lo*unit)
+			add(0, []int{j}, []float64{-unit}, hi*unit)
+			want[j] = math.Min(math.Max(y[j], lo), hi)
+		}
+		add(0, []int{0, 1}, []float64{1, 1}, -100)
+		r.A.Rows, r.B.Rows = len(r.Kind), len(r.Kind)
+		r.Within(y)
+		for j, v := range want {
+			if math.Abs(y[j]-v) > 1e-14*(1+math.Abs(v)) {
+				t.Errorf("seed %d: entry %d comes to %g, not %g", seed, j, y[j], v)
 			}
 		}
 	}
