@@ -185,11 +185,17 @@ func (a *answers) violated(x, y []float64) (sum float64) {
 		if rows.Kind[i] == problem.Equal {
 			t = math.Abs(t)
 		}
-		if t > 0 && t > tolerance.SumRounding*rows.B.AddTerms(rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, x), i, y) {
+		if t > 0 && t > a.rounding(i, x, y) {
 			sum += t
 		}
 	}
 	return sum
+}
+
+// rounding is that of the terms of row i.
+func (a *answers) rounding(i int, x, y []float64) float64 {
+	rows := a.v.p.Rows
+	return tolerance.SumRounding * rows.B.AddTerms(rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, x), i, y)
 }
 
 // hessian is that of g in y at (x, y) or next to it, made positive semidefinite where it is so along the equality rows alone.

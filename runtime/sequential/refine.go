@@ -14,15 +14,15 @@ import (
 // refined is an answer of the follower with its multipliers, next to one that is exact to the tolerances of package activeset: which of the rows that are weakly active hold, within tolerance.Sign, and what
 // all multipliers are, is decided by the program of the remainder, in units of what is left (iterative refinement; Gleixner, Steffy and Wolter 2016). Near a kink of F values are then exact to rounding.
 func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []float64) {
-	next, with := a.remainder(ctx, x, y, lambda, !(a.v.p.Facts.StrongConvexity > 0)) // without it a step may be as long as y
-	if a.violated(x, next) > 0 {
-		next, with = a.remainder(ctx, x, y, lambda, true)
+	next, with, solved := a.remainder(ctx, x, y, lambda, !(a.v.p.Facts.StrongConvexity > 0)) // without it a step may be as long as y
+	if solved && a.violated(x, next) > 0 {
+		next, with, _ = a.remainder(ctx, x, y, lambda, true)
 	}
 	return next, with
 }
 
-// remainder is refined among the rows that are next to active, or all of them.
-func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all bool) (_, _ []float64) {
+// remainder is refined among the rows that are next to active, or all of them; it reports whether the program has a solution.
+func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all bool) (_, _ []float64, solved bool) {
 	p := a.v.p
 	n := p.Dy
 	grad := make([]float64, n)
@@ -45,7 +45,7 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all boo
 		}
 		held := kind == problem.Equal || lambda[i]*steep > tolerance.Sign*force
 		inactive := kind == problem.AtMost && -h[i] > tolerance.Sign*steep*math.Max(1, reach)
-		rounding := tolerance.SumRounding * p.Rows.A.AddTerms(p.Rows.B.AddTerms(math.Abs(p.Rows.Rhs[i]), i, y), i, x)
+		rounding := a.rounding(i, x, y)
 		if steep == 0 || inactive && !all {
 			if kind == problem.AtMost { // rounding may give the multiplier of one side of a variable to the other
 				lambda[i] = 0
@@ -79,7 +79,7 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all boo
 		left = math.Max(left, math.Abs(g)*a.qp.Unit(j))
 	}
 	if size = math.Max(size, left); size == 0 || !open && left <= tolerance.SumRounding*force {
-		return y, lambda
+		return y, lambda, false
 	}
 	for j := range n {
 		program.C[j] = grad[j] * a.qp.Unit(j) / size
@@ -101,12 +101,12 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all boo
 	}
 	solver, err := activeset.NewApart(program, p.Blocks)
 	if err != nil {
-		return y, lambda
+		return y, lambda, false
 	}
 	sol := solver.Solve(ctx, nil, nil, activeset.Options{})
 	a.qp.Work += sol.Work
 	if sol.Status != activeset.Optimal { // rows that depend on each other hold together to rounding alone
-		return p.Rows.Meet(x, y, holds), lambda
+		return a.met(x, y, holds), lambda, false
 	}
 	next, with := append([]float64(nil), y...), append([]float64(nil), lambda...)
 	for j, d := range sol.Z {
@@ -120,7 +120,28 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all boo
 		}
 	}
 	if p.G.GradY(grad, x, next); !linalg.Finite(grad) {
-		return y, lambda
+		return y, lambda, false
 	}
-	return next, with
+	return next, with, true
+}
+
+// met is y moved to where these rows hold, and others that it would violate then.
+func (a *answers) met(x, y []float64, rows []int) []float64 {
+	all, in, h := a.v.p.Rows, make([]bool, a.v.p.Rows.Len()), make([]float64, a.v.p.Rows.Len())
+	for _, i := range rows {
+		in[i] = true
+	}
+	for {
+		next := all.Meet(x, y, rows)
+		all.Residual(h, x, next)
+		more := false
+		for i, t := range h {
+			if !in[i] && t > a.rounding(i, x, next) {
+				in[i], more, rows = true, true, append(rows, i)
+			}
+		}
+		if !more {
+			return next
+		}
+	}
 }
