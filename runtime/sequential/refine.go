@@ -3,6 +3,7 @@ package sequential
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
@@ -14,15 +15,19 @@ import (
 // refined is an answer of the follower with its multipliers, next to one that is exact to the tolerances of package activeset: which of the rows that are weakly active hold, within tolerance.Sign, and what
 // all multipliers are, is decided by the program of the remainder, in units of what is left (iterative refinement; Gleixner, Steffy and Wolter 2016). Near a kink of F values are then exact to rounding.
 func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []float64) {
-	next, with, solved := a.remainder(ctx, x, y, lambda, !(a.v.p.Facts.StrongConvexity > 0)) // without it a step may be as long as y
+	all := !(a.v.p.Facts.StrongConvexity > 0) // without it a step may be as long as y
+	next, with, solved := a.remainder(ctx, x, y, lambda, all, true)
+	if !solved {
+		next, with, solved = a.remainder(ctx, x, y, lambda, all, false)
+	}
 	if solved && a.violated(x, next) > 0 {
-		next, with, _ = a.remainder(ctx, x, y, lambda, true)
+		next, with, _ = a.remainder(ctx, x, y, lambda, true, false)
 	}
 	return next, with
 }
 
-// remainder is refined among the rows that are next to active, or all of them; it reports whether the program has a solution.
-func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all bool) (_, _ []float64, solved bool) {
+// remainder is refined among the rows that are next to active, or all of them, those with a multiplier fixed or not: at a vertex one of them may have to let another in. It reports whether the program has a solution.
+func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all, fixed bool) (_, _ []float64, solved bool) {
 	p := a.v.p
 	n := p.Dy
 	grad := make([]float64, n)
@@ -32,6 +37,7 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all boo
 		terms := a.h.AddTerms(math.Abs(g), j, y)
 		force, reach = math.Max(force, terms*a.qp.Unit(j)), math.Max(reach, math.Abs(y[j])/a.qp.Unit(j))
 	}
+	rest := slices.Clone(grad) // what all multipliers leave of it
 	h := make([]float64, p.Rows.Len())
 	p.Rows.Residual(h, x, y)
 	rows, holds, open := []int{}, []int{}, false // open: there is something to decide, or rows are off
@@ -60,6 +66,11 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all boo
 		hi := math.Inf(1)
 		if held {
 			for t, j := range cols {
+				rest[j] -= vals[t] * lambda[i]
+			}
+		}
+		if kind == problem.Equal || held && fixed {
+			for t, j := range cols {
 				grad[j] -= vals[t] * lambda[i]
 			}
 			hi = h[i]
@@ -75,11 +86,11 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all boo
 		program.RowLo, program.RowHi = append(program.RowLo, h[i]), append(program.RowHi, hi)
 	}
 	left := 0.0
-	for j, g := range grad {
+	for j, g := range rest {
 		left = math.Max(left, math.Abs(g)*a.qp.Unit(j))
 	}
 	if size = math.Max(size, left); size == 0 || !open && left <= tolerance.SumRounding*force {
-		return y, lambda, false
+		return y, lambda, true
 	}
 	for j := range n {
 		program.C[j] = grad[j] * a.qp.Unit(j) / size
