@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 // so.
 func TestCombinations(t *testing.T) {
 	models := []string{"shop/shop.blv", "bard1988/bard1988.blv", "bolib/DeSilva1978.blv", "bolib/FalkLiu1995.blv"}
+	ends := []string{"no descent found", "only known to", "no point near x"} // of methods for smooth F, at a kink
 	ended := map[string]int{}
 	for k := range combinations() {
 		for m, name := range models {
@@ -32,7 +34,7 @@ func TestCombinations(t *testing.T) {
 			for _, f := range r.Findings {
 				if !f.Soft {
 					t.Errorf("%s: %s", f.Kind, f.Detail)
-				} else if !strings.Contains(f.Reason, "no descent found") && !strings.Contains(f.Reason, "only known to") {
+				} else if !slices.ContainsFunc(ends, func(s string) bool { return strings.Contains(f.Reason, s) }) {
 					t.Errorf("%s: %s", f.Kind, f.Detail)
 				}
 			}
