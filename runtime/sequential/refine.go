@@ -16,18 +16,22 @@ import (
 // all multipliers are, is decided by the program of the remainder, in units of what is left (iterative refinement; Gleixner, Steffy and Wolter 2016). Near a kink of F values are then exact to rounding.
 func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []float64) {
 	all := !(a.v.p.Facts.StrongConvexity > 0) // without it a step may be as long as y
-	next, with, solved := a.remainder(ctx, x, y, lambda, all, true)
-	if !solved {
-		next, with, solved = a.remainder(ctx, x, y, lambda, all, false)
+	next, with, holds := a.remainder(ctx, x, y, lambda, all, true)
+	if next == nil {
+		next, with, holds = a.remainder(ctx, x, y, lambda, all, false)
 	}
-	if solved && a.violated(x, next) > 0 {
-		next, with, _ = a.remainder(ctx, x, y, lambda, true, false)
+	if next != nil && !all && a.violated(x, next) > 0 {
+		next, with, holds = a.remainder(ctx, x, y, lambda, true, false)
+	}
+	if next == nil { // rows that depend on each other hold together to rounding alone
+		return a.met(x, y, holds), lambda
 	}
 	return next, with
 }
 
-// remainder is refined among the rows that are next to active, or all of them, those with a multiplier fixed or not: at a vertex one of them may have to let another in. It reports whether the program has a solution.
-func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all, fixed bool) (_, _ []float64, solved bool) {
+// remainder is refined among the rows that are next to active, or all of them, those with a multiplier fixed or not: at a vertex one of them may have to let another in. next is nil
+// where the program has no solution; holds are the rows that hold at y.
+func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all, fixed bool) (next, with []float64, holds []int) {
 	p := a.v.p
 	n := p.Dy
 	grad := make([]float64, n)
@@ -40,7 +44,7 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all, fi
 	rest := slices.Clone(grad) // what all multipliers leave of it
 	h := make([]float64, p.Rows.Len())
 	p.Rows.Residual(h, x, y)
-	rows, holds, open := []int{}, []int{}, false // open: there is something to decide, or rows are off
+	rows, open := []int{}, false // open: there is something to decide, or rows are off
 	program := &activeset.Program{N: n, A: sparse.Empty(n), C: make([]float64, n)}
 	size := 0.0
 	for i, kind := range p.Rows.Kind {
@@ -90,7 +94,7 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all, fi
 		left = math.Max(left, math.Abs(g)*a.qp.Unit(j))
 	}
 	if size = math.Max(size, left); size == 0 || !open && left <= tolerance.SumRounding*force {
-		return y, lambda, true
+		return y, lambda, holds
 	}
 	for j := range n {
 		program.C[j] = grad[j] * a.qp.Unit(j) / size
@@ -112,14 +116,14 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all, fi
 	}
 	solver, err := activeset.NewApart(program, p.Blocks)
 	if err != nil {
-		return y, lambda, false
+		return nil, nil, holds
 	}
 	sol := solver.Solve(ctx, nil, nil, activeset.Options{})
 	a.qp.Work += sol.Work
-	if sol.Status != activeset.Optimal { // rows that depend on each other hold together to rounding alone
-		return a.met(x, y, holds), lambda, false
+	if sol.Status != activeset.Optimal {
+		return nil, nil, holds
 	}
-	next, with := append([]float64(nil), y...), append([]float64(nil), lambda...)
+	next, with = slices.Clone(y), slices.Clone(lambda)
 	for j, d := range sol.Z {
 		next[j] += size * d * a.qp.Unit(j)
 	}
@@ -131,9 +135,9 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all, fi
 		}
 	}
 	if p.G.GradY(grad, x, next); !linalg.Finite(grad) {
-		return y, lambda, false
+		return nil, nil, holds
 	}
-	return next, with, true
+	return next, with, holds
 }
 
 // met is y moved to where these rows hold, and others that it would violate then.
