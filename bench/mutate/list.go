@@ -191,7 +191,7 @@ var list = []named{
 		`if least < mu*(1-tolerance.Target)`, `if false`},
 
 	// What the compiler proves.
-	{"a Euclidean norm's curvature from the wrong end", "ir/curvature/products.go", "(*backward).visitAtom",
+	{"a Euclidean norm's curvature from the wrong end", "ir/curvature/products.go", "(*backward).visitNorm",
 		`r.recip().Hi`, `r.recip().Lo`},
 	{"a power between exponents without the lower one", "ir/curvature/fusion.go", "between",
 		`powerRange(u, p.Lo-k).hull(powerRange(u, p.Hi-k))`, `powerRange(u, p.Hi-k)`},

@@ -234,7 +234,7 @@ func tie(_ *study, n *expr.Node) boundary {
 // convexWhereDefined reports that {z : arg(z) > 0} (or < 0) is convex, for an
 // argument whose range does not cross 0.
 func (s *study) convexWhereDefined(n, arg *expr.Node) bool {
-	if !s.varies(arg) || s.affine(arg) || s.atom(n) {
+	if !s.varies(arg) || s.affine(arg) || s.norm(n) {
 		return true
 	}
 	// A function of one affine variable that only rises or only falls is

@@ -34,7 +34,7 @@ func (s *study) leafOf(n *expr.Node) *expr.Node {
 	if leaf, ok := s.leaves[n]; ok {
 		return leaf
 	}
-	if s.atom(n) {
+	if s.norm(n) {
 		s.leaves[n] = n
 		return n
 	}

@@ -77,7 +77,7 @@ func (s *study) computeJacobian(n *expr.Node) *jacobian {
 		}
 		return j
 	}
-	if f := s.fused(n); f != nil && !s.atom(n) {
+	if f := s.fused(n); f != nil {
 		return s.scaled(s.jacobianOf(f.leaf), s.slopesOf(n), rows)
 	}
 	switch n.Op {

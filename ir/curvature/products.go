@@ -25,7 +25,7 @@ func (b *backward) visitDot(n *expr.Node, w Interval) {
 	}
 	ws := fill(make([]Interval, u.Shape.Len()), w)
 	first := len(b.out.terms)
-	b.visitElementwise(b.multiplied(n), ws)
+	b.visit(b.multiplied(n), ws)
 	for i := range b.out.terms[first:] {
 		t := &b.out.terms[first+i]
 		t.shared = !t.square() // u_k v_k all have the one weight of u'v
@@ -192,10 +192,8 @@ func eachSymmetric(m *sparse.CSR, visit func(i, j int, lower, upper float64)) {
 
 // curveLogSumExp: with p = softmax(u), the second derivative diag(p) - p p' is
 // the variance under p, between 0 and (max v - min v)^2/4 <= |v|^2/2.
-func (b *backward) curveLogSumExp(n *expr.Node, w Interval) { b.curveSoftmax(n, n.Args[0], w) }
-
-func (b *backward) curveSoftmax(n, u *expr.Node, w Interval) {
-	b.addSquare(n, "log-sum-exp", u, []Interval{w.mul(Interval{0, 0.5})})
+func (b *backward) curveLogSumExp(n *expr.Node, w Interval) {
+	b.addSquare(n, "log-sum-exp", n.Args[0], []Interval{w.mul(Interval{0, 0.5})})
 }
 
 // softmaxRange: p_k = 1/(1 + sum of exp(u_j - u_k), j != k) is least where u_k
@@ -317,46 +315,33 @@ func (b *backward) curveExtreme(n *expr.Node, _ Interval) {
 	b.addSquare(n, "a largest or smallest entry is not smooth", n.Args[0], []Interval{wholeLine()})
 }
 
-// visitAtom recognizes the convex functions of several variables that the
-// model builds from elementary ones, and reports whether n is one.
-func (b *backward) visitAtom(n *expr.Node, w []Interval) bool {
-	if !b.atom(n) {
+// visitNorm takes r = sqrt(c + |u|^2), whose second derivative I/r - u u'/r^3 is between c/r^3 and 1/r, as one function, and
+// reports whether n is one.
+func (b *backward) visitNorm(n *expr.Node, w []Interval) bool {
+	if !b.norm(n) {
 		return false
 	}
-	switch n.Op {
-	case expr.Log:
-		u := n.Args[0].Args[0].Args[0]
-		if b.curveSoftmax(n, u, w[0]); b.wants(u) {
-			p := softmaxRange(b.rangeOf(u))
-			b.push(u, func(k int) Interval { return w[0].mul(p[k]) })
-		}
-	case expr.Sqrt: // r = sqrt(c + |u|^2): second derivative I/r - u u'/r^3, between c/r^3 and 1/r
-		c, u := b.splitNorm(n.Args[0])
-		r2 := b.rangeOf(n.Args[0])[0].meet(Interval{0, math.Inf(1)})
-		r := Interval{sqrtDown(max(r2.Lo, 0)), sqrtUp(r2.Hi)}
-		least := c.mul(r.mul(r2).recip()).Lo
-		b.addSquare(n, "Euclidean norm", u, []Interval{w[0].mul(Interval{max(least, 0), r.recip().Hi})})
-		if b.wants(u) {
-			ur := b.rangeOf(u)
-			b.push(u, func(k int) Interval {
-				return w[0].mul(ur[k].mul(r.recip()).meet(Interval{-1, 1}))
-			})
-		}
+	c, u := b.splitNorm(n.Args[0])
+	r2 := b.rangeOf(n.Args[0])[0].meet(Interval{0, math.Inf(1)})
+	r := Interval{sqrtDown(max(r2.Lo, 0)), sqrtUp(r2.Hi)}
+	least := c.mul(r.mul(r2).recip()).Lo
+	b.addSquare(n, "Euclidean norm", u, []Interval{w[0].mul(Interval{max(least, 0), r.recip().Hi})})
+	if b.wants(u) {
+		ur := b.rangeOf(u)
+		b.push(u, func(k int) Interval {
+			return w[0].mul(ur[k].mul(r.recip()).meet(Interval{-1, 1}))
+		})
 	}
 	return true
 }
 
-// atom matches log(sum(exp(u))) and sqrt(c + |u|^2).
-func (s *study) atom(n *expr.Node) bool {
-	switch n.Op {
-	case expr.Log:
-		sum := n.Args[0]
-		return sum.Op == expr.Sum && sum.Args[0].Op == expr.Exp && s.varies(n)
-	case expr.Sqrt:
-		_, u := s.splitNorm(n.Args[0])
-		return u != nil
+// norm matches sqrt(c + |u|^2).
+func (s *study) norm(n *expr.Node) bool {
+	if n.Op != expr.Sqrt {
+		return false
 	}
-	return false
+	_, u := s.splitNorm(n.Args[0])
+	return u != nil
 }
 
 // splitNorm matches c + |u|^2 with c >= 0 free of the variables (0 where there

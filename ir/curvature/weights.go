@@ -139,13 +139,21 @@ func (b *backward) visit(n *expr.Node, w []Interval) {
 	case n.Op == expr.Dot:
 		b.visitDot(n, w[0])
 		return
-	case elementwise(n):
-		b.visitElementwise(n, w)
+	case b.visitNorm(n, w), b.visitFused(n, w):
 		return
 	case curve != nil:
 		curve(b, n, w[0])
-	case info.Bilinear && b.varies(n.Args[0]) && b.varies(n.Args[1]):
-		b.cross(n, "a product of two expressions that both vary", w)
+	case info.Linear:
+	case info.Bilinear:
+		if b.varies(n.Args[0]) && b.varies(n.Args[1]) {
+			b.cross(n, "a product of two expressions that both vary", w)
+		}
+	case n.Op == expr.Div:
+		b.curveQuotient(n, w)
+	default: // Pow, Max, Min of two different expressions
+		for _, a := range n.Args {
+			b.addSquare(n, "this operation on two expressions that both vary has no rule", a, []Interval{wholeLine()})
+		}
 	}
 	b.pushBack(n, w)
 }
@@ -173,41 +181,26 @@ func (b *backward) pushBack(n *expr.Node, w []Interval) {
 	}
 }
 
-func (b *backward) visitElementwise(n *expr.Node, w []Interval) {
-	if b.visitAtom(n, w) {
-		return
+// visitFused takes a region of elementwise operations as one function of one variable, and reports whether n ends one.
+func (b *backward) visitFused(n *expr.Node, w []Interval) bool {
+	f := b.fused(n)
+	if f == nil {
+		return false
 	}
-	if f := b.fused(n); f != nil {
-		slopes := b.slopesOf(n)
-		if !b.affine(n) {
-			d := make([]Interval, len(w))
-			for k := range d {
-				d[k] = w[k].mul(slopes[k].d2)
-			}
-			if f.leaf.Shape.Rank == 0 && len(d) > 1 { // broadcast: all rows are the leaf's one
-				d = []Interval{sumOf(d)}
-			}
-			b.addSquare(n, b.ruleOf(n, slopes), f.leaf, d)
-			b.shareWeights(n, w)
+	slopes := b.slopesOf(n)
+	if !b.affine(n) {
+		d := make([]Interval, len(w))
+		for k := range d {
+			d[k] = w[k].mul(slopes[k].d2)
 		}
-		b.pushSum(f.leaf, len(w), func(k int) Interval { return w[k].mul(slopes[k].d1) })
-		return
-	}
-	if n.Op.Info().Class == expr.Elementwise1 {
-		return // its argument does not vary: unreachable for a node that does
-	}
-	switch n.Op {
-	case expr.Add, expr.Sub:
-	case expr.Mul:
-		b.cross(n, "a product of two expressions that both vary", w)
-	case expr.Div:
-		b.curveQuotient(n, w)
-	default: // Pow, Max, Min of two different expressions
-		for _, a := range n.Args {
-			b.addSquare(n, "this operation on two expressions that both vary has no rule", a, []Interval{wholeLine()})
+		if f.leaf.Shape.Rank == 0 && len(d) > 1 { // broadcast: all rows are the leaf's one
+			d = []Interval{sumOf(d)}
 		}
+		b.addSquare(n, b.ruleOf(n, slopes), f.leaf, d)
+		b.shareWeights(n, w)
 	}
-	b.pushBack(n, w)
+	b.pushSum(f.leaf, len(w), func(k int) Interval { return w[k].mul(slopes[k].d1) })
+	return true
 }
 
 // shareWeights notes on the term just recorded for n = q .* h(u), where q is a
