@@ -1,7 +1,6 @@
 package curvature
 
 import (
-	"fmt"
 	"math"
 
 	"bilevelc/ir/expr"
@@ -17,8 +16,6 @@ import (
 // hold.
 type escape struct {
 	node   *expr.Node
-	arg    *expr.Node // whose range leaves the domain; nil for values that are not finite
-	pole   bool       // the domain is everything but 0
 	reason string
 }
 
@@ -49,16 +46,7 @@ func (s *study) departure(n *expr.Node) *escape {
 			return &escape{node: a, reason: "its value is not finite"}
 		}
 	}
-	if rules[n.Op].edge == nil {
-		return nil
-	}
-	if !n.Op.Info().Smooth {
-		if !s.varies(n) {
-			return nil // its value alone matters
-		}
-		if reason, outcome := s.obstacle(n); outcome != proved {
-			return &escape{node: n, arg: n.Args[0], reason: reason}
-		}
+	if rules[n.Op].edge == nil || !n.Op.Info().Smooth && !s.varies(n) { // its value alone matters
 		return nil
 	}
 	e := rules[n.Op].edge(s, n)
@@ -79,7 +67,7 @@ func (s *study) departure(n *expr.Node) *escape {
 			}
 			fallthrough
 		default:
-			return &escape{node: n, arg: e.arg, pole: e.pole, reason: need + e.ranges(u, k)}
+			return &escape{node: n, reason: need + ranges(u)}
 		}
 	}
 	return nil
@@ -189,7 +177,7 @@ func powerBoundary(s *study, n *expr.Node) boundary {
 		out.need = "a power that is not a whole number needs a base of at least 0"
 	}
 	if p, ok := s.exponent(n); ok && p < 0 && p == math.Trunc(p) {
-		out.between, out.pole = out.need, true
+		out.between = out.need
 	}
 	return out
 }
@@ -209,26 +197,10 @@ func powerPosition(u, p Interval) position {
 	return aboveZero(u)
 }
 
-func kink(_ *study, n *expr.Node) boundary {
-	return boundary{arg: n.Args[0], need: n.Op.String() + " has a kink at 0", of: func(u Interval, _ int) position { return insideIf(!u.contains(0)) }}
-}
-
-// crossing is where the two arguments of a max or min may be equal.
-func crossing(s *study, n *expr.Node) boundary {
-	u, v := s.rangeOf(n.Args[0]), s.rangeOf(n.Args[1])
-	return boundary{arg: n, need: n.Op.String() + " has a kink where its arguments are equal",
-		of: func(_ Interval, k int) position {
-			a, b := entry(u, k), entry(v, k)
-			return insideIf(a.Lo > b.Hi || b.Lo > a.Hi)
-		},
-		where: func(k int) string { return fmt.Sprintf("; they range over %s and %s", entry(u, k), entry(v, k)) }}
-}
-
-// tie is where two entries of an array may be its largest, or its smallest.
-func tie(_ *study, n *expr.Node) boundary {
-	return boundary{arg: n, need: n.Op.String() + " has kinks where two entries are equal",
-		of:    func(Interval, int) position { return insideIf(n.Args[0].Shape.Len() == 1) },
-		where: func(int) string { return "" }}
+// notSmooth is the boundary of an operation with a kink or a jump. Proofs meet it on data only: the kinks of variables are restated by rows, and their jumps
+// are refused, before there is a problem.
+func notSmooth(_ *study, n *expr.Node) boundary {
+	return boundary{arg: n.Args[0], need: n.Op.String() + " is not smooth", of: func(Interval, int) position { return outside }}
 }
 
 // convexWhereDefined reports that {z : arg(z) > 0} (or < 0) is convex, for an

@@ -66,22 +66,13 @@ func at(x, y []float64) domain {
 func upperBox(p *ir.Problem) []Interval {
 	x := make([]Interval, p.Upper.Dim)
 	for i := range x {
-		x[i] = wholeLine()
-		if i < len(p.X.Lo) {
-			x[i].Lo = p.X.Lo[i]
-		}
-		if i < len(p.X.Hi) {
-			x[i].Hi = p.X.Hi[i]
-		}
+		x[i] = Interval{p.X.Lo[i], p.X.Hi[i]}
 	}
 	for _, ball := range p.X.Balls {
 		v := p.Upper.Vars[ball.Var]
 		for i := v.Offset; i < v.Offset+v.Shape.Len(); i++ {
 			x[i] = x[i].meet(Interval{-ball.Radius, ball.Radius})
 		}
-	}
-	if p.X.E == nil {
-		return x
 	}
 	return tighten(x, len(p.X.Rows), func(i int, visit func(j int, coef float64)) (rest float64, equal bool) {
 		visitRow(p.X.E, i, 1, visit)
@@ -93,9 +84,6 @@ func upperBox(p *ir.Problem) []Interval {
 // sum a row of X bounds.
 func shares(p *ir.Problem, x []Interval) map[*expr.Node]float64 {
 	out := map[*expr.Node]float64{}
-	if p.X.E == nil {
-		return out
-	}
 	var variables []*expr.Node
 	for _, n := range p.Graph.Nodes() {
 		if n.Op == expr.Var && !n.Lower {
@@ -130,9 +118,6 @@ func shares(p *ir.Problem, x []Interval) map[*expr.Node]float64 {
 
 // lowerBox tightens free by the rows A x - B y <= b (or =), x in its box.
 func lowerBox(p *ir.Problem, x, free []Interval) []Interval {
-	if p.B == nil {
-		return free
-	}
 	least := make([]float64, len(p.Rows)) // of A x, over the box
 	most := make([]float64, len(p.Rows))
 	var total Interval
@@ -158,9 +143,6 @@ func lowerBox(p *ir.Problem, x, free []Interval) []Interval {
 }
 
 func visitRow(m *sparse.CSR, i int, sign float64, visit func(j int, coef float64)) {
-	if m == nil {
-		return
-	}
 	cols, vals := m.Row(i)
 	for k, j := range cols {
 		if vals[k] != 0 {

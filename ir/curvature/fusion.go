@@ -50,9 +50,6 @@ func (s *study) leafOf(n *expr.Node) *expr.Node {
 			leaf = n
 		}
 	}
-	if leaf.Shape != n.Shape && leaf.Shape.Rank != 0 {
-		leaf = n
-	}
 	s.leaves[n] = leaf
 	return leaf
 }

@@ -10,14 +10,8 @@ import (
 	"bilevelc/ir/expr"
 )
 
-// lowerName is the name of entry c of y.
-func (pr *prover) lowerName(c int) string { return pr.Lower.EntryName(c) }
-
-// entryName is the name of entry c of the variables a study differentiates in.
-func (pr *prover) entryName(s *study, c int) string {
-	if s.wrt&expr.DependsX == 0 {
-		return pr.Lower.EntryName(c)
-	}
+// entryName is the name of entry c of x and y.
+func (pr *prover) entryName(c int) string {
 	if c < pr.Upper.Dim {
 		return pr.Upper.EntryName(c)
 	}
@@ -53,7 +47,7 @@ func (pr *prover) directionText(e extreme) string {
 			out.WriteString(" + ...")
 			break
 		}
-		addTerm(&out, c, visible, "%.3g ", pr.lowerName(e.cols[i]))
+		addTerm(&out, c, visible, "%.3g ", pr.Lower.EntryName(e.cols[i]))
 	}
 	return "along " + out.String()
 }

@@ -56,6 +56,7 @@ func TestProved(t *testing.T) {
 		{"sum((exp(x / 2) .* y) .^ 2)", "", 2 * math.Exp(-1), everywhere},
 		{"y' * diag(exp(x)) * y", "", 2 * math.Exp(-1), everywhere},
 		{"y' * (diag(exp(x)) + M) * y", "", 2*math.Exp(-1) + 2*(3-math.Sqrt(3)), everywhere},
+		{"sumsq(y) - y' * (-(exp(x[1]) * (L' * L))) * y + y' * (L' * L / exp(x[2])) * y", "", 2, everywhere}, // matrices that move with x, taken apart
 		{"sumsq(y) + exp(y[1]) + log1pexp(-sum(y)) + logsumexp(y) + norm2(y - x + 1)", "", 2, everywhere},
 		{"sumsq(y) + exp(sumsq(y)) - sum(x)", "", 4, everywhere},
 		{"sum(sqrt(1 + y .^ 2)) + 0.5 * sumsq(y)", "", 1, everywhere},
@@ -173,6 +174,14 @@ func TestBlame(t *testing.T) {
 		if list.HasErrors() || len(list) != 1 || !strings.Contains(list[0].Subject.Text(), c.expr) {
 			t.Errorf("%s: %v", c.objective, list)
 		}
+	}
+}
+
+// TestMatrixNorm: the Euclidean norm of a matrix is one function of all of its entries.
+func TestMatrixNorm(t *testing.T) {
+	text := strings.NewReplacer("var y: vector[3]", "var y: matrix[2, 3]", "sumsq(x) + sumsq(y)", "sumsq(x)").Replace(lowerModel("sumsq(y) + sqrt(1 + sumsq(y - 1))", ""))
+	if g := Prove(bound(t, "example.blv", text, nil, bind.Options{}), Defaults()).Convexity; g.Outcome != proved || g.Modulus != 2 {
+		t.Errorf("%+v", g)
 	}
 }
 

@@ -131,9 +131,6 @@ func (s *study) leastOf(p *signedTerm) (l float64, cols []int) {
 			cols = append(cols, f.cols[b]...)
 		}
 	}
-	if p.left != nil && gram(p.left.node) {
-		l = max(l, 0)
-	}
 	return l, cols
 }
 

@@ -3,7 +3,6 @@ package curvature
 import (
 	"math"
 
-	"bilevelc/internal/sparse"
 	"bilevelc/ir/expr"
 )
 
@@ -140,13 +139,7 @@ func (b *backward) gershgorin(m *expr.Node, w Interval) []Interval {
 		off[i], off[j] = addUp(off[i], size), addUp(off[j], size)
 	}
 	if v := b.known(m); v != nil && v.Sparse != nil {
-		eachSymmetric(v.Sparse, func(i, j int, lower, upper float64) {
-			if i == j {
-				add(i, i, point(lower))
-			} else {
-				add(i, j, point(lower).add(point(upper)))
-			}
-		})
+		eachEntry(v, false, func(i, j int, a float64) { add(i, j, point(a)) })
 	} else {
 		r := b.rangeOf(m)
 		for i := range n {
@@ -161,33 +154,6 @@ func (b *backward) gershgorin(m *expr.Node, w Interval) []Interval {
 		out[i] = w.mul(Interval{addDown(d.Lo, -off[i]), addUp(d.Hi, off[i])})
 	}
 	return out
-}
-
-// eachSymmetric visits the pairs of mirrored entries of a square matrix of
-// which one is stored, with i >= j, once.
-func eachSymmetric(m *sparse.CSR, visit func(i, j int, lower, upper float64)) {
-	t := m.T()
-	for i := range m.Rows {
-		cols, vals := m.Row(i)
-		mirrored, others := t.Row(i) // entries (j, i)
-		for len(cols) > 0 && cols[0] <= i || len(mirrored) > 0 && mirrored[0] <= i {
-			j := i
-			if len(cols) > 0 {
-				j = min(j, cols[0])
-			}
-			if len(mirrored) > 0 {
-				j = min(j, mirrored[0])
-			}
-			lower, upper := 0.0, 0.0
-			if len(cols) > 0 && cols[0] == j {
-				lower, cols, vals = vals[0], cols[1:], vals[1:]
-			}
-			if len(mirrored) > 0 && mirrored[0] == j {
-				upper, mirrored, others = others[0], mirrored[1:], others[1:]
-			}
-			visit(i, j, lower, upper)
-		}
-	}
 }
 
 // curveLogSumExp: with p = softmax(u), the second derivative diag(p) - p p' is
@@ -308,11 +274,11 @@ func (b *backward) curveProd(n *expr.Node, w Interval) {
 		}})
 }
 
-// anyEntry is how the largest and the smallest entry depend on each: as one of them does.
-func anyEntry(u []Interval) []Interval { return fill(make([]Interval, len(u)), Interval{0, 1}) }
-
-func (b *backward) curveExtreme(n *expr.Node, _ Interval) {
-	b.addSquare(n, "a largest or smallest entry is not smooth", n.Args[0], []Interval{wholeLine()})
+// curveUnknown is for powers of two different expressions that both vary, and for what is not smooth.
+func (b *backward) curveUnknown(n *expr.Node, _ Interval) {
+	for _, a := range n.Args {
+		b.addSquare(n, "this operation on two expressions that both vary has no rule", a, []Interval{wholeLine()})
+	}
 }
 
 // visitNorm takes r = sqrt(c + |u|^2), whose second derivative I/r - u u'/r^3 is between c/r^3 and 1/r, as one function, and

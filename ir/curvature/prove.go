@@ -357,7 +357,7 @@ func (pr *prover) gradientBound(n *expr.Node) Bound {
 			value := sqrtUp(total)
 			return Bound{Known: true, Value: value, Scope: r.scope, Derivation: s.gradientStep(value)}
 		}
-		out = Bound{Blame: &Blame{Expr: pr.entryName(s, open), Reason: "the objective's slope in it is not bounded over the ranges of x and y"}}
+		out = Bound{Blame: &Blame{Expr: pr.entryName(open), Reason: "the objective's slope in it is not bounded over the ranges of x and y"}}
 	}
 	return out
 }

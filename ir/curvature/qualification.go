@@ -69,7 +69,7 @@ const (
 func (pr *prover) qualify() Qualification {
 	p := pr.Problem
 	out := Qualification{Rows: len(p.Rows)}
-	if p.B == nil || len(p.Rows) == 0 {
+	if len(p.Rows) == 0 {
 		return out
 	}
 	work := pr.rankBudget()

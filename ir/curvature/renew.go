@@ -41,7 +41,7 @@ func (pr *prover) compare(e *Earlier) renewal {
 	}
 	normals := sameRows(before.Rows, pr.Rows) && expr.SameMatrix(before.B, pr.B)
 	r.rows = normals && expr.SameMatrix(before.A, pr.A) && expr.SameBits(before.Rhs, pr.Rhs)
-	if q := e.Proof.Qualification; normals && !r.rows && pr.B != nil { // independent rows are so with any other side
+	if q := e.Proof.Qualification; normals && !r.rows { // independent rows are so with any other side
 		r.rows = q.Rank >= 0 && len(q.Dependent) == 0 && slices.Equal(opposites(before), opposites(pr.Problem))
 	}
 	regions := normals && slices.Equal(feasible.y, pr.feasible.y)

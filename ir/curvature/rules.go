@@ -32,10 +32,6 @@ type boundary struct {
 	need string // in words
 	fix  string // what may be written instead, where a range is not inside; ""
 	of   func(u Interval, k int) position
-	pole bool // the operation grows without bound at the end of the set
-	// where tells of the range of an entry that is not inside; nil: that it is what the
-	// argument ranges over.
-	where func(k int) string
 	// between is what is needed between points of the box; "": need.
 	between string
 }
@@ -45,6 +41,7 @@ var rules [len(expr.Primitives)]rule
 func init() {
 	every := wholeLine()
 	nothing := jet{every, every, every}
+	sign := expr.Sign.Info().Eval1
 	for op, jet := range map[expr.Op]func(u Interval) jet{
 		expr.Neg: func(u Interval) jet {
 			return jet{u.neg(), point(-1), point(0)}
@@ -81,28 +78,9 @@ func init() {
 			c := sine(u.add(halfPi))
 			return jet{c, sine(u).neg(), c.neg()}
 		},
-		expr.Abs: func(u Interval) jet {
-			switch {
-			case u.Lo >= 0:
-				return jet{u, point(1), point(0)}
-			case u.Hi <= 0:
-				return jet{u.neg(), point(-1), point(0)}
-			}
-			return jet{Interval{0, u.mag()}, Interval{-1, 1}, every}
-		},
-		expr.Sign: func(u Interval) jet {
-			if !u.contains(0) {
-				return constant(point(math.Copysign(1, u.Lo)))
-			}
-			return jet{Interval{-1, 1}, every, every}
-		},
-		expr.Floor: func(u Interval) jet {
-			f := Interval{math.Floor(u.Lo), math.Floor(u.Hi)}
-			if f.isPoint() && u.Lo > f.Lo {
-				return constant(f)
-			}
-			return jet{f, every, every}
-		},
+		expr.Abs:   func(u Interval) jet { return jet{Interval{u.mig(), u.mag()}, every, every} },
+		expr.Sign:  func(u Interval) jet { return jet{Interval{sign(u.Lo), sign(u.Hi)}, every, every} },
+		expr.Floor: func(u Interval) jet { return jet{Interval{math.Floor(u.Lo), math.Floor(u.Hi)}, every, every} },
 	} {
 		rules[op].jet = jet
 	}
@@ -115,28 +93,22 @@ func init() {
 		expr.PosPow: func(_ *study, _ *expr.Node, u, p jet) jet {
 			return u.then(posPower(u.v, p.v))
 		},
-		expr.Max: func(_ *study, _ *expr.Node, a, b jet) jet { return largest(a, b) },
-		expr.Min: func(_ *study, _ *expr.Node, a, b jet) jet { return largest(a.neg(), b.neg()).neg() },
+		expr.Max: func(_ *study, _ *expr.Node, a, b jet) jet {
+			return jet{Interval{max(a.v.Lo, b.v.Lo), max(a.v.Hi, b.v.Hi)}, every, every}
+		},
+		expr.Min: func(_ *study, _ *expr.Node, a, b jet) jet {
+			return jet{Interval{min(a.v.Lo, b.v.Lo), min(a.v.Hi, b.v.Hi)}, every, every}
+		},
 	} {
 		rules[op].pair = pair
 	}
+	none := rule{fold: func([]Interval) Interval { return every }, curve: (*backward).curveUnknown,
+		slopes: func(u []Interval) []Interval { return fill(make([]Interval, len(u)), every) }}
 	for op, rule := range map[expr.Op]rule{
 		expr.Prod:      {fold: prodRange, slopes: prodSlopes, curve: (*backward).curveProd},
 		expr.LogSumExp: {fold: logSumExpRange, slopes: softmaxRange, curve: (*backward).curveLogSumExp},
-		expr.MaxAll: {slopes: anyEntry, curve: (*backward).curveExtreme, fold: func(u []Interval) Interval {
-			out := u[0]
-			for _, e := range u[1:] {
-				out = Interval{max(out.Lo, e.Lo), max(out.Hi, e.Hi)}
-			}
-			return out
-		}},
-		expr.MinAll: {slopes: anyEntry, curve: (*backward).curveExtreme, fold: func(u []Interval) Interval {
-			out := u[0]
-			for _, e := range u[1:] {
-				out = Interval{min(out.Lo, e.Lo), min(out.Hi, e.Hi)}
-			}
-			return out
-		}},
+		expr.MaxAll:    none,
+		expr.MinAll:    none,
 	} {
 		rules[op] = rule
 	}
@@ -144,22 +116,16 @@ func init() {
 		expr.Log:  positiveArgument,
 		expr.Sqrt: rootArgument,
 		expr.Div: func(_ *study, n *expr.Node) boundary {
-			return boundary{arg: n.Args[1], need: "a quotient needs a divisor other than 0", pole: true, of: func(u Interval, _ int) position { return besideZero(u) }}
+			return boundary{arg: n.Args[1], need: "a quotient needs a divisor other than 0", of: func(u Interval, _ int) position { return besideZero(u) }}
 		},
-		expr.Pow:  powerBoundary,
-		expr.Abs:  kink,
-		expr.Sign: kink,
-		expr.Floor: func(_ *study, n *expr.Node) boundary {
-			return boundary{arg: n.Args[0], need: "floor jumps at integers", of: func(u Interval, _ int) position {
-				return insideIf(math.Floor(u.Lo) == math.Floor(u.Hi) && u.Lo > math.Floor(u.Lo))
-			}}
-		},
-		expr.Max:    crossing,
-		expr.Min:    crossing,
-		expr.MaxAll: tie,
-		expr.MinAll: tie,
+		expr.Pow: powerBoundary,
 	} {
 		rules[op].edge = edge
+	}
+	for op := range rules {
+		if !expr.Op(op).Info().Smooth {
+			rules[op].edge = notSmooth
+		}
 	}
 	require()
 }
@@ -185,15 +151,4 @@ func require() {
 			}
 		}
 	}
-}
-
-// largest encloses max(a, b).
-func largest(a, b jet) jet {
-	switch {
-	case a.v.Lo >= b.v.Hi:
-		return a
-	case b.v.Lo >= a.v.Hi:
-		return b
-	}
-	return jet{Interval{max(a.v.Lo, b.v.Lo), max(a.v.Hi, b.v.Hi)}, a.d1.hull(b.d1), wholeLine()}
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"bilevelc/ir/bind"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
 )
@@ -95,5 +96,33 @@ func TestNothingIsNoProof(t *testing.T) {
 			}
 		}
 		rules[op].jet = kept
+	}
+}
+
+// TestNothingOfKinks: of an operation that is not smooth, applied to y, nothing is proved, whatever stands beside it.
+func TestNothingOfKinks(t *testing.T) {
+	for op := range expr.Op(len(expr.Primitives)) {
+		info := op.Info()
+		if info.Smooth {
+			continue
+		}
+		p := bound(t, "m.blv", "model m\nupper {\nvar x: real in box(0, 1)\nminimize x\n}\nlower {\nvar y: vector[2] in box(1, 2)\nminimize sumsq(y)\n}", nil, bind.Options{})
+		b, y := p.Graph, p.Graph.Var("y", true, 0, expr.VectorShape(2), diag.Span{})
+		var n *expr.Node
+		switch info.Class {
+		case expr.Elementwise1:
+			n = b.Reduce(expr.Sum, b.Unary(op, y, diag.Span{}), diag.Span{})
+		case expr.Elementwise2:
+			n = b.Reduce(expr.Sum, b.Binary(op, y, b.Number(1.5), diag.Span{}), diag.Span{})
+		default:
+			n = b.Reduce(op, y, diag.Span{})
+		}
+		p.Lower.Objective = b.Binary(expr.Add, b.Binary(expr.Mul, b.Number(100), p.Lower.Objective, diag.Span{}), n, diag.Span{})
+		p.Upper.Objective = b.Unary(expr.Neg, n, diag.Span{})
+		proof := Prove(p, Defaults())
+		if proof.SmoothF.Outcome != unknown || proof.SmoothG.Outcome != unknown || proof.Convexity.Outcome != unknown || proof.Convexity.Convex && info.Class != expr.Reduction ||
+			proof.SmoothnessF.Known || proof.SmoothnessG.Known || proof.LipschitzF.Known {
+			t.Errorf("%s: %s", op, proof.Text(false))
+		}
 	}
 }

@@ -95,9 +95,6 @@ func (pr *prover) lowerSample(k int, x []float64, random *rand.Rand, work *budge
 			y[j] = r.Lo + random.Float64()*(r.Hi-r.Lo)
 		}
 	}
-	if pr.B == nil {
-		return y, true
-	}
 	// A x - B y <= b: the rows of -B with right-hand side b - A x.
 	rhs := make([]float64, len(pr.Rows))
 	for i := range rhs {
@@ -120,9 +117,6 @@ type halfspaces struct {
 // than feasibleTolerance, within the budget.
 func (h halfspaces) project(z []float64, work *budget, others func()) bool {
 	others()
-	if h.m == nil {
-		return true
-	}
 	const rounds = 400
 	for range rounds {
 		if !work.spend(6 * float64(len(h.m.Val))) { // two products, and a correction

@@ -46,7 +46,7 @@ func (s *study) obstacle(m *expr.Node) (reason string, outcome Outcome) {
 			return fmt.Sprintf("%s; its argument is in %s", e.need, u), refuted
 		default:
 			if outcome == proved {
-				reason, outcome = e.need+e.ranges(u, k), unknown
+				reason, outcome = e.need+ranges(u), unknown
 			}
 		}
 	}
@@ -54,9 +54,4 @@ func (s *study) obstacle(m *expr.Node) (reason string, outcome Outcome) {
 }
 
 // ranges words the range of an entry that is not inside.
-func (e *boundary) ranges(u Interval, k int) string {
-	if e.where != nil {
-		return e.where(k)
-	}
-	return fmt.Sprintf("; its argument ranges over %s", u)
-}
+func ranges(u Interval) string { return fmt.Sprintf("; its argument ranges over %s", u) }

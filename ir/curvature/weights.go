@@ -150,10 +150,8 @@ func (b *backward) visit(n *expr.Node, w []Interval) {
 		}
 	case n.Op == expr.Div:
 		b.curveQuotient(n, w)
-	default: // Pow, Max, Min of two different expressions
-		for _, a := range n.Args {
-			b.addSquare(n, "this operation on two expressions that both vary has no rule", a, []Interval{wholeLine()})
-		}
+	default:
+		b.curveUnknown(n, w[0])
 	}
 	b.pushBack(n, w)
 }

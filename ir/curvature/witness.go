@@ -149,7 +149,7 @@ func (pr *prover) flat(s *study) *Witness {
 		cost += float64(len(p.a)) * float64(len(p.b))
 	}
 	if c := slices.Index(touched, false); c >= 0 {
-		return &Witness{Direction: unit(n, c), Flat: true, Text: "along " + pr.lowerName(c)}
+		return &Witness{Direction: unit(n, c), Flat: true, Text: "along " + pr.Lower.EntryName(c)}
 	}
 	// exactCost bounds the operations in rational arithmetic, at about a
 	// microsecond each.
