@@ -149,9 +149,6 @@ func (a *affine) step(n *expr.Node) (f *form, bad *expr.Node) {
 			return f, nil
 		}
 	}
-	if allConstant(n, args) {
-		return a.constantOp(n), nil
-	}
 	return nil, n
 }
 
@@ -165,26 +162,6 @@ func sums(op expr.Op) bool {
 		return true
 	}
 	return false
-}
-
-// allConstant reports that no argument varies although variables are written
-// in it (as in 0 * y).
-func allConstant(n *expr.Node, args []*form) bool {
-	for _, f := range args {
-		if !f.constant() {
-			return false
-		}
-	}
-	return len(n.Args) > 0
-}
-
-// constantOp evaluates an operation whose arguments do not vary.
-func (a *affine) constantOp(n *expr.Node) *form {
-	v, err := expr.Eval(n, make([]float64, a.dx), make([]float64, a.dy))
-	if err != nil {
-		panic("bind: " + err.Error()) // its arguments are known
-	}
-	return &form{coef: a.zero(n.Shape.Len()), rest: v.Values()}
 }
 
 func (a *affine) zero(rows int) *sparse.CSR {

@@ -226,7 +226,7 @@ func (c *checker) function(fn *lang.Fn) {
 // parameter is a parameter of which only the declaration is known: its
 // missing sizes are its own.
 func (c *checker) parameter(s *scope, p *lang.FnParam) value {
-	if p.Type == nil || p.Type.Kind == lang.KindBad {
+	if p.Type == nil {
 		return unknownValue
 	}
 	if p.Type.Kind == lang.KindInt {

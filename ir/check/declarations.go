@@ -12,9 +12,6 @@ import (
 // param checks `param n: int = 5`. An int param is an atom of symbolic sizes,
 // which remembers its default.
 func (c *checker) param(e *entry, d *lang.Param) value {
-	if d.Type.Kind == lang.KindBad {
-		return unknownValue // the parser has reported it
-	}
 	if d.Type.Kind != lang.KindReal && d.Type.Kind != lang.KindInt {
 		c.errorf(c.global, diag.WrongKind, d.Type.Span(), "a param is a scalar, not a %s", d.Type.Kind).Fix =
 			fmt.Sprintf("declare it as `data %s: %s`", d.Name.Name, elab.Quote(&d.Type))
@@ -147,23 +144,15 @@ func (c *checker) generator(d *lang.Data) {
 	}
 }
 
-// written is the type that a declaration writes.
+// written is the type that a declaration writes, whose number of dimensions the parser has seen to.
 func (c *checker) written(t *lang.TypeExpr) ir.Type {
-	want := map[lang.TypeKind]int{lang.KindVector: 1, lang.KindMatrix: 2}[t.Kind]
-	switch {
-	case t.Kind == lang.KindText:
+	switch t.Kind {
+	case lang.KindText:
 		c.errorf(c.global, diag.WrongKind, t.Span(), "texts are data, not variables")
 		return elab.Unknown
-	case t.Kind != lang.KindArray && len(t.Dims) != want && want > 0:
-		c.errorf(c.global, diag.WrongSize, t.Span(), "the size of this %s is missing", t.Kind).Fix =
-			map[lang.TypeKind]string{lang.KindVector: "write `vector[n]`", lang.KindMatrix: "write `matrix[m, n]`"}[t.Kind]
+	case lang.KindBad: // the parser has reported it
 		return elab.Unknown
-	case t.Kind != lang.KindArray && len(t.Dims) != want:
-		c.errorf(c.global, diag.WrongSize, t.Span(), "`%s` is a scalar and has no size", t.Kind)
-		return elab.Unknown
-	case t.Kind == lang.KindBad: // the parser has reported it
-		return elab.Unknown
-	case t.Kind == lang.KindInt:
+	case lang.KindInt:
 		return elab.Int
 	}
 	return elab.Array(c.sizes(t.Dims)...)

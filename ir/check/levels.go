@@ -218,9 +218,6 @@ func (c *checker) relation(s *scope, r *lang.Constraint, terms []value) {
 	up, down := false, false
 	for i, op := range r.Ops {
 		up, down = up || op == lang.LessEq, down || op == lang.GreaterEq
-		if i+1 >= len(terms) {
-			break
-		}
 		a, b := terms[i], terms[i+1]
 		if _, fault := elab.Relation(r, i, a.typ, b.typ); fault != nil {
 			c.fault(s, fault)
@@ -342,8 +339,5 @@ func constraintText(r *lang.Constraint) string {
 }
 
 func relationText(r *lang.Constraint) string {
-	if len(r.Terms) == 0 {
-		return elab.Quote(r)
-	}
 	return elab.QuoteSpan(r.Terms[0].Span().To(r.Terms[len(r.Terms)-1].Span()))
 }

@@ -108,9 +108,6 @@ func (c *checker) declare() {
 
 func (c *checker) enter(name lang.Ident, kind ir.SymbolKind, decl lang.Node, lower bool) {
 	c.meter.Step()
-	if name.Name == "" {
-		return // the parser reported that it is missing
-	}
 	if first := c.symbols[name.Name]; first != nil {
 		d := c.errorf(c.global, diag.DeclaredTwice, name.Span(), "`%s` is declared twice", name.Name)
 		d.Detail = "the names of a model, those inside its levels included, must differ"

@@ -30,8 +30,6 @@ func fitsWritten(want *lang.TypeExpr, got ir.Type, sizes Sizes) bool {
 		lang.KindInt: ir.IntType, lang.KindVector: ir.VectorType, lang.KindMatrix: ir.MatrixType,
 	}
 	switch {
-	case want.Kind == lang.KindBad: // the parser has reported it
-		return true
 	case want.Kind == lang.KindReal:
 		return IsScalar(got)
 	case got.Kind != kinds[want.Kind]:
