@@ -75,44 +75,10 @@ func (s *study) text(n *expr.Node) string {
 		}
 		return t
 	}
-	return s.symbol(n, 4)
-}
-
-// symbol writes a node without a place from its operations, down to a depth.
-func (s *study) symbol(n *expr.Node, depth int) string {
 	if n.Name != "" {
 		return n.Name
 	}
-	if v, ok := n.Number(); ok {
-		return number(v)
-	}
-	if n.Op == expr.Const {
-		return "data"
-	}
-	if depth == 0 {
-		return "..."
-	}
-	args := make([]string, len(n.Args))
-	for i, a := range n.Args {
-		args[i] = s.symbol(a, depth-1)
-	}
-	switch {
-	case n.Op == expr.Neg:
-		return "-" + args[0]
-	case n.Op == expr.Dot:
-		return args[0] + "' * " + args[1]
-	case n.Op == expr.MatVec && n.TransA:
-		return args[0] + "' * " + args[1]
-	case n.Op == expr.MatVec:
-		return args[0] + " * " + args[1]
-	case n.Op == expr.Gather && n.Shape.Rank == 0 && n.Args[0].Shape.Rank == 1:
-		return fmt.Sprintf("%s[%d]", args[0], n.Index[0]+1)
-	case n.Op == expr.Gather:
-		return args[0] + "[..]"
-	case len(args) == 2 && n.Op.Info().Name == "":
-		return "(" + args[0] + " " + n.Op.String() + " " + args[1] + ")"
-	}
-	return n.Op.String() + "(" + strings.Join(args, ", ") + ")"
+	return n.Op.String()
 }
 
 func place(at diag.Span) string {
@@ -153,7 +119,7 @@ func (s *study) termSteps(terms []term) (steps []*Step) {
 		w := hullOf(t.w)
 		st := &Step{Rule: t.rule, Expr: s.text(t.node), Place: place(s.spanOf(t.node)), Span: s.spanOf(t.node), Range: &w}
 		switch {
-		case !t.square() && t.left != nil:
+		case t.matrix:
 			st.Claim = "adds its matrix, times " + w.String()
 		case !t.square():
 			st.Claim = "adds mixed second derivatives, weight " + w.String()
@@ -301,7 +267,7 @@ func (a *attempt) blame(pr *prover) *Blame {
 			worst, least = &a.terms[i], own
 		}
 	}
-	if worst != nil && worst.left == nil {
+	if worst != nil && !worst.matrix {
 		return a.blameTerm(worst, fmt.Sprintf("it may take up to %s away from the second derivative over the ranges of x and y", number(-least)))
 	}
 	reason := "no part of it is shown to curve in every direction of y"

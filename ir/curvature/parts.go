@@ -3,8 +3,6 @@ package curvature
 import (
 	"math"
 	"slices"
-
-	"bilevelc/ir/expr"
 )
 
 // signedTerm is a term with its Jacobians and its sign.
@@ -43,7 +41,7 @@ func (s *study) signed(t *term, negative bool) signedTerm {
 	if t.square() {
 		return p
 	}
-	p.b = s.otherOf(t)
+	p.b = s.jacobianOf(t.other)
 	if p.pairs == nil {
 		p.pairs = func(visit func(i, j, k int)) {
 			for k := range p.a.rows {
@@ -52,28 +50,6 @@ func (s *study) signed(t *term, negative bool) signedTerm {
 		}
 	}
 	return p
-}
-
-// otherOf is the Jacobian of the other argument of a term.
-func (s *study) otherOf(t *term) *jacobian {
-	j := s.jacobianOf(t.other)
-	if t.left == nil {
-		return j
-	}
-	key := productKey{*t.left, t.other}
-	known, ok := s.products[key]
-	if !ok {
-		if known = s.dataTimes(s.known(t.left.node), t.left.trans, j); !known.unknown { // with more work it may be known
-			s.products[key] = known
-		}
-	}
-	return known
-}
-
-// productKey says of what a product of a data matrix and a Jacobian is.
-type productKey struct {
-	left factor
-	of   *expr.Node
 }
 
 // addPart adds one term, row by row.

@@ -24,21 +24,27 @@ func (b *backward) visitDot(n *expr.Node, w Interval) {
 	}
 	ws := fill(make([]Interval, u.Shape.Len()), w)
 	first := len(b.out.terms)
-	b.visit(b.multiplied(n), ws)
+	b.visit(b.made(expr.Node{Op: expr.Mul, Args: n.Args, Shape: u.Shape, Deps: n.Deps, Span: n.Span, Opaque: n.Opaque}), ws)
 	for i := range b.out.terms[first:] {
 		t := &b.out.terms[first+i]
 		t.shared = !t.square() // u_k v_k all have the one weight of u'v
 	}
 }
 
-// multiplied is u .* v for the node u'v, a node of this study only.
-func (s *study) multiplied(dot *expr.Node) *expr.Node {
-	if m, ok := s.elementwiseOf[dot]; ok {
-		return m
+// product says of what a product of two nodes is.
+type product struct {
+	op          expr.Op
+	left, right *expr.Node
+	trans       bool
+}
+
+// made is a product as a node of this study only, each once.
+func (s *study) made(n expr.Node) *expr.Node {
+	key := product{n.Op, n.Args[0], n.Args[1], n.TransA}
+	if s.products[key] == nil {
+		s.products[key] = &n
 	}
-	m := &expr.Node{Op: expr.Mul, Args: dot.Args, Shape: dot.Args[0].Shape, Deps: dot.Deps, Span: dot.Span, Opaque: dot.Opaque}
-	s.elementwiseOf[dot] = m
-	return m
+	return s.products[key]
 }
 
 // quadratic records the terms of w u' M u. A known M of moderate size is kept
@@ -51,7 +57,8 @@ func (b *backward) quadratic(n, u *expr.Node, m factor, w Interval) {
 		if gram(m.node) {
 			rule = "sum of squares: a matrix times its transpose"
 		}
-		b.out.terms = append(b.out.terms, term{node: n, rule: rule, arg: u, other: u, left: &m, w: fill(make([]Interval, size), w), shared: true})
+		times := b.made(expr.Node{Op: expr.MatVec, Args: []*expr.Node{m.node, u}, TransA: m.trans, Shape: u.Shape, Deps: u.Deps, Span: n.Span})
+		b.out.terms = append(b.out.terms, term{node: n, rule: rule, arg: u, other: times, w: fill(make([]Interval, size), w), shared: true, matrix: true})
 		return
 	}
 	switch op := m.node; op.Op {

@@ -47,17 +47,16 @@ type findings struct {
 	examined bool         // escape is known
 	escape   *escape
 
-	values        map[*expr.Node][]Interval
-	summands      map[*expr.Node]expr.Terms
-	leaves        map[*expr.Node]*expr.Node
-	fusions       map[*expr.Node]*fusion
-	slopes        map[*expr.Node][]jet
-	degrees       *facts.Degrees
-	elementwiseOf map[*expr.Node]*expr.Node // the node u .* v for the node u'v
-	jacs          map[*expr.Node]*jacobian
-	products      map[productKey]*jacobian // see otherOf
-	scratch       *rowScratch              // see rowSums
-	left, right   []item                   // see addPair
+	values      map[*expr.Node][]Interval
+	summands    map[*expr.Node]expr.Terms
+	leaves      map[*expr.Node]*expr.Node
+	fusions     map[*expr.Node]*fusion
+	slopes      map[*expr.Node][]jet
+	degrees     *facts.Degrees
+	jacs        map[*expr.Node]*jacobian
+	products    map[product]*expr.Node // that the graph does not have
+	scratch     *rowScratch            // see rowSums
+	left, right []item                 // see addPair
 }
 
 // budget counts floating point operations against Options.MaxWork, and ends
@@ -90,7 +89,7 @@ func newStudy(graph *expr.Builder, root *expr.Node, wrt expr.Deps, dom domain, w
 	return &study{graph: graph, root: root, wrt: wrt, dom: dom, work: work, findings: &findings{
 		values: map[*expr.Node][]Interval{}, summands: map[*expr.Node]expr.Terms{}, leaves: map[*expr.Node]*expr.Node{},
 		fusions: map[*expr.Node]*fusion{}, slopes: map[*expr.Node][]jet{},
-		degrees: facts.NewDegrees(graph, wrt), elementwiseOf: map[*expr.Node]*expr.Node{}, jacs: map[*expr.Node]*jacobian{}, products: map[productKey]*jacobian{}}}
+		degrees: facts.NewDegrees(graph, wrt), jacs: map[*expr.Node]*jacobian{}, products: map[product]*expr.Node{}}}
 }
 
 // cols is the number of variables differentiated in: z is y, or x then y.

@@ -16,7 +16,6 @@ type term struct {
 	rule  string
 	arg   *expr.Node
 	other *expr.Node
-	left  *factor // rows of other are those of left * J(other); nil: J(other)
 	w     []Interval
 	pairs func(visit func(i, j, k int)) // which rows meet with which weight; nil: equal numbers
 	// total is an upper bound of the sum of the weights, all >= 0, where it says
@@ -25,9 +24,10 @@ type term struct {
 	total float64
 	// shared reports that all weights are one number, which is in each range.
 	shared bool
+	matrix bool // a quadratic form with a known matrix, of which other is the product with arg
 }
 
-// factor is a data matrix, possibly transposed.
+// factor is a matrix, possibly transposed.
 type factor struct {
 	node  *expr.Node
 	trans bool
