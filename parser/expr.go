@@ -40,8 +40,25 @@ type exprParser struct {
 	depth int
 }
 
-func (s *session) exprs(lex *lexer.PeekingLexer) *exprParser {
-	return &exprParser{s: s, lex: lex}
+// read parses by one of the functions below, which panic with a syntaxError where the text is not what they read.
+func read[T any](s *session, lex *lexer.PeekingLexer, parse func(p *exprParser) T) (x T, err error) {
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case *syntaxError:
+			err = e
+		default:
+			panic(e)
+		}
+	}()
+	return parse(&exprParser{s: s, lex: lex}), nil
+}
+
+// failure is an error with what may be written instead.
+func (p *exprParser) failure(code diag.Code, at diag.Span, fix, format string, args ...any) *syntaxError {
+	e := p.s.fail(code, at, format, args...)
+	e.d.Fix = fix
+	return e
 }
 
 func (p *exprParser) peek() lexer.Token { return *p.lex.Peek() }
@@ -61,68 +78,65 @@ func (p *exprParser) take(text string) (lexer.Token, bool) {
 }
 
 // expect consumes text or fails; why says in which construct it is needed.
-func (p *exprParser) expect(text, why string) (lexer.Token, error) {
-	if t, ok := p.take(text); ok {
-		return t, nil
+func (p *exprParser) expect(text, why string) lexer.Token {
+	t, ok := p.take(text)
+	if !ok {
+		panic(p.unexpected("`"+spelling(text)+"` "+why, ""))
 	}
-	return lexer.Token{}, p.unexpected("`"+spelling(text)+"` "+why, "")
+	return t
 }
 
-func (p *exprParser) unexpected(want, fix string) error {
+func (p *exprParser) unexpected(want, fix string) *syntaxError {
 	t := p.peek()
-	e := p.s.fail(diag.Unexpected, p.s.tokenSpan(t), "expected %s, found %s", want, p.s.describe(t))
-	e.d.Fix = fix
-	return e
+	return p.failure(diag.Unexpected, p.s.tokenSpan(t), fix, "expected %s, found %s", want, p.s.describe(t))
+}
+
+// separated parses parts between commas.
+func separated[T any](p *exprParser, part func() T) []T {
+	out := []T{part()}
+	for p.skip(",") {
+		out = append(out, part())
+	}
+	return out
+}
+
+// skip consumes the next token if it is text.
+func (p *exprParser) skip(text string) bool {
+	_, ok := p.take(text)
+	return ok
 }
 
 func (p *exprParser) at(from, to lang.Node) lang.At {
 	return lang.At{Place: from.Span().To(to.Span())}
 }
 
-// complete parses an expression that must be followed by something that can
-// follow one: two operands side by side are reported here, in plain words.
-func (p *exprParser) complete() (lang.Expr, error) {
-	x, err := p.expr(lang.OrLevel)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.noOperand(x.Expr); err != nil {
-		return nil, err
-	}
-	return x.Expr, nil
-}
-
-// inner parses an expression within brackets, which no operand may follow.
-func (p *exprParser) inner() (tree, error) {
-	x, err := p.expr(lang.OrLevel)
-	if err == nil {
-		err = p.noOperand(x.Expr)
-	}
-	return x, err
+// inner parses an expression that no operand may follow without an operator: two side by side are reported here, in plain
+// words.
+func (p *exprParser) inner() tree {
+	x := p.expr(lang.OrLevel)
+	p.noOperand(x.Expr)
+	return x
 }
 
 // noOperand fails if an operand follows x without an operator.
-func (p *exprParser) noOperand(x lang.Expr) error {
+func (p *exprParser) noOperand(x lang.Expr) {
 	t := p.peek()
-	isOperand := t.Type == tokenIdent || t.Type == tokenNumber || p.is("(")
-	if !isOperand {
-		return nil
+	if t.Type != tokenIdent && t.Type != tokenNumber && !p.is("(") {
+		return
 	}
-	e := p.s.fail(diag.MissingOperator, p.s.tokenSpan(t), "expected an operator before %s", p.s.describe(t))
 	left := lastOperand(x)
 	leftText := left.Span().Text()
 	_, leftNumber := left.(*lang.Number)
+	fix := "a product is written with `*`"
 	switch {
 	case t.Value == "for" || leftText == "for":
-		e.d.Fix = "a family is written `forall i in 1..n: ... <= ...`, a sum `sum(i in 1..n: ...)`"
+		fix = "a family is written `forall i in 1..n: ... <= ...`, a sum `sum(i in 1..n: ...)`"
 	case leftNumber && t.Type == tokenNumber:
-		e.d.Fix = fmt.Sprintf("separate entries and arguments with a comma: `%s, %s`", leftText, t.Value)
+		fix = fmt.Sprintf("separate entries and arguments with a comma: `%s, %s`", leftText, t.Value)
 	case len(leftText)+len(t.Value) < 30 && t.Value != "(":
-		e.d.Fix = fmt.Sprintf("a product is written `%s*%s`; entries and arguments are separated by commas", leftText, t.Value)
-	default:
-		e.d.Fix = "a product is written with `*`"
+		fix = fmt.Sprintf("a product is written `%s*%s`; entries and arguments are separated by commas", leftText, t.Value)
 	}
-	return e
+	panic(p.failure(diag.MissingOperator, p.s.tokenSpan(t), fix, "expected an operator before %s", p.s.describe(t)))
 }
 
 // lastOperand is the operand at the right end of x.
@@ -141,59 +155,44 @@ func lastOperand(x lang.Expr) lang.Expr {
 
 // expr parses an expression whose operators bind at least as tightly as least
 // (precedence climbing).
-func (p *exprParser) expr(least lang.Precedence) (tree, error) {
-	if p.depth >= maxNesting {
-		e := p.s.fail(diag.TooDeep, p.s.tokenSpan(p.peek()), "this expression is nested more than %d deep", maxNesting)
-		e.d.Fix = "name the inner parts with `let`"
-		return tree{}, e
+func (p *exprParser) expr(least lang.Precedence) tree {
+	if p.depth++; p.depth > maxNesting {
+		panic(p.failure(diag.TooDeep, p.s.tokenSpan(p.peek()), "name the inner parts with `let`", "this expression is nested more than %d deep", maxNesting))
 	}
-	p.depth++
-	defer func() { p.depth-- }()
-	left, err := p.prefix()
-	if err != nil {
-		return tree{}, err
-	}
+	left := p.prefix()
 	compared := false
 	for {
 		t := p.peek()
 		op, ok := infixes[t.Value]
 		if !ok || t.Type == tokenIdent || op.Precedence() < least {
-			return left, nil
+			p.depth--
+			return left
 		}
 		if op.Precedence() == lang.CompareLevel {
 			if compared {
-				e := p.s.fail(diag.Unexpected, p.s.tokenSpan(t), "comparisons in a condition do not chain")
-				e.d.Fix = "write `a < b and b < c`"
-				return tree{}, e
+				panic(p.failure(diag.Unexpected, p.s.tokenSpan(t), "write `a < b and b < c`", "comparisons in a condition do not chain"))
 			}
 			compared = true
 		}
 		p.lex.Next()
-		right, err := p.expr(op.RightLevel())
-		if err != nil {
-			return tree{}, err
-		}
-		left, err = p.grow(&lang.Binary{
+		right := p.expr(op.RightLevel())
+		left = p.grow(&lang.Binary{
 			At: p.at(left, right), Op: op, OpPlace: p.s.tokenSpan(t), X: left.Expr, Y: right.Expr,
 		}, max(left.height, right.height))
-		if err != nil {
-			return tree{}, err
-		}
 	}
 }
 
 // grow puts x on top of a tree of the given height.
-func (p *exprParser) grow(x lang.Expr, height int) (tree, error) {
+func (p *exprParser) grow(x lang.Expr, height int) tree {
 	if height >= maxHeight {
-		e := p.s.fail(diag.TooDeep, x.Span(), "this expression has more than %d operations in a row", maxHeight)
-		e.d.Fix = "write a comprehension, such as `sum(i in 1..n: ...)`, over data"
-		return tree{}, e
+		panic(p.failure(diag.TooDeep, x.Span(), "write a comprehension, such as `sum(i in 1..n: ...)`, over data",
+			"this expression has more than %d operations in a row", maxHeight))
 	}
-	return tree{x, height + 1}, nil
+	return tree{x, height + 1}
 }
 
 // prefix parses -x, not x, if c then a else b, or an operand.
-func (p *exprParser) prefix() (tree, error) {
+func (p *exprParser) prefix() tree {
 	p.s.meter.Step()
 	t := p.peek()
 	switch {
@@ -204,43 +203,25 @@ func (p *exprParser) prefix() (tree, error) {
 	case p.is("if"):
 		return p.ifExpr()
 	case p.is("+"):
-		e := p.s.fail(diag.Unexpected, p.s.tokenSpan(t), "there is no prefix `+`")
-		e.d.Fix = "leave it out"
-		return tree{}, e
+		panic(p.failure(diag.Unexpected, p.s.tokenSpan(t), "leave it out", "there is no prefix `+`"))
 	}
 	return p.postfix()
 }
 
-func (p *exprParser) unary(op lang.UnaryOp) (tree, error) {
+func (p *exprParser) unary(op lang.UnaryOp) tree {
 	t := *p.lex.Next()
-	x, err := p.expr(op.Precedence())
-	if err != nil {
-		return tree{}, err
-	}
+	x := p.expr(op.Precedence())
 	return p.grow(&lang.Unary{At: lang.At{Place: p.s.tokenSpan(t).To(x.Span())}, Op: op, X: x.Expr}, x.height)
 }
 
 // ifExpr parses if c then a else b; the last part extends as far as it can.
-func (p *exprParser) ifExpr() (tree, error) {
+func (p *exprParser) ifExpr() tree {
 	start := *p.lex.Next()
-	cond, err := p.expr(lang.OrLevel)
-	if err != nil {
-		return tree{}, err
-	}
-	if _, err := p.expect("then", "after the condition"); err != nil {
-		return tree{}, err
-	}
-	then, err := p.expr(lang.OrLevel)
-	if err != nil {
-		return tree{}, err
-	}
-	if _, err := p.expect("else", "(an `if` always has both branches)"); err != nil {
-		return tree{}, err
-	}
-	other, err := p.expr(lang.OrLevel)
-	if err != nil {
-		return tree{}, err
-	}
+	cond := p.expr(lang.OrLevel)
+	p.expect("then", "after the condition")
+	then := p.expr(lang.OrLevel)
+	p.expect("else", "(an `if` always has both branches)")
+	other := p.expr(lang.OrLevel)
 	return p.grow(&lang.IfExpr{
 		At:   lang.At{Place: p.s.tokenSpan(start).To(other.Span())},
 		Cond: cond.Expr, Then: then.Expr, Else: other.Expr,
@@ -251,16 +232,11 @@ func (p *exprParser) ifExpr() (tree, error) {
 var relations = map[string]lang.RelOp{"<=": lang.LessEq, ">=": lang.GreaterEq, "==": lang.Equal}
 
 // relation parses lhs <= rhs, or a chain lo <= y <= hi.
-func (p *exprParser) relation() (relation, error) {
+func (p *exprParser) relation() relation {
 	var c chain
 	for {
-		x, err := p.expr(lang.SumLevel)
-		if err != nil {
-			return nil, err
-		}
-		if err := p.noOperand(x.Expr); err != nil {
-			return nil, err
-		}
+		x := p.expr(lang.SumLevel)
+		p.noOperand(x.Expr)
 		c.terms = append(c.terms, x.Expr)
 		t := p.peek()
 		op, ok := relations[t.Value]
@@ -269,20 +245,16 @@ func (p *exprParser) relation() (relation, error) {
 			p.lex.Next()
 			c.ops = append(c.ops, op)
 		case len(c.ops) == 0 || p.is("<") || p.is(">") || p.is("=") || p.is("!="):
-			return nil, p.noRelation(c, t)
+			panic(p.noRelation(c, t))
 		default:
-			return c, nil
+			return c
 		}
 	}
 }
 
-func (p *exprParser) noRelation(c chain, t lexer.Token) error {
+func (p *exprParser) noRelation(c chain, t lexer.Token) *syntaxError {
 	code, at := diag.BadRelation, p.s.tokenSpan(t)
-	fail := func(fix, format string, args ...any) error {
-		e := p.s.fail(code, at, format, args...)
-		e.d.Fix = fix
-		return e
-	}
+	fail := func(fix, format string, args ...any) *syntaxError { return p.failure(code, at, fix, format, args...) }
 	switch t.Value {
 	case "=":
 		if name, ok := c.terms[0].(*lang.Name); ok && len(c.terms) == 1 {
@@ -330,28 +302,17 @@ func indexed(terms []lang.Expr) string {
 }
 
 // list parses `@@ ("," @@)*` up to a closing bracket, which it consumes.
-func (p *exprParser) list(closing, why string) (elems []lang.Expr, height int, end lexer.Token, err error) {
+func (p *exprParser) list(closing, why string) (elems []lang.Expr, height int, end lexer.Token) {
 	if t, ok := p.take(closing); ok {
-		return nil, 0, t, nil
+		return nil, 0, t
 	}
-	for {
-		x, err := p.expr(lang.OrLevel)
-		if err != nil {
-			return nil, 0, end, err
-		}
-		if err := p.noOperand(x.Expr); err != nil {
-			return nil, 0, end, err
-		}
+	for _, x := range separated(p, p.inner) {
 		elems, height = append(elems, x.Expr), max(height, x.height)
-		if _, ok := p.take(","); ok {
-			continue
-		}
-		if n, ok := x.Expr.(*lang.Name); ok && closing == ")" && p.is("=") {
-			return nil, 0, end, p.unexpected("`)` "+why, "an index is written `"+n.Name+" in 1..n`, and equality `==`")
-		}
-		end, err = p.expect(closing, why)
-		return elems, height, end, err
 	}
+	if n, ok := elems[len(elems)-1].(*lang.Name); ok && closing == ")" && p.is("=") {
+		panic(p.unexpected("`)` "+why, "an index is written `"+n.Name+" in 1..n`, and equality `==`"))
+	}
+	return elems, height, p.expect(closing, why)
 }
 
 // spanFrom is the span from a token to a node's or token's end offset.

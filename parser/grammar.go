@@ -181,6 +181,7 @@ type relation interface{ relation() chain }
 type indexList struct {
 	binders []lang.Binder
 	cond    lang.Expr
+	height  int // of the tree of its expressions
 }
 
 type chain struct {
@@ -228,19 +229,19 @@ func newStatementParser() *statementParser {
 		participle.Lexer(definition{}),
 		participle.UseLookahead(0),
 		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (lang.Expr, error) {
-			return b.session.exprs(lex).complete()
+			return read(b.session, lex, func(p *exprParser) lang.Expr { return p.inner().Expr })
 		}),
 		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (relation, error) {
-			return b.session.exprs(lex).relation()
+			return read(b.session, lex, (*exprParser).relation)
 		}),
 		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (indices, error) {
-			return b.session.exprs(lex).indices()
+			return read(b.session, lex, func(p *exprParser) indices { return p.binders() })
 		}),
 		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (setLiteral, error) {
-			return b.session.exprs(lex).setLiteral()
+			return read(b.session, lex, (*exprParser).setLiteral)
 		}),
 		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (setting, error) {
-			return b.session.exprs(lex).setting()
+			return read(b.session, lex, (*exprParser).setting)
 		}),
 	)
 	return b
