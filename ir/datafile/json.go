@@ -22,19 +22,25 @@ type jsonReader struct {
 	names map[string][2]int // where each key was first seen: start, end
 }
 
+// broken ends the reading of a document whose syntax is wrong, as has been reported.
+type broken struct{}
+
 // readJSON reads an object of arrays; where name is given, the document may
 // also be that array alone.
 func readJSON(r *reader, name string) {
 	p := &jsonReader{reader: r, line: 1, names: map[string][2]int{}}
+	defer func() {
+		if v := recover(); v != nil && v != any(broken{}) {
+			panic(v)
+		}
+	}()
 	if strings.HasPrefix(r.text, byteOrderMark) {
 		p.pos = len(byteOrderMark)
 	}
 	p.space()
 	switch {
 	case p.peek() == '{':
-		if !p.object(name) {
-			return
-		}
+		p.object(name)
 	case p.pos >= len(p.text):
 		p.syntax("the file is empty", "expected an object such as {\"n\": 3, \"c\": [1, 2, 3]}")
 		return
@@ -42,9 +48,7 @@ func readJSON(r *reader, name string) {
 		if name == "" {
 			name = stem(r.file)
 		}
-		if !p.add(name, p.origin(p.pos)) {
-			return
-		}
+		p.add(name, p.origin(p.pos))
 	default:
 		p.syntax("the document is not an object", "expected an object such as {\"n\": 3, \"c\": [1, 2, 3]}").Fix =
 			"write --data NAME=FILE to bind the one array that the file holds"
@@ -61,10 +65,9 @@ func readJSON(r *reader, name string) {
 	}
 }
 
-// object reads the members; where only is given, the others are skipped. It
-// returns false where the syntax is broken.
-func (p *jsonReader) object(only string) bool {
-	return p.objectOf(func(start, end int, key string) bool {
+// object reads the members; where only is given, the others are skipped.
+func (p *jsonReader) object(only string) {
+	p.objectOf(func(start, end int, key string) {
 		if first, seen := p.names[key]; seen {
 			d := p.errorAt(diag.DataDuplicate, start, end, "%s is given twice", key)
 			d.Related = append(d.Related, diag.Related{Span: p.span(first[0], first[1]), Message: "first here"})
@@ -72,177 +75,152 @@ func (p *jsonReader) object(only string) bool {
 			p.names[key] = [2]int{start, end}
 		}
 		if only == "" || key == only {
-			return p.add(key, p.origin(start))
+			p.add(key, p.origin(start))
+			return
 		}
 		valueAt := p.pos
-		if !p.skip() {
-			return false
-		}
-		if !json.Valid([]byte(p.text[valueAt:p.pos])) {
+		if p.skip(); !json.Valid([]byte(p.text[valueAt:p.pos])) {
 			p.errorAt(diag.DataJSON, valueAt, p.pos, "the value of %s is not valid JSON", key)
-			return false
+			panic(broken{})
 		}
-		return true
 	})
 }
 
 // objectOf reads the braces, names and commas of an object and calls value
-// where each value begins, with the place and the text of its name. It returns
-// false where the syntax is broken.
-func (p *jsonReader) objectOf(value func(start, end int, key string) bool) bool {
+// where each value begins, with the place and the text of its name.
+func (p *jsonReader) objectOf(value func(start, end int, key string)) {
 	p.pos++
 	p.space()
 	if p.peek() == '}' {
 		p.pos++
-		return true
+		return
 	}
 	for {
 		p.space()
 		start := p.pos
 		if p.peek() != '"' {
-			p.syntax("expected a name in double quotes", "")
-			return false
+			p.fail("expected a name in double quotes")
 		}
-		key, ok := p.quoted()
-		if !ok {
-			return false
-		}
+		key := p.quoted()
 		end := p.pos
 		p.space()
 		if p.peek() != ':' {
-			p.syntax(fmt.Sprintf("no colon after the name %s", clip(key)), "")
-			return false
+			p.fail("no colon after the name " + clip(key))
 		}
 		p.pos++
 		p.space()
-		if !value(start, end, key) {
-			return false
-		}
+		value(start, end, key)
 		p.space()
 		switch p.peek() {
 		case ',':
 			p.pos++
 		case '}':
 			p.pos++
-			return true
+			return
 		default:
-			p.syntax("expected , or } after the value of "+clip(key), "")
-			return false
+			p.fail("expected , or } after the value of " + clip(key))
 		}
 	}
 }
 
-// add reads a value and enters it under a name; false where the syntax is
-// broken.
-func (p *jsonReader) add(name, origin string) bool {
+// add reads a value and enters it under a name.
+func (p *jsonReader) add(name, origin string) {
 	e := data.Entry{Name: name, Origin: origin}
-	before, ok := p.errors, true
+	before := p.errors
 	switch p.form() {
 	case labels:
-		e.Labels, ok = p.labelList(name)
+		e.Labels = p.labelList(name)
 	case keyed:
-		e.Keyed, ok = p.byLabel(name)
+		e.Keyed = p.byLabel(name)
 	case records:
-		e.Table, ok = p.records(name)
+		e.Table = p.records(name)
 	case deepNumbers:
-		e.Array, ok = p.deep(name)
+		e.Array = p.deep(name)
 	default:
-		e.Array, ok = p.value(name)
+		e.Array = p.value(name)
 	}
-	if ok && p.errors == before {
+	if p.errors == before {
 		p.set.Entries = append(p.set.Entries, e)
 	}
-	return ok
 }
 
-// value reads a number, a list or a list of lists. It returns no array where
-// an entry is wrong, and false where the syntax is broken.
-func (p *jsonReader) value(name string) (*data.Array, bool) {
+// value reads a number, a list or a list of lists; nil where an entry is wrong.
+func (p *jsonReader) value(name string) *data.Array {
 	at := entry{name, -1, -1}
 	if p.peek() == '[' {
 		return p.array(at)
 	}
-	v, fine, ok := p.number(at)
-	if !ok || !fine {
-		return nil, ok
+	v, fine := p.number(at)
+	if !fine {
+		return nil
 	}
-	return data.Scalar(v), true
+	return data.Scalar(v)
 }
 
 // array reads a vector or a matrix, row by row.
-func (p *jsonReader) array(at entry) (*data.Array, bool) {
+func (p *jsonReader) array(at entry) *data.Array {
 	open := p.pos
 	before := p.errors
 	var values []float64
+	number := func() {
+		if v, fine := p.number(at); fine {
+			values = append(values, v)
+		}
+	}
 	rows, scalars, cols := 0, 0, 0
-	count, ok := p.elements(func(i int) bool {
+	count := p.elements(func(i int) {
 		at.row, at.col = i, -1
 		if p.peek() != '[' {
 			scalars++
-			v, fine, ok := p.number(at)
-			if fine {
-				values = append(values, v)
-			}
-			return ok
+			number()
+			return
 		}
 		rows++
 		start := p.pos
-		n, ok := p.elements(func(j int) bool {
+		n := p.elements(func(j int) {
 			at.col = j
-			v, fine, ok := p.number(at)
-			if fine {
-				values = append(values, v)
-			}
-			return ok
+			number()
 		})
 		if rows == 1 {
 			cols = n
-		} else if ok && n != cols {
+		} else if n != cols {
 			p.errorAt(diag.DataRagged, start, p.pos, "row %d of %s has %s, where its first row has %d",
 				i+1, at.name, entries(n), cols)
 		}
-		return ok
 	})
-	if !ok {
-		return nil, false
-	}
 	if rows > 0 && scalars > 0 {
 		p.errorAt(diag.DataRagged, open, open+1, "%s mixes numbers and lists", at.name)
 	}
-	if p.errors > before {
-		return nil, true
+	switch {
+	case p.errors > before:
+		return nil
+	case rows > 0:
+		return data.Matrix(count, cols, values)
 	}
-	if rows > 0 {
-		return data.Matrix(count, cols, values), true
-	}
-	return data.Vector(values), true
+	return data.Vector(values)
 }
 
 // elements reads the brackets and commas of a list and calls read at each
-// element. It returns how many there are, and false where the syntax is
-// broken.
-func (p *jsonReader) elements(read func(i int) bool) (int, bool) {
+// element. It returns how many there are.
+func (p *jsonReader) elements(read func(i int)) int {
 	p.pos++
 	p.space()
 	if p.peek() == ']' {
 		p.pos++
-		return 0, true
+		return 0
 	}
 	for i := 0; ; i++ {
 		p.space()
-		if !read(i) {
-			return i, false
-		}
+		read(i)
 		p.space()
 		switch p.peek() {
 		case ',':
 			p.pos++
 		case ']':
 			p.pos++
-			return i + 1, true
+			return i + 1
 		default:
-			p.syntax("expected , or ] in a list", "")
-			return i, false
+			p.fail("expected , or ] in a list")
 		}
 	}
 }

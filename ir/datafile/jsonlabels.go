@@ -64,115 +64,104 @@ func (p *jsonReader) nonFiniteAhead() bool {
 }
 
 // quoted reads a text in quotes.
-func (p *jsonReader) quoted() (string, bool) {
+func (p *jsonReader) quoted() (s string) {
 	start := p.pos
-	if !p.stringToken() {
-		return "", false
-	}
-	var s string
+	p.stringToken()
 	if err := json.Unmarshal([]byte(p.text[start:p.pos]), &s); err != nil {
 		p.errorAt(diag.DataJSON, start, p.pos, "this is not a valid JSON string")
-		return "", false
+		panic(broken{})
 	}
-	return s, true
+	return s
 }
 
-// label reads a text or an integer; what else stands there is reported. ok is false where
-// reading cannot go on behind it.
-func (p *jsonReader) label(at entry) (s string, ok bool) {
+// label reads a text or an integer; what else stands there is reported.
+func (p *jsonReader) label(at entry) string {
 	if p.peek() == '"' {
 		return p.quoted()
 	}
 	start := p.pos
-	v, fine, ok := p.number(at)
-	if !ok || !fine {
-		return "", ok
+	v, fine := p.number(at)
+	if !fine {
+		return ""
 	}
 	if v != math.Trunc(v) || math.Abs(v) >= 1<<53 {
 		p.errorAt(diag.DataNotNumber, start, p.pos, "%s is %v: a label is a text or an integer", at, v)
-		return "", true
+		return ""
 	}
-	return strconv.FormatInt(int64(v), 10), true
+	return strconv.FormatInt(int64(v), 10)
 }
 
-// elements reads the elements of a set.
-func (p *jsonReader) labelList(name string) ([][]string, bool) {
+// labelList reads the elements of a set; nil where one is wrong.
+func (p *jsonReader) labelList(name string) [][]string {
 	out := [][]string{}
 	before := p.errors
-	_, ok := p.elements(func(i int) bool {
-		if p.peek() != '[' {
-			s, ok := p.label(entry{name, i, -1})
-			out = append(out, []string{s})
-			return ok
-		}
+	p.elements(func(i int) {
 		var tuple []string
-		_, ok := p.elements(func(j int) bool {
-			s, ok := p.label(entry{name, i, j})
-			tuple = append(tuple, s)
-			return ok
-		})
+		if p.peek() != '[' {
+			tuple = []string{p.label(entry{name, i, -1})}
+		} else {
+			p.elements(func(j int) { tuple = append(tuple, p.label(entry{name, i, j})) })
+		}
 		out = append(out, tuple)
-		return ok
 	})
 	if p.errors > before {
-		return nil, ok
+		return nil
 	}
-	return out, ok
+	return out
 }
 
 // byLabel reads an object of numbers or texts, or of objects of them.
-func (p *jsonReader) byLabel(name string) (*data.Keyed, bool) {
+func (p *jsonReader) byLabel(name string) *data.Keyed {
 	k := &data.Keyed{}
 	var starts, ends []int
 	var texts []string
 	text := false
-	ok := p.members(name, nil, func(key []string) bool {
-		start := p.pos
+	p.members(name, nil, func(key []string) {
+		start, fine := p.pos, true
 		var v float64
 		var s string
-		var fine, ok bool
 		if p.peek() == '"' && !p.nonFiniteAhead() {
-			s, ok = p.quoted()
-			fine, text = ok, true
-		} else if v, fine, ok = p.number(entry{name, -1, -1}); fine {
+			s, text = p.quoted(), true
+		} else if v, fine = p.number(entry{name, -1, -1}); fine {
 			s = p.text[start:p.pos]
 		}
 		if fine {
 			k.Keys, k.Values, texts = append(k.Keys, slices.Clone(key)), append(k.Values, v), append(texts, s)
 			starts, ends = append(starts, start), append(ends, p.pos)
 		}
-		return ok
 	})
 	if text {
 		k.Texts = texts
 	}
 	k.Origin = func(i int) diag.Place { return diag.Place{Span: p.span(starts[i], ends[i])} }
-	return k, ok
+	return k
 }
 
 // members reads an object and calls leaf at each value that is no object, with
 // the names that lead there.
-func (p *jsonReader) members(name string, above []string, leaf func(key []string) bool) bool {
+func (p *jsonReader) members(name string, above []string, leaf func(key []string)) {
 	if len(above) >= maxDims {
 		p.errorAt(diag.DataRank, p.pos, p.pos+1, "%s is nested deeper than %d dimensions", name, maxDims)
-		return p.skip()
+		p.skip()
+		return
 	}
 	seen := map[string]bool{}
-	return p.objectOf(func(start, end int, key string) bool {
+	p.objectOf(func(start, end int, key string) {
 		if seen[key] {
 			p.errorAt(diag.DataDuplicate, start, end, "%s has %s twice", name, strconv.Quote(key))
 		}
 		seen[key] = true
 		full := append(above[:len(above):len(above)], key)
 		if p.peek() == '{' {
-			return p.members(name, full, leaf)
+			p.members(name, full, leaf)
+		} else {
+			leaf(full)
 		}
-		return leaf(full)
 	})
 }
 
-// deep reads lists nested deeper than a matrix.
-func (p *jsonReader) deep(name string) (*data.Array, bool) {
+// deep reads lists nested deeper than a matrix; nil where an entry is wrong.
+func (p *jsonReader) deep(name string) *data.Array {
 	var shape []int
 	var values []float64
 	open, before := p.pos, p.errors
@@ -180,15 +169,17 @@ func (p *jsonReader) deep(name string) (*data.Array, bool) {
 	ragged := func() {
 		p.errorAt(diag.DataRagged, open, open+1, "the lists of %s have different lengths or depths", name)
 	}
-	var list func(depth int) bool
-	list = func(depth int) bool {
+	var list func(depth int)
+	list = func(depth int) {
 		if depth >= maxDims {
 			p.errorAt(diag.DataRank, p.pos, p.pos+1, "%s is nested deeper than %d dimensions", name, maxDims)
-			return p.skip()
+			p.skip()
+			return
 		}
-		n, ok := p.elements(func(i int) bool {
+		n := p.elements(func(i int) {
 			if p.peek() == '[' {
-				return list(depth + 1)
+				list(depth + 1)
+				return
 			}
 			if leaf < 0 {
 				leaf = depth
@@ -196,24 +187,19 @@ func (p *jsonReader) deep(name string) (*data.Array, bool) {
 			if leaf != depth {
 				ragged()
 			}
-			v, fine, ok := p.number(entry{name, -1, -1})
-			if fine {
+			if v, fine := p.number(entry{name, -1, -1}); fine {
 				values = append(values, v)
 			}
-			return ok
 		})
 		for len(shape) <= depth {
 			shape = append(shape, -1)
 		}
-		if ok && shape[depth] >= 0 && shape[depth] != n {
+		if shape[depth] >= 0 && shape[depth] != n {
 			ragged()
 		}
 		shape[depth] = n
-		return ok
 	}
-	if !list(0) {
-		return nil, false
-	}
+	list(0)
 	total := 1
 	for _, n := range shape {
 		total *= n
@@ -222,7 +208,7 @@ func (p *jsonReader) deep(name string) (*data.Array, bool) {
 		ragged()
 	}
 	if p.errors > before {
-		return nil, true
+		return nil
 	}
-	return &data.Array{Shape: shape, Dense: values}, true
+	return &data.Array{Shape: shape, Dense: values}
 }

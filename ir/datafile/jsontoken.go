@@ -8,51 +8,43 @@ import (
 )
 
 // number reads one number. fine is false where something else stands there,
-// which it reports and skips; ok is false where the syntax is broken.
-func (p *jsonReader) number(at entry) (v float64, fine, ok bool) {
+// which it reports and skips.
+func (p *jsonReader) number(at entry) (v float64, fine bool) {
 	start := p.pos
 	switch p.peek() {
 	case '[':
-		if !p.skip() {
-			return 0, false, false
-		}
+		p.skip()
 		d := p.errorAt(diag.DataRank, start, start+1, "%s is a list", at)
 		d.Detail = "expected a number: arrays have at most two dimensions"
-		return 0, false, true
+		return 0, false
 	case '{':
-		if !p.skip() {
-			return 0, false, false
-		}
+		p.skip()
 		d := p.errorAt(diag.DataNotNumber, start, start+1, "%s is an object, not a number", at)
 		d.Detail = "expected a number, a list, or a list of lists of equal length"
-		return 0, false, true
+		return 0, false
 	case '"':
-		if !p.stringToken() {
-			return 0, false, false
-		}
+		p.stringToken()
 		if isNonFiniteWord(p.text[start+1 : p.pos-1]) {
 			p.badNumber(notFinite, at, start+1, p.pos-1)
 		} else {
 			p.errorAt(diag.DataNotNumber, start, p.pos, "%s is the string %s, not a number", at, clip(p.text[start+1:p.pos-1]))
 		}
-		return 0, false, true
+		return 0, false
 	}
 	word := p.word()
 	if word == "" {
-		p.syntax(fmt.Sprintf("expected the value of %s", at), "")
-		return 0, false, false
+		p.fail(fmt.Sprintf("expected the value of %s", at))
 	}
 	v, kind := parseNumber(word)
 	if kind == finite && !isJSONNumber(word) {
 		d := p.errorAt(diag.DataNotNumber, start, p.pos, "%s is %s, which JSON does not allow", at, clip(word))
 		d.Detail = "expected digits on both sides of a point, and no plus sign or leading zeros"
-		return 0, false, true
+		return 0, false
 	}
 	if kind != finite {
 		p.badNumber(kind, at, start, p.pos)
-		return 0, false, true
 	}
-	return v, true, true
+	return v, kind == finite
 }
 
 // isJSONNumber tells a decimal number that JSON allows from those (+1, 01,
@@ -76,7 +68,7 @@ func (p *jsonReader) word() string {
 }
 
 // stringToken reads a string in quotes; the escapes are not looked at.
-func (p *jsonReader) stringToken() bool {
+func (p *jsonReader) stringToken() {
 	start := p.pos
 	for p.pos++; p.pos < len(p.text); p.pos++ {
 		switch p.text[p.pos] {
@@ -84,19 +76,19 @@ func (p *jsonReader) stringToken() bool {
 			p.pos++
 		case '"':
 			p.pos++
-			return true
+			return
 		case '\n':
 			p.errorAt(diag.DataJSON, start, p.pos, "a string is not closed on its line")
-			return false
+			panic(broken{})
 		}
 	}
 	p.pos = len(p.text)
 	p.errorAt(diag.DataJSON, start, p.pos, "the file ends inside a string")
-	return false
+	panic(broken{})
 }
 
 // skip passes one value of any depth without recursion.
-func (p *jsonReader) skip() bool {
+func (p *jsonReader) skip() {
 	start := p.pos
 	depth := 0
 	for p.pos < len(p.text) {
@@ -108,23 +100,21 @@ func (p *jsonReader) skip() bool {
 			depth--
 			p.pos++
 		case '"':
-			if !p.stringToken() {
-				return false
-			}
+			p.stringToken()
 		case ' ', '\t', '\r', '\n', ',', ':':
 			p.pos++
 		default:
 			p.word()
 		}
 		if depth == 0 {
-			return true
+			return
 		}
 		if depth < 0 {
 			break
 		}
 	}
 	p.errorAt(diag.DataJSON, start, min(start+1, len(p.text)), "this value has no end")
-	return false
+	panic(broken{})
 }
 
 func (p *jsonReader) space() {
@@ -154,4 +144,10 @@ func (p *jsonReader) syntax(summary, detail string) *diag.Diagnostic {
 	d := p.errorAt(diag.DataJSON, p.pos, min(p.pos+1, len(p.text)), "%s", summary)
 	d.Detail = detail
 	return d
+}
+
+// fail is syntax, after which nothing can be read.
+func (p *jsonReader) fail(summary string) {
+	p.syntax(summary, "")
+	panic(broken{})
 }

@@ -76,22 +76,23 @@ func cellOf(word string) data.Cell {
 }
 
 // records reads a list of objects.
-func (p *jsonReader) records(name string) (*data.Table, bool) {
+func (p *jsonReader) records(name string) *data.Table {
 	t := newTable(p.reader, name)
-	_, ok := p.elements(func(int) bool {
+	p.elements(func(int) {
 		start := p.pos
 		if p.peek() != '{' {
 			p.errorAt(diag.DataNotNumber, start, start+1, "record %d of %s is no object", t.table.Rows+1, name)
-			return p.skip()
+			p.skip()
+			return
 		}
 		t.row(start, start+1)
-		return p.objectOf(func(at, _ int, key string) bool { return p.field(t, at, key) })
+		p.objectOf(func(at, _ int, key string) { p.field(t, at, key) })
 	})
-	return t.finish(), ok
+	return t.finish()
 }
 
 // field reads the value of one member of a record.
-func (p *jsonReader) field(t *tableBuilder, at int, key string) bool {
+func (p *jsonReader) field(t *tableBuilder, at int, key string) {
 	col := t.table.Column(key)
 	if col < 0 {
 		t.column(key, at, at+len(strconv.Quote(key)))
@@ -100,24 +101,23 @@ func (p *jsonReader) field(t *tableBuilder, at int, key string) bool {
 	start := p.pos
 	switch c := p.peek(); c {
 	case '"':
-		s, ok := p.quoted()
+		s := p.quoted()
 		t.set(col, data.Cell{Text: s}, start, p.pos)
-		return ok
+		return
 	case '{', '[':
 		p.errorAt(diag.DataNotNumber, start, start+1, "%s of record %d is a list or an object, not a number or a text", key, t.table.Rows)
-		return p.skip()
+		p.skip()
+		return
 	case 'n':
 		if p.word() != "null" {
 			p.pos = start
 			break
 		}
-		return true
+		return
 	}
-	v, fine, ok := p.number(entry{fmt.Sprintf("%s of record %d", key, t.table.Rows), -1, -1})
-	if fine {
+	if v, fine := p.number(entry{fmt.Sprintf("%s of record %d", key, t.table.Rows), -1, -1}); fine {
 		cell := cellOf(p.text[start:p.pos])
 		cell.Number, cell.IsNumber = v, true
 		t.set(col, cell, start, p.pos)
 	}
-	return ok
 }
