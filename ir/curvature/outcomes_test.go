@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/bind"
+	"bilevelc/ir/data"
 )
 
 // lowerModel is a model with x: vector[3] in a box, y: vector[3], and this
@@ -120,6 +122,7 @@ func TestRefuted(t *testing.T) {
 		{"sum((y - x) .^ 2 .* [1, 2, -0.5])", "", "along y[3]", false},
 		{"y[1]^2 + y[2]^2 + 2*y[1]*y[2] + y[3]^2", "", "along y[1] - y[2]", true},
 		{"sumsq(L * y)", "", "along y[1] - 0.5 y[2] + 0.5 y[3]", true},
+		{"exp(x[1]) * sumsq(L * y)", "", "along y[1] - 0.5 y[2] + 0.5 y[3]", true}, // whatever the rounding of exp(x[1]) is
 		{"0.5 * y' * N * y", "", "along y[1] - y[3]", false},
 		{"sumsq(y) - 0.9 * sum(y .^ 4)", "-1 <= y <= 1", "along y[", false},
 		{"sum(y .^ 4)", "-1 <= y <= 1", "along y[1]", true},
@@ -173,6 +176,39 @@ func TestBlame(t *testing.T) {
 		list := proof.Diagnostics(false)
 		if list.HasErrors() || len(list) != 1 || !strings.Contains(list[0].Subject.Text(), c.expr) {
 			t.Errorf("%s: %v", c.objective, list)
+		}
+	}
+}
+
+// TestEqualityOfTheLeader: an equality of X bounds entries of x from both sides.
+func TestEqualityOfTheLeader(t *testing.T) {
+	text := strings.Replace(lowerModel("x[1] * sumsq(y)", ""), "minimize sumsq(x) + sumsq(y)", "minimize sumsq(x)\n  subject to\n    x[1] + x[2] == 3.5", 1)
+	if g := Prove(bound(t, "example.blv", text, nil, bind.Options{}), Defaults()).Convexity; g.Outcome != proved || g.Modulus != 3 { // x[2] <= 2
+		t.Errorf("%+v", g)
+	}
+}
+
+// TestSparseFactors: what is proved of a matrix and of its transpose does not depend on how it is stored.
+func TestSparseFactors(t *testing.T) {
+	text := strings.Replace(lowerModel("sumsq(S' * y) + sumsq(S' * (M * y)) + sumsq(y)", ""), "upper {", "data S: matrix[3, 3]\nupper {", 1)
+	var moduli [2]float64
+	for i, s := range []*data.Array{data.Matrix(3, 3, []float64{0, 2, 0, 0, 0, 3, 0, 0, 1}), data.SparseMatrix(sparse.FromEntries(3, 3, []sparse.Entry{
+		{Row: 0, Col: 1, Val: 2}, {Row: 1, Col: 2, Val: 3}, {Row: 2, Col: 2, Val: 1}}))} {
+		set := &data.Set{}
+		set.Add("S", s, "test")
+		moduli[i] = Prove(bound(t, "example.blv", text, set, bind.Options{}), Defaults()).Convexity.Modulus
+	}
+	if d, s := moduli[0], moduli[1]; !(d > 2) || math.Abs(d-s) > 1e-9*d {
+		t.Errorf("mu = %v stored densely, %v sparsely", d, s)
+	}
+}
+
+// TestRepeatedEqualities: a combination of equality rows repeats them, contradicts them, or binds x, as its other sides say.
+func TestRepeatedEqualities(t *testing.T) {
+	for third, want := range map[string][2]bool{"x[1]": {true, false}, "x[1] + 1": {false, true}, "2 * x[1]": {false, false}} {
+		_, proof := proveLower(t, "sumsq(y)", "first: y[1] + y[2] == x[1]\n    second: y[2] + y[3] == 0\n    third: y[1] + 2*y[2] + y[3] == "+third)
+		if d := proof.Qualification.Dependent; len(d) != 1 || d[0].Redundant != want[0] || d[0].Inconsistent != want[1] {
+			t.Errorf("%s: %+v", third, d)
 		}
 	}
 }
