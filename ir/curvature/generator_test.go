@@ -3,6 +3,7 @@ package curvature
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
@@ -73,10 +74,16 @@ func randomModel(r *rand.Rand) *model {
 			}
 		}
 	}
+	var fixed []float64 // coefficients of an equality
 	if r.IntN(2) == 0 {
 		i := row(r.IntN(3) > 0, r.NormFloat64())
+		coefs := make([]float64, dy)
 		for j := range dy {
-			bm = append(bm, sparse.Entry{Row: i, Col: j, Val: math.Round(2 * r.NormFloat64())})
+			coefs[j] = math.Round(2 * r.NormFloat64())
+			bm = append(bm, sparse.Entry{Row: i, Col: j, Val: coefs[j]})
+		}
+		if p.Rows[i].Equal && dy > 1 && r.IntN(3) == 0 {
+			fixed = coefs
 		}
 		if r.IntN(2) == 0 {
 			a = append(a, sparse.Entry{Row: i, Col: r.IntN(dx), Val: r.NormFloat64()})
@@ -84,6 +91,11 @@ func randomModel(r *rand.Rand) *model {
 	}
 	p.A, p.B = sparse.FromEntries(len(p.Rows), dx, a), sparse.FromEntries(len(p.Rows), dy, bm)
 	p.Lower.Objective = m.objective(r, nodes)
+	if fixed != nil { // concave across the equality alone
+		at := slices.IndexFunc(nodes, func(n *expr.Node) bool { return n.Op == expr.Var && n.Lower })
+		side := b.Reduce(expr.Sum, m.op(expr.Mul, b.Const("", data.Vector(fixed), diag.Span{}), nodes[at]), diag.Span{})
+		p.Lower.Objective = m.op(expr.Sub, p.Lower.Objective, m.square(side))
+	}
 	p.Upper.Objective = m.objective(r, nodes)
 	m.everywhere, m.feasible, _ = domains(p)
 	return m
