@@ -135,12 +135,6 @@ func sine(u Interval) Interval {
 func power(u Interval, p float64) jet {
 	d1 := powerRange(u, p-1).mul(point(p))
 	d2 := powerRange(u, p-2).mul(point(p)).mul(point(p - 1))
-	switch p {
-	case 0:
-		d1, d2 = point(0), point(0)
-	case 1:
-		d2 = point(0)
-	}
 	return jet{powerRange(u, p), d1, d2}
 }
 

@@ -158,11 +158,8 @@ func addDown(a, b float64) float64 {
 	if math.IsNaN(s) {
 		return math.Inf(-1)
 	}
-	if math.IsInf(s, 0) {
-		if math.IsInf(s, 1) && !math.IsInf(a, 1) && !math.IsInf(b, 1) {
-			return math.MaxFloat64
-		}
-		return s
+	if math.IsInf(s, 1) && !math.IsInf(a, 1) && !math.IsInf(b, 1) {
+		return math.MaxFloat64
 	}
 	bb := s - a
 	if (a-(s-bb))+(b-bb) < 0 {
@@ -185,19 +182,12 @@ func mulDown(a, b float64) float64 {
 	switch {
 	case math.IsNaN(p):
 		return math.Inf(-1)
-	case math.IsInf(p, 1):
-		if !math.IsInf(a, 0) && !math.IsInf(b, 0) {
-			return math.MaxFloat64
-		}
-		return p
-	case math.IsInf(p, -1):
-		return p
 	case math.Abs(p) < tiny:
 		if (a > 0) == (b > 0) {
 			return max(0, below(p))
 		}
 		return below(p)
-	case math.FMA(a, b, -p) < 0:
+	case math.FMA(a, b, -p) < 0: // of finite factors also where p is infinite
 		return below(p)
 	}
 	return p

@@ -83,6 +83,48 @@ func TestIntervals(t *testing.T) {
 	if got := (Interval{0, math.Inf(1)}).mul(point(0)); !got.isZero() {
 		t.Errorf("0 times anything is %v", got)
 	}
+	// An infinite point stands for numbers beyond all doubles.
+	inf, least := math.Inf(1), math.SmallestNonzeroFloat64
+	for _, c := range []struct{ u, want Interval }{
+		{point(inf), Interval{0, least}}, {point(-inf), Interval{-least, 0}},
+		{Interval{1, inf}, Interval{0, 1}}, {Interval{-inf, -1}, Interval{-1, 0}},
+	} {
+		if got := c.u.recip(); got != c.want {
+			t.Errorf("1 / %v is %v, want %v", c.u, got, c.want)
+		}
+	}
+	for _, u := range []Interval{{-1, 2}, {0, inf}, {-inf, inf}, {math.NaN(), math.NaN()}} {
+		if flat, line := power(u, 0), power(u, 1); !flat.d1.isZero() || !flat.d2.isZero() || line.d1 != point(1) || !line.d2.isZero() {
+			t.Errorf("powers 0 and 1 of %v: %v, %v", u, flat, line)
+		}
+	}
+}
+
+// TestInfiniteEnds: the limits are infinite where an operand is, and numbers where it is
+// their result alone that is beyond all doubles.
+func TestInfiniteEnds(t *testing.T) {
+	inf, most := math.Inf(1), math.MaxFloat64
+	for _, c := range []struct {
+		name         string
+		lo, hi       float64
+		least, above float64
+	}{
+		{"large + large", addDown(most, most), addUp(most, most), most, inf},
+		{"-large - large", addDown(-most, -most), addUp(-most, -most), -inf, -most},
+		{"inf + 1", addDown(inf, 1), addUp(inf, 1), inf, inf},
+		{"1 - inf", addDown(1, -inf), addUp(1, -inf), -inf, -inf},
+		{"inf - inf", addDown(inf, -inf), addUp(inf, -inf), -inf, inf},
+		{"large * large", mulDown(most, most), mulUp(most, most), most, inf},
+		{"-large * large", mulDown(-most, most), mulUp(-most, most), -inf, -most},
+		{"inf * 2", mulDown(inf, 2), mulUp(inf, 2), inf, inf},
+		{"inf * -2", mulDown(inf, -2), mulUp(inf, -2), -inf, -inf},
+		{"inf * 0", mulDown(inf, 0), mulUp(inf, 0), 0, 0},
+		{"large / tiny", divDown(most, 0.5), divUp(most, 0.5), most, inf},
+	} {
+		if c.lo != c.least || c.hi != c.above {
+			t.Errorf("%s: [%v, %v], want [%v, %v]", c.name, c.lo, c.hi, c.least, c.above)
+		}
+	}
 }
 
 func interval(r *rand.Rand) Interval {

@@ -299,6 +299,7 @@ func TestBounds(t *testing.T) {
 		{"sum(y .^ 4)", "-1 <= y <= 2", func(p *Proof) Bound { return p.SmoothnessG }, 48, 1},
 		{"sum(y .^ 4)", "", func(p *Proof) Bound { return p.SmoothnessG }, math.Inf(1), 1},
 		{"sumsq(y) + log1pexp(x' * y)", "", func(p *Proof) Bound { return p.SmoothnessG }, 5, 1},
+		{"logsumexp(y)", "", func(p *Proof) Bound { return p.SmoothnessG }, 0.5, 1 + 1e-9}, // between two equal entries
 		{"0.5 * y' * M * y", "", func(p *Proof) Bound { return p.SmoothnessG }, 3 + math.Sqrt(3), 1 + 1e-9},
 		{"sqrt(4 + sumsq(y))", "-3 <= y <= 3", func(p *Proof) Bound { return p.SmoothnessG }, 0.5, 1 + 1e-9}, // 1/sqrt 4 at y = 0
 		{"-sqrt(4 + sumsq(y))", "-3 <= y <= 3", func(p *Proof) Bound { return p.SmoothnessG }, 0.5, 1 + 1e-9},
