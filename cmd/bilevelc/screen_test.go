@@ -86,7 +86,7 @@ func TestPromptOnAFullScreen(t *testing.T) {
 	shows("86\n  : int\n")
 	prompts()
 	enter("7 + 1")
-	shows("8\n  : int\nblv>")
+	shows("\n8\n  : int\nblv>") // and not of 1008
 	got := screen()
 	for _, text := range []string{want, "5]\nlet a\nblv> 5 + 1", "\n86\n  : int\nblv> 7 + 1\n8\n  : int\nblv>"} {
 		if !strings.Contains(got, text) {
