@@ -112,6 +112,30 @@ func TestTiesOfFollowersApart(t *testing.T) {
 	}
 }
 
+// TestTiesOfPartsBesideX solves a model in which a row of the follower has an entry of x that X fixes, and the rows of its answers at
+// that x are of parts that have no entry of x between them.
+func TestTiesOfPartsBesideX(t *testing.T) {
+	p := bindText(t, `model m
+upper {
+  var x1: real in box(0, 0)
+  minimize -0.5 * y1^2 + 0.5 * y2^2
+  subject to
+    u1: y1 <= 1
+}
+lower {
+  var y1: real in nonneg
+  var y2: real
+  minimize 0
+  subject to
+    r2: x1 + y2 <= 0
+}
+solve { ties = optimistic }`)
+	res, err := p.Solve(context.Background(), runtime.Options{Seed: 1})
+	if err != nil || res.Status != runtime.Solved || math.Abs(float64(res.Upper.Objective)+0.5) > 1e-9 {
+		t.Fatalf("%v %+v", err, res)
+	}
+}
+
 // TestTiesCutShort ends runs between two iterations of any of their stages: each returns
 // the best point of all that its stages have come to, which is worth about as much as what a
 // run that was ended earlier has (that has looked around another point), with the F that it has

@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -27,7 +28,7 @@ func (s *System) Answers(ctx context.Context, z []float64, sign float64, coupled
 	}
 	signs, relaxation := s.SignsAt(z), *s.Relaxation
 	out, atX := *s, *s.P
-	atX.Integer = nil // x is z's: there is nothing to branch on
+	atX.Integer, atX.Rows = nil, s.rowsAt(z) // x is z's: there is nothing to branch on
 	out.Pairs, out.Relaxation, out.P = nil, &relaxation, &atX
 	var b = &relaxation.Bounds
 	fix := make([]Fix, len(s.Pairs))
@@ -165,13 +166,20 @@ func (s *System) objectiveAt(z []float64, held []bool, sign float64, grad []floa
 		}
 	}
 	// The system at this x, where the follower minimizes grad'y.
-	rows, p := *s.P.Rows, *s.P
+	p := *s.P
+	p.Rows = s.rowsAt(z)
+	at := &System{P: &p, Nx: s.Nx, Ny: s.Ny, M: s.M, N: s.N, H: sparse.FromEntries(s.Ny, s.Ny, nil), G: sparse.FromEntries(s.Ny, s.Nx, nil), Q: grad}
+	at.convexify(o)
+	return o
+}
+
+// rowsAt are the rows of the lower level with z's x in the place of their terms in it.
+func (s *System) rowsAt(z []float64) *problem.Rows {
+	rows := *s.P.Rows
 	rows.Rhs = make([]float64, s.M)
 	for i, v := range s.P.Rows.Rhs {
 		rows.Rhs[i] = v - s.P.Rows.A.RowDot(i, s.X(z))
 	}
-	rows.A, p.Rows = sparse.FromEntries(s.M, s.Nx, nil), &rows
-	at := &System{P: &p, Nx: s.Nx, Ny: s.Ny, M: s.M, N: s.N, H: sparse.FromEntries(s.Ny, s.Ny, nil), G: sparse.FromEntries(s.Ny, s.Nx, nil), Q: grad}
-	at.convexify(o)
-	return o
+	rows.A = sparse.FromEntries(s.M, s.Nx, nil)
+	return &rows
 }
