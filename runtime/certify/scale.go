@@ -152,10 +152,15 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 		}
 	}
 	if s.gradient == 0 {
-		// Nothing moves y: a gradient of F would have the size that y's moving by its own
-		// size would give it.
-		f.ValueGrad(fx, fy, x, p.Answer(y, lambda))
-		s.gradient = finite(norm(fy) * s.y / s.x)
+		// Nothing moves y: a gradient of F would have the size that y's moving by its own size would give it, where
+		// it is and, as at the least of f in y, where it moves to.
+		for j := range end {
+			end[j] = y[j] + s.y*(2*rng.Float64()-1)
+		}
+		for _, y := range [][]float64{y, end} {
+			f.ValueGrad(fx, fy, x, p.Answer(y, lambda))
+			s.gradient = math.Max(s.gradient, finite(norm(fy)*s.y/s.x))
+		}
 	}
 	if s.local = math.Min(s.local, s.gradient); s.local == 0 {
 		s.local = s.gradient

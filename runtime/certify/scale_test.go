@@ -41,3 +41,19 @@ func TestScalesAtVertices(t *testing.T) {
 		}
 	}
 }
+
+// TestGradientWhereNothingMovesY: where X is one point and f is at its least in y, a gradient of F of rounding is 0 to the size
+// that y's moving would give it.
+func TestGradientWhereNothingMovesY(t *testing.T) {
+	one, point := []float64{1}, []float64{-1}
+	p := &problem.Problem{Dx: 1, Dy: 1, F: quadratic{a: one}, G: quadratic{a: one, d: []float64{2}}, Facts: problem.Facts{QuadraticInY: true},
+		Rows: &problem.Rows{Kind: []problem.Kind{problem.AtMost}, A: sparse.FromEntries(1, 1, nil), B: sparse.FromEntries(1, 1, []sparse.Entry{{Val: 1}}), Rhs: []float64{0}},
+		X:    &problem.Set{Lo: point, Hi: point, E: sparse.FromEntries(0, 1, nil)}}
+	doc := &Document{X: point, Y: []float64{0}, Lambda: []float64{2}, Hypergradient: []float64{-1e-63}}
+	if r := Verify(doc, p); !r.OK() {
+		t.Errorf("a gradient of 0 was claimed as -1e-63: %v", r.Failures())
+	}
+	if doc.Hypergradient[0] = 1e-3; Verify(doc, p).OK() {
+		t.Error("a gradient of 0 was claimed as 1e-3, and passes")
+	}
+}

@@ -33,6 +33,22 @@ func TestBoundOfViolatedRows(t *testing.T) {
 	}
 }
 
+// TestBoundOfRowsOfXAlone: where the equation y = x holds an inequality y <= 1 is a condition on x alone, which no y meets at an x that is beyond it by
+// rounding: y has nowhere to go.
+func TestBoundOfRowsOfXAlone(t *testing.T) {
+	rows := rowsOf(0, 1, [][]float64{{1}, {-1}}, []float64{1 + 0x1p-48, -1}, map[int]bool{0: true})
+	p := &problem.Problem{Dy: 1, F: zero{}, Rows: rows, X: unbounded(0)}
+	var q polyhedron
+	q.set(p, nil, nil)
+	s := &Solution{Y: []float64{1 + 0x1p-48}, Lambda: make([]float64, 2)}
+	if slack := slacksOf(s, &q)[1]; !(-slack > q.rounding(1, s.Y)) {
+		t.Fatalf("the inequality is not violated: slack %v", slack)
+	}
+	if bound := errorBound([]float64{0}, slacksOf(s, &q), s, &q, 1); bound != 0 {
+		t.Errorf("y is said to be off by %v", bound)
+	}
+}
+
 func slacksOf(s *Solution, q *polyhedron) []float64 {
 	slacks := make([]float64, q.m)
 	for i := range slacks {

@@ -210,7 +210,8 @@ func errorBound(stationarity, slacks []float64, s *Solution, q *polyhedron, mu f
 
 // beyond is how far y has to go along the equations to meet the inequality that is farthest
 // off: its violation over the sine of its angle with them. Next to the edge of D, where
-// inequalities leave next to nothing of the equations, that is far more than the violation.
+// inequalities leave next to nothing of the equations, that is far more than the violation. An
+// inequality that depends on the equations is a condition on x alone, as one without y.
 func (s *Solution) beyond(slacks []float64, q *polyhedron) float64 {
 	most := 0.0
 	var equations *face
@@ -223,7 +224,9 @@ func (s *Solution) beyond(slacks []float64, q *polyhedron) float64 {
 			equations = new(face)
 			equations.gather(q, nil, nil, nil)
 		}
-		most = math.Max(most, off/math.Max(equations.split(i), tolerance.Dependence))
+		if sine := equations.split(i); sine > tolerance.Dependence {
+			most = math.Max(most, off/sine)
+		}
 	}
 	return most
 }
