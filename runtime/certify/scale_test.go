@@ -57,3 +57,28 @@ func TestGradientWhereNothingMovesY(t *testing.T) {
 		t.Error("a gradient of 0 was claimed as 1e-3, and passes")
 	}
 }
+
+// TestAnswersToWhatCorrectionsLeave: y >= 0 holds y at 0 where g alone would have it at -3e-23, of sizes of 2e-8: corrections of a face, which go to a
+// rounding of the rows, leave either, and a claim of 0 is not wrong by it.
+func TestAnswersToWhatCorrectionsLeave(t *testing.T) {
+	n, wide := 3, make([]float64, 3)
+	narrow, diagonal := make([]float64, n), []sparse.Entry{}
+	for j := range n {
+		wide[j], narrow[j] = 1e-7, -1e-7
+		diagonal = append(diagonal, sparse.Entry{Row: j, Col: j, Val: 1})
+	}
+	g := quadratic{a: []float64{1, 0.1, math.Sqrt(10)}, b: []float64{-3, 10, 3 / math.Sqrt(10)}}
+	p := &problem.Problem{Dx: n, Dy: n, F: quadratic{d: []float64{1, 3, 3}}, G: g, Facts: problem.Facts{QuadraticInY: true, FixedHessian: true, JointlyQuadratic: true, DegreeF: 1},
+		Rows: &problem.Rows{Kind: make([]problem.Kind, n), A: sparse.FromEntries(n, n, nil), B: sparse.FromEntries(n, n, diagonal), Rhs: make([]float64, n)},
+		X:    &problem.Set{Lo: narrow, Hi: wide, E: sparse.FromEntries(0, n, nil)}}
+	doc := &Document{X: []float64{4.7945869876066564e-09, -3.252918026073348e-25, 0}, Y: make([]float64, n), Lambda: make([]float64, n),
+		Certificate: &Certificate{Lower: &Lower{Active: []int{0}}}}
+	p.G.GradY(doc.Lambda, doc.X, doc.Y)
+	doc.Lower = p.G.Value(doc.X, doc.Y)
+	if r := Verify(doc, p); !r.OK() {
+		t.Errorf("y = 0: %v", r.Failures())
+	}
+	if doc.Y[1] = 1e-18; Verify(doc, p).OK() {
+		t.Error("y = 1e-18 passes")
+	}
+}
