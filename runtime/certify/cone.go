@@ -37,7 +37,7 @@ func normalDistance(p *problem.Problem, x, y, n []float64, reach, enough float64
 	// the rows of mu are tight for every feasible y; within reach of it, tight
 	// to a few times reach: the margin allows for rows that meet at an angle.
 	unit := unitOfY(p)
-	if !g.ofRows(p, x, y, 1, func(i int) float64 {
+	if !g.ofRows(p, x, y, func(i int) float64 {
 		_, a := p.Rows.A.Row(i)
 		_, b := p.Rows.B.Row(i)
 		return tolerance.Margin * reach * math.Hypot(norm(a), unit*norm(b))
@@ -86,7 +86,7 @@ func (g *generators) ofX(p *problem.Problem, x []float64, at int, sign, reach fl
 
 // ofRows adds those of the rows of the lower level that are near y, with places of their own for y in the unit of x that the
 // rows give it; false where they are too many to be looked at.
-func (g *generators) ofRows(p *problem.Problem, x, y []float64, sign float64, near func(i int) float64) bool {
+func (g *generators) ofRows(p *problem.Problem, x, y []float64, near func(i int) float64) bool {
 	first, unit, h := g.size, unitOfY(p), make([]float64, p.Rows.Len())
 	g.size += p.Dy
 	p.Rows.Residual(h, x, y)
@@ -99,8 +99,8 @@ func (g *generators) ofRows(p *problem.Problem, x, y []float64, sign float64, ne
 			return false
 		}
 		row := make([]float64, g.size)
-		p.Rows.A.AddRow(row[:p.Dx], i, sign)
-		p.Rows.B.AddRow(row[first:], i, -sign*unit)
+		p.Rows.A.AddRow(row[:p.Dx], i, 1)
+		p.Rows.B.AddRow(row[first:], i, -unit)
 		g.tight(row, kind, -h[i], within)
 	}
 	return true

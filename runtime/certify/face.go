@@ -36,24 +36,10 @@ func newDeriver(p *problem.Problem, tol tolerances, x, y, lambda []float64) *der
 		if most := d.way(x, y, pressed(lambda)); most > 0 {
 			// What rounding leaves of y is by the curvature still.
 			as := measure(p, d.f, d.g, x, y, lambda, most)
-			d.s.response, d.s.gradient = as.response, math.Max(as.gradient, math.Min(d.s.gradient, d.slopeAt(x, y, pressed(lambda))))
+			d.s.response, d.s.gradient = as.response, as.gradient
 		}
 	}
 	return d
-}
-
-// slopeAt is the norm of the gradient of F at a point: 0 where there is none. A few points of X may
-// all be where the follower does not react, and it react at the point alone.
-func (d *deriver) slopeAt(x, y []float64, active []int) float64 {
-	at, err := d.lower(x, y, active)
-	if err != nil {
-		return 0
-	}
-	g, err := d.gradient(at)
-	if err != nil {
-		return 0
-	}
-	return finite(norm(g))
 }
 
 // derived is the lower level at one x, on one face.
@@ -89,19 +75,20 @@ func (d *deriver) curvature(x, y []float64, fresh bool) (*hessian, error) {
 // lower solves the lower level at x, from y and the face given: the face is corrected as Newton's method on it goes on,
 // and where that fails quadratic programs are solved, which take rows one at a time, with factors of the face for each.
 func (d *deriver) lower(x, y []float64, face []int) (*derived, error) {
-	if at, err := d.corrected(x, y, face, tolerance.Rounded); err == nil {
+	at, err := d.corrected(x, y, face)
+	if err == nil {
 		return at, nil
 	}
-	if at, err := d.dual(x, y, face); err == nil || d.p.Facts.QuadraticInY && err != errProducts {
-		return at, err
+	if at, failure := d.dual(x, y, face); failure != errProducts {
+		return at, failure
 	}
-	return d.corrected(x, y, face, d.tol.KKT)
+	return nil, err
 }
 
 // corrected solves the lower level by corrections of the face by signs, until the KKT
-// conditions hold to the tolerance. Among weakly active rows that may go in a circle: rows are
-// then exchanged (dual) before a wider tolerance, which cannot tell parallel rows apart, may do.
-func (d *deriver) corrected(x, y []float64, face []int, met float64) (*derived, error) {
+// conditions hold to rounding. Among weakly active rows that may go in a circle: rows are
+// then exchanged (dual).
+func (d *deriver) corrected(x, y []float64, face []int) (*derived, error) {
 	rows := set(equalities(d.p))
 	for _, i := range face {
 		if cols, _ := d.p.Rows.B.Row(i); len(cols) > 0 {
@@ -123,7 +110,7 @@ func (d *deriver) corrected(x, y []float64, face []int, met float64) (*derived, 
 		if err != nil {
 			return nil, err
 		}
-		if !d.correct(rows, at, met, len(seen) <= tolerance.Exchanges) {
+		if !d.correct(rows, at, tolerance.Rounded, len(seen) <= tolerance.Exchanges) {
 			return at, nil
 		}
 		y = at.y

@@ -10,10 +10,8 @@ import (
 // along X that is none of F's. The nearest point to (0, 1) of the cone of the columns
 // (slope, 1) and (c, 0), c being an inner normal of X at x, leaves a residual
 // (-d, r) that makes no acute angle with any column: slope'd >= r > 0 and
-// c'd >= 0, unless the residual is zero. With rows it is to lead into the set where the
-// lower level is feasible as well: y is a part of the direction then, and the rows that are
-// tight at y are among the inner normals.
-func (d *deriver) inward(x, y []float64, slopes [][]float64, rows bool) []float64 {
+// c'd >= 0, unless the residual is zero.
+func (d *deriver) inward(x []float64, slopes [][]float64) []float64 {
 	g := generators{size: d.p.Dx + 1}
 	for _, slope := range slopes {
 		g.add(append(append([]float64(nil), slope...), 1))
@@ -28,10 +26,6 @@ func (d *deriver) inward(x, y []float64, slopes [][]float64, rows bool) []float6
 			in[d.p.Dx] = 1 // strictly into the ball
 			g.add(in)
 		}
-	}
-	touching := func(i int) float64 { return tolerance.Sign * d.s.rows[i] }
-	if rows && !g.ofRows(d.p, x, y, -1, touching) {
-		return nil
 	}
 	target := make([]float64, g.size)
 	target[d.p.Dx] = 1

@@ -29,66 +29,34 @@ var (
 // closure, within radius: strict complementarity at at.x, or a direction along
 // which all weak rows become strict, confirmed at a point along it.
 func (d *deriver) attained(at *derived, radius float64) error {
-	mostWeak := max(200, d.p.Dy) // each costs an adjoint solve and two gradients of g
 	weak := d.weak(at)
-	if len(weak) == 0 {
-		return nil
-	}
-	if len(weak) > mostWeak {
+	if len(weak) > max(200, d.p.Dy) { // each costs an adjoint solve and two gradients of g
 		return errMany
 	}
-	// Rows that are decided here, but by less than the way to such a point, may be lost
-	// on it: the way is then to lead clear of these as well.
-	x, rows := make([]float64, d.p.Dx), false
-	for {
-		slopes, open, err := d.slopes(at, weak)
-		if err != nil {
-			return err
-		}
-		if len(slopes) == 0 {
+	slopes, open, err := d.slopes(at, weak)
+	if err != nil || len(slopes) == 0 {
+		return err
+	}
+	direction := d.inward(at.x, slopes)
+	if direction == nil {
+		// Nothing that x can do decides a row across X: the pieces on both of its sides are
+		// one function on X, and their gradients differ by a normal to it.
+		if slopes, open = d.felt(at.x, at.y, slopes, open); len(slopes) == 0 {
 			return nil
 		}
-		direction := d.inward(at.x, at.y, slopes, rows)
-		if direction == nil {
-			// Nothing that x can do decides a row across X: the pieces on both of its sides are
-			// one function on X, and their gradients differ by a normal to it.
-			if slopes, open = d.felt(at.x, at.y, slopes, open); len(slopes) == 0 {
-				return nil
-			}
-			direction = d.inward(at.x, at.y, slopes, rows)
-		}
-		if direction == nil {
-			return errNowhere
-		}
-		// A point along it at which the conditions hold strictly. Far enough that the
-		// errors of y do not matter, near enough that the rest stays as it is.
-		var lost []int
-		for step := radius; step >= 1e-4*radius; step /= 10 {
-			for j := range x {
-				x[j] = at.x[j] + step*direction[j]
-			}
-			there, err := d.onFace(x, at.y, at.face)
-			if err != nil {
-				continue
-			}
-			if lost = d.open(there, open); len(lost) == 0 {
-				return nil
-			}
-		}
-		if !rows { // it may have led to where no y is feasible
-			rows = true
-			continue
-		}
-		known := len(weak)
-		for _, i := range lost {
-			if !slices.Contains(weak, i) && len(weak) < mostWeak {
-				weak = append(weak, i)
-			}
-		}
-		if len(weak) == known {
-			return errNowhere
+		direction = d.inward(at.x, slopes)
+	}
+	if direction == nil {
+		return errNowhere
+	}
+	// A point along it at which the conditions hold strictly. Far enough that the
+	// errors of y do not matter, near enough that the rest stays as it is.
+	for step := radius; step >= 1e-4*radius; step /= 10 {
+		if there, err := d.onFace(moved(at.x, step, direction), at.y, at.face); err == nil && d.strictly(there, open) {
+			return nil
 		}
 	}
+	return errNowhere
 }
 
 // slopes are the directions, of unit length, in which x decides each weak row
@@ -128,16 +96,13 @@ func (d *deriver) slope(at *derived, i, k int, inside bool) ([]float64, error) {
 	return d.sensitivity(at, cy, cv, func() (p, q []float64, err error) { return d.adjoint(at, i, k, inside) })
 }
 
-// open are the rows whose KKT condition fails at a point of a face or, of the given
-// rows, is not decided beyond the errors.
-func (d *deriver) open(at *derived, open []int) (lost []int) {
-	decide := set(open)
+// strictly reports that the KKT conditions hold at a point of a face, those of the given rows beyond the errors.
+func (d *deriver) strictly(at *derived, open []int) bool {
+	decide, holds := set(open), true
 	d.sides(at, func(i, k int, in bool, size float64) {
-		if size < -d.coarse(at, i, in) || decide[i] && d.withinUncertainty(at, i, k, in, size, 1) {
-			lost = append(lost, i)
-		}
+		holds = holds && size >= -d.coarse(at, i, in) && !(decide[i] && d.withinUncertainty(at, i, k, in, size, 1))
 	})
-	return lost
+	return holds
 }
 
 // gradientNear finds the gradient of F at x (with y near y*(x)) that is nearest

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -300,8 +299,7 @@ func (v *verification) derive() {
 // weakest are the rows whose slack and multiplier are both zero to within their errors at y*, or may be (tight),
 // unless others decide them. The errors themselves refute a claim of strict complementarity,
 // without the margin over them: who made it had estimates of its own, and kept a margin over
-// those. A face that leaves out a row which holds y by little crosses it by less; with the row
-// its multiplier shows.
+// those.
 func (v *verification) weakest(at *derived) []int {
 	if i := v.d.tight(at); i >= 0 {
 		return []int{i}
@@ -309,19 +307,6 @@ func (v *verification) weakest(at *derived) []int {
 	weak := v.d.within(at, 1.0/tolerance.Margin)
 	if len(weak) == 0 || !v.d.undecided(at, weak) {
 		return nil
-	}
-	inside, face := at.positions(), slices.Clone(at.active)
-	for _, i := range weak {
-		if _, in := inside[i]; !in {
-			face = append(face, i)
-		}
-	}
-	slices.Sort(face)
-	with, err := v.d.lower(v.doc.X, at.y, face)
-	if err == nil && v.d.tight(with) < 0 {
-		if again := v.d.within(with, 1.0/tolerance.Margin); len(again) == 0 || !v.d.undecided(with, again) {
-			return nil
-		}
 	}
 	return weak
 }
