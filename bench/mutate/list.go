@@ -160,7 +160,7 @@ var list = []named{
 	{"verify takes a sample's rows that do not hold", "runtime/certify/stationary.go", "(*verification).face",
 		`!held[i] && !undecided[i] && len(cols) > 0`, `!held[i] && !undecided[i] && len(cols) < 0`},
 	{"verify takes a sample's face that leaves rows out", "runtime/certify/stationary.go", "(*verification).face",
-		`!undecided[i] && !v.d.follows(at, i, claimed)`, `undecided[i] && !v.d.follows(at, i, claimed)`},
+		`if !undecided[i] {`, `if undecided[i] {`},
 	{"verify takes active rows without an equation", "runtime/certify/lower.go", "(*verification).activeRows",
 		`case kind == problem.Equal:`, `case kind == problem.Equal && in[i]:`},
 	{"verify takes active rows without one that has a multiplier", "runtime/certify/lower.go", "(*verification).activeRows",

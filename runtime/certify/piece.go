@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -141,11 +140,6 @@ func (d *deriver) gradientNear(x, y []float64, hints [][]int, claimed []float64,
 		if other, ok := d.withSides(at, weak, hint); ok && try(other) {
 			return where, best, nil
 		}
-		// Where more rows are tight than y has entries, pieces differ in rows with
-		// multipliers as well.
-		if other, ok := d.asNamed(at, hint); ok && try(other) {
-			return where, best, nil
-		}
 	}
 	if math.Exp2(float64(len(weak))) > tolerance.Branches {
 		failure = errMany
@@ -187,27 +181,9 @@ func (d *deriver) withSides(at *derived, weak, side []int) (*derived, bool) {
 	if !changed {
 		return nil, false
 	}
-	return d.held(at, face)
-}
-
-// held is the lower level at at.x with the rows of a face held; false where that does not
-// solve it.
-func (d *deriver) held(at *derived, face map[int]bool) (*derived, bool) {
 	other, err := d.onFace(at.x, at.y, slices.Sorted(maps.Keys(face)))
 	if err != nil || d.correct(face, other, d.tol.KKT, false) {
 		return nil, false
 	}
 	return other, true
-}
-
-// asNamed is the face that a document names, at at.x; false where it does not solve
-// the lower level there.
-func (d *deriver) asNamed(at *derived, rows []int) (*derived, bool) {
-	face := set(rows)
-	for i, kind := range d.p.Rows.Kind {
-		if kind == problem.Equal {
-			face[i] = true
-		}
-	}
-	return d.held(at, face)
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"bilevelc/runtime/problem"
-	"bilevelc/runtime/tolerance"
 )
 
 // goldstein checks a Goldstein certificate: points, gradients, weights,
@@ -95,33 +94,11 @@ func (v *verification) face(name string, claimed []int, at *derived) {
 		delete(held, i)
 	}
 	for i := range held {
-		if !undecided[i] && !v.d.follows(at, i, claimed) {
+		if !undecided[i] {
 			v.fail(name+": active rows", "row %d holds y and is not among them", i)
 			return
 		}
 	}
-}
-
-// follows reports that the rows given leave y no way along which row i would change: it
-// is a combination of them. Where more rows are tight than are independent, those that a
-// face is said by are a choice.
-func (d *deriver) follows(at *derived, i int, rows []int) bool {
-	h, err := d.curvature(at.x, at.y, false)
-	if err != nil {
-		return false
-	}
-	system, err := h.system(rows)
-	if err != nil {
-		return false
-	}
-	row := make([]float64, d.p.Dy)
-	d.p.Rows.B.AddRow(row, i, 1)
-	way, _, err := system.solve(row, make([]float64, len(system.rows())))
-	if err != nil {
-		return false
-	}
-	// Of its way alone.
-	return math.Abs(dot(row, way)) <= tolerance.Differenced*d.s.normB[i]*d.s.normB[i]/orOne(d.s.stiff)
 }
 
 // gradientMapping checks the gradient, that the projected point is the

@@ -3,7 +3,6 @@ package certify
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -370,8 +369,6 @@ func (v *verification) gradient(claim string, claimed []float64, err float64, x 
 	if v.d.apart(claimed, found) > enough {
 		if near := v.ofSample(claimed, enough); near != nil {
 			found = near
-		} else if near := v.beside(x, claimed, enough); near != nil {
-			found = near
 		}
 	}
 	v.vector(claim, v.d.along(claimed), v.d.along(found), enough)
@@ -393,34 +390,6 @@ func (v *verification) ofSample(claimed []float64, enough float64) []float64 {
 		rows, _ := v.split(s.Active)
 		if _, found, err := v.d.gradientNear(s.Point, v.at.y, [][]int{rows}, claimed, enough, v.radius()); err == nil {
 			return found
-		}
-	}
-	return nil
-}
-
-// beside derives the gradients of F at random points of the box of x next to a kink, where strict
-// complementarity holds, and gives the one that is the claimed one; nil where none is. Pieces may
-// differ in rows with multipliers, as where two rows are parallel in y, and are not all among the
-// faces of the point.
-func (v *verification) beside(x, claimed []float64, enough float64) []float64 {
-	if v.doc.Strict || v.p.Coupled != nil {
-		return nil
-	}
-	rng := rand.New(rand.NewPCG(3, uint64(v.p.Dx)))
-	for range tolerance.Draws {
-		moved := make([]float64, len(x))
-		for j := range x {
-			moved[j] = math.Min(math.Max(x[j]+v.radius()*(2*rng.Float64()-1), v.p.X.Lo[j]), v.p.X.Hi[j])
-		}
-		at, err := v.d.lower(moved, v.at.y, v.active())
-		if err != nil {
-			continue
-		}
-		if weak := v.d.within(at, 1.0/tolerance.Margin); len(weak) > 0 && v.d.undecided(at, weak) {
-			continue
-		}
-		if g, err := v.d.gradient(at); err == nil && v.d.apart(claimed, g) <= enough {
-			return g
 		}
 	}
 	return nil
