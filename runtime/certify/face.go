@@ -36,7 +36,7 @@ func newDeriver(p *problem.Problem, tol tolerances, x, y, lambda []float64) *der
 		if most := d.way(x, y, pressed(lambda)); most > 0 {
 			// What rounding leaves of y is by the curvature still.
 			as := measure(p, d.f, d.g, x, y, lambda, most)
-			d.s.response, d.s.gradient = as.response, as.gradient
+			d.s.response, d.s.gradient, d.s.local = as.response, as.gradient, as.local
 		}
 	}
 	return d

@@ -10,6 +10,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // tilted is 1/2 y'Qy - x'y - c'y.
@@ -208,6 +209,45 @@ func TestModuliOfShortPairs(t *testing.T) {
 		p.Facts.StrongConvexity = 1.5 * mu
 		if room > 1e-6*size && v.modulus(1.5*mu) {
 			t.Errorf("trial %d: modulus %g, room %g around %v: half as much again was accepted", trial, mu, room, y)
+		}
+	}
+}
+
+// TestModuliElsewhere: g = y^2/4 + log(cosh y)/2 - x y has the curvature 1 at the point and 1/2 far from it: a modulus of 1 that is taken for proved is
+// refuted by gradients at other points.
+func TestModuliElsewhere(t *testing.T) {
+	p := &problem.Problem{Dx: 1, Dy: 1, F: quadratic{d: []float64{1}}, X: &problem.Set{Lo: []float64{-1}, Hi: []float64{1}, E: sparse.FromEntries(0, 1, nil)},
+		G: formula(func(dx, dy, x, y []float64) float64 {
+			dx[0], dy[0] = -y[0], y[0]/2+math.Tanh(y[0])/2-x[0]
+			return y[0]*y[0]/4 + math.Log(math.Cosh(y[0]))/2 - x[0]*y[0]
+		}),
+		Rows: &problem.Rows{A: sparse.FromEntries(0, 1, nil), B: sparse.FromEntries(0, 1, nil)}}
+	for _, mu := range []float64{0.5, 1} {
+		p.Facts.StrongConvexity = mu
+		doc := &Document{X: []float64{0}, Y: []float64{0}, Solved: true, GradientError: math.NaN(),
+			Certificate: &Certificate{Lower: &Lower{Active: []int{}, Bound: &Bound{Modulus: mu}}}}
+		if ok := Verify(doc, p).OK(); ok != (mu == 0.5) {
+			t.Errorf("a modulus of %v passes: %v, %v", mu, ok, Verify(doc, p).Failures())
+		}
+	}
+}
+
+// TestModuliByProducts: of more entries than are factorized, one that is curved by a tenth of the modulus is found by inverse iteration.
+func TestModuliByProducts(t *testing.T) {
+	n := tolerance.DenseOrder + 1
+	for _, least := range []float64{1, 0.1} {
+		a, none := make([]float64, n), make([]float64, n)
+		for j := range a {
+			a[j] = 1 + float64(j%3)
+		}
+		a[n/2] = math.Sqrt(least)
+		p := &problem.Problem{Dx: 1, Dy: n, F: quadratic{d: []float64{1}}, G: quadratic{a: a}, X: &problem.Set{Lo: []float64{-1}, Hi: []float64{1}, E: sparse.FromEntries(0, 1, nil)},
+			Rows:  &problem.Rows{A: sparse.FromEntries(0, 1, nil), B: sparse.FromEntries(0, n, nil)},
+			Facts: problem.Facts{StrongConvexity: 1, QuadraticInY: true}}
+		doc := &Document{X: []float64{0}, Y: none, Solved: true, GradientError: math.NaN(),
+			Certificate: &Certificate{Lower: &Lower{Active: []int{}, Bound: &Bound{Modulus: 1}}}}
+		if ok := Verify(doc, p).OK(); ok != (least == 1) {
+			t.Errorf("a modulus of 1 passes where the least curvature is %v: %v, %v", least, ok, Verify(doc, p).Failures())
 		}
 	}
 }

@@ -274,3 +274,28 @@ func TestUnits(t *testing.T) {
 		}
 	}
 }
+
+// TestStrictOnTheEdgeOfD: y = x_1 beside y <= x_2, which holds y with a multiplier, at an x at which both do: off it F is not defined, and strict
+// complementarity is none of F's, though no slack and multiplier are both 0. Where the row has slack it is.
+func TestStrictOnTheEdgeOfD(t *testing.T) {
+	p := &problem.Problem{Dx: 2, Dy: 1, F: quadratic{d: []float64{0, 1}}, G: quadratic{a: []float64{1}, d: []float64{-3}},
+		Rows: &problem.Rows{Kind: []problem.Kind{problem.AtMost, problem.Equal}, A: sparse.FromDense(2, 2, []float64{0, -1, 1, 0}),
+			B: sparse.FromDense(2, 1, []float64{-1, 1}), Rhs: []float64{0, 0}},
+		X:     &problem.Set{Lo: []float64{-9, -9}, Hi: []float64{9, 9}, E: sparse.FromEntries(0, 2, nil)},
+		Facts: problem.Facts{StrongConvexity: 1, QuadraticInY: true, FixedHessian: true}}
+	for _, c := range []struct {
+		x2     float64
+		lambda []float64
+		active []int
+	}{{1, []float64{2, 0}, []int{0, 1}}, {2, []float64{0, -2}, []int{1}}} {
+		doc := &Document{X: []float64{1, c.x2}, Y: []float64{1}, Lambda: c.lambda, Lower: -2.5, Strict: true,
+			Certificate: &Certificate{Lower: &Lower{Active: c.active}}}
+		strict := true
+		for _, check := range Verify(doc, p).Checks {
+			strict = strict && (check.OK || check.Claim != StrictClaim)
+		}
+		if strict != (c.x2 > 1) {
+			t.Errorf("x_2 = %v: strict complementarity passes: %v, %v", c.x2, strict, Verify(doc, p).Checks)
+		}
+	}
+}

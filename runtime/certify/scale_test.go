@@ -82,3 +82,23 @@ func TestAnswersToWhatCorrectionsLeave(t *testing.T) {
 		t.Error("y = 1e-18 passes")
 	}
 }
+
+// TestGradientsWhereRowsHoldY: y >= 0 and y_1 + y_2 = 1 hold the answer (1, 0) to costs 1 + x and 2 with a curvature of 1e-8, by which alone y would move by 5e7 and
+// gradients would be that large: a claim of 3 for F = x + y_1, whose gradient is 1, is none of rounding.
+func TestGradientsWhereRowsHoldY(t *testing.T) {
+	p := &problem.Problem{Dx: 1, Dy: 2, F: quadratic{c: []float64{1}, d: []float64{1}},
+		G: formula(func(dx, dy, x, y []float64) float64 {
+			dx[0], dy[0], dy[1] = y[0], 1+x[0]+1e-8*y[0], 2+1e-8*y[1]
+			return (1+x[0])*y[0] + 2*y[1] + 0.5e-8*(y[0]*y[0]+y[1]*y[1])
+		}),
+		Rows: &problem.Rows{Kind: []problem.Kind{problem.Equal, problem.AtMost, problem.AtMost}, A: sparse.FromEntries(3, 1, nil),
+			B: sparse.FromDense(3, 2, []float64{1, 1, 1, 0, 0, 1}), Rhs: []float64{-1, 0, 0}},
+		X:     &problem.Set{Lo: []float64{0}, Hi: []float64{0.5}, E: sparse.FromEntries(0, 1, nil)},
+		Facts: problem.Facts{StrongConvexity: 1e-8, QuadraticInY: true, FixedHessian: true, JointlyQuadratic: true}}
+	for _, gradient := range []float64{1, 3} {
+		doc := &Document{X: []float64{0.25}, Y: []float64{1, 0}, Lambda: []float64{1.25 + 1e-8, 0, 0.75 - 1e-8}, Upper: 1.25, Lower: 1.25 + 0.5e-8, Hypergradient: []float64{gradient}}
+		if ok := Verify(doc, p).OK(); ok != (gradient == 1) {
+			t.Errorf("a gradient of %v passes: %v, %v", gradient, ok, Verify(doc, p).Failures())
+		}
+	}
+}

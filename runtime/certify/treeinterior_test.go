@@ -410,3 +410,37 @@ func TestInteriorsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestMultipliersByInterior: a y(x) inside of y >= 0 and y <= 1 bounds the multiplier of y >= 0 by the box of y, where g is linear, and by the curvature of g and
+// y(x) alone, where nothing else bounds y.
+func TestMultipliersByInterior(t *testing.T) {
+	one := []float64{1}
+	for _, c := range []struct {
+		name      string
+		g         quadratic
+		most      float64 // of y
+		at        float64 // y(x)
+		curvature *sparseVector
+		want      float64
+	}{
+		{"theta = d (1/2 - 0) = 1/2 over a slack of 1/2", quadratic{d: one}, 1, 0.5, nil, 1},
+		{"theta = 3^2/4 over a slack of 1, and 3 by the box of y", quadratic{a: one, d: []float64{2}}, math.Inf(1), 1, &sparseVector{At: []int{0}, Val: one}, 2.25},
+	} {
+		rows := &problem.Rows{Kind: []problem.Kind{problem.AtMost}, A: sparse.FromEntries(1, 1, nil), B: sparse.FromDense(1, 1, one), Rhs: []float64{0}}
+		if !math.IsInf(c.most, 1) {
+			rows = &problem.Rows{Kind: make([]problem.Kind, 2), A: sparse.FromEntries(2, 1, nil), B: sparse.FromDense(2, 1, []float64{1, -1}), Rhs: []float64{0, c.most}}
+		}
+		p := follower(problem.AtMost, 1, 1)
+		p.G, p.Rows = c.g, rows
+		model, err := newTreeModel(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := model.addInterior([]treeInterior{{Answer: 0, At: &sparseVector{At: []int{0}, Val: []float64{c.at}}, Curvature: c.curvature}}); err != nil {
+			t.Fatal(err)
+		}
+		if most := model.hi[model.nx+model.ny]; !(math.Abs(most-c.want) <= 1e-9) {
+			t.Errorf("%s: the multiplier is at most %v, not %v", c.name, most, c.want)
+		}
+	}
+}
