@@ -159,3 +159,48 @@ func TestMultipliersThatAreRounding(t *testing.T) {
 		}
 	}
 }
+
+// TestHonestDocumentsPass solves models that a verification derives in another way than a solver, and would refuse if it took but the first: a gradient at a kink that is one of a sample of its
+// certificate, where pieces are thin, and multipliers whose residual in y, of an entropy in small units, is another adjoint's.
+func TestHonestDocumentsPass(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		opts Options
+	}{{`model m
+upper {
+  var x: vector[3] in box([1, 0, (-1)], [1.4, 1, 0])
+  minimize (-3) * x[1] + 2 * x[2] + 2 * x[3] + 2.8 * y[1] + 0.3 * y[2] + 3 * y[5]
+  subject to
+    u1: (-1) * x[1] + (-1) * x[2] + (-3) * x[3] == (-1.5)
+}
+lower {
+  var y: vector[5] in nonneg
+  maximize -(1.5 * x[1] * y[1] + 0.5 * x[1] * y[2] + (-3) * x[1] * y[4] + 3 * x[2] * y[1] + (-2) * x[2] * y[5] + (-3) * x[3] * y[1] + (-3) * x[3] * y[2] + (-3) * x[3] * y[3] + 1 * x[3] * y[4] + (-1) * x[3] * y[5] + 0.5 * 1 * y[1]^2 + 0.5 * 1 * y[2]^2 + 0.5 * 1 * y[3]^2 + 0.5 * 0.01 * y[4]^2 + 0.5 * 2 * y[5]^2 + 1 * (1 * y[3]) * log(1 * y[3]) + 2 * (1 * y[5]) * log(1 * y[5]))
+  subject to
+    r1: (-3) * x[1] + (-2) * x[2] + 0.1 * x[3] + (-0.1) * y[2] + (-2) * y[4] + 3 * y[5] >= (-4.1)
+    r2: (-2) * x[1] + 2 * x[2] + (-0.5) * y[3] >= (-2)
+    r3: (-2) * y[5] >= (-3)
+}
+`, Options{Oracle: "difference", Starts: 1, Seed: 787}}, {`model m
+upper {
+  var x: vector[3] in box([(-2), 0, (-1)], [(-2), 2, 1])
+  minimize (-1.6e4) * x[1] + 3e8 * y[1] + (-1e8) * y[2] + (-0.8e8) * y[3] + 0.5 * 1e4 * x[1]^2 + 0.5 * 0.4e12 * y[1]^2 + 0.5 * 2e12 * y[2]^2 + 0.5 * 2e12 * y[3]^2
+}
+lower {
+  var y: vector[4] in nonneg
+  minimize (-2e-3) * y[1] + (-3e-3) * y[4] + (-2e-3) * x[1] * y[1] + (-1e-3) * x[1] * y[2] + (-0.8e-3) * x[2] * y[1] + 2e-3 * x[2] * y[2] + (-1e-3) * x[3] * y[1] + 3e-3 * x[3] * y[3] + 0.5 * 2.16e1 * y[1]^2 + (-1.2e1) * y[1] * y[2] + 0.5 * 15.26e1 * y[2]^2 + 6.25e1 * y[2] * y[3] + 5e1 * y[2] * y[4] + 0.5 * 6.75e1 * y[3]^2 + 5e1 * y[3] * y[4] + 0.5 * 7e1 * y[4]^2 + 1e-7 * (1e4 * y[3]) * log(1e4 * y[3]) + 1.7e-7 * (1e4 * y[2]) * log(1e4 * y[2])
+  subject to
+    r1: (-1.2e-7) * x[2] + (-1e-3) * y[1] + (-2e-3) * y[3] + (-0.5e-3) * y[4] <= (-5e-7)
+}
+`, Options{Starts: 1, Seed: 1}}} {
+		p := mustBind(t, c.text)
+		r, err := p.Solve(context.Background(), c.opts)
+		if err != nil || r.Status != Solved {
+			t.Errorf("%v: %v, %s\n%s", err, r.Status, r.Reason, c.text)
+			continue
+		}
+		if found := failures(t, p, r); len(found) > 0 {
+			t.Errorf("%v\n%s", found, c.text)
+		}
+	}
+}
