@@ -92,6 +92,18 @@ func TestFarEndsOfFaces(t *testing.T) {
 	}
 }
 
+// TestBoundsAtFarEnds: the relaxation of one branch has its solution at the far end of such a face, where the square is a difference of terms of 1e16: it is no more than its multipliers show of it, with rounding of what they
+// leave of these, and does not hide the other branch.
+func TestBoundsAtFarEnds(t *testing.T) {
+	for _, seed := range []uint64{2572, 5951} {
+		r := rand.New(rand.NewPCG(seed, 612))
+		text, optimum := farFace(r, math.Pow(10, float64(3+r.IntN(7))))
+		if result := solveText(t, text, runtime.Options{Seed: 1}); !(math.Abs(float64(result.Upper.Objective)-optimum) <= 1e-8) {
+			t.Errorf("seed %d: F %v, which is %v: %s\n%s", seed, result.Upper.Objective, optimum, result.Reason, text)
+		}
+	}
+}
+
 // An entry of x that no row reads has the unit that f gives it: beside one from a box of any width all slopes of F would be rounding. F is q(w, y) plus the square of what v misses of a combination of w and y, so that its
 // least over v is that of q, which is solved beside it without v.
 func TestEntriesThatNoRowReads(t *testing.T) {

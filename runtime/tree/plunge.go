@@ -27,7 +27,6 @@ type plunger struct {
 	last          *activeset.Basis // of pieces
 	boxes         []slopeBox       // those of the node of boxed, its program
 	boxed         *activeset.Program
-	fine          bool      // bounds of nodes are to be what their multipliers show
 	rough         float64   // what rounding leaves open of the last of them that branches leave as it is: not that of secants and of McCormick's rows, whose multipliers are as ranges are
 	near          []float64 // the point that the search for an incumbent is from, where f is not convex
 
@@ -52,7 +51,7 @@ type plunger struct {
 const quarter = 0.25
 
 func (s *search) newPlunger() *plunger {
-	p := &plunger{s: s, fine: s.best == nil || s.small(s.best), costs: s.costs.clone(), cutoff: s.cutoff(), level: math.Inf(-1), cuts: slices.Clip(s.cuts), shared: len(s.cuts)}
+	p := &plunger{s: s, costs: s.costs.clone(), cutoff: s.cutoff(), level: math.Inf(-1), cuts: slices.Clip(s.cuts), shared: len(s.cuts)}
 	if low := s.bound(); s.best != nil && !math.IsInf(low, -1) {
 		p.level = low + quarter*(p.cutoff-low)
 	}
@@ -126,7 +125,7 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 			sol = short
 		}
 	}
-	if rounded := p.fine || of != p.s.relaxation() || p.s.concave != nil; rounded && p.shown(cost, b, sol, size) < cut.Cutoff && sol.Status == activeset.CutOff {
+	if p.shown(cost, b, sol, size) < cut.Cutoff && sol.Status == activeset.CutOff {
 		sol = solver.Solve(ctx, b, sol.Basis, activeset.Options{Cutoff: math.Inf(1)})
 		p.work += sol.Work
 		p.shown(cost, b, sol, size)
