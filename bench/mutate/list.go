@@ -129,7 +129,7 @@ var list = []named{
 	{"faces are factorized one by one after all", "runtime/certify/face.go", "(*deriver).curvature",
 		`h != nil && h != d.near`, `h != nil && h == d.near`},
 	{"faces share the products of other rows", "runtime/certify/block.go", "(*block).pair",
-		`b.pairs.of(one, other,`, `b.pairs.of(b.order[i], 0*b.order[j],`},
+		`b.lifts[b.order[j]].solved`, `b.lifts[0*b.order[j]].solved`},
 	{"a cone is left by columns that depend on each other", "runtime/certify/cone.go", "(*generators).residual",
 		`s, ok := solve(1 / tolerance.HalfDigits)`, `s, ok := solve(1e300)`},
 	{"rows that are lost on the way in are not missed", "runtime/certify/piece.go", "(*deriver).attained",

@@ -24,7 +24,6 @@ type block struct {
 	equal   []int       // equality rows, independent ones
 	lifts   []lift      // of the rows that faces have held so far
 	order   map[int]int // of these rows: where they are there
-	pairs   pairs       // B_i (H + rho E'E)^-1 B_j' by these places
 	span    span        // of rows that faces have held
 	least   float64     // estimate of the smallest eigenvalue
 	top     float64     // bound of the largest
@@ -123,7 +122,7 @@ func (b *block) lift(p *problem.Problem, i int) lift {
 	return b.lifts[k]
 }
 
-// gram is B (H + rho E'E)^-1 B' of rows that are lifted. Faces have most of their rows in common.
+// gram is B (H + rho E'E)^-1 B' of rows that are lifted.
 func (b *block) gram(index []int) *mat.SymDense {
 	m := mat.NewSymDense(len(index), nil)
 	for k, i := range index {
@@ -136,8 +135,7 @@ func (b *block) gram(index []int) *mat.SymDense {
 
 // pair is B_i (H + rho E'E)^-1 B_j' of two rows that are lifted.
 func (b *block) pair(i, j int) float64 {
-	one, other := b.order[i], b.order[j]
-	return b.pairs.of(one, other, func() float64 { return floats.Dot(b.lifts[one].normal, b.lifts[other].solved) })
+	return floats.Dot(b.lifts[b.order[i]].normal, b.lifts[b.order[j]].solved)
 }
 
 // independent is a maximal independent subset of rows of B, earlier ones first. Rows that are
