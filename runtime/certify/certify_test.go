@@ -366,7 +366,7 @@ func goldsteinOf(delta float64, samples []Sample, normal []float64, gradientErro
 
 func mappingOf(smoothness float64, x, gradient, projected []float64, gradientError float64) *GradientMapping {
 	return &GradientMapping{Smoothness: smoothness, Gradient: gradient, Projected: projected,
-		Norm: norm(mapping(smoothness, x, projected)), GradientError: gradientError}
+		Norm: norm(scaled(minus(x, projected), smoothness)), GradientError: gradientError}
 }
 
 // Every number of a document matters: changed by a thousandth it fails, and

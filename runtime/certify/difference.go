@@ -127,9 +127,7 @@ func (h *hessian) mul(dst, v []float64) {
 			if !h.p.Facts.QuadraticInY {
 				span = 2 * step
 			}
-			for j := range dst {
-				dst[j] = (dst[j] - down[j]) / span
-			}
+			copy(dst, quotient(dst, down, span))
 			return
 		}
 		step *= by

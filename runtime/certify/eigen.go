@@ -31,10 +31,7 @@ func (h *hessian) leastAlong(k int) (float64, error) {
 // inverseIteration is the least eigenvalue of the matrix that solve inverts, from above.
 func inverseIteration(n int, solve func(v []float64) ([]float64, error)) (float64, error) {
 	rng := rand.New(rand.NewPCG(5, uint64(n)))
-	v := make([]float64, n)
-	for j := range v {
-		v[j] = rng.NormFloat64()
-	}
+	v := drawn(rng, n)
 	grown := 0.0
 	for range 8 {
 		size := norm(v)

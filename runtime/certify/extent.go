@@ -104,26 +104,17 @@ func boundsOfY(p *problem.Problem, x []float64) (lo, hi []float64) {
 // curvature of g held it: where the gradient has changed by as much, which a convex
 // function's does at one place, whatever the units. 0 where none is found.
 func reach(p *problem.Problem, g problem.Function, x, y, grad []float64, force float64, rng *rand.Rand) float64 {
-	v, z, at := make([]float64, p.Dy), make([]float64, p.Dy), make([]float64, p.Dy)
-	for j := range v {
-		v[j] = rng.NormFloat64()
-	}
+	v, at := drawn(rng, p.Dy), make([]float64, p.Dy)
 	length := norm(v)
 	if length == 0 || !(force > 0) {
 		return 0
 	}
 	change := func(far float64) float64 {
-		for j := range z {
-			z[j] = y[j] + far*v[j]/length
-		}
-		g.GradY(at, x, z)
-		for j := range at {
-			at[j] -= grad[j]
-		}
+		g.GradY(at, x, moved(y, far/length, v))
 		if !isFinite(at) { // norm would not see a NaN
 			return math.Inf(1)
 		}
-		return norm(at)
+		return distance(at, grad)
 	}
 	// By powers of 2^16 to an interval, then by its geometric mean. The range of doubles
 	// is 130 such powers; a guess that is right for a quadratic saves nearly all.

@@ -174,7 +174,7 @@ func (d *deriver) correct(face map[int]bool, at *derived, tolerance float64, all
 // as long as the steps shrink with it.
 func (d *deriver) onFace(x, y []float64, face []int) (*derived, error) {
 	at := &derived{x: x, y: append([]float64(nil), y...), lambda: make([]float64, d.p.Rows.Len()), face: face}
-	grad, trial := make([]float64, d.p.Dy), make([]float64, d.p.Dy)
+	grad := make([]float64, d.p.Dy)
 	last := math.Inf(1)
 	fresh := false
 	for range tolerance.Steps {
@@ -188,14 +188,11 @@ func (d *deriver) onFace(x, y []float64, face []int) (*derived, error) {
 		at.active = at.system.rows()
 		clear(at.lambda)
 		d.g.GradY(grad, x, at.y)
-		for j := range grad {
-			grad[j] = -grad[j]
-		}
 		gap := make([]float64, len(at.active))
 		for k, i := range at.active {
 			gap[k] = d.residual(i, x, at.y)
 		}
-		step, minus, err := at.system.solve(grad, gap)
+		step, minus, err := at.system.solve(scaled(grad, -1), gap)
 		if err != nil {
 			return nil, err
 		}
@@ -210,18 +207,13 @@ func (d *deriver) onFace(x, y []float64, face []int) (*derived, error) {
 		if !d.p.Facts.QuadraticInY {
 			before := d.faceResidual(x, at.y, at)
 			for k := 0; ; k++ {
-				for j := range trial {
-					trial[j] = at.y[j] + length*step[j]
-				}
-				if d.faceResidual(x, trial, at) <= (1-length/2)*before || size <= 1e-8*d.sizeY(at.y) || k == tolerance.Halvings {
+				if d.faceResidual(x, moved(at.y, length, step), at) <= (1-length/2)*before || size <= 1e-8*d.sizeY(at.y) || k == tolerance.Halvings {
 					break
 				}
 				length /= 2
 			}
 		}
-		for j := range at.y {
-			at.y[j] += length * step[j]
-		}
+		at.y = moved(at.y, length, step)
 		// The step is the error of the point it left; what is left after it is
 		// its square, or rounding, of which the steps are where they get no shorter: g curves by
 		// more than its modulus, so that the rounding of forces asks for no more.

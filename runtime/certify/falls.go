@@ -2,7 +2,6 @@ package certify
 
 import (
 	"math"
-	"slices"
 
 	"bilevelc/runtime/tolerance"
 )
@@ -69,11 +68,7 @@ func (v *verification) descending(measure float64) {
 	}
 	size := v.fall()
 	for t := 1.0; t >= tolerance.Target; t /= 10 { // nearer points are the same one
-		on := slices.Clone(v.doc.X)
-		for j, d := range way {
-			on[j] += t * d
-		}
-		if there := v.valueInX(on); there < f-t*tolerance.Slack*size && measure*norm(way) > tolerance.Slack*size {
+		if there := v.valueInX(moved(v.doc.X, t, way)); there < f-t*tolerance.Slack*size && measure*norm(way) > tolerance.Slack*size {
 			v.fail("solved", "F goes on improving along x, which X does not bound: by %.3g over %.3g of its length", f-there, t)
 			return
 		}

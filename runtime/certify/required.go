@@ -114,10 +114,7 @@ func (v *verification) overRadius() float64 {
 	}
 	rng, sizes := rand.New(rand.NewPCG(4, uint64(v.p.Dx))), make([]float64, 0, 2*probes)
 	for range probes {
-		way := make([]float64, v.p.Dx)
-		for j := range way {
-			way[j] = rng.NormFloat64()
-		}
+		way := drawn(rng, v.p.Dx)
 		for _, side := range []float64{1, -1} {
 			moved, size := make([]float64, v.p.Dx), 0.0
 			for j, t := range v.doc.X {

@@ -82,10 +82,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	for _, z := range points[1:] {
 		moved = math.Max(moved, typical(func(t float64) float64 {
 			g.GradY(at, between(part, x, z, t), y)
-			for j := range at {
-				at[j] -= grad[j]
-			}
-			return maxAbs(at)
+			return maxAbs(minus(at, grad))
 		}))
 		for i := range s.rows {
 			if n := s.rowNorm(p, i); n > 0 {
@@ -124,13 +121,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	s.gradient, s.value, s.lower = finite(terms(fx, fy)), finite(math.Abs(value)), finite(math.Abs(lower))
 	fx0, fy0 := slices.Clone(fx), slices.Clone(fy)
 	f.ValueGrad(fx, fy, halfWay(x, 0), p.Answer(halfWay(y, 0), halfWay(lambda, 0)))
-	for j := range fx {
-		fx[j] -= fx0[j]
-	}
-	for j := range fy {
-		fy[j] -= fy0[j]
-	}
-	s.local = s.gradient + finite(2*terms(fx, fy))
+	s.local = s.gradient + finite(2*terms(minus(fx, fx0), minus(fy, fy0)))
 	shift, end := make([]float64, p.Dy), make([]float64, p.Dy)
 	for _, z := range points[1:] {
 		for j := range end {
@@ -139,13 +130,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 		of := map[float64][3]float64{}
 		for _, t := range shares {
 			v, l := values(between(part, x, z, t), between(shift, y, end, t))
-			for j := range fx {
-				fx[j] -= fx0[j]
-			}
-			for j := range fy {
-				fy[j] -= fy0[j]
-			}
-			of[t] = [3]float64{terms(fx, fy), v - value, l - lower}
+			of[t] = [3]float64{terms(minus(fx, fx0), minus(fy, fy0)), v - value, l - lower}
 		}
 		for k, size := range []*float64{&s.gradient, &s.value, &s.lower} {
 			*size = math.Max(*size, typical(func(t float64) float64 { return of[t][k] }))
@@ -191,11 +176,7 @@ func (d *deriver) way(x, y []float64, active []int) float64 {
 			if err != nil {
 				continue
 			}
-			away := slices.Clone(at.y)
-			for j := range away {
-				away[j] -= y[j]
-			}
-			most, reached = math.Max(most, finite(maxAbs(away)/t)), true
+			most, reached = math.Max(most, finite(maxAbs(minus(at.y, y))/t)), true
 			break
 		}
 	}
@@ -223,10 +204,7 @@ func balance(g problem.Function, x, y, grad []float64) float64 {
 				z[j] = y[j] * (1 + t*sign[j])
 			}
 			g.GradY(at, x, z)
-			for j := range at {
-				at[j] -= grad[j]
-			}
-			return maxAbs(at)
+			return maxAbs(minus(at, grad))
 		}))
 	}
 	return size

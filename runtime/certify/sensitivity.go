@@ -82,10 +82,7 @@ func (d *deriver) gradientSigned(at *derived, signs []float64) ([]float64, error
 	if err != nil {
 		return nil, err
 	}
-	for j := range grad {
-		grad[j] += fx[j]
-	}
-	if !isFinite(grad) {
+	if grad = moved(grad, 1, fx); !isFinite(grad) {
 		return nil, errors.New("the gradient of F is not finite")
 	}
 	return grad, nil

@@ -110,11 +110,8 @@ func (v *verification) gradientMapping(c *GradientMapping) {
 		return
 	}
 	v.gradient("gradient mapping: gradient", c.Gradient, c.GradientError, v.doc.X, v.hints())
-	step := mapping(c.Smoothness, v.doc.X, c.Projected)
-	normal := make([]float64, v.p.Dx)
-	for j := range normal {
-		normal[j] = step[j] - c.Gradient[j]
-	}
+	step := scaled(minus(v.doc.X, c.Projected), c.Smoothness)
+	normal := minus(step, c.Gradient)
 	size := math.Max(norm(c.Gradient), v.d.s.local)
 	v.equal("norm of the gradient mapping", c.Norm, norm(step), v.tol.Value, size)
 	if !v.upperSet("the projected point", c.Projected) {
@@ -143,23 +140,12 @@ func (c *Goldstein) Size() float64 {
 
 // combination is sum w_i G_i + n.
 func (c *Goldstein) combination() []float64 {
-	sum := append([]float64(nil), c.Normal...)
+	sum := c.Normal
 	for _, s := range c.Samples {
 		if sum == nil {
 			sum = make([]float64, len(s.Gradient))
 		}
-		for j, g := range s.Gradient {
-			sum[j] += s.Weight * g
-		}
+		sum = moved(sum, s.Weight, s.Gradient)
 	}
 	return sum
-}
-
-// mapping is L (x - x+).
-func mapping(smoothness float64, x, projected []float64) []float64 {
-	step := make([]float64, len(x))
-	for j := range step {
-		step[j] = smoothness * (x[j] - projected[j])
-	}
-	return step
 }

@@ -283,13 +283,7 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, off known, err 
 		bx, by := make([]float64, d.p.Dx), make([]float64, d.p.Dy)
 		d.g.ValueGrad(bx, by, x, y)
 		d.g.ValueGrad(gx, gy, x, moved(y, t, a))
-		for j := range gx {
-			gx[j] = (gx[j] - bx[j]) / t
-		}
-		for j := range gy {
-			gy[j] = (gy[j] - by[j]) / t
-		}
-		return gx, gy, off, nil
+		return quotient(gx, bx, t), quotient(gy, by, t), off, nil
 	}
 	// The longest step that no entry of y takes further than its own size, or a thousandth of the largest: then shorter ones, by the cube root of rounding at first.
 	reach, top := math.Inf(1), math.Max(maxAbs(y), d.s.y)
@@ -361,22 +355,7 @@ func (d *deriver) central(x, y, a []float64, t float64) (gx, gy []float64, terms
 		return nil, nil, terms, false
 	}
 	terms = [2]float64{math.Max(maxAbs(gx), maxAbs(bx)), math.Max(d.s.force, math.Max(maxAbs(gy), maxAbs(by)))}
-	for j := range gx {
-		gx[j] = (gx[j] - bx[j]) / (2 * t)
-	}
-	for j := range gy {
-		gy[j] = (gy[j] - by[j]) / (2 * t)
-	}
-	return gx, gy, terms, true
-}
-
-// moved is y + t a.
-func moved(y []float64, t float64, a []float64) []float64 {
-	out := make([]float64, len(y))
-	for j := range out {
-		out[j] = y[j] + t*a[j]
-	}
-	return out
+	return quotient(gx, bx, 2*t), quotient(gy, by, 2*t), terms, true
 }
 
 // apart is the largest difference of two vectors.

@@ -40,21 +40,14 @@ func tiedNormals(p *problem.Problem) [][]float64 {
 
 // along is v without its part along the normals of what ties x.
 func (d *deriver) along(v []float64) []float64 {
-	out := append([]float64(nil), v...)
+	out := v
 	for _, n := range d.tied {
-		c := dot(n, out)
-		for j, t := range n {
-			out[j] -= c * t
-		}
+		out = moved(out, -dot(n, out), n)
 	}
 	return out
 }
 
 // apart is the distance of two gradients of F, up to what ties x.
 func (d *deriver) apart(a, b []float64) float64 {
-	difference := append([]float64(nil), a...)
-	for j, t := range b {
-		difference[j] -= t
-	}
-	return norm(d.along(difference))
+	return norm(d.along(minus(a, b)))
 }

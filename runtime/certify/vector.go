@@ -1,6 +1,9 @@
 package certify
 
-import "math"
+import (
+	"math"
+	"math/rand/v2"
+)
 
 func dot(a, b []float64) float64 {
 	sum := 0.0
@@ -40,12 +43,36 @@ func maxAbs(v []float64) float64 {
 	return top
 }
 
-func distance(a, b []float64) float64 {
-	away := append([]float64(nil), a...)
-	for j, t := range b {
-		away[j] -= t
+func distance(a, b []float64) float64 { return norm(minus(a, b)) }
+
+// minus is a - b.
+func minus(a, b []float64) []float64 { return moved(a, -1, b) }
+
+// moved is a + t b.
+func moved(a []float64, t float64, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for j := range out {
+		out[j] = a[j] + t*b[j]
 	}
-	return norm(away)
+	return out
+}
+
+// quotient is (a - b)/t.
+func quotient(a, b []float64, t float64) []float64 {
+	out := minus(a, b)
+	for j := range out {
+		out[j] /= t
+	}
+	return out
+}
+
+// drawn is a random vector whose direction may be any.
+func drawn(rng *rand.Rand, n int) []float64 {
+	v := make([]float64, n)
+	for j := range v {
+		v[j] = rng.NormFloat64()
+	}
+	return v
 }
 
 func scaled(v []float64, a float64) []float64 {
