@@ -120,8 +120,11 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	value, lower := values(x, y)
 	s.gradient, s.value, s.lower = finite(terms(fx, fy)), finite(math.Abs(value)), finite(math.Abs(lower))
 	fx0, fy0 := slices.Clone(fx), slices.Clone(fy)
-	f.ValueGrad(fx, fy, halfWay(x, 0), p.Answer(halfWay(y, 0), halfWay(lambda, 0)))
-	s.local = s.gradient + finite(2*terms(minus(fx, fx0), minus(fy, fy0)))
+	for k := range signings {
+		half := halfWay(slices.Concat(x, y, lambda), k)
+		f.ValueGrad(fx, fy, half[:p.Dx], p.Answer(half[p.Dx:p.Dx+p.Dy], half[p.Dx+p.Dy:]))
+		s.local = math.Max(s.local, s.gradient+finite(2*terms(minus(fx, fx0), minus(fy, fy0))))
+	}
 	shift, end := make([]float64, p.Dy), make([]float64, p.Dy)
 	for _, z := range points[1:] {
 		for j := range end {

@@ -102,3 +102,14 @@ func TestGradientsWhereRowsHoldY(t *testing.T) {
 		}
 	}
 }
+
+// TestTermsThatCancelAtThePoint: of f = (x - y)^2/2 at x = y = 1 the terms of grad f cancel, half way to 0 as well; they are of size 1 all the same.
+func TestTermsThatCancelAtThePoint(t *testing.T) {
+	one := []float64{1}
+	p := &problem.Problem{Dx: 1, Dy: 1, F: quadratic{a: one, b: one}, G: quadratic{a: one, b: one}, Facts: problem.Facts{QuadraticInY: true},
+		Rows: &problem.Rows{A: sparse.FromEntries(0, 1, nil), B: sparse.FromEntries(0, 1, nil)},
+		X:    &problem.Set{Lo: []float64{-2}, Hi: []float64{2}, E: sparse.FromEntries(0, 1, nil)}}
+	if s := measure(p, p.F, p.G, one, one, nil, math.Inf(1)); !(s.local >= 0.5) || s.local > 10 {
+		t.Errorf("gradients at the point are of the size %g", s.local)
+	}
+}
