@@ -45,7 +45,7 @@ type SearchState struct {
 }
 
 // checkpointSchema is the version of the checkpoint document.
-const checkpointSchema = 10
+const checkpointSchema = 11
 
 // envelope is the document of a checkpoint: its state, and the SHA-256 of the
 // state's text without blanks.

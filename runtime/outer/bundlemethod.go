@@ -80,7 +80,7 @@ type bundleState struct {
 	// FollowedPath reports that it led to a lower point than the start, and Stuck what
 	// kept the search from there from its end; empty before.
 	FollowedPath bool `json:"Approached"`
-	Arriving     int  // steps since, up to certificateDelay
+	Arrived      bool // a certificate was asked for since
 	Stagnated    int  // iterations since F last fell by more than rounding
 	// Within is the radius of the last certificate, less than what was asked for where F changes much over that; 0 before.
 	Within float64
@@ -131,11 +131,9 @@ func (m *bundle) Step(ctx context.Context, run *Run) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if s.FollowedPath && s.Arriving < certificateDelay {
-		if s.Arriving++; before.F-s.Center.F <= 10*run.Noise(&before) || s.Arriving == certificateDelay {
-			s.Arriving = certificateDelay
-			return m.arrive(ctx, run)
-		}
+	if s.FollowedPath && !s.Arrived {
+		s.Arrived = true
+		return m.arrive(ctx, run)
 	}
 	if moved && before.F-s.Center.F > run.Noise(&before) {
 		s.Sampled, s.Stagnated = 0, 0
@@ -149,11 +147,6 @@ func (m *bundle) Step(ctx context.Context, run *Run) (string, error) {
 	}
 	return m.examine(ctx, run)
 }
-
-// certificateDelay is how many steps a run that has come along the path takes before it asks for its
-// certificate, unless F falls no more. Where the pieces of F are few these are enough to
-// converge; where hundreds meet the search needs many more, which gain next to nothing.
-const certificateDelay = 10
 
 // maxStagnation is how many steps in a row may fail to lower F beyond rounding.
 // Superlinear convergence needs one or two such steps.
