@@ -74,7 +74,7 @@ func tiesOf(p *ir.Problem) (rule string, tau float64, err error) {
 	return rule, tau, nil
 }
 
-// weights are a and b at a tau.
+// weights are a and b at a tau: neither hides the other (tolerance.Hiding).
 func (t *ties) weights(tau float64) (a, b float64) {
 	if t.rule != document.Optimistic {
 		return 0, tau * t.cost / t.reach

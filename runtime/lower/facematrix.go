@@ -62,7 +62,7 @@ func newFaceMatrix(w *denseHessian, b *sparse.CSR, rows []int) *FaceMatrix {
 // where it does not, or where the matrix is singular to rounding, or too large to be worth it.
 func (m *Memory) Face(p *problem.Problem, rows []int) *FaceMatrix {
 	h := m.unpacked(p.Facts.StrongConvexity)
-	if h == nil || h.n != p.Dy || h.n > tolerance.LeastSparse || len(rows) > h.n {
+	if h == nil || h.n != p.Dy || h.n > tolerance.DenseOrder || len(rows) > h.n {
 		return nil
 	}
 	return newFaceMatrix(h, p.Rows.B, rows)

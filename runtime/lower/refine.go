@@ -23,7 +23,7 @@ import (
 // open by more than that, and that refinement applies.
 func (s *Solution) roundingOpen(w *newton, q *polyhedron) bool {
 	mu := w.known.Mu
-	if !w.known.Quadratic || !(mu > 0) || q.n > tolerance.LeastSparse || q.m > 8*tolerance.LeastSparse || !linalg.Finite(s.Y) {
+	if !w.known.Quadratic || !(mu > 0) || q.n > tolerance.DenseOrder || !linalg.Finite(s.Y) {
 		return false
 	}
 	size := s.extent(w, q)

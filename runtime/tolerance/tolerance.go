@@ -92,7 +92,7 @@ const (
 	Propagations = 3
 	// Steps bounds those of Newton's method and of sequential quadratic programming: some tens are what convergence takes, and near the end of a domain one for each half digit of the 300 that there are.
 	Steps = 600
-	// Halvings of a step leave less of it than any accuracy that is asked for: 2^-40.
+	// Halvings of a step leave less of it than any accuracy that is asked for: 2^-40. So do as many attempts at the length of one, of which each at least halves what is left between its bounds.
 	Halvings = 40
 	// Sweeps of equilibration: each halves what is left of the spread of logarithms, which is 2^11 at most, until less is left than what the next power of two differs by.
 	Sweeps = 12
@@ -109,12 +109,12 @@ const (
 	// Shortenings of a step, by 16 each, lead from any to where nothing is left of it: an entry of y may be as near to the edge of the domain of g as exp(-700),
 	// where that of an entropy under a row with a multiplier is.
 	Shortenings = 256
-	// DenseOrder is the order up to which dense factors and eigenvalues cost little beside the rest: some ten milliseconds.
+	// DenseOrder is the order up to which dense factors and eigenvalues, and as many slopes of a gradient as a Hessian has columns, cost little beside the rest: some ten milliseconds.
 	DenseOrder = 300
 )
 
-// LeastSparse is the order, of variables or of variables and rows, from which sparse factors take less time than dense
-// ones (bench/growth; a projection onto a simplex takes 0.09 ms for 5 at 64).
+// LeastSparse is the order, of variables or of variables and rows, from which what grows with its cube outweighs what comes with it: sparse factors take less time than dense
+// ones (bench/growth; a projection onto a simplex takes 0.09 ms for 5 at 64), and a search in full, or a round at each kink near the start, is no longer one of moments, so that a path looks past kinks first.
 const LeastSparse = 64
 
 // Limits of work and memory, which many methods share.
