@@ -275,8 +275,8 @@ var list = []named{
 		"b[r] = -part.give(r)", "b[r] = part.give(r)"},
 	{"every adjoint counts as refined", "runtime/certify/system.go", "(*faceSystem).adjoint",
 		"part.solve(a, b, of.refined)", "part.solve(a, b, false)"},
-	{"followers share the length of a step", "runtime/central/parts.go", "(*Path).reach",
-		`t := &d.length[d.row[i]]`, `t := &d.length[0]`},
-	{"all followers start again where one has to", "runtime/central/newton.go", "(*Path).from",
-		`return c.parts.off[part] > farOff`, `return part >= 0`},
+	{"the adjoint's force on x the wrong way round", "runtime/central/gradient.go", "(*Path).adjointProduct",
+		`c.cross(dst, x, c.y, p, -1)`, `c.cross(dst, x, c.y, p, 1)`},
+	{"points of the path far from it", "runtime/central/newton.go", "(*Path).from",
+		`central <= 1e-8 ||`, `central <= 1e8 ||`},
 }

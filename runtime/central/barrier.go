@@ -7,13 +7,11 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// Barrier says how strong the barrier is. Each part p of the lower level (see divide) has
-// a mu of its own,
+// Barrier says how strong the barrier is: by
 //
-//	mu_p(x) = mu sqrt(1 + max(0, u - 1)^3/u^2),  u = |grad_y g(x, At)|_p^2 / Floor^2,
+//	mu(x) = mu sqrt(1 + max(0, u - 1)^3/u^2),  u = |grad_y g(x, At)|^2/(Dy Floor^2),
 //
-// where |.|_p is the root mean square over the entries of y of the part: mu where forces are
-// below the Floor, mu sqrt(u) far above, with two derivatives in between. A leader who can
+// mu where forces are below the Floor, mu sqrt(u) far above, with two derivatives in between. A leader who can
 // make the forces on a follower larger, as one who sets its prices can, would else make the
 // barrier count for nothing beside them, and F_mu the same as F, whatever mu: descent on
 // F_mu then leads to where forces are large and F has all its kinks. Far above the Floor a
@@ -22,7 +20,7 @@ import (
 // The zero Barrier leaves mu as it is.
 type Barrier struct {
 	Mu    float64   // of the first stage: where the barrier is as strong as the follower
-	Floor float64   // the force above which forces count; 0: mu_p is mu everywhere
+	Floor float64   // the force above which forces count; 0: mu(x) is mu everywhere
 	At    []float64 // len Dy: where the forces are measured
 }
 
@@ -61,109 +59,65 @@ func (c *Path) Of(x, y, lambda []float64) Barrier {
 	return Barrier{Mu: slack * force, Floor: 10 * math.Max(linalg.NormInf(c.dual), force), At: append([]float64(nil), y...)}
 }
 
-// strength evaluates mu_p/mu, the share of each part, at an x.
+// strength evaluates mu(x)/mu, the share.
 type strength struct {
 	Barrier
-	c     *Path
-	count []float64 // entries of y of each part
-	share []float64 // of each part
-	force []float64 // len n: grad_y g(x, At)
-	step  []float64 // len n
-	slope []float64 // of parts, see add
-	above bool      // a share is not 1
-}
-
-func newStrength(c *Path) *strength {
-	v := func(k int) []float64 { return make([]float64, k) }
-	k := c.parts.count
-	s := &strength{c: c, count: v(k), share: v(k), force: v(c.n), step: v(c.n), slope: v(k)}
-	for _, p := range c.parts.of {
-		s.count[p]++
-	}
-	return s
+	c           *Path
+	share, now  float64   // now is mu(x)
+	force, step []float64 // len n: grad_y g(x, At); room
 }
 
 // begin takes a barrier over.
-func (s *strength) begin(b Barrier) {
-	s.Barrier, s.above = b, false
-	for p := range s.share {
-		s.share[p] = 1
+func (s *strength) begin(b Barrier) { s.Barrier, s.share, s.now = b, 1, 0 }
+
+// set measures the share at x; false where it is not finite.
+func (s *strength) set(x []float64, mu float64) bool {
+	if s.Floor > 0 {
+		s.share = s.measure(s.force, x)
 	}
+	s.now = mu * s.share
+	return !math.IsInf(s.share, 0) && !math.IsNaN(s.share)
 }
 
-// set measures the shares at x; false where one is not finite.
-func (s *strength) set(x []float64) bool {
-	if s.Floor == 0 {
-		return true
-	}
-	ok := s.measure(s.share, s.force, x)
-	s.above = false
-	for _, share := range s.share {
-		s.above = s.above || share != 1
-	}
-	return ok
-}
-
-// measure sets share, and force to grad_y g(x, At).
-func (s *strength) measure(share, force, x []float64) bool {
+// measure returns the share at x, and sets force to grad_y g(x, At).
+func (s *strength) measure(force, x []float64) float64 {
 	s.c.p.G.GradY(force, x, s.At)
-	s.squares(share, force)
-	for p, u := range share {
-		share[p] = 1
-		if u > 1 {
-			share[p] = math.Sqrt(1 + (u-1)*(1-1/u)*(1-1/u))
-		}
-		if math.IsInf(u, 0) || math.IsNaN(u) {
-			return false
-		}
+	if u := s.square(force); !(u <= 1) {
+		return math.Sqrt(1 + (u-1)*(1-1/u)*(1-1/u))
 	}
-	return true
+	return 1
 }
 
-// squares sets u of each part.
-func (s *strength) squares(u, force []float64) {
-	clear(u)
-	unit := 1 / s.Floor
-	for j, v := range force {
-		v *= unit
-		u[s.c.parts.of[j]] += v * v
+// square is u.
+func (s *strength) square(force []float64) float64 {
+	sum, unit := 0.0, 1/s.Floor
+	for _, v := range force {
+		sum += v * unit * (v * unit)
 	}
-	for p, n := range s.count {
-		u[p] /= n
-	}
+	return sum / float64(s.c.n)
 }
 
-// row is mu_p for the part p of row i.
-func (s *strength) row(i int, mu float64) float64 {
-	if p := s.c.parts.row[i]; p < len(s.share) {
-		return mu * s.share[p]
-	}
-	return mu
-}
-
-// add adds the gradient of sum_p a_p mu_p/mu to dst (len Dx), at an x where shares and forces
-// are known: of a part, that is a (1 - 1/u)^2 (1 + 2/u)/(share Floor^2) times the mean of its
+// add adds a times the gradient of the share to dst (len Dx), at an x where the share and forces
+// are known: (1 - 1/u)^2 (1 + 2/u)/(share Floor^2) times the mean of the
 // forces times their gradients, which a difference of gradients of g along them gives.
-func (s *strength) add(dst, a, share, force, x []float64) {
-	s.squares(s.slope, force)
-	for p, u := range s.slope {
-		if s.slope[p] = 0; u > 1 {
-			s.slope[p] = a[p] * (1 - 1/u) * (1 - 1/u) * (1 + 2/u) / (share[p] * s.count[p]) / s.Floor
-		}
+func (s *strength) add(dst []float64, a, share float64, force, x []float64) {
+	u := s.square(force)
+	if u <= 1 {
+		return
 	}
-	unit := 1 / s.Floor
+	a *= (1 - 1/u) * (1 - 1/u) * (1 + 2/u) / (share * float64(s.c.n)) / s.Floor
 	for j, v := range force {
-		s.step[j] = s.slope[s.c.parts.of[j]] * (v * unit)
+		s.step[j] = a * (v / s.Floor)
 	}
 	s.c.cross(dst, x, s.At, s.step, 1)
 }
 
-// weigh sets a_p to the sum of w over the inequality rows of part p.
-func (s *strength) weigh(a []float64, w func(i int) float64) {
-	clear(a)
-	for i, p := range s.c.parts.row {
-		if p < len(a) && s.c.p.Rows.Kind[i] != problem.Equal {
-			a[p] += w(i)
+// sum adds w up over the inequality rows.
+func (s *strength) sum(w func(i int) float64) (sum float64) {
+	for i, kind := range s.c.p.Rows.Kind {
+		if kind != problem.Equal {
+			sum += w(i)
 		}
 	}
+	return sum
 }

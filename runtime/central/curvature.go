@@ -13,18 +13,18 @@ import (
 // With the adjoint p of the gradient (see Evaluate) and the derivative D = dy/dx of the
 // path, which the KKT matrix gives,
 //
-//	F_mu'' = (I, D)' (f'' - (p'grad_y g)'' + sum_i (B_i p) (mu_i/s_i)'') (I, D),
+//	F_mu'' = (I, D)' (f'' - (p'grad_y g)'' + sum_i (B_i p) (mu/s_i)'') (I, D),
 //
 // the derivatives in the middle being those in (x, y), s_i' = (-A_i, B_i), of
-// mu_i in x: the equations that make y are linear in the multipliers of equality rows and, but for g and
+// mu in x (Barrier): the equations that make y are linear in the multipliers of equality rows and, but for g and
 // the barrier, in y. A product with a vector costs two solves and differences of
 // gradients of f and g; H itself is never formed.
 type Second struct {
 	c         *Path
 	x         []float64
 	p         []float64 // len n
-	rowForces []float64 // len m: lambda_i/s_i^2 B_i p = mu_i/s_i^3 B_i p
-	bar       *changes  // of the mu_i; nil where they do not read x
+	rowForces []float64 // len m: lambda_i/s_i^2 B_i p = mu/s_i^3 B_i p
+	bar       *changes  // of mu; nil where it does not read x
 	size      float64   // of (x, y)
 
 	dy, ds       []float64
@@ -47,7 +47,7 @@ func (c *Path) Second(x []float64) *Second {
 			s.rowForces[i] = l / (c.s[i] * c.s[i]) * c.along(i, s.p)
 		}
 	}
-	if c.barrier.above {
+	if c.barrier.share != 1 {
 		s.bar = newChanges(s)
 	}
 	s.size = math.Max(1, math.Max(linalg.NormInf(s.x), linalg.NormInf(c.y)))
@@ -77,7 +77,7 @@ func (s *Second) Apply(dst, v []float64) {
 	s.mixed(v)
 	for i, b := range s.rowForces {
 		if b != 0 {
-			w := b * (2*s.ds[i] - s.bar.relative(i)*c.s[i])
+			w := b * (2*s.ds[i] - s.bar.relative()*c.s[i])
 			if c.tied[i] {
 				rows.A.AddRow(s.wx, i, -w)
 			}
@@ -118,7 +118,7 @@ func (s *Second) answer(v []float64, length float64) {
 	s.bar.measure(v, length)
 	for i := range s.ds {
 		s.ds[i] = -c.across(i, v)
-		s.side[i] = s.ds[i] - s.bar.relative(i)*c.s[i]
+		s.side[i] = s.ds[i] - s.bar.relative()*c.s[i]
 		if j := c.bound[i]; j >= 0 {
 			c.rhs[j] -= c.coefficient[i] * c.weight[i] * s.side[i]
 		}

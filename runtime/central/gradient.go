@@ -11,16 +11,15 @@ import (
 // Evaluate moves to the point of the path at x and returns F_mu there, with its
 // gradient in grad (len Dx). With the KKT matrix K of the path, K (p, q) = (grad_y f, 0),
 //
-//	grad F_mu = grad_x f - D_y(grad_x g) p - A'q + sum_i B_i p/s_i grad mu_i,
+//	grad F_mu = grad_x f - D_y(grad_x g) p - A'q + sum_i B_i p/s_i grad mu,
 //
-// where the middle term is a difference of gradients of g along p, and mu_i that of the
-// part that row i is of (Barrier).
+// where the middle term is a difference of gradients of g along p, and mu reads x as Barrier says.
 func (c *Path) Evaluate(ctx context.Context, grad, x []float64, mu float64) (float64, error) {
 	if err := c.At(ctx, x, mu); err != nil {
 		return 0, err
 	}
 	value := c.p.F.ValueGrad(grad, c.gradY, x, c.y)
-	c.adjointProduct(grad, x, c.gradY, nil, tolerance.Roundoff)
+	c.adjointProduct(grad, x, c.gradY, 0, tolerance.Roundoff)
 	copy(c.adjoint, c.step[:c.n])
 	for _, v := range grad {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -34,20 +33,17 @@ func (c *Path) Evaluate(ctx context.Context, grad, x []float64, mu float64) (flo
 }
 
 // adjointProduct adds D'w to dst (len Dx), D = dy/dx, for a w on y (len n), from a solution to a
-// part of w, and the gradient of sum_p shares_p mu_p/mu; nil for none. It leaves p in c.step.
-func (c *Path) adjointProduct(dst, x, w, shares []float64, part float64) {
+// part of w, and share times the gradient of mu(x)/mu. It leaves p in c.step.
+func (c *Path) adjointProduct(dst, x, w []float64, share, part float64) {
 	clear(c.rhs)
 	copy(c.rhs, w)
 	c.solve(part)
 	p := c.step[:c.n]
 	c.cross(dst, x, c.y, p, -1)
 	rows := c.p.Rows
-	if c.barrier.above {
-		c.barrier.weigh(c.weights, func(i int) float64 { return c.mu / c.s[i] * c.along(i, p) })
-		for k, v := range shares {
-			c.weights[k] += v
-		}
-		c.barrier.add(dst, c.weights, c.barrier.share, c.barrier.force, x)
+	if c.barrier.share != 1 {
+		share += c.barrier.sum(func(i int) float64 { return c.mu / c.s[i] * c.along(i, p) })
+		c.barrier.add(dst, share, c.barrier.share, c.barrier.force, x)
 	}
 	for i, j := range c.bound {
 		if j >= 0 && c.tied[i] {

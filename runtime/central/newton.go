@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -49,17 +48,17 @@ func (c *Path) Return(x []float64) bool {
 	copy(c.y, c.kept.y)
 	copy(c.s, c.kept.s)
 	copy(c.lambda, c.kept.lambda)
-	return c.barrier.set(x) && (c.p.Facts.FixedHessian || c.measure(x)) && c.factor()
+	return c.barrier.set(x, c.mu) && (c.p.Facts.FixedHessian || c.measure(x)) && c.factor()
 }
 
 // from goes on from the point, or, where that is none of the path, from inside.
 func (c *Path) from(ctx context.Context, x []float64, mu float64) error {
-	if !c.warm {
-		c.start(x, mu, func(int) bool { return true })
-	}
 	c.mu = mu
-	if !c.barrier.set(x) {
+	if !c.barrier.set(x, c.mu) {
 		return ErrOff
+	}
+	if !c.warm {
+		c.start(x)
 	}
 	if c.p.Facts.QuadraticInY && !c.p.Facts.FixedHessian {
 		c.hessian = nil
@@ -75,11 +74,11 @@ func (c *Path) from(ctx context.Context, x []float64, mu float64) error {
 		if math.IsNaN(off) || math.IsInf(off, 0) {
 			return ErrOff
 		}
-		if pass == 0 && c.warm && slices.Max(c.parts.off) > farOff {
-			c.start(x, mu, func(part int) bool { return c.parts.off[part] > farOff })
+		if pass == 0 && c.warm && off > farOff {
+			c.start(x)
 			off = c.residuals(x)
 		}
-		central, arriving := c.aim(mu)
+		target, central := c.aim()
 		if c.hessian == nil || !c.p.Facts.QuadraticInY {
 			if !c.measure(x) {
 				return ErrOff
@@ -89,81 +88,78 @@ func (c *Path) from(ctx context.Context, x []float64, mu float64) error {
 			return ErrOff
 		}
 		// A point is on the path where residuals are at most 1e-9, relative to their
-		// terms, and s_i lambda_i differ from mu_i by at most 1e-8, relative to it: as
+		// terms, and s_i lambda_i differ from mu by at most 1e-8, relative to it: as
 		// Newton's method squares the latter, the step before was as good as 1e-4. Where
 		// forces differ by ten digits and more rounding keeps it from that; 1e-3 will do
 		// after 12 full steps.
 		if off <= 1e-9 && (central <= 1e-8 || central <= 1e-3 && full > 12) {
 			return nil
 		}
-		if arriving {
+		if target == c.barrier.now {
 			full++
 		}
-		if !c.advance(x, off) {
+		if !c.advance(x, target, off) {
 			return ErrOff
 		}
 	}
 	return ErrOff
 }
 
-// start sets slacks and multipliers of some parts inside, about y, or about the first point
+// aim returns the s_i lambda_i of the next step, mu(x) or a part of their mean while that is larger, and how far the farthest of them, by mu(x), is from 1.
+func (c *Path) aim() (target, central float64) {
+	own, mean, count := c.barrier.now, 0.0, 0.0
+	for i, kind := range c.p.Rows.Kind {
+		if kind != problem.Equal {
+			v := c.s[i] * c.lambda[i] / own
+			mean += v
+			count++
+			central = max(central, v-1, 1-v)
+		}
+	}
+	if mean *= tolerance.MuShrink; mean > count {
+		return own * mean / count, central
+	}
+	return own, central
+}
+
+// start sets slacks and multipliers inside, about y, or about the first point
 // found, which is far from all rows.
-func (c *Path) start(x []float64, mu float64, which func(part int) bool) {
-	d := &c.parts
+func (c *Path) start(x []float64) {
 	least := 0.1 // of the mean slack: y may lie on rows
 	if c.middle != nil {
-		for j, p := range d.of {
-			if which(p) {
-				c.y[j] = c.middle[j]
-			}
-		}
+		copy(c.y, c.middle)
 		least = 1e-3
 	}
 	c.p.Rows.Residual(c.primal, x, c.y)
-	clear(d.mean)
 	mean, count := 0.0, 0.0
 	for i, kind := range c.p.Rows.Kind {
 		if kind != problem.Equal {
-			slack := max(0, -c.primal[i])
-			d.mean[d.row[i]] += slack
-			mean += slack
+			mean += max(0, -c.primal[i])
 			count++
 		}
 	}
-	if mean /= count; mean == 0 {
+	if mean /= count; !(mean > 0) {
 		mean = 1
-	}
-	for p, n := range d.bounds {
-		if d.mean[p] /= n; !(d.mean[p] > 0) {
-			d.mean[p] = mean
-		}
 	}
 	// Multipliers that balance the gradient: with smaller ones a step leads through
 	// the rows.
 	c.p.G.GradY(c.dual, x, c.y)
-	clear(d.force)
-	for j, v := range c.dual {
-		d.force[d.of[j]] = max(d.force[d.of[j]], math.Abs(v))
-	}
+	force := linalg.NormInf(c.dual)
 	for i, kind := range c.p.Rows.Kind {
-		p := d.row[i]
-		if !which(p) {
-			continue
-		}
 		c.s[i], c.lambda[i] = 0, 0
 		if kind != problem.Equal {
-			c.s[i] = max(-c.primal[i], least*d.mean[p])
-			c.lambda[i] = c.barrier.row(i, mu) / c.s[i]
+			c.s[i] = max(-c.primal[i], least*mean)
+			c.lambda[i] = c.barrier.now / c.s[i]
 			if _, vals := c.p.Rows.B.Row(i); len(vals) > 0 {
-				c.lambda[i] = max(c.lambda[i], d.force[p]/max(linalg.NormInf(vals), tolerance.Roundoff))
+				c.lambda[i] = max(c.lambda[i], force/max(linalg.NormInf(vals), tolerance.Roundoff))
 			}
 		}
 	}
 }
 
-// advance takes one Newton step towards the s_i lambda_i that each part aims at.
-func (c *Path) advance(x []float64, off float64) bool {
-	rows, d := c.p.Rows, &c.parts
+// advance takes one Newton step towards s_i lambda_i = target.
+func (c *Path) advance(x []float64, target, off float64) bool {
+	rows := c.p.Rows
 	clear(c.rhs)
 	for j, v := range c.dual {
 		c.rhs[j] = -v
@@ -172,7 +168,7 @@ func (c *Path) advance(x []float64, off float64) bool {
 	for i, kind := range rows.Kind {
 		c.side[i] = c.primal[i]
 		if kind != problem.Equal {
-			c.side[i] -= c.s[i] - c.barrier.row(i, d.target[d.row[i]])/c.lambda[i]
+			c.side[i] -= c.s[i] - target/c.lambda[i]
 		}
 		if j := c.bound[i]; j >= 0 {
 			c.rhs[j] += c.coefficient[i] * c.weight[i] * c.side[i]
@@ -190,18 +186,24 @@ func (c *Path) advance(x []float64, off float64) bool {
 		}
 	}
 	for k, i := range c.general {
-		c.dlambda[i] = c.step[c.n+k]
+		if c.dlambda[i] = c.step[c.n+k]; rows.Kind[i] == problem.Equal {
+			c.dlambda[i] = 0 // for now: it has no end
+		}
 	}
-	if !(c.reach() > 1e-8) { // below it no progress is made
+	length := linalg.ToBoundary(c.lambda, c.dlambda, tolerance.ToBoundary, linalg.ToBoundary(c.s, c.ds, tolerance.ToBoundary, 1))
+	if !(length > 1e-8) { // below it no progress is made
 		return false
 	}
-	c.move(1)
+	for k, i := range c.general {
+		c.dlambda[i] = c.step[c.n+k]
+	}
+	c.move(length)
 	if c.p.Facts.QuadraticInY {
 		return true
 	}
 	// The residuals of a quadratic fall with the step. Those of others need not:
 	// shorter steps do.
-	back := -0.5
+	back := -length / 2
 	for range 30 {
 		now := c.residuals(x)
 		if now <= max(2*off, 1e-6) {
@@ -213,59 +215,40 @@ func (c *Path) advance(x []float64, off float64) bool {
 	return false
 }
 
-// move adds a part of the step, in each part of the length that it has.
+// move adds a part of the step.
 func (c *Path) move(part float64) {
-	d := &c.parts
-	for j, v := range c.step[:c.n] {
-		c.y[j] += part * d.length[d.of[j]] * v
-	}
-	for i, kind := range c.p.Rows.Kind {
-		t := part * d.length[d.row[i]]
-		c.lambda[i] += t * c.dlambda[i]
-		if kind != problem.Equal {
-			c.s[i] += t * c.ds[i]
-		}
-	}
+	linalg.Axpy(c.y, part, c.step[:c.n])
+	linalg.Axpy(c.lambda, part, c.dlambda)
+	linalg.Axpy(c.s, part, c.ds) // 0 on equality rows
 }
 
 // residuals sets those of stationarity and of the rows, and returns the largest,
 // relative to its terms.
 func (c *Path) residuals(x []float64) float64 {
-	rows, d := c.p.Rows, &c.parts
+	rows := c.p.Rows
 	c.p.G.GradY(c.dual, x, c.y)
+	sizes := c.probe
 	for j, v := range c.dual {
-		c.dualTerms[j] = math.Abs(v)
+		sizes[j] = math.Abs(v)
 		if c.hessian != nil { // g's own terms cancel, too
-			c.dualTerms[j] += math.Abs(c.curvature(j) * c.y[j])
+			sizes[j] += math.Abs(c.curvature(j) * c.y[j])
 		}
 	}
 	for i, l := range c.lambda {
 		if j := c.bound[i]; j >= 0 {
 			l *= c.coefficient[i]
 			c.dual[j] -= l
-			c.dualTerms[j] += math.Abs(l)
+			sizes[j] += math.Abs(l)
 			continue
 		}
 		cols, vals := rows.B.Row(i)
 		for t, j := range cols {
 			c.dual[j] -= vals[t] * l
-			c.dualTerms[j] += math.Abs(vals[t] * l)
+			sizes[j] += math.Abs(vals[t] * l)
 		}
 	}
-	clear(d.off)
-	clear(d.terms)
-	off, terms := 0.0, 0.0
-	for j, p := range d.of {
-		d.off[p] = max(d.off[p], math.Abs(c.dual[j]))
-		d.terms[p] = max(d.terms[p], c.dualTerms[j])
-	}
-	for p, t := range d.terms {
-		off, terms = max(off, d.off[p]), max(terms, t)
-		if t > 0 {
-			d.off[p] /= t
-		}
-	}
-	if terms > 0 {
+	off := linalg.NormInf(c.dual)
+	if terms := linalg.NormInf(sizes); terms > 0 {
 		off /= terms
 	}
 	return max(off, c.apart(x))
@@ -273,7 +256,7 @@ func (c *Path) residuals(x []float64) float64 {
 
 // apart sets the residuals of the rows and returns the largest, relative to its terms.
 func (c *Path) apart(x []float64) float64 {
-	rows, d, off := c.p.Rows, &c.parts, 0.0
+	rows, off := c.p.Rows, 0.0
 	for i := range c.primal {
 		v, size := c.s[i]-rows.Rhs[i], math.Abs(rows.Rhs[i])+c.s[i]
 		if c.tied[i] {
@@ -298,9 +281,7 @@ func (c *Path) apart(x []float64) float64 {
 			v = 0 // next to a row it would be multiplied by lambda/s
 		}
 		if c.primal[i] = v; v != 0 {
-			v = math.Abs(v) / size
-			off = max(off, v)
-			d.off[d.row[i]] = max(d.off[d.row[i]], v)
+			off = max(off, math.Abs(v)/size)
 		}
 	}
 	return off

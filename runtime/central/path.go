@@ -1,15 +1,15 @@
 // Package central evaluates F along the central path of the lower level:
 //
-//	F_mu(x) = f(x, y_mu(x)),  y_mu(x) = argmin_y g(x, y) - sum_i mu_i log s_i,  s_i = -h_i(x, y),
+//	F_mu(x) = f(x, y_mu(x)),  y_mu(x) = argmin_y g(x, y) - mu sum_i log s_i,  s_i = -h_i(x, y),
 //
-// over the inequality rows i, with the equality rows kept; mu_i is mu in units of the forces
+// over the inequality rows i, with the equality rows kept; mu is in units of the forces
 // on the follower at x (Barrier). F_mu is smooth wherever
 // the rows have a point inside, has no kinks, and tends to F as mu goes to 0: the
 // logarithmic barrier makes every row take part in y a little before it binds, so
 // that the leader sees rows, and followers that would switch, ahead of time.
 //
 // Input is a problem.Problem with a strongly convex g; output are values, gradients
-// and the point (y, s, lambda) with s_i lambda_i = mu_i. Derivatives of g are its
+// and the point (y, s, lambda) with s_i lambda_i = mu. Derivatives of g are its
 // gradients and differences of them alone; linear algebra on the rows is a sparse
 // factorization of the KKT matrix.
 package central
@@ -39,7 +39,6 @@ type Path struct {
 	tied        []bool    // the rows that read x
 	general     []int     // the other rows, in the order of the KKT matrix
 	entries     int       // of B in these
-	parts       parts
 
 	ldl  *linalg.LDL
 	kkt  []float64
@@ -53,20 +52,19 @@ type Path struct {
 	kept         struct{ y, s, lambda []float64 }
 	middle       []float64 // the y of the first point found; nil before
 	mu           float64   // at the point
-	barrier      *strength
+	barrier      strength
 
-	dual, primal    []float64 // residuals, len n and m
-	dualTerms, side []float64 // len n: sizes of the terms of dual; len m, see advance
-	rhs, step       []float64 // len n + general rows
-	solution        []float64 // likewise
-	level           int       // of regular
-	ds, dlambda     []float64 // len m
-	weight          []float64 // len m: lambda/s of a bound, where the system was factorized last
-	probe, ahead    []float64 // len n
-	adjoint         []float64 // len n: p of the last Evaluate
-	front, back     []float64 // len Dx
-	weights         []float64 // of parts
-	gradY           []float64 // len n: grad_y f
+	dual, primal []float64 // residuals, len n and m
+	side         []float64 // len m, see advance
+	rhs, step    []float64 // len n + general rows
+	solution     []float64 // likewise
+	level        int       // of regular
+	ds, dlambda  []float64 // len m
+	weight       []float64 // len m: lambda/s of a bound, where the system was factorized last
+	probe        []float64 // len n
+	adjoint      []float64 // len n: p of the last Evaluate
+	front, back  []float64 // len Dx
+	gradY        []float64 // len n: grad_y f
 }
 
 // groups is the number of gradients up to which the Hessian of a g that is not quadratic, with
@@ -112,17 +110,16 @@ func New(p *problem.Problem, known []float64) *Path {
 		return nil
 	}
 	c.analyze()
-	c.divide()
 	v := func(k int) []float64 { return make([]float64, k) }
 	c.y, c.s, c.lambda = v(c.n), v(c.m), v(c.m)
 	c.kept.y, c.kept.s, c.kept.lambda = v(c.n), v(c.m), v(c.m)
-	c.dual, c.primal, c.dualTerms, c.side, c.weight = v(c.n), v(c.m), v(c.n), v(c.m), v(c.m)
+	c.dual, c.primal, c.side, c.weight = v(c.n), v(c.m), v(c.m), v(c.m)
 	c.unit, c.solution = v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.rhs, c.step = v(c.n+len(c.general)), v(c.n+len(c.general))
-	c.ds, c.dlambda, c.probe, c.ahead = v(c.m), v(c.m), v(c.n), v(c.n)
-	c.adjoint, c.gradY, c.weights = v(c.n), v(c.n), v(c.parts.count)
+	c.ds, c.dlambda, c.probe = v(c.m), v(c.m), v(c.n)
+	c.adjoint, c.gradY = v(c.n), v(c.n)
 	c.front, c.back = v(p.Dx), v(p.Dx)
-	c.barrier = newStrength(c)
+	c.barrier = strength{c: c, force: v(c.n), step: v(c.n)}
 	return c
 }
 
@@ -231,21 +228,8 @@ func (c *Path) measure(x []float64) bool {
 		}
 	}
 	c.p.G.GradY(base, x, c.y)
-	for group := range c.colours.Colours {
-		copy(c.probe, c.y)
-		for j, of := range c.colours.Of {
-			if int(of) == group {
-				c.probe[j] += step[j]
-			}
-		}
-		c.p.G.GradY(c.ahead, x, c.probe)
-		for j, v := range base {
-			c.ahead[j] -= v
-			if math.IsNaN(c.ahead[j]) || math.IsInf(c.ahead[j], 0) {
-				return false
-			}
-		}
-		c.colours.Read(values, group, c.ahead, step)
+	if !c.colours.Differences(values, c.y, step, base, func(dst, y []float64) { c.p.G.GradY(dst, x, y) }) {
+		return false
 	}
 	c.hessian = values
 	return true

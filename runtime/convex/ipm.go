@@ -461,19 +461,9 @@ func (s *Solver) interiorLeft(it *iterate, soft float64, r, step []float64) {
 // boundary.
 func (it *iterate) longest(of float64) float64 {
 	length := 1.0
-	limit := func(v, d []float64) {
-		for k, t := range d {
-			if t < 0 && v[k] > 0 && -of*v[k] > length*t {
-				length = -of * v[k] / t
-			}
-		}
+	for _, pair := range [...][2][]float64{{it.s, it.ds}, {it.z, it.dz}, {it.tl, it.dtl}, {it.zl, it.dzl}, {it.tu, it.dtu}, {it.zu, it.dzu}} {
+		length = linalg.ToBoundary(pair[0], pair[1], of, length)
 	}
-	limit(it.s, it.ds)
-	limit(it.z, it.dz)
-	limit(it.tl, it.dtl)
-	limit(it.zl, it.dzl)
-	limit(it.tu, it.dtu)
-	limit(it.zu, it.dzu)
 	return length
 }
 

@@ -134,3 +134,33 @@ func (c *Colouring) Read(values []float64, group int, product, step []float64) {
 		values[c.entry[t]] = product[c.row[t]] / step[c.col[t]]
 	}
 }
+
+// Differences fills in values, in the order of the pattern, with differences over the steps of a gradient at a point, from base, the gradient there, or central ones where base is nil. It reports false where one is not finite.
+func (c *Colouring) Differences(values, at, step, base []float64, gradient func(dst, at []float64)) bool {
+	probe, ahead, behind, width := make([]float64, len(at)), make([]float64, len(at)), base, 1.0
+	move := func(dst []float64, group int, by float64) {
+		copy(probe, at)
+		for j, of := range c.Of {
+			if int(of) == group {
+				probe[j] += by * step[j]
+			}
+		}
+		gradient(dst, probe)
+	}
+	if base == nil {
+		behind, width = make([]float64, len(at)), 2
+	}
+	for group := range c.Colours {
+		if move(ahead, group, 1); base == nil {
+			move(behind, group, -1)
+		}
+		for j, v := range behind {
+			ahead[j] = (ahead[j] - v) / width
+		}
+		if !Finite(ahead) {
+			return false
+		}
+		c.Read(values, group, ahead, step)
+	}
+	return true
+}

@@ -278,25 +278,24 @@ func TestColouring(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	recovered := func(m *sparse.CSR) int {
 		c := Colour(m)
-		got := make([]float64, m.NNZ())
-		seed, product, step := make([]float64, m.Rows), make([]float64, m.Rows), make([]float64, m.Rows)
+		got, at, step := make([]float64, m.NNZ()), make([]float64, m.Rows), make([]float64, m.Rows)
 		for j := range step {
 			step[j] = math.Ldexp(1, rng.IntN(5)) // divides exactly
 		}
-		for g := 0; g < c.Colours; g++ {
-			for j := range seed {
-				seed[j] = 0
-				if int(c.Of[j]) == g {
-					seed[j] = step[j]
+		for _, base := range [][]float64{nil, make([]float64, m.Rows)} { // central and one-sided
+			clear(got)
+			if !c.Differences(got, at, step, base, m.MulVec) {
+				t.Fatal("not finite")
+			}
+			for k, v := range got {
+				if v != m.Val[k] { // read alone: no other term was added
+					t.Fatalf("entry %d is %v, want %v", k, v, m.Val[k])
 				}
 			}
-			m.MulVec(product, seed)
-			c.Read(got, g, product, step)
 		}
-		for k, v := range got {
-			if v != m.Val[k] { // read alone: no other term was added
-				t.Fatalf("entry %d is %v, want %v", k, v, m.Val[k])
-			}
+		at[0] = math.Inf(1)
+		if c.Differences(got, at, step, nil, m.MulVec) {
+			t.Fatal("differences at infinity are finite")
 		}
 		return c.Colours
 	}

@@ -125,3 +125,13 @@ func Minus(a, b []float64) []float64 { return Plus(a, -1, b) }
 
 // Clone is a copy of a; nil where a is empty.
 func Clone(a []float64) []float64 { return append([]float64(nil), a...) }
+
+// ToBoundary is how much of a step d, at most most, leaves all that is positive of v + t d at 1 - of of what it is in v, at the least: the fraction to the boundary (Nocedal and Wright, sec. 19.2).
+func ToBoundary(v, d []float64, of, most float64) float64 {
+	for i, t := range d {
+		if t < 0 && v[i] > 0 && -of*v[i] > most*t {
+			most = -of * v[i] / t
+		}
+	}
+	return most
+}

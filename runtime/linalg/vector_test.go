@@ -32,3 +32,23 @@ func TestNorm(t *testing.T) {
 		t.Errorf("%v has norms %v and %v", v, Norm(v), NormInf(v))
 	}
 }
+
+// TestToBoundary: no positive entry loses more than its share, one that limits the step loses that, and entries that are not positive, or grow, do not limit it.
+func TestToBoundary(t *testing.T) {
+	for _, c := range []struct {
+		v, d []float64
+		want float64
+	}{
+		{[]float64{1, 2, 0}, []float64{-2, -8, -1}, 0.125},
+		{[]float64{1, 2}, []float64{-0.25, 1e300}, 1},
+		{[]float64{-1, 4}, []float64{-1, -2}, 1},
+		{nil, nil, 1},
+	} {
+		if got := ToBoundary(c.v, c.d, 0.5, 1); got != c.want {
+			t.Errorf("%v along %v: %v, want %v", c.v, c.d, got, c.want)
+		}
+	}
+	if got := ToBoundary([]float64{1}, []float64{-1}, 0.5, 0.25); got != 0.25 {
+		t.Errorf("%v, at most 0.25", got)
+	}
+}

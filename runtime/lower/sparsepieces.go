@@ -20,8 +20,7 @@ type pieces struct {
 	lo, hi       []float64 // len n: bounds
 	loRow, hiRow []int32   // the rows that give them, or -1
 	y, grad      []float64 // len n: the point and the gradient there
-	probe, ahead []float64
-	behind, step []float64
+	probe, step  []float64
 	lengths      []float64 // of the pieces, on which a gradient that is not affine changes its slope; nil before they are measured
 	faces        []faceMemory
 }
@@ -53,7 +52,7 @@ func (w *pieces) use(pl *sparsePlan) {
 		w.local[k] = &local{lo: v(n), hi: v(n), y: v(n), grad: v(n), r: v(m), lambda: v(m), terms: v(m), state: make([]int8, n),
 			active: make([]bool, m), h: v(len(piece.hessian))}
 	})
-	for _, v := range []*[]float64{&w.lo, &w.hi, &w.y, &w.grad, &w.probe, &w.ahead, &w.behind, &w.step} {
+	for _, v := range []*[]float64{&w.lo, &w.hi, &w.y, &w.grad, &w.probe, &w.step} {
 		*v = make([]float64, pl.n)
 	}
 	w.loRow, w.hiRow = make([]int32, pl.n), make([]int32, pl.n)
@@ -328,53 +327,21 @@ func (w *pieces) known(warm *Solution) {
 
 // recover fills in the Hessian from differences over the steps.
 func (w *pieces) recover(obj Objective, quadratic bool) bool {
-	c := w.plan.colouring
 	w.values = make([]float64, w.plan.pattern.NNZ())
-	shorter := 0
-	for group := 0; group < c.Colours; {
-		if w.difference(obj, quadratic, int32(group)) {
-			c.Read(w.values, group, w.ahead, w.step)
-			group++
-			continue
+	var base []float64
+	if quadratic {
+		base = w.grad
+	}
+	// A far end may lie outside the domain of the objective: begin again with shorter steps, up to 8 times.
+	for shorter := 0; !w.plan.colouring.Differences(w.values, w.y, w.step, base, func(dst, y []float64) { obj.ValueGrad(dst, y) }); shorter++ {
+		if quadratic || shorter == 8 {
+			return false
 		}
-		// A far end may lie outside the domain of the objective: begin again with
-		// shorter steps.
 		for j := range w.step {
 			w.step[j] /= 16
 		}
-		if shorter++; quadratic || shorter > 8 {
-			return false
-		}
-		group = 0
 	}
 	return true
-}
-
-// difference sets ahead to the change of the gradient along a group of
-// directions.
-func (w *pieces) difference(obj Objective, quadratic bool, group int32) bool {
-	at := func(sign float64) {
-		copy(w.probe, w.y)
-		for j, g := range w.plan.colouring.Of {
-			if g == group {
-				w.probe[j] += sign * w.step[j]
-			}
-		}
-	}
-	at(1)
-	obj.ValueGrad(w.ahead, w.probe)
-	if quadratic {
-		for j, v := range w.grad {
-			w.ahead[j] -= v
-		}
-		return linalg.Finite(w.ahead)
-	}
-	at(-1)
-	obj.ValueGrad(w.behind, w.probe)
-	for j, v := range w.behind {
-		w.ahead[j] = (w.ahead[j] - v) / 2
-	}
-	return linalg.Finite(w.ahead)
 }
 
 // stationarity is how far w.grad is from the forces of piece k's rows on the

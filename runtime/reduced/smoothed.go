@@ -140,9 +140,9 @@ func (s *solver) center(w []float64, mu float64, from *Central, equal []float64)
 				sl, l := c.at.Slack[end][r], c.at.Mult[end][r]
 				ds[end][r] = sign(end == 1)*dv[r] + c.rho(r, end)
 				dl[end][r] = (mu - sl*l - l*ds[end][r]) / sl
-				t = math.Min(t, room(sl, ds[end][r]))
-				t = math.Min(t, room(l, dl[end][r]))
 			}
+			t = linalg.ToBoundary(c.at.Slack[end], ds[end], tolerance.ToBoundary, t)
+			t = linalg.ToBoundary(c.at.Mult[end], dl[end], tolerance.ToBoundary, t)
 		}
 		if !(t > 1e-9) { // no step that could reach the point in the steps that are left
 			return nil
@@ -159,14 +159,6 @@ func (s *solver) center(w []float64, mu float64, from *Central, equal []float64)
 		s.work(2 * f.square())
 	}
 	return nil
-}
-
-// room is the longest step that leaves a positive number a twentieth of itself.
-func room(v, d float64) float64 {
-	if d >= 0 {
-		return math.Inf(1)
-	}
-	return 0.95 * v / -d
 }
 
 // rho is what the slack of an end lacks: v - lo - s, or hi - v - s.

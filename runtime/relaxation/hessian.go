@@ -62,28 +62,13 @@ func (r *Relaxation) newHessian(z []float64) *hessian {
 // measure sets the values at z, where the gradient is g; false where one is not finite.
 func (r *Relaxation) measure(z, g []float64) bool {
 	h := r.hessian
-	step, probe, change := make([]float64, r.n), make([]float64, r.n), make([]float64, r.n)
+	step := make([]float64, r.n)
 	for j, v := range z {
 		// Half of the digits of a gradient: what rounding and the third derivative each
 		// leave of a difference is then about the same.
 		step[j] = math.Sqrt(0x1p-53) * math.Max(h.size, math.Abs(v))
 	}
-	for group := range h.colours.Colours {
-		copy(probe, z)
-		for j, of := range h.colours.Of {
-			if int(of) == group {
-				probe[j] += step[j]
-			}
-		}
-		r.evaluate(change, probe)
-		for j := range change {
-			if change[j] -= g[j]; math.IsNaN(change[j]) || math.IsInf(change[j], 0) {
-				return false
-			}
-		}
-		h.colours.Read(h.values, group, change, step)
-	}
-	return true
+	return h.colours.Differences(h.values, z, step, g, func(dst, z []float64) { r.evaluate(dst, z) })
 }
 
 // multiply sets dst to H v.
