@@ -79,9 +79,9 @@ func (b *Bars) SVG() template.HTML {
 
 // columns are bars that stand, without labels of their own.
 func (b *Bars) columns() template.HTML {
-	const w, h = pageWidth, 220.0
+	const h = 220.0
 	lo, hi, ok := extent(b.Values)
-	c := &canvas{width: w, height: h}
+	c := &canvas{width: pageWidth, height: h}
 	c.text("strong", "start", 0, 14, b.Title)
 	if !ok {
 		c.text("soft", "start", 0, 40, "no finite values")
@@ -94,11 +94,11 @@ func (b *Bars) columns() template.HTML {
 		left = math.Max(left, 14+width(short(v)))
 	}
 	for _, v := range s.ticks(5) {
-		c.line("rule", left, s.at(v), w, s.at(v))
+		c.line("rule", left, s.at(v), pageWidth, s.at(v))
 		c.text("soft", "end", left-6, s.at(v)+4, short(v))
 	}
 	n := float64(len(b.Values))
-	each := (w - left) / n
+	each := (pageWidth - left) / n
 	for k, v := range b.Values {
 		if !finite(v) {
 			continue
@@ -107,11 +107,11 @@ func (b *Bars) columns() template.HTML {
 		top, bottom := math.Min(s.at(0), s.at(v)), math.Max(s.at(0), s.at(v))
 		c.rect("fa", x+each*0.1, top, math.Max(each*0.8, 0.4), math.Max(bottom-top, 0.5), 1, b.Labels[k]+": "+exact(v)+b.note(k))
 	}
-	c.line("axis", left, s.at(0), w, s.at(0))
+	c.line("axis", left, s.at(0), pageWidth, s.at(0))
 	every := max(1, int(math.Ceil(n/8)))
 	for k := 0; k < len(b.Labels); k += every {
 		label := cut(b.Labels[k], 10)
-		c.text("soft", "middle", math.Min(left+each*(float64(k)+0.5), w-width(label)/2), h-10, label)
+		c.text("soft", "middle", math.Min(left+each*(float64(k)+0.5), pageWidth-width(label)/2), h-10, label)
 	}
 	return c.svg(fmt.Sprintf("%s: %d values from %s to %s", b.Title, len(b.Values), short(lo), short(hi)))
 }

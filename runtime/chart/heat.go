@@ -55,8 +55,7 @@ func (h *Heat) SVG() template.HTML {
 			left = math.Max(left, width(cut(s, 24))+10)
 		}
 	}
-	const w = pageWidth
-	cw := math.Min(56, (w-left)/math.Max(1, float64(len(cols))))
+	cw := math.Min(56, (pageWidth-left)/math.Max(1, float64(len(cols))))
 	ch := math.Min(26, math.Max(4, 640/math.Max(1, float64(len(rows)))))
 	longest := 0.0
 	for _, s := range cols {
@@ -67,10 +66,10 @@ func (h *Heat) SVG() template.HTML {
 	if turned && len(cols) <= labelledCols {
 		top = 28 + longest
 	}
-	c := &canvas{width: w, height: top + ch*float64(len(rows)) + 34}
+	c := &canvas{width: pageWidth, height: top + ch*float64(len(rows)) + 34}
 	c.text("strong", "start", 0, 14, h.Title)
 	if note != "" {
-		c.text("soft", "end", w, 14, note)
+		c.text("soft", "end", pageWidth, 14, note)
 	}
 	if len(cols) <= labelledCols {
 		for j, s := range cols {
