@@ -25,14 +25,14 @@ type PathState struct {
 // where a Newton step moves no slack or multiplier by tolerance.Forcing of sqrt(mu), which is what both are at a kink.
 const pathEnd = 1e-3
 
-// startPath finds the follower's answer at st.W and the mu there, from medians of its slacks and multipliers that are not 0; false where there are none.
+// startPath finds the follower's answer at st.W and the mu there, from medians of its slacks and multipliers that are not 0; false where there are none, or their products are beyond the range of numbers.
 func (p *piece) startPath(st *State) bool {
 	p.load(st)
 	if !p.lower() {
 		return false
 	}
 	force, slack, least := p.scales()
-	if slack == 0 {
+	if slack*force == 0 || math.IsInf(slack*force, 1) {
 		return false
 	}
 	ps := &PathState{Mu: slack * force, End: least * least * pathEnd, Size: force, Equal: make([]float64, p.f.m)}

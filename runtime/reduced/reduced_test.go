@@ -491,6 +491,25 @@ func TestWeakRow(t *testing.T) {
 	}
 }
 
+// Where slacks times multipliers are beyond the range of numbers there is no mu to begin a path with, and none to shrink: F = y/2 - x with y = max(x, 0) falls to the upper end of X.
+func TestNoPathFromFarPoints(t *testing.T) {
+	p := &problem.Problem{Dx: 1, Dy: 1,
+		F:    &smooth{nx: 1, n: 2, m: make([]float64, 4), c: []float64{-1, 0.5}},
+		G:    &smooth{nx: 1, n: 2, m: []float64{0, -1, -1, 1}, c: make([]float64, 2)},
+		Rows: &problem.Rows{Kind: make([]problem.Kind, 1), A: sparse.FromEntries(1, 1, nil), B: sparse.FromEntries(1, 1, []sparse.Entry{{Val: 1}}), Rhs: make([]float64, 1)},
+		X:    &problem.Set{Lo: []float64{-1e200}, Hi: []float64{1e200}, E: sparse.Empty(1)}, Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 2}}
+	s, err := kkt.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x0 := range []float64{0.5e200, 1e-200} {
+		r, err := reduced.Solve(t.Context(), s, []float64{x0}, reduced.Options{})
+		if err != nil || r.Status != reduced.Stationary || r.Point.F != -0.5e200 {
+			t.Errorf("from %g: F %v, %v, %v", x0, r.Point.F, r.Status, err)
+		}
+	}
+}
+
 // From a point at which all rows are biactive, whose slacks and multipliers say nothing of how long they are elsewhere, the path leads on, too: without it each bound of X takes a step of its own.
 func TestPathFromBiactiveRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 1))
