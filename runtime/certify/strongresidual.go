@@ -72,6 +72,7 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 		sizeX = off.sizeX
 	}
 	errorBound = math.Max(share(off.x, sizeX), share(off.y, terms.y))
+	errorBound = math.Max(errorBound, math.Max(share(terms.lostX, terms.x), share(terms.lostY, terms.y)))
 	left, size := 0.0, 0.0
 	for i, kind := range p.Rows.Kind {
 		rest := read[i] + p.Rows.B.RowDot(i, m.Adjoint)

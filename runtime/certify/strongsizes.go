@@ -109,7 +109,10 @@ func (v *verification) curvature(j int) float64 {
 
 // sizesOfF are sizes of the terms of grad f at a point: of entries in x and in y, and of what they make of f; sum is that of what each makes of f on its own, which is the
 // same in all units of x and y, and most what of a large number that is carried to x counts.
-type sizesOfF struct{ x, y, sum, most float64 }
+type sizesOfF struct {
+	x, y, sum, most float64
+	lostX, lostY    float64 // by how much grad f changes where entries of x and of the answer move by their rounding
+}
 
 // gradientOfSystem is the gradient of f + Coupled'c in x and in the answer, with the sizes of its terms. These are told from f at the point itself and where entries are half way to 0:
 // they do not depend on how wide X is.
@@ -128,6 +131,12 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 		v.d.f.ValueGrad(hx, ha, half[:q.Dx], half[q.Dx:])
 		terms.x = math.Max(terms.x, maxAbs(gx)+raise(eachX, gx, hx, 2))
 		terms.y = math.Max(terms.y, maxAbs(ga[:q.Dy])+raise(eachY, ga, ha, 2))
+		near := turned(at, k)
+		for j, t := range at {
+			near[j] = t + 0x1p-52*near[j]
+		}
+		v.d.f.ValueGrad(hx, ha, near[:q.Dx], near[q.Dx:])
+		terms.lostX, terms.lostY = math.Max(terms.lostX, raise(make([]float64, q.Dx), gx, hx, 1)), math.Max(terms.lostY, raise(make([]float64, q.Dy), ga, ha, 1))
 	}
 	own, sum := 0.0, 0.0 // each entry in its own unit
 	for j, t := range eachX {

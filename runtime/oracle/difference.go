@@ -78,7 +78,7 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 	}
 	// Where rows leave y nowhere to go nothing is curved over a longer step, which the rounding of
 	// the forces that they hold is small beside.
-	if longer := d.held / d.slope; err == nil && o.Settings.Delta == 0 && d.vertex && longer > delta && d.noise(v) > tolerance.Target*linalg.Norm(v) {
+	if longer := d.held / d.slope; err == nil && o.Settings.Delta == 0 && d.vertex && longer > delta && d.noise(linalg.Norm(v)) > tolerance.Target*linalg.Norm(v) {
 		delta = longer
 		d.force = 0
 		speed, err = solve(ctx, v, delta)
@@ -93,7 +93,7 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 	for attempt, step := 1, delta; err == nil && !p.Facts.QuadraticInY; attempt++ {
 		off, uncertain = d.defect(d.moved, step, scale)
 		size = math.Max(size, linalg.Norm(v))
-		if total := math.Max(off, uncertain)*size + d.noise(v); total < best || attempt == 1 {
+		if total := math.Max(off, uncertain)*size + d.noise(linalg.Norm(v)); total < best || attempt == 1 {
 			best = total
 			kept.v, kept.delta, kept.speed, kept.off, kept.uncertain, kept.d = slices.Clone(v), step, speed, off, uncertain, *d
 		}
@@ -126,6 +126,7 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 	// relative change of the force grad_y f over it, to the power of the order, as far
 	// as the derivative's own equation can tell.
 	step := math.Max(speed*delta/scale, d.forceChange(f))
-	truncation := math.Max(halved, linalg.Norm(v)*math.Max(math.Pow(step, order), math.Max(off, uncertain)))
-	return truncation + d.noise(v) + tolerance.FewRoundings*linalg.Norm(dst), nil
+	size = d.uncancelled(v)
+	truncation := math.Max(halved, size*math.Max(math.Pow(step, order), math.Max(off, uncertain)))
+	return truncation + d.noise(size) + tolerance.FewRoundings*linalg.Norm(dst), nil
 }

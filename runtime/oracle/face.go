@@ -93,7 +93,7 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (f
 		}
 		linalg.Axpy(dst, 1, part)
 		at.Terms = d.terms(direct, linalg.Norm(part))
-		return d.noise(part) + tolerance.FewRoundings*linalg.Norm(dst), nil
+		return d.noise(linalg.Norm(part)) + tolerance.FewRoundings*linalg.Norm(dst), nil
 	}
 	off, size := d.linear(ctx, part)
 	switch {
@@ -110,7 +110,7 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (f
 	}
 	linalg.Axpy(dst, 1, part)
 	at.Terms = d.terms(direct, linalg.Norm(part))
-	return truncation + d.noise(part) + tolerance.FewRoundings*linalg.Norm(dst), nil
+	return truncation + d.noise(linalg.Norm(part)) + tolerance.FewRoundings*linalg.Norm(dst), nil
 }
 
 // extrapolate sets v to the central difference at t, or at order 4 to
@@ -131,7 +131,7 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 		t /= by
 	}
 	better := func(by float64, now []float64) bool {
-		total := by + d.noise(now)
+		total := by + d.noise(linalg.Norm(now))
 		if !(total < best) {
 			return false
 		}
@@ -172,7 +172,7 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 			}
 			change := linalg.Distance(whole, half) // three quarters of the error at t
 			size := linalg.Norm(half)
-			if size == 0 && !math.IsInf(d.noise(half), 1) {
+			if size == 0 && !math.IsInf(d.noise(linalg.Norm(half)), 1) {
 				copy(v, half)
 				return 0, nil
 			}
@@ -192,9 +192,9 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 			rough = change > second*size || off > tolerance.Target || uncertain > tolerance.Target && next > tolerance.Target*size
 		}
 		switch {
-		case math.IsInf(d.noise(whole), 1) && speed*t < tolerance.HalfDigits*linalg.Norm(d.at.Lower.Y) && long < math.Inf(1):
+		case math.IsInf(d.noise(linalg.Norm(whole)), 1) && speed*t < tolerance.HalfDigits*linalg.Norm(d.at.Lower.Y) && long < math.Inf(1):
 			t = math.Sqrt(t) * math.Sqrt(long)
-		case off > gross || math.IsInf(d.noise(whole), 1):
+		case off > gross || math.IsInf(d.noise(linalg.Norm(whole)), 1):
 			shorter(64)
 		case rough && improved:
 			shorter(8)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
+	"slices"
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
@@ -267,13 +269,13 @@ func (d *differences) terms(direct, part float64) float64 {
 	return direct + part
 }
 
-// noise estimates the error in v that the residuals of the solves cause, and that
+// noise estimates the error in v, of the size of its terms, that the residuals of the solves cause, and that
 // rounding does: a force of size slope makes v, so a residual force makes its share of
 // it, or what rounding leaves open of the way of y its own; so does that of the gradient of g at the end of the way, which is of the steepest curvature
 // times a way that may be as long as the flattest lets it be; and the gradients that are differenced have a rounding of their own. A
 // residual force that is a gross part of the one that moves y says nothing, nor does a
 // y that has not moved where one is left, unless the rows let it move nowhere: +Inf.
-func (d *differences) noise(v []float64) float64 {
+func (d *differences) noise(size float64) float64 {
 	if d.slope == 0 {
 		return 0
 	}
@@ -286,7 +288,27 @@ func (d *differences) noise(v []float64) float64 {
 	if !(left < gross) || left > tolerance.Target && !d.vertex && linalg.Norm(d.moved.y) == 0 {
 		return math.Inf(1)
 	}
-	return linalg.Norm(v)*(left/(1-left)+further*tolerance.SumRounding) + d.rounding
+	return size*(left/(1-left)+further*tolerance.SumRounding) + d.rounding
+}
+
+// uncancelled is the size of v, or of what a way of y of the same length makes of it that leads elsewhere, at random signs of entries of one size, where that is larger: an error of the way is a part of its length, wherever it leads.
+func (d *differences) uncancelled(v []float64) float64 {
+	speed, rng := linalg.Norm(d.moved.y), rand.New(rand.NewPCG(1, 0))
+	if speed == 0 || math.IsInf(speed, 0) {
+		return linalg.Norm(v)
+	}
+	t := tolerance.HalfDigits * d.at.size() / speed
+	y, from, to := slices.Clone(d.at.Lower.Y), make([]float64, len(v)), make([]float64, len(v))
+	for j := range y {
+		y[j] += t * speed / math.Sqrt(float64(len(y))) * float64(1-2*rng.IntN(2))
+	}
+	d.at.Problem.G.GradX(from, d.at.X, d.at.Lower.Y)
+	d.at.Problem.G.GradX(to, d.at.X, y)
+	size := linalg.Distance(from, to) / t
+	if math.IsNaN(size) || math.IsInf(size, 0) { // beyond the domain of g
+		return linalg.Norm(v)
+	}
+	return math.Max(size, linalg.Norm(v))
 }
 
 // stepFor returns the delta at which y is expected to move by reach, from the

@@ -122,7 +122,7 @@ func TestNoiseOfLongWays(t *testing.T) {
 	for _, longer := range []float64{1, 1e2, 1e6, 1e12} {
 		d := &differences{at: &At{Problem: p}, slope: 3, moved: derivative{y: []float64{0, longer * 3 / 2e12}}}
 		least := linalg.Norm(v) * longer * 0x1p-53
-		if got := d.noise(v); got < least || got > 100*least {
+		if got := d.noise(linalg.Norm(v)); got < least || got > 100*least {
 			t.Errorf("a way %g times as long: noise %g, a rounding makes %g", longer, got, least)
 		}
 	}

@@ -231,7 +231,7 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 	for _, i := range held { // others have none, and rounding would make some
 		t.Lambda[i] = part[p.Dy+i]
 	}
-	relative := (truncation+d.noise(part))/math.Max(linalg.Norm(part), math.SmallestNonzeroFloat64) + crossError/d.slope
+	relative := (truncation+d.noise(linalg.Norm(part)))/math.Max(linalg.Norm(part), math.SmallestNonzeroFloat64) + crossError/d.slope
 	t.ErrorY, t.ErrorLambda = relative*linalg.Norm(t.Y), relative*linalg.Norm(t.Lambda)
 	return t, nil
 }

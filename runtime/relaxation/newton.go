@@ -27,7 +27,7 @@ const gentle = 1e-6
 // Minimize descends from (x, y), which is on the rows, by Newton's method on them: each
 // step is to the minimizer of f's second-order model over the rows (sequential quadratic
 // programming), with more curvature where the model is not convex or did not hold. It
-// returns nil where the first model has no minimizer.
+// returns nil where the first model has no minimizer, and where steps go on and on.
 func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, error) {
 	z := r.join(x, y)
 	g := make([]float64, r.n)
@@ -45,8 +45,14 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 	shift, led := least, false
 	loaded, full := make([]float64, len(h.values)), make([]float64, r.n)
 	d, hd, next, ahead := make([]float64, r.n), make([]float64, r.n), make([]float64, r.n), make([]float64, r.n)
-	fresh := false
-	for range tolerance.Steps {
+	fresh, begin := false, append([]float64(nil), z...)
+	for steps := 0; ; steps++ {
+		if steps == tolerance.Steps {
+			if 2*float64(steps)*linalg.Norm(d) > linalg.Distance(z, begin) { // the last step is about as long as all were
+				return nil, nil
+			}
+			break
+		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
