@@ -193,10 +193,13 @@ func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, err
 	if g.strict(ctx, y) {
 		return converged, nil
 	}
+	known := w.curvature.hessian
+	if known == nil { // a step of it did not do what it says: it was not the right one
+		return g.polish(ctx, y, limit)
+	}
 	if !w.defined(y) {
 		return notFinite, nil
 	}
-	known := w.curvature.hessian
 	known.refined(w.z, y, w.grad)
 	// What is within a few roundings of the terms of y is 0.
 	level := 8 * tolerance.Roundoff * math.Max(linalg.NormInf(y), linalg.NormInf(w.z))
