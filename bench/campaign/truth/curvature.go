@@ -3,8 +3,8 @@ package truth
 import "math"
 
 // LeastCurvature is the least eigenvalue of the Hessian of G in y at a point, found by bisection
-// on whether H - t I has a Cholesky factor; where rows is set that along the equality rows, +Inf
-// where they leave no direction.
+// on whether H - t I has a Cholesky factor, and no less than what it is by the rounding of that; where
+// rows is set that along the equality rows, +Inf where they leave no direction.
 func (e *Evaluator) LeastCurvature(p *Point, rows bool) float64 {
 	h, _ := e.g.hessian(p.X, p.Y)
 	if rows {
@@ -36,7 +36,7 @@ func (e *Evaluator) LeastCurvature(p *Point, rows bool) float64 {
 			high = mid
 		}
 	}
-	return high
+	return high + 0x1p-50*float64(len(h))*trace
 }
 
 // tangent is an orthonormal basis of the y that the equality rows allow moves along: the unit
