@@ -35,7 +35,7 @@ func (p *plunger) options(n *node, z []float64) []option {
 	var settled []bool
 	if p.s.lift != nil {
 		off, sloped = p.s.lift.off(p.s, z), p.slopeOptions(n, z)
-		if len(off)+len(sloped) > 0 {
+		if len(off) > 0 { // once these are their products' there is a row that is strong duality; of ranges of slopes there is always one that is shorter
 			settled = p.s.lift.exact
 		}
 	}

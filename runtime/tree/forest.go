@@ -3,7 +3,6 @@ package tree
 import (
 	"context"
 	"math"
-	"slices"
 
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/tolerance"
@@ -170,16 +169,14 @@ func total[T int64 | float64](f *forest, of func(s *search) T) (sum T) {
 func (f *forest) nodes() int64 { return total(f, func(s *search) int64 { return s.nodes }) }
 func (f *forest) work() int64  { return total(f, func(s *search) int64 { return s.work }) }
 
-// terms is the sum of the absolute terms of what relaxations minimize at z (Result.Terms), with multipliers as short as they may be there: what is open of them has no part in f.
+// terms is the sum of the absolute terms of what relaxations minimize at z (Result.Terms), with multipliers as short as they may be there.
 func (f *forest) terms(z []float64) float64 {
-	z = slices.Clone(z)
-	copy(f.sys.Lambda(z), f.sys.P.Rows.Shortest(f.sys.Lambda(z)))
 	return total(f, func(s *search) float64 {
 		own := make([]float64, s.sys.N)
 		for k, j := range s.part.Cols {
 			own[k] = z[j]
 		}
-		return s.sizes(own)
+		return s.sizes(s.shortest(own))
 	})
 }
 

@@ -168,7 +168,7 @@ func (p *plunger) descend(ctx context.Context, fix []kkt.Fix, box []change) {
 // keep makes c the plunge's best point, if it is.
 func (p *plunger) keep(c *candidate) {
 	if p.found == nil || c.f < p.found.f {
-		p.found = c
+		p.found = p.s.measure(c)
 		p.cutoff = min(p.cutoff, c.f-p.s.slack(c))
 	}
 }

@@ -58,6 +58,8 @@ type candidate struct {
 	z   []float64
 	fix []kkt.Fix
 	f   float64 // what relaxations minimize, which is f there
+	// sizes is search.sizes there, with multipliers as short as they may be.
+	sizes float64
 }
 
 // newSearch prepares the search of a part, or goes on with one; why is not "" where there is no bound.
@@ -289,13 +291,25 @@ func (s *search) leaves(c *candidate) float64 {
 	if c == nil {
 		return tolerance.Sign * s.sizes(make([]float64, s.sys.N))
 	}
-	switch sizes := s.sizes(s.sys.Unscaled(c.z)); {
-	case math.Abs(c.f) <= tolerance.Sign*sizes:
-		return tolerance.Sign * sizes
+	switch {
+	case math.Abs(c.f) <= tolerance.Sign*c.sizes:
+		return tolerance.Sign * c.sizes
 	case s.small(c):
 		return s.gap * math.Abs(c.f)
 	}
 	return tolerance.Sign * s.terms(c)
+}
+
+// measure finds the sizes at a point.
+func (s *search) measure(c *candidate) *candidate {
+	c.sizes = s.sizes(s.shortest(s.sys.Unscaled(c.z)))
+	return c
+}
+
+// shortest gives a point multipliers as short as they may be there, in its place: what is open of them has no part in f.
+func (s *search) shortest(z []float64) []float64 {
+	copy(s.sys.Lambda(z), s.sys.P.Rows.Shortest(s.sys.Lambda(z)))
+	return z
 }
 
 // sizes is the sum of the absolute terms of what relaxations minimize at z (model's units), with variables of a unit at least.

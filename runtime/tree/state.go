@@ -186,7 +186,7 @@ func (s *search) resume(st *partState) error {
 		if len(b.Z) != s.sys.N || !fits(b.Fix) {
 			return errNotThis
 		}
-		s.best = &candidate{b.Z, b.Fix, b.F}
+		s.best = s.measure(&candidate{z: b.Z, fix: b.Fix, f: b.F})
 	}
 	s.least, s.nodes, s.tried, s.work, s.rounds, s.failed = float64(st.Least), st.Nodes, st.Tried, st.Work, st.Rounds, st.Failed
 	return nil
