@@ -278,9 +278,9 @@ func (e *examination) unbounded(r *runtime.Result, how string) {
 
 // compare holds the results of a program and of its rescaled copy together.
 func (e *examination) compare(plain, again *runtime.Result) {
-	if again == nil && plain.Status == runtime.NumericalFailure {
+	if again == nil && (plain.Status == runtime.NumericalFailure || e.entropic()) {
 		// As where the rows hold y at the edge of g's domain: rounding decides whether that shows before the run.
-		e.soft("rescaled copy refused", "", "%+v, and the program is not solved: %s", e.style.scale, generic(plain.Reason))
+		e.soft("rescaled copy refused", "", "%+v, and the program is %s: %s", e.style.scale, plain.Status, generic(plain.Reason))
 		return
 	}
 	if again == nil {
