@@ -343,12 +343,22 @@ func richardson(long, half []float64) []float64 {
 // extrapolated is the step at which rounding and what an extrapolated central difference leaves are in balance, relative to the length on which g varies: the fifth root of rounding.
 var extrapolated = math.Pow(0x1p-52, 0.2)
 
-// variesX is the size of the terms of grad_x g in y: by what it changes where entries of y are half way to 0.
+// variesX is the size of the terms of grad_x g in y: by what it changes where entries of y are half way to 0, or, those that are next to 0, a thousandth of the largest away: there terms may cancel.
 func (d *deriver) variesX(x, y []float64) (most float64) {
 	sizes, gx, hx, gy := make([]float64, d.p.Dx), make([]float64, d.p.Dx), make([]float64, d.p.Dx), make([]float64, d.p.Dy)
 	d.g.ValueGrad(gx, gy, x, y)
+	least, ways := 1e-3*math.Max(maxAbs(y), d.s.y), make([]float64, d.p.Dy)
+	for j := range ways {
+		ways[j] = least
+	}
 	for k := range signings {
-		d.g.ValueGrad(hx, gy, x, halfWay(y, k))
+		at, way := halfWay(y, k), turned(ways, k)
+		for j, t := range y {
+			if math.Abs(t) < least {
+				at[j] = t + way[j]
+			}
+		}
+		d.g.ValueGrad(hx, gy, x, at)
 		most = math.Max(most, raise(sizes, gx, hx, 2))
 	}
 	return most
