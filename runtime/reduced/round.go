@@ -145,8 +145,6 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 		if s := p.resolve(ctx, j, st); s != nil {
 			if strong = math.Max(s.left, s.worst) <= math.Max(p.opts.Tolerance, 2*st.Measure); strong {
 				list = nil
-			} else if !st.Tried && p.otherPiece(ctx, s.list, st) {
-				return nil, nil
 			} else if stationary && len(s.list) > 0 { // signs of multipliers that are not unique say nothing
 				list = s.list
 			}
@@ -196,7 +194,6 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	st.F = value
 	p.save(st)
 	if out.moved {
-		st.Tried = false
 		st.Idle, st.Single, st.Crossed, st.Weakened, st.Vertices, st.Looked, st.MoreVertices = 0, false, nil, nil, nil, 0, false
 		return nil, nil
 	}
@@ -212,46 +209,6 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	}
 	st.Single = true
 	return p.idle(st), nil
-}
-
-// otherPiece goes to the minimizer on the piece at which rows go that give way along a direction in which F falls; it reports false, and leaves the point, where F does not fall.
-func (p *piece) otherPiece(ctx context.Context, list []release, st *State) bool {
-	if p.f.sparse != nil || !p.calc.quadratic {
-		return false
-	}
-	st.Tried = true
-	before := *st
-	p.save(&before)
-	for _, r := range p.k {
-		p.inK[r] = false
-	}
-	for _, r := range list {
-		if r.kind == leaves {
-			if u, pivot := p.z.column(r.i); pivot > tolerance.SolveAccuracy {
-				p.z.add(r.i, u, pivot)
-			}
-		}
-	}
-	for _, r := range p.k {
-		if !p.z.has(r) {
-			p.side[r] = 0
-		}
-	}
-	p.k = p.k[:0]
-	if p.minimize(ctx) {
-		st.Weakened = nil
-		p.weaken(st)
-		if value := p.judge().value; value < st.F-tolerance.SumRounding*math.Abs(st.F) {
-			p.save(st)
-			st.Idle, st.Single, st.Crossed, st.Weakened, st.Vertices, st.Looked, st.MoreVertices = 0, false, nil, nil, nil, 0, false
-			st.Tried = false
-			return true
-		}
-	}
-	p.load(&before)
-	p.place()
-	p.differentiate()
-	return false
 }
 
 // size makes the terms of the gradient no less than those of a follower without rows at the first point, as they may vanish together at the end.

@@ -82,8 +82,7 @@ type State struct {
 	Walls, Coupled   []int
 	Path             *PathState
 	F, Measure       float64
-	Scale            float64 // of the gradient at the first point on the pieces
-	Tried            bool
+	Scale            float64  // of the gradient at the first point on the pieces
 	Single           bool     // rows are let go one at a time
 	Idle             int      // steps that did not move
 	Crossed          []int    // rows that came to a kink since the last step that moved
