@@ -242,7 +242,7 @@ var list = []named{
 
 	// The oracles.
 	{"the difference oracle without an error", "runtime/oracle/difference.go", "(*Difference).Gradient",
-		`return truncation + d.noise(v) + tolerance.FewRoundings*linalg.Norm(dst), nil`, `return 0 * truncation, nil`},
+		`return truncation + d.noise(size) + tolerance.FewRoundings*linalg.Norm(dst), nil`, `return 0 * truncation, nil`},
 	{"strict complementarity at every point", "runtime/oracle/hyper.go", "(*Hyper).Value",
 		`pt.Strict = len(pt.Undecided) == 0`, `pt.Strict = true`},
 
