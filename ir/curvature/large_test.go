@@ -119,3 +119,31 @@ func TestDenseEnd(t *testing.T) {
 		}
 	}
 }
+
+// Where there is work for one factorization it is of a shift above 0, from which alone a modulus follows, however far the recurrence's estimate lies above the end of a dense spectrum.
+func TestModulusOfOneFactorization(t *testing.T) {
+	const n = 400
+	rng := rand.New(rand.NewPCG(7, 1))
+	for k := range 3 {
+		g, h := mat.NewDense(n, n, nil), mat.NewSymDense(n, nil)
+		for i := range n {
+			for j := range n {
+				g.Set(i, j, rng.NormFloat64()/math.Sqrt(n))
+			}
+		}
+		h.SymOuterK(1, g)
+		for i := range n {
+			h.SetSym(i, i, h.At(i, i)+0.001)
+		}
+		a := make([]float64, n*n)
+		for i := range n {
+			for j := range n {
+				a[i*n+j] = h.At(i, j)
+			}
+		}
+		work := 2*lanczosSteps*n*float64(n+2*lanczosSteps) + 0.5*n*n*n
+		if e := leastEigenvalue(a, n, &budget{left: work}, 0); !(e.bound > 0) || e.bound > 1.01*0.001 {
+			t.Errorf("matrix %d: the least eigenvalue, some 0.001, is at least %v; estimate %v", k, e.bound, e.estimate)
+		}
+	}
+}

@@ -82,6 +82,11 @@ func leastEigenvalue(a []float64, n int, work *budget, give float64) extreme {
 	// smallest double have no such room and keep Gershgorin's bound.
 	const tries = 10
 	step := max(first, open, give*math.Abs(out.estimate))
+	if most := 0.9 * out.estimate; first < most && most < step && work.left < 2*cube/3 {
+		// There is work for one factorization: only what is above 0 says anything, and the
+		// recurrence's estimate lies above the end of a dense spectrum.
+		step = most
+	}
 	for range tries {
 		if !(step < 4*float64(n)*scale) {
 			break
