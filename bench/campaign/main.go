@@ -17,6 +17,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -63,6 +64,9 @@ func main() {
 		<-signals
 		stop.Store(true)
 	}()
+	if o.mutate != "" {
+		mutated(o.mutate) // before workers, each of which would end
+	}
 	if err := campaign(o, s, &stop); err != nil {
 		fmt.Fprintln(os.Stderr, "campaign:", err)
 		os.Exit(2)
@@ -77,16 +81,25 @@ func main() {
 	}
 }
 
+// mutated are the models below a directory; without any the program ends.
+func mutated(dir string) []string {
+	texts, err := modelTexts(dir)
+	if err == nil && len(texts) == 0 {
+		err = errors.New("there is none")
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "campaign: models below %s: %v\n", dir, err)
+		os.Exit(2)
+	}
+	return texts
+}
+
 // work runs cases, or combinations over a file, in this process.
 func work(w io.Writer, o options) {
 	enc := json.NewEncoder(w)
 	var texts []string
 	if o.mutate != "" {
-		var err error
-		if texts, err = modelTexts(o.mutate); err != nil || len(texts) == 0 {
-			fmt.Fprintln(os.Stderr, "campaign: no models below", o.mutate, err)
-			os.Exit(2)
-		}
+		texts = mutated(o.mutate)
 	}
 	for k := o.seed; k < o.seed+o.count; k++ {
 		if texts != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
@@ -293,22 +292,14 @@ func (d *differences) noise(size float64) float64 {
 
 // uncancelled is the size of v, or of what a way of y of the same length makes of it that leads elsewhere, at random signs of entries of one size, where that is larger: an error of the way is a part of its length, wherever it leads.
 func (d *differences) uncancelled(v []float64) float64 {
-	speed, rng := linalg.Norm(d.moved.y), rand.New(rand.NewPCG(1, 0))
-	if speed == 0 || math.IsInf(speed, 0) {
+	rng, way, product := rand.New(rand.NewPCG(1, 0)), make([]float64, len(d.moved.y)), make([]float64, len(v))
+	for j := range way {
+		way[j] = linalg.Norm(d.moved.y) / math.Sqrt(float64(len(way))) * float64(1-2*rng.IntN(2))
+	}
+	if math.IsInf(d.mixed(product, way), 1) {
 		return linalg.Norm(v)
 	}
-	t := tolerance.HalfDigits * d.at.size() / speed
-	y, from, to := slices.Clone(d.at.Lower.Y), make([]float64, len(v)), make([]float64, len(v))
-	for j := range y {
-		y[j] += t * speed / math.Sqrt(float64(len(y))) * float64(1-2*rng.IntN(2))
-	}
-	d.at.Problem.G.GradX(from, d.at.X, d.at.Lower.Y)
-	d.at.Problem.G.GradX(to, d.at.X, y)
-	size := linalg.Distance(from, to) / t
-	if math.IsNaN(size) || math.IsInf(size, 0) { // beyond the domain of g
-		return linalg.Norm(v)
-	}
-	return math.Max(size, linalg.Norm(v))
+	return math.Max(linalg.Norm(product), linalg.Norm(v))
 }
 
 // stepFor returns the delta at which y is expected to move by reach, from the
