@@ -140,8 +140,8 @@ func TestCoefficientsAreSums(t *testing.T) {
 			}
 		}
 		for i := range n {
-			if want := sums[i][n]; o.exactC[i].Cmp(want) != 0 || rat(o.c[i].lo).Cmp(want) > 0 || rat(o.c[i].hi).Cmp(want) < 0 {
-				t.Fatalf("c is %v and %v, not %v", o.c[i], o.exactC[i], want)
+			if want := sums[i][n]; o.c[i].exact.Cmp(want) != 0 || rat(o.c[i].val.lo).Cmp(want) > 0 || rat(o.c[i].val.hi).Cmp(want) < 0 {
+				t.Fatalf("c is %v and %v, not %v", o.c[i].val, o.c[i].exact, want)
 			}
 			for j := range n {
 				var e *treeEntry

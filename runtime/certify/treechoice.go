@@ -105,7 +105,7 @@ func (t *treeModel) choose(of *treeChoice) error {
 			}
 		}
 		for _, c := range t.constraints {
-			if c != nil && (len(c.q[col]) > 0 || !c.c[col].zero()) {
+			if c != nil && (len(c.q[col]) > 0 || !c.c[col].val.zero()) {
 				return fault("a constraint of the upper level reads it")
 			}
 		}
@@ -116,36 +116,6 @@ func (t *treeModel) choose(of *treeChoice) error {
 		}
 	}
 	return nil
-}
-
-// totalRow is the equation i of a choice times x_c.
-func (t *treeModel) totalRow(i, c int) error {
-	cols, vals := t.p.Rows.B.Row(max(0, min(i, t.m-1)))
-	if i < 0 || i >= t.m || len(cols) == 0 || t.chosen[t.nx+cols[0]] == nil || t.chosen[t.nx+cols[0]].Row != i || c < 0 || c >= t.nx {
-		return fmt.Errorf("row %d is no choice's", i)
-	}
-	coef := map[int]interval{c: point(t.p.Rows.Rhs[i])}
-	for e, j := range cols {
-		if err := t.times(coef, c, t.nx+j, point(vals[e])); err != nil {
-			return err
-		}
-	}
-	return t.putStrong(coef, true)
-}
-
-// upperRow is row r of X times the option y_j.
-func (t *treeModel) upperRow(r, j int) error {
-	if t.chosen[t.nx+j] == nil || r < 0 || r >= t.rows[treeUpper].Rows {
-		return fmt.Errorf("y[%d] is no option, or there is no row %d", j, r)
-	}
-	coef := map[int]interval{t.nx + j: point(-t.rhs[treeUpper][r])}
-	cols, vals := t.rows[treeUpper].Row(r)
-	for e, c := range cols {
-		if err := t.times(coef, c, t.nx+j, point(vals[e])); err != nil {
-			return err
-		}
-	}
-	return t.putStrong(coef, t.equal[treeUpper][r])
 }
 
 // againstRow is the option y_j times the multiplier of another one: with coef = (G_j x + q_j) - (G_s x + q_s), the first is what the equation's multiplier makes it where y_j is not 0, and the

@@ -5,29 +5,24 @@ import (
 	"math"
 	"math/big"
 	"slices"
+
+	"bilevelc/internal/sparse"
 )
 
 // convexity shows that Q is positive semidefinite, one connected part at a time, or else finds the deficit of parts whose entries all
 // have finite boxes. Where Q has squares that a proof adds, plain is Q without them.
 func (t *treeObjective) convexity(plain [][]treeEntry) error {
-	seen := make([]bool, len(t.q))
-	for _, start := range t.curved {
-		if seen[start] {
-			continue
+	classes := sparse.NewClasses(len(t.q))
+	for _, i := range t.curved {
+		for _, e := range t.q[i] {
+			classes.Join(i, e.col)
 		}
-		part := []int{start}
-		seen[start] = true
-		for k := 0; k < len(part); k++ {
-			for _, e := range t.q[part[k]] {
-				if !seen[e.col] {
-					seen[e.col] = true
-					part = append(part, e.col)
-				}
+	}
+	for _, part := range classes.Members(len(t.q)) {
+		if len(part) > 1 || len(t.q[part[0]]) > 0 {
+			if err := t.convexPart(part, plain); err != nil {
+				return err
 			}
-		}
-		slices.Sort(part)
-		if err := t.convexPart(part, plain); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -93,11 +88,8 @@ func (t *treeObjective) convexPart(part []int, plain [][]treeEntry) error {
 		if !definite(m.mid, n, trace, m.radius, c) {
 			continue
 		}
-		if t.deficit == nil {
-			t.deficit = make([]interval, len(t.q))
-		}
 		for _, j := range part {
-			t.deficit[j] = interval{0, c}
+			t.deficit[j] = c
 		}
 		return nil
 	}

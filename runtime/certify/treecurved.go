@@ -11,18 +11,17 @@ import (
 
 // treeObjective is 1/2 z'Qz + c'z + k: f, or a constraint of the leader that is quadratic, <= 0.
 type treeObjective struct {
-	c       []interval
-	exactC  []*big.Rat
+	c       []coefficient // exact ones
 	konst   interval
 	q       [][]treeEntry // rows of Q
 	curved  []int         // rows of Q that are not empty
-	deficit []interval    // >= 0: 1/2 z'(Q + diag(deficit))z is convex; nil: Q is positive semidefinite
+	deficit []float64     // >= 0: 1/2 z'(Q + diag(deficit))z is convex
 }
 
 func newTreeObjective(n int) *treeObjective {
-	o := &treeObjective{c: make([]interval, n), exactC: make([]*big.Rat, n), q: make([][]treeEntry, n)}
-	for j := range o.exactC {
-		o.exactC[j] = new(big.Rat)
+	o := &treeObjective{c: make([]coefficient, n), q: make([][]treeEntry, n), deficit: make([]float64, n)}
+	for j := range o.c {
+		o.c[j].exact = new(big.Rat)
 	}
 	return o
 }
@@ -41,8 +40,9 @@ func (o *treeObjective) noteRows() {
 func (o *treeObjective) plus(w float64, of *treeObjective) *treeObjective {
 	out := newTreeObjective(len(o.c))
 	for j := range o.c {
-		out.addC(j, o.coef(j))
-		out.addC(j, of.coef(j).times(w))
+		out.addC(j, o.c[j])
+		out.addC(j, of.c[j].times(w))
+		out.deficit[j] = up(o.deficit[j] + up(w*of.deficit[j]))
 	}
 	out.konst = o.konst.add(point(w).mul(of.konst))
 	for i := range o.q {
@@ -51,17 +51,6 @@ func (o *treeObjective) plus(w float64, of *treeObjective) *treeObjective {
 	for _, i := range of.curved {
 		for _, e := range of.q[i] {
 			out.addQ(i, e.col, e.times(w))
-		}
-	}
-	if o.deficit != nil || of.deficit != nil {
-		out.deficit = make([]interval, len(o.c))
-		for j := range out.deficit {
-			if o.deficit != nil {
-				out.deficit[j] = o.deficit[j]
-			}
-			if of.deficit != nil {
-				out.deficit[j] = out.deficit[j].add(point(w).mul(of.deficit[j]))
-			}
 		}
 	}
 	out.noteRows()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 
 	"bilevelc/runtime/tolerance"
 )
@@ -18,109 +19,69 @@ func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []inter
 	}
 	known := true
 	rational := func(v interval) *big.Rat {
-		r := new(big.Rat)
-		known = known && v.exact() && v.finite()
-		if known {
-			r.SetFloat64(v.lo)
+		if known = known && v.exact() && v.finite(); !known {
+			return new(big.Rat)
 		}
-		return r
+		return rat(v.lo)
 	}
-	value := func(u unknown) *big.Rat {
-		if c, ok := index[u]; ok {
-			return rational(before[c])
+	// cost is d_j before the change, behind its derivatives in the unknowns.
+	cost := func(j int) []*big.Rat {
+		out, product := make([]*big.Rat, n+1), new(big.Rat)
+		for c := range out {
+			out[c] = new(big.Rat)
 		}
-		return rational(*l.value(u))
-	}
-	// cost is d_j before the change, with its derivatives in the unknowns.
-	cost := func(j int) (*big.Rat, []*big.Rat) {
-		sum, coef := new(big.Rat), make([]*big.Rat, n)
-		product := new(big.Rat)
-		sum.Set(l.of.exactC[j])
-		if !l.empty {
-			for k, s := range l.t.squares {
-				for e, at := range s.Of.At {
-					if at == j && known {
-						slope := rational(point(l.along[k].lo))
-						if slope.Add(slope, rational(point(l.along[k].hi))); known {
-							sum.Sub(sum, slope.Mul(slope, product.Mul(rational(point(s.Weight)), rational(point(s.Of.Val[e])))))
-						}
-					}
-				}
+		out[n].Set(l.of.c[j].exact)
+		add := func(u unknown, by *big.Rat) {
+			v := *l.value(u)
+			if c, moves := index[u]; moves {
+				v = before[c]
+				out[c].Set(by)
 			}
+			out[n].Add(out[n], product.Mul(by, rational(v)))
 		}
 		for _, e := range l.of.q[j] {
-			u := unknown{treeKinds, e.col}
-			if known = known && e.exact != nil; !known {
-				continue
-			}
-			sum.Add(sum, product.Mul(e.exact, value(u)))
-			if c, ok := index[u]; ok {
-				coef[c] = e.exact
-			}
-		}
-		for k, s := range l.t.squares {
-			for e, at := range s.Of.At {
-				if at == j && !l.v[k].zero() {
-					r := rational(l.v[k])
-					sum.Sub(sum, product.Mul(r, rational(point(s.Of.Val[e]))))
-				}
+			if known = known && e.exact != nil; known {
+				add(unknown{treeKinds, e.col}, e.exact)
 			}
 		}
 		for k := range l.w {
-			for i := range l.w[k] {
+			for i, w := range l.w[k] {
 				u := unknown{k, i}
-				c, moves := index[u]
-				if l.w[k][i].zero() && !moves {
+				if _, moves := index[u]; !moves && w.zero() {
 					continue
 				}
-				at := l.at(k, i, j)
-				if at.zero() {
-					continue
-				}
-				r := rational(at.neg())
-				sum.Add(sum, product.Mul(r, value(u)))
-				if moves {
-					coef[c] = r
+				if at := l.at(k, i, j); !at.zero() {
+					add(u, rational(at.neg()))
 				}
 			}
 		}
-		return sum, coef
+		for k, s := range l.t.squares {
+			known = known && (l.empty && l.v[k].zero() || !slices.Contains(s.Of.At, j))
+		}
+		return out
+	}
+	costs := make(map[int][]*big.Rat, len(of))
+	for _, j := range of {
+		costs[j] = cost(j)
+	}
+	if !known {
+		return fmt.Errorf("dependent equations with coefficients that are no doubles, or along directions")
 	}
 	rows := make([][]*big.Rat, n)
 	for r, j := range equations {
-		sum, coef := cost(j)
-		rows[r] = make([]*big.Rat, n+1)
-		for c, v := range coef {
-			if rows[r][c] = new(big.Rat); v != nil {
-				rows[r][c].Set(v)
-			}
-		}
-		rows[r][n] = sum.Neg(sum)
-	}
-	if !known {
-		return fmt.Errorf("dependent equations with coefficients that are no doubles")
+		rows[r] = costs[j]
+		rows[r][n].Neg(rows[r][n])
+		delete(costs, j)
 	}
 	change, err := eliminate(rows)
 	if err != nil {
 		return err
 	}
-	done := make(map[int]bool, n)
-	for _, j := range equations {
-		done[j] = true
-	}
 	product := new(big.Rat)
-	for _, j := range of {
-		if done[j] {
-			continue
-		}
-		sum, coef := cost(j)
-		for c, v := range coef {
-			if v != nil {
-				sum.Add(sum, product.Mul(v, change[c]))
-			}
-		}
-		if !known {
-			return fmt.Errorf("dependent equations with coefficients that are no doubles")
+	for j, cost := range costs {
+		sum := cost[n]
+		for c, v := range cost[:n] {
+			sum.Add(sum, product.Mul(v, change[c]))
 		}
 		switch sign := sum.Sign(); {
 		case sign == 0:

@@ -211,7 +211,9 @@ func (l *treeLeaf) signs() error {
 // reduce sets d.
 func (l *treeLeaf) reduce() {
 	t := l.t
-	copy(l.d, l.of.c)
+	for j, c := range l.of.c {
+		l.d[j] = c.val
+	}
 	for _, i := range l.of.curved {
 		for _, e := range l.of.q[i] {
 			if !l.z[e.col].zero() {
@@ -311,12 +313,11 @@ func (l *treeLeaf) sum() interval {
 		sum = sum.sub(point(0.5).mul(row.mul(l.z[i])))
 	}
 	for j, lack := range l.of.deficit {
-		if lack.zero() {
+		if lack == 0 {
 			continue
 		}
-		away := interval{l.lo[j], l.hi[j]}.sub(l.z[j])
-		square := point(away.size())
-		sum = sum.sub(point(0.5).mul(lack.mul(square.mul(square))))
+		away := point(interval{l.lo[j], l.hi[j]}.sub(l.z[j]).size())
+		sum = sum.sub(point(0.5).mul(point(lack).mul(away.mul(away))))
 	}
 	for k, s := range t.squares {
 		if !l.empty {

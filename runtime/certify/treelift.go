@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
 
@@ -34,12 +35,11 @@ type treeProduct struct {
 // where H = 0 there, with the products of the proof for its own; a term of lambda_i >= 0 and of entries of x that is no product of the proof is at
 // least what the box of x makes it.
 //
-// With Times it is the stationarity in y_Answer times that entry of x instead, where H = 0, by products of x_c and all multipliers in it; G x is 0 there, or
-// G_jc x_c of an x_c that is 0 or 1.
+// With Times it is the stationarity in y_Answer times that entry of x instead (timesRow).
 type treeStrong struct {
 	Answer *int `json:"answer"`
 	Times  *int `json:"times"`
-	// Rows of a choice (treechoice.go): its equation times x_Times, a row of X times the option y_Answer, and that this option costs no more than another.
+	// An equation of the lower level times x_Times, a row of X times y_Answer >= 0, and that the option y_Answer of a choice (treechoice.go) costs no more than another.
 	Row     *int `json:"row"`
 	Upper   *int `json:"upper"`
 	Against *int `json:"against"`
@@ -139,59 +139,51 @@ func (t *treeModel) addProducts() error {
 
 // part is that of the lower level with y_j: entries of y and rows, as rows and H link them.
 func (t *treeModel) part(j int) (y, rows []int) {
-	bt := t.p.Rows.B.T()
-	inY, inRow := make([]bool, t.ny), make([]bool, t.m)
-	inY[j] = true
-	for left := []int{j}; len(left) > 0; {
-		k := left[0]
-		left, y = left[1:], append(y, k)
-		reach := func(c int) {
-			if !inY[c] {
-				inY[c] = true
-				left = append(left, c)
-			}
+	for _, k := range t.parts[t.partOf[j]] {
+		if k < t.ny {
+			y = append(y, k)
+		} else {
+			rows = append(rows, k-t.ny)
 		}
-		for c := range t.ny {
-			if t.h[c][k] != 0 || t.h[k][c] != 0 {
-				reach(c)
-			}
+	}
+	return y, rows
+}
+
+// divide finds the parts of the lower level.
+func (t *treeModel) divide() {
+	classes := sparse.NewClasses(t.ny + t.m)
+	for i := range t.m {
+		for _, j := range readBy(t.p.Rows.B.Row(i)) {
+			classes.Join(j, t.ny+i)
 		}
-		at, vals := bt.Row(k)
-		for e, i := range at {
-			if vals[e] == 0 || inRow[i] {
-				continue
-			}
-			inRow[i] = true
-			rows = append(rows, i)
-			cols, coef := t.p.Rows.B.Row(i)
-			for e, c := range cols {
-				if coef[e] != 0 {
-					reach(c)
-				}
+	}
+	for j, column := range t.h {
+		for c, v := range column {
+			if v != 0 {
+				classes.Join(j, c)
 			}
 		}
 	}
-	slices.Sort(y)
-	slices.Sort(rows)
-	return y, rows
+	t.parts = classes.Members(t.ny + t.m)
+	t.partOf, _ = classes.Number(t.ny + t.m)
 }
 
 // addStrong makes the rows of strong duality.
 func (t *treeModel) addStrong() error {
 	for k, s := range t.lift.strong {
-		if s.Answer != nil && (*s.Answer < 0 || *s.Answer >= t.ny) {
-			return fmt.Errorf("strong duality %d: no such entry of y", k)
+		if s.Answer != nil && (*s.Answer < 0 || *s.Answer >= t.ny) || s.Times != nil && (*s.Times < 0 || *s.Times >= t.nx) {
+			return fmt.Errorf("strong duality %d: no such entry of x or y", k)
 		}
 		var err error
 		switch is := [...]bool{s.Answer != nil, s.Times != nil, s.Row != nil, s.Upper != nil, s.Against != nil}; is {
 		case [...]bool{true, false, false, false, false}:
 			err = t.strongRow(*s.Answer)
 		case [...]bool{true, true, false, false, false}:
-			err = t.timesRow(*s.Answer, *s.Times)
+			err = t.timesRow(treeStationarity, *s.Answer, *s.Times)
 		case [...]bool{false, true, true, false, false}:
-			err = t.totalRow(*s.Row, *s.Times)
+			err = t.timesRow(treeLower, *s.Row, *s.Times)
 		case [...]bool{true, false, false, true, false}:
-			err = t.upperRow(*s.Upper, *s.Answer)
+			err = t.timesRow(treeUpper, *s.Upper, t.nx+*s.Answer)
 		case [...]bool{true, false, false, false, true}:
 			err = t.againstRow(*s.Answer, *s.Against)
 		default:
@@ -257,47 +249,42 @@ func (t *treeModel) strongRow(answer int) error {
 	return t.putStrong(coef, equal)
 }
 
-// timesRow is B'p_c - (q_j + G_jc) x_c = 0.
-func (t *treeModel) timesRow(j, c int) error {
-	if c < 0 || c >= t.nx {
-		return fmt.Errorf("no such entry of x")
+// timesRow is row i of a kind times a column, by products of the proof: an equation, or what is <= its side times a column that is not negative.
+func (t *treeModel) timesRow(kind, i, col int) error {
+	if i < 0 || i >= t.rows[kind].Rows || !t.equal[kind][i] && !(t.sense[kind] < 0 && t.lo[col] >= 0) {
+		return fmt.Errorf("%s row %d times column %d is no row", kindWords[kind], i, col)
 	}
-	for k := range t.ny {
-		if t.h[k][j] != 0 {
-			return fmt.Errorf("g is curved along y[%d]", j)
-		}
+	sign := 1.0
+	if kind == treeStationarity {
+		sign = -1 // B'lambda - ..
 	}
-	coef := map[int]interval{c: point(t.linearG[j]).neg()}
-	for d := range t.nx {
-		if t.g[d][j] == 0 {
-			continue
-		}
-		if d != c || !integer(t.p, c) || t.p.X.Lo == nil || t.p.X.Lo[c] < 0 || t.p.X.Hi[c] > 1 {
-			return fmt.Errorf("nothing is known of x[%d] x[%d]", c, d)
-		}
-		coef[c] = coef[c].sub(point(t.g[d][j]))
-	}
-	cols, vals := t.p.Rows.B.T().Row(j)
-	for e, i := range cols {
-		if err := t.times(coef, c, t.nx+t.ny+i, point(vals[e])); err != nil {
+	coef := map[int]interval{col: point(-sign * t.rhs[kind][i])}
+	cols, vals := t.rows[kind].Row(i)
+	for e, j := range cols {
+		if err := t.times(coef, col, j, point(sign*vals[e])); err != nil {
 			return err
 		}
 	}
-	return t.putStrong(coef, true)
+	return t.putStrong(coef, t.equal[kind][i])
 }
 
-// times adds v x_c z_j to a row, by the product p of the proof: x_c z_j = sign p + from x_c.
-func (t *treeModel) times(coef map[int]interval, c, j int, v interval) error {
-	if v.zero() {
-		return nil
-	}
-	k, ok := t.lift.place[[2]int{c, j}]
+// times adds v z_i z_j to a row, by the product p of the proof, x_c z = sign p + from x_c; the square of an entry of x that is 0 or 1 is that entry.
+func (t *treeModel) times(coef map[int]interval, i, j int, v interval) error {
+	k, ok := t.lift.place[[2]int{i, j}]
 	if !ok {
-		return fmt.Errorf("there is no product of x[%d] and column %d", c, j)
+		k, ok = t.lift.place[[2]int{j, i}]
 	}
-	p := &t.lift.products[k]
-	coef[t.base+k] = coef[t.base+k].add(signed(v, p.sign))
-	coef[c] = coef[c].add(v.mul(point(p.from)))
+	switch {
+	case v.zero():
+	case i == j && i < t.nx && t.binary(i):
+		coef[i] = coef[i].add(v)
+	case !ok:
+		return fmt.Errorf("there is no product of columns %d and %d", i, j)
+	default:
+		p := &t.lift.products[k]
+		coef[t.base+k] = coef[t.base+k].add(signed(v, p.sign))
+		coef[p.Entry] = coef[p.Entry].add(v.mul(point(p.from)))
+	}
 	return nil
 }
 

@@ -45,6 +45,8 @@ type treeModel struct {
 	// The follower's H and G by columns, and q.
 	h, g    [][]float64
 	linearG []float64
+	parts   [][]int // of the lower level: entries of y, and rows behind all of these
+	partOf  []int   // the part of each
 }
 
 // treeSquare is a multiple of the square of w = v'z that a proof adds to f, and takes away again as the secant over the range of w.
@@ -91,6 +93,13 @@ type coefficient struct {
 
 func num(v float64) coefficient { return coefficient{point(v), rat(v)} }
 
+func (a coefficient) plus(b coefficient) coefficient {
+	if a.exact == nil || b.exact == nil {
+		return coefficient{val: a.val.add(b.val)}
+	}
+	return exactly(new(big.Rat).Add(a.exact, b.exact))
+}
+
 func (a coefficient) times(v float64) coefficient {
 	if a.exact == nil {
 		return coefficient{val: a.val.mul(point(v))}
@@ -133,6 +142,7 @@ func newTreeModel(p *problem.Problem) (*treeModel, error) {
 	if t.h, t.g, t.linearG, err = t.readFollower(); err != nil {
 		return nil, err
 	}
+	t.divide()
 	t.readRows()
 	if err := t.readLeader(); err != nil {
 		return nil, err
@@ -229,7 +239,7 @@ func (o *treeObjective) restricted(part *treePart, n int) (*treeObjective, error
 		if !is {
 			continue
 		}
-		out.addC(j, o.coef(j))
+		out.addC(j, o.c[j])
 		for _, e := range o.q[j] {
 			if !in[e.col] {
 				return nil, fmt.Errorf("f has a product of column %d, of one part, and %d, of another", j, e.col)
@@ -237,9 +247,7 @@ func (o *treeObjective) restricted(part *treePart, n int) (*treeObjective, error
 		}
 		out.q[j] = append(out.q[j], o.q[j]...)
 	}
-	if o.deficit != nil {
-		out.deficit = append(append(out.deficit, o.deficit...), make([]interval, n-len(o.c))...)
-	}
+	copy(out.deficit, o.deficit)
 	out.noteRows()
 	return out, nil
 }
@@ -317,7 +325,7 @@ func (t *treeModel) terms(x, y, lambda []float64) float64 {
 		if j < len(unit) {
 			u = unit[j]
 		}
-		sum += c.size() * math.Max(u, math.Abs(z[j]))
+		sum += c.val.size() * math.Max(u, math.Abs(z[j]))
 	}
 	q := t.q
 	if t.plain != nil {

@@ -163,31 +163,20 @@ func (t *treeModel) readLeader() error {
 // rat is a double as a rational number.
 func rat(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }
 
-// coef is an entry of c.
-func (t *treeObjective) coef(j int) coefficient { return coefficient{t.c[j], t.exactC[j]} }
-
 // addC adds to an entry of c.
-func (t *treeObjective) addC(j int, v coefficient) {
-	t.c[j], t.exactC[j] = t.c[j].add(v.val), new(big.Rat).Add(t.exactC[j], v.exact)
-}
+func (t *treeObjective) addC(j int, v coefficient) { t.c[j] = t.c[j].plus(v) }
 
 // addQ adds to an entry of Q.
 func (t *treeObjective) addQ(i, j int, v coefficient) {
 	row := t.q[i]
 	k, is := slices.BinarySearchFunc(row, j, func(e treeEntry, j int) int { return e.col - j })
 	if !is {
-		if !v.val.zero() {
-			t.q[i] = slices.Insert(row, k, treeEntry{j, v})
-		}
-		return
-	}
-	e := &row[k]
-	if e.val = e.val.add(v.val); e.exact == nil || v.exact == nil {
-		e.exact = nil
+		row = slices.Insert(row, k, treeEntry{j, v})
 	} else {
-		e.exact = new(big.Rat).Add(e.exact, v.exact)
+		row[k].coefficient = row[k].plus(v)
 	}
-	if e.val.zero() || e.exact != nil && e.exact.Sign() == 0 {
-		t.q[i] = slices.Delete(row, k, k+1)
+	if row[k].val.zero() {
+		row = slices.Delete(row, k, k+1)
 	}
+	t.q[i] = row
 }
