@@ -35,10 +35,6 @@ type curvature struct {
 	memory  *Memory
 	hessian *denseHessian
 
-	// generation counts the resets: a Solution remembers the one whose
-	// products were measured for it.
-	generation int
-
 	origin                         []float64 // the gradient at 0, len n; empty before it was asked for
 	rest, probe, end, behind, coef []float64 // scratch: see work
 }
@@ -64,19 +60,7 @@ func (c *curvature) reset(obj Objective, quadratic bool, n int) {
 	room(n, &c.at, &c.grad)
 	c.limit, c.origin = min(n, tolerance.MostNumbers/max(1, 2*n)), c.origin[:0]
 	c.gradients, c.largest, c.length, c.lengthAt, c.along = 0, 0, 0, 0, 0
-	c.generation++
 	c.clear()
-}
-
-// inherit starts from the products that a solve near by measured, if they are
-// still those of generation.
-func (c *curvature) inherit(from *curvature, generation int) {
-	if from == nil || from == c || from.generation != generation || from.n != c.n || from.k > c.limit {
-		return
-	}
-	if c.k, c.largest, c.hessian = from.k, from.largest, from.hessian; c.hessian == nil {
-		c.v, c.hv = append(c.v[:0], from.v...), append(c.hv[:0], from.hv...)
-	}
 }
 
 // resume goes on from the products of a solve that a reset has just ended.

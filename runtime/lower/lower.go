@@ -75,25 +75,9 @@ type Solution struct {
 	// the solves that start from this solution; nil otherwise.
 	Memory *Memory
 
-	// The curvature measured on the way, for FaceSolver.Inherit: it lives in the
-	// solver's workspace until that solves again.
-	memory     *curvature
-	generation int
-
 	shape *shape // of its rows: it saves the making of another
 
 	plan *sparsePlan // of the sparse solver: it saves the making of another
-}
-
-// Detached is the solution without the tie to its solver's workspace, from which a
-// FaceSolver may inherit: as it is when it has been written down and read again.
-func (s *Solution) Detached() *Solution {
-	if s == nil || s.memory == nil {
-		return s
-	}
-	own := *s
-	own.memory, own.generation = nil, 0
-	return &own
 }
 
 // Solver solves the lower level. A Solver holds workspaces and is not safe

@@ -15,18 +15,11 @@ import (
 // solves of the oracles, at about sqrt(kappa) log(1/eps) gradient calls. It
 // keeps workspaces and, between solves at one x and on one face, the curvature
 // already measured: a solve of g + delta f after one of g - delta f costs
-// little. It is not safe for concurrent use; with Inherit, nor is it while the
-// solver of the warm solution runs.
+// little. It is not safe for concurrent use.
 type FaceSolver struct {
 	// Tolerance is the stationarity, relative to the size of the gradient's
 	// terms, at which a solve that rounding stopped counts as Solved.
 	Tolerance float64
-	// Inherit starts from the curvature that the solver of a warm solution
-	// measured on the way, if it has not solved since. That saves most of the
-	// gradients of a solve at the same x, but makes the last bits depend on
-	// what the solver did in between: set it where the lower solve is part of
-	// the same computation, so that a resumed run repeats it.
-	Inherit bool
 
 	poly   polyhedron
 	newton newton
@@ -103,8 +96,6 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 	case warm == nil:
 	case w.known.Fixed && warm.Memory != nil, !w.known.Quadratic && warm.Memory.Complete() && warm.Memory.Near:
 		w.curvature.recall(warm.Memory)
-	case f.Inherit:
-		w.curvature.inherit(warm.memory, warm.generation)
 	}
 	f.x, f.active = append(f.x[:0], x...), append(f.active[:0], active...)
 	f.fresh, f.sparse = true, false

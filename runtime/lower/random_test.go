@@ -61,14 +61,13 @@ func TestRandomPlantedProblems(t *testing.T) {
 }
 
 // TestPerturbedSolvesShareCurvature solves g + delta f and g - delta f on one
-// face, as the oracles do: after the lower solve each costs a few gradients
+// face, as the oracles do: after the first each costs a few gradients
 // only, and agrees with a solver that starts afresh.
 func TestPerturbedSolvesShareCurvature(t *testing.T) {
 	p, x := experiment(5, 20, 60, 12)
 	s := newALM(defaultALM()).Solve(context.Background(), p, G(p, x), x, nil)
 	f := newQuadratic(20, 60, spectrum(rand.New(rand.NewPCG(1, 1)), 60, 10), nil, normal(rand.New(rand.NewPCG(2, 1)), 60))
 	solver := NewFaceSolver()
-	solver.Inherit = true
 	counted := p.Counted()
 	calls := int64(0)
 	for k, delta := range []float64{1e-3, -1e-3} {
@@ -86,7 +85,7 @@ func TestPerturbedSolvesShareCurvature(t *testing.T) {
 		}
 		now := counted.Calls().GradG
 		t.Logf("delta %g: %d gradients", delta, now-calls)
-		if now-calls > []int64{30, 15}[k] {
+		if now-calls > []int64{65, 15}[k] {
 			t.Errorf("solve %d takes %d gradients", k+1, now-calls)
 		}
 		calls = now

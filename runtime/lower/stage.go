@@ -320,7 +320,6 @@ func (g *stage) finish(ctx context.Context, s *Solution, end outcome, err error)
 	if w.curvature.hessian != nil {
 		w.curvature.hessian.keep(&w.face)
 	}
-	s.memory, s.generation = &w.curvature, w.curvature.generation
 	if g.recycle && w.known.Fixed {
 		s.Memory = w.curvature.learned()
 	}

@@ -56,7 +56,7 @@ func unitFactor(ctx context.Context, obj Objective, s *Solution) float64 {
 // leaveUnit turns a solution for factor times the objective into that of the
 // objective. What was learned of the Hessian is left behind.
 func (s *Solution) leaveUnit(factor float64) {
-	s.Memory, s.memory = nil, nil
+	s.Memory = nil
 	s.Value /= factor
 	s.MinMultiplier /= factor
 	s.Residuals.Stationarity /= factor

@@ -25,15 +25,7 @@ type hyperMemory struct {
 
 // Snapshot returns what the Hyper remembers, without encoding it. It shares the
 // solutions, which are not changed once made.
-//
-// The Hyper itself goes on as one that is restored from the snapshot does: what lives
-// in the solver's workspace alone is forgotten.
 func (h *Hyper) Snapshot() any {
-	for i, r := range h.recent {
-		if own := r.Sol.Detached(); own != r.Sol {
-			h.recent[i] = &solved{r.X, own}
-		}
-	}
 	return &hyperMemory{Recent: slices.Clone(h.recent), Learned: h.learned, Projector: h.Projector().State(), Terms: h.terms}
 }
 

@@ -46,13 +46,6 @@ type snapshot struct {
 }
 
 func (r *Run) snapshot(m Method) *snapshot {
-	// The run goes on with the best point as it is written down.
-	if p := r.bestPoint; p != nil {
-		if own := p.Lower.Detached(); own != p.Lower {
-			c := *p
-			c.Lower, r.bestPoint = own, &c
-		}
-	}
 	s := &snapshot{method: m.Snapshot(), hyper: r.h.Snapshot(), run: *r, calls: r.Calls(), h: r.h}
 	s.run.bestPoint = own(r.bestPoint)
 	s.random, _ = r.source.MarshalBinary() // never fails
