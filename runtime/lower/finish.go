@@ -96,21 +96,6 @@ func (s *Solution) testAccuracy(q *polyhedron, grad, largest, mu float64) {
 // of (x, y), so that it holds with equality wherever they do and its being
 // active with a zero multiplier makes no kink of y*(x).
 func (s *Solution) redundant(q *polyhedron, working workingSet, i int) bool {
-	var memory map[int]bool
-	if set, ok := working.(*sparseSet); ok {
-		memory = set.memory(i)
-	}
-	if known, ok := memory[i]; ok {
-		return known
-	}
-	depends := dependsOn(q, working, i)
-	if memory != nil {
-		memory[i] = depends
-	}
-	return depends
-}
-
-func dependsOn(q *polyhedron, working workingSet, i int) bool {
 	c := &q.combined
 	c.combination = resize(c.combination, q.m)
 	clear(c.combination)

@@ -287,9 +287,6 @@ func (s *sparseSolver) assess(out *Solution, known Curvature) (rest []float64) {
 			set.in[w.plan.pieces[k].rows[a]] = false
 		}
 	}
-	if known.Fixed { // and with the Hessian the units in which dependence is judged
-		set.recall()
-	}
 	return out.assess(q, set, w.grad, linalg.NormInf(w.grad), known)
 }
 
@@ -300,9 +297,6 @@ type sparseSet struct {
 	in       []bool
 	row      []int32 // of each entry of y on a bound: the bound's row, or -1
 	factored []bool  // of each piece
-	// redundant is, of each piece, what is known of the rows that it does not hold; nil
-	// where nothing is remembered.
-	redundant []map[int]bool
 }
 
 func newSparseSet(q *polyhedron, w *pieces) *sparseSet {
@@ -324,59 +318,6 @@ func newSparseSet(q *polyhedron, w *pieces) *sparseSet {
 }
 
 func (f *sparseSet) holds(i int) bool { return f.in[i] }
-
-// faceMemory says of the working sets of one piece, by their text, which rows depend
-// on them. That follows from the rows alone, and a search sees few faces over and over:
-// at the vertices of linear followers nearly every row that is not held is a case.
-type faceMemory map[string]map[int]bool
-
-// recall takes what is remembered of the working sets.
-func (f *sparseSet) recall() {
-	f.redundant = make([]map[int]bool, len(f.work.solvers))
-	for k, solver := range f.work.solvers {
-		state, active := solver.State()
-		key := make([]byte, 0, len(state)+len(active))
-		for _, at := range state {
-			key = append(key, byte(at))
-		}
-		for _, in := range active {
-			if in {
-				key = append(key, 1)
-			} else {
-				key = append(key, 0)
-			}
-		}
-		faces := f.work.faces[k]
-		known := faces[string(key)]
-		if known == nil {
-			// 256 bounds a faceMemory.
-			if faces == nil || len(faces) >= 256 {
-				faces = faceMemory{}
-				f.work.faces[k] = faces
-			}
-			known = map[int]bool{}
-			faces[string(key)] = known
-		}
-		f.redundant[k] = known
-	}
-}
-
-// memory is what is remembered of rows beside the working set that row i is next to;
-// nil where nothing is.
-func (f *sparseSet) memory(i int) map[int]bool {
-	if f.redundant == nil {
-		return nil
-	}
-	k := f.work.plan.home[i]
-	if k < 0 {
-		j := f.work.plan.bounded[i]
-		if j < 0 {
-			return nil
-		}
-		k = f.work.plan.owner[j]
-	}
-	return f.redundant[k]
-}
 
 // spans implements workingSet.
 func (f *sparseSet) spans(i int, combination []float64) bool {

@@ -22,7 +22,6 @@ type pieces struct {
 	y, grad      []float64 // len n: the point and the gradient there
 	probe, step  []float64
 	lengths      []float64 // of the pieces, on which a gradient that is not affine changes its slope; nil before they are measured
-	faces        []faceMemory
 }
 
 // local holds a piece's share of vectors.
@@ -43,7 +42,6 @@ func (w *pieces) use(pl *sparsePlan) {
 	}
 	w.plan, w.values = pl, nil
 	w.solvers, w.local = make([]*convex.Solver, len(pl.pieces)), make([]*local, len(pl.pieces))
-	w.faces = make([]faceMemory, len(pl.pieces))
 	w.each(func(k int) {
 		piece := pl.pieces[k]
 		n, m := len(piece.entries), len(piece.rows)
