@@ -3,8 +3,7 @@ package pieces
 import (
 	"math"
 
-	"gonum.org/v1/gonum/floats"
-
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
@@ -52,7 +51,7 @@ func ends(bounds []float64) []float64 {
 }
 
 // onto moves a point in the relaxation's units onto the equations of a branch, to the rounding of their own terms where those vanish: entries that are at a bound but
-// for rounding, or beyond it by what the solver tolerates, are put there, rows as well, and the others take the least change that the equations need, by conjugate gradients on the normal equations (Bjorck 1996, section 7.4).
+// for rounding, or beyond it by what the solver tolerates, are put there, rows as well, and the others take the least change that the equations need.
 func (v *Solver) onto(b *activeset.Bounds, z []float64) []float64 {
 	a := v.s.Relaxation.A
 	at := append([]float64(nil), z...)
@@ -105,46 +104,28 @@ func (v *Solver) onto(b *activeset.Bounds, z []float64) []float64 {
 	n := len(at)
 	x := append([]float64(nil), at...)
 	for range 2 { // the second round takes what the rounding of the first has left
-		s, d, q := make([]float64, n), make([]float64, n), make([]float64, a.Rows)
-		gradient := func() float64 {
-			clear(s)
+		residual(x)
+		back := func(dst, r []float64) {
+			clear(dst)
 			for i, t := range r {
 				if t != 0 {
-					a.AddRow(s, i, t)
+					a.AddRow(dst, i, t)
 				}
 			}
-			for j := range s {
+			for j := range dst {
 				if !free[j] {
-					s[j] = 0
+					dst[j] = 0
 				}
 			}
-			return floats.Dot(s, s)
 		}
-		residual(x)
-		gamma := gradient()
-		copy(d, s)
-		for range min(n, a.Rows) {
-			for i := range q {
-				q[i] = 0
-				if holds[i] {
-					q[i] = a.RowDot(i, d)
+		forward := func(dst, d []float64) {
+			for i := range dst {
+				if dst[i] = 0; holds[i] {
+					dst[i] = a.RowDot(i, d)
 				}
 			}
-			size := floats.Dot(q, q)
-			if !(gamma > 0) || !(size > 0) {
-				break
-			}
-			alpha := gamma / size
-			floats.AddScaled(x, alpha, d)
-			floats.AddScaled(r, -alpha, q)
-			next := gradient()
-			if next <= 0x1p-104*gamma { // a double's last place, squared
-				break
-			}
-			floats.Scale(next/gamma, d)
-			floats.Add(d, s)
-			gamma = next
 		}
+		sparse.LeastSquares(x, r, min(n, a.Rows), forward, back, func(before, now float64) bool { return now <= 0x1p-104*before }) // a double's last place, squared
 		for j := range x {
 			if math.Abs(x[j]) <= tolerance.Feasibility*math.Abs(best[j]) { // all of it was to go
 				x[j] = 0

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -100,50 +101,32 @@ func (r *Rows) lengths(in func(i int) bool) []float64 {
 	return length
 }
 
-// project is the projection of want (len m) onto the range of the rows of B by their lengths, those of length 0 left out, and the shortest y that it is the image of, by conjugate gradients.
+// project is the projection of want (len m) onto the range of the rows of B by their lengths, those of length 0 left out, and the shortest y that it is the image of.
 func (r *Rows) project(length, want []float64) (found, image []float64) {
-	rest, least := slices.Clone(want), 0.0 // rest is want without what is found
+	least := 0.0
 	for _, t := range want {
 		least += tolerance.Feasibility * t * tolerance.Feasibility * t
 	}
-	force, way := make([]float64, r.B.Cols), make([]float64, r.B.Cols)
-	forces := func() (square float64) {
-		clear(force)
+	found, image = slices.Clone(want), make([]float64, r.B.Cols)
+	rest := slices.Clone(want)
+	forward := func(dst, y []float64) {
 		for i, l := range length {
 			if l > 0 {
-				r.B.AddRow(force, i, rest[i]/l)
+				dst[i] = r.B.RowDot(i, y) / l
 			}
 		}
-		for _, v := range force {
-			square += v * v
-		}
-		return square
 	}
-	found, image = make([]float64, len(want)), make([]float64, r.B.Cols)
-	moved := make([]float64, len(want))
-	now, last := forces(), math.Inf(1)
-	for range 2 * len(way) { // twice what it takes without rounding
-		if !(now > least) {
-			break
-		}
-		square := 0.0
-		for j, v := range force {
-			way[j] = v + now/last*way[j]
-		}
+	back := func(dst, rest []float64) {
+		clear(dst)
 		for i, l := range length {
 			if l > 0 {
-				moved[i] = r.B.RowDot(i, way) / l
-				square += moved[i] * moved[i]
+				r.B.AddRow(dst, i, rest[i]/l)
 			}
 		}
-		for i, v := range moved {
-			found[i] += now / square * v
-			rest[i] -= now / square * v
-		}
-		for j, v := range way {
-			image[j] += now / square * v
-		}
-		last, now = now, forces()
+	}
+	sparse.LeastSquares(image, rest, 2*len(image), forward, back, func(_, now float64) bool { return !(now > least) }) // twice what it takes without rounding
+	for i, t := range rest {
+		found[i] -= t
 	}
 	return found, image
 }

@@ -116,30 +116,14 @@ func (a *answers) balanced(x, y, lambda []float64) []float64 {
 	}
 }
 
-// leastSquares is the d with the least |r - B'd|, by conjugate gradients.
+// leastSquares is the d with the least |r - B'd|.
 func (a *answers) leastSquares(b *sparse.CSR, r []float64) []float64 {
-	d, s, step, image := make([]float64, b.Rows), make([]float64, b.Rows), make([]float64, b.Rows), make([]float64, b.Cols)
-	residual := append([]float64(nil), r...)
-	b.MulVec(s, residual)
-	copy(step, s)
-	gamma := linalg.Dot(s, s)
-	for range 4 * b.Rows {
+	d, residual := make([]float64, b.Rows), slices.Clone(r)
+	forward := func(dst, d []float64) {
 		a.qp.Work += int64(2 * b.NNZ())
-		clear(image)
-		b.AddMulVecT(image, 1, step)
-		size := linalg.Dot(image, image)
-		if !(gamma > 0) || !(size > 0) || linalg.NormInf(residual) <= tolerance.FewRoundings {
-			break
-		}
-		alpha := gamma / size
-		linalg.Axpy(d, alpha, step)
-		linalg.Axpy(residual, -alpha, image)
-		b.MulVec(s, residual)
-		next := linalg.Dot(s, s)
-		for k := range step {
-			step[k] = s[k] + next/gamma*step[k]
-		}
-		gamma = next
+		clear(dst)
+		b.AddMulVecT(dst, 1, d)
 	}
+	sparse.LeastSquares(d, residual, 4*b.Rows, forward, b.MulVec, func(_, _ float64) bool { return linalg.NormInf(residual) <= tolerance.FewRoundings })
 	return d
 }
