@@ -30,7 +30,7 @@ import (
 
 const (
 	// penaltyRounds bounds the runs for one start, each with weights raised by
-	// tolerance.PenaltyGrowth.
+	// 1/tolerance.MuShrink.
 	penaltyRounds = 8
 	// penaltyLooks is how many other points of X are looked at for these gradients: at the
 	// start either may vanish, as where F is least without the constraint, and then tells
@@ -91,7 +91,7 @@ func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start [
 			// Where F falls without bound the next fall would be across a constraint whose weight is
 			// still as it was.
 			if best.Status == status.Unbounded || slices.Contains(violated, i) {
-				k.Weight[i] *= tolerance.PenaltyGrowth
+				k.Weight[i] *= 1 / tolerance.MuShrink
 			}
 		}
 		k.Round++
@@ -168,7 +168,7 @@ func (p *Problem) coupling(ctx context.Context, c *chosen, opts Options, start [
 				lo, hi := math.Max(p.Numeric.X.Lo[j], x[j]-width), math.Min(p.Numeric.X.Hi[j], x[j]+width)
 				drawn[j] = lo + (hi-lo)*rng.Float64()
 			}
-			if at, share = make([]float64, len(x)), 1.0/(tolerance.PenaltyGrowth*tolerance.PenaltyGrowth); h.Project(at, drawn) != nil {
+			if at, share = make([]float64, len(x)), tolerance.MuShrink*tolerance.MuShrink; h.Project(at, drawn) != nil {
 				continue
 			}
 		}

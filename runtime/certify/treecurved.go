@@ -79,13 +79,13 @@ func curvedClass(p *problem.Problem) error {
 	return nil
 }
 
-// readCurved reads a coupled constraint off the gradient of f plus the constraint tolerance.Drowning times, so large a number that f is rounding beside it. Where the
+// readCurved reads a coupled constraint off the gradient of f plus the constraint 1/tolerance.LeastSquared times, so large a number that f is rounding beside it. Where the
 // constraint has no term that is all there is, no more than 4 times f's coefficient: free (those of f, by columns) and constant tell it.
 func (t *treeModel) readCurved(side float64, place []int, constant []float64, free [][]float64, read func(dst, z []float64)) error {
 	o := newTreeObjective(t.n)
 	o.konst = point(side)
 	of := func(v, f float64) float64 {
-		if v /= tolerance.Drowning; math.Abs(v) <= 4*math.Abs(f)/tolerance.Drowning {
+		if v *= tolerance.LeastSquared; math.Abs(v) <= 4*math.Abs(f)*tolerance.LeastSquared {
 			return 0
 		}
 		return v

@@ -138,7 +138,7 @@ func (t *treeModel) readLeader() error {
 			if quadraticRow(p, i) { // an empty row keeps its place
 				t.end(treeCoupled, false, 0)
 				weight := &answer[p.Dy+len(p.Duals)+i]
-				*weight = tolerance.Drowning
+				*weight = 1 / tolerance.LeastSquared
 				err := t.readCurved(sides[i], place, constant, hess, read)
 				if *weight = 0; err != nil {
 					return err

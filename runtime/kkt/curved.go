@@ -105,19 +105,19 @@ func (s *System) readCurved() error {
 				z[s.place2(k)] = t
 			}
 			answer := s.answer(z)
-			answer[s.Ny+len(s.P.Duals)+i] = tolerance.Drowning
+			answer[s.Ny+len(s.P.Duals)+i] = 1 / tolerance.LeastSquared
 			gx, ga := make([]float64, s.Nx), make([]float64, len(answer))
 			probe.P.F.ValueGrad(gx, ga, s.X(z), answer)
 			s.spread(full, gx, ga)
 			for k := range dst {
-				dst[k] = full[s.place2(k)] / tolerance.Drowning
+				dst[k] = full[s.place2(k)] * tolerance.LeastSquared
 			}
 		})
 		if err != nil {
 			return fmt.Errorf("the gradient of %s: %w", s.P.Coupled.Name[i], err)
 		}
 		of := func(v, f float64) float64 {
-			if math.Abs(v) <= 4*math.Abs(f)/tolerance.Drowning {
+			if math.Abs(v) <= 4*math.Abs(f)*tolerance.LeastSquared {
 				return 0
 			}
 			return v

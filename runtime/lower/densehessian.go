@@ -62,9 +62,8 @@ func newDenseHessian(n int, h []float64, mu float64) *denseHessian {
 		w.diagonal[i] = row[i]
 		w.largest, sums = math.Max(w.largest, linalg.Norm(row)), math.Max(sums, floats.Norm(row, 1))
 	}
-	const most = 1 / tolerance.NoCurvature
-	bounded := math.Sqrt(float64(n))*sums <= mu*most/tolerance.Hiding
-	if factors, ok := linalg.NewCholesky(n, h); ok && (bounded || factors.Condition(sums) <= most) {
+	bounded := tolerance.NoCurvature*tolerance.Hiding*math.Sqrt(float64(n))*sums <= mu
+	if factors, ok := linalg.NewCholesky(n, h); ok && (bounded || tolerance.NoCurvature*factors.Condition(sums) <= 1) {
 		w.factors = factors
 	}
 	return w

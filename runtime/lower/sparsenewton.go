@@ -33,14 +33,11 @@ type pieceEnd struct {
 	length   float64 // of its step
 }
 
-// noPiece stands for no piece.
-const noPiece = -1
-
 // run minimizes from w.y, in place. The outcome notFinite stands for all
 // failures.
 func (n *sparseNewton) run(ctx context.Context) outcome {
 	s, w := n.sparse, &n.sparse.work
-	n.stuck = noPiece
+	n.stuck = -1
 	pieces := len(w.solvers)
 	s.ends = make([]pieceEnd, pieces)
 	for k := range s.ends {
@@ -124,7 +121,7 @@ func (n *sparseNewton) begin(ctx context.Context) outcome {
 		return converged
 	}
 	if end := n.project(ctx, func(k int) bool { return w.solvers[k].Center(ctx) }); end != converged {
-		n.stuck = noPiece // there may be no inside
+		n.stuck = -1 // there may be no inside
 		return end
 	}
 	n.warmed = false

@@ -105,10 +105,10 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 		switch {
 		case !(ratio >= tolerance.TrustPoor):
 			d.radius = 0.25 * length
-		case ratio > tolerance.TrustGood && edge:
+		case ratio > 1-tolerance.TrustPoor && edge:
 			d.radius *= 2.5
 		}
-		if next != nil && ratio > tolerance.TrustAccept {
+		if next != nil && ratio > tolerance.Armijo {
 			if !edge {
 				if next, err = d.lengthen(ctx, c, next, step); err != nil {
 					return nil, err

@@ -14,7 +14,7 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// Where a step brings less than tolerance.TrustPoor of the fall of phi that is promised the trust region shrinks to a quarter, and doubles above tolerance.TrustGood.
+// Where a step brings less than tolerance.TrustPoor of the fall of phi that is promised the trust region shrinks to a quarter, and doubles above 1-tolerance.TrustPoor.
 
 // least is the part of a violation by which a penalty that grew has to lower it (Byrd, Nocedal and Waltz 2008).
 const least = 0.1
@@ -98,7 +98,7 @@ func (v *Solver) steered(ctx context.Context, st *state) (*sub, error) {
 	for q.elastic > tolerance.Sign*q.terms {
 		more := make(elastic, len(st.penalty))
 		for i, t := range st.penalty {
-			more[i] = tolerance.PenaltyGrowth * t
+			more[i] = 1 / tolerance.MuShrink * t
 		}
 		if math.IsInf(linalg.NormInf(more), 0) {
 			return q, nil
@@ -107,7 +107,7 @@ func (v *Solver) steered(ctx context.Context, st *state) (*sub, error) {
 		if err != nil {
 			return nil, err
 		}
-		if next.elastic/tolerance.PenaltyGrowth > (1-least)*q.elastic {
+		if tolerance.MuShrink*next.elastic > (1-least)*q.elastic {
 			return q, nil
 		}
 		st.penalty, q = more, next
@@ -231,7 +231,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		}
 		for corrects := ratio < tolerance.TrustPoor; corrects; { // each leaves about the part of an error by which the derivatives have changed
 			next, better := v.corrected(ctx, st, q, trial, phi)
-			if corrects = 1-better < (1-ratio)/2 && better < tolerance.TrustGood; better > ratio {
+			if corrects = 1-better < (1-ratio)/2 && better < 1-tolerance.TrustPoor; better > ratio {
 				trial, ratio = next, better
 			}
 		}
@@ -242,10 +242,10 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 				st.delta = math.Min(st.delta, q.length)
 			}
 			st.delta /= 4
-		case ratio > tolerance.TrustGood && reached:
+		case ratio > 1-tolerance.TrustPoor && reached:
 			st.delta *= 2
 		}
-		if trial != nil && ratio > tolerance.TrustAccept {
+		if trial != nil && ratio > tolerance.Armijo {
 			if err := v.move(st, q, trial); err != nil {
 				return nil, err
 			}

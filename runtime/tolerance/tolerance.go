@@ -22,8 +22,6 @@ const (
 	Parted = 1e-11
 	// Hiding is how much larger than others terms, or forces, are beside which the tolerance (Certified, Sign) does not tell these any more: with less it tells both.
 	Hiding = 1e3
-	// Drowning is so large a multiple of one function that another is rounding beside it.
-	Drowning = 0x1p500
 	// Dependence is the sine of the angle between a row and the span of others below which it counts as dependent
 	// on them: rounding makes 1e-15 times a modest factor, rows that differ on purpose far more.
 	Dependence = 1e-10
@@ -49,12 +47,12 @@ const (
 	// verification makes its own.
 	Margin = 10
 	// LeastSquared is a length whose square, times a moderate number, is one that doubles hold with all digits; the squares of lengths beyond its inverse
-	// overflow. A start of 0 that was projected may end below, and nothing is relative to that.
+	// overflow. A start of 0 that was projected may end below, and nothing is relative to that. Beside a function that is multiplied by its inverse another is rounding.
 	LeastSquared = 0x1p-460
 	// ValueAccuracy is the accuracy of a value of F, which a good lower solve leaves.
 	ValueAccuracy = 1e-13
 	// Armijo is the part of the decrease that the slope at the start of a step promises, which it has to bring:
-	// any below a half keeps Newton steps (Nocedal and Wright, (3.4)).
+	// any below a half keeps Newton steps (Nocedal and Wright, (3.4)); and the part of the fall that a model promises from which on a step of a trust region is taken (algorithm 4.1 there).
 	Armijo = 1e-4
 	// SumRounding is what a sum of a moderate number of products rounds off, relative to its terms: two roundings each, twice that for what
 	// the terms are sums of, and as much for their size, which is an estimate.
@@ -72,16 +70,14 @@ const (
 
 // Parameters of methods that several packages share.
 const (
-	// A step of a trust region is taken where at least TrustAccept of the fall that the model promises comes true; the region shrinks below
-	// TrustPoor and grows above TrustGood, where the step has reached its edge (Nocedal and Wright, algorithm 4.1).
-	TrustAccept = 1e-4
-	TrustPoor   = 0.25
-	TrustGood   = 0.75
+	// A trust region shrinks where less than TrustPoor of the fall that the model promises comes true; it grows where no more than that is missing and the step has reached its edge (Nocedal and Wright, algorithm 4.1).
+	TrustPoor = 0.25
 	// Forcing is the residual, relative to the first, at which truncated Newton steps end far from a solution (Eisenstat and Walker 1996; Nocedal and
 	// Wright, sec. 7.1).
 	Forcing = 0.1
 	// MuShrink is the factor by which a homotopy's parameter falls from stage to stage: Newton's method takes three to six steps from one to the next
-	// (Nocedal and Wright, sec. 19.2, there between 0.1 and 0.2).
+	// (Nocedal and Wright, sec. 19.2, there between 0.1 and 0.2). Penalties, which are the reciprocals of such parameters, grow by 1/MuShrink where what they are on is violated: eight rounds of it are the square root of
+	// what doubles resolve, beyond which f would be lost in the rounding of the penalty (Byrd, Nocedal and Waltz 2008).
 	MuShrink = 0.1
 	// ToBoundary is the part of the way to the end of a domain that a step goes (Nocedal and Wright, sec. 19.2).
 	ToBoundary = 0.99
@@ -101,9 +97,6 @@ const (
 	// Branches is how many vertices of a set of multipliers, or branches that meet at a point, are looked at: a face of dimension d has d+1 vertices at the least, and few where few rows too many hold; m biactive rows
 	// have 2^m branches.
 	Branches = 64
-	// PenaltyGrowth is the factor by which penalties grow where what they are on is violated: eight rounds of it are the square root of what doubles resolve, beyond which f would be lost in the rounding of the penalty
-	// (Byrd, Nocedal and Waltz 2008).
-	PenaltyGrowth = 10
 	// Draws are the random points or directions among which something is looked for: what a quarter of them show is missed by all once in 300 times, a tenth of X that no start has seen once in eight.
 	Draws = 20
 	// Shortenings of a step, by 16 each, lead from any to where nothing is left of it: an entry of y may be as near to the edge of the domain of g as exp(-700),
