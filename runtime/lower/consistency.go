@@ -11,11 +11,8 @@ import (
 
 // consistent reports whether the rows that do not involve y and the equalities
 // leave anything to solve; if not it says so in s. f is used as workspace.
-func (q *polyhedron) consistent(x []float64, f *face, s *Solution) bool {
-	if i := q.emptyRow(x); i >= 0 {
-		s.Status = Infeasible
-		s.Reason = fmt.Sprintf("%s does not involve y and does not hold at this x", q.rows.RowName(i))
-		s.Witness = q.emptyWitness(i)
+func (q *polyhedron) consistent(f *face, s *Solution) bool {
+	if q.vacuous(s) {
 		return false
 	}
 	f.reset(q)
@@ -71,22 +68,22 @@ func (q *polyhedron) names(combination []float64, but int) string {
 	return text
 }
 
-// emptyRow returns a row that does not involve y and does not hold at x, or
-// -1.
-func (q *polyhedron) emptyRow(x []float64) int {
-	for i := 0; i < q.m; i++ {
-		if q.norm[i] == 0 && q.rhs[i] != 0 && (q.equal(i) || q.rhs[i] > 0) && qp.Refuted(q.rows, x, q.emptyWitness(i)) {
-			return i
+// vacuous reports a row that does not involve y and does not hold, and says so
+// in s.
+func (q *polyhedron) vacuous(s *Solution) bool {
+	for i := range q.m {
+		if q.norm[i] > 0 || q.rhs[i] == 0 || !q.equal(i) && q.rhs[i] < 0 {
+			continue
+		}
+		witness := make([]float64, q.m)
+		witness[i] = math.Copysign(1, q.rhs[i]) // row i alone, with the sign of its violation
+		if qp.Refuted(q.rows, q.x, witness) {
+			s.Status, s.Witness = Infeasible, witness
+			s.Reason = fmt.Sprintf("%s does not involve y and does not hold at this x", q.rows.RowName(i))
+			return true
 		}
 	}
-	return -1
-}
-
-// emptyWitness weighs row i alone, with the sign of its violation.
-func (q *polyhedron) emptyWitness(i int) []float64 {
-	w := make([]float64, q.m)
-	w[i] = math.Copysign(1, q.rhs[i])
-	return w
+	return false
 }
 
 // contradicts makes of c, which combines other rows to row i, the weights that

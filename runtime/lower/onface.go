@@ -2,7 +2,6 @@ package lower
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -105,9 +104,7 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 		copy(s.Y, warm.Y)
 	}
 	if witness, row := f.gather(active, s); witness {
-		s.Status = Dependent
-		s.Reason = fmt.Sprintf("%s depends on the other rows of the face and contradicts them", p.Rows.RowName(row))
-		return s
+		return s.contradicted(&f.poly, row)
 	}
 	if tilted, ok := obj.(linearG); ok && warm != nil {
 		_, slope := tilted.PlusLinear()
@@ -116,13 +113,12 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 	end := w.minimize(ctx, s.Y, f.Tolerance)
 	s.Value = w.value
 	if end == notFinite {
-		s.Status, s.Reason = Failed, "the objective or its gradient is not finite on the face"
-		return s
+		return s.undefined()
 	}
 	w.face.multipliers(s.Lambda, w.grad)
-	f.assess(s)
+	s.assessFace(&f.poly, w.face.in, w.grad, w.known.Mu)
 	if (end == converged || end == stalled) && s.roundingOpen(w, &f.poly) && f.refined(ctx, s) {
-		f.assess(s)
+		s.assessFace(&f.poly, w.face.in, w.grad, w.known.Mu)
 		end = converged
 	}
 	s.Lengths = w.curvature.lengths()
@@ -174,27 +170,24 @@ func (f *FaceSolver) gather(active []int, s *Solution) (contradiction bool, row 
 	return row >= 0, row
 }
 
-// assess is Solution.assess for a face: only its rows count.
-func (f *FaceSolver) assess(s *Solution) {
-	dependent := s.Dependent
-	rest := make([]float64, f.poly.n)
-	f.poly.lagrangianGradient(rest, f.newton.grad, s.Lambda)
+// assessFace is assess for a face: only its rows, which are in, count. mu is the modulus, or 0.
+func (s *Solution) assessFace(q *polyhedron, in []bool, grad []float64, mu float64) {
+	rest := make([]float64, q.n)
+	q.lagrangianGradient(rest, grad, s.Lambda)
 	s.Residuals.Stationarity = linalg.NormInf(rest)
 	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
-	for i, in := range f.newton.face.in {
-		if !in {
+	for i, is := range in {
+		if !is {
 			continue
 		}
 		s.Active = append(s.Active, i)
-		h := f.poly.slack(i, s.Y) * f.poly.norm[i]
-		s.Residuals.Primal = math.Max(s.Residuals.Primal, math.Abs(h))
-		if !f.poly.equal(i) {
+		s.Residuals.Primal = math.Max(s.Residuals.Primal, math.Abs(q.slack(i, s.Y)*q.norm[i]))
+		if !q.equal(i) {
 			s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
 		}
 	}
-	s.Dependent = dependent
 	// On an affine set the bound needs no sign of the multipliers.
-	if mu := f.newton.known.Mu; mu > 0 {
+	if mu > 0 {
 		s.ErrorBound = linalg.Norm(rest) / mu
 	}
 }

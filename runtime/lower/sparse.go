@@ -2,7 +2,6 @@ package lower
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"bilevelc/runtime/linalg"
@@ -174,19 +173,6 @@ func (s *sparseSolver) prepare(p *problem.Problem, warm *Solution) {
 	default:
 		s.work.use(newSparsePlan(p, &s.poly, s.threads))
 	}
-}
-
-// vacuous reports a row that does not involve y and does not hold, and says so
-// in s.
-func (q *polyhedron) vacuous(s *Solution) bool {
-	i := q.emptyRow(q.x)
-	if i < 0 {
-		return false
-	}
-	s.Status = Infeasible
-	s.Reason = fmt.Sprintf("%s does not involve y and does not hold at this x", q.rows.RowName(i))
-	s.Witness = q.emptyWitness(i)
-	return true
 }
 
 func (s *sparseSolver) infeasible(out *Solution, witness []float64) *Solution {

@@ -98,7 +98,7 @@ func (f *FaceSolver) sparseFace(ctx context.Context, p *problem.Problem, obj Obj
 		}
 	}
 	w.multipliers(s.Lambda, q, false)
-	f.assessSparse(s, known.Mu)
+	s.assessFace(q, newSparseSet(q, w).in, w.grad, known.Mu)
 	if known.Fixed {
 		s.Memory = &Memory{N: p.Dy, Entries: w.values}
 	}
@@ -217,27 +217,4 @@ func (f *FaceSolver) stationary() bool {
 		}
 	}
 	return true
-}
-
-// assessSparse is assess for a sparse face.
-func (f *FaceSolver) assessSparse(s *Solution, mu float64) {
-	q, w := &f.poly, f.pieces
-	rest := make([]float64, q.n)
-	q.lagrangianGradient(rest, w.grad, s.Lambda)
-	s.Residuals.Stationarity = linalg.NormInf(rest)
-	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
-	set := newSparseSet(q, w)
-	for i, in := range set.in {
-		if !in {
-			continue
-		}
-		s.Active = append(s.Active, i)
-		s.Residuals.Primal = math.Max(s.Residuals.Primal, math.Abs(q.slack(i, s.Y)*q.norm[i]))
-		if !q.equal(i) {
-			s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
-		}
-	}
-	if mu > 0 {
-		s.ErrorBound = linalg.Norm(rest) / mu
-	}
 }

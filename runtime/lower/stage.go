@@ -38,7 +38,7 @@ func (g *stage) prepare(ctx context.Context, p *problem.Problem, obj Objective, 
 	}
 	g.poly.set(p, x, known)
 	g.projection.set(&g.poly)
-	if !g.poly.consistent(x, &g.active.face, s) {
+	if !g.poly.consistent(&g.active.face, s) {
 		return s, false
 	}
 	if c := g.projection.crossing(); c != nil {
