@@ -116,7 +116,7 @@ func (a *alm) recycled(y []float64) bool {
 		if !w.curvature.complete() {
 			return false
 		}
-	case !w.krylov.eager || !w.defined(y) || !w.curvature.pays(w.known, y, w.grad) || !w.curvature.columns():
+	case !w.krylov.eager || !w.pays(y, 2, tolerance.SolveAccuracy) || !w.curvature.columns(): // from half of all directions on complete measures the rest
 		return false
 	}
 	return a.active.factored()

@@ -14,33 +14,11 @@ import (
 // program and one gradient; a Hessian is n gradients, and serves the solves at the
 // next x, too (Solution.Memory).
 
-// systems is the number of Newton systems that one evaluation of F with its gradient
-// solves: about five of the lower level, and that of its derivative (FaceSolver.Rates).
-const systems = 6
-
-// chords reports whether n gradients for a Hessian are expected to be less than those
-// that conjugate gradients take for the systems of one evaluation, two for each of
-// sqrt(C/mu)/2 log(2/e) products, at a forcing e of 1e-3 in the middle.
+// chords reports whether n gradients for a Hessian are expected to be less than those of the Newton systems of one evaluation of F with its gradient: about five of
+// the lower level, and that of its derivative (FaceSolver.Rates), of two gradients a product, at a forcing of 1e-3 in the middle.
 func (g *stage) chords(y []float64) bool {
 	w := &g.active
-	if !g.recycle || w.known.Quadratic || !(w.known.Mu > 0) || w.curvature.limit < w.n {
-		return false
-	}
-	if g.near != nil {
-		return true
-	}
-	largest := w.known.C
-	if largest == 0 {
-		if !w.defined(y) {
-			return false
-		}
-		w.curvature.move(y, w.grad)
-		if !w.curvature.apply(make([]float64, w.n), w.grad) {
-			return false
-		}
-		largest = w.curvature.largest
-	}
-	return systems*math.Sqrt(largest/w.known.Mu)*math.Log(2/1e-3) >= float64(w.n)
+	return g.recycle && !w.known.Quadratic && (g.near != nil && w.known.Mu > 0 && w.curvature.limit >= w.n || w.pays(y, 2*6, 1e-3))
 }
 
 // patient is the reduction that a step with a Hessian at hand has to make, or else it is

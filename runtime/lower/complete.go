@@ -9,34 +9,29 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/linalg"
-	"bilevelc/runtime/tolerance"
 )
 
 // When the whole of a Hessian is measured, and how.
 
-// pays reports whether a solve is expected to measure H along half of all directions,
-// from where complete measures the rest, so that it may as well measure all of it at
-// once. Where C is not known, the curvature along the gradient stands in for it, which
-// such a solve measures first anyhow.
-func (c *curvature) pays(known Curvature, y, grad []float64) bool {
-	if !(known.Mu > 0) || c.limit < c.n {
+// pays reports whether as many gradients as H has columns are expected to be no more than those that conjugate gradients take from y, so many for
+// each product, of which there are sqrt(C/mu)/2 log(2/part) until a part of the residual is left (Saad 2003, section 6.11). Where C
+// is not known, the curvature along the gradient stands in for it.
+func (w *activeSet) pays(y []float64, gradients, part float64) bool {
+	if !(w.known.Mu > 0) || w.curvature.limit < w.n {
 		return false
 	}
-	largest := known.C
+	largest := w.known.C
 	if largest == 0 {
-		c.move(y, grad)
-		if !c.apply(make([]float64, c.n), grad) {
+		if !w.defined(y) {
 			return false
 		}
-		largest = c.largest
+		w.curvature.move(y, w.grad)
+		if !w.curvature.apply(make([]float64, w.n), w.grad) {
+			return false
+		}
+		largest = w.curvature.largest
 	}
-	return 2*iterations(largest/known.Mu) >= float64(c.n)
-}
-
-// iterations is how many conjugate gradients take at a condition number, to reduce the
-// error by that of newton.forcing: sqrt(C/mu)/2 log(2/e) (Saad 2003, section 6.11).
-func iterations(condition float64) float64 {
-	return math.Sqrt(condition) / 2 * math.Log(2/tolerance.SolveAccuracy)
+	return gradients*math.Sqrt(largest/w.known.Mu)/2*math.Log(2/part) >= float64(w.n)
 }
 
 // complete measures what is not known of H, where the basis spans most directions
