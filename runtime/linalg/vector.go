@@ -111,6 +111,16 @@ func Unpack(n int, packed []float64) []float64 {
 	return h
 }
 
+// Symmetrize makes h, n x n, its symmetric part, to the last bit.
+func Symmetrize(n int, h []float64) {
+	for i := range n {
+		for j := range i {
+			v := (h[i*n+j] + h[j*n+i]) / 2
+			h[i*n+j], h[j*n+i] = v, v
+		}
+	}
+}
+
 // Plus is a + t b.
 func Plus(a []float64, t float64, b []float64) []float64 {
 	out := make([]float64, len(a))

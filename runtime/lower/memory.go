@@ -117,12 +117,7 @@ func (m *Memory) follower(k int) *Memory {
 
 // remember makes a memory of the symmetric part of the matrix h, n x n. It keeps h.
 func remember(n int, h []float64) *Memory {
-	for i := range n {
-		for j := i + 1; j < n; j++ {
-			v := (h[i*n+j] + h[j*n+i]) / 2
-			h[i*n+j], h[j*n+i] = v, v
-		}
-	}
+	linalg.Symmetrize(n, h)
 	return &Memory{N: n, square: h[:n*n]}
 }
 

@@ -22,20 +22,21 @@ func (m *bundle) model() *bundleModel {
 		if b.Piece == s.Center.Piece && b.Piece != "" {
 			continue
 		}
-		away := linalg.Minus(s.Center.X, b.X)
-		hs := s.H.multiply(away)
-		// F_b and its gradient at x, had its piece the curvature H.
-		a := qp.Affine{Gradient: linalg.Plus(b.G, 1, hs), Offset: b.F + linalg.Dot(b.G, away) + linalg.Dot(away, hs)/2 - s.Center.F}
-		// A piece above F at x is not one of a maximum there; if it is clearly
-		// above, by a part of what the gradients' difference can make, the kink is
-		// concave and the piece no obstacle to descent.
-		if a.Offset > concave*linalg.Distance(b.G, s.Center.G)*linalg.Norm(away) {
-			continue
+		if a, convex := m.extrapolated(&b); convex {
+			model.Pieces, model.bundle = append(model.Pieces, a), append(model.bundle, i)
 		}
-		a.Offset = math.Min(a.Offset, 0)
-		model.Pieces, model.bundle = append(model.Pieces, a), append(model.bundle, i)
 	}
 	return model
+}
+
+// extrapolated is F_b and its gradient at x, had its piece the curvature H. A piece above F at x is not one of a maximum there; if it is clearly
+// above, by a part of what the gradients' difference can make, the kink is concave and the piece no obstacle to descent.
+func (m *bundle) extrapolated(b *Sample) (a qp.Affine, convex bool) {
+	c := &m.State.Center
+	away := linalg.Minus(c.X, b.X)
+	hs := m.State.H.multiply(away)
+	offset := b.F + linalg.Dot(b.G, away) + linalg.Dot(away, hs)/2 - c.F
+	return qp.Affine{Gradient: linalg.Plus(b.G, 1, hs), Offset: math.Min(offset, 0)}, !(offset > concave*linalg.Distance(b.G, c.G)*linalg.Norm(away))
 }
 
 // concave separates concave kinks, where the offset is a good part of
@@ -85,14 +86,8 @@ func (m *bundle) informs(trial *Sample, step *qp.Step) bool {
 	if trial.Piece == c.Piece && trial.Piece != "" {
 		return false
 	}
-	away := linalg.Minus(c.X, trial.X)
-	hs := m.State.H.multiply(away)
-	offset := trial.F + linalg.Dot(trial.G, away) + linalg.Dot(away, hs)/2 - c.F
-	if offset > concave*linalg.Distance(trial.G, c.G)*linalg.Norm(away) {
-		return false
-	}
-	value := math.Min(offset, 0) + linalg.Dot(linalg.Plus(trial.G, 1, hs), step.D)
-	return value > step.Value+0.1*math.Abs(step.Value)
+	a, convex := m.extrapolated(trial)
+	return convex && a.Offset+linalg.Dot(a.Gradient, step.D) > step.Value+0.1*math.Abs(step.Value)
 }
 
 // remember puts a sample into the bundle, unless it holds one of that piece that

@@ -146,13 +146,7 @@ func (q quasiNewton) update(s, y []float64, noise float64) quasiNewton {
 			row[j] += b*y[j] - a*hs[j]
 		}
 	}
-	// Symmetric to the last bit.
-	for i := range q.N {
-		for j := range i {
-			v := (h[i*q.N+j] + h[j*q.N+i]) / 2
-			h[i*q.N+j], h[j*q.N+i] = v, v
-		}
-	}
+	linalg.Symmetrize(q.N, h)
 	q.H = h
 	return q
 }

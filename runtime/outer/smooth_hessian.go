@@ -51,10 +51,5 @@ func (h *hessian) form() {
 		h.second.Apply(h.full[j*h.n:(j+1)*h.n], e)
 		e[j] = 0
 	}
-	for i := range h.n {
-		for j := range i {
-			v := (h.full[i*h.n+j] + h.full[j*h.n+i]) / 2
-			h.full[i*h.n+j], h.full[j*h.n+i] = v, v
-		}
-	}
+	linalg.Symmetrize(h.n, h.full)
 }

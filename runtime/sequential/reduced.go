@@ -156,12 +156,7 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 			r[k*p.Dx+c] = linalg.Dot(column, other)
 		}
 	}
-	for i := range p.Dx {
-		for j := range i {
-			t := (r[i*p.Dx+j] + r[j*p.Dx+i]) / 2
-			r[i*p.Dx+j], r[j*p.Dx+i] = t, t
-		}
-	}
+	linalg.Symmetrize(p.Dx, r)
 	if !linalg.Finite(r) {
 		return nil, nil, true
 	}
