@@ -3,7 +3,6 @@ package lower
 import (
 	"context"
 	"math"
-	"slices"
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
@@ -107,33 +106,14 @@ func (g *stage) descend(y []float64) bool {
 // digits, which is enough for steps from true gradients. The gradient at y is known.
 func (g *stage) measure(y []float64) bool {
 	w := &g.active
-	n := len(y)
-	g.columns = resize(g.columns, n*n)
+	w.curvature.move(y, w.grad)
 	// The error of a forward difference is least at the square root of the rounding
 	// unit, where that of a central one is at the cube root.
-	w.curvature.move(y, w.grad)
-	step := w.curvature.step() * math.Sqrt(tolerance.Roundoff) / math.Cbrt(tolerance.Roundoff)
-	copy(w.trial, y)
-	for j := range y {
-		column := g.columns[j*n : (j+1)*n]
-		t := step
-		for range 2 {
-			w.trial[j] = y[j] + t
-			t = w.trial[j] - y[j] // as represented
-			if gradOf(w.obj, column, w.trial); linalg.Finite(column) {
-				break
-			}
-			t = -step // the objective may end at a bound
-		}
-		w.trial[j] = y[j]
-		if !linalg.Finite(column) {
-			return false
-		}
-		for i := range column {
-			column[i] = (column[i] - w.grad[i]) / t
-		}
+	h := w.curvature.axes(w.curvature.step() * math.Sqrt(tolerance.Roundoff) / math.Cbrt(tolerance.Roundoff))
+	if h == nil {
+		return false
 	}
-	g.near = remember(n, slices.Clone(g.columns))
+	g.near = remember(len(y), h)
 	g.near.Near = true
 	return true
 }

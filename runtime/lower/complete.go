@@ -34,20 +34,14 @@ func (w *activeSet) pays(y []float64, gradients, part float64) bool {
 	return gradients*math.Sqrt(largest/w.known.Mu)/2*math.Log(2/part) >= float64(w.n)
 }
 
-// complete measures what is not known of H, where the basis spans most directions
+// complete measures the directions that the basis lacks, where it spans most of them
 // already and there is room: that costs fewer
-// gradients than the next few solves would spend on parts of them. It reports whether
-// all of H is known.
+// gradients than the next few solves would spend on parts of them. The last columns of a full
+// orthogonal factor of V' span them. It reports whether all of H, of which a part was known, now is.
 func (c *curvature) complete() bool {
-	if c.hessian != nil {
-		return true
+	if c.limit < c.n || 2*c.k < c.n {
+		return false
 	}
-	return c.limit >= c.n && 2*c.k >= c.n && c.fill()
-}
-
-// fill measures the directions that the basis lacks: the last columns of a full
-// orthogonal factor of V' span them.
-func (c *curvature) fill() bool {
 	var factors mat.QR
 	factors.Factorize(mat.NewDense(c.k, c.n, c.v).T())
 	var q mat.Dense
@@ -78,32 +72,46 @@ func (c *curvature) columns() bool {
 	defer c.move(at, grad)
 	clear(c.probe)
 	c.move(c.probe, origin)
-	columns := make([]float64, c.n*c.n)
-	t, size := c.step(), linalg.Norm(c.grad)
+	h := c.axes(c.step())
+	if h == nil {
+		return false
+	}
+	c.recall(remember(c.n, h))
+	return true
+}
+
+// axes is H, n x n, by forward differences over t along the axes, n gradients; nil where they are not finite.
+func (c *curvature) axes(t float64) []float64 {
+	c.work()
+	copy(c.probe, c.at)
+	h, size := make([]float64, c.n*c.n), linalg.Norm(c.grad)
 	for j := range c.n {
-		column := columns[j*c.n : (j+1)*c.n]
+		column := h[j*c.n : (j+1)*c.n]
 		c.column(column, j, t)
-		if c.largest == 0 {
+		if !c.quadratic && !linalg.Finite(column) {
+			c.column(column, j, -t) // the objective may end at a bound
+		}
+		if c.quadratic && c.largest == 0 {
 			if length := linalg.Norm(column); length > 0 && length*t < size { // see difference
 				c.column(column, j, powerOfTwo(16*size/length))
 			}
 		}
 		if !linalg.Finite(column) {
-			return false
+			return nil
 		}
 	}
-	c.recall(remember(c.n, columns))
-	return true
+	return h
 }
 
-// column sets dst to the difference along entry j over t, a power of two, from 0: probe is 0 but there.
+// column sets dst to the difference along entry j over t, as represented: probe is the point.
 func (c *curvature) column(dst []float64, j int, t float64) {
-	c.probe[j] = t
+	c.probe[j] = c.at[j] + t
+	t = c.probe[j] - c.at[j]
 	gradOf(c.obj, dst, c.probe)
-	c.probe[j] = 0
+	c.probe[j] = c.at[j]
 	c.gradients++
 	for i, g := range c.grad {
-		dst[i] = (dst[i] - g) * (1 / t)
+		dst[i] = (dst[i] - g) / t
 	}
 }
 

@@ -23,9 +23,8 @@ type stage struct {
 	recycle    bool  // solves go on from the Memory of earlier ones
 	inset      bool  // the start was moved inside, to where the objective is defined
 	linear     []float64
-	columns    []float64 // H as recover measures it, n x n
-	near       *Memory   // of a Hessian measured near by, or nil
-	told       int       // how often the polish has ended because it knew H
+	near       *Memory // of a Hessian measured near by, or nil
+	told       int     // how often the polish has ended because it knew H
 }
 
 // prepare sets the stage at x and starts a solution from warm, or from 0. It
