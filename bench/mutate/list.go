@@ -215,7 +215,7 @@ var list = []named{
 		`if s.Status == Solved {`, `if s.Status == Solved && false {`},
 	{"large entries move as they like", "runtime/lower/scaling.go", "(*stage).stay",
 		`math.Abs(rest) > tolerance.SolveAccuracy*large[j]`, `math.Abs(rest) > 1e300*large[j]`},
-	{"rows depend on others where the units of y make them nearly do", "runtime/lower/finish.go", "dependsOn",
+	{"rows depend on others where the units of y make them nearly do", "runtime/lower/finish.go", "redundant",
 		` && q.combines(q.rows.B, i)`, ``},
 	{"rows stay weak that errors decide", "runtime/oracle/strict.go", "(*Point).Rows",
 		`case undecided:`, `case undecided || !undecided:`},

@@ -52,10 +52,10 @@ func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, siz
 		case force > tolerance.Weak*size:
 			s.Active = append(s.Active, i)
 			s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
-			if !working.holds(i) && s.redundant(q, working, i) { // a part of the others' multipliers, of the solve before
+			if !working.holds(i) && redundant(q, working, i) { // a part of the others' multipliers, of the solve before
 				s.Dependent = append(s.Dependent, i)
 			}
-		case !working.holds(i) && s.redundant(q, working, i):
+		case !working.holds(i) && redundant(q, working, i):
 			s.Dependent = append(s.Dependent, i)
 		default:
 			s.Weak = append(s.Weak, i)
@@ -95,7 +95,7 @@ func (s *Solution) testAccuracy(q *polyhedron, grad, largest, mu float64) {
 // redundant reports whether row i depends on the working rows as a function
 // of (x, y), so that it holds with equality wherever they do and its being
 // active with a zero multiplier makes no kink of y*(x).
-func (s *Solution) redundant(q *polyhedron, working workingSet, i int) bool {
+func redundant(q *polyhedron, working workingSet, i int) bool {
 	c := &q.combined
 	c.combination = resize(c.combination, q.m)
 	clear(c.combination)
