@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // augmented minimizes the augmented Lagrangian
@@ -169,7 +170,7 @@ func (a *augmented) search(y []float64) bool {
 			slope += a.grad[j] * (a.trial[j] - y[j])
 		}
 		value := a.evaluate(a.tgrad, a.trial)
-		if value <= a.value+1e-4*slope && linalg.Finite(a.tgrad) {
+		if value <= a.value+tolerance.Armijo*slope && linalg.Finite(a.tgrad) {
 			a.lbfgs.Update(y, a.grad, a.trial, a.tgrad)
 			copy(y, a.trial)
 			a.grad, a.tgrad = a.tgrad, a.grad

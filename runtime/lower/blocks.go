@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/internal/await"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
@@ -192,26 +191,10 @@ func cut(r *problem.Rows, rows, place []int, n int) *problem.Rows {
 // each solves the parts, `threads` at a time.
 func (b *followers) each(ctx context.Context, x []float64, warm *Solution) []*Solution {
 	solutions := make([]*Solution, len(b.parts))
-	solve := func(k int) {
+	inParallel(len(b.parts), b.threads, func(k int) {
 		part := b.parts[k]
 		solutions[k] = part.solver.Solve(ctx, part.problem, G(part.problem, x), x, part.gather(warm, k, len(b.parts)))
-	}
-	if b.threads == 1 {
-		for k := range b.parts {
-			solve(k)
-		}
-		return solutions
-	}
-	var wait await.Group
-	slots := make(chan struct{}, b.threads)
-	for k := range b.parts {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			solve(k)
-		})
-	}
-	wait.Wait()
+	})
 	return solutions
 }
 

@@ -93,7 +93,7 @@ func (g *stage) descend(y []float64) bool {
 			w.trial[j] = y[j] + t*w.d[j]
 		}
 		value := w.obj.ValueGrad(w.tgrad, w.trial)
-		if linalg.Finite(w.tgrad) && value <= w.value+1e-4*t*slope {
+		if linalg.Finite(w.tgrad) && value <= w.value+tolerance.Armijo*t*slope {
 			copy(y, w.trial)
 			w.grad, w.tgrad, w.value = w.tgrad, w.grad, value
 			return true

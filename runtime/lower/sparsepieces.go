@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"sync/atomic"
 
 	"bilevelc/internal/await"
 	"bilevelc/runtime/convex"
@@ -59,7 +60,7 @@ func (w *pieces) use(pl *sparsePlan) {
 // each does a piece of work for every piece: see inParallel.
 func (w *pieces) each(do func(k int)) { inParallel(len(w.plan.pieces), w.plan.threads, do) }
 
-// inParallel does a piece of work for 0 to count-1, on at most `threads` at a
+// inParallel does a piece of work for each of 0 to count-1, at most `threads` at a
 // time. What is done must depend on the number alone.
 func inParallel(count, threads int, do func(k int)) {
 	threads = min(threads, count)
@@ -70,9 +71,10 @@ func inParallel(count, threads int, do func(k int)) {
 		return
 	}
 	var wait await.Group
-	for t := range threads {
+	var next atomic.Int64
+	for range threads {
 		wait.Go(func() {
-			for k := count * t / threads; k < count*(t+1)/threads; k++ {
+			for k := int(next.Add(1)) - 1; k < count; k = int(next.Add(1)) - 1 {
 				do(k)
 			}
 		})

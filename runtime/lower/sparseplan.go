@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"slices"
 	"sync"
 
 	"bilevelc/internal/sparse"
@@ -62,7 +63,7 @@ func newSparsePlan(p *problem.Problem, q *polyhedron, threads int) *sparsePlan {
 			pl.bounded[i] = -1
 		}
 	}
-	pl.cut(general)
+	pl.cut()
 	for i := range pl.home {
 		if general(i) {
 			k := pl.owner[first(p.Rows.B, i)]
@@ -90,50 +91,24 @@ func first(b *sparse.CSR, i int) int {
 	return 0
 }
 
-// cut finds the connected parts of the entries of y and deals them out to pieces.
-func (pl *sparsePlan) cut(general func(i int) bool) {
-	classes := sparse.NewClasses(pl.n)
-	for i := 0; i < pl.n; i++ {
-		for _, j := range pl.pattern.Col[pl.pattern.Ptr[i]:pl.pattern.Ptr[i+1]] {
-			if j < i {
-				classes.Join(j, i)
-			}
-		}
-	}
-	for i := 0; i < pl.m; i++ {
-		if !general(i) {
-			continue
-		}
-		cols, vals := pl.b.Row(i)
-		at := first(pl.b, i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				classes.Join(at, j)
-			}
-		}
-	}
-	size := make([]int32, pl.n)
-	for j := range size {
-		size[classes.Of(j)]++
-	}
+// cut deals the connected parts of the entries of y out to pieces.
+func (pl *sparsePlan) cut() {
 	pl.owner, pl.place = make([]int32, pl.n), make([]int32, pl.n)
-	number := make([]int32, pl.n) // of the piece of each root, plus 1
-	room := 0
-	for j := range pl.owner {
-		r := classes.Of(j)
-		if number[r] == 0 {
-			if room <= 0 {
-				pl.pieces = append(pl.pieces, &piece{})
-				// 64 is the number of entries up to which pieces are put together: a piece costs about a microsecond and a kilobyte of its
-				// own, as much as a few dozen entries.
-				room = 64
-			}
-			number[r] = int32(len(pl.pieces))
-			room -= int(size[r])
+	// 64 is the number of entries up to which parts are put together: a piece costs about a microsecond and a kilobyte of its
+	// own, as much as a few dozen entries.
+	for _, part := range sparse.Apart(pl.pattern, pl.b) {
+		last := len(pl.pieces) - 1
+		if last < 0 || len(pl.pieces[last].entries) >= 64 {
+			pl.pieces = append(pl.pieces, &piece{})
+			last++
 		}
-		k := number[r] - 1
-		pl.owner[j], pl.place[j] = k, int32(len(pl.pieces[k].entries))
-		pl.pieces[k].entries = append(pl.pieces[k].entries, j)
+		pl.pieces[last].entries = append(pl.pieces[last].entries, part...)
+	}
+	for k, piece := range pl.pieces {
+		slices.Sort(piece.entries)
+		for a, j := range piece.entries {
+			pl.owner[j], pl.place[j] = int32(k), int32(a)
+		}
 	}
 }
 
