@@ -155,10 +155,8 @@ func (g *generators) unit(j int, up, down bool) {
 
 func (g *generators) add(column []float64) { g.columns = append(g.columns, column) }
 
-// residual is t - G z at the z >= 0 that makes it least in the 2-norm, by block principal pivoting
-// (Portugal, Judice and Vicente 1994), which exchanges all columns on the wrong side at once, or,
-// where that comes to no end, the active-set method of Lawson and Hanson (Solving Least Squares
-// Problems, 1974, chapter 23), a column at a time. The unit vectors take part through the entries they leave open:
+// residual is t - G z at the z >= 0 that makes it least in the 2-norm, by the active-set method of Lawson and Hanson (Solving Least Squares
+// Problems, 1974, chapter 23). The unit vectors take part through the entries they leave open:
 // an entry with both signs is open to anything and drops out, one with a sign is
 // a column that starts in the set where it helps.
 func (g *generators) residual(t []float64) []float64 {
@@ -217,9 +215,8 @@ func (g *generators) residual(t []float64) []float64 {
 		}
 	}
 	// solve is the least-squares problem over the passive columns. Passive unit
-	// vectors make their entries zero whatever the others do. It has no solution of its own where
-	// the others, of unit length, have a larger condition.
-	solve := func(condition float64) ([]float64, bool) {
+	// vectors make their entries zero whatever the others do.
+	solve := func() ([]float64, bool) {
 		open := make([]bool, m)
 		for i := range open {
 			open[i] = !drop[i]
@@ -254,7 +251,7 @@ func (g *generators) residual(t []float64) []float64 {
 			var qr mat.QR
 			qr.Factorize(a)
 			var x mat.VecDense
-			if err := qr.SolveVecTo(&x, false, b); err != nil || qr.Cond() > condition {
+			if err := qr.SolveVecTo(&x, false, b); err != nil {
 				return nil, false
 			}
 			for c, k := range general {
@@ -279,43 +276,6 @@ func (g *generators) residual(t []float64) []float64 {
 		}
 		return dot(c.v, rest) / c.size
 	}
-	started := slices.Clone(passive)
-	// blocks reports whether block pivots have come to an end.
-	blocks := func() bool {
-		for fewest, patience := n+1, 3; ; {
-			s, ok := solve(1 / tolerance.HalfDigits) // columns that depend on each other, but for rounding, come in together
-			if !ok {
-				return false
-			}
-			copy(z, s)
-			refresh()
-			left := norm(rest)
-			var wrong []int
-			for k, c := range columns {
-				if passive[k] && s[k]*c.size < -tolerance.Feasibility*norm(target) || !passive[k] && left > tolerance.Feasibility*norm(target) && helps(c) > tolerance.Feasibility*left {
-					wrong = append(wrong, k)
-				}
-			}
-			switch {
-			case len(wrong) == 0:
-				return true
-			case len(wrong) < fewest:
-				fewest, patience = len(wrong), 3
-			case patience == 0:
-				return false
-			default:
-				patience--
-			}
-			for _, k := range wrong {
-				passive[k] = !passive[k]
-			}
-		}
-	}
-	if blocks() {
-		return rest
-	}
-	copy(passive, started)
-	clear(z)
 	for k, c := range columns {
 		if passive[k] {
 			z[k] = math.Abs(target[c.entry])
@@ -343,7 +303,7 @@ func (g *generators) residual(t []float64) []float64 {
 		}
 		passive[at] = true
 		for {
-			s, ok := solve(math.Inf(1))
+			s, ok := solve()
 			if !ok { // the new column depends on the others: it adds nothing
 				passive[at] = false
 				break

@@ -63,22 +63,21 @@ func (m *model) hold(rows []int) error {
 	return nil
 }
 
-// wrongSign reports whether the k-th row held has a multiplier of the wrong sign by more than the
-// tolerance.
-func (m *model) wrongSign(k int, tolerance float64) bool {
+// wrongSign reports whether the k-th row held has a multiplier of the wrong sign by more than rounding.
+func (m *model) wrongSign(k int) bool {
 	i := m.held[k]
-	return m.d.p.Rows.Kind[i] == problem.AtMost && m.multipliers[k]*m.on.give(k) < -tolerance*m.d.s.rows[i]
+	return m.d.p.Rows.Kind[i] == problem.AtMost && m.multipliers[k]*m.on.give(k) < -tolerance.Rounded*m.d.s.rows[i]
 }
 
 // begin holds those of the given rows, and all equality rows, whose multipliers have the right sign.
-func (m *model) begin(rows []int, tolerance float64) error {
+func (m *model) begin(rows []int) error {
 	if err := m.hold(rows); err != nil {
 		return err
 	}
 	for {
 		kept := make([]int, 0, len(m.held))
 		for k, i := range m.held {
-			if !m.wrongSign(k, tolerance) {
+			if !m.wrongSign(k) {
 				kept = append(kept, i)
 			}
 		}
@@ -91,13 +90,13 @@ func (m *model) begin(rows []int, tolerance float64) error {
 	}
 }
 
-// worst is the row violated most, by more than the tolerance, and which way; -1 where
+// worst is the row violated most, by more than rounding, and which way; -1 where
 // there is none.
-func (m *model) worst(tolerance float64, settled map[int]bool) (row int, sign float64) {
+func (m *model) worst() (row int, sign float64) {
 	row, sign = -1, 1
 	most := 1.0
 	for _, i := range m.c.rows {
-		if _, in := slices.BinarySearch(m.held, i); in || settled[i] {
+		if _, in := slices.BinarySearch(m.held, i); in {
 			continue
 		}
 		h := m.d.residual(i, m.x, m.y)
@@ -105,7 +104,7 @@ func (m *model) worst(tolerance float64, settled map[int]bool) (row int, sign fl
 		if m.d.p.Rows.Kind[i] == problem.Equal && h < 0 {
 			h, way = -h, -1
 		}
-		if h /= tolerance * m.d.s.rows[i]; h > most {
+		if h /= tolerance.Rounded * m.d.s.rows[i]; h > most {
 			most, row, sign = h, i, way
 		}
 	}
@@ -185,34 +184,17 @@ func (m *model) add(p int, sign float64) error {
 }
 
 // solve is the face of the model's minimum, from the rows given.
-func (m *model) solve(rows []int, tolerance float64) error {
-	if err := m.begin(rows, tolerance); err != nil {
+func (m *model) solve(rows []int) error {
+	if err := m.begin(rows); err != nil {
 		return err
 	}
-	settled := map[int]bool{}
 	// Each step raises the minimum; a start that is near takes a few.
 	for range 50 + 10*len(m.c.rows) {
-		p, sign := m.worst(tolerance, settled)
+		p, sign := m.worst()
 		if p < 0 {
-			// Without what the steps have left of rounding.
-			before := slices.Clone(m.held)
-			if err := m.begin(m.held, tolerance); err != nil {
-				return err
-			}
-			if p, _ = m.worst(tolerance, settled); p < 0 || !slices.Equal(before, m.held) && tolerance >= m.d.tol.KKT {
-				return nil
-			}
-			continue
+			return nil
 		}
 		if err := m.add(p, sign); err != nil {
-			// A row that others hold to within the accuracy of a solution is held.
-			if h := m.d.residual(p, m.x, m.y); math.Abs(h) <= m.d.tol.KKT*m.d.s.rows[p] {
-				settled[p] = true
-				if err := m.begin(m.held, tolerance); err != nil {
-					return err
-				}
-				continue
-			}
 			return err
 		}
 	}
@@ -245,11 +227,7 @@ func (d *deriver) dual(x, y []float64, face []int) (*derived, error) {
 				}
 			}
 			m := &model{d: d, c: c, x: x, y: y, base: base, grad: grad}
-			err := m.solve(rows, tolerance.Rounded)
-			if err != nil {
-				err = m.solve(rows, d.tol.KKT)
-			}
-			if err != nil {
+			if err := m.solve(rows); err != nil {
 				return nil, err
 			}
 			next = append(next, m.held...)

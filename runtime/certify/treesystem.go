@@ -25,11 +25,10 @@ func (l *treeLeaf) complete() error {
 				of, in[j], more = append(of, j), true, true
 			}
 		}
-		for again := more; again; {
+		if more {
 			if err := l.solve(of); err != nil {
 				return err
 			}
-			again = l.drop()
 		}
 	}
 	for j := range l.d {
@@ -169,18 +168,6 @@ func (l *treeLeaf) solve(of []int) error {
 type movedWeight struct {
 	u   unknown
 	was interval
-}
-
-// drop makes weights zero for good that the last change left without a sign: they are rounding of zero. It reports whether there were any.
-func (l *treeLeaf) drop() bool {
-	any := false
-	for k, m := range l.moved {
-		if m.u.kind == treeKinds || !l.wrong(m.u.kind, m.u.index, *l.value(m.u)) {
-			continue
-		}
-		l.moved[k].was, any = interval{}, true
-	}
-	return any
 }
 
 // restore undoes the changes of the last system.
