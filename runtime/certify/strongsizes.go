@@ -202,12 +202,8 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 // wide is the largest entry of x, or width of X where that is more; +Inf of an X without end.
 func (v *verification) wide() float64 {
 	most := maxAbs(v.doc.X)
-	for j := range v.doc.X {
-		lo, hi := math.Inf(-1), math.Inf(1)
-		if v.p.X.Lo != nil {
-			lo, hi = v.p.X.Lo[j], v.p.X.Hi[j]
-		}
-		most = math.Max(most, hi-lo)
+	for j, lo := range v.p.X.Lo {
+		most = math.Max(most, v.p.X.Hi[j]-lo)
 	}
 	return most
 }

@@ -9,13 +9,13 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// exactly settles, in rational numbers, the columns of `of` that are no equations of the system: their reduced costs at the solution are
-// zero, or of the right sign, or the leaf is not shown. before are the chosen unknowns before their change.
-func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []interval) error {
-	n := len(chosen)
+// exactly settles, in rational numbers, the columns of `of` that are no equations of the system, whose solution l.moved has: their reduced costs there are
+// zero, or of the right sign, or the leaf is not shown.
+func (l *treeLeaf) exactly(of []int) error {
+	n := len(l.moved)
 	index := make(map[unknown]int, n)
-	for c, u := range chosen {
-		index[u] = c
+	for c, m := range l.moved {
+		index[m.u] = c
 	}
 	known := true
 	rational := func(v interval) *big.Rat {
@@ -34,7 +34,7 @@ func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []inter
 		add := func(u unknown, by *big.Rat) {
 			v := *l.value(u)
 			if c, moves := index[u]; moves {
-				v = before[c]
+				v = l.moved[c].was
 				out[c].Set(by)
 			}
 			out[n].Add(out[n], product.Mul(by, rational(v)))
@@ -60,18 +60,17 @@ func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []inter
 		}
 		return out
 	}
+	var rows [][]*big.Rat
 	costs := make(map[int][]*big.Rat, len(of))
 	for _, j := range of {
-		costs[j] = cost(j)
+		if costs[j] = cost(j); l.shown[j] { // an equation of the system
+			costs[j][n].Neg(costs[j][n])
+			rows = append(rows, costs[j])
+			delete(costs, j)
+		}
 	}
 	if !known {
 		return fmt.Errorf("dependent equations with coefficients that are no doubles, or along directions")
-	}
-	rows := make([][]*big.Rat, n)
-	for r, j := range equations {
-		rows[r] = costs[j]
-		rows[r][n].Neg(rows[r][n])
-		delete(costs, j)
 	}
 	change, err := eliminate(rows)
 	if err != nil {

@@ -139,10 +139,8 @@ func (l *treeLeaf) solve(of []int) error {
 	if err != nil {
 		return err
 	}
-	before := make([]interval, size)
 	for c, k := range cols {
 		v := l.value(all[k])
-		before[c] = *v
 		l.moved = append(l.moved, movedWeight{all[k], *v})
 		*v = v.add(change[c])
 	}
@@ -153,15 +151,7 @@ func (l *treeLeaf) solve(of []int) error {
 	if size == m {
 		return nil
 	}
-	chosen := make([]unknown, size)
-	for c, k := range cols {
-		chosen[c] = all[k]
-	}
-	equations := make([]int, size)
-	for r, k := range rows {
-		equations[r] = of[k]
-	}
-	return l.exactly(of, equations, chosen, before)
+	return l.exactly(of)
 }
 
 // movedWeight is an unknown that changed, and what it was.
