@@ -102,7 +102,6 @@ type Spec struct {
 
 // Needs are the conditions under which a solver applies.
 type Needs struct {
-	EqualityOnly   bool // every row is an equality
 	StrongConvex   bool // a modulus mu_g > 0 is known
 	QuadraticFixed bool // g is quadratic in y with a Hessian that does not depend on x
 	SparseHessian  bool // the pattern of the Hessian of g in y is known
@@ -112,8 +111,6 @@ type Needs struct {
 // apply to p, or nil.
 func (n Needs) Check(solver string, p *problem.Problem) error {
 	switch {
-	case n.EqualityOnly && p.HasInequalities():
-		return fmt.Errorf("lower solver %s needs equality rows only, and %s is an inequality", solver, p.Rows.FirstInequality())
 	case n.StrongConvex && !(p.Facts.StrongConvexity > 0):
 		return fmt.Errorf("lower solver %s needs a proved modulus of strong convexity of g in y", solver)
 	case n.QuadraticFixed && !(p.Facts.QuadraticInY && p.Facts.FixedHessian):
