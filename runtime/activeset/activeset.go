@@ -48,6 +48,8 @@ type Options struct {
 	MaxIter int     // pivots after which the solve fails; 0 for a limit proportional to N+M
 	// Sharp keeps signs and sides to what rounding leaves open of them, and not to the tolerance that also holds of programs whose numbers are themselves results.
 	Sharp bool
+	// Working, optional, is told of the work so far (Solution.Work), between pivots.
+	Working func(work int64)
 }
 
 // Status says how a solve ended.

@@ -24,8 +24,9 @@ type Solver struct {
 	broken  bool // a number of the scaled program, or of the objective, is not finite
 	lost    bool // a side of the present bounds is not finite in its units
 
-	near       float64 // the tolerance of signs and sides, next to their terms
-	cutoff     float64 // scaled
+	near       float64          // the tolerance of signs and sides, next to their terms
+	cutoff     float64          // scaled
+	working    func(work int64) // Options.Working
 	limit      int
 	iterations int
 	checked    int // pivots of tab at the last comparison with the data
@@ -173,6 +174,9 @@ func (s *Solver) start(warm *Basis) {
 
 // tick counts an iteration against the limits.
 func (s *Solver) tick(ctx context.Context) outcome {
+	if s.working != nil {
+		s.working(s.tab.work)
+	}
 	if ctx.Err() != nil {
 		return halted
 	}
@@ -194,7 +198,7 @@ func (s *Solver) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options
 	t, st := s.tab, s.st
 	s.iterations, s.seed, t.work = 0, 1, 0
 	s.farkasRow, s.farkasBound, s.ray = nil, nil, nil
-	s.cutoff, s.near = opts.Cutoff*s.scale.sigma, tolerance.Sign
+	s.cutoff, s.near, s.working = opts.Cutoff*s.scale.sigma, tolerance.Sign, opts.Working
 	if opts.Sharp {
 		s.near = tolerance.FewRoundings
 	}
@@ -211,6 +215,9 @@ func (s *Solver) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options
 	s.start(warm)
 	// The phases alternate: twice is the rule, once more where an objective with shifts had another solution. From half of the rounds on pivots are by least index, and unperturbed.
 	for round := range 2 * tolerance.Exchanges {
+		if s.tick(ctx) == halted {
+			return s.solution(Stopped)
+		}
 		s.leastIndex = round >= tolerance.Exchanges
 		if s.perturbed {
 			s.install(b)

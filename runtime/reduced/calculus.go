@@ -5,6 +5,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // point is (w, y, duals): what f reads, duals the multipliers in problem.Duals.
@@ -49,6 +50,18 @@ func (c *calculus) value(p point) float64 {
 	c.calls++
 	c.fill(p.y, p.dual)
 	return c.p.F.Value(p.w[:c.nx], c.answer)
+}
+
+// noise is what the accuracy of p makes of f, by the terms of its slopes there: two values that differ by less are one.
+func (c *calculus) noise(p point) float64 {
+	g := newPoint(c.nw, len(p.y), len(p.dual))
+	terms := math.Abs(c.gradient(g, p))
+	for _, v := range [3][2][]float64{{g.w, p.w}, {g.y, p.y}, {g.dual, p.dual}} {
+		for i, t := range v[0] {
+			terms += math.Abs(t * v[1][i])
+		}
+	}
+	return tolerance.Rounded * terms
 }
 
 // gradient sets dst to the gradient of f at p, and returns f.

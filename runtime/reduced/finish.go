@@ -14,7 +14,7 @@ import (
 // finish makes the point of the document: y and the multipliers refined against the system itself, its branch, and the multipliers of the branch problem.
 func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, error) {
 	if st.Phase == OnPath || st.Phase == Crossing {
-		if err := p.cross(ctx, st); err != nil {
+		if err := p.cross(context.WithoutCancel(ctx), st); err != nil { // a run that is stopped on its path ends where one with as many steps does
 			return nil, err
 		}
 	}

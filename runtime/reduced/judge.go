@@ -185,6 +185,7 @@ func (p *piece) restore(q *working) bool {
 		return false
 	}
 	off, worst, top := make([]float64, len(q.use)), 0.0, linalg.NormInf(p.lambda)
+	noise := make([]float64, len(off))
 	for a, i := range q.use {
 		var v, size float64
 		switch {
@@ -204,7 +205,7 @@ func (p *piece) restore(q *working) bool {
 			v = -p.gap(c, p.w, p.y, p.lambda)
 			size = math.Abs(c.rhs) + linalg.Norm(c.x)*linalg.Norm(p.w) + linalg.Norm(c.y)*linalg.Norm(p.y)
 		}
-		off[a] = v / q.length[i]
+		off[a], noise[a] = v/q.length[i], 16*0x1p-52*size/q.length[i]
 		if size > 0 {
 			worst = math.Max(worst, math.Abs(v)/size)
 		}
@@ -212,7 +213,14 @@ func (p *piece) restore(q *working) bool {
 	if worst <= 16*0x1p-52 { // a few roundings
 		return false
 	}
-	q.basis.SolveT(off)
+	for a := range off { // what is left of it behind those before; rounding of that is not worth a way, which is long where the rows depend on each other almost
+		t := q.basis.Triangle(a)
+		if left := off[a] - linalg.Dot(t[:a], off[:a]); math.Abs(left) > noise[a] {
+			off[a] = left / t[a]
+		} else {
+			off[a] = 0
+		}
+	}
 	q.basis.AddScaled(p.w, -1, off)
 	for j := range p.w {
 		p.w[j] = math.Max(f.lo[j], math.Min(f.hi[j], p.w[j]))

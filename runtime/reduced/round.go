@@ -21,7 +21,13 @@ func (p *piece) releases(j *judged) []release {
 	f := p.f
 	var out []release
 	least := -p.opts.Tolerance * j.size
-	add := func(kind stopKind, i int, amount float64) {
+	add := func(kind stopKind, i int, amount float64, equation int) {
+		if amount >= least {
+			return
+		}
+		if equation >= 0 {
+			amount /= j.reach(equation)
+		}
 		if amount < least {
 			out = append(out, release{kind, i, amount})
 		}
@@ -45,29 +51,29 @@ func (p *piece) releases(j *judged) []release {
 			continue
 		}
 		if slack <= mult {
-			add(enters, r, slack)
+			add(enters, r, slack, a)
 		} else {
-			add(leaves, r, mult)
+			add(leaves, r, mult, a)
 		}
 	}
 	nk := len(p.k)
 	for a, i := range j.walls {
 		if !f.walls[i].equal {
-			add(walls, i, -j.eq[nk+a]*j.length[nk+a])
+			add(walls, i, -j.eq[nk+a]*j.length[nk+a], nk+a)
 		}
 	}
 	for a, i := range j.couple {
 		if !f.coupled[i].equal {
-			add(couples, i, -j.eq[nk+len(j.walls)+a]*j.length[nk+len(j.walls)+a])
+			add(couples, i, -j.eq[nk+len(j.walls)+a]*j.length[nk+len(j.walls)+a], nk+len(j.walls)+a)
 		}
 	}
 	for i, fix := range p.fixed {
 		switch {
 		case fix == 0 || f.lo[i] == f.hi[i]:
 		case fix < 0:
-			add(bounds, i, j.bound[i])
+			add(bounds, i, j.bound[i], -1)
 		default:
-			add(bounds, i, -j.bound[i])
+			add(bounds, i, -j.bound[i], -1)
 		}
 	}
 	return out
@@ -143,10 +149,9 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	strong, fixes := false, false
 	if len(list) > 0 && j.dependent() {
 		if s := p.resolve(ctx, j, st); s != nil {
+			list = s.list // signs of multipliers that are not unique say nothing
 			if strong = math.Max(s.left, s.worst) <= math.Max(p.opts.Tolerance, 2*st.Measure); strong {
 				list = nil
-			} else if stationary && len(s.list) > 0 { // signs of multipliers that are not unique say nothing
-				list = s.list
 			}
 		}
 	}

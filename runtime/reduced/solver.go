@@ -43,6 +43,8 @@ type Options struct {
 	Steps int
 	// Observe, optional, is told of each step.
 	Observe func(Step)
+	// Working, optional, is told of the work so far (Work.Operations) within long steps.
+	Working func(work int64)
 	// Warm, optional, is the end of a run for a system with the same rows: its biactive rows are tried first, where Near is set.
 	Warm *State
 }
@@ -138,6 +140,7 @@ type solver struct {
 	projector *qp.Projector
 
 	ops, factors, products, crossings int
+	began                             Work // what counted was as the step at hand began
 	roomR, roomE, roomC               []float64
 }
 
@@ -200,7 +203,7 @@ func (p *piece) run(ctx context.Context, st *State) (Status, error) {
 		if p.opts.Steps > 0 && st.Iteration >= p.opts.Steps {
 			return OutOfSteps, nil
 		}
-		before := p.counted()
+		p.began = p.counted()
 		end, err := p.step(ctx, st)
 		if p.z.failed() {
 			return Stalled, ErrFactors
@@ -208,7 +211,7 @@ func (p *piece) run(ctx context.Context, st *State) (Status, error) {
 		if err != nil {
 			return Stalled, err
 		}
-		st.Work.add(p.counted(), before)
+		st.Work.add(p.counted(), p.began)
 		st.Iteration++
 		if p.opts.Observe != nil {
 			p.opts.Observe(Step{st.Phase, st.Iteration, st.F, st.Measure, len(st.Biactive), st.Work.Operations})
@@ -218,6 +221,15 @@ func (p *piece) run(ctx context.Context, st *State) (Status, error) {
 		}
 	}
 	return Stationary, nil
+}
+
+// working tells how much a run has done within a step, with work that is not counted yet.
+func (p *piece) working(st *State, more int64) {
+	if p.opts.Working != nil {
+		work := st.Work
+		work.add(p.counted(), p.began)
+		p.opts.Working(work.Operations + more)
+	}
 }
 
 func (s *Space) solver(opts Options) *solver {
@@ -314,22 +326,24 @@ func (p *piece) cross(ctx context.Context, st *State) error {
 	exact := State{Path: st.Path}
 	p.save(&exact)
 	value := p.calc.value(p.point())
+	noise := p.calc.noise(p.point())
 	if p.warm(&exact, value) {
 		within = 0
 	}
-	for tried := -1; within > 0; within /= 4 { // smaller each time, until F is no larger than without
+	for tried := -1; within > 0 && ctx.Err() == nil; within /= 4 { // smaller each time, until F is no larger than without
 		rows := p.nearKinks(within)
 		if rows == tried { // they are the same
 			continue
 		}
 		tried = rows
-		if p.crossover(&exact, within) && p.calc.value(p.point()) <= value {
+		if p.crossover(&exact, within) && p.calc.value(p.point()) <= value+noise {
 			break
 		}
 		if !p.load(&exact) {
 			return ErrInfeasible
 		}
 		p.place()
+		p.working(st, 0)
 	}
 	st.Path, st.Phase, st.F = nil, OnPieces, p.calc.value(p.point())
 	p.save(st)

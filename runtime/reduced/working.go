@@ -2,6 +2,7 @@ package reduced
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/internal/gram"
 	"bilevelc/runtime/linalg"
@@ -128,7 +129,7 @@ func (q *working) factorize() {
 			continue
 		}
 		q.p.work(2 * nw * q.basis.Size())
-		if left := q.basis.Split(q.c[i*nw:(i+1)*nw], coef, rest); left > math.Sqrt(tolerance.SolveAccuracy*float64(q.basis.Size()+1)) {
+		if left := q.basis.Split(q.c[i*nw:(i+1)*nw], coef, rest); left > tolerance.Dependence {
 			q.basis.Push(coef, rest, left)
 			q.use = append(q.use, i)
 		}
@@ -147,6 +148,19 @@ func (q *working) project(v []float64) []float64 {
 	q.basis.AddScaled(v, -1, x)
 	q.p.work(2 * len(x) * len(v))
 	return x
+}
+
+// reach is the length of the shortest way of w on which the row of an equation, of length 1, grows by 1 and the others that the basis is of hold; 1 for one that depends on them.
+func (q *working) reach(i int) float64 {
+	a, ok := slices.BinarySearch(q.use, i)
+	if !ok {
+		return 1
+	}
+	v := make([]float64, q.basis.Size())
+	v[a] = 1
+	q.basis.SolveT(v)
+	q.p.work(len(v) * len(v) / 2)
+	return linalg.Norm(v)
 }
 
 // multipliers are those of the equations in the gradient g, in their own units (len rows): g = C'gamma + rest.

@@ -39,7 +39,7 @@ func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, 
 		leads := err == nil
 		if leads {
 			fall, terms := promised(s, z, r.Point)
-			noise := 64 * tolerance.SumRounding * terms
+			noise := v.noise(terms)
 			leads = fall > noise || fall >= -noise && r.Status == reduced.Stationary
 		}
 		if !leads {
@@ -59,11 +59,12 @@ func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, 
 // inLeader is reduced.Solve from z, counted.
 func (v *Solver) inLeader(ctx context.Context, s *kkt.System, z []float64, opts reduced.Options) (*reduced.Result, error) {
 	before := v.work
-	opts.Observe = func(step reduced.Step) {
-		if v.work = before + step.Work; v.opts.Working != nil {
+	opts.Working = func(work int64) {
+		if v.work = before + work; v.opts.Working != nil {
 			v.opts.Working()
 		}
 	}
+	opts.Observe = func(step reduced.Step) { opts.Working(step.Work) }
 	r, err := reduced.Solve(ctx, s, s.X(z), opts)
 	if r != nil {
 		v.work = before + r.Work.Operations
@@ -122,6 +123,9 @@ func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Ex
 	}
 	copy(s.Lambda(z), s.Lambda(r.Point.Z)) // those that the certificate is about, where the follower's are not unique
 	out.Point.Branch, out.Point.Biactive = s.BranchAt(z)
+	for _, k := range out.Point.Biactive { // what rounding has left of slacks that are said to be 0
+		s.P.Rows.Hold(s.X(z), s.Y(z), s.Pairs[k].Row)
+	}
 	out.Point.Vertices, out.Point.AllVertices = r.Point.Vertices, r.Point.AllVertices
 	m := r.Point.Multipliers
 	s.Settle(m, z)

@@ -165,7 +165,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		if v.opts.Observer != nil {
 			v.opts.Observer(pieces.Step{Round: round, F: st.pt.f, Measure: math.Max(0, q.promise) / math.Max(q.terms, 0x1p-1022), Biactive: len(q.p.Biactive)})
 		}
-		if !(q.promise > tolerance.SumRounding*q.terms) || st.delta < tolerance.HalfDigits*st.first { // a region so small tells of values that are all rounding, too
+		if !(q.promise > v.noise(q.terms)) || st.delta < tolerance.HalfDigits*st.first { // a region so small tells of values that are all rounding, too
 			coarse := !st.fine
 			if coarse {
 				st.fine, st.delta = true, st.first // the region that coarse derivatives asked for is not that of these
@@ -262,13 +262,21 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 	return p, err
 }
 
+// noise is by how much values of f may be off that are sums of terms of that size: what rounding leaves of sums, and in the leader's space what solves leave of the follower's answer.
+func (v *Solver) noise(terms float64) float64 {
+	if v.opts.Large {
+		return tolerance.Rounded * terms
+	}
+	return tolerance.SumRounding * terms
+}
+
 // judged is the trial point of a subproblem and what part of the promised fall it kept; nil and -1 where there is none.
 func (v *Solver) judged(ctx context.Context, st *state, q *sub, phi float64) (*point, float64) {
 	trial, err := v.try(ctx, st, q)
 	if err != nil {
 		return nil, -1
 	}
-	noise := tolerance.SumRounding * q.terms
+	noise := v.noise(q.terms)
 	return trial, (phi - trial.f - v.violation(trial.c, st.penalty) + noise) / (q.promise + noise)
 }
 

@@ -28,6 +28,7 @@ type leaderSpace struct {
 	s       *kkt.System
 	space   *reduced.Space // of s; nil until a solve
 	observe func(reduced.Step)
+	working func()
 	whole   func() (*pieces.Solver, error)                   // nil where the system is too large
 	down    bool                                             // the next solve goes down from where it begins: no path, which looks past kinks and leads elsewhere
 	sparse  func(ctx context.Context, x []float64) []float64 // reduced.Options.Multipliers, where factors are sparse; else nil
@@ -86,7 +87,11 @@ func (l *leaderSpace) From(ctx context.Context, x []float64) (*kkt.Point, error)
 			l.running = step.Work
 			l.observe(step)
 		}
-		r, err = l.space.Solve(ctx, x, reduced.Options{Observe: observe, NoPath: l.down, Near: l.sparse != nil, Multipliers: l.multipliers(ctx)})
+		working := func(work int64) {
+			l.running = work
+			l.working()
+		}
+		r, err = l.space.Solve(ctx, x, reduced.Options{Observe: observe, Working: working, NoPath: l.down, Near: l.sparse != nil, Multipliers: l.multipliers(ctx)})
 	}
 	if l.running = 0; r != nil {
 		l.work += r.Work.Operations
@@ -176,7 +181,7 @@ func (run *Run) prepare() (err error) {
 	if err != nil {
 		return err
 	}
-	then := &leaderSpace{s: run.System, observe: run.observeReduced}
+	then := &leaderSpace{s: run.System, observe: run.observeReduced, working: run.working}
 	switch {
 	case OneAnswer(n) != "":
 		run.local, err = run.Whole()

@@ -66,7 +66,7 @@ const mostDraws = 500
 
 // screen starts from draws that have no lower one close by (multi-level single linkage: Rinnooy Kan and Timmer 1987), the lowest first: each is in the valley of another local minimum, as far as draws tell.
 // A quarter of the work of the local solution, or of a second, is for answers to draws, LPs and QPs from the last basis each, and as much for the starts; where the follower is not quadratic in x and y together as many calls of f and g as the
-// local solution has made are for either. A draw, or a start that has come, below the best local solution is followed in any case.
+// local solution has made are for either, and its linear algebra, or a second's, for the starts. A draw, or a start that has come, below the best local solution is followed in any case.
 func (run *Run) screen(ctx context.Context) error {
 	if !run.opts.Automatic || !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.n.Coupled != nil || len(run.n.X.Kind) > 0 || run.n.X.Extended.Len() > 0 || run.draw == nil {
 		return nil // the number of starts was chosen, or X is more than a box
@@ -94,6 +94,9 @@ func (run *Run) screen(ctx context.Context) error {
 		lowest = run.Best.F - tolerance.Sign*run.termsOfF()
 	}
 	share += spent
+	algebra := run.local.Work()
+	algebra += max(tolerance.Second, algebra)
+	over := func() bool { return local() > share || run.local.Work() > algebra }
 	for k, x := range apartFrom(draws, run.n.X, run.n.Facts.Free) {
 		if k == 0 && x.f < lowest {
 			if err := run.begun(ctx, len(run.Ends), x.x, &run.seen); err != nil {
@@ -104,7 +107,7 @@ func (run *Run) screen(ctx context.Context) error {
 		if local()+each > share {
 			break
 		}
-		ended, err := run.try(ctx, x.x, lowest, &run.seen, func() bool { return local() > share })
+		ended, err := run.try(ctx, x.x, lowest, &run.seen, over)
 		if err != nil {
 			return err
 		}
