@@ -120,29 +120,41 @@ func (w *newton) system(ctx context.Context, r []float64, near *denseHessian) []
 		}
 		return slices.Clone(w.krylov.d)
 	}
-	d, p, hp, solved := make([]float64, w.n), make([]float64, w.n), make([]float64, w.n), true
-	cg := linalg.Conjugate{R: slices.Clone(r), P: p, Precondition: func(dst, r []float64) {
-		solved = solved && near.direction(dst, &w.face, r)
-		w.face.project(dst)
-	}}
-	floats.Scale(-1, cg.R)
-	cg.Start()
+	d, rest, z, p, hp := make([]float64, w.n), slices.Clone(r), make([]float64, w.n), make([]float64, w.n), make([]float64, w.n)
+	floats.Scale(-1, rest)
+	before, bz := make([]float64, w.n), 0.0
 	for range w.n {
-		if ctx.Err() != nil || !solved || !(cg.RR > 0) || !w.curvature.apply(hp, p) {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if !near.direction(z, &w.face, rest) {
+			return nil
+		}
+		w.face.project(z)
+		rz := linalg.Dot(rest, z)
+		beta := 0.0
+		if bz > 0 { // after Polak and Ribiere, as products and the preconditioner are inexact
+			beta = math.Max(0, (rz-linalg.Dot(before, z))/bz)
+		}
+		bz = rz
+		for j := range p {
+			p[j] = z[j] + beta*p[j]
+		}
+		if !w.curvature.apply(hp, p) {
 			return nil
 		}
 		php := linalg.Dot(p, hp)
-		if !(php > 0) {
+		if !(php > 0) || !(rz > 0) {
 			return nil
 		}
-		t := cg.RR / php
+		t := rz / php
 		linalg.Axpy(d, t, p)
+		copy(before, rest)
 		w.face.project(hp)
-		linalg.Axpy(cg.R, -t, hp)
-		if linalg.Norm(cg.R) <= tolerance.SolveAccuracy*size {
+		linalg.Axpy(rest, -t, hp)
+		if linalg.Norm(rest) <= tolerance.SolveAccuracy*size {
 			break
 		}
-		cg.Turn()
 	}
 	return d
 }

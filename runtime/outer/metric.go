@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"context"
 	"slices"
 
 	"bilevelc/runtime/linalg"
@@ -16,11 +17,11 @@ type metric struct {
 	factor *linalg.Cholesky
 }
 
-// on is the metric with the factors of the entries that a face leaves free; nil where there is none, the matrix is
+// on makes the factors those of the entries that a face leaves free; false where the matrix is
 // not definite there, or rows hold the face, too.
-func (m *metric) on(f *face) *metric {
-	if m == nil || f.rows.Size() > 0 {
-		return nil
+func (m *metric) on(f *face) bool {
+	if f.rows.Size() > 0 {
+		return false
 	}
 	var free []int
 	for j, fixed := range f.fixed {
@@ -28,23 +29,21 @@ func (m *metric) on(f *face) *metric {
 			free = append(free, j)
 		}
 	}
-	if m.free == nil || !slices.Equal(m.free, free) {
-		n, k := len(f.fixed), len(free)
-		h := make([]float64, k*k)
-		for a, i := range free {
-			for b, j := range free {
-				h[a*k+b] = m.full[i*n+j]
-			}
-		}
-		m.free, m.factor = free, nil
-		if c, ok := linalg.NewCholesky(k, h); ok {
-			m.factor = c
+	if m.free != nil && slices.Equal(m.free, free) {
+		return m.factor != nil
+	}
+	n, k := len(f.fixed), len(free)
+	h := make([]float64, k*k)
+	for a, i := range free {
+		for b, j := range free {
+			h[a*k+b] = m.full[i*n+j]
 		}
 	}
-	if m.factor == nil {
-		return nil
+	m.free, m.factor = free, nil
+	if c, ok := linalg.NewCholesky(k, h); ok {
+		m.factor = c
 	}
-	return m
+	return m.factor != nil
 }
 
 // solve sets dst to the solution for the right-hand side r, 0 off the free entries.
@@ -59,6 +58,54 @@ func (m *metric) solve(dst, r []float64) {
 	for a, j := range m.free {
 		dst[j] = v[a]
 	}
+}
+
+// newton is conjugate in the metric, for steps that end inside of the region: nil where one
+// would leave it, where the model curves down, or where the metric does not help, so that
+// half as many products as x has entries are not enough.
+func (d *smoothDescent) newton(ctx context.Context, h *hessian, f *face, gradient, s []float64, enough float64) (w, hw []float64, err error) {
+	if d.metric == nil || !d.metric.on(f) {
+		return nil, nil, nil
+	}
+	n := len(s)
+	w, hw = make([]float64, n), make([]float64, n)
+	r, z, p, hp := linalg.Plus(w, -1, gradient), make([]float64, n), make([]float64, n), make([]float64, n)
+	last := 0.0
+	for range max(1, n/2) {
+		if ctx.Err() != nil {
+			return nil, nil, context.Cause(ctx)
+		}
+		d.metric.solve(z, r)
+		rz := linalg.Dot(r, z)
+		if !(rz > 0) {
+			return nil, nil, nil
+		}
+		for j := range p {
+			if p[j] = z[j] + p[j]*last*rz; last == 0 {
+				p[j] = z[j]
+			}
+		}
+		last = 1 / rz
+		h.Apply(hp, p)
+		curvature := linalg.Dot(p, hp)
+		if !(curvature > 0) {
+			return nil, nil, nil
+		}
+		t := rz / curvature
+		w, hw = linalg.Plus(w, t, p), linalg.Plus(hw, t, hp)
+		if linalg.Norm(linalg.Plus(s, 1, w)) > d.radius {
+			return nil, nil, nil
+		}
+		copy(r, hw)
+		for j := range r {
+			r[j] = -gradient[j] - r[j]
+		}
+		f.project(r)
+		if linalg.Norm(r) <= enough {
+			return w, hw, nil
+		}
+	}
+	return nil, nil, nil
 }
 
 // formed takes the matrix of a point over as the metric, once there is one.

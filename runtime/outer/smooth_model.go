@@ -28,10 +28,10 @@ func (d *smoothDescent) model(ctx context.Context, h *hessian, c *Sample, part f
 		if linalg.Norm(rest) <= part*start {
 			break
 		}
-		metric := d.metric.on(face)
-		w, hw, at, err := d.conjugate(ctx, h, face, rest, s, part*start, metric)
-		if w == nil && err == nil && metric != nil {
-			w, hw, at, err = d.conjugate(ctx, h, face, rest, s, part*start, nil)
+		w, hw, err := d.newton(ctx, h, face, rest, s, part*start)
+		at := false
+		if w == nil && err == nil {
+			w, hw, at, err = d.conjugate(ctx, h, face, rest, s, part*start)
 		}
 		d.formed(h)
 		if err != nil {
@@ -46,7 +46,7 @@ func (d *smoothDescent) model(ctx context.Context, h *hessian, c *Sample, part f
 				w = nil
 				break
 			}
-			if w, hw, at, err = d.conjugate(ctx, h, face, inner, s, part*start, nil); err != nil {
+			if w, hw, at, err = d.conjugate(ctx, h, face, inner, s, part*start); err != nil {
 				return nil, 0, false, err
 			}
 		}
@@ -107,27 +107,22 @@ func (d *smoothDescent) steepest(h *hessian, gradient, s []float64) (w, hw []flo
 }
 
 // conjugate returns a step w on the face along which the model falls from s, its product with
-// the curvature, and whether |s + w| has come to the radius; nil for none. With a metric, steps are those that end inside of the region: nil where one
-// would leave it, where the model curves down, or where the metric does not help, so that half as many products as x has entries are not enough.
-func (d *smoothDescent) conjugate(ctx context.Context, h *hessian, f *face, gradient, s []float64, enough float64, m *metric) (w, hw []float64, edge bool, err error) {
+// the curvature, and whether |s + w| has come to the radius; nil for none.
+func (d *smoothDescent) conjugate(ctx context.Context, h *hessian, f *face, gradient, s []float64, enough float64) (w, hw []float64, edge bool, err error) {
 	n := len(s)
 	w, hw = make([]float64, n), make([]float64, n)
 	cg := linalg.Conjugate{R: linalg.Plus(w, -1, gradient), P: make([]float64, n)}
+	cg.Start()
+	p := cg.P
 	free := n - f.rows.Size()
 	for _, fixed := range f.fixed {
 		if fixed {
 			free--
 		}
 	}
-	most := 2 * max(1, free)
-	if m != nil {
-		cg.Precondition, most = m.solve, max(1, n/2)
-	}
-	cg.Start()
-	p := cg.P
 	at := linalg.Clone(s) // s + w
 	hp, whole := make([]float64, n), make([]float64, n)
-	for range most {
+	for range 2 * max(1, free) {
 		if ctx.Err() != nil {
 			return nil, nil, false, context.Cause(ctx)
 		}
@@ -141,23 +136,20 @@ func (d *smoothDescent) conjugate(ctx context.Context, h *hessian, f *face, grad
 		}
 		// To the edge of the region.
 		a, b, q := linalg.Dot(p, p), linalg.Dot(at, p), linalg.Dot(at, at)-d.radius*d.radius
-		if !(a > 0) || math.IsNaN(curvature) || m != nil && !(cg.RR > 0) {
+		if !(a > 0) || math.IsNaN(curvature) {
 			break
 		}
 		room := (-b + math.Sqrt(math.Max(0, b*b-a*q))) / a
-		if !(t < room) && m != nil {
-			break
-		}
 		if !(t < room) {
 			return linalg.Plus(w, room, p), linalg.Plus(hw, room, whole), true, nil
 		}
 		w, hw, at = linalg.Plus(w, t, p), linalg.Plus(hw, t, whole), linalg.Plus(at, t, p)
 		linalg.Axpy(cg.R, -t, hp)
-		if cg.Turn(); linalg.Norm(cg.R) <= enough {
-			return w, hw, false, nil
+		if cg.Turn(); math.Sqrt(cg.RR) <= enough {
+			break
 		}
 	}
-	if m != nil || linalg.Norm(w) == 0 {
+	if linalg.Norm(w) == 0 {
 		return nil, nil, false, nil
 	}
 	return w, hw, false, nil
