@@ -321,6 +321,19 @@ func TestLimitsAndContext(t *testing.T) {
 	if got := s.Solve(context.Background(), nil, nil, none); got.Status != activeset.Optimal || got.Work <= 0 {
 		t.Errorf("then: %v", got.Status)
 	}
+	// Who is told of the work between pivots ends it soon after it is too much.
+	whole := s.Solve(context.Background(), nil, nil, none).Work
+	ctx, cancel = context.WithCancel(context.Background())
+	defer cancel()
+	short := none
+	short.Working = func(work int64) {
+		if work > whole/4 {
+			cancel()
+		}
+	}
+	if got := s.Solve(ctx, nil, nil, short); got.Status != activeset.Stopped || got.Work <= whole/4 || got.Work > whole/2 {
+		t.Errorf("given up after a quarter of %d: %v after %d", whole, got.Status, got.Work)
+	}
 	crossed := cloneBounds(&p.Bounds)
 	crossed.Lo[3], crossed.Hi[3] = 2, 1
 	if got := s.Solve(context.Background(), crossed, nil, none); got.Status != activeset.Infeasible {

@@ -13,7 +13,7 @@ import (
 type release struct {
 	kind   stopKind // leaves: a biactive row becomes strong; enters: it becomes inactive; bounds, walls, couples
 	i      int
-	amount float64 // the fall of F per length of w that letting it go gives: negative
+	amount float64 // the fall of F per length of w that letting it go gives, of a bound per length of its entry: negative
 }
 
 // releases are the inequalities with negative multipliers at a point, beyond the tolerance.
