@@ -327,6 +327,7 @@ func (f *follower) solveH(v []float64) {
 	if f.sparse != nil {
 		f.sparse.solveH(v)
 		f.work += solves * int64(f.sparse.hessian.Entries()+f.n)
+		f.work += solves * int64(f.sparse.hessian.Entries()+f.n)
 		return
 	}
 	for k := range f.blocks {

@@ -161,7 +161,6 @@ func (p *piece) adjoint(j *judged) {
 			j.bound[i] = 0
 		}
 	}
-	p.work(f.m * (f.n + len(rows)))
 }
 
 // subtractBiactive takes C'gamma from dst, C of the biactive rows with all entries of w: C = R_K - Y_KS T.

@@ -232,7 +232,7 @@ func (p *piece) push(j int) bool {
 			p.lambda[r] -= t * u[a]
 		}
 		f.addY(p.v, rows, func(a, _ int) float64 { return -t * u[a] })
-		p.work(len(u) * (len(u) + f.blockOf(j).m))
+		p.work(len(u) * len(u))
 		if leaves < 0 {
 			p.side[j] = side
 			p.z.add(j, u, pivot)

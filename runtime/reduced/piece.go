@@ -157,7 +157,7 @@ func (p *piece) place() {
 		p.v[r] = f.end(r, p.side[r])
 	}
 	p.answer(p.y, p.w, p.lambda)
-	p.work(len(l)*(f.m+f.n) + f.nw*(f.m+f.n))
+	p.work(f.nw * (f.m + f.n))
 }
 
 // placeSparse is place where v is p0 + R w so far, and rhs what the rows of S are from their ends. y and v follow from the solution of the joint system: H^-1 of the force of all multipliers, which on a chain add
@@ -239,11 +239,11 @@ func (p *piece) differentiate() {
 		if slices.Equal(z.rows, p.tangents[k].rows) {
 			continue
 		}
-		p.work(len(z.rows) * f.nw * (len(z.rows) + len(f.blocks[k].ys)))
 		if f.sparse != nil {
 			p.differentiateSparse(z.rows)
 		} else {
 			p.differentiateBlock(k, z)
+			p.work(len(z.rows) * f.nw * (len(z.rows) + len(f.blocks[k].ys)))
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (p *piece) rates(out *rates, d, r []float64) {
 	clear(out.move.y)
 	p.respond(out.move.y, d, out.lambda)
 	p.duals(out.move.dual, out.lambda)
-	p.work(k*(k+f.m+f.n) + f.n*f.nw)
+	p.work(f.n * f.nw)
 }
 
 // stop is what a step runs into.

@@ -336,7 +336,7 @@ func (c *smoothed) differentiate() *adjoint {
 			}
 		}
 	}
-	c.work(f.nw*(f.n+f.m) + 3*f.square())
+	c.work(f.nw*(f.n+f.m) + 2*f.square())
 	return a
 }
 

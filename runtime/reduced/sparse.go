@@ -185,6 +185,7 @@ func (f *follower) addE(dst, g []float64) {
 		for k := range f.blocks {
 			b := &f.blocks[k]
 			linalg.Gemv(b.rows(dst), 1, b.e, b.m, len(b.ys), false, b.gather(g))
+			f.work += int64(b.m * len(b.ys))
 		}
 		return
 	}
@@ -212,7 +213,9 @@ func (f *follower) addET(y []float64, rows []int, lambda func(a, r int) float64)
 	if f.sparse == nil {
 		for a, r := range rows {
 			if v := lambda(a, r); v != 0 {
-				f.blockOf(r).axpy(y, v, r)
+				b := f.blockOf(r)
+				b.axpy(y, v, r)
+				f.work += int64(len(b.ys))
 			}
 		}
 		return
@@ -226,6 +229,7 @@ func (f *follower) addY(dst []float64, rows []int, lambda func(a, r int) float64
 		for a, r := range rows {
 			b := f.blockOf(r)
 			linalg.Axpy(b.rows(dst), lambda(a, r), b.rowY(r))
+			f.work += int64(b.m)
 		}
 		return
 	}
