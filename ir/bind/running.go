@@ -10,12 +10,23 @@ import (
 // running is a sum of scalar forms under way, term by term from the left: the same numbers as form.plus gives, in time and
 // memory of the terms. A form for each partial sum would take the square of the length of a sum of as many variables.
 type running struct {
-	place      map[int]int // of a column in the others
-	cols       []int
-	vals, size []float64
-	rest       float64
-	restSize   float64
-	sized      bool // some coefficient was summed
+	place map[int]int // of a column among the coefficients
+	coef  []coefficient
+	rest  coefficient
+}
+
+// coefficient is a number that is summed up, with the size of its terms.
+type coefficient struct {
+	col       int
+	val, size float64
+}
+
+// add adds a term; what is left of terms that cancel is 0, as in form.clean.
+func (c *coefficient) add(v, size float64) {
+	vals := []float64{c.val + v}
+	c.size += size
+	drop(vals, []float64{c.size})
+	c.val = vals[0]
 }
 
 // partialSums are the partial sums among nodes that nothing but the next one of the same sum uses.
@@ -37,53 +48,29 @@ func leftOf(n *expr.Node) *expr.Node {
 	return nil
 }
 
-// sum is f as the first term of a sum.
-func sum(f *form) *running {
-	r := &running{place: map[int]int{}, rest: f.rest[0], restSize: f.restSize(0), sized: f.size.coef != nil}
-	m, _ := f.sized()
-	r.cols, r.vals, r.size = slices.Clone(f.coef.Col), slices.Clone(f.coef.Val), slices.Clone(m.Val)
-	for k, j := range r.cols {
-		r.place[j] = k
-	}
-	return r
-}
-
-// add adds sign f; what is left of terms that cancel is 0, as in form.clean.
+// add adds sign f.
 func (r *running) add(f *form, sign float64) {
-	m, _ := f.sized()
-	r.sized = r.sized || f.size.coef != nil
+	m, rests := f.sized()
 	for k, j := range f.coef.Col {
 		at, ok := r.place[j]
 		if !ok {
-			r.place[j] = len(r.cols)
-			r.cols, r.vals, r.size = append(r.cols, j), append(r.vals, sign*f.coef.Val[k]), append(r.size, m.Val[k])
-			continue
+			at = len(r.coef)
+			r.place[j], r.coef = at, append(r.coef, coefficient{col: j})
 		}
-		r.sized = true
-		r.vals[at], r.size[at] = r.vals[at]+sign*f.coef.Val[k], r.size[at]+m.Val[k]
-		drop(r.vals[at:at+1], r.size[at:at+1])
+		r.coef[at].add(sign*f.coef.Val[k], m.Val[k])
 	}
-	rest, size := []float64{r.rest + sign*f.rest[0]}, []float64{r.restSize + f.restSize(0)}
-	drop(rest, size)
-	r.rest, r.restSize = rest[0], size[0]
+	r.rest.add(sign*f.rest[0], rests[0])
 }
 
 // form is the sum as a form of n columns.
 func (r *running) form(n int) *form {
-	order := make([]int, len(r.cols))
-	for k := range order {
-		order[k] = k
+	slices.SortFunc(r.coef, func(a, b coefficient) int { return a.col - b.col })
+	out := &form{coef: sparse.Empty(n), rest: []float64{r.rest.val}, size: sizes{rest: []float64{r.rest.size}}}
+	for _, c := range r.coef {
+		out.coef.Append(c.col, c.val)
+		out.size.coef = append(out.size.coef, c.size)
 	}
-	slices.SortFunc(order, func(a, b int) int { return r.cols[a] - r.cols[b] })
-	m := &sparse.CSR{Rows: 1, Cols: n, Ptr: []int{0, len(order)}, Col: make([]int, len(order)), Val: make([]float64, len(order))}
-	out := &form{coef: m, rest: []float64{r.rest}, size: sizes{rest: []float64{r.restSize}}}
-	size := make([]float64, len(order))
-	for k, at := range order {
-		m.Col[k], m.Val[k], size[k] = r.cols[at], r.vals[at], r.size[at]
-	}
-	if r.sized {
-		out.size.coef = size
-	}
+	out.coef.EndRow()
 	return out
 }
 
@@ -95,7 +82,8 @@ func (a *affine) extend(n *expr.Node, sums map[*expr.Node]*running, partial bool
 		if f, bad = a.argument(n.Args[0]); bad != nil {
 			return nil, bad
 		}
-		r = sum(f)
+		r = &running{place: map[int]int{}}
+		r.add(f, 1)
 	}
 	if f, bad = a.argument(n.Args[1]); bad != nil {
 		return nil, bad

@@ -225,37 +225,12 @@ func (p *mtxReader) readCoordinate() *data.Array {
 			}
 		}
 	}
-	m := fromEntries(p.rows, p.cols, list)
-	for i := range m.Rows {
-		cols, _ := m.Row(i)
-		for k := 1; k < len(cols); k++ {
-			if cols[k] == cols[k-1] {
-				p.duplicates(list, lines)
-				return nil
-			}
-		}
+	m := sparse.FromEntries(p.rows, p.cols, list)
+	if m.NNZ() < len(list) {
+		p.duplicates(list, lines)
+		return nil
 	}
 	return data.SparseMatrix(m)
-}
-
-// fromEntries builds a matrix in time linear in its entries, by two
-// transpositions; entries of one place are kept side by side.
-func fromEntries(rows, cols int, list []sparse.Entry) *sparse.CSR {
-	m := &sparse.CSR{Rows: rows, Cols: cols, Ptr: make([]int, rows+1),
-		Col: make([]int, len(list)), Val: make([]float64, len(list))}
-	for _, e := range list {
-		m.Ptr[e.Row+1]++
-	}
-	for i := range rows {
-		m.Ptr[i+1] += m.Ptr[i]
-	}
-	next := append([]int(nil), m.Ptr[:rows]...)
-	for _, e := range list {
-		k := next[e.Row]
-		m.Col[k], m.Val[k] = e.Col, e.Val
-		next[e.Row]++
-	}
-	return m.T().T()
 }
 
 // duplicates reports the entries that repeat the place of an earlier one;

@@ -1,7 +1,6 @@
 package document
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -131,61 +130,6 @@ func (v Value) key(k int) []string {
 		k /= a.Size
 	}
 	return slices.Concat(out...)
-}
-
-// writeLabelled writes a value with labels as objects in objects, one level
-// for each label.
-func writeLabelled(b *bytes.Buffer, v Value) {
-	keys := make([][]string, len(v.Data))
-	all := make([]int, len(v.Data))
-	for k := range keys {
-		keys[k], all[k] = v.key(k), k
-	}
-	var write func(entries []int, depth int)
-	write = func(entries []int, depth int) {
-		if len(entries) == 1 && len(keys[entries[0]]) == depth {
-			writeFloat(b, v.Data[entries[0]])
-			return
-		}
-		groups := map[string][]int{}
-		var order []string
-		for _, k := range entries {
-			label := keys[k][depth]
-			if groups[label] == nil {
-				order = append(order, label)
-			}
-			groups[label] = append(groups[label], k)
-		}
-		b.WriteByte('{')
-		for i, label := range order {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			text, _ := json.Marshal(label) // a string has no errors
-			b.Write(text)
-			b.WriteByte(':')
-			write(groups[label], depth+1)
-		}
-		b.WriteByte('}')
-	}
-	write(all, 0)
-}
-
-// writeNested writes entries as lists in lists.
-func writeNested(b *bytes.Buffer, shape []int, entries []float64) {
-	if len(shape) == 0 {
-		writeFloat(b, entries[0])
-		return
-	}
-	b.WriteByte('[')
-	for i := range shape[0] {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		inner := len(entries) / shape[0]
-		writeNested(b, shape[1:], entries[i*inner:(i+1)*inner])
-	}
-	b.WriteByte(']')
 }
 
 // readKeyed reads decoded JSON with objects in it: every number with the

@@ -10,11 +10,7 @@ import (
 type Number float64
 
 // MarshalJSON writes a number, or a string for what JSON lacks.
-func (n Number) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	writeFloat(&b, float64(n))
-	return b.Bytes(), nil
-}
+func (n Number) MarshalJSON() ([]byte, error) { return appendFloat(nil, float64(n)), nil }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (n *Number) UnmarshalJSON(text []byte) error {

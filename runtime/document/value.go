@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"bilevelc/ir/data"
 )
 
 // Value is one named number or array in the shape of its declaration.
@@ -94,68 +96,36 @@ func (vs Values) Lookup() func(name string) (Value, bool) {
 
 // MarshalJSON writes an object in order.
 func (vs Values) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
+	dst := []byte{'{'}
 	for i, v := range vs {
 		if i > 0 {
-			b.WriteByte(',')
+			dst = append(dst, ',')
 		}
-		key, err := json.Marshal(v.Name)
-		if err != nil {
-			return nil, err
+		dst = append(data.AppendText(dst, v.Name), ':')
+		entry := func(dst []byte, k int) []byte { return appendFloat(dst, v.Data[k]) }
+		if v.keys == nil && !labelled(v.Axes) {
+			dst = data.AppendLists(dst, v.Shape, ",", entry)
+			continue
 		}
-		b.Write(key)
-		b.WriteByte(':')
-		writeValue(&b, v)
+		keys := make([][]string, len(v.Data))
+		for k := range keys {
+			keys[k] = v.key(k)
+		}
+		dst = data.AppendKeyed(dst, keys, ",", ":", entry)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return append(dst, '}'), nil
 }
 
-func writeValue(b *bytes.Buffer, v Value) {
-	switch n := len(v.Shape); {
-	case v.keys != nil || labelled(v.Axes):
-		writeLabelled(b, v)
-	case n > 2:
-		writeNested(b, v.Shape, v.Data)
-	case n == 0:
-		writeFloat(b, v.Data[0])
-	case n == 1:
-		writeList(b, v.Data)
-	default:
-		b.WriteByte('[')
-		for i, row := range v.Rows() {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			writeList(b, row)
-		}
-		b.WriteByte(']')
-	}
-}
-
-func writeList(b *bytes.Buffer, list []float64) {
-	b.WriteByte('[')
-	for i, f := range list {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		writeFloat(b, f)
-	}
-	b.WriteByte(']')
-}
-
-func writeFloat(b *bytes.Buffer, f float64) {
+func appendFloat(dst []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):
-		b.WriteString(`"NaN"`)
+		return append(dst, `"NaN"`...)
 	case math.IsInf(f, 1):
-		b.WriteString(`"Infinity"`)
+		return append(dst, `"Infinity"`...)
 	case math.IsInf(f, -1):
-		b.WriteString(`"-Infinity"`)
-	default:
-		b.Write(strconv.AppendFloat(nil, f, 'g', -1, 64))
+		return append(dst, `"-Infinity"`...)
 	}
+	return strconv.AppendFloat(dst, f, 'g', -1, 64)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes, in order.
