@@ -95,15 +95,7 @@ func (r *repl) command(ctx context.Context, line string) error {
 	if fields[0] == "?" {
 		fields[0] = "help"
 	}
-	var found []replCommand
-	for _, c := range replCommands() {
-		if c.name == fields[0] {
-			return c.run(r, ctx, fields[1:])
-		}
-		if strings.HasPrefix(c.name, fields[0]) {
-			found = append(found, c)
-		}
-	}
+	found := commandsNamed(fields[0])
 	switch len(found) {
 	case 0:
 		var names []string
@@ -118,6 +110,19 @@ func (r *repl) command(ctx context.Context, line string) error {
 		return found[0].run(r, ctx, fields[1:])
 	}
 	return usageError(":%s could be :%s or :%s", fields[0], found[0].name, found[1].name)
+}
+
+// commandsNamed are the commands that a name, which may be cut short, may mean.
+func commandsNamed(name string) (found []replCommand) {
+	for _, c := range replCommands() {
+		if c.name == name {
+			return []replCommand{c}
+		}
+		if strings.HasPrefix(c.name, name) {
+			found = append(found, c)
+		}
+	}
+	return found
 }
 
 func (r *repl) load(ctx context.Context, path string) error {

@@ -170,7 +170,11 @@ func (r *repl) commandWords(line, word string) []candidate {
 			}
 		}
 	}
-	switch command := fullName(name); command {
+	command := ""
+	if found := commandsNamed(name); len(found) > 0 {
+		command = found[0].name
+	}
+	switch command {
 	case "load":
 		return filesBehind(word, ".blv")
 	case "data":
@@ -220,20 +224,6 @@ func (r *repl) commandWords(line, word string) []candidate {
 		}
 	}
 	return list
-}
-
-// fullName is the command that a name, which may be cut short, means.
-func fullName(name string) string {
-	found := ""
-	for _, c := range replCommands() {
-		if c.name == name {
-			return name
-		}
-		if strings.HasPrefix(c.name, name) && found == "" {
-			found = c.name
-		}
-	}
-	return found
 }
 
 // flagWords are the flags of `:solve`, and what may stand behind one.

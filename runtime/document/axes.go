@@ -48,7 +48,7 @@ func (v Value) Over(axes []Axis) Value {
 // counts as many as it has, and an entry without a label its number.
 func (v Value) At(labels ...string) (float64, bool) {
 	for k := range v.Data {
-		if slices.Equal(v.key(k), labels) {
+		if slices.Equal(v.Key(k), labels) {
 			return v.Data[k], true
 		}
 	}
@@ -107,21 +107,23 @@ func productOf(keys [][]string) []Axis {
 		}
 	}
 	for k, key := range keys {
-		if !slices.Equal(v.key(k), key) {
+		if !slices.Equal(v.Key(k), key) {
 			return nil
 		}
 	}
 	return axes
 }
 
-// key lists the labels of entry k.
-func (v Value) key(k int) []string {
+// Key lists the labels of entry k, those of a tuple one by one, and its number where a
+// dimension has no labels.
+func (v Value) Key(k int) []string {
 	if v.keys != nil {
-		return v.keys[k]
+		return slices.Clip(v.keys[k])
 	}
-	out := make([][]string, len(v.Axes))
-	for i := len(v.Axes) - 1; i >= 0; i-- {
-		a := v.Axes[i]
+	axes := v.Dimensions()
+	out := make([][]string, len(axes))
+	for i := len(axes) - 1; i >= 0; i-- {
+		a := axes[i]
 		if a.Labels == nil {
 			out[i] = []string{strconv.Itoa(k%a.Size + 1)}
 		} else {
@@ -234,7 +236,7 @@ func (v Value) Fit(shape []int, axes []Axis) (Value, error) {
 	}
 	place := make(map[string]int, size)
 	for k := range size {
-		place[strings.Join(out.key(k), "\x00")] = k
+		place[strings.Join(out.Key(k), "\x00")] = k
 	}
 	out.Data = make([]float64, size)
 	given := make([]bool, size)

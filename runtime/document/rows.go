@@ -1,7 +1,5 @@
 package document
 
-import "math"
-
 // ConstraintRow is one row of a constraint at the point of a result, as text, tables and
 // pages show it.
 type ConstraintRow struct {
@@ -32,18 +30,12 @@ func constraintRows(residuals, multipliers Values, states map[string]string) []C
 	if len(residuals) > len(families) {
 		families = residuals
 	}
-	entry := func(vs Values, name string, k int) float64 {
-		if v, ok := vs.Get(name); ok && k < len(v.Data) {
-			return v.Data[k]
-		}
-		return math.NaN()
-	}
 	var out []ConstraintRow
 	for _, family := range families {
 		for k := range family.Data {
 			name := EntryName(family, k)
 			out = append(out, ConstraintRow{Constraint: family.Name, Name: name, State: states[name],
-				Residual: entry(residuals, family.Name, k), Multiplier: entry(multipliers, family.Name, k)})
+				Residual: residuals.Entry(family.Name, k), Multiplier: multipliers.Entry(family.Name, k)})
 		}
 	}
 	return out

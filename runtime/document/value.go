@@ -79,6 +79,14 @@ func (vs Values) Get(name string) (Value, bool) {
 	return Value{}, false
 }
 
+// Entry is entry k of the value of that name; NaN where there is none.
+func (vs Values) Entry(name string, k int) float64 {
+	if v, ok := vs.Get(name); ok && k < len(v.Data) {
+		return v.Data[k]
+	}
+	return math.NaN()
+}
+
 // Lookup is Get for many names.
 func (vs Values) Lookup() func(name string) (Value, bool) {
 	at := make(map[string]int, len(vs))
@@ -109,7 +117,7 @@ func (vs Values) MarshalJSON() ([]byte, error) {
 		}
 		keys := make([][]string, len(v.Data))
 		for k := range keys {
-			keys[k] = v.key(k)
+			keys[k] = v.Key(k)
 		}
 		dst = data.AppendKeyed(dst, keys, ",", ":", entry)
 	}

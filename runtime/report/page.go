@@ -301,7 +301,7 @@ func valueOf(u runtime.Value, s *Structure, sides map[string]string) valueView {
 			out.Left = len(u.Data) - k
 			break
 		}
-		row := append(place(u, k), chart.Number(f, 10))
+		row := append(u.Key(k), chart.Number(f, 10))
 		if sides != nil {
 			row = append(row, note(k))
 		}
@@ -347,6 +347,20 @@ func rowViews(rows []runtime.ConstraintRow) (out []rowView, left int) {
 	return out, 0
 }
 
+// over are curves of a run as a chart.
+func over(title, y, x string, log bool, series ...chart.Series) template.HTML {
+	return (&chart.Lines{Title: title, YTitle: y, XTitle: x, Mark: math.NaN(), LogY: log, Series: series}).SVG()
+}
+
+// gaps are those of the best F to a bound, relative to it.
+func gaps(best, bound []float64) []float64 {
+	out := make([]float64, len(best))
+	for k, f := range best {
+		out[k] = math.Abs(f-bound[k]) / math.Abs(f)
+	}
+	return out
+}
+
 // course draws F and stationarity against calls and time.
 func (v *view) course(r *runtime.Result) {
 	if len(r.Trace) < 2 {
@@ -356,14 +370,10 @@ func (v *view) course(r *runtime.Result) {
 		return
 	}
 	n := len(r.Trace)
-	calls, seconds := make([]float64, n), make([]float64, n)
+	calls := make([]float64, n)
 	f, best, measure := make([]float64, n), make([]float64, n), make([]float64, n)
 	for k, t := range r.Trace {
 		calls[k], f[k], best[k], measure[k] = float64(t.Calls), float64(t.Objective), float64(t.Best), float64(t.Measure)
-	}
-	timed := len(r.Phases.Trace) == n
-	if timed {
-		copy(seconds, r.Phases.Trace)
 	}
 	positive := func(list []float64) bool {
 		return slices.ContainsFunc(list, func(x float64) bool { return x > 0 && !math.IsInf(x, 1) })
@@ -377,14 +387,9 @@ func (v *view) course(r *runtime.Result) {
 		if !math.IsNaN(bound) {
 			series = append(series, chart.Series{Name: "bound on F", X: []float64{x[0], x[n-1]}, Y: []float64{bound, bound}})
 		}
-		v.Course = append(v.Course, (&chart.Lines{Title: "F", YTitle: r.Upper.Sense, XTitle: xTitle, Mark: math.NaN(), Series: series}).SVG())
-		gap := make([]float64, n)
-		for k := range gap {
-			gap[k] = math.Abs(best[k]-bound) / math.Abs(best[k])
-		}
-		if positive(gap) {
-			v.Course = append(v.Course, (&chart.Lines{Title: "gap of the best F to the bound", YTitle: "relative, logarithmic", XTitle: xTitle, Mark: math.NaN(), LogY: true,
-				Series: []chart.Series{{Name: "gap", X: x, Y: gap}}}).SVG())
+		v.Course = append(v.Course, over("F", r.Upper.Sense, xTitle, false, series...))
+		if gap := gaps(best, slices.Repeat([]float64{bound}, n)); positive(gap) {
+			v.Course = append(v.Course, over("gap of the best F to the bound", "relative, logarithmic", xTitle, true, chart.Series{Name: "gap", X: x, Y: gap}))
 		}
 		if positive(measure) {
 			series := []chart.Series{{Name: "as the method has it", X: x, Y: measure}}
@@ -392,13 +397,12 @@ func (v *view) course(r *runtime.Result) {
 				series = append(series, chart.Series{Name: "at the answer", X: x[n-1:], Y: []float64{found}})
 				v.MeasureNote = "While it runs, a method has its measure of stationarity from a model of F; the point at the end was found at the answer, for the certificate."
 			}
-			v.Course = append(v.Course, (&chart.Lines{Title: "stationarity", YTitle: "logarithmic", XTitle: xTitle, Mark: math.NaN(), LogY: true,
-				Series: series}).SVG())
+			v.Course = append(v.Course, over("stationarity", "logarithmic", xTitle, true, series...))
 		}
 	}
 	draw(calls, "calls to f, g and their gradients")
-	if timed {
-		draw(seconds, "seconds")
+	if len(r.Phases.Trace) == n {
+		draw(r.Phases.Trace, "seconds")
 	}
 	if len(r.Upper.Penalty) > 0 {
 		v.CourseNote = "F holds the penalty of the upper constraints, with the weights of the last round."
@@ -411,31 +415,24 @@ func (v *view) search(r *runtime.Result) {
 	if r.Global == nil {
 		return
 	}
-	var trace []runtime.BoundPoint
-	var seconds []float64
+	var nodes, bound, best, seconds []float64
 	for k, t := range r.Global.Trace {
 		if math.IsInf(float64(t.Bound), 0) || math.IsInf(float64(t.Best), 0) {
 			continue
 		}
-		if trace = append(trace, t); len(r.Phases.Bound) == len(r.Global.Trace) {
+		nodes, bound, best = append(nodes, float64(t.Nodes)), append(bound, float64(t.Bound)), append(best, float64(t.Best))
+		if len(r.Phases.Bound) == len(r.Global.Trace) {
 			seconds = append(seconds, r.Phases.Bound[k])
 		}
 	}
-	if len(trace) < 2 {
+	n := len(nodes)
+	if n < 2 {
 		return
-	}
-	n := len(trace)
-	nodes, bound, best, gap := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-	for k, t := range trace {
-		nodes[k], bound[k], best[k] = float64(t.Nodes), float64(t.Bound), float64(t.Best)
-		gap[k] = math.Abs(best[k]-bound[k]) / math.Abs(best[k])
 	}
 	draw := func(x []float64, xTitle string) {
 		v.Search = append(v.Search,
-			(&chart.Lines{Title: "bound and best F", YTitle: r.Upper.Sense, XTitle: xTitle, Mark: math.NaN(),
-				Series: []chart.Series{{Name: "best F", X: x, Y: best}, {Name: "bound on F", X: x, Y: bound, Dash: true}}}).SVG(),
-			(&chart.Lines{Title: "gap", YTitle: "relative, logarithmic", XTitle: xTitle, Mark: math.NaN(), LogY: true,
-				Series: []chart.Series{{Name: "gap", X: x, Y: gap}}}).SVG())
+			over("bound and best F", r.Upper.Sense, xTitle, false, chart.Series{Name: "best F", X: x, Y: best}, chart.Series{Name: "bound on F", X: x, Y: bound, Dash: true}),
+			over("gap", "relative, logarithmic", xTitle, true, chart.Series{Name: "gap", X: x, Y: gaps(best, bound)}))
 	}
 	draw(nodes, "nodes")
 	if len(seconds) == n {

@@ -115,7 +115,7 @@ func summaryTable(r *runtime.Result) Table {
 	return t
 }
 
-// axisNames are the columns of a value's dimensions, a tuple's labels apart: the model's
+// axisNames are the columns of a value's keys, a tuple's labels apart: the model's
 // words for them, so that a table can be read as data again, where it has some and they differ.
 func axisNames(v runtime.Value) []string {
 	taken := map[string]bool{"value": true, "bound": true, "hypergradient": true}
@@ -148,29 +148,10 @@ func axisNames(v runtime.Value) []string {
 	return out
 }
 
-// place are the labels of entry k in each of the columns of axisNames.
-func place(v runtime.Value, k int) []string {
-	axes := v.Dimensions()
-	parts := make([][]string, len(axes))
-	for d := len(axes) - 1; d >= 0; d-- {
-		a := axes[d]
-		at := k % max(1, a.Size)
-		if parts[d] = []string{strconv.Itoa(at + 1)}; a.Labels != nil {
-			parts[d] = a.Labels[at]
-		}
-		k /= max(1, a.Size)
-	}
-	var out []string
-	for _, p := range parts {
-		out = append(out, p...)
-	}
-	return out
-}
-
 func valueTable(name string, v runtime.Value) Table {
 	t := Table{Name: name, Header: append(axisNames(v), "value")}
 	for k, f := range v.Data {
-		t.Rows = append(t.Rows, append(place(v, k), full(f)))
+		t.Rows = append(t.Rows, append(v.Key(k), full(f)))
 	}
 	return t
 }
@@ -221,7 +202,7 @@ func sensitivityTable(r *runtime.Result) Table {
 			}
 			for _, v := range known {
 				for k := range v.Data {
-					row(group.prefix+runtime.EntryName(v, k), entry(group.right, v.Name, k), entry(group.left, v.Name, k))
+					row(group.prefix+runtime.EntryName(v, k), group.right.Entry(v.Name, k), group.left.Entry(v.Name, k))
 				}
 			}
 		}
@@ -271,11 +252,3 @@ func LineTable(line *runtime.Line) Table {
 
 // full is a number with all its digits.
 func full(f float64) string { return strconv.FormatFloat(f+0, 'g', -1, 64) }
-
-// entry is one entry of a value of that name; NaN where there is none.
-func entry(vs runtime.Values, name string, k int) float64 {
-	if v, ok := vs.Get(name); ok && k < len(v.Data) {
-		return v.Data[k]
-	}
-	return math.NaN()
-}
