@@ -178,63 +178,32 @@ func (f *folding) choices(used []int, of *form, k int) float64 {
 
 // choose makes a row on x of each choice of sides.
 func (r *rows) choose(f *folding, rel *relation, of *form, k int, keep func(rel *relation, k int, cols []int, vals []float64, rest, terms float64)) (made int) {
-	type row struct {
-		coef        map[int]float64
-		rest, terms float64
-	}
-	add := func(to *row, s sideOf, weight float64) {
-		cols, vals := s.form.coef.Row(s.k)
-		for t, j := range cols {
-			if v := to.coef[j] + weight*vals[t]; v != 0 {
-				to.coef[j] = v
-			} else {
-				delete(to.coef, j)
-			}
-		}
-		to.rest += weight * s.form.rest[s.k]
-		to.terms += weight * s.form.restSize(s.k)
-	}
-	first := row{coef: map[int]float64{}}
-	add(&first, sideOf{of, k}, 1)
-	for open := []row{first}; len(open) > 0; {
+	for open := []sideOf{{of, k}}; len(open) > 0; {
 		now := open[len(open)-1]
 		open = open[:len(open)-1]
-		last := -1
-		for j := range now.coef {
-			last = max(last, j)
-		}
-		if last >= f.dx {
-			for _, s := range slices.Backward(f.sides[last-f.dx]) {
-				next := row{map[int]float64{}, now.rest, now.terms}
-				for j, v := range now.coef {
-					if j != last {
-						next.coef[j] = v
-					}
-				}
-				add(&next, s, now.coef[last])
-				open = append(open, next)
+		cols, vals := nonzero(now.form.coef.Row(now.k))
+		last := len(cols) - 1
+		if last >= 0 && cols[last] >= f.dx {
+			for _, s := range slices.Backward(f.sides[cols[last]-f.dx]) { // in the place of the entry of u
+				next := &running{place: map[int]int{}}
+				next.add(now.form, now.k, 1)
+				next.coef[next.place[cols[last]]] = coefficient{col: cols[last]}
+				next.add(s.form, s.k, vals[last])
+				open = append(open, sideOf{next.form(f.dx + f.dy), 0})
 			}
 			continue
 		}
-		if len(now.coef) == 0 {
-			if now.rest > constantTolerance*now.terms {
-				d := r.b.errorf(diag.BindNeverHolds, rel.at, "`%s` does not hold, whatever the variables are", rel.name(k))
-				d.Detail = "Its left side is never less than its right side."
-				return made
-			}
+		rest, terms := now.form.rest[now.k], now.form.restSize(now.k)
+		if last >= 0 {
+			keep(rel, k, cols, vals, rest, terms)
+			made++
 			continue
 		}
-		cols := make([]int, 0, len(now.coef))
-		for j := range now.coef {
-			cols = append(cols, j)
+		if rest > constantTolerance*terms {
+			d := r.b.errorf(diag.BindNeverHolds, rel.at, "`%s` does not hold, whatever the variables are", rel.name(k))
+			d.Detail = "Its left side is never less than its right side."
+			return made
 		}
-		slices.Sort(cols)
-		vals := make([]float64, len(cols))
-		for t, j := range cols {
-			vals[t] = now.coef[j]
-		}
-		keep(rel, k, cols, vals, now.rest, now.terms)
-		made++
 	}
 	return made
 }

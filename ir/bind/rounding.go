@@ -39,6 +39,14 @@ func (f *form) sized() (*sparse.CSR, []float64) {
 	return &m, rest
 }
 
+// coefSize is the size of the terms of the n-th coefficient.
+func (f *form) coefSize(n int) float64 {
+	if f.size.coef == nil {
+		return math.Abs(f.coef.Val[n])
+	}
+	return f.size.coef[n]
+}
+
 // restSize is the size of the terms of rest[k].
 func (f *form) restSize(k int) float64 {
 	if f.size.rest == nil {

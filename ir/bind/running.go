@@ -1,13 +1,14 @@
 package bind
 
 import (
+	"math"
 	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/expr"
 )
 
-// running is a sum of scalar forms under way, term by term from the left: the same numbers as form.plus gives, in time and
+// running is a sum of entries of forms under way, term by term from the left: the same numbers as form.plus gives, in time and
 // memory of the terms. A form for each partial sum would take the square of the length of a sum of as many variables.
 type running struct {
 	place map[int]int // of a column among the coefficients
@@ -48,18 +49,18 @@ func leftOf(n *expr.Node) *expr.Node {
 	return nil
 }
 
-// add adds sign f.
-func (r *running) add(f *form, sign float64) {
-	m, rests := f.sized()
-	for k, j := range f.coef.Col {
-		at, ok := r.place[j]
+// add adds entry k of f, times by.
+func (r *running) add(f *form, k int, by float64) {
+	size := math.Abs(by)
+	for n := f.coef.Ptr[k]; n < f.coef.Ptr[k+1]; n++ {
+		at, ok := r.place[f.coef.Col[n]]
 		if !ok {
 			at = len(r.coef)
-			r.place[j], r.coef = at, append(r.coef, coefficient{col: j})
+			r.place[f.coef.Col[n]], r.coef = at, append(r.coef, coefficient{col: f.coef.Col[n]})
 		}
-		r.coef[at].add(sign*f.coef.Val[k], m.Val[k])
+		r.coef[at].add(by*f.coef.Val[n], size*f.coefSize(n))
 	}
-	r.rest.add(sign*f.rest[0], rests[0])
+	r.rest.add(by*f.rest[k], size*f.restSize(k))
 }
 
 // form is the sum as a form of n columns.
@@ -83,7 +84,7 @@ func (a *affine) extend(n *expr.Node, sums map[*expr.Node]*running, partial bool
 			return nil, bad
 		}
 		r = &running{place: map[int]int{}}
-		r.add(f, 1)
+		r.add(f, 0, 1)
 	}
 	if f, bad = a.argument(n.Args[1]); bad != nil {
 		return nil, bad
@@ -92,7 +93,7 @@ func (a *affine) extend(n *expr.Node, sums map[*expr.Node]*running, partial bool
 	if n.Op == expr.Sub {
 		sign = -1
 	}
-	if r.add(f, sign); partial {
+	if r.add(f, 0, sign); partial {
 		sums[n] = r
 		return nil, nil
 	}
