@@ -99,6 +99,13 @@ func (c *Cholesky) Condition(norm float64) float64 {
 	return norm * inverse
 }
 
+// Multiply sets dst to U v; the two are not the same slice.
+func (c *Cholesky) Multiply(dst, v []float64) {
+	for i := range dst {
+		dst[i] = Dot(c.row(i), v[i:])
+	}
+}
+
 // side is the number of rows that a solution of one right side takes at once: a panel of the kernels.
 const side = 4
 

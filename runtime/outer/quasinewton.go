@@ -70,20 +70,23 @@ func (q quasiNewton) multiply(v []float64) []float64 {
 }
 
 // curvature returns H, plus a diagonal (len N), for the step's quadratic program.
-func (q quasiNewton) curvature(diagonal []float64) *qp.Curvature {
+func (q quasiNewton) curvature(diagonal []float64) *qp.Hessian {
 	if q.H != nil {
 		full := linalg.Clone(q.H)
 		for i, v := range diagonal {
 			full[i*q.N+i] += v
 		}
-		return qp.FullCurvature(mat.NewSymDense(q.N, full))
+		if factors, ok := linalg.NewCholesky(q.N, full); ok {
+			return qp.Factored(factors)
+		}
+		return qp.Diagonal(make([]float64, q.N)) // no more positive definite than H is: the program fails
 	}
 	d := make([]float64, q.N)
 	for i := range d {
 		d[i] = q.Scale + diagonal[i]
 	}
 	if len(q.basis) == 0 {
-		return qp.DiagonalCurvature(d)
+		return qp.Diagonal(d)
 	}
 	r := len(q.basis)
 	m := mat.NewSymDense(r, nil)
@@ -96,7 +99,7 @@ func (q quasiNewton) curvature(diagonal []float64) *qp.Curvature {
 			m.SetSym(a, b, v)
 		}
 	}
-	return qp.LowRankCurvature(d, q.basis, m)
+	return qp.LowRank(d, q.basis, m)
 }
 
 // update takes a pair s = x+ - x, y = g+ - g of gradients of one piece, known to

@@ -1,49 +1,87 @@
 package qp
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/linalg"
 )
 
-// orient loads the unit normal of constraint k into ws.normal, in the metric
-// of H and pointing out of the feasible side.
-func (ws *Workspace) orient(k int, sign float64) active {
-	for j := range ws.normal {
-		ws.normal[j] = 0
+// isPiece reports whether constraint k is a piece.
+func (ws *Workspace) isPiece(k int) bool { return k >= ws.m+2*ws.n }
+
+// isBound reports whether constraint k is a bound.
+func (ws *Workspace) isBound(k int) bool { return k >= ws.m && !ws.isPiece(k) }
+
+// entry is the variable that constraint k bounds, and the sign of its gradient; -1 where it is no bound.
+func (ws *Workspace) entry(k int) (j int, sign float64) {
+	switch {
+	case k < ws.m || ws.isPiece(k):
+		return -1, 0
+	case k < ws.m+ws.n:
+		return k - ws.m, -1
 	}
-	rhs := ws.addNormal(ws.normal, k, sign)
-	ws.p.H.solveT(ws.normal)
-	a := active{number: k, equal: ws.isEqual(k), sign: sign, norm: linalg.Norm(ws.normal)}
-	if a.norm > 0 {
-		for j := range ws.normal {
-			ws.normal[j] /= a.norm
-		}
-		a.rhs, a.terms = rhs/a.norm, ws.sideTerms(k)/a.norm
-	}
-	return a
+	return k - ws.m - ws.n, 1
 }
 
-// addNormal adds sign times the normal of constraint k, as a'z <= b, to dst
-// and returns sign times b.
-func (ws *Workspace) addNormal(dst []float64, k int, sign float64) float64 {
-	switch p := ws.p; {
-	case k < ws.m:
-		p.A.AddRow(dst, k, sign)
-		return sign * p.B[k]
-	case k < ws.m+ws.n:
-		dst[k-ws.m] -= sign
-		return -sign * p.Lo[k-ws.m]
-	default:
-		dst[k-ws.m-ws.n] += sign
-		return sign * p.Hi[k-ws.m-ws.n]
+// bound is the side of bound k.
+func (ws *Workspace) bound(k int) float64 {
+	if k < ws.m+ws.n {
+		return ws.p.Lo[k-ws.m]
 	}
+	return ws.p.Hi[k-ws.m-ws.n]
+}
+
+// boundOf is the constraint that holds fixed entry j.
+func (ws *Workspace) boundOf(j int) int {
+	if ws.fixed[j] < 0 {
+		return ws.m + j
+	}
+	return ws.m + ws.n + j
+}
+
+// addGradient adds t times the gradient of constraint k to dst, and the sizes of what it adds to sizes, which may be nil.
+func (ws *Workspace) addGradient(dst, sizes []float64, k int, t float64) {
+	add := func(j int, v float64) {
+		dst[j] += t * v
+		if sizes != nil {
+			sizes[j] += math.Abs(t * v)
+		}
+	}
+	switch j, sign := ws.entry(k); {
+	case j >= 0:
+		add(j, sign)
+	case k < ws.m:
+		cols, vals := ws.p.A.Row(k)
+		for i, j := range cols {
+			add(j, vals[i])
+		}
+	default:
+		for j, v := range ws.p.Pieces[k-ws.m-2*ws.n].Gradient {
+			add(j, v)
+		}
+	}
+}
+
+// value is the value of a constraint at z: of an affine function, a row's a'z - b, or how
+// far a bound is crossed.
+func (ws *Workspace) value(k int, z []float64) float64 {
+	j, sign := ws.entry(k)
+	switch {
+	case k < ws.m:
+		return ws.p.A.RowDot(k, z) - ws.p.B[k]
+	case j >= 0:
+		return sign * (z[j] - ws.bound(k))
+	}
+	a := &ws.p.Pieces[k-ws.m-2*ws.n]
+	return a.Offset + linalg.Dot(a.Gradient, z[:len(a.Gradient)])
 }
 
 // exists reports whether constraint number k is finite.
 func (ws *Workspace) exists(k int) bool {
 	switch p := ws.p; {
-	case k < ws.m:
+	case k < ws.m || ws.isPiece(k):
 		return true
 	case k < ws.m+ws.n:
 		return p.Lo != nil && !math.IsInf(p.Lo[k-ws.m], -1)
@@ -70,31 +108,33 @@ func (ws *Workspace) isEqual(k int) bool {
 // large ones.
 func (ws *Workspace) termSize(k int) float64 {
 	size := ws.sideTerms(k)
-	switch p := ws.p; {
+	switch j, _ := ws.entry(k); {
+	case j >= 0:
+		size += ws.termSizes[j]
 	case k < ws.m:
-		cols, vals := p.A.Row(k)
+		cols, vals := ws.p.A.Row(k)
 		for t, j := range cols {
 			size += math.Abs(vals[t]) * ws.termSizes[j]
 		}
-	case k < ws.m+ws.n:
-		size += ws.termSizes[k-ws.m]
 	default:
-		size += ws.termSizes[k-ws.m-ws.n]
+		size += math.Abs(ws.level)
+		for j, v := range ws.p.Pieces[k-ws.m-2*ws.n].Gradient {
+			size += math.Abs(v) * ws.termSizes[j]
+		}
 	}
 	return size
 }
 
 // sideTerms is the size of the terms of the side of constraint k.
 func (ws *Workspace) sideTerms(k int) float64 {
-	switch p := ws.p; {
+	j, _ := ws.entry(k)
+	switch {
 	case k < ws.m:
-		return p.terms(k)
-	case k < ws.m+ws.n:
-		return math.Max(math.Abs(p.Lo[k-ws.m]), p.boundTerms(k-ws.m))
-	default:
-		j := k - ws.m - ws.n
-		return math.Max(math.Abs(p.Hi[j]), p.boundTerms(j))
+		return ws.p.terms(k)
+	case j >= 0:
+		return math.Max(math.Abs(ws.bound(k)), ws.p.boundTerms(j))
 	}
+	return math.Abs(ws.p.Pieces[k-ws.m-2*ws.n].Offset)
 }
 
 // terms is the size of the terms of b_i.
@@ -114,44 +154,41 @@ func (p *Problem) boundTerms(j int) float64 {
 	return p.BoundTerms[j]
 }
 
-// mostViolated returns the constraint outside the working set that is furthest
-// violated in Euclidean distance, equalities first; k = -1 where none is.
-func (ws *Workspace) mostViolated() (k int, violation, sign float64) {
-	p := ws.p
-	k = -1
-	worst, worstEqual := 0.0, false
-	consider := func(number int, h, norm float64, equal bool) {
-		s := 1.0
-		if equal && h < 0 {
-			h, s = -h, -1
+// breach is a constraint that z violates, by more than rounding.
+type breach struct {
+	number int
+	by     float64 // its value, of either sign for an equality
+	away   float64 // the distance of z from it; infinite for an equality
+}
+
+// violated lists the breaches at z, the furthest first and equalities before others; the
+// list is the workspace's.
+func (ws *Workspace) violated() []breach {
+	ws.broken = ws.broken[:0]
+	for k := range ws.member {
+		j, _ := ws.entry(k)
+		if ws.member[k] || ws.ignored[k] || j >= 0 && (ws.fixed[j] != 0 || !ws.exists(k)) {
+			continue
 		}
-		if math.IsNaN(h) {
-			k, violation, sign, worst = number, h, s, math.Inf(1)
-			return
+		h, equal := ws.value(k, ws.z), ws.isEqual(k)
+		if ws.isPiece(k) {
+			h -= ws.level
 		}
-		if h <= 0 || (worstEqual && !equal) || h <= ws.slackTol*ws.termSize(number) {
-			return
+		away := h
+		if equal {
+			away = math.Abs(h)
 		}
-		d := h
-		if norm > 0 {
-			d = h / norm
+		if away <= 0 || away <= ws.slackTol*ws.termSize(k) {
+			continue
 		}
-		if d > worst || (equal && !worstEqual) {
-			k, violation, sign, worst, worstEqual = number, h, s, d, equal
+		if ws.length[k] > 0 {
+			away /= ws.length[k]
 		}
+		if equal {
+			away = math.Inf(1)
+		}
+		ws.broken = append(ws.broken, breach{k, h, away})
 	}
-	for i := 0; i < ws.m; i++ {
-		if !ws.member[i] && !ws.ignored[i] {
-			consider(i, p.A.RowDot(i, ws.z)-p.B[i], ws.rowNorm[i], ws.isEqual(i))
-		}
-	}
-	for j := 0; j < ws.n; j++ {
-		if lo := ws.m + j; p.Lo != nil && !ws.member[lo] && !ws.ignored[lo] {
-			consider(lo, p.Lo[j]-ws.z[j], 1, ws.isEqual(lo))
-		}
-		if hi := ws.m + ws.n + j; p.Hi != nil && !ws.member[hi] && !ws.ignored[hi] && ws.exists(hi) {
-			consider(hi, ws.z[j]-p.Hi[j], 1, false)
-		}
-	}
-	return k, violation, sign
+	slices.SortStableFunc(ws.broken, func(a, b breach) int { return cmp.Compare(b.away, a.away) })
+	return ws.broken
 }

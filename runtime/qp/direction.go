@@ -9,16 +9,10 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// Affine is the function offset + gradient'd of a step d.
-type Affine struct {
-	Offset   float64
-	Gradient []float64 // len n
-}
-
 // Model is the function max_i (offset_i + gradient_i'd) + 1/2 d'Hd of a step d: the model of a
 // bundle method.
 type Model struct {
-	H      *Curvature
+	H      *Hessian
 	Pieces []Affine // at least one
 }
 
@@ -59,35 +53,34 @@ func (p *Projector) Step(x []float64, m *Model) (*Step, error) {
 // the variables s.
 func (p *Projector) step(x []float64, m *Model, on *constraints) (*Step, error) {
 	n := p.dx
-	q := &master{ctx: p.ctx, h: m.H, n: n, pieces: m.Pieces}
+	q := &Problem{H: m.H, Pieces: m.Pieces, C: make([]float64, n), Context: p.ctx}
 	ratio := 0.0
 	var center []float64
 	if on == p.joint {
 		// The variables s and u at their center, with a curvature well below that of H.
 		ratio, center = nearness*m.H.least(), p.center()
-		q.n = n + len(center)
-		q.h, q.linear = m.H.extended(len(center), ratio), make([]float64, q.n)
+		q.H, q.C = m.H.extended(len(center), ratio), make([]float64, n+len(center))
 	}
 	p.around(q, x, on)
-	balls := len(p.set.Balls)
-	q.fixed = make([]int8, q.n)
 	largest := 0.0
 	for i := range m.Pieces {
 		largest = math.Max(largest, linalg.Norm(m.Pieces[i].Gradient))
 	}
+	var s *Solution
 	for round := 1; ; round++ {
 		for j, c := range center {
-			q.linear[n+j] = -ratio * c
+			q.C[n+j] = -ratio * c
 		}
-		switch s := q.solve(); s {
+		switch s = Solve(q, &p.ws); s.Status {
 		case Stopped:
 			return nil, context.Cause(p.ctx)
-		case Failed:
-			return nil, &StalledError{"the step's quadratic program: " + s.String()}
+		case Failed, Infeasible:
+			return nil, &StalledError{"the step's quadratic program: " + s.Status.String()}
 		}
+		q.Warm = s.Active
 		settled := true
 		for j := range center {
-			v := q.d[n+j]
+			v := s.Z[n+j]
 			moved := math.Abs(v - center[j])
 			settled = settled && (moved <= 1e-13*math.Abs(v) || ratio*moved <= 1e-15*largest)
 			center[j] = v
@@ -99,42 +92,37 @@ func (p *Projector) step(x []float64, m *Model, on *constraints) (*Step, error) 
 	if on == p.joint {
 		p.remember(center)
 	}
-	step := q.step(m)
-	if step == nil {
-		return nil, &StalledError{"the step's quadratic program: rounding is all that is left of its pieces"}
+	step := &Step{D: s.Z[:n], Weights: s.Weights, Normal: s.Bound, Balls: s.Lambda[:len(p.set.Balls)]}
+	for j := range step.D {
+		step.D[j] = math.Min(math.Max(step.D[j], q.Lo[j]), q.Hi[j])
 	}
-	step.D, step.Normal = step.D[:n], step.Normal[:n]
-	step.Balls = make([]float64, balls)
-	for _, s := range q.set {
-		if s.kind == ofRow && s.index < balls {
-			step.Balls[s.index] = s.z
-		}
+	for i, u := range s.Lambda {
+		q.A.AddRow(step.Normal, i, u)
 	}
-	hd := make([]float64, n)
-	m.H.multiply(hd, step.D)
-	step.Curvature = linalg.Dot(hd, step.D) / 2
+	step.Normal, step.Value, step.Curvature = step.Normal[:n], m.value(step.D), m.H.quadratic(step.D)/2
 	return step, nil
 }
 
 // around sets the rows and bounds of the steps from x: the balls' tangents, then on.
-func (p *Projector) around(q *master, x []float64, on *constraints) {
+func (p *Projector) around(q *Problem, x []float64, on *constraints) {
 	n := p.dx
-	q.rows = sparse.Empty(q.n)
+	size := q.H.Dim()
+	q.A = sparse.Empty(size)
 	end := func(side, terms float64, equal bool) {
-		q.rows.EndRow()
-		q.side, q.terms, q.equal = append(q.side, side), append(q.terms, terms), append(q.equal, equal)
+		q.A.EndRow()
+		q.B, q.Terms, q.Equal = append(q.B, side), append(q.Terms, terms), append(q.Equal, equal)
 	}
 	for b := range p.set.Balls {
 		ball := &p.set.Balls[b]
 		r := radius(ball, x)
 		for j := ball.Start; j < ball.End; j++ {
-			q.rows.Col, q.rows.Val = append(q.rows.Col, j), append(q.rows.Val, x[j]-center(ball, j))
+			q.A.Col, q.A.Val = append(q.A.Col, j), append(q.A.Val, x[j]-center(ball, j))
 		}
 		end((ball.Radius-r)*(ball.Radius+r)/2, ball.Radius*ball.Radius, false)
 	}
 	for i := 0; i < on.e.Rows; i++ {
 		cols, vals := on.e.Row(i)
-		q.rows.Col, q.rows.Val = append(q.rows.Col, cols...), append(q.rows.Val, vals...)
+		q.A.Col, q.A.Val = append(q.A.Col, cols...), append(q.A.Val, vals...)
 		slack, terms, reads := on.side[i], math.Abs(on.side[i]), false
 		for t, j := range cols {
 			if j >= n { // s: it is not moved to 0
@@ -150,61 +138,13 @@ func (p *Projector) around(q *master, x []float64, on *constraints) {
 		}
 		end(slack, terms, on.equal[i])
 	}
-	q.lo, q.hi = make([]float64, q.n), make([]float64, q.n)
-	for j := range q.lo {
-		q.lo[j], q.hi[j] = math.Inf(-1), math.Inf(1)
+	q.Lo, q.Hi = make([]float64, size), make([]float64, size)
+	for j := range q.Lo {
+		q.Lo[j], q.Hi[j] = math.Inf(-1), math.Inf(1)
 		if j < n && p.set.Lo != nil {
-			q.lo[j], q.hi[j] = math.Min(p.set.Lo[j]-x[j], 0), math.Max(p.set.Hi[j]-x[j], 0)
+			q.Lo[j], q.Hi[j] = math.Min(p.set.Lo[j]-x[j], 0), math.Max(p.set.Hi[j]-x[j], 0)
 		}
 	}
-}
-
-// step is the solution as a Step, without its curvature and balls; nil where no piece has a weight, as
-// where rounding is all that is left of them.
-func (q *master) step(m *Model) *Step {
-	s := &Step{D: make([]float64, q.n), Normal: make([]float64, q.n), Weights: make([]float64, len(q.pieces))}
-	for j, v := range q.d {
-		s.D[j] = math.Min(math.Max(v, q.lo[j]), q.hi[j])
-	}
-	for j, f := range q.fixed {
-		if f == 0 {
-			continue
-		}
-		// Of the wrong sign it is nothing but rounding, unless both bounds are one.
-		v := -q.force[j]
-		if q.lo[j] < q.hi[j] && v*float64(f) < 0 {
-			v = 0
-		}
-		s.Normal[j] = v
-	}
-	sum := 0.0
-	for i := range q.set {
-		t := &q.set[i]
-		z := t.z
-		if t.kind != ofRow || !q.equal[t.index] {
-			z = math.Max(z, 0)
-		}
-		switch t.kind {
-		case ofPiece:
-			s.Weights[t.index] = z
-			sum += z
-		case ofRow:
-			cols, vals := q.rows.Row(t.index)
-			for k, j := range cols {
-				s.Normal[j] += z * vals[k]
-			}
-		case ofBound:
-			s.Normal[t.index] += t.sign * z
-		}
-	}
-	for i := range s.Weights {
-		s.Weights[i] /= sum
-	}
-	if !(sum > 0) && len(q.pieces) > 0 {
-		return nil
-	}
-	s.Value = m.value(s.D)
-	return s
 }
 
 // value is the model at d, of len n at least, without its curvature.
@@ -251,7 +191,7 @@ func (p *Projector) MinNorm(x []float64, gradients [][]float64, radius float64) 
 			}
 		}
 	}
-	step, err := p.Step(x, &Model{H: identity(p.dx), Pieces: model})
+	step, err := p.Step(x, &Model{H: Identity(p.dx), Pieces: model})
 	if err != nil {
 		return nil, err
 	}

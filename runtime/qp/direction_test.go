@@ -30,7 +30,7 @@ func TestStepIsOptimal(t *testing.T) {
 		for i := range pieces {
 			pieces[i] = Affine{Offset: -rng.Float64() * float64(i), Gradient: normals(rng, n)}
 		}
-		s, err := p.Step(x, &Model{H: FullCurvature(in.h), Pieces: pieces})
+		s, err := p.Step(x, &Model{H: factored(in.h), Pieces: pieces})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestStepNextToBounds(t *testing.T) {
 			}
 		}
 		p := NewProjector(set, rowsOf(n, 1, nil, nil, nil), n, 1)
-		s, err := p.Step(x, &Model{H: identity(n), Pieces: pieces})
+		s, err := p.Step(x, &Model{H: Identity(n), Pieces: pieces})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

@@ -148,7 +148,7 @@ func (p *Projector) projectJointly(dst, linear, weight []float64, on *search) er
 	for range on.center {
 		weight = append(weight, nearness)
 	}
-	q := &Problem{H: diagonalHessian(weight), C: append(linear, make([]float64, len(on.center))...), A: on.e, Equal: on.equal, B: on.side,
+	q := &Problem{H: Diagonal(weight), C: append(linear, make([]float64, len(on.center))...), A: on.e, Equal: on.equal, B: on.side,
 		Lo: p.withFree(p.set.Lo, -1), Hi: p.withFree(p.set.Hi, 1), Context: p.ctx}
 	if on.constraints == p.joint {
 		q.Warm = p.jointWarm

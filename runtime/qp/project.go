@@ -215,7 +215,7 @@ func (p *Projector) refine(dst []float64, on *search) {
 			weight[j] = nearness
 		}
 	}
-	q := &Problem{H: diagonalHessian(weight), C: make([]float64, len(z)), A: on.e, Equal: on.equal, B: side, Context: p.ctx}
+	q := &Problem{H: Diagonal(weight), C: make([]float64, len(z)), A: on.e, Equal: on.equal, B: side, Context: p.ctx}
 	if p.set.Lo != nil {
 		q.Lo, q.Hi = slices.Repeat([]float64{math.Inf(-1)}, len(z)), slices.Repeat([]float64{math.Inf(1)}, len(z))
 		for j, v := range dst {
@@ -321,7 +321,7 @@ func (p *Projector) projectPolyhedron(dst, x, theta []float64, on *search) error
 	if on.joint {
 		return p.projectJointly(dst, target, weight, on)
 	}
-	q := &Problem{H: diagonalHessian(weight), C: target, A: on.e, Equal: on.equal, B: on.side,
+	q := &Problem{H: Diagonal(weight), C: target, A: on.e, Equal: on.equal, B: on.side,
 		Lo: p.set.Lo, Hi: p.set.Hi, Warm: p.warm, Context: p.ctx}
 	k := p.sparseX.of(on.e, on.equal)
 	if on.constraints == p.upper {

@@ -117,7 +117,7 @@ func jointProjection(set *problem.Set, rows *problem.Rows, x0 []float64, dy int)
 	}
 	var z []float64
 	for range 2000 {
-		s := Solve(&Problem{H: diagonalHessian(d), C: c, A: sparse.FromEntries(m, dx+dy, entries), Equal: equal, B: rows.Rhs, Lo: lo, Hi: hi}, nil)
+		s := Solve(&Problem{H: Diagonal(d), C: c, A: sparse.FromEntries(m, dx+dy, entries), Equal: equal, B: rows.Rhs, Lo: lo, Hi: hi}, nil)
 		moved := 0.0
 		for j := range s.Z {
 			if j >= dx {

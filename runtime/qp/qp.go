@@ -9,10 +9,13 @@
 //
 // The quadratic program is
 //
-//	minimize 1/2 z'Hz + c'z  subject to  a_i'z <= b_i or a_i'z = b_i,  lo <= z <= hi
+//	minimize  max_i piece_i(z) + c'z + 1/2 z'Hz
+//	subject to  a_i'z <= b_i or a_i'z = b_i,  lo <= z <= hi
 //
-// with H positive definite, n variables and m rows. Multipliers follow the
-// Lagrangian 1/2 z'Hz + c'z + lambda'(Az - b) + bound'z, so lambda >= 0 on
+// with H positive definite, n variables, m rows and any number of affine pieces,
+// whose maximum, where there are some, makes it the model of a bundle method.
+// Multipliers follow the Lagrangian weights'pieces(z) + c'z + 1/2 z'Hz +
+// lambda'(Az - b) + bound'z, so weights >= 0 and their sum is 1, lambda >= 0 on
 // inequality rows, bound_j > 0 at an upper and < 0 at a lower bound.
 package qp
 
@@ -24,6 +27,12 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
+
+// Affine is the function offset + gradient'z.
+type Affine struct {
+	Offset   float64
+	Gradient []float64 // len n, or less: further entries are 0
+}
 
 // Status is how a solve ended.
 type Status uint8
@@ -41,9 +50,10 @@ func (s Status) String() string {
 }
 
 // Problem is one quadratic program. Constraints are numbered: row i is i,
-// the lower bound of z_j is m + j, its upper bound m + n + j.
+// the lower bound of z_j is m + j, its upper bound m + n + j, piece i is m + 2n + i.
 type Problem struct {
 	H      *Hessian
+	Pieces []Affine
 	C      []float64   // len n
 	A      *sparse.CSR // m x n; nil for no rows
 	Equal  []bool      // len m; true where the row is an equality; nil for none
@@ -63,11 +73,12 @@ type Problem struct {
 
 // Solution of a Problem. Its slices are its own.
 type Solution struct {
-	Status Status
-	Z      []float64 // len n
-	Lambda []float64 // len m
-	Bound  []float64 // len n
-	Active []int     // numbers of the constraints in the final working set, whose normals are independent
+	Status  Status
+	Z       []float64 // len n
+	Lambda  []float64 // len m
+	Bound   []float64 // len n
+	Weights []float64 // one for each piece; nil for none
+	Active  []int     // numbers of the constraints in the final working set, whose normals are independent
 	// Farkas, of len m, and FarkasBound, of len n, prove infeasibility:
 	// A'Farkas + FarkasBound = 0, Farkas >= 0 on inequality rows, and
 	// b'Farkas + sum_j (FarkasBound_j hi_j if > 0, else FarkasBound_j lo_j) < 0.
@@ -76,267 +87,188 @@ type Solution struct {
 	Iterations          int // changes of the working set
 }
 
-// active is a member of the working set.
+// active is a member of the working set: a piece of the common value, an active row, or an active bound that is not a fixed entry. Its column is U^-T of
+// its gradient on the free entries, and lift for a piece, over norm. The lift makes the columns of pieces independent where their differences are, and
+// changes nothing, as the weights add up to 1.
 type active struct {
 	number int
 	equal  bool
-	sign   float64 // the oriented constraint is sign * a'z <= sign * b
-	norm   float64 // |U^-T a|, the normal's length in the metric of H
-	rhs    float64 // sign * b / norm
-	terms  float64 // the size of the terms of b, over norm
+	norm   float64 // of the column
+	side   float64 // the constraint's value at z = at, for a piece less origin, over norm
+	terms  float64 // the size of its terms, over norm
+	one    float64 // 1/norm for a piece, 0 for others
+	u      float64 // the multiplier
+	move   float64 // of u, in a step of enter
 }
 
-// Workspace holds the arrays of a solver between calls. The zero value is
+// state is what a solve may begin from.
+type state struct {
+	fixed []int8 // -1 at lo, 1 at hi, 0 free; entries that H factorizes together are free
+	set   []active
+}
+
+// copyTo overwrites dst, whose arrays it uses.
+func (s state) copyTo(dst *state) {
+	dst.fixed, dst.set = append(dst.fixed[:0], s.fixed...), append(dst.set[:0], s.set...)
+}
+
+// Workspace holds the state and the arrays of a solver between calls. The zero value is
 // ready; it is not safe for concurrent use.
 type Workspace struct {
-	p       *Problem
-	n, m    int
-	factor  linalg.QR
-	set     []active
-	member  []bool // of the working set, by constraint number
-	ignored []bool // satisfied to rounding although dependent
+	p    *Problem
+	n, m int
 
-	w0, w, z   []float64 // len n: U z0, U z, z; z0 unconstrained minimizer
-	termSizes  []float64 // len n: the size of the terms that z_j is a sum of
-	normal     []float64 // len n
-	rest       []float64 // len n: the normal's part orthogonal to the working set
-	coef, r, u []float64 // len n: coefficients, their solve, multipliers
-	rowNorm    []float64 // len m: Euclidean
-	slackTol   float64
-	size       float64 // of the terms that w is a sum of, in the norm
+	state
+
+	// What follows from it.
+	free      []int
+	metric    metric
+	factor    linalg.QR // of the members' columns, len(free)+1 each
+	lift      float64   // the last entry of a piece's column
+	origin    float64   // the value of a piece of the working set at z = at, from which the sides of pieces are taken
+	at        []float64 // len n: fixed entries at their bounds, 0 elsewhere
+	rhs       []float64 // len(free)+1: U^-T (c + H at) on the free entries, and 0
+	w         []float64 // len(free)+1: U z on the free entries, and -lift
+	z         []float64 // len n
+	level     float64   // the common value of the pieces in the working set, 0 without
+	termSizes []float64 // len n: the size of the terms that z_j is a sum of; |z_j| where H couples it
+	size      float64   // of the terms that w is a sum of, in the norm
+	force     []float64 // len n: the gradient of the Lagrangian without bounds at fixed entries
+	sizes     []float64 // len n: the sizes of its terms
+	change    []float64 // len n: of force, in a step of enter
+
+	z0       []float64 // len n: the minimizer without constraints and pieces of entries that may be fixed
+	slackTol float64   // violation, relative to the size of terms, that counts as none
+	member   []bool    // of the working set, by constraint number
+	ignored  []bool    // satisfied to rounding although dependent
+	length   []float64 // Euclidean, of the gradients by constraint number
+	changes  int       // of the state
+	broken   []breach
+	kept     state
+
+	farkas, farkasBound []float64 // as in Solution
+
+	column, coef, rest, step []float64 // len n+1
+	normal, bend             []float64 // len n
+	cost, move               []float64 // by member
 }
 
 // Solve minimizes p by the dual active-set method of Goldfarb and Idnani
-// (Mathematical Programming 27, 1983). The working set's normals are kept as a
-// thin orthogonal factorization in the metric of H by Gram-Schmidt with
-// reorthogonalization (Daniel, Gragg, Kaufman, Stewart 1976), and the iterate
-// is recomputed from it at every full step, so that errors do not add up over
-// the iterations. ws may be nil.
+// (Mathematical Programming 27, 1983), for max functions that of Kiwiel (1989), so
+// that the pieces' common value needs no variable and no curvature of its own. The
+// working set's normals are kept as a thin orthogonal factorization in the metric of
+// H, and the iterate is recomputed from it at every full step, so that errors do not
+// add up over the iterations. Entries at a bound, other than those that H factorizes
+// together, are eliminated before anything is factorized, rows that are not active
+// take no part. With f free entries, a members of the working set and the rank r of
+// H, a change of the working set costs O(f (a + r) + a^2), one of the free entries
+// O(f (a + r)^2), and a look at what is violated the entries of the constraints.
+//
+// Changes come in blocks while these raise the dual objective, one by one after that
+// (see ascend), which ends for every program. ws may be nil.
 func Solve(p *Problem, ws *Workspace) *Solution {
 	if ws == nil {
 		ws = &Workspace{}
 	}
-	ws.reset(p)
-	for _, v := range ws.w0 {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return ws.result(Failed, 0)
-		}
+	if !ws.reset(p) {
+		return ws.result(Failed)
 	}
 	if ws.crossed() {
-		s := ws.result(Infeasible, 0)
-		s.Farkas, s.FarkasBound = make([]float64, ws.m), make([]float64, ws.n)
-		return s
+		ws.farkas, ws.farkasBound = make([]float64, ws.m), make([]float64, ws.n)
+		return ws.result(Infeasible)
 	}
-	iterations := ws.warmStart()
-	// Each full step raises the dual objective strictly, so no working set
-	// repeats; in practice their number is a small multiple of m + n.
-	limit := 100 + 40*(ws.m+ws.n)
-	best := ws.dualObjective()
-	stalls := 0
-	for {
-		if p.Context != nil && p.Context.Err() != nil {
-			return ws.result(Stopped, iterations)
-		}
-		k, violation, sign := ws.mostViolated()
-		if k < 0 {
-			return ws.result(Solved, iterations)
-		}
-		if iterations++; iterations > limit || math.IsNaN(violation) {
-			return ws.result(Failed, iterations)
-		}
-		status := ws.enter(k, sign, violation, &iterations)
-		if status != Solved {
-			return ws.infeasible(k, sign, status, iterations)
-		}
-		// A step that does not raise the dual objective is a violation at
-		// the level of rounding: widen that level, at most to the point
-		// where constraints are anyhow undecided.
-		if now := ws.dualObjective(); now > best {
-			best, stalls = now, 0
-		} else if stalls++; stalls > 3 && ws.slackTol < tolerance.Contradiction {
-			ws.slackTol *= 10
-			stalls = 0
-		}
-	}
+	return ws.result(ws.minimize())
 }
 
-// reset sizes the workspace for p and starts from the unconstrained minimizer.
-func (ws *Workspace) reset(p *Problem) {
+// reset sizes the workspace for p and starts from its guess; it reports false where numbers are none.
+func (ws *Workspace) reset(p *Problem) bool {
 	n, m := p.H.Dim(), len(p.B)
-	ws.p, ws.n, ws.m, ws.slackTol = p, n, m, tolerance.Feasibility
-	for _, v := range []*[]float64{&ws.w0, &ws.w, &ws.z, &ws.termSizes, &ws.normal, &ws.rest, &ws.coef, &ws.r, &ws.u} {
+	all := m + 2*n + len(p.Pieces)
+	ws.p, ws.n, ws.m, ws.slackTol, ws.changes, ws.level = p, n, m, tolerance.Feasibility, 0, 0
+	ws.farkas, ws.farkasBound = nil, nil
+	for _, v := range []*[]float64{&ws.at, &ws.z, &ws.termSizes, &ws.force, &ws.sizes, &ws.change, &ws.z0, &ws.normal, &ws.bend} {
 		*v = linalg.Cleared(*v, n)
 	}
-	ws.rowNorm = linalg.Cleared(ws.rowNorm, m)
-	for i := range ws.rowNorm {
-		_, vals := p.A.Row(i)
-		ws.rowNorm[i] = linalg.Norm(vals)
+	for _, v := range []*[]float64{&ws.column, &ws.coef, &ws.rest, &ws.step} {
+		*v = linalg.Cleared(*v, n+1)
 	}
-	ws.member = linalg.Cleared(ws.member, m+2*n)
-	ws.ignored = linalg.Cleared(ws.ignored, m+2*n)
-	ws.set = ws.set[:0]
-	ws.factor.Reset(n)
-	for j, v := range p.C {
-		ws.w0[j] = -v
-	}
-	p.H.solveT(ws.w0)
-	ws.refresh()
-}
-
-// warmStart enters the guessed constraints that are independent, and leaves
-// out those whose multiplier is negative: what remains is the solution of a
-// subproblem, from which the dual method may start.
-func (ws *Workspace) warmStart() (changes int) {
-	for _, k := range ws.p.Warm {
-		if k < 0 || k >= len(ws.member) || ws.member[k] || !ws.exists(k) {
-			continue
-		}
-		a := ws.orient(k, 1)
-		if a.norm == 0 {
-			continue
-		}
-		rest := ws.factor.Split(ws.normal, ws.coef, ws.rest)
-		if rest <= math.Sqrt(tolerance.Dependence) { // a guess need not be taken near dependence
-			continue
-		}
-		ws.push(a, rest)
-		changes++
-	}
-	for len(ws.set) > 0 {
-		ws.refresh()
-		worst := -1
-		for i, a := range ws.set {
-			if !a.equal && ws.u[i] < 0 && (worst < 0 || ws.u[i] < ws.u[worst]) {
-				worst = i
+	ws.fixed, ws.set, ws.free = linalg.Cleared(ws.fixed, n), ws.set[:0], ws.free[:0]
+	ws.member, ws.ignored = linalg.Cleared(ws.member, all), linalg.Cleared(ws.ignored, all)
+	ws.length = linalg.Cleared(ws.length, all)
+	for k := range ws.length {
+		ws.length[k] = 1
+		switch {
+		case k < m:
+			_, vals := p.A.Row(k)
+			ws.length[k] = linalg.Norm(vals)
+			if math.IsNaN(p.B[k]) || math.IsNaN(ws.length[k]) {
+				return false
 			}
-		}
-		if worst < 0 {
-			break
-		}
-		ws.drop(worst)
-		changes++
-	}
-	ws.refresh()
-	return changes
-}
-
-// enter takes steps in the dual space until constraint k holds and is in the
-// working set. Solved means done; Infeasible that the working set and k
-// contradict each other: ws.r then combines the working set's normals to k's.
-func (ws *Workspace) enter(k int, sign, violation float64, iterations *int) Status {
-	a := ws.orient(k, sign)
-	if a.norm == 0 {
-		// An empty row: 0 <= b with b < 0.
-		return Infeasible
-	}
-	violation /= a.norm
-	if ws.p.H.dense != nil && violation <= tolerance.Feasibility*ws.size {
-		// Within what rounding of w makes of z, which spread does not tell where
-		// H couples variables.
-		ws.ignored[k] = true
-		return Solved
-	}
-	uk := 0.0
-	for {
-		rest := ws.factor.Split(ws.normal, ws.coef, ws.rest)
-		q := len(ws.set)
-		copy(ws.r[:q], ws.coef[:q])
-		ws.factor.Solve(ws.r[:q])
-		// t1: the largest step that keeps the multipliers nonnegative.
-		t1, leaving := math.Inf(1), -1
-		for i, member := range ws.set {
-			if !member.equal && ws.r[i] > 0 {
-				if t := ws.u[i] / ws.r[i]; t < t1 {
-					t1, leaving = t, i
-				}
-			}
-		}
-		t2 := math.Inf(1)
-		if rest > tolerance.Dependence {
-			t2 = violation / (rest * rest)
-		}
-		if math.IsInf(t1, 1) && math.IsInf(t2, 1) {
-			if violation*a.norm <= tolerance.Contradiction*ws.termSize(k) {
-				ws.ignored[k] = true
-				ws.refresh()
-				return Solved
-			}
-			return Infeasible
-		}
-		t := math.Min(t1, t2)
-		for i := range ws.set {
-			ws.u[i] -= t * ws.r[i]
-		}
-		uk += t
-		if t2 <= t1 {
-			ws.push(a, rest)
-			ws.refresh()
-			return Solved
-		}
-		if !math.IsInf(t2, 1) {
-			violation -= t * rest * rest
-		}
-		ws.u[leaving] = 0
-		copy(ws.u[leaving:q-1], ws.u[leaving+1:q])
-		ws.drop(leaving)
-		*iterations++
-	}
-}
-
-// push adds the constraint whose normal has just been split to the working set.
-func (ws *Workspace) push(a active, rest float64) {
-	ws.factor.Push(ws.coef, ws.rest, rest)
-	ws.set = append(ws.set, a)
-	ws.member[a.number] = true
-}
-
-// drop takes member i out of the working set. A constraint ignored as
-// dependent on it counts again.
-func (ws *Workspace) drop(i int) {
-	ws.factor.Drop(i)
-	ws.member[ws.set[i].number] = false
-	ws.set = append(ws.set[:i], ws.set[i+1:]...)
-	for k := range ws.ignored {
-		ws.ignored[k] = false
-	}
-}
-
-// refresh recomputes w, z and u as the solution with the working set's
-// constraints as equalities: with G = QR their normals and h their sides,
-// w = w0 + Q (R^-T h - Q'w0) and u = R^-1 (Q'w0 - R^-T h).
-func (ws *Workspace) refresh() {
-	q := len(ws.set)
-	for i, a := range ws.set {
-		ws.r[i] = a.rhs
-	}
-	ws.factor.SolveT(ws.r[:q])
-	copy(ws.w, ws.w0)
-	for j, v := range ws.w0 {
-		ws.termSizes[j] = math.Abs(v)
-	}
-	sides := 0.0 // the largest of the terms of the sides so far
-	for i := 0; i < q; i++ {
-		sides = math.Max(sides, ws.set[i].terms)
-		col := ws.factor.Column(i)
-		ws.u[i] = linalg.Dot(col, ws.w0) - ws.r[i]
-		linalg.Axpy(ws.w, -ws.u[i], col)
-		size := math.Max(math.Abs(ws.r[i]), sides)
-		for j, v := range ws.w0 {
-			size += math.Abs(col[j] * v)
-		}
-		for j, v := range col {
-			if v != 0 {
-				// 1/64 is the error of the entries of the orthonormal basis, in units of tolerance.Feasibility: about ten roundings. Where
-				// it is 0 nothing was added up.
-				ws.termSizes[j] += size * (math.Abs(v) + 1.0/64)
+		case k >= m+2*n:
+			a := &p.Pieces[k-m-2*n]
+			ws.length[k] = linalg.Norm(a.Gradient)
+			if math.IsNaN(a.Offset) || math.IsNaN(ws.length[k]) {
+				return false
 			}
 		}
 	}
-	ws.factor.Solve(ws.u[:q])
-	copy(ws.z, ws.w)
-	ws.p.H.solve(ws.z)
-	ws.size = linalg.Norm(ws.termSizes)
-	ws.p.H.sizesOfSolution(ws.termSizes, ws.z)
+	ws.admit()
+	return ws.unconstrained()
+}
+
+// unconstrained makes z0.
+func (ws *Workspace) unconstrained() bool {
+	some, dense := false, ws.p.H.dense()
+	for j := range ws.n {
+		ws.free = append(ws.free, j)
+		if v := ws.p.C[j]; j >= dense && v != 0 {
+			ws.z0[j], some = -v, true
+		}
+	}
+	if some {
+		if !ws.metric.restrict(ws.p.H, ws.free) {
+			return false
+		}
+		ws.metric.solveT(ws.z0)
+		ws.metric.solve(ws.z0)
+	}
+	return true
+}
+
+// admit begins with the equalities, the guess, and one piece at least.
+func (ws *Workspace) admit() {
+	p := ws.p
+	pieces := 0
+	enter := func(k int) {
+		if ws.member[k] {
+			return
+		}
+		ws.member[k] = true
+		ws.set = append(ws.set, active{number: k})
+		if ws.isPiece(k) {
+			pieces++
+		}
+	}
+	for k := range ws.m + ws.n {
+		if ws.isEqual(k) {
+			enter(k)
+		}
+	}
+	for _, k := range p.Warm {
+		if k >= 0 && k < len(ws.member) && ws.exists(k) {
+			enter(k)
+		}
+	}
+	if len(p.Pieces) > 0 && pieces == 0 {
+		// The largest one at z = 0; of equals the first.
+		first := 0
+		for i := range p.Pieces {
+			if p.Pieces[i].Offset > p.Pieces[first].Offset {
+				first = i
+			}
+		}
+		enter(ws.m + 2*ws.n + first)
+	}
 }
 
 // crossed reports a variable whose bounds contradict each other beyond doubt.
@@ -354,69 +286,50 @@ func (ws *Workspace) crossed() bool {
 	return false
 }
 
-// dualObjective is |w - w0|^2 / 2, which full steps raise.
-func (ws *Workspace) dualObjective() float64 {
-	s := 0.0
-	for j, v := range ws.w {
-		d := v - ws.w0[j]
-		s += d * d
-	}
-	return s / 2
-}
-
-// assign adds value times the (unoriented) multiplier of member a.
-func (ws *Workspace) assign(a active, value float64, row, bound []float64) {
-	value *= a.sign / a.norm
-	switch {
-	case a.number < ws.m:
-		row[a.number] += value
-	case a.number < ws.m+ws.n:
-		bound[a.number-ws.m] -= value
-	default:
-		bound[a.number-ws.m-ws.n] += value
-	}
-}
-
-// result copies the solution out. Multipliers that rounding made negative
+// result copies the solution out. Active bounds hold exactly, and multipliers that rounding made negative
 // are set to zero.
-func (ws *Workspace) result(status Status, iterations int) *Solution {
-	s := &Solution{Status: status, Z: append([]float64(nil), ws.z...), Lambda: make([]float64, ws.m),
-		Bound: make([]float64, ws.n), Iterations: iterations}
-	for i, a := range ws.set {
-		u := ws.u[i]
+func (ws *Workspace) result(status Status) *Solution {
+	n, m := ws.n, ws.m
+	s := &Solution{Status: status, Z: append([]float64(nil), ws.z...), Lambda: make([]float64, m), Bound: make([]float64, n), Iterations: ws.changes,
+		Farkas: ws.farkas, FarkasBound: ws.farkasBound}
+	if k := len(ws.p.Pieces); k > 0 {
+		s.Weights = make([]float64, k)
+	}
+	for j, f := range ws.fixed {
+		if f == 0 {
+			continue
+		}
+		k := ws.boundOf(j)
+		if s.Bound[j] = -ws.force[j]; !ws.isEqual(k) && s.Bound[j]*float64(f) < 0 {
+			s.Bound[j] = 0
+		}
+		s.Active = append(s.Active, k)
+	}
+	sum := 0.0
+	for i := range ws.set {
+		a := &ws.set[i]
+		u := a.u
 		if !a.equal {
 			u = math.Max(u, 0)
 		}
-		ws.assign(a, u, s.Lambda, s.Bound)
 		s.Active = append(s.Active, a.number)
-	}
-	return s
-}
-
-// infeasible builds the Farkas vector from the combination in ws.r: the normal
-// of k equals the sum of r_i times those of the working set, with r_i <= 0 on
-// inequalities, while its side is below the same sum of sides.
-func (ws *Workspace) infeasible(k int, sign float64, status Status, iterations int) *Solution {
-	if status != Infeasible {
-		return ws.result(status, iterations)
-	}
-	s := ws.result(Infeasible, iterations)
-	s.Farkas, s.FarkasBound = make([]float64, ws.m), make([]float64, ws.n)
-	a := ws.orient(k, sign)
-	if a.norm == 0 {
-		s.Farkas[k] = sign
-	} else {
-		ws.assign(a, 1, s.Farkas, s.FarkasBound)
-		for i, member := range ws.set {
-			v := -ws.r[i]
-			if !member.equal {
-				v = math.Max(v, 0)
-			}
-			ws.assign(member, v, s.Farkas, s.FarkasBound)
+		switch k := a.number; {
+		case k < m:
+			s.Lambda[k] = u
+		case k < m+2*n:
+			j, sign := ws.entry(k)
+			s.Bound[j] += sign * u
+			s.Z[j] = ws.bound(k)
+		default:
+			s.Weights[k-m-2*n] = u
+			sum += u
 		}
 	}
-	if !ws.p.refuted(s.Farkas) {
-		s.Status = Failed
+	for i := range s.Weights {
+		s.Weights[i] /= sum
+	}
+	if s.Weights != nil && !(sum > 0) && status == Solved {
+		s.Status = Failed // rounding is all that is left of the pieces
 	}
 	return s
 }

@@ -3,7 +3,6 @@ package qp
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"bilevelc/internal/sparse"
@@ -45,11 +44,7 @@ func random(rng *rand.Rand, n, m, equal int, cond float64, bounds bool) *instanc
 			sym.SetSym(i, j, (h.At(i, j)+h.At(j, i))/2)
 		}
 	}
-	hess, ok := linalg.NewCholesky(n, slices.Clone(sym.RawSymmetric().Data))
-	if !ok {
-		panic("not positive definite")
-	}
-	p := &Problem{H: Factored(hess), C: normals(rng, n), B: make([]float64, m), Equal: make([]bool, m)}
+	p := &Problem{H: factored(sym), C: normals(rng, n), B: make([]float64, m), Equal: make([]bool, m)}
 	for j := range p.C {
 		p.C[j] *= 10
 	}
@@ -151,6 +146,11 @@ func TestSolveMeetsKKT(t *testing.T) {
 		// Rounding of H's factorization grows with the root of cond.
 		if tol := 1e-13 * math.Sqrt(cond) * float64(n+10); s.Status != Solved || !(in.kkt(s) <= tol) {
 			t.Fatalf("trial %d (n %d, m %d, equal %d, cond %.1e): %v, KKT %.2e", trial, n, m, equal, cond, s.Status, in.kkt(s))
+		}
+		for j, z := range s.Z {
+			if bounds && (s.Bound[j] > 0 && z != in.p.Hi[j] || s.Bound[j] < 0 && z != in.p.Lo[j]) {
+				t.Errorf("trial %d: z %g in [%g, %g] with a multiplier %g", trial, z, in.p.Lo[j], in.p.Hi[j], s.Bound[j])
+			}
 		}
 		// A warm start from the solution changes nothing but the iterations.
 		in.p.Warm = s.Active

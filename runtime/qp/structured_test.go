@@ -60,7 +60,7 @@ func TestSeparableProjections(t *testing.T) {
 			for i, k := range set.Kind {
 				equal[i] = k == problem.Equal
 			}
-			want := Solve(&Problem{H: diagonalHessian(diagonal), C: linear, A: set.E, Equal: equal, B: set.Rhs, Lo: set.Lo, Hi: set.Hi}, nil)
+			want := Solve(&Problem{H: Diagonal(diagonal), C: linear, A: set.E, Equal: equal, B: set.Rhs, Lo: set.Lo, Hi: set.Hi}, nil)
 			for j, v := range want.Z {
 				if math.Abs(got[j]-v) > 1e-12*(1+math.Abs(v)) {
 					t.Fatalf("trial %d, step %d: entry %d is %v, want %v", trial, step, j, got[j], v)
@@ -117,7 +117,7 @@ func TestProjectionsWithinCuts(t *testing.T) {
 		for j, v := range center {
 			diagonal[j], linear[j] = 1, -v
 		}
-		q := &Problem{H: diagonalHessian(diagonal), C: linear, A: sparse.FromDense(1+len(cuts), n, a), Equal: equal, B: side, Lo: set.Lo, Hi: set.Hi}
+		q := &Problem{H: Diagonal(diagonal), C: linear, A: sparse.FromDense(1+len(cuts), n, a), Equal: equal, B: side, Lo: set.Lo, Hi: set.Hi}
 		want := Solve(q, nil)
 		s := (*structured)(nil).of(q.A, q.Equal).decide(q, diagonal)
 		if s == nil || s.Status != want.Status {
@@ -181,7 +181,7 @@ func TestProjectionsOntoCorners(t *testing.T) {
 				}
 			}
 			k = k.of(a, equal)
-			s := k.decide(&Problem{H: diagonalHessian(diagonal), C: c, A: a, Equal: equal, B: []float64{budget}, Lo: zero, Hi: hi, Warm: warm}, diagonal)
+			s := k.decide(&Problem{H: Diagonal(diagonal), C: c, A: a, Equal: equal, B: []float64{budget}, Lo: zero, Hi: hi, Warm: warm}, diagonal)
 			if s == nil {
 				t.Errorf("seed %d, step %d: not decided", seed, step)
 				continue

@@ -2,74 +2,73 @@ package qp
 
 import (
 	"math"
+	"slices"
 
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/linalg"
 )
 
-// Curvature is the positive definite matrix H of a Model, n x n: a positive diagonal
-// plus W M W' of low rank r, or, for few variables, a full matrix. It is immutable
-// and may be shared. Products cost O(n r), restrictions to some of the variables
-// O(n r^2), memory is O(n r); a full matrix of k variables costs k^2 and k^3.
-type Curvature struct {
+// Hessian is a positive definite matrix H, n x n: a positive diagonal plus W M W' of low
+// rank r, or, for few variables, a factorized one. It is immutable and may be shared.
+// Products cost O(n r), restrictions to some of the variables O(n r^2), memory is O(n r);
+// a factorized block is not restricted.
+type Hessian struct {
 	n        int
-	diagonal []float64     // len n; not read where full is
-	w        [][]float64   // r columns, of len <= n: further entries are 0
-	m        *mat.SymDense // r x r, indefinite in general
-	full     *mat.SymDense // of the leading variables, in place of the rest; or nil
+	diagonal []float64        // len n; not read in the block
+	w        [][]float64      // r columns, of len <= n: further entries are 0
+	m        *mat.SymDense    // r x r, indefinite in general
+	block    *linalg.Cholesky // of the leading variables, in place of the rest; or nil
 }
 
-// DiagonalCurvature is the matrix with the positive entries d, which it keeps.
-func DiagonalCurvature(d []float64) *Curvature { return &Curvature{n: len(d), diagonal: d} }
+// Diagonal is the Hessian with the positive entries d, which it keeps.
+func Diagonal(d []float64) *Hessian { return &Hessian{n: len(d), diagonal: d} }
 
-// LowRankCurvature is diag(d) + W M W', which must be positive definite, with the
+// LowRank is diag(d) + W M W', which must be positive definite, with the
 // columns of W in w, of len(d) each. It keeps its arguments.
-func LowRankCurvature(d []float64, w [][]float64, m *mat.SymDense) *Curvature {
-	return &Curvature{n: len(d), diagonal: d, w: w, m: m}
+func LowRank(d []float64, w [][]float64, m *mat.SymDense) *Hessian {
+	return &Hessian{n: len(d), diagonal: d, w: w, m: m}
 }
 
-// FullCurvature is the positive definite matrix h, which it keeps.
-func FullCurvature(h *mat.SymDense) *Curvature {
-	n := h.SymmetricDim()
-	return &Curvature{n: n, diagonal: make([]float64, n), full: h}
+// Factored is the Hessian that c factorizes.
+func Factored(c *linalg.Cholesky) *Hessian {
+	return &Hessian{n: c.Dim(), diagonal: make([]float64, c.Dim()), block: c}
 }
 
-// identity is the n x n identity.
-func identity(n int) *Curvature {
-	d := make([]float64, n)
-	for j := range d {
-		d[j] = 1
-	}
-	return DiagonalCurvature(d)
-}
+// Identity is the n x n identity.
+func Identity(n int) *Hessian { return Diagonal(slices.Repeat([]float64{1}, n)) }
 
 // extended is h with k more variables of curvature v, not coupled to others.
-func (h *Curvature) extended(k int, v float64) *Curvature {
+func (h *Hessian) extended(k int, v float64) *Hessian {
 	out := *h
 	out.n += k
-	out.diagonal = append(make([]float64, 0, out.n), h.diagonal...)
-	for range k {
-		out.diagonal = append(out.diagonal, v)
-	}
+	out.diagonal = slices.Concat(h.diagonal, slices.Repeat([]float64{v}, k))
 	return &out
 }
 
-// dense is the number of variables of the full matrix.
-func (h *Curvature) dense() int {
-	if h.full == nil {
+// Dim is n.
+func (h *Hessian) Dim() int { return h.n }
+
+// dense is the number of variables of the block.
+func (h *Hessian) dense() int {
+	if h.block == nil {
 		return 0
 	}
-	return h.full.SymmetricDim()
+	return h.block.Dim()
 }
+
+// couples reports whether H couples variables.
+func (h *Hessian) couples() bool { return h.block != nil || len(h.w) > 0 }
 
 // least is the smallest diagonal entry of H: an upper bound of its least eigenvalue,
 // and near it where H is nearly diagonal.
-func (h *Curvature) least() float64 {
-	k, r := h.dense(), math.Inf(1)
-	for j := 0; j < k; j++ {
-		r = math.Min(r, h.full.At(j, j))
+func (h *Hessian) least() float64 {
+	k, least := h.dense(), math.Inf(1)
+	e := make([]float64, h.n)
+	for j := range k {
+		e[j] = 1
+		least = math.Min(least, h.quadratic(e))
+		e[j] = 0
 	}
 	for j := k; j < h.n; j++ {
 		v := h.diagonal[j]
@@ -81,17 +80,27 @@ func (h *Curvature) least() float64 {
 				v += h.w[a][j] * h.m.At(a, b) * h.w[b][j]
 			}
 		}
-		r = math.Min(r, v)
+		least = math.Min(least, v)
 	}
-	return r
+	return least
 }
 
-// multiply sets dst to H v.
-func (h *Curvature) multiply(dst, v []float64) {
-	k := h.dense()
-	if k > 0 {
-		blas64.Symv(1, h.full.RawSymmetric(), blas64.Vector{N: k, Data: v, Inc: 1}, 0, blas64.Vector{N: k, Data: dst, Inc: 1})
+// quadratic is v'Hv.
+func (h *Hessian) quadratic(v []float64) float64 {
+	hv := make([]float64, h.n)
+	h.multiply(hv, v)
+	s := linalg.Dot(hv, v)
+	if k := h.dense(); k > 0 {
+		h.block.Multiply(hv[:k], v[:k])
+		s += linalg.Dot(hv[:k], hv[:k])
 	}
+	return s
+}
+
+// multiply sets dst to H v, at the entries of the block to 0.
+func (h *Hessian) multiply(dst, v []float64) {
+	k := h.dense()
+	clear(dst[:k])
 	for j := k; j < h.n; j++ {
 		dst[j] = h.diagonal[j] * v[j]
 	}
@@ -111,15 +120,15 @@ func (h *Curvature) multiply(dst, v []float64) {
 	}
 }
 
-// metric is the restriction of a Curvature to some variables, factorized as U'U. A
-// full block has its Cholesky factor. Otherwise, with D^-1/2 W = Z T, the columns of
+// metric is the restriction of a Hessian to some variables, all of its block among them, factorized as U'U. The
+// block has its Cholesky factor. Otherwise, with D^-1/2 W = Z T, the columns of
 // Z orthonormal,
 //
 //	U = (I + Z (R - I) Z') D^1/2,  R'R = I + T M T',
 //
 // so that all products with U^-1 go through orthogonal matrices and triangles.
 type metric struct {
-	k    int              // variables of the full block
+	k    int              // variables of the block
 	u    *linalg.Cholesky // its factor
 	root []float64        // square roots of the diagonal of the others
 	z    linalg.QR        // orthonormal columns, of len(root) each
@@ -129,25 +138,14 @@ type metric struct {
 
 // restrict factorizes H on the free variables, ascending; it reports false where that
 // is not positive definite to working precision.
-func (m *metric) restrict(h *Curvature, free []int) bool {
-	m.k = 0
-	for d := h.dense(); m.k < len(free) && free[m.k] < d; m.k++ {
-	}
-	if m.k > 0 {
-		block := make([]float64, m.k*m.k)
-		for a, i := range free[:m.k] {
-			for b := a; b < m.k; b++ {
-				block[a*m.k+b] = h.full.At(i, free[b])
-			}
-		}
-		var ok bool
-		if m.u, ok = linalg.NewCholesky(m.k, block); !ok {
-			return false
-		}
-	}
+func (m *metric) restrict(h *Hessian, free []int) bool {
+	m.k, m.u = h.dense(), h.block
 	rest := free[m.k:]
 	m.root = linalg.Cleared(m.root, len(rest))
 	for a, j := range rest {
+		if !(h.diagonal[j] > 0) {
+			return false
+		}
 		m.root[a] = math.Sqrt(h.diagonal[j])
 	}
 	m.z.Reset(len(rest))
@@ -158,7 +156,7 @@ func (m *metric) restrict(h *Curvature, free []int) bool {
 }
 
 // form builds Z and R.
-func (m *metric) form(h *Curvature, rest []int) bool {
+func (m *metric) form(h *Hessian, rest []int) bool {
 	r := len(h.w)
 	t := mat.NewDense(r, r, nil)
 	column, coef, left := make([]float64, len(rest)), make([]float64, r), make([]float64, len(rest))

@@ -3,8 +3,10 @@ package qp
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 
@@ -14,7 +16,7 @@ import (
 
 // lowRank is a random positive definite diag(d) + W M W' of eigenvalues below and above
 // those of d, with the same matrix in full.
-func lowRank(rng *rand.Rand, n, r int) (*Curvature, *mat.SymDense) {
+func lowRank(rng *rand.Rand, n, r int) (*Hessian, *mat.SymDense) {
 	d := make([]float64, n)
 	even := rng.IntN(2) == 0
 	for j := range d {
@@ -61,7 +63,17 @@ func lowRank(rng *rand.Rand, n, r int) (*Curvature, *mat.SymDense) {
 			full.SetSym(i, j, v)
 		}
 	}
-	return LowRankCurvature(d, w, m), full
+	return LowRank(d, w, m), full
+}
+
+// factored is the Hessian h.
+func factored(h *mat.SymDense) *Hessian {
+	n := h.SymmetricDim()
+	c, ok := linalg.NewCholesky(n, slices.Clone(h.RawSymmetric().Data))
+	if !ok {
+		panic("not positive definite")
+	}
+	return Factored(c)
 }
 
 // gap is the duality gap of a step, which bounds how far it is from the minimum,
@@ -102,9 +114,9 @@ func TestStepHasNoDualityGap(t *testing.T) {
 		h, full := lowRank(rng, n, 1+rng.IntN(12))
 		switch trial % 4 {
 		case 0:
-			h = FullCurvature(full)
+			h = factored(full)
 		case 1:
-			h, full = identity(n), mat.NewSymDense(n, nil)
+			h, full = Identity(n), mat.NewSymDense(n, nil)
 			for j := range n {
 				full.SetSym(j, j, 1)
 			}
@@ -189,5 +201,52 @@ func TestStepHasNoDualityGap(t *testing.T) {
 		if g := gap(m, full, scale, s, support); !(g <= 1e-12) {
 			t.Errorf("trial %d: n %d, %d pieces: duality gap %.2e", trial, n, len(m.Pieces), g)
 		}
+	}
+}
+
+// Steps within X and D, where D follows from rows y >= a'x and y <= b - c'x of the lower level, are those within X with the row (a + c)'x <= b, for
+// curvatures of every form.
+func TestStepWithinTheLowerLevelsRows(t *testing.T) {
+	held := 0
+	for seed := range members.Seeds(t, 200) {
+		rng := rand.New(rand.NewPCG(seed, 33))
+		n := 2 + rng.IntN(8)
+		h, full := lowRank(rng, n, 1+rng.IntN(4))
+		switch rng.IntN(3) {
+		case 0:
+			h = factored(full)
+		case 1:
+			h = Identity(n)
+		}
+		a, c, x := normals(rng, n), normals(rng, n), normals(rng, n)
+		b, sum := 0.01*rng.Float64(), linalg.Plus(a, 1, c)
+		b += linalg.Dot(sum, x)
+		rows := rowsOf(n, 1, append(slices.Clone(a), c...), []float64{1, -1}, []float64{0, b})
+		set := freeSet(n)
+		set.E, set.Rhs, set.Kind = sparse.FromDense(1, n, sum), []float64{b}, []problem.Kind{problem.AtMost}
+		m := &Model{H: h, Pieces: make([]Affine, 1+rng.IntN(4))}
+		for i := range m.Pieces {
+			m.Pieces[i] = Affine{Offset: -rng.Float64() * float64(i), Gradient: normals(rng, n)}
+		}
+		want, err := NewProjector(set, rowsOf(n, 1, nil, nil, nil), n, 1).Step(x, m)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		got, err := NewProjector(freeSet(n), rows, n, 1).Step(x, m)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if linalg.Norm(want.Normal) > 0 {
+			held++
+		}
+		if d := linalg.Distance(got.D, want.D); d > 1e-8*linalg.Norm(want.D) {
+			t.Errorf("seed %d: %v, not %v", seed, got.D, want.D)
+		}
+		if d := linalg.Distance(got.Normal, want.Normal); d > 1e-7*(linalg.Norm(want.Normal)+linalg.Norm(m.Pieces[0].Gradient)) {
+			t.Errorf("seed %d: normal %v, not %v", seed, got.Normal, want.Normal)
+		}
+	}
+	if held == 0 {
+		t.Error("the row never held a step")
 	}
 }
