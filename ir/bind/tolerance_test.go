@@ -51,3 +51,20 @@ func TestContradictionsAreThoseOfTheData(t *testing.T) {
 		}
 	}
 }
+
+// Rows of a family that is written out tuple by tuple, as ranges move with the index, are judged as those of another are: those
+// on data that agree but for rounding hold, in the first row and below it, and those that a millionth sets apart do not.
+func TestContradictionsOfUnrolledRows(t *testing.T) {
+	for _, first := range []string{"0, 1", "1, 0"} { // the rows without a variable
+		for off, want := range map[float64]bool{0: true, 1e-13: true, -1e-13: true, 1e-6: false, -1e-6: false} {
+			for _, term := range []string{"sum(y[1..i])", "y[i]"} {
+				text := fmt.Sprintf("model edge\ndata w: vector[2] = [%s]\nupper { var x: real in box(0, 1)\nminimize x }\nlower { var y: vector[2]\nminimize sumsq(y - x)\nsubject to\n"+
+					"c: forall i in 1..2: w[i] * %s + 0.1 + 0.2 == %.17g + 0.4 * w[i]\n}\n", first, term, 0.3+off)
+				p, list := Bind(compile(t, "edge.blv", text), nil, Options{})
+				if held := !list.Has(diag.BindNeverHolds); held != want || held && len(p.Rows) != 1 {
+					t.Errorf("%s\nheld %v: %v", text, held, list)
+				}
+			}
+		}
+	}
+}

@@ -161,5 +161,7 @@ func (f *form) below(g *form) *form {
 	for _, p := range g.coef.Ptr[1:] {
 		m.Ptr = append(m.Ptr, len(f.coef.Col)+p)
 	}
-	return &form{coef: m, rest: append(f.rest, g.rest...)}
+	fm, fr := f.sized()
+	gm, gr := g.sized()
+	return &form{coef: m, rest: append(f.rest, g.rest...), size: sizes{append(fm.Val, gm.Val...), append(fr, gr...)}}
 }
