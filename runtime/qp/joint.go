@@ -195,7 +195,7 @@ func (p *Projector) program(q *Problem, diagonal []float64, on *constraints) *So
 			return s
 		}
 	}
-	return Solve(q, &p.jointly)
+	return Solve(q, &p.ws)
 }
 
 // center is the witness in units of s, then u.

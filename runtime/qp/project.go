@@ -34,7 +34,7 @@ type Projector struct {
 	outer *Projector // onto X alone; nil where that is what this one, or its upper, does
 
 	sparseX, sparse *structured // of upper, and of joint
-	ws, jointly     Workspace
+	ws              Workspace
 	warm, jointWarm []int
 }
 
@@ -224,7 +224,7 @@ func (p *Projector) refine(dst []float64, on *search) {
 	}
 	s := p.sparse.of(on.e, on.equal).decide(q, weight)
 	if s == nil {
-		s = Solve(q, &Workspace{})
+		s = Solve(q, &p.ws)
 	}
 	if s.Status != Solved {
 		return
