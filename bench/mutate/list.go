@@ -124,6 +124,8 @@ var list = []named{
 		`len(last.Biactive) == 0`, `true`},
 	{"nu of a biactive row has no sign", "runtime/reduced/resolve.go", "(*piece).signProgram",
 		`-unit*none.nu[r]/j.size`, `-math.MaxFloat64`},
+	{"where a point stands it moves to where its biactive rows hold", "runtime/reduced/judge.go", "(*piece).restore",
+		`len(q.use) == 0 || p.opts.Still`, `len(q.use) == 0`},
 	{"a row of the point's own multipliers is taken at the wrong end of its range", "runtime/reduced/judge.go", "(*piece).undecided",
 		`side = sideOf(row.hi-p.v[r] < p.v[r]-row.lo)`, `side = sideOf(row.hi-p.v[r] > p.v[r]-row.lo)`},
 	{"faces are factorized one by one after all", "runtime/certify/face.go", "(*deriver).curvature",

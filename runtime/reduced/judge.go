@@ -177,10 +177,11 @@ func (p *piece) subtractBiactive(dst, gamma []float64) {
 	p.addTransposed(dst, 1, y)
 }
 
-// restore moves w by the least step that makes the equations hold, as rounding leaves them off; false where they hold already.
+// restore moves w by the least step that makes the equations hold, as rounding leaves them off; false where they hold already, and where w stands: the step is long where rows are near to dependent, and multipliers are to be
+// those of w.
 func (p *piece) restore(q *working) bool {
 	f, nk := p.f, len(p.k)
-	if len(q.use) == 0 {
+	if len(q.use) == 0 || p.opts.Still {
 		return false
 	}
 	off, worst, top := make([]float64, len(q.use)), 0.0, linalg.NormInf(p.lambda)

@@ -401,6 +401,42 @@ func TestCoupled(t *testing.T) {
 	}
 }
 
+// Where a point stands its x stays, to the last digit, though rows that count as biactive are off by rounding and more: the multipliers of another x, to which they would have to go, are not its own.
+func TestStandingPointsStay(t *testing.T) {
+	rng := members.Rand(t, 33)
+	biactive := 0
+	for c := range 100 {
+		p := random(rng, kind{nonconvex: c%2 == 0, equality: c%3 == 0, corner: true})
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := reduced.Solve(t.Context(), s, make([]float64, p.Dx), reduced.Options{Steps: 3000})
+		if err != nil || r.Status != reduced.Stationary {
+			continue
+		}
+		x := append([]float64(nil), s.X(r.Point.Z)...)
+		for j := range x {
+			if p.X.Lo[j]+1e-6 < x[j] && x[j] < p.X.Hi[j]-1e-6 {
+				x[j] += 1e-11 * rng.NormFloat64()
+			}
+		}
+		still, err := reduced.Solve(t.Context(), s, x, reduced.Options{Still: true})
+		if err != nil {
+			continue // beyond the edge of where the follower has an answer
+		}
+		biactive += len(still.Point.Biactive)
+		for j, at := range s.X(still.Point.Z) {
+			if at != x[j] {
+				t.Errorf("case %d: x[%d] is %v, not %v", c, j, at, x[j])
+			}
+		}
+	}
+	if biactive < 50 {
+		t.Errorf("%d biactive rows", biactive)
+	}
+}
+
 // The derivatives of F_mu are those of differences, also of multipliers that the leader reads and of f that is not quadratic.
 func TestSmoothed(t *testing.T) {
 	rng := members.Rand(t, 7)

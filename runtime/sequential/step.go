@@ -194,19 +194,17 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			if v.opts.Large && seen.Point.Multipliers != nil {
 				return seen.Point, nil
 			}
-			trial, err := v.try(ctx, st, q)
+			trial, ratio := v.trial(ctx, st, q, phi)
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			rises := func() bool { return trial.f+v.violation(trial.c, st.penalty) > phi+64*tolerance.SumRounding*q.terms }
-			if err == nil && rises() { // along a curved kink by the square of the step
-				if next, _ := v.corrected(ctx, st, q, trial, phi); next != nil {
-					trial = next
-				}
-			}
-			if !(seen.Measure < before/2) || err != nil || rises() {
+			if !(seen.Measure < before/2) || ratio < 0 {
 				p := end.Point
 				if p.Multipliers == nil && len(p.Leaves) == 0 {
+					if ratio < 0 && seen.Measure < before/2 && st.delta >= tolerance.HalfDigits*st.first { // phi rises by what the model does not know of, less of it on a shorter step
+						st.resize(q, ratio)
+						continue
+					}
 					return p, pieces.ErrStalled
 				}
 				if end.Away == nil || escapes == 0 {
@@ -217,35 +215,22 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 					return p, nil
 				}
 				st.delta = math.Max(st.delta, v.distance(trial, st.pt))
-				seen, end = &pieces.Examined{Measure: math.Inf(1)}, nil
+				before, end = math.Inf(1), nil
+			} else if before = seen.Measure; st.resize(q, ratio) { // a longer step may make it more stationary
+				before = math.Inf(1)
 			}
-			before = seen.Measure
 			if err := v.move(st, q, trial); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		trial, ratio := v.judged(ctx, st, q, phi)
+		trial, ratio := v.trial(ctx, st, q, phi)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		for corrects := ratio < tolerance.TrustPoor; corrects; { // each leaves about the part of an error by which the derivatives have changed
-			next, better := v.corrected(ctx, st, q, trial, phi)
-			if corrects = 1-better < (1-ratio)/2 && better < 1-tolerance.TrustPoor; better > ratio {
-				trial, ratio = next, better
-			}
-		}
-		reached := q.length >= st.delta*(1-0x1p-20) || st.tied && st.delta < st.first // or y is held (dragged)
-		switch {
-		case !(ratio >= tolerance.TrustPoor):
-			if q.length > 0 { // a step of y alone is held by the region through its weight
-				st.delta = math.Min(st.delta, q.length)
-			}
-			st.delta /= 4
-		case ratio > 1-tolerance.TrustPoor && reached:
-			st.delta *= 2
-		}
+		st.resize(q, ratio)
 		if trial != nil && ratio > tolerance.Armijo {
+			before = math.Inf(1) // values tell again
 			if err := v.move(st, q, trial); err != nil {
 				return nil, err
 			}
@@ -268,6 +253,34 @@ func (v *Solver) noise(terms float64) float64 {
 		return tolerance.Rounded * terms
 	}
 	return tolerance.SumRounding * terms
+}
+
+// resize sets the trust region for the next step, and reports that it is larger.
+func (st *state) resize(q *sub, ratio float64) (grows bool) {
+	reached := q.length >= st.delta*(1-0x1p-20) || st.tied && st.delta < st.first // or y is held (dragged)
+	switch {
+	case !(ratio >= tolerance.TrustPoor):
+		if q.length > 0 { // a step of y alone is held by the region through its weight
+			st.delta = math.Min(st.delta, q.length)
+		}
+		st.delta /= 4
+	case ratio > 1-tolerance.TrustPoor && reached:
+		st.delta *= 2
+		return true
+	}
+	return false
+}
+
+// trial is that of a subproblem, with second-order corrections where it keeps too little of the promised fall, and the part that it keeps: less than 0 where phi rises by more than rounding.
+func (v *Solver) trial(ctx context.Context, st *state, q *sub, phi float64) (*point, float64) {
+	trial, ratio := v.judged(ctx, st, q, phi)
+	for corrects := ratio < tolerance.TrustPoor; corrects; { // each leaves about the part of an error by which the derivatives have changed
+		next, better := v.corrected(ctx, st, q, trial, phi)
+		if corrects = 1-better < (1-ratio)/2 && better < 1-tolerance.TrustPoor; better > ratio {
+			trial, ratio = next, better
+		}
+	}
+	return trial, ratio
 }
 
 // judged is the trial point of a subproblem and what part of the promised fall it kept; nil and -1 where there is none.
