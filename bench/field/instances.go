@@ -81,7 +81,7 @@ func tollGrids(folder string) ([]instance, error) {
 	return list, nil
 }
 
-// batteries are ten windows of ten of the hundred days, the first thirty, and all.
+// batteries are ten windows of ten of the hundred days, three of thirty, the first sixty, and all.
 func batteries(folder string) ([]instance, error) {
 	set, err := load(filepath.Join(folder, "battery_100.json"))
 	if err != nil {
@@ -104,7 +104,7 @@ func batteries(folder string) ([]instance, error) {
 		list = append(list, instance{"battery", name, withNumbers(folder, "battery.blv", numbers), math.NaN(), "", ""})
 		return nil
 	}
-	windows := [][2]int{{0, 10}, {0, 30}, {0, 100}}
+	windows := [][2]int{{0, 10}, {0, 30}, {15, 45}, {50, 80}, {0, 60}, {0, 100}}
 	for from := 10; from < 100; from += 10 {
 		windows = append(windows, [2]int{from, from + 10})
 	}

@@ -216,8 +216,9 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 				}
 				st.delta = math.Max(st.delta, v.distance(trial, st.pt))
 				before, end = math.Inf(1), nil
-			} else if before = seen.Measure; st.resize(q, ratio) { // a longer step may make it more stationary
-				before = math.Inf(1)
+			} else {
+				before = seen.Measure
+				st.resize(q, ratio)
 			}
 			if err := v.move(st, q, trial); err != nil {
 				return nil, err
@@ -255,8 +256,8 @@ func (v *Solver) noise(terms float64) float64 {
 	return tolerance.SumRounding * terms
 }
 
-// resize sets the trust region for the next step, and reports that it is larger.
-func (st *state) resize(q *sub, ratio float64) (grows bool) {
+// resize sets the trust region for the next step.
+func (st *state) resize(q *sub, ratio float64) {
 	reached := q.length >= st.delta*(1-0x1p-20) || st.tied && st.delta < st.first // or y is held (dragged)
 	switch {
 	case !(ratio >= tolerance.TrustPoor):
@@ -266,9 +267,7 @@ func (st *state) resize(q *sub, ratio float64) (grows bool) {
 		st.delta /= 4
 	case ratio > 1-tolerance.TrustPoor && reached:
 		st.delta *= 2
-		return true
 	}
-	return false
 }
 
 // trial is that of a subproblem, with second-order corrections where it keeps too little of the promised fall, and the part that it keeps: less than 0 where phi rises by more than rounding.
