@@ -156,6 +156,15 @@ func TestEveryInstanceBinds(t *testing.T) {
 	if _, err := supportVectors(t.TempDir()); err == nil {
 		t.Error("a folder without data is no error")
 	}
+	missing := filepath.Join(t.TempDir(), "a", "b")
+	if err := command([]string{"-out", missing, "-data", "data", "hearn"}, new(bytes.Buffer), func(instance, string, time.Duration) ([]string, []string, error) {
+		return []string{"hearn", "all"}, nil, nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(missing, "field.csv")); err != nil {
+		t.Error(err)
+	}
 	if err := command([]string{"-out", t.TempDir(), "no such family"}, new(bytes.Buffer), here); err == nil {
 		t.Error("an unknown family is no error")
 	}

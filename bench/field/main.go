@@ -94,6 +94,9 @@ func command(args []string, out io.Writer, measure measurer) error {
 		}
 		return json.NewEncoder(out).Encode([][]string{row, better})
 	}
+	if err := os.MkdirAll(*dir, 0o777); err != nil { // before hours of work, not after them
+		return err
+	}
 	rows := [][]string{{"family", "instance", "d_x", "d_y", "rows", "F", "known", "relative difference", "source of known", "ended", "verified", "seconds", "MB", "report", "calls"}}
 	points := [][]string{{"family", "instance", "F", "published", "x and y"}}
 	for _, in := range chosen {
