@@ -327,7 +327,6 @@ func (f *follower) solveH(v []float64) {
 	if f.sparse != nil {
 		f.sparse.solveH(v)
 		f.work += solves * int64(f.sparse.hessian.Entries()+f.n)
-		f.work += solves * int64(f.sparse.hessian.Entries()+f.n)
 		return
 	}
 	for k := range f.blocks {

@@ -23,7 +23,7 @@
 //	phi(x) = f(x, y*(x), lambda(x)) + sum rho_i max(0, c_i)
 //
 // has to fall by a part of what the model promised, else Delta shrinks (Nocedal and Wright 2006, algorithm 4.1). The violations are variables of the subproblem, so that it is
-// feasible at d = 0 (Fletcher 1987, section 14.4), and rho grows until they vanish. Where the fall of phi drowns in its rounding, Newton steps go on as long as they become shorter.
+// feasible at d = 0 (Fletcher 1987, section 14.4), and rho grows until they vanish. Where the fall of phi drowns in its rounding, steps go on as long as they make the point more stationary.
 //
 // The follower's rows hold at each trial x, since they are linear; values that are not finite, beyond the domain of f, g or c, shorten steps.
 //
