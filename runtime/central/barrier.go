@@ -62,9 +62,9 @@ func (c *Path) Of(x, y, lambda []float64) Barrier {
 // strength evaluates mu(x)/mu, the share.
 type strength struct {
 	Barrier
-	c           *Path
-	share, now  float64   // now is mu(x)
-	force, step []float64 // len n: grad_y g(x, At); room
+	c          *Path
+	share, now float64   // now is mu(x)
+	force      []float64 // len n: grad_y g(x, At)
 }
 
 // begin takes a barrier over.
@@ -97,19 +97,17 @@ func (s *strength) square(force []float64) float64 {
 	return sum / float64(s.c.n)
 }
 
-// add adds a times the gradient of the share to dst (len Dx), at an x where the share and forces
-// are known: (1 - 1/u)^2 (1 + 2/u)/(share Floor^2) times the mean of the
-// forces times their gradients, which a difference of gradients of g along them gives.
-func (s *strength) add(dst []float64, a, share float64, force, x []float64) {
+// weigh adds to dst (len n) the weights with which grad_y g(x, At) makes a times the gradient of the share, from the share and the
+// forces at x: (1 - 1/u)^2 (1 + 2/u)/(share Floor^2) times the mean of the forces.
+func (s *strength) weigh(dst []float64, a, share float64, force []float64) {
 	u := s.square(force)
 	if u <= 1 {
 		return
 	}
 	a *= (1 - 1/u) * (1 - 1/u) * (1 + 2/u) / (share * float64(s.c.n)) / s.Floor
 	for j, v := range force {
-		s.step[j] = a * (v / s.Floor)
+		dst[j] += a * (v / s.Floor)
 	}
-	s.c.cross(dst, x, s.At, s.step, 1)
 }
 
 // sum adds w up over the inequality rows.

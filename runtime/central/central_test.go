@@ -11,11 +11,11 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// quadratic is 1/2 y'Qy + x'Py + bend sum_j y_j^4 + c'y, or, with a Q of zeros, any f.
+// quadratic is 1/2 y'Qy + x'Py + quartic sum_j y_j^4 + bend (x_1^2, x_2^2, ...)'Py + c'y, or, with a Q of zeros, any f.
 type quadratic struct {
-	q, p, c []float64
-	nx, ny  int
-	quartic float64
+	q, p, c       []float64
+	nx, ny        int
+	quartic, bend float64
 }
 
 func (f *quadratic) ValueGrad(dx, dy, x, y []float64) float64 {
@@ -29,9 +29,10 @@ func (f *quadratic) ValueGrad(dx, dy, x, y []float64) float64 {
 			v += yi * f.q[i*f.ny+j] * yj / 2
 		}
 		for j, xj := range x {
-			dy[i] += xj * f.p[j*f.ny+i]
-			dx[j] += f.p[j*f.ny+i] * yi
-			v += xj * f.p[j*f.ny+i] * yi
+			at := xj + f.bend*xj*xj
+			dy[i] += at * f.p[j*f.ny+i]
+			dx[j] += (1 + 2*f.bend*xj) * f.p[j*f.ny+i] * yi
+			v += at * f.p[j*f.ny+i] * yi
 		}
 	}
 	return v

@@ -39,12 +39,19 @@ func (c *Path) adjointProduct(dst, x, w []float64, share, part float64) {
 	copy(c.rhs, w)
 	c.solve(part)
 	p := c.step[:c.n]
-	c.cross(dst, x, c.y, p, -1)
-	rows := c.p.Rows
+	weights := c.weights
+	clear(weights)
 	if c.barrier.share != 1 {
 		share += c.barrier.sum(func(i int) float64 { return c.mu / c.s[i] * c.along(i, p) })
-		c.barrier.add(dst, share, c.barrier.share, c.barrier.force, x)
+		c.barrier.weigh(weights, share, c.barrier.share, c.barrier.force)
+		if !c.separable {
+			c.cross(dst, x, c.barrier.At, weights)
+			clear(weights)
+		}
 	}
+	linalg.Axpy(weights, -1, p)
+	c.cross(dst, x, c.y, weights)
+	rows := c.p.Rows
 	for i, j := range c.bound {
 		if j >= 0 && c.tied[i] {
 			// The equation of the row, eliminated from K.
@@ -60,9 +67,9 @@ func (c *Path) adjointProduct(dst, x, w []float64, share, part float64) {
 	}
 }
 
-// cross adds part times D_y(grad_x g) v at (x, y) to dst (len Dx), by a difference of
+// cross adds D_y(grad_x g) v at (x, y) to dst (len Dx), by a difference of
 // gradients along v (len n). Central differences of a quadratic are exact.
-func (c *Path) cross(dst, x, y, v []float64, part float64) {
+func (c *Path) cross(dst, x, y, v []float64) {
 	length := linalg.Norm(v)
 	if !(length > 0) {
 		return
@@ -80,6 +87,6 @@ func (c *Path) cross(dst, x, y, v []float64, part float64) {
 	}
 	c.p.G.GradX(c.back, x, c.probe)
 	for j := range dst {
-		dst[j] += part * (c.front[j] - c.back[j]) / (2 * t)
+		dst[j] += (c.front[j] - c.back[j]) / (2 * t)
 	}
 }

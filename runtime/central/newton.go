@@ -177,7 +177,7 @@ func (c *Path) advance(x []float64, target, off float64) bool {
 	for k, i := range c.general {
 		c.rhs[c.n+k] = -c.side[i]
 	}
-	c.solve(tolerance.Roundoff)
+	c.solve(tolerance.SolveAccuracy)
 	dy := c.step[:c.n]
 	for i, kind := range rows.Kind {
 		if kind != problem.Equal {

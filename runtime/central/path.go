@@ -38,14 +38,14 @@ type Path struct {
 	coefficient []float64 // and its entry of B
 	tied        []bool    // the rows that read x
 	general     []int     // the other rows, in the order of the KKT matrix
-	entries     int       // of B in these
 
-	ldl  *linalg.LDL
-	kkt  []float64
-	row  []int32   // of kkt: rows and columns
-	col  []int32   //
-	unit []float64 // of entries of y and general rows: factorized is unit K unit
-	own  []float64 // of general rows: S/Lambda in these units, where kkt has what stands for it
+	ldl   *linalg.LDL
+	kkt   []float64
+	row   []int32   // of kkt: rows and columns
+	col   []int32   //
+	first []int     // of each row: its first place in kkt; at the end that of the diagonal entries of general rows
+	unit  []float64 // of entries of y and general rows: factorized is unit K unit
+	own   []float64 // of general rows: S/Lambda in these units, where kkt has what stands for it
 
 	y, s, lambda []float64 // the point; s of equality rows is 0, their lambda free
 	warm         bool      // it is one of the path
@@ -65,6 +65,8 @@ type Path struct {
 	adjoint      []float64 // len n: p of the last Evaluate
 	front, back  []float64 // len Dx
 	gradY        []float64 // len n: grad_y f
+	weights      []float64 // len n: of gradients of g in y
+	separable    bool      // grad_y g is a function of x and one of y: its slope in x is the same at every y
 }
 
 // groups is the number of gradients up to which the Hessian of a g that is not quadratic, with
@@ -88,7 +90,7 @@ func New(p *problem.Problem, known []float64) *Path {
 	if !exists(p) {
 		return nil
 	}
-	c := &Path{p: p, n: p.Dy, m: p.Rows.Len(), pattern: p.Facts.HessianPattern}
+	c := &Path{p: p, n: p.Dy, m: p.Rows.Len(), pattern: p.Facts.HessianPattern, separable: p.Facts.QuadraticInY && p.Facts.FixedHessian}
 	if c.pattern == nil {
 		c.known = known
 	}
@@ -117,9 +119,9 @@ func New(p *problem.Problem, known []float64) *Path {
 	c.unit, c.solution = v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.rhs, c.step = v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.ds, c.dlambda, c.probe = v(c.m), v(c.m), v(c.n)
-	c.adjoint, c.gradY = v(c.n), v(c.n)
+	c.adjoint, c.gradY, c.weights = v(c.n), v(c.n), v(c.n)
 	c.front, c.back = v(p.Dx), v(p.Dx)
-	c.barrier = strength{c: c, force: v(c.n), step: v(c.n)}
+	c.barrier = strength{c: c, force: v(c.n)}
 	return c
 }
 
@@ -170,7 +172,9 @@ func (c *Path) across(i int, v []float64) float64 {
 func (c *Path) analyze() {
 	var row, col []int32
 	c.onDiag = make([]int, c.n)
+	c.first = make([]int, 0, c.n+len(c.general)+1)
 	for i := 0; i < c.n; i++ {
+		c.first = append(c.first, len(row))
 		for t := c.pattern.Ptr[i]; t < c.pattern.Ptr[i+1] && c.pattern.Col[t] <= i; t++ {
 			if c.pattern.Col[t] == i {
 				c.onDiag[i] = len(c.lower)
@@ -180,12 +184,13 @@ func (c *Path) analyze() {
 		}
 	}
 	for k, i := range c.general {
+		c.first = append(c.first, len(row))
 		cols, _ := c.p.Rows.B.Row(i)
-		c.entries += len(cols)
 		for _, j := range cols {
 			row, col = append(row, int32(c.n+k)), append(col, int32(j))
 		}
 	}
+	c.first = append(c.first, len(row))
 	for k := range c.general {
 		row, col = append(row, int32(c.n+k)), append(col, int32(c.n+k))
 	}

@@ -12,7 +12,7 @@ import (
 // entries of about 1. The larger, the less its elimination rounds, in any order; where y is
 // held from all sides, however, the row's own pivot is as small as the last of them, and
 // refinement cannot make up for one that is larger.
-var regular = [...]float64{1e-8, 1e-11, 1e-14, 1e-16}
+var regular = [...]float64{1e-11, 1e-14, 1e-16}
 
 // factor factorizes the KKT matrix
 //
@@ -41,7 +41,7 @@ func (c *Path) factor() bool {
 		c.kkt[k] *= c.unit[c.row[k]] * c.unit[c.col[k]]
 	}
 	at := len(c.lower)
-	diagonal := at + c.entries
+	diagonal := c.first[len(c.rhs)]
 	for k, i := range c.general {
 		cols, vals := rows.B.Row(i)
 		size, own := 0.0, 0.0
@@ -102,15 +102,16 @@ func (c *Path) solveLevels(right, part float64) {
 // remaining sets r to what a solution in the units of the factors leaves of the
 // right-hand side.
 func (c *Path) remaining(r, scaled []float64) {
-	copy(r, c.rhs)
-	diagonal := len(c.lower) + c.entries
-	col := c.col[:diagonal]
-	for t, i := range c.row[:diagonal] {
-		j, v := col[t], c.kkt[t]
-		r[i] -= v * scaled[j]
-		if i != j {
-			r[j] -= v * scaled[i]
+	for i, own := range scaled {
+		rest := c.rhs[i]
+		for t := c.first[i]; t < c.first[i+1]; t++ {
+			j, v := int(c.col[t]), c.kkt[t]
+			rest -= v * scaled[j]
+			if j != i {
+				r[j] -= v * own
+			}
 		}
+		r[i] = rest
 	}
 	for k, own := range c.own {
 		r[c.n+k] += own * scaled[c.n+k]

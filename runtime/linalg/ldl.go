@@ -199,25 +199,26 @@ func (f *LDL) Solve(x, b []float64) {
 		f.blocks.solve(x, b)
 		return
 	}
-	w := f.work
+	w, lptr, lrow, lval := f.work, f.lptr, f.lrow, f.lval
 	for k, i := range f.order {
 		w[k] = b[i]
 	}
-	for k := 0; k < f.n; k++ {
+	from := lptr[0]
+	for k, to := range lptr[1:] {
 		if v := w[k]; v != 0 {
-			rows, vals := f.lrow[f.lptr[k]:f.lptr[k+1]], f.lval[f.lptr[k]:f.lptr[k+1]]
-			for t, i := range rows {
-				w[i] -= vals[t] * v
+			for t := from; t < to; t++ {
+				w[lrow[t]] -= lval[t] * v
 			}
 		}
+		from = to
 	}
-	for k := f.n - 1; k >= 0; k-- {
-		v := w[k] / f.d[k]
-		rows, vals := f.lrow[f.lptr[k]:f.lptr[k+1]], f.lval[f.lptr[k]:f.lptr[k+1]]
-		for t, i := range rows {
-			v -= vals[t] * w[i]
+	to := from
+	for k := len(f.d) - 1; k >= 0; k-- {
+		from, v := lptr[k], w[k]/f.d[k]
+		for t := from; t < to; t++ {
+			v -= lval[t] * w[lrow[t]]
 		}
-		w[k] = v
+		w[k], to = v, from
 	}
 	for k, i := range f.order {
 		x[i] = w[k]

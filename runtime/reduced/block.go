@@ -342,15 +342,14 @@ func (z *part) column(u []float64, j int) (pivot float64) {
 		return pivot
 	}
 	// Y_jj - 2 u'Y_Sj + u'Y_SS u has the error of u squared, after a step of refinement.
-	rest, step := make([]float64, len(u)), make([]float64, len(u))
+	rest, step, all := make([]float64, len(u)), make([]float64, len(u)), make([]float64, z.b.m)
 	for range 2 {
 		pivot = yj[j-first] - linalg.Dot(v, u)
 		for a, r := range z.rows {
-			yr := z.b.rowY(r)
-			rest[a] = v[a]
-			for b, s := range z.rows {
-				rest[a] -= yr[s-first] * u[b]
-			}
+			all[r-first] = u[a]
+		}
+		for a, r := range z.rows {
+			rest[a] = v[a] - linalg.Dot(z.b.rowY(r), all)
 		}
 		pivot -= linalg.Dot(rest, u)
 		z.times(step, rest)
