@@ -2,7 +2,9 @@ package reduced
 
 import (
 	"context"
+	"hash/fnv"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -155,6 +157,13 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 			}
 		}
 	}
+	if p.cycles(st) {
+		if st.Measure <= tolerance.Weak && most(list) <= tolerance.Weak*j.size {
+			st.Phase = Done
+			return nil, nil
+		}
+		return end(Stalled), nil
+	}
 	if !stationary && (len(list) == 0 || st.Single || most(list) <= linalg.Norm(j.step)) {
 		d = p.newton(j)
 		for p.refix(d) { // each fixes at least one entry
@@ -168,7 +177,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	}
 	flat := false // along d F falls to second order alone
 	switch {
-	case stationary && len(list) == 0 && !strong && p.weaken(st):
+	case stationary && len(list) == 0 && p.weaken(st):
 		p.save(st)
 		return p.idle(st), nil
 	case stationary && len(list) == 0 && !p.opts.OneVertex && p.vertex(st):
@@ -214,6 +223,37 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	}
 	st.Single = true
 	return p.idle(st), nil
+}
+
+// cycles reports that the run has come back to a branch that it had left, without a fall of F by more than rounding in between: which of the branches is lower, or what lets go of rows, is then rounding itself.
+func (p *piece) cycles(st *State) bool {
+	if len(st.Met) == 0 || st.F < st.Low-p.calc.noise(p.point()) {
+		st.Low, st.Met = st.F, nil
+	}
+	branch := make([]byte, 0, len(p.side)+len(p.fixed)+len(p.wallOn)+len(p.coupleOn))
+	for r, side := range p.side {
+		if p.inK[r] {
+			side += 3
+		}
+		branch = append(branch, byte(side))
+	}
+	for _, fix := range p.fixed {
+		branch = append(branch, byte(fix))
+	}
+	for _, on := range slices.Concat(p.wallOn, p.coupleOn) {
+		if branch = append(branch, 0); on {
+			branch[len(branch)-1] = 1
+		}
+	}
+	h := fnv.New64a()
+	h.Write(branch)
+	key, n := h.Sum64(), len(st.Met)
+	if n > 0 && st.Met[n-1] == key {
+		return false
+	}
+	back := slices.Contains(st.Met, key)
+	st.Met = append(st.Met, key)
+	return back
 }
 
 // size makes the terms of the gradient no less than those of a follower without rows at the first point, as they may vanish together at the end.

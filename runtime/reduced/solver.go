@@ -87,6 +87,8 @@ type State struct {
 	Scale            float64  // of the gradient at the first point on the pieces
 	Single           bool     // rows are let go one at a time
 	Idle             int      // steps that did not move
+	Low              float64  // F when it fell by more than rounding last
+	Met              []uint64 // the branches that the run has come to since, one after the other
 	Crossed          []int    // rows that came to a kink since the last step that moved
 	Weakened         []int    // rows made biactive at this point because nothing decides on them
 	Vertices         []Vertex // of the follower's multipliers at this point, as far as they are known

@@ -24,14 +24,15 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 	if p != nil || err != nil {
 		return p, err
 	}
+	limit := int64(tolerance.Second) // of the work on starts that nobody asked for: about a second, or where those before have no certificate as much again as they took
+	spent := func() bool { return p != nil && run.local.Work() >= limit }
 	for _, start := range []func() ([]float64, error){
 		func() ([]float64, error) { return beside, nil },
 		func() ([]float64, error) { return run.ahead(ctx, x) },
 		func() ([]float64, error) { return x, nil },
 	} {
-		spent := func() bool { return p != nil && err == nil && run.local.Work() >= tolerance.Second }
 		if spent() || ctx.Err() != nil {
-			break // no more than about a second that nobody asked for
+			break
 		}
 		at, failed := start()
 		if at == nil || failed != nil {
@@ -48,6 +49,9 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 		})
 		if !ended && (p == nil || q != nil && (failed == nil || errors.Is(failed, pieces.ErrStalled)) && better(q, failed, p, err)) {
 			p, err = q, failed
+		}
+		if err != nil {
+			limit = max(limit, 2*run.local.Work())
 		}
 	}
 	return p, err
