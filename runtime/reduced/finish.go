@@ -37,7 +37,7 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 	for _, r := range list {
 		out.Least = math.Min(out.Least, r.amount/math.Max(j.size, 1e-300))
 	}
-	if status == Stationary && (j.stuck || p.pressed(j, st)) {
+	if status == Stationary && (j.stuck || out.Least < -tolerance.Weak || p.pressed(j, st)) {
 		out.Status = Stalled
 	}
 	z := make([]float64, s.N)

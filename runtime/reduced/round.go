@@ -2,6 +2,7 @@ package reduced
 
 import (
 	"context"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"slices"
@@ -157,13 +158,6 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 			}
 		}
 	}
-	if p.cycles(st) {
-		if st.Measure <= tolerance.Weak && most(list) <= tolerance.Weak*j.size {
-			st.Phase = Done
-			return nil, nil
-		}
-		return end(Stalled), nil
-	}
 	if !stationary && (len(list) == 0 || st.Single || most(list) <= linalg.Norm(j.step)) {
 		d = p.newton(j)
 		for p.refix(d) { // each fixes at least one entry
@@ -225,28 +219,19 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	return p.idle(st), nil
 }
 
-// cycles reports that the run has come back to a branch that it had left, without a fall of F by more than rounding in between: which of the branches is lower, or what lets go of rows, is then rounding itself.
+// cycles reports that the run has come back to a state that it had left, without a fall of F by more than rounding in between: which of the branches is lower, or what lets go of rows, is then rounding itself.
 func (p *piece) cycles(st *State) bool {
 	if len(st.Met) == 0 || st.F < st.Low-p.calc.noise(p.point()) {
 		st.Low, st.Met = st.F, nil
 	}
-	branch := make([]byte, 0, len(p.side)+len(p.fixed)+len(p.wallOn)+len(p.coupleOn))
-	for r, side := range p.side {
-		if p.inK[r] {
-			side += 3
-		}
-		branch = append(branch, byte(side))
-	}
-	for _, fix := range p.fixed {
-		branch = append(branch, byte(fix))
-	}
-	for _, on := range slices.Concat(p.wallOn, p.coupleOn) {
-		if branch = append(branch, 0); on {
-			branch[len(branch)-1] = 1
-		}
-	}
 	h := fnv.New64a()
-	h.Write(branch)
+	for _, held := range [][]Held{st.Strong, st.Biactive} {
+		for _, r := range held {
+			fmt.Fprint(h, r)
+		}
+		fmt.Fprintln(h)
+	}
+	fmt.Fprint(h, st.Fixed, st.Walls, st.Coupled, st.Single, st.Looked, len(st.Vertices), slices.Sorted(slices.Values(st.Crossed)), slices.Sorted(slices.Values(st.Weakened)))
 	key, n := h.Sum64(), len(st.Met)
 	if n > 0 && st.Met[n-1] == key {
 		return false

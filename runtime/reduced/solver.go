@@ -88,7 +88,7 @@ type State struct {
 	Single           bool     // rows are let go one at a time
 	Idle             int      // steps that did not move
 	Low              float64  // F when it fell by more than rounding last
-	Met              []uint64 // the branches that the run has come to since, one after the other
+	Met              []uint64 // the states that the run has come to since, one after the other
 	Crossed          []int    // rows that came to a kink since the last step that moved
 	Weakened         []int    // rows made biactive at this point because nothing decides on them
 	Vertices         []Vertex // of the follower's multipliers at this point, as far as they are known
@@ -296,7 +296,14 @@ func (p *piece) step(ctx context.Context, st *State) (*Status, error) {
 	case Crossing:
 		return nil, p.cross(ctx, st)
 	}
-	return p.round(ctx, st)
+	ended, err := p.round(ctx, st)
+	if ended == nil && err == nil && st.Phase == OnPieces && p.cycles(st) {
+		if st.Measure > tolerance.Weak {
+			return end(Stalled), nil
+		}
+		st.Phase = Done
+	}
+	return ended, err
 }
 
 // cross takes the follower's exact answer where the path has ended, and the rows near a kink onto it.
