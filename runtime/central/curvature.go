@@ -20,13 +20,12 @@ import (
 // the barrier, in y. A product with a vector costs two solves and differences of
 // gradients of f and g; H itself is never formed.
 type Second struct {
-	c           *Path
-	x           []float64
-	p           []float64 // len n
-	rowForces   []float64 // len m: lambda_i/s_i^2 B_i p = mu/s_i^3 B_i p
-	shareForces []float64 // len m: mu/lambda_i of these, the unit of the share
-	weight      float64   // the derivative of F_mu by the share of the barrier; 0 where mu does not read x
-	size        float64   // of (x, y)
+	c         *Path
+	x         []float64
+	p         []float64 // len n
+	rowForces []float64 // len m: lambda_i/s_i^2 B_i p = mu/s_i^3 B_i p
+	weight    float64   // the derivative of F_mu by the share of the barrier; 0 where mu does not read x
+	size      float64   // of (x, y)
 
 	step   float64  // of differences along the direction in x
 	sides  [2]place // ahead and behind
@@ -48,7 +47,7 @@ type place struct {
 func (c *Path) Second(x []float64) *Second {
 	v := func(k int) []float64 { return make([]float64, k) }
 	nx := len(x)
-	s := &Second{c: c, x: append([]float64(nil), x...), p: append([]float64(nil), c.adjoint...), rowForces: v(c.m), shareForces: v(c.m), side: v(c.m),
+	s := &Second{c: c, x: append([]float64(nil), x...), p: append([]float64(nil), c.adjoint...), rowForces: v(c.m), side: v(c.m),
 		dy: v(c.n), ds: v(c.m), wx: v(nx), wy: v(c.n), ax: v(nx), ay: v(c.n), bx: v(nx), by: v(c.n), px: v(nx), py: v(c.n)}
 	for k := range s.sides {
 		s.sides[k] = place{x: v(nx), grad: v(c.n), force: v(c.n), slope: v(nx), share: 1}
@@ -57,8 +56,7 @@ func (c *Path) Second(x []float64) *Second {
 		if c.s[i] > 0 {
 			s.rowForces[i] = l / (c.s[i] * c.s[i]) * c.along(i, s.p)
 			if c.barrier.share != 1 {
-				s.shareForces[i] = s.rowForces[i] * c.mu / l
-				s.weight += s.shareForces[i] * c.s[i]
+				s.weight += s.rowForces[i] * c.s[i] * c.mu / l
 			}
 		}
 	}
@@ -108,7 +106,7 @@ func (s *Second) Apply(dst, v []float64) {
 			} else {
 				rows.B.AddRow(s.wy, i, w)
 			}
-			share -= s.shareForces[i] * s.ds[i]
+			share -= b * s.ds[i] * c.mu / c.lambda[i]
 		}
 	}
 	copy(dst, s.wx)
