@@ -219,9 +219,9 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	return p.idle(st), nil
 }
 
-// cycles reports that the run has come back to a state that it had left, without a fall of F by more than rounding in between: which of the branches is lower, or what lets go of rows, is then rounding itself.
-func (p *piece) cycles(st *State) bool {
-	if len(st.Met) == 0 || st.F < st.Low-p.calc.noise(p.point()) {
+// cycles reports that the run has come back to a state that it had left, without a fall of F by more than its noise in between: which of the branches is lower, or what lets go of rows, is then rounding itself.
+func (st *State) cycles(noise float64) bool {
+	if len(st.Met) == 0 || st.F < st.Low-noise {
 		st.Low, st.Met = st.F, nil
 	}
 	h := fnv.New64a()

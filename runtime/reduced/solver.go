@@ -297,7 +297,7 @@ func (p *piece) step(ctx context.Context, st *State) (*Status, error) {
 		return nil, p.cross(ctx, st)
 	}
 	ended, err := p.round(ctx, st)
-	if ended == nil && err == nil && st.Phase == OnPieces && p.cycles(st) {
+	if ended == nil && err == nil && st.Phase == OnPieces && st.cycles(p.calc.noise(p.point())) {
 		if st.Measure > tolerance.Weak {
 			return end(Stalled), nil
 		}
