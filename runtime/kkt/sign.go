@@ -147,15 +147,6 @@ func (s *System) rowUnit(i int) float64 {
 	return 1 / unit
 }
 
-// WrongSigns is the most by which the multipliers of biactive pairs are on the wrong side of 0, in the units of Residual: 0 where all have the signs of strong stationarity.
-func (s *System) WrongSigns(m *Multipliers, biactive []int) (most float64) {
-	for _, k := range biactive {
-		i := s.Pairs[k].Row
-		most = math.Max(most, math.Max(-m.Slack[i]/s.rowUnit(i), -m.Lambda[i]*s.ColScale[s.Nx+s.Ny+i]))
-	}
-	return most
-}
-
 // Forces are the sizes of the follower's forces on each entry of y at z, and of the multiplier of each row the largest that those on its entries make it: it may be more only where others
 // cancel it. Where there is no force they are those of the relaxation's units.
 func (s *System) Forces(z []float64) (force, mult []float64) {

@@ -98,37 +98,28 @@ func (v *Solver) estimate(ctx context.Context, st *state) (weights, bool) {
 	if err != nil {
 		return weights{}, false
 	}
-	r, err := v.still(ctx, s, v.start(s, st.pt), nil)
+	r, err := v.still(ctx, s, v.start(s, st.pt))
 	if err != nil {
 		return weights{}, false
 	}
 	return v.multipliers(&sub{s: s, p: r.Point})
 }
 
-// still is the point of z with the multipliers of the branches that meet there; or, of rows that depend on each other nearly, of those at the end of a subproblem that hold at z.
-func (v *Solver) still(ctx context.Context, s *kkt.System, z []float64, end *reduced.State) (*reduced.Result, error) {
-	return v.inLeader(ctx, s, z, reduced.Options{Still: true, Warm: end})
+// still is the point of z with the multipliers of the branches that meet there.
+func (v *Solver) still(ctx context.Context, s *kkt.System, z []float64) (*reduced.Result, error) {
+	return v.inLeader(ctx, s, z, reduced.Options{Still: true})
 }
 
-// look is pieces.Solver.Examine in the leader's space: the multipliers that the last subproblem, or else the branches which meet at the point, leave it, and what they leave of grad f. The Lagrangian's own Hessian says
-// whether it is a saddle point.
+// look is pieces.Solver.Examine in the leader's space: the multipliers that the branches which meet at the point leave it, and what they leave of grad f. The Lagrangian's own Hessian says whether it is a saddle point.
 func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Examined, error) {
-	out := v.lookWith(ctx, s, st, st.end)
-	if st.end != nil && out.Point.Multipliers == nil {
-		if all := v.lookWith(ctx, s, st, nil); all.Measure < out.Measure {
-			out = all
-		}
-	}
-	return out, context.Cause(ctx)
-}
-
-// lookWith is look with the branch at the end of the last subproblem, or with all, where that is nil.
-func (v *Solver) lookWith(ctx context.Context, s *kkt.System, st *state, end *reduced.State) *pieces.Examined {
 	z := v.start(s, st.pt)
 	out := &pieces.Examined{Point: &kkt.Point{Z: z, F: st.pt.f, SecondOrder: kkt.NotChecked}, Measure: math.Inf(1)}
-	r, err := v.still(ctx, s, z, end)
-	if err != nil || ctx.Err() != nil {
-		return out
+	r, err := v.still(ctx, s, z)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return out, nil
 	}
 	copy(s.Lambda(z), s.Lambda(r.Point.Z)) // those that the certificate is about, where the follower's are not unique
 	out.Point.Branch, out.Point.Biactive = s.BranchAt(z)
@@ -142,10 +133,9 @@ func (v *Solver) lookWith(ctx context.Context, s *kkt.System, st *state, end *re
 	if size > 0 {
 		st.hidden = r.End.Scale / size
 	}
-	left = math.Max(left, s.WrongSigns(m, out.Point.Biactive))
 	out.Measure = math.Max(left/math.Max(size, math.SmallestNonzeroFloat64), math.Max(r.Left, -r.Least))
 	if out.Measure <= tolerance.Certified {
 		out.Point.Multipliers, out.Point.SecondOrder = m, r.Point.SecondOrder
 	}
-	return out
+	return out, nil
 }

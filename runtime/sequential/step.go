@@ -128,7 +128,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			}
 		}
 	}
-	before, length := math.Inf(1), math.Inf(1) // the measure of the point before, where values tell nothing, and the length of the step from it
+	before := math.Inf(1)
 	var end *pieces.Examined           // the most stationary point that was examined
 	escapes := v.p.Dx + v.p.Rows.Len() // a way of negative curvature ends at a constraint: as many of them as there are constraints lead somewhere else, or nowhere
 	for round := 1; round <= tolerance.Steps; round++ {
@@ -198,11 +198,10 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			nearer := seen.Measure < before/2 || q.length < length/2 // as Newton's method near its end (Deuflhard 2004, section 2.1)
-			if !nearer || ratio < 0 {
+			if !(seen.Measure < before/2) || ratio < 0 {
 				p := end.Point
 				if p.Multipliers == nil && len(p.Leaves) == 0 {
-					if ratio < 0 && nearer && st.delta >= tolerance.HalfDigits*st.first { // phi rises by what the model does not know of, less of it on a shorter step
+					if ratio < 0 && seen.Measure < before/2 && st.delta >= tolerance.HalfDigits*st.first { // phi rises by what the model does not know of, less of it on a shorter step
 						st.resize(q, ratio)
 						continue
 					}
@@ -216,9 +215,9 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 					return p, nil
 				}
 				st.delta = math.Max(st.delta, v.distance(trial, st.pt))
-				before, length, end = math.Inf(1), math.Inf(1), nil
+				before, end = math.Inf(1), nil
 			} else {
-				before, length = seen.Measure, q.length
+				before = seen.Measure
 				st.resize(q, ratio)
 			}
 			if err := v.move(st, q, trial); err != nil {
@@ -232,7 +231,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		}
 		st.resize(q, ratio)
 		if trial != nil && ratio > tolerance.Armijo {
-			before, length = math.Inf(1), math.Inf(1) // values tell again
+			before = math.Inf(1) // values tell again
 			if err := v.move(st, q, trial); err != nil {
 				return nil, err
 			}
