@@ -88,18 +88,26 @@ func batteries(folder string) ([]instance, error) {
 		return nil, err
 	}
 	var list []instance
-	add := func(from, to int) error {
+	// order is that of the days, 0: as they are; another one is the same problem but for rounding.
+	add := func(from, to int, order uint64) error {
 		numbers := runtime.Data{}
 		for _, name := range []string{"phi", "price"} {
 			a, err := matrix(set, name)
 			if err != nil {
 				return err
 			}
-			numbers[name] = a[from:to]
+			a = slices.Clone(a[from:to])
+			if order > 0 {
+				rand.New(rand.NewPCG(order, 0)).Shuffle(len(a), func(i, j int) { a[i], a[j] = a[j], a[i] })
+			}
+			numbers[name] = a
 		}
 		name := fmt.Sprintf("%d days", to-from)
 		if from > 0 {
 			name += fmt.Sprintf(" from day %d", from+1)
+		}
+		if order > 0 {
+			name += fmt.Sprintf(", order %d", order)
 		}
 		list = append(list, instance{"battery", name, withNumbers(folder, "battery.blv", numbers), math.NaN(), "", ""})
 		return nil
@@ -109,7 +117,12 @@ func batteries(folder string) ([]instance, error) {
 		windows = append(windows, [2]int{from, from + 10})
 	}
 	for _, w := range windows {
-		if err := add(w[0], w[1]); err != nil {
+		if err := add(w[0], w[1], 0); err != nil {
+			return nil, err
+		}
+	}
+	for order := range uint64(2) {
+		if err := add(0, 100, order+1); err != nil {
 			return nil, err
 		}
 	}
