@@ -397,9 +397,6 @@ func (z *part) drop(i int) {
 
 // set makes the rows the given ones, by a Cholesky factor; it reports false where they depend on each other.
 func (z *part) set(rows []int) bool {
-	if z.fresh && slices.Equal(z.rows, rows) {
-		return true
-	}
 	k, first := len(rows), z.b.first
 	z.rows, z.fresh = append(z.rows[:0], rows...), false
 	if k == 0 {

@@ -55,7 +55,12 @@ func (c *calculus) value(p point) float64 {
 // noise is what the accuracy of p makes of f, by the terms of its slopes there: two values that differ by less are one.
 func (c *calculus) noise(p point) float64 {
 	g := newPoint(c.nw, len(p.y), len(p.dual))
-	terms := math.Abs(c.gradient(g, p))
+	return noise(c.gradient(g, p), g, p)
+}
+
+// noise is that of a value of f at p, where its gradient is g.
+func noise(value float64, g, p point) float64 {
+	terms := math.Abs(value)
 	for _, v := range [3][2][]float64{{g.w, p.w}, {g.y, p.y}, {g.dual, p.dual}} {
 		for i, t := range v[0] {
 			terms += math.Abs(t * v[1][i])

@@ -6,10 +6,9 @@ import "testing"
 func TestCycles(t *testing.T) {
 	const noise = 1e-9
 	state := func(st *State, f float64, biactive ...int) *State {
-		if st.F, st.Biactive = f, nil; biactive != nil {
-			for _, r := range biactive {
-				st.Biactive = append(st.Biactive, Held{Row: r})
-			}
+		st.F, st.Biactive = f, nil
+		for _, r := range biactive {
+			st.Biactive = append(st.Biactive, Held{Row: r})
 		}
 		return st
 	}

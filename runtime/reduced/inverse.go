@@ -1,6 +1,10 @@
 package reduced
 
-import "bilevelc/runtime/linalg"
+import (
+	"slices"
+
+	"bilevelc/runtime/linalg"
+)
 
 // inverse is Z = (Y_SS)^-1 of the rows S that hold, a dense block for each block of the follower, brought up to date by bordering as rows come and go.
 type inverse struct {
@@ -156,6 +160,9 @@ func (z *inverse) set(rows []int) bool {
 		q := &z.parts[k]
 		if z.f.sparse != nil {
 			q.rows = append(q.rows[:0], own[k]...)
+			continue
+		}
+		if q.fresh && slices.Equal(q.rows, own[k]) {
 			continue
 		}
 		ok = ok && q.set(own[k])

@@ -146,6 +146,14 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 		return end(Stalled), nil // F has jumped: it reads multipliers that x does not determine, and is no function of x there
 	}
 	st.F, st.Measure = j.value, j.stationarity()
+	if st.cycles(noise(j.value, j.g, p.point())) {
+		p.save(st)
+		if st.Measure > tolerance.Weak {
+			return end(Stalled), nil
+		}
+		st.Phase = Done
+		return nil, nil
+	}
 	list := p.releases(j)
 	stationary := st.Measure <= p.opts.Tolerance
 	var d []float64

@@ -87,7 +87,7 @@ type State struct {
 	Scale            float64  // of the gradient at the first point on the pieces
 	Single           bool     // rows are let go one at a time
 	Idle             int      // steps that did not move
-	Low              float64  // F when it fell by more than rounding last
+	Low              float64  // F when it fell by more than its noise last
 	Met              []uint64 // the states that the run has come to since, one after the other
 	Crossed          []int    // rows that came to a kink since the last step that moved
 	Weakened         []int    // rows made biactive at this point because nothing decides on them
@@ -296,14 +296,7 @@ func (p *piece) step(ctx context.Context, st *State) (*Status, error) {
 	case Crossing:
 		return nil, p.cross(ctx, st)
 	}
-	ended, err := p.round(ctx, st)
-	if ended == nil && err == nil && st.Phase == OnPieces && st.cycles(p.calc.noise(p.point())) {
-		if st.Measure > tolerance.Weak {
-			return end(Stalled), nil
-		}
-		st.Phase = Done
-	}
-	return ended, err
+	return p.round(ctx, st)
 }
 
 // cross takes the follower's exact answer where the path has ended, and the rows near a kink onto it.
