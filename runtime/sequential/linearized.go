@@ -16,7 +16,7 @@ func (v *Solver) linearize(st *state) error {
 	if err := v.second(st.pt, st.fine); err != nil {
 		return err
 	}
-	st.hess, st.convex = nil, nil // where it is not known the model is one of first order: small steps do
+	st.hess, st.convex, st.seen = nil, nil, nil // where it is not known the model is one of first order: small steps do
 	if st.tied = v.mayTie(); !st.tied || !v.p.Facts.JointlyQuadratic {
 		hess, convex, single := v.reducedHessian(st.pt, &st.w)
 		st.hess, st.convex, st.tied = hess, convex, st.tied && !single
@@ -132,7 +132,11 @@ func (v *Solver) linearRay(ctx context.Context, pt *point) (*pieces.Unbounded, [
 }
 
 // examine looks at the point of st for what shows that it is stationary.
-func (v *Solver) examine(ctx context.Context, st *state) (*pieces.Examined, error) {
+func (v *Solver) examine(ctx context.Context, st *state) (seen *pieces.Examined, err error) {
+	if st.seen != nil {
+		return st.seen, nil
+	}
+	defer func() { st.seen = seen }()
 	if v.violating(st.pt) {
 		return nil, ErrNoPoint
 	}
@@ -147,7 +151,7 @@ func (v *Solver) examine(ctx context.Context, st *state) (*pieces.Examined, erro
 	if err != nil {
 		return nil, err
 	}
-	seen, err := solver.Examine(ctx, v.start(s, st.pt))
+	seen, err = solver.Examine(ctx, v.start(s, st.pt))
 	v.work += solver.Work()
 	if err != nil {
 		return nil, err

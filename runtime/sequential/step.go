@@ -27,14 +27,15 @@ type state struct {
 	first    float64 // the one that it began with
 	from     float64 // the size of what f reads at the start
 	penalty  elastic
-	far      bool           // it has gone half of the way, in digits, to where it ends as one without end
-	hidden   float64        // the terms of the gradient that subproblems go by over those of the certificate, as it was last seen; 0 before
-	fine     bool           // derivatives are to be as exact as they can be: the end is near
-	vertices bool           // subproblems look at all vertices of the follower's multipliers: with those at hand there is no step from pt
-	hess     *sparse.CSR    // of the Lagrangian at pt; nil where it is not known
-	convex   *sparse.CSR    // the one that stands for it in subproblems
-	tied     bool           // x alone does not determine y next to pt
-	end      *reduced.State // of the last subproblem in the leader's space
+	far      bool             // it has gone half of the way, in digits, to where it ends as one without end
+	hidden   float64          // the terms of the gradient that subproblems go by over those of the certificate, as it was last seen; 0 before
+	fine     bool             // derivatives are to be as exact as they can be: the end is near
+	vertices bool             // subproblems look at all vertices of the follower's multipliers: with those at hand there is no step from pt
+	hess     *sparse.CSR      // of the Lagrangian at pt; nil where it is not known
+	convex   *sparse.CSR      // the one that stands for it in subproblems
+	seen     *pieces.Examined // what was seen at pt; nil before
+	tied     bool             // x alone does not determine y next to pt
+	end      *reduced.State   // of the last subproblem in the leader's space
 }
 
 // From is the local solution that the follower's answer to x leads to.
@@ -165,22 +166,26 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		if v.opts.Observer != nil {
 			v.opts.Observer(pieces.Step{Round: round, F: st.pt.f, Measure: math.Max(0, q.promise) / math.Max(q.terms, 0x1p-1022), Biactive: len(q.p.Biactive)})
 		}
-		if !(q.promise > v.noise(q.terms)) || st.delta < tolerance.HalfDigits*st.first { // a region so small tells of values that are all rounding, too
-			coarse := !st.fine
-			if coarse {
-				st.fine, st.delta = true, st.first // the region that coarse derivatives asked for is not that of these
-				if err := v.linearize(st); err != nil {
-					return nil, err
-				}
+		small := st.delta < tolerance.HalfDigits*st.first // a region so small tells of values that are all rounding
+		near := small || !(q.promise > v.noise(q.terms))
+		coarse := near && !st.fine
+		if coarse {
+			st.fine, st.delta = true, st.first // the region that coarse derivatives asked for is not that of these
+			if err := v.linearize(st); err != nil {
+				return nil, err
 			}
+		}
+		if near && v.opts.Large {
+			if seen, err := v.examine(ctx, st); err == nil && seen.Point.Multipliers != nil && (st.vertices || seen.Point.AllVertices) {
+				return seen.Point, nil
+			}
+		}
+		if coarse {
+			continue
+		}
+		if small || !(q.promise > tolerance.SumRounding*q.terms) {
 			if v.opts.Large && !st.vertices {
-				if seen, err := v.examine(ctx, st); err == nil && seen.Point.Multipliers != nil && seen.Point.AllVertices {
-					return seen.Point, nil
-				}
-				st.vertices = !coarse // which takes a program for each, as many as sixty of them
-				continue
-			}
-			if coarse {
+				st.vertices = true // which takes a program for each, as many as sixty of them
 				continue
 			}
 			// Values of phi tell no more. Steps go on as long as they make the point more stationary, or lead away from a saddle point.
@@ -190,9 +195,6 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			}
 			if end == nil || seen.Measure <= math.Max(end.Measure, tolerance.SumRounding) { // of two that rounding cannot tell apart the later one: its entries of x that bounds hold are at them
 				end = seen
-			}
-			if v.opts.Large && seen.Point.Multipliers != nil {
-				return seen.Point, nil
 			}
 			trial, ratio := v.trial(ctx, st, q, phi)
 			if ctx.Err() != nil {
@@ -235,6 +237,10 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			if err := v.move(st, q, trial); err != nil {
 				return nil, err
 			}
+		} else if trial != nil && near && trial.f+v.violation(trial.c, st.penalty)-phi <= v.noise(q.terms) {
+			if next := v.closer(ctx, st, q, trial); next != nil {
+				*st = *next
+			}
 		}
 	}
 	seen, err := v.examine(ctx, st)
@@ -246,6 +252,19 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		err = pieces.ErrStalled
 	}
 	return p, err
+}
+
+// closer is st with a trial point that is less than half as far from stationary; nil where it is not. Where values of phi tell little it may rise by as little for that.
+func (v *Solver) closer(ctx context.Context, st *state, q *sub, trial *point) *state {
+	next := *st
+	seen, err := v.examine(ctx, st)
+	if err != nil || v.move(&next, q, trial) != nil {
+		return nil
+	}
+	if then, err := v.examine(ctx, &next); err == nil && then.Measure < seen.Measure/2 {
+		return &next
+	}
+	return nil
 }
 
 // noise is by how much values of f may be off that are sums of terms of that size: what rounding leaves of sums, and in the leader's space what solves leave of the follower's answer.
@@ -288,7 +307,7 @@ func (v *Solver) judged(ctx context.Context, st *state, q *sub, phi float64) (*p
 	if err != nil {
 		return nil, -1
 	}
-	noise := v.noise(q.terms)
+	noise := tolerance.SumRounding * q.terms
 	return trial, (phi - trial.f - v.violation(trial.c, st.penalty) + noise) / (q.promise + noise)
 }
 
