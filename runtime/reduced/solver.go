@@ -271,7 +271,7 @@ func (p *piece) start(x0 []float64) (*State, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInfeasible, err)
 	}
 	if p.opts.Warm != nil {
-		st.Signs = p.opts.Warm.Signs
+		st.Signs, st.Strong = p.opts.Warm.Signs, p.opts.Warm.Strong
 	}
 	for j := range st.W {
 		if f.lo[j] == f.hi[j] {

@@ -133,6 +133,11 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 	var end *pieces.Examined           // the most stationary point that was examined
 	escapes := v.p.Dx + v.p.Rows.Len() // a way of negative curvature ends at a constraint: as many of them as there are constraints lead somewhere else, or nowhere
 	for round := 1; round <= tolerance.Steps; round++ {
+		if v.opts.Large && st.fine { // a subproblem takes longer than a look at the point
+			if seen, err := v.examine(ctx, st); err == nil && seen.Point.Multipliers != nil && seen.Point.AllVertices {
+				return seen.Point, nil
+			}
+		}
 		q, err := v.steered(ctx, st)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -168,19 +173,11 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		}
 		small := st.delta < tolerance.HalfDigits*st.first // a region so small tells of values that are all rounding
 		near := small || !(q.promise > v.noise(q.terms))
-		coarse := near && !st.fine
-		if coarse {
+		if near && !st.fine {
 			st.fine, st.delta = true, st.first // the region that coarse derivatives asked for is not that of these
 			if err := v.linearize(st); err != nil {
 				return nil, err
 			}
-		}
-		if near && v.opts.Large {
-			if seen, err := v.examine(ctx, st); err == nil && seen.Point.Multipliers != nil && (st.vertices || seen.Point.AllVertices) {
-				return seen.Point, nil
-			}
-		}
-		if coarse {
 			continue
 		}
 		if small || !(q.promise > tolerance.SumRounding*q.terms) {
@@ -195,6 +192,9 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			}
 			if end == nil || seen.Measure <= math.Max(end.Measure, tolerance.SumRounding) { // of two that rounding cannot tell apart the later one: its entries of x that bounds hold are at them
 				end = seen
+			}
+			if v.opts.Large && seen.Point.Multipliers != nil {
+				return seen.Point, nil
 			}
 			trial, ratio := v.trial(ctx, st, q, phi)
 			if ctx.Err() != nil {
