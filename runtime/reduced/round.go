@@ -137,7 +137,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 			return end(Stalled), nil
 		}
 		p.save(st)
-		return p.idle(st), nil
+		return nil, nil
 	}
 	st.Work.Rounds++
 	j := p.judge()
@@ -181,7 +181,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	switch {
 	case stationary && len(list) == 0 && p.weaken(st):
 		p.save(st)
-		return p.idle(st), nil
+		return nil, nil
 	case stationary && len(list) == 0 && !p.opts.OneVertex && p.vertex(st):
 		return nil, nil
 	case stationary && len(list) == 0:
@@ -194,7 +194,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	case d == nil || stationary:
 		p.letGo(list, st.Single)
 		p.save(st)
-		return p.idle(st), nil
+		return nil, nil
 	}
 	g := newPoint(p.f.nw, p.f.n, len(p.p.Duals))
 	copy(g.w, j.g.w)
@@ -210,7 +210,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	st.F = value
 	p.save(st)
 	if out.moved {
-		st.Idle, st.Single, st.Crossed, st.Weakened, st.Vertices, st.Looked, st.MoreVertices = 0, false, nil, nil, nil, 0, false
+		st.Single, st.Crossed, st.Weakened, st.Vertices, st.Looked, st.MoreVertices = false, nil, nil, nil, 0, false
 		return nil, nil
 	}
 	if !out.changed && !fixes && (st.Single || st.Measure <= tolerance.Weak) {
@@ -224,7 +224,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 		return end(Stalled), nil
 	}
 	st.Single = true
-	return p.idle(st), nil
+	return nil, nil
 }
 
 // cycles reports that the run has come back to a state that it had left, without a fall of F by more than its noise in between: which of the branches is lower, or what lets go of rows, is then rounding itself.
@@ -257,15 +257,6 @@ func (p *piece) size(st *State, j *judged) {
 		st.Scale = linalg.Norm(j.g.w) + linalg.Norm(free)
 	}
 	j.size = math.Max(j.size, st.Scale)
-}
-
-// idle counts a step that did not move; too many in a row are an end.
-func (p *piece) idle(st *State) *Status {
-	st.Idle++
-	if st.Idle > 2*(p.f.m+p.f.nw)+20 { // each row and bound once more than it can come and go
-		return end(Stalled)
-	}
-	return nil
 }
 
 // refix fixes the entries of w at a bound that d would leave X by.

@@ -86,7 +86,6 @@ type State struct {
 	F, Measure       float64
 	Scale            float64  // of the gradient at the first point on the pieces
 	Single           bool     // rows are let go one at a time
-	Idle             int      // steps that did not move
 	Low              float64  // F when it fell by more than its noise last
 	Met              []uint64 // the states that the run has come to since, one after the other
 	Crossed          []int    // rows that came to a kink since the last step that moved
