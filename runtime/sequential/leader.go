@@ -39,7 +39,7 @@ func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, 
 		leads := err == nil
 		if leads {
 			fall, terms := promised(s, z, r.Point)
-			noise := v.noise(terms)
+			noise := tolerance.Rounded * terms // of what solves leave of the follower's answer
 			leads = fall > noise || fall >= -noise && r.Status == reduced.Stationary
 		}
 		if !leads {

@@ -171,16 +171,14 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		if v.opts.Observer != nil {
 			v.opts.Observer(pieces.Step{Round: round, F: st.pt.f, Measure: math.Max(0, q.promise) / math.Max(q.terms, 0x1p-1022), Biactive: len(q.p.Biactive)})
 		}
-		small := st.delta < tolerance.HalfDigits*st.first // a region so small tells of values that are all rounding
-		near := small || !(q.promise > v.noise(q.terms))
-		if near && !st.fine {
-			st.fine, st.delta = true, st.first // the region that coarse derivatives asked for is not that of these
-			if err := v.linearize(st); err != nil {
-				return nil, err
+		if !(q.promise > tolerance.SumRounding*q.terms) || st.delta < tolerance.HalfDigits*st.first { // a region so small tells of values that are all rounding, too
+			if !st.fine {
+				st.fine, st.delta = true, st.first // the region that coarse derivatives asked for is not that of these
+				if err := v.linearize(st); err != nil {
+					return nil, err
+				}
+				continue
 			}
-			continue
-		}
-		if small || !(q.promise > tolerance.SumRounding*q.terms) {
 			if v.opts.Large && !st.vertices {
 				st.vertices = true // which takes a program for each, as many as sixty of them
 				continue
@@ -237,10 +235,6 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			if err := v.move(st, q, trial); err != nil {
 				return nil, err
 			}
-		} else if trial != nil && near && trial.f+v.violation(trial.c, st.penalty)-phi <= v.noise(q.terms) {
-			if next := v.closer(ctx, st, q, trial); next != nil {
-				*st = *next
-			}
 		}
 	}
 	seen, err := v.examine(ctx, st)
@@ -252,27 +246,6 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		err = pieces.ErrStalled
 	}
 	return p, err
-}
-
-// closer is st with a trial point that is less than half as far from stationary; nil where it is not. Where values of phi tell little it may rise by as little for that.
-func (v *Solver) closer(ctx context.Context, st *state, q *sub, trial *point) *state {
-	next := *st
-	seen, err := v.examine(ctx, st)
-	if err != nil || v.move(&next, q, trial) != nil {
-		return nil
-	}
-	if then, err := v.examine(ctx, &next); err == nil && then.Measure < seen.Measure/2 {
-		return &next
-	}
-	return nil
-}
-
-// noise is by how much values of f may be off that are sums of terms of that size: what rounding leaves of sums, and in the leader's space what solves leave of the follower's answer.
-func (v *Solver) noise(terms float64) float64 {
-	if v.opts.Large {
-		return tolerance.Rounded * terms
-	}
-	return tolerance.SumRounding * terms
 }
 
 // resize sets the trust region for the next step.
