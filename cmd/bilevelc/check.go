@@ -79,11 +79,9 @@ func (a *app) printChecked(checked *runtime.Checked, err error) error {
 		document.Proof = checked.Proof
 	}
 	document.Diagnostics = diag.RenderJSON(diags.First(maxJSONDiagnostics))
-	text, encoding := json.Marshal(document)
-	if encoding != nil {
-		return encoding
+	if err := a.printJSON(document); err != nil {
+		return err
 	}
-	fmt.Fprintf(a.io.out, "%s\n", diag.ShownJSON(text))
 	if diags.HasErrors() {
 		return &exitError{Code: diagnosticsCode(diags)}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/chart"
 	"bilevelc/runtime/report"
@@ -114,11 +112,9 @@ func (a *app) alongLine(ctx context.Context, p *runtime.Problem, point runtime.V
 		return runError(err)
 	}
 	if f.json {
-		text, err := json.Marshal(line)
-		if err != nil {
+		if err := a.printJSON(line); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.io.out, "%s\n", diag.ShownJSON(text))
 	} else if err := a.lineText(line, f); err != nil {
 		return err
 	}

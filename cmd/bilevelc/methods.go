@@ -21,7 +21,7 @@ func (a *app) methodsCommand() *cobra.Command {
   bilevelc methods goldstein`,
 		Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return methodNames(), cobra.ShellCompDirectiveNoFileComp
+			return methodNames(""), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -34,15 +34,18 @@ func (a *app) methodsCommand() *cobra.Command {
 					return nil
 				}
 			}
-			return usageError("no method is called %q%s", args[0], diag.DidYouMean(args[0], methodNames()))
+			return usageError("no method is called %q%s", args[0], diag.DidYouMean(args[0], methodNames("")))
 		},
 	}
 }
 
-func methodNames() []string {
+// methodNames are those of a kind; "" stands for all.
+func methodNames(kind string) []string {
 	var list []string
 	for _, m := range runtime.Methods() {
-		list = append(list, m.Name)
+		if kind == "" || m.Kind == kind {
+			list = append(list, m.Name)
+		}
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"bilevelc/internal/atomicfile"
+	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/chart"
 	"bilevelc/runtime/report"
@@ -84,7 +86,7 @@ func (a *app) more(r *runtime.Result, p *runtime.Problem, o outputs) error {
 		}
 	}
 	if o.report != "" {
-		if err := a.writePage(pageOf(r, p, a.args), o.report); err != nil {
+		if err := a.writePage(a.pageOf(r, p), o.report); err != nil {
 			return err
 		}
 	}
@@ -143,6 +145,16 @@ func (a *app) deliver(path string, text []byte) error {
 		return err
 	}
 	return writeFile(path, text)
+}
+
+// printJSON writes a document on a line.
+func (a *app) printJSON(document any) error {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.io.out, "%s\n", diag.ShownJSON(text))
+	return err
 }
 
 // writeFile writes a file; that it cannot be written is the command line's fault.

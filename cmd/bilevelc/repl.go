@@ -82,7 +82,7 @@ type repl struct {
 func (r *repl) piped(ctx context.Context) error {
 	lines := bufio.NewScanner(r.app.io.in)
 	lines.Buffer(nil, maxInput)
-	var failed error
+	failed := 0
 	pending := ""
 	finish := func(text string, last bool) {
 		more, err := r.enter(ctx, text, last)
@@ -91,11 +91,8 @@ func (r *repl) piped(ctx context.Context) error {
 			pending = text
 			return
 		}
-		if err != nil {
-			r.report(err)
-			if failed == nil {
-				failed = err
-			}
+		if code := r.app.exitCode(err); failed == 0 {
+			failed = code
 		}
 	}
 	for !r.quit && lines.Scan() {
@@ -107,18 +104,10 @@ func (r *repl) piped(ctx context.Context) error {
 	if err := lines.Err(); err != nil {
 		return err
 	}
-	if failed == nil {
+	if failed == 0 {
 		return nil
 	}
-	var diags diag.List
-	if errors.As(failed, &diags) {
-		return &exitError{Code: diagnosticsCode(diags)}
-	}
-	var exit *exitError
-	if errors.As(failed, &exit) {
-		return &exitError{Code: exit.Code}
-	}
-	return &exitError{Code: exitUsage}
+	return &exitError{Code: failed}
 }
 
 // maxInput bounds one line of piped input.
@@ -182,9 +171,8 @@ func (r *repl) terminal() error {
 		}
 		// Ctrl-C while an input is being worked on ends that work only.
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		if _, err := r.enter(ctx, line, true); err != nil {
-			r.report(err)
-		}
+		_, err = r.enter(ctx, line, true)
+		r.app.exitCode(err) // which reports it
 		stop()
 	}
 	return nil
@@ -284,11 +272,6 @@ func (r *repl) handle(ctx context.Context, text string, last bool) (more bool, e
 	}
 	r.app.reportDiagnostics(reply.Warnings)
 	return false, nil
-}
-
-// report shows an error and goes on.
-func (r *repl) report(err error) {
-	r.app.exitCode(err)
 }
 
 func writeAnswer(w io.Writer, reply *session.Reply) {

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/pflag"
 
-	"bilevelc/internal/atomicfile"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
@@ -39,7 +39,7 @@ func replCommands() []replCommand {
 		}},
 		{"save", "FILE", "write the model to a file", func(r *repl, _ context.Context, args []string) error {
 			return one(args, "a file name", func(path string) error {
-				return atomicfile.Write(path, []byte(r.session.Text()))
+				return writeFile(path, []byte(r.session.Text()))
 			})
 		}},
 		{"last", "", "the last result again", func(r *repl, _ context.Context, _ []string) error {
@@ -192,7 +192,11 @@ func (r *repl) solve(ctx context.Context, args []string) error {
 	} else {
 		f.seed = r.session.Seed
 	}
+	if err := f.outputs.validate(f.json); err != nil {
+		return err
+	}
 	app := *r.app
+	app.args = nil // those of the session, which do not make its results
 	app.quiet, app.verbose = app.quiet || f.quiet, app.verbose || f.verbose
 	ctx, cancel := f.limited(ctx)
 	defer cancel()
@@ -204,30 +208,22 @@ func (r *repl) solve(ctx context.Context, args []string) error {
 		opts.Near = r.session.Near()
 	}
 	kept := newCheckpointFile(&app, "-", f.checkpoint)
-	progress, err := app.progress(f.trace)
-	if err != nil {
-		return err
-	}
-	defer progress.close()
-	opts.Observer, opts.Announce, opts.Keep = progress.observe, progress.announce, kept.keep
-	result, err := r.session.SolveBound(ctx, runtime.BindOptions{Strict: f.strict}, opts)
-	progress.clear()
+	var problem *runtime.Problem
+	result, trace, err := app.watched(opts, f.trace, kept, func(opts runtime.Options) (result *runtime.Result, err error) {
+		result, problem, err = r.session.Solve(ctx, runtime.BindOptions{Strict: f.strict}, opts)
+		return result, err
+	})
 	if err != nil {
 		return runError(stopped(ctx, "binding the model", err))
 	}
-	kept.finish(result, ctx.Err() != nil)
-	unproved := app.writeProof(ctx, result, f.proof)
-	if err := app.show(result, f.runFlags); err != nil {
+	unproved, err := app.present(ctx, result, problem, &f.solveFlags, kept)
+	if err != nil {
 		return err
 	}
-	kept.delivered(result)
 	if result.HasPoint() {
 		r.solutions = append(r.solutions, result)
 	}
-	if unproved != nil {
-		return unproved
-	}
-	return progress.close()
+	return cmp.Or(unproved, trace)
 }
 
 // replFlags are the flags of `:solve`: those of the command, and --cold.

@@ -113,13 +113,17 @@ func (a *app) refused(model string, err error, page string) error {
 	}
 	result := runtime.Unfinished(model, infeasible, diags[0].Summary)
 	result.Diagnostics = diags
-	if failed := a.writePage(pageOf(result, nil, a.args), page); failed != nil {
+	if failed := a.writePage(a.pageOf(result, nil), page); failed != nil {
 		return failed
 	}
 	return err
 }
 
-// pageOf is the page of a result that was just made by those arguments.
-func pageOf(r *runtime.Result, p *runtime.Problem, args []string) *report.Page {
-	return &report.Page{Result: r, Problem: p, Command: append([]string{"bilevelc"}, args...)}
+// pageOf is the page of a result that was just made, by the arguments of the command line where it has them.
+func (a *app) pageOf(r *runtime.Result, p *runtime.Problem) *report.Page {
+	page := &report.Page{Result: r, Problem: p}
+	if a.args != nil {
+		page.Command = append([]string{"bilevelc"}, a.args...)
+	}
+	return page
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,20 +26,13 @@ import (
 type solveFlags struct {
 	inputs
 	runFlags
+	jobFlags
 	outputs
-	method    string
-	starts    int
-	gap       float64
-	nodes     int64
-	global    bool
-	local     bool
-	proof     string
-	start     string
-	maxIter   int
-	timeLimit time.Duration
-	memory    size
-	threads   int
-	trace     string
+	proof   string
+	start   string
+	memory  size
+	threads int
+	trace   string
 	// checkpoint is the file that a run which did not end writes its state to,
 	// resume the one to go on from.
 	checkpoint, resume string
@@ -50,12 +44,28 @@ type solveFlags struct {
 
 // runFlags are the flags that solve and eval share.
 type runFlags struct {
+	methodFlags
+	check   bool
+	json    bool
+	all     bool
+	explain bool
+}
+
+// methodFlags say how the follower is solved, and gradients are made.
+type methodFlags struct {
 	oracle, solver string
 	options        []string
-	check          bool
-	json           bool
-	all            bool
-	explain        bool
+}
+
+// jobFlags are the flags that solve shares with each job of a sweep.
+type jobFlags struct {
+	method        string
+	starts        int
+	gap           float64
+	nodes         int64
+	global, local bool
+	maxIter       int
+	timeLimit     time.Duration
 }
 
 func (in *inputs) register(fs *pflag.FlagSet) {
@@ -72,25 +82,64 @@ func (in *inputs) of(model string) *runtime.Inputs {
 	return &runtime.Inputs{Model: model, Data: in.data, Set: in.set, DataSeed: in.seed, Ignore: in.ignore}
 }
 
+func (m *methodFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&m.oracle, "oracle", "", "hypergradient oracle ("+names("oracle")+")")
+	fs.StringVar(&m.solver, "solver", "", "lower solver ("+names("solver")+")")
+	fs.StringArrayVarP(&m.options, "option", "o", nil, "setting of a method, oracle or solver, name=value (see 'bilevelc methods'); repeatable")
+}
+
+// register registers the flags of a run; what is what the time limit ends.
+func (j *jobFlags) register(fs *pflag.FlagSet, what string) {
+	fs.StringVarP(&j.method, "method", "m", "", "outer method ("+names("method")+")")
+	fs.IntVar(&j.starts, "starts", 0, "number of starts, of which the best result is returned; 0: as many as a stopping rule asks for where x and y are small, else what a quarter of a second has room for, and others from the lowest of points all over X where the search for the global optimum ends undecided")
+	fs.Float64Var(&j.gap, "gap", 0, "relative gap of objective and bound at which the search for the global optimum ends (0: 1e-6)")
+	fs.Int64Var(&j.nodes, "nodes", 0, "most nodes of the search for the global optimum; 0: about a second of work, or a quarter of the local solve's")
+	fs.BoolVar(&j.global, "global", false, "search for the global optimum until it is proved or a limit is met")
+	fs.BoolVar(&j.local, "local", false, "do not search for the global optimum: a local solution only")
+	fs.IntVar(&j.maxIter, "max-iter", 0, "outer iterations of each start")
+	fs.DurationVar(&j.timeLimit, "time-limit", 0, "end "+what+" after this long, with the best point (30s, 5m)")
+}
+
+// valid refuses values that no run can have; 0 of some stands for the default.
+func (j *jobFlags) valid(fs *pflag.FlagSet) error {
+	wrong := cmp.Or(atLeast(fs, "starts", int64(j.starts), 0), atLeast(fs, "nodes", j.nodes, 0), atLeast(fs, "max-iter", int64(j.maxIter), 1),
+		positive(fs, "time-limit", j.timeLimit))
+	switch {
+	case wrong != nil:
+		return wrong
+	case fs.Changed("gap") && !(j.gap >= 0):
+		return usageError("--gap is not below 0, and not %v", j.gap)
+	case j.local && (j.global || fs.Changed("gap") || fs.Changed("nodes")):
+		return usageError("--local leaves out the search that --global, --gap and --nodes are about")
+	}
+	return nil
+}
+
+// atLeast refuses a number that the user gave and that is too small.
+func atLeast(fs *pflag.FlagSet, name string, value, least int64) error {
+	if fs.Changed(name) && value < least {
+		return usageError("--%s is at least %d, not %d", name, least, value)
+	}
+	return nil
+}
+
+// positive refuses a duration that the user gave and that is none.
+func positive(fs *pflag.FlagSet, name string, value time.Duration) error {
+	if fs.Changed(name) && value <= 0 {
+		return usageError("--%s is a positive duration, not %v", name, value)
+	}
+	return nil
+}
+
 func (r *runFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&r.oracle, "oracle", "", "hypergradient oracle ("+names("oracle")+")")
-	fs.StringVar(&r.solver, "solver", "", "lower solver ("+names("solver")+")")
-	fs.StringArrayVarP(&r.options, "option", "o", nil, "setting of a method, oracle or solver, name=value (see 'bilevelc methods'); repeatable")
+	r.methodFlags.register(fs)
 	fs.BoolVar(&r.check, "check-gradient", false, "compare the hypergradient with finite differences of F")
 	fs.BoolVar(&r.json, "json", false, "print the result document")
 	fs.BoolVar(&r.all, "all", false, "print every entry of long vectors")
 	fs.BoolVar(&r.explain, "explain-result", false, "say what solved, proved, biactive, tie and safe point mean for this result")
 }
 
-func names(kind string) string {
-	var list []string
-	for _, m := range runtime.Methods() {
-		if m.Kind == kind {
-			list = append(list, m.Name)
-		}
-	}
-	return strings.Join(list, ", ")
-}
+func names(kind string) string { return strings.Join(methodNames(kind), ", ") }
 
 func (a *app) solveCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -167,18 +216,10 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 	}
 	a.timed(result, began)
 	result.Inputs = f.inputs.of(path)
-	// The state goes first, for a result can be made again from it, not the other way.
-	kept.finish(result, ctx.Err() != nil)
-	unproved := a.writeProof(ctx, result, f.proof)
-	err = a.show(result, f.runFlags)
-	if err == nil {
-		err = a.more(result, problem, f.outputs)
-	}
+	unproved, err := a.present(ctx, result, problem, f, kept)
 	if err != nil {
-		kept.undelivered(result)
-		return fmt.Errorf("the result could not be written: %w", err)
+		return err
 	}
-	kept.delivered(result)
 	if trace != nil {
 		return trace
 	}
@@ -192,8 +233,23 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 	return ended
 }
 
-// run is the command up to its result, and the problem that it is of. trace is the
-// error of a trace that is not whole, which leaves the result as it is.
+// present keeps the state of a run that goes on, and gives its result in all forms that were asked for. unproved is why there is no proof.
+func (a *app) present(ctx context.Context, r *runtime.Result, p *runtime.Problem, f *solveFlags, kept *checkpointFile) (unproved, err error) {
+	// The state goes first, for a result can be made again from it, not the other way.
+	kept.finish(r, ctx.Err() != nil)
+	unproved = a.writeProof(ctx, r, f.proof)
+	if err = a.show(r, f.runFlags); err == nil {
+		err = a.more(r, p, f.outputs)
+	}
+	if err != nil {
+		kept.undelivered(r)
+		return nil, fmt.Errorf("the result could not be written: %w", err)
+	}
+	kept.delivered(r)
+	return unproved, nil
+}
+
+// run is the command up to its result, and the problem that it is of.
 func (a *app) run(ctx context.Context, path string, f *solveFlags, kept *checkpointFile) (
 	result *runtime.Result, problem *runtime.Problem, trace, err error) {
 	opts, err := f.options(ctx, a)
@@ -204,15 +260,23 @@ func (a *app) run(ctx context.Context, path string, f *solveFlags, kept *checkpo
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	progress, err := a.progress(f.trace)
+	result, trace, err = a.watched(opts, f.trace, kept, func(opts runtime.Options) (*runtime.Result, error) { return problem.Solve(ctx, opts) })
+	return result, problem, trace, runError(err)
+}
+
+// watched has a run shown and kept while it goes on. trace is the error of a trace that
+// is not whole, which leaves the result as it is.
+func (a *app) watched(opts runtime.Options, file string, kept *checkpointFile, solve func(runtime.Options) (*runtime.Result, error)) (
+	result *runtime.Result, trace, err error) {
+	progress, err := a.progress(file)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	defer func() { trace = progress.close() }()
 	opts.Observer, opts.Announce, opts.Keep = progress.observe, progress.announce, kept.keep
-	result, err = problem.Solve(ctx, opts)
+	result, err = solve(opts)
 	progress.clear()
-	return result, problem, nil, runError(err)
+	return result, nil, err
 }
 
 // timed gives a result the time of the whole command, reading included.
@@ -229,28 +293,10 @@ func (f *solveFlags) options(ctx context.Context, a *app) (runtime.Options, erro
 	if err != nil {
 		return runtime.Options{}, err
 	}
-	for _, c := range []struct {
-		name         string
-		value, least int64 // 0 stands for the default
-	}{{"starts", int64(f.starts), 0}, {"nodes", f.nodes, 0}, {"max-iter", int64(f.maxIter), 1}, {"threads", int64(f.threads), 1}} {
-		if f.flags.Changed(c.name) && c.value < c.least {
-			return runtime.Options{}, usageError("--%s is at least %d, not %d", c.name, c.least, c.value)
-		}
+	if err := cmp.Or(f.valid(f.flags), atLeast(f.flags, "threads", int64(f.threads), 1), positive(f.flags, "checkpoint-every", f.checkpointEvery)); err != nil {
+		return runtime.Options{}, err
 	}
-	for _, c := range []struct {
-		name  string
-		value time.Duration
-	}{{"time-limit", f.timeLimit}, {"checkpoint-every", f.checkpointEvery}} {
-		if f.flags.Changed(c.name) && c.value <= 0 {
-			return runtime.Options{}, usageError("--%s is a positive duration, not %v", c.name, c.value)
-		}
-	}
-	switch {
-	case f.flags.Changed("gap") && !(f.gap >= 0):
-		return runtime.Options{}, usageError("--gap is not below 0, and not %v", f.gap)
-	case f.local && (f.global || f.flags.Changed("gap") || f.flags.Changed("nodes")):
-		return runtime.Options{}, usageError("--local leaves out the search that --global, --gap and --nodes are about")
-	case f.local && f.proof != "":
+	if f.local && f.proof != "" {
 		return runtime.Options{}, usageError("--local leaves out the search that --proof is of")
 	}
 	if f.proof != "" {
@@ -289,19 +335,12 @@ func (f *solveFlags) options(ctx context.Context, a *app) (runtime.Options, erro
 func (f *solveFlags) register(fs *pflag.FlagSet) {
 	f.flags = fs
 	f.inputs.register(fs)
-	fs.StringVarP(&f.method, "method", "m", "", "outer method ("+names("method")+")")
 	f.runFlags.register(fs)
+	f.jobFlags.register(fs, "the command")
 	f.outputs.register(fs)
-	fs.IntVar(&f.starts, "starts", 0, "number of starts, of which the best result is returned; 0: as many as a stopping rule asks for where x and y are small, else what a quarter of a second has room for, and others from the lowest of points all over X where the search for the global optimum ends undecided")
-	fs.Float64Var(&f.gap, "gap", 0, "relative gap of objective and bound at which the search for the global optimum ends (0: 1e-6)")
-	fs.Int64Var(&f.nodes, "nodes", 0, "most nodes of the search for the global optimum; 0: about a second of work, or a quarter of the local solve's")
-	fs.BoolVar(&f.global, "global", false, "search for the global optimum until it is proved or a limit is met")
-	fs.BoolVar(&f.local, "local", false, "do not search for the global optimum: a local solution only")
 	fs.StringVar(&f.proof, "proof", "", "write the proof of the bound on all x to this file, for 'bilevelc verify'")
 	fs.StringVar(&f.sweep, "sweep", "", "make the starts the jobs of a sweep in this folder, which goes on where it was left and may be shared by machines (see 'bilevelc sweep --help'), and print the best")
 	fs.StringVar(&f.start, "start", "", "JSON file with upper variables to start from, or a result document")
-	fs.IntVar(&f.maxIter, "max-iter", 0, "outer iterations of each start")
-	fs.DurationVar(&f.timeLimit, "time-limit", 0, "end the command after this long, with the best point (30s, 5m)")
 	fs.Var(&f.memory, "memory-limit", "end it, with the best point, where it needs more memory than this (500MB, 4GiB; default: that of GOMEMLIMIT)")
 	fs.IntVar(&f.threads, "threads", 1, "starts solved at once; the result does not depend on it")
 	fs.StringVar(&f.checkpoint, "checkpoint", "", "file for the state of a run that goes on, meets a limit or is interrupted (of long and interrupted runs: MODEL.checkpoint.json)")
@@ -311,9 +350,9 @@ func (f *solveFlags) register(fs *pflag.FlagSet) {
 }
 
 // settings reads --option name=value.
-func (r *runFlags) settings() (method.Values, error) {
+func (m *methodFlags) settings() (method.Values, error) {
 	values := method.Values{}
-	for _, text := range r.options {
+	for _, text := range m.options {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok {
 			return nil, usageError("--option takes name=value, not %q", text)

@@ -96,7 +96,7 @@ ended), 1 some failed, 130 interrupted.`,
 	}
 	fs := cmd.Flags()
 	f.flags = fs
-	fs.StringArrayVar(&f.over, "over", nil, "an axis of the grid: cap=1:10:1, seed=1..20, method=pgd,goldstein; repeatable")
+	fs.StringArrayVar(&f.over, "over", nil, "an axis of the grid: cap=1:10:1, seed=1..20, method=pgd,goldstein, start=1..5 for a job of each start; repeatable")
 	fs.StringArrayVar(&f.draw, "draw", nil, "a random value for each draw: slope=uniform(0.5,2); repeatable")
 	fs.IntVar(&f.draws, "draws", 0, "how many random points")
 	fs.Uint64Var(&f.drawSeed, "draw-seed", 0, "seed of the random points")
@@ -113,17 +113,8 @@ ended), 1 some failed, 130 interrupted.`,
 	fs.StringVar(&f.config, "nats-config", "", "configuration file of the queue's server, in NATS's own form: users, TLS")
 	f.nats.register(fs)
 	f.inputs.register(fs)
-	fs.StringVarP(&f.method, "method", "m", "", "outer method ("+names("method")+")")
-	fs.StringVar(&f.oracle, "oracle", "", "hypergradient oracle ("+names("oracle")+")")
-	fs.StringVar(&f.solver, "solver", "", "lower solver ("+names("solver")+")")
-	fs.StringArrayVarP(&f.runFlags.options, "option", "o", nil, "setting of a method, oracle or solver, name=value; repeatable")
-	fs.IntVar(&f.starts, "starts", 0, "number of starts of each job; for one job a start, --over start=1..N")
-	fs.IntVar(&f.maxIter, "max-iter", 0, "outer iterations of each start")
-	fs.DurationVar(&f.timeLimit, "time-limit", 0, "of each job")
-	fs.Float64Var(&f.gap, "gap", 0, "relative gap of objective and bound at which each search for the global optimum ends (0: 1e-6)")
-	fs.Int64Var(&f.nodes, "nodes", 0, "most nodes of each search for the global optimum; 0: about a second of work, or a quarter of the local solve's")
-	fs.BoolVar(&f.global, "global", false, "search for each global optimum until it is proved or a limit is met")
-	fs.BoolVar(&f.local, "local", false, "do not search for global optima: local solutions only")
+	f.methodFlags.register(fs)
+	f.jobFlags.register(fs, "each job")
 	fs.BoolVar(&f.proofs, "proof", false, "write the proof of each bound beside its result, for 'bilevelc sweep verify'")
 	cmd.AddCommand(a.sweepStatusCommand(), a.sweepTableCommand(), a.sweepReportCommand(), a.sweepVerifyCommand())
 	return cmd

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"bilevelc/cmd/internal/sweep"
 	"bilevelc/ir"
 	"bilevelc/ir/datafile"
@@ -150,45 +152,21 @@ func (f *sweepFlags) overlay(fixed *sweep.Fixed, space *sweep.Space) error {
 		}
 		fixed.Options[name] = v
 	}
-	if f.flags.Changed("seed") {
-		fixed.Seed = f.seed
+	if err := f.valid(f.flags); err != nil {
+		return err
 	}
-	for _, c := range []struct {
-		name string
-		from string
-		to   *string
-	}{{"method", f.method, &fixed.Method}, {"oracle", f.oracle, &fixed.Oracle}, {"solver", f.solver, &fixed.Solver}} {
-		if f.flags.Changed(c.name) {
-			*c.to = c.from
-		}
-	}
-	for _, c := range []struct {
-		name string
-		from int
-		to   *int
-	}{{"starts", f.starts, &fixed.Starts}, {"max-iter", f.maxIter, &fixed.MaxIter}} {
-		if f.flags.Changed(c.name) {
-			if c.from < 1 {
-				return usageError("--%s is at least 1, not %d", c.name, c.from)
-			}
-			*c.to = c.from
-		}
-	}
-	if f.flags.Changed("time-limit") {
-		if f.timeLimit <= 0 {
-			return usageError("--time-limit is a positive duration, not %v", f.timeLimit)
-		}
-		fixed.Limit = f.timeLimit
-	}
-	if f.flags.Changed("gap") {
-		fixed.Gap = f.gap
-	}
-	if f.flags.Changed("nodes") {
-		fixed.Nodes = f.nodes
-	}
+	take(f.flags, "seed", &fixed.Seed, f.seed)
+	take(f.flags, "method", &fixed.Method, f.method)
+	take(f.flags, "oracle", &fixed.Oracle, f.oracle)
+	take(f.flags, "solver", &fixed.Solver, f.solver)
+	take(f.flags, "starts", &fixed.Starts, f.starts)
+	take(f.flags, "max-iter", &fixed.MaxIter, f.maxIter)
+	take(f.flags, "time-limit", &fixed.Limit, f.timeLimit)
+	take(f.flags, "gap", &fixed.Gap, f.gap)
+	take(f.flags, "nodes", &fixed.Nodes, f.nodes)
+	take(f.flags, "draws", &space.Draws, f.draws)
+	take(f.flags, "draw-seed", &space.Seed, f.drawSeed)
 	switch {
-	case f.global && f.local:
-		return usageError("--global and --local exclude each other")
 	case f.global:
 		fixed.Search = sweep.Global
 	case f.local:
@@ -210,13 +188,14 @@ func (f *sweepFlags) overlay(fixed *sweep.Fixed, space *sweep.Space) error {
 		}
 		space.Draw = append(space.Draw, d)
 	}
-	if f.flags.Changed("draws") {
-		space.Draws = f.draws
-	}
-	if f.flags.Changed("draw-seed") {
-		space.Seed = f.drawSeed
-	}
 	return nil
+}
+
+// take gives a plan the value of a flag that the user gave.
+func take[T any](fs *pflag.FlagSet, name string, to *T, value T) {
+	if fs.Changed(name) {
+		*to = value
+	}
 }
 
 // openSweep opens a folder.

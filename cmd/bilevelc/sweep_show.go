@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -41,13 +40,8 @@ func (a *app) sweepStatusCommand() *cobra.Command {
 				return &exitError{Code: exitData, Err: err}
 			}
 			if asJSON {
-				text, err := json.Marshal(map[string]any{"jobs": c.Jobs, "done": c.Done, "failed": c.Failed, "missing": c.Jobs - c.Done - c.Failed, "status": c.ByStatus,
+				return a.printJSON(map[string]any{"jobs": c.Jobs, "done": c.Done, "failed": c.Failed, "missing": c.Jobs - c.Done - c.Failed, "status": c.ByStatus,
 					"proofs": c.Proofs, "unproved": c.Unproved})
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintf(a.io.out, "%s\n", text)
-				return err
 			}
 			w := tabwriter.NewWriter(a.io.out, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "jobs\t%d\nwith a result\t%d\n", c.Jobs, c.Done)

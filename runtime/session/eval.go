@@ -22,11 +22,11 @@ func (s *Session) evaluate(e lang.Expr) (*Reply, error) {
 
 // withReport is the session with what its report names declared.
 func (s *Session) withReport() *Session {
-	next := s.copy()
+	next := s.Copy()
 	for _, item := range s.reported() {
 		next.decls = append(next.decls, item)
 	}
-	return &next
+	return next
 }
 
 // reported are the report's items, but for names that stand for something else.

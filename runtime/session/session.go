@@ -59,7 +59,7 @@ func (s *Session) Enter(name, text string) (*Reply, error) {
 	if input.Expr != nil {
 		return s.evaluate(input.Expr)
 	}
-	next := s.copy()
+	next := s.Copy()
 	reply := &Reply{}
 	if input.Model != nil {
 		next.model = input.Model
@@ -81,7 +81,7 @@ func (s *Session) Enter(name, text string) (*Reply, error) {
 	}
 	reply.Warnings = pending
 	next.changed(s)
-	*s = next
+	*s = *next
 	return reply, nil
 }
 
@@ -218,7 +218,7 @@ func Incomplete(text string) bool {
 
 // BindContext is Bind, given up when ctx ends: the error is then its cause.
 func (s *Session) BindContext(ctx context.Context, opts runtime.BindOptions) (*runtime.Problem, error) {
-	copied := s.copy() // what is given up goes on for a while, and the session with it
+	copied := s.Copy() // what is given up goes on for a while, and the session with it
 	opts.Context = ctx
 	return await.Do(ctx, func() (*runtime.Problem, error) { return copied.Bind(opts) })
 }
@@ -227,29 +227,24 @@ func (s *Session) BindContext(ctx context.Context, opts runtime.BindOptions) (*r
 // for Options.Near; nil where there is none.
 func (s *Session) Near() *runtime.Result { return s.near }
 
-// Solve solves the model; the result serves later expressions.
-func (s *Session) Solve(ctx context.Context, opts runtime.Options) (*runtime.Result, error) {
-	return s.SolveBound(ctx, runtime.BindOptions{}, opts)
-}
-
-// SolveBound is Solve with choices of binding.
-func (s *Session) SolveBound(ctx context.Context, binding runtime.BindOptions, opts runtime.Options) (*runtime.Result, error) {
+// Solve binds the model and solves it; the result serves later expressions.
+func (s *Session) Solve(ctx context.Context, binding runtime.BindOptions, opts runtime.Options) (*runtime.Result, *runtime.Problem, error) {
 	p, err := s.BindContext(ctx, binding)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if opts.Seed == 0 {
 		opts.Seed = s.Seed
 	}
 	r, err := p.Solve(ctx, opts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s.last = r
 	if r.HasPoint() {
 		s.near = r
 	}
-	return r, nil
+	return r, p, nil
 }
 
 // takes reports whether a program declares what an entry supplies; a table is
@@ -273,7 +268,8 @@ func (s *Session) declared(program *ir.Program) *data.Set {
 
 // Copy is the session as it stands: what is done to the one does not change the other.
 func (s *Session) Copy() *Session {
-	next := s.copy()
+	next := *s
+	next.decls, next.data.Entries = slices.Clone(s.decls), slices.Clone(s.data.Entries)
 	return &next
 }
 
@@ -283,12 +279,6 @@ func (s *Session) Same(other *Session) bool {
 		return a.Name == b.Name && a.Origin == b.Origin && a.Array == b.Array && a.Table == b.Table && a.Keyed == b.Keyed &&
 			slices.EqualFunc(a.Labels, b.Labels, slices.Equal[[]string])
 	})
-}
-
-func (s *Session) copy() Session {
-	next := *s
-	next.decls, next.data.Entries = slices.Clone(s.decls), slices.Clone(s.data.Entries)
-	return next
 }
 
 func (s *Session) file() *lang.File {

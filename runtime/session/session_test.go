@@ -47,7 +47,7 @@ func TestSession(t *testing.T) {
 	enter("upper { var x: real in box(0, 2); minimize (y - 1)^2 + x }")
 	enter("lower { var y: real; minimize (y - x)^2 }")
 	refuse("x + 1") // not solved yet
-	result, err := s.Solve(context.Background(), runtime.Options{})
+	result, _, err := s.Solve(context.Background(), runtime.BindOptions{}, runtime.Options{})
 	if err != nil || result.Status != runtime.Solved {
 		t.Fatal(result, err)
 	}
@@ -58,7 +58,7 @@ func TestSession(t *testing.T) {
 	value("k", 3)
 	enter("minimize (y - k * x)^2")
 	refuse("x") // what was solved is another model
-	if _, err = s.Solve(context.Background(), runtime.Options{}); err != nil {
+	if _, _, err = s.Solve(context.Background(), runtime.BindOptions{}, runtime.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	value("k * x", 1-1.0/6) // minimize (3x - 1)^2 + x
@@ -69,11 +69,11 @@ func TestSession(t *testing.T) {
 	}
 	value("k^2", 9)
 	refuse("y")
-	if _, err := s.Solve(context.Background(), runtime.Options{}); err == nil {
+	if _, _, err := s.Solve(context.Background(), runtime.BindOptions{}, runtime.Options{}); err == nil {
 		t.Error("a broken model is solved")
 	}
 	enter("upper { var x: real in box(0, 2); minimize sumsq(y - 1) + x }")
-	if _, err = s.Solve(context.Background(), runtime.Options{}); err != nil {
+	if _, _, err = s.Solve(context.Background(), runtime.BindOptions{}, runtime.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	value("x", 0.75) // 4 (x - 1) + 1 = 0
@@ -111,13 +111,13 @@ func TestSessionPart(t *testing.T) {
 			t.Fatal(text, err)
 		}
 	}
-	if _, err := s.Solve(context.Background(), runtime.Options{}); err == nil {
+	if _, _, err := s.Solve(context.Background(), runtime.BindOptions{}, runtime.Options{}); err == nil {
 		t.Error("solved without the data")
 	}
 	if _, err := enter("data never: vector[7] = [1, 1, 1, 1, 1, 1, 1]"); err != nil {
 		t.Fatal(err)
 	}
-	result, err := s.Solve(context.Background(), runtime.Options{})
+	result, _, err := s.Solve(context.Background(), runtime.BindOptions{}, runtime.Options{})
 	if err != nil || result.Status != runtime.Solved {
 		t.Fatal(result, err)
 	}
@@ -162,7 +162,7 @@ report {
 	if _, err := s.Enter("1", "all"); err == nil || !strings.Contains(err.Error(), "has not been solved") {
 		t.Error(err)
 	}
-	if r, err := s.Solve(context.Background(), runtime.Options{}); err != nil || r.Err() != nil {
+	if r, _, err := s.Solve(context.Background(), runtime.BindOptions{}, runtime.Options{}); err != nil || r.Err() != nil {
 		t.Fatal(err, r)
 	}
 	// price = taste/2 each, so that 9 and 20.25 are earned.
@@ -219,7 +219,7 @@ func TestSessionKeepsWhatHolds(t *testing.T) {
 	}
 	solve := func() *runtime.Result {
 		t.Helper()
-		r, err := s.Solve(context.Background(), runtime.Options{Near: s.Near()})
+		r, _, err := s.Solve(context.Background(), runtime.BindOptions{}, runtime.Options{Near: s.Near()})
 		if err != nil || r.Status != runtime.Solved {
 			t.Fatalf("%+v %v", r, err)
 		}
