@@ -123,9 +123,8 @@ func relation(row ir.Row) string {
 
 func terms(m *sparse.CSR, i int, names []string, sign float64) string {
 	var b strings.Builder
-	cols, vals := m.Row(i)
-	for k, j := range cols {
-		v := sign * vals[k]
+	for j, a := range m.Entries(i) {
+		v := sign * a
 		if v == 0 {
 			continue
 		}

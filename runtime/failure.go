@@ -88,9 +88,8 @@ func (p *Problem) linearRows() (q *qp.Problem, rows []ir.Row) {
 	var entries []sparse.Entry
 	var sides []float64
 	add := func(m *sparse.CSR, i, row, shift int, sign float64) {
-		cols, vals := m.Row(i)
-		for k, j := range cols {
-			entries = append(entries, sparse.Entry{Row: row, Col: shift + j, Val: sign * vals[k]})
+		for j, v := range m.Entries(i) {
+			entries = append(entries, sparse.Entry{Row: row, Col: shift + j, Val: sign * v})
 		}
 	}
 	for i := range rows {
@@ -127,12 +126,11 @@ func (p *Problem) linearRows() (q *qp.Problem, rows []ir.Row) {
 		q.Equal[i] = compile.Kind(row) == problem.Equal
 	}
 	for i := range e.Len() {
-		cols, vals := e.E.Row(i)
-		for k, j := range cols {
+		for j, v := range e.E.Entries(i) {
 			if j >= dx {
 				j += dy
 			}
-			entries = append(entries, sparse.Entry{Row: len(rows) + i, Col: j, Val: vals[k]})
+			entries = append(entries, sparse.Entry{Row: len(rows) + i, Col: j, Val: v})
 		}
 		q.B[len(rows)+i] = e.Rhs[i]
 	}

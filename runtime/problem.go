@@ -238,9 +238,8 @@ func (p *Problem) answerRounding(x, y []float64) []float64 {
 	}
 	out := make([]float64, len(rows.Kind))
 	for i := range out {
-		cols, vals := rows.B.Row(i)
-		for t, j := range cols {
-			out[i] = math.Max(out[i], tolerance.Eliminated*math.Abs(vals[t])*math.Min(longest[j], far[j]))
+		for j, v := range rows.B.Entries(i) {
+			out[i] = math.Max(out[i], tolerance.Eliminated*math.Abs(v)*math.Min(longest[j], far[j]))
 		}
 	}
 	return out

@@ -38,9 +38,8 @@ func (p *Problem) sum() string {
 		fmt.Fprintf(h, "\x00%s %v\x00", d.Name, d.Array.Shape)
 		if d.Array.Sparse != nil {
 			for i := range d.Array.Sparse.Rows {
-				cols, vals := d.Array.Sparse.Row(i)
-				for k, j := range cols {
-					binary.LittleEndian.PutUint64(word, math.Float64bits(vals[k]))
+				for j, v := range d.Array.Sparse.Entries(i) {
+					binary.LittleEndian.PutUint64(word, math.Float64bits(v))
 					fmt.Fprintf(h, "%d,%d:%x ", i, j, word)
 				}
 			}

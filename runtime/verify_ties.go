@@ -254,9 +254,8 @@ func (c *claims) roundingOfAnswers(x, y, lambda []float64) float64 {
 		if math.Abs(t) > tolerance.Sign*size {
 			continue
 		}
-		cols, vals := n.Rows.B.Row(i)
-		for t, j := range cols {
-			reach[j] = math.Max(reach[j], size/math.Abs(vals[t]))
+		for j, v := range n.Rows.B.Entries(i) {
+			reach[j] = math.Max(reach[j], size/math.Abs(v))
 		}
 	}
 	slope, sum := make([]float64, n.AnswerLen()), 0.0

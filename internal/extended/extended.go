@@ -57,14 +57,13 @@ func (r *Rows) Validate(n int) error {
 		if of >= next || of >= 0 && of < next-1 {
 			return fmt.Errorf("row %d belongs to entry %d of u, out of order", i, of)
 		}
-		cols, vals := r.E.Row(i)
-		for k, j := range cols {
-			if math.IsNaN(vals[k]) || math.IsInf(vals[k], 0) {
-				return fmt.Errorf("row %d has the coefficient %v", i, vals[k])
+		for j, a := range r.E.Entries(i) {
+			if math.IsNaN(a) || math.IsInf(a, 0) {
+				return fmt.Errorf("row %d has the coefficient %v", i, a)
 			}
 			u := j - n
-			if u >= 0 && of >= 0 && u > of || u >= 0 && u != of && vals[k] < 0 || u >= 0 && u == of && vals[k] != -1 {
-				return fmt.Errorf("row %d: the coefficient %v of entry %d of u", i, vals[k], u)
+			if u >= 0 && of >= 0 && u > of || u >= 0 && u != of && a < 0 || u >= 0 && u == of && a != -1 {
+				return fmt.Errorf("row %d: the coefficient %v of entry %d of u", i, a, u)
 			}
 		}
 		if math.IsNaN(r.Rhs[i]) || math.IsInf(r.Rhs[i], 0) {
@@ -116,10 +115,9 @@ func (r *Rows) Cut(i int, x []float64) (normal []float64, value float64) {
 	for k, row := range slices.Backward(from) {
 		if w := weights[n+k]; w != 0 {
 			weights[n+k] = 0
-			cols, vals := r.E.Row(row)
-			for t, j := range cols {
+			for j, v := range r.E.Entries(row) {
 				if j != n+k {
-					weights[j] += w * vals[t]
+					weights[j] += w * v
 				}
 			}
 		}
@@ -133,12 +131,11 @@ func (r *Rows) Slopes(n int) []float64 {
 	u, out := make([]float64, r.Dim), make([]float64, r.Len())
 	for i, of := range r.Of {
 		size, more := 0.0, 0.0
-		cols, vals := r.E.Row(i)
-		for t, j := range cols {
+		for j, v := range r.E.Entries(i) {
 			if j < n {
-				size = math.Hypot(size, vals[t])
+				size = math.Hypot(size, v)
 			} else if j-n != of {
-				more += math.Abs(vals[t]) * u[j-n]
+				more += math.Abs(v) * u[j-n]
 			}
 		}
 		if out[i] = size + more; of >= 0 {
@@ -164,12 +161,11 @@ func (r *Rows) Each(x []float64, size func(j int) float64, f func(i int, excess,
 	of := make([]float64, r.Dim)
 	for i, k := range r.Of {
 		terms := math.Abs(r.Rhs[i])
-		cols, vals := r.E.Row(i)
-		for t, j := range cols {
+		for j, v := range r.E.Entries(i) {
 			if j < n {
-				terms += math.Abs(vals[t]) * size(j)
+				terms += math.Abs(v) * size(j)
 			} else if j-n != k {
-				terms += math.Abs(vals[t]) * of[j-n]
+				terms += math.Abs(v) * of[j-n]
 			}
 		}
 		if k >= 0 {
@@ -189,14 +185,13 @@ func (r *Rows) Bounds(lo, hi []float64, keep func(j int, at float64, upper bool,
 	// least is that of the left side, without one column and the entry's own.
 	least := func(i, without int) float64 {
 		s := 0.0
-		cols, vals := r.E.Row(i)
-		for t, j := range cols {
+		for j, v := range r.E.Entries(i) {
 			switch {
-			case j == without || vals[t] == 0:
-			case vals[t] > 0:
-				s += vals[t] * low[j]
+			case j == without || v == 0:
+			case v > 0:
+				s += v * low[j]
 			case j < n:
-				s += vals[t] * hi[j]
+				s += v * hi[j]
 			}
 		}
 		return s
@@ -227,19 +222,18 @@ func (r *Rows) Bounds(lo, hi []float64, keep func(j int, at float64, upper bool,
 		if of >= 0 {
 			side, from = side+high[of], by[of]
 		}
-		cols, vals := r.E.Row(i)
-		for t, j := range cols {
-			if vals[t] == 0 || j == n+of {
+		for j, v := range r.E.Entries(i) {
+			if v == 0 || j == n+of {
 				continue
 			}
 			rest := side - least(i, j)
 			if math.IsInf(rest, 1) || math.IsNaN(rest) {
 				continue
 			}
-			at := rest / vals[t]
+			at := rest / v
 			switch {
 			case j < n:
-				keep(j, at, vals[t] > 0, from)
+				keep(j, at, v > 0, from)
 			case at < high[j-n]:
 				high[j-n], by[j-n] = at, from
 			}

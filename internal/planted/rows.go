@@ -78,9 +78,8 @@ func entriesOf(m *sparse.CSR) []sparse.Entry {
 
 // appendRow appends a times row i of m, as row to.
 func appendRow(list []sparse.Entry, m *sparse.CSR, i, to int, a float64) []sparse.Entry {
-	cols, vals := m.Row(i)
-	for k, j := range cols {
-		list = append(list, sparse.Entry{Row: to, Col: j, Val: a * vals[k]})
+	for j, v := range m.Entries(i) {
+		list = append(list, sparse.Entry{Row: to, Col: j, Val: a * v})
 	}
 	return list
 }

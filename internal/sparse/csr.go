@@ -7,6 +7,7 @@ package sparse
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -113,6 +114,30 @@ func (m *CSR) NNZ() int { return len(m.Col) }
 // Row returns the columns and values of row i, shared with the matrix.
 func (m *CSR) Row(i int) (cols []int, vals []float64) {
 	return m.Col[m.Ptr[i]:m.Ptr[i+1]], m.Val[m.Ptr[i]:m.Ptr[i+1]]
+}
+
+// Entries are the columns and values of row i, for what is not done often: a loop over Row
+// takes half the time.
+func (m *CSR) Entries(i int) iter.Seq2[int, float64] {
+	return func(yield func(j int, v float64) bool) {
+		cols, vals := m.Row(i)
+		for t, j := range cols {
+			if !yield(j, vals[t]) {
+				return
+			}
+		}
+	}
+}
+
+// Nonzeros are the Entries that are not 0.
+func (m *CSR) Nonzeros(i int) iter.Seq2[int, float64] {
+	return func(yield func(j int, v float64) bool) {
+		for j, v := range m.Entries(i) {
+			if v != 0 && !yield(j, v) {
+				return
+			}
+		}
+	}
 }
 
 // RowDot returns row i times x (len Cols).

@@ -135,16 +135,15 @@ func (f *folding) convex(of *form, k int) (used []int, ok bool) {
 		if !s.form.finite(s.k) || math.IsInf(s.form.rest[s.k], 0) {
 			return nil, false
 		}
-		cols, vals := s.form.coef.Row(s.k)
-		for t, j := range cols {
+		for j, v := range s.form.coef.Entries(s.k) {
 			u := j - f.dx
-			if u < 0 || vals[t] == 0 || seen[u] {
-				if u >= 0 && vals[t] < 0 {
+			if u < 0 || v == 0 || seen[u] {
+				if u >= 0 && v < 0 {
 					return nil, false
 				}
 				continue
 			}
-			if vals[t] < 0 {
+			if v < 0 {
 				return nil, false
 			}
 			seen[u] = true
@@ -160,9 +159,8 @@ func (f *folding) choices(used []int, of *form, k int) float64 {
 	ways := map[int]float64{}
 	product := func(s sideOf) float64 {
 		n := 1.0
-		cols, vals := s.form.coef.Row(s.k)
-		for t, j := range cols {
-			if j >= f.dx && vals[t] != 0 {
+		for j := range s.form.coef.Nonzeros(s.k) {
+			if j >= f.dx {
 				n *= ways[j-f.dx]
 			}
 		}
@@ -217,14 +215,13 @@ func (r *rows) extend(f *folding, rel *relation, used []int, of *form, k int) (m
 	e := x.Extended
 	place, unit := make(map[int]int, len(used)), make(map[int]float64, len(used))
 	put := func(s sideOf, scale float64) float64 {
-		cols, vals := s.form.coef.Row(s.k)
-		for t, j := range cols {
+		for j, v := range s.form.coef.Entries(s.k) {
 			switch {
-			case vals[t] == 0:
+			case v == 0:
 			case j < f.dx:
-				e.E.Append(j, vals[t]/scale)
+				e.E.Append(j, v/scale)
 			default:
-				e.E.Append(f.dx+place[j-f.dx], vals[t]*unit[j-f.dx]/scale)
+				e.E.Append(f.dx+place[j-f.dx], v*unit[j-f.dx]/scale)
 			}
 		}
 		return 0 - s.form.rest[s.k]/scale
@@ -239,9 +236,8 @@ func (r *rows) extend(f *folding, rel *relation, used []int, of *form, k int) (m
 		most := 0.0
 		for _, s := range f.sides[u] {
 			size := 0.0
-			cols, vals := s.form.coef.Row(s.k)
-			for t, j := range cols {
-				if v := vals[t]; j < f.dx {
+			for j, v := range s.form.coef.Entries(s.k) {
+				if j < f.dx {
 					size = math.Hypot(size, v)
 				} else {
 					size += v * unit[j-f.dx]

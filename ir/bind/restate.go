@@ -255,12 +255,11 @@ func (k *kink) units(dx int, mass []float64, levels int) []float64 {
 				continue
 			}
 			sum := 0.0
-			cols, vals := f.coef.Row(i)
-			for c, j := range cols {
+			for j, v := range f.coef.Entries(i) {
 				if j >= dx {
-					sum += math.Abs(vals[c]) * mass[j-dx]
+					sum += math.Abs(v) * mass[j-dx]
 				} else {
-					x = math.Hypot(x, vals[c])
+					x = math.Hypot(x, v)
 				}
 			}
 			most = max(most, sum)
@@ -327,9 +326,8 @@ func (s *restater) press(k *kink, f *form, unit []float64) {
 	p := s.prob
 	family := &ir.Family{Name: "`" + elab.QuoteSpan(k.n.Span) + "`", Shape: k.n.Shape, Span: k.n.Span, Sign: 1, Hidden: true}
 	for i, r := range unit {
-		cols, vals := f.coef.Row(i)
-		for c, j := range cols {
-			if v := vals[c] / r; v != 0 {
+		for j, a := range f.coef.Entries(i) {
+			if v := a / r; v != 0 {
 				split(p.A, p.B, []int{j}, []float64{v})
 			}
 		}

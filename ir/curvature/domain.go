@@ -143,11 +143,8 @@ func lowerBox(p *ir.Problem, x, free []Interval) []Interval {
 }
 
 func visitRow(m *sparse.CSR, i int, sign float64, visit func(j int, coef float64)) {
-	cols, vals := m.Row(i)
-	for k, j := range cols {
-		if vals[k] != 0 {
-			visit(j, sign*vals[k])
-		}
+	for j, v := range m.Nonzeros(i) {
+		visit(j, sign*v)
 	}
 }
 

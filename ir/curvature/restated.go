@@ -98,8 +98,7 @@ func (pr *prover) notRising() *Blame {
 	}
 	// So are rows of the model's own that hold the hidden variables down.
 	for i, row := range pr.Rows {
-		cols, vals := pr.B.Row(i)
-		for c, j := range cols {
+		for j, v := range pr.B.Entries(i) {
 			if row.Family.Hidden || j < pr.Restated.Declared {
 				continue
 			}
@@ -108,7 +107,7 @@ func (pr *prover) notRising() *Blame {
 			switch {
 			case row.Equal:
 				why = "it is an equality"
-			case vals[c] > 0:
+			case v > 0:
 				why = "it has the wrong curvature there"
 			default:
 				continue

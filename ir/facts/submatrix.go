@@ -93,10 +93,9 @@ func (c *cutting) submatrix(m *expr.Node, trans bool, rows, cols []int) (*expr.N
 		}
 		var entries []sparse.Entry
 		for r, i := range rows {
-			at, vals := s.Row(i)
-			for t, j := range at {
+			for j, v := range s.Entries(i) {
 				if k, found := slices.BinarySearch(cols, j); found {
-					entries = append(entries, sparse.Entry{Row: r, Col: k, Val: vals[t]})
+					entries = append(entries, sparse.Entry{Row: r, Col: k, Val: v})
 				}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 )
 
 // Apart solves a program whose variables fall into blocks that no row and no entry of Q joins: one program after the other, each with a tableau of its own size.
@@ -48,13 +49,12 @@ func NewApart(p *Program, blocks [][]int) (*Apart, error) {
 	}
 	for k, vars := range blocks {
 		q := part{vars: vars, rows: rows[k], place: place}
-		one := &Program{N: len(vars), Q: q.square(p.Q), C: gather(p.C, vars), Bounds: q.bounds(&p.Bounds)}
+		one := &Program{N: len(vars), Q: q.square(p.Q), C: linalg.Gather(p.C, vars), Bounds: q.bounds(&p.Bounds)}
 		if one.A = sparse.Empty(len(vars)); p.A != nil {
 			for _, i := range q.rows {
-				cols, vals := p.A.Row(i)
-				for t, j := range cols {
-					if vals[t] != 0 { // a pattern may join what its values do not
-						one.A.Append(place[j], vals[t])
+				for j, v := range p.A.Entries(i) {
+					if v != 0 { // a pattern may join what its values do not
+						one.A.Append(place[j], v)
 					}
 				}
 				one.A.EndRow()
@@ -67,14 +67,6 @@ func NewApart(p *Program, blocks [][]int) (*Apart, error) {
 		a.parts = append(a.parts, q)
 	}
 	return a, nil
-}
-
-func gather[T any](v []T, places []int) []T {
-	out := make([]T, len(places))
-	for t, j := range places {
-		out[t] = v[j]
-	}
-	return out
 }
 
 func scatter[T any](dst []T, places []int, v []T) {
@@ -90,11 +82,8 @@ func (q *part) square(m *sparse.CSR) *sparse.CSR {
 	}
 	out := sparse.Empty(len(q.vars))
 	for _, i := range q.vars {
-		cols, vals := m.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				out.Append(q.place[j], vals[t])
-			}
+		for j, v := range m.Nonzeros(i) {
+			out.Append(q.place[j], v)
 		}
 		out.EndRow()
 	}
@@ -105,7 +94,7 @@ func (q *part) square(m *sparse.CSR) *sparse.CSR {
 }
 
 func (q *part) bounds(b *Bounds) Bounds {
-	return Bounds{gather(b.RowLo, q.rows), gather(b.RowHi, q.rows), gather(b.Lo, q.vars), gather(b.Hi, q.vars)}
+	return Bounds{linalg.Gather(b.RowLo, q.rows), linalg.Gather(b.RowHi, q.rows), linalg.Gather(b.Lo, q.vars), linalg.Gather(b.Hi, q.vars)}
 }
 
 // SetObjective is that of Solver.
@@ -122,7 +111,7 @@ func (a *Apart) SetObjective(q *sparse.CSR, c []float64) {
 		if !same {
 			block = one.square(q)
 		}
-		one.solver.SetObjective(block, gather(c, one.vars))
+		one.solver.SetObjective(block, linalg.Gather(c, one.vars))
 	}
 }
 
@@ -148,7 +137,7 @@ func (a *Apart) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options)
 		bounds := one.bounds(b)
 		var begin *Basis
 		if warm != nil {
-			begin = &Basis{Row: gather(warm.Row, one.rows), Var: gather(warm.Var, one.vars)}
+			begin = &Basis{Row: linalg.Gather(warm.Row, one.rows), Var: linalg.Gather(warm.Var, one.vars)}
 		}
 		sol := one.solver.Solve(ctx, &bounds, begin, opts)
 		out.Iterations += sol.Iterations

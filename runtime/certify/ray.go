@@ -164,10 +164,9 @@ func (v *verification) rayForces(c *Ray) string {
 		return out
 	})
 	for i, l := range c.Multipliers {
-		cols, vals := p.Rows.B.Row(i)
-		for t, j := range cols {
-			force[j] -= vals[t] * l
-			terms[j] += math.Abs(vals[t] * l)
+		for j, a := range p.Rows.B.Entries(i) {
+			force[j] -= a * l
+			terms[j] += math.Abs(a * l)
 		}
 	}
 	for j, r := range force {

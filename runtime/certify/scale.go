@@ -103,9 +103,8 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	s.force = orOne(math.Max(s.force, math.Min(s.stiff*s.y, balance(g, x, y, grad))))
 	for i := range s.rows {
 		s.rows[i] = math.Abs(p.Rows.Rhs[i]) + s.normB[i]*s.y
-		cols, vals := p.Rows.A.Row(i)
-		for k, j := range cols {
-			s.rows[i] += math.Abs(vals[k]) * math.Max(math.Abs(x[j]), s.width[j])
+		for j, v := range p.Rows.A.Entries(i) {
+			s.rows[i] += math.Abs(v) * math.Max(math.Abs(x[j]), s.width[j])
 		}
 	}
 

@@ -77,9 +77,8 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 	for i, kind := range p.Rows.Kind {
 		rest := read[i] + p.Rows.B.RowDot(i, m.Adjoint)
 		size = math.Max(size, math.Abs(read[i]))
-		cols, vals := p.Rows.B.Row(i)
-		for t, j := range cols {
-			size = math.Max(size, math.Abs(vals[t]*m.Adjoint[j]))
+		for j, a := range p.Rows.B.Entries(i) {
+			size = math.Max(size, math.Abs(a*m.Adjoint[j]))
 		}
 		if at.push[i] > 0 { // an adjoint that is all rounding: what it makes of f as far as lambda reaches
 			size = math.Max(size, terms.sum/at.push[i])

@@ -38,9 +38,8 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 	}
 	at.force = v.forces()
 	for i, l := range lambda {
-		cols, vals := p.Rows.B.Row(i)
-		for t, j := range cols {
-			at.force[j] = math.Max(at.force[j], math.Abs(vals[t]*l))
+		for j, a := range p.Rows.B.Entries(i) {
+			at.force[j] = math.Max(at.force[j], math.Abs(a*l))
 		}
 	}
 	at.far, at.length, at.brought = make([]float64, p.Dy), make([]float64, p.Dy), make([]float64, p.Dy)
@@ -156,9 +155,8 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 	}
 	for i := range q.Rows.Len() {
 		a := largest(q.Rows.A, i)
-		cols, vals := q.Rows.B.Row(i)
-		for t, j := range cols {
-			through = math.Max(through, share(a*math.Abs(ga[j]), math.Abs(vals[t])))
+		for j, c := range q.Rows.B.Entries(i) {
+			through = math.Max(through, share(a*math.Abs(ga[j]), math.Abs(c)))
 		}
 	}
 	if terms.most = tolerance.Hiding * share(own, maxAbs(x)); terms.most == 0 {

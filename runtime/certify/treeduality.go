@@ -136,19 +136,17 @@ func (t *treeModel) weights(fixed []float64) (k, w []*big.Rat) {
 				if have[n].Cmp(least) < 0 {
 					least = have[n]
 				}
-				cols, vals := bt.Row(n)
-				for e, i := range cols {
-					if vals[e] != 0 { // w_i = k_j - f/B_ij
-						found(t.ny+i, new(big.Rat).Add(have[n], over(lambda+i, t.nx+n, vals[e])))
+				for i, v := range bt.Entries(n) {
+					if v != 0 { // w_i = k_j - f/B_ij
+						found(t.ny+i, new(big.Rat).Add(have[n], over(lambda+i, t.nx+n, v)))
 					}
 				}
 				continue
 			}
 			i := n - t.ny
-			cols, vals := b.Row(i)
-			for e, j := range cols {
-				if vals[e] != 0 { // k_j = w_i + f/B_ij
-					found(j, new(big.Rat).Sub(have[n], over(lambda+i, t.nx+j, vals[e])))
+			for j, v := range b.Entries(i) {
+				if v != 0 { // k_j = w_i + f/B_ij
+					found(j, new(big.Rat).Sub(have[n], over(lambda+i, t.nx+j, v)))
 				}
 			}
 		}

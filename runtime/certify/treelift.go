@@ -216,17 +216,16 @@ func (t *treeModel) strongRow(answer int) error {
 	for _, i := range rows {
 		lambda := t.nx + t.ny + i
 		add(lambda, point(t.p.Rows.Rhs[i]))
-		cols, vals := t.p.Rows.A.Row(i)
-		for e, c := range cols {
+		for c, v := range t.p.Rows.A.Entries(i) {
 			if _, is := sloped[c]; is {
 				continue
 			}
-			if t.times(coef, c, lambda, point(-vals[e])) != nil { // less is what the box of x leaves
+			if t.times(coef, c, lambda, point(-v)) != nil { // less is what the box of x leaves
 				lo, hi := math.Inf(-1), math.Inf(1)
 				if t.p.X.Lo != nil {
 					lo, hi = t.p.X.Lo[c], t.p.X.Hi[c]
 				}
-				most := point(vals[e]).mul(interval{lo, hi}).hi
+				most := point(v).mul(interval{lo, hi}).hi
 				if t.p.Rows.Kind[i] != problem.AtMost || math.IsInf(most, 0) || math.IsNaN(most) {
 					return fmt.Errorf("nothing bounds the product of x[%d] and multiplier %d", c, i)
 				}
@@ -259,9 +258,8 @@ func (t *treeModel) timesRow(kind, i, col int) error {
 		sign = -1 // B'lambda - ..
 	}
 	coef := map[int]interval{col: point(-sign * t.rhs[kind][i])}
-	cols, vals := t.rows[kind].Row(i)
-	for e, j := range cols {
-		if err := t.times(coef, col, j, point(sign*vals[e])); err != nil {
+	for j, v := range t.rows[kind].Entries(i) {
+		if err := t.times(coef, col, j, point(sign*v)); err != nil {
 			return err
 		}
 	}

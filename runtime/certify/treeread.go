@@ -55,9 +55,8 @@ func (t *treeModel) readRows() {
 		for j := range t.ny {
 			t.put(treeStationarity, t.nx+j, t.h[j][i])
 		}
-		cols, vals := bt.Row(i)
-		for k, j := range cols {
-			t.put(treeStationarity, lambda+j, -vals[k])
+		for j, v := range bt.Entries(i) {
+			t.put(treeStationarity, lambda+j, -v)
 		}
 		t.end(treeStationarity, true, -t.linearG[i])
 	}
@@ -73,19 +72,17 @@ func (t *treeModel) readRows() {
 		t.end(treeLower, kind == problem.Equal, -p.Rows.Rhs[i])
 	}
 	for i, kind := range p.X.Kind {
-		cols, vals := p.X.E.Row(i)
-		for k, j := range cols {
-			t.put(treeUpper, j, vals[k])
+		for j, v := range p.X.E.Entries(i) {
+			t.put(treeUpper, j, v)
 		}
 		t.end(treeUpper, kind == problem.Equal, p.X.Rhs[i])
 	}
 	for i := range p.X.Extended.Len() {
-		cols, vals := p.X.Extended.E.Row(i)
-		for k, j := range cols {
+		for j, v := range p.X.Extended.E.Entries(i) {
 			if j >= t.nx {
 				j += t.ny + t.m
 			}
-			t.put(treeExtended, j, vals[k])
+			t.put(treeExtended, j, v)
 		}
 		t.end(treeExtended, false, p.X.Extended.Rhs[i])
 	}

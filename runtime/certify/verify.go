@@ -201,9 +201,8 @@ func (v *verification) outsideX(x []float64) (worst float64, where string) {
 			name = v.p.X.Name[i]
 		}
 		scale := math.Abs(v.p.X.Rhs[i])
-		cols, vals := v.p.X.E.Row(i)
-		for k, j := range cols {
-			scale += math.Abs(vals[k]) * size(j)
+		for j, a := range v.p.X.E.Entries(i) {
+			scale += math.Abs(a) * size(j)
 		}
 		note(h, scale, name)
 	}

@@ -99,9 +99,8 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 	off := tolerance.SumRounding*d.terms(at, i) + tolerance.SumRounding*float64(d.p.Dy)*d.near.largest()*norm(p)*at.left
 	moved, terms := 0.0, 0.0
 	for l, row := range at.active {
-		cols, vals := d.p.Rows.B.Row(row)
-		for t, j := range cols {
-			force := at.lambda[row] * vals[t] * p[j]
+		for j, v := range d.p.Rows.B.Entries(row) {
+			force := at.lambda[row] * v * p[j]
 			moved += force
 			terms += math.Abs(force)
 		}

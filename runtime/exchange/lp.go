@@ -34,14 +34,13 @@ func WriteLP(to io.Writer, p *Program) error {
 	if p.Q != nil {
 		e.text(" + [")
 		for i := range p.Columns {
-			cols, vals := p.Q.Row(i)
-			for t, j := range cols {
+			for j, v := range p.Q.Entries(i) {
 				switch {
 				case j == i:
-					e.coefficient(vals[t])
+					e.coefficient(v)
 					e.text(" " + names.columns[i] + " ^2")
 				case j < i:
-					e.coefficient(2 * vals[t])
+					e.coefficient(2 * v)
 					e.text(" " + names.columns[j] + " * " + names.columns[i])
 				}
 			}

@@ -296,10 +296,9 @@ func (w *modelWriter) family(lower bool, name, relation string, side func(Row) (
 			if k < 0 {
 				continue
 			}
-			cols, vals := w.b.A.Row(i)
-			for t, j := range cols {
-				if c, ok := place[j]; ok && vals[t] != 0 {
-					entries = append(entries, sparse.Entry{Row: k, Col: c, Val: vals[t]})
+			for j, v := range w.b.A.Entries(i) {
+				if c, ok := place[j]; ok && v != 0 {
+					entries = append(entries, sparse.Entry{Row: k, Col: c, Val: v})
 				}
 			}
 		}

@@ -110,10 +110,9 @@ func WriteMPS(to io.Writer, p *Program) error {
 	if p.Q != nil {
 		line("QUADOBJ")
 		for i := range p.Columns {
-			cols, vals := p.Q.Row(i)
-			for t, j := range cols {
+			for j, v := range p.Q.Entries(i) {
 				if j <= i {
-					line("    %s %s %s", names.columns[i], names.columns[j], number(vals[t]))
+					line("    %s %s %s", names.columns[i], names.columns[j], number(v))
 				}
 			}
 		}

@@ -111,11 +111,8 @@ func (w *systemWriter) rows(names Names) {
 	out.A = sparse.Empty(len(out.Columns))
 	for i := range s.Origin {
 		row := Row{Name: w.rowName(i, names), Lo: r.RowLo[i] / s.RowScale[i], Hi: r.RowHi[i] / s.RowScale[i]}
-		cols, vals := r.A.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				out.A.Append(j, vals[t]/s.RowScale[i]/s.ColScale[j])
-			}
+		for j, v := range r.A.Nonzeros(i) {
+			out.A.Append(j, v/s.RowScale[i]/s.ColScale[j])
 		}
 		if k := w.slack[i]; k >= 0 {
 			out.A.Append(k, -1)
@@ -189,11 +186,8 @@ func (w *systemWriter) objective() {
 	out.Q = sparse.Empty(len(out.Columns))
 	for i := range out.Columns {
 		if i < q.Hess.Rows {
-			cols, vals := q.Hess.Row(i)
-			for t, j := range cols {
-				if vals[t] != 0 {
-					out.Q.Append(j, turn*vals[t])
-				}
+			for j, v := range q.Hess.Nonzeros(i) {
+				out.Q.Append(j, turn*v)
 			}
 		}
 		out.Q.EndRow()
@@ -246,11 +240,8 @@ func Linear(s *kkt.System, names Names) (b *Bilevel, why string) {
 		if o.Kind == kkt.Stationarity {
 			continue
 		}
-		cols, vals := r.A.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				p.A.Append(at[j], vals[t]/s.RowScale[i]/s.ColScale[j])
-			}
+		for j, v := range r.A.Nonzeros(i) {
+			p.A.Append(at[j], v/s.RowScale[i]/s.ColScale[j])
 		}
 		p.A.EndRow()
 		p.Rows = append(p.Rows, Row{Name: w.rowName(i, names), Lo: r.RowLo[i] / s.RowScale[i], Hi: r.RowHi[i] / s.RowScale[i]})

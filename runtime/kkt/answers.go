@@ -148,9 +148,8 @@ func (s *System) objectiveAt(z []float64, held []bool, sign float64, grad []floa
 	if hess := s.Objective.Hess; hess != nil {
 		entries := []sparse.Entry{}
 		for i := range s.N {
-			cols, vals := hess.Row(i)
-			for t, j := range cols {
-				v := sign * vals[t]
+			for j, a := range hess.Entries(i) {
+				v := sign * a
 				switch {
 				case held[i] && held[j]:
 					o.Const += 0.5 * v * z[i] * z[j]

@@ -76,12 +76,11 @@ func (s *System) assemble() bool {
 		end(UpperRow, i, lo, p.X.Rhs[i])
 	}
 	for i := range p.X.Extended.Len() {
-		cols, vals := p.X.Extended.E.Row(i)
-		for t, j := range cols {
+		for j, v := range p.X.Extended.E.Entries(i) {
 			if j >= s.Nx {
 				j += s.Ny + s.M
 			}
-			m.Append(j, vals[t])
+			m.Append(j, v)
 		}
 		end(ExtendedRow, i, -inf, p.X.Extended.Rhs[i])
 	}
@@ -93,11 +92,8 @@ func (s *System) assemble() bool {
 
 // appendRow appends factor times row i of from to the row that is being written, columns from at on.
 func appendRow(m, from *sparse.CSR, i, at int, factor float64) {
-	cols, vals := from.Row(i)
-	for t, j := range cols {
-		if vals[t] != 0 {
-			m.Append(at+j, factor*vals[t])
-		}
+	for j, v := range from.Nonzeros(i) {
+		m.Append(at+j, factor*v)
 	}
 }
 

@@ -145,10 +145,9 @@ func (s *System) weights(hess *sparse.CSR, fixed []float64) *Weights {
 	}
 	byX := func(n, at int, sign float64, coef *sparse.CSR, row int, binary bool) {
 		most, v := 0.0, 0.0
-		cols, vals := coef.Row(row)
-		for t, c := range cols {
-			if math.IsNaN(fixed[c]) && s.Binary(c) == binary && math.Abs(vals[t]) > most {
-				most, v = math.Abs(vals[t]), sign*hess.At(at, c)/vals[t]
+		for c, a := range coef.Entries(row) {
+			if math.IsNaN(fixed[c]) && s.Binary(c) == binary && math.Abs(a) > most {
+				most, v = math.Abs(a), sign*hess.At(at, c)/a
 			}
 		}
 		if most > 0 {
@@ -164,20 +163,14 @@ func (s *System) weights(hess *sparse.CSR, fixed []float64) *Weights {
 			reached = append(reached, n)
 			if n < s.Ny {
 				least = math.Min(least, value[n])
-				cols, vals := bt.Row(n)
-				for t, i := range cols {
-					if vals[t] != 0 {
-						set(s.Ny+i, value[n]-hess.At(lambda+i, s.Nx+n)/vals[t])
-					}
+				for i, v := range bt.Nonzeros(n) {
+					set(s.Ny+i, value[n]-hess.At(lambda+i, s.Nx+n)/v)
 				}
 				continue
 			}
 			i := n - s.Ny
-			cols, vals := b.Row(i)
-			for t, j := range cols {
-				if vals[t] != 0 {
-					set(j, value[n]+hess.At(lambda+i, s.Nx+j)/vals[t])
-				}
+			for j, v := range b.Nonzeros(i) {
+				set(j, value[n]+hess.At(lambda+i, s.Nx+j)/v)
 			}
 		}
 		return least, reached

@@ -51,10 +51,9 @@ func NewFollower(s *System) (*Follower, error) {
 		if o.Kind != LowerRow {
 			continue
 		}
-		cols, vals := s.Relaxation.A.Row(r)
-		for t, j := range cols {
+		for j, v := range s.Relaxation.A.Entries(r) {
 			if j >= s.Nx && j < s.Nx+s.Ny {
-				a.Append(j-s.Nx, vals[t])
+				a.Append(j-s.Nx, v)
 			}
 		}
 		a.EndRow()
@@ -78,9 +77,8 @@ func NewFollower(s *System) (*Follower, error) {
 // joined solves the program as a whole from now on where a Hessian joins blocks.
 func (f *Follower) joined(h *sparse.CSR) error {
 	for i := 0; f.part != nil && i < h.Rows; i++ {
-		cols, vals := h.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 && f.part[i] != f.part[j] {
+		for j := range h.Nonzeros(i) {
+			if f.part[i] != f.part[j] {
 				f.part = nil
 				var err error
 				f.solver, err = activeset.NewApart(f.program, nil)

@@ -119,9 +119,8 @@ func (l *limiter) pairs() (*Limits, *NoLimit, error) {
 		if d.Row >= 0 {
 			scale = 1 / s.RowScale[d.Row]
 			most = -s.Relaxation.RowLo[d.Row]
-			cols, vals := s.Relaxation.A.Row(d.Row)
-			for t, j := range cols {
-				most += math.Max(vals[t]*l.program.Lo[j], vals[t]*l.program.Hi[j])
+			for j, v := range s.Relaxation.A.Entries(d.Row) {
+				most += math.Max(v*l.program.Lo[j], v*l.program.Hi[j])
 			}
 		} else {
 			scale = s.ColScale[d.Var]

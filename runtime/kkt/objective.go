@@ -193,10 +193,9 @@ func (s *System) WithoutBinary(m *sparse.CSR) *sparse.CSR {
 	}
 	entries := []sparse.Entry{}
 	for i := range m.Rows {
-		cols, vals := m.Row(i)
-		for t, j := range cols {
-			if i == j && vals[t] >= 0 || !s.Binary(i) && !s.Binary(j) {
-				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: vals[t]})
+		for j, v := range m.Entries(i) {
+			if i == j && v >= 0 || !s.Binary(i) && !s.Binary(j) {
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v})
 			}
 		}
 	}
@@ -237,11 +236,8 @@ func Semidefinite(m *sparse.CSR) bool {
 		}
 		a := make([]float64, n*n)
 		for r, i := range block {
-			cols, vals := m.Row(i)
-			for t, j := range cols {
-				if vals[t] != 0 {
-					a[r*n+place[j]] = vals[t]
-				}
+			for j, v := range m.Nonzeros(i) {
+				a[r*n+place[j]] = v
 			}
 		}
 		rounding := 16 * float64(n) * 0x1p-52

@@ -137,12 +137,11 @@ func (f *Follower) keepCoupled(program *activeset.Program, z []float64) {
 // asked of others as far as z keeps it.
 func (s *System) rowAt(dst *sparse.CSR, r int, z []float64, first, last, shift int, lo, hi float64) (float64, float64) {
 	rest, own, terms := 0.0, 0.0, 0.0
-	cols, vals := s.Relaxation.A.Row(r)
-	for t, j := range cols {
-		v := vals[t] * z[j] / s.ColScale[j]
+	for j, a := range s.Relaxation.A.Entries(r) {
+		v := a * z[j] / s.ColScale[j]
 		terms += math.Abs(v)
 		if j >= first && j < last {
-			dst.Append(j-shift, vals[t])
+			dst.Append(j-shift, a)
 			own += v
 		} else {
 			rest += v
@@ -244,10 +243,9 @@ func (f *Follower) curvature(z []float64, sign float64) *sparse.CSR {
 	}
 	entries := []sparse.Entry{}
 	for i := range s.Ny {
-		cols, vals := full.Row(s.Nx + i)
-		for t, j := range cols {
-			if j >= s.Nx && j < s.Nx+s.Ny && vals[t] != 0 {
-				entries = append(entries, sparse.Entry{Row: i, Col: j - s.Nx, Val: sign * vals[t] * s.ColScale[s.Nx+i] * s.ColScale[j]})
+		for j, v := range full.Nonzeros(s.Nx + i) {
+			if j >= s.Nx && j < s.Nx+s.Ny {
+				entries = append(entries, sparse.Entry{Row: i, Col: j - s.Nx, Val: sign * v * s.ColScale[s.Nx+i] * s.ColScale[j]})
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -74,14 +75,11 @@ func (s *System) RowClasses() sparse.Classes {
 
 // joinRow joins the columns of row i of m with `to`, where that is not negative.
 func joinRow(classes sparse.Classes, m *sparse.CSR, i, to int) {
-	cols, vals := m.Row(i)
-	for t, j := range cols {
-		if vals[t] != 0 {
-			if to < 0 {
-				to = j
-			}
-			classes.Join(to, j)
+	for j := range m.Nonzeros(i) {
+		if to < 0 {
+			to = j
 		}
+		classes.Join(to, j)
 	}
 }
 
@@ -149,7 +147,7 @@ func (s *System) restrict(p *Part, k int, of, curvedColumn []int) {
 			rows = append(rows, j-lambda)
 		}
 	}
-	out := &System{Nx: len(x), Ny: len(y), M: len(rows), N: len(p.Cols), ColScale: pick(s.ColScale, p.Cols), Q: pick(s.Q, y)}
+	out := &System{Nx: len(x), Ny: len(y), M: len(rows), N: len(p.Cols), ColScale: linalg.Gather(s.ColScale, p.Cols), Q: linalg.Gather(s.Q, y)}
 	p.System = out
 	placeY, placeX := shifted(place[s.Nx:lambda], out.Nx), place[:s.Nx]
 	out.H, out.G = submatrix(s.H, y, placeY, out.Ny), submatrix(s.G, y, placeX, out.Nx)
@@ -178,9 +176,9 @@ func (s *System) restrict(p *Part, k int, of, curvedColumn []int) {
 		out.Origin = append(out.Origin, o)
 	}
 	from := s.Relaxation
-	out.RowScale = pick(s.RowScale, kept)
+	out.RowScale = linalg.Gather(s.RowScale, kept)
 	out.Relaxation = &activeset.Program{N: out.N, C: make([]float64, out.N), A: submatrix(from.A, kept, place, out.N), Bounds: activeset.Bounds{
-		RowLo: pick(from.RowLo, kept), RowHi: pick(from.RowHi, kept), Lo: pick(from.Lo, p.Cols), Hi: pick(from.Hi, p.Cols)}}
+		RowLo: linalg.Gather(from.RowLo, kept), RowHi: linalg.Gather(from.RowHi, kept), Lo: linalg.Gather(from.Lo, p.Cols), Hi: linalg.Gather(from.Hi, p.Cols)}}
 	side := func(d Side) Side {
 		if d.Var >= 0 {
 			d.Var = place[d.Var]
@@ -196,7 +194,7 @@ func (s *System) restrict(p *Part, k int, of, curvedColumn []int) {
 		}
 	}
 	quadratic := func(q *Quadratic) Quadratic {
-		r := Quadratic{Lin: pick(q.Lin, p.Cols), Const: q.Const}
+		r := Quadratic{Lin: linalg.Gather(q.Lin, p.Cols), Const: q.Const}
 		if q.Hess != nil {
 			r.Hess = submatrix(q.Hess, p.Cols, place, out.N)
 		}
@@ -212,12 +210,12 @@ func (s *System) restrict(p *Part, k int, of, curvedColumn []int) {
 	whole := s.P
 	set := problem.Set{Lo: whole.X.Lo, Hi: whole.X.Hi, Kind: whole.X.Kind}
 	out.P = &problem.Problem{Name: whole.Name, Dx: out.Nx, Dy: out.Ny, X: &set, Coupled: whole.Coupled, Facts: whole.Facts, Rows: &problem.Rows{
-		Kind: pick(whole.Rows.Kind, rows), A: submatrix(whole.Rows.A, rows, placeX, out.Nx), B: submatrix(whole.Rows.B, rows, placeY, out.Ny), Rhs: pick(whole.Rows.Rhs, rows)}}
+		Kind: linalg.Gather(whole.Rows.Kind, rows), A: submatrix(whole.Rows.A, rows, placeX, out.Nx), B: submatrix(whole.Rows.B, rows, placeY, out.Ny), Rhs: linalg.Gather(whole.Rows.Rhs, rows)}}
 	if set.Lo != nil {
-		set.Lo, set.Hi = pick(set.Lo, x), pick(set.Hi, x)
+		set.Lo, set.Hi = linalg.Gather(set.Lo, x), linalg.Gather(set.Hi, x)
 	}
 	if whole.Integer != nil {
-		out.P.Integer = pick(whole.Integer, x)
+		out.P.Integer = linalg.Gather(whole.Integer, x)
 	}
 	for _, i := range whole.Duals {
 		if at := place[lambda+i]; at >= 0 {
@@ -230,9 +228,9 @@ func (s *System) restrict(p *Part, k int, of, curvedColumn []int) {
 		}
 	}
 	if whole.Loose != nil {
-		out.P.Loose = pick(whole.Loose, y)
+		out.P.Loose = linalg.Gather(whole.Loose, y)
 	}
-	out.fixed = pick(s.fixed, x)
+	out.fixed = linalg.Gather(s.fixed, x)
 	out.connect()
 	f := Quadratic{Hess: s.Objective.Hess, Lin: s.Objective.Lin}
 	if k == 0 {
@@ -255,24 +253,12 @@ func shifted(places []int, n int) []int {
 	return out
 }
 
-// pick is the entries of v that are listed.
-func pick[T any](v []T, at []int) []T {
-	out := make([]T, len(at))
-	for k, j := range at {
-		out[k] = v[j]
-	}
-	return out
-}
-
 // submatrix is the rows of m that are listed, their columns at their places among n; those without a place hold zeros.
 func submatrix(m *sparse.CSR, rows, place []int, n int) *sparse.CSR {
 	out := sparse.Empty(n)
 	for _, i := range rows {
-		cols, vals := m.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				out.Append(place[j], vals[t])
-			}
+		for j, v := range m.Nonzeros(i) {
+			out.Append(place[j], v)
 		}
 		out.EndRow()
 	}

@@ -38,10 +38,9 @@ func (s *System) SignsAt(z []float64) Signs {
 		}
 	}
 	for j := range forces {
-		cols, vals := s.H.Row(j)
-		for t, c := range cols {
+		for c, v := range s.H.Entries(j) {
 			k := s.part[c]
-			raise(&pushNoise[k], math.Abs(vals[t])*s.RowScale[j]*s.ColScale[s.Nx+c]*noise[k])
+			raise(&pushNoise[k], math.Abs(v)*s.RowScale[j]*s.ColScale[s.Nx+c]*noise[k])
 		}
 	}
 	for j, v := range forces {
@@ -59,11 +58,10 @@ func (s *System) SignsAt(z []float64) Signs {
 			continue
 		}
 		l, reach, push, counts := s.Lambda(z)[i], 0.0, 0.0, false
-		cols, vals := s.P.Rows.B.Row(i)
-		for t, j := range cols {
-			reach = math.Max(reach, math.Abs(vals[t])*s.ColScale[s.Nx+j]*answer[k])
-			push = math.Max(push, math.Abs(vals[t]*l)*s.RowScale[j])
-			counts = counts || l > 0 && math.Abs(vals[t]*l) > tolerance.Sign*forces[j]
+		for j, v := range s.P.Rows.B.Entries(i) {
+			reach = math.Max(reach, math.Abs(v)*s.ColScale[s.Nx+j]*answer[k])
+			push = math.Max(push, math.Abs(v*l)*s.RowScale[j])
+			counts = counts || l > 0 && math.Abs(v*l) > tolerance.Sign*forces[j]
 		}
 		out.Slack[i] = slack[i] > math.Max(tolerance.Sign*reach, tolerance.Feasibility*terms[i]) && slack[i]*s.rowUnit(i) > noise[k]
 		out.Mult[i] = counts && push > math.Max(0x1p-45*force[k], pushNoise[k])
@@ -137,9 +135,8 @@ func (s *System) partOf(i int) int {
 // rowUnit is what brings lower row i to the relaxation's units.
 func (s *System) rowUnit(i int) float64 {
 	unit := 0.0
-	cols, vals := s.P.Rows.B.Row(i)
-	for t, j := range cols {
-		unit = math.Max(unit, math.Abs(vals[t])*s.ColScale[s.Nx+j])
+	for j, v := range s.P.Rows.B.Entries(i) {
+		unit = math.Max(unit, math.Abs(v)*s.ColScale[s.Nx+j])
 	}
 	if unit == 0 {
 		return 1
@@ -158,11 +155,8 @@ func (s *System) Forces(z []float64) (force, mult []float64) {
 	}
 	for i := range mult {
 		mult[i] = math.Inf(1)
-		cols, vals := s.P.Rows.B.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				mult[i] = math.Min(mult[i], force[j]/math.Abs(vals[t]))
-			}
+		for j, v := range s.P.Rows.B.Nonzeros(i) {
+			mult[i] = math.Min(mult[i], force[j]/math.Abs(v))
 		}
 		if math.IsInf(mult[i], 1) {
 			mult[i] = s.ColScale[s.Nx+s.Ny+i]
@@ -180,9 +174,8 @@ func (s *System) forces(z []float64) []float64 {
 	}
 	for i, l := range lambda {
 		if l != 0 {
-			cols, vals := s.P.Rows.B.Row(i)
-			for t, c := range cols {
-				force[c] += math.Abs(vals[t] * l)
+			for c, v := range s.P.Rows.B.Entries(i) {
+				force[c] += math.Abs(v * l)
 			}
 		}
 	}

@@ -35,12 +35,9 @@ func (f *Follower) uniqueIn(ctx context.Context, block Block, signs Signs) bool 
 	q.Reset(n)
 	span := func(m *sparse.CSR, i int) {
 		row, before := make([]float64, n), 0.0
-		cols, vals := m.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				row[s.inBlock[j]] = vals[t] * s.ColScale[s.Nx+j]
-				before = math.Hypot(before, row[s.inBlock[j]])
-			}
+		for j, v := range m.Nonzeros(i) {
+			row[s.inBlock[j]] = v * s.ColScale[s.Nx+j]
+			before = math.Hypot(before, row[s.inBlock[j]])
 		}
 		if before == 0 || q.Size() == n {
 			return
@@ -97,13 +94,10 @@ func (f *Follower) uniqueIn(ctx context.Context, block Block, signs Signs) bool 
 	// Maximize the sum of B_biactive d, at most 1.
 	p := &activeset.Program{N: n, C: make([]float64, n), A: sparse.Empty(n)}
 	row := func(m *sparse.CSR, i int, hi, cost float64) {
-		cols, vals := m.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				v := vals[t] * s.ColScale[s.Nx+j]
-				p.A.Append(s.inBlock[j], v)
-				p.C[s.inBlock[j]] -= cost * v
-			}
+		for j, a := range m.Nonzeros(i) {
+			v := a * s.ColScale[s.Nx+j]
+			p.A.Append(s.inBlock[j], v)
+			p.C[s.inBlock[j]] -= cost * v
 		}
 		p.A.EndRow()
 		p.RowLo, p.RowHi = append(p.RowLo, 0), append(p.RowHi, hi)

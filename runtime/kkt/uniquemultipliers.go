@@ -44,11 +44,8 @@ func (f *Follower) UniqueMultipliers(ctx context.Context, z []float64) bool {
 
 // normal is the row of B that multiplier i weighs, as a column in the relaxation's units: entries of y and values there.
 func (s *System) normal(i int) (cols []int, vals []float64) {
-	at, b := s.P.Rows.B.Row(i)
-	for t, j := range at {
-		if b[t] != 0 {
-			cols, vals = append(cols, j), append(vals, b[t]*s.RowScale[j]*s.ColScale[s.Nx+s.Ny+i])
-		}
+	for j, v := range s.P.Rows.B.Nonzeros(i) {
+		cols, vals = append(cols, j), append(vals, v*s.RowScale[j]*s.ColScale[s.Nx+s.Ny+i])
 	}
 	return cols, vals
 }

@@ -156,9 +156,8 @@ func (s *System) shortenByF(hess *sparse.CSR, lin []float64) {
 			if !is {
 				continue
 			}
-			cols, vals := hess.Row(j)
-			for t, k := range cols {
-				length[j] = math.Max(length[j], math.Abs(vals[t])/hess.At(j, j)*length[k])
+			for k, v := range hess.Entries(j) {
+				length[j] = math.Max(length[j], math.Abs(v)/hess.At(j, j)*length[k])
 			}
 		}
 	}

@@ -44,6 +44,15 @@ func Cleared[T any](v []T, n int) []T {
 	return v
 }
 
+// Gather is the entries of v at some places.
+func Gather[T any](v []T, places []int) []T {
+	out := make([]T, len(places))
+	for k, j := range places {
+		out[k] = v[j]
+	}
+	return out
+}
+
 // Distance is |a - b|.
 func Distance(a, b []float64) float64 {
 	b, sum := b[:len(a)], 0.0

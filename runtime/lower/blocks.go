@@ -145,11 +145,8 @@ func (b *followers) build(p *problem.Problem) {
 	rows := make([][]int, len(b.parts))
 	for i := 0; i < p.Rows.Len(); i++ {
 		k := 0 // a condition on x alone is looked after by the first
-		cols, vals := p.Rows.B.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				k = owner[j]
-			}
+		for j := range p.Rows.B.Nonzeros(i) {
+			k = owner[j]
 		}
 		rows[k] = append(rows[k], i)
 	}

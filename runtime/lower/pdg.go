@@ -13,7 +13,8 @@ func init() {
 		Name:      "pdg",
 		Summary:   "primal-dual gradient: descent in y, ascent in the multipliers, linear convergence",
 		Reference: "cor:linear-convergence-linear-inequality-LL (Du and Hu 2019); steps of Condat 2013 and Vu 2013",
-	}, defaultPDG(), func(s pdgSettings) Solver { return newPDG(s) })
+	}, // ratio 1 balances the two steps; the limit ends runs at condition numbers for which this method is not made
+		pdgSettings{Tolerance: 1e-12, MaxIterations: 200_000, Ratio: 1}, func(s pdgSettings) Solver { return &pdg{settings: s} })
 }
 
 // pdgSettings are the settings of the solver `pdg`.
@@ -22,10 +23,6 @@ type pdgSettings struct {
 	MaxIterations int     `setting:"max_iterations" doc:"limit of primal-dual steps, each one gradient" min:"1"`
 	Ratio         float64 `setting:"ratio" doc:"dual step over primal step, in units of C_g/|B|^2" min:"1e-6" max:"1e6"`
 }
-
-// defaultPDG returns the defaults. Ratio 1 balances the two steps; the limit
-// ends runs at condition numbers for which this method is not made.
-func defaultPDG() pdgSettings { return pdgSettings{Tolerance: 1e-12, MaxIterations: 200_000, Ratio: 1} }
 
 // pdg is the primal-dual gradient method on the saddle point of
 // g(y) + lambda'(r - B y) over bounds on y and lambda >= 0:
@@ -42,9 +39,6 @@ type pdg struct {
 	next, grad, rowForces []float64 // len n
 	force                 []float64 // len m: multipliers of general rows of unit norm
 }
-
-// newPDG returns a solver; its settings must be valid.
-func newPDG(settings pdgSettings) *pdg { return &pdg{settings: settings} }
 
 // Solve implements Solver.
 func (d *pdg) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {

@@ -44,9 +44,8 @@ func (s *Solution) badlyScaled(q *polyhedron, obj Objective, grad, rest []float6
 		if l == 0 {
 			continue
 		}
-		cols, vals := q.rows.B.Row(i)
-		for k, j := range cols {
-			if t := math.Abs(l * vals[k]); t > forces[j] {
+		for j, v := range q.rows.B.Entries(i) {
+			if t := math.Abs(l * v); t > forces[j] {
 				forces[j] = t
 			}
 		}
@@ -264,13 +263,12 @@ func (g *stage) small(s *Solution, large []float64) (part *problem.Problem, entr
 	var b []sparse.Entry
 	for i := range q.m {
 		side, involved := q.rhs[i], false
-		cols, vals := q.rows.B.Row(i)
-		for k, j := range cols {
+		for j, v := range q.rows.B.Entries(i) {
 			if large[j] > 0 {
-				side -= vals[k] * s.Y[j]
-			} else if vals[k] != 0 {
+				side -= v * s.Y[j]
+			} else if v != 0 {
 				involved = true
-				b = append(b, sparse.Entry{Row: len(of), Col: place[j], Val: vals[k]})
+				b = append(b, sparse.Entry{Row: len(of), Col: place[j], Val: v})
 			}
 		}
 		if involved {
@@ -295,13 +293,12 @@ func (g *stage) stay(large []float64, working []int, y, grad, lambda []float64) 
 			continue
 		}
 		bound, rest := -1, grad[j]
-		over, vals := columns.Row(j)
-		for k, i := range over {
+		for i, v := range columns.Entries(j) {
 			if q.bound[i] == j && slices.Contains(working, i) {
 				bound = i
 				continue
 			}
-			rest -= vals[k] * lambda[i]
+			rest -= v * lambda[i]
 		}
 		if bound < 0 {
 			if math.Abs(rest) > tolerance.SolveAccuracy*large[j] {

@@ -156,15 +156,14 @@ func (w *pieces) load(q *polyhedron) bool {
 // the bounds of its entries are sums of.
 func (w *pieces) terms(q *polyhedron, i int) float64 {
 	size := q.size[i]
-	cols, vals := q.rows.B.Row(i)
-	for t, j := range cols {
+	for j, v := range q.rows.B.Entries(i) {
 		most := 0.0
 		for _, row := range [...]int32{w.loRow[j], w.hiRow[j]} {
 			if row >= 0 {
 				most = math.Max(most, q.size[row])
 			}
 		}
-		size += math.Abs(vals[t]) / q.norm[i] * most
+		size += math.Abs(v) / q.norm[i] * most
 	}
 	return size
 }

@@ -126,11 +126,8 @@ func (pl *sparsePlan) build(s *piece, p *problem.Problem, q *polyhedron) {
 	b := &sparse.CSR{Rows: len(s.rows), Cols: n, Ptr: make([]int, len(s.rows)+1)}
 	equal := make([]bool, len(s.rows))
 	for a, i := range s.rows {
-		cols, vals := p.Rows.B.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				b.Col, b.Val = append(b.Col, int(pl.place[j])), append(b.Val, vals[t]/q.norm[i])
-			}
+		for j, v := range p.Rows.B.Nonzeros(i) {
+			b.Col, b.Val = append(b.Col, int(pl.place[j])), append(b.Val, v/q.norm[i])
 		}
 		b.Ptr[a+1] = len(b.Col)
 		equal[a] = q.equal(i)

@@ -110,10 +110,9 @@ func refuted(p *problem.Problem, u []float64) bool {
 func combined(p *problem.Problem, u []float64) (a, size []float64, rest, terms float64) {
 	a, size = make([]float64, p.Dx), make([]float64, p.Dx)
 	for i, v := range u[:p.Rows.Len()] {
-		cols, vals := p.Rows.A.Row(i)
-		for k, j := range cols {
-			a[j] += v * vals[k]
-			size[j] += math.Abs(v * vals[k])
+		for j, c := range p.Rows.A.Entries(i) {
+			a[j] += v * c
+			size[j] += math.Abs(v * c)
 		}
 		rest -= v * p.Rows.Rhs[i]
 		terms += math.Abs(v * p.Rows.Rhs[i])

@@ -95,7 +95,7 @@ func (h *Hyper) Fits(pt *Point) error {
 	if len(pt.X) != h.p.Dx || pt.Grad != nil && len(pt.Grad) != h.p.Dx {
 		return fmt.Errorf("x has %d entries, not %d", len(pt.X), h.p.Dx)
 	}
-	if err := indices(h.p.FaceLen(), slices.Concat(pt.Face, pt.Undecided)); err != nil {
+	if err := Indices(h.p.FaceLen(), slices.Concat(pt.Face, pt.Undecided)); err != nil {
 		return err
 	}
 	return h.fitsSolution(pt.Lower)
@@ -105,11 +105,11 @@ func (h *Hyper) fitsSolution(s *lower.Solution) error {
 	if s == nil || len(s.Y) != h.p.Dy || len(s.Lambda) != h.p.Rows.Len() {
 		return fmt.Errorf("a lower solution is not of %d entries of y and %d rows", h.p.Dy, h.p.Rows.Len())
 	}
-	return indices(h.p.Rows.Len(), slices.Concat(s.Active, s.Weak, s.Dependent))
+	return Indices(h.p.Rows.Len(), slices.Concat(s.Active, s.Weak, s.Dependent))
 }
 
-// indices reports the first of some indices that is not of n rows.
-func indices(n int, rows []int) error {
+// Indices reports the first of some indices that is not of n rows.
+func Indices(n int, rows []int) error {
 	for _, i := range rows {
 		if i < 0 || i >= n {
 			return fmt.Errorf("there is no row %d", i+1)

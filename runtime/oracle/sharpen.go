@@ -72,9 +72,8 @@ func (h *Hyper) sharpen(margins []float64, undecided []int, x []float64, s *lowe
 		moved, terms := -(lo + (hi-lo)/2), math.Abs(lo)+math.Abs(hi)
 		off += (hi-lo)/2 + tolerance.SumRounding*math.Max(math.Abs(from-lo), math.Abs(to-hi))/probePart
 		for a, row := range independent {
-			cols, vals := p.Rows.B.Row(row)
-			for t, j := range cols {
-				force := s.Lambda[row] * vals[t] * along[j]
+			for j, v := range p.Rows.B.Entries(row) {
+				force := s.Lambda[row] * v * along[j]
 				moved += force
 				terms += math.Abs(force)
 			}

@@ -156,17 +156,7 @@ func (s *Sample) Valid(d Dimensions) error {
 	if !linalg.Finite([]float64{s.F, s.GError}) {
 		return fmt.Errorf("a value is not finite")
 	}
-	return indices(d.Rows, slices.Concat(s.Active, s.Weak))
-}
-
-// indices reports the first of some indices that is not of n things.
-func indices(n int, all []int) error {
-	for _, i := range all {
-		if i < 0 || i >= n {
-			return fmt.Errorf("there is no row %d", i+1)
-		}
-	}
-	return nil
+	return oracle.Indices(d.Rows, slices.Concat(s.Active, s.Weak))
 }
 
 // Vectors reports the first of some vectors that is not of length n.

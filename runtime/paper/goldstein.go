@@ -23,11 +23,6 @@ type goldsteinSettings struct {
 	Budget  int     `setting:"iterations" doc:"steps after which it gives up" min:"1"`
 }
 
-// defaultGoldstein are the defaults: those of Burke, Lewis and Overton (2005, section 4) but for the last radius and target.
-func defaultGoldstein() *goldsteinSettings {
-	return &goldsteinSettings{Delta: 1e-6, Epsilon: 1e-5, Radius: 0.1, Shrink: 0.1, Armijo: 1e-4, Budget: 10000}
-}
-
 func init() {
 	outer.Register(outer.Spec{
 		Name:      "goldstein",
@@ -35,9 +30,9 @@ func init() {
 		Reference: "def:GoldsteinDeltaEpsStationary; Goldstein 1977; Burke, Lewis, Overton 2005; Kiwiel 2007",
 		Suits:     "inequality rows and few upper variables: F has kinks where the active set changes",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
-	}, defaultGoldstein(), func(s goldsteinSettings, _ method.Values) (outer.Method, error) {
-		return &goldstein{Settings: s}, nil
-	})
+	}, // the defaults of Burke, Lewis and Overton (2005, section 4) but for the last radius and target
+		&goldsteinSettings{Delta: 1e-6, Epsilon: 1e-5, Radius: 0.1, Shrink: 0.1, Armijo: 1e-4, Budget: 10000},
+		func(s goldsteinSettings, _ method.Values) (outer.Method, error) { return &goldstein{Settings: s}, nil })
 }
 
 // goldstein is the method `goldstein` (Kiwiel 2007, algorithm 2.1, with projections). At x, with radius delta_k and target epsilon_k:

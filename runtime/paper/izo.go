@@ -25,10 +25,6 @@ type izoSettings struct {
 	Blocks    int     `setting:"blocks" doc:"number of blocks K; 0 derives 3 gap/(nu epsilon)" min:"0"`
 }
 
-// defaultIZO are the defaults, of moderate accuracy: the theorem's budget grows
-// like d delta^-1 epsilon^-3.
-func defaultIZO() *izoSettings { return &izoSettings{Delta: 0.1, Epsilon: 0.1, Alpha: 1e-8} }
-
 func init() {
 	outer.Register(outer.Spec{
 		Name:      "izo",
@@ -36,9 +32,8 @@ func init() {
 		Reference: "alg: IZO, thm: Lipschitz-min-with-inexact-zero-oracle, thm:izo_complete_guarantees",
 		Suits:     "a proved rate without hypergradients, at moderate accuracy",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
-	}, defaultIZO(), func(s izoSettings, _ method.Values) (outer.Method, error) {
-		return &izo{Settings: s}, nil
-	})
+	}, // of moderate accuracy: the theorem's budget grows like d delta^-1 epsilon^-3
+		&izoSettings{Delta: 0.1, Epsilon: 0.1, Alpha: 1e-8}, func(s izoSettings, _ method.Values) (outer.Method, error) { return &izo{Settings: s}, nil })
 }
 
 // izo is the method `izo`, alg: IZO with the parameters of the proof:

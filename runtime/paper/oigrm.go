@@ -21,10 +21,6 @@ type oigrmSettings struct {
 	Blocks    int     `setting:"blocks" doc:"number of blocks K; 0 derives 2 gap/(delta epsilon)" min:"0"`
 }
 
-// defaultOIGRM are the defaults, of moderate accuracy: the theorem's budget grows
-// like delta^-1 epsilon^-3.
-func defaultOIGRM() *oigrmSettings { return &oigrmSettings{Delta: 0.1, Epsilon: 0.1} }
-
 func init() {
 	outer.Register(outer.Spec{
 		Name:      "oigrm",
@@ -32,9 +28,8 @@ func init() {
 		Reference: "alg: OIGRM, thm:Lipschitz-min-with-inexact-grad-oracle",
 		Suits:     "a proved rate on inequality rows, at moderate accuracy",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
-	}, defaultOIGRM(), func(s oigrmSettings, _ method.Values) (outer.Method, error) {
-		return &oigrm{Settings: s}, nil
-	})
+	}, // of moderate accuracy: the theorem's budget grows like delta^-1 epsilon^-3
+		&oigrmSettings{Delta: 0.1, Epsilon: 0.1}, func(s oigrmSettings, _ method.Values) (outer.Method, error) { return &oigrm{Settings: s}, nil })
 }
 
 // oigrm is the method `oigrm`, alg: OIGRM with the parameters of the proof:

@@ -23,11 +23,6 @@ type pigdSettings struct {
 	Decay      float64 `setting:"decay" doc:"adam: the step size falls to this part of itself over the budget" min:"1e-12" max:"1"`
 }
 
-// defaultPIGD are the defaults.
-func defaultPIGD() *pigdSettings {
-	return &pigdSettings{Steps: "adam", Delta: 1e-3, Iterations: 1000, Decay: 1e-3}
-}
-
 func init() {
 	outer.Register(outer.Spec{
 		Name:      "pigd",
@@ -35,7 +30,7 @@ func init() {
 		Reference: "alg: PIGD, thm:practical_Lipschitz-min-with-inexact-grad-oracle; Adam: Kingma and Ba 2014",
 		Suits:     "the paper's experiment; many cheap steps to moderate accuracy",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF, problem.SmoothF},
-	}, defaultPIGD(), func(s pigdSettings, given method.Values) (outer.Method, error) {
+	}, &pigdSettings{Steps: "adam", Delta: 1e-3, Iterations: 1000, Decay: 1e-3}, func(s pigdSettings, given method.Values) (outer.Method, error) {
 		if _, both := given["iterations"]; both && s.Epsilon > 0 {
 			return nil, &method.Error{Setting: "epsilon", Reason: "the theorem derives the budget from it, and iterations sets the budget: give one of them"}
 		}

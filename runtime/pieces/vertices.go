@@ -68,10 +68,9 @@ func (v *Solver) face(z []float64) *face {
 		normals := mat.NewDense(len(of), len(block.Y), nil)
 		for c, h := range of {
 			i := f.held[h]
-			cols, vals := rows.B.Row(i)
-			for t, j := range cols {
+			for j, a := range rows.B.Entries(i) {
 				k, _ := slices.BinarySearch(block.Y, j)
-				normals.Set(c, k, vals[t]*unit[i]/force[j])
+				normals.Set(c, k, a*unit[i]/force[j])
 			}
 		}
 		if null := f.acrossLines(of, normals); null != nil {

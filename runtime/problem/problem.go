@@ -119,9 +119,8 @@ func (p *Problem) MultiplierUnits(forces []float64) []float64 {
 	out := make([]float64, p.Rows.Len())
 	for i := range out {
 		out[i] = 1
-		cols, vals := p.Rows.B.Row(i)
-		for k, j := range cols {
-			if t := forces[j] / math.Abs(vals[k]); t > 0 {
+		for j, v := range p.Rows.B.Entries(i) {
+			if t := forces[j] / math.Abs(v); t > 0 {
 				out[i] = math.Min(out[i], t)
 			}
 		}
@@ -141,16 +140,12 @@ func (p *Problem) Fixed() []float64 {
 	}
 	for i, kind := range p.X.Kind {
 		at, coef := -1, 0.0
-		cols, vals := p.X.E.Row(i)
-		for t, j := range cols {
-			if vals[t] == 0 {
-				continue
-			}
+		for j, v := range p.X.E.Nonzeros(i) {
 			if at >= 0 {
 				at = -1
 				break
 			}
-			at, coef = j, vals[t]
+			at, coef = j, v
 		}
 		if kind != Equal || at < 0 {
 			continue

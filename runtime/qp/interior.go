@@ -86,9 +86,8 @@ func width(lo, hi []float64, j int) float64 {
 // rowWidth is by how much row i changes over the widths of x, in quadrature.
 func rowWidth(e *sparse.CSR, i int, widths []float64) float64 {
 	s := 0.0
-	cols, vals := e.Row(i)
-	for k, j := range cols {
-		s = math.Hypot(s, vals[k]*widths[j])
+	for j, v := range e.Entries(i) {
+		s = math.Hypot(s, v*widths[j])
 	}
 	return s
 }

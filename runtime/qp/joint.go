@@ -115,12 +115,11 @@ func (p *Projector) assemble() {
 	}
 	for i := range p.set.Extended.Len() {
 		e := p.set.Extended
-		cols, vals := e.E.Row(i)
-		for k, j := range cols {
+		for j, v := range e.E.Entries(i) {
 			if j >= p.dx {
 				j += p.inner
 			}
-			p.joint.e.Append(j, vals[k])
+			p.joint.e.Append(j, v)
 		}
 		p.joint.end(e.Rhs[i], false, e.Name[i], false)
 	}

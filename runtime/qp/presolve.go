@@ -20,13 +20,12 @@ func presolve(m *sparse.CSR, equal []bool) (kept []int, impossible bool) {
 	type reads struct{ equal, rising, falling int }
 	left := make([]reads, m.Cols)
 	count := func(i, by int) {
-		cols, vals := m.Row(i)
-		for k, j := range cols {
+		for j, v := range m.Entries(i) {
 			switch {
-			case vals[k] == 0:
+			case v == 0:
 			case equal[i]:
 				left[j].equal += by
-			case vals[k] > 0:
+			case v > 0:
 				left[j].rising += by
 			default:
 				left[j].falling += by
@@ -50,9 +49,8 @@ func presolve(m *sparse.CSR, equal []bool) (kept []int, impossible bool) {
 		if !settles(j) {
 			continue
 		}
-		rows, vals := columns.Row(j)
-		for k, i := range rows {
-			if gone[i] || vals[k] == 0 {
+		for i, v := range columns.Entries(j) {
+			if gone[i] || v == 0 {
 				continue
 			}
 			gone[i] = true

@@ -105,10 +105,9 @@ func (r *Recourse) Feasible(x []float64) (y, farkas []float64) {
 	satisfied := true
 	for k, i := range r.use {
 		r.rhs[k], r.terms[k] = r.rows.Rhs[i], math.Abs(r.rows.Rhs[i])
-		cols, vals := r.rows.A.Row(i)
-		for t, j := range cols {
-			r.rhs[k] -= vals[t] * x[j]
-			r.terms[k] += math.Abs(vals[t] * x[j])
+		for j, v := range r.rows.A.Entries(i) {
+			r.rhs[k] -= v * x[j]
+			r.terms[k] += math.Abs(v * x[j])
 		}
 		h := r.minusB.RowDot(k, r.y) - r.rhs[k]
 		if r.equal[k] {

@@ -74,9 +74,8 @@ func New(p *problem.Problem) *Relaxation {
 		end(-p.Rows.Rhs[i], kind)
 	}
 	for i, kind := range p.X.Kind {
-		cols, vals := p.X.E.Row(i)
-		for t, j := range cols {
-			entry(j, -vals[t])
+		for j, v := range p.X.E.Entries(i) {
+			entry(j, -v)
 		}
 		end(-p.X.Rhs[i], kind)
 	}

@@ -110,10 +110,9 @@ func entriesOf(p *runtime.Problem, v *ir.Variable) [][]coefficient {
 		if row.Family.Hidden {
 			continue
 		}
-		cols, vals := p.Numeric.Rows.B.Row(i)
-		for k, j := range cols {
-			if at := j - v.Offset; at >= 0 && at < len(out) && vals[k] != 0 {
-				out[at] = append(out[at], coefficient{i, -row.Family.Sign * vals[k]})
+		for j, a := range p.Numeric.Rows.B.Entries(i) {
+			if at := j - v.Offset; at >= 0 && at < len(out) && a != 0 {
+				out[at] = append(out[at], coefficient{i, -row.Family.Sign * a})
 			}
 		}
 	}

@@ -62,11 +62,7 @@ func (s *search) findChoices() {
 				return 0, false
 			}
 		}
-		cols, vals := s.hess.Row(col)
-		for e, c := range cols {
-			if vals[e] == 0 {
-				continue
-			}
+		for c := range s.hess.Nonzeros(col) {
 			if c >= sys.Nx || math.IsInf(s.low[c], 0) || math.IsInf(s.high[c], 0) {
 				return 0, false
 			}
@@ -110,10 +106,9 @@ func (s *search) findChoices() {
 		}
 	}
 	for i := range sys.N {
-		cols, vals := s.hess.Row(i)
-		for e, j := range cols {
+		for j, v := range s.hess.Entries(i) {
 			if !options[i] && !options[j] {
-				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: vals[e]})
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v})
 			}
 		}
 	}

@@ -65,13 +65,10 @@ func (s *search) ends(c int) (n int) {
 // factors adds the products that f has of choice n.
 func (s *search) factors(l *lift, n int) {
 	for _, j := range s.choices[n].y {
-		cols, vals := s.quad.Hess.Row(s.sys.Nx + j)
-		for e, c := range cols {
-			if vals[e] != 0 {
-				p := s.choiceProduct(l, n, c, j)
-				p.Most = s.choices[n].total + 0x1p-50*s.choices[n].total // a proof's bound is rounded the other way: it must hold this one
-				p.Tops = []float64{s.low[c], s.high[c]}
-			}
+		for c := range s.quad.Hess.Nonzeros(s.sys.Nx + j) {
+			p := s.choiceProduct(l, n, c, j)
+			p.Most = s.choices[n].total + 0x1p-50*s.choices[n].total // a proof's bound is rounded the other way: it must hold this one
+			p.Tops = []float64{s.low[c], s.high[c]}
 		}
 	}
 }
@@ -152,18 +149,14 @@ func (l *lift) ofChoice(s *search, row strongRow, has map[[2]int]int) (coef []fl
 	at := func(c, j int) *float64 { return &coef[sys.N+has[[2]int{c, sys.Nx + j}]] }
 	switch row.kind {
 	case totalTimes:
-		cols, vals := sys.P.Rows.B.Row(row.Row)
-		for e, j := range cols {
-			*at(row.Times, j) += vals[e]
+		for j, v := range sys.P.Rows.B.Entries(row.Row) {
+			*at(row.Times, j) += v
 		}
 		coef[row.Times] = sys.P.Rows.Rhs[row.Row]
 		return coef, true
 	case upperTimes:
-		cols, vals := sys.Relaxation.A.Row(row.Row)
-		for e, c := range cols {
-			if vals[e] != 0 {
-				*at(c, row.Answer) += vals[e] / sys.RowScale[row.Row] / sys.ColScale[c]
-			}
+		for c, v := range sys.Relaxation.A.Nonzeros(row.Row) {
+			*at(c, row.Answer) += v / sys.RowScale[row.Row] / sys.ColScale[c]
 		}
 		coef[sys.Nx+row.Answer] = -sys.Relaxation.RowHi[row.Row] / sys.RowScale[row.Row]
 		return coef, sys.P.X.Kind[sys.Origin[row.Row].Index] == problem.Equal
@@ -172,11 +165,8 @@ func (l *lift) ofChoice(s *search, row strongRow, has map[[2]int]int) (coef []fl
 		j    int
 		sign float64
 	}{{row.Answer, 1}, {row.Row, -1}} {
-		cols, vals := sys.G.Row(of.j)
-		for e, c := range cols {
-			if vals[e] != 0 {
-				*at(c, row.Answer) += of.sign * vals[e]
-			}
+		for c, v := range sys.G.Nonzeros(of.j) {
+			*at(c, row.Answer) += of.sign * v
 		}
 		coef[sys.Nx+row.Answer] += of.sign * sys.Q[of.j]
 	}

@@ -77,19 +77,13 @@ type part struct {
 func parts(s *kkt.System) []part {
 	classes := sparse.NewClasses(s.Ny + s.M)
 	for i := range s.M {
-		cols, vals := s.P.Rows.B.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				classes.Join(s.Ny+i, j)
-			}
+		for j := range s.P.Rows.B.Nonzeros(i) {
+			classes.Join(s.Ny+i, j)
 		}
 	}
 	for j := range s.Ny {
-		cols, vals := s.H.Row(j)
-		for t, c := range cols {
-			if vals[t] != 0 {
-				classes.Join(j, c)
-			}
+		for c := range s.H.Nonzeros(j) {
+			classes.Join(j, c)
 		}
 	}
 	var out []part
@@ -167,10 +161,9 @@ func (s *search) productsOf(p part, slopes []slope) (cols []product, ok bool) {
 	add := func(of product) { cols = append(cols, of) }
 	for _, i := range p.rows {
 		nonneg := sys.P.Rows.Kind[i] == problem.AtMost
-		at, vals := sys.P.Rows.A.Row(i)
-		for k, c := range at {
+		for c, v := range sys.P.Rows.A.Entries(i) {
 			switch {
-			case vals[k] == 0 || sloped(c):
+			case v == 0 || sloped(c):
 			case binary[c]:
 				add(s.factor(c, sys.Nx+sys.Ny+i))
 			case !nonneg || sys.P.X.Lo == nil || math.IsInf(sys.P.X.Lo[c], 0) || math.IsInf(sys.P.X.Hi[c], 0):
@@ -179,10 +172,9 @@ func (s *search) productsOf(p part, slopes []slope) (cols []product, ok bool) {
 		}
 	}
 	for _, j := range p.y {
-		at, vals := sys.G.Row(j)
-		for k, c := range at {
+		for c, v := range sys.G.Entries(j) {
 			switch {
-			case vals[k] == 0 || sloped(c):
+			case v == 0 || sloped(c):
 			case !binary[c]:
 				return nil, false
 			default:
@@ -238,11 +230,8 @@ func (s *search) stationarityTimes(p part, have []product) (more []product, rows
 			continue
 		}
 		has[[2]int{of.Entry, of.col}] = true
-		cols, vals := sys.P.Rows.B.Row(of.col - lambda)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				reach(of.Entry, j)
-			}
+		for j := range sys.P.Rows.B.Nonzeros(of.col - lambda) {
+			reach(of.Entry, j)
 		}
 	}
 	bt := sys.P.Rows.B.T()
@@ -253,17 +242,15 @@ func (s *search) stationarityTimes(p part, have []product) (more []product, rows
 			}
 			// G x times x_c is known where it is x_c^2 = x_c alone.
 			known := true
-			cols, vals := sys.G.Row(j)
-			for t, d := range cols {
-				known = known && (vals[t] == 0 || d == c)
+			for d, v := range sys.G.Entries(j) {
+				known = known && (v == 0 || d == c)
 			}
 			if !known {
 				continue
 			}
 			rows = append(rows, strongRow{Answer: j, Times: c})
-			at, coef := bt.Row(j)
-			for t, i := range at {
-				if key := [2]int{c, lambda + i}; coef[t] != 0 && !has[key] {
+			for i, v := range bt.Entries(j) {
+				if key := [2]int{c, lambda + i}; v != 0 && !has[key] {
 					has[key] = true
 					more = append(more, s.factor(c, lambda+i))
 				}

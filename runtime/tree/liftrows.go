@@ -133,12 +133,11 @@ func (l *lift) strongDuality(s *search, p part, has map[[2]int]int) (coef []floa
 	for _, i := range p.rows {
 		lambda := sys.Nx + sys.Ny + i
 		coef[lambda] += sys.P.Rows.Rhs[i]
-		cols, vals := sys.P.Rows.A.Row(i)
-		for t, c := range cols {
+		for c, v := range sys.P.Rows.A.Entries(i) {
 			if k, ok := has[[2]int{c, lambda}]; ok {
-				coef[sys.N+k] -= vals[t]
-			} else if vals[t] != 0 && !sloped[c] {
-				coef[lambda] -= math.Max(vals[t]*sys.P.X.Lo[c], vals[t]*sys.P.X.Hi[c])
+				coef[sys.N+k] -= v
+			} else if v != 0 && !sloped[c] {
+				coef[lambda] -= math.Max(v*sys.P.X.Lo[c], v*sys.P.X.Hi[c])
 				exact = false
 			}
 		}
@@ -165,11 +164,8 @@ func (l *lift) strongDuality(s *search, p part, has map[[2]int]int) (coef []floa
 func (l *lift) timesStationarity(s *search, bt *sparse.CSR, has map[[2]int]int, j, c int) []float64 {
 	coef := make([]float64, s.sys.N+len(l.cols)+2*len(l.slopes))
 	coef[c] = -s.sys.Q[j] - s.sys.G.At(j, c)
-	cols, vals := bt.Row(j)
-	for t, i := range cols {
-		if vals[t] != 0 {
-			coef[s.sys.N+has[[2]int{c, s.sys.Nx + s.sys.Ny + i}]] += vals[t]
-		}
+	for i, v := range bt.Nonzeros(j) {
+		coef[s.sys.N+has[[2]int{c, s.sys.Nx + s.sys.Ny + i}]] += v
 	}
 	return coef
 }

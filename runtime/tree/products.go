@@ -20,11 +20,8 @@ func (s *search) findProducts() {
 	for _, members := range sparse.Apart(s.productHess, nil) {
 		own := []sparse.Entry{}
 		for _, i := range members {
-			cols, vals := s.productHess.Row(i)
-			for e, j := range cols {
-				if vals[e] != 0 {
-					own = append(own, sparse.Entry{Row: i, Col: j, Val: vals[e]})
-				}
+			for j, v := range s.productHess.Nonzeros(i) {
+				own = append(own, sparse.Entry{Row: i, Col: j, Val: v})
 			}
 		}
 		if kkt.Semidefinite(sparse.FromEntries(n, n, slices.Clone(own))) {
