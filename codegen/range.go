@@ -1,6 +1,9 @@
 package codegen
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // This file keeps the algebra of numbers within the range of doubles: a number
 // made at compile time must not overflow or underflow where the operations of
@@ -14,12 +17,7 @@ func folds(made float64, of ...float64) bool {
 	if !degenerate(made) {
 		return true
 	}
-	for _, c := range of {
-		if degenerate(c) || math.IsNaN(c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(of, func(c float64) bool { return degenerate(c) || math.IsNaN(c) })
 }
 
 // flat reports whether c times the sum v may be taken apart, bias being what

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"bilevelc/internal/await"
@@ -259,12 +260,7 @@ func (r *Result) unbound() {
 
 // refuses says that a verification refuses a claim, of a number or an entry.
 func refuses(report *certify.Report, claim string) bool {
-	for _, c := range report.Failures() {
-		if strings.HasPrefix(c.Claim, claim) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(report.Failures(), func(c certify.Check) bool { return strings.HasPrefix(c.Claim, claim) })
 }
 
 // rough reports that a result says of itself that its lower level is not solved.

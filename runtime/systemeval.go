@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"bilevelc/lang/diag"
@@ -266,18 +267,7 @@ func branchesWord(p *Problem, s *kkt.System, at *kkt.Point) string {
 	if len(rows) > 1 {
 		word = "the branches meet on which each of these rows binds, or has the multiplier 0: "
 	}
-	return word + listWords(names)
-}
-
-func listWords(names []string) string {
-	out := ""
-	for i, n := range names {
-		if i > 0 {
-			out += ", "
-		}
-		out += n
-	}
-	return out
+	return word + strings.Join(names, ", ")
 }
 
 // noBranch is the reason of a direction without a slope.

@@ -75,7 +75,7 @@ func (c *claims) values() {
 	c.check("entries at bounds", slices.Equal(c.r.Upper.AtBounds, c.p.atBounds(c.doc.X)), "")
 	c.check("free entries", slices.Equal(c.r.Upper.Free, c.p.freeEntries()), "")
 	// Rows that the compiler dropped have no multiplier and no residual.
-	kept := named.Residuals(c.p.IR.Rows, ones(len(c.p.IR.Rows)))
+	kept := named.Residuals(c.p.IR.Rows, slices.Repeat([]float64{1}, len(c.p.IR.Rows)))
 	for _, vs := range []Values{c.r.Lower.Multipliers, c.r.Residuals.Constraints} {
 		get := vs.Lookup()
 		for _, family := range kept {
@@ -163,14 +163,6 @@ func (c *claims) followers() {
 		}
 		c.check("follower "+w.Name, ok, "")
 	}
-}
-
-func ones(n int) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = 1
-	}
-	return v
 }
 
 // gradientCheck checks that the errors said are those between the differences

@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -211,12 +212,7 @@ func mainError(err error) string {
 }
 
 func (e *examination) entropic() bool {
-	for _, t := range e.model.G.Terms {
-		if t.Kind == truth.Entropy {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.model.G.Terms, func(t truth.Term) bool { return t.Kind == truth.Entropy })
 }
 
 func firstLine(err error) string {

@@ -30,10 +30,7 @@ func (g *systems) tolls() {
 		g.row(make([]float64, dx), unit(dy, j, -1), 0, 1+j)
 	}
 	demand := g.positive(5)
-	all := make([]float64, dy)
-	for j := range all {
-		all[j] = 1
-	}
+	all := slices.Repeat([]float64{1}, dy)
 	g.row(make([]float64, dx), all, demand, 0)
 	s.Rows[len(s.Rows)-1].Equal = true
 	for j := range dy - 1 {

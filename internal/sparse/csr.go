@@ -140,6 +140,12 @@ func (m *CSR) Nonzeros(i int) iter.Seq2[int, float64] {
 	}
 }
 
+// Reads reports that row i has an entry that is not 0.
+func (m *CSR) Reads(i int) bool {
+	_, vals := m.Row(i)
+	return slices.ContainsFunc(vals, func(v float64) bool { return v != 0 })
+}
+
 // RowDot returns row i times x (len Cols).
 func (m *CSR) RowDot(i int, x []float64) float64 {
 	cols, vals := m.Row(i)

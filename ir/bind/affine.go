@@ -231,12 +231,7 @@ func (a *affine) matrix(n *expr.Node, trans bool) *sparse.CSR {
 
 // constant reports that no entry varies with z.
 func (f *form) constant() bool {
-	for _, v := range f.coef.Val {
-		if v != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.coef.Val, func(v float64) bool { return v != 0 })
 }
 
 // broadcast repeats a scalar form.

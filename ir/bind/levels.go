@@ -2,6 +2,7 @@ package bind
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
@@ -154,12 +155,7 @@ func (b *binder) finite(root *expr.Node) bool {
 // hasDomain reports whether a node is made with an operation that finite
 // operands can make infinite or NaN.
 func hasDomain(n *expr.Node) bool {
-	for _, m := range expr.Reachable(n) {
-		if m.Op.Info().Inside != nil || m.Op == expr.Exp {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(expr.Reachable(n), func(m *expr.Node) bool { return m.Op.Info().Inside != nil || m.Op == expr.Exp })
 }
 
 // start lays out the starting point. Variables without one start at 0, or at

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"bilevelc/ir"
@@ -62,12 +63,7 @@ func compare(a, b *poly) elab.Agreement {
 
 // oneSign reports whether all terms of a polynomial have one sign.
 func oneSign(p *poly) bool {
-	for _, t := range p.terms {
-		if t.coef.Sign() != p.terms[0].coef.Sign() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.terms, func(t term) bool { return t.coef.Sign() != p.terms[0].coef.Sign() })
 }
 
 // withDefaults replaces params by their defaults, and those by theirs.
@@ -106,12 +102,7 @@ func replaceParams(p *poly) *poly {
 }
 
 func hasKind(p *poly, k atomKind) bool {
-	for _, a := range p.atoms() {
-		if a.kind == k {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.atoms(), func(a *atom) bool { return a.kind == k })
 }
 
 // defaultsNote spells the defaults that two sizes depend on: "dx is 100 and dy

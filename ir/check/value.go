@@ -71,12 +71,7 @@ func merge(a, b []site) []site {
 }
 
 func contains(sites []site, s site) bool {
-	for _, t := range sites {
-		if t.at == s.at {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(sites, func(t site) bool { return t.at == s.at })
 }
 
 var unknownValue = value{typ: elab.Unknown}

@@ -2,6 +2,7 @@ package curvature
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/ir/expr"
 )
@@ -215,10 +216,5 @@ func (s *study) convexWhereDefined(n, arg *expr.Node) bool {
 	if f == nil || !s.affine(f.leaf) {
 		return false
 	}
-	for _, j := range s.slopesOf(arg) {
-		if j.d1.isZero() || !(j.d1.Lo >= 0 || j.d1.Hi <= 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.slopesOf(arg), func(j jet) bool { return j.d1.isZero() || !(j.d1.Lo >= 0 || j.d1.Hi <= 0) })
 }

@@ -2,6 +2,7 @@ package curvature
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
@@ -259,12 +260,7 @@ func allFinite(m *data.Array) bool {
 	if m.Sparse != nil {
 		vals = m.Sparse.Val
 	}
-	for _, v := range vals {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(vals, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
 // gamma bounds the relative error of a sum of n products, with room for the

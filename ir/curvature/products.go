@@ -2,6 +2,7 @@ package curvature
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/ir/expr"
 )
@@ -123,12 +124,7 @@ func diagonal(n *expr.Node) bool {
 	if n.Shape.Rank != 2 || n.Shape.Rows != n.Shape.Cols {
 		return false
 	}
-	for _, i := range n.Index {
-		if i < 0 || i%(n.Shape.Rows+1) != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.Index, func(i int) bool { return i < 0 || i%(n.Shape.Rows+1) != 0 })
 }
 
 // gershgorin encloses w (M + M') between diagonal matrices, diagonal plus and

@@ -79,12 +79,7 @@ func Reachable(roots ...*Node) []*Node {
 // Smooth reports that every operation on variables below a node is continuously
 // differentiable inside its domain.
 func (n *Node) Smooth() bool {
-	for _, m := range Reachable(n) {
-		if m.Deps != 0 && !m.Op.Info().Smooth {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(Reachable(n), func(m *Node) bool { return m.Deps != 0 && !m.Op.Info().Smooth })
 }
 
 func reach(roots []*Node, descend func(*Node) bool) []*Node {

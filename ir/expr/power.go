@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/lang/diag"
 )
@@ -35,12 +36,7 @@ func (b *Builder) smoothPower(x, y *Node, shape Shape, at diag.Span) *Node {
 		return nil // data was not supplied
 	}
 	all := func(good func(p float64) bool) bool {
-		for _, p := range value.Values() {
-			if !good(p) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(value.Values(), func(p float64) bool { return !good(p) })
 	}
 	even := func(p float64) bool { return p > 0 && math.Mod(p, 2) == 0 }
 	above1 := func(p float64) bool { return p > 1 && !math.IsInf(p, 1) }
@@ -94,12 +90,7 @@ func isZero(n *Node) bool {
 	if n.Op != Const || n.Value == nil || n.Value.Sparse != nil || len(n.Value.Dense) > foldEntries {
 		return false
 	}
-	for _, v := range n.Value.Dense {
-		if v != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.Value.Dense, func(v float64) bool { return v != 0 })
 }
 
 // sumOfSquares reports an expression that is at least 0 and smooth wherever it is defined.

@@ -189,12 +189,7 @@ func (l List) Has(code Code) bool {
 
 // HasErrors reports whether any diagnostic is an error.
 func (l List) HasErrors() bool {
-	for _, d := range l {
-		if d.Severity == Error {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l, func(d *Diagnostic) bool { return d.Severity == Error })
 }
 
 // Err returns the list as an error where it holds one, and nil otherwise.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -236,10 +237,7 @@ func (s *Solver) shiftExcess(tolerance func(k int) float64) {
 }
 
 func (s *Solver) largest(col []float64) float64 {
-	most := 0.0
-	for _, v := range col {
-		most = max(most, math.Abs(v))
-	}
+	most := linalg.NormInf(col)
 	return most
 }
 

@@ -66,10 +66,7 @@ func (s *Solver) transposed(g, gt, w []float64) {
 // Weights that need a side that is not there must be 0 up to rounding.
 func (s *Solver) proves(w []float64) bool {
 	st, n := s.st, s.program.N
-	most := 0.0
-	for _, v := range w {
-		most = max(most, math.Abs(v))
-	}
+	most := linalg.NormInf(w)
 	for i := range w { // rows without the side that their weight needs
 		k := n + i
 		if math.Abs(w[i]) <= tolerance.Feasibility*most {
@@ -135,10 +132,7 @@ func (s *Solver) endless(q int, sign float64, col []float64) bool {
 			ray[j] = sign * col[j]
 		}
 	}
-	most := 0.0
-	for _, v := range ray {
-		most = max(most, math.Abs(v))
-	}
+	most := linalg.NormInf(ray)
 	if most == 0 || math.IsNaN(most) || math.IsInf(most, 0) {
 		return false
 	}

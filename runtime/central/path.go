@@ -16,6 +16,7 @@ package central
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
@@ -126,11 +127,7 @@ func New(p *problem.Problem, known []float64) *Path {
 }
 
 func full(n int) *sparse.CSR {
-	a := make([]float64, n*n)
-	for i := range a {
-		a[i] = 1
-	}
-	return sparse.FromDense(n, n, a)
+	return sparse.FromDense(n, n, slices.Repeat([]float64{1}, n*n))
 }
 
 // arrange tells bounds from other rows.

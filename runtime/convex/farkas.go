@@ -1,6 +1,7 @@
 package convex
 
 import (
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 	"context"
 	"math"
@@ -42,10 +43,7 @@ func (s *Solver) Farkas(ctx context.Context) (lambda, z []float64, found bool) {
 // proof makes a proof of lambda, the violations, if it is one.
 func (s *Solver) proof() (lambda, z []float64, found bool) {
 	lambda, z = make([]float64, s.m), make([]float64, s.n)
-	worst := 0.0
-	for _, l := range s.lambda {
-		worst = math.Max(worst, math.Abs(l))
-	}
+	worst := linalg.NormInf(s.lambda)
 	if worst == 0 {
 		return nil, nil, false
 	}

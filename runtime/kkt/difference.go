@@ -156,10 +156,7 @@ func (d *Differences) Extrapolated(dst []float64, places []int, values []float64
 		}
 		return ok
 	}
-	terms := 0.0
-	for _, t := range d.base {
-		terms = math.Max(terms, math.Abs(t))
-	}
+	terms := linalg.NormInf(d.base)
 	for step := math.Min(reach*extrapolated, math.MaxFloat64); step > 0 && 0x1p-52*terms/step < best; step /= 4 { // from where rounding alone is more, it grows
 		if !quotient(long, step) || !quotient(half, step/2) {
 			continue

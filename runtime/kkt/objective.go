@@ -3,6 +3,7 @@ package kkt
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
@@ -211,12 +212,7 @@ func (s *System) place2(k int) int {
 }
 
 func nonzero(vals []float64) bool {
-	for _, v := range vals {
-		if v != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(vals, func(v float64) bool { return v != 0 })
 }
 
 // Semidefinite reports whether a symmetric matrix is positive semidefinite to rounding: whether it has a Cholesky factor with as much on
@@ -242,10 +238,7 @@ func Semidefinite(m *sparse.CSR) bool {
 		}
 		rounding := 16 * float64(n) * 0x1p-52
 		for i := range n {
-			largest := 0.0
-			for _, t := range a[i*n : (i+1)*n] {
-				largest = math.Max(largest, math.Abs(t))
-			}
+			largest := linalg.NormInf(a[i*n : (i+1)*n])
 			if largest <= rounding*top {
 				a[i*n+i] += 2 * rounding * top
 			} else {

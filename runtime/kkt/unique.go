@@ -3,6 +3,7 @@ package kkt
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
@@ -20,12 +21,7 @@ import (
 // that B_biactive d = 0 for all such d. Of entries of y that restate kinks it does not matter what they are: no d != 0 in the others is enough.
 func (f *Follower) Unique(ctx context.Context, z []float64) bool {
 	signs := f.s.SignsAt(z)
-	for _, b := range f.s.blocks {
-		if !f.uniqueIn(ctx, b, signs) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.s.blocks, func(b Block) bool { return !f.uniqueIn(ctx, b, signs) })
 }
 
 // uniqueIn is Unique for one block, whose d is apart from that of others.

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"bilevelc/internal/await"
@@ -144,12 +145,7 @@ func (w *pieces) load(q *polyhedron) bool {
 		s.Set(l.lo, l.hi, l.r)
 		s.Terms(l.terms)
 	})
-	for _, good := range ok {
-		if !good {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(ok, false)
 }
 
 // terms is the size of the terms of row i's right-hand side, over the row's norm, and of what

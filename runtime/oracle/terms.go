@@ -54,10 +54,7 @@ func enclosed(p *problem.Problem, x, y []float64) float64 {
 	if !ok {
 		return 0
 	}
-	along := make([]float64, len(y))
-	for j := range along {
-		along[j] = 1
-	}
+	along := slices.Repeat([]float64{1}, len(y))
 	lo, hi, ok := g.SlopeY(along, x, y)
 	if width := hi - lo; ok && width < math.Inf(1) {
 		return width

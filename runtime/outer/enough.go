@@ -121,10 +121,7 @@ func (m *MultiStart) single() bool {
 	for j := range step {
 		step[j] = size * draw.NormFloat64()
 	}
-	for _, way := range []float64{1, -1} {
-		if h.Project(z, linalg.Plus(x, way, step)) != nil || linalg.Distance(z, x) > tolerance.Feasibility*size {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]float64{1, -1}, func(way float64) bool {
+		return h.Project(z, linalg.Plus(x, way, step)) != nil || linalg.Distance(z, x) > tolerance.Feasibility*size
+	})
 }

@@ -104,12 +104,9 @@ func crosses(pt, moved *oracle.Point) bool {
 			return true
 		}
 	}
-	for _, row := range pt.Face {
-		if !slices.Contains(moved.Face, row) && !undecided(pt, row) && !undecided(moved, row) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pt.Face, func(row int) bool {
+		return !slices.Contains(moved.Face, row) && !undecided(pt, row) && !undecided(moved, row)
+	})
 }
 
 // completeOnFace completes a point on the face of another next to it.

@@ -126,7 +126,7 @@ func (p *Projector) Inside(x []float64, share float64) *Projector {
 	rows := *p.rows
 	rows.Rhs = slices.Clone(rows.Rhs)
 	for i, kind := range rows.Kind {
-		if kind == problem.Equal || !readsY(p.rows, i) {
+		if kind == problem.Equal || !p.rows.B.Reads(i) {
 			continue
 		}
 		size := rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, x)

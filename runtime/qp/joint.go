@@ -101,7 +101,7 @@ func (p *Projector) assemble() {
 	for i, kind := range p.rows.Kind {
 		cols, vals := p.rows.A.Row(i)
 		equal, name := kind == problem.Equal, p.rows.RowName(i)
-		if !readsY(p.rows, i) {
+		if !p.rows.B.Reads(i) {
 			both(cols, vals, p.rows.Rhs[i], equal, name, true)
 			continue
 		}
@@ -123,12 +123,6 @@ func (p *Projector) assemble() {
 		}
 		p.joint.end(e.Rhs[i], false, e.Name[i], false)
 	}
-}
-
-// readsY reports whether row i of the lower level involves y.
-func readsY(rows *problem.Rows, i int) bool {
-	_, vals := rows.B.Row(i)
-	return slices.ContainsFunc(vals, func(v float64) bool { return v != 0 })
 }
 
 // nearness is the weight of the distance in s, from where it was, beside that in
@@ -216,10 +210,7 @@ func (p *Projector) remember(s []float64) {
 
 // withFree is the bounds of (x, s, u): those of x, then none.
 func (p *Projector) withFree(x []float64, sign int) []float64 {
-	out := make([]float64, p.joint.e.Cols)
-	for j := range out {
-		out[j] = math.Inf(sign)
-	}
+	out := slices.Repeat([]float64{math.Inf(sign)}, p.joint.e.Cols)
 	copy(out, x)
 	return out
 }

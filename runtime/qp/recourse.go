@@ -34,7 +34,7 @@ func newRecourse(rows *problem.Rows, dy int) *Recourse {
 	r := &Recourse{rows: rows, h: Identity(dy), y: make([]float64, dy), minusB: sparse.WithRoom(dy, rows.Len(), rows.B.NNZ())}
 	tied := false // some row ties y to x
 	for i, kind := range rows.Kind {
-		if !readsY(rows, i) {
+		if !rows.B.Reads(i) {
 			continue
 		}
 		r.use, r.equal = append(r.use, i), append(r.equal, kind == problem.Equal)

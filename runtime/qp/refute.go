@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -67,10 +68,7 @@ func (e *evidence) bound(j int, lo, hi, terms float64) {
 // lengths are how far out each entry of z is where constraints cut its axis nearest to 0, or those that do not go through 0 by way of others; the longest for entries of
 // constraints that all go through 0. They are in the units of z, whatever these are.
 func (e *evidence) lengths() []float64 {
-	out := make([]float64, len(e.normal))
-	for j := range out {
-		out[j] = math.Inf(1)
-	}
+	out := slices.Repeat([]float64{math.Inf(1)}, len(e.normal))
 	for changed, far := true, false; changed || !far; {
 		far = far || !changed
 		changed = false
@@ -141,10 +139,7 @@ func (e *evidence) proves() bool {
 // It trusts nothing that the finder of u has computed.
 func Refuted(rows *problem.Rows, x, u []float64) bool {
 	e := newEvidence(rows.B.Cols)
-	largest := 0.0
-	for _, w := range u {
-		largest = math.Max(largest, math.Abs(w))
-	}
+	largest := linalg.NormInf(u)
 	var minus []float64
 	for i, w := range u {
 		if w == 0 {
@@ -174,10 +169,7 @@ func Refuted(rows *problem.Rows, x, u []float64) bool {
 // that they call for, prove that no z satisfies the constraints of p.
 func (p *Problem) refuted(weights []float64) bool {
 	e := newEvidence(p.H.Dim())
-	largest := 0.0
-	for _, w := range weights {
-		largest = math.Max(largest, math.Abs(w))
-	}
+	largest := linalg.NormInf(weights)
 	for i, w := range weights {
 		if w == 0 {
 			continue

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
@@ -28,10 +29,7 @@ func (s *search) findChoices() {
 	if s.hess == nil || sys.Objective.Convex {
 		return
 	}
-	pairOf := make([]int, sys.Ny)
-	for j := range pairOf {
-		pairOf[j] = -1
-	}
+	pairOf := slices.Repeat([]int{-1}, sys.Ny)
 	for k, p := range sys.Pairs {
 		if v := p.Slack.Var; v >= 0 && !p.Slack.Upper {
 			pairOf[v-sys.Nx] = k
@@ -42,7 +40,7 @@ func (s *search) findChoices() {
 	byRows := sys.P.Rows.B.T()
 	option := func(row, j int) (products int, is bool) {
 		k, col := pairOf[j], sys.Nx+j
-		if k < 0 || sys.P.Rows.Rhs[sys.Pairs[k].Row] != 0 || readsAny(sys.P.Rows.A, sys.Pairs[k].Row) || readsAny(sys.H, j) {
+		if k < 0 || sys.P.Rows.Rhs[sys.Pairs[k].Row] != 0 || sys.P.Rows.A.Reads(sys.Pairs[k].Row) || sys.H.Reads(j) {
 			return 0, false
 		}
 		rows, vals := byRows.Row(j)
@@ -58,7 +56,7 @@ func (s *search) findChoices() {
 			}
 		}
 		for k := range s.curved {
-			if s.curved[k].lin[col] != 0 || readsAny(s.curved[k].hess, col) {
+			if s.curved[k].lin[col] != 0 || s.curved[k].hess.Reads(col) {
 				return 0, false
 			}
 		}
@@ -75,7 +73,7 @@ func (s *search) findChoices() {
 		s.optionOf[k] = -1
 	}
 	for i, kind := range sys.P.Rows.Kind {
-		if kind != problem.Equal || readsAny(sys.P.Rows.A, i) {
+		if kind != problem.Equal || sys.P.Rows.A.Reads(i) {
 			continue
 		}
 		cols, vals := sys.P.Rows.B.Row(i)
@@ -121,11 +119,6 @@ func (s *search) findChoices() {
 // convex reports that what relaxations have of f, beside columns for products, is convex.
 func (s *search) convex() bool {
 	return s.sys.Objective.Convex || (s.choices != nil || s.products != nil) && kkt.Semidefinite(s.productHess)
-}
-
-func readsAny(m *sparse.CSR, i int) bool {
-	_, vals := m.Row(i)
-	return anyOf(vals)
 }
 
 // others are the pairs of the other options of the choice that a pair is of.

@@ -9,6 +9,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -29,7 +30,7 @@ type concave struct {
 // columns are those that a quadratic reads.
 func columns(q *sparse.CSR) (at []int) {
 	for i := range q.Rows {
-		if _, vals := q.Row(i); anyOf(vals) {
+		if q.Reads(i) {
 			at = append(at, i)
 		}
 	}
@@ -57,10 +58,7 @@ func newConcave(q *sparse.CSR, box *activeset.Bounds, length []float64) *concave
 	values := eigen.Values(nil)
 	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)
-	top := 0.0
-	for _, v := range values {
-		top = math.Max(top, math.Abs(v))
-	}
+	top := linalg.NormInf(values)
 	c := &concave{plain: q}
 	for k, value := range values {
 		if value > tolerance.Sign*top {

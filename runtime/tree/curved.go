@@ -8,6 +8,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -92,10 +93,7 @@ func (s *search) violated(z []float64) (cuts []tangent) {
 
 // endless are tangents that cut off a ray from z along which constraints do not hold without end.
 func (s *search) endless(z, ray []float64) (cuts []tangent) {
-	size := 0.0
-	for _, v := range ray[:s.sys.N] {
-		size = math.Max(size, math.Abs(v))
-	}
+	size := linalg.NormInf(ray[:s.sys.N])
 	for k := range s.curved {
 		c := &s.curved[k]
 		curvature := 0.0

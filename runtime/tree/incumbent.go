@@ -3,9 +3,11 @@ package tree
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -35,12 +37,7 @@ const (
 )
 
 func (p *plunger) allFixed(fix []kkt.Fix) bool {
-	for _, f := range fix {
-		if f == kkt.Open {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(fix, kkt.Open)
 }
 
 // rounded is n.fix with open pairs on the side that is smaller at z.
@@ -176,10 +173,7 @@ func (p *plunger) keep(c *candidate) {
 // wrong is the biactive pair, of those not in `left`, whose other side f would fall on fastest; -1 for none.
 func (p *plunger) wrong(fix []kkt.Fix, left []bool, sol *activeset.Solution) int {
 	best, most := -1, 0.0
-	largest := 0.0
-	for _, m := range sol.Row {
-		largest = max(largest, math.Abs(m))
-	}
+	largest := linalg.NormInf(sol.Row)
 	for _, m := range sol.Bound {
 		largest = max(largest, math.Abs(m))
 	}

@@ -95,8 +95,7 @@ func parts(s *kkt.System) []part {
 				continue
 			}
 			p.y = append(p.y, k)
-			_, vals := s.H.Row(k)
-			p.curved = p.curved || anyOf(vals)
+			p.curved = p.curved || s.H.Reads(k)
 		}
 		if len(p.y) > 0 && len(p.rows) > 0 {
 			out = append(out, p)

@@ -5,6 +5,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -58,20 +59,12 @@ func (e *entries) add(at int, v float64) *entries {
 func (pw *proofWriter) weights(n *node, z, row, bound, curved []float64) *leafWeights {
 	s := pw.s.sys
 	w := &leafWeights{}
-	noise := 0.0
-	for _, of := range [2][]float64{row, bound} {
-		for _, v := range of {
-			noise = max(noise, math.Abs(v))
-		}
-	}
+	noise := max(linalg.NormInf(row), linalg.NormInf(bound))
 	noise *= 0x1p-52 * float64(len(row)+len(bound)) // a rounding of each
 	reads := make([]bool, s.N)
 	readBy := func(of *sparse.CSR) {
 		for j := range reads {
-			if of != nil {
-				_, vals := of.Row(j)
-				reads[j] = reads[j] || anyOf(vals)
-			}
+			reads[j] = reads[j] || of != nil && of.Reads(j)
 		}
 	}
 	readBy(pw.s.productHess)
@@ -150,15 +143,6 @@ func (pw *proofWriter) weights(n *node, z, row, bound, curved []float64) *leafWe
 		w.Lower = w.Lower.add(pw.row(i), v)
 	}
 	return w
-}
-
-func anyOf(vals []float64) bool {
-	for _, v := range vals {
-		if v != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // boundRows are, for each variable, the rows of the lower level behind its lower and upper bound; -1 for none.

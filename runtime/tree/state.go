@@ -101,12 +101,9 @@ func (v *infinite) UnmarshalJSON(text []byte) error {
 
 // knows reports whether the entries and directions of changes are there.
 func (s *search) knows(box []change) bool {
-	for _, b := range box {
-		if int(b.Index) >= s.sys.Nx || b.Index < 0 && (s.concave == nil || int(-1-b.Index) >= len(s.concave.V)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(box, func(b change) bool {
+		return int(b.Index) >= s.sys.Nx || b.Index < 0 && (s.concave == nil || int(-1-b.Index) >= len(s.concave.V))
+	})
 }
 
 func (f *forest) state() *State {

@@ -2,6 +2,7 @@ package truth
 
 import (
 	"math/big"
+	"slices"
 
 	"bilevelc/internal/exact"
 )
@@ -92,10 +93,5 @@ func orthogonal(d []*big.Rat, system [][]*big.Rat) {
 
 // AllZero reports a vector of zeros.
 func AllZero(v []*big.Rat) bool {
-	for _, t := range v {
-		if t.Sign() != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(v, func(t *big.Rat) bool { return t.Sign() != 0 })
 }

@@ -3,6 +3,7 @@ package truth
 import (
 	"math"
 	"math/big"
+	"slices"
 )
 
 // Evaluator finds y*(x) and what follows from it.
@@ -104,12 +105,7 @@ func opposite(r, s *row) bool {
 }
 
 func zero(v []float64) bool {
-	for _, t := range v {
-		if t != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(v, func(t float64) bool { return t != 0 })
 }
 
 // independent tells whether the rows are linearly independent in y.

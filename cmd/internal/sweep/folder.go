@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -102,12 +103,7 @@ func (p *Plan) extends(before *Plan) bool {
 	for _, j := range p.Jobs {
 		has[j.Key] = true
 	}
-	for _, j := range before.Jobs {
-		if !has[j.Key] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(before.Jobs, func(j Job) bool { return !has[j.Key] })
 }
 
 // Open opens a sweep that is there. Its plan is checked: every job is of its key.
