@@ -14,6 +14,7 @@ import (
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
+	"bilevelc/runtime/status"
 
 	"bilevelc/runtime/linalg"
 )
@@ -112,14 +113,18 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 			return nil, err
 		}
 	}
+	return p.evaluated(r, x, h.Calls(), &watch), nil
+}
+
+// evaluated ends the result of an evaluation at x.
+func (p *Problem) evaluated(r *Result, x []float64, calls Calls, watch *stopwatch) *Result {
 	if v := p.upperViolation(x); v > 1e-9*(1+linalg.NormInf(x)) {
 		r.Notes = append(r.Notes, fmt.Sprintf("the point is outside X by %.3g", v))
 	}
-	r.Calls = h.Calls()
-	r.Phases = p.phases
+	r.Calls, r.Phases = calls, p.phases
 	r.Phases.Solve = watch.lap()
 	r.Time = r.Phases.Total()
-	return r, nil
+	return r
 }
 
 func (p *Problem) newResult(opts Options) *Result {
@@ -163,22 +168,13 @@ func settingsOf(sets ...map[string]any) map[string]any {
 // failed turns an error at a point into the status it means; what is no
 // outcome of a solve stays an error.
 func (p *Problem) failed(r *Result, x []float64, err error) (*Result, error) {
-	var infeasible *oracle.InfeasibleError
-	var unbounded *oracle.UnboundedError
-	var broken *oracle.LowerError
 	p.blank(r, x)
 	r.Reason = err.Error()
-	switch {
-	case errors.As(err, &infeasible):
-		r.Status = Infeasible
-	case errors.As(err, &unbounded):
-		r.Status = Unbounded
-	case errors.As(err, &broken):
-		r.Status = NumericalFailure
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	if r.Status = statusAt(err); r.Status == status.Running {
+		if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+			return nil, err
+		}
 		r.Status = Interrupted
-	default:
-		return nil, err
 	}
 	p.explainFailure(r, err)
 	return r, nil

@@ -195,14 +195,7 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Res
 			return nil, err
 		}
 	}
-	if v := p.upperViolation(x); v > 1e-9*(1+linalg.NormInf(x)) {
-		r.Notes = append(r.Notes, fmt.Sprintf("the point is outside X by %.3g", v))
-	}
-	r.Calls = p.Numeric.Calls()
-	r.Phases = p.phases
-	r.Phases.Solve = watch.lap()
-	r.Time = r.Phases.Total()
-	return r, nil
+	return p.evaluated(r, x, p.Numeric.Calls(), &watch), nil
 }
 
 // takes refuses options that name methods of other evaluations, where there is none but this one.

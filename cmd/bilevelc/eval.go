@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -148,7 +149,7 @@ func (a *app) lineText(line *runtime.Line, f *evalFlags) error {
 	write(t.Header)
 	for k, p := range line.Points {
 		row := t.Rows[k]
-		for i, v := range rowNumbers(p) {
+		for i, v := range slices.Concat([]float64{float64(p.Objective), float64(p.Lower)}, p.Variables.Entries(), p.Multipliers.Entries()) {
 			if i+2 < len(row) {
 				row[i+2] = chart.Number(v, 10)
 			}
@@ -169,17 +170,6 @@ func (a *app) lineText(line *runtime.Line, f *evalFlags) error {
 	}
 	fmt.Fprintf(a.io.out, "calls: %s\n", line.Calls.Text())
 	return nil
-}
-
-// rowNumbers are the numbers of a point of a line in the order of its table.
-func rowNumbers(p runtime.LinePoint) []float64 {
-	out := []float64{float64(p.Objective), float64(p.Lower)}
-	for _, vs := range []runtime.Values{p.Variables, p.Multipliers} {
-		for _, v := range vs {
-			out = append(out, v.Data...)
-		}
-	}
-	return out
 }
 
 // modelFiles completes the name of a model.

@@ -156,7 +156,7 @@ func (c *checker) rows(s *scope, e *lang.ListLit) value {
 			width = len(row.Elems)
 		}
 		if len(row.Elems) != width {
-			c.errorf(s, diag.RaggedList, row.Span(), "row %d has %s, row 1 has %d", i+1, entriesText(len(row.Elems)), width).Detail =
+			c.errorf(s, diag.RaggedList, row.Span(), "row %d has %s, row 1 has %d", i+1, diag.Count(len(row.Elems), "entry", "entries"), width).Detail =
 				"the rows of a matrix have the same length"
 			ok = false
 		}
@@ -165,13 +165,6 @@ func (c *checker) rows(s *scope, e *lang.ListLit) value {
 		return unknownOf(out)
 	}
 	return join(elab.Matrix(constPoly(int64(len(e.Elems))), constPoly(int64(width))), out)
-}
-
-func entriesText(n int) string {
-	if n == 1 {
-		return "1 entry"
-	}
-	return strconv.Itoa(n) + " entries"
 }
 
 // branch checks `if c then a else b`.

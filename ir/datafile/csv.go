@@ -202,7 +202,7 @@ func readCSV(r *reader, name string) (*data.Array, string) {
 		}
 		if len(fields) != cols {
 			r.errorAt(diag.DataRagged, start, end, "row %d of %s has %s, where the first line has %d",
-				rows+1, name, entries(len(fields)), cols)
+				rows+1, name, diag.Count(len(fields), "entry", "entries"), cols)
 		}
 		at := entry{name, rows, -1}
 		for j, f := range fields {

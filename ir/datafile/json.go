@@ -185,7 +185,7 @@ func (p *jsonReader) array(at entry) *data.Array {
 			cols = n
 		} else if n != cols {
 			p.errorAt(diag.DataRagged, start, p.pos, "row %d of %s has %s, where its first row has %d",
-				i+1, at.name, entries(n), cols)
+				i+1, at.name, diag.Count(n, "entry", "entries"), cols)
 		}
 	})
 	if rows > 0 && scalars > 0 {

@@ -180,7 +180,7 @@ func (p *mtxReader) readCoordinate() *data.Array {
 	count := sizes[2]
 	// An entry takes at least two digits, a blank and an end of line.
 	if least := len(p.text)/4 + 1; count > least {
-		p.lineError(diag.DataSize, "%s claims %s in a file of %d bytes", p.name, entries(count), len(p.text))
+		p.lineError(diag.DataSize, "%s claims %s in a file of %d bytes", p.name, diag.Count(count, "entry", "entries"), len(p.text))
 		return nil
 	}
 	width := 3
@@ -191,7 +191,7 @@ func (p *mtxReader) readCoordinate() *data.Array {
 	lines := make([]int, 0, count) // offset of the line of each entry
 	for k := range count {
 		if !p.next() {
-			p.endError("%s claims %s, and the file ends after %d", p.name, entries(count), k)
+			p.endError("%s claims %s, and the file ends after %d", p.name, diag.Count(count, "entry", "entries"), k)
 			return nil
 		}
 		if len(p.words) != width {

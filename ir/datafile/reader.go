@@ -91,11 +91,3 @@ func (e entry) String() string {
 	}
 	return fmt.Sprintf("%s[%d, %d]", e.name, e.row+1, e.col+1)
 }
-
-// entries is a count in words.
-func entries(n int) string {
-	if n == 1 {
-		return "1 entry"
-	}
-	return fmt.Sprintf("%d entries", n)
-}

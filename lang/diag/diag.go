@@ -266,3 +266,11 @@ func Plural(n int) string {
 	}
 	return "s"
 }
+
+// Count is n things in words: "1 entry", "3 entries".
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -104,9 +104,8 @@ func (b *block) factorize(p *problem.Problem, equal []int) error {
 // row is row i of B over the block's entries.
 func (b *block) row(p *problem.Problem, i int) []float64 {
 	dense := make([]float64, len(b.entries))
-	cols, vals := p.Rows.B.Row(i)
-	for k, j := range cols {
-		dense[b.place[j]] = vals[k]
+	for j, v := range p.Rows.B.Entries(i) {
+		dense[b.place[j]] = v
 	}
 	return dense
 }

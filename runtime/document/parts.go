@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bilevelc/lang/diag"
 	"fmt"
 	"math"
 )
@@ -137,27 +138,22 @@ type Inputs struct {
 
 // Reason is why a result whose optimum is proved is solved.
 func (g *Global) Reason() string {
-	return fmt.Sprintf("global optimum, proved within %s by %s", g.Within.Brief(), nodesWord(g.Nodes))
+	return fmt.Sprintf("global optimum, proved within %s by %s", g.Within.Brief(), g.nodes())
 }
+
+func (g *Global) nodes() string { return diag.Count(int(g.Nodes), "node", "nodes") }
 
 // Text says what is known of the global optimum in one line, beside an objective of f.
 func (g *Global) Text(f Number) string {
 	switch {
 	case g.Proved && math.Abs(float64(f-g.Bound)) > 2*float64(g.Within)*math.Abs(float64(f)):
-		return fmt.Sprintf("proved within %s of a thousandth of the terms of F, which cancel in it: bound %s, %s", g.Within.Brief(), g.Bound.Text(), nodesWord(g.Nodes))
+		return fmt.Sprintf("proved within %s of a thousandth of the terms of F, which cancel in it: bound %s, %s", g.Within.Brief(), g.Bound.Text(), g.nodes())
 	case g.Proved:
-		return fmt.Sprintf("proved within %s, %s", g.Within.Brief(), nodesWord(g.Nodes))
+		return fmt.Sprintf("proved within %s, %s", g.Within.Brief(), g.nodes())
 	case math.IsInf(float64(g.Bound), 0) || math.IsNaN(float64(g.Bound)):
 		return "no bound: " + g.Why
 	case math.IsInf(float64(g.Gap), 0):
-		return fmt.Sprintf("bound %s, %s", g.Bound.Text(), nodesWord(g.Nodes))
+		return fmt.Sprintf("bound %s, %s", g.Bound.Text(), g.nodes())
 	}
-	return fmt.Sprintf("bound %s, gap %s %%, %s; more with --nodes or --global", g.Bound.Text(), Number(100*float64(g.Gap)).Brief(), nodesWord(g.Nodes))
-}
-
-func nodesWord(n int64) string {
-	if n == 1 {
-		return "1 node"
-	}
-	return fmt.Sprintf("%d nodes", n)
+	return fmt.Sprintf("bound %s, gap %s %%, %s; more with --nodes or --global", g.Bound.Text(), Number(100*float64(g.Gap)).Brief(), g.nodes())
 }

@@ -9,13 +9,27 @@ import (
 
 // ties says what was done to a follower that is not strongly convex.
 func (t *textReport) ties() {
-	ties := t.r.Lower.Ties
+	lines := t.r.TieLines()
+	if s := t.r.Lower.Ties; s != nil && s.Safe != nil && len(lines) > 0 {
+		var parts []string
+		for _, v := range s.Safe.Variables {
+			parts = append(parts, v.Name+" = "+t.list(v.Rounded().Data, func(int) string { return "" }))
+		}
+		lines = append(lines, fmt.Sprintf("if ties may go against you: %s, F = %s (moved by %s)", strings.Join(parts, ", "), s.Safe.Objective.Text(), s.Safe.Distance.Brief()))
+	}
+	if len(lines) > 0 {
+		fmt.Fprintf(&t.b, "follower: %s\n", strings.Join(lines, "\n  "))
+	}
+}
+
+// TieLines say how ties of the follower are broken, and what F is where they are broken otherwise; none where it has none.
+func (r *Result) TieLines() []string {
+	ties := r.Lower.Ties
 	if ties == nil {
-		return
+		return nil
 	}
 	if ties.Tau == 0 && ties.Exact {
-		t.exactTies(ties)
-		return
+		return ties.exactLines()
 	}
 	word := "at least"
 	if ties.Exact {
@@ -25,37 +39,35 @@ func (t *textReport) ties() {
 	if !ties.Unique {
 		unique = "it may have other answers as good"
 	}
-	fmt.Fprintf(&t.b, "follower: ties are broken %s, tau %s; it loses %s %s against its optimum; %s\n",
+	lines := []string{fmt.Sprintf("ties are broken %s, tau %s; it loses %s %s against its optimum; %s",
 		map[string]string{Optimistic: "in the leader's favour", LeastNorm: "by the least norm"}[ties.Rule],
-		ties.Tau.Brief(), word, ties.Loss.Brief(), unique)
-	f := float64(t.r.Upper.Objective)
+		ties.Tau.Brief(), word, ties.Loss.Brief(), unique)}
+	f := float64(r.Upper.Objective)
 	for _, end := range []struct {
 		which string
 		value float64
 	}{{"best", float64(ties.Optimistic)}, {"worst", float64(ties.Pessimistic)}} {
-		if !math.IsNaN(end.value) && !t.same(end.value, f) {
-			fmt.Fprintf(&t.b, "  F is %s with the answer %s for the leader\n", Number(end.value).Text(), end.which)
+		if !math.IsNaN(end.value) && !ties.same(end.value, f) {
+			lines = append(lines, fmt.Sprintf("F is %s with the answer %s for the leader", Number(end.value).Text(), end.which))
 		}
 	}
+	return lines
 }
 
-// exactTies says what the follower may do otherwise, where nothing was added to its objective.
-func (t *textReport) exactTies(ties *Ties) {
+// exactLines say what the follower may do otherwise, where nothing was added to its objective.
+func (ties *Ties) exactLines() []string {
 	if ties.Unique {
-		t.b.WriteString("follower: its answer is unique")
 		if ties.UniqueMultipliers != nil {
-			t.b.WriteString(", and so are the multipliers that the upper level reads")
+			return []string{"its answer is unique, and so are the multipliers that the upper level reads"}
 		}
-		t.b.WriteByte('\n')
-		return
+		return []string{"its answer is unique"}
 	}
 	how, other, end := "in the leader's favour", float64(ties.Pessimistic), "worst"
 	if ties.Rule == Pessimistic {
 		how, other, end = "against the leader", float64(ties.Optimistic), "best"
 	}
 	if ties.Rule == LeastNorm {
-		fmt.Fprintf(&t.b, "follower: ties are broken by the least norm; F is %s with the answer best for the leader, %s with the worst\n", ties.Optimistic.Text(), ties.Pessimistic.Text())
-		return
+		return []string{fmt.Sprintf("ties are broken by the least norm; F is %s with the answer best for the leader, %s with the worst", ties.Optimistic.Text(), ties.Pessimistic.Text())}
 	}
 	what, of := "ties are broken", "answer"
 	switch m := ties.UniqueMultipliers; {
@@ -65,26 +77,19 @@ func (t *textReport) exactTies(ties *Ties) {
 	default:
 		what, of = "ties are broken, and multipliers that are not unique chosen,", "answer and multipliers"
 	}
-	fmt.Fprintf(&t.b, "follower: %s %s", what, how)
+	lines := []string{what + " " + how}
 	if !math.IsNaN(other) {
-		fmt.Fprintf(&t.b, "; F is %s with the %s %s for the leader", Number(other).Text(), of, end)
+		lines[0] += fmt.Sprintf("; F is %s with the %s %s for the leader", Number(other).Text(), of, end)
 	}
-	t.b.WriteByte('\n')
 	if ties.Loss > 0 {
-		fmt.Fprintf(&t.b, "  these are ties to rounding, not exactly: the follower loses up to %s of g by them against its best answer\n", ties.Loss.Brief())
+		lines = append(lines, fmt.Sprintf("these are ties to rounding, not exactly: the follower loses up to %s of g by them against its best answer", ties.Loss.Brief()))
 	}
-	if s := ties.Safe; s != nil {
-		var parts []string
-		for _, v := range s.Variables {
-			parts = append(parts, v.Name+" = "+t.list(v.Rounded().Data, func(int) string { return "" }))
-		}
-		fmt.Fprintf(&t.b, "  if ties may go against you: %s, F = %s (moved by %s)\n", strings.Join(parts, ", "), s.Objective.Text(), s.Distance.Brief())
-	}
+	return lines
 }
 
 // same reports that two values of F differ by no more than ties do.
-func (t *textReport) same(a, b float64) bool {
-	return math.Abs(a-b) <= 10*float64(t.r.Lower.Ties.Tau)*math.Max(math.Abs(a), math.Abs(b))
+func (ties *Ties) same(a, b float64) bool {
+	return math.Abs(a-b) <= 10*float64(ties.Tau)*math.Max(math.Abs(a), math.Abs(b))
 }
 
 // constraints writes rows with their residuals and multipliers.

@@ -79,6 +79,15 @@ func (vs Values) Get(name string) (Value, bool) {
 	return Value{}, false
 }
 
+// Entries are the entries of all arrays, one after the other.
+func (vs Values) Entries() []float64 {
+	var out []float64
+	for _, v := range vs {
+		out = append(out, v.Data...)
+	}
+	return out
+}
+
 // Entry is entry k of the value of that name; NaN where there is none.
 func (vs Values) Entry(name string, k int) float64 {
 	if v, ok := vs.Get(name); ok && k < len(v.Data) {

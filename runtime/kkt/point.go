@@ -335,9 +335,8 @@ func (s *System) left(m *Multipliers, z, gAdjoint, hAdjoint []float64) (grad, te
 				take(s.Nx+c, vals[t]*a)
 			}
 		}
-		cols, vals := bt.Row(j)
-		for t, c := range cols {
-			take(lambda+c, -vals[t]*a)
+		for c, v := range bt.Entries(j) {
+			take(lambda+c, -v*a)
 		}
 	}
 	for i, g := range m.Slack {
@@ -365,9 +364,8 @@ func (s *System) left(m *Multipliers, z, gAdjoint, hAdjoint []float64) (grad, te
 			v = m.Coupled[o.Index]
 		}
 		if v != 0 {
-			cols, vals := s.Relaxation.A.Row(r)
-			for t, c := range cols {
-				take(c, -v*vals[t]/s.RowScale[r]/s.ColScale[c])
+			for c, a := range s.Relaxation.A.Entries(r) {
+				take(c, -v*a/s.RowScale[r]/s.ColScale[c])
 			}
 		}
 	}

@@ -331,8 +331,7 @@ func (v *Solver) curved(ctx context.Context, z []float64, b *activeset.Bounds) *
 func raised(h *sparse.CSR) *sparse.CSR {
 	classes, top, more := sparse.NewClasses(h.Rows), make([]float64, h.Rows), make([]float64, h.Rows)
 	for i := range h.Rows {
-		cols, _ := h.Row(i)
-		for _, j := range cols {
+		for j := range h.Entries(i) {
 			classes.Join(i, j)
 		}
 	}

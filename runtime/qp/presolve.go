@@ -55,8 +55,7 @@ func presolve(m *sparse.CSR, equal []bool) (kept []int, impossible bool) {
 			}
 			gone[i] = true
 			count(i, -1)
-			others, _ := m.Row(i)
-			for _, other := range others {
+			for other := range m.Entries(i) {
 				if settles(other) { // it has lost the row that held it
 					queue = append(queue, other)
 				}

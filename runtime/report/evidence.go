@@ -3,13 +3,14 @@ package report
 import (
 	_ "embed"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
+	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/chart"
+	"bilevelc/runtime/linalg"
 )
 
 func (v *view) proofs(p *runtime.Problem, r *runtime.Result) {
@@ -41,19 +42,19 @@ func (v *view) certificate(r *runtime.Result, report *certify.Report) {
 		if s := c.Strong; s != nil {
 			what, shown := "strong stationarity", "multipliers of the follower's KKT system"
 			if len(s.Leaves) > 0 {
-				what, shown = "B-stationarity", fmt.Sprintf("multipliers on %s of the branches that meet at the point", count(len(s.Leaves), "part", "parts"))
+				what, shown = "B-stationarity", fmt.Sprintf("multipliers on %s of the branches that meet at the point", diag.Count(len(s.Leaves), "part", "parts"))
 			}
 			add(what, fmt.Sprintf("%s leave %s of the gradient of f, by its terms; %s biactive; second order: %s", shown, chart.Number(s.Residual, 3),
-				count(len(s.Biactive), "row is", "rows are"), s.Curvature))
+				diag.Count(len(s.Biactive), "row is", "rows are"), s.Curvature))
 		}
 		if g := c.Goldstein; g != nil {
 			add("Goldstein certificate", fmt.Sprintf("a convex combination of %s of F within %s of the point, with a normal of the leader's set, has norm %s; the gradients' errors add at most %s",
-				count(len(g.Samples), "gradient", "gradients"), chart.Number(g.Delta, 3), chart.Number(g.Norm, 3), chart.Number(g.GradientError, 3)))
+				diag.Count(len(g.Samples), "gradient", "gradients"), chart.Number(g.Delta, 3), chart.Number(g.Norm, 3), chart.Number(g.GradientError, 3)))
 			for k, s := range g.Samples {
 				if k == mostStarts {
 					break
 				}
-				v.Samples = append(v.Samples, sampleView{strconv.Itoa(k + 1), chart.Number(s.Weight, 6), chart.Number(distance(s.Point, r.Upper.Variables), 3), chart.Number(size(s.Gradient), 6)})
+				v.Samples = append(v.Samples, sampleView{strconv.Itoa(k + 1), chart.Number(s.Weight, 6), chart.Number(linalg.Distance(s.Point, r.Upper.Variables.Entries()), 3), chart.Number(linalg.Norm(s.Gradient), 6)})
 			}
 		}
 		if m := c.GradientMapping; m != nil {
@@ -76,26 +77,4 @@ func (v *view) certificate(r *runtime.Result, report *certify.Report) {
 		v.Checks = append(v.Checks, checkView{c.OK, strings.TrimSpace(c.String())})
 	}
 	v.Unchecked = report.Unchecked
-}
-
-// distance of a point to the one with those values.
-func distance(point []float64, vs runtime.Values) float64 {
-	d, k := 0.0, 0
-	for _, v := range vs {
-		for _, f := range v.Data {
-			if k < len(point) {
-				d = math.Hypot(d, point[k]-f)
-			}
-			k++
-		}
-	}
-	return d
-}
-
-func size(v []float64) float64 {
-	s := 0.0
-	for _, f := range v {
-		s = math.Hypot(s, f)
-	}
-	return s
 }

@@ -239,21 +239,8 @@ func (v *view) values(r *runtime.Result, s *Structure) {
 	for _, u := range r.Report {
 		v.Report = append(v.Report, valueOf(u, s, nil))
 	}
-	if t := r.Lower.Ties; t != nil && t.UniqueMultipliers != nil && t.Unique {
-		v.Follower = "The follower's answer is unique, and so are the multipliers that the upper level reads."
-	} else if t != nil {
-		v.Follower = fmt.Sprintf("The follower has ties, which are broken by the rule %s with tau = %s: it loses %s against its optimum. F is %s with the answer best for the leader and %s with the worst.",
-			t.Rule, t.Tau.Brief(), t.Loss.Brief(), t.Optimistic.Text(), t.Pessimistic.Text())
-		if t.Tau == 0 {
-			v.Follower = fmt.Sprintf("The follower has ties, which are broken by the rule %s. F is %s with the answer best for the leader and %s with the worst.",
-				t.Rule, t.Optimistic.Text(), t.Pessimistic.Text())
-			if t.Loss > 0 {
-				v.Follower += fmt.Sprintf(" These are ties to rounding, not exactly: it loses up to %s of g by them against its best answer.", t.Loss.Brief())
-			}
-		}
-		if m := t.UniqueMultipliers; m != nil && !*m {
-			v.Follower += " Multipliers that the upper level reads are not unique, and are chosen by the same rule."
-		}
+	if lines := r.TieLines(); len(lines) > 0 {
+		v.Follower = "The follower: " + strings.Join(lines, "; ") + "."
 	}
 	if t := r.Lower.Ties; t != nil && t.Safe != nil {
 		v.SafeNote = fmt.Sprintf("Next to the solution, moved by %s at most, the follower has one answer, and F is %s whatever it prefers.", t.Safe.Distance.Brief(), t.Safe.Objective.Text())

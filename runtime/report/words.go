@@ -5,8 +5,10 @@ import (
 	"math"
 	"strings"
 
+	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/chart"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -54,16 +56,16 @@ func answer(r *runtime.Result) []string {
 		say("F may have a kink at this point: rows of the lower level meet it with neither slack nor multiplier beyond their errors.")
 	}
 	if n := len(r.Upper.AtBounds); n > 0 {
-		say("%s of the leader's variables %s at a bound.", count(n, "entry", "entries"), are(n))
+		say("%s of the leader's variables %s at a bound.", diag.Count(n, "entry", "entries"), are(n))
 	}
 	if n := len(r.Upper.Free); n > 0 {
-		say("Nothing depends on %s of them: any value within its bounds serves.", count(n, "entry", "entries"))
+		say("Nothing depends on %s of them: any value within its bounds serves.", diag.Count(n, "entry", "entries"))
 	}
 	if r.Lower.Status == "solved" {
 		bound := ""
 		if e := float64(r.Lower.ErrorBound); !math.IsInf(e, 0) && !math.IsNaN(e) {
 			bound = fmt.Sprintf(" and is within %s of the exact answer, by a bound that was proved", chart.Number(e, 3))
-			if e <= tolerance.FewRoundings*largest(r.Lower.Variables) {
+			if e <= tolerance.FewRoundings*linalg.NormInf(r.Lower.Variables.Entries()) {
 				bound = " and is within rounding of the exact answer, by a bound that was proved"
 			}
 		}
@@ -76,16 +78,6 @@ func answer(r *runtime.Result) []string {
 		say("The follower's problem ended with the status %q: its answer is to be taken with care.", r.Lower.Status)
 	}
 	return out
-}
-
-func largest(vs runtime.Values) float64 {
-	size := 0.0
-	for _, v := range vs {
-		for _, f := range v.Data {
-			size = math.Max(size, math.Abs(f))
-		}
-	}
-	return size
 }
 
 // meaningOf says what a status other than solved means for the reader.
@@ -114,13 +106,6 @@ func worst(r runtime.Residuals) runtime.Number {
 		w = math.Max(w, float64(v))
 	}
 	return runtime.Number(w)
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 func are(n int) string {

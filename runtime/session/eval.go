@@ -10,7 +10,6 @@ import (
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
-	"bilevelc/runtime"
 	"bilevelc/runtime/document"
 )
 
@@ -90,7 +89,7 @@ func (s *Session) evaluateNames(e lang.Expr) (*Reply, error) {
 			diags.Errorf(diag.SessionNoSolution, e.Span(), "this reads variables, and the model as it stands has not been solved")
 			return nil, diags
 		}
-		x, y = flatten(s.last.Upper.Variables), flatten(s.last.Lower.Variables)
+		x, y = s.last.Upper.Variables.Entries(), s.last.Lower.Variables.Entries()
 		for _, i := range bound.Duals {
 			row := bound.Rows[i]
 			multipliers, _ := s.last.Lower.Multipliers.Get(row.Family.Name)
@@ -141,14 +140,6 @@ func withoutTables(program *ir.Program, set *data.Set) *data.Set {
 
 // answer names an expression's value.
 const answer = "it"
-
-func flatten(vs runtime.Values) []float64 {
-	var out []float64
-	for _, v := range vs {
-		out = append(out, v.Data...)
-	}
-	return out
-}
 
 // needed are the names that expressions, or the two levels, need, through everything they
 // are defined by; "upper" and "lower" stand for the blocks.

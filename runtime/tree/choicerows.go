@@ -38,8 +38,7 @@ func (s *search) compareHulls(opts Options) {
 		t := len(of.y)
 		options += t
 		for _, j := range of.y {
-			cols, _ := s.quad.Hess.Row(s.sys.Nx + j)
-			for _, c := range cols {
+			for c := range s.quad.Hess.Entries(s.sys.Nx + j) {
 				bounds += 1 + s.ends(c) + 2
 			}
 		}

@@ -71,15 +71,13 @@ func (s *search) slopesOf(p part) (all []slope, ok bool) {
 		all[k].coef = append(all[k].coef, term{col, v})
 	}
 	for _, j := range p.y {
-		cols, vals := sys.G.Row(j)
-		for e, c := range cols {
-			add(c, sys.Nx+j, vals[e])
+		for c, v := range sys.G.Entries(j) {
+			add(c, sys.Nx+j, v)
 		}
 	}
 	for _, i := range p.rows {
-		cols, vals := sys.P.Rows.A.Row(i)
-		for e, c := range cols {
-			add(c, sys.Nx+sys.Ny+i, -vals[e])
+		for c, v := range sys.P.Rows.A.Entries(i) {
+			add(c, sys.Nx+sys.Ny+i, -v)
 		}
 	}
 	if len(all) > 1 { // the range of one of them asks for those of the others
@@ -392,9 +390,8 @@ func shows(of *activeset.Program, cost []float64, b *activeset.Bounds, sol *acti
 			continue
 		}
 		add(m * side)
-		cols, vals := of.A.Row(i)
-		for e, j := range cols {
-			d[j], size[j], count[j] = d[j]-m*vals[e], size[j]+math.Abs(m*vals[e]), count[j]+2
+		for j, v := range of.A.Entries(i) {
+			d[j], size[j], count[j] = d[j]-m*v, size[j]+math.Abs(m*v), count[j]+2
 		}
 	}
 	for j, v := range d {
