@@ -18,6 +18,8 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Constraints of the upper level that read the lower level's answer, or are curved,
@@ -244,9 +246,7 @@ func (k *coupling) multipliers(p *Problem, c *outer.Certificate) []float64 {
 			_, positive := slices.BinarySearch(c.Faces[s], m+i)
 			return positive
 		})
-		for i, sign := range signs {
-			out[i] += share * sign
-		}
+		floats.AddScaled(out, share, signs)
 	}
 	return out
 }

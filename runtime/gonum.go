@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/optimize"
 
 	"bilevelc/runtime/linalg"
@@ -56,9 +57,7 @@ func (l *Layer) Objective(ctx context.Context) optimize.Problem {
 				failed = err
 				return
 			}
-			for j, v := range grad {
-				dst[j] = l.sign * v
-			}
+			floats.ScaleTo(dst, l.sign, grad)
 		},
 		Status: func() (optimize.Status, error) {
 			if failed == nil && ctx.Err() != nil {

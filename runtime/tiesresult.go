@@ -12,6 +12,8 @@ import (
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/system"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // describeTies adds what the regularization has done to a result at x and y. attained is F, minimized, with an answer of the follower's own at x: of those known the best for the leader, NaN where none is.
@@ -73,9 +75,7 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (
 	var ends [2][]float64
 	for k, sign := range []float64{1, -1} {
 		slope := make([]float64, len(y))
-		for j := range slope {
-			slope[j] = sign * direction[j]
-		}
+		floats.ScaleTo(slope, sign, direction)
 		if ends[k], err = small.answer(ctx, x, slope); err != nil {
 			out.Unique = false
 			break
@@ -212,9 +212,7 @@ func (o *leaning) Value(y []float64) float64 { return o.AtX.Value(y) + linalg.Do
 
 func (o *leaning) ValueGrad(dst, y []float64) float64 {
 	v := o.AtX.ValueGrad(dst, y) + linalg.Dot(o.slope, y)
-	for j, s := range o.slope {
-		dst[j] += s
-	}
+	floats.Add(dst, o.slope)
 	return v
 }
 

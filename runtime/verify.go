@@ -11,6 +11,8 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Digest identifies the model's text and the data it was bound to.
@@ -123,9 +125,7 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 		if doc.Hypergradient, err = named.Vector(&p.IR.Upper, r.Upper.Hypergradient); err != nil {
 			return nil, err
 		}
-		for j := range doc.Hypergradient {
-			doc.Hypergradient[j] *= upperSign
-		}
+		floats.Scale(upperSign, doc.Hypergradient)
 	}
 	if doc.Coupled, err = p.coupledClaims(r); err != nil {
 		return nil, err

@@ -42,9 +42,7 @@ func (pr *prover) rises(x, y []float64, random *rand.Rand, work *budget) *Witnes
 // between examines the segment from p to q, both feasible at x.
 func (pr *prover) between(x, p, q []float64) *Witness {
 	direction := make([]float64, len(p))
-	for j := range p {
-		direction[j] = q[j] - p[j]
-	}
+	floats.SubTo(direction, q, p)
 	size := math.Sqrt(floats.Dot(direction, direction))
 	// Both are feasible to feasibleTolerance: a direction between points as near as that, along
 	// rows at angles of up to its root, is rounding and may be none along which y can go.
@@ -56,9 +54,7 @@ func (pr *prover) between(x, p, q []float64) *Witness {
 	// on is the point at the distance t from p and the value of g there.
 	on := func(t float64) spot {
 		y := make([]float64, len(p))
-		for j := range y {
-			y[j] = p[j] + t*direction[j]
-		}
+		floats.AddScaledTo(y, p, t, direction)
 		v, err := expr.Scalar(g, x, y)
 		if err != nil {
 			v = math.Inf(-1) // shows nothing

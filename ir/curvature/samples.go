@@ -49,9 +49,7 @@ func (pr *prover) upperSample(k int, random *rand.Rand, work *budget) ([]float64
 			v := pr.Upper.Vars[b.Var]
 			part := x[v.Offset : v.Offset+v.Shape.Len()]
 			if size := math.Sqrt(floats.Dot(part, part)); size > b.Radius {
-				for i := range part {
-					part[i] *= b.Radius / size
-				}
+				floats.Scale(b.Radius/size, part)
 			}
 		}
 		pr.X.Extended.Each(x, none, func(i int, excess, _ float64) {

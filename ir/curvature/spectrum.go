@@ -218,9 +218,7 @@ func inverseIteration(a []float64, n int, factor blas64.Triangular, v []float64)
 	w := make([]float64, n)
 	productWith(a, n)(w, v)
 	estimate = floats.Dot(v, w)
-	for i, t := range v {
-		w[i] -= estimate * t
-	}
+	floats.AddScaled(w, -estimate, v)
 	return estimate, v, math.Sqrt(floats.Dot(w, w))
 }
 
@@ -270,9 +268,7 @@ func lanczos(n, steps int, start []float64, apply func(dst, v []float64)) (estim
 		for range 2 {
 			for _, q := range basis {
 				c := floats.Dot(w, q)
-				for i := range w {
-					w[i] -= c * q[i]
-				}
+				floats.AddScaled(w, -c, q)
 			}
 		}
 		size := math.Sqrt(floats.Dot(w, w))
@@ -301,9 +297,7 @@ func lanczos(n, steps int, start []float64, apply func(dst, v []float64)) (estim
 	out := make([]float64, n)
 	for i, q := range basis {
 		c := vectors.At(i, 0)
-		for j := range out {
-			out[j] += c * q[j]
-		}
+		floats.AddScaled(out, c, q)
 	}
 	normalize(out)
 	if len(beta) == k {

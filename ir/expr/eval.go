@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"bilevelc/ir/data"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Eval is the reference evaluator: the value of n at x and y, which hold every
@@ -189,10 +191,8 @@ func map2(n *Node, info *Primitive, u, v *data.Array) *data.Array {
 	a, c := u.Values(), v.Values()
 	out := make([]float64, n.Shape.Len())
 	switch {
-	case u.Rank() == v.Rank() && n.Op == Add: // L' * L + eye(n): worth a loop without calls
-		for k := range out {
-			out[k] = a[k] + c[k]
-		}
+	case u.Rank() == v.Rank() && n.Op == Add: // L' * L + eye(n): worth a loop without a call for each entry
+		floats.AddTo(out, a, c)
 	case u.Rank() == v.Rank():
 		for k := range out {
 			out[k] = info.Eval2(a[k], c[k])

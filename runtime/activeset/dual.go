@@ -6,6 +6,8 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // outcome is how a phase ended.
@@ -414,9 +416,7 @@ func (s *Solver) unshift() {
 		for k, d := range st.din {
 			if d != 0 {
 				t.column(t.first, k)
-				for i, c := range t.first {
-					dir[i] += d * c
-				}
+				floats.AddScaled(dir, d, t.first)
 			}
 		}
 		p, step := -1, left

@@ -6,6 +6,8 @@ import (
 	"bilevelc/codegen/kernel"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // state holds the values and multipliers of all constraints, of the scaled
@@ -121,9 +123,7 @@ func (s *Solver) gradient() {
 		}
 		s.tab.work += int64(s.a.Ptr[i+1] - s.a.Ptr[i])
 	}
-	for j := range st.g {
-		st.g[j] += low[j]
-	}
+	floats.Add(st.g, low)
 }
 
 // values sets az to A z minus base (nil: 0), and azt to the sum of absolute terms.
@@ -279,9 +279,7 @@ func (s *Solver) boundErrors() {
 	if !wrong {
 		return
 	}
-	for k, terms := range st.terms {
-		st.din[k] = tolerance.Feasibility * terms
-	}
+	floats.ScaleTo(st.din, tolerance.Feasibility, st.terms)
 	t.sizesOfProduct(st.dout, st.din)
 	for k, by := range st.dout {
 		tol, most := &st.tolV[k], tolerance.Target*st.unit[k]

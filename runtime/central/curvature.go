@@ -5,6 +5,8 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Second is the second derivative of F_mu at the last point that Evaluate has found. It
@@ -119,9 +121,7 @@ func (s *Second) beside(v []float64, length float64) {
 	s.step = math.Cbrt(tolerance.Roundoff) * s.size / length
 	for k, t := range [2]float64{s.step, -s.step} {
 		at := &s.sides[k]
-		for j, w := range v {
-			at.x[j] = s.x[j] + t*w
-		}
+		floats.AddScaledTo(at.x, s.x, t, v)
 		c.p.G.GradY(at.grad, at.x, c.y)
 		weights, y := s.py, c.barrier.At
 		clear(weights)
@@ -182,22 +182,14 @@ func (s *Second) mixed(v []float64) {
 		}
 		c.p.G.ValueGrad(s.ax, s.ay, s.px, s.py)
 		f := sign[0] * sign[1] * scale
-		for j, w := range s.ax {
-			s.wx[j] -= f * w
-		}
-		for j, w := range s.ay {
-			s.wy[j] -= f * w
-		}
+		floats.AddScaled(s.wx, -f, s.ax)
+		floats.AddScaled(s.wy, -f, s.ay)
 	}
 }
 
 // gradients evaluates those of f at (x, y) + t (v, dy).
 func (s *Second) gradients(f func(dx, dy, x, y []float64) float64, dx, dy []float64, t float64, v, w []float64) {
-	for j, d := range v {
-		s.px[j] = s.x[j] + t*d
-	}
-	for j, d := range w {
-		s.py[j] = s.c.y[j] + t*d
-	}
+	floats.AddScaledTo(s.px, s.x, t, v)
+	floats.AddScaledTo(s.py, s.c.y, t, w)
 	f(dx, dy, s.px, s.py)
 }

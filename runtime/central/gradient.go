@@ -6,6 +6,8 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Evaluate moves to the point of the path at x and returns F_mu there, with its
@@ -78,13 +80,9 @@ func (c *Path) cross(dst, x, y, v []float64) {
 	if c.p.Facts.QuadraticInY {
 		t = 0x1p-4 * (1 + linalg.Norm(y)) / length
 	}
-	for j, w := range y {
-		c.probe[j] = w + t*v[j]
-	}
+	floats.AddScaledTo(c.probe, y, t, v)
 	c.p.G.GradX(c.front, x, c.probe)
-	for j, w := range y {
-		c.probe[j] = w - t*v[j]
-	}
+	floats.AddScaledTo(c.probe, y, -t, v)
 	c.p.G.GradX(c.back, x, c.probe)
 	for j := range dst {
 		dst[j] += (c.front[j] - c.back[j]) / (2 * t)

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/internal/sparse"
@@ -267,9 +268,7 @@ func (l *limiter) curvature(p Block) []float64 {
 	if !(least > 0) {
 		return nil
 	}
-	for a := range out {
-		out[a] *= least
-	}
+	floats.Scale(least, out)
 	return out
 }
 

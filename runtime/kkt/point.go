@@ -6,6 +6,8 @@ import (
 
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Point is a feasible point of the system with what shows that it is stationary.
@@ -384,9 +386,7 @@ func (s *System) Hypergradient(m *Multipliers) []float64 {
 		for i, t := range m.Extended {
 			s.P.X.Extended.E.AddRow(full, i, -t)
 		}
-		for j := range out {
-			out[j] += full[j]
-		}
+		floats.Add(out, full[:len(out)])
 	}
 	return out
 }

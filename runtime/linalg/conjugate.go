@@ -1,5 +1,7 @@
 package linalg
 
+import "gonum.org/v1/gonum/floats"
+
 // Conjugate is the state of the method of conjugate gradients for A d = b (Hestenes and
 // Stiefel 1952). Its user moves d by RR/(P'AP) along P, and R with it, and says when a step
 // is done. R and P are of the length of d.
@@ -20,7 +22,5 @@ func (c *Conjugate) Turn() {
 	last := c.RR
 	c.RR = Dot(c.R, c.R)
 	c.Beta = c.RR / last
-	for j, t := range c.R {
-		c.P[j] = t + c.Beta*c.P[j]
-	}
+	floats.AddScaledTo(c.P, c.R, c.Beta, c.P)
 }

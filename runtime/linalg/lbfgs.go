@@ -1,6 +1,10 @@
 package linalg
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
 
 // LBFGS is the limited-memory BFGS approximation of an inverse Hessian
 // (Nocedal 1980), on the entries that are free to move.
@@ -57,9 +61,7 @@ func (l *LBFGS) Direction(d, grad []float64, free []bool) {
 		l.alpha[k] = l.rho[k] * Dot(s, d)
 		Axpy(d, -l.alpha[k], y)
 	}
-	for j := range d {
-		d[j] *= l.scale
-	}
+	floats.Scale(l.scale, d)
 	for t := l.count; t >= 1; t-- {
 		k := (l.next - t + l.memory) % l.memory
 		s, y := l.pair(k)

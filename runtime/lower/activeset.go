@@ -6,6 +6,8 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // activeSet minimizes an objective over the rows from a guess of the active
@@ -198,9 +200,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 			continue
 		}
 		previous = measure
-		for j := range w.d {
-			w.d[j] = w.z[j] - y[j]
-		}
+		floats.SubTo(w.d, w.z, y)
 		if linalg.NormInf(w.d) == 0 {
 			// Only the face has changed.
 			if now := w.measure(); now < w.bestNorm {
@@ -316,9 +316,7 @@ func (w *activeSet) onFace(tolerance float64) (end ending, left float64) {
 	// smallest.
 	for range 320 {
 		end, left = w.krylov.run(math.Max(tolerance, 0.01*left), &w.boundary)
-		for j, t := range w.krylov.hd {
-			w.s[j] = w.gz[j] + t
-		}
+		floats.AddTo(w.s, w.gz, w.krylov.hd)
 		w.face.multipliers(w.lambda, w.s)
 		_, force := w.worst(w.lambda)
 		if end != reached || left <= tolerance || force < -w.dropLevel(left) {
@@ -368,9 +366,7 @@ func (w *activeSet) slide(y []float64, negligible bool) outcome {
 		return converged
 	}
 	scale := w.poly.unit(w.z) / linalg.Norm(p)
-	for j, t := range p {
-		w.d[j] = scale * t
-	}
+	floats.ScaleTo(w.d, scale, p)
 	if w.known.Quadratic || w.falls(y) {
 		return descending
 	}

@@ -6,6 +6,8 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // The chord method for objectives that are not quadratic: Newton's method over the
@@ -53,9 +55,7 @@ func (g *stage) chord(ctx context.Context, y []float64) (bool, error) {
 		if !ok {
 			return false, nil
 		}
-		for j, t := range w.z {
-			w.d[j] = t - y[j]
-		}
+		floats.SubTo(w.d, w.z, y)
 		length := linalg.Norm(w.d)
 		if math.IsNaN(length) {
 			return false, nil
@@ -89,9 +89,7 @@ func (g *stage) descend(y []float64) bool {
 	w := &g.active
 	slope := linalg.Dot(w.grad, w.d)
 	for t := 1.0; t > 1e-3; t /= 2 {
-		for j := range y {
-			w.trial[j] = y[j] + t*w.d[j]
-		}
+		floats.AddScaledTo(w.trial, y, t, w.d)
 		value := w.obj.ValueGrad(w.tgrad, w.trial)
 		if linalg.Finite(w.tgrad) && value <= w.value+tolerance.Armijo*t*slope {
 			copy(y, w.trial)

@@ -6,6 +6,8 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // curvature multiplies by the Hessian H of an objective at a point, from
@@ -211,9 +213,7 @@ func (c *curvature) difference(dst, v []float64) bool {
 		if c.room != nil {
 			t = math.Min(t, c.room(v))
 		}
-		for j := range v {
-			c.probe[j] = c.at[j] + t*v[j]
-		}
+		floats.AddScaledTo(c.probe, c.at, t, v)
 		gradOf(c.obj, dst, c.probe)
 		c.gradients++
 		if linalg.Finite(dst) {
@@ -238,9 +238,7 @@ func (c *curvature) difference(dst, v []float64) bool {
 
 // forward sets dst to the forward difference over t.
 func (c *curvature) forward(dst, v []float64, t float64) {
-	for j := range v {
-		c.probe[j] = c.at[j] + t*v[j]
-	}
+	floats.AddScaledTo(c.probe, c.at, t, v)
 	gradOf(c.obj, dst, c.probe)
 	c.gradients++
 	for j := range dst {
@@ -251,9 +249,7 @@ func (c *curvature) forward(dst, v []float64, t float64) {
 // inside reports whether the objective is defined at both ends of a difference.
 func (c *curvature) inside(v []float64, t float64) bool {
 	for _, s := range []float64{t, -t} {
-		for j := range v {
-			c.probe[j] = c.at[j] + s*v[j]
-		}
+		floats.AddScaledTo(c.probe, c.at, s, v)
 		if value := c.obj.Value(c.probe); math.IsNaN(value) || math.IsInf(value, 0) {
 			return false
 		}
@@ -264,9 +260,7 @@ func (c *curvature) inside(v []float64, t float64) bool {
 // backward completes a central difference: dst holds grad(at + t v). uneven is how
 // much its halves differ, relative to it.
 func (c *curvature) backward(dst, v []float64, t float64) (uneven float64, ok bool) {
-	for j := range v {
-		c.probe[j] = c.at[j] - t*v[j]
-	}
+	floats.AddScaledTo(c.probe, c.at, -t, v)
 	gradOf(c.obj, c.behind, c.probe)
 	c.gradients++
 	if !linalg.Finite(c.behind) {

@@ -98,9 +98,7 @@ func (w *denseHessian) refined(dst, y, grad []float64) {
 	step, rest := slices.Clone(grad), make([]float64, w.n)
 	w.solve(step)
 	w.multiply(rest, step)
-	for j, t := range grad {
-		rest[j] = t - rest[j]
-	}
+	floats.SubTo(rest, grad, rest)
 	w.solve(rest)
 	for j := range dst {
 		dst[j] = y[j] - (step[j] + rest[j])

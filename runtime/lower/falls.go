@@ -5,6 +5,8 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // falls reports whether the objective keeps half its slope along d, a direction without
@@ -24,9 +26,7 @@ func (w *newton) falls(y []float64) bool {
 	length := linalg.Norm(w.d)
 	// By powers of 2^16, while the next one is a double.
 	for far := 1e8 * size / length; far*length < math.MaxFloat64/0x1p17; far *= 0x1p16 {
-		for j := range y {
-			w.trial[j] = y[j] + far*w.d[j]
-		}
+		floats.AddScaledTo(w.trial, y, far, w.d)
 		if math.IsInf(w.obj.ValueGrad(w.tgrad, w.trial), -1) {
 			return true
 		}

@@ -5,6 +5,8 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // krylov solves P H P d = -P grad by conjugate gradients, with H from
@@ -96,9 +98,7 @@ func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float
 		if !k.curvature.apply(k.hr, k.R) {
 			return undefined, residual
 		}
-		for j, t := range k.hr {
-			k.hp[j] = t + k.Beta*k.hp[j]
-		}
+		floats.AddScaledTo(k.hp, k.hr, k.Beta, k.hp)
 		php, pp := linalg.Dot(k.P, k.hp), linalg.Dot(k.P, k.P)
 		if k.mu > 0 {
 			php = math.Max(php, k.mu*pp) // what is below is rounding

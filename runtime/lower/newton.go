@@ -7,6 +7,8 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // newton minimizes an objective on a face: Newton's method whose linear
@@ -239,9 +241,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			return w.restoreBest(y, norm, relative)
 		case end == flat && linalg.Norm(w.d) == 0:
 			scale := w.face.poly.unit(y) / linalg.Norm(w.krylov.P)
-			for j, t := range w.krylov.P {
-				w.d[j] = scale * t
-			}
+			floats.ScaleTo(w.d, scale, w.krylov.P)
 			if w.known.Quadratic || w.falls(y) {
 				return descending
 			}
@@ -350,9 +350,7 @@ func (w *newton) step(y []float64, exact bool, norm float64) bool {
 	length, inward := math.Min(1, w.longest), 0.9
 	// From 1 down to where y no longer changes.
 	for tries := 0; tries < 60; tries++ {
-		for j := range y {
-			w.trial[j] = y[j] + length*w.d[j]
-		}
+		floats.AddScaledTo(w.trial, y, length, w.d)
 		if length == 1 {
 			w.face.restore(w.trial)
 		}

@@ -137,9 +137,7 @@ func (w *newton) system(ctx context.Context, r []float64, near *denseHessian) []
 			beta = math.Max(0, (rz-linalg.Dot(before, z))/bz)
 		}
 		bz = rz
-		for j := range p {
-			p[j] = z[j] + beta*p[j]
-		}
+		floats.AddScaledTo(p, z, beta, p)
 		if !w.curvature.apply(hp, p) {
 			return nil
 		}
@@ -168,9 +166,7 @@ func (c *curvature) exact(dst, v []float64, terms float64) float64 {
 	}
 	c.work()
 	return linalg.Derivative(dst, func(dst []float64, t float64) {
-		for j := range v {
-			c.probe[j] = c.at[j] + t*v[j]
-		}
+		floats.AddScaledTo(c.probe, c.at, t, v)
 		gradOf(c.obj, dst, c.probe)
 		c.gradients++
 	}, c.shrink*c.step()/math.Cbrt(tolerance.Roundoff)/16/size, terms, true)

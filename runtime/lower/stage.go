@@ -9,6 +9,8 @@ import (
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // stage is what every solver here is built on: the rows at one x, the
@@ -129,9 +131,7 @@ func (g *stage) nearest(y []float64) error {
 	copy(w.z, y)
 	w.face.restore(w.z)
 	if w.feasible(w.z) {
-		for j, t := range w.z {
-			w.s[j] = t - y[j]
-		}
+		floats.SubTo(w.s, w.z, y)
 		w.face.multipliers(w.lambda, w.s)
 		if _, force := w.worst(w.lambda); force >= 0 {
 			copy(y, w.z)
@@ -272,9 +272,7 @@ func (g *stage) program(known *denseHessian, y []float64) error {
 	w := &g.active
 	g.linear = resize(g.linear, len(y))
 	known.multiply(g.linear, y)
-	for j, t := range w.grad {
-		g.linear[j] = t - g.linear[j]
-	}
+	floats.SubTo(g.linear, w.grad, g.linear)
 	active, err := g.projection.minimize(qp.Factored(known.factors), g.linear, y, g.guess)
 	g.guess = append(g.guess[:0], active...)
 	return err

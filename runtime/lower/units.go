@@ -8,6 +8,8 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // inUnits is a solver that takes an objective in a unit of its own where the squares
@@ -79,9 +81,7 @@ func (o *inUnit) Value(y []float64) float64 { return o.factor * o.Objective.Valu
 // ValueGrad implements Objective.
 func (o *inUnit) ValueGrad(dst, y []float64) float64 {
 	v := o.Objective.ValueGrad(dst, y)
-	for j := range dst {
-		dst[j] *= o.factor
-	}
+	floats.Scale(o.factor, dst)
 	return o.factor * v
 }
 

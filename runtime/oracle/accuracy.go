@@ -8,6 +8,8 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // ErrorOfY bounds |Y - y*| at a point that Value has made, for a proved modulus: to the bound
@@ -102,9 +104,7 @@ func ErrorByAnswer(ctx context.Context, p *problem.Problem, pt *Point, errorY fl
 		for j, v := range t.Y {
 			t.Y[j] = math.Max(-most, math.Min(most, v))
 		}
-		for i := range t.Lambda {
-			t.Lambda[i] *= most / way
-		}
+		floats.Scale(most/way, t.Lambda)
 	}
 	at, to := p.Answer(y, lambda), rounded(p.Answer(y, lambda))
 	linalg.Axpy(to, 1, p.Answer(t.Y, t.Lambda))

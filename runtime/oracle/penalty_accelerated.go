@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/convex"
@@ -47,9 +48,7 @@ func (m *uniform) rescale(c float64) { m.c = c }
 
 func (m *uniform) solve(dst pair, r []float64) error {
 	length := 1 / (m.c + m.a1*m.rows)
-	for j, t := range r {
-		dst.u[j] = length * t
-	}
+	floats.ScaleTo(dst.u, length, r)
 	for k, i := range m.active {
 		dst.nu[k] = m.a1 * m.weight[k] * m.at.Problem.Rows.B.RowDot(i, dst.u)
 	}

@@ -12,6 +12,8 @@ import (
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Sensitivity is how the follower's answer (y*, lambda*) moves with x at one point:
@@ -354,8 +356,6 @@ func (s *Sensitivity) cross(dx []float64) (v []float64, err float64) {
 		p.G.GradY(dst, z, y)
 	}
 	err = linalg.Derivative(v, grad, step, 0, central)
-	for j := range v {
-		v[j] *= side
-	}
+	floats.Scale(side, v)
 	return v, err
 }

@@ -52,9 +52,7 @@ func (q quasiNewton) multiply(v []float64) []float64 {
 		}
 		return out
 	}
-	for i := range out {
-		out[i] = q.Scale * v[i]
-	}
+	floats.ScaleTo(out, q.Scale, v)
 	c := make([]float64, len(q.basis))
 	for a, col := range q.basis {
 		c[a] = linalg.Dot(col, v)

@@ -7,6 +7,8 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // model minimizes g's + s'Hs/2 over x + s in X with |s| <= radius, until its projected
@@ -70,9 +72,7 @@ func (d *smoothDescent) model(ctx context.Context, h *hessian, c *Sample, part f
 			change := linalg.Dot(g, u) + linalg.Dot(u, hu)/2
 			if change <= 1e-2*linalg.Dot(g, u) && change < 0 {
 				value += change
-				for j := range g {
-					g[j] += hu[j]
-				}
+				floats.Add(g, hu)
 				x = z
 				s = linalg.Minus(x, c.X)
 				moved = true

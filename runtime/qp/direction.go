@@ -7,6 +7,8 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Model is the function max_i (offset_i + gradient_i'd) + 1/2 d'Hd of a step d: the model of a
@@ -39,9 +41,7 @@ func (p *Projector) Step(x []float64, m *Model) (*Step, error) {
 		return nil, err
 	}
 	next := make([]float64, p.dx)
-	for j, v := range x {
-		next[j] = v + step.D[j]
-	}
+	floats.AddTo(next, x, step.D)
 	inside, err := p.contains(next)
 	if inside || err != nil {
 		return step, err

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/linalg"
@@ -232,8 +233,6 @@ func (m *metric) lowRank(solve func(*linalg.Cholesky, []float64), v []float64) {
 	m.z.Coordinates(m.c, v)
 	copy(m.t, m.c)
 	solve(m.r, m.t)
-	for a, t := range m.c {
-		m.t[a] -= t
-	}
+	floats.Sub(m.t, m.c)
 	m.z.AddScaled(v, 1, m.t)
 }

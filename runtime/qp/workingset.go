@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"bilevelc/runtime/linalg"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // load factorizes for the state: bounds in the working set become fixed entries where H
@@ -244,9 +246,7 @@ func (ws *Workspace) objective() float64 {
 		d := v + ws.rhs[a]
 		s += d * d
 	}
-	for j, v := range ws.z {
-		ws.normal[j] = v - ws.z0[j]
-	}
+	floats.SubTo(ws.normal, ws.z, ws.z0)
 	ws.p.H.multiply(ws.bend, ws.normal)
 	return ws.level + (s+linalg.Dot(ws.bend[k:], ws.normal[k:]))/2
 }

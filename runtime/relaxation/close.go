@@ -6,6 +6,8 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Follower gives the follower's answer to an x and the multipliers of its rows, len Dy and Rows; no y where there is none.
@@ -90,9 +92,7 @@ func (r *Relaxation) Close(ctx context.Context, at *Point, follower Follower) (l
 			price, halve, now, failed = 2*price, false, closed, closed.answered
 		case closed != nil && !(next.answered < closed.answered-tolerance.SumRounding*math.Abs(closed.answered)):
 			if !halve && same(slope, tangent(next)) {
-				for i, l := range now.lambda {
-					next.Lower[i] -= price * l
-				}
+				floats.AddScaled(next.Lower, -price, now.lambda)
 				return lowest, next.Point, nil
 			}
 			halve, closed, now = false, next, next

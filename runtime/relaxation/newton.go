@@ -7,6 +7,8 @@ import (
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Point is a minimizer, with multipliers of the rows that hold there, in the signs of the model: grad_x f = -A'Lower - E'Upper + Bound and grad_y f = B'Lower, with Lower and Upper >= 0 but on
@@ -79,9 +81,7 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 			return nil, context.Cause(ctx)
 		}
 		solver.Y(full, r.lo, r.hi)
-		for j, v := range full {
-			d[j] = v - z[j]
-		}
+		floats.SubTo(d, full, z)
 		h.multiply(hd, d)
 		slope := linalg.Dot(g, d)
 		decrease := -slope - linalg.Dot(d, hd)/2
@@ -100,9 +100,7 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 		led = true
 		moved, value := false, f
 		for t, k := 1.0, 0; k < tolerance.Halvings; t, k = t/2, k+1 {
-			for j := range next {
-				next[j] = z[j] + t*d[j]
-			}
+			floats.AddScaledTo(next, z, t, d)
 			value = r.evaluate(ahead, next)
 			// Where the fall is below rounding the gradient decides.
 			if value <= f+tolerance.Armijo*t*slope || decrease <= r.noise(f, g, z) && value <= f+r.noise(f, g, z) && math.Abs(linalg.Dot(ahead, d)) <= math.Abs(slope) {

@@ -10,6 +10,8 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // curved is a convex quadratic constraint of the leader in the relaxation's units, c(z) = 1/2 z'hess z + lin'z + konst <= 0. Relaxations have tangents of it as rows,
@@ -110,9 +112,7 @@ func (s *search) endless(z, ray []float64) (cuts []tangent) {
 		}
 		for t := 1 / size; t < 1e12/size; t *= 4 {
 			at := slices.Clone(z[:s.sys.N])
-			for j := range at {
-				at[j] += t * ray[j]
-			}
+			floats.AddScaled(at, t, ray[:len(at)])
 			if v, terms := c.value(at); v > holds*terms {
 				cuts = append(cuts, tangent{k, at})
 				break
@@ -256,9 +256,7 @@ func (s *search) lagrangian(q *sparse.CSR, cost, weights []float64) (*sparse.CSR
 			continue
 		}
 		c := &s.curved[k]
-		for j, v := range c.lin {
-			cost[j] += w * v
-		}
+		floats.AddScaled(cost[:len(c.lin)], w, c.lin)
 		h := wider(c.hess, n)
 		if q == nil {
 			q = sparse.Add(w, h, 0, h)

@@ -15,6 +15,8 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/tolerance"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Statement is what a proof is to show: that f is at least Bound, or with +Inf that nothing is feasible. Model and Digest, which may
@@ -186,9 +188,7 @@ func (pw *proofWriter) ranged(n *node, r narrowed) error {
 	from := len(row) - slopeRows*(len(pw.s.lift.slopes)-r.k)
 	clear(row[from+1 : from+slopeRows]) // strong duality has their place
 	for _, of := range [2][]float64{row, bound} {
-		for k := range of {
-			of[k] *= scale
-		}
+		floats.Scale(scale, of)
 	}
 	side := "least"
 	if r.most {
