@@ -63,9 +63,5 @@ func IsNumberLabel(label string) bool {
 // TupleText is an element as row names show it: its labels, with commas
 // between them.
 func TupleText(parts []string) string {
-	out := make([]string, len(parts))
-	for i, p := range parts {
-		out[i] = LabelText(p)
-	}
-	return strings.Join(out, ", ")
+	return diag.Join(parts, ", ", LabelText)
 }

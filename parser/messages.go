@@ -31,8 +31,7 @@ func (s *session) fail(code diag.Code, at diag.Span, format string, args ...any)
 
 // explain turns an error of the grammar into one in the user's terms.
 func (s *session) explain(err error, c cut, form string) *diag.Diagnostic {
-	var own *syntaxError
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*syntaxError](err); ok {
 		return own.d
 	}
 	var unexpected *participle.UnexpectedTokenError

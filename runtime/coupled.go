@@ -8,18 +8,17 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/ir"
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/status"
-
-	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // Constraints of the upper level that read the lower level's answer, or are curved,

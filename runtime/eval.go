@@ -10,13 +10,12 @@ import (
 
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/document"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/status"
-
-	"bilevelc/runtime/linalg"
 )
 
 // Version is the version of bilevelc, repeated in every result.

@@ -86,8 +86,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	r := p.newResult(opts)
 	r.Lower.Curvature = ""
 	run, err := system.Solve(ctx, p.Numeric, choices)
-	var whole *system.WholeNumbers
-	if errors.As(err, &whole) {
+	if whole, ok := errors.AsType[*system.WholeNumbers](err); ok {
 		err = p.continuous(whole.Why)
 	}
 	if err != nil {

@@ -65,10 +65,7 @@ func tiesOf(p *ir.Problem) (rule string, tau float64, err error) {
 			tau, given = s.Value, s
 		}
 	}
-	if rule == "" && given != nil {
-		return "", 0, located(given.Span, errors.New("tau belongs to `ties = optimistic` or `ties = least_norm`"))
-	}
-	if rule == document.Pessimistic && given != nil {
+	if (rule == "" || rule == document.Pessimistic) && given != nil {
 		return "", 0, located(given.Span, errors.New("tau belongs to `ties = optimistic` or `ties = least_norm`"))
 	}
 	return rule, tau, nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -12,8 +14,6 @@ import (
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/system"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // describeTies adds what the regularization has done to a result at x and y. attained is F, minimized, with an answer of the follower's own at x: of those known the best for the leader, NaN where none is.

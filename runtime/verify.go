@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // Digest identifies the model's text and the data it was bound to.

@@ -137,8 +137,7 @@ func (a *app) readFile(ctx context.Context, path string, limit int64) ([]byte, e
 
 // unreadable is the error of a file that cannot be read.
 func (a *app) unreadable(path string, err error, code int) error {
-	var stopped *stoppedError
-	if errors.As(err, &stopped) {
+	if _, ok := errors.AsType[*stoppedError](err); ok {
 		return err
 	}
 	var known *fs.PathError // it has the path
@@ -207,8 +206,7 @@ func (e *stoppedError) Error() string {
 }
 
 func (e *stoppedError) reason() string {
-	var limit status.Limit
-	if errors.As(e.cause, &limit) {
+	if limit, ok := errors.AsType[status.Limit](e.cause); ok {
 		return limit.Error()
 	}
 	return "interrupted"
@@ -216,8 +214,7 @@ func (e *stoppedError) reason() string {
 
 // status is how a run that stopped there has ended.
 func (e *stoppedError) status() status.Status {
-	var limit status.Limit
-	if errors.As(e.cause, &limit) {
+	if _, ok := errors.AsType[status.Limit](e.cause); ok {
 		return status.LimitReached
 	}
 	return status.Interrupted

@@ -49,8 +49,7 @@ optimum (optimum.json) into a folder.`,
 			return usageError("%v", err)
 		}
 		instance, err := during(cmd.Context(), "generating", func() (*planted.Instance, error) { return planted.New(o) })
-		var stopped *stoppedError
-		if errors.As(err, &stopped) {
+		if _, ok := errors.AsType[*stoppedError](err); ok {
 			return err
 		}
 		if err != nil {

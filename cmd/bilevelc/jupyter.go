@@ -99,8 +99,7 @@ func (n *notebook) failure(app *app, err error) error {
 	telling.io.err = &text
 	telling.exitCode(err)
 	f := &jupyter.Failure{Name: "error", Value: diag.ShownLines(err.Error()), Trace: text.String()}
-	var diags diag.List
-	if errors.As(err, &diags) && len(diags) > 0 {
+	if diags, ok := errors.AsType[diag.List](err); ok && len(diags) > 0 {
 		f.Name, f.Value = string(diags[0].Code), diag.Shown(diags[0].Summary)
 	}
 	return f

@@ -99,23 +99,19 @@ func (a *app) exitCode(err error) int {
 	if err == nil {
 		return 0
 	}
-	var diags diag.List
-	if errors.As(err, &diags) {
+	if diags, ok := errors.AsType[diag.List](err); ok {
 		a.reportDiagnostics(diags)
 		return diagnosticsCode(diags)
 	}
-	var fault *outer.PanicError
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*outer.PanicError](err); ok {
 		a.internal(fault, fault.Stack)
 		return exitInternal
 	}
-	var stopped *stoppedError
-	if errors.As(err, &stopped) {
+	if stopped, ok := errors.AsType[*stoppedError](err); ok {
 		a.tell("error: %v", stopped)
 		return stopped.status().Exit(false)
 	}
-	var exit *exitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exitError](err); ok {
 		if exit.Err != nil {
 			a.tell("error: %v", exit.Err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
@@ -162,11 +163,7 @@ func (r *repl) add(ctx context.Context, in inputs) error {
 		return err
 	}
 	waiting := r.session.AddData(set)
-	var names []string
-	for _, e := range set.Entries {
-		names = append(names, e.Name)
-	}
-	fmt.Fprintln(r.app.io.out, "data", strings.Join(names, ", "))
+	fmt.Fprintln(r.app.io.out, "data", diag.Join(set.Entries, ", ", func(e data.Entry) string { return e.Name }))
 	if len(waiting) > 0 {
 		fmt.Fprintf(r.app.io.out, "not declared as param or data so far: %s\n", strings.Join(waiting, ", "))
 	}

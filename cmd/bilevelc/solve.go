@@ -207,8 +207,7 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 	}
 	kept := newCheckpointFile(a, path, f.checkpoint)
 	result, problem, trace, err := a.run(ctx, path, f, kept)
-	var stopped *stoppedError
-	if errors.As(err, &stopped) {
+	if stopped, ok := errors.AsType[*stoppedError](err); ok {
 		result, err = runtime.Unfinished(path, stopped.status(), stopped.Error()), nil
 	}
 	if err != nil {
@@ -404,8 +403,7 @@ func pointOf(set *data.Set) runtime.Values {
 
 // runError gives an error of the runtime its exit code.
 func runError(err error) error {
-	var usage *runtime.UsageError
-	if errors.As(err, &usage) {
+	if usage, ok := errors.AsType[*runtime.UsageError](err); ok {
 		return &exitError{Code: exitUsage, Err: usage.Err}
 	}
 	return err

@@ -232,11 +232,7 @@ func (t *tableReader) names() []string {
 }
 
 func (t *tableReader) columnNames() string {
-	names := make([]string, len(t.table.Columns))
-	for i, c := range t.table.Columns {
-		names[i] = "`" + c.Name + "`"
-	}
-	return strings.Join(names, ", ")
+	return diag.Join(t.table.Columns, ", ", func(c data.Column) string { return "`" + c.Name + "`" })
 }
 
 // at reports what is wrong with a table at a cell.

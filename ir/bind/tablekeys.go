@@ -3,7 +3,6 @@ package bind
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"bilevelc/ir"
 	"bilevelc/lang"
@@ -105,11 +104,7 @@ func (b *binder) numbersRows(s *ir.Symbol) bool {
 
 // unclear reports that the columns with the labels of sets cannot be told.
 func (t *tableReader) unclear(sets []*ir.Symbol, free []int) bool {
-	var names []string
-	for _, s := range sets {
-		names = append(names, "`"+s.Name+"`")
-	}
-	d := t.at(-1, 0, "the columns with the labels of %s are not clear in %s", strings.Join(names, " and "), t.entry.Origin)
+	d := t.at(-1, 0, "the columns with the labels of %s are not clear in %s", diag.Join(sets, " and ", func(s *ir.Symbol) string { return "`" + s.Name + "`" }), t.entry.Origin)
 	d.Detail = "its columns are " + t.columnNames()
 	d.Fix = "name them in the model, as in `set arc(from, to) within node * node`, or call the column like its set"
 	if len(sets) == 1 && sets[0].Labels == 1 {

@@ -203,9 +203,5 @@ func (b *binder) filteredSet(set *boundSet, v *lang.SetLiteral) bool {
 }
 
 func setNames(sets []*boundSet) string {
-	var out []string
-	for _, s := range sets {
-		out = append(out, "`"+s.name+"`")
-	}
-	return strings.Join(out, " and ")
+	return diag.Join(sets, " and ", func(s *boundSet) string { return "`" + s.name + "`" })
 }

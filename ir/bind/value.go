@@ -8,6 +8,7 @@ import (
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
 )
 
 // value is what an expression elaborates to. Inside a comprehension a value
@@ -217,11 +218,7 @@ func (s *space) happens(tuple int) string {
 
 // times spells dimensions: "3 x 4".
 func times(dims []int) string {
-	parts := make([]string, len(dims))
-	for i, d := range dims {
-		parts[i] = strconv.Itoa(d)
-	}
-	return strings.Join(parts, " x ")
+	return diag.Join(dims, " x ", strconv.Itoa)
 }
 
 // sizeText spells the size of an array: "a scalar", "5 entries", "3 x 4".

@@ -341,9 +341,5 @@ func shapeString(shape []int) string {
 	if len(shape) == 1 {
 		return fmt.Sprintf("(%d,)", shape[0])
 	}
-	parts := make([]string, len(shape))
-	for i, d := range shape {
-		parts[i] = strconv.Itoa(d)
-	}
-	return "(" + strings.Join(parts, ", ") + ")"
+	return "(" + diag.Join(shape, ", ", strconv.Itoa) + ")"
 }

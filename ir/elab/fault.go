@@ -76,11 +76,7 @@ func KindOf(t ir.Type) string {
 
 // AsTexts is the declaration of data that hold texts where they are declared otherwise.
 func AsTexts(d *lang.Data) string {
-	dims := make([]string, len(d.Type.Dims))
-	for i, e := range d.Type.Dims {
-		dims[i] = Quote(e)
-	}
-	return fmt.Sprintf("declare it as `data %s: text[%s]`", d.Name.Name, strings.Join(dims, ", "))
+	return fmt.Sprintf("declare it as `data %s: text[%s]`", d.Name.Name, diag.Join(d.Type.Dims, ", ", func(e lang.Expr) string { return Quote(e) }))
 }
 
 // OperandText quotes an operand so that a postfix or an operator may follow.

@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/ir/data"
-
 	"gonum.org/v1/gonum/floats"
+
+	"bilevelc/ir/data"
 )
 
 // Eval is the reference evaluator: the value of n at x and y, which hold every

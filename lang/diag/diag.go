@@ -213,11 +213,7 @@ func (l List) Unwrap() []error {
 
 // Error lists the diagnostics, one a line, without source lines.
 func (l List) Error() string {
-	parts := make([]string, len(l))
-	for i, d := range l {
-		parts[i] = d.Error()
-	}
-	return strings.Join(parts, "\n")
+	return Join(l, "\n", (*Diagnostic).Error)
 }
 
 // Sort orders by source and place, errors of one place before warnings.
@@ -273,4 +269,13 @@ func Count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Join is the words of a list, with a separator between them.
+func Join[T any](list []T, separator string, word func(T) string) string {
+	words := make([]string, len(list))
+	for i, v := range list {
+		words[i] = word(v)
+	}
+	return strings.Join(words, separator)
 }

@@ -3,11 +3,11 @@ package activeset
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/codegen/kernel"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // state holds the values and multipliers of all constraints, of the scaled

@@ -3,10 +3,10 @@ package central
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // Second is the second derivative of F_mu at the last point that Evaluate has found. It

@@ -4,10 +4,10 @@ import (
 	"context"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // Evaluate moves to the point of the path at x and returns F_mu there, with its

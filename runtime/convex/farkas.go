@@ -1,10 +1,11 @@
 package convex
 
 import (
-	"bilevelc/runtime/linalg"
-	"bilevelc/runtime/tolerance"
 	"context"
 	"math"
+
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Farkas looks for a proof that no y satisfies rows and bounds: lambda >= 0 on

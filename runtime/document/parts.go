@@ -1,9 +1,10 @@
 package document
 
 import (
-	"bilevelc/lang/diag"
 	"fmt"
 	"math"
+
+	"bilevelc/lang/diag"
 )
 
 // Global is a bound on the objective over all x, found by branch and bound on the KKT system (package tree), in the user's own sense.

@@ -5,17 +5,16 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"bilevelc/lang/diag"
 )
 
 // ties says what was done to a follower that is not strongly convex.
 func (t *textReport) ties() {
 	lines := t.r.TieLines()
 	if s := t.r.Lower.Ties; s != nil && s.Safe != nil && len(lines) > 0 {
-		var parts []string
-		for _, v := range s.Safe.Variables {
-			parts = append(parts, v.Name+" = "+t.list(v.Rounded().Data, func(int) string { return "" }))
-		}
-		lines = append(lines, fmt.Sprintf("if ties may go against you: %s, F = %s (moved by %s)", strings.Join(parts, ", "), s.Safe.Objective.Text(), s.Safe.Distance.Brief()))
+		x := diag.Join(s.Safe.Variables, ", ", func(v Value) string { return v.Name + " = " + t.list(v.Rounded().Data, func(int) string { return "" }) })
+		lines = append(lines, fmt.Sprintf("if ties may go against you: %s, F = %s (moved by %s)", x, s.Safe.Objective.Text(), s.Safe.Distance.Brief()))
 	}
 	if len(lines) > 0 {
 		fmt.Fprintf(&t.b, "follower: %s\n", strings.Join(lines, "\n  "))

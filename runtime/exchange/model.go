@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
+	"bilevelc/lang/diag"
 )
 
 // Model is a bilevel program in the modeling language: its text, and the sets and arrays that the text leaves to data. Columns of one level and
@@ -76,11 +77,7 @@ func (w *modelWriter) labels(name string, within string, elements []string) {
 		w.declared.WriteString("\n")
 		return
 	}
-	quoted := make([]string, len(elements))
-	for k, e := range elements {
-		quoted[k] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(e) + `"`
-	}
-	fmt.Fprintf(&w.declared, " = {%s}\n", strings.Join(quoted, ", "))
+	fmt.Fprintf(&w.declared, " = {%s}\n", diag.Join(elements, ", ", func(e string) string { return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(e) + `"` }))
 }
 
 // vector declares an array over a set.
@@ -111,11 +108,7 @@ func (w *modelWriter) matrix(name, rows, columns string, m *sparse.CSR) {
 }
 
 func list(v []float64) string {
-	parts := make([]string, len(v))
-	for k, e := range v {
-		parts[k] = number(e)
-	}
-	return "[" + strings.Join(parts, ", ") + "]"
+	return "[" + diag.Join(v, ", ", number) + "]"
 }
 
 // groups sorts the columns, and declares their sets and costs.

@@ -4,10 +4,10 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // Point is a feasible point of the system with what shows that it is stationary.

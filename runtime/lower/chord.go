@@ -4,10 +4,10 @@ import (
 	"context"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // The chord method for objectives that are not quadratic: Newton's method over the
@@ -65,10 +65,7 @@ func (g *stage) chord(ctx context.Context, y []float64) (bool, error) {
 			return true, nil
 		}
 		if length > patient(w.n)*last {
-			if fresh {
-				return false, nil
-			}
-			if !g.measure(y) {
+			if fresh || !g.measure(y) {
 				return false, nil
 			}
 			fresh, last = true, math.Inf(1)

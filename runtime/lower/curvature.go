@@ -4,10 +4,10 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // curvature multiplies by the Hessian H of an objective at a point, from
@@ -213,9 +213,7 @@ func (c *curvature) difference(dst, v []float64) bool {
 		if c.room != nil {
 			t = math.Min(t, c.room(v))
 		}
-		floats.AddScaledTo(c.probe, c.at, t, v)
-		gradOf(c.obj, dst, c.probe)
-		c.gradients++
+		c.beyond(dst, v, t)
 		if linalg.Finite(dst) {
 			uneven, ok := c.backward(dst, v, t)
 			// Along this direction the gradient may change its slope much earlier than it does on
@@ -236,11 +234,16 @@ func (c *curvature) difference(dst, v []float64) bool {
 	return false
 }
 
-// forward sets dst to the forward difference over t.
-func (c *curvature) forward(dst, v []float64, t float64) {
+// beyond sets dst to the gradient at a distance of t along v.
+func (c *curvature) beyond(dst, v []float64, t float64) {
 	floats.AddScaledTo(c.probe, c.at, t, v)
 	gradOf(c.obj, dst, c.probe)
 	c.gradients++
+}
+
+// forward sets dst to the forward difference over t.
+func (c *curvature) forward(dst, v []float64, t float64) {
+	c.beyond(dst, v, t)
 	for j := range dst {
 		dst[j] = (dst[j] - c.grad[j]) / t
 	}
@@ -260,9 +263,7 @@ func (c *curvature) inside(v []float64, t float64) bool {
 // backward completes a central difference: dst holds grad(at + t v). uneven is how
 // much its halves differ, relative to it.
 func (c *curvature) backward(dst, v []float64, t float64) (uneven float64, ok bool) {
-	floats.AddScaledTo(c.probe, c.at, -t, v)
-	gradOf(c.obj, c.behind, c.probe)
-	c.gradients++
+	c.beyond(c.behind, v, -t)
 	if !linalg.Finite(c.behind) {
 		return 0, false
 	}

@@ -3,10 +3,10 @@ package lower
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // falls reports whether the objective keeps half its slope along d, a direction without

@@ -3,10 +3,10 @@ package lower
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // krylov solves P H P d = -P grad by conjugate gradients, with H from

@@ -124,10 +124,7 @@ func (w *newton) system(ctx context.Context, r []float64, near *denseHessian) []
 	floats.Scale(-1, rest)
 	before, bz := make([]float64, w.n), 0.0
 	for range w.n {
-		if ctx.Err() != nil {
-			return nil
-		}
-		if !near.direction(z, &w.face, rest) {
+		if ctx.Err() != nil || !near.direction(z, &w.face, rest) {
 			return nil
 		}
 		w.face.project(z)
@@ -165,9 +162,5 @@ func (c *curvature) exact(dst, v []float64, terms float64) float64 {
 		return 0
 	}
 	c.work()
-	return linalg.Derivative(dst, func(dst []float64, t float64) {
-		floats.AddScaledTo(c.probe, c.at, t, v)
-		gradOf(c.obj, dst, c.probe)
-		c.gradients++
-	}, c.shrink*c.step()/math.Cbrt(tolerance.Roundoff)/16/size, terms, true)
+	return linalg.Derivative(dst, func(dst []float64, t float64) { c.beyond(dst, v, t) }, c.shrink*c.step()/math.Cbrt(tolerance.Roundoff)/16/size, terms, true)
 }

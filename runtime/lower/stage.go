@@ -5,12 +5,12 @@ import (
 	"errors"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // stage is what every solver here is built on: the rows at one x, the
@@ -280,8 +280,7 @@ func (g *stage) program(known *denseHessian, y []float64) error {
 
 // finish fills in the solution from the state of the polish.
 func (g *stage) finish(ctx context.Context, s *Solution, end outcome, err error) *Solution {
-	var none *conflict
-	if errors.As(err, &none) {
+	if none, ok := errors.AsType[*conflict](err); ok {
 		s.Status, s.Reason, s.Witness = Infeasible, g.poly.explain(none.witness), none.witness
 		return s
 	}

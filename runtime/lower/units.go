@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // inUnits is a solver that takes an objective in a unit of its own where the squares

@@ -5,11 +5,11 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // ErrorOfY bounds |Y - y*| at a point that Value has made, for a proved modulus: to the bound

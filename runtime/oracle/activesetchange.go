@@ -54,8 +54,7 @@ func (h *Hyper) ActiveSetChange(ctx context.Context, pt *Point, row int) ([]floa
 func (h *Hyper) jump(ctx context.Context, pt *Point, other *At) ([]float64, error) {
 	grad := make([]float64, h.p.Dx)
 	if _, err := h.oracle.Gradient(ctx, grad, other); err != nil {
-		var failed *LowerError
-		if errors.As(err, &failed) {
+		if _, ok := errors.AsType[*LowerError](err); ok {
 			return nil, ErrNoChange
 		}
 		return nil, err

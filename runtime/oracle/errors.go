@@ -1,10 +1,10 @@
 package oracle
 
 import (
-	"bilevelc/runtime/linalg"
 	"fmt"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"

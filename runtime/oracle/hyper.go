@@ -158,8 +158,7 @@ func (h *Hyper) Gradient(ctx context.Context, x []float64) (*Point, error) {
 // about the gradient.
 func (h *Hyper) Complete(ctx context.Context, pt *Point) error {
 	err := h.complete(ctx, pt)
-	var failed *LowerError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*LowerError](err); ok {
 		of := *failed
 		of.Gradient = true
 		return &of

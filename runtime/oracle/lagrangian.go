@@ -184,8 +184,7 @@ func (d *differences) from(ctx context.Context, delta float64, guess []float64) 
 	warm := *d.at.Lower
 	warm.Y = guess
 	s, err := d.solve(ctx, delta, &warm)
-	var failed *LowerError
-	if errors.As(err, &failed) && failed.Status == lower.Failed {
+	if failed, ok := errors.AsType[*LowerError](err); ok && failed.Status == lower.Failed {
 		return d.solve(ctx, delta, d.at.Lower)
 	}
 	return s, err

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // Sensitivity is how the follower's answer (y*, lambda*) moves with x at one point:
@@ -206,8 +206,7 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 	for range tolerance.Halvings {
 		d.force = 0
 		speed, err = d.forward(ctx, part, step)
-		var failed *LowerError
-		if errors.As(err, &failed) && failed.Status == lower.Failed && !p.Facts.QuadraticInY {
+		if failed, ok := errors.AsType[*LowerError](err); ok && failed.Status == lower.Failed && !p.Facts.QuadraticInY {
 			step /= 16 // out of the domain of g
 			continue
 		}

@@ -251,10 +251,7 @@ func (m *bundle) acceptable(run *Run, trial *Sample, step *qp.Step, t float64) b
 	if trial.F <= c.F+m.Settings.Armijo*t*step.Value && trial.F < c.F {
 		return true
 	}
-	if trial.F > c.F+run.Noise(c) || -t*step.Value > 10*run.Noise(c) {
-		return false
-	}
-	if math.Abs(linalg.Dot(trial.G, step.D)) > 0.9*math.Abs(step.Value) {
+	if trial.F > c.F+run.Noise(c) || -t*step.Value > 10*run.Noise(c) || math.Abs(linalg.Dot(trial.G, step.D)) > 0.9*math.Abs(step.Value) {
 		return false
 	}
 	// Gradients are compared by their mappings, to which what X holds them by does not count.

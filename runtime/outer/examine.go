@@ -77,8 +77,7 @@ func (m *bundle) examine(ctx context.Context, run *Run) (string, error) {
 func (m *bundle) arrive(ctx context.Context, run *Run) (string, error) {
 	s := &m.State
 	reason, err := m.certifyCenter(ctx, run, run.Radius(m.Settings.Delta, s.Center.X))
-	var end Stuck
-	if errors.As(err, &end) {
+	if _, ok := errors.AsType[Stuck](err); ok {
 		return "", nil
 	}
 	if err != nil || reason == "" {

@@ -56,8 +56,7 @@ func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 			r.Evaluations++
 			moved, err = r.h.Value(ctx, x)
 		}
-		var empty *qp.EmptySetError
-		if errors.As(err, &empty) {
+		if _, ok := errors.AsType[*qp.EmptySetError](err); ok {
 			break // no x to move to, though F may have a value at this one
 		}
 		if err != nil {

@@ -178,8 +178,7 @@ func (m *MultiStart) run(ctx context.Context, k int, start []float64) (*Result, 
 		opts.Resume = m.Resume[k].Run
 	}
 	r, err := m.begin(ctx, opts)
-	var fault *PanicError
-	if errors.As(err, &fault) && m.Starts > 1 {
+	if fault, ok := errors.AsType[*PanicError](err); ok && m.Starts > 1 {
 		fault.Start = k + 1
 	}
 	return r, err

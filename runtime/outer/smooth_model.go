@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // model minimizes g's + s'Hs/2 over x + s in X with |s| <= radius, until its projected

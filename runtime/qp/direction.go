@@ -4,11 +4,11 @@ import (
 	"context"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // Model is the function max_i (offset_i + gradient_i'd) + 1/2 d'Hd of a step d: the model of a

@@ -3,9 +3,9 @@ package qp
 import (
 	"math"
 
-	"bilevelc/runtime/linalg"
-
 	"gonum.org/v1/gonum/floats"
+
+	"bilevelc/runtime/linalg"
 )
 
 // load factorizes for the state: bounds in the working set become fixed entries where H

@@ -4,10 +4,10 @@ import (
 	"context"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // Follower gives the follower's answer to an x and the multipliers of its rows, len Dy and Rows; no y where there is none.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // Point is a minimizer, with multipliers of the rows that hold there, in the signs of the model: grad_x f = -A'Lower - E'Upper + Bound and grad_y f = B'Lower, with Lower and Upper >= 0 but on

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 )
 
@@ -20,11 +21,7 @@ func (v *view) provenance(r *runtime.Result, command []string) {
 	if command == nil {
 		command = commandOf(r)
 	}
-	words := make([]string, len(command))
-	for k, w := range command {
-		words[k] = shellWord(w)
-	}
-	v.Command = strings.Join(words, " ")
+	v.Command = diag.Join(command, " ", shellWord)
 	v.Verify = "bilevelc verify result.json"
 	if in := r.Inputs; in != nil {
 		v.Verify += " --model " + shellWord(in.Model)
@@ -85,9 +82,5 @@ func commandOf(r *runtime.Result) []string {
 }
 
 func settings(s map[string]any) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(s)) {
-		parts = append(parts, fmt.Sprintf("%s = %v", name, s[name]))
-	}
-	return strings.Join(parts, ", ")
+	return diag.Join(slices.Sorted(maps.Keys(s)), ", ", func(name string) string { return fmt.Sprintf("%s = %v", name, s[name]) })
 }

@@ -71,8 +71,7 @@ func (l *parted) each(solve func(k int, at []float64) (*kkt.Point, error), z []f
 			at[n] = z[j]
 		}
 		point, err := solve(k, at)
-		var unbounded *pieces.Unbounded
-		if errors.As(err, &unbounded) {
+		if unbounded, ok := errors.AsType[*pieces.Unbounded](err); ok {
 			point, rays[k], falls = &kkt.Point{Z: unbounded.Z}, unbounded.Ray, err
 		} else if err != nil && first == nil {
 			first = err

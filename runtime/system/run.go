@@ -149,8 +149,7 @@ func Solve(ctx context.Context, n *problem.Problem, opts Options) (*Run, error) 
 		run.Best.F = run.System.Value(run.Best.Z)
 		run.Best.Branch, run.Best.Biactive = run.System.BranchAt(run.Best.Z)
 	}
-	var whole *WholeNumbers
-	if errors.As(err, &whole) {
+	if _, ok := errors.AsType[*WholeNumbers](err); ok {
 		return nil, err
 	}
 	run.Err = err
@@ -301,8 +300,7 @@ func (run *Run) begun(ctx context.Context, k int, x []float64, seen *visited) er
 			run.Best = nil // nothing is known of a minimum
 			return err
 		}
-		var unbounded *pieces.Unbounded
-		if errors.As(err, &unbounded) {
+		if _, ok := errors.AsType[*pieces.Unbounded](err); ok {
 			end.Status = status.Unbounded
 			run.Ends = append(run.Ends, end)
 			return err

@@ -220,8 +220,7 @@ func (run *Run) feasible(ctx context.Context) error {
 		return nil
 	}
 	run.Best, run.err = run.polish(ctx, &kkt.Point{Z: found.Best.Z, Branch: found.Best.Branch})
-	var unbounded *pieces.Unbounded
-	if errors.As(run.err, &unbounded) {
+	if _, ok := errors.AsType[*pieces.Unbounded](run.err); ok {
 		return run.err
 	}
 	return nil

@@ -5,13 +5,13 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // curved is a convex quadratic constraint of the leader in the relaxation's units, c(z) = 1/2 z'hess z + lin'z + konst <= 0. Relaxations have tangents of it as rows,

@@ -11,12 +11,12 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/tolerance"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // Statement is what a proof is to show: that f is at least Bound, or with +Inf that nothing is feasible. Model and Digest, which may

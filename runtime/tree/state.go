@@ -163,10 +163,8 @@ func (s *search) resume(st *partState) error {
 	}
 	s.records = append([]record(nil), st.Records...)
 	for _, o := range st.Open {
-		if !fits(o.Fix) || int(o.ID) >= len(s.records) || o.ID < 0 || o.Branch >= all || !s.knows(o.Box) {
-			return errNotThis
-		}
-		if o.Slopes != nil && (s.lift == nil || len(o.Slopes) != len(s.lift.slopes)) {
+		if !fits(o.Fix) || int(o.ID) >= len(s.records) || o.ID < 0 || o.Branch >= all || !s.knows(o.Box) ||
+			o.Slopes != nil && (s.lift == nil || len(o.Slopes) != len(s.lift.slopes)) {
 			return errNotThis
 		}
 		s.open = append(s.open, &node{id: o.ID, fix: o.Fix, box: o.Box, slopes: o.Slopes, bound: float64(o.Bound), basis: o.Basis, depth: o.Depth,

@@ -13,21 +13,7 @@ import (
 	"bilevelc/lang/diag"
 )
 
-// at is the document and the offset that a question is about; nil where the
-// document is not open.
-func (s *server) at(p *positionParams) (*document, int) {
-	d := s.document(p.TextDocument.URI)
-	if d == nil {
-		return nil, 0
-	}
-	return d, d.lines.offset(p.Position)
-}
-
-func (s *server) hover(_ context.Context, _ *jsonrpc2.Conn, p *positionParams) (any, error) {
-	d, offset := s.at(p)
-	if d == nil {
-		return nil, nil
-	}
+func (s *server) hover(d *document, offset int, _ *positionParams) (any, error) {
 	text, place, ok := d.model().Hover(offset, s.dataOf(d))
 	if !ok {
 		return nil, nil
@@ -35,11 +21,7 @@ func (s *server) hover(_ context.Context, _ *jsonrpc2.Conn, p *positionParams) (
 	return hover{markup{"markdown", text}, d.lines.span(place.Start, place.End)}, nil
 }
 
-func (s *server) definition(_ context.Context, _ *jsonrpc2.Conn, p *positionParams) (any, error) {
-	d, offset := s.at(p)
-	if d == nil {
-		return nil, nil
-	}
+func (s *server) definition(d *document, offset int, _ *positionParams) (any, error) {
 	def, _ := d.model().Names.At(offset)
 	if def == nil {
 		return nil, nil
@@ -64,11 +46,7 @@ func (d *document) places(offset int, definition bool) []Range {
 	return out
 }
 
-func (s *server) references(_ context.Context, _ *jsonrpc2.Conn, p *referenceParams) (any, error) {
-	d, offset := s.at(&p.positionParams)
-	if d == nil {
-		return nil, nil
-	}
+func (s *server) references(d *document, offset int, p *referenceParams) (any, error) {
 	out := []location{}
 	for _, r := range d.places(offset, p.Context.IncludeDeclaration) {
 		out = append(out, location{d.uri, r})
@@ -76,11 +54,7 @@ func (s *server) references(_ context.Context, _ *jsonrpc2.Conn, p *referencePar
 	return out, nil
 }
 
-func (s *server) highlight(_ context.Context, _ *jsonrpc2.Conn, p *positionParams) (any, error) {
-	d, offset := s.at(p)
-	if d == nil {
-		return nil, nil
-	}
+func (s *server) highlight(d *document, offset int, _ *positionParams) (any, error) {
 	out := []map[string]Range{}
 	for _, r := range d.places(offset, true) {
 		out = append(out, map[string]Range{"range": r})
@@ -88,11 +62,7 @@ func (s *server) highlight(_ context.Context, _ *jsonrpc2.Conn, p *positionParam
 	return out, nil
 }
 
-func (s *server) prepareRename(_ context.Context, _ *jsonrpc2.Conn, p *positionParams) (any, error) {
-	d, offset := s.at(p)
-	if d == nil {
-		return nil, nil
-	}
+func (s *server) prepareRename(d *document, offset int, _ *positionParams) (any, error) {
 	def, use := d.model().Names.At(offset)
 	if def == nil {
 		return nil, nil // the client says that there is nothing to rename
@@ -100,11 +70,7 @@ func (s *server) prepareRename(_ context.Context, _ *jsonrpc2.Conn, p *positionP
 	return map[string]any{"range": d.lines.span(use.Place.Start, use.Place.End), "placeholder": def.Name.Name}, nil
 }
 
-func (s *server) rename(_ context.Context, _ *jsonrpc2.Conn, p *renameParams) (any, error) {
-	d, offset := s.at(&p.positionParams)
-	if d == nil {
-		return nil, nil
-	}
+func (s *server) rename(d *document, offset int, p *renameParams) (any, error) {
 	edits, err := d.model().RenameTo(offset, p.NewName)
 	if err != nil {
 		return nil, &jsonrpc2.Error{Code: requestFailed, Message: err.Error()}
@@ -121,11 +87,7 @@ func (d *document) edit(edits []assist.Edit) *workspaceEdit {
 	return &workspaceEdit{Changes: map[string][]textEdit{d.uri: out}}
 }
 
-func (s *server) completion(_ context.Context, _ *jsonrpc2.Conn, p *positionParams) (any, error) {
-	d, offset := s.at(p)
-	if d == nil {
-		return nil, nil
-	}
+func (s *server) completion(d *document, offset int, _ *positionParams) (any, error) {
 	out := []completionItem{}
 	for i, c := range d.model().Complete(offset, s.dataOf(d)) {
 		end := offset

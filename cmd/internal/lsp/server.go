@@ -121,6 +121,22 @@ func with[P any](answer func(s *server, ctx context.Context, conn *jsonrpc2.Conn
 	}
 }
 
+// at reads the parameters of a question about a place in a document; of one that is not
+// open there is nothing to say.
+func at[P any, Q interface {
+	*P
+	place() *positionParams
+}](answer func(s *server, d *document, offset int, params *P) (any, error)) method {
+	return with(func(s *server, _ context.Context, _ *jsonrpc2.Conn, params *P) (any, error) {
+		p := Q(params).place()
+		d := s.document(p.TextDocument.URI)
+		if d == nil {
+			return nil, nil
+		}
+		return answer(s, d, d.lines.offset(p.Position), params)
+	})
+}
+
 // methods are the messages that the server takes; fixed at start.
 var methods map[string]method
 
@@ -134,13 +150,13 @@ func init() {
 		"textDocument/didChange":           with((*server).didChange),
 		"textDocument/didClose":            with((*server).didClose),
 		"workspace/didChangeConfiguration": with((*server).didChangeConfiguration),
-		"textDocument/hover":               with((*server).hover),
-		"textDocument/definition":          with((*server).definition),
-		"textDocument/references":          with((*server).references),
-		"textDocument/documentHighlight":   with((*server).highlight),
-		"textDocument/prepareRename":       with((*server).prepareRename),
-		"textDocument/rename":              with((*server).rename),
-		"textDocument/completion":          with((*server).completion),
+		"textDocument/hover":               at((*server).hover),
+		"textDocument/definition":          at((*server).definition),
+		"textDocument/references":          at((*server).references),
+		"textDocument/documentHighlight":   at((*server).highlight),
+		"textDocument/prepareRename":       at((*server).prepareRename),
+		"textDocument/rename":              at((*server).rename),
+		"textDocument/completion":          at((*server).completion),
 		"textDocument/formatting":          with((*server).formatting),
 		"textDocument/documentSymbol":      with((*server).documentSymbol),
 		"textDocument/codeAction":          with((*server).codeAction),

@@ -58,6 +58,8 @@ type positionParams struct {
 	Position     Position     `json:"position"`
 }
 
+func (p *positionParams) place() *positionParams { return p }
+
 type referenceParams struct {
 	positionParams
 	Context struct {

@@ -118,8 +118,7 @@ func (s *server) evaluate(t *task) (any, error) {
 // productOf is a product with the kink at which it was taken, if it was.
 func productOf(value []float64, accuracy float64, err error) (*product, error) {
 	p := &product{Value: value, Accuracy: runtime.Number(accuracy)}
-	var kink *runtime.KinkError
-	if errors.As(err, &kink) && value != nil {
+	if kink, ok := errors.AsType[*runtime.KinkError](err); ok && value != nil {
 		p.Kink = kink.Error()
 		return p, nil
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/BurntSushi/toml"
+
+	"bilevelc/lang/diag"
 )
 
 // File is a plan as it is written by hand, in TOML:
@@ -175,11 +177,7 @@ func spell(v any) string {
 	case string:
 		return v
 	case []any:
-		parts := make([]string, len(v))
-		for i, e := range v {
-			parts[i] = spell(e)
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
+		return "[" + diag.Join(v, ", ", spell) + "]"
 	}
 	return fmt.Sprint(v)
 }

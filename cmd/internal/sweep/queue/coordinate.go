@@ -133,8 +133,7 @@ func (c *Coordinator) publish(ctx context.Context, j sweep.Job) error {
 	}
 	return persist(ctx, c.Conn, func(ctx context.Context) error {
 		_, err := c.js.Publish(ctx, jobSubject(c.Folder.Plan.ID, j.Key), text)
-		var refused *jetstream.APIError
-		if errors.As(err, &refused) && strings.Contains(refused.Description, "per subject") {
+		if refused, ok := errors.AsType[*jetstream.APIError](err); ok && strings.Contains(refused.Description, "per subject") {
 			return nil
 		}
 		return err

@@ -135,8 +135,7 @@ func persist(ctx context.Context, conn *nats.Conn, what func(context.Context) er
 		if err == nil {
 			return nil
 		}
-		var refused *permanentError
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*permanentError](err); ok {
 			return refused.err
 		}
 		if closed := refusal(conn); closed != nil {
