@@ -77,6 +77,18 @@ func Mul(a, b *CSR) *CSR {
 	return m
 }
 
+// Part is the rows of m that are listed, their columns at their places among n; those without a place hold zeros.
+func (m *CSR) Part(rows, place []int, n int) *CSR {
+	out := Empty(n)
+	for _, i := range rows {
+		for j, v := range m.Nonzeros(i) {
+			out.Append(place[j], v)
+		}
+		out.EndRow()
+	}
+	return out
+}
+
 // Clone returns a copy of m that shares nothing with it.
 func (m *CSR) Clone() *CSR {
 	return &CSR{Rows: m.Rows, Cols: m.Cols, Ptr: append([]int(nil), m.Ptr...), Col: append([]int(nil), m.Col...), Val: append([]float64(nil), m.Val...)}

@@ -26,6 +26,16 @@ func (c Classes) Of(i int) int {
 // Join makes one class of those of i and j. What stands for that of i stands for it.
 func (c Classes) Join(i, j int) { c.up[c.Of(j)] = int32(c.Of(i)) }
 
+// JoinRow makes one class of the columns that row i of m reads, and of `to` where that is not negative.
+func (c Classes) JoinRow(m *CSR, i, to int) {
+	for j := range m.Nonzeros(i) {
+		if to < 0 {
+			to = j
+		}
+		c.Join(to, j)
+	}
+}
+
 // Number numbers the classes of 0 to n-1 in the order of their first members: of[i] is that
 // of i.
 func (c Classes) Number(n int) (of []int, count int) {
@@ -63,25 +73,10 @@ func (c Classes) Members(n int) [][]int {
 func Apart(h, b *CSR) [][]int {
 	classes := NewClasses(h.Rows)
 	for i := range h.Rows {
-		cols, vals := h.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				classes.Join(i, j)
-			}
-		}
+		classes.JoinRow(h, i, i)
 	}
 	for i := 0; b != nil && i < b.Rows; i++ {
-		cols, vals := b.Row(i)
-		first := -1
-		for t, j := range cols {
-			switch {
-			case vals[t] == 0:
-			case first < 0:
-				first = j
-			default:
-				classes.Join(first, j)
-			}
-		}
+		classes.JoinRow(b, i, -1)
 	}
 	return classes.Members(h.Rows)
 }

@@ -51,14 +51,7 @@ func NewApart(p *Program, blocks [][]int) (*Apart, error) {
 		q := part{vars: vars, rows: rows[k], place: place}
 		one := &Program{N: len(vars), Q: q.square(p.Q), C: linalg.Gather(p.C, vars), Bounds: q.bounds(&p.Bounds)}
 		if one.A = sparse.Empty(len(vars)); p.A != nil {
-			for _, i := range q.rows {
-				for j, v := range p.A.Entries(i) {
-					if v != 0 { // a pattern may join what its values do not
-						one.A.Append(place[j], v)
-					}
-				}
-				one.A.EndRow()
-			}
+			one.A = p.A.Part(q.rows, place, len(vars)) // a pattern may join what its values do not
 		}
 		var err error
 		if q.solver, err = New(one); err != nil {
@@ -80,17 +73,10 @@ func (q *part) square(m *sparse.CSR) *sparse.CSR {
 	if m == nil {
 		return nil
 	}
-	out := sparse.Empty(len(q.vars))
-	for _, i := range q.vars {
-		for j, v := range m.Nonzeros(i) {
-			out.Append(q.place[j], v)
-		}
-		out.EndRow()
+	if out := m.Part(q.vars, q.place, len(q.vars)); out.NNZ() > 0 {
+		return out
 	}
-	if out.NNZ() == 0 {
-		return nil
-	}
-	return out
+	return nil
 }
 
 func (q *part) bounds(b *Bounds) Bounds {

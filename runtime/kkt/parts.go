@@ -68,19 +68,9 @@ func (s *System) Parts() []Part {
 func (s *System) RowClasses() sparse.Classes {
 	classes := sparse.NewClasses(s.N + 1)
 	for r, o := range s.Origin { // the stationarity row of an entry of y has the multipliers of its bounds
-		joinRow(classes, s.Relaxation.A, r, s.anchor(o))
+		classes.JoinRow(s.Relaxation.A, r, s.anchor(o))
 	}
 	return classes
-}
-
-// joinRow joins the columns of row i of m with `to`, where that is not negative.
-func joinRow(classes sparse.Classes, m *sparse.CSR, i, to int) {
-	for j := range m.Nonzeros(i) {
-		if to < 0 {
-			to = j
-		}
-		classes.Join(to, j)
-	}
 }
 
 // joined are RowClasses, joined by products of f where it was read and by curved constraints; curvedColumn is a column of each curved constraint, 0 where it reads none.
@@ -88,7 +78,7 @@ func (s *System) joined() (classes sparse.Classes, curvedColumn []int) {
 	classes = s.RowClasses()
 	if o := s.Objective; o != nil && o.Hess != nil {
 		for i := range s.N {
-			joinRow(classes, o.Hess, i, i)
+			classes.JoinRow(o.Hess, i, i)
 		}
 	}
 	curvedColumn = make([]int, len(s.Curved))
@@ -100,7 +90,7 @@ func (s *System) joined() (classes sparse.Classes, curvedColumn []int) {
 					to = j
 				}
 				classes.Join(to, j)
-				joinRow(classes, c.Hess, j, to)
+				classes.JoinRow(c.Hess, j, to)
 			}
 		}
 		curvedColumn[k] = max(0, to)
@@ -150,7 +140,7 @@ func (s *System) restrict(p *Part, k int, of, curvedColumn []int) {
 	out := &System{Nx: len(x), Ny: len(y), M: len(rows), N: len(p.Cols), ColScale: linalg.Gather(s.ColScale, p.Cols), Q: linalg.Gather(s.Q, y)}
 	p.System = out
 	placeY, placeX := shifted(place[s.Nx:lambda], out.Nx), place[:s.Nx]
-	out.H, out.G = submatrix(s.H, y, placeY, out.Ny), submatrix(s.G, y, placeX, out.Nx)
+	out.H, out.G = s.H.Part(y, placeY, out.Ny), s.G.Part(y, placeX, out.Nx)
 
 	var kept []int // rows of the relaxation
 	rowAt := make([]int, len(s.Origin))
@@ -177,7 +167,7 @@ func (s *System) restrict(p *Part, k int, of, curvedColumn []int) {
 	}
 	from := s.Relaxation
 	out.RowScale = linalg.Gather(s.RowScale, kept)
-	out.Relaxation = &activeset.Program{N: out.N, C: make([]float64, out.N), A: submatrix(from.A, kept, place, out.N), Bounds: activeset.Bounds{
+	out.Relaxation = &activeset.Program{N: out.N, C: make([]float64, out.N), A: from.A.Part(kept, place, out.N), Bounds: activeset.Bounds{
 		RowLo: linalg.Gather(from.RowLo, kept), RowHi: linalg.Gather(from.RowHi, kept), Lo: linalg.Gather(from.Lo, p.Cols), Hi: linalg.Gather(from.Hi, p.Cols)}}
 	side := func(d Side) Side {
 		if d.Var >= 0 {
@@ -196,7 +186,7 @@ func (s *System) restrict(p *Part, k int, of, curvedColumn []int) {
 	quadratic := func(q *Quadratic) Quadratic {
 		r := Quadratic{Lin: linalg.Gather(q.Lin, p.Cols), Const: q.Const}
 		if q.Hess != nil {
-			r.Hess = submatrix(q.Hess, p.Cols, place, out.N)
+			r.Hess = q.Hess.Part(p.Cols, place, out.N)
 		}
 		return r
 	}
@@ -210,7 +200,7 @@ func (s *System) restrict(p *Part, k int, of, curvedColumn []int) {
 	whole := s.P
 	set := problem.Set{Lo: whole.X.Lo, Hi: whole.X.Hi, Kind: whole.X.Kind}
 	out.P = &problem.Problem{Name: whole.Name, Dx: out.Nx, Dy: out.Ny, X: &set, Coupled: whole.Coupled, Facts: whole.Facts, Rows: &problem.Rows{
-		Kind: linalg.Gather(whole.Rows.Kind, rows), A: submatrix(whole.Rows.A, rows, placeX, out.Nx), B: submatrix(whole.Rows.B, rows, placeY, out.Ny), Rhs: linalg.Gather(whole.Rows.Rhs, rows)}}
+		Kind: linalg.Gather(whole.Rows.Kind, rows), A: whole.Rows.A.Part(rows, placeX, out.Nx), B: whole.Rows.B.Part(rows, placeY, out.Ny), Rhs: linalg.Gather(whole.Rows.Rhs, rows)}}
 	if set.Lo != nil {
 		set.Lo, set.Hi = linalg.Gather(set.Lo, x), linalg.Gather(set.Hi, x)
 	}
@@ -249,18 +239,6 @@ func shifted(places []int, n int) []int {
 	out := slices.Clone(places)
 	for j, at := range out {
 		out[j] = max(-1, at-n)
-	}
-	return out
-}
-
-// submatrix is the rows of m that are listed, their columns at their places among n; those without a place hold zeros.
-func submatrix(m *sparse.CSR, rows, place []int, n int) *sparse.CSR {
-	out := sparse.Empty(n)
-	for _, i := range rows {
-		for j, v := range m.Nonzeros(i) {
-			out.Append(place[j], v)
-		}
-		out.EndRow()
 	}
 	return out
 }

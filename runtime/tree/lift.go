@@ -77,14 +77,10 @@ type part struct {
 func parts(s *kkt.System) []part {
 	classes := sparse.NewClasses(s.Ny + s.M)
 	for i := range s.M {
-		for j := range s.P.Rows.B.Nonzeros(i) {
-			classes.Join(s.Ny+i, j)
-		}
+		classes.JoinRow(s.P.Rows.B, i, s.Ny+i)
 	}
 	for j := range s.Ny {
-		for c := range s.H.Nonzeros(j) {
-			classes.Join(j, c)
-		}
+		classes.JoinRow(s.H, j, j)
 	}
 	var out []part
 	for _, members := range classes.Members(s.Ny + s.M) {
