@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"bilevelc/ir/expr"
-
 	"gonum.org/v1/gonum/graph"
 	"gorgonia.org/gorgonia"
+
+	"bilevelc/internal/each"
+	"bilevelc/ir/expr"
 )
 
 // reader turns Gorgonia's nodes into nodes of a Graph, arguments first.
@@ -40,10 +41,7 @@ func (r *reader) read(root *gorgonia.Node) (int, error) {
 			continue
 		}
 		stack = stack[:len(stack)-1]
-		args := make([]int, len(children))
-		for i, c := range children {
-			args[i] = r.done[c.(*gorgonia.Node)]
-		}
+		args := each.Of(children, func(c graph.Node) int { return r.done[c.(*gorgonia.Node)] })
 		made, err := r.node(n, args)
 		if err != nil {
 			return 0, err

@@ -6,11 +6,12 @@ import (
 	"hash"
 	"hash/fnv"
 
-	"bilevelc/ir/expr"
-
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"bilevelc/internal/each"
+	"bilevelc/ir/expr"
 )
 
 // rule is an operation of this package inside a Gorgonia graph: its shape,
@@ -49,10 +50,7 @@ func (r *rule) Arity() int { return len(r.in) }
 
 // Type is the function type, monomorphic: the shapes are known.
 func (r *rule) Type() hm.Type {
-	types := make([]hm.Type, 0, len(r.in)+1)
-	for _, s := range r.in {
-		types = append(types, gorgoniaType(s))
-	}
+	types := each.Of(r.in, gorgoniaType)
 	return hm.NewFnType(append(types, gorgoniaType(r.out))...)
 }
 

@@ -3,9 +3,10 @@ package autodiff
 import (
 	"fmt"
 
-	"bilevelc/ir/expr"
-
 	"gorgonia.org/gorgonia"
+
+	"bilevelc/internal/each"
+	"bilevelc/ir/expr"
 )
 
 // translation is an expression as a Gorgonia graph.
@@ -30,10 +31,7 @@ func translate(terms []term, salt string) (*translation, error) {
 		salt:  salt,
 		made:  map[*expr.Node]*gorgonia.Node{},
 	}
-	roots := make([]*expr.Node, len(terms))
-	for k, t := range terms {
-		roots[k] = t.node
-	}
+	roots := each.Of(terms, func(t term) *expr.Node { return t.node })
 	for _, n := range variable(roots...) {
 		if n.Op == expr.Var {
 			v := t.input("v", n, &Node{Op: Op(expr.Var), Shape: n.Shape, Lower: n.Lower, Offset: n.Offset})

@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 )
@@ -35,11 +36,7 @@ func rewrite(f *form, share bool, to func(r *rewriter, v val) int) *form {
 
 // mapped is args renumbered by at.
 func mapped(args []int, at []int) []int {
-	out := make([]int, len(args))
-	for k, a := range args {
-		out[k] = at[a]
-	}
-	return out
+	return each.Of(args, func(a int) int { return at[a] })
 }
 
 // val is value i of the new form.

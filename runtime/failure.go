@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
@@ -252,10 +253,7 @@ func (p *Problem) conflict(r *Result, summary string, rows []ir.Row, bounds []st
 	}
 	d := r.Diagnostics.Errorf(diag.RunInfeasible, rows[0].Family.Span, "%s", summary)
 	p.related(d, rows, "contradicts")
-	var names []string
-	for _, row := range rows[:min(len(rows), tolerance.MostNamed)] {
-		names = append(names, row.Name)
-	}
+	names := each.Of(rows[:min(len(rows), tolerance.MostNamed)], func(row ir.Row) string { return row.Name })
 	if names = append(names, bounds...); len(rows) > tolerance.MostNamed {
 		names = append(names, fmt.Sprintf("and %d more rows", len(rows)-tolerance.MostNamed))
 	}

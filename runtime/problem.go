@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
@@ -401,9 +402,6 @@ func (p *Problem) upperPoint(at Values) ([]float64, error) {
 }
 
 func (p *Problem) didYouMean(name string) string {
-	var names []string
-	for _, v := range p.IR.Upper.Vars {
-		names = append(names, v.Name)
-	}
+	names := each.Of(p.IR.Upper.Vars, func(v ir.Variable) string { return v.Name })
 	return diag.DidYouMean(name, names)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/certify"
@@ -248,10 +249,7 @@ func (e *systemPoint) lose(ctx context.Context, z []float64) {
 
 // branchesWord names the rows whose branches meet at a point.
 func branchesWord(p *Problem, s *kkt.System, at *kkt.Point) string {
-	var rows []int
-	for _, k := range at.Biactive {
-		rows = append(rows, s.Pairs[k].Row)
-	}
+	rows := each.Of(at.Biactive, func(k int) int { return s.Pairs[k].Row })
 	names := named.RowNames(p.IR.Rows, rows)
 	if n := len(names); n > tolerance.MostNamed {
 		names = append(names[:tolerance.MostNamed:tolerance.MostNamed], fmt.Sprintf("%d more", n-tolerance.MostNamed))

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
@@ -170,10 +171,7 @@ func (c *claims) transformed() {
 	}
 	want := own(x, y)
 	// A few roundings of x and y may be all that g has beside its minimum.
-	size := make([]float64, len(want))
-	for i, v := range want {
-		size[i] = reportTolerance * math.Abs(v)
-	}
+	size := each.Of(want, func(v float64) float64 { return reportTolerance * math.Abs(v) })
 	for k := range 8 {
 		moved := func(v []float64, from int) []float64 {
 			out := make([]float64, len(v))

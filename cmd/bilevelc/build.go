@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bilevelc/codegen"
+	"bilevelc/internal/each"
 	"bilevelc/runtime"
 )
 
@@ -52,10 +53,7 @@ func (a *app) writeSource(problem *runtime.Problem, pkg, dir string) error {
 	if err != nil {
 		return usageError("%v", err)
 	}
-	var list []file
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		list = append(list, file{name, files[name]})
-	}
+	list := each.Of(slices.Sorted(maps.Keys(files)), func(name string) file { return file{name, files[name]} })
 	return a.writeFolder(dir, list)
 }
 

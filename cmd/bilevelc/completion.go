@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bilevelc/cmd/internal/assist"
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
@@ -152,10 +153,7 @@ func inputsOf(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellC
 }
 
 func stageNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var list []string
-	for _, s := range runtime.Stages() {
-		list = append(list, s.Name+"\t"+s.Summary)
-	}
+	list := each.Of(runtime.Stages(), func(s runtime.Stage) string { return s.Name + "\t" + s.Summary })
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 

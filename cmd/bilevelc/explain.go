@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 )
@@ -14,10 +15,7 @@ func (a *app) explainCommand() *cobra.Command {
 	var in inputs
 	var stage string
 	var program bool
-	var stages []string
-	for _, s := range runtime.Stages() {
-		stages = append(stages, s.Name)
-	}
+	stages := each.Of(runtime.Stages(), func(s runtime.Stage) string { return s.Name })
 	cmd := &cobra.Command{
 		Use:   "explain CODE | MODEL",
 		Short: "Explain a diagnostic's code, or show a model's stages in the compiler",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
@@ -99,10 +100,7 @@ func (r *repl) command(ctx context.Context, line string) error {
 	found := commandsNamed(fields[0])
 	switch len(found) {
 	case 0:
-		var names []string
-		for _, c := range replCommands() {
-			names = append(names, c.name)
-		}
+		names := each.Of(replCommands(), func(c replCommand) string { return c.name })
 		if near := diag.Suggest(fields[0], names); near != "" {
 			return usageError("there is no command :%s; did you mean :%s? :help lists them", fields[0], near)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
@@ -188,11 +189,7 @@ func (a *app) solveInto(cmd *cobra.Command) {
 }
 
 func commandNames(cmd *cobra.Command) []string {
-	var out []string
-	for _, c := range cmd.Commands() {
-		out = append(out, c.Name())
-	}
-	return out
+	return each.Of(cmd.Commands(), func(c *cobra.Command) string { return c.Name() })
 }
 
 func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/await"
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/expr"
 )
@@ -138,10 +139,7 @@ func (a *affine) step(n *expr.Node) (f *form, bad *expr.Node) {
 		}
 	case expr.Div:
 		if v := args[1].broadcast(size); v.constant() {
-			inverse := make([]float64, size)
-			for k, e := range v.rest {
-				inverse[k] = 1 / e
-			}
+			inverse := each.Of(v.rest, func(e float64) float64 { return 1 / e })
 			return args[0].broadcast(size).scaled(inverse), nil
 		}
 	default:

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
@@ -40,10 +41,7 @@ func (d dim) Plus(other ir.Dim) ir.Dim { return dim{n: d.n + other.(dim).n} }
 
 // arrayOver is the type of an array of the given dimensions.
 func arrayOver(dims []dim) ir.Type {
-	out := make([]ir.Dim, len(dims))
-	for k, d := range dims {
-		out[k] = d
-	}
+	out := each.Of(dims, func(d dim) ir.Dim { return d })
 	return elab.Array(out...)
 }
 
@@ -77,11 +75,7 @@ func (b *binder) dims(t *lang.TypeExpr, name string) ([]dim, bool) {
 }
 
 func sizesOf(dims []dim) []int {
-	out := make([]int, len(dims))
-	for k, d := range dims {
-		out[k] = d.n
-	}
-	return out
+	return each.Of(dims, func(d dim) int { return d.n })
 }
 
 // shapeOf is the shape of the node that holds an array: its own up to two
@@ -109,11 +103,7 @@ func overSets(dims []dim) bool {
 
 // dims lists the dimensions of a value.
 func (v value) dims() []dim {
-	out := make([]dim, len(v.typ.Dims))
-	for k, d := range v.typ.Dims {
-		out[k] = d.(dim)
-	}
-	return out
+	return each.Of(v.typ.Dims, func(d ir.Dim) dim { return d.(dim) })
 }
 
 // exported are the dimensions as the bound problem keeps them: nil where there

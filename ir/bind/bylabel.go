@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/elab"
@@ -27,10 +28,7 @@ func (b *binder) byLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims []d
 	if from == nil {
 		return nil
 	}
-	vals := make([]float64, len(from))
-	for at, i := range from {
-		vals[at] = k.Values[i]
-	}
+	vals := each.Of(from, func(i int) float64 { return k.Values[i] })
 	if len(dims) == 2 {
 		return data.Matrix(dims[0].n, dims[1].n, vals)
 	}

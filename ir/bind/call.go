@@ -1,6 +1,9 @@
 package bind
 
 import (
+	"slices"
+
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
@@ -8,7 +11,6 @@ import (
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
-	"slices"
 )
 
 // callFn elaborates a call: a function of the model or the library is inlined,
@@ -170,10 +172,7 @@ func (e *elaborator) structural(x *lang.Call, args []value) (v value, ok bool) {
 	default:
 		return value{}, false
 	}
-	types := make([]ir.Type, len(args))
-	for k, a := range args {
-		types[k] = a.typ
-	}
+	types := each.Of(args, func(a value) ir.Type { return a.typ })
 	var sizes []int
 	t, size, f := elab.Structural(x, types, func(x lang.Expr) ir.Dim {
 		n, ok := e.size(x, "the size")

@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
@@ -104,11 +105,7 @@ func intsAt(ints []int, s *space) value {
 }
 
 func pick(list, at []int) []int {
-	out := make([]int, len(at))
-	for k, i := range at {
-		out[k] = list[i]
-	}
-	return out
+	return each.Of(at, func(i int) int { return list[i] })
 }
 
 // extend makes the space of one more binder below the current one, with the
@@ -375,10 +372,7 @@ func (e *elaborator) segments(op expr.Op, n *expr.Node, seg []int, outer *space,
 	if columns := alike(members); known == nil && columns > 0 && columns <= outer.n && pairwise[op] != 0 {
 		// As many operations on all segments at once as one of them has members.
 		for j := range columns {
-			index := make([]int, outer.n)
-			for t, ks := range members {
-				index[t] = ks[j]
-			}
+			index := each.Of(members, func(ks []int) int { return ks[j] })
 			column := e.b.graph.Gather(n, index, expr.VectorShape(outer.n), at)
 			if j > 0 {
 				column = g.Binary(pairwise[op], out.node, column, at)
@@ -398,10 +392,7 @@ func (e *elaborator) segments(op expr.Op, n *expr.Node, seg []int, outer *space,
 			return value{}
 		}
 		if known != nil {
-			part := make([]float64, len(ks))
-			for j, k := range ks {
-				part[j] = known[k]
-			}
+			part := each.Of(ks, func(k int) float64 { return known[k] })
 			r := g.Reduce(op, g.Const("", data.Vector(part), at), at)
 			vals[t] = e.b.value(r).Dense[0]
 			continue

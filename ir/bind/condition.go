@@ -3,6 +3,7 @@ package bind
 import (
 	"fmt"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
@@ -118,10 +119,7 @@ func (e *elaborator) not(v value, at diag.Span) value {
 		v.unknown = e.b.graph.Binary(expr.Sub, e.b.graph.Number(1), v.unknown, at)
 		return v
 	}
-	bools := make([]bool, len(v.bools))
-	for k, t := range v.bools {
-		bools[k] = !t
-	}
+	bools := each.Of(v.bools, func(t bool) bool { return !t })
 	v.bools = bools
 	return v
 }

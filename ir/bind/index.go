@@ -3,6 +3,7 @@ package bind
 import (
 	"fmt"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
@@ -167,10 +168,7 @@ func (e *elaborator) take(v value, sels []selector, s *space, at diag.Span) valu
 	e.b.fits(at, "the selection", n, out.item().Len())
 	dims := v.dims()
 	bases := s.to(v.space)
-	ats := make([][]int, len(sels))
-	for d, sel := range sels {
-		ats[d] = s.to(sel.space)
-	}
+	ats := each.Of(sels, func(sel selector) []int { return s.to(sel.space) })
 	index := make([]int, 0, n*out.item().Len())
 	for t := range n {
 		// The places along the first dimensions, then those below each.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/elab"
@@ -23,10 +24,7 @@ import (
 // supplied checks that every supplied array is one that the model declares,
 // and lifts the limits to what the supplied arrays justify.
 func (b *binder) supplied() {
-	var names []string
-	for _, s := range b.declared() {
-		names = append(names, s.Name)
-	}
+	names := each.Of(b.declared(), func(s *ir.Symbol) string { return s.Name })
 	reported := map[string]bool{}
 	for _, entry := range b.set.Entries {
 		// A product of supplied arrays may be of the size of their squares;

@@ -3,6 +3,7 @@ package bind
 import (
 	"strconv"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
@@ -41,10 +42,7 @@ func (e *elaborator) along(subs []lang.Subscript, d dim, x *lang.Index) (selecto
 		parts[i], s = el, join(s, el.space)
 	}
 	n := s.size()
-	at := make([][]int, len(parts))
-	for i, p := range parts {
-		at[i] = s.to(p.space)
-	}
+	at := each.Of(parts, func(p selector) []int { return s.to(p.space) })
 	sel := selector{single: true, width: 1, space: s, pos: make([]int, n)}
 	for k := range n {
 		labels := make([]string, len(parts))
@@ -89,10 +87,7 @@ func (e *elaborator) alongNumbers(sub lang.Subscript, lo value, d dim, x *lang.I
 		return sel, false
 	}
 	if shift := d.set.lo - 1; shift != 0 && sel.opaque == nil {
-		pos := make([]int, len(sel.pos))
-		for k, p := range sel.pos {
-			pos[k] = p - shift
-		}
+		pos := each.Of(sel.pos, func(p int) int { return p - shift })
 		sel.pos = pos
 	}
 	return sel, e.inRange(sel, sub, x, d)
@@ -254,10 +249,7 @@ func (e *elaborator) ofSet(x *lang.Call) (v value, ok bool) {
 // component is one label of the elements of a set of tuples, as an index.
 func component(set *boundSet, i int, v value) value {
 	part := set.parts[i]
-	ints := make([]int, len(v.ints))
-	for k, t := range v.ints {
-		ints[k] = set.tuples[t-1][i] + 1
-	}
+	ints := each.Of(v.ints, func(t int) int { return set.tuples[t-1][i] + 1 })
 	out := value{typ: elab.Int, space: v.space, ints: ints, set: part}
 	if part.number {
 		for k := range ints {

@@ -3,6 +3,7 @@ package bind
 import (
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/elab"
@@ -21,10 +22,7 @@ func (e *elaborator) num(v value) value {
 	if v.space == nil {
 		v.node = e.b.graph.Number(float64(v.ints[0]))
 	} else {
-		vals := make([]float64, len(v.ints))
-		for k, i := range v.ints {
-			vals[k] = float64(i)
-		}
+		vals := each.Of(v.ints, func(i int) float64 { return float64(i) })
 		v.node = e.b.graph.Const("", data.Vector(vals), diag.Span{})
 	}
 	v.typ, v.ints = elab.Real, nil

@@ -3,6 +3,7 @@ package bind
 import (
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 )
 
@@ -73,11 +74,7 @@ func drop(vals, size []float64) {
 }
 
 func magnitudes(vals []float64) []float64 {
-	out := make([]float64, len(vals))
-	for k, v := range vals {
-		out[k] = math.Abs(v)
-	}
-	return out
+	return each.Of(vals, math.Abs)
 }
 
 // merged makes a matrix of entries as sparse.FromEntries does; sums of entries

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/elab"
 	"bilevelc/lang"
@@ -224,11 +225,7 @@ func (t *tableReader) declareOne() string {
 }
 
 func (t *tableReader) names() []string {
-	var out []string
-	for _, c := range t.table.Columns {
-		out = append(out, c.Name)
-	}
-	return out
+	return each.Of(t.table.Columns, func(c data.Column) string { return c.Name })
 }
 
 func (t *tableReader) columnNames() string {

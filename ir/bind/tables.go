@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/elab"
@@ -337,10 +338,7 @@ func (t *tableReader) fill(src *tableSource, keys []int, offer func(set string, 
 	}
 	byName := src.last != nil && t.b.labelled(src.last)
 	if src.last != nil && byName {
-		labels := make([][]string, width)
-		for j, c := range src.cols {
-			labels[j] = []string{t.table.Columns[c].Name}
-		}
+		labels := each.Of(src.cols, func(c int) []string { return []string{t.table.Columns[c].Name} })
 		offer(src.last.Name, labels, true)
 	}
 	if len(src.sets) == 0 && !(src.wide && byName) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/elab"
@@ -146,10 +147,7 @@ func (e *elaborator) textEntry(x *lang.Index, t *texts) value {
 // some lists the first of many labels.
 func some(labels []string) string {
 	const shown = 8 // a line of words
-	var out []string
-	for _, l := range labels[:min(len(labels), shown)] {
-		out = append(out, lang.LabelText(l))
-	}
+	out := each.Of(labels[:min(len(labels), shown)], lang.LabelText)
 	if more := len(labels) - shown; more > 0 {
 		return strings.Join(out, ", ") + fmt.Sprintf(" and %d more", more)
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
@@ -182,10 +183,7 @@ func (e *elaborator) stacked(nodes []*expr.Node) *expr.Node {
 	}
 	g := e.b.graph
 	if isEntry(first) {
-		index := make([]int, len(nodes))
-		for k, n := range nodes {
-			index[k] = n.Index[0]
-		}
+		index := each.Of(nodes, func(n *expr.Node) int { return n.Index[0] })
 		return e.b.graph.Gather(first.Args[0], index, expr.VectorShape(len(nodes)), first.Span)
 	}
 	if _, ok := first.Number(); ok {
@@ -197,10 +195,7 @@ func (e *elaborator) stacked(nodes []*expr.Node) *expr.Node {
 	}
 	args := make([]*expr.Node, len(first.Args))
 	for i := range args {
-		column := make([]*expr.Node, len(nodes))
-		for k, n := range nodes {
-			column[k] = n.Args[i]
-		}
+		column := each.Of(nodes, func(n *expr.Node) *expr.Node { return n.Args[i] })
 		args[i] = e.stacked(column)
 	}
 	if len(args) == 1 {

@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
 	"bilevelc/lang"
@@ -87,11 +88,7 @@ var multiplierWords = []string{"multiplier", "multipliers", "lambda", "shadow", 
 
 // arguments checks the arguments of a call.
 func (c *checker) arguments(s *scope, e *lang.Call) []value {
-	args := make([]value, len(e.Args))
-	for i, a := range e.Args {
-		args[i] = c.operand(s, a)
-	}
-	return args
+	return each.Of(e.Args, func(a lang.Expr) value { return c.operand(s, a) })
 }
 
 // passed checks the arguments of a call of a function written in the

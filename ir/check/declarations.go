@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
 	"bilevelc/lang"
@@ -160,9 +161,5 @@ func (c *checker) written(t *lang.TypeExpr) ir.Type {
 
 // sizes checks written dimensions.
 func (c *checker) sizes(written []lang.Expr) []ir.Dim {
-	dims := make([]ir.Dim, len(written))
-	for i, e := range written {
-		dims[i] = c.size(c.global, e)
-	}
-	return dims
+	return each.Of(written, func(e lang.Expr) ir.Dim { return c.size(c.global, e) })
 }

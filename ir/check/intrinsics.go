@@ -5,6 +5,7 @@ import (
 	"math"
 	"sort"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
@@ -188,10 +189,7 @@ func (c *checker) faulty(s *scope, f *elab.Fault) (value, bool) {
 
 // typeStructural types a function that reads or makes shapes.
 func typeStructural(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
-	types := make([]ir.Type, len(args))
-	for i, a := range args {
-		types[i] = a.typ
-	}
+	types := each.Of(args, func(a value) ir.Type { return a.typ })
 	t, size, fault := elab.Structural(e, types, func(x lang.Expr) ir.Dim { return c.size(s, x) })
 	switch {
 	case fault != nil:

@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
 	"bilevelc/lang"
@@ -179,10 +180,7 @@ func (c *checker) cycle(e *entry) {
 		return // through a multiplier, which is an error of its own
 	}
 	loop := c.resolved[start:]
-	names := make([]string, 0, len(loop)+1)
-	for _, m := range loop {
-		names = append(names, "`"+m.symbol.Name+"`")
-	}
+	names := each.Of(loop, func(m *entry) string { return "`" + m.symbol.Name + "`" })
 	names = append(names, "`"+e.symbol.Name+"`")
 	d := c.errorf(c.global, diag.Cycle, e.name.Span(), "`%s` is defined by means of itself", e.symbol.Name)
 	d.Detail = strings.Join(names, " needs ")

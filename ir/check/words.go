@@ -1,6 +1,9 @@
 package check
 
-import "bilevelc/lang/diag"
+import (
+	"bilevelc/internal/each"
+	"bilevelc/lang/diag"
+)
 
 // A family is a kind of set, or of generator, by its name, with what its arguments are.
 type family struct {
@@ -40,11 +43,7 @@ func familyOf(name string, list []family) (f *family, fix string) {
 }
 
 func builtinsOf(list []family) []Builtin {
-	out := make([]Builtin, len(list))
-	for i, f := range list {
-		out[i] = f.Builtin
-	}
-	return out
+	return each.Of(list, func(f family) Builtin { return f.Builtin })
 }
 
 // Sets lists what a variable may be declared in, for help and completion.

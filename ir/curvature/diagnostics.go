@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 )
 
 // quadraticTerm is a strongly convex term in the lower variables.
 func (p *Proof) quadraticTerm() string {
-	terms := make([]string, len(p.variables))
-	for i, v := range p.variables {
-		terms[i] = "sumsq(" + v + ")"
-	}
+	terms := each.Of(p.variables, func(v string) string { return "sumsq(" + v + ")" })
 	if len(terms) == 1 {
 		return "0.01 * " + terms[0]
 	}

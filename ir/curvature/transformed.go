@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
@@ -273,10 +274,7 @@ func (u *untransformer) pick(n *expr.Node, index []int) *expr.Node {
 	case n.Shape.Rank == 0:
 		return n
 	case n.Op == expr.Gather && !slices.Contains(n.Index, -1):
-		through := make([]int, len(index))
-		for k, e := range index {
-			through[k] = n.Index[e]
-		}
+		through := each.Of(index, func(e int) int { return n.Index[e] })
 		return u.pick(n.Args[0], through)
 	}
 	switch n.Op.Info().Class {

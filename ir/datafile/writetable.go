@@ -10,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 )
 
@@ -36,10 +37,7 @@ func cellText(c data.Cell) string {
 func writeCSV(w io.Writer, t *data.Table) error {
 	var b bytes.Buffer
 	out := csv.NewWriter(&b)
-	row := make([]string, len(t.Columns))
-	for j, c := range t.Columns {
-		row[j] = c.Name
-	}
+	row := each.Of(t.Columns, func(c data.Column) string { return c.Name })
 	_ = out.Write(row) // a buffer takes everything
 	for i := range t.Rows {
 		for j, c := range t.Columns {

@@ -1,6 +1,7 @@
 package elab
 
 import (
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
@@ -60,10 +61,7 @@ func Structural(e *lang.Call, args []ir.Type, written func(x lang.Expr) ir.Dim) 
 		n := written(e.Args[0])
 		return Matrix(n, n), nil, nil
 	case "ones", "zeros":
-		dims := make([]ir.Dim, len(e.Args))
-		for i, x := range e.Args {
-			dims[i] = written(x)
-		}
+		dims := each.Of(e.Args, written)
 		return Array(dims...), nil, nil
 	case "diag":
 		t, f = diagonal(e, args[0])

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/lang/diag"
 )
@@ -64,10 +65,7 @@ func trace(root *Node, x, y []float64, bad func(*Node, []*data.Array, int, float
 			return nil
 		}
 		values[n] = v
-		args := make([]*data.Array, len(n.Args))
-		for i, a := range n.Args {
-			args[i] = values[a]
-		}
+		args := each.Of(n.Args, func(a *Node) *data.Array { return values[a] })
 		if v.Sparse != nil { // stored entries only: the others are 0
 			for i := range v.Sparse.Rows {
 				cols, vals := v.Sparse.Row(i)
@@ -156,10 +154,7 @@ func (f *Fault) whereText() string {
 	if f.Node.Op == Var {
 		return ""
 	}
-	var parts []string
-	for _, w := range f.Where {
-		parts = append(parts, fmt.Sprintf("%s = %.6g", w.Name, w.Value))
-	}
+	parts := each.Of(f.Where, func(w VarEntry) string { return fmt.Sprintf("%s = %.6g", w.Name, w.Value) })
 	if f.More {
 		parts = append(parts, "...")
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 )
@@ -182,10 +183,7 @@ func (c *cutting) make(n *node, own *expr.Node, place map[int]int) *expr.Node {
 		shape = n.Shape
 	}
 	if n.Op == expr.Var {
-		index := make([]int, len(list))
-		for r, e := range list {
-			index[r] = place[n.Offset+e]
-		}
+		index := each.Of(list, func(e int) int { return place[n.Offset+e] })
 		return b.Gather(own, index, shape, n.Span)
 	}
 	var terms []term

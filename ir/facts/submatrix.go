@@ -3,6 +3,7 @@ package facts
 import (
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
@@ -11,10 +12,7 @@ import (
 // matrixVector is the product of a part of a matrix that y does not enter and
 // a vector.
 func (c *cutting) matrixVector(n *node, terms []term) *expr.Node {
-	var cols []int
-	for _, t := range terms {
-		cols = append(cols, t.q)
-	}
+	cols := each.Of(terms, func(t term) int { return t.q })
 	cols = distinct(cols)
 	m, trans := c.submatrix(n.Args[0], n.TransA, c.list[n], cols)
 	return c.graph.MatVec(m, trans, c.operand(n, 1, cols), n.Span)
@@ -101,10 +99,7 @@ func (c *cutting) submatrix(m *expr.Node, trans bool, rows, cols []int) (*expr.N
 		}
 		return c.graph.Const("", data.SparseMatrix(sparse.FromEntries(len(rows), len(cols), entries)), m.Span), false
 	}
-	vals := make([]float64, 0, len(rows)*len(cols))
-	for _, k := range positions(m, trans, rows, cols) {
-		vals = append(vals, value.Dense[k])
-	}
+	vals := each.Of(positions(m, trans, rows, cols), func(k int) float64 { return value.Dense[k] })
 	return c.graph.Const("", data.Matrix(len(rows), len(cols), vals), m.Span), false
 }
 

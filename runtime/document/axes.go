@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/lang"
@@ -24,11 +25,7 @@ func labelled(axes []Axis) bool {
 
 // axisSizes are the shape that axes give.
 func axisSizes(axes []Axis) []int {
-	out := make([]int, len(axes))
-	for k, a := range axes {
-		out[k] = a.Size
-	}
-	return out
+	return each.Of(axes, func(a Axis) int { return a.Size })
 }
 
 // NewValue is an array under a name, over axes where there are some.
@@ -69,11 +66,7 @@ func (v Value) Dimensions() []Axis {
 		}
 		return []Axis{{Size: len(v.keys), Labels: v.keys}}
 	}
-	axes := make([]Axis, len(v.Shape))
-	for k, n := range v.Shape {
-		axes[k] = Axis{Size: n}
-	}
-	return axes
+	return each.Of(v.Shape, func(n int) Axis { return Axis{Size: n} })
 }
 
 // productOf are dimensions, one for each place of the keys, whose elements give the

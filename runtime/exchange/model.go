@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 	"bilevelc/lang/diag"
@@ -69,10 +70,7 @@ func (w *modelWriter) labels(name string, within string, elements []string) {
 		fmt.Fprintf(&w.declared, " within %s", within)
 	}
 	if !w.inline {
-		var list [][]string
-		for _, e := range elements {
-			list = append(list, []string{e})
-		}
+		list := each.Of(elements, func(e string) []string { return []string{e} })
 		w.set.Entries = append(w.set.Entries, data.Entry{Name: name, Labels: list, Origin: w.b.Name})
 		w.declared.WriteString("\n")
 		return
@@ -126,10 +124,7 @@ func (w *modelWriter) groups() {
 			continue
 		}
 		w.blocks = append(w.blocks, g)
-		var names []string
-		for _, j := range g.columns {
-			names = append(names, w.b.Columns[j].Name)
-		}
+		names := each.Of(g.columns, func(j int) string { return w.b.Columns[j].Name })
 		w.labels("columns_"+g.name, "", names)
 		w.vector("cost_"+g.name, "columns_"+g.name, g.of(w.b.Cost))
 		if g.lower {
@@ -140,11 +135,7 @@ func (w *modelWriter) groups() {
 
 // of are the entries of v of the group's columns.
 func (g *group) of(v []float64) []float64 {
-	out := make([]float64, len(g.columns))
-	for k, j := range g.columns {
-		out[k] = v[j]
-	}
-	return out
+	return each.Of(g.columns, func(j int) float64 { return v[j] })
 }
 
 func (w *modelWriter) sense(lower bool) string {

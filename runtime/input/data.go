@@ -13,11 +13,11 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
-
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/linalg"
 )
@@ -94,16 +94,10 @@ func regular(v any) (entry data.Entry, ok bool) {
 		}
 		return data.Entry{Array: data.Matrix(rows, cols, flat)}, linalg.Finite(flat)
 	case []string:
-		list := make([][]string, len(v))
-		for i, e := range v {
-			list[i] = []string{e}
-		}
+		list := each.Of(v, func(e string) []string { return []string{e} })
 		return data.Entry{Labels: list}, true
 	case [][]string:
-		list := make([][]string, len(v))
-		for i, e := range v {
-			list[i] = append([]string(nil), e...)
-		}
+		list := each.Of(v, func(e []string) []string { return append([]string(nil), e...) })
 		return data.Entry{Labels: list}, true
 	}
 	a := arrayOf(reflect.ValueOf(v))

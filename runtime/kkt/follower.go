@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/problem"
@@ -62,10 +63,7 @@ func NewFollower(s *System) (*Follower, error) {
 	}
 	f.program = &activeset.Program{N: s.Ny, C: make([]float64, s.Ny), A: a, Bounds: b}
 	f.program.Q = f.scaledHessian(s.H)
-	blocks := make([][]int, len(s.blocks))
-	for k, b := range s.blocks {
-		blocks[k] = b.Y
-	}
+	blocks := each.Of(s.blocks, func(b Block) []int { return b.Y })
 	if len(blocks) > 1 {
 		f.part = s.part
 	}

@@ -3,6 +3,7 @@ package kkt
 import (
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
@@ -45,10 +46,7 @@ func (s *System) Parts() []Part {
 			classes.Join(s.N, j)
 		}
 	}
-	var out []Part
-	for _, members := range classes.Members(s.N) {
-		out = append(out, Part{Cols: members})
-	}
+	out := each.Of(classes.Members(s.N), func(members []int) Part { return Part{Cols: members} })
 	if len(out) == 1 {
 		pairs := make([]int, len(s.Pairs))
 		for k := range pairs {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/tolerance"
 )
@@ -26,10 +27,7 @@ func (s *System) equilibrate() bool {
 	for _, j := range a.Col {
 		count[j]++
 	}
-	logs := make([]float64, len(a.Val))
-	for t, v := range a.Val {
-		logs[t] = math.Log2(math.Abs(v))
-	}
+	logs := each.Of(a.Val, func(v float64) float64 { return math.Log2(math.Abs(v)) })
 	columns := make([]tally, s.N)
 	for kind, sweep := 0, 0; kind < 3; sweep++ {
 		middle, changed := (*tally).mean, 0.0
@@ -197,9 +195,5 @@ func (t *tally) mean() float64 {
 
 // powers are the powers of two next to 2^v. Products of two of them are doubles.
 func powers(v []float64) []float64 {
-	out := make([]float64, len(v))
-	for i, e := range v {
-		out[i] = math.Ldexp(1, int(math.Round(math.Min(math.Max(e, -500), 500))))
-	}
-	return out
+	return each.Of(v, func(e float64) float64 { return math.Ldexp(1, int(math.Round(math.Min(math.Max(e, -500), 500)))) })
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 )
 
@@ -33,11 +34,7 @@ func (r *Registry[S]) names() []string { return slices.Sorted(maps.Keys(r.specs)
 
 // All lists the methods, sorted by name.
 func (r *Registry[S]) All() []S {
-	var out []S
-	for _, n := range r.names() {
-		out = append(out, r.specs[n])
-	}
-	return out
+	return each.Of(r.names(), func(n string) S { return r.specs[n] })
 }
 
 // Lookup returns the method of that name. The error of an unknown name lists

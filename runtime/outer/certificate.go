@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/qp"
@@ -110,10 +111,7 @@ func CertifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, 
 	}
 	var hull *qp.Hull
 	for settled := false; !settled; {
-		gradients := make([][]float64, len(near))
-		for i, s := range near {
-			gradients[i] = s.G
-		}
+		gradients := each.Of(near, func(s Sample) []float64 { return s.G })
 		var err error
 		if hull, err = run.projector.MinNorm(at.X, gradients, delta); err != nil {
 			return nil, err

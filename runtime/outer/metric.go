@@ -48,10 +48,7 @@ func (m *metric) on(f *face) bool {
 
 // solve sets dst to the solution for the right-hand side r, 0 off the free entries.
 func (m *metric) solve(dst, r []float64) {
-	v := make([]float64, len(m.free))
-	for a, j := range m.free {
-		v[a] = r[j]
-	}
+	v := linalg.Gather(r, m.free)
 	m.factor.SolveT(v)
 	m.factor.Solve(v)
 	clear(dst)

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/qp"
 	"bilevelc/runtime/tolerance"
@@ -53,10 +54,7 @@ func (q quasiNewton) multiply(v []float64) []float64 {
 		return out
 	}
 	floats.ScaleTo(out, q.Scale, v)
-	c := make([]float64, len(q.basis))
-	for a, col := range q.basis {
-		c[a] = linalg.Dot(col, v)
-	}
+	c := each.Of(q.basis, func(col []float64) float64 { return linalg.Dot(col, v) })
 	for a, col := range q.basis {
 		t := -q.Scale * c[a]
 		for b, w := range c {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 )
 
@@ -45,10 +46,7 @@ func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius floa
 		return r, nil
 	}
 	for {
-		gradients := make([][]float64, len(hull))
-		for i, s := range hull {
-			gradients[i] = s.G
-		}
+		gradients := each.Of(hull, func(s Sample) []float64 { return s.G })
 		least, err := run.projector.MinNorm(at.X, gradients, radius)
 		if err != nil {
 			return nil, err

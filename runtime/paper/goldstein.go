@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/outer"
@@ -126,10 +127,7 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 	if !s.Center.Open && len(hull) > 1 {
 		hull = hull[1:]
 	}
-	gradients := make([][]float64, len(hull))
-	for i, g := range hull {
-		gradients[i] = g.G
-	}
+	gradients := each.Of(hull, func(g outer.Sample) []float64 { return g.G })
 	least, err := run.Projector().MinNorm(s.Center.X, gradients, delta)
 	if err != nil {
 		return "", err

@@ -3,6 +3,7 @@ package pieces
 import (
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
@@ -28,10 +29,7 @@ func (v *Solver) refine(z []float64) []float64 { return v.s.Unscaled(v.onto(&v.b
 func (v *Solver) recede(d []float64) []float64 {
 	b := activeset.Bounds{RowLo: ends(v.bounds.RowLo), RowHi: ends(v.bounds.RowHi), Lo: ends(v.bounds.Lo), Hi: ends(v.bounds.Hi)}
 	_, e := math.Frexp(linalg.NormInf(d))
-	unit := make([]float64, len(d))
-	for j, t := range d {
-		unit[j] = math.Ldexp(t, -e)
-	}
+	unit := each.Of(d, func(t float64) float64 { return math.Ldexp(t, -e) })
 	unit = v.onto(&b, unit)
 	for j, t := range unit {
 		unit[j] = math.Ldexp(t, e)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -45,10 +46,7 @@ func (v *Solver) SafePoint(ctx context.Context, p *kkt.Point) *Safe {
 	most := v.work + max(v.work, tolerance.Second)
 	for tried := 0; len(queue) > 0 && tried < tolerance.Branches && v.work < most && ctx.Err() == nil; queue = queue[1:] {
 		fix := queue[0]
-		key := make([]byte, len(p.Biactive))
-		for t, k := range p.Biactive {
-			key[t] = byte(fix[k])
-		}
+		key := each.Of(p.Biactive, func(k int) byte { return byte(fix[k]) })
 		if seen[string(key)] {
 			continue
 		}

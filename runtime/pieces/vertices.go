@@ -9,8 +9,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/combin"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -115,11 +117,7 @@ func (f *face) acrossLines(of []int, normals *mat.Dense) *mat.Dense {
 
 // at are the multipliers of the point.
 func (f *face) at(s *kkt.System) []float64 {
-	l := make([]float64, len(f.held))
-	for c, i := range f.held {
-		l[c] = s.Lambda(f.z)[i] / f.unit[i]
-	}
-	return l
+	return each.Of(f.held, func(i int) float64 { return s.Lambda(f.z)[i] / f.unit[i] })
 }
 
 // point is the point with other multipliers.
@@ -177,10 +175,7 @@ func (p part) edges(at []int) (dirs [][]float64, all bool) {
 		return nil, false
 	}
 	for _, pick := range combin.Combinations(len(at), k-1) {
-		hold := make([]int, len(pick))
-		for t, c := range pick {
-			hold[t] = at[c]
-		}
+		hold := linalg.Gather(at, pick)
 		if d, free := p.along(hold); free == 1 {
 			dirs = append(dirs, d)
 		}

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 )
 
@@ -108,10 +109,7 @@ func (h *Hessian) multiply(dst, v []float64) {
 	if len(h.w) == 0 {
 		return
 	}
-	c := make([]float64, len(h.w))
-	for a, col := range h.w {
-		c[a] = linalg.Dot(col, v[:len(col)])
-	}
+	c := each.Of(h.w, func(col []float64) float64 { return linalg.Dot(col, v[:len(col)]) })
 	for a, col := range h.w {
 		t := 0.0
 		for b, v := range c {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -118,10 +119,7 @@ func (r *Recourse) Feasible(x []float64) (y, farkas []float64) {
 	if satisfied {
 		return r.y, nil
 	}
-	c := make([]float64, len(r.y))
-	for j, v := range r.y {
-		c[j] = -v
-	}
+	c := each.Of(r.y, func(v float64) float64 { return -v })
 	s := Solve(&Problem{H: r.h, C: c, A: r.minusB, Equal: r.equal, B: r.rhs, Terms: r.terms, Warm: r.warm, Context: r.ctx}, &r.ws)
 	switch s.Status {
 	case Solved:

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/tolerance"
@@ -126,10 +127,7 @@ func (k *structured) load(p *Problem, diagonal []float64) (lo, hi []float64, ok 
 			hi[j] = p.Hi[j]
 		}
 	}
-	r := make([]float64, len(p.B))
-	for i, b := range p.B {
-		r[i] = -b
-	}
+	r := each.Of(p.B, func(b float64) float64 { return -b })
 	k.solver.Set(lo, hi, r)
 	k.solver.Linear(p.C, make([]float64, n))
 	return lo, hi, true

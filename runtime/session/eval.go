@@ -3,6 +3,7 @@ package session
 import (
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/bind"
 	"bilevelc/ir/check"
@@ -46,11 +47,7 @@ func (s *Session) reported() (items []*lang.Let) {
 
 // Reported lists what the report names, which expressions may read as well, for completion.
 func (s *Session) Reported() []string {
-	var names []string
-	for _, item := range s.reported() {
-		names = append(names, item.Name.Name)
-	}
-	return names
+	return each.Of(s.reported(), func(item *lang.Let) string { return item.Name.Name })
 }
 
 func (s *Session) evaluateNames(e lang.Expr) (*Reply, error) {

@@ -3,6 +3,7 @@ package system
 import (
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
@@ -81,11 +82,7 @@ func unsigned(v []float64) []float64 {
 	if v == nil {
 		return nil
 	}
-	out := make([]float64, len(v))
-	for j, t := range v {
-		out[j] = t + 0
-	}
-	return out
+	return each.Of(v, func(t float64) float64 { return t + 0 })
 }
 
 // Ray is the stable form of a ray of a problem, on its system or one linearized.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/tolerance"
 )
@@ -51,10 +52,7 @@ func (l *parted) From(ctx context.Context, x []float64) (*kkt.Point, error) {
 // improve is the local solution that a point of a branch leads to.
 func (l *parted) improve(ctx context.Context, z []float64, branch []kkt.Fix) (*kkt.Point, error) {
 	return l.each(func(k int, at []float64) (*kkt.Point, error) {
-		fix := make([]kkt.Fix, len(l.parts[k].PairAt))
-		for n, pair := range l.parts[k].PairAt {
-			fix[n] = branch[pair]
-		}
+		fix := linalg.Gather(branch, l.parts[k].PairAt)
 		return l.solvers[k].Improve(ctx, at, fix)
 	}, z)
 }
@@ -66,10 +64,7 @@ func (l *parted) each(solve func(k int, at []float64) (*kkt.Point, error), z []f
 	var first, falls error
 	missing := false
 	for k, p := range l.parts {
-		at := make([]float64, len(p.Cols))
-		for n, j := range p.Cols {
-			at[n] = z[j]
-		}
+		at := linalg.Gather(z, p.Cols)
 		point, err := solve(k, at)
 		if unbounded, ok := errors.AsType[*pieces.Unbounded](err); ok {
 			point, rays[k], falls = &kkt.Point{Z: unbounded.Z}, unbounded.Ray, err

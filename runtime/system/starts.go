@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/outer"
@@ -25,10 +26,7 @@ func (v *visited) branch(fix []kkt.Fix) (known bool) {
 	if v.branches == nil {
 		v.branches = map[string]bool{}
 	}
-	key := make([]byte, len(fix))
-	for k, f := range fix {
-		key[k] = byte(f)
-	}
+	key := each.Of(fix, func(f kkt.Fix) byte { return byte(f) })
 	known = v.branches[string(key)]
 	v.branches[string(key)] = true
 	return known

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -172,10 +173,7 @@ func (f *forest) work() int64  { return total(f, func(s *search) int64 { return 
 // terms is the sum of the absolute terms of what relaxations minimize at z (Result.Terms), with multipliers as short as they may be there.
 func (f *forest) terms(z []float64) float64 {
 	return total(f, func(s *search) float64 {
-		own := make([]float64, s.sys.N)
-		for k, j := range s.part.Cols {
-			own[k] = z[j]
-		}
+		own := linalg.Gather(z, s.part.Cols)
 		return s.sizes(s.shortest(own))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/bind"
 	"bilevelc/ir/data"
 	"bilevelc/lang"
@@ -293,11 +294,7 @@ func (d *Document) axesOf(e lang.Expr) []string {
 	if len(s.Within) < 2 {
 		return []string{name.Name}
 	}
-	var out []string
-	for _, w := range s.Within {
-		out = append(out, w.Name)
-	}
-	return out
+	return each.Of(s.Within, func(w lang.Ident) string { return w.Name })
 }
 
 // maxMembers is how many elements of a set are listed.
@@ -323,10 +320,7 @@ func (d *Document) members(name string, set *data.Set) []string {
 	s := def.Decl.(*lang.IndexSet)
 	if v := s.Value; v != nil {
 		for _, e := range v.Elems {
-			var parts []string
-			for _, p := range e.Parts {
-				parts = append(parts, oneLine(p.Span().Text()))
-			}
+			parts := each.Of(e.Parts, func(p lang.Expr) string { return oneLine(p.Span().Text()) })
 			element(parts)
 		}
 		lo, written := v.Lo.(*lang.Number)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/bind"
 	"bilevelc/ir/check"
@@ -142,10 +143,7 @@ const maxShown = 12
 
 // shortTexts lists the first of the texts that data hold.
 func shortTexts(texts []string) string {
-	var out []string
-	for _, t := range texts[:min(len(texts), maxShown)] {
-		out = append(out, lang.Quote(t))
-	}
+	out := each.Of(texts[:min(len(texts), maxShown)], lang.Quote)
 	if len(texts) > maxShown {
 		out = append(out, "...")
 	}

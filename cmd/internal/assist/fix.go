@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -353,20 +354,13 @@ func (d *Document) likely(at diag.Span, f string) []diag.Span {
 	var all []candidate
 	for i := max(0, first-aside); i <= first; i++ {
 		for j := last; j < min(len(places), last+1+aside); j++ {
-			var have []string
-			for _, p := range places[i : j+1] {
-				have = append(have, text[p[0]:p[1]])
-			}
+			have := each.Of(places[i:j+1], func(p [2]int) string { return text[p[0]:p[1]] })
 			all = append(all, candidate{diag.Span{Source: d.Source, Start: places[i][0], End: places[j][1]},
 				2*changes(have, want) + min(1, first-i+j-last)})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return a.cost - b.cost })
-	var out []diag.Span
-	for _, c := range all[:min(3, len(all))] {
-		out = append(out, c.place)
-	}
-	return out
+	return each.Of(all[:min(3, len(all))], func(c candidate) diag.Span { return c.place })
 }
 
 // words are what a line is compared by.

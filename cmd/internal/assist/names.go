@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/lang"
@@ -72,11 +73,7 @@ func links(n *lang.Names) []int {
 		all = append(all, place{f.Place.Start, -1})
 	}
 	slices.SortFunc(all, func(a, b place) int { return a.at - b.at })
-	out := make([]int, len(all))
-	for i, p := range all {
-		out[i] = p.def
-	}
-	return out
+	return each.Of(all, func(p place) int { return p.def })
 }
 
 // Hover is what to show of the name at an offset, in Markdown; ok is false where

@@ -10,6 +10,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"bilevelc/cmd/internal/assist"
+	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 )
 
@@ -47,18 +48,12 @@ func (d *document) places(offset int, definition bool) []Range {
 }
 
 func (s *server) references(d *document, offset int, p *referenceParams) (any, error) {
-	out := []location{}
-	for _, r := range d.places(offset, p.Context.IncludeDeclaration) {
-		out = append(out, location{d.uri, r})
-	}
+	out := each.Of(d.places(offset, p.Context.IncludeDeclaration), func(r Range) location { return location{d.uri, r} })
 	return out, nil
 }
 
 func (s *server) highlight(d *document, offset int, _ *positionParams) (any, error) {
-	out := []map[string]Range{}
-	for _, r := range d.places(offset, true) {
-		out = append(out, map[string]Range{"range": r})
-	}
+	out := each.Of(d.places(offset, true), func(r Range) map[string]Range { return map[string]Range{"range": r} })
 	return out, nil
 }
 
@@ -80,10 +75,7 @@ func (s *server) rename(d *document, offset int, p *renameParams) (any, error) {
 
 // edit is a change of the document.
 func (d *document) edit(edits []assist.Edit) *workspaceEdit {
-	var out []textEdit
-	for _, e := range edits {
-		out = append(out, textEdit{d.lines.span(e.Start, e.End), e.Text})
-	}
+	out := each.Of(edits, func(e assist.Edit) textEdit { return textEdit{d.lines.span(e.Start, e.End), e.Text} })
 	return &workspaceEdit{Changes: map[string][]textEdit{d.uri: out}}
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
@@ -257,10 +258,7 @@ func describe(handle string, p *runtime.Problem) map[string]any {
 			constraints = append(constraints, arrayOf(f.Name, f.Shape.Dims(), f.Axes))
 		}
 	}
-	report := []array{}
-	for _, item := range p.IR.Report {
-		report = append(report, arrayOf(item.Name, item.Node.Shape.Dims(), item.Axes))
-	}
+	report := each.Of(p.IR.Report, func(item ir.NamedNode) array { return arrayOf(item.Name, item.Node.Shape.Dims(), item.Axes) })
 	return map[string]any{"problem": handle, "digest": p.Digest(), "dims": map[string]int{"x": dx, "y": dy, "rows": rows},
 		"upper": levels["upper"], "lower": levels["lower"], "constraints": constraints, "report": report, "warnings": findings(p.Warnings),
 		"warnings_text": textOf(p.Warnings)}
