@@ -17,6 +17,7 @@ var targets = []target{
 	{dir: "runtime/kkt", draw: 10, tests: []string{"runtime/pieces", "runtime/tree", "runtime/reduced", "runtime"}},
 	{dir: "runtime/pieces", draw: 12, tests: []string{"runtime"}},
 	{dir: "runtime/reduced", draw: 12, tests: []string{"runtime"}},
+	{dir: "runtime/sequential", draw: 10, tests: []string{"runtime"}},
 	{dir: "runtime/tree", draw: 8, files: []string{"node.go", "search.go", "plunge.go", "proof.go"}},
 	{dir: "ir/curvature", draw: 24, tests: []string{"runtime"},
 		files: []string{"interval.go", "functions.go", "hessian.go", "fusion.go", "opposite.go", "products.go", "jacobian.go", "weights.go", "ranges.go", "domain.go", "spectrum.go", "prove.go", "rank.go"}},

@@ -133,7 +133,7 @@ func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Ex
 	if size > 0 {
 		st.hidden = r.End.Scale / size
 	}
-	out.Measure = math.Max(left/math.Max(size, math.SmallestNonzeroFloat64), math.Max(r.Left, -r.Least))
+	out.Measure = math.Max(left/math.Max(size, math.SmallestNonzeroFloat64), -r.Least*math.Min(1, st.hidden)) // the gradient's own terms vanish with it where nothing holds
 	if out.Measure <= tolerance.Certified {
 		out.Point.Multipliers, out.Point.SecondOrder = m, r.Point.SecondOrder
 	}
