@@ -91,11 +91,7 @@ func (r *rule) String() string { return r.op.String() }
 // DiffWRT: every rule differentiates in all its arguments but ProdExcept,
 // which occurs in gradients only, and but for exponents of PosPow, which are data.
 func (r *rule) DiffWRT(inputs int) []bool {
-	wrt := make([]bool, inputs)
-	for i := range wrt {
-		wrt[i] = r.op != ProdExcept && !(r.op == Op(expr.PosPow) && i == 1)
-	}
-	return wrt
+	return each.Below(inputs, func(i int) bool { return r.op != ProdExcept && !(r.op == Op(expr.PosPow) && i == 1) })
 }
 
 // apply makes the node of a rule.

@@ -1,6 +1,10 @@
 package ir
 
-import "strings"
+import (
+	"strings"
+
+	"bilevelc/internal/each"
+)
 
 // The words a user reads for the kinds of types.
 func (k TypeKind) String() string {
@@ -43,10 +47,7 @@ func (t Type) Size() string {
 }
 
 func (t Type) dims(between string) string {
-	parts := make([]string, len(t.Dims))
-	for i := range parts {
-		parts[i] = t.dim(i)
-	}
+	parts := each.Below(len(t.Dims), t.dim)
 	return strings.Join(parts, between)
 }
 

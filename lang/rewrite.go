@@ -1,5 +1,7 @@
 package lang
 
+import "bilevelc/internal/each"
+
 // Rewrite copies an expression with its parts replaced: where replace returns an
 // expression, that stands in the place of the part, and is not looked into. The
 // names that comprehensions declare hide others inside them: replace is told the
@@ -65,11 +67,7 @@ func (r rewriter) expr(e Expr) Expr {
 }
 
 func (r rewriter) exprs(list []Expr) []Expr {
-	out := make([]Expr, len(list))
-	for i, e := range list {
-		out[i] = r.expr(e)
-	}
-	return out
+	return each.Of(list, r.expr)
 }
 
 func (r rewriter) subscripts(subs []Subscript) []Subscript {

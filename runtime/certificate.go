@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
@@ -36,10 +37,7 @@ func (p *Problem) certificate(run *outer.Result, h *oracle.Hyper, errorY float64
 			Norm: g.Norm, GradientError: g.GradError, Epsilon: g.Norm + g.GradError}
 	}
 	if smoothness, ok := run.Parameters["C_F"]; ok && smoothness > 0 && pt.Grad != nil {
-		next := make([]float64, len(pt.X))
-		for j := range next {
-			next[j] = pt.X[j] - pt.Grad[j]/smoothness
-		}
+		next := each.Below(len(pt.X), func(j int) float64 { return pt.X[j] - pt.Grad[j]/smoothness })
 		if err := h.Project(next, next); err != nil {
 			return nil, fmt.Errorf("certificate: %w", err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bilevelc/autodiff"
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
@@ -143,9 +144,5 @@ func terms(m *sparse.CSR, i int, names []string, sign float64) string {
 
 // entryNames names each entry of a level's vector: toll[1], share[2].
 func entryNames(level *ir.Level) []string {
-	names := make([]string, level.Dim)
-	for j := range names {
-		names[j] = level.EntryName(j)
-	}
-	return names
+	return each.Below(level.Dim, level.EntryName)
 }

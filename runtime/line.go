@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/compile"
 	"bilevelc/runtime/document"
@@ -76,10 +77,7 @@ func (a Along) places() ([]float64, error) {
 		return nil, fmt.Errorf("a line of %.3g points is longer than the %d that one may have", steps+1, maxLine)
 	}
 	n := int(math.Floor(steps * (1 + 1e-12)))
-	out := make([]float64, n+1)
-	for k := range out {
-		out[k] = a.From + float64(k)*a.Step
-	}
+	out := each.Below(n+1, func(k int) float64 { return a.From + float64(k)*a.Step })
 	if math.Abs(out[n]-a.To) <= 1e-9*math.Abs(a.Step) {
 		out[n] = a.To
 	}

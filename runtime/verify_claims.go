@@ -5,15 +5,15 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/system"
-
-	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -218,11 +218,7 @@ func (c *claims) residuals() {
 
 // rowSizes are the sizes of the terms of each row.
 func (c *claims) rowSizes() []float64 {
-	sizes := make([]float64, len(c.h))
-	for i := range sizes {
-		sizes[i] = c.termsOfRow(i, c.doc.X, c.doc.Y)
-	}
-	return sizes
+	return each.Below(len(c.h), func(i int) float64 { return c.termsOfRow(i, c.doc.X, c.doc.Y) })
 }
 
 // termsOfRow is the size of the terms of a row at (x, y).

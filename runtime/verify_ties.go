@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
@@ -69,10 +70,7 @@ func (c *claims) gap() (gap, size float64, err error) {
 	if err != nil {
 		return math.Inf(1), 0, err
 	}
-	slope := make([]float64, len(z))
-	for j := range slope {
-		slope[j] = -near.prox * z[j]
-	}
+	slope := each.Below(len(z), func(j int) float64 { return -near.prox * z[j] })
 	lambda, err := near.multipliers(context.Background(), x, slope)
 	if err != nil {
 		return math.Inf(1), 0, err

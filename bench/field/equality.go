@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime"
 )
 
@@ -87,11 +88,7 @@ func equality(seed uint64, n, rows, leaders int) (runtime.Data, float64, error) 
 		}
 	}
 	list := func(m *mat.Dense) [][]float64 {
-		out := make([][]float64, m.RawMatrix().Rows)
-		for i := range out {
-			out[i] = m.RawRowView(i)
-		}
-		return out
+		return each.Below(m.RawMatrix().Rows, m.RawRowView)
 	}
 	numbers := runtime.Data{"A": list(A), "B": list(B), "H": list(H), "c": c.RawMatrix().Data, "d": d.RawMatrix().Data}
 	return numbers, F(low), nil

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/optimize"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 )
 
@@ -119,9 +120,6 @@ func matrix(set *data.Set, name string) ([][]float64, error) {
 		return nil, fmt.Errorf("no matrix named %s", name)
 	}
 	a, all := e.Array, e.Array.Values()
-	rows := make([][]float64, a.Shape[0])
-	for i := range rows {
-		rows[i] = all[i*a.Shape[1] : (i+1)*a.Shape[1]]
-	}
+	rows := each.Below(a.Shape[0], func(i int) []float64 { return all[i*a.Shape[1] : (i+1)*a.Shape[1]] })
 	return rows, nil
 }

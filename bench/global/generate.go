@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"bilevelc/internal/each"
 )
 
 // class of random programs: name, size, how many.
@@ -84,11 +86,7 @@ func matrix(m, n int, entry func(i, j int) float64) [][]float64 {
 }
 
 func vector(n int, entry func(i int) float64) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = entry(i)
-	}
-	return v
+	return each.Below(n, entry)
 }
 
 // to rounds to d decimals.

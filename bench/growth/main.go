@@ -24,6 +24,7 @@ import (
 	"strings"
 
 	"bilevelc/bench/clock"
+	"bilevelc/internal/each"
 	bilevelc "bilevelc/runtime"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
@@ -197,10 +198,7 @@ func measure(a axis, size, threads int) (measurement, error) {
 		return m, err
 	}
 	h := oracle.New(p.Numeric, solver, face)
-	x := make([]float64, p.Numeric.Dx)
-	for j := range x {
-		x[j] = 0.2 * math.Sin(float64(j+1))
-	}
+	x := each.Below(p.Numeric.Dx, func(j int) float64 { return 0.2 * math.Sin(float64(j+1)) })
 	for k := 1; k < solved; k++ {
 		before := h.Calls()
 		c := meter(func() { _, err = h.Gradient(context.Background(), x) })

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/planted"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
@@ -225,10 +226,7 @@ func runAlpha(o options) (*results, error) {
 			continue
 		}
 		calls.series = append(calls.series, guideThrough("theory of the plain penalty: 1/alpha", plain, -1, 1.6))
-		var line []band
-		for _, b := range plain {
-			line = append(line, band{b.x, b.x, b.x, b.x})
-		}
+		line := each.Of(plain, func(b band) band { return band{b.x, b.x, b.x, b.x} })
 		errors.series = append(errors.series, series{name: "alpha", bands: line, guide: true})
 		r.figures = append(r.figures, calls, errors)
 	}

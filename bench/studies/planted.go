@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/planted"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
@@ -103,11 +104,7 @@ func plantedGrid(quick bool) []heat {
 
 // checkpoints are the parts of the budget at which a run is looked at.
 func checkpoints(budget int64) []int64 {
-	var out []int64
-	for _, part := range []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1} {
-		out = append(out, int64(part*float64(budget)))
-	}
-	return out
+	return each.Of([]float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1}, func(part float64) int64 { return int64(part * float64(budget)) })
 }
 
 // newCourse draws a problem of dimension d with d/5 kinks at its optimum, and

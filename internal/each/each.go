@@ -1,4 +1,4 @@
-// Package each makes lists of lists, entry by entry.
+// Package each makes lists entry by entry: of lists, and of numbers.
 package each
 
 // Of is what f makes of each of a list.
@@ -9,3 +9,15 @@ func Of[A, B any](list []A, f func(A) B) []B {
 	}
 	return out
 }
+
+// Below is what f makes of each number from 0 to below n.
+func Below[B any](n int, f func(int) B) []B {
+	out := make([]B, n)
+	for k := range out {
+		out[k] = f(k)
+	}
+	return out
+}
+
+// Number is the numbers from 0 to below n.
+func Number(n int) []int { return Below(n, func(k int) int { return k }) }

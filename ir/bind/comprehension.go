@@ -336,10 +336,7 @@ func (e *elaborator) itemReduce(op expr.Op, v value, at diag.Span) value {
 	case v.space == nil:
 		return e.reduceNode(op, v.node, at)
 	}
-	seg := make([]int, v.space.n*v.item().Len())
-	for k := range seg {
-		seg[k] = k / v.item().Len()
-	}
+	seg := each.Below(v.space.n*v.item().Len(), func(k int) int { return k / v.item().Len() })
 	return e.segments(op, v.node, seg, v.space, at)
 }
 

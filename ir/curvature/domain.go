@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
@@ -64,10 +65,7 @@ func at(x, y []float64) domain {
 // upperBox is the smallest box found around X: its bounds, tightened by balls
 // and rows.
 func upperBox(p *ir.Problem) []Interval {
-	x := make([]Interval, p.Upper.Dim)
-	for i := range x {
-		x[i] = Interval{p.X.Lo[i], p.X.Hi[i]}
-	}
+	x := each.Below(p.Upper.Dim, func(i int) Interval { return Interval{p.X.Lo[i], p.X.Hi[i]} })
 	for _, ball := range p.X.Balls {
 		v := p.Upper.Vars[ball.Var]
 		for i := v.Offset; i < v.Offset+v.Shape.Len(); i++ {

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 )
 
@@ -94,10 +95,7 @@ func (pr *prover) lowerSample(k int, x []float64, random *rand.Rand, work *budge
 		}
 	}
 	// A x - B y <= b: the rows of -B with right-hand side b - A x.
-	rhs := make([]float64, len(pr.Rows))
-	for i := range rhs {
-		rhs[i] = pr.Rhs[i] - pr.A.RowDot(i, x)
-	}
+	rhs := each.Below(len(pr.Rows), func(i int) float64 { return pr.Rhs[i] - pr.A.RowDot(i, x) })
 	rows := halfspaces{m: pr.B, rhs: rhs, sign: -1, equal: func(i int) bool { return pr.Rows[i].Equal }}
 	return y, rows.project(y, work, func() {})
 }

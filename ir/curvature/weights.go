@@ -3,6 +3,7 @@ package curvature
 import (
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/expr"
 )
 
@@ -187,10 +188,7 @@ func (b *backward) visitFused(n *expr.Node, w []Interval) bool {
 	}
 	slopes := b.slopesOf(n)
 	if !b.affine(n) {
-		d := make([]Interval, len(w))
-		for k := range d {
-			d[k] = w[k].mul(slopes[k].d2)
-		}
+		d := each.Below(len(w), func(k int) Interval { return w[k].mul(slopes[k].d2) })
 		if f.leaf.Shape.Rank == 0 && len(d) > 1 { // broadcast: all rows are the leaf's one
 			d = []Interval{sumOf(d)}
 		}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"bilevelc/internal/each"
 )
 
 // Style says how diagnostics are shown as text.
@@ -80,11 +82,7 @@ func (d *Diagnostic) gutter() int {
 }
 
 func relatedSpans(related []Related) []Span {
-	spans := make([]Span, len(related))
-	for i, r := range related {
-		spans[i] = r.Span
-	}
-	return spans
+	return each.Of(related, func(r Related) Span { return r.Span })
 }
 
 // lastOffset is the offset of the span's last byte (its start where empty).

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 )
 
@@ -118,10 +119,7 @@ func (b *Bars) columns() template.HTML {
 
 // curve is more bars than a terminal has lines for, as a line.
 func (b *Bars) curve() *Lines {
-	x := make([]float64, len(b.Values))
-	for k := range x {
-		x[k] = float64(k + 1)
-	}
+	x := each.Below(len(b.Values), func(k int) float64 { return float64(k + 1) })
 	return &Lines{Title: b.Title, Labels: b.Labels, Mark: math.NaN(), Series: []Series{{Name: b.Title, X: x, Y: b.Values}}}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 )
 
@@ -36,11 +37,7 @@ func (v Value) Rows() [][]float64 {
 	if len(v.Shape) != 2 {
 		return nil
 	}
-	rows := make([][]float64, v.Shape[0])
-	for i := range rows {
-		rows[i] = v.Data[i*v.Shape[1] : (i+1)*v.Shape[1]]
-	}
-	return rows
+	return each.Below(v.Shape[0], func(i int) []float64 { return v.Data[i*v.Shape[1] : (i+1)*v.Shape[1]] })
 }
 
 // Rounded is the array without entries that are rounding beside its largest, which are 0: a
@@ -124,10 +121,7 @@ func (vs Values) MarshalJSON() ([]byte, error) {
 			dst = data.AppendLists(dst, v.Shape, ",", entry)
 			continue
 		}
-		keys := make([][]string, len(v.Data))
-		for k := range keys {
-			keys[k] = v.Key(k)
-		}
+		keys := each.Below(len(v.Data), v.Key)
 		dst = data.AppendKeyed(dst, keys, ",", ":", entry)
 	}
 	return append(dst, '}'), nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"bilevelc/internal/each"
 )
 
 // spelling turns names of a model into those of a format, each into one of its own.
@@ -85,11 +87,7 @@ type spelled struct {
 
 func (p *Program) spell(columns, rows *spelling) (of spelled, notes []string) {
 	all := func(s *spelling, n int, name func(k int) string) []string {
-		out := make([]string, n)
-		for k := range out {
-			out[k] = s.of(name(k))
-		}
-		return out
+		return each.Below(n, func(k int) string { return s.of(name(k)) })
 	}
 	of.columns = all(columns, len(p.Columns), func(k int) string { return p.Columns[k].Name })
 	of.rows = all(rows, len(p.Rows), func(k int) string { return p.Rows[k].Name })

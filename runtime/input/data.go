@@ -79,10 +79,7 @@ func regular(v any) (entry data.Entry, ok bool) {
 	case Sparse:
 		return entry, true
 	case mat.Vector:
-		flat := make([]float64, v.Len())
-		for i := range flat {
-			flat[i] = v.AtVec(i)
-		}
+		flat := each.Below(v.Len(), v.AtVec)
 		return data.Entry{Array: data.Vector(flat)}, linalg.Finite(flat)
 	case mat.Matrix:
 		rows, cols := v.Dims()
@@ -271,10 +268,7 @@ func matrixOf(v reflect.Value) (any, bool) {
 		return mat.Col(nil, 0, u), true
 	}
 	rows, _ := m.Dims()
-	out := make([][]float64, rows)
-	for i := range out {
-		out[i] = mat.Row(nil, i, m)
-	}
+	out := each.Below(rows, func(i int) []float64 { return mat.Row(nil, i, m) })
 	return out, true
 }
 

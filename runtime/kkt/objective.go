@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 )
@@ -258,10 +259,7 @@ func (s *System) Hessian(z []float64) *sparse.CSR {
 		return s.Objective.Hess
 	}
 	n := s.Nx + s.Ny + len(s.P.Duals)
-	at := make([]float64, n)
-	for k := range at {
-		at[k] = z[s.place2(k)]
-	}
+	at := each.Below(n, func(k int) float64 { return z[s.place2(k)] })
 	units := append(append(Units(at[:s.Nx]), Units(at[s.Nx:s.Nx+s.Ny])...), Units(at[s.Nx+s.Ny:])...)
 	moved, full := append([]float64(nil), z...), make([]float64, s.N)
 	d := NewDifferences(at, units, n, FirstStep, func(dst, v []float64) {

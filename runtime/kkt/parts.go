@@ -48,10 +48,7 @@ func (s *System) Parts() []Part {
 	}
 	out := each.Of(classes.Members(s.N), func(members []int) Part { return Part{Cols: members} })
 	if len(out) == 1 {
-		pairs := make([]int, len(s.Pairs))
-		for k := range pairs {
-			pairs[k] = k
-		}
+		pairs := each.Number(len(s.Pairs))
 		out[0].System, out[0].PairAt = s, pairs
 		return out
 	}

@@ -133,10 +133,7 @@ func (s *System) shortenByF(hess *sparse.CSR, lin []float64) {
 	if hess == nil {
 		return
 	}
-	free := make([]bool, s.Nx)
-	for j := range free {
-		free[j] = hess.At(j, j) > 0
-	}
+	free := each.Below(s.Nx, func(j int) bool { return hess.At(j, j) > 0 })
 	for _, j := range s.Relaxation.A.Col {
 		if j < s.Nx {
 			free[j] = false

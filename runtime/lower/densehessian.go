@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
@@ -116,10 +117,7 @@ func (w *denseHessian) direction(dst []float64, f *face, r []float64) bool {
 	}
 	copy(dst, r)
 	w.factors.SolveT(dst)
-	rowPart := make([]float64, len(m.rows))
-	for a, i := range m.rows {
-		rowPart[a] = -linalg.Dot(w.whitened[w.place[i]], dst)
-	}
+	rowPart := each.Of(m.rows, func(i int) float64 { return -linalg.Dot(w.whitened[w.place[i]], dst) })
 	m.factors.SolveT(rowPart)
 	m.factors.Solve(rowPart)
 	w.push(dst, m.rows, rowPart)

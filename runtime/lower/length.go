@@ -3,6 +3,7 @@ package lower
 import (
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 )
 
@@ -19,10 +20,7 @@ type rays struct {
 
 func newRays(grad func(dst, y []float64), y, base []float64, parts [][]int) *rays {
 	if parts == nil {
-		all := make([]int, len(y))
-		for j := range all {
-			all[j] = j
-		}
+		all := each.Number(len(y))
 		parts = [][]int{all}
 	}
 	n, k := len(y), len(parts)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
@@ -72,10 +73,7 @@ func (g *projection) structure(q *polyhedron) {
 		g.general = append(g.general, i)
 	}
 	k := len(g.general)
-	equal := make([]bool, k)
-	for t, i := range g.general {
-		equal[t] = q.equal(i)
-	}
+	equal := each.Of(g.general, q.equal)
 	g.program = qp.Problem{Equal: equal}
 	room(k, &g.program.B, &g.program.Terms)
 	room(q.n, &g.program.BoundTerms, &g.program.Lo, &g.program.Hi)

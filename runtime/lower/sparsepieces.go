@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"bilevelc/internal/await"
+	"bilevelc/internal/each"
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/qp"
@@ -299,10 +300,7 @@ func (w *pieces) steps(obj Objective, quadratic bool) {
 		return
 	}
 	if w.lengths == nil {
-		parts := make([][]int, len(w.plan.pieces))
-		for k, piece := range w.plan.pieces {
-			parts[k] = piece.entries
-		}
+		parts := each.Of(w.plan.pieces, func(piece *piece) []int { return piece.entries })
 		w.lengths = lengthsOf(obj, w.y, w.grad, parts)
 	}
 	for k, piece := range w.plan.pieces {

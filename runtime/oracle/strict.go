@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
@@ -147,10 +148,7 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 
 // statesOf are those of all rows, with the digits that x has over X counted in.
 func statesOf(p *problem.Problem, x, y []float64) []rowState {
-	rows := make([]rowState, p.Rows.Len())
-	for i := range rows {
-		rows[i] = stateOf(p.Rows, i, x, y)
-	}
+	rows := each.Below(p.Rows.Len(), func(i int) rowState { return stateOf(p.Rows, i, x, y) })
 	if p.Rows.A.NNZ() == 0 {
 		return rows
 	}

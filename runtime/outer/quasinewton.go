@@ -77,10 +77,7 @@ func (q quasiNewton) curvature(diagonal []float64) *qp.Hessian {
 		}
 		return qp.Diagonal(make([]float64, q.N)) // no more positive definite than H is: the program fails
 	}
-	d := make([]float64, q.N)
-	for i := range d {
-		d[i] = q.Scale + diagonal[i]
-	}
+	d := each.Below(q.N, func(i int) float64 { return q.Scale + diagonal[i] })
 	if len(q.basis) == 0 {
 		return qp.Diagonal(d)
 	}

@@ -167,10 +167,7 @@ func (v *Solver) towards(ctx context.Context, p *kkt.Point, inside []float64) *S
 	size = math.Max(size, way)
 	for _, step := range safeSteps {
 		t := math.Min(1, step*size/way)
-		z := make([]float64, s.N)
-		for j := range z {
-			z[j] = p.Z[j] + t*(inside[j]-p.Z[j])
-		}
+		z := each.Below(s.N, func(j int) float64 { return p.Z[j] + t*(inside[j]-p.Z[j]) })
 		answer, status := v.follower.Solve(ctx, s.X(z))
 		if status != activeset.Optimal || !v.follower.Unique(ctx, answer) || !v.follower.UniqueMultipliers(ctx, answer) {
 			continue

@@ -1,6 +1,10 @@
 package problem
 
-import "math"
+import (
+	"math"
+
+	"bilevelc/internal/each"
+)
 
 // Coupled are constraints c_i(x, y*(x), lambda*(x)) <= 0 or = 0 of the upper level,
 // smooth in their arguments. The runtime minimizes the exact penalty function
@@ -33,11 +37,7 @@ func (k *Coupled) Penalty(c []float64) (value float64, signs []float64) {
 // Signs are the weights with which the constraints enter the piece of F on which
 // exactly the given ones are positive.
 func (k *Coupled) Signs(positive func(i int) bool) []float64 {
-	signs := make([]float64, len(k.Kind))
-	for i := range signs {
-		signs[i] = k.sign(i, positive(i))
-	}
-	return signs
+	return each.Below(len(k.Kind), func(i int) float64 { return k.sign(i, positive(i)) })
 }
 
 func (k *Coupled) sign(i int, positive bool) float64 {

@@ -3,6 +3,7 @@ package problem
 import (
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 )
 
@@ -14,10 +15,7 @@ func (p *Problem) Followers() [][]int {
 	if len(p.Blocks) > 0 {
 		return p.Blocks
 	}
-	all := make([]int, p.Dy)
-	for j := range all {
-		all[j] = j
-	}
+	all := each.Number(p.Dy)
 	return [][]int{all}
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -53,10 +54,7 @@ func (p *Projector) Interior(share float64) *Projector {
 
 // Widths are the sizes of X along the entries of x.
 func (p *Projector) Widths() []float64 {
-	widths := make([]float64, p.dx)
-	for j := range widths {
-		widths[j] = width(p.set.Lo, p.set.Hi, j)
-	}
+	widths := each.Below(p.dx, func(j int) float64 { return width(p.set.Lo, p.set.Hi, j) })
 	for _, b := range p.set.Balls {
 		for j := b.Start; j < b.End; j++ {
 			widths[j] = math.Min(widths[j], b.Radius)

@@ -1,6 +1,9 @@
 package qp
 
-import "bilevelc/internal/sparse"
+import (
+	"bilevelc/internal/each"
+	"bilevelc/internal/sparse"
+)
 
 // presolve decides, where signs alone do, whether some direction d has
 //
@@ -39,10 +42,7 @@ func presolve(m *sparse.CSR, equal []bool) (kept []int, impossible bool) {
 		r := left[j]
 		return r.equal == 0 && (r.rising == 0) != (r.falling == 0)
 	}
-	queue := make([]int, m.Cols)
-	for j := range queue {
-		queue[j] = j
-	}
+	queue := each.Number(m.Cols)
 	for len(queue) > 0 {
 		j := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]

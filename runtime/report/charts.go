@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime"
 	"bilevelc/runtime/chart"
 )
@@ -131,10 +132,7 @@ func ChartOf(v runtime.Value, s *Structure) chart.Chart {
 	}
 	cols := axes[len(axes)-1]
 	rows := axes[:len(axes)-1]
-	names := make([]string, len(v.Data)/max(1, cols.Size))
-	for i := range names {
-		names[i] = placeText(rows, i)
-	}
+	names := each.Below(len(v.Data)/max(1, cols.Size), func(i int) string { return placeText(rows, i) })
 	if len(names) <= fewLines && cols.Size > 2*fewLines && (cols.Labels != nil && ordered(cols) || s != nil && s.Ordered[v.Name]) {
 		l := &chart.Lines{Title: v.Name, Mark: math.NaN(), Labels: labels(cols)}
 		for i, name := range names {
@@ -246,20 +244,12 @@ func ofFirst(axes []runtime.Axis) [][]string {
 }
 
 func counted(n int) []float64 {
-	out := make([]float64, n)
-	for k := range out {
-		out[k] = float64(k + 1)
-	}
-	return out
+	return each.Below(n, func(k int) float64 { return float64(k + 1) })
 }
 
 // labels are the elements of one dimension as charts name them, without quotes.
 func labels(a runtime.Axis) []string {
-	out := make([]string, a.Size)
-	for k := range out {
-		out[k] = labelText(a, k)
-	}
-	return out
+	return each.Below(a.Size, func(k int) string { return labelText(a, k) })
 }
 
 func labelText(a runtime.Axis, k int) string {

@@ -376,10 +376,7 @@ const (
 
 // changes is the number of words to add, drop or change to get from a to b.
 func changes(a, b []string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
+	row := each.Number(len(b) + 1)
 	for i := range a {
 		diagonal := row[0]
 		row[0] = i + 1

@@ -68,10 +68,7 @@ func (p packed) entries() ([]float64, error) {
 	if len(raw) != 8*n {
 		return nil, fmt.Errorf("an array of shape %v has %d bytes, not %d", p.Shape, 8*n, len(raw))
 	}
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:]))
-	}
+	v := each.Below(n, func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:])) })
 	return v, nil
 }
 
