@@ -35,7 +35,7 @@ lower {
 			}
 			x := []float64{-2 + 1.5*rng.Float64(), 3 * rng.Float64()}
 			point, ok := n.from(t, solver(t, bound.Numeric, large), x, seed)
-			if ok && math.Hypot(point.Z[0]-1, point.Z[1]-1) > 1e-5 {
+			if ok && math.Hypot(point.Z[0]-1, point.Z[1]-1) > 3e-4 { // 1e-8 of the terms of the gradient, over the curvature along the valley
 				t.Errorf("seed %d: from %v to %v", seed, x, point.Z[:2])
 			}
 		}
