@@ -20,9 +20,6 @@ type Bars struct {
 	Notes  []string // behind values: "lower", at that bound; nil or as many as values
 }
 
-// mostRows is how many values are drawn as rows with their labels.
-const mostRows = 40
-
 func (b *Bars) note(k int) string {
 	if b.Notes == nil || b.Notes[k] == "" {
 		return ""
@@ -32,10 +29,10 @@ func (b *Bars) note(k int) string {
 
 // SVG implements Chart.
 func (b *Bars) SVG() template.HTML {
-	if len(b.Values) > mostRows {
+	height := 1.5 * font
+	if height*float64(len(b.Values)) > pageWidth {
 		return b.columns()
 	}
-	const height = 18.0
 	left := 0.0
 	for _, s := range b.Labels {
 		left = math.Max(left, width(cut(s, 32)))
@@ -55,11 +52,11 @@ func (b *Bars) SVG() template.HTML {
 		start += room
 	}
 	s := newScale(lo, hi, start, pageWidth-room, false, false)
-	c := &canvas{width: pageWidth, height: 24 + height*float64(len(b.Values)) + 4}
+	c := &canvas{width: pageWidth, height: 2*font + height*float64(len(b.Values)) + 4}
 	c.text("strong", "start", 0, 14, b.Title)
 	zero := s.at(0)
 	for k, v := range b.Values {
-		y := 24 + height*float64(k)
+		y := 2*font + height*float64(k)
 		title := b.Labels[k] + ": " + exact(v) + b.note(k)
 		c.text("", "end", left-8, y+13, cut(b.Labels[k], 32))
 		if !finite(v) {
@@ -80,16 +77,15 @@ func (b *Bars) SVG() template.HTML {
 
 // columns are bars that stand, without labels of their own.
 func (b *Bars) columns() template.HTML {
-	const h = 220.0
 	lo, hi, ok := extent(b.Values)
-	c := &canvas{width: pageWidth, height: h}
+	c := &canvas{width: pageWidth, height: lowHeight}
 	c.text("strong", "start", 0, 14, b.Title)
 	if !ok {
 		c.text("soft", "start", 0, 40, "no finite values")
 		return c.svg(b.Title + ": no finite values")
 	}
 	lo, hi = math.Min(lo, 0), math.Max(hi, 0)
-	s := newScale(lo, hi, h-28, 28, false, false)
+	s := newScale(lo, hi, lowHeight-28, 28, false, false)
 	left := 24.0
 	for _, v := range s.ticks(5) {
 		left = math.Max(left, 14+width(short(v)))
@@ -112,7 +108,7 @@ func (b *Bars) columns() template.HTML {
 	every := max(1, int(math.Ceil(n/8)))
 	for k := 0; k < len(b.Labels); k += every {
 		label := cut(b.Labels[k], 10)
-		c.text("soft", "middle", math.Min(left+each*(float64(k)+0.5), pageWidth-width(label)/2), h-10, label)
+		c.text("soft", "middle", math.Min(left+each*(float64(k)+0.5), pageWidth-width(label)/2), lowHeight-10, label)
 	}
 	return c.svg(fmt.Sprintf("%s: %d values from %s to %s", b.Title, len(b.Values), short(lo), short(hi)))
 }
@@ -123,13 +119,10 @@ func (b *Bars) curve() *Lines {
 	return &Lines{Title: b.Title, Labels: b.Labels, Mark: math.NaN(), Series: []Series{{Name: b.Title, X: x, Y: b.Values}}}
 }
 
-// mostTextRows is how many rows a text chart has.
-const mostTextRows = 60
-
 // Text implements Chart.
 func (b *Bars) Text(w io.Writer, columns int) error {
 	columns = max(columns, MinWidth)
-	if len(b.Values) > mostTextRows {
+	if len(b.Values) > Apart {
 		return b.curve().Text(w, columns)
 	}
 	labels := 0

@@ -26,8 +26,15 @@ type Chart interface {
 	Text(w io.Writer, width int) error
 }
 
-// pageWidth is the width of charts on a page, in units of theirs; networks may be narrower.
-const pageWidth = 720.0
+// The measures of a page, in units of its charts. Rows of text are one and a half times the font apart, and a title has two fonts.
+const (
+	font      = 12.0 // see Style
+	pageWidth = 60 * font
+	lowHeight = pageWidth * 3 / 8 // of charts over an axis
+)
+
+// Apart is how many marks of a kind are told apart next to each other: more are not named, not drawn each for itself, or left out.
+const Apart = 80
 
 // MinWidth is the least width that text charts are made for.
 const MinWidth = 40
@@ -60,10 +67,10 @@ svg.chart .node{fill:var(--paper);stroke:var(--soft);stroke-width:1.25}
 @media print{svg.chart{--ink:#000;--soft:#444;--rule:#ccc;--paper:#fff;--a:#1f6fb2;--b:#c2571a;--c:#2b8a5a;--d:#8b4fb0;--e:#a88a12;--f:#5f6b7a;--g:#b0305c;--h:#17808a;print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 `
 
-// letters name the colors of series in order.
-const letters = "abcdefgh"
+// Colors are the letters of the colors of series, in order: more curves are not told apart.
+const Colors = "abcdefgh"
 
-func color(series int) string { return string(letters[series%len(letters)]) }
+func color(series int) string { return string(Colors[series%len(Colors)]) }
 
 // canvas collects the elements of one SVG.
 type canvas struct {

@@ -147,7 +147,7 @@ func TestChartsOfManyValues(t *testing.T) {
 	}
 	s := lines.thinned(lines.Series[0])
 	lo, hi, _ := extent(s.Y)
-	if len(s.Y) > mostPoints || lo != -60 || hi != 50 {
+	if len(s.Y) > 2*pageWidth || lo != -60 || hi != 50 {
 		t.Errorf("%d points from %v to %v", len(s.Y), lo, hi)
 	}
 }

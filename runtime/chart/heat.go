@@ -34,36 +34,32 @@ func (h *Heat) shade(v, most float64) float64 {
 	return math.Abs(v) / most
 }
 
-// Cells beyond these are averaged away: no page and no eye has more.
-const (
-	mostHeatRows, mostHeatCols = 80, 160
-	labelledRows, labelledCols = 48, 60
-)
-
-// SVG implements Chart.
+// SVG implements Chart. A page has cells twice as high as wide where there are too many.
 func (h *Heat) SVG() template.HTML {
 	rows, cols, values := h.Rows, h.Cols, h.Values
 	note := ""
-	if len(rows) > mostHeatRows || len(cols) > mostHeatCols {
-		note = fmt.Sprintf("the first %d × %d of %d × %d", min(len(rows), mostHeatRows), min(len(cols), mostHeatCols), len(rows), len(cols))
-		rows, cols = rows[:min(len(rows), mostHeatRows)], cols[:min(len(cols), mostHeatCols)]
+	if len(rows) > Apart || len(cols) > 2*Apart {
+		rows, cols = rows[:min(len(rows), Apart)], cols[:min(len(cols), 2*Apart)]
+		note = fmt.Sprintf("the first %d × %d of %d × %d", len(rows), len(cols), len(h.Rows), len(h.Cols))
 	}
 	lo, hi, most := h.size()
 	left := 4.0
-	if len(rows) <= labelledRows {
+	ch := math.Min(26, math.Max(4, 640/math.Max(1, float64(len(rows)))))
+	namedRows := ch > font
+	if namedRows {
 		for _, s := range rows {
 			left = math.Max(left, width(cut(s, 24))+10)
 		}
 	}
 	cw := math.Min(56, (pageWidth-left)/math.Max(1, float64(len(cols))))
-	ch := math.Min(26, math.Max(4, 640/math.Max(1, float64(len(rows)))))
+	namedCols := cw > font
 	longest := 0.0
 	for _, s := range cols {
 		longest = math.Max(longest, width(cut(s, 14)))
 	}
 	turned := longest+6 > cw
 	top := 40.0
-	if turned && len(cols) <= labelledCols {
+	if turned && namedCols {
 		top = 28 + longest
 	}
 	c := &canvas{width: pageWidth, height: top + ch*float64(len(rows)) + 34}
@@ -71,7 +67,7 @@ func (h *Heat) SVG() template.HTML {
 	if note != "" {
 		c.text("soft", "end", pageWidth, 14, note)
 	}
-	if len(cols) <= labelledCols {
+	if namedCols {
 		for j, s := range cols {
 			x := left + cw*(float64(j)+0.5)
 			if turned {
@@ -81,8 +77,7 @@ func (h *Heat) SVG() template.HTML {
 			}
 		}
 	}
-	const mostFrames = 2000
-	framed := len(rows)*len(cols) <= mostFrames
+	framed := namedRows && namedCols
 	if !framed {
 		c.rect("cell", left, top, cw*float64(len(cols)), ch*float64(len(rows)), 1, "")
 	}
@@ -95,7 +90,7 @@ func (h *Heat) SVG() template.HTML {
 	}
 	for i, name := range rows {
 		y := top + ch*float64(i)
-		if len(rows) <= labelledRows {
+		if namedRows {
 			c.text("", "end", left-6, y+ch/2+4, cut(name, 24))
 		}
 		for j, col := range cols {
@@ -162,7 +157,7 @@ func (h *Heat) Text(w io.Writer, columns int) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s: from %s to %s, columns %s to %s\n", diag.Shown(h.Title), short(lo), short(hi), cut(first(h.Cols), 20), cut(last(h.Cols[:shown]), 20))
 	for i, name := range h.Rows {
-		if i == mostTextRows {
+		if i == Apart {
 			fmt.Fprintf(&out, "  ... %d rows in all\n", len(h.Rows))
 			break
 		}

@@ -38,11 +38,6 @@ type Lines struct {
 	MarkName string
 }
 
-const (
-	linesHeight = 270
-	mostLegend  = 8
-)
-
 // class is that of a curve.
 func (s *Series) class(i int) string {
 	if s.Dash {
@@ -68,14 +63,14 @@ func (l *Lines) extents() (x0, x1, y0, y1 float64, ok bool) {
 // SVG implements Chart.
 func (l *Lines) SVG() template.HTML {
 	x0, x1, y0, y1, ok := l.extents()
-	c := &canvas{width: pageWidth, height: linesHeight}
+	c := &canvas{width: pageWidth, height: lowHeight}
 	if !ok {
 		c.height = 40
 		c.text("soft", "start", 0, 24, l.Title+": no finite values")
 		return c.svg(l.Title + ": no finite values")
 	}
 	legend := len(l.Series) > 1
-	top, bottom := 26.0, linesHeight-38.0
+	top, bottom := 26.0, lowHeight-38
 	if legend {
 		top = 44
 	}
@@ -111,15 +106,14 @@ func (l *Lines) SVG() template.HTML {
 
 // legend names the curves as far as they have colors and there is room.
 func (l *Lines) legend(c *canvas, at float64) {
-	const more = 80 // room for what is left out
 	for i, s := range l.Series {
 		name := cut(s.Name, 28)
-		room := float64(pageWidth)
+		room, more := pageWidth, fmt.Sprintf("and %d more", len(l.Series)-i)
 		if i < len(l.Series)-1 {
-			room -= more
+			room -= width(more)
 		}
-		if i == mostLegend || at+36+width(name) > room {
-			c.text("soft", "start", at, 34, fmt.Sprintf("and %d more", len(l.Series)-i))
+		if i == len(Colors) || at+36+width(name) > room {
+			c.text("soft", "start", at, 34, more)
 			return
 		}
 		if len(s.Y) == 1 {
@@ -160,21 +154,14 @@ func (l *Lines) xaxis(c *canvas, xs scale, bottom float64) {
 	}
 }
 
-// dotted is how many values a curve may have to show each with its number.
-const dotted = 200
-
-// mostPoints is how many values of a curve are drawn; of more, the least and the
-// greatest of as many stretches as make half of them, which look the same.
-const mostPoints = 2000
-
-// thinned leaves out values of a curve that nobody could see.
+// thinned leaves out values of a curve that nobody could see: of many those that are least and greatest over a unit of the page.
 func (l *Lines) thinned(s Series) Series {
 	n := len(s.Y)
-	if n <= mostPoints {
+	stretches := int(pageWidth)
+	if n <= 2*stretches {
 		return s
 	}
 	out := Series{Name: s.Name, Dash: s.Dash}
-	stretches := mostPoints / 2
 	for b := range stretches {
 		from, to := b*n/stretches, (b+1)*n/stretches
 		least, greatest := -1, -1
@@ -218,12 +205,12 @@ func (l *Lines) curve(c *canvas, i int, s Series, xs, ys scale) {
 	}
 	if !l.Points {
 		fmt.Fprintf(&c.b, `<path class="%s" d="%s"/>`, s.class(i), path.String())
-		if len(s.Y) > dotted || s.Dash {
+		if len(s.Y) > 2*Apart || s.Dash {
 			return
 		}
 	}
 	radius := "1.75"
-	if l.Dots || l.Points && len(s.Y) <= dotted || len(s.Y) == 1 {
+	if l.Dots || l.Points && len(s.Y) <= 2*Apart || len(s.Y) == 1 {
 		radius = "2.75"
 	}
 	for k, y := range s.Y {
@@ -254,7 +241,7 @@ func (l *Lines) Text(w io.Writer, columns int) error {
 	var data [][]float64
 	var names []string
 	for i, s := range l.Series {
-		if i == mostText {
+		if i == len(charsets) {
 			break
 		}
 		data = append(data, l.resample(s, x0, x1, room))
@@ -295,9 +282,7 @@ func (l *Lines) Text(w io.Writer, columns int) error {
 	return err
 }
 
-// mostText is how many curves a terminal tells apart.
-const mostText = 4
-
+// charsets are those of the curves that a terminal tells apart.
 var charsets = []asciigraph.CharSet{asciigraph.DefaultCharSet, asciigraph.CreateCharSet("*"), asciigraph.CreateCharSet("+"), asciigraph.CreateCharSet("o")}
 
 // ticks is how many places of the x axis a terminal names.

@@ -22,16 +22,11 @@ type Network struct {
 	Arcs  []Arc
 }
 
-// MostNodes and MostArcs bound the networks that a page can show.
-const MostNodes, MostArcs = 150, 600
+// Fits reports that a page can show a network of so many nodes and arcs, four a node.
+func Fits(nodes, arcs int) bool { return nodes <= 2*Apart && arcs <= 8*Apart }
 
-const (
-	networkHeight       = 480.0    // at most
-	fewNodes, lowHeight = 6, 280.0 // of a graph of few nodes
-	networkMargin       = 34.0
-	nodeRadius          = 11.0
-	labelledArcs        = 80
-)
+// nodeRadius has room for the names of nodes, of three letters at most, inside, and margins of three times it for longer ones above and for arcs that bend.
+const nodeRadius = font
 
 // SVG implements Chart.
 func (n *Network) SVG() template.HTML {
@@ -45,7 +40,7 @@ func (n *Network) SVG() template.HTML {
 		}
 	}
 	radius := nodeRadius
-	if len(n.Nodes) > 40 {
+	if len(n.Nodes) > Apart/2 {
 		radius = 5
 	}
 	type label struct {
@@ -94,7 +89,7 @@ func (n *Network) SVG() template.HTML {
 			fmt.Fprintf(&c.b, `<path class="f%s" d="M%s %sL%s %sL%s %sZ"/>`, class, px(tx), px(ty),
 				px(ex-hy*half), px(ey+hx*half), px(ex+hy*half), px(ey-hx*half))
 		}
-		if len(n.Arcs) <= labelledArcs && class != "" {
+		if len(n.Arcs) <= Apart && class != "" {
 			labels = append(labels, label{(sx+2*mx+ex)/4 - uy*4, (sy+2*my+ey)/4 + ux*4 + 4, Number(a.Value, 3)})
 		}
 	}
@@ -205,7 +200,7 @@ func (n *Network) distances() [][]float64 {
 // fit turns points so that they are wide, and moves them onto the canvas.
 func fit(at [][2]float64) (placed [][2]float64, height float64) {
 	if len(at) == 0 {
-		return at, 2 * networkMargin
+		return at, 6 * nodeRadius
 	}
 	var mx, my float64
 	for _, p := range at {
@@ -226,23 +221,16 @@ func fit(at [][2]float64) (placed [][2]float64, height float64) {
 			lo[d], hi[d] = math.Min(lo[d], at[k][d]), math.Max(hi[d], at[k][d])
 		}
 	}
-	const title = 20.0
-	tall := networkHeight
-	if len(at) <= fewNodes {
-		tall = lowHeight
-	}
-	size := [2]float64{pageWidth - 2*networkMargin, tall - 2*networkMargin - title}
-	share := math.Inf(1)
+	title, margin := 2*font, 3*nodeRadius
+	size := [2]float64{pageWidth - 2*margin, 2*lowHeight - 2*margin - title}
+	share := lowHeight / 2 // of an arc, where there are few
 	for d := range 2 {
 		if extent := hi[d] - lo[d]; extent > 1e-9 {
 			share = math.Min(share, size[d]/extent)
 		}
 	}
-	if math.IsInf(share, 1) {
-		share = 1
-	}
 	// Arcs bend by less than the margin on top of it.
-	height = title + 3*networkMargin + share*(hi[1]-lo[1])
+	height = title + 3*margin + share*(hi[1]-lo[1])
 	for k, p := range at {
 		at[k] = [2]float64{pageWidth/2 + share*(p[0]-(lo[0]+hi[0])/2), title + (height-title)/2 + share*(p[1]-(lo[1]+hi[1])/2)}
 	}

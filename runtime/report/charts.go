@@ -102,14 +102,6 @@ type Graph struct {
 	From, To []int
 }
 
-// Sizes up to which a matrix is some lines over its columns, and from which a list
-// is a line.
-const (
-	fewLines   = 6
-	dottedList = 80
-	longList   = 360
-)
-
 // ChartOf is the chart that suits a value: bars for a list; a line where its index is
 // ordered (numbers, dates, or neighbours that s knows of) or it is long; a network
 // where its index is of pairs of the same things; shades for other pairs and for
@@ -133,7 +125,7 @@ func ChartOf(v runtime.Value, s *Structure) chart.Chart {
 	cols := axes[len(axes)-1]
 	rows := axes[:len(axes)-1]
 	names := each.Below(len(v.Data)/max(1, cols.Size), func(i int) string { return placeText(rows, i) })
-	if len(names) <= fewLines && cols.Size > 2*fewLines && (cols.Labels != nil && ordered(cols) || s != nil && s.Ordered[v.Name]) {
+	if len(names) <= len(chart.Colors) && cols.Size > len(chart.Colors) && (cols.Labels != nil && ordered(cols) || s != nil && s.Ordered[v.Name]) {
 		l := &chart.Lines{Title: v.Name, Mark: math.NaN(), Labels: labels(cols)}
 		for i, name := range names {
 			l.Series = append(l.Series, chart.Series{Name: name, X: counted(cols.Size), Y: v.Data[i*cols.Size : (i+1)*cols.Size]})
@@ -152,8 +144,8 @@ func ofList(v runtime.Value, axis runtime.Axis, s *Structure) chart.Chart {
 		return c
 	}
 	follows := axis.Labels != nil && ordered(axis) || s != nil && s.Ordered[v.Name]
-	if axis.Size > 2 && (follows || axis.Labels == nil && axis.Size > longList) {
-		return &chart.Lines{Title: v.Name, Mark: math.NaN(), Labels: labels(axis), Dots: axis.Size <= dottedList,
+	if axis.Size > 2 && (follows || axis.Labels == nil && axis.Size > mostRows) {
+		return &chart.Lines{Title: v.Name, Mark: math.NaN(), Labels: labels(axis), Dots: axis.Size <= chart.Apart,
 			Series: []chart.Series{{Name: v.Name, X: counted(axis.Size), Y: v.Data}}}
 	}
 	return &chart.Bars{Title: v.Name, Labels: labels(axis), Values: v.Data}
@@ -183,7 +175,7 @@ func ofPairs(v runtime.Value, axis runtime.Axis) chart.Chart {
 	if len(axis.Labels) < 3 {
 		return nil
 	}
-	if len(nodeNames) < len(fromNames)+len(toNames) && len(nodeNames) <= chart.MostNodes && len(axis.Labels) <= chart.MostArcs {
+	if len(nodeNames) < len(fromNames)+len(toNames) && chart.Fits(len(nodeNames), len(axis.Labels)) {
 		n := &chart.Network{Title: v.Name, Nodes: nodeNames}
 		for k, l := range axis.Labels {
 			n.Arcs = append(n.Arcs, chart.Arc{From: nodes[l[0]], To: nodes[l[1]], Name: runtime.EntryName(v, k), Value: v.Data[k]})
@@ -212,7 +204,7 @@ func ofPairs(v runtime.Value, axis runtime.Axis) chart.Chart {
 // Of flows of several kinds on one graph it shows the sum.
 func (g *Graph) network(v runtime.Value) chart.Chart {
 	arcs := len(g.From)
-	if arcs == 0 || len(v.Data)%arcs != 0 || len(g.Nodes) > chart.MostNodes || arcs > chart.MostArcs {
+	if arcs == 0 || len(v.Data)%arcs != 0 || !chart.Fits(len(g.Nodes), arcs) {
 		return nil
 	}
 	inner := len(v.Data) / arcs
