@@ -64,7 +64,7 @@ var layers = map[string][]string{
 	"runtime/certify":    {"internal/extended", "internal/sparse", "runtime/problem", "runtime/tolerance"},
 	"runtime/named":      {"ir", "runtime/document", "runtime/linalg", "runtime/tolerance"},
 	"runtime/compile":    {"autodiff", "codegen", "ir", "runtime/problem"},
-	"runtime/input":      {"internal/sparse", "ir/data", "ir/datafile", "lang/diag", "runtime/document", "runtime/linalg"},
+	"runtime/input":      {"internal/sparse", "ir/data", "ir/datafile", "lang/diag", "runtime/document", "runtime/linalg", "runtime/tolerance"},
 	"runtime/document":   {"internal/jsonfault", "ir", "lang", "runtime/certify", "runtime/problem", "runtime/status"},
 	"internal/planted":   {"internal/sparse", "runtime/problem", "ir/data"},
 	"runtime/chart":      {"lang/diag"},

@@ -8,13 +8,8 @@ import (
 	"bilevelc/runtime/outer"
 )
 
-// following is the method that follows a known solution, and nearStep the length of
-// its first step where no curvature is known, relative to the size of x: numbers that
-// have changed in their third digit move a solution about so far.
-const (
-	following = "bundle"
-	nearStep  = 1e-3
-)
+// following is the method that follows a known solution.
+const following = "bundle"
 
 // nearIterations are how many iterations a solution may be followed for with a curvature
 // learned there: those that learn it anew over n entries of x, and as many as a descent
@@ -81,7 +76,7 @@ func (p *Problem) near(opts Options) (Options, bool) {
 	if most := nearIterations(p.IR.Upper.Dim); opts.MaxIter == 0 || opts.MaxIter > most {
 		opts.MaxIter = most
 	}
-	settings := method.Values{"continuation": false, "search": false, "initial_step": nearStep}
+	settings := method.Values{"continuation": false, "search": false}
 	maps.Copy(settings, opts.Settings)
 	opts.Settings = settings
 	opts.learned = &outer.Near{}

@@ -110,7 +110,7 @@ func (c *claims) global(proof *proofText) {
 		c.check("global: proved within the gap asked for", !g.Proved || gap <= within, "%.3g is more than %.3g", gap, within)
 		// It is relative to F, or where that is 0 to its terms, which the proof's model tells; a part of these that is 1/Target of F at least (tree.GapScale).
 		d := system.Gap(f, bound, math.Abs(f))
-		toF, toTerms := math.Abs(gap-d) <= reportTolerance*d, gap <= tolerance.Target*d*(1+reportTolerance)
+		toF, toTerms := math.Abs(gap-d) <= tolerance.SolveAccuracy*d, gap <= tolerance.Target*d*(1+tolerance.SolveAccuracy)
 		c.check("global: the gap is that of F and the bound", gap >= 0 && (toF || toTerms) && (gap > 0 || d == 0), "it is %.3g", d)
 	}
 	if proof == nil {
@@ -144,7 +144,7 @@ func (c *claims) global(proof *proofText) {
 		return
 	}
 	least := system.Gap(f, shown.Bound, tree.GapScale(f, shown.Terms(c.doc.X, c.doc.Y, c.p.Numeric.Rows.Shortest(c.doc.Lambda))))
-	c.report.Checks = append(c.report.Checks, certify.Check{Claim: "global: the gap that the proof shows", OK: least <= gap*(1+reportTolerance),
+	c.report.Checks = append(c.report.Checks, certify.Check{Claim: "global: the gap that the proof shows", OK: least <= gap*(1+tolerance.SolveAccuracy),
 		Claimed: gap, Found: least})
 }
 

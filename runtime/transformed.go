@@ -11,6 +11,7 @@ import (
 	"bilevelc/runtime/compile"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
+	"bilevelc/runtime/tolerance"
 )
 
 // Where the follower's objective g is an increasing function of a simpler one, that one is
@@ -171,12 +172,12 @@ func (c *claims) transformed() {
 	}
 	want := own(x, y)
 	// A few roundings of x and y may be all that g has beside its minimum.
-	size := each.Of(want, func(v float64) float64 { return reportTolerance * math.Abs(v) })
+	size := each.Of(want, func(v float64) float64 { return tolerance.SolveAccuracy * math.Abs(v) })
 	for k := range 8 {
 		moved := func(v []float64, from int) []float64 {
 			out := make([]float64, len(v))
 			for j, t := range v {
-				out[j] = t * (1 + reportTolerance*math.Cos(float64((k+1)*(7*(from+j)*(from+j)+3*(from+j)+1)))) // in no particular directions
+				out[j] = t * (1 + tolerance.SolveAccuracy*math.Cos(float64((k+1)*(7*(from+j)*(from+j)+3*(from+j)+1)))) // in no particular directions
 			}
 			return out
 		}

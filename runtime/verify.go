@@ -145,10 +145,6 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 	return report, nil
 }
 
-// reportTolerance is what the same expression at the same point may differ by
-// on another machine: a few roundings of sums of moderate length.
-const reportTolerance = 1e-10
-
 // worstDifference is the largest difference of two vectors and its place; a
 // NaN on one side only differs by +Inf, and so do vectors of other lengths.
 func worstDifference(a, b []float64) (at int, worst float64) {

@@ -202,7 +202,7 @@ func (c *claims) residuals() {
 	c.near("residual: complementarity", float64(c.r.Residuals.Complementarity), found.Complementarity, tolerance.Rounded*top*linalg.NormInf(c.doc.Lambda))
 	upper := c.p.upperViolation(c.doc.X)
 	c.near("residual: upper", float64(c.r.Residuals.Upper), upper, tolerance.Rounded*linalg.NormInf(c.doc.X))
-	claimed, err := named.ReadResiduals(c.p.IR.Rows, c.r.Residuals.Constraints, reportTolerance)
+	claimed, err := named.ReadResiduals(c.p.IR.Rows, c.r.Residuals.Constraints, tolerance.SolveAccuracy)
 	if err != nil {
 		c.check("residuals by constraint", false, "%v", err)
 		return
@@ -275,7 +275,7 @@ func (c *claims) rows() {
 				flaw = "there is no row " + name
 			case seen[name]:
 				flaw = name + " is listed twice"
-			case math.Abs(c.h[i]) > math.Max(nearlyActive*math.Max(typical, sizes[i]), known*c.lengthInY(i)):
+			case math.Abs(c.h[i]) > math.Max(math.Max(typical, sizes[i])/tolerance.Hiding, known*c.lengthInY(i)):
 				flaw = name + " is slack"
 			case list.name == "weak" && (c.p.Numeric.Rows.Kind[i] == problem.Equal || !c.r.rough() && c.pushes(i)):
 				flaw = name + " has a multiplier"
@@ -303,17 +303,12 @@ func (c *claims) rows() {
 	c.near("lower.min_slack", float64(l.MinSlack), slack, tolerance.Rounded*typical)
 }
 
-// pushes reports that the multiplier of a row is beyond doubt: it is no small share of the largest, and its force more
+// pushes reports that the multiplier of a row is beyond doubt: the largest does not hide it (tolerance.Hiding), and its force is more
 // than rounding of the forces over X leaves. An x at 1e-33 in a box of width 1 has no digits, nor has a multiplier that is x.
 func (c *claims) pushes(row int) bool {
 	lambda := c.doc.Lambda[row]
-	return lambda > nearlyActive*linalg.NormInf(c.doc.Lambda) && lambda*c.lengthInY(row) > tolerance.Rounded*c.report.Force
+	return lambda*tolerance.Hiding > linalg.NormInf(c.doc.Lambda) && lambda*c.lengthInY(row) > tolerance.Rounded*c.report.Force
 }
-
-// nearlyActive is the share of its terms by which a row may miss equality, or of
-// the multipliers that its own may be, to be undecided between active and not. Where the
-// lower level is not solved all of them may be smaller than what is left of the gradient.
-const nearlyActive = 1e-3
 
 // stationarity checks the measure against the certificate.
 func (c *claims) stationarity() {

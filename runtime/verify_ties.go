@@ -150,7 +150,7 @@ func (c *claims) exactTies(claimed *Ties) {
 		}
 		close(what, float64(end.claimed), of)
 	}
-	c.near("ties: loss of the follower", float64(claimed.Loss), e.lost, 2*e.open+reportTolerance*e.lost)
+	c.near("ties: loss of the follower", float64(claimed.Loss), e.lost, 2*e.open+tolerance.SolveAccuracy*e.lost)
 	if c.p.exactTies == document.LeastNorm && !unique {
 		if answer, err := e.follower.LeastNorm(ctx, e.here.Z); err != nil {
 			c.check("ties: the answer has the least norm", false, "%v", err)
@@ -188,7 +188,7 @@ func (c *claims) exactTies(claimed *Ties) {
 		c.check("ties: the follower has one answer at the safe point", there.choice(ctx).None(), "")
 		y, lambda := there.s.Y(there.here.Z), there.s.Lambda(there.here.Z) // the only ones at this x: F is known to the rounding of its own terms
 		terms := c.p.termsOfF(&oracle.Point{X: x, F: there.here.F, Lower: &lower.Solution{Y: y, Lambda: lambda}})
-		c.near("ties: F at the safe point", float64(safe.Objective), sign*there.here.F, reportTolerance*terms+c.roundingOfAnswers(x, y, lambda))
+		c.near("ties: F at the safe point", float64(safe.Objective), sign*there.here.F, tolerance.SolveAccuracy*terms+c.roundingOfAnswers(x, y, lambda))
 	}
 }
 

@@ -104,7 +104,7 @@ func (c *claims) values() {
 		if worst > 0 {
 			detail = fmt.Sprintf("%s differs by %.3g", EntryName(v, k), worst)
 		}
-		c.check("report "+v.Name, worst <= reportTolerance*linalg.NormInf(v.Data) || worst == 0, "%s", detail)
+		c.check("report "+v.Name, worst <= tolerance.SolveAccuracy*linalg.NormInf(v.Data) || worst == 0, "%s", detail)
 	}
 	c.transformed()
 	c.ties()
@@ -127,8 +127,8 @@ func (c *claims) ties() {
 	a, b := t.weights(t.tau)
 	c.check("rule of the ties", claimed.Rule == t.rule, "it is %s", t.rule)
 	c.near("ties: tau", float64(claimed.Tau), t.tau, 0)
-	c.near("ties: weight of f", float64(claimed.WeightF), a, reportTolerance*a)
-	c.near("ties: weight of the norm", float64(claimed.WeightNorm), b, reportTolerance*b)
+	c.near("ties: weight of f", float64(claimed.WeightF), a, tolerance.SolveAccuracy*a)
+	c.near("ties: weight of the norm", float64(claimed.WeightNorm), b, tolerance.SolveAccuracy*b)
 	c.check("ties: loss", claimed.Loss >= 0, "it is negative")
 	c.answers(claimed)
 }
@@ -158,7 +158,7 @@ func (c *claims) followers() {
 					break
 				}
 				_, worst := worstDifference(a.Data, b.Data)
-				ok = worst <= reportTolerance*linalg.NormInf(a.Data) || worst == 0
+				ok = worst <= tolerance.SolveAccuracy*linalg.NormInf(a.Data) || worst == 0
 			}
 		}
 		c.check("follower "+w.Name, ok, "")

@@ -240,7 +240,7 @@ var list = []named{
 	{"calls of followers for nothing", "runtime/lower/blocks.go", "(*followers).charge",
 		`counted.Charge(values, gradients)`, `counted.Charge(0*values, 0*gradients)`},
 	{"rows contradict each other at 1e-2", "runtime/qp/refute.go", "(*evidence).proves",
-		`(tolerance.Contradiction + rounding)`, `(1e-2 + rounding)`},
+		`(tolerance.Sign + rounding)`, `(1e-2 + rounding)`},
 	{"any violation is a contradiction", "runtime/qp/refute.go", "(*evidence).proves",
 		`return -e.side > margin`, `return -e.side > 0*margin`},
 	{"equalities between numbers hold up to 1e-2", "ir/bind/rows.go", "(*rows).each",

@@ -48,7 +48,7 @@ func (v *verification) required() {
 		}
 		// Where X is wide a share of it says nothing of how far pieces of F reach. Where F is 0 here and at the start, of what it changes by over X, nothing else
 		// says how far is far. The factors are for what was computed otherwise.
-		if fall := v.fall(); v.doc.Relative && fall > 2*tolerance.ValueAccuracy*g.Size()*(v.d.s.x+norm(v.doc.X)) {
+		if fall := v.fall(); v.doc.Relative && fall > 2*tolerance.Feasibility*g.Size()*(v.d.s.x+norm(v.doc.X)) {
 			v.within("solved: what F may fall by within delta, by F and what it is lower than at the start", share(g.slack(v.doc.X), fall), tolerance.Slack*(1+0x1p-20))
 		}
 		v.measure("solved: Goldstein measure, by the size of gradients", g.Norm, size)

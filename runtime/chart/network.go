@@ -25,10 +25,7 @@ type Network struct {
 // Fits reports that a page can show a network of so many nodes and arcs, four a node.
 func Fits(nodes, arcs int) bool { return nodes <= 2*Apart && arcs <= 8*Apart }
 
-// nodeRadius has room for the names of nodes, of three letters at most, inside, and margins of three times it for longer ones above and for arcs that bend.
-const nodeRadius = font
-
-// SVG implements Chart.
+// SVG implements Chart. Names of three letters at most fit into nodes; margins have room for longer ones above, and for arcs that bend.
 func (n *Network) SVG() template.HTML {
 	at, height := n.layout()
 	c := &canvas{width: pageWidth, height: height}
@@ -39,7 +36,7 @@ func (n *Network) SVG() template.HTML {
 			most = math.Max(most, math.Abs(a.Value))
 		}
 	}
-	radius := nodeRadius
+	radius := font
 	if len(n.Nodes) > Apart/2 {
 		radius = 5
 	}
@@ -100,7 +97,7 @@ func (n *Network) SVG() template.HTML {
 		fmt.Fprintf(&c.b, `<circle class="node" cx="%s" cy="%s" r="%s"><title>%s</title></circle>`,
 			px(at[k][0]), px(at[k][1]), px(radius), escape(name))
 		switch {
-		case radius < nodeRadius:
+		case radius < font:
 		case len([]rune(name)) <= 3:
 			c.text("", "middle", at[k][0], at[k][1]+4, name)
 		default:
@@ -200,7 +197,7 @@ func (n *Network) distances() [][]float64 {
 // fit turns points so that they are wide, and moves them onto the canvas.
 func fit(at [][2]float64) (placed [][2]float64, height float64) {
 	if len(at) == 0 {
-		return at, 6 * nodeRadius
+		return at, 6 * font
 	}
 	var mx, my float64
 	for _, p := range at {
@@ -221,7 +218,7 @@ func fit(at [][2]float64) (placed [][2]float64, height float64) {
 			lo[d], hi[d] = math.Min(lo[d], at[k][d]), math.Max(hi[d], at[k][d])
 		}
 	}
-	title, margin := 2*font, 3*nodeRadius
+	title, margin := 2*font, 3*font
 	size := [2]float64{pageWidth - 2*margin, 2*lowHeight - 2*margin - title}
 	share := lowHeight / 2 // of an arc, where there are few
 	for d := range 2 {

@@ -75,7 +75,7 @@ func (s *Solver) proof() (lambda, z []float64, found bool) {
 	}
 	// 1e-6 is what B'lambda + z may be, relative to what the proof shows: an infeasibility that is to be trusted is not of the size of
 	// rounding errors.
-	if !(gain > tolerance.Contradiction*math.Max(size, worst)) || error*math.Max(1, s.size()) > 1e-6*gain || error > 1e-6*worst {
+	if !(gain > tolerance.Sign*math.Max(size, worst)) || error*math.Max(1, s.size()) > 1e-6*gain || error > 1e-6*worst {
 		return nil, nil, false
 	}
 	for i, f := range s.f {

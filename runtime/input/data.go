@@ -20,6 +20,7 @@ import (
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/tolerance"
 )
 
 // Data gives numbers to a model by name. A value is
@@ -153,18 +154,15 @@ func isList(v reflect.Value) bool {
 
 func numeric(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Float64 }
 
-// most is the largest integer up to which doubles hold all of them.
-const most = 1 << 53
-
-// numberOf is a number as a double; not ok where that is not exact.
+// numberOf is a number as a double; not ok where that may not be exact: doubles hold all integers up to 1/tolerance.Roundoff.
 func numberOf(v reflect.Value) (float64, bool) {
 	switch {
 	case !v.IsValid() || !numeric(v.Type()):
 		return 0, false
 	case v.CanInt():
-		return float64(v.Int()), v.Int() >= -most && v.Int() <= most
+		return float64(v.Int()), v.Int() >= -1/tolerance.Roundoff && v.Int() <= 1/tolerance.Roundoff
 	case v.CanUint():
-		return float64(v.Uint()), v.Uint() <= most
+		return float64(v.Uint()), v.Uint() <= 1/tolerance.Roundoff
 	}
 	return v.Float(), true
 }

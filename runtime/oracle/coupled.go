@@ -37,7 +37,7 @@ func (h *Hyper) evaluate(pt *Point) {
 		if k.Scale != nil {
 			terms += k.Weight[i] * k.Scale[i]
 		}
-		if k.Weight[i] > 0 && k.Weight[i]*math.Abs(c) <= tolerance.ValueAccuracy*terms {
+		if k.Weight[i] > 0 && k.Weight[i]*math.Abs(c) <= tolerance.Feasibility*terms {
 			pt.Strict, pt.Undecided = false, append(pt.Undecided, m+i)
 		}
 	}

@@ -92,7 +92,7 @@ type slopes struct {
 // rounding is the error that the accuracy of values leaves in a difference, at its best:
 // no shorter step would improve one that is as small.
 func (d *slopes) rounding(j int, h float64) float64 {
-	return 2 * tolerance.ValueAccuracy * (1e-300 + math.Abs(d.center)) / (h * (1 + math.Abs(d.at.X[j])))
+	return 2 * tolerance.Feasibility * (1e-300 + math.Abs(d.center)) / (h * (1 + math.Abs(d.at.X[j])))
 }
 
 // unsolved is what a value of F may be off by as y is: the solver's own bound on that, where it

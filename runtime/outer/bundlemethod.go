@@ -225,7 +225,7 @@ func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
 // well below what values of F, and its argument, resolve.
 func (m *bundle) stationary(run *Run, predicted, curvature, length float64) bool {
 	c := &m.State.Center
-	return predicted+curvature <= 1e-4*tolerance.ValueAccuracy*run.Noise(c) || length <= 1e-15*run.Size(c.X)
+	return predicted+curvature <= 1e-4*tolerance.Feasibility*run.Noise(c) || length <= 1e-15*run.Size(c.X)
 }
 
 // try evaluates F and its gradient at the projection of x + t d; nil where F has

@@ -81,7 +81,7 @@ func (c *Certificate) Local(ctx context.Context, run *Run, f float64) (bool, err
 	if ignoring(err) != nil {
 		return false, err
 	}
-	return slack <= tolerance.Slack*fall || fall <= tolerance.ValueAccuracy*c.Size()*run.Size(c.X), nil
+	return slack <= tolerance.Slack*fall || fall <= tolerance.Feasibility*c.Size()*run.Size(c.X), nil
 }
 
 // Terms is the size of the terms of a combination: a gradient counts by its weight.

@@ -111,7 +111,7 @@ func (r *Run) Room(x []float64) float64 {
 // gradient at the point, where F is steep, as at a kink, and 1e-6 of the first one, so that
 // values below all that a run has seen are noise even where F and its gradient vanish.
 func (r *Run) Noise(at *Sample) float64 {
-	return tolerance.ValueAccuracy * (math.Abs(at.F) + r.Size(at.X)*(1e-3*linalg.Norm(at.G)+1e-6*r.slope))
+	return tolerance.Feasibility * (math.Abs(at.F) + r.Size(at.X)*(1e-3*linalg.Norm(at.G)+1e-6*r.slope))
 }
 
 // Scale is what a measure of stationarity is relative to where F is smooth and its gradients vanish: a share of the first one.

@@ -154,7 +154,7 @@ func (ws *Workspace) ascend() Status {
 		}
 		if now > best {
 			best, stalls = now, 0
-		} else if stalls++; stalls > 3 && ws.slackTol < tolerance.Contradiction {
+		} else if stalls++; stalls > 3 && ws.slackTol < tolerance.Sign {
 			ws.slackTol *= 10
 			stalls = 0
 		}
@@ -299,7 +299,7 @@ func (ws *Workspace) shift(a *active, t float64, step []float64) {
 // satisfied, or the constraints contradict each other: its normal is the sum of the others' times their moves, of which none that needs a sign is
 // of the wrong one, while its side is below the same sum of sides. t is its own weight.
 func (ws *Workspace) give(a *active, by, t float64) Status {
-	if by <= tolerance.Contradiction*ws.termSize(a.number) {
+	if by <= tolerance.Sign*ws.termSize(a.number) {
 		ws.refresh()
 		ws.ignored[a.number] = true
 		return Solved

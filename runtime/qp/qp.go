@@ -279,7 +279,7 @@ func (ws *Workspace) crossed() bool {
 		return false
 	}
 	for j, lo := range p.Lo {
-		if hi := p.Hi[j]; lo > hi && !(lo-hi <= tolerance.Contradiction*(math.Max(math.Abs(lo), p.boundTerms(j))+math.Max(math.Abs(hi), p.boundTerms(j)))) {
+		if hi := p.Hi[j]; lo > hi && !(lo-hi <= tolerance.Sign*(math.Max(math.Abs(lo), p.boundTerms(j))+math.Max(math.Abs(hi), p.boundTerms(j)))) {
 			return true
 		}
 	}

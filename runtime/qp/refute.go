@@ -124,7 +124,7 @@ func (e *evidence) proves() bool {
 		}
 	}
 	rounding := float64(len(e.planes)+e.longest+8) * 0x1p-53
-	margin := (tolerance.Contradiction + rounding) * (e.terms + total*distance)
+	margin := (tolerance.Sign + rounding) * (e.terms + total*distance)
 	for j, v := range e.normal {
 		if v != 0 || e.size[j] != 0 {
 			margin += (math.Abs(v) + rounding*e.size[j]) / tolerance.Target * distance * length[j]

@@ -20,15 +20,10 @@ type Point struct {
 	Bound        []float64 // len Dx
 }
 
-// gentle is the least curvature that stands beside that of f, relative to the one
-// that would end a step along the first gradient at the size of z: entries that f does
-// not curve in still have a minimizer, and those that it curves by a thousandth of that
-// lose it in a step or two.
-const gentle = 1e-6
-
 // Minimize descends from (x, y), which is on the rows, by Newton's method on them: each
 // step is to the minimizer of f's second-order model over the rows (sequential quadratic
-// programming), with more curvature where the model is not convex or did not hold. It
+// programming), with more curvature where the model is not convex or did not hold, and no less than tolerance.Target of the one
+// that would end a step along the first gradient at the size of z: entries that f does not curve in still have a minimizer. It
 // returns nil where the first model has no minimizer, and where steps go on and on.
 func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, error) {
 	z := r.join(x, y)
@@ -43,7 +38,7 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 		r.solver = convex.NewProgram(r.hessian.pattern, r.rows, r.equal).NewSolver()
 	}
 	h, solver := r.hessian, r.solver
-	least := gentle * linalg.Norm(g) / math.Max(1, linalg.Norm(z))
+	least := tolerance.Target * linalg.Norm(g) / math.Max(1, linalg.Norm(z))
 	shift, led := least, false
 	loaded, full := make([]float64, len(h.values)), make([]float64, r.n)
 	d, hd, next, ahead := make([]float64, r.n), make([]float64, r.n), make([]float64, r.n), make([]float64, r.n)
@@ -147,5 +142,5 @@ func (r *Relaxation) noise(f float64, g, z []float64) float64 {
 	for j, v := range g {
 		terms = math.Max(terms, math.Abs(v*z[j]))
 	}
-	return tolerance.ValueAccuracy * terms
+	return tolerance.Feasibility * terms
 }

@@ -9,7 +9,7 @@ const (
 	// FewRoundings is what a few operations round off: some units in the last place of the result.
 	FewRoundings = 8 * Roundoff
 	// Feasibility is the violation, or the slack, of a row that is met: a few hundred roundings, enough for the
-	// lengths of the sums here, and what projections onto rows leave.
+	// lengths of the sums here, and what projections onto rows leave, and good lower solves of a value of F.
 	Feasibility = 1e-13
 	// Rounded is what is left, by its terms, of equations that were solved and refined, of sums of results of such solves, and of the square of a row's length where it depends on others: a few thousand
 	// roundings.
@@ -25,9 +25,6 @@ const (
 	// Dependence is the sine of the angle between a row and the span of others below which it counts as dependent
 	// on them: rounding makes 1e-15 times a modest factor, rows that differ on purpose far more.
 	Dependence = 1e-10
-	// Contradiction is the violation from which on rows contradict each other: data come in decimals and as results of
-	// other computations, and what their last seven digits say is not what a model states.
-	Contradiction = 1e-9
 	// Target is what default targets leave of a value and of a solution, and by how much of its terms verification lets a row be violated: six
 	// digits. Minima that differ by less are one.
 	Target = 1e-6
@@ -38,7 +35,8 @@ const (
 	// (Sign), so that a row is never taken for strictly active or inactive by rounding.
 	Weak = 1e-7
 	// Sign is the size, relative to the terms that make them up, below which a slack or a multiplier is zero: rounding of the solution of a KKT system
-	// with a condition number of 1e6, and 1e-3 of the tolerances that solvers without refinement use.
+	// with a condition number of 1e6, and 1e-3 of the tolerances that solvers without refinement use. From there on rows contradict each other: data come in decimals and as results of
+	// other computations, and what their last seven digits say is not what a model states.
 	Sign = 1e-9
 	// Slack is the part of F, or of what F is lower by than at the problem's start, that a certificate may leave, and that a slope along a way makes up
 	// where F has no limit.
@@ -49,8 +47,6 @@ const (
 	// LeastSquared is a length whose square, times a moderate number, is one that doubles hold with all digits; the squares of lengths beyond its inverse
 	// overflow. A start of 0 that was projected may end below, and nothing is relative to that. Beside a function that is multiplied by its inverse another is rounding.
 	LeastSquared = 0x1p-460
-	// ValueAccuracy is the accuracy of a value of F, which a good lower solve leaves.
-	ValueAccuracy = 1e-13
 	// Armijo is the part of the decrease that the slope at the start of a step promises, which it has to bring:
 	// any below a half keeps Newton steps (Nocedal and Wright, (3.4)); and the part of the fall that a model promises from which on a step of a trust region is taken (algorithm 4.1 there).
 	Armijo = 1e-4
@@ -64,7 +60,7 @@ const (
 	// of the condition numbers, up to 1e12, that double precision can tell.
 	NoCurvature = 1e-14
 	// SolveAccuracy is the part of the gradient's terms, or of a right-hand side, that solves leave: with a condition up to 1e4 it means 1e-6 or better in
-	// the solution, and solves go on beyond it until rounding ends their progress.
+	// the solution, and solves go on beyond it until rounding ends their progress. No more than that may the same expression at the same point differ by on another machine.
 	SolveAccuracy = 1e-10
 )
 
