@@ -29,21 +29,19 @@ import (
 // stationarity, whose convex weights give the multipliers. The weights are raised
 // until the point that a run ends at satisfies the constraints.
 
-const (
-	// penaltyRounds bounds the runs for one start, each with weights raised by
-	// 1/tolerance.MuShrink.
-	penaltyRounds = 8
-	// penaltyLooks is how many other points of X are looked at for these gradients: at the
-	// start either may vanish, as where F is least without the constraint, and then tells
-	// nothing of a multiplier. They count by two rounds' growth less: a start
-	// that tells more stands alone.
-	penaltyLooks = 2
-)
+// penaltyLooks is how many other points of X are looked at for these gradients: at the
+// start either may vanish, as where F is least without the constraint, and then tells
+// nothing of a multiplier. They count by two rounds' growth less: a start
+// that tells more stands alone.
+const penaltyLooks = 2
+
+// lastRound reports that what weights have grown by is the square root of what doubles resolve (tolerance.MuShrink).
+func lastRound(n int) bool { return math.Pow(tolerance.MuShrink, float64(n)) <= tolerance.HalfDigits }
 
 // CouplingState is how far the weights of the coupled constraints have come: part of
 // a checkpoint.
 type CouplingState struct {
-	Round  int       `json:"round"`  // of at most penaltyRounds
+	Round  int       `json:"round"`  // see lastRound
 	Weight []float64 `json:"weight"` // of the penalty
 	Scale  []float64 `json:"scale"`  // of each constraint: its value and its motion over the size of x at the start
 	Spent  Calls     `json:"spent"`  // in earlier rounds
@@ -84,7 +82,7 @@ func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start [
 		if !ended || len(violated) == 0 {
 			return runs, j, k, nil
 		}
-		if k.Round == penaltyRounds {
+		if lastRound(k.Round) {
 			k.giveUp(p, best, violated)
 			return runs, j, k, nil
 		}
@@ -138,7 +136,7 @@ func (p *Problem) coupling(ctx context.Context, c *chosen, opts Options, start [
 		if opts.Resume.Coupling != nil {
 			k.CouplingState = *opts.Resume.Coupling
 		}
-		if len(k.Weight) != n || len(k.Scale) != n || k.Round < 1 || k.Round > penaltyRounds {
+		if len(k.Weight) != n || len(k.Scale) != n || k.Round < 1 || lastRound(k.Round-1) {
 			return nil, &UsageError{Err: fmt.Errorf("the checkpoint does not fit the %d constraints of the upper level that are not part of its set", n)}
 		}
 		k.Weight = slices.Clone(k.Weight)

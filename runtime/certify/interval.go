@@ -1,6 +1,10 @@
 package certify
 
-import "math"
+import (
+	"math"
+
+	"bilevelc/runtime/tolerance"
+)
 
 // interval is a closed interval of real numbers with doubles, or infinities, as ends. Its operations enclose the exact result; where that is a
 // double, and nothing underflows, they return it alone: the error of a rounded operation is found exactly (Knuth; Dekker), and only where there is
@@ -73,10 +77,7 @@ func addDown(a, b float64) float64 {
 	return s
 }
 
-// least is the size of a product from which on its rounding error is a double: the smallest normal double over the unit roundoff.
-const least = 0x1p-969
-
-// mulDown is a double that is at most a b, the largest one where that does not underflow. 0 times an infinity is 0.
+// mulDown is a double that is at most a b, the largest one where that is well above what underflows, so that its rounding error is a double. 0 times an infinity is 0.
 func mulDown(a, b float64) float64 {
 	if a == 0 || b == 0 {
 		return 0
@@ -90,7 +91,7 @@ func mulDown(a, b float64) float64 {
 			return math.MaxFloat64
 		}
 		return p
-	case math.Abs(p) < least || math.FMA(a, b, -p) < 0:
+	case math.Abs(p) < tolerance.LeastSquared*tolerance.LeastSquared || math.FMA(a, b, -p) < 0:
 		return math.Nextafter(p, math.Inf(-1))
 	}
 	return p
@@ -99,10 +100,10 @@ func mulDown(a, b float64) float64 {
 // over is the quotient of a and a positive number, enclosed.
 func (a interval) over(b float64) interval {
 	lo, hi := a.lo/b, a.hi/b
-	if a.lo != 0 && (math.FMA(lo, b, -a.lo) != 0 || math.Abs(lo) < least) {
+	if a.lo != 0 && (math.FMA(lo, b, -a.lo) != 0 || math.Abs(lo) < tolerance.LeastSquared*tolerance.LeastSquared) {
 		lo = math.Nextafter(lo, math.Inf(-1))
 	}
-	if a.hi != 0 && (math.FMA(hi, b, -a.hi) != 0 || math.Abs(hi) < least) {
+	if a.hi != 0 && (math.FMA(hi, b, -a.hi) != 0 || math.Abs(hi) < tolerance.LeastSquared*tolerance.LeastSquared) {
 		hi = math.Nextafter(hi, math.Inf(1))
 	}
 	return interval{lo, hi}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/members"
+	"bilevelc/runtime/tolerance"
 )
 
 // Intervals hold the exact result of every operation on numbers of any size, are no wider than rounding makes them, and are a point where
@@ -30,7 +31,7 @@ func TestIntervalsHoldExactResults(t *testing.T) {
 			if lo.Cmp(want) > 0 || hi.Cmp(want) < 0 {
 				t.Fatalf("%s of %v and %v: %v does not hold %v", what, a, b, got, want)
 			}
-			if v, is := want.Float64(); narrow && is && math.Abs(v) >= least {
+			if v, is := want.Float64(); narrow && is && math.Abs(v) >= tolerance.LeastSquared*tolerance.LeastSquared {
 				exact++
 				if got != point(v) {
 					t.Fatalf("%s of %v and %v: %v, and the result is %v", what, a, b, got, v)

@@ -105,8 +105,8 @@ func newTreeLeaf(t *treeModel) *treeLeaf {
 
 // The sides of a row.
 const (
-	slackZero      = 1
-	multiplierZero = 2
+	slackZero = iota + 1
+	multiplierZero
 )
 
 // change makes a number what a branch or a range says of it, until back.

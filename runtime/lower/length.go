@@ -118,14 +118,10 @@ func (r *rays) reach(lengths, forces []float64) {
 }
 
 // The ladder of lengths at which curvatureLengths compares mean curvatures, by powers of 2^8 from
-// 2^56 down to 2^-72 times a guess: a guess of 1 where lengths are 1e-12 or 1e12 leaves
+// 2^64 down to 2^-64 times a guess: a guess of 1 where lengths are 1e-12 or 1e12 leaves
 // some rungs on which the gradient is straight and differs by more than its rounding,
 // and some on which it is curved. Rungs agree where mean curvatures differ by a twentieth.
-const (
-	ladderTop   = 7
-	ladderRungs = 17
-	ladderStep  = 8
-)
+const ladder = 8 // the exponent of a rung to the next, and how many are on both sides of the guess
 
 // curvatureLengths sets lengths, guesses on entry, to those over which the mean curvature stays
 // what it is next to y, to a power of 2^8: of the ladder's rungs the highest one up to
@@ -148,8 +144,8 @@ func (r *rays) curvatureLengths(lengths []float64) {
 	}
 	now, before, linear := make([]float64, len(r.y)), make([]float64, len(r.y)), make([]float64, len(r.y)) // mean curvatures of a rung, of the last one, and of the first stretch
 	state, next := make([]stretch, len(lengths)), make([]stretch, len(lengths))
-	for rung := range ladderRungs {
-		scale := math.Ldexp(1, ladderStep*(rung+ladderTop+1-ladderRungs))
+	for rung := range 2*ladder + 1 {
+		scale := math.Ldexp(1, ladder*(rung-ladder))
 		r.changes(r.first, lengths, scale)
 		for k, part := range r.parts {
 			at := &state[k]
@@ -179,7 +175,7 @@ func (r *rays) curvatureLengths(lengths []float64) {
 		}
 	}
 	for k, s := range state {
-		if n := next[k]; n.state == above && n.mean > s.mean && n.top >= math.Ldexp(s.top, ladderStep*(ladderTop-2)) {
+		if n := next[k]; n.state == above && n.mean > s.mean && n.top >= math.Ldexp(s.top, ladder*(ladder-2)) {
 			s = n
 		}
 		if lengths[k] = s.top; s.state != above {
@@ -262,7 +258,7 @@ func (c *curvature) told(warm *Solution) {
 // outgrown forgets a length that was measured where y was longer by a step of the ladder:
 // it is at least that y, of which a start far away says nothing here.
 func (c *curvature) outgrown(size float64) bool {
-	if !(c.length > 0 && size < math.Ldexp(c.lengthAt, -ladderStep)) {
+	if !(c.length > 0 && size < math.Ldexp(c.lengthAt, -ladder)) {
 		return false
 	}
 	c.length = 0

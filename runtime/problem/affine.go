@@ -3,14 +3,13 @@ package problem
 import (
 	"errors"
 	"math"
+
+	"bilevelc/runtime/tolerance"
 )
 
-// farthest and nearer are the binary exponents of the steps of Along: the first one, and by how much the next one is shorter where the map is not finite. A step of 2^1000 times a coefficient hides the value at 0, and
+// farthest is the binary exponent of the first step of Along; the next ones, where the map is not finite, are 2^25 times shorter. A step of 2^1000 times a coefficient hides the value at 0, and
 // leaves no rounding of a difference, but for one that is 2^1053 times as large; a coefficient that makes it infinite hides all of them at the longest step at which it does not.
-const farthest, nearer = 1000, 25
-
-// hidden is a difference over a step that may be all of a constant: of terms which cancel beside it a step takes it away, so that a coefficient of 0 seems to be what is lost over the step.
-const hidden = 0x1p700
+const farthest = 1000
 
 // Along sets dst to the product of v, of entries 0 and 1, with the matrix of an affine map, whose value at 0 is at.
 func Along(dst, v, at []float64, eval func(dst, v []float64)) error {
@@ -18,7 +17,7 @@ func Along(dst, v, at []float64, eval func(dst, v []float64)) error {
 		dst[i] = math.NaN()
 	}
 	stepped, value, back := make([]float64, len(v)), make([]float64, len(dst)), []float64(nil)
-	for e := farthest; e >= 0; e -= nearer {
+	for e := farthest; e >= 0; e -= farthest / tolerance.Halvings {
 		step := math.Ldexp(1, e)
 		for j, t := range v {
 			stepped[j] = step * t
@@ -32,7 +31,7 @@ func Along(dst, v, at []float64, eval func(dst, v []float64)) error {
 				if math.IsInf(dst[i], 0) {
 					dst[i] = math.NaN()
 				}
-				if d := math.Abs(t - at[i]); d > 0 && d < hidden { // a step back loses the same constant
+				if d := math.Abs(t - at[i]); d > 0 && d < 1/tolerance.LeastSquared { // may be all of a constant that is lost beside terms which cancel, as it is over a step back
 					if len(back) == 0 {
 						for j := range stepped {
 							stepped[j] = -stepped[j]

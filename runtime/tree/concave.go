@@ -387,7 +387,7 @@ func (p *plunger) convexConcave(ctx context.Context, linear, z []float64) *activ
 		}
 	}
 	var best *activeset.Solution
-	for range tangents {
+	for range tolerance.Halvings { // the steps converge linearly
 		p.linear(p.pieces.ready(p, p.s.prog), p.s.prog.Q, linear, slope)
 		sol := p.onBranch(ctx)
 		if sol.Status != activeset.Optimal {
@@ -405,6 +405,3 @@ func (p *plunger) convexConcave(ctx context.Context, linear, z []float64) *activ
 	}
 	return best
 }
-
-// tangents is the most of them: the steps converge linearly, and by then those that go on are no incumbents to wait for.
-const tangents = 30

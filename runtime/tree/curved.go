@@ -76,17 +76,14 @@ func (c *curved) row(t []float64) (grad []float64, side, by float64) {
 	return grad, (0.5*square - c.konst) / by, by
 }
 
-// holds is the violation, relative to a constraint's terms and the unit of its tangent, that is none: solutions keep tangents, as all rows, to tolerance.Sign, and several that meet at an angle add up.
-const holds = 4 * tolerance.Sign
-
-// violated are tangents at z of the constraints that do not hold there.
+// violated are tangents at z of the constraints that do not hold there: solutions keep tangents, as all rows, to tolerance.Sign, and several that meet at an angle add up.
 func (s *search) violated(z []float64) (cuts []tangent) {
 	for k := range s.curved {
 		v, terms := s.curved[k].value(z)
 		if v <= 0 {
 			continue
 		}
-		if _, _, by := s.curved[k].row(z); v > holds*(terms+by) {
+		if _, _, by := s.curved[k].row(z); v > tolerance.Margin*tolerance.Sign*(terms+by) {
 			cuts = append(cuts, tangent{k, slices.Clone(z[:s.sys.N])})
 		}
 	}
@@ -113,7 +110,7 @@ func (s *search) endless(z, ray []float64) (cuts []tangent) {
 		for t := 1 / size; t < 1e12/size; t *= 4 {
 			at := slices.Clone(z[:s.sys.N])
 			floats.AddScaled(at, t, ray[:len(at)])
-			if v, terms := c.value(at); v > holds*terms {
+			if v, terms := c.value(at); v > tolerance.Margin*tolerance.Sign*terms {
 				cuts = append(cuts, tangent{k, at})
 				break
 			}
@@ -266,9 +263,6 @@ func (s *search) lagrangian(q *sparse.CSR, cost, weights []float64) (*sparse.CSR
 	}
 	return q, cost
 }
-
-// mostTangents are those that a plunge adds before it looks which ones it needs: a program with more takes longer than finding some again.
-const mostTangents = 64
 
 // thin keeps those of a plunge's own tangents that are active in a node that is to be searched, and moves their rows in the bases behind those of before.
 func (p *plunger) thin(before []tangent) (own []tangent) {

@@ -23,18 +23,15 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 			p.keep(&candidate{z: z, fix: n.fix, f: s.value(z) + s.quad.Const})
 		}
 		p.descend(ctx, p.rounded(n, sol.Z), p.wholeBox(z))
-	} else if (p.nodes > 1 || s.best != nil) && open > few && n.depth%often != 0 {
+	} else if (p.nodes > 1 || s.best != nil) && open > few {
 		return
 	}
 	p.byFollower(ctx, z)
 }
 
-// Points are looked for at the first nodes as long as there is none, where few pairs are open, and at every `often`th level:
-// a search for one costs about as much as that many nodes.
-const (
-	few   = 2
-	often = 16
-)
+// few is how many pairs are open where points are looked for, as at the first nodes as long as there is none:
+// a search for one costs about as much as sixteen nodes.
+const few = 8
 
 func (p *plunger) allFixed(fix []kkt.Fix) bool {
 	return !slices.Contains(fix, kkt.Open)

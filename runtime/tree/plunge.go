@@ -190,7 +190,7 @@ func (p *plunger) run(ctx context.Context, n *node) {
 			p.stopped = true
 			return
 		}
-		if len(p.cuts)-p.shared > mostTangents {
+		if len(p.cuts)-p.shared > plunge { // a program with more takes longer than finding some again
 			p.cuts = append(p.cuts[:p.shared:p.shared], p.thin(p.cuts[:p.shared])...)
 			p.relax, p.pieces, p.last = cutting{}, cutting{}, nil
 		}

@@ -288,13 +288,10 @@ func writeLine(out *bufio.Writer, v any) error {
 	return out.WriteByte('\n')
 }
 
-// closer is how often multiples of constraints whose bound falls short are found again, by a step of Newton's method (Nocedal and Wright 2006, section 18.1) from the solution. What they lack
-// is as the square of how far that is from the program's: where constraints hold within their tolerance (holds), half of its digits, and two steps leave rounding.
-const closer = 2
-
-// leaf writes n as a leaf; it reports false where its relaxation does not show the claim.
+// leaf writes n as a leaf; it reports false where its relaxation does not show the claim. Multiples of constraints whose bound falls short are found again, by steps of Newton's method (Nocedal and Wright 2006, section 18.1) from the solution. What they lack
+// is as the square of how far that is from the program's: where constraints hold within their tolerance, half of its digits, and two steps leave rounding.
 func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
-	if len(pw.p.cuts)-pw.p.shared > mostTangents {
+	if len(pw.p.cuts)-pw.p.shared > plunge {
 		pw.p.cuts, pw.p.relax, pw.last = pw.p.cuts[:pw.p.shared:pw.p.shared], cutting{}, nil
 	}
 	pw.p.cutoff = math.Inf(1)
@@ -337,7 +334,7 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 			return done, err
 		}
 		known := pw.p.cuts
-		for round := 0; !done && err == nil && weights != nil && round < closer; round++ {
+		for round := 0; !done && err == nil && weights != nil && round < someRounds; round++ {
 			// Without tangents at other points: beside those the ones at z would hold within tolerance, and move nothing.
 			pw.p.cuts, pw.p.relax = nil, cutting{}
 			for k, w := range weights {
