@@ -33,12 +33,8 @@ type Differences struct {
 // errDifference says that a map is finite at a point and not on both sides of it, however near.
 var errDifference = errors.New("no derivative: a gradient is not finite next to the point")
 
-// The halves of a difference agree to uneven where its step will do: what is left of the next term is then about the square of it. A step is
-// shortened by shorten a time, and from any length to nothing in tolerance.Shortenings.
-const (
-	uneven  = 0x1p-12
-	shorten = 16
-)
+// A step is shortened by shorten a time, and from any length to nothing in tolerance.Shortenings.
+const shorten = 16
 
 // NewDifferences prepares the differences of a map into m numbers.
 func NewDifferences(at, unit []float64, m int, step float64, eval func(dst, at []float64)) *Differences {
@@ -76,7 +72,7 @@ func (d *Differences) Along(dst []float64, places []int, values []float64) error
 				dst[i] = (d.up[i] - d.down[i]) / width
 			}
 			switch {
-			case apart <= uneven*whole:
+			case apart <= math.Sqrt(tolerance.HalfDigits)*whole: // what is left of the next term is about the square
 				return nil
 			case last != nil && apart > before*whole/4: // a shorter step does not cure it: it is rounding, of which the longer one has less
 				copy(dst, last)

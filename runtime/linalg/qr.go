@@ -6,6 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+
+	"bilevelc/runtime/tolerance"
 )
 
 // QR is a thin factorization G = QR of k columns of n entries each: Q has orthonormal
@@ -27,9 +29,6 @@ type QR struct {
 
 	shared bool // q, r and inverse are read by others, too: they are copied before they are written
 }
-
-// nearest bounds QR.inverse where Q is implied, of columns of length 1: none of them is nearer than 0.01 to the span of the others, and a sweep loses four digits.
-const nearest = 1e4
 
 // Reset drops all columns; those to come have n entries.
 func (f *QR) Reset(n int) {
@@ -92,7 +91,7 @@ func (f *QR) Append(g, products []float64) bool {
 	if f.k > 0 {
 		inverse += f.inverse[f.k-1]
 	}
-	if !(left > 0) || !(inverse <= nearest) {
+	if !(left > 0) || !(inverse*inverse*tolerance.HalfDigits <= 1) { // a sweep would lose more than a quarter of the digits
 		f.made = f.k + 1
 		f.explicit()
 		return false

@@ -49,9 +49,8 @@ func byAnswers(ctx context.Context, dst []float64, at *At, v *adjointRHS) (error
 		if room == 0 {
 			room = 1
 		}
-		const wide = 0x1p-6
 		best := math.Inf(1)
-		for step := wide * room; best > tolerance.Target*math.Abs(part[j]) && step > tolerance.HalfDigits*room; step /= 16 {
+		for step := room / 16; best > tolerance.Target*math.Abs(part[j]) && step > tolerance.HalfDigits*room; step /= 16 {
 			size, roundingBound = 0, 0
 			long, ok := difference(moved, j, step, at.X[j], p.X.Lo[j], p.X.Hi[j])
 			short, also := difference(moved, j, step/2, at.X[j], p.X.Lo[j], p.X.Hi[j])

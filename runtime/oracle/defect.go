@@ -35,11 +35,6 @@ func extrapolated(whole, half derivative) derivative {
 	return d
 }
 
-// nearest is the second of the lengths over which defect looks at g, relative to the length on which it is taken to
-// curvature (At.size): the first is the root of the unit roundoff, where a difference of gradients is
-// best known, and this one far below, for a g that is curved on a much shorter length.
-const nearest = 0x1p-38
-
 // gross is the relative error of a derivative which says nothing.
 const gross = 1e-2
 
@@ -66,7 +61,9 @@ func (d *differences) defect(v derivative, step, scale float64) (off, uncertain 
 	uncertain = math.Inf(1)
 	off = d.leaves(v, step)
 	terms := 0.0
-	for _, share := range []float64{tolerance.HalfDigits, nearest} {
+	// Over the length at which a difference of gradients is best known, relative to that on which g is taken to be curved (At.size), and one half way
+	// to rounding, for a g that is curved on a much shorter one.
+	for _, share := range []float64{tolerance.HalfDigits, math.Sqrt(tolerance.HalfDigits * tolerance.Roundoff)} {
 		length := math.Min(share*scale, 0x1p-10*step*speed) / speed
 		copy(z, at.Lower.Y)
 		linalg.Axpy(z, length, v.y)

@@ -121,7 +121,6 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (f
 // that is far below the step; and one that is lost in the rounding of y is followed by one
 // between it and the last that was too long. The best of the steps is kept.
 func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, scale float64) (float64, error) {
-	const second = 1e-3 // relative error at order 2: the root of that at order 4
 	reach := o.Settings.Reach * scale
 	whole, half, best := make([]float64, len(v)), make([]float64, len(v)), math.Inf(1)
 	truncation, kept := math.Inf(1), *d
@@ -189,7 +188,7 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 				next = math.Max(next, math.Min(change, uncertain*size))
 			}
 			improved = better(next, whole)
-			rough = change > second*size || off > tolerance.Target || uncertain > tolerance.Target && next > tolerance.Target*size
+			rough = change > math.Sqrt(tolerance.Target)*size || off > tolerance.Target || uncertain > tolerance.Target && next > tolerance.Target*size
 		}
 		switch {
 		case math.IsInf(d.noise(linalg.Norm(whole)), 1) && speed*t < tolerance.HalfDigits*linalg.Norm(d.at.Lower.Y) && long < math.Inf(1):

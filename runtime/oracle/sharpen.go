@@ -10,10 +10,6 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// half is the part of the least curvature that rounding may hide in the entries of a Hessian for
-// its solutions to say how large errors are: to within a factor of two.
-const half = 0.5
-
 // sharpen replaces the margins of undecided rows by those of errors that are taken through the
 // equations of the face, where judge's norms have each error go the worst way: that of
 // a force along the steepest curvature of g as one along the flattest, which for curvatures that
@@ -40,9 +36,9 @@ func (h *Hyper) sharpen(margins []float64, undecided []int, x []float64, s *lowe
 	if m == nil {
 		return false
 	}
-	// What H is known to: its entries are differences of two gradients.
+	// What H is known to: its entries are differences of two gradients. No more of the least curvature may be hidden than is left for solutions to say how large errors are.
 	known := 4 * tolerance.Roundoff * float64(p.Dy) * m.Largest()
-	if !(known <= half*p.Facts.StrongConvexity) {
+	if !(known <= p.Facts.StrongConvexity-known) {
 		return false
 	}
 	share, xs := shares(3), slices.Clone(x)
