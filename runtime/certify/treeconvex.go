@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/tolerance"
 )
 
 // convexity shows that Q is positive semidefinite, one connected part at a time, or else finds the deficit of parts whose entries all
@@ -49,13 +50,10 @@ func (m *midpoints) set(i, j int, v interval) {
 	}
 }
 
-// semidefinite shows that each of the matrices is positive semidefinite: in doubles, or the one that there is in rational numbers.
+// semidefinite shows that each of the matrices is positive semidefinite: in doubles, or the one that there is in rational numbers, whose digits grow with the size.
 func (m *midpoints) semidefinite() bool {
-	return definite(m.mid, m.n, m.trace, m.radius, 0) || m.exact && m.n <= most && semidefiniteExactly(m.mid, m.n)
+	return definite(m.mid, m.n, m.trace, m.radius, 0) || m.exact && math.Pow(float64(m.n), 4) <= tolerance.Second && semidefiniteExactly(m.mid, m.n)
 }
-
-// most is the largest part whose semidefiniteness is decided in rational numbers, whose digits grow with the size.
-const most = 160
 
 func (t *treeObjective) convexPart(part []int, plain [][]treeEntry) error {
 	n := len(part)

@@ -67,12 +67,11 @@ func ErrorByAnswer(ctx context.Context, p *problem.Problem, pt *Point, errorY fl
 		return 0, err
 	}
 	p, x, y, lambda, face := s.at.Problem, pt.X, s.at.Lower.Y, s.at.Lower.Lambda, s.at.held()
-	const longer = probePart / tolerance.SumRounding
 	share := shares(4)
 	rounded := func(v []float64) []float64 {
 		out := slices.Clone(v)
 		for j := range out {
-			out[j] *= 1 + probePart*share()
+			out[j] *= 1 + tolerance.HalfDigits*share()
 		}
 		return out
 	}
@@ -80,13 +79,13 @@ func ErrorByAnswer(ctx context.Context, p *problem.Problem, pt *Point, errorY fl
 	p.G.GradY(base, x, y)
 	p.G.GradY(force, rounded(x), rounded(y))
 	for j := range force {
-		force[j] = math.Abs(force[j]-base[j])*share() + longer*base[j]
+		force[j] = math.Abs(force[j]-base[j])*share() + base[j]/tolerance.HalfDigits
 	}
-	p.Rows.B.AddMulVecT(force, -longer, lambda)
+	p.Rows.B.AddMulVecT(force, -1/tolerance.HalfDigits, lambda)
 	shift := make([]float64, p.Dy) // of y along the rows' normals: rows that depend on each other move together
 	for _, i := range face {
 		if r := stateOf(p.Rows, i, x, y); r.length > 0 {
-			p.Rows.B.AddRow(shift, i, longer*(r.error*share()-r.slack)/(r.length*r.length))
+			p.Rows.B.AddRow(shift, i, (r.error*share()-r.slack)/(r.length*r.length*tolerance.HalfDigits))
 		}
 	}
 	for _, i := range face {
@@ -99,7 +98,7 @@ func ErrorByAnswer(ctx context.Context, p *problem.Problem, pt *Point, errorY fl
 	if b := s.at.Lower.RoundingBound; b > 0 {
 		errorY = math.Min(errorY, b)
 	}
-	if way, most := linalg.Norm(t.Y), longer*errorY; way > most {
+	if way, most := linalg.Norm(t.Y), errorY/tolerance.HalfDigits; way > most {
 		// Each entry on its own: one that is open by less than others is off by its own part.
 		for j, v := range t.Y {
 			t.Y[j] = math.Max(-most, math.Min(most, v))
@@ -135,7 +134,7 @@ func ErrorByAnswer(ctx context.Context, p *problem.Problem, pt *Point, errorY fl
 	if _, err := (&Face{Settings: *DefaultFace()}).add(ctx, cx, s.at, splitAdjointRHS(p, cy)); err != nil {
 		return unknown(ctx, err)
 	}
-	if off := linalg.Norm(cx) / longer; off < math.Inf(1) {
+	if off := linalg.Norm(cx) * tolerance.HalfDigits; off < math.Inf(1) {
 		return twoDigits(off), nil
 	}
 	return unknown(ctx, nil)

@@ -333,8 +333,7 @@ func (s *Sensitivity) cross(dx []float64) (v []float64, err float64) {
 	if size == 0 {
 		size = 1
 	}
-	const start = 0.1 // of the size of x: long enough that rounding is far below
-	step := start * size / speed
+	step := size / speed / 16 // rounding is far below
 	central := math.Min(forward, backward) >= step*0x1p-10
 	side := 1.0
 	switch {

@@ -43,7 +43,7 @@ func (h *Hyper) sharpen(margins []float64, undecided []int, x []float64, s *lowe
 	}
 	share, xs := shares(3), slices.Clone(x)
 	for j, size := range extents(p, x) {
-		xs[j] += probePart * share() * size
+		xs[j] += tolerance.HalfDigits * share() * size
 	}
 	for _, i := range undecided {
 		k, in := held[i]
@@ -66,7 +66,7 @@ func (h *Hyper) sharpen(margins []float64, undecided []int, x []float64, s *lowe
 			return false
 		}
 		moved, terms := -(lo + (hi-lo)/2), math.Abs(lo)+math.Abs(hi)
-		off += (hi-lo)/2 + tolerance.SumRounding*math.Max(math.Abs(from-lo), math.Abs(to-hi))/probePart
+		off += (hi-lo)/2 + tolerance.SumRounding*math.Max(math.Abs(from-lo), math.Abs(to-hi))/tolerance.HalfDigits
 		for a, row := range independent {
 			for j, v := range p.Rows.B.Entries(row) {
 				force := s.Lambda[row] * v * along[j]

@@ -24,7 +24,7 @@ type terms struct {
 // cancel where terms do. Two changes may be of nearly one size by chance, to a
 // sixteenth (roundings) one time in ten, in all of the probes one time in 10^4.
 func termsOf(p *problem.Problem, x, y, base []float64) float64 {
-	return termsAlong(p.G.GradY, x, y, base, probePart)
+	return termsAlong(p.G.GradY, x, y, base, tolerance.HalfDigits)
 }
 
 // termsAlong is termsOf for any gradient of g, with entries of x changed by another part of themselves, 0 for none.
@@ -38,10 +38,10 @@ func termsAlong(grad func(dst, x, y []float64), x, y, base []float64, partOfX fl
 			xs[j] = v * (1 + partOfX*share())
 		}
 		for j, v := range y {
-			ys[j] = v * (1 + probePart*share())
+			ys[j] = v * (1 + tolerance.HalfDigits*share())
 		}
 		grad(moved, xs, ys)
-		if d := linalg.Distance(moved, base) / probePart; d < math.Inf(1) {
+		if d := linalg.Distance(moved, base) / tolerance.HalfDigits; d < math.Inf(1) {
 			size = math.Max(size, d)
 		}
 	}
@@ -69,9 +69,6 @@ func (at *At) terms() float64 {
 	return termsOf(at.Problem, at.X, at.Lower.Y, base)
 }
 
-// probePart is well above the rounding, and well below curvature's effect on a size.
-const probePart = 0x1p-20
-
 // measure finds the terms at (x, y) with a few gradients.
 func measure(p *problem.Problem, x, y []float64) *terms {
 	base := make([]float64, len(y))
@@ -80,17 +77,17 @@ func measure(p *problem.Problem, x, y []float64) *terms {
 	moved, ys, share := make([]float64, len(y)), make([]float64, len(y)), shares(3)
 	xs := slices.Clone(x)
 	for j, size := range extents(p, x) {
-		xs[j] += probePart * share() * size
+		xs[j] += tolerance.HalfDigits * share() * size
 	}
 	p.G.GradY(moved, xs, y)
-	if d := linalg.Distance(moved, base) / probePart; d < math.Inf(1) {
+	if d := linalg.Distance(moved, base) / tolerance.HalfDigits; d < math.Inf(1) {
 		t.Width = d
 	}
 	if p.Facts.StrongConvexity > 0 && p.Facts.Smoothness > 0 {
 		return t
 	}
 	at := &At{Problem: p, X: x, Lower: &lower.Solution{Y: y}}
-	length := probePart * at.size() / math.Sqrt(float64(len(y)))
+	length := tolerance.HalfDigits * at.size() / math.Sqrt(float64(len(y)))
 	for j, v := range y {
 		ys[j] = v + length*share()
 	}

@@ -16,8 +16,6 @@ const (
 	Rounded = 1e-12
 	// Differenced is what derivatives by differences of gradients leave where they would vanish, by their terms: they are known to 1e-10, and what they are combined with may be large beside it.
 	Differenced = 1e-7
-	// Eliminated is the rounding of a few operations on numbers that are found by elimination, relative to the largest of the sizes that rows bring to them.
-	Eliminated = 0x1p-45
 	// Parted is how far from 0 a slack has to be, by the terms that it is the sum of, and a multiplier, by the largest, to be found to have a sign where answers are refined.
 	Parted = 1e-11
 	// Hiding is how much larger than others terms, or forces, are beside which the tolerance (Certified, Sign) does not tell these any more: with less it tells both.
