@@ -11,12 +11,9 @@ import (
 )
 
 // Reliability branching (Achterberg, Koch and Martin 2005): pseudo-costs that rest on fewer than `reliable` observations
-// of a side are replaced by what the children's relaxations give; no more candidates are tried once `patience` in a row were no better, or where that takes more work than the relaxations
+// of a side are replaced by what the children's relaxations give; no more candidates are tried where that takes more work than the relaxations
 // of nodes and a tenth of a second together.
-const (
-	reliable = 4
-	patience = 6
-)
+const reliable = 4
 
 // option is a candidate for branching.
 type option struct {
@@ -123,12 +120,12 @@ func (p *plunger) choose(ctx context.Context, n *node, sol *activeset.Solution) 
 		o.score = scored(p.costs.of(o.k, 0, mean[0])*o.distance[0], p.costs.of(o.k, 1, mean[1])*o.distance[1], least)
 	}
 	sort.SliceStable(all, func(i, j int) bool { return all[i].score > all[j].score })
-	best, worse := -1, 0
+	best := -1
 	for i := range all {
 		o := &all[i]
 		sure := min(p.costs.Count[0][o.k], p.costs.Count[1][o.k]) >= reliable
 		if !sure {
-			if worse >= patience || p.trial >= tolerance.Second/10 {
+			if p.trial >= tolerance.Second/10 {
 				if best < 0 {
 					best = i
 				}
@@ -152,9 +149,7 @@ func (p *plunger) choose(ctx context.Context, n *node, sol *activeset.Solution) 
 			o.score = scored(o.known[0].bound-n.bound, o.known[1].bound-n.bound, least)
 		}
 		if best < 0 || o.score > all[best].score {
-			best, worse = i, 0
-		} else if !sure {
-			worse++
+			best = i
 		}
 	}
 	o := &all[best]
