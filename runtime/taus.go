@@ -4,14 +4,11 @@ import (
 	"context"
 	"math"
 	"slices"
-	"time"
 
 	"bilevelc/runtime/named"
+	"bilevelc/runtime/outer"
 	"bilevelc/runtime/tolerance"
 )
-
-// afterTheEnd is how long the ends of stages are compared once a limit has ended them.
-const afterTheEnd = time.Second
 
 // descend solves the problem for one tau after another, each from the best point so
 // far, and returns the options with which the last one is to be solved: its start is
@@ -89,7 +86,7 @@ func (p *Problem) lowest(ctx context.Context, opts Options, first []float64, end
 	backs := []float64{1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), afterTheEnd)
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), outer.FinishGrace)
 		defer cancel()
 	}
 	// From as near the start as may be: of two that are as low the later counts.

@@ -333,14 +333,11 @@ func (p *plunger) slopeOptions(n *node, z []float64) (off map[int]float64) {
 	return off
 }
 
-// aside is how near to an end of its box an entry of x may be, relative to the box, to be split there: a solution between the ends often is where the follower's answer changes, and the ranges on both sides
-// are exact then; next to an end one child would be the parent.
-const aside = 1e-3
-
-// splitsEntry is where the box of an entry with slopes splits.
+// splitsEntry is where the box of an entry with slopes splits: at a solution between the ends, which often is where the follower's answer changes, so that the ranges on both sides
+// are exact; next to an end (tolerance.Hiding) one child would be the parent.
 func (p *plunger) splitsEntry(j int, lo, hi float64, z []float64) float64 {
 	if z != nil {
-		if at := z[j] * p.s.sys.ColScale[j]; at > lo+aside*(hi-lo) && at < hi-aside*(hi-lo) {
+		if at := z[j] * p.s.sys.ColScale[j]; math.Min(at-lo, hi-at)*tolerance.Hiding > hi-lo {
 			return at
 		}
 	}
