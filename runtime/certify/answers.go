@@ -47,7 +47,7 @@ func (d *deriver) byAnswers(at *derived, cy, cv []float64) []float64 {
 		}
 		long, ok := quotient(step)
 		short, also := quotient(step / 2)
-		if !ok || !also || math.Abs(long-short) > tolerance.Differenced*math.Max(math.Abs(short), size/d.s.x) {
+		if !ok || !also || math.Abs(long-short) > tolerance.Weak*math.Max(math.Abs(short), size/d.s.x) {
 			return nil
 		}
 		grad[j] = short

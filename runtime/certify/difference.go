@@ -18,7 +18,7 @@ func (h *hessian) curvature(colour []int, count int, rows func(j int) []int, add
 		step[j], moved[c] = h.step(j), append(moved[c], j)
 	}
 	for _, group := range moved {
-		for range tolerance.Shortenings {
+		for range tolerance.Shorten * tolerance.Shorten {
 			h.halves(up, down, func(z []float64, sign float64) {
 				for _, j := range group {
 					z[j] += sign * step[j]
@@ -112,7 +112,7 @@ func (h *hessian) mul(dst, v []float64) {
 	}
 	down, whole := make([]float64, len(v)), all(len(v))
 	var width stepping
-	for range tolerance.Shortenings {
+	for range tolerance.Shorten * tolerance.Shorten {
 		h.halves(dst, down, func(z []float64, sign float64) {
 			for j, t := range v {
 				z[j] += sign * step * t
@@ -218,8 +218,8 @@ func (s *stepping) next(uneven float64) float64 {
 		return 1
 	case s.last > 0 && !math.IsInf(s.last, 1) && uneven > s.last/4:
 		s.back = true
-		return 16
+		return tolerance.Shorten
 	}
 	s.last = uneven
-	return 1.0 / 16
+	return 1.0 / tolerance.Shorten
 }

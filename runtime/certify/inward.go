@@ -62,11 +62,11 @@ func (d *deriver) across(x, y, direction []float64) bool {
 	g := generators{size: d.p.Dx}
 	d.flats(&g, x, d.p.Dx)
 	back := scaled(direction, -1)
-	if g.distance(direction) <= tolerance.Differenced && g.distance(back) <= tolerance.Differenced {
+	if g.distance(direction) <= tolerance.Weak && g.distance(back) <= tolerance.Weak {
 		return true
 	}
 	normal := func(n []float64) bool {
-		return normalDistance(d.p, x, y, n, tolerance.Sign*d.s.x, tolerance.Differenced) <= tolerance.Differenced
+		return normalDistance(d.p, x, y, n, tolerance.Sign*d.s.x, tolerance.Weak) <= tolerance.Weak
 	}
 	return normal(direction) && normal(back)
 }

@@ -75,7 +75,7 @@ func (d *deriver) slopes(at *derived, weak []int) (slopes [][]float64, open []in
 		if !in {
 			d.p.Rows.A.AddRow(slope, i, -1)
 		}
-		if norm(slope) <= tolerance.Differenced*size {
+		if norm(slope) <= tolerance.Weak*size {
 			continue
 		}
 		slopes, open = append(slopes, scaled(slope, 1/norm(slope))), append(open, i)

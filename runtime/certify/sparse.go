@@ -32,7 +32,7 @@ func (h *hessian) sparseCurvature(pattern *sparse.CSR) *sparse.CSR {
 	h.mul(image, v)
 	found := make([]float64, n)
 	m.MulVec(found, v)
-	if !(distance(image, found) <= tolerance.Differenced*norm(image)) {
+	if !(distance(image, found) <= tolerance.Weak*norm(image)) {
 		return nil
 	}
 	return m

@@ -215,7 +215,7 @@ func (d *deriver) tight(at *derived) int {
 			continue
 		}
 		slope = d.along(slope)
-		if size := norm(slope); size > tolerance.Differenced*terms/d.s.x && !d.across(at.x, at.y, scaled(slope, 1/size)) {
+		if size := norm(slope); size > tolerance.Weak*terms/d.s.x && !d.across(at.x, at.y, scaled(slope, 1/size)) {
 			return i
 		}
 	}

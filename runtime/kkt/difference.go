@@ -33,9 +33,6 @@ type Differences struct {
 // errDifference says that a map is finite at a point and not on both sides of it, however near.
 var errDifference = errors.New("no derivative: a gradient is not finite next to the point")
 
-// A step is shortened by shorten a time, and from any length to nothing in tolerance.Shortenings.
-const shorten = 16
-
 // NewDifferences prepares the differences of a map into m numbers.
 func NewDifferences(at, unit []float64, m int, step float64, eval func(dst, at []float64)) *Differences {
 	d := &Differences{Map: eval, At: at, Unit: unit, Step: step}
@@ -65,7 +62,7 @@ func (d *Differences) Along(dst []float64, places []int, values []float64) error
 	}
 	step, before := d.Step*reach, math.Inf(1)
 	var last []float64
-	for range tolerance.Shortenings {
+	for range tolerance.Shorten * tolerance.Shorten {
 		width, apart, whole, ok := d.difference(step, places, values)
 		if ok {
 			for i := range dst {
@@ -80,7 +77,7 @@ func (d *Differences) Along(dst []float64, places []int, values []float64) error
 			}
 			before, last = apart/whole, append(last[:0], dst...)
 		}
-		step /= shorten
+		step /= tolerance.Shorten
 	}
 	return errDifference
 }

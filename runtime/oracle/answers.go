@@ -50,7 +50,7 @@ func byAnswers(ctx context.Context, dst []float64, at *At, v *adjointRHS) (error
 			room = 1
 		}
 		best := math.Inf(1)
-		for step := room / 16; best > tolerance.Target*math.Abs(part[j]) && step > tolerance.HalfDigits*room; step /= 16 {
+		for step := room / tolerance.Shorten; best > tolerance.Target*math.Abs(part[j]) && step > tolerance.HalfDigits*room; step /= tolerance.Shorten {
 			size, roundingBound = 0, 0
 			long, ok := difference(moved, j, step, at.X[j], p.X.Lo[j], p.X.Hi[j])
 			short, also := difference(moved, j, step/2, at.X[j], p.X.Lo[j], p.X.Hi[j])

@@ -206,7 +206,7 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 		d.force = 0
 		speed, err = d.forward(ctx, part, step)
 		if failed, ok := errors.AsType[*LowerError](err); ok && failed.Status == lower.Failed && !p.Facts.QuadraticInY {
-			step /= 16 // out of the domain of g
+			step /= tolerance.Shorten // out of the domain of g
 			continue
 		}
 		if err != nil {
@@ -333,7 +333,7 @@ func (s *Sensitivity) cross(dx []float64) (v []float64, err float64) {
 	if size == 0 {
 		size = 1
 	}
-	step := size / speed / 16 // rounding is far below
+	step := size / speed / tolerance.Shorten // rounding is far below
 	central := math.Min(forward, backward) >= step*0x1p-10
 	side := 1.0
 	switch {

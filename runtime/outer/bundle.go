@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/qp"
+	"bilevelc/runtime/tolerance"
 )
 
 // bundleModel is the model of a step, with where its parts come from.
@@ -30,19 +31,15 @@ func (m *bundle) model() *bundleModel {
 }
 
 // extrapolated is F_b and its gradient at x, had its piece the curvature H. A piece above F at x is not one of a maximum there; if it is clearly
-// above, by a part of what the gradients' difference can make, the kink is concave and the piece no obstacle to descent.
+// above, by 1/tolerance.Margin of what the gradients' difference can make, the kink is concave and the piece no obstacle to descent: at convex ones only the error of the
+// extrapolation, of second order, puts it there.
 func (m *bundle) extrapolated(b *Sample) (a qp.Affine, convex bool) {
 	c := &m.State.Center
 	away := linalg.Minus(c.X, b.X)
 	hs := m.State.H.multiply(away)
 	offset := b.F + linalg.Dot(b.G, away) + linalg.Dot(away, hs)/2 - c.F
-	return qp.Affine{Gradient: linalg.Plus(b.G, 1, hs), Offset: math.Min(offset, 0)}, !(offset > concave*linalg.Distance(b.G, c.G)*linalg.Norm(away))
+	return qp.Affine{Gradient: linalg.Plus(b.G, 1, hs), Offset: math.Min(offset, 0)}, !(tolerance.Margin*offset > linalg.Distance(b.G, c.G)*linalg.Norm(away))
 }
-
-// concave separates concave kinks, where the offset is a good part of
-// |g_b - g| |x - x_b|, from convex ones, where only the error of the
-// extrapolation, of second order, makes it positive.
-const concave = 0.1
 
 // residual is |sum_i w_i g_i + normal|, which at the model's solution is |Hd|.
 func (model *bundleModel) residual(step *qp.Step) float64 {

@@ -14,8 +14,6 @@ const (
 	// Rounded is what is left, by its terms, of equations that were solved and refined, of sums of results of such solves, and of the square of a row's length where it depends on others: a few thousand
 	// roundings.
 	Rounded = 1e-12
-	// Differenced is what derivatives by differences of gradients leave where they would vanish, by their terms: they are known to 1e-10, and what they are combined with may be large beside it.
-	Differenced = 1e-7
 	// Parted is how far from 0 a slack has to be, by the terms that it is the sum of, and a multiplier, by the largest, to be found to have a sign where answers are refined.
 	Parted = 1e-11
 	// Hiding is how much larger than others terms, or forces, are beside which the tolerance (Certified, Sign) does not tell these any more: with less it tells both.
@@ -30,7 +28,7 @@ const (
 	// are a thousand times larger than what they add up to.
 	Certified = 1e-8
 	// Weak is the slack and the multiplier below which they count as 0 for strict complementarity: with a margin above what solvers keep them to
-	// (Sign), so that a row is never taken for strictly active or inactive by rounding.
+	// (Sign), so that a row is never taken for strictly active or inactive by rounding. Derivatives by differences of gradients leave no more, either, where they would vanish: they are known to 1e-10, and what they are combined with may be large beside it.
 	Weak = 1e-7
 	// Sign is the size, relative to the terms that make them up, below which a slack or a multiplier is zero: rounding of the solution of a KKT system
 	// with a condition number of 1e6, and 1e-3 of the tolerances that solvers without refinement use. From there on rows contradict each other: data come in decimals and as results of
@@ -93,9 +91,9 @@ const (
 	Branches = 64
 	// Draws are the random points or directions among which something is looked for: what a quarter of them show is missed by all once in 300 times, a tenth of X that no start has seen once in eight.
 	Draws = 20
-	// Shortenings of a step, by 16 each, lead from any to where nothing is left of it: an entry of y may be as near to the edge of the domain of g as exp(-700),
+	// Shorten is by how much a step of a difference is shortened a time. Its square of times leads from any to where nothing is left of it: an entry of y may be as near to the edge of the domain of g as exp(-700),
 	// where that of an entropy under a row with a multiplier is.
-	Shortenings = 256
+	Shorten = 16
 	// DenseOrder is the order up to which dense factors and eigenvalues, and as many slopes of a gradient as a Hessian has columns, cost little beside the rest: some ten milliseconds.
 	DenseOrder = 300
 )
