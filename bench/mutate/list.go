@@ -47,7 +47,7 @@ var list = []named{
 	{"strong duality has the other sign", "runtime/certify/treeduality.go", "(*treeModel).duality",
 		`times(t.p.Rows.Rhs[i])`, `times(-t.p.Rows.Rhs[i])`},
 	{"any objective is convex", "runtime/certify/treeconvex.go", "(*midpoints).semidefinite",
-		`m.exact && m.n <= most && semidefiniteExactly(m.mid, m.n)`, `m.exact && m.n <= most`},
+		`m.exact && math.Pow(float64(m.n), 4) <= tolerance.Second && semidefiniteExactly(m.mid, m.n)`, `m.exact && m.n <= most`},
 	{"an enclosure has no width", "runtime/certify/treesystem.go", "enclose",
 		`interval{-r, r}`, `interval{-0 * r, 0 * r}`},
 	{"multipliers that the leader reads are basic", "runtime/certify/treebasic.go", "(*treeModel).networks",
