@@ -3,6 +3,8 @@ package reduced
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -102,9 +104,9 @@ func (c *calculus) product(dst, d point) {
 	size := math.Max(1, c.at.size())
 	step := func(t float64, out point) {
 		q := newPoint(c.nw, len(c.at.y), len(c.at.dual))
-		along(q.w, c.at.w, t, d.w)
-		along(q.y, c.at.y, t, d.y)
-		along(q.dual, c.at.dual, t, d.dual)
+		floats.AddScaledTo(q.w, c.at.w, t, d.w)
+		floats.AddScaledTo(q.y, c.at.y, t, d.y)
+		floats.AddScaledTo(q.dual, c.at.dual, t, d.dual)
 		c.gradient(out, q)
 	}
 	if c.quadratic {
@@ -118,12 +120,6 @@ func (c *calculus) product(dst, d point) {
 	step(t, dst)
 	step(-t, back)
 	difference(dst, back, 2*t)
-}
-
-func along(dst, a []float64, t float64, d []float64) {
-	for i, v := range a {
-		dst[i] = v + t*d[i]
-	}
 }
 
 // difference sets a to (a - b)/t.

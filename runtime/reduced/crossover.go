@@ -77,7 +77,7 @@ func (p *piece) warm(exact *State, value float64) bool {
 // onto moves w by the least step that makes the biactive rows hold. Where they do not all, some go; it reports false where all did, w as it was.
 func (p *piece) onto() bool {
 	f := p.f
-	before := append([]float64(nil), p.w...)
+	before := slices.Clone(p.w)
 	for range 5 { // each fixes what the step of the one before has run into
 		if !p.z.set(p.strong()) {
 			return p.returnTo(before)

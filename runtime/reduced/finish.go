@@ -159,10 +159,10 @@ func (p *piece) fromStationarity(m *kkt.Multipliers, z []float64) {
 			linalg.Axpy(gl, v, p.f.coupled[i].l)
 		}
 	}
-	rhs := append([]float64(nil), gy...)
-	s.P.Rows.B.AddMulVecT(rhs, -1, append([]float64(nil), m.Slack...))
+	rhs := slices.Clone(gy)
+	s.P.Rows.B.AddMulVecT(rhs, -1, slices.Clone(m.Slack))
 	for range 2 {
-		step := append([]float64(nil), rhs...)
+		step := slices.Clone(rhs)
 		for i := range step {
 			step[i] -= s.H.RowDot(i, m.Adjoint)
 		}
@@ -214,7 +214,7 @@ func (p *piece) refine(z []float64) {
 		for i := range lambda {
 			lambda[i] = p.lambdaOf(i)
 		}
-		r := append([]float64(nil), s.Q...)
+		r := slices.Clone(s.Q)
 		for i := range r {
 			r[i] = -(r[i] + s.H.RowDot(i, y) + s.G.RowDot(i, s.X(z)))
 		}

@@ -6,6 +6,8 @@ import (
 	"hash/maphash"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/gram"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
@@ -352,12 +354,12 @@ func (f *follower) normalize() error {
 		w.lo *= w.unit
 		w.hi *= w.unit
 		f.p0[r] *= w.unit
-		scale(f.r[r*f.nw:(r+1)*f.nw], w.unit)
+		floats.Scale(w.unit, f.r[r*f.nw:(r+1)*f.nw])
 		if f.sparse == nil {
-			scale(f.blockOf(r).rowE(r), w.unit)
+			floats.Scale(w.unit, f.blockOf(r).rowE(r))
 		} else {
 			_, vals := f.sparse.b.Row(r)
-			scale(vals, w.unit)
+			floats.Scale(w.unit, vals)
 		}
 		f.readsX = f.readsX || linalg.NormInf(f.r[r*f.nw:(r+1)*f.nw]) > 0
 	}
@@ -403,8 +405,8 @@ func (f *follower) equalities() error {
 			rest.combo, rest.weight = append(rest.combo, f.rows[s].low), append(rest.weight, u[a]*f.rows[s].unit)
 		}
 		// The wall is -(A_r - ...) w in the row's units: its multiplier is minus that of the row.
-		scale(rest.vec, -1/w.unit)
-		scale(rest.weight, 1/w.unit)
+		floats.Scale(-1/w.unit, rest.vec)
+		floats.Scale(1/w.unit, rest.weight)
 		rest.rhs /= -w.unit
 		if linalg.Norm(rest.vec) > rounding*size/w.unit {
 			f.wall(rest)
@@ -416,12 +418,6 @@ func (f *follower) equalities() error {
 
 // rounding is the part of its terms below which a difference of vectors is 0: what is left after the cancellation of a square (see singular).
 var rounding = math.Sqrt(tolerance.Rounded)
-
-func scale(v []float64, by float64) {
-	for i := range v {
-		v[i] *= by
-	}
-}
 
 // coupledRows reads the constraints of the leader that read the follower off the relaxation.
 func (f *follower) coupledRows() {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -49,11 +51,11 @@ func (p *piece) judge() *judged {
 	j := &judged{working: q, reduced: make([]float64, f.nw)}
 	j.value, j.g = p.calc.begin(p.point())
 	p.reduced(j.reduced, j.g)
-	rest := append([]float64(nil), j.reduced...)
+	rest := slices.Clone(j.reduced)
 	linalg.Axpy(rest, -1, j.g.w)
 	j.size = linalg.Norm(j.g.w) + linalg.Norm(rest)
-	j.step = append([]float64(nil), j.reduced...)
-	scale(j.step, -1)
+	j.step = slices.Clone(j.reduced)
+	floats.Scale(-1, j.step)
 	q.project(j.step)
 	q.project(j.step)
 	j.eq = q.multipliers(j.reduced)
@@ -117,7 +119,7 @@ func (p *piece) undecided(r int, top float64) (side int8, ok bool) {
 func (p *piece) adjoint(j *judged) {
 	f, q := p.f, j.working
 	nk := len(p.k)
-	gy := append([]float64(nil), j.g.y...)
+	gy := slices.Clone(j.g.y)
 	gl := make([]float64, f.m)
 	p.multiplierGradient(gl, j.g.dual)
 	l := make([]float64, f.m)
@@ -149,7 +151,7 @@ func (p *piece) adjoint(j *judged) {
 		f.addY(j.nu, rows, func(a, _ int) float64 { return -x[a] })
 	}
 	// grad_x f less what the rows and equations make of it is left to the bounds.
-	j.bound = append([]float64(nil), j.reduced...)
+	j.bound = slices.Clone(j.reduced)
 	for a := range q.rows {
 		if a >= nk && j.eq[a] != 0 {
 			linalg.Axpy(j.bound, -j.eq[a], q.raw[(a-nk)*f.nw:(a-nk+1)*f.nw])

@@ -2,6 +2,7 @@ package reduced
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
@@ -152,7 +153,7 @@ func (p *piece) dual() bool {
 		}
 		p.place()
 		fall := false
-		for _, r := range append([]int(nil), p.z.rows...) {
+		for _, r := range slices.Clone(p.z.rows) {
 			if !f.rows[r].equal && float64(p.side[r])*p.lambda[r] < 0 {
 				p.z.drop(r)
 				p.side[r], fall = 0, true

@@ -2,6 +2,9 @@ package reduced
 
 import (
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
@@ -142,7 +145,7 @@ func (p *piece) face(w, g []float64) *working {
 	q := newWorking(p)
 	for range 3 { // signs change the entries that are fixed, and these the signs
 		eq := q.multipliers(g)
-		left, release := append([]float64(nil), g...), false
+		left, release := slices.Clone(g), false
 		for a, i := range q.walls {
 			if eq[a] > 0 && !f.walls[i].equal {
 				p.wallOn[i], release = false, true
@@ -238,8 +241,8 @@ func (p *piece) nextMu(st *State, c *smoothed) (done bool) {
 
 // direction is the truncated Newton step of F_mu along the face of X.
 func (a *adjoint) direction(q *working) []float64 {
-	r := append([]float64(nil), a.grad...)
-	scale(r, -1)
+	r := slices.Clone(a.grad)
+	floats.Scale(-1, r)
 	q.project(r)
 	return conjugate(r, min(a.f.nw, 60), tolerance.Forcing, func(h, v []float64) {
 		a.product(h, v)
@@ -280,7 +283,7 @@ func (p *piece) arc(st *State, a *adjoint, d, l []float64, first float64) bool {
 	f, ps := p.f, st.Path
 	w := make([]float64, f.nw)
 	for t := first; t > 1e-6*first; t /= 2 { // steps below are no way forward
-		along(w, st.W, t, d)
+		floats.AddScaledTo(w, st.W, t, d)
 		if p.projectX(w, w) != nil {
 			return false
 		}

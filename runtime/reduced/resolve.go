@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
@@ -228,13 +230,13 @@ func (p *piece) signProgram(j *judged) *signProgram {
 	f, nw, nk := p.f, p.f.nw, len(p.k)
 	fixed, room := p.fixed, p.roomC
 	p.fixed, p.roomC = make([]int8, nw), nil
-	m := &signProgram{q: newEquations(p), g: append([]float64(nil), j.reduced...)}
+	m := &signProgram{q: newEquations(p), g: slices.Clone(j.reduced)}
 	p.fixed, p.roomC = fixed, room
 	m.rows = p.signedEquations(m.q)
 	lo := make([]float64, len(m.rows))
 	for t, e := range m.rows {
 		m.columns = append(m.columns, m.q.c[e.at*nw:(e.at+1)*nw]...)
-		scale(m.columns[t*nw:], e.sign)
+		floats.Scale(e.sign, m.columns[t*nw:])
 		if e.equal {
 			lo[t] = math.Inf(-1)
 		}
@@ -306,16 +308,8 @@ func (p *piece) signProgram(j *judged) *signProgram {
 	for range nw {
 		lo = append(lo, math.Inf(-1))
 	}
-	m.Lo, m.Hi = append(lo, make([]float64, len(m.strong))...), infinite(n)
+	m.Lo, m.Hi = append(lo, make([]float64, len(m.strong))...), slices.Repeat([]float64{math.Inf(1)}, n)
 	return m
-}
-
-func infinite(n int) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = math.Inf(1)
-	}
-	return out
 }
 
 // eliminated is what nu loses with the multiplier of an equation (adjoint), of the rows from one on: of others nothing.

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
@@ -42,7 +44,7 @@ func (p *piece) releases(j *judged) []release {
 		if v := s * j.nu[r]; v < 0 {
 			u, pivot := p.z.column(r)
 			if pivot <= tolerance.SolveAccuracy { // E and Y of the row are those of S by u, and nothing is left of nu but what is read of lambda
-				v = s * (j.read[r] - linalg.Dot(u, gathered(j.read, p.z.beside(r))))
+				v = s * (j.read[r] - linalg.Dot(u, linalg.Gather(j.read, p.z.beside(r))))
 			}
 			if pivot > tolerance.SolveAccuracy && length > 0 {
 				mult = v * length / pivot
@@ -78,15 +80,6 @@ func (p *piece) releases(j *judged) []release {
 		default:
 			add(bounds, i, -j.bound[i], -1)
 		}
-	}
-	return out
-}
-
-// gathered are the entries of v of the given rows.
-func gathered(v []float64, rows []int) []float64 {
-	out := make([]float64, len(rows))
-	for a, r := range rows {
-		out[a] = v[r]
 	}
 	return out
 }
@@ -201,7 +194,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	copy(g.y, j.g.y)
 	copy(g.dual, j.g.dual)
 	if flat && linalg.Dot(j.reduced, d) > 0 {
-		scale(d, -1)
+		floats.Scale(-1, d)
 	}
 	value, out, err := p.search(d, j.value, g, flat, &st.Crossed)
 	if err != nil {

@@ -334,7 +334,7 @@ func (p *piece) enter(i int, side int8) bool {
 
 // line finds a step at which the smooth f of the piece falls enough (Armijo), no longer than most, by safeguarded steps on its slope, and moves there.
 func (p *piece) line(q *rates, slope, value, most float64, g point) (float64, float64, error) {
-	from := [4][]float64{append([]float64(nil), p.w...), append([]float64(nil), p.y...), append([]float64(nil), p.lambda...), append([]float64(nil), p.v...)}
+	from := [4][]float64{slices.Clone(p.w), slices.Clone(p.y), slices.Clone(p.lambda), slices.Clone(p.v)}
 	at := func(t float64) (float64, float64) {
 		copy(p.w, from[0])
 		copy(p.y, from[1])

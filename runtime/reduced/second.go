@@ -2,7 +2,9 @@ package reduced
 
 import (
 	"math"
+	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/kkt"
@@ -15,7 +17,7 @@ func (p *piece) newton(j *judged) []float64 {
 	nw := p.f.nw
 	move, curve := newPoint(nw, p.f.n, len(p.p.Duals)), newPoint(nw, p.f.n, len(p.p.Duals))
 	// Exact arithmetic takes nw steps; rounding some times that.
-	d := conjugate(append([]float64(nil), j.step...), 10*nw+10, math.Max(tolerance.Target, math.Min(tolerance.Forcing, j.stationarity())), func(h, v []float64) {
+	d := conjugate(slices.Clone(j.step), 10*nw+10, math.Max(tolerance.Target, math.Min(tolerance.Forcing, j.stationarity())), func(h, v []float64) {
 		p.forward(move, v)
 		p.calc.product(curve, move)
 		p.reduced(h, curve)
@@ -40,7 +42,7 @@ func (p *piece) curved(j *judged) ([]float64, kkt.SecondOrder) {
 	if length <= rounding {
 		return nil, kkt.Holds // no direction
 	}
-	scale(start, 1/length)
+	floats.Scale(1/length, start)
 	basis := [][]float64{start}
 	var diag, off []float64
 	move, curve := newPoint(nw, p.f.n, len(p.p.Duals)), newPoint(nw, p.f.n, len(p.p.Duals))
@@ -64,7 +66,7 @@ func (p *piece) curved(j *judged) ([]float64, kkt.SecondOrder) {
 			break
 		}
 		off = append(off, beta)
-		scale(h, 1/beta)
+		floats.Scale(1/beta, h)
 		basis = append(basis, h)
 	}
 	k := len(diag)

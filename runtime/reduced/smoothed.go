@@ -2,6 +2,7 @@ package reduced
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
@@ -16,8 +17,8 @@ type Central struct {
 func (c *Central) clone() *Central {
 	var out Central
 	for k := range 2 {
-		out.Slack[k] = append([]float64(nil), c.Slack[k]...)
-		out.Mult[k] = append([]float64(nil), c.Mult[k]...)
+		out.Slack[k] = slices.Clone(c.Slack[k])
+		out.Mult[k] = slices.Clone(c.Mult[k])
 	}
 	return &out
 }
@@ -83,7 +84,7 @@ const centred = 1e-3
 // center finds the central point at w from one near by, by primal-dual Newton steps; nil where it does not get there: no y is inside the rows, or too far. It leaves factors to factorize.
 func (s *solver) center(w []float64, mu float64, from *Central, equal []float64) *smoothed {
 	f := s.f
-	c := &smoothed{solver: s, mu: mu, w: w, y: make([]float64, f.n), lambda: make([]float64, f.m), v: make([]float64, f.m), at: from.clone(), free: append([]float64(nil), equal...),
+	c := &smoothed{solver: s, mu: mu, w: w, y: make([]float64, f.n), lambda: make([]float64, f.m), v: make([]float64, f.m), at: from.clone(), free: slices.Clone(equal),
 		dinv: make([]float64, f.m), t: make([]float64, f.m)}
 	q := make([]float64, f.m)
 	copy(c.y, f.y0)

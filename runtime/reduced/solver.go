@@ -261,7 +261,7 @@ func (w *Work) add(now, before Work) {
 // start is the state at x0.
 func (p *piece) start(x0 []float64) (*State, error) {
 	f := p.f
-	w := append([]float64(nil), x0...)
+	w := slices.Clone(x0)
 	if e := p.p.X.Extended; e.Extra() > 0 {
 		w = e.Least(x0)
 	}

@@ -3,6 +3,7 @@ package reduced
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
@@ -169,7 +170,7 @@ const solves = 120
 
 // solveH overwrites v with H^-1 v.
 func (q *sparseFollower) solveH(v []float64) {
-	b := append([]float64(nil), v...)
+	b := slices.Clone(v)
 	clear(v)
 	q.hessian.Refine(v, func(r, x []float64) {
 		copy(r, b)
@@ -189,7 +190,7 @@ func (f *follower) addE(dst, g []float64) {
 		}
 		return
 	}
-	t := append([]float64(nil), g...)
+	t := slices.Clone(g)
 	f.solveH(t)
 	for r := range dst {
 		dst[r] += f.sparse.b.RowDot(r, t)

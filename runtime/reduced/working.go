@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/gram"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
@@ -113,7 +115,7 @@ func newEquations(p *piece) *working {
 			continue
 		}
 		q.length[i] = length
-		scale(c, 1/length)
+		floats.Scale(1/length, c)
 	}
 	return q
 }
@@ -165,7 +167,7 @@ func (q *working) reach(i int) float64 {
 
 // multipliers are those of the equations in the gradient g, in their own units (len rows): g = C'gamma + rest.
 func (q *working) multipliers(g []float64) []float64 {
-	v := append([]float64(nil), g...)
+	v := slices.Clone(g)
 	out := make([]float64, q.rows)
 	for range 2 { // the second time what rounding of the first has left
 		x := q.project(v)

@@ -60,7 +60,7 @@ var errSteps = fmt.Errorf("no answer of the follower was found in %d steps", tol
 // solve is the follower's answer to x with its multipliers, from y, which need not be feasible but where grad_y g is to be finite.
 func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float64, err error) {
 	p := a.v.p
-	y = append([]float64(nil), y...)
+	y = slices.Clone(y)
 	grad, next := make([]float64, p.Dy), make([]float64, p.Dy)
 	rho, before := 0.0, math.Inf(1)
 	last := false      // the value of phi tells no more
@@ -200,7 +200,7 @@ func (a *answers) rounding(i int, x, y []float64) float64 {
 
 // hessian is that of g in y at (x, y) or next to it, made positive semidefinite where it is so along the equality rows alone.
 func (a *answers) hessian(x, y []float64) (*sparse.CSR, error) {
-	here := append(append([]float64(nil), x...), y...)
+	here := append(slices.Clone(x), y...)
 	if a.h != nil && a.v.p.Facts.QuadraticInY && a.v.p.Facts.FixedHessian {
 		return a.h, nil
 	}

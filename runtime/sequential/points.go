@@ -3,6 +3,7 @@ package sequential
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -14,7 +15,7 @@ import (
 // begin is the point with the follower's answer to x.
 func (v *Solver) begin(ctx context.Context, x []float64) (*point, error) {
 	p := v.p
-	x = append([]float64(nil), x...)
+	x = slices.Clone(x)
 	if p.Facts.JointlyQuadratic {
 		pt := v.bare(x, make([]float64, p.Dy))
 		if err := v.second(pt, false); err != nil {
@@ -123,7 +124,7 @@ func (v *Solver) Answer(ctx context.Context, x, y []float64) (answer, lambda []f
 }
 
 func (v *Solver) complete(x, y, lambda []float64) (*point, error) {
-	own := func(t []float64) []float64 { return append([]float64(nil), t...) }
+	own := func(t []float64) []float64 { return slices.Clone(t) }
 	return v.evaluate(x, own(y), own(lambda))
 }
 

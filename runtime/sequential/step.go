@@ -319,7 +319,7 @@ func (v *Solver) corrected(ctx context.Context, st *state, q *sub, trial *point,
 // try is the true problem's point at the x of a subproblem's solution.
 func (v *Solver) try(ctx context.Context, st *state, q *sub) (*point, error) {
 	p, s := v.p, q.s
-	x := append([]float64(nil), q.p.Z[:p.Dx]...)
+	x := slices.Clone(q.p.Z[:p.Dx])
 	for j := range x {
 		if p.X.Lo != nil {
 			x[j] = math.Min(math.Max(x[j], p.X.Lo[j]), p.X.Hi[j])

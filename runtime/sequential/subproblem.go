@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
@@ -132,9 +133,9 @@ func (v *Solver) multipliers(q *sub) (w weights, ok bool) {
 	if m == nil {
 		return w, false
 	}
-	w.adjoint = append([]float64(nil), m.Adjoint...)
+	w.adjoint = slices.Clone(m.Adjoint)
 	w.rows = append(make([]float64, 0, len(v.kinds)), m.Coupled...)
-	w.bound, w.upper, w.extended = append([]float64(nil), m.Bound[:v.p.Dx]...), m.UpperRows, m.Extended
+	w.bound, w.upper, w.extended = slices.Clone(m.Bound[:v.p.Dx]), m.UpperRows, m.Extended
 	for j, t := range w.bound {
 		x, lo, hi := q.p.Z[j], math.Inf(-1), math.Inf(1)
 		if v.p.X.Lo != nil {
