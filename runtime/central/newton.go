@@ -14,6 +14,10 @@ import (
 // inside there, or g is not finite.
 var ErrOff = errors.New("central: the path was not found at this x")
 
+// farOff are the residuals, relative to their terms, of a point that is no start: slacks near 0 would
+// have to change sides, step by step.
+const farOff = 1e-2
+
 // At moves the point to that of the path at x and mu > 0, by a primal-dual
 // interior-point method from where it is. Where that fails the point stays.
 func (c *Path) At(ctx context.Context, x []float64, mu float64) error {
@@ -62,13 +66,17 @@ func (c *Path) from(ctx context.Context, x []float64, mu float64) error {
 	full := 0
 	// From a point of the path near by Newton's method takes three to six steps, from anywhere about twenty; many more show rows without an
 	// inside.
-	for range 80 {
+	for pass := range 80 {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		off := c.residuals(x)
 		if math.IsNaN(off) || math.IsInf(off, 0) {
 			return ErrOff
+		}
+		if pass == 0 && c.warm && off > farOff {
+			c.start(x)
+			off = c.residuals(x)
 		}
 		target, central := c.aim()
 		if c.hessian == nil || !c.p.Facts.QuadraticInY {
