@@ -126,7 +126,7 @@ func (m *bfgs) Step(ctx context.Context, run *Run) (string, error) {
 		s.Stagnated = 0
 		return "", nil
 	}
-	if s.Stagnated++; moved && s.Stagnated <= gainsOver {
+	if s.Stagnated++; moved && s.Stagnated <= maxStagnation {
 		return "", nil
 	}
 	if !moved && s.Stagnated <= 1 { // the curvature anew

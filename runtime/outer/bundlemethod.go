@@ -141,12 +141,16 @@ func (m *bundle) Step(ctx context.Context, run *Run) (string, error) {
 	}
 	if moved {
 		// Progress in the gradient alone: allowed for a while, as F cannot show it.
-		if s.Stagnated++; s.Stagnated <= gainsOver {
+		if s.Stagnated++; s.Stagnated <= maxStagnation {
 			return "", nil
 		}
 	}
 	return m.examine(ctx, run)
 }
+
+// maxStagnation is how many steps in a row may fail to lower F beyond rounding.
+// Superlinear convergence needs one or two such steps.
+const maxStagnation = 3
 
 // descend takes one step to a lower point, with the null steps it needs. It
 // reports false where the model predicts no descent, or none is found.

@@ -34,7 +34,7 @@ type Limits struct {
 }
 
 // gainsOver is over how many iterations a gain is measured: a search that turns a corner
-// may gain nothing for a few, and superlinear convergence ends with one or two steps that lower F by rounding.
+// may gain nothing for a few.
 const gainsOver = 8
 
 // Progress is what an Observer sees after an iteration.

@@ -190,6 +190,9 @@ func (run *Run) shown(ctx context.Context, least *relaxation.Point, x []float64)
 	return p, at, nil
 }
 
+// near is by how much of the largest force x may miss what supports y to be a start: where f does not tell y from others, as flows of several kinds from those with the same sums, another of them is met.
+const near = 0.01
+
 // supported is an x with the same entries as that of a minimizer of the relaxation where f feels them, and the same A x, for which there are multipliers of the follower with y,
 //
 //	grad_y g(x, y) = B'lambda,   lambda >= 0, = 0 on rows with slack,
@@ -276,7 +279,7 @@ func (run *Run) supported(ctx context.Context, least *relaxation.Point) []float6
 		return nil
 	}
 	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
-	if sol.Status != activeset.Optimal || tolerance.Margin*sol.Z[last] > 1 { // of the largest force: where f does not tell y from others, as flows of several kinds from those with the same sums, another of them is met
+	if sol.Status != activeset.Optimal || sol.Z[last] > near {
 		return nil
 	}
 	x := append([]float64(nil), least.X...)
