@@ -240,7 +240,7 @@ func (p *Problem) answerRounding(x, y []float64) []float64 {
 	out := make([]float64, len(rows.Kind))
 	for i := range out {
 		for j, v := range rows.B.Entries(i) {
-			out[i] = math.Max(out[i], tolerance.Feasibility*math.Abs(v)*math.Min(longest[j], far[j]))
+			out[i] = math.Max(out[i], tolerance.Eliminated*math.Abs(v)*math.Min(longest[j], far[j]))
 		}
 	}
 	return out

@@ -18,7 +18,7 @@ func (h *hessian) curvature(colour []int, count int, rows func(j int) []int, add
 		step[j], moved[c] = h.step(j), append(moved[c], j)
 	}
 	for _, group := range moved {
-		for range tolerance.Shorten * tolerance.Shorten {
+		for range tolerance.Shortenings {
 			h.halves(up, down, func(z []float64, sign float64) {
 				for _, j := range group {
 					z[j] += sign * step[j]
@@ -112,7 +112,7 @@ func (h *hessian) mul(dst, v []float64) {
 	}
 	down, whole := make([]float64, len(v)), all(len(v))
 	var width stepping
-	for range tolerance.Shorten * tolerance.Shorten {
+	for range tolerance.Shortenings {
 		h.halves(dst, down, func(z []float64, sign float64) {
 			for j, t := range v {
 				z[j] += sign * step * t

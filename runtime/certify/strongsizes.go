@@ -62,7 +62,7 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 			if vals[t] != 0 {
 				at.far[j] = math.Max(at.far[j], at.reach[i]/math.Abs(vals[t]))
 			}
-			at.brought[j] = math.Max(at.brought[j], tolerance.Feasibility*math.Abs(vals[t])*at.push[i])
+			at.brought[j] = math.Max(at.brought[j], tolerance.Eliminated*math.Abs(vals[t])*at.push[i])
 		}
 	}
 	for i := range m { // an entry that its bound holds at 0 has no rounding of others
@@ -75,15 +75,15 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 		cols, vals := p.Rows.B.Row(i)
 		for t, j := range cols {
 			if vals[t] != 0 {
-				whole = math.Max(whole, tolerance.Feasibility*math.Abs(vals[t])*length)
-				noise = math.Max(noise, tolerance.Feasibility*math.Abs(vals[t])*at.far[j])
+				whole = math.Max(whole, tolerance.Eliminated*math.Abs(vals[t])*length)
+				noise = math.Max(noise, tolerance.Eliminated*math.Abs(vals[t])*at.far[j])
 				pushed = math.Max(pushed, at.brought[j]/math.Abs(vals[t]))
 			}
 		}
 		slack := -v.d.residual(i, x, y)
 		if mu := p.Facts.StrongConvexity; mu > 0 {
 			for t, j := range cols { // what H makes of the rounding of forces that cancel
-				if of := tolerance.Feasibility * math.Abs(vals[t]) * at.force[j]; slack > noise && slack <= of/mu {
+				if of := tolerance.Eliminated * math.Abs(vals[t]) * at.force[j]; slack > noise && slack <= of/mu {
 					noise = math.Max(noise, share(of, v.curvature(j)))
 				}
 			}

@@ -95,8 +95,8 @@ func (v *verification) shift(m *Multipliers, at *pointOfSystem) float64 {
 	off := func(residual, rounding float64) float64 { return math.Max(0, math.Abs(residual)-rounding) }
 	for i, kind := range p.Rows.Kind {
 		h, l := v.d.residual(i, x, y), v.doc.Lambda[i]
-		ofSlack := math.Abs(m.Slack[i]) * off(h, tolerance.Feasibility*at.reach[i])
-		ofMult := math.Abs(m.Multiplier[i]) * off(l, tolerance.Feasibility*at.push[i])
+		ofSlack := math.Abs(m.Slack[i]) * off(h, tolerance.Eliminated*at.reach[i])
+		ofMult := math.Abs(m.Multiplier[i]) * off(l, tolerance.Eliminated*at.push[i])
 		switch {
 		case kind == problem.Equal || h > 0:
 			sum += ofSlack
@@ -107,7 +107,7 @@ func (v *verification) shift(m *Multipliers, at *pointOfSystem) float64 {
 		}
 	}
 	for j, r := range v.d.unbalanced(x, y, v.doc.Lambda) {
-		sum += math.Abs(m.Adjoint[j]) * off(r, tolerance.Feasibility*at.force[j]+at.brought[j])
+		sum += math.Abs(m.Adjoint[j]) * off(r, tolerance.Eliminated*at.force[j]+at.brought[j])
 	}
 	answer := p.Signed(m.Coupled).Answer(y, v.doc.Lambda)
 	return share(sum, math.Max(math.Abs(v.d.f.Value(x, answer)), terms(v.d.f, x, answer)))

@@ -62,7 +62,7 @@ func (d *Differences) Along(dst []float64, places []int, values []float64) error
 	}
 	step, before := d.Step*reach, math.Inf(1)
 	var last []float64
-	for range tolerance.Shorten * tolerance.Shorten {
+	for range tolerance.Shortenings {
 		width, apart, whole, ok := d.difference(step, places, values)
 		if ok {
 			for i := range dst {

@@ -35,6 +35,9 @@ func extrapolated(whole, half derivative) derivative {
 	return d
 }
 
+// gross is the relative error of a derivative which says nothing.
+const gross = 1e-2
+
 // defect is the error of a derivative as its own equations at y* show it,
 //
 //	H y' + q - B'lambda' = 0, B_I y' + b_I' = 0,

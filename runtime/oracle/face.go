@@ -193,7 +193,7 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 		switch {
 		case math.IsInf(d.noise(linalg.Norm(whole)), 1) && speed*t < tolerance.HalfDigits*linalg.Norm(d.at.Lower.Y) && long < math.Inf(1):
 			t = math.Sqrt(t) * math.Sqrt(long)
-		case tolerance.Margin*off > 1 || math.IsInf(d.noise(linalg.Norm(whole)), 1):
+		case off > gross || math.IsInf(d.noise(linalg.Norm(whole)), 1):
 			shorter(64)
 		case rough && improved:
 			shorter(8)

@@ -271,7 +271,7 @@ func (d *differences) terms(direct, part float64) float64 {
 // rounding does: a force of size slope makes v, so a residual force makes its share of
 // it, or what rounding leaves open of the way of y its own; so does that of the gradient of g at the end of the way, which is of the steepest curvature
 // times a way that may be as long as the flattest lets it be; and the gradients that are differenced have a rounding of their own. A
-// residual force that is more than 1/tolerance.Margin of the one that moves y says nothing, nor does a
+// residual force that is a gross part of the one that moves y says nothing, nor does a
 // y that has not moved where one is left, unless the rows let it move nowhere: +Inf.
 func (d *differences) noise(size float64) float64 {
 	if d.slope == 0 {
@@ -283,7 +283,7 @@ func (d *differences) noise(size float64) float64 {
 	} else if facts.StrongConvexity > 0 && facts.Smoothness <= math.MaxFloat64 {
 		further = math.Max(1, facts.Smoothness*linalg.Norm(d.moved.y)/d.slope)
 	}
-	if !(tolerance.Margin*left < 1) || left > tolerance.Target && !d.vertex && linalg.Norm(d.moved.y) == 0 {
+	if !(left < gross) || left > tolerance.Target && !d.vertex && linalg.Norm(d.moved.y) == 0 {
 		return math.Inf(1)
 	}
 	return size*(left/(1-left)+further*tolerance.SumRounding) + d.rounding

@@ -72,6 +72,10 @@ func verdict(margins []float64) (least float64, undecided []int) {
 	return least, undecided
 }
 
+// stiff is how much larger an error of y has to be than what the rows of a face leave of it
+// at a vertex for the curvature of g to be that of a tie break, or as little.
+const stiff = 1e5
+
 // judge compares slacks and multipliers with their errors. With an error e of the
 // gradient (its rounding, and the residual of stationarity), errors rho of the
 // rows of the face (scaled to length 1), mu and L the least and largest curvature
@@ -130,7 +134,7 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 			// The least error that there may be, if the face leaves the row no freedom. What is
 			// gained has to be beyond all doubt: the other errors are estimates too.
 			fixed := r.error + r.length*rho/sigma
-			if !(margin >= tolerance.Margin) && r.slack >= tolerance.Margin*fixed && r.length*errorY >= tolerance.Hiding*fixed {
+			if !(margin >= tolerance.Margin) && r.slack >= tolerance.Margin*fixed && r.length*errorY >= stiff*fixed {
 				if free == nil {
 					free = freedom(p.Rows, face)
 				}

@@ -14,6 +14,8 @@ const (
 	// Rounded is what is left, by its terms, of equations that were solved and refined, of sums of results of such solves, and of the square of a row's length where it depends on others: a few thousand
 	// roundings.
 	Rounded = 1e-12
+	// Eliminated is the rounding of a few operations on numbers that are found by elimination, relative to the largest of the sizes that rows bring to them.
+	Eliminated = 0x1p-45
 	// Parted is how far from 0 a slack has to be, by the terms that it is the sum of, and a multiplier, by the largest, to be found to have a sign where answers are refined.
 	Parted = 1e-11
 	// Hiding is how much larger than others terms, or forces, are beside which the tolerance (Certified, Sign) does not tell these any more: with less it tells both.
@@ -91,8 +93,10 @@ const (
 	Branches = 64
 	// Draws are the random points or directions among which something is looked for: what a quarter of them show is missed by all once in 300 times, a tenth of X that no start has seen once in eight.
 	Draws = 20
-	// Shorten is by how much a step of a difference is shortened a time. Its square of times leads from any to where nothing is left of it: an entry of y may be as near to the edge of the domain of g as exp(-700),
+	// Shortenings of a step, by Shorten each, lead from any to where nothing is left of it: an entry of y may be as near to the edge of the domain of g as exp(-700),
 	// where that of an entropy under a row with a multiplier is.
+	Shortenings = 256
+	// Shorten is by how much a step of a difference is shortened a time.
 	Shorten = 16
 	// DenseOrder is the order up to which dense factors and eigenvalues, and as many slopes of a gradient as a Hessian has columns, cost little beside the rest: some ten milliseconds.
 	DenseOrder = 300

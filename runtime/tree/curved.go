@@ -76,14 +76,17 @@ func (c *curved) row(t []float64) (grad []float64, side, by float64) {
 	return grad, (0.5*square - c.konst) / by, by
 }
 
-// violated are tangents at z of the constraints that do not hold there: solutions keep tangents, as all rows, to tolerance.Sign, and several that meet at an angle add up.
+// holds is the violation, relative to a constraint's terms and the unit of its tangent, that is none: solutions keep tangents, as all rows, to tolerance.Sign, and several that meet at an angle add up.
+const holds = 4 * tolerance.Sign
+
+// violated are tangents at z of the constraints that do not hold there.
 func (s *search) violated(z []float64) (cuts []tangent) {
 	for k := range s.curved {
 		v, terms := s.curved[k].value(z)
 		if v <= 0 {
 			continue
 		}
-		if _, _, by := s.curved[k].row(z); v > tolerance.Margin*tolerance.Sign*(terms+by) {
+		if _, _, by := s.curved[k].row(z); v > holds*(terms+by) {
 			cuts = append(cuts, tangent{k, slices.Clone(z[:s.sys.N])})
 		}
 	}
@@ -110,7 +113,7 @@ func (s *search) endless(z, ray []float64) (cuts []tangent) {
 		for t := 1 / size; t < 1e12/size; t *= 4 {
 			at := slices.Clone(z[:s.sys.N])
 			floats.AddScaled(at, t, ray[:len(at)])
-			if v, terms := c.value(at); v > tolerance.Margin*tolerance.Sign*terms {
+			if v, terms := c.value(at); v > holds*terms {
 				cuts = append(cuts, tangent{k, at})
 				break
 			}
