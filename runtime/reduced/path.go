@@ -16,7 +16,6 @@ import (
 // PathState is where the path stands.
 type PathState struct {
 	Mu, End float64
-	Size    float64 // of slacks and multipliers at the start, the larger
 	Central *Central
 	Equal   []float64 // len m: multipliers of equality rows
 	Steps   int       // of this mu
@@ -38,7 +37,7 @@ func (p *piece) startPath(st *State) bool {
 	if slack*force == 0 || math.IsInf(slack*force, 1) {
 		return false
 	}
-	ps := &PathState{Mu: slack * force, End: least * least * pathEnd, Size: force, Equal: make([]float64, p.f.m)}
+	ps := &PathState{Mu: slack * force, End: least * least * pathEnd, Equal: make([]float64, p.f.m)}
 	for r := range p.f.rows {
 		if p.f.rows[r].equal {
 			ps.Equal[r] = p.lambda[r]
@@ -201,7 +200,7 @@ func (p *piece) pathStep(st *State) (done bool, err error) {
 			move = math.Max(move, math.Abs(v*c.dinv[i]))
 		}
 	}
-	if move <= tolerance.Forcing*math.Sqrt(ps.Mu) || ps.Steps >= tolerance.Steps || !p.arc(st, a, d, l, math.Min(1, reach*ps.Size/move)) {
+	if move <= tolerance.Forcing*math.Sqrt(ps.Mu) || ps.Steps >= tolerance.Steps || !p.arc(st, a, d, l) {
 		return p.nextMu(st, c), nil
 	}
 	ps.Steps++
@@ -275,14 +274,11 @@ func conjugate(r []float64, steps int, part float64, product func(h, v []float64
 	return d
 }
 
-// reach is how many times the scale of slacks and multipliers at the start a step may move one of them: along negative curvature its length is arbitrary.
-const reach = 10
-
-// arc searches along the projection of st.W + t d onto X, from t = first down; l is S R d. It reports false where no step lets F_mu fall.
-func (p *piece) arc(st *State, a *adjoint, d, l []float64, first float64) bool {
+// arc searches along the projection of st.W + t d onto X, from t = 1 down; l is S R d. It reports false where no step lets F_mu fall.
+func (p *piece) arc(st *State, a *adjoint, d, l []float64) bool {
 	f, ps := p.f, st.Path
 	w := make([]float64, f.nw)
-	for t := first; t > 1e-6*first; t /= 2 { // steps below are no way forward
+	for t := 1.0; t > 1e-6; t /= 2 { // steps below are no way forward
 		floats.AddScaledTo(w, st.W, t, d)
 		if p.projectX(w, w) != nil {
 			return false

@@ -180,12 +180,13 @@ func (s *Space) Solve(ctx context.Context, x0 []float64, opts Options) (*Result,
 	}
 	begin, path := st.F, st.Path != nil
 	end, err := p.run(ctx, st)
-	if err == nil && end == Stationary && path && st.F > begin+tolerance.Sign*math.Abs(begin) { // the path looks past kinks, and may lead higher
+	higher := err == nil && (end == Stationary || end == Stalled) && st.F > begin+tolerance.Sign*math.Abs(begin)
+	if path && (higher || errors.Is(err, ErrInfeasible)) { // the path looks past kinks: it may lead higher, or to where rounding leaves no answer
 		p.opts.NoPath = true
-		if down, err := p.start(x0); err == nil {
+		if down, e := p.start(x0); e == nil {
 			down.Work, down.Iteration = st.Work, st.Iteration
-			if to, err := p.run(ctx, down); err == nil && down.F < st.F {
-				st, end = down, to
+			if to, e := p.run(ctx, down); e == nil && (err != nil || down.F < st.F) {
+				st, end, err = down, to, nil
 			}
 		}
 	}
