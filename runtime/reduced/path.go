@@ -249,8 +249,8 @@ func (a *adjoint) direction(q *working) []float64 {
 	}, func(h, v []float64) float64 { return tolerance.NoCurvature * linalg.Norm(v) * linalg.Norm(h) })
 }
 
-// conjugate solves H d = r to the part of r by conjugate gradients, in a number of steps at most, and takes r for its own. By Steihaug's rule it ends where the curvature
-// v'H v is no more than least, at the first direction if that is where it begins.
+// conjugate solves H d = r to the part of r by conjugate gradients, in a number of steps at most, and takes r for its own. It ends where the curvature
+// v'H v is no more than least: with v where it is negative, as what was found before may be short, in stiff directions alone, and at the first direction.
 func conjugate(r []float64, steps int, part float64, product func(h, v []float64), least func(h, v []float64) float64) []float64 {
 	cg := linalg.Conjugate{R: r, P: make([]float64, len(r))}
 	cg.Start()
@@ -258,8 +258,8 @@ func conjugate(r []float64, steps int, part float64, product func(h, v []float64
 	for range steps {
 		product(h, cg.P)
 		c := linalg.Dot(cg.P, h)
-		if c <= least(h, cg.P) {
-			if linalg.Norm(d) == 0 {
+		if least := least(h, cg.P); c <= least {
+			if c < -least || linalg.Norm(d) == 0 {
 				copy(d, cg.P)
 			}
 			break

@@ -12,7 +12,7 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// newton is a direction of the Newton step along the equations by conjugate gradients (Steihaug's rule at negative curvature), of an accuracy that follows the gradient, which lets them converge superlinearly (Eisenstat and Walker 1996), and is tolerance.Target in the end: two or three steps reach the tolerance of the method where f is quadratic and no kink is in the way.
+// newton is a direction of the Newton step along the equations by conjugate gradients, or a direction of negative curvature along which F falls, of an accuracy that follows the gradient, which lets them converge superlinearly (Eisenstat and Walker 1996), and is tolerance.Target in the end: two or three steps reach the tolerance of the method where f is quadratic and no kink is in the way.
 func (p *piece) newton(j *judged) []float64 {
 	nw := p.f.nw
 	move, curve := newPoint(nw, p.f.n, len(p.p.Duals)), newPoint(nw, p.f.n, len(p.p.Duals))
