@@ -8,12 +8,14 @@ import (
 	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
 // Where more rows than y has entries go through the follower's answer, those that S leaves out are off by rounding, of whatever size the answer and the multipliers are: none of them counts as broken. Where they are moved in by more all are.
 func TestRowsOffByRounding(t *testing.T) {
 	rng := members.Rand(t, 53)
+	near := 0
 	for k := range members.Of(200, 2000) {
 		ny := 2 + rng.IntN(4)
 		size, strength := math.Pow(10, 6*rng.Float64()-3), math.Pow(10, 6*rng.Float64()-3)
@@ -63,8 +65,22 @@ func TestRowsOffByRounding(t *testing.T) {
 			continue
 		}
 		p.place()
+		growth := 0.0 // of a rounding in the rows that hold, in the multipliers
+		for a := range ny {
+			unit, column := make([]float64, ny), make([]float64, ny)
+			unit[a] = 1
+			p.z.times(column, unit)
+			growth = math.Max(growth, linalg.NormInf(column))
+		}
+		if growth > 3e8 { // they depend on each other but for 1e-4, and the others are off by what that makes of rounding
+			near++
+			continue
+		}
 		if wrong := p.wrong(); len(wrong) != broken {
 			t.Errorf("case %d, y of %g, forces of %g: rows %v are broken, by %g", k, reach, strength, wrong, moved)
 		}
+	}
+	if draws := members.Of(200, 2000); near > draws/10 {
+		t.Errorf("%d of %d draws have rows that depend on each other", near, draws)
 	}
 }
