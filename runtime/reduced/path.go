@@ -250,7 +250,7 @@ func (a *adjoint) direction(q *working) []float64 {
 }
 
 // conjugate solves H d = r to the part of r by conjugate gradients, in a number of steps at most, and takes r for its own. It ends where the curvature
-// v'H v is no more than least: with v where it is negative, as what was found before may be short, in stiff directions alone, and at the first direction.
+// v'H v is no more than least; v is part of d where it is negative, as what was found before may be short, in stiff directions alone, and where it is the first.
 func conjugate(r []float64, steps int, part float64, product func(h, v []float64), least func(h, v []float64) float64) []float64 {
 	cg := linalg.Conjugate{R: r, P: make([]float64, len(r))}
 	cg.Start()
@@ -260,7 +260,7 @@ func conjugate(r []float64, steps int, part float64, product func(h, v []float64
 		c := linalg.Dot(cg.P, h)
 		if least := least(h, cg.P); c <= least {
 			if c < -least || linalg.Norm(d) == 0 {
-				copy(d, cg.P)
+				linalg.Axpy(d, 1, cg.P)
 			}
 			break
 		}
