@@ -131,7 +131,7 @@ var list = []named{
 	{"faces are factorized one by one after all", "runtime/certify/face.go", "(*deriver).curvature",
 		`h != nil && h != d.near`, `h != nil && h == d.near`},
 	{"faces share the products of other rows", "runtime/certify/block.go", "(*block).pair",
-		`b.lifts[b.order[j]].solved`, `b.lifts[0*b.order[j]].solved`},
+		`b.lifts[j].solved`, `b.lifts[max(i, j)].solved`},
 	{"weights of a cone may be negative", "runtime/certify/cone.go", "(*generators).residual",
 		`if passive[k] && s[k] <= 0 {`, `if false && passive[k] && s[k] <= 0 {`},
 	{"rows that are lost on the way in are not missed", "runtime/certify/piece.go", "(*deriver).attained",

@@ -3,6 +3,8 @@ package certify
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/tolerance"
 )
 
@@ -23,7 +25,7 @@ func (d *deriver) byAnswers(at *derived, cy, cv []float64) []float64 {
 		if err != nil {
 			return 0, false
 		}
-		sum := dot(cy, there.y)
+		sum := floats.Dot(cy, there.y)
 		for k, i := range at.active {
 			sum -= cv[k] * there.lambda[i]
 		}

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -16,17 +17,17 @@ import (
 // hold them, that is the same KKT system with the right side moved by rho E'b,
 // and it is positive definite where H is so along E only. Where H is 0 that is where E alone fixes the block, whatever rho is.
 type block struct {
+	p       *problem.Problem
 	entries []int
-	place   map[int]int // entry of y -> position
+	place   []int // entry of y -> position
 	h       *mat.SymDense
 	factor  mat.Cholesky
 	rho     float64
-	equal   []int       // equality rows, independent ones
-	lifts   []lift      // of the rows that faces have held so far
-	order   map[int]int // of these rows: where they are there
-	span    span        // of rows that faces have held
-	least   float64     // estimate of the smallest eigenvalue
-	top     float64     // bound of the largest
+	equal   []int        // equality rows in H + rho E'E, independent ones
+	lifts   map[int]lift // of the rows that faces have held so far
+	span    span         // of rows that faces have held
+	least   float64      // estimate of the smallest eigenvalue
+	top     float64      // bound of the largest
 }
 
 // lift is a row over the entries of its block, B_i, and (H + rho E'E)^-1 B_i'.
@@ -34,29 +35,23 @@ type lift struct{ normal, solved []float64 }
 
 // partition is the problem's blocks, checked to be one; otherwise y as a whole.
 func partition(p *problem.Problem) [][]int {
-	whole, owner := all(p.Dy), make([]int, p.Dy)
-	for j := range owner {
-		owner[j] = -1
-	}
-	seen := 0
+	whole, owner, seen := [][]int{each.Number(p.Dy)}, make([]int, p.Dy), 0 // owner: 0 for none
 	for k, entries := range p.Blocks {
 		for _, j := range entries {
-			if j < 0 || j >= p.Dy || owner[j] >= 0 {
-				return [][]int{whole}
+			if j < 0 || j >= p.Dy || owner[j] > 0 {
+				return whole
 			}
-			owner[j] = k
-			seen++
+			owner[j] = k + 1
 		}
+		seen += len(entries)
 	}
 	if seen != p.Dy || seen == 0 {
-		return [][]int{whole}
+		return whole
 	}
 	for i := range p.Rows.Kind {
 		cols, _ := p.Rows.B.Row(i)
-		for _, j := range cols {
-			if owner[j] != owner[cols[0]] {
-				return [][]int{whole}
-			}
+		if slices.ContainsFunc(cols, func(j int) bool { return owner[j] != owner[cols[0]] }) {
+			return whole
 		}
 	}
 	return p.Blocks
@@ -64,7 +59,7 @@ func partition(p *problem.Problem) [][]int {
 
 // factorize factorizes H, or H + rho E'E with growing rho where H is not
 // positive definite by itself.
-func (b *block) factorize(p *problem.Problem, equal []int) error {
+func (b *block) factorize(equal []int) error {
 	top := mat.Norm(b.h, math.Inf(1))
 	if !isNumber(top) {
 		return errCurvature
@@ -75,20 +70,20 @@ func (b *block) factorize(p *problem.Problem, equal []int) error {
 	// along E; much more would cost the digits of H.
 	for _, rho := range []float64{0, 10, 1e3} {
 		if rho > 0 {
-			b.equal = b.independent(p, equal)
+			b.equal = b.independent(equal)
 			if len(b.equal) == 0 {
 				return errCurvature
 			}
 			longest := 0.0
 			for _, i := range b.equal {
-				_, vals := p.Rows.B.Row(i)
+				_, vals := b.p.Rows.B.Row(i)
 				longest = math.Max(longest, norm(vals))
 			}
 			b.rho = rho * orOne(top) / (longest * longest)
 			b.h = mat.NewSymDense(len(b.entries), nil)
 			b.h.CopySym(plain)
 			for _, i := range b.equal {
-				b.h.SymRankOne(b.h, b.rho, mat.NewVecDense(len(b.entries), b.row(p, i)))
+				b.h.SymRankOne(b.h, b.rho, mat.NewVecDense(len(b.entries), b.row(i)))
 			}
 		}
 		if b.factor.Factorize(b.h) {
@@ -102,23 +97,21 @@ func (b *block) factorize(p *problem.Problem, equal []int) error {
 }
 
 // row is row i of B over the block's entries.
-func (b *block) row(p *problem.Problem, i int) []float64 {
+func (b *block) row(i int) []float64 {
 	dense := make([]float64, len(b.entries))
-	for j, v := range p.Rows.B.Entries(i) {
+	for j, v := range b.p.Rows.B.Entries(i) {
 		dense[b.place[j]] = v
 	}
 	return dense
 }
 
 // lift is that of row i, made when it is asked for first.
-func (b *block) lift(p *problem.Problem, i int) lift {
-	k, ok := b.order[i]
-	if !ok {
-		normal := b.row(p, i)
-		k, b.order[i] = len(b.lifts), len(b.lifts)
-		b.lifts = append(b.lifts, lift{normal, factored(&b.factor, normal)})
+func (b *block) lift(i int) lift {
+	if _, ok := b.lifts[i]; !ok {
+		normal := b.row(i)
+		b.lifts[i] = lift{normal, factored(&b.factor, normal)}
 	}
-	return b.lifts[k]
+	return b.lifts[i]
 }
 
 // gram is B (H + rho E'E)^-1 B' of rows that are lifted.
@@ -134,23 +127,18 @@ func (b *block) gram(index []int) *mat.SymDense {
 
 // pair is B_i (H + rho E'E)^-1 B_j' of two rows that are lifted.
 func (b *block) pair(i, j int) float64 {
-	return floats.Dot(b.lifts[b.order[i]].normal, b.lifts[b.order[j]].solved)
+	return floats.Dot(b.lifts[i].normal, b.lifts[j].solved)
 }
 
 // independent is a maximal independent subset of rows of B, earlier ones first. Rows that are
 // independent of more than these are independent: those that faces had before are not looked at again.
-func (b *block) independent(p *problem.Problem, rows []int) []int {
-	if !slices.ContainsFunc(rows, func(i int) bool { return !b.span.add(i, func() []float64 { return b.row(p, i) }) }) {
-		return slices.Clone(rows)
+func (b *block) independent(rows []int) []int {
+	depends := func(i int) bool { return !b.span.add(i, b.row) }
+	if slices.ContainsFunc(rows, depends) {
+		b.span = span{}
+		return slices.DeleteFunc(slices.Clone(rows), depends)
 	}
-	b.span = span{}
-	var kept []int
-	for _, i := range rows {
-		if b.span.add(i, func() []float64 { return b.row(p, i) }) {
-			kept = append(kept, i)
-		}
-	}
-	return kept
+	return slices.Clone(rows)
 }
 
 // span is that of independent rows, by Gram-Schmidt with reorthogonalization.
@@ -161,12 +149,12 @@ type span struct {
 
 // add takes row i into the span, where it is not in it, and reports true; false where it depends on
 // others (tolerance.Dependence).
-func (s *span) add(i int, row func() []float64) bool {
+func (s *span) add(i int, row func(i int) []float64) bool {
 	at, in := slices.BinarySearch(s.rows, i)
 	if in {
 		return true
 	}
-	rest := row()
+	rest := row(i)
 	if !s.extend(rest, len(rest)) {
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 )
 
@@ -116,14 +117,8 @@ func (s *boundPart) once(a, b []float64) (u, v []float64, err error) {
 	if maxAbs(u) != 0 { // what the held entries do to the others moves to the right side
 		rest, apart = s.residual(a, b, u, v)
 	}
-	w, off := make([]float64, len(s.free)), make([]float64, len(s.general))
-	for r, j := range s.free {
-		w[r] = rest[s.place[j]]
-	}
-	for g, k := range s.general {
-		off[g] = apart[k]
-	}
-	if w, off, err = s.inFree(w, off); err != nil {
+	w, off, err := s.inFree(picked(rest, each.Of(s.free, func(j int) int { return s.place[j] })), picked(apart, s.general))
+	if err != nil {
 		return nil, nil, err
 	}
 	for r, j := range s.free {

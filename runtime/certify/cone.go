@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/problem"
@@ -274,7 +275,7 @@ func (g *generators) residual(t []float64) []float64 {
 		if c.entry >= 0 {
 			return c.v[0] * rest[c.entry]
 		}
-		return dot(c.v, rest) / c.size
+		return floats.Dot(c.v, rest) / c.size
 	}
 	for k, c := range columns {
 		if passive[k] {

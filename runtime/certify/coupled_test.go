@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
@@ -65,7 +67,7 @@ func TestSizesOfConstraints(t *testing.T) {
 				way += math.Abs(row[k]) * math.Max(p.X.Hi[k]-f.v[k], f.v[k]-p.X.Lo[k])
 			}
 			g.c = append(g.c, row)
-			f.w[j] = dot(row, f.v)
+			f.w[j] = floats.Dot(row, f.v)
 			if reads != 0 {
 				f.b[j] = uc / uy * (1 + rng.Float64()) * math.Copysign(1, rng.Float64()-0.5)
 			}
@@ -73,7 +75,7 @@ func TestSizesOfConstraints(t *testing.T) {
 		}
 		p.G, most = formula(g.ValueGrad), byX+byY
 		doc := func(off float64) *Document {
-			return &Document{X: f.v, Y: f.w, Lambda: []float64{}, Upper: dot(f.v, f.v) / 2, Lower: p.G.Value(f.v, f.w),
+			return &Document{X: f.v, Y: f.w, Lambda: []float64{}, Upper: floats.Dot(f.v, f.v) / 2, Lower: p.G.Value(f.v, f.w),
 				Coupled:     &Coupled{Values: []float64{off}},
 				Certificate: &Certificate{Lower: lowerOf(p, f.v, f.w, []float64{}, nil)}}
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -67,15 +68,9 @@ func (h *hessian) curvature(colour []int, count int, rows func(j int) []int, add
 
 // difference fills the blocks' Hessians, of which the largest has so many entries.
 func (h *hessian) difference(largest int) {
-	colour := make([]int, h.p.Dy)
-	for _, b := range h.blocks {
-		for k, j := range b.entries {
-			colour[j] = k
-		}
-	}
 	block := func(j int) *block { return h.blocks[h.owner[j]] }
-	h.curvature(colour, largest, func(j int) []int { return block(j).entries }, func(i, j int, v float64) {
-		if r, c := colour[i], colour[j]; r <= c {
+	h.curvature(h.place, largest, func(j int) []int { return block(j).entries }, func(i, j int, v float64) {
+		if r, c := h.place[i], h.place[j]; r <= c {
 			m := block(i).h
 			m.SetSym(r, c, m.At(r, c)+v)
 		}
@@ -110,7 +105,7 @@ func (h *hessian) mul(dst, v []float64) {
 	if !h.p.Facts.QuadraticInY {
 		step *= cubeRootEps
 	}
-	down, whole := make([]float64, len(v)), all(len(v))
+	down, whole := make([]float64, len(v)), each.Number(len(v))
 	var width stepping
 	for range tolerance.Shortenings {
 		h.halves(dst, down, func(z []float64, sign float64) {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -135,7 +137,7 @@ func (m *model) add(p int, sign float64) error {
 		if err != nil {
 			return err
 		}
-		full, slope := math.Inf(1), dot(normal, u)
+		full, slope := math.Inf(1), floats.Dot(normal, u)
 		if slope > tolerance.Rounded*whole {
 			full = math.Max(0, sign*m.d.residual(p, m.x, m.y)) / slope
 		}

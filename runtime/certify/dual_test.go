@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/internal/sparse"
@@ -128,7 +129,7 @@ func TestDualMethod(t *testing.T) {
 					row[j] = float64(rng.IntN(5) - 2)
 				}
 			}
-			at, k := dot(row, vertex), problem.AtMost
+			at, k := floats.Dot(row, vertex), problem.AtMost
 			switch rng.IntN(8) {
 			case 0:
 				at -= rng.Float64()

@@ -3,26 +3,17 @@ package certify
 import (
 	"math"
 	"math/rand/v2"
-
-	"bilevelc/runtime/problem"
 )
 
 // leastAlong is an estimate of the least eigenvalue of the k-th component's H along its
 // equality rows, from above.
 func (h *hessian) leastAlong(k int) (float64, error) {
-	c := &h.comps[k]
-	var equal []int
-	for _, i := range c.rows {
-		if h.p.Rows.Kind[i] == problem.Equal {
-			equal = append(equal, i)
-		}
-	}
-	p, err := h.componentSystem(k, equal)
+	p, err := h.componentSystem(k, h.equal(k))
 	if err != nil {
 		return 0, err
 	}
 	zero := make([]float64, len(p.rows()))
-	return inverseIteration(len(c.entries), func(v []float64) ([]float64, error) {
+	return inverseIteration(len(h.comps[k].entries), func(v []float64) ([]float64, error) {
 		u, _, err := p.solve(v, zero, true)
 		return u, err
 	})

@@ -1,5 +1,9 @@
 package certify
 
+import (
+	"bilevelc/internal/each"
+)
+
 // exchange is what hessians by products have in common that are one matrix at every x and y:
 // where the systems of faces are not as well conditioned as products ask for, which shows in
 // their number, they give way to factors.
@@ -31,7 +35,7 @@ func (h *hessian) traded() *hessian {
 	if !e.tried && e.worthFactors(h.p.Dy) {
 		e.tried = true
 		direct := &hessian{p: h.p, g: h.g, s: h.s, x: h.x, y: h.y, base: h.base}
-		if direct.build([][]int{all(h.p.Dy)}, h.p.Dy) == nil {
+		if direct.build([][]int{each.Number(h.p.Dy)}, h.p.Dy) == nil {
 			e.direct = direct
 		}
 	}

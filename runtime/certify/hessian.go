@@ -3,9 +3,12 @@ package certify
 import (
 	"errors"
 	"math"
+	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -78,12 +81,8 @@ func (h *hessian) largest() float64 {
 	}
 	if h.sparse != nil {
 		for j := range h.p.Dy {
-			sum := 0.0
 			_, vals := h.sparse.Row(j)
-			for _, v := range vals {
-				sum += math.Abs(v)
-			}
-			top = math.Max(top, sum)
+			top = math.Max(top, floats.Norm(vals, 1))
 		}
 	}
 	return top
@@ -101,7 +100,7 @@ func newHessian(p *problem.Problem, g problem.Function, s *scales, parts [][]int
 		return h, nil
 	}
 	if largest > tolerance.DenseOrder {
-		h.divide([][]int{all(p.Dy)})
+		h.divide([][]int{each.Number(p.Dy)})
 		return h, nil
 	}
 	return h, h.build(parts, largest)
@@ -109,32 +108,22 @@ func newHessian(p *problem.Problem, g problem.Function, s *scales, parts [][]int
 
 // build makes the blocks, the largest of the given size, and factorizes them.
 func (h *hessian) build(parts [][]int, largest int) error {
-	p := h.p
 	h.divide(parts)
-	rows := make(map[int][]int, len(parts)) // equality rows by the first entry of their block
-	first := make([]int, p.Dy)
-	for _, entries := range parts {
-		b := &block{entries: entries, place: make(map[int]int, len(entries)), order: map[int]int{}}
-		for k, j := range entries {
-			b.place[j], first[j] = k, entries[0]
-		}
-		b.h = mat.NewSymDense(max(1, len(entries)), nil)
-		if len(entries) > 0 {
-			h.blocks = append(h.blocks, b)
-		}
-	}
-	for i, kind := range p.Rows.Kind {
-		if cols, _ := p.Rows.B.Row(i); kind == problem.Equal && len(cols) > 0 {
-			rows[first[cols[0]]] = append(rows[first[cols[0]]], i)
-		}
+	for _, c := range h.comps {
+		h.blocks = append(h.blocks, &block{p: h.p, entries: c.entries, place: h.place, h: mat.NewSymDense(len(c.entries), nil), lifts: map[int]lift{}})
 	}
 	h.difference(largest)
-	for _, b := range h.blocks {
-		if err := b.factorize(p, rows[b.entries[0]]); err != nil {
+	for k, b := range h.blocks {
+		if err := b.factorize(h.equal(k)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// equal are the equality rows of the k-th component.
+func (h *hessian) equal(k int) []int {
+	return slices.DeleteFunc(slices.Clone(h.comps[k].rows), func(i int) bool { return h.p.Rows.Kind[i] != problem.Equal })
 }
 
 // hessian looks at the curvature at (x, y).

@@ -1,10 +1,11 @@
 package certify
 
 import (
+	"cmp"
 	"math"
 	"slices"
-	"sort"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -129,10 +130,7 @@ func (f *ldl) behind(near [][]int, of int) {
 			last[r] = max(last[r], last[q])
 		}
 	}
-	sort.SliceStable(f.order, func(a, b int) bool {
-		p, q := f.order[a], f.order[b]
-		return last[p] < last[q] || last[p] == last[q] && p < q
-	})
+	slices.SortFunc(f.order, func(p, q int) int { return cmp.Or(last[p]-last[q], p-q) })
 }
 
 // solve sets b to the solution for the right side b.
@@ -164,17 +162,8 @@ func (f *ldl) solve(b []float64) {
 // least degree among those left, and turns the order round.
 func cuthillMcKee(near [][]int) []int {
 	n := len(near)
-	by := make([]int, n)
-	for r := range by {
-		by[r] = r
-	}
-	less := func(list []int) func(a, b int) bool {
-		return func(a, b int) bool {
-			p, q := list[a], list[b]
-			return len(near[p]) < len(near[q]) || len(near[p]) == len(near[q]) && p < q
-		}
-	}
-	sort.Slice(by, less(by))
+	degree := func(p, q int) int { return cmp.Or(len(near[p])-len(near[q]), p-q) }
+	by := slices.SortedFunc(slices.Values(each.Number(n)), degree)
 	order, seen := make([]int, 0, n), make([]bool, n)
 	for _, start := range by {
 		if seen[start] {
@@ -190,12 +179,9 @@ func cuthillMcKee(near [][]int) []int {
 					order = append(order, q)
 				}
 			}
-			next := order[from:]
-			sort.Slice(next, less(next))
+			slices.SortFunc(order[from:], degree)
 		}
 	}
-	for a, b := 0, n-1; a < b; a, b = a+1, b-1 {
-		order[a], order[b] = order[b], order[a]
-	}
+	slices.Reverse(order)
 	return order
 }

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
@@ -42,10 +43,7 @@ func randomFaces(rng *rand.Rand, n, m int, digits float64) (*problem.Problem, *b
 	}
 	p := &problem.Problem{Dx: 1, Dy: n, Rows: &problem.Rows{Kind: make([]problem.Kind, m), Rhs: make([]float64, m),
 		A: sparse.FromEntries(m, 1, nil), B: sparse.FromEntries(m, n, entries)}}
-	b := &block{place: map[int]int{}, order: map[int]int{}}
-	for j := range n {
-		b.entries, b.place[j] = append(b.entries, j), j
-	}
+	b := &block{p: p, entries: each.Number(n), place: each.Number(n), lifts: map[int]lift{}}
 	r := mat.NewDense(n, n, nil)
 	for i := range n {
 		for j := range n {
@@ -85,19 +83,19 @@ func TestIndependentRows(t *testing.T) {
 	dependent := 0
 	for trial := range 100 {
 		n, m := 2+rng.IntN(6), 4+rng.IntN(12)
-		p, b := randomFaces(rng, n, m, 0)
+		_, b := randomFaces(rng, n, m, 0)
 		for range 20 {
 			rows := someRows(rng, m)
-			got := b.independent(p, rows)
-			fresh := &block{entries: b.entries, place: b.place}
-			if want := fresh.independent(p, rows); !slices.Equal(got, want) {
+			got := b.independent(rows)
+			fresh := &block{p: b.p, entries: b.entries, place: b.place}
+			if want := fresh.independent(rows); !slices.Equal(got, want) {
 				t.Errorf("trial %d: of the rows %v %v are independent, %v without memory", trial, rows, got, want)
 			}
 			rank := 0
 			if len(rows) > 0 {
 				a := mat.NewDense(len(rows), n, nil)
 				for k, i := range rows {
-					a.SetRow(k, b.row(p, i))
+					a.SetRow(k, b.row(i))
 				}
 				var svd mat.SVD
 				svd.Factorize(a, mat.SVDNone)
@@ -121,8 +119,8 @@ func TestIndependentRows(t *testing.T) {
 	// A row that is next to another is told from it by what is more than rounding.
 	for off, want := range map[float64]int{1e-8: 2, 1e-9: 2, 1e-11: 1, 1e-13: 1} {
 		p := &problem.Problem{Rows: &problem.Rows{B: sparse.FromDense(2, 2, []float64{3, 4, 3 + 4*off, 4 - 3*off})}}
-		b := &block{entries: []int{0, 1}, place: map[int]int{0: 0, 1: 1}}
-		if got := b.independent(p, []int{0, 1}); len(got) != want {
+		b := &block{p: p, entries: []int{0, 1}, place: []int{0, 1}}
+		if got := b.independent([]int{0, 1}); len(got) != want {
 			t.Errorf("rows at an angle of %g: %v are independent", off, got)
 		}
 	}
@@ -146,7 +144,7 @@ func TestAdjointsOfFaces(t *testing.T) {
 			b.rho, b.h = 2, mat.NewSymDense(n, nil)
 			b.h.CopySym(plain)
 			for _, i := range b.equal {
-				b.h.SymRankOne(b.h, b.rho, mat.NewVecDense(n, b.row(p, i)))
+				b.h.SymRankOne(b.h, b.rho, mat.NewVecDense(n, b.row(i)))
 			}
 			if !b.factor.Factorize(b.h) {
 				t.Fatal("not positive definite")
@@ -171,7 +169,7 @@ func TestAdjointsOfFaces(t *testing.T) {
 				}
 			}
 			for r, i := range s.index {
-				for j, v := range b.row(p, i) {
+				for j, v := range b.row(i) {
 					kkt.Set(n+r, j, v)
 					kkt.Set(j, n+r, v)
 				}
@@ -185,7 +183,7 @@ func TestAdjointsOfFaces(t *testing.T) {
 				if inside {
 					side.SetVec(n+at, -s.give(at))
 				} else {
-					for j, v := range b.row(p, i) {
+					for j, v := range b.row(i) {
 						side.SetVec(j, v)
 					}
 				}

@@ -58,14 +58,6 @@ func (v *verification) lowerConditions(mu float64) conditions {
 	return c
 }
 
-// larger is max, but a NaN stays.
-func larger(a, b float64) float64 {
-	if math.IsNaN(b) || b > a {
-		return b
-	}
-	return a
-}
-
 // kktClaims are the checks of the KKT conditions of the lower level.
 var kktClaims = []string{"stationarity of the lower level", "feasibility of y, each row by the size of its terms",
 	"signs of the multipliers", "complementarity"}
@@ -217,8 +209,8 @@ func (v *verification) modulus(mu float64) bool {
 		v.fail(ModulusClaim, "at (x, y): %v", err)
 		return false
 	case h.blocks != nil:
-		for _, b := range h.blocks {
-			if along := b.alongRows(v.p); along != nil && !above(along, mu*(1-tolerance.Target), h.rounding()) {
+		for k, b := range h.blocks {
+			if along := b.alongRows(h.equal(k)); along != nil && !above(along, mu*(1-tolerance.Target), h.rounding()) {
 				note(smallest(along), "the least eigenvalue of the Hessian of g at (x, y)")
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/tolerance"
 )
 
@@ -123,7 +125,7 @@ func minres(apply func(dst, z []float64), b []float64) (z []float64, ok bool) {
 	betaOld := 0.0
 	for range min(tolerance.Steps, 10*n+10) {
 		apply(image, now)
-		alpha := dot(now, image)
+		alpha := floats.Dot(now, image)
 		for j := range image {
 			image[j] -= alpha*now[j] + betaOld*older[j]
 		}

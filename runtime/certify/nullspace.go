@@ -1,11 +1,7 @@
 package certify
 
 import (
-	"slices"
-
 	"gonum.org/v1/gonum/mat"
-
-	"bilevelc/runtime/problem"
 )
 
 // nullSpace solves the system of a face in the space Z that its rows leave: with
@@ -57,37 +53,33 @@ func along(h *mat.SymDense, z *mat.Dense) *mat.SymDense {
 	var hz, zhz mat.Dense
 	hz.Mul(h, z)
 	zhz.Mul(z.T(), &hz)
-	return symmetric(&zhz)
-}
-
-// symmetric is a matrix that rounding has made a little unsymmetric.
-func symmetric(m *mat.Dense) *mat.SymDense {
-	n, _ := m.Dims()
-	sym := mat.NewSymDense(n, nil)
+	n := zhz.RawMatrix().Rows
+	sym := mat.NewSymDense(n, nil) // rounding has made it a little unsymmetric
 	for i := range n {
 		for j := i; j < n; j++ {
-			sym.SetSym(i, j, (m.At(i, j)+m.At(j, i))/2)
+			sym.SetSym(i, j, (zhz.At(i, j)+zhz.At(j, i))/2)
 		}
 	}
 	return sym
 }
 
+// transposed are rows as columns, over the block's entries.
+func (b *block) transposed(rows []int) *mat.Dense {
+	bt := mat.NewDense(len(b.entries), len(rows), nil)
+	for c, i := range rows {
+		bt.SetCol(c, b.row(i))
+	}
+	return bt
+}
+
 // alongRows is the block's Hessian along its equality rows, which is where a modulus
 // has to hold; nil where they leave no space.
-func (b *block) alongRows(p *problem.Problem) *mat.SymDense {
-	rows := b.independent(p, slices.DeleteFunc(equalities(p), func(i int) bool {
-		cols, _ := p.Rows.B.Row(i)
-		_, ours := b.place[cols[0]]
-		return !ours
-	}))
+func (b *block) alongRows(equal []int) *mat.SymDense {
+	rows := b.independent(equal)
 	if len(rows) == 0 {
 		return b.h
 	}
-	bt := mat.NewDense(len(b.entries), len(rows), nil)
-	for c, i := range rows {
-		bt.SetCol(c, b.row(p, i))
-	}
-	if s := newSpaces(bt); s.z != nil {
+	if s := newSpaces(b.transposed(rows)); s.z != nil {
 		return along(b.h, s.z)
 	}
 	return nil

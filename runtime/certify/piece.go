@@ -64,7 +64,7 @@ func (d *deriver) attained(at *derived, radius float64) error {
 // follows from the others, as the duplicate of an active one does, and is left
 // out.
 func (d *deriver) slopes(at *derived, weak []int) (slopes [][]float64, open []int, err error) {
-	inside := at.positions()
+	inside := places(at.active)
 	for _, i := range weak {
 		size := d.s.rows[i] / d.s.x
 		k, in := inside[i]

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/extended"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
@@ -35,7 +37,7 @@ func (q *polynomial) set(i, j int, v float64) { q.m[i][j], q.m[j][i] = v, v }
 func (q *polynomial) ValueGrad(dx, dy, x, y []float64) float64 {
 	z, value := slices.Concat(x, y), q.k
 	for i, row := range q.m {
-		s := dot(row, z)
+		s := floats.Dot(row, z)
 		value += (s/2 + q.l[i]) * z[i]
 		if s += q.l[i]; i < len(x) {
 			dx[i] = s
@@ -118,7 +120,7 @@ func (c *rayCase) holds(x, y []float64) bool {
 func (c *rayCase) constraint(x, y []float64) float64 {
 	z := append(slices.Concat(x, y), make([]float64, c.p.AnswerLen()-2)...)
 	w := len(z) - 1
-	return dot(c.f.m[w], z) + c.f.l[w]
+	return floats.Dot(c.f.m[w], z) + c.f.l[w]
 }
 
 // value is f in whole units.

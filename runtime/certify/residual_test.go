@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -55,7 +56,7 @@ func TestResidual(t *testing.T) {
 		}
 		rest := g.residual(target)
 		for _, c := range columns {
-			if a := dot(c, rest); a > 1e-9*norm(c) {
+			if a := floats.Dot(c, rest); a > 1e-9*norm(c) {
 				t.Fatalf("cone %d: a column at an angle of %g with the residual %v", k, a, rest)
 			}
 		}
@@ -143,7 +144,7 @@ func TestResidualOfMany(t *testing.T) {
 		z, want := make([]float64, len(columns)), slices.Clone(target)
 		for range 3000 {
 			for i, c := range columns {
-				step := math.Max(-z[i], dot(c, want)/dot(c, c))
+				step := math.Max(-z[i], floats.Dot(c, want)/floats.Dot(c, c))
 				z[i] += step
 				for j, v := range c {
 					want[j] -= step * v
@@ -156,7 +157,7 @@ func TestResidualOfMany(t *testing.T) {
 			t.Errorf("cone %d: off by %.3g of %.3g", k, off, norm(target))
 		}
 		for i, c := range columns {
-			if a := dot(c, rest); a > 1e-9*norm(c)*norm(target) {
+			if a := floats.Dot(c, rest); a > 1e-9*norm(c)*norm(target) {
 				t.Errorf("cone %d: column %d at %.3g with the residual", k, i, a)
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/planted"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
@@ -75,7 +77,7 @@ func (f cones) ValueGrad(dx, dy, x, y []float64) float64 {
 	clear(dx)
 	v := 0.0
 	for j, row := range f.c {
-		r := y[j] - dot(row, x)
+		r := y[j] - floats.Dot(row, x)
 		v += r * r / 2
 		dy[j] = r
 		for k, a := range row {
@@ -136,7 +138,7 @@ func TestPiecesAtAVertex(t *testing.T) {
 			}
 			pattern, open := 0, true
 			for j, row := range f.c {
-				v := dot(row, x)
+				v := floats.Dot(row, x)
 				if felt>>j&1 == 0 {
 					continue
 				}

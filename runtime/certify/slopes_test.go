@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -71,7 +73,7 @@ func TestSlopesTellWhatAnAnswerIsOffBy(t *testing.T) {
 			lambda[i] = float64(1 + rng.IntN(3))
 		}
 		for j := range dy { // grad_y g = B'lambda at y
-			g.l[1+j] = -dot(g.m[1+j], append([]float64{x[0]}, y...))
+			g.l[1+j] = -floats.Dot(g.m[1+j], append([]float64{x[0]}, y...))
 			for i := range m {
 				g.l[1+j] += b[i*dy+j] * lambda[i]
 			}
@@ -89,7 +91,7 @@ func TestSlopesTellWhatAnAnswerIsOffBy(t *testing.T) {
 			at.lambda[i] = lambda[i] + 0x1p-20*whole(3)
 		}
 		for i := range m {
-			k, inside := at.positions()[i]
+			k, inside := places(at.active)[i]
 			want := p.Rows.B.RowDot(i, at.y) - p.Rows.B.RowDot(i, y)
 			if inside {
 				want = at.system.give(k) * (at.lambda[i] - lambda[i])

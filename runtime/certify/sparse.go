@@ -3,6 +3,7 @@ package certify
 import (
 	"math/rand/v2"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/tolerance"
 )
@@ -25,12 +26,9 @@ func (h *hessian) sparseCurvature(pattern *sparse.CSR) *sparse.CSR {
 	})
 	m := sparse.FromEntries(n, n, entries)
 	rng := rand.New(rand.NewPCG(4, uint64(n)))
-	v, image := make([]float64, n), make([]float64, n)
-	for j := range v {
-		v[j] = rng.NormFloat64() * h.size(j)
-	}
+	v := each.Below(n, func(j int) float64 { return rng.NormFloat64() * h.size(j) })
+	image, found := make([]float64, n), make([]float64, n)
 	h.mul(image, v)
-	found := make([]float64, n)
 	m.MulVec(found, v)
 	if !(distance(image, found) <= tolerance.Weak*norm(image)) {
 		return nil

@@ -20,27 +20,21 @@ type sparseFactor struct {
 
 // factorize notes in out the general rows that depend on others.
 func (s *sparseFactor) factorize(general []int, out []bool) (err error) {
-	at := make(map[int]int, len(s.free))
-	for r, j := range s.free {
-		at[j] = r
-	}
-	of := len(s.free)
+	at, of := places(s.free), len(s.free)
 	near, vals := make([][]int, of+len(general)), make([][]float64, of+len(general))
 	add := func(r, q int, v float64) { near[r], vals[r] = append(near[r], q), append(vals[r], v) }
 	for r, j := range s.free {
-		cols, v := s.m.Row(j)
-		for t, i := range cols {
+		for i, v := range s.m.Entries(j) {
 			if q, ok := at[i]; ok {
-				add(r, q, v[t])
+				add(r, q, v)
 			}
 		}
 	}
 	for g, i := range general {
-		cols, v := s.p.Rows.B.Row(i)
-		for t, j := range cols {
+		for j, v := range s.p.Rows.B.Entries(i) {
 			if q, ok := at[j]; ok {
-				add(of+g, q, v[t])
-				add(q, of+g, v[t])
+				add(of+g, q, v)
+				add(q, of+g, v)
 			}
 		}
 	}
@@ -135,9 +129,8 @@ func (s *sparseFactor) inFree(a, b []float64) (u, v []float64, err error) {
 // give takes H as diagonal.
 func (s *sparseFactor) give(k int) float64 {
 	sum := 0.0
-	cols, vals := s.p.Rows.B.Row(s.index[k])
-	for t, j := range cols {
-		sum += vals[t] * vals[t] / s.m.At(j, j)
+	for j, v := range s.p.Rows.B.Entries(s.index[k]) {
+		sum += v * v / s.m.At(j, j)
 	}
 	return sum
 }

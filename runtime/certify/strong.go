@@ -3,7 +3,6 @@ package certify
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -58,30 +57,19 @@ func (c *Strong) all() []*Multipliers {
 	return sets
 }
 
-// finite reports that all numbers are.
-func (c *Strong) finite() bool {
-	return isNumber(c.Residual) && !slices.ContainsFunc(c.all(), func(m *Multipliers) bool { return !m.finite() })
-}
-
-func (m *Multipliers) finite() bool { return isFinite(slices.Concat(m.parts()...)) }
-
-// partNames are what the parts are called.
-var partNames = [...]string{"adjoint", "slack", "multiplier", "bound", "rows", "extended", "coupled", "balls"}
-
-func (m *Multipliers) parts() [][]float64 {
-	return [][]float64{m.Adjoint, m.Slack, m.Multiplier, m.Bound, m.Rows, m.Extended, m.Coupled, m.Balls}
-}
-
 // shaped checks that multipliers have the shape of the problem.
 func (v *verification) shaped(name string, m *Multipliers) bool {
-	p, coupled := v.p, 0
-	if p.Coupled != nil {
-		coupled = len(p.Coupled.Kind)
-	}
-	want := [...]int{p.Dy, p.Rows.Len(), p.Rows.Len(), p.Dx, len(p.X.Kind), p.X.Extended.Len(), coupled, len(p.X.Balls)}
-	for k, part := range m.parts() {
-		if len(part) != want[k] {
-			v.fail(name, "%s has %d entries, the problem %d", partNames[k], len(part), want[k])
+	p := v.p
+	for _, part := range []struct {
+		name    string
+		entries []float64
+		want    int
+	}{
+		{"adjoint", m.Adjoint, p.Dy}, {"slack", m.Slack, p.Rows.Len()}, {"multiplier", m.Multiplier, p.Rows.Len()}, {"bound", m.Bound, p.Dx},
+		{"rows", m.Rows, len(p.X.Kind)}, {"extended", m.Extended, p.X.Extended.Len()}, {"coupled", m.Coupled, p.FaceLen() - p.Rows.Len()}, {"balls", m.Balls, len(p.X.Balls)},
+	} {
+		if len(part.entries) != part.want {
+			v.fail(name, "%s has %d entries, the problem %d", part.name, len(part.entries), part.want)
 			return false
 		}
 	}
@@ -150,14 +138,6 @@ func (v *verification) strong(c *Strong) {
 	}
 	v.Unchecked = append(v.Unchecked, "certificate.strong (where the rows that hold are dependent the follower has other multipliers: the certificate is about those of the document)",
 		"certificate.strong.second_order (what a run found of curvature)")
-}
-
-func set(rows []int) map[int]bool {
-	out := map[int]bool{}
-	for _, i := range rows {
-		out[i] = true
-	}
-	return out
 }
 
 // covers reports that each way to choose a side for every row is one of a leaf's, given those in slack (s = 0) and mult (lambda = 0) so far.

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"bilevelc/runtime/problem"
+	"bilevelc/internal/each"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -58,27 +58,17 @@ func (h *hessian) system(face []int) (*faceSystem, error) {
 			byPart[k] = append(byPart[k], i)
 		}
 	}
-	place := make([]int, h.p.Rows.Len())
 	for k, rows := range byPart {
 		part, err := h.componentSystem(k, rows)
 		if err != nil {
 			return nil, err
 		}
-		s.parts[k] = part
-		for _, i := range part.rows() {
-			place[i] = 1
-		}
+		s.parts[k], s.index = part, append(s.index, part.rows()...)
 	}
-	for _, i := range face {
-		if place[i] > 0 {
-			place[i] = len(s.index)
-			s.index = append(s.index, i)
-		}
-	}
+	slices.Sort(s.index)
+	place := places(s.index)
 	for k, part := range s.parts {
-		for _, i := range part.rows() {
-			s.at[k] = append(s.at[k], place[i])
-		}
+		s.at[k] = each.Of(part.rows(), func(i int) int { return place[i] })
 	}
 	return s, nil
 }
@@ -95,7 +85,7 @@ func (h *hessian) componentSystem(k int, rows []int) (componentSystem, error) {
 	var p componentSystem
 	var err error
 	if h.blocks != nil {
-		p, err = newDensePart(h, h.blocks[k], rows)
+		p, err = newDensePart(h.blocks[k], rows)
 	} else {
 		p, err = newBoundPart(h, k, rows)
 	}
@@ -109,10 +99,8 @@ func (h *hessian) componentSystem(k int, rows []int) (componentSystem, error) {
 // the curvatures of H are so far apart that S has lost its digits, in the space that the
 // rows leave.
 type densePart struct {
-	p        *problem.Problem
 	b        *block
 	index    []int
-	equal    []bool // which rows are in H + rho E'E
 	lifts    []lift // of the rows
 	schur    mat.Cholesky
 	null     *nullSpace // instead of schur, where that has lost its digits
@@ -134,32 +122,18 @@ func (p *densePart) amplification() float64 {
 	return 1
 }
 
-func newDensePart(h *hessian, b *block, rows []int) (*densePart, error) {
-	rows = b.independent(h.p, rows)
-	part := &densePart{p: h.p, b: b, index: rows, adjoints: map[int]adjoint{}}
-	n, k := len(b.entries), len(rows)
-	if k > n {
+func newDensePart(b *block, rows []int) (*densePart, error) {
+	rows = b.independent(rows)
+	part := &densePart{b: b, index: rows, lifts: each.Of(rows, b.lift), adjoints: map[int]adjoint{}}
+	if len(rows) > len(b.entries) {
 		return nil, errFace
 	}
-	for _, i := range rows {
-		part.equal = append(part.equal, b.rho > 0 && h.p.Rows.Kind[i] == problem.Equal && slices.Contains(b.equal, i))
-	}
-	if k == 0 {
-		return part, nil
-	}
-	for _, i := range rows {
-		part.lifts = append(part.lifts, b.lift(h.p, i))
-	}
 	// Two solves with a condition c leave (c 2^-52)^2.
-	if part.schur.Factorize(b.gram(rows)) && part.schur.Cond() <= 1/tolerance.HalfDigits {
+	if len(rows) == 0 || part.schur.Factorize(b.gram(rows)) && part.schur.Cond() <= 1/tolerance.HalfDigits {
 		return part, nil
-	}
-	bt := mat.NewDense(n, k, nil)
-	for r, l := range part.lifts {
-		bt.SetCol(r, l.normal)
 	}
 	var err error
-	part.null, err = newNullSpace(b.h, bt)
+	part.null, err = newNullSpace(b.h, b.transposed(rows))
 	return part, err
 }
 
@@ -221,14 +195,7 @@ func (s *faceSystem) solve(a, b []float64) (u, v []float64, err error) {
 		if !nonzero(a, entries) && !nonzero(b, s.at[t]) {
 			continue
 		}
-		pa, pb := make([]float64, len(entries)), make([]float64, len(s.at[t]))
-		for r, j := range entries {
-			pa[r] = a[j]
-		}
-		for r, k := range s.at[t] {
-			pb[r] = b[k]
-		}
-		pu, pv, err := part.solve(pa, pb, true)
+		pu, pv, err := part.solve(picked(a, entries), picked(b, s.at[t]), true)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -290,8 +257,8 @@ func (p *densePart) solve(a, b []float64, refined bool) (u, v []float64, err err
 // pushed is the right side a of the system with rho E'E.
 func (p *densePart) pushed(a, b []float64) []float64 {
 	moved := slices.Clone(a)
-	for r, equal := range p.equal {
-		if equal {
+	for r, i := range p.index {
+		if slices.Contains(p.b.equal, i) {
 			floats.AddScaled(moved, p.b.rho*b[r], p.lifts[r].normal)
 		}
 	}

@@ -3,6 +3,8 @@ package certify
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -29,7 +31,7 @@ func tiedNormals(p *problem.Problem) [][]float64 {
 		p.Rows.A.AddRow(row[p.Dy:], i, 1)
 		largest := norm(row[p.Dy:])
 		for _, q := range of.basis {
-			largest = math.Max(largest, math.Abs(dot(q[:p.Dy], row[:p.Dy]))*norm(q[p.Dy:]))
+			largest = math.Max(largest, math.Abs(floats.Dot(q[:p.Dy], row[:p.Dy]))*norm(q[p.Dy:]))
 		}
 		if rest := row[p.Dy:]; !of.extend(row, p.Dy) && norm(rest) > tolerance.Dependence*largest {
 			normals.extend(rest, p.Dx)
@@ -42,7 +44,7 @@ func tiedNormals(p *problem.Problem) [][]float64 {
 func (d *deriver) along(v []float64) []float64 {
 	out := v
 	for _, n := range d.tied {
-		out = moved(out, -dot(n, out), n)
+		out = moved(out, -floats.Dot(n, out), n)
 	}
 	return out
 }

@@ -56,11 +56,7 @@ func (m *midpoints) semidefinite() bool {
 }
 
 func (t *treeObjective) convexPart(part []int, plain [][]treeEntry) error {
-	n := len(part)
-	at := make(map[int]int, n)
-	for k, j := range part {
-		at[j] = k
-	}
+	n, at := len(part), places(part)
 	m := newMidpoints(n)
 	for k, i := range part {
 		for _, e := range t.q[i] {

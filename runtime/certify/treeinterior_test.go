@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/kkttest"
 	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
@@ -171,7 +173,7 @@ func TestInteriorsHoldPoints(t *testing.T) {
 			default:
 				slack = math.Abs(number())
 			}
-			rows.Rhs = append(rows.Rhs, slack-dot(bi, y)+dot(ai, x))
+			rows.Rhs = append(rows.Rhs, slack-floats.Dot(bi, y)+floats.Dot(ai, x))
 			a, b = append(a, ai...), append(b, bi...)
 			for j := range ny {
 				g.C[nx+j] += bi[j] * lambda[i]

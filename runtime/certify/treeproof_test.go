@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
@@ -19,7 +21,7 @@ type affine struct {
 }
 
 func (a affine) Value(x, y []float64) float64 {
-	return dot(a.x, x) + dot(a.y, y) + 0.5*a.curve*dot(y, y)
+	return floats.Dot(a.x, x) + floats.Dot(a.y, y) + 0.5*a.curve*floats.Dot(y, y)
 }
 func (a affine) GradX(dst, _, _ []float64) { copy(dst, a.x) }
 func (a affine) GradY(dst, _, y []float64) {

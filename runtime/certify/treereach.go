@@ -16,11 +16,7 @@ import (
 //
 // and D <= k u for any u > 0 with u - T u > 0 and k (u - T u) >= a.
 func (m *interiorMap) reach(of []int, theta float64, least map[int]float64, e []float64) map[int]float64 {
-	t, n := m.t, len(of)
-	place := make(map[int]int, n)
-	for a, j := range of {
-		place[j] = a
-	}
+	t, n, place := m.t, len(of), places(of)
 	var rows []int
 	for _, i := range m.rows {
 		if m.bounds(i, least) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/extended"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
@@ -219,7 +221,7 @@ func (c *treeCase) enumerate() {
 func (c *treeCase) answers(x, y, lambda []float64) {
 	j := len(y)
 	if j < c.p.Dy {
-		value := func(of []float64) float64 { return dot(of[:len(x)], x) + of[len(x)] }
+		value := func(of []float64) float64 { return floats.Dot(of[:len(x)], x) + of[len(x)] }
 		lo, hi, pull := value(c.row[j]), c.c[j], value(c.pull[j])
 		with := func(v float64) {
 			c.answers(x, append(slices.Clone(y), v), append(slices.Clone(lambda), math.Max(0, c.h[j]*v-pull), math.Max(0, pull-c.h[j]*v)))

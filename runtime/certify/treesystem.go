@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -96,10 +97,7 @@ func (l *treeLeaf) derivative(u unknown, f func(j int, v interval)) {
 // solve encloses changes of unknowns that make d_j = 0 for the columns.
 func (l *treeLeaf) solve(of []int) error {
 	l.restore()
-	at := make(map[int]int, len(of))
-	for k, j := range of {
-		at[j] = k
-	}
+	at := places(of)
 	l.reduce()
 	all := l.candidates()
 	m, n := len(of), len(all)
@@ -120,10 +118,7 @@ func (l *treeLeaf) solve(of []int) error {
 	size := len(rows)
 	// matrix of the rows and columns chosen, its approximate inverse, and the residual.
 	mat := make([]interval, size*size)
-	place := make(map[int]int, size)
-	for r, k := range rows {
-		place[of[k]] = r
-	}
+	place := places(each.Of(rows, func(k int) int { return of[k] }))
 	for c, k := range cols {
 		l.derivative(all[k], func(j int, v interval) {
 			if r, ok := place[j]; ok {

@@ -3,44 +3,31 @@ package certify
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"bilevelc/internal/each"
 )
 
-func dot(a, b []float64) float64 {
-	sum := 0.0
-	for j, t := range a {
-		sum += t * b[j]
-	}
-	return sum
-}
-
 // norm is the 2-norm, without overflow.
-func norm(v []float64) float64 {
-	if sum := dot(v, v); sum > 1e-280 && sum < 1e280 { // no square that counts under- or overflows
-		return math.Sqrt(sum)
-	}
-	top := maxAbs(v)
-	if top == 0 || math.IsInf(top, 1) || math.IsNaN(top) {
-		return top
-	}
-	sum := 0.0
-	for _, t := range v {
-		sum += (t / top) * (t / top)
-	}
-	return top * math.Sqrt(sum)
-}
+func norm(v []float64) float64 { return floats.Norm(v, 2) }
 
 // maxAbs is NaN where an entry is.
 func maxAbs(v []float64) float64 {
 	top := 0.0
 	for _, t := range v {
-		if t = math.Abs(t); t > top || math.IsNaN(t) {
-			top = t
-		}
-		if math.IsNaN(top) {
-			return top
-		}
+		top = larger(top, math.Abs(t))
 	}
 	return top
+}
+
+// larger is max, but a NaN stays.
+func larger(a, b float64) float64 {
+	if math.IsNaN(b) || b > a {
+		return b
+	}
+	return a
 }
 
 func distance(a, b []float64) float64 { return norm(minus(a, b)) }
@@ -50,11 +37,7 @@ func minus(a, b []float64) []float64 { return moved(a, -1, b) }
 
 // moved is a + t b.
 func moved(a []float64, t float64, b []float64) []float64 {
-	out := make([]float64, len(a))
-	for j := range out {
-		out[j] = a[j] + t*b[j]
-	}
-	return out
+	return floats.AddScaledTo(make([]float64, len(a)), a, t, b)
 }
 
 // quotient is (a - b)/t.
@@ -68,37 +51,38 @@ func quotient(a, b []float64, t float64) []float64 {
 
 // drawn is a random vector whose direction may be any.
 func drawn(rng *rand.Rand, n int) []float64 {
-	v := make([]float64, n)
-	for j := range v {
-		v[j] = rng.NormFloat64()
-	}
-	return v
+	return each.Below(n, func(int) float64 { return rng.NormFloat64() })
 }
 
 func scaled(v []float64, a float64) []float64 {
-	out := make([]float64, len(v))
-	for j, t := range v {
-		out[j] = a * t
-	}
-	return out
+	return floats.ScaleTo(make([]float64, len(v)), a, v)
 }
 
 func isFinite(v []float64) bool {
-	for _, t := range v {
-		if !isNumber(t) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(v, func(t float64) bool { return !isNumber(t) })
 }
 
 func isNumber(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// all are the numbers below n.
-func all(n int) []int {
-	out := make([]int, n)
-	for j := range out {
-		out[j] = j
+// picked are the entries of v at some places.
+func picked(v []float64, at []int) []float64 {
+	return each.Of(at, func(j int) float64 { return v[j] })
+}
+
+// places says where each of a list is there.
+func places(list []int) map[int]int {
+	at := make(map[int]int, len(list))
+	for k, i := range list {
+		at[i] = k
+	}
+	return at
+}
+
+// set are those of a list.
+func set(rows []int) map[int]bool {
+	out := map[int]bool{}
+	for _, i := range rows {
+		out[i] = true
 	}
 	return out
 }

@@ -27,7 +27,7 @@ func (d *deriver) within(at *derived, factor float64) (rows []int) {
 // sides calls f with what shows whether rows that read y hold it: the slack of a row outside of the independent rows of the face, -|h| of an
 // equation there, and the way that the k-th one inside gives; equations inside show nothing.
 func (d *deriver) sides(at *derived, f func(i, k int, in bool, size float64)) {
-	inside := at.positions()
+	inside := places(at.active)
 	for i, kind := range d.p.Rows.Kind {
 		if cols, _ := d.p.Rows.B.Row(i); len(cols) == 0 {
 			continue // a condition on x alone
@@ -43,15 +43,6 @@ func (d *deriver) sides(at *derived, f func(i, k int, in bool, size float64)) {
 			f(i, k, in, -h)
 		}
 	}
-}
-
-// positions of the rows of at.active.
-func (at *derived) positions() map[int]int {
-	inside := make(map[int]int, len(at.active))
-	for k, i := range at.active {
-		inside[i] = k
-	}
-	return inside
 }
 
 // coarse bounds uncertainty without a solve, by the error of y as a whole.
@@ -191,7 +182,7 @@ func (d *deriver) undecided(at *derived, weak []int) bool {
 // these hold at this x alone: beside it one of them gives way, so that F has another piece, or none,
 // there. -1 where none is. Rows that pin an entry of y at every x are as equalities.
 func (d *deriver) tight(at *derived) int {
-	inside := at.positions()
+	inside := places(at.active)
 	for i, kind := range d.p.Rows.Kind {
 		cols, _ := d.p.Rows.B.Row(i)
 		if _, in := inside[i]; kind != problem.Equal || len(cols) == 0 || in {
