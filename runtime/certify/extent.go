@@ -80,10 +80,7 @@ func room(p *problem.Problem, x []float64) float64 {
 
 // boundsOfY are those of y at x, from rows of one entry.
 func boundsOfY(p *problem.Problem, x []float64) (lo, hi []float64) {
-	lo, hi = make([]float64, p.Dy), make([]float64, p.Dy)
-	for j := range lo {
-		lo[j], hi[j] = math.Inf(-1), math.Inf(1)
-	}
+	lo, hi = everywhere(p.Dy)
 	for i, kind := range p.Rows.Kind {
 		j, coef := p.Rows.Bound(i)
 		if j < 0 {

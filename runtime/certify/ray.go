@@ -79,8 +79,7 @@ func (v *verification) raySet(c *Ray) string {
 		}
 	}
 	for i, kind := range p.X.Kind {
-		cols, vals := p.X.E.Row(i)
-		if rate, terms := rateOf(cols, vals, c.X); rate > tolerance.Feasibility*terms || kind == problem.Equal && rate < -tolerance.Feasibility*terms {
+		if rate, terms := p.X.E.RowDot(i, c.X), p.X.E.AddTerms(0, i, c.X); rate > tolerance.Feasibility*terms || kind == problem.Equal && rate < -tolerance.Feasibility*terms {
 			return fmt.Sprintf("row %d of X ends it", i)
 		}
 	}
@@ -115,24 +114,12 @@ func (v *verification) raySet(c *Ray) string {
 	return ""
 }
 
-// rateOf is the product of a sparse row with d, and the size of its terms.
-func rateOf(cols []int, vals, d []float64) (rate, terms float64) {
-	for t, j := range cols {
-		rate += vals[t] * d[j]
-		terms += math.Abs(vals[t] * d[j])
-	}
-	return rate, terms
-}
-
 // rayRows says which row of the follower, or which multiplier, ends the ray or is not complementary along it; "" for none.
 func (v *verification) rayRows(c *Ray) string {
 	p, at := v.p, v.pointOfSystem()
 	for i, kind := range p.Rows.Kind {
-		cols, vals := p.Rows.B.Row(i)
-		rate, terms := rateOf(cols, vals, c.Y)
-		cols, vals = p.Rows.A.Row(i)
-		left, more := rateOf(cols, vals, c.X)
-		rate, terms = rate-left, (terms+more)*tolerance.Feasibility
+		rate := p.Rows.B.RowDot(i, c.Y) - p.Rows.A.RowDot(i, c.X)
+		terms := tolerance.Feasibility * p.Rows.A.AddTerms(p.Rows.B.AddTerms(0, i, c.Y), i, c.X)
 		switch l := c.Multipliers[i]; {
 		case kind == problem.Equal:
 			if math.Abs(rate) > terms {
@@ -189,33 +176,26 @@ func (v *verification) pointOfF() []float64 {
 	return slices.Concat(v.doc.X, v.p.Answer(v.doc.Y, v.doc.Lambda))
 }
 
-// ratesAlong is the product of the matrix of an affine map with d, and the sizes of its terms.
+// ratesAlong is the product of the matrix of an affine map with d, and the sizes of its terms; NaN where a column is not finite.
 func ratesAlong(d []float64, eval func(z []float64) []float64) (rates, terms []float64) {
-	rates = make([]float64, len(eval(make([]float64, len(d)))))
-	terms = make([]float64, len(rates))
+	unit := make([]float64, len(d))
+	at := eval(unit)
+	rates, terms = make([]float64, len(at)), make([]float64, len(at))
 	for j, t := range d {
 		if t == 0 {
 			continue
 		}
-		for i, h := range column(len(d), j, eval) {
+		column := make([]float64, len(at))
+		unit[j] = 1
+		if problem.Along(column, unit, at, func(dst, z []float64) { copy(dst, eval(z)) }) != nil {
+			t = math.NaN()
+		}
+		unit[j] = 0
+		for i, h := range column {
 			rates[i], terms[i] = rates[i]+h*t, terms[i]+math.Abs(h*t)
 		}
 	}
 	return rates, terms
-}
-
-// column is column j of the matrix of an affine map of n variables; NaN where that is not finite.
-func column(n, j int, eval func(z []float64) []float64) []float64 {
-	z := make([]float64, n)
-	at := eval(z)
-	z[j] = 1
-	out := make([]float64, len(at))
-	if err := problem.Along(out, z, at, func(dst, z []float64) { copy(dst, eval(z)) }); err != nil {
-		for i := range out {
-			out[i] = math.NaN()
-		}
-	}
-	return out
 }
 
 // rayAnswer is the ray in what f reads: x, y, the multipliers among the duals, and 0 for weights.

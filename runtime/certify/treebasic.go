@@ -32,32 +32,10 @@ func (t *treeModel) networks(y, rows []int, bounded func(i int) bool) []treeNetw
 		if slices.Contains(t.p.Duals, i) || t.p.Rows.Kind[i] == problem.AtMost && bounded(i) {
 			continue
 		}
-		n := 0
-		_, vals := t.p.Rows.B.Row(i)
-		for _, v := range vals {
-			if v != 0 {
-				n++
-			}
-		}
-		if n > 1 {
-			several[i] = true
-		}
-		free[i] = true
+		alone, _ := t.p.Rows.Bound(i)
+		free[i], several[i] = true, alone < 0 && t.p.Rows.B.Reads(i)
 	}
 	bt := t.p.Rows.B.T()
-	type entry struct {
-		at int
-		v  float64
-	}
-	column := func(j int) (out []entry) { // its rows of several entries
-		at, vals := bt.Row(j)
-		for e, i := range at {
-			if vals[e] != 0 && several[i] {
-				out = append(out, entry{i, vals[e]})
-			}
-		}
-		return out
-	}
 	var all []treeNetwork
 	seen, done := map[int]bool{}, map[int]bool{} // rows; columns
 	for _, i := range rows {
@@ -70,22 +48,22 @@ func (t *treeModel) networks(y, rows []int, bounded func(i int) bool) []treeNetw
 			i := left[0]
 			left = left[1:]
 			net.rows, net.share = append(net.rows, i), append(net.share, 1)
-			cols, vals := t.p.Rows.B.Row(i)
-			for e, j := range cols {
-				if vals[e] == 0 {
-					continue
-				}
+			for j, v := range t.p.Rows.B.Nonzeros(i) {
 				if !done[j] {
 					done[j] = true
-					net.cols, net.size = append(net.cols, j), append(net.size, math.Abs(vals[e]))
+					net.cols, net.size = append(net.cols, j), append(net.size, math.Abs(v))
 				}
-				in := column(j)
-				fits = fits && len(in) <= 2
-				for _, other := range in {
-					fits = fits && math.Abs(other.v) == math.Abs(vals[e])
-					if !seen[other.at] {
-						seen[other.at] = true
-						left = append(left, other.at)
+				in := 0 // rows of several entries that have the column
+				for other, w := range bt.Nonzeros(j) {
+					if !several[other] {
+						continue
+					}
+					in++
+					fits = fits && in <= 2
+					fits = fits && math.Abs(w) == math.Abs(v)
+					if !seen[other] {
+						seen[other] = true
+						left = append(left, other)
 					}
 				}
 			}
@@ -109,10 +87,9 @@ func (t *treeModel) networks(y, rows []int, bounded func(i int) bool) []treeNetw
 	for k := range all {
 		net := &all[k]
 		for c, j := range net.cols {
-			at, vals := bt.Row(j)
-			for e, i := range at {
-				if vals[e] != 0 && free[i] && !several[i] {
-					net.rows, net.share = append(net.rows, i), append(net.share, point(2*net.size[c]).over(math.Abs(vals[e])).hi)
+			for i, v := range bt.Nonzeros(j) {
+				if free[i] && !several[i] {
+					net.rows, net.share = append(net.rows, i), append(net.share, point(2*net.size[c]).over(math.Abs(v)).hi)
 				}
 			}
 		}
@@ -123,21 +100,16 @@ func (t *treeModel) networks(y, rows []int, bounded func(i int) bool) []treeNetw
 // force is at least sum_j |r_j|/size_j over the boxes, without the multipliers of rows that are open; these have the coefficients by.
 func (t *treeModel) force(net *treeNetwork, open func(i int) bool) (sum float64, by map[int]float64) {
 	by = map[int]float64{}
-	bt, own := t.p.Rows.B.T(), make(map[int]bool, len(net.rows))
-	for _, i := range net.rows {
-		own[i] = true
-	}
+	bt, own := t.p.Rows.B.T(), set(net.rows)
 	for c, j := range net.cols {
 		r := t.gradient(j)
-		at, vals := bt.Row(j)
-		for e, i := range at {
+		for i, v := range bt.Nonzeros(j) {
 			switch {
-			case vals[e] == 0 || own[i]:
+			case own[i]:
 			case open(i):
-				by[i] = up(by[i] + point(math.Abs(vals[e])).over(net.size[c]).hi)
+				by[i] = up(by[i] + point(math.Abs(v)).over(net.size[c]).hi)
 			default:
-				lambda := t.nx + t.ny + i
-				r = r.sub(point(vals[e]).mul(t.box(lambda)))
+				r = r.sub(point(v).mul(t.box(t.nx + t.ny + i)))
 			}
 		}
 		sum = up(sum + point(r.size()).over(net.size[c]).hi)

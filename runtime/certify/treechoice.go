@@ -18,10 +18,10 @@ type treeChoice struct {
 }
 
 // addChoices checks the choices of a proof.
-func (t *treeModel) addChoices(choices []treeChoice) error {
+func (t *treeModel) addChoices(a *treeAdded) error {
 	t.options, t.chosen = map[int]*treeChoice{}, map[int]*treeChoice{}
-	for k := range choices {
-		of := &choices[k]
+	for k := range a.choices {
+		of := &a.choices[k]
 		if err := t.choose(of); err != nil {
 			return fmt.Errorf("choice %d: %w", k, err)
 		}
@@ -33,7 +33,7 @@ func (t *treeModel) addChoices(choices []treeChoice) error {
 }
 
 // takeProducts puts columns of a proof in the place of products of f: x_c z = sign p + from x_c, whatever x_c and z are.
-func (t *treeModel) takeProducts() error {
+func (t *treeModel) takeProducts(*treeAdded) error {
 	for k := range t.lift.products {
 		p := &t.lift.products[k]
 		at := slices.IndexFunc(t.q[p.Entry], func(e treeEntry) bool { return e.col == p.col })
@@ -67,7 +67,7 @@ func (t *treeModel) choose(of *treeChoice) error {
 	if of.Row < 0 || of.Row >= t.m || p.Rows.Kind[of.Row] != problem.Equal {
 		return fmt.Errorf("row %d is no equation of the lower level", of.Row)
 	}
-	if readsAny(p.Rows.A.Row(of.Row)) {
+	if p.Rows.A.Reads(of.Row) {
 		return fmt.Errorf("row %d reads x", of.Row)
 	}
 	bt := p.Rows.B.T()
@@ -79,12 +79,11 @@ func (t *treeModel) choose(of *treeChoice) error {
 			return fault("its coefficient is another one, or it is in two places")
 		}
 		t.chosen[col] = of
-		rows, coef := bt.Row(j)
 		bound := -1
-		for e, i := range rows {
-			switch {
-			case coef[e] == 0 || i == of.Row:
-			case bound >= 0 || p.Rows.Kind[i] != problem.AtMost || coef[e] < 0 || p.Rows.Rhs[i] != 0 || readsAny(p.Rows.A.Row(i)) || len(readBy(p.Rows.B.Row(i))) != 1:
+		for i, v := range bt.Nonzeros(j) {
+			switch alone, _ := p.Rows.Bound(i); {
+			case i == of.Row:
+			case bound >= 0 || p.Rows.Kind[i] != problem.AtMost || v < 0 || p.Rows.Rhs[i] != 0 || p.Rows.A.Reads(i) || alone < 0:
 				return fault(fmt.Sprintf("row %d reads it", i))
 			default:
 				bound = i
@@ -136,23 +135,5 @@ func (t *treeModel) againstRow(j, s int) error {
 
 // dropQ removes an entry of Q.
 func (t *treeObjective) dropQ(i, j int) {
-	row := []treeEntry{}
-	for _, e := range t.q[i] {
-		if e.col != j {
-			row = append(row, e)
-		}
-	}
-	t.q[i] = row
+	t.q[i] = slices.DeleteFunc(slices.Clone(t.q[i]), func(e treeEntry) bool { return e.col == j })
 }
-
-// readBy are the columns that a row reads.
-func readBy(cols []int, vals []float64) (all []int) {
-	for e, j := range cols {
-		if vals[e] != 0 {
-			all = append(all, j)
-		}
-	}
-	return all
-}
-
-func readsAny(cols []int, vals []float64) bool { return len(readBy(cols, vals)) > 0 }

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/tolerance"
 )
@@ -43,7 +44,7 @@ func newMidpoints(n int) *midpoints {
 
 func (m *midpoints) set(i, j int, v interval) {
 	mid := v.mid()
-	m.mid[i*m.n+j], m.exact = mid, m.exact && v.exact()
+	m.mid[i*m.n+j], m.exact = mid, m.exact && v.exact() && v.finite()
 	m.off[i] = up(m.off[i] + up(math.Max(v.hi-mid, mid-v.lo)))
 	if m.radius = math.Max(m.radius, m.off[i]); i == j {
 		m.trace = up(m.trace + math.Abs(mid))
@@ -136,20 +137,8 @@ func definite(mid []float64, n int, trace, radius, shift float64) bool {
 // semidefiniteExactly decides whether a symmetric matrix of doubles is positive semidefinite, by elimination with diagonal pivots in
 // rational numbers.
 func semidefiniteExactly(mid []float64, n int) bool {
-	a := make([][]*big.Rat, n)
-	for i := range a {
-		a[i] = make([]*big.Rat, n)
-		for j := range a[i] {
-			a[i][j] = new(big.Rat)
-			if v := mid[i*n+j]; v != 0 {
-				a[i][j].SetFloat64(v)
-			}
-		}
-	}
-	left := make([]int, n)
-	for i := range left {
-		left[i] = i
-	}
+	a := each.Below(n, func(i int) []*big.Rat { return each.Of(mid[i*n:i*n+n], rat) })
+	left := each.Number(n)
 	for len(left) > 0 {
 		p := -1
 		for k, i := range left {

@@ -90,37 +90,28 @@ func (t *treeModel) readCurved(side float64, place []int, constant []float64, fr
 		}
 		return v
 	}
-	z := make([]float64, len(place))
-	at := make([]float64, t.nx+t.p.AnswerLen())
-	if read(at, z); !isFinite(at) {
+	at, columns, err := columnsOf(len(place), t.nx+t.p.AnswerLen(), read)
+	switch {
+	case !isFinite(at):
 		return fmt.Errorf("a constraint of the upper level is not finite")
+	case err != nil:
+		return fmt.Errorf("a constraint of the upper level is %w", err)
 	}
 	for k, c := range constant {
-		v := of(at[k], c)
-		o.addC(place[k], num(v))
-	}
-	hess := make([][]float64, len(place))
-	for k := range place {
-		column := make([]float64, len(at))
-		z[k] = 1
-		err := problem.Along(column, z, at, read)
-		if z[k] = 0; err != nil {
-			return fmt.Errorf("a constraint of the upper level is %w", err)
-		}
-		hess[k] = column[:len(place)]
-		for i := range hess[k] {
-			hess[k][i] = of(hess[k][i], free[k][i])
+		o.addC(place[k], num(of(at[k], c)))
+		for i := range place {
+			columns[k][i] = of(columns[k][i], free[k][i])
 		}
 	}
-	o.addColumns(place, hess)
+	o.addColumns(place, columns)
 	t.constraints = append(t.constraints, o)
 	return nil
 }
 
-// addColumns adds a Hessian that was read column by column, at the given places: what its two triangles enclose, which is exact where they agree.
+// addColumns adds a Hessian that was read column by column, and may have further rows behind, at the given places: what its two triangles enclose, which is exact where they agree.
 func (o *treeObjective) addColumns(place []int, hess [][]float64) {
-	for i := range hess {
-		for j := range hess {
+	for i := range place {
+		for j := range place {
 			if a, b := hess[j][i], hess[i][j]; a != 0 || b != 0 {
 				v := num(a)
 				if a != b {

@@ -3,7 +3,8 @@ package certify
 import (
 	"math"
 	"math/big"
-	"slices"
+
+	"bilevelc/internal/each"
 )
 
 // duality adds to f what vanishes at every point of the system, whatever the weights k and w are,
@@ -13,7 +14,10 @@ import (
 // with those that cancel its products of x, y and lambda where they can be. Weights are rational numbers, so that what cancels does so exactly.
 //
 // Entries of x that X fixes are numbers, and their products linear.
-func (t *treeModel) duality() {
+func (t *treeModel) duality(a *treeAdded) error {
+	if !a.duality {
+		return nil
+	}
 	fixed := t.p.Fixed()
 	for c, v := range fixed {
 		if !math.IsNaN(v) {
@@ -47,33 +51,30 @@ func (t *treeModel) duality() {
 		t.addC(t.nx+j, exactly(k[j]).times(t.linearG[j]))
 	}
 	for i := range t.m {
-		cols, vals := t.p.Rows.B.Row(i)
-		for e, j := range cols {
-			both(lambda+i, t.nx+j, new(big.Rat).Sub(w[i], k[j]), vals[e])
+		for j, v := range t.p.Rows.B.Entries(i) {
+			both(lambda+i, t.nx+j, new(big.Rat).Sub(w[i], k[j]), v)
 		}
-		cols, vals = t.p.Rows.A.Row(i)
-		for e, c := range cols {
-			both(lambda+i, c, w[i], -vals[e])
+		for c, v := range t.p.Rows.A.Entries(i) {
+			both(lambda+i, c, w[i], -v)
 		}
 		t.addC(lambda+i, exactly(w[i]).times(t.p.Rows.Rhs[i]))
 	}
+	return nil
 }
 
 // settle puts the value of column j in the place of its products with others, as far as their coefficients are single numbers.
 func (o *treeObjective) settle(j int, v float64) {
 	var left []treeEntry
 	for _, e := range o.q[j] {
-		if e.exact == nil {
+		switch {
+		case e.exact == nil:
 			left = append(left, e)
-			continue
+		case e.col == j:
+			o.konst = o.konst.add(e.times(v).times(v).val.mul(point(0.5)))
+		default:
+			o.addC(e.col, e.times(v))
+			o.dropQ(e.col, j)
 		}
-		if e.col == j {
-			square := new(big.Rat).Mul(rat(v), rat(v))
-			o.konst = o.konst.add(exactly(square.Mul(square, e.exact)).val.mul(point(0.5)))
-			continue
-		}
-		o.addC(e.col, e.times(v))
-		o.q[e.col] = slices.DeleteFunc(slices.Clone(o.q[e.col]), func(of treeEntry) bool { return of.col == j })
 	}
 	o.q[j] = left
 }
@@ -152,16 +153,9 @@ func (t *treeModel) weights(fixed []float64) (k, w []*big.Rat) {
 		}
 		return least, reached
 	}
-	all, coef := make([]int, t.nx), make([]float64, t.nx)
-	for c := range all {
-		all[c] = c
-	}
 	for _, binary := range [2]bool{false, true} {
 		for j := range t.ny {
-			for c := range coef {
-				coef[c] = t.g[c][j]
-			}
-			if c, v := largest(all, coef, binary); v != 0 {
+			if c, v := largest(each.Number(t.nx), each.Of(t.g, func(column []float64) float64 { return column[j] }), binary); v != 0 {
 				found(j, over(t.nx+j, c, v))
 			}
 		}

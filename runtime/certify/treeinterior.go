@@ -41,9 +41,9 @@ type treeSlope struct {
 }
 
 // addInterior tightens boxes of y and multipliers by what a proof states. Maps that are outside of a constraint say less or nothing.
-func (t *treeModel) addInterior(all []treeInterior) error {
-	for k := range all {
-		in, err := t.readInterior(&all[k])
+func (t *treeModel) addInterior(a *treeAdded) error {
+	for k := range a.interiors {
+		in, err := t.readInterior(&a.interiors[k])
 		if err != nil {
 			return fmt.Errorf("interior %d: %w", k, err)
 		}
@@ -138,9 +138,8 @@ func (m *interiorMap) along(j int, less bool) interval {
 			}
 		}
 		if less && mu != nil {
-			at, vals := m.bt.Row(j)
-			for e, i := range at {
-				d = d.sub(point(vals[e]).mul(point(mu[i])))
+			for i, v := range m.bt.Entries(j) {
+				d = d.sub(point(v).mul(point(mu[i])))
 			}
 		}
 		return d
@@ -197,16 +196,14 @@ func (m *interiorMap) measure() {
 func (m *interiorMap) terms(i int) float64 {
 	t := m.t
 	sum := math.Abs(t.p.Rows.Rhs[i])
-	cols, vals := t.p.Rows.A.Row(i)
-	for e, c := range cols {
-		sum += point(vals[e]).mul(t.box(c)).size()
+	for c, v := range t.p.Rows.A.Entries(i) {
+		sum += point(v).mul(t.box(c)).size()
 	}
-	cols, vals = t.p.Rows.B.Row(i)
-	for e, j := range cols {
-		sum += math.Abs(vals[e] * m.at[j])
+	for j, v := range t.p.Rows.B.Entries(i) {
+		sum += math.Abs(v * m.at[j])
 		for c, slope := range m.by {
 			if slope != nil {
-				sum += math.Abs(vals[e]) * point(slope[j]).mul(t.box(c)).size()
+				sum += math.Abs(v) * point(slope[j]).mul(t.box(c)).size()
 			}
 		}
 	}
@@ -322,12 +319,8 @@ func (t *treeModel) narrow(j int, of interval, reach float64) {
 func (m *interiorMap) joined(least map[int]float64) map[int]bool {
 	out := map[int]bool{}
 	for _, i := range m.rows {
-		if !m.bounds(i, least) {
-			continue
-		}
-		cols, vals := m.t.p.Rows.B.Row(i)
-		for e, j := range cols {
-			if vals[e] != 0 {
+		for j := range m.t.p.Rows.B.Nonzeros(i) {
+			if m.bounds(i, least) {
 				out[j] = true
 			}
 		}
@@ -381,13 +374,11 @@ func (m *interiorMap) byMultipliers(outside float64) float64 {
 
 // activity is b + B y(x) - A x of row i: its constant, and its slope in each entry of x where that is not 0.
 func (t *treeModel) activity(i int, at []float64, by [][]float64) (constant *big.Rat, slopes map[int]*big.Rat) {
-	product := new(big.Rat)
-	cols, vals := t.p.Rows.B.Row(i)
 	sum := func(of []float64) *big.Rat {
-		out := new(big.Rat)
-		for e, j := range cols {
-			if vals[e] != 0 && of[j] != 0 {
-				out.Add(out, product.Mul(rat(vals[e]), rat(of[j])))
+		out, product := new(big.Rat), new(big.Rat)
+		for j, v := range t.p.Rows.B.Nonzeros(i) {
+			if of[j] != 0 {
+				out.Add(out, product.Mul(rat(v), rat(of[j])))
 			}
 		}
 		return out
@@ -400,12 +391,11 @@ func (t *treeModel) activity(i int, at []float64, by [][]float64) (constant *big
 			slopes[c] = sum(by[c])
 		}
 	}
-	acols, avals := t.p.Rows.A.Row(i)
-	for e, c := range acols {
+	for c, v := range t.p.Rows.A.Entries(i) {
 		if slopes[c] == nil {
 			slopes[c] = new(big.Rat)
 		}
-		slopes[c].Sub(slopes[c], rat(avals[e]))
+		slopes[c].Sub(slopes[c], rat(v))
 	}
 	return constant, slopes
 }

@@ -438,7 +438,7 @@ func TestMultipliersByInterior(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := model.addInterior([]treeInterior{{Answer: 0, At: &sparseVector{At: []int{0}, Val: []float64{c.at}}, Curvature: c.curvature}}); err != nil {
+		if err := model.addInterior(&treeAdded{interiors: []treeInterior{{Answer: 0, At: &sparseVector{At: []int{0}, Val: []float64{c.at}}, Curvature: c.curvature}}}); err != nil {
 			t.Fatal(err)
 		}
 		if most := model.hi[model.nx+model.ny]; !(math.Abs(most-c.want) <= 1e-9) {

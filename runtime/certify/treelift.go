@@ -73,7 +73,7 @@ func (f *treeLift) room() int {
 }
 
 // addProducts checks products and makes their rows.
-func (t *treeModel) addProducts() error {
+func (t *treeModel) addProducts(*treeAdded) error {
 	f := t.lift
 	f.place = map[[2]int]int{}
 	for k := range f.products {
@@ -153,9 +153,7 @@ func (t *treeModel) part(j int) (y, rows []int) {
 func (t *treeModel) divide() {
 	classes := sparse.NewClasses(t.ny + t.m)
 	for i := range t.m {
-		for _, j := range readBy(t.p.Rows.B.Row(i)) {
-			classes.Join(j, t.ny+i)
-		}
+		classes.JoinRow(t.p.Rows.B, i, t.ny+i)
 	}
 	for j, column := range t.h {
 		for c, v := range column {
@@ -169,7 +167,7 @@ func (t *treeModel) divide() {
 }
 
 // addStrong makes the rows of strong duality.
-func (t *treeModel) addStrong() error {
+func (t *treeModel) addStrong(*treeAdded) error {
 	for k, s := range t.lift.strong {
 		if s.Answer != nil && (*s.Answer < 0 || *s.Answer >= t.ny) || s.Times != nil && (*s.Times < 0 || *s.Times >= t.nx) {
 			return fmt.Errorf("strong duality %d: no such entry of x or y", k)

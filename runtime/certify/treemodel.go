@@ -138,8 +138,7 @@ func newTreeModel(p *problem.Problem) (*treeModel, error) {
 		t.sense[k] = -1
 	}
 	t.sense[treeStationarity], t.sense[treeLower], t.sense[treeSlopes] = 1, 1, 1
-	var err error
-	if t.h, t.g, t.linearG, err = t.readFollower(); err != nil {
+	if err := t.readFollower(); err != nil {
 		return nil, err
 	}
 	t.divide()
@@ -189,33 +188,12 @@ func (t *treeModel) of(a *treeAdded) (*treeModel, error) {
 		}
 		out.constraints = append(out.constraints, c)
 	}
-	out.lo, out.hi = append([]float64(nil), t.lo...), append([]float64(nil), t.hi...)
-	if err := out.addInterior(a.interiors); err != nil {
-		return nil, err
-	}
-	for range len(lift.products) + 2*len(lift.slopes) {
-		out.lo, out.hi = append(out.lo, math.Inf(-1)), append(out.hi, math.Inf(1))
-	}
-	if err := out.addProducts(); err != nil {
-		return nil, err
-	}
-	if err := out.addSlopes(); err != nil {
-		return nil, err
-	}
-	if err := out.addChoices(a.choices); err != nil {
-		return nil, err
-	}
-	if err := out.addStrong(); err != nil {
-		return nil, err
-	}
-	if a.duality {
-		out.duality()
-	}
-	if err := out.takeProducts(); err != nil {
-		return nil, err
-	}
-	if err := out.addSquares(a.squares); err != nil {
-		return nil, err
+	lo, hi := everywhere(out.n - t.base)
+	out.lo, out.hi = slices.Concat(t.lo, lo), slices.Concat(t.hi, hi)
+	for _, add := range []func(*treeAdded) error{out.addInterior, out.addProducts, out.addSlopes, out.addChoices, out.addStrong, out.duality, out.takeProducts, out.addSquares} {
+		if err := add(a); err != nil {
+			return nil, err
+		}
 	}
 	out.noteRows()
 	return &out, out.convexity(out.plain)
@@ -266,13 +244,13 @@ func longestLine(p *problem.Problem) int {
 }
 
 // addSquares adds the squares to Q.
-func (t *treeModel) addSquares(squares []treeSquare) error {
-	if len(squares) == 0 {
+func (t *treeModel) addSquares(a *treeAdded) error {
+	if len(a.squares) == 0 {
 		return nil
 	}
-	t.squares = squares
+	t.squares = a.squares
 	t.keep()
-	for k, s := range squares {
+	for k, s := range a.squares {
 		what := fmt.Sprintf("direction %d", k)
 		if !(s.Weight > 0) || math.IsInf(s.Weight, 1) || s.Of == nil {
 			return fmt.Errorf("%s has the weight %v and no vector", what, s.Weight)
@@ -356,10 +334,7 @@ func (t *treeModel) boxOfX(j int) (lo, hi float64) {
 
 // boxes are the bounds of single entries.
 func (t *treeModel) boxes() {
-	t.lo, t.hi = make([]float64, t.n), make([]float64, t.n)
-	for j := range t.n {
-		t.lo[j], t.hi[j] = math.Inf(-1), math.Inf(1)
-	}
+	t.lo, t.hi = everywhere(t.n)
 	for j := range t.nx {
 		t.lo[j], t.hi[j] = t.boxOfX(j)
 	}

@@ -2,7 +2,9 @@ package certify
 
 import (
 	"math"
+	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -17,21 +19,15 @@ import (
 // and D <= k u for any u > 0 with u - T u > 0 and k (u - T u) >= a.
 func (m *interiorMap) reach(of []int, theta float64, least map[int]float64, e []float64) map[int]float64 {
 	t, n, place := m.t, len(of), places(of)
-	var rows []int
-	for _, i := range m.rows {
-		if m.bounds(i, least) {
-			rows = append(rows, i)
-		}
-	}
+	rows := slices.DeleteFunc(slices.Clone(m.rows), func(i int) bool { return !m.bounds(i, least) })
 	if math.IsInf(theta, 1) || len(rows) < n || n*n*len(rows) > tolerance.Second {
 		return nil
 	}
 	all := make([]float64, n*len(rows))
 	for c, i := range rows {
-		cols, vals := t.p.Rows.B.Row(i)
-		for k, j := range cols {
+		for j, v := range t.p.Rows.B.Entries(i) {
 			if a, is := place[j]; is {
-				all[a*len(rows)+c] = vals[k]
+				all[a*len(rows)+c] = v
 			}
 		}
 	}
@@ -58,10 +54,9 @@ func (m *interiorMap) reach(of []int, theta float64, least map[int]float64, e []
 			start[r] = up(start[r] + point(theta).over(least[i]).hi)
 			slope[r] = point(1).over(least[i]).hi
 		}
-		cols, vals := t.p.Rows.B.Row(i)
-		for k, j := range cols {
-			if _, is := place[j]; !is && vals[k] != 0 {
-				start[r] = up(start[r] + point(vals[k]).mul(t.box(t.nx+j).sub(m.value[j])).size())
+		for j, v := range t.p.Rows.B.Nonzeros(i) {
+			if _, is := place[j]; !is {
+				start[r] = up(start[r] + point(v).mul(t.box(t.nx+j).sub(m.value[j])).size())
 			}
 		}
 	}
@@ -82,22 +77,10 @@ func (m *interiorMap) reach(of []int, theta float64, least map[int]float64, e []
 		}
 		ends = up(ends + point(e[of[k]]).mul(point(u[k])).hi)
 	}
-	times := 0.0
-	row := make([]interval, n)
+	times, lacks := 0.0, lacking(inverse, each.Of(mat, point), n)
 	for k := range n {
-		clear(row)
-		row[k] = point(1)
-		for r := range n {
-			if v := inverse[k*n+r]; v != 0 {
-				for c := range n {
-					if at := mat[r*n+c]; at != 0 {
-						row[c] = row[c].sub(point(v).mul(point(at)))
-					}
-				}
-			}
-		}
 		rest := point(u[k]).sub(point(b[k]).mul(point(ends)))
-		for c, v := range row {
+		for c, v := range lacks[k*n : k*n+n] {
 			rest = rest.sub(point(v.size()).mul(point(u[c])))
 		}
 		if !(rest.lo > 0) {

@@ -5,32 +5,34 @@ import (
 	"math/big"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
 
-// readFollower is H (ny x ny) and G (ny x nx) by columns, and q.
-func (t *treeModel) readFollower() (h, g [][]float64, q []float64, err error) {
-	q = make([]float64, t.ny)
-	of := problem.Probe(t.p.G)
-	read := func(dst, z []float64) { of.GradY(dst, z[:t.nx], z[t.nx:]) }
-	z := make([]float64, t.nx+t.ny)
-	read(q, z)
+// columnsOf reads a map of n variables to m numbers that is affine: its values at 0, and its matrix by columns.
+func columnsOf(n, m int, read func(dst, z []float64)) (at []float64, columns [][]float64, err error) {
+	z, at, columns := make([]float64, n), make([]float64, m), make([][]float64, n)
+	read(at, z)
 	for j := range z {
-		z[j] = 1
-		column := make([]float64, t.ny)
-		err := problem.Along(column, z, q, read)
-		z[j] = 0
-		switch {
-		case err != nil:
-			return nil, nil, nil, fmt.Errorf("the gradient of g is %w along entry %d", err, j)
-		case j < t.nx:
-			g = append(g, column)
-		default:
-			h = append(h, column)
+		z[j], columns[j] = 1, make([]float64, m)
+		if err := problem.Along(columns[j], z, at, read); err != nil {
+			return at, nil, fmt.Errorf("%w along entry %d", err, j)
 		}
+		z[j] = 0
 	}
-	return h, g, q, nil
+	return at, columns, nil
+}
+
+// readFollower reads H (ny x ny) and G (ny x nx) by columns, and q.
+func (t *treeModel) readFollower() error {
+	of := problem.Probe(t.p.G)
+	q, columns, err := columnsOf(t.nx+t.ny, t.ny, func(dst, z []float64) { of.GradY(dst, z[:t.nx], z[t.nx:]) })
+	if err != nil {
+		return fmt.Errorf("the gradient of g is %w", err)
+	}
+	t.g, t.h, t.linearG = columns[:t.nx], columns[t.nx:], q
+	return nil
 }
 
 func (t *treeModel) end(kind int, equal bool, rhs float64) {
@@ -61,13 +63,11 @@ func (t *treeModel) readRows() {
 		t.end(treeStationarity, true, -t.linearG[i])
 	}
 	for i, kind := range p.Rows.Kind {
-		cols, vals := p.Rows.A.Row(i)
-		for k, j := range cols {
-			t.put(treeLower, j, -vals[k])
+		for j, v := range p.Rows.A.Entries(i) {
+			t.put(treeLower, j, -v)
 		}
-		cols, vals = p.Rows.B.Row(i)
-		for k, j := range cols {
-			t.put(treeLower, t.nx+j, vals[k])
+		for j, v := range p.Rows.B.Entries(i) {
+			t.put(treeLower, t.nx+j, v)
 		}
 		t.end(treeLower, kind == problem.Equal, -p.Rows.Rhs[i])
 	}
@@ -93,13 +93,7 @@ func (t *treeModel) readLeader() error {
 	p := t.p
 	count := p.AnswerLen() - p.Dy - len(p.Duals)
 	n := t.nx + t.ny + len(p.Duals)
-	place := make([]int, n)
-	for k := range place {
-		place[k] = k
-		if d := k - t.nx - t.ny; d >= 0 {
-			place[k] = t.nx + t.ny + p.Duals[d]
-		}
-	}
+	place := slices.Concat(each.Number(t.nx+t.ny), each.Of(p.Duals, func(i int) int { return t.nx + t.ny + i }))
 	f, value := problem.Probe(p.F), 0.0
 	answer := make([]float64, p.AnswerLen())
 	read := func(dst, z []float64) { // the gradient of f in z, and the coupled constraints
@@ -108,35 +102,28 @@ func (t *treeModel) readLeader() error {
 		value = f.ValueGrad(gx, ga, z[:t.nx], answer)
 		copy(dst[copy(dst, gx):], ga)
 	}
-	z, at := make([]float64, n), make([]float64, n+count)
-	read(at, z)
-	constant, sides := at[:n], at[n:]
-	if !isFinite(append([]float64{value}, at...)) {
-		return fmt.Errorf("f is not finite at 0")
-	}
+	read(make([]float64, n+count), make([]float64, n))
 	t.treeObjective = *newTreeObjective(t.n)
 	t.konst = point(value)
+	at, columns, err := columnsOf(n, n+count, read)
+	switch {
+	case !t.konst.finite() || !isFinite(at):
+		return fmt.Errorf("f is not finite at 0")
+	case err != nil:
+		return fmt.Errorf("f is %w", err)
+	}
+	constant, sides := at[:n], at[n:]
 	for k, v := range constant {
 		t.addC(place[k], num(v))
 	}
-	hess, rows := make([][]float64, n), make([][]float64, n) // by columns
-	for k := range n {
-		column := make([]float64, n+count)
-		z[k] = 1
-		err := problem.Along(column, z, at, read)
-		if z[k] = 0; err != nil {
-			return fmt.Errorf("f is %w along entry %d", err, k)
-		}
-		hess[k], rows[k] = column[:n], column[n:]
-	}
-	t.addColumns(place, hess)
+	t.addColumns(place, columns)
 	if count > 0 {
 		for i, kind := range p.Coupled.Kind {
 			if quadraticRow(p, i) { // an empty row keeps its place
 				t.end(treeCoupled, false, 0)
 				weight := &answer[p.Dy+len(p.Duals)+i]
 				*weight = 1 / tolerance.LeastSquared
-				err := t.readCurved(sides[i], place, constant, hess, read)
+				err := t.readCurved(sides[i], place, constant, columns, read)
 				if *weight = 0; err != nil {
 					return err
 				}
@@ -145,7 +132,7 @@ func (t *treeModel) readLeader() error {
 			t.constraints = append(t.constraints, nil)
 			full := make([]float64, t.n)
 			for k := range n {
-				full[place[k]] += rows[k][i]
+				full[place[k]] += columns[k][n+i]
 			}
 			for j, v := range full {
 				t.put(treeCoupled, j, v)

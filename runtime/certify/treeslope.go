@@ -43,7 +43,7 @@ type treeRange struct {
 func (t *treeModel) slopeColumn(k int) int { return t.base + len(t.lift.products) + 2*k }
 
 // addSlopes makes their rows; those of McCormick have coefficients of the leaf.
-func (t *treeModel) addSlopes() error {
+func (t *treeModel) addSlopes(*treeAdded) error {
 	for k, s := range t.lift.slopes {
 		if s.Answer < 0 || s.Answer >= t.ny || s.Entry < 0 || s.Entry >= t.nx {
 			return fmt.Errorf("slope %d: no such entry of x or y", k)
@@ -167,15 +167,6 @@ func (l *treeLeaf) slopes() {
 	}
 }
 
-// dualCoef is the coefficient of row i of strong duality at column j.
-func (t *treeModel) dualCoef(i, j int) interval {
-	cols, _ := t.rows[treeDuality].Row(i)
-	if e, is := slices.BinarySearch(cols, j); is {
-		return t.lift.wide[i][e]
-	}
-	return interval{}
-}
-
 // take checks a range, and makes it one of the present node.
 func (l *treeLeaf) take(r *treeRange) error {
 	if r.Slope < 0 || r.Slope >= len(l.boxes) || (r.Least != nil) == (r.Most != nil) || r.By == nil || r.By.Curved != nil || r.By.Z != nil {
@@ -230,8 +221,9 @@ func (l *treeLeaf) extreme(r *treeRange, sign float64) (float64, error) {
 	d := l.d[entry]
 	l.d[entry] = interval{}
 	k, tau := l.sum(), interval{}
+	l.ranged = nil // strong duality with x T for what follows
 	for i, v := range l.w[treeDuality] {
-		tau = tau.add(v.mul(t.dualCoef(i, col+1)))
+		tau = tau.add(v.mul(l.at(treeDuality, i, col+1)))
 	}
 	least := math.Inf(1)
 	for _, x := range [2]float64{box.a, box.b} {

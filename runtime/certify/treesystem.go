@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	lapack "gonum.org/v1/gonum/lapack/gonum"
+
 	"bilevelc/internal/each"
 	"bilevelc/runtime/tolerance"
 )
@@ -212,11 +214,7 @@ func pivots(a []float64, m, n int, weight func(c int) float64) (rows, cols []int
 
 // enclose encloses the solution of mat v = rhs, or says that it found none.
 func enclose(mat []interval, rhs []interval, n int) ([]interval, error) {
-	mid := make([]float64, n*n)
-	for k, v := range mat {
-		mid[k] = v.mid()
-	}
-	inverse := invert(mid, n)
+	inverse := invert(each.Of(mat, interval.mid), n)
 	if inverse == nil {
 		return nil, fmt.Errorf("the system for the reduced costs is singular")
 	}
@@ -236,20 +234,11 @@ func enclose(mat []interval, rhs []interval, n int) ([]interval, error) {
 			}
 		}
 	}
-	norm, radius := 0.0, 0.0
+	norm, radius, lacks := 0.0, 0.0, lacking(inverse, mat, n)
 	for i := range n {
 		row, sum := interval{}, interval{}
 		for j := range n {
-			v := interval{}
-			for k := range n {
-				if inverse[i*n+k] != 0 && !mat[k*n+j].zero() {
-					v = v.add(point(inverse[i*n+k]).mul(mat[k*n+j]))
-				}
-			}
-			if i == j {
-				v = v.sub(point(1))
-			}
-			sum = sum.add(point(v.size()))
+			sum = sum.add(point(lacks[i*n+j].size()))
 			row = row.add(point(inverse[i*n+j]).mul(residual[j]))
 		}
 		norm, radius = math.Max(norm, sum.hi), math.Max(radius, row.size())
@@ -265,39 +254,29 @@ func enclose(mat []interval, rhs []interval, n int) ([]interval, error) {
 	return out, nil
 }
 
-// invert is about the inverse of a matrix, which it takes for room (Gauss and Jordan); nil where a pivot is 0.
-func invert(mid []float64, n int) []float64 {
-	inverse := make([]float64, n*n)
+// lacking is I - inverse mat, of n x n matrices.
+func lacking(inverse []float64, mat []interval, n int) []interval {
+	out := make([]interval, n*n)
 	for i := range n {
-		inverse[i*n+i] = 1
-	}
-	for k := range n {
-		p := k
-		for i := k + 1; i < n; i++ {
-			if math.Abs(mid[i*n+k]) > math.Abs(mid[p*n+k]) {
-				p = i
-			}
-		}
-		if mid[p*n+k] == 0 {
-			return nil
-		}
-		for j := range n {
-			mid[k*n+j], mid[p*n+j] = mid[p*n+j], mid[k*n+j]
-			inverse[k*n+j], inverse[p*n+j] = inverse[p*n+j], inverse[k*n+j]
-		}
-		d := 1 / mid[k*n+k]
-		for j := range n {
-			mid[k*n+j] *= d
-			inverse[k*n+j] *= d
-		}
-		for i := range n {
-			if f := mid[i*n+k]; i != k && f != 0 {
-				for j := range n {
-					mid[i*n+j] -= f * mid[k*n+j]
-					inverse[i*n+j] -= f * inverse[k*n+j]
+		row := out[i*n : i*n+n]
+		row[i] = point(1)
+		for k, v := range inverse[i*n : i*n+n] {
+			for j := range row {
+				if at := mat[k*n+j]; v != 0 && !at.zero() {
+					row[j] = row[j].sub(point(v).mul(at))
 				}
 			}
 		}
 	}
-	return inverse
+	return out
+}
+
+// invert is about the inverse of a matrix (n x n), in its place; nil where a pivot is 0.
+func invert(mid []float64, n int) []float64 {
+	var of lapack.Implementation
+	pivots, work := make([]int, n), make([]float64, max(1, n))
+	if !of.Dgetrf(n, n, mid, max(1, n), pivots) || !of.Dgetri(n, mid, max(1, n), pivots, work, len(work)) {
+		return nil
+	}
+	return mid
 }

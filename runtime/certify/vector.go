@@ -69,6 +69,11 @@ func picked(v []float64, at []int) []float64 {
 	return each.Of(at, func(j int) float64 { return v[j] })
 }
 
+// everywhere are the ends of n intervals without any.
+func everywhere(n int) (lo, hi []float64) {
+	return slices.Repeat([]float64{math.Inf(-1)}, n), slices.Repeat([]float64{math.Inf(1)}, n)
+}
+
 // places says where each of a list is there.
 func places(list []int) map[int]int {
 	at := make(map[int]int, len(list))
