@@ -156,7 +156,7 @@ func TestSystemsInUnits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 21))
 	for trial := range 200 {
 		c := randomBent(rng, trial%2 == 0)
-		d := newDeriver(c.p, defaultTolerances(), c.x, c.y, make([]float64, c.p.Rows.Len()))
+		d := newDeriver(c.p, c.x, c.y, make([]float64, c.p.Rows.Len()))
 		dense, err := newHessian(c.p, d.g, d.s, d.parts, c.x, c.y)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
@@ -217,7 +217,7 @@ func TestAdjointsWithOldCurvature(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 21))
 	for range 200 {
 		c := randomBent(rng, false)
-		d := newDeriver(c.p, defaultTolerances(), c.x, c.y, make([]float64, c.p.Rows.Len()))
+		d := newDeriver(c.p, c.x, c.y, make([]float64, c.p.Rows.Len()))
 		far := make([]float64, c.p.Dy)
 		for j := range far {
 			far[j] = c.y[j] + c.uy*[]float64{0.1, 1, 4}[rng.IntN(3)]*rng.NormFloat64()
@@ -272,7 +272,7 @@ func TestTraded(t *testing.T) {
 		Rows:  &problem.Rows{Kind: make([]problem.Kind, 2), Rhs: []float64{1, 1}, A: sparse.FromEntries(2, 1, nil), B: b},
 		X:     &problem.Set{Lo: []float64{-1}, Hi: []float64{1}, E: sparse.FromEntries(0, 1, nil)},
 		Facts: problem.Facts{StrongConvexity: 1, QuadraticInY: true, FixedHessian: true}}
-	d := newDeriver(p, defaultTolerances(), []float64{0}, make([]float64, n), make([]float64, 2))
+	d := newDeriver(p, []float64{0}, make([]float64, n), make([]float64, 2))
 	before, err := d.onFace([]float64{0}, make([]float64, n), []int{0, 1})
 	if err != nil {
 		t.Fatal(err)

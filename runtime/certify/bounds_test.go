@@ -86,7 +86,7 @@ func (unsolvable) solve(a, b []float64, refined bool) (u, v []float64, err error
 func TestSystemsThatFail(t *testing.T) {
 	p := kink()
 	x, y := []float64{-1, 0}, []float64{0}
-	d := newDeriver(p, defaultTolerances(), x, y, []float64{1})
+	d := newDeriver(p, x, y, []float64{1})
 	h, err := d.curvature(x, y, true)
 	if err != nil {
 		t.Fatal(err)

@@ -336,8 +336,8 @@ func rounded(mu float64) *Bound { return &Bound{Modulus: mu, Gap: mu * 0x1p-101,
 
 // bound is the gap bound as a verification finds it, and of rounding.
 func bound(p *problem.Problem, x, y, lambda []float64, mu float64) *Bound {
-	v := &verification{doc: &Document{X: x, Y: y, Lambda: lambda}, p: p, tol: defaultTolerances()}
-	v.d = newDeriver(p, v.tol, x, y, lambda)
+	v := &verification{doc: &Document{X: x, Y: y, Lambda: lambda}, p: p}
+	v.d = newDeriver(p, x, y, lambda)
 	forces := make([]float64, p.Dy)
 	p.Rows.B.AddMulVecT(forces, 1, lambda)
 	least := 0x1p-52 * math.Max(norm(y), norm(forces)/mu)
@@ -347,8 +347,8 @@ func bound(p *problem.Problem, x, y, lambda []float64, mu float64) *Bound {
 
 // lowerOf is the certificate of a lower solution, written out by hand.
 func lowerOf(p *problem.Problem, x, y, lambda []float64, active []int) *Lower {
-	v := &verification{doc: &Document{X: x, Y: y, Lambda: lambda}, p: p, tol: defaultTolerances()}
-	v.d = newDeriver(p, v.tol, x, y, lambda)
+	v := &verification{doc: &Document{X: x, Y: y, Lambda: lambda}, p: p}
+	v.d = newDeriver(p, x, y, lambda)
 	c := &Lower{Active: active, Residuals: v.lowerConditions(1).Residuals}
 	if mu := p.Facts.StrongConvexity; mu > 0 {
 		c.Bound = bound(p, x, y, lambda, mu)

@@ -207,8 +207,8 @@ func TestChain(t *testing.T) {
 				active = append(active, i)
 			}
 		}
-		v := &verification{doc: &Document{X: x, Y: y, Lambda: lambda}, p: p, tol: defaultTolerances()}
-		v.d = newDeriver(p, v.tol, x, y, lambda)
+		v := &verification{doc: &Document{X: x, Y: y, Lambda: lambda}, p: p}
+		v.d = newDeriver(p, x, y, lambda)
 		found := v.lowerConditions(1)
 		// The hypergradient by central differences of F over a step that keeps the face.
 		gradient := make([]float64, dx)

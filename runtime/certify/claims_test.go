@@ -160,7 +160,7 @@ func TestRowsThatAddUpTieNothing(t *testing.T) {
 // either side; and the pieces of F at a kink are looked at along the tie.
 func TestTiedRows(t *testing.T) {
 	p := tie()
-	d := newDeriver(p, defaultTolerances(), []float64{1, 1}, []float64{1, 1}, make([]float64, 3))
+	d := newDeriver(p, []float64{1, 1}, []float64{1, 1}, make([]float64, 3))
 	for _, off := range []float64{-0.1, 0, 0.1} {
 		there, err := d.onFace([]float64{1, 1 + off}, []float64{1, 1}, []int{0, 1})
 		if err != nil {
@@ -170,7 +170,7 @@ func TestTiedRows(t *testing.T) {
 			t.Errorf("x_1 - x_2 = %v: a row that is missed is %v", off, got)
 		}
 	}
-	d = newDeriver(p, defaultTolerances(), []float64{0, 0}, []float64{0, 0}, make([]float64, 3))
+	d = newDeriver(p, []float64{0, 0}, []float64{0, 0}, make([]float64, 3))
 	for _, c := range []struct {
 		face     []int
 		gradient []float64
@@ -197,7 +197,7 @@ func (f hollow) Clone() problem.Function { return f }
 func TestReasonsOfFailure(t *testing.T) {
 	p := kink()
 	p.F = hollow{p.F.(quadratic)}
-	d := newDeriver(p, defaultTolerances(), []float64{0.5, 0}, []float64{0.5}, []float64{0})
+	d := newDeriver(p, []float64{0.5, 0}, []float64{0.5}, []float64{0})
 	_, _, err := d.gradientNear([]float64{0.5, 0}, []float64{0.5}, nil, []float64{1, 1}, 1e-6, 1e-3)
 	if err == nil || !strings.Contains(err.Error(), "not finite") {
 		t.Errorf("a gradient that is no number: %v", err)
@@ -216,7 +216,7 @@ func TestReasonsOfFailure(t *testing.T) {
 		Rows:  &problem.Rows{Kind: make([]problem.Kind, n+1), Rhs: make([]float64, n+1), A: sparse.FromEntries(n+1, 1, nil), B: sparse.FromEntries(n+1, n, entries)},
 		X:     &problem.Set{Lo: []float64{-1}, Hi: []float64{1}, E: sparse.FromEntries(0, 1, nil)},
 		Facts: problem.Facts{StrongConvexity: 1, QuadraticInY: true, FixedHessian: true}}
-	d = newDeriver(large, defaultTolerances(), []float64{0}, make([]float64, n), make([]float64, n+1))
+	d = newDeriver(large, []float64{0}, make([]float64, n), make([]float64, n+1))
 	if _, err := d.onFace([]float64{0}, make([]float64, n), face); fmt.Sprint(err) != errFace.Error() {
 		t.Errorf("%d rows on %d entries: %v", n+1, n, err)
 	}

@@ -59,21 +59,13 @@ func (d *deriver) coupled(at *derived) []float64 {
 // if its gradient is not zero there, F has both pieces on open sets next to the
 // point; if it is, they have the same gradient.
 func (d *deriver) signed(at *derived) []float64 {
-	signs := make([]float64, len(d.coupling.weight))
-	for i, c := range d.coupled(at) {
-		w := d.coupling.weight[i]
-		positive := c > 0
-		if w*math.Abs(c) <= d.tol.Value*d.s.value {
-			positive = d.coupling.positive[i]
+	c, of := d.coupled(at), problem.Coupled{Kind: d.p.Coupled.Kind, Weight: d.coupling.weight}
+	return of.Signs(func(i int) bool {
+		if of.Weight[i]*math.Abs(c[i]) <= valueTolerance*d.s.value {
+			return d.coupling.positive[i]
 		}
-		switch {
-		case positive:
-			signs[i] = w
-		case d.p.Coupled.Kind[i] == problem.Equal:
-			signs[i] = -w
-		}
-	}
-	return signs
+		return c[i] > 0
+	})
 }
 
 // coupled checks the claims about the values of the constraints, and where the
@@ -91,7 +83,7 @@ func (v *verification) coupled() {
 	found := v.coupledValues()
 	sizes := v.d.coupledSizes()
 	for i, c := range claimed.Values {
-		v.equal("upper constraint "+v.p.Coupled.Name[i], c, found[i], v.tol.Value, sizes[i])
+		v.equal("upper constraint "+v.p.Coupled.Name[i], c, found[i], valueTolerance, sizes[i])
 	}
 	if v.doc.Infeasible && v.at != nil {
 		v.infeasible(found)
@@ -135,11 +127,11 @@ func (v *verification) violations(values []float64) []float64 {
 // rounding is the violation of a constraint of that slope and size at which it counts as
 // satisfied: to first order a point within delta satisfies it.
 func (v *verification) rounding(slope, size float64) float64 {
-	delta := v.tol.KKT * v.d.s.x
+	delta := kktTolerance * v.d.s.x
 	if c := v.doc.Certificate; c != nil && c.Goldstein != nil {
 		delta = math.Max(delta, c.Goldstein.Delta)
 	}
-	return slope*delta + v.tol.Value*size
+	return slope*delta + valueTolerance*size
 }
 
 // infeasible checks the claim that the constraints cannot be met: one of them is violated
@@ -244,5 +236,5 @@ func (v *verification) multipliers(found []float64) {
 		v.fail("multipliers of the upper constraints", "%d are claimed for %d constraints", len(v.doc.Coupled.Multipliers), len(found))
 		return
 	}
-	v.vector("multipliers of the upper constraints", v.doc.Coupled.Multipliers, found, v.tol.Value*norm(v.doc.Coupled.Penalty))
+	v.vector("multipliers of the upper constraints", v.doc.Coupled.Multipliers, found, valueTolerance*norm(v.doc.Coupled.Penalty))
 }

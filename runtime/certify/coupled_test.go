@@ -79,7 +79,7 @@ func TestSizesOfConstraints(t *testing.T) {
 				Coupled:     &Coupled{Values: []float64{off}},
 				Certificate: &Certificate{Lower: lowerOf(p, f.v, f.w, []float64{}, nil)}}
 		}
-		tol := defaultTolerances().Value
+		tol := valueTolerance
 		name := fmt.Sprintf("trial %d, units x %g, y %g, c %g", trial, ux, uy, uc)
 		// The farthest of three draws falls short of a hundredth of the way once in a million.
 		requireOK(t, name, Verify(doc(tol*most/200), p))

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -22,7 +23,6 @@ import (
 type component struct {
 	entries []int
 	rows    []int // those that involve its entries
-	system  func(rows []int) (componentSystem, error)
 }
 
 var errNoAnswer = errors.New("no y satisfies the rows of the lower level")
@@ -30,6 +30,8 @@ var errNoAnswer = errors.New("no y satisfies the rows of the lower level")
 // model is the quadratic program at (x, y) over one component.
 type model struct {
 	d           *deriver
+	h           *hessian
+	k           int // the component
 	c           *component
 	x           []float64
 	y           []float64 // len Dy; the component's entries are moved
@@ -40,21 +42,18 @@ type model struct {
 	on          componentSystem
 }
 
+// system is that of the given rows.
+func (m *model) system(rows []int) (componentSystem, error) { return m.h.componentSystem(m.k, rows) }
+
 // hold solves the model on the given rows.
 func (m *model) hold(rows []int) error {
-	on, err := m.c.system(rows)
+	on, err := m.system(rows)
 	if err != nil {
 		return err
 	}
 	m.on, m.held = on, on.rows()
-	forces, gaps := make([]float64, len(m.c.entries)), make([]float64, len(m.held))
-	for r, j := range m.c.entries {
-		forces[r] = -m.grad[j]
-	}
-	for k, i := range m.held {
-		gaps[k] = m.d.residual(i, m.x, m.base)
-	}
-	u, v, err := on.solve(forces, gaps, true)
+	gaps := each.Of(m.held, func(i int) float64 { return m.d.residual(i, m.x, m.base) })
+	u, v, err := on.solve(scaled(picked(m.grad, m.c.entries), -1), gaps, true)
 	if err != nil {
 		return err
 	}
@@ -116,14 +115,10 @@ func (m *model) worst() (row int, sign float64) {
 // add makes row p hold: its multiplier is raised, and rows that lose theirs on the way
 // are let go.
 func (m *model) add(p int, sign float64) error {
-	n := len(m.c.entries)
 	row := make([]float64, m.d.p.Dy)
 	m.d.p.Rows.B.AddRow(row, p, sign)
-	normal := make([]float64, n)
-	for r, j := range m.c.entries {
-		normal[r] = row[j]
-	}
-	alone, err := m.c.system([]int{p})
+	normal := picked(row, m.c.entries)
+	alone, err := m.system([]int{p})
 	if err != nil {
 		return err
 	}
@@ -162,25 +157,22 @@ func (m *model) add(p int, sign float64) error {
 			m.multipliers[k] -= step * v[k]
 		}
 		raised += step
+		next, multipliers := slices.Clone(m.held), m.multipliers
 		if drop < 0 {
-			at, _ := slices.BinarySearch(m.held, p)
-			next := slices.Insert(slices.Clone(m.held), at, p)
-			multipliers := slices.Insert(slices.Clone(m.multipliers), at, sign*raised)
-			if m.on, err = m.c.system(next); err != nil {
-				return err
-			}
-			if len(m.on.rows()) != len(next) { // dependent to the accuracy of the system
-				return errFace
-			}
-			m.held, m.multipliers = m.on.rows(), multipliers
-			return nil
+			at, _ := slices.BinarySearch(next, p)
+			next, multipliers = slices.Insert(next, at, p), slices.Insert(multipliers, at, sign*raised)
+		} else {
+			next, multipliers = slices.Delete(next, drop, drop+1), slices.Delete(multipliers, drop, drop+1)
 		}
-		next := slices.Delete(slices.Clone(m.held), drop, drop+1)
-		multipliers := slices.Delete(slices.Clone(m.multipliers), drop, drop+1)
-		if m.on, err = m.c.system(next); err != nil {
+		if m.on, err = m.system(next); err != nil {
 			return err
 		}
-		m.held, m.multipliers = m.on.rows(), multipliers
+		if drop < 0 && len(m.on.rows()) != len(next) { // dependent to the accuracy of the system
+			return errFace
+		}
+		if m.held, m.multipliers = m.on.rows(), multipliers; drop < 0 {
+			return nil
+		}
 	}
 	return errNoAnswer
 }
@@ -222,13 +214,8 @@ func (d *deriver) dual(x, y []float64, face []int) (*derived, error) {
 		var next []int
 		for k := range h.comps {
 			c := &h.comps[k]
-			var rows []int
-			for _, i := range c.rows {
-				if in[i] || d.p.Rows.Kind[i] == problem.Equal {
-					rows = append(rows, i)
-				}
-			}
-			m := &model{d: d, c: c, x: x, y: y, base: base, grad: grad}
+			rows := slices.DeleteFunc(slices.Clone(c.rows), func(i int) bool { return !in[i] && d.p.Rows.Kind[i] != problem.Equal })
+			m := &model{d: d, h: h, k: k, c: c, x: x, y: y, base: base, grad: grad}
 			if err := m.solve(rows); err != nil {
 				return nil, err
 			}
@@ -245,7 +232,7 @@ func (d *deriver) dual(x, y []float64, face []int) (*derived, error) {
 			}
 			continue // the next model, at the minimum of this one
 		}
-		if !d.correct(map[int]bool{}, at, d.tol.KKT, false) {
+		if !d.correct(map[int]bool{}, at, kktTolerance, false) {
 			return at, nil
 		}
 		if d.p.Facts.QuadraticInY {

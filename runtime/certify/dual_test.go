@@ -158,7 +158,7 @@ func TestDualMethod(t *testing.T) {
 			}
 		}
 		lambda := make([]float64, len(b))
-		d := newDeriver(p, defaultTolerances(), []float64{0}, start, lambda)
+		d := newDeriver(p, []float64{0}, start, lambda)
 		at, err := d.lower([]float64{0}, start, face)
 		if err != nil {
 			t.Errorf("seed %d: %v", seed, err)
@@ -232,7 +232,7 @@ func TestNetworks(t *testing.T) {
 		for k, pattern := range []*sparse.CSR{p.Facts.HessianPattern, nil} {
 			p.Facts.HessianPattern = pattern
 			y, lambda := make([]float64, p.Dy), make([]float64, p.Rows.Len())
-			d := newDeriver(p, defaultTolerances(), []float64{0}, y, lambda)
+			d := newDeriver(p, []float64{0}, y, lambda)
 			for i := range p.Rows.Len() { // some rows more, of the answer where it is known
 				if rng.IntN(3) == 0 && (k == 0 || rng.IntN(20) == 0) {
 					face = append(face, i)
@@ -279,7 +279,7 @@ func TestFalsePattern(t *testing.T) {
 		return v + 0.001*y[0]*y[7]
 	})
 	y, lambda := make([]float64, p.Dy), make([]float64, p.Rows.Len())
-	d := newDeriver(p, defaultTolerances(), []float64{0}, y, lambda)
+	d := newDeriver(p, []float64{0}, y, lambda)
 	h, err := d.curvature([]float64{0}, y, false)
 	if err != nil || h.sparse != nil {
 		t.Errorf("a pattern without a place was used: %v", err)

@@ -17,7 +17,6 @@ import (
 type deriver struct {
 	p      *problem.Problem
 	f, g   problem.Function
-	tol    tolerances
 	s      *scales
 	x, y   []float64 // the document's, and lambda
 	lambda []float64
@@ -29,8 +28,8 @@ type deriver struct {
 	exchange exchange // of the hessians by products
 }
 
-func newDeriver(p *problem.Problem, tol tolerances, x, y, lambda []float64) *deriver {
-	d := &deriver{p: p, f: p.F.Clone(), g: p.G.Clone(), tol: tol, x: x, y: y, lambda: lambda, parts: partition(p), tied: tiedNormals(p)}
+func newDeriver(p *problem.Problem, x, y, lambda []float64) *deriver {
+	d := &deriver{p: p, f: p.F.Clone(), g: p.G.Clone(), x: x, y: y, lambda: lambda, parts: partition(p), tied: tiedNormals(p)}
 	d.s = measure(p, d.f, d.g, x, y, lambda, math.Inf(1))
 	if d.s.unknown {
 		if most := d.way(x, y, pressed(lambda)); most > 0 {

@@ -46,7 +46,7 @@ func (v *verification) bounded() {
 		value := v.valueAt(v.along(x, first*math.Pow(factor, float64(k+1))/steep))
 		falls[k], before = before-value, value
 	}
-	pole := factor < 0.1 && falls[0] > v.tol.KKT*size && falls[1] >= falls[0]/2 && falls[2] >= falls[1]/2
+	pole := factor < 0.1 && falls[0] > kktTolerance*size && falls[1] >= falls[0]/2 && falls[2] >= falls[1]/2
 	v.check(claim, !pole, "")
 }
 
@@ -107,7 +107,7 @@ func (v *verification) penalizedAt(x []float64) (f, penalty float64) {
 
 // valueInX is valueAt, NaN outside of X.
 func (v *verification) valueInX(x []float64) float64 {
-	if off, _ := v.outsideX(x); off > v.tol.KKT {
+	if off, _ := v.outsideX(x); off > kktTolerance {
 		return math.NaN()
 	}
 	return v.valueAt(x)

@@ -122,7 +122,7 @@ func TestAcross(t *testing.T) {
 			want = false
 		}
 		direction := scaled(normal, 1/norm(normal))
-		d := newDeriver(p, defaultTolerances(), x, []float64{0}, []float64{0})
+		d := newDeriver(p, x, []float64{0}, []float64{0})
 		for _, sign := range []float64{1, -1} {
 			if got := d.across(x, []float64{0}, scaled(direction, sign)); got != want {
 				t.Errorf("seed %d: across is %v along %v of X at %v", seed, got, scaled(direction, sign), x)

@@ -50,7 +50,7 @@ func (h *hessian) divide(parts [][]int) {
 			continue
 		}
 		k := len(h.comps)
-		h.comps = append(h.comps, component{entries: entries, system: func(rows []int) (componentSystem, error) { return h.componentSystem(k, rows) }})
+		h.comps = append(h.comps, component{entries: entries})
 		for r, j := range entries {
 			h.owner[j], h.place[j] = k, r
 		}

@@ -118,8 +118,8 @@ func TestAnswersAtZero(t *testing.T) {
 		}{{0, true}, {1e-17, true}, {1e-9, false}} {
 			lambda := []float64{0, s}
 			doc := &Document{Y: []float64{y[0], c.off}, Lambda: lambda}
-			v := &verification{doc: doc, p: p, tol: defaultTolerances()}
-			v.d = newDeriver(p, v.tol, nil, doc.Y, lambda)
+			v := &verification{doc: doc, p: p}
+			v.d = newDeriver(p, nil, doc.Y, lambda)
 			v.derive()
 			ok := true
 			for _, check := range v.Checks {

@@ -98,20 +98,20 @@ func (v *verification) lowerLevel() {
 			v.atMost(claim, claimed, found, tolerance, detail)
 		}
 	}
-	atMost(kktClaims[0], 0, found.Stationarity, v.tol.KKT*scale.Stationarity, "max norm of grad g - B' lambda")
-	atMost(kktClaims[1], 0, found.worst, v.tol.KKT, found.where)
-	atMost(kktClaims[2], 0, found.Dual, v.tol.KKT*scale.Dual, "most negative multiplier of an inequality")
-	atMost(kktClaims[3], 0, found.paired, v.tol.KKT*scale.Dual, "largest product of a multiplier and the slack of its row by the size of that row's terms")
+	atMost(kktClaims[0], 0, found.Stationarity, kktTolerance*scale.Stationarity, "max norm of grad g - B' lambda")
+	atMost(kktClaims[1], 0, found.worst, kktTolerance, found.where)
+	atMost(kktClaims[2], 0, found.Dual, kktTolerance*scale.Dual, "most negative multiplier of an inequality")
+	atMost(kktClaims[3], 0, found.paired, kktTolerance*scale.Dual, "largest product of a multiplier and the slack of its row by the size of that row's terms")
 	if claimed == nil {
 		return
 	}
 	// Residuals at a solution are rounding, in terms of these sizes.
 	r := claimed.Residuals
 	v.check("claimed residuals are at least 0", math.Min(math.Min(r.Stationarity, r.Primal), math.Min(r.Dual, r.Complementarity)) >= 0, "")
-	v.equal("claimed residual of stationarity", r.Stationarity, found.Stationarity, v.tol.Value, scale.Stationarity)
-	v.equal("claimed residual of feasibility", r.Primal, found.Primal, v.tol.Value, scale.Primal)
-	v.equal("claimed residual of signs", r.Dual, found.Dual, v.tol.Value, scale.Dual)
-	v.equal("claimed residual of complementarity", r.Complementarity, found.Complementarity, v.tol.Value, scale.Complementarity)
+	v.equal("claimed residual of stationarity", r.Stationarity, found.Stationarity, valueTolerance, scale.Stationarity)
+	v.equal("claimed residual of feasibility", r.Primal, found.Primal, valueTolerance, scale.Primal)
+	v.equal("claimed residual of signs", r.Dual, found.Dual, valueTolerance, scale.Dual)
+	v.equal("claimed residual of complementarity", r.Complementarity, found.Complementarity, valueTolerance, scale.Complementarity)
 	if !rough {
 		v.activeRows(claimed.Active, scale)
 	}
@@ -129,21 +129,21 @@ func (v *verification) lowerLevel() {
 	// here: of each product lambda h, and of each entry of r.
 	ofRows := float64(v.p.Rows.Len()) * tolerance.SumRounding * scale.Complementarity
 	ofEntries := float64(v.p.Dy) * math.Pow(tolerance.SumRounding*scale.Stationarity, 2) / bound.Modulus
-	v.atMost("gap of the lower level", bound.Gap, found.gap, v.tol.Value*bound.Gap+ofRows+ofEntries, "")
+	v.atMost("gap of the lower level", bound.Gap, found.gap, valueTolerance*bound.Gap+ofRows+ofEntries, "")
 	// Half a unit in the last place of y, and one of the rows' forces over the modulus, are more than anything computed shows.
 	rowForces := make([]float64, v.p.Dy)
 	v.p.Rows.B.AddMulVecT(rowForces, 1, v.doc.Lambda)
 	v.atMost("rounding of y, within the bound on the distance to y*", bound.Distance, 0x1p-53*math.Max(norm(v.doc.Y), norm(rowForces)/bound.Modulus), 0, "")
 	distance := math.Sqrt(2 * bound.Gap / bound.Modulus)
 	// The gap, its square, is no number of full precision below about LeastSquared.
-	v.equal("bound on the distance to y*", bound.Distance, distance, v.tol.Value, math.Max(distance, tolerance.LeastSquared))
+	v.equal("bound on the distance to y*", bound.Distance, distance, valueTolerance, math.Max(distance, tolerance.LeastSquared))
 }
 
 // rowTerms is what the violation of a row is relative to: its terms at the point itself, however far x and y may go over X, and so much
 // that the tolerance covers what rounding of those far off leaves, of which a y near 0 may be the difference.
 func (v *verification) rowTerms(i int) float64 {
 	r := v.p.Rows
-	return r.B.AddTerms(r.A.AddTerms(math.Abs(r.Rhs[i]), i, v.doc.X), i, v.doc.Y) + tolerance.SumRounding/v.tol.KKT*v.d.s.rows[i]
+	return r.B.AddTerms(r.A.AddTerms(math.Abs(r.Rhs[i]), i, v.doc.X), i, v.doc.Y) + tolerance.SumRounding/kktTolerance*v.d.s.rows[i]
 }
 
 // forceTerms is what is left of the forces on y is relative to: their terms at the point itself, however wide X is, and so much that the tolerance covers the rounding of those far off (see rowTerms).
@@ -152,7 +152,7 @@ func (v *verification) forceTerms() float64 {
 	for i, l := range v.doc.Lambda {
 		most = math.Max(most, math.Abs(l)*largest(v.p.Rows.B, i))
 	}
-	return most + tolerance.SumRounding/v.tol.KKT*v.d.s.force
+	return most + tolerance.SumRounding/kktTolerance*v.d.s.force
 }
 
 // activeRows checks that the claimed face is made of rows that hold with
@@ -162,7 +162,7 @@ func (v *verification) activeRows(active []int, scale problem.Residuals) {
 	in := set(active)
 	for _, i := range active {
 		h := v.d.residual(i, v.doc.X, v.doc.Y)
-		if math.Abs(h) > v.tol.KKT*v.rowTerms(i) {
+		if math.Abs(h) > kktTolerance*v.rowTerms(i) {
 			v.fail("active rows", "row %d is slack by %.3g", i, -h)
 			return
 		}
@@ -173,7 +173,7 @@ func (v *verification) activeRows(active []int, scale problem.Residuals) {
 		case kind == problem.Equal:
 			v.fail("active rows", "the equality row %d is missing", i)
 			return
-		case v.doc.Lambda[i] > v.tol.KKT*scale.Dual:
+		case v.doc.Lambda[i] > kktTolerance*scale.Dual:
 			v.fail("active rows", "row %d has the multiplier %.3g and is missing", i, v.doc.Lambda[i])
 			return
 		}
@@ -193,8 +193,7 @@ func (v *verification) modulus(mu float64) bool {
 		return false
 	}
 	// The compiler's spectra carry rounding of their own.
-	v.atMost("modulus of strong convexity is proved", proved, mu, tolerance.Target*proved, "")
-	if !v.Checks[len(v.Checks)-1].OK {
+	if !v.atMost("modulus of strong convexity is proved", proved, mu, tolerance.Target*proved, "") {
 		return false
 	}
 	least, how := math.Inf(1), ""
@@ -273,13 +272,10 @@ func smallest(h *mat.SymDense) float64 {
 }
 
 func equalities(p *problem.Problem) []int {
-	var rows []int
-	for i, kind := range p.Rows.Kind {
-		if cols, _ := p.Rows.B.Row(i); kind == problem.Equal && len(cols) > 0 {
-			rows = append(rows, i)
-		}
-	}
-	return rows
+	return below(p.Rows.Len(), func(i int) bool {
+		cols, _ := p.Rows.B.Row(i)
+		return p.Rows.Kind[i] == problem.Equal && len(cols) > 0
+	})
 }
 
 // pairs are moduli that gradients of g show between y and feasible points at
@@ -331,7 +327,7 @@ func (v *verification) pairs(steepest float64) []float64 {
 
 func (v *verification) feasible(z []float64) bool {
 	for i := range v.p.Rows.Kind {
-		if v.d.residual(i, v.doc.X, z) > v.tol.KKT*v.d.s.rows[i] {
+		if v.d.residual(i, v.doc.X, z) > kktTolerance*v.d.s.rows[i] {
 			return false
 		}
 	}

@@ -82,7 +82,7 @@ func TestMappingsOfLongSteps(t *testing.T) {
 		// that F pushes at, all but for one entry that is nearly where it should be.
 		push, near := norm(document(best, curved).Hypergradient), slices.Clone(best)
 		if k := rng.IntN(n); f.t[k] == best[k] && push > 0 {
-			near[k] += 0.8 * defaultTolerances().Share * push / f.a[k]
+			near[k] += 0.8 * Share * push / f.a[k]
 			if near[k] < p.X.Hi[k] {
 				requireOK(t, name, Verify(document(near, push/(diameter/2)), p))
 				honest++
@@ -90,7 +90,7 @@ func TestMappingsOfLongSteps(t *testing.T) {
 		}
 		// Differences of gradients over the box, which sizes are made of, may be twice the largest;
 		// the steps that are taken at their word are no longer than the diameter.
-		if falls <= defaultTolerances().Share*2*largest*2*diameter {
+		if falls <= Share*2*largest*2*diameter {
 			continue
 		}
 		refused++

@@ -109,8 +109,8 @@ func TestModuli(t *testing.T) {
 			Facts: problem.Facts{QuadraticInY: true, FixedHessian: true}}
 		says := func(mu float64) (bool, string) {
 			p.Facts.StrongConvexity = mu
-			v := &verification{doc: &Document{X: make([]float64, n), Y: y, Lambda: make([]float64, k)}, p: p, tol: defaultTolerances()}
-			v.d = newDeriver(p, v.tol, v.doc.X, v.doc.Y, v.doc.Lambda)
+			v := &verification{doc: &Document{X: make([]float64, n), Y: y, Lambda: make([]float64, k)}, p: p}
+			v.d = newDeriver(p, v.doc.X, v.doc.Y, v.doc.Lambda)
 			ok := v.modulus(mu)
 			var failures []string
 			for _, f := range v.Failures() {
@@ -163,8 +163,8 @@ func TestModuliWhereTermsCancel(t *testing.T) {
 		p := &problem.Problem{Name: "prices", Dx: n, Dy: n, F: quadratic{d: ones(n)}, G: formula(tilted{h, c}.ValueGrad), Rows: rows,
 			X:     &problem.Set{Lo: scaled(ones(n), -3), Hi: scaled(ones(n), 3), E: sparse.FromEntries(0, n, nil)},
 			Facts: problem.Facts{QuadraticInY: true, FixedHessian: true, StrongConvexity: mu}}
-		v := &verification{doc: &Document{X: x, Y: y, Lambda: make([]float64, 2*n)}, p: p, tol: defaultTolerances()}
-		v.d = newDeriver(p, v.tol, x, y, v.doc.Lambda)
+		v := &verification{doc: &Document{X: x, Y: y, Lambda: make([]float64, 2*n)}, p: p}
+		v.d = newDeriver(p, x, y, v.doc.Lambda)
 		for _, found := range v.pairs(2 * mu) {
 			if found < mu*(1-1e-6) {
 				t.Errorf("trial %d: modulus %g, gradients around are said to show %g", trial, mu, found)
@@ -201,8 +201,8 @@ func TestModuliOfShortPairs(t *testing.T) {
 		p := &problem.Problem{Name: "short", Dx: n, Dy: n, F: quadratic{d: ones(n)}, G: formula(tilted{h, c}.ValueGrad), Rows: rows,
 			X:     &problem.Set{Lo: scaled(ones(n), 0), Hi: scaled(ones(n), 0), E: sparse.FromEntries(0, n, nil)},
 			Facts: problem.Facts{QuadraticInY: true, FixedHessian: true, StrongConvexity: mu}}
-		v := &verification{doc: &Document{X: x, Y: y, Lambda: make([]float64, 2*n)}, p: p, tol: defaultTolerances()}
-		v.d = newDeriver(p, v.tol, x, y, v.doc.Lambda)
+		v := &verification{doc: &Document{X: x, Y: y, Lambda: make([]float64, 2*n)}, p: p}
+		v.d = newDeriver(p, x, y, v.doc.Lambda)
 		if !v.modulus(mu) {
 			t.Errorf("trial %d: modulus %g, room %g around %v: %v", trial, mu, room, y, v.Failures())
 		}

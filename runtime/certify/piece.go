@@ -136,30 +136,21 @@ func (d *deriver) gradientNear(x, y []float64, hints [][]int, claimed []float64,
 		return where, best, nil
 	}
 	weak := d.weak(at)
-	for _, hint := range hints {
-		if other, ok := d.withSides(at, weak, hint); ok && try(other) {
-			return where, best, nil
+	sides, many := slices.Clone(hints), math.Exp2(float64(len(weak))) > tolerance.Branches
+	for subset := 0; !many && subset < 1<<len(weak); subset++ {
+		sides = append(sides, picked(weak, below(len(weak), func(k int) bool { return subset>>k&1 == 1 })))
+	}
+	for _, side := range sides {
+		if other, ok := d.withSides(at, weak, side); ok && try(other) {
+			break
 		}
 	}
-	if math.Exp2(float64(len(weak))) > tolerance.Branches {
-		failure = errMany
-	} else {
-		for subset := range 1 << len(weak) {
-			var side []int
-			for k, i := range weak {
-				if subset>>k&1 == 1 {
-					side = append(side, i)
-				}
-			}
-			if other, ok := d.withSides(at, weak, side); ok && try(other) {
-				return where, best, nil
-			}
-		}
-	}
-	if best != nil {
+	switch {
+	case best != nil:
 		return where, best, nil
-	}
-	if failure == nil {
+	case many:
+		failure = errMany
+	case failure == nil:
 		failure = errNowhere
 	}
 	return at, nil, failure
@@ -182,7 +173,7 @@ func (d *deriver) withSides(at *derived, weak, side []int) (*derived, bool) {
 		return nil, false
 	}
 	other, err := d.onFace(at.x, at.y, slices.Sorted(maps.Keys(face)))
-	if err != nil || d.correct(face, other, d.tol.KKT, false) {
+	if err != nil || d.correct(face, other, kktTolerance, false) {
 		return nil, false
 	}
 	return other, true

@@ -24,7 +24,7 @@ func TestThinPieces(t *testing.T) {
 				A: sparse.FromDense(3, 1, []float64{-1, 0, 1}), B: sparse.FromDense(3, 1, []float64{1, 1, 1})},
 			X:     &problem.Set{Lo: []float64{-inf}, Hi: []float64{inf}, E: sparse.FromEntries(0, 1, nil)},
 			Start: []float64{1}, Facts: problem.Facts{StrongConvexity: 1, QuadraticInY: true, FixedHessian: true}}
-		d := newDeriver(p, defaultTolerances(), []float64{0}, []float64{0}, []float64{0, 1, 0})
+		d := newDeriver(p, []float64{0}, []float64{0}, []float64{0, 1, 0})
 		_, found, err := d.gradientNear([]float64{0}, []float64{0}, [][]int{{1}}, []float64{0}, 1e-6, radius)
 		if err != nil || math.Abs(found[0]-c.want) > 1e-6 {
 			t.Errorf("eps %g: gradient %v (%v), not %v", c.eps, found, err, c.want)

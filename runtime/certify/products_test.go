@@ -40,7 +40,7 @@ func TestProductsThatVanish(t *testing.T) {
 			trueY[j] = x[j%n] * a[j] / (y[j] * y[j])
 		}
 		p := &problem.Problem{Dx: n, Dy: len(y), F: g, G: g, Rows: &problem.Rows{A: sparse.FromEntries(0, n, nil), B: sparse.FromEntries(0, len(y), nil)}, X: &problem.Set{Lo: lo, Hi: hi, E: sparse.FromEntries(0, n, nil)}}
-		d := newDeriver(p, tolerances{}, x, y, nil)
+		d := newDeriver(p, x, y, nil)
 		foundX, foundY, known, err := d.products(x, y, a)
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestProductsOfWhatIsQuadraticInY(t *testing.T) {
 		}
 		p := &problem.Problem{Dx: n, Dy: len(y), F: g, G: g, Facts: problem.Facts{QuadraticInY: true},
 			Rows: &problem.Rows{A: sparse.FromEntries(0, n, nil), B: sparse.FromEntries(0, len(y), nil)}, X: &problem.Set{Lo: lo, Hi: hi, E: sparse.FromEntries(0, n, nil)}}
-		d := newDeriver(p, tolerances{}, x, y, nil)
+		d := newDeriver(p, x, y, nil)
 		foundX, foundY, known, err := d.products(x, y, a)
 		if err != nil {
 			t.Fatal(err)

@@ -297,9 +297,9 @@ func eachRay(trials int, see func(rng *rand.Rand, c *rayCase, x, y, lambda []flo
 func (c *rayCase) flaw(x, y, lambda []float64, ray *Ray) string {
 	long := []float64{1, 0x1p30, 0x1p-30}[int(math.Abs(x[0]+3*x[1]))%3] // how long a ray is does not matter
 	ray = &Ray{X: scaled(ray.X, long), Y: scaled(ray.Y, long), Multipliers: scaled(c.scaled(ray.Multipliers), long), Steps: ray.Steps}
-	v := &verification{doc: &Document{X: x, Y: y, Lambda: c.scaled(lambda)}, p: c.p, tol: defaultTolerances()}
+	v := &verification{doc: &Document{X: x, Y: y, Lambda: c.scaled(lambda)}, p: c.p}
 	v.doc.Upper = c.p.F.Value(x, c.p.Answer(y, v.doc.Lambda))
-	v.d = newDeriver(c.p, v.tol, v.doc.X, v.doc.Y, v.doc.Lambda)
+	v.d = newDeriver(c.p, v.doc.X, v.doc.Y, v.doc.Lambda)
 	v.ray(ray)
 	c.report = v.Report
 	if check := v.Checks[len(v.Checks)-1]; !check.OK {

@@ -81,10 +81,11 @@ func (r *Report) equal(claim string, claimed, found, tolerance, scale float64) {
 		OK: math.Abs(claimed-found) <= t}) // false on a NaN
 }
 
-// atMost checks that found is no more than claimed, to a tolerance.
-func (r *Report) atMost(claim string, claimed, found, tolerance float64, detail string) {
-	r.Checks = append(r.Checks, Check{Claim: claim, Claimed: claimed, Found: found, Tolerance: tolerance,
-		OK: found <= claimed+tolerance, Detail: detail})
+// atMost checks that found is no more than claimed, to a tolerance, and returns whether it is.
+func (r *Report) atMost(claim string, claimed, found, tolerance float64, detail string) bool {
+	ok := found <= claimed+tolerance
+	r.Checks = append(r.Checks, Check{Claim: claim, Claimed: claimed, Found: found, Tolerance: tolerance, OK: ok, Detail: detail})
+	return ok
 }
 
 // fail records a claim that cannot hold, or cannot be checked.

@@ -25,10 +25,10 @@ func (v *verification) required() {
 		return // an evaluation of F, which says nothing of a gradient
 	}
 	size := math.Max(v.d.s.local, norm(v.doc.Hypergradient))
-	if share(v.doc.GradientError, size) > v.tol.Share {
+	if share(v.doc.GradientError, size) > Share {
 		size = math.Max(size, v.overRadius())
 	}
-	v.within(GradientErrorClaim, share(v.doc.GradientError, size), v.tol.Share)
+	v.within(GradientErrorClaim, share(v.doc.GradientError, size), Share)
 	if v.doc.Hypergradient == nil {
 		v.fail("solved", "there is no hypergradient")
 	}
@@ -40,7 +40,7 @@ func (v *verification) required() {
 	case c.Goldstein != nil:
 		g := c.Goldstein
 		size := math.Max(v.d.s.local, g.Size())
-		v.within("solved: radius delta, by the size of x", g.Delta/v.d.s.x, v.tol.Radius)
+		v.within("solved: radius delta, by the size of x", g.Delta/v.d.s.x, mostRadius)
 		if v.doc.Radius > 0 {
 			v.within("solved: radius delta, by the one that was asked for", g.Delta, askedRadius*v.doc.Radius*(v.d.s.x+norm(v.fromX())))
 		} else {
@@ -52,7 +52,7 @@ func (v *verification) required() {
 			v.within("solved: what F may fall by within delta, by F and what it is lower than at the start", share(g.slack(v.doc.X), fall), tolerance.Slack*(1+0x1p-20))
 		}
 		v.measure("solved: Goldstein measure, by the size of gradients", g.Norm, size)
-		v.within("solved: error of the gradients, by their size", share(g.GradientError, size), v.tol.Share)
+		v.within("solved: error of the gradients, by their size", share(g.GradientError, size), Share)
 		v.descending(g.Norm + g.GradientError)
 	case c.GradientMapping != nil:
 		m := c.GradientMapping
@@ -62,7 +62,7 @@ func (v *verification) required() {
 		// most so much more, as a longer step goes no less far.
 		short := norm(m.Gradient) / (m.Smoothness * 2 * orOne(norm(v.d.s.width)))
 		v.measure("solved: gradient mapping, by the size of gradients", m.Norm*math.Max(1, short), largest)
-		v.within("solved: error of the gradient, by its size", share(m.GradientError, v.d.s.local), v.tol.Share)
+		v.within("solved: error of the gradient, by its size", share(m.GradientError, v.d.s.local), Share)
 	default:
 		v.fail("solved", "there is no certificate of stationarity")
 	}
@@ -85,7 +85,7 @@ func (v *verification) fall() float64 {
 		return size
 	}
 	start := v.p.Origin()
-	if off, _ := v.outsideX(start); off > v.tol.KKT {
+	if off, _ := v.outsideX(start); off > kktTolerance {
 		return size
 	}
 	if from, penalty := v.penalizedAt(start); !math.IsNaN(from) {
@@ -143,9 +143,9 @@ func share(part, whole float64) float64 {
 // asked is the accuracy that counts: what was asked for, within what may be.
 func (v *verification) asked(epsilon float64) float64 {
 	if epsilon > 0 {
-		return math.Min(epsilon, v.tol.Share)
+		return math.Min(epsilon, Share)
 	}
-	return v.tol.Share
+	return Share
 }
 
 // rough checks that a document that is not solved, and says that its lower level is not

@@ -30,7 +30,7 @@ func TestRoundingOfLargeForces(t *testing.T) {
 			Facts: problem.Facts{StrongConvexity: 1, QuadraticInY: true, FixedHessian: true}}
 		off := 1e-8 * rng.NormFloat64()
 		x, y := []float64{1.5}, []float64{1./3 + off, 5./6 + off, 0}
-		d := newDeriver(p, defaultTolerances(), x, y, []float64{-k, 0, 0, k})
+		d := newDeriver(p, x, y, []float64{-k, 0, 0, k})
 		at, err := d.lower(x, y, []int{0, 3})
 		if err != nil {
 			t.Errorf("forces of %v, from %v: %v", k, y, err)

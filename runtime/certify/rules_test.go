@@ -152,7 +152,7 @@ func TestPiecesAtAVertex(t *testing.T) {
 			}
 		}
 		zero := func(n int) []float64 { return make([]float64, n) }
-		d := newDeriver(p, defaultTolerances(), zero(dx), zero(dy), zero(dy))
+		d := newDeriver(p, zero(dx), zero(dy), zero(dy))
 		for pattern := range 1 << dy {
 			var face []int
 			for j := range dy {

@@ -102,10 +102,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	s.sizeOfY(p, x, y, lambda)
 	s.force = orOne(math.Max(s.force, math.Min(s.stiff*s.y, balance(g, x, y, grad))))
 	for i := range s.rows {
-		s.rows[i] = math.Abs(p.Rows.Rhs[i]) + s.normB[i]*s.y
-		for j, v := range p.Rows.A.Entries(i) {
-			s.rows[i] += math.Abs(v) * math.Max(math.Abs(x[j]), s.width[j])
-		}
+		s.rows[i] = s.inX(p, i, x) + s.normB[i]*s.y
 	}
 
 	// Gradients of f on the way to the probes, with y moved as well: at an optimum all of
@@ -157,10 +154,19 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	return s
 }
 
+// inX are the terms of row i of x over X, and its constant.
+func (s *scales) inX(p *problem.Problem, i int, x []float64) float64 {
+	size := math.Abs(p.Rows.Rhs[i])
+	for j, v := range p.Rows.A.Entries(i) {
+		size += math.Abs(v) * math.Max(math.Abs(x[j]), s.width[j])
+	}
+	return size
+}
+
 // exaggerated is how many times the size of y its response may be without a look at how
 // far it does move: gradients agree to the tolerance Gradient of a size that the response
 // enters, and one that is so much too large makes of it the Share by which no claim may be off.
-var exaggerated = defaultTolerances().Share / defaultTolerances().Gradient
+const exaggerated = Share / gradientTolerance
 
 // held reports that some rows hold y.
 func (s *scales) held() bool { return maxAbs(s.normB) > 0 }
@@ -234,7 +240,7 @@ func (s *scales) sizeOfY(p *problem.Problem, x, y, lambda []float64) {
 	}
 	switch {
 	case s.y > tolerance.SumRounding*held:
-		s.y = math.Max(s.y, tolerance.SumRounding*held/defaultTolerances().KKT)
+		s.y = math.Max(s.y, tolerance.SumRounding*held/kktTolerance)
 	case held > 0:
 		s.y = held
 	default:
@@ -245,14 +251,14 @@ func (s *scales) sizeOfY(p *problem.Problem, x, y, lambda []float64) {
 // lengthen makes y no smaller than what the rounding of its forces, over the curvature of an entry,
 // says nothing of: differences of the size that y had before were lost there.
 func (s *scales) lengthen(curvature float64) {
-	length := tolerance.SumRounding * s.force / curvature / defaultTolerances().KKT
+	length := tolerance.SumRounding * s.force / curvature / kktTolerance
 	if !(length > s.y) || math.IsInf(length, 1) {
 		return
 	}
 	for i, n := range s.normB {
 		s.rows[i] += n * (length - s.y)
 	}
-	s.y, s.hidden = length, defaultTolerances().KKT*length
+	s.y, s.hidden = length, kktTolerance*length
 }
 
 func (s *scales) rowNorm(p *problem.Problem, i int) float64 {

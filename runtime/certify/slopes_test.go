@@ -79,7 +79,7 @@ func TestSlopesTellWhatAnAnswerIsOffBy(t *testing.T) {
 			}
 		}
 		p.G = enclosed{formula(g.ValueGrad), g}
-		d := newDeriver(p, defaultTolerances(), x, y, lambda)
+		d := newDeriver(p, x, y, lambda)
 		at, err := d.onFace(x, y, face)
 		if err != nil || len(at.active) < 2 {
 			continue // rows that depend on each other

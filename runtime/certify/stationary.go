@@ -27,7 +27,7 @@ func (v *verification) goldstein(c *Goldstein) {
 	var multipliers []float64
 	for k, s := range c.Samples {
 		name := fmt.Sprintf("sample %d", k)
-		v.atMost(name+" is within delta", c.Delta, distance(s.Point, v.doc.X), v.tol.Value*v.d.s.x, "")
+		v.atMost(name+" is within delta", c.Delta, distance(s.Point, v.doc.X), valueTolerance*v.d.s.x, "")
 		v.check(name+" has a weight of at least 0", s.Weight >= 0, "")
 		sum += s.Weight
 		if !v.upperSet(name, s.Point) {
@@ -41,7 +41,7 @@ func (v *verification) goldstein(c *Goldstein) {
 		if v.d.coupling != nil {
 			v.d.coupling.positive = positive
 		}
-		enough := c.GradientError + v.tol.Gradient*math.Max(size, norm(s.Gradient))
+		enough := c.GradientError + gradientTolerance*math.Max(size, norm(s.Gradient))
 		at, found, err := v.d.gradientNear(s.Point, v.at.y, hints, s.Gradient, enough, v.radius())
 		if err != nil {
 			v.fail(name+": gradient", "could not be derived again: %v", err)
@@ -68,18 +68,18 @@ func (v *verification) goldstein(c *Goldstein) {
 	if c.GradientError > size {
 		v.fail("error of the gradients", "claimed as %.3g, more than the gradients, %.3g", c.GradientError, size)
 	}
-	v.atMost("error of the gradients, weighted", c.GradientError, total, v.tol.Gradient*size, detail)
-	v.equal("sum of the weights", 1, sum, v.tol.Value, 1)
+	v.atMost("error of the gradients, weighted", c.GradientError, total, gradientTolerance*size, detail)
+	v.equal("sum of the weights", 1, sum, valueTolerance, 1)
 	if multipliers != nil {
 		v.multipliers(multipliers)
 	}
 	if c.Normal != nil {
-		enough := v.tol.KKT * math.Max(norm(c.Normal), size)
-		away := normalDistance(v.p, v.doc.X, v.at.y, c.Normal, c.Delta+v.tol.KKT*v.d.s.x, enough)
+		enough := kktTolerance * math.Max(norm(c.Normal), size)
+		away := normalDistance(v.p, v.doc.X, v.at.y, c.Normal, c.Delta+kktTolerance*v.d.s.x, enough)
 		v.atMost("normal vector: distance from the normal cone", 0, away, enough, "")
 	}
-	v.equal("norm of the combination", c.Norm, norm(c.combination()), v.tol.Value, size)
-	v.equal("epsilon", c.Epsilon, c.Norm+c.GradientError, v.tol.Value, size)
+	v.equal("norm of the combination", c.Norm, norm(c.combination()), valueTolerance, size)
+	v.equal("epsilon", c.Epsilon, c.Norm+c.GradientError, valueTolerance, size)
 }
 
 // face checks the rows that a sample names as those its gradient was taken on:
@@ -113,7 +113,7 @@ func (v *verification) gradientMapping(c *GradientMapping) {
 	step := scaled(minus(v.doc.X, c.Projected), c.Smoothness)
 	normal := minus(step, c.Gradient)
 	size := math.Max(norm(c.Gradient), v.d.s.local)
-	v.equal("norm of the gradient mapping", c.Norm, norm(step), v.tol.Value, size)
+	v.equal("norm of the gradient mapping", c.Norm, norm(step), valueTolerance, size)
 	if !v.upperSet("the projected point", c.Projected) {
 		return
 	}
@@ -123,8 +123,8 @@ func (v *verification) gradientMapping(c *GradientMapping) {
 		return
 	}
 	// The projection is known to rounding of x, which the step magnifies by L.
-	enough := v.tol.KKT*size + c.Smoothness*0x1p-50*math.Max(norm(v.doc.X), v.d.s.x)
-	away := normalDistance(v.p, c.Projected, at.y, normal, v.tol.KKT*v.d.s.x, enough)
+	enough := kktTolerance*size + c.Smoothness*0x1p-50*math.Max(norm(v.doc.X), v.d.s.x)
+	away := normalDistance(v.p, c.Projected, at.y, normal, kktTolerance*v.d.s.x, enough)
 	v.atMost("what the projection cut off is normal", 0, away, enough, "")
 }
 

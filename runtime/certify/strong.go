@@ -2,7 +2,9 @@ package certify
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -161,19 +163,11 @@ func covers(leaves []StrongLeaf, slack, mult map[int]bool) bool {
 	if len(fits) == 0 {
 		return false
 	}
-	row := -1
-	for _, list := range [][]int{fits[0].SlackZero, fits[0].MultiplierZero} {
-		for _, i := range list {
-			if !slack[i] && !mult[i] && row < 0 {
-				row = i
-			}
-		}
-	}
+	rows := slices.Concat(fits[0].SlackZero, fits[0].MultiplierZero)
+	row := rows[slices.IndexFunc(rows, func(i int) bool { return !slack[i] && !mult[i] })] // there is one, since it is not whole
 	with := func(m map[int]bool) map[int]bool {
 		out := map[int]bool{row: true}
-		for i := range m {
-			out[i] = true
-		}
+		maps.Copy(out, m)
 		return out
 	}
 	return covers(fits, with(slack), mult) && covers(fits, slack, with(mult))

@@ -72,9 +72,9 @@ func TestStrongCertificatesAreThoseOfStationaryPoints(t *testing.T) {
 		}
 		y, lambda := c.answer(x)
 		if p.Coupled != nil { // that a constraint holds is part of it
-			v := &verification{p: p, tol: defaultTolerances(), doc: &Document{X: x, Y: y, Lambda: c.scaled(lambda), Solved: true, Certificate: &Certificate{Strong: &Strong{}},
+			v := &verification{p: p, doc: &Document{X: x, Y: y, Lambda: c.scaled(lambda), Solved: true, Certificate: &Certificate{Strong: &Strong{}},
 				Coupled: &Coupled{Values: []float64{c.constraint(x, y) * c.unit}}}}
-			v.d = newDeriver(p, v.tol, x, y, v.doc.Lambda)
+			v.d = newDeriver(p, x, y, v.doc.Lambda)
 			if v.coupled(); (len(v.Failures()) == 0) != c.holds(x, y) {
 				t.Fatalf("trial %d: a constraint %v, %v: %v", trial, c.constraint(x, y), p.Coupled.Kind, v.Failures())
 			}
@@ -128,9 +128,9 @@ func TestStrongCertificatesAreThoseOfStationaryPoints(t *testing.T) {
 			}
 		}
 		c.plant(m, x, y, lambda)
-		v := &verification{doc: &Document{X: x, Y: y, Lambda: c.scaled(lambda)}, p: p, tol: defaultTolerances()}
+		v := &verification{doc: &Document{X: x, Y: y, Lambda: c.scaled(lambda)}, p: p}
 		v.doc.Upper = p.F.Value(x, p.Answer(y, v.doc.Lambda))
-		v.d = newDeriver(p, v.tol, v.doc.X, v.doc.Y, v.doc.Lambda)
+		v.d = newDeriver(p, v.doc.X, v.doc.Y, v.doc.Lambda)
 		v.strong(m)
 		ok := len(v.Failures()) == 0
 		if ok != valid {
@@ -195,9 +195,9 @@ func TestGradientsOfBranchesAreThoseOfF(t *testing.T) {
 		for j := range 2 {
 			want = want && math.Abs((value(j, step)-value(j, -step))/(2*step)-gradient[j]) < 1e-3*c.unit
 		}
-		v := &verification{doc: &Document{X: x, Y: y, Lambda: c.scaled(lambda), Hypergradient: gradient}, p: p, tol: defaultTolerances()}
+		v := &verification{doc: &Document{X: x, Y: y, Lambda: c.scaled(lambda), Hypergradient: gradient}, p: p}
 		v.doc.Upper = p.F.Value(x, p.Answer(y, v.doc.Lambda))
-		v.d = newDeriver(p, v.tol, v.doc.X, v.doc.Y, v.doc.Lambda)
+		v.d = newDeriver(p, v.doc.X, v.doc.Y, v.doc.Lambda)
 		if v.gradientOfBranch(&m.Multipliers); (len(v.Failures()) == 0) != want {
 			t.Fatalf("trial %d: %v at %v, %v, %v: %+v: %v", trial, gradient, x, y, lambda, *m, v.Failures())
 		}

@@ -3,6 +3,8 @@ package certify
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -17,9 +19,7 @@ func (v *verification) ofLeader(m *Multipliers) (inX, further []float64) {
 	for i, t := range m.Rows {
 		p.X.E.AddRow(sum, i, t)
 	}
-	for j, t := range m.Bound {
-		sum[j] -= t
-	}
+	floats.Sub(sum[:p.Dx], m.Bound)
 	for k, t := range m.Balls {
 		offset, length := fromCenter(&p.X.Balls[k], v.doc.X)
 		for j, u := range offset {

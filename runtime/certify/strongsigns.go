@@ -18,9 +18,8 @@ func (terms *sizesOfF) counts(t, perX, perY, reach float64) bool {
 // pairCounts reports whether the multipliers of slack i and of its multiplier count.
 func (v *verification) pairCounts(i int, m *Multipliers, at *pointOfSystem, terms *sizesOfF) (ofSlack, ofMult bool) {
 	adjoint := 0.0
-	cols, vals := v.p.Rows.B.Row(i)
-	for k, b := range vals {
-		adjoint = math.Max(adjoint, math.Abs(b*m.Adjoint[cols[k]]))
+	for j, b := range v.p.Rows.B.Entries(i) {
+		adjoint = math.Max(adjoint, math.Abs(b*m.Adjoint[j]))
 	}
 	ofMult = math.Abs(m.Multiplier[i])*at.push[i] > tolerance.Certified*terms.sum
 	if at.push[i] == 0 || terms.sum == 0 {

@@ -169,19 +169,11 @@ func (s *faceSystem) owner(k int) (t, r int) {
 }
 
 func (s *faceSystem) amplification() float64 {
-	top := 1.0
-	for _, p := range s.parts {
-		top = math.Max(top, p.amplification())
-	}
-	return top
+	return slices.Max(append(each.Of(s.parts, componentSystem.amplification), 1))
 }
 
 func (s *faceSystem) least() float64 {
-	least := math.Inf(1)
-	for _, p := range s.parts {
-		least = math.Min(least, p.least())
-	}
-	return least
+	return slices.Min(append(each.Of(s.parts, componentSystem.least), math.Inf(1)))
 }
 
 // solve is by components; one whose right side is zero stays at zero.

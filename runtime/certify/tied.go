@@ -15,12 +15,7 @@ import (
 // is known up to these normals, and which of the dependent rows a face holds chooses
 // among them. Problems with very many equality rows are taken for free of ties.
 func tiedNormals(p *problem.Problem) [][]float64 {
-	var rows []int
-	for i, kind := range p.Rows.Kind {
-		if kind == problem.Equal {
-			rows = append(rows, i)
-		}
-	}
+	rows := below(p.Rows.Len(), func(i int) bool { return p.Rows.Kind[i] == problem.Equal })
 	if float64(len(rows))*float64(len(rows))*float64(p.Dy+p.Dx) > tolerance.Second/100 {
 		return nil
 	}

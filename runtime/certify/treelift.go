@@ -2,9 +2,9 @@ package certify
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
-	"sort"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
@@ -286,20 +286,16 @@ func (t *treeModel) times(coef map[int]interval, i, j int, v interval) error {
 
 // putStrong adds a row.
 func (t *treeModel) putStrong(coef map[int]interval, equal bool) error {
-	cols := make([]int, 0, len(coef))
-	for j, v := range coef {
+	var wide []interval
+	for _, j := range slices.Sorted(maps.Keys(coef)) {
+		v := coef[j]
 		if !v.finite() {
 			return fmt.Errorf("a coefficient is not finite")
 		}
 		if !v.zero() || j >= t.slopeColumn(0) { // a range takes products of slopes for multiples of them
-			cols = append(cols, j)
+			wide = append(wide, v)
+			t.rows[treeDuality].Append(j, v.mid())
 		}
-	}
-	sort.Ints(cols)
-	wide := make([]interval, len(cols))
-	for e, j := range cols {
-		wide[e] = coef[j]
-		t.rows[treeDuality].Append(j, coef[j].mid())
 	}
 	t.end(treeDuality, equal, 0)
 	t.lift.wide = append(t.lift.wide, wide)

@@ -8,50 +8,41 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// tolerances of a verification. All are relative to the sizes of the problem
-// (scales).
-type tolerances struct {
-	// Value of f, g, norms and bounds, which are evaluated by the same
+// Tolerances of a verification. All are relative to the sizes of the problem
+// (scales), and for documents written in full precision.
+const (
+	// Values of f, g, norms and bounds, which are evaluated by the same
 	// formulas as the document's: a few hundred roundings.
-	Value float64
+	valueTolerance = 1e-9
 	// KKT residuals, and entries of y against y*: what a first-order solver
 	// in double precision is asked for, with a margin.
-	KKT float64
-	// Gradient of F, beyond the error that the document claims: a solver's
+	kktTolerance = tolerance.Target
+	// Gradients of F, beyond the error that the document claims: a solver's
 	// differences and the differences here.
-	Gradient float64
-	// Radius and Share are what a document that says it is solved may claim at the most,
+	gradientTolerance = 1e-5
+	// mostRadius and Share are what a document that says it is solved may claim at the most,
 	// whatever accuracy was asked of it, as parts of the size of x and of that of the
 	// gradients: a document is otherwise held to the accuracy that it says was asked for
 	// (asked). By Lebourg's mean value theorem a measure e at the radius d says that to
 	// first order F falls by at most e per length along any feasible step, where F is
 	// seen no closer than d. Over X, of the size w, F changes by G w: with e = Share G a
 	// certificate leaves a fiftieth of that open, for its measure and for the errors of
-	// its gradients alike, and with d = Radius w it does not tell points apart that are
+	// its gradients alike, and with d = mostRadius w it does not tell points apart that are
 	// closer than a hundredth of X. They are limits of what the word may be used for,
 	// not accuracies: a claim at both would still place F to a twentieth of its changes
-	// over X (2 Share for measure and errors, Radius for what changes within d).
-	Radius, Share float64
-}
-
-// Share is tolerances.Share by default: a hypergradient with an error that is no larger a part of it passes for known.
-const Share = 2e-2
-
-// defaultTolerances are for documents written in full precision.
-func defaultTolerances() tolerances {
-	return tolerances{Value: 1e-9, KKT: tolerance.Target, Gradient: 1e-5, Radius: 1e-2, Share: Share}
-}
+	// over X (2 Share for measure and errors, mostRadius for what changes within d).
+	mostRadius = 1e-2
+	// Share is exported for runs: a hypergradient with an error that is no larger a part of it passes for known.
+	Share = 2e-2
+)
 
 // Verify evaluates every claim of the document again.
-func Verify(doc *Document, p *problem.Problem) *Report { return verifyTo(doc, p, defaultTolerances()) }
-
-// verifyTo is Verify with tolerances of the caller's.
-func verifyTo(doc *Document, p *problem.Problem, tol tolerances) *Report {
-	v := &verification{doc: doc, p: p, tol: tol}
+func Verify(doc *Document, p *problem.Problem) *Report {
+	v := &verification{doc: doc, p: p}
 	if !v.lengths() {
 		return &v.Report
 	}
-	v.d = newDeriver(p, tol, doc.X, doc.Y, doc.Lambda)
+	v.d = newDeriver(p, doc.X, doc.Y, doc.Lambda)
 	v.Force, v.Gradient = v.d.s.force, v.d.s.gradient
 	if !v.upperSet("x", doc.X) {
 		return &v.Report
@@ -101,7 +92,6 @@ type verification struct {
 	Report
 	doc *Document
 	p   *problem.Problem
-	tol tolerances
 	d   *deriver
 	at  *derived // the lower level at x, derived here; nil where that failed
 }
@@ -138,12 +128,8 @@ func (v *verification) lengths() bool {
 	check("x", v.doc.X, v.p.Dx)
 	check("y", v.doc.Y, v.p.Dy)
 	check("multipliers", v.doc.Lambda, v.p.Rows.Len())
-	constraints := 0
-	if v.p.Coupled != nil {
-		constraints = len(v.p.Coupled.Kind)
-	}
 	if c := v.doc.Coupled; c != nil {
-		check("upper constraints", c.Values, constraints)
+		check("upper constraints", c.Values, v.p.FaceLen()-v.p.Rows.Len())
 	}
 	if v.doc.Hypergradient != nil {
 		check("hypergradient", v.doc.Hypergradient, v.p.Dx)
@@ -156,7 +142,7 @@ func (v *verification) lengths() bool {
 			for k, s := range g.Samples {
 				check(fmt.Sprintf("sample %d: point", k), s.Point, v.p.Dx)
 				check(fmt.Sprintf("sample %d: gradient", k), s.Gradient, v.p.Dx)
-				rows(fmt.Sprintf("sample %d: active rows", k), s.Active, v.p.Rows.Len()+constraints)
+				rows(fmt.Sprintf("sample %d: active rows", k), s.Active, v.p.FaceLen())
 			}
 			if g.Normal != nil {
 				check("normal vector", g.Normal, v.p.Dx)
@@ -173,8 +159,7 @@ func (v *verification) lengths() bool {
 // upperSet checks that x is in X.
 func (v *verification) upperSet(what string, x []float64) bool {
 	worst, where := v.outsideX(x)
-	v.atMost(what+" is in X", 0, worst, v.tol.KKT, where)
-	return v.Checks[len(v.Checks)-1].OK
+	return v.atMost(what+" is in X", 0, worst, kktTolerance, where)
 }
 
 // outsideX is how far a point is outside of X, relative to the terms of what it is outside of most.
@@ -186,7 +171,7 @@ func (v *verification) outsideX(x []float64) (worst float64, where string) {
 		}
 	}
 	// Of an entry at the point itself, however wide X is, and so much of that that the tolerance covers its rounding (see rowTerms).
-	size := func(j int) float64 { return math.Abs(x[j]) + tolerance.SumRounding/v.tol.KKT*v.d.s.width[j] }
+	size := func(j int) float64 { return math.Abs(x[j]) + tolerance.SumRounding/kktTolerance*v.d.s.width[j] }
 	for j, t := range x {
 		note(v.p.X.Lo[j]-t, size(j), fmt.Sprintf("lower bound of entry %d", j))
 		note(t-v.p.X.Hi[j], size(j), fmt.Sprintf("upper bound of entry %d", j))
@@ -208,11 +193,8 @@ func (v *verification) outsideX(x []float64) (worst float64, where string) {
 	}
 	v.p.X.Extended.Each(x, size, func(i int, excess, terms float64) { note(excess, terms, v.p.X.Extended.Name[i]) })
 	for _, b := range v.p.X.Balls {
-		away := append([]float64(nil), x[b.Start:b.End]...)
-		for j, c := range b.Center {
-			away[j] -= c
-		}
-		note(norm(away)-b.Radius, math.Max(b.Radius, norm(x[b.Start:b.End])), "ball "+b.Name)
+		_, away := fromCenter(&b, x)
+		note(away-b.Radius, math.Max(b.Radius, norm(x[b.Start:b.End])), "ball "+b.Name)
 	}
 	return worst, where
 }
@@ -255,7 +237,7 @@ func (v *verification) values() {
 		if !isNumber(size) {
 			size = level.elsewhere
 		}
-		v.equal(level.claim, level.claimed, value, v.tol.Value, size)
+		v.equal(level.claim, level.claimed, value, valueTolerance, size)
 	}
 }
 
@@ -280,7 +262,7 @@ func (v *verification) derive() {
 		return
 	}
 	v.at = at
-	v.vector(AnswerClaim, v.doc.Y, at.y, v.tol.KKT*math.Max(norm(at.y), v.length())+tolerance.Rounded*v.d.s.y+v.d.s.hidden) // faces are corrected to a rounding of their rows (lower)
+	v.vector(AnswerClaim, v.doc.Y, at.y, kktTolerance*math.Max(norm(at.y), v.length())+tolerance.Rounded*v.d.s.y+v.d.s.hidden) // faces are corrected to a rounding of their rows (lower)
 	if v.doc.Strict {
 		if weak := v.weakest(at); len(weak) > 0 {
 			v.fail(StrictClaim, "slack and multiplier of row %d are both zero to the accuracy they are known with", weak[0])
@@ -320,13 +302,7 @@ func (v *verification) active() []int {
 
 // pressed are the rows with a positive multiplier.
 func pressed(lambda []float64) []int {
-	var rows []int
-	for i, l := range lambda {
-		if l > 0 {
-			rows = append(rows, i)
-		}
-	}
-	return rows
+	return below(len(lambda), func(i int) bool { return lambda[i] > 0 })
 }
 
 // hints are the faces that the document names at x.
@@ -355,7 +331,7 @@ func (v *verification) gradient(claim string, claimed []float64, err float64, x 
 		v.fail(claim, "its claimed error %.3g is larger than the gradients, %.3g", err, size)
 		return
 	}
-	enough := err + v.tol.Gradient*size
+	enough := err + gradientTolerance*size
 	_, found, failure := v.d.gradientNear(x, v.at.y, hints, claimed, enough, v.radius())
 	if failure != nil {
 		if near := v.ofSample(claimed, enough); near != nil {

@@ -3,6 +3,7 @@ package certify
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -58,12 +59,16 @@ func (d *deriver) coarse(at *derived, i int, inside bool) float64 {
 // as the k-th row of the face, may be off by: rounding in the forces and rows,
 // taken through the adjoint of that number, and what Newton's method has left.
 func (d *deriver) uncertainty(at *derived, i, k int, inside bool) float64 {
-	of, ok := d.sense(at, i, k, inside)
-	if !ok {
+	t, of, err := at.system.adjoint(i, k, inside, false)
+	if err != nil {
 		return math.Inf(1)
 	}
-	sum := d.noise()*of.inY + d.s.normB[i]*at.left + tolerance.SumRounding*d.terms(at, i)
-	return tolerance.Margin * math.Hypot(sum, tolerance.SumRounding*of.inRows)
+	rows := slices.Clone(of.v)
+	for r, l := range at.system.at[t] {
+		rows[r] *= d.s.rows[at.active[l]]
+	}
+	sum := d.noise()*norm(of.u) + d.s.normB[i]*at.left + tolerance.SumRounding*d.terms(at, i)
+	return tolerance.Margin * math.Hypot(sum, tolerance.SumRounding*norm(rows))
 }
 
 // withinUncertainty reports that a slack, or the way that a row of the face gives, is no more than a factor
@@ -132,33 +137,11 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 // since what y is known to is counted apart, and an entry of 1e-200 beside others of size 1 that
 // its row does not have is known to its own digits. Below the smallest normal number it has none.
 func (d *deriver) terms(at *derived, i int) float64 {
-	size := math.Abs(d.p.Rows.Rhs[i])
-	cols, vals := d.p.Rows.A.Row(i)
-	for k, j := range cols {
-		size += math.Abs(vals[k]) * math.Max(math.Abs(at.x[j]), d.s.width[j])
-	}
-	cols, vals = d.p.Rows.B.Row(i)
-	for k, j := range cols {
-		size += math.Abs(vals[k]) * math.Max(math.Abs(at.y[j]), 0x1p-970)
+	size := d.s.inX(d.p, i, at.x)
+	for j, v := range d.p.Rows.B.Entries(i) {
+		size += math.Abs(v) * math.Max(math.Abs(at.y[j]), 0x1p-970)
 	}
 	return size
-}
-
-// sense is how errors are taken through the adjoint of a row's slack or multiplier: the
-// norm of the adjoint in y, and of its other part by the sizes of the rows.
-type sense struct{ inY, inRows float64 }
-
-// sense takes the errors of y and the rows through the adjoint of what decides row i.
-func (d *deriver) sense(at *derived, i, k int, inside bool) (sense, bool) {
-	t, a, err := at.system.adjoint(i, k, inside, false)
-	if err != nil {
-		return sense{}, false
-	}
-	rows := make([]float64, len(a.v))
-	for r, l := range at.system.at[t] {
-		rows[r] = a.v[r] * d.s.rows[at.active[l]]
-	}
-	return sense{inY: norm(a.u), inRows: norm(rows)}, true
 }
 
 // adjoint is the solution of the system of the face for what decides row i (see slope).
