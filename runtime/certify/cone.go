@@ -162,7 +162,7 @@ func (g *generators) add(column []float64) { g.columns = append(g.columns, colum
 // a column that starts in the set where it helps.
 func (g *generators) residual(t []float64) []float64 {
 	m := len(t)
-	drop := make([]bool, m)
+	free := slices.Repeat([]bool{true}, m)
 	type column struct {
 		entry int // of a unit vector; -1 for a general one
 		v     []float64
@@ -171,33 +171,31 @@ func (g *generators) residual(t []float64) []float64 {
 	var columns []column
 	var passive []bool
 	for _, u := range g.units {
-		switch {
-		case u.up && u.down:
-			drop[u.entry] = true
-		case u.up:
-			columns, passive = append(columns, column{u.entry, []float64{1}, 1}), append(passive, t[u.entry] > 0)
-		default:
-			columns, passive = append(columns, column{u.entry, []float64{-1}, 1}), append(passive, t[u.entry] < 0)
+		sign := 1.0
+		if !u.up {
+			sign = -1
+		}
+		if u.up && u.down {
+			free[u.entry] = false
+		} else {
+			columns, passive = append(columns, column{u.entry, []float64{sign}, 1}), append(passive, sign*t[u.entry] > 0)
 		}
 	}
-	for _, c := range g.columns {
-		v := make([]float64, m)
-		copy(v, c)
-		for j := range v {
-			if drop[j] {
-				v[j] = 0
+	part := func(of []float64) []float64 { // of a vector, over the entries that do not drop out
+		out := make([]float64, m)
+		for j, v := range of {
+			if free[j] {
+				out[j] = v
 			}
 		}
-		if size := norm(v); size > 0 {
-			columns, passive = append(columns, column{-1, v, size}), append(passive, false)
+		return out
+	}
+	for _, c := range g.columns {
+		if v := part(c); norm(v) > 0 {
+			columns, passive = append(columns, column{-1, v, norm(v)}), append(passive, false)
 		}
 	}
-	target := append([]float64(nil), t...)
-	for j := range target {
-		if drop[j] {
-			target[j] = 0
-		}
-	}
+	target := part(t)
 	n := len(columns)
 	z := make([]float64, n)
 	rest := make([]float64, m)
@@ -209,19 +207,14 @@ func (g *generators) residual(t []float64) []float64 {
 			case c.entry >= 0:
 				rest[c.entry] -= z[k] * c.v[0]
 			default:
-				for i, v := range c.v {
-					rest[i] -= z[k] * v
-				}
+				floats.AddScaled(rest, -z[k], c.v)
 			}
 		}
 	}
 	// solve is the least-squares problem over the passive columns. Passive unit
 	// vectors make their entries zero whatever the others do.
 	solve := func() ([]float64, bool) {
-		open := make([]bool, m)
-		for i := range open {
-			open[i] = !drop[i]
-		}
+		open := slices.Clone(free)
 		var general []int
 		for k, c := range columns {
 			if passive[k] && c.entry >= 0 {
@@ -230,21 +223,15 @@ func (g *generators) residual(t []float64) []float64 {
 				general = append(general, k)
 			}
 		}
-		var left []int
-		for i, o := range open {
-			if o {
-				left = append(left, i)
-			}
-		}
+		left := below(m, func(i int) bool { return open[i] })
 		s := make([]float64, n)
 		if len(general) > len(left) {
 			return nil, false
 		}
 		if len(general) > 0 {
 			a := mat.NewDense(len(left), len(general), nil)
-			b := mat.NewVecDense(len(left), nil)
+			b := mat.NewVecDense(len(left), picked(target, left))
 			for r, i := range left {
-				b.SetVec(r, target[i])
 				for c, k := range general {
 					a.Set(r, c, columns[k].v[i]/columns[k].size)
 				}

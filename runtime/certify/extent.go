@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -50,13 +51,15 @@ func widths(p *problem.Problem, x []float64) []float64 {
 // of the interval, so that at a vertex of X, where steps out of it would all end where they
 // began, every entry that can move does.
 func (s *scales) probe(p *problem.Problem, x []float64, rng *rand.Rand) []float64 {
-	z := make([]float64, len(x))
-	for j := range z {
+	return inBox(p, each.Below(len(x), func(j int) float64 {
 		lo, hi := math.Max(p.X.Lo[j], x[j]-s.width[j]), math.Min(p.X.Hi[j], x[j]+s.width[j])
-		z[j] = lo + (hi-lo)*rng.Float64()
-		z[j] = math.Max(p.X.Lo[j], math.Min(p.X.Hi[j], z[j]))
-	}
-	return z
+		return lo + (hi-lo)*rng.Float64()
+	}))
+}
+
+// inBox is the point of the box of X that is nearest to z.
+func inBox(p *problem.Problem, z []float64) []float64 {
+	return each.Below(len(z), func(j int) float64 { return math.Max(p.X.Lo[j], math.Min(p.X.Hi[j], z[j])) })
 }
 
 // between sets dst to the point at a share of the way from a to b.
@@ -164,8 +167,6 @@ func (d *deriver) around(x []float64) [][]float64 {
 	for range probes {
 		points = append(points, d.s.probe(d.p, start, rng))
 	}
-	for j, v := range points[1] {
-		points[2][j] = math.Max(d.p.X.Lo[j], math.Min(d.p.X.Hi[j], 2*start[j]-v))
-	}
+	points[2] = inBox(d.p, moved(scaled(start, 2), -1, points[1]))
 	return points
 }

@@ -77,11 +77,7 @@ func (v *verification) descending(measure float64) {
 
 // along is the point of the box of X that many times the hypergradient from x.
 func (v *verification) along(x []float64, by float64) []float64 {
-	z := make([]float64, len(x))
-	for j := range z {
-		z[j] = math.Max(v.p.X.Lo[j], math.Min(v.p.X.Hi[j], x[j]+by*v.doc.Hypergradient[j]))
-	}
-	return z
+	return inBox(v.p, moved(x, by, v.doc.Hypergradient))
 }
 
 // valueAt is F at a point, NaN where it is not found.

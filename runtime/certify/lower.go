@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/problem"
@@ -306,13 +307,10 @@ func (v *verification) pairs(steepest float64) []float64 {
 				continue
 			}
 			v.d.g.GradY(grad, x, z)
-			rise, square, size, way := 0.0, 0.0, 0.0, 0.0
-			for j := range z {
-				d := z[j] - y[j]
-				rise += (grad[j] - base[j]) * d
-				size += (math.Abs(grad[j]) + math.Abs(base[j])) * math.Abs(d)
-				square += d * d
-				way += math.Abs(d)
+			d, size := minus(z, y), 0.0
+			rise, square, way := floats.Dot(minus(grad, base), d), floats.Dot(d, d), floats.Norm(d, 1)
+			for j, t := range d {
+				size += (math.Abs(grad[j]) + math.Abs(base[j])) * math.Abs(t)
 			}
 			// Rounding of the gradients' terms, of which gradients that cancel say nothing, and
 			// where they are finite: among them are the products of the curvature with y.

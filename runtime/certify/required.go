@@ -70,11 +70,7 @@ func (v *verification) required() {
 
 // slack is what F may fall by within delta, to first order: sum w_i |G_i| |z_i - x|.
 func (c *Goldstein) slack(x []float64) float64 {
-	sum := 0.0
-	for _, s := range c.Samples {
-		sum += math.Abs(s.Weight) * norm(s.Gradient) * distance(s.Point, x)
-	}
-	return sum
+	return c.sum(func(s Sample) float64 { return distance(s.Point, x) })
 }
 
 // fall is the larger of |F| and of what it is lower than at the model's start, where that is in X, with what the
@@ -116,11 +112,8 @@ func (v *verification) overRadius() float64 {
 	for range probes {
 		way := drawn(rng, v.p.Dx)
 		for _, side := range []float64{1, -1} {
-			moved, size := make([]float64, v.p.Dx), 0.0
-			for j, t := range v.doc.X {
-				moved[j] = math.Min(math.Max(t+side*c.Goldstein.Delta/norm(way)*way[j], v.p.X.Lo[j]), v.p.X.Hi[j])
-			}
-			if at, err := v.d.lower(moved, v.at.y, v.active()); err == nil { // it may lie beyond the edge of D
+			size, to := 0.0, inBox(v.p, moved(v.doc.X, side*c.Goldstein.Delta/norm(way), way))
+			if at, err := v.d.lower(to, v.at.y, v.active()); err == nil { // it may lie beyond the edge of D
 				if g, err := v.d.gradient(at); err == nil {
 					size = finite(norm(g))
 				}
@@ -166,9 +159,5 @@ const askedRadius = 2
 
 // fromX is the document's x from where X is nearest to 0.
 func (v *verification) fromX() []float64 {
-	out := append([]float64(nil), v.doc.X...)
-	for j := range out {
-		out[j] -= math.Max(v.p.X.Lo[j], math.Min(v.p.X.Hi[j], 0))
-	}
-	return out
+	return minus(v.doc.X, inBox(v.p, make([]float64, len(v.doc.X))))
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -60,7 +61,8 @@ func typical(change func(share float64) float64) float64 {
 // outside the domain of a function, are left out. y does not move further than most as
 // x moves by its width, if its rows do not move it: +Inf where that is not known.
 func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, most float64) *scales {
-	s := &scales{width: widths(p, x), rows: make([]float64, p.Rows.Len()), normB: make([]float64, p.Rows.Len())}
+	s := &scales{width: widths(p, x), rows: make([]float64, p.Rows.Len())}
+	s.normB = each.Below(p.Rows.Len(), func(i int) float64 { _, vals := p.Rows.B.Row(i); return norm(vals) })
 	s.x = orOne(maxAbs(s.width))
 	rng := rand.New(rand.NewPCG(1, uint64(p.Dx)))
 	points := [][]float64{x}
@@ -84,8 +86,8 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 			g.GradY(at, between(part, x, z, t), y)
 			return maxAbs(minus(at, grad))
 		}))
-		for i := range s.rows {
-			if n := s.rowNorm(p, i); n > 0 {
+		for i, n := range s.normB {
+			if n > 0 {
 				s.response = math.Max(s.response, math.Abs(p.Rows.A.RowDot(i, z)-p.Rows.A.RowDot(i, x))/n)
 			}
 		}
@@ -121,11 +123,12 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 		f.ValueGrad(fx, fy, half[:p.Dx], p.Answer(half[p.Dx:p.Dx+p.Dy], half[p.Dx+p.Dy:]))
 		s.local = math.Max(s.local, s.gradient+finite(2*terms(minus(fx, fx0), minus(fy, fy0))))
 	}
-	shift, end := make([]float64, p.Dy), make([]float64, p.Dy)
+	shift := make([]float64, p.Dy)
+	off := func(by float64) []float64 {
+		return each.Of(y, func(v float64) float64 { return v + by*(2*rng.Float64()-1) })
+	}
 	for _, z := range points[1:] {
-		for j := range end {
-			end[j] = y[j] + s.response*(2*rng.Float64()-1)
-		}
+		end := off(s.response)
 		of := map[float64][3]float64{}
 		for _, t := range shares {
 			v, l := values(between(part, x, z, t), between(shift, y, end, t))
@@ -138,10 +141,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	if s.gradient == 0 {
 		// Nothing moves y: a gradient of F would have the size that y's moving by its own size would give it, where
 		// it is and, as at the least of f in y, where it moves to.
-		for j := range end {
-			end[j] = y[j] + s.y*(2*rng.Float64()-1)
-		}
-		for _, y := range [][]float64{y, end} {
+		for _, y := range [][]float64{y, off(s.y)} {
 			f.ValueGrad(fx, fy, x, p.Answer(y, lambda))
 			s.gradient = math.Max(s.gradient, finite(norm(fy)*s.y/s.x))
 		}
@@ -202,11 +202,8 @@ func balance(g problem.Function, x, y, grad []float64) float64 {
 	rng := rand.New(rand.NewPCG(2, uint64(len(y))))
 	size := 0.0
 	at, z := make([]float64, len(y)), make([]float64, len(y))
-	sign := make([]float64, len(y))
 	for range probes {
-		for j := range sign {
-			sign[j] = float64(2*rng.IntN(2) - 1)
-		}
+		sign := each.Of(y, func(float64) float64 { return float64(2*rng.IntN(2) - 1) })
 		size = math.Max(size, typical(func(t float64) float64 {
 			for j := range z {
 				z[j] = y[j] * (1 + t*sign[j])
@@ -224,8 +221,7 @@ func balance(g problem.Function, x, y, grad []float64) float64 {
 func (s *scales) sizeOfY(p *problem.Problem, x, y, lambda []float64) {
 	s.y = math.Max(maxAbs(y), s.response)
 	held, first := 0.0, 0.0
-	for i := range s.rows {
-		n := s.rowNorm(p, i)
+	for i, n := range s.normB {
 		if n == 0 {
 			continue
 		}
@@ -259,14 +255,6 @@ func (s *scales) lengthen(curvature float64) {
 		s.rows[i] += n * (length - s.y)
 	}
 	s.y, s.hidden = length, kktTolerance*length
-}
-
-func (s *scales) rowNorm(p *problem.Problem, i int) float64 {
-	if s.normB[i] == 0 {
-		_, vals := p.Rows.B.Row(i)
-		s.normB[i] = norm(vals)
-	}
-	return s.normB[i]
 }
 
 // finite is a size, and 0 for what is none.

@@ -131,9 +131,13 @@ func (v *verification) gradientMapping(c *GradientMapping) {
 // Size is that of the terms of the combination, sum w_i |G_i|. A steep sample counts by its weight: one in the ramp of a
 // tie, with a gradient as large as its weight is small, says nothing of how F falls elsewhere within delta.
 func (c *Goldstein) Size() float64 {
-	sum := 0.0
+	return c.sum(func(s Sample) float64 { return 1 })
+}
+
+// sum is that of w_i |G_i| by_i.
+func (c *Goldstein) sum(by func(s Sample) float64) (sum float64) {
 	for _, s := range c.Samples {
-		sum += math.Abs(s.Weight) * norm(s.Gradient)
+		sum += math.Abs(s.Weight) * norm(s.Gradient) * by(s)
 	}
 	return sum
 }

@@ -48,21 +48,14 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 	}
 	for i := range m {
 		at.reach[i] = p.Rows.A.AddTerms(math.Abs(p.Rows.Rhs[i]), i, x)
-		cols, vals := p.Rows.B.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				at.length[j] = math.Max(at.length[j], at.reach[i]/math.Abs(vals[t]))
-				at.push[i] = math.Max(at.push[i], at.force[j]/math.Abs(vals[t]))
-			}
+		for j, v := range p.Rows.B.Nonzeros(i) {
+			at.length[j] = math.Max(at.length[j], at.reach[i]/math.Abs(v))
+			at.push[i] = math.Max(at.push[i], at.force[j]/math.Abs(v))
 		}
-		for t, j := range cols {
-			at.reach[i] += math.Abs(vals[t] * y[j])
-		}
-		for t, j := range cols {
-			if vals[t] != 0 {
-				at.far[j] = math.Max(at.far[j], at.reach[i]/math.Abs(vals[t]))
-			}
-			at.brought[j] = math.Max(at.brought[j], tolerance.Eliminated*math.Abs(vals[t])*at.push[i])
+		at.reach[i] = p.Rows.B.AddTerms(at.reach[i], i, y)
+		for j, v := range p.Rows.B.Nonzeros(i) {
+			at.far[j] = math.Max(at.far[j], at.reach[i]/math.Abs(v))
+			at.brought[j] = math.Max(at.brought[j], tolerance.Eliminated*math.Abs(v)*at.push[i])
 		}
 	}
 	for i := range m { // an entry that its bound holds at 0 has no rounding of others
@@ -72,18 +65,15 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 	}
 	for i := range m {
 		noise, pushed, whole := 0.0, 0.0, 0.0
-		cols, vals := p.Rows.B.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				whole = math.Max(whole, tolerance.Eliminated*math.Abs(vals[t])*length)
-				noise = math.Max(noise, tolerance.Eliminated*math.Abs(vals[t])*at.far[j])
-				pushed = math.Max(pushed, at.brought[j]/math.Abs(vals[t]))
-			}
+		for j, v := range p.Rows.B.Nonzeros(i) {
+			whole = math.Max(whole, tolerance.Eliminated*math.Abs(v)*length)
+			noise = math.Max(noise, tolerance.Eliminated*math.Abs(v)*at.far[j])
+			pushed = math.Max(pushed, at.brought[j]/math.Abs(v))
 		}
 		slack := -v.d.residual(i, x, y)
 		if mu := p.Facts.StrongConvexity; mu > 0 {
-			for t, j := range cols { // what H makes of the rounding of forces that cancel
-				if of := tolerance.Eliminated * math.Abs(vals[t]) * at.force[j]; slack > noise && slack <= of/mu {
+			for j, a := range p.Rows.B.Entries(i) { // what H makes of the rounding of forces that cancel
+				if of := tolerance.Eliminated * math.Abs(a) * at.force[j]; slack > noise && slack <= of/mu {
 					noise = math.Max(noise, share(of, v.curvature(j)))
 				}
 			}
@@ -327,11 +317,7 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, off known, err 
 
 // richardson takes the leading error out of central differences with a step and with half of it.
 func richardson(long, half []float64) []float64 {
-	out := make([]float64, len(half))
-	for j, t := range half {
-		out[j] = t + (t-long[j])/3
-	}
-	return out
+	return moved(half, 1, quotient(half, long, 3))
 }
 
 // extrapolated is the step at which rounding and what an extrapolated central difference leaves are in balance, relative to the length on which g varies: the fifth root of rounding.
@@ -372,13 +358,7 @@ func (d *deriver) central(x, y, a []float64, t float64) (gx, gy []float64, terms
 }
 
 // apart is the largest difference of two vectors.
-func apart(a, b []float64) float64 {
-	most := 0.0
-	for j := range a {
-		most = math.Max(most, math.Abs(a[j]-b[j]))
-	}
-	return most
-}
+func apart(a, b []float64) float64 { return maxAbs(minus(a, b)) }
 
 // reachOf is how far from 0 row i is in y at the document's x, by the size of its other terms; 0 where it goes through 0, or does not read y.
 func (v *verification) reachOf(i int) float64 {
