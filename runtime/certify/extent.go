@@ -3,6 +3,7 @@ package certify
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
@@ -74,11 +75,7 @@ func between(dst, a, b []float64, share float64) []float64 {
 // +Inf where one has none.
 func room(p *problem.Problem, x []float64) float64 {
 	lo, hi := boundsOfY(p, x)
-	most := 0.0
-	for j := range lo {
-		most = math.Max(most, hi[j]-lo[j])
-	}
-	return most
+	return slices.Max(append(minus(hi, lo), 0))
 }
 
 // boundsOfY are those of y at x, from rows of one entry.

@@ -1,12 +1,14 @@
 package certify
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -123,49 +125,48 @@ func (d *deriver) corrected(x, y []float64, face []int) (*derived, error) {
 // which is in the units of h. Rows that depend on others of the face count as
 // outside.
 func (d *deriver) correct(face map[int]bool, at *derived, tolerance float64, all bool) bool {
-	changed := false
-	h := make([]float64, d.p.Rows.Len())
-	d.p.Rows.Residual(h, at.x, at.y)
+	sizes := make([]float64, d.p.Rows.Len())
+	d.p.Rows.Residual(sizes, at.x, at.y)
 	for _, i := range at.active {
-		h[i] = 0
+		sizes[i] = 0
 	}
-	worst, violated := 1.0, -1
-	for i, v := range h {
-		if d.p.Rows.Kind[i] == problem.Equal {
-			v = math.Abs(v)
+	for i := range sizes {
+		equal := d.p.Rows.Kind[i] == problem.Equal
+		if equal {
+			sizes[i] = math.Abs(sizes[i])
 		}
-		if cols, _ := d.p.Rows.B.Row(i); len(cols) == 0 {
-			continue // a condition on x alone
+		if cols, _ := d.p.Rows.B.Row(i); len(cols) == 0 || equal && face[i] {
+			sizes[i] = 0 // a condition on x alone, or a row that depends on others
 		}
-		if v /= tolerance * d.s.rows[i]; v > 1 && !(d.p.Rows.Kind[i] == problem.Equal && face[i]) {
-			if all {
-				face[i], changed = true, true
-			} else if v > worst {
-				worst, violated = v, i
-			}
-		}
+		sizes[i] /= tolerance * d.s.rows[i]
 	}
-	if violated >= 0 {
-		face[violated] = true
+	violated := beyond(sizes, all)
+	for _, i := range violated {
+		face[i] = true
+	}
+	if len(violated) > 0 && !all {
 		return true
 	}
-	least, negative := -1.0, -1
+	clear(sizes)
 	for k, i := range at.active {
-		way := at.lambda[i] * at.system.give(k) / (tolerance * d.s.rows[i])
-		if d.p.Rows.Kind[i] == problem.AtMost && way < -1 {
-			if all {
-				delete(face, i)
-				changed = true
-			} else if way < least {
-				least, negative = way, i
-			}
+		if d.p.Rows.Kind[i] == problem.AtMost {
+			sizes[i] = -at.lambda[i] * at.system.give(k) / (tolerance * d.s.rows[i])
 		}
 	}
-	if negative < 0 {
-		return changed
+	negative := beyond(sizes, all)
+	for _, i := range negative {
+		delete(face, i)
 	}
-	delete(face, negative)
-	return true
+	return len(violated)+len(negative) > 0
+}
+
+// beyond are the places of sizes that are more than 1, or that of the largest of them alone.
+func beyond(sizes []float64, all bool) []int {
+	rows := below(len(sizes), func(i int) bool { return sizes[i] > 1 })
+	if len(rows) == 0 || all {
+		return rows
+	}
+	return []int{slices.MaxFunc(rows, func(i, j int) int { return cmp.Compare(sizes[i], sizes[j]) })}
 }
 
 // onFace minimizes g(x, .) on the affine set where the rows hold with equality,
@@ -187,10 +188,7 @@ func (d *deriver) onFace(x, y []float64, face []int) (*derived, error) {
 		at.active = at.system.rows()
 		clear(at.lambda)
 		d.g.GradY(grad, x, at.y)
-		gap := make([]float64, len(at.active))
-		for k, i := range at.active {
-			gap[k] = d.residual(i, x, at.y)
-		}
+		gap := each.Of(at.active, func(i int) float64 { return d.residual(i, x, at.y) })
 		step, minus, err := at.system.solve(scaled(grad, -1), gap)
 		if err != nil {
 			return nil, err

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -215,21 +217,13 @@ func (v *verification) rayFalls(c *Ray) string {
 	p := v.p
 	d := v.rayAnswer(c)
 	point := v.pointOfF()
-	slope, terms := 0.0, 0.0
-	for j, g := range v.gradientOfF(point) {
-		slope, terms = slope+g*d[j], terms+math.Abs(g*d[j])
-	}
-	curvature, curved := 0.0, 0.0
+	gradient := v.gradientOfF(point)
+	slope, terms := floats.Dot(gradient, d), absolute(gradient, d)
 	moves, sizes := ratesAlong(d, v.gradientOfF)
-	for i, t := range d {
-		curvature, curved = curvature+moves[i]*t, curved+sizes[i]*math.Abs(t)
-	}
-	curved = tolerance.Feasibility*curved + float64(len(d))*0x1p-52*maxAbs(moves)*maxAbs(d) // what rounding of the terms and of the gradient's products leaves
+	curvature := floats.Dot(moves, d)
+	curved := tolerance.Feasibility*absolute(sizes, d) + float64(len(d))*0x1p-52*maxAbs(moves)*maxAbs(d) // what rounding of the terms and of the gradient's products leaves
 	// The slope is known as well as y and the multipliers are, by what the ray changes of the gradient.
-	known := 0.0
-	for j, size := range slices.Concat(v.pointOfSystem().far, point[p.Dx+p.Dy:]) {
-		known += tolerance.Feasibility * math.Abs(size*moves[p.Dx+j])
-	}
+	known := tolerance.Feasibility * absolute(slices.Concat(v.pointOfSystem().far, point[p.Dx+p.Dy:]), moves[p.Dx:])
 	switch {
 	case math.IsNaN(slope) || math.IsNaN(curvature) || math.IsInf(curved, 1):
 		return "f is not finite along it"
@@ -284,10 +278,7 @@ func fallsAlong(value func(t float64) float64, size, end float64) string {
 	if before > low {
 		return "f becomes worse on the way"
 	}
-	most := 0.0
-	for _, f := range falls[half : half+half/2] {
-		most = math.Max(most, f)
-	}
+	most := slices.Max(append([]float64{0}, falls[half:half+half/2]...))
 	for _, f := range last {
 		if !(f > 0) || f < most*(1-1e-6) {
 			return "f improves by less and less"

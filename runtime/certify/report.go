@@ -3,6 +3,7 @@ package certify
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"bilevelc/runtime/problem"
@@ -65,13 +66,7 @@ func (r *Report) OK() bool { return len(r.Failures()) == 0 }
 
 // Failures are the claims that do not hold.
 func (r *Report) Failures() []Check {
-	var failed []Check
-	for _, c := range r.Checks {
-		if !c.OK {
-			failed = append(failed, c)
-		}
-	}
-	return failed
+	return slices.DeleteFunc(slices.Clone(r.Checks), func(c Check) bool { return c.OK })
 }
 
 // equal checks that two numbers agree to a tolerance relative to scale.

@@ -44,12 +44,8 @@ var shares = [...]float64{1, 0x1p-6, 0x1p-12}
 // typical is the size at the end of a way, by its change up to a share of it: the
 // median, of those that are finite.
 func typical(change func(share float64) float64) float64 {
-	var sizes []float64
-	for _, t := range shares {
-		if c := math.Abs(change(t)) / t; isNumber(c) {
-			sizes = append(sizes, c)
-		}
-	}
+	sizes := each.Of(shares[:], func(t float64) float64 { return math.Abs(change(t)) / t })
+	sizes = slices.DeleteFunc(sizes, func(c float64) bool { return !isNumber(c) })
 	if len(sizes) == 0 {
 		return 0
 	}

@@ -2,6 +2,7 @@ package certify
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
@@ -52,13 +53,9 @@ func (h *hessian) trySparse(parts [][]int) bool {
 }
 
 // colours gives each column the least number that no column it shares a row with has.
-func colours(pattern *sparse.CSR) (colour []int, count int) {
+func colours(pattern *sparse.CSR) (of []int, count int) {
 	n := pattern.Cols
-	colour = make([]int, n)
-	taken := make([]int, n+1)
-	for j := range colour {
-		colour[j] = -1
-	}
+	colour, taken := slices.Repeat([]int{-1}, n), make([]int, n+1)
 	for j := range n {
 		rows, _ := pattern.Row(j)
 		for _, i := range rows {

@@ -2,6 +2,7 @@ package certify
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -40,12 +41,8 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 		return 0, 0, terms, false
 	}
 	inX, further := v.ofLeader(m)
-	for j := range gx {
-		gx[j] += inX[j] - hx[j]
-	}
-	for j := range hy {
-		ga[j] -= hy[j]
-	}
+	gx = moved(gx, 1, minus(inX, hx))
+	floats.Sub(ga[:p.Dy], hy)
 	// What the multipliers of rows carry to x and to y, as far as it counts (see gradientOfSystem): an f that reads multipliers alone has no terms in y of its own.
 	carried, carriedY := 0.0, 0.0
 	for i, t := range m.Slack {
@@ -103,15 +100,12 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 // makes of f as far as lambda reaches counts.
 func (v *verification) byAdjoint(r []float64, terms sizesOfF, rows float64) float64 {
 	p, x, y := v.p, v.doc.X, v.doc.Y
-	mu, reach, steep, ones := p.Facts.StrongConvexity, 0.0, maxAbs(v.d.s.normB), make([]float64, p.Dy)
+	mu, reach, steep := p.Facts.StrongConvexity, 0.0, maxAbs(v.d.s.normB)
 	if !(mu > 0) {
 		return math.Inf(1)
 	}
-	for j := range ones {
-		ones[j] = 1
-	}
 	for k := range signings { // |G'd| for entries of d of size 1
-		gx, _, _, err := v.d.products(x, y, turned(ones, k))
+		gx, _, _, err := v.d.products(x, y, turned(slices.Repeat([]float64{1}, p.Dy), k))
 		if err != nil {
 			return math.Inf(1)
 		}

@@ -120,13 +120,7 @@ func (v *verification) termsOfCoupled(c []float64) (sizes []float64, steep [][2]
 		weights[i] = 1
 		x1, a1 := at()
 		weights[i] = 0
-		sizes[i] = math.Abs(c[i])
-		for j := range x1 {
-			sizes[i] += math.Abs((x1[j] - x0[j]) * x[j])
-		}
-		for j := range a1 {
-			sizes[i] += math.Abs((a1[j] - a0[j]) * answer[j])
-		}
+		sizes[i] = math.Abs(c[i]) + absolute(minus(x1, x0), x) + absolute(minus(a1, a0), answer)
 		steep[i] = [2]float64{apart(x0, x1), apart(a0[:p.Dy], a1[:p.Dy])}
 	}
 	return sizes, steep

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/tolerance"
 )
@@ -42,10 +43,7 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 			at.force[j] = math.Max(at.force[j], math.Abs(a*l))
 		}
 	}
-	at.far, at.length, at.brought = make([]float64, p.Dy), make([]float64, p.Dy), make([]float64, p.Dy)
-	for j, t := range y {
-		at.far[j], at.length[j] = math.Abs(t), math.Abs(t)
-	}
+	at.far, at.length, at.brought = each.Of(y, math.Abs), each.Of(y, math.Abs), make([]float64, p.Dy)
 	for i := range m {
 		at.reach[i] = p.Rows.A.AddTerms(math.Abs(p.Rows.Rhs[i]), i, x)
 		for j, v := range p.Rows.B.Nonzeros(i) {
@@ -127,14 +125,7 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 		v.d.f.ValueGrad(hx, ha, near[:q.Dx], near[q.Dx:])
 		terms.lostX, terms.lostY = math.Max(terms.lostX, raise(make([]float64, q.Dx), gx, hx, 1)), math.Max(terms.lostY, raise(make([]float64, q.Dy), ga, ha, 1))
 	}
-	own, sum := 0.0, 0.0 // each entry in its own unit
-	for j, t := range eachX {
-		own += math.Abs(t * x[j])
-	}
-	sum = own
-	for j, t := range eachY {
-		own, sum = own+math.Abs(t*y[j]), sum+t*lengths[j]
-	}
+	own, sum := absolute(eachX, x)+absolute(eachY, y), absolute(eachX, x)+absolute(eachY, lengths) // each entry in its own unit
 	// The adjoint and the multipliers of slacks carry what f feels of y to x. Those that are large and cancel are no terms of f: what counts of them is limited by what f's own make of it,
 	// and where x and y vanish by what grad_y f itself carries to x, which alone tells there: H^-1 of it is about its length over how long H makes it, or found where g has no term of x and of entries that f feels; and a row
 	// with a'x and b y_j has a/b of entry j.
@@ -159,13 +150,7 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 	count := func(px, py []float64, by float64) {
 		terms.x = math.Max(terms.x, math.Min(by*maxAbs(px), terms.most))
 		terms.y = math.Max(terms.y, math.Min(by*maxAbs(py), tolerance.Hiding*share(own, maxAbs(y))))
-		carried := 0.0
-		for j, t := range px {
-			carried += by * math.Abs(t*x[j])
-		}
-		for j, t := range py {
-			carried += by * math.Abs(t) * lengths[j]
-		}
+		carried := by * (absolute(px, x) + absolute(py, lengths))
 		terms.sum = math.Max(terms.sum, math.Min(sum+carried, tolerance.Hiding*sum))
 	}
 	for k := range signings {
@@ -189,11 +174,7 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 
 // wide is the largest entry of x, or width of X where that is more; +Inf of an X without end.
 func (v *verification) wide() float64 {
-	most := maxAbs(v.doc.X)
-	for j, lo := range v.p.X.Lo {
-		most = math.Max(most, v.p.X.Hi[j]-lo)
-	}
-	return most
+	return slices.Max(append(minus(v.p.X.Hi, v.p.X.Lo), maxAbs(v.doc.X)))
 }
 
 // signings are how many times the terms of a product are looked at with other signs. In a sum of terms that cancel a random half of the signs turned leaves at least the
@@ -327,10 +308,8 @@ var extrapolated = math.Pow(0x1p-52, 0.2)
 func (d *deriver) variesX(x, y []float64) (most float64) {
 	sizes, gx, hx, gy := make([]float64, d.p.Dx), make([]float64, d.p.Dx), make([]float64, d.p.Dx), make([]float64, d.p.Dy)
 	d.g.ValueGrad(gx, gy, x, y)
-	least, ways := 1e-3*math.Max(maxAbs(y), d.s.y), make([]float64, d.p.Dy)
-	for j := range ways {
-		ways[j] = least
-	}
+	least := 1e-3 * math.Max(maxAbs(y), d.s.y)
+	ways := slices.Repeat([]float64{least}, d.p.Dy)
 	for k := range signings {
 		at, way := halfWay(y, k), turned(ways, k)
 		for j, t := range y {

@@ -264,9 +264,7 @@ func (p *densePart) once(a, b []float64) (u, v []float64) {
 	u, v = slices.Clone(a), scaled(b, -1)
 	if maxAbs(a) != 0 {
 		u = factored(&p.b.factor, a)
-		for r, l := range p.lifts {
-			v[r] += floats.Dot(l.normal, u)
-		}
+		floats.Add(v, each.Of(p.lifts, func(l lift) float64 { return floats.Dot(l.normal, u) }))
 	}
 	if len(v) > 0 {
 		v = factored(&p.schur, v)

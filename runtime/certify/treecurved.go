@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -19,11 +20,8 @@ type treeObjective struct {
 }
 
 func newTreeObjective(n int) *treeObjective {
-	o := &treeObjective{c: make([]coefficient, n), q: make([][]treeEntry, n), deficit: make([]float64, n)}
-	for j := range o.c {
-		o.c[j].exact = new(big.Rat)
-	}
-	return o
+	zero := func(int) coefficient { return coefficient{exact: new(big.Rat)} }
+	return &treeObjective{c: each.Below(n, zero), q: make([][]treeEntry, n), deficit: make([]float64, n)}
 }
 
 // noteRows notes which rows of Q are not empty.

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -26,10 +27,7 @@ func (l *treeLeaf) exactly(of []int) error {
 	}
 	// cost is d_j before the change, behind its derivatives in the unknowns.
 	cost := func(j int) []*big.Rat {
-		out, product := make([]*big.Rat, n+1), new(big.Rat)
-		for c := range out {
-			out[c] = new(big.Rat)
-		}
+		out, product := each.Below(n+1, func(int) *big.Rat { return new(big.Rat) }), new(big.Rat)
 		out[n].Set(l.of.c[j].exact)
 		add := func(u unknown, by *big.Rat) {
 			v := *l.value(u)

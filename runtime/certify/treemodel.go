@@ -6,6 +6,9 @@ import (
 	"math/big"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -201,10 +204,7 @@ func (t *treeModel) of(a *treeAdded) (*treeModel, error) {
 
 // restricted is the objective over n columns, of those of a part alone.
 func (o *treeObjective) restricted(part *treePart, n int) (*treeObjective, error) {
-	out, in := newTreeObjective(n), make([]bool, len(o.c))
-	for j := range in {
-		in[j] = part == nil
-	}
+	out, in := newTreeObjective(n), slices.Repeat([]bool{part == nil}, len(o.c))
 	if part == nil || part.first {
 		out.konst = o.konst
 	}
@@ -273,10 +273,7 @@ func (t *treeModel) keep() {
 	if t.plain != nil {
 		return
 	}
-	t.plain = make([][]treeEntry, t.n)
-	for i, row := range t.q {
-		t.plain[i] = append([]treeEntry(nil), row...)
-	}
+	t.plain = each.Of(t.q, func(row []treeEntry) []treeEntry { return slices.Clone(row) })
 }
 
 // terms is the sum of the absolute terms of f at a point; entries that are less than a unit (problem.Units, MultiplierUnits) taken for that in linear ones: 0 is a result of rounding, too.
@@ -286,15 +283,9 @@ func (t *treeModel) terms(x, y, lambda []float64) float64 {
 	copy(z[t.nx:], y)
 	copy(z[t.nx+t.ny:], lambda)
 	unitX, unitY := t.p.Units()
-	forces := make([]float64, t.ny)
-	for j := range forces {
-		forces[j] = math.Abs(t.linearG[j])
-		for k, u := range unitX {
-			forces[j] += math.Abs(t.g[k][j]) * u
-		}
-		for k, u := range unitY {
-			forces[j] += math.Abs(t.h[k][j]) * u
-		}
+	forces, columns := each.Of(t.linearG, math.Abs), slices.Concat(t.g, t.h)
+	for k, u := range slices.Concat(unitX, unitY) {
+		floats.AddScaled(forces, u, each.Of(columns[k], math.Abs))
 	}
 	unit := slices.Concat(unitX, unitY, t.p.MultiplierUnits(forces))
 	sum := t.konst.size()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	lapack "gonum.org/v1/gonum/lapack/gonum"
 
 	"bilevelc/internal/each"
@@ -128,10 +129,7 @@ func (l *treeLeaf) solve(of []int) error {
 			}
 		})
 	}
-	rhs := make([]interval, size)
-	for r, k := range rows {
-		rhs[r] = l.d[of[k]].neg()
-	}
+	rhs := each.Of(rows, func(k int) interval { return l.d[of[k]].neg() })
 	change, err := enclose(mat, rhs, size)
 	if err != nil {
 		return err
@@ -171,15 +169,8 @@ func (l *treeLeaf) restore() {
 func pivots(a []float64, m, n int, weight func(c int) float64) (rows, cols []int) {
 	a = append([]float64(nil), a...)
 	usedRow, usedCol := make([]bool, m), make([]bool, n)
-	weights, scale := make([]float64, n), make([]float64, m)
-	for c := range weights {
-		weights[c] = weight(c)
-	}
-	for r := range m {
-		for c := range n {
-			scale[r] = math.Max(scale[r], math.Abs(a[r*n+c]))
-		}
-	}
+	weights := each.Below(n, weight)
+	scale := each.Below(m, func(r int) float64 { return maxAbs(a[r*n : r*n+n]) })
 	for {
 		br, bc, most := -1, -1, 0.0
 		for r := range m {
@@ -218,12 +209,8 @@ func enclose(mat []interval, rhs []interval, n int) ([]interval, error) {
 	if inverse == nil {
 		return nil, fmt.Errorf("the system for the reduced costs is singular")
 	}
-	about := make([]float64, n)
-	for i := range n {
-		for j := range n {
-			about[i] += inverse[i*n+j] * rhs[j].mid()
-		}
-	}
+	mid := each.Of(rhs, interval.mid)
+	about := each.Below(n, func(i int) float64 { return floats.Dot(inverse[i*n:i*n+n], mid) })
 	// |v - about| <= |inverse (rhs - mat about)| / (1 - |I - inverse mat|), in the max norm.
 	residual := make([]interval, n)
 	for i := range n {
@@ -247,11 +234,7 @@ func enclose(mat []interval, rhs []interval, n int) ([]interval, error) {
 		return nil, fmt.Errorf("the system for the reduced costs is singular to working precision")
 	}
 	r := point(radius).over((point(1).sub(point(norm))).lo).hi
-	out := make([]interval, n)
-	for i := range out {
-		out[i] = point(about[i]).add(interval{-r, r})
-	}
-	return out, nil
+	return each.Of(about, func(v float64) interval { return point(v).add(interval{-r, r}) }), nil
 }
 
 // lacking is I - inverse mat, of n x n matrices.

@@ -13,6 +13,14 @@ import (
 // norm is the 2-norm, without overflow.
 func norm(v []float64) float64 { return floats.Norm(v, 2) }
 
+// absolute is the sum of the absolute values of a_j b_j.
+func absolute(a, b []float64) (sum float64) {
+	for j, t := range a {
+		sum += math.Abs(t * b[j])
+	}
+	return sum
+}
+
 // maxAbs is NaN where an entry is.
 func maxAbs(v []float64) float64 {
 	top := 0.0

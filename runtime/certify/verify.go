@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -210,11 +211,9 @@ func terms(of problem.Function, x, y []float64) float64 {
 	of.ValueGrad(middle[0], middle[1], halfWay(x, 0), halfWay(y, 0))
 	sum := 0.0
 	for k, u := range at {
-		slopes := make([]float64, len(u))
+		slopes := each.Of(grad[k], math.Abs)
 		raise(slopes, grad[k], middle[k], 2)
-		for j, t := range u {
-			sum += math.Max(slopes[j], math.Abs(grad[k][j])) * math.Abs(t)
-		}
+		sum += absolute(slopes, u)
 	}
 	return sum
 }
