@@ -149,33 +149,21 @@ var cubeRootEps = math.Cbrt(0x1p-52)
 // uneven is how much the halves of a difference, grad up - base and base - down over some
 // entries, differ, relative to it; infinite out of the domain.
 func (h *hessian) uneven(entries []int, up, down []float64) float64 {
-	for _, i := range entries {
-		if !isNumber(up[i] - down[i]) {
-			return math.Inf(1)
-		}
-	}
-	if h.p.Facts.QuadraticInY {
+	from, base, to := picked(down, entries), picked(h.base, entries), picked(up, entries)
+	whole := minus(to, from)
+	switch {
+	case !isFinite(whole):
+		return math.Inf(1)
+	case h.p.Facts.QuadraticInY:
 		return 0
 	}
-	apart, whole := 0.0, 0.0
-	for _, i := range entries {
-		apart = math.Hypot(apart, up[i]-h.base[i]-(h.base[i]-down[i]))
-		whole = math.Hypot(whole, up[i]-down[i])
-	}
-	if apart == 0 {
-		return 0
-	}
-	return apart / whole
+	return share(distance(minus(to, base), minus(base, from)), norm(whole))
 }
 
 // lost says that a difference is too little beside the rounding of what it is one of: below 2^10
 // units in the last place, where a thousandth of it may be noise; of a quadratic, where any step will do, 2^30.
 func (h *hessian) lost(entries []int, up, down []float64) bool {
-	whole, base := 0.0, 0.0
-	for _, i := range entries {
-		whole = math.Hypot(whole, up[i]-down[i])
-		base = math.Hypot(base, h.base[i])
-	}
+	whole, base := distance(picked(up, entries), picked(down, entries)), norm(picked(h.base, entries))
 	if h.p.Facts.QuadraticInY {
 		return whole <= 0x1p-22*base
 	}

@@ -15,51 +15,29 @@ import (
 //	[ H  B' ]
 //	[ B  0  ].
 type ldl struct {
-	order []int // order[k] is the row that is the k-th
-	col   []int // starts of the columns of L
-	end   []int // and their ends
-	row   []int
-	val   []float64
+	order []int        // order[k] is the row that is the k-th
+	below [][]ldlEntry // columns of L
 	d     []float64
 	out   []bool // the rows that are left out; their d is +Inf
+}
+
+type ldlEntry struct {
+	row int
+	val float64
 }
 
 // factorize factorizes a matrix whose row r has vals[r] in the columns near[r]; the first n of them are H's. The order is the reverse one of Cuthill and McKee (1969), with an equation behind all entries
 // that it has: its pivot is then minus the square of its length, in the metric of the inverse of H, beside the equations before it. One that depends on those is left out.
 func factorize(near [][]int, vals [][]float64, of int) (*ldl, error) {
 	n := len(near)
-	f := &ldl{order: cuthillMcKee(near), d: make([]float64, n), out: make([]bool, n)}
+	f := &ldl{order: cuthillMcKee(near), below: make([][]ldlEntry, n), d: make([]float64, n), out: make([]bool, n)}
 	f.behind(near, of)
 	where := make([]int, n)
 	for k, r := range f.order {
 		where[r] = k
 	}
-	parent, flag, count := make([]int, n), make([]int, n), make([]int, n)
-	for k, r := range f.order {
-		parent[k], flag[k] = -1, k
-		for _, q := range near[r] {
-			for i := where[q]; i < k && flag[i] != k; i = parent[i] {
-				if parent[i] < 0 {
-					parent[i] = k
-				}
-				count[i]++
-				flag[i] = k
-			}
-		}
-	}
-	f.col = make([]int, n+1)
-	for k, c := range count {
-		f.col[k+1] = f.col[k] + c
-	}
-	if f.col[n] > tolerance.MostNumbers {
-		return nil, errProducts
-	}
-	f.row, f.val = make([]int, f.col[n]), make([]float64, f.col[n])
-	f.end = slices.Clone(f.col[:n])
-	y, reach := make([]float64, n), make([]int, n)
-	for k := range flag {
-		flag[k] = -1
-	}
+	parent, flag := slices.Repeat([]int{n}, n), slices.Repeat([]int{-1}, n) // n: not yet known
+	y, reach, size := make([]float64, n), make([]int, n), 0
 	for k, r := range f.order {
 		top, own := n, 0.0
 		flag[k] = k
@@ -78,18 +56,23 @@ func factorize(near [][]int, vals [][]float64, of int) (*ldl, error) {
 			for ; flag[i] != k; i = parent[i] {
 				path = append(path, i)
 				flag[i] = k
+				parent[i] = min(parent[i], k)
 			}
 			for s := len(path) - 1; s >= 0; s-- {
 				top--
 				reach[top] = path[s]
 			}
 		}
+		size += n - top
+		if size > tolerance.MostNumbers {
+			return nil, errProducts
+		}
 		sizes := [2]float64{max(own, 0), max(-own, 0)} // of the terms of the pivot, by their sign
 		for _, i := range reach[top:] {
 			v := y[i]
 			y[i] = 0
-			for t := f.col[i]; t < f.end[i]; t++ {
-				y[f.row[t]] -= f.val[t] * v
+			for _, e := range f.below[i] {
+				y[e.row] -= e.val * v
 			}
 			w := v / f.d[i]
 			if w*v > 0 {
@@ -97,8 +80,7 @@ func factorize(near [][]int, vals [][]float64, of int) (*ldl, error) {
 			} else {
 				sizes[0] -= w * v
 			}
-			f.row[f.end[i]], f.val[f.end[i]] = k, w
-			f.end[i]++
+			f.below[i] = append(f.below[i], ldlEntry{k, w})
 		}
 		f.d[k] = sizes[0] - sizes[1]
 		switch {
@@ -108,7 +90,7 @@ func factorize(near [][]int, vals [][]float64, of int) (*ldl, error) {
 			if !(-f.d[k] > tolerance.Rounded*sizes[1]) {
 				f.d[k], f.out[r] = math.Inf(1), true
 				for _, i := range reach[top:] {
-					f.end[i]--
+					f.below[i] = f.below[i][:len(f.below[i])-1]
 				}
 			}
 		case !(f.d[k] > 0x1p-50*sizes[0]): // less than the rounding of its terms is not positive
@@ -135,21 +117,18 @@ func (f *ldl) behind(near [][]int, of int) {
 
 // solve sets b to the solution for the right side b.
 func (f *ldl) solve(b []float64) {
-	w := make([]float64, len(b))
-	for k, r := range f.order {
-		w[k] = b[r]
-	}
+	w := picked(b, f.order)
 	for k := range w {
 		if v := w[k]; v != 0 {
-			for t := f.col[k]; t < f.end[k]; t++ {
-				w[f.row[t]] -= f.val[t] * v
+			for _, e := range f.below[k] {
+				w[e.row] -= e.val * v
 			}
 		}
 	}
 	for k := len(w) - 1; k >= 0; k-- {
 		v := w[k] / f.d[k]
-		for t := f.col[k]; t < f.end[k]; t++ {
-			v -= f.val[t] * w[f.row[t]]
+		for _, e := range f.below[k] {
+			v -= e.val * w[e.row]
 		}
 		w[k] = v
 	}

@@ -55,19 +55,15 @@ func (s *products) instead() componentSystem {
 func (s *products) mul(dst, v []float64) { s.h.mul(dst, v) }
 
 func (s *products) inFree(a, b []float64) (u, v []float64, err error) {
-	n, m, rows, norms := len(a), len(b), s.p.Rows.B, s.h.s.normB
+	n, rows, norms := len(a), s.p.Rows.B, s.h.s.normB
 	if e := s.h.exchange; e != nil {
 		e.solves++
 	}
 	// Unknowns in units that make H and the rows about one.
 	size := 1 / math.Sqrt(orOne(s.h.s.stiff))
-	rhs := make([]float64, n+m)
-	for r, t := range a {
-		rhs[r] = t * size
-	}
-	nonzeros := 0
+	rhs, nonzeros := append(scaled(a, size), b...), 0
 	for g, k := range s.general {
-		rhs[n+g] = b[g] / norms[s.index[k]] / size
+		rhs[n+g] /= norms[s.index[k]] * size
 		cols, _ := rows.Row(s.index[k])
 		nonzeros += len(cols)
 	}
@@ -95,10 +91,7 @@ func (s *products) inFree(a, b []float64) (u, v []float64, err error) {
 	if !ok || !isFinite(z) {
 		return nil, nil, errProducts
 	}
-	u, v = z[:n], z[n:]
-	for r := range u {
-		u[r] *= size
-	}
+	u, v = scaled(z[:n], size), z[n:]
 	for g, k := range s.general {
 		v[g] /= norms[s.index[k]] * size
 	}
@@ -116,10 +109,7 @@ func minres(apply func(dst, z []float64), b []float64) (z []float64, ok bool) {
 		return z, true
 	}
 	start := beta
-	older, now := make([]float64, n), make([]float64, n)
-	for j := range b {
-		now[j] = b[j] / beta
-	}
+	older, now := make([]float64, n), scaled(b, 1/beta)
 	w, wOlder, image := make([]float64, n), make([]float64, n), make([]float64, n)
 	phi, c, s, cOld, sOld := beta, 1.0, 0.0, 1.0, 0.0
 	betaOld := 0.0

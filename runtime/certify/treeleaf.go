@@ -210,26 +210,20 @@ func (l *treeLeaf) signs() error {
 
 // reduce sets d.
 func (l *treeLeaf) reduce() {
-	t := l.t
 	for j, c := range l.of.c {
 		l.d[j] = c.val
 	}
-	for _, i := range l.of.curved {
-		for _, e := range l.of.q[i] {
-			if !l.z[e.col].zero() {
-				l.d[i] = l.d[i].add(e.val.mul(l.z[e.col]))
-			}
+	add := func(u unknown) {
+		if by := *l.value(u); !by.zero() {
+			l.derivative(u, func(j int, v interval) { l.d[j] = l.d[j].add(by.mul(v)) })
 		}
 	}
+	for _, i := range l.of.curved {
+		add(unknown{treeKinds, i})
+	}
 	for k := range l.w {
-		for i, v := range l.w[k] {
-			if v.zero() {
-				continue
-			}
-			cols, vals := t.rows[k].Row(i)
-			for s, j := range cols {
-				l.d[j] = l.d[j].sub(v.mul(l.coef(k, i, s, vals[s])))
-			}
+		for i := range l.w[k] {
+			add(unknown{k, i})
 		}
 	}
 	for k, s := range l.t.squares {
