@@ -29,16 +29,10 @@ type inner interface {
 	mul(dst, v []float64) // H v, over the entries
 	// inFree is the solution for right sides of the free entries and of the general rows.
 	inFree(a, b []float64) (u, v []float64, err error)
-	refines() bool // inFree leaves rounding that one more solve makes less
-	// instead is a system to take in the place of this one; nil for none.
-	instead() componentSystem
-	give(k int) float64
-	amplification() float64
-	least() float64
 }
 
 // newBoundPart holds the independent ones of the given rows.
-func newBoundPart(h *hessian, k int, rows []int) (*boundPart, error) {
+func newBoundPart(h *hessian, k int, rows []int) (componentSystem, error) {
 	s := &boundPart{p: h.p, entries: h.comps[k].entries, place: h.place, adjoints: map[int]adjoint{}}
 	holder := map[int]int{} // of an entry: the row that holds it
 	var general []int
@@ -55,18 +49,20 @@ func newBoundPart(h *hessian, k int, rows []int) (*boundPart, error) {
 			s.free = append(s.free, j)
 		}
 	}
+	var part componentSystem
 	out := make([]bool, len(general))
 	if h.sparse == nil {
 		if len(general) > len(s.free) {
 			return nil, errFace
 		}
-		s.inner = &products{boundPart: s, h: h}
+		of := &products{boundPart: s, h: h}
+		s.inner, part = of, of
 	} else {
 		f := &sparseFactor{boundPart: s, m: h.sparse, small: h.p.Facts.StrongConvexity}
 		if err := f.factorize(general, out); err != nil {
 			return nil, err
 		}
-		s.inner = f
+		s.inner, part = f, f
 	}
 	g := 0
 	for _, i := range rows {
@@ -82,28 +78,11 @@ func newBoundPart(h *hessian, k int, rows []int) (*boundPart, error) {
 		}
 		s.index, s.held, s.coef = append(s.index, i), append(s.held, j), append(s.coef, coef)
 	}
-	return s, nil
+	return part, nil
 }
 
 func (s *boundPart) rows() []int            { return s.index }
 func (s *boundPart) known() map[int]adjoint { return s.adjoints }
-
-// solve has one step of refinement where that is of use.
-func (s *boundPart) solve(a, b []float64, refined bool) (u, v []float64, err error) {
-	if other := s.instead(); other != nil {
-		return other.solve(a, b, refined)
-	}
-	if u, v, err = s.once(a, b); err != nil || !refined || !s.refines() {
-		return u, v, err
-	}
-	du, dv, err := s.once(s.residual(a, b, u, v))
-	if err != nil {
-		return nil, nil, err
-	}
-	floats.Add(u, du)
-	floats.Add(v, dv)
-	return u, v, nil
-}
 
 // once is a solution to what rounding of one solve leaves.
 func (s *boundPart) once(a, b []float64) (u, v []float64, err error) {

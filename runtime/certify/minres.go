@@ -22,8 +22,6 @@ type products struct {
 	refused bool            // there is none
 }
 
-func (s *products) refines() bool { return false }
-
 // amplification is that of a row on one entry, whose multiplier is what is left of the
 // first line: the largest curvature over the typical one. A hundredfold is
 // allowed for.
@@ -40,16 +38,19 @@ func (s *products) least() float64 {
 	return math.Max(s.h.p.Facts.StrongConvexity, 1e-8*orOne(s.h.s.stiff))
 }
 
-// instead is the system with factors where that is worth while and the same rows are
+// solve takes the system with factors where that is worth while and the same rows are
 // independent by it.
-func (s *products) instead() componentSystem {
+func (s *products) solve(a, b []float64, refined bool) (u, v []float64, err error) {
 	if h := s.h.traded(); h != nil && s.direct == nil && !s.refused {
 		direct, err := h.componentSystem(0, s.index)
 		if s.refused = err != nil || !slices.Equal(direct.rows(), s.index); !s.refused {
 			s.direct = direct
 		}
 	}
-	return s.direct
+	if s.direct != nil {
+		return s.direct.solve(a, b, refined)
+	}
+	return s.once(a, b)
 }
 
 func (s *products) mul(dst, v []float64) { s.h.mul(dst, v) }

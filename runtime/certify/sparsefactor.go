@@ -3,6 +3,7 @@ package certify
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	lapack "gonum.org/v1/gonum/lapack/gonum"
 
 	"bilevelc/internal/sparse"
@@ -49,8 +50,19 @@ func (s *sparseFactor) factorize(general []int, out []bool) (err error) {
 	return nil
 }
 
-func (s *sparseFactor) refines() bool            { return true }
-func (s *sparseFactor) instead() componentSystem { return nil }
+// solve has one step of refinement, which makes the rounding of the factors less.
+func (s *sparseFactor) solve(a, b []float64, refined bool) (u, v []float64, err error) {
+	if u, v, err = s.once(a, b); err != nil || !refined {
+		return u, v, err
+	}
+	du, dv, err := s.once(s.residual(a, b, u, v))
+	if err != nil {
+		return nil, nil, err
+	}
+	floats.Add(u, du)
+	floats.Add(v, dv)
+	return u, v, nil
+}
 
 func (s *sparseFactor) mul(dst, v []float64) {
 	for r, j := range s.entries {
