@@ -199,7 +199,6 @@ func (m *model) solve(rows []int) error {
 // one, the first says all.
 func (d *deriver) dual(x, y []float64, face []int) (*derived, error) {
 	y = slices.Clone(y)
-	base, grad := make([]float64, d.p.Dy), make([]float64, d.p.Dy)
 	for range tolerance.Steps {
 		h, err := d.curvature(x, y, true)
 		if err != nil {
@@ -208,8 +207,7 @@ func (d *deriver) dual(x, y []float64, face []int) (*derived, error) {
 		if !h.direct() {
 			return nil, errProducts
 		}
-		copy(base, y)
-		d.g.GradY(grad, x, base)
+		base, grad := slices.Clone(y), gradY(d.g, x, y)
 		in := set(face)
 		var next []int
 		for k := range h.comps {

@@ -63,13 +63,8 @@ func inBox(p *problem.Problem, z []float64) []float64 {
 	return each.Below(len(z), func(j int) float64 { return math.Max(p.X.Lo[j], math.Min(p.X.Hi[j], z[j])) })
 }
 
-// between sets dst to the point at a share of the way from a to b.
-func between(dst, a, b []float64, share float64) []float64 {
-	for j := range dst {
-		dst[j] = a[j] + share*(b[j]-a[j])
-	}
-	return dst
-}
+// between is the point at a share of the way from a to b.
+func between(a, b []float64, share float64) []float64 { return moved(a, share, minus(b, a)) }
 
 // room is the largest distance that an entry of y can move between its bounds at x:
 // +Inf where one has none.
@@ -101,13 +96,13 @@ func boundsOfY(p *problem.Problem, x []float64) (lo, hi []float64) {
 // curvature of g held it: where the gradient has changed by as much, which a convex
 // function's does at one place, whatever the units. 0 where none is found.
 func reach(p *problem.Problem, g problem.Function, x, y, grad []float64, force float64, rng *rand.Rand) float64 {
-	v, at := drawn(rng, p.Dy), make([]float64, p.Dy)
+	v := drawn(rng, p.Dy)
 	length := norm(v)
 	if length == 0 || !(force > 0) {
 		return 0
 	}
 	change := func(far float64) float64 {
-		g.GradY(at, x, moved(y, far/length, v))
+		at := gradY(g, x, moved(y, far/length, v))
 		if !isFinite(at) { // norm would not see a NaN
 			return math.Inf(1)
 		}

@@ -174,7 +174,6 @@ func beyond(sizes []float64, all bool) []int {
 // as long as the steps shrink with it.
 func (d *deriver) onFace(x, y []float64, face []int) (*derived, error) {
 	at := &derived{x: x, y: append([]float64(nil), y...), lambda: make([]float64, d.p.Rows.Len()), face: face}
-	grad := make([]float64, d.p.Dy)
 	last := math.Inf(1)
 	fresh := false
 	for range tolerance.Steps {
@@ -187,9 +186,8 @@ func (d *deriver) onFace(x, y []float64, face []int) (*derived, error) {
 		}
 		at.active = at.system.rows()
 		clear(at.lambda)
-		d.g.GradY(grad, x, at.y)
 		gap := each.Of(at.active, func(i int) float64 { return d.residual(i, x, at.y) })
-		step, minus, err := at.system.solve(scaled(grad, -1), gap)
+		step, minus, err := at.system.solve(scaled(gradY(d.g, x, at.y), -1), gap)
 		if err != nil {
 			return nil, err
 		}
@@ -235,8 +233,7 @@ func (d *deriver) residual(i int, x, y []float64) float64 {
 
 // unbalanced is grad_y g - B'lambda.
 func (d *deriver) unbalanced(x, y, lambda []float64) []float64 {
-	r := make([]float64, d.p.Dy)
-	d.g.GradY(r, x, y)
+	r := gradY(d.g, x, y)
 	d.p.Rows.B.AddMulVecT(r, -1, lambda)
 	return r
 }

@@ -90,8 +90,7 @@ func (h *hessian) largest() float64 {
 
 // newHessian looks at the curvature at (x, y).
 func newHessian(p *problem.Problem, g problem.Function, s *scales, parts [][]int, x, y []float64) (*hessian, error) {
-	h := &hessian{p: p, g: g, s: s, x: x, y: append([]float64(nil), y...), base: make([]float64, p.Dy)}
-	g.GradY(h.base, x, y)
+	h := &hessian{p: p, g: g, s: s, x: x, y: slices.Clone(y), base: gradY(g, x, y)}
 	largest := 0
 	for _, entries := range parts {
 		largest = max(largest, len(entries))

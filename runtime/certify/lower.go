@@ -287,8 +287,7 @@ func (v *verification) pairs(steepest float64) []float64 {
 	}
 	rng := rand.New(rand.NewPCG(3, uint64(v.p.Dy)))
 	x, y := v.doc.X, v.doc.Y
-	base, grad := make([]float64, v.p.Dy), make([]float64, v.p.Dy)
-	v.d.g.GradY(base, x, y)
+	base := gradY(v.d.g, x, y)
 	lo, hi := boundsOfY(v.p, x)
 	z := make([]float64, v.p.Dy)
 	var found []float64
@@ -306,8 +305,7 @@ func (v *verification) pairs(steepest float64) []float64 {
 			if !v.feasible(z) {
 				continue
 			}
-			v.d.g.GradY(grad, x, z)
-			d, size := minus(z, y), 0.0
+			grad, d, size := gradY(v.d.g, x, z), minus(z, y), 0.0
 			rise, square, way := floats.Dot(minus(grad, base), d), floats.Dot(d, d), floats.Norm(d, 1)
 			for j, t := range d {
 				size += (math.Abs(grad[j]) + math.Abs(base[j])) * math.Abs(t)

@@ -148,9 +148,8 @@ func (v *verification) rayForces(c *Ray) string {
 		}
 	}
 	force, terms := ratesAlong(slices.Concat(c.X, c.Y), func(z []float64) []float64 {
-		out, at := make([]float64, p.Dy), moved(from, 1, z)
-		v.d.g.GradY(out, at[:p.Dx], at[p.Dx:])
-		return out
+		at := moved(from, 1, z)
+		return gradY(v.d.g, at[:p.Dx], at[p.Dx:])
 	})
 	for i, l := range c.Multipliers {
 		for j, a := range p.Rows.B.Entries(i) {

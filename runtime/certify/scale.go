@@ -66,8 +66,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 		points = append(points, s.probe(p, x, rng))
 	}
 	fx, fy := make([]float64, p.Dx), make([]float64, p.AnswerLen())
-	grad, at := make([]float64, p.Dy), make([]float64, p.Dy)
-	g.GradY(grad, x, y)
+	grad := gradY(g, x, y)
 	s.force = finite(maxAbs(grad))
 
 	// How far y moves: by the change of its forces over the curvature, or as the
@@ -76,12 +75,8 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	p.Rows.B.AddMulVecT(force, 1, lambda)
 	s.force = math.Max(s.force, finite(maxAbs(force)))
 	moved := 0.0
-	part := make([]float64, p.Dx)
 	for _, z := range points[1:] {
-		moved = math.Max(moved, typical(func(t float64) float64 {
-			g.GradY(at, between(part, x, z, t), y)
-			return maxAbs(minus(at, grad))
-		}))
+		moved = math.Max(moved, typical(func(t float64) float64 { return maxAbs(minus(gradY(g, between(x, z, t), y), grad)) }))
 		for i, n := range s.normB {
 			if n > 0 {
 				s.response = math.Max(s.response, math.Abs(p.Rows.A.RowDot(i, z)-p.Rows.A.RowDot(i, x))/n)
@@ -119,7 +114,6 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 		f.ValueGrad(fx, fy, half[:p.Dx], p.Answer(half[p.Dx:p.Dx+p.Dy], half[p.Dx+p.Dy:]))
 		s.local = math.Max(s.local, s.gradient+finite(2*terms(minus(fx, fx0), minus(fy, fy0))))
 	}
-	shift := make([]float64, p.Dy)
 	off := func(by float64) []float64 {
 		return each.Of(y, func(v float64) float64 { return v + by*(2*rng.Float64()-1) })
 	}
@@ -127,7 +121,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 		end := off(s.response)
 		of := map[float64][3]float64{}
 		for _, t := range shares {
-			v, l := values(between(part, x, z, t), between(shift, y, end, t))
+			v, l := values(between(x, z, t), between(y, end, t))
 			of[t] = [3]float64{terms(minus(fx, fx0), minus(fy, fy0)), v - value, l - lower}
 		}
 		for k, size := range []*float64{&s.gradient, &s.value, &s.lower} {
@@ -173,10 +167,10 @@ func (s *scales) held() bool { return maxAbs(s.normB) > 0 }
 // one with ties, is moved by its rows from vertex to vertex and no further. 0 where no such
 // point is in reach, or y is 0 there and here.
 func (d *deriver) way(x, y []float64, active []int) float64 {
-	part, most, reached := make([]float64, len(x)), 0.0, false
+	most, reached := 0.0, false
 	for _, z := range d.around(x) {
 		for t := 1.0; t >= shares[len(shares)-1]; t /= 2 {
-			at, err := d.lower(between(part, x, z, t), y, active)
+			at, err := d.lower(between(x, z, t), y, active)
 			if err != nil {
 				continue
 			}
@@ -197,15 +191,11 @@ func (d *deriver) way(x, y []float64, active []int) float64 {
 func balance(g problem.Function, x, y, grad []float64) float64 {
 	rng := rand.New(rand.NewPCG(2, uint64(len(y))))
 	size := 0.0
-	at, z := make([]float64, len(y)), make([]float64, len(y))
 	for range probes {
 		sign := each.Of(y, func(float64) float64 { return float64(2*rng.IntN(2) - 1) })
 		size = math.Max(size, typical(func(t float64) float64 {
-			for j := range z {
-				z[j] = y[j] * (1 + t*sign[j])
-			}
-			g.GradY(at, x, z)
-			return maxAbs(minus(at, grad))
+			z := each.Below(len(y), func(j int) float64 { return y[j] * (1 + t*sign[j]) })
+			return maxAbs(minus(gradY(g, x, z), grad))
 		}))
 	}
 	return size

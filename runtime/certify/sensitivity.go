@@ -64,8 +64,7 @@ func (d *deriver) gradient(at *derived) ([]float64, error) {
 
 // gradientSigned is the gradient of F + signs'c on the face of at.
 func (d *deriver) gradientSigned(at *derived, signs []float64) ([]float64, error) {
-	fx, adjointGradient := make([]float64, d.p.Dx), make([]float64, d.p.AnswerLen())
-	d.f.ValueGrad(fx, adjointGradient, at.x, d.p.Signed(signs).Answer(at.y, at.lambda))
+	fx, adjointGradient := gradXY(d.f, at.x, d.p.Signed(signs).Answer(at.y, at.lambda))
 	if !isFinite(fx) || !isFinite(adjointGradient) {
 		return nil, errors.New("the gradient of F is not finite")
 	}

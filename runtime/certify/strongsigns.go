@@ -110,8 +110,7 @@ func (v *verification) termsOfCoupled(c []float64) (sizes []float64, steep [][2]
 	answer := p.Answer(v.doc.Y, v.doc.Lambda)
 	weights := make([]float64, len(c))
 	at := func() (gx, ga []float64) {
-		gx, ga = make([]float64, p.Dx), make([]float64, p.AnswerLen())
-		v.d.f.ValueGrad(gx, ga, x, p.Signed(weights).Answer(v.doc.Y, v.doc.Lambda))
+		gx, ga = gradXY(v.d.f, x, p.Signed(weights).Answer(v.doc.Y, v.doc.Lambda))
 		return gx, ga[:p.Dy+len(p.Duals)]
 	}
 	x0, a0 := at()

@@ -106,23 +106,21 @@ type sizesOfF struct {
 func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, ga []float64, terms sizesOfF) {
 	q := v.p.Signed(m.Coupled)
 	x, y := v.doc.X, v.doc.Y
-	gx, ga = make([]float64, q.Dx), make([]float64, q.AnswerLen())
-	hx, ha := make([]float64, q.Dx), make([]float64, q.AnswerLen())
-	v.d.f.ValueGrad(gx, ga, x, q.Answer(y, v.doc.Lambda))
+	gx, ga = gradXY(v.d.f, x, q.Answer(y, v.doc.Lambda))
 	eachX, eachY := make([]float64, q.Dx), make([]float64, q.Dy)
 	raise(eachX, gx, make([]float64, q.Dx), 1)
 	raise(eachY, ga[:q.Dy], make([]float64, q.Dy), 1)
 	at := slices.Concat(x, q.Answer(y, v.doc.Lambda))
 	for k := range signings {
 		half := halfWay(at, k)
-		v.d.f.ValueGrad(hx, ha, half[:q.Dx], half[q.Dx:])
+		hx, ha := gradXY(v.d.f, half[:q.Dx], half[q.Dx:])
 		terms.x = math.Max(terms.x, maxAbs(gx)+raise(eachX, gx, hx, 2))
 		terms.y = math.Max(terms.y, maxAbs(ga[:q.Dy])+raise(eachY, ga, ha, 2))
 		near := turned(at, k)
 		for j, t := range at {
 			near[j] = t + 0x1p-52*near[j]
 		}
-		v.d.f.ValueGrad(hx, ha, near[:q.Dx], near[q.Dx:])
+		hx, ha = gradXY(v.d.f, near[:q.Dx], near[q.Dx:])
 		terms.lostX, terms.lostY = math.Max(terms.lostX, raise(make([]float64, q.Dx), gx, hx, 1)), math.Max(terms.lostY, raise(make([]float64, q.Dy), ga, ha, 1))
 	}
 	own, sum := absolute(eachX, x)+absolute(eachY, y), absolute(eachX, x)+absolute(eachY, lengths) // each entry in its own unit
@@ -254,9 +252,8 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, off known, err 
 			off.x, off.y = 0x1p-52*off.sizeX, 0x1p-52*long[1]/t
 			return gx, gy, off, nil
 		}
-		bx, by := make([]float64, d.p.Dx), make([]float64, d.p.Dy)
-		d.g.ValueGrad(bx, by, x, y)
-		d.g.ValueGrad(gx, gy, x, moved(y, t, a))
+		bx, by := gradXY(d.g, x, y)
+		gx, gy := gradXY(d.g, x, moved(y, t, a))
 		return quotient(gx, bx, t), quotient(gy, by, t), off, nil
 	}
 	// The longest step that no entry of y takes further than its own size, or a thousandth of the largest: then shorter ones, by the cube root of rounding at first.
@@ -306,8 +303,8 @@ var extrapolated = math.Pow(0x1p-52, 0.2)
 
 // variesX is the size of the terms of grad_x g in y: by what it changes where entries of y are half way to 0, or, those that are next to 0, a thousandth of the largest away: there terms may cancel.
 func (d *deriver) variesX(x, y []float64) (most float64) {
-	sizes, gx, hx, gy := make([]float64, d.p.Dx), make([]float64, d.p.Dx), make([]float64, d.p.Dx), make([]float64, d.p.Dy)
-	d.g.ValueGrad(gx, gy, x, y)
+	sizes := make([]float64, d.p.Dx)
+	gx, _ := gradXY(d.g, x, y)
 	least := 1e-3 * math.Max(maxAbs(y), d.s.y)
 	ways := slices.Repeat([]float64{least}, d.p.Dy)
 	for k := range signings {
@@ -317,7 +314,7 @@ func (d *deriver) variesX(x, y []float64) (most float64) {
 				at[j] = t + way[j]
 			}
 		}
-		d.g.ValueGrad(hx, gy, x, at)
+		hx, _ := gradXY(d.g, x, at)
 		most = math.Max(most, raise(sizes, gx, hx, 2))
 	}
 	return most
@@ -325,10 +322,8 @@ func (d *deriver) variesX(x, y []float64) (most float64) {
 
 // central is the central difference of grad g along t a, with the sizes of the terms of both parts, in x and in y, of which it has the rounding.
 func (d *deriver) central(x, y, a []float64, t float64) (gx, gy []float64, terms [2]float64, ok bool) {
-	gx, gy = make([]float64, d.p.Dx), make([]float64, d.p.Dy)
-	bx, by := make([]float64, d.p.Dx), make([]float64, d.p.Dy)
-	d.g.ValueGrad(gx, gy, x, moved(y, t, a))
-	d.g.ValueGrad(bx, by, x, moved(y, -t, a))
+	gx, gy = gradXY(d.g, x, moved(y, t, a))
+	bx, by := gradXY(d.g, x, moved(y, -t, a))
 	if !isFinite(gx) || !isFinite(gy) || !isFinite(bx) || !isFinite(by) {
 		return nil, nil, terms, false
 	}
@@ -363,13 +358,9 @@ func (v *verification) length() float64 {
 // x is not. (Entry j is turned where the number j + 1 has the bit; x, of number 0, never is.)
 func (v *verification) forces() []float64 {
 	x, y := v.doc.X, v.doc.Y
-	sizes, grad, there := make([]float64, len(y)), make([]float64, len(y)), make([]float64, len(y))
-	v.d.g.GradY(grad, x, y)
-	look := func(x, y []float64, by float64) {
-		v.d.g.GradY(there, x, y)
-		raise(sizes, grad, there, by)
-	}
-	raise(sizes, grad, there, 1)
+	sizes, grad := make([]float64, len(y)), gradY(v.d.g, x, y)
+	look := func(x, y []float64, by float64) { raise(sizes, grad, gradY(v.d.g, x, y), by) }
+	raise(sizes, grad, make([]float64, len(y)), 1)
 	at := slices.Clone(y)
 	for bit := 1; bit <= len(y); bit *= 2 {
 		for j := range at {

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/each"
+	"bilevelc/runtime/problem"
 )
 
 // norm is the 2-norm, without overflow.
@@ -80,6 +81,19 @@ func below(n int, is func(i int) bool) []int {
 // picked are the entries of a list at some places.
 func picked[T any](v []T, at []int) []T {
 	return each.Of(at, func(j int) T { return v[j] })
+}
+
+// gradY is the gradient of a function in y, and gradXY that in both arguments.
+func gradY(of problem.Function, x, y []float64) []float64 {
+	gy := make([]float64, len(y))
+	of.GradY(gy, x, y)
+	return gy
+}
+
+func gradXY(of problem.Function, x, y []float64) (gx, gy []float64) {
+	gx, gy = make([]float64, len(x)), make([]float64, len(y))
+	of.ValueGrad(gx, gy, x, y)
+	return gx, gy
 }
 
 // everywhere are the ends of n intervals without any.

@@ -3,6 +3,7 @@ package certify
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
@@ -202,20 +203,12 @@ func (v *verification) outsideX(x []float64) (worst float64, where string) {
 
 // terms is the sum of what entries of x and of y make of f or g, to first order at the point and half way to 0, where terms that cancel show.
 func terms(of problem.Function, x, y []float64) float64 {
-	at := [2][]float64{x, y}
-	var grad, middle [2][]float64
-	for k, u := range at {
-		grad[k], middle[k] = make([]float64, len(u)), make([]float64, len(u))
-	}
-	of.ValueGrad(grad[0], grad[1], x, y)
-	of.ValueGrad(middle[0], middle[1], halfWay(x, 0), halfWay(y, 0))
-	sum := 0.0
-	for k, u := range at {
-		slopes := each.Of(grad[k], math.Abs)
-		raise(slopes, grad[k], middle[k], 2)
-		sum += absolute(slopes, u)
-	}
-	return sum
+	gx, gy := gradXY(of, x, y)
+	mx, my := gradXY(of, halfWay(x, 0), halfWay(y, 0))
+	grad := slices.Concat(gx, gy)
+	slopes := each.Of(grad, math.Abs)
+	raise(slopes, grad, slices.Concat(mx, my), 2)
+	return absolute(slopes, slices.Concat(x, y))
 }
 
 // values checks f and g at (x, y).

@@ -119,9 +119,9 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 	// The digits that x has over X.
 	share := shares[len(shares)-1] // of the way to a probe
 	rng := rand.New(rand.NewPCG(4, uint64(d.p.Dx)))
-	part, change := make([]float64, d.p.Dx), 0.0
+	change := 0.0
 	for range probes {
-		from, to, ok := g.SlopeY(p, between(part, at.x, d.s.probe(d.p, at.x, rng), share), at.y)
+		from, to, ok := g.SlopeY(p, between(at.x, d.s.probe(d.p, at.x, rng), share), at.y)
 		if !ok {
 			return math.Inf(1)
 		}
