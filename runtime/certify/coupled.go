@@ -89,9 +89,9 @@ func (v *verification) coupled() {
 		v.infeasible(found)
 	}
 	if c := v.doc.Certificate; v.doc.Solved && c != nil && c.Strong != nil { // at the point itself, as its rows do
-		sizes, _ := v.termsOfCoupled(found)
+		terms, _ := v.termsOfCoupled(found)
 		for i, c := range v.violations(found) {
-			v.within("solved: "+v.p.Coupled.Name[i]+" holds", math.Max(0, c), tolerance.Weak*sizes[i])
+			v.within("solved: "+v.p.Coupled.Name[i]+" holds", math.Max(0, c), tolerance.Weak*terms[i])
 		}
 		return
 	}
@@ -190,10 +190,7 @@ func (d *deriver) coupledSizes() []float64 {
 
 // coupledSlope is the norm of the gradient of c_i(x, y*(x), lambda*(x)) on a face.
 func (d *deriver) coupledSlope(at *derived, i int) (float64, error) {
-	kept := d.coupling
-	defer func() { d.coupling = kept }()
-	d.coupling = nil
-	plain, err := d.gradient(at)
+	plain, err := d.gradientSigned(at, nil)
 	if err != nil {
 		return 0, err
 	}

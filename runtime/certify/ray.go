@@ -38,15 +38,9 @@ func (v *verification) ray(c *Ray) {
 		v.fail(rayClaim, "its lengths are not those of the problem, or it is not finite")
 		return
 	}
-	curved := func(d []float64, from int) bool {
-		for j, t := range d {
-			if t != 0 && !p.Facts.AffineAlong(from+j) {
-				return true
-			}
-		}
-		return false
-	}
-	if curved(c.X, 0) || curved(c.Y, p.Dx) || len(p.X.Balls) > 0 || p.Coupled != nil && !p.Facts.AffineCoupled {
+	along := slices.Concat(c.X, c.Y)
+	curved := below(len(along), func(j int) bool { return along[j] != 0 && !p.Facts.AffineAlong(j) })
+	if len(curved) > 0 || len(p.X.Balls) > 0 || p.Coupled != nil && !p.Facts.AffineCoupled {
 		v.fail(rayClaim, "the follower's KKT system is not one of linear rows and pairs along it")
 		return
 	}

@@ -11,18 +11,16 @@ import (
 // required is what must be there for a document to say that it is solved.
 func (v *verification) required() {
 	c := v.doc.Certificate
-	if c == nil || c.Lower == nil {
+	switch {
+	case c == nil || c.Lower == nil:
 		v.fail("solved", "there is no certificate of the lower level")
 		return
-	}
-	if c.Strong != nil && v.doc.Stationary {
-		return // its own checks ask for all there is to it
-	}
-	if v.doc.Tied && !v.doc.Stationary {
+	case c.Strong != nil && v.doc.Stationary: // its own checks ask for all there is to it
 		return
-	}
-	if !v.doc.Stationary && v.doc.Hypergradient == nil && math.IsNaN(v.doc.GradientError) {
-		return // an evaluation of F, which says nothing of a gradient
+	case v.doc.Tied && !v.doc.Stationary:
+		return
+	case !v.doc.Stationary && v.doc.Hypergradient == nil && math.IsNaN(v.doc.GradientError): // an evaluation of F, which says nothing of a gradient
+		return
 	}
 	size := math.Max(v.d.s.local, norm(v.doc.Hypergradient))
 	if share(v.doc.GradientError, size) > Share {

@@ -50,15 +50,6 @@ type StrongLeaf struct {
 	Multipliers
 }
 
-// all are the sets of multipliers of the certificate.
-func (c *Strong) all() []*Multipliers {
-	sets := []*Multipliers{&c.Multipliers}
-	for i := range c.Leaves {
-		sets = append(sets, &c.Leaves[i].Multipliers)
-	}
-	return sets
-}
-
 // shaped checks that multipliers have the shape of the problem.
 func (v *verification) shaped(name string, m *Multipliers) bool {
 	p := v.p
@@ -82,12 +73,12 @@ func (v *verification) shaped(name string, m *Multipliers) bool {
 func (v *verification) strong(c *Strong) {
 	const name = "strong stationarity"
 	p := v.p
-	sets := c.all()
-	if len(c.Leaves) > 0 {
-		sets = sets[1:]
+	parts, claim := c.Leaves, "B-stationarity"
+	if len(parts) == 0 {
+		parts, claim = []StrongLeaf{{Multipliers: c.Multipliers}}, name
 	}
-	for _, m := range sets {
-		if !v.shaped(name, m) {
+	for k := range parts {
+		if !v.shaped(name, &parts[k].Multipliers) {
 			return
 		}
 	}
@@ -107,18 +98,17 @@ func (v *verification) strong(c *Strong) {
 	}
 	found, errorBound := 0.0, 0.0 // the largest residual, and what differences of gradients leave open of it
 	shift := math.Inf(1)
-	if len(c.Leaves) == 0 {
-		found, errorBound = v.branchMultipliers(name, &c.Multipliers, at, nil, nil)
-		shift = v.shift(&c.Multipliers, at)
-		v.atMost(name+": residual", c.Residual, found, v.residualRounding()+errorBound, "")
-	} else {
-		for k := range c.Leaves {
-			leaf := &c.Leaves[k]
-			residual, e := v.branchMultipliers(fmt.Sprintf("B-stationarity, part %d", k), &leaf.Multipliers, at, set(leaf.SlackZero), set(leaf.MultiplierZero))
-			found, errorBound = math.Max(found, residual), math.Max(errorBound, e)
-			shift = math.Min(shift, v.shift(&leaf.Multipliers, at))
+	for k := range parts {
+		leaf, of := &parts[k], claim
+		if len(c.Leaves) > 0 {
+			of = fmt.Sprintf("%s, part %d", claim, k)
 		}
-		v.atMost("B-stationarity: residual", c.Residual, found, v.residualRounding()+errorBound, "")
+		residual, e := v.branchMultipliers(of, &leaf.Multipliers, at, set(leaf.SlackZero), set(leaf.MultiplierZero))
+		found, errorBound = math.Max(found, residual), math.Max(errorBound, e)
+		shift = math.Min(shift, v.shift(&leaf.Multipliers, at))
+	}
+	v.atMost(claim+": residual", c.Residual, found, v.residualRounding()+errorBound, "")
+	if len(c.Leaves) > 0 {
 		v.check("B-stationarity: the parts are all branches that meet at the point", covers(c.Leaves, nil, nil), "")
 	}
 	v.atMost("what residuals of the lower level make of F, by its terms", 0, shift, tolerance.Certified, "multipliers of the leader times the residuals")

@@ -325,18 +325,14 @@ func (v *verification) gradient(claim string, claimed []float64, err float64, x 
 	}
 	enough := err + gradientTolerance*size
 	_, found, failure := v.d.gradientNear(x, v.at.y, hints, claimed, enough, v.radius())
-	if failure != nil {
+	if failure != nil || v.d.apart(claimed, found) > enough {
 		if near := v.ofSample(claimed, enough); near != nil {
-			v.vector(claim, v.d.along(claimed), v.d.along(near), enough)
-			return
+			found, failure = near, nil
 		}
+	}
+	if failure != nil {
 		v.fail(claim, "could not be derived again: %v", failure)
 		return
-	}
-	if v.d.apart(claimed, found) > enough {
-		if near := v.ofSample(claimed, enough); near != nil {
-			found = near
-		}
 	}
 	v.vector(claim, v.d.along(claimed), v.d.along(found), enough)
 }
