@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/tolerance"
@@ -113,22 +115,17 @@ func definite(mid []float64, n int, trace, radius, shift float64) bool {
 			a[i*n+j] = mid[i*n+j]
 		}
 	}
-	for j := range n {
-		d := a[j*n+j]
-		for k := range j {
-			d -= a[j*n+k] * a[j*n+k]
-		}
-		if !(d > 0) {
-			return false
-		}
-		d = math.Sqrt(d)
-		a[j*n+j] = d
-		for i := j + 1; i < n; i++ {
-			v := a[i*n+j]
-			for k := range j {
-				v -= a[i*n+k] * a[j*n+k]
+	for i := range n {
+		for j := range i + 1 { // its bound holds for sums in any order
+			v := a[i*n+j] - floats.Dot(a[i*n:i*n+j], a[j*n:j*n+j])
+			switch {
+			case j < i:
+				a[i*n+j] = v / a[j*n+j]
+			case !(v > 0):
+				return false
+			default:
+				a[i*n+i] = math.Sqrt(v)
 			}
-			a[i*n+j] = v / d
 		}
 	}
 	return true

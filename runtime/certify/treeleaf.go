@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -180,10 +181,7 @@ func (l *treeLeaf) load(w *treeWeights, empty bool) error {
 			return err
 		}
 	}
-	if err := fill("along", l.v, w.Along); err != nil {
-		return err
-	}
-	if err := l.withCurved(w.Curved); err != nil {
+	if err := cmp.Or(fill("along", l.v, w.Along), l.withCurved(w.Curved)); err != nil {
 		return err
 	}
 	if !empty || len(l.of.curved) > 0 {

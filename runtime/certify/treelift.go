@@ -118,20 +118,17 @@ func (t *treeModel) addProducts(*treeAdded) error {
 		if !isFinite(slices.Concat([]float64{p.from, most}, p.Levels, p.Tops)) {
 			return fault("it has a number that is not finite")
 		}
-		for _, v := range p.Levels { // p - v sign (z - from)
-			t.put(treeLevels, p.col, -v*p.sign)
-			t.put(treeLevels, t.base+k, 1)
+		for e, v := range slices.Concat(p.Levels, p.Tops) { // p - v sign (z - from), and most x - p + v sign (z - from) - v most
+			of, rise := 1.0, 0.0
+			if e >= len(p.Levels) {
+				of, rise = -1, most
+			}
+			t.put(treeLevels, p.Entry, rise)
+			t.put(treeLevels, p.col, -of*v*p.sign)
+			t.put(treeLevels, t.base+k, of)
 			t.end(treeLevels, false, 0)
-			f.side = append(f.side, point(v).mul(point(-p.sign*p.from)))
-			f.level = append(f.level, treeLevel{of: p, v: v})
-		}
-		for _, v := range p.Tops { // most x - p + v sign (z - from) - v most
-			t.put(treeLevels, p.Entry, most)
-			t.put(treeLevels, p.col, v*p.sign)
-			t.put(treeLevels, t.base+k, -1)
-			t.end(treeLevels, false, 0)
-			f.side = append(f.side, point(v).mul(point(most)).add(point(v).mul(point(p.sign*p.from))))
-			f.level = append(f.level, treeLevel{p, v, true})
+			f.side = append(f.side, point(v).mul(point(rise)).add(point(v).mul(point(-of*p.sign*p.from))))
+			f.level = append(f.level, treeLevel{p, v, of < 0})
 		}
 	}
 	return nil
