@@ -59,18 +59,14 @@ func (d *deriver) curvature(x, y []float64, fresh bool) (*hessian, error) {
 	if h := d.exchange.direct; h != nil && h != d.near {
 		d.near = h
 	}
-	if d.near != nil && (!fresh || d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian && d.near.direct()) {
-		if !d.near.direct() { // products are always taken where they are needed
-			return d.hessian(x, y)
-		}
-		return d.near, nil
+	if d.near != nil && d.near.direct() && (!fresh || d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian) {
+		return d.near, nil // products are always taken where they are needed
 	}
 	h, err := d.hessian(x, y)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		d.near = h
 	}
-	d.near = h
-	return h, nil
+	return h, err
 }
 
 // lower solves the lower level at x, from y and the face given: the face is corrected as Newton's method on it goes on,

@@ -156,29 +156,8 @@ func (m *interiorMap) measure() {
 	t := m.t
 	m.within = map[int]bool{}
 	for _, i := range m.rows {
-		constant, slopes := t.activity(i, m.at, m.by)
-		lo, hi := new(big.Rat).Set(constant), new(big.Rat).Set(constant)
-		s := interval{math.Inf(-1), math.Inf(1)}
-		ends := true
-		for c, v := range slopes {
-			box := t.box(c)
-			if v.Sign() == 0 {
-				continue
-			}
-			if ends = ends && box.finite(); !ends {
-				break
-			}
-			if v.Sign() < 0 {
-				box = interval{box.hi, box.lo}
-			}
-			lo.Add(lo, new(big.Rat).Mul(v, rat(box.lo)))
-			hi.Add(hi, new(big.Rat).Mul(v, rat(box.hi)))
-		}
-		if ends { // exactly: a map may be on the edge
-			s = interval{enclosure(lo).lo, enclosure(hi).hi}
-		}
-		m.slack[i] = s
-		m.within[i] = s.lo > tolerance.HalfDigits*m.terms(i)
+		m.slack[i] = m.slackOf(i)
+		m.within[i] = m.slack[i].lo > tolerance.HalfDigits*m.terms(i)
 	}
 	for _, j := range m.y {
 		m.value[j] = m.over(m.at, m.by, j)
@@ -372,32 +351,38 @@ func (m *interiorMap) byMultipliers(outside float64) float64 {
 	return orInf(sum.hi)
 }
 
-// activity is b + B y(x) - A x of row i: its constant, and its slope in each entry of x where that is not 0.
-func (t *treeModel) activity(i int, at []float64, by [][]float64) (constant *big.Rat, slopes map[int]*big.Rat) {
-	sum := func(of []float64) *big.Rat {
+// slackOf is the range of b + B y(x) - A x of row i over the boxes of x, exactly: a map may be on the edge.
+func (m *interiorMap) slackOf(i int) interval {
+	t := m.t
+	times := func(y []float64) *big.Rat {
 		out, product := new(big.Rat), new(big.Rat)
 		for j, v := range t.p.Rows.B.Nonzeros(i) {
-			if of[j] != 0 {
-				out.Add(out, product.Mul(rat(v), rat(of[j])))
+			if y[j] != 0 {
+				out.Add(out, product.Mul(rat(v), rat(y[j])))
 			}
 		}
 		return out
 	}
-	constant = sum(at)
-	constant.Add(constant, rat(t.p.Rows.Rhs[i]))
-	slopes = map[int]*big.Rat{}
-	for c := range t.nx {
-		if by[c] != nil {
-			slopes[c] = sum(by[c])
+	lo := times(m.at)
+	lo.Add(lo, rat(t.p.Rows.Rhs[i]))
+	hi := new(big.Rat).Set(lo)
+	for c, slope := range m.by {
+		v, box := rat(-t.p.Rows.A.At(i, c)), t.box(c)
+		if slope != nil {
+			v.Add(v, times(slope))
 		}
-	}
-	for c, v := range t.p.Rows.A.Entries(i) {
-		if slopes[c] == nil {
-			slopes[c] = new(big.Rat)
+		switch {
+		case v.Sign() == 0:
+			continue
+		case !box.finite():
+			return interval{math.Inf(-1), math.Inf(1)}
+		case v.Sign() < 0:
+			box = interval{box.hi, box.lo}
 		}
-		slopes[c].Sub(slopes[c], rat(v))
+		lo.Add(lo, new(big.Rat).Mul(v, rat(box.lo)))
+		hi.Add(hi, new(big.Rat).Mul(v, rat(box.hi)))
 	}
-	return constant, slopes
+	return interval{enclosure(lo).lo, enclosure(hi).hi}
 }
 
 // convexBy shows that v'Hv >= sum of least_j v_j^2 (nil: 0) for v over these entries of y.
