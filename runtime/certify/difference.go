@@ -22,11 +22,11 @@ func (h *hessian) curvature(colour []int, count int, rows func(j int) []int, add
 	}
 	for _, group := range moved {
 		for range tolerance.Shortenings {
-			h.halves(up, down, func(z []float64, sign float64) {
-				for _, j := range group {
-					z[j] += sign * step[j]
-				}
-			})
+			by := make([]float64, n)
+			for _, j := range group {
+				by[j] = step[j]
+			}
+			h.halves(up, down, by)
 			done := true
 			for _, j := range group {
 				uneven := h.uneven(rows(j), up, down)
@@ -79,18 +79,14 @@ func (h *hessian) difference(largest int) {
 	})
 }
 
-// halves sets up and down to grad_y g at the two ends of a difference, y moved by what move adds with a sign; of a g that is quadratic y itself is one.
-func (h *hessian) halves(up, down []float64, move func(z []float64, sign float64)) {
-	z := slices.Clone(h.y)
-	move(z, 1)
-	h.g.GradY(up, h.x, z)
+// halves sets up and down to grad_y g at the two ends of a difference, by away from y; of a g that is quadratic y itself is one.
+func (h *hessian) halves(up, down, by []float64) {
+	h.g.GradY(up, h.x, moved(h.y, 1, by))
 	if h.p.Facts.QuadraticInY {
 		copy(down, h.base)
-		return
+	} else {
+		h.g.GradY(down, h.x, minus(h.y, by))
 	}
-	copy(z, h.y)
-	move(z, -1)
-	h.g.GradY(down, h.x, z)
 }
 
 // mul sets dst to H v, by a difference of gradients along v.
@@ -110,11 +106,7 @@ func (h *hessian) mul(dst, v []float64) {
 	down, whole := make([]float64, len(v)), each.Number(len(v))
 	var width stepping
 	for range tolerance.Shortenings {
-		h.halves(dst, down, func(z []float64, sign float64) {
-			for j, t := range v {
-				z[j] += sign * step * t
-			}
-		})
+		h.halves(dst, down, scaled(v, step))
 		if h.exchange != nil {
 			h.exchange.products++
 		}

@@ -72,21 +72,18 @@ func (m *model) wrongSign(k int) bool {
 
 // begin holds those of the given rows, and all equality rows, whose multipliers have the right sign.
 func (m *model) begin(rows []int) error {
-	if err := m.hold(rows); err != nil {
-		return err
-	}
 	for {
-		kept := make([]int, 0, len(m.held))
+		if err := m.hold(rows); err != nil {
+			return err
+		}
+		rows = nil
 		for k, i := range m.held {
 			if !m.wrongSign(k) {
-				kept = append(kept, i)
+				rows = append(rows, i)
 			}
 		}
-		if len(kept) == len(m.held) {
+		if len(rows) == len(m.held) {
 			return nil
-		}
-		if err := m.hold(kept); err != nil {
-			return err
 		}
 	}
 }

@@ -37,11 +37,7 @@ func newSpaces(bt *mat.Dense) *nullSpace {
 	qr.QTo(&q)
 	qr.RTo(&r)
 	s := &nullSpace{y: mat.DenseCopyOf(q.Slice(0, n, 0, k)), r: mat.NewTriDense(k, mat.Upper, nil)}
-	for i := range k {
-		for j := i; j < k; j++ {
-			s.r.SetTri(i, j, r.At(i, j))
-		}
-	}
+	s.r.Copy(r.Slice(0, k, 0, k))
 	if k < n {
 		s.z = mat.DenseCopyOf(q.Slice(0, n, k, n))
 	}

@@ -264,9 +264,6 @@ func (l *treeLeaf) bound() (float64, error) {
 	if err := l.complete(); err != nil {
 		return 0, err
 	}
-	if err := l.signs(); err != nil {
-		return 0, err
-	}
 	sum := l.sum()
 	if math.IsNaN(sum.lo) {
 		return 0, fmt.Errorf("the bound is no number")

@@ -214,9 +214,6 @@ func (l *treeLeaf) extreme(r *treeRange, sign float64) (float64, error) {
 	if err := l.complete(); err != nil {
 		return 0, err
 	}
-	if err := l.signs(); err != nil {
-		return 0, err
-	}
 	entry, box := t.lift.slopes[r.Slope].Entry, l.boxes[r.Slope]
 	d := l.d[entry]
 	l.d[entry] = interval{}

@@ -14,7 +14,7 @@ import (
 // A column without an end needs d_j = 0, or d_j of one sign, exactly; the weights of a proof are doubles, and leave d_j of rounding. complete
 // shows that weights next to them exist for which these d_j are 0: as many weights, or entries of Z, as there are such columns are taken to be
 // unknown, and the linear system for their changes is enclosed (Krawczyk 1969; Rump 1999). Columns whose equations follow
-// from others are settled in rational numbers.
+// from others are settled in rational numbers. The weights keep the signs that they may have.
 func (l *treeLeaf) complete() error {
 	l.reduce()
 	var of []int // the columns of the system
@@ -40,7 +40,7 @@ func (l *treeLeaf) complete() error {
 			return fmt.Errorf("column %s has no end, and the reduced cost %.3g", l.column(j), l.d[j].mid())
 		}
 	}
-	return nil
+	return l.signs()
 }
 
 // column names a column.
