@@ -95,7 +95,7 @@ var list = []named{
 	{"verify takes any radius", "runtime/certify/required.go", "(*verification).required",
 		`g.Delta/v.d.s.x, mostRadius)`, `g.Delta/v.d.s.x, 1e6*mostRadius)`},
 	{"verify takes any measure", "runtime/certify/required.go", "(*verification).measure",
-		`v.within(claim, share(norm, near), v.asked(v.doc.Epsilon))`, `v.within(claim, share(norm, near), 1e6)`},
+		`v.within(claim, share(norm, near), asked)`, `v.within(claim, share(norm, near), 1e6)`},
 	{"verify takes a steep sample whole", "runtime/certify/stationary.go", "(*Goldstein).sum",
 		`math.Abs(s.Weight) * norm(s.Gradient)`, `norm(s.Gradient)`},
 	{"verify judges samples by the terms over X", "runtime/certify/stationary.go", "(*verification).goldstein",

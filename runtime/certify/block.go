@@ -114,17 +114,6 @@ func (b *block) lift(i int) lift {
 	return b.lifts[i]
 }
 
-// gram is B (H + rho E'E)^-1 B' of rows that are lifted.
-func (b *block) gram(index []int) *mat.SymDense {
-	m := mat.NewSymDense(len(index), nil)
-	for k, i := range index {
-		for l, j := range index[:k+1] {
-			m.SetSym(k, l, b.pair(i, j))
-		}
-	}
-	return m
-}
-
 // pair is B_i (H + rho E'E)^-1 B_j' of two rows that are lifted.
 func (b *block) pair(i, j int) float64 {
 	return floats.Dot(b.lifts[i].normal, b.lifts[j].solved)

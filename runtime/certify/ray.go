@@ -50,20 +50,17 @@ func (v *verification) ray(c *Ray) {
 			return
 		}
 	}
-	for _, flawOf := range []func(*Ray) string{v.raySet, v.rayRows, v.rayForces} {
+	last := v.rayFalls
+	if p.Facts.DegreeF > 2 {
+		last = v.rayCurve
+	}
+	for _, flawOf := range []func(*Ray) string{v.raySet, v.rayRows, v.rayForces, last} {
 		if flaw := flawOf(c); flaw != "" {
 			v.fail(rayClaim, "%s", flaw)
 			return
 		}
 	}
-	if p.Facts.DegreeF <= 2 {
-		flaw := v.rayFalls(c)
-		v.check(rayClaim, flaw == "" && c.Steps == 0, flaw)
-		return
-	}
-	flaw := v.rayCurve(c)
-	v.check(rayClaim, flaw == "", flaw)
-	v.Unchecked = append(v.Unchecked, "certificate.ray (f is not quadratic: that it goes on improving beyond the distances looked at)")
+	v.check(rayClaim, p.Facts.DegreeF > 2 || c.Steps == 0, "")
 }
 
 // raySet says what bound or row of X ends the ray; "" for none.
@@ -195,14 +192,7 @@ func ratesAlong(d []float64, eval func(z []float64) []float64) (rates, terms []f
 
 // rayAnswer is the ray in what f reads: x, y, the multipliers among the duals, and 0 for weights.
 func (v *verification) rayAnswer(c *Ray) []float64 {
-	p := v.p
-	out := make([]float64, p.Dx+p.AnswerLen())
-	copy(out, c.X)
-	copy(out[p.Dx:], c.Y)
-	for k, i := range p.Duals {
-		out[p.Dx+p.Dy+k] = c.Multipliers[i]
-	}
-	return out
+	return slices.Concat(c.X, v.p.Signed(nil).Answer(c.Y, c.Multipliers))
 }
 
 // rayFalls says why a quadratic f does not fall without end along the ray; "" where it does.
@@ -232,6 +222,7 @@ func (v *verification) rayFalls(c *Ray) string {
 
 // rayCurve says why an f that is not quadratic does not fall along the ray at growing distances; "" where it does.
 func (v *verification) rayCurve(c *Ray) string {
+	v.Unchecked = append(v.Unchecked, "certificate.ray (f is not quadratic: that it goes on improving beyond the distances looked at)")
 	if c.Steps < RaySteps {
 		return fmt.Sprintf("%d distances are too few to tell", c.Steps)
 	}

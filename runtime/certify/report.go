@@ -85,8 +85,7 @@ func (r *Report) atMost(claim string, claimed, found, tolerance float64, detail 
 
 // fail records a claim that cannot hold, or cannot be checked.
 func (r *Report) fail(claim, format string, args ...any) {
-	r.Checks = append(r.Checks, Check{Claim: claim, Claimed: math.NaN(), Found: math.NaN(),
-		Detail: fmt.Sprintf(format, args...)})
+	r.check(claim, false, fmt.Sprintf(format, args...))
 }
 
 // check records a claim without a number.

@@ -92,10 +92,14 @@ func (v *verification) fall() float64 {
 // near the point or, where that does not do, within the radius and of F on the way to it, as where F is flat near its
 // optimum and steep on the way there.
 func (v *verification) measure(claim string, norm, near float64) {
-	if share(norm, near) > v.asked(v.doc.Epsilon) {
+	asked := Share // what was asked for, within what may be
+	if v.doc.Epsilon > 0 {
+		asked = math.Min(v.doc.Epsilon, Share)
+	}
+	if share(norm, near) > asked {
 		near = math.Max(near, v.overRadius())
 	}
-	v.within(claim, share(norm, near), v.asked(v.doc.Epsilon))
+	v.within(claim, share(norm, near), asked)
 }
 
 // overRadius is the size of gradients of F within the radius of a Goldstein certificate, of which stationarity is a claim: that of the smaller half at a few points so far away, on both sides, so that a ramp
@@ -129,14 +133,6 @@ func share(part, whole float64) float64 {
 		return 0
 	}
 	return part / whole
-}
-
-// asked is the accuracy that counts: what was asked for, within what may be.
-func (v *verification) asked(epsilon float64) float64 {
-	if epsilon > 0 {
-		return math.Min(epsilon, Share)
-	}
-	return Share
 }
 
 // rough checks that a document that is not solved, and says that its lower level is not

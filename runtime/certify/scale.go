@@ -87,7 +87,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	if way := reach(p, g, x, y, grad, moved, rng); way > 0 {
 		byRows := s.response
 		s.response = math.Max(byRows, math.Min(math.Min(way, most), byRows+room(p, x)))
-		s.unknown = byRows < s.response && s.held() && s.response > exaggerated*math.Max(byRows, maxAbs(y))
+		s.unknown = byRows < s.response && maxAbs(s.normB) > 0 && s.response > exaggerated*math.Max(byRows, maxAbs(y))
 		s.stiff = moved / way
 	} else if way := reach(p, g, x, y, grad, s.force, rng); way > 0 {
 		s.stiff = s.force / way
@@ -157,9 +157,6 @@ func (s *scales) inX(p *problem.Problem, i int, x []float64) float64 {
 // far it does move: gradients agree to the tolerance Gradient of a size that the response
 // enters, and one that is so much too large makes of it the Share by which no claim may be off.
 const exaggerated = Share / gradientTolerance
-
-// held reports that some rows hold y.
-func (s *scales) held() bool { return maxAbs(s.normB) > 0 }
 
 // way is how far y*(x) moves as x moves by its width: the most that is found where a run
 // starts and at a few points of X, or, where y*(x) is out of reach from here, at the nearest

@@ -125,8 +125,13 @@ func (v *verification) strong(c *Strong) {
 		}
 	}
 	v.within(name+": residual, by the terms of grad f, with the error of differences", found+errorBound, tolerance.Certified)
-	if v.doc.Tied && v.doc.Hypergradient != nil && len(c.Leaves) == 0 {
-		v.ofMultipliers(c)
+	// Inside one branch the hypergradient of a follower with other answers elsewhere is what the multipliers of the leader's own constraints make up.
+	switch tied := v.doc.Tied && v.doc.Hypergradient != nil && len(c.Leaves) == 0; {
+	case tied && maxAbs(c.Coupled) != 0:
+		v.fail("hypergradient", "a constraint that reads the follower has a multiplier: what is left is none of F")
+	case tied:
+		inX, _ := v.ofLeader(&c.Multipliers)
+		v.vector("hypergradient", v.doc.Hypergradient, scaled(inX, -1), v.doc.GradientError+tolerance.Certified*v.d.s.local)
 	}
 	v.Unchecked = append(v.Unchecked, "certificate.strong (where the rows that hold are dependent the follower has other multipliers: the certificate is about those of the document)",
 		"certificate.strong.second_order (what a run found of curvature)")

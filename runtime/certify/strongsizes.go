@@ -334,16 +334,12 @@ func (d *deriver) central(x, y, a []float64, t float64) (gx, gy []float64, terms
 // apart is the largest difference of two vectors.
 func apart(a, b []float64) float64 { return maxAbs(minus(a, b)) }
 
-// reachOf is how far from 0 row i is in y at the document's x, by the size of its other terms; 0 where it goes through 0, or does not read y.
-func (v *verification) reachOf(i int) float64 {
-	return share(v.p.Rows.A.AddTerms(math.Abs(v.p.Rows.Rhs[i]), i, v.doc.X), largest(v.p.Rows.B, i))
-}
-
 // length is how long y is: where it vanishes, the row that is nearest to 0 and not there tells.
 func (v *verification) length() float64 {
 	length := math.Inf(1)
 	for i := range v.p.Rows.Kind {
-		if reach := v.reachOf(i); reach > 0 {
+		// How far from 0 the row is in y at the document's x, by the size of its other terms; 0 where it goes through 0, or does not read y.
+		if reach := share(v.p.Rows.A.AddTerms(math.Abs(v.p.Rows.Rhs[i]), i, v.doc.X), largest(v.p.Rows.B, i)); reach > 0 {
 			length = math.Min(length, reach)
 		}
 	}

@@ -112,14 +112,3 @@ func (v *verification) shift(m *Multipliers, at *pointOfSystem) float64 {
 	answer := p.Signed(m.Coupled).Answer(y, v.doc.Lambda)
 	return share(sum, math.Max(math.Abs(v.d.f.Value(x, answer)), terms(v.d.f, x, answer)))
 }
-
-// ofMultipliers checks the hypergradient of a follower with other answers elsewhere: inside one branch it is what the multipliers of the leader's own constraints
-// make up.
-func (v *verification) ofMultipliers(c *Strong) {
-	if maxAbs(c.Coupled) != 0 {
-		v.fail("hypergradient", "a constraint that reads the follower has a multiplier: what is left is none of F")
-		return
-	}
-	inX, _ := v.ofLeader(&c.Multipliers)
-	v.vector("hypergradient", v.doc.Hypergradient, scaled(inX, -1), v.doc.GradientError+tolerance.Certified*v.d.s.local)
-}

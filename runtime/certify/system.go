@@ -128,8 +128,17 @@ func newDensePart(b *block, rows []int) (*densePart, error) {
 	if len(rows) > len(b.entries) {
 		return nil, errFace
 	}
+	if len(rows) == 0 {
+		return part, nil
+	}
+	gram := mat.NewSymDense(len(rows), nil) // B (H + rho E'E)^-1 B'
+	for k, i := range rows {
+		for l, j := range rows[:k+1] {
+			gram.SetSym(k, l, b.pair(i, j))
+		}
+	}
 	// Two solves with a condition c leave (c 2^-52)^2.
-	if len(rows) == 0 || part.schur.Factorize(b.gram(rows)) && part.schur.Cond() <= 1/tolerance.HalfDigits {
+	if part.schur.Factorize(gram) && part.schur.Cond() <= 1/tolerance.HalfDigits {
 		return part, nil
 	}
 	var err error

@@ -99,7 +99,11 @@ func (l *treeLeaf) derivative(u unknown, f func(j int, v interval)) {
 
 // solve encloses changes of unknowns that make d_j = 0 for the columns.
 func (l *treeLeaf) solve(of []int) error {
-	l.restore()
+	for _, m := range l.moved { // undo the changes of the last system
+		*l.value(m.u) = m.was
+	}
+	l.moved = l.moved[:0]
+	clear(l.shown)
 	at := places(of)
 	l.reduce()
 	all := l.candidates()
@@ -153,15 +157,6 @@ func (l *treeLeaf) solve(of []int) error {
 type movedWeight struct {
 	u   unknown
 	was interval
-}
-
-// restore undoes the changes of the last system.
-func (l *treeLeaf) restore() {
-	for _, m := range l.moved {
-		*l.value(m.u) = m.was
-	}
-	l.moved = l.moved[:0]
-	clear(l.shown)
 }
 
 // pivots are rows and columns of a (m x n) that make up a matrix that is not singular to working precision: Gaussian elimination with

@@ -25,7 +25,7 @@ const (
 	// mostRadius and Share are what a document that says it is solved may claim at the most,
 	// whatever accuracy was asked of it, as parts of the size of x and of that of the
 	// gradients: a document is otherwise held to the accuracy that it says was asked for
-	// (asked). By Lebourg's mean value theorem a measure e at the radius d says that to
+	// (measure). By Lebourg's mean value theorem a measure e at the radius d says that to
 	// first order F falls by at most e per length along any feasible step, where F is
 	// seen no closer than d. Over X, of the size w, F changes by G w: with e = Share G a
 	// certificate leaves a fiftieth of that open, for its measure and for the errors of
