@@ -3,8 +3,8 @@ package certify
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -115,13 +115,12 @@ func (v *verification) coupled() {
 
 // violations are the values of the constraints, for equations without their sign.
 func (v *verification) violations(values []float64) []float64 {
-	out := append([]float64(nil), values...)
-	for i, c := range out {
+	return each.Below(len(values), func(i int) float64 {
 		if v.p.Coupled.Kind[i] == problem.Equal {
-			out[i] = math.Abs(c)
+			return math.Abs(values[i])
 		}
-	}
-	return out
+		return values[i]
+	})
 }
 
 // rounding is the violation of a constraint of that slope and size at which it counts as
@@ -173,13 +172,11 @@ func (v *verification) infeasible(found []float64) {
 func (d *deriver) coupledSizes() []float64 {
 	sizes := make([]float64, len(d.p.Coupled.Kind))
 	rng := rand.New(rand.NewPCG(5, uint64(d.p.Dx)))
-	x, y := d.x, slices.Clone(d.y)
+	x, y := d.x, d.y
 	for k := range 1 + probes {
 		if k > 0 {
 			x = d.s.probe(d.p, d.x, rng)
-			for j := range y {
-				y[j] = d.y[j] + d.s.response*(2*rng.Float64()-1)
-			}
+			y = each.Of(d.y, func(t float64) float64 { return t + d.s.response*(2*rng.Float64()-1) })
 		}
 		for i, c := range d.coupled(&derived{x: x, y: y, lambda: d.lambda}) {
 			sizes[i] = math.Max(sizes[i], finite(math.Abs(c)))

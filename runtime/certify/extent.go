@@ -33,9 +33,7 @@ func widths(p *problem.Problem, x []float64) []float64 {
 		}
 	}
 	if maxAbs(w) == 0 { // X is one point
-		for j := range w {
-			w[j] = math.Abs(x[j])
-		}
+		w = each.Of(x, math.Abs)
 	}
 	// What says nothing of its own size, being 0 or what rounding of the others leaves of it, is
 	// taken for as large as the others.
@@ -155,10 +153,7 @@ func (d *deriver) around(x []float64) [][]float64 {
 			start[j] = (lo + hi) / 2
 		}
 	}
-	points := [][]float64{start}
-	for range probes {
-		points = append(points, d.s.probe(d.p, start, rng))
-	}
-	points[2] = inBox(d.p, moved(scaled(start, 2), -1, points[1]))
-	return points
+	points := each.Below(probes, func(int) []float64 { return d.s.probe(d.p, start, rng) })
+	points[1] = inBox(d.p, moved(scaled(start, 2), -1, points[0]))
+	return slices.Insert(points, 0, start)
 }

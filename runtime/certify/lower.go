@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -289,18 +290,12 @@ func (v *verification) pairs(steepest float64) []float64 {
 	x, y := v.doc.X, v.doc.Y
 	base := gradY(v.d.g, x, y)
 	lo, hi := boundsOfY(v.p, x)
-	z := make([]float64, v.p.Dy)
 	var found []float64
 	for _, far := range []float64{1e-3, 0.03, 0.3, 1, 3, 10} {
 		for range 2 {
-			for j := range z {
-				z[j] = y[j] + far*v.d.s.y*rng.NormFloat64()
-				z[j] = math.Max(lo[j], math.Min(hi[j], z[j]))
-			}
+			z := each.Below(len(y), func(j int) float64 { return math.Max(lo[j], math.Min(hi[j], y[j]+far*v.d.s.y*rng.NormFloat64())) })
 			for halvings := 0; halvings < 20 && !v.feasible(z); halvings++ {
-				for j := range z {
-					z[j] = (z[j] + y[j]) / 2
-				}
+				z = between(y, z, 0.5)
 			}
 			if !v.feasible(z) {
 				continue
@@ -322,10 +317,5 @@ func (v *verification) pairs(steepest float64) []float64 {
 }
 
 func (v *verification) feasible(z []float64) bool {
-	for i := range v.p.Rows.Kind {
-		if v.d.residual(i, v.doc.X, z) > kktTolerance*v.d.s.rows[i] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(each.Number(v.p.Rows.Len()), func(i int) bool { return v.d.residual(i, v.doc.X, z) > kktTolerance*v.d.s.rows[i] })
 }

@@ -61,10 +61,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	s.normB = each.Below(p.Rows.Len(), func(i int) float64 { _, vals := p.Rows.B.Row(i); return norm(vals) })
 	s.x = orOne(maxAbs(s.width))
 	rng := rand.New(rand.NewPCG(1, uint64(p.Dx)))
-	points := [][]float64{x}
-	for range probes {
-		points = append(points, s.probe(p, x, rng))
-	}
+	points := each.Below(probes, func(int) []float64 { return s.probe(p, x, rng) })
 	fx, fy := make([]float64, p.Dx), make([]float64, p.AnswerLen())
 	grad := gradY(g, x, y)
 	s.force = finite(maxAbs(grad))
@@ -75,7 +72,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	p.Rows.B.AddMulVecT(force, 1, lambda)
 	s.force = math.Max(s.force, finite(maxAbs(force)))
 	moved := 0.0
-	for _, z := range points[1:] {
+	for _, z := range points {
 		moved = math.Max(moved, typical(func(t float64) float64 { return maxAbs(minus(gradY(g, between(x, z, t), y), grad)) }))
 		for i, n := range s.normB {
 			if n > 0 {
@@ -117,7 +114,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	off := func(by float64) []float64 {
 		return each.Of(y, func(v float64) float64 { return v + by*(2*rng.Float64()-1) })
 	}
-	for _, z := range points[1:] {
+	for _, z := range points {
 		end := off(s.response)
 		of := map[float64][3]float64{}
 		for _, t := range shares {

@@ -112,13 +112,9 @@ func (s *sparseFactor) amplification() float64 {
 		if kase == 1 { // of the transposed matrix, whose columns are the rows
 			before, behind = way, length
 		}
-		for g := range x {
-			x[g] *= before[g]
-		}
+		floats.Mul(x, before)
 		_, solved, _ := s.inFree(make([]float64, len(s.free)), x)
-		for g, t := range solved {
-			x[g] = t * behind[g]
-		}
+		floats.MulTo(x, solved, behind)
 	}
 	s.amplifies = math.Max(1, est)
 	return s.amplifies
@@ -131,11 +127,7 @@ func (s *sparseFactor) inFree(a, b []float64) (u, v []float64, err error) {
 		w[r] = b[g]
 	}
 	s.factor.solve(w)
-	v = make([]float64, len(b))
-	for g, r := range s.unknown {
-		v[g] = w[r]
-	}
-	return w[:len(a)], v, nil
+	return w[:len(a)], picked(w, s.unknown), nil
 }
 
 // give takes H as diagonal.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/problem"
 )
 
@@ -54,9 +56,7 @@ func (v *verification) goldstein(c *Goldstein) {
 			if multipliers == nil {
 				multipliers = make([]float64, len(v.d.coupling.weight))
 			}
-			for i, sign := range v.d.signed(at) {
-				multipliers[i] += s.Weight * sign
-			}
+			floats.AddScaled(multipliers, s.Weight, v.d.signed(at))
 		}
 		off := s.Weight * v.d.apart(s.Gradient, found)
 		total += off

@@ -2,6 +2,9 @@ package certify
 
 import (
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
@@ -127,11 +130,9 @@ func (v *verification) termsOfCoupled(c []float64) (sizes []float64, steep [][2]
 
 // fromCenter is how far x is from the center of a ball, in its entries and in length.
 func fromCenter(b *problem.Ball, x []float64) (offset []float64, length float64) {
-	offset = append([]float64(nil), x[b.Start:b.End]...)
-	for k := range offset {
-		if b.Center != nil {
-			offset[k] -= b.Center[k]
-		}
+	offset = slices.Clone(x[b.Start:b.End])
+	if b.Center != nil {
+		floats.Sub(offset, b.Center)
 	}
 	return offset, norm(offset)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 )
 
@@ -96,9 +97,7 @@ func newTreeLeaf(t *treeModel) *treeLeaf {
 	for k := range l.w {
 		l.w[k] = make([]interval, t.rows[k].Rows)
 	}
-	for k := range t.squares {
-		l.along = append(l.along, t.squares[k].over(t.lo, t.hi))
-	}
+	l.along = each.Of(t.squares, func(s treeSquare) interval { return s.over(t.lo, t.hi) })
 	l.v = make([]interval, len(l.along))
 	l.boxes = t.slopeBoxes()
 	return l

@@ -279,9 +279,7 @@ func (t *treeModel) keep() {
 // terms is the sum of the absolute terms of f at a point; entries that are less than a unit (problem.Units, MultiplierUnits) taken for that in linear ones: 0 is a result of rounding, too.
 func (t *treeModel) terms(x, y, lambda []float64) float64 {
 	z := make([]float64, t.n)
-	copy(z, x)
-	copy(z[t.nx:], y)
-	copy(z[t.nx+t.ny:], lambda)
+	copy(z, slices.Concat(x, y, lambda))
 	unitX, unitY := t.p.Units()
 	forces, columns := each.Of(t.linearG, math.Abs), slices.Concat(t.g, t.h)
 	for k, u := range slices.Concat(unitX, unitY) {
