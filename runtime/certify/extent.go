@@ -64,13 +64,6 @@ func inBox(p *problem.Problem, z []float64) []float64 {
 // between is the point at a share of the way from a to b.
 func between(a, b []float64, share float64) []float64 { return moved(a, share, minus(b, a)) }
 
-// room is the largest distance that an entry of y can move between its bounds at x:
-// +Inf where one has none.
-func room(p *problem.Problem, x []float64) float64 {
-	lo, hi := boundsOfY(p, x)
-	return slices.Max(append(minus(hi, lo), 0))
-}
-
 // boundsOfY are those of y at x, from rows of one entry.
 func boundsOfY(p *problem.Problem, x []float64) (lo, hi []float64) {
 	lo, hi = everywhere(p.Dy)

@@ -197,10 +197,8 @@ func (d *deriver) onFace(x, y []float64, face []int) (*derived, error) {
 		length := 1.0
 		if !d.p.Facts.QuadraticInY {
 			before := d.faceResidual(x, at.y, at)
-			for k := 0; ; k++ {
-				if d.faceResidual(x, moved(at.y, length, step), at) <= (1-length/2)*before || size <= 1e-8*d.sizeY(at.y) || k == tolerance.Halvings {
-					break
-				}
+			falls := func() bool { return d.faceResidual(x, moved(at.y, length, step), at) <= (1-length/2)*before }
+			for k := 0; k < tolerance.Halvings && !falls() && !(size <= 1e-8*d.sizeY(at.y)); k++ {
 				length /= 2
 			}
 		}

@@ -76,10 +76,7 @@ func (h *hessian) keep(key string, p componentSystem, n int) {
 
 // largest is a bound of the largest eigenvalue of H.
 func (h *hessian) largest() float64 {
-	top := 0.0
-	for _, b := range h.blocks {
-		top = math.Max(top, b.top)
-	}
+	top := slices.Max(append(each.Of(h.blocks, func(b *block) float64 { return b.top }), 0))
 	if h.sparse != nil {
 		for j := range h.p.Dy {
 			_, vals := h.sparse.Row(j)
@@ -92,10 +89,7 @@ func (h *hessian) largest() float64 {
 // newHessian looks at the curvature at (x, y).
 func newHessian(p *problem.Problem, g problem.Function, s *scales, parts [][]int, x, y []float64) (*hessian, error) {
 	h := &hessian{p: p, g: g, s: s, x: x, y: slices.Clone(y), base: gradY(g, x, y)}
-	largest := 0
-	for _, entries := range parts {
-		largest = max(largest, len(entries))
-	}
+	largest := slices.Max(append(each.Of(parts, func(entries []int) int { return len(entries) }), 0))
 	if p.Facts.HessianPattern != nil && largest > tolerance.LeastSparse && h.trySparse(parts) {
 		return h, nil
 	}

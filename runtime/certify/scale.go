@@ -83,7 +83,9 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	s.force = math.Max(s.force, moved)
 	if way := reach(p, g, x, y, grad, moved, rng); way > 0 {
 		byRows := s.response
-		s.response = math.Max(byRows, math.Min(math.Min(way, most), byRows+room(p, x)))
+		lo, hi := boundsOfY(p, x)
+		room := slices.Max(append(minus(hi, lo), 0)) // how far an entry of y can move between its bounds at x
+		s.response = math.Max(byRows, math.Min(math.Min(way, most), byRows+room))
 		s.unknown = byRows < s.response && maxAbs(s.normB) > 0 && s.response > exaggerated*math.Max(byRows, maxAbs(y))
 		s.stiff = moved / way
 	} else if way := reach(p, g, x, y, grad, s.force, rng); way > 0 {

@@ -267,11 +267,8 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, off known, err 
 	bestX, bestY, sizeY, varies := math.Inf(1), math.Inf(1), 0.0, d.variesX(x, y)
 	for t := math.Min(reach*extrapolated, math.MaxFloat64); t > 0; t /= 4 {
 		longX, longY, _, ok := d.central(x, y, a, t)
-		if !ok {
-			continue
-		}
-		halfX, halfY, terms, ok := d.central(x, y, a, t/2)
-		if !ok {
+		halfX, halfY, terms, also := d.central(x, y, a, t/2)
+		if !ok || !also {
 			continue
 		}
 		roundX, roundY := 0x1p-52*math.Max(terms[0], varies)/(t/2), 0x1p-52*terms[1]/(t/2)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
@@ -136,14 +137,9 @@ func (t *treeModel) addProducts(*treeAdded) error {
 
 // part is that of the lower level with y_j: entries of y and rows, as rows and H link them.
 func (t *treeModel) part(j int) (y, rows []int) {
-	for _, k := range t.parts[t.partOf[j]] {
-		if k < t.ny {
-			y = append(y, k)
-		} else {
-			rows = append(rows, k-t.ny)
-		}
-	}
-	return y, rows
+	all := t.parts[t.partOf[j]]
+	behind, _ := slices.BinarySearch(all, t.ny)
+	return all[:behind], each.Of(all[behind:], func(k int) int { return k - t.ny })
 }
 
 // divide finds the parts of the lower level.

@@ -60,20 +60,14 @@ type treeSquare struct {
 	Hi     *float64      `json:"hi"`
 }
 
-// of is w for z in boxes.
-func (s *treeSquare) of(lo, hi []float64) interval {
-	sum := interval{}
+// over is a range that holds w for z in boxes: the proof's, made larger where that is less.
+func (s *treeSquare) over(lo, hi []float64) interval {
+	sum, out := interval{}, interval{math.Inf(-1), math.Inf(1)}
 	for k, j := range s.Of.At {
 		if s.Of.Val[k] != 0 {
 			sum = sum.add(point(s.Of.Val[k]).mul(interval{lo[j], hi[j]}))
 		}
 	}
-	return sum
-}
-
-// over is a range that holds w for z in boxes: the proof's, made larger where that is less.
-func (s *treeSquare) over(lo, hi []float64) interval {
-	sum, out := s.of(lo, hi), interval{math.Inf(-1), math.Inf(1)}
 	if s.Lo != nil {
 		out.lo = math.Min(*s.Lo, sum.lo)
 	}
