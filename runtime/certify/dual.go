@@ -64,12 +64,6 @@ func (m *model) hold(rows []int) error {
 	return nil
 }
 
-// wrongSign reports whether the k-th row held has a multiplier of the wrong sign by more than rounding.
-func (m *model) wrongSign(k int) bool {
-	i := m.held[k]
-	return m.d.p.Rows.Kind[i] == problem.AtMost && m.multipliers[k]*m.on.give(k) < -tolerance.Rounded*m.d.s.rows[i]
-}
-
 // begin holds those of the given rows, and all equality rows, whose multipliers have the right sign.
 func (m *model) begin(rows []int) error {
 	for {
@@ -78,7 +72,8 @@ func (m *model) begin(rows []int) error {
 		}
 		rows = nil
 		for k, i := range m.held {
-			if !m.wrongSign(k) {
+			// A multiplier has the wrong sign by more than rounding.
+			if wrong := m.multipliers[k]*m.on.give(k) < -tolerance.Rounded*m.d.s.rows[i]; !wrong || m.d.p.Rows.Kind[i] == problem.Equal {
 				rows = append(rows, i)
 			}
 		}

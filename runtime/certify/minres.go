@@ -72,7 +72,9 @@ func (s *products) inFree(a, b []float64) (u, v []float64, err error) {
 	step, image := make([]float64, len(s.entries)), make([]float64, len(s.entries))
 	z, ok := minres(func(dst, z []float64) {
 		if e := s.h.exchange; e != nil {
-			e.read += stepRead(len(s.entries), nonzeros)
+			// What a step of MINRES reads at the least, of the entries of y and general rows of so many
+			// nonzeros: some fifteen vectors, a g of as many terms among them, and the rows twice.
+			e.read += 15*float64(len(s.entries)) + 2*float64(nonzeros)
 		}
 		for r, j := range s.free {
 			step[j] = z[r]
@@ -161,27 +163,20 @@ type exchange struct {
 	direct   *hessian // nil where there is none
 }
 
-// worthFactors reports that systems by products have taken as many of them as the factors take
-// gradients, and so many each that factors solve a system sooner however little a product
-// costs: with its step of refinement such a solve reads six times the n^2 entries of H.
-func (e *exchange) worthFactors(n int) bool {
-	return e.products >= n && e.read >= 6*float64(n)*float64(n)*float64(e.solves)
-}
-
-// stepRead is how many numbers a step of MINRES reads at the least, of n entries of y and general rows of so many
-// nonzeros: some fifteen vectors of n, a g of n terms among them, and the rows twice.
-func stepRead(n, nonzeros int) float64 { return 15*float64(n) + 2*float64(nonzeros) }
-
 // traded is the same matrix with factors, once that has become worth while; else nil.
 func (h *hessian) traded() *hessian {
 	e := h.exchange
 	if e == nil {
 		return nil
 	}
-	if !e.tried && e.worthFactors(h.p.Dy) {
+	// Systems by products have taken as many of them as the factors take
+	// gradients, and so many each that factors solve a system sooner however little a product
+	// costs: with its step of refinement such a solve reads six times the n^2 entries of H.
+	n := h.p.Dy
+	if !e.tried && e.products >= n && e.read >= 6*float64(n)*float64(n)*float64(e.solves) {
 		e.tried = true
 		direct := &hessian{p: h.p, g: h.g, s: h.s, x: h.x, y: h.y, base: h.base}
-		if direct.build([][]int{each.Number(h.p.Dy)}, h.p.Dy) == nil {
+		if direct.build([][]int{each.Number(n)}, n) == nil {
 			e.direct = direct
 		}
 	}
