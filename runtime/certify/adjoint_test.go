@@ -230,7 +230,7 @@ func TestAdjointsWithOldCurvature(t *testing.T) {
 		if at.system, err = d.near.system(c.face); err != nil {
 			t.Fatal(err)
 		}
-		at.active = at.system.rows()
+		at.active = at.system.index
 		cy, cv := make([]float64, c.p.Dy), make([]float64, len(c.face))
 		for j := range cy {
 			cy[j] = rng.NormFloat64() / c.uy

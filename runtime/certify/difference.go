@@ -68,17 +68,6 @@ func (h *hessian) curvature(colour []int, count int, rows func(j int) []int, add
 	}
 }
 
-// difference fills the blocks' Hessians, of which the largest has so many entries.
-func (h *hessian) difference(largest int) {
-	block := func(j int) *block { return h.blocks[h.owner[j]] }
-	h.curvature(h.place, largest, func(j int) []int { return block(j).entries }, func(i, j int, v float64) {
-		if r, c := h.place[i], h.place[j]; r <= c {
-			m := block(i).h
-			m.SetSym(r, c, m.At(r, c)+v)
-		}
-	})
-}
-
 // halves sets up and down to grad_y g at the two ends of a difference, by away from y; of a g that is quadratic y itself is one.
 func (h *hessian) halves(up, down, by []float64) {
 	h.g.GradY(up, h.x, moved(h.y, 1, by))

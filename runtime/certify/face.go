@@ -180,7 +180,7 @@ func (d *deriver) onFace(x, y []float64, face []int) (*derived, error) {
 		if at.system, err = h.system(face); err != nil {
 			return nil, err
 		}
-		at.active = at.system.rows()
+		at.active = at.system.index
 		clear(at.lambda)
 		gap := each.Of(at.active, func(i int) float64 { return d.residual(i, x, at.y) })
 		step, minus, err := at.system.solve(scaled(gradY(d.g, x, at.y), -1), gap)

@@ -64,16 +64,6 @@ func (h *hessian) divide(parts [][]int) {
 	}
 }
 
-// keep remembers a part, in a quarter of a gigabyte at most.
-func (h *hessian) keep(key string, p componentSystem, n int) {
-	k := len(p.rows())
-	size := (3*n + 2*k) * k // with the adjoints of as many rows
-	if h.stored += size; h.stored > tolerance.MostNumbers || h.parts == nil {
-		h.parts, h.stored = map[string]componentSystem{}, size
-	}
-	h.parts[key] = p
-}
-
 // largest is a bound of the largest eigenvalue of H.
 func (h *hessian) largest() float64 {
 	top := slices.Max(append(each.Of(h.blocks, func(b *block) float64 { return b.top }), 0))
@@ -106,7 +96,13 @@ func (h *hessian) build(parts [][]int, largest int) error {
 	for _, c := range h.comps {
 		h.blocks = append(h.blocks, &block{p: h.p, entries: c.entries, place: h.place, h: mat.NewSymDense(len(c.entries), nil), lifts: map[int]lift{}})
 	}
-	h.difference(largest)
+	block := func(j int) *block { return h.blocks[h.owner[j]] }
+	h.curvature(h.place, largest, func(j int) []int { return block(j).entries }, func(i, j int, v float64) {
+		if r, c := h.place[i], h.place[j]; r <= c {
+			m := block(i).h
+			m.SetSym(r, c, m.At(r, c)+v)
+		}
+	})
 	for k, b := range h.blocks {
 		if err := b.factorize(h.equal(k)); err != nil {
 			return err

@@ -52,7 +52,7 @@ func (d *deriver) here(at *derived) error {
 		return err
 	}
 	at.system, err = h.system(at.face)
-	if err == nil && !slices.Equal(at.system.rows(), at.active) {
+	if err == nil && !slices.Equal(at.system.index, at.active) {
 		err = errFace
 	}
 	return err

@@ -89,10 +89,17 @@ func (h *hessian) componentSystem(k int, rows []int) (componentSystem, error) {
 	} else {
 		p, err = newBoundPart(h, k, rows)
 	}
-	if err == nil {
-		h.keep(key, p, len(h.comps[k].entries))
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	// Parts are remembered in a quarter of a gigabyte at most, with the adjoints of as many rows.
+	held := len(p.rows())
+	size := (3*len(h.comps[k].entries) + 2*held) * held
+	if h.stored += size; h.stored > tolerance.MostNumbers || h.parts == nil {
+		h.parts, h.stored = map[string]componentSystem{}, size
+	}
+	h.parts[key] = p
+	return p, nil
 }
 
 // densePart is the system of a block, factorized as H = L L' and S = B H^-1 B' or, where
@@ -161,8 +168,6 @@ func factored(c *mat.Cholesky, b []float64) []float64 {
 	}
 	return x
 }
-
-func (s *faceSystem) rows() []int { return s.index }
 
 func (s *faceSystem) give(k int) float64 {
 	t, r := s.owner(k)

@@ -106,7 +106,8 @@ func (l *treeLeaf) mcCormick(i int) (sign, v, t float64, is bool) {
 	case 4:
 		sign, v, t = -1, box.b, box.lo
 	}
-	return sign, v, t, !math.IsInf(v, 0) && !math.IsInf(t, 0) && !l.merges(i/slopeRows)
+	merged := l.ranged != nil && l.ranged.Slope == i/slopeRows // the leaf has the slope's products as multiples of it
+	return sign, v, t, !math.IsInf(v, 0) && !math.IsInf(t, 0) && !merged
 }
 
 // slopeCoef is the coefficient of row i of slopes at place e.
@@ -129,9 +130,6 @@ func (l *treeLeaf) slopeSide(i int) interval {
 	}
 	return point(-sign * v).mul(point(t))
 }
-
-// merges reports whether the leaf has products with slope k as multiples of it.
-func (l *treeLeaf) merges(k int) bool { return l.ranged != nil && l.ranged.Slope == k }
 
 // dual is the coefficient of row i of strong duality at place e.
 func (l *treeLeaf) dual(i, e int) interval {
