@@ -68,7 +68,11 @@ func (v *verification) descending(measure float64) {
 	}
 	size := v.fall()
 	for t := 1.0; t >= tolerance.Target; t /= 10 { // nearer points are the same one
-		if there := v.valueInX(moved(v.doc.X, t, way)); there < f-t*tolerance.Slack*size && measure*norm(way) > tolerance.Slack*size {
+		to := moved(v.doc.X, t, way)
+		if off, _ := v.outsideX(to); off > kktTolerance {
+			continue
+		}
+		if there := v.valueAt(to); there < f-t*tolerance.Slack*size && measure*norm(way) > tolerance.Slack*size {
 			v.fail("solved", "F goes on improving along x, which X does not bound: by %.3g over %.3g of its length", f-there, t)
 			return
 		}
@@ -99,12 +103,4 @@ func (v *verification) penalizedAt(x []float64) (f, penalty float64) {
 		}
 	}
 	return v.d.f.Value(x, v.p.Answer(at.y, at.lambda)), penalty
-}
-
-// valueInX is valueAt, NaN outside of X.
-func (v *verification) valueInX(x []float64) float64 {
-	if off, _ := v.outsideX(x); off > kktTolerance {
-		return math.NaN()
-	}
-	return v.valueAt(x)
 }

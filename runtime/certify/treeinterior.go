@@ -367,7 +367,11 @@ func (m *interiorMap) slackOf(i int) interval {
 	lo.Add(lo, rat(t.p.Rows.Rhs[i]))
 	hi := new(big.Rat).Set(lo)
 	for c, slope := range m.by {
-		v, box := rat(-t.p.Rows.A.At(i, c)), t.box(c)
+		a := t.p.Rows.A.At(i, c)
+		if a == 0 && slope == nil {
+			continue
+		}
+		v, box := rat(-a), t.box(c)
 		if slope != nil {
 			v.Add(v, times(slope))
 		}
