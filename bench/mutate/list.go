@@ -53,7 +53,7 @@ var list = []named{
 	{"multipliers that the leader reads are basic", "runtime/certify/treebasic.go", "(*treeModel).networks",
 		`slices.Contains(t.p.Duals, i) ||`, `false ||`},
 	{"a network's entries may be of any size", "runtime/certify/treebasic.go", "(*treeModel).networks",
-		`fits = fits && math.Abs(w) == math.Abs(v)`, `_ = fits`},
+		`fits = fits && math.Abs(w) == math.Abs(v)`, `_ = w`},
 	{"a column of a network may have any number of rows", "runtime/certify/treebasic.go", "(*treeModel).networks",
 		`fits = fits && in <= 2`, `fits = fits && in <= 9`},
 	{"multipliers of other rows push nothing", "runtime/certify/treebasic.go", "(*treeModel).force",
