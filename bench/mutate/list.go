@@ -291,4 +291,6 @@ var list = []named{
 		`back := slices.Contains(st.Met, key)`, `back := false`},
 	{"points of the path far from it", "runtime/central/newton.go", "(*Path).from",
 		`central <= 1e-8 ||`, `central <= 1e8 ||`},
+	{"entries without a box are as long as 1", "runtime/problem/units.go", "(*Problem).Units",
+		`t > 0 && math.IsInf(unit[j], 1)`, `false`},
 }

@@ -274,7 +274,19 @@ func (t *treeModel) keep() {
 func (t *treeModel) terms(x, y, lambda []float64) float64 {
 	z := make([]float64, t.n)
 	copy(z, slices.Concat(x, y, lambda))
-	unitX, unitY := t.p.Units()
+	unitX, unitY := t.p.Units(func(x []float64) []float64 {
+		out := make([]float64, t.ny)
+		for j := range out {
+			if t.h[j][j] > 0 {
+				out[j] = math.Abs(t.linearG[j])
+				for k, u := range x {
+					out[j] += math.Abs(t.g[k][j]) * u
+				}
+				out[j] /= t.h[j][j]
+			}
+		}
+		return out
+	})
 	forces, columns := each.Of(t.linearG, math.Abs), slices.Concat(t.g, t.h)
 	for k, u := range slices.Concat(unitX, unitY) {
 		floats.AddScaled(forces, u, each.Of(columns[k], math.Abs))

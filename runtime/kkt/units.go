@@ -140,7 +140,7 @@ func (s *System) shortenByF(hess *sparse.CSR, lin []float64) {
 		}
 	}
 	length := slices.Clone(s.ColScale)
-	unit, _ := s.P.Units()
+	unit, _ := s.P.Units(nil)
 	for j, is := range free {
 		if is {
 			length[j] = math.Max(unit[j], math.Abs(lin[j])/hess.At(j, j))
@@ -157,7 +157,7 @@ func (s *System) shortenByF(hess *sparse.CSR, lin []float64) {
 		}
 	}
 	for j, is := range free {
-		if is {
+		if is && length[j] > 0 { // else it is 0
 			s.shortenUnit(j, length[j])
 		}
 	}

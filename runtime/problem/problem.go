@@ -10,7 +10,6 @@ package problem
 
 import (
 	"math"
-	"slices"
 
 	"bilevelc/internal/extended"
 	"bilevelc/internal/sparse"
@@ -75,57 +74,6 @@ func (r *Rows) Bound(i int) (j int, coef float64) {
 		j, coef = cols[k], v
 	}
 	return j, coef
-}
-
-// Units are lengths of the entries of x and y beside which a value of them is small: 1, or the width of the box that their bounds leave where that is less.
-func (p *Problem) Units() (x, y []float64) {
-	unit := func(lo, hi float64) float64 {
-		if width := hi - lo; width > 0 && width < 1 {
-			return width
-		}
-		return 1
-	}
-	x, y = make([]float64, p.Dx), make([]float64, p.Dy)
-	for j := range x {
-		x[j] = 1
-		if p.X.Lo != nil {
-			x[j] = unit(p.X.Lo[j], p.X.Hi[j])
-		}
-	}
-	lo, hi := make([]float64, p.Dy), make([]float64, p.Dy)
-	for j := range lo {
-		lo[j], hi[j] = math.Inf(-1), math.Inf(1)
-	}
-	for i, kind := range p.Rows.Kind {
-		j, coef := p.Rows.Bound(i)
-		if _, a := p.Rows.A.Row(i); j < 0 || kind == Equal || slices.ContainsFunc(a, func(t float64) bool { return t != 0 }) {
-			continue
-		}
-		if end := -p.Rows.Rhs[i] / coef; coef > 0 { // coef y_j >= -b_i
-			lo[j] = math.Max(lo[j], end)
-		} else {
-			hi[j] = math.Min(hi[j], end)
-		}
-	}
-	for j := range y {
-		y[j] = unit(lo[j], hi[j])
-	}
-	return x, y
-}
-
-// MultiplierUnits are lengths of the multipliers beside which a value of them is small: 1, or what balances the forces (len Dy: sizes of the terms of grad_y g where x and y are as
-// long as their units) where that is less.
-func (p *Problem) MultiplierUnits(forces []float64) []float64 {
-	out := make([]float64, p.Rows.Len())
-	for i := range out {
-		out[i] = 1
-		for j, v := range p.Rows.B.Entries(i) {
-			if t := forces[j] / math.Abs(v); t > 0 {
-				out[i] = math.Min(out[i], t)
-			}
-		}
-	}
-	return out
 }
 
 // Fixed are the values of the entries of x that X leaves one (len Dx): by bounds that meet, or by an equality row of that entry alone whose coefficient times the

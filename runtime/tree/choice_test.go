@@ -342,7 +342,7 @@ func TestChoicesAreProved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, Options{Gap: tolerance.Target}, nil)
+		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, units(sys), Options{Gap: tolerance.Target}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

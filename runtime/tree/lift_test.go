@@ -13,6 +13,7 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -161,7 +162,7 @@ func TestBinaryLeadersByEnumeration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, Options{Gap: tolerance.Target}, nil)
+		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, units(sys), Options{Gap: tolerance.Target}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +208,7 @@ func TestRowsOfProductsHoldAtPoints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, Options{Gap: tolerance.Target}, nil)
+		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, units(sys), Options{Gap: tolerance.Target}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +285,7 @@ func TestTriesAreWithinTheWorkOfNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, trial := range [2]int64{0, 1 << 40} {
-			s, _, err := newSearch(context.Background(), sys.Parts()[0], Options{Gap: tolerance.Target}, nil)
+			s, _, err := newSearch(context.Background(), sys.Parts()[0], linalg.Gather(units(sys), sys.Parts()[0].Cols), Options{Gap: tolerance.Target}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -317,7 +318,7 @@ func TestProductsAreWithinTheBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 		part := sys.Parts()[0]
-		s, _, err := newSearch(context.Background(), part, Options{Gap: tolerance.Target}, nil)
+		s, _, err := newSearch(context.Background(), part, linalg.Gather(units(sys), part.Cols), Options{Gap: tolerance.Target}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -325,7 +326,7 @@ func TestProductsAreWithinTheBudget(t *testing.T) {
 			continue
 		}
 		opts := Options{Gap: tolerance.Target, Work: int64(s.lift.size()*s.lift.size()*s.lift.size()/2) - 1}
-		if s, _, err = newSearch(context.Background(), part, opts, nil); err != nil || s.lift != nil {
+		if s, _, err = newSearch(context.Background(), part, linalg.Gather(units(sys), part.Cols), opts, nil); err != nil || s.lift != nil {
 			t.Errorf("case %d: %v, products beyond the budget are there", k, err)
 		}
 		without++

@@ -119,7 +119,7 @@ func TestProductsOfBinariesAreProved(t *testing.T) {
 		if !ok || sys.Objective.Convex {
 			continue
 		}
-		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, Options{Gap: tolerance.Target}, nil)
+		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, units(sys), Options{Gap: tolerance.Target}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -18,6 +19,7 @@ type search struct {
 	part        kkt.Part
 	sys         *kkt.System    // the part's
 	quad        *kkt.Quadratic // what relaxations minimize, model's units
+	unit        []float64      // of columns, model's units (units)
 	prog        *activeset.Program
 	hess        *sparse.CSR // of quad, in the relaxation's units
 	productHess *sparse.CSR // what of it choices and products leave; prog.Q is that of its convex part
@@ -62,10 +64,10 @@ type candidate struct {
 	sizes float64
 }
 
-// newSearch prepares the search of a part, or goes on with one; why is not "" where there is no bound.
-func newSearch(ctx context.Context, part kkt.Part, opts Options, kept *partState) (s *search, why string, err error) {
+// newSearch prepares the search of a part whose columns have these units, or goes on with one; why is not "" where there is no bound.
+func newSearch(ctx context.Context, part kkt.Part, unit []float64, opts Options, kept *partState) (s *search, why string, err error) {
 	sys := part.System
-	s = &search{part: part, sys: sys, quad: sys.Objective.Searched(), gap: opts.Gap, rest: math.NaN(), least: math.Inf(1)}
+	s = &search{part: part, sys: sys, unit: unit, quad: sys.Objective.Searched(), gap: opts.Gap, rest: math.NaN(), least: math.Inf(1)}
 	for j, is := range sys.P.Integer {
 		if is {
 			s.whole = append(s.whole, j)
@@ -314,19 +316,9 @@ func (s *search) shortest(z []float64) []float64 {
 
 // sizes is the sum of the absolute terms of what relaxations minimize at z (model's units), with variables of a unit at least.
 func (s *search) sizes(z []float64) float64 {
-	x, y := s.sys.P.Units()
-	forces := make([]float64, s.sys.Ny)
-	for j := range forces {
-		forces[j] = math.Abs(s.sys.Q[j]) + reach(s.sys.G, j, x) + reach(s.sys.H, j, y)
-	}
-	unit := slices.Concat(x, y, s.sys.P.MultiplierUnits(forces))
 	terms := math.Abs(s.quad.Const)
 	for j, v := range s.quad.Lin {
-		u := 1.0
-		if j < len(unit) {
-			u = unit[j]
-		}
-		terms += math.Abs(v) * max(u, math.Abs(z[j]))
+		terms += math.Abs(v) * max(s.unit[j], math.Abs(z[j]))
 	}
 	if q := s.quad.Hess; q != nil {
 		for i, t := range z {
@@ -337,6 +329,21 @@ func (s *search) sizes(z []float64) float64 {
 		}
 	}
 	return terms
+}
+
+// units are lengths of the columns of a system beside which a value of them is small: problem.Units and MultiplierUnits, and 1 of others.
+func units(sys *kkt.System) []float64 {
+	x, y := sys.P.Units(func(x []float64) []float64 {
+		return each.Below(sys.Ny, func(j int) float64 {
+			if h := sys.H.At(j, j); h > 0 {
+				return (math.Abs(sys.Q[j]) + reach(sys.G, j, x)) / h
+			}
+			return 0
+		})
+	})
+	forces := each.Below(sys.Ny, func(j int) float64 { return math.Abs(sys.Q[j]) + reach(sys.G, j, x) + reach(sys.H, j, y) })
+	unit := slices.Concat(x, y, sys.P.MultiplierUnits(forces))
+	return append(unit, slices.Repeat([]float64{1}, sys.N-len(unit))...)
 }
 
 // reach is the size of row i of a at entries of these lengths.

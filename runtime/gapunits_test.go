@@ -1,0 +1,72 @@
+package runtime_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"bilevelc/internal/members"
+	"bilevelc/runtime"
+)
+
+// TestGapsInAnyUnits solves random problems with x and y from 1e-12 to 1e6 and F of about 1 to 100, or nothing next to its terms: the answer of the follower is the largest of lines, F piecewise linear, its least value at an end of X or
+// where two lines cross. What is proved to be the least is so, and the bound is as near in any unit.
+func TestGapsInAnyUnits(t *testing.T) {
+	proved, small := 0, 0
+	for seed := range members.Seeds(t, 400) {
+		rng := rand.New(rand.NewPCG(seed, 71))
+		unit := math.Pow(10, float64(rng.IntN(19)-12))
+		whole := func(of int) float64 { return float64(rng.IntN(2*of+1) - of) }
+		width, c, d := 1+float64(rng.IntN(8)), whole(9), whole(9)
+		slopes, ends := make([]float64, 2+rng.IntN(3)), []float64{0, width}
+		starts := make([]float64, len(slopes))
+		var rows strings.Builder
+		for i := range slopes {
+			slopes[i], starts[i] = whole(4), whole(6)
+			fmt.Fprintf(&rows, "    %g * y - (%g) * x >= %g\n", 1/unit, slopes[i]/unit, starts[i])
+		}
+		for i, a := range slopes {
+			for k, b := range slopes[:i] {
+				if x := (starts[i] - starts[k]) / (b - a); a != b && x > 0 && x < width {
+					ends = append(ends, x)
+				}
+			}
+		}
+		value := func(x float64) float64 {
+			y := math.Inf(-1)
+			for i, a := range slopes {
+				y = math.Max(y, starts[i]+a*x)
+			}
+			return c*x + d*y
+		}
+		least := math.Inf(1)
+		for _, x := range ends {
+			least = math.Min(least, value(x))
+		}
+		shift := 0.0
+		if rng.IntN(2) == 0 {
+			shift = -least
+			small++
+		}
+		text := fmt.Sprintf("model m\nsolve { ties = optimistic }\nupper {\n  var x: real in box(0, %g)\n  minimize (%g) * x + (%g) * y + (%.17g)\n}\nlower {\n  var y: real\n  minimize y\n  subject to\n%s}\n",
+			width*unit, c/unit, d/unit, shift, &rows)
+		r := solveText(t, text, runtime.Options{Search: runtime.SearchFully})
+		if r.Status != runtime.Solved || r.Global == nil || !r.Global.Proved {
+			t.Errorf("seed %d: %s, %s\n%s", seed, r.Status, r.Reason, text)
+			continue
+		}
+		proved++
+		terms := math.Abs(c)*width + math.Abs(d)*10 + math.Abs(shift) + 1
+		if f := float64(r.Upper.Objective); math.Abs(f-least-shift) > 1e-6*terms {
+			t.Errorf("seed %d, in units of %g: F %g is proved, and the least is %g\n%s", seed, unit, f, least+shift, text)
+		}
+		if bound := float64(r.Global.Bound); math.Abs(bound-least-shift) > 1e-6*terms {
+			t.Errorf("seed %d, in units of %g: the bound is %g, and the least F %g\n%s", seed, unit, bound, least+shift, text)
+		}
+	}
+	if proved < 15 || small < 3 {
+		t.Errorf("%d proved, %d with terms that cancel", proved, small)
+	}
+}

@@ -1,0 +1,160 @@
+package problem
+
+import (
+	"math"
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/tolerance"
+)
+
+// Units are lengths of the entries of x and y beside which a value of them is small: 1, or where that is less the width of the box that bounds, balls and rows of both levels leave (the size of a value that is the only one, 0 too), or, of an entry without one, the
+// largest that balances, in one row, its side and entries with a box, or, of an entry of y, what else moves it against its curvature in g: balanced are these lengths (len Dy; 0 for none) where x is as long as its
+// units, or nil.
+func (p *Problem) Units(balanced func(x []float64) []float64) (x, y []float64) {
+	b := &box{lo: slices.Repeat([]float64{math.Inf(-1)}, p.Dx+p.Dy), hi: slices.Repeat([]float64{math.Inf(1)}, p.Dx+p.Dy)}
+	if p.X.Lo != nil {
+		copy(b.lo, p.X.Lo)
+		copy(b.hi, p.X.Hi)
+	}
+	for _, ball := range p.X.Balls {
+		for j := ball.Start; j < ball.End; j++ {
+			b.lo[j], b.hi[j] = math.Max(b.lo[j], ball.At(j)-ball.Radius), math.Min(b.hi[j], ball.At(j)+ball.Radius)
+		}
+	}
+	for range tolerance.Propagations {
+		for i, kind := range p.X.Kind {
+			b.narrow(b.terms(nil, p.X.E, i, 0, 1), p.X.Rhs[i], kind)
+		}
+		for i, kind := range p.Rows.Kind {
+			b.narrow(b.terms(b.terms(nil, p.Rows.A, i, 0, 1), p.Rows.B, i, p.Dx, -1), p.Rows.Rhs[i], kind)
+		}
+	}
+	unit := b.widths()
+	balance := make([]float64, len(unit))
+	for i := range p.X.Kind {
+		b.balance(balance, b.terms(nil, p.X.E, i, 0, 1), p.X.Rhs[i])
+	}
+	for i := range p.Rows.Kind {
+		b.balance(balance, b.terms(b.terms(nil, p.Rows.A, i, 0, 1), p.Rows.B, i, p.Dx, -1), p.Rows.Rhs[i])
+	}
+	settle := func(first, end int) []float64 {
+		for j := first; j < end; j++ {
+			if t := balance[j]; t > 0 && math.IsInf(unit[j], 1) {
+				unit[j] = t
+			}
+			unit[j] = math.Min(unit[j], 1)
+		}
+		return unit[first:end:end]
+	}
+	x = settle(0, p.Dx)
+	if balanced != nil {
+		for j, t := range balanced(x) {
+			balance[p.Dx+j] = math.Max(balance[p.Dx+j], t)
+		}
+	}
+	return x, settle(p.Dx, len(unit))
+}
+
+// box is what is known of the range of each column.
+type box struct{ lo, hi []float64 }
+
+// widths are those of the box, of one value its size; +Inf where there is none.
+func (b *box) widths() []float64 {
+	out := make([]float64, len(b.lo))
+	for j := range out {
+		switch out[j] = b.hi[j] - b.lo[j]; {
+		case out[j] == 0:
+			out[j] = math.Abs(b.lo[j])
+		case !(out[j] > 0):
+			out[j] = math.Inf(1) // rows contradict each other
+		}
+	}
+	return out
+}
+
+// balance makes the lengths of a row's entries without a width at least what balances its side and the entries that have one.
+func (b *box) balance(length []float64, row []term, rhs float64) {
+	size := math.Abs(rhs)
+	for _, t := range row {
+		if width := b.hi[t.column] - b.lo[t.column]; !math.IsInf(width, 1) {
+			size += math.Abs(t.value) * math.Max(width, math.Max(math.Abs(b.lo[t.column]), math.Abs(b.hi[t.column])))
+		}
+	}
+	for _, t := range row {
+		length[t.column] = math.Max(length[t.column], size/math.Abs(t.value))
+	}
+}
+
+// term is a coefficient of a row.
+type term struct {
+	column int
+	value  float64
+}
+
+// terms appends those of row i of a, whose first column is first, times sign.
+func (b *box) terms(to []term, a *sparse.CSR, i, first int, sign float64) []term {
+	for j, v := range a.Nonzeros(i) {
+		to = append(to, term{first + j, sign * v})
+	}
+	return to
+}
+
+// narrow makes the box what a row, sum of terms <= rhs, or = rhs, leaves of it.
+func (b *box) narrow(row []term, rhs float64, kind Kind) {
+	b.below(row, rhs, 1)
+	if kind == Equal {
+		b.below(row, -rhs, -1)
+	}
+}
+
+// below narrows the box by sign times the sum of terms <= rhs.
+func (b *box) below(row []term, rhs, sign float64) {
+	least := func(t term) float64 {
+		if sign*t.value > 0 {
+			return sign * t.value * b.lo[t.column]
+		}
+		return sign * t.value * b.hi[t.column]
+	}
+	sum, open := 0.0, 0 // of those that have a least value, and how many have none
+	for _, t := range row {
+		if v := least(t); math.IsInf(v, -1) {
+			open++
+		} else {
+			sum += v
+		}
+	}
+	for _, t := range row {
+		own := least(t)
+		rest := rhs - sum
+		switch {
+		case !math.IsInf(own, -1):
+			if open > 0 {
+				continue
+			}
+			rest += own
+		case open > 1:
+			continue
+		}
+		if end, j := rest/(sign*t.value), t.column; sign*t.value > 0 {
+			b.hi[j] = math.Min(b.hi[j], end)
+		} else {
+			b.lo[j] = math.Max(b.lo[j], end)
+		}
+	}
+}
+
+// MultiplierUnits are lengths of the multipliers beside which a value of them is small: 1, or what balances the forces (len Dy: sizes of the terms of grad_y g where x and y are as
+// long as their units) where that is less.
+func (p *Problem) MultiplierUnits(forces []float64) []float64 {
+	out := make([]float64, p.Rows.Len())
+	for i := range out {
+		out[i] = 1
+		for j, v := range p.Rows.B.Entries(i) {
+			if t := forces[j] / math.Abs(v); t > 0 {
+				out[i] = math.Min(out[i], t)
+			}
+		}
+	}
+	return out
+}
