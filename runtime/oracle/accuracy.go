@@ -29,7 +29,7 @@ func ErrorOfY(p *problem.Problem, pt *Point) float64 {
 	t := measure(p, pt.X, s.Y)
 	rowForces := make([]float64, p.Dy)
 	p.Rows.B.AddMulVecT(rowForces, 1, s.Lambda)
-	bound := s.ErrorBound + tolerance.SumRounding*math.Max(t.Size, linalg.Norm(rowForces))/mu
+	bound := s.ErrorBound + math.Max(enclosed(p, pt.X, s.Y), tolerance.SumRounding*math.Max(t.Size, linalg.Norm(rowForces)))/mu
 	rho, dependent, rounding := 0.0, 0.0, 0.0
 	for _, i := range s.Active {
 		r := stateOf(p.Rows, i, pt.X, s.Y)

@@ -284,7 +284,6 @@ func classify(err error, found bool) (status.Status, string) {
 		outside    status.Limit
 		empty      *qp.EmptySetError
 		infeasible *oracle.InfeasibleError
-		lower      *oracle.UnboundedError
 		upper      unboundedError
 	)
 	switch {
@@ -300,7 +299,7 @@ func classify(err error, found bool) (status.Status, string) {
 		return status.Infeasible, err.Error()
 	case errors.As(err, &infeasible):
 		return status.NumericalFailure, err.Error() + " at this x"
-	case errors.As(err, &lower) && !found, errors.As(err, &upper):
+	case errors.As(err, &upper):
 		return status.Unbounded, err.Error()
 	}
 	return status.NumericalFailure, err.Error()

@@ -162,6 +162,38 @@ func (run *Run) answered(ctx context.Context, x, y []float64) (*kkt.System, []fl
 	return s, z, nil
 }
 
+// admitted is the point of X nearest to x, where the follower has no bound, at which there are y and multipliers that meet all of the system but complementarity: there it has an answer (duality). nil where
+// there is none, or some of x is whole. A system that is not linear is linearized at x and y = 0.
+func (run *Run) admitted(ctx context.Context, x []float64) ([]float64, error) {
+	s := run.System
+	switch {
+	case run.n.Integer != nil:
+		return nil, nil
+	case run.Smooth != nil:
+		var err error
+		if s, _, err = run.Smooth.Linearized(x, make([]float64, run.n.AnswerLen()), make([]float64, run.n.Rows.Len())); err != nil {
+			return nil, err
+		}
+	}
+	program, diagonal := *s.Relaxation, make([]sparse.Entry, s.Nx)
+	program.C = make([]float64, s.N)
+	for j := range diagonal {
+		scale := s.ColScale[j]
+		diagonal[j] = sparse.Entry{Row: j, Col: j, Val: scale * scale}
+		program.C[j] = -scale * x[j]
+	}
+	program.Q = sparse.FromEntries(s.N, s.N, diagonal)
+	solver, err := activeset.New(&program)
+	if err != nil {
+		return nil, err
+	}
+	nearest := solver.Solve(ctx, &program.Bounds, nil, activeset.Options{Cutoff: math.Inf(1)})
+	if nearest.Status != activeset.Optimal {
+		return nil, ctx.Err()
+	}
+	return run.inX(s.X(s.Unscaled(nearest.Z)))
+}
+
 // inX is the nearest point of X: minimizers of the relaxation, and what supports them, keep its rows to the tolerances of their solvers only.
 func (run *Run) inX(x []float64) ([]float64, error) {
 	out := make([]float64, len(x))

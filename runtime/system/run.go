@@ -284,6 +284,11 @@ func (run *Run) begun(ctx context.Context, k int, x []float64, seen *visited) er
 		run.Start = x
 	}
 	point, err := run.from(ctx, k, x)
+	if unbounded := (*pieces.FollowerError)(nil); errors.As(err, &unbounded) && unbounded.Status == activeset.Unbounded && ctx.Err() == nil {
+		if at, failed := run.admitted(ctx, x); at != nil && failed == nil {
+			point, err = run.from(ctx, k, at)
+		}
+	}
 	end := document.StartResult{Objective: document.Number(math.NaN()), Status: status.Solved}
 	switch {
 	case ctx.Err() != nil:
@@ -385,7 +390,7 @@ func (run *Run) status(ctx context.Context, err error) (status.Status, string) {
 	case run.Best == nil && errors.As(err, &empty):
 		return status.Infeasible, err.Error()
 	case run.Best == nil && errors.As(err, &follower) && follower.Status == activeset.Unbounded:
-		return status.Unbounded, "the lower level has no bound at this x"
+		return status.NumericalFailure, "the lower level has no bound at this x"
 	case run.Best == nil && err == nil:
 		return status.LimitReached, "no point was found within the budget of the search"
 	case run.Best == nil:
