@@ -107,7 +107,8 @@ func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) 
 	}
 }
 
-// termsOfCoupled are the sizes of the terms of the coupled constraints at the document's point: of their values c, and of what their slopes make of its entries; steep are the largest slopes in x and in y.
+// termsOfCoupled are the sizes of the terms of the coupled constraints at the document's point: of their values c, and of what their slopes make of its entries, and so much that Weak of it covers the rounding of the largest entry of y, of which one near 0 may be the difference; steep are the largest
+// slopes in x and in y.
 func (v *verification) termsOfCoupled(c []float64) (sizes []float64, steep [][2]float64) {
 	p, x := v.p, v.doc.X
 	answer := p.Answer(v.doc.Y, v.doc.Lambda)
@@ -122,8 +123,8 @@ func (v *verification) termsOfCoupled(c []float64) (sizes []float64, steep [][2]
 		weights[i] = 1
 		x1, a1 := at()
 		weights[i] = 0
-		sizes[i] = math.Abs(c[i]) + absolute(minus(x1, x0), x) + absolute(minus(a1, a0), answer)
 		steep[i] = [2]float64{apart(x0, x1), apart(a0[:p.Dy], a1[:p.Dy])}
+		sizes[i] = math.Abs(c[i]) + absolute(minus(x1, x0), x) + absolute(minus(a1, a0), answer) + tolerance.SumRounding/tolerance.Weak*steep[i][1]*maxAbs(v.doc.Y)
 	}
 	return sizes, steep
 }

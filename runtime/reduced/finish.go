@@ -105,22 +105,36 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 	return out, nil
 }
 
-// pressed reports that nothing decides on a row which was let go, as its slack was to open, without a step behind that: it is biactive still, and its multiplier would grow where F falls.
+// pressed reports that nothing decides on a row which was let go, as its slack was to open, without a step behind that: it is biactive still, and its multiplier would grow where F falls; or that nothing decides on
+// one which holds as w does not move it, and its slack would open where F falls.
 func (p *piece) pressed(j *judged, st *State) bool {
-	k, room, top := p.k, p.roomC, linalg.NormInf(p.lambda)
-	defer func() { p.k, p.roomC = k, room }()
+	k, room, side, top := p.k, p.roomC, slices.Clone(p.side), linalg.NormInf(p.lambda)
+	defer func() { p.k, p.roomC, p.side = k, room, side }()
 	p.k, p.roomC = nil, nil
 	for _, r := range st.Weakened {
-		if _, ok := p.undecided(r, top); ok && p.side[r] == 0 {
+		at, ok := p.undecided(r, top)
+		switch {
+		case ok && p.side[r] == 0:
 			p.k = append(p.k, r)
+			p.side[r] = at
+		case ok && float64(at)*j.slack[r] < -p.opts.Tolerance*linalg.NormInf(j.slack):
+			return true
 		}
 	}
 	slices.Sort(p.k)
+	read := make([]float64, p.f.m) // of multipliers that f reads, of these rows too
+	p.multiplierGradient(read, j.g.dual)
 	q := newEquations(p)
 	for a, r := range p.k {
-		side, _ := p.undecided(r, top)
-		if pivot := p.z.pivot(r); pivot > tolerance.SolveAccuracy && float64(side)*j.nu[r]*q.length[a]/pivot < -math.Max(p.opts.Tolerance, 2*j.stationarity())*j.size {
-			return true
+		j.nu[r] += read[r]
+		j.read[r] += read[r]
+		v, pivot := p.pull(j, r, float64(p.side[r]))
+		if v < 0 && pivot > tolerance.SolveAccuracy && q.length[a] > 0 {
+			if v*q.length[a]/pivot < -math.Max(p.opts.Tolerance, 2*j.stationarity())*j.size {
+				return true
+			}
+		} else if v < -p.opts.Tolerance*j.nuTerms {
+			return true // no step in w makes its multiplier positive, or its slack
 		}
 	}
 	return false

@@ -41,11 +41,7 @@ func (p *piece) releases(j *judged) []release {
 		s := float64(p.side[r])
 		length := j.length[a]
 		slack, mult := s*j.slack[r]*length, 0.0
-		if v := s * j.nu[r]; v < 0 {
-			u, pivot := p.z.column(r)
-			if pivot <= tolerance.SolveAccuracy { // E and Y of the row are those of S by u, and nothing is left of nu but what is read of lambda
-				v = s * (j.read[r] - linalg.Dot(u, linalg.Gather(j.read, p.z.beside(r))))
-			}
+		if v, pivot := p.pull(j, r, s); v < 0 {
 			if pivot > tolerance.SolveAccuracy && length > 0 {
 				mult = v * length / pivot
 			} else if v < -p.opts.Tolerance*j.nuTerms {
@@ -82,6 +78,18 @@ func (p *piece) releases(j *judged) []release {
 		}
 	}
 	return out
+}
+
+// pull is how fast f grows with the multiplier of a biactive row at the side, and the row's pivot.
+func (p *piece) pull(j *judged, r int, side float64) (v, pivot float64) {
+	if v = side * j.nu[r]; v >= 0 {
+		return v, 0
+	}
+	u, pivot := p.z.column(r)
+	if pivot <= tolerance.SolveAccuracy { // E and Y of the row are those of S by u, and nothing is left of nu but what is read of lambda
+		v = side * (j.read[r] - linalg.Dot(u, linalg.Gather(j.read, p.z.beside(r))))
+	}
+	return v, pivot
 }
 
 // letGo lets rows go, all with a multiplier of the order of the most negative one or that one alone.
