@@ -33,11 +33,11 @@ func (f *Follower) Extreme(ctx context.Context, z []float64, sign float64) ([]fl
 		f.keepCoupled(&kept, z)
 		out, status, err := f.extreme(ctx, &kept, z, sign)
 		if err != nil || status != activeset.Infeasible {
-			return out, failure(status, err)
+			return out, f.failure(status, err)
 		}
 	}
 	out, status, err := f.extreme(ctx, program, z, sign)
-	return out, failure(status, err)
+	return out, f.failure(status, err)
 }
 
 // LeastNorm is the one of the follower's answers at z's x whose y has the least norm, from z, one of them.
@@ -56,7 +56,7 @@ func (f *Follower) LeastNorm(ctx context.Context, z []float64) ([]float64, error
 	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
 	f.Work += sol.Work
 	if sol.Status != activeset.Optimal {
-		return nil, failure(sol.Status, nil)
+		return nil, f.failure(sol.Status, nil)
 	}
 	out := slices.Clone(z)
 	for j, v := range sol.Z {
@@ -65,8 +65,12 @@ func (f *Follower) LeastNorm(ctx context.Context, z []float64) ([]float64, error
 	return out, nil
 }
 
-func failure(status activeset.Status, err error) error {
-	if err == nil && status != activeset.Optimal {
+// failure is the error of a program over the answers: ErrNoEnd where a quadratic f falls along a ray of them.
+func (f *Follower) failure(status activeset.Status, err error) error {
+	switch {
+	case err == nil && status == activeset.Unbounded && f.s.Objective.Quadratic:
+		return ErrNoEnd
+	case err == nil && status != activeset.Optimal:
 		return fmt.Errorf("the follower's other answers: %v", status)
 	}
 	return err

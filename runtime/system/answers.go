@@ -28,10 +28,12 @@ func ChoiceAt(ctx context.Context, follower *kkt.Follower, z []float64) Choice {
 func ExtremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z []float64, sign float64) (answer []float64, f float64, err error) {
 	if len(s.P.Duals) == 0 {
 		answer, err = follower.Extreme(ctx, z, sign)
-		if err == nil {
+		switch {
+		case err == nil:
 			return answer, s.Value(answer), nil
-		}
-		if !errors.Is(err, kkt.ErrCurved) || !s.Objective.Quadratic {
+		case errors.Is(err, kkt.ErrNoEnd):
+			return nil, math.Inf(-int(sign)), nil
+		case !errors.Is(err, kkt.ErrCurved) || !s.Objective.Quadratic:
 			return nil, 0, err
 		}
 	}
