@@ -3,8 +3,10 @@ package document
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/status"
 )
 
 // Global is a bound on the objective over all x, found by branch and bound on the KKT system (package tree), in the user's own sense.
@@ -156,5 +158,9 @@ func (g *Global) Text(f Number) string {
 	case math.IsInf(float64(g.Gap), 0):
 		return fmt.Sprintf("bound %s, %s", g.Bound.Text(), g.nodes())
 	}
-	return fmt.Sprintf("bound %s, gap %s %%, %s; more with --nodes or --global", g.Bound.Text(), Number(100*float64(g.Gap)).Brief(), g.nodes())
+	more := g.Why
+	if strings.HasPrefix(g.Why, status.Spent) {
+		more = "more with --nodes or --global"
+	}
+	return fmt.Sprintf("bound %s, gap %s %%, %s; %s", g.Bound.Text(), Number(100*float64(g.Gap)).Brief(), g.nodes(), more)
 }

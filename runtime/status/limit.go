@@ -17,6 +17,9 @@ const (
 	Memory Limit = "memory limit"
 )
 
+// Spent begins the reason of a search for the global optimum that more nodes would go on with.
+const Spent = "the budget is spent"
+
 // LimitOf is the limit that ended ctx, or "".
 func LimitOf(ctx context.Context) Limit {
 	var l Limit

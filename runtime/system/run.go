@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"time"
 
 	"bilevelc/runtime/activeset"
@@ -402,6 +403,9 @@ func (run *Run) status(ctx context.Context, err error) (status.Status, string) {
 		return status.Solved, g.Reason()
 	}
 	if run.n.Integer != nil { // a local claim at fixed whole numbers says nothing of others
+		if g := run.Global; g != nil && g.Why != "" && !strings.HasPrefix(g.Why, status.Spent) {
+			return status.LimitReached, "the search for the best whole numbers ended without a proof: " + g.Why
+		}
 		return status.LimitReached, "the search for the best whole numbers ended with its budget"
 	}
 	return status.Solved, stationary(run.Best)

@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/status"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -296,9 +297,9 @@ func (f *forest) result(ctx context.Context) *Result {
 	case open && ctx.Err() != nil:
 		r.Outcome, r.Why = Interrupted, "interrupted"
 	case open:
-		r.Outcome, r.Why = LimitReached, "the budget is spent"
+		r.Outcome, r.Why = LimitReached, status.Spent
 		if math.IsInf(r.Bound, -1) {
-			r.Why = "the budget is spent, and relaxations are unbounded so far"
+			r.Why = status.Spent + ", and relaxations are unbounded so far"
 		}
 	case failed:
 		r.Outcome, r.Why = LimitReached, "relaxations of some nodes could not be solved to the accuracy needed"
