@@ -162,7 +162,6 @@ func newBinder(p *ir.Program, set *data.Set, opts Options, step, limit int) *bin
 		graph:    expr.NewBuilder(),
 		reported: map[string]bool{},
 		known:    map[string]value{},
-		texts:    map[string]*texts{},
 		bound:    map[string]*ir.BoundData{},
 		eyes:     map[int]value{},
 		sets:     map[string]*boundSet{}, setOrigins: map[string]string{},
@@ -229,8 +228,7 @@ type binder struct {
 	missing   *ir.Symbol              // what an input waits for
 	inOrder   []*ir.Symbol            // of declared
 	bySize    map[string][]*ir.Symbol // of sized
-	texts     map[string]*texts
-	readers   []*tableReader // of the supplied tables
+	readers   []*tableReader          // of the supplied tables
 	bound     map[string]*ir.BoundData
 	sets      map[string]*boundSet
 	owned     map[lang.Node][]*ir.Family         // of the lower level, by what they were written as

@@ -19,18 +19,21 @@ func (e *elaborator) callFn(x *lang.Call) value {
 	if fn, library := e.function(x.Fn.Name); fn != nil {
 		return e.inline(x, fn, library)
 	}
-	if x.Fn.Name == "dual" {
+	switch x.Fn.Name {
+	case "dual":
 		return e.dual(x)
-	}
-	if v, ok := e.ofSet(x); ok {
-		return v
+	case "card":
+		return scalarInt(e.setOf(elab.Bare(x.Args[0])).n)
+	case "ord", "next", "prev":
+		return e.ofElement(x)
 	}
 	args, ok := all(x.Args, e.operand)
 	if !ok {
 		return value{}
 	}
-	if v, ok := e.structural(x, args); ok {
-		return v
+	switch x.Fn.Name {
+	case "length", "rows", "cols", "eye", "ones", "zeros", "diag", "outer":
+		return e.structural(x, args)
 	}
 	if p := elab.Primitive(x.Fn.Name, len(args)); p != nil {
 		return e.primitive(p, x, args)
@@ -164,14 +167,8 @@ func (e *elaborator) primitive(p *expr.Primitive, x *lang.Call, args []value) va
 	}
 }
 
-// structural elaborates a function that reads or makes shapes; ok is false for
-// other names.
-func (e *elaborator) structural(x *lang.Call, args []value) (v value, ok bool) {
-	switch x.Fn.Name {
-	case "length", "rows", "cols", "eye", "ones", "zeros", "diag", "outer":
-	default:
-		return value{}, false
-	}
+// structural elaborates a function that reads or makes shapes.
+func (e *elaborator) structural(x *lang.Call, args []value) value {
 	types := each.Of(args, func(a value) ir.Type { return a.typ })
 	var sizes []int
 	t, size, f := elab.Structural(x, types, func(x lang.Expr) ir.Dim {
@@ -183,21 +180,21 @@ func (e *elaborator) structural(x *lang.Call, args []value) (v value, ok bool) {
 	})
 	switch name, at := x.Fn.Name, e.at(x); {
 	case f != nil:
-		return e.fault(f), true
+		return e.fault(f)
 	case size != nil:
-		return scalarInt(size.(dim).n), true
+		return scalarInt(size.(dim).n)
 	case name == "diag":
-		return e.diag(t, args[0], at), true
+		return e.diag(t, args[0], at)
 	case name == "outer":
 		args[1].typ = elab.Transposed(args[1].typ)
-		return e.product(args[0], args[1], at), true
+		return e.product(args[0], args[1], at)
 	case len(sizes) < len(args):
-		return value{}, true
+		return value{}
 	case name == "eye":
-		return e.eye(sizes[0], at), true
+		return e.eye(sizes[0], at)
 	default:
 		e.b.fits(at, name, sizes...)
-		return unbatched(e.b.graph.Fill(map[string]float64{"ones": 1, "zeros": 0}[name], shapeOf(sizes), at)), true
+		return unbatched(e.b.graph.Fill(map[string]float64{"ones": 1, "zeros": 0}[name], shapeOf(sizes), at))
 	}
 }
 

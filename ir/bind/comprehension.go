@@ -35,7 +35,7 @@ func (e *elaborator) comprehension(x *lang.Comprehension) value {
 		return value{}
 	}
 	if inner.space.mask != nil { // unknown which terms there are: an unknown result
-		body = e.map2(expr.Mul, factor(inner.space.mask, inner.space), body, at)
+		body = e.map2(expr.Mul, unknown(inner.space.mask, inner.space).factor(e), body, at)
 	}
 	if op == expr.Sum {
 		return e.sumOver(body, inner.space, e.space, at)
@@ -62,9 +62,9 @@ func (e *elaborator) iterate(binders []lang.Binder, cond lang.Expr) (*elaborator
 			return nil, false
 		}
 		if c.unknown != nil {
-			cur.space.mask = e.lift(factor(c.unknown, c.space), cur.space, e.at(cond)).node
+			cur.space.mask = e.lift(c.factor(e), cur.space, e.at(cond)).node
 		} else {
-			cur = *cur.within(subspace(cur.space, liftBools(c, cur.space), true))
+			cur = *cur.within(subspace(cur.space, c.boolsAt(cur.space), true))
 		}
 	}
 	if cur.space.parent == e.space { // one binder, no condition
@@ -104,8 +104,8 @@ func intsAt(ints []int, s *space) value {
 	return value{typ: elab.Int, space: s, ints: ints}
 }
 
-func pick(list, at []int) []int {
-	return each.Of(at, func(i int) int { return list[i] })
+func pick[T any](list []T, at []int) []T {
+	return each.Of(at, func(i int) T { return list[i] })
 }
 
 // extend makes the space of one more binder below the current one, with the

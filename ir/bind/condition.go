@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"bilevelc/internal/each"
-	"bilevelc/ir/data"
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
@@ -69,21 +68,16 @@ func (e *elaborator) judged(op lang.BinaryOp, u, v value, s *space, at diag.Span
 			out = not(out)
 		}
 	}
-	return value{typ: elab.Bool, space: s, unknown: out.node}
+	return unknown(out.node, s)
 }
 
 // reported is the value of an item of the report: of a condition, 1 or 0.
 func (e *elaborator) reported(x lang.Expr) value {
 	v := e.expr(x)
-	switch {
-	case !v.isCondition():
-		return e.num(v)
-	case v.unknown != nil:
-		return unbatched(v.unknown)
-	case v.bools[0]:
-		return unbatched(e.b.graph.Number(1))
+	if v.isCondition() {
+		return v.factor(e)
 	}
-	return unbatched(e.b.graph.Number(0))
+	return e.num(v)
 }
 
 func holds(op lang.BinaryOp, a, c float64) bool {
@@ -108,7 +102,7 @@ func (e *elaborator) unknownCondition(x lang.Node, s *space) value {
 	g, at := e.b.graph, e.at(x)
 	name := fmt.Sprintf("(condition at %s, %d)", x.Span(), len(g.Nodes()))
 	most := g.Binary(expr.Min, g.Opaque(name, s.shape(expr.ScalarShape()), at), g.Number(1), at)
-	return value{typ: elab.Bool, space: s, unknown: g.Binary(expr.Max, most, g.Number(0), at)}
+	return unknown(g.Binary(expr.Max, most, g.Number(0), at), s)
 }
 
 func (e *elaborator) not(v value, at diag.Span) value {
@@ -119,8 +113,7 @@ func (e *elaborator) not(v value, at diag.Span) value {
 		v.unknown = e.b.graph.Binary(expr.Sub, e.b.graph.Number(1), v.unknown, at)
 		return v
 	}
-	bools := each.Of(v.bools, func(t bool) bool { return !t })
-	v.bools = bools
+	v.bools = each.Of(v.bools, func(t bool) bool { return !t })
 	return v
 }
 
@@ -155,7 +148,7 @@ func (e *elaborator) logic(x *lang.Binary) value {
 		}
 		return e.condition(x.Y)
 	}
-	bools := liftBools(u, e.space)
+	bools := u.boolsAt(e.space)
 	part := subspace(e.space, bools, open)
 	if part.n == 0 {
 		return u
@@ -167,7 +160,7 @@ func (e *elaborator) logic(x *lang.Binary) value {
 	if v.unknown != nil {
 		return e.unknownCondition(x, e.space)
 	}
-	decided := liftBools(v, part)
+	decided := v.boolsAt(part)
 	for k, t := range part.up {
 		bools[t] = decided[k]
 	}
@@ -177,37 +170,12 @@ func (e *elaborator) logic(x *lang.Binary) value {
 // joined is `and` and `or` in the report, where a condition may depend on
 // variables: of factors that are 0 or 1, the smaller and the larger.
 func (e *elaborator) joined(x *lang.Binary, u, v value) value {
-	known := func(c value) value {
-		if c.unknown == nil {
-			vals := make([]float64, len(c.bools))
-			for k, t := range c.bools {
-				if t {
-					vals[k] = 1
-				}
-			}
-			if c.space == nil {
-				return unbatched(e.b.graph.Number(vals[0]))
-			}
-			c.unknown = e.b.graph.Const("", data.Vector(vals), e.at(x))
-		}
-		return factor(c.unknown, c.space)
-	}
 	op := expr.Min
 	if x.Op == lang.Or {
 		op = expr.Max
 	}
-	out := e.map2(op, known(u), known(v), e.at(x))
-	return value{typ: elab.Bool, space: out.space, unknown: out.node}
-}
-
-// liftBools copies a known condition to a deeper space.
-func liftBools(v value, s *space) []bool {
-	out := make([]bool, s.n)
-	up := s.to(v.space)
-	for k := range out {
-		out[k] = v.bools[up[k]]
-	}
-	return out
+	out := e.map2(op, u.factor(e), v.factor(e), e.at(x))
+	return unknown(out.node, out.space)
 }
 
 // condition elaborates an expression that must be a condition.
@@ -240,7 +208,7 @@ func (e *elaborator) ifExpr(x *lang.IfExpr) value {
 	}
 	at := e.at(x)
 	if c.unknown != nil {
-		mask := factor(c.unknown, c.space)
+		mask := c.factor(e)
 		rest := e.map2(expr.Sub, scalarInt(1), mask, at)
 		u, v := e.numeric(x.Then), e.numeric(x.Else)
 		if u.bad() || v.bad() {
@@ -266,7 +234,7 @@ func (e *elaborator) ifExpr(x *lang.IfExpr) value {
 	case yes == 0:
 		return e.expr(x.Else)
 	}
-	bools := liftBools(c, e.space)
+	bools := c.boolsAt(e.space)
 	onYes, onNo := subspace(e.space, bools, true), subspace(e.space, bools, false)
 	u := e.within(onYes).numeric(x.Then)
 	v := e.within(onNo).numeric(x.Else)

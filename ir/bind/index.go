@@ -2,6 +2,7 @@ package bind
 
 import (
 	"fmt"
+	"slices"
 
 	"bilevelc/internal/each"
 	"bilevelc/ir"
@@ -24,9 +25,6 @@ type selector struct {
 
 // index is x[i], A[i, j], A[i, :], y[2..n].
 func (e *elaborator) index(x *lang.Index) value {
-	if t := e.textsOf(x); t != nil {
-		return e.textEntry(x, t)
-	}
 	v := e.numeric(x.X)
 	if v.bad() {
 		for _, s := range x.Subs { // report what is wrong there too
@@ -39,12 +37,23 @@ func (e *elaborator) index(x *lang.Index) value {
 	if !ok {
 		return value{}
 	}
-	for _, sel := range sels {
-		if sel.opaque != nil {
-			return e.unknownIndex(x, v, sels, s)
+	unknown := slices.ContainsFunc(sels, func(sel selector) bool { return sel.opaque != nil })
+	switch {
+	case v.typ.Kind == ir.TextType: // an element of the set of the values, one or one a tuple
+		out := value{typ: elab.Int, space: s, ints: pick(v.ints, e.places(v, sels, s)), set: v.set}
+		if unknown {
+			values := *v.set
+			values.fake = true
+			out.set = &values
 		}
+		return out
+	case unknown:
+		return e.unknownIndex(x, v, sels, s)
 	}
-	return e.take(v, sels, s, e.at(x))
+	out := remaining(v, sels, s)
+	e.b.fits(e.at(x), "the selection", s.size(), out.item().Len())
+	out.node = e.b.graph.Gather(v.node, e.places(v, sels, s), s.shape(out.item()), e.at(x))
+	return out
 }
 
 // selectors evaluates the subscripts of an array of type t at space s, and gives the
@@ -58,13 +67,7 @@ func (e *elaborator) selectors(x *lang.Index, t ir.Type, s *space) ([]selector, 
 	sels := make([]selector, len(groups))
 	ok := true
 	for k, subs := range groups {
-		var sel selector
-		var good bool
-		if d := t.Dims[k].(dim); d.set != nil {
-			sel, good = e.along(subs, d, x)
-		} else if sel, good = e.subscript(subs[0], e.expr(subs[0].Lo), d.n); good {
-			good = e.inRange(sel, subs[0], x, d)
-		}
+		sel, good := e.along(subs, t.Dims[k].(dim), x)
 		ok = ok && good
 		sels[k] = sel
 		s = join(s, sel.space)
@@ -72,13 +75,11 @@ func (e *elaborator) selectors(x *lang.Index, t ir.Type, s *space) ([]selector, 
 	return sels, s, ok
 }
 
-// subscript evaluates one subscript, which begins with lo, along a dimension.
-func (e *elaborator) subscript(sub lang.Subscript, lo value, dim int) (selector, bool) {
-	if sub.All {
-		return selector{width: dim, all: true, pos: expr.Sequence(0, dim)}, true
-	}
+// subscript evaluates one subscript, which begins with lo, along a dimension whose places
+// are counted from first.
+func (e *elaborator) subscript(sub lang.Subscript, lo value, first int) (selector, bool) {
 	if sub.Hi != nil {
-		return e.rangeSubscript(sub, lo)
+		return e.rangeSubscript(sub, lo, first)
 	}
 	ints, ok := e.integers(lo, e.at(sub.Lo), "an index")
 	if !ok {
@@ -93,15 +94,12 @@ func (e *elaborator) subscript(sub lang.Subscript, lo value, dim int) (selector,
 		sel.pos = make([]int, lo.space.size()*sel.width)
 		return sel, true
 	}
-	sel.pos = make([]int, len(ints))
-	for k, i := range ints {
-		sel.pos[k] = i - 1
-	}
+	sel.pos = each.Of(ints, func(i int) int { return i - first })
 	return sel, true
 }
 
 // rangeSubscript is lo..hi; its length must be the same for all tuples.
-func (e *elaborator) rangeSubscript(sub lang.Subscript, lo value) (selector, bool) {
+func (e *elaborator) rangeSubscript(sub lang.Subscript, lo value, first int) (selector, bool) {
 	hi := e.expr(sub.Hi)
 	los, ok := e.integers(lo, e.at(sub.Lo), "an index")
 	his, ok2 := e.integers(hi, e.at(sub.Hi), "an index")
@@ -124,7 +122,7 @@ func (e *elaborator) rangeSubscript(sub lang.Subscript, lo value) (selector, boo
 		}
 		sel.width = width
 		e.b.fits(e.at(sub), "the range", len(los), width)
-		sel.pos = append(sel.pos, expr.Sequence(los[k]-1, width)...)
+		sel.pos = append(sel.pos, expr.Sequence(los[k]-first, width)...)
 	}
 	return sel, true
 }
@@ -135,11 +133,7 @@ func (e *elaborator) asInt(v value, ints []int) value {
 }
 
 // inRange checks the positions against the dimension.
-func (e *elaborator) inRange(sel selector, sub lang.Subscript, x *lang.Index, along dim) bool {
-	dim, lo := along.n, 1
-	if along.set != nil {
-		lo = along.set.lo
-	}
+func (e *elaborator) inRange(sel selector, sub lang.Subscript, x *lang.Index, dim, lo int) bool {
 	if sel.opaque != nil && dim > 0 {
 		return true
 	}
@@ -161,16 +155,17 @@ func (e *elaborator) inRange(sel selector, sub lang.Subscript, x *lang.Index, al
 	return true
 }
 
-// take gathers the selected entries.
-func (e *elaborator) take(v value, sels []selector, s *space, at diag.Span) value {
-	out := remaining(v, sels, s)
-	n, shape := s.size(), s.shape(out.item())
-	e.b.fits(at, "the selection", n, out.item().Len())
+// places are those of the selected entries of v, at the tuples of s.
+func (e *elaborator) places(v value, sels []selector, s *space) []int {
 	dims := v.dims()
 	bases := s.to(v.space)
 	ats := each.Of(sels, func(sel selector) []int { return s.to(sel.space) })
-	index := make([]int, 0, n*out.item().Len())
-	for t := range n {
+	n := s.size()
+	for _, sel := range sels {
+		n *= sel.width
+	}
+	index := make([]int, 0, n)
+	for t := range s.size() {
 		// The places along the first dimensions, then those below each.
 		from := len(index)
 		index = append(index, bases[t])
@@ -186,8 +181,7 @@ func (e *elaborator) take(v value, sels []selector, s *space, at diag.Span) valu
 			}
 		}
 	}
-	out.node = e.b.graph.Gather(v.node, index, shape, at)
-	return out
+	return index
 }
 
 // remaining is what subscripts leave of a value, without its node.

@@ -19,16 +19,20 @@ func (e *elaborator) rangesOverTuples(name string) bool {
 	return ok && v.set != nil && v.set.parts != nil
 }
 
-// along evaluates the subscripts of a dimension over a set.
+// along evaluates the subscripts of a dimension.
 func (e *elaborator) along(subs []lang.Subscript, d dim, x *lang.Index) (selector, bool) {
-	set := d.set
+	set, first := d.set, 1
+	if set != nil {
+		first = set.lo
+	}
 	if len(subs) == 1 && subs[0].All {
 		return selector{width: d.n, all: true, pos: expr.Sequence(0, d.n)}, true
 	}
 	if len(subs) == 1 {
 		v := e.expr(subs[0].Lo)
-		if set.number && v.set == nil {
-			return e.alongNumbers(subs[0], v, d, x)
+		if set == nil || set.number && v.set == nil {
+			sel, ok := e.subscript(subs[0], v, first)
+			return sel, ok && e.inRange(sel, subs[0], x, d.n, first)
 		}
 		return e.oneElement(subs[0].Lo, v, set)
 	}
@@ -79,20 +83,6 @@ func asLabel(x lang.Expr, v value) value {
 	return v
 }
 
-// alongNumbers evaluates a subscript, which begins with lo, of a dimension over a set of
-// numbers.
-func (e *elaborator) alongNumbers(sub lang.Subscript, lo value, d dim, x *lang.Index) (selector, bool) {
-	sel, ok := e.subscript(sub, lo, d.n)
-	if !ok {
-		return sel, false
-	}
-	if shift := d.set.lo - 1; shift != 0 && sel.opaque == nil {
-		pos := each.Of(sel.pos, func(p int) int { return p - shift })
-		sel.pos = pos
-	}
-	return sel, e.inRange(sel, sub, x, d)
-}
-
 // oneElement is the place of v, the value of x, which must be an element of a set.
 func (e *elaborator) oneElement(x lang.Expr, v value, set *boundSet) (selector, bool) {
 	out := selector{single: true, width: 1, space: v.space}
@@ -115,13 +105,12 @@ func (e *elaborator) oneElement(x lang.Expr, v value, set *boundSet) (selector, 
 	}
 	out.pos = make([]int, len(v.ints))
 	for k, i := range v.ints {
-		labels := v.set.element(i - 1)
-		if v.set.texts {
-			out.pos[k] = set.find(labels...)
-		} else {
-			out.pos[k] = v.set.in(set, i-1)
+		if v.set == set {
+			out.pos[k] = i - 1
+			continue
 		}
-		switch {
+		labels := v.set.element(i - 1)
+		switch out.pos[k] = set.find(labels...); {
 		case out.pos[k] >= 0:
 			continue
 		case set.fake || v.set.fake:
@@ -156,9 +145,8 @@ func (e *elaborator) compareLabels(x *lang.Binary, u, v value) value {
 		return e.unknownCondition(x, out.space)
 	}
 	same := func(i, j int) bool { return word(u.set, i) == word(v.set, j) }
-	if u.set != nil && v.set != nil && u.set.root() == v.set.root() {
-		root := u.set.root()
-		same = func(i, j int) bool { return u.set.in(root, i-1) == v.set.in(root, j-1) }
+	if u.set != nil && u.set == v.set {
+		same = func(i, j int) bool { return i == j }
 	}
 	at, to := out.space.to(u.space), out.space.to(v.space)
 	out.bools = make([]bool, len(at))
@@ -204,29 +192,20 @@ func word(set *boundSet, i int) string {
 	if set == nil {
 		return strconv.Itoa(i)
 	}
-	return set.element(i - 1)[0]
+	return set.word(i - 1)
 }
 
-// ofSet elaborates card, ord, next and prev; ok is false for other names.
-func (e *elaborator) ofSet(x *lang.Call) (v value, ok bool) {
-	switch x.Fn.Name {
-	case "card", "ord", "next", "prev":
-	default:
-		return value{}, false
-	}
-	if x.Fn.Name == "card" {
-		if s := e.setOf(x.Args[0]); s != nil {
-			return scalarInt(s.n), true
-		}
-		return value{}, false
-	}
-	v = e.expr(x.Args[0])
-	if v.bad() || v.set == nil {
-		return value{}, v.bad()
-	}
-	if x.Fn.Name == "ord" {
+// ofElement elaborates ord, next and prev.
+func (e *elaborator) ofElement(x *lang.Call) value {
+	v := e.expr(x.Args[0])
+	switch {
+	case v.bad():
+		return v
+	case v.set == nil:
+		return e.unchecked(x)
+	case x.Fn.Name == "ord":
 		v.set = nil
-		return v, true
+		return v
 	}
 	step := 1
 	if x.Fn.Name == "prev" {
@@ -240,10 +219,10 @@ func (e *elaborator) ofSet(x *lang.Call) (v value, ok bool) {
 		d := e.errorf(diag.BindLabels, e.at(x), "%s has no %s label in `%s`", tupleText(v.set.element(i-1)),
 			map[int]string{1: "following", -1: "preceding"}[step], v.set.name)
 		d.Detail, d.Fix = v.space.happens(k), "leave it out by a condition, as in `if ord(c) > 1`"
-		return value{}, true
+		return value{}
 	}
 	v.ints = ints
-	return v, true
+	return v
 }
 
 // component is one label of the elements of a set of tuples, as an index.

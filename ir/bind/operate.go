@@ -35,11 +35,7 @@ func (e *elaborator) lift(v value, s *space, at diag.Span) value {
 		return v
 	}
 	if v.isInt() {
-		up, ints := s.to(v.space), make([]int, s.n)
-		for k := range ints {
-			ints[k] = v.ints[up[k]]
-		}
-		v.ints, v.space = ints, s
+		v.ints, v.space = pick(v.ints, s.to(v.space)), s
 		return v
 	}
 	size := v.item().Len()
@@ -91,11 +87,7 @@ func (e *elaborator) plus(sum, n *expr.Node, at diag.Span) *expr.Node {
 // map1 applies an elementwise operation of one argument.
 func (e *elaborator) map1(op expr.Op, v value, at diag.Span) value {
 	if op == expr.Neg && v.isInt() {
-		ints := make([]int, len(v.ints))
-		for k, i := range v.ints {
-			ints[k] = -i // -minInt cannot occur: literals and arithmetic stay within 2^53
-		}
-		v.ints = ints
+		v.ints = each.Of(v.ints, func(i int) int { return -i }) // -minInt cannot occur: literals and arithmetic stay within 2^53
 		return v
 	}
 	v = e.num(v)

@@ -198,28 +198,18 @@ func staysSparse(n *expr.Node) bool {
 func (e *elaborator) batchedProduct(out, u, v value, at diag.Span) value {
 	g, s := e.b.graph, out.space
 	switch {
-	case u.isRow() && isColumn(v) && v.space == nil:
-		u = e.lift(u, s, at)
-		out.node = g.MatVec(u.node, false, v.node, at)
+	case isColumn(v) && v.space == nil:
+		flat := g.MatVec(e.lift(u, s, at).node, false, v.node, at)
+		out.node = e.reshape(flat, s.shape(out.item()), at)
 	case u.isRow() && isColumn(v) && u.space == nil:
-		v = e.lift(v, s, at)
-		out.node = g.MatVec(v.node, false, u.node, at)
+		out.node = g.MatVec(e.lift(v, s, at).node, false, u.node, at)
 	case u.isRow() && isColumn(v):
 		v.typ = elab.Transposed(v.typ)
 		return e.itemSum(e.map2(expr.Mul, u, v, at), at)
 	case u.space == nil && u.item().Rank == 2 && isColumn(v):
-		v = e.lift(v, s, at)
-		out.node = g.MatMul(v.node, false, u.node, true, at)
-	case u.isRow() && v.space == nil:
-		u = e.lift(u, s, at)
-		out.node = g.MatMul(u.node, false, v.node, false, at)
-	case u.item().Rank == 2 && v.space == nil && isColumn(v):
-		u = e.lift(u, s, at)
-		flat := g.MatVec(u.node, false, v.node, at)
-		out.node = e.reshape(flat, s.shape(out.item()), at)
-	case u.item().Rank == 2 && v.space == nil:
-		u = e.lift(u, s, at)
-		out.node = g.MatMul(u.node, false, v.node, false, at)
+		out.node = g.MatMul(e.lift(v, s, at).node, false, u.node, true, at)
+	case !isColumn(u) && v.space == nil:
+		out.node = g.MatMul(e.lift(u, s, at).node, false, v.node, false, at)
 	default:
 		return e.contract(out, u, v, at)
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/elab"
@@ -21,16 +22,14 @@ type boundSet struct {
 	n      int
 	lo     int         // of a set of numbers: the first
 	number bool        // a set of numbers lo..lo+n-1
-	labels []string    // of a set of labels
+	labels []string    // of others: the elements, each as one text
 	parts  []*boundSet // of a set of tuples: the sets of their labels
 	tuples [][]int     // and the positions of the labels in those
 	within *boundSet   // the set that this is a part of, or nil
-	up     []int       // and the position of each element in it
 	fake   bool        // stands for elements that were not supplied
 	texts  bool        // the values of data of texts, or a label that is written out: no array is over them
 
 	place map[string]int // positions by label, made when first asked for
-	down  map[int]int    // positions by that in the root, made likewise
 }
 
 func (s *boundSet) root() *boundSet {
@@ -50,17 +49,22 @@ func (s *boundSet) partSets() []*boundSet {
 
 // element lists the labels of element k.
 func (s *boundSet) element(k int) []string {
-	switch {
-	case s.parts != nil:
-		var out []string
-		for i, p := range s.parts {
-			out = append(out, p.element(s.tuples[k][i])...)
-		}
-		return out
-	case s.number:
-		return []string{strconv.Itoa(s.lo + k)}
+	if s.parts == nil {
+		return []string{s.word(k)}
 	}
-	return []string{s.labels[k]}
+	var out []string
+	for i, p := range s.parts {
+		out = append(out, p.word(s.tuples[k][i]))
+	}
+	return out
+}
+
+// word is element k as one text.
+func (s *boundSet) word(k int) string {
+	if s.number {
+		return strconv.Itoa(s.lo + k)
+	}
+	return s.labels[k]
 }
 
 // axis is the set as a dimension: numbers from 1 need no labels.
@@ -88,7 +92,7 @@ func (s *boundSet) find(labels ...string) int {
 	if s.place == nil {
 		s.place = make(map[string]int, s.n)
 		for k := range s.n {
-			s.place[strings.Join(s.element(k), "\x00")] = k
+			s.place[s.labels[k]] = k
 		}
 	}
 	k, ok := s.place[strings.Join(labels, "\x00")]
@@ -96,31 +100,6 @@ func (s *boundSet) find(labels ...string) int {
 		return -1
 	}
 	return k
-}
-
-// in is the position in t of element k of s, or -1; the two have one root.
-func (s *boundSet) in(t *boundSet, k int) int {
-	for ; s != t && s.within != nil; s = s.within {
-		k = s.up[k]
-	}
-	if s == t {
-		return k
-	}
-	if t.down == nil {
-		t.down = make(map[int]int, t.n)
-		for j := range t.n {
-			r := j
-			for u := t; u.within != nil; u = u.within {
-				r = u.up[r]
-			}
-			t.down[r] = j
-		}
-	}
-	j, ok := t.down[k]
-	if !ok {
-		return -1
-	}
-	return j
 }
 
 // setOf is the set that a name stands for in a scope, or nil.
@@ -177,22 +156,27 @@ func (b *binder) trySet(s *ir.Symbol, d *lang.IndexSet) bool {
 	return true
 }
 
-// declaredWithin says of a set what it is a part of, or what its tuples are made of; false
-// where that is not bound yet.
-func (b *binder) declaredWithin(set *boundSet, d *lang.IndexSet) bool {
-	for _, w := range d.Within {
-		of := b.sets[w.Name]
+// madeOf says of a set what it is a part of, or what its tuples are made of, by name; ok is
+// false where that is not bound yet.
+func (b *binder) madeOf(set *boundSet, names []string) (sets []*boundSet, ok bool) {
+	for _, name := range names {
+		of := b.sets[name]
 		if of == nil {
-			b.missing = b.symbol(w.Name)
-			return false
+			b.missing = b.symbol(name)
+			return nil, false
 		}
-		if len(d.Within) == 1 {
-			set.within, set.parts = of, of.parts
-		} else {
-			set.parts = append(set.parts, of)
-		}
+		sets, set.parts = append(sets, of), append(set.parts, of.partSets()...)
 	}
-	return true
+	if len(sets) == 1 {
+		set.within, set.parts = sets[0], sets[0].parts
+	}
+	return sets, true
+}
+
+// declaredWithin is madeOf what a declaration says.
+func (b *binder) declaredWithin(set *boundSet, d *lang.IndexSet) bool {
+	_, ok := b.madeOf(set, each.Of(d.Within, func(n lang.Ident) string { return n.Name }))
+	return ok
 }
 
 // suppliedSet binds a set whose elements are data. A set of numbers from 1 may
@@ -265,16 +249,11 @@ func (b *binder) fillSet(set *boundSet, elements [][]string, origin string, at f
 			return
 		}
 		seen[key] = true
-		if set.within != nil {
-			place := set.within.find(labels...)
-			if place < 0 {
-				b.nearLabel(fail(k, "is not in `%s`", set.within.name), set.within, labels)
-				return
-			}
-			set.up = append(set.up, place)
+		if set.within != nil && set.within.find(labels...) < 0 {
+			b.nearLabel(fail(k, "is not in `%s`", set.within.name), set.within, labels)
+			return
 		}
-		if set.parts == nil {
-			set.labels = append(set.labels, labels[0])
+		if set.labels = append(set.labels, key); set.parts == nil {
 			continue
 		}
 		tuple := make([]int, arity)
@@ -292,7 +271,7 @@ func (b *binder) fillSet(set *boundSet, elements [][]string, origin string, at f
 
 // nearLabel adds the label that was likely meant.
 func (b *binder) nearLabel(d *diag.Diagnostic, set *boundSet, labels []string) {
-	if len(labels) != 1 || set.number || set.n > maxNear {
+	if len(labels) != 1 || set.number || set.parts != nil || set.n > maxNear {
 		return
 	}
 	if near := diag.Suggest(labels[0], set.labels); near != "" {
@@ -349,11 +328,8 @@ func (s *boundSet) placeholders() {
 	if s.within != nil {
 		s.n = min(s.n, s.within.n)
 		for k := range s.n {
-			s.up = append(s.up, k)
-			if s.parts != nil {
+			if s.labels = append(s.labels, s.within.word(k)); s.parts != nil {
 				s.tuples = append(s.tuples, s.within.tuples[k])
-			} else {
-				s.labels = append(s.labels, s.within.element(k)[0])
 			}
 		}
 		return
@@ -370,15 +346,14 @@ func (s *boundSet) placeholders() {
 	}
 	s.n = min(s.n, all)
 	for k := range s.n {
-		tuple, rest := make([]int, len(s.parts)), k
+		tuple, round := make([]int, len(s.parts)), 0
 		for i, p := range s.parts {
+			tuple[i] = (round + k + i) % max(p.n, 1)
 			// A step to the side for each round, so that tuples of one set with
 			// itself are not all alike.
-			tuple[i] = (rest + i) % max(p.n, 1)
-			if i > 0 {
-				tuple[i] = (k/max(s.parts[0].n, 1) + k + i) % max(p.n, 1)
-			}
+			round = k / max(s.parts[0].n, 1)
 		}
 		s.tuples = append(s.tuples, tuple)
+		s.labels = append(s.labels, strings.Join(s.element(k), "\x00"))
 	}
 }

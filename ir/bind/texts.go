@@ -9,23 +9,14 @@ import (
 	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
-	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
 
-// texts are bound data of texts. An entry of them is an element of the set of
+// bindTexts binds `data split: text[row]`. An entry of them is an element of the set of
 // their different values, so that it has a place where elements of sets have one.
-type texts struct {
-	name   string
-	dims   []dim
-	values *boundSet
-	codes  []int // the position in values of each entry, row-major
-}
-
-// bindTexts binds `data split: text[row]`.
 func (b *binder) bindTexts(s *ir.Symbol, d *lang.Data, dims []dim) {
-	t := &texts{name: s.Name, dims: dims, values: &boundSet{name: s.Name, texts: true}}
+	values := &boundSet{name: s.Name, texts: true}
 	b.fits(d.Name.Span(), s.Name, sizesOf(dims)...)
 	n := 1
 	for _, a := range dims {
@@ -45,32 +36,31 @@ func (b *binder) bindTexts(s *ir.Symbol, d *lang.Data, dims []dim) {
 			list = append(list, lang.LabelOf(x))
 		}
 	case b.opts.Abstract:
-		t.values.fake, t.values.n, t.values.labels = true, 1, []string{s.Name + " 1"}
-		t.codes = make([]int, n)
+		values.fake, list = true, slices.Repeat([]string{s.Name + " 1"}, n)
 	default:
 		b.noData(s, d)
 		return
 	}
-	if t.codes == nil {
-		if len(list) != n {
-			b.errorf(diag.BindShape, d.Name.Span(), "`%s` has %d texts in %s, but %d are needed", s.Name, len(list), origin, n).Detail =
-				fmt.Sprintf("it is declared %s", d.Type.Span().Text())
-			return
+	if len(list) != n {
+		b.errorf(diag.BindShape, d.Name.Span(), "`%s` has %d texts in %s, but %d are needed", s.Name, len(list), origin, n).Detail =
+			fmt.Sprintf("it is declared %s", d.Type.Span().Text())
+		return
+	}
+	v := value{typ: arrayOver(dims), set: values}
+	v.typ.Kind = ir.TextType
+	place := map[string]int{}
+	for _, text := range list {
+		if place[text] == 0 {
+			values.labels = append(values.labels, text)
+			place[text] = len(values.labels)
 		}
-		place := map[string]int{}
-		for _, text := range list {
-			k, seen := place[text]
-			if !seen {
-				k = len(place)
-				place[text] = k
-				t.values.labels = append(t.values.labels, text)
-			}
-			t.codes = append(t.codes, k)
-		}
-		t.values.n = len(place)
+		v.ints = append(v.ints, place[text])
+	}
+	values.n = len(place)
+	b.known[s.Name] = v
+	if !values.fake {
 		b.bound[s.Name] = &ir.BoundData{Name: s.Name, Texts: list, Origin: origin, Axes: exported(dims)}
 	}
-	b.texts[s.Name], b.known[s.Name] = t, value{}
 }
 
 // givenTexts are supplied texts in the order of the declared dimensions; nil after
@@ -106,44 +96,6 @@ func (b *binder) givenTexts(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims 
 	return out
 }
 
-// textsOf are the texts that x is an entry of, or nil.
-func (e *elaborator) textsOf(x *lang.Index) *texts {
-	if s := e.global(x.X); s != nil {
-		return e.b.texts[s.Name]
-	}
-	return nil
-}
-
-// textEntry is split[r]: an element of the set of the values, one or one a tuple.
-func (e *elaborator) textEntry(x *lang.Index, t *texts) value {
-	sels, s, ok := e.selectors(x, arrayOver(t.dims), nil)
-	if !ok {
-		return value{}
-	}
-	n := s.size()
-	out := value{typ: elab.Int, space: s, ints: slices.Repeat([]int{1}, n), set: t.values}
-	if t.values.fake {
-		return out
-	}
-	place := make([]int, n)
-	for d, sel := range sels {
-		if sel.opaque != nil {
-			unknown := *t.values
-			unknown.fake = true
-			out.set = &unknown
-			return out
-		}
-		at := s.to(sel.space)
-		for k := range place {
-			place[k] = place[k]*t.dims[d].n + sel.pos[at[k]]
-		}
-	}
-	for k, p := range place {
-		out.ints[k] = t.codes[p] + 1
-	}
-	return out
-}
-
 // some lists the first of many labels.
 func some(labels []string) string {
 	const shown = 8 // a line of words
@@ -157,17 +109,8 @@ func some(labels []string) string {
 // filteredSet binds `set S = {i in row if ...}` if all it needs is known, and reports
 // whether it was dealt with.
 func (b *binder) filteredSet(set *boundSet, v *lang.SetLiteral) bool {
-	var sets []*boundSet
-	for i := range v.Binders {
-		name := v.Binders[i].Lo.(*lang.Name).Name
-		of := b.sets[name]
-		if of == nil {
-			b.missing = b.symbol(name)
-			return false
-		}
-		sets = append(sets, of)
-	}
-	if v.Cond != nil && !b.ready(v.Cond) {
+	sets, ok := b.madeOf(set, each.Of(v.Binders, func(bd lang.Binder) string { return bd.Lo.(*lang.Name).Name }))
+	if !ok || v.Cond != nil && !b.ready(v.Cond) {
 		return false
 	}
 	// The positions of the elements of each set, which the indices may only give
@@ -178,13 +121,6 @@ func (b *binder) filteredSet(set *boundSet, v *lang.SetLiteral) bool {
 	}
 	s := inner.space
 	labels := indexAxis(s).Labels
-	if len(sets) == 1 {
-		set.within, set.parts = sets[0], sets[0].parts
-	} else {
-		for _, of := range sets {
-			set.parts = append(set.parts, of.partSets()...)
-		}
-	}
 	origin := "the model"
 	if s.mask != nil { // which elements there are depends on data that were not supplied
 		set.fake, origin = true, "placeholder"

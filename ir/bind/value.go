@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
@@ -73,8 +74,24 @@ func (v value) describe() string {
 	return v.item().String()
 }
 
-// factor is a condition that is not known yet as a number: 0 or 1, one or one a tuple.
-func factor(n *expr.Node, s *space) value { return value{typ: elab.Real, space: s, node: n} }
+// unknown is a condition that is not known yet.
+func unknown(n *expr.Node, s *space) value { return value{typ: elab.Bool, space: s, unknown: n} }
+
+// factor is a condition as a number: 0 or 1, one or one a tuple.
+func (v value) factor(e *elaborator) value {
+	if v.unknown != nil {
+		return value{typ: elab.Real, space: v.space, node: v.unknown}
+	}
+	return e.num(intsAt(each.Of(v.bools, func(t bool) int {
+		if t {
+			return 1
+		}
+		return 0
+	}), v.space))
+}
+
+// boolsAt is a condition that is known, at the tuples of a deeper space.
+func (v value) boolsAt(s *space) []bool { return pick(v.bools, s.to(v.space)) }
 
 // space is an iteration space: the index tuples of a comprehension or family,
 // enumerated, or the part of another space in which a condition holds.
