@@ -121,7 +121,7 @@ func (a *affine) step(n *expr.Node) (f *form, bad *expr.Node) {
 	size := n.Shape.Len()
 	switch n.Op {
 	case expr.Neg:
-		return args[0].scaled(slices.Repeat([]float64{-1}, size)), nil
+		return args[0].negated(), nil
 	case expr.Add, expr.Sub:
 		sign := 1.0
 		if n.Op == expr.Sub {
@@ -259,34 +259,25 @@ func (f *form) plus(g *form, sign float64) *form {
 
 // scaled multiplies entry k by by[k].
 func (f *form) scaled(by []float64) *form {
-	rows := func(vals []float64, by func(i int) float64) []float64 {
-		if vals == nil {
-			return nil
-		}
-		out := make([]float64, len(vals))
-		for i := range f.coef.Rows {
-			for k := f.coef.Ptr[i]; k < f.coef.Ptr[i+1]; k++ {
-				out[k] = by(i) * vals[k]
+	m := *f.coef
+	m.Val = slices.Clone(f.coef.Val)
+	out := &form{coef: &m, rest: slices.Clone(f.rest), size: sizes{slices.Clone(f.size.coef), slices.Clone(f.size.rest)}}
+	for i, v := range by {
+		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
+			m.Val[k] *= v
+			if out.size.coef != nil {
+				out.size.coef[k] *= math.Abs(v)
 			}
 		}
-		return out
-	}
-	value := func(i int) float64 { return by[i] }
-	size := func(i int) float64 { return math.Abs(by[i]) }
-	m := *f.coef
-	m.Val = rows(f.coef.Val, value)
-	out := &form{coef: &m, rest: make([]float64, len(f.rest)), size: sizes{coef: rows(f.size.coef, size)}}
-	for i := range out.rest {
-		out.rest[i] = by[i] * f.rest[i]
-	}
-	if f.size.rest != nil {
-		out.size.rest = make([]float64, len(f.rest))
-		for i := range out.rest {
-			out.size.rest[i] = size(i) * f.size.rest[i]
+		if out.rest[i] *= v; out.size.rest != nil {
+			out.size.rest[i] *= math.Abs(v)
 		}
 	}
 	return out
 }
+
+// negated is -f.
+func (f *form) negated() *form { return f.scaled(slices.Repeat([]float64{-1}, len(f.rest))) }
 
 // combine is M f, for a matrix M of as many columns as f has entries.
 func (f *form) combine(m *sparse.CSR) *form {

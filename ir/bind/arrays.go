@@ -96,26 +96,20 @@ func (b *binder) conform(s *ir.Symbol, d *lang.Data, a *data.Array, dims []int, 
 	if len(dims) == 1 && a.Rank() == 2 && a.Shape[1] == 1 {
 		a = data.Vector(a.Values())
 	}
-	if len(dims) > 2 && a.Rank() == 1 { // its entries row-major
-		if n := shapeOf(dims).Len(); n == a.Len() {
-			return a
-		}
+	if len(dims) > 2 && a.Rank() == 1 && a.Len() == shapeOf(dims).Len() { // its entries row-major
+		return a
 	}
 	if len(dims) == 2 && a.Len() == 0 && dims[0]*dims[1] == 0 { // JSON cannot say how long the rows are that there are none of
 		return data.Matrix(dims[0], dims[1], nil)
 	}
-	same := len(dims) == a.Rank()
-	for k := range dims {
-		same = same && dims[k] == a.Shape[k]
+	switch {
+	case !slices.Equal(dims, a.Shape):
+		b.misshaped(s, d, a, dims, origin)
+		return nil
+	case len(dims) > 2:
+		return data.Vector(a.Values())
 	}
-	if same {
-		if len(dims) > 2 {
-			return data.Vector(a.Values())
-		}
-		return a
-	}
-	b.misshaped(s, d, a, dims, origin)
-	return nil
+	return a
 }
 
 // misshaped reports an array that does not have its declared shape. Where a

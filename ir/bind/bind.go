@@ -349,18 +349,8 @@ func (b *binder) declared() []*ir.Symbol {
 		return b.inOrder
 	}
 	for _, d := range b.prog.File.Decls {
-		var name string
-		switch d := d.(type) {
-		case *lang.Param:
-			name = d.Name.Name
-		case *lang.Data:
-			name = d.Name.Name
-		case *lang.IndexSet:
-			name = d.Name.Name
-		default:
-			continue
-		}
-		if s := b.symbol(name); s != nil && s.Decl == lang.Node(d) {
+		name, kind, ok := elab.Declared(d)
+		if s := b.symbol(name.Name); ok && kind != ir.LetSymbol && kind != ir.FnSymbol && s != nil && s.Decl == lang.Node(d) {
 			b.inOrder = append(b.inOrder, s)
 		}
 	}

@@ -53,14 +53,12 @@ func (b *binder) atKey(d *lang.Data, entry *data.Entry, i int, code diag.Code, f
 // row-major; nil after an error. Every place has to be given, once.
 func (b *binder) placesByLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims []dim) []int {
 	k := entry.Keyed
-	total := 1
 	for i, a := range dims {
 		if a.set == nil && !(k.ByPlace > 0 && i == len(dims)-1) {
 			b.errorf(diag.BindShape, d.Name.Span(), "`%s` is declared %s, but %s gives its entries by label", s.Name, d.Type.Span().Text(), entry.Origin).Fix =
 				"declare it over sets, as in `[city]`"
 			return nil
 		}
-		total *= a.n
 	}
 	b.fits(d.Name.Span(), s.Name, sizesOf(dims)...)
 	if last := dims[len(dims)-1]; k.ByPlace > 0 && k.ByPlace != last.n {
@@ -71,6 +69,7 @@ func (b *binder) placesByLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, di
 	fail := func(i int, format string, args ...any) *diag.Diagnostic {
 		return b.atKey(d, entry, i, diag.BindLabels, "%s of `%s` %s", tupleText(k.Keys[i]), s.Name, fmt.Sprintf(format, args...))
 	}
+	total := shapeOf(sizesOf(dims)).Len()
 	from := slices.Repeat([]int{-1}, total)
 	for i, labels := range k.Keys {
 		at := 0
@@ -105,14 +104,8 @@ func (b *binder) placesByLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, di
 		from[at] = i
 	}
 	if at := slices.Index(from, -1); at >= 0 {
-		missing := 0
-		for _, g := range from {
-			if g < 0 {
-				missing++
-			}
-		}
 		d := b.errorf(diag.BindLabels, d.Name.Span(), "`%s[%s]` has no value in %s", s.Name, ir.Place(exportedAll(dims), at), entry.Origin)
-		if missing > 1 {
+		if missing := total - len(k.Keys); missing > 1 {
 			d.Detail = fmt.Sprintf("%d of its %d entries are missing.", missing, total)
 		}
 		return nil

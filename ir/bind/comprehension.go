@@ -21,10 +21,10 @@ func (e *elaborator) comprehension(x *lang.Comprehension) value {
 	if !ok {
 		return value{}
 	}
-	try := e.b.attempt()
+	before := len(e.b.list)
 	body := inner.numeric(x.Body)
 	if body.bad() {
-		if e.space == nil && e.b.again(try) {
+		if e.space == nil && e.b.again(before) {
 			return e.unroll(x, op, inner.space)
 		}
 		return value{}
@@ -74,15 +74,14 @@ func (e *elaborator) iterate(binders []lang.Binder, cond lang.Expr) (*elaborator
 	s := &space{parent: e.space, depth: e.space.level() + 1, n: cur.space.n, up: cur.space.to(e.space), mask: cur.space.mask}
 	for _, m := range made {
 		at := cur.space.to(m)
-		for k, name := range m.names {
-			values := m.at[k]
+		for _, i := range m.indices {
 			if m != cur.space {
-				values = pick(values, at)
+				i.at = pick(i.at, at)
 			}
-			s.names, s.at, s.sets = append(s.names, name), append(s.at, values), append(s.sets, m.setAt(k))
+			s.indices = append(s.indices, i)
 		}
 		own := m.spans[0]
-		if own.values = s.at[len(s.at)-1]; len(m.names) > 1 {
+		if own.values = s.indices[len(s.indices)-1].at; len(m.indices) > 1 {
 			own.values = pick(m.spans[0].values, at)
 		}
 		s.spans = append(s.spans, own)
@@ -92,10 +91,10 @@ func (e *elaborator) iterate(binders []lang.Binder, cond lang.Expr) (*elaborator
 
 // withIndices declares the indices of s, which is e's space.
 func (e *elaborator) withIndices(s *space) *elaborator {
-	for k, name := range s.names {
-		v := intsAt(s.at[k], s)
-		v.set = s.setAt(k)
-		e = e.with(name, v)
+	for _, i := range s.indices {
+		v := intsAt(i.at, s)
+		v.set = i.set
+		e = e.with(i.name, v)
 	}
 	return e
 }
@@ -125,17 +124,16 @@ func (e *elaborator) extend(bd *lang.Binder) (*space, bool) {
 	}
 	out.spans[0].set, out.spans[0].first = set, first
 	if bd.Tuple == nil || set.parts == nil {
-		out.sets = []*boundSet{set}
-		if set.number {
-			out.sets[0] = nil
+		if !set.number {
+			out.indices[0].set = set
 		}
 		return out, true
 	}
-	whole := intsAt(out.at[0], out)
-	out.names, out.at = nil, nil
+	whole := intsAt(out.indices[0].at, out)
+	out.indices = nil
 	for i, n := range bd.Tuple {
 		v := component(set, i, whole)
-		out.names, out.at, out.sets = append(out.names, n.Name), append(out.at, v.ints), append(out.sets, v.set)
+		out.indices = append(out.indices, spaceIndex{n.Name, v.ints, v.set})
 	}
 	return out, true
 }
@@ -144,14 +142,15 @@ func (e *elaborator) extend(bd *lang.Binder) (*space, bool) {
 // or vector that it names.
 func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 	parents := e.space.size()
-	out := &space{parent: e.space, depth: e.space.level() + 1, names: []string{bd.Name.Name}, at: make([][]int, 1)}
+	var up, at []int // the parent of each tuple, and the index there
 	add := func(t, i int) {
 		e.b.meter.Step()
-		out.up = append(out.up, t)
-		out.at[0] = append(out.at[0], i)
-		out.n++
+		up, at = append(up, t), append(at, i)
 	}
-	grow := func(n int) { out.up, out.at[0] = make([]int, 0, n), make([]int, 0, n) }
+	made := func(own span) *space {
+		own.values = at
+		return &space{parent: e.space, depth: e.space.level() + 1, n: len(up), up: up, indices: []spaceIndex{{name: bd.Name.Name, at: at}}, spans: []span{own}}
+	}
 	if given == nil && bd.Hi == nil {
 		v := e.expr(bd.Lo)
 		if !v.bad() && (v.item().Rank != 1 || v.space != nil) {
@@ -168,14 +167,13 @@ func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 	}
 	if given != nil {
 		e.roomWithin(bd, parents*len(given))
-		grow(parents * len(given))
+		up, at = make([]int, 0, parents*len(given)), make([]int, 0, parents*len(given))
 		for t := range parents {
 			for _, i := range given {
 				add(t, i)
 			}
 		}
-		out.spans = []span{{dim: dim{n: len(given)}, values: out.at[0]}}
-		return out, true
+		return made(span{dim: dim{n: len(given)}}), true
 	}
 	los, ok := e.bound(bd.Lo)
 	his, ok2 := e.bound(bd.Hi)
@@ -192,7 +190,7 @@ func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 		}
 	}
 	e.roomWithin(bd, total)
-	grow(total)
+	up, at = make([]int, 0, total), make([]int, 0, total)
 	var own span
 	for t := range parents {
 		lo, hi := ends(t)
@@ -205,11 +203,10 @@ func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 			own.n = -1
 		}
 	}
-	if own.values = out.at[0]; len(los) == 1 {
+	if len(los) == 1 {
 		own.first = los[0]
 	}
-	out.spans = []span{own}
-	return out, true
+	return made(own), true
 }
 
 // roomWithin counts a space of n tuples within the spaces around it, which stay in memory

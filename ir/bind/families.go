@@ -41,9 +41,9 @@ func (r *rows) constraint(c *lang.Constraint) []relation {
 		e = inner
 		r.b.rowsFit(c.Span(), thisConstraint, e.space.n*len(c.Ops))
 	}
-	try := r.b.attempt()
+	before := len(r.b.list)
 	out := r.links(e, c)
-	if e.space != nil && r.b.again(try) {
+	if e.space != nil && r.b.again(before) {
 		return r.unrolled(c, e.space)
 	}
 	return out
@@ -189,15 +189,7 @@ func familyShape(h value) (expr.Shape, []ir.Axis) {
 
 // labelled reports whether the rows of a family have labels in their names.
 func labelled(h value) bool {
-	if exported(h.dims()) != nil {
-		return true
-	}
-	for k := range h.space.at {
-		if h.space.setAt(k) != nil {
-			return true
-		}
-	}
-	return false
+	return exported(h.dims()) != nil || slices.ContainsFunc(h.space.indices, func(i spaceIndex) bool { return i.set != nil })
 }
 
 // indexAxis is the axis of a family's index tuples.
@@ -211,16 +203,17 @@ func indexAxis(s *space) ir.Axis {
 
 // rectangle recognises two indices that run over a full m x n grid.
 func rectangle(s *space) (m, n int, ok bool) {
-	if len(s.at) != 2 || s.n == 0 {
+	if len(s.indices) != 2 || s.n == 0 {
 		return 0, 0, false
 	}
-	for n = 1; n < s.n && s.at[0][n] == s.at[0][0]; n++ {
+	outer, inner := s.indices[0].at, s.indices[1].at
+	for n = 1; n < s.n && outer[n] == outer[0]; n++ {
 	}
 	if s.n%n != 0 {
 		return 0, 0, false
 	}
 	for k := range s.n {
-		if s.at[1][k] != s.at[1][k%n] || s.at[0][k] != s.at[0][k-k%n] {
+		if inner[k] != inner[k%n] || outer[k] != outer[k-k%n] {
 			return 0, 0, false
 		}
 	}

@@ -46,12 +46,12 @@ func (f *folding) kink(n *expr.Node, args []*form) *form {
 			u = u.broadcast(size)
 		}
 		if sign < 0 {
-			u = u.scaled(slices.Repeat([]float64{-1}, len(u.rest)))
+			u = u.negated()
 		}
 		args[i] = u
 	}
 	if n.Op == expr.Abs {
-		args = append(args, args[0].scaled(slices.Repeat([]float64{-1}, size)))
+		args = append(args, args[0].negated())
 	}
 	out.coef = &sparse.CSR{Rows: size, Cols: f.dx + f.dy, Ptr: expr.Sequence(0, size+1), Col: expr.Sequence(f.dx+len(f.sides), size), Val: slices.Repeat([]float64{sign}, size)}
 	for k := range size {

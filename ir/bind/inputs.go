@@ -231,22 +231,17 @@ func (b *binder) tryInput(s *ir.Symbol) bool {
 		}
 		return array != nil
 	case *lang.Data:
-		for _, dim := range d.Type.Dims {
-			if !b.ready(dim) {
-				return false
-			}
-		}
+		needs := slices.Clone(d.Type.Dims)
 		if b.set.Get(s.Name) == nil {
-			if d.Value != nil && !b.ready(d.Value) {
-				return false
+			if d.Value != nil {
+				needs = append(needs, d.Value)
 			}
 			if d.Gen != nil {
-				for _, a := range d.Gen.Args {
-					if !b.ready(a) {
-						return false
-					}
-				}
+				needs = append(needs, d.Gen.Args...)
 			}
+		}
+		if !b.ready(needs...) {
+			return false
 		}
 		b.bindData(s, d)
 		return true
@@ -254,10 +249,10 @@ func (b *binder) tryInput(s *ir.Symbol) bool {
 	return true
 }
 
-// ready reports whether every param, data and set that an expression leads to is bound; the
+// ready reports whether every param, data and set that expressions lead to is bound; the
 // first that is not is then what is missing.
-func (b *binder) ready(x lang.Expr) bool {
-	return !b.reads(x, func(s *ir.Symbol) bool {
+func (b *binder) ready(all ...lang.Expr) bool {
+	missing := func(s *ir.Symbol) bool {
 		switch s.Kind {
 		case ir.ParamSymbol, ir.DataSymbol:
 			if _, known := b.known[s.Name]; !known {
@@ -269,7 +264,8 @@ func (b *binder) ready(x lang.Expr) bool {
 			}
 		}
 		return b.missing != nil
-	})
+	}
+	return !slices.ContainsFunc(all, func(x lang.Expr) bool { return b.reads(x, missing) })
 }
 
 // isNumber reports a default that is written as a number: other defaults say
@@ -300,49 +296,40 @@ func (b *binder) bindParam(s *ir.Symbol, d *lang.Param, a *data.Array, origin st
 		b.errorf(diag.BindNotFinite, at, "`%s` is %v (%s)", s.Name, v, origin)
 		return
 	}
-	if d.Type.Kind == lang.KindInt {
-		if v != math.Trunc(v) {
-			b.notInteger(s, d, v, origin)
-			return
-		}
-		if math.Abs(v) >= exactInt {
-			b.beyondIntegers(s, d, v, origin)
-			return
-		}
+	switch {
+	case d.Type.Kind != lang.KindInt:
+		b.bind(s.Name, a, origin, unbatched(b.graph.Const(s.Name, a, at)))
+	case v != math.Trunc(v) || math.Abs(v) >= exactInt:
+		b.notInteger(s, d, v, origin)
+	default:
 		b.bind(s.Name, a, origin, scalarInt(int(v)))
-		return
 	}
-	b.bind(s.Name, a, origin, unbatched(b.graph.Const(s.Name, a, at)))
 }
 
+// notInteger reports an int param of a number that is none, or of a whole one that a
+// double does not tell from its neighbours.
 func (b *binder) notInteger(s *ir.Symbol, d *lang.Param, v float64, origin string) {
 	e := b.errorf(diag.BindNotInteger, d.Name.Span(), "`%s` must be an integer, but is %v", s.Name, v)
-	if origin != "default" || d.Default == nil {
-		e.Detail = fmt.Sprintf("The value comes from %s.", origin)
-		return
+	var detail []string
+	whole := v == math.Trunc(v)
+	if whole {
+		e.Summary = fmt.Sprintf("`%s` overflows the integers: it is %v", s.Name, v)
+		detail = append(detail, fmt.Sprintf("Integers lie between -%d and %d: beyond, not every one can be told from the next.", exactInt-1, exactInt-1))
 	}
-	e.Subject, e.Context = d.Default.Span(), d.Span()
-	e.Detail = fmt.Sprintf("Integer arithmetic is exact: `%s` must divide without remainder.", d.Default.Span().Text())
-	lang.Walk(d.Default, func(n lang.Expr) bool {
-		if name, ok := n.(*lang.Name); ok {
-			if in := b.bound[name.Name]; in != nil && in.Array.Rank() == 0 {
-				e.Detail += fmt.Sprintf(" `%s` is %v (%s).", name.Name, in.Array.Dense[0], in.Origin)
+	if origin != "default" || d.Default == nil {
+		detail = append(detail, fmt.Sprintf("The value comes from %s.", origin))
+	} else if e.Subject, e.Context = d.Default.Span(), d.Span(); !whole {
+		detail = append(detail, fmt.Sprintf("Integer arithmetic is exact: `%s` must divide without remainder.", d.Default.Span().Text()))
+		lang.Walk(d.Default, func(n lang.Expr) bool {
+			if name, ok := n.(*lang.Name); ok {
+				if in := b.bound[name.Name]; in != nil && in.Array.Rank() == 0 {
+					detail = append(detail, fmt.Sprintf("`%s` is %v (%s).", name.Name, in.Array.Dense[0], in.Origin))
+				}
 			}
-		}
-		return true
-	})
-}
-
-// beyondIntegers reports an int param of a whole number that a double does not
-// tell from its neighbours.
-func (b *binder) beyondIntegers(s *ir.Symbol, d *lang.Param, v float64, origin string) {
-	e := b.errorf(diag.BindNotInteger, d.Name.Span(), "`%s` overflows the integers: it is %v", s.Name, v)
-	e.Detail = fmt.Sprintf("Integers lie between -%d and %d: beyond, not every one can be told from the next.", exactInt-1, exactInt-1)
-	if origin != "default" || d.Default == nil {
-		e.Detail += fmt.Sprintf(" The value comes from %s.", origin)
-		return
+			return true
+		})
 	}
-	e.Subject, e.Context = d.Default.Span(), d.Span()
+	e.Detail = strings.Join(detail, " ")
 }
 
 // bind enters a param or data.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 )
@@ -173,21 +174,16 @@ func (r *rows) meet(i, k int, part float64) (by float64, ok bool) {
 func (r *rows) keep(kept []bool) {
 	p := r.prob
 	place := make([]int, len(kept))
-	a, b := sparse.Empty(p.A.Cols), sparse.Empty(p.B.Cols)
-	var rows []ir.Row
-	var rhs []float64
+	var rows []int
 	for i, stays := range kept {
-		place[i] = len(rows)
-		if !stays {
-			continue
+		if place[i] = len(rows); stays {
+			rows = append(rows, i)
 		}
-		for _, m := range []struct{ from, to *sparse.CSR }{{p.A, a}, {p.B, b}} {
-			m.to.AppendAll(m.from.Row(i))
-			m.to.EndRow()
-		}
-		rows, rhs = append(rows, p.Rows[i]), append(rhs, p.Rhs[i])
 	}
-	p.A, p.B, p.Rows, p.Rhs = a, b, rows, rhs
+	for _, m := range []**sparse.CSR{&p.A, &p.B} {
+		*m = (*m).Part(rows, each.Number((*m).Cols), (*m).Cols)
+	}
+	p.Rows, p.Rhs = pick(p.Rows, rows), pick(p.Rhs, rows)
 	for k, i := range p.Duals {
 		p.Duals[k] = place[i]
 	}

@@ -61,8 +61,8 @@ func (e *elaborator) segmentTerm(v *expr.Node, seg []int, n int, at diag.Span) *
 	if t, ok := e.term(v); ok && len(t.vars) == 1 && t.vars[0].Shape.Rank == 1 && t.vars[0].Op == expr.Gather &&
 		t.vars[0].Args[0].Shape.Rank == 1 && len(t.scale) == 0 {
 		src := t.vars[0].Args[0]
-		if m := e.coefficients(t.data, seg, t.vars[0].Index, n, src.Shape.Rows); m != nil {
-			return g.MatVec(m.node, m.trans, src, at)
+		if m, trans := e.coefficients(t.data, seg, t.vars[0].Index, n, src.Shape.Rows); m != nil {
+			return g.MatVec(m, trans, src, at)
 		}
 	}
 	return g.ScatterAdd(v, seg, out, at)
@@ -139,9 +139,10 @@ func (e *elaborator) bilinear(t term, at diag.Span) *expr.Node {
 			return g.Dot(c, v, at)
 		}
 	case 2:
-		u, v := source(t.vars[0]), source(t.vars[1])
+		u, rows := source(t.vars[0])
+		v, cols := source(t.vars[1])
 		tuples := t.vars[0].Shape.Rows
-		if u.node.Shape.Rank != 1 || v.node.Shape.Rank != 1 || tuples <= u.node.Shape.Rows+v.node.Shape.Rows {
+		if u.Shape.Rank != 1 || v.Shape.Rank != 1 || tuples <= u.Shape.Rows+v.Shape.Rows {
 			// No double sum: u' (c .* v) costs least.
 			right := t.vars[1]
 			if t.data != nil {
@@ -149,49 +150,38 @@ func (e *elaborator) bilinear(t term, at diag.Span) *expr.Node {
 			}
 			return g.Dot(t.vars[0], right, at)
 		}
-		if m := e.coefficients(t.data, u.index, v.index, u.node.Shape.Rows, v.node.Shape.Rows); m != nil {
-			return g.Dot(u.node, g.MatVec(m.node, m.trans, v.node, at), at)
+		if m, trans := e.coefficients(t.data, rows, cols, u.Shape.Rows, v.Shape.Rows); m != nil {
+			return g.Dot(u, g.MatVec(m, trans, v, at), at)
 		}
 	}
 	return nil
 }
 
-// gathered is a vector read by index.
-type gathered struct {
-	node  *expr.Node
-	index []int
-}
-
-func source(n *expr.Node) gathered {
+// source is the vector whose entries a node reads, and which.
+func source(n *expr.Node) (of *expr.Node, index []int) {
 	if n.Op == expr.Gather {
-		return gathered{n.Args[0], n.Index}
+		return n.Args[0], n.Index
 	}
-	return gathered{n, expr.Sequence(0, n.Shape.Rows)}
-}
-
-// matrix is a node, or its transpose.
-type matrix struct {
-	node  *expr.Node
-	trans bool
+	return n, expr.Sequence(0, n.Shape.Rows)
 }
 
 // coefficients is the rows x cols matrix M with M[at row[k], col[k]] the sum of
 // the entries c[k] (1 where c is nil), zero where they cancel up to rounding: a data matrix of the model where it is
-// one, else a new constant. nil where the entries are not known.
-func (e *elaborator) coefficients(c *expr.Node, row, col []int, rows, cols int) *matrix {
+// one, or the transpose of one, else a new constant. nil where the entries are not known.
+func (e *elaborator) coefficients(c *expr.Node, row, col []int, rows, cols int) (m *expr.Node, trans bool) {
 	if c != nil && c.Op == expr.Gather && c.Args[0].Shape.Rank == 2 && len(row) == rows*cols {
 		a := c.Args[0]
 		if a.Shape == expr.MatrixShape(rows, cols) && reads(c.Index, row, col, cols) {
-			return &matrix{node: a}
+			return a, false
 		}
 		if a.Shape == expr.MatrixShape(cols, rows) && reads(c.Index, col, row, rows) {
-			return &matrix{node: a, trans: true}
+			return a, true
 		}
 	}
 	var vals []float64
 	if c != nil {
 		if c.Opaque {
-			return nil
+			return nil, false
 		}
 		vals = e.b.value(c).Values()
 	}
@@ -206,13 +196,14 @@ func (e *elaborator) coefficients(c *expr.Node, row, col []int, rows, cols int) 
 		}
 		entries = append(entries, sparse.Entry{Row: row[k], Col: col[k], Val: v})
 	}
-	m := merged(rows, cols, entries)
+	sum := merged(rows, cols, entries)
 	// From about a quarter of the entries on, dense rows are faster than
 	// indexed ones.
-	if 4*m.NNZ() >= rows*cols {
-		return &matrix{node: e.b.graph.Const("", data.Matrix(rows, cols, m.Dense()), diag.Span{})}
+	value := data.SparseMatrix(sum)
+	if 4*sum.NNZ() >= rows*cols {
+		value = data.Matrix(rows, cols, sum.Dense())
 	}
-	return &matrix{node: e.b.graph.Const("", data.SparseMatrix(m), diag.Span{})}
+	return e.b.graph.Const("", value, diag.Span{}), false
 }
 
 // reads reports whether index lists every entry of a matrix of cols columns

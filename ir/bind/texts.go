@@ -18,10 +18,7 @@ import (
 func (b *binder) bindTexts(s *ir.Symbol, d *lang.Data, dims []dim) {
 	values := &boundSet{name: s.Name, texts: true}
 	b.fits(d.Name.Span(), s.Name, sizesOf(dims)...)
-	n := 1
-	for _, a := range dims {
-		n *= a.n
-	}
+	n := shapeOf(sizesOf(dims)).Len()
 	entry := b.set.Get(s.Name)
 	var list []string
 	origin := "the model"

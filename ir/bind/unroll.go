@@ -20,21 +20,16 @@ const (
 	maxLoops    = 1 << 16
 )
 
-// attempt is a point to which diagnostics can be taken back.
-type attempt struct{ diagnostics int }
-
-func (b *binder) attempt() attempt { return attempt{len(b.list)} }
-
-// again reports whether elaboration since the attempt failed on a size that
-// varies with an index. It then takes the diagnostics back.
-func (b *binder) again(a attempt) bool {
+// again reports whether elaboration, begun where there were so many diagnostics, failed on
+// a size that varies with an index. It then takes those since back.
+func (b *binder) again(before int) bool {
 	if !b.varying {
 		return false
 	}
-	for _, d := range b.list[a.diagnostics:] {
+	for _, d := range b.list[before:] {
 		delete(b.reported, key(d))
 	}
-	b.list, b.varying = b.list[:a.diagnostics], false
+	b.list, b.varying = b.list[:before], false
 	return true
 }
 
@@ -48,8 +43,8 @@ func (e *elaborator) vary(at diag.Span, format string, args ...any) *diag.Diagno
 // enumerated, with its indices as integers.
 func (e *elaborator) tuple(s *space, k int) *elaborator {
 	one := e
-	for j, name := range s.names {
-		one = one.with(name, element(s.at[j][k], s.setAt(j)))
+	for _, i := range s.indices {
+		one = one.with(i.name, element(i.at[k], i.set))
 	}
 	return one
 }

@@ -100,11 +100,17 @@ type space struct {
 	n      int
 	up     []int // tuple of the parent each tuple belongs to, ascending; zeros without parent
 	depth  int
-	mask   *expr.Node  // 0 or 1 a tuple, where a condition is on data that was not supplied
-	names  []string    // the indices, for messages
-	at     [][]int     // their values, one list an index
-	sets   []*boundSet // the sets that they are elements of; nil for numbers
-	spans  []span      // of the binders that declare them
+	mask   *expr.Node // 0 or 1 a tuple, where a condition is on data that was not supplied
+	// indices are those that its binders declare, and spans what these run over.
+	indices []spaceIndex
+	spans   []span
+}
+
+// spaceIndex is an index with its value at each tuple.
+type spaceIndex struct {
+	name string
+	at   []int
+	set  *boundSet // that it is an element of; nil for numbers
 }
 
 // span is what the indices of a binder run over, as a dimension, whose n is -1 where that
@@ -136,31 +142,16 @@ func (s *space) shape(item expr.Shape) expr.Shape {
 	return expr.MatrixShape(s.n*item.Rows, item.Cols)
 }
 
-// text spells the value of binder k at a tuple.
-func (s *space) text(k, tuple int) string {
-	if set := s.setAt(k); set != nil {
-		return tupleText(set.element(s.at[k][tuple] - 1))
-	}
-	return strconv.Itoa(s.at[k][tuple])
-}
-
 // labels lists those of all indices at a tuple; a number is one.
 func (s *space) labels(tuple int) (out []string) {
-	for k, values := range s.at {
-		if set := s.setAt(k); set != nil {
-			out = append(out, set.element(values[tuple]-1)...)
+	for _, i := range s.indices {
+		if i.set != nil {
+			out = append(out, i.set.element(i.at[tuple]-1)...)
 		} else {
-			out = append(out, strconv.Itoa(values[tuple]))
+			out = append(out, strconv.Itoa(i.at[tuple]))
 		}
 	}
 	return out
-}
-
-func (s *space) setAt(k int) *boundSet {
-	if k < len(s.sets) {
-		return s.sets[k]
-	}
-	return nil
 }
 
 // covers reports whether every tuple of the parent has one in s.
@@ -216,8 +207,12 @@ func (s *space) where(tuple int) string {
 	var parts []string
 	for t := s; t != nil; t = t.parent {
 		var own []string
-		for k, name := range t.names {
-			own = append(own, name+" = "+t.text(k, tuple))
+		for _, i := range t.indices {
+			text := strconv.Itoa(i.at[tuple])
+			if i.set != nil {
+				text = tupleText(i.set.element(i.at[tuple] - 1))
+			}
+			own = append(own, i.name+" = "+text)
 		}
 		parts = append(own, parts...)
 		tuple = t.up[tuple]

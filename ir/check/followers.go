@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
@@ -181,13 +182,9 @@ func (c *checker) readOutside(block *lang.Level, name string) bool {
 
 // indexSubs are the follower's own indices as subscripts.
 func (f *follower) indexSubs(at lang.At) []lang.Subscript {
-	var out []lang.Subscript
-	for i := range f.block.Binders {
-		for _, n := range f.block.Binders[i].Names() {
-			out = append(out, lang.Subscript{At: at, Lo: &lang.Name{At: at, Name: n.Name}})
-		}
-	}
-	return out
+	return each.Of(indices(f.block.Binders), func(n lang.Ident) lang.Subscript {
+		return lang.Subscript{At: at, Lo: &lang.Name{At: at, Name: n.Name}}
+	})
 }
 
 // upright is a selection from an own variable of the given rank: a vector of each
@@ -241,7 +238,7 @@ func (c *checker) expandVar(f *follower, v *lang.Var) (*lang.Var, *lang.Constrai
 	}
 	set.Args = append([]lang.Expr(nil), set.Args...)
 	for i, a := range set.Args {
-		if !f.mentionsIndex(a) && !c.sameFor(v, a) {
+		if !mentionsIndex(a, f.block.Binders) && !c.sameFor(v, a) {
 			continue
 		}
 		binders, body := c.eachEntry(f, v, a)
@@ -319,17 +316,20 @@ func (c *checker) declaresSet(name string) bool {
 	})
 }
 
-// mentionsIndex reports whether an expression uses an index of the follower.
-func (f *follower) mentionsIndex(e lang.Expr) bool {
-	found := false
+// indices lists those that binders declare.
+func indices(binders []lang.Binder) (out []lang.Ident) {
+	for i := range binders {
+		out = append(out, binders[i].Names()...)
+	}
+	return out
+}
+
+// mentionsIndex reports whether an expression uses an index of one of the binders.
+func mentionsIndex(e lang.Expr, binders []lang.Binder) bool {
+	own, found := indices(binders), false
 	lang.Walk(e, func(x lang.Expr) bool {
-		if n, ok := x.(*lang.Name); ok {
-			for i := range f.block.Binders {
-				for _, own := range f.block.Binders[i].Names() {
-					found = found || own.Name == n.Name
-				}
-			}
-		}
+		n, ok := x.(*lang.Name)
+		found = found || ok && slices.ContainsFunc(own, func(i lang.Ident) bool { return i.Name == n.Name })
 		return !found
 	})
 	return found

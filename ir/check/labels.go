@@ -202,19 +202,15 @@ func typeCard(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
 	return sizeValue(v.set.size), true
 }
 
-func typeOrd(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
-	if v, ok := c.indexArgument(s, e); !ok || isUnknown(v.typ) {
+func typeOrd(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
+	if v, ok := typeNext(c, s, e, args); !ok || isUnknown(v.typ) {
 		return v, ok
 	}
 	return value{typ: elab.Int, size: c.opaque(s, e.Span())}, true
 }
 
-func typeNext(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
-	return c.indexArgument(s, e)
-}
-
-// indexArgument checks an argument that must be an element of a set.
-func (c *checker) indexArgument(s *scope, e *lang.Call) (value, bool) {
+// typeNext types next and prev, whose argument must be an element of a set.
+func typeNext(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
 	v := c.expr(s, e.Args[0])
 	if !isUnknown(v.typ) && (v.typ.Kind != ir.LabelType || v.set == nil) {
 		return c.faulty(s, elab.Argument(e, 0, v.typ, "an index that ranges over a set of labels"))

@@ -243,34 +243,27 @@ func (c *checker) forgottenIndex(s *scope, r *lang.Constraint, side lang.Expr, t
 	if len(r.Binders) == 0 || !elab.IsArray(t) {
 		return
 	}
-	indices := map[string]bool{}
 	var likely []string // the indices that range over the array's dimensions
-	for _, b := range r.Binders {
-		for _, n := range b.Names() {
-			indices[n.Name] = true
-		}
+	if mentionsIndex(side, r.Binders) {
+		return
 	}
-	used := false
 	var array *lang.Name
 	lang.Walk(side, func(x lang.Expr) bool {
 		if n, ok := x.(*lang.Name); ok {
-			used = used || indices[n.Name]
 			if e := c.symbols[n.Name]; array == nil && e != nil && elab.IsArray(e.value.typ) {
 				array = n
 			}
 		}
 		return true
 	})
-	if used {
-		return
-	}
 	for i := range t.Dims {
 		if name := c.indexOver(s, r, dim(t, i), likely); name != "" {
 			likely = append(likely, name)
 		}
 	}
 	d := c.errorf(s, diag.ForgottenIndex, side.Span(), "`%s` is a whole array here: an index is missing", elab.Quote(side))
-	d.Detail = elab.SizeOf(side, t) + ", the other side is a scalar for each " + indexNames(r)
+	d.Detail = elab.SizeOf(side, t) + ", the other side is a scalar for each " +
+		diag.Join(indices(r.Binders), " and ", func(n lang.Ident) string { return "`" + n.Name + "`" })
 	if array != nil && len(likely) == len(t.Dims) {
 		d.Fix = fmt.Sprintf("did you mean `%s[%s]`?", array.Name, strings.Join(likely, ", "))
 		return
@@ -281,36 +274,23 @@ func (c *checker) forgottenIndex(s *scope, r *lang.Constraint, side lang.Expr, t
 // indexOver finds an index of the family that ranges over a dimension and is
 // not taken yet.
 func (c *checker) indexOver(s *scope, r *lang.Constraint, n *poly, taken []string) string {
-	for _, b := range r.Binders {
-		for _, name := range b.Names() {
-			if slices.Contains(taken, name.Name) {
-				continue
-			}
-			v := s.names[name.Name]
-			if v.set != nil && v.set.size.key() == n.key() {
-				return name.Name
-			}
-			if v.size == nil || v.size.bare() == nil {
-				continue
-			}
-			hi, set := v.size.bare().hi, setOf(n)
-			if hi != nil && compare(hi, n) == elab.Agree || set != nil && set.hi != nil && hi == set.hi {
-				return name.Name
-			}
+	for _, name := range indices(r.Binders) {
+		if slices.Contains(taken, name.Name) {
+			continue
+		}
+		v := s.names[name.Name]
+		if v.set != nil && v.set.size.key() == n.key() {
+			return name.Name
+		}
+		if v.size == nil || v.size.bare() == nil {
+			continue
+		}
+		hi, set := v.size.bare().hi, setOf(n)
+		if hi != nil && compare(hi, n) == elab.Agree || set != nil && set.hi != nil && hi == set.hi {
+			return name.Name
 		}
 	}
 	return ""
-}
-
-// indexNames lists the indices of a family.
-func indexNames(r *lang.Constraint) string {
-	var names []string
-	for _, b := range r.Binders {
-		for _, n := range b.Names() {
-			names = append(names, "`"+n.Name+"`")
-		}
-	}
-	return strings.Join(names, " and ")
 }
 
 // smoothUpper checks an upper constraint: affine ones in the upper variables are

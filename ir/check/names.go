@@ -83,31 +83,21 @@ func (c *checker) declare() {
 		c.program.Name = c.file.Model.Name
 	}
 	for _, d := range c.file.Decls {
-		switch d := d.(type) {
-		case *lang.Param:
-			c.enter(d.Name, ir.ParamSymbol, d, false)
-		case *lang.Data:
-			c.enter(d.Name, ir.DataSymbol, d, false)
-		case *lang.IndexSet:
-			c.enter(d.Name, ir.SetSymbol, d, false)
-		case *lang.Let:
-			c.enter(d.Name, ir.LetSymbol, d, false)
-		case *lang.Fn:
-			c.enter(d.Name, ir.FnSymbol, d, false)
-		case *lang.Level:
-			for _, item := range c.itemsOf(d) {
-				switch item := item.(type) {
-				case *lang.Var:
-					c.enter(item.Name, ir.VarSymbol, item, d.Lower)
-				case *lang.Let:
-					c.enter(item.Name, ir.LetSymbol, item, d.Lower)
-				}
+		c.enter(d, false)
+		if l, ok := d.(*lang.Level); ok {
+			for _, item := range c.itemsOf(l) {
+				c.enter(item, l.Lower)
 			}
 		}
 	}
 }
 
-func (c *checker) enter(name lang.Ident, kind ir.SymbolKind, decl lang.Node, lower bool) {
+// enter enters the name that a declaration gives, if any.
+func (c *checker) enter(decl lang.Node, lower bool) {
+	name, kind, ok := elab.Declared(decl)
+	if !ok {
+		return
+	}
 	c.meter.Step()
 	if first := c.symbols[name.Name]; first != nil {
 		d := c.errorf(c.global, diag.DeclaredTwice, name.Span(), "`%s` is declared twice", name.Name)

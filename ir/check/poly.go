@@ -130,23 +130,31 @@ func (p *poly) mul(q *poly) *poly {
 	return out
 }
 
+// times is p q^n; nil past the limits.
+func (p *poly) times(q *poly, n int) *poly {
+	for range n {
+		if p = p.mul(q); p.tooLarge() {
+			return nil
+		}
+	}
+	return p
+}
+
 func mergePowers(a, b []power) []power {
 	if len(a) == 0 {
 		return b
 	}
 	out := make([]power, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0].atom.id < b[0].atom.id:
+	for _, w := range b {
+		for len(a) > 0 && a[0].atom.id < w.atom.id {
 			out, a = append(out, a[0]), a[1:]
-		case a[0].atom.id > b[0].atom.id:
-			out, b = append(out, b[0]), b[1:]
-		default:
-			out = append(out, power{a[0].atom, a[0].exp + b[0].exp})
-			a, b = a[1:], b[1:]
 		}
+		if len(a) > 0 && a[0].atom == w.atom {
+			w.exp, a = w.exp+a[0].exp, a[1:]
+		}
+		out = append(out, w)
 	}
-	return append(append(out, a...), b...)
+	return append(out, a...)
 }
 
 // tooLarge reports whether p is past the limits above.
@@ -224,11 +232,9 @@ func (p *poly) substitute(a *atom, q *poly) *poly {
 			continue
 		}
 		rest := append(t.powers[:at:at], t.powers[at+1:]...)
-		factor := &poly{terms: []term{{t.coef, rest}}}
-		for range t.powers[at].exp {
-			if factor = factor.mul(q); factor.tooLarge() {
-				return nil
-			}
+		factor := (&poly{terms: []term{{t.coef, rest}}}).times(q, t.powers[at].exp)
+		if factor == nil {
+			return nil
 		}
 		out = out.add(factor)
 	}

@@ -268,13 +268,7 @@ func combine(op lang.BinaryOp, x, y *poly) *poly {
 	case op == lang.Div && k.Sign() != 0:
 		return x.scale(new(big.Rat).Inv(k))
 	case op == lang.Pow && k.IsInt() && k.Sign() >= 0 && k.Cmp(big.NewRat(maxPolyDegree, 1)) <= 0:
-		p := constPoly(1)
-		for range k.Num().Int64() {
-			if p = p.mul(x); p.tooLarge() {
-				return nil
-			}
-		}
-		return p
+		return constPoly(1).times(x, int(k.Num().Int64()))
 	}
 	return nil
 }

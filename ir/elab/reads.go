@@ -16,6 +16,25 @@ func Reads(e lang.Expr, p *ir.Program, found func(x lang.Expr, s *ir.Symbol, way
 	return r.result
 }
 
+// Declared is the name that a declaration, or an item of a level, gives, and of what kind.
+func Declared(d lang.Node) (name lang.Ident, kind ir.SymbolKind, ok bool) {
+	switch d := d.(type) {
+	case *lang.Param:
+		return d.Name, ir.ParamSymbol, true
+	case *lang.Data:
+		return d.Name, ir.DataSymbol, true
+	case *lang.IndexSet:
+		return d.Name, ir.SetSymbol, true
+	case *lang.Let:
+		return d.Name, ir.LetSymbol, true
+	case *lang.Fn:
+		return d.Name, ir.FnSymbol, true
+	case *lang.Var:
+		return d.Name, ir.VarSymbol, true
+	}
+	return name, kind, false
+}
+
 // Global is what an expression names among the declarations of the model, or nil: local names
 // hide those, and the library does not see them.
 func Global(p *ir.Program, x lang.Expr, local func(name string) bool, library bool) *ir.Symbol {
