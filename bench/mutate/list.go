@@ -16,8 +16,8 @@ var list = []named{
 		`2*e.open+tolerance.SolveAccuracy*e.lost`, `1e6`},
 	{"a written out sum forgets its signs", "ir/bind/running.go", "(*affine).extend",
 		`sign = -1`, `sign = 1`},
-	{"what cancels in a written out sum stays", "ir/bind/running.go", "(*coefficient).add",
-		`drop(vals, []float64{c.size})`, ``},
+	{"what cancels in a written out sum stays", "ir/bind/rounding.go", "(coefficient).plus",
+		`.clean()`, ``},
 	{"rows over indices have no limit", "ir/bind/families.go", "(*binder).rowsFit",
 		`b.indexedRows+n > most`, `n > most`},
 	{"a proof's weights have no signs", "runtime/certify/treeleaf.go", "(*treeLeaf).signs",
@@ -244,7 +244,7 @@ var list = []named{
 	{"any violation is a contradiction", "runtime/qp/refute.go", "(*evidence).proves",
 		`return -e.side > margin`, `return -e.side > 0*margin`},
 	{"equalities between numbers hold up to 1e-2", "ir/bind/rows.go", "(*rows).each",
-		`excess > constantTolerance*rel.form.restSize(k)`, `excess > 1e-2*rel.form.restSize(k)`},
+		`excess > constantTolerance*rest.size`, `excess > 1e-2*rest.size`},
 
 	// The oracles.
 	{"the difference oracle without an error", "runtime/oracle/difference.go", "(*Difference).Gradient",

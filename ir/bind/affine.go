@@ -10,13 +10,42 @@ import (
 	"bilevelc/ir/expr"
 )
 
-// form is an array of affine functions of z = (x, y): entry k is coef[k, :] z +
-// rest[k]. Entries of a matrix are row-major. Numbers that are the rounding of
-// what they were summed from are zero.
+// form is an array of affine functions of z = (x, y): the terms of entry k are
+// terms[ptr[k]:ptr[k+1]] in the order of their columns, of which the last, cols, is that of
+// the constant term. Entries of a matrix are row-major. Numbers that are the rounding of what
+// they were summed from are zero.
 type form struct {
-	coef *sparse.CSR // entries x (dx + dy)
-	rest []float64
-	size sizes
+	cols  int
+	ptr   []int
+	terms []coefficient
+}
+
+func (a *affine) form(entries, terms int) *form {
+	return &form{cols: a.dx + a.dy, ptr: make([]int, 1, entries+1), terms: make([]coefficient, 0, terms)}
+}
+
+func (f *form) endRow() { f.ptr = append(f.ptr, len(f.terms)) }
+
+// len is the number of entries.
+func (f *form) len() int { return len(f.ptr) - 1 }
+
+// row is an entry, row[:len(row)-1] is what varies of it.
+func (f *form) row(k int) []coefficient { return f.terms[f.ptr[k]:f.ptr[k+1]] }
+
+// varying are the coefficients of an entry.
+func (f *form) varying(k int) []coefficient { return f.terms[f.ptr[k] : f.ptr[k+1]-1] }
+
+// rest is the constant term of an entry.
+func (f *form) rest(k int) coefficient { return f.terms[f.ptr[k+1]-1] }
+
+// nonzero are the coefficients of an entry without those that are 0.
+func (f *form) nonzero(k int) []coefficient {
+	zero := func(c coefficient) bool { return c.val == 0 }
+	terms := f.varying(k)
+	if slices.ContainsFunc(terms, zero) {
+		terms = slices.DeleteFunc(slices.Clone(terms), zero)
+	}
+	return terms
 }
 
 // affine interprets nodes as affine forms.
@@ -94,20 +123,29 @@ func (a *affine) step(n *expr.Node) (f *form, bad *expr.Node) {
 		if value == nil {
 			return nil, n
 		}
-		return &form{coef: a.zero(value.Len()), rest: value.Values()}, nil
+		out := a.form(value.Len(), value.Len())
+		for _, v := range value.Values() {
+			out.terms = append(out.terms, number(out.cols, v))
+			out.endRow()
+		}
+		return out, nil
 	}
 	if n.Op == expr.Var {
 		if n.Lower && n.Offset >= a.dy {
 			return nil, n // a multiplier
 		}
-		return a.variable(n), nil
+		at := n.Offset
+		if n.Lower {
+			at += a.dx
+		}
+		return a.entries(at, n.Shape.Len(), 1), nil
 	}
 	if n.Op == expr.MatVec && n.Args[0].Deps == 0 { // the matrix may be sparse: it is not made a form
 		m := a.matrix(n.Args[0], n.TransA)
 		if m == nil {
 			return nil, n.Args[0]
 		}
-		return a.forms[n.Args[1]].combine(m), nil
+		return a.combine(m, a.forms[n.Args[1]]), nil
 	}
 	args := make([]*form, len(n.Args))
 	for i, m := range n.Args {
@@ -133,13 +171,13 @@ func (a *affine) step(n *expr.Node) (f *form, bad *expr.Node) {
 		u, v := args[0].broadcast(size), args[1].broadcast(size)
 		switch {
 		case v.constant():
-			return u.scaled(v.rest), nil
+			return u.scaled(v.constants()), nil
 		case u.constant():
-			return v.scaled(u.rest), nil
+			return v.scaled(u.constants()), nil
 		}
 	case expr.Div:
 		if v := args[1].broadcast(size); v.constant() {
-			inverse := each.Of(v.rest, func(e float64) float64 { return 1 / e })
+			inverse := each.Of(v.constants(), func(e float64) float64 { return 1 / e })
 			return args[0].broadcast(size).scaled(inverse), nil
 		}
 	default:
@@ -162,18 +200,14 @@ func sums(op expr.Op) bool {
 	return false
 }
 
-func (a *affine) zero(rows int) *sparse.CSR {
-	return &sparse.CSR{Rows: rows, Cols: a.dx + a.dy, Ptr: make([]int, rows+1)}
-}
-
-// variable is the identity on the variable's entries.
-func (a *affine) variable(n *expr.Node) *form {
-	size, at := n.Shape.Len(), n.Offset
-	if n.Lower {
-		at += a.dx
+// entries are v times so many entries of z, from one on.
+func (a *affine) entries(at, size int, v float64) *form {
+	out := a.form(size, 2*size)
+	for k := range size {
+		out.terms = append(out.terms, number(at+k, v), number(out.cols, 0))
+		out.endRow()
 	}
-	m := &sparse.CSR{Rows: size, Cols: a.dx + a.dy, Ptr: expr.Sequence(0, size+1), Col: expr.Sequence(at, size), Val: slices.Repeat([]float64{1}, size)}
-	return &form{coef: m, rest: make([]float64, size)}
+	return out
 }
 
 // linear is a sum of entries, or of products of them of which one factor is constant, by its
@@ -188,7 +222,7 @@ func (a *affine) linear(n *expr.Node, args []*form) *form {
 	default:
 		return nil
 	}
-	m := &sparse.CSR{Cols: len(args[vary].rest), Ptr: []int{0}}
+	m := sparse.Empty(args[vary].len())
 	add := func(t expr.Summand) bool {
 		col, v := t.P, t.A
 		if info.Bilinear {
@@ -196,7 +230,7 @@ func (a *affine) linear(n *expr.Node, args []*form) *form {
 			if vary == 1 {
 				at, col = t.P, t.Q
 			}
-			v *= args[1-vary].rest[at]
+			v *= args[1-vary].rest(at).val
 		}
 		if v != 0 {
 			m.Col, m.Val = append(m.Col, col), append(m.Val, v)
@@ -208,7 +242,7 @@ func (a *affine) linear(n *expr.Node, args []*form) *form {
 		terms.Each(e, add)
 		m.EndRow()
 	}
-	return args[vary].combine(m)
+	return a.combine(m, args[vary])
 }
 
 // matrix is the value of a constant matrix, sparse where the data is; nil where they were not supplied.
@@ -229,89 +263,98 @@ func (a *affine) matrix(n *expr.Node, trans bool) *sparse.CSR {
 
 // constant reports that no entry varies with z.
 func (f *form) constant() bool {
-	return !slices.ContainsFunc(f.coef.Val, func(v float64) bool { return v != 0 })
+	return !slices.ContainsFunc(f.terms, func(c coefficient) bool { return c.col < f.cols && c.val != 0 })
+}
+
+// constants are the constant terms.
+func (f *form) constants() []float64 {
+	return each.Below(f.len(), func(k int) float64 { return f.rest(k).val })
 }
 
 // broadcast repeats a scalar form.
 func (f *form) broadcast(size int) *form {
-	if len(f.rest) == size {
+	if f.len() == size {
 		return f
 	}
-	m := &sparse.CSR{Rows: size, Cols: 1, Ptr: expr.Sequence(0, size+1), Col: make([]int, size), Val: slices.Repeat([]float64{1}, size)}
-	return f.combine(m)
+	terms := slices.Repeat(f.terms, size)
+	return &form{cols: f.cols, ptr: each.Below(size+1, func(k int) int { return k * len(f.terms) }), terms: terms}
 }
 
 // plus is f + sign g.
 func (f *form) plus(g *form, sign float64) *form {
-	out := &form{coef: sparse.Add(1, f.coef, sign, g.coef), rest: make([]float64, len(f.rest))}
-	u, p := f.sized()
-	v, q := g.sized()
-	if f.size.coef != nil || g.size.coef != nil || out.coef.NNZ() < u.NNZ()+v.NNZ() {
-		out.size.coef = sparse.Add(1, u, 1, v).Val
+	out := &form{cols: f.cols, ptr: make([]int, 1, len(f.ptr)), terms: make([]coefficient, 0, len(f.terms)+len(g.terms)-f.len())}
+	for k := range f.len() {
+		u := f.row(k)
+		for _, c := range g.row(k) { // the last of both is in one column
+			for u[0].col < c.col {
+				out.terms, u = append(out.terms, u[0]), u[1:]
+			}
+			c.val *= sign
+			if u[0].col == c.col {
+				c, u = u[0].plus(c), u[1:]
+			}
+			out.terms = append(out.terms, c)
+		}
+		out.endRow()
 	}
-	out.size.rest = make([]float64, len(f.rest))
-	for k := range out.rest {
-		out.rest[k] = f.rest[k] + sign*g.rest[k]
-		out.size.rest[k] = p[k] + q[k]
-	}
-	return out.clean()
+	return out
 }
 
 // scaled multiplies entry k by by[k].
 func (f *form) scaled(by []float64) *form {
-	m := *f.coef
-	m.Val = slices.Clone(f.coef.Val)
-	out := &form{coef: &m, rest: slices.Clone(f.rest), size: sizes{slices.Clone(f.size.coef), slices.Clone(f.size.rest)}}
+	out := &form{cols: f.cols, ptr: slices.Clip(f.ptr), terms: slices.Clone(f.terms)}
 	for i, v := range by {
-		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
-			m.Val[k] *= v
-			if out.size.coef != nil {
-				out.size.coef[k] *= math.Abs(v)
-			}
-		}
-		if out.rest[i] *= v; out.size.rest != nil {
-			out.size.rest[i] *= math.Abs(v)
+		row := out.row(i)
+		for k := range row {
+			row[k].val *= v
+			row[k].size *= math.Abs(v)
 		}
 	}
 	return out
 }
 
 // negated is -f.
-func (f *form) negated() *form { return f.scaled(slices.Repeat([]float64{-1}, len(f.rest))) }
+func (f *form) negated() *form { return f.scaled(slices.Repeat([]float64{-1}, f.len())) }
 
 // combine is M f, for a matrix M of as many columns as f has entries.
-func (f *form) combine(m *sparse.CSR) *form {
-	out := &form{coef: sparse.Mul(m, f.coef), rest: make([]float64, m.Rows)}
-	m.MulVec(out.rest, f.rest)
-	abs := *m
-	abs.Val = magnitudes(m.Val)
-	u, p := f.sized()
-	if f.size.coef != nil || out.coef.NNZ() < multiplications(m, f.coef) {
-		out.size.coef = sparse.Mul(&abs, u).Val
+func (a *affine) combine(m *sparse.CSR, f *form) *form {
+	width := (len(f.terms) - f.len()) / max(f.len(), 1) // coefficients of an entry of f
+	out := a.form(m.Rows, m.Rows+min(m.NNZ()*width, m.Rows*f.cols))
+	sum, seen := make([]coefficient, f.cols), make([]int, f.cols)
+	for i := range m.Rows {
+		start, rest := len(out.terms), number(f.cols, 0)
+		cols, vals := m.Row(i)
+		for l, of := range cols {
+			v, row := vals[l], f.row(of)
+			last := len(row) - 1
+			for _, c := range row[:last] {
+				if seen[c.col] != i+1 {
+					seen[c.col], sum[c.col] = i+1, coefficient{col: c.col}
+					out.terms = append(out.terms, c)
+				}
+				sum[c.col].val += v * c.val
+				sum[c.col].size += math.Abs(v) * c.size
+			}
+			rest.val += v * row[last].val
+			rest.size += math.Abs(v) * row[last].size
+		}
+		row := out.terms[start:]
+		byColumn(row)
+		for k, c := range row {
+			row[k] = sum[c.col].clean()
+		}
+		out.terms = append(out.terms, rest.clean())
+		out.endRow()
 	}
-	out.size.rest = make([]float64, m.Rows)
-	abs.MulVec(out.size.rest, p)
-	return out.clean()
+	return out
 }
 
 // reads reports whether a row has a coefficient in column n or beyond it.
 func (f *form) reads(n int) bool {
-	for i := range f.coef.Rows {
-		cols, vals := nonzero(f.coef.Row(i))
-		if len(vals) > 0 && cols[len(cols)-1] >= n {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.terms, func(c coefficient) bool { return c.val != 0 && n <= c.col && c.col < f.cols })
 }
 
-// finite reports whether all numbers of row k are finite.
+// finite reports whether all numbers of entry k are finite.
 func (f *form) finite(k int) bool {
-	_, vals := f.coef.Row(k)
-	for _, v := range vals {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	return !math.IsNaN(f.rest[k]) && !math.IsInf(f.rest[k], 0)
+	return !slices.ContainsFunc(f.row(k), func(c coefficient) bool { return math.IsNaN(c.val) || math.IsInf(c.val, 0) })
 }

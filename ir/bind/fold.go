@@ -36,7 +36,6 @@ type sideOf struct {
 // kink is the affine form of an operation with a kink on (x, u).
 func (f *folding) kink(n *expr.Node, args []*form) *form {
 	size := n.Shape.Len()
-	out := &form{rest: make([]float64, size)}
 	sign := 1.0
 	if n.Op == expr.Min || n.Op == expr.MinAll {
 		sign = -1
@@ -53,12 +52,12 @@ func (f *folding) kink(n *expr.Node, args []*form) *form {
 	if n.Op == expr.Abs {
 		args = append(args, args[0].negated())
 	}
-	out.coef = &sparse.CSR{Rows: size, Cols: f.dx + f.dy, Ptr: expr.Sequence(0, size+1), Col: expr.Sequence(f.dx+len(f.sides), size), Val: slices.Repeat([]float64{sign}, size)}
+	out := f.entries(f.dx+len(f.sides), size, sign)
 	for k := range size {
 		var sides []sideOf
 		for _, u := range args {
 			if n.Op == expr.MaxAll || n.Op == expr.MinAll {
-				for j := range u.rest {
+				for j := range u.len() {
 					sides = append(sides, sideOf{u, j})
 				}
 			} else {
@@ -72,7 +71,7 @@ func (f *folding) kink(n *expr.Node, args []*form) *form {
 
 // fold takes a relation of the upper level into X, if it is one on x alone whose kinks are
 // convex; keep is told of its rows on x. It reports false where it is none.
-func (r *rows) fold(rel relation, keep func(rel *relation, k int, cols []int, vals []float64, rest, terms float64)) bool {
+func (r *rows) fold(rel relation, keep func(rel *relation, k int, terms []coefficient, rest coefficient)) bool {
 	extra := 0
 	for _, h := range rel.values {
 		if h.Deps&^expr.DependsX != 0 {
@@ -95,8 +94,8 @@ func (r *rows) fold(rel relation, keep func(rel *relation, k int, cols []int, va
 	}
 	var kept []int
 	uses := map[int][]int{}
-	for k, rest := range whole.rest {
-		if math.IsInf(rest, -1) {
+	for k := range whole.len() {
+		if math.IsInf(whole.rest(k).val, -1) {
 			continue // an infinite bound
 		}
 		used, ok := f.convex(whole, k)
@@ -132,19 +131,16 @@ func (f *folding) convex(of *form, k int) (used []int, ok bool) {
 	for len(open) > 0 {
 		s := open[len(open)-1]
 		open = open[:len(open)-1]
-		if !s.form.finite(s.k) || math.IsInf(s.form.rest[s.k], 0) {
+		if !s.form.finite(s.k) {
 			return nil, false
 		}
-		for j, v := range s.form.coef.Entries(s.k) {
-			u := j - f.dx
-			if u < 0 || v == 0 || seen[u] {
-				if u >= 0 && v < 0 {
-					return nil, false
-				}
-				continue
-			}
-			if v < 0 {
+		for _, c := range s.form.varying(s.k) {
+			u := c.col - f.dx
+			if u >= 0 && c.val < 0 {
 				return nil, false
+			}
+			if u < 0 || c.val == 0 || seen[u] {
+				continue
 			}
 			seen[u] = true
 			used, open = append(used, u), append(open, f.sides[u]...)
@@ -159,9 +155,9 @@ func (f *folding) choices(used []int, of *form, k int) float64 {
 	ways := map[int]float64{}
 	product := func(s sideOf) float64 {
 		n := 1.0
-		for j := range s.form.coef.Nonzeros(s.k) {
-			if j >= f.dx {
-				n *= ways[j-f.dx]
+		for _, c := range s.form.nonzero(s.k) {
+			if c.col >= f.dx {
+				n *= ways[c.col-f.dx]
 			}
 		}
 		return n
@@ -175,29 +171,29 @@ func (f *folding) choices(used []int, of *form, k int) float64 {
 }
 
 // choose makes a row on x of each choice of sides.
-func (r *rows) choose(f *folding, rel *relation, of *form, k int, keep func(rel *relation, k int, cols []int, vals []float64, rest, terms float64)) (made int) {
+func (r *rows) choose(f *folding, rel *relation, of *form, k int, keep func(rel *relation, k int, terms []coefficient, rest coefficient)) (made int) {
 	for open := []sideOf{{of, k}}; len(open) > 0; {
 		now := open[len(open)-1]
 		open = open[:len(open)-1]
-		cols, vals := nonzero(now.form.coef.Row(now.k))
-		last := len(cols) - 1
-		if last >= 0 && cols[last] >= f.dx {
-			for _, s := range slices.Backward(f.sides[cols[last]-f.dx]) { // in the place of the entry of u
+		terms, rest := now.form.nonzero(now.k), now.form.rest(now.k)
+		last := len(terms) - 1
+		if last >= 0 && terms[last].col >= f.dx {
+			u := terms[last]
+			for _, s := range slices.Backward(f.sides[u.col-f.dx]) { // in the place of the entry of u
 				next := &running{place: map[int]int{}}
 				next.add(now.form, now.k, 1)
-				next.coef[next.place[cols[last]]] = coefficient{col: cols[last]}
-				next.add(s.form, s.k, vals[last])
+				next.coef[next.place[u.col]] = coefficient{col: u.col}
+				next.add(s.form, s.k, u.val)
 				open = append(open, sideOf{next.form(f.dx + f.dy), 0})
 			}
 			continue
 		}
-		rest, terms := now.form.rest[now.k], now.form.restSize(now.k)
 		if last >= 0 {
-			keep(rel, k, cols, vals, rest, terms)
+			keep(rel, k, terms, rest)
 			made++
 			continue
 		}
-		if rest > constantTolerance*terms {
+		if rest.val > constantTolerance*rest.size {
 			d := r.b.errorf(diag.BindNeverHolds, rel.at, "`%s` does not hold, whatever the variables are", rel.name(k))
 			d.Detail = "Its left side is never less than its right side."
 			return made
@@ -215,16 +211,14 @@ func (r *rows) extend(f *folding, rel *relation, used []int, of *form, k int) (m
 	e := x.Extended
 	place, unit := make(map[int]int, len(used)), make(map[int]float64, len(used))
 	put := func(s sideOf, scale float64) float64 {
-		for j, v := range s.form.coef.Entries(s.k) {
-			switch {
-			case v == 0:
-			case j < f.dx:
-				e.E.Append(j, v/scale)
-			default:
-				e.E.Append(f.dx+place[j-f.dx], v*unit[j-f.dx]/scale)
+		for _, c := range s.form.nonzero(s.k) {
+			if c.col < f.dx {
+				e.E.Append(c.col, c.val/scale)
+			} else {
+				e.E.Append(f.dx+place[c.col-f.dx], c.val*unit[c.col-f.dx]/scale)
 			}
 		}
-		return 0 - s.form.rest[s.k]/scale
+		return 0 - s.form.rest(s.k).val/scale
 	}
 	end := func(side float64, of int, name string) {
 		e.E.EndRow()
@@ -236,11 +230,11 @@ func (r *rows) extend(f *folding, rel *relation, used []int, of *form, k int) (m
 		most := 0.0
 		for _, s := range f.sides[u] {
 			size := 0.0
-			for j, v := range s.form.coef.Entries(s.k) {
-				if j < f.dx {
-					size = math.Hypot(size, v)
+			for _, c := range s.form.varying(s.k) {
+				if c.col < f.dx {
+					size = math.Hypot(size, c.val)
 				} else {
-					size += v * unit[j-f.dx]
+					size += c.val * unit[c.col-f.dx]
 				}
 			}
 			most = max(most, size)

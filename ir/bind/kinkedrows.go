@@ -77,9 +77,8 @@ func (s *restater) coefficients() {
 	a, b := sparse.Empty(dx), sparse.Empty(s.dim)
 	for i := range p.Rows {
 		if f := forms[i]; f != nil {
-			cols, vals := nonzero(f.coef.Row(entry[i]))
-			split(a, b, cols, vals)
-			p.Rhs[i] = 0 - f.rest[entry[i]]
+			split(a, b, f.varying(entry[i]), 1)
+			p.Rhs[i] = 0 - f.rest(entry[i]).val
 		} else {
 			a.AppendAll(p.A.Row(i))
 			b.AppendAll(p.B.Row(i))

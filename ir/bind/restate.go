@@ -205,15 +205,15 @@ func (s *restater) lay(level, levels int) bool {
 				return false
 			}
 			f = f.broadcast(n.Shape.Len())
-			for j := range f.rest {
+			for j := range f.len() {
 				if !f.finite(j) {
 					s.b.errorf(diag.BindNotFinite, n.Span, "a part of `%s` is not finite", elab.QuoteSpan(n.Span))
 					return false
 				}
-			}
-			for c, j := range f.coef.Col {
-				if j >= s.b.dx {
-					mass[j-s.b.dx] += math.Abs(f.coef.Val[c])
+				for _, c := range f.varying(j) {
+					if c.col >= s.b.dx {
+						mass[c.col-s.b.dx] += math.Abs(c.val)
+					}
 				}
 			}
 			k.forms[i] = f
@@ -255,11 +255,11 @@ func (k *kink) units(dx int, mass []float64, levels int) []float64 {
 				continue
 			}
 			sum := 0.0
-			for j, v := range f.coef.Entries(i) {
-				if j >= dx {
-					sum += math.Abs(v) * mass[j-dx]
+			for _, c := range f.varying(i) {
+				if c.col >= dx {
+					sum += math.Abs(c.val) * mass[c.col-dx]
 				} else {
-					x = math.Hypot(x, v)
+					x = math.Hypot(x, c.val)
 				}
 			}
 			most = max(most, sum)
@@ -326,13 +326,9 @@ func (s *restater) press(k *kink, f *form, unit []float64) {
 	p := s.prob
 	family := &ir.Family{Name: "`" + elab.QuoteSpan(k.n.Span) + "`", Shape: k.n.Shape, Span: k.n.Span, Sign: 1, Hidden: true}
 	for i, r := range unit {
-		for j, a := range f.coef.Entries(i) {
-			if v := a / r; v != 0 {
-				split(p.A, p.B, []int{j}, []float64{v})
-			}
-		}
+		split(p.A, p.B, f.varying(i), r)
 		p.B.Append(s.at+i, 1)
-		s.endRow(ir.Row{Family: family, Index: i, Name: family.Name}, 0-f.rest[i]/r)
+		s.endRow(ir.Row{Family: family, Index: i, Name: family.Name}, 0-f.rest(i).val/r)
 	}
 }
 

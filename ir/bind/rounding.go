@@ -2,8 +2,8 @@ package bind
 
 import (
 	"math"
+	"slices"
 
-	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 )
 
@@ -21,60 +21,41 @@ import (
 // that the data give.
 const cancelled = 4 * 0x1p-52
 
-// sizes are the sums of the absolute values of the terms that the numbers of a
-// form were summed from. coef is parallel to form.coef.Val; nil: nothing was
-// summed, so that each is the absolute value of its number.
-type sizes struct{ coef, rest []float64 }
-
-// sized returns the matrix of the coefficients' sizes, and those of rest.
-func (f *form) sized() (*sparse.CSR, []float64) {
-	m := *f.coef
-	m.Val = f.size.coef
-	if m.Val == nil {
-		m.Val = magnitudes(f.coef.Val)
-	}
-	rest := f.size.rest
-	if rest == nil {
-		rest = magnitudes(f.rest)
-	}
-	return &m, rest
+// coefficient is a number in a column, with the size of the terms that it was summed from:
+// the sum of their absolute values.
+type coefficient struct {
+	col       int
+	val, size float64
 }
 
-// coefSize is the size of the terms of the n-th coefficient.
-func (f *form) coefSize(n int) float64 {
-	if f.size.coef == nil {
-		return math.Abs(f.coef.Val[n])
+// number is a coefficient that nothing was summed up for.
+func number(col int, v float64) coefficient { return coefficient{col, v, math.Abs(v)} }
+
+// plus is the sum of two coefficients of one column.
+func (c coefficient) plus(d coefficient) coefficient {
+	return coefficient{c.col, c.val + d.val, c.size + d.size}.clean()
+}
+
+// clean is 0 in the place of what is rounding.
+func (c coefficient) clean() coefficient {
+	if rounding(c.val, c.size) {
+		c.val = 0
 	}
-	return f.size.coef[n]
+	return c
 }
 
-// restSize is the size of the terms of rest[k].
-func (f *form) restSize(k int) float64 {
-	if f.size.rest == nil {
-		return math.Abs(f.rest[k])
+// rounding reports what rounding has left of terms of a size. A number that is not finite, or
+// whose terms are not, is none.
+func rounding(v, size float64) bool {
+	return math.Abs(v) <= cancelled*size && !math.IsInf(size, 0)
+}
+
+// byColumn puts coefficients in the order of their columns.
+func byColumn(list []coefficient) {
+	order := func(c, d coefficient) int { return c.col - d.col }
+	if !slices.IsSortedFunc(list, order) {
+		slices.SortFunc(list, order)
 	}
-	return f.size.rest[k]
-}
-
-// clean makes the numbers of f that are rounding zero.
-func (f *form) clean() *form {
-	drop(f.coef.Val, f.size.coef)
-	drop(f.rest, f.size.rest)
-	return f
-}
-
-// drop zeroes the entries that are rounding. One that is not finite, or whose
-// terms are not, stays.
-func drop(vals, size []float64) {
-	for k, s := range size {
-		if math.Abs(vals[k]) <= cancelled*s && !math.IsInf(s, 0) {
-			vals[k] = 0
-		}
-	}
-}
-
-func magnitudes(vals []float64) []float64 {
-	return each.Of(vals, math.Abs)
 }
 
 // merged makes a matrix of entries as sparse.FromEntries does; sums of entries
@@ -89,16 +70,10 @@ func merged(rows, cols int, entries []sparse.Entry) *sparse.CSR {
 		e.Val = math.Abs(e.Val)
 		terms[k] = e
 	}
-	drop(m.Val, sparse.FromEntries(rows, cols, terms).Val)
-	return m
-}
-
-// multiplications is how many the product a b takes: more than it has entries
-// where some are sums.
-func multiplications(a, b *sparse.CSR) int {
-	n := 0
-	for _, l := range a.Col {
-		n += b.Ptr[l+1] - b.Ptr[l]
+	for k, size := range sparse.FromEntries(rows, cols, terms).Val {
+		if rounding(m.Val[k], size) {
+			m.Val[k] = 0
+		}
 	}
-	return n
+	return m
 }

@@ -61,11 +61,11 @@ func (r *rows) lower(decl *ir.LevelDecl) {
 		}
 		reserve(p.A, p.B, rel.form)
 		if rel.form != nil {
-			p.Rhs, p.Rows = slices.Grow(p.Rhs, len(rel.form.rest)), slices.Grow(p.Rows, len(rel.form.rest))
+			p.Rhs, p.Rows = slices.Grow(p.Rhs, rel.form.len()), slices.Grow(p.Rows, rel.form.len())
 		}
-		r.each(rel, func(k int, cols []int, vals []float64, rest float64) {
-			split(p.A, p.B, cols, vals)
-			r.endRow(ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)}, 0-rest)
+		r.each(&rel, func(rel *relation, k int, terms []coefficient, rest coefficient) {
+			split(p.A, p.B, terms, 1)
+			r.endRow(ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)}, 0-rest.val)
 		})
 	}
 	for k, v := range decl.Vars {
@@ -96,24 +96,21 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 	n := r.b.dx
 	p.X.Lo, p.X.Hi, p.X.E = slices.Repeat([]float64{math.Inf(-1)}, n), slices.Repeat([]float64{math.Inf(1)}, n), sparse.Empty(n)
 	r.lo, r.hi = make([]origin, n), make([]origin, n)
-	keep := func(rel *relation, k int, cols []int, vals []float64, rest, terms float64) {
-		if len(cols) == 1 {
-			r.bound(cols[0], vals[0], rest, rel.equal, origin{rel.at, terms / math.Abs(vals[0])})
+	keep := func(rel *relation, k int, terms []coefficient, rest coefficient) {
+		if len(terms) == 1 {
+			r.bound(terms[0].col, terms[0].val, rest.val, rel.equal, origin{rel.at, rest.size / math.Abs(terms[0].val)})
 			return
 		}
-		p.X.E.AppendAll(cols, vals)
+		for _, c := range terms {
+			p.X.E.Append(c.col, c.val)
+		}
 		p.X.E.EndRow()
-		p.X.Rhs = append(p.X.Rhs, 0-rest)
+		p.X.Rhs = append(p.X.Rhs, 0-rest.val)
 		p.X.Rows = append(p.X.Rows, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)})
-	}
-	emit := func(rel relation) {
-		r.each(rel, func(k int, cols []int, vals []float64, rest float64) {
-			keep(&rel, k, cols, vals, rest, rel.form.restSize(k))
-		})
 	}
 	for k, v := range decl.Vars {
 		for _, rel := range r.set(v, p.Upper.Vars[k]) {
-			emit(rel)
+			r.each(&rel, keep)
 		}
 		r.ball(v, k)
 		r.ends(v, k)
@@ -123,7 +120,7 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 		for _, rel := range r.constraint(c) {
 			switch {
 			case rel.values == nil:
-				emit(rel)
+				r.each(&rel, keep)
 			case !r.fold(rel, keep):
 				r.couple(rel)
 			}
@@ -214,24 +211,27 @@ func reserve(a, b *sparse.CSR, f *form) {
 		return
 	}
 	left := 0
-	for _, j := range f.coef.Col {
-		if j < a.Cols {
+	for _, c := range f.terms {
+		if c.col < a.Cols {
 			left++
 		}
 	}
 	a.Col, a.Val = slices.Grow(a.Col, left), slices.Grow(a.Val, left)
-	right := f.coef.NNZ() - left
+	right := len(f.terms) - f.len() - left
 	b.Col, b.Val = slices.Grow(b.Col, right), slices.Grow(b.Val, right)
-	a.Ptr, b.Ptr = slices.Grow(a.Ptr, len(f.rest)), slices.Grow(b.Ptr, len(f.rest))
+	a.Ptr, b.Ptr = slices.Grow(a.Ptr, f.len()), slices.Grow(b.Ptr, f.len())
 }
 
-// split adds coefficients in (x, y) to the open rows of A and B, the second negated.
-func split(a, b *sparse.CSR, cols []int, vals []float64) {
-	for i, j := range cols {
-		if j < a.Cols {
-			a.Append(j, vals[i])
-		} else {
-			b.Append(j-a.Cols, -vals[i])
+// split adds coefficients in (x, y) over a number to the open rows of A and B, the second
+// negated, and leaves zeros out.
+func split(a, b *sparse.CSR, terms []coefficient, over float64) {
+	for _, c := range terms {
+		switch v := c.val / over; {
+		case v == 0:
+		case c.col < a.Cols:
+			a.Append(c.col, v)
+		default:
+			b.Append(c.col-a.Cols, -v)
 		}
 	}
 }
@@ -245,7 +245,7 @@ const constantTolerance = 1e-9
 // each calls keep for the rows of a relation that vary, with their nonzero
 // coefficients. Rows that cannot bind are left out, rows that cannot hold are
 // errors.
-func (r *rows) each(rel relation, keep func(k int, cols []int, vals []float64, rest float64)) {
+func (r *rows) each(rel *relation, keep func(rel *relation, k int, terms []coefficient, rest coefficient)) {
 	if rel.form == nil {
 		if r.b.opts.Abstract {
 			r.prob.Unbound = append(r.prob.Unbound, rel.family)
@@ -253,31 +253,31 @@ func (r *rows) each(rel relation, keep func(k int, cols []int, vals []float64, r
 		return
 	}
 	dropped := 0
-	for k, rest := range rel.form.rest {
+	for k := range rel.form.len() {
 		r.b.meter.Step()
-		cols, vals := nonzero(rel.form.coef.Row(k))
-		if math.IsInf(rest, -1) && !rel.equal {
+		terms, rest := rel.form.nonzero(k), rel.form.rest(k)
+		if math.IsInf(rest.val, -1) && !rel.equal {
 			continue // an infinite bound
 		}
 		if !rel.form.finite(k) {
 			r.b.errorf(diag.BindNotFinite, rel.at, "`%s` has a coefficient that is not finite", rel.name(k))
 			return
 		}
-		if len(cols) > 0 {
-			keep(k, cols, vals, rest)
+		if len(terms) > 0 {
+			keep(rel, k, terms, rest)
 			continue
 		}
-		if excess := violation(rest, rel.equal); excess > constantTolerance*rel.form.restSize(k) {
+		if excess := violation(rest.val, rel.equal); excess > constantTolerance*rest.size {
 			d := r.b.errorf(diag.BindNeverHolds, rel.at, "`%s` does not hold, whatever the variables are", rel.name(k))
-			d.Detail = fmt.Sprintf("No variable takes part in it, and its sides differ by %v.", math.Abs(rest))
+			d.Detail = fmt.Sprintf("No variable takes part in it, and its sides differ by %v.", math.Abs(rest.val))
 			return
 		}
 		dropped++
 	}
 	if dropped > 0 && !rel.idle { // of an idle one the checker has warned
 		what := "`" + rel.family.Name + "` always holds"
-		if len(rel.form.rest) > 1 {
-			what = fmt.Sprintf("%d of the %d rows of `%s` always hold", dropped, len(rel.form.rest), rel.family.Name)
+		if n := rel.form.len(); n > 1 {
+			what = fmt.Sprintf("%d of the %d rows of `%s` always hold", dropped, n, rel.family.Name)
 		}
 		d := r.b.errorf(diag.BindAlwaysHolds, rel.at, "%s: no variable takes part", what)
 		d.Severity = diag.Warning
@@ -290,21 +290,6 @@ func violation(h float64, equal bool) float64 {
 		return math.Abs(h)
 	}
 	return h
-}
-
-// nonzero drops explicit zeros.
-func nonzero(cols []int, vals []float64) ([]int, []float64) {
-	if !slices.Contains(vals, 0) {
-		return cols, vals
-	}
-	var c []int
-	var v []float64
-	for k, e := range vals {
-		if e != 0 {
-			c, v = append(c, cols[k]), append(v, e)
-		}
-	}
-	return c, v
 }
 
 // set lowers the set of a variable to relations; a ball is none.

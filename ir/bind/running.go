@@ -2,9 +2,7 @@ package bind
 
 import (
 	"math"
-	"slices"
 
-	"bilevelc/internal/sparse"
 	"bilevelc/ir/expr"
 )
 
@@ -13,21 +11,6 @@ import (
 type running struct {
 	place map[int]int // of a column among the coefficients
 	coef  []coefficient
-	rest  coefficient
-}
-
-// coefficient is a number that is summed up, with the size of its terms.
-type coefficient struct {
-	col       int
-	val, size float64
-}
-
-// add adds a term; what is left of terms that cancel is 0, as in form.clean.
-func (c *coefficient) add(v, size float64) {
-	vals := []float64{c.val + v}
-	c.size += size
-	drop(vals, []float64{c.size})
-	c.val = vals[0]
 }
 
 // partialSums are the partial sums among nodes that nothing but the next one of the same sum uses.
@@ -51,28 +34,20 @@ func leftOf(n *expr.Node) *expr.Node {
 
 // add adds entry k of f, times by.
 func (r *running) add(f *form, k int, by float64) {
-	size := math.Abs(by)
-	for n := f.coef.Ptr[k]; n < f.coef.Ptr[k+1]; n++ {
-		at, ok := r.place[f.coef.Col[n]]
+	for _, c := range f.row(k) {
+		at, ok := r.place[c.col]
 		if !ok {
 			at = len(r.coef)
-			r.place[f.coef.Col[n]], r.coef = at, append(r.coef, coefficient{col: f.coef.Col[n]})
+			r.place[c.col], r.coef = at, append(r.coef, coefficient{col: c.col})
 		}
-		r.coef[at].add(by*f.coef.Val[n], size*f.coefSize(n))
+		r.coef[at] = r.coef[at].plus(coefficient{c.col, by * c.val, math.Abs(by) * c.size})
 	}
-	r.rest.add(by*f.rest[k], size*f.restSize(k))
 }
 
 // form is the sum as a form of n columns.
 func (r *running) form(n int) *form {
-	slices.SortFunc(r.coef, func(a, b coefficient) int { return a.col - b.col })
-	out := &form{coef: sparse.Empty(n), rest: []float64{r.rest.val}, size: sizes{rest: []float64{r.rest.size}}}
-	for _, c := range r.coef {
-		out.coef.Append(c.col, c.val)
-		out.size.coef = append(out.size.coef, c.size)
-	}
-	out.coef.EndRow()
-	return out
+	byColumn(r.coef)
+	return &form{cols: n, ptr: []int{0, len(r.coef)}, terms: r.coef}
 }
 
 // extend adds the term of n to the sum that it continues; of a partial sum alone there is no form yet.

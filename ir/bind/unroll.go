@@ -1,7 +1,6 @@
 package bind
 
 import (
-	"bilevelc/internal/sparse"
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
@@ -151,12 +150,9 @@ func (f *form) below(g *form) *form {
 	if f == nil || g == nil {
 		return nil
 	}
-	m := &sparse.CSR{Rows: f.coef.Rows + g.coef.Rows, Cols: f.coef.Cols, Ptr: f.coef.Ptr,
-		Col: append(f.coef.Col, g.coef.Col...), Val: append(f.coef.Val, g.coef.Val...)}
-	for _, p := range g.coef.Ptr[1:] {
-		m.Ptr = append(m.Ptr, len(f.coef.Col)+p)
+	out := &form{cols: f.cols, ptr: f.ptr, terms: append(f.terms, g.terms...)}
+	for _, p := range g.ptr[1:] {
+		out.ptr = append(out.ptr, len(f.terms)+p)
 	}
-	fm, fr := f.sized()
-	gm, gr := g.sized()
-	return &form{coef: m, rest: append(f.rest, g.rest...), size: sizes{append(fm.Val, gm.Val...), append(fr, gr...)}}
+	return out
 }
