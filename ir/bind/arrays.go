@@ -140,7 +140,7 @@ func (b *binder) misshaped(s *ir.Symbol, d *lang.Data, a *data.Array, dims []int
 	e.Detail = fmt.Sprintf("`%s` is declared %s.", s.Name, d.Type.Span().Text())
 	for k, dim := range d.Type.Dims {
 		if name, ok := dim.(*lang.Name); ok && b.sets[name.Name] != nil && len(dims) == a.Rank() && a.Shape[k] != dims[k] {
-			e.Detail += fmt.Sprintf(" `%s` has %d elements (%s).", name.Name, b.sets[name.Name].n, b.setOrigins[name.Name])
+			e.Detail += fmt.Sprintf(" `%s` has %d elements (%s).", name.Name, b.sets[name.Name].n, b.sets[name.Name].origin)
 		}
 	}
 	for _, in := range blamed {

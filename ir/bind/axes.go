@@ -39,6 +39,14 @@ func (d dim) Difference(other ir.Dim) string {
 // Plus implements elab.Size.
 func (d dim) Plus(other ir.Dim) ir.Dim { return dim{n: d.n + other.(dim).n} }
 
+// Over implements elab.Size.
+func (d dim) Over() (set string, labels int) {
+	if d.set != nil {
+		return d.set.name, len(d.set.partSets())
+	}
+	return "", 0
+}
+
 // arrayOver is the type of an array of the given dimensions.
 func arrayOver(dims []dim) ir.Type {
 	out := each.Of(dims, func(d dim) ir.Dim { return d })

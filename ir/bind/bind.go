@@ -164,15 +164,14 @@ func newBinder(p *ir.Program, set *data.Set, opts Options, step, limit int) *bin
 		known:    map[string]value{},
 		bound:    map[string]*ir.BoundData{},
 		eyes:     map[int]value{},
-		sets:     map[string]*boundSet{}, setOrigins: map[string]string{},
-		blamed:     map[*ir.BoundData]*diag.Diagnostic{},
-		owned:      map[lang.Node][]*ir.Family{},
-		vars:       map[string]value{},
-		lets:       map[*ir.Symbol]value{},
-		bodies:     map[*lang.Fn]int{},
-		families:   map[string]*ir.Family{},
-		familyDims: map[*ir.Family]indexed{},
-		duals:      map[string]value{},
+		sets:     map[string]*boundSet{},
+		blamed:   map[*ir.BoundData]*diag.Diagnostic{},
+		owned:    map[lang.Node][]*ir.Family{},
+		vars:     map[string]value{},
+		lets:     map[*ir.Symbol]value{},
+		bodies:   map[*lang.Fn]int{},
+		families: map[string]indexed{},
+		duals:    map[string]value{},
 	}
 	b.graph.SetMeter(opts.meter)
 	b.graph.Watch(b.compute)
@@ -233,18 +232,15 @@ type binder struct {
 	sets      map[string]*boundSet
 	owned     map[lang.Node][]*ir.Family         // of the lower level, by what they were written as
 	blamed    map[*ir.BoundData]*diag.Diagnostic // params that supplied arrays disagree with
-	// setOrigins says where the elements of each set come from.
-	setOrigins map[string]string
-	eyes       map[int]value // identity matrices by size
-	vars       map[string]value
-	lets       map[*ir.Symbol]value
-	bodies     map[*lang.Fn]int // expressions that inlining each takes at least
-	dx, dy     int
-	prob       *ir.Problem
-	families   map[string]*ir.Family  // named constraints of the lower level
-	familyDims map[*ir.Family]indexed // their rows as arrays over sets
-	duals      map[string]value       // their multipliers, where they were asked for
-	fillers    int                    // placeholders given
+	eyes      map[int]value                      // identity matrices by size
+	vars      map[string]value
+	lets      map[*ir.Symbol]value
+	bodies    map[*lang.Fn]int // expressions that inlining each takes at least
+	dx, dy    int
+	prob      *ir.Problem
+	families  map[string]indexed // named constraints of the lower level
+	duals     map[string]value   // their multipliers, where they were asked for
+	fillers   int                // placeholders given
 }
 
 // errorf reports an error once: an inlined function body gives the same one

@@ -88,7 +88,7 @@ func (b *binder) placesByLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, di
 				p = a.set.find(labels[:n]...)
 			}
 			if p < 0 {
-				b.nearLabel(fail(i, "has %s, which is not in `%s` (%s)", tupleText(labels[:n]), a.set.name, b.setOrigins[a.set.name]), a.set, labels[:n])
+				b.nearLabel(fail(i, "has %s, which is not in `%s` (%s)", tupleText(labels[:n]), a.set.name, a.set.origin), a.set, labels[:n])
 				return nil
 			}
 			at, labels = at*a.n+p, labels[n:]

@@ -58,11 +58,8 @@ func (e *elaborator) function(name string) (fn *lang.Fn, library bool) {
 // declares stand for the arguments' sizes.
 func (e *elaborator) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 	e.b.room(e.b.inlined(fn, library))
-	body := &elaborator{b: e.b, space: e.space, floor: e.floor, library: e.library || library, call: e.call,
+	body := &elaborator{b: e.b, space: e.space, floor: e.floor, library: e.library || library,
 		calls: &call{fn.Name.Name, e.at(x), e.calls}}
-	if library && !e.library {
-		body.call = x.Span()
-	}
 	args, ok := all(x.Args, e.operand)
 	if !ok {
 		return value{}
@@ -160,10 +157,14 @@ func (e *elaborator) primitive(p *expr.Primitive, x *lang.Call, args []value) va
 		}
 		return e.map2(p.Op, args[0], args[1], at)
 	default:
-		if p.Op == expr.Sum {
-			return e.itemSum(e.num(args[0]), at)
+		switch v := e.num(args[0]); {
+		case p.Op == expr.Sum:
+			return e.itemSum(v, at)
+		case v.isScalar():
+			return v
+		default:
+			return e.itemReduce(p.Op, v, at)
 		}
-		return e.itemReduce(p.Op, e.num(args[0]), at)
 	}
 }
 

@@ -1,6 +1,8 @@
 package bind
 
 import (
+	"slices"
+
 	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/elab"
@@ -40,7 +42,7 @@ func (e *elaborator) comprehension(x *lang.Comprehension) value {
 	if op == expr.Sum {
 		return e.sumOver(body, inner.space, e.space, at)
 	}
-	return e.reduceOver(op, e.lift(body, inner.space, at), e.space, at)
+	return e.reduce(op, e.lift(body, inner.space, at).node, inner.space.up, e.space, at)
 }
 
 // iterate enumerates the tuples of binders under a condition, as one space
@@ -315,33 +317,25 @@ func (e *elaborator) itemSum(v value, at diag.Span) value {
 	return out
 }
 
-// reduceOver is a product, maximum, minimum or log-sum-exp of batched scalars
-// over the tuples that belong to each tuple of the outer space.
-func (e *elaborator) reduceOver(op expr.Op, v value, outer *space, at diag.Span) value {
-	inner := v.space
-	if outer == nil {
-		return e.reduceNode(op, v.node, at)
-	}
-	return e.segments(op, v.node, inner.up, outer, at)
-}
-
-// itemReduce is the same over the entries of each instance.
+// itemReduce is a product, maximum, minimum or log-sum-exp of the entries of each instance.
 func (e *elaborator) itemReduce(op expr.Op, v value, at diag.Span) value {
-	switch {
-	case v.isScalar():
-		return v
-	case v.space == nil:
-		return e.reduceNode(op, v.node, at)
+	var seg []int
+	if v.space != nil {
+		size := v.item().Len()
+		seg = each.Below(v.node.Shape.Len(), func(k int) int { return k / size })
 	}
-	seg := each.Below(v.space.n*v.item().Len(), func(k int) int { return k / v.item().Len() })
-	return e.segments(op, v.node, seg, v.space, at)
+	return e.reduce(op, v.node, seg, v.space, at)
 }
 
 // nothing says that a reduction has no value.
 const nothing = "%s of nothing: the range is empty"
 
-func (e *elaborator) reduceNode(op expr.Op, n *expr.Node, at diag.Span) value {
-	if n.Shape.Len() == 0 && op != expr.Sum && op != expr.Prod {
+// reduce is such a reduction of the entries of a node that belong to each tuple of a space.
+func (e *elaborator) reduce(op expr.Op, n *expr.Node, seg []int, outer *space, at diag.Span) value {
+	switch {
+	case outer != nil:
+		return e.segments(op, n, seg, outer, at)
+	case n.Shape.Len() == 0 && op != expr.Prod:
 		e.errorf(diag.BindEmptyRange, at, nothing, op)
 		return value{}
 	}
@@ -363,7 +357,9 @@ func (e *elaborator) segments(op expr.Op, n *expr.Node, seg []int, outer *space,
 		known = e.b.value(n).Values()
 	}
 	vals := make([]float64, outer.n)
-	if columns := alike(members); known == nil && columns > 0 && columns <= outer.n && pairwise[op] != 0 {
+	columns := len(seg) / max(outer.n, 1)
+	alike := !slices.ContainsFunc(members, func(ks []int) bool { return len(ks) != columns })
+	if known == nil && alike && columns > 0 && columns <= outer.n && pairwise[op] != 0 {
 		// As many operations on all segments at once as one of them has members.
 		for j := range columns {
 			index := each.Of(members, func(ks []int) int { return ks[j] })
@@ -400,19 +396,6 @@ func (e *elaborator) segments(op expr.Op, n *expr.Node, seg []int, outer *space,
 		out.node = e.halves(parts, at)
 	}
 	return out
-}
-
-// alike is how many members each of the segments has, or 0 where they differ.
-func alike(members [][]int) int {
-	for _, ks := range members {
-		if len(ks) != len(members[0]) {
-			return 0
-		}
-	}
-	if len(members) == 0 {
-		return 0
-	}
-	return len(members[0])
 }
 
 // halves is the vector of scalars, put together by halves: one by one into all would take

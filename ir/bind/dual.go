@@ -3,6 +3,7 @@ package bind
 import (
 	"slices"
 
+	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 )
@@ -17,7 +18,8 @@ func (e *elaborator) dual(x *lang.Call) value {
 	if v, made := b.duals[name.Name]; made {
 		return v
 	}
-	family := b.families[name.Name]
+	over := b.families[name.Name]
+	family := over.family
 	if family == nil {
 		return e.unchecked(x)
 	}
@@ -48,7 +50,7 @@ func (e *elaborator) dual(x *lang.Call) value {
 		}
 	}
 	v := unbatched(node)
-	if over := b.familyDims[family]; over.dims != nil {
+	if over.dims != nil {
 		want := shapeOf(sizesOf(over.dims))
 		if over.places != nil {
 			node = b.graph.ScatterAdd(node, over.places, expr.VectorShape(want.Len()), e.at(x))
@@ -59,17 +61,9 @@ func (e *elaborator) dual(x *lang.Call) value {
 	return v
 }
 
-// remember keeps a named family of the lower level for dual, and the dimensions
-// that its rows have as an array.
-func (b *binder) remember(rel relation) {
-	if f := rel.family; f.Named {
-		b.families[f.Name] = f
-		b.familyDims[f] = rel.over
-	}
-}
-
 // indexed is a family of scalar rows as an array over index sets.
 type indexed struct {
+	family *ir.Family
 	dims   []dim
 	places []int // of the rows in it, where the condition of the family leaves out some; nil for all in order
 }

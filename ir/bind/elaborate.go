@@ -23,9 +23,8 @@ type elaborator struct {
 	// condition guards is not evaluated where it does not hold.
 	floor *space
 
-	library bool      // in a body of the standard library
-	call    diag.Span // in a library body: the call, where messages point
-	calls   *call     // of functions that are being inlined
+	library bool  // in a body of the standard library
+	calls   *call // of functions that are being inlined
 }
 
 // call is an inlined call of a function of the model.
@@ -129,8 +128,8 @@ func (e *elaborator) with(name string, v value) *elaborator {
 
 // at is the place that messages about n point to.
 func (e *elaborator) at(n lang.Node) diag.Span {
-	if e.library {
-		return e.call
+	if e.library { // at the call of it
+		return e.calls.at
 	}
 	return n.Span()
 }

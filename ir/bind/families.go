@@ -29,6 +29,12 @@ type relation struct {
 	at     diag.Span
 }
 
+// relationOf is that of a family, as h <= 0 or h = 0, without its form.
+func relationOf(f *ir.Family, h value, equal bool, at diag.Span) relation {
+	f.Shape, f.Axes = familyShape(h)
+	return relation{family: f, equal: equal, at: at, name: rowNames(f.Name, h)}
+}
+
 // constraint lowers a constraint: one relation, or one for each link of a
 // chain.
 func (r *rows) constraint(c *lang.Constraint) []relation {
@@ -83,14 +89,14 @@ func (r *rows) links(e *elaborator, c *lang.Constraint) []relation {
 			r.b.indexedRows += h.node.Shape.Len()
 		}
 		name, named := r.nameOf(c, k)
-		f := &ir.Family{Name: name, Named: named, Span: c.Span(), Sign: sign}
-		f.Shape, f.Axes = familyShape(h)
-		rel := relation{family: f, equal: op == lang.Equal, idle: idle, at: at, name: rowNames(name, h), dims: h.dims()}
+		rel := relationOf(&ir.Family{Name: name, Named: named, Span: c.Span(), Sign: sign}, h, op == lang.Equal, at)
+		rel.idle, rel.dims = idle, h.dims()
 		if h.space == nil {
 			rel.over.dims = h.dims()
 		} else if h.isScalar() {
 			rel.over = e.indexDims(c, h.space)
 		}
+		rel.over.family = rel.family
 		if e.space != nil && e.space.mask != nil || !r.formOf(&rel, h.node) {
 			rel.form = nil
 		}

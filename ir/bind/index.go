@@ -59,7 +59,7 @@ func (e *elaborator) index(x *lang.Index) value {
 // selectors evaluates the subscripts of an array of type t at space s, and gives the
 // space of them all.
 func (e *elaborator) selectors(x *lang.Index, t ir.Type, s *space) ([]selector, *space, bool) {
-	groups, f := elab.Subscripts(x, t, tupleSet, e.rangesOverTuples)
+	groups, f := elab.Subscripts(x, t, e.rangesOverTuples)
 	if f != nil {
 		e.fault(f)
 		return nil, nil, false
@@ -197,14 +197,6 @@ func remaining(v value, sels []selector, s *space) value {
 		}
 	}
 	return shaped(elab.Selection(v.typ, sizes), s)
-}
-
-// tupleSet is the set that a dimension is over, as the dealing of subscripts sees it.
-func tupleSet(d ir.Dim) elab.TupleSet {
-	if set := d.(dim).set; set != nil {
-		return elab.TupleSet{Name: set.name, Labels: len(set.partSets())}
-	}
-	return elab.TupleSet{}
 }
 
 // unknownIndex stands for a selection by data that was not supplied. Of data

@@ -131,7 +131,7 @@ func (b *binder) inputs(prob *ir.Problem) {
 			continue
 		}
 		if set := b.sets[s.Name]; set != nil {
-			prob.Sets = append(prob.Sets, ir.BoundSet{Name: s.Name, Axis: set.axis(), Origin: b.setOrigins[s.Name]})
+			prob.Sets = append(prob.Sets, ir.BoundSet{Name: s.Name, Axis: set.axis(), Origin: set.origin})
 		}
 		if tried[s] {
 			continue

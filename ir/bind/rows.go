@@ -54,7 +54,9 @@ func (r *rows) lower(decl *ir.LevelDecl) {
 	p := r.prob
 	p.A, p.B = sparse.Empty(r.b.dx), sparse.Empty(r.b.dy)
 	emit := func(rel relation) {
-		r.b.remember(rel)
+		if f := rel.family; f.Named { // dual may ask for it
+			r.b.families[f.Name] = rel.over
+		}
 		if rel.values != nil {
 			r.placeKinked(rel)
 			return
@@ -313,8 +315,7 @@ func (r *rows) set(decl *lang.Var, v ir.Variable) []relation {
 		if !h.isScalar() {
 			h.typ = x.typ
 		}
-		f := &ir.Family{Name: v.Name + "." + what, Span: at, Sign: sign, Shape: h.item(), Axes: exported(h.dims())}
-		rel := relation{family: f, equal: equal, at: at, name: rowNames(f.Name, h)}
+		rel := relationOf(&ir.Family{Name: v.Name + "." + what, Span: at, Sign: sign}, h, equal, at)
 		r.formOf(&rel, h.node)
 		return rel
 	}

@@ -18,6 +18,7 @@ import (
 // file's tables, and from 1 where they are the integers of a value.
 type boundSet struct {
 	name   string
+	origin string   // where the elements come from
 	keys   []string // what the parts of a label are called, if anything
 	n      int
 	lo     int         // of a set of numbers: the first
@@ -291,8 +292,7 @@ func tupleText(labels []string) string {
 }
 
 func (b *binder) bindSet(set *boundSet, origin string) {
-	b.sets[set.name] = set
-	b.setOrigins[set.name] = origin
+	b.sets[set.name], set.origin = set, origin
 }
 
 // labelEntries is what a label that is made up takes of the budget: a text and its places.

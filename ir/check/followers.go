@@ -92,43 +92,38 @@ func (c *checker) expand(f *follower) {
 	expanding := map[string]bool{}
 	var replace func(x lang.Expr, in *lang.Scope) lang.Expr
 	replace = func(x lang.Expr, in *lang.Scope) lang.Expr {
-		switch x := x.(type) {
-		case *lang.Name:
-			if in.Find(x.Name) != nil {
-				return nil
-			}
-			if let := f.lets[x.Name]; let != nil && !expanding[x.Name] {
-				expanding[x.Name] = true
-				defer delete(expanding, x.Name)
-				return &lang.Paren{At: x.At, X: lang.Rewrite(let.Value, nil, replace)}
-			}
-			if r, own := rank[x.Name]; own {
-				subs := f.indexSubs(x.At)
-				for range r {
-					subs = append(subs, lang.Subscript{At: x.At, All: true})
-				}
-				return f.upright(&lang.Index{At: x.At, X: x, Subs: subs}, r)
-			}
-		case *lang.Index:
-			n, ok := x.X.(*lang.Name)
-			if !ok || in.Find(n.Name) != nil {
-				return nil
-			}
-			if r, own := rank[n.Name]; own && len(x.Subs) > r {
-				c.errorf(c.global, diag.Subscripts, x.Span(), "`%s` has an index too many: within the follower `%s` its own variables stand for one of its kind", elab.Quote(x), f.name).Fix =
-					"write `" + n.Name + "` without the follower's index"
-				return nil
-			} else if own {
-				out := *x
-				out.Subs = append(f.indexSubs(n.At), make([]lang.Subscript, len(x.Subs))...)
-				for i, s := range x.Subs {
-					s.Lo, s.Hi = lang.Rewrite(s.Lo, in, replace), lang.Rewrite(s.Hi, in, replace)
-					out.Subs[len(out.Subs)-len(x.Subs)+i] = s
-				}
-				return f.upright(&out, r)
-			}
+		n, bare := x.(*lang.Name)
+		at, subs := lang.At{Place: x.Span()}, []lang.Subscript(nil)
+		if index, ok := x.(*lang.Index); ok {
+			n, _ = index.X.(*lang.Name)
+			subs = index.Subs
 		}
-		return nil
+		if n == nil || in.Find(n.Name) != nil {
+			return nil
+		}
+		if let := f.lets[n.Name]; bare && let != nil && !expanding[n.Name] {
+			expanding[n.Name] = true
+			defer delete(expanding, n.Name)
+			return &lang.Paren{At: at, X: lang.Rewrite(let.Value, nil, replace)}
+		}
+		r, own := rank[n.Name]
+		if !own {
+			return nil
+		}
+		if len(subs) > r {
+			c.errorf(c.global, diag.Subscripts, at.Place, "`%s` has an index too many: within the follower `%s` its own variables stand for one of its kind", elab.Quote(x), f.name).Fix =
+				"write `" + n.Name + "` without the follower's index"
+			return nil
+		}
+		if bare {
+			subs = slices.Repeat([]lang.Subscript{{At: at, All: true}}, r)
+		}
+		out := &lang.Index{At: at, X: n, Subs: f.indexSubs(n.At)}
+		for _, s := range subs {
+			s.Lo, s.Hi = lang.Rewrite(s.Lo, in, replace), lang.Rewrite(s.Hi, in, replace)
+			out.Subs = append(out.Subs, s)
+		}
+		return f.upright(out, r)
 	}
 	f.items = nil
 	for _, item := range b.Items {

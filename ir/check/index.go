@@ -22,7 +22,7 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 		}
 		return unknownOf(x)
 	}
-	groups, fault := elab.Subscripts(e, x.typ, tupleSet, s.rangesOverTuples)
+	groups, fault := elab.Subscripts(e, x.typ, s.rangesOverTuples)
 	if fault != nil {
 		c.fault(s, fault)
 		return unknownOf(x)
@@ -49,15 +49,6 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 func (s *scope) rangesOverTuples(name string) bool {
 	v, ok := s.find(name)
 	return ok && v.typ.Kind == ir.LabelType && len(v.set.tuple()) > 1
-}
-
-// tupleSet is the set that a dimension is over, as the dealing of subscripts sees it.
-func tupleSet(d ir.Dim) elab.TupleSet {
-	set := setOf(d.(*poly))
-	if set == nil {
-		return elab.TupleSet{}
-	}
-	return elab.TupleSet{Name: set.name, Labels: len(set.tuple())}
 }
 
 // subscript checks one subscript against the size n of its dimension (nil if

@@ -26,6 +26,14 @@ func (p *poly) Difference(q ir.Dim) string {
 // Plus implements elab.Size.
 func (p *poly) Plus(q ir.Dim) ir.Dim { return p.add(q.(*poly)) }
 
+// Over implements elab.Size.
+func (p *poly) Over() (set string, labels int) {
+	if s := setOf(p); s != nil {
+		return s.name, len(s.tuple())
+	}
+	return "", 0
+}
+
 // compare decides whether two sizes are equal. Equal normal forms agree, and
 // a difference that is a number other than zero differs. Otherwise params are
 // replaced by their defaults: what then differs, differs (the model

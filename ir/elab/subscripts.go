@@ -21,17 +21,10 @@ func Bare(x lang.Expr) lang.Expr {
 	}
 }
 
-// A TupleSet is an index set over which a dimension may be, as far as dealing out
-// subscripts needs it.
-type TupleSet struct {
-	Name   string
-	Labels int // of an element; 0 where there is no set
-}
-
 // Subscripts deals the subscripts of an array of type t out to its dimensions. One over
 // a set of tuples takes a subscript for each label, unless it is given a whole element
-// or `:`. The subscripts are bare. over is the set of a dimension, and tuple reports an index over tuples.
-func Subscripts(e *lang.Index, t ir.Type, over func(d ir.Dim) TupleSet, tuple func(name string) bool) ([][]lang.Subscript, *Fault) {
+// or `:`. The subscripts are bare. tuple reports an index over tuples.
+func Subscripts(e *lang.Index, t ir.Type, tuple func(name string) bool) ([][]lang.Subscript, *Fault) {
 	var groups [][]lang.Subscript
 	subs := slices.Clone(e.Subs)
 	for i := range subs {
@@ -39,16 +32,16 @@ func Subscripts(e *lang.Index, t ir.Type, over func(d ir.Dim) TupleSet, tuple fu
 	}
 	for _, d := range t.Dims {
 		take := 1
-		if set := over(d); set.Labels > 1 && len(subs) > 0 && !wholeElement(subs[0], tuple) {
-			take = set.Labels
+		if _, labels := d.(Size).Over(); labels > 1 && len(subs) > 0 && !wholeElement(subs[0], tuple) {
+			take = labels
 		}
 		if take > len(subs) {
-			return nil, unfit(e, t, over)
+			return nil, unfit(e, t)
 		}
 		groups, subs = append(groups, subs[:take:take]), subs[take:]
 	}
 	if len(subs) > 0 {
-		return nil, unfit(e, t, over)
+		return nil, unfit(e, t)
 	}
 	return groups, nil
 }
@@ -72,7 +65,7 @@ func wholeElement(sub lang.Subscript, tuple func(name string) bool) bool {
 }
 
 // unfit is an array that cannot have its subscripts.
-func unfit(e *lang.Index, t ir.Type, over func(d ir.Dim) TupleSet) *Fault {
+func unfit(e *lang.Index, t ir.Type) *Fault {
 	what := "a subscript"
 	if n := len(e.Subs); n != 1 {
 		what = fmt.Sprintf("%d subscripts", n)
@@ -86,8 +79,8 @@ func unfit(e *lang.Index, t ir.Type, over func(d ir.Dim) TupleSet) *Fault {
 		f.Detail = "a vector takes one subscript"
 	}
 	for _, d := range t.Dims {
-		if set := over(d); set.Labels > 1 {
-			f.Detail = fmt.Sprintf("the dimension over `%s` takes an element of it, or its %d labels one by one", set.Name, set.Labels)
+		if set, labels := d.(Size).Over(); labels > 1 {
+			f.Detail = fmt.Sprintf("the dimension over `%s` takes an element of it, or its %d labels one by one", set, labels)
 			break
 		}
 	}

@@ -34,6 +34,9 @@ type Size interface {
 	Difference(other ir.Dim) string
 	// Plus is the sum of two sizes.
 	Plus(other ir.Dim) ir.Dim
+	// Over is the index set that a dimension of this size is over, and how many labels an element
+	// of it has: 0 where there is no set.
+	Over() (set string, labels int)
 }
 
 // Agreement is the outcome of comparing two sizes.
