@@ -25,7 +25,6 @@ type Program struct {
 	Name    string
 	File    *lang.File
 	Symbols map[string]*Symbol // every top-level and level name of the model
-	Order   []*Symbol          // params, data and lets in an order in which each can be evaluated
 	Upper   *LevelDecl
 	Lower   *LevelDecl
 	Solve   *lang.Solve         // nil if none

@@ -118,7 +118,7 @@ func Expr(p *ir.Program, set *data.Set, x lang.Expr, opts Options) (*ir.Problem,
 			if p.Lower != nil {
 				newRows(b, b.prob).lower(p.Lower)
 			}
-			b.reportItem(ir.NamedNode{Span: x.Span()}, x)
+			b.reportItem("", x)
 		}
 	})
 	return b.finish()

@@ -102,21 +102,14 @@ func (e *elaborator) global(x lang.Expr) *ir.Symbol {
 // top elaborates in the scope of the model.
 func (b *binder) top() *elaborator { return &elaborator{b: b} }
 
-// in returns the elaborator of a deeper space.
-func (e *elaborator) in(s *space) *elaborator {
-	inner := *e
-	inner.space = s
-	return &inner
-}
-
 // within returns the elaborator of a deeper space that may leave out tuples of
 // the current one.
 func (e *elaborator) within(s *space) *elaborator {
-	inner := e.in(s)
-	if !s.covers() {
+	inner := *e
+	if inner.space = s; !s.covers() {
 		inner.floor = s
 	}
-	return inner
+	return &inner
 }
 
 // with returns the elaborator with one more local name.

@@ -43,7 +43,7 @@ func (b *binder) followers(prob *ir.Problem) {
 		if v.bad() {
 			continue
 		}
-		out.Objective = ir.NamedNode{Name: f.Name, Node: v.node, Span: f.Objective.Span(), Axes: exported(v.dims())}
+		out.Objective = v.named(f.Name, f.Objective.Span())
 		prob.Followers = append(prob.Followers, out)
 	}
 }

@@ -97,8 +97,7 @@ func (b *binder) objective(l *ir.Level, decl *ir.LevelDecl) {
 		if v.bad() || v.isCondition() {
 			continue
 		}
-		l.Lets = append(l.Lets, ir.NamedNode{Name: s.Name, Node: b.top().num(v).node, Row: v.isRow(), Span: let.Value.Span(),
-			Axes: exported(v.dims())})
+		l.Lets = append(l.Lets, b.top().num(v).named(s.Name, let.Value.Span()))
 	}
 	if decl.Objective == nil {
 		b.unchecked(decl.Block.Span())
@@ -247,18 +246,16 @@ func (b *binder) report() {
 		return
 	}
 	for _, item := range b.prog.Report.Items {
-		b.reportItem(ir.NamedNode{Name: item.Name.Name, Span: item.Value.Span()}, item.Value)
+		b.reportItem(item.Name.Name, item.Value)
 	}
 }
 
 // reportItem binds an item of the report.
-func (b *binder) reportItem(item ir.NamedNode, x lang.Expr) {
+func (b *binder) reportItem(name string, x lang.Expr) {
 	b.reporting = true
 	v := b.top().reported(x)
 	b.reporting = false
-	if v.bad() {
-		return
+	if !v.bad() {
+		b.prob.Report = append(b.prob.Report, v.named(name, x.Span()))
 	}
-	item.Node, item.Row, item.Axes = v.node, v.isRow(), exported(v.dims())
-	b.prob.Report = append(b.prob.Report, item)
 }

@@ -74,6 +74,11 @@ func (v value) describe() string {
 	return v.item().String()
 }
 
+// named is a number as the bound problem keeps it.
+func (v value) named(name string, at diag.Span) ir.NamedNode {
+	return ir.NamedNode{Name: name, Node: v.node, Row: v.isRow(), Span: at, Axes: exported(v.dims())}
+}
+
 // unknown is a condition that is not known yet.
 func unknown(n *expr.Node, s *space) value { return value{typ: elab.Bool, space: s, unknown: n} }
 

@@ -153,10 +153,6 @@ func (c *checker) resolve(e *entry) value {
 	c.resolved = c.resolved[:len(c.resolved)-1]
 	e.value, e.state = v, done
 	e.symbol.Type, e.symbol.Deps, e.symbol.Labels = v.typ, v.deps, len(v.set.tuple())
-	switch e.symbol.Kind {
-	case ir.ParamSymbol, ir.DataSymbol, ir.LetSymbol:
-		c.program.Order = append(c.program.Order, e.symbol)
-	}
 	return v
 }
 
