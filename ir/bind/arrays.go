@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/elab"
@@ -238,24 +239,20 @@ func (b *binder) generate(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 	key := fnv.New64a()
 	key.Write([]byte(s.Name))
 	rng := rand.New(rand.NewPCG(b.opts.Seed, key.Sum64()))
-	vals := make([]float64, shapeOf(sizesOf(dims)).Len())
+	draw := func() float64 { return args[0] + (args[1]-args[0])*rng.Float64() }
 	switch d.Gen.Name.Name {
 	case "normal":
 		if !(args[1] >= 0) {
 			b.errorf(diag.BindGenerator, d.Gen.Args[1].Span(), "the standard deviation is %v: it must be at least 0", args[1])
 			return nil
 		}
-		for k := range vals {
-			vals[k] = args[0] + args[1]*rng.NormFloat64()
-		}
+		draw = func() float64 { return args[0] + args[1]*rng.NormFloat64() }
 	case "uniform":
 		if !(args[0] <= args[1]) {
 			b.errorf(diag.BindGenerator, d.Gen.Span(), "the range is empty: %v is above %v", args[0], args[1])
 			return nil
 		}
-		for k := range vals {
-			vals[k] = args[0] + (args[1]-args[0])*rng.Float64()
-		}
 	}
-	return expr.NewArray(shapeOf(sizesOf(dims)), vals)
+	shape := shapeOf(sizesOf(dims))
+	return expr.NewArray(shape, each.Below(shape.Len(), func(int) float64 { return draw() }))
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/elab"
@@ -28,7 +27,7 @@ func (b *binder) byLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims []d
 	if from == nil {
 		return nil
 	}
-	vals := each.Of(from, func(i int) float64 { return k.Values[i] })
+	vals := pick(k.Values, from)
 	if len(dims) == 2 {
 		return data.Matrix(dims[0].n, dims[1].n, vals)
 	}

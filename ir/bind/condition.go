@@ -22,9 +22,7 @@ func (e *elaborator) compare(x *lang.Binary, u, v value) value {
 	out := value{typ: elab.Bool, space: join(u.space, v.space)}
 	u, v = e.lift(u, out.space, e.at(x)), e.lift(v, out.space, e.at(x))
 	if u.isInt() && v.isInt() {
-		for k, a := range u.ints {
-			out.bools = append(out.bools, holds(x.Op, float64(a), float64(v.ints[k])))
-		}
+		out.bools = each.Below(len(u.ints), func(k int) bool { return holds(x.Op, float64(u.ints[k]), float64(v.ints[k])) })
 		return out
 	}
 	u, v = e.num(u), e.num(v)
@@ -39,9 +37,7 @@ func (e *elaborator) compare(x *lang.Binary, u, v value) value {
 	if !ok || !ok2 {
 		return value{}
 	}
-	for k := range a {
-		out.bools = append(out.bools, holds(x.Op, a[k], c[k]))
-	}
+	out.bools = each.Below(len(a), func(k int) bool { return holds(x.Op, a[k], c[k]) })
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
@@ -200,11 +201,7 @@ func labelled(h value) bool {
 
 // indexAxis is the axis of a family's index tuples.
 func indexAxis(s *space) ir.Axis {
-	a := ir.Axis{Size: s.n, Labels: make([][]string, s.n)}
-	for t := range a.Labels {
-		a.Labels[t] = s.labels(t)
-	}
-	return a
+	return ir.Axis{Size: s.n, Labels: each.Below(s.n, s.labels)}
 }
 
 // rectangle recognises two indices that run over a full m x n grid.

@@ -10,22 +10,20 @@ import (
 func (b *binder) followers(prob *ir.Problem) {
 	for _, f := range b.prog.Lower.Followers {
 		out := ir.BoundFollower{Name: f.Name}
-		owns := map[*ir.Family]bool{}
+		var owns []*ir.Family
 		for _, v := range f.Vars {
-			out.Vars = append(out.Vars, v.Name.Name)
-			for _, family := range b.owned[v] {
-				owns[family] = true
-			}
+			out.Vars, owns = append(out.Vars, v.Name.Name), append(owns, b.owned[v]...)
 		}
 		for _, c := range f.Constraints {
-			for _, family := range b.owned[c] {
-				owns[family] = true
-			}
+			owns = append(owns, b.owned[c]...)
 		}
-		seen := map[*ir.Family]bool{}
+		open := map[*ir.Family]bool{} // of those that no row was seen of
+		for _, family := range owns {
+			open[family] = true
+		}
 		for _, row := range prob.Rows {
-			if owns[row.Family] && !seen[row.Family] {
-				seen[row.Family] = true
+			if open[row.Family] {
+				open[row.Family] = false
 				out.Families = append(out.Families, row.Family)
 			}
 		}

@@ -70,15 +70,10 @@ func (s *boundSet) word(k int) string {
 
 // axis is the set as a dimension: numbers from 1 need no labels.
 func (s *boundSet) axis() ir.Axis {
-	a := ir.Axis{Size: s.n, Names: s.keys}
 	if s.number && s.lo == 1 {
-		return a
+		return ir.Axis{Size: s.n, Names: s.keys}
 	}
-	a.Labels = make([][]string, s.n)
-	for k := range a.Labels {
-		a.Labels[k] = s.element(k)
-	}
-	return a
+	return ir.Axis{Size: s.n, Names: s.keys, Labels: each.Below(s.n, s.element)}
 }
 
 // find is the position of a label, or of the labels of a tuple, or -1.
@@ -146,12 +141,7 @@ func (b *binder) trySet(s *ir.Symbol, d *lang.IndexSet) bool {
 		}
 		b.numberedSet(set, d)
 	default:
-		elements := make([][]string, len(d.Value.Elems))
-		for k, e := range d.Value.Elems {
-			for _, p := range e.Parts {
-				elements[k] = append(elements[k], lang.LabelOf(p))
-			}
-		}
+		elements := each.Of(d.Value.Elems, func(e lang.SetElem) []string { return each.Of(e.Parts, lang.LabelOf) })
 		b.fillSet(set, elements, "the model", func(k int) diag.Span { return d.Value.Elems[k].Span() })
 	}
 	return true
@@ -335,9 +325,7 @@ func (s *boundSet) placeholders() {
 		return
 	}
 	if s.parts == nil {
-		for k := range s.n {
-			s.labels = append(s.labels, fmt.Sprintf("%s %d", s.name, k+1))
-		}
+		s.labels = each.Below(s.n, func(k int) string { return fmt.Sprintf("%s %d", s.name, k+1) })
 		return
 	}
 	all := 1

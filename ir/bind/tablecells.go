@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bilevelc/internal/each"
+	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/elab"
 	"bilevelc/lang"
@@ -202,10 +203,7 @@ func (b *binder) inTable(name string) bool {
 
 // meant is the name of the model that a column is nearly called, as a question; "" for none.
 func (t *tableReader) meant() string {
-	var names []string
-	for _, s := range t.b.declared() {
-		names = append(names, s.Name)
-	}
+	names := each.Of(t.b.declared(), func(s *ir.Symbol) string { return s.Name })
 	for _, c := range t.table.Columns {
 		if near := diag.Suggest(c.Name, names); near != "" {
 			return fmt.Sprintf("did you mean `%s`? The column is spelled `%s`", near, c.Name)

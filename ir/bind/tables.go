@@ -337,17 +337,14 @@ func (t *tableReader) fill(src *tableSource, keys []int, offer func(set string, 
 		return entry, false
 	}
 	byName := src.last != nil && t.b.labelled(src.last)
-	if src.last != nil && byName {
+	if byName {
 		labels := each.Of(src.cols, func(c int) []string { return []string{t.table.Columns[c].Name} })
 		offer(src.last.Name, labels, true)
 	}
 	if len(src.sets) == 0 && !(src.wide && byName) {
 		switch {
 		case isText:
-			entry.Labels = make([][]string, len(texts))
-			for k := range texts {
-				entry.Labels[k] = []string{texts[k]}
-			}
+			entry.Labels = each.Of(texts, func(text string) []string { return []string{text} })
 		case src.wide && len(src.decl.Type.Dims) > 1:
 			entry.Array = data.Matrix(rows, width, values)
 		default:

@@ -29,9 +29,7 @@ func (b *binder) bindTexts(s *ir.Symbol, d *lang.Data, dims []dim) {
 			return
 		}
 	case d.Value != nil:
-		for _, x := range d.Value.(*lang.ListLit).Elems {
-			list = append(list, lang.LabelOf(x))
-		}
+		list = each.Of(d.Value.(*lang.ListLit).Elems, lang.LabelOf)
 	case b.opts.Abstract:
 		values.fake, list = true, slices.Repeat([]string{s.Name + " 1"}, n)
 	default:
@@ -63,34 +61,24 @@ func (b *binder) bindTexts(s *ir.Symbol, d *lang.Data, dims []dim) {
 // givenTexts are supplied texts in the order of the declared dimensions; nil after
 // an error. Integers are texts where texts are needed.
 func (b *binder) givenTexts(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims []dim) []string {
-	out := []string{}
-	switch {
-	case entry.Keyed != nil:
+	text := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	switch k := entry.Keyed; {
+	case k != nil:
 		from := b.placesByLabel(s, d, entry, dims)
 		if from == nil {
 			return nil
 		}
-		k := entry.Keyed
-		for _, i := range from {
-			if k.Texts != nil {
-				out = append(out, k.Texts[i])
-			} else {
-				out = append(out, strconv.FormatFloat(k.Values[i], 'g', -1, 64))
-			}
+		if k.Texts != nil {
+			return pick(k.Texts, from)
 		}
+		return each.Of(pick(k.Values, from), text)
 	case entry.Labels != nil:
-		for _, row := range entry.Labels {
-			out = append(out, row...)
-		}
+		return append([]string{}, slices.Concat(entry.Labels...)...)
 	case entry.Array != nil:
-		for _, v := range entry.Array.Values() {
-			out = append(out, strconv.FormatFloat(v, 'g', -1, 64))
-		}
-	default:
-		b.errorf(diag.BindShape, d.Name.Span(), "`%s` is declared %s, but %s is a table without a column `%s`", s.Name, d.Type.Span().Text(), entry.Origin, s.Name)
-		return nil
+		return each.Of(entry.Array.Values(), text)
 	}
-	return out
+	b.errorf(diag.BindShape, d.Name.Span(), "`%s` is declared %s, but %s is a table without a column `%s`", s.Name, d.Type.Span().Text(), entry.Origin, s.Name)
+	return nil
 }
 
 // some lists the first of many labels.

@@ -174,11 +174,8 @@ func isEntry(n *expr.Node) bool { return n.Op == expr.Gather && n.Shape.Rank == 
 // stacked is the vector of scalar nodes of equal patterns, or their common
 // node.
 func (e *elaborator) stacked(nodes []*expr.Node) *expr.Node {
-	first, same := nodes[0], true
-	for _, n := range nodes[1:] {
-		same = same && n == first
-	}
-	if same {
+	first := nodes[0]
+	if !slices.ContainsFunc(nodes, func(n *expr.Node) bool { return n != first }) {
 		return first
 	}
 	g := e.b.graph

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
@@ -144,18 +145,11 @@ func (c *checker) filteredSet(set *indexSet) bool {
 					"name them: `(i, j) in " + of.name + "`"
 				return false
 			}
-			if len(parts) == 1 {
-				parts = []*indexSet{of}
-			}
 			set.parts = append(set.parts, parts...)
 		}
 	}
-	if n := len(set.decl.Within); n > 0 {
-		same := n == len(sets)
-		for i := range sets {
-			same = same && set.decl.Within[i].Name == sets[i].name
-		}
-		if !same {
+	if len(set.decl.Within) > 0 {
+		if !slices.EqualFunc(set.decl.Within, sets, func(w lang.Ident, of *indexSet) bool { return w.Name == of.name }) {
 			c.errorf(c.global, diag.IndexSet, set.decl.Within[0].Span(), "`%s` is taken from other sets than `within` says", set.name).Fix =
 				"leave `within` out: what stands in the braces says it"
 		}
