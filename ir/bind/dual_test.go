@@ -132,3 +132,29 @@ report {
 		t.Errorf("%d places: the families have no labels", placed)
 	}
 }
+
+// A family whose rows are written out tuple by tuple has multipliers as others have.
+func TestDualOfUnrolledFamily(t *testing.T) {
+	prob := mustBind(t, compile(t, "unrolled.blv", `model unrolled
+param n: int = 3
+upper {
+  var x: real in box(0, 2)
+  minimize x^2 + sum(dual(cap))
+}
+lower {
+  var y: vector[n] in nonneg
+  minimize sumsq(y - x)
+  subject to
+    cap: forall t in 1..n: sum(y[1..t]) <= t
+}
+`), nil)
+	var rows []int
+	for i, row := range prob.Rows {
+		if row.Family.Name == "cap" {
+			rows = append(rows, i)
+		}
+	}
+	if len(rows) != 3 || !slices.Equal(prob.Duals, rows) {
+		t.Errorf("the rows of `cap` are %v, its multipliers those of %v", rows, prob.Duals)
+	}
+}

@@ -135,9 +135,7 @@ func (r *rows) unrolled(c *lang.Constraint, s *space) []relation {
 		}
 	}
 	for i := range out {
-		family := *out[i].family
-		family.Shape, family.Axes = familyShape(item)
-		out[i].family = &family
+		out[i].family.Shape, out[i].family.Axes = familyShape(item)
 		if s.mask != nil {
 			out[i].form = nil
 		}
