@@ -68,20 +68,24 @@ type indexed struct {
 	places []int // of the rows in it, where the condition of the family leaves out some; nil for all in order
 }
 
-// indexDims are the dimensions that the indices of a family span: sets, and, where it has
+// indexedRows are the dimensions that the indices of the family of h span: sets, and, where it has
 // all of their combinations, ranges from 1 beside them. Of a family with a condition all
 // are sets. No dims for others, and where no set is among one or two, whose shape says
 // it all.
-func (e *elaborator) indexDims(c *lang.Constraint, s *space) indexed {
-	if s == nil {
-		return indexed{}
+func indexedRows(f *ir.Family, c *lang.Constraint, h value) indexed {
+	out, none, s := indexed{family: f}, indexed{family: f}, h.space
+	switch {
+	case s == nil:
+		out.dims = h.dims()
+		return out
+	case !h.isScalar():
+		return none
 	}
-	var out indexed
 	places := make([]int, s.n)
 	total := 1
 	for _, d := range s.spans {
 		if d.set == nil && (c.Cond != nil || d.first != 1 || d.n < 0) {
-			return indexed{}
+			return none
 		}
 		for k, v := range d.values {
 			places[k] = places[k]*d.n + v - d.first
@@ -89,7 +93,7 @@ func (e *elaborator) indexDims(c *lang.Constraint, s *space) indexed {
 		out.dims, total = append(out.dims, d.dim), total*d.n
 	}
 	if c.Cond == nil && total != s.n || len(out.dims) < 3 && !overSets(out.dims) {
-		return indexed{}
+		return none
 	}
 	if c.Cond != nil {
 		out.places = places

@@ -147,7 +147,14 @@ lower {
   subject to
     cap: forall t in 1..n: sum(y[1..t]) <= t
 }
+report {
+  all = dual(cap)
+  last = dual(cap)[n]
+}
 `), nil)
+	if all, last := prob.Report[0].Node.Shape, prob.Report[1].Node.Shape; all != expr.VectorShape(3) || last != expr.ScalarShape() {
+		t.Errorf("dual(cap) is a %s, an entry of it a %s", all, last)
+	}
 	var rows []int
 	for i, row := range prob.Rows {
 		if row.Family.Name == "cap" {

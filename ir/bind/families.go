@@ -91,13 +91,7 @@ func (r *rows) links(e *elaborator, c *lang.Constraint) []relation {
 		}
 		name, named := r.nameOf(c, k)
 		rel := relationOf(&ir.Family{Name: name, Named: named, Span: c.Span(), Sign: sign}, h, op == lang.Equal, at)
-		rel.idle, rel.dims = idle, h.dims()
-		if h.space == nil {
-			rel.over.dims = h.dims()
-		} else if h.isScalar() {
-			rel.over = e.indexDims(c, h.space)
-		}
-		rel.over.family = rel.family
+		rel.idle, rel.dims, rel.over = idle, h.dims(), indexedRows(rel.family, c, h)
 		if e.space != nil && e.space.mask != nil || !r.formOf(&rel, h.node) {
 			rel.form = nil
 		}

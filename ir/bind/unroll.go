@@ -136,6 +136,7 @@ func (r *rows) unrolled(c *lang.Constraint, s *space) []relation {
 	}
 	for i := range out {
 		out[i].family.Shape, out[i].family.Axes = familyShape(item)
+		out[i].over = indexedRows(out[i].family, c, item)
 		if s.mask != nil {
 			out[i].form = nil
 		}
