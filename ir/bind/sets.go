@@ -3,6 +3,7 @@ package bind
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -174,23 +175,16 @@ func (b *binder) declaredWithin(set *boundSet, d *lang.IndexSet) bool {
 // be given by its last.
 func (b *binder) suppliedSet(set *boundSet, d *lang.IndexSet, entry *data.Entry) {
 	elements := entry.Labels
-	if elements == nil && entry.Array != nil && entry.Array.Rank() > 0 {
-		rows, width := entry.Array.Shape[0], 1
-		if entry.Array.Rank() == 2 {
-			width = entry.Array.Shape[1]
+	if a := entry.Array; elements == nil && a != nil && a.Rank() > 0 && (a.Shape[0] == 0 || a.Len() > 0) {
+		vals := a.Values()
+		if k := slices.IndexFunc(vals, func(v float64) bool { return v != math.Trunc(v) || math.Abs(v) >= exactInt }); k >= 0 {
+			b.errorf(diag.BindLabels, d.Name.Span(), "`%s` has the element %v (%s), which is neither a text nor an integer", set.name, vals[k], entry.Origin)
+			return
 		}
-		for k, v := range entry.Array.Values() {
-			if k%width == 0 {
-				elements = append(elements, nil)
-			}
-			if v != math.Trunc(v) || math.Abs(v) >= exactInt {
-				b.errorf(diag.BindLabels, d.Name.Span(), "`%s` has the element %v (%s), which is neither a text nor an integer", set.name, v, entry.Origin)
-				return
-			}
-			elements[k/width] = append(elements[k/width], strconv.Itoa(int(v)))
-		}
-		if rows == 0 {
-			elements = [][]string{}
+		labels := each.Of(vals, func(v float64) string { return strconv.Itoa(int(v)) })
+		elements = [][]string{}
+		for row := range slices.Chunk(labels, max(a.Len()/max(a.Shape[0], 1), 1)) {
+			elements = append(elements, row)
 		}
 	}
 	if elements == nil {

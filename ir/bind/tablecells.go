@@ -76,13 +76,7 @@ func (t *tableReader) noneMissing(col int, keys []int, isText bool) bool {
 		for _, k := range rows[:min(len(rows), maxListed)] {
 			label := "row " + strconv.Itoa(k+1)
 			if len(keys) > 0 {
-				parts := make([]string, len(keys))
-				for i, c := range keys {
-					if parts[i] = strconv.Itoa(k + 1); c != numbered {
-						parts[i] = t.table.Columns[c].Cells[k].Text
-					}
-				}
-				label = lang.TupleText(parts)
+				label = lang.TupleText(t.key(keys, k))
 			}
 			labels = append(labels, label)
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -22,11 +23,8 @@ func (t *tableReader) setAlone() []*ir.Symbol {
 		if !ok {
 			continue
 		}
-		found := len(d.Keys) > 0
-		for _, k := range d.Keys {
-			found = found && t.table.Column(k.Name) >= 0
-		}
-		if found || len(d.Keys) == 0 && t.table.Column(s.Name) >= 0 {
+		missing := func(k lang.Ident) bool { return t.table.Column(k.Name) < 0 }
+		if keys := d.Keys; len(keys) > 0 && !slices.ContainsFunc(keys, missing) || len(keys) == 0 && t.table.Column(s.Name) >= 0 {
 			return []*ir.Symbol{s}
 		}
 	}
@@ -150,19 +148,23 @@ func (t *tableReader) offer(sets []*ir.Symbol, keys []int, offer func(set string
 
 // labels are the labels of each row in the given columns.
 func (t *tableReader) labels(cols []int) [][]string {
-	out := make([][]string, t.table.Rows)
-	for k := range out {
-		for _, c := range cols {
-			if c == numbered {
-				out[k] = append(out[k], strconv.Itoa(k+1))
-				continue
+	out := each.Below(t.table.Rows, func(k int) []string { return t.key(cols, k) })
+	for k, labels := range out {
+		for i, label := range labels {
+			if label == "" {
+				t.at(k, cols[i], "there is no label here")
 			}
-			cell := t.table.Columns[c].Cells[k]
-			if cell.Text == "" {
-				t.at(k, c, "there is no label here")
-			}
-			out[k] = append(out[k], cell.Text)
 		}
 	}
 	return out
+}
+
+// key are the labels of row k in the given columns.
+func (t *tableReader) key(cols []int, k int) []string {
+	return each.Of(cols, func(c int) string {
+		if c == numbered {
+			return strconv.Itoa(k + 1)
+		}
+		return t.table.Columns[c].Cells[k].Text
+	})
 }

@@ -204,10 +204,8 @@ func (t *tableReader) source(name string, d *lang.Data) (src tableSource, found,
 		}
 		src.wide = true
 		leading--
-		if n, ok := d.Type.Dims[leading].(*lang.Name); ok {
-			if s := t.b.symbol(n.Name); s != nil && s.Kind == ir.SetSymbol {
-				src.last = s
-			}
+		if last := t.b.setsOf(d.Type.Dims[leading:]); last != nil {
+			src.last = last[0]
 		}
 	default:
 		column := name
