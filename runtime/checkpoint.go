@@ -134,16 +134,26 @@ func (c *Checkpoint) completeOptions(opts Options) Options {
 
 // fits reports a difference that would make the resumed run another one.
 func (c *Checkpoint) fits(p *Problem, opts Options, settings map[string]any) error {
+	err := c.fitsRun(p, opts)
 	switch {
-	case c.Digest != p.Digest():
-		return fmt.Errorf("the checkpoint is of another model, or of other data")
+	case err != nil:
+		return err
 	case c.Method != opts.Method || c.Oracle != opts.Oracle || c.Solver != opts.Solver:
 		return fmt.Errorf("the checkpoint is of method %s, oracle %s and solver %s", c.Method, c.Oracle, c.Solver)
 	case len(c.Settings)+len(settings) > 0 && !reflect.DeepEqual(plain(c.Settings), plain(settings)):
 		return fmt.Errorf("the checkpoint has other settings: %v", c.Settings)
+	}
+	return nil
+}
+
+// fitsRun is fits for what is asked of every run, whatever it is solved with.
+func (c *Checkpoint) fitsRun(p *Problem, opts Options) error {
+	switch {
+	case c.Digest != p.Digest():
+		return errors.New("the checkpoint is of another model, or of other data")
 	case opts.Start != nil:
-		return fmt.Errorf("a run that goes on has its start already")
-	case opts.Starts != len(c.Starts):
+		return errors.New("a run that goes on has its start already")
+	case opts.Starts != 0 && opts.Starts != len(c.Starts):
 		return fmt.Errorf("the checkpoint is of %d starts, not %d", len(c.Starts), opts.Starts)
 	case c.Start != nil && len(c.Start) != p.IR.Upper.Dim:
 		return fmt.Errorf("the checkpoint's start has %d entries, x has %d", len(c.Start), p.IR.Upper.Dim)

@@ -209,10 +209,7 @@ func (k *coupling) violated(c *problem.Coupled, pt *oracle.Point) []int {
 		return nil
 	}
 	for i, v := range pt.Coupled {
-		if c.Kind[i] == problem.Equal {
-			v = math.Abs(v)
-		}
-		if !(v <= tolerance.Target*k.Scale[i]) {
+		if !(c.Kind[i].Over(v) <= tolerance.Target*k.Scale[i]) {
 			out = append(out, i)
 		}
 	}
@@ -270,10 +267,7 @@ func (p *Problem) breaks(r *Result) bool {
 		return false
 	}
 	for i, v := range claimed.Values {
-		if p.Numeric.Coupled.Kind[i] == problem.Equal {
-			v = math.Abs(v)
-		}
-		if v > 0 {
+		if p.Numeric.Coupled.Kind[i].Over(v) > 0 {
 			return true
 		}
 	}

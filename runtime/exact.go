@@ -115,13 +115,9 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 		return nil, fmt.Sprintf("`%s` is not restated by rows: %s", bad.Expr, bad.Reason), nil
 	}
 	plain.Facts, plain.Blocks = proof.Facts(), facts.Blocks(&plain)
-	f, err := compile.Objective(&plain, objectiveOf(&plain), nil)
+	f, g, err := s.functions(&plain, &Problem{})
 	if err != nil {
-		return nil, "", fmt.Errorf("compiling the upper objective: %w", err)
-	}
-	g, err := compile.Objective(&plain, plain.Lower.Objective, nil)
-	if err != nil {
-		return nil, "", fmt.Errorf("compiling the lower objective: %w", err)
+		return nil, "", err
 	}
 	numeric := compile.Problem(&plain, f, g)
 	numeric.Blocks = plain.Blocks
@@ -139,12 +135,4 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 		return nil, err.Error(), nil
 	}
 	return out, "", nil
-}
-
-// objectiveOf is the leader's objective, with weights of the coupled constraints where there are any.
-func objectiveOf(p *ir.Problem) *expr.Node {
-	if p.Penalized != nil {
-		return p.Penalized
-	}
-	return p.Upper.Objective
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/ir/facts"
@@ -105,14 +106,7 @@ func (p *Problem) system() (*kkt.System, exchange.Names, *ir.Problem, error) {
 	if err != nil {
 		return nil, names, nil, notExported(bound, bound.Upper.Span, err.Error())
 	}
-	names = exchange.Names{X: make([]string, numeric.Dx), Y: make([]string, numeric.Dy)}
-	for j := range names.X {
-		names.X[j] = bound.Upper.EntryName(j)
-	}
-	for j := range names.Y {
-		names.Y[j] = bound.Lower.EntryName(j)
-	}
-	return system, names, bound, nil
+	return system, exchange.Names{X: each.Below(numeric.Dx, bound.Upper.EntryName), Y: each.Below(numeric.Dy, bound.Lower.EntryName)}, bound, nil
 }
 
 // unlimited says which row keeps pairs from being binary columns.
@@ -143,15 +137,7 @@ func (p *Problem) plainNumeric(bound *ir.Problem) (*problem.Problem, error) {
 		defer p.ties.building.Unlock()
 	}
 	plain := *bound
-	objective := plain.Upper.Objective
-	if plain.Penalized != nil {
-		objective = plain.Penalized
-	}
-	f, err := compile.Objective(&plain, objective, nil)
-	if err != nil {
-		return nil, err
-	}
-	g, err := compile.Objective(&plain, plain.Lower.Objective, nil)
+	f, g, err := begin(BindOptions{}, bindProofs).functions(&plain, &Problem{})
 	if err != nil {
 		return nil, err
 	}

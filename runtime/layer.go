@@ -47,14 +47,12 @@ func (p *Problem) Layer(opts Options) (*Layer, error) {
 		if err := q.takes(opts); err != nil {
 			return nil, err
 		}
-		counted := *q
-		counted.Numeric = q.Numeric.Counted()
-		e, err := counted.systemPoint()
+		e, err := q.counted().systemPoint()
 		if err != nil {
 			return nil, err
 		}
 		_, sign := sense(&q.IR.Upper)
-		return &Layer{p: &counted, sign: sign, exact: e}, nil
+		return &Layer{p: e.p, sign: sign, exact: e}, nil
 	}
 	_, _, h, err := p.choose(opts)
 	if err != nil {

@@ -179,8 +179,7 @@ func (p *Problem) alongLine(opts Options) (value func(context.Context, []float64
 		if err := q.takes(opts); err != nil {
 			return nil, nil, err
 		}
-		counted := *q.apart()
-		counted.Numeric = counted.Numeric.Counted()
+		counted := q.apart().counted()
 		e, err := counted.systemPoint()
 		if err != nil {
 			return nil, nil, err
@@ -227,35 +226,27 @@ func (p *Problem) upperEntry(text string) (j int, name string, err error) {
 	want := plain.Replace(text)
 	var names []string
 	found := -1
-	for _, decl := range p.IR.Upper.Vars {
-		v := Value{Name: decl.Name, Shape: decl.Shape.Dims()}.Over(decl.Axes)
-		for k := range decl.Shape.Len() {
-			entry := EntryName(v, k)
-			if entry == text {
-				return decl.Offset + k, entry, nil
-			}
-			if plain.Replace(entry) == want {
-				if found >= 0 {
-					return 0, "", fmt.Errorf("%s may be %s or %s: write it as one of them", text, name, entry)
-				}
-				found, name = decl.Offset+k, entry
-			}
-			names = append(names, entry)
+	for j, entry := range entryNames(&p.IR.Upper) {
+		if entry == text {
+			return j, entry, nil
 		}
+		if plain.Replace(entry) == want {
+			if found >= 0 {
+				return 0, "", fmt.Errorf("%s may be %s or %s: write it as one of them", text, name, entry)
+			}
+			found, name = j, entry
+		}
+		names = append(names, entry)
 	}
 	if found >= 0 {
 		return found, name, nil
 	}
 	if v := named.Find(&p.IR.Upper, want); v != nil {
-		example := EntryName(Value{Name: v.Name, Shape: v.Shape.Dims()}.Over(v.Axes), 0)
-		return 0, "", fmt.Errorf("%s is %s: name one entry of it, as in %s", want, document.ShapeWords(v.Shape.Dims()), example)
+		return 0, "", fmt.Errorf("%s is %s: name one entry of it, as in %s", want, document.ShapeWords(v.Shape.Dims()), v.EntryName(0))
 	}
 	base, _, _ := strings.Cut(want, "[")
 	if v := named.Find(&p.IR.Upper, base); v != nil {
-		own := names[:0]
-		for k := range v.Shape.Len() {
-			own = append(own, EntryName(Value{Name: v.Name, Shape: v.Shape.Dims()}.Over(v.Axes), k))
-		}
+		own := each.Below(v.Shape.Len(), v.EntryName)
 		if len(own) > tolerance.MostNamed {
 			own = append(own[:tolerance.MostNamed-1:tolerance.MostNamed-1], "...", own[len(own)-1])
 		}

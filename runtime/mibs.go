@@ -22,12 +22,9 @@ func AuxPath(path string) string { return strings.TrimSuffix(path, filepath.Ext(
 // their names. It becomes a model in the language (see MPSModel), to which all else applies; its numbers
 // come with it, and data given to Bind go before them.
 func CompileMPS(ctx context.Context, name, mps, auxName, aux string) (*Model, error) {
-	b, list := exchange.ReadBilevel(diag.NewSource(name, mps), diag.NewSource(auxName, aux))
-	if err := list.Err(); err != nil {
+	b, err := readBilevel(name, mps, auxName, aux)
+	if err != nil {
 		return nil, err
-	}
-	if b.Name == "" {
-		b.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	}
 	text, set := b.Model(false)
 	for i := range set.Entries {
@@ -43,15 +40,21 @@ func CompileMPS(ctx context.Context, name, mps, auxName, aux string) (*Model, er
 
 // MPSModel is the text of the model that a linear bilevel program in the form of MibS becomes, with its numbers in it.
 func MPSModel(name, mps, auxName, aux string) (string, error) {
-	b, list := exchange.ReadBilevel(diag.NewSource(name, mps), diag.NewSource(auxName, aux))
-	if err := list.Err(); err != nil {
+	b, err := readBilevel(name, mps, auxName, aux)
+	if err != nil {
 		return "", err
-	}
-	if b.Name == "" {
-		b.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	}
 	text, _ := b.Model(true)
 	return text, nil
+}
+
+// readBilevel reads both files; a program without a name has that of its file.
+func readBilevel(name, mps, auxName, aux string) (*exchange.Bilevel, error) {
+	b, list := exchange.ReadBilevel(diag.NewSource(name, mps), diag.NewSource(auxName, aux))
+	if b != nil && b.Name == "" {
+		b.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	}
+	return b, list.Err()
 }
 
 // compileMPSFile is CompileMPS on files.

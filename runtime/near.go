@@ -5,7 +5,6 @@ import (
 	"maps"
 
 	"bilevelc/runtime/method"
-	"bilevelc/runtime/outer"
 )
 
 // following is the method that follows a known solution.
@@ -28,7 +27,7 @@ func (p *Problem) follow(ctx context.Context, opts Options) (*Result, Calls, err
 	if !fits {
 		return nil, spent, nil
 	}
-	for {
+	for again := false; ; again = true {
 		r, err := p.solve(ctx, opts)
 		if err != nil {
 			return nil, spent, err
@@ -41,7 +40,7 @@ func (p *Problem) follow(ctx context.Context, opts Options) (*Result, Calls, err
 		if ctx.Err() != nil && r.HasPoint() {
 			return r, spent, nil
 		}
-		if opts.learned == nil || ctx.Err() != nil {
+		if again || ctx.Err() != nil {
 			return nil, spent, nil
 		}
 		opts.learned, opts.MaxIter = nil, asked
@@ -79,11 +78,10 @@ func (p *Problem) near(opts Options) (Options, bool) {
 	settings := method.Values{"continuation": false, "search": false}
 	maps.Copy(settings, opts.Settings)
 	opts.Settings = settings
-	opts.learned = &outer.Near{}
 	if c, err := r.Rewind(); err == nil && c != nil {
 		for _, s := range c.Starts {
-			if run := opts.learned.Run; s.Run != nil && s.Run.Best != nil && (run == nil || s.Run.Best.F < run.Best.F) {
-				opts.learned.Run = s.Run
+			if run := opts.learned; s.Run != nil && s.Run.Best != nil && (run == nil || s.Run.Best.F < run.Best.F) {
+				opts.learned = s.Run
 			}
 		}
 	}

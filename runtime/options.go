@@ -71,11 +71,11 @@ type Options struct {
 	Keep      func(*Checkpoint)
 	KeepEvery time.Duration
 
-	offSystem bool        // solve as where the KKT system is not of linear rows and pairs, for tests of the methods that then serve
-	learned   *outer.Near // the run that gave Near
-	automatic bool        // Starts is the most of them
-	open      bool        // nobody has said how many starts there are to be
-	gain      float64     // outer.Limits.Gain
+	offSystem bool              // solve as where the KKT system is not of linear rows and pairs, for tests of the methods that then serve
+	learned   *outer.Checkpoint // of the run that gave Near
+	automatic bool              // Starts is the most of them
+	open      bool              // nobody has said how many starts there are to be
+	gain      float64           // outer.Limits.Gain
 }
 
 // searching sets how many starts a run has that nobody has said anything of.

@@ -11,6 +11,7 @@ import (
 	"bilevelc/ir/check"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
 	"bilevelc/ir/facts"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -157,37 +158,44 @@ func (s *steps) prove(bound *ir.Problem) (*proven, error) {
 
 // compile makes the functions and matrices that solvers see.
 func (s *steps) compile(bound *ir.Problem, known *proven) (*Problem, error) {
-	in := known.in
-	objective, own := in.Upper.Objective, bound.Upper.Objective
-	if in.Penalized != nil {
-		objective, own = in.Penalized, bound.Penalized
-	}
 	before := s.before
 	if before == nil {
 		before = &Problem{}
 	}
-	f, err := compile.Objective(in, objective, before.f)
+	f, g, err := s.functions(known.in, before)
 	if err != nil {
-		return nil, fmt.Errorf("compiling the upper objective: %w", err)
-	}
-	if err := s.ended(); err != nil {
 		return nil, err
 	}
-	g, err := compile.Objective(in, in.Lower.Objective, before.g)
-	if err != nil {
-		return nil, fmt.Errorf("compiling the lower objective: %w", err)
-	}
-	if err := s.ended(); err != nil {
-		return nil, err
-	}
-	f.Explain(own, known.units)
+	f.Explain(objectiveOf(bound), known.units)
 	g.Explain(bound.Lower.Objective, known.units)
-	numeric := compile.Problem(in, f, g)
-	if err := compile.Divide(in, numeric, before.Numeric); err != nil {
+	numeric := compile.Problem(known.in, f, g)
+	if err := compile.Divide(known.in, numeric, before.Numeric); err != nil {
 		return nil, fmt.Errorf("compiling the lower objective: %w", err)
 	}
 	s.phases.Compile += s.watch.lap()
 	return &Problem{IR: bound, Proof: known.proof, Numeric: numeric, units: known.units, Warnings: s.diags, f: f, g: g, phases: s.phases, shared: &shared{}}, nil
+}
+
+// functions compiles both objectives of a bound problem, but for what an earlier one has.
+func (s *steps) functions(p *ir.Problem, before *Problem) (f, g *compile.Function, err error) {
+	if f, err = compile.Objective(p, objectiveOf(p), before.f); err != nil {
+		return nil, nil, fmt.Errorf("compiling the upper objective: %w", err)
+	}
+	if err := s.ended(); err != nil {
+		return nil, nil, err
+	}
+	if g, err = compile.Objective(p, p.Lower.Objective, before.g); err != nil {
+		return nil, nil, fmt.Errorf("compiling the lower objective: %w", err)
+	}
+	return f, g, s.ended()
+}
+
+// objectiveOf is the leader's objective, with weights of the coupled constraints where there are any.
+func objectiveOf(p *ir.Problem) *expr.Node {
+	if p.Penalized != nil {
+		return p.Penalized
+	}
+	return p.Upper.Objective
 }
 
 // finish proves and compiles a bound problem.

@@ -146,11 +146,8 @@ func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
 		part float64 // of the row's terms
 	}
 	var found []short
-	note := func(name string, kind problem.Kind, over, terms float64) {
-		if kind == problem.Equal {
-			over = math.Abs(over)
-		}
-		if over > tolerance.Rounded*terms {
+	note := func(name string, kind problem.Kind, h, terms float64) {
+		if over := kind.Over(h); over > tolerance.Rounded*terms {
 			found = append(found, short{name, over, over / terms})
 		}
 	}
@@ -296,26 +293,22 @@ func (p *Problem) byFollower(r *Result, x, y []float64) error {
 // interval.
 func (p *Problem) atBounds(x []float64) []string {
 	var names []string
-	j := -1
-	for _, v := range named.Variables(&p.IR.Upper, x, 1) {
-		for k := range v.Data {
-			j++
-			lo, hi := p.Numeric.X.Lo[j], p.Numeric.X.Hi[j]
-			near := func(bound float64) bool {
-				size := math.Max(math.Abs(bound), math.Abs(x[j]))
-				if width := hi - lo; !math.IsInf(width, 0) {
-					size = math.Max(size, width)
-				}
-				return math.Abs(x[j]-bound) <= tolerance.Rounded*size
+	for j, v := range x {
+		lo, hi := p.Numeric.X.Lo[j], p.Numeric.X.Hi[j]
+		near := func(bound float64) bool {
+			size := math.Max(math.Abs(bound), math.Abs(v))
+			if width := hi - lo; !math.IsInf(width, 0) {
+				size = math.Max(size, width)
 			}
-			switch {
-			case lo == hi:
-				names = append(names, EntryName(v, k)+" fixed")
-			case !math.IsInf(lo, 0) && near(lo):
-				names = append(names, EntryName(v, k)+" lower")
-			case !math.IsInf(hi, 0) && near(hi):
-				names = append(names, EntryName(v, k)+" upper")
-			}
+			return math.Abs(v-bound) <= tolerance.Rounded*size
+		}
+		switch {
+		case lo == hi:
+			names = append(names, p.IR.Upper.EntryName(j)+" fixed")
+		case !math.IsInf(lo, 0) && near(lo):
+			names = append(names, p.IR.Upper.EntryName(j)+" lower")
+		case !math.IsInf(hi, 0) && near(hi):
+			names = append(names, p.IR.Upper.EntryName(j)+" upper")
 		}
 	}
 	return names
@@ -329,11 +322,7 @@ func (p *Problem) upperViolation(x []float64) float64 {
 		worst = math.Max(worst, math.Max(set.Lo[j]-v, v-set.Hi[j]))
 	}
 	for i, kind := range set.Kind {
-		r := set.E.RowDot(i, x) - set.Rhs[i]
-		if kind == problem.Equal {
-			r = math.Abs(r)
-		}
-		worst = math.Max(worst, r)
+		worst = math.Max(worst, kind.Over(set.E.RowDot(i, x)-set.Rhs[i]))
 	}
 	set.Extended.Each(x, func(int) float64 { return 0 }, func(_ int, excess, _ float64) { worst = math.Max(worst, excess) })
 	for _, ball := range set.Balls {

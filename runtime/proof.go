@@ -44,11 +44,8 @@ func (r *Result) proveWith(ctx context.Context, t *system.Proof, w io.Writer) er
 		return err
 	}
 	if t.Says.Bound < claimed {
-		sign := 1.0
-		if r.Upper.Sense == "maximize" {
-			sign = -1
-		}
-		f, g := sign*float64(r.Upper.Objective), r.Global
+		sign, g := r.sign(), r.Global
+		f := sign * float64(r.Upper.Objective)
 		if r.HasPoint() {
 			g.Gap = Number(system.Gap(f, t.Says.Bound, t.Scale))
 		}

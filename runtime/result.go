@@ -72,6 +72,14 @@ type Result struct {
 	endless bool          // the run on the KKT system found F to fall on and on: no other way finds more
 }
 
+// sign is that of F, minimized, in the result's own sense.
+func (r *Result) sign() float64 {
+	if r.Upper.Sense == "maximize" {
+		return -1
+	}
+	return 1
+}
+
 // ReadResult reads a result document.
 func ReadResult(text []byte) (*Result, error) {
 	d, err := document.Read(text)

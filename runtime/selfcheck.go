@@ -43,11 +43,8 @@ func (p *Problem) confirm(ctx context.Context, r *Result) error {
 	if r.Status != Solved {
 		return p.redact(ctx, r)
 	}
-	report, ended, err := p.examine(ctx, r)
-	if ended {
-		return r.cutShort(ctx, "the result was verified")
-	}
-	if err != nil {
+	report, err := p.verified(ctx, r)
+	if report == nil {
 		return err
 	}
 	failed := report.Failures()
@@ -90,12 +87,9 @@ func (p *Problem) confirmUnbounded(ctx context.Context, r *Result) error {
 	if err := p.redact(ctx, r); err != nil || r.Status != Unbounded {
 		return err
 	}
-	report, ended, err := p.examine(ctx, r)
-	switch {
-	case err != nil:
+	report, err := p.verified(ctx, r)
+	if report == nil {
 		return err
-	case ended:
-		return r.cutShort(ctx, "the result was verified")
 	}
 	if failed := report.Failures(); len(failed) > 0 {
 		r.Status = NumericalFailure
@@ -149,12 +143,9 @@ func (p *Problem) confirmInfeasible(ctx context.Context, r *Result) error {
 	if !r.HasPoint() || p.Numeric.Coupled == nil {
 		return nil
 	}
-	report, ended, err := p.examine(ctx, r)
-	if err != nil {
+	report, err := p.verified(ctx, r)
+	if report == nil {
 		return err
-	}
-	if ended {
-		return r.cutShort(ctx, "the result was verified")
 	}
 	for _, f := range report.Failures() {
 		if strings.HasPrefix(f.Claim, "infeasible") {
@@ -164,6 +155,15 @@ func (p *Problem) confirmInfeasible(ctx context.Context, r *Result) error {
 		}
 	}
 	return nil
+}
+
+// verified is the report on a result; nil where there is none, as when ctx has ended first, of which the result then tells.
+func (p *Problem) verified(ctx context.Context, r *Result) (*certify.Report, error) {
+	report, ended, err := p.examine(ctx, r)
+	if ended {
+		return nil, r.cutShort(ctx, "the result was verified")
+	}
+	return report, err
 }
 
 // withGrace is ctx, and a short while beyond it where it has ended already.

@@ -22,26 +22,30 @@ func (p *Problem) sensitivities(ctx context.Context, h *oracle.Hyper, pt *oracle
 		return nil, err
 	}
 	sided := len(s.Undecided) > 0 || named.Unpressed(p.IR.Rows, pt.Lower.Lambda)
-	n := len(pt.X)
-	out := make([]EntrySensitivity, 0, n)
-	dx := make([]float64, n)
-	for _, v := range named.Variables(&p.IR.Upper, pt.X, 1) {
-		for k := range v.Data {
-			j := len(out)
-			e := EntrySensitivity{Entry: EntryName(v, k)}
-			dx[j] = 1
-			if e.Right, err = p.rates(ctx, s, pt, dx, 1); err != nil {
-				return nil, err
-			}
-			if sided {
-				dx[j] = -1
-				if e.Left, err = p.rates(ctx, s, pt, dx, -1); err != nil {
-					return nil, err
-				}
-			}
-			dx[j] = 0
-			out = append(out, e)
+	return p.alongEntries(func(dx []float64, sign float64) (*Rates, error) {
+		if sign < 0 && !sided {
+			return nil, nil
 		}
+		return p.rates(ctx, s, pt, dx, sign)
+	})
+}
+
+// alongEntries are the sensitivities of every entry of x, of which rates are those along dx, times sign: to the right, and to the left.
+func (p *Problem) alongEntries(rates func(dx []float64, sign float64) (*Rates, error)) ([]EntrySensitivity, error) {
+	dx := make([]float64, p.Numeric.Dx)
+	out := make([]EntrySensitivity, len(dx))
+	var err error
+	for j := range out {
+		e := &out[j]
+		e.Entry, dx[j] = p.IR.Upper.EntryName(j), 1
+		if e.Right, err = rates(dx, 1); err != nil {
+			return nil, err
+		}
+		dx[j] = -1
+		if e.Left, err = rates(dx, -1); err != nil {
+			return nil, err
+		}
+		dx[j] = 0
 	}
 	return out, nil
 }
@@ -90,22 +94,18 @@ func (c *claims) sensitivity() {
 	}
 	_, sign := sense(&c.p.IR.Upper)
 	c.check("sensitivity: one for each entry of x", len(c.r.Sensitivity) == c.p.IR.Upper.Dim, "%d of %d", len(c.r.Sensitivity), c.p.IR.Upper.Dim)
-	j := 0
-	for _, v := range c.r.Upper.Variables {
-		for k := range v.Data {
-			if j >= len(c.r.Sensitivity) {
-				return
-			}
-			e := c.r.Sensitivity[j]
-			c.check("sensitivity: entry", e.Entry == EntryName(v, k), "it is %s", EntryName(v, k))
-			c.check("sensitivity to "+e.Entry, c.shaped(e.Right) && (e.Left == nil || c.shaped(e.Left)), "the derivatives are not those of the follower's variables and multipliers")
-			if e.Left == nil && e.Right != nil && e.Right.Reason == "" && c.r.Stationarity.Strict && j < len(c.doc.Hypergradient) {
-				g := sign * c.doc.Hypergradient[j]
-				// Both are differences of a first-order solver's answers.
-				within := tolerance.Margin*tolerance.Target*linalg.NormInf(c.doc.Hypergradient) + float64(c.r.Stationarity.GradientError)
-				c.near(fmt.Sprintf("sensitivity of F to %s, by the hypergradient", e.Entry), float64(e.Right.Objective), g, within)
-			}
-			j++
+	for j, entry := range entryNames(&c.p.IR.Upper) {
+		if j >= len(c.r.Sensitivity) {
+			return
+		}
+		e := c.r.Sensitivity[j]
+		c.check("sensitivity: entry", e.Entry == entry, "it is %s", entry)
+		c.check("sensitivity to "+e.Entry, c.shaped(e.Right) && (e.Left == nil || c.shaped(e.Left)), "the derivatives are not those of the follower's variables and multipliers")
+		if e.Left == nil && e.Right != nil && e.Right.Reason == "" && c.r.Stationarity.Strict && j < len(c.doc.Hypergradient) {
+			g := sign * c.doc.Hypergradient[j]
+			// Both are differences of a first-order solver's answers.
+			within := tolerance.Margin*tolerance.Target*linalg.NormInf(c.doc.Hypergradient) + float64(c.r.Stationarity.GradientError)
+			c.near(fmt.Sprintf("sensitivity of F to %s, by the hypergradient", e.Entry), float64(e.Right.Objective), g, within)
 		}
 	}
 	if c.p.tieRule() == "" {

@@ -41,6 +41,13 @@ func (p *Problem) borrow(ctx context.Context) (own *Problem, done func()) {
 	}
 }
 
+// counted is the problem with a count of its own of calls.
+func (p *Problem) counted() *Problem {
+	own := *p
+	own.Numeric = p.Numeric.Counted()
+	return &own
+}
+
 // apart is the problem with evaluators, and faults found by them, of its own.
 func (p *Problem) apart() *Problem {
 	own := *p

@@ -52,16 +52,13 @@ func (p *Problem) moved(from, to []float64) string {
 	}
 	// A projection leaves a point of the set where it is, up to a few roundings.
 	count, entry := 0, ""
-	for _, decl := range p.IR.Upper.Vars {
-		v := Value{Name: decl.Name, Shape: decl.Shape.Dims()}.Over(decl.Axes)
-		for k := range decl.Shape.Len() {
-			a, b := from[decl.Offset+k], to[decl.Offset+k]
-			if math.Abs(a-b) <= tolerance.SumRounding*(math.Abs(a)+math.Abs(b)) {
-				continue
-			}
-			if count++; count == 1 {
-				entry = fmt.Sprintf("%s from %s to %s", EntryName(v, k), Number(a).Text(), Number(b).Text())
-			}
+	for j, a := range from {
+		b := to[j]
+		if math.Abs(a-b) <= tolerance.SumRounding*(math.Abs(a)+math.Abs(b)) {
+			continue
+		}
+		if count++; count == 1 {
+			entry = fmt.Sprintf("%s from %s to %s", p.IR.Upper.EntryName(j), Number(a).Text(), Number(b).Text())
 		}
 	}
 	switch count {
@@ -77,12 +74,8 @@ func (p *Problem) moved(from, to []float64) string {
 // how they ended and what they show together. It is no document: its seal is the one run's.
 func (r *Result) OfStarts(starts []StartResult) *Result {
 	out := *r
-	sign := 1.0
-	if r.Upper.Sense == "maximize" {
-		sign = -1
-	}
 	out.Starts = starts
-	out.Notes = append(slices.Clone(r.Notes), startNotes(starts, sign)...)
+	out.Notes = append(slices.Clone(r.Notes), startNotes(starts, r.sign())...)
 	return &out
 }
 

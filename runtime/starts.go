@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"math"
 	"sync"
 
 	"bilevelc/runtime/compile"
@@ -42,7 +43,12 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 	}
 	if opts.Observer != nil {
 		multi.Observer = func(k int) outer.Observer {
-			return &startObserver{mu: &mu, to: opts.Observer, start: k + 1, starts: opts.Starts, sign: sign}
+			return func(now outer.Progress) { // one call at a time over all starts
+				mu.Lock()
+				defer mu.Unlock()
+				opts.Observer(Progress{Start: k + 1, Starts: opts.Starts, Iteration: now.Iteration, Objective: sign * now.F,
+					Best: sign * now.Best, Step: now.Step, Measure: now.Measure, Calls: now.Calls})
+			}
 		}
 	}
 	if opts.Resume != nil {
@@ -64,28 +70,11 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 	return runs, nil
 }
 
-// callCost is how many numbers a call of f, and one of g, reads, about.
-func (p *Problem) callCost() outer.Cost {
-	of := func(c *compile.Function) float64 {
+// callCost is how many numbers a call of f or g reads at most, about.
+func (p *Problem) callCost() (most float64) {
+	for _, c := range []*compile.Function{p.f, p.g} {
 		arena, _ := c.Program().ArenaBytes()
-		return float64(arena+c.Program().DataBytes()) / 8
+		most = math.Max(most, float64(arena+c.Program().DataBytes())/8)
 	}
-	return outer.Cost{F: of(p.f), G: of(p.g)}
-}
-
-// startObserver passes the progress of one start on, one call at a time over
-// all starts.
-type startObserver struct {
-	mu            *sync.Mutex
-	to            Observer
-	start, starts int
-	sign          float64
-}
-
-// Observe implements outer.Observer.
-func (o *startObserver) Observe(now outer.Progress) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.to(Progress{Start: o.start, Starts: o.starts, Iteration: now.Iteration, Objective: o.sign * now.F,
-		Best: o.sign * now.Best, Step: now.Step, Measure: now.Measure, Calls: now.Calls})
+	return most
 }

@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/status"
 )
 
 // StatusError is the end of a run, or of an evaluation, that is not "solved", as an
@@ -60,21 +61,10 @@ func outcome(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
 		return err
 	}
-	var infeasible *oracle.InfeasibleError
-	var unbounded *oracle.UnboundedError
 	var broken *oracle.LowerError
-	status := NumericalFailure
-	switch {
-	case errors.As(err, &infeasible):
-		status = Infeasible
-	case errors.As(err, &unbounded):
-		status = Unbounded
-	case errors.As(err, &broken):
-		if broken.Status == lower.Stopped {
-			return err
-		}
-	default:
+	how := statusAt(err)
+	if how == status.Running || errors.As(err, &broken) && broken.Status == lower.Stopped {
 		return err
 	}
-	return &StatusError{Status: status, Reason: err.Error(), Err: err}
+	return &StatusError{Status: how, Reason: err.Error(), Err: err}
 }

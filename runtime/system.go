@@ -14,7 +14,6 @@ import (
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
-	"bilevelc/runtime/problem"
 	"bilevelc/runtime/system"
 	"bilevelc/runtime/tolerance"
 	"bilevelc/runtime/tree"
@@ -49,9 +48,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	}
 	opts.automatic = automatic && opts.Starts == outer.MostStarts()
 	opts.Oracle, opts.Solver = system.Oracle, system.Solver
-	counted := *p
-	counted.Numeric = p.Numeric.Counted()
-	p = &counted
+	p = p.counted()
 	var first, given []float64 // where the first start is, and where the caller said
 	near := false              // it is the solution of a problem like this one
 	checkpoint := func(state *tree.State) *Checkpoint {
@@ -155,17 +152,12 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 
 // fitsSystem reports a difference that would make a resumed run on the system another one.
 func (c *Checkpoint) fitsSystem(p *Problem, opts Options) error {
+	err := c.fitsRun(p, opts)
 	switch {
-	case c.Digest != p.Digest():
-		return errors.New("the checkpoint is of another model, or of other data")
+	case err != nil:
+		return err
 	case c.Oracle != system.Oracle || c.Solver != system.Solver || len(c.Settings) > 0 || len(c.Starts) == 0:
 		return errors.New("the checkpoint is not one of a run on the KKT system")
-	case opts.Start != nil:
-		return errors.New("a run that goes on has its start already")
-	case opts.Starts != 0 && opts.Starts != len(c.Starts):
-		return fmt.Errorf("the checkpoint is of %d starts, not %d", len(c.Starts), opts.Starts)
-	case c.Start != nil && len(c.Start) != p.IR.Upper.Dim:
-		return fmt.Errorf("the checkpoint's start has %d entries, x has %d", len(c.Start), p.IR.Upper.Dim)
 	case c.Search != nil && opts.Gap != 0 && opts.Gap != c.Search.Gap:
 		return fmt.Errorf("the checkpoint is of a search to the gap %g, not %g", cmp.Or(c.Search.Gap, tolerance.Target), opts.Gap)
 	}
@@ -232,12 +224,9 @@ func (p *Problem) describeOwnAnswer(ctx context.Context, r *Result, pt *oracle.P
 func (p *Problem) leftByRows(pt *oracle.Point, h []float64) float64 {
 	off, rounding := 0.0, p.answerRounding(pt.X, pt.Lower.Y)
 	for i, kind := range p.Numeric.Rows.Kind {
-		if kind == problem.Equal {
-			h[i] = math.Abs(h[i])
-		}
 		_, vals := p.Numeric.Rows.B.Row(i)
-		if length := linalg.Norm(vals); length > 0 && h[i] > rounding[i] {
-			off = math.Max(off, h[i]/length)
+		if length, over := linalg.Norm(vals), kind.Over(h[i]); length > 0 && over > rounding[i] {
+			off = math.Max(off, over/length)
 		}
 	}
 	if off == 0 {

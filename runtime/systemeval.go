@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -135,9 +136,7 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Res
 	if err := p.takes(opts); err != nil {
 		return nil, err
 	}
-	counted := *p
-	counted.Numeric = p.Numeric.Counted()
-	p = &counted
+	p = p.counted()
 	opts.Method, opts.Oracle, opts.Solver = "", system.Oracle, system.Solver
 	r := p.newResult(opts)
 	r.Lower.Curvature = ""
@@ -269,34 +268,20 @@ const noEnd = "to first order, and to rounding, F has no end along the answers a
 
 // sensitivities are the slopes of F, and of the follower's answer, in each entry of x, on both sides of a kink.
 func (e *systemPoint) sensitivities(ctx context.Context, at *kkt.Point) ([]EntrySensitivity, error) {
-	p, smooth := e.p, e.solver.Smooth(at)
-	var out []EntrySensitivity
-	dx := make([]float64, e.s.Nx)
-	for _, v := range named.Variables(&p.IR.Upper, e.s.X(at.Z), 1) {
-		for k := range v.Data {
-			j := len(out)
-			entry := EntrySensitivity{Entry: EntryName(v, k)}
-			for _, side := range []struct {
-				sign float64
-				to   **Rates
-			}{{1, &entry.Right}, {-1, &entry.Left}} {
-				dx[j] = side.sign
-				slope, err := e.solver.Slope(ctx, at, dx)
-				if err != nil {
-					return nil, err
-				}
-				if *side.to, err = e.rates(at, slope, dx, side.sign); err != nil {
-					return nil, err
-				}
-			}
-			if smooth && entry.Right.Reason == "" {
-				entry.Left = nil
-			}
-			dx[j] = 0
-			out = append(out, entry)
+	smooth := e.solver.Smooth(at)
+	out, err := e.p.alongEntries(func(dx []float64, sign float64) (*Rates, error) {
+		slope, err := e.solver.Slope(ctx, at, dx)
+		if err != nil {
+			return nil, err
+		}
+		return e.rates(at, slope, dx, sign)
+	})
+	for k := range out {
+		if smooth && out[k].Right.Reason == "" {
+			out[k].Left = nil
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 // rates are those of a slope along dx, times sign.
@@ -346,14 +331,10 @@ func (e *systemPoint) checkGradient(ctx context.Context, at *kkt.Point, grad []f
 
 // unsolved is the error of a solve with ties = pessimistic.
 func (p *Problem) unsolved() error {
-	for _, s := range p.IR.Settings {
-		if s.Name == "ties" {
-			var diags diag.List
-			d := diags.Errorf(diag.RunSetting, s.Span, "ties = pessimistic is evaluated at a given x (`bilevelc eval`), and not solved")
-			d.Detail = "F with the answer that is worst for the leader jumps where the follower is indifferent, and has, as a rule, no least value there."
-			d.Fix = "`ties = optimistic`: the result says what F is with the worst answer, and names an x next to it at which the follower has no choice"
-			return diags
-		}
+	err := refused(p.IR, "ties = pessimistic is evaluated at a given x (`bilevelc eval`), and not solved")
+	if diags, ok := errors.AsType[diag.List](err); ok {
+		diags[0].Detail = "F with the answer that is worst for the leader jumps where the follower is indifferent, and has, as a rule, no least value there."
+		diags[0].Fix = "`ties = optimistic`: the result says what F is with the worst answer, and names an x next to it at which the follower has no choice"
 	}
-	return &UsageError{Err: fmt.Errorf("ties = pessimistic is not solved")}
+	return err
 }

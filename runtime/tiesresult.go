@@ -76,10 +76,12 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (
 	for k, sign := range []float64{1, -1} {
 		slope := make([]float64, len(y))
 		floats.ScaleTo(slope, sign, direction)
-		if ends[k], err = small.answer(ctx, x, slope); err != nil {
+		s, err := small.solved(ctx, x, slope, nil)
+		if err != nil {
 			out.Unique = false
 			break
 		}
+		ends[k] = s.Y
 	}
 	if out.Unique {
 		out.Unique = linalg.Distance(ends[0], ends[1]) <= 1e-6*t.reach
@@ -93,8 +95,8 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (
 			if err != nil {
 				continue // f has the wrong curvature for this end
 			}
-			if z, err := q.answer(ctx, x, nil); err == nil {
-				*end.to = Number(upperSign*p.f.Value(x, p.Numeric.Signed(nil).Answer(z, nil)) + 0)
+			if s, err := q.solved(ctx, x, nil, nil); err == nil {
+				*end.to = Number(upperSign*p.f.Value(x, p.Numeric.Signed(nil).Answer(s.Y, nil)) + 0)
 			}
 		}
 	}
@@ -199,46 +201,11 @@ func (t *ties) problem(a, b float64) (*variant, error) {
 	return &variant{p: q, ties: t, prox: b, solve: solver}, err
 }
 
-// leaning is an objective with a linear term.
-type leaning struct {
-	*lower.AtX
-	slope []float64
-}
-
-// BaseG says that the Hessian is that of the objective without the term.
-func (o *leaning) BaseG() *lower.AtX { return o.AtX }
-
-func (o *leaning) Value(y []float64) float64 { return o.AtX.Value(y) + linalg.Dot(o.slope, y) }
-
-func (o *leaning) ValueGrad(dst, y []float64) float64 {
-	v := o.AtX.ValueGrad(dst, y) + linalg.Dot(o.slope, y)
-	floats.Add(dst, o.slope)
-	return v
-}
-
-// answer is the follower's at x with a linear term added; slope may be nil.
-func (v *variant) answer(ctx context.Context, x, slope []float64) ([]float64, error) {
-	s, err := v.solved(ctx, x, slope, nil)
-	if err != nil {
-		return nil, err
-	}
-	return s.Y, nil
-}
-
-// multipliers are those of the rows at answer.
-func (v *variant) multipliers(ctx context.Context, x, slope []float64) ([]float64, error) {
-	s, err := v.solved(ctx, x, slope, nil)
-	if err != nil {
-		return nil, err
-	}
-	return s.Lambda, nil
-}
-
-// solved is the whole answer, from another one of it near by, or nil.
+// solved is the follower's answer at x with a linear term added, from another one of it near by; slope and warm may be nil.
 func (v *variant) solved(ctx context.Context, x, slope []float64, warm *lower.Solution) (*lower.Solution, error) {
 	var obj lower.Objective = lower.G(v.p.Numeric, x)
 	if slope != nil {
-		obj = &leaning{lower.G(v.p.Numeric, x), slope}
+		obj = &lower.Tilted{AtX: lower.G(v.p.Numeric, x), Slope: slope}
 	}
 	s := v.solve.Solve(ctx, v.p.Numeric, obj, x, warm)
 	switch s.Status {

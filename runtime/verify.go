@@ -85,9 +85,7 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 	}
 	p, done := p.borrow(context.Background())
 	defer done()
-	counted := *p
-	counted.Numeric = p.Numeric.Counted()
-	p = &counted
+	p = p.counted()
 	ordered := *r
 	ordered.Result = *named.InOrder(p.IR, &r.Result)
 	r = &ordered

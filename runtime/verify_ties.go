@@ -71,10 +71,11 @@ func (c *claims) gap() (gap, size float64, err error) {
 		return math.Inf(1), 0, err
 	}
 	slope := each.Below(len(z), func(j int) float64 { return -near.prox * z[j] })
-	lambda, err := near.multipliers(context.Background(), x, slope)
+	s, err := near.solved(context.Background(), x, slope, nil)
 	if err != nil {
 		return math.Inf(1), 0, err
 	}
+	lambda := s.Lambda
 	rows := c.p.Numeric.Rows
 	rest := make([]float64, len(z))
 	gz := t.g.ValueGradY(rest, x, z)

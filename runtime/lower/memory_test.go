@@ -6,8 +6,6 @@ import (
 	"encoding/gob"
 	"math"
 	"testing"
-
-	"bilevelc/runtime/linalg"
 )
 
 // moves solves the experiment at points that move away from the first one,
@@ -131,22 +129,6 @@ func TestMemoryOfAnotherHessian(t *testing.T) {
 	}
 }
 
-// tiltedG is g(x, .) plus a linear function.
-type tiltedG struct {
-	*AtX
-	slope []float64
-}
-
-func (o *tiltedG) Value(y []float64) float64 { return o.AtX.Value(y) + linalg.Dot(o.slope, y) }
-
-func (o *tiltedG) ValueGrad(dst, y []float64) float64 {
-	v := o.AtX.ValueGrad(dst, y) + linalg.Dot(o.slope, y)
-	linalg.Axpy(dst, 1, o.slope)
-	return v
-}
-
-func (o *tiltedG) PlusLinear() (*AtX, []float64) { return o.AtX, o.slope }
-
 // Where H is known, the solution on a face with a linear function more is known from the one without it: one gradient
 // is asked for, which checks it.
 func TestTiltedSolveAsksOnce(t *testing.T) {
@@ -157,8 +139,8 @@ func TestTiltedSolveAsksOnce(t *testing.T) {
 		slope[j] = math.Sin(float64(j))
 	}
 	counted := p.Counted()
-	got := OnFace(context.Background(), counted, &tiltedG{G(counted, x), slope}, x, s.Active, s)
-	want := OnFace(context.Background(), p, &tiltedG{G(p, x), slope}, x, s.Active, nil)
+	got := OnFace(context.Background(), counted, &Tilted{G(counted, x), slope}, x, s.Active, s)
+	want := OnFace(context.Background(), p, &Tilted{G(p, x), slope}, x, s.Active, nil)
 	if g := counted.Calls().GradG; g != 1 {
 		t.Errorf("%d gradients", g)
 	}

@@ -1,6 +1,9 @@
 package lower
 
-import "bilevelc/runtime/problem"
+import (
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
+)
 
 // Curvature is what is known of an Objective's second derivatives in y; zero
 // values mean "not known".
@@ -63,14 +66,39 @@ type nearG interface {
 	BaseG() *AtX
 }
 
-// linearG is an Objective that is g(x, .) plus a linear function of y, nil for none.
-type linearG interface {
-	Objective
-	PlusLinear() (g *AtX, slope []float64)
+// plusLinear is an objective as g(x, .) plus a linear function of y, nil for none; g is nil where it is not of that form.
+func plusLinear(obj Objective) (g *AtX, slope []float64) {
+	switch o := obj.(type) {
+	case *AtX:
+		return o, nil
+	case *Tilted:
+		return o.AtX, o.Slope
+	}
+	return nil, nil
 }
 
-// PlusLinear is o itself.
-func (o *AtX) PlusLinear() (g *AtX, slope []float64) { return o, nil }
+// Tilted is g(x, .) + slope'y: g perturbed by a linear function. Its curvature is
+// that of g.
+type Tilted struct {
+	*AtX
+	Slope []float64 // len Dy
+}
+
+// Value is that of the sum.
+func (o *Tilted) Value(y []float64) float64 { return o.AtX.Value(y) + linalg.Dot(o.Slope, y) }
+
+// ValueGrad is the value, and the gradient in y in dst.
+func (o *Tilted) ValueGrad(dst, y []float64) float64 {
+	v := o.AtX.ValueGrad(dst, y) + linalg.Dot(o.Slope, y)
+	linalg.Axpy(dst, 1, o.Slope)
+	return v
+}
+
+// Grad is the gradient alone.
+func (o *Tilted) Grad(dst, y []float64) {
+	o.G.GradY(dst, o.X, y)
+	linalg.Axpy(dst, 1, o.Slope)
+}
 
 // BaseG is o itself.
 func (o *AtX) BaseG() *AtX { return o }

@@ -106,8 +106,7 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 	if witness, row := f.gather(active, s); witness {
 		return s.contradicted(&f.poly, row)
 	}
-	if tilted, ok := obj.(linearG); ok && warm != nil {
-		_, slope := tilted.PlusLinear()
+	if _, slope := plusLinear(obj); warm != nil {
 		w.ahead(s.Y, slope)
 	}
 	end := w.minimize(ctx, s.Y, f.Tolerance)

@@ -43,13 +43,10 @@ func (s *Solution) extent(w *newton, q *polyhedron) float64 {
 // rounded is g and the linear function that the objective is more; nil where it is not of that
 // form, or g does not bound its rounding.
 func (w *newton) rounded() (g *AtX, slope []float64) {
-	o, ok := w.obj.(linearG)
-	if !ok {
-		return nil, nil
-	}
-	g, slope = o.PlusLinear()
-	if _, _, ok := slopeOf(g, make([]float64, w.n), make([]float64, w.n)); !ok {
-		return nil, nil
+	if g, slope = plusLinear(w.obj); g != nil {
+		if _, _, ok := slopeOf(g, make([]float64, w.n), make([]float64, w.n)); !ok {
+			return nil, nil
+		}
 	}
 	return g, slope
 }

@@ -158,11 +158,10 @@ func roundingOf(obj Objective, j int, y []float64) float64 {
 		o.at(y)
 		return roundingOf(o.of, o.entries[j], o.y)
 	}
-	o, ok := obj.(linearG)
-	if !ok {
+	g, slope := plusLinear(obj)
+	if g == nil {
 		return math.Inf(1)
 	}
-	g, slope := o.PlusLinear()
 	e := make([]float64, len(y))
 	e[j] = 1
 	lo, hi, ok := slopeOf(g, e, y)

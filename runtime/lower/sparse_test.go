@@ -232,7 +232,7 @@ func compareSparse(t *testing.T, seed uint64, step int, p *problem.Problem, x []
 	for j := range slope {
 		slope[j] = 1e-2 * math.Sin(float64(3*j))
 	}
-	obj := &leaning{G(p, x), slope}
+	obj := &Tilted{G(p, x), slope}
 	wanted := OnFace(context.Background(), p, obj, x, want.Active, want)
 	found := OnFace(context.Background(), p, obj, x, got.Active, got)
 	if got.Sparse != found.Sparse || wanted.Sparse {
@@ -253,20 +253,6 @@ func tied(p *problem.Problem, x []float64, s *Solution) bool {
 	tied := false
 	f.gather(&q, nil, slices.Concat(s.Active, s.Weak), func(int) { tied = true })
 	return tied
-}
-
-// leaning is g + slope'y.
-type leaning struct {
-	*AtX
-	slope []float64
-}
-
-func (o *leaning) Value(y []float64) float64 { return o.AtX.Value(y) + linalg.Dot(o.slope, y) }
-
-func (o *leaning) ValueGrad(dst, y []float64) float64 {
-	v := o.AtX.ValueGrad(dst, y) + linalg.Dot(o.slope, y)
-	linalg.Axpy(dst, 1, o.slope)
-	return v
 }
 
 // TestSparseCalls: a tridiagonal Hessian costs 3 gradients, once.

@@ -30,7 +30,6 @@ func init() {
 		Name:        "difference",
 		Summary:     "perturbs the lower level to g + delta f and differences the Lagrangians; on inequality rows, on the frozen face of the active ones",
 		Reference:   "alg:LE-inexact-gradient-oracle, eq:part-hypergrad-approx-lin-eq, lem:lineq-finitediff-equals-gradf",
-		Cost:        "two equality solves (central), or one (forward)",
 		Assumes:     []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.StrictComplementarity},
 		Multipliers: true,
 	}, DefaultDifference(), func(s DifferenceSettings) Oracle { return &Difference{Settings: s} })

@@ -26,7 +26,6 @@ func init() {
 		Name:        "face",
 		Summary:     "freezes the active rows as equalities, tilts g by the gradient of f, and differences the Lagrangians; exact to rounding where g is quadratic in y",
 		Reference:   "eq:part-hypergrad-approx-lin-eq on the active face; the idea of FFOLayer (arXiv 2512.02494)",
-		Cost:        "one equality solve on the active face where g is quadratic in y with a fixed Hessian, two where the Hessian moves with x, else one linear system on it, with products of the Hessian by differences, or two or four solves where the follower is sparse or that tells too little",
 		Assumes:     []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.StrictComplementarity},
 		Multipliers: true,
 	}, DefaultFace(), func(s FaceSettings) Oracle { return &Face{Settings: s} })
@@ -70,11 +69,7 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (f
 	if d.slope == 0 {
 		return 0, nil
 	}
-	d.perturb = func(t float64) lower.Objective {
-		slope := make([]float64, len(v.q))
-		linalg.Axpy(slope, t, v.q)
-		return &tilted{lower.G(p, at.X), slope}
-	}
+	d.perturb = d.tilt
 	scale, direct := at.size(), linalg.Norm(dst)
 	part := make([]float64, len(dst))
 	if p.Facts.QuadraticInY {

@@ -12,30 +12,6 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// tilted is g(x, .) + slope'y: g perturbed by a linear function. Its curvature is
-// that of g.
-type tilted struct {
-	*lower.AtX
-	slope []float64 // len Dy
-}
-
-func (o *tilted) Value(y []float64) float64 { return o.AtX.Value(y) + linalg.Dot(o.slope, y) }
-
-func (o *tilted) ValueGrad(dst, y []float64) float64 {
-	v := o.AtX.ValueGrad(dst, y) + linalg.Dot(o.slope, y)
-	linalg.Axpy(dst, 1, o.slope)
-	return v
-}
-
-// PlusLinear is what it consists of.
-func (o *tilted) PlusLinear() (g *lower.AtX, slope []float64) { return o.AtX, o.slope }
-
-// Grad is the gradient alone.
-func (o *tilted) Grad(dst, y []float64) {
-	o.G.GradY(dst, o.X, y)
-	linalg.Axpy(dst, 1, o.slope)
-}
-
 // perturbed is g(x, .) + delta f(x, .) (eq:lower_perturb).
 type perturbed struct {
 	g     *lower.AtX
@@ -95,6 +71,13 @@ type differences struct {
 	base          []float64  // grad_y g at y*; set by stepFor where the way of y is not straight
 	held          float64    // the size of the force that the rows hold; set by stepFor
 	pair          *ends      // of the last central difference
+}
+
+// tilt is the objective perturbed by a linear function, t q'y.
+func (d *differences) tilt(t float64) lower.Objective {
+	slope := make([]float64, len(d.rhs.q))
+	linalg.Axpy(slope, t, d.rhs.q)
+	return &lower.Tilted{AtX: lower.G(d.at.Problem, d.at.X), Slope: slope}
 }
 
 // of is what is differenced, at a lower solution, with its size; measured at one of the two.

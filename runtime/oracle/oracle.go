@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 
+	"bilevelc/runtime/central"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
@@ -74,10 +75,16 @@ type Hyperobjective interface {
 	// Curvature that of g in y at a point: what tau is to be compared with.
 	Smoothed(tau float64) Hyperobjective
 	Curvature(pt *Point) float64
+	// Central is the path of the lower level's central points, nil where there is none; Recalls
+	// reports whether it can be made of what lower solves have learned.
+	Central(recalled bool) *central.Path
+	Recalls() bool
 	// Snapshot is what later results depend on beside their arguments: warm starts and
 	// what was learned. EncodeSnapshot writes it down, and Restore goes on from there.
+	// Recall begins near a point of F on a problem nearby, which an encoded snapshot is of.
 	// Fits reports what keeps a point that was written down from being one of F.
 	Snapshot() any
+	Recall(snapshot []byte, x []float64)
 	EncodeSnapshot(snapshot any) ([]byte, error)
 	Restore(encoded []byte) error
 	Fits(pt *Point) error
@@ -121,7 +128,6 @@ type Spec struct {
 	Name      string
 	Summary   string               // one sentence
 	Reference string               // labels of the paper, or the literature
-	Cost      string               // lower solves or gradient calls for one hypergradient
 	Assumes   []problem.Assumption // what its theory needs
 	// Multipliers says that f may read multipliers of the lower level, and that the
 	// upper level may have coupled constraints.

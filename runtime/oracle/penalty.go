@@ -32,7 +32,6 @@ func init() {
 		Name:      "penalty",
 		Summary:   "minimizes f + a1 (g + lambda*'h - g*) + a2/2 C |h_I|^2 over y, with rows of length 1 and the curvature C of g, and returns its gradient in x, with an error of order alpha",
 		Reference: "alg:inexact-gradient-oracle, eqn:penalty-lagrangian, thm:cost_of_computing_ystar_gammastar_inequality",
-		Cost:      "~sqrt(kappa_g) log(1/alpha) gradients in the metric, ~1/alpha plainly",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.SmoothF, problem.StrictComplementarity},
 	}, DefaultPenalty(), func(s PenaltySettings) Oracle { return &Penalty{Settings: s} })
 }

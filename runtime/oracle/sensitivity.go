@@ -182,11 +182,7 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 			return t, nil
 		}
 	}
-	d.perturb = func(step float64) lower.Objective {
-		slope := make([]float64, p.Dy)
-		linalg.Axpy(slope, step, cross)
-		return &tilted{lower.G(p, at.X), slope}
-	}
+	d.perturb = d.tilt
 	scale := at.size()
 	reach := scale
 	if !p.Facts.QuadraticInY {

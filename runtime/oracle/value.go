@@ -25,7 +25,6 @@ func init() {
 		Name:        "value",
 		Summary:     "uses values of F alone; a gradient, where one is asked for, is made of central differences of F, or of its piece where x is near a kink",
 		Reference:   "lem:ZeroOrderApprox",
-		Cost:        "one lower solve a value, 2 Dx a gradient",
 		Assumes:     []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
 		Multipliers: true,
 	}, DefaultValue(), func(s ValueSettings) Oracle { return &Value{Settings: s} })

@@ -66,33 +66,19 @@ func (g *gate) close() {
 	g.closed = true
 }
 
-// pass does what is to be done while the gate is open.
-func (g *gate) pass(do func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.closed {
-		do()
-	}
-}
-
-func (g *gate) observer(to Observer) Observer {
+// through is what tells to, which may be nil, while the gate is open.
+func through[T any](g *gate, to func(T)) func(T) {
 	if to == nil {
 		return nil
 	}
-	return observerFunc(func(now Progress) { g.pass(func() { to.Observe(now) }) })
-}
-
-func (g *gate) keeper(keep func(*Checkpoint)) func(*Checkpoint) {
-	if keep == nil {
-		return nil
+	return func(v T) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if !g.closed {
+			to(v)
+		}
 	}
-	return func(c *Checkpoint) { g.pass(func() { keep(c) }) }
 }
-
-type observerFunc func(Progress)
-
-// Observe implements Observer.
-func (f observerFunc) Observe(now Progress) { f(now) }
 
 // PanicError is a fault of the program that a run met.
 type PanicError struct {

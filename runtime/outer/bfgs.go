@@ -23,7 +23,6 @@ func init() {
 		Name:      "bfgs",
 		Summary:   "Newton steps on F over X where the follower's KKT matrix gives its second derivative, quasi-Newton ones elsewhere, each the minimizer of a quadratic model",
 		Reference: "trust region with conjugate gradients (Steihaug 1983); damped BFGS (Powell 1978), over polyhedra as in sequential quadratic programming (Nocedal and Wright 2006, chapter 18); eq:gradient-mapping",
-		Suits:     "equality rows: F is smooth",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.LipschitzF, problem.SmoothF, problem.EqualityRows},
 	}, &bfgsSettings{Epsilon: 1e-5, InitialStep: 0.1, Armijo: 1e-4}, func(s bfgsSettings, _ method.Values) (Method, error) {
 		return &bfgs{bundle{Settings: bundleSettings{Epsilon: s.Epsilon, InitialStep: s.InitialStep, Armijo: s.Armijo}}}, nil
@@ -57,8 +56,8 @@ func (m *bfgs) Begin(ctx context.Context, run *Run) error {
 	}
 	m.State = bundleState{Center: *c}
 	m.rescale(run)
-	h, ok := run.h.(pathful)
-	if !ok || !polyhedral(h.Problem()) {
+	h := run.h
+	if !polyhedral(h.Problem()) {
 		return nil
 	}
 	recalled := h.Recalls()
@@ -78,8 +77,8 @@ func (m *bfgs) newton(ctx context.Context, run *Run) error {
 	s := &m.State
 	at := *s.Newton
 	s.Newton = nil
-	if h, ok := run.h.(pathful); ok && m.path == nil {
-		m.path = h.Central(at.Recalled)
+	if m.path == nil {
+		m.path = run.h.Central(at.Recalled)
 	}
 	if m.path == nil {
 		return Stuck("the state is of a problem whose lower level has second derivatives")

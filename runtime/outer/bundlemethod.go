@@ -34,7 +34,6 @@ func init() {
 		Name:      "bundle",
 		Summary:   "quasi-Newton bundle of gradients, one for each smooth piece of F near x, completed by gradients sampled in a shrinking ball",
 		Reference: "gradient sampling (Burke, Lewis, Overton 2005; Kiwiel 2007) on def:GoldsteinDeltaEpsStationary; quasi-Newton steps after Lewis and Overton 2013, Curtis and Que 2015",
-		Suits:     "inequality rows: F has kinks where the active set changes, and its minimum is often at one",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
 	}, defaultBundle(), func(s bundleSettings, _ method.Values) (Method, error) {
 		return &bundle{Settings: s}, nil

@@ -101,8 +101,8 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 		return err
 	}
 	d := Dimensions{X: n, Rows: r.h.Problem().FaceLen()}
-	if p, ok := r.h.(pathful); ok && p.Central(p.Recalls()) != nil {
-		d.Y = p.Problem().Dy
+	if r.h.Central(r.h.Recalls()) != nil {
+		d.Y = r.h.Problem().Dy
 	}
 	if c.Best != nil {
 		if err := c.Best.Valid(d); err != nil {

@@ -67,7 +67,7 @@ func TestEnough(t *testing.T) {
 		{"two such that came to nothing", repeat(2, -1), 5e6, false},
 		{"four such", repeat(4, -1), 5e6, true},
 	} {
-		m := &MultiStart{Automatic: true, Options: Options{Cost: Cost{G: c.cost}}}
+		m := &MultiStart{Automatic: true, Options: Options{Cost: c.cost}}
 		if got := m.enough(ends(c.values...)); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}

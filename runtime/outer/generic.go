@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"bilevelc/runtime/linalg"
@@ -26,8 +25,7 @@ import (
 // none is found, as outside of X and where every point near by has undecided rows that F
 // feels, the point is not Open, and has no gradient. Moves are drawn from seed.
 func Gradient(ctx context.Context, h *oracle.Hyper, x []float64, seed uint64) (*oracle.Point, error) {
-	source := rand.NewPCG(seed, stream)
-	run := &Run{Start: x, Rand: rand.New(source), source: source, h: h, projector: h.Projector(), published: &published{}}
+	run := newRun(h, x, seed)
 	run.width = run.widthAt(x)
 	pt, err := run.Point(ctx, x)
 	if err != nil {

@@ -3,22 +3,12 @@ package outer
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
-	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
-
-// pathful is a Hyperobjective whose lower level has a central path.
-type pathful interface {
-	oracle.Hyperobjective
-	Central(recalled bool) *central.Path // nil where it has none
-	Recalls() bool
-	Problem() *problem.Problem
-}
 
 // pathState is the way from the start to where bundles take over: descent on F_mu, which
 // is smooth, for a mu that falls from where the barrier is as strong as the rows to where
@@ -66,10 +56,8 @@ const (
 // Path is a start for a search on F that has looked past poor kinks on the way from another one: where F is lowest at the ends of the stages of its path (advance), or, where the follower has no central path, what a
 // continuation over followers that react less leads to. nil where that is nowhere lower.
 func Path(ctx context.Context, h oracle.Hyperobjective, start []float64, seed uint64) ([]float64, error) {
-	source := rand.NewPCG(seed, stream)
-	run := &Run{Rand: rand.New(source), source: source, h: h, projector: h.Projector(), published: &published{}}
+	run := newRun(h, make([]float64, h.Dim()), seed)
 	run.projector.Attend(ctx)
-	run.Start = make([]float64, run.Dim())
 	if err := h.Project(run.Start, start); err != nil {
 		return nil, ignoring(err)
 	}
@@ -105,11 +93,8 @@ func Path(ctx context.Context, h oracle.Hyperobjective, start []float64, seed ui
 // path.
 func (m *bundle) prepare(ctx context.Context, run *Run, start *Sample) error {
 	s := &m.State
-	h, ok := run.h.(pathful)
-	if !ok || !m.Settings.Continuation || len(run.projector.Balls()) > 0 {
-		return nil
-	}
-	if p := h.Problem(); p.Dx+p.Dy < tolerance.LeastSparse || !p.HasInequalities() {
+	h := run.h
+	if p := h.Problem(); !m.Settings.Continuation || len(run.projector.Balls()) > 0 || p.Dx+p.Dy < tolerance.LeastSparse || !p.HasInequalities() {
 		return nil
 	}
 	pt, err := h.Value(ctx, start.X)
@@ -174,8 +159,8 @@ func (m *bundle) enter(ctx context.Context, run *Run, path *central.Path, from *
 func (m *bundle) advance(ctx context.Context, run *Run) error {
 	s := &m.State
 	a := *s.Path
-	if h, ok := run.h.(pathful); ok && m.path == nil {
-		m.path = h.Central(a.Recalled)
+	if m.path == nil {
+		m.path = run.h.Central(a.Recalled)
 	}
 	if m.path == nil {
 		return Stuck("the state is of a problem whose lower level has a central path")

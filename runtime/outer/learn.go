@@ -10,40 +10,17 @@ import (
 	"bilevelc/runtime/oracle"
 )
 
-// Near is what is left of a run on a problem nearby, nil where there is nothing: its state before its end.
-type Near struct {
-	Run *Checkpoint
-}
-
-// warmStarted is a method that a run on a problem nearby can spare learning: study takes
-// what such a run says of F, before Begin. One of another method, or of other
-// Dimensions, is used as far as it goes.
-type warmStarted interface {
-	study(from *Near)
-}
-
-// recaller is a Hyperobjective whose first lower level can start from a solution of one
-// on a problem nearby, written down by EncodeSnapshot.
-type recaller interface {
-	Recall(snapshot []byte, x []float64)
-}
-
 // learn tells a method and its hyperobjective what a run nearby has found.
-func learn(from *Near, m Method, h oracle.Hyperobjective, start []float64) {
-	if l, ok := m.(warmStarted); ok {
-		l.study(from)
+func learn(from *Checkpoint, m Method, h oracle.Hyperobjective, start []float64) {
+	if b, ok := m.(*bundle); ok {
+		b.study(from)
 	}
-	if r, ok := h.(recaller); ok && from.Run != nil {
-		r.Recall(from.Run.Hyper, start)
-	}
+	h.Recall(from.Hyper, start)
 }
 
-// study implements learner.
-func (m *bundle) study(from *Near) {
-	run := from.Run
-	if run == nil {
-		return
-	}
+// study takes what a run on a problem nearby says of F, before Begin. One of another method, or of
+// other Dimensions, is used as far as it goes.
+func (m *bundle) study(run *Checkpoint) {
 	var old bundleState
 	if run.Method == "bundle" && json.Unmarshal(run.State, &old) == nil && old.H.known() {
 		m.learned = old.H

@@ -100,7 +100,7 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 			}
 		})
 	}
-	draw := m.sampler()
+	draw := Starts(m.Options.Start, m.Set, m.Seed)
 	for k := range m.First {
 		draw(k)
 	}
@@ -177,7 +177,11 @@ func (m *MultiStart) run(ctx context.Context, k int, start []float64) (*Result, 
 		}
 		opts.Resume = m.Resume[k].Run
 	}
-	r, err := m.begin(ctx, opts)
+	h, method, err := m.New()
+	if err != nil {
+		return nil, err
+	}
+	r, err := Solve(ctx, h, m.Name, method, opts)
 	if fault, ok := errors.AsType[*PanicError](err); ok && m.Starts > 1 {
 		fault.Start = k + 1
 	}
@@ -291,13 +295,10 @@ func bestOf(results []StartResult) int {
 	return best
 }
 
-// sampler gives the starts one after the other: the given one, then points sampled
+// Starts gives the starts of a run one after the other: the given one, then points sampled
 // around it: uniform in a bounded interval; where one side is free, at a distance
 // from the other (or the start) whose scale runs through powers of ten from 1 to
 // 100 over the starts. Solve projects them onto X and D.
-func (m *MultiStart) sampler() func(k int) []float64 { return Starts(m.Options.Start, m.Set, m.Seed) }
-
-// Starts gives the starts of a run one after the other, as sampler says.
 func Starts(first []float64, set *problem.Set, seed uint64) func(k int) []float64 {
 	rng := rand.New(rand.NewPCG(seed, stream+1))
 	return func(k int) []float64 {
@@ -349,15 +350,6 @@ func start(first []float64, set *problem.Set, k int, share func(j int) float64) 
 		}
 	}
 	return x
-}
-
-// begin runs from one start, or from a state, with a method of its own.
-func (m *MultiStart) begin(ctx context.Context, opts Options) (*Result, error) {
-	h, method, err := m.New()
-	if err != nil {
-		return nil, err
-	}
-	return Solve(ctx, h, m.Name, method, opts)
 }
 
 // Jumps gives starts away from the lowest point so far: each entry goes by a normal share of its reach, half the width between its bounds or, where one is missing, what those entries are away from first by in the

@@ -113,7 +113,7 @@ func TestMultiStartInterrupted(t *testing.T) {
 	defer cancel()
 	ms := &MultiStart{Starts: 5, Threads: 1, Seed: 1, Set: c.Problem.X, Name: "bundle",
 		Options:  Options{Start: c.Problem.Start},
-		Observer: func(int) Observer { return &stopper{at: 2, cancel: cancel} },
+		Observer: func(int) Observer { return (&stopper{at: 2, cancel: cancel}).observe },
 		New: func() (oracle.Hyperobjective, Method, error) {
 			return hyper(t, c.Problem.Clone()), &bundle{Settings: *defaultBundle()}, nil
 		}}

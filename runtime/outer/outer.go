@@ -12,7 +12,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
 	"bilevelc/runtime/method"
@@ -24,9 +23,8 @@ import (
 // Limits of a run; zero means none.
 type Limits struct {
 	Iterations  int
-	Evaluations int           // values and gradients of F
-	Calls       int64         // calls to f, grad f, g and grad g together
-	Time        time.Duration // wall clock; the one limit that is not reproducible
+	Evaluations int   // values and gradients of F
+	Calls       int64 // calls to f, grad f, g and grad g together
 	// Gain, where it is above 0, ends a run that is a step on the way to another one: done,
 	// without a certificate, as soon as its last gainsOver iterations have lowered the
 	// least F by less than this. Nor does it look for lower points elsewhere: the last one does.
@@ -39,39 +37,31 @@ const gainsOver = 8
 
 // Progress is what an Observer sees after an iteration.
 type Progress struct {
-	Iteration   int
-	Evaluations int
-	F           float64 // at the iterate
-	Best        float64 // least F seen
-	Step        float64 // length of the last step
-	Measure     float64 // the method's stationarity measure, or an estimate of it
-	Calls       problem.Calls
-	X           []float64 // the iterate; not to be changed or kept
+	Iteration int
+	F         float64 // at the iterate
+	Best      float64 // least F seen
+	Step      float64 // length of the last step
+	Measure   float64 // the method's stationarity measure, or an estimate of it
+	Calls     problem.Calls
+	X         []float64 // the iterate; not to be changed or kept
 }
 
 // Observer is told about every iteration. It runs on the solver's goroutine.
-type Observer interface{ Observe(Progress) }
-
-// Cost is how many numbers a call of f, and one of g, reads, about; 0: not known.
-type Cost struct{ F, G float64 }
-
-// call is that of a call of either.
-// 200 is what one call costs however little it reads: what a method does between two calls, from half a microsecond to five.
-func (c Cost) call() float64 { return math.Max(200, math.Max(c.F, c.G)) }
+type Observer func(Progress)
 
 // Options of a run.
 type Options struct {
 	Start    []float64 // len Dx; it is projected onto X and D
 	Seed     uint64
 	Limits   Limits
-	Cost     Cost
+	Cost     float64  // how many numbers a call of f or g reads, about; 0: not known
 	Observer Observer // may be nil
 	// Announce, where not nil, is told the method's prediction before the run.
 	Announce func(*Budget)
 	Resume   *Checkpoint // may be nil; Start and Seed are then not used
-	// Near, where not nil, is a run on a problem like this one, with other numbers, which
-	// spares this run what that one has learned.
-	Near *Near
+	// Near, where not nil, is the state before its end of a run on a problem like this one, with
+	// other numbers, which spares this run what that one has learned.
+	Near *Checkpoint
 	// Keep, where not nil, is given the state of the run now and then: between two
 	// iterations, when Every has passed since the last time. It runs on the solver's
 	// goroutine and changes nothing of the run.
@@ -178,7 +168,6 @@ type Spec struct {
 	Name      string
 	Summary   string               // one sentence
 	Reference string               // labels of the paper, or the literature
-	Suits     string               // when to choose it
 	Assumes   []problem.Assumption // what its theory needs
 	Settings  []method.Setting
 	// New makes a method with the defaults changed by values.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"testing"
-	"time"
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
@@ -39,7 +38,7 @@ type stopper struct {
 	seen   []Progress
 }
 
-func (s *stopper) Observe(p Progress) {
+func (s *stopper) observe(p Progress) {
 	p.X = linalg.Clone(p.X)
 	s.seen = append(s.seen, p)
 	if p.Iteration == s.at {
@@ -49,12 +48,12 @@ func (s *stopper) Observe(p Progress) {
 
 func TestLimitsAndInterrupts(t *testing.T) {
 	c := oracletest.Toll()
-	for _, l := range []Limits{{Iterations: 3}, {Evaluations: 7}, {Calls: 200}, {Time: time.Nanosecond}} {
+	for _, l := range []Limits{{Iterations: 3}, {Evaluations: 7}, {Calls: 200}} {
 		r := solve(t, c.Problem, "bundle", nil, Options{Seed: 1, Limits: l})
 		if r.Status != status.LimitReached || r.Reason == "" {
 			t.Errorf("limits %+v: %v (%s)", l, r.Status, r.Reason)
 		}
-		if l.Time == 0 && (r.Best == nil || r.Best.Grad == nil || r.Certificate == nil || state(t, r) == nil) {
+		if r.Best == nil || r.Best.Grad == nil || r.Certificate == nil || state(t, r) == nil {
 			t.Errorf("limits %+v: best %v, certificate %v", l, r.Best, r.Certificate)
 		}
 		if l.Evaluations > 0 && r.Evaluations > l.Evaluations {

@@ -62,6 +62,12 @@ type Run struct {
 	published *published
 }
 
+// newRun is a run on h whose random numbers are those of a seed.
+func newRun(h oracle.Hyperobjective, start []float64, seed uint64) *Run {
+	source := rand.NewPCG(seed, stream)
+	return &Run{Start: start, Rand: rand.New(source), source: source, h: h, projector: h.Projector(), published: &published{}}
+}
+
 // limitError ends a run at a limit.
 type limitError struct{ reason string }
 
@@ -93,10 +99,8 @@ func (r *Run) check(ctx context.Context) error {
 	if r.limits.Evaluations > 0 && r.Evaluations >= r.limits.Evaluations {
 		return &limitError{fmt.Sprintf("%d evaluations of F", r.limits.Evaluations)}
 	}
-	if r.limits.Calls > 0 {
-		if r.Calls().Total() >= r.limits.Calls {
-			return &limitError{fmt.Sprintf("%d calls to f and g", r.limits.Calls)}
-		}
+	if r.limits.Calls > 0 && r.Calls().Total() >= r.limits.Calls {
+		return &limitError{fmt.Sprintf("%d calls to f and g", r.limits.Calls)}
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ type smoothDescent struct {
 // minimize returns where descent from x has come to, or from ahead, where that is not nil
 // and F_mu is lower there; nil where the path was not found at x itself.
 func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Sample, error) {
-	d.set = d.run.h.(pathful).Problem().X
+	d.set = d.run.h.Problem().X
 	c, err := d.evaluate(ctx, x)
 	if err != nil || c == nil {
 		return nil, err

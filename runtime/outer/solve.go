@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -39,14 +38,8 @@ func Solve(ctx context.Context, h oracle.Hyperobjective, name string, m Method, 
 	if opts.Resume == nil && len(opts.Start) != h.Dim() {
 		return nil, fmt.Errorf("outer: start has %d entries, x has %d", len(opts.Start), h.Dim())
 	}
-	s := &solving{method: m, name: name, opts: opts, result: &Result{name: name},
-		run: &Run{h: h, limits: opts.Limits, source: rand.NewPCG(opts.Seed, stream), projector: h.Projector(), published: &published{}}}
-	s.run.Rand = rand.New(s.run.source)
-	if opts.Limits.Time > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, opts.Limits.Time, status.Time)
-		defer cancel()
-	}
+	s := &solving{method: m, name: name, opts: opts, result: &Result{name: name}, run: newRun(h, nil, opts.Seed)}
+	s.run.limits = opts.Limits
 	s.run.projector.Attend(ctx)
 	if opts.Near != nil && opts.Resume == nil {
 		learn(opts.Near, m, h, opts.Start)
@@ -61,7 +54,7 @@ func Solve(ctx context.Context, h oracle.Hyperobjective, name string, m Method, 
 		err    error
 	}
 	gate := &gate{}
-	s.opts.Observer, s.opts.Keep = gate.observer(opts.Observer), gate.keeper(opts.Keep)
+	s.opts.Observer, s.opts.Keep = through(gate, opts.Observer), through(gate, opts.Keep)
 	ended := make(chan outcome, 1)
 	go func() {
 		var o outcome
@@ -184,7 +177,7 @@ func (s *solving) solve(ctx context.Context) *Result {
 		run.Iteration++
 		run.traced(m, since())
 		if s.opts.Observer != nil {
-			s.opts.Observer.Observe(run.progress(m))
+			s.opts.Observer(run.progress(m))
 		}
 		if reason != "" {
 			return s.end(ctx, done(reason))
@@ -248,7 +241,7 @@ const stream = 0x6f75746572 // "outer"
 
 func (r *Run) progress(m Method) Progress {
 	x, f, step, measure := m.Iterate()
-	p := Progress{Iteration: r.Iteration, Evaluations: r.Evaluations, F: f, Step: step, Measure: measure, X: x, Calls: r.Calls(), Best: f}
+	p := Progress{Iteration: r.Iteration, F: f, Step: step, Measure: measure, X: x, Calls: r.Calls(), Best: f}
 	if r.best != nil {
 		p.Best = r.best.F
 	}

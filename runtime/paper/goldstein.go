@@ -29,7 +29,6 @@ func init() {
 		Name:      "goldstein",
 		Summary:   "gradient sampling: steps along the smallest element of the hull of gradients in a ball that shrinks",
 		Reference: "def:GoldsteinDeltaEpsStationary; Goldstein 1977; Burke, Lewis, Overton 2005; Kiwiel 2007",
-		Suits:     "inequality rows and few upper variables: F has kinks where the active set changes",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
 	}, // the defaults of Burke, Lewis and Overton (2005, section 4) but for the last radius and target
 		&goldsteinSettings{Delta: 1e-6, Epsilon: 1e-5, Radius: 0.1, Shrink: 0.1, Armijo: 1e-4, Budget: 10000},

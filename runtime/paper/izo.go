@@ -30,7 +30,6 @@ func init() {
 		Name:      "izo",
 		Summary:   "the zeroth-order form of oigrm: two values of F along a random direction make a gradient of a smoothed F",
 		Reference: "alg: IZO, thm: Lipschitz-min-with-inexact-zero-oracle, thm:izo_complete_guarantees",
-		Suits:     "a proved rate without hypergradients, at moderate accuracy",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
 	}, // of moderate accuracy: the theorem's budget grows like d delta^-1 epsilon^-3
 		&izoSettings{Delta: 0.1, Epsilon: 0.1, Alpha: 1e-8}, func(s izoSettings, _ method.Values) (outer.Method, error) { return &izo{Settings: s}, nil })

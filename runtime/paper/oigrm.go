@@ -26,7 +26,6 @@ func init() {
 		Name:      "oigrm",
 		Summary:   "online gradient descent on the steps, from inexact gradients at random points of each step",
 		Reference: "alg: OIGRM, thm:Lipschitz-min-with-inexact-grad-oracle",
-		Suits:     "a proved rate on inequality rows, at moderate accuracy",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
 	}, // of moderate accuracy: the theorem's budget grows like delta^-1 epsilon^-3
 		&oigrmSettings{Delta: 0.1, Epsilon: 0.1}, func(s oigrmSettings, _ method.Values) (outer.Method, error) { return &oigrm{Settings: s}, nil })

@@ -127,7 +127,7 @@ type stopper struct {
 	seen   []outer.Progress
 }
 
-func (s *stopper) Observe(p outer.Progress) {
+func (s *stopper) observe(p outer.Progress) {
 	p.X = linalg.Clone(p.X)
 	s.seen = append(s.seen, p)
 	if p.Iteration == s.at {
@@ -145,7 +145,7 @@ func TestResumeIsExact(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r, err := outer.Solve(ctx, hyper(t, c.Problem), spec.Name, m, outer.Options{Start: c.Start, Seed: 5, Observer: o, Resume: resume,
+				r, err := outer.Solve(ctx, hyper(t, c.Problem), spec.Name, m, outer.Options{Start: c.Start, Seed: 5, Observer: o.observe, Resume: resume,
 					Limits: outer.Limits{Iterations: 25}})
 				if err != nil {
 					t.Fatal(err)

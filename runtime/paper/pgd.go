@@ -27,7 +27,6 @@ func init() {
 		Name:      "pgd",
 		Summary:   "projected gradient descent on F, with the step 1/C_F found by backtracking, and extrapolation while F falls",
 		Reference: "alg:LE-full-alg, pr:inexact-pgd, eq:gradient-mapping",
-		Suits:     "equality rows: F is smooth",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.LipschitzF, problem.SmoothF, problem.EqualityRows},
 	}, defaultPGD(), func(s pgdSettings, given method.Values) (outer.Method, error) {
 		if _, set := given["accelerate"]; !set && s.Smoothness > 0 {

@@ -28,7 +28,6 @@ func init() {
 		Name:      "pigd",
 		Summary:   "gradient descent on F with the gradient taken at a randomly perturbed point; plain or Adam steps",
 		Reference: "alg: PIGD, thm:practical_Lipschitz-min-with-inexact-grad-oracle; Adam: Kingma and Ba 2014",
-		Suits:     "the paper's experiment; many cheap steps to moderate accuracy",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF, problem.SmoothF},
 	}, &pigdSettings{Steps: "adam", Delta: 1e-3, Iterations: 1000, Decay: 1e-3}, func(s pigdSettings, given method.Values) (outer.Method, error) {
 		if _, both := given["iterations"]; both && s.Epsilon > 0 {

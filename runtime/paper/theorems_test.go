@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/central"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
@@ -58,6 +59,9 @@ func (f *formula) Projector() *qp.Projector {
 func (f *formula) Calls() problem.Calls                   { return problem.Calls{} }
 func (f *formula) Smoothed(float64) oracle.Hyperobjective { return nil }
 func (f *formula) Curvature(*oracle.Point) float64        { return 0 }
+func (f *formula) Central(bool) *central.Path             { return nil }
+func (f *formula) Recalls() bool                          { return false }
+func (f *formula) Recall([]byte, []float64)               {}
 func (f *formula) Snapshot() any                          { return nil }
 func (f *formula) EncodeSnapshot(any) ([]byte, error)     { return []byte{}, nil }
 func (f *formula) Restore([]byte) error                   { return nil }

@@ -45,6 +45,14 @@ const (
 	Equal
 )
 
+// Over is how far a row with h_i = h is off; none where it is not above 0.
+func (k Kind) Over(h float64) float64 {
+	if k == Equal {
+		return math.Abs(h)
+	}
+	return h
+}
+
 // Rows are the lower level's constraints h(x, y) = A x - B y - b, m rows.
 // Lagrangian g + lambda' h; grad_y h = -B; stationarity grad_y g = B' lambda.
 type Rows struct {
