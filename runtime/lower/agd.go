@@ -52,9 +52,7 @@ func (a *agd) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 	if !ok {
 		return s
 	}
-	for _, v := range []*[]float64{&a.z, &a.next, &a.gz, &a.last, &a.lastZ} {
-		*v = resize(*v, p.Dy)
-	}
+	room(p.Dy, &a.z, &a.next, &a.gz, &a.last, &a.lastZ)
 	if err := a.start(s.Y); err != nil {
 		return a.finish(ctx, s, stalled, err)
 	}

@@ -45,9 +45,7 @@ func (a *augmented) reset(settings almSettings, obj Objective, g *projection, wa
 			a.lambda[i] = warm.Lambda[i] * q.norm[i]
 		}
 	}
-	for _, v := range []*[]float64{&a.grad, &a.trial, &a.tgrad, &a.d} {
-		*v = resize(*v, q.n)
-	}
+	room(q.n, &a.grad, &a.trial, &a.tgrad, &a.d)
 	a.free = linalg.Cleared(a.free, q.n)
 }
 

@@ -7,7 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/internal/sparse"
+	"bilevelc/internal/each"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
 )
@@ -158,31 +159,12 @@ func (b *followers) build(p *problem.Problem) {
 			part.place[i] = t
 		}
 		part.calls = problem.Calls{}
-		part.problem = &problem.Problem{Name: fmt.Sprintf("%s, follower %d", p.Name, k+1), Dx: p.Dx, Dy: len(part.entries),
-			F: p.F, G: problem.Count(p.Parts[k].Clone()), Rows: cut(p.Rows, part.rows, place, len(part.entries)), X: p.X, Facts: facts}
+		n, r := len(part.entries), p.Rows
+		own := &problem.Rows{Kind: linalg.Gather(r.Kind, part.rows), Rhs: linalg.Gather(r.Rhs, part.rows), Name: each.Of(part.rows, r.RowName),
+			A: r.A.Part(part.rows, each.Number(p.Dx), p.Dx), B: r.B.Part(part.rows, place, n)}
+		part.problem = &problem.Problem{Name: fmt.Sprintf("%s, follower %d", p.Name, k+1), Dx: p.Dx, Dy: n,
+			F: p.F, G: problem.Count(p.Parts[k].Clone()), Rows: own, X: p.X, Facts: facts}
 	}
-}
-
-// cut takes some rows, on the entries of y at the given places.
-func cut(r *problem.Rows, rows, place []int, n int) *problem.Rows {
-	out := &problem.Rows{}
-	var a, b []sparse.Entry
-	for t, i := range rows {
-		out.Kind = append(out.Kind, r.Kind[i])
-		out.Rhs = append(out.Rhs, r.Rhs[i])
-		out.Name = append(out.Name, r.RowName(i))
-		cols, vals := r.A.Row(i)
-		for k, j := range cols {
-			a = append(a, sparse.Entry{Row: t, Col: j, Val: vals[k]})
-		}
-		cols, vals = r.B.Row(i)
-		for k, j := range cols {
-			b = append(b, sparse.Entry{Row: t, Col: place[j], Val: vals[k]})
-		}
-	}
-	out.A = sparse.FromEntries(len(rows), r.A.Cols, a)
-	out.B = sparse.FromEntries(len(rows), n, b)
-	return out
 }
 
 // each solves the parts, `threads` at a time.
@@ -213,13 +195,7 @@ func (f *follower) gather(whole *Solution, k, parts int) *Solution {
 	if whole == nil {
 		return nil
 	}
-	s := &Solution{Y: make([]float64, len(f.entries)), Lambda: make([]float64, len(f.rows)), Memory: whole.Memory.follower(k)}
-	for t, j := range f.entries {
-		s.Y[t] = whole.Y[j]
-	}
-	for t, i := range f.rows {
-		s.Lambda[t] = whole.Lambda[i]
-	}
+	s := &Solution{Y: linalg.Gather(whole.Y, f.entries), Lambda: linalg.Gather(whole.Lambda, f.rows), Memory: whole.Memory.follower(k)}
 	if len(whole.Lengths) == parts {
 		s.Lengths = whole.Lengths[k : k+1]
 	}

@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -29,9 +31,7 @@ func (w *activeSet) press() {
 	for additions := 0; additions < 3*(w.poly.m+1); additions++ {
 		copy(w.s, w.gz)
 		w.face.project(w.s)
-		for j := range w.s {
-			w.s[j] = -w.s[j]
-		}
+		floats.Scale(-1, w.s)
 		row := w.steepest(w.s)
 		if row < 0 || !w.face.add(row) {
 			return

@@ -248,11 +248,8 @@ func (f *face) restore(y []float64) {
 // grad = B' lambda over the working set, zero on other rows
 // (eq:approximate-lam-hat).
 func (f *face) multipliers(lambda, grad []float64) {
-	for i := range lambda {
-		lambda[i] = 0
-	}
-	k := len(f.members)
-	if k > 0 {
+	clear(lambda)
+	if k := len(f.members); k > 0 {
 		copy(f.vec, grad)
 		f.mask(f.vec)
 		c := f.coef[:k]
@@ -290,23 +287,17 @@ func (f *face) maskedMultipliers(lambda, grad []float64) {
 // combination sets dst (len m) to the coefficients that combine the rows of
 // the working set to row i, which depends on them: B_i = sum_k dst_k B_k.
 func (f *face) combination(dst []float64, i int) {
-	for t := range dst {
-		dst[t] = 0
-	}
+	clear(dst)
 	f.split(i)
-	k := len(f.members)
-	c := f.coef[:k]
+	c := f.coef[:len(f.members)]
 	f.qr.Solve(c)
 	for j, t := range f.members {
 		dst[t] = c[j] * f.poly.norm[i] / f.poly.norm[t]
 	}
 	// The masked rows take what is left on the masked entries.
-	cols, vals := f.poly.rows.B.Row(i)
-	for j := range f.vec {
-		f.vec[j] = 0
-	}
-	for t, j := range cols {
-		f.vec[j] = vals[t]
+	clear(f.vec)
+	for j, v := range f.poly.rows.B.Entries(i) {
+		f.vec[j] = v
 	}
 	f.maskedMultipliers(dst, f.vec)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/internal/sparse"
@@ -75,35 +76,28 @@ func (m *FaceMatrix) Largest() float64 { return m.largest }
 // none) back to the right side: of a unit in each entry of the force on y, and in each row's h, it
 // is what the functional changes by. false where that is not finite.
 func (m *FaceMatrix) Adjoint(ofY, ofLambda []float64) (forces, gaps []float64, ok bool) {
-	c := mat.NewVecDense(m.n+len(m.rows), nil)
-	for j, v := range ofY {
-		c.SetVec(j, v)
-	}
+	c := make([]float64, m.n+len(m.rows))
+	copy(c, ofY)
 	for a, v := range ofLambda {
-		c.SetVec(m.n+a, v*m.largest/m.norm[a])
+		c[m.n+a] = v * m.largest / m.norm[a]
 	}
 	out, ok := m.solve(c, true)
-	for a := range m.rows {
-		if ok {
-			out[m.n+a] *= m.largest / m.norm[a]
-		}
-	}
 	if !ok {
 		return nil, nil, false
+	}
+	for a := range m.rows {
+		out[m.n+a] *= m.largest / m.norm[a]
 	}
 	return out[:m.n], out[m.n:], true
 }
 
 // step solves for dy and the change of the multipliers (len m), from the gradient at y and them.
 func (m *FaceMatrix) step(q *polyhedron, grad, y, lambda []float64) (dy, change []float64, ok bool) {
-	rest := make([]float64, m.n)
-	q.lagrangianGradient(rest, grad, lambda)
-	b := mat.NewVecDense(m.n+len(m.rows), nil)
-	for j, t := range rest {
-		b.SetVec(j, -t)
-	}
+	b := make([]float64, m.n+len(m.rows))
+	q.lagrangianGradient(b[:m.n], grad, lambda)
+	floats.Scale(-1, b[:m.n])
 	for a, i := range m.rows {
-		b.SetVec(m.n+a, -(q.rows.B.RowDot(i, y)-q.rhs[i])/m.norm[a]*m.largest)
+		b[m.n+a] = -(q.rows.B.RowDot(i, y) - q.rhs[i]) / m.norm[a] * m.largest
 	}
 	out, ok := m.solve(b, false)
 	if !ok {
@@ -116,10 +110,10 @@ func (m *FaceMatrix) step(q *polyhedron, grad, y, lambda []float64) (dy, change 
 	return out[:m.n], change, true
 }
 
-func (m *FaceMatrix) solve(b *mat.VecDense, transposed bool) ([]float64, bool) {
+func (m *FaceMatrix) solve(b []float64, transposed bool) ([]float64, bool) {
 	var z mat.VecDense
 	var poor mat.Condition
-	if err := m.lu.SolveVecTo(&z, transposed, b); err != nil && !errors.As(err, &poor) {
+	if err := m.lu.SolveVecTo(&z, transposed, mat.NewVecDense(len(b), b)); err != nil && !errors.As(err, &poor) {
 		return nil, false
 	}
 	out := z.RawVector().Data

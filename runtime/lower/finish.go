@@ -76,17 +76,12 @@ type workingSet interface {
 }
 
 // testAccuracy takes back Solved where the residual force, over the least curvature mu,
-// leaves y open. The size of y is its own, or that of the way that the gradient asks
-// for where y is 0, or the length on which the gradient is curved.
-func (s *Solution) testAccuracy(q *polyhedron, grad, largest, mu float64) {
-	if s.Status != Solved || !(mu > 0) {
+// leaves y open beside its size.
+func (s *Solution) testAccuracy(w *newton, q *polyhedron) {
+	if s.Status != Solved || !(w.known.Mu > 0) {
 		return
 	}
-	size := math.Max(q.unit(s.Y), s.length())
-	if largest > 0 {
-		size = math.Max(size, grad/largest)
-	}
-	if open := s.Residuals.Stationarity / mu; open > tolerance.Target*size {
+	if open := s.Residuals.Stationarity / w.known.Mu; open > tolerance.Target*s.extent(w, q) {
 		s.Status = Inaccurate
 		s.Reason = fmt.Sprintf("the residual leaves y open by %.1e: the curvatures of the objective differ by too much", open)
 	}

@@ -271,9 +271,7 @@ func (w *newton) ahead(y, slope []float64) {
 	if slope == nil || !w.known.Quadratic || !w.factored() {
 		return
 	}
-	for j, t := range slope {
-		w.trial[j] = -t
-	}
+	floats.ScaleTo(w.trial, -1, slope)
 	if w.curvature.hessian.direction(w.d, &w.face, w.trial) {
 		linalg.Axpy(y, 1, w.d)
 	}
@@ -286,9 +284,7 @@ func (w *newton) chordStep() bool {
 	if !w.factored() {
 		return false
 	}
-	for j, t := range w.s {
-		w.trial[j] = -t
-	}
+	floats.ScaleTo(w.trial, -1, w.s)
 	if !h.direction(w.d, &w.face, w.trial) {
 		return false
 	}

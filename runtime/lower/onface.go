@@ -80,11 +80,7 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 		return f.sparseFace(ctx, p, obj, x, active, warm)
 	}
 	same := f.fresh && !f.sparse && f.poly.rows == p.Rows && slices.Equal(f.x, x) && slices.Equal(f.active, active)
-	var known *shape
-	if warm != nil {
-		known = warm.shape
-	}
-	f.poly.set(p, x, known)
+	f.poly.set(p, x, warm)
 	w := &f.newton
 	kept := w.curvature
 	w.reset(obj, p.Dy)

@@ -46,9 +46,7 @@ func (d *pdg) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 	if !ok {
 		return s
 	}
-	for _, v := range []*[]float64{&d.next, &d.grad, &d.rowForces} {
-		*v = resize(*v, p.Dy)
-	}
+	room(p.Dy, &d.next, &d.grad, &d.rowForces)
 	d.force = resize(d.force, d.poly.m)
 	for i := range d.force {
 		d.force[i] = 0

@@ -48,12 +48,15 @@ type shape struct {
 }
 
 // set points the polyhedron at the rows, at x. What depends on the rows alone is
-// computed once, or taken from a shape that may be theirs (or nil).
-func (q *polyhedron) set(p *problem.Problem, x []float64, known *shape) {
-	if q.shape == nil || q.b != p.Rows.B || q.n != p.Dy {
-		if q.shape = known; known == nil || known.b != p.Rows.B || known.n != p.Dy {
-			q.shape = newShape(p)
-		}
+// computed once, or taken from an earlier solution (or nil) that may have it.
+func (q *polyhedron) set(p *problem.Problem, x []float64, warm *Solution) {
+	fits := func(s *shape) bool { return s != nil && s.b == p.Rows.B && s.n == p.Dy }
+	switch {
+	case fits(q.shape):
+	case warm != nil && fits(warm.shape):
+		q.shape = warm.shape
+	default:
+		q.shape = newShape(p)
 	}
 	q.rows, q.rhs, q.size = p.Rows, resize(q.rhs, q.m), resize(q.size, q.m)
 	q.x, q.slackOf = x, q.slackOf[:0]

@@ -34,7 +34,7 @@ func (f *FaceSolver) Rates(ctx context.Context, p *problem.Problem, x []float64,
 		return nil
 	}
 	f.fresh = false
-	f.poly.set(p, x, s.shape)
+	f.poly.set(p, x, s)
 	n := &f.newton
 	n.reset(obj, p.Dy)
 	n.curvature.told(s)

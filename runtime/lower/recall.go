@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -19,7 +20,7 @@ func (m *Memory) Holds(p *problem.Problem, x, y []float64) bool {
 	if m == nil || !p.Facts.QuadraticInY || !p.Facts.FixedHessian {
 		return false
 	}
-	parts, blocks := []*Memory{m}, [][]int{nil}
+	parts, blocks := []*Memory{m}, [][]int{each.Number(p.Dy)}
 	if len(m.Parts) > 0 {
 		parts, blocks = m.Parts, p.Blocks
 	}
@@ -46,30 +47,24 @@ func (m *Memory) Holds(p *problem.Problem, x, y []float64) bool {
 	return linalg.Norm(far) <= 3*float64(p.Dy)*tolerance.Roundoff*size
 }
 
-// probe sets, at the entries of a block (nil: all), d to a random direction of those
+// probe sets, at the entries of a block, d to a random direction of those
 // that the memory knows and hd to the product with it; false where it knows none.
 func (m *Memory) probe(rng *rand.Rand, d, hd []float64, block []int) bool {
 	if m == nil || m.N == 0 || m.Near {
 		return false
 	}
 	n := m.N
-	at := func(j int) int {
-		if block == nil {
-			return j
-		}
-		return block[j]
-	}
 	switch {
 	case m.Complete():
-		for j := range n {
-			d[at(j)] = rng.NormFloat64()
+		for _, j := range block {
+			d[j] = rng.NormFloat64()
 		}
 		k, upper := 0, m.Upper()
-		for i := range n {
-			for j := i; j < n; j++ {
-				hd[at(i)] += upper[k] * d[at(j)]
+		for a, i := range block {
+			for _, j := range block[a:] {
+				hd[i] += upper[k] * d[j]
 				if j > i {
-					hd[at(j)] += upper[k] * d[at(i)]
+					hd[j] += upper[k] * d[i]
 				}
 				k++
 			}
@@ -77,9 +72,9 @@ func (m *Memory) probe(rng *rand.Rand, d, hd []float64, block []int) bool {
 	case len(m.V) > 0:
 		for r := 0; r < len(m.V); r += n {
 			weight := rng.NormFloat64()
-			for j := range n {
-				d[at(j)] += weight * m.V[r+j]
-				hd[at(j)] += weight * m.HV[r+j]
+			for a, j := range block {
+				d[j] += weight * m.V[r+a]
+				hd[j] += weight * m.HV[r+a]
 			}
 		}
 	default:

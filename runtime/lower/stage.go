@@ -33,11 +33,7 @@ type stage struct {
 // reports false where the rows alone settle the outcome, which is then in s.
 func (g *stage) prepare(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution, relative float64) (s *Solution, ok bool) {
 	s = &Solution{Y: make([]float64, p.Dy), Lambda: make([]float64, p.Rows.Len()), ErrorBound: math.Inf(1)}
-	var known *shape
-	if warm != nil {
-		known = warm.shape
-	}
-	g.poly.set(p, x, known)
+	g.poly.set(p, x, warm)
 	g.projection.set(&g.poly)
 	if !g.poly.consistent(&g.active.face, s) {
 		return s, false
@@ -308,7 +304,7 @@ func (g *stage) finish(ctx context.Context, s *Solution, end outcome, err error)
 	if w.relative <= tolerance.SolveAccuracy && (end == converged || end == stalled) && s.roundingOpen(&w.newton, &g.poly) && g.refined(ctx, s) {
 		s.assess(&g.poly, &w.face, w.grad, linalg.Norm(w.grad), w.known)
 	} else if large, ok := g.badlyScaled(s, rest); !ok {
-		s.testAccuracy(&g.poly, linalg.Norm(w.grad), w.curvature.largest, w.known.Mu)
+		s.testAccuracy(&w.newton, &g.poly)
 	} else if !g.apart(ctx, s, large) && !g.apart(ctx, s, g.held(large)) {
 		s.hidden()
 	}

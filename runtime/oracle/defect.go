@@ -3,6 +3,7 @@ package oracle
 import (
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -11,28 +12,14 @@ import (
 // perturbation: y and lambda.
 type derivative struct{ y, lambda []float64 }
 
-// quotient is the derivative from two lower solutions that are width apart.
-func quotient(y1, y0, lambda1, lambda0 []float64, width float64) derivative {
-	d := derivative{make([]float64, len(y1)), make([]float64, len(lambda1))}
-	for j := range d.y {
-		d.y[j] = (y1[j] - y0[j]) / width
-	}
-	for i := range d.lambda {
-		d.lambda[i] = (lambda1[i] - lambda0[i]) / width
-	}
-	return d
+// quotient is what is per unit of two vectors that are width apart.
+func quotient(to, from []float64, width float64) []float64 {
+	return each.Below(len(to), func(j int) float64 { return (to[j] - from[j]) / width })
 }
 
 // extrapolated is Richardson's extrapolation from steps t and t/2.
-func extrapolated(whole, half derivative) derivative {
-	d := derivative{make([]float64, len(half.y)), make([]float64, len(half.lambda))}
-	for j := range d.y {
-		d.y[j] = (4*half.y[j] - whole.y[j]) / 3
-	}
-	for i := range d.lambda {
-		d.lambda[i] = (4*half.lambda[i] - whole.lambda[i]) / 3
-	}
-	return d
+func extrapolated(whole, half []float64) []float64 {
+	return each.Below(len(half), func(j int) float64 { return (4*half[j] - whole[j]) / 3 })
 }
 
 // gross is the relative error of a derivative which says nothing.

@@ -72,6 +72,11 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (f
 	d.perturb = d.tilt
 	scale, direct := at.size(), linalg.Norm(dst)
 	part := make([]float64, len(dst))
+	with := func(error float64) float64 { // dst with the part, which has that error
+		linalg.Axpy(dst, 1, part)
+		at.Terms = d.terms(direct, linalg.Norm(part))
+		return error + tolerance.FewRoundings*linalg.Norm(dst)
+	}
 	if p.Facts.QuadraticInY {
 		// y_t is a straight line. Along it grad_x g is affine where the Hessian
 		// in y does not move with x, and quadratic where it does: a forward
@@ -86,16 +91,12 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (f
 		if _, err := difference(ctx, part, t+d.held/d.slope); err != nil {
 			return 0, err
 		}
-		linalg.Axpy(dst, 1, part)
-		at.Terms = d.terms(direct, linalg.Norm(part))
-		return d.noise(linalg.Norm(part)) + tolerance.FewRoundings*linalg.Norm(dst), nil
+		return with(d.noise(linalg.Norm(part))), nil
 	}
 	off, size := d.linear(ctx, part)
 	switch {
 	case off <= tolerance.Target*size:
-		linalg.Axpy(dst, 1, part)
-		at.Terms = d.terms(direct, linalg.Norm(part))
-		return off + tolerance.FewRoundings*linalg.Norm(dst), nil
+		return with(off), nil
 	case ctx.Err() != nil:
 		return 0, context.Cause(ctx)
 	}
@@ -103,9 +104,7 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (f
 	if err != nil {
 		return 0, err
 	}
-	linalg.Axpy(dst, 1, part)
-	at.Terms = d.terms(direct, linalg.Norm(part))
-	return truncation + d.noise(linalg.Norm(part)) + tolerance.FewRoundings*linalg.Norm(dst), nil
+	return with(truncation + d.noise(linalg.Norm(part))), nil
 }
 
 // extrapolate sets v to the central difference at t, or at order 4 to
@@ -170,11 +169,9 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 				copy(v, half)
 				return 0, nil
 			}
-			for j := range whole {
-				whole[j] = (4*half[j] - whole[j]) / 3
-			}
+			whole = extrapolated(whole, half)
 			var uncertain float64
-			off, uncertain = d.defect(extrapolated(first, d.moved), t/2, scale)
+			off, uncertain = d.defect(derivative{extrapolated(first.y, d.moved.y), extrapolated(first.lambda, d.moved.lambda)}, t/2, scale)
 			// The next term of the expansion, if it falls like the first, as the equation of
 			// the derivative confirms. Where rounding hides what that would show the next
 			// term may be as large as the first.

@@ -174,11 +174,11 @@ func (h *Hyper) complete(ctx context.Context, pt *Point) (err error) {
 	if !pt.Strict && h.p.HasInequalities() {
 		// The lower solution knows its undecided rows to within their errors only: on
 		// the face that is meant they hold, or carry nothing, exactly.
-		s := lower.OnFace(ctx, h.p, lower.G(h.p, pt.X), pt.X, at.Face, at.Lower)
-		if s.Status == lower.Stopped {
-			return context.Cause(ctx)
+		s, err := h.onFace(ctx, at)
+		if err != nil {
+			return err
 		}
-		if lowerError(h.p, pt.X, s) == nil && len(s.Dependent) <= len(pt.Lower.Dependent) && h.within(pt, s.Y) {
+		if s != nil && h.within(pt, s.Y) {
 			at.Lower = s
 		}
 	}
@@ -195,6 +195,18 @@ func (h *Hyper) complete(ctx context.Context, pt *Point) (err error) {
 	}
 	pt.Open, pt.Terms = pt.Strict, math.Max(at.Terms, linalg.Norm(pt.Grad))
 	return nil
+}
+
+// onFace is the lower solution at a point on the face that is held there; nil where it is none, or less is known of it.
+func (h *Hyper) onFace(ctx context.Context, at *At) (*lower.Solution, error) {
+	s := lower.OnFace(ctx, h.p, lower.G(h.p, at.X), at.X, at.Face, at.Lower)
+	switch {
+	case s.Status == lower.Stopped:
+		return nil, context.Cause(ctx)
+	case lowerError(h.p, at.X, s) != nil || len(s.Dependent) > len(at.Lower.Dependent):
+		return nil, nil
+	}
+	return s, nil
 }
 
 // within reports that y, from which rows may have been dropped, meets the rows of a point as

@@ -123,17 +123,26 @@ func (d *differences) forward(ctx context.Context, v []float64, delta float64) (
 	if err != nil {
 		return 0, err
 	}
-	base := make([]float64, len(v))
-	size := d.of(v, d.at, s.Y, s.Lambda, true)
-	size += d.of(base, d.at, d.at.Lower.Y, d.at.Lower.Lambda, false)
-	d.rounding = tolerance.SumRounding * size / delta
 	d.force = math.Max(d.force, d.at.Lower.Residuals.Stationarity/delta)
-	d.moved = quotient(s.Y, d.at.Lower.Y, s.Lambda, d.at.Lower.Lambda, delta)
-	d.noteRounding(s, d.at.Lower)
-	for j := range v {
-		v[j] = (v[j] - base[j]) / delta
+	return d.over(v, s, d.at.Lower, delta), nil
+}
+
+// over sets v to the difference between two lower solutions that are width apart, and returns how far y moved for a unit
+// of that. It notes what rounding leaves open of it.
+func (d *differences) over(v []float64, to, from *lower.Solution, width float64) (speed float64) {
+	base := make([]float64, len(v))
+	size := d.of(v, d.at, to.Y, to.Lambda, true)
+	size += d.of(base, d.at, from.Y, from.Lambda, false)
+	d.rounding = tolerance.SumRounding * size / width
+	d.moved = derivative{quotient(to.Y, from.Y, width), quotient(to.Lambda, from.Lambda, width)}
+	way := linalg.Distance(to.Y, from.Y)
+	if d.roundingBound = to.RoundingBound + from.RoundingBound; d.roundingBound > 0 && !d.vertex {
+		d.roundingBound /= way
 	}
-	return linalg.Distance(s.Y, d.at.Lower.Y) / delta, nil
+	for j := range v {
+		v[j] = (v[j] - base[j]) / width
+	}
+	return way / width
 }
 
 // ends are the lower solutions of a central difference.
@@ -193,23 +202,7 @@ func (d *differences) central(ctx context.Context, v []float64, delta float64) (
 		return 0, err
 	}
 	d.pair = &ends{delta, plus.Y, minus.Y}
-	base := make([]float64, len(v))
-	size := d.of(v, d.at, plus.Y, plus.Lambda, true)
-	size += d.of(base, d.at, minus.Y, minus.Lambda, false)
-	d.rounding = tolerance.SumRounding * size / (2 * delta)
-	for j := range v {
-		v[j] = (v[j] - base[j]) / (2 * delta)
-	}
-	d.moved = quotient(plus.Y, minus.Y, plus.Lambda, minus.Lambda, 2*delta)
-	d.noteRounding(plus, minus)
-	return linalg.Distance(plus.Y, minus.Y) / (2 * delta), nil
-}
-
-// noteRounding notes what rounding leaves open of the way between two lower solutions.
-func (d *differences) noteRounding(from, to *lower.Solution) {
-	if d.roundingBound = from.RoundingBound + to.RoundingBound; d.roundingBound > 0 && !d.vertex {
-		d.roundingBound /= linalg.Distance(from.Y, to.Y)
-	}
+	return d.over(v, plus, minus, 2*delta), nil
 }
 
 // against reports that an end of the last central difference lies against the force t q that

@@ -86,7 +86,7 @@ func (o *Penalty) Gradient(ctx context.Context, dst []float64, at *At) (float64,
 type penalized struct {
 	at     *At
 	s      PenaltySettings
-	a1, a2 float64
+	a1     float64
 	active []int     // I
 	weight []float64 // of each active row (see newPenalized)
 
@@ -102,7 +102,7 @@ type penalized struct {
 func newPenalized(at *At, s PenaltySettings) *penalized {
 	p := at.Problem
 	n := p.Dy
-	q := &penalized{at: at, s: s, a1: math.Pow(s.Alpha, -2), a2: math.Pow(s.Alpha, -4), active: at.held(),
+	q := &penalized{at: at, s: s, a1: math.Pow(s.Alpha, -2), active: at.held(),
 		// 16 makes a step long against y, so that the rounding of two gradients is small in their difference.
 		reach: 16 * at.size(), short: 1, force: make([]float64, n), g0: make([]float64, n), y: make([]float64, n)}
 	p.F.GradY(q.force, at.X, at.Lower.Y)

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,6 @@ type Sensitivity struct {
 	// state at the point; none where the answer is differentiable.
 	Undecided []int
 
-	h    *Hyper
 	at   *At
 	grad []float64   // grad_x f; nil until Forward asks for it
 	rhs  *adjointRHS // grad of f in the answer
@@ -67,30 +67,20 @@ func (e *KinkError) Error() string {
 func (h *Hyper) Sensitivity(ctx context.Context, pt *Point) (*Sensitivity, error) {
 	at := h.at(pt.X, pt.Lower, pt.Face)
 	at.Problem = h.p.Signed(nil)
-	s := &Sensitivity{h: h, at: at}
+	s := &Sensitivity{at: at}
 	for _, i := range pt.Undecided {
 		if i < h.p.Rows.Len() {
 			s.Undecided = append(s.Undecided, i)
 		}
 	}
-	if len(s.Undecided) > 0 {
-		if err := s.solveOnFace(ctx); err != nil {
+	if len(s.Undecided) > 0 { // which are known to within their errors only
+		on, err := h.onFace(ctx, at)
+		if err != nil {
 			return nil, err
 		}
+		at.Lower = cmp.Or(on, at.Lower)
 	}
 	return s, nil
-}
-
-// solveOnFace solves on the face, as what is undecided is known to within its errors only.
-func (s *Sensitivity) solveOnFace(ctx context.Context) error {
-	on := lower.OnFace(ctx, s.h.p, lower.G(s.h.p, s.at.X), s.at.X, s.at.Face, s.at.Lower)
-	if on.Status == lower.Stopped {
-		return context.Cause(ctx)
-	}
-	if lowerError(s.h.p, s.at.X, on) == nil && len(on.Dependent) <= len(s.at.Lower.Dependent) {
-		s.at.Lower = on
-	}
-	return nil
 }
 
 // Reverse sets dst (len Dx) to (dy*/dx)'dy + (dlambda*/dx)'dlambda and returns an

@@ -48,7 +48,7 @@ func (o *Value) Gradient(ctx context.Context, dst []float64, at *At) (float64, e
 // it. Where the lower level is infeasible on one side of an entry, the difference is
 // one-sided.
 func finiteDifference(ctx context.Context, dst []float64, at *At, step float64, pieces bool) (float64, error) {
-	d := &slopes{at: at, x: append([]float64(nil), at.X...), step: step}
+	d := &slopes{at: at, x: append([]float64(nil), at.X...)}
 	if pieces && at.Problem.HasInequalities() {
 		d.face = lower.NewFaceSolver()
 		defer d.face.Release()
@@ -81,11 +81,11 @@ func finiteDifference(ctx context.Context, dst []float64, at *At, step float64, 
 
 // slopes are differences of F along the entries of x.
 type slopes struct {
-	at           *At
-	x            []float64
-	center, step float64
-	gradY        float64           // |grad_y f| at the center: what F is off by for an error in y
-	face         *lower.FaceSolver // for values of the piece of the center; nil: of F alone
+	at     *At
+	x      []float64
+	center float64
+	gradY  float64           // |grad_y f| at the center: what F is off by for an error in y
+	face   *lower.FaceSolver // for values of the piece of the center; nil: of F alone
 }
 
 // rounding is the error that the accuracy of values leaves in a difference, at its best:
