@@ -1,6 +1,6 @@
 // Package oracletest has bilevel problems whose optimum is known, for the tests
 // of oracles and outer methods: the public test problems and the project's own
-// small models, written out in Go, independent of the language and its compiler.
+// small models, of testdata, and problems by formulas in Go.
 package oracletest
 
 import (
