@@ -245,12 +245,8 @@ func (k *coupling) multipliers(p *Problem, c *outer.Certificate) []float64 {
 	return out
 }
 
-// describeCoupled adds the coupled constraints to a result.
-func (p *Problem) describeCoupled(r *Result, values []float64, k *coupling, c *outer.Certificate) {
-	if p.Numeric.Coupled == nil {
-		return
-	}
-	r.Upper.Residuals = named.Families(p.IR.Coupled, values)
+// describeWeights adds what a run has learned of the coupled constraints to a result; k is nil where there are none.
+func (p *Problem) describeWeights(r *Result, k *coupling, c *outer.Certificate) {
 	if k == nil {
 		return
 	}

@@ -76,14 +76,10 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 		short.Status, short.Reason = lower.Inaccurate, "the lower solver took what is left of stationarity for rounding, beside an entry of y that curves far more than the others"
 		pt.Lower = &short
 	}
-	if err := p.errorByAnswer(ctx, pt, errorY); err != nil {
+	if err := p.describeFor(ctx, r, pt, errorY); err != nil {
 		return p.failed(r, x, err)
 	}
-	if err := p.describe(r, pt, errorY); err != nil {
-		return nil, err
-	}
 	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt, errorY)}
-	p.describeCoupled(r, pt.Coupled, nil, nil)
 	if _, err := p.describeTies(ctx, r, pt.X, pt.Lower.Y); err != nil {
 		return nil, err
 	}
@@ -211,7 +207,12 @@ func (p *Problem) checkGradient(ctx context.Context, h *oracle.Hyper, pt *oracle
 	if err != nil {
 		return nil, err
 	}
+	return p.gradientCheck(check.Difference, check.Error), nil
+}
+
+// gradientCheck is what a document says of a gradient that differs by so much from differences of F.
+func (p *Problem) gradientCheck(difference []float64, wrong float64) *GradientCheck {
 	_, sign := sense(&p.IR.Upper)
-	return &GradientCheck{Difference: named.Variables(&p.IR.Upper, check.Difference, sign),
-		Error: Number(check.Error), Relative: Number(check.Relative)}, nil
+	return &GradientCheck{Difference: named.Variables(&p.IR.Upper, difference, sign),
+		Error: Number(wrong), Relative: Number(wrong / (1e-300 + linalg.Norm(difference)))}
 }

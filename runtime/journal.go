@@ -74,24 +74,17 @@ func (j *journal) final(results []outer.StartResult) (*Checkpoint, error) {
 	return c, nil
 }
 
-// unfinished counts the starts that have not come to an end of their own.
-func unfinished(results []outer.StartResult) int {
-	n := 0
+// unfinished counts the starts that have not come to an end of their own, and those of them that a limit on time or memory ended, or
+// left no room to begin.
+func unfinished(results []outer.StartResult) (n, cutOff int) {
 	for _, r := range results {
-		if r.Result == nil || r.Result.Status == status.Interrupted || r.Result.Status == status.LimitReached {
-			n++
+		limited := r.Result != nil && r.Result.Status == status.LimitReached
+		if r.Result != nil && r.Result.Status != status.Interrupted && !limited {
+			continue
+		}
+		if n++; !limited || r.Result.Reason == string(status.Time) || r.Result.Reason == string(status.Memory) {
+			cutOff++
 		}
 	}
-	return n
-}
-
-// cutOff counts the starts that a limit on time or memory ended, or left no room to begin.
-func cutOff(results []outer.StartResult) int {
-	n := 0
-	for _, r := range results {
-		if r.Result == nil || r.Result.Status == status.Interrupted || r.Result.Status == status.LimitReached && slices.Contains([]string{string(status.Time), string(status.Memory)}, r.Result.Reason) {
-			n++
-		}
-	}
-	return n
+	return n, cutOff
 }

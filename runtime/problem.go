@@ -104,6 +104,9 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 		r.Notes = append(r.Notes, note)
 	}
 	r.Stationarity.Strict = pt.Strict
+	if p.Numeric.Coupled != nil {
+		r.Upper.Residuals = named.Families(p.IR.Coupled, pt.Coupled)
+	}
 	if err := p.byFollower(r, pt.X, y); err != nil {
 		return err
 	}
@@ -112,14 +115,16 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	return err
 }
 
-// errorByAnswer adds to the error of a point's hypergradient what that of its answer makes of it.
-func (p *Problem) errorByAnswer(ctx context.Context, pt *oracle.Point, errorY float64) error {
-	if pt.Grad == nil || math.IsInf(pt.GradError, 1) {
-		return nil
+// describeFor is describe, after what the error of the point's answer makes of its hypergradient is added to the error of that.
+func (p *Problem) describeFor(ctx context.Context, r *Result, pt *oracle.Point, errorY float64) error {
+	if pt.Grad != nil && !math.IsInf(pt.GradError, 1) {
+		by, err := oracle.ErrorByAnswer(ctx, p.Numeric, pt, errorY)
+		if err != nil {
+			return err
+		}
+		pt.GradError += by
 	}
-	by, err := oracle.ErrorByAnswer(ctx, p.Numeric, pt, errorY)
-	pt.GradError += by
-	return err
+	return p.describe(r, pt, errorY)
 }
 
 // dependentRows are rows that hold with equality at a point whose normals depend on the others', so that multipliers are not unique: those that the solver met, and where the upper level reads

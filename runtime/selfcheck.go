@@ -130,7 +130,6 @@ func (p *Problem) findRay(ctx context.Context, r *Result) error {
 	if err := p.describe(r, pt, pt.Lower.ErrorBound); err != nil {
 		return err
 	}
-	p.describeCoupled(r, pt.Coupled, nil, nil)
 	r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = noMeasure, Number(math.NaN()), 0
 	r.Parameters = nil
 	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt, pt.Lower.ErrorBound), Ray: system.Ray(p.Numeric, s, unbounded.Ray)}

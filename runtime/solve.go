@@ -151,19 +151,20 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	}
 	best := runs.Best
 	r.Status, r.Reason = best.Status, best.Reason
-	if n := unfinished(runs.Runs); n > 0 && ctx.Err() != nil && r.Status != Interrupted {
+	n, cutOff := unfinished(runs.Runs)
+	if n > 0 && ctx.Err() != nil && r.Status != Interrupted {
 		limit := status.LimitOf(ctx)
 		switch {
 		case limit == "":
 			r.Status, r.Reason = Interrupted, fmt.Sprintf("interrupted: %d of %d starts had not ended; the best one: %s, %s", n, opts.Starts, best.Status, best.Reason)
 		case r.Status == Solved || r.Status == BudgetSpent:
-			r.Reason += fmt.Sprintf("; the %s cut off %d of %d starts", limit, cutOff(runs.Runs), opts.Starts)
+			r.Reason += fmt.Sprintf("; the %s cut off %d of %d starts", limit, cutOff, opts.Starts)
 		}
 	}
 	r.Settings = settings
 	r.Calls = runs.Calls
 	r.rewind = func() (*Checkpoint, error) { return j.final(runs.Runs) }
-	if r.Status != Solved && r.Status != BudgetSpent || unfinished(runs.Runs) > 0 {
+	if r.Status != Solved && r.Status != BudgetSpent || n > 0 {
 		if r.Checkpoint, err = r.rewind(); err != nil {
 			r.Notes = append(r.Notes, err.Error())
 		}
@@ -192,13 +193,10 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 		return nil, err
 	}
 	errorY := oracle.ErrorOfY(p.Numeric, plain)
-	if err := p.errorByAnswer(context.WithoutCancel(ctx), plain, errorY); err != nil {
+	if err := p.describeFor(context.WithoutCancel(ctx), r, plain, errorY); err != nil {
 		return nil, err
 	}
-	if err := p.describe(r, plain, errorY); err != nil {
-		return nil, err
-	}
-	p.describeCoupled(r, plain.Coupled, coupled, best.Certificate)
+	p.describeWeights(r, coupled, best.Certificate)
 	if coupled != nil {
 		for i, each := range runs.Runs {
 			if len(r.Starts) > 0 && each.Result == best {

@@ -168,14 +168,10 @@ func (c *Checkpoint) fitsSystem(p *Problem, opts Options) error {
 func (p *Problem) describeSystem(ctx context.Context, r *Result, run *system.Run) error {
 	best := run.Best
 	pt := system.PointAt(p.Numeric, run.System, best.Z, best.Multipliers)
-	if err := p.errorByAnswer(context.WithoutCancel(ctx), pt, pt.Lower.ErrorBound); err != nil {
-		return err
-	}
-	if err := p.describe(r, pt, pt.Lower.ErrorBound); err != nil {
+	if err := p.describeFor(context.WithoutCancel(ctx), r, pt, pt.Lower.ErrorBound); err != nil {
 		return err
 	}
 	p.describeOwnAnswer(ctx, r, pt)
-	p.describeCoupled(r, pt.Coupled, nil, nil)
 	if best.Multipliers != nil && p.Numeric.Coupled != nil {
 		r.Upper.Multipliers = named.Families(p.IR.Coupled, best.Multipliers.Coupled)
 	}

@@ -158,13 +158,9 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Res
 		}
 	}
 	pt := system.PointAt(p.Numeric, e.s, answer.Z, m)
-	if err := p.errorByAnswer(ctx, pt, pt.Lower.ErrorBound); err != nil {
+	if err := p.describeFor(ctx, r, pt, pt.Lower.ErrorBound); err != nil {
 		return p.failed(r, x, err)
 	}
-	if err := p.describe(r, pt, pt.Lower.ErrorBound); err != nil {
-		return nil, err
-	}
-	p.describeCoupled(r, pt.Coupled, nil, nil)
 	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt, pt.Lower.ErrorBound)}
 	if pt.Grad != nil {
 		c := system.Multipliers(m, 0) // the system is linear: X has no balls
@@ -324,9 +320,7 @@ func (e *systemPoint) checkGradient(ctx context.Context, at *kkt.Point, grad []f
 		x[j] = t
 		difference[j] = (f[0] - f[1]) / (2 * h)
 	}
-	_, sign := sense(&e.p.IR.Upper)
-	wrong := linalg.Distance(difference, grad)
-	return &GradientCheck{Difference: named.Variables(&e.p.IR.Upper, difference, sign), Error: Number(wrong), Relative: Number(wrong / (1e-300 + linalg.Norm(difference)))}, nil
+	return e.p.gradientCheck(difference, linalg.Distance(difference, grad)), nil
 }
 
 // unsolved is the error of a solve with ties = pessimistic.

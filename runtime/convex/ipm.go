@@ -274,25 +274,13 @@ func (s *Solver) factorInterior(it *iterate, soft float64) bool {
 			s.kkt[t] += it.zu[j] / it.tu[j]
 		}
 	}
-	s.pin()
-	base := len(s.half)
-	for i := range s.active {
-		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
-			s.kkt[base+t] = s.bv[t]
-			if !s.active[i] || s.state[s.b.Col[t]] == Pinned {
-				s.kkt[base+t] = 0
-			}
-		}
+	return s.factor(false, func(i int) float64 {
 		d := -(soft + regular)
 		if !s.equal[i] {
 			d -= it.s[i] / it.z[i]
 		}
-		if !s.active[i] {
-			d = -1
-		}
-		s.kkt[base+s.b.NNZ()+i] = d
-	}
-	return s.ldl.Factor(s.kkt, tolerance.NoCurvature)
+		return d
+	})
 }
 
 // advance makes one predictor-corrector step.
@@ -345,21 +333,6 @@ func (s *Solver) move(it *iterate, length float64) bool {
 		s.lambda[i] = it.z[i]
 	}
 	return true
-}
-
-// pin takes pinned variables out of the KKT matrix.
-func (s *Solver) pin() {
-	at := 0
-	for i := 0; i < s.n; i++ {
-		for ; at < len(s.half) && s.half[at] < s.hessian.Ptr[i+1]; at++ {
-			if j := s.hessian.Col[s.half[at]]; s.state[i] == Pinned || s.state[j] == Pinned {
-				s.kkt[at] = 0
-				if i == j {
-					s.kkt[at] = 1
-				}
-			}
-		}
-	}
 }
 
 // direction solves for the Newton step towards complementarity target, with

@@ -27,10 +27,22 @@ func (s *Solver) assemble(identity bool) bool {
 			s.kkt[t] = 1
 		}
 	}
+	return s.factor(true, func(i int) float64 {
+		if !s.reaches(i) {
+			return -1
+		}
+		return -regular
+	})
+}
+
+// factor factorizes the KKT matrix, of which the entries of H are set: without the variables that are pinned or, on a face, on
+// a bound, and without the rows that are not held; diagonal is what the others have there.
+func (s *Solver) factor(face bool, diagonal func(i int) float64) bool {
+	out := func(j int) bool { return s.state[j] == Pinned || face && s.state[j] != Free }
 	at := 0
-	for i := 0; i < s.n; i++ {
+	for i := range s.state {
 		for ; at < len(s.half) && s.half[at] < s.hessian.Ptr[i+1]; at++ {
-			if j := s.hessian.Col[s.half[at]]; s.state[i] != Free || s.state[j] != Free {
+			if j := s.hessian.Col[s.half[at]]; out(i) || out(j) {
 				s.kkt[at] = 0
 				if i == j {
 					s.kkt[at] = 1
@@ -39,16 +51,16 @@ func (s *Solver) assemble(identity bool) bool {
 		}
 	}
 	base := len(s.half)
-	for i := 0; i < s.m; i++ {
+	for i, active := range s.active {
 		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
 			s.kkt[base+t] = s.bv[t]
-			if !s.active[i] || s.state[s.b.Col[t]] != Free {
+			if !active || out(s.b.Col[t]) {
 				s.kkt[base+t] = 0
 			}
 		}
-		d := -regular
-		if !s.active[i] || !s.reaches(i) {
-			d = -1
+		d := -1.0
+		if active {
+			d = diagonal(i)
 		}
 		s.kkt[base+s.b.NNZ()+i] = d
 	}

@@ -134,27 +134,14 @@ func newObjective(s *System) (*Objective, error) {
 		return o, nil
 	}
 	o.Quadratic = true
-	n := s.Nx + s.Ny + len(s.P.Duals)
-	z, full, probe := make([]float64, s.N), make([]float64, s.N), s.probing()
-	at, columns, err := readAffine(n, n, n, nil, func(dst, v []float64) {
-		for k, t := range v {
-			z[s.place2(k)] = t
-		}
-		probe.gradient(full, z)
-		for k := range dst {
-			dst[k] = full[s.place2(k)]
-		}
-	})
+	n, probe := s.Nx+s.Ny+len(s.P.Duals), s.probing()
+	at, columns, err := readAffine(n, n, n, nil, s.reading(make([]float64, s.N), func(dst, z []float64) { probe.gradient(dst, z) }))
 	if err != nil {
 		return nil, fmt.Errorf("the gradient of f: %w", err)
 	}
 	entries := []sparse.Entry{}
 	for j, column := range columns {
-		for i, v := range column {
-			if v != 0 {
-				entries = append(entries, sparse.Entry{Row: s.place2(i), Col: s.place2(j), Val: v})
-			}
-		}
+		entries = s.appendColumn(entries, j, column)
 	}
 	for k, v := range at {
 		o.Lin[s.place2(k)] = v
@@ -261,26 +248,36 @@ func (s *System) Hessian(z []float64) *sparse.CSR {
 	n := s.Nx + s.Ny + len(s.P.Duals)
 	at := each.Below(n, func(k int) float64 { return z[s.place2(k)] })
 	units := append(append(Units(at[:s.Nx]), Units(at[s.Nx:s.Nx+s.Ny])...), Units(at[s.Nx+s.Ny:])...)
-	moved, full := append([]float64(nil), z...), make([]float64, s.N)
-	d := NewDifferences(at, units, n, FirstStep, func(dst, v []float64) {
-		for k, t := range v {
-			moved[s.place2(k)] = t
-		}
-		s.Gradient(full, moved)
-		for k := range dst {
-			dst[k] = full[s.place2(k)]
-		}
-	})
+	d := NewDifferences(at, units, n, FirstStep, s.reading(slices.Clone(z), func(dst, z []float64) { s.Gradient(dst, z) }))
 	entries, column := []sparse.Entry{}, make([]float64, n)
 	for k := range n {
-		if d.Along(column, []int{k}, []float64{1}) != nil {
-			continue
-		}
-		for i, v := range column {
-			if v != 0 {
-				entries = append(entries, sparse.Entry{Row: s.place2(i), Col: s.place2(k), Val: v})
-			}
+		if d.Along(column, []int{k}, []float64{1}) == nil {
+			entries = s.appendColumn(entries, k, column)
 		}
 	}
 	return symmetric(sparse.FromEntries(s.N, s.N, entries))
+}
+
+// reading is a gradient on the entries that f reads, the others being those of z.
+func (s *System) reading(z []float64, gradient func(dst, z []float64)) func(dst, v []float64) {
+	full := make([]float64, s.N)
+	return func(dst, v []float64) {
+		for k, t := range v {
+			z[s.place2(k)] = t
+		}
+		gradient(full, z)
+		for k := range dst {
+			dst[k] = full[s.place2(k)]
+		}
+	}
+}
+
+// appendColumn appends what a column of a Hessian on these entries has.
+func (s *System) appendColumn(entries []sparse.Entry, k int, column []float64) []sparse.Entry {
+	for i, v := range column {
+		if v != 0 {
+			entries = append(entries, sparse.Entry{Row: s.place2(i), Col: s.place2(k), Val: v})
+		}
+	}
+	return entries
 }

@@ -87,24 +87,16 @@ func (s *shape) join() {
 	classes := sparse.NewClasses(s.n)
 	s.class, s.of = make([]int, s.n), make([]int, s.m)
 	for i := range s.of {
-		cols, vals := s.b.Row(i)
-		s.of[i] = -1
-		for k, j := range cols {
-			if vals[k] == 0 {
-				continue
-			}
-			if s.of[i] >= 0 {
-				classes.Join(s.of[i], j)
-			}
-			s.of[i] = j
-		}
+		classes.JoinRow(s.b, i, -1)
 	}
 	for j := range s.class {
 		s.class[j] = classes.Of(j)
 	}
-	for i, j := range s.of {
-		if j >= 0 {
+	for i := range s.of {
+		s.of[i] = -1
+		for j := range s.b.Nonzeros(i) {
 			s.of[i] = s.class[j]
+			break
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"cmp"
 	"fmt"
 
 	"bilevelc/runtime/linalg"
@@ -11,8 +12,7 @@ func (m *bundle) Valid(d Dimensions) error {
 	if s.Center.G == nil {
 		return fmt.Errorf("its center has no gradient")
 	}
-	samples := append([]Sample{s.Center}, s.Bundle...)
-	for _, sample := range samples {
+	for _, sample := range append([]Sample{s.Center}, s.Bundle...) {
 		if err := sample.Valid(d); err != nil {
 			return err
 		}
@@ -35,24 +35,18 @@ func (m *bundle) Valid(d Dimensions) error {
 		}
 	}
 	if a := s.Path; a != nil {
-		if err := Vectors(d.X, a.X); err != nil {
-			return err
+		ofX, ofY := [][]float64{a.X}, [][]float64{a.Y}
+		if a.Before != nil {
+			ofX = append(ofX, a.Before)
+		}
+		if a.Scale.Floor > 0 {
+			ofY = append(ofY, a.Scale.At)
 		}
 		if d.Y == 0 {
 			return fmt.Errorf("its lower level has no central path")
 		}
-		if err := Vectors(d.Y, a.Y); err != nil {
+		if err := cmp.Or(Vectors(d.X, ofX...), Vectors(d.Y, ofY...)); err != nil {
 			return err
-		}
-		if a.Before != nil {
-			if err := Vectors(d.X, a.Before); err != nil {
-				return err
-			}
-		}
-		if a.Scale.Floor > 0 {
-			if err := Vectors(d.Y, a.Scale.At); err != nil {
-				return err
-			}
 		}
 		if a.Stage < 0 || a.Whole < 0 || a.Wholes < 0 || !(a.Mu > 0) || !(a.Ratio > 0 && a.Ratio < 1) || !(a.Scale.Mu > 0) || !(a.Scale.Floor >= 0) || !(a.Last >= 0) || !(a.Older >= 0) || !(a.Radius >= 0) || !linalg.Finite([]float64{a.Mu, a.Scale.Mu, a.Scale.Floor, a.Last, a.Older, a.Start, a.Moved, a.Radius, a.Gain, a.F}) {
 			return fmt.Errorf("its path is at no stage")
