@@ -26,9 +26,8 @@ func (l *Layer) Objective(ctx context.Context) optimize.Problem {
 			return nil
 		}
 		e, err := l.Evaluate(ctx, x)
-		var status *StatusError
 		var usage *UsageError // an entry that is not finite, where a step has overshot
-		if err != nil && !errors.As(err, &status) && !errors.As(err, &usage) {
+		if err != nil && !errors.As(err, new(*StatusError)) && !errors.As(err, &usage) {
 			failed = err
 		}
 		if err != nil {
@@ -52,8 +51,7 @@ func (l *Layer) Objective(ctx context.Context) optimize.Problem {
 				return
 			}
 			grad, _, err := e.Gradient(ctx)
-			var kink *KinkError
-			if err != nil && !errors.As(err, &kink) {
+			if err != nil && !errors.As(err, new(*KinkError)) {
 				failed = err
 				return
 			}

@@ -196,8 +196,7 @@ func (e *Evaluation) VJP(ctx context.Context, dy, dlambda []float64) (product []
 	}
 	product = make([]float64, dx)
 	accuracy, err = s.Reverse(ctx, product, e.layer.p.units.Leave(padded(dy, e.layer.p.Numeric.Dy)), padded(dlambda, e.layer.p.Numeric.Rows.Len()))
-	var kink *KinkError
-	if err != nil && !errors.As(err, &kink) {
+	if err != nil && !errors.As(err, new(*KinkError)) {
 		return nil, 0, outcome(ctx, err)
 	}
 	return product, accuracy, err

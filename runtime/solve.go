@@ -143,8 +143,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 		Seed: opts.Seed, Settings: settings, Start: given, Automatic: opts.automatic}
 	runs, j, coupled, err := p.minimize(ctx, c, opts, start, head)
 	if err != nil {
-		var fault *outer.PanicError
-		if !errors.As(err, &fault) {
+		if !errors.As(err, new(*outer.PanicError)) {
 			err = &UsageError{Err: err}
 		}
 		return nil, err

@@ -91,9 +91,9 @@ func (e *systemPoint) at(ctx context.Context, x []float64) (*systemAnswer, error
 		}
 		return nil, out
 	case status == activeset.Unbounded:
-		return nil, &oracle.UnboundedError{X: slices.Clone(x)}
+		return nil, &oracle.UnboundedError{}
 	case status != activeset.Optimal:
-		return nil, &oracle.LowerError{X: slices.Clone(x), Reason: fmt.Sprintf("the program of its answer: %v", status)}
+		return nil, &oracle.LowerError{Reason: fmt.Sprintf("the program of its answer: %v", status)}
 	}
 	out := &systemAnswer{choice: system.ChoiceAt(ctx, e.follower, z)}
 	if !out.choice.None() {
@@ -113,14 +113,14 @@ func (e *systemPoint) at(ctx context.Context, x []float64) (*systemAnswer, error
 		case err != nil:
 			out.short = err
 		case end == nil:
-			return nil, &oracle.LowerError{X: slices.Clone(x), Upper: true, Reason: "f has no end over the follower's answers and multipliers there"}
+			return nil, &oracle.LowerError{Upper: true, Reason: "f has no end over the follower's answers and multipliers there"}
 		default:
 			z = end
 		}
 	}
 	out.Point = &kkt.Point{Z: z, F: e.s.Value(z)}
 	if math.IsNaN(out.F) || math.IsInf(out.F, 0) {
-		return nil, &oracle.LowerError{X: slices.Clone(x), Upper: true, Reason: "f is not finite there"}
+		return nil, &oracle.LowerError{Upper: true, Reason: "f is not finite there"}
 	}
 	out.Branch, out.Biactive = e.s.BranchAt(z)
 	return out, nil

@@ -159,9 +159,6 @@ func TestValley(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := p.Validate(); err != nil {
-			t.Fatal(err)
-		}
 		value := func(x []float64) float64 {
 			at, err := solveAt(p, x)
 			if err != nil {

@@ -57,9 +57,6 @@ func besides(parts ...*planted) *planted {
 func TestFollowersAreSolvedApart(t *testing.T) {
 	c := plan{n: 20, condition: 100, active: 4, inactive: 6, equal: 2, atBound: 3, boxed: true}
 	made := besides(c.build(1), c.build(2), c.build(3))
-	if err := made.problem.Validate(); err != nil {
-		t.Fatal(err)
-	}
 	var first *Solution
 	for _, threads := range []int{1, 2, 8} {
 		solver, err := New("alm", nil, made.problem, threads)

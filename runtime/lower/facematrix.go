@@ -112,8 +112,7 @@ func (m *FaceMatrix) step(q *polyhedron, grad, y, lambda []float64) (dy, change 
 
 func (m *FaceMatrix) solve(b []float64, transposed bool) ([]float64, bool) {
 	var z mat.VecDense
-	var poor mat.Condition
-	if err := m.lu.SolveVecTo(&z, transposed, mat.NewVecDense(len(b), b)); err != nil && !errors.As(err, &poor) {
+	if err := m.lu.SolveVecTo(&z, transposed, mat.NewVecDense(len(b), b)); err != nil && !errors.As(err, new(mat.Condition)) {
 		return nil, false
 	}
 	out := z.RawVector().Data

@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
@@ -26,24 +27,18 @@ func (e *InfeasibleError) Error() string {
 	return "the lower level has no feasible point: " + problem.Contradiction(e.Rows)
 }
 
-// UnboundedError says that g falls without bound over the feasible y at X.
-type UnboundedError struct {
-	X         []float64
-	Direction []float64 // len Dy
-}
+// UnboundedError says that g falls without bound over the feasible y at an x.
+type UnboundedError struct{}
 
 func (e *UnboundedError) Error() string { return "the lower level has no bound at this x" }
 
-// LowerError says that F has no usable value or gradient at X for a numerical
+// LowerError says that F has no usable value or gradient at an x for a numerical
 // reason: the lower level could not be solved there or, with Upper set, f is the
 // one to blame. With Gradient set F has its value: the gradient is what is missing.
 type LowerError struct {
-	X      []float64
-	Status lower.Status
-	Reason string
-	Upper  bool
-
-	Gradient bool
+	Status          lower.Status
+	Reason          string
+	Upper, Gradient bool
 }
 
 func (e *LowerError) Error() string {
@@ -63,10 +58,9 @@ func lowerError(p *problem.Problem, x []float64, s *lower.Solution) error {
 	if s.Status == lower.Solved || s.Status == lower.Inaccurate {
 		return nil
 	}
-	at := append([]float64(nil), x...)
 	switch s.Status {
 	case lower.Infeasible, lower.Dependent:
-		e := &InfeasibleError{X: at, Farkas: s.Witness, Everywhere: refuted(p, s.Witness)}
+		e := &InfeasibleError{X: slices.Clone(x), Farkas: s.Witness, Everywhere: refuted(p, s.Witness)}
 		for i, u := range s.Witness {
 			if u != 0 && i < p.Rows.Len() {
 				e.Rows = append(e.Rows, p.Rows.RowName(i))
@@ -74,9 +68,9 @@ func lowerError(p *problem.Problem, x []float64, s *lower.Solution) error {
 		}
 		return e
 	case lower.Unbounded:
-		return &UnboundedError{X: at, Direction: s.Witness}
+		return &UnboundedError{}
 	}
-	return &LowerError{X: at, Status: s.Status, Reason: s.Reason}
+	return &LowerError{Status: s.Status, Reason: s.Reason}
 }
 
 // refuted reports that a Farkas vector u of the lower level's rows, u'B = 0 with

@@ -135,8 +135,7 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 	for attempt := 1; attempt <= tolerance.Halvings; attempt++ {
 		d.force = 0
 		speed, err := d.central(ctx, whole, t)
-		var failed *LowerError
-		if errors.As(err, &failed) && attempt < tolerance.Halvings { // y has no business that far away
+		if errors.As(err, new(*LowerError)) && attempt < tolerance.Halvings { // y has no business that far away
 			shorter(64)
 			continue
 		}

@@ -130,7 +130,7 @@ func (h *Hyper) Value(ctx context.Context, x []float64) (*Point, error) {
 	pt.Strict = len(pt.Undecided) == 0
 	h.evaluate(pt)
 	if math.IsNaN(pt.F) || math.IsInf(pt.F, 0) {
-		return nil, &LowerError{X: pt.X, Status: lower.Failed, Upper: true, Reason: "f is not finite at the lower level's solution"}
+		return nil, &LowerError{Status: lower.Failed, Upper: true, Reason: "f is not finite at the lower level's solution"}
 	}
 	slope := linalg.Norm(h.dy[:h.p.Dy])
 	if h.p.Facts.LipschitzF > 0 && len(h.p.Duals) == 0 && h.p.Coupled == nil {
@@ -186,11 +186,11 @@ func (h *Hyper) complete(ctx context.Context, pt *Point) (err error) {
 		return err
 	}
 	if !(pt.GradError < math.Inf(1)) {
-		return &LowerError{X: pt.X, Status: lower.Failed, Reason: "no perturbation of the lower level's answer there is exact enough"}
+		return &LowerError{Status: lower.Failed, Reason: "no perturbation of the lower level's answer there is exact enough"}
 	}
 	for _, v := range pt.Grad {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return &LowerError{X: pt.X, Status: lower.Failed, Upper: true, Reason: "it is not finite"}
+			return &LowerError{Status: lower.Failed, Upper: true, Reason: "it is not finite"}
 		}
 	}
 	pt.Open, pt.Terms = pt.Strict, math.Max(at.Terms, linalg.Norm(pt.Grad))

@@ -95,7 +95,7 @@ func (d *differences) solve(ctx context.Context, delta float64, warm *lower.Solu
 		return nil, context.Cause(ctx)
 	}
 	if err := lowerError(d.at.Problem, d.at.X, s); err != nil {
-		return nil, &LowerError{X: d.at.X, Status: s.Status, Reason: "on the face of the active rows: " + err.Error()}
+		return nil, &LowerError{Status: s.Status, Reason: "on the face of the active rows: " + err.Error()}
 	}
 	d.force = math.Max(d.force, s.Residuals.Stationarity/math.Abs(delta))
 	d.last, d.vertex = s.Y, len(s.Active) == len(s.Y)

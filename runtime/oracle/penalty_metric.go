@@ -93,8 +93,7 @@ func (m *metric) solve(dst pair, r []float64) error {
 		m.rhs.Zero()
 		copy(m.rhs.RawVector().Data, r)
 		// A Condition tells of a solution that is there, if not to all digits.
-		var poor mat.Condition
-		if err := m.qr.SolveVecTo(m.nu, false, m.rhs); err != nil && !errors.As(err, &poor) {
+		if err := m.qr.SolveVecTo(m.nu, false, m.rhs); err != nil && !errors.As(err, new(mat.Condition)) {
 			return err
 		}
 		copy(dst.nu, m.nu.RawVector().Data)

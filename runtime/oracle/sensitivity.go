@@ -105,7 +105,7 @@ func (s *Sensitivity) Reverse(ctx context.Context, dst, dy, dlambda []float64) (
 func (s *Sensitivity) Forward(ctx context.Context, dx []float64) (*Tangent, error) {
 	cross, crossError := s.cross(dx)
 	if math.IsInf(crossError, 1) {
-		return nil, &LowerError{X: s.at.X, Status: lower.Failed, Reason: "the gradient of g is not finite next to this x"}
+		return nil, &LowerError{Status: lower.Failed, Reason: "the gradient of g is not finite next to this x"}
 	}
 	rates := make([]float64, s.at.Problem.Rows.Len()) // of A x
 	for i := range rates {
@@ -232,9 +232,8 @@ func answerOf(dst []float64, _ *At, y, lambda []float64) float64 {
 
 // contradicted turns rows that cannot move together into the kink that they make.
 func (s *Sensitivity) contradicted(err error, held []int) error {
-	var infeasible *InfeasibleError
 	var failed *LowerError
-	if errors.As(err, &infeasible) || errors.As(err, &failed) && failed.Status == lower.Dependent {
+	if errors.As(err, new(*InfeasibleError)) || errors.As(err, &failed) && failed.Status == lower.Dependent {
 		return s.kink(held, "these rows depend on each other, and do not move together with x")
 	}
 	return err

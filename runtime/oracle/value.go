@@ -72,7 +72,7 @@ func finiteDifference(ctx context.Context, dst []float64, at *At, step float64, 
 			}
 		}
 		if math.IsInf(best, 1) {
-			return 0, &LowerError{X: append([]float64(nil), at.X...), Status: lower.Infeasible, Reason: "no feasible point on either side of it"}
+			return 0, &LowerError{Status: lower.Infeasible, Reason: "no feasible point on either side of it"}
 		}
 		sum = math.Hypot(sum, best)
 	}

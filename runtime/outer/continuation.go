@@ -85,8 +85,7 @@ func (m *bundle) follow(ctx context.Context, run *Run, x []float64, steps int, k
 	for range steps {
 		before := d.State.Center
 		moved, err := d.descend(ctx, run)
-		var limit *limitError
-		if errors.As(err, &limit) || err != nil && Outside(err) {
+		if errors.As(err, new(*limitError)) || err != nil && Outside(err) {
 			break
 		}
 		if err != nil {
@@ -105,8 +104,7 @@ func (m *bundle) follow(ctx context.Context, run *Run, x []float64, steps int, k
 // ignoring is nil for what ends a continuation alone, and the error for what ends the
 // run.
 func ignoring(err error) error {
-	var limit *limitError
-	if errors.As(err, &limit) || Outside(err) {
+	if errors.As(err, new(*limitError)) || Outside(err) {
 		return nil
 	}
 	return err

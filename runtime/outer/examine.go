@@ -24,8 +24,7 @@ func (m *bundle) examine(ctx context.Context, run *Run) (string, error) {
 	s := &m.State
 	if !m.Settings.Search && s.Sampled == 0 {
 		reason, err := m.certifyCenter(ctx, run, run.Radius(m.Settings.Delta, s.Center.X))
-		var end Stuck
-		if err == nil || !errors.As(err, &end) {
+		if err == nil || !errors.As(err, new(Stuck)) {
 			return reason, err
 		}
 		// No certificate as it is: what more steps bring, or the search finds, may give one.
@@ -46,15 +45,13 @@ func (m *bundle) examine(ctx context.Context, run *Run) (string, error) {
 		return "", nil
 	}
 	reason, err := m.certifyCenter(ctx, run, run.Radius(m.Settings.Delta, s.Center.X))
-	var end Stuck
-	if err != nil && !errors.As(err, &end) || err == nil && reason == "" {
+	if err != nil && !errors.As(err, new(Stuck)) || err == nil && reason == "" {
 		return reason, err
 	}
 	if m.Settings.Continuation && s.Continued == "" && run.limits.Gain == 0 {
 		lower, failure := m.continuation(ctx, run)
 		var limit *limitError
-		var outside status.Limit
-		if err == nil && (errors.As(failure, &limit) || errors.As(failure, &outside)) {
+		if err == nil && (errors.As(failure, &limit) || errors.As(failure, new(status.Limit))) {
 			return reason + "; a limit ended the continuation that looks for a lower one", nil
 		}
 		if failure != nil {

@@ -204,11 +204,7 @@ func piece(pt *oracle.Point) string {
 // alone, or that the point could not be projected: a trial there has failed, the
 // run has not.
 func Outside(err error) bool {
-	var infeasible *oracle.InfeasibleError
-	var lower *oracle.LowerError
-	var stalled *qp.StalledError
-	var unbounded *oracle.UnboundedError
-	return errors.As(err, &infeasible) || errors.As(err, &unbounded) || errors.As(err, &lower) || errors.As(err, &stalled)
+	return errors.As(err, new(*oracle.InfeasibleError)) || errors.As(err, new(*oracle.UnboundedError)) || errors.As(err, new(*oracle.LowerError)) || errors.As(err, new(*qp.StalledError))
 }
 
 // Direction fills dst with a direction drawn uniformly from the unit sphere.

@@ -86,8 +86,7 @@ func Solve(ctx context.Context, h oracle.Hyperobjective, name string, m Method, 
 func (s *solving) begin(ctx context.Context) error {
 	run := s.run
 	first := s.method.Begin(ctx, run)
-	var undefined *oracle.LowerError
-	if !errors.As(first, &undefined) {
+	if !errors.As(first, new(*oracle.LowerError)) {
 		return first
 	}
 	edge := slices.Clone(run.Start)
@@ -109,7 +108,7 @@ func (s *solving) begin(ctx context.Context) error {
 				continue
 			}
 			run.Start, run.width = inside, run.widthAt(inside)
-			if err := s.method.Begin(ctx, run); !errors.As(err, &undefined) {
+			if err := s.method.Begin(ctx, run); !errors.As(err, new(*oracle.LowerError)) {
 				return err
 			}
 		}
@@ -270,29 +269,21 @@ func (s Stuck) Error() string { return string(s) }
 // takes a witness for all of it, and no point to the contrary. What fails at one
 // point is a numerical failure.
 func classify(err error, found bool) (status.Status, string) {
-	var (
-		finished   done
-		budget     Spent
-		limit      *limitError
-		outside    status.Limit
-		empty      *qp.EmptySetError
-		infeasible *oracle.InfeasibleError
-		upper      unboundedError
-	)
+	var infeasible *oracle.InfeasibleError
 	switch {
-	case errors.As(err, &finished):
-		return status.Solved, string(finished)
-	case errors.As(err, &budget):
+	case errors.As(err, new(done)):
+		return status.Solved, err.Error()
+	case errors.As(err, new(Spent)):
 		return status.BudgetSpent, err.Error()
-	case errors.As(err, &limit), errors.As(err, &outside):
+	case errors.As(err, new(*limitError)), errors.As(err, new(status.Limit)):
 		return status.LimitReached, err.Error()
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.Interrupted, "interrupted"
-	case errors.As(err, &empty) && !found, errors.As(err, &infeasible) && infeasible.Everywhere && !found:
+	case errors.As(err, new(*qp.EmptySetError)) && !found, errors.As(err, &infeasible) && infeasible.Everywhere && !found:
 		return status.Infeasible, err.Error()
 	case errors.As(err, &infeasible):
 		return status.NumericalFailure, err.Error() + " at this x"
-	case errors.As(err, &upper):
+	case errors.As(err, new(unboundedError)):
 		return status.Unbounded, err.Error()
 	}
 	return status.NumericalFailure, err.Error()

@@ -2,7 +2,6 @@ package problem
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"bilevelc/internal/sparse"
@@ -68,31 +67,6 @@ func TestRows(t *testing.T) {
 	}
 	if p.Rows.RowName(0) != "row 0" || !p.HasInequalities() {
 		t.Errorf("name %q", p.Rows.RowName(0))
-	}
-}
-
-func TestValidate(t *testing.T) {
-	if err := sample().Validate(); err != nil {
-		t.Fatal(err)
-	}
-	for says, spoil := range map[string]func(*Problem){
-		"f or g is missing":         func(p *Problem) { p.F = nil },
-		"start has 2 entries":       func(p *Problem) { p.Start = []float64{1, 2} },
-		"start: entry 0 is NaN":     func(p *Problem) { p.Start = []float64{math.NaN()} },
-		"rows: A is 1 x 1":          func(p *Problem) { p.Rows.A = sparse.FromDense(1, 1, []float64{1}) },
-		"rows: B is missing":        func(p *Problem) { p.Rows.B = nil },
-		"rows: b: entry 1 is +Inf":  func(p *Problem) { p.Rows.Rhs[1] = math.Inf(1) },
-		"set X: bounds of length 0": func(p *Problem) { p.X.Lo = nil },
-		"set X: bounds +Inf":        func(p *Problem) { p.X.Lo[0] = math.Inf(1) },
-		"set X: ball b":             func(p *Problem) { p.X.Balls = []Ball{{Start: 0, End: 2, Radius: 1, Name: "b"}} },
-		"in two blocks":             func(p *Problem) { p.Blocks = [][]int{{0}, {0}} },
-		"are in none":               func(p *Problem) { p.Blocks = [][]int{{}} },
-	} {
-		p := sample()
-		spoil(p)
-		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("error %v, want %q", err, says)
-		}
 	}
 }
 

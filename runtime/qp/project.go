@@ -41,9 +41,8 @@ type Projector struct {
 // EmptySetError says that X, or X with D, has no point. Rows are names of the
 // constraints that contradict each other.
 type EmptySetError struct {
-	Lower  bool     // the lower level's rows take part; else X alone is empty
-	Rows   []string // may be empty where bounds alone contradict each other
-	Farkas []float64
+	Lower bool     // the lower level's rows take part; else X alone is empty
+	Rows  []string // may be empty where bounds alone contradict each other
 }
 
 func (e *EmptySetError) Error() string {

@@ -16,9 +16,8 @@ import (
 // against the program; where it finds nothing, which proves nothing, the dense
 // method of Solve decides.
 type structured struct {
-	a       *sparse.CSR
-	program *convex.Program
-	solver  *convex.Solver
+	a      *sparse.CSR
+	solver *convex.Solver
 	// diagonal is the H that the solver has loaded.
 	diagonal []float64
 }
@@ -33,8 +32,7 @@ func (k *structured) of(a *sparse.CSR, equal []bool) *structured {
 	if k != nil && k.a == a {
 		return k
 	}
-	p := convex.NewProgram(sparse.Diagonal(make([]float64, a.Cols)), a.Negated(), equal)
-	return &structured{a: a, program: p, solver: p.NewSolver()}
+	return &structured{a: a, solver: convex.NewProgram(sparse.Diagonal(make([]float64, a.Cols)), a.Negated(), equal).NewSolver()}
 }
 
 // solve returns the solution of p, which has the rows of k and the Hessian with

@@ -48,9 +48,7 @@ func (l wholeFirst) Work() int64 { return l.Solver.Work() + l.then.Work() }
 // From implements localSolver.
 func (l wholeFirst) From(ctx context.Context, x []float64) (*kkt.Point, error) {
 	p, err := l.Solver.From(ctx, x)
-	var follower *pieces.FollowerError
-	var unbounded *pieces.Unbounded
-	if err == nil || ctx.Err() != nil || errors.As(err, &follower) || errors.As(err, &unbounded) || errors.Is(err, pieces.ErrEndless) {
+	if err == nil || ctx.Err() != nil || errors.As(err, new(*pieces.FollowerError)) || errors.As(err, new(*pieces.Unbounded)) || errors.Is(err, pieces.ErrEndless) {
 		return p, err
 	}
 	if q, failed := l.then.From(ctx, x); failed == nil || ctx.Err() != nil {
@@ -100,9 +98,7 @@ func (l *leaderSpace) From(ctx context.Context, x []float64) (*kkt.Point, error)
 		l.work += tolerance.Second // as many as have taken a second; the next start would again
 	}
 	p, failed := sequential.InTermsOfPieces(ctx, r, err)
-	var follower *pieces.FollowerError
-	var unbounded *pieces.Unbounded
-	if failed == nil || l.whole == nil || ctx.Err() != nil || errors.As(failed, &follower) || errors.As(failed, &unbounded) {
+	if failed == nil || l.whole == nil || ctx.Err() != nil || errors.As(failed, new(*pieces.FollowerError)) || errors.As(failed, new(*pieces.Unbounded)) {
 		return p, failed
 	}
 	whole, failed := l.whole()

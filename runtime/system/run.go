@@ -162,9 +162,7 @@ func Solve(ctx context.Context, n *problem.Problem, opts Options) (*Run, error) 
 // searchable reports that a search may find a point where local solves have found none: a branch that the leader's constraints leave empty, a start
 // at which the follower has no answer.
 func (run *Run) searchable(err error) bool {
-	var unbounded *pieces.Unbounded
-	var empty *qp.EmptySetError
-	return !errors.As(err, &unbounded) && !errors.As(err, &empty) && !errors.Is(err, pieces.ErrEndless)
+	return !errors.As(err, new(*pieces.Unbounded)) && !errors.As(err, new(*qp.EmptySetError)) && !errors.Is(err, pieces.ErrEndless)
 }
 
 // falls takes the point and the ray of a solve that found F to improve without end, and the point of one that followed it far, and reports whether there was one.
@@ -374,21 +372,19 @@ func (run *Run) observe(step pieces.Step) {
 
 // status is how the run ended.
 func (run *Run) status(ctx context.Context, err error) (status.Status, string) {
-	var unbounded *pieces.Unbounded
-	var empty *qp.EmptySetError
 	var follower *pieces.FollowerError
 	switch {
 	case status.LimitOf(ctx) != "":
 		return status.LimitReached, string(status.LimitOf(ctx))
 	case ctx.Err() != nil:
 		return status.Interrupted, "interrupted"
-	case errors.As(err, &unbounded), run.Tree != nil && run.Tree.Outcome == tree.Unbounded:
+	case errors.As(err, new(*pieces.Unbounded)), run.Tree != nil && run.Tree.Outcome == tree.Unbounded:
 		return status.Unbounded, status.NoBound(run.opts.Sign < 0)
 	case errors.Is(err, pieces.ErrEndless):
 		return status.NumericalFailure, err.Error()
 	case run.Best == nil && run.Tree != nil && run.Tree.Outcome == tree.Infeasible:
 		return status.Infeasible, run.noPoint()
-	case run.Best == nil && errors.As(err, &empty):
+	case run.Best == nil && errors.As(err, new(*qp.EmptySetError)):
 		return status.Infeasible, err.Error()
 	case run.Best == nil && errors.As(err, &follower) && follower.Status == activeset.Unbounded:
 		return status.NumericalFailure, "the lower level has no bound at this x"
