@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 )
 
@@ -52,9 +53,7 @@ func (p *Problem) restore(doc *certify.Document) error {
 		return fmt.Errorf("the certificate lacks the %d values and %d multipliers of what restates functions with kinks", p.IR.Lower.Dim-re.Declared, len(places))
 	}
 	copy(doc.Y[re.Declared:], h.Values)
-	for k, i := range places {
-		doc.Lambda[i] = h.Multipliers[k]
-	}
+	linalg.Scatter(doc.Lambda, places, h.Multipliers)
 	return nil
 }
 

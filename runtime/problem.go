@@ -331,14 +331,7 @@ func (p *Problem) upperViolation(x []float64) float64 {
 	}
 	set.Extended.Each(x, func(int) float64 { return 0 }, func(_ int, excess, _ float64) { worst = math.Max(worst, excess) })
 	for _, ball := range set.Balls {
-		sum := 0.0
-		for k, v := range x[ball.Start:ball.End] {
-			if ball.Center != nil {
-				v -= ball.Center[k]
-			}
-			sum += v * v
-		}
-		worst = math.Max(worst, math.Sqrt(sum)-ball.Radius)
+		worst = math.Max(worst, ball.Distance(x)-ball.Radius)
 	}
 	return worst
 }

@@ -220,8 +220,7 @@ func (p *Problem) describeOwnAnswer(ctx context.Context, r *Result, pt *oracle.P
 func (p *Problem) leftByRows(pt *oracle.Point, h []float64) float64 {
 	off, rounding := 0.0, p.answerRounding(pt.X, pt.Lower.Y)
 	for i, kind := range p.Numeric.Rows.Kind {
-		_, vals := p.Numeric.Rows.B.Row(i)
-		if length, over := linalg.Norm(vals), kind.Over(h[i]); length > 0 && over > rounding[i] {
+		if length, over := linalg.RowNorm(p.Numeric.Rows.B, i), kind.Over(h[i]); length > 0 && over > rounding[i] {
 			off = math.Max(off, over/length)
 		}
 	}

@@ -105,8 +105,7 @@ func (t *ties) measure() error {
 		copy(x, p.Start)
 	}
 	for i := range p.Rows {
-		_, vals := p.B.Row(i)
-		if size := linalg.Norm(vals); size > 0 {
+		if size := linalg.RowNorm(p.B, i); size > 0 {
 			t.reach = math.Max(t.reach, math.Abs(p.A.RowDot(i, x)-p.Rhs[i])/size)
 		}
 	}
@@ -185,9 +184,8 @@ func (t *ties) felt(x, force []float64) float64 {
 		}
 	}
 	for i := range p.Rows {
-		_, vals := p.B.Row(i)
 		if change := math.Abs(p.A.RowDot(i, away)-p.A.RowDot(i, x)) / step; change > 0 {
-			way = math.Min(way, t.reach*linalg.Norm(vals)/change)
+			way = math.Min(way, t.reach*linalg.RowNorm(p.B, i)/change)
 		}
 	}
 	if !(way > 0) || math.IsInf(way, 0) {

@@ -229,8 +229,7 @@ func (c *claims) termsOfRow(row int, x, y []float64) float64 {
 
 // lengthInY is the norm of a row's coefficients of y.
 func (c *claims) lengthInY(row int) float64 {
-	_, b := c.p.Numeric.Rows.B.Row(row)
-	return linalg.Norm(b)
+	return linalg.RowNorm(c.p.Numeric.Rows.B, row)
 }
 
 // rows checks the lists of rows and the margins that follow from them.

@@ -62,12 +62,6 @@ func NewApart(p *Program, blocks [][]int) (*Apart, error) {
 	return a, nil
 }
 
-func scatter[T any](dst []T, places []int, v []T) {
-	for t, j := range places {
-		dst[j] = v[t]
-	}
-}
-
 // square is the block of a matrix; nil of nil and of one without entries.
 func (q *part) square(m *sparse.CSR) *sparse.CSR {
 	if m == nil {
@@ -132,21 +126,21 @@ func (a *Apart) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options)
 			end := &Solution{Status: sol.Status, Basis: warm, Iterations: out.Iterations, Work: out.Work}
 			if sol.FarkasRow != nil {
 				end.FarkasRow, end.FarkasBound = make([]float64, m), make([]float64, n)
-				scatter(end.FarkasRow, one.rows, sol.FarkasRow)
-				scatter(end.FarkasBound, one.vars, sol.FarkasBound)
+				linalg.Scatter(end.FarkasRow, one.rows, sol.FarkasRow)
+				linalg.Scatter(end.FarkasBound, one.vars, sol.FarkasBound)
 			}
 			if sol.Ray != nil {
 				end.Ray = make([]float64, n)
-				scatter(end.Ray, one.vars, sol.Ray)
+				linalg.Scatter(end.Ray, one.vars, sol.Ray)
 			}
 			return end
 		}
 		out.Value += sol.Value
-		scatter(out.Z, one.vars, sol.Z)
-		scatter(out.Row, one.rows, sol.Row)
-		scatter(out.Bound, one.vars, sol.Bound)
-		scatter(out.Basis.Row, one.rows, sol.Basis.Row)
-		scatter(out.Basis.Var, one.vars, sol.Basis.Var)
+		linalg.Scatter(out.Z, one.vars, sol.Z)
+		linalg.Scatter(out.Row, one.rows, sol.Row)
+		linalg.Scatter(out.Bound, one.vars, sol.Bound)
+		linalg.Scatter(out.Basis.Row, one.rows, sol.Basis.Row)
+		linalg.Scatter(out.Basis.Var, one.vars, sol.Basis.Var)
 	}
 	return out
 }

@@ -34,8 +34,7 @@ func (c *Path) Of(x, y, lambda []float64) Barrier {
 	c.p.Rows.Residual(h, x, y)
 	slack, force, count := 0.0, 0.0, 0.0
 	for i, kind := range c.p.Rows.Kind {
-		_, vals := c.p.Rows.B.Row(i)
-		if length := linalg.Norm(vals); kind != problem.Equal && length > 0 {
+		if length := linalg.RowNorm(c.p.Rows.B, i); kind != problem.Equal && length > 0 {
 			slack += math.Max(0, -h[i]) / length
 			force += math.Max(0, lambda[i]) * length
 			count++

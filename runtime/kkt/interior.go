@@ -184,9 +184,7 @@ func (l *limiter) multipliers(p Block) (*affine, *NoLimit, error) {
 		return nil, no, err
 	}
 	at := make([]float64, s.Ny)
-	for k, j := range p.Y {
-		at[j] = in.at[k]
-	}
+	linalg.Scatter(at, p.Y, in.at)
 	theta := l.fall(p, in, at, costs)
 	if math.IsNaN(theta) || math.IsInf(theta, 0) {
 		return in, &NoLimit{inequality, "the follower's variables have no finite range, and its objective is not strongly convex"}, nil

@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -36,9 +37,7 @@ func (l *limiter) dual(p Block, in *affine, out *Interior) error {
 		return nil
 	}
 	at := make([]float64, s.Ny)
-	for k, j := range p.Y {
-		at[j] = in.at[k]
-	}
+	linalg.Scatter(at, p.Y, in.at)
 	place := make(map[int]int, len(p.Rows))
 	bound := make(map[int]int, len(p.Y)) // the row that bounds an entry
 	for r, i := range p.Rows {

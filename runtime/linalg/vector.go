@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/codegen/kernel"
+	"bilevelc/internal/sparse"
 )
 
 // long is the length from which the kernels of compiled programs take less time than gonum's: half of it from some
@@ -51,6 +52,19 @@ func Gather[T any](v []T, places []int) []T {
 		out[k] = v[j]
 	}
 	return out
+}
+
+// Scatter puts the entries of v to some places of dst.
+func Scatter[T any](dst []T, places []int, v []T) {
+	for k, j := range places {
+		dst[j] = v[k]
+	}
+}
+
+// RowNorm is the length of row i of a matrix.
+func RowNorm(m *sparse.CSR, i int) float64 {
+	_, vals := m.Row(i)
+	return Norm(vals)
 }
 
 // Distance is |a - b|.

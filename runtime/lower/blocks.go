@@ -213,12 +213,8 @@ func (f *follower) gather(whole *Solution, k, parts int) *Solution {
 
 // scatter puts the part's solution into that of the whole.
 func (f *follower) scatter(whole, s *Solution) {
-	for t, j := range f.entries {
-		whole.Y[j] = s.Y[t]
-	}
-	for t, i := range f.rows {
-		whole.Lambda[i] = s.Lambda[t]
-	}
+	linalg.Scatter(whole.Y, f.entries, s.Y)
+	linalg.Scatter(whole.Lambda, f.rows, s.Lambda)
 	add := func(to *[]int, rows []int) {
 		for _, t := range rows {
 			*to = append(*to, f.rows[t])
@@ -246,14 +242,10 @@ func (f *follower) failure(p *problem.Problem, s *Solution) *Solution {
 	switch s.Status {
 	case Infeasible, Dependent:
 		whole.Witness = make([]float64, p.Rows.Len())
-		for t, i := range f.rows {
-			whole.Witness[i] = s.Witness[t]
-		}
+		linalg.Scatter(whole.Witness, f.rows, s.Witness)
 	case Unbounded:
 		whole.Witness = make([]float64, p.Dy)
-		for t, j := range f.entries {
-			whole.Witness[j] = s.Witness[t]
-		}
+		linalg.Scatter(whole.Witness, f.entries, s.Witness)
 	}
 	return whole
 }

@@ -73,8 +73,7 @@ func newShape(p *problem.Problem) *shape {
 	m := p.Rows.Len()
 	s := &shape{b: p.Rows.B, m: m, n: p.Dy, norm: make([]float64, m), bound: make([]int, m), coef: make([]float64, m)}
 	for i := range s.norm {
-		_, vals := p.Rows.B.Row(i)
-		s.norm[i] = linalg.Norm(vals)
+		s.norm[i] = linalg.RowNorm(p.Rows.B, i)
 		s.bound[i], s.coef[i] = p.Rows.Bound(i)
 	}
 	s.dense, s.spread, s.cosines = make([]float64, p.Dy), -1, make([][]float64, m)

@@ -209,9 +209,7 @@ func (g *stage) apart(ctx context.Context, s *Solution, large []float64) bool {
 		return false
 	}
 	y, lambda := slices.Clone(s.Y), slices.Clone(s.Lambda)
-	for t, j := range entries {
-		y[j] = inner.Y[t]
-	}
+	linalg.Scatter(y, entries, inner.Y)
 	working := w.face.rows(nil)
 	for t, i := range of {
 		lambda[i] = inner.Lambda[t]
@@ -326,9 +324,7 @@ func newAmong(of Objective, y []float64, entries []int) *among {
 }
 
 func (o *among) at(y []float64) {
-	for t, j := range o.entries {
-		o.y[j] = y[t]
-	}
+	linalg.Scatter(o.y, o.entries, y)
 }
 
 func (o *among) read(dst []float64) {

@@ -296,9 +296,7 @@ func newSparseSet(q *polyhedron, w *pieces) *sparseSet {
 	})
 	for k, piece := range w.plan.pieces {
 		_, active := w.solvers[k].State()
-		for a, i := range piece.rows {
-			f.in[i] = active[a]
-		}
+		linalg.Scatter(f.in, piece.rows, active)
 	}
 	return f
 }

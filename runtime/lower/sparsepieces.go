@@ -215,9 +215,7 @@ func (w *pieces) start(k int, q *polyhedron, lambda []float64) {
 func (w *pieces) result(y []float64, k int) {
 	piece, l := w.plan.pieces[k], w.local[k]
 	w.solvers[k].Y(l.y, l.lo, l.hi)
-	for a, j := range piece.entries {
-		y[j] = l.y[a]
-	}
+	linalg.Scatter(y, piece.entries, l.y)
 }
 
 // clamp moves entries of y that rounding beside larger ones has left beyond their bounds onto

@@ -87,8 +87,7 @@ func (d *differences) leaves(v derivative, step float64) float64 {
 	moved := d.rhs.moved(d.at.Problem, step).Rows // where the perturbation moves them
 	speed := linalg.Norm(v.y)
 	for _, i := range d.at.Face {
-		_, vals := rows.B.Row(i)
-		length := linalg.Norm(vals)
+		length := linalg.RowNorm(rows.B, i)
 		if length == 0 {
 			continue
 		}

@@ -86,8 +86,7 @@ func span(r *problem.Rows, general []int, fixed []bool) (basis *linalg.QR, least
 	basis.Reset(r.B.Cols)
 	v, coef := make([]float64, r.B.Cols), make([]float64, r.B.Cols)
 	for _, i := range general {
-		_, vals := r.B.Row(i)
-		size := linalg.Norm(vals)
+		size := linalg.RowNorm(r.B, i)
 		if size == 0 {
 			continue
 		}

@@ -109,8 +109,7 @@ func newPenalized(at *At, s PenaltySettings) *penalized {
 	p.G.GradY(q.g0, at.X, at.Lower.Y)
 	q.weight = make([]float64, len(q.active))
 	for r, i := range q.active {
-		_, vals := p.Rows.B.Row(i)
-		q.weight[r] = math.Sqrt(q.stiffness()) / linalg.Norm(vals)
+		q.weight[r] = math.Sqrt(q.stiffness()) / linalg.RowNorm(p.Rows.B, i)
 	}
 	return q
 }
@@ -185,8 +184,7 @@ func (q *penalized) reaction(w, nu []float64) float64 {
 	q.scaledChange(change, p.G.GradX, base, signed, p.Facts.QuadraticInY && p.Facts.FixedHessian)
 	size := linalg.Norm(change)
 	for r, i := range q.active {
-		_, vals := p.Rows.A.Row(i)
-		size = math.Hypot(size, q.weight[r]*math.Abs(nu[r])*linalg.Norm(vals))
+		size = math.Hypot(size, q.weight[r]*math.Abs(nu[r])*linalg.RowNorm(p.Rows.A, i))
 	}
 	return size
 }

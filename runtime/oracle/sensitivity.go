@@ -255,8 +255,7 @@ func (s *Sensitivity) violated(t *Tangent, rates []float64) int {
 			continue
 		}
 		crossed := rates[i] - rows.B.RowDot(i, t.Y)
-		_, vals := rows.B.Row(i)
-		size := linalg.Norm(vals)
+		size := linalg.RowNorm(rows.B, i)
 		if crossed > tolerance.Margin*(size*t.ErrorY+tolerance.SumRounding*(math.Abs(rates[i])+size*linalg.Norm(t.Y))) {
 			return i
 		}

@@ -170,7 +170,6 @@ type rowState struct {
 func stateOf(r *problem.Rows, i int, x, y []float64) rowState {
 	h := r.A.RowDot(i, x) - r.B.RowDot(i, y)
 	size := r.A.RowTerms(i, x) + r.B.RowTerms(i, y)
-	_, vals := r.B.Row(i)
-	length := linalg.Norm(vals)
+	length := linalg.RowNorm(r.B, i)
 	return rowState{slack: r.Rhs[i] - h, error: tolerance.SumRounding * (size + math.Abs(r.Rhs[i])), length: length}
 }

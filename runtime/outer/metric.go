@@ -52,9 +52,7 @@ func (m *metric) solve(dst, r []float64) {
 	m.factor.SolveT(v)
 	m.factor.Solve(v)
 	clear(dst)
-	for a, j := range m.free {
-		dst[j] = v[a]
-	}
+	linalg.Scatter(dst, m.free, v)
 }
 
 // newton is conjugate in the metric, for steps that end inside of the region: nil where one

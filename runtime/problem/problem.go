@@ -140,6 +140,15 @@ type Ball struct {
 	Name       string
 }
 
+// Distance is |x_S - c|.
+func (b *Ball) Distance(x []float64) float64 {
+	s := 0.0
+	for j := b.Start; j < b.End; j++ {
+		s = math.Hypot(s, x[j]-b.At(j))
+	}
+	return s
+}
+
 // At is the entry of the center that belongs to x_j.
 func (b *Ball) At(j int) float64 {
 	if b.Center == nil {

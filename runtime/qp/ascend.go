@@ -286,9 +286,7 @@ func (ws *Workspace) shift(a *active, t float64, step []float64) {
 	}
 	ws.metric.solve(step[:len(ws.free)])
 	clear(ws.normal)
-	for i, j := range ws.free {
-		ws.normal[j] = step[i]
-	}
+	linalg.Scatter(ws.normal, ws.free, step)
 	ws.lagrangian(ws.change, ws.bend, ws.normal, 0, func(a *active) float64 { return a.move })
 	if !ws.isBound(a.number) {
 		ws.addGradient(ws.change, ws.bend, a.number, t)

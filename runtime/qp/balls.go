@@ -4,25 +4,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/linalg"
-	"bilevelc/runtime/problem"
 )
-
-// radius is |x_S - c|.
-func radius(b *problem.Ball, x []float64) float64 {
-	s := 0.0
-	for j := b.Start; j < b.End; j++ {
-		s = math.Hypot(s, x[j]-center(b, j))
-	}
-	return s
-}
-
-// center is the entry of a ball's center that belongs to x_j.
-func center(b *problem.Ball, j int) float64 {
-	if b.Center == nil {
-		return 0
-	}
-	return b.Center[j-b.Start]
-}
 
 // solveBall finds the multiplier of ball k given the others, with dst the
 // projection for the current multipliers on entry and return.
@@ -33,9 +15,9 @@ func (p *Projector) solveBall(k int, dst, x, theta []float64, on *search) (chang
 	at := func(t float64) (float64, error) {
 		theta[k] = t
 		err := p.projectPolyhedron(dst, x, theta, on)
-		return radius(b, dst), err
+		return b.Distance(dst), err
 	}
-	r := radius(b, dst)
+	r := b.Distance(dst)
 	if math.Abs(r-b.Radius) <= tolerance || (r < b.Radius && theta[k] == 0) {
 		return false, nil
 	}

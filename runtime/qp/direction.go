@@ -114,9 +114,9 @@ func (p *Projector) around(q *Problem, x []float64, on *constraints) {
 	}
 	for b := range p.set.Balls {
 		ball := &p.set.Balls[b]
-		r := radius(ball, x)
+		r := ball.Distance(x)
 		for j := ball.Start; j < ball.End; j++ {
-			q.A.Col, q.A.Val = append(q.A.Col, j), append(q.A.Val, x[j]-center(ball, j))
+			q.A.Col, q.A.Val = append(q.A.Col, j), append(q.A.Val, x[j]-ball.At(j))
 		}
 		end((ball.Radius-r)*(ball.Radius+r)/2, ball.Radius*ball.Radius, false)
 	}

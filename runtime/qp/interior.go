@@ -108,7 +108,7 @@ func withoutPoints(set *problem.Set, dx int) *problem.Set {
 			continue
 		}
 		for j := b.Start; j < b.End; j++ {
-			c := center(&b, j)
+			c := b.At(j)
 			s.Lo[j], s.Hi[j] = math.Max(s.Lo[j], c), math.Min(s.Hi[j], c)
 		}
 	}

@@ -302,7 +302,7 @@ func (p *Projector) projectPolyhedron(dst, x, theta []float64, on *search) error
 		b := &p.set.Balls[k]
 		for j := b.Start; j < b.End; j++ {
 			weight[j] += t
-			target[j] += t * center(b, j)
+			target[j] += t * b.At(j)
 		}
 	}
 	if on.e.Rows == 0 {

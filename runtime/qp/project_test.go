@@ -168,7 +168,7 @@ func TestProjectOntoBalls(t *testing.T) {
 		// The projection is the point of the set at which far - got makes an
 		// obtuse angle with the way to every other point of it.
 		for k := range set.Balls {
-			if r := radius(&set.Balls[k], got); r > set.Balls[k].Radius*(1+1e-13) {
+			if r := set.Balls[k].Distance(got); r > set.Balls[k].Radius*(1+1e-13) {
 				t.Fatalf("trial %d: radius %v of %v", trial, r, set.Balls[k].Radius)
 			}
 		}

@@ -199,8 +199,7 @@ func (ws *Workspace) reset(p *Problem) bool {
 		ws.length[k] = 1
 		switch {
 		case k < m:
-			_, vals := p.A.Row(k)
-			ws.length[k] = linalg.Norm(vals)
+			ws.length[k] = linalg.RowNorm(p.A, k)
 			if math.IsNaN(p.B[k]) || math.IsNaN(ws.length[k]) {
 				return false
 			}

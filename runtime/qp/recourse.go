@@ -75,8 +75,7 @@ func (r *Recourse) complete() bool {
 	side := make([]float64, len(r.equal))
 	for i, eq := range r.equal {
 		if !eq {
-			_, vals := r.minusB.Row(i)
-			side[i] = -linalg.Norm(vals) // in the row's own unit
+			side[i] = -linalg.RowNorm(r.minusB, i) // in the row's own unit
 			continue
 		}
 		if r.ctx != nil && r.ctx.Err() != nil {
@@ -128,9 +127,7 @@ func (r *Recourse) Feasible(x []float64) (y, farkas []float64) {
 		return r.y, nil
 	case Infeasible:
 		farkas = make([]float64, r.rows.Len())
-		for k, i := range r.use {
-			farkas[i] = s.Farkas[k]
-		}
+		linalg.Scatter(farkas, r.use, s.Farkas)
 		return nil, farkas
 	}
 	return nil, nil

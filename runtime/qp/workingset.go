@@ -215,9 +215,7 @@ func (ws *Workspace) leave() {
 	copy(v, ws.w)
 	ws.metric.solve(v)
 	copy(ws.z, ws.at)
-	for a, j := range ws.free {
-		ws.z[j] = v[a]
-	}
+	linalg.Scatter(ws.z, ws.free, v)
 }
 
 // lagrangian sets force, at the entries that are fixed or would be, to H z + c t and the gradients of members that are no bounds times their weights, and sizes to

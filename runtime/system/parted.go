@@ -103,12 +103,8 @@ func (l *parted) join(points []*kkt.Point) *kkt.Point {
 	leaves, strong := []kkt.Leaf{{Fix: make([]kkt.Fix, len(s.Pairs)), Multipliers: l.s.NoMultipliers()}}, true
 	for k, p := range l.parts {
 		of := points[k]
-		for n, j := range p.Cols {
-			out.Z[j] = of.Z[n]
-		}
-		for n, pair := range p.PairAt {
-			out.Branch[pair] = of.Branch[n]
-		}
+		linalg.Scatter(out.Z, p.Cols, of.Z)
+		linalg.Scatter(out.Branch, p.PairAt, of.Branch)
 		for _, n := range of.Biactive {
 			out.Biactive = append(out.Biactive, p.PairAt[n])
 		}
@@ -147,9 +143,7 @@ func (l *parted) join(points []*kkt.Point) *kkt.Point {
 func (l *parted) with(before kkt.Leaf, p *kkt.Part, leaf kkt.Leaf) kkt.Leaf {
 	s, m, from := l.s, l.s.NoMultipliers(), before.Multipliers
 	fix := append([]kkt.Fix(nil), before.Fix...)
-	for n, pair := range p.PairAt {
-		fix[pair] = leaf.Fix[n]
-	}
+	linalg.Scatter(fix, p.PairAt, leaf.Fix)
 	for _, of := range [][2][]float64{{m.Adjoint, from.Adjoint}, {m.Slack, from.Slack}, {m.Lambda, from.Lambda}, {m.Bound, from.Bound}, {m.UpperRows, from.UpperRows}, {m.Coupled, from.Coupled}} {
 		copy(of[0], of[1])
 	}

@@ -316,9 +316,7 @@ func (f *forest) joined(of func(s *search) []float64) []float64 {
 	z := make([]float64, f.sys.N)
 	for _, s := range f.parts {
 		if v := of(s); v != nil {
-			for k, j := range s.part.Cols {
-				z[j] = v[k]
-			}
+			linalg.Scatter(z, s.part.Cols, v)
 		}
 	}
 	return z
