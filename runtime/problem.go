@@ -360,7 +360,8 @@ func (p *Problem) upperPoint(at Values) ([]float64, error) {
 			if named.Find(&p.IR.Lower, v.Name) != nil {
 				return nil, fmt.Errorf("%s is a variable of the lower level, which follows from the upper one", v.Name)
 			}
-			return nil, fmt.Errorf("the upper level has no variable %s%s", v.Name, p.didYouMean(v.Name))
+			names := each.Of(p.IR.Upper.Vars, func(v ir.Variable) string { return v.Name })
+			return nil, fmt.Errorf("the upper level has no variable %s%s", v.Name, diag.DidYouMean(v.Name, names))
 		}
 		if given[v.Name] {
 			return nil, fmt.Errorf("%s is given twice", v.Name)
@@ -386,9 +387,4 @@ func (p *Problem) upperPoint(at Values) ([]float64, error) {
 		}
 	}
 	return x, nil
-}
-
-func (p *Problem) didYouMean(name string) string {
-	names := each.Of(p.IR.Upper.Vars, func(v ir.Variable) string { return v.Name })
-	return diag.DidYouMean(name, names)
 }

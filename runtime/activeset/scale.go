@@ -2,6 +2,7 @@ package activeset
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/tolerance"
@@ -22,13 +23,8 @@ func equilibrate(n int, q, a *sparse.CSR) scaling {
 	if a != nil {
 		m = a.Rows
 	}
-	s := scaling{d: make([]float64, n), r: make([]float64, m), sigma: 1}
+	s := scaling{d: slices.Repeat([]float64{1}, n), r: slices.Repeat([]float64{1}, m), sigma: 1}
 	both := [2][]float64{s.d, s.r}
-	for _, v := range both {
-		for i := range v {
-			v[i] = 1
-		}
-	}
 	mq := 0.0
 	if q != nil {
 		for _, v := range q.Val {

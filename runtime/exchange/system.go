@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
@@ -73,10 +74,7 @@ func (w *systemWriter) columns(names Names) {
 func (w *systemWriter) rows(names Names) {
 	s, p, out := w.s, w.s.P, w.out
 	r := s.Relaxation
-	w.slack = make([]int, r.A.Rows)
-	for i := range w.slack {
-		w.slack[i] = -1
-	}
+	w.slack = slices.Repeat([]int{-1}, r.A.Rows)
 	// A slack row of a bound that is no column by itself: side y - slack = bound.
 	type bound struct {
 		y     int

@@ -3,6 +3,7 @@ package kkt
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
@@ -33,10 +34,7 @@ type FollowerStatus = activeset.Status
 
 // NewFollower prepares the lower level of s.
 func NewFollower(s *System) (*Follower, error) {
-	f := &Follower{s: s, bounds: make([]int, 2*s.Ny)}
-	for k := range f.bounds {
-		f.bounds[k] = -1
-	}
+	f := &Follower{s: s, bounds: slices.Repeat([]int{-1}, 2*s.Ny)}
 	for _, p := range s.Pairs {
 		if v := p.Slack.Var; v >= 0 {
 			k := 2 * (v - s.Nx)

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
@@ -160,10 +161,7 @@ func read(p *problem.Problem) (*System, error) {
 	if err := s.readG(); err != nil {
 		return nil, err
 	}
-	free := make([]bool, s.Ny) // no equality row reads the entry, so that g, which may be strongly convex along these rows only, curves in it
-	for j := range free {
-		free[j] = true
-	}
+	free := slices.Repeat([]bool{true}, s.Ny) // no equality row reads the entry, so that g, which may be strongly convex along these rows only, curves in it
 	for i, kind := range p.Rows.Kind {
 		if cols, _ := p.Rows.B.Row(i); kind == problem.Equal {
 			for _, j := range cols {
@@ -299,10 +297,7 @@ func (s *System) readG() error {
 	}
 	groups := linalg.Colour(pattern)
 	s.H = &sparse.CSR{Rows: s.Ny, Cols: s.Ny, Ptr: pattern.Ptr, Col: pattern.Col, Val: make([]float64, pattern.NNZ())}
-	v, product, step := make([]float64, n), make([]float64, s.Ny), make([]float64, s.Ny)
-	for j := range step {
-		step[j] = 1
-	}
+	v, product, step := make([]float64, n), make([]float64, s.Ny), slices.Repeat([]float64{1}, s.Ny)
 	for c := range groups.Colours {
 		for j, of := range groups.Of {
 			v[s.Nx+j] = 0

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -62,9 +64,7 @@ func (l *limiter) most(solver *activeset.Solver, form func(cost []float64)) (flo
 	}
 	cost := make([]float64, l.s.N)
 	form(cost)
-	for j := range cost {
-		cost[j] = -cost[j]
-	}
+	floats.Scale(-1, cost)
 	solver.SetObjective(nil, cost)
 	sol := solver.Solve(l.ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
 	l.work += sol.Work

@@ -115,10 +115,7 @@ func (s *System) anchor(o Origin) int {
 
 // restrict makes part k of the system; of is the part of each column, and curvedColumn a column of each curved constraint.
 func (s *System) restrict(p *Part, k int, of, curvedColumn []int) {
-	place := make([]int, s.N) // of the part's columns among themselves
-	for j := range place {
-		place[j] = -1
-	}
+	place := slices.Repeat([]int{-1}, s.N) // of the part's columns among themselves
 	lambda := s.Nx + s.Ny
 	var x, y, rows []int
 	for at, j := range p.Cols {

@@ -31,11 +31,8 @@ type Colouring struct {
 // other end, alone.
 func Colour(pattern *sparse.CSR) *Colouring {
 	n := pattern.Rows
-	c := &Colouring{Of: make([]int32, n), entry: make([]int32, pattern.NNZ()),
+	c := &Colouring{Of: slices.Repeat([]int32{-1}, n), entry: make([]int32, pattern.NNZ()),
 		row: make([]int32, pattern.NNZ()), col: make([]int32, pattern.NNZ())}
-	for i := range c.Of {
-		c.Of[i] = -1
-	}
 	order := byDegree(pattern)
 	var forbidden []int          // by colour: the last node for which it was, plus 1
 	around := make([][]int32, n) // of a node: colours of its neighbours, once each

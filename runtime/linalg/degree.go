@@ -1,6 +1,9 @@
 package linalg
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // minimumDegree orders the nodes of a graph so that a symmetric factorization
 // in that order fills in little: approximate minimum degree on a quotient
@@ -48,10 +51,7 @@ func newQuotient(n int, ptr, col []int) *quotient {
 	ints := func() []int32 { return make([]int32, n) }
 	q := &quotient{n: n, list: make([]int32, 0, 2*len(col)), start: make([]int, n), size: ints(), elems: ints(),
 		weight: ints(), degree: ints(), dead: make([]bool, n), mark: make([]int, n), stamp: 1,
-		head: make([]int32, n+1), next: ints(), prev: ints(), merged: ints(), sibling: ints(), hash: ints()}
-	for i := range q.head {
-		q.head[i] = -1
-	}
+		head: slices.Repeat([]int32{-1}, n+1), next: ints(), prev: ints(), merged: ints(), sibling: ints(), hash: ints()}
 	crowded := max(16, int(10*math.Sqrt(float64(n))))
 	for i := 0; i < n; i++ {
 		q.start[i] = len(q.list)

@@ -1,6 +1,9 @@
 package linalg
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Symbolic is what the pattern of a symmetric n x n matrix says of its
 // factorization P K P' = L D L'. It does not change and may be shared.
@@ -119,10 +122,7 @@ func (s *Symbolic) tree() (parent []int32, count []int) {
 // postorder lists the nodes of a forest, children before parents.
 func postorder(parent []int32) []int32 {
 	n := len(parent)
-	child, sibling := make([]int32, n), make([]int32, n)
-	for i := range child {
-		child[i] = -1
-	}
+	child, sibling := slices.Repeat([]int32{-1}, n), make([]int32, n)
 	for i := n - 1; i >= 0; i-- {
 		if p := parent[i]; p >= 0 {
 			sibling[i] = child[p]

@@ -5,6 +5,8 @@ import (
 	"math"
 	"sort"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/qp"
 	"bilevelc/runtime/tolerance"
 )
@@ -98,9 +100,7 @@ func (q *polyhedron) contradicts(c []float64, i int) bool {
 	}
 	c[i]++
 	if difference < 0 {
-		for t := range c {
-			c[t] = -c[t]
-		}
+		floats.Scale(-1, c)
 	}
 	return qp.Refuted(q.rows, q.x, c)
 }

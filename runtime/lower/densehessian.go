@@ -180,10 +180,7 @@ func (w *denseHessian) reach(q *polyhedron, rows []int) {
 	}
 	if w.b != q.b || count > kept && count*(w.n+count/2) > tolerance.MostNumbers {
 		w.b, w.faces, w.bases, w.whitened, w.gram = q.b, nil, nil, nil, nil
-		w.place = make([]int, q.m)
-		for i := range w.place {
-			w.place[i] = -1
-		}
+		w.place = slices.Repeat([]int{-1}, q.m)
 	}
 	var missing []int
 	for _, i := range rows {

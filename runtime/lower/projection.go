@@ -3,6 +3,7 @@ package lower
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
@@ -79,10 +80,7 @@ func (g *projection) structure(q *polyhedron) {
 	room(q.n, &g.program.BoundTerms, &g.program.Lo, &g.program.Hi)
 	of := make([]int, 2*q.n)
 	g.loRow, g.hiRow = of[:q.n:q.n], of[q.n:]
-	g.where = make([]int, q.m)
-	for i := range g.where {
-		g.where[i] = -1
-	}
+	g.where = slices.Repeat([]int{-1}, q.m)
 	for t, i := range g.general {
 		g.where[i] = t
 	}

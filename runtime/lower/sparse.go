@@ -3,6 +3,7 @@ package lower
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -286,10 +287,7 @@ type sparseSet struct {
 }
 
 func newSparseSet(q *polyhedron, w *pieces) *sparseSet {
-	f := &sparseSet{q: q, work: w, in: make([]bool, q.m), row: make([]int32, q.n), factored: make([]bool, len(w.solvers))}
-	for j := range f.row {
-		f.row[j] = -1
-	}
+	f := &sparseSet{q: q, work: w, in: make([]bool, q.m), row: slices.Repeat([]int32{-1}, q.n), factored: make([]bool, len(w.solvers))}
 	w.held(func(j int, row int32) {
 		f.in[row] = true
 		f.row[j] = row

@@ -2,6 +2,7 @@ package outer
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/qp"
@@ -17,11 +18,8 @@ import (
 // bounds to stop it, beyond which steps are cut off anyway. Without it the model of a piecewise linear F, whose
 // curvature is noise, would be a program that double precision cannot solve.
 func (m *bundle) ballCurvature(run *Run) []float64 {
-	d := make([]float64, run.Dim())
 	least := linalg.Norm(m.State.Center.G) / (1e4 * m.State.Reach)
-	for j := range d {
-		d[j] = least
-	}
+	d := slices.Repeat([]float64{least}, run.Dim())
 	balls := run.projector.Balls()
 	if len(m.State.Balls) != len(balls) {
 		return d

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/internal/await"
@@ -139,9 +140,7 @@ func (v *Solver) along(p *kkt.Point, d []float64) []float64 {
 		slope += g * d[j]
 	}
 	if slope > 0 {
-		for j := range d {
-			d[j] = -d[j]
-		}
+		floats.Scale(-1, d)
 	}
 	room := v.size(p.Z)
 	limit := func(value, rate, lo, hi float64) {

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -310,9 +312,7 @@ func (v *Solver) Open(ctx context.Context, p *kkt.Point) ([]kkt.Fix, error) {
 		if s != nil {
 			return s.Branch, nil
 		}
-		for j := range dx {
-			dx[j] = -dx[j]
-		}
+		floats.Scale(-1, dx)
 	}
 	return nil, nil
 }

@@ -271,10 +271,7 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 // columnSpace is an orthogonal matrix whose first columns, rank of them, span the columns of a, by a QR factorization with column pivoting. It overwrites a.
 func columnSpace(a *mat.Dense) (q *mat.Dense, rank int) {
 	m, n := a.Dims()
-	free, tau := make([]int, n), make([]float64, min(m, n))
-	for j := range free {
-		free[j] = -1
-	}
+	free, tau := slices.Repeat([]int{-1}, n), make([]float64, min(m, n))
 	raw, work := a.RawMatrix(), make([]float64, 1)
 	lapack64.Geqp3(raw, free, tau, work, -1)
 	work = make([]float64, int(work[0]))

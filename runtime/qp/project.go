@@ -207,13 +207,7 @@ func (p *Projector) refine(dst []float64, on *search) {
 	if crossed == 0 {
 		return
 	}
-	weight := make([]float64, len(z))
-	for j := range weight {
-		weight[j] = 1
-		if j >= p.dx {
-			weight[j] = nearness
-		}
-	}
+	weight := append(slices.Repeat([]float64{1}, p.dx), slices.Repeat([]float64{nearness}, len(z)-p.dx)...)
 	q := &Problem{H: Diagonal(weight), C: make([]float64, len(z)), A: on.e, Equal: on.equal, B: side, Context: p.ctx}
 	if p.set.Lo != nil {
 		q.Lo, q.Hi = slices.Repeat([]float64{math.Inf(-1)}, len(z)), slices.Repeat([]float64{math.Inf(1)}, len(z))

@@ -68,10 +68,7 @@ func (s *search) findChoices() {
 		}
 		return products, true
 	}
-	s.optionOf = make([]int, len(sys.Pairs))
-	for k := range s.optionOf {
-		s.optionOf[k] = -1
-	}
+	s.optionOf = slices.Repeat([]int{-1}, len(sys.Pairs))
 	for i, kind := range sys.P.Rows.Kind {
 		if kind != problem.Equal || sys.P.Rows.A.Reads(i) {
 			continue

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
@@ -147,10 +148,7 @@ func (pw *proofWriter) weights(n *node, z, row, bound, curved []float64) *leafWe
 
 // boundRows are, for each variable, the rows of the lower level behind its lower and upper bound; -1 for none.
 func boundRows(s *kkt.System) [][2]int {
-	of := make([][2]int, s.N)
-	for j := range of {
-		of[j] = [2]int{-1, -1}
-	}
+	of := slices.Repeat([][2]int{{-1, -1}}, s.N)
 	for _, p := range s.Pairs {
 		if v := p.Slack.Var; v >= 0 {
 			side := 0
