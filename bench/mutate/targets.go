@@ -30,6 +30,7 @@ var targets = []target{
 	{dir: "runtime/paper", draw: 12, tests: []string{"bench/campaign"},
 		files: []string{"constants.go", "izo.go", "oigrm.go", "pigd.go", "pgd.go", "online.go", "goldstein.go"}},
 	{dir: "runtime/central"},
+	{dir: "runtime/problem", draw: 4, files: []string{"units.go"}, tests: []string{"runtime"}},
 	{dir: "runtime/qp", draw: 12, tests: []string{"runtime/lower", "runtime/outer"}},
 	{dir: "codegen", draw: 14, tests: []string{"runtime"},
 		files: []string{"algebra.go", "fuse.go", "products.go", "plan.go", "program.go", "runloop.go"}},

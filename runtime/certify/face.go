@@ -115,12 +115,18 @@ func (d *deriver) corrected(x, y []float64, face []int) (*derived, error) {
 	return nil, errors.New("no face that solves the lower level was found")
 }
 
+// off is what rounding may leave of row i at a point: of its terms there, and of what they are over X the rounding of a sum, of which a small y may be the difference.
+func (d *deriver) off(i int, x, y []float64, part float64) float64 {
+	r := d.p.Rows
+	return math.Max(part*r.B.AddTerms(r.A.AddTerms(math.Abs(r.Rhs[i]), i, x), i, y), tolerance.SumRounding*d.s.rows[i])
+}
+
 // correct adds the most violated row to the face, or else drops the one of the
 // most negative multiplier; false where there is neither. With all it changes
 // every such row. A multiplier is measured by how far its row would give way,
 // which is in the units of h. Rows that depend on others of the face count as
 // outside.
-func (d *deriver) correct(face map[int]bool, at *derived, tolerance float64, all bool) bool {
+func (d *deriver) correct(face map[int]bool, at *derived, part float64, all bool) bool {
 	sizes := make([]float64, d.p.Rows.Len())
 	d.p.Rows.Residual(sizes, at.x, at.y)
 	for _, i := range at.active {
@@ -134,7 +140,7 @@ func (d *deriver) correct(face map[int]bool, at *derived, tolerance float64, all
 		if cols, _ := d.p.Rows.B.Row(i); len(cols) == 0 || equal && face[i] {
 			sizes[i] = 0 // a condition on x alone, or a row that depends on others
 		}
-		sizes[i] /= tolerance * d.s.rows[i]
+		sizes[i] /= d.off(i, at.x, at.y, part)
 	}
 	violated := beyond(sizes, all)
 	for _, i := range violated {
@@ -146,7 +152,7 @@ func (d *deriver) correct(face map[int]bool, at *derived, tolerance float64, all
 	clear(sizes)
 	for k, i := range at.active {
 		if d.p.Rows.Kind[i] == problem.AtMost {
-			sizes[i] = -at.lambda[i] * at.system.give(k) / (tolerance * d.s.rows[i])
+			sizes[i] = -at.lambda[i] * at.system.give(k) / d.off(i, at.x, at.y, part)
 		}
 	}
 	negative := beyond(sizes, all)

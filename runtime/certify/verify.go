@@ -251,7 +251,7 @@ func (v *verification) derive() {
 		return
 	}
 	v.at = at
-	v.vector(AnswerClaim, v.doc.Y, at.y, kktTolerance*math.Max(norm(at.y), v.length())+tolerance.Rounded*v.d.s.y+v.d.s.hidden) // faces are corrected to a rounding of their rows (lower)
+	v.vector(AnswerClaim, v.doc.Y, at.y, kktTolerance*math.Max(norm(at.y), v.length())+tolerance.SumRounding*v.d.s.y+v.d.s.hidden) // faces are corrected to a rounding of their rows (off)
 	if v.doc.Strict {
 		if weak := v.weakest(at); len(weak) > 0 {
 			v.fail(StrictClaim, "slack and multiplier of row %d are both zero to the accuracy they are known with", weak[0])

@@ -205,7 +205,7 @@ func TestStatuses(t *testing.T) {
 		name string
 		p    *problem.Problem
 		want status.Status
-	}{{"F falls", &falling, status.Unbounded}, {"X outside D", &empty, status.Infeasible}, {"g falls", &lowerFalls, status.Unbounded}, {"f is NaN", &broken, status.NumericalFailure}} {
+	}{{"F falls", &falling, status.Unbounded}, {"X outside D", &empty, status.Infeasible}, {"g falls", &lowerFalls, status.NumericalFailure}, {"f is NaN", &broken, status.NumericalFailure}} {
 		for _, spec := range outer.All() {
 			if c.want == status.Unbounded && spec.Name != "bundle" && spec.Name != "pgd" && c.name == "F falls" {
 				continue // the others take steps of a fixed length
