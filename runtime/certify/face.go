@@ -115,10 +115,10 @@ func (d *deriver) corrected(x, y []float64, face []int) (*derived, error) {
 	return nil, errors.New("no face that solves the lower level was found")
 }
 
-// off is what rounding may leave of row i at a point: of its terms there, and of what they are over X the rounding of a sum, of which a small y may be the difference.
+// off is what rounding may leave of row i at a point: of its terms there, with y as long as its largest entry, and of what they are over X the rounding of a sum, of which a small y may be the difference.
 func (d *deriver) off(i int, x, y []float64, part float64) float64 {
 	r := d.p.Rows
-	return math.Max(part*r.B.AddTerms(r.A.AddTerms(math.Abs(r.Rhs[i]), i, x), i, y), tolerance.SumRounding*d.s.rows[i])
+	return math.Max(part*r.B.AddTerms(r.A.AddTerms(math.Abs(r.Rhs[i])+d.s.normB[i]*maxAbs(y), i, x), i, y), tolerance.SumRounding*d.s.rows[i])
 }
 
 // correct adds the most violated row to the face, or else drops the one of the
