@@ -115,10 +115,12 @@ func (d *deriver) corrected(x, y []float64, face []int) (*derived, error) {
 	return nil, errors.New("no face that solves the lower level was found")
 }
 
-// off is what rounding may leave of row i at a point: of its terms there, with y as long as its largest entry, and of what they are over X the rounding of a sum, of which a small y may be the difference.
-func (d *deriver) off(i int, x, y []float64, part float64) float64 {
-	r := d.p.Rows
-	return math.Max(part*r.B.AddTerms(r.A.AddTerms(math.Abs(r.Rhs[i])+d.s.normB[i]*maxAbs(y), i, x), i, y), tolerance.SumRounding*d.s.rows[i])
+// off is what rounding may leave of each row at a point: of its terms there, with y as long as its largest entry, and of what they are over X the rounding of a sum, of which a small y may be the difference.
+func (d *deriver) off(at *derived, part float64) []float64 {
+	r, length := d.p.Rows, maxAbs(at.y)
+	return each.Below(r.Len(), func(i int) float64 {
+		return math.Max(part*r.B.AddTerms(r.A.AddTerms(math.Abs(r.Rhs[i])+d.s.normB[i]*length, i, at.x), i, at.y), tolerance.SumRounding*d.s.rows[i])
+	})
 }
 
 // correct adds the most violated row to the face, or else drops the one of the
@@ -127,7 +129,7 @@ func (d *deriver) off(i int, x, y []float64, part float64) float64 {
 // which is in the units of h. Rows that depend on others of the face count as
 // outside.
 func (d *deriver) correct(face map[int]bool, at *derived, part float64, all bool) bool {
-	sizes := make([]float64, d.p.Rows.Len())
+	sizes, off := make([]float64, d.p.Rows.Len()), d.off(at, part)
 	d.p.Rows.Residual(sizes, at.x, at.y)
 	for _, i := range at.active {
 		sizes[i] = 0
@@ -140,7 +142,7 @@ func (d *deriver) correct(face map[int]bool, at *derived, part float64, all bool
 		if cols, _ := d.p.Rows.B.Row(i); len(cols) == 0 || equal && face[i] {
 			sizes[i] = 0 // a condition on x alone, or a row that depends on others
 		}
-		sizes[i] /= d.off(i, at.x, at.y, part)
+		sizes[i] /= off[i]
 	}
 	violated := beyond(sizes, all)
 	for _, i := range violated {
@@ -152,7 +154,7 @@ func (d *deriver) correct(face map[int]bool, at *derived, part float64, all bool
 	clear(sizes)
 	for k, i := range at.active {
 		if d.p.Rows.Kind[i] == problem.AtMost {
-			sizes[i] = -at.lambda[i] * at.system.give(k) / d.off(i, at.x, at.y, part)
+			sizes[i] = -at.lambda[i] * at.system.give(k) / off[i]
 		}
 	}
 	negative := beyond(sizes, all)
