@@ -216,5 +216,22 @@ written in the .blv language. "bilevelc MODEL" is short for "bilevelc solve MODE
 	root.AddCommand(a.solveCommand(), a.evalCommand(), a.checkCommand(), a.formatCommand(), a.explainCommand(),
 		a.methodsCommand(), a.functionsCommand(), a.verifyCommand(), a.sweepCommand(), a.workerCommand(), a.reportCommand(), a.generateCommand(), a.exportCommand(), a.buildCommand(), a.replCommand(), a.lspCommand(), a.serveCommand(), a.jupyterCommand(), a.manCommand())
 	completing(root)
+	countsArguments(root)
 	return root
+}
+
+// countsArguments makes a wrong number of arguments, of any command, an error of usage that names the command.
+func countsArguments(cmd *cobra.Command) {
+	if accepts := cmd.Args; accepts != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := accepts(cmd, args)
+			if err == nil || errors.As(err, new(*exitError)) {
+				return err
+			}
+			return usageError("%s %v\nSee '%s --help'.", cmd.CommandPath(), err, cmd.CommandPath())
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		countsArguments(sub)
+	}
 }
