@@ -39,11 +39,16 @@ func TestStartsWithoutAnswers(t *testing.T) {
 // TestUnboundedAnswersAreNotF: where no point with an answer is found the run has failed; F is not said to fall.
 func TestUnboundedAnswersAreNotF(t *testing.T) {
 	for _, text := range []string{
+		"model m\nupper {\n  var x: real in box(1, 2)\n  minimize x + y\n}\nlower {\n  var y: real in nonneg\n  minimize exp(-y) - x * y\n}\n",
 		"model m\nupper {\n  var x: real in box(-1, 100)\n  minimize sumsq(x - 50) + y\n}\nlower {\n  var y: real in box(0, inf)\n  minimize exp(-y) - x * y\n}\n",
 		"model m\nsolve { ties = optimistic }\nupper {\n  var x: real in box(0, 1)\n  minimize x + y\n  subject to q: x * y <= 4\n}\nlower {\n  var y: real in nonneg\n  minimize -y\n}\n",
 	} {
-		if r := solveText(t, text, runtime.Options{}); r.Status == runtime.Unbounded || r.Status == runtime.Solved {
+		r := solveText(t, text, runtime.Options{})
+		if r.Status == runtime.Unbounded || r.Status == runtime.Solved {
 			t.Errorf("%s, %s\n%s", r.Status, r.Reason, text)
+		}
+		if !r.HasPoint() && !r.Diagnostics.HasErrors() {
+			t.Errorf("nothing says where: %s\n%s", r.Reason, text)
 		}
 	}
 }

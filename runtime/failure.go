@@ -55,6 +55,10 @@ func (p *Problem) explainFailure(r *Result, err error) {
 				return
 			}
 		}
+		if unbounded := (&oracle.UnboundedError{}).Error(); !r.HasPoint() && r.Reason == unbounded {
+			d := r.Diagnostics.Errorf(diag.RunNoAnswer, p.IR.Lower.Span, "%s, nor at others where the run began", unbounded)
+			d.Fix = "bound the lower variables: var y: real in box(lo, hi), or constraints under `subject to`; or begin where the follower has an answer, with --start"
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 	LimitReached            // iterations, evaluations, calls or time
 	BudgetSpent             // the method's theorem speaks of an iterate drawn at random within a budget, which is used up
 	Infeasible              // X, or X with the lower level's domain, is empty
-	Unbounded               // F has no bound
+	Unbounded               // F has no bound; of an evaluation, g at that x
 	NumericalFailure        // no progress, numbers that are not finite, or a result that does not hold
 	Interrupted             // the caller ended the run
 	count

@@ -17,6 +17,7 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
@@ -387,7 +388,7 @@ func (run *Run) status(ctx context.Context, err error) (status.Status, string) {
 	case run.Best == nil && errors.As(err, new(*qp.EmptySetError)):
 		return status.Infeasible, err.Error()
 	case run.Best == nil && errors.As(err, &follower) && follower.Status == activeset.Unbounded:
-		return status.NumericalFailure, "the lower level has no bound at this x"
+		return status.NumericalFailure, (&oracle.UnboundedError{}).Error()
 	case run.Best == nil && err == nil:
 		return status.LimitReached, "no point was found within the budget of the search"
 	case run.Best == nil:
