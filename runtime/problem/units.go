@@ -22,21 +22,16 @@ func (p *Problem) Units(balanced func(x []float64) []float64) (x, y []float64) {
 			b.lo[j], b.hi[j] = math.Max(b.lo[j], ball.At(j)-ball.Radius), math.Min(b.hi[j], ball.At(j)+ball.Radius)
 		}
 	}
+	rows := p.boxRows()
 	for range tolerance.Propagations {
-		for i, kind := range p.X.Kind {
-			b.narrow(b.terms(nil, p.X.E, i, 0, 1), p.X.Rhs[i], kind)
-		}
-		for i, kind := range p.Rows.Kind {
-			b.narrow(b.terms(b.terms(nil, p.Rows.A, i, 0, 1), p.Rows.B, i, p.Dx, -1), p.Rows.Rhs[i], kind)
+		for _, r := range rows {
+			b.narrow(r)
 		}
 	}
 	unit := b.widths()
 	balance := make([]float64, len(unit))
-	for i := range p.X.Kind {
-		b.balance(balance, b.terms(nil, p.X.E, i, 0, 1), p.X.Rhs[i])
-	}
-	for i := range p.Rows.Kind {
-		b.balance(balance, b.terms(b.terms(nil, p.Rows.A, i, 0, 1), p.Rows.B, i, p.Dx, -1), p.Rows.Rhs[i])
+	for _, r := range rows {
+		b.balance(balance, r)
 	}
 	settle := func(first, end int) []float64 {
 		for j := first; j < end; j++ {
@@ -74,16 +69,23 @@ func (b *box) widths() []float64 {
 }
 
 // balance makes the lengths of a row's entries without a width at least what balances its side and the entries that have one.
-func (b *box) balance(length []float64, row []term, rhs float64) {
-	size := math.Abs(rhs)
-	for _, t := range row {
+func (b *box) balance(length []float64, r boxRow) {
+	size := math.Abs(r.rhs)
+	for _, t := range r.terms {
 		if width := b.hi[t.column] - b.lo[t.column]; !math.IsInf(width, 1) {
 			size += math.Abs(t.value) * math.Max(width, math.Max(math.Abs(b.lo[t.column]), math.Abs(b.hi[t.column])))
 		}
 	}
-	for _, t := range row {
+	for _, t := range r.terms {
 		length[t.column] = math.Max(length[t.column], size/math.Abs(t.value))
 	}
+}
+
+// boxRow is a row over x and y: the sum of its terms is at most rhs, or equal to it.
+type boxRow struct {
+	terms []term
+	rhs   float64
+	kind  Kind
 }
 
 // term is a coefficient of a row.
@@ -92,19 +94,31 @@ type term struct {
 	value  float64
 }
 
-// terms appends those of row i of a, whose first column is first, times sign.
-func (b *box) terms(to []term, a *sparse.CSR, i, first int, sign float64) []term {
+// boxRows are the rows of X, and those of the lower level.
+func (p *Problem) boxRows() []boxRow {
+	var out []boxRow
+	for i, kind := range p.X.Kind {
+		out = append(out, boxRow{appendTerms(nil, p.X.E, i, 0, 1), p.X.Rhs[i], kind})
+	}
+	for i, kind := range p.Rows.Kind {
+		out = append(out, boxRow{appendTerms(appendTerms(nil, p.Rows.A, i, 0, 1), p.Rows.B, i, p.Dx, -1), p.Rows.Rhs[i], kind})
+	}
+	return out
+}
+
+// appendTerms appends those of row i of a, whose first column is first, times sign.
+func appendTerms(to []term, a *sparse.CSR, i, first int, sign float64) []term {
 	for j, v := range a.Nonzeros(i) {
 		to = append(to, term{first + j, sign * v})
 	}
 	return to
 }
 
-// narrow makes the box what a row, sum of terms <= rhs, or = rhs, leaves of it.
-func (b *box) narrow(row []term, rhs float64, kind Kind) {
-	b.below(row, rhs, 1)
-	if kind == Equal {
-		b.below(row, -rhs, -1)
+// narrow makes the box what a row leaves of it.
+func (b *box) narrow(r boxRow) {
+	b.below(r.terms, r.rhs, 1)
+	if r.kind == Equal {
+		b.below(r.terms, -r.rhs, -1)
 	}
 }
 
