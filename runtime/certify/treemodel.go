@@ -300,6 +300,11 @@ func (t *treeModel) terms(x, y, lambda []float64) float64 {
 		}
 		sum += c.val.size() * math.Max(u, math.Abs(z[j]))
 	}
+	if sum == 0 { // the bounds of x leave 0 alone
+		for _, c := range t.c {
+			sum += c.val.size()
+		}
+	}
 	q := t.q
 	if t.plain != nil {
 		q = t.plain

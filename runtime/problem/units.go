@@ -8,7 +8,7 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// Units are lengths of the entries of x and y beside which a value of them is small: 1, or where that is less the width of the box that bounds, balls and rows of both levels leave (the size of a value that is the only one, 0 too), or, of an entry without one, the
+// Units are lengths of the entries of x and y beside which a value of them is small: 1, or where that is less the width of the box that bounds, balls and rows of both levels leave (the size of a value that is the only one; 0 where it is the bounds of x that leave 0 alone), or, of an entry without one, the
 // largest that balances, in one row, its side and entries with a box, or, of an entry of y, what else moves it against its curvature in g: balanced are these lengths (len Dy; 0 for none) where x is as long as its
 // units, or nil.
 func (p *Problem) Units(balanced func(x []float64) []float64) (x, y []float64) {
@@ -29,6 +29,11 @@ func (p *Problem) Units(balanced func(x []float64) []float64) (x, y []float64) {
 		}
 	}
 	unit := b.widths()
+	for j := range p.Dx {
+		if p.X.Lo != nil && p.X.Lo[j] == 0 && p.X.Hi[j] == 0 {
+			unit[j] = 0
+		}
+	}
 	balance := make([]float64, len(unit))
 	for _, r := range rows {
 		b.balance(balance, r)
@@ -54,15 +59,15 @@ func (p *Problem) Units(balanced func(x []float64) []float64) (x, y []float64) {
 // box is what is known of the range of each column.
 type box struct{ lo, hi []float64 }
 
-// widths are those of the box, of one value its size; +Inf where there is none.
+// widths are those of the box, of one value its size; +Inf where there is none, or rows leave 0 alone, to rounding.
 func (b *box) widths() []float64 {
 	out := make([]float64, len(b.lo))
 	for j := range out {
-		switch out[j] = b.hi[j] - b.lo[j]; {
-		case out[j] == 0:
+		if out[j] = b.hi[j] - b.lo[j]; out[j] == 0 {
 			out[j] = math.Abs(b.lo[j])
-		case !(out[j] > 0):
-			out[j] = math.Inf(1) // rows contradict each other
+		}
+		if !(out[j] > 0) {
+			out[j] = math.Inf(1)
 		}
 	}
 	return out

@@ -320,6 +320,11 @@ func (s *search) sizes(z []float64) float64 {
 	for j, v := range s.quad.Lin {
 		terms += math.Abs(v) * max(s.unit[j], math.Abs(z[j]))
 	}
+	if terms == 0 { // the bounds of x leave 0 alone, and rounding of a bound is nothing beside that
+		for _, v := range s.quad.Lin {
+			terms += math.Abs(v)
+		}
+	}
 	if q := s.quad.Hess; q != nil {
 		for i, t := range z {
 			cols, vals := q.Row(i)
