@@ -81,7 +81,7 @@ func (s *boundSet) axis() ir.Axis {
 func (s *boundSet) find(labels ...string) int {
 	if s.number {
 		v, err := strconv.Atoi(labels[0])
-		if len(labels) != 1 || err != nil || !lang.IsNumberLabel(labels[0]) || v < s.lo || v >= s.lo+s.n {
+		if len(labels) != 1 || err != nil || v < s.lo || v >= s.lo+s.n {
 			return -1
 		}
 		return v - s.lo
@@ -92,11 +92,24 @@ func (s *boundSet) find(labels ...string) int {
 			s.place[s.labels[k]] = k
 		}
 	}
-	k, ok := s.place[strings.Join(labels, "\x00")]
+	k, ok := s.place[s.key(labels)]
 	if !ok {
 		return -1
 	}
 	return k
+}
+
+// key is an element as one text: a label is its text, and 01 is not 1, but where sets
+// of numbers are beneath, it is a number however it is written.
+func (s *boundSet) key(labels []string) string {
+	parts := s.partSets()
+	for i, label := range labels {
+		if v, err := strconv.Atoi(label); err == nil && len(parts) == len(labels) && parts[i].root().number {
+			labels = slices.Clone(labels)
+			labels[i] = strconv.Itoa(v)
+		}
+	}
+	return strings.Join(labels, "\x00")
 }
 
 // setOf is the set that a name stands for in a scope, or nil.
@@ -181,7 +194,10 @@ func (b *binder) suppliedSet(set *boundSet, d *lang.IndexSet, entry *data.Entry)
 			b.errorf(diag.BindLabels, d.Name.Span(), "`%s` has the element %v (%s), which is neither a text nor an integer", set.name, vals[k], entry.Origin)
 			return
 		}
-		labels := each.Of(vals, func(v float64) string { return strconv.Itoa(int(v)) })
+		labels := a.Texts
+		if labels == nil {
+			labels = each.Of(vals, func(v float64) string { return strconv.Itoa(int(v)) })
+		}
 		elements = [][]string{}
 		for row := range slices.Chunk(labels, max(a.Len()/max(a.Shape[0], 1), 1)) {
 			elements = append(elements, row)
@@ -224,7 +240,7 @@ func (b *binder) fillSet(set *boundSet, elements [][]string, origin string, at f
 			tupleText(elements[k]), fmt.Sprintf(format, args...))
 	}
 	for k, labels := range elements {
-		key := strings.Join(labels, "\x00")
+		key := set.key(labels)
 		if len(labels) != arity {
 			fail(k, "has %d labels where %d are needed", len(labels), arity)
 			return

@@ -181,3 +181,37 @@ lower {
 		t.Errorf("%s is %v", got.Name, got.Array.Values())
 	}
 }
+
+// A label is the text of its file, whether in a table or a list: postal codes keep their
+// zeros, and 01 is not 1. Over a set of numbers both are the number 1.
+func TestLabelsKeepTheirText(t *testing.T) {
+	const rest = "upper {\n  var x: [zip] in box(0, 1)\n  minimize sum(x) + sum(y)\n}\nlower {\n  var y: [zip]\n  minimize sumsq(y - x)\n}\n"
+	for _, c := range []struct{ declared, file, text, want string }{
+		{"set zip\ndata w: [zip]\n", "w.csv", "zip,w\n01,7\n1,8\n+1,9\n1e3,10\n", "[[01] [1] [+1] [1e3]]"},
+		{"set zip\n", "zip.csv", "01\n1\n-0\n", "[[01] [1] [-0]]"},
+		{"set zip\n", "zip.csv", "1\n2\n", "[[1] [2]]"},
+		{"data z: text[3]\nset zip = {\"a\", \"b\"}\nset same = {i in row if z[i] == \"01\"}\nset row = 1..3\n", "z.csv", "01\n1\n02\n", "[[a] [b]]"},
+		{"set zip = 1..2\ndata w: [zip]\n", "w.csv", "zip,w\n02,7\n01,8\n", "[]"},
+		{"set hour = 1..3\nset zip within hour\ndata w: [zip]\n", "w.csv", "zip,w\n03,7\n+1,8\n", "[[3] [1]]"},
+		{"set hour = 1..3\nset zip(a, b) within hour * hour\ndata w: [zip]\n", "w.csv", "a,b,w\n03,1,7\n+1,02,8\n", "[[3 1] [1 2]]"},
+	} {
+		set, list := datafile.Read(datafile.Auto, c.file, c.text, "")
+		if len(list) > 0 {
+			t.Fatal(list)
+		}
+		prob := mustBind(t, compile(t, "zips", "model zips\n"+c.declared+rest), set)
+		for _, s := range prob.Sets {
+			if got := fmt.Sprint(s.Axis.Labels); s.Name == "zip" && got != c.want {
+				t.Errorf("%s of %q: %s, not %s", c.file, c.text, got, c.want)
+			}
+			if s.Name == "same" && s.Axis.Size != 1 {
+				t.Errorf("%d texts are 01", s.Axis.Size)
+			}
+		}
+	}
+	b := compile(t, "zips", "model zips\nset zip = 1..2\ndata w: [zip]\n"+rest)
+	set, _ := datafile.Read(datafile.Auto, "w.csv", "zip,w\n01,7\n1,8\n", "")
+	if _, list := Bind(b, set, Options{}); !list.HasErrors() || !strings.Contains(list.Error(), "given twice") {
+		t.Errorf("%v", list)
+	}
+}

@@ -74,6 +74,8 @@ func (b *binder) givenTexts(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims 
 		return each.Of(pick(k.Values, from), text)
 	case entry.Labels != nil:
 		return append([]string{}, slices.Concat(entry.Labels...)...)
+	case entry.Array != nil && entry.Array.Texts != nil:
+		return entry.Array.Texts
 	case entry.Array != nil:
 		return each.Of(entry.Array.Values(), text)
 	}

@@ -18,6 +18,9 @@ type Array struct {
 	Shape  []int     // len = rank
 	Dense  []float64 // len = product of Shape
 	Sparse *sparse.CSR
+	// Texts are the entries as labels, where a file writes integers otherwise
+	// than their numbers, as in 01; else nil.
+	Texts []string
 }
 
 // Scalar returns an array of rank 0.

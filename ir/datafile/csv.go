@@ -2,6 +2,7 @@ package datafile
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"bilevelc/ir/data"
@@ -81,8 +82,6 @@ func readCSVTable(r *reader, name string) *data.Table {
 				return false
 			case first:
 				t.column(word, f.start, f.end)
-			case f.quoted:
-				t.set(j, quotedCell(word), f.start, f.end)
 			default:
 				t.set(j, cellOf(word), f.start, f.end)
 			}
@@ -93,13 +92,6 @@ func readCSVTable(r *reader, name string) *data.Table {
 		return nil
 	}
 	return t.finish()
-}
-
-// quotedCell is a cell in quotes: its label is just what stands there.
-func quotedCell(word string) data.Cell {
-	c := cellOf(word)
-	c.Text = word
-	return c
 }
 
 // rows calls read at each row whose line is not a comment, with its place, the text of
@@ -169,6 +161,7 @@ func (r *reader) endOfRow(start int, sep byte) int {
 func readCSV(r *reader, name string) (*data.Array, string) {
 	var (
 		values []float64
+		texts  []string
 		fields []field
 		rows   int
 		cols   int
@@ -213,6 +206,12 @@ func readCSV(r *reader, name string) (*data.Array, string) {
 			if kind != finite {
 				r.badNumber(kind, at, f.start, f.end)
 			}
+			if word := r.text[f.start:f.end]; texts != nil || isPadded(word) {
+				for _, before := range values[len(texts):] {
+					texts = append(texts, strconv.FormatFloat(before, 'g', -1, 64))
+				}
+				texts = append(texts, word)
+			}
 			values = append(values, v)
 		}
 		rows++
@@ -231,10 +230,12 @@ func readCSV(r *reader, name string) (*data.Array, string) {
 	if header {
 		origin += " (first line read as a header)"
 	}
+	array := data.Matrix(rows, cols, values)
 	if cols == 1 {
-		return data.Vector(values), origin
+		array = data.Vector(values)
 	}
-	return data.Matrix(rows, cols, values), origin
+	array.Texts = texts
+	return array, origin
 }
 
 // separator decides what stands between fields, by the first row of a text: what

@@ -59,6 +59,12 @@ func isDecimal(s string) bool {
 	return i == len(s)
 }
 
+// isPadded matches integers that are written otherwise than their numbers: 01, +1, -0.
+func isPadded(s string) bool {
+	i := skipSign(s, 0)
+	return len(s) > 1 && (s[0] == '+' || i < len(s) && s[i] == '0') && digits(s, i) == len(s)-i
+}
+
 func skipSign(s string, i int) int {
 	if i < len(s) && (s[i] == '+' || s[i] == '-') {
 		i++

@@ -151,7 +151,7 @@ func (c parquetColumn) cell(v parquet.Value) data.Cell {
 	case parquet.Double:
 		return realCell(v.Double())
 	}
-	return quotedCell(string(v.ByteArray()))
+	return cellOf(string(v.ByteArray()))
 }
 
 func (c parquetColumn) scaled(i int64) data.Cell {

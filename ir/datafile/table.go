@@ -59,16 +59,13 @@ func (t *tableBuilder) finish() *data.Table {
 	return t.table
 }
 
-// cellOf reads a word as a cell. A word for NaN or an infinity is a number that
+// cellOf reads a word as a cell, whose label is just what stands there. A word for NaN or an infinity is a number that
 // is not finite, which is refused where a number is needed.
 func cellOf(word string) data.Cell {
 	c := data.Cell{Text: word}
 	switch v, kind := parseNumber(word); kind {
 	case finite:
 		c.Number, c.IsNumber = v, true
-		if n, err := strconv.ParseInt(word, 10, 64); err == nil {
-			c.Text = strconv.FormatInt(n, 10) // +1 and 01 are the label 1
-		}
 	case notFinite:
 		c.Number, c.IsNumber = math.NaN(), true
 	}

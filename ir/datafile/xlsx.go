@@ -134,7 +134,7 @@ func (s sheet) table(r *reader) *data.Table {
 			if j < len(row) {
 				word = strings.TrimSpace(row[j])
 			}
-			t.Columns[j].Cells = append(t.Columns[j].Cells, quotedCell(word))
+			t.Columns[j].Cells = append(t.Columns[j].Cells, cellOf(word))
 		}
 	}
 	return t
