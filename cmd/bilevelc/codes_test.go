@@ -55,6 +55,29 @@ func TestCodesDecideExits(t *testing.T) {
 	}
 }
 
+// A file that cannot be read has one exit code in every command: 2 where the command works on
+// it, 4 where it holds data or a point.
+func TestUnreadableFilesHaveOneExit(t *testing.T) {
+	const model, gone = "../../examples/shop/shop.blv", "gone"
+	for _, c := range []struct {
+		code int
+		args []string
+	}{
+		{2, []string{"solve", gone}}, {2, []string{"check", gone}}, {2, []string{"eval", gone, "--at", model}}, {2, []string{"fmt", gone}},
+		{2, []string{"explain", gone}}, {2, []string{"build", gone, "-o", t.TempDir()}}, {2, []string{"export", gone, "--to", "mps"}},
+		{2, []string{"sweep", gone, "--over", "seed=1..2"}}, {2, []string{"sweep", gone + ".toml"}}, {2, []string{"sweep", "status", gone}},
+		{2, []string{"verify", gone}}, {2, []string{"report", gone}}, {2, []string{"solve", model, "--resume", gone}},
+		{4, []string{"solve", model, "--data", gone}}, {4, []string{"sweep", model, "--data", gone, "--over", "seed=1..2"}},
+		{4, []string{"sweep", model, "--over", "data=" + gone}}, {4, []string{"check", model, "--data", gone}},
+		{4, []string{"solve", model, "--start", gone}}, {4, []string{"eval", model, "--at", gone}},
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := run(context.Background(), c.args, stdio{strings.NewReader(""), &stdout, &stderr}); code != c.code {
+			t.Errorf("%v ends with %d, not %d\n%s", c.args, code, c.code, stderr.String())
+		}
+	}
+}
+
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

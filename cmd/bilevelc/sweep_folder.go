@@ -49,7 +49,7 @@ func (a *app) sweepFolder(ctx context.Context, arg string, f *sweepFlags) (*swee
 		return nil, err
 	}
 	inputs := map[string][]byte{}
-	read := func(spec string) (sweep.Input, error) {
+	read := func(spec string, code int) (sweep.Input, error) {
 		name, path := "", spec
 		if before, after, ok := strings.Cut(spec, "="); ok && !strings.ContainsAny(before, `/\.`) {
 			name, path = before+"=", after
@@ -59,18 +59,18 @@ func (a *app) sweepFolder(ctx context.Context, arg string, f *sweepFlags) (*swee
 		}
 		text, err := a.readFile(ctx, path, datafile.MaxFile)
 		if err != nil {
-			return sweep.Input{}, a.unreadable(path, err, exitData)
+			return sweep.Input{}, a.unreadable(path, err, code)
 		}
 		hash := sweep.HashOf(text)
 		inputs[hash] = text
 		return sweep.Input{Name: name + path, Hash: hash}, nil
 	}
 	var err error
-	if fixed.Model, err = read(model); err != nil {
+	if fixed.Model, err = read(model, exitUsage); err != nil {
 		return nil, err
 	}
 	for _, spec := range dataFiles {
-		input, err := read(spec)
+		input, err := read(spec, exitData)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func (a *app) sweepFolder(ctx context.Context, arg string, f *sweepFlags) (*swee
 	}
 	space.Data = map[string]sweep.Input{}
 	named := func(spec string) error {
-		input, err := read(spec)
+		input, err := read(spec, exitData)
 		space.Data[spec] = input
 		return err
 	}
