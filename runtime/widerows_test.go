@@ -91,3 +91,54 @@ lower {
 		}
 	}
 }
+
+// A row in which a coefficient is larger than doubles tell beside the others holds all of its entries all the same: rounding of the
+// entry that it multiplies is no excuse for what the others do.
+func TestRowsOfUnlikeCoefficients(t *testing.T) {
+	for _, big := range []float64{1e20, 1e160, 1e300, -1e300} {
+		for row, over := range map[string]func(first, second float64) float64{
+			"%g * x[1] + x[2] <= 0.5": func(first, second float64) float64 { return first + second - 0.5 },
+			"x[2] - 0.5 <= %g * x[1]": func(first, second float64) float64 { return second - 0.5 - first },
+			"%g * x[1] + x[2] == 0.5": func(first, second float64) float64 { return math.Abs(first + second - 0.5) },
+		} {
+			text := "model unlike\nupper {\n  var x: vector[2] in box(0, 2)\n  minimize sumsq(y) - sum(x)\n  subject to\n    " + fmt.Sprintf(row, big) +
+				"\n}\nlower {\n  var y: vector[2]\n  minimize sumsq(y - 3)\n  subject to\n    -x[1] + y[2] <= 0.5\n}\n"
+			r, err := bindText(t, text).Solve(t.Context(), runtime.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, _ := r.Upper.Variables.Get("x")
+			if r.Status != runtime.Solved {
+				continue
+			}
+			first, second := big*x.Data[0], x.Data[1]
+			if off := over(first, second) / (math.Abs(first) + second + 0.5); off > 1e-6 {
+				t.Errorf("solved at %v, off by %.2g of its terms\n%s", x.Data, off, text)
+			}
+		}
+	}
+}
+
+// The same of a row of the leader that reads the follower.
+func TestCoupledRowsOfUnlikeCoefficients(t *testing.T) {
+	for _, big := range []string{"1e20", "1e160", "1e300"} {
+		r, err := bindText(t, `model unlike
+upper {
+  var x: vector[2] in box(0, 2)
+  minimize (y[1] - 1)^2 + (y[2] - 2)^2 + (x[1] - 1)^2
+  subject to
+    `+big+` * y[1] + y[2] <= 0.5
+}
+lower {
+  var y: vector[2] in box(0, 5)
+  minimize sumsq(y - 3 * x)
+}
+`).Solve(t.Context(), runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if y, _ := r.Lower.Variables.Get("y"); r.Status == runtime.Solved && y.Data[0] >= 0 && y.Data[1] > 0.5000015 {
+			t.Errorf("%s: solved at y = %v", big, y.Data)
+		}
+	}
+}

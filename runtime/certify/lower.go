@@ -144,9 +144,21 @@ func (v *verification) lowerLevel() {
 // rowTerms is what the violation of a row is relative to: its terms at the point itself, however far x and y may go over X, and so much
 // that the tolerance covers what rounding of those far off leaves, of which a y near 0 may be the difference.
 func (v *verification) rowTerms(i int) float64 {
-	r := v.p.Rows
-	return r.B.AddTerms(r.A.AddTerms(math.Abs(r.Rhs[i]), i, v.doc.X), i, v.doc.Y) + tolerance.SumRounding/kktTolerance*v.d.s.rows[i]
+	r, s, least := v.p.Rows, v.d.s, math.Inf(1)
+	for j, a := range r.A.Nonzeros(i) {
+		if term := math.Abs(a) * math.Max(math.Abs(v.doc.X[j]), s.width[j]); term > 0 {
+			least = math.Min(least, term)
+		}
+	}
+	for _, b := range r.B.Nonzeros(i) {
+		least = math.Min(least, math.Abs(b)*s.y)
+	}
+	return r.B.AddTerms(r.A.AddTerms(math.Abs(r.Rhs[i]), i, v.doc.X), i, v.doc.Y) + hiddenTerms(tolerance.SumRounding/kktTolerance*s.rows[i], least)
 }
+
+// hiddenTerms is what a row's terms are raised by for the rounding of entries, where the least of the terms is least over the range of its entry. Rounding that would hide
+// that one as a whole (of an entry times 1e300, beside another times 1) excuses nothing: the row would not hold the other entry at all.
+func hiddenTerms(rounding, least float64) float64 { return math.Min(rounding, least) }
 
 // forceTerms is what is left of the forces on y is relative to: their terms at the point itself, however wide X is, and so much that the tolerance covers the rounding of those far off (see rowTerms).
 func (v *verification) forceTerms() float64 {

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -107,24 +108,34 @@ func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) 
 	}
 }
 
-// termsOfCoupled are the sizes of the terms of the coupled constraints at the document's point: of their values c, and of what their slopes make of its entries, and so much that Weak of it covers the rounding of the largest entry of y, of which one near 0 may be the difference; steep are the largest
+// termsOfCoupled are the sizes of the terms of the coupled constraints at the document's point: of their values c, and of what their slopes make of its entries, and so much that Weak of it covers the rounding of the largest entry of y, of which one near 0 may be the difference (see hiddenTerms: of the entries that are no such rounding none is hidden); steep are the largest
 // slopes in x and in y.
 func (v *verification) termsOfCoupled(c []float64) (sizes []float64, steep [][2]float64) {
 	p, x := v.p, v.doc.X
 	answer := p.Answer(v.doc.Y, v.doc.Lambda)
 	weights := make([]float64, len(c))
-	at := func() (gx, ga []float64) {
-		gx, ga = gradXY(v.d.f, x, p.Signed(weights).Answer(v.doc.Y, v.doc.Lambda))
+	at := func(x, y []float64) (gx, ga []float64) {
+		gx, ga = gradXY(v.d.f, x, p.Signed(weights).Answer(y, v.doc.Lambda))
 		return gx, ga[:p.Dy+len(p.Duals)]
 	}
-	x0, a0 := at()
+	x0, a0 := at(x, v.doc.Y)
+	longest, xh, yh := maxAbs(v.doc.Y), halfWay(x, 0), halfWay(v.doc.Y, 0)
+	_, h0 := at(xh, yh)
 	sizes, steep = make([]float64, len(c)), make([][2]float64, len(c))
 	for i := range c {
 		weights[i] = 1
-		x1, a1 := at()
+		x1, a1 := at(x, v.doc.Y)
+		_, h1 := at(xh, yh)
 		weights[i] = 0
+		slopes, least := each.Of(minus(a1, a0), math.Abs), math.Inf(1)
+		raise(slopes, h1, h0, 1)
+		for j, y := range v.doc.Y {
+			if slopes[j] > 0 && math.Abs(y) > tolerance.SumRounding/tolerance.Weak*longest {
+				least = math.Min(least, slopes[j]*longest)
+			}
+		}
 		steep[i] = [2]float64{apart(x0, x1), apart(a0[:p.Dy], a1[:p.Dy])}
-		sizes[i] = math.Abs(c[i]) + absolute(minus(x1, x0), x) + absolute(minus(a1, a0), answer) + tolerance.SumRounding/tolerance.Weak*steep[i][1]*maxAbs(v.doc.Y)
+		sizes[i] = math.Abs(c[i]) + absolute(minus(x1, x0), x) + absolute(minus(a1, a0), answer) + hiddenTerms(tolerance.SumRounding/tolerance.Weak*steep[i][1]*longest, least)
 	}
 	return sizes, steep
 }

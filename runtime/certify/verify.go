@@ -174,10 +174,9 @@ func (v *verification) outsideX(x []float64) (worst float64, where string) {
 	}
 	// Of an entry at the point itself, however wide X is, and so much of that that the tolerance covers its rounding (see rowTerms).
 	size := func(j int) float64 { return math.Abs(x[j]) + tolerance.SumRounding/kktTolerance*v.d.s.width[j] }
-	sizes := each.Below(len(x), size)
 	for j, t := range x {
-		note(v.p.X.Lo[j]-t, sizes[j], fmt.Sprintf("lower bound of entry %d", j))
-		note(t-v.p.X.Hi[j], sizes[j], fmt.Sprintf("upper bound of entry %d", j))
+		note(v.p.X.Lo[j]-t, size(j), fmt.Sprintf("lower bound of entry %d", j))
+		note(t-v.p.X.Hi[j], size(j), fmt.Sprintf("upper bound of entry %d", j))
 	}
 	for i, kind := range v.p.X.Kind {
 		h := v.p.X.E.RowDot(i, x) - v.p.X.Rhs[i]
@@ -188,7 +187,13 @@ func (v *verification) outsideX(x []float64) (worst float64, where string) {
 		if i < len(v.p.X.Name) {
 			name = v.p.X.Name[i]
 		}
-		note(h, v.p.X.E.AddTerms(math.Abs(v.p.X.Rhs[i]), i, sizes), name)
+		over, least := 0.0, math.Inf(1)
+		for j, e := range v.p.X.E.Entries(i) {
+			if term := math.Abs(e) * v.d.s.width[j]; term > 0 {
+				over, least = over+term, math.Min(least, term)
+			}
+		}
+		note(h, v.p.X.E.AddTerms(math.Abs(v.p.X.Rhs[i]), i, x)+hiddenTerms(tolerance.SumRounding/kktTolerance*over, least), name)
 	}
 	v.p.X.Extended.Each(x, size, func(i int, excess, terms float64) { note(excess, terms, v.p.X.Extended.Name[i]) })
 	for _, b := range v.p.X.Balls {
