@@ -5,12 +5,14 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // stationary says in what sense a point is stationary.
@@ -72,13 +74,14 @@ func solutionAt(n *problem.Problem, s *kkt.System, z []float64) *lower.Solution 
 			out.Weak = append(out.Weak, i)
 			lambda[i] = 0
 		}
-		n.Rows.B.AddRow(grad, i, -lambda[i])
 		if kind == problem.AtMost {
+			n.Rows.B.AddRow(grad, i, -lambda[i])
 			out.Residuals.Primal = math.Max(out.Residuals.Primal, h[i])
 			out.Residuals.Complementarity = math.Max(out.Residuals.Complementarity, math.Abs(lambda[i]*h[i]))
 			gap += lambda[i] * math.Max(0, -h[i])
 		}
 	}
+	balance(n, lambda, grad)
 	square := 0.0
 	for _, g := range grad {
 		out.Residuals.Stationarity = math.Max(out.Residuals.Stationarity, math.Abs(g))
@@ -86,6 +89,58 @@ func solutionAt(n *problem.Problem, s *kkt.System, z []float64) *lower.Solution 
 	}
 	if mu := n.Facts.StrongConvexity; mu > 0 {
 		out.ErrorBound = math.Sqrt(2 * (gap + square/(2*mu)) / mu)
+	}
+	return out
+}
+
+// balance takes the forces of the equality rows off what the other multipliers leave of grad_y g. Where equality rows depend on each other, any multiple of a combination that is 0 may have been added to their multipliers, as
+// large as a wide box lets it: where that hides the forces, and f reads none of them, they become those of a part of the rows that is independent.
+func balance(n *problem.Problem, lambda, grad []float64) {
+	var equal []int
+	for i, kind := range n.Rows.Kind {
+		if kind == problem.Equal {
+			equal = append(equal, i)
+		}
+	}
+	off := func(lambda []float64) []float64 {
+		out := slices.Clone(grad)
+		for _, i := range equal {
+			n.Rows.B.AddRow(out, i, -lambda[i])
+		}
+		return out
+	}
+	left := off(lambda)
+	if len(n.Duals) == 0 {
+		dependent, _ := linalg.Independent(n.Rows.B, equal, func(int) bool { return false })
+		if len(dependent) > 0 {
+			basic := multipliersOf(n.Rows.B, slices.DeleteFunc(slices.Clone(equal), func(i int) bool { return slices.Contains(dependent, i) }), grad)
+			if found := off(basic); linalg.NormInf(found) <= math.Max(linalg.NormInf(left), tolerance.Rounded*linalg.NormInf(grad)) {
+				left = found
+				for _, i := range equal {
+					lambda[i] = basic[i]
+				}
+			}
+		}
+	}
+	copy(grad, left)
+}
+
+// multipliersOf are those of some independent rows, 0 of others, that leave the least of a force.
+func multipliersOf(b *sparse.CSR, rows []int, force []float64) []float64 {
+	length := each.Of(rows, func(i int) float64 { _, vals := b.Row(i); return linalg.Norm(vals) })
+	found, left, out := make([]float64, len(rows)), slices.Clone(force), make([]float64, b.Rows)
+	sparse.LeastSquares(found, left, 2*len(rows), func(dst, v []float64) {
+		clear(dst)
+		for k, i := range rows {
+			b.AddRow(dst, i, v[k]/length[k])
+		}
+	}, func(dst, v []float64) {
+		for k, i := range rows {
+			dst[k] = b.RowDot(i, v) / length[k]
+		}
+	}, func(before, now float64) bool { return now <= 0x1p-104*before }) // a double's last place, squared
+	for k, i := range rows {
+		out[i] = found[k] / length[k]
 	}
 	return out
 }
