@@ -61,3 +61,25 @@ func TestIntegerNeedsSearch(t *testing.T) {
 		t.Errorf("a start between whole numbers: %v", err)
 	}
 }
+
+// What the search does not take is said with a way that works: a sweep over the whole numbers, as an export would refuse the model for the same reason.
+func TestIntegerNeedsSearchSaysWhatWorks(t *testing.T) {
+	for text, want := range map[string]string{
+		strings.Replace(fleet, "+ sum(open)", "+ exp(sum(y))", 1): "make params of its entries",
+		`model one
+upper {
+  var open: real binary
+  minimize exp(y) * open - 3 * open
+}
+lower {
+  var y: real
+  minimize (y - open)^2
+}
+`: "`param open: int = 0`, and `bilevelc sweep MODEL --over open=0..1`",
+	} {
+		var list diag.List
+		if _, err := bindText(t, text).Solve(t.Context(), runtime.Options{}); !errors.As(err, &list) || list[0].Code != diag.RunInteger || !strings.Contains(list[0].Fix, want) {
+			t.Errorf("%v\n%s", err, text)
+		}
+	}
+}

@@ -110,9 +110,13 @@ func (p *Problem) continuous(why string) error {
 			var diags diag.List
 			d := diags.Errorf(diag.RunInteger, v.Span, "`%s` takes whole numbers only, and this run has no global search: %s", v.Name, why)
 			d.Detail = "A local solve moves the leader's variables continuously; rounding what it ends at proves nothing."
-			d.Fix = "make a param of it, and `bilevelc sweep` solves the model for each of its values"
-			if kkt.Applies(p.Numeric) == "" {
+			switch lo, hi := p.Numeric.X.Lo[v.Offset], p.Numeric.X.Hi[v.Offset]; {
+			case kkt.Applies(p.Numeric) == "" && p.Numeric.Facts.DegreeF <= 2:
 				d.Fix = "`bilevelc export` writes the model for a mixed-integer solver"
+			case v.Shape.Rank == 0 && v.Axes == nil:
+				d.Fix = fmt.Sprintf("make a param of it, `param %s: int = %g`, and `bilevelc sweep MODEL --over %[1]s=%[2]g..%g` solves the model for each of its values", v.Name, lo, hi)
+			default:
+				d.Fix = "make params of its entries, and `bilevelc sweep` solves the model for each of their values"
 			}
 			return diags
 		}
