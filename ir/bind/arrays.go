@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"bilevelc/internal/each"
 	"bilevelc/ir"
@@ -136,7 +137,14 @@ func (b *binder) misshaped(s *ir.Symbol, d *lang.Data, a *data.Array, dims []int
 	}
 	e := b.errorf(diag.BindShape, d.Name.Span(), "`%s` is %s in %s, but %s is needed", s.Name, sizeText(a.Shape), origin, sizeText(dims))
 	if len(dims) != a.Rank() {
-		e.Summary = fmt.Sprintf("`%s` is %s in %s, but is declared %s", s.Name, sizeText(a.Shape), origin, d.Type.Span().Text())
+		lists := "numbers"
+		if len(dims) == 0 {
+			lists = "a number"
+		}
+		for _, n := range slices.Backward(dims) {
+			lists = fmt.Sprintf("a list of %d %s", n, strings.Replace(lists, "a list", "lists", 1))
+		}
+		e.Fix = "give it as " + lists
 	}
 	e.Detail = fmt.Sprintf("`%s` is declared %s.", s.Name, d.Type.Span().Text())
 	for k, dim := range d.Type.Dims {

@@ -203,7 +203,7 @@ func (b *binder) tryInput(s *ir.Symbol) bool {
 	case *lang.Param:
 		if entry := b.set.Get(s.Name); entry != nil {
 			if entry.Array == nil {
-				b.errorf(diag.BindShape, d.Name.Span(), "`%s` is a scalar param, but %s gives labels or a table", s.Name, entry.Origin)
+				b.errorf(diag.BindShape, d.Name.Span(), "`%s` is a scalar param, but %s gives labels or a table", s.Name, entry.Origin).Fix = "give it as a number, or declare it as data"
 				return true
 			}
 			b.bindParam(s, d, entry.Array, entry.Origin)

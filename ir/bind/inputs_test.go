@@ -53,7 +53,7 @@ func TestInputErrors(t *testing.T) {
 		{"extra", supply("A", a24, "c", vec(1, 2, 3, 4), "cc", vec(1)), diag.BindExtra, []string{"data.json supplies `cc`", "did you mean `c`?"}},
 		{"conflict", supply("A", a24, "c", vec(1, 2, 3)), diag.BindConflict, []string{"`c` is a vector of 3 in data.json", "a vector of 4 is needed", "`n` is 4 (the size of `A` (data.json))"}},
 		{"explicit", supply("n", data.Scalar(6), "A", a24, "c", vec(1, 2, 3, 4)), diag.BindShape, []string{"`A` is a 2 x 4 matrix", "a 3 x 6 matrix is needed", "`n` is 6 (data.json)", "`half` is 3 (default)"}},
-		{"rank", supply("n", data.Scalar(4), "A", vec(1, 2), "c", vec(1, 2, 3, 4)), diag.BindShape, []string{"`A` is a vector of 2", "declared matrix[half, n]"}},
+		{"rank", supply("n", data.Scalar(4), "A", vec(1, 2), "c", vec(1, 2, 3, 4)), diag.BindShape, []string{"`A` is a vector of 2 in", "but a 2 x 4 matrix is needed", "declared matrix[half, n]", "give it as a list of 2 lists of 4 numbers"}},
 		{"odd", supply("n", data.Scalar(3)), diag.BindNotInteger, []string{"`half` must be an integer, but is 1.5", "`n / 2` must divide", "`n` is 3 (data.json)"}},
 		{"fraction", supply("n", data.Scalar(2.5)), diag.BindNotInteger, []string{"`n` must be an integer, but is 2.5", "data.json"}},
 		{"vector param", supply("n", vec(2)), diag.BindShape, []string{"`n` is a scalar param", "a vector of 1"}},

@@ -248,5 +248,5 @@ func sizeText(dims []int) string {
 	case 2:
 		return fmt.Sprintf("a %s matrix", times(dims))
 	}
-	return fmt.Sprintf("an array of %d dimensions", len(dims))
+	return fmt.Sprintf("a %s array", times(dims))
 }
