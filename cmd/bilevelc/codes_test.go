@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"bilevelc/lang/diag"
+	"bilevelc/runtime"
 	"bilevelc/runtime/status"
 )
 
@@ -74,6 +75,34 @@ func TestUnreadableFilesHaveOneExit(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		if code := run(context.Background(), c.args, stdio{strings.NewReader(""), &stdout, &stderr}); code != c.code {
 			t.Errorf("%v ends with %d, not %d\n%s", c.args, code, c.code, stderr.String())
+		}
+	}
+}
+
+// A file that is to be written into a folder that there is not is refused before any work, whichever flag names it.
+func TestUnwritableFilesAreRefusedAtOnce(t *testing.T) {
+	const model = "../../examples/shop/shop.blv"
+	for _, flag := range []string{"--checkpoint", "--trace", "--proof", "--report", "--csv"} {
+		var stdout, stderr bytes.Buffer
+		args := []string{"solve", model, flag, filepath.Join(t.TempDir(), "gone", "file")}
+		if code := run(context.Background(), args, stdio{strings.NewReader(""), &stdout, &stderr}); code != 2 || stdout.Len() > 0 || !strings.Contains(stderr.String(), "there is no folder") {
+			t.Errorf("%v ends with %d\n%s%s", args, code, stdout.String(), stderr.String())
+		}
+	}
+}
+
+// Bounds that contradict each other are found before the run. They are a status as if a solve had found them, with a document.
+func TestEmptySetsAreResults(t *testing.T) {
+	dir := t.TempDir()
+	model, point := filepath.Join(dir, "empty.blv"), filepath.Join(dir, "point.json")
+	write(t, model, "model empty\nupper {\n  var x: real in box(0, 1)\n  minimize y\n  subject to\n    x >= 0.8\n    x <= 0.5\n}\nlower {\n  var y: real\n  minimize (y - x)^2\n}\n")
+	write(t, point, `{"x": 0.5}`)
+	for _, args := range [][]string{{"solve", model}, {"eval", model, "--at", point}} {
+		var stdout, stderr bytes.Buffer
+		code := run(context.Background(), append(args, "--json"), stdio{strings.NewReader(""), &stdout, &stderr})
+		r, err := runtime.ReadResult(stdout.Bytes())
+		if code != 10 || err != nil || r.Status != runtime.Infeasible || !strings.Contains(r.Reason, "no x satisfies the bounds") || !strings.Contains(stderr.String(), "E0814") {
+			t.Errorf("%v ends with %d, %v\n%s%s", args, code, err, stdout.String(), stderr.String())
 		}
 	}
 }

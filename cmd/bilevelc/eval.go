@@ -80,6 +80,9 @@ func (a *app) eval(ctx context.Context, path string, f *evalFlags) error {
 		}
 	}
 	problem, err := a.loadBound(ctx, path, f.inputs)
+	if empty := emptyBefore(path, err); empty != nil {
+		return a.evaluated(empty, nil, path, began, f)
+	}
 	if err != nil {
 		return err
 	}
@@ -96,6 +99,11 @@ func (a *app) eval(ctx context.Context, path string, f *evalFlags) error {
 	if err != nil {
 		return runError(err)
 	}
+	return a.evaluated(result, problem, path, began, f)
+}
+
+// evaluated shows an evaluation in all forms that were asked for.
+func (a *app) evaluated(result *runtime.Result, problem *runtime.Problem, path string, began time.Time, f *evalFlags) error {
 	result.Inputs = f.inputs.of(path)
 	if err := a.show(a.timed(result, began), f.runFlags); err != nil {
 		return err

@@ -3,14 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"bilevelc/internal/atomicfile"
-	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/report"
@@ -101,22 +99,6 @@ func (a *app) writePage(page *report.Page, path string) error {
 		return err
 	}
 	return atomicfile.Write(path, b.Bytes())
-}
-
-// refused gives a run that ended before it began, since its data show that nothing is
-// feasible, the page that was asked for, and returns its error.
-func (a *app) refused(model string, err error, page string) error {
-	var diags diag.List
-	infeasible := status.Infeasible
-	if page == "" || !errors.As(err, &diags) || diagnosticsCode(diags) != infeasible.Exit(false) {
-		return err
-	}
-	result := runtime.Unfinished(model, infeasible, diags[0].Summary)
-	result.Diagnostics = diags
-	if failed := a.writePage(a.pageOf(result, nil), page); failed != nil {
-		return failed
-	}
-	return err
 }
 
 // pageOf is the page of a result that was just made, by the arguments of the command line where it has them.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/method"
+	"bilevelc/runtime/status"
 )
 
 // solveFlags are the flags of solve.
@@ -207,8 +209,11 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 	if stopped, ok := errors.AsType[*stoppedError](err); ok {
 		result, err = runtime.Unfinished(path, stopped.status(), stopped.Error()), nil
 	}
+	if shown := emptyBefore(path, err); shown != nil {
+		result, err = shown, nil
+	}
 	if err != nil {
-		return a.refused(path, err, f.report)
+		return err
 	}
 	a.timed(result, began)
 	result.Inputs = f.inputs.of(path)
@@ -295,8 +300,11 @@ func (f *solveFlags) options(ctx context.Context, a *app) (runtime.Options, erro
 	if f.local && f.proof != "" {
 		return runtime.Options{}, usageError("--local leaves out the search that --proof is of")
 	}
-	if f.proof != "" {
-		if err := plainFile("--proof", f.proof); err != nil {
+	for _, file := range [...][2]string{{"--proof", f.proof}, {"--checkpoint", f.checkpoint}, {"--trace", f.trace}} {
+		if file[1] == "" {
+			continue
+		}
+		if err := plainFile(file[0], file[1]); err != nil {
 			return runtime.Options{}, err
 		}
 	}
@@ -396,6 +404,19 @@ func pointOf(set *data.Set) runtime.Values {
 		point = append(point, runtime.Value{Name: e.Name, Shape: e.Array.Shape, Data: e.Array.Values()})
 	}
 	return point
+}
+
+// emptyBefore is the result of a run that ended before it began since its data show that nothing is feasible, which is a status as if a
+// solve had found it; nil for other errors.
+func emptyBefore(model string, err error) *runtime.Result {
+	diags, ok := errors.AsType[diag.List](err)
+	if class, _ := diags.Class(); !ok || class != diag.InfeasibleClass {
+		return nil
+	}
+	first := slices.IndexFunc(diags, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error })
+	result := runtime.Unfinished(model, status.Infeasible, diags[first].Summary)
+	result.Diagnostics = diags
+	return result
 }
 
 // runError gives an error of the runtime its exit code.
