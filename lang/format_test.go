@@ -1,6 +1,7 @@
 package lang_test
 
 import (
+	"strings"
 	"testing"
 
 	"bilevelc/lang"
@@ -40,5 +41,19 @@ func TestFormat(t *testing.T) {
 		if got := lang.Format(file); got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", c.rule, got, c.want)
 		}
+	}
+}
+
+// The syntax tree of a sum is as long a text as the sum is: its indentation is not that of each term's depth.
+func TestTreesOfLongSums(t *testing.T) {
+	size := func(terms int) int {
+		file, list := parser.ParseFile(diag.NewSource("sum.blv", "model sum\nlet a = 1"+strings.Repeat(" + 1", terms)+"\n"))
+		if len(list) > 0 {
+			t.Fatal(list)
+		}
+		return len(lang.Tree(file))
+	}
+	if short, long := size(100), size(10_000); long > 200*short {
+		t.Errorf("%d bytes for 100 terms, %d for 10,000", short, long)
 	}
 }

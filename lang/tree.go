@@ -25,12 +25,15 @@ func Tree(f *File) string {
 
 type treeWriter struct{ b strings.Builder }
 
-// maxIndent is where indentation ends: only sums and products of many terms go deeper,
-// whose lines would take the square of their number.
-const maxIndent = 500
+// maxIndent is where indentation ends, with half the width of a page: only sums and products of many terms go deeper, whose lines would take the
+// square of their number. They begin with their depth.
+const maxIndent = 40
 
 func (t *treeWriter) line(depth int, format string, args ...any) {
 	t.b.WriteString(strings.Repeat("  ", min(depth, maxIndent)))
+	if depth > maxIndent {
+		fmt.Fprintf(&t.b, "%d ", depth)
+	}
 	fmt.Fprintf(&t.b, format, args...)
 	t.b.WriteByte('\n')
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -42,16 +43,22 @@ same results bit for bit. Arrays of the same sizes run on the same code.`,
 		if err != nil {
 			return err
 		}
-		return a.writeSource(problem, pkg, dir)
+		return a.writeSource(cmd.Context(), problem, pkg, dir)
 	}
 	return cmd
 }
 
-func (a *app) writeSource(problem *runtime.Problem, pkg, dir string) error {
-	f, g := problem.Programs()
-	files, err := codegen.Source(pkg, problem.IR, f, g)
+func (a *app) writeSource(ctx context.Context, problem *runtime.Problem, pkg, dir string) error {
+	files, err := during(ctx, "writing the package", func() (map[string][]byte, error) {
+		f, g := problem.Programs()
+		files, err := codegen.Source(pkg, problem.IR, f, g)
+		if err != nil {
+			err = usageError("%v", err)
+		}
+		return files, err
+	})
 	if err != nil {
-		return usageError("%v", err)
+		return err
 	}
 	list := each.Of(slices.Sorted(maps.Keys(files)), func(name string) file { return file{name, files[name]} })
 	return a.writeFolder(dir, list)
