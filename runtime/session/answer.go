@@ -3,8 +3,11 @@ package session
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
@@ -79,12 +82,12 @@ func (s *Session) answered(e lang.Expr) (lang.Expr, diag.List) {
 					if !found {
 						v, found = r.Upper.Residuals.Get(name)
 					}
-					return give(x, "residual of `"+name+"`", v, found, "it has those of "+namesOf(r.Residuals.Constraints, r.Upper.Residuals))
+					return give(x, "residual of `"+name+"`", v, found, has(r.Residuals.Constraints, r.Upper.Residuals))
 				}
 			case "grad":
 				if r := solution(x, "grad("+name+")"); r != nil {
 					v, found := r.Upper.Hypergradient.Get(name)
-					return give(x, "hypergradient with respect to `"+name+"`", v, found, "it has those of "+namesOf(r.Upper.Hypergradient))
+					return give(x, "hypergradient with respect to `"+name+"`", v, found, has(r.Upper.Hypergradient))
 				}
 			case "dual":
 				if lowerRow[name] {
@@ -92,7 +95,7 @@ func (s *Session) answered(e lang.Expr) (lang.Expr, diag.List) {
 				}
 				if r := solution(x, "dual("+name+")"); r != nil {
 					v, found := r.Upper.Multipliers.Get(name)
-					return give(x, "multiplier of `"+name+"`", v, found, "it has those of "+namesOf(r.Lower.Multipliers, r.Upper.Multipliers))
+					return give(x, "multiplier of `"+name+"`", v, found, has(r.Lower.Multipliers, r.Upper.Multipliers))
 				}
 			default:
 				return nil
@@ -116,20 +119,13 @@ func argumentName(x *lang.Call) (string, bool) {
 	return n.Name, true
 }
 
-func namesOf(lists ...runtime.Values) string {
-	text := ""
-	for _, list := range lists {
-		for _, v := range list {
-			if text != "" {
-				text += ", "
-			}
-			text += v.Name
-		}
+// has says what a result has values of, where that is not what was asked for.
+func has(lists ...runtime.Values) string {
+	names := each.Of(slices.Concat(lists...), func(v runtime.Value) string { return v.Name })
+	if len(names) == 0 {
+		return "it has none"
 	}
-	if text == "" {
-		return "nothing"
-	}
-	return text
+	return "it has those of " + strings.Join(names, ", ")
 }
 
 // literal writes a value as the language does.

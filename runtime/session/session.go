@@ -54,6 +54,13 @@ func (s *Session) Enter(name, text string) (*Reply, error) {
 		return &Reply{Incomplete: true}, nil
 	}
 	if err := diags.Err(); err != nil {
+		for _, d := range diags { // an assignment to what has another word than let
+			for _, old := range s.decls {
+				if d.Code == diag.NoStatement && declKey(old) == d.Subject.Text() {
+					d.Fix = "write `" + declWords(old) + " = ...`"
+				}
+			}
+		}
 		return nil, diags
 	}
 	if input.Expr != nil {

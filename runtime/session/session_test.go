@@ -2,12 +2,14 @@ package session_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"testing"
 
 	"bilevelc/ir/datafile"
+	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/session"
 )
@@ -290,4 +292,23 @@ func TestSessionKeepsWhatHolds(t *testing.T) {
 	kept("a number supplied", false, true)
 	enter("minimize sumsq(y - x) + 0.1 * sumsq(y)")
 	kept("the follower's goal", false, false)
+}
+
+// An assignment without its word is answered with the word that the name has, and a solution without rows with that.
+func TestSessionFixes(t *testing.T) {
+	s := &session.Session{Seed: 1}
+	for _, text := range []string{"param n: int = 2", "data c: vector[2] = [1, 2]", "upper { var x: real in box(0, 1); minimize x }", "lower { var y: real; minimize (y - x)^2 }"} {
+		if _, err := s.Enter(text, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := s.Solve(t.Context(), runtime.BindOptions{}, runtime.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{"n = 3": "write `param n = ...`", "c = [1, 3]": "write `data c = ...`", "q = 3": "write `let q = ...`", "dual(cap)": "it has none"} {
+		_, err := s.Enter(text, text)
+		if list, _ := errors.AsType[diag.List](err); len(list) != 1 || !strings.Contains(list[0].Detail+list[0].Fix, want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
 }
