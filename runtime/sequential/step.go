@@ -130,6 +130,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		}
 	}
 	before := math.Inf(1)
+	still := false                     // the last step was taken for what rounding hides of its fall: phi is no lower
 	var end *pieces.Examined           // the most stationary point that was examined
 	escapes := v.p.Dx + v.p.Rows.Len() // a way of negative curvature ends at a constraint: as many of them as there are constraints lead somewhere else, or nowhere
 	for round := 1; round <= tolerance.Steps; round++ {
@@ -171,8 +172,9 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		if v.opts.Observer != nil {
 			v.opts.Observer(pieces.Step{Round: round, F: st.pt.f, Measure: math.Max(0, q.promise) / math.Max(q.terms, 0x1p-1022), Biactive: len(q.p.Biactive)})
 		}
-		if !(q.promise > tolerance.SumRounding*q.terms) || st.delta < tolerance.HalfDigits*st.first { // a region so small tells of values that are all rounding, too
+		if !(q.promise > tolerance.SumRounding*q.terms) || still || st.delta < tolerance.HalfDigits*st.first { // a region so small tells of values that are all rounding, too
 			if !st.fine {
+				still = false
 				st.fine, st.delta = true, st.first // the region that coarse derivatives asked for is not that of these
 				if err := v.linearize(st); err != nil {
 					return nil, err
@@ -232,6 +234,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		st.resize(q, ratio)
 		if trial != nil && ratio > tolerance.Armijo {
 			before = math.Inf(1) // values tell again
+			still = !(trial.f+v.violation(trial.c, st.penalty) < phi)
 			if err := v.move(st, q, trial); err != nil {
 				return nil, err
 			}

@@ -15,7 +15,7 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// from is the local solution that start k, x, leads to: of the first, the point that the high-point relaxation shows (relaxed), where there is one, or the lowest of what its x, the end of the path of F and x lead to.
+// from is the local solution that start k, x, leads to: of the first, the point that the high-point relaxation shows (relaxed), where there is one, or the lowest of what the end of the path of F, its x and x lead to.
 func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error) {
 	if k > 0 {
 		return run.local.From(ctx, x)
@@ -27,8 +27,8 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 	limit := int64(tolerance.Second) // of the work on starts that nobody asked for: about a second, or where those before have no certificate as much again as they took
 	spent := func() bool { return p != nil && run.local.Work() >= limit }
 	for _, start := range []func() ([]float64, error){
-		func() ([]float64, error) { return beside, nil },
 		func() ([]float64, error) { return run.ahead(ctx, x) },
+		func() ([]float64, error) { return beside, nil },
 		func() ([]float64, error) { return x, nil },
 	} {
 		if spent() || ctx.Err() != nil {
