@@ -54,11 +54,11 @@ func (run *Run) smooth(p *problem.Problem) (*sequential.Solver, error) {
 	}})
 }
 
-// ahead is where the path of F from x leads (outer.Path), where nobody has said where to start and there are kinks to look past; nil where that is nowhere. A linear system has paths of its own (package reduced)
+// ahead is where the path of F from x leads (outer.Path), where there are kinks to look past; nil where that is nowhere. A linear system has paths of its own (package reduced)
 // but where the follower's factors are sparse: its central path is taken there, if it has one.
 func (run *Run) ahead(ctx context.Context, x []float64) ([]float64, error) {
 	p := run.n
-	if !run.opts.Open || !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) || p.Coupled != nil || p.Dx+p.Dy < tolerance.LeastSparse {
+	if !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) || p.Coupled != nil || p.Dx+p.Dy < tolerance.LeastSparse {
 		return nil, nil
 	}
 	if run.Smooth == nil {

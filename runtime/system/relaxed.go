@@ -15,7 +15,7 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// from is the local solution that start k, x, leads to: of the first, the point that the high-point relaxation shows (relaxed), where there is one, or the lowest of what the end of the path of F, its x and x lead to.
+// from is the local solution that start k, x, leads to: of the first, the point that the high-point relaxation shows (relaxed), where there is one, or the lowest of what x, its x and the end of the path of F lead to: x first where the caller said so, last else.
 func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error) {
 	if k > 0 {
 		return run.local.From(ctx, x)
@@ -26,13 +26,17 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 	}
 	limit := int64(tolerance.Second) // of the work on starts that nobody asked for: about a second, or where those before have no certificate as much again as they took
 	spent := func() bool { return p != nil && run.local.Work() >= limit }
-	for _, start := range []func() ([]float64, error){
-		func() ([]float64, error) { return run.ahead(ctx, x) },
-		func() ([]float64, error) { return beside, nil },
-		func() ([]float64, error) { return x, nil },
-	} {
+	given := func() ([]float64, error) { return x, nil }
+	starts := []func() ([]float64, error){given, beside}
+	if run.opts.Open {
+		starts = []func() ([]float64, error){func() ([]float64, error) { return run.ahead(ctx, x) }, beside, given}
+	}
+	for _, start := range starts {
 		if spent() || ctx.Err() != nil {
 			break
+		}
+		if start == nil {
+			continue
 		}
 		at, failed := start()
 		if at == nil || failed != nil {
@@ -59,9 +63,10 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 
 // relaxed is a point of the system at a minimizer (x, y) of the high-point relaxation, where it is stationary with the relaxation's multipliers: no point of the rows of both levels near it has a lower f.
 // y has to be the follower's answer to x: to the x of the minimizer that was found, or to another one that f does not tell from it (supported). Where it is neither it is a point to which a penalty of the follower's loss
-// leads from there, stationary with the multipliers that are left of those of the penalty (relaxation.Close). beside is the x of one that was not shown. x is where the search begins; p is nil where there is none, the
+// leads from there, stationary with the multipliers that are left of those of the penalty (relaxation.Close). beside finds the x of one that was not shown, nil where there is none. x is where the search begins; p is nil where there is none, the
 // system is too large, or f is quadratic and the system linear (package tree has bounds for it).
-func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside []float64, err error) {
+func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside func() ([]float64, error), err error) {
+	known := func(x []float64) func() ([]float64, error) { return func() ([]float64, error) { return x, nil } }
 	if run.Smooth == nil && (run.System.Objective == nil || run.System.Objective.Quadratic) || run.Smooth != nil && Size(run.n) > Largest {
 		return nil, nil, nil
 	}
@@ -81,20 +86,31 @@ func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside 
 	if p, _, err = run.shown(ctx, least, least.X); p != nil || err != nil {
 		return p, nil, err
 	}
-	if beside = run.supported(ctx, least); beside != nil {
-		return run.shown(ctx, least, beside)
+	if at := run.supported(ctx, least); at != nil {
+		p, at, err = run.shown(ctx, least, at)
+		return p, known(at), err
 	}
-	beside, end, err := r.Close(ctx, least, func(x []float64) (y, lambda []float64, err error) {
-		s, z, err := run.answered(ctx, x, least.Y)
-		if z == nil || err != nil {
-			return nil, nil, err
+	closing := func() (at []float64, end *relaxation.Point, err error) {
+		at, end, err = r.Close(ctx, least, func(x []float64) (y, lambda []float64, err error) {
+			s, z, err := run.answered(ctx, x, least.Y)
+			if z == nil || err != nil {
+				return nil, nil, err
+			}
+			return s.Y(z), s.Lambda(z), nil
+		})
+		if at != nil && err == nil {
+			at, err = run.inX(at)
 		}
-		return s.Y(z), s.Lambda(z), nil
-	})
-	if beside != nil && err == nil {
-		beside, err = run.inX(beside)
+		return at, end, err
 	}
-	if end == nil || err != nil || run.Smooth != nil {
+	if run.Smooth != nil { // it shows nothing, and takes long where the follower is large
+		return nil, func() (at []float64, err error) {
+			at, _, err = closing()
+			return at, err
+		}, nil
+	}
+	at, end, err := closing()
+	if beside = known(at); end == nil || err != nil {
 		return nil, beside, err
 	}
 	if p, _, err = run.shown(ctx, end, end.X); p == nil || err != nil {
