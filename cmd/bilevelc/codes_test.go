@@ -107,6 +107,24 @@ func TestEmptySetsAreResults(t *testing.T) {
 	}
 }
 
+// What a user is likely to write in the place of a code or a point is understood, or answered with what to write.
+func TestCodesAndPointsAsTheyAreWritten(t *testing.T) {
+	for _, c := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{0, "E0301: ", []string{"explain", "e301"}}, {0, "E0301: ", []string{"explain", "301"}}, {2, "there is no code E0012", []string{"explain", "E12"}},
+		{2, `echo '{"price": [1, 1, 1]}' | bilevelc ... -`, []string{"eval", "../../examples/shop/shop.blv", "--at", `{"price": [1, 1, 1]}`}},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(context.Background(), c.args, stdio{strings.NewReader(""), &stdout, &stderr})
+		if all := stdout.String() + stderr.String(); code != c.code || !strings.Contains(all, c.want) {
+			t.Errorf("%v ends with %d\n%s", c.args, code, all)
+		}
+	}
+}
+
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

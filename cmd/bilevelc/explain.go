@@ -30,8 +30,8 @@ func (a *app) explainCommand() *cobra.Command {
 	cmd.Flags().StringVar(&stage, "stage", "", "show one stage only ("+strings.Join(stages, ", ")+")")
 	cmd.Flags().BoolVar(&program, "program", false, "show the compiled program (--stage program)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if code := strings.ToUpper(args[0]); looksLikeCode(code) {
-			return a.explainCode(diag.Code(code))
+		if code := codeOf(args[0]); code != "" && !there(args[0]) {
+			return a.explainCode(code)
 		}
 		if program {
 			stage = "program"
@@ -63,8 +63,13 @@ func (a *app) explainCommand() *cobra.Command {
 	return cmd
 }
 
-func looksLikeCode(text string) bool {
-	return len(text) == 5 && text[0] == 'E' && strings.Trim(text[1:], "0123456789") == ""
+// codeOf is the code that a text means, as E0301, e301 and 301 do; "" for none.
+func codeOf(text string) diag.Code {
+	digits := strings.TrimPrefix(strings.ToUpper(text), "E")
+	if digits == "" || len(digits) > 4 || strings.Trim(digits, "0123456789") != "" {
+		return ""
+	}
+	return diag.Code("E" + strings.Repeat("0", 4-len(digits)) + digits)
 }
 
 func (a *app) explainCode(code diag.Code) error {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"bilevelc/cmd/internal/assist"
-	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/session"
 )
@@ -61,8 +60,8 @@ func (r *repl) helpOn(_ context.Context, args []string) error {
 	}
 	w := r.app.io.out
 	name := args[0]
-	if code := strings.ToUpper(name); looksLikeCode(code) {
-		return r.app.explainCode(diag.Code(code))
+	if code := codeOf(name); code != "" {
+		return r.app.explainCode(code)
 	}
 	found := false
 	for _, c := range replCommands() {

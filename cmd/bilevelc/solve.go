@@ -377,6 +377,9 @@ func (a *app) readPoint(ctx context.Context, path string) (runtime.Values, error
 	if name, value, ok := strings.Cut(path, "="); ok && errors.Is(err, fs.ErrNotExist) {
 		return nil, &exitError{Code: exitUsage, Err: fmt.Errorf("%s is no file: a point is a JSON file with the upper variables, such as {%q: %s}", path, name, value)}
 	}
+	if err != nil && strings.HasPrefix(path, "{") {
+		return nil, usageError("a point is a file with this, or standard input: write it into one, or to a pipe, as in `echo '%s' | bilevelc ... -`", path)
+	}
 	if err != nil {
 		return nil, a.unreadable(path, err, exitData)
 	}
