@@ -109,7 +109,7 @@ var (
 	NotSmooth            = code("E0704", ProofStage, ModelClass, "an objective that is not smooth where it is evaluated")
 	SmoothnessUnknown    = code("E0705", ProofStage, ModelClass, "an objective that may not be smooth")
 	RowsDependent        = code("E0706", ProofStage, ModelClass, "an equality constraint that repeats others")
-	EqualityInconsistent = code("E0707", ProofStage, ModelClass, "equality constraints that contradict each other")
+	EqualityInconsistent = code("E0707", ProofStage, InfeasibleClass, "equality constraints that contradict each other")
 	EqualityBindsX       = code("E0708", ProofStage, ModelClass, "equality constraints that hold for some x only")
 
 	// Data: binding from 0801, files from 0850.
