@@ -80,7 +80,11 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 			}
 		}
 		v.branch.SetObjective(hess, c)
-		bounds := v.within(&v.bounds, at, v.reach(z), v.reach(z))
+		far := math.Inf(1) // of multipliers: those that f does not read need no end, and one that is held at it would move on with it
+		if len(s.P.Duals) > 0 {
+			far = v.reach(z)
+		}
+		bounds := v.within(&v.bounds, at, v.reach(z), far)
 		sol, err := v.solve(ctx, v.branch, bounds, v.warm)
 		if err != nil {
 			return nil, err
