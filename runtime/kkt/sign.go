@@ -182,6 +182,18 @@ func (s *System) forces(z []float64) []float64 {
 	return force
 }
 
+// Unbalanced is what the multipliers of z leave of grad_y g (len Ny).
+func (s *System) Unbalanced(z []float64) []float64 {
+	left := make([]float64, s.Ny)
+	for j := range left {
+		left[j] = s.Q[j] + s.H.RowDot(j, s.Y(z)) + s.G.RowDot(j, s.X(z))
+	}
+	for i, l := range s.Lambda(z) {
+		s.P.Rows.B.AddRow(left, i, -l)
+	}
+	return left
+}
+
 // Strong are the rows with a positive multiplier at z, and the equality rows (len M).
 func (s *System) Strong(z []float64) []bool {
 	strong := s.SignsAt(z).Mult

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/combin"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -120,11 +121,52 @@ func (f *face) at(s *kkt.System) []float64 {
 	return each.Of(f.held, func(i int) float64 { return s.Lambda(f.z)[i] / f.unit[i] })
 }
 
-// point is the point with other multipliers.
+// point is the point with other multipliers: those that are rounding of the forces there are 0, and the others as the forces make them. Where f's own point has multipliers that cancel, these may be smaller by any factor,
+// and what the way to them has rounded off as large as they are.
 func (f *face) point(s *kkt.System, l []float64) []float64 {
 	z := slices.Clone(f.z)
+	lambda := s.Lambda(z)
 	for c, i := range f.held {
-		s.Lambda(z)[i] = l[c] * f.unit[i]
+		lambda[i] = l[c] * f.unit[i]
+	}
+	force, unit := s.Forces(z)
+	var free []int // places in held
+	for c, i := range f.held {
+		if f.signed[c] && lambda[i] <= tolerance.Sign*unit[i] {
+			lambda[i] = 0
+		} else {
+			free = append(free, c)
+		}
+	}
+	left, b := s.Unbalanced(z), s.P.Rows.B
+	for j := range left {
+		left[j] /= force[j]
+	}
+	before, change := linalg.NormInf(left), make([]float64, len(free))
+	if before <= tolerance.Rounded {
+		return z
+	}
+	sparse.LeastSquares(change, left, 2*len(free), func(dst, d []float64) {
+		clear(dst)
+		for k, c := range free {
+			b.AddRow(dst, f.held[c], d[k]*unit[f.held[c]])
+		}
+		for j := range dst {
+			dst[j] /= force[j]
+		}
+	}, func(dst, r []float64) {
+		for k, c := range free {
+			i := f.held[c]
+			dst[k] = 0
+			for j, a := range b.Entries(i) {
+				dst[k] += a * unit[i] / force[j] * r[j]
+			}
+		}
+	}, func(before, now float64) bool { return now <= 0x1p-104*before }) // a double's last place, squared
+	if linalg.NormInf(left) < before {
+		for k, c := range free {
+			lambda[f.held[c]] += change[k] * unit[f.held[c]]
+		}
 	}
 	return z
 }
@@ -156,7 +198,7 @@ func (f *face) move(p part, l, d []float64, sign float64) []float64 {
 	for c, h := range p.of {
 		t := step * sign * d[c]
 		next[h] += t
-		if f.signed[h] && next[h] <= tolerance.Sign || math.Abs(next[h]) <= tolerance.Sign*(math.Abs(l[h])+math.Abs(t)) { // else rounding is a force
+		if c == last || f.signed[h] && next[h] <= 0 || math.Abs(next[h]) <= tolerance.Rounded*(math.Abs(l[h])+math.Abs(t)) { // else rounding is a force
 			next[h] = 0
 		}
 	}
@@ -185,7 +227,19 @@ func (p part) edges(at []int) (dirs [][]float64, all bool) {
 
 // vertex is z with multipliers that are a vertex, of which those that are 0 at z stay 0: where others are there is a pair at least that is biactive, and branches that meet at y show. nil where those of z are one, or
 // are unique.
-func (v *Solver) vertex(z []float64) []float64 {
+func (v *Solver) vertex(z []float64) (out []float64) {
+	for range v.s.M + 1 { // where multipliers cancel, the vertex is one of units that are larger than its own: each round leaves one more at 0
+		next := v.towardsVertex(z)
+		if next == nil {
+			break
+		}
+		z, out = next, next
+	}
+	return out
+}
+
+// towardsVertex is vertex, in the units of the forces at z.
+func (v *Solver) towardsVertex(z []float64) []float64 {
 	f := v.face(z)
 	if f == nil {
 		return nil

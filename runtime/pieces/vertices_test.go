@@ -140,3 +140,32 @@ func TestVerticesAreThoseOfChoicesOfRows(t *testing.T) {
 		}
 	}
 }
+
+// At x = 0 the row a y_1 == k x and the bound y_1 >= 0 of a follower who minimizes c_1 y_1 + c_2 y_2 over y_2 >= 0 as well are one: any multiple of the bound's multiplier may be taken
+// off that of the row, however much larger than the forces both then are. At the vertex that a point is looked at with they are what the forces make them.
+func TestMultipliersThatCancelAreForces(t *testing.T) {
+	rng := members.Rand(t, 8)
+	size := func(most int) float64 { return (0.5 + rng.Float64()) * math.Pow(10, float64(rng.IntN(2*most+1)-most)) }
+	for k := range members.Of(100, 2000) {
+		c1, c2, a, steep, far := size(3)*float64(1-2*rng.IntN(2)), size(3), size(2), size(2), math.Pow(10, 12*rng.Float64())
+		linear := func(c ...float64) *kkttest.Quadratic {
+			return &kkttest.Quadratic{Nx: 1, Ny: 2, M: make([]float64, 9), C: c}
+		}
+		p := &problem.Problem{Name: "cancel", Dx: 1, Dy: 2, F: linear(1, 1, 1), G: linear(0, c1, c2), Start: []float64{0},
+			X: &problem.Set{Lo: []float64{0}, Hi: []float64{1}, E: sparse.FromEntries(0, 1, nil)},
+			Rows: &problem.Rows{Kind: []problem.Kind{problem.Equal, problem.AtMost, problem.AtMost}, A: sparse.FromEntries(3, 1, []sparse.Entry{{Row: 0, Col: 0, Val: steep}}), Rhs: make([]float64, 3),
+				B: sparse.FromEntries(3, 2, []sparse.Entry{{Row: 0, Col: 0, Val: a}, {Row: 1, Col: 0, Val: 1}, {Row: 2, Col: 1, Val: 1}})},
+			Facts: problem.Facts{JointlyQuadratic: true, Convex: true, DegreeF: 1}}
+		s, v := solverOf(t, p)
+		z := make([]float64, s.N)
+		copy(s.Lambda(z), []float64{(c1 - far*c2) / a, far * c2, c2})
+		seen, err := v.Examine(t.Context(), z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := s.Lambda(seen.Point.Z)
+		if math.Abs(a*l[0]-c1) > 1e-11*math.Abs(c1) || l[1] != 0 || math.Abs(l[2]-c2) > 1e-11*c2 {
+			t.Errorf("case %d, a = %g, forces %g, %g, %g times as much beside them: multipliers %v", k, a, c1, c2, far, l)
+		}
+	}
+}
