@@ -61,7 +61,7 @@ func (d *deriver) coupled(at *derived) []float64 {
 func (d *deriver) signed(at *derived) []float64 {
 	c, of := d.coupled(at), problem.Coupled{Kind: d.p.Coupled.Kind, Weight: d.coupling.weight}
 	return of.Signs(func(i int) bool {
-		if of.Weight[i]*math.Abs(c[i]) <= valueTolerance*d.s.value {
+		if of.Weight[i]*math.Abs(c[i]) <= tolerance.SolveAccuracy*d.s.value {
 			return d.coupling.positive[i]
 		}
 		return c[i] > 0
@@ -83,7 +83,7 @@ func (v *verification) coupled() {
 	found := v.coupledValues()
 	sizes := v.d.coupledSizes()
 	for i, c := range claimed.Values {
-		v.equal("upper constraint "+v.p.Coupled.Name[i], c, found[i], valueTolerance, sizes[i])
+		v.equal("upper constraint "+v.p.Coupled.Name[i], c, found[i], tolerance.SolveAccuracy, sizes[i])
 	}
 	if v.doc.Infeasible && v.at != nil {
 		v.infeasible(found)
@@ -126,11 +126,11 @@ func (v *verification) violations(values []float64) []float64 {
 // rounding is the violation of a constraint of that slope and size at which it counts as
 // satisfied: to first order a point within delta satisfies it.
 func (v *verification) rounding(slope, size float64) float64 {
-	delta := kktTolerance * v.d.s.x
+	delta := tolerance.Target * v.d.s.x
 	if c := v.doc.Certificate; c != nil && c.Goldstein != nil {
 		delta = math.Max(delta, c.Goldstein.Delta)
 	}
-	return slope*delta + valueTolerance*size
+	return slope*delta + tolerance.SolveAccuracy*size
 }
 
 // infeasible checks the claim that the constraints cannot be met: one of them is violated
@@ -230,5 +230,5 @@ func (v *verification) multipliers(found []float64) {
 		v.fail("multipliers of the upper constraints", "%d are claimed for %d constraints", len(v.doc.Coupled.Multipliers), len(found))
 		return
 	}
-	v.vector("multipliers of the upper constraints", v.doc.Coupled.Multipliers, found, valueTolerance*norm(v.doc.Coupled.Penalty))
+	v.vector("multipliers of the upper constraints", v.doc.Coupled.Multipliers, found, tolerance.SolveAccuracy*norm(v.doc.Coupled.Penalty))
 }

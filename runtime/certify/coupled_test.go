@@ -11,6 +11,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // balanced is f = 1/2 |x|^2 with s c(x, y) beside it, c = a'(x - v) + b'(y - w) being a
@@ -79,7 +80,7 @@ func TestSizesOfConstraints(t *testing.T) {
 				Coupled:     &Coupled{Values: []float64{off}},
 				Certificate: &Certificate{Lower: lowerOf(p, f.v, f.w, []float64{}, nil)}}
 		}
-		tol := valueTolerance
+		tol := tolerance.SolveAccuracy
 		name := fmt.Sprintf("trial %d, units x %g, y %g, c %g", trial, ux, uy, uc)
 		// The farthest of three draws falls short of a hundredth of the way once in a million.
 		requireOK(t, name, Verify(doc(tol*most/200), p))

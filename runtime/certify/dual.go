@@ -222,7 +222,7 @@ func (d *deriver) dual(x, y []float64, face []int) (*derived, error) {
 			}
 			continue // the next model, at the minimum of this one
 		}
-		if !d.correct(map[int]bool{}, at, kktTolerance, false) {
+		if !d.correct(map[int]bool{}, at, tolerance.Target, false) {
 			return at, nil
 		}
 		if d.p.Facts.QuadraticInY {

@@ -46,7 +46,7 @@ func (v *verification) bounded() {
 		value := v.valueAt(v.along(x, first*math.Pow(factor, float64(k+1))/steep))
 		falls[k], before = before-value, value
 	}
-	pole := factor < 0.1 && falls[0] > kktTolerance*size && falls[1] >= falls[0]/2 && falls[2] >= falls[1]/2
+	pole := factor < 0.1 && falls[0] > tolerance.Target*size && falls[1] >= falls[0]/2 && falls[2] >= falls[1]/2
 	v.check(claim, !pole, "")
 }
 
@@ -69,7 +69,7 @@ func (v *verification) descending(measure float64) {
 	size := v.fall()
 	for t := 1.0; t >= tolerance.Target; t /= 10 { // nearer points are the same one
 		to := moved(v.doc.X, t, way)
-		if off, _ := v.outsideX(to); off > kktTolerance {
+		if off, _ := v.outsideX(to); off > tolerance.Target {
 			continue
 		}
 		if there := v.valueAt(to); there < f-t*tolerance.Slack*size && measure*norm(way) > tolerance.Slack*size {

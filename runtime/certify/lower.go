@@ -100,20 +100,20 @@ func (v *verification) lowerLevel() {
 			v.atMost(claim, claimed, found, tolerance, detail)
 		}
 	}
-	atMost(kktClaims[0], 0, found.Stationarity, kktTolerance*scale.Stationarity, "max norm of grad g - B' lambda")
-	atMost(kktClaims[1], 0, found.worst, kktTolerance, found.where)
-	atMost(kktClaims[2], 0, found.Dual, kktTolerance*scale.Dual, "most negative multiplier of an inequality")
-	atMost(kktClaims[3], 0, found.paired, kktTolerance*scale.Dual, "largest product of a multiplier and the slack of its row by the size of that row's terms")
+	atMost(kktClaims[0], 0, found.Stationarity, tolerance.Target*scale.Stationarity, "max norm of grad g - B' lambda")
+	atMost(kktClaims[1], 0, found.worst, tolerance.Target, found.where)
+	atMost(kktClaims[2], 0, found.Dual, tolerance.Target*scale.Dual, "most negative multiplier of an inequality")
+	atMost(kktClaims[3], 0, found.paired, tolerance.Target*scale.Dual, "largest product of a multiplier and the slack of its row by the size of that row's terms")
 	if claimed == nil {
 		return
 	}
 	// Residuals at a solution are rounding, in terms of these sizes.
 	r := claimed.Residuals
 	v.check("claimed residuals are at least 0", math.Min(math.Min(r.Stationarity, r.Primal), math.Min(r.Dual, r.Complementarity)) >= 0, "")
-	v.equal("claimed residual of stationarity", r.Stationarity, found.Stationarity, valueTolerance, scale.Stationarity)
-	v.equal("claimed residual of feasibility", r.Primal, found.Primal, valueTolerance, scale.Primal)
-	v.equal("claimed residual of signs", r.Dual, found.Dual, valueTolerance, scale.Dual)
-	v.equal("claimed residual of complementarity", r.Complementarity, found.Complementarity, valueTolerance, scale.Complementarity)
+	v.equal("claimed residual of stationarity", r.Stationarity, found.Stationarity, tolerance.SolveAccuracy, scale.Stationarity)
+	v.equal("claimed residual of feasibility", r.Primal, found.Primal, tolerance.SolveAccuracy, scale.Primal)
+	v.equal("claimed residual of signs", r.Dual, found.Dual, tolerance.SolveAccuracy, scale.Dual)
+	v.equal("claimed residual of complementarity", r.Complementarity, found.Complementarity, tolerance.SolveAccuracy, scale.Complementarity)
 	if !rough {
 		v.activeRows(claimed.Active, scale)
 	}
@@ -131,14 +131,14 @@ func (v *verification) lowerLevel() {
 	// here: of each product lambda h, and of each entry of r.
 	ofRows := float64(v.p.Rows.Len()) * tolerance.SumRounding * scale.Complementarity
 	ofEntries := float64(v.p.Dy) * math.Pow(tolerance.SumRounding*scale.Stationarity, 2) / bound.Modulus
-	v.atMost("gap of the lower level", bound.Gap, found.gap, valueTolerance*bound.Gap+ofRows+ofEntries, "")
+	v.atMost("gap of the lower level", bound.Gap, found.gap, tolerance.SolveAccuracy*bound.Gap+ofRows+ofEntries, "")
 	// Half a unit in the last place of y, and one of the rows' forces over the modulus, are more than anything computed shows.
 	rowForces := make([]float64, v.p.Dy)
 	v.p.Rows.B.AddMulVecT(rowForces, 1, v.doc.Lambda)
 	v.atMost("rounding of y, within the bound on the distance to y*", bound.Distance, 0x1p-53*math.Max(norm(v.doc.Y), norm(rowForces)/bound.Modulus), 0, "")
 	distance := math.Sqrt(2 * bound.Gap / bound.Modulus)
 	// The gap, its square, is no number of full precision below about LeastSquared.
-	v.equal("bound on the distance to y*", bound.Distance, distance, valueTolerance, math.Max(distance, tolerance.LeastSquared))
+	v.equal("bound on the distance to y*", bound.Distance, distance, tolerance.SolveAccuracy, math.Max(distance, tolerance.LeastSquared))
 }
 
 // rowTerms is what the violation of a row is relative to: its terms at the point itself, however far x and y may go over X, and so much
@@ -153,7 +153,7 @@ func (v *verification) rowTerms(i int) float64 {
 	for _, b := range r.B.Nonzeros(i) {
 		least = math.Min(least, math.Abs(b)*s.y)
 	}
-	return r.B.AddTerms(r.A.AddTerms(math.Abs(r.Rhs[i]), i, v.doc.X), i, v.doc.Y) + hiddenTerms(tolerance.SumRounding/kktTolerance*s.rows[i], least)
+	return r.B.AddTerms(r.A.AddTerms(math.Abs(r.Rhs[i]), i, v.doc.X), i, v.doc.Y) + hiddenTerms(tolerance.SumRounding/tolerance.Target*s.rows[i], least)
 }
 
 // hiddenTerms is what a row's terms are raised by for the rounding of entries, where the least of the terms is least over the range of its entry. Rounding that would hide
@@ -166,7 +166,7 @@ func (v *verification) forceTerms() float64 {
 	for i, l := range v.doc.Lambda {
 		most = math.Max(most, math.Abs(l)*largest(v.p.Rows.B, i))
 	}
-	return most + tolerance.SumRounding/kktTolerance*v.d.s.force
+	return most + tolerance.SumRounding/tolerance.Target*v.d.s.force
 }
 
 // activeRows checks that the claimed face is made of rows that hold with
@@ -176,7 +176,7 @@ func (v *verification) activeRows(active []int, scale problem.Residuals) {
 	in := set(active)
 	for _, i := range active {
 		h := v.d.residual(i, v.doc.X, v.doc.Y)
-		if math.Abs(h) > kktTolerance*v.rowTerms(i) {
+		if math.Abs(h) > tolerance.Target*v.rowTerms(i) {
 			v.fail("active rows", "row %d is slack by %.3g", i, -h)
 			return
 		}
@@ -187,7 +187,7 @@ func (v *verification) activeRows(active []int, scale problem.Residuals) {
 		case kind == problem.Equal:
 			v.fail("active rows", "the equality row %d is missing", i)
 			return
-		case v.doc.Lambda[i] > kktTolerance*scale.Dual:
+		case v.doc.Lambda[i] > tolerance.Target*scale.Dual:
 			v.fail("active rows", "row %d has the multiplier %.3g and is missing", i, v.doc.Lambda[i])
 			return
 		}
@@ -329,5 +329,5 @@ func (v *verification) pairs(steepest float64) []float64 {
 }
 
 func (v *verification) feasible(z []float64) bool {
-	return !slices.ContainsFunc(each.Number(v.p.Rows.Len()), func(i int) bool { return v.d.residual(i, v.doc.X, z) > kktTolerance*v.d.s.rows[i] })
+	return !slices.ContainsFunc(each.Number(v.p.Rows.Len()), func(i int) bool { return v.d.residual(i, v.doc.X, z) > tolerance.Target*v.d.s.rows[i] })
 }

@@ -173,7 +173,7 @@ func (d *deriver) withSides(at *derived, weak, side []int) (*derived, bool) {
 		return nil, false
 	}
 	other, err := d.onFace(at.x, at.y, slices.Sorted(maps.Keys(face)))
-	if err != nil || d.correct(face, other, kktTolerance, false) {
+	if err != nil || d.correct(face, other, tolerance.Target, false) {
 		return nil, false
 	}
 	return other, true

@@ -25,10 +25,6 @@ type Ray struct {
 	Steps int `json:"steps,omitempty"`
 }
 
-// RaySteps is how many doublings of the distance show an f that is not quadratic to fall without end: from rounding of the size of the point to the end of the range of numbers, which may come before. A coefficient
-// of 1e-300 turns f beyond any distance that is chosen.
-const RaySteps = 1100
-
 const rayClaim = "F improves without end along a ray"
 
 // ray checks a certificate that F falls without end.
@@ -223,26 +219,29 @@ func (v *verification) rayFalls(c *Ray) string {
 // rayCurve says why an f that is not quadratic does not fall along the ray at growing distances; "" where it does.
 func (v *verification) rayCurve(c *Ray) string {
 	v.Unchecked = append(v.Unchecked, "certificate.ray (f is not quadratic: that it goes on improving beyond the distances looked at)")
-	if c.Steps < RaySteps {
-		return fmt.Sprintf("%d distances are too few to tell", c.Steps)
-	}
 	p := v.p
 	d := v.rayAnswer(c)
 	point := v.pointOfF()
-	return fallsAlong(func(t float64) float64 {
+	doublings := -1
+	flaw := fallsAlong(func(t float64) float64 {
+		doublings++
 		z := moved(point, t, d)
 		return v.d.f.Value(z[:p.Dx], z[p.Dx:])
 	}, math.Max(1, maxAbs(point))/maxAbs(d), 0x1p1000/math.Max(1, maxAbs(d))) // room for coefficients and sums
+	if c.Steps < doublings {
+		return fmt.Sprintf("%d distances are too few to tell", c.Steps)
+	}
+	return flaw
 }
 
-// fallsAlong says why a function does not fall without end as its argument is doubled RaySteps times, or to an end, from 2^-50 times a size on; "" where it does: it is less at the end than anywhere before, and falls over the last
+// fallsAlong says why a function does not fall without end as its argument is doubled to an end, from 2^-50 times a size on, rounding of it; a coefficient of 1e-300 turns f beyond any that is chosen; "" where it does: it is less at the end than anywhere before, and falls over the last
 // doublings by no less than over those before. One that leaves the range of numbers on its way down has fallen far enough.
 func fallsAlong(value func(t float64) float64, size, end float64) string {
 	var falls []float64
 	t := 0x1p-50 * size
 	before := value(t)
 	low := before
-	for k := 0; k < RaySteps && t <= end/2; k++ {
+	for t <= end/2 {
 		t *= 2
 		now := value(t)
 		switch {

@@ -363,7 +363,7 @@ func TestRaysOfCurves(t *testing.T) {
 		if flaw := c.flaw(x, y, lambda, ray); flaw == "" {
 			t.Errorf("%+v: no distance is looked at, and it is accepted", *ray)
 		}
-		ray.Steps = RaySteps
+		ray.Steps = 1100
 		if flaw := c.flaw(x, y, lambda, ray); (flaw == "") != (last%6 < 3) {
 			t.Errorf("shape %d, %+v at %v, %v, %v: %q", last%6, *ray, x, y, lambda, flaw)
 		}
@@ -415,7 +415,7 @@ func TestRaysFitTheProblem(t *testing.T) {
 		},
 		"F improves without end":             func(_ *rayCase, r *Ray) { r.X[0] = 0 },
 		"F improves without end along":       func(_ *rayCase, r *Ray) { r.X[0] = 1 },
-		"F improves without end along a ray": func(c *rayCase, r *Ray) { r.X[0], r.Steps, c.p.Facts.DegreeF = 0, RaySteps, 3 },
+		"F improves without end along a ray": func(c *rayCase, r *Ray) { r.X[0], r.Steps, c.p.Facts.DegreeF = 0, 1100, 3 },
 		"F improves without end along a":     func(_ *rayCase, r *Ray) { r.Steps = 1 },
 	} {
 		c, r := good()

@@ -38,7 +38,7 @@ func (v *verification) required() {
 	case c.Goldstein != nil:
 		g := c.Goldstein
 		size := math.Max(v.d.s.local, g.Size())
-		v.within("solved: radius delta, by the size of x", g.Delta/v.d.s.x, mostRadius)
+		v.within("solved: radius delta, by the size of x", g.Delta/v.d.s.x, Share/2)
 		if v.doc.Radius > 0 {
 			v.within("solved: radius delta, by the one that was asked for", g.Delta, askedRadius*v.doc.Radius*(v.d.s.x+norm(v.fromX())))
 		} else {
@@ -79,7 +79,7 @@ func (v *verification) fall() float64 {
 		return size
 	}
 	start := v.p.Origin()
-	if off, _ := v.outsideX(start); off > kktTolerance {
+	if off, _ := v.outsideX(start); off > tolerance.Target {
 		return size
 	}
 	if from, penalty := v.penalizedAt(start); !math.IsNaN(from) {

@@ -86,7 +86,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 		lo, hi := boundsOfY(p, x)
 		room := slices.Max(append(minus(hi, lo), 0)) // how far an entry of y can move between its bounds at x
 		s.response = math.Max(byRows, math.Min(math.Min(way, most), byRows+room))
-		s.unknown = byRows < s.response && maxAbs(s.normB) > 0 && s.response > exaggerated*math.Max(byRows, maxAbs(y))
+		s.unknown = byRows < s.response && maxAbs(s.normB) > 0 && s.response > tolerance.Hiding*math.Max(byRows, maxAbs(y))
 		s.stiff = moved / way
 	} else if way := reach(p, g, x, y, grad, s.force, rng); way > 0 {
 		s.stiff = s.force / way
@@ -152,11 +152,6 @@ func (s *scales) inX(p *problem.Problem, i int, x []float64) float64 {
 	return size
 }
 
-// exaggerated is how many times the size of y its response may be without a look at how
-// far it does move: gradients agree to the tolerance Gradient of a size that the response
-// enters, and one that is so much too large makes of it the Share by which no claim may be off.
-const exaggerated = Share / gradientTolerance
-
 // way is how far y*(x) moves as x moves by its width: the most that is found where a run
 // starts and at a few points of X, or, where y*(x) is out of reach from here, at the nearest
 // halving of the way there, and no less than y is large. A follower of little curvature, as
@@ -218,7 +213,7 @@ func (s *scales) sizeOfY(p *problem.Problem, x, y, lambda []float64) {
 	}
 	switch {
 	case s.y > tolerance.SumRounding*held:
-		s.y = math.Max(s.y, tolerance.SumRounding*held/kktTolerance)
+		s.y = math.Max(s.y, tolerance.SumRounding*held/tolerance.Target)
 	case held > 0:
 		s.y = held
 	default:
@@ -229,14 +224,14 @@ func (s *scales) sizeOfY(p *problem.Problem, x, y, lambda []float64) {
 // lengthen makes y no smaller than what the rounding of its forces, over the curvature of an entry,
 // says nothing of: differences of the size that y had before were lost there.
 func (s *scales) lengthen(curvature float64) {
-	length := tolerance.SumRounding * s.force / curvature / kktTolerance
+	length := tolerance.SumRounding * s.force / curvature / tolerance.Target
 	if !(length > s.y) || math.IsInf(length, 1) {
 		return
 	}
 	for i, n := range s.normB {
 		s.rows[i] += n * (length - s.y)
 	}
-	s.y, s.hidden = length, kktTolerance*length
+	s.y, s.hidden = length, tolerance.Target*length
 }
 
 // finite is a size, and 0 for what is none.

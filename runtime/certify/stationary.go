@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // goldstein checks a Goldstein certificate: points, gradients, weights,
@@ -29,7 +30,7 @@ func (v *verification) goldstein(c *Goldstein) {
 	var multipliers []float64
 	for k, s := range c.Samples {
 		name := fmt.Sprintf("sample %d", k)
-		v.atMost(name+" is within delta", c.Delta, distance(s.Point, v.doc.X), valueTolerance*v.d.s.x, "")
+		v.atMost(name+" is within delta", c.Delta, distance(s.Point, v.doc.X), tolerance.SolveAccuracy*v.d.s.x, "")
 		v.check(name+" has a weight of at least 0", s.Weight >= 0, "")
 		sum += s.Weight
 		if !v.upperSet(name, s.Point) {
@@ -69,17 +70,17 @@ func (v *verification) goldstein(c *Goldstein) {
 		v.fail("error of the gradients", "claimed as %.3g, more than the gradients, %.3g", c.GradientError, size)
 	}
 	v.atMost("error of the gradients, weighted", c.GradientError, total, gradientTolerance*size, detail)
-	v.equal("sum of the weights", 1, sum, valueTolerance, 1)
+	v.equal("sum of the weights", 1, sum, tolerance.SolveAccuracy, 1)
 	if multipliers != nil {
 		v.multipliers(multipliers)
 	}
 	if c.Normal != nil {
-		enough := kktTolerance * math.Max(norm(c.Normal), size)
-		away := normalDistance(v.p, v.doc.X, v.at.y, c.Normal, c.Delta+kktTolerance*v.d.s.x, enough)
+		enough := tolerance.Target * math.Max(norm(c.Normal), size)
+		away := normalDistance(v.p, v.doc.X, v.at.y, c.Normal, c.Delta+tolerance.Target*v.d.s.x, enough)
 		v.atMost("normal vector: distance from the normal cone", 0, away, enough, "")
 	}
-	v.equal("norm of the combination", c.Norm, norm(c.combination()), valueTolerance, size)
-	v.equal("epsilon", c.Epsilon, c.Norm+c.GradientError, valueTolerance, size)
+	v.equal("norm of the combination", c.Norm, norm(c.combination()), tolerance.SolveAccuracy, size)
+	v.equal("epsilon", c.Epsilon, c.Norm+c.GradientError, tolerance.SolveAccuracy, size)
 }
 
 // face checks the rows that a sample names as those its gradient was taken on:
@@ -113,7 +114,7 @@ func (v *verification) gradientMapping(c *GradientMapping) {
 	step := scaled(minus(v.doc.X, c.Projected), c.Smoothness)
 	normal := minus(step, c.Gradient)
 	size := math.Max(norm(c.Gradient), v.d.s.local)
-	v.equal("norm of the gradient mapping", c.Norm, norm(step), valueTolerance, size)
+	v.equal("norm of the gradient mapping", c.Norm, norm(step), tolerance.SolveAccuracy, size)
 	if !v.upperSet("the projected point", c.Projected) {
 		return
 	}
@@ -123,8 +124,8 @@ func (v *verification) gradientMapping(c *GradientMapping) {
 		return
 	}
 	// The projection is known to rounding of x, which the step magnifies by L.
-	enough := kktTolerance*size + c.Smoothness*0x1p-50*math.Max(norm(v.doc.X), v.d.s.x)
-	away := normalDistance(v.p, c.Projected, at.y, normal, kktTolerance*v.d.s.x, enough)
+	enough := tolerance.Target*size + c.Smoothness*0x1p-50*math.Max(norm(v.doc.X), v.d.s.x)
+	away := normalDistance(v.p, c.Projected, at.y, normal, tolerance.Target*v.d.s.x, enough)
 	v.atMost("what the projection cut off is normal", 0, away, enough, "")
 }
 

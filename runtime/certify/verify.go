@@ -10,33 +10,22 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// Tolerances of a verification. All are relative to the sizes of the problem
-// (scales), and for documents written in full precision.
-const (
-	// Values of f, g, norms and bounds, which are evaluated by the same
-	// formulas as the document's: a few hundred roundings.
-	valueTolerance = 1e-9
-	// KKT residuals, and entries of y against y*: what a first-order solver
-	// in double precision is asked for, with a margin.
-	kktTolerance = tolerance.Target
-	// Gradients of F, beyond the error that the document claims: a solver's
-	// differences and the differences here.
-	gradientTolerance = 1e-5
-	// mostRadius and Share are what a document that says it is solved may claim at the most,
-	// whatever accuracy was asked of it, as parts of the size of x and of that of the
-	// gradients: a document is otherwise held to the accuracy that it says was asked for
-	// (measure). By Lebourg's mean value theorem a measure e at the radius d says that to
-	// first order F falls by at most e per length along any feasible step, where F is
-	// seen no closer than d. Over X, of the size w, F changes by G w: with e = Share G a
-	// certificate leaves a fiftieth of that open, for its measure and for the errors of
-	// its gradients alike, and with d = mostRadius w it does not tell points apart that are
-	// closer than a hundredth of X. They are limits of what the word may be used for,
-	// not accuracies: a claim at both would still place F to a twentieth of its changes
-	// over X (2 Share for measure and errors, mostRadius for what changes within d).
-	mostRadius = 1e-2
-	// Share is exported for runs: a hypergradient with an error that is no larger a part of it passes for known.
-	Share = 2e-2
-)
+// Tolerances of a verification are relative to the sizes of the problem (scales), and for documents written in full precision: tolerance.SolveAccuracy for values of f and g, norms and bounds,
+// which are evaluated by the same formulas as the document's; tolerance.Target for KKT residuals and entries of y against y*.
+
+// gradientTolerance is that of gradients of F, beyond the error that the document claims: a solver's differences and the differences here. With tolerance.Target pieces of F next to a kink are not found again.
+const gradientTolerance = 1e-5
+
+// Share is what a document that says it is solved may claim at the most,
+// whatever accuracy was asked of it, as a part of the size of the
+// gradients: a document is otherwise held to the accuracy that it says was asked for
+// (measure). By Lebourg's mean value theorem a measure e at the radius d says that to
+// first order F falls by at most e per length along any feasible step, where F is
+// seen no closer than d. Over X, of the size w, F changes by G w: with e = Share G a
+// certificate leaves a fiftieth of that open, for its measure, for the errors of
+// its gradients, and between two points within d of x alike, which are 2 d apart: d is at most Share/2 w. It is a limit of what the word may be used for,
+// not an accuracy. It is exported for runs: a hypergradient with an error that is no larger a part of it passes for known.
+const Share = 2e-2
 
 // Verify evaluates every claim of the document again.
 func Verify(doc *Document, p *problem.Problem) *Report {
@@ -161,7 +150,7 @@ func (v *verification) lengths() bool {
 // upperSet checks that x is in X.
 func (v *verification) upperSet(what string, x []float64) bool {
 	worst, where := v.outsideX(x)
-	return v.atMost(what+" is in X", 0, worst, kktTolerance, where)
+	return v.atMost(what+" is in X", 0, worst, tolerance.Target, where)
 }
 
 // outsideX is how far a point is outside of X, relative to the terms of what it is outside of most.
@@ -173,7 +162,7 @@ func (v *verification) outsideX(x []float64) (worst float64, where string) {
 		}
 	}
 	// Of an entry at the point itself, however wide X is, and so much of that that the tolerance covers its rounding (see rowTerms).
-	size := func(j int) float64 { return math.Abs(x[j]) + tolerance.SumRounding/kktTolerance*v.d.s.width[j] }
+	size := func(j int) float64 { return math.Abs(x[j]) + tolerance.SumRounding/tolerance.Target*v.d.s.width[j] }
 	for j, t := range x {
 		note(v.p.X.Lo[j]-t, size(j), fmt.Sprintf("lower bound of entry %d", j))
 		note(t-v.p.X.Hi[j], size(j), fmt.Sprintf("upper bound of entry %d", j))
@@ -193,7 +182,7 @@ func (v *verification) outsideX(x []float64) (worst float64, where string) {
 				over, least = over+term, math.Min(least, term)
 			}
 		}
-		note(h, v.p.X.E.AddTerms(math.Abs(v.p.X.Rhs[i]), i, x)+hiddenTerms(tolerance.SumRounding/kktTolerance*over, least), name)
+		note(h, v.p.X.E.AddTerms(math.Abs(v.p.X.Rhs[i]), i, x)+hiddenTerms(tolerance.SumRounding/tolerance.Target*over, least), name)
 	}
 	v.p.X.Extended.Each(x, size, func(i int, excess, terms float64) { note(excess, terms, v.p.X.Extended.Name[i]) })
 	for _, b := range v.p.X.Balls {
@@ -231,7 +220,7 @@ func (v *verification) values() {
 		if !isNumber(size) {
 			size = level.elsewhere
 		}
-		v.equal(level.claim, level.claimed, value, valueTolerance, size)
+		v.equal(level.claim, level.claimed, value, tolerance.SolveAccuracy, size)
 	}
 }
 
@@ -256,7 +245,7 @@ func (v *verification) derive() {
 		return
 	}
 	v.at = at
-	v.vector(AnswerClaim, v.doc.Y, at.y, kktTolerance*math.Max(norm(at.y), v.length())+tolerance.SumRounding*v.d.s.y+v.d.s.hidden) // faces are corrected to a rounding of their rows (off)
+	v.vector(AnswerClaim, v.doc.Y, at.y, tolerance.Target*math.Max(norm(at.y), v.length())+tolerance.SumRounding*v.d.s.y+v.d.s.hidden) // faces are corrected to a rounding of their rows (off)
 	if v.doc.Strict {
 		if weak := v.weakest(at); len(weak) > 0 {
 			v.fail(StrictClaim, "slack and multiplier of row %d are both zero to the accuracy they are known with", weak[0])
