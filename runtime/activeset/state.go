@@ -213,7 +213,7 @@ func (s *Solver) recompute() bool {
 			return false
 		}
 		good = worst <= tolerance.Feasibility
-		if worst <= tolerance.FewRoundings || step == tolerance.Refinements || worst > 0.25*last && good {
+		if worst <= tolerance.FewRoundings || worst > 0.25*last && good {
 			break
 		}
 		if step > 1 && worst > 0.5*last {

@@ -20,10 +20,6 @@ import (
 // of dense parts: Vanderbei 1991, Linear Algebra and its Applications 152, 105-117). Factors
 // are those of the second where the numbers are of this kind and it has the cheaper ones.
 
-// leastClique is the number of rows from which a full block is looked at: of fewer, the
-// entries that it makes are hardly more than those of the stretched block.
-const leastClique = 8
-
 // cliques are the full blocks of the positive rows of a matrix that no other entry of that
 // block joins to each other. They are immutable.
 type cliques struct {
@@ -39,7 +35,7 @@ type cliques struct {
 
 // newCliques finds the cliques; nil where there are none.
 func newCliques(s *Symbolic, sign []int8) *cliques {
-	if s.n < leastClique || len(s.place) == 0 {
+	if len(s.place) == 0 {
 		return nil
 	}
 	c := &cliques{row: make([]int32, len(s.place)), col: make([]int32, len(s.place)), inside: make([]bool, len(s.place))}
@@ -72,7 +68,8 @@ func newCliques(s *Symbolic, sign []int8) *cliques {
 	number, place := make([]int, s.n), make([]int, s.n)
 	for i := range s.n {
 		k := classes.Of(i)
-		if m := size[k]; m < leastClique || entries[k] != m*(m-1)/2 || !positive[i] {
+		// A full block of m rows has m(m+1)/2 entries, the stretched one 2m+1: as the whole (analyze), it is to be no more than half.
+		if m := size[k]; 2*(2*m+1) > m*(m+1)/2 || entries[k] != m*(m-1)/2 || !positive[i] {
 			continue
 		}
 		if number[k] == 0 {

@@ -78,7 +78,7 @@ func newNetwork(r *rand.Rand, nodes, links, commodities int, off float64, held f
 func TestFullBlocks(t *testing.T) {
 	for seed := range uint64(24) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		nodes, commodities := 5+r.IntN(4), leastClique+r.IntN(6)
+		nodes, commodities := 5+r.IntN(4), 8+r.IntN(6)
 		links := 3 * nodes
 		off := []float64{0, 1e-9, 1}[seed%3]
 		draw := func(held func() bool) *network {

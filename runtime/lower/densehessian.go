@@ -33,8 +33,8 @@ type denseHessian struct {
 	// gram[a][c], of places c <= a, is b H^-1 b' of the two rows, the product of their
 	// whitened normals; NaN where not computed so far.
 	gram  [][]float64
-	faces []*metricFace // most recent last
-	bases []*basis      // most recent last
+	face  metricFace // the last
+	basis basis      // the last
 }
 
 // basis is the factorization of a face's rows.
@@ -45,13 +45,9 @@ type basis struct {
 
 // metricFace is the Gram matrix of a face's rows in the metric of H^-1, factorized.
 type metricFace struct {
-	rows    []int
+	rows    []int            // nil before there is one
 	factors *linalg.Cholesky // nil where the rows are dependent to rounding
 }
-
-// facesKept is how many factored faces are kept: those next to each other that
-// a line search crosses.
-const facesKept = 4
 
 // newDenseHessian factorizes H, n x n and exactly symmetric, in its place, which it keeps. Where the curvature is at least mu, a bound of the
 // condition number that is smaller by tolerance.Hiding than what it may be saves an estimate, which is no larger.
@@ -111,7 +107,7 @@ func (w *denseHessian) refined(dst, y, grad []float64) {
 func (w *denseHessian) direction(dst []float64, f *face, r []float64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	m := w.face(f.poly, f.rows(make([]int, 0, f.size())))
+	m := w.faceOf(f.poly, f.rows(make([]int, 0, f.size())))
 	if m.factors == nil {
 		return false
 	}
@@ -132,15 +128,12 @@ func (w *denseHessian) push(v []float64, rows []int, sizes []float64) {
 	}
 }
 
-// face is the factored Gram matrix of some rows that involve y, ascending, from
+// faceOf is the factored Gram matrix of some rows that involve y, ascending, from
 // those kept or made anew.
-func (w *denseHessian) face(q *polyhedron, rows []int) *metricFace {
+func (w *denseHessian) faceOf(q *polyhedron, rows []int) metricFace {
 	w.reach(q, rows)
-	for i := len(w.faces) - 1; i >= 0; i-- {
-		if kept := w.faces[i]; slices.Equal(kept.rows, rows) {
-			w.faces = append(slices.Delete(w.faces, i, i+1), kept)
-			return kept
-		}
+	if w.face.rows != nil && slices.Equal(w.face.rows, rows) {
+		return w.face
 	}
 	k := len(rows)
 	gram := make([]float64, k*k)
@@ -150,7 +143,7 @@ func (w *denseHessian) face(q *polyhedron, rows []int) *metricFace {
 			gram[a*k+c] = w.product(i, rows[c])
 		}
 	}
-	m := &metricFace{rows: rows}
+	m := metricFace{rows: rows}
 	if factors, ok := linalg.NewCholesky(k, gram); ok {
 		for a, i := range rows {
 			least = math.Min(least, factors.Pivot(a)/math.Sqrt(w.product(i, i)))
@@ -162,10 +155,7 @@ func (w *denseHessian) face(q *polyhedron, rows []int) *metricFace {
 			m.factors = factors
 		}
 	}
-	if len(w.faces) == facesKept {
-		w.faces = slices.Delete(w.faces, 0, 1)
-	}
-	w.faces = append(w.faces, m)
+	w.face = m
 	return m
 }
 
@@ -179,7 +169,7 @@ func (w *denseHessian) reach(q *polyhedron, rows []int) {
 		}
 	}
 	if w.b != q.b || count > kept && count*(w.n+count/2) > tolerance.MostNumbers {
-		w.b, w.faces, w.bases, w.whitened, w.gram = q.b, nil, nil, nil, nil
+		w.b, w.face, w.basis, w.whitened, w.gram = q.b, metricFace{}, basis{}, nil, nil
 		w.place = slices.Repeat([]int{-1}, q.m)
 	}
 	var missing []int
@@ -215,21 +205,14 @@ func (w *denseHessian) recall(f *face, rows []int) {
 	if w.b != f.poly.b {
 		return
 	}
-	var best *basis
-	most := 0
-	for _, kept := range w.bases {
-		k := 0
-		for k < min(len(rows), len(kept.members)) && rows[k] == kept.members[k] && !(f.open != nil && f.open[rows[k]]) {
-			k++
-		}
-		if k > most && slices.Equal(kept.fixer, f.fixer) {
-			best, most = kept, k
-		}
+	kept, k := &w.basis, 0
+	for k < min(len(rows), len(kept.members)) && rows[k] == kept.members[k] && !(f.open != nil && f.open[rows[k]]) {
+		k++
 	}
-	if best == nil || !f.qr.Take(&best.qr, most) {
+	if k == 0 || !slices.Equal(kept.fixer, f.fixer) || !f.qr.Take(&kept.qr, k) {
 		return
 	}
-	f.members = append(f.members, best.members[:most]...)
+	f.members = append(f.members, kept.members[:k]...)
 	for _, i := range f.members {
 		f.in[i] = true
 	}
@@ -242,26 +225,19 @@ func (w *denseHessian) keep(f *face) {
 		f.rebuild()
 	}
 	k := len(f.members)
-	if k == 0 || k*w.n > tolerance.MostNumbers/facesKept {
+	if k == 0 || k*w.n > tolerance.MostNumbers {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reach(f.poly, nil)
-	for i, kept := range w.bases {
-		if slices.Equal(kept.members, f.members) && slices.Equal(kept.fixer, f.fixer) {
-			w.bases = append(slices.Delete(w.bases, i, i+1), kept)
-			return
-		}
-	}
-	kept := &basis{fixer: slices.Clone(f.fixer), members: slices.Clone(f.members)}
-	if !kept.qr.Take(&f.qr, k) {
+	if slices.Equal(w.basis.members, f.members) && slices.Equal(w.basis.fixer, f.fixer) {
 		return
 	}
-	if len(w.bases) == facesKept {
-		w.bases = slices.Delete(w.bases, 0, 1)
+	kept := basis{fixer: slices.Clone(f.fixer), members: slices.Clone(f.members)}
+	if kept.qr.Take(&f.qr, k) {
+		w.basis = kept
 	}
-	w.bases = append(w.bases, kept)
 }
 
 // product is b H^-1 b' of two rows that have been reached.

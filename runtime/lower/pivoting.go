@@ -67,7 +67,7 @@ func (w *denseHessian) pivots(q *polyhedron, y, base, grad []float64, guess []in
 			return nil, false
 		}
 		w.reach(q, taking)
-		m := w.face(q, slices.Clone(active))
+		m := w.faceOf(q, slices.Clone(active))
 		if m.factors == nil {
 			return nil, false
 		}

@@ -94,13 +94,13 @@ func (w *newton) refine(ctx context.Context, q *polyhedron, rows []int, y, lambd
 	}
 	// First by gradients, as far as they lead.
 	last := math.Inf(1)
-	for range tolerance.Refinements {
+	for { // each halves the step, or is the last
 		dy, by, ok := m.step(q, w.grad, y, lambda)
 		if !ok || ctx.Err() != nil {
 			return r, false
 		}
 		size := linalg.Norm(dy)
-		if size > last/2 {
+		if !(size <= last/2) {
 			break
 		}
 		linalg.Axpy(y, 1, dy)
@@ -113,7 +113,7 @@ func (w *newton) refine(ctx context.Context, q *polyhedron, rows []int, y, lambd
 	// Then by slopes, until what is left is rounding.
 	defer func() { w.value = w.obj.ValueGrad(w.grad, y) }()
 	last = math.Inf(1)
-	for range tolerance.Refinements {
+	for { // each halves the step, or is the last
 		way, off, ok := m.left(q, g, slope, y, lambda)
 		if !ok || ctx.Err() != nil {
 			return r, false
@@ -128,7 +128,7 @@ func (w *newton) refine(ctx context.Context, q *polyhedron, rows []int, y, lambd
 		if size <= math.Max(open, 2*tolerance.Roundoff*linalg.Norm(y)) {
 			return r, true
 		}
-		if size > last/2 {
+		if !(size <= last/2) {
 			return r, size <= tolerance.Sign*math.Max(q.unit(y), linalg.Norm(w.grad)/m.largest)
 		}
 		last = size
@@ -137,7 +137,6 @@ func (w *newton) refine(ctx context.Context, q *polyhedron, rows []int, y, lambd
 			lambda[i] += way[q.n+a]
 		}
 	}
-	return r, false
 }
 
 // left is the way from y and the multipliers to the solution on the face, entry by entry (len Dy, then
