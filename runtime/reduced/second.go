@@ -32,7 +32,7 @@ func (j *judged) curvature(h, v []float64) float64 {
 	return linalg.Norm(h) / math.Max(linalg.Norm(v), 1e-300)
 }
 
-// curved looks for a direction of negative curvature along the manifold by Lanczos's method with full orthogonalization; nil where it finds none.
+// curved looks for a direction of negative curvature along the manifold by Lanczos's method with full orthogonalization, in a space whose eigenvalues cost little; nil where it finds none.
 func (p *piece) curved(j *judged) ([]float64, kkt.SecondOrder) {
 	nw := p.f.nw
 	start := scattered(nw)
@@ -46,7 +46,7 @@ func (p *piece) curved(j *judged) ([]float64, kkt.SecondOrder) {
 	basis := [][]float64{start}
 	var diag, off []float64
 	move, curve := newPoint(nw, p.f.n, len(p.p.Duals)), newPoint(nw, p.f.n, len(p.p.Duals))
-	for k := range lanczosSteps {
+	for k := range tolerance.DenseOrder {
 		v := basis[k]
 		h := make([]float64, nw)
 		p.forward(move, v)
@@ -62,7 +62,7 @@ func (p *piece) curved(j *judged) ([]float64, kkt.SecondOrder) {
 			j.project(h) // what rounding has left across the manifold is long where the rest is short
 		}
 		beta := linalg.Norm(h)
-		if k == lanczosSteps-1 || beta <= rounding*(math.Abs(diag[0])+math.Abs(diag[k])) {
+		if k == tolerance.DenseOrder-1 || beta <= rounding*(math.Abs(diag[0])+math.Abs(diag[k])) {
 			break
 		}
 		off = append(off, beta)
@@ -106,6 +106,3 @@ func scattered(n int) []float64 {
 	}
 	return v
 }
-
-// lanczosSteps bounds the dimension of the Krylov space in which the least curvature is looked for.
-const lanczosSteps = 60

@@ -78,9 +78,6 @@ func (s *solver) begin(lambda, v []float64, mu float64) *Central {
 	return c
 }
 
-// centred is the part of mu within which the products s lambda of a central point are; its rows are within tolerance.Target of sqrt(mu).
-const centred = 1e-3
-
 // center finds the central point at w from one near by, by primal-dual Newton steps; nil where it does not get there: no y is inside the rows, or too far. It leaves factors to factorize.
 func (s *solver) center(w []float64, mu float64, from *Central, equal []float64) *smoothed {
 	f := s.f
@@ -101,8 +98,7 @@ func (s *solver) center(w []float64, mu float64, from *Central, equal []float64)
 		}
 		copy(c.v, q)
 		f.timesY(c.v, 1, c.lambda)
-		central, off := c.measure()
-		if central <= centred && off <= tolerance.Target {
+		if c.off() <= tolerance.Target {
 			f.timesET(c.y, 1, c.lambda)
 			return c
 		}
@@ -171,8 +167,8 @@ func (c *smoothed) rho(r, end int) float64 {
 	return row.hi - c.v[r] - c.at.Slack[1][r]
 }
 
-// measure is how far products are from mu, as a part, and rows from their slacks, as a part of sqrt(mu) or the slack.
-func (c *smoothed) measure() (central, off float64) {
+// off is how far products are from mu, as a part, and rows from their slacks, as a part of sqrt(mu) or the slack.
+func (c *smoothed) off() (off float64) {
 	root := math.Sqrt(c.mu)
 	for r := range c.f.rows {
 		row := &c.f.rows[r]
@@ -183,12 +179,12 @@ func (c *smoothed) measure() (central, off float64) {
 		for end := range 2 {
 			if row.has(end) {
 				s := c.at.Slack[end][r]
-				central = math.Max(central, math.Abs(s*c.at.Mult[end][r]/c.mu-1))
+				off = math.Max(off, math.Abs(s*c.at.Mult[end][r]/c.mu-1))
 				off = math.Max(off, math.Abs(c.rho(r, end))/math.Max(root, s))
 			}
 		}
 	}
-	return central, off
+	return off
 }
 
 // factorize sets D^-1, T and the factor of N.
