@@ -51,9 +51,6 @@ func (v *Solver) newAnswers(x, y []float64) (*answers, error) {
 	return a, nil
 }
 
-// near is how far (x, y) may move, relative to the sizes of their entries, for the Hessian to serve again: steps then still leave 1e-4 of the error.
-const near = 1e-4
-
 // errSteps says that Newton's method did not come to an answer.
 var errSteps = fmt.Errorf("no answer of the follower was found in %d steps", tolerance.Steps)
 
@@ -198,13 +195,13 @@ func (a *answers) rounding(i int, x, y []float64) float64 {
 	return tolerance.SumRounding * rows.B.AddTerms(rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, x), i, y)
 }
 
-// hessian is that of g in y at (x, y) or next to it, made positive semidefinite where it is so along the equality rows alone.
+// hessian is that of g in y at (x, y), made positive semidefinite where it is so along the equality rows alone.
 func (a *answers) hessian(x, y []float64) (*sparse.CSR, error) {
 	here := append(slices.Clone(x), y...)
 	if a.h != nil && a.v.p.Facts.QuadraticInY && a.v.p.Facts.FixedHessian {
 		return a.h, nil
 	}
-	if a.h != nil && beside(a.at, here) {
+	if a.h != nil && slices.Equal(a.at, here) {
 		return a.h, nil
 	}
 	lo, err := a.v.followerAt(x, y, false, false)
@@ -227,14 +224,4 @@ func (a *answers) hessian(x, y []float64) (*sparse.CSR, error) {
 	}
 	a.h, a.at = h, here
 	return h, nil
-}
-
-// beside reports that two points differ by less than near in every entry.
-func beside(a, b []float64) bool {
-	for j, t := range a {
-		if !(math.Abs(t-b[j]) <= near*math.Abs(t)) {
-			return false
-		}
-	}
-	return true
 }

@@ -25,12 +25,9 @@ func (v *Solver) program(pt *point, hess *sparse.CSR, region *trust, penalty ela
 	return kkt.New(p)
 }
 
-// roundsEach, times the entries of x, bounds the rounds of a subproblem: on problems that are solved at all it took one or two times as many. Where kinks crowd so that it takes more, so will the next ones.
-const roundsEach = 10
-
 // inLeaderSpace solves a subproblem from z: with the biactive rows of the last one, and without them where that leads nowhere.
 func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, st *state) (*kkt.Point, error) {
-	opts := reduced.Options{NoPath: true, Near: true, Steps: roundsEach * (s.Nx + 1), Warm: st.end, OneVertex: !st.vertices}
+	opts := reduced.Options{NoPath: true, Near: true, Warm: st.end, OneVertex: !st.vertices}
 	if st.fine { // what is left of the gradient is by the terms of a follower without rows, and more by those of the certificate
 		opts.Tolerance = tolerance.Sign / math.Max(tolerance.Hiding, st.hidden)
 	}

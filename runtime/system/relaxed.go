@@ -238,14 +238,11 @@ func (run *Run) shown(ctx context.Context, least *relaxation.Point, x []float64)
 	return p, at, nil
 }
 
-// near is by how much of the largest force x may miss what supports y to be a start: where f does not tell y from others, as flows of several kinds from those with the same sums, another of them is met.
-const near = 0.01
-
 // supported is an x with the same entries as that of a minimizer of the relaxation where f feels them, and the same A x, for which there are multipliers of the follower with y,
 //
 //	grad_y g(x, y) = B'lambda,   lambda >= 0, = 0 on rows with slack,
 //
-// where grad_y g is affine in x next to it: tolls that make the flows of least cost the travellers' own (Hearn and Ramana 1998). Where there is none it is one that misses by least; nil where that is far.
+// where grad_y g is affine in x next to it: tolls that make the flows of least cost the travellers' own (Hearn and Ramana 1998). Where there is none it is one that misses by least: where f does not tell y from others, as flows of several kinds from those with the same sums, another of them is met.
 func (run *Run) supported(ctx context.Context, least *relaxation.Point) []float64 {
 	n := run.n
 	s := run.System
@@ -327,7 +324,7 @@ func (run *Run) supported(ctx context.Context, least *relaxation.Point) []float6
 		return nil
 	}
 	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
-	if sol.Status != activeset.Optimal || sol.Z[last] > near {
+	if sol.Status != activeset.Optimal {
 		return nil
 	}
 	x := append([]float64(nil), least.X...)
