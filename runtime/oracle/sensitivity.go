@@ -188,7 +188,6 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 	step = reach * curvature / d.slope
 	part := make([]float64, p.Dy+p.Rows.Len())
 	speed, err := 0.0, error(nil)
-	const apart = 1e2
 	for range tolerance.Halvings {
 		d.force = 0
 		speed, err = d.forward(ctx, part, step)
@@ -200,7 +199,7 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 			return nil, s.contradicted(err, held)
 		}
 		moved := speed * step
-		if moved == 0 || moved > reach/apart && (moved < apart*reach || p.Facts.QuadraticInY) {
+		if moved == 0 || moved > reach/tolerance.Shorten && (moved < tolerance.Shorten*reach || p.Facts.QuadraticInY) {
 			break
 		}
 		step *= math.Min(math.Max(reach/moved, 1e-6), 1e6)

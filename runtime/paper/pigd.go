@@ -170,7 +170,7 @@ func (m *pigd) Step(ctx context.Context, run *outer.Run) (string, error) {
 // adam is Adam's step with its usual constants and a rate that falls
 // geometrically over the budget, so that the last steps settle.
 func (m *pigd) adam(g []float64) []float64 {
-	const beta1, beta2, tiny = 0.9, 0.999, 1e-8
+	const beta1, beta2 = 0.9, 0.999
 	s := &m.State
 	first, second, next := make([]float64, len(g)), make([]float64, len(g)), make([]float64, len(g))
 	t := float64(s.T)
@@ -180,7 +180,9 @@ func (m *pigd) adam(g []float64) []float64 {
 		second[j] = beta2*s.Second[j] + (1-beta2)*v*v
 		a := first[j] / (1 - math.Pow(beta1, t))
 		b := second[j] / (1 - math.Pow(beta2, t))
-		next[j] = s.X[j] - rate*a/(math.Sqrt(b)+tiny)
+		if next[j] = s.X[j]; b > 0 { // else no gradient has had this entry
+			next[j] -= rate * a / math.Sqrt(b)
+		}
 	}
 	s.First, s.Second = first, second
 	return next
