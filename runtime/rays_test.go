@@ -184,3 +184,42 @@ func TestRaysOfCurvedObjectives(t *testing.T) {
 		}
 	}
 }
+
+// TestRaysOfOneFollowerOfTwo: the first follower's answers make up a line at points of a line of x alone, along which f has no end; the leader's product with the second one's answer has f's steps taken on a Hessian of all unknowns, in which those
+// of x are rounding of the line's.
+func TestRaysOfOneFollowerOfTwo(t *testing.T) {
+	for seed := range members.Seeds(t, 100) {
+		rng := rand.New(rand.NewPCG(seed, 74))
+		for range 5 {
+			size := func() float64 { return float64(1+rng.IntN(4)) / 2 }
+			p, q, a := size(), size(), size()
+			one, two := float64(1+rng.IntN(8))/8, float64(rng.IntN(17)-8)/8 // an x at which there is such a line
+			along := float64(1 + rng.IntN(3))
+			text := fmt.Sprintf(`model two
+solve { ties = optimistic }
+upper {
+  var x: vector[2] in box(-1, 1)
+  maximize %v * y[1] - %v * y[2] + w * x[1]
+}
+lower a {
+  var y: vector[2]
+  minimize %.17g * x[1] * y[1] - (x[2] + %.17g) * y[2]
+  subject to
+    r: -%.17g * y[1] + %.17g * y[2] - %v * x[1] <= %v
+}
+lower b {
+  var w: real in box(0, 1)
+  minimize x[2] * w
+}
+`, along, along*q/(2*p), a, q*a*one/p-two, p, q, size(), size()-1)
+			problem := bindText(t, text)
+			r, err := problem.Solve(t.Context(), runtime.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Status != runtime.Unbounded || !verified(problem, r) {
+				t.Errorf("seed %d: %s, %s\n%s", seed, r.Status, r.Reason, text)
+			}
+		}
+	}
+}

@@ -213,7 +213,7 @@ func (v *Solver) onBranch(ctx context.Context, z []float64) ([]float64, error) {
 const MostGrowth = 1 / tolerance.SumRounding
 
 // ray is the direction from a point to another where it leads on without end, in the relaxation's units, and f falls along all of it; nil where it does not.
-// Entries that are rounding beside the largest and have an end in front of them are no part of it: f, whose gradient at the point is given, falls along the others.
+// Entries that are rounding beside the largest and have an end in front of them are no part of it, nor is what rows make of entries that the largest has rounded: f, whose gradient at the point is given, falls along the others.
 func (v *Solver) ray(at, to, grad []float64) []float64 {
 	d, size := make([]float64, len(at)), 0.0
 	for j := range d {
@@ -233,9 +233,12 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 	}
 	a := v.s.Relaxation.A
 	for i := range v.bounds.RowLo {
-		rate, sum := a.RowDot(i, d), 0.0
+		rate, sum, rounding := a.RowDot(i, d), 0.0, 0.0
 		sum = a.AddTerms(sum, i, d)
-		if math.Abs(rate) > tolerance.Sign*sum && blocked(rate, v.bounds.RowLo[i], v.bounds.RowHi[i]) {
+		for _, c := range a.Entries(i) {
+			rounding += tolerance.SumRounding * math.Abs(c) * size
+		}
+		if math.Abs(rate) > math.Max(tolerance.Sign*sum, rounding) && blocked(rate, v.bounds.RowLo[i], v.bounds.RowHi[i]) {
 			return nil
 		}
 	}
