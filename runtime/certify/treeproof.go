@@ -93,53 +93,93 @@ func (e *TreeError) Unwrap() error { return e.Err }
 // number of lines. Followers have linear rows, so their answers satisfy the system, whether g is convex or not. What is wrong with a proof is a
 // *TreeError.
 func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, error) {
-	in := &treeReader{from: bufio.NewReaderSize(r, 1<<16), most: 1 << 16}
+	in, v := &treeReader{from: bufio.NewReaderSize(r, 1<<16)}, NewTreeVerifier(p, digest)
+	for {
+		text, err := in.next(v.most)
+		if errors.Is(err, io.EOF) && v.begun {
+			var report *TreeReport
+			if report, err = v.Report(); err == nil {
+				return report, nil
+			}
+		} else if err != nil && !v.begun {
+			err = fmt.Errorf("no proof of a bound: %w", err)
+		} else if err == nil {
+			err = v.Take(text)
+		}
+		if err != nil {
+			return nil, &TreeError{max(1, in.line), err}
+		}
+	}
+}
+
+// TreeVerifier is VerifyTree line by line, for one who writes them.
+type TreeVerifier struct {
+	treeVerification
+	digest string
+	begun  bool
+	most   int // bytes of a line
+}
+
+// NewTreeVerifier is ready for the first line of a proof, which has to be of the problem's digest where that is not "".
+func NewTreeVerifier(p *problem.Problem, digest string) *TreeVerifier {
+	return &TreeVerifier{treeVerification{p: p, owned: make([]bool, treeColumns(p))}, digest, false, 1 << 16}
+}
+
+// Take takes the next line. A leaf that it refuses may be followed by another one in its place, or by a branch.
+func (t *TreeVerifier) Take(line []byte) error {
+	if !t.begun {
+		return t.head(line)
+	}
+	v := &t.treeVerification
+	var next treeLine
+	if err := decode(line, &next); err != nil {
+		return err
+	}
+	switch {
+	case next.Part != nil:
+		return v.beginPart(&next)
+	case v.done:
+		return errors.New("the proof goes on after its leaves cover everything")
+	case v.leaf == nil && next.adds():
+		return v.add(&next)
+	}
+	if v.leaf == nil {
+		if err := v.open(); err != nil {
+			return err
+		}
+		t.most = longestLine(v.p) + 40*v.added.lift.room()
+	}
+	return v.take(&next)
+}
+
+// head takes the first line.
+func (t *TreeVerifier) head(line []byte) error {
 	var head struct {
 		Tree    int    `json:"tree"`
 		Model   string `json:"model"`
 		Digest  string `json:"digest"`
 		Duality bool   `json:"duality"`
 	}
-	if err := in.next(&head); err != nil {
-		return nil, in.wrong(fmt.Errorf("no proof of a bound: %w", err))
-	}
+	err := decode(line, &head)
 	switch {
+	case err != nil:
+		return fmt.Errorf("no proof of a bound: %w", err)
 	case head.Tree != 1:
-		return nil, in.wrong(fmt.Errorf("version %d of the proof is not known", head.Tree))
-	case digest != "" && head.Digest != digest:
-		return nil, in.wrong(fmt.Errorf("the proof is of another model, or of other data (model `%s`, digest %.12s)", head.Model, head.Digest))
+		return fmt.Errorf("version %d of the proof is not known", head.Tree)
+	case t.digest != "" && head.Digest != t.digest:
+		return fmt.Errorf("the proof is of another model, or of other data (model `%s`, digest %.12s)", head.Model, head.Digest)
 	}
-	in.most = longestLine(p)
-	v := &treeVerification{p: p, owned: make([]bool, treeColumns(p))}
-	v.begin(nil, head.Duality)
-	for {
-		var next treeLine
-		err := in.next(&next)
-		switch {
-		case errors.Is(err, io.EOF) && v.complete():
-			return &v.report, nil
-		case errors.Is(err, io.EOF):
-			err = errors.New("the proof ends before its leaves cover everything")
-		case err != nil:
-		case next.Part != nil:
-			err = v.beginPart(&next)
-		case v.done:
-			err = errors.New("the proof goes on after its leaves cover everything")
-		case v.leaf == nil && next.adds():
-			err = v.add(&next)
-		default:
-			if v.leaf == nil {
-				if err = v.open(); err != nil {
-					break
-				}
-				in.most = longestLine(p) + 40*v.added.lift.room()
-			}
-			err = v.take(&next)
-		}
-		if err != nil {
-			return nil, in.wrong(err)
-		}
+	t.begun, t.most = true, longestLine(t.p)
+	t.begin(nil, head.Duality)
+	return nil
+}
+
+// Report is what the lines so far show, where they are a proof.
+func (t *TreeVerifier) Report() (*TreeReport, error) {
+	if !t.begun || !t.complete() {
+		return nil, errors.New("the proof ends before its leaves cover everything")
 	}
+	return &t.report, nil
 }
 
 // begin makes ready for the tree of a part of f, or of all of it.
@@ -316,11 +356,9 @@ func (v *treeVerification) take(next *treeLine) error {
 		r := &l.along[k]
 		v.enter(func() { l.narrow(&r.lo, &r.hi, interval{-inf, at}) }, func() { l.narrow(&r.lo, &r.hi, interval{at, inf}) })
 	case next.Bound != nil:
-		v.report.Leaves++
-		return v.end(next.Bound, false)
+		return v.end(next.Bound, false, &v.report.Leaves)
 	default:
-		v.report.Empty++
-		return v.end(next.Empty, true)
+		return v.end(next.Empty, true, &v.report.Empty)
 	}
 	return nil
 }
@@ -344,8 +382,8 @@ func (v *treeVerification) enter(first, second func()) {
 	first()
 }
 
-// end evaluates a leaf, and goes on to the next child that is not read.
-func (v *treeVerification) end(w *treeWeights, empty bool) error {
+// end evaluates a leaf, of which there is one more, and goes on to the next child that is not read.
+func (v *treeVerification) end(w *treeWeights, empty bool, leaves *int64) error {
 	if err := v.leaf.load(w, empty); err != nil {
 		return err
 	}
@@ -353,6 +391,7 @@ func (v *treeVerification) end(w *treeWeights, empty bool) error {
 	if err != nil {
 		return err
 	}
+	*leaves++
 	v.shown = math.Min(v.shown, bound)
 	for len(v.stack) > 0 {
 		b := &v.stack[len(v.stack)-1]
@@ -381,21 +420,18 @@ type treeReader struct {
 	from *bufio.Reader
 	text []byte
 	line int
-	most int // bytes of a line
 }
 
-func (r *treeReader) wrong(err error) error { return &TreeError{max(1, r.line), err} }
-
-// next decodes the next line that is not blank; io.EOF after the last.
-func (r *treeReader) next(into any) error {
+// next is the next line that is not blank, of so many bytes at most; io.EOF after the last.
+func (r *treeReader) next(most int) ([]byte, error) {
 	for {
 		r.line++
 		r.text = r.text[:0]
 		for {
 			part, err := r.from.ReadSlice('\n')
 			r.text = append(r.text, part...)
-			if len(r.text) > r.most {
-				return errors.New("the line is longer than one of this model's proofs can be")
+			if len(r.text) > most {
+				return nil, errors.New("the line is longer than one of this model's proofs can be")
 			}
 			if err == nil {
 				break
@@ -404,21 +440,26 @@ func (r *treeReader) next(into any) error {
 				break
 			}
 			if !errors.Is(err, bufio.ErrBufferFull) {
-				return err
+				return nil, err
 			}
 		}
 		if text := bytes.TrimSpace(r.text); len(text) > 0 {
-			in := json.NewDecoder(bytes.NewReader(text))
-			in.DisallowUnknownFields()
-			if err := in.Decode(into); err != nil {
-				return errors.New("no whole JSON object of a proof: " + strings.TrimPrefix(err.Error(), "json: "))
-			}
-			if _, err := in.Token(); !errors.Is(err, io.EOF) {
-				return errors.New("more than one JSON object")
-			}
-			return nil
+			return text, nil
 		}
 	}
+}
+
+// decode reads the object of a line.
+func decode(line []byte, into any) error {
+	in := json.NewDecoder(bytes.NewReader(line))
+	in.DisallowUnknownFields()
+	if err := in.Decode(into); err != nil {
+		return errors.New("no whole JSON object of a proof: " + strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more than one JSON object")
+	}
+	return nil
 }
 
 // treeLine is one object of the tree.

@@ -25,25 +25,15 @@ type Proof struct {
 
 // Write writes the proof, and verifies what it writes: where that shows less, by rounding, Says becomes what it shows. It solves the leaves of the search's tree again.
 func (p *Proof) Write(ctx context.Context, w io.Writer) error {
-	read, write := io.Pipe()
-	var shown *certify.TreeReport
-	verified := make(chan error, 1)
-	go func() {
-		var err error
-		shown, err = certify.VerifyTree(p.problem, read, p.Says.Digest)
-		read.CloseWithError(err) // nil: what would be written behind its end is refused
-		verified <- err
-	}()
-	err := tree.WriteProof(ctx, io.MultiWriter(w, write), p.system, p.state, p.Says)
-	write.CloseWithError(err)
-	switch wrong := <-verified; {
-	case err == nil:
-		err = wrong
-	case wrong != nil && errors.Is(err, wrong):
-		err = fmt.Errorf("what was written does not verify: %w", wrong)
-	}
-	if err != nil {
+	verifier := certify.NewTreeVerifier(p.problem, p.Says.Digest)
+	says := p.Says
+	says.Accepts = verifier.Take
+	if err := tree.WriteProof(ctx, w, p.system, p.state, says); err != nil {
 		return err
+	}
+	shown, err := verifier.Report()
+	if err != nil {
+		return fmt.Errorf("what was written does not verify: %w", err)
 	}
 	if math.IsInf(shown.Bound, -1) { // what is convex but for the rounding of its numbers has a bound within bounds of its variables alone
 		return errors.New("what was written shows no bound: the upper objective is convex to rounding only, and variables that it reads have no bounds")

@@ -24,6 +24,8 @@ import (
 type Statement struct {
 	Bound         float64
 	Model, Digest string
+	// Accepts, optional, is what verifies each line as it comes, and says why it refuses one: in the place of a leaf another may come, or a branch.
+	Accepts func(line []byte) error
 }
 
 // WriteProof writes what shows a statement by the trees of a search, as JSON objects, one a line (the format is
@@ -45,7 +47,8 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 	if len(f.parts) == 1 && f.parts[0].quad.Weights != nil {
 		head["duality"] = true
 	}
-	if err := writeLine(out, head); err != nil {
+	lines := lineWriter{out, what.Accepts}
+	if err := lines.line(head); err != nil {
 		return err
 	}
 	claims := f.claims(what.Bound)
@@ -53,7 +56,7 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 		if math.IsInf(claims[k], -1) { // another part shows that nothing is feasible
 			continue
 		}
-		pw := &proofWriter{of: sys, s: s, p: s.newPlunger(), claim: claims[k], out: out, bounds: boundRows(s.sys)}
+		pw := &proofWriter{of: sys, s: s, p: s.newPlunger(), claim: claims[k], lineWriter: lines, bounds: boundRows(s.sys)}
 		pw.p.thorough, pw.p.enough = true, pw.claim
 		if len(f.parts) > 1 {
 			of := map[string]any{"columns": s.part.Cols}
@@ -129,7 +132,7 @@ func (pw *proofWriter) tree(ctx context.Context) error {
 		}
 	}
 	root := &node{fix: make([]kkt.Fix, len(sys.Pairs))}
-	stack := []*node{root}
+	stack, more := []*node{root}, len(s.records)+tolerance.Branches
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
@@ -146,8 +149,17 @@ func (pw *proofWriter) tree(ctx context.Context) error {
 				continue
 			}
 			if r.Kind != inner {
-				// Rounding has it that this leaf does not show what it did when it was closed, or the engine fails: its children may.
-				if k := pw.p.anyOpen(n, &activeset.Solution{}); k >= 0 && k < len(sys.Pairs) {
+				// Rounding has it that this leaf does not show what it did when it was closed, or the engine fails: its children may. Those of leaves that are refused are no more than the search's own, and those that are looked at anyway.
+				k := pw.refusedFor(n)
+				if k < 0 {
+					k = pw.p.anyOpen(n, &activeset.Solution{Z: pw.without})
+				}
+				if pw.refused != nil {
+					if more--; more < 0 || len(pw.left.equations) == 0 {
+						k = -1
+					}
+				}
+				if k >= 0 && k < len(sys.Pairs) {
 					first := int32(len(s.records))
 					s.records = append(s.records, record{Kind: closed, Bound: r.Bound}, record{Kind: closed, Bound: r.Bound})
 					r = &s.records[n.id]
@@ -155,6 +167,9 @@ func (pw *proofWriter) tree(ctx context.Context) error {
 				}
 			}
 			if r.Kind != inner {
+				if pw.refused != nil {
+					return fmt.Errorf("a leaf at depth %d does not verify: %w", n.depth, pw.refused)
+				}
 				return fmt.Errorf("a leaf at depth %d does not show the bound %g", n.depth, claim)
 			}
 		}
@@ -269,28 +284,50 @@ type proofWriter struct {
 	s     *search     // of a part
 	p     *plunger
 	claim float64
-	out   *bufio.Writer
-	last  *activeset.Basis
+	lineWriter
+	last *activeset.Basis
 	// bounds are the rows behind the bounds of variables (boundRows).
-	bounds [][2]int
+	bounds  [][2]int
+	refused error // why the last leaf was not accepted
+	left    *leftNothing
+	without []float64 // a point of its relaxation without rows; nil where there is none
 }
 
-func (pw *proofWriter) line(v any) error { return writeLine(pw.out, v) }
+// lineWriter writes objects, one a line, that are accepted.
+type lineWriter struct {
+	out     *bufio.Writer
+	accepts func(line []byte) error
+}
 
-func writeLine(out *bufio.Writer, v any) error {
+func (w lineWriter) line(v any) error {
+	wrong, err := w.try(v)
+	if wrong != nil {
+		return fmt.Errorf("what was written does not verify: %w", wrong)
+	}
+	return err
+}
+
+// try writes an object unless it is refused, and says why it is.
+func (w lineWriter) try(v any) (wrong, err error) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := out.Write(text); err != nil {
-		return err
+	if w.accepts != nil {
+		if wrong := w.accepts(text); wrong != nil {
+			return wrong, nil
+		}
 	}
-	return out.WriteByte('\n')
+	if _, err := w.out.Write(text); err != nil {
+		return nil, err
+	}
+	return nil, w.out.WriteByte('\n')
 }
 
 // leaf writes n as a leaf; it reports false where its relaxation does not show the claim. Multiples of constraints whose bound falls short are found again, by steps of Newton's method (Nocedal and Wright 2006, section 18.1) from the solution. What they lack
 // is as the square of how far that is from the program's: where constraints hold within their tolerance, half of its digits, and two steps leave rounding.
 func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
+	pw.refused, pw.left, pw.without = nil, nil, nil
 	if len(pw.p.cuts)-pw.p.shared > plunge {
 		pw.p.cuts, pw.p.relax, pw.last = pw.p.cuts[:pw.p.shared:pw.p.shared], cutting{}, nil
 	}
@@ -309,14 +346,14 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 			sol = empty
 		}
 	}
-	z, row, bound := sol.Z, sol.Row, sol.Bound
+	z, row := sol.Z, sol.Row
 	switch sol.Status {
 	case activeset.Optimal, activeset.CutOff:
 		n.basis, pw.last = sol.Basis, sol.Basis
 	case activeset.Infeasible:
-		z, row, bound = nil, sol.FarkasRow, sol.FarkasBound
-		if row == nil { // bounds of a variable, both of which are to hold, contradict each other, as the boxes of the leaf then do
-			row, bound = make([]float64, len(pw.p.bounds.RowLo)), make([]float64, len(pw.p.bounds.Lo))
+		z, row = nil, sol.FarkasRow
+		if row == nil {
+			row = make([]float64, len(pw.p.bounds.RowLo))
 		}
 	case activeset.Stopped:
 		return false, ctx.Err()
@@ -358,7 +395,29 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 	if z != nil && sol.Value < pw.claim {
 		return false, nil
 	}
-	return true, pw.line(map[string]any{kind: pw.weights(n, z, row[:len(row)-len(cuts)], bound, nil)})
+	b, weights := pw.p.relax.bounds(&pw.p.bounds), func(z, row, bound []float64) *leafWeights {
+		return pw.weights(n, z, row[:len(row)-len(cuts)], bound, nil)
+	}
+	for {
+		done, err := pw.accepted(ctx, kind, pw.p.relax.program, b, sol, sol.Value-pw.claim, weights)
+		if done || err != nil || pw.left == nil {
+			return done, err
+		}
+		if b = pw.left.without(); b == nil {
+			return false, nil
+		}
+		_, konst, _ := pw.p.secants(pw.p.relax.solver, n, pw.p.relax.of)
+		sol, kind = pw.p.relax.solver.Solve(ctx, b, nil, activeset.Options{Cutoff: math.Inf(1)}), "bound"
+		switch sol.Value += konst + pw.s.quad.Const; {
+		case sol.Status == activeset.Infeasible:
+			kind = "empty"
+		case sol.Status == activeset.Stopped:
+			return false, ctx.Err()
+		case sol.Status != activeset.Optimal || sol.Value < pw.claim:
+			pw.without = sol.Z
+			return false, nil
+		}
+	}
 }
 
 // withoutRanges is a solution of a relaxation without the rows of McCormick, whose weights are as large as ranges are narrow and have as much rounding, where that is enough; nil else.
@@ -445,9 +504,9 @@ func (pw *proofWriter) curvedLeaf(ctx context.Context, n *node, weights []float6
 	case sol.Status == activeset.Stopped:
 		return false, ctx.Err()
 	case sol.Status == activeset.Infeasible && sol.FarkasRow != nil: // without the constraints
-		return true, pw.line(map[string]any{"empty": pw.weights(n, nil, sol.FarkasRow, sol.FarkasBound, nil)})
+		return pw.accepted(ctx, "empty", &plain, &pw.p.bounds, sol, 0, func(_, row, bound []float64) *leafWeights { return pw.weights(n, nil, row, bound, nil) })
 	case sol.Status != activeset.Optimal || !(value >= need) || kind == "empty" && value == 0:
 		return false, nil
 	}
-	return true, pw.line(map[string]any{kind: pw.weights(n, sol.Z, sol.Row, sol.Bound, weights)})
+	return pw.accepted(ctx, kind, &plain, &pw.p.bounds, sol, sol.Value+konst-need, func(z, row, bound []float64) *leafWeights { return pw.weights(n, z, row, bound, weights) })
 }

@@ -60,8 +60,7 @@ func (e *entries) add(at int, v float64) *entries {
 func (pw *proofWriter) weights(n *node, z, row, bound, curved []float64) *leafWeights {
 	s := pw.s.sys
 	w := &leafWeights{}
-	noise := max(linalg.NormInf(row), linalg.NormInf(bound))
-	noise *= 0x1p-52 * float64(len(row)+len(bound)) // a rounding of each
+	noise := noiseOf(row, bound)
 	reads := make([]bool, s.N)
 	readBy := func(of *sparse.CSR) {
 		for j := range reads {
@@ -144,6 +143,11 @@ func (pw *proofWriter) weights(n *node, z, row, bound, curved []float64) *leafWe
 		w.Lower = w.Lower.add(pw.row(i), v)
 	}
 	return w
+}
+
+// noiseOf is what is rounding next to the largest: one of each.
+func noiseOf(row, bound []float64) float64 {
+	return max(linalg.NormInf(row), linalg.NormInf(bound)) * 0x1p-52 * float64(len(row)+len(bound))
 }
 
 // boundRows are, for each variable, the rows of the lower level behind its lower and upper bound; -1 for none.
