@@ -12,7 +12,8 @@ import (
 //	g(z) >= g(Y) + grad_y g'(z - Y) >= g(Y) + lambda'h(Y) + r'(z - Y),
 //
 // so that Y is within -lambda'h, and r times how far z is from Y, of the best: for each entry how far its bounds are, or the size of y_j; both are to be rounding of the
-// terms of g, each a product of one entry of y and the forces on it, so that the units of other entries do not count.
+// terms of g, each a product of one entry of y and the forces on it, so that the units of other entries do not count. What rounding of its own terms leaves of h does not count: a row of x that leaves y nothing but 0 holds to that,
+// and y has no terms.
 func (v *verification) tied() {
 	p, x, y := v.p, v.doc.X, v.doc.Y
 	lo, hi := boundsOfY(p, x)
@@ -21,7 +22,10 @@ func (v *verification) tied() {
 	for i, kind := range p.Rows.Kind {
 		l := v.doc.Lambda[i]
 		if kind == problem.AtMost {
-			slack += math.Abs(l * v.d.residual(i, x, y))
+			ofX, _ := p.Rows.A.Row(i)
+			ofY, _ := p.Rows.B.Row(i)
+			rounding := float64(len(ofX)+len(ofY)+2) * 0x1p-53 * at.reach[i] // of a sum of products (Higham 2002, section 3.1)
+			slack += math.Abs(l) * math.Max(0, math.Abs(v.d.residual(i, x, y))-rounding)
 		}
 		terms = math.Max(terms, math.Abs(l*p.Rows.Rhs[i]))
 	}

@@ -33,7 +33,7 @@ func (v *Solver) minimize(ctx context.Context, z []float64, branch []kkt.Fix) ([
 		v.warm = short.Basis
 		return v.s.Unscaled(short.Z), nil
 	case activeset.Unbounded:
-		return nil, &Unbounded{v.s.Unscaled(sol.Z), v.s.Unscaled(sol.Ray)}
+		return nil, &Unbounded{v.refine(v.s.Unscaled(sol.Z)), v.s.Unscaled(sol.Ray)}
 	}
 	return nil, fmt.Errorf("a branch that holds a point: %v", sol.Status)
 }
@@ -116,7 +116,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 			continue
 		}
 		if ray := v.ray(at, sol.Z, grad); ray != nil {
-			return nil, &Unbounded{z, v.s.Unscaled(ray)}
+			return nil, &Unbounded{v.refine(z), v.s.Unscaled(ray)}
 		}
 		next, fn, t := make([]float64, s.N), f, 1.0
 		for {
