@@ -12,8 +12,10 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// ErrNoEnd is the error of Answers where the objective falls without end along a ray of them.
-var ErrNoEnd = errors.New("the leader's objective has no end over the follower's answers")
+// NoEnd is the error of Answers and Extreme where the objective falls without end along a ray of them, from any: Ray, len N, in the model's units.
+type NoEnd struct{ Ray []float64 }
+
+func (*NoEnd) Error() string { return "the leader's objective has no end over the follower's answers" }
 
 // Answers is the system of all that the follower may do at z's x, for package tree: its points are z's x, the follower's optimal answers y and their multipliers lambda. The set of
 // such pairs is a product of two polyhedra, as any multipliers of a convex program go with any of its solutions:
@@ -93,7 +95,7 @@ func (s *System) Answers(ctx context.Context, z []float64, sign float64, coupled
 	return &out, nil
 }
 
-// hold marks the variables in products of the objective that take one value on the relaxation, to the accuracy of its programs. Where one has no end the objective may curve down along the ray to it: ErrNoEnd.
+// hold marks the variables in products of the objective that take one value on the relaxation, to the accuracy of its programs. Where one has no end the objective may curve down along the ray to it: a NoEnd.
 func (s *System) hold(ctx context.Context, held []bool) error {
 	program := *s.Relaxation
 	program.Q = nil
@@ -112,8 +114,10 @@ func (s *System) hold(ctx context.Context, held []bool) error {
 			solver.SetObjective(nil, c)
 			sol := solver.Solve(ctx, nil, at, activeset.Options{Cutoff: math.Inf(1)})
 			if at = sol.Basis; sol.Status != activeset.Optimal {
-				if sol.Status == activeset.Unbounded && s.curvesDown(s.Unscaled(sol.Ray)) {
-					return ErrNoEnd
+				if sol.Status == activeset.Unbounded {
+					if ray := s.Unscaled(sol.Ray); s.curvesDown(ray) {
+						return &NoEnd{ray}
+					}
 				}
 				finite = false
 				break

@@ -20,7 +20,7 @@ var ErrCurved = errors.New("more than one of the follower's answers may be stati
 // Extreme minimizes sign times the leader's objective over the follower's optimal set at z's x, from z, a point of it. With any
 // dual solution lambda, y is optimal exactly where it is feasible, s_i = 0 for each lambda_i > 0, and H y is what it is at another optimal y.
 // Where sign is positive, the answer keeps the leader's rows that read the follower, if one of the set does.
-// It needs sign times f convex in y; of an f that is not quadratic that is seen on the way alone.
+// It needs sign times f convex in y; of an f that is not quadratic that is seen on the way alone. Where a quadratic one falls along a ray of them, the error is a NoEnd.
 func (f *Follower) Extreme(ctx context.Context, z []float64, sign float64) ([]float64, error) {
 	if sign < 0 && f.s.P.Loose != nil {
 		return nil, errors.New("where the leader's objective has kinks, the answer worst for it is the solution of no convex program")
@@ -65,11 +65,9 @@ func (f *Follower) LeastNorm(ctx context.Context, z []float64) ([]float64, error
 	return out, nil
 }
 
-// failure is the error of a program over the answers: ErrNoEnd where a quadratic f falls along a ray of them.
+// failure is the error of a program over the answers.
 func (f *Follower) failure(status activeset.Status, err error) error {
 	switch {
-	case err == nil && status == activeset.Unbounded && f.s.Objective.Quadratic:
-		return ErrNoEnd
 	case err == nil && status != activeset.Optimal:
 		return fmt.Errorf("the follower's other answers: %v", status)
 	}
@@ -200,6 +198,11 @@ func (f *Follower) extreme(ctx context.Context, program *activeset.Program, z []
 		}
 		sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
 		f.Work += sol.Work
+		if sol.Status == activeset.Unbounded && s.Objective.Quadratic {
+			ray := make([]float64, s.N)
+			place(ray, sol.Ray)
+			return nil, sol.Status, &NoEnd{ray}
+		}
 		if sol.Status != activeset.Optimal || s.Objective.Quadratic {
 			if sol.Status == activeset.Optimal {
 				place(out, sol.Z)

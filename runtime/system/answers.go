@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/tolerance"
 	"bilevelc/runtime/tree"
 )
@@ -26,13 +27,23 @@ func ChoiceAt(ctx context.Context, follower *kkt.Follower, z []float64) Choice {
 // ExtremeAnswer is the answer of the follower at z's x, with multipliers, that has the least (sign 1) or the largest (sign -1) f, and that f: one convex program, or a search over the
 // set of all answers where f is not convex there. f is infinite, and the answer nil, where the set has no end along which f has one.
 func ExtremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z []float64, sign float64) (answer []float64, f float64, err error) {
+	answer, f, err = extremeAnswer(ctx, s, follower, z, sign)
+	if errors.As(err, new(*pieces.Unbounded)) {
+		return nil, math.Inf(-int(sign)), nil
+	}
+	return answer, f, err
+}
+
+// extremeAnswer is ExtremeAnswer; where f has no end the error is a pieces.Unbounded that says along what.
+func extremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z []float64, sign float64) (answer []float64, f float64, err error) {
+	noEnd := (*kkt.NoEnd)(nil)
 	if len(s.P.Duals) == 0 {
 		answer, err = follower.Extreme(ctx, z, sign)
 		switch {
 		case err == nil:
 			return answer, s.Value(answer), nil
-		case errors.Is(err, kkt.ErrNoEnd):
-			return nil, math.Inf(-int(sign)), nil
+		case errors.As(err, &noEnd):
+			return nil, 0, &pieces.Unbounded{Z: z, Ray: noEnd.Ray}
 		case !errors.Is(err, kkt.ErrCurved) || !s.Objective.Quadratic:
 			return nil, 0, err
 		}
@@ -42,8 +53,8 @@ func ExtremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z
 			continue
 		}
 		set, err := s.Answers(ctx, z, sign, coupled)
-		if errors.Is(err, kkt.ErrNoEnd) {
-			return nil, math.Inf(-int(sign)), nil
+		if errors.As(err, &noEnd) {
+			return nil, 0, &pieces.Unbounded{Z: z, Ray: noEnd.Ray}
 		}
 		if err != nil {
 			return nil, 0, err
@@ -57,7 +68,7 @@ func ExtremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z
 		case found.Outcome == tree.Proved:
 			return found.Best.Z, s.Value(found.Best.Z), nil
 		case found.Outcome == tree.Unbounded:
-			return nil, math.Inf(-int(sign)), nil
+			return nil, 0, &pieces.Unbounded{Z: found.Best.Z, Ray: found.Ray}
 		case found.Outcome != tree.Infeasible || !coupled:
 			return nil, 0, fmt.Errorf("the search over the follower's answers: %s", found.Why)
 		}
@@ -66,7 +77,7 @@ func ExtremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z
 }
 
 // takeBestAnswer goes on from the follower's answer to the best point's x that is best for the leader: a local solution need not be it where f is not convex over the answers, as the product of a
-// multiplier and an amount that belong to different rows.
+// multiplier and an amount that belong to different rows. Where f has no end over the answers the error says along what.
 func (run *Run) takeBestAnswer(ctx context.Context) error {
 	if o := run.System.Objective; run.Best == nil || !run.opts.Favour || run.parted != nil || o == nil || o.Convex || !o.Quadratic {
 		return nil
@@ -76,12 +87,15 @@ func (run *Run) takeBestAnswer(ctx context.Context) error {
 		return err
 	}
 	for { // each round lowers F by more than rounding, and ends at a local solution of another branch
-		z, f, err := ExtremeAnswer(ctx, run.System, solver.Follower(), run.Best.Z, 1)
+		z, f, err := extremeAnswer(ctx, run.System, solver.Follower(), run.Best.Z, 1)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err != nil || z == nil || !(f < run.Best.F-tolerance.Sign*run.termsOfF()) {
-			return nil // what is not known, or has no end, is said with the result
+		if errors.As(err, new(*pieces.Unbounded)) {
+			return err
+		}
+		if err != nil || !(f < run.Best.F-tolerance.Sign*run.termsOfF()) {
+			return nil // what is not known is said with the result
 		}
 		branch, _ := run.System.BranchAt(z)
 		point, err := run.polish(ctx, &kkt.Point{Z: z, Branch: branch})
