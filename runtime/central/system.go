@@ -83,7 +83,7 @@ func (c *Path) solveLevels(right, part float64) {
 	best, kept := math.Inf(1), c.level
 	for range regular {
 		c.ldl.Solve(c.step, c.rhs)
-		left := c.ldl.Refine(c.step, c.remaining, part*right)
+		left := c.ldl.Refine(c.step, c.remaining, 5, part*right)
 		if left <= tolerance.SolveAccuracy*right || len(c.general) == 0 {
 			return
 		}

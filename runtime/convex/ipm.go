@@ -369,7 +369,7 @@ func (s *Solver) direction(it *iterate, soft, target float64, corrected bool) {
 		s.rhs[s.n+i] = v
 	}
 	s.ldl.Solve(s.step, s.rhs)
-	s.ldl.Refine(s.step, func(r, step []float64) { s.interiorLeft(it, soft, r, step) }, 1e-10*linalg.NormInf(s.rhs))
+	s.ldl.Refine(s.step, func(r, step []float64) { s.interiorLeft(it, soft, r, step) }, 2, 1e-10*linalg.NormInf(s.rhs))
 	for j := range s.y {
 		d := s.step[j]
 		if it.hasLo[j] {

@@ -106,7 +106,7 @@ func (s *Solver) correct(apply bool) (dual, primal float64) {
 		return dual, primal
 	}
 	s.ldl.Solve(s.step, s.rhs)
-	s.ldl.Refine(s.step, s.faceResidual, tolerance.FewRoundings*linalg.NormInf(s.rhs))
+	s.ldl.Refine(s.step, s.faceResidual, 2, tolerance.FewRoundings*linalg.NormInf(s.rhs))
 	for j := range s.y {
 		if s.state[j] == Free {
 			s.y[j] += s.step[j]

@@ -227,6 +227,6 @@ func (f *LDL) Solve(x, b []float64) {
 }
 
 // Refine is Refinement's by solves with the factors.
-func (f *LDL) Refine(x []float64, residual func(r, x []float64), enough float64) float64 {
-	return f.refinement.Refine(x, f.Solve, residual, enough)
+func (f *LDL) Refine(x []float64, residual func(r, x []float64), steps int, enough float64) float64 {
+	return f.refinement.Refine(x, f.Solve, residual, steps, enough)
 }

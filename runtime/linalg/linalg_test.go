@@ -97,7 +97,7 @@ func TestSolve(t *testing.T) {
 			}
 			x := make([]float64, m.n)
 			f.Solve(x, b)
-			f.Refine(x, m.residual(b), 0)
+			f.Refine(x, m.residual(b), 5, 0)
 			var want mat.VecDense
 			if err := want.SolveVec(m.dense(), mat.NewVecDense(m.n, b)); err != nil {
 				t.Fatal(err)
@@ -132,7 +132,7 @@ func TestRefinement(t *testing.T) {
 		for i := range b {
 			b[i] = rng.NormFloat64()
 		}
-		if left := f.Refine(x, m.residual(b), 1e-14); left > 1e-11 {
+		if left := f.Refine(x, m.residual(b), 50, 1e-14); left > 1e-11 {
 			t.Fatalf("n %d: residual %g", m.n, left)
 		}
 	}

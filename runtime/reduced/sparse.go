@@ -154,7 +154,7 @@ func (q *sparseFollower) solve(at []int, a, c []float64) (u, l []float64, ok boo
 	clear(q.z)
 	rhs(q.r, q.z)
 	size := linalg.NormInf(q.r)
-	left := q.joint.Refine(q.z, rhs, 0x1p-50*size)
+	left := q.joint.Refine(q.z, rhs, tolerance.Refinements, 0x1p-50*size)
 	copy(u, q.z)
 	for i, in := range q.set {
 		if in {
@@ -177,7 +177,7 @@ func (q *sparseFollower) solveH(v []float64) {
 		for i := range r {
 			r[i] -= q.h.RowDot(i, x)
 		}
-	}, 0x1p-50*linalg.NormInf(b))
+	}, 2, 0)
 }
 
 // addE adds E g to dst (len m).
