@@ -72,3 +72,32 @@ func TestDaysOfBatteries(t *testing.T) {
 		}
 	}
 }
+
+// Where all hours have one price, predictions of 1 have the answers of the price itself: W = 0 is best, and the relaxation's multipliers show it. Sales fall off by a factor from hour to hour, to where slacks are said to be 0.
+func TestFlatPricesOfBatteries(t *testing.T) {
+	text, err := os.ReadFile("../bench/field/data/battery.blv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range members.Seeds(t, 4) {
+		rng := rand.New(rand.NewPCG(seed, 89))
+		days, flat := 1+rng.IntN(3), 20+40*rng.Float64()
+		phi, price := make([][]float64, days), make([][]float64, days)
+		for d := range phi {
+			phi[d] = []float64{1, rng.NormFloat64(), rng.NormFloat64()}
+			price[d] = slices.Repeat([]float64{flat}, 24)
+		}
+		p := bindData(t, string(text), runtime.Data{"phi": phi, "price": price})
+		told, err := p.Evaluate(t.Context(), make([]float64, p.Numeric.Dx))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := p.Solve(t.Context(), runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := float64(r.Upper.Objective); r.Status != runtime.Solved || r.Method != runtime.SystemMethod || !verified(p, r) || math.Abs(f-told.F) > 1e-8*math.Abs(f) {
+			t.Errorf("seed %d: %v by %s, F = %v, of no prediction %v: %s", seed, r.Status, r.Method, f, told.F, r.Reason)
+		}
+	}
+}

@@ -233,8 +233,12 @@ func (run *Run) shown(ctx context.Context, least *relaxation.Point, x []float64)
 	if residual, size := s.Residual(m, z); !(residual <= tolerance.Sign*size) {
 		return nil, at, nil
 	}
-	p = &kkt.Point{Z: z, F: s.Value(z), Multipliers: m, SecondOrder: kkt.NotChecked}
+	p = &kkt.Point{Z: z, Multipliers: m, SecondOrder: kkt.NotChecked}
 	p.Branch, p.Biactive = s.BranchAt(z)
+	for _, k := range p.Biactive { // what solves have left of slacks that are said to be 0
+		s.P.Rows.Hold(at, s.Y(z), s.Pairs[k].Row)
+	}
+	p.F = s.Value(z)
 	return p, at, nil
 }
 
