@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -82,6 +83,43 @@ lower {
 			if r.Status == runtime.NumericalFailure || !verified(p, r) {
 				t.Errorf("seed %d: %s, %s\n%s", seed, r.Status, r.Reason, text)
 			}
+		}
+	}
+}
+
+// TestMultipliersWithoutEndAtTheEdge: at the last x to which the follower has an answer a row leaves y nothing but 0, and its multiplier has no end, along which f falls; elsewhere f leads away from there.
+func TestMultipliersWithoutEndAtTheEdge(t *testing.T) {
+	for seed := range members.Seeds(t, 100) {
+		rng := rand.New(rand.NewPCG(seed, 77))
+		size := func() float64 { return float64(1+rng.IntN(8)) / 2 }
+		n := 2 + rng.IntN(3)
+		rows, edge, last := "", math.Inf(1), 0
+		for i := range n {
+			b, c := size(), size()
+			rows += fmt.Sprintf("\n    r%d: %v * y + %v * x <= %v", i, size(), b, c)
+			if c/b < edge {
+				edge, last = c/b, i
+			}
+		}
+		text := fmt.Sprintf(`model edge
+solve { ties = optimistic }
+upper {
+  var x: real in box(-2, %v)
+  minimize %v * x + %v * y - (1 + x) * dual(r%d)
+}
+lower {
+  var y: real in nonneg
+  minimize %v * y
+  subject to%s
+}
+`, edge+size(), size(), size(), last, size(), rows)
+		p := bindText(t, text)
+		r, err := p.Solve(t.Context(), runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Status != runtime.Unbounded || !verified(p, r) {
+			t.Errorf("seed %d: %s, %s\n%s", seed, r.Status, r.Reason, text)
 		}
 	}
 }

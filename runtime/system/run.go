@@ -212,9 +212,9 @@ func (run *Run) locally(ctx context.Context) error {
 	for k := range skipped {
 		draw(k)
 	}
-	next := func(k int) ([]float64, error) {
+	next := func(k int) (start, error) {
 		x := make([]float64, len(first))
-		return x, run.projector.Project(x, draw(skipped+k))
+		return start{x: x}, run.projector.Project(x, draw(skipped+k))
 	}
 	var seen visited
 	if run.opts.Automatic && most > 1 && run.Smooth == nil && run.System.Objective != nil && run.parted == nil && (run.opts.Small || run.solver != nil) {
@@ -222,7 +222,8 @@ func (run *Run) locally(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		next = seen.apart(ctx, run.System, whole.Follower(), next)
+		_, eliminated := run.local.(*leaderSpace)
+		next = seen.apart(ctx, run.System, whole.Follower(), !eliminated, next)
 	}
 	// Further starts, as the search, take no more than about a second that nobody asked for, nor does one of them.
 	share := int64(math.MaxInt64)
@@ -238,7 +239,7 @@ func (run *Run) locally(ctx context.Context) error {
 		if k > 0 && run.opts.Automatic && (before >= share || run.atFloor() && run.Smooth == nil && factorWork(run.System) >= tolerance.Second) {
 			break
 		}
-		x, err := next(k)
+		at, err := next(k)
 		if stalled := (*qp.StalledError)(nil); k > 0 && errors.As(err, &stalled) {
 			run.Ends = append(run.Ends, document.StartResult{Objective: document.Number(math.NaN()), Status: status.NumericalFailure, Reason: err.Error()})
 			continue
@@ -246,7 +247,7 @@ func (run *Run) locally(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if k > 0 && run.opts.Automatic && run.covers(ctx, x) {
+		if k > 0 && run.opts.Automatic && run.covers(ctx, at.x) {
 			if run.Covered++; len(run.Ends) == 1 && outer.Enough(1+run.Covered, 1, 1+run.Covered) {
 				break
 			}
@@ -254,9 +255,9 @@ func (run *Run) locally(ctx context.Context) error {
 		}
 		ended := false
 		if k == 0 || run.Best == nil {
-			err = run.begun(ctx, k, x, &seen)
+			err = run.begun(ctx, k, at, &seen)
 		} else {
-			ended, err = run.try(ctx, x, run.Best.F, &seen, func() bool { return run.local.Work()-before >= share })
+			ended, err = run.try(ctx, at, run.Best.F, &seen, func() bool { return run.local.Work()-before >= share })
 		}
 		if err != nil {
 			return err
@@ -277,13 +278,20 @@ func (run *Run) locally(ctx context.Context) error {
 	return run.err
 }
 
-// begun takes what start k, x, leads to. An error is the end of the run.
-func (run *Run) begun(ctx context.Context, k int, x []float64, seen *visited) error {
-	sign := run.opts.Sign
+// begun takes what start k leads to. An error is the end of the run.
+func (run *Run) begun(ctx context.Context, k int, at start, seen *visited) error {
+	sign, x := run.opts.Sign, at.x
 	if k == 0 {
 		run.Start = x
 	}
-	point, err := run.from(ctx, k, x)
+	var point *kkt.Point
+	var err error
+	if at.side != nil {
+		point, err = run.solver.Improve(ctx, at.z, at.side)
+	}
+	if at.side == nil || err != nil && ctx.Err() == nil && !errors.As(err, new(*pieces.Unbounded)) && !errors.Is(err, pieces.ErrEndless) && !errors.Is(err, pieces.ErrStalled) {
+		point, err = run.from(ctx, k, x)
+	}
 	if unbounded := (*pieces.FollowerError)(nil); errors.As(err, &unbounded) && unbounded.Status == activeset.Unbounded && ctx.Err() == nil {
 		if at, failed := run.admitted(ctx, x); at != nil && failed == nil {
 			point, err = run.from(ctx, k, at)

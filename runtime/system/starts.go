@@ -38,21 +38,38 @@ func (v *visited) note(p *kkt.Point) {
 	v.values = append(v.values, p.F)
 }
 
-// apart are starts on branches on which no start has begun or ended: the follower's answer to each draw says which one it lies on.
+// start is where a start begins: at an x, on the side of the follower's answer to it where that is not the branch that the answer lies on itself, with the answer.
+type start struct {
+	x, z []float64
+	side []kkt.Fix // nil, and z nil: as the local solver has it
+}
+
+// apart are starts on branches on which no start has begun or ended: the follower's answer to each draw says which one it lies on. Where rows are biactive there, as at the edge of the x to which the follower has an answer, that is the branch on which
+// their multipliers are 0, and the start begins on it or, once it is known and sides are asked for, on the one on which their slacks are, and multipliers may have no end.
 // Where all draws lie on known ones, the last is taken.
-func (v *visited) apart(ctx context.Context, s *kkt.System, follower *kkt.Follower, draw func(k int) ([]float64, error)) func(k int) ([]float64, error) {
-	return func(k int) ([]float64, error) {
+func (v *visited) apart(ctx context.Context, s *kkt.System, follower *kkt.Follower, sides bool, draw func(k int) (start, error)) func(k int) (start, error) {
+	return func(k int) (start, error) {
 		for range tolerance.Draws {
-			x, err := draw(k)
+			at, err := draw(k)
 			if err != nil || k == 0 {
-				return x, err
+				return at, err
 			}
-			z, status := follower.Solve(ctx, x)
+			z, status := follower.Solve(ctx, at.x)
 			if status != activeset.Optimal {
 				continue
 			}
-			if fix, _ := s.BranchAt(z); !v.branch(fix) {
-				return x, nil
+			fix, biactive := s.BranchAt(z)
+			if !v.branch(fix) {
+				return at, nil
+			}
+			if !sides || len(biactive) == 0 {
+				continue
+			}
+			for _, k := range biactive {
+				fix[k] = kkt.SlackZero
+			}
+			if !v.branch(fix) {
+				return start{at.x, z, fix}, nil
 			}
 		}
 		return draw(k)
@@ -97,7 +114,7 @@ func (run *Run) screen(ctx context.Context) error {
 	over := func() bool { return local() > share || run.local.Work() > algebra }
 	for k, x := range apartFrom(draws, run.n.X, run.n.Facts.Free) {
 		if k == 0 && x.f < lowest {
-			if err := run.begun(ctx, len(run.Ends), x.x, &run.seen); err != nil {
+			if err := run.begun(ctx, len(run.Ends), start{x: x.x}, &run.seen); err != nil {
 				return err
 			}
 			continue
@@ -105,7 +122,7 @@ func (run *Run) screen(ctx context.Context) error {
 		if local()+each > share {
 			break
 		}
-		ended, err := run.try(ctx, x.x, lowest, &run.seen, over)
+		ended, err := run.try(ctx, start{x: x.x}, lowest, &run.seen, over)
 		if err != nil {
 			return err
 		}
@@ -128,7 +145,7 @@ func (run *Run) hop(ctx context.Context, local func() int64) error {
 	jump, share, last := outer.Jumps(run.Start, run.n.X, run.opts.Seed), local()+4*tolerance.Second, 0
 	for k := 0; k-last < max(last, outer.MostStarts()) && local()+local()/int64(len(run.Ends)) <= share; k++ {
 		lowest := run.Best.F - tolerance.Sign*math.Abs(run.Best.F)
-		if ended, err := run.try(ctx, jump(k, run.Best.Z[:run.n.Dx]), lowest, &run.seen, func() bool { return local() > share }); ended || err != nil {
+		if ended, err := run.try(ctx, start{x: jump(k, run.Best.Z[:run.n.Dx])}, lowest, &run.seen, func() bool { return local() > share }); ended || err != nil {
 			return err
 		}
 		if run.Best.F < lowest {
@@ -138,9 +155,9 @@ func (run *Run) hop(ctx context.Context, local func() int64) error {
 	return nil
 }
 
-// try begins one start more at x, and gives it up, ended, where all that such starts may take is spent and it has not come below lowest: what others have taken says little of it.
-func (run *Run) try(ctx context.Context, x []float64, lowest float64, seen *visited, spent func() bool) (ended bool, err error) {
-	return run.bounded(ctx, lowest, spent, func(ctx context.Context) error { return run.begun(ctx, len(run.Ends), x, seen) })
+// try begins one start more, and gives it up, ended, where all that such starts may take is spent and it has not come below lowest: what others have taken says little of it.
+func (run *Run) try(ctx context.Context, at start, lowest float64, seen *visited, spent func() bool) (ended bool, err error) {
+	return run.bounded(ctx, lowest, spent, func(ctx context.Context) error { return run.begun(ctx, len(run.Ends), at, seen) })
 }
 
 // bounded does what may be given up where spent reports so, unless it has come below the lowest value known.

@@ -52,7 +52,7 @@ func TestStartsGivenUp(t *testing.T) {
 		run := &Run{n: new(problem.Problem), Best: &kkt.Point{F: 2}, opts: Options{Sign: 1}, Ends: make([]document.StartResult, 1)}
 		solver := &endless{run: run, values: c.values}
 		run.local = solver
-		ended, err := run.try(t.Context(), nil, run.Best.F, &run.seen, func() bool { return solver.spent >= 35 })
+		ended, err := run.try(t.Context(), start{}, run.Best.F, &run.seen, func() bool { return solver.spent >= 35 })
 		if err != nil || ended != c.ended || solver.spent != c.spent || run.spends != nil {
 			t.Errorf("%s: given up %t after %d, error %v", name, ended, solver.spent, err)
 		}
@@ -61,7 +61,7 @@ func TestStartsGivenUp(t *testing.T) {
 	stop()
 	run := &Run{n: new(problem.Problem), Best: &kkt.Point{F: 2}, opts: Options{Sign: 1}, Ends: make([]document.StartResult, 1)}
 	run.local = &endless{run: run}
-	if ended, err := run.try(ctx, nil, 2, &run.seen, func() bool { return true }); ended || err == nil {
+	if ended, err := run.try(ctx, start{}, 2, &run.seen, func() bool { return true }); ended || err == nil {
 		t.Errorf("a run that has ended: %t, %v", ended, err)
 	}
 }
