@@ -63,7 +63,7 @@ func asked(w int) int {
 	return 2*w*w + 3*w + 3
 }
 
-// enough reports whether the starts so far are as many as the rule asks for, or as many
+// enough reports whether the starts so far are as many as the rule asks for and more than next to no work, or as many
 // as their work allows. Minima are different where F is, by more than what targets leave
 // of it; a start that came to none counts as a minimum of its own kind, once.
 // Where none came to one, work ends nothing before the fourth start.
@@ -96,12 +96,17 @@ func (m *MultiStart) enough(results []StartResult) bool {
 	}
 	// tolerance.Second is the work at which no further starts are begun, in numbers that the functions have read: a second or two.
 	// 200 is what one call costs however little it reads: what a method does between two calls, from half a microsecond to five.
-	worked := float64(calls)*math.Max(200, m.Options.Cost) >= tolerance.Second
+	work := float64(calls) * math.Max(200, m.Options.Cost)
 	if solved == 0 {
 		lowest = len(results) // all have ended alike
 	}
-	// 4 is how many starts that came to nothing are enough where they cost much.
-	return Enough(len(results), max(1, minima), lowest) || worked && (solved > 0 || len(results) >= 4)
+	// 4 is how many starts that came to nothing are enough where they cost much. Those that are a quarter of a second's work are all made, whatever the rule says: eight that ended at one value have missed another to which a tenth of all lead with a probability of 0.4.
+	switch n := len(results); {
+	case n >= MostStarts(), work >= tolerance.Second && (solved > 0 || n >= 4):
+		return true
+	default:
+		return work >= tolerance.Second/4 && Enough(n, max(1, minima), lowest)
+	}
 }
 
 // single reports that X and D have one point alone, so that all starts are the same. They
