@@ -101,6 +101,9 @@ func (s *Solver) gradient() {
 			hi, lo, terms := st.g[i], 0.0, st.gt[i]
 			for k := s.q.Ptr[i]; k < s.q.Ptr[i+1]; k++ {
 				a, b := s.q.Val[k], st.z[s.q.Col[k]]
+				if b == 0 {
+					continue
+				}
 				p := a * b
 				lo += math.FMA(a, b, -p)
 				hi, lo = twoSum(hi, p, lo)
@@ -137,6 +140,9 @@ func (s *Solver) values(base func(i int) float64) {
 		}
 		for k := s.a.Ptr[i]; k < s.a.Ptr[i+1]; k++ {
 			a, b := s.a.Val[k], st.z[s.a.Col[k]]
+			if b == 0 {
+				continue
+			}
 			p := a * b
 			lo += math.FMA(a, b, -p)
 			hi, lo = twoSum(hi, p, lo)

@@ -3,6 +3,8 @@ package activeset
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/codegen/kernel"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
@@ -25,9 +27,10 @@ type tableau struct {
 	s       []float64 // lower triangle, row by row
 	active  []bool
 	q       *sparse.CSR
-	linear  bool    // Q = 0: both diagonal blocks stay exactly 0
-	largest float64 // entry of [Q A'; A 0]
-	pivots  int     // since the matrix was built from the data
+	linear  bool      // Q = 0: both diagonal blocks stay exactly 0
+	largest float64   // entry of [Q A'; A 0]
+	sizes   []float64 // of the rows of Q: sums of absolute entries
+	pivots  int       // since the matrix was built from the data
 	work    int64
 
 	first, second []float64 // room for two columns
@@ -60,7 +63,11 @@ func (t *tableau) build(q, a *sparse.CSR) {
 			}
 		}
 	}
-	if q != nil {
+	if t.sizes = linalg.Cleared(t.sizes, t.vars); q != nil {
+		for i := range t.sizes {
+			_, vals := q.Row(i)
+			t.sizes[i] = floats.Norm(vals, 1)
+		}
 		put(q, 0)
 	}
 	if a != nil && a.Rows > 0 {
@@ -117,23 +124,25 @@ func (t *tableau) curvature(k int, col []float64) {
 	if math.Abs(col[k]) > 1e-12*t.largest*(1+most)*(1+most) {
 		return
 	}
-	rate := func(j int) float64 {
-		switch {
+	rates := t.cf[:t.vars]
+	for j := range rates {
+		switch rates[j] = 0; {
 		case !t.active[j]:
-			return col[j]
+			rates[j] = col[j]
 		case j == k:
-			return 1
+			rates[j] = 1
 		}
-		return 0
 	}
-	t.work += int64(t.n + len(t.q.Val))
+	t.work += int64(t.n)
 	value, noise, errorBound := 0.0, 0.0, tolerance.Sign*(1+most)
-	for i := range t.vars {
-		d := rate(i)
+	for i, d := range rates {
+		noise += t.sizes[i] * (errorBound*math.Abs(d) + errorBound*errorBound)
+		if d == 0 {
+			continue
+		}
+		t.work += int64(t.q.Ptr[i+1] - t.q.Ptr[i])
 		for e := t.q.Ptr[i]; e < t.q.Ptr[i+1]; e++ {
-			v, other := t.q.Val[e], rate(t.q.Col[e])
-			value += d * v * other
-			noise += math.Abs(v) * (errorBound*math.Abs(d) + errorBound*errorBound)
+			value += d * t.q.Val[e] * rates[t.q.Col[e]]
 		}
 	}
 	switch {

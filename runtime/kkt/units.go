@@ -28,6 +28,8 @@ func (s *System) equilibrate() bool {
 		count[j]++
 	}
 	logs := each.Of(a.Val, func(v float64) float64 { return math.Log2(math.Abs(v)) })
+	side := func(v float64) float64 { return math.Log2(math.Abs(v)) }
+	lo, hi := each.Of(b.RowLo, side), each.Of(b.RowHi, side)
 	columns := make([]tally, s.N)
 	for kind, sweep := 0, 0; kind < 3; sweep++ {
 		middle, changed := (*tally).mean, 0.0
@@ -44,12 +46,12 @@ func (s *System) equilibrate() bool {
 		for i := range row {
 			var several, bounded, alone tally
 			side := func(v float64) {
-				if v = math.Log2(math.Abs(v)); !math.IsInf(v, 1) {
+				if !math.IsInf(v, 1) {
 					several.add(v, weight(v+row[i]))
 				}
 			}
-			if side(b.RowLo[i]); b.RowHi[i] != b.RowLo[i] {
-				side(b.RowHi[i])
+			if side(lo[i]); b.RowHi[i] != b.RowLo[i] {
+				side(hi[i])
 			}
 			for t := a.Ptr[i]; t < a.Ptr[i+1]; t++ {
 				switch j := a.Col[t]; {
