@@ -58,7 +58,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	}
 	_, sign := sense(&p.IR.Upper)
 	choices := system.Options{Linear: linear, Favour: p.tieRule() != "", Sign: sign, Starts: opts.Starts, Automatic: opts.automatic, Small: p.small(), FirstStart: opts.FirstStart,
-		Seed: opts.Seed, Threads: opts.Threads, Search: opts.Search, Gap: opts.Gap, Nodes: opts.Nodes, Model: p.IR.Name, Digest: p.Digest(), Observer: opts.Observer}
+		Seed: opts.Seed, Threads: opts.Threads, Cost: p.callCost(), Search: opts.Search, Gap: opts.Gap, Nodes: opts.Nodes, Model: p.IR.Name, Digest: p.Digest(), Observer: opts.Observer}
 	choices.Open = opts.Start == nil && p.IR.Start == nil && opts.Near == nil && (opts.Resume == nil || opts.Resume.Start == nil)
 	choices.Begin = func() ([]float64, error) {
 		if first, given, err = p.start(opts); err != nil {

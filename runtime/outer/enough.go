@@ -14,6 +14,9 @@ import (
 // different minima ask for.
 func MostStarts() int { return asked(3) }
 
+// PerCall is what one call of f or g costs however little it reads: what a method does between two calls, from half a microsecond to five.
+const PerCall = 200
+
 // rounds are the numbers of starts after which enough is asked. They do not depend on
 // the number of threads, and so nor does what a run returns.
 func (m *MultiStart) rounds(n int) []int {
@@ -95,8 +98,7 @@ func (m *MultiStart) enough(results []StartResult) bool {
 		}
 	}
 	// tolerance.Second is the work at which no further starts are begun, in numbers that the functions have read: a second or two.
-	// 200 is what one call costs however little it reads: what a method does between two calls, from half a microsecond to five.
-	work := float64(calls) * math.Max(200, m.Options.Cost)
+	work := float64(calls) * math.Max(PerCall, m.Options.Cost)
 	if solved == 0 {
 		lowest = len(results) // all have ended alike
 	}

@@ -40,7 +40,7 @@ func (run *Run) smooth(p *problem.Problem) (*sequential.Solver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sequential.New(p, sequential.Options{Observer: run.observe, Working: run.working, Large: Size(p) > tolerance.DenseOrder && byBlocks(p), Begin: func(ctx context.Context, x []float64) ([]float64, error) {
+	return sequential.New(p, sequential.Options{Observer: run.observe, Working: run.working, Large: inLeaderSpace(p), Begin: func(ctx context.Context, x []float64) ([]float64, error) {
 		switch sol := first.Solve(ctx, p, lower.G(p, x), x, nil); sol.Status {
 		case lower.Infeasible, lower.Dependent:
 			return nil, &pieces.FollowerError{Status: activeset.Infeasible}

@@ -50,6 +50,7 @@ type Options struct {
 	FirstStart int  // as runtime.Options has it
 	Seed       uint64
 	Threads    int
+	Cost       float64 // numbers that a call of f or g reads at most
 
 	Search        Search
 	Gap           float64 // 0: tolerance.Target
@@ -235,7 +236,7 @@ func (run *Run) locally(ctx context.Context) error {
 		share = tolerance.Second
 	}
 	for k := range most {
-		before := run.local.Work()
+		before := run.work()
 		if k > 0 && run.opts.Automatic && (before >= share || run.atFloor() && run.Smooth == nil && factorWork(run.System) >= tolerance.Second) {
 			break
 		}
@@ -257,12 +258,12 @@ func (run *Run) locally(ctx context.Context) error {
 		if k == 0 || run.Best == nil {
 			err = run.begun(ctx, k, at, &seen)
 		} else {
-			ended, err = run.try(ctx, at, run.Best.F, &seen, func() bool { return run.local.Work()-before >= share })
+			ended, err = run.try(ctx, at, run.Best.F, &seen, func() bool { return run.work()-before >= share })
 		}
 		if err != nil {
 			return err
 		}
-		if ended || run.opts.Automatic && most > 1 && seen.enough(len(run.Ends)) && (bounds || run.local.Work() >= tolerance.Second/20) {
+		if ended || run.opts.Automatic && most > 1 && seen.enough(len(run.Ends)) && (bounds || run.work() >= tolerance.Second/4) {
 			break
 		}
 	}

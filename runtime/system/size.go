@@ -24,6 +24,11 @@ func byBlocks(p *problem.Problem) bool {
 	return p.Facts.StrongConvexity > 0 && p.Integer == nil && p.Dx <= Largest && p.Dx*(p.Dy+p.Rows.Len()) <= tolerance.MostNumbers && p.LargestFollower() <= Largest
 }
 
+// inLeaderSpace says that the linearized systems of one that is not linear are.
+func inLeaderSpace(p *problem.Problem) bool {
+	return Size(p) > tolerance.DenseOrder && byBlocks(p)
+}
+
 // TooLarge says that a system is not solved as a whole; linear says that it is one of linear rows and pairs.
 func TooLarge(p *problem.Problem, linear bool) bool {
 	if !linear && byBlocks(p) {

@@ -109,9 +109,9 @@ func (run *Run) screen(ctx context.Context) error {
 		lowest = run.Best.F - tolerance.Sign*run.termsOfF()
 	}
 	share += spent
-	algebra := run.local.Work()
+	algebra := run.work()
 	algebra += max(tolerance.Second, algebra)
-	over := func() bool { return local() > share || run.local.Work() > algebra }
+	over := func() bool { return local() > share || run.work() > algebra }
 	for k, x := range apartFrom(draws, run.n.X, run.n.Facts.Free) {
 		if k == 0 && x.f < lowest {
 			if err := run.begun(ctx, len(run.Ends), start{x: x.x}, &run.seen); err != nil {
@@ -264,6 +264,20 @@ func (run *Run) values(ctx context.Context) (value func(x []float64) (float64, b
 		}, calls, calls
 	}
 	return nil, nil, nil
+}
+
+// work is what the local solver has taken so far, in multiplications. Steps of one that is not linear take more than their programs: a matrix of curvature by differences, with two programs of its eigenvectors, 9 n^3 in all (Golub and Van Loan, sec. 8.3),
+// on x and y together where it is not solved in the leader's space, and calls of f and g, of each what it reads, and what comes with it (outer.PerCall).
+func (run *Run) work() int64 {
+	work := run.local.Work()
+	if p := run.n; run.Smooth != nil {
+		n := int64(p.Dx)
+		if !inLeaderSpace(p) {
+			n += int64(p.Dy)
+		}
+		work += int64(run.Steps)*9*n*n*n + int64(float64(p.Calls().Total())*math.Max(outer.PerCall, run.opts.Cost))
+	}
+	return work
 }
 
 // enough reports whether the stopping rule ends a run after n starts (outer.Enough). A start that came to no point counts as a minimum of its own, once.

@@ -10,6 +10,8 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/sequential"
+	"bilevelc/runtime/tolerance"
 )
 
 // endless is a localSolver that works for ever, one unit a time, and is observed every tenth at the next of some values of F.
@@ -63,6 +65,25 @@ func TestStartsGivenUp(t *testing.T) {
 	run.local = &endless{run: run}
 	if ended, err := run.try(ctx, start{}, 2, &run.seen, func() bool { return true }); ended || err == nil {
 		t.Errorf("a run that has ended: %t, %v", ended, err)
+	}
+}
+
+// Work of a system that is not linear counts steps and calls, which take most of the time of small ones; in the leader's space steps are in x alone.
+func TestWorkOfSteps(t *testing.T) {
+	for name, c := range map[string]struct {
+		smooth *sequential.Solver
+		dy     int
+		want   int64
+	}{
+		"linear":         {nil, 4, 7},
+		"as a whole":     {new(sequential.Solver), 4, 7 + 10*9*6*6*6},
+		"leader's space": {new(sequential.Solver), tolerance.DenseOrder, 7 + 10*9*2*2*2},
+	} {
+		n := &problem.Problem{Dx: 2, Dy: c.dy, Facts: problem.Facts{StrongConvexity: 1}, Rows: &problem.Rows{}}
+		run := &Run{n: n, local: &endless{spent: 7}, Smooth: c.smooth, Steps: 10}
+		if got := run.work(); got != c.want {
+			t.Errorf("%s: %d, not %d", name, got, c.want)
+		}
 	}
 }
 
