@@ -148,6 +148,8 @@ var list = []named{
 		`here < math.Inf(1) && here <= best+tolerance.Target*math.Max(math.Abs(best), math.Abs(here))+rounding`, `here < math.Inf(1)+tolerance.Target*rounding`},
 	{"starts are compared without what does not hold", "runtime/verify_values.go", "(*claims).starts",
 		`sign*float64(s.Objective) + float64(s.Penalty)`, `sign * float64(s.Objective)`},
+	{"multipliers that f does not read have a region to step in", "runtime/pieces/branch.go", "(*Solver).sequential",
+		"far := math.Inf(1)", "far := v.reach(z)"},
 	{"the Hessian of steps never learns which bounds stay", "runtime/pieces/branch.go", "(*Solver).sequential",
 		`made = now`, `made = make([]bool, len(now))`},
 	{"values of F tell falls of a thousand roundings alone", "runtime/sequential/step.go", "(*Solver).descend",

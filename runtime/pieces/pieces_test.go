@@ -10,6 +10,7 @@ import (
 	"bilevelc/internal/members"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
 )
@@ -303,5 +304,42 @@ func TestIndefiniteObjectivesTakeFewSteps(t *testing.T) {
 	}
 	if t.Logf("%d values of f at most", most); most > 40 { // with steps that take no notice of bounds that stay 60 to 120
 		t.Errorf("a solve takes %d values of f", most)
+	}
+}
+
+// Where more of the follower's rows hold than he has variables, an f that does not read his multipliers does not tell them apart. Those of steps within a region stay the size that forces make them: at the region's
+// edge they would move on with it, eight times as far with each step.
+func TestMultipliersStayWhereFDoesNotReadThem(t *testing.T) {
+	rng := members.Rand(t, 9)
+	ends := 0
+	for k := range members.Of(40, 1000) {
+		p := kkttest.Random(rng, 10, 20, 30, true, false)
+		n := p.Dx + p.Dy
+		f := &kkttest.Quadratic{Nx: p.Dx, Ny: p.Dy, M: make([]float64, n*n), C: make([]float64, n)}
+		for i := range n {
+			f.C[i] = rng.NormFloat64()
+			for j := range i + 1 {
+				f.M[i*n+j] = rng.NormFloat64()
+				f.M[j*n+i] = f.M[i*n+j]
+			}
+		}
+		p.F = f
+		_, v := solverOf(t, p)
+		x := make([]float64, p.Dx)
+		for j := range x {
+			x[j] = p.X.Lo[j] + rng.Float64()*(p.X.Hi[j]-p.X.Lo[j])
+		}
+		point, err := v.From(t.Context(), x)
+		if errors.As(err, new(*pieces.FollowerError)) {
+			continue
+		}
+		if ends++; err != nil {
+			t.Errorf("case %d: %v", k, err)
+		} else if largest := linalg.NormInf(point.Z[n:]); largest > 1e6 {
+			t.Errorf("case %d: a multiplier of %v, of integer data", k, largest)
+		}
+	}
+	if ends < members.Few/4 {
+		t.Errorf("%d solves", ends)
 	}
 }
