@@ -154,7 +154,7 @@ func (q *sparseFollower) solve(at []int, a, c []float64) (u, l []float64, ok boo
 	clear(q.z)
 	rhs(q.r, q.z)
 	size := linalg.NormInf(q.r)
-	left := q.joint.Refine(q.z, rhs, tolerance.Refinements, 0x1p-50*size)
+	left := q.joint.Refine(q.z, rhs, math.MaxInt, 0x1p-50*size) // each halves what is left, or is the last
 	copy(u, q.z)
 	for i, in := range q.set {
 		if in {

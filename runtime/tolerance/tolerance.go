@@ -86,8 +86,6 @@ const (
 	Halvings = 40
 	// Sweeps of equilibration: each halves what is left of the spread of logarithms, which is 2^11 at most, until less is left than what the next power of two differs by.
 	Sweeps = 12
-	// Refinements of one solve: each gains one of the sixteen digits at the least, and one that gains none ends it.
-	Refinements = 20
 	// Branches is how many vertices of a set of multipliers, or branches that meet at a point, are looked at: a face of dimension d has d+1 vertices at the least, and few where few rows too many hold; m biactive rows
 	// have 2^m branches.
 	Branches = 64
