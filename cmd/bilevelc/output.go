@@ -12,6 +12,7 @@ import (
 	"bilevelc/internal/atomicfile"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
+	"bilevelc/runtime/chart"
 	"bilevelc/runtime/report"
 )
 
@@ -71,7 +72,7 @@ func (a *app) columns() int {
 	const page, most = 80, 160
 	if f, ok := fileOf(a.io.out); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			return max(page/2, min(w, most))
+			return max(chart.MinWidth, min(w, most))
 		}
 	}
 	return page

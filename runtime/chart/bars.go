@@ -121,6 +121,7 @@ func (b *Bars) curve() *Lines {
 
 // Text implements Chart.
 func (b *Bars) Text(w io.Writer, columns int) error {
+	columns = max(columns, MinWidth)
 	if len(b.Values) > Apart {
 		return b.curve().Text(w, columns)
 	}

@@ -21,7 +21,8 @@ import (
 type Chart interface {
 	// SVG is an <svg> element for a page that has Style.
 	SVG() template.HTML
-	// Text writes the chart in lines of at most width characters, of which half of a page, 40, is the least.
+	// Text writes the chart in lines of at most width characters, where that is at
+	// least MinWidth.
 	Text(w io.Writer, width int) error
 }
 
@@ -32,8 +33,11 @@ const (
 	lowHeight = pageWidth * 3 / 8 // of charts over an axis
 )
 
-// Apart is how many marks of a kind are told apart next to each other: more are not named, not drawn each for itself, or left out. Of columns, and of rows of a table, which files have all of, those are twice as many.
+// Apart is how many marks of a kind are told apart next to each other: more are not named, not drawn each for itself, or left out.
 const Apart = 80
+
+// MinWidth is the least width that text charts are made for.
+const MinWidth = 40
 
 // Standalone is a chart as a document of its own, such as a notebook shows: its SVG
 // with the style inside.

@@ -109,7 +109,7 @@ func TestRandomCharts(t *testing.T) {
 					}
 				}
 			}
-			for _, columns := range []int{40, 80, 200} {
+			for _, columns := range []int{MinWidth, 80, 200} {
 				var b strings.Builder
 				if err := c.Text(&b, columns); err != nil {
 					t.Fatal(err)

@@ -142,6 +142,7 @@ func (h *Heat) legend(c *canvas, x, y, lo, hi, most float64) {
 
 // Text implements Chart.
 func (h *Heat) Text(w io.Writer, columns int) error {
+	columns = max(columns, MinWidth)
 	lo, hi, most := h.size()
 	labels := 0
 	for _, s := range h.Rows {

@@ -236,6 +236,7 @@ func (l *Lines) Text(w io.Writer, columns int) error {
 		_, err := fmt.Fprintf(w, "%s: no finite values\n", diag.Shown(l.Title))
 		return err
 	}
+	columns = max(columns, MinWidth)
 	room := columns - 20 // beside the scale, and half of the last label below
 	var data [][]float64
 	var names []string

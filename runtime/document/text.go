@@ -12,7 +12,6 @@ import (
 
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/status"
-	"bilevelc/runtime/tolerance"
 )
 
 // TextOptions shape the report for people.
@@ -128,10 +127,16 @@ func (t *textReport) meaning() {
 	}
 }
 
-// names lists names, as many as a message has; with Phases all of them.
+// maxNames is how many characters of names a note has: with its words they fit into a line.
+const maxNames = 60
+
+// names lists names, as many as fit into a note; with Phases all of them.
 func (t *textReport) names(list []string) string {
-	if left := len(list) - tolerance.MostNamed; left > 0 && !t.opts.Phases {
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:tolerance.MostNamed], ", "), left)
+	length := 0
+	for i, name := range list {
+		if length += len(name) + len(", "); i > 0 && length > maxNames && !t.opts.Phases && i < len(list)-1 {
+			return fmt.Sprintf("%s and %d more", strings.Join(list[:i], ", "), len(list)-i)
+		}
 	}
 	return strings.Join(list, ", ")
 }

@@ -7,7 +7,10 @@ import (
 	"strings"
 )
 
-// WriteLP writes a program in the LP format of CPLEX, with quadratic terms in [ ] / 2 and a section SOS. Each term has a line of its own, as readers bound the length of lines.
+// lpLine is where lines are broken: readers of the format hold 560 characters and more.
+const lpLine = 240
+
+// WriteLP writes a program in the LP format of CPLEX, with quadratic terms in [ ] / 2 and a section SOS.
 func WriteLP(to io.Writer, p *Program) error {
 	w := bufio.NewWriter(to)
 	line := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
@@ -22,27 +25,27 @@ func WriteLP(to io.Writer, p *Program) error {
 	}
 	line("%s", map[bool]string{true: "Maximize", false: "Minimize"}[p.Maximize])
 	e := &lpExpression{names: names.columns}
-	e.WriteString(" " + names.objective + ":")
+	e.text(" " + names.objective + ":")
 	for j, c := range p.Cost {
 		if c != 0 {
 			e.term(c, j)
 		}
 	}
 	if p.Q != nil {
-		e.WriteString("\n  + [")
+		e.text(" + [")
 		for i := range p.Columns {
 			for j, v := range p.Q.Entries(i) {
 				switch {
 				case j == i:
 					e.coefficient(v)
-					e.WriteString(" " + names.columns[i] + " ^2")
+					e.text(" " + names.columns[i] + " ^2")
 				case j < i:
 					e.coefficient(2 * v)
-					e.WriteString(" " + names.columns[j] + " * " + names.columns[i])
+					e.text(" " + names.columns[j] + " * " + names.columns[i])
 				}
 			}
 		}
-		e.WriteString(" ] / 2")
+		e.text(" ] / 2")
 	}
 	if p.Const != 0 {
 		e.coefficient(p.Const)
@@ -50,14 +53,14 @@ func WriteLP(to io.Writer, p *Program) error {
 	if e.terms == 0 && len(p.Columns) > 0 { // an objective of 0
 		e.term(0, 0)
 	}
-	line("%s\nSubject To", e.String())
+	line("%s\nSubject To", e.b.String())
 	for i, r := range p.Rows {
 		if infinite(r.Lo) && infinite(r.Hi) {
 			continue
 		}
 		side := func(name, relation string, rhs float64) {
 			e := &lpExpression{names: names.columns}
-			e.WriteString(" " + name + ":")
+			e.text(" " + name + ":")
 			cols, vals := p.A.Row(i)
 			for t, j := range cols {
 				e.term(vals[t], j)
@@ -65,7 +68,7 @@ func WriteLP(to io.Writer, p *Program) error {
 			if len(cols) == 0 {
 				e.term(0, 0)
 			}
-			line("%s %s %s", e.String(), relation, number(rhs))
+			line("%s %s %s", e.b.String(), relation, number(rhs))
 		}
 		switch {
 		case r.Lo == r.Hi:
@@ -127,23 +130,32 @@ func WriteLP(to io.Writer, p *Program) error {
 	return w.Flush()
 }
 
-// lpExpression is an expression.
+// lpExpression is an expression over lines of a bounded length.
 type lpExpression struct {
-	strings.Builder
+	b     strings.Builder
 	names []string
 	terms int
+	last  int // where the line begins
+}
+
+func (e *lpExpression) text(s string) {
+	if e.b.Len()-e.last+len(s) > lpLine {
+		e.b.WriteString("\n ")
+		e.last = e.b.Len()
+	}
+	e.b.WriteString(s)
 }
 
 func (e *lpExpression) coefficient(v float64) {
 	e.terms++
 	if v < 0 {
-		e.WriteString("\n  - " + number(-v))
+		e.text(" - " + number(-v))
 		return
 	}
-	e.WriteString("\n  + " + number(v))
+	e.text(" + " + number(v))
 }
 
 func (e *lpExpression) term(v float64, j int) {
 	e.coefficient(v)
-	e.WriteString(" " + e.names[j])
+	e.text(" " + e.names[j])
 }

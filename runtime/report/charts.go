@@ -144,7 +144,7 @@ func ofList(v runtime.Value, axis runtime.Axis, s *Structure) chart.Chart {
 		return c
 	}
 	follows := axis.Labels != nil && ordered(axis) || s != nil && s.Ordered[v.Name]
-	if axis.Size > 2 && (follows || axis.Labels == nil && axis.Size > 2*chart.Apart) {
+	if axis.Size > 2 && (follows || axis.Labels == nil && axis.Size > mostRows) {
 		return &chart.Lines{Title: v.Name, Mark: math.NaN(), Labels: labels(axis), Dots: axis.Size <= chart.Apart,
 			Series: []chart.Series{{Name: v.Name, X: counted(axis.Size), Y: v.Data}}}
 	}

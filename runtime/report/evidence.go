@@ -51,7 +51,7 @@ func (v *view) certificate(r *runtime.Result, report *certify.Report) {
 			add("Goldstein certificate", fmt.Sprintf("a convex combination of %s of F within %s of the point, with a normal of the leader's set, has norm %s; the gradients' errors add at most %s",
 				diag.Count(len(g.Samples), "gradient", "gradients"), chart.Number(g.Delta, 3), chart.Number(g.Norm, 3), chart.Number(g.GradientError, 3)))
 			for k, s := range g.Samples {
-				if k == 2*chart.Apart {
+				if k == mostRows {
 					break
 				}
 				v.Samples = append(v.Samples, sampleView{strconv.Itoa(k + 1), chart.Number(s.Weight, 6), chart.Number(linalg.Distance(s.Point, r.Upper.Variables.Entries()), 3), chart.Number(linalg.Norm(s.Gradient), 6)})

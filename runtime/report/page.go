@@ -117,6 +117,9 @@ type checkView struct {
 	Text string
 }
 
+// mostRows is how many rows of a table a page lists; files have all of them.
+const mostRows = 200
+
 func (p *Page) view() *view {
 	r := p.Result
 	v := &view{Style: template.CSS(pageStyle + chart.Style), Title: r.Model, Status: r.Status.String(), Tone: tone(r),
@@ -149,7 +152,7 @@ func (p *Page) view() *view {
 	v.search(r)
 	v.starts(r)
 	for _, e := range r.Sensitivity {
-		if len(v.Sensitivity) == 2*chart.Apart {
+		if len(v.Sensitivity) == mostRows {
 			break
 		}
 		row := sensitivityView{Entry: e.Entry, Right: e.Right.Objective.Text(), Reason: e.Right.Reason}
@@ -276,7 +279,7 @@ func valueOf(u runtime.Value, s *Structure, sides map[string]string) valueView {
 		out.Header = append(out.Header, "at bound")
 	}
 	for k, f := range u.Data {
-		if k == 2*chart.Apart {
+		if k == mostRows {
 			out.Left = len(u.Data) - k
 			break
 		}
@@ -311,7 +314,7 @@ func (v *view) rows(r *runtime.Result) {
 // rowViews are the first of many rows, and how many are left.
 func rowViews(rows []runtime.ConstraintRow) (out []rowView, left int) {
 	for k, r := range rows {
-		if k == 2*chart.Apart {
+		if k == mostRows {
 			return out, len(rows) - k
 		}
 		row := rowView{Name: r.Name, Residual: chart.Number(r.Residual, 3), State: r.State}
@@ -425,7 +428,7 @@ func (v *view) starts(r *runtime.Result) {
 	}
 	var x, y []float64
 	for k, s := range r.Starts {
-		if k < 2*chart.Apart {
+		if k < mostRows {
 			v.StartRows = append(v.StartRows, startView{strconv.Itoa(k + 1), s.Objective.Text(), s.Status.String(), s.Reason})
 		}
 		x, y = append(x, float64(k+1)), append(y, float64(s.Objective))
