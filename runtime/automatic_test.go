@@ -56,13 +56,13 @@ lower {
 	}
 }
 
-// Where x can be one point alone, by bounds or by rows, that is the one start.
+// Where x can be one point alone, by bounds or by rows, that is the one start; elsewhere all are made that take next to no work.
 func TestOnePointOneStart(t *testing.T) {
 	for set, starts := range map[string]int{
 		"var x: vector[2] in box(1, 1)": 0,
 		"var x: vector[2] in box(-5, 5)\n minimize x' * y\n subject to\n a: x[1] + x[2] == 2\n b: x[1] - x[2] == 0": 0,
-		"var x: vector[2] in box(-5, 5)\n minimize x' * y\n subject to\n a: x[1] + x[2] == 2":                       8,
-		"var x: vector[2] in box(1, 1.001)": 8,
+		"var x: vector[2] in box(-5, 5)\n minimize x' * y\n subject to\n a: x[1] + x[2] == 2":                       30,
+		"var x: vector[2] in box(1, 1.001)": 30,
 	} {
 		if !strings.Contains(set, "minimize") {
 			set += "\n minimize x' * y"
@@ -81,7 +81,7 @@ func TestAutomaticStarts(t *testing.T) {
 	problem := bindText(t, kinked)
 	opts := runtime.OffSystem(runtime.Options{Seed: 2})
 	whole, err := problem.Solve(context.Background(), opts)
-	if err != nil || len(whole.Starts) != 8 {
+	if err != nil || len(whole.Starts) != 30 { // they take next to no work
 		t.Fatalf("%d starts, %v", len(whole.Starts), err)
 	}
 	opts.Threads = 3
