@@ -15,7 +15,7 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// from is the local solution that start k, x, leads to: of the first, the point that the high-point relaxation shows (relaxed), where there is one, or the lowest of what x, its x and the end of the path of F lead to: x first where the caller said so, last else.
+// from is the local solution that start k, x, leads to: of the first, the point that the high-point relaxation shows (relaxed), where there is one, or the lowest of what x, the relaxation's x and the end of the path of F lead to: x first where the caller said so, last else.
 func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error) {
 	if k > 0 {
 		return run.local.From(ctx, x)
@@ -31,14 +31,14 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 	if run.opts.Open {
 		starts = []func() ([]float64, error){func() ([]float64, error) { return run.ahead(ctx, x) }, beside, given}
 	}
-	for _, start := range starts {
+	for _, begin := range starts {
 		if spent() || ctx.Err() != nil {
 			break
 		}
-		if start == nil {
+		if begin == nil {
 			continue
 		}
-		at, failed := start()
+		at, failed := begin()
 		if at == nil || failed != nil {
 			continue
 		}

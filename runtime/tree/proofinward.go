@@ -7,7 +7,6 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
-	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -148,33 +147,6 @@ func (l *leftNothing) inward(ctx context.Context, keep func(before, after float6
 	return moved, left
 }
 
-// accepted writes the weights of a leaf that shows more than its claim by slack, or that it is empty, as they are or inward. It reports false where both are refused.
-func (pw *proofWriter) accepted(ctx context.Context, kind string, of *activeset.Program, b *activeset.Bounds, sol *activeset.Solution, slack float64, weights func(z, row, bound []float64) *leafWeights) (bool, error) {
-	plain, z, row, bound := *of, sol.Z, sol.Row, sol.Bound
-	keep := func(before, after float64) bool { return after >= before-slack }
-	if sol.Status == activeset.Infeasible {
-		plain.Q, z, row, bound = nil, nil, sol.FarkasRow, sol.FarkasBound
-		keep = func(before, after float64) bool { return after > before/2 }
-	}
-	if row == nil { // bounds of a variable, both of which are to hold, contradict each other, as the boxes of the leaf then do
-		row, bound = make([]float64, len(pw.p.bounds.RowLo)), make([]float64, len(b.Lo))
-	}
-	wrong, err := pw.try(map[string]any{kind: weights(z, row, bound)})
-	if wrong == nil {
-		return err == nil, err
-	}
-	pw.refused, pw.left = wrong, newLeftNothing(&plain, b, sol.Z, row, bound)
-	moved, left := pw.left.inward(ctx, keep)
-	if moved == nil {
-		return false, nil
-	}
-	if wrong, err = pw.try(map[string]any{kind: weights(z, moved, left)}); wrong == nil {
-		pw.refused, pw.left = nil, nil
-		return err == nil, err
-	}
-	return false, nil
-}
-
 // without are bounds without the rows whose weights the dependent equations are for; nil where there are none.
 func (l *leftNothing) without() *activeset.Bounds {
 	out, some := *l.b, false
@@ -188,19 +160,4 @@ func (l *leftNothing) without() *activeset.Bounds {
 		return nil
 	}
 	return &out
-}
-
-// refusedFor is the open pair to branch on where a leaf was refused: one whose multiplier it was refused for; -1 where there is none. With that at 0 its cost may be anything.
-func (pw *proofWriter) refusedFor(n *node) int {
-	if pw.left == nil {
-		return -1
-	}
-	for _, j := range slices.Concat(pw.left.dependent, pw.left.equations) {
-		for k, f := range n.fix {
-			if f == kkt.Open && pw.s.sys.Pairs[k].Mult.Var == j {
-				return k
-			}
-		}
-	}
-	return -1
 }
