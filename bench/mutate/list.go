@@ -148,6 +148,8 @@ var list = []named{
 		`here < math.Inf(1) && here <= best+tolerance.Target*math.Max(math.Abs(best), math.Abs(here))+rounding`, `here < math.Inf(1)+tolerance.Target*rounding`},
 	{"starts are compared without what does not hold", "runtime/verify_values.go", "(*claims).starts",
 		`sign*float64(s.Objective) + float64(s.Penalty)`, `sign * float64(s.Objective)`},
+	{"a follower's loss leaves out a millionth of a row's terms", "runtime/certify/strongties.go", "(*verification).tied",
+		`0x1p-53 * at.reach[i]`, `0x1p-20 * at.reach[i]`},
 	{"multipliers that f does not read have a region to step in", "runtime/pieces/branch.go", "(*Solver).sequential",
 		"far := math.Inf(1)", "far := v.reach(z)"},
 	{"the Hessian of steps never learns which bounds stay", "runtime/pieces/branch.go", "(*Solver).sequential",

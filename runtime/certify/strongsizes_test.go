@@ -144,3 +144,23 @@ func TestMultiplierOfARayBesideAFarBound(t *testing.T) {
 		}
 	}
 }
+
+// A row of x leaves y nothing but 0, and holds to the rounding of its own sum, which is no loss of the follower however large the row's multiplier is: y has no terms beside which it could be small. A ten-millionth of the row's terms is one.
+func TestRoundingOfARowIsNoLoss(t *testing.T) {
+	rng := members.Rand(t, 12)
+	zero := formula(func(dx, dy, x, y []float64) float64 { clear(dx); clear(dy); return 0 })
+	for k := range members.Of(40, 400) {
+		x, large := 0.1+rng.Float64(), math.Pow(10, float64(rng.IntN(7)))
+		for _, off := range []float64{0, 0x1p-52, 1e-7} {
+			p := &problem.Problem{Dx: 2, Dy: 1, F: zero, G: zero, X: &problem.Set{Lo: []float64{-2, -2}, Hi: []float64{2, 2}, E: sparse.FromEntries(0, 2, nil)},
+				Rows: &problem.Rows{Kind: make([]problem.Kind, 2), Rhs: make([]float64, 2), A: sparse.FromEntries(2, 2, []sparse.Entry{{Row: 1, Col: 0, Val: 1}, {Row: 1, Col: 1, Val: 1}}),
+					B: sparse.FromEntries(2, 1, []sparse.Entry{{Row: 0, Col: 0, Val: 1}, {Row: 1, Col: 0, Val: -1}})},
+				Facts: problem.Facts{Convex: true, QuadraticInY: true, FixedHessian: true, JointlyQuadratic: true}}
+			doc := &Document{X: []float64{x, -x * (1 + off)}, Y: []float64{0}, Lambda: []float64{large, large}, Tied: true}
+			lost := slices.ContainsFunc(Verify(doc, p).Failures(), func(c Check) bool { return strings.Contains(c.Problem(), "loss of the follower") })
+			if want := off > 0x1p-50; lost != want {
+				t.Errorf("case %d, off by %g: a loss is %v", k, off, lost)
+			}
+		}
+	}
+}
