@@ -347,39 +347,69 @@ func (q *inquiry) local(r *runtime.Result) {
 	x, y := q.upperOf(r.Upper.Variables), q.lowerOf(r)
 	w := append(append(slices.Clone(x), y...), q.multipliersOf(r)...)
 	f, terms := q.F.Value(w)
-	slope := 0.0
-	for _, v := range q.F.Slope(w) {
-		slope = math.Max(slope, math.Abs(v))
+	slopes := q.F.Slope(w)
+	read := false
+	for i := range q.Rows {
+		read = read || q.Reads(i)
 	}
-	size := 1.0
-	for _, v := range w[:q.Dx+q.Dy] {
-		size = math.Max(size, math.Abs(v))
-	}
-	around := map[int]float64{}
-	for i := range q.Dx + q.Dy {
-		around[i] = w[i]
-	}
-	for i := range q.Rows { // multipliers that F reads stay near theirs, too
-		if at := q.Dx + q.Dy + i; q.F.C[at] != 0 || slices.ContainsFunc(q.F.H[at], func(h float64) bool { return h != 0 }) {
-			around[at] = w[at]
-		}
-	}
-	if len(r.Lower.Dependent) > 0 && len(around) > q.Dx+q.Dy {
+	if len(r.Lower.Dependent) > 0 && read {
 		q.outcome("multipliers are not unique, as it says")
 		return
 	}
+	sizes := q.sizes(w)
 	falls := true
 	report := ""
-	for radius, k := 1e-3*size, 0; falls && k < 6 && (k < 2 || 3e-3*radius*slope > resolved*terms); radius, k = radius/10, k+1 {
-		near := q.Minimize(&q.F, truth.Region{Around: around, Radius: radius})
-		falls = near.Feasible && f-near.Value > 3e-3*radius*slope && f-near.Value > resolved*terms
-		report = fmt.Sprintf("F falls by %.3g from %v within %.3g, to w = %v", f-near.Value, f, radius, near.W)
+	for share, k := 1e-3, 0; falls && k < 6; share, k = share/10, k+1 {
+		around := map[int]truth.Near{}
+		for i, size := range sizes {
+			if at := i - q.Dx - q.Dy; at < 0 || q.Reads(at) { // multipliers that F reads stay near theirs, too
+				around[i] = truth.Near{Middle: w[i], Radius: share * size}
+			}
+		}
+		near := q.Minimize(&q.F, truth.Region{Around: around})
+		reach, slope := 0.0, 0.0 // of the entries that move: what F makes of a multiplier of 0 is no slope
+		for i, at := range around {
+			if near.Feasible && math.Abs(near.W[i]-w[i]) > resolved*at.Radius {
+				reach, slope = math.Max(reach, at.Radius), math.Max(slope, math.Abs(slopes[i]))
+			}
+		}
+		if k >= 2 && 3e-3*reach*slope <= resolved*terms {
+			break
+		}
+		falls = near.Feasible && f-near.Value > 3e-3*reach*slope && f-near.Value > resolved*terms
+		report = fmt.Sprintf("F falls by %.3g from %v within %.3g of the size of each entry, to w = %v", f-near.Value, f, share, near.W)
 	}
 	if falls {
 		q.false("not stationary", "%s; %s", report, r.Reason)
 	} else {
 		q.outcome("stationary")
 	}
+}
+
+// sizes are those of the entries of w as they are computed: of x its own, of y that of the terms of rows that set it,
+// and of a multiplier that of the forces that it balances.
+func (q *inquiry) sizes(w []float64) []float64 {
+	x, y := w[:q.Dx], w[q.Dx:q.Dx+q.Dy]
+	out := make([]float64, len(w))
+	for i, v := range w {
+		out[i] = math.Max(1, math.Abs(v))
+	}
+	for j, v := range q.known(x, y) {
+		out[q.Dx+j] = math.Max(out[q.Dx+j], v/truth.Given)
+		force := math.Abs(q.Linear[j])
+		for i, p := range q.P {
+			force += math.Abs(p[j] * x[i])
+		}
+		for k, v := range q.Q[j] {
+			force += math.Abs(v * y[k])
+		}
+		for i, row := range q.Rows {
+			if at := q.Dx + q.Dy + i; row.C[j] != 0 {
+				out[at] = math.Max(out[at], force/math.Abs(row.C[j]))
+			}
+		}
+	}
+	return out
 }
 
 // proof asks for the proof of what is proved of all x, and verifies the document with it.

@@ -48,8 +48,9 @@ func TestSystems(t *testing.T) {
 		8803566, 8807626, 8813167, 8818012, // ties of x that no double holds
 		41, 8816114, // F beside an x of 1e9, by a y that is a difference of such
 		6032098, 6042980, // multipliers without an end, beside which x has one
-		6045941, // rows whose terms of 1e9 hide which of them hold
-		992249,  // an answer that is 0, beyond a bound by what a solver tolerates, beside a price of 1e5
+		6045941,   // rows whose terms of 1e9 hide which of them hold
+		133000202, // a row that reads an x of 10 alone, beside one of 1e9
+		992249,    // an answer that is 0, beyond a bound by what a solver tolerates, beside a price of 1e5
 	}
 	var all []uint64
 	for seed := range uint64(*systemsAsked) {
@@ -89,6 +90,27 @@ func TestSystems(t *testing.T) {
 	for _, needed := range []string{"proved", "stationary", "forged F", "forged y", "forged x", "forged multiplier", "forged bound", "forged best", "eval solved"} {
 		if outcomes[needed] == 0 {
 			t.Errorf("no program shows %q", needed)
+		}
+	}
+}
+
+// TestStationaryIsNear: an entry of 1e9 says nothing of how near to another one F has to fall. F is x2 (1 + m) + 1e4 x1^2/2, with m of the row x1 <= 1/10 that
+// reads x1 alone: where x1 is less, F does not fall but along x1, to 0; at 1/10 m has no end.
+func TestStationaryIsNear(t *testing.T) {
+	t.Parallel()
+	s := &system{System: &truth.System{Dx: 2, Dy: 1, Lo: []float64{-1e8, -1e9}, Hi: []float64{1, 0}, Whole: make([]bool, 2),
+		Rows: []truth.Linear{{A: []float64{1, 0}, C: []float64{0}, Rhs: 0.1}},
+		Q:    square(1), P: [][]float64{{0}, {0}}, Linear: []float64{0}}, bound: []int{0}}
+	s.F = truth.Quadratic{C: []float64{0, 1, 0}, H: square(3)}
+	s.grow()
+	s.F.H[0][0], s.F.H[1][3], s.F.H[3][1] = 1e4, 1, 1
+	for _, x := range []float64{0, -9, 0.05} {
+		q := &inquiry{report: &report{}, system: s}
+		r := &runtime.Result{}
+		r.Upper.Variables = runtime.Values{{Name: "x", Shape: []int{2}, Data: []float64{x, -1e9}}}
+		r.Lower.Variables = runtime.Values{{Name: "y", Shape: []int{1}, Data: []float64{0}}}
+		if q.local(r); (len(q.Findings) > 0) != (x != 0) {
+			t.Errorf("x1 = %g: %v", x, q.Findings)
 		}
 	}
 }
@@ -152,7 +174,7 @@ func TestPointsOfTheTruth(t *testing.T) {
 			beyond("below x", s.Lo[j]-v, math.Abs(s.Lo[j]))
 		}
 		for i, r := range append(slices.Clone(s.Rows), s.Upper...) {
-			v, size := dot(r.A, x)+dot(r.C, y)-r.Rhs, sizes(r.A, x)+sizes(r.C, y)+math.Abs(r.Rhs)
+			v, size := dot(r.A, x)+dot(r.C, y)-r.Rhs, sumOfSizes(r.A, x)+sumOfSizes(r.C, y)+math.Abs(r.Rhs)
 			if r.Equal {
 				v = math.Abs(v)
 			}
@@ -163,7 +185,7 @@ func TestPointsOfTheTruth(t *testing.T) {
 			}
 		}
 		for j := range s.Dy {
-			v, size := s.Linear[j]+dot(s.Q[j], y), math.Abs(s.Linear[j])+sizes(s.Q[j], y)
+			v, size := s.Linear[j]+dot(s.Q[j], y), math.Abs(s.Linear[j])+sumOfSizes(s.Q[j], y)
 			for i, xi := range x {
 				v, size = v+s.P[i][j]*xi, size+math.Abs(s.P[i][j]*xi)
 			}
@@ -175,7 +197,7 @@ func TestPointsOfTheTruth(t *testing.T) {
 	}
 }
 
-func sizes(a, b []float64) (sum float64) {
+func sumOfSizes(a, b []float64) (sum float64) {
 	for i := range a {
 		sum += math.Abs(a[i] * b[i])
 	}

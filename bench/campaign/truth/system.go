@@ -138,11 +138,13 @@ func (s *System) at(i int, sign, b float64) plane {
 
 // Region is a part of w's space: entries of x that are fixed, and boxes around entries of w.
 type Region struct {
-	X      []float64       // nil: free
-	Around map[int]float64 // entry of w: the middle of its box
-	Radius float64
-	end    float64 // bound of entries that have none
+	X      []float64    // nil: free
+	Around map[int]Near // entry of w: its box
+	end    float64      // bound of entries that have none
 }
+
+// Near is what is within Radius of Middle: each entry of w has a radius of its own, as one that is far out says nothing of how near to others another piece is.
+type Near struct{ Middle, Radius float64 }
 
 // Answer is what an enumeration found.
 type Answer struct {
@@ -245,7 +247,7 @@ func (s *System) whole(in Region, do func([]float64)) {
 			rec(i + 1)
 		case s.Whole[i]:
 			for v := math.Ceil(s.Lo[i]); v <= s.Hi[i]; v++ {
-				if middle, near := in.Around[i]; !near || math.Abs(v-middle) <= in.Radius {
+				if at, near := in.Around[i]; !near || math.Abs(v-at.Middle) <= at.Radius {
 					x[i] = v
 					rec(i + 1)
 				}
@@ -319,8 +321,8 @@ func (s *System) pieces(q *Quadratic, fixed []float64, in Region, out *Answer) {
 				continue
 			}
 		}
-		if middle, near := in.Around[i]; near {
-			lo, hi = math.Max(lo, middle-in.Radius), math.Min(hi, middle+in.Radius)
+		if at, near := in.Around[i]; near {
+			lo, hi = math.Max(lo, at.Middle-at.Radius), math.Min(hi, at.Middle+at.Radius)
 		}
 		near := in.Around != nil
 		upper, lower := s.entry(i, 1, hi), s.entry(i, -1, -lo)
@@ -332,9 +334,9 @@ func (s *System) pieces(q *Quadratic, fixed []float64, in Region, out *Answer) {
 			bounds = append(bounds, lower)
 		}
 	}
-	for i, middle := range in.Around {
+	for i, at := range in.Around {
 		if i >= s.Dx+s.Dy {
-			bounds = append(bounds, s.at(i, 1, middle+in.Radius), s.at(i, -1, in.Radius-middle))
+			bounds = append(bounds, s.at(i, 1, at.Middle+at.Radius), s.at(i, -1, at.Radius-at.Middle))
 		}
 	}
 	// Where F reads multipliers that are not unique it may fall along a ray of them: one

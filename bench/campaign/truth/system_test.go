@@ -70,7 +70,7 @@ func TestRaysOfMultipliers(t *testing.T) {
 			s.F.H[i] = make([]float64, n)
 		}
 		s.F.C[0], s.F.H[1][n-1], s.F.H[n-1][1] = 1, 1, 1 // x1 + x2 m3
-		for _, in := range []Region{{}, {Around: map[int]float64{0: lo, 1: 0, 2: 0, n - 1: 0}, Radius: 4e-8}} {
+		for _, in := range []Region{{}, {Around: map[int]Near{0: {lo, 4e-8}, 1: {0, 4e-8}, 2: {0, 4e-8}, n - 1: {0, 4e-8}}}} {
 			if got := s.Minimize(&s.F, in); !got.Feasible || math.Abs(got.Value-lo) > 1e-12 {
 				t.Errorf("F = %v at %v, x1 is %v at least", got.Value, got.W, lo)
 			}
