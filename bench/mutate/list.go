@@ -293,6 +293,8 @@ var list = []named{
 		`c.barrier.weigh(weights, s.weight, at.share, at.force)`, ``},
 	{"a state that was left and is back is none of a cycle", "runtime/reduced/round.go", "(*State).cycles",
 		`back := slices.Contains(st.Met, key)`, `back := false`},
+	{"other vertices are looked at within rounding alone", "runtime/sequential/step.go", "(*Solver).descend",
+		`st.vertices, st.delta = true, st.first`, `st.vertices = true`},
 	{"points of the path far from it", "runtime/central/newton.go", "(*Path).from",
 		`central <= 1e-8 ||`, `central <= 1e8 ||`},
 	{"entries without a box are as long as 1", "runtime/problem/units.go", "(*Problem).Units",

@@ -281,7 +281,7 @@ func TestMoreVariables(t *testing.T) { both(t, moreVariables) }
 
 func moreVariables(t *testing.T, large bool) {
 	n := ends{constrained: true}
-	for seed := range members.Seeds(t, 80) {
+	for _, seed := range append(slices.Collect(members.Seeds(t, 80)), 811342534) { // the last one ends beside a vertex with another branch, where rounding of F has made the region one of rounding
 		rng := rand.New(rand.NewPCG(seed, 12))
 		p := kkttest.RandomSmooth(rng, 2+int(seed%2), 2, 2, int(seed%3), seed%4 != 0)
 		if seed%5 == 0 {

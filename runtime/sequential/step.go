@@ -182,7 +182,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 				continue
 			}
 			if v.opts.Large && !st.vertices {
-				st.vertices = true // which takes a program for each, as many as sixty of them
+				st.vertices, st.delta = true, st.first // which takes a program for each, as many as sixty of them, in a region that rounding of phi beside this one has not made too small to fall in
 				continue
 			}
 			// Values of phi tell no more. Steps go on as long as they make the point more stationary, or lead away from a saddle point.
