@@ -10,7 +10,7 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -23,7 +23,8 @@ import (
 	"strings"
 	"time"
 
-	"bilevelc/ir/datafile"
+	"bilevelc/bench/asis"
+	"bilevelc/bench/must"
 	"bilevelc/runtime"
 )
 
@@ -66,20 +67,17 @@ func main() {
 	limit := flag.Duration("limit", 20*time.Second, "time limit of a run")
 	compare := flag.Bool("compare", false, "compare two files of runs")
 	flag.Parse()
-	var err error
-	switch {
-	case *compare && flag.NArg() == 2:
-		err = difference(os.Stdout, flag.Arg(0), flag.Arg(1))
-	case !*compare && flag.NArg() > 0 && *out != "":
-		err = measure(*out, flag.Args(), words(*only), words(*names), *limit)
-	default:
-		flag.Usage()
-		os.Exit(2)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "ablation:", err)
-		os.Exit(1)
-	}
+	must.Exit("ablation", 1, must.Try(func() {
+		switch {
+		case *compare && flag.NArg() == 2:
+			difference(os.Stdout, flag.Arg(0), flag.Arg(1))
+		case !*compare && flag.NArg() > 0 && *out != "":
+			measure(*out, flag.Args(), words(*only), words(*names), *limit)
+		default:
+			flag.Usage()
+			os.Exit(2)
+		}
+	}))
 }
 
 func words(list string) []string {
@@ -90,66 +88,44 @@ func words(list string) []string {
 type instance struct{ name, model, data string }
 
 // instances are the models below the directories.
-func instances(dirs []string) ([]instance, error) {
+func instances(dirs []string) []instance {
 	var out []instance
 	for _, dir := range dirs {
-		models, err := filepath.Glob(filepath.Join(dir, "*.blv"))
-		if err != nil {
-			return nil, err
-		}
-		for _, model := range models {
+		for _, model := range must.Get(filepath.Glob(filepath.Join(dir, "*.blv"))) {
 			stem := strings.TrimSuffix(model, ".blv")
 			name := filepath.Join(filepath.Base(dir), filepath.Base(stem))
 			out = append(out, instance{name, model, ""})
-			files, err := filepath.Glob(stem + "*.json")
-			if err != nil {
-				return nil, err
-			}
-			for _, file := range files {
+			for _, file := range must.Get(filepath.Glob(stem + "*.json")) {
 				if base := filepath.Base(file); strings.Count(base, ".") == 1 { // neither a reference nor a checkpoint
 					out = append(out, instance{filepath.Join(filepath.Base(dir), strings.TrimSuffix(base, ".json")), model, file})
 				}
 			}
 		}
 	}
-	return out, nil
+	return out
 }
 
-func (in instance) bind() (*runtime.Problem, error) {
-	m, err := runtime.CompileFile(in.model)
-	if err != nil {
-		return nil, err
-	}
+func (in instance) bind() *runtime.Problem {
+	m := must.Get(runtime.CompileFile(in.model))
 	if in.data == "" {
-		return m.Bind(nil, runtime.BindOptions{})
+		return must.Get(m.Bind(nil, runtime.BindOptions{}))
 	}
-	set, faults := datafile.Load(in.data, nil)
-	if err := faults.Err(); err != nil {
-		return nil, err
-	}
-	return m.BindSet(set, runtime.BindOptions{})
+	return must.Get(m.BindSet(asis.Numbers(in.data), runtime.BindOptions{}))
 }
 
-func measure(path string, dirs, only, names []string, limit time.Duration) error {
-	list, err := instances(dirs)
-	if err != nil {
-		return err
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
+func measure(path string, dirs, only, names []string, limit time.Duration) {
+	file := must.Get(os.Create(path))
 	enc := json.NewEncoder(file)
 	bound := "" // the last model that was bound without data
-	for _, in := range list {
+	for _, in := range instances(dirs) {
 		if len(names) > 0 && !slices.ContainsFunc(names, func(s string) bool { return strings.Contains(in.name, s) }) {
 			continue
 		}
 		if in.model == bound {
 			continue // it needs no data
 		}
-		p, err := in.bind()
-		if err != nil {
+		var p *runtime.Problem
+		if must.Try(func() { p = in.bind() }) != nil {
 			continue // it lacks its data, or is a model with an error
 		}
 		if in.data == "" {
@@ -159,12 +135,10 @@ func measure(path string, dirs, only, names []string, limit time.Duration) error
 			if len(only) > 0 && !slices.Contains(only, c.name) {
 				continue
 			}
-			if err := enc.Encode(run(p, in.name, c, limit)); err != nil {
-				return err
-			}
+			must.Do(enc.Encode(run(p, in.name, c, limit)))
 		}
 	}
-	return file.Close()
+	must.Do(file.Close())
 }
 
 func run(p *runtime.Problem, name string, c choice, limit time.Duration) ended {
@@ -193,15 +167,9 @@ func firstLine(err error) string {
 const same = 1e-6
 
 // difference prints the runs that ended otherwise, and the work of all.
-func difference(w io.Writer, before, after string) error {
-	old, _, err := read(before)
-	if err != nil {
-		return err
-	}
-	now, keys, err := read(after)
-	if err != nil {
-		return err
-	}
+func difference(w io.Writer, before, after string) {
+	old, _ := read(before)
+	now, keys := read(after)
 	type sum struct {
 		runs, status, value int
 		calls               [2]int64
@@ -240,29 +208,19 @@ func difference(w io.Writer, before, after string) error {
 			fmt.Fprintf(w, "%-18s %4d runs, %d other statuses, %d other F; calls %d -> %d, %.1f -> %.1f s\n", c.name, s.runs, s.status, s.value, s.calls[0], s.calls[1], s.seconds[0], s.seconds[1])
 		}
 	}
-	return nil
 }
 
 // read reads runs by model and choice, and their order.
-func read(path string) (map[string]ended, []string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer file.Close()
-	out := map[string]ended{}
-	var keys []string
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
+func read(path string) (out map[string]ended, keys []string) {
+	out = map[string]ended{}
+	for line := range bytes.Lines(must.Get(os.ReadFile(path))) {
 		var e ended
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return nil, nil, err
-		}
+		must.Do(json.Unmarshal(line, &e))
 		key := e.Model + "\t" + e.Choice
 		if _, twice := out[key]; !twice {
 			keys = append(keys, key)
 		}
 		out[key] = e
 	}
-	return out, keys, lines.Err()
+	return out, keys
 }

@@ -2,28 +2,29 @@
 package asis
 
 import (
+	"bilevelc/bench/must"
 	"bilevelc/ir/bind"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/data"
+	"bilevelc/ir/datafile"
 	"bilevelc/runtime"
 	"bilevelc/runtime/compile"
 	"bilevelc/runtime/problem"
 )
 
 // Problem binds the model to its numbers.
-func Problem(model *runtime.Model, numbers *data.Set) (*problem.Problem, error) {
+func Problem(model *runtime.Model, numbers *data.Set) *problem.Problem {
 	bound, faults := bind.Bind(model.Program, numbers, bind.Options{})
-	if err := faults.Err(); err != nil {
-		return nil, err
-	}
+	must.Do(faults.Err())
 	bound.Facts = curvature.Prove(bound, curvature.Options{}).Facts()
-	f, err := compile.Objective(bound, bound.Upper.Objective, nil)
-	if err != nil {
-		return nil, err
-	}
-	g, err := compile.Objective(bound, bound.Lower.Objective, nil)
-	if err != nil {
-		return nil, err
-	}
-	return compile.Problem(bound, f, g), nil
+	f := must.Get(compile.Objective(bound, bound.Upper.Objective, nil))
+	g := must.Get(compile.Objective(bound, bound.Lower.Objective, nil))
+	return compile.Problem(bound, f, g)
+}
+
+// Numbers are those of a file.
+func Numbers(path string) *data.Set {
+	set, faults := datafile.Load(path, nil)
+	must.Do(faults.Err())
+	return set
 }

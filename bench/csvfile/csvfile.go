@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+
+	"bilevelc/bench/must"
 )
 
 // Row spells the cells of a row; numbers have so many digits, integers all of theirs.
@@ -34,34 +36,23 @@ func Read(path string) ([][]string, error) {
 }
 
 // ByName reads the rows below the header, each by the names of its columns.
-func ByName(path string) ([]map[string]string, error) {
-	rows, err := Read(path)
-	if err != nil || len(rows) == 0 {
-		return nil, err
-	}
-	var out []map[string]string
-	for i, row := range rows[1:] {
-		if len(row) != len(rows[0]) {
-			return nil, fmt.Errorf("%s: row %d has %d cells for %d columns", path, i+2, len(row), len(rows[0]))
-		}
+func ByName(path string) (out []map[string]string) {
+	rows := must.Get(Read(path))
+	for i, row := range rows[min(1, len(rows)):] {
+		must.Be(len(row) == len(rows[0]), "%s: row %d has %d cells for %d columns", path, i+2, len(row), len(rows[0]))
 		of := map[string]string{}
 		for k, name := range rows[0] {
 			of[name] = row[k]
 		}
 		out = append(out, of)
 	}
-	return out, nil
+	return out
 }
 
 // Write writes a file.
-func Write(path string, rows [][]string) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if err := csv.NewWriter(f).WriteAll(rows); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+func Write(path string, rows [][]string) {
+	f := must.Get(os.Create(path))
+	defer f.Close()
+	must.Do(csv.NewWriter(f).WriteAll(rows))
+	must.Do(f.Close())
 }

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/bench/must"
 	"bilevelc/internal/each"
 	"bilevelc/runtime"
 )
@@ -14,23 +15,20 @@ import (
 // equalities are the toys with equality rows of AiPOD and LV-HBA: a merely convex follower,
 // whose answer is known in closed form, and strongly convex ones with numbers drawn as
 // theirs (entries uniform in [0, 1]; 90 rows of the follower, 45 of the leader, 100 variables each).
-func equalities(folder string) ([]instance, error) {
+func equalities(folder string) []instance {
 	list := []instance{{"equality", "convex, 100", withNumbers(folder, "equality_convex.blv", runtime.Data{"n": 100}), 5, "closed form", ""}}
 	for seed := uint64(1); seed <= 10; seed++ {
-		numbers, least, err := equality(seed, 100, 90, 45)
-		if err != nil {
-			return nil, err
-		}
+		numbers, least := equality(seed, 100, 90, 45)
 		list = append(list, instance{"equality", fmt.Sprintf("seed %d", seed), withNumbers(folder, "equality.blv", numbers), least, "global, by one variable", ""})
 	}
-	return list, nil
+	return list
 }
 
 // equality draws an instance and finds its global optimum. y*(x) = K x with
 // K = I - A'(AA')^-1 (A + H), and x = N z with B N = 0, so that F = sin(u'z) + log(1 + |M z|^2) with
 // u = N'(c + K'd), M = (I + K) N. Where u'z = t the least |M z|^2 is t^2/s, s = u'(M'M)^-1 u: F is a
 // function of t, the sine plus one that grows, and its least value is where t is at most a turn from 0.
-func equality(seed uint64, n, rows, leaders int) (runtime.Data, float64, error) {
+func equality(seed uint64, n, rows, leaders int) (runtime.Data, float64) {
 	random := rand.New(rand.NewPCG(seed, 3))
 	draw := func(r, c int) *mat.Dense {
 		m := mat.NewDense(r, c, nil)
@@ -41,9 +39,7 @@ func equality(seed uint64, n, rows, leaders int) (runtime.Data, float64, error) 
 	var AH, AA, multipliers, K, Kd, u, sum, M mat.Dense
 	AH.Add(A, H)
 	AA.Mul(A, A.T())
-	if err := multipliers.Solve(&AA, &AH); err != nil {
-		return nil, 0, err
-	}
+	must.Do(multipliers.Solve(&AA, &AH))
 	K.Mul(A.T(), &multipliers)
 	one := mat.NewDense(n, n, nil)
 	for i := range n {
@@ -65,9 +61,7 @@ func equality(seed uint64, n, rows, leaders int) (runtime.Data, float64, error) 
 	var R, w mat.Dense
 	qr.RTo(&R)
 	k := n - leaders
-	if err := w.Solve(R.Slice(0, k, 0, k).T(), &u); err != nil {
-		return nil, 0, err
-	}
+	must.Do(w.Solve(R.Slice(0, k, 0, k).T(), &u))
 	s := math.Pow(mat.Norm(&w, 2), 2)
 	F := func(t float64) float64 { return math.Sin(t) + math.Log1p(t*t/s) }
 	// A fine grid, then golden section between the neighbours of its best point.
@@ -91,5 +85,5 @@ func equality(seed uint64, n, rows, leaders int) (runtime.Data, float64, error) 
 		return each.Below(m.RawMatrix().Rows, m.RawRowView)
 	}
 	numbers := runtime.Data{"A": list(A), "B": list(B), "H": list(H), "c": c.RawMatrix().Data, "d": d.RawMatrix().Data}
-	return numbers, F(low), nil
+	return numbers, F(low)
 }

@@ -13,10 +13,7 @@ import (
 func TestEqualities(t *testing.T) {
 	solve := func(model string, numbers runtime.Data) *runtime.Result {
 		t.Helper()
-		p, err := withNumbers("data", model, numbers)()
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := withNumbers("data", model, numbers)()
 		r, err := p.Solve(context.Background(), runtime.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -27,10 +24,7 @@ func TestEqualities(t *testing.T) {
 		return r
 	}
 	for seed := uint64(1); seed <= 3; seed++ {
-		numbers, least, err := equality(seed, 20, 15, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		numbers, least := equality(seed, 20, 15, 8)
 		if F := float64(solve("equality.blv", numbers).Upper.Objective); math.Abs(F-least) > 1e-9 {
 			t.Errorf("seed %d: F is %v, the optimum %v", seed, F, least)
 		}

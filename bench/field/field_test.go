@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"bilevelc/bench/must"
 	"bilevelc/internal/members"
 )
 
@@ -79,16 +80,13 @@ func TestBolib(t *testing.T) {
 		"NetworkDesignP1": "numerical failure", // the best x is at a pole of g
 		"TuyEtal2007Ex3":  "unbounded",         // along a ray whose answers an exact solver confirms
 	}
-	list, err := bolib("data")
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := bolib("data")
 	if len(list) != 91 {
 		t.Errorf("%d problems", len(list))
 	}
 	for _, in := range members.Some(t, list, 12) {
-		row, _, err := measure(in, time.Minute)
-		if err != nil {
+		var row []string
+		if err := must.Try(func() { row, _ = measure(in, time.Minute) }); err != nil {
 			t.Errorf("%s: %v", in.name, err)
 			continue
 		}
@@ -117,7 +115,7 @@ func TestBolib(t *testing.T) {
 // of 30 starts for the others.
 func TestSolved(t *testing.T) {
 	for _, c := range []struct {
-		list  func(string) ([]instance, error)
+		list  func(string) []instance
 		name  string
 		least float64 // of F, in its own sense, that counts as no worse
 		sense float64 // 1: F is minimized, -1: maximized
@@ -126,15 +124,9 @@ func TestSolved(t *testing.T) {
 		{prices, "0", 4.1985, -1},
 		{interdictions, "0", 139102.4, -1},
 	} {
-		list, err := c.list("data")
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := c.list("data")
 		at := slices.IndexFunc(list, func(in instance) bool { return in.name == c.name })
-		row, _, err := measure(list[at], 2*time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		row, _ := measure(list[at], 2*time.Minute)
 		f, err := strconv.ParseFloat(row[5], 64)
 		if err != nil || c.sense*f > c.sense*c.least || row[9] != "solved" || row[10] != "yes" {
 			t.Errorf("%v: want solved and verified, F no worse than %g", row, c.least)
@@ -145,20 +137,16 @@ func TestSolved(t *testing.T) {
 func TestEveryInstanceBinds(t *testing.T) {
 	data := "data"
 	for _, f := range families {
-		list, err := f.list(data)
-		if err != nil {
-			t.Fatalf("%s: %v", f.name, err)
-		}
-		if _, err := list[0].bind(); err != nil {
+		if err := must.Try(func() { f.list(data)[0].bind() }); err != nil {
 			t.Errorf("%s: %v", f.name, err)
 		}
 	}
-	if _, err := supportVectors(t.TempDir()); err == nil {
+	if must.Try(func() { supportVectors(t.TempDir()) }) == nil {
 		t.Error("a folder without data is no error")
 	}
 	missing := filepath.Join(t.TempDir(), "a", "b")
-	if err := command([]string{"-out", missing, "-data", "data", "hearn"}, new(bytes.Buffer), func(instance, string, time.Duration) ([]string, []string, error) {
-		return []string{"hearn", "all"}, nil, nil
+	if err := command([]string{"-out", missing, "-data", "data", "hearn"}, new(bytes.Buffer), func(instance, string, time.Duration) ([]string, []string) {
+		return []string{"hearn", "all"}, nil
 	}); err != nil {
 		t.Error(err)
 	}
@@ -186,20 +174,14 @@ func TestConvexBound(t *testing.T) {
 // none above it but by what the regularization lets the follower pay, and all at a point that
 // verification accepts.
 func TestTollGrids(t *testing.T) {
-	list, err := tollGrids("data")
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := tollGrids("data")
 	list = slices.DeleteFunc(list, func(in instance) bool { return !strings.HasPrefix(in.name, "tollgrid_6_") })
 	if len(list) < 4 {
 		t.Fatalf("%d grids", len(list))
 	}
 	list, best := members.Some(t, list, 2), 0
 	for _, in := range list {
-		row, _, err := measure(in, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		row, _ := measure(in, 0)
 		F, err := strconv.ParseFloat(row[5], 64)
 		if err != nil || row[9] != "solved" || row[10] != "yes" {
 			t.Errorf("%s: %v", in.name, row)
@@ -222,20 +204,14 @@ func TestTollGrids(t *testing.T) {
 // Ties that are isolated, or that only an f that is not convex sees: the least F and where it is, by hand. In WanWangLv2011 the follower cannot gain anything at x = (1/2, 1/2), where y = 0 is its one answer,
 // and F = 7.5 is below the published value.
 func TestTiesOfBolib(t *testing.T) {
-	list, err := bolib("data")
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := bolib("data")
 	least := map[string]float64{"LucchettiEtal1987": 0, "IshizukaAiyoshi1992a": 0, "WanWangLv2011": 7.5}
 	for _, in := range list {
 		want, asked := least[in.name]
 		if !asked {
 			continue
 		}
-		row, _, err := measure(in, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		row, _ := measure(in, time.Minute)
 		if F, err := strconv.ParseFloat(row[5], 64); err != nil || math.Abs(F-want) > 1e-8 || row[9] != "solved" || row[10] != "yes" {
 			t.Errorf("%s: %v, want %v", in.name, row, want)
 		}

@@ -30,13 +30,14 @@ import (
 
 	"bilevelc/bench/clock"
 	"bilevelc/bench/csvfile"
+	"bilevelc/bench/must"
 	"bilevelc/runtime"
 )
 
 // instance is one problem of a family.
 type instance struct {
 	family, name string
-	bind         func() (*runtime.Problem, error)
+	bind         func() *runtime.Problem
 	known        float64 // F of the best point known, or a bound on F; NaN: nothing
 	source       string  // of known
 	report       string  // name of a report entry shown beside F; "": none
@@ -45,63 +46,47 @@ type instance struct {
 // families in the order of the table. Each reads its data from a folder.
 var families = []struct {
 	name string
-	list func(data string) ([]instance, error)
+	list func(data string) []instance
 }{
 	{"svm", supportVectors}, {"hearn", tolls}, {"battery", batteries},
 	{"interdiction", interdictions}, {"prices", prices}, {"equality", equalities}, {"tollgrid", tollGrids}, {"bolib", bolib},
 }
 
 func main() {
-	if err := command(os.Args[1:], os.Stdout, apart); err != nil {
-		fmt.Fprintln(os.Stderr, "field:", err)
-		os.Exit(1)
-	}
+	must.Exit("field", 1, command(os.Args[1:], os.Stdout, apart))
 }
 
-func command(args []string, out io.Writer, measure measurer) error {
+func command(args []string, out io.Writer, measure measurer) (err error) {
+	defer must.Catch(&err)
 	flags := flag.NewFlagSet("field", flag.ContinueOnError)
 	dir := flags.String("out", "bench/results", "folder of the table")
 	data := flags.String("data", "bench/field/data", "folder of the models and data")
 	one := flags.String("one", "", "measure the instance of this name of FAMILY alone and print its row as JSON")
 	limit := flags.Duration("limit", 120*time.Second, "processor time after which a solve ends")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
+	must.Do(flags.Parse(args))
 	var chosen []instance
 	run := map[string]bool{}
 	for _, f := range families {
 		if flags.NArg() > 0 && !slices.Contains(flags.Args(), f.name) {
 			continue
 		}
-		list, err := f.list(*data)
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
-		}
-		chosen = append(chosen, list...)
+		err := must.Try(func() { chosen = append(chosen, f.list(*data)...) })
+		must.Be(err == nil, "%s: %w", f.name, err)
 		run[f.name] = true
 	}
-	if len(chosen) == 0 {
-		return fmt.Errorf("no family named %v", flags.Args())
-	}
+	must.Be(len(chosen) > 0, "no family named %v", flags.Args())
 	if *one != "" {
 		at := slices.IndexFunc(chosen, func(in instance) bool { return in.name == *one })
-		if at < 0 {
-			return fmt.Errorf("no instance named %q", *one)
-		}
-		row, better, err := here(chosen[at], *data, *limit)
-		if err != nil {
-			return err
-		}
+		must.Be(at >= 0, "no instance named %q", *one)
+		row, better := here(chosen[at], *data, *limit)
 		return json.NewEncoder(out).Encode([][]string{row, better})
 	}
-	if err := os.MkdirAll(*dir, 0o777); err != nil { // before hours of work, not after them
-		return err
-	}
+	must.Do(os.MkdirAll(*dir, 0o777)) // before hours of work, not after them
 	rows := [][]string{{"family", "instance", "d_x", "d_y", "rows", "F", "known", "relative difference", "source of known", "ended", "verified", "seconds", "MB", "report", "calls"}}
 	points := [][]string{{"family", "instance", "F", "published", "x and y"}}
 	for _, in := range chosen {
-		row, better, err := measure(in, *data, *limit)
-		if err != nil {
+		var row, better []string
+		if err := must.Try(func() { row, better = measure(in, *data, *limit) }); err != nil {
 			row = []string{in.family, in.name, "", "", "", "", "", "", in.source, "error: " + err.Error(), "", "", "", "", ""}
 		}
 		rows = append(rows, row)
@@ -110,18 +95,17 @@ func command(args []string, out io.Writer, measure measurer) error {
 			points = append(points, better)
 		}
 	}
-	if err := merge(filepath.Join(*dir, "field_points.csv"), points, run); err != nil {
-		return err
-	}
-	return merge(filepath.Join(*dir, "field.csv"), rows, run)
+	merge(filepath.Join(*dir, "field_points.csv"), points, run)
+	merge(filepath.Join(*dir, "field.csv"), rows, run)
+	return nil
 }
 
 // merge writes a table of the families that were run, with the rows that the file has of the
 // others, in the order of the families.
-func merge(path string, rows [][]string, run map[string]bool) error {
+func merge(path string, rows [][]string, run map[string]bool) {
 	old, err := csvfile.Read(path)
-	if err != nil && !os.IsNotExist(err) {
-		return err
+	if !os.IsNotExist(err) {
+		must.Do(err)
 	}
 	out := rows[:1:1]
 	for _, f := range families {
@@ -135,7 +119,7 @@ func merge(path string, rows [][]string, run map[string]bool) error {
 			}
 		}
 	}
-	return csvfile.Write(path, out)
+	csvfile.Write(path, out)
 }
 
 // digits is to how many parts of itself, or of 1, a published F is taken to be known:
@@ -143,48 +127,34 @@ func merge(path string, rows [][]string, run map[string]bool) error {
 const digits = 2e-3
 
 // measurer makes the row of an instance, of a folder of data, and, or nil, that of a better point.
-type measurer func(in instance, data string, limit time.Duration) (row, better []string, err error)
+type measurer func(in instance, data string, limit time.Duration) (row, better []string)
 
 // here measures in this process.
-func here(in instance, _ string, limit time.Duration) (row, better []string, err error) {
+func here(in instance, _ string, limit time.Duration) (row, better []string) {
 	return measure(in, limit)
 }
 
 // apart measures in a process of its own.
-func apart(in instance, data string, limit time.Duration) (row, better []string, err error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, nil, err
-	}
+func apart(in instance, data string, limit time.Duration) (row, better []string) {
 	var said strings.Builder
-	child := exec.Command(program, "-data", data, "-limit", limit.String(), "-one", in.name, in.family)
+	child := exec.Command(must.Get(os.Executable()), "-data", data, "-limit", limit.String(), "-one", in.name, in.family)
 	child.Stderr = &said
 	text, err := child.Output()
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
-	}
+	must.Be(err == nil, "%w: %s", err, strings.TrimSpace(said.String()))
 	var rows [][]string
-	if err := json.Unmarshal(text, &rows); err != nil {
-		return nil, nil, err
-	}
-	return rows[0], rows[1], nil
+	must.Do(json.Unmarshal(text, &rows))
+	return rows[0], rows[1]
 }
 
 // measure solves one instance by default settings. better is the row of a point with
 // a lower F than published, else nil.
-func measure(in instance, limit time.Duration) (row, better []string, err error) {
+func measure(in instance, limit time.Duration) (row, better []string) {
 	goruntime.GC()
 	began := clock.Process()
-	p, err := in.bind()
-	if err != nil {
-		return nil, nil, err
-	}
+	p := in.bind()
 	ctx, end := clock.Limit(limit, runtime.ErrTimeLimit)
 	defer end()
-	r, err := p.Solve(ctx, runtime.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
+	r := must.Get(p.Solve(ctx, runtime.Options{}))
 	seconds := (clock.Process() - began).Seconds()
 	verified := ""
 	if r.HasPoint() {
@@ -209,16 +179,13 @@ func measure(in instance, limit time.Duration) (row, better []string, err error)
 		}
 	}
 	if in.source == "BOLIB" && r.Status == runtime.Solved && verified == "yes" && F < in.known-digits*math.Max(1, math.Abs(in.known)) {
-		text, err := json.Marshal(append(slices.Clone(r.Upper.Variables), r.Lower.Variables...))
-		if err != nil {
-			return nil, nil, err
-		}
+		text := must.Get(json.Marshal(append(slices.Clone(r.Upper.Variables), r.Lower.Variables...)))
 		better = []string{in.family, in.name, strconv.FormatFloat(F, 'g', -1, 64), known, string(text)}
 	}
 	n := p.Numeric
 	row = csvfile.Row(10, in.family, in.name, n.Dx, n.Dy, n.Rows.Len(), F, known, difference,
 		in.source, r.Status, verified, seconds, float64(memory.Sys)/(1<<20), report, r.Calls.Total())
-	return row, better, nil
+	return row, better
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 10, 64) }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"fmt"
 	"math"
 	"os"
 	"strconv"
@@ -11,37 +9,29 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/optimize"
 
+	"bilevelc/bench/must"
 	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 )
 
 // samples reads the sparse text form of LIBSVM: label index:value ...
-func samples(path string) (X [][]float64, labels []float64, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	for lines, n := bufio.NewScanner(f), 1; lines.Scan(); n++ {
-		words := strings.Fields(lines.Text())
+func samples(path string) (X [][]float64, labels []float64) {
+	n := 0
+	for line := range strings.Lines(string(must.Get(os.ReadFile(path)))) {
+		n++
+		words := strings.Fields(line)
 		if len(words) == 0 {
 			continue
 		}
 		label, err := strconv.ParseFloat(words[0], 64)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s:%d: %w", path, n, err)
-		}
+		must.Be(err == nil, "%s:%d: %w", path, n, err)
 		var x []float64
 		for _, word := range words[1:] {
 			at, value, found := strings.Cut(word, ":")
 			j, err := strconv.Atoi(at)
-			if !found || err != nil || j < len(x)+1 {
-				return nil, nil, fmt.Errorf("%s:%d: %q is no index:value in ascending order", path, n, word)
-			}
+			must.Be(found && err == nil && j > len(x), "%s:%d: %q is no index:value in ascending order", path, n, word)
 			v, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				return nil, nil, fmt.Errorf("%s:%d: %w", path, n, err)
-			}
+			must.Be(err == nil, "%s:%d: %w", path, n, err)
 			for len(x) < j-1 {
 				x = append(x, 0)
 			}
@@ -56,19 +46,15 @@ func samples(path string) (X [][]float64, labels []float64, err error) {
 	for i, x := range X {
 		X[i] = append(x, make([]float64, width-len(x))...)
 	}
-	return X, labels, nil
+	return X, labels
 }
 
-func integers(words []string, below int) ([]int, error) {
-	var list []int
-	for _, word := range words {
+func integers(words []string, below int) []int {
+	return each.Of(words, func(word string) int {
 		i, err := strconv.Atoi(word)
-		if err != nil || i < 0 || i >= below {
-			return nil, fmt.Errorf("%q is not the number of a sample", word)
-		}
-		list = append(list, i)
-	}
-	return list, nil
+		must.Be(err == nil && i >= 0 && i < below, "%q is not the number of a sample", word)
+		return i
+	})
 }
 
 // quadraticFeatures are 1, x_i, x_i^2 and x_i x_j.
@@ -114,12 +100,9 @@ func convexBound(X [][]float64, t []float64) float64 {
 }
 
 // matrix is a named matrix of a set, by rows.
-func matrix(set *data.Set, name string) ([][]float64, error) {
+func matrix(set *data.Set, name string) [][]float64 {
 	e := set.Get(name)
-	if e == nil || e.Array.Rank() != 2 {
-		return nil, fmt.Errorf("no matrix named %s", name)
-	}
+	must.Be(e != nil && e.Array.Rank() == 2, "no matrix named %s", name)
 	a, all := e.Array, e.Array.Values()
-	rows := each.Below(a.Shape[0], func(i int) []float64 { return all[i*a.Shape[1] : (i+1)*a.Shape[1]] })
-	return rows, nil
+	return each.Below(a.Shape[0], func(i int) []float64 { return all[i*a.Shape[1] : (i+1)*a.Shape[1]] })
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"bilevelc/bench/must"
 	"bilevelc/internal/each"
 )
 
@@ -35,10 +36,8 @@ var discrete = []class{{"ki", 10, 3, 4}, {"ki", 20, 5, 4}, {"ni", 6, 2, 4}, {"ni
 
 // generate writes random programs: linear leader and follower (ll), quadratic follower with a linear (ql) or a quadratic leader (qq), tolls on
 // networks without (tl) and with congestion (tq), prices of goods with quadratic demand (pr), those of discrete and blocks.
-func generate(dir string, seed uint64, classes []class) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
+func generate(dir string, seed uint64, classes []class) {
+	must.Do(os.MkdirAll(dir, 0o755))
 	for c, class := range classes {
 		for k := range class.count {
 			rng := rand.New(rand.NewPCG(seed, uint64(1000*c+k)))
@@ -47,12 +46,9 @@ func generate(dir string, seed uint64, classes []class) error {
 			if class.k > 0 {
 				in.name = fmt.Sprintf("%s%d_%d_%d", class.kind, class.n, class.k, k)
 			}
-			if err := in.write(dir); err != nil {
-				return err
-			}
+			in.write(dir)
 		}
 	}
-	return nil
 }
 
 // instance is one program:
@@ -283,7 +279,7 @@ func (in *instance) network(rng *rand.Rand, congested bool, n, k int, whole func
 }
 
 // write writes the data and the model.
-func (in *instance) write(dir string) error {
+func (in *instance) write(dir string) {
 	data := map[string]any{"q": in.LQ, "lo": in.Lo, "hi": in.Hi}
 	var decl, f, g []string
 	term := func(name string, there bool, v any, kind, text string, to *[]string) {
@@ -341,12 +337,6 @@ func (in *instance) write(dir string) error {
 	model := fmt.Sprintf("model %s\nparam nx: int = %d\nparam ny: int = %d\n%s\ndata lo: vector[nx]\ndata hi: vector[nx]\nupper {\n  var x: vector[nx] %s\n  minimize %s\n%s}\n"+
 		"lower {\n  var y: vector[ny]%s\n  minimize %s\n  subject to\n%s}\n%s",
 		in.name, len(in.Lo), len(in.LQ), strings.Join(decl, "\n"), domain, strings.Join(f, " + "), upper, sign, strings.Join(g, " + "), rows, ties)
-	text, err := json.Marshal(data)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, in.name+".json"), text, 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, in.name+".blv"), []byte(model), 0o644)
+	must.Do(os.WriteFile(filepath.Join(dir, in.name+".json"), must.Get(json.Marshal(data)), 0o644))
+	must.Do(os.WriteFile(filepath.Join(dir, in.name+".blv"), []byte(model), 0o644))
 }

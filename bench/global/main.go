@@ -17,13 +17,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
 	"bilevelc/bench/asis"
 	"bilevelc/bench/clock"
-	"bilevelc/ir/datafile"
+	"bilevelc/bench/must"
 	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
@@ -47,98 +47,61 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	var err error
-	if *make != 0 {
-		all := classes
-		if *big {
-			all = large
+	must.Exit("global", 1, must.Try(func() {
+		if *make != 0 {
+			all := classes
+			if *big {
+				all = large
+			}
+			if *whole {
+				all = discrete
+			}
+			if *apart {
+				all = blocks
+			}
+			generate(dir, *make, all)
+		} else {
+			measure(dir, *only, *nodes, *threads, *proof)
 		}
-		if *whole {
-			all = discrete
-		}
-		if *apart {
-			all = blocks
-		}
-		err = generate(dir, *make, all)
-	} else {
-		err = measure(dir, *only, *nodes, *threads, *proof)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "global:", err)
-		os.Exit(1)
-	}
+	}))
 }
 
 // bind is the problem of a model and the numbers beside it, with the follower as it stands, ties and all.
-func bind(stem string) (*problem.Problem, error) {
-	model, err := runtime.CompileFile(stem + ".blv")
-	if err != nil {
-		return nil, err
-	}
-	numbers, faults := datafile.Load(stem+".json", nil)
-	if err := faults.Err(); err != nil {
-		return nil, err
-	}
-	return asis.Problem(model, numbers)
+func bind(stem string) *problem.Problem {
+	return asis.Problem(must.Get(runtime.CompileFile(stem+".blv")), asis.Numbers(stem+".json"))
 }
 
 // optima reads optima.json or truth.json where there is one: a value, or an object with F, a program.
-func optima(dir string) (map[string]float64, error) {
+func optima(dir string) map[string]float64 {
 	out := map[string]float64{}
 	for _, name := range []string{"optima.json", "truth.json"} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if os.IsNotExist(err) {
-			continue
+		if text, err := os.ReadFile(filepath.Join(dir, name)); !os.IsNotExist(err) {
+			must.Do(err)
+			must.Do(json.Unmarshal(text, &out))
+			break
 		}
-		if err == nil {
-			err = json.Unmarshal(text, &out)
-		}
-		return out, err
 	}
-	return out, nil
+	return out
 }
 
-func measure(dir, only string, limit int64, threads int, proof bool) error {
-	truth, err := optima(dir)
-	if err != nil {
-		return err
-	}
-	models, err := filepath.Glob(filepath.Join(dir, "*.blv"))
-	if err != nil {
-		return err
-	}
-	sort.Strings(models)
+func measure(dir, only string, limit int64, threads int, proof bool) {
+	truth := optima(dir)
 	var total, worst time.Duration
 	proved, wrong, count := 0, 0, 0
-	for _, model := range models {
+	for _, model := range must.Get(filepath.Glob(filepath.Join(dir, "*.blv"))) {
 		stem := strings.TrimSuffix(model, ".blv")
 		name := filepath.Base(stem)
-		if only != "" {
-			wanted := false
-			for _, w := range strings.Split(only, ",") {
-				wanted = wanted || strings.HasPrefix(name, w)
-			}
-			if !wanted {
-				continue
-			}
+		if !slices.ContainsFunc(strings.Split(only, ","), func(w string) bool { return strings.HasPrefix(name, w) }) {
+			continue
 		}
-		problem, err := bind(stem)
-		if err != nil {
-			return err
-		}
+		problem := bind(stem)
 		start := clock.Process()
-		sys, err := kkt.New(problem)
-		if err != nil {
-			return err
-		}
+		sys := must.Get(kkt.New(problem))
 		if why := tree.Applies(sys); why != "" {
 			fmt.Printf("%-10s %s\n", name, why)
 			continue
 		}
-		r, err := tree.Solve(context.Background(), sys, tree.Options{Nodes: limit, Threads: threads})
-		if err != nil {
-			return err
-		}
+		r := must.Get(tree.Solve(context.Background(), sys, tree.Options{Nodes: limit, Threads: threads}))
 		took := clock.Process() - start
 		total, worst, count = total+took, max(worst, took), count+1
 		f := math.Inf(1)
@@ -163,32 +126,27 @@ func measure(dir, only string, limit int64, threads int, proof bool) error {
 			proved++
 		}
 		if proof && !math.IsInf(r.Claim(), -1) {
-			if verdict, err = prove(sys, r, verdict); err != nil {
-				return err
-			}
+			verdict = prove(sys, r, verdict)
 		}
 		fmt.Printf("%-10s F %.9g bound %.9g %s, %d nodes and %d tried, work %.2g, %.3f s%s\n", name, f, r.Bound, r.Outcome, r.Nodes, r.Tried, float64(r.Work), took.Seconds(), verdict)
 	}
 	fmt.Printf("%d programs, %d proved, %d differ from the truth, %.2f s, the longest %.2f s\n", count, proved, wrong, total.Seconds(), worst.Seconds())
-	return nil
 }
 
 // prove writes the proof of a result and verifies it.
-func prove(sys *kkt.System, r *tree.Result, verdict string) (string, error) {
+func prove(sys *kkt.System, r *tree.Result, verdict string) string {
 	var text bytes.Buffer
 	start := clock.Process()
-	if err := tree.WriteProof(context.Background(), &text, sys, r.State, tree.Statement{Bound: r.Claim()}); err != nil {
-		return "", err
-	}
+	must.Do(tree.WriteProof(context.Background(), &text, sys, r.State, tree.Statement{Bound: r.Claim()}))
 	written := clock.Process()
 	report, err := certify.VerifyTree(sys.P, bytes.NewReader(text.Bytes()), "")
 	verified := clock.Process() - written
 	switch {
 	case err != nil:
-		return verdict + "  PROOF REFUSED: " + err.Error(), nil
+		return verdict + "  PROOF REFUSED: " + err.Error()
 	case report.Bound < r.Claim():
-		return verdict + fmt.Sprintf("  PROOF OF %.17g, CLAIM %.17g", report.Bound, r.Claim()), nil
+		return verdict + fmt.Sprintf("  PROOF OF %.17g, CLAIM %.17g", report.Bound, r.Claim())
 	}
 	return verdict + fmt.Sprintf("  proof: %d leaves, %.1f kB, written in %.3f s, verified in %.3f s", report.Leaves+report.Empty,
-		float64(text.Len())/1e3, (written-start).Seconds(), verified.Seconds()), nil
+		float64(text.Len())/1e3, (written-start).Seconds(), verified.Seconds())
 }

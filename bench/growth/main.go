@@ -24,6 +24,7 @@ import (
 	"strings"
 
 	"bilevelc/bench/clock"
+	"bilevelc/bench/must"
 	"bilevelc/internal/each"
 	bilevelc "bilevelc/runtime"
 	"bilevelc/runtime/lower"
@@ -52,28 +53,21 @@ type measurement struct {
 }
 
 func main() {
-	if err := command(os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "growth:", err)
-		os.Exit(1)
-	}
+	must.Exit("growth", 1, command(os.Args[1:], os.Stdout))
 }
 
-func command(args []string, out io.Writer) error {
+func command(args []string, out io.Writer) (err error) {
+	defer must.Catch(&err)
 	flags := flag.NewFlagSet("growth", flag.ContinueOnError)
 	dir := flags.String("out", "bench/results", "directory of the tables and the figure")
 	full := flags.Bool("full", false, "the large sizes, too")
 	stored := flags.Bool("stored", false, "fit and draw the measurements in the folder -out again, without measuring")
 	most := flags.Int("most", 0, "the largest size that is measured; 0: any")
 	threads := flags.Int("threads", 1, "independent followers solved at a time")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	all, err := readTable(*dir)
-	if os.IsNotExist(err) && !*stored {
-		all, err = nil, nil
-	}
-	if err != nil {
-		return err
+	must.Do(flags.Parse(args))
+	var all []measurement
+	if _, err := os.Stat(tableIn(*dir)); !os.IsNotExist(err) || *stored {
+		all = readTable(*dir)
 	}
 	ran := 0
 	for _, a := range axes() {
@@ -88,25 +82,21 @@ func command(args []string, out io.Writer) error {
 			if ran++; *most > 0 && size > *most {
 				continue
 			}
-			m, err := measure(a, size, *threads)
-			if err != nil {
-				return fmt.Errorf("%s: %w", a.label(size), err)
-			}
+			var m measurement
+			err := must.Try(func() { m = measure(a, size, *threads) })
+			must.Be(err == nil, "%s: %w", a.label(size), err)
 			fmt.Fprintln(out, m)
 			all = with(all, m)
-			if err := write(*dir, all, fit(all)); err != nil { // a run may be stopped
-				return err
-			}
+			write(*dir, all, fit(all)) // a run may be stopped
 		}
 	}
-	if ran == 0 && !*stored {
-		return fmt.Errorf("no axis is called %s", strings.Join(flags.Args(), " or "))
-	}
+	must.Be(ran > 0 || *stored, "no axis is called %s", strings.Join(flags.Args(), " or "))
 	fits := fit(all)
 	for _, f := range fits {
 		fmt.Fprintln(out, f)
 	}
-	return write(*dir, all, fits)
+	write(*dir, all, fits)
+	return nil
 }
 
 // with is the table with one measurement more, which replaces the one of the same axis and size; in the order of the axes.
@@ -123,14 +113,10 @@ func with(all []measurement, m measurement) []measurement {
 	return all
 }
 
-func write(dir string, all []measurement, fits []exponents) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	if err := writeTables(dir, all, fits); err != nil {
-		return err
-	}
-	return draw(filepath.Join(dir, "growth.png"), all)
+func write(dir string, all []measurement, fits []exponents) {
+	must.Do(os.MkdirAll(dir, 0o755))
+	writeTables(dir, all, fits)
+	draw(filepath.Join(dir, "growth.png"), all)
 }
 
 // wanted reports whether an axis was asked for: by a part of its name, or by
@@ -157,54 +143,27 @@ func (m measurement) String() string {
 }
 
 // measure builds one problem and takes its hypergradient twice.
-func measure(a axis, size, threads int) (measurement, error) {
+func measure(a axis, size, threads int) measurement {
 	m := measurement{axis: a.name, size: size, costs: make([]cost, len(phases))}
-	model, err := bilevelc.Compile(a.name+".blv", a.text)
-	if err != nil {
-		return m, err
-	}
+	model := must.Get(bilevelc.Compile(a.name+".blv", a.text))
 	var p *bilevelc.Problem
-	m.costs[0] = meter(func() {
-		p, err = model.Bind(bilevelc.Data(a.set(size)), bilevelc.BindOptions{Seed: 1})
-	})
-	if err != nil {
-		return m, err
-	}
+	m.costs[0] = meter(func() { p = must.Get(model.Bind(bilevelc.Data(a.set(size)), bilevelc.BindOptions{Seed: 1})) })
 	m.solver = lower.Choose(p.Numeric)
 	if a.options != nil {
 		var r *bilevelc.Result
 		options := a.options(size)
 		options.Threads = threads
-		m.costs[solved] = meter(func() { r, err = p.Solve(context.Background(), options) })
-		if err != nil {
-			return m, err
-		}
-		if r.Status != bilevelc.Solved {
-			return m, fmt.Errorf("%v: %s", r.Status, r.Reason)
-		}
+		m.costs[solved] = meter(func() { r = must.Get(p.Solve(context.Background(), options)) })
+		must.Be(r.Status == bilevelc.Solved, "%v: %s", r.Status, r.Reason)
 		m.costs[solved].values, m.costs[solved].gradients = r.Calls.G, r.Calls.GradG
-		return m, nil
+		return m
 	}
-	solver, err := lower.New(m.solver, nil, p.Numeric, threads)
-	if err != nil {
-		return m, err
-	}
-	spec, err := oracle.Lookup(oracle.Default)
-	if err != nil {
-		return m, err
-	}
-	face, err := spec.New(nil)
-	if err != nil {
-		return m, err
-	}
-	h := oracle.New(p.Numeric, solver, face)
+	face := must.Get(must.Get(oracle.Lookup(oracle.Default)).New(nil))
+	h := oracle.New(p.Numeric, must.Get(lower.New(m.solver, nil, p.Numeric, threads)), face)
 	x := each.Below(p.Numeric.Dx, func(j int) float64 { return 0.2 * math.Sin(float64(j+1)) })
 	for k := 1; k < solved; k++ {
 		before := h.Calls()
-		c := meter(func() { _, err = h.Gradient(context.Background(), x) })
-		if err != nil {
-			return m, err
-		}
+		c := meter(func() { must.Get(h.Gradient(context.Background(), x)) })
 		calls := h.Calls().Sub(before)
 		c.values, c.gradients = calls.G, calls.GradG
 		m.costs[k] = c
@@ -212,7 +171,7 @@ func measure(a axis, size, threads int) (measurement, error) {
 			x[j] *= 1.01
 		}
 	}
-	return m, nil
+	return m
 }
 
 // meter measures a piece of work.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bilevelc/bench/csvfile"
+	"bilevelc/bench/must"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
@@ -71,7 +72,7 @@ func slope(x, y []float64) float64 {
 	return slope
 }
 
-func writeTables(dir string, all []measurement, fits []exponents) error {
+func writeTables(dir string, all []measurement, fits []exponents) {
 	const digits = 5
 	rows := [][]string{{"axis", "size", "solver", "phase", "seconds", "allocated_mb", "g", "grad_g"}}
 	for _, m := range all {
@@ -82,49 +83,40 @@ func writeTables(dir string, all []measurement, fits []exponents) error {
 			rows = append(rows, csvfile.Row(digits, m.axis, m.size, m.solver, phases[k], c.seconds, c.megabytes, c.values, c.gradients))
 		}
 	}
-	if err := csvfile.Write(filepath.Join(dir, "growth.csv"), rows); err != nil {
-		return err
-	}
+	csvfile.Write(tableIn(dir), rows)
 	rows = [][]string{{"axis", "phase", "points", "time_exponent", "memory_exponent", "grad_g_exponent"}}
 	for _, e := range fits {
 		rows = append(rows, csvfile.Row(digits, e.axis, e.phase, e.points, e.seconds, e.megabytes, e.gradients))
 	}
-	return csvfile.Write(filepath.Join(dir, "growth_fits.csv"), rows)
+	csvfile.Write(filepath.Join(dir, "growth_fits.csv"), rows)
 }
 
+func tableIn(dir string) string { return filepath.Join(dir, "growth.csv") }
+
 // readTable reads growth.csv, as writeTables wrote it.
-func readTable(dir string) ([]measurement, error) {
-	path := filepath.Join(dir, "growth.csv")
-	rows, err := csvfile.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	var all []measurement
+func readTable(dir string) (all []measurement) {
+	path := tableIn(dir)
+	rows := must.Get(csvfile.Read(path))
 	for i, row := range rows[min(1, len(rows)):] {
 		var m measurement
 		var c cost
-		if _, err := fmt.Sscan(strings.Join(append(row[1:3:3], row[4:]...), " "), &m.size, &m.solver, &c.seconds, &c.megabytes, &c.values, &c.gradients); err != nil {
-			return nil, fmt.Errorf("%s, line %d: %w", path, i+2, err)
-		}
+		_, err := fmt.Sscan(strings.Join(append(row[1:3:3], row[4:]...), " "), &m.size, &m.solver, &c.seconds, &c.megabytes, &c.values, &c.gradients)
+		must.Be(err == nil, "%s, line %d: %w", path, i+2, err)
 		if m.axis = row[0]; row[3] == phases[0] {
 			m.costs = make([]cost, len(phases))
 			all = append(all, m)
 		}
-		if len(all) == 0 || all[len(all)-1].axis != m.axis || all[len(all)-1].size != m.size {
-			return nil, fmt.Errorf("%s, line %d: no %s of this size before", path, i+2, phases[0])
-		}
+		must.Be(len(all) > 0 && all[len(all)-1].axis == m.axis && all[len(all)-1].size == m.size, "%s, line %d: no %s of this size before", path, i+2, phases[0])
 		phase := slices.Index(phases, row[3])
-		if phase < 0 {
-			return nil, fmt.Errorf("%s, line %d: no phase is called %s", path, i+2, row[3])
-		}
+		must.Be(phase >= 0, "%s, line %d: no phase is called %s", path, i+2, row[3])
 		all[len(all)-1].costs[phase] = c
 	}
-	return all, nil
+	return all
 }
 
 // draw plots the time of the cold and the warm hypergradient of every series, and of the
 // solves of those that are solved.
-func draw(path string, all []measurement) error {
+func draw(path string, all []measurement) {
 	p := plot.New()
 	p.Title.Text = "processor time of one hypergradient, or of a solve"
 	p.X.Label.Text, p.Y.Label.Text = "size", "seconds"
@@ -143,9 +135,7 @@ func draw(path string, all []measurement) error {
 				continue
 			}
 			line, dots, err := plotter.NewLinePoints(points)
-			if err != nil {
-				return err
-			}
+			must.Do(err)
 			line.Color, dots.Color = plotutil.Color(i), plotutil.Color(i)
 			line.Dashes, dots.Shape = plotutil.Dashes(k-1), plotutil.Shape(k-1)
 			p.Add(line, dots)
@@ -157,5 +147,5 @@ func draw(path string, all []measurement) error {
 			a.Min, a.Max = a.Min/2, a.Max*2
 		}
 	}
-	return p.Save(16*vg.Centimeter, 12*vg.Centimeter, path)
+	must.Do(p.Save(16*vg.Centimeter, 12*vg.Centimeter, path))
 }

@@ -14,7 +14,6 @@
 package main
 
 import (
-	"bufio"
 	"flag"
 	"fmt"
 	"os"
@@ -22,6 +21,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"bilevelc/bench/must"
 )
 
 type options struct {
@@ -46,28 +47,17 @@ func main() {
 	flag.Float64Var(&o.patience, "patience", 5, "how many times the processor time of a test is waited, beside ten seconds")
 	flag.Parse()
 	survivors, err := command(o)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "mutate:", err)
-		os.Exit(2)
-	}
+	must.Exit("mutate", 2, err)
 	if survivors > 0 {
 		os.Exit(1)
 	}
 }
 
 func command(o options) (survivors int, err error) {
-	root, err := projectRoot()
-	if err != nil {
-		return 0, err
-	}
-	mutants, err := all(root)
-	if err != nil {
-		return 0, err
-	}
-	done, err := killedBefore(o.again)
-	if err != nil {
-		return 0, err
-	}
+	defer must.Catch(&err)
+	root := projectRoot()
+	mutants := all(root)
+	done := killedBefore(o.again)
 	var chosen []*mutant
 	for _, m := range mutants {
 		if o.chosen(m) && !done[m.id] {
@@ -84,51 +74,33 @@ func command(o options) (survivors int, err error) {
 		fmt.Println(len(chosen), "mutations")
 		return 0, nil
 	}
-	accepted, err := readAccepted(filepath.Join(root, "bench/mutate/accepted.txt"))
-	if err != nil {
-		return 0, err
-	}
+	accepted := readAccepted(filepath.Join(root, "bench/mutate/accepted.txt"))
 	dir := o.keep
 	if dir == "" {
-		if dir, err = os.MkdirTemp("", "mutate"); err != nil {
-			return 0, err
-		}
+		dir = must.Get(os.MkdirTemp("", "mutate"))
 		defer os.RemoveAll(dir)
-	} else if dir, err = filepath.Abs(dir); err == nil {
-		err = os.MkdirAll(dir, 0o755)
-	}
-	if err != nil {
-		return 0, err
+	} else {
+		dir = must.Get(filepath.Abs(dir))
+		must.Do(os.MkdirAll(dir, 0o755))
 	}
 	began := time.Now()
 	ov := &overlay{root: root, dir: dir, mutants: mutants}
-	packages := o.packages(chosen)
-	removed, err := ov.build(packages)
-	if err != nil {
-		return 0, err
-	}
+	removed := ov.build(o.packages(chosen))
 	fmt.Printf("%d mutations of %d (%d more are no programs), built in %.0f s\n", len(chosen), len(ov.mutants), removed, time.Since(began).Seconds())
 	r := &runner{overlay: ov, options: o, accepted: accepted, done: done}
-	return r.run()
+	return r.run(), nil
 }
 
 // all lists the mutations: the named ones, then those drawn for each target.
-func all(root string) ([]*mutant, error) {
-	out, err := namedMutants(root)
-	if err != nil {
-		return nil, err
-	}
+func all(root string) []*mutant {
+	out := namedMutants(root)
 	for i := range targets {
-		c, err := candidates(root, &targets[i])
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, draw(c, targets[i].draw)...)
+		out = append(out, draw(candidates(root, &targets[i]), targets[i].draw)...)
 	}
 	for i, m := range out {
 		m.number = i + 1
 	}
-	return out, nil
+	return out
 }
 
 // asked are the packages whose tests are asked about a mutation.
@@ -153,29 +125,23 @@ func (o options) packages(list []*mutant) (out []string) {
 }
 
 // projectRoot is where the workspace of the project's modules is.
-func projectRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
+func projectRoot() string {
+	dir := must.Get(os.Getwd())
 	for d := dir; ; d = filepath.Dir(d) {
 		if _, err := os.Stat(filepath.Join(d, "go.work")); err == nil {
-			return d, nil
+			return d
 		}
-		if d == filepath.Dir(d) {
-			return "", fmt.Errorf("no go.work above %s", dir)
-		}
+		must.Be(d != filepath.Dir(d), "no go.work above %s", dir)
 	}
 }
 
 // killedBefore reads which mutations an earlier run killed, from its -o file.
-func killedBefore(path string) (map[string]bool, error) {
+func killedBefore(path string) map[string]bool {
 	out := map[string]bool{}
 	if path == "" {
-		return out, nil
+		return out
 	}
-	text, err := os.ReadFile(path)
-	for line := range strings.SplitSeq(string(text), "\n") {
+	for line := range strings.SplitSeq(string(must.Get(os.ReadFile(path))), "\n") {
 		if fields := strings.Split(line, "  "); strings.HasPrefix(line, word(true, false)) {
 			fields = slices.DeleteFunc(fields, func(s string) bool { return s == "" })
 			if len(fields) >= 3 {
@@ -183,35 +149,27 @@ func killedBefore(path string) (map[string]bool, error) {
 			}
 		}
 	}
-	return out, err
+	return out
 }
 
 // readAccepted reads the survivors that are no gaps: a mutation's name on one
 // line, the reason on the next, indented.
-func readAccepted(path string) (map[string]string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
+func readAccepted(path string) map[string]string {
 	out := map[string]string{}
-	last := ""
-	lines := bufio.NewScanner(f)
-	for n := 1; lines.Scan(); n++ {
-		line := lines.Text()
+	last, n := "", 0
+	for line := range strings.Lines(string(must.Get(os.ReadFile(path)))) {
+		line = strings.TrimSuffix(line, "\n")
+		n++
 		switch {
 		case strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#"):
 		case strings.HasPrefix(line, " ") && last != "":
 			out[last] = strings.TrimSpace(out[last] + " " + strings.TrimSpace(line))
-		case last != "" && out[last] == "":
-			return nil, fmt.Errorf("%s:%d: the mutation above has no reason", path, n)
 		default:
+			must.Be(last == "" || out[last] != "", "%s:%d: the mutation above has no reason", path, n)
 			last = line
 			out[last] = ""
 		}
 	}
-	if last != "" && out[last] == "" {
-		return nil, fmt.Errorf("%s: the last mutation has no reason", path)
-	}
-	return out, lines.Err()
+	must.Be(last == "" || out[last] != "", "%s: the last mutation has no reason", path)
+	return out
 }

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"bilevelc/bench/must"
 )
 
 // mutant is one changed copy of a function.
@@ -43,46 +45,26 @@ type source struct {
 // parsed keeps one source a file: mutants of the same file belong together.
 var parsed = map[string]*source{}
 
-func parse(root, path string) (*source, error) {
+func parse(root, path string) *source {
 	whole := filepath.Join(root, path)
 	if s := parsed[whole]; s != nil {
-		return s, nil
+		return s
 	}
-	s, err := parseFile(root, path)
-	if err == nil {
-		parsed[whole] = s
-	}
-	return s, err
-}
-
-func parseFile(root, path string) (*source, error) {
-	text, err := os.ReadFile(filepath.Join(root, path))
-	if err != nil {
-		return nil, err
-	}
-	s := &source{path: filepath.ToSlash(path), text: text, set: token.NewFileSet()}
-	s.tree, err = parser.ParseFile(s.set, path, text, 0)
-	return s, err
+	s := &source{path: filepath.ToSlash(path), text: must.Get(os.ReadFile(whole)), set: token.NewFileSet()}
+	s.tree = must.Get(parser.ParseFile(s.set, path, s.text, 0))
+	parsed[whole] = s
+	return s
 }
 
 // sources lists the files of a target.
-func sources(root string, t *target) (out []*source, err error) {
-	names, err := filepath.Glob(filepath.Join(root, t.dir, "*.go"))
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
+func sources(root string, t *target) (out []*source) {
+	for _, name := range must.Get(filepath.Glob(filepath.Join(root, t.dir, "*.go"))) {
 		base := filepath.Base(name)
-		if strings.HasSuffix(base, "_test.go") || len(t.files) > 0 && !slices.Contains(t.files, base) {
-			continue
+		if !strings.HasSuffix(base, "_test.go") && (len(t.files) == 0 || slices.Contains(t.files, base)) {
+			out = append(out, parse(root, filepath.Join(t.dir, base)))
 		}
-		s, err := parse(root, filepath.Join(t.dir, base))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, s)
 	}
-	return out, nil
+	return out
 }
 
 // constants are the names of numbers that a package's files declare.
@@ -142,14 +124,12 @@ func (s *source) copyOf(fn *ast.FuncDecl) (string, error) {
 }
 
 // candidates are all mutations of a target that the operators make.
-func candidates(root string, t *target) ([]*mutant, error) {
-	files, err := sources(root, t)
-	if err != nil {
-		return nil, err
-	}
+func candidates(root string, t *target) []*mutant {
+	files := sources(root, t)
 	known := constants(files)
-	if shared, err := parse(root, "runtime/tolerance/tolerance.go"); err == nil {
-		for name := range shared.tree.Scope.Objects {
+	const shared = "runtime/tolerance/tolerance.go" // of the project, which tests of the command do not have
+	if _, err := os.Stat(filepath.Join(root, shared)); err == nil {
+		for name := range parse(root, shared).tree.Scope.Objects {
 			known["tolerance."+name] = true
 		}
 	}
@@ -172,7 +152,7 @@ func candidates(root string, t *target) ([]*mutant, error) {
 			}
 		}
 	}
-	return out, nil
+	return out
 }
 
 // draw takes n of the candidates, by a hash of what they are: a change of the

@@ -7,19 +7,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bilevelc/bench/must"
 )
 
 // TestMutations holds the list to the code: every named mutation applies, there
 // are enough of them, names are unique, and what is accepted exists.
 func TestMutations(t *testing.T) {
-	root, err := projectRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	mutants, err := all(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := projectRoot()
+	mutants := all(root)
 	if len(mutants) < 150 {
 		t.Errorf("%d mutations", len(mutants))
 	}
@@ -46,19 +42,13 @@ func TestMutations(t *testing.T) {
 			}
 		}
 	}
-	accepted, err := readAccepted(filepath.Join(root, "bench/mutate/accepted.txt"))
-	if err != nil {
-		t.Error(err)
-	}
+	accepted := readAccepted(filepath.Join(root, "bench/mutate/accepted.txt"))
 	for i := range targets { // one that is not drawn now may be drawn again when the code elsewhere changes
 		missing := func(id string) bool { return !seen[id] && filepath.Dir(strings.Fields(id)[0]) == targets[i].dir }
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(accepted)), missing) {
 			continue
 		}
-		list, err := candidates(root, &targets[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := candidates(root, &targets[i])
 		for _, m := range list {
 			seen[m.id] = true
 		}
@@ -124,33 +114,27 @@ type tt = t
 		}
 	}
 	target := &target{dir: "p"}
-	mutants, err := candidates(root, target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mutants := candidates(root, target)
 	for i, m := range mutants {
 		m.number = i + 1
 	}
 	for _, m := range mutants {
 		m.named = true
 	}
-	if _, err := (&overlay{root: root, dir: t.TempDir(), mutants: mutants}).build([]string{"p"}); err == nil || !strings.Contains(err.Error(), "is no program") {
+	if err := must.Try(func() { (&overlay{root: root, dir: t.TempDir(), mutants: mutants}).build([]string{"p"}) }); err == nil || !strings.Contains(err.Error(), "is no program") {
 		t.Errorf("one asked for that is no program: %v", err)
 	}
 	for _, m := range mutants {
 		m.named = false
 	}
 	o := &overlay{root: root, dir: t.TempDir(), mutants: mutants}
-	removed, err := o.build([]string{"p"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	removed := o.build([]string{"p"})
 	r := &runner{overlay: o, options: options{patience: 5}}
 	killed, survived := 0, 0
 	for _, m := range o.mutants {
-		f, err := r.try(m)
-		if err != nil || r.survey.broken > 0 {
-			t.Fatalf("fails as it is: %v", err)
+		f := r.try(m)
+		if r.survey.broken > 0 {
+			t.Fatal("fails as it is")
 		}
 		if never := strings.Contains(m.id, "compare: `a > 1`"); never != (f.by == "0 tests come there") {
 			t.Errorf("%s: %s", m.id, f.by)

@@ -7,6 +7,8 @@ import (
 	"go/token"
 	"path/filepath"
 	"strings"
+
+	"bilevelc/bench/must"
 )
 
 // named is a mutation that someone asked for: old text of a function's body
@@ -19,20 +21,13 @@ type named struct {
 
 // namedMutants makes the mutations of the list; one whose text is no longer
 // there is an error: the list is kept with the code.
-func namedMutants(root string) (out []*mutant, err error) {
+func namedMutants(root string) (out []*mutant) {
 	for _, n := range list {
-		f, err := parse(root, n.file)
-		if err != nil {
-			return nil, err
-		}
+		f := parse(root, n.file)
 		fn := f.function(n.fn)
-		if fn == nil {
-			return nil, fmt.Errorf("%s has no function %s (named mutation: %s)", n.file, n.fn, n.why)
-		}
+		must.Be(fn != nil, "%s has no function %s (named mutation: %s)", n.file, n.fn, n.why)
 		body := string(f.text[f.offset(fn.Pos()):f.offset(fn.End())])
-		if strings.Count(body, n.old) != 1 {
-			return nil, fmt.Errorf("%s %s: %q is there %d times (named mutation: %s)", n.file, n.fn, n.old, strings.Count(body, n.old), n.why)
-		}
+		must.Be(strings.Count(body, n.old) == 1, "%s %s: %q is there %d times (named mutation: %s)", n.file, n.fn, n.old, strings.Count(body, n.old), n.why)
 		same := 0 // the bytes that the change leaves alone at its beginning
 		for same < min(len(n.old)-1, len(n.new)) && n.old[same] == n.new[same] {
 			same++
@@ -41,20 +36,13 @@ func namedMutants(root string) (out []*mutant, err error) {
 		changed := strings.Replace(body, n.old, n.new, 1)
 		set := token.NewFileSet()
 		tree, err := parser.ParseFile(set, n.file, "package p\n"+changed, 0)
-		if err != nil {
-			return nil, fmt.Errorf("%s %s: %v (named mutation: %s)", n.file, n.fn, err, n.why)
-		}
-		text, err := (&source{set: set}).copyOf(tree.Decls[0].(*ast.FuncDecl))
-		if err != nil {
-			return nil, err
-		}
+		must.Be(err == nil, "%s %s: %v (named mutation: %s)", n.file, n.fn, err, n.why)
+		text := must.Get((&source{set: set}).copyOf(tree.Decls[0].(*ast.FuncDecl)))
 		t := targetOf(n.file)
-		if t == nil {
-			return nil, fmt.Errorf("%s belongs to no target", n.file)
-		}
+		must.Be(t != nil, "%s belongs to no target", n.file)
 		out = append(out, &mutant{id: fmt.Sprintf("%s %s: named: %s", n.file, n.fn, n.why), target: t, file: f, fn: fn, at: at, text: text, named: true})
 	}
-	return out, nil
+	return out
 }
 
 func (s *source) function(name string) *ast.FuncDecl {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"bilevelc/bench/must"
 )
 
 // awake is the environment variable that names the mutant that is awake; 0, or
@@ -66,7 +68,7 @@ type overlay struct {
 }
 
 // write makes the changed files and the list the go command takes.
-func (o *overlay) write() (list string, err error) {
+func (o *overlay) write() (list string) {
 	byFile := map[*source][]*mutant{}
 	dirs := map[string]string{}
 	last := 0
@@ -76,27 +78,20 @@ func (o *overlay) write() (list string, err error) {
 		dirs[m.target.dir] = m.file.tree.Name.Name
 	}
 	replace := map[string]string{}
-	put := func(path, text string) error {
+	put := func(path, text string) {
 		at := filepath.Join(o.dir, strings.ReplaceAll(path, "/", "__"))
 		replace[filepath.Join(o.root, path)] = at
-		return os.WriteFile(at, []byte(text), 0o644)
+		must.Do(os.WriteFile(at, []byte(text), 0o644))
 	}
 	for f, list := range byFile {
-		if err := put(f.path, f.withMutants(list)); err != nil {
-			return "", err
-		}
+		put(f.path, f.withMutants(list))
 	}
 	for dir, name := range dirs {
-		if err := put(dir+"/mutant__.go", fmt.Sprintf(support, name, awake, reach, last+1)); err != nil {
-			return "", err
-		}
-	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
+		put(dir+"/mutant__.go", fmt.Sprintf(support, name, awake, reach, last+1))
 	}
 	list = filepath.Join(o.dir, "overlay.json")
-	return list, os.WriteFile(list, text, 0o644)
+	must.Do(os.WriteFile(list, must.Get(json.Marshal(map[string]any{"Replace": replace})), 0o644))
+	return list
 }
 
 // withMutants is the file with a switch in every mutated function, and the
@@ -251,12 +246,9 @@ var complaint = regexp.MustCompile(`mutant_(\d+):\d+`)
 
 // build compiles the tests of the packages into o.dir, and takes out the
 // mutants that are no programs; one that was asked for by name is an error.
-func (o *overlay) build(packages []string) (removed int, err error) {
+func (o *overlay) build(packages []string) (removed int) {
 	for {
-		list, err := o.write()
-		if err != nil {
-			return removed, err
-		}
+		list := o.write()
 		bad := map[int]bool{}
 		var failure string
 		for _, p := range packages {
@@ -273,15 +265,11 @@ func (o *overlay) build(packages []string) (removed int, err error) {
 			}
 		}
 		if failure == "" {
-			return removed, nil
+			return removed
 		}
-		if len(bad) == 0 {
-			return removed, fmt.Errorf("the project does not build with the mutants in it:\n%s", failure)
-		}
+		must.Be(len(bad) > 0, "the project does not build with the mutants in it:\n%s", failure)
 		for _, m := range o.mutants {
-			if m.named && bad[m.number] {
-				return removed, fmt.Errorf("%s is no program:\n%s", m.id, failure)
-			}
+			must.Be(!m.named || !bad[m.number], "%s is no program:\n%s", m.id, failure)
 		}
 		before := len(o.mutants)
 		o.mutants = slices.DeleteFunc(o.mutants, func(m *mutant) bool { return bad[m.number] })

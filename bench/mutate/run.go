@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"bilevelc/bench/must"
 )
 
 // memory is what a test program may take, in KB: a mutant that eats more is
@@ -34,15 +36,17 @@ type fate struct {
 	seconds float64
 }
 
-func (r *runner) run() (gaps int, err error) {
+func (r *runner) run() (gaps int) {
 	queue := make(chan *mutant)
 	var mu sync.Mutex
 	var fates []fate
+	var err error
 	var group sync.WaitGroup
 	for range max(1, r.options.workers) {
 		group.Go(func() {
 			for m := range queue {
-				f, failure := r.try(m)
+				var f fate
+				failure := must.Try(func() { f = r.try(m) })
 				mu.Lock()
 				if failure != nil {
 					err = failure
@@ -61,22 +65,20 @@ func (r *runner) run() (gaps int, err error) {
 	}
 	close(queue)
 	group.Wait()
-	return r.summarize(fates) + r.survey.broken, err
+	gaps = r.summarize(fates) + r.survey.broken
+	must.Do(err)
+	return gaps
 }
 
 // try asks the tests that come to the changed place, those of the mutant's own
 // package first, the quickest first.
-func (r *runner) try(m *mutant) (fate, error) {
+func (r *runner) try(m *mutant) fate {
 	began := time.Now()
 	f := fate{m: m}
 	asked := 0
 asking:
 	for _, p := range r.options.asked(m) {
-		tests, err := r.tests(p, m)
-		if err != nil {
-			return f, err
-		}
-		for _, t := range tests {
+		for _, t := range r.tests(p, m) {
 			asked++
 			if result := r.test(p, t.Name, m.number, r.limit(t)); result.err != nil {
 				f.killed, f.by = true, p+": "+result.how()
@@ -88,7 +90,7 @@ asking:
 		f.by = fmt.Sprintf("%d tests come there", asked)
 	}
 	f.seconds = time.Since(began).Seconds()
-	return f, nil
+	return f
 }
 
 // limit is the processor time after which a test counts as one that does not

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"bilevelc/bench/must"
 )
 
 // survey is what every test does while all mutants are asleep: how long it
@@ -38,15 +40,13 @@ var outside = map[string]bool{"runtime TestSource": true}
 
 // tests are those of a package that come to the place of a mutant, the quickest
 // first.
-func (r *runner) tests(pkg string, m *mutant) (out []surveyed, err error) {
+func (r *runner) tests(pkg string, m *mutant) (out []surveyed) {
 	s := &r.survey
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list, known := s.of[pkg]
 	if !known {
-		if list, err = r.surveyOf(pkg); err != nil {
-			return nil, err
-		}
+		list = r.surveyOf(pkg)
 		if s.of == nil {
 			s.of = map[string][]surveyed{}
 		}
@@ -57,29 +57,23 @@ func (r *runner) tests(pkg string, m *mutant) (out []surveyed, err error) {
 			out = append(out, t)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // surveyOf runs every test of a package once by itself. What was seen is kept
 // beside the test program, and holds as long as that is the same.
-func (r *runner) surveyOf(pkg string) (list []surveyed, err error) {
+func (r *runner) surveyOf(pkg string) (list []surveyed) {
 	program := r.overlay.program(pkg)
-	text, err := os.ReadFile(program)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(must.Get(os.ReadFile(program)))
 	path := program + "." + hex.EncodeToString(sum[:8]) + ".json"
 	kept := map[string]surveyed{}
-	if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &kept) != nil {
-		return nil, fmt.Errorf("%s is not a survey", path)
+	if text, err := os.ReadFile(path); err == nil {
+		must.Be(json.Unmarshal(text, &kept) == nil, "%s is not a survey", path)
 	}
 	cmd := exec.Command(program, "-test.list=.")
 	cmd.Dir = filepath.Join(r.overlay.root, pkg)
 	names, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("the tests of %s: %v", pkg, err)
-	}
+	must.Be(err == nil, "the tests of %s: %v", pkg, err)
 	total := 0.0
 	for name := range strings.FieldsSeq(string(names)) {
 		if strings.HasPrefix(name, "Benchmark") || outside[pkg+" "+name] {
@@ -87,16 +81,9 @@ func (r *runner) surveyOf(pkg string) (list []surveyed, err error) {
 		}
 		t, known := kept[name]
 		if !known {
-			if t, err = r.surveyTest(pkg, name); err != nil {
-				return nil, err
-			}
+			t = r.surveyTest(pkg, name)
 			kept[name] = t
-			if text, err = json.Marshal(kept); err != nil {
-				return nil, err
-			}
-			if err = os.WriteFile(path, text, 0o644); err != nil {
-				return nil, err
-			}
+			must.Do(os.WriteFile(path, must.Get(json.Marshal(kept)), 0o644))
 		}
 		if total += t.Seconds; t.Fails != "" {
 			fmt.Printf("%s %s fails without a mutation and is left out:\n%s\n", pkg, name, tail(t.Fails))
@@ -106,29 +93,25 @@ func (r *runner) surveyOf(pkg string) (list []surveyed, err error) {
 	}
 	slices.SortStableFunc(list, func(a, b surveyed) int { return cmp.Compare(a.Seconds, b.Seconds) })
 	fmt.Printf("%-20s %4d tests, %.1f s\n", pkg, len(list), total)
-	return list, nil
+	return list
 }
 
-func (r *runner) surveyTest(pkg, name string) (surveyed, error) {
+func (r *runner) surveyTest(pkg, name string) surveyed {
 	places := filepath.Join(r.overlay.dir, "places")
-	if err := os.RemoveAll(places); err != nil {
-		return surveyed{}, err
-	}
+	must.Do(os.RemoveAll(places))
 	result := r.test(pkg, name, 0, time.Hour, reach+"="+places)
 	t := surveyed{Package: pkg, Name: name, Seconds: result.seconds}
 	if result.err != nil {
 		t.Fails = result.text + result.err.Error()
 	}
 	text, err := os.ReadFile(places)
-	if err != nil && !os.IsNotExist(err) {
-		return t, err
+	if !os.IsNotExist(err) {
+		must.Do(err)
 	}
 	for line := range strings.FieldsSeq(string(text)) {
 		n, err := strconv.Atoi(line)
-		if err != nil {
-			return t, fmt.Errorf("what %s of %s says it reaches: %w", name, pkg, err)
-		}
+		must.Be(err == nil, "what %s of %s says it reaches: %w", name, pkg, err)
 		t.Reaches = append(t.Reaches, n)
 	}
-	return t, nil
+	return t
 }

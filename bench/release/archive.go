@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"bilevelc/bench/must"
 )
 
 // file is a file of an archive: its text, or that of a file on the disk.
@@ -22,11 +24,11 @@ type file struct {
 	executable bool
 }
 
-func (f file) read() ([]byte, error) {
+func (f file) read() []byte {
 	if f.from == "" {
-		return f.text, nil
+		return f.text
 	}
-	return os.ReadFile(f.from)
+	return must.Get(os.ReadFile(f.from))
 }
 
 func (f file) mode() fs.FileMode {
@@ -38,97 +40,66 @@ func (f file) mode() fs.FileMode {
 
 // filesBelow are the files of a folder whose names end so, all of them for nil, under a
 // path of the archive. Tests and what tools have left are not among them.
-func filesBelow(dir, under string, ends []string) ([]file, error) {
-	var files []file
-	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
+func filesBelow(dir, under string, ends []string) (files []file) {
+	must.Do(filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		must.Do(err)
 		if entry.IsDir() {
 			if slices.Contains([]string{"node_modules", "test", "testdata", "__pycache__"}, entry.Name()) || strings.HasPrefix(entry.Name(), ".") && name != dir {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		if ends != nil && !slices.Contains(ends, filepath.Ext(name)) {
-			return nil
+		if ends == nil || slices.Contains(ends, filepath.Ext(name)) {
+			files = append(files, file{path: path.Join(under, filepath.ToSlash(must.Get(filepath.Rel(dir, name)))), from: name})
 		}
-		rel, err := filepath.Rel(dir, name)
-		files = append(files, file{path: path.Join(under, filepath.ToSlash(rel)), from: name})
-		return err
-	})
-	return files, err
+		return nil
+	}))
+	return files
 }
 
 // writeArchive writes files below a folder of the archive's name, as .tar.gz or .zip, and
 // returns the archive's file name.
-func writeArchive(dir, name string, zipped bool, files []file, made time.Time) (string, error) {
-	full := name + ".tar.gz"
+func writeArchive(dir, name string, zipped bool, files []file, made time.Time) string {
+	full, write := name+".tar.gz", writeTar
 	if zipped {
-		full = name + ".zip"
+		full, write = name+".zip", writeZip
 	}
-	placed := make([]file, len(files))
+	placed := slices.Clone(files)
 	for i, f := range files {
-		placed[i] = f
 		placed[i].path = name + "/" + f.path
 	}
-	write := writeTar
-	if zipped {
-		write = writeZip
-	}
-	return full, into(filepath.Join(dir, full), func(w io.Writer) error { return write(w, placed, made) })
+	into(filepath.Join(dir, full), func(w io.Writer) { write(w, placed, made) })
+	return full
 }
 
 // into writes a file.
-func into(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	if err := write(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+func into(name string, write func(io.Writer)) {
+	f := must.Get(os.Create(name))
+	defer f.Close()
+	write(f)
+	must.Do(f.Close())
 }
 
-func writeTar(w io.Writer, files []file, made time.Time) error {
+func writeTar(w io.Writer, files []file, made time.Time) {
 	packed := gzip.NewWriter(w)
 	t := tar.NewWriter(packed)
 	for _, f := range files {
-		text, err := f.read()
-		if err != nil {
-			return err
-		}
-		if err := t.WriteHeader(&tar.Header{Name: f.path, Mode: int64(f.mode()), Size: int64(len(text)), ModTime: made}); err != nil {
-			return err
-		}
-		if _, err := t.Write(text); err != nil {
-			return err
-		}
+		text := f.read()
+		must.Do(t.WriteHeader(&tar.Header{Name: f.path, Mode: int64(f.mode()), Size: int64(len(text)), ModTime: made}))
+		must.Get(t.Write(text))
 	}
-	if err := t.Close(); err != nil {
-		return err
-	}
-	return packed.Close()
+	must.Do(t.Close())
+	must.Do(packed.Close())
 }
 
-func writeZip(w io.Writer, files []file, made time.Time) error {
+func writeZip(w io.Writer, files []file, made time.Time) {
 	z := zip.NewWriter(w)
 	for _, f := range files {
-		text, err := f.read()
-		if err != nil {
-			return err
-		}
+		text := f.read()
 		h := &zip.FileHeader{Name: f.path, Method: zip.Deflate, Modified: made}
 		h.SetMode(f.mode())
-		part, err := z.CreateHeader(h)
-		if err != nil {
-			return err
-		}
-		if _, err := part.Write(text); err != nil {
-			return err
-		}
+		part := must.Get(z.CreateHeader(h))
+		must.Get(part.Write(text))
 	}
-	return z.Close()
+	must.Do(z.Close())
 }

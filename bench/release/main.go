@@ -13,7 +13,6 @@ import (
 	"crypto/sha256"
 	"flag"
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"os/exec"
@@ -23,6 +22,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bilevelc/bench/must"
 )
 
 // platform is what Go calls one, with the tag that wheels have for it.
@@ -72,148 +73,97 @@ type maker struct {
 }
 
 // release makes all of it for the platforms that only names, or all.
-func (m *maker) release(only string) error {
+func (m *maker) release(only string) (err error) {
+	defer must.Catch(&err)
 	root, out, version := m.root, m.out, m.version
 	wanted := platforms
 	if only != "" {
 		wanted = nil
 		for _, name := range strings.Split(only, ",") {
 			k := slices.IndexFunc(platforms, func(p platform) bool { return p.String() == name })
-			if k < 0 {
-				return fmt.Errorf("%s is none of %v", name, platforms)
-			}
+			must.Be(k >= 0, "%s is none of %v", name, platforms)
 			wanted = append(wanted, platforms[k])
 		}
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return err
-	}
-	work, err := os.MkdirTemp("", "bilevelc-release")
-	if err != nil {
-		return err
-	}
+	must.Do(os.MkdirAll(out, 0o755))
+	work := must.Get(os.MkdirTemp("", "bilevelc-release"))
 	defer os.RemoveAll(work)
-	made, err := timeOf(root)
-	if err != nil {
-		return err
-	}
-	common, err := m.commonFiles(work)
-	if err != nil {
-		return err
-	}
-	packageFiles, err := pythonFiles(root)
-	if err != nil {
-		return err
-	}
+	made := timeOf(root)
+	common := m.commonFiles(work)
+	packageFiles := pythonFiles(root)
 	var written []string
 	for _, p := range wanted {
 		binary := filepath.Join(work, p.os+"-"+p.arch, p.binary())
-		if err := m.build(binary, p.os, p.arch); err != nil {
-			return err
-		}
+		m.build(binary, p.os, p.arch)
 		queue := filepath.Join(work, p.os+"-"+p.arch, p.queue())
-		if err := m.build(queue, p.os, p.arch, "-tags", "nats"); err != nil {
-			return err
-		}
+		m.build(queue, p.os, p.arch, "-tags", "nats")
 		name := fmt.Sprintf("bilevelc_%s_%s_%s", version, p.os, p.arch)
 		files := append([]file{{path: p.binary(), from: binary, executable: true}, {path: p.queue(), from: queue, executable: true}}, common...)
-		archive, err := writeArchive(out, name, p.os == "windows", files, made)
-		if err != nil {
-			return err
-		}
-		wheel, err := writeWheel(out, root, version, p, binary, packageFiles, made)
-		if err != nil {
-			return err
-		}
+		archive := writeArchive(out, name, p.os == "windows", files, made)
+		wheel := writeWheel(out, root, version, p, binary, packageFiles, made)
 		written = append(written, archive, wheel)
 		fmt.Println(filepath.Join(out, archive))
 		fmt.Println(filepath.Join(out, wheel))
 	}
-	return checksums(out, written)
-}
-
-// build compiles the command, with further flags of go build.
-func (m *maker) build(to, goos, arch string, flags ...string) error {
-	args := slices.Concat([]string{"build"}, m.flags, flags)
-	args = append(args, "-ldflags", "-s -w -buildid= -X main.version="+m.version+" -X bilevelc/runtime.Version="+m.version, "-o", to, "./cmd/bilevelc")
-	return run(m.root, append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch), "go", args...)
-}
-
-// run runs a command, which has nothing to say where it succeeds.
-func run(dir string, env []string, name string, args ...string) error {
-	c := exec.Command(name, args...)
-	c.Dir, c.Env = dir, env
-	if said, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, said)
-	}
+	checksums(out, written)
 	return nil
 }
 
+// build compiles the command, with further flags of go build.
+func (m *maker) build(to, goos, arch string, flags ...string) {
+	args := slices.Concat([]string{"build"}, m.flags, flags)
+	args = append(args, "-ldflags", "-s -w -buildid= -X main.version="+m.version+" -X bilevelc/runtime.Version="+m.version, "-o", to, "./cmd/bilevelc")
+	run(m.root, append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch), "go", args...)
+}
+
+// run runs a command, which has nothing to say where it succeeds.
+func run(dir string, env []string, name string, args ...string) {
+	c := exec.Command(name, args...)
+	c.Dir, c.Env = dir, env
+	said, err := c.CombinedOutput()
+	must.Be(err == nil, "%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, said)
+}
+
 // timeOf is the time that all files have.
-func timeOf(root string) (time.Time, error) {
+func timeOf(root string) time.Time {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
 		c := exec.Command("git", "log", "-1", "--format=%ct")
 		c.Dir = root
 		said, err := c.Output()
 		if err != nil { // sources without their history
-			return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), nil
+			return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		}
 		text = strings.TrimSpace(string(said))
 	}
-	seconds, err := strconv.ParseInt(text, 10, 64)
-	return time.Unix(seconds, 0).UTC(), err
+	return time.Unix(must.Get(strconv.ParseInt(text, 10, 64)), 0).UTC()
 }
 
 // commonFiles are what every archive holds beside the binary. What the command says of
 // itself comes from one for this machine.
-func (m *maker) commonFiles(work string) ([]file, error) {
+func (m *maker) commonFiles(work string) []file {
 	root := m.root
 	host := filepath.Join(work, "host", platform{os: runtime.GOOS}.binary())
-	if err := m.build(host, runtime.GOOS, runtime.GOARCH); err != nil {
-		return nil, err
-	}
+	m.build(host, runtime.GOOS, runtime.GOARCH)
 	made := filepath.Join(work, "made")
 	for _, dir := range []string{"man", "completions"} {
-		if err := os.MkdirAll(filepath.Join(made, dir), 0o755); err != nil {
-			return nil, err
-		}
+		must.Do(os.MkdirAll(filepath.Join(made, dir), 0o755))
 	}
-	if err := run(root, os.Environ(), host, "man", filepath.Join(made, "man")); err != nil {
-		return nil, err
-	}
+	run(root, os.Environ(), host, "man", filepath.Join(made, "man"))
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		text, err := exec.Command(host, "completion", shell).Output()
-		if err != nil {
-			return nil, fmt.Errorf("completion %s: %w", shell, err)
-		}
-		if err := os.WriteFile(filepath.Join(made, "completions", "bilevelc."+shell), text, 0o644); err != nil {
-			return nil, err
-		}
+		must.Be(err == nil, "completion %s: %w", shell, err)
+		must.Do(os.WriteFile(filepath.Join(made, "completions", "bilevelc."+shell), text, 0o644))
 	}
 	// The kernel's description names the program that installs it: here the one on the path.
-	if err := run(root, os.Environ(), host, "jupyter", "install", "--prefix", filepath.Join(work, "prefix")); err != nil {
-		return nil, err
-	}
-	spec, err := os.ReadFile(filepath.Join(work, "prefix", "share", "jupyter", "kernels", "bilevelc", "kernel.json"))
-	if err != nil {
-		return nil, err
-	}
+	run(root, os.Environ(), host, "jupyter", "install", "--prefix", filepath.Join(work, "prefix"))
+	spec := must.Get(os.ReadFile(filepath.Join(work, "prefix", "share", "jupyter", "kernels", "bilevelc", "kernel.json")))
 	quoted := strconv.Quote(host)
-	if !strings.Contains(string(spec), quoted) {
-		return nil, fmt.Errorf("the kernel's description does not name %s:\n%s", quoted, spec)
-	}
+	must.Be(strings.Contains(string(spec), quoted), "the kernel's description does not name %s:\n%s", quoted, spec)
 	kernel := filepath.Join(made, "jupyter", "bilevelc", "kernel.json")
-	if err := os.MkdirAll(filepath.Dir(kernel), 0o755); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(kernel, []byte(strings.ReplaceAll(string(spec), quoted, `"bilevelc"`)), 0o644); err != nil {
-		return nil, err
-	}
-	files, err := filesBelow(made, "", nil)
-	if err != nil {
-		return nil, err
-	}
+	must.Do(os.MkdirAll(filepath.Dir(kernel), 0o755))
+	must.Do(os.WriteFile(kernel, []byte(strings.ReplaceAll(string(spec), quoted, `"bilevelc"`)), 0o644))
+	files := filesBelow(made, "", nil)
 	for _, part := range []struct {
 		dir  string
 		ends []string
@@ -222,32 +172,18 @@ func (m *maker) commonFiles(work string) ([]file, error) {
 		{"examples", []string{".blv", ".json", ".csv"}},
 		{"editors", []string{".md", ".js", ".json", ".scm"}},
 	} {
-		more, err := filesBelow(filepath.Join(root, part.dir), part.dir, part.ends)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, more...)
+		files = append(files, filesBelow(filepath.Join(root, part.dir), part.dir, part.ends)...)
 	}
 	return append(files, file{path: "README.md", from: filepath.Join(root, "README.md")},
-		file{path: "lang/spec.md", from: filepath.Join(root, "lang", "spec.md")}), nil
+		file{path: "lang/spec.md", from: filepath.Join(root, "lang", "spec.md")})
 }
 
 // checksums writes the SHA-256 of files as sha256sum does, in the order of their names.
-func checksums(dir string, names []string) error {
+func checksums(dir string, names []string) {
 	slices.Sort(names)
 	var b strings.Builder
 	for _, name := range names {
-		f, err := os.Open(filepath.Join(dir, name))
-		if err != nil {
-			return err
-		}
-		h := sha256.New()
-		_, err = io.Copy(h, f)
-		f.Close()
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(&b, "%x  %s\n", h.Sum(nil), name)
+		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(must.Get(os.ReadFile(filepath.Join(dir, name)))), name)
 	}
-	return os.WriteFile(filepath.Join(dir, "checksums.txt"), []byte(b.String()), 0o644)
+	must.Do(os.WriteFile(filepath.Join(dir, "checksums.txt"), []byte(b.String()), 0o644))
 }

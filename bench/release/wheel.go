@@ -11,28 +11,25 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"bilevelc/bench/must"
 )
 
 // pythonFiles are the package's files.
-func pythonFiles(root string) ([]file, error) {
+func pythonFiles(root string) []file {
 	return filesBelow(filepath.Join(root, "python", "bilevelc"), "bilevelc", []string{".py", ".typed"})
 }
 
 // writeWheel writes the Python package with the binary for a platform as a wheel, the format
 // of PEP 427, and returns its file name.
-func writeWheel(dir, root, version string, p platform, binary string, files []file, made time.Time) (string, error) {
+func writeWheel(dir, root, version string, p platform, binary string, files []file, made time.Time) string {
 	version = pythonVersion(version)
-	metadata, err := metadataOf(root, version)
-	if err != nil {
-		return "", err
-	}
+	metadata := metadataOf(root, version)
 	info := "bilevelc-" + version + ".dist-info/"
 	var all []file
 	for _, f := range files {
 		if f.path == "bilevelc/__init__.py" {
-			if f, err = versioned(f, version); err != nil {
-				return "", err
-			}
+			f = versioned(f, version)
 		}
 		all = append(all, f)
 	}
@@ -46,17 +43,15 @@ func writeWheel(dir, root, version string, p platform, binary string, files []fi
 		file{path: info + "WHEEL", text: []byte("Wheel-Version: 1.0\nGenerator: bilevelc bench/release\nRoot-Is-Purelib: false\n" + tags.String())})
 	var record strings.Builder
 	for _, f := range all {
-		text, err := f.read()
-		if err != nil {
-			return "", err
-		}
+		text := f.read()
 		sum := sha256.Sum256(text)
 		fmt.Fprintf(&record, "%s,sha256=%s,%d\n", f.path, base64.RawURLEncoding.EncodeToString(sum[:]), len(text))
 	}
 	fmt.Fprintf(&record, "%sRECORD,,\n", info)
 	all = append(all, file{path: info + "RECORD", text: []byte(record.String())})
 	name := fmt.Sprintf("bilevelc-%s-py3-none-%s.whl", version, p.wheel)
-	return name, into(filepath.Join(dir, name), func(w io.Writer) error { return writeZip(w, all, made) })
+	into(filepath.Join(dir, name), func(w io.Writer) { writeZip(w, all, made) })
+	return name
 }
 
 // pythonVersion spells a version as PEP 440 has it.
@@ -65,36 +60,21 @@ func pythonVersion(version string) string {
 }
 
 // versioned is the package's first file with the version of the release.
-func versioned(f file, version string) (file, error) {
-	text, err := f.read()
-	if err != nil {
-		return f, err
-	}
+func versioned(f file, version string) file {
+	text := f.read()
 	line := regexp.MustCompile(`(?m)^__version__ = ".*"$`)
-	if !line.Match(text) {
-		return f, fmt.Errorf("%s has no version", f.from)
-	}
-	return file{path: f.path, text: line.ReplaceAll(text, []byte(`__version__ = "`+version+`"`))}, nil
+	must.Be(line.Match(text), "%s has no version", f.from)
+	return file{path: f.path, text: line.ReplaceAll(text, []byte(`__version__ = "`+version+`"`))}
 }
 
 // metadataOf is what a wheel says of the package, from python/pyproject.toml and the page
 // beside it.
-func metadataOf(root, version string) ([]byte, error) {
-	project, err := os.ReadFile(filepath.Join(root, "python", "pyproject.toml"))
-	if err != nil {
-		return nil, err
-	}
-	readme, err := os.ReadFile(filepath.Join(root, "python", "README.md"))
-	if err != nil {
-		return nil, err
-	}
-	var missing error
+func metadataOf(root, version string) []byte {
+	project := must.Get(os.ReadFile(filepath.Join(root, "python", "pyproject.toml")))
+	readme := must.Get(os.ReadFile(filepath.Join(root, "python", "README.md")))
 	find := func(key string) string {
 		m := regexp.MustCompile(`(?m)^` + key + ` = (.*)$`).FindSubmatch(project)
-		if m == nil {
-			missing = fmt.Errorf("python/pyproject.toml has no line that sets %s", key)
-			return ""
-		}
+		must.Be(m != nil, "python/pyproject.toml has no line that sets %s", key)
 		return string(m[1])
 	}
 	list := func(key string) (items []string) {
@@ -116,5 +96,5 @@ func metadataOf(root, version string) ([]byte, error) {
 		}
 	}
 	fmt.Fprintf(&b, "Description-Content-Type: text/markdown\n\n%s", readme)
-	return b.Bytes(), missing
+	return b.Bytes()
 }

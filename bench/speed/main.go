@@ -21,13 +21,12 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"bilevelc/bench/must"
 )
 
 func main() {
-	if err := command(os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "speed:", err)
-		os.Exit(1)
-	}
+	must.Exit("speed", 1, command(os.Args[1:], os.Stdout))
 }
 
 // bench is what one run is made with.
@@ -49,46 +48,42 @@ type row struct {
 	note    string
 }
 
-// sections in the order of the table; each returns the rows that it could measure.
+// sections in the order of the table; each adds the rows that it could measure.
 var sections = []struct {
 	name    string
-	measure func(*bench) ([]row, error)
+	measure func(*bench, func(...row))
 }{
 	{"start", starts}, {"editor", editor}, {"sweep", sweeps}, {"random programs", programs}, {"tolls on grids", grids},
 	{"planted", planted}, {"chain", chain}, {"field", fields}, {"sizes", sizes},
 	{"hypergradients", hypergradients}, {"whole solves", wholes},
 }
 
-func command(args []string, out io.Writer) error {
+func command(args []string, out io.Writer) (err error) {
+	defer must.Catch(&err)
 	flags := flag.NewFlagSet("speed", flag.ContinueOnError)
 	b := &bench{}
 	flags.StringVar(&b.python, "python", "", "interpreter with the peers' packages; empty: no peers")
 	flags.IntVar(&b.repeat, "repeat", 5, "repetitions of what takes less than a second; a third of them, one at least, of what takes longer")
 	flags.DurationVar(&b.limit, "limit", 5*time.Minute, "time after which a command is stopped")
 	only := flags.String("only", "", "sections whose names contain this")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	folder, err := os.MkdirTemp("", "speed")
-	if err != nil {
-		return err
-	}
+	must.Do(flags.Parse(args))
+	folder := must.Get(os.MkdirTemp("", "speed"))
 	defer os.RemoveAll(folder)
 	b.folder, b.binary = folder, filepath.Join(folder, "bilevelc")
-	if said, err := exec.Command("go", "build", "-o", b.binary, "./cmd/bilevelc").CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, said)
-	}
+	said, err := exec.Command("go", "build", "-o", b.binary, "./cmd/bilevelc").CombinedOutput()
+	must.Be(err == nil, "%w: %s", err, said)
 	fmt.Fprintf(out, "%s, load %s\n\n| what | median | least ... most | wanted | others | MB | |\n|---|---|---|---|---|---|---|\n", time.Now().UTC().Format("2006-01-02 15:04"), load())
 	for _, s := range sections {
 		if !strings.Contains(s.name, *only) {
 			continue
 		}
 		began := time.Now()
-		rows, err := s.measure(b)
-		for _, r := range rows {
-			fmt.Fprintln(out, r.String())
+		add := func(rows ...row) {
+			for _, r := range rows {
+				fmt.Fprintln(out, r.String())
+			}
 		}
-		if err != nil {
+		if err := must.Try(func() { s.measure(b, add) }); err != nil {
 			fmt.Fprintf(out, "| %s | | | | | | %v |\n", s.name, err)
 		}
 		fmt.Fprintf(os.Stderr, "%s: %.0f s\n", s.name, time.Since(began).Seconds())
@@ -158,6 +153,13 @@ func (b *bench) once(name string, args ...string) (said string, seconds, megabyt
 	return string(out), seconds, megabytes, err
 }
 
+// must runs a command that has to succeed and returns its output.
+func (b *bench) must(name string, args ...string) string {
+	said, _, _, err := b.once(name, args...)
+	must.Be(err == nil, "%w: %s", err, said[max(0, len(said)-200):])
+	return said
+}
+
 // timed repeats bilevelc with some arguments. An exit code that tells a status (10 to 14) is a result, which the note has.
 func (b *bench) timed(what, wanted string, args ...string) row {
 	r := row{what: what, wanted: wanted}
@@ -180,7 +182,8 @@ func (b *bench) timed(what, wanted string, args ...string) row {
 }
 
 // file writes a text to the run's folder.
-func (b *bench) file(name, text string) (string, error) {
+func (b *bench) file(name, text string) string {
 	path := filepath.Join(b.folder, name)
-	return path, os.WriteFile(path, []byte(text), 0o644)
+	must.Do(os.WriteFile(path, []byte(text), 0o644))
+	return path
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"bilevelc/bench/csvfile"
+	"bilevelc/bench/must"
 )
 
 const smallest = `model small
@@ -24,16 +25,13 @@ lower {
 }
 `
 
-func starts(b *bench) ([]row, error) {
-	model, err := b.file("small.blv", smallest)
-	if err != nil {
-		return nil, err
-	}
-	return []row{b.timed("`bilevelc --version`", "20 ms", "--version"), b.timed("the smallest model", "50 ms", model, "--quiet")}, nil
+func starts(b *bench, add func(...row)) {
+	model := b.file("small.blv", smallest)
+	add(b.timed("`bilevelc --version`", "20 ms", "--version"), b.timed("the smallest model", "50 ms", model, "--quiet"))
 }
 
-func editor(b *bench) ([]row, error) {
-	return b.tests("language server: a model of 2,000 lines read again", "50 ms", "./cmd/internal/assist", "KeyStroke", "3x")
+func editor(b *bench, add func(...row)) {
+	add(b.tests("language server: a model of 2,000 lines read again", "50 ms", "./cmd/internal/assist", "KeyStroke", "3x")...)
 }
 
 const six = `model six
@@ -51,19 +49,15 @@ lower {
 }
 `
 
-func sweeps(b *bench) ([]row, error) {
-	model, err := b.file("six.blv", six)
-	if err != nil {
-		return nil, err
-	}
+func sweeps(b *bench, add func(...row)) {
+	model := b.file("six.blv", six)
 	r := b.timed("sweep, 68 jobs of six variables", "5 s", "sweep", model, "--over", "cap=1:4:0.1875", "--over", "w=1:4:1", "--dir", filepath.Join(b.folder, "six.sweep"), "--quiet")
 	r.seconds = r.seconds[:min(1, len(r.seconds))] // the others find every result there
-	return []row{r}, nil
+	add(r)
 }
 
 // programs are the random ones of bench/global, of seed 1.
-func programs(b *bench) ([]row, error) {
-	var rows []row
+func programs(b *bench, add func(...row)) {
 	for _, class := range []struct {
 		what, wanted, names string
 		large               bool
@@ -80,21 +74,14 @@ func programs(b *bench) ([]row, error) {
 			args = []string{"run", "./bench/global", "-make", "1", "-large", dir}
 		}
 		if _, err := os.Stat(dir); err != nil {
-			if said, _, _, err := b.once("go", args...); err != nil {
-				return rows, fmt.Errorf("%w: %s", err, said)
-			}
+			b.must("go", args...)
 		}
-		models, err := filepath.Glob(filepath.Join(dir, class.names+".blv"))
-		if err != nil {
-			return rows, err
-		}
+		models := must.Get(filepath.Glob(filepath.Join(dir, class.names+".blv")))
 		all := row{wanted: class.wanted}
 		proved := 0
 		for _, model := range models {
 			r := b.timed("", "", model, "--data", strings.TrimSuffix(model, ".blv")+".json")
-			if len(r.seconds) == 0 {
-				return rows, fmt.Errorf("%s: %s", model, r.note)
-			}
+			must.Be(len(r.seconds) > 0, "%s: %s", model, r.note)
 			all.seconds, all.memory = append(all.seconds, middle(r.seconds)), max(all.memory, r.memory)
 			if said, _, _, err := b.once(b.binary, model, "--data", strings.TrimSuffix(model, ".blv")+".json"); err == nil && strings.Contains(said, "proved within") {
 				proved++
@@ -102,22 +89,18 @@ func programs(b *bench) ([]row, error) {
 		}
 		all.what = fmt.Sprintf("%s (%d programs)", class.what, len(models))
 		all.note = fmt.Sprintf("%d proved", proved)
-		rows = append(rows, all)
+		add(all)
 	}
-	return rows, nil
 }
 
-func grids(b *bench) ([]row, error) {
-	var rows []row
+func grids(b *bench, add func(...row)) {
 	for _, name := range []string{"tollgrid_6_3_10_1", "tollgrid_10_3_20_1", "tollgrid_10_3_20_2"} {
-		r := b.timed(name, "1 s", "bench/field/data/tollgrid.blv", "--data", "bench/field/data/"+name+".json")
-		rows = append(rows, r)
+		add(b.timed(name, "1 s", "bench/field/data/tollgrid.blv", "--data", "bench/field/data/"+name+".json"))
 	}
-	return rows, nil
 }
 
-func planted(b *bench) ([]row, error) {
-	return b.tests("planted, rotated, a kink in half of the entries, n = ", "0.5, 1.5, 25 s", "./runtime/reduced", "Planted", "1x")
+func planted(b *bench, add func(...row)) {
+	add(b.tests("planted, rotated, a kink in half of the entries, n = ", "0.5, 1.5, 25 s", "./runtime/reduced", "Planted", "1x")...)
 }
 
 const coupled = `model chain
@@ -132,28 +115,21 @@ lower {
 }
 `
 
-func chain(b *bench) ([]row, error) {
-	model, err := b.file("chain.blv", coupled)
-	if err != nil {
-		return nil, err
-	}
-	return []row{b.timed("one chain, n = 1e5", "5 s", model, "--set", "n=100000", "--quiet"), b.timed("one chain, n = 1e6", "60 s", model, "--set", "n=1000000", "--quiet")}, nil
+func chain(b *bench, add func(...row)) {
+	model := b.file("chain.blv", coupled)
+	add(b.timed("one chain, n = 1e5", "5 s", model, "--set", "n=100000", "--quiet"), b.timed("one chain, n = 1e6", "60 s", model, "--set", "n=1000000", "--quiet"))
 }
 
-func fields(b *bench) ([]row, error) {
+func fields(b *bench, add func(...row)) {
 	families := []string{"svm", "hearn", "interdiction", "prices", "battery"}
 	wanted := map[string]string{"battery": "20 s (100 days)"}
-	var rows []row
 	for _, family := range families {
 		said, _, _, err := b.once("go", "run", "./bench/field", "-out", b.folder, "-limit", fmt.Sprintf("%.0fs", b.limit.Seconds()/2), family)
 		if err != nil {
-			rows = append(rows, row{what: "field: " + family, wanted: wanted[family], note: fmt.Sprintf("%v: %s", err, said[max(0, len(said)-200):])})
+			add(row{what: "field: " + family, wanted: wanted[family], note: fmt.Sprintf("%v: %s", err, said[max(0, len(said)-200):])})
 			continue
 		}
-		table, err := csvfile.ByName(filepath.Join(b.folder, "field.csv"))
-		if err != nil {
-			return rows, err
-		}
+		table := csvfile.ByName(filepath.Join(b.folder, "field.csv"))
 		r := row{what: "field: " + family, wanted: wanted[family]}
 		ended := map[string]int{}
 		for _, line := range table {
@@ -173,53 +149,36 @@ func fields(b *bench) ([]row, error) {
 		}
 		slices.Sort(words)
 		r.note = strings.Join(words, ", ")
-		rows = append(rows, r)
+		add(r)
 	}
-	return rows, nil
 }
 
 // sizes are the hypergradients of bench/growth, sparse up to 10^6 and dense up to 4000.
-func sizes(b *bench) ([]row, error) {
-	var rows []row
+func sizes(b *bench, add func(...row)) {
 	for _, axis := range []struct{ name, most, wanted string }{{"d_y, sparse", "1000000", "3 x PIQP"}, {"d_y, dense", "4000", "3 x Cholesky"}} {
-		said, _, _, err := b.once("go", "run", "./bench/growth", "-full", "-most", axis.most, "-out", b.folder, axis.name)
-		if err != nil {
-			return rows, fmt.Errorf("%w: %s", err, said)
-		}
-		table, err := csvfile.ByName(filepath.Join(b.folder, "growth.csv"))
-		if err != nil {
-			return rows, err
-		}
+		b.must("go", "run", "./bench/growth", "-full", "-most", axis.most, "-out", b.folder, axis.name)
+		table := csvfile.ByName(filepath.Join(b.folder, "growth.csv"))
 		for _, line := range table {
 			size, _ := strconv.Atoi(line["size"])
 			seconds, err := strconv.ParseFloat(line["seconds"], 64)
 			if line["axis"] == axis.name && line["phase"] != "bind" && size >= 1000 && err == nil {
-				rows = append(rows, row{what: fmt.Sprintf("%s = %d, %s", axis.name, size, line["phase"]), seconds: []float64{seconds}, wanted: axis.wanted})
+				add(row{what: fmt.Sprintf("%s = %d, %s", axis.name, size, line["phase"]), seconds: []float64{seconds}, wanted: axis.wanted})
 			}
 		}
 	}
-	return rows, nil
 }
 
-func hypergradients(b *bench) ([]row, error) {
-	if b.python == "" {
-		return nil, fmt.Errorf("left out: no -python")
-	}
+func hypergradients(b *bench, add func(...row)) {
+	must.Be(b.python != "", "left out: no -python")
 	for _, part := range []struct {
 		seeds             string
 		contestants, size []string
 	}{{"5", []string{"DaqpKKT"}, []string{"50", "100", "200"}}, {"3", []string{"DaqpKKT", "Qpth"}, []string{"800"}}, {"1", nil, []string{"1600"}}} {
 		args := append([]string{"bench/peers/run.py", "hypergradients", "--python", b.python, "--out", b.folder, "--seeds", part.seeds, "--sizes"}, part.size...)
 		args = append(append(args, "--contestants", "Bilevelc", "HandWritten"), part.contestants...)
-		if said, _, _, err := b.once(b.python, args...); err != nil {
-			return nil, fmt.Errorf("%w: %s", err, said[max(0, len(said)-200):])
-		}
+		b.must(b.python, args...)
 	}
-	table, err := csvfile.ByName(filepath.Join(b.folder, "hypergradients.csv"))
-	if err != nil {
-		return nil, err
-	}
-	var rows []row
+	table := csvfile.ByName(filepath.Join(b.folder, "hypergradients.csv"))
 	for _, size := range []string{"50", "100", "200", "800", "1600"} {
 		for _, phase := range [][3]string{{"cold s, median", "min", "max"}, {"warm s, median", "warm min", "warm max"}} {
 			r, best, others := row{wanted: "1 x"}, math.Inf(1), []string(nil)
@@ -244,24 +203,16 @@ func hypergradients(b *bench) ([]row, error) {
 			if len(r.seconds) > 0 && !math.IsInf(best, 1) {
 				r.note = fmt.Sprintf("%.2f x the best", r.seconds[1]/best)
 			}
-			rows = append(rows, r)
+			add(r)
 		}
 	}
-	return rows, nil
 }
 
-func wholes(b *bench) ([]row, error) {
-	if b.python == "" {
-		return nil, fmt.Errorf("left out: no -python")
-	}
-	if said, _, _, err := b.once(b.python, "bench/peers/run.py", "whole", "--python", b.python, "--out", b.folder, "--seeds", "3", "--whole-sizes", "800",
-		"--contestants", "Bilevelc", "Lbfgs", "--limit", "30"); err != nil {
-		return nil, fmt.Errorf("%w: %s", err, said[max(0, len(said)-200):])
-	}
-	table, err := csvfile.ByName(filepath.Join(b.folder, "whole.csv"))
-	if err != nil {
-		return nil, err
-	}
+func wholes(b *bench, add func(...row)) {
+	must.Be(b.python != "", "left out: no -python")
+	b.must(b.python, "bench/peers/run.py", "whole", "--python", b.python, "--out", b.folder, "--seeds", "3", "--whole-sizes", "800",
+		"--contestants", "Bilevelc", "Lbfgs", "--limit", "30")
+	table := csvfile.ByName(filepath.Join(b.folder, "whole.csv"))
 	r, others, gap := row{what: "whole solve of the paper's experiment, d_y = 800", wanted: "3 x L-BFGS, best F"}, []float64(nil), 0.0
 	for _, line := range table {
 		seconds, err := strconv.ParseFloat(line["seconds"], 64)
@@ -277,23 +228,16 @@ func wholes(b *bench) ([]row, error) {
 		}
 	}
 	r.other, r.note = "L-BFGS "+duration(middle(others)), fmt.Sprintf("gap to the better of the two at most %.2g", gap)
-	return []row{r}, nil
+	add(r)
 }
 
 var measured = regexp.MustCompile(`(?m)^Benchmark\S*?(?:/([^\s-]+))?(?:-\d+)?\s+\d+\s+([0-9.]+) ns/op`)
 
 // tests repeats Go benchmarks of a package, on one thread, where time on the wall of an idle machine is processor time.
-func (b *bench) tests(what, wanted, pkg, name, times string) ([]row, error) {
-	said, _, _, err := b.once("go", "test", pkg, "-run", "^$", "-bench", name+"$", "-benchtime", times, "-count", strconv.Itoa(max(1, b.repeat/2)), "-cpu", "1")
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s", err, said[max(0, len(said)-200):])
-	}
-	var rows []row
+func (b *bench) tests(what, wanted, pkg, name, times string) (rows []row) {
+	said := b.must("go", "test", pkg, "-run", "^$", "-bench", name+"$", "-benchtime", times, "-count", strconv.Itoa(max(1, b.repeat/2)), "-cpu", "1")
 	for _, m := range measured.FindAllStringSubmatch(said, -1) {
-		seconds, err := strconv.ParseFloat(m[2], 64)
-		if err != nil {
-			return nil, err
-		}
+		seconds := must.Get(strconv.ParseFloat(m[2], 64))
 		at := slices.IndexFunc(rows, func(r row) bool { return r.what == what+m[1] })
 		if at < 0 {
 			at = len(rows)
@@ -301,8 +245,6 @@ func (b *bench) tests(what, wanted, pkg, name, times string) ([]row, error) {
 		}
 		rows[at].seconds = append(rows[at].seconds, seconds/1e9)
 	}
-	if len(rows) == 0 {
-		return nil, fmt.Errorf("no benchmark %s in %s", name, pkg)
-	}
-	return rows, nil
+	must.Be(len(rows) > 0, "no benchmark %s in %s", name, pkg)
+	return rows
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bilevelc/bench/must"
 	"bilevelc/internal/each"
 	"bilevelc/internal/planted"
 	"bilevelc/runtime/lower"
@@ -57,7 +58,7 @@ func alphaGrid(quick bool) []float64 {
 
 // measureAlpha makes hypergradients of planted problems at their start, where
 // about half of the floors are active, and compares them with the exact ones.
-func measureAlpha(o options) ([]alphaRow, error) {
+func measureAlpha(o options) []alphaRow {
 	conditions := []float64{5, 100}
 	if o.quick {
 		conditions = conditions[:1]
@@ -65,84 +66,50 @@ func measureAlpha(o options) ([]alphaRow, error) {
 	var rows []alphaRow
 	for _, condition := range conditions {
 		for seed := uint64(1); seed <= uint64(o.count(5, 2)); seed++ {
-			in, err := planted.New(planted.Options{Dx: 20, Dy: 40, Links: 2, Floors: 20, Active: 8, Condition: condition, Seed: seed})
-			if err != nil {
-				return nil, err
-			}
+			in := must.Get(planted.New(planted.Options{Dx: 20, Dy: 40, Links: 2, Floors: 20, Active: 8, Condition: condition, Seed: seed}))
 			p := in.Problem.Counted()
 			exact, _ := in.Exact(p.Start)
-			at, err := solveAt(p, p.Start)
-			if err != nil {
-				return nil, err
-			}
+			at := solveAt(p, p.Start)
 			solve := p.Calls().Total()
 			for _, c := range contestants() {
 				for _, alpha := range alphaGrid(o.quick) {
 					before := p.Calls()
-					grad, err := hypergradient(c.oracle, c.values(alpha), at)
-					if err != nil {
-						return nil, fmt.Errorf("%s at alpha = %g: %w", c.name, alpha, err)
-					}
+					var grad []float64
+					err := must.Try(func() { grad = hypergradient(c.oracle, c.values(alpha), at) })
+					must.Be(err == nil, "%s at alpha = %g: %w", c.name, alpha, err)
 					rows = append(rows, alphaRow{oracle: c.name, condition: condition, alpha: alpha, seed: seed, lower: solve,
 						calls: p.Calls().Sub(before).Total(), error: distance(grad, exact.Gradient)})
 				}
 			}
 		}
 	}
-	return rows, nil
+	return rows
 }
 
 // solveAt solves the lower level at x with the default solver.
-func solveAt(p *problem.Problem, x []float64) (*oracle.At, error) {
-	solver, err := newSolver(lower.Default, nil)
-	if err != nil {
-		return nil, err
-	}
+func solveAt(p *problem.Problem, x []float64) *oracle.At {
+	solver := newSolver(lower.Default)
 	s := solver.Solve(context.Background(), p, lower.G(p, x), x, nil)
-	if s.Status != lower.Solved {
-		return nil, fmt.Errorf("the lower level: %s: %s", s.Status, s.Reason)
-	}
-	return &oracle.At{Problem: p, Solver: solver, X: x, Lower: s, Face: s.Active}, nil
+	must.Be(s.Status == lower.Solved, "the lower level: %s: %s", s.Status, s.Reason)
+	return &oracle.At{Problem: p, Solver: solver, X: x, Lower: s, Face: s.Active}
 }
 
-func newSolver(name string, values method.Values) (lower.Solver, error) {
-	spec, err := lower.Lookup(name)
-	if err != nil {
-		return nil, err
-	}
-	return spec.New(values)
-}
+func newSolver(name string) lower.Solver { return must.Get(must.Get(lower.Lookup(name)).New(nil)) }
 
 // newHyper is F with a lower solver and an oracle by name.
-func newHyper(p *problem.Problem, solver, name string, values method.Values) (*oracle.Hyper, error) {
-	s, err := newSolver(solver, nil)
-	if err != nil {
-		return nil, err
-	}
-	o, err := newOracle(name, values)
-	if err != nil {
-		return nil, err
-	}
-	return oracle.New(p, s, o), nil
+func newHyper(p *problem.Problem, solver, name string, values method.Values) *oracle.Hyper {
+	return oracle.New(p, newSolver(solver), newOracle(name, values))
 }
 
-func newOracle(name string, values method.Values) (oracle.Oracle, error) {
-	spec, err := oracle.Lookup(name)
-	if err != nil {
-		return nil, err
-	}
-	return spec.New(values)
+func newOracle(name string, values method.Values) oracle.Oracle {
+	return must.Get(must.Get(oracle.Lookup(name)).New(values))
 }
 
 // hypergradient is made by an oracle at a lower solution.
-func hypergradient(name string, values method.Values, at *oracle.At) ([]float64, error) {
-	o, err := newOracle(name, values)
-	if err != nil {
-		return nil, err
-	}
+func hypergradient(name string, values method.Values, at *oracle.At) []float64 {
 	grad := make([]float64, at.Problem.Dx)
-	_, err = o.Gradient(context.Background(), grad, at)
-	return grad, err
+	must.Get(newOracle(name, values).Gradient(context.Background(), grad, at))
+	return grad
 }
 
 // alphaFact is what the study finds of one oracle at one condition number.
@@ -180,11 +147,8 @@ func spanOf(bands []band) float64 {
 	return slices.MaxFunc(bands, by).mid / slices.MinFunc(bands, by).mid
 }
 
-func runAlpha(o options) (*results, error) {
-	rows, err := either(o, measureAlpha, storedAlpha)
-	if err != nil {
-		return nil, err
-	}
+func runAlpha(o options) *results {
+	rows := either(o, measureAlpha, storedAlpha)
 	r := &results{}
 	raw := newTable("alpha", "oracle", "condition", "alpha", "seed", "lower_calls", "oracle_calls", "error")
 	for _, w := range rows {
@@ -230,5 +194,5 @@ func runAlpha(o options) (*results, error) {
 		errors.series = append(errors.series, series{name: "alpha", bands: line, guide: true})
 		r.figures = append(r.figures, calls, errors)
 	}
-	return r, nil
+	return r
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/bench/must"
 	"bilevelc/internal/planted"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
@@ -37,19 +38,17 @@ func dualErrors(quick bool) []float64 {
 // bound on its error.
 type estimator struct {
 	name  string
-	make  func(l *linearized, at *oracle.At) ([]float64, error)
+	make  func(l *linearized, at *oracle.At) []float64
 	bound func(l *linearized, eLambda, eY float64) float64
 }
 
 func estimators() []estimator {
-	byOracle := func(name string, values method.Values) func(*linearized, *oracle.At) ([]float64, error) {
-		return func(_ *linearized, at *oracle.At) ([]float64, error) { return hypergradient(name, values, at) }
+	byOracle := func(name string, values method.Values) func(*linearized, *oracle.At) []float64 {
+		return func(_ *linearized, at *oracle.At) []float64 { return hypergradient(name, values, at) }
 	}
 	return []estimator{
-		{"penalty, to the letter", func(l *linearized, at *oracle.At) ([]float64, error) { return l.literal(at, false), nil },
-			(*linearized).boundLiteral},
-		{"penalty, exact grad g*", func(l *linearized, at *oracle.At) ([]float64, error) { return l.literal(at, true), nil },
-			(*linearized).boundEnvelope},
+		{"penalty, to the letter", func(l *linearized, at *oracle.At) []float64 { return l.literal(at, false) }, (*linearized).boundLiteral},
+		{"penalty, exact grad g*", func(l *linearized, at *oracle.At) []float64 { return l.literal(at, true) }, (*linearized).boundEnvelope},
 		{"penalty, ours", byOracle("penalty", method.Values{"alpha": dualAlpha, "tolerance": 1e-8}), (*linearized).boundShifted},
 		{"face", byOracle("face", nil), (*linearized).boundFace},
 		{"difference", byOracle("difference", method.Values{"central": false, "delta": dualAlpha}), (*linearized).boundDifference},
@@ -69,23 +68,14 @@ type dualRow struct {
 	bound     float64 // on extra, while the rows are right
 }
 
-func measureDual(o options) ([]dualRow, error) {
+func measureDual(o options) []dualRow {
 	var rows []dualRow
 	for seed := uint64(1); seed <= uint64(o.count(7, 2)); seed++ {
-		in, err := planted.New(planted.Options{Dx: 10, Dy: 24, Links: 2, Floors: 12, Active: 6, Condition: 10, Seed: seed})
-		if err != nil {
-			return nil, err
-		}
+		in := must.Get(planted.New(planted.Options{Dx: 10, Dy: 24, Links: 2, Floors: 12, Active: 6, Condition: 10, Seed: seed}))
 		p := in.Problem.Counted()
 		exact, _ := in.Exact(p.Start)
-		at, err := solveAt(p, p.Start)
-		if err != nil {
-			return nil, err
-		}
-		l, err := linearize(at)
-		if err != nil {
-			return nil, err
-		}
+		at := solveAt(p, p.Start)
+		l := linearize(at)
 		margin := math.Min(at.Lower.MinMultiplier, at.Lower.MinSlack)
 		source := directions(seed)
 		moves := source.inBall(make([]float64, len(at.Face)), 1)
@@ -93,17 +83,13 @@ func measureDual(o options) ([]dualRow, error) {
 		shift := l.inFace(source.inBall(make([]float64, p.Dy), 1))
 		scale(shift, 1/norm(shift))
 		for _, est := range estimators() {
-			clean, err := est.make(l, at)
-			if err != nil {
-				return nil, err
-			}
+			clean := est.make(l, at)
 			for _, what := range []string{"lambda", "y"} {
 				for _, e := range dualErrors(o.quick) {
 					moved := disturb(at, moves, shift, e, what)
-					grad, err := est.make(l, moved)
-					if err != nil {
-						return nil, fmt.Errorf("%s with an error of %g in %s: %w", est.name, e, what, err)
-					}
+					var grad []float64
+					err := must.Try(func() { grad = est.make(l, moved) })
+					must.Be(err == nil, "%s with an error of %g in %s: %w", est.name, e, what, err)
 					row := dualRow{estimator: est.name, what: what, e: e, seed: seed, margin: margin,
 						sameRows: slices.Equal(moved.Face, at.Face), error: distance(grad, exact.Gradient), extra: distance(grad, clean)}
 					if what == "lambda" {
@@ -116,7 +102,7 @@ func measureDual(o options) ([]dualRow, error) {
 			}
 		}
 	}
-	return rows, nil
+	return rows
 }
 
 // disturb moves lambda or y by e and finds the active rows anew: row i is active
@@ -204,11 +190,8 @@ func atLeastTwo(points []point) []point {
 	return slices.DeleteFunc(points, func(p point) bool { return count[p.seed] < 2 })
 }
 
-func runDual(o options) (*results, error) {
-	rows, err := either(o, measureDual, storedDual)
-	if err != nil {
-		return nil, err
-	}
+func runDual(o options) *results {
+	rows := either(o, measureDual, storedDual)
 	r := &results{}
 	raw := newTable("dual", "estimator", "moved", "e", "seed", "margin", "rows_right", "error", "extra_error", "bound")
 	for _, w := range rows {
@@ -244,7 +227,7 @@ func runDual(o options) (*results, error) {
 		fig.series = append(fig.series, marginLine(rows, what))
 		r.figures = append(r.figures, fig)
 	}
-	return r, nil
+	return r
 }
 
 // marginLine is a vertical line at the median margin, beyond which active rows

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"math"
 
+	"bilevelc/bench/must"
 	"bilevelc/runtime/oracle"
 
 	"gonum.org/v1/gonum/mat"
@@ -65,7 +65,7 @@ type linearized struct {
 	step                       float64 // t of face
 }
 
-func linearize(at *oracle.At) (*linearized, error) {
+func linearize(at *oracle.At) *linearized {
 	p := at.Problem
 	l := &linearized{at: at, a1: math.Pow(dualAlpha, -2), a2: math.Pow(dualAlpha, -4),
 		h: mat.NewDense(p.Dy, p.Dy, nil), q: mat.NewDense(p.Dy, p.Dy, nil), n: mat.NewDense(p.Dx, p.Dy, nil),
@@ -93,31 +93,23 @@ func linearize(at *oracle.At) (*linearized, error) {
 	}
 	copy(l.exactG, gx0)
 	p.Rows.A.AddMulVecT(l.exactG, 1, at.Lower.Lambda)
-	var err error
 	values := func(m mat.Matrix) []float64 {
 		var svd mat.SVD
-		if !svd.Factorize(m, mat.SVDNone) {
-			err = fmt.Errorf("singular values were not found")
-			return []float64{0}
-		}
+		must.Be(svd.Factorize(m, mat.SVDNone), "singular values were not found")
 		return svd.Values(nil)
 	}
 	h, b := values(l.h), values(l.b)
 	l.cg, l.mu = h[0], h[len(h)-1]
 	l.normB, l.least = b[0], b[len(b)-1]
 	l.normA, l.normN, l.cf = values(l.a)[0], values(l.n)[0], values(l.q)[0]
-	derivative, failed := l.jacobian()
-	if failed != nil {
-		return nil, failed
-	}
-	l.speed = values(derivative)[0]
+	l.speed = values(l.jacobian())[0]
 	l.step = l.faceStep(fy0)
-	return l, err
+	return l
 }
 
 // jacobian is dy*/dx (Dy x Dx) on the face, from the KKT system
 // H dy - B_I'dlambda = -N'dx, B_I dy = A_I dx.
-func (l *linearized) jacobian() (*mat.Dense, error) {
+func (l *linearized) jacobian() *mat.Dense {
 	n, k := l.h.RawMatrix().Rows, l.b.RawMatrix().Rows
 	dx := l.n.RawMatrix().Rows
 	kkt, rhs := mat.NewDense(n+k, n+k, nil), mat.NewDense(n+k, dx, nil)
@@ -127,10 +119,9 @@ func (l *linearized) jacobian() (*mat.Dense, error) {
 	rhs.Slice(0, n, 0, dx).(*mat.Dense).Scale(-1, l.n.T())
 	rhs.Slice(n, n+k, 0, dx).(*mat.Dense).Copy(l.a)
 	var both mat.Dense
-	if err := both.Solve(kkt, rhs); err != nil {
-		return nil, fmt.Errorf("the KKT system of the face: %w", err)
-	}
-	return mat.DenseCopyOf(both.Slice(0, n, 0, dx)), nil
+	err := both.Solve(kkt, rhs)
+	must.Be(err == nil, "the KKT system of the face: %w", err)
+	return mat.DenseCopyOf(both.Slice(0, n, 0, dx))
 }
 
 // faceStep is the t of the oracle face for quadratic g: where y moves by about

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 
+	"bilevelc/bench/must"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -84,7 +86,7 @@ func palette(i int) color.Color {
 }
 
 // write draws the figure as path.png and path.svg.
-func (f *figure) write(path string) error {
+func (f *figure) write(path string) {
 	p := plot.New()
 	p.Title.Text = f.title
 	p.X.Label.Text, p.Y.Label.Text = f.xLabel, f.yLabel
@@ -104,22 +106,17 @@ func (f *figure) write(path string) error {
 		if !s.guide && !s.bound {
 			index++
 		}
-		if err := f.draw(p, s, index); err != nil {
-			return err
-		}
+		f.draw(p, s, index)
 	}
 	// Room for the legend above the curves.
 	p.Y.Max *= math.Pow(p.Y.Max/p.Y.Min, 0.05+0.035*float64(len(f.series)))
 	for _, extension := range []string{".png", ".svg"} {
-		if err := p.Save(7*vg.Inch, 5.2*vg.Inch, path+extension); err != nil {
-			return err
-		}
+		must.Do(p.Save(7*vg.Inch, 5.2*vg.Inch, path+extension))
 	}
-	return nil
 }
 
 // draw adds one series: a line through the medians, bars over the quartiles.
-func (f *figure) draw(p *plot.Plot, s series, index int) error {
+func (f *figure) draw(p *plot.Plot, s series, index int) {
 	var mid plotter.XYs
 	bars := plotter.YErrors{}
 	for _, b := range s.bands {
@@ -134,12 +131,9 @@ func (f *figure) draw(p *plot.Plot, s series, index int) error {
 		bars = append(bars, struct{ Low, High float64 }{b.mid - low, b.high - b.mid})
 	}
 	if len(mid) == 0 {
-		return nil
+		return
 	}
-	line, err := plotter.NewLine(mid)
-	if err != nil {
-		return err
-	}
+	line := must.Get(plotter.NewLine(mid))
 	line.Width = vg.Points(1.5)
 	line.Color = palette(max(index, 0))
 	if s.guide || s.bound {
@@ -150,23 +144,16 @@ func (f *figure) draw(p *plot.Plot, s series, index int) error {
 		}
 		p.Add(line)
 		p.Legend.Add(s.name, line)
-		return nil
+		return
 	}
-	marks, err := plotter.NewScatter(mid)
-	if err != nil {
-		return err
-	}
+	marks := must.Get(plotter.NewScatter(mid))
 	marks.Color, marks.Radius = line.Color, vg.Points(2.5)
 	marks.Shape = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}}[index%6]
-	whiskers, err := plotter.NewYErrorBars(struct {
+	whiskers := must.Get(plotter.NewYErrorBars(struct {
 		plotter.XYer
 		plotter.YErrorer
-	}{mid, bars})
-	if err != nil {
-		return err
-	}
+	}{mid, bars}))
 	whiskers.Color = line.Color
 	p.Add(line, whiskers, marks)
 	p.Legend.Add(s.name, line, marks)
-	return nil
 }

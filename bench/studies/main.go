@@ -16,6 +16,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"bilevelc/bench/must"
 )
 
 // options of a run of a study.
@@ -44,7 +46,7 @@ func (o options) count(full, quick int) int {
 // study is one study: run measures, and returns what is to be written.
 type study struct {
 	name, summary string
-	run           func(options) (*results, error)
+	run           func(options) *results
 }
 
 func studies() []study {
@@ -57,14 +59,12 @@ func studies() []study {
 }
 
 func main() {
-	if err := command(os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "studies:", err)
-		os.Exit(1)
-	}
+	must.Exit("studies", 1, command(os.Args[1:], os.Stdout))
 }
 
 // command runs the studies that the arguments name.
-func command(args []string, out io.Writer) error {
+func command(args []string, out io.Writer) (err error) {
+	defer must.Catch(&err)
 	flags := flag.NewFlagSet("studies", flag.ContinueOnError)
 	dir := flags.String("out", "bench/results", "directory of the tables and figures")
 	o := options{progress: os.Stderr}
@@ -80,9 +80,7 @@ func command(args []string, out io.Writer) error {
 		fmt.Fprintln(flags.Output(), "  all      every study")
 		flags.PrintDefaults()
 	}
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
+	must.Do(flags.Parse(args))
 	if *again {
 		o.stored = *dir
 	}
@@ -98,18 +96,11 @@ func command(args []string, out io.Writer) error {
 			}
 			found = true
 			start := time.Now()
-			r, err := s.run(o)
-			if err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
-			}
-			if err := r.write(*dir, out); err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
-			}
+			err := must.Try(func() { s.run(o).write(*dir, out) })
+			must.Be(err == nil, "%s: %w", s.name, err)
 			fmt.Fprintf(out, "%s: %.0f s\n", s.name, time.Since(start).Seconds())
 		}
-		if !found {
-			return fmt.Errorf("there is no study %q; there are rates, alpha, dual, planted and all", name)
-		}
+		must.Be(found, "there is no study %q; there are rates, alpha, dual, planted and all", name)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"bilevelc/bench/csvfile"
+	"bilevelc/bench/must"
 )
 
 // results are what a study writes: tables, figures, and lines for the reader.
@@ -32,22 +33,15 @@ func newTable(name string, header ...string) table { return table{name, [][]stri
 func (t *table) add(cells ...any) { t.rows = append(t.rows, csvfile.Row(6, cells...)) }
 
 // write puts tables and figures into dir and the lines on out.
-func (r *results) write(dir string, out io.Writer) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
+func (r *results) write(dir string, out io.Writer) {
+	must.Do(os.MkdirAll(dir, 0o755))
 	for _, t := range r.tables {
-		if err := csvfile.Write(filepath.Join(dir, t.name+".csv"), t.rows); err != nil {
-			return err
-		}
+		csvfile.Write(filepath.Join(dir, t.name+".csv"), t.rows)
 	}
 	for _, f := range r.figures {
-		if err := f.write(filepath.Join(dir, f.name)); err != nil {
-			return err
-		}
+		f.write(filepath.Join(dir, f.name))
 	}
 	for _, l := range r.lines {
 		fmt.Fprintln(out, l)
 	}
-	return nil
 }

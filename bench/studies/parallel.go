@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"sync"
+
+	"bilevelc/bench/must"
 )
 
 // parallel calls do(0) to do(n-1), at most threads at a time, the last first: the
-// grids put the most expensive settings at the end. It returns all errors.
-func parallel(threads, n int, do func(i int) error) error {
+// grids put the most expensive settings at the end.
+func parallel(threads, n int, do func(i int)) {
 	queue := make(chan int, n)
 	for i := n - 1; i >= 0; i-- {
 		queue <- i
@@ -18,10 +20,10 @@ func parallel(threads, n int, do func(i int) error) error {
 	for range max(1, threads) {
 		workers.Go(func() {
 			for i := range queue {
-				failures[i] = do(i)
+				failures[i] = must.Try(func() { do(i) })
 			}
 		})
 	}
 	workers.Wait()
-	return errors.Join(failures...)
+	must.Do(errors.Join(failures...))
 }

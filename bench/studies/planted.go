@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/bench/must"
 	"bilevelc/internal/each"
 	"bilevelc/internal/planted"
 	"bilevelc/runtime/lower"
@@ -109,12 +110,9 @@ func checkpoints(budget int64) []int64 {
 
 // newCourse draws a problem of dimension d with d/5 kinks at its optimum, and
 // estimates what the settings need.
-func newCourse(d int, budget int64, seed uint64) (*course, error) {
-	in, err := planted.New(planted.Options{Dx: d, Dy: d, Links: d / 10, Floors: d * 6 / 10, Active: d / 5, Kinks: d / 5,
-		Weak: d / 20, Bounds: d > 100, Condition: 10, Seed: seed})
-	if err != nil {
-		return nil, err
-	}
+func newCourse(d int, budget int64, seed uint64) *course {
+	in := must.Get(planted.New(planted.Options{Dx: d, Dy: d, Links: d / 10, Floors: d * 6 / 10, Active: d / 5, Kinks: d / 5,
+		Weak: d / 20, Bounds: d > 100, Condition: 10, Seed: seed}))
 	c := &course{instance: in, budget: budget, reach: distance(in.Problem.Start, in.Optimum.X)}
 	first, _ := in.Exact(in.Problem.Start)
 	c.gap = first.F - in.Optimum.F
@@ -123,16 +121,13 @@ func newCourse(d int, budget int64, seed uint64) (*course, error) {
 		e, _ := in.Exact(source.inBall(in.Optimum.X, c.reach))
 		c.lipschitz = math.Max(c.lipschitz, norm(e.Gradient))
 	}
-	return c, nil
+	return c
 }
 
 // price is the number of calls of one evaluation, the mean over a short walk
 // toward the optimum in steps of 1/20 of the way.
-func (c *course) price(r racer) (float64, error) {
-	h, err := newHyper(c.instance.Problem, lower.Default, r.oracle, nil)
-	if err != nil {
-		return 0, err
-	}
+func (c *course) price(r racer) float64 {
+	h := newHyper(c.instance.Problem, lower.Default, r.oracle, nil)
 	const steps = 10
 	x := slices.Clone(c.instance.Problem.Start)
 	toward := slices.Clone(c.instance.Optimum.X)
@@ -140,15 +135,12 @@ func (c *course) price(r racer) (float64, error) {
 	for range steps {
 		add(x, 0.05, toward)
 		if r.method == "izo" {
-			_, err = h.Value(context.Background(), x)
+			must.Get(h.Value(context.Background(), x))
 		} else {
-			_, err = h.Gradient(context.Background(), x)
-		}
-		if err != nil {
-			return 0, err
+			must.Get(h.Gradient(context.Background(), x))
 		}
 	}
-	return float64(h.Calls().Total()) / steps, nil
+	return float64(h.Calls().Total()) / steps
 }
 
 // tracker records the best point seen whenever the calls pass a checkpoint. The
@@ -202,48 +194,30 @@ func (t *tracker) record() {
 }
 
 // race runs one method on one course.
-func race(r racer, c *course, seed uint64) ([]plantedRow, error) {
-	each, err := c.price(r)
-	if err != nil {
-		return nil, err
-	}
+func race(r racer, c *course, seed uint64) []plantedRow {
+	each := c.price(r)
 	own := *c
 	own.evaluations = float64(c.budget) / each
-	spec, err := outer.Lookup(r.method)
-	if err != nil {
-		return nil, err
-	}
-	m, err := spec.New(r.values(&own))
-	if err != nil {
-		return nil, err
-	}
-	h, err := newHyper(c.instance.Problem, lower.Default, r.oracle, nil)
-	if err != nil {
-		return nil, err
-	}
+	m := must.Get(must.Get(outer.Lookup(r.method)).New(r.values(&own)))
+	h := newHyper(c.instance.Problem, lower.Default, r.oracle, nil)
 	var rows []plantedRow
 	t := &tracker{Hyper: h, in: c.instance, best: math.Inf(1), next: checkpoints(c.budget), rows: &rows,
 		row: plantedRow{racer: r.name, d: c.instance.Problem.Dx, seed: seed, startGap: c.gap}}
-	result, err := outer.Solve(context.Background(), t, r.method, m, outer.Options{Start: c.instance.Problem.Start, Seed: seed,
-		Limits: outer.Limits{Calls: c.budget}})
-	if err != nil {
-		return nil, err
-	}
-	if result.Status == status.Infeasible || result.Status == status.Unbounded {
-		return nil, fmt.Errorf("%s: %s: %s", r.name, result.Status, result.Reason)
-	}
+	result := must.Get(outer.Solve(context.Background(), t, r.method, m, outer.Options{Start: c.instance.Problem.Start, Seed: seed,
+		Limits: outer.Limits{Calls: c.budget}}))
+	must.Be(result.Status != status.Infeasible && result.Status != status.Unbounded, "%s: %s: %s", r.name, result.Status, result.Reason)
 	for len(t.next) > 0 { // the method ended within its budget
 		t.record()
 	}
 	for i := range rows {
 		rows[i].status = result.Status.String()
 	}
-	return rows, nil
+	return rows
 }
 
 // measurePlanted runs every method on every course. Courses share nothing, so
 // that the results are the same however many run at a time.
-func measurePlanted(o options) ([]plantedRow, error) {
+func measurePlanted(o options) []plantedRow {
 	type task struct {
 		heat
 		seed uint64
@@ -258,49 +232,35 @@ func measurePlanted(o options) ([]plantedRow, error) {
 			tasks = append(tasks, &task{heat: h, seed: seed})
 		}
 	}
-	err := parallel(o.threads, len(tasks), func(i int) (err error) {
+	parallel(o.threads, len(tasks), func(i int) {
 		t := tasks[i]
-		if t.rows, err = measureCourse(o.progress, t.d, t.budget, t.seed); err != nil {
-			return fmt.Errorf("d = %d, seed %d: %w", t.d, t.seed, err)
-		}
-		return nil
+		err := must.Try(func() { t.rows = measureCourse(o.progress, t.d, t.budget, t.seed) })
+		must.Be(err == nil, "d = %d, seed %d: %w", t.d, t.seed, err)
 	})
-	if err != nil {
-		return nil, err
-	}
 	var rows []plantedRow
 	for _, t := range tasks {
 		rows = append(rows, t.rows...)
 	}
-	return rows, nil
+	return rows
 }
 
 // measureCourse runs every method on one course.
-func measureCourse(progress io.Writer, d int, budget int64, seed uint64) ([]plantedRow, error) {
-	c, err := newCourse(d, budget, seed)
-	if err != nil {
-		return nil, err
-	}
+func measureCourse(progress io.Writer, d int, budget int64, seed uint64) []plantedRow {
+	c := newCourse(d, budget, seed)
 	var rows []plantedRow
 	for _, r := range racers() {
-		run, err := race(r, c, seed)
-		if err != nil {
-			return nil, err
-		}
+		run := race(r, c, seed)
 		rows = append(rows, run...)
 		fmt.Fprintf(progress, "planted: d = %d, seed %d, %s: F - F* = %.2g\n", d, seed, r.name, run[len(run)-1].gap)
 	}
-	return rows, nil
+	return rows
 }
 
 // smallest is what a gap of zero, or below it by rounding, is drawn as.
 const smallest = 1e-16
 
-func runPlanted(o options) (*results, error) {
-	rows, err := either(o, measurePlanted, storedPlanted)
-	if err != nil {
-		return nil, err
-	}
+func runPlanted(o options) *results {
+	rows := either(o, measurePlanted, storedPlanted)
 	r := &results{}
 	raw := newTable("planted", "method", "d", "seed", "calls", "gap", "distance", "status", "gap_at_start")
 	for _, w := range rows {
@@ -352,5 +312,5 @@ func runPlanted(o options) (*results, error) {
 		}
 		r.figures = append(r.figures, fig)
 	}
-	return r, nil
+	return r
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/bench/must"
 	"bilevelc/internal/planted"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
@@ -122,7 +123,7 @@ const steep, gap = 1.0, 1.0
 const rampSlope = 1.25
 
 // measure runs the curve at one value of its parameter.
-func (r *rate) measure(v float64, seed uint64) (rateRow, error) {
+func (r *rate) measure(v float64, seed uint64) rateRow {
 	s := r.at(v)
 	row := rateRow{rate: r, at: s, value: v, seed: seed}
 	e := experiment{oracle: r.oracle, oracleValues: r.values(s.epsilon), method: r.method, seed: seed, block: 1}
@@ -141,10 +142,7 @@ func (r *rate) measure(v float64, seed uint64) (rateRow, error) {
 			across = math.Sqrt(steep*steep - slope*slope)
 		}
 		w := newValley(s.d, r.method == "pgd", across, slope, seed)
-		var err error
-		if e.problem, err = w.problem(); err != nil {
-			return row, err
-		}
+		e.problem = w.problem()
 		e.start = w.start(gap)
 		e.stationary = func(x []float64) bool { return w.goldstein(x, s.delta) <= target }
 		if r.method == "pgd" {
@@ -152,10 +150,7 @@ func (r *rate) measure(v float64, seed uint64) (rateRow, error) {
 			e.methodValues = method.Values{"smoothness": steep}
 		}
 	} else {
-		f, err := newFixed(s.d, r.method == "pgd", seed)
-		if err != nil {
-			return row, err
-		}
+		f := newFixed(s.d, r.method == "pgd", seed)
 		if r.method != "pgd" { // epsilon is in units of L, which is 1 in the valley
 			s.epsilon *= f.lipschitz
 			target *= f.lipschitz
@@ -169,12 +164,10 @@ func (r *rate) measure(v float64, seed uint64) (rateRow, error) {
 	}
 	e.solver = defaultSolver(e.problem)
 	iterations := r.plan(&e, s, lipschitz, fall)
-	var err error
-	if row.result, err = e.run(); err != nil {
-		return row, fmt.Errorf("%s at %s = %g, seed %d: %w", r.name, r.param, v, seed, err)
-	}
+	err := must.Try(func() { row.result = e.run() })
+	must.Be(err == nil, "%s at %s = %g, seed %d: %w", r.name, r.param, v, seed, err)
 	row.budget = iterations * row.result.each
-	return row, nil
+	return row
 }
 
 // plan sets the parameters of the theorem and returns the evaluations of F that
@@ -225,24 +218,19 @@ type fixed struct {
 // fixedDistance is how far from the optimum the planted problems start.
 const fixedDistance = 1.5
 
-func newFixed(d int, links bool, seed uint64) (*fixed, error) {
+func newFixed(d int, links bool, seed uint64) *fixed {
 	o := planted.Options{Dx: d, Dy: 2*d + 2, Floors: d + 1, Kinks: d, Condition: valleyCondition, Seed: seed}
 	if links {
 		o = planted.Options{Dx: d, Dy: 2*d + 2, Links: d, Condition: valleyCondition, Seed: seed}
 	}
-	in, err := planted.New(o)
-	if err != nil {
-		return nil, err
-	}
+	in := must.Get(planted.New(o))
 	f := &fixed{instance: in, problem: in.Problem, start: slices.Clone(in.Problem.Start)}
 	away := distance(f.start, in.Optimum.X)
 	for j, x := range in.Optimum.X {
 		f.start[j] = x + (f.start[j]-x)*fixedDistance/away
 	}
 	e, ok := in.Exact(f.start)
-	if !ok {
-		return nil, fmt.Errorf("the planted problem has no closed form")
-	}
+	must.Be(ok, "the planted problem has no closed form")
 	f.gap = e.F - in.Optimum.F
 	// The largest gradient, and the largest change of gradient, between points
 	// of the ball around the optimum that holds the start.
@@ -255,7 +243,7 @@ func newFixed(d int, links bool, seed uint64) (*fixed, error) {
 	}
 	f.lipschitz = math.Max(f.lipschitz, norm(e.Gradient))
 	f.smoothness *= 1.5 // sampled from below
-	return f, nil
+	return f
 }
 
 func (f *fixed) gradient(x []float64) []float64 {
@@ -277,7 +265,7 @@ func (f *fixed) goldstein(x []float64, delta float64, seed uint64) float64 {
 
 // measureRates runs all curves, in order of curve, seed and grid. Runs share
 // nothing, so that the results are the same however many go at a time.
-func measureRates(o options) ([]rateRow, error) {
+func measureRates(o options) []rateRow {
 	all := rates()
 	var rows []rateRow
 	for i := range all {
@@ -291,14 +279,12 @@ func measureRates(o options) ([]rateRow, error) {
 			}
 		}
 	}
-	err := parallel(o.threads, len(rows), func(i int) (err error) {
+	parallel(o.threads, len(rows), func(i int) {
 		r := &rows[i]
-		if *r, err = r.rate.measure(r.value, r.seed); err == nil {
-			fmt.Fprintf(o.progress, "rates: %s, %s, %s = %g, seed %d\n", r.rate.name, kind(r.rate.hard), r.rate.param, r.value, r.seed)
-		}
-		return err
+		*r = r.rate.measure(r.value, r.seed)
+		fmt.Fprintf(o.progress, "rates: %s, %s, %s = %g, seed %d\n", r.rate.name, kind(r.rate.hard), r.rate.param, r.value, r.seed)
 	})
-	return rows, err
+	return rows
 }
 
 // rateFact is a fitted exponent.
@@ -348,11 +334,8 @@ func kind(hard bool) string {
 	return "planted"
 }
 
-func runRates(o options) (*results, error) {
-	rows, err := either(o, measureRates, storedRates)
-	if err != nil {
-		return nil, err
-	}
+func runRates(o options) *results {
+	rows := either(o, measureRates, storedRates)
 	r := &results{}
 	raw := newTable("rates", "method", "problem", "parameter", "d", "delta", "epsilon", "seed", "reached",
 		"calls", "evaluations", "calls_per_evaluation", "budget_calls")
@@ -371,7 +354,7 @@ func runRates(o options) (*results, error) {
 	}
 	r.tables = append(r.tables, raw, fits)
 	r.figures = rateFigures(rows)
-	return r, nil
+	return r
 }
 
 // rateFigures draws one figure for each parameter and kind of problem.

@@ -1,88 +1,73 @@
 package main
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
 
 	"bilevelc/bench/csvfile"
+	"bilevelc/bench/must"
 )
 
 // Measurements take hours, what is made of them a moment: their tables are read
 // back here, so that a summary is corrected without measuring again.
 
 // either measures, or reads what was measured.
-func either[R any](o options, measure, stored func(options) ([]R, error)) ([]R, error) {
+func either[R any](o options, measure, stored func(options) []R) []R {
 	if o.stored != "" {
 		return stored(o)
 	}
 	return measure(o)
 }
 
-// reader reads the rows of a table by the names of its columns, and remembers the
-// first cell that is not what it should be.
-type reader struct {
-	row map[string]string
-	err error
-}
+// reader reads a row of a table by the names of its columns.
+type reader map[string]string
 
-func (r *reader) text(name string) string {
-	v, ok := r.row[name]
-	if !ok && r.err == nil {
-		r.err = fmt.Errorf("there is no column %s", name)
-	}
+func (r reader) text(name string) string {
+	v, ok := r[name]
+	must.Be(ok, "there is no column %s", name)
 	return v
 }
 
-func (r *reader) float(name string) float64 {
+func (r reader) float(name string) float64 {
 	v, err := strconv.ParseFloat(r.text(name), 64)
-	if err != nil && r.err == nil {
-		r.err = fmt.Errorf("column %s: %w", name, err)
-	}
+	must.Be(err == nil, "column %s: %w", name, err)
 	return v
 }
 
-func (r *reader) int(name string) int64 { return int64(r.float(name)) }
-func (r *reader) bool(name string) bool { return r.text(name) == "true" }
+func (r reader) int(name string) int64 { return int64(r.float(name)) }
+func (r reader) bool(name string) bool { return r.text(name) == "true" }
 
 // readStored makes a measurement of each row of a table.
-func readStored[R any](o options, name string, of func(*reader) R) ([]R, error) {
+func readStored[R any](o options, name string, of func(reader) R) (out []R) {
 	path := filepath.Join(o.stored, name+".csv")
-	rows, err := csvfile.ByName(path)
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) == 0 {
-		return nil, fmt.Errorf("%s holds no measurements", path)
-	}
-	r := &reader{}
-	var out []R
-	for _, r.row = range rows {
-		out = append(out, of(r))
-	}
-	if r.err != nil {
-		return nil, fmt.Errorf("%s: %w", path, r.err)
-	}
-	return out, nil
+	rows := csvfile.ByName(path)
+	must.Be(len(rows) > 0, "%s holds no measurements", path)
+	err := must.Try(func() {
+		for _, row := range rows {
+			out = append(out, of(row))
+		}
+	})
+	must.Be(err == nil, "%s: %w", path, err)
+	return out
 }
 
-func storedAlpha(o options) ([]alphaRow, error) {
-	return readStored(o, "alpha", func(r *reader) alphaRow {
+func storedAlpha(o options) []alphaRow {
+	return readStored(o, "alpha", func(r reader) alphaRow {
 		return alphaRow{oracle: r.text("oracle"), condition: r.float("condition"), alpha: r.float("alpha"), seed: uint64(r.int("seed")),
 			lower: r.int("lower_calls"), calls: r.int("oracle_calls"), error: r.float("error")}
 	})
 }
 
-func storedDual(o options) ([]dualRow, error) {
-	return readStored(o, "dual", func(r *reader) dualRow {
+func storedDual(o options) []dualRow {
+	return readStored(o, "dual", func(r reader) dualRow {
 		return dualRow{estimator: r.text("estimator"), what: r.text("moved"), e: r.float("e"), seed: uint64(r.int("seed")), margin: r.float("margin"),
 			sameRows: r.bool("rows_right"), error: r.float("error"), extra: r.float("extra_error"), bound: r.float("bound")}
 	})
 }
 
-func storedPlanted(o options) ([]plantedRow, error) {
-	rows, err := readStored(o, "planted", func(r *reader) plantedRow {
+func storedPlanted(o options) []plantedRow {
+	rows := readStored(o, "planted", func(r reader) plantedRow {
 		return plantedRow{racer: r.text("method"), d: int(r.int("d")), seed: uint64(r.int("seed")), calls: r.int("calls"), gap: r.float("gap"),
 			distance: r.float("distance"), status: r.text("status"), startGap: r.float("gap_at_start")}
 	})
@@ -90,19 +75,16 @@ func storedPlanted(o options) ([]plantedRow, error) {
 		next := i + 1
 		rows[i].last = next == len(rows) || rows[next].racer != rows[i].racer || rows[next].seed != rows[i].seed || rows[next].d != rows[i].d
 	}
-	return rows, err
+	return rows
 }
 
-func storedRates(o options) ([]rateRow, error) {
+func storedRates(o options) []rateRow {
 	all := rates()
-	return readStored(o, "rates", func(r *reader) rateRow {
+	return readStored(o, "rates", func(r reader) rateRow {
 		k := slices.IndexFunc(all, func(c rate) bool {
 			return c.name == r.text("method") && kind(c.hard) == r.text("problem") && c.param == r.text("parameter")
 		})
-		if k < 0 {
-			r.err = fmt.Errorf("there is no curve %s, %s, %s", r.text("method"), r.text("problem"), r.text("parameter"))
-			return rateRow{}
-		}
+		must.Be(k >= 0, "there is no curve %s, %s, %s", r.text("method"), r.text("problem"), r.text("parameter"))
 		return rateRow{rate: &all[k], at: setting{d: int(r.int("d")), delta: r.float("delta"), epsilon: r.float("epsilon")},
 			value: r.float(all[k].param), seed: uint64(r.int("seed")), budget: r.float("budget_calls"),
 			result: outcome{reached: r.bool("reached"), calls: r.int("calls"), points: int(r.int("evaluations")), each: r.float("calls_per_evaluation")}}

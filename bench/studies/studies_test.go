@@ -38,10 +38,7 @@ func TestCommandWrites(t *testing.T) {
 
 // The plain penalty grows like 1/alpha; what is claimed to be flat is.
 func TestAlpha(t *testing.T) {
-	rows, err := measureAlpha(quick)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := measureAlpha(quick)
 	for _, f := range alphaFacts(rows) {
 		switch f.oracle {
 		case "penalty, plain":
@@ -76,10 +73,7 @@ func TestRates(t *testing.T) {
 		}
 		var points, each []point
 		for _, v := range r.grid[1:3] {
-			row, err := r.measure(v, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			row := r.measure(v, 1)
 			if !row.result.reached {
 				t.Fatalf("%s, %s = %g: the budget of the theorem was spent without a stationary point", r.name, r.param, v)
 			}
@@ -108,10 +102,7 @@ func TestRates(t *testing.T) {
 // An error e of lambda is amplified by 1/alpha^2 to the letter of the paper's
 // algorithm, and not at all in the form used here; no bound is exceeded.
 func TestDual(t *testing.T) {
-	rows, err := measureDual(quick)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := measureDual(quick)
 	wrong := false
 	for _, f := range dualFacts(rows) {
 		if f.violated > 0 {
@@ -136,10 +127,7 @@ func TestDual(t *testing.T) {
 
 // bundle ends at the planted optimum, and nothing ends below it.
 func TestPlanted(t *testing.T) {
-	rows, err := measurePlanted(quick)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := measurePlanted(quick)
 	for _, r := range rows {
 		if r.gap < -1e-9 {
 			t.Errorf("%s, seed %d: F is %.2g below its global minimum", r.racer, r.seed, -r.gap)
@@ -155,15 +143,9 @@ func TestPlanted(t *testing.T) {
 func TestValley(t *testing.T) {
 	for _, links := range []bool{false, true} {
 		w := newValley(3, links, 0.8, 0.4, 1)
-		p, err := w.problem()
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := w.problem()
 		value := func(x []float64) float64 {
-			at, err := solveAt(p, x)
-			if err != nil {
-				t.Fatal(err)
-			}
+			at := solveAt(p, x)
 			return p.F.Value(x, at.Lower.Y)
 		}
 		source := directions(1)
@@ -286,10 +268,7 @@ func TestStoredMeasurements(t *testing.T) {
 // The summary of planted problems in bench/results, and the page, hold the medians of
 // the measurements beside it.
 func TestPlantedTableIsOfMedians(t *testing.T) {
-	rows, err := storedPlanted(options{stored: "../results"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := storedPlanted(options{stored: "../results"})
 	page, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"bilevelc/bench/asis"
+	"bilevelc/bench/must"
 	"bilevelc/ir/data"
 	"bilevelc/runtime"
 	"bilevelc/runtime/problem"
@@ -181,15 +182,12 @@ const linksOfValley = `  let over = 0.5 * steep * u[1]^2
 `
 
 // problem is the bilevel problem.
-func (w *valley) problem() (*problem.Problem, error) {
+func (w *valley) problem() *problem.Problem {
 	text := valleyModel + floorsOfValley
 	if w.links {
 		text = valleyModel + linksOfValley
 	}
-	model, err := runtime.Compile("valley.blv", text)
-	if err != nil {
-		return nil, err
-	}
+	model := must.Get(runtime.Compile("valley.blv", text))
 	numbers := &data.Set{}
 	for name, v := range map[string]float64{"dx": float64(w.dx), "dy": float64(w.dy), "steep": w.steep, "slope": w.slope, "bottom": bottom, "norm": valleyRows} {
 		numbers.Add(name, data.Scalar(v), "valley")
@@ -197,9 +195,8 @@ func (w *valley) problem() (*problem.Problem, error) {
 	for name, v := range map[string][]float64{"curvature": w.d, "a": w.a, "b": w.b, "v": w.v} {
 		numbers.Add(name, data.Vector(v), "valley")
 	}
-	p, err := asis.Problem(model, numbers)
-	if err == nil { // what the theorems know, and not what else is proved, which lower solvers would use
-		p.Facts = problem.Facts{StrongConvexity: 1, Smoothness: valleyCondition, QuadraticInY: true, FixedHessian: true, EqualityOnly: w.links}
-	}
-	return p, err
+	p := asis.Problem(model, numbers)
+	// What the theorems know, and not what else is proved, which lower solvers would use.
+	p.Facts = problem.Facts{StrongConvexity: 1, Smoothness: valleyCondition, QuadraticInY: true, FixedHessian: true, EqualityOnly: w.links}
+	return p
 }

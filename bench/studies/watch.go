@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
+	"bilevelc/bench/must"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
@@ -114,34 +114,20 @@ type outcome struct {
 	each    float64 // calls for one evaluation, the mean
 }
 
-func (e experiment) run() (outcome, error) {
-	h, err := newHyper(e.problem, e.solver, e.oracle, e.oracleValues)
-	if err != nil {
-		return outcome{}, err
-	}
-	spec, err := outer.Lookup(e.method)
-	if err != nil {
-		return outcome{}, err
-	}
-	m, err := spec.New(e.methodValues)
-	if err != nil {
-		return outcome{}, err
-	}
+func (e experiment) run() outcome {
+	h := newHyper(e.problem, e.solver, e.oracle, e.oracleValues)
+	m := must.Get(must.Get(outer.Lookup(e.method)).New(e.methodValues))
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	w := &watch{Hyper: h, block: e.block, pairs: e.method == "izo", skip: e.skip,
 		stationary: e.stationary, cancel: cancel}
-	result, err := outer.Solve(ctx, w, e.method, m, outer.Options{Start: e.start, Seed: e.seed, Limits: outer.Limits{Evaluations: e.evaluations}})
-	if err != nil {
-		return outcome{}, err
-	}
+	result := must.Get(outer.Solve(ctx, w, e.method, m, outer.Options{Start: e.start, Seed: e.seed, Limits: outer.Limits{Evaluations: e.evaluations}}))
 	if !w.reached {
-		if result.Status == status.NumericalFailure || result.Status == status.Infeasible || result.Status == status.Unbounded {
-			return outcome{}, fmt.Errorf("%s with %s: %s: %s", e.method, e.oracle, result.Status, result.Reason)
-		}
-		return outcome{}, nil
+		failed := result.Status == status.NumericalFailure || result.Status == status.Infeasible || result.Status == status.Unbounded
+		must.Be(!failed, "%s with %s: %s: %s", e.method, e.oracle, result.Status, result.Reason)
+		return outcome{}
 	}
-	return outcome{true, w.calls, w.points, float64(w.calls) / float64(w.points)}, nil
+	return outcome{true, w.calls, w.points, float64(w.calls) / float64(w.points)}
 }
 
 // defaultSolver is the lower solver of the experiments: agd, the paper's, where

@@ -22,13 +22,13 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"time"
 
+	"bilevelc/bench/asis"
 	"bilevelc/bench/clock"
-	"bilevelc/ir/datafile"
+	"bilevelc/bench/must"
 	"bilevelc/runtime"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
@@ -48,36 +48,25 @@ type answer struct {
 }
 
 func main() {
-	if err := command(os.Args[1:], os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "evaluator:", err)
-		os.Exit(1)
-	}
+	must.Exit("evaluator", 1, must.Try(func() { command(os.Args[1:], os.Stdin, os.Stdout) }))
 }
 
-func command(args []string, in io.Reader, out io.Writer) error {
+func command(args []string, in io.Reader, out io.Writer) {
 	flags := flag.NewFlagSet("evaluator", flag.ContinueOnError)
 	name := flags.String("oracle", oracle.Default, "how the hypergradient is made")
 	alpha := flags.Float64("alpha", 0, "accuracy of the penalty oracle; 0: its default")
 	solver := flags.String("solver", "", "lower solver; empty: as solve chooses")
 	whole := flags.Bool("solve", false, "solve instead of answering")
 	limit := flags.Float64("limit", 0, "processor seconds after which a solve ends; 0: none")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if flags.NArg() != 2 {
-		return fmt.Errorf("want MODEL and DATA, got %d arguments", flags.NArg())
-	}
+	must.Do(flags.Parse(args))
+	must.Be(flags.NArg() == 2, "want MODEL and DATA, got %d arguments", flags.NArg())
 	began := clock.Process()
-	p, err := bind(flags.Arg(0), flags.Arg(1))
-	if err != nil {
-		return err
-	}
+	p := must.Get(must.Get(runtime.CompileFile(flags.Arg(0))).BindSet(asis.Numbers(flags.Arg(1)), runtime.BindOptions{}))
 	encoder := json.NewEncoder(out)
-	if err := encoder.Encode(map[string]float64{"bind": (clock.Process() - began).Seconds()}); err != nil {
-		return err
-	}
+	must.Do(encoder.Encode(map[string]float64{"bind": (clock.Process() - began).Seconds()}))
 	if *whole {
-		return solve(p, *limit, encoder)
+		solve(p, *limit, encoder)
+		return
 	}
 	values := method.Values{}
 	if *alpha > 0 {
@@ -86,69 +75,30 @@ func command(args []string, in io.Reader, out io.Writer) error {
 	if *solver == "" {
 		*solver = lower.Choose(p.Numeric)
 	}
-	fresh := func() (*oracle.Hyper, error) {
-		s, err := lower.New(*solver, nil, p.Numeric, 1)
-		if err != nil {
-			return nil, err
-		}
-		spec, err := oracle.Lookup(*name)
-		if err != nil {
-			return nil, err
-		}
-		o, err := spec.New(values)
-		if err != nil {
-			return nil, err
-		}
-		return oracle.New(p.Numeric, s, o), nil
+	fresh := func() *oracle.Hyper {
+		return oracle.New(p.Numeric, must.Get(lower.New(*solver, nil, p.Numeric, 1)), must.Get(must.Get(oracle.Lookup(*name)).New(values)))
 	}
-	h, err := fresh()
-	if err != nil {
-		return err
-	}
+	h := fresh()
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err == io.EOF && len(line) == 0 {
-			return nil
+			return
 		}
-		if err != nil && err != io.EOF {
-			return err
+		if err != io.EOF {
+			must.Do(err)
 		}
 		var q question
-		if err := json.Unmarshal(line, &q); err != nil {
-			return err
-		}
-		if len(q.X) != p.Numeric.Dx {
-			return fmt.Errorf("x has %d entries, the model %d", len(q.X), p.Numeric.Dx)
-		}
+		must.Do(json.Unmarshal(line, &q))
+		must.Be(len(q.X) == p.Numeric.Dx, "x has %d entries, the model %d", len(q.X), p.Numeric.Dx)
 		if !q.Warm {
-			if h, err = fresh(); err != nil {
-				return err
-			}
+			h = fresh()
 		}
 		before, began := h.Calls().GradG, clock.Process()
-		pt, err := h.Gradient(context.Background(), q.X)
+		pt := must.Get(h.Gradient(context.Background(), q.X))
 		took := clock.Process() - began
-		if err != nil {
-			return err
-		}
-		if err := encoder.Encode(answer{pt.F, pt.Grad, took.Seconds(), h.Calls().GradG - before}); err != nil {
-			return err
-		}
+		must.Do(encoder.Encode(answer{pt.F, pt.Grad, took.Seconds(), h.Calls().GradG - before}))
 	}
-}
-
-// bind compiles a model with the numbers of one file.
-func bind(file, numbers string) (*runtime.Problem, error) {
-	model, err := runtime.CompileFile(file)
-	if err != nil {
-		return nil, err
-	}
-	set, faults := datafile.Load(numbers, nil)
-	if err := faults.Err(); err != nil {
-		return nil, err
-	}
-	return model.BindSet(set, runtime.BindOptions{})
 }
 
 // ending is the last line of a solve.
@@ -160,21 +110,15 @@ type ending struct {
 }
 
 // solve solves by the defaults and writes F against processor time.
-func solve(p *runtime.Problem, limit float64, encoder *json.Encoder) error {
+func solve(p *runtime.Problem, limit float64, encoder *json.Encoder) {
 	began := clock.Process()
 	seconds := func() float64 { return (clock.Process() - began).Seconds() }
 	ctx, end := clock.Limit(time.Duration(limit*float64(time.Second)), runtime.ErrTimeLimit)
 	defer end()
-	r, err := p.Solve(ctx, runtime.Options{Observer: func(at runtime.Progress) {
+	r := must.Get(p.Solve(ctx, runtime.Options{Observer: func(at runtime.Progress) {
 		// A line that cannot be written is missed at the end, by who reads.
 		_ = encoder.Encode(map[string]float64{"f": at.Best, "seconds": seconds()})
-	}})
-	if err != nil {
-		return err
-	}
-	x, err := json.Marshal(r.Upper.Variables)
-	if err != nil {
-		return err
-	}
-	return encoder.Encode(ending{r.Status.String(), r.Upper.Objective, x, seconds()})
+	}}))
+	x := must.Get(json.Marshal(r.Upper.Variables))
+	must.Do(encoder.Encode(ending{r.Status.String(), r.Upper.Objective, x, seconds()}))
 }
