@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -360,7 +361,7 @@ func TestStiffFollowers(t *testing.T) {
 // of the terms of F', and 2e-4 of these for curvatures that differ by 1e8 to 1e12.
 func TestStiffAnswers(t *testing.T) {
 	given, all, gradients := 0, 0, 0
-	for seed := range members.Seeds(t, 100) {
+	for _, seed := range append(slices.Collect(members.Seeds(t, 100)), 106362343, 23788009) { // of the last one most of the error is what is left of the equations of the way
 		rng := rand.New(rand.NewPCG(seed, 1015))
 		m := drawStiff(rng)
 		pieces := m.pieces()
@@ -474,7 +475,7 @@ func TestStiffSlopes(t *testing.T) {
 // TestSlopesThatCancel: y_1 does not move with x, as two ways on which it does cancel; what the rounding of an end of the way of the adjoint leaves of these is in the error of F'.
 func TestSlopesThatCancel(t *testing.T) {
 	solved := 0
-	for seed := range members.Seeds(t, 100) {
+	for _, seed := range append(slices.Collect(members.Seeds(t, 100)), 962562008, 966690378, 229682004) { // of the last ones draws of roundings cancel
 		rng := rand.New(rand.NewPCG(seed, 1019))
 		m := &stiffModel{n: 3, p: math.Round(10*rng.NormFloat64()) / 4, q: float64(1+rng.IntN(20)) / 64,
 			w: []float64{math.Pow(10, -8+2*rng.Float64()), math.Pow(10, -3+2*rng.Float64()), math.Pow(10, 1+2*rng.Float64())},
