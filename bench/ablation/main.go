@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"bilevelc/bench/asis"
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 	"bilevelc/runtime"
 )
 

@@ -2,7 +2,7 @@
 package asis
 
 import (
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 	"bilevelc/ir/bind"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/data"

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strconv"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 // Row spells the cells of a row; numbers have so many digits, integers all of theirs.

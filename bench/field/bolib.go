@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 // published is what the first line of a problem of BOLIB says of its F.

@@ -7,8 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"bilevelc/bench/must"
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime"
 )
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"bilevelc/bench/must"
 	"bilevelc/internal/members"
+	"bilevelc/internal/must"
 )
 
 // The table is made by the command from a folder of models; a point below what is

@@ -12,8 +12,8 @@ import (
 
 	"bilevelc/bench/asis"
 	"bilevelc/bench/csvfile"
-	"bilevelc/bench/must"
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 	"bilevelc/runtime"
 )

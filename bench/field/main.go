@@ -30,7 +30,7 @@ import (
 
 	"bilevelc/bench/clock"
 	"bilevelc/bench/csvfile"
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 	"bilevelc/runtime"
 )
 

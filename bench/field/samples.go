@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/optimize"
 
-	"bilevelc/bench/must"
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 )
 

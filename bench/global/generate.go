@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"bilevelc/bench/must"
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 )
 
 // class of random programs: name, size, how many.

@@ -23,7 +23,7 @@ import (
 
 	"bilevelc/bench/asis"
 	"bilevelc/bench/clock"
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"

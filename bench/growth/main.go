@@ -24,8 +24,8 @@ import (
 	"strings"
 
 	"bilevelc/bench/clock"
-	"bilevelc/bench/must"
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	bilevelc "bilevelc/runtime"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"bilevelc/bench/csvfile"
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"

@@ -22,7 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 type options struct {

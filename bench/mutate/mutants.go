@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 // mutant is one changed copy of a function.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 // TestMutations holds the list to the code: every named mutation applies, there

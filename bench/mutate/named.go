@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 // named is a mutation that someone asked for: old text of a function's body

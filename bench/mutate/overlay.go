@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 // awake is the environment variable that names the mutant that is awake; 0, or

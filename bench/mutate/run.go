@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 // memory is what a test program may take, in KB: a mutant that eats more is

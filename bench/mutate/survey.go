@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 // survey is what every test does while all mutants are asleep: how long it

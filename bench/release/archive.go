@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 // file is a file of an archive: its text, or that of a file on the disk.

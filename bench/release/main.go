@@ -23,7 +23,7 @@ import (
 	"strings"
 	"time"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 // platform is what Go calls one, with the tag that wheels have for it.

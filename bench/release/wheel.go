@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 // pythonFiles are the package's files.

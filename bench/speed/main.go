@@ -22,7 +22,7 @@ import (
 	"syscall"
 	"time"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 func main() {

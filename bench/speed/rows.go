@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"bilevelc/bench/csvfile"
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 const smallest = `model small

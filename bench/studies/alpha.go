@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"bilevelc/bench/must"
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/internal/planted"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"

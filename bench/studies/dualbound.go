@@ -3,7 +3,7 @@ package main
 import (
 	"math"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/oracle"
 
 	"gonum.org/v1/gonum/mat"

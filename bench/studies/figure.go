@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"

@@ -17,7 +17,7 @@ import (
 	"os"
 	"time"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 // options of a run of a study.

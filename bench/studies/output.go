@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"bilevelc/bench/csvfile"
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 // results are what a study writes: tables, figures, and lines for the reader.

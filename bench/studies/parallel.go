@@ -4,7 +4,7 @@ import (
 	"errors"
 	"sync"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 // parallel calls do(0) to do(n-1), at most threads at a time, the last first: the

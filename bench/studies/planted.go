@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/bench/must"
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/internal/planted"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 	"bilevelc/internal/planted"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"

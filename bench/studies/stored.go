@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"bilevelc/bench/csvfile"
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 )
 
 // Measurements take hours, what is made of them a moment: their tables are read

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"bilevelc/bench/asis"
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 	"bilevelc/runtime"
 	"bilevelc/runtime/problem"

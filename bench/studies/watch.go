@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/problem"
 )
 
@@ -18,22 +19,20 @@ type treeChoice struct {
 }
 
 // addChoices checks the choices of a proof.
-func (t *treeModel) addChoices(a *treeAdded) error {
+func (t *treeModel) addChoices(a *treeAdded) {
 	t.options, t.chosen = map[int]*treeChoice{}, map[int]*treeChoice{}
 	for k := range a.choices {
 		of := &a.choices[k]
-		if err := t.choose(of); err != nil {
-			return fmt.Errorf("choice %d: %w", k, err)
-		}
+		err := must.Try(func() { t.choose(of) })
+		must.Be(err == nil, "choice %d: %w", k, err)
 		for _, i := range of.bounds {
 			t.options[i] = of
 		}
 	}
-	return nil
 }
 
 // takeProducts puts columns of a proof in the place of products of f: x_c z = sign p + from x_c, whatever x_c and z are.
-func (t *treeModel) takeProducts(*treeAdded) error {
+func (t *treeModel) takeProducts(*treeAdded) {
 	for k := range t.lift.products {
 		p := &t.lift.products[k]
 		at := slices.IndexFunc(t.q[p.Entry], func(e treeEntry) bool { return e.col == p.col })
@@ -42,9 +41,7 @@ func (t *treeModel) takeProducts(*treeAdded) error {
 		}
 		t.keep()
 		e := t.q[p.Entry][at]
-		if e.exact == nil {
-			return fmt.Errorf("f has two numbers for the product of x[%d] and column %d", p.Entry, p.col)
-		}
+		must.Be(e.exact != nil, "f has two numbers for the product of x[%d] and column %d", p.Entry, p.col)
 		times := 1.0
 		if p.Entry == p.col { // a square is there once
 			times = 0.5
@@ -58,79 +55,57 @@ func (t *treeModel) takeProducts(*treeAdded) error {
 		t.dropQ(p.Entry, p.col)
 		t.dropQ(p.col, p.Entry)
 	}
-	return nil
 }
 
 // choose checks a choice, and notes its options.
-func (t *treeModel) choose(of *treeChoice) error {
+func (t *treeModel) choose(of *treeChoice) {
 	p := t.p
-	if of.Row < 0 || of.Row >= t.m || p.Rows.Kind[of.Row] != problem.Equal {
-		return fmt.Errorf("row %d is no equation of the lower level", of.Row)
-	}
-	if p.Rows.A.Reads(of.Row) {
-		return fmt.Errorf("row %d reads x", of.Row)
-	}
+	must.Be(of.Row >= 0 && of.Row < t.m && p.Rows.Kind[of.Row] == problem.Equal, "row %d is no equation of the lower level", of.Row)
+	must.Be(!p.Rows.A.Reads(of.Row), "row %d reads x", of.Row)
 	bt := p.Rows.B.T()
 	cols, vals := p.Rows.B.Row(of.Row)
 	for e, j := range cols {
-		fault := func(what string) error { return fmt.Errorf("y[%d] is no option: %s", j, what) }
+		hold := func(so bool, fault string) { must.Be(so, "y[%d] is no option: %s", j, fault) }
 		col := t.nx + j
-		if vals[e] != vals[0] || vals[e] == 0 || t.chosen[col] != nil {
-			return fault("its coefficient is another one, or it is in two places")
-		}
+		hold(vals[e] == vals[0] && vals[e] != 0 && t.chosen[col] == nil, "its coefficient is another one, or it is in two places")
 		t.chosen[col] = of
 		bound := -1
 		for i, v := range bt.Nonzeros(j) {
-			switch alone, _ := p.Rows.Bound(i); {
-			case i == of.Row:
-			case bound >= 0 || p.Rows.Kind[i] != problem.AtMost || v < 0 || p.Rows.Rhs[i] != 0 || p.Rows.A.Reads(i) || alone < 0:
-				return fault(fmt.Sprintf("row %d reads it", i))
-			default:
-				bound = i
+			if i == of.Row {
+				continue
 			}
+			if alone, _ := p.Rows.Bound(i); bound >= 0 || p.Rows.Kind[i] != problem.AtMost || v < 0 || p.Rows.Rhs[i] != 0 || p.Rows.A.Reads(i) || alone < 0 {
+				hold(false, fmt.Sprintf("row %d reads it", i))
+			}
+			bound = i
 		}
-		if bound < 0 {
-			return fault("nothing keeps it from being negative")
-		}
+		hold(bound >= 0, "nothing keeps it from being negative")
 		of.bounds = append(of.bounds, bound)
 		for k := range t.ny {
-			if t.h[k][j] != 0 || t.h[j][k] != 0 {
-				return fault("g is curved along it")
-			}
+			hold(t.h[k][j] == 0 && t.h[j][k] == 0, "g is curved along it")
 		}
 		for i := range t.rows[treeCoupled].Rows {
-			if t.rows[treeCoupled].At(i, col) != 0 {
-				return fault("a constraint of the upper level reads it")
-			}
+			hold(t.rows[treeCoupled].At(i, col) == 0, "a constraint of the upper level reads it")
 		}
 		for _, c := range t.constraints {
-			if c != nil && (len(c.q[col]) > 0 || !c.c[col].val.zero()) {
-				return fault("a constraint of the upper level reads it")
-			}
+			hold(c == nil || len(c.q[col]) == 0 && c.c[col].val.zero(), "a constraint of the upper level reads it")
 		}
 		for _, e := range t.q[col] {
-			if e.col >= t.nx {
-				return fault("f has a product of it and of what is not the leader's")
-			}
+			hold(e.col < t.nx, "f has a product of it and of what is not the leader's")
 		}
 	}
-	return nil
 }
 
 // againstRow is the option y_j times the multiplier of another one: with coef = (G_j x + q_j) - (G_s x + q_s), the first is what the equation's multiplier makes it where y_j is not 0, and the
 // second is no less.
-func (t *treeModel) againstRow(j, s int) error {
+func (t *treeModel) againstRow(j, s int) {
 	of := t.chosen[t.nx+j]
-	if s < 0 || s >= t.ny || of == nil || t.chosen[t.nx+s] != of {
-		return fmt.Errorf("y[%d] and y[%d] are no options of one choice", j, s)
-	}
+	must.Be(s >= 0 && s < t.ny && of != nil && t.chosen[t.nx+s] == of, "y[%d] and y[%d] are no options of one choice", j, s)
 	coef := map[int]interval{t.nx + j: point(t.linearG[j]).sub(point(t.linearG[s]))}
 	for c := range t.nx {
-		if err := t.times(coef, c, t.nx+j, point(t.g[c][j]).sub(point(t.g[c][s]))); err != nil {
-			return err
-		}
+		t.times(coef, c, t.nx+j, point(t.g[c][j]).sub(point(t.g[c][s])))
 	}
-	return t.putStrong(coef, false)
+	t.putStrong(coef, false)
 }
 
 // dropQ removes an entry of Q.

@@ -1,7 +1,6 @@
 package certify
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -9,13 +8,14 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/tolerance"
 )
 
 // convexity shows that Q is positive semidefinite, one connected part at a time, or else finds the deficit of parts whose entries all
 // have finite boxes. Where Q has squares that a proof adds, plain is Q without them.
-func (t *treeObjective) convexity(plain [][]treeEntry) error {
+func (t *treeObjective) convexity(plain [][]treeEntry) {
 	classes := sparse.NewClasses(len(t.q))
 	for _, i := range t.curved {
 		for _, e := range t.q[i] {
@@ -24,12 +24,9 @@ func (t *treeObjective) convexity(plain [][]treeEntry) error {
 	}
 	for _, part := range classes.Members(len(t.q)) {
 		if len(part) > 1 || len(t.q[part[0]]) > 0 {
-			if err := t.convexPart(part, plain); err != nil {
-				return err
-			}
+			t.convexPart(part, plain)
 		}
 	}
-	return nil
 }
 
 // midpoints is a symmetric matrix of intervals by the numbers in their middle. radius bounds the 2-norm of what these are off by, by their sums in a row, and trace is at least that of absolute values.
@@ -58,7 +55,7 @@ func (m *midpoints) semidefinite() bool {
 	return definite(m.mid, m.n, m.trace, m.radius, 0) || m.exact && math.Pow(float64(m.n), 4) <= tolerance.Second && semidefiniteExactly(m.mid, m.n)
 }
 
-func (t *treeObjective) convexPart(part []int, plain [][]treeEntry) error {
+func (t *treeObjective) convexPart(part []int, plain [][]treeEntry) {
 	n, at := len(part), places(part)
 	m := newMidpoints(n)
 	for k, i := range part {
@@ -67,7 +64,7 @@ func (t *treeObjective) convexPart(part []int, plain [][]treeEntry) error {
 		}
 	}
 	if m.semidefinite() {
-		return nil
+		return
 	}
 	trace := m.trace
 	if plain != nil { // squares cancel what f has: their rounding is relative to that
@@ -77,9 +74,7 @@ func (t *treeObjective) convexPart(part []int, plain [][]treeEntry) error {
 			}
 		}
 	}
-	if !(trace > 0) || math.IsInf(trace, 1) {
-		return fmt.Errorf("the objective is not convex")
-	}
+	must.Be(trace > 0 && !math.IsInf(trace, 1), "the objective is not convex")
 	// What a little of the identity makes definite lacks no more than that.
 	for c := 16 * float64(n) * 0x1p-52 * trace; c <= 0x1p-30*trace; c *= 8 {
 		if !definite(m.mid, n, trace, m.radius, c) {
@@ -88,9 +83,9 @@ func (t *treeObjective) convexPart(part []int, plain [][]treeEntry) error {
 		for _, j := range part {
 			t.deficit[j] = c
 		}
-		return nil
+		return
 	}
-	return fmt.Errorf("the objective is not shown to be convex")
+	must.Be(false, "the objective is not shown to be convex")
 }
 
 // up is the next double above v.

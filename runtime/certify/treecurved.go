@@ -1,11 +1,11 @@
 package certify
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -61,25 +61,20 @@ func quadraticRow(p *problem.Problem, i int) bool {
 	return !f.AffineCoupled && i < len(f.DegreeCoupled) && f.DegreeCoupled[i] == 2
 }
 
-// curvedClass says what keeps the leader's constraints that are not affine out of a proof.
-func curvedClass(p *problem.Problem) error {
+// curvedClass holds that nothing keeps the leader's constraints that are not affine out of a proof.
+func curvedClass(p *problem.Problem) {
 	if p.Coupled == nil || p.Facts.AffineCoupled {
-		return nil
+		return
 	}
 	for i, kind := range p.Coupled.Kind {
-		if i >= len(p.Facts.DegreeCoupled) || p.Facts.DegreeCoupled[i] > 2 {
-			return fmt.Errorf("a constraint of the upper level is not quadratic")
-		}
-		if p.Facts.DegreeCoupled[i] == 2 && kind == problem.Equal {
-			return fmt.Errorf("an equation of the upper level is not affine")
-		}
+		must.Be(i < len(p.Facts.DegreeCoupled) && p.Facts.DegreeCoupled[i] <= 2, "a constraint of the upper level is not quadratic")
+		must.Be(p.Facts.DegreeCoupled[i] < 2 || kind != problem.Equal, "an equation of the upper level is not affine")
 	}
-	return nil
 }
 
 // readCurved reads a coupled constraint off the gradient of f plus the constraint 1/tolerance.LeastSquared times, so large a number that f is rounding beside it. Where the
 // constraint has no term that is all there is, no more than 4 times f's coefficient: free (those of f, by columns) and constant tell it.
-func (t *treeModel) readCurved(side float64, place []int, constant []float64, free [][]float64, read func(dst, z []float64)) error {
+func (t *treeModel) readCurved(side float64, place []int, constant []float64, free [][]float64, read func(dst, z []float64)) {
 	o := newTreeObjective(t.n)
 	o.konst = point(side)
 	of := func(v, f float64) float64 {
@@ -89,12 +84,8 @@ func (t *treeModel) readCurved(side float64, place []int, constant []float64, fr
 		return v
 	}
 	at, columns, err := columnsOf(len(place), t.nx+t.p.AnswerLen(), read)
-	switch {
-	case !isFinite(at):
-		return fmt.Errorf("a constraint of the upper level is not finite")
-	case err != nil:
-		return fmt.Errorf("a constraint of the upper level is %w", err)
-	}
+	must.Be(isFinite(at), "a constraint of the upper level is not finite")
+	must.Be(err == nil, "a constraint of the upper level is %w", err)
 	for k, c := range constant {
 		o.addC(place[k], num(of(at[k], c)))
 		for i := range place {
@@ -103,7 +94,6 @@ func (t *treeModel) readCurved(side float64, place []int, constant []float64, fr
 	}
 	o.addColumns(place, columns)
 	t.constraints = append(t.constraints, o)
-	return nil
 }
 
 // addColumns adds a Hessian that was read column by column, and may have further rows behind, at the given places: what its two triangles enclose, which is exact where they agree.
@@ -138,24 +128,16 @@ func (t *treeModel) balls() {
 }
 
 // withCurved sets the objective of a leaf: f, where it is not empty, with multiples of constraints that are not affine.
-func (l *treeLeaf) withCurved(v *sparseVector) error {
+func (l *treeLeaf) withCurved(v *sparseVector) {
 	t := l.t
 	l.of = &t.treeObjective
 	if l.empty {
 		l.of = l.nothing
 	}
-	weights, err := v.dense("curved", len(t.constraints))
-	if err != nil || v == nil {
-		return err
-	}
-	for i, w := range weights {
-		switch {
-		case w == 0:
-		case t.constraints[i] == nil || w < 0:
-			return fmt.Errorf("curved: %v at place %d of %d", w, i, len(t.constraints))
-		default:
+	for i, w := range v.dense("curved", len(t.constraints)) {
+		if w != 0 {
+			must.Be(t.constraints[i] != nil && w > 0, "curved: %v at place %d of %d", w, i, len(t.constraints))
 			l.of = l.of.plus(w, t.constraints[i])
 		}
 	}
-	return nil
 }

@@ -14,9 +14,9 @@ import (
 // with those that cancel its products of x, y and lambda where they can be. Weights are rational numbers, so that what cancels does so exactly.
 //
 // Entries of x that X fixes are numbers, and their products linear.
-func (t *treeModel) duality(a *treeAdded) error {
+func (t *treeModel) duality(a *treeAdded) {
 	if !a.duality {
-		return nil
+		return
 	}
 	fixed := t.p.Fixed()
 	for c, v := range fixed {
@@ -59,7 +59,6 @@ func (t *treeModel) duality(a *treeAdded) error {
 		}
 		t.addC(lambda+i, exactly(w[i]).times(t.p.Rows.Rhs[i]))
 	}
-	return nil
 }
 
 // settle puts the value of column j in the place of its products with others, as far as their coefficients are single numbers.

@@ -1,18 +1,18 @@
 package certify
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 	"slices"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/tolerance"
 )
 
 // exactly settles, in rational numbers, the columns of `of` that are no equations of the system, whose solution l.moved has: their reduced costs there are
 // zero, or of the right sign, or the leaf is not shown.
-func (l *treeLeaf) exactly(of []int) error {
+func (l *treeLeaf) exactly(of []int) {
 	n := len(l.moved)
 	index := make(map[unknown]int, n)
 	for c, m := range l.moved {
@@ -67,14 +67,8 @@ func (l *treeLeaf) exactly(of []int) error {
 			delete(costs, j)
 		}
 	}
-	if !known {
-		return fmt.Errorf("dependent equations with coefficients that are no doubles, or along directions")
-	}
-	change, err := eliminate(rows)
-	if err != nil {
-		return err
-	}
-	product := new(big.Rat)
+	must.Be(known, "dependent equations with coefficients that are no doubles, or along directions")
+	change, product := eliminate(rows), new(big.Rat)
 	for j, cost := range costs {
 		sum := cost[n]
 		for c, v := range cost[:n] {
@@ -85,23 +79,23 @@ func (l *treeLeaf) exactly(of []int) error {
 			l.shown[j], l.d[j] = true, interval{}
 		case sign > 0 && math.IsInf(l.lo[j], -1), sign < 0 && math.IsInf(l.hi[j], 1):
 			v, _ := sum.Float64()
-			return fmt.Errorf("column %s has no end, and exactly the reduced cost %.3g", l.column(j), v)
+			must.Be(false, "column %s has no end, and exactly the reduced cost %.3g", l.column(j), v)
 		case sign > 0:
 			l.d[j].lo = math.Max(0, l.d[j].lo)
 		default:
 			l.d[j].hi = math.Min(0, l.d[j].hi)
 		}
 	}
-	return nil
 }
 
 // eliminate solves the n equations of n coefficients and a right side. Pivots are where they fill in least (Markowitz 1957): numbers that are made grow.
-func eliminate(rows [][]*big.Rat) ([]*big.Rat, error) {
+func eliminate(rows [][]*big.Rat) []*big.Rat {
 	n, spent := len(rows), 0
 	product, factor := new(big.Rat), new(big.Rat)
 	words := func(r *big.Rat) int { return 1 + (r.Num().BitLen()+r.Denom().BitLen())/64 }
 	less := func(of, v *big.Rat) { // of -= factor v
 		spent += words(factor) * words(v)
+		must.Be(spent <= tolerance.Second/10, "%d dependent equations are too many for rational numbers", n)
 		of.Sub(of, product.Mul(factor, v))
 	}
 	inColumn, column := make([]int, n), make([]int, n) // nonzeros of the rows that are left; the pivot's
@@ -129,9 +123,7 @@ func eliminate(rows [][]*big.Rat) ([]*big.Rat, error) {
 				}
 			}
 		}
-		if p < 0 {
-			return nil, fmt.Errorf("the system for the reduced costs is singular")
-		}
+		must.Be(p >= 0, "the system for the reduced costs is singular")
 		rows[k], rows[p] = rows[p], rows[k]
 		column[k], taken[c] = c, true
 		for i := k + 1; i < n; i++ {
@@ -144,9 +136,6 @@ func eliminate(rows [][]*big.Rat) ([]*big.Rat, error) {
 					less(rows[i][j], v)
 				}
 			}
-			if spent > tolerance.Second/10 {
-				return nil, fmt.Errorf("%d dependent equations are too many for rational numbers", n)
-			}
 		}
 	}
 	out := make([]*big.Rat, n)
@@ -158,10 +147,7 @@ func eliminate(rows [][]*big.Rat) ([]*big.Rat, error) {
 				less(sum, out[j])
 			}
 		}
-		if spent > tolerance.Second/10 {
-			return nil, fmt.Errorf("%d dependent equations are too many for rational numbers", n)
-		}
 		out[column[k]] = sum.Quo(sum, rows[k][column[k]])
 	}
-	return out, nil
+	return out
 }

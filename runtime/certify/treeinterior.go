@@ -1,13 +1,12 @@
 package certify
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"math/big"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -41,15 +40,13 @@ type treeSlope struct {
 }
 
 // addInterior tightens boxes of y and multipliers by what a proof states. Maps that are outside of a constraint say less or nothing.
-func (t *treeModel) addInterior(a *treeAdded) error {
+func (t *treeModel) addInterior(a *treeAdded) {
 	for k := range a.interiors {
-		in, err := t.readInterior(&a.interiors[k])
-		if err != nil {
-			return fmt.Errorf("interior %d: %w", k, err)
-		}
+		var in *interiorMap
+		err := must.Try(func() { in = t.readInterior(&a.interiors[k]) })
+		must.Be(err == nil, "interior %d: %w", k, err)
 		in.tighten()
 	}
-	return nil
 }
 
 // interiorMap is a statement that was read: entries and rows of its part, and its maps over all entries of y and rows; a slope that is nil is 0.
@@ -70,47 +67,33 @@ type interiorMap struct {
 	multipliers bool
 }
 
-func (t *treeModel) readInterior(in *treeInterior) (*interiorMap, error) {
-	if in.Answer < 0 || in.Answer >= t.ny {
-		return nil, fmt.Errorf("no such entry of y")
-	}
+func (t *treeModel) readInterior(in *treeInterior) *interiorMap {
+	must.Be(in.Answer >= 0 && in.Answer < t.ny, "no such entry of y")
 	m := &interiorMap{t: t, bt: t.p.Rows.B.T(), curved: true, value: map[int]interval{}, slack: map[int]interval{}, multipliers: in.Multipliers != nil}
 	m.y, m.rows = t.part(in.Answer)
-	read := func(v *sparseVector, in []int, n int) ([]float64, error) {
-		out, err := v.dense("interior", n)
+	read := func(v *sparseVector, in []int, n int) []float64 {
+		out := v.dense("interior", n)
 		for j, t := range out {
-			if _, is := slices.BinarySearch(in, j); t != 0 && !is {
-				return nil, fmt.Errorf("entry or row %d is not in the part", j)
-			}
+			_, is := slices.BinarySearch(in, j)
+			must.Be(t == 0 || is, "entry or row %d is not in the part", j)
 		}
-		return out, err
+		return out
 	}
-	slopes := func(of []treeSlope, in []int, n int) ([][]float64, error) {
+	slopes := func(of []treeSlope, in []int, n int) [][]float64 {
 		by := make([][]float64, t.nx)
 		for _, s := range of {
-			if s.Entry < 0 || s.Entry >= t.nx || by[s.Entry] != nil {
-				return nil, fmt.Errorf("entry %d of x is none, or twice", s.Entry)
-			}
-			var err error
-			if by[s.Entry], err = read(s.Of, in, n); err != nil {
-				return nil, err
-			}
+			must.Be(s.Entry >= 0 && s.Entry < t.nx && by[s.Entry] == nil, "entry %d of x is none, or twice", s.Entry)
+			by[s.Entry] = read(s.Of, in, n)
 		}
-		return by, nil
+		return by
 	}
-	var errs [5]error
-	m.at, errs[0] = read(in.At, m.y, t.ny)
-	m.least, errs[1] = read(in.Curvature, m.y, t.ny)
-	m.mu, errs[2] = read(in.Multipliers, m.rows, t.m)
-	m.by, errs[3] = slopes(in.By, m.y, t.ny)
-	m.muBy, errs[4] = slopes(in.Slopes, m.rows, t.m)
-	if err := errors.Join(errs[:]...); err != nil {
-		return nil, err
-	}
+	m.at, m.by = read(in.At, m.y, t.ny), slopes(in.By, m.y, t.ny)
+	m.mu, m.muBy = read(in.Multipliers, m.rows, t.m), slopes(in.Slopes, m.rows, t.m)
+	m.least = read(in.Curvature, m.y, t.ny)
 	for _, j := range m.y {
 		m.curved = m.curved && m.least[j] > 0
 	}
-	return m, nil
+	return m
 }
 
 // box is the range of a column.

@@ -10,6 +10,7 @@ import (
 
 	"bilevelc/internal/kkttest"
 	"bilevelc/internal/members"
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
@@ -214,10 +215,7 @@ func TestInteriorsHoldPoints(t *testing.T) {
 			}
 		}
 		p := &problem.Problem{Dx: nx, Dy: ny, F: affine{make([]float64, nx), make([]float64, ny+len(duals)), 0}, G: g, Rows: rows, X: set, Duals: duals, Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 1}}
-		model, err := newTreeModel(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		model := newTreeModel(p)
 		part, partRows := model.part(rng.IntN(ny))
 		statement := func() treeInterior {
 			in := treeInterior{Answer: part[0], At: &sparseVector{}, Curvature: &sparseVector{}}
@@ -251,10 +249,7 @@ func TestInteriorsHoldPoints(t *testing.T) {
 			}
 			return in
 		}
-		within, err := model.of(&treeAdded{interiors: []treeInterior{statement()}, lift: &treeLift{}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		within := model.of(&treeAdded{interiors: []treeInterior{statement()}, lift: &treeLift{}})
 		describe := func() string {
 			return fmt.Sprintf("g %v, rows %v %v %v, x %v, y %v, multipliers %v, read %v, boxes %v %v", g, rows.Kind, a, b, x, y, lambda, duals, within.lo, within.hi)
 		}
@@ -305,18 +300,12 @@ func atMeeting(t *testing.T, b, lambda []float64, kinds []problem.Kind) *treeMod
 	p.Dy, p.F, p.G = ny, affine{make([]float64, 1), make([]float64, ny), 0}, g
 	p.Rows = &problem.Rows{A: sparse.FromDense(m, 1, make([]float64, m)), B: sparse.FromDense(m, ny, b), Rhs: make([]float64, m), Kind: kinds}
 	p.X = &problem.Set{Lo: []float64{0}, Hi: []float64{1}}
-	model, err := newTreeModel(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := newTreeModel(p)
 	var all []treeInterior
 	for j := range ny {
 		all = append(all, treeInterior{Answer: j})
 	}
-	within, err := model.of(&treeAdded{interiors: all, lift: &treeLift{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	within := model.of(&treeAdded{interiors: all, lift: &treeLift{}})
 	return within
 }
 
@@ -403,11 +392,8 @@ func TestInteriorsAreChecked(t *testing.T) {
 		"another row":         {Multipliers: &sparseVector{[]int{1}, []float64{1}}},
 		"slopes of no entry":  {Slopes: []treeSlope{{Entry: 1}}},
 	} {
-		model, err := newTreeModel(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := model.of(&treeAdded{interiors: []treeInterior{in}, lift: &treeLift{}}); err == nil {
+		model := newTreeModel(p)
+		if must.Try(func() { model.of(&treeAdded{interiors: []treeInterior{in}, lift: &treeLift{}}) }) == nil {
 			t.Errorf("%s: it is taken", name)
 		}
 	}
@@ -434,13 +420,8 @@ func TestMultipliersByInterior(t *testing.T) {
 		}
 		p := follower(problem.AtMost, 1, 1)
 		p.G, p.Rows = c.g, rows
-		model, err := newTreeModel(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := model.addInterior(&treeAdded{interiors: []treeInterior{{Answer: 0, At: &sparseVector{At: []int{0}, Val: []float64{c.at}}, Curvature: c.curvature}}}); err != nil {
-			t.Fatal(err)
-		}
+		model := newTreeModel(p)
+		model.addInterior(&treeAdded{interiors: []treeInterior{{Answer: 0, At: &sparseVector{At: []int{0}, Val: []float64{c.at}}, Curvature: c.curvature}}})
 		if most := model.hi[model.nx+model.ny]; !(math.Abs(most-c.want) <= 1e-9) {
 			t.Errorf("%s: the multiplier is at most %v, not %v", c.name, most, c.want)
 		}

@@ -1,11 +1,10 @@
 package certify
 
 import (
-	"cmp"
-	"fmt"
 	"math"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/problem"
 )
 
@@ -15,37 +14,28 @@ type sparseVector struct {
 	Val []float64 `json:"val"`
 }
 
-// each calls f for the entries, which are numbers at places below n; it says what else there is. A vector that is nil is 0.
-func (v *sparseVector) each(what string, n int, f func(at int, v float64)) error {
+// each calls f for the entries, which are to be numbers at places below n. A vector that is nil is 0.
+func (v *sparseVector) each(what string, n int, f func(at int, v float64)) {
 	if v == nil {
-		return nil
+		return
 	}
-	if len(v.At) != len(v.Val) {
-		return fmt.Errorf("%s: %d places for %d numbers", what, len(v.At), len(v.Val))
-	}
+	must.Be(len(v.At) == len(v.Val), "%s: %d places for %d numbers", what, len(v.At), len(v.Val))
 	for k, at := range v.At {
 		if at < 0 || at >= n || !isNumber(v.Val[k]) {
-			return fmt.Errorf("%s: %v at place %d of %d", what, v.Val[k], at, n)
+			must.Be(false, "%s: %v at place %d of %d", what, v.Val[k], at, n)
 		}
 		f(at, v.Val[k])
 	}
-	return nil
 }
 
 // dense is the vector with its n entries, each there once.
-func (v *sparseVector) dense(what string, n int) ([]float64, error) {
+func (v *sparseVector) dense(what string, n int) []float64 {
 	out := make([]float64, n)
-	var twice error
-	err := v.each(what, n, func(at int, t float64) {
-		if out[at] != 0 {
-			twice = fmt.Errorf("%s: place %d is there twice", what, at)
-		}
+	v.each(what, n, func(at int, t float64) {
+		must.Be(out[at] == 0, "%s: place %d is there twice", what, at)
 		out[at] = t
 	})
-	if err == nil {
-		err = twice
-	}
-	return out, err
+	return out
 }
 
 // treeWeights are a leaf of a proof. With the gradient of the objective at Z, d = Q Z + c - rows'weights, and
@@ -162,7 +152,7 @@ func (l *treeLeaf) free(kind, i int) bool {
 }
 
 // load takes the weights of a leaf.
-func (l *treeLeaf) load(w *treeWeights, empty bool) error {
+func (l *treeLeaf) load(w *treeWeights, empty bool) {
 	l.empty = empty
 	for k := range l.w {
 		clear(l.w[k])
@@ -171,38 +161,32 @@ func (l *treeLeaf) load(w *treeWeights, empty bool) error {
 	clear(l.v)
 	clear(l.shown)
 	l.moved = l.moved[:0]
-	fill := func(what string, dst []interval, v *sparseVector) error {
-		return v.each(what, len(dst), func(at int, t float64) { dst[at] = point(t) })
+	fill := func(what string, dst []interval, v *sparseVector) {
+		v.each(what, len(dst), func(at int, t float64) { dst[at] = point(t) })
 	}
 	l.products()
 	for k, v := range [...]*sparseVector{w.Stationarity, w.Lower, w.Upper, w.Extended, w.Coupled, w.Levels, w.Duality, w.Slopes} {
-		if err := fill(kindWords[k], l.w[k], v); err != nil {
-			return err
-		}
+		fill(kindWords[k], l.w[k], v)
 	}
-	if err := cmp.Or(fill("along", l.v, w.Along), l.withCurved(w.Curved)); err != nil {
-		return err
-	}
+	fill("along", l.v, w.Along)
+	l.withCurved(w.Curved)
 	if !empty || len(l.of.curved) > 0 {
-		if err := fill("z", l.z, w.Z); err != nil {
-			return err
-		}
+		fill("z", l.z, w.Z)
 	}
-	return l.signs()
+	l.signs()
 }
 
 var kindWords = [treeKinds]string{"stationarity", "lower", "upper", "extended", "coupled", "levels", "duality", "slopes"}
 
 // signs checks those of the weights.
-func (l *treeLeaf) signs() error {
+func (l *treeLeaf) signs() {
 	for k := range l.w {
 		for i, v := range l.w[k] {
 			if !v.zero() && l.wrong(k, i, v) {
-				return fmt.Errorf("the weight of %s row %d has the wrong sign", kindWords[k], i)
+				must.Be(false, "the weight of %s row %d has the wrong sign", kindWords[k], i)
 			}
 		}
 	}
-	return nil
 }
 
 // reduce sets d.
@@ -248,32 +232,24 @@ func (l *treeLeaf) fails(j int) bool {
 }
 
 // bound is the lower bound of f on the leaf, rounded down; for an empty leaf it is +Inf.
-func (l *treeLeaf) bound() (float64, error) {
+func (l *treeLeaf) bound() float64 {
 	if l.contradicts() {
-		return math.Inf(1), nil
+		return math.Inf(1)
 	}
 	for k, r := range l.along {
 		if r.lo > r.hi {
-			return math.Inf(1), nil
+			return math.Inf(1)
 		}
-		if !l.empty && !r.finite() {
-			return 0, fmt.Errorf("direction %d has no range", k)
-		}
+		must.Be(l.empty || r.finite(), "direction %d has no range", k)
 	}
-	if err := l.complete(); err != nil {
-		return 0, err
-	}
+	l.complete()
 	sum := l.sum()
-	if math.IsNaN(sum.lo) {
-		return 0, fmt.Errorf("the bound is no number")
-	}
+	must.Be(!math.IsNaN(sum.lo), "the bound is no number")
 	if !l.empty {
-		return sum.lo, nil
+		return sum.lo
 	}
-	if !(sum.lo > 0) {
-		return 0, fmt.Errorf("the weights of an empty leaf prove %.3g > 0", sum.lo)
-	}
-	return math.Inf(1), nil
+	must.Be(sum.lo > 0, "the weights of an empty leaf prove %.3g > 0", sum.lo)
+	return math.Inf(1)
 }
 
 // contradicts reports that what rows say of boxes and the branches contradict each other.

@@ -1,12 +1,12 @@
 package certify
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
@@ -74,12 +74,12 @@ func (f *treeLift) room() int {
 }
 
 // addProducts checks products and makes their rows.
-func (t *treeModel) addProducts(*treeAdded) error {
+func (t *treeModel) addProducts(*treeAdded) {
 	f := t.lift
 	f.place = map[[2]int]int{}
 	for k := range f.products {
 		p := &f.products[k]
-		fault := func(what string) error { return fmt.Errorf("product %d: %s", k, what) }
+		hold := func(so bool, fault string) { must.Be(so, "product %d: %s", k, fault) }
 		of := 0
 		for _, z := range [...]struct {
 			at           *int
@@ -89,36 +89,28 @@ func (t *treeModel) addProducts(*treeAdded) error {
 			if z.at == nil {
 				continue
 			}
-			if *z.at < 0 || *z.at >= z.count {
-				return fault("no such " + z.what)
-			}
+			hold(*z.at >= 0 && *z.at < z.count, "no such "+z.what)
 			p.col = z.first + *z.at
 			of++
 		}
 		p.sign = 1
+		hold(p.Entry >= 0 && p.Entry < t.nx, "no such entry of x")
+		hold(of == 1 && (p.Above == nil || p.Below == nil), "it is one of a multiplier, of an entry of y or of another one of x")
 		switch {
-		case p.Entry < 0 || p.Entry >= t.nx:
-			return fault("no such entry of x")
-		case of != 1 || p.Above != nil && p.Below != nil:
-			return fault("it is one of a multiplier, of an entry of y or of another one of x")
 		case p.Above != nil:
 			p.from = *p.Above
 		case p.Below != nil:
 			p.from, p.sign = *p.Below, -1
 		}
-		if _, is := f.place[[2]int{p.Entry, p.col}]; is {
-			return fault("it is there already")
-		}
+		_, is := f.place[[2]int{p.Entry, p.col}]
+		hold(!is, "it is there already")
 		f.place[[2]int{p.Entry, p.col}] = k
 		most := 0.0
 		if p.Most != nil {
 			most = *p.Most
-		} else if p.Tops != nil {
-			return fault("its factor has no upper bound")
 		}
-		if !isFinite(slices.Concat([]float64{p.from, most}, p.Levels, p.Tops)) {
-			return fault("it has a number that is not finite")
-		}
+		hold(p.Most != nil || p.Tops == nil, "its factor has no upper bound")
+		hold(isFinite(slices.Concat([]float64{p.from, most}, p.Levels, p.Tops)), "it has a number that is not finite")
 		for e, v := range slices.Concat(p.Levels, p.Tops) { // p - v sign (z - from), and most x - p + v sign (z - from) - v most
 			of, rise := 1.0, 0.0
 			if e >= len(p.Levels) {
@@ -132,7 +124,6 @@ func (t *treeModel) addProducts(*treeAdded) error {
 			f.level = append(f.level, treeLevel{p, v, of < 0})
 		}
 	}
-	return nil
 }
 
 // part is that of the lower level with y_j: entries of y and rows, as rows and H link them.
@@ -160,34 +151,32 @@ func (t *treeModel) divide() {
 }
 
 // addStrong makes the rows of strong duality.
-func (t *treeModel) addStrong(*treeAdded) error {
+func (t *treeModel) addStrong(*treeAdded) {
 	for k, s := range t.lift.strong {
-		if s.Answer != nil && (*s.Answer < 0 || *s.Answer >= t.ny) || s.Times != nil && (*s.Times < 0 || *s.Times >= t.nx) {
-			return fmt.Errorf("strong duality %d: no such entry of x or y", k)
-		}
-		var err error
-		switch is := [...]bool{s.Answer != nil, s.Times != nil, s.Row != nil, s.Upper != nil, s.Against != nil}; is {
-		case [...]bool{true, false, false, false, false}:
-			err = t.strongRow(*s.Answer)
-		case [...]bool{true, true, false, false, false}:
-			err = t.timesRow(treeStationarity, *s.Answer, *s.Times)
-		case [...]bool{false, true, true, false, false}:
-			err = t.timesRow(treeLower, *s.Row, *s.Times)
-		case [...]bool{true, false, false, true, false}:
-			err = t.timesRow(treeUpper, *s.Upper, t.nx+*s.Answer)
-		case [...]bool{true, false, false, false, true}:
-			err = t.againstRow(*s.Answer, *s.Against)
-		default:
-			err = fmt.Errorf("a row of no kind")
-		}
-		if err != nil {
-			return fmt.Errorf("strong duality %d: %w", k, err)
-		}
+		err := must.Try(func() { t.addRow(s) })
+		must.Be(err == nil, "strong duality %d: %w", k, err)
 	}
-	return nil
 }
 
-func (t *treeModel) strongRow(answer int) error {
+func (t *treeModel) addRow(s treeStrong) {
+	must.Be((s.Answer == nil || *s.Answer >= 0 && *s.Answer < t.ny) && (s.Times == nil || *s.Times >= 0 && *s.Times < t.nx), "no such entry of x or y")
+	switch is := [...]bool{s.Answer != nil, s.Times != nil, s.Row != nil, s.Upper != nil, s.Against != nil}; is {
+	case [...]bool{true, false, false, false, false}:
+		t.strongRow(*s.Answer)
+	case [...]bool{true, true, false, false, false}:
+		t.timesRow(treeStationarity, *s.Answer, *s.Times)
+	case [...]bool{false, true, true, false, false}:
+		t.timesRow(treeLower, *s.Row, *s.Times)
+	case [...]bool{true, false, false, true, false}:
+		t.timesRow(treeUpper, *s.Upper, t.nx+*s.Answer)
+	case [...]bool{true, false, false, false, true}:
+		t.againstRow(*s.Answer, *s.Against)
+	default:
+		must.Be(false, "a row of no kind")
+	}
+}
+
+func (t *treeModel) strongRow(answer int) {
 	coef, equal := map[int]interval{}, true
 	add := func(j int, v interval) { coef[j] = coef[j].add(v) }
 	y, rows := t.part(answer)
@@ -199,9 +188,7 @@ func (t *treeModel) strongRow(answer int) error {
 	for _, j := range y {
 		add(t.nx+j, point(t.linearG[j]))
 		for _, c := range y {
-			if t.h[c][j] != 0 {
-				return fmt.Errorf("g is curved along y[%d]", j)
-			}
+			must.Be(t.h[c][j] == 0, "g is curved along y[%d]", j)
 		}
 	}
 	for _, i := range rows {
@@ -211,15 +198,15 @@ func (t *treeModel) strongRow(answer int) error {
 			if _, is := sloped[c]; is {
 				continue
 			}
-			if t.times(coef, c, lambda, point(-v)) != nil { // less is what the box of x leaves
+			if _, is := t.product(c, lambda); is || v == 0 {
+				t.times(coef, c, lambda, point(-v))
+			} else { // less is what the box of x leaves
 				lo, hi := math.Inf(-1), math.Inf(1)
 				if t.p.X.Lo != nil {
 					lo, hi = t.p.X.Lo[c], t.p.X.Hi[c]
 				}
 				most := point(v).mul(interval{lo, hi}).hi
-				if t.p.Rows.Kind[i] != problem.AtMost || math.IsInf(most, 0) || math.IsNaN(most) {
-					return fmt.Errorf("nothing bounds the product of x[%d] and multiplier %d", c, i)
-				}
+				must.Be(t.p.Rows.Kind[i] == problem.AtMost && isNumber(most), "nothing bounds the product of x[%d] and multiplier %d", c, i)
 				add(lambda, point(-most))
 				equal = false
 			}
@@ -227,64 +214,57 @@ func (t *treeModel) strongRow(answer int) error {
 	}
 	for _, j := range y {
 		for c := range t.nx {
-			v := t.g[c][j]
-			if _, is := sloped[c]; is || v == 0 {
-				continue
-			}
-			if err := t.times(coef, c, t.nx+j, point(v)); err != nil {
-				return err
+			if _, is := sloped[c]; !is {
+				t.times(coef, c, t.nx+j, point(t.g[c][j]))
 			}
 		}
 	}
-	return t.putStrong(coef, equal)
+	t.putStrong(coef, equal)
 }
 
 // timesRow is row i of a kind times a column, by products of the proof: an equation, or what is <= its side times a column that is not negative.
-func (t *treeModel) timesRow(kind, i, col int) error {
-	if i < 0 || i >= t.rows[kind].Rows || !t.equal[kind][i] && !(t.sense[kind] < 0 && t.lo[col] >= 0) {
-		return fmt.Errorf("%s row %d times column %d is no row", kindWords[kind], i, col)
-	}
+func (t *treeModel) timesRow(kind, i, col int) {
+	must.Be(i >= 0 && i < t.rows[kind].Rows && (t.equal[kind][i] || t.sense[kind] < 0 && t.lo[col] >= 0), "%s row %d times column %d is no row", kindWords[kind], i, col)
 	sign := 1.0
 	if kind == treeStationarity {
 		sign = -1 // B'lambda - ..
 	}
 	coef := map[int]interval{col: point(-sign * t.rhs[kind][i])}
 	for j, v := range t.rows[kind].Entries(i) {
-		if err := t.times(coef, col, j, point(sign*v)); err != nil {
-			return err
-		}
+		t.times(coef, col, j, point(sign*v))
 	}
-	return t.putStrong(coef, t.equal[kind][i])
+	t.putStrong(coef, t.equal[kind][i])
+}
+
+// product is that of the proof of two columns.
+func (t *treeModel) product(i, j int) (k int, is bool) {
+	if k, is = t.lift.place[[2]int{i, j}]; !is {
+		k, is = t.lift.place[[2]int{j, i}]
+	}
+	return k, is
 }
 
 // times adds v z_i z_j to a row, by the product p of the proof, x_c z = sign p + from x_c; the square of an entry of x that is 0 or 1 is that entry.
-func (t *treeModel) times(coef map[int]interval, i, j int, v interval) error {
-	k, ok := t.lift.place[[2]int{i, j}]
-	if !ok {
-		k, ok = t.lift.place[[2]int{j, i}]
-	}
+func (t *treeModel) times(coef map[int]interval, i, j int, v interval) {
 	switch {
 	case v.zero():
 	case i == j && i < t.nx && t.binary(i):
 		coef[i] = coef[i].add(v)
-	case !ok:
-		return fmt.Errorf("there is no product of columns %d and %d", i, j)
 	default:
+		k, is := t.product(i, j)
+		must.Be(is, "there is no product of columns %d and %d", i, j)
 		p := &t.lift.products[k]
 		coef[t.base+k] = coef[t.base+k].add(signed(v, p.sign))
 		coef[p.Entry] = coef[p.Entry].add(v.mul(point(p.from)))
 	}
-	return nil
 }
 
 // putStrong adds a row.
-func (t *treeModel) putStrong(coef map[int]interval, equal bool) error {
+func (t *treeModel) putStrong(coef map[int]interval, equal bool) {
 	var wide []interval
 	for _, j := range slices.Sorted(maps.Keys(coef)) {
 		v := coef[j]
-		if !v.finite() {
-			return fmt.Errorf("a coefficient is not finite")
-		}
+		must.Be(v.finite(), "a coefficient is not finite")
 		if !v.zero() || j >= t.slopeColumn(0) { // a range takes products of slopes for multiples of them
 			wide = append(wide, v)
 			t.rows[treeDuality].Append(j, v.mid())
@@ -292,7 +272,6 @@ func (t *treeModel) putStrong(coef map[int]interval, equal bool) error {
 	}
 	t.end(treeDuality, equal, 0)
 	t.lift.wide = append(t.lift.wide, wide)
-	return nil
 }
 
 // coef is the coefficient of row i at place e of its columns, where its matrix has v.

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -118,16 +119,10 @@ const (
 )
 
 // newTreeModel reads the model off the problem.
-func newTreeModel(p *problem.Problem) (*treeModel, error) {
-	switch {
-	case !p.Facts.JointlyQuadratic:
-		return nil, fmt.Errorf("g is not quadratic in x and y together")
-	case p.Facts.DegreeF > 2:
-		return nil, fmt.Errorf("f is not quadratic")
-	}
-	if err := curvedClass(p); err != nil {
-		return nil, err
-	}
+func newTreeModel(p *problem.Problem) *treeModel {
+	must.Be(p.Facts.JointlyQuadratic, "g is not quadratic in x and y together")
+	must.Be(p.Facts.DegreeF <= 2, "f is not quadratic")
+	curvedClass(p)
 	n := treeColumns(p)
 	t := &treeModel{p: p, nx: p.Dx, ny: p.Dy, m: p.Rows.Len(), n: n, base: n}
 	for k := range t.rows {
@@ -135,14 +130,10 @@ func newTreeModel(p *problem.Problem) (*treeModel, error) {
 		t.sense[k] = -1
 	}
 	t.sense[treeStationarity], t.sense[treeLower], t.sense[treeSlopes] = 1, 1, 1
-	if err := t.readFollower(); err != nil {
-		return nil, err
-	}
+	t.readFollower()
 	t.divide()
 	t.readRows()
-	if err := t.readLeader(); err != nil {
-		return nil, err
-	}
+	t.readLeader()
 	t.boxes()
 	t.propagate()
 	for _, c := range t.constraints {
@@ -150,11 +141,10 @@ func newTreeModel(p *problem.Problem) (*treeModel, error) {
 			continue
 		}
 		c.noteRows()
-		if err := c.convexity(nil); err != nil {
-			return nil, fmt.Errorf("of a constraint of the upper level: %w", err)
-		}
+		err := must.Try(func() { c.convexity(nil) })
+		must.Be(err == nil, "of a constraint of the upper level: %w", err)
 	}
-	return t, nil
+	return t
 }
 
 // treePart is the part of f that a tree of a proof bounds.
@@ -165,39 +155,32 @@ type treePart struct {
 }
 
 // of is the model with a part of f (nil: all of it), and the squares, columns and rows of a proof. All rows stay: f is the sum of its parts at each point.
-func (t *treeModel) of(a *treeAdded) (*treeModel, error) {
+func (t *treeModel) of(a *treeAdded) *treeModel {
 	lift := a.lift
 	out := *t
 	out.lift, out.n = lift, t.base+len(lift.products)+2*len(lift.slopes)
 	for _, k := range [...]int{treeLevels, treeDuality, treeSlopes} {
 		out.rows[k] = sparse.Empty(out.n)
 	}
-	f, err := t.restricted(a.part, out.n)
-	if err != nil {
-		return nil, err
-	}
-	out.treeObjective, out.constraints = *f, nil
+	out.treeObjective, out.constraints = *t.restricted(a.part, out.n), nil
 	for _, c := range t.constraints {
 		if c != nil {
-			if c, err = c.restricted(nil, out.n); err != nil {
-				return nil, err
-			}
+			c = c.restricted(nil, out.n)
 		}
 		out.constraints = append(out.constraints, c)
 	}
 	lo, hi := everywhere(out.n - t.base)
 	out.lo, out.hi = slices.Concat(t.lo, lo), slices.Concat(t.hi, hi)
-	for _, add := range []func(*treeAdded) error{out.addInterior, out.addProducts, out.addSlopes, out.addChoices, out.addStrong, out.duality, out.takeProducts, out.addSquares} {
-		if err := add(a); err != nil {
-			return nil, err
-		}
+	for _, add := range []func(*treeAdded){out.addInterior, out.addProducts, out.addSlopes, out.addChoices, out.addStrong, out.duality, out.takeProducts, out.addSquares} {
+		add(a)
 	}
 	out.noteRows()
-	return &out, out.convexity(out.plain)
+	out.convexity(out.plain)
+	return &out
 }
 
 // restricted is the objective over n columns, of those of a part alone.
-func (o *treeObjective) restricted(part *treePart, n int) (*treeObjective, error) {
+func (o *treeObjective) restricted(part *treePart, n int) *treeObjective {
 	out, in := newTreeObjective(n), slices.Repeat([]bool{part == nil}, len(o.c))
 	if part == nil || part.first {
 		out.konst = o.konst
@@ -213,15 +196,13 @@ func (o *treeObjective) restricted(part *treePart, n int) (*treeObjective, error
 		}
 		out.addC(j, o.c[j])
 		for _, e := range o.q[j] {
-			if !in[e.col] {
-				return nil, fmt.Errorf("f has a product of column %d, of one part, and %d, of another", j, e.col)
-			}
+			must.Be(in[e.col], "f has a product of column %d, of one part, and %d, of another", j, e.col)
 		}
 		out.q[j] = append(out.q[j], o.q[j]...)
 	}
 	copy(out.deficit, o.deficit)
 	out.noteRows()
-	return out, nil
+	return out
 }
 
 // treeColumns is the number of columns of the model of a problem.
@@ -238,20 +219,16 @@ func longestLine(p *problem.Problem) int {
 }
 
 // addSquares adds the squares to Q.
-func (t *treeModel) addSquares(a *treeAdded) error {
+func (t *treeModel) addSquares(a *treeAdded) {
 	if len(a.squares) == 0 {
-		return nil
+		return
 	}
 	t.squares = a.squares
 	t.keep()
 	for k, s := range a.squares {
 		what := fmt.Sprintf("direction %d", k)
-		if !(s.Weight > 0) || math.IsInf(s.Weight, 1) || s.Of == nil {
-			return fmt.Errorf("%s has the weight %v and no vector", what, s.Weight)
-		}
-		if _, err := s.Of.dense(what, t.n); err != nil {
-			return err
-		}
+		must.Be(s.Weight > 0 && !math.IsInf(s.Weight, 1) && s.Of != nil, "%s has the weight %v and no vector", what, s.Weight)
+		s.Of.dense(what, t.n)
 		for a, i := range s.Of.At {
 			left := num(2).times(s.Weight).times(s.Of.Val[a])
 			for b, j := range s.Of.At {
@@ -259,7 +236,6 @@ func (t *treeModel) addSquares(a *treeAdded) error {
 			}
 		}
 	}
-	return nil
 }
 
 // keep notes f as it was read, before a proof changes it.

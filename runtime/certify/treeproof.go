@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/problem"
 )
 
@@ -94,22 +95,21 @@ func (e *TreeError) Unwrap() error { return e.Err }
 // *TreeError.
 func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, error) {
 	in, v := &treeReader{from: bufio.NewReaderSize(r, 1<<16)}, NewTreeVerifier(p, digest)
-	for {
-		text, err := in.next(v.most)
-		if errors.Is(err, io.EOF) && v.begun {
-			var report *TreeReport
-			if report, err = v.Report(); err == nil {
-				return report, nil
+	if err := must.Try(func() {
+		for {
+			text, err := in.next(v.most)
+			if errors.Is(err, io.EOF) && v.begun {
+				must.Get(v.Report())
+				return
 			}
-		} else if err != nil && !v.begun {
-			err = fmt.Errorf("no proof of a bound: %w", err)
-		} else if err == nil {
-			err = v.Take(text)
+			must.Be(err == nil || v.begun, "no proof of a bound: %w", err)
+			must.Do(err)
+			v.next(text)
 		}
-		if err != nil {
-			return nil, &TreeError{max(1, in.line), err}
-		}
+	}); err != nil {
+		return nil, &TreeError{max(1, in.line), err}
 	}
+	return &v.report, nil
 }
 
 // TreeVerifier is VerifyTree line by line, for one who writes them.
@@ -126,34 +126,33 @@ func NewTreeVerifier(p *problem.Problem, digest string) *TreeVerifier {
 }
 
 // Take takes the next line. A leaf that it refuses may be followed by another one in its place, or by a branch.
-func (t *TreeVerifier) Take(line []byte) error {
+func (t *TreeVerifier) Take(line []byte) error { return must.Try(func() { t.next(line) }) }
+
+func (t *TreeVerifier) next(line []byte) {
 	if !t.begun {
-		return t.head(line)
+		t.head(line)
+		return
 	}
 	v := &t.treeVerification
 	var next treeLine
-	if err := decode(line, &next); err != nil {
-		return err
-	}
+	must.Do(decode(line, &next))
+	must.Be(next.Part != nil || !v.done, "the proof goes on after its leaves cover everything")
 	switch {
 	case next.Part != nil:
-		return v.beginPart(&next)
-	case v.done:
-		return errors.New("the proof goes on after its leaves cover everything")
+		v.beginPart(&next)
+		return
 	case v.leaf == nil && next.adds():
-		return v.add(&next)
-	}
-	if v.leaf == nil {
-		if err := v.open(); err != nil {
-			return err
-		}
+		v.add(&next)
+		return
+	case v.leaf == nil:
+		v.open()
 		t.most = longestLine(v.p) + 40*v.added.lift.room()
 	}
-	return v.take(&next)
+	v.take(&next)
 }
 
 // head takes the first line.
-func (t *TreeVerifier) head(line []byte) error {
+func (t *TreeVerifier) head(line []byte) {
 	var head struct {
 		Tree    int    `json:"tree"`
 		Model   string `json:"model"`
@@ -161,17 +160,11 @@ func (t *TreeVerifier) head(line []byte) error {
 		Duality bool   `json:"duality"`
 	}
 	err := decode(line, &head)
-	switch {
-	case err != nil:
-		return fmt.Errorf("no proof of a bound: %w", err)
-	case head.Tree != 1:
-		return fmt.Errorf("version %d of the proof is not known", head.Tree)
-	case t.digest != "" && head.Digest != t.digest:
-		return fmt.Errorf("the proof is of another model, or of other data (model `%s`, digest %.12s)", head.Model, head.Digest)
-	}
+	must.Be(err == nil, "no proof of a bound: %w", err)
+	must.Be(head.Tree == 1, "version %d of the proof is not known", head.Tree)
+	must.Be(t.digest == "" || head.Digest == t.digest, "the proof is of another model, or of other data (model `%s`, digest %.12s)", head.Model, head.Digest)
 	t.begun, t.most = true, longestLine(t.p)
 	t.begin(nil, head.Duality)
-	return nil
 }
 
 // Report is what the lines so far show, where they are a proof.
@@ -188,25 +181,20 @@ func (v *treeVerification) begin(part *treePart, duality bool) {
 }
 
 // beginPart begins with a part of f that is named.
-func (v *treeVerification) beginPart(next *treeLine) error {
+func (v *treeVerification) beginPart(next *treeLine) {
 	part := next.Part
-	switch {
-	case next.count() > 1:
-		return errors.New("neither a part nor a branch")
-	case v.added.part == nil && (v.leaf != nil || v.added.duality || v.added.lines > 0), v.added.part != nil && !v.done:
-		return errors.New("a part of f within a tree")
-	case len(part.Columns) == 0:
-		return errors.New("a part of f without columns")
+	must.Be(next.count() == 1, "neither a part nor a branch")
+	if part.first = v.added.part == nil; part.first {
+		must.Be(v.leaf == nil && !v.added.duality && v.added.lines == 0, "a part of f within a tree")
+	} else {
+		must.Be(v.done, "a part of f within a tree")
 	}
+	must.Be(len(part.Columns) > 0, "a part of f without columns")
 	for _, j := range part.Columns {
-		if j < 0 || j >= len(v.owned) || v.owned[j] {
-			return fmt.Errorf("column %d is none, or in two places", j)
-		}
+		must.Be(j >= 0 && j < len(v.owned) && !v.owned[j], "column %d is none, or in two places", j)
 		v.owned[j] = true
 	}
-	part.first = v.added.part == nil
 	v.begin(part, part.Duality)
-	return nil
 }
 
 // complete reports that the trees that were read are a proof.
@@ -215,47 +203,38 @@ func (v *treeVerification) complete() bool {
 }
 
 // add takes what a tree adds to the model.
-func (v *treeVerification) add(next *treeLine) error {
+func (v *treeVerification) add(next *treeLine) {
 	p, a := v.p, &v.added
 	a.lines++
+	must.Be(next.count() == 1, "neither a branch nor a leaf")
 	switch {
-	case next.count() != 1:
-		return errors.New("neither a branch nor a leaf")
 	case next.Interior != nil:
-		return listed(&a.interiors, next.Interior, p.Dy, "interiors than entries of y")
+		listed(&a.interiors, next.Interior, p.Dy, "interiors than entries of y")
 	case next.Choice != nil:
-		return listed(&a.choices, next.Choice, p.Rows.Len(), "choices than rows")
+		listed(&a.choices, next.Choice, p.Rows.Len(), "choices than rows")
 	case next.Concave != nil:
-		return listed(&a.squares, next.Concave, treeColumns(p), "directions than columns")
+		listed(&a.squares, next.Concave, treeColumns(p), "directions than columns")
 	case next.Product != nil:
-		return listed(&a.lift.products, next.Product, p.Dx*(p.Rows.Len()+p.Dy), "products than pairs of factors")
+		listed(&a.lift.products, next.Product, p.Dx*(p.Rows.Len()+p.Dy), "products than pairs of factors")
 	case next.Slope != nil:
-		return listed(&a.lift.slopes, next.Slope, p.Dx*p.Dy, "slopes than entries of x and parts")
+		listed(&a.lift.slopes, next.Slope, p.Dx*p.Dy, "slopes than entries of x and parts")
+	default:
+		listed(&a.lift.strong, next.Strong, treeColumns(p)+p.Dx*p.Dy+p.Dy*(len(p.X.Kind)+p.Dy), "rows of strong duality than pairs of factors")
 	}
-	return listed(&a.lift.strong, next.Strong, treeColumns(p)+p.Dx*p.Dy+p.Dy*(len(p.X.Kind)+p.Dy), "rows of strong duality than pairs of factors")
 }
 
 // listed puts another of a kind on the list, of which there may be so many at the most.
-func listed[T any](list *[]T, one *T, most int, what string) error {
-	if *list = append(*list, *one); len(*list) > most {
-		return errors.New("more " + what)
-	}
-	return nil
+func listed[T any](list *[]T, one *T, most int, what string) {
+	*list = append(*list, *one)
+	must.Be(len(*list) <= most, "more %s", what)
 }
 
 // open makes the model of a tree.
-func (v *treeVerification) open() error {
+func (v *treeVerification) open() {
 	if v.model == nil {
-		t, err := newTreeModel(v.p)
-		if err != nil {
-			return err
-		}
-		v.model = t
+		v.model = newTreeModel(v.p)
 	}
-	t, err := v.model.of(&v.added)
-	if err != nil {
-		return err
-	}
+	t := v.model.of(&v.added)
 	v.leaf = newTreeLeaf(t)
 	others := v.report.Terms
 	v.report.Terms = func(x, y, lambda []float64) float64 {
@@ -265,7 +244,6 @@ func (v *treeVerification) open() error {
 		}
 		return sum
 	}
-	return nil
 }
 
 // treeVerification is the place in a proof: the part of f whose tree is being read, and in that the branches whose children are.
@@ -300,27 +278,19 @@ type treeBranch struct {
 	before int    // changes of the leaf before its own
 }
 
-func (v *treeVerification) take(next *treeLine) error {
-	if next.count() != 1 || (next.At != nil) != (next.Entry != nil || next.Along != nil) || next.adds() {
-		return fmt.Errorf("neither a branch nor a leaf")
-	}
+func (v *treeVerification) take(next *treeLine) {
+	must.Be(next.count() == 1 && (next.At != nil) == (next.Entry != nil || next.Along != nil) && !next.adds(), "neither a branch nor a leaf")
 	l, inf := v.leaf, math.Inf(1)
 	switch {
 	case next.Pair != nil:
 		i := *next.Pair
-		if err := v.branches(i); err != nil {
-			return err
-		}
+		v.branches(i)
 		v.enter(func() { l.hold(i, slackZero) }, func() { l.hold(i, multiplierZero) })
 	case next.Option != nil:
 		i := *next.Option
 		of := l.t.options[i]
-		if of == nil {
-			return fmt.Errorf("row %d is no option", i)
-		}
-		if err := v.branches(i); err != nil {
-			return err
-		}
+		must.Be(of != nil, "row %d is no option", i)
+		v.branches(i)
 		v.enter(func() { l.hold(i, slackZero) }, func() {
 			l.hold(i, multiplierZero)
 			for _, other := range of.bounds {
@@ -330,48 +300,34 @@ func (v *treeVerification) take(next *treeLine) error {
 			}
 		})
 	case next.Entry != nil:
-		j, whole := *next.Entry, false
-		if j < 0 || j >= v.p.Dx {
-			return fmt.Errorf("there is no entry %d of x", j)
-		}
-		at := *next.At
-		if whole = integer(v.p, j); whole && (at != math.Floor(at) || !(math.Abs(at) < 1<<52)) || !isNumber(at) { // at + 1 is exact
-			return fmt.Errorf("entry %d splits at %v", j, at)
-		}
+		j, at := *next.Entry, *next.At
+		must.Be(j >= 0 && j < v.p.Dx, "there is no entry %d of x", j)
+		whole := integer(v.p, j)
+		must.Be(isNumber(at) && (!whole || at == math.Floor(at) && math.Abs(at) < 1<<52), "entry %d splits at %v", j, at) // at + 1 is exact
 		from := at
 		if whole {
 			from++
 		}
 		v.enter(func() { l.split(j, interval{-inf, at}) }, func() { l.split(j, interval{from, inf}) })
 	case next.Range != nil:
-		return l.take(next.Range)
+		l.take(next.Range)
 	case next.Along != nil:
 		k, at := *next.Along, *next.At
-		if k < 0 || k >= len(l.along) {
-			return fmt.Errorf("there is no direction %d", k)
-		}
-		if !isNumber(at) {
-			return fmt.Errorf("direction %d splits at %v", k, at)
-		}
+		must.Be(k >= 0 && k < len(l.along), "there is no direction %d", k)
+		must.Be(isNumber(at), "direction %d splits at %v", k, at)
 		r := &l.along[k]
 		v.enter(func() { l.narrow(&r.lo, &r.hi, interval{-inf, at}) }, func() { l.narrow(&r.lo, &r.hi, interval{at, inf}) })
 	case next.Bound != nil:
-		return v.end(next.Bound, false, &v.report.Leaves)
+		v.end(next.Bound, false, &v.report.Leaves)
 	default:
-		return v.end(next.Empty, true, &v.report.Empty)
+		v.end(next.Empty, true, &v.report.Empty)
 	}
-	return nil
 }
 
-// branches says why there is no branch on row i here.
-func (v *treeVerification) branches(i int) error {
-	switch {
-	case i < 0 || i >= len(v.leaf.side) || v.p.Rows.Kind[i] != problem.AtMost:
-		return fmt.Errorf("row %d is no pair", i)
-	case v.leaf.side[i] != 0:
-		return fmt.Errorf("row %d is fixed already", i)
-	}
-	return nil
+// branches holds that there may be a branch on row i here.
+func (v *treeVerification) branches(i int) {
+	must.Be(i >= 0 && i < len(v.leaf.side) && v.p.Rows.Kind[i] == problem.AtMost, "row %d is no pair", i)
+	must.Be(v.leaf.side[i] == 0, "row %d is fixed already", i)
 }
 
 // enter goes to the first child of a branch; second makes what the other one says.
@@ -383,23 +339,17 @@ func (v *treeVerification) enter(first, second func()) {
 }
 
 // end evaluates a leaf, of which there is one more, and goes on to the next child that is not read.
-func (v *treeVerification) end(w *treeWeights, empty bool, leaves *int64) error {
-	if err := v.leaf.load(w, empty); err != nil {
-		return err
-	}
-	bound, err := v.leaf.bound()
-	if err != nil {
-		return err
-	}
+func (v *treeVerification) end(w *treeWeights, empty bool, leaves *int64) {
+	v.leaf.load(w, empty)
+	v.shown = math.Min(v.shown, v.leaf.bound())
 	*leaves++
-	v.shown = math.Min(v.shown, bound)
 	for len(v.stack) > 0 {
 		b := &v.stack[len(v.stack)-1]
 		v.leaf.back(b.before)
 		if second := b.second; second != nil {
 			b.second = nil
 			second()
-			return nil
+			return
 		}
 		v.stack = v.stack[:len(v.stack)-1]
 	}
@@ -412,7 +362,6 @@ func (v *treeVerification) end(w *treeWeights, empty bool, leaves *int64) error 
 		*total = point(*total).add(point(v.shown)).lo
 	}
 	v.done = true
-	return nil
 }
 
 // treeReader reads a proof line by line.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -25,14 +26,11 @@ func columnsOf(n, m int, read func(dst, z []float64)) (at []float64, columns [][
 }
 
 // readFollower reads H (ny x ny) and G (ny x nx) by columns, and q.
-func (t *treeModel) readFollower() error {
+func (t *treeModel) readFollower() {
 	of := problem.Probe(t.p.G)
 	q, columns, err := columnsOf(t.nx+t.ny, t.ny, func(dst, z []float64) { of.GradY(dst, z[:t.nx], z[t.nx:]) })
-	if err != nil {
-		return fmt.Errorf("the gradient of g is %w", err)
-	}
+	must.Be(err == nil, "the gradient of g is %w", err)
 	t.g, t.h, t.linearG = columns[:t.nx], columns[t.nx:], q
-	return nil
 }
 
 func (t *treeModel) end(kind int, equal bool, rhs float64) {
@@ -89,7 +87,7 @@ func (t *treeModel) readRows() {
 }
 
 // readLeader reads f and the coupled rows.
-func (t *treeModel) readLeader() error {
+func (t *treeModel) readLeader() {
 	p := t.p
 	count := p.AnswerLen() - p.Dy - len(p.Duals)
 	n := t.nx + t.ny + len(p.Duals)
@@ -106,12 +104,8 @@ func (t *treeModel) readLeader() error {
 	t.treeObjective = *newTreeObjective(t.n)
 	t.konst = point(value)
 	at, columns, err := columnsOf(n, n+count, read)
-	switch {
-	case !t.konst.finite() || !isFinite(at):
-		return fmt.Errorf("f is not finite at 0")
-	case err != nil:
-		return fmt.Errorf("f is %w", err)
-	}
+	must.Be(t.konst.finite() && isFinite(at), "f is not finite at 0")
+	must.Be(err == nil, "f is %w", err)
 	constant, sides := at[:n], at[n:]
 	for k, v := range constant {
 		t.addC(place[k], num(v))
@@ -123,10 +117,8 @@ func (t *treeModel) readLeader() error {
 				t.end(treeCoupled, false, 0)
 				weight := &answer[p.Dy+len(p.Duals)+i]
 				*weight = 1 / tolerance.LeastSquared
-				err := t.readCurved(sides[i], place, constant, columns, read)
-				if *weight = 0; err != nil {
-					return err
-				}
+				t.readCurved(sides[i], place, constant, columns, read)
+				*weight = 0
 				continue
 			}
 			t.constraints = append(t.constraints, nil)
@@ -141,7 +133,6 @@ func (t *treeModel) readLeader() error {
 		}
 	}
 	t.balls()
-	return nil
 }
 
 // rat is a double as a rational number.

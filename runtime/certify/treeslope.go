@@ -1,10 +1,10 @@
 package certify
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
+
+	"bilevelc/internal/must"
 )
 
 // treeCoefficient names the coefficient of an entry of x in strong duality of the part of the lower level with y_Answer,
@@ -43,11 +43,9 @@ type treeRange struct {
 func (t *treeModel) slopeColumn(k int) int { return t.base + len(t.lift.products) + 2*k }
 
 // addSlopes makes their rows; those of McCormick have coefficients of the leaf.
-func (t *treeModel) addSlopes(*treeAdded) error {
+func (t *treeModel) addSlopes(*treeAdded) {
 	for k, s := range t.lift.slopes {
-		if s.Answer < 0 || s.Answer >= t.ny || s.Entry < 0 || s.Entry >= t.nx {
-			return fmt.Errorf("slope %d: no such entry of x or y", k)
-		}
+		must.Be(s.Answer >= 0 && s.Answer < t.ny && s.Entry >= 0 && s.Entry < t.nx, "slope %d: no such entry of x or y", k)
 		y, rows := t.part(s.Answer)
 		for _, j := range y {
 			t.put(treeSlopes, t.nx+j, t.g[s.Entry][j])
@@ -64,7 +62,6 @@ func (t *treeModel) addSlopes(*treeAdded) error {
 			t.end(treeSlopes, false, 0)
 		}
 	}
-	return nil
 }
 
 // slopesOf are the slopes of the part with these entries of y, by entries of x.
@@ -166,52 +163,40 @@ func (l *treeLeaf) slopes() {
 }
 
 // take checks a range, and makes it one of the present node.
-func (l *treeLeaf) take(r *treeRange) error {
-	if r.Slope < 0 || r.Slope >= len(l.boxes) || (r.Least != nil) == (r.Most != nil) || r.By == nil || r.By.Curved != nil || r.By.Z != nil {
-		return errors.New("a range is that of a slope, least or most, with weights")
-	}
-	value, sign := 0.0, 1.0
+func (l *treeLeaf) take(r *treeRange) {
+	must.Be(r.Slope >= 0 && r.Slope < len(l.boxes) && (r.Least != nil) != (r.Most != nil) && r.By != nil && r.By.Curved == nil && r.By.Z == nil,
+		"a range is that of a slope, least or most, with weights")
+	value, sign, shown := 0.0, 1.0, 0.0
 	if r.Most != nil {
 		value, sign = -*r.Most, -1
 	} else {
 		value = *r.Least
 	}
 	box := &l.boxes[r.Slope]
-	if !isNumber(value) || math.IsInf(box.a, 0) || math.IsInf(box.b, 0) {
-		return errors.New("a range that is not finite")
-	}
-	shown, err := l.extreme(r, sign)
-	if err != nil {
-		return fmt.Errorf("a range: %w", err)
-	}
-	if !(shown >= value) {
-		return fmt.Errorf("a range of slope %d with the end %v, where its weights show %v", r.Slope, sign*value, sign*shown)
-	}
+	must.Be(isNumber(value) && !math.IsInf(box.a, 0) && !math.IsInf(box.b, 0), "a range that is not finite")
+	err := must.Try(func() { shown = l.extreme(r, sign) })
+	must.Be(err == nil, "a range: %w", err)
+	must.Be(shown >= value, "a range of slope %d with the end %v, where its weights show %v", r.Slope, sign*value, sign*shown)
 	if sign > 0 {
 		change(l, &box.lo, math.Max(box.lo, value))
 	} else {
 		change(l, &box.hi, math.Min(box.hi, -value))
 	}
-	return nil
 }
 
 // extreme is what a range's weights show of sign T.
-func (l *treeLeaf) extreme(r *treeRange, sign float64) (float64, error) {
+func (l *treeLeaf) extreme(r *treeRange, sign float64) float64 {
 	l.ranged = r
 	defer func() { l.ranged = nil }()
 	t := l.t
-	if err := l.load(r.By, true); err != nil {
-		return 0, err
-	}
+	l.load(r.By, true)
 	of, col := newTreeObjective(t.n), t.slopeColumn(r.Slope)
 	of.addC(col, num(sign))
 	l.of = of
 	if l.contradicts() {
-		return math.Inf(1), nil
+		return math.Inf(1)
 	}
-	if err := l.complete(); err != nil {
-		return 0, err
-	}
+	l.complete()
 	entry, box := t.lift.slopes[r.Slope].Entry, l.boxes[r.Slope]
 	d := l.d[entry]
 	l.d[entry] = interval{}
@@ -224,18 +209,14 @@ func (l *treeLeaf) extreme(r *treeRange, sign float64) (float64, error) {
 	for _, x := range [2]float64{box.a, box.b} {
 		away := point(x).sub(point(r.at(l.boxes)))
 		by := point(1).sub(tau.mul(signed(away, away.mid())))
-		if !(by.lo > 0) {
-			return 0, errors.New("strong duality has too large a weight")
-		}
+		must.Be(by.lo > 0, "strong duality has too large a weight")
 		top := k.add(d.mul(point(x))).lo
-		if math.IsNaN(top) {
-			return 0, errors.New("the end is no number")
-		}
+		must.Be(!math.IsNaN(top), "the end is no number")
 		if top >= 0 {
 			least = math.Min(least, point(top).over(by.hi).lo)
 		} else {
 			least = math.Min(least, point(top).over(by.lo).lo)
 		}
 	}
-	return least, nil
+	return least
 }

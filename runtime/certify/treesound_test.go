@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/extended"
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
@@ -296,10 +297,10 @@ func (c *climber) weights() *treeWeights {
 
 // shown is what the weights show, -Inf for nothing; of an empty leaf what is to be above 0, and whether it is accepted as one.
 func (c *climber) shown(empty bool) (bound float64, accepted bool) {
-	if err := c.leaf.load(c.weights(), empty); err != nil {
-		return math.Inf(-1), false
-	}
-	bound, err := c.leaf.bound()
+	err := must.Try(func() {
+		c.leaf.load(c.weights(), empty)
+		bound = c.leaf.bound()
+	})
 	if err == nil {
 		return bound, true
 	}
@@ -350,11 +351,10 @@ func TestTheBestWeightsShowNothingFalse(t *testing.T) {
 			text, _ := json.Marshal(map[string]treeSquare{"concave": s})
 			fmt.Fprintf(&lines, "%s\n", text)
 		}
-		model, err := newTreeModel(c.p)
-		if err == nil {
-			model, err = model.of(&treeAdded{duality: c.duality, squares: c.squares, lift: &treeLift{}})
-		}
-		if err != nil {
+		var model *treeModel
+		if err := must.Try(func() {
+			model = newTreeModel(c.p).of(&treeAdded{duality: c.duality, squares: c.squares, lift: &treeLift{}})
+		}); err != nil {
 			refused[err.Error()]++
 			continue
 		}
@@ -481,8 +481,8 @@ func TestPartsShowNothingFalse(t *testing.T) {
 			in[j] = rng.IntN(2)
 			parts[in[j]].Columns = append(parts[in[j]].Columns, j)
 		}
-		model, err := newTreeModel(c.p)
-		if err != nil || len(parts[0].Columns) == 0 || len(parts[1].Columns) < 2 {
+		var model *treeModel
+		if err := must.Try(func() { model = newTreeModel(c.p) }); err != nil || len(parts[0].Columns) == 0 || len(parts[1].Columns) < 2 {
 			continue
 		}
 		lines := []string{"{\"tree\":1}"}
@@ -500,8 +500,8 @@ func TestPartsShowNothingFalse(t *testing.T) {
 			}
 		}
 		for k := range parts {
-			of, err := model.of(&treeAdded{part: &parts[k], lift: &treeLift{}})
-			if err != nil {
+			var of *treeModel
+			if must.Try(func() { of = model.of(&treeAdded{part: &parts[k], lift: &treeLift{}}) }) != nil {
 				sum = point(math.NaN())
 				break
 			}

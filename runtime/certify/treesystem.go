@@ -8,6 +8,7 @@ import (
 	lapack "gonum.org/v1/gonum/lapack/gonum"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -15,7 +16,7 @@ import (
 // shows that weights next to them exist for which these d_j are 0: as many weights, or entries of Z, as there are such columns are taken to be
 // unknown, and the linear system for their changes is enclosed (Krawczyk 1969; Rump 1999). Columns whose equations follow
 // from others are settled in rational numbers. The weights keep the signs that they may have.
-func (l *treeLeaf) complete() error {
+func (l *treeLeaf) complete() {
 	l.reduce()
 	var of []int // the columns of the system
 	in := make([]bool, l.t.n)
@@ -23,24 +24,20 @@ func (l *treeLeaf) complete() error {
 		more = false
 		for j := range l.d {
 			if l.fails(j) && !in[j] {
-				if !l.d[j].finite() {
-					return fmt.Errorf("column %s: the reduced cost is no number", l.column(j))
-				}
+				must.Be(l.d[j].finite(), "column %s: the reduced cost is no number", l.column(j))
 				of, in[j], more = append(of, j), true, true
 			}
 		}
 		if more {
-			if err := l.solve(of); err != nil {
-				return err
-			}
+			l.solve(of)
 		}
 	}
 	for j := range l.d {
 		if l.fails(j) {
-			return fmt.Errorf("column %s has no end, and the reduced cost %.3g", l.column(j), l.d[j].mid())
+			must.Be(false, "column %s has no end, and the reduced cost %.3g", l.column(j), l.d[j].mid())
 		}
 	}
-	return l.signs()
+	l.signs()
 }
 
 // column names a column.
@@ -98,7 +95,7 @@ func (l *treeLeaf) derivative(u unknown, f func(j int, v interval)) {
 }
 
 // solve encloses changes of unknowns that make d_j = 0 for the columns.
-func (l *treeLeaf) solve(of []int) error {
+func (l *treeLeaf) solve(of []int) {
 	for _, m := range l.moved { // undo the changes of the last system
 		*l.value(m.u) = m.was
 	}
@@ -134,10 +131,7 @@ func (l *treeLeaf) solve(of []int) error {
 		})
 	}
 	rhs := each.Of(rows, func(k int) interval { return l.d[of[k]].neg() })
-	change, err := enclose(mat, rhs, size)
-	if err != nil {
-		return err
-	}
+	change := enclose(mat, rhs, size)
 	for c, k := range cols {
 		v := l.value(all[k])
 		l.moved = append(l.moved, movedWeight{all[k], *v})
@@ -147,10 +141,9 @@ func (l *treeLeaf) solve(of []int) error {
 		l.shown[of[k]] = true
 	}
 	l.reduce()
-	if size == m {
-		return nil
+	if size < m {
+		l.exactly(of)
 	}
-	return l.exactly(of)
 }
 
 // movedWeight is an unknown that changed, and what it was.
@@ -198,12 +191,10 @@ func pivots(a []float64, m, n int, weight func(c int) float64) (rows, cols []int
 	}
 }
 
-// enclose encloses the solution of mat v = rhs, or says that it found none.
-func enclose(mat []interval, rhs []interval, n int) ([]interval, error) {
+// enclose encloses the solution of mat v = rhs, where it finds one.
+func enclose(mat []interval, rhs []interval, n int) []interval {
 	inverse := invert(each.Of(mat, interval.mid), n)
-	if inverse == nil {
-		return nil, fmt.Errorf("the system for the reduced costs is singular")
-	}
+	must.Be(inverse != nil, "the system for the reduced costs is singular")
 	mid := each.Of(rhs, interval.mid)
 	about := each.Below(n, func(i int) float64 { return floats.Dot(inverse[i*n:i*n+n], mid) })
 	// |v - about| <= |inverse (rhs - mat about)| / (1 - |I - inverse mat|), in the max norm.
@@ -225,11 +216,9 @@ func enclose(mat []interval, rhs []interval, n int) ([]interval, error) {
 		}
 		norm, radius = math.Max(norm, sum.hi), math.Max(radius, row.size())
 	}
-	if !(norm < 0.5) { // also no number
-		return nil, fmt.Errorf("the system for the reduced costs is singular to working precision")
-	}
+	must.Be(norm < 0.5, "the system for the reduced costs is singular to working precision")
 	r := point(radius).over((point(1).sub(point(norm))).lo).hi
-	return each.Of(about, func(v float64) interval { return point(v).add(interval{-r, r}) }), nil
+	return each.Of(about, func(v float64) interval { return point(v).add(interval{-r, r}) })
 }
 
 // lacking is I - inverse mat, of n x n matrices.

@@ -28,7 +28,7 @@ import (
 
 	"bilevelc/bench/asis"
 	"bilevelc/bench/clock"
-	"bilevelc/bench/must"
+	"bilevelc/internal/must"
 	"bilevelc/runtime"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"

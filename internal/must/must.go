@@ -1,5 +1,5 @@
-// Package must is for commands that have no use for what they did until something failed:
-// what fails ends the work at once, and no function passes it on.
+// Package must is for work that is of no use once something is wrong, such as a study, or the reading of a proof: what is wrong
+// ends it at once, and no function passes it on. Who begins the work catches that.
 package must
 
 import (
