@@ -83,8 +83,8 @@ var layers = map[string][]string{
 	"cmd/internal/assist":  {"lang", "parser", "stdlib", "ir", "runtime"},
 	"cmd/internal/lsp":     {"cmd/internal/assist", "internal/jsonfault", "ir", "lang"},
 	"cmd/internal/jupyter": {"internal/jsonfault"},
-	"cmd/internal/serve":   {"internal/atomicfile", "internal/await", "internal/jsonfault", "internal/sparse", "ir", "lang", "runtime"},
-	"cmd/internal/sweep":   {"internal/atomicfile", "internal/jsonfault", "ir/data", "ir/datafile", "lang/diag", "runtime"},
+	"cmd/internal/serve":   {"internal/atomicfile", "internal/await", "internal/jsonfault", "internal/must", "internal/sparse", "ir", "lang", "runtime"},
+	"cmd/internal/sweep":   {"internal/atomicfile", "internal/jsonfault", "internal/must", "ir/data", "ir/datafile", "lang/diag", "runtime"},
 
 	// What judges the project imports nothing of it, but what judges it, too.
 	"bench/campaign/truth": {"internal/exact"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime"
 	"bilevelc/runtime/method"
 )
@@ -43,7 +44,7 @@ type tangent struct {
 	AccuracyLambda runtime.Number `json:"accuracy_lambda"`
 }
 
-func (s *server) evaluate(t *task) (any, error) {
+func (s *server) evaluate(t *task) any {
 	var p struct {
 		Problem  string          `json:"problem"`
 		X        json.RawMessage `json:"x"`
@@ -57,114 +58,78 @@ func (s *server) evaluate(t *task) (any, error) {
 		} `json:"vjp"`
 		JVP json.RawMessage `json:"jvp"`
 	}
-	if err := decode(t.Params, &p); err != nil {
-		return nil, err
-	}
-	b, err := s.problem(p.Problem)
-	if err != nil {
-		return nil, err
-	}
-	x, err := b.upper("x", p.X)
-	if err != nil {
-		return nil, err
-	}
-	asked, err := json.Marshal(map[string]any{"oracle": p.Oracle, "solver": p.Solver, "options": p.Options})
-	if err != nil {
-		return nil, err
-	}
-	e, layer, err := b.at(t, string(asked), runtime.Options{Oracle: p.Oracle, Solver: p.Solver, Settings: p.Options, Seed: 1}, x)
-	if err != nil {
-		return nil, err
-	}
+	must.Do(decode(t.Params, &p))
+	b := s.problem(p.Problem)
+	x := b.upper("x", p.X)
+	asked := must.Get(json.Marshal(map[string]any{"oracle": p.Oracle, "solver": p.Solver, "options": p.Options}))
+	e, layer := b.at(t, string(asked), runtime.Options{Oracle: p.Oracle, Solver: p.Solver, Settings: p.Options, Seed: 1}, x)
 	out := &evaluation{Objective: runtime.Number(e.F), Accuracy: runtime.Number(e.Accuracy), X: e.X, Y: e.Y, Lambda: e.Lambda, Kinks: append([]string{}, e.Kinks...)}
 	out.Upper, out.Lower, out.Multipliers = b.Named(e)
 	if p.Gradient {
-		if out.Gradient, err = productOf(e.Gradient(t.ctx)); err != nil {
-			return nil, err
-		}
+		out.Gradient = productOf(e.Gradient(t.ctx))
 	}
 	if p.VJP != nil {
-		dy, err := vector("vjp.y", p.VJP.Y)
-		if err != nil {
-			return nil, err
-		}
-		dlambda, err := vector("vjp.lambda", p.VJP.Lambda)
-		if err != nil {
-			return nil, err
-		}
-		if out.VJP, err = productOf(e.VJP(t.ctx, dy, dlambda)); err != nil {
-			return nil, err
-		}
+		dy, dlambda := vector("vjp.y", p.VJP.Y), vector("vjp.lambda", p.VJP.Lambda)
+		out.VJP = productOf(e.VJP(t.ctx, dy, dlambda))
 	}
 	if len(p.JVP) > 0 {
-		dx, err := vector("jvp", p.JVP)
-		if err != nil {
-			return nil, err
-		}
-		d, err := e.JVP(t.ctx, dx)
+		d, err := e.JVP(t.ctx, vector("jvp", p.JVP))
 		var kink *runtime.KinkError
 		if errors.As(err, &kink) { // there is no derivative that way
-			return nil, &runtime.UsageError{Err: err}
+			err = &runtime.UsageError{Err: err}
 		}
-		if err != nil {
-			return nil, err
-		}
+		must.Do(err)
 		out.JVP = &tangent{Objective: runtime.Number(d.F), Y: d.Y, Lambda: d.Lambda, AccuracyY: runtime.Number(d.AccuracyY), AccuracyLambda: runtime.Number(d.AccuracyLambda)}
 	}
 	out.Calls = layer.Calls()
-	return out, nil
+	return out
 }
 
 // productOf is a product with the kink at which it was taken, if it was.
-func productOf(value []float64, accuracy float64, err error) (*product, error) {
+func productOf(value []float64, accuracy float64, err error) *product {
 	p := &product{Value: value, Accuracy: runtime.Number(accuracy)}
 	if kink, ok := errors.AsType[*runtime.KinkError](err); ok && value != nil {
 		p.Kink = kink.Error()
-		return p, nil
+		return p
 	}
-	return p, err
+	must.Do(err)
+	return p
 }
 
 // upper reads x: by name, or as one vector in the order of the declarations.
-func (b *bound) upper(name string, text json.RawMessage) ([]float64, error) {
+func (b *bound) upper(name string, text json.RawMessage) []float64 {
 	if text = bytes.TrimSpace(text); len(text) > 0 && text[0] == '{' {
 		if packed, ok := unpack(text); ok {
 			return packed.flat(name)
 		}
 		var named runtime.Values
-		if err := json.Unmarshal(text, &named); err != nil {
-			return nil, failure(wrongParams, "params: %s: %v", name, err)
-		}
-		return b.Vector(named)
+		err := json.Unmarshal(text, &named)
+		hold(err == nil, "params: %s: %v", name, err)
+		return must.Get(b.Vector(named))
 	}
 	return vector(name, text)
 }
 
 // at evaluates at x, unless the last evaluation was there: a gradient is often asked for
 // after the value.
-func (b *bound) at(t *task, methods string, opts runtime.Options, x []float64) (*runtime.Evaluation, *runtime.Layer, error) {
+func (b *bound) at(t *task, methods string, opts runtime.Options, x []float64) (*runtime.Evaluation, *runtime.Layer) {
 	layer := b.layers[methods]
 	if layer == nil {
-		var err error
-		if layer, err = b.Layer(opts); err != nil {
-			return nil, nil, err
-		}
+		layer = must.Get(b.Layer(opts))
 	}
 	if e := b.points[methods]; e != nil && slices.Equal(e.X, x) {
-		return e, layer, nil
+		return e, layer
 	}
 	e, err := layer.Evaluate(t.ctx, x)
 	if err != nil && t.ctx.Err() != nil {
 		delete(b.layers, methods) // it was stopped midway
-		return nil, nil, err
+		must.Do(err)
 	}
 	if b.layers == nil {
 		b.layers, b.points = map[string]*runtime.Layer{}, map[string]*runtime.Evaluation{}
 	}
 	b.layers[methods] = layer
-	if err != nil {
-		return nil, nil, err
-	}
+	must.Do(err)
 	b.points[methods] = e
-	return e, layer, nil
+	return e, layer
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,8 @@ import (
 
 	"bilevelc/internal/atomicfile"
 	"bilevelc/internal/await"
+	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/runtime"
@@ -21,8 +24,8 @@ import (
 	"bilevelc/runtime/method"
 )
 
-// method carries out a request. The error is an *Error, or one of the runtime.
-type methodFunc func(s *server, t *task) (any, error)
+// method carries out a request. What ends it (package must) is an *Error, or an error of the runtime.
+type methodFunc func(s *server, t *task) any
 
 // methods are all but cancel, which the reader carries out.
 var methods map[string]methodFunc
@@ -54,38 +57,45 @@ func (s *server) name(kind string) string {
 	return fmt.Sprintf("%s%d", kind, s.made[kind])
 }
 
-func (s *server) hello(t *task) (any, error) {
+// hold ends a request whose parameters are wrong.
+func hold(so bool, format string, args ...any) {
+	if !so {
+		must.Do(failure(wrongParams, format, args...))
+	}
+}
+
+// used is what a client gave that can be used.
+func used[T any](v T, err error) T {
+	if err != nil {
+		must.Do(&runtime.UsageError{Err: err})
+	}
+	return v
+}
+
+func (s *server) hello(t *task) any {
 	var p struct {
 		Protocol *int `json:"protocol"`
 	}
-	if err := decode(t.Params, &p); err != nil {
-		return nil, err
+	must.Do(decode(t.Params, &p))
+	if p.Protocol != nil {
+		hold(*p.Protocol == protocol, "this version speaks protocol %d, not %d", protocol, *p.Protocol)
 	}
-	if p.Protocol != nil && *p.Protocol != protocol {
-		return nil, failure(wrongParams, "this version speaks protocol %d, not %d", protocol, *p.Protocol)
-	}
-	return map[string]any{"protocol": protocol, "version": s.version, "result_schema": runtime.SchemaVersion, "methods": methodNames()}, nil
+	return map[string]any{"protocol": protocol, "version": s.version, "result_schema": runtime.SchemaVersion, "methods": methodNames()}
 }
 
-func (s *server) compile(t *task) (any, error) {
+func (s *server) compile(t *task) any {
 	var p struct {
 		Path string  `json:"path"`
 		Text *string `json:"text"`
 		Name string  `json:"name"`
 	}
-	if err := decode(t.Params, &p); err != nil {
-		return nil, err
-	}
-	if (p.Text == nil) == (p.Path == "") {
-		return nil, failure(wrongParams, `params: a model is given by its "path", or by its "text" with a "name" for messages`)
-	}
+	must.Do(decode(t.Params, &p))
+	hold((p.Text == nil) != (p.Path == ""), `params: a model is given by its "path", or by its "text" with a "name" for messages`)
 	name := p.Path
 	if p.Text != nil {
-		if name = p.Name; name == "" {
-			name = "model.blv"
-		}
+		name = cmp.Or(p.Name, "model.blv")
 	}
-	compiled, err := await.Do(t.ctx, func() (*runtime.Model, error) {
+	compiled := must.Get(await.Do(t.ctx, func() (*runtime.Model, error) {
 		text := p.Text
 		if text == nil {
 			read, err := datafile.ReadFile(p.Path, nil, maxModel)
@@ -95,14 +105,11 @@ func (s *server) compile(t *task) (any, error) {
 			text = &read
 		}
 		return runtime.CompileContext(t.ctx, name, *text)
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	handle := s.name("m")
 	s.models[handle] = &model{compiled, name}
 	return map[string]any{"model": handle, "name": compiled.Program.Name, "inputs": inputsOf(compiled.Program),
-		"warnings": findings(compiled.Warnings), "warnings_text": textOf(compiled.Warnings)}, nil
+		"warnings": findings(compiled.Warnings), "warnings_text": textOf(compiled.Warnings)}
 }
 
 // maxModel bounds a model's file as the command line does: numbers belong into data.
@@ -115,7 +122,7 @@ type supplied struct {
 	Set   []string                   `json:"set"`
 }
 
-func (s *server) bind(t *task) (any, error) {
+func (s *server) bind(t *task) any {
 	var p struct {
 		Model string `json:"model"`
 		supplied
@@ -123,60 +130,45 @@ func (s *server) bind(t *task) (any, error) {
 		Strict bool    `json:"strict"`
 		Ignore bool    `json:"ignore_undeclared"`
 	}
-	if err := decode(t.Params, &p); err != nil {
-		return nil, err
-	}
+	must.Do(decode(t.Params, &p))
 	m, ok := s.models[p.Model]
-	if !ok {
-		return nil, failure(wrongParams, "params: there is no model %q", p.Model)
-	}
+	hold(ok, "params: there is no model %q", p.Model)
 	seed := uint64(1)
 	if p.Seed != nil {
 		seed = *p.Seed
 	}
-	problem, err := await.Do(t.ctx, func() (*runtime.Problem, error) {
+	problem := must.Get(await.Do(t.ctx, func() (*runtime.Problem, error) {
 		set, err := p.read()
 		if err != nil {
 			return nil, err
 		}
 		return m.BindSet(set, runtime.BindOptions{Context: t.ctx, Seed: seed, Strict: p.Strict, IgnoreUndeclared: p.Ignore})
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	handle := s.name("p")
 	s.problems[handle] = &bound{Problem: problem,
 		inputs: runtime.Inputs{Model: m.name, Data: p.Files, Set: p.Set, DataSeed: seed, Ignore: p.Ignore}}
-	return describe(handle, problem), nil
+	return describe(handle, problem)
 }
 
-func (s *server) update(t *task) (any, error) {
+func (s *server) update(t *task) any {
 	var p struct {
 		Problem string `json:"problem"`
 		supplied
 	}
-	if err := decode(t.Params, &p); err != nil {
-		return nil, err
-	}
-	b, err := s.problem(p.Problem)
-	if err != nil {
-		return nil, err
-	}
-	next, err := await.Do(t.ctx, func() (*runtime.Problem, error) {
+	must.Do(decode(t.Params, &p))
+	b := s.problem(p.Problem)
+	next := must.Get(await.Do(t.ctx, func() (*runtime.Problem, error) {
 		set, err := p.read()
 		if err != nil {
 			return nil, err
 		}
 		return b.UpdateSet(t.ctx, set)
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	// The new problem has the old name, and what was learned of the old one.
 	inputs := b.inputs
 	inputs.Data, inputs.Set = append(slices.Clone(inputs.Data), p.Files...), append(slices.Clone(inputs.Set), p.Set...)
 	s.problems[p.Problem] = &bound{Problem: next, inputs: inputs, last: b.last}
-	return describe(p.Problem, next), nil
+	return describe(p.Problem, next)
 }
 
 // read makes a set of what a client supplies. The error is a diag.List.
@@ -194,19 +186,17 @@ func (p *supplied) read() (*data.Set, error) {
 	return &all.Set, all.Diagnostics.Err()
 }
 
-func (s *server) problem(handle string) (*bound, error) {
+func (s *server) problem(handle string) *bound {
 	b, ok := s.problems[handle]
-	if !ok {
-		return nil, failure(wrongParams, "params: there is no problem %q", handle)
-	}
-	return b, nil
+	hold(ok, "params: there is no problem %q", handle)
+	return b
 }
 
 // redraw is how often a run tells of itself at most: as often as the command line draws
 // its progress.
 const redraw = 100 * time.Millisecond
 
-func (s *server) solve(t *task) (any, error) {
+func (s *server) solve(t *task) any {
 	var p struct {
 		Problem       string         `json:"problem"`
 		Method        string         `json:"method"`
@@ -227,23 +217,12 @@ func (s *server) solve(t *task) (any, error) {
 		Warm          bool           `json:"warm"`
 		Progress      bool           `json:"progress"`
 	}
-	if err := decode(t.Params, &p); err != nil {
-		return nil, err
-	}
-	b, err := s.problem(p.Problem)
-	if err != nil {
-		return nil, err
-	}
-	if p.TimeLimit < 0 || p.TimeLimit*float64(time.Second) >= math.MaxInt64 {
-		return nil, failure(wrongParams, "params: time_limit is a positive number of seconds that a clock can measure, not %v", p.TimeLimit)
-	}
+	must.Do(decode(t.Params, &p))
+	b := s.problem(p.Problem)
+	hold(p.TimeLimit >= 0 && p.TimeLimit*float64(time.Second) < math.MaxInt64, "params: time_limit is a positive number of seconds that a clock can measure, not %v", p.TimeLimit)
 	search, err := runtime.ParseSearch(p.Search)
-	if err != nil {
-		return nil, failure(wrongParams, "params: %v", err)
-	}
-	if p.Proof != "" && search == runtime.SearchNone {
-		return nil, failure(wrongParams, "params: a local solution only leaves out the search that a proof is of")
-	}
+	hold(err == nil, "params: %v", err)
+	hold(p.Proof == "" || search != runtime.SearchNone, "params: a local solution only leaves out the search that a proof is of")
 	opts := runtime.Options{Method: p.Method, Oracle: p.Oracle, Solver: p.Solver, Settings: p.Options, Start: p.Start,
 		Starts: p.Starts, Seed: 1, MaxIter: p.MaxIter, TimeLimit: time.Duration(p.TimeLimit * float64(time.Second)),
 		Threads: p.Threads, CheckGradient: p.CheckGradient, Search: search, Gap: p.Gap, Nodes: p.Nodes}
@@ -270,10 +249,7 @@ func (s *server) solve(t *task) (any, error) {
 			s.write(response{Method: "progress", Params: params})
 		}
 	}
-	r, err := b.Solve(t.ctx, opts)
-	if err != nil {
-		return nil, err
-	}
+	r := must.Get(b.Solve(t.ctx, opts))
 	if r.HasPoint() {
 		b.last = r
 	}
@@ -285,7 +261,7 @@ func (s *server) solve(t *task) (any, error) {
 			answer["no_proof"] = err.Error()
 		}
 	}
-	return answer, nil
+	return answer
 }
 
 // prove writes the proof of a result's global bound to a file, and has the result say so. A time limit is of the run alone.
@@ -300,61 +276,43 @@ func prove(ctx context.Context, r *runtime.Result, path string) error {
 	return nil
 }
 
-func (s *server) verify(t *task) (any, error) {
+func (s *server) verify(t *task) any {
 	var p struct {
 		Problem string          `json:"problem"`
 		Result  json.RawMessage `json:"result"`
 		Proof   string          `json:"proof"`
 	}
-	if err := decode(t.Params, &p); err != nil {
-		return nil, err
-	}
-	b, err := s.problem(p.Problem)
-	if err != nil {
-		return nil, err
-	}
-	r, err := runtime.ReadResult(p.Result)
-	if err != nil {
-		return nil, &runtime.UsageError{Err: err}
-	}
+	must.Do(decode(t.Params, &p))
+	b := s.problem(p.Problem)
+	r := used(runtime.ReadResult(p.Result))
 	check := func() (*certify.Report, error) { return b.Verify(r) }
 	if p.Proof != "" { // by the client, not by the document
-		f, err := os.Open(p.Proof)
-		if err != nil {
-			return nil, &runtime.UsageError{Err: err}
-		}
+		f := used(os.Open(p.Proof))
 		defer f.Close() // which ends what still reads it after a cancel
 		check = func() (*certify.Report, error) { return b.VerifyProof(r, p.Proof, f) }
 	}
 	report, err := await.Do(t.ctx, check)
 	if err != nil && !errors.Is(err, context.Cause(t.ctx)) {
-		return nil, &runtime.UsageError{Err: err}
+		err = &runtime.UsageError{Err: err}
 	}
-	if err != nil {
-		return nil, err
-	}
-	checks := make([]map[string]any, len(report.Checks))
-	for i, c := range report.Checks {
-		checks[i] = map[string]any{"claim": c.Claim, "ok": c.OK, "claimed": runtime.Number(c.Claimed), "found": runtime.Number(c.Found),
+	must.Do(err)
+	checks := each.Of(report.Checks, func(c certify.Check) map[string]any {
+		return map[string]any{"claim": c.Claim, "ok": c.OK, "claimed": runtime.Number(c.Claimed), "found": runtime.Number(c.Found),
 			"tolerance": runtime.Number(c.Tolerance), "limit": c.Limit, "text": c.String()}
-	}
-	return map[string]any{"ok": report.OK(), "checks": checks, "unchecked": append([]string{}, report.Unchecked...)}, nil
+	})
+	return map[string]any{"ok": report.OK(), "checks": checks, "unchecked": append([]string{}, report.Unchecked...)}
 }
 
-func (s *server) close(t *task) (any, error) {
+func (s *server) close(t *task) any {
 	var p struct {
 		Model   string `json:"model"`
 		Problem string `json:"problem"`
 	}
-	if err := decode(t.Params, &p); err != nil {
-		return nil, err
-	}
+	must.Do(decode(t.Params, &p))
 	_, isModel := s.models[p.Model]
 	_, isProblem := s.problems[p.Problem]
-	if p.Model != "" && !isModel || p.Problem != "" && !isProblem || !isModel && !isProblem {
-		return nil, failure(wrongParams, "params: there is no such model or problem")
-	}
+	hold((p.Model == "" || isModel) && (p.Problem == "" || isProblem) && (isModel || isProblem), "params: there is no such model or problem")
 	delete(s.models, p.Model)
 	delete(s.problems, p.Problem)
-	return map[string]any{}, nil
+	return map[string]any{}
 }

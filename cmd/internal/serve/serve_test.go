@@ -367,7 +367,7 @@ func TestMalformed(t *testing.T) {
 
 // A fault of this program ends one request, not the process.
 func TestPanic(t *testing.T) {
-	methods["boom"] = func(*server, *task) (any, error) { panic("boom") }
+	methods["boom"] = func(*server, *task) any { panic("boom") }
 	defer delete(methods, "boom")
 	c := connect(t)
 	if e := refuse(c, "boom", nil); e.Code != internalError || !strings.Contains(e.Data.Text, "serve_test.go") {

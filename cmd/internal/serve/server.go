@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"bilevelc/internal/jsonfault"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/status"
 )
 
@@ -179,7 +180,7 @@ func (s *server) accept(ctx context.Context, line []byte, long error) {
 		s.answer(id, nil, failure(notRequest, `a request has "jsonrpc": "2.0"`))
 		return
 	case r.Method == "cancel":
-		result, err := s.cancel(r.Params)
+		result, err := attempt(ctx, func() any { return s.cancel(r.Params) })
 		s.answer(r.ID, result, err)
 		return
 	}
@@ -213,20 +214,18 @@ func (s *server) find(id json.RawMessage) *task {
 }
 
 // cancel ends the request with an id, and says whether there was one.
-func (s *server) cancel(params json.RawMessage) (any, *Error) {
+func (s *server) cancel(params json.RawMessage) any {
 	var p struct {
 		ID json.RawMessage `json:"id"`
 	}
-	if err := decode(params, &p); err != nil {
-		return nil, err
-	}
+	must.Do(decode(params, &p))
 	s.mu.Lock()
 	t := s.find(p.ID)
 	s.mu.Unlock()
 	if t != nil {
 		t.cancel(errCancelled)
 	}
-	return map[string]bool{"cancelled": t != nil}, nil
+	return map[string]bool{"cancelled": t != nil}
 }
 
 // do carries out a request and answers it.
@@ -253,9 +252,13 @@ func (s *server) guarded(t *task) (result any, failed *Error) {
 	if t.ctx.Err() != nil {
 		return nil, &Error{Code: status.Interrupted.Exit(false), Message: "cancelled"}
 	}
-	result, err := m(s, t)
-	if err != nil {
-		return nil, errorOf(t.ctx, err)
+	return attempt(t.ctx, func() any { return m(s, t) })
+}
+
+// attempt is what a piece of work makes, or what ended it in the protocol's form.
+func attempt(ctx context.Context, work func() any) (result any, failed *Error) {
+	if err := must.Try(func() { result = work() }); err != nil {
+		return nil, errorOf(ctx, err)
 	}
 	return result, nil
 }
@@ -288,7 +291,7 @@ func (s *server) write(r response) {
 }
 
 // decode reads parameters, in which a name that means nothing is an error.
-func decode(params json.RawMessage, into any) *Error {
+func decode(params json.RawMessage, into any) error {
 	if len(params) == 0 || string(params) == "null" {
 		params = json.RawMessage("{}")
 	}

@@ -68,32 +68,26 @@ func (p packed) entries() ([]float64, error) {
 	if len(raw) != 8*n {
 		return nil, fmt.Errorf("an array of shape %v has %d bytes, not %d", p.Shape, 8*n, len(raw))
 	}
-	v := each.Below(n, func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:])) })
-	return v, nil
+	return each.Below(n, func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:])) }), nil
 }
 
 // flat is the array as a parameter that is one vector.
-func (p packed) flat(name string) ([]float64, error) {
+func (p packed) flat(name string) []float64 {
 	v, err := p.entries()
-	if err != nil {
-		return nil, failure(wrongParams, "params: %s: %v", name, err)
-	}
-	return v, nil
+	hold(err == nil, "params: %s: %v", name, err)
+	return v
 }
 
 // vector reads a parameter that is a list of numbers, or packed; nil where there is none.
-func vector(name string, text json.RawMessage) ([]float64, error) {
+func vector(name string, text json.RawMessage) (v []float64) {
 	if len(text) == 0 || string(text) == "null" {
-		return nil, nil
+		return nil
 	}
 	if p, ok := unpack(text); ok {
 		return p.flat(name)
 	}
-	var v []float64
-	if err := json.Unmarshal(text, &v); err != nil {
-		return nil, failure(wrongParams, "params: %s is a list of numbers, in the order of the declarations", name)
-	}
-	return v, nil
+	hold(json.Unmarshal(text, &v) == nil, "params: %s is a list of numbers, in the order of the declarations", name)
+	return v
 }
 
 // entry reads the data of one name: a packed array, a sparse matrix, or what a JSON

@@ -1,12 +1,14 @@
 package sweep
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
+
+	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 )
 
 // Axis is one thing that a sweep varies. Name is a param or data of the model, or one
@@ -29,21 +31,19 @@ const (
 //	1:10:1        from 1 to 10 in steps of 1, both ends included
 //	1..20         the whole numbers from 1 to 20
 //	a,b,c         a list; [..] with commas inside counts as one value
-func ParseAxis(text string) (Axis, error) {
+func ParseAxis(text string) (axis Axis, err error) {
+	defer must.Catch(&err)
 	name, values, ok := strings.Cut(text, "=")
-	name = strings.TrimSpace(name)
-	if !ok || name == "" || strings.TrimSpace(values) == "" {
-		return Axis{}, fmt.Errorf("%q is not NAME=VALUES, such as cap=1:10:1, seed=1..20 or method=pgd,goldstein", text)
-	}
-	list, err := expand(strings.TrimSpace(values))
-	if err != nil {
-		return Axis{}, fmt.Errorf("%s: %w", name, err)
-	}
-	axis := Axis{Name: name, Values: list}
-	return axis, axis.check()
+	name, values = strings.TrimSpace(name), strings.TrimSpace(values)
+	must.Be(ok && name != "" && values != "", "%q is not NAME=VALUES, such as cap=1:10:1, seed=1..20 or method=pgd,goldstein", text)
+	axis.Name = name
+	err = must.Try(func() { axis.Values = expand(values) })
+	must.Be(err == nil, "%s: %w", name, err)
+	axis.check()
+	return axis, nil
 }
 
-func expand(text string) ([]string, error) {
+func expand(text string) []string {
 	if from, to, ok := strings.Cut(text, ".."); ok && !strings.Contains(text, ",") {
 		return wholes(from, to)
 	}
@@ -63,58 +63,39 @@ func expand(text string) ([]string, error) {
 			begin = i + 1
 		}
 	}
-	list = append(list, strings.TrimSpace(text[begin:]))
-	return list, nil
+	return append(list, strings.TrimSpace(text[begin:]))
 }
 
-func wholes(from, to string) ([]string, error) {
+func wholes(from, to string) []string {
 	a, err := strconv.ParseInt(strings.TrimSpace(from), 10, 64)
 	b, err2 := strconv.ParseInt(strings.TrimSpace(to), 10, 64)
-	if err != nil || err2 != nil {
-		return nil, fmt.Errorf("%s..%s is not a range of whole numbers, such as 1..20", from, to)
-	}
-	if b < a {
-		return nil, fmt.Errorf("%d..%d is empty", a, b)
-	}
-	if uint64(b)-uint64(a) >= mostValues {
-		return nil, fmt.Errorf("%d..%d has more than the %d values that an axis may have", a, b, mostValues)
-	}
-	list := make([]string, 0, b-a+1)
-	for v := a; v <= b; v++ {
-		list = append(list, strconv.FormatInt(v, 10))
-	}
-	return list, nil
+	must.Be(err == nil && err2 == nil, "%s..%s is not a range of whole numbers, such as 1..20", from, to)
+	must.Be(a <= b, "%d..%d is empty", a, b)
+	must.Be(uint64(b)-uint64(a) < mostValues, "%d..%d has more than the %d values that an axis may have", a, b, mostValues)
+	return each.Below(int(b-a)+1, func(k int) string { return strconv.FormatInt(a+int64(k), 10) })
 }
 
 // steps lists from + k step. The last value counts where it is beyond the end by
 // rounding alone.
-func steps(parts []string) ([]string, error) {
+func steps(parts []string) []string {
 	var v [3]float64
 	for i, p := range parts {
 		f, err := strconv.ParseFloat(strings.TrimSpace(p), 64)
-		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-			return nil, fmt.Errorf("%s is not FROM:TO:STEP in numbers", strings.Join(parts, ":"))
-		}
+		must.Be(err == nil && !math.IsNaN(f) && !math.IsInf(f, 0), "%s is not FROM:TO:STEP in numbers", strings.Join(parts, ":"))
 		v[i] = f
 	}
 	count := math.Floor((v[1]-v[0])/v[2]*(1+1e-12) + 1e-9)
-	switch {
-	case v[2] == 0 || !(count >= 0):
-		return nil, fmt.Errorf("from %v to %v in steps of %v there is nothing", v[0], v[1], v[2])
-	case count >= mostValues:
-		return nil, fmt.Errorf("from %v to %v in steps of %v are more than the %d values that an axis may have", v[0], v[1], v[2], mostValues)
-	}
+	must.Be(v[2] != 0 && count >= 0, "from %v to %v in steps of %v there is nothing", v[0], v[1], v[2])
+	must.Be(count < mostValues, "from %v to %v in steps of %v are more than the %d values that an axis may have", v[0], v[1], v[2], mostValues)
 	// Decimal steps are meant as decimals: 1:2:0.1 has 1.3, not 1.3000000000000003.
 	digits := max(decimals(parts[0]), decimals(parts[2]))
-	list := make([]string, 0, int(count)+1)
-	for k := range int(count) + 1 {
+	return each.Below(int(count)+1, func(k int) string {
 		f := v[0] + float64(k)*v[2]
 		if digits < exponent {
 			f, _ = strconv.ParseFloat(strconv.FormatFloat(f, 'f', digits, 64), 64)
 		}
-		list = append(list, strconv.FormatFloat(f, 'g', -1, 64))
-	}
-	return list, nil
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	})
 }
 
 // exponent stands for the digits of a number that is written with one.
@@ -129,33 +110,23 @@ func decimals(text string) int {
 	return len(behind)
 }
 
-func (a Axis) check() error {
-	if len(a.Values) == 0 {
-		return fmt.Errorf("%s has no values", a.Name)
-	}
-	if len(a.Values) > mostValues {
-		return fmt.Errorf("%s has more than the %d values that an axis may have", a.Name, mostValues)
-	}
+func (a Axis) check() {
+	must.Be(len(a.Values) > 0, "%s has no values", a.Name)
+	must.Be(len(a.Values) <= mostValues, "%s has more than the %d values that an axis may have", a.Name, mostValues)
 	seen := map[string]bool{}
 	for _, v := range a.Values {
-		if v == "" {
-			return fmt.Errorf("%s has an empty value", a.Name)
-		}
-		if seen[v] {
-			return fmt.Errorf("%s has the value %s twice", a.Name, v)
-		}
+		must.Be(v != "", "%s has an empty value", a.Name)
+		must.Be(!seen[v], "%s has the value %s twice", a.Name, v)
 		seen[v] = true
 		if a.Name == "seed" || a.Name == "start" {
 			least := uint64(0)
 			if a.Name == "start" {
 				least = 1
 			}
-			if n, err := strconv.ParseUint(v, 10, 63); err != nil || n < least {
-				return fmt.Errorf("%s is a whole number of at least %d, not %s", a.Name, least, v)
-			}
+			n, err := strconv.ParseUint(v, 10, 63)
+			must.Be(err == nil && n >= least, "%s is a whole number of at least %d, not %s", a.Name, least, v)
 		}
 	}
-	return nil
 }
 
 // Draw is an axis of which each job has a random value.
@@ -167,20 +138,19 @@ type Draw struct {
 
 // ParseDraw reads NAME=LAW(A,B): uniform(A,B), loguniform(A,B), integer(A,B) between
 // the two, normal(A,B) of mean A and standard deviation B.
-func ParseDraw(text string) (Draw, error) {
+func ParseDraw(text string) (d Draw, err error) {
+	defer must.Catch(&err)
 	name, law, ok := strings.Cut(text, "=")
 	kind, rest, open := strings.Cut(strings.TrimSpace(law), "(")
 	args := strings.Split(strings.TrimSuffix(rest, ")"), ",")
-	d := Draw{Name: strings.TrimSpace(name), Law: kind}
-	wrong := fmt.Errorf("%q is not NAME=LAW(A,B) with one of the laws uniform, loguniform, integer and normal", text)
-	if !ok || !open || !strings.HasSuffix(rest, ")") || len(args) != 2 || d.Name == "" || slices.Contains([]string{"method", "oracle", "solver", "data"}, d.Name) {
-		return d, wrong
+	d = Draw{Name: strings.TrimSpace(name), Law: kind}
+	hold := func(so bool) {
+		must.Be(so, "%q is not NAME=LAW(A,B) with one of the laws uniform, loguniform, integer and normal", text)
 	}
+	hold(ok && open && strings.HasSuffix(rest, ")") && len(args) == 2 && d.Name != "" && !slices.Contains([]string{"method", "oracle", "solver", "data"}, d.Name))
 	for i, to := range []*float64{&d.Low, &d.Top} {
 		f, err := strconv.ParseFloat(strings.TrimSpace(args[i]), 64)
-		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-			return d, wrong
-		}
+		hold(err == nil && !math.IsNaN(f) && !math.IsInf(f, 0))
 		*to = f
 	}
 	bad := d.Top < d.Low
@@ -193,14 +163,10 @@ func ParseDraw(text string) (Draw, error) {
 	case "normal":
 		bad = d.Top < 0
 	default:
-		return d, wrong
+		hold(false)
 	}
-	if bad {
-		return d, fmt.Errorf("%s: %s(%v, %v) has no values", d.Name, d.Law, d.Low, d.Top)
-	}
-	if (d.Name == "seed" || d.Name == "start") && (d.Law != "integer" || d.Low < 0) {
-		return d, fmt.Errorf("%s is drawn by integer(A,B)", d.Name)
-	}
+	must.Be(!bad, "%s: %s(%v, %v) has no values", d.Name, d.Law, d.Low, d.Top)
+	must.Be(d.Name != "seed" && d.Name != "start" || d.Law == "integer" && d.Low >= 0, "%s is drawn by integer(A,B)", d.Name)
 	return d, nil
 }
 

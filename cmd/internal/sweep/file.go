@@ -9,6 +9,8 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 )
 
@@ -65,54 +67,44 @@ type File struct {
 }
 
 // ParseFile reads a plan. An error says the line; names that mean nothing are errors.
-func ParseFile(name, text string) (*File, Fixed, Space, error) {
-	f := &File{}
-	var fixed Fixed
-	var space Space
+func ParseFile(name, text string) (f *File, fixed Fixed, space Space, err error) {
+	defer must.Catch(&err)
+	f = &File{}
 	meta, err := toml.Decode(text, f)
+	if e, ok := err.(toml.ParseError); ok {
+		must.Be(false, "%s:%d: %s", name, e.Position.Line, e.Message)
+	}
+	hold := func(so bool, format string, args ...any) {
+		must.Be(so, "%s: %w", name, fmt.Errorf(format, args...))
+	}
 	if err != nil {
-		if e, ok := err.(toml.ParseError); ok {
-			return nil, fixed, space, fmt.Errorf("%s:%d: %s", name, e.Position.Line, e.Message)
-		}
-		return nil, fixed, space, fmt.Errorf("%s: %s", name, plainTOML.Replace(err.Error()))
+		hold(false, "%s", plainTOML.Replace(err.Error()))
 	}
 	for _, table := range []string{"set", "over", "draw", "draws", "options"} {
-		if kind := meta.Type(table); kind != "" && kind != "Hash" {
-			return nil, fixed, space, fmt.Errorf("%s: %s is a table of names and values", name, table)
-		}
+		kind := meta.Type(table)
+		hold(kind == "" || kind == "Hash", "%s is a table of names and values", table)
 	}
 	for _, key := range meta.Undecoded() {
-		return nil, fixed, space, fmt.Errorf("%s: a plan has no %s; see 'bilevelc sweep --help'", name, key)
+		hold(false, "a plan has no %s; see 'bilevelc sweep --help'", key)
 	}
-	wrong := func(err error) (*File, Fixed, Space, error) {
-		return nil, fixed, space, fmt.Errorf("%s: %w", name, err)
-	}
-	if f.Model == "" {
-		return wrong(fmt.Errorf(`a plan names its model: model = "toll.blv"`))
-	}
+	hold(f.Model != "", `a plan names its model: model = "toll.blv"`)
 	fixed = Fixed{Seed: 1, Method: f.Method, Oracle: f.Oracle, Solver: f.Solver, Starts: f.Starts, MaxIter: f.MaxIter, Options: options(f.Options)}
 	if f.Seed != nil {
 		fixed.Seed = uint64(*f.Seed)
-		if *f.Seed < 0 {
-			return wrong(fmt.Errorf("seed is a whole number from 0"))
-		}
+		hold(*f.Seed >= 0, "seed is a whole number from 0")
 	}
 	fixed.Gap, fixed.Nodes, fixed.Proof = f.Gap, f.Nodes, f.Proof
+	hold(!f.Global || !f.Local, "global and local exclude each other")
 	switch {
-	case f.Global && f.Local:
-		return wrong(fmt.Errorf("global and local exclude each other"))
 	case f.Global:
 		fixed.Search = Global
 	case f.Local:
 		fixed.Search = Local
 	}
-	if f.Starts < 0 || f.MaxIter < 0 {
-		return wrong(fmt.Errorf("starts and max_iter are at least 1"))
-	}
+	hold(f.Starts >= 0 && f.MaxIter >= 0, "starts and max_iter are at least 1")
 	if f.TimeLimit != "" {
-		if fixed.Limit, err = time.ParseDuration(f.TimeLimit); err != nil || fixed.Limit <= 0 {
-			return wrong(fmt.Errorf(`time_limit is a positive duration, such as "30s", not %q`, f.TimeLimit))
-		}
+		fixed.Limit, err = time.ParseDuration(f.TimeLimit)
+		hold(err == nil && fixed.Limit > 0, `time_limit is a positive duration, such as "30s", not %q`, f.TimeLimit)
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Set)) {
 		fixed.Set = append(fixed.Set, key+"="+spell(f.Set[key]))
@@ -120,31 +112,23 @@ func ParseFile(name, text string) (*File, Fixed, Space, error) {
 	for _, key := range ordered(meta, "over", f.Over) {
 		axis := Axis{Name: key}
 		if list, ok := f.Over[key].([]any); ok {
-			for _, v := range list {
-				axis.Values = append(axis.Values, spell(v))
-			}
-		} else if axis, err = ParseAxis(key + "=" + spell(f.Over[key])); err != nil {
-			return wrong(err)
+			axis.Values = each.Of(list, spell)
+		} else {
+			axis, err = ParseAxis(key + "=" + spell(f.Over[key]))
+			hold(err == nil, "%w", err)
 		}
-		if err := axis.check(); err != nil {
-			return wrong(err)
-		}
+		err = must.Try(axis.check)
+		hold(err == nil, "%w", err)
 		space.Axes = append(space.Axes, axis)
 	}
 	for _, key := range ordered(meta, "draw", f.Draw) {
 		law, ok := f.Draw[key].(string)
-		if !ok {
-			return wrong(fmt.Errorf(`draw.%s is a law, such as "uniform(0, 1)"`, key))
-		}
+		hold(ok, `draw.%s is a law, such as "uniform(0, 1)"`, key)
 		d, err := ParseDraw(key + "=" + law)
-		if err != nil {
-			return wrong(err)
-		}
+		hold(err == nil, "%w", err)
 		space.Draw = append(space.Draw, d)
 	}
-	if f.Draws.Seed < 0 {
-		return wrong(fmt.Errorf("draws.seed is a whole number from 0"))
-	}
+	hold(f.Draws.Seed >= 0, "draws.seed is a whole number from 0")
 	space.Draws, space.Seed = f.Draws.Count, uint64(f.Draws.Seed)
 	for _, entry := range f.Job {
 		point := map[string]string{}

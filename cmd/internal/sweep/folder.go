@@ -19,6 +19,7 @@ import (
 
 	"bilevelc/internal/atomicfile"
 	"bilevelc/internal/jsonfault"
+	"bilevelc/internal/must"
 	"bilevelc/runtime"
 )
 
@@ -54,43 +55,23 @@ func HashOf(text []byte) string {
 
 // Create makes a sweep, or opens it where it is there with the same plan; a plan with
 // further jobs over the same axes extends it. who names this process in the journal.
-func Create(path string, plan *Plan, inputs map[string][]byte, who string) (*Folder, error) {
-	before, err := Open(path, who)
-	if err == nil {
-		if !plan.extends(before.Plan) {
-			return nil, fmt.Errorf("%s: %w, over %s: name another folder with --dir, or delete this", path, ErrOtherPlan, strings.Join(before.Plan.Axes, ", "))
-		}
-	}
-	if err != nil && errors.Is(err, fs.ErrNotExist) {
-		before = nil
-	} else if err != nil {
-		return nil, err
-	}
-	for _, dir := range []string{inputsName, resultsName, failedName, journalName, unfinishedName} {
-		if err := os.MkdirAll(filepath.Join(path, dir), 0o777); err != nil {
-			return nil, err
-		}
-	}
-	for hash, text := range inputs {
-		if HashOf(text) != hash {
-			return nil, fmt.Errorf("sweep: an input is not of its hash")
-		}
-		if err := atomicfile.Write(filepath.Join(path, inputsName, hash), text); err != nil {
-			return nil, err
-		}
-	}
+func Create(path string, plan *Plan, inputs map[string][]byte, who string) (f *Folder, err error) {
+	defer must.Catch(&err)
 	full := *plan
 	full.ID = rand.Text()[:12]
-	if before != nil {
+	if before, err := Open(path, who); !errors.Is(err, fs.ErrNotExist) {
+		must.Do(err)
+		must.Be(plan.extends(before.Plan), "%s: %w, over %s: name another folder with --dir, or delete this", path, ErrOtherPlan, strings.Join(before.Plan.Axes, ", "))
 		full.ID = before.Plan.ID
 	}
-	text, err := json.MarshalIndent(&full, "", " ")
-	if err != nil {
-		return nil, err
+	for _, dir := range []string{inputsName, resultsName, failedName, journalName, unfinishedName} {
+		must.Do(os.MkdirAll(filepath.Join(path, dir), 0o777))
 	}
-	if err := atomicfile.Write(filepath.Join(path, planName), append(text, '\n')); err != nil {
-		return nil, err
+	for hash, text := range inputs {
+		must.Be(HashOf(text) == hash, "sweep: an input is not of its hash")
+		must.Do(atomicfile.Write(filepath.Join(path, inputsName, hash), text))
 	}
+	must.Do(atomicfile.Write(filepath.Join(path, planName), append(must.Get(json.MarshalIndent(&full, "", " ")), '\n')))
 	return Open(path, who)
 }
 
@@ -107,23 +88,14 @@ func (p *Plan) extends(before *Plan) bool {
 }
 
 // Open opens a sweep that is there. Its plan is checked: every job is of its key.
-func Open(path, who string) (*Folder, error) {
-	text, err := os.ReadFile(filepath.Join(path, planName))
-	if err != nil {
-		return nil, err
-	}
-	plan := &Plan{}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if err := dec.Decode(plan); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(path, planName), jsonfault.Plain(err))
-	}
-	if plan.Schema != schema || plan.ID == "" {
-		return nil, fmt.Errorf("%s: a plan of schema %d; this version reads %d", path, plan.Schema, schema)
-	}
+func Open(path, who string) (f *Folder, err error) {
+	defer must.Catch(&err)
+	plan, name := &Plan{}, filepath.Join(path, planName)
+	err = json.NewDecoder(bytes.NewReader(must.Get(os.ReadFile(name)))).Decode(plan)
+	must.Be(err == nil, "%s: %w", name, jsonfault.Plain(err))
+	must.Be(plan.Schema == schema && plan.ID != "", "%s: a plan of schema %d; this version reads %d", path, plan.Schema, schema)
 	for i, j := range plan.Jobs {
-		if j.Key != j.key() || len(j.At) != len(plan.Axes) {
-			return nil, fmt.Errorf("%s: job %d is not what its key %s says: the plan was changed by hand", filepath.Join(path, planName), i+1, j.Key)
-		}
+		must.Be(j.Key == j.key() && len(j.At) == len(plan.Axes), "%s: job %d is not what its key %s says: the plan was changed by hand", name, i+1, j.Key)
 	}
 	return &Folder{Path: path, Plan: plan, who: who}, nil
 }

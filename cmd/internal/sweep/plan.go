@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 )
 
 // Input is a file that jobs read: the model, or data.
@@ -46,17 +49,11 @@ const (
 )
 
 // searches reports what is asked of the search for the global optimum that no job can do.
-func (f Fixed) searches(axes []string) error {
+func (f Fixed) searches(axes []string) {
 	asks := f.Gap != 0 || f.Nodes != 0 || f.Proof || f.Search == Global
-	switch {
-	case !(f.Gap >= 0) || math.IsInf(f.Gap, 1) || f.Nodes < 0:
-		return fmt.Errorf("a gap and a number of nodes are above 0")
-	case f.Search == Local && asks:
-		return fmt.Errorf("local leaves out the search that gap, nodes and proof are about")
-	case asks && slices.Contains(axes, "start"):
-		return fmt.Errorf("one start of a run finds no bound on F: global, gap, nodes and proof go without the axis `start`")
-	}
-	return nil
+	must.Be(f.Gap >= 0 && !math.IsInf(f.Gap, 1) && f.Nodes >= 0, "a gap and a number of nodes are above 0")
+	must.Be(f.Search != Local || !asks, "local leaves out the search that gap, nodes and proof are about")
+	must.Be(!asks || !slices.Contains(axes, "start"), "one start of a run finds no bound on F: global, gap, nodes and proof go without the axis `start`")
 }
 
 // Job is one run. Key is the SHA-256 of Fixed, so that a job is what it computes,
@@ -92,67 +89,47 @@ type Space struct {
 }
 
 // NewPlan makes the jobs. Two that are the same are one.
-func NewPlan(fixed Fixed, over Space) (*Plan, error) {
-	p := &Plan{Schema: schema}
-	add := func(name string) error {
-		if slices.Contains(p.Axes, name) {
-			return fmt.Errorf("%s is varied twice", name)
-		}
+func NewPlan(fixed Fixed, over Space) (p *Plan, err error) {
+	defer must.Catch(&err)
+	p = &Plan{Schema: schema}
+	add := func(name string) {
+		must.Be(!slices.Contains(p.Axes, name), "%s is varied twice", name)
 		p.Axes = append(p.Axes, name)
-		return nil
 	}
 	jobs := 1
 	for _, a := range over.Axes {
-		if err := a.check(); err != nil {
-			return nil, err
-		}
-		if err := add(a.Name); err != nil {
-			return nil, err
-		}
-		if jobs *= len(a.Values); jobs > mostJobs {
-			return nil, fmt.Errorf("the grid has more than the %d jobs that a sweep may have", mostJobs)
-		}
+		a.check()
+		add(a.Name)
+		jobs *= len(a.Values)
+		must.Be(jobs <= mostJobs, "the grid has more than the %d jobs that a sweep may have", mostJobs)
 	}
 	points := [][]string{{}}
-	for _, a := range over.Axes {
+	times := func(n int, more func(k int) []string) {
 		var next [][]string
 		for _, p := range points {
-			for _, v := range a.Values {
-				next = append(next, append(slices.Clone(p), v))
+			for k := range n {
+				next = append(next, append(slices.Clone(p), more(k)...))
 			}
 		}
 		points = next
+	}
+	for _, a := range over.Axes {
+		times(len(a.Values), func(k int) []string { return a.Values[k : k+1] })
 	}
 	if len(over.Draw) > 0 || over.Draws > 0 {
-		if len(over.Draw) == 0 || over.Draws < 1 || over.Draws > mostJobs/len(points) {
-			return nil, fmt.Errorf("random points need something to draw, and how often, at most %d times here: there are %d laws and %d draws", mostJobs/len(points), len(over.Draw), over.Draws)
-		}
+		must.Be(len(over.Draw) > 0 && over.Draws >= 1 && over.Draws <= mostJobs/len(points),
+			"random points need something to draw, and how often, at most %d times here: there are %d laws and %d draws", mostJobs/len(points), len(over.Draw), over.Draws)
 		for _, d := range over.Draw {
-			if err := add(d.Name); err != nil {
-				return nil, err
-			}
+			add(d.Name)
 		}
 		rng := rand.New(rand.NewPCG(over.Seed, 0))
-		var drawn [][]string
-		for range over.Draws {
-			var point []string
-			for _, d := range over.Draw {
-				point = append(point, d.value(rng))
-			}
-			drawn = append(drawn, point)
-		}
-		var next [][]string
-		for _, p := range points {
-			for _, q := range drawn {
-				next = append(next, append(slices.Clone(p), q...))
-			}
-		}
-		points = next
+		drawn := each.Below(over.Draws, func(int) []string {
+			return each.Of(over.Draw, func(d Draw) string { return d.value(rng) })
+		})
+		times(over.Draws, func(k int) []string { return drawn[k] })
 	}
 	if len(over.List) > 0 {
-		if len(p.Axes) > 0 {
-			return nil, fmt.Errorf("a list of jobs goes without a grid and without draws")
-		}
+		must.Be(len(p.Axes) == 0, "a list of jobs goes without a grid and without draws")
 		for _, entry := range over.List {
 			for name := range entry {
 				if !slices.Contains(p.Axes, name) {
@@ -161,24 +138,14 @@ func NewPlan(fixed Fixed, over Space) (*Plan, error) {
 			}
 		}
 		slices.Sort(p.Axes)
-		points = nil
-		for _, entry := range over.List {
-			var point []string
-			for _, name := range p.Axes {
-				point = append(point, entry[name])
-			}
-			points = append(points, point)
-		}
+		points = each.Of(over.List, func(entry map[string]string) []string {
+			return each.Of(p.Axes, func(name string) string { return entry[name] })
+		})
 	}
-	if err := fixed.searches(p.Axes); err != nil {
-		return nil, err
-	}
+	fixed.searches(p.Axes)
 	seen := map[string]bool{}
 	for _, at := range points {
-		job, err := fixed.at(p.Axes, at, over.Data)
-		if err != nil {
-			return nil, err
-		}
+		job := fixed.at(p.Axes, at, over.Data)
 		if !seen[job.Key] {
 			p.Jobs = append(p.Jobs, job)
 		}
@@ -188,7 +155,7 @@ func NewPlan(fixed Fixed, over Space) (*Plan, error) {
 }
 
 // at is the job at a point; an empty value leaves what is fixed.
-func (f Fixed) at(axes, at []string, files map[string]Input) (Job, error) {
+func (f Fixed) at(axes, at []string, files map[string]Input) Job {
 	job := Job{Fixed: f, At: at}
 	job.Data, job.Set = slices.Clone(f.Data), slices.Clone(f.Set)
 	for k, name := range axes {
@@ -220,12 +187,10 @@ func (f Fixed) at(axes, at []string, files map[string]Input) (Job, error) {
 		default:
 			job.Set = append(job.Set, name+"="+value)
 		}
-		if err != nil {
-			return job, fmt.Errorf("%s = %s: %w", name, value, err)
-		}
+		must.Be(err == nil, "%s = %s: %w", name, value, err)
 	}
 	job.Key = job.key()
-	return job, nil
+	return job
 }
 
 // key is the hash of what decides the result: not of the names of files.
@@ -258,10 +223,9 @@ func (p *Plan) Place(j Job) string {
 
 // Find returns the job of a key.
 func (p *Plan) Find(key string) (Job, bool) {
-	for _, j := range p.Jobs {
-		if j.Key == key {
-			return j, true
-		}
+	k := slices.IndexFunc(p.Jobs, func(j Job) bool { return j.Key == key })
+	if k < 0 {
+		return Job{}, false
 	}
-	return Job{}, false
+	return p.Jobs[k], true
 }

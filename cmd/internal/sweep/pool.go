@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"bilevelc/internal/atomicfile"
+	"bilevelc/internal/must"
 	"bilevelc/runtime"
 )
 
@@ -67,25 +67,19 @@ func prove(ctx context.Context, r *runtime.Result, path string) (proof, why stri
 // Keep writes what a job ended with into the folder, and into its journal: a document,
 // or, where that is nil, the fault in the outcome. A proof comes into its place before the
 // document that names it.
-func (f *Folder) Keep(document []byte, o Outcome) error {
+func (f *Folder) Keep(document []byte, o Outcome) (err error) {
+	defer must.Catch(&err)
 	e := Event{Key: o.Job.Key, Worker: o.Worker, Seconds: o.Seconds}
 	if document == nil {
-		if err := f.Fail(o.Job.Key, o.Err); err != nil {
-			return err
-		}
+		must.Do(f.Fail(o.Job.Key, o.Err))
 		e.Event, e.Error = "failed", o.Err.Error()
 		return f.note(e)
 	}
 	again := f.Has(o.Job.Key)
 	if o.Proof != "" && !again {
-		if err := f.putProof(o.Job, o.Proof); err != nil {
-			return err
-		}
+		must.Do(f.putProof(o.Job, o.Proof))
 	}
-	same, err := f.Put(o.Job.Key, document)
-	if err != nil {
-		return err
-	}
+	same := must.Get(f.Put(o.Job.Key, document))
 	e.Event, e.Status, e.Seal, e.Unproved = "done", o.Status.String(), sealOf(document), o.Unproved
 	switch {
 	case !same:
@@ -93,12 +87,8 @@ func (f *Folder) Keep(document []byte, o Outcome) error {
 	case again:
 		e.Event = "again"
 	}
-	if err := f.note(e); err != nil {
-		return err
-	}
-	if !same {
-		return fmt.Errorf("job %s gave another result than the one that is there: was it run by another version, or under a time limit?", o.Job.Key)
-	}
+	must.Do(f.note(e))
+	must.Be(same, "job %s gave another result than the one that is there: was it run by another version, or under a time limit?", o.Job.Key)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"sort"
 	"strings"
 
+	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/chart"
@@ -41,16 +42,10 @@ const mostRows = 500
 
 // Report writes a page, complete in itself: how the jobs ended, a chart of the
 // objective over each axis, and a table.
-func (f *Folder) Report(w io.Writer, name string) error {
-	counts, err := f.Counts()
-	if err != nil {
-		return err
-	}
-	table, err := f.Table(true)
-	if err != nil {
-		return err
-	}
-	p := page{Title: f.title(), Name: name, Ended: counts.text(), Style: template.CSS(chart.Style)}
+func (f *Folder) Report(w io.Writer, name string) (err error) {
+	defer must.Catch(&err)
+	table := must.Get(f.Table(true))
+	p := page{Title: f.title(), Name: name, Ended: must.Get(f.Counts()).text(), Style: template.CSS(chart.Style)}
 	for k := range f.Plan.Axes {
 		if a := f.axisPage(table, k); a != nil {
 			p.Axes = append(p.Axes, *a)
@@ -80,9 +75,7 @@ func (f *Folder) Report(w io.Writer, name string) error {
 		p.Rows = append(p.Rows, row)
 	}
 	var b strings.Builder
-	if err := pageTemplate.Execute(&b, p); err != nil {
-		return err
-	}
+	must.Do(pageTemplate.Execute(&b, p))
 	_, err = io.WriteString(w, diag.ShownLines(b.String()))
 	return err
 }

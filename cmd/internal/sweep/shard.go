@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"bilevelc/internal/must"
 )
 
 // Shard is the part of the jobs that one process of several runs: every Of-th, from
@@ -13,17 +15,14 @@ type Shard struct{ Index, Of int }
 // ParseShard reads i/n. auto/n takes i from the environment of a cluster:
 // SLURM_ARRAY_TASK_ID of a Slurm array, which begins at SLURM_ARRAY_TASK_MIN, or
 // JOB_COMPLETION_INDEX of an indexed job of Kubernetes, which begins at 0.
-func ParseShard(text string, getenv func(string) string) (Shard, error) {
+func ParseShard(text string, getenv func(string) string) (s Shard, err error) {
+	defer must.Catch(&err)
 	left, right, ok := strings.Cut(text, "/")
 	of, err := strconv.Atoi(right)
-	if !ok || err != nil || of < 1 {
-		return Shard{}, fmt.Errorf("a shard is i/n, such as 3/8, or auto/n on a cluster, not %q", text)
-	}
+	must.Be(ok && err == nil && of >= 1, "a shard is i/n, such as 3/8, or auto/n on a cluster, not %q", text)
 	if left != "auto" {
 		i, err := strconv.Atoi(left)
-		if err != nil || i < 1 || i > of {
-			return Shard{}, fmt.Errorf("shard %s: i goes from 1 to %d", text, of)
-		}
+		must.Be(err == nil && i >= 1 && i <= of, "shard %s: i goes from 1 to %d", text, of)
 		return Shard{i, of}, nil
 	}
 	for _, from := range []struct{ name, least string }{{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN"}, {"JOB_COMPLETION_INDEX", ""}} {
@@ -39,9 +38,8 @@ func ParseShard(text string, getenv func(string) string) (Shard, error) {
 				least, err = strconv.Atoi(text)
 			}
 		}
-		if i -= least; err != nil || i < 0 || i >= of {
-			return Shard{}, fmt.Errorf("shard %s: %s is %q, which is not one of %d", text, from.name, value, of)
-		}
+		i -= least
+		must.Be(err == nil && i >= 0 && i < of, "shard %s: %s is %q, which is not one of %d", text, from.name, value, of)
 		return Shard{i + 1, of}, nil
 	}
 	return Shard{}, fmt.Errorf("shard %s: neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set", text)
