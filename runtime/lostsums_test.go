@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"bilevelc/internal/members"
@@ -14,7 +15,7 @@ import (
 // says nothing: none of them is a solution.
 func TestSumsThatRoundingLoses(t *testing.T) {
 	ends := 0
-	for k := range members.Seeds(t, 60) {
+	for _, k := range append(slices.Collect(members.Seeds(t, 60)), 213452514) { // of the last one a gradient mapping is small beside gradients that are rounding
 		rng := rand.New(rand.NewPCG(k, 71))
 		a, b, c, d, s, row := 0.5+3*rng.Float64(), 0.1+2*rng.Float64(), 2*rng.NormFloat64(), 0.5+rng.Float64(), 3*rng.NormFloat64(), 1+4*rng.Float64()
 		text := fmt.Sprintf(`model sums

@@ -293,6 +293,8 @@ var list = []named{
 		`c.barrier.weigh(weights, s.weight, at.share, at.force)`, ``},
 	{"a state that was left and is back is none of a cycle", "runtime/reduced/round.go", "(*State).cycles",
 		`back := slices.Contains(st.Met, key)`, `back := false`},
+	{"gradients may be rounding of large entries", "runtime/certify/required.go", "(*verification).required",
+		`v.lost(), Share`, `0*v.lost(), Share`},
 	{"the error by the answer is of one draw of roundings", "runtime/oracle/accuracy.go", "ErrorByAnswer",
 		`const draws = 3`, `const draws = 1`},
 	{"a way of the adjoint has no residual", "runtime/oracle/accuracy.go", "(*errorDraws).draw",

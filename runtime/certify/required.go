@@ -34,6 +34,8 @@ func (v *verification) required() {
 		return
 	}
 	v.bounded()
+	// Where entries are so large that f is all rounding of theirs, the size of gradients is that of rounding, and what is small beside it may be anything.
+	v.within("solved: what rounding of x and y makes of grad f, by its terms", v.lost(), Share)
 	switch {
 	case c.Goldstein != nil:
 		g := c.Goldstein

@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -110,19 +111,7 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 	eachX, eachY := make([]float64, q.Dx), make([]float64, q.Dy)
 	raise(eachX, gx, make([]float64, q.Dx), 1)
 	raise(eachY, ga[:q.Dy], make([]float64, q.Dy), 1)
-	at := slices.Concat(x, q.Answer(y, v.doc.Lambda))
-	for k := range signings {
-		half := halfWay(at, k)
-		hx, ha := gradXY(v.d.f, half[:q.Dx], half[q.Dx:])
-		terms.x = math.Max(terms.x, maxAbs(gx)+raise(eachX, gx, hx, 2))
-		terms.y = math.Max(terms.y, maxAbs(ga[:q.Dy])+raise(eachY, ga, ha, 2))
-		near := turned(at, k)
-		for j, t := range at {
-			near[j] = t + 0x1p-52*near[j]
-		}
-		hx, ha = gradXY(v.d.f, near[:q.Dx], near[q.Dx:])
-		terms.lostX, terms.lostY = math.Max(terms.lostX, raise(make([]float64, q.Dx), gx, hx, 1)), math.Max(terms.lostY, raise(make([]float64, q.Dy), ga, ha, 1))
-	}
+	terms = v.termsNear(q, gx, ga, eachX, eachY)
 	own, sum := absolute(eachX, x)+absolute(eachY, y), absolute(eachX, x)+absolute(eachY, lengths) // each entry in its own unit
 	// The adjoint and the multipliers of slacks carry what f feels of y to x. Those that are large and cancel are no terms of f: what counts of them is limited by what f's own make of it,
 	// and where x and y vanish by what grad_y f itself carries to x, which alone tells there: H^-1 of it is about its length over how long H makes it, or found where g has no term of x and of entries that f feels; and a row
@@ -168,6 +157,32 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 		terms.x = math.Max(terms.x, terms.sum/wide)
 	}
 	return gx, ga, terms
+}
+
+// termsNear are the sizes of the terms of grad f of q at the document's point, where it is (gx, ga), and by how much it changes by rounding; of each entry in eachX and eachY.
+func (v *verification) termsNear(q *problem.Problem, gx, ga, eachX, eachY []float64) (terms sizesOfF) {
+	at := slices.Concat(v.doc.X, q.Answer(v.doc.Y, v.doc.Lambda))
+	for k := range signings {
+		half := halfWay(at, k)
+		hx, ha := gradXY(v.d.f, half[:q.Dx], half[q.Dx:])
+		terms.x = math.Max(terms.x, maxAbs(gx)+raise(eachX, gx, hx, 2))
+		terms.y = math.Max(terms.y, maxAbs(ga[:q.Dy])+raise(eachY, ga, ha, 2))
+		near := turned(at, k)
+		for j, t := range at {
+			near[j] = t + 0x1p-52*near[j]
+		}
+		hx, ha = gradXY(v.d.f, near[:q.Dx], near[q.Dx:])
+		terms.lostX, terms.lostY = math.Max(terms.lostX, raise(make([]float64, q.Dx), gx, hx, 1)), math.Max(terms.lostY, raise(make([]float64, q.Dy), ga, ha, 1))
+	}
+	return terms
+}
+
+// lost is by how much the gradient of f changes at the document's point where entries of x and of the answer move by their rounding, by its terms.
+func (v *verification) lost() float64 {
+	q := v.p.Signed(nil)
+	gx, ga := gradXY(v.d.f, v.doc.X, q.Answer(v.doc.Y, v.doc.Lambda))
+	terms := v.termsNear(q, gx, ga, make([]float64, q.Dx), make([]float64, q.Dy))
+	return math.Max(share(terms.lostX, terms.x), share(terms.lostY, terms.y))
 }
 
 // wide is the largest entry of x, or width of X where that is more; +Inf of an X without end.
