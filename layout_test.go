@@ -73,7 +73,7 @@ var layers = map[string][]string{
 	"runtime/report":            {"lang", "parser", "ir", "runtime"},
 	"runtime/session":           {"lang", "parser", "ir", "internal/await", "runtime"},
 	"runtime":                   {"internal/jsonfault", "internal/sparse", "internal/await", "lang", "parser", "ir", "autodiff", "codegen", "runtime"},
-	"cmd/bilevelc":              {"cmd/internal/assist", "internal/atomicfile", "internal/await", "internal/heap", "cmd/internal/jupyter", "cmd/internal/lsp", "internal/planted", "cmd/internal/serve", "cmd/internal/sweep", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
+	"cmd/bilevelc":              {"cmd/internal/assist", "internal/atomicfile", "internal/await", "internal/heap", "internal/must", "cmd/internal/jupyter", "cmd/internal/lsp", "internal/planted", "cmd/internal/serve", "cmd/internal/sweep", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
 	"bench":                     {""},
 
 	"internal/atomicfile": {},

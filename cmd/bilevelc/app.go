@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"bilevelc/internal/await"
+	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
@@ -133,6 +134,15 @@ func (a *app) readFile(ctx context.Context, path string, limit int64) ([]byte, e
 		text, err := datafile.ReadFile(path, a.io.in, limit)
 		return []byte(text), err
 	})
+}
+
+// textOf is what is in a file; code is of one that cannot be read.
+func (a *app) textOf(ctx context.Context, path string, limit int64, code int) []byte {
+	text, err := a.readFile(ctx, path, limit)
+	if err != nil {
+		must.Do(a.unreadable(path, err, code))
+	}
+	return text
 }
 
 // unreadable is the error of a file that cannot be read.

@@ -11,6 +11,7 @@ import (
 
 	"bilevelc/codegen"
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime"
 )
 
@@ -33,16 +34,11 @@ same results bit for bit. Arrays of the same sizes run on the same code.`,
 	cmd.Flags().StringVarP(&dir, "out", "o", "", "folder to write to (made where it is missing)")
 	cmd.Flags().StringVar(&pkg, "package", "", "name of the package (default: the folder's)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if dir == "" {
-			return usageError("build needs a folder: -o DIR")
-		}
+		hold(dir != "", "build needs a folder: -o DIR")
 		if pkg == "" {
 			pkg = packageName(dir)
 		}
-		problem, err := a.loadBound(cmd.Context(), args[0], in)
-		if err != nil {
-			return err
-		}
+		problem := must.Get(a.loadBound(cmd.Context(), args[0], in))
 		return a.writeSource(cmd.Context(), problem, pkg, dir)
 	}
 	return cmd

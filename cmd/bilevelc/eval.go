@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime"
 	"bilevelc/runtime/chart"
 	"bilevelc/runtime/report"
@@ -55,62 +56,40 @@ takes the values FROM, FROM+STEP, ..., TO, the others stay.`,
 }
 
 func (a *app) eval(ctx context.Context, path string, f *evalFlags) error {
-	if f.at == "" && f.along == "" {
-		return usageError("eval needs the point: --at point.json")
-	}
-	if f.along != "" && (f.sensitivity || f.check) {
-		return usageError("--along gives values along a line; --sensitivity and --check-gradient are of one point")
-	}
-	if f.along != "" && f.report != "" {
-		return usageError("--report is of one point; --plot and --csv show a line")
-	}
-	if err := f.outputs.validate(f.json); err != nil {
-		return err
-	}
+	hold(f.at != "" || f.along != "", "eval needs the point: --at point.json")
+	hold(f.along == "" || !f.sensitivity && !f.check, "--along gives values along a line; --sensitivity and --check-gradient are of one point")
+	hold(f.along == "" || f.report == "", "--report is of one point; --plot and --csv show a line")
+	f.outputs.validate(f.json)
 	began := time.Now()
-	settings, err := f.settings()
-	if err != nil {
-		return err
-	}
-	opts := runtime.Options{Oracle: f.oracle, Solver: f.solver, Settings: settings, Seed: f.seed, CheckGradient: f.check, Sensitivity: f.sensitivity}
+	opts := runtime.Options{Oracle: f.oracle, Solver: f.solver, Settings: f.settings(), Seed: f.seed, CheckGradient: f.check, Sensitivity: f.sensitivity}
 	var along runtime.Along
 	if f.along != "" {
-		if along, err = runtime.ParseAlong(f.along); err != nil {
-			return usageError("--along: %v", err)
-		}
+		var err error
+		along, err = runtime.ParseAlong(f.along)
+		hold(err == nil, "--along: %v", err)
 	}
 	problem, err := a.loadBound(ctx, path, f.inputs)
 	if empty := emptyBefore(path, err); empty != nil {
 		return a.evaluated(empty, nil, path, began, f)
 	}
-	if err != nil {
-		return err
-	}
+	must.Do(err)
 	var point runtime.Values
 	if f.at != "" {
-		if point, err = a.readPoint(ctx, f.at); err != nil {
-			return err
-		}
+		point = a.readPoint(ctx, f.at)
 	}
 	if f.along != "" {
 		return a.alongLine(ctx, problem, point, along, opts, f)
 	}
 	result, err := problem.Eval(ctx, point, opts)
-	if err != nil {
-		return runError(err)
-	}
+	must.Do(runError(err))
 	return a.evaluated(result, problem, path, began, f)
 }
 
 // evaluated shows an evaluation in all forms that were asked for.
 func (a *app) evaluated(result *runtime.Result, problem *runtime.Problem, path string, began time.Time, f *evalFlags) error {
 	result.Inputs = f.inputs.of(path)
-	if err := a.show(a.timed(result, began), f.runFlags); err != nil {
-		return err
-	}
-	if err := a.more(result, problem, f.outputs); err != nil {
-		return err
-	}
+	must.Do(a.show(a.timed(result, began), f.runFlags))
+	a.more(result, problem, f.outputs)
 	return statusError(result)
 }
 
@@ -121,29 +100,23 @@ func (a *app) alongLine(ctx context.Context, p *runtime.Problem, point runtime.V
 		return runError(err)
 	}
 	if f.json {
-		if err := a.printJSON(line); err != nil {
-			return err
-		}
-	} else if err := a.lineText(line, f); err != nil {
-		return err
+		must.Do(a.printJSON(line))
+	} else {
+		a.lineText(line, f)
 	}
 	if f.plot {
 		fmt.Fprintln(a.io.out)
-		if err := report.PlotLine(a.io.out, line, a.columns()); err != nil {
-			return err
-		}
+		must.Do(report.PlotLine(a.io.out, line, a.columns()))
 	}
 	if f.csv != "" {
-		if err := writeTables(f.csv, []report.Table{report.LineTable(line)}); err != nil {
-			return err
-		}
+		writeTables(f.csv, []report.Table{report.LineTable(line)})
 	}
 	return stopped(ctx, "evaluating along the line", err)
 }
 
 // lineText writes a line as a table: F and the follower's answer, as many entries as
 // text shows of a vector.
-func (a *app) lineText(line *runtime.Line, f *evalFlags) error {
+func (a *app) lineText(line *runtime.Line, f *evalFlags) {
 	t := report.LineTable(line)
 	const wide = 12
 	shown := len(t.Header)
@@ -165,9 +138,7 @@ func (a *app) lineText(line *runtime.Line, f *evalFlags) error {
 		row[0] = chart.Number(float64(p.At), 10)
 		write(row)
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	must.Do(w.Flush())
 	if shown < len(t.Header) {
 		fmt.Fprintf(a.io.out, "... %d columns in all; --all shows them, --csv and --json have them\n", len(t.Header))
 	}
@@ -177,7 +148,6 @@ func (a *app) lineText(line *runtime.Line, f *evalFlags) error {
 		}
 	}
 	fmt.Fprintf(a.io.out, "calls: %s\n", line.Calls.Text())
-	return nil
 }
 
 // modelFiles completes the name of a model.

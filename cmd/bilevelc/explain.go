@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 )
@@ -40,13 +41,8 @@ func (a *app) explainCommand() *cobra.Command {
 		for _, name := range stages {
 			found = found || name == stage
 		}
-		if !found {
-			return usageError("there is no stage %q; there are %s", stage, strings.Join(stages, ", "))
-		}
-		problem, err := a.loadBound(cmd.Context(), args[0], in)
-		if err != nil {
-			return err
-		}
+		hold(found, "there is no stage %q; there are %s", stage, strings.Join(stages, ", "))
+		problem := must.Get(a.loadBound(cmd.Context(), args[0], in))
 		for _, s := range runtime.Stages() {
 			if stage != "" && s.Name != stage {
 				continue
@@ -54,9 +50,7 @@ func (a *app) explainCommand() *cobra.Command {
 			if stage == "" {
 				fmt.Fprintf(a.io.out, "== %s: %s\n", s.Name, s.Summary)
 			}
-			if err := s.Dump(a.io.out, problem); err != nil {
-				return err
-			}
+			must.Do(s.Dump(a.io.out, problem))
 		}
 		return nil
 	}
@@ -74,9 +68,7 @@ func codeOf(text string) diag.Code {
 
 func (a *app) explainCode(code diag.Code) error {
 	entry, ok := diag.Lookup(code)
-	if !ok {
-		return usageError("there is no code %s; the codes run from %s to %s", code, diag.Codes()[0].Code, diag.Codes()[len(diag.Codes())-1].Code)
-	}
+	hold(ok, "there is no code %s; the codes run from %s to %s", code, diag.Codes()[0].Code, diag.Codes()[len(diag.Codes())-1].Code)
 	fmt.Fprintf(a.io.out, "%s: %s\n\n%s\n", entry.Code, entry.Title, strings.TrimSpace(entry.Explanation))
 	if entry.Example != "" {
 		fmt.Fprintf(a.io.out, "\nThis fails with it:\n\n%s\n", indent(entry.Example))

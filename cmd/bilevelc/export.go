@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime"
 )
 
@@ -53,46 +54,28 @@ bounds its slack and its multiplier.
 				return usageError("export needs a format: --to %s", strings.Join(formats, ", --to "))
 			}
 		}
-		if !slices.Contains(formats, format) {
-			return usageError("there is no format %s: --to %s", format, strings.Join(formats, ", --to "))
-		}
-		if pairs != "sos1" && pairs != "binary" {
-			return usageError("--pairs is sos1 or binary, not %s", pairs)
-		}
+		hold(slices.Contains(formats, format), "there is no format %s: --to %s", format, strings.Join(formats, ", --to "))
+		hold(pairs == "sos1" || pairs == "binary", "--pairs is sos1 or binary, not %s", pairs)
 		if format == "blv" {
-			text, err := a.modelOfMPS(cmd.Context(), args[0], in)
-			if err != nil {
-				return err
-			}
+			text := must.Get(a.modelOfMPS(cmd.Context(), args[0], in))
 			return a.deliver(out, []byte(text))
 		}
-		problem, err := a.loadBound(cmd.Context(), args[0], in)
-		if err != nil {
-			return err
-		}
+		problem := must.Get(a.loadBound(cmd.Context(), args[0], in))
 		var text, aux bytes.Buffer
 		if format != "mibs" {
 			write := problem.Export
 			if pairs == "binary" {
 				write = func(to io.Writer, format string) error { return problem.ExportBinary(cmd.Context(), to, format) }
 			}
-			if err := write(&text, format); err != nil {
-				return runError(err)
-			}
+			must.Do(runError(write(&text, format)))
 			return a.deliver(out, text.Bytes())
 		}
-		if out == "" {
-			return usageError("the form of MibS is two files: -o FILE.mps")
-		}
+		hold(out != "", "the form of MibS is two files: -o FILE.mps")
 		if !runtime.IsMPS(out) {
 			out += ".mps"
 		}
-		if err := problem.ExportBilevel(&text, &aux, filepath.Base(out)); err != nil {
-			return runError(err)
-		}
-		if err := a.deliver(out, text.Bytes()); err != nil {
-			return err
-		}
+		must.Do(runError(problem.ExportBilevel(&text, &aux, filepath.Base(out))))
+		must.Do(a.deliver(out, text.Bytes()))
 		return a.deliver(runtime.AuxPath(out), aux.Bytes())
 	}
 	return cmd
@@ -111,13 +94,8 @@ func (a *app) modelOfMPS(ctx context.Context, path string, in inputs) (string, e
 		return "", usageError("--to blv is for an MPS file with its auxiliary file; `bilevelc fmt` prints a model")
 	}
 	a.aux = in.aux
-	text, err := a.readFile(ctx, path, maxModel)
-	if err != nil {
-		return "", a.unreadable(path, err, exitUsage)
-	}
+	text := a.textOf(ctx, path, maxModel, exitUsage)
 	name, aux, err := a.auxiliary(ctx, path)
-	if err != nil {
-		return "", err
-	}
+	must.Do(err)
 	return runtime.MPSModel(path, string(text), name, aux)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
-	"bilevelc/internal/atomicfile"
+	"bilevelc/internal/must"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
@@ -27,22 +27,15 @@ input. Comments are kept. A model with a syntax error is left alone.`,
 	cmd.Flags().BoolVarP(&showDiff, "diff", "d", false, "print a diff in place of the result; exit code 1 where there is one")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			if write {
-				return usageError("fmt -w needs files")
-			}
+			hold(!write, "fmt -w needs files")
 			args = []string{"-"}
 		}
 		var broken diag.List
 		differs := false
 		for _, path := range args {
-			text, err := a.readFile(cmd.Context(), path, maxModel)
-			if err != nil {
-				return a.unreadable(path, err, exitUsage)
-			}
+			text := a.textOf(cmd.Context(), path, maxModel, exitUsage)
 			file, diags, err := parser.ParseFileContext(cmd.Context(), diag.NewSource(path, string(text)))
-			if err != nil {
-				return stopped(cmd.Context(), "parsing "+path, err)
-			}
+			must.Do(stopped(cmd.Context(), "parsing "+path, err))
 			if diags.HasErrors() {
 				broken = append(broken, diags...)
 				continue
@@ -57,17 +50,13 @@ input. Comments are kept. A model with a syntax error is left alone.`,
 				}
 			case write && path != "-":
 				if changed {
-					if err := atomicfile.Write(path, formatted); err != nil {
-						return &exitError{Code: exitUsage, Err: err}
-					}
+					must.Do(writeFile(path, formatted))
 				}
 			default:
 				a.io.out.Write(formatted)
 			}
 		}
-		if err := broken.Err(); err != nil {
-			return err
-		}
+		must.Do(broken.Err())
 		if showDiff && differs {
 			return &exitError{Code: exitInternal}
 		}

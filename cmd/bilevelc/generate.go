@@ -41,9 +41,7 @@ optimum (optimum.json) into a folder.`,
 	fs.Float64Var(&o.Condition, "condition", o.Condition, "condition number of the Hessian of g in y")
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if dir == "" {
-			return usageError("generate needs a folder: -o DIR")
-		}
+		hold(dir != "", "generate needs a folder: -o DIR")
 		var err error
 		if o.Family, err = planted.ParseFamily(family); err != nil {
 			return usageError("%v", err)
@@ -52,9 +50,7 @@ optimum (optimum.json) into a folder.`,
 		if _, ok := errors.AsType[*stoppedError](err); ok {
 			return err
 		}
-		if err != nil {
-			return usageError("%v", err)
-		}
+		hold(err == nil, "%v", err)
 		return writeInstance(a, dir, instance)
 	}
 	return cmd

@@ -12,6 +12,7 @@ import (
 
 	"bilevelc/cmd/internal/assist"
 	"bilevelc/cmd/internal/jupyter"
+	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
 	"bilevelc/runtime/chart"
@@ -34,10 +35,7 @@ expressions and commands, one a line, such as ":solve". Plots are shown inline.`
 		Example: "  bilevelc jupyter install\n  bilevelc jupyter install --prefix \"$VIRTUAL_ENV\"",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			program, err := os.Executable()
-			if err != nil {
-				return err
-			}
+			program := must.Get(os.Executable())
 			folder, err := jupyter.Install(prefix, "bilevelc", "bilevelc", "bilevelc", []string{program, "jupyter", "kernel", "{connection_file}"})
 			if err != nil {
 				return &exitError{Code: exitUsage, Err: err}

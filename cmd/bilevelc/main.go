@@ -19,6 +19,7 @@ import (
 
 	"bilevelc/internal/await"
 	"bilevelc/internal/heap"
+	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/status"
@@ -148,6 +149,13 @@ func usageError(format string, args ...any) error {
 	return &exitError{Code: exitUsage, Err: fmt.Errorf(format, args...)}
 }
 
+// hold ends a command whose flags, arguments or files cannot be meant so.
+func hold(so bool, format string, args ...any) {
+	if !so {
+		must.Do(usageError(format, args...))
+	}
+}
+
 // parsing is how package strconv begins a reason that the flag package passes on.
 var parsing = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": `)
 
@@ -216,22 +224,30 @@ written in the .blv language. "bilevelc MODEL" is short for "bilevelc solve MODE
 	root.AddCommand(a.solveCommand(), a.evalCommand(), a.checkCommand(), a.formatCommand(), a.explainCommand(),
 		a.methodsCommand(), a.functionsCommand(), a.verifyCommand(), a.sweepCommand(), a.workerCommand(), a.reportCommand(), a.generateCommand(), a.exportCommand(), a.buildCommand(), a.replCommand(), a.lspCommand(), a.serveCommand(), a.jupyterCommand(), a.manCommand())
 	completing(root)
-	countsArguments(root)
+	catching(root)
 	return root
 }
 
-// countsArguments makes a wrong number of arguments, of any command, an error of usage that names the command.
-func countsArguments(cmd *cobra.Command) {
+// catching makes what ends a command, or one below it, its error (package must), and a wrong number of arguments an error of usage that names the
+// command.
+func catching(cmd *cobra.Command) {
 	if accepts := cmd.Args; accepts != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			err := accepts(cmd, args)
+		cmd.Args = func(cmd *cobra.Command, args []string) (err error) {
+			defer must.Catch(&err)
+			err = accepts(cmd, args)
 			if err == nil || errors.As(err, new(*exitError)) {
 				return err
 			}
 			return usageError("%s %v\nSee '%s --help'.", cmd.CommandPath(), err, cmd.CommandPath())
 		}
 	}
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+			defer must.Catch(&err)
+			return run(cmd, args)
+		}
+	}
 	for _, sub := range cmd.Commands() {
-		countsArguments(sub)
+		catching(sub)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 )
@@ -37,9 +38,7 @@ diagnostics. They are made from what the program itself knows.`,
 			return &exitError{Code: exitUsage, Err: err}
 		}
 		for _, page := range []struct{ name, text string }{{"bilevelc-methods.7", methodsPage()}, {"bilevelc-codes.7", codesPage()}} {
-			if err := writeFile(filepath.Join(args[0], page.name), md2man.Render([]byte(page.text))); err != nil {
-				return err
-			}
+			must.Do(writeFile(filepath.Join(args[0], page.name), md2man.Render([]byte(page.text))))
 		}
 		return nil
 	}

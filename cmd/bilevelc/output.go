@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"bilevelc/internal/atomicfile"
+	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/chart"
@@ -29,42 +30,32 @@ func (o *outputs) register(fs *pflag.FlagSet) {
 	fs.StringVar(&o.csv, "csv", "", "write tables to this folder: variables, rows, multipliers, with labels")
 }
 
-// validate reports, before anything is solved, what cannot be written.
-func (o *outputs) validate(json bool) error {
-	if o.plot && json {
-		return usageError("--plot and --json exclude each other: both write to standard output")
-	}
+// validate refuses, before anything is solved, what cannot be written.
+func (o *outputs) validate(json bool) {
+	hold(!o.plot || !json, "--plot and --json exclude each other: both write to standard output")
 	if o.report != "" {
-		if err := plainFile("--report", o.report); err != nil {
-			return err
-		}
+		plainFile("--report", o.report)
 	}
-	if o.csv == "" {
-		return nil
+	if o.csv != "" {
+		info, err := os.Stat(o.csv)
+		hold(err != nil || info.IsDir(), "--csv %s: it is a file, not a folder", o.csv)
+		inFolder("--csv", o.csv)
 	}
-	if info, err := os.Stat(o.csv); err == nil && !info.IsDir() {
-		return usageError("--csv %s: it is a file, not a folder", o.csv)
-	}
-	return inFolder("--csv", o.csv)
 }
 
-// plainFile reports that a flag's file cannot be written.
-func plainFile(flag, path string) error {
-	if path == "-" {
-		return usageError("%s takes a file: standard output has the result", flag)
-	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return usageError("%s %s: it is a folder", flag, path)
-	}
-	return inFolder(flag, path)
+// plainFile refuses a flag's file that cannot be written.
+func plainFile(flag, path string) {
+	hold(path != "-", "%s takes a file: standard output has the result", flag)
+	info, err := os.Stat(path)
+	hold(err != nil || !info.IsDir(), "%s %s: it is a folder", flag, path)
+	inFolder(flag, path)
 }
 
-// inFolder reports that the folder is missing in which a flag's file is to be.
-func inFolder(flag, path string) error {
-	if info, err := os.Stat(filepath.Dir(filepath.Clean(path))); err != nil || !info.IsDir() {
-		return usageError("%s %s: there is no folder %s", flag, path, filepath.Dir(filepath.Clean(path)))
-	}
-	return nil
+// inFolder refuses a flag's file whose folder is missing.
+func inFolder(flag, path string) {
+	dir := filepath.Dir(filepath.Clean(path))
+	info, err := os.Stat(dir)
+	hold(err == nil && info.IsDir(), "%s %s: there is no folder %s", flag, path, dir)
 }
 
 // columns is the width of the terminal, or of a page where there is none.
@@ -79,63 +70,49 @@ func (a *app) columns() int {
 }
 
 // more gives a result in the other forms that were asked for.
-func (a *app) more(r *runtime.Result, p *runtime.Problem, o outputs) error {
+func (a *app) more(r *runtime.Result, p *runtime.Problem, o outputs) {
 	if o.plot && r.HasPoint() {
-		if err := a.plots(r); err != nil {
-			return err
-		}
+		a.plots(r)
 	}
 	if o.report != "" {
-		if err := a.writePage(a.pageOf(r, p), o.report); err != nil {
-			return err
-		}
+		a.writePage(a.pageOf(r, p), o.report)
 	}
 	if o.csv != "" {
-		return writeTables(o.csv, report.Tables(r))
+		writeTables(o.csv, report.Tables(r))
 	}
-	return nil
 }
 
 // plots draws the variables of a result.
-func (a *app) plots(r *runtime.Result) error {
+func (a *app) plots(r *runtime.Result) {
 	for _, vs := range []runtime.Values{r.Upper.Variables, r.Lower.Variables} {
 		for _, v := range vs {
 			fmt.Fprintln(a.io.out)
-			if err := report.Plot(a.io.out, v, a.columns()); err != nil {
-				return err
-			}
+			must.Do(report.Plot(a.io.out, v, a.columns()))
 		}
 	}
-	return nil
 }
 
 // writeTables writes tables to a folder. A new folder appears with all of them or not
 // at all; in one that is there each file is replaced as a whole, and others stay.
-func writeTables(dir string, tables []report.Table) error {
+func writeTables(dir string, tables []report.Table) {
 	if _, err := os.Stat(dir); err == nil {
-		return fillFolder(dir, tables)
+		fillFolder(dir, tables)
+		return
 	}
 	next := fmt.Sprintf("%s.%d.tmp", filepath.Clean(dir), os.Getpid())
 	if err := os.Mkdir(next, 0o777); err != nil {
-		return &exitError{Code: exitUsage, Err: err}
+		must.Do(&exitError{Code: exitUsage, Err: err})
 	}
 	defer os.RemoveAll(next) // nothing, once it has its name
-	if err := fillFolder(next, tables); err != nil {
-		return err
-	}
-	if err := os.Rename(next, dir); err != nil {
-		return err
-	}
-	return atomicfile.SyncFolder(filepath.Dir(filepath.Clean(dir)))
+	fillFolder(next, tables)
+	must.Do(os.Rename(next, dir))
+	must.Do(atomicfile.SyncFolder(filepath.Dir(filepath.Clean(dir))))
 }
 
-func fillFolder(dir string, tables []report.Table) error {
+func fillFolder(dir string, tables []report.Table) {
 	for _, t := range tables {
-		if err := atomicfile.Write(filepath.Join(dir, t.Name+".csv"), t.CSV()); err != nil {
-			return err
-		}
+		must.Do(atomicfile.Write(filepath.Join(dir, t.Name+".csv"), t.CSV()))
 	}
-	return nil
 }
 
 // deliver writes to a file, or to standard output where it is "" or "-".
@@ -149,11 +126,8 @@ func (a *app) deliver(path string, text []byte) error {
 
 // printJSON writes a document on a line.
 func (a *app) printJSON(document any) error {
-	text, err := json.Marshal(document)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.io.out, "%s\n", diag.ShownJSON(text))
+	text := must.Get(json.Marshal(document))
+	_, err := fmt.Fprintf(a.io.out, "%s\n", diag.ShownJSON(text))
 	return err
 }
 
@@ -178,9 +152,7 @@ func (a *app) writeFolder(dir string, files []file) error {
 	}
 	for _, f := range files {
 		path := filepath.Join(dir, f.name)
-		if err := writeFile(path, f.text); err != nil {
-			return err
-		}
+		must.Do(writeFile(path, f.text))
 		fmt.Fprintln(a.io.out, path)
 	}
 	return nil

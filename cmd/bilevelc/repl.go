@@ -16,6 +16,7 @@ import (
 	"github.com/reeflective/readline"
 	"github.com/spf13/cobra"
 
+	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
 	"bilevelc/runtime"
@@ -45,15 +46,9 @@ Tab completes. It works at a terminal and with input from a pipe.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r := &repl{app: a, session: &session.Session{Seed: in.seed}}
 		if len(args) == 1 {
-			if err := r.load(cmd.Context(), args[0]); err != nil {
-				return err
-			}
+			must.Do(r.load(cmd.Context(), args[0]))
 		}
-		set, err := a.readData(cmd.Context(), in)
-		if err != nil {
-			return err
-		}
-		r.session.AddData(set)
+		r.session.AddData(must.Get(a.readData(cmd.Context(), in)))
 		if isTerminal(a.io.in) && isTerminal(a.io.out) {
 			return r.terminal()
 		}
@@ -125,16 +120,12 @@ func (r *repl) terminal() error {
 	shell := readline.NewShell()
 	// The probe asks the terminal where the cursor is, and takes what was typed in
 	// the meantime for a part of the answer. Prompts start at the left edge here.
-	if err := shell.Config.Set("cursor-position-probe", false); err != nil {
-		return err
-	}
+	must.Do(shell.Config.Set("cursor-position-probe", false))
 	for name, value := range map[string]bool{
 		// Characters of more than one byte are letters, not keys with Meta.
 		"convert-meta": false, "input-meta": true, "output-meta": true,
 	} {
-		if err := shell.Config.Set(name, value); err != nil {
-			return err
-		}
+		must.Do(shell.Config.Set(name, value))
 	}
 	shell.Prompt.Primary(func() string { return "blv> " })
 	shell.Prompt.Secondary(func() string { return "...> " })
@@ -208,7 +199,9 @@ type step struct {
 // the data.
 func (r *repl) enter(ctx context.Context, text string, last bool) (more bool, err error) {
 	before := r.session.Copy()
-	more, err = r.handle(ctx, text, last)
+	if failed := must.Try(func() { more, err = r.handle(ctx, text, last) }); failed != nil {
+		err = failed
+	}
 	if !r.moved && !r.session.Same(before) {
 		r.past, r.future = append(r.past, step{strings.TrimSpace(text), before}), nil
 	}
@@ -220,9 +213,7 @@ func (r *repl) enter(ctx context.Context, text string, last bool) (more bool, er
 // replaces on to.
 func (r *repl) move(from, to *[]step, done string) error {
 	n := len(*from)
-	if n == 0 {
-		return usageError("there is nothing to be %s", done)
-	}
+	hold(n != 0, "there is nothing to be %s", done)
 	s := (*from)[n-1]
 	*from, *to = (*from)[:n-1], append(*to, step{s.input, r.session})
 	r.session, r.moved = s.session, true
@@ -254,10 +245,7 @@ func (r *repl) handle(ctx context.Context, text string, last bool) (more bool, e
 	r.entered = append(r.entered, text)
 	r.inputs++
 	name := fmt.Sprintf("input %d", r.inputs)
-	reply, err := r.session.Enter(name, text)
-	if err != nil {
-		return false, err
-	}
+	reply := must.Get(r.session.Enter(name, text))
 	if reply.Incomplete { // and nothing more is to come
 		if _, diags := parser.ParseREPL(diag.NewSource(name, text)); diags.HasErrors() {
 			return false, diags

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
@@ -81,9 +82,7 @@ func replCommands() []replCommand {
 }
 
 func one(args []string, what string, use func(string) error) error {
-	if len(args) != 1 {
-		return usageError("this takes %s", what)
-	}
+	hold(len(args) == 1, "this takes %s", what)
 	return use(args[0])
 }
 
@@ -125,41 +124,25 @@ func commandsNamed(name string) (found []replCommand) {
 }
 
 func (r *repl) load(ctx context.Context, path string) error {
-	if datafile.Holds(path) {
-		return usageError("%s holds data; `:data %s` reads it", path, path)
-	}
-	text, err := r.app.readFile(ctx, path, maxModel)
-	if err != nil {
-		return r.app.unreadable(path, err, exitUsage)
-	}
-	reply, err := r.session.Load(path, string(text))
-	if err != nil {
-		return err
-	}
+	hold(!datafile.Holds(path), "%s holds data; `:data %s` reads it", path, path)
+	reply := must.Get(r.session.Load(path, string(r.app.textOf(ctx, path, maxModel, exitUsage))))
 	fmt.Fprintln(r.app.io.out, strings.Join(reply.Defined, ", "))
 	r.app.reportDiagnostics(reply.Warnings)
 	return nil
 }
 
 func (r *repl) data(ctx context.Context, args []string) error {
-	if len(args) == 0 {
-		return usageError(":data takes a file, or name=file")
-	}
+	hold(len(args) != 0, ":data takes a file, or name=file")
 	return r.add(ctx, inputs{data: args})
 }
 
 func (r *repl) set(ctx context.Context, args []string) error {
-	if len(args) == 0 {
-		return usageError(":set takes name=value")
-	}
+	hold(len(args) != 0, ":set takes name=value")
 	return r.add(ctx, inputs{set: []string{strings.Join(args, " ")}})
 }
 
 func (r *repl) add(ctx context.Context, in inputs) error {
-	set, err := r.app.readData(ctx, in)
-	if err != nil {
-		return err
-	}
+	set := must.Get(r.app.readData(ctx, in))
 	waiting := r.session.AddData(set)
 	fmt.Fprintln(r.app.io.out, "data", diag.Join(set.Entries, ", ", func(e data.Entry) string { return e.Name }))
 	if len(waiting) > 0 {
@@ -174,31 +157,22 @@ func (r *repl) solve(ctx context.Context, args []string) error {
 	if err := fs.Parse(args); err != nil {
 		return usageError(":solve: %v\n:help solve lists its flags.", err)
 	}
-	if fs.NArg() > 0 {
-		return usageError(":solve solves the session's model and takes flags only, not %q", fs.Arg(0))
-	}
+	hold(fs.NArg() <= 0, ":solve solves the session's model and takes flags only, not %q", fs.Arg(0))
 	if len(f.data)+len(f.set) > 0 {
-		if err := r.add(ctx, inputs{data: f.data, set: f.set}); err != nil {
-			return err
-		}
+		must.Do(r.add(ctx, inputs{data: f.data, set: f.set}))
 	}
 	if fs.Changed("seed") {
 		r.session.Seed = f.seed
 	} else {
 		f.seed = r.session.Seed
 	}
-	if err := f.outputs.validate(f.json); err != nil {
-		return err
-	}
+	f.outputs.validate(f.json)
 	app := *r.app
 	app.args = nil // those of the session, which do not make its results
 	app.quiet, app.verbose = app.quiet || f.quiet, app.verbose || f.verbose
 	ctx, cancel := f.limited(ctx)
 	defer cancel()
-	opts, err := f.options(ctx, &app)
-	if err != nil {
-		return err
-	}
+	opts := f.options(ctx, &app)
 	if !f.cold && f.method == "" && f.starts == 0 && f.start == "" && f.resume == "" {
 		opts.Near = r.session.Near()
 	}
@@ -208,13 +182,8 @@ func (r *repl) solve(ctx context.Context, args []string) error {
 		result, problem, err = r.session.Solve(ctx, runtime.BindOptions{Strict: f.strict}, opts)
 		return result, err
 	})
-	if err != nil {
-		return runError(stopped(ctx, "binding the model", err))
-	}
-	unproved, err := app.present(ctx, result, problem, &f.solveFlags, kept)
-	if err != nil {
-		return err
-	}
+	must.Do(runError(stopped(ctx, "binding the model", err)))
+	unproved := must.Get(app.present(ctx, result, problem, &f.solveFlags, kept))
 	if result.HasPoint() {
 		r.solutions = append(r.solutions, result)
 	}
@@ -240,18 +209,11 @@ func (r *repl) solveFlags() (*replFlags, *pflag.FlagSet) {
 
 // eval reads name=value pairs, values in JSON.
 func (r *repl) eval(ctx context.Context, args []string) error {
-	set, err := r.app.readData(ctx, inputs{set: joinPairs(args)})
-	if err != nil {
-		return err
-	}
+	set := must.Get(r.app.readData(ctx, inputs{set: joinPairs(args)}))
 	problem, err := r.session.BindContext(ctx, runtime.BindOptions{})
-	if err != nil {
-		return stopped(ctx, "binding the model", err)
-	}
+	must.Do(stopped(ctx, "binding the model", err))
 	result, err := problem.Eval(ctx, pointOf(set), runtime.Options{Seed: r.session.Seed})
-	if err != nil {
-		return runError(err)
-	}
+	must.Do(runError(err))
 	return r.app.show(result, runFlags{})
 }
 
@@ -270,11 +232,8 @@ func joinPairs(args []string) []string {
 }
 
 func (r *repl) check(context.Context, []string) error {
-	checked, err := r.session.Check()
-	if err != nil {
-		return err
-	}
+	checked := must.Get(r.session.Check())
 	r.app.reportDiagnostics(checked.Warnings)
-	_, err = fmt.Fprint(r.app.io.out, checked.Text(false))
+	_, err := fmt.Fprint(r.app.io.out, checked.Text(false))
 	return err
 }

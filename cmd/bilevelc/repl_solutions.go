@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime"
 	"bilevelc/runtime/report"
 	"bilevelc/runtime/session"
@@ -28,26 +29,17 @@ func (r *repl) solution() (*runtime.Result, error) {
 // gradient writes the hypergradient of F, which `grad F` means; at a kink the slopes of F
 // on either side, and which rows of the follower bind there.
 func (r *repl) gradient(ctx context.Context, _ []string) error {
-	last, err := r.solution()
-	if err != nil {
-		return err
-	}
+	last := must.Get(r.solution())
 	if len(last.Lower.Weak) > 0 {
 		problem, err := r.session.BindContext(ctx, runtime.BindOptions{})
-		if err != nil {
-			return stopped(ctx, "binding the model", err)
-		}
+		must.Do(stopped(ctx, "binding the model", err))
 		at, err := problem.Eval(ctx, last.Upper.Variables, runtime.Options{Seed: r.session.Seed, Sensitivity: true})
-		if err != nil {
-			return runError(err)
-		}
+		must.Do(runError(err))
 		if writeSlopes(r.app.io.out, at) {
 			return nil
 		}
 	}
-	if len(last.Upper.Hypergradient) == 0 {
-		return usageError("the last solution has no hypergradient")
-	}
+	hold(len(last.Upper.Hypergradient) != 0, "the last solution has no hypergradient")
 	for _, v := range last.Upper.Hypergradient {
 		fmt.Fprintf(r.app.io.out, "%s  ", v.Name)
 		writeAnswer(r.app.io.out, &session.Reply{Value: &v, Type: "dF/d" + v.Name})
@@ -132,23 +124,15 @@ const maxBinding = 3
 //	:plot NAME
 //	:plot F along x[3] from 0 to 5 [by 0.1]
 func (r *repl) plot(ctx context.Context, args []string) error {
-	if len(args) == 0 {
-		return usageError(":plot takes a name, or F along ENTRY from A to B")
-	}
+	hold(len(args) != 0, ":plot takes a name, or F along ENTRY from A to B")
 	if len(args) == 1 {
-		v, err := r.plotted(args[0])
-		if err != nil {
-			return err
-		}
+		v := must.Get(r.plotted(args[0]))
 		if r.draw != nil {
 			return r.draw(report.ChartOf(v, nil))
 		}
 		return report.Plot(r.app.io.out, v, r.app.columns())
 	}
-	line, err := r.along(ctx, args)
-	if err != nil {
-		return err
-	}
+	line := must.Get(r.along(ctx, args))
 	if r.draw != nil {
 		return r.draw(report.ChartOfLine(line))
 	}
@@ -165,13 +149,8 @@ func (r *repl) plotted(name string) (runtime.Value, error) {
 			}
 		}
 	}
-	reply, err := r.session.Enter("plot", name)
-	if err != nil {
-		return runtime.Value{}, err
-	}
-	if reply.Value == nil {
-		return runtime.Value{}, usageError("%s is no value", name)
-	}
+	reply := must.Get(r.session.Enter("plot", name))
+	hold(reply.Value != nil, "%s is no value", name)
 	v := *reply.Value
 	v.Name = name
 	return v, nil
@@ -198,15 +177,11 @@ func (r *repl) along(ctx context.Context, args []string) (*runtime.Line, error) 
 			continue
 		}
 		v, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-		if err != nil {
-			return nil, usageError("%q is not a number", s)
-		}
+		hold(err == nil, "%q is not a number", s)
 		numbers[i] = v
 	}
 	problem, err := r.session.BindContext(ctx, runtime.BindOptions{})
-	if err != nil {
-		return nil, stopped(ctx, "binding the model", err)
-	}
+	must.Do(stopped(ctx, "binding the model", err))
 	var at runtime.Values
 	if last := r.session.Last(); last != nil {
 		at = last.Upper.Variables
@@ -221,20 +196,14 @@ func (r *repl) diff(_ context.Context, args []string) error {
 	n := len(r.solutions)
 	i, j := n-1, n
 	if len(args) > 0 {
-		if len(args) != 2 {
-			return usageError(":diff takes two numbers of solutions, or nothing")
-		}
+		hold(len(args) == 2, ":diff takes two numbers of solutions, or nothing")
 		for k, into := range []*int{&i, &j} {
 			v, err := strconv.Atoi(args[k])
-			if err != nil || v < 1 || v > n {
-				return usageError("there is no solution %q; there are %d", args[k], n)
-			}
+			hold(err == nil && v >= 1 && v <= n, "there is no solution %q; there are %d", args[k], n)
 			*into = v
 		}
 	}
-	if i < 1 {
-		return usageError("there are not two solutions yet; each :solve makes one")
-	}
+	hold(i >= 1, "there are not two solutions yet; each :solve makes one")
 	return writeDifference(r.app.io.out, r.solutions[i-1], r.solutions[j-1], i, j)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bilevelc/internal/atomicfile"
+	"bilevelc/internal/must"
 	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/report"
@@ -44,10 +45,7 @@ changed or that claims what does not hold, which its page says.`,
 }
 
 func (a *app) report(ctx context.Context, path, out string, d *documentFlags, seeded bool) error {
-	result, err := a.readResult(ctx, path)
-	if err != nil {
-		return err
-	}
+	result := must.Get(a.readResult(ctx, path))
 	page := &report.Page{Result: result}
 	explicit := d.model != "" || len(d.data)+len(d.set) > 0
 	problem, err := a.problemOf(ctx, path, result, d, seeded)
@@ -57,9 +55,7 @@ func (a *app) report(ctx context.Context, path, out string, d *documentFlags, se
 	case err == nil:
 		page.Problem = problem
 		if result.HasPoint() {
-			if page.Verified, err = during(ctx, "verifying", func() (*certify.Report, error) { return problem.Verify(result) }); err != nil {
-				return err
-			}
+			page.Verified = must.Get(during(ctx, "verifying", func() (*certify.Report, error) { return problem.Verify(result) }))
 		}
 	case explicit || ctx.Err() != nil:
 		return err
@@ -69,9 +65,7 @@ func (a *app) report(ctx context.Context, path, out string, d *documentFlags, se
 	if out == "" {
 		out = strings.TrimSuffix(path, ".json") + ".html"
 	}
-	if err := a.writePage(page, out); err != nil {
-		return err
-	}
+	a.writePage(page, out)
 	return unverified(page)
 }
 
@@ -89,16 +83,14 @@ func unverified(page *report.Page) error {
 }
 
 // writePage writes a page to a file, or to standard output where that is "-".
-func (a *app) writePage(page *report.Page, path string) error {
+func (a *app) writePage(page *report.Page, path string) {
 	var b bytes.Buffer
-	if err := page.Write(&b); err != nil {
-		return err
-	}
+	must.Do(page.Write(&b))
 	if path == "-" {
-		_, err := a.io.out.Write(b.Bytes())
-		return err
+		must.Get(a.io.out.Write(b.Bytes()))
+		return
 	}
-	return atomicfile.Write(path, b.Bytes())
+	must.Do(atomicfile.Write(path, b.Bytes()))
 }
 
 // pageOf is the page of a result that was just made, by the arguments of the command line where it has them.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
@@ -104,34 +104,23 @@ func (j *jobFlags) register(fs *pflag.FlagSet, what string) {
 }
 
 // valid refuses values that no run can have; 0 of some stands for the default.
-func (j *jobFlags) valid(fs *pflag.FlagSet) error {
-	wrong := cmp.Or(atLeast(fs, "starts", int64(j.starts), 0), atLeast(fs, "nodes", j.nodes, 0), atLeast(fs, "max-iter", int64(j.maxIter), 1),
-		positive(fs, "time-limit", j.timeLimit))
-	switch {
-	case wrong != nil:
-		return wrong
-	case fs.Changed("gap") && !(j.gap >= 0):
-		return usageError("--gap is not below 0, and not %v", j.gap)
-	case j.local && (j.global || fs.Changed("gap") || fs.Changed("nodes")):
-		return usageError("--local leaves out the search that --global, --gap and --nodes are about")
-	}
-	return nil
+func (j *jobFlags) valid(fs *pflag.FlagSet) {
+	atLeast(fs, "starts", int64(j.starts), 0)
+	atLeast(fs, "nodes", j.nodes, 0)
+	atLeast(fs, "max-iter", int64(j.maxIter), 1)
+	positive(fs, "time-limit", j.timeLimit)
+	hold(!fs.Changed("gap") || j.gap >= 0, "--gap is not below 0, and not %v", j.gap)
+	hold(!j.local || !j.global && !fs.Changed("gap") && !fs.Changed("nodes"), "--local leaves out the search that --global, --gap and --nodes are about")
 }
 
 // atLeast refuses a number that the user gave and that is too small.
-func atLeast(fs *pflag.FlagSet, name string, value, least int64) error {
-	if fs.Changed(name) && value < least {
-		return usageError("--%s is at least %d, not %d", name, least, value)
-	}
-	return nil
+func atLeast(fs *pflag.FlagSet, name string, value, least int64) {
+	hold(!fs.Changed(name) || value >= least, "--%s is at least %d, not %d", name, least, value)
 }
 
 // positive refuses a duration that the user gave and that is none.
-func positive(fs *pflag.FlagSet, name string, value time.Duration) error {
-	if fs.Changed(name) && value <= 0 {
-		return usageError("--%s is a positive duration, not %v", name, value)
-	}
-	return nil
+func positive(fs *pflag.FlagSet, name string, value time.Duration) {
+	hold(!fs.Changed(name) || value > 0, "--%s is a positive duration, not %v", name, value)
 }
 
 func (r *runFlags) register(fs *pflag.FlagSet) {
@@ -201,26 +190,22 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 	began := time.Now()
 	ctx, cancel := f.limited(ctx) // the whole command
 	defer cancel()
-	if err := f.outputs.validate(f.json); err != nil {
-		return err
-	}
+	f.outputs.validate(f.json)
 	kept := newCheckpointFile(a, path, f.checkpoint)
-	result, problem, trace, err := a.run(ctx, path, f, kept)
+	var result *runtime.Result
+	var problem *runtime.Problem
+	var trace error
+	err := must.Try(func() { result, problem, trace = a.run(ctx, path, f, kept) })
 	if stopped, ok := errors.AsType[*stoppedError](err); ok {
 		result, err = runtime.Unfinished(path, stopped.status(), stopped.Error()), nil
 	}
 	if shown := emptyBefore(path, err); shown != nil {
 		result, err = shown, nil
 	}
-	if err != nil {
-		return err
-	}
+	must.Do(err)
 	a.timed(result, began)
 	result.Inputs = f.inputs.of(path)
-	unproved, err := a.present(ctx, result, problem, f, kept)
-	if err != nil {
-		return err
-	}
+	unproved := must.Get(a.present(ctx, result, problem, f, kept))
 	if trace != nil {
 		return trace
 	}
@@ -239,10 +224,10 @@ func (a *app) present(ctx context.Context, r *runtime.Result, p *runtime.Problem
 	// The state goes first, for a result can be made again from it, not the other way.
 	kept.finish(r, ctx.Err() != nil)
 	unproved = a.writeProof(ctx, r, f.proof)
-	if err = a.show(r, f.runFlags); err == nil {
-		err = a.more(r, p, f.outputs)
-	}
-	if err != nil {
+	if err = must.Try(func() {
+		must.Do(a.show(r, f.runFlags))
+		a.more(r, p, f.outputs)
+	}); err != nil {
 		kept.undelivered(r)
 		return nil, fmt.Errorf("the result could not be written: %w", err)
 	}
@@ -252,17 +237,12 @@ func (a *app) present(ctx context.Context, r *runtime.Result, p *runtime.Problem
 
 // run is the command up to its result, and the problem that it is of.
 func (a *app) run(ctx context.Context, path string, f *solveFlags, kept *checkpointFile) (
-	result *runtime.Result, problem *runtime.Problem, trace, err error) {
-	opts, err := f.options(ctx, a)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	problem, err = a.loadBound(ctx, path, f.inputs)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	result, trace, err = a.watched(opts, f.trace, kept, func(opts runtime.Options) (*runtime.Result, error) { return problem.Solve(ctx, opts) })
-	return result, problem, trace, runError(err)
+	result *runtime.Result, problem *runtime.Problem, trace error) {
+	opts := f.options(ctx, a)
+	problem = must.Get(a.loadBound(ctx, path, f.inputs))
+	result, trace, err := a.watched(opts, f.trace, kept, func(opts runtime.Options) (*runtime.Result, error) { return problem.Solve(ctx, opts) })
+	must.Do(runError(err))
+	return result, problem, trace
 }
 
 // watched has a run shown and kept while it goes on. trace is the error of a trace that
@@ -289,28 +269,18 @@ func (a *app) timed(r *runtime.Result, began time.Time) *runtime.Result {
 
 // options reads the flags. The time limit is not among them: the command's context
 // holds all of it to that.
-func (f *solveFlags) options(ctx context.Context, a *app) (runtime.Options, error) {
-	settings, err := f.settings()
-	if err != nil {
-		return runtime.Options{}, err
-	}
-	if err := cmp.Or(f.valid(f.flags), atLeast(f.flags, "threads", int64(f.threads), 1), positive(f.flags, "checkpoint-every", f.checkpointEvery)); err != nil {
-		return runtime.Options{}, err
-	}
-	if f.local && f.proof != "" {
-		return runtime.Options{}, usageError("--local leaves out the search that --proof is of")
-	}
+func (f *solveFlags) options(ctx context.Context, a *app) runtime.Options {
+	settings := f.settings()
+	f.valid(f.flags)
+	atLeast(f.flags, "threads", int64(f.threads), 1)
+	positive(f.flags, "checkpoint-every", f.checkpointEvery)
+	hold(!f.local || f.proof == "", "--local leaves out the search that --proof is of")
 	for _, file := range [...][2]string{{"--proof", f.proof}, {"--checkpoint", f.checkpoint}, {"--trace", f.trace}} {
-		if file[1] == "" {
-			continue
-		}
-		if err := plainFile(file[0], file[1]); err != nil {
-			return runtime.Options{}, err
+		if file[1] != "" {
+			plainFile(file[0], file[1])
 		}
 	}
-	if f.start != "" && f.resume != "" {
-		return runtime.Options{}, usageError("--start and --resume exclude each other: a run that goes on has its start already")
-	}
+	hold(f.start == "" || f.resume == "", "--start and --resume exclude each other: a run that goes on has its start already")
 	opts := runtime.Options{Method: f.method, Oracle: f.oracle, Solver: f.solver, Settings: settings,
 		Starts: f.starts, Seed: f.seed, MaxIter: f.maxIter, Threads: f.threads, CheckGradient: f.check, KeepEvery: f.checkpointEvery, Gap: f.gap, Nodes: f.nodes}
 	switch {
@@ -320,20 +290,14 @@ func (f *solveFlags) options(ctx context.Context, a *app) (runtime.Options, erro
 		opts.Search = runtime.SearchFully
 	}
 	if f.start != "" {
-		if opts.Start, err = a.readPoint(ctx, f.start); err != nil {
-			return opts, err
-		}
+		opts.Start = a.readPoint(ctx, f.start)
 	}
 	if f.resume != "" {
-		text, err := a.readFile(ctx, f.resume, maxDocument)
-		if err != nil {
-			return opts, a.unreadable(f.resume, err, exitUsage)
-		}
-		if opts.Resume, err = runtime.ReadCheckpoint(text); err != nil {
-			return opts, usageError("--resume %s: %v", f.resume, err)
-		}
+		var err error
+		opts.Resume, err = runtime.ReadCheckpoint(a.textOf(ctx, f.resume, maxDocument, exitUsage))
+		hold(err == nil, "--resume %s: %v", f.resume, err)
 	}
-	return opts, nil
+	return opts
 }
 
 func (f *solveFlags) register(fs *pflag.FlagSet) {
@@ -354,13 +318,11 @@ func (f *solveFlags) register(fs *pflag.FlagSet) {
 }
 
 // settings reads --option name=value.
-func (m *methodFlags) settings() (method.Values, error) {
+func (m *methodFlags) settings() method.Values {
 	values := method.Values{}
 	for _, text := range m.options {
 		name, value, ok := strings.Cut(text, "=")
-		if !ok {
-			return nil, usageError("--option takes name=value, not %q", text)
-		}
+		hold(ok, "--option takes name=value, not %q", text)
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if v, err := strconv.ParseFloat(value, 64); err == nil {
 			values[name] = v
@@ -368,29 +330,24 @@ func (m *methodFlags) settings() (method.Values, error) {
 			values[name] = value
 		}
 	}
-	return values, nil
+	return values
 }
 
 // readPoint reads upper variables from a JSON file: of their names, or a result document.
-func (a *app) readPoint(ctx context.Context, path string) (runtime.Values, error) {
+func (a *app) readPoint(ctx context.Context, path string) runtime.Values {
 	text, err := a.readFile(ctx, path, maxDocument)
-	if name, value, ok := strings.Cut(path, "="); ok && errors.Is(err, fs.ErrNotExist) {
-		return nil, &exitError{Code: exitUsage, Err: fmt.Errorf("%s is no file: a point is a JSON file with the upper variables, such as {%q: %s}", path, name, value)}
-	}
-	if err != nil && strings.HasPrefix(path, "{") {
-		return nil, usageError("a point is a file with this, or standard input: write it into one, or to a pipe, as in `echo '%s' | bilevelc ... -`", path)
-	}
+	name, value, ok := strings.Cut(path, "=")
+	hold(!ok || !errors.Is(err, fs.ErrNotExist), "%s is no file: a point is a JSON file with the upper variables, such as {%q: %s}", path, name, value)
+	hold(err == nil || !strings.HasPrefix(path, "{"), "a point is a file with this, or standard input: write it into one, or to a pipe, as in `echo '%s' | bilevelc ... -`", path)
 	if err != nil {
-		return nil, a.unreadable(path, err, exitData)
+		must.Do(a.unreadable(path, err, exitData))
 	}
 	if r, err := runtime.ReadResult(text); err == nil && r.HasPoint() {
-		return r.Upper.Variables, nil
+		return r.Upper.Variables
 	}
 	set, diags := datafile.Read(datafile.JSON, path, string(text), "")
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	return pointOf(set), nil
+	must.Do(diags.Err())
+	return pointOf(set)
 }
 
 func pointOf(set *data.Set) runtime.Values {
@@ -435,11 +392,8 @@ func runError(err error) error {
 func (a *app) show(r *runtime.Result, f runFlags) error {
 	a.reportDiagnostics(r.Diagnostics)
 	if f.json {
-		text, err := json.Marshal(r)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(a.io.out, "%s\n", text)
+		text := must.Get(json.Marshal(r))
+		_, err := fmt.Fprintf(a.io.out, "%s\n", text)
 		return err
 	}
 	opts := runtime.TextOptions{MaxEntries: 12, Phases: a.verbose}

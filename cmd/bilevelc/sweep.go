@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bilevelc/cmd/internal/sweep"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/status"
 )
 
@@ -87,9 +88,7 @@ ended), 1 some failed, 130 interrupted.`,
   bilevelc sweep toll.sweep --emit slurm --shards 32 > toll.sh
   bilevelc sweep toll.sweep --serve --listen 127.0.0.1:4222`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError("%s takes a model, a plan or a folder, not %d arguments\nSee '%s --help'.", cmd.CommandPath(), len(args), cmd.CommandPath())
-			}
+			hold(len(args) == 1, "%s takes a model, a plan or a folder, not %d arguments\nSee '%s --help'.", cmd.CommandPath(), len(args), cmd.CommandPath())
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.sweep(cmd.Context(), args[0], f) },
@@ -133,41 +132,26 @@ func (a *app) sweep(ctx context.Context, arg string, f *sweepFlags) error {
 	shard := sweep.Shard{}
 	var err error
 	if f.shard != "" {
-		if shard, err = sweep.ParseShard(f.shard, os.Getenv); err != nil {
-			return usageError("--shard: %v", err)
-		}
+		shard, err = sweep.ParseShard(f.shard, os.Getenv)
+		hold(err == nil, "--shard: %v", err)
 	}
 	queued := f.serve || f.nats.url != ""
-	switch {
-	case f.serve && f.nats.url != "":
-		return usageError("--serve starts a queue, --nats uses one: give one of them")
-	case queued && f.shard != "":
-		return usageError("a queue hands out jobs one by one; --shard is for processes without one")
-	case f.flags.Changed("jobs") && f.jobs < 1, f.flags.Changed("shards") && f.shards < 1, f.flags.Changed("draws") && f.draws < 1:
-		return usageError("--jobs, --shards and --draws are at least 1")
-	}
+	hold(!f.serve || f.nats.url == "", "--serve starts a queue, --nats uses one: give one of them")
+	hold(!queued || f.shard == "", "a queue hands out jobs one by one; --shard is for processes without one")
+	hold((f.jobs >= 1 || !f.flags.Changed("jobs")) && (f.shards >= 1 || !f.flags.Changed("shards")) && (f.draws >= 1 || !f.flags.Changed("draws")),
+		"--jobs, --shards and --draws are at least 1")
 	if queued {
-		if err := f.nats.valid(); err != nil {
-			return err
-		}
+		f.nats.valid()
 		if !hasQueue && f.emit == "" {
 			return a.queueProgram(ctx)
 		}
 	}
-	folder, err := a.sweepFolder(ctx, arg, f)
-	if err != nil {
-		return err
-	}
+	folder := must.Get(a.sweepFolder(ctx, arg, f))
 	defer folder.Close()
 	if f.emit != "" {
-		path, err := filepath.Abs(folder.Path)
-		if err != nil {
-			return err
-		}
+		path := must.Get(filepath.Abs(folder.Path))
 		text, err := sweep.Emit(f.emit, sweep.Cluster{Folder: path, Name: strings.TrimSuffix(filepath.Base(path), ".sweep"), Shards: f.shards, Image: f.image, Claim: f.claim})
-		if err != nil {
-			return usageError("--emit: %v", err)
-		}
+		hold(err == nil, "--emit: %v", err)
 		_, err = fmt.Fprint(a.io.out, text)
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bilevelc/cmd/internal/sweep"
+	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
@@ -22,34 +23,27 @@ import (
 func (a *app) sweepFolder(ctx context.Context, arg string, f *sweepFlags) (*sweep.Folder, error) {
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
 		for _, name := range []string{"over", "draw", "draws", "dir", "data", "set", "seed", "method", "oracle", "solver", "option", "starts", "max-iter", "time-limit", "global", "local", "gap", "nodes", "proof"} {
-			if f.flags.Changed(name) {
-				return nil, usageError("%s is a sweep with a plan of its own: --%s belongs to a new one", arg, name)
-			}
+			hold(!f.flags.Changed(name), "%s is a sweep with a plan of its own: --%s belongs to a new one", arg, name)
 		}
-		return a.openSweep(arg)
+		return a.openSweep(arg), nil
 	}
 	var fixed sweep.Fixed
 	var space sweep.Space
 	model, dataFiles, base := arg, slices.Clone(f.data), ""
 	if strings.HasSuffix(arg, ".toml") {
-		text, err := a.readFile(ctx, arg, maxModel)
-		if err != nil {
-			return nil, a.unreadable(arg, err, exitUsage)
-		}
+		text := a.textOf(ctx, arg, maxModel, exitUsage)
 		var file *sweep.File
-		if file, fixed, space, err = sweep.ParseFile(arg, string(text)); err != nil {
-			return nil, usageError("%v", err)
-		}
+		var err error
+		file, fixed, space, err = sweep.ParseFile(arg, string(text))
+		hold(err == nil, "%v", err)
 		base = filepath.Dir(arg)
 		model, dataFiles = file.Model, append(slices.Clone(file.Data), f.data...)
 	} else {
 		fixed.Seed = f.seed
 	}
-	if err := f.overlay(&fixed, &space); err != nil {
-		return nil, err
-	}
+	f.overlay(&fixed, &space)
 	inputs := map[string][]byte{}
-	read := func(spec string, code int) (sweep.Input, error) {
+	read := func(spec string, code int) sweep.Input {
 		name, path := "", spec
 		if before, after, ok := strings.Cut(spec, "="); ok && !strings.ContainsAny(before, `/\.`) {
 			name, path = before+"=", after
@@ -57,74 +51,46 @@ func (a *app) sweepFolder(ctx context.Context, arg string, f *sweepFlags) (*swee
 		if base != "" && !filepath.IsAbs(path) {
 			path = filepath.Join(base, path)
 		}
-		text, err := a.readFile(ctx, path, datafile.MaxFile)
-		if err != nil {
-			return sweep.Input{}, a.unreadable(path, err, code)
-		}
+		text := a.textOf(ctx, path, datafile.MaxFile, code)
 		hash := sweep.HashOf(text)
 		inputs[hash] = text
-		return sweep.Input{Name: name + path, Hash: hash}, nil
+		return sweep.Input{Name: name + path, Hash: hash}
 	}
-	var err error
-	if fixed.Model, err = read(model, exitUsage); err != nil {
-		return nil, err
-	}
+	fixed.Model = read(model, exitUsage)
 	for _, spec := range dataFiles {
-		input, err := read(spec, exitData)
-		if err != nil {
-			return nil, err
-		}
-		fixed.Data = append(fixed.Data, input)
+		fixed.Data = append(fixed.Data, read(spec, exitData))
 	}
 	space.Data = map[string]sweep.Input{}
-	named := func(spec string) error {
-		input, err := read(spec, exitData)
-		space.Data[spec] = input
-		return err
-	}
 	for _, axis := range space.Axes {
 		if axis.Name == "data" {
 			for _, spec := range axis.Values {
-				if err := named(spec); err != nil {
-					return nil, err
-				}
+				space.Data[spec] = read(spec, exitData)
 			}
 		}
 	}
 	for _, job := range space.List {
 		if spec := job["data"]; spec != "" {
-			if err := named(spec); err != nil {
-				return nil, err
-			}
+			space.Data[spec] = read(spec, exitData)
 		}
 	}
 	// A model with an error, or an axis that it does not have, is told before anything is written.
-	m, err := a.compileText(ctx, fixed.Model.Name, inputs[fixed.Model.Hash])
-	if err != nil {
-		return nil, err
-	}
+	m := must.Get(a.compileText(ctx, fixed.Model.Name, inputs[fixed.Model.Hash]))
 	plan, err := sweep.NewPlan(fixed, space)
-	if err != nil {
-		return nil, usageError("%v", err)
-	}
+	hold(err == nil, "%v", err)
 	if !f.ignore {
-		if err := declared(plan.Axes, m.Program); err != nil {
-			return nil, err
-		}
+		declared(plan.Axes, m.Program)
 	}
 	dir := f.dir
 	if dir == "" {
 		dir = strings.TrimSuffix(strings.TrimSuffix(arg, ".toml"), ".blv") + ".sweep"
 	}
 	folder, err := sweep.Create(dir, plan, inputs, who())
-	if errors.Is(err, sweep.ErrOtherPlan) {
-		return nil, usageError("%v", err)
-	}
+	hold(!errors.Is(err, sweep.ErrOtherPlan), "%v", err)
 	return folder, err
 }
 
 // declared refuses an axis that is neither a choice of a run nor what a model takes values for.
-func declared(axes []string, p *ir.Program) error {
+func declared(axes []string, p *ir.Program) {
 	names := []string{"seed", "start", "method", "oracle", "solver", "data"}
 	for _, name := range slices.Sorted(maps.Keys(p.Symbols)) {
 		switch p.Symbols[name].Kind {
@@ -133,28 +99,19 @@ func declared(axes []string, p *ir.Program) error {
 		}
 	}
 	for _, axis := range axes {
-		if !slices.Contains(names, axis) {
-			return usageError("the model has no param or data %s to vary%s; there are %s", axis, diag.DidYouMean(axis, names), strings.Join(names, ", "))
-		}
+		hold(slices.Contains(names, axis), "the model has no param or data %s to vary%s; there are %s", axis, diag.DidYouMean(axis, names), strings.Join(names, ", "))
 	}
-	return nil
 }
 
 // overlay takes what the flags say over a plan's.
-func (f *sweepFlags) overlay(fixed *sweep.Fixed, space *sweep.Space) error {
-	settings, err := f.settings()
-	if err != nil {
-		return err
-	}
-	for name, v := range settings {
+func (f *sweepFlags) overlay(fixed *sweep.Fixed, space *sweep.Space) {
+	for name, v := range f.settings() {
 		if fixed.Options == nil {
 			fixed.Options = map[string]any{}
 		}
 		fixed.Options[name] = v
 	}
-	if err := f.valid(f.flags); err != nil {
-		return err
-	}
+	f.valid(f.flags)
 	take(f.flags, "seed", &fixed.Seed, f.seed)
 	take(f.flags, "method", &fixed.Method, f.method)
 	take(f.flags, "oracle", &fixed.Oracle, f.oracle)
@@ -176,19 +133,14 @@ func (f *sweepFlags) overlay(fixed *sweep.Fixed, space *sweep.Space) error {
 	fixed.Set = append(fixed.Set, f.set...)
 	for _, text := range f.over {
 		axis, err := sweep.ParseAxis(text)
-		if err != nil {
-			return usageError("--over: %v", err)
-		}
+		hold(err == nil, "--over: %v", err)
 		space.Axes = append(space.Axes, axis)
 	}
 	for _, text := range f.draw {
 		d, err := sweep.ParseDraw(text)
-		if err != nil {
-			return usageError("--draw: %v", err)
-		}
+		hold(err == nil, "--draw: %v", err)
 		space.Draw = append(space.Draw, d)
 	}
-	return nil
 }
 
 // take gives a plan the value of a flag that the user gave.
@@ -199,13 +151,16 @@ func take[T any](fs *pflag.FlagSet, name string, to *T, value T) {
 }
 
 // openSweep opens a folder.
-func (a *app) openSweep(dir string) (*sweep.Folder, error) {
+func (a *app) openSweep(dir string) *sweep.Folder {
 	folder, err := sweep.Open(dir, who())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usageError("%s is no sweep: it has no plan.json", dir)
-	}
+	hold(!errors.Is(err, fs.ErrNotExist), "%s is no sweep: it has no plan.json", dir)
+	return readable(folder, err)
+}
+
+// readable is what is in the folder of a sweep, where that can be read.
+func readable[T any](v T, err error) T {
 	if err != nil {
-		return nil, &exitError{Code: exitData, Err: err}
+		must.Do(&exitError{Code: exitData, Err: err})
 	}
-	return folder, nil
+	return v
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bilevelc/cmd/internal/sweep"
+	"bilevelc/internal/must"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
 )
@@ -31,14 +32,8 @@ func (a *app) sweepStatusCommand() *cobra.Command {
 		Short: "How far a sweep is, and how its jobs ended",
 		Args:  oneFolder,
 		RunE: func(_ *cobra.Command, args []string) error {
-			folder, err := a.openSweep(args[0])
-			if err != nil {
-				return err
-			}
-			c, err := folder.Counts()
-			if err != nil {
-				return &exitError{Code: exitData, Err: err}
-			}
+			folder := a.openSweep(args[0])
+			c := readable(folder.Counts())
 			if asJSON {
 				return a.printJSON(map[string]any{"jobs": c.Jobs, "done": c.Done, "failed": c.Failed, "missing": c.Jobs - c.Done - c.Failed, "status": c.ByStatus,
 					"proofs": c.Proofs, "unproved": c.Unproved})
@@ -52,9 +47,7 @@ func (a *app) sweepStatusCommand() *cobra.Command {
 				fmt.Fprintf(w, "with a proof\t%d\nwithout one\t%d\n", c.Proofs, c.Unproved)
 			}
 			fmt.Fprintf(w, "failed\t%d\nmissing\t%d\n", c.Failed, c.Jobs-c.Done-c.Failed)
-			if err := w.Flush(); err != nil {
-				return err
-			}
+			must.Do(w.Flush())
 			return a.failures(folder)
 		},
 	}
@@ -74,9 +67,7 @@ func (a *app) failures(folder *sweep.Folder) error {
 		if n++; n > shown {
 			continue
 		}
-		if _, err := fmt.Fprintf(a.io.out, "failed: %s: %s\n", diag.Shown(folder.Plan.Place(j)), diag.Shown(clipped(why))); err != nil {
-			return err
-		}
+		must.Get(fmt.Fprintf(a.io.out, "failed: %s: %s\n", diag.Shown(folder.Plan.Place(j)), diag.Shown(clipped(why))))
 	}
 	if n > shown {
 		_, err := fmt.Fprintf(a.io.out, "and %d more\n", n-shown)
@@ -108,18 +99,10 @@ that have one entry.`,
 			case format == "" && other != ".csv" && datafile.Holds(out):
 				return usageError("a table is CSV or Parquet: %q is the ending of another format; --format csv says what is meant", other)
 			}
-			folder, err := a.openSweep(args[0])
-			if err != nil {
-				return err
-			}
-			table, err := folder.Table(brief)
-			if err != nil {
-				return &exitError{Code: exitData, Err: err}
-			}
+			folder := a.openSweep(args[0])
+			table := readable(folder.Table(brief))
 			var b bytes.Buffer
-			if err := datafile.WriteTable(&b, kind, table); err != nil {
-				return err
-			}
+			must.Do(datafile.WriteTable(&b, kind, table))
 			return a.deliver(out, b.Bytes())
 		},
 	}
@@ -136,10 +119,7 @@ func (a *app) sweepReportCommand() *cobra.Command {
 		Short: "A page with a chart of the objective over each axis",
 		Args:  oneFolder, ValidArgsFunction: folders,
 		RunE: func(_ *cobra.Command, args []string) error {
-			folder, err := a.openSweep(args[0])
-			if err != nil {
-				return err
-			}
+			folder := a.openSweep(args[0])
 			var b bytes.Buffer
 			if err := folder.Report(&b, filepath.Base(filepath.Clean(args[0]))); err != nil {
 				return &exitError{Code: exitData, Err: err}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bilevelc/cmd/internal/sweep"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/status"
 )
 
@@ -17,13 +18,9 @@ import (
 // would among the others, and the best is printed.
 func (a *app) solveBySweep(ctx context.Context, path string, f *solveFlags) error {
 	for _, name := range []string{"start", "resume", "checkpoint", "checkpoint-every", "trace", "proof", "global", "gap", "nodes", "check-gradient", "strict", "ignore-undeclared"} {
-		if flag := f.flags.Lookup(name); flag != nil && flag.Changed {
-			return usageError("--%s is of a run in one piece; --sweep makes a job of each start", name)
-		}
+		hold(!f.flags.Changed(name), "--%s is of a run in one piece; --sweep makes a job of each start", name)
 	}
-	if f.starts < 2 {
-		return usageError("--sweep is for several starts: give --starts N")
-	}
+	hold(f.starts >= 2, "--sweep is for several starts: give --starts N")
 	sf := &sweepFlags{solveFlags: *f, dir: f.sweep, jobs: f.threads}
 	sf.over = []string{fmt.Sprintf("start=1..%d", f.starts)}
 	sf.flags = pflag.NewFlagSet("sweep", pflag.ContinueOnError)
@@ -33,15 +30,12 @@ func (a *app) solveBySweep(ctx context.Context, path string, f *solveFlags) erro
 		}
 	})
 	sf.starts = 0
-	folder, err := a.sweepFolder(ctx, path, sf)
-	if err != nil {
-		return err
-	}
+	folder := must.Get(a.sweepFolder(ctx, path, sf))
 	defer folder.Close()
 	missing := folder.Missing(true)
 	bar := a.meter("starts", len(folder.Plan.Jobs)-len(missing), len(folder.Plan.Jobs))
 	var fault error
-	err = folder.Run(ctx, missing, max(1, f.threads), func(o sweep.Outcome) {
+	err := folder.Run(ctx, missing, max(1, f.threads), func(o sweep.Outcome) {
 		if fault == nil {
 			fault = o.Err
 		}
@@ -59,24 +53,15 @@ func (a *app) solveBySweep(ctx context.Context, path string, f *solveFlags) erro
 		_ = os.RemoveAll(filepath.Join(folder.Path, "failed"))
 		return runError(errors.Unwrap(fault))
 	}
-	best, failed := folder.Best()
-	if failed != nil {
-		return failed
-	}
+	best := must.Get(folder.Best())
 	if best == nil {
 		return &exitError{Code: status.Interrupted.Exit(false)}
 	}
 	shown := best
 	if !f.json {
-		ends, failed := folder.Ends()
-		if failed != nil {
-			return failed
-		}
-		shown = best.OfStarts(ends)
+		shown = best.OfStarts(must.Get(folder.Ends()))
 	}
-	if err := a.show(shown, f.runFlags); err != nil {
-		return err
-	}
+	must.Do(a.show(shown, f.runFlags))
 	if err != nil {
 		return &exitError{Code: status.Interrupted.Exit(true)}
 	}

@@ -24,10 +24,7 @@ the parts; 'bilevelc verify' of one document says why. It fails, with exit code 
 		Example: "  bilevelc sweep toll.blv --over cap=1:10:1 --proof\n  bilevelc sweep verify toll.sweep",
 		Args:    oneFolder, ValidArgsFunction: folders,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			folder, err := a.openSweep(args[0])
-			if err != nil {
-				return err
-			}
+			folder := a.openSweep(args[0])
 			defer folder.Close()
 			runner := &sweep.Runner{Inputs: folder}
 			bar := a.meter("verify", 0, len(folder.Plan.Jobs))

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/status"
@@ -45,14 +46,8 @@ the names that the document gives. --model and --data say where the others are.`
 	d.register(cmd.Flags())
 	cmd.Flags().StringVar(&proof, "proof", "", "the proof of the global bound, if not beside the document where that says")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		result, err := a.readResult(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		problem, err := a.problemOf(cmd.Context(), args[0], result, &d, cmd.Flags().Changed("seed"))
-		if err != nil {
-			return err
-		}
+		result := must.Get(a.readResult(cmd.Context(), args[0]))
+		problem := must.Get(a.problemOf(cmd.Context(), args[0], result, &d, cmd.Flags().Changed("seed")))
 		report, err := a.verifyProof(cmd.Context(), args[0], problem, result, proof)
 		if errors.As(err, new(*stoppedError)) {
 			return err
@@ -93,15 +88,11 @@ func (d *documentFlags) register(fs *pflag.FlagSet) {
 
 // readResult reads a result document.
 func (a *app) readResult(ctx context.Context, path string) (*runtime.Result, error) {
-	text, err := a.readFile(ctx, path, maxDocument)
+	result, err := runtime.ReadResult(a.textOf(ctx, path, maxDocument, exitUsage))
 	if err != nil {
-		return nil, a.unreadable(path, err, exitUsage)
+		err = &exitError{Code: exitData, Err: fmt.Errorf("%s: %w", path, err)}
 	}
-	result, err := runtime.ReadResult(text)
-	if err != nil {
-		return nil, &exitError{Code: exitData, Err: fmt.Errorf("%s: %w", path, err)}
-	}
-	return result, nil
+	return result, err
 }
 
 // problemOf binds the model that a document is about to its data: from the files that

@@ -27,14 +27,9 @@ func (f *natsFlags) register(fs *pflag.FlagSet) {
 }
 
 // valid refuses what contradicts itself.
-func (f *natsFlags) valid() error {
-	if (f.by.Cert == "") != (f.by.Key == "") {
-		return usageError("--tls-cert and --tls-key go together")
-	}
-	if f.redeliver <= 0 {
-		return usageError("--redeliver is a positive duration, not %v", f.redeliver)
-	}
-	return nil
+func (f *natsFlags) valid() {
+	hold((f.by.Cert == "") == (f.by.Key == ""), "--tls-cert and --tls-key go together")
+	hold(f.redeliver > 0, "--redeliver is a positive duration, not %v", f.redeliver)
 }
 
 func (a *app) workerCommand() *cobra.Command {
@@ -52,17 +47,10 @@ its jobs go to others. While the server is away it waits.`,
   bilevelc worker --nats tls://queue.example:4222 --creds worker.creds --tls-ca ca.pem --idle 10m`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case f.url == "":
-				return usageError("a worker needs --nats URL\nSee 'bilevelc worker --help'.")
-			case jobs < 1:
-				return usageError("--jobs is at least 1, not %d", jobs)
-			case idle < 0:
-				return usageError("--idle is not negative")
-			}
-			if err := f.valid(); err != nil {
-				return err
-			}
+			hold(f.url != "", "a worker needs --nats URL\nSee 'bilevelc worker --help'.")
+			hold(jobs >= 1, "--jobs is at least 1, not %d", jobs)
+			hold(idle >= 0, "--idle is not negative")
+			f.valid()
 			return a.worker(cmd.Context(), f, jobs, idle)
 		},
 	}
