@@ -298,7 +298,7 @@ var list = []named{
 	{"the error by the answer is of one draw of roundings", "runtime/oracle/accuracy.go", "ErrorByAnswer",
 		`const draws = 3`, `const draws = 1`},
 	{"a way of the adjoint has no residual", "runtime/oracle/accuracy.go", "(*errorDraws).draw",
-		` + e.left[j]*share()/tolerance.HalfDigits`, ``},
+		` + e.left*share()/tolerance.HalfDigits`, ``},
 	{"other vertices are looked at within rounding alone", "runtime/sequential/step.go", "(*Solver).descend",
 		`st.vertices, st.delta = true, st.first`, `st.vertices = true`},
 	{"points of the path far from it", "runtime/central/newton.go", "(*Path).from",

@@ -60,7 +60,7 @@ func ErrorOfY(p *problem.Problem, pt *Point) float64 {
 // ErrorByAnswer estimates how far the gradient of F at a point is off as the answer is. What is left of the equations of the answer's face, and the rounding of each of them, is a force,
 // which moves the answer by e, no further than errorY. Gradients of f there, and at entries of x and y that are rounded, differ by c, which makes of the hypergradient c_x + (dy*/dx)'c_y: two
 // products of Sensitivity, to first order. It is taken over a longer way, as c may be lost in the rounding of f. Where the way of y that grad_y f asks for is the difference of two answers, c_y has the rounding
-// of the equations of the other end, and what is left of them, too. It is 0 where these are not known, as outside the domain of f.
+// of the equations of the other end, and what solves leave of them, which is rounding of grad_y f, too. It is 0 where these are not known, as outside the domain of f.
 //
 // Roundings have random signs, and a sum of them may cancel where those of the gradient do not: the root of the mean square of draws is less than a part t of what it stands for
 // with a probability of about 32/(3 pi^2) t^3 with three, 2/pi t with one (Kenney and Laub 1994, small-sample statistical condition estimates).
@@ -93,7 +93,7 @@ type errorDraws struct {
 	way    *Tangent // that of y which grad_y f asks for, once known; one that is 0 where none is differenced
 	end    []float64
 	exact  []float64 // grad_y g at the end of the way
-	left   []float64 // of its equations
+	left   float64   // of each of its equations
 	step   float64
 }
 
@@ -149,14 +149,14 @@ func (e *errorDraws) draw(ctx context.Context) (float64, error) {
 	linalg.Axpy(cx, -1, fx)
 	linalg.Axpy(cy, -1, fy)
 	if p.Facts.QuadraticInY && !(s.at.Lower.RoundingBound > 0) { // else the answers are refined, and the oracle has what rounding leaves of them
-		if err := e.differenced(ctx, base, fy); err != nil {
+		if err := e.differenced(ctx, fy); err != nil {
 			return 0, err
 		}
 		if e.step > 0 {
 			off := make([]float64, p.Dy)
 			p.G.GradY(off, e.rounded(x), e.rounded(e.end))
 			for j := range off {
-				cy[j] += math.Abs(off[j]-e.exact[j])*share()/e.step + e.left[j]*share()/tolerance.HalfDigits
+				cy[j] += math.Abs(off[j]-e.exact[j])*share()/e.step + e.left*share()/tolerance.HalfDigits
 			}
 		}
 	}
@@ -166,8 +166,8 @@ func (e *errorDraws) draw(ctx context.Context) (float64, error) {
 	return linalg.Norm(cx) * tolerance.HalfDigits, nil
 }
 
-// differenced sets the way of y that grad_y f asks for, and what is left of its equations, base the gradient of g where it begins.
-func (e *errorDraws) differenced(ctx context.Context, base, fy []float64) (err error) {
+// differenced sets the way of y that grad_y f asks for.
+func (e *errorDraws) differenced(ctx context.Context, fy []float64) (err error) {
 	if e.way != nil {
 		return nil
 	}
@@ -185,11 +185,7 @@ func (e *errorDraws) differenced(ctx context.Context, base, fy []float64) (err e
 	e.end, e.exact = slices.Clone(s.at.Lower.Y), make([]float64, p.Dy)
 	linalg.Axpy(e.end, e.step, e.way.Y)
 	p.G.GradY(e.exact, s.at.X, e.end)
-	e.left = slices.Clone(asked.q)
-	for j := range e.left {
-		e.left[j] += (e.exact[j] - base[j]) / e.step
-	}
-	p.Rows.B.AddMulVecT(e.left, -1, e.way.Lambda)
+	e.left = tolerance.SumRounding * linalg.Norm(asked.q) // solves go on to the rounding of the force
 	return nil
 }
 
