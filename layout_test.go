@@ -62,7 +62,7 @@ var layers = map[string][]string{
 	"runtime/outer":             {"internal/await", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/oracle", "runtime/status", "runtime/tolerance"},
 	"runtime/paper":             {"runtime/convex", "runtime/linalg", "runtime/method", "runtime/outer", "runtime/problem", "runtime/tolerance"},
 	"runtime/system":            {"internal/sparse", "runtime/activeset", "runtime/central", "runtime/certify", "runtime/document", "runtime/kkt", "runtime/linalg", "runtime/lower", "runtime/oracle", "runtime/outer", "runtime/pieces", "runtime/problem", "runtime/qp", "runtime/reduced", "runtime/relaxation", "runtime/sequential", "runtime/status", "runtime/tree", "runtime/tolerance"},
-	"runtime/exchange":          {"internal/sparse", "ir/data", "lang/diag", "runtime/kkt", "runtime/tolerance"},
+	"runtime/exchange":          {"internal/must", "internal/sparse", "ir/data", "lang/diag", "runtime/kkt", "runtime/tolerance"},
 	"runtime/certify":           {"internal/extended", "internal/must", "internal/sparse", "runtime/problem", "runtime/tolerance"},
 	"runtime/named":             {"ir", "runtime/document", "runtime/linalg", "runtime/tolerance"},
 	"runtime/compile":           {"autodiff", "codegen", "ir", "runtime/problem"},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/members"
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/lang/diag"
 )
@@ -436,9 +437,10 @@ func TestReadWritten(t *testing.T) {
 		if err := WriteMPS(&b, p); err != nil {
 			t.Fatal(err)
 		}
-		got, places, list := parseMPS(diag.NewSource("p.mps", b.String()))
-		if list.HasErrors() {
-			t.Fatalf("%v\n%s", list, b.String())
+		var got *Program
+		var places []diag.Span
+		if err := must.Try(func() { got, places = parseMPS(diag.NewSource("p.mps", b.String())) }); err != nil {
+			t.Fatalf("%v\n%s", err, b.String())
 		}
 		names, _ := p.spell(mpsSpelling(), mpsSpelling())
 		if got.Maximize != p.Maximize || got.Const != p.Const || len(got.Columns) != len(p.Columns) || len(got.Rows) != len(p.Rows) {
@@ -492,10 +494,7 @@ ENDATA
 
 // The conventions of the format.
 func TestReadConventions(t *testing.T) {
-	p, _, list := parseMPS(diag.NewSource("small.mps", smallMPS))
-	if list.HasErrors() {
-		t.Fatal(list)
-	}
+	p, _ := parseMPS(diag.NewSource("small.mps", smallMPS))
 	inf := math.Inf(1)
 	want := []Column{{"k", 0, 6, true}, {"on", 0, 1, true}, {"x", -inf, -1, false}, {"y", -inf, inf, false}}
 	for j, c := range want {
@@ -516,7 +515,7 @@ func TestReadConventions(t *testing.T) {
 		{" L cap", " L need", "a second row `need`"},
 		{" L cap", " X cap", "no type of a row"},
 	} {
-		_, _, list := parseMPS(diag.NewSource("small.mps", strings.Replace(smallMPS, c.old, c.new, 1)))
+		list, _ := must.Try(func() { parseMPS(diag.NewSource("small.mps", strings.Replace(smallMPS, c.old, c.new, 1))) }).(diag.List)
 		if !list.HasErrors() || !strings.Contains(list[0].Summary, c.want) || list[0].Subject.Source == nil {
 			t.Errorf("%q: %v", c.new, list)
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/tolerance"
 )
@@ -23,11 +24,15 @@ type Bilevel struct {
 }
 
 // ReadBilevel reads the pair of files. Columns of the follower are not integer.
-func ReadBilevel(mps, aux *diag.Source) (*Bilevel, diag.List) {
-	p, places, list := parseMPS(mps)
-	if list.HasErrors() {
-		return nil, list
+func ReadBilevel(mps, aux *diag.Source) (b *Bilevel, list diag.List) {
+	if err := must.Try(func() { b = readBilevel(mps, aux) }); err != nil {
+		return nil, err.(diag.List)
 	}
+	return b, nil
+}
+
+func readBilevel(mps, aux *diag.Source) *Bilevel {
+	p, places := parseMPS(mps)
 	r := &auxReader{src: aux, b: &Bilevel{Program: p, Lower: make([]bool, len(p.Columns)), LowerRow: make([]bool, len(p.Rows)), Goal: make([]float64, len(p.Columns))},
 		column: map[string]int{}, row: map[string]int{}, count: map[string]int{}}
 	for j := range p.Columns {
@@ -37,27 +42,25 @@ func ReadBilevel(mps, aux *diag.Source) (*Bilevel, diag.List) {
 		r.row[p.Rows[i].Name] = i
 	}
 	r.read()
-	if r.list.HasErrors() {
-		return nil, r.list
-	}
+	var list diag.List
 	for j, c := range p.Columns {
 		if !r.b.Lower[j] || !c.Integer {
 			continue
 		}
-		d := r.list.Errorf(diag.IntegerFollower, places[j], "the follower's variable `%s` is integer", c.Name)
+		d := list.Errorf(diag.IntegerFollower, places[j], "the follower's variable `%s` is integer", c.Name)
 		d.Detail = "the follower's answer is described by its KKT conditions, which hold for continuous variables only: " +
 			"they say nothing about the best of whole numbers"
-		return nil, r.list
+		must.Do(list)
 	}
 	p.endIntegers()
 	for j, c := range p.Columns {
 		if c.Integer && (infinite(c.Lo) || infinite(c.Hi)) {
-			d := r.list.Errorf(diag.BindIntegerEnds, places[j], "the integer variable `%s` has an end that neither its bounds nor the rows give", c.Name)
+			d := list.Errorf(diag.BindIntegerEnds, places[j], "the integer variable `%s` has an end that neither its bounds nor the rows give", c.Name)
 			d.Detail, d.Fix = "the search for the best whole numbers goes through those between two bounds", "write both in BOUNDS"
-			return nil, r.list
+			must.Do(list)
 		}
 	}
-	return r.b, nil
+	return r.b
 }
 
 // endIntegers gives integer columns without ends those that the rows leave them, by the least and the most that the other terms of a row come to
@@ -147,7 +150,6 @@ func (p *Program) endsBy(i int, row Row, lo, hi []float64) (found bool) {
 type auxReader struct {
 	src         *diag.Source
 	b           *Bilevel
-	list        diag.List
 	column, row map[string]int
 	count       map[string]int // of N and M, as stated
 	chosen      []int          // the follower's columns, in the order of the file
@@ -156,24 +158,16 @@ type auxReader struct {
 	rows        int
 }
 
-func (r *auxReader) fault(at diag.Span, format string, args ...any) {
-	r.list.Errorf(diag.DataMPS, at, format, args...)
-}
-
 // read takes both forms: sections that begin with @ and name columns and rows, and the older one with a key a line (N, M, LC, LR, LO, OS)
 // and places that count from 0, or names. Files with keys and sections in one are among those of MibS, too.
 func (r *auxReader) read() {
 	tag := ""
 	r.sense = 1
 	fieldsOf(r.src, "#", func(f []field, _ bool) bool {
-		if key := f[0].text; key == "IC" || key == "IB" {
-			r.fault(f[0].at, "`%s` is of an interdiction problem, of which the MPS file holds the follower alone: that form is not read", key)
-		}
-		return !strings.HasPrefix(f[0].text, "@") && !r.list.HasErrors()
+		key := f[0].text
+		hold(key != "IC" && key != "IB", f[0].at, "`%s` is of an interdiction problem, of which the MPS file holds the follower alone: that form is not read", key)
+		return !strings.HasPrefix(key, "@")
 	})
-	if r.list.HasErrors() {
-		return
-	}
 	fieldsOf(r.src, "#", func(f []field, _ bool) bool {
 		key := f[0].text
 		switch {
@@ -182,130 +176,98 @@ func (r *auxReader) read() {
 			if tag == "@CONSTSBEGIN" || tag == "@CONSTSEND" { // so in some
 				tag = "@CONSTR" + tag[len("@CONST"):]
 			}
-			if !strings.Contains(" @NUMVARS @NUMCONSTRS @VARSBEGIN @VARSEND @CONSTRSBEGIN @CONSTRSEND @NAME @MPS @LP ", " "+tag+" ") {
-				r.fault(f[0].at, "a section `%s` that auxiliary files of bilevel programs do not have", key)
-			}
+			hold(strings.Contains(" @NUMVARS @NUMCONSTRS @VARSBEGIN @VARSEND @CONSTRSBEGIN @CONSTRSEND @NAME @MPS @LP ", " "+tag+" "), f[0].at,
+				"a section `%s` that auxiliary files of bilevel programs do not have", key)
 		case tag == "@NUMVARS":
 			r.count["N"] = int(r.whole(f[0]))
 		case tag == "@NUMCONSTRS":
 			r.count["M"] = int(r.whole(f[0]))
 		case tag == "@VARSBEGIN":
 			j, ok := r.column[key]
-			if !ok {
-				r.fault(f[0].at, "the MPS file has no column `%s`", key)
-				break
-			}
+			hold(ok, f[0].at, "the MPS file has no column `%s`", key)
 			r.take(f[0], j)
 			if len(f) > 1 {
 				r.b.Goal[j] = r.sense * r.number(f[1])
 			}
 		case tag == "@CONSTRSBEGIN":
 			i, ok := r.row[key]
-			if !ok {
-				r.fault(f[0].at, "the MPS file has no row `%s`", key)
-				break
-			}
+			hold(ok, f[0].at, "the MPS file has no row `%s`", key)
 			r.takeRow(f[0], i)
 		case tag != "":
 		default:
 			r.keyed(f)
 		}
-		return !r.list.HasErrors()
+		return true
 	})
-	if r.list.HasErrors() {
-		return
-	}
 	end := diag.Span{Source: r.src, Start: len(r.src.Text), End: len(r.src.Text)}
 	for k, c := range r.costs {
-		if k >= len(r.chosen) {
-			r.fault(end, "%d costs of the follower (LO), but %d columns (LC)", len(r.costs), len(r.chosen))
-			return
-		}
+		hold(k < len(r.chosen), end, "%d costs of the follower (LO), but %d columns (LC)", len(r.costs), len(r.chosen))
 		r.b.Goal[r.chosen[k]] = r.sense * c
 	}
+	var list diag.List
 	if n, stated := r.count["N"]; stated && n != len(r.chosen) {
-		r.fault(end, "the follower has %d variables by their number, and %d by their list", n, len(r.chosen))
+		list.Errorf(diag.DataMPS, end, "the follower has %d variables by their number, and %d by their list", n, len(r.chosen))
 	}
 	if m, stated := r.count["M"]; stated && m != r.rows {
-		r.fault(end, "the follower has %d constraints by their number, and %d by their list", m, r.rows)
+		list.Errorf(diag.DataMPS, end, "the follower has %d constraints by their number, and %d by their list", m, r.rows)
 	}
 	if len(r.chosen) == 0 || len(r.chosen) == len(r.b.Columns) {
-		r.fault(end, "the follower has %d of the %d variables: each level needs one", len(r.chosen), len(r.b.Columns))
+		list.Errorf(diag.DataMPS, end, "the follower has %d of the %d variables: each level needs one", len(r.chosen), len(r.b.Columns))
 	}
+	must.Do(list.Err())
 }
 
 // keyed reads a line of the older form.
 func (r *auxReader) keyed(f []field) {
-	if len(f) < 2 {
-		r.fault(f[0].at, "expected a key and a number, such as `LC 3`")
-		return
-	}
+	hold(len(f) >= 2, f[0].at, "expected a key and a number, such as `LC 3`")
 	switch f[0].text {
 	case "N", "M":
 		r.count[f[0].text] = int(r.whole(f[1]))
 	case "LC":
-		if j, ok := r.place(f[1], r.column, len(r.b.Columns), "columns"); ok {
-			r.take(f[1], j)
-		}
+		r.take(f[1], r.place(f[1], r.column, len(r.b.Columns), "columns"))
 	case "LR":
-		if i, ok := r.place(f[1], r.row, len(r.b.Rows), "rows"); ok {
-			r.takeRow(f[1], i)
-		}
+		r.takeRow(f[1], r.place(f[1], r.row, len(r.b.Rows), "rows"))
 	case "LO":
 		r.costs = append(r.costs, r.number(f[1]))
 	case "OS":
-		if r.sense = r.number(f[1]); r.sense != 1 && r.sense != -1 {
-			r.fault(f[1].at, "the sense of the follower (OS) is 1 or -1")
-		}
+		r.sense = r.number(f[1])
+		hold(r.sense == 1 || r.sense == -1, f[1].at, "the sense of the follower (OS) is 1 or -1")
 	default:
-		r.fault(f[0].at, "`%s` is no key of a bilevel program: N, M, LC, LR, LO or OS", f[0].text)
+		hold(false, f[0].at, "`%s` is no key of a bilevel program: N, M, LC, LR, LO or OS", f[0].text)
 	}
 }
 
 // place is a column or row by its place, or by its name.
-func (r *auxReader) place(f field, named map[string]int, n int, what string) (at int, ok bool) {
+func (r *auxReader) place(f field, named map[string]int, n int, what string) int {
 	if v, err := strconv.ParseInt(f.text, 10, 32); err == nil && v >= 0 && v < int64(n) {
-		return int(v), true
+		return int(v)
 	}
-	if at, ok = named[f.text]; !ok {
-		r.fault(f.at, "the MPS file has %d %s, counted from 0, and none with the name `%s`", n, what, f.text)
-	}
-	return at, ok
+	at, ok := named[f.text]
+	hold(ok, f.at, "the MPS file has %d %s, counted from 0, and none with the name `%s`", n, what, f.text)
+	return at
 }
 
 func (r *auxReader) take(f field, j int) {
-	if r.b.Lower[j] {
-		r.fault(f.at, "the column `%s` is listed twice", r.b.Columns[j].Name)
-		return
-	}
+	hold(!r.b.Lower[j], f.at, "the column `%s` is listed twice", r.b.Columns[j].Name)
 	r.b.Lower[j] = true
 	r.chosen = append(r.chosen, j)
 }
 
 func (r *auxReader) takeRow(f field, i int) {
-	if r.b.LowerRow[i] {
-		r.fault(f.at, "the row `%s` is listed twice", r.b.Rows[i].Name)
-		return
-	}
+	hold(!r.b.LowerRow[i], f.at, "the row `%s` is listed twice", r.b.Rows[i].Name)
 	r.b.LowerRow[i] = true
 	r.rows++
 }
 
 func (r *auxReader) number(f field) float64 {
 	v, err := strconv.ParseFloat(f.text, 64)
-	if err != nil || v-v != 0 {
-		r.fault(f.at, "`%s` is no number", f.text)
-		return 0
-	}
+	hold(err == nil && v-v == 0, f.at, "`%s` is no number", f.text)
 	return v
 }
 
 func (r *auxReader) whole(f field) int64 {
 	v, err := strconv.ParseInt(f.text, 10, 32)
-	if err != nil {
-		r.fault(f.at, "`%s` is no whole number", f.text)
-		return -1
-	}
+	hold(err == nil, f.at, "`%s` is no whole number", f.text)
 	return v
 }
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/lang/diag"
 )
@@ -14,8 +15,6 @@ const unlimited = 1e20
 
 // mpsReader reads MPS, free or fixed, fields cut at blanks.
 type mpsReader struct {
-	src     *diag.Source
-	list    diag.List
 	program *Program
 	section string
 	integer bool
@@ -29,7 +28,6 @@ type mpsReader struct {
 	ranges  map[int]float64
 	goal    string // the objective
 	places  []diag.Span
-	stopped bool
 }
 
 // field is a word of a line, with its place.
@@ -70,34 +68,30 @@ func fieldsOf(src *diag.Source, marks string, each func(fields []field, indented
 // parseMPS reads a linear program with whole numbers. Conventions that files rely on: the right-hand side of the
 // objective is its constant, negated; an integer column without bounds is binary; a negative UP bound of a column without LO
 // opens it below. Sections beyond (SOS, QUADOBJ, ...) are refused. Columns has the places of the columns' names.
-func parseMPS(src *diag.Source) (p *Program, columns []diag.Span, list diag.List) {
-	r := &mpsReader{src: src, program: &Program{}, free: map[string]bool{}, row: map[string]int{}, column: map[string]int{},
+func parseMPS(src *diag.Source) (p *Program, columns []diag.Span) {
+	r := &mpsReader{program: &Program{}, free: map[string]bool{}, row: map[string]int{}, column: map[string]int{},
 		bounded: map[int]bool{}, ranges: map[int]float64{}}
 	ended := false
 	fieldsOf(src, "*", func(fields []field, indented bool) bool {
 		if indented {
 			r.line(fields)
-		} else if fields[0].text == "ENDATA" {
-			ended = true
-			return false
-		} else {
+		} else if ended = fields[0].text == "ENDATA"; !ended {
 			r.head(fields)
 		}
-		return !r.stopped
+		return !ended
 	})
-	if !ended && len(r.list) == 0 {
-		r.fault(diag.Span{Source: src, Start: len(src.Text), End: len(src.Text)}, "the file ends without ENDATA")
-	}
-	if r.list.HasErrors() {
-		return nil, nil, r.list
-	}
+	hold(ended, diag.Span{Source: src, Start: len(src.Text), End: len(src.Text)}, "the file ends without ENDATA")
 	r.finish()
-	return r.program, r.places, nil
+	return r.program, r.places
 }
 
-func (r *mpsReader) fault(at diag.Span, format string, args ...any) {
-	r.stopped = true
-	r.list.Errorf(diag.DataMPS, at, format, args...)
+// hold ends the reading of a file where something is not so (package must).
+func hold(so bool, at diag.Span, format string, args ...any) {
+	if !so {
+		var list diag.List
+		list.Errorf(diag.DataMPS, at, format, args...)
+		must.Do(list)
+	}
 }
 
 func (r *mpsReader) head(f []field) {
@@ -113,7 +107,7 @@ func (r *mpsReader) head(f []field) {
 		}
 	case "ROWS", "COLUMNS", "RHS", "RANGES", "BOUNDS":
 	default:
-		r.fault(f[0].at, "a section `%s`, which linear bilevel programs do not have", f[0].text)
+		hold(false, f[0].at, "a section `%s`, which linear bilevel programs do not have", f[0].text)
 	}
 }
 
@@ -124,7 +118,7 @@ func (r *mpsReader) sense(f field) {
 	case "MIN", "MINIMIZE", "MINIMISE":
 		r.program.Maximize = false
 	default:
-		r.fault(f.at, "expected MIN or MAX, found `%s`", f.text)
+		hold(false, f.at, "expected MIN or MAX, found `%s`", f.text)
 	}
 }
 
@@ -137,7 +131,7 @@ func (r *mpsReader) line(f []field) {
 	case "COLUMNS":
 		r.columnLine(f)
 	case "RHS":
-		r.pairs(f, func(row field, v float64) { r.side(row, v) })
+		r.pairs(f, r.side)
 	case "RANGES":
 		r.pairs(f, func(row field, v float64) {
 			if i, ok := r.known(row); ok {
@@ -147,20 +141,15 @@ func (r *mpsReader) line(f []field) {
 	case "BOUNDS":
 		r.boundLine(f)
 	default:
-		r.fault(f[0].at, "a line before any section")
+		hold(false, f[0].at, "a line before any section")
 	}
 }
 
 func (r *mpsReader) rowLine(f []field) {
-	if len(f) != 2 {
-		r.fault(f[0].at, "expected the type and the name of a row")
-		return
-	}
+	hold(len(f) == 2, f[0].at, "expected the type and the name of a row")
 	name, letter := f[1].text, strings.ToUpper(f[0].text)
-	if _, twice := r.row[name]; twice || r.free[name] || name == r.goal {
-		r.fault(f[1].at, "a second row `%s`", name)
-		return
-	}
+	_, twice := r.row[name]
+	hold(!twice && !r.free[name] && name != r.goal, f[1].at, "a second row `%s`", name)
 	switch letter {
 	case "N":
 		if r.goal == "" {
@@ -173,38 +162,30 @@ func (r *mpsReader) rowLine(f []field) {
 		r.program.Rows = append(r.program.Rows, Row{Name: name})
 		r.letters, r.rhs = append(r.letters, letter), append(r.rhs, 0)
 	default:
-		r.fault(f[0].at, "`%s` is no type of a row: N, L, G or E", f[0].text)
+		hold(false, f[0].at, "`%s` is no type of a row: N, L, G or E", f[0].text)
 	}
 }
 
 // known finds a row that counts; free rows do not, and unknown ones are faults.
 func (r *mpsReader) known(f field) (int, bool) {
 	i, ok := r.row[f.text]
-	if !ok && !r.free[f.text] {
-		r.fault(f.at, "there is no row `%s`", f.text)
-	}
+	hold(ok || r.free[f.text], f.at, "there is no row `%s`", f.text)
 	return i, ok
 }
 
 func (r *mpsReader) value(f field) float64 {
 	v, err := strconv.ParseFloat(strings.NewReplacer("D", "e", "d", "e").Replace(f.text), 64)
-	if err != nil && !math.IsInf(v, 0) || math.IsNaN(v) {
-		r.fault(f.at, "`%s` is no number", f.text)
-		return 0
-	}
+	hold((err == nil || math.IsInf(v, 0)) && !math.IsNaN(v), f.at, "`%s` is no number", f.text)
 	return v
 }
 
 // pairs reads names with numbers, behind the name of a vector where the number of fields is odd.
 func (r *mpsReader) pairs(f []field, take func(name field, v float64)) {
-	if len(f) == 1 {
-		r.fault(f[0].at, "expected a row and a number")
-		return
-	}
+	hold(len(f) > 1, f[0].at, "expected a row and a number")
 	if len(f)%2 == 1 {
 		f = f[1:]
 	}
-	for k := 0; k < len(f) && !r.stopped; k += 2 {
+	for k := 0; k < len(f); k += 2 {
 		take(f[k], r.value(f[k+1]))
 	}
 }
@@ -227,14 +208,11 @@ func (r *mpsReader) columnLine(f []field) {
 		case "INTEND":
 			r.integer = false
 		default:
-			r.fault(f[len(f)-1].at, "a marker that is neither 'INTORG' nor 'INTEND'")
+			hold(false, f[len(f)-1].at, "a marker that is neither 'INTORG' nor 'INTEND'")
 		}
 		return
 	}
-	if len(f)%2 == 0 {
-		r.fault(f[0].at, "expected a column, and rows with numbers")
-		return
-	}
+	hold(len(f)%2 == 1, f[0].at, "expected a column, and rows with numbers")
 	name := f[0].text
 	j, seen := r.column[name]
 	if !seen {
@@ -242,13 +220,10 @@ func (r *mpsReader) columnLine(f []field) {
 		r.column[name], r.places = j, append(r.places, f[0].at)
 	}
 	r.pairs(f[1:], func(row field, v float64) {
-		switch i, ok := r.row[row.text]; {
-		case row.text == r.goal:
+		if row.text == r.goal {
 			r.program.Cost[j] += v
-		case ok:
+		} else if i, ok := r.known(row); ok {
 			r.entries = append(r.entries, sparse.Entry{Row: i, Col: j, Val: v})
-		case !r.free[row.text]:
-			r.fault(row.at, "there is no row `%s`", row.text)
 		}
 	})
 }
@@ -256,23 +231,14 @@ func (r *mpsReader) columnLine(f []field) {
 func (r *mpsReader) boundLine(f []field) {
 	kind := strings.ToUpper(f[0].text)
 	valued := kind == "UP" || kind == "LO" || kind == "FX" || kind == "LI" || kind == "UI"
-	if !valued && kind != "FR" && kind != "MI" && kind != "PL" && kind != "BV" {
-		r.fault(f[0].at, "`%s` is no type of a bound: UP, LO, FX, FR, MI, PL, BV, LI or UI", f[0].text)
-		return
-	}
+	hold(valued || kind == "FR" || kind == "MI" || kind == "PL" || kind == "BV", f[0].at, "`%s` is no type of a bound: UP, LO, FX, FR, MI, PL, BV, LI or UI", f[0].text)
 	at := 1 // of the column: behind the name of the bounds, which may be left out
 	if want := map[bool]int{true: 4, false: 3}[valued]; len(f) >= want {
 		at = 2
 	}
-	if len(f) < 2 || valued && len(f) < at+2 {
-		r.fault(f[0].at, "expected %s", map[bool]string{true: "a column and a number", false: "a column"}[valued])
-		return
-	}
+	hold(len(f) >= 2 && (!valued || len(f) >= at+2), f[0].at, "expected %s", map[bool]string{true: "a column and a number", false: "a column"}[valued])
 	j, ok := r.column[f[at].text]
-	if !ok {
-		r.fault(f[at].at, "there is no column `%s`", f[at].text)
-		return
-	}
+	hold(ok, f[at].at, "there is no column `%s`", f[at].text)
 	c := &r.program.Columns[j]
 	v := 0.0
 	if valued {
