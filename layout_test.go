@@ -67,7 +67,7 @@ var layers = map[string][]string{
 	"runtime/named":             {"ir", "runtime/document", "runtime/linalg", "runtime/tolerance"},
 	"runtime/compile":           {"autodiff", "codegen", "ir", "runtime/problem"},
 	"runtime/input":             {"internal/sparse", "ir/data", "ir/datafile", "lang/diag", "runtime/document", "runtime/linalg", "runtime/tolerance"},
-	"runtime/document":          {"internal/jsonfault", "ir", "lang", "runtime/certify", "runtime/problem", "runtime/status"},
+	"runtime/document":          {"internal/jsonfault", "internal/must", "ir", "lang", "runtime/certify", "runtime/problem", "runtime/status"},
 	"internal/planted":          {"internal/sparse", "runtime/problem", "ir/data"},
 	"runtime/chart":             {"lang/diag"},
 	"runtime/report":            {"lang", "parser", "ir", "runtime"},

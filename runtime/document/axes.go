@@ -2,12 +2,12 @@ package document
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/lang"
@@ -129,32 +129,23 @@ func (v Value) Key(k int) []string {
 
 // readKeyed reads decoded JSON with objects in it: every number with the
 // labels that lead to it.
-func readKeyed(raw any, above []string, v *Value) error {
+func readKeyed(raw any, above []string, v *Value) {
 	switch raw := raw.(type) {
 	case *object:
 		if v.keys == nil {
 			v.keys = [][]string{} // an object, if of nothing
 		}
 		for i, name := range raw.names {
-			if err := readKeyed(raw.values[i], append(above[:len(above):len(above)], name), v); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
+			err := must.Try(func() { readKeyed(raw.values[i], append(above[:len(above):len(above)], name), v) })
+			must.Be(err == nil, "%s: %w", name, err)
 		}
-		return nil
 	case []any:
 		for i, item := range raw {
-			if err := readKeyed(item, append(above[:len(above):len(above)], strconv.Itoa(i+1)), v); err != nil {
-				return err
-			}
+			readKeyed(item, append(above[:len(above):len(above)], strconv.Itoa(i+1)), v)
 		}
-		return nil
+	default:
+		v.keys, v.Data = append(v.keys, slices.Clone(above)), append(v.Data, must.Get(readFloat(raw)))
 	}
-	f, err := readFloat(raw)
-	if err != nil {
-		return err
-	}
-	v.keys, v.Data = append(v.keys, slices.Clone(above)), append(v.Data, f)
-	return nil
 }
 
 // object is a decoded JSON object in its order.
@@ -165,40 +156,28 @@ type object struct {
 
 // decodeOrdered decodes one JSON value, objects in their order. keyed reports
 // whether there was an object.
-func decodeOrdered(dec *json.Decoder) (v any, keyed bool, err error) {
-	token, err := dec.Token()
-	if err != nil {
-		return nil, false, err
-	}
+func decodeOrdered(dec *json.Decoder) (v any, keyed bool) {
+	token := must.Get(dec.Token())
 	switch token {
 	case json.Delim('['):
 		list := []any{}
 		for dec.More() {
-			item, inner, err := decodeOrdered(dec)
-			if err != nil {
-				return nil, false, err
-			}
+			item, inner := decodeOrdered(dec)
 			list, keyed = append(list, item), keyed || inner
 		}
-		_, err = dec.Token()
-		return list, keyed, err
+		must.Get(dec.Token())
+		return list, keyed
 	case json.Delim('{'):
 		o := &object{}
 		for dec.More() {
-			name, err := dec.Token()
-			if err != nil {
-				return nil, false, err
-			}
-			item, _, err := decodeOrdered(dec)
-			if err != nil {
-				return nil, false, err
-			}
+			name := must.Get(dec.Token())
+			item, _ := decodeOrdered(dec)
 			o.names, o.values = append(o.names, name.(string)), append(o.values, item)
 		}
-		_, err = dec.Token()
-		return o, true, err
+		must.Get(dec.Token())
+		return o, true
 	}
-	return token, false, nil
+	return token, false
 }
 
 // ByLabel is a value that is given by label, as in JSON
@@ -209,20 +188,17 @@ func ByLabel(name string, k *data.Keyed) Value {
 
 // Fit brings a value to a declared shape: one that is given by label to the
 // order of the labels. The error says what does not fit.
-func (v Value) Fit(shape []int, axes []Axis) (Value, error) {
+func (v Value) Fit(shape []int, axes []Axis) (out Value, err error) {
+	defer must.Catch(&err)
 	if axes != nil {
 		shape = axisSizes(axes)
 	}
 	if v.keys == nil {
-		if !slices.Equal(v.Shape, shape) {
-			return v, fmt.Errorf("%s is declared as %s but given as %s", v.Name, ShapeWords(shape), ShapeWords(v.Shape))
-		}
+		must.Be(slices.Equal(v.Shape, shape), "%s is declared as %s but given as %s", v.Name, ShapeWords(shape), ShapeWords(v.Shape))
 		return v.Over(axes), nil
 	}
-	if !labelled(axes) {
-		return v, fmt.Errorf("%s is declared as %s but given by label", v.Name, ShapeWords(shape))
-	}
-	out := Value{Name: v.Name}.Over(axes)
+	must.Be(labelled(axes), "%s is declared as %s but given by label", v.Name, ShapeWords(shape))
+	out = Value{Name: v.Name}.Over(axes)
 	size := 1
 	for _, n := range shape {
 		size *= n
@@ -236,15 +212,15 @@ func (v Value) Fit(shape []int, axes []Axis) (Value, error) {
 	for i, key := range v.keys {
 		k, ok := place[strings.Join(key, "\x00")]
 		if !ok {
-			return v, fmt.Errorf("%s has no entry %s[%s]", v.Name, v.Name, lang.TupleText(key))
+			must.Be(false, "%s has no entry %s[%s]", v.Name, v.Name, lang.TupleText(key))
 		}
 		if given[k] {
-			return v, fmt.Errorf("%s is given twice", EntryName(out, k))
+			must.Be(false, "%s is given twice", EntryName(out, k))
 		}
 		out.Data[k], given[k] = v.Data[i], true
 	}
 	if k := slices.Index(given, false); k >= 0 {
-		return v, fmt.Errorf("%s is missing", EntryName(out, k))
+		must.Be(false, "%s is missing", EntryName(out, k))
 	}
 	return out, nil
 }

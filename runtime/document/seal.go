@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"bilevelc/internal/jsonfault"
+	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 )
 
@@ -26,15 +27,13 @@ import (
 
 // SealOf is the seal of a document in JSON, and that of its times.
 func SealOf(text []byte) (seal, times string, err error) {
+	defer must.Catch(&err)
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	var document map[string]any
-	if err := dec.Decode(&document); err != nil {
-		return "", "", err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return "", "", fmt.Errorf("there is more after the document")
-	}
+	must.Do(dec.Decode(&document))
+	_, err = dec.Token()
+	must.Be(err == io.EOF, "there is more after the document")
 	measured := map[string]any{"time": document["time"], "phases": document["phases"]}
 	if phases, ok := document["phases"].(map[string]any); ok {
 		delete(phases, "seal")
@@ -90,7 +89,8 @@ type plain Result
 // MarshalJSON writes the document with its seal. Numbers that are not finite are
 // strings; a certificate that holds one is left out, with a note, since its form
 // has no place for it.
-func (r Result) MarshalJSON() ([]byte, error) {
+func (r Result) MarshalJSON() (text []byte, err error) {
+	defer must.Catch(&err)
 	d := plain(r)
 	if c := d.Certificate; c != nil && !c.Finite() {
 		d.Certificate = nil
@@ -106,38 +106,25 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		}
 		d.Settings[name] = v
 	}
-	text, err := json.Marshal(d)
-	if err != nil {
-		return nil, err
-	}
-	if d.Seal, d.Phases.Seal, err = SealOf(text); err != nil {
-		return nil, err
-	}
-	if text, err = json.Marshal(d); err != nil {
-		return nil, err
-	}
-	return diag.ShownJSON(text), nil
+	d.Seal, d.Phases.Seal, err = SealOf(must.Get(json.Marshal(d)))
+	must.Do(err)
+	return diag.ShownJSON(must.Get(json.Marshal(d))), nil
 }
 
 // Read reads a result document.
-func Read(text []byte) (*Result, error) {
-	twice, err := once(json.NewDecoder(bytes.NewReader(text)))
-	if err != nil {
-		return nil, fmt.Errorf("not a result document: %w", err)
-	}
-	if twice != "" {
-		return nil, fmt.Errorf("not a result document: it has two members %q", twice[1:])
-	}
-	d := &plain{}
-	if err := json.Unmarshal(text, d); err != nil {
-		return nil, fmt.Errorf("not a result document: %w", jsonfault.Plain(err))
-	}
-	if d.Schema != SchemaVersion {
-		if d.Schema == 0 {
-			return nil, errors.New("not a result document: it has no schema")
-		}
-		return nil, fmt.Errorf("result document of schema %d; this version reads schema %d", d.Schema, SchemaVersion)
-	}
+func Read(text []byte) (r *Result, err error) {
+	defer must.Catch(&err)
+	d, seal, times := &plain{}, "", ""
+	err = must.Try(func() {
+		twice := once(json.NewDecoder(bytes.NewReader(text)))
+		must.Be(twice == "", "it has two members %q", twice[min(1, len(twice)):])
+		must.Do(jsonfault.Plain(json.Unmarshal(text, d)))
+		must.Be(d.Schema != 0, "it has no schema")
+		seal, times, err = SealOf(text)
+		must.Do(err)
+	})
+	must.Be(err == nil, "not a result document: %w", err)
+	must.Be(d.Schema == SchemaVersion, "result document of schema %d; this version reads schema %d", d.Schema, SchemaVersion)
 	for name, v := range d.Settings {
 		if words, ok := v.(string); ok {
 			if f, err := readFloat(words); err == nil {
@@ -145,41 +132,34 @@ func Read(text []byte) (*Result, error) {
 			}
 		}
 	}
-	seal, times, err := SealOf(text)
-	if err != nil {
-		return nil, fmt.Errorf("not a result document: %w", err)
-	}
 	d.read, d.broken = true, seal != d.Seal || times != d.Phases.Seal
 	return (*Result)(d), nil
 }
 
 // once reads one JSON value. twice is where an object has a second member of one name, of which other readers may take the other; "" where none has.
-func once(dec *json.Decoder) (twice string, err error) {
-	start, err := dec.Token()
+func once(dec *json.Decoder) (twice string) {
+	start := must.Get(dec.Token())
 	if start != json.Delim('{') && start != json.Delim('[') {
-		return "", err
+		return ""
 	}
 	seen := map[json.Token]bool{}
 	for k := 0; dec.More(); k++ {
 		var name json.Token
 		if start == json.Delim('{') {
-			if name, err = dec.Token(); err != nil {
-				return "", err
-			}
-			if seen[name] {
-				return fmt.Sprint(".", name), nil
+			if name = must.Get(dec.Token()); seen[name] {
+				return fmt.Sprint(".", name)
 			}
 			seen[name] = true
 		}
-		if twice, err = once(dec); twice != "" || err != nil {
+		if twice = once(dec); twice != "" {
 			if name == nil {
-				return fmt.Sprintf("[%d]%s", k, twice), err
+				return fmt.Sprintf("[%d]%s", k, twice)
 			}
-			return fmt.Sprintf(".%s%s", name, twice), err
+			return fmt.Sprintf(".%s%s", name, twice)
 		}
 	}
-	_, err = dec.Token()
-	return "", err
+	must.Get(dec.Token())
+	return ""
 }
 
 // Stored reports that the result was read from a document.

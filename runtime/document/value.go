@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 )
 
@@ -140,35 +141,25 @@ func appendFloat(dst []byte, f float64) []byte {
 }
 
 // UnmarshalJSON reads what MarshalJSON writes, in order.
-func (vs *Values) UnmarshalJSON(text []byte) error {
+func (vs *Values) UnmarshalJSON(text []byte) (err error) {
+	defer must.Catch(&err)
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
-	open, err := dec.Token()
-	if err != nil {
-		return err
-	}
-	if open != json.Delim('{') {
-		return fmt.Errorf("expected an object of named values, found %v", open)
-	}
+	open := must.Get(dec.Token())
+	must.Be(open == json.Delim('{'), "expected an object of named values, found %v", open)
 	*vs = nil
 	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return err
-		}
-		raw, keyed, err := decodeOrdered(dec)
-		if err != nil {
-			return err
-		}
-		v := Value{Name: key.(string)}
-		if keyed {
-			err = readKeyed(raw, nil, &v)
-		} else {
-			v.Shape, v.Data, err = readValue(raw)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", v.Name, err)
-		}
+		v := Value{Name: must.Get(dec.Token()).(string)}
+		raw, keyed := decodeOrdered(dec)
+		err := must.Try(func() {
+			if keyed {
+				readKeyed(raw, nil, &v)
+			} else {
+				v.Shape, v.Data, err = readValue(raw)
+				must.Do(err)
+			}
+		})
+		must.Be(err == nil, "%s: %w", v.Name, err)
 		*vs = append(*vs, v)
 	}
 	return nil
