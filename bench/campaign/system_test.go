@@ -48,7 +48,8 @@ func TestSystems(t *testing.T) {
 		8803566, 8807626, 8813167, 8818012, // ties of x that no double holds
 		41, 8816114, // F beside an x of 1e9, by a y that is a difference of such
 		6032098, 6042980, // multipliers without an end, beside which x has one
-		6045941,   // rows whose terms of 1e9 hide which of them hold
+		6045941,            // rows whose terms of 1e9 hide which of them hold
+		140110095, 5001796, // ties at an x that is a difference of larger numbers
 		133000202, // a row that reads an x of 10 alone, beside one of 1e9
 		992249,    // an answer that is 0, beyond a bound by what a solver tolerates, beside a price of 1e5
 	}

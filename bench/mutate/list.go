@@ -293,6 +293,8 @@ var list = []named{
 		`c.barrier.weigh(weights, s.weight, at.share, at.force)`, ``},
 	{"a state that was left and is back is none of a cycle", "runtime/reduced/round.go", "(*State).cycles",
 		`back := slices.Contains(st.Met, key)`, `back := false`},
+	{"an x at a tie is known to the rounding of larger terms", "runtime/pieces/refine.go", "(*Solver).onto",
+		`if within &&`, `if !within &&`},
 	{"gradients may be rounding of large entries", "runtime/certify/required.go", "(*verification).required",
 		`v.lost(), Share`, `0*v.lost(), Share`},
 	{"the error by the answer is of one draw of roundings", "runtime/oracle/accuracy.go", "ErrorByAnswer",

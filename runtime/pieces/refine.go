@@ -79,6 +79,30 @@ func (v *Solver) onto(b *activeset.Bounds, z []float64) []float64 {
 		holds[i] = b.RowLo[i] == b.RowHi[i] || math.Min(lo, hi) <= tolerance.Feasibility*terms(i, at)
 	}
 	r := make([]float64, a.Rows)
+	back := func(dst, r []float64) {
+		clear(dst)
+		for i, t := range r {
+			if t != 0 {
+				a.AddRow(dst, i, t)
+			}
+		}
+		for j := range dst {
+			if !free[j] {
+				dst[j] = 0
+			}
+		}
+	}
+	forward := func(dst, d []float64) {
+		for i := range dst {
+			if dst[i] = 0; holds[i] {
+				dst[i] = a.RowDot(i, d)
+			}
+		}
+	}
+	// solve adds the least change that the equations need to x.
+	solve := func(x []float64) {
+		sparse.LeastSquares(x, r, min(len(x), a.Rows), forward, back, func(before, now float64) bool { return now <= 0x1p-104*before }) // a double's last place, squared
+	}
 	residual := func(x []float64) (worst float64) {
 		for i := range r {
 			r[i] = 0
@@ -99,31 +123,10 @@ func (v *Solver) onto(b *activeset.Bounds, z []float64) []float64 {
 		}
 	}
 	best, least := at, residual(at)
-	n := len(at)
 	x := append([]float64(nil), at...)
 	for range 2 { // the second round takes what the rounding of the first has left
 		residual(x)
-		back := func(dst, r []float64) {
-			clear(dst)
-			for i, t := range r {
-				if t != 0 {
-					a.AddRow(dst, i, t)
-				}
-			}
-			for j := range dst {
-				if !free[j] {
-					dst[j] = 0
-				}
-			}
-		}
-		forward := func(dst, d []float64) {
-			for i := range dst {
-				if dst[i] = 0; holds[i] {
-					dst[i] = a.RowDot(i, d)
-				}
-			}
-		}
-		sparse.LeastSquares(x, r, min(n, a.Rows), forward, back, func(before, now float64) bool { return now <= 0x1p-104*before }) // a double's last place, squared
+		solve(x)
 		for j := range x {
 			if math.Abs(x[j]) <= tolerance.Feasibility*math.Abs(best[j]) { // all of it was to go
 				x[j] = 0
@@ -139,10 +142,52 @@ func (v *Solver) onto(b *activeset.Bounds, z []float64) []float64 {
 	if least > before+carried { // what is at a bound was not
 		return z
 	}
+	// Terms that cancel leave an entry to their rounding, which may be on the other side of a tie: of the points within it the one at hand is to be the solution in twice the digits, rounded.
+	low, known := make([]float64, len(best)), make([]float64, len(best))
+	for range 2 {
+		for i := range r {
+			if r[i] = 0; holds[i] {
+				r[i] = left(a, i, side[i], best, low)
+			}
+		}
+		solve(low)
+	}
+	for i, h := range holds {
+		if h {
+			cols, vals := a.Row(i)
+			for t, j := range cols {
+				known[j] = math.Max(known[j], tolerance.SumRounding*math.Max(math.Abs(side[i]), terms(i, best))/math.Abs(vals[t]))
+			}
+		}
+	}
+	near := append([]float64(nil), best...)
+	within := true
+	for j, t := range low {
+		within = within && math.Abs(t) <= known[j]
+		near[j] = math.Min(math.Max(near[j]+t, b.Lo[j]), b.Hi[j])
+	}
+	if within && residual(near) <= least { // else directions that hardly change any row have taken it away
+		best = near
+	}
 	for j, t := range best {
 		if math.Abs(t) <= tolerance.FewRoundings { // of its unit: what elimination leaves of 0
 			best[j] = 0
 		}
 	}
 	return best
+}
+
+// left is what side is above the product of row i with x + low, in twice the digits of a double (Ogita, Rump and Oishi 2005).
+func left(a *sparse.CSR, i int, side float64, x, low []float64) float64 {
+	sum, rest := side, 0.0
+	cols, vals := a.Row(i)
+	for t, j := range cols {
+		p := -vals[t] * x[j]
+		rest += math.FMA(-vals[t], x[j], -p) - vals[t]*low[j]
+		s := sum + p
+		v := s - sum
+		rest += (sum - (s - v)) + (p - v)
+		sum = s
+	}
+	return sum + rest
 }
