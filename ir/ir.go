@@ -262,6 +262,14 @@ type Family struct {
 	Hidden bool
 }
 
+// EntryName names row k of the family, from 0: cap[3], supply["Rome"]. Tables, documents and messages all call it so.
+func (f *Family) EntryName(k int) string {
+	if f.Axes != nil {
+		return f.Name + "[" + Place(f.Axes, k) + "]"
+	}
+	return data.EntryName(f.Name, f.Shape.Dims(), k)
+}
+
 // Row is one row of h.
 type Row struct {
 	Equal  bool

@@ -124,7 +124,7 @@ func (e *elaborator) extend(bd *lang.Binder) (*space, bool) {
 	if !ok {
 		return nil, false
 	}
-	out.spans[0].set, out.spans[0].first = set, first
+	out.spans[0].set, out.spans[0].first, out.spans[0].counts = set, first, true
 	if bd.Tuple == nil || set.parts == nil {
 		if !set.number {
 			out.indices[0].set = set
@@ -206,7 +206,7 @@ func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 		}
 	}
 	if len(los) == 1 {
-		own.first = los[0]
+		own.first, own.counts = los[0], true
 	}
 	return made(own), true
 }

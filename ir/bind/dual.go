@@ -3,6 +3,7 @@ package bind
 import (
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
@@ -35,68 +36,92 @@ func (e *elaborator) dual(x *lang.Call) value {
 			rows, places = slices.Repeat([]int{-1}, size), expr.Sequence(0, size)
 		}
 	}
-	shape := family.Shape
-	if len(rows) < size {
-		shape = expr.VectorShape(len(rows))
-	}
+	b.fits(e.at(x), "the array of multipliers", sizesOf(over.dims)...)
+	shape := shapeOf(sizesOf(over.dims))
 	var node *expr.Node
 	if len(rows) == 0 {
-		node = b.graph.Fill(0, family.Shape, e.at(x))
+		node = b.graph.Fill(0, shape, e.at(x))
 	} else {
-		node = b.graph.Var("dual("+name.Name+")", true, b.dy+len(b.prob.Duals), shape, e.at(x))
+		all := over.places == nil && len(rows) == shape.Len()
+		own := shape
+		if !all {
+			own = expr.VectorShape(len(rows))
+		}
+		node = b.graph.Var("dual("+name.Name+")", true, b.dy+len(b.prob.Duals), own, e.at(x))
 		b.prob.Duals = append(b.prob.Duals, rows...)
-		if len(rows) < size {
-			node = b.graph.ScatterAdd(node, places, family.Shape, e.at(x))
+		if !all {
+			node = b.graph.ScatterAdd(node, each.Of(places, over.place), shape, e.at(x))
 		}
 	}
-	v := unbatched(node)
-	if over.dims != nil {
-		want := shapeOf(sizesOf(over.dims))
-		if over.places != nil {
-			node = b.graph.ScatterAdd(node, over.places, expr.VectorShape(want.Len()), e.at(x))
-		}
-		v = array(e.reshape(node, want, e.at(x)), over.dims)
-	}
+	v := array(node, over.dims)
 	b.duals[name.Name] = v
 	return v
 }
 
-// indexed is a family of scalar rows as an array over index sets.
+// indexed is a family as an array of its rows, which is what dual gives.
 type indexed struct {
 	family *ir.Family
 	dims   []dim
-	places []int // of the rows in it, where the condition of the family leaves out some; nil for all in order
+	item   int   // entries at each tuple of the indices
+	places []int // of the tuples, where there are not all in order; nil for these
 }
 
-// indexedRows are the dimensions that the indices of the family of h span: sets, and, where it has
-// all of their combinations, ranges from 1 beside them. Of a family with a condition all
-// are sets. No dims for others, and where no set is among one or two, whose shape says
-// it all.
+// place is that of row k of the family in the array.
+func (f indexed) place(k int) int {
+	if f.places == nil {
+		return k
+	}
+	return f.places[k/f.item]*f.item + k%f.item
+}
+
+// indexedRows are the rows of the family of h, of a condition or none, as an array: over
+// what its indices range over, then over the dimensions of h. A label goes with the sets
+// alone that it is found in. Where some indices range over sets, the rows that a
+// condition leaves out have places too. Where ranges alone have a condition, or one moves
+// with another index, the rows are counted as they come.
 func indexedRows(f *ir.Family, c *lang.Constraint, h value) indexed {
-	out, none, s := indexed{family: f}, indexed{family: f}, h.space
-	switch {
-	case s == nil:
-		out.dims = h.dims()
+	out, s := indexed{family: f, dims: h.dims(), item: h.item().Len()}, h.space
+	if s == nil {
 		return out
-	case !h.isScalar():
-		return none
 	}
-	places := make([]int, s.n)
-	total := 1
-	for _, d := range s.spans {
-		if d.set == nil && (c.Cond != nil || d.first != 1 || d.n < 0) {
-			return none
+	spans := each.Of(s.spans, func(p span) dim { return p.dim })
+	moves := slices.ContainsFunc(s.spans, func(p span) bool { return !p.counts || p.n < 0 })
+	switch m, n, ok := rectangle(s); {
+	case !moves && overSets(spans):
+		places := make([]int, s.n)
+		for _, p := range s.spans {
+			for k, v := range p.values {
+				places[k] = places[k]*p.n + v - p.first
+			}
 		}
-		for k, v := range d.values {
-			places[k] = places[k]*d.n + v - d.first
+		if out.dims = append(spans, out.dims...); c.Cond != nil {
+			out.places = places
 		}
-		out.dims, total = append(out.dims, d.dim), total*d.n
-	}
-	if c.Cond == nil && total != s.n || len(out.dims) < 3 && !overSets(out.dims) {
-		return none
-	}
-	if c.Cond != nil {
-		out.places = places
+	case !moves && c.Cond == nil:
+		out.dims = append(spans, out.dims...)
+	case ok:
+		out.dims = append(plain([]int{m, n}), out.dims...)
+	default:
+		out.dims = append(plain([]int{s.n}), out.dims...)
 	}
 	return out
+}
+
+// rectangle recognises two indices that run over a full m x n grid.
+func rectangle(s *space) (m, n int, ok bool) {
+	if len(s.indices) != 2 || s.n == 0 {
+		return 0, 0, false
+	}
+	outer, inner := s.indices[0].at, s.indices[1].at
+	for n = 1; n < s.n && outer[n] == outer[0]; n++ {
+	}
+	if s.n%n != 0 {
+		return 0, 0, false
+	}
+	for k := range s.n {
+		if inner[k] != inner[k%n] || outer[k] != outer[k-k%n] {
+			return 0, 0, false
+		}
+	}
+	return s.n / n, n, true
 }

@@ -3,7 +3,6 @@ package bind
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"bilevelc/internal/each"
 	"bilevelc/ir"
@@ -26,14 +25,13 @@ type relation struct {
 	// is not affine, or reads the lower variables, and of one of the lower level
 	// with kinks; nil for others.
 	values []*expr.Node
-	name   func(k int) string
 	at     diag.Span
 }
 
 // relationOf is that of a family, as h <= 0 or h = 0, without its form.
 func relationOf(f *ir.Family, h value, equal bool, at diag.Span) relation {
 	f.Shape, f.Axes = familyShape(h)
-	return relation{family: f, equal: equal, at: at, name: rowNames(f.Name, h)}
+	return relation{family: f, equal: equal, at: at}
 }
 
 // constraint lowers a constraint: one relation, or one for each link of a
@@ -169,28 +167,20 @@ func (r *rows) nameOf(c *lang.Constraint, k int) (name string, named bool) {
 	return fmt.Sprintf("%s.%d", name, k+1), named
 }
 
-// familyShape is the shape in which reports show the rows of h. Where an index
-// or a dimension has labels, the family has one axis for all of its indices.
+// familyShape is the shape of the rows of h, and the axes by which they are named. Where
+// the indices go over all places of an array, these are the places; else the family has
+// one axis for all of its indices, with their values as its labels.
 func familyShape(h value) (expr.Shape, []ir.Axis) {
-	if h.space == nil {
-		return h.item(), exported(h.dims())
+	dims, s := h.dims(), h.space
+	if s == nil {
+		return h.item(), exported(dims)
 	}
-	if labelled(h) {
-		dims := append([]ir.Axis{indexAxis(h.space)}, exportedAll(h.dims())...)
-		return shapeOf([]int{h.space.n, h.item().Len()}[:min(len(dims), 2)]), dims
+	if sizes, ok := s.grid(); ok && exported(dims) == nil {
+		dims = append(plain(sizes), dims...)
+		return shapeOf(sizesOf(dims)), exported(dims)
 	}
-	if h.item().Rank > 0 {
-		return h.space.shape(h.item()), nil
-	}
-	if m, n, ok := rectangle(h.space); ok {
-		return expr.MatrixShape(m, n), nil
-	}
-	return expr.VectorShape(h.space.n), nil
-}
-
-// labelled reports whether the rows of a family have labels in their names.
-func labelled(h value) bool {
-	return exported(h.dims()) != nil || slices.ContainsFunc(h.space.indices, func(i spaceIndex) bool { return i.set != nil })
+	axes := append([]ir.Axis{indexAxis(s)}, exportedAll(dims)...)
+	return shapeOf([]int{s.n, h.item().Len()}[:min(len(axes), 2)]), axes
 }
 
 // indexAxis is the axis of a family's index tuples.
@@ -198,41 +188,28 @@ func indexAxis(s *space) ir.Axis {
 	return ir.Axis{Size: s.n, Labels: each.Below(s.n, s.labels)}
 }
 
-// rectangle recognises two indices that run over a full m x n grid.
-func rectangle(s *space) (m, n int, ok bool) {
-	if len(s.indices) != 2 || s.n == 0 {
-		return 0, 0, false
+// grid recognises indices that are numbers and count all places of an array, row by row, and
+// gives its sizes.
+func (s *space) grid() ([]int, bool) {
+	sizes, total := make([]int, len(s.indices)), 1
+	for k, i := range s.indices {
+		if i.set != nil || s.n == 0 {
+			return nil, false
+		}
+		sizes[k] = i.at[s.n-1]
+		if sizes[k] < 1 || sizes[k] > s.n/total {
+			return nil, false
+		}
+		total *= sizes[k]
 	}
-	outer, inner := s.indices[0].at, s.indices[1].at
-	for n = 1; n < s.n && outer[n] == outer[0]; n++ {
-	}
-	if s.n%n != 0 {
-		return 0, 0, false
-	}
-	for k := range s.n {
-		if inner[k] != inner[k%n] || outer[k] != outer[k-k%n] {
-			return 0, 0, false
+	for t := range s.n {
+		place := t
+		for k := len(sizes) - 1; k >= 0; k-- {
+			if s.indices[k].at[t] != place%sizes[k]+1 {
+				return nil, false
+			}
+			place /= sizes[k]
 		}
 	}
-	return s.n / n, n, true
-}
-
-// rowNames spells the rows of h: "cap[3]" by the family's indices, then the
-// place within the item.
-func rowNames(name string, h value) func(k int) string {
-	return func(k int) string {
-		size := h.item().Len()
-		var parts []string
-		if h.space != nil {
-			parts = append(parts, lang.TupleText(h.space.labels(k/size)))
-			k %= size
-		}
-		if axes := exportedAll(h.dims()); len(axes) > 0 {
-			parts = append(parts, ir.Place(axes, k))
-		}
-		if len(parts) == 0 {
-			return name
-		}
-		return name + "[" + strings.Join(parts, ", ") + "]"
-	}
+	return sizes, total == s.n
 }

@@ -194,7 +194,7 @@ func (r *rows) choose(f *folding, rel *relation, of *form, k int, keep func(rel 
 			continue
 		}
 		if rest.val > constantTolerance*rest.size {
-			d := r.b.errorf(diag.BindNeverHolds, rel.at, "`%s` does not hold, whatever the variables are", rel.name(k))
+			d := r.b.errorf(diag.BindNeverHolds, rel.at, "`%s` does not hold, whatever the variables are", rel.family.EntryName(k))
 			d.Detail = "Its left side is never less than its right side."
 			return made
 		}
@@ -250,9 +250,9 @@ func (r *rows) extend(f *folding, rel *relation, used []int, of *form, k int) (m
 			end(side, place[u], "")
 		}
 	}
-	end(put(sideOf{of, k}, 1), -1, rel.name(k))
+	end(put(sideOf{of, k}, 1), -1, rel.family.EntryName(k))
 	e.E.Cols = f.dx + e.Dim
-	x.ExtendedRows = append(x.ExtendedRows, ir.Row{Family: rel.family, Index: k, Name: rel.name(k)})
+	x.ExtendedRows = append(x.ExtendedRows, ir.Row{Family: rel.family, Index: k, Name: rel.family.EntryName(k)})
 	r.folded = append(r.folded, rel.at)
 	return made
 }

@@ -39,11 +39,11 @@ func (r *rows) placeKinked(rel relation) {
 		for _, v := range at0.Values() {
 			if !math.IsInf(v, -1) {
 				if math.IsNaN(v) || math.IsInf(v, 1) {
-					r.b.errorf(diag.BindNotFinite, rel.at, "a part of `%s` is not finite", rel.name(k))
+					r.b.errorf(diag.BindNotFinite, rel.at, "a part of `%s` is not finite", rel.family.EntryName(k))
 					return
 				}
 				rows.kept = append(rows.kept, k)
-				r.endRow(ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)}, 0)
+				r.endRow(ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.family.EntryName(k)}, 0)
 			}
 			k++
 		}
@@ -69,7 +69,7 @@ func (s *restater) coefficients() {
 		for i, k := range rows.kept {
 			forms[rows.first+i], entry[rows.first+i] = whole, k
 			if !whole.finite(k) {
-				s.b.errorf(diag.BindNotFinite, rows.of.at, "`%s` has a coefficient that is not finite", rows.of.name(k))
+				s.b.errorf(diag.BindNotFinite, rows.of.at, "`%s` has a coefficient that is not finite", rows.of.family.EntryName(k))
 				return
 			}
 		}

@@ -67,7 +67,7 @@ func (r *rows) lower(decl *ir.LevelDecl) {
 		}
 		r.each(&rel, func(rel *relation, k int, terms []coefficient, rest coefficient) {
 			split(p.A, p.B, terms, 1)
-			r.endRow(ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)}, 0-rest.val)
+			r.endRow(ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.family.EntryName(k)}, 0-rest.val)
 		})
 	}
 	for k, v := range decl.Vars {
@@ -108,7 +108,7 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 		}
 		p.X.E.EndRow()
 		p.X.Rhs = append(p.X.Rhs, 0-rest.val)
-		p.X.Rows = append(p.X.Rows, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)})
+		p.X.Rows = append(p.X.Rows, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.family.EntryName(k)})
 	}
 	for k, v := range decl.Vars {
 		for _, rel := range r.set(v, p.Upper.Vars[k]) {
@@ -156,7 +156,7 @@ func (r *rows) couple(rel relation) {
 		r.coupled = append(r.coupled, h)
 		degree := facts.NewDegrees(r.b.graph, expr.DependsX|expr.DependsY).Of(h).Deg
 		for range h.Shape.Len() {
-			r.prob.Coupled = append(r.prob.Coupled, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k), Degree: degree})
+			r.prob.Coupled = append(r.prob.Coupled, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.family.EntryName(k), Degree: degree})
 			k++
 		}
 	}
@@ -262,7 +262,7 @@ func (r *rows) each(rel *relation, keep func(rel *relation, k int, terms []coeff
 			continue // an infinite bound
 		}
 		if !rel.form.finite(k) {
-			r.b.errorf(diag.BindNotFinite, rel.at, "`%s` has a coefficient that is not finite", rel.name(k))
+			r.b.errorf(diag.BindNotFinite, rel.at, "`%s` has a coefficient that is not finite", rel.family.EntryName(k))
 			return
 		}
 		if len(terms) > 0 {
@@ -270,7 +270,7 @@ func (r *rows) each(rel *relation, keep func(rel *relation, k int, terms []coeff
 			continue
 		}
 		if excess := violation(rest.val, rel.equal); excess > constantTolerance*rest.size {
-			d := r.b.errorf(diag.BindNeverHolds, rel.at, "`%s` does not hold, whatever the variables are", rel.name(k))
+			d := r.b.errorf(diag.BindNeverHolds, rel.at, "`%s` does not hold, whatever the variables are", rel.family.EntryName(k))
 			d.Detail = fmt.Sprintf("No variable takes part in it, and its sides differ by %v.", math.Abs(rest.val))
 			return
 		}

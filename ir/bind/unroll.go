@@ -113,7 +113,6 @@ func (r *rows) unrolled(c *lang.Constraint, s *space) []relation {
 		for i, l := range links {
 			if k == 0 {
 				item = shaped(arrayOver(l.dims), s)
-				l.name = rowNames(l.family.Name, item)
 				out = append(out, l)
 				continue
 			}

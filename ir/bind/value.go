@@ -122,6 +122,7 @@ type spaceIndex struct {
 // differs from tuple to tuple of the indices around it.
 type span struct {
 	dim
+	counts bool  // the values are first, first + 1, ..., or the elements of a set
 	first  int   // value of the first place; 0 of a vector, and where it differs likewise
 	values []int // for each tuple of the space; of elements of a set their positions from first
 }

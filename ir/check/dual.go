@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
@@ -84,8 +85,9 @@ func (c *checker) constraintNames() []string {
 }
 
 // rowsType is the type of one number a row of a constraint: that of its sides,
-// or for a family of scalar rows over ranges from 1 the array over them. Other
-// families get their shape when the model is bound. What is wrong in the
+// and for a family the array over its indices, then over the dimensions of its sides. Families
+// whose indices move with each other or are those of a vector, and those over ranges alone that have a
+// condition, get their shape when the model is bound. What is wrong in the
 // constraint is reported here or where the level is checked, once, but for names that
 // read the multiplier: refuseDual does.
 func (c *checker) rowsType(r *lang.Constraint) ir.Type {
@@ -115,15 +117,23 @@ func (c *checker) rowsType(r *lang.Constraint) ir.Type {
 		}
 		return sides
 	}
-	if !elab.IsScalar(sides) {
+	if isUnknown(sides) {
 		return elab.Unknown
 	}
+	moves := func(n *poly) bool { return hasKind(n, indexAtom) || hasKind(n, opaqueAtom) }
 	var dims []ir.Dim
+	sets := slices.ContainsFunc(s.spans, func(d span) bool { return d.set })
 	for _, d := range s.spans {
-		if !d.set && (r.Cond != nil || d.lo == nil || d.lo.key() != constPoly(1).key() || hasKind(d.size, indexAtom)) {
+		if !d.set && (r.Cond != nil && !sets || d.lo == nil || moves(d.lo) || moves(d.size)) {
 			return elab.Unknown
 		}
 		dims = append(dims, d.size)
+	}
+	for _, d := range sides.Dims {
+		if moves(d.(*poly)) {
+			return elab.Unknown
+		}
+		dims = append(dims, d)
 	}
 	return elab.Array(dims...)
 }

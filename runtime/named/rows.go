@@ -38,7 +38,7 @@ func withOpposites(vs document.Values, rows []ir.Row, other func(i int, ratio fl
 		}
 		v, ok := vs.Get(o.Family.Name)
 		if !ok {
-			v = document.Value{Name: o.Family.Name, Shape: o.Family.Shape.Dims(), Data: make([]float64, o.Family.Shape.Len())}
+			v = document.Value{Name: o.Family.Name, Shape: o.Family.Shape.Dims(), Data: make([]float64, o.Family.Shape.Len())}.Over(o.Family.Axes)
 			vs = append(vs, v)
 		}
 		v.Data[o.Index] = other(i, o.Ratio) + 0
