@@ -104,18 +104,13 @@ func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start [
 	}
 }
 
-// giveUp says which constraint does not hold at the end of the last round.
+// giveUp says which constraint does not hold at the end of the last round. A local search shows nothing of other x: it has found no point.
 func (k *coupling) giveUp(p *Problem, best *outer.Result, violated []int) {
 	worst := slices.MaxFunc(violated, func(i, j int) int {
 		return cmp.Compare(math.Abs(best.Best.Coupled[i])/k.Scale[i], math.Abs(best.Best.Coupled[j])/k.Scale[j])
 	})
-	switch best.Status {
-	case status.Solved:
-		best.Status = status.Infeasible
-	case status.Unbounded: // the penalized F, where the constraints do not hold: that says nothing of F where they do
-		best.Status = status.NumericalFailure
-	}
-	best.Reason = fmt.Sprintf("no x was found that satisfies the upper constraints: where their violation was least and cannot be lowered locally, %s is violated by %.3g",
+	best.Status = status.NumericalFailure // of an end without bound, too: that of the penalized F says nothing of F where the constraints hold
+	best.Reason = fmt.Sprintf("no x was found that satisfies the upper constraints, which does not show that there is none: where the search ended, %s is violated by %.3g",
 		p.Numeric.Coupled.Name[worst], math.Abs(best.Best.Coupled[worst]))
 	k.unmet = p.IR.Coupled[worst].Family
 }
@@ -254,20 +249,6 @@ func (p *Problem) describeWeights(r *Result, k *coupling, c *outer.Certificate) 
 	if m := k.multipliers(p, c); m != nil {
 		r.Upper.Multipliers = named.Families(p.IR.Coupled, m)
 	}
-}
-
-// breaks reports that a result's point violates a coupled constraint.
-func (p *Problem) breaks(r *Result) bool {
-	claimed, err := p.coupledClaims(r)
-	if err != nil || claimed == nil {
-		return false
-	}
-	for i, v := range claimed.Values {
-		if p.Numeric.Coupled.Kind[i].Over(v) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // coupledClaims is what a result says about the coupled constraints; nil where the

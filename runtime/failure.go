@@ -143,6 +143,12 @@ func (p *Problem) linearRows() (q *qp.Problem, rows []ir.Row) {
 	return q, rows
 }
 
+// contradiction reports that linear constraints of both levels and bounds of x contradict each other for every (x, y): no x satisfies them, whatever the follower answers.
+func (p *Problem) contradiction() bool {
+	q, _ := p.linearRows()
+	return qp.Solve(q, &qp.Workspace{}).Status == qp.Infeasible
+}
+
 // infeasible finds constraints of both levels and bounds of x that contradict each other for every (x, y), by a Farkas vector of all that are linear.
 // Where there is none, the constraints that read the follower's answer are what no answer meets.
 func (p *Problem) infeasible(r *Result) {

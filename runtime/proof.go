@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"bilevelc/runtime/certify"
-	"bilevelc/runtime/qp"
 	"bilevelc/runtime/system"
 	"bilevelc/runtime/tolerance"
 	"bilevelc/runtime/tree"
@@ -148,8 +147,7 @@ func (c *claims) global(proof *proofText) {
 // contradiction is the report on a result that claims that there is no point where linear constraints of both levels contradict each other, which needs
 // no proof; nil where they do not.
 func (c *claims) contradiction() *certify.Report {
-	q, _ := c.p.linearRows()
-	if c.r.Status != Infeasible || qp.Solve(q, &qp.Workspace{}).Status != qp.Infeasible {
+	if c.r.Status != Infeasible || !c.p.contradiction() {
 		return nil
 	}
 	c.identity()

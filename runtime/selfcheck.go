@@ -136,26 +136,6 @@ func (p *Problem) findRay(ctx context.Context, r *Result) error {
 	return nil
 }
 
-// confirmInfeasible verifies that the violation of the upper constraints cannot be lowered near
-// the point of a result. Where that is not so, the run has failed to find out.
-func (p *Problem) confirmInfeasible(ctx context.Context, r *Result) error {
-	if !r.HasPoint() || p.Numeric.Coupled == nil {
-		return nil
-	}
-	report, err := p.verified(ctx, r)
-	if report == nil {
-		return err
-	}
-	for _, f := range report.Failures() {
-		if strings.HasPrefix(f.Claim, "infeasible") {
-			r.Status = NumericalFailure
-			r.Reason = fmt.Sprintf("%s; but the result does not pass its own verification: %s", r.Reason, f.Problem())
-			break
-		}
-	}
-	return nil
-}
-
 // verified is the report on a result; nil where there is none, as when ctx has ended first, of which the result then tells.
 func (p *Problem) verified(ctx context.Context, r *Result) (*certify.Report, error) {
 	report, ended, err := p.examine(ctx, r)
@@ -202,9 +182,6 @@ func (p *Problem) examine(ctx context.Context, r *Result) (report *certify.Repor
 //
 // What could not be verified before ctx ended is left out as if it had been refused.
 func (p *Problem) redact(ctx context.Context, r *Result) error {
-	if r.Status == Infeasible {
-		return p.confirmInfeasible(ctx, r)
-	}
 	if r.rough() {
 		r.Stationarity.Strict = false
 	}

@@ -186,7 +186,10 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 		r.Phases.Certify = watch.lap()
 		r.Time = r.Phases.Total()
 	}()
-	if best.Best == nil {
+	if best.Best == nil || coupled != nil && coupled.unmet != nil && p.contradiction() {
+		if best.Best != nil {
+			r.Status = Infeasible
+		}
 		p.blank(r, start)
 		p.explainFailure(r, nil)
 		return r, nil
@@ -223,7 +226,8 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	}
 	switch {
 	case coupled != nil && coupled.unmet != nil:
-		r.Diagnostics.Errorf(diag.RunInfeasible, coupled.unmet.Span, "%s", r.Reason)
+		d := r.Diagnostics.Errorf(diag.RunNoPoint, coupled.unmet.Span, "%s", r.Reason)
+		d.Fix = "begin where the follower's answer reacts to x, with --start, or let more starts look, with --starts"
 	case r.Status != Solved && r.Status != Unbounded:
 		p.explainFailure(r, nil)
 	}

@@ -35,7 +35,7 @@ func (p *Problem) describeStarts(r *Result, runs *startRuns, start []float64, gi
 				s.Objective = Number(sign * (each.Result.Best.F - each.Result.Best.Penalty))
 				s.Penalty = Number(each.Result.Best.Penalty)
 				if k != nil && each.Result.Best.Penalty > k.allowed() {
-					s.Objective, s.Status, s.Reason = Number(math.NaN()), Infeasible, "the upper constraints do not hold where it ended"
+					s.Objective, s.Status, s.Reason = Number(math.NaN()), NumericalFailure, "the upper constraints do not hold where it ended"
 				}
 			}
 		}

@@ -91,7 +91,7 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 	r = &ordered
 	doc := &certify.Document{GradientError: float64(r.Stationarity.GradientError), Certificate: r.Certificate,
 		Solved: r.Status == Solved, Stationary: r.Method != "", Strict: r.Stationarity.Strict, Epsilon: r.asked(), Radius: p.radius(r), Relative: relativeRadius(r.Method),
-		Rough: r.rough(), Infeasible: r.Status == Infeasible, Unbounded: r.Status == Unbounded, Tied: p.exactTies != ""}
+		Rough: r.rough(), Unbounded: r.Status == Unbounded, Tied: p.exactTies != ""}
 	var err error
 	if doc.X, err = named.Vector(&p.IR.Upper, r.Upper.Variables); err != nil {
 		return nil, err

@@ -159,11 +159,8 @@ func (c *claims) status() {
 	solved := r.Lower.Status == lower.Solved.String()
 	c.check("status of the lower level", solved || r.Lower.Status == lower.Inaccurate.String() && r.Status != Solved,
 		"%q, where a point of F comes with a solved one", r.Lower.Status)
-	switch r.Status {
-	case Infeasible:
-		// Only the upper constraints that are not part of X leave a point of F infeasible.
-		c.check("infeasible", c.p.breaks(r), "the document holds a feasible point")
-	case BudgetSpent:
+	c.check("infeasible", c.r.Status != Infeasible, "the document holds a point, and nothing at a point shows that no other one satisfies the constraints")
+	if r.Status == BudgetSpent {
 		c.check("budget spent", r.Budget != nil, "there is no budget")
 	}
 	ray := r.Certificate != nil && r.Certificate.Ray != nil

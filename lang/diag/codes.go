@@ -159,6 +159,7 @@ var (
 	RunInteger        = code("E0904", RunStage, ModelClass, "integer variables without the global search")
 	RunExport         = code("E0905", RunStage, ModelClass, "a model that a format of other solvers cannot hold")
 	RunNoAnswer       = code("E0906", RunStage, NumericalClass, "a follower without a bound wherever a run began")
+	RunNoPoint        = code("E0907", RunStage, NumericalClass, "no point at which the upper level's constraints hold")
 	RunSetting        = code("E0910", RunStage, ModelClass, "a setting that does not fit")
 	SessionNoLevel    = code("E0911", SessionStage, ModelClass, "a level's statement before any level")
 	SessionNoSolution = code("E0912", SessionStage, ModelClass, "a value of variables before there is a solution")

@@ -85,9 +85,6 @@ func (v *verification) coupled() {
 	for i, c := range claimed.Values {
 		v.equal("upper constraint "+v.p.Coupled.Name[i], c, found[i], tolerance.SolveAccuracy, sizes[i])
 	}
-	if v.doc.Infeasible && v.at != nil {
-		v.infeasible(found)
-	}
 	if c := v.doc.Certificate; v.doc.Solved && c != nil && c.Strong != nil { // at the point itself, as its rows do
 		terms, _ := v.termsOfCoupled(found)
 		for i, c := range v.violations(found) {
@@ -131,40 +128,6 @@ func (v *verification) rounding(slope, size float64) float64 {
 		delta = math.Max(delta, c.Goldstein.Delta)
 	}
 	return slope*delta + tolerance.SolveAccuracy*size
-}
-
-// infeasible checks the claim that the constraints cannot be met: one of them is violated
-// by more than counts as satisfied, and the point is stationary for a penalty beside which
-// F weighs nothing, so that their violation cannot be lowered near by. That no other x,
-// far away, satisfies them follows from neither.
-func (v *verification) infeasible(found []float64) {
-	const claim = "infeasible: the violation of the upper constraints cannot be lowered near by"
-	v.Unchecked = append(v.Unchecked, "status infeasible (that the violation of the upper constraints is least near the point is checked, not that it is so all over X)")
-	if v.doc.Certificate == nil || v.doc.Certificate.Goldstein == nil || len(v.doc.Coupled.Penalty) != len(found) {
-		v.fail(claim, "there is no certificate of it")
-		return
-	}
-	penalty, sizes := 0.0, v.d.coupledSizes()
-	for i, c := range v.violations(found) {
-		slope, err := v.d.coupledSlope(v.at, i)
-		if err != nil {
-			v.fail(claim, "the gradient of %s could not be derived: %v", v.p.Coupled.Name[i], err)
-			return
-		}
-		if c > v.rounding(slope, sizes[i]) {
-			penalty = math.Max(penalty, v.doc.Coupled.Penalty[i]*c)
-		}
-	}
-	if penalty == 0 {
-		v.fail("infeasible", "the document holds a point that satisfies the upper constraints")
-		return
-	}
-	// What F gains anywhere in X, which is no further away than all its entries are wide, is less than the penalty that is paid here: a point that
-	// satisfies the constraints would be the better one. And to first order the penalized F
-	// does not fall by that much over X.
-	g, far := v.doc.Certificate.Goldstein, 2*norm(v.d.s.width)
-	v.within(claim+": F over X, by the penalty", v.d.s.gradient*far/penalty, 1)
-	v.within(claim+": measure over X, by the penalty", (g.Norm+g.GradientError)*far/penalty, 1)
 }
 
 // coupledSizes are the largest values of the constraints that are seen at the document's

@@ -98,9 +98,6 @@ type Document struct {
 	Radius float64
 	// Relative says that the radius of a Goldstein certificate was taken relative to X: it is then to be one over which F hardly changes.
 	Relative bool
-	// Infeasible claims that no x satisfies the coupled constraints, as far as can be told
-	// at X: where their violation is least near by.
-	Infeasible bool
 	// Unbounded claims that F falls without end over X: it needs a ray.
 	Unbounded bool
 	// Strict claims strict complementarity at X.

@@ -2,13 +2,11 @@ package certify
 
 import (
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
 
@@ -62,85 +60,6 @@ func TestDistanceFromWhereXIsNearestToZero(t *testing.T) {
 	v := &verification{p: &problem.Problem{X: &problem.Set{Lo: []float64{5, -7, -1, -inf, 2}, Hi: []float64{7, -5, 1, inf, inf}}}, doc: &Document{X: []float64{6, -6.5, 0.5, 3, 2}}}
 	if got, want := v.fromX(), []float64{1, -1.5, 0.5, 3, 0}; !slices.Equal(got, want) {
 		t.Errorf("%v, not %v", got, want)
-	}
-}
-
-// pushed is f = slope x beside the constraint y - end <= 0, in a unit.
-func pushed(slope, end, unit float64) func(dx, dz, x, z []float64) float64 {
-	return func(dx, dz, x, z []float64) float64 {
-		c := unit * (z[0] - end)
-		dx[0], dz[0], dz[1] = slope, unit*z[1], c
-		return slope*x[0] + z[1]*c
-	}
-}
-
-// That no x satisfies the upper constraints, y <= end or y = end of a follower y = x over [-1, 1], is accepted where none does and their violation is least, and nowhere that one does.
-func TestInfeasibleOnlyWhereNoPointIs(t *testing.T) {
-	rng := rand.New(rand.NewPCG(33, 15))
-	accepted, refused := 0, 0
-	for trial := range 300 {
-		slope, end, unit := rng.NormFloat64(), float64(rng.IntN(9))/4-2.1, math.Pow(10, float64(rng.IntN(17)-8))
-		at, width := []float64{-1, -1, 0, 1, rng.Float64()}[rng.IntN(5)], []float64{1, 1e3, 1e-3}[trial%3]
-		x := []float64{width * at}
-		kind := problem.AtMost
-		if rng.IntN(3) == 0 {
-			if kind = problem.Equal; rng.IntN(2) == 0 {
-				end = -end
-			}
-		}
-		p := &problem.Problem{Name: "pushed", Dx: 1, Dy: 1, F: formula(pushed(slope, width*end, unit)), G: quadratic{a: []float64{1}, b: []float64{1}},
-			Rows:    &problem.Rows{Kind: make([]problem.Kind, 1), A: sparse.FromEntries(1, 1, nil), B: sparse.FromDense(1, 1, []float64{1}), Rhs: []float64{10 * width}}, // far below
-			X:       &problem.Set{Lo: []float64{-width}, Hi: []float64{width}, E: sparse.FromEntries(0, 1, nil)},
-			Coupled: &problem.Coupled{Kind: []problem.Kind{kind}, Name: []string{"end"}, Weight: []float64{1}},
-			Facts:   problem.Facts{StrongConvexity: 1, QuadraticInY: true, FixedHessian: true}}
-		c, w := unit*(x[0]-width*end), 1e4*(1+math.Abs(slope))/unit
-		var active []int
-		gradient, share := slope, 0.0
-		if c > 0 {
-			gradient, share, active = slope+w*unit, w, []int{1} // behind the follower's row
-		} else if kind == problem.Equal {
-			gradient, share = slope-w*unit, -w
-		}
-		normal := []float64{0}
-		if at == -1 {
-			normal[0] = math.Min(0, -gradient)
-		} else if at == 1 {
-			normal[0] = math.Max(0, -gradient)
-		}
-		doc := &Document{X: x, Y: x, Lambda: []float64{0}, Upper: slope * x[0], Infeasible: true,
-			Coupled: &Coupled{Values: []float64{c}, Penalty: []float64{w}, Multipliers: []float64{share}},
-			Certificate: &Certificate{Lower: lowerOf(p, x, x, []float64{0}, nil),
-				Goldstein: goldsteinOf(1e-9*width, []Sample{{Point: x, Gradient: []float64{gradient}, Weight: 1, Active: active}}, normal, 0)}}
-		r := Verify(doc, p)
-		none := end < -1 || kind == problem.Equal && end > 1
-		want := none && (at == -1 && end < -1 || at == 1 && end > 1)
-		if ok := !fails(r, "infeasible"); ok && !none || want && !ok {
-			t.Errorf("trial %d: y <= %v at %v, slope %v, unit %v: accepted is %v: %v", trial, width*end, x, slope, unit, ok, r.Failures())
-		}
-		if want {
-			accepted++
-			requireOK(t, "infeasible", r)
-			if slope > 0 && at == -1 { // a penalty of less than F gains over X, beside which the point is stationary as well
-				light := *doc
-				w := 0.3 * slope * 2 * width / c
-				gradient := slope + w*unit
-				light.Coupled = &Coupled{Values: []float64{c}, Penalty: []float64{w}, Multipliers: []float64{w}}
-				light.Certificate = &Certificate{Lower: doc.Certificate.Lower,
-					Goldstein: goldsteinOf(1e-9*width, []Sample{{Point: x, Gradient: []float64{gradient}, Weight: 1, Active: active}}, []float64{-gradient}, 0)}
-				if r := Verify(&light, p); len(r.Failures()) != 1 || !fails(r, "F over X, by the penalty") {
-					t.Errorf("trial %d: a light penalty: %v", trial, r.Failures())
-				}
-			}
-			doc.Coupled.Multipliers = nil // they are claimed with it
-			if Verify(doc, p).OK() {
-				t.Error("multipliers that are missing are not missed")
-			}
-		} else {
-			refused++
-		}
-	}
-	if accepted < 30 || refused < 100 {
-		t.Errorf("%d accepted, %d refused", accepted, refused)
 	}
 }
 
