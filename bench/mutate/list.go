@@ -305,6 +305,8 @@ var list = []named{
 		`back := slices.Contains(st.Met, key)`, `back := false`},
 	{"an x at a tie is known to the rounding of larger terms", "runtime/pieces/refine.go", "(*Solver).onto",
 		`if within &&`, `if !within &&`},
+	{"a force that is rounding of the way to a vertex is one", "runtime/pieces/vertices.go", "(*face).point",
+		`l[c] <= rounding`, `l[c] <= 0*rounding`},
 	{"gradients may be rounding of large entries", "runtime/certify/required.go", "(*verification).required",
 		`v.lost(), Share`, `0*v.lost(), Share`},
 	{"the error by the answer is of one draw of roundings", "runtime/oracle/accuracy.go", "ErrorByAnswer",

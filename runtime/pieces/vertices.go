@@ -130,9 +130,11 @@ func (f *face) point(s *kkt.System, l []float64) []float64 {
 		lambda[i] = l[c] * f.unit[i]
 	}
 	force, unit := s.Forces(z)
+	// Where all that is left on an entry of y is rounding of the way, the forces there are none.
+	rounding := tolerance.SumRounding * linalg.NormInf(l)
 	var free []int // places in held
 	for c, i := range f.held {
-		if f.signed[c] && lambda[i] <= tolerance.Sign*unit[i] {
+		if f.signed[c] && (lambda[i] <= tolerance.Sign*unit[i] || l[c] <= rounding) {
 			lambda[i] = 0
 		} else {
 			free = append(free, c)

@@ -2,6 +2,7 @@ package pieces_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"bilevelc/internal/kkttest"
@@ -71,8 +72,17 @@ func TestMultipliersInsideOfAFaceHideNoKink(t *testing.T) {
 
 // The vertices of the multipliers of two followers whose rows all hold, one or two of them equalities that say the same at times, are those that choices of two rows give.
 func TestVerticesAreThoseOfChoicesOfRows(t *testing.T) {
-	rng := members.Rand(t, 7)
-	for n := range members.Of(60, 2000) {
+	verticesOfChoices(t, members.Rand(t, 7), members.Of(60, 2000))
+}
+
+// Where the multipliers at hand leave no force on an entry of y but rounding, that is none of the size of multipliers: they were looked for in its unit, and the vertex at hand was found again as another.
+func TestVerticesWhereNoForceIs(t *testing.T) {
+	verticesOfChoices(t, rand.New(rand.NewPCG(983201306, 7)), 60)
+}
+
+func verticesOfChoices(t *testing.T, rng *rand.Rand, count int) {
+	t.Helper()
+	for n := range count {
 		const each, ny = 5, 4
 		kind, lambda, force := make([]problem.Kind, 2*each), make([]float64, 2*each), make([]float64, 1+ny)
 		equal := max(0, rng.IntN(6)-3)
