@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bilevelc/bench/campaign/truth"
+	"bilevelc/internal/each"
 	"bilevelc/runtime"
 )
 
@@ -289,10 +290,7 @@ func (e *examination) points(p *runtime.Problem) {
 		if k >= 3 {
 			continue
 		}
-		scaled := make([]float64, len(x))
-		for j := range x {
-			scaled[j] = x[j] * e.unitOf(e.style.scale.X, 1)
-		}
+		scaled := e.times(x, e.style.scale.X)
 		ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 		r, err := p.Eval(ctx, runtime.Values{{Name: "x", Shape: []int{len(x)}, Data: scaled}}, runtime.Options{})
 		cancel()
@@ -325,20 +323,14 @@ func (e *examination) upperPoint(r *runtime.Result) []float64 {
 // exactPoint is upperPoint without rounding.
 func (e *examination) exactPoint(r *runtime.Result) []*big.Rat {
 	v, _ := r.Upper.Variables.Get("x")
-	out := make([]*big.Rat, len(v.Data))
-	for j, t := range v.Data {
+	return each.Of(v.Data, func(t float64) *big.Rat {
 		unit, _ := new(big.Rat).SetString(fmt.Sprintf("1e%d", -e.style.scale.X))
-		out[j] = unit.Mul(unit, new(big.Rat).SetFloat64(t))
-	}
-	return out
+		return unit.Mul(unit, new(big.Rat).SetFloat64(t))
+	})
 }
 
 func (e *examination) times(v []float64, exponent int) []float64 {
-	out := make([]float64, len(v))
-	for j := range v {
-		out[j] = v[j] * e.unitOf(exponent, 1)
-	}
-	return out
+	return each.Of(v, func(t float64) float64 { return t * e.unitOf(exponent, 1) })
 }
 
 var errNotApplicable *runtime.UsageError

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bilevelc/bench/campaign/truth"
+	"bilevelc/internal/each"
 	"bilevelc/runtime"
 )
 
@@ -289,11 +290,7 @@ func (q *inquiry) known(x, y []float64) []float64 {
 }
 
 func times64(v []float64, by float64) []float64 {
-	out := make([]float64, len(v))
-	for i := range v {
-		out[i] = by * v[i]
-	}
-	return out
+	return each.Of(v, func(t float64) float64 { return by * t })
 }
 
 // ofAll checks what is said of all x.
@@ -390,10 +387,7 @@ func (q *inquiry) local(r *runtime.Result) {
 // and of a multiplier that of the forces that it balances.
 func (q *inquiry) sizes(w []float64) []float64 {
 	x, y := w[:q.Dx], w[q.Dx:q.Dx+q.Dy]
-	out := make([]float64, len(w))
-	for i, v := range w {
-		out[i] = math.Max(1, math.Abs(v))
-	}
+	out := each.Of(w, func(v float64) float64 { return math.Max(1, math.Abs(v)) })
 	for j, v := range q.known(x, y) {
 		out[q.Dx+j] = math.Max(out[q.Dx+j], v/truth.Given)
 		force := math.Abs(q.Linear[j])

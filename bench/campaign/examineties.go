@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"bilevelc/bench/campaign/truth"
+	"bilevelc/internal/each"
 	"bilevelc/runtime"
 )
 
@@ -169,11 +170,10 @@ func (q *inquiry) evaluate(x []float64) (*runtime.Result, error) {
 // evaluations asks for F and the follower's answers at points of X.
 func (q *inquiry) evaluations() {
 	for range 2 {
-		x := make([]float64, q.Dx)
-		for j := range x {
+		x := each.Below(q.Dx, func(j int) float64 {
 			lo, hi := math.Max(q.Lo[j], -20), math.Min(q.Hi[j], 20)
-			x[j] = math.Min(math.Max(math.Round(lo+(hi-lo)*q.rng.Float64()), lo), hi)
-		}
+			return math.Min(math.Max(math.Round(lo+(hi-lo)*q.rng.Float64()), lo), hi)
+		})
 		r, err := q.evaluate(x)
 		if err != nil {
 			q.false("eval error", "%v at x = %v", firstLine(err), x)

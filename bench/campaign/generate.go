@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"bilevelc/bench/campaign/truth"
+	"bilevelc/internal/each"
 	"bilevelc/internal/exact"
 )
 
@@ -51,11 +52,7 @@ func (g *generator) vector(n int, density float64) []*big.Rat {
 }
 
 func (g *generator) matrix(m, n int, density float64) [][]*big.Rat {
-	out := make([][]*big.Rat, m)
-	for i := range out {
-		out[i] = g.vector(n, density)
-	}
-	return out
+	return each.Below(m, func(int) []*big.Rat { return g.vector(n, density) })
 }
 
 // model draws one program of a random family.
@@ -275,19 +272,11 @@ func (g *generator) rows(m *truth.Model, x0, y0 []*big.Rat) {
 }
 
 func times(v []*big.Rat, by *big.Rat) []*big.Rat {
-	out := make([]*big.Rat, len(v))
-	for j := range v {
-		out[j] = new(big.Rat).Mul(v[j], by)
-	}
-	return out
+	return each.Of(v, func(t *big.Rat) *big.Rat { return new(big.Rat).Mul(t, by) })
 }
 
 func plus(v, w []*big.Rat) []*big.Rat {
-	out := make([]*big.Rat, len(v))
-	for j := range v {
-		out[j] = new(big.Rat).Add(v[j], w[j])
-	}
-	return out
+	return each.Below(len(v), func(j int) *big.Rat { return new(big.Rat).Add(v[j], w[j]) })
 }
 
 // cone turns the lower level into the projection of C x on the nonnegative

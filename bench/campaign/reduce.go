@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bilevelc/bench/campaign/truth"
+	"bilevelc/internal/each"
 )
 
 // reduce takes away from a system whatever a finding of a kind does not need.
@@ -22,9 +23,11 @@ func reduce(s *system, seed uint64, kind string) (*system, []finding) {
 		again = false
 		for k := 0; ; k++ {
 			t := s.clone()
-			if !t.simpler(k) {
+			steps := t.simplifications()
+			if k == len(steps) {
 				break
 			}
+			steps[k]()
 			if f := shows(t); f != nil {
 				s, found, again = t, f, true
 				k--
@@ -35,11 +38,7 @@ func reduce(s *system, seed uint64, kind string) (*system, []finding) {
 }
 
 func cloneMatrix(m [][]float64) [][]float64 {
-	out := make([][]float64, len(m))
-	for i := range m {
-		out[i] = slices.Clone(m[i])
-	}
-	return out
+	return each.Of(m, slices.Clone)
 }
 
 func (s *system) clone() *system {
@@ -60,132 +59,93 @@ func (s *system) clone() *system {
 	return &t
 }
 
-// simpler makes the k-th simplification, in place; it is false past the last. One that changes
-// nothing is made of what comes behind it.
-func (s *system) simpler(k int) bool {
-	next := func() bool { k--; return k == -1 }
-	number := func(v *float64) bool {
+// simplifications of the system as it is, each in place.
+func (s *system) simplifications() []func() {
+	var all []func()
+	when := func(so bool, do func()) {
+		if so {
+			all = append(all, do)
+		}
+	}
+	number := func(v *float64, do func()) {
 		for _, w := range []float64{0, 1, -1, math.Round(*v)} {
-			if w != *v && math.Abs(w) <= math.Abs(*v) && next() {
-				*v = w + 0
-				return true
-			}
 			if w == *v {
-				break
+				return
 			}
+			when(math.Abs(w) <= math.Abs(*v), func() { *v = w + 0; do() })
 		}
-		return false
 	}
+	numbers := func(v []float64, do func()) {
+		for i := range v {
+			number(&v[i], do)
+		}
+	}
+	alone := func() {}
 	for _, b := range []*bool{&s.maxF, &s.maxG, &s.turned} {
-		if *b && next() {
-			*b = false
-			return true
-		}
+		when(*b, func() { *b = false })
 	}
-	if s.uf != 0 && next() {
-		s.uf = 0
-		return true
-	}
-	if s.ug != 0 && next() {
-		s.ug = 0
-		return true
+	for _, u := range []*int{&s.uf, &s.ug} {
+		when(*u != 0, func() { *u = 0 })
 	}
 	for _, u := range [][]int{s.ux, s.uy, s.ur, s.uu} {
 		for i := range u {
-			if u[i] != 0 && next() {
-				u[i] = 0
-				return true
-			}
+			when(u[i] != 0, func() { u[i] = 0 })
 		}
 	}
 	for i := range s.Rows {
-		if next() {
-			s.drop(i)
-			return true
-		}
+		when(true, func() { s.drop(i) })
 	}
 	for i := range s.Upper {
-		if next() {
+		when(true, func() {
 			s.Upper = slices.Delete(s.Upper, i, i+1)
 			if s.uu != nil {
 				s.uu = slices.Delete(s.uu, i, i+1)
 			}
-			return true
+		})
+	}
+	for i, whole := range s.Whole {
+		when(whole, func() { s.Whole[i] = false })
+	}
+	both := func(m [][]float64, i, j int, v float64) func() {
+		return func() { m[i][j], m[j][i] = v, v }
+	}
+	for i, row := range s.F.H {
+		for j, v := range row[:i+1] {
+			when(v != 0, both(s.F.H, i, j, 0))
+			when(v != 0 && math.Abs(v) != 1, both(s.F.H, i, j, math.Copysign(1, v)))
 		}
 	}
-	for i := range s.Whole {
-		if s.Whole[i] && next() {
-			s.Whole[i] = false
-			return true
+	for i, row := range s.Q {
+		for j, v := range row[:i] {
+			when(v != 0, both(s.Q, i, j, 0))
 		}
 	}
-	for i := range s.F.H {
-		for j := range i + 1 {
-			if s.F.H[i][j] != 0 && next() {
-				s.F.H[i][j], s.F.H[j][i] = 0, 0
-				return true
-			}
-			if v := s.F.H[i][j]; v != 0 && math.Abs(v) != 1 && next() {
-				s.F.H[i][j] = math.Copysign(1, v)
-				s.F.H[j][i] = s.F.H[i][j]
-				return true
-			}
-		}
-	}
-	for i := range s.Q {
-		for j := range i {
-			if s.Q[i][j] != 0 && next() {
-				s.Q[i][j], s.Q[j][i] = 0, 0
-				return true
-			}
-		}
-	}
-	for i := range s.Q {
-		if v := s.Q[i][i]; v != 0 && v != 1 && next() {
-			s.Q[i][i] = 1
-			return true
-		}
+	for i, row := range s.Q {
+		when(row[i] != 0 && row[i] != 1, both(s.Q, i, i, 1))
 	}
 	for _, v := range [][]float64{s.F.C, s.Linear, {s.F.Const}} {
-		for i := range v {
-			if number(&v[i]) {
-				s.F.Const *= 0
-				return true
-			}
-		}
+		numbers(v, func() { s.F.Const *= 0 })
 	}
 	for _, row := range s.P {
-		for j := range row {
-			if number(&row[j]) {
-				return true
-			}
-		}
+		numbers(row, alone)
 	}
 	for _, rows := range [][]truth.Linear{s.Rows, s.Upper} {
 		for i := range rows {
-			for j := range rows[i].A {
-				if number(&rows[i].A[j]) {
-					return true
-				}
+			numbers(rows[i].A, alone)
+			if len(s.bound) == 0 || s.bound[min(i, len(s.bound)-1)] == 0 {
+				numbers(rows[i].C, alone)
 			}
-			for j := range rows[i].C {
-				if (len(s.bound) == 0 || s.bound[min(i, len(s.bound)-1)] == 0) && number(&rows[i].C[j]) {
-					return true
-				}
-			}
-			if number(&rows[i].Rhs) {
-				return true
-			}
+			number(&rows[i].Rhs, alone)
 		}
 	}
 	for _, v := range [][]float64{s.Lo, s.Hi} {
 		for i := range v {
-			if !math.IsInf(v[i], 0) && number(&v[i]) {
-				return true
+			if !math.IsInf(v[i], 0) {
+				number(&v[i], alone)
 			}
 		}
 	}
-	return false
+	return all
 }
 
 // drop takes row i of the follower away.

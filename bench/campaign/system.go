@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"bilevelc/bench/campaign/truth"
+	"bilevelc/internal/each"
 )
 
 // system is a random program with a linear or convex quadratic follower, and how it is put into words.
@@ -204,11 +205,7 @@ func unit(n, j int, v float64) []float64 {
 }
 
 func square(n int) [][]float64 {
-	m := make([][]float64, n)
-	for i := range m {
-		m[i] = make([]float64, n)
-	}
-	return m
+	return each.Below(n, func(int) []float64 { return make([]float64, n) })
 }
 
 // within is a point of a box, often a corner.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bilevelc/bench/campaign/truth"
+	"bilevelc/internal/each"
 )
 
 // tolls are prices on some of a follower's ways, who takes the cheapest ones.
@@ -72,11 +73,7 @@ func (g *systems) wide() {
 // units draws what the model's numbers are in: powers of ten up to most, of either sign.
 func (g *systems) units(most int) {
 	draw := func(n int) []int {
-		u := make([]int, n)
-		for i := range u {
-			u[i] = g.IntN(2*most+1) - most
-		}
-		return u
+		return each.Below(n, func(int) int { return g.IntN(2*most+1) - most })
 	}
 	g.ux, g.uy, g.ur, g.uu = draw(g.Dx), draw(g.Dy), draw(len(g.Rows)), draw(len(g.Upper))
 	for j, whole := range g.Whole {

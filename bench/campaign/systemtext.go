@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bilevelc/bench/campaign/truth"
+	"bilevelc/internal/each"
 )
 
 // decimalLiteral is v * 10^exponent.
@@ -147,10 +148,7 @@ func (s *system) set(lo, hi []float64, u []int) string {
 		return ""
 	}
 	words := func(v []float64) string {
-		t := make([]string, len(v))
-		for j := range v {
-			t[j] = decimalLiteral(v[j]+0, at(u, j))
-		}
+		t := each.Below(len(v), func(j int) string { return decimalLiteral(v[j]+0, at(u, j)) })
 		return "[" + strings.Join(t, ", ") + "]"
 	}
 	return fmt.Sprintf(" in box(%s, %s)", words(lo), words(hi))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bilevelc/bench/campaign/truth"
+	"bilevelc/internal/each"
 )
 
 // scaling are the units a model is written in, as powers of ten: x' = 10^X x,
@@ -69,10 +70,7 @@ func set(lo, hi []*big.Rat, exponent int) string {
 }
 
 func list(v []*big.Rat, exponent int) string {
-	words := make([]string, len(v))
-	for j := range v {
-		words[j] = literal(v[j], exponent)
-	}
+	words := each.Below(len(v), func(j int) string { return literal(v[j], exponent) })
 	return "[" + strings.Join(words, ", ") + "]"
 }
 
@@ -107,10 +105,7 @@ func (w *writer) function(name string, f *truth.Function, exponent int) string {
 		}
 		if w.s.matrices {
 			constant := name + left + right
-			rows := make([]string, len(a))
-			for i := range a {
-				rows[i] = list(a[i], unit)
-			}
+			rows := each.Of(a, func(row []*big.Rat) string { return list(row, unit) })
 			fmt.Fprintf(&w.data, "data %s: matrix[%d, %d] = [%s]\n", constant, len(a), len(a[0]), strings.Join(rows, ", "))
 			parts = append(parts, fmt.Sprintf("%s%s' * %s * %s", prefix, left, constant, right))
 			return

@@ -1,16 +1,17 @@
 package main
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"bilevelc/internal/each"
+)
 
 // blocks are programs of n independent blocks, quadratic followers of six variables, whose variables and rows stand in a random order (bl); with a budget of the leader for all of them (bu).
 var blocks = []class{{"bl", 5, 0, 4}, {"bl", 10, 0, 4}, {"bl", 20, 0, 4}, {"bl", 40, 0, 2}, {"bu", 5, 0, 4}, {"bu", 10, 0, 4}, {"bu", 20, 0, 2}}
 
 // blocked joins n programs of the class ql.
 func (in *instance) blocked(rng *rand.Rand, n int, budget bool) {
-	parts := make([]*instance, n)
-	for k := range parts {
-		parts[k] = one(rng, "ql", 6, 0)
-	}
+	parts := each.Below(n, func(int) *instance { return one(rng, "ql", 6, 0) })
 	nx, ny, m := len(parts[0].C), len(parts[0].D), len(parts[0].RB)
 	px, py, pm := rng.Perm(n*nx), rng.Perm(n*ny), rng.Perm(n*m)
 	// vec puts the blocks' vectors at their places, mat their matrices.

@@ -71,14 +71,9 @@ type instance struct {
 }
 
 func matrix(m, n int, entry func(i, j int) float64) [][]float64 {
-	a := make([][]float64, m)
-	for i := range a {
-		a[i] = make([]float64, n)
-		for j := range a[i] {
-			a[i][j] = entry(i, j)
-		}
-	}
-	return a
+	return each.Below(m, func(i int) []float64 {
+		return each.Below(n, func(j int) float64 { return entry(i, j) })
+	})
 }
 
 func vector(n int, entry func(i int) float64) []float64 {

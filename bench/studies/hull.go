@@ -3,6 +3,8 @@ package main
 import (
 	"math"
 	"math/rand/v2"
+
+	"bilevelc/internal/each"
 )
 
 // minNorm is the norm of the shortest convex combination of the vectors, to a
@@ -52,10 +54,7 @@ func directions(seed uint64) sampler {
 
 // inBall draws a point uniformly from the ball around center.
 func (s sampler) inBall(center []float64, radius float64) []float64 {
-	p := make([]float64, len(center))
-	for j := range p {
-		p[j] = s.NormFloat64()
-	}
+	p := each.Below(len(center), func(int) float64 { return s.NormFloat64() })
 	scale(p, radius*math.Pow(s.Float64(), 1/float64(len(p)))/norm(p))
 	add(p, 1, center)
 	return p

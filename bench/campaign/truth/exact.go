@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"strconv"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/exact"
 )
 
@@ -76,11 +77,7 @@ func rational(v float64) *big.Rat {
 }
 
 func rationals(v []float64) []*big.Rat {
-	out := make([]*big.Rat, len(v))
-	for i, t := range v {
-		out[i] = rational(t)
-	}
-	return out
+	return each.Of(v, rational)
 }
 
 // addRat adds t b to a.

@@ -3,6 +3,8 @@ package truth
 import (
 	"math"
 	"slices"
+
+	"bilevelc/internal/each"
 )
 
 // flat is an affine set: w0 and directions z. size is what went into w0, by whose
@@ -177,10 +179,7 @@ func (f flat) least(q *Quadratic) []float64 {
 
 // rank of a few rows of decimals.
 func rank(rows [][]float64) int {
-	a := make([][]float64, len(rows))
-	for i := range rows {
-		a[i] = append([]float64(nil), rows[i]...)
-	}
+	a := each.Of(rows, slices.Clone)
 	r := 0
 	for c := 0; r < len(a) && c < len(a[0]); c++ {
 		best := r

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/big"
 	"slices"
+
+	"bilevelc/internal/each"
 )
 
 // Evaluator finds y*(x) and what follows from it.
@@ -115,10 +117,7 @@ func (e *Evaluator) independent(rows []int) bool {
 	}
 	gram := make([][]float64, len(rows))
 	for i, r := range rows {
-		gram[i] = make([]float64, len(rows))
-		for k, s := range rows {
-			gram[i][k] = dot(e.rows[r].c, e.rows[s].c)
-		}
+		gram[i] = each.Of(rows, func(s int) float64 { return dot(e.rows[r].c, e.rows[s].c) })
 	}
 	return solve(gram, make([][]float64, len(rows)))
 }
@@ -280,11 +279,7 @@ func (e *Evaluator) violation(x, y []float64) (worst float64) {
 }
 
 func affine(m [][]float64, x []float64) []float64 {
-	out := make([]float64, len(m))
-	for i, row := range m {
-		out[i] = row[len(x)] + dot(row[:len(x)], x)
-	}
-	return out
+	return each.Of(m, func(row []float64) float64 { return row[len(x)] + dot(row[:len(x)], x) })
 }
 
 // tiny is what multipliers and slacks of numbers of moderate size may miss

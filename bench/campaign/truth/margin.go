@@ -1,6 +1,10 @@
 package truth
 
-import "math/big"
+import (
+	"math/big"
+
+	"bilevelc/internal/each"
+)
 
 // Undecided tells, for a point whose Margin is near 0, whether strict complementarity
 // cannot be seen there: whether the exact margin at x, with the model's own decimals, is
@@ -161,9 +165,5 @@ func eliminate(a [][]*big.Rat) ([]*big.Rat, bool) {
 			}
 		}
 	}
-	z := make([]*big.Rat, n)
-	for i := range z {
-		z[i] = new(big.Rat).Quo(a[i][n], a[i][i])
-	}
-	return z, true
+	return each.Below(n, func(i int) *big.Rat { return new(big.Rat).Quo(a[i][n], a[i][i]) }), true
 }

@@ -12,6 +12,7 @@ import (
 	"math"
 	"math/big"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/exact"
 )
 
@@ -107,11 +108,7 @@ func Rat(p, q int64) *big.Rat { return big.NewRat(p, q) }
 
 // Zeros is a vector of n zeros.
 func Zeros(n int) []*big.Rat {
-	out := make([]*big.Rat, n)
-	for i := range out {
-		out[i] = new(big.Rat)
-	}
-	return out
+	return each.Below(n, func(int) *big.Rat { return new(big.Rat) })
 }
 
 // Float rounds to the nearest double.
@@ -121,19 +118,11 @@ func Float(v *big.Rat) float64 {
 }
 
 func floats(v []*big.Rat) []float64 {
-	out := make([]float64, len(v))
-	for i := range v {
-		out[i] = Float(v[i])
-	}
-	return out
+	return each.Of(v, Float)
 }
 
 func matrix(m [][]*big.Rat) [][]float64 {
-	out := make([][]float64, len(m))
-	for i := range m {
-		out[i] = floats(m[i])
-	}
-	return out
+	return each.Of(m, floats)
 }
 
 // boxRows turns a box into rows on the variables of one level: sign*v_j <= b.

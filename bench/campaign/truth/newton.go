@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/exact"
 )
 
@@ -220,10 +221,7 @@ func (e *Evaluator) interior(x []float64) ([]float64, bool) {
 	}
 	for _, t := range m.G.Terms {
 		if t.Kind == Entropy { // C y + A x + Const >= t
-			c := make([]*big.Rat, m.Dy)
-			for j := range c {
-				c[j] = new(big.Rat).Neg(t.C[j])
-			}
+			c := each.Below(m.Dy, func(j int) *big.Rat { return new(big.Rat).Neg(t.C[j]) })
 			p.Leq(slacked(c, 1), new(big.Rat).Add(t.Const, exact.Dot(t.A, at)))
 		}
 	}

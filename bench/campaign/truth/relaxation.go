@@ -3,6 +3,7 @@ package truth
 import (
 	"math/big"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/exact"
 )
 
@@ -44,10 +45,7 @@ func (m *Model) joint() *exact.LP {
 func relaxed(p *exact.LP, a []*big.Rat, b *big.Rat, equal bool) {
 	p.Leq(append(append([]*big.Rat(nil), a...), Rat(-1, 1)), b)
 	if equal {
-		minus := make([]*big.Rat, len(a))
-		for j := range a {
-			minus[j] = new(big.Rat).Neg(a[j])
-		}
+		minus := each.Of(a, func(t *big.Rat) *big.Rat { return new(big.Rat).Neg(t) })
 		p.Leq(append(minus, Rat(-1, 1)), new(big.Rat).Neg(b))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/exact"
 )
 
@@ -31,10 +32,7 @@ func (e *Evaluator) gradients(x []float64, delta float64, given [][]float64, n i
 		if !ok || p.Violation > tiny || p.Margin <= margin {
 			return
 		}
-		key := make([]byte, len(p.Active))
-		for i, r := range p.Active {
-			key[i] = byte(r)
-		}
+		key := each.Of(p.Active, func(r int) byte { return byte(r) })
 		if once && seen[string(key)] {
 			return
 		}
