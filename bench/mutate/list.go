@@ -19,7 +19,7 @@ var list = []named{
 	{"what cancels in a written out sum stays", "ir/bind/rounding.go", "(coefficient).plus",
 		`.clean()`, ``},
 	{"a multiplier at a number is that of its place", "ir/bind/dual.go", "indexedRows",
-		`places[k]*p.n + v - p.first`, `places[k]*p.n + k%p.n`},
+		`places[k]*p.n + v - p.first`, `places[k]*p.n + 0*v + k%p.n`},
 	{"a row of vectors is the first of its index", "ir/bind/dual.go", "(indexed).place",
 		`f.places[k/f.item]*f.item + k%f.item`, `f.places[k/f.item] * f.item`},
 	{"a label is a place", "ir/bind/labels.go", "(*elaborator).along",

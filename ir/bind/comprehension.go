@@ -194,6 +194,9 @@ func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 	e.roomWithin(bd, total)
 	up, at = make([]int, 0, total), make([]int, 0, total)
 	var own span
+	if parents == 0 && len(los) == 1 && len(his) == 1 { // no tuple around it says how many values it has
+		own.n = max(his[0]-los[0]+1, 0)
+	}
 	for t := range parents {
 		lo, hi := ends(t)
 		for i := lo; i <= hi; i++ {

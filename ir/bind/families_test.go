@@ -205,3 +205,27 @@ lower {
 		}
 	}
 }
+
+// The size of an array that stands inside of nothing is what its own range says.
+func TestSizesInsideOfNothing(t *testing.T) {
+	mustBind(t, compile(t, "nothing", `model nothing
+param n: int = 3
+param extra: int = 0
+set none = {}
+data v: vector[n] = [1, 2, 3]
+upper {
+  var x: vector[n] in box(0, 1)
+  minimize sumsq(y - 1) + sum(k in 1..extra: dot([i in 1..n: y[i]], v)) + sum(s in none: dot([i in 2..n + 1: y[i - 1]], v))
+}
+lower {
+  var y: vector[n]
+  minimize sumsq(y - x)
+  subject to
+    a: forall k in 1..extra: sum([i in 1..n: y[i] * k] + v) <= 10
+    b: forall k in 1..n if k > 7: y[k] <= sum([j in 1..n: v[j]] .* v)
+}
+report {
+  z = sum(k in 1..extra: max([i in 1..n: y[i]] + v))
+}
+`), nil)
+}

@@ -30,7 +30,11 @@ func (r *reader) word(f field) string {
 // as well: which of the two is meant follows from the model. A table may hold
 // texts, so that what keeps it from being an array is no error yet.
 func readCSVFile(r *reader, name string) {
+	before := r.errors
 	table := readCSVTable(r, name)
+	if r.errors > before {
+		return
+	}
 	if table == nil {
 		r.one(name, readCSV)
 		return
@@ -62,6 +66,13 @@ func readCSVTable(r *reader, name string) *data.Table {
 			return true
 		}
 		first := len(t.table.Columns) == 0
+		if strings.HasPrefix(line, "#") {
+			if !first && trial.commentedRow(start, end, sep, len(t.table.Columns)) {
+				r.errorAt(diag.DataCSV, start, end, "a comment, as it starts with #, that has as many entries as a row of %s", name).Fix =
+					"put its first entry in quotes if it is a row, or write a blank behind the `#`"
+			}
+			return true
+		}
 		var fine bool
 		if fields, fine = trial.splitLine(fields[:0], start, end, sep); !fine {
 			return false
@@ -94,9 +105,9 @@ func readCSVTable(r *reader, name string) *data.Table {
 	return t.finish()
 }
 
-// rows calls read at each row whose line is not a comment, with its place, the text of
-// its line without white space around it, and what stands between fields, until it
-// returns false. A blank line is a row of no text.
+// rows calls read at each row, with its place, the text of its line without white space around it,
+// and what stands between fields, until it returns false. A blank line is a row of no text. A line
+// that starts with # and is not empty or a blank behind it is left to read.
 func (r *reader) rows(read func(start, end int, line string, sep byte) bool) bool {
 	pos, sep := 0, byte(0)
 	if strings.HasPrefix(r.text, byteOrderMark) {
@@ -112,11 +123,25 @@ func (r *reader) rows(read func(start, end int, line string, sep byte) bool) boo
 			end = r.endOfRow(start, sep)
 		}
 		pos = end + 1
-		if !strings.HasPrefix(line, "#") && !read(start, end, line, sep) {
+		if comment := strings.TrimLeft(line, "#"); comment != line && (comment == "" || isBlank(comment[0])) {
+			continue
+		}
+		if !read(start, end, line, sep) {
 			return false
 		}
 	}
 	return true
+}
+
+// commentedRow reports whether a line that starts with # has as many fields as a table: it may be
+// a row whose first text starts so.
+func (r *reader) commentedRow(start, end int, sep byte, cols int) bool {
+	if sep == 0 {
+		sep = separator(r.text[start:end], r.text[start:end])
+	}
+	trial := &reader{file: r.file, text: r.text, set: &data.Set{}}
+	fields, ok := trial.splitLine(nil, start, end, sep)
+	return ok && len(fields) == cols
 }
 
 // endOfLine is where the line of a place ends.
@@ -155,8 +180,8 @@ func (r *reader) endOfRow(start int, sep byte) int {
 }
 
 // readCSV reads a table of numbers: one line a row, fields apart by commas
-// (or by semicolons or tabs, whichever the first line has), lines that start
-// with # and blank lines at the end left out. A first line without any number
+// (or by semicolons or tabs, whichever the first line has), comments, which start
+// with #, and blank lines at the end left out. A first line without any number
 // in it is a header. One column makes a vector, several a matrix.
 func readCSV(r *reader, name string) (*data.Array, string) {
 	var (
@@ -167,12 +192,19 @@ func readCSV(r *reader, name string) (*data.Array, string) {
 		cols   int
 		header bool
 		blank  = -1 // offset of a blank line, an error where a row follows
+		above  = -1 // offset of the last comment before the first row
 	)
 	first := true
 	complete := r.rows(func(start, end int, line string, sep byte) bool {
 		if line == "" {
 			if !first && blank < 0 {
 				blank = start
+			}
+			return true
+		}
+		if strings.HasPrefix(line, "#") {
+			if first {
+				above = start
 			}
 			return true
 		}
@@ -203,6 +235,12 @@ func readCSV(r *reader, name string) (*data.Array, string) {
 				at.col = j
 			}
 			v, kind := parseNumber(r.text[f.start:f.end])
+			if kind == notNumber && !header && above >= 0 && r.commentedRow(above, r.endOfLine(above), sep, cols) {
+				d := r.errorAt(diag.DataCSV, above, r.endOfLine(above), "the line above the table starts with # and is a comment, so that %s has no header", name)
+				d.Detail = fmt.Sprintf("its first row has `%s`, which is not a number", r.text[f.start:f.end])
+				d.Fix = "leave out the `#`, or put the name behind it in quotes"
+				return false
+			}
 			if kind != finite {
 				r.badNumber(kind, at, f.start, f.end)
 			}
