@@ -307,6 +307,8 @@ var list = []named{
 		`if within &&`, `if !within &&`},
 	{"a force that is rounding of the way to a vertex is one", "runtime/pieces/vertices.go", "(*face).point",
 		`l[c] <= rounding`, `l[c] <= 0*rounding`},
+	{"a row that had a multiplier holds with any sign of it", "runtime/sequential/refine.go", "(*answers).remainder",
+		`with[i] < 0 &&`, `with[i] < -1e300 &&`},
 	{"gradients may be rounding of large entries", "runtime/certify/required.go", "(*verification).required",
 		`v.lost(), Share`, `0*v.lost(), Share`},
 	{"the error by the answer is of one draw of roundings", "runtime/oracle/accuracy.go", "ErrorByAnswer",

@@ -3,6 +3,7 @@ package sequential_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"bilevelc/internal/kkttest"
@@ -12,7 +13,7 @@ import (
 // Answers beside a kink, on either side and as near as doubles tell, keep the conditions of Karush, Kuhn and Tucker to rounding: rows hold, multipliers have signs, and either is 0 where the other is not.
 func TestAnswersBesideKinks(t *testing.T) {
 	kinks, worst := 0, [3]float64{}
-	for seed := range members.SeedsOf(t, 60, 1000) {
+	for _, seed := range append(slices.Collect(members.SeedsOf(t, 60, 1000)), 221765541) { // of the last one a row that had a multiplier lets another in
 		rng := rand.New(rand.NewPCG(seed, 19))
 		p := kkttest.RandomSmooth(rng, 2, 4, 5, 0, true)
 		if seed%3 == 0 {

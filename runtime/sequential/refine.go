@@ -129,7 +129,9 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all, fi
 	}
 	for k, i := range rows {
 		if program.RowLo[k] == program.RowHi[k] {
-			with[i] += size * sol.Row[k]
+			if with[i] += size * sol.Row[k]; with[i] < 0 && p.Rows.Kind[i] == problem.AtMost { // it does not hold, after all
+				return nil, nil, holds
+			}
 		} else {
 			with[i] = size * math.Max(0, sol.Row[k])
 		}
