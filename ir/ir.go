@@ -338,6 +338,8 @@ type NamedNode struct {
 	Row  bool // a row vector: reported as a list like a vector
 	Span diag.Span
 	Axes []Axis // as of a Variable
+	// Texts are the entries of an expression that is texts (bind.Expr alone), which has no Node then.
+	Texts []string
 }
 
 // Setting is one `name = value` of the solve block: a word or a number.

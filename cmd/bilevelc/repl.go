@@ -255,6 +255,9 @@ func (r *repl) handle(ctx context.Context, text string, last bool) (more bool, e
 	if reply.Value != nil {
 		writeAnswer(r.app.io.out, reply)
 	}
+	if reply.Texts != nil {
+		writeTexts(r.app.io.out, reply)
+	}
 	if len(reply.Defined) > 0 {
 		fmt.Fprintln(r.app.io.out, strings.Join(reply.Defined, ", "))
 	}
@@ -285,6 +288,17 @@ func writeAnswer(w io.Writer, reply *session.Reply) {
 		}
 	} else {
 		fmt.Fprintf(w, "%s\n", rowText(v.Data))
+	}
+	fmt.Fprintf(w, "  : %s\n", reply.Type)
+}
+
+func writeTexts(w io.Writer, reply *session.Reply) {
+	for k, text := range reply.Texts {
+		if k >= 20 {
+			fmt.Fprintf(w, "... %d in all\n", len(reply.Texts))
+			break
+		}
+		fmt.Fprintln(w, text)
 	}
 	fmt.Fprintf(w, "  : %s\n", reply.Type)
 }

@@ -118,7 +118,11 @@ func Expr(p *ir.Program, set *data.Set, x lang.Expr, opts Options) (*ir.Problem,
 			if p.Lower != nil {
 				newRows(b, b.prob).lower(p.Lower)
 			}
-			b.reportItem("", x)
+			if texts := b.textsOf(x); texts != nil {
+				b.prob.Report = append(b.prob.Report, *texts)
+			} else {
+				b.reportItem("", x)
+			}
 		}
 	})
 	return b.finish()

@@ -23,7 +23,10 @@ func (e *elaborator) callFn(x *lang.Call) value {
 	case "dual":
 		return e.dual(x)
 	case "card":
-		return scalarInt(e.setOf(elab.Bare(x.Args[0])).n)
+		if set := e.setOf(elab.Bare(x.Args[0])); set != nil {
+			return scalarInt(set.n)
+		}
+		return e.unchecked(x)
 	case "ord", "next", "prev":
 		return e.ofElement(x)
 	}

@@ -9,6 +9,8 @@ import (
 	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
+	"bilevelc/ir/elab"
+	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -121,6 +123,30 @@ func (b *binder) filteredSet(set *boundSet, v *lang.SetLiteral) bool {
 		b.errorf(diag.BindLabels, v.Span(), "no element of %s is in `%s`", setNames(sets), set.name).Severity = diag.Warning
 	}
 	return true
+}
+
+// textsOf is an expression that is texts or labels, as an item of the report; nil of others. The elements
+// of a set are such.
+func (b *binder) textsOf(x lang.Expr) *ir.NamedNode {
+	e := b.top()
+	set, out := e.setOf(elab.Bare(x)), &ir.NamedNode{Span: x.Span()}
+	var places []int
+	if set != nil {
+		places, out.Axes = expr.Sequence(1, set.n), []ir.Axis{{Size: set.n}}
+	} else {
+		v := e.expr(x)
+		if set = v.set; set == nil {
+			return nil
+		}
+		places, out.Axes = v.ints, exportedAll(v.dims())
+	}
+	out.Texts = make([]string, len(places))
+	for k, i := range places {
+		if out.Texts[k] = tupleText(set.element(i - 1)); set.texts {
+			out.Texts[k] = diag.Shown(lang.Quote(set.word(i - 1)))
+		}
+	}
+	return out
 }
 
 func setNames(sets []*boundSet) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bilevelc/internal/each"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
@@ -28,15 +29,68 @@ func AnswerWords() [][2]string {
 	}
 }
 
+// answerNames tell which names an expression may read the last solution by.
+type answerNames struct {
+	declared, lowerRow map[string]bool
+}
+
+func (s *Session) answerNames() answerNames {
+	n := answerNames{map[string]bool{}, map[string]bool{}}
+	for _, d := range lang.Declared(s.decls) {
+		n.declared[d.Name.Name] = n.declared[d.Name.Name] || d.IsValue()
+		n.lowerRow[d.Name.Name] = n.lowerRow[d.Name.Name] || d.Kind == lang.ConstraintName && d.Level.Lower
+	}
+	return n
+}
+
+// word is the name that a call of an answer word has as its argument.
+func (n answerNames) word(x lang.Expr) (call *lang.Call, name string, ok bool) {
+	call, ok = x.(*lang.Call)
+	if !ok || n.declared[call.Fn.Name] {
+		return nil, "", false
+	}
+	name, ok = argumentName(call)
+	switch call.Fn.Name {
+	case "residual", "grad":
+		return call, name, ok
+	case "dual":
+		return call, name, ok && !n.lowerRow[name] // the language's own
+	}
+	return nil, "", false
+}
+
+// inSolution is what an answer word gives by the name of its argument, and what it gives in words.
+func inSolution(r *runtime.Result, word, name string) (v runtime.Value, what string, found bool, among []runtime.Values) {
+	among = []runtime.Values{r.Residuals.Constraints, r.Upper.Residuals}
+	what = "residual of"
+	switch word {
+	case "grad":
+		what, among = "hypergradient with respect to", []runtime.Values{r.Upper.Hypergradient}
+	case "dual":
+		what, among = "multiplier of", []runtime.Values{r.Lower.Multipliers, r.Upper.Multipliers}
+	}
+	for _, vs := range among {
+		if !found {
+			v, found = vs.Get(name)
+		}
+	}
+	return v, what + " `" + name + "`", found, among
+}
+
+// labelled is what an expression gives that is an answer word alone, where that has labels.
+func (s *Session) labelled(e lang.Expr) (v runtime.Value, ok bool) {
+	call, name, ok := s.answerNames().word(elab.Bare(e))
+	if !ok || s.last == nil {
+		return v, false
+	}
+	v, _, found, _ := inSolution(s.last, call.Fn.Name, name)
+	return v, found && v.Axes != nil
+}
+
 // answered puts numbers of the last solution into an expression.
 func (s *Session) answered(e lang.Expr) (lang.Expr, diag.List) {
 	var diags diag.List
-	declared := map[string]bool{}
-	lowerRow := map[string]bool{}
-	for _, d := range lang.Declared(s.decls) {
-		declared[d.Name.Name] = declared[d.Name.Name] || d.IsValue()
-		lowerRow[d.Name.Name] = lowerRow[d.Name.Name] || d.Kind == lang.ConstraintName && d.Level.Lower
-	}
+	names := s.answerNames()
 	solution := func(at lang.Node, what string) *runtime.Result {
 		if s.last == nil {
 			diags.Errorf(diag.SessionNoSolution, at.Span(), "%s is of a solution, and the model as it stands has not been solved", what)
@@ -58,7 +112,7 @@ func (s *Session) answered(e lang.Expr) (lang.Expr, diag.List) {
 	out := lang.Rewrite(e, nil, func(x lang.Expr, in *lang.Scope) lang.Expr {
 		switch x := x.(type) {
 		case *lang.Name:
-			if in.Find(x.Name) != nil || declared[x.Name] || x.Name != "F" && x.Name != "g" {
+			if in.Find(x.Name) != nil || names.declared[x.Name] || x.Name != "F" && x.Name != "g" {
 				return nil
 			}
 			r := solution(x, x.Name)
@@ -70,37 +124,30 @@ func (s *Session) answered(e lang.Expr) (lang.Expr, diag.List) {
 				v = r.Lower.Objective
 			}
 			return give(x, x.Name, runtime.Value{Data: []float64{float64(v)}}, true, "")
+		case *lang.Index: // an entry by its labels, of what has some
+			v, ok := s.labelled(x.X)
+			if !ok {
+				return nil
+			}
+			labels := each.Of(x.Subs, func(sub lang.Subscript) string { return lang.LabelOf(elab.Bare(sub.Lo)) })
+			f, found := v.At(labels...)
+			if !found {
+				d := diags.Errorf(diag.UnknownName, x.Span(), "the last solution has no `%s`", elab.Quote(x))
+				d.Detail = "entries of what has labels go by these, written out"
+				return &lang.Bad{At: x.At}
+			}
+			return give(x, elab.Quote(x), runtime.Value{Data: []float64{f}}, true, "")
 		case *lang.Call:
-			name, single := argumentName(x)
-			if declared[x.Fn.Name] || !single {
+			call, name, ok := names.word(x)
+			if !ok {
 				return nil
 			}
-			switch x.Fn.Name {
-			case "residual":
-				if r := solution(x, "residual("+name+")"); r != nil {
-					v, found := r.Residuals.Constraints.Get(name)
-					if !found {
-						v, found = r.Upper.Residuals.Get(name)
-					}
-					return give(x, "residual of `"+name+"`", v, found, has(r.Residuals.Constraints, r.Upper.Residuals))
-				}
-			case "grad":
-				if r := solution(x, "grad("+name+")"); r != nil {
-					v, found := r.Upper.Hypergradient.Get(name)
-					return give(x, "hypergradient with respect to `"+name+"`", v, found, has(r.Upper.Hypergradient))
-				}
-			case "dual":
-				if lowerRow[name] {
-					return nil // the language's own
-				}
-				if r := solution(x, "dual("+name+")"); r != nil {
-					v, found := r.Upper.Multipliers.Get(name)
-					return give(x, "multiplier of `"+name+"`", v, found, has(r.Lower.Multipliers, r.Upper.Multipliers))
-				}
-			default:
-				return nil
+			r := solution(x, call.Fn.Name+"("+name+")")
+			if r == nil {
+				return &lang.Bad{At: x.At}
 			}
-			return &lang.Bad{At: x.At}
+			v, what, found, among := inSolution(r, call.Fn.Name, name)
+			return give(x, what, v, found, has(among...))
 		}
 		return nil
 	})

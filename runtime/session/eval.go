@@ -52,6 +52,7 @@ func (s *Session) Reported() []string {
 
 func (s *Session) evaluateNames(e lang.Expr) (*Reply, error) {
 	var diags diag.List
+	whole, labelled := s.labelled(e)
 	if e, diags = s.answered(e); diags.HasErrors() {
 		return nil, diags
 	}
@@ -79,7 +80,17 @@ func (s *Session) evaluateNames(e lang.Expr) (*Reply, error) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	node := bound.Report[0].Node
+	item := bound.Report[0]
+	if item.Texts != nil {
+		texts := slices.Clone(item.Texts)
+		for k := range texts {
+			if len(item.Axes) > 0 {
+				texts[k] = "[" + ir.Place(item.Axes, k) + "]  " + texts[k]
+			}
+		}
+		return &Reply{Texts: texts, Type: typ.String()}, nil
+	}
+	node := item.Node
 	var x, y []float64
 	if node.Deps != 0 {
 		if s.last == nil {
@@ -98,7 +109,10 @@ func (s *Session) evaluateNames(e lang.Expr) (*Reply, error) {
 		diags.Errorf(diag.RunNotFinite, e.Span(), "%v", err)
 		return nil, diags
 	}
-	v := document.NewValue(answer, a, bound.Report[0].Axes)
+	v := document.NewValue(answer, a, item.Axes)
+	if labelled {
+		v = v.Over(whole.Axes)
+	}
 	return &Reply{Value: &v, Type: typ.String()}, nil
 }
 

@@ -40,6 +40,7 @@ type Reply struct {
 	Incomplete bool           // more lines are needed
 	Defined    []string       // what was declared, in words: "data c", "lower: objective"
 	Value      *runtime.Value // of an expression
+	Texts      []string       // of one that is texts, each with its place before it; it has no Value
 	Type       string         // of an expression, in the user's names
 	Warnings   diag.List
 }
