@@ -1,6 +1,10 @@
 package exact
 
-import "math/big"
+import (
+	"math/big"
+
+	"bilevelc/internal/each"
+)
 
 // LP is a linear program in free variables v,
 //
@@ -239,10 +243,7 @@ func (t *tableau) pivot(leave, enter int) {
 }
 
 func (t *tableau) point(n int) []*big.Rat {
-	v := make([]*big.Rat, n)
-	for j := range v {
-		v[j] = new(big.Rat)
-	}
+	v := each.Below(n, func(int) *big.Rat { return new(big.Rat) })
 	for i, b := range t.basis {
 		value := new(big.Rat).SetFrac(t.cell[i][t.width], t.d)
 		switch {
@@ -257,11 +258,7 @@ func (t *tableau) point(n int) []*big.Rat {
 
 func ints(n int) []*big.Int {
 	flat := make([]big.Int, n)
-	out := make([]*big.Int, n)
-	for i := range out {
-		out[i] = &flat[i]
-	}
-	return out
+	return each.Below(n, func(i int) *big.Int { return &flat[i] })
 }
 
 func denominator(r lpRow) *big.Int {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
@@ -112,10 +113,7 @@ func inequalities(nx, ny int, lo, hi float64) *problem.Rows {
 
 // add adds the row ca'x - cb'y <= side.
 func add(rows *problem.Rows, ca, cb []float64, side float64) {
-	all := make([]int, len(cb))
-	for j := range all {
-		all[j] = j
-	}
+	all := each.Number(len(cb))
 	AddRow(rows, problem.AtMost, ca, all, cb, side)
 }
 

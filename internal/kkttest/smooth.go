@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 )
 
@@ -144,11 +145,7 @@ func RandomSmooth(rng *rand.Rand, nx, ny, m, constraints int, convex bool) *prob
 }
 
 func randoms(n int, size float64, normal func() float64) []float64 {
-	out := make([]float64, n)
-	for j := range out {
-		out[j] = size * normal()
-	}
-	return out
+	return each.Below(n, func(int) float64 { return size * normal() })
 }
 
 // curved is a random quadratic.

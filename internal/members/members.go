@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"bilevelc/internal/each"
 )
 
 const (
@@ -161,9 +163,5 @@ func Rand(t testing.TB, stream uint64) *rand.Rand {
 // them, others each time. They are for claims of what is reached, of which new members may be exceptions.
 func Known(t testing.TB, full int) iter.Seq[uint64] {
 	t.Helper()
-	seeds := make([]uint64, full)
-	for k := range seeds {
-		seeds[k] = uint64(k)
-	}
-	return slices.Values(Some(t, seeds, Few))
+	return slices.Values(Some(t, each.Below(full, func(k int) uint64 { return uint64(k) }), Few))
 }

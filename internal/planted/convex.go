@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
@@ -43,10 +44,7 @@ func newConvex(o Options) *Instance {
 
 	// c makes 0 an element of dF(x*) + N_X(x*): the entries at a bound get a
 	// gradient that points out of X.
-	theta := make([]float64, len(fn.groups))
-	for i := range theta {
-		theta[i] = src.within(0.3, 0.7)
-	}
+	theta := each.Below(len(fn.groups), func(int) float64 { return src.within(0.3, 0.7) })
 	fn.c = make([]float64, o.Dx)
 	for j, g := range fn.subgradient(x, theta) {
 		fn.c[j] = side[j]*src.within(0.1, 1) - g
@@ -231,10 +229,7 @@ func (fn *convexFunctions) subgradient(x, kinks []float64) []float64 {
 // gradient is sum_j (w_j + q_j (u_j - tau_j)) grad u_j + rho x + c, where
 // grad u_j = M_j + theta_i (left_i - sum_{k in G_i} M_k) / (s_i d_j).
 func (fn *convexFunctions) gradient(x, u, theta []float64) []float64 {
-	weight := make([]float64, len(u))
-	for j := range weight {
-		weight[j] = fn.w[j] + fn.q[j]*(u[j]-fn.tau[j])
-	}
+	weight := each.Below(len(u), func(j int) float64 { return fn.w[j] + fn.q[j]*(u[j]-fn.tau[j]) })
 	grad := make([]float64, len(x))
 	for j := range grad {
 		grad[j] = fn.rho * x[j]

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 )
 
@@ -19,11 +20,7 @@ func newSource(seed uint64) source {
 
 // normals returns n standard normal numbers.
 func (s source) normals(n int) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = s.NormFloat64()
-	}
-	return v
+	return each.Below(n, func(int) float64 { return s.NormFloat64() })
 }
 
 // within returns a number of [lo, hi).

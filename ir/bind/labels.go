@@ -153,10 +153,7 @@ func (e *elaborator) compareLabels(x *lang.Binary, u, v value) value {
 		same = func(i, j int) bool { return i == j }
 	}
 	at, to := out.space.to(u.space), out.space.to(v.space)
-	out.bools = make([]bool, len(at))
-	for k := range at {
-		out.bools[k] = same(u.ints[at[k]], v.ints[to[k]]) == (x.Op == lang.Eq)
-	}
+	out.bools = each.Below(len(at), func(k int) bool { return same(u.ints[at[k]], v.ints[to[k]]) == (x.Op == lang.Eq) })
 	return out
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
@@ -189,10 +190,7 @@ func (b *binder) start(prob *ir.Problem) {
 			continue
 		}
 		if prob.Start == nil {
-			prob.Start = make([]float64, prob.Upper.Dim)
-			for j := range prob.Start {
-				prob.Start[j] = min(max(0, prob.X.Lo[j]), prob.X.Hi[j])
-			}
+			prob.Start = each.Below(prob.Upper.Dim, func(j int) float64 { return min(max(0, prob.X.Lo[j]), prob.X.Hi[j]) })
 		}
 		for k := range target.Shape.Len() {
 			if v.isScalar() {

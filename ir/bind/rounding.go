@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 )
 
@@ -65,11 +66,10 @@ func merged(rows, cols int, entries []sparse.Entry) *sparse.CSR {
 	if m.NNZ() == len(entries) { // nothing was summed
 		return m
 	}
-	terms := make([]sparse.Entry, len(entries))
-	for k, e := range entries {
+	terms := each.Of(entries, func(e sparse.Entry) sparse.Entry {
 		e.Val = math.Abs(e.Val)
-		terms[k] = e
-	}
+		return e
+	})
 	for k, size := range sparse.FromEntries(rows, cols, terms).Val {
 		if rounding(m.Val[k], size) {
 			m.Val[k] = 0

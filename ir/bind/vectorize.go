@@ -190,11 +190,9 @@ func (e *elaborator) stacked(nodes []*expr.Node) *expr.Node {
 		}
 		return g.Const("", data.Vector(vals), first.Span)
 	}
-	args := make([]*expr.Node, len(first.Args))
-	for i := range args {
-		column := each.Of(nodes, func(n *expr.Node) *expr.Node { return n.Args[i] })
-		args[i] = e.stacked(column)
-	}
+	args := each.Below(len(first.Args), func(i int) *expr.Node {
+		return e.stacked(each.Of(nodes, func(n *expr.Node) *expr.Node { return n.Args[i] }))
+	})
 	if len(args) == 1 {
 		return g.Unary(first.Op, args[0], first.Span)
 	}

@@ -367,13 +367,11 @@ func outside(sites []site, f *frame) []site {
 	if f.library {
 		return []site{{at: f.call, what: f.fn.Name.Name}}
 	}
-	out := make([]site, len(sites))
-	for i, s := range sites {
+	return each.Of(sites, func(s site) site {
 		related := append([]diag.Related(nil), s.related...)
 		s.related = append(related, diag.Related{Span: f.call, Message: fmt.Sprintf("in this call of `%s`", f.fn.Name.Name)})
-		out[i] = s
-	}
-	return out
+		return s
+	})
 }
 
 // memoKey identifies calls that give the same value: what a body's check may

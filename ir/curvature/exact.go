@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/big"
 	"slices"
+
+	"bilevelc/internal/each"
 )
 
 // exactPart is w (a b' + b a')/2 with rows that are known exactly. The weight
@@ -73,10 +75,7 @@ func (s *study) exactParts() (parts []exactPart, ok bool) {
 func exactHessian(parts []exactPart, n int) [][]*big.Rat {
 	h := make([][]*big.Rat, n)
 	for i := range h {
-		h[i] = make([]*big.Rat, n)
-		for j := range h[i] {
-			h[i][j] = new(big.Rat)
-		}
+		h[i] = each.Below(n, func(int) *big.Rat { return new(big.Rat) })
 	}
 	rat := func(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }
 	half := big.NewRat(1, 2)

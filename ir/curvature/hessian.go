@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	matrices "bilevelc/internal/gram"
 	"bilevelc/internal/sparse"
 )
@@ -38,10 +39,7 @@ func (s *study) below(terms []term, negative bool, extra ...signedTerm) *form {
 	n := s.cols()
 	f := &form{n: n, block: make([]int, n), place: make([]int, n), diag: make([]float64, n),
 		slack: make([]float64, n), mass: make([]float64, n), touched: make([]bool, n), squares: map[int]*squares{}}
-	parts := make([]signedTerm, len(terms))
-	for i := range terms {
-		parts[i] = s.signed(&terms[i], negative)
-	}
+	parts := each.Below(len(terms), func(i int) signedTerm { return s.signed(&terms[i], negative) })
 	parts = append(parts, extra...)
 	f.partition(parts, s.coarse)
 	for i := range parts {

@@ -1,6 +1,10 @@
 package data
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"bilevelc/internal/each"
+)
 
 // AppendLists writes an array as JSON, lists in lists with a comma between their
 // elements, and a scalar as it is. entry writes entry k, row-major.
@@ -29,10 +33,7 @@ func AppendLists(dst []byte, shape []int, comma string, entry func(dst []byte, k
 // AppendKeyed writes what is given by label as JSON, objects in objects, one level for
 // each label, in the order in which labels come first. entry writes that of key k.
 func AppendKeyed(dst []byte, keys [][]string, comma, colon string, entry func(dst []byte, k int) []byte) []byte {
-	all := make([]int, len(keys))
-	for k := range keys {
-		all[k] = k
-	}
+	all := each.Number(len(keys))
 	var write func(entries []int, depth int)
 	write = func(entries []int, depth int) {
 		if len(entries) > 0 && len(keys[entries[0]]) == depth {

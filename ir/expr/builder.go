@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"bilevelc/internal/await"
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/lang/diag"
 )
@@ -351,11 +352,7 @@ func mark(trans bool) string {
 
 // Sequence lists lo, lo+1, ...: n of them.
 func Sequence(lo, n int) []int {
-	out := make([]int, n)
-	for k := range out {
-		out[k] = lo + k
-	}
-	return out
+	return each.Below(n, func(k int) int { return lo + k })
 }
 
 func isIdentity(index []int) bool {

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 )
@@ -11,10 +12,7 @@ import (
 // mapSparse applies a function with f(0) = 0 to the stored entries.
 func mapSparse(u *data.Array, f func(float64) float64) *data.Array {
 	m := *u.Sparse
-	m.Val = make([]float64, len(u.Sparse.Val))
-	for k, v := range u.Sparse.Val {
-		m.Val[k] = f(v)
-	}
+	m.Val = each.Of(u.Sparse.Val, f)
 	return data.SparseMatrix(&m)
 }
 

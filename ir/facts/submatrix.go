@@ -61,12 +61,11 @@ func (c *cutting) matrixMatrix(n *node, terms []term) *expr.Node {
 	u, ta := factor(0, n.TransA, rows, inner)
 	v, tb := factor(1, n.TransB, inner, cols)
 	made := c.graph.MatMul(u, ta, v, tb, n.Span)
-	index := make([]int, len(list))
-	for r, e := range list {
+	index := each.Of(list, func(e int) int {
 		i, _ := slices.BinarySearch(rows, e/width)
 		j, _ := slices.BinarySearch(cols, e%width)
-		index[r] = i*len(cols) + j
-	}
+		return i*len(cols) + j
+	})
 	return c.graph.Gather(made, index, expr.VectorShape(len(list)), n.Span)
 }
 

@@ -10,6 +10,8 @@ import (
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"bilevelc/internal/each"
 )
 
 // Source is one named text: a model file, a piece of the standard library, a
@@ -273,9 +275,5 @@ func Count(n int, one, many string) string {
 
 // Join is the words of a list, with a separator between them.
 func Join[T any](list []T, separator string, word func(T) string) string {
-	words := make([]string, len(list))
-	for i, v := range list {
-		words[i] = word(v)
-	}
-	return strings.Join(words, separator)
+	return strings.Join(each.Of(list, word), separator)
 }

@@ -5,6 +5,8 @@ import (
 	"html/template"
 	"io"
 	"math"
+
+	"bilevelc/internal/each"
 )
 
 // Arc goes from one node to another, both counted from 0.
@@ -168,10 +170,7 @@ func (n *Network) distances() [][]float64 {
 	apart := make([][]float64, count)
 	longest := 0.0
 	for i := range apart {
-		apart[i] = make([]float64, count)
-		for j := range apart[i] {
-			apart[i][j] = math.Inf(1)
-		}
+		apart[i] = each.Below(count, func(int) float64 { return math.Inf(1) })
 		apart[i][i] = 0
 		for queue := []int{i}; len(queue) > 0; queue = queue[1:] {
 			k := queue[0]

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -121,11 +122,7 @@ func Units(v []float64) []float64 {
 	for _, t := range v {
 		top = math.Max(top, math.Abs(t))
 	}
-	out := make([]float64, len(v))
-	for j, t := range v {
-		out[j] = math.Max(math.Abs(t), 0x1p-10*top)
-	}
-	return out
+	return each.Of(v, func(t float64) float64 { return math.Max(math.Abs(t), 0x1p-10*top) })
 }
 
 // extrapolated is the step at which rounding, and what an extrapolated central difference leaves, are in balance: the fifth root of rounding.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/tolerance"
@@ -43,11 +44,10 @@ func (f *Follower) Extreme(ctx context.Context, z []float64, sign float64) ([]fl
 // LeastNorm is the one of the follower's answers at z's x whose y has the least norm, from z, one of them.
 func (f *Follower) LeastNorm(ctx context.Context, z []float64) ([]float64, error) {
 	s, program := f.s, f.face(z)
-	entries := make([]sparse.Entry, s.Ny)
-	for j := range entries {
+	entries := each.Below(s.Ny, func(j int) sparse.Entry {
 		c := s.ColScale[s.Nx+j]
-		entries[j] = sparse.Entry{Row: j, Col: j, Val: c * c}
-	}
+		return sparse.Entry{Row: j, Col: j, Val: c * c}
+	})
 	program.Q = sparse.FromEntries(s.Ny, s.Ny, entries)
 	solver, err := activeset.New(program)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -184,10 +185,7 @@ func (s *System) forces(z []float64) []float64 {
 
 // Unbalanced is what the multipliers of z leave of grad_y g (len Ny).
 func (s *System) Unbalanced(z []float64) []float64 {
-	left := make([]float64, s.Ny)
-	for j := range left {
-		left[j] = s.Q[j] + s.H.RowDot(j, s.Y(z)) + s.G.RowDot(j, s.X(z))
-	}
+	left := each.Below(s.Ny, func(j int) float64 { return s.Q[j] + s.H.RowDot(j, s.Y(z)) + s.G.RowDot(j, s.X(z)) })
 	for i, l := range s.Lambda(z) {
 		s.P.Rows.B.AddRow(left, i, -l)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -120,10 +121,7 @@ func (s *shape) products(dst []float64, i int, others []int) []float64 {
 	for t, j := range others {
 		first, last := min(i, j), max(i, j) // always computed alike
 		if s.cosines[last] == nil {
-			s.cosines[last] = make([]float64, last)
-			for k := range s.cosines[last] {
-				s.cosines[last][k] = math.NaN()
-			}
+			s.cosines[last] = each.Below(last, func(int) float64 { return math.NaN() })
 		}
 		kept := &s.cosines[last][first]
 		if math.IsNaN(*kept) {

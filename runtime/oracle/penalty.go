@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -107,10 +108,7 @@ func newPenalized(at *At, s PenaltySettings) *penalized {
 		reach: 16 * at.size(), short: 1, force: make([]float64, n), g0: make([]float64, n), y: make([]float64, n)}
 	p.F.GradY(q.force, at.X, at.Lower.Y)
 	p.G.GradY(q.g0, at.X, at.Lower.Y)
-	q.weight = make([]float64, len(q.active))
-	for r, i := range q.active {
-		q.weight[r] = math.Sqrt(q.stiffness()) / linalg.RowNorm(p.Rows.B, i)
-	}
+	q.weight = each.Of(q.active, func(i int) float64 { return math.Sqrt(q.stiffness()) / linalg.RowNorm(p.Rows.B, i) })
 	return q
 }
 

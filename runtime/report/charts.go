@@ -187,10 +187,7 @@ func ofPairs(v runtime.Value, axis runtime.Axis) chart.Chart {
 	}
 	h := &chart.Heat{Title: v.Name, Rows: fromNames, Cols: toNames, Values: make([][]float64, len(fromNames))}
 	for i := range h.Values {
-		h.Values[i] = make([]float64, len(toNames))
-		for j := range h.Values[i] {
-			h.Values[i][j] = math.NaN()
-		}
+		h.Values[i] = each.Below(len(toNames), func(int) float64 { return math.NaN() })
 	}
 	for k, l := range axis.Labels {
 		h.Values[from[l[0]]][to[l[1]]] = v.Data[k]
