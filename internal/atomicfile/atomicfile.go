@@ -37,7 +37,20 @@ func Stream(path string, write func(io.Writer) error) (err error) {
 		}
 	}
 	// One name, so that a run that is killed many times leaves one such file.
-	next := path + ".tmp"
+	return through(path, path+".tmp", write, mode)
+}
+
+// Replace is Write of a file that other processes may write at a time: the last one wins. The text goes
+// through the file next, on the same disk, which is this process's own.
+func Replace(path string, text []byte, next string) error {
+	return through(path, next, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}, 0o666)
+}
+
+// through writes a new file, which takes the place of another one once it is on the disk.
+func through(path, next string, write func(io.Writer) error, mode os.FileMode) error {
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

@@ -57,22 +57,44 @@ func HashOf(text []byte) string {
 // further jobs over the same axes extends it. who names this process in the journal.
 func Create(path string, plan *Plan, inputs map[string][]byte, who string) (f *Folder, err error) {
 	defer must.Catch(&err)
-	full := *plan
-	full.ID = rand.Text()[:12]
-	if before, err := Open(path, who); !errors.Is(err, fs.ErrNotExist) {
+	before, err := Open(path, who)
+	if !errors.Is(err, fs.ErrNotExist) {
 		must.Do(err)
-		must.Be(plan.extends(before.Plan), "%s: %w, over %s: name another folder with --dir, or delete this", path, ErrOtherPlan, strings.Join(before.Plan.Axes, ", "))
-		full.ID = before.Plan.ID
+		plan.mustExtend(before)
 	}
+	f = &Folder{Path: path, who: who}
 	for _, dir := range []string{inputsName, resultsName, failedName, journalName, unfinishedName} {
 		must.Do(os.MkdirAll(filepath.Join(path, dir), 0o777))
 	}
 	for hash, text := range inputs {
 		must.Be(HashOf(text) == hash, "sweep: an input is not of its hash")
-		must.Do(atomicfile.Write(filepath.Join(path, inputsName, hash), text))
+		if there, err := f.Input(context.Background(), hash); err != nil || len(there) != len(text) {
+			must.Do(atomicfile.Replace(filepath.Join(path, inputsName, hash), text, f.unfinished(hash)))
+		}
 	}
-	must.Do(atomicfile.Write(filepath.Join(path, planName), append(must.Get(json.MarshalIndent(&full, "", " ")), '\n')))
+	name, full := filepath.Join(path, planName), *plan
+	text := func(id string) []byte {
+		full.ID = id
+		return append(must.Get(json.MarshalIndent(&full, "", " ")), '\n')
+	}
+	if before == nil { // another process may make it at this moment: the first one's stands
+		err := atomicfile.Create(name, text(rand.Text()[:12]), f.unfinished(planName))
+		if err == nil || !errors.Is(err, fs.ErrExist) {
+			must.Do(err)
+			return Open(path, who)
+		}
+		before = must.Get(Open(path, who))
+		plan.mustExtend(before)
+	}
+	if !before.Plan.extends(plan) {
+		must.Do(atomicfile.Replace(name, text(before.Plan.ID), f.unfinished(planName)))
+	}
 	return Open(path, who)
+}
+
+// mustExtend ends what needs a plan that is not that of a folder, nor extends it.
+func (p *Plan) mustExtend(before *Folder) {
+	must.Be(p.extends(before.Plan), "%s: %w, over %s: name another folder with --dir, or delete this", before.Path, ErrOtherPlan, strings.Join(before.Plan.Axes, ", "))
 }
 
 // extends reports that a plan has all jobs of another one, at the same axes.
@@ -240,7 +262,7 @@ func (f *Folder) Fail(key string, why error) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(f.failedPath(key), append(text, '\n'))
+	return atomicfile.Replace(f.failedPath(key), append(text, '\n'), f.unfinished(filepath.Base(key)+".failed"))
 }
 
 // Failure is why a job has no result; "" where nothing is known.

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"bilevelc/cmd/internal/sweep"
@@ -297,6 +298,39 @@ func TestRunAndResume(t *testing.T) {
 func abs(v float64) float64 { return max(v, -v) }
 
 // Jobs that cannot be run say why, the others go on, and a later try is asked for.
+// Processes that make one folder at a time all have it, with one plan.
+func TestMadeAtATime(t *testing.T) {
+	part, inputs := fixed()
+	plan, err := sweep.NewPlan(part, sweep.Space{Axes: axes(t, "cap=1:2:0.5")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 30 {
+		dir := t.TempDir()
+		var wait sync.WaitGroup
+		ids := make([]string, 6)
+		for k := range ids {
+			wait.Go(func() {
+				f, err := sweep.Create(dir, plan, inputs, fmt.Sprint("process-", k))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				ids[k] = f.Plan.ID
+				if err := f.Fail(plan.Jobs[0].Key, errors.New("none")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		if wait.Wait(); len(slices.Compact(ids)) != 1 {
+			t.Fatalf("the plans are %v", ids)
+		}
+		if left, _ := os.ReadDir(filepath.Join(dir, "unfinished")); len(left) != 0 {
+			t.Errorf("%d files are left", len(left))
+		}
+	}
+}
+
 func TestFaults(t *testing.T) {
 	f := create(t, t.TempDir(), sweep.Space{List: []map[string]string{{"cap": "1"}, {"cap": "text"}, {"slope": "2"}, {"cap": "2", "method": "none"}}})
 	failed := 0
