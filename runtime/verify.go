@@ -55,6 +55,11 @@ func (p *Problem) sum() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// NoPointError says that nothing of a result can be checked: it has neither a point nor what shows that there is none.
+type NoPointError struct{ Why string }
+
+func (e *NoPointError) Error() string { return e.Why }
+
 // Verify evaluates every claim of a result of this problem again, with code
 // that shares nothing with the solvers; the further answers of a follower with ties, which are
 // not in the document, are found by a lower solver, and shown to be answers by multipliers. The error says that the document is
@@ -78,7 +83,7 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 			if r.Status == Infeasible && r.Global != nil && math.IsInf(float64(r.Global.Bound), 0) {
 				how = "; a proof that a run writes (--proof) can be verified"
 			}
-			return nil, fmt.Errorf("the result holds no point to verify: %s (%s)%s", r.Status, r.Reason, how)
+			return nil, &NoPointError{fmt.Sprintf("the result holds no point to verify: %s (%s)%s", r.Status, r.Reason, how)}
 		}
 		c.infeasible(proof)
 		return c.report, nil

@@ -55,7 +55,9 @@ func (a *app) solveBySweep(ctx context.Context, path string, f *solveFlags) erro
 	}
 	best := must.Get(folder.Best())
 	if best == nil {
-		return &exitError{Code: status.Interrupted.Exit(false)}
+		if best = must.Get(folder.Pointless()); best == nil || err != nil {
+			return &exitError{Code: status.Interrupted.Exit(false)}
+		}
 	}
 	shown := best
 	if !f.json {

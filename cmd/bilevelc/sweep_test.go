@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -347,5 +348,44 @@ func TestSolveBySweep(t *testing.T) {
 		if code := run(context.Background(), append([]string{"solve", model}, args...), stdio{strings.NewReader(""), &out, &errs}); code != exitUsage {
 			t.Errorf("%v: %d, %s", args, code, errs.String())
 		}
+	}
+}
+
+// Jobs that have no point are told as solve tells them, whole numbers are found from each start, and what holds
+// nothing to check does not fail a verification.
+func TestSweepsWithoutPoints(t *testing.T) {
+	const whole = "model whole\nparam total: real = 4\nupper {\n  var k: integer in box(0, 3)\n  var j: integer in box(0, 3)\n  minimize (k - 1.6)^2 + y\n  subject to 2 * k + 2 * j == total\n}\nlower {\n  var y: real in box(0, 1)\n  minimize y^2 - k * y\n}\n"
+	const none = "model none\nupper {\n  var x: real in box(0, 1)\n  minimize x + y\n}\nlower {\n  var y: real in box(0, 1)\n  minimize (y - x)^2\n  subject to y >= x + 2\n}\n"
+	dir := t.TempDir()
+	called := func(args ...string) (int, string, string) {
+		var out, errs strings.Builder
+		code := run(context.Background(), append(args, "--quiet"), stdio{strings.NewReader(""), &out, &errs})
+		return code, out.String(), errs.String()
+	}
+	for name, text := range map[string]string{"whole": whole, "none": none} {
+		model, folder := filepath.Join(dir, name+".blv"), filepath.Join(dir, name)
+		if err := os.WriteFile(model, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		code, out, _ := called("solve", model, "--json")
+		sweptCode, sweptOut, errs := called("solve", model, "--json", "--starts", "3", "--sweep", folder)
+		var alone, swept runtime.Result
+		if err := errors.Join(json.Unmarshal([]byte(out), &alone), json.Unmarshal([]byte(sweptOut), &swept)); err != nil {
+			t.Fatalf("%s: %v, %s", name, err, errs)
+		}
+		if code != sweptCode || alone.Status != swept.Status || name == "whole" && alone.Upper.Objective != swept.Upper.Objective {
+			t.Errorf("%s: %d %v, F = %v, and by a sweep %d %v, F = %v", name, code, alone.Status, alone.Upper.Objective, sweptCode, swept.Status, swept.Upper.Objective)
+		}
+		if code, out, errs := called("sweep", "verify", folder); code != 0 {
+			t.Errorf("%s: %d, %s%s", name, code, out, errs)
+		}
+	}
+	// No whole numbers have an odd sum when doubled, which no document shows without a proof.
+	over := filepath.Join(dir, "over")
+	if code, _, errs := called("sweep", filepath.Join(dir, "whole.blv"), "--over", "total=2,3", "--dir", over); code != 0 {
+		t.Logf("%d, %s", code, errs)
+	}
+	if code, out, errs := called("sweep", "verify", over); code != 0 || !strings.Contains(out, "1 results checked, 0 failed") || !strings.Contains(out, "nothing to check in 1 further result") {
+		t.Errorf("%d, %s%s", code, out, errs)
 	}
 }

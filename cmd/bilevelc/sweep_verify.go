@@ -9,6 +9,7 @@ import (
 
 	"bilevelc/cmd/internal/sweep"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/status"
 )
@@ -20,7 +21,8 @@ func (a *app) sweepVerifyCommand() *cobra.Command {
 		Long: `verify does for each result of a sweep what 'bilevelc verify' does for one: it derives
 what the document claims again from the model and data in the folder, with code that
 shares nothing with the solvers, and its global bound from its proof, where it has one. Of what is not checked it names
-the parts; 'bilevelc verify' of one document says why. It fails, with exit code 14, where a claim does not hold.`,
+the parts; 'bilevelc verify' of one document says why. A result without a point and without a proof that there is none holds nothing
+to check, and is counted apart. It fails, with exit code 14, where a claim does not hold.`,
 		Example: "  bilevelc sweep toll.blv --over cap=1:10:1 --proof\n  bilevelc sweep verify toll.sweep",
 		Args:    oneFolder, ValidArgsFunction: folders,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -29,7 +31,7 @@ the parts; 'bilevelc verify' of one document says why. It fails, with exit code 
 			runner := &sweep.Runner{Inputs: folder}
 			bar := a.meter("verify", 0, len(folder.Plan.Jobs))
 			defer bar.close()
-			results, wrong := 0, 0
+			results, wrong, pointless := 0, 0, 0
 			var unchecked []string
 			times := map[string]int{}
 			for _, job := range folder.Plan.Jobs {
@@ -39,6 +41,10 @@ the parts; 'bilevelc verify' of one document says why. It fails, with exit code 
 				}
 				bar.step(err != nil, "")
 				if report == nil && err == nil {
+					continue
+				}
+				if errors.As(err, new(*runtime.NoPointError)) { // it claims nothing that a document shows
+					pointless++
 					continue
 				}
 				results++
@@ -76,6 +82,9 @@ the parts; 'bilevelc verify' of one document says why. It fails, with exit code 
 				}
 				fmt.Fprintf(a.io.out, "--    not checked in %d of the results: %s\n", n, strings.Join(line, ", "))
 				unchecked = rest
+			}
+			if pointless > 0 {
+				fmt.Fprintf(a.io.out, "--    nothing to check in %s: no point, and no proof that there is none\n", diag.Count(pointless, "further result", "further results"))
 			}
 			fmt.Fprintf(a.io.out, "%d results checked, %d failed\n", results, wrong)
 			if wrong > 0 {

@@ -76,7 +76,7 @@ func (run *Run) ahead(ctx context.Context, x []float64) ([]float64, error) {
 // prepareCurved reads the system for the search where only the leader's constraints are not linear.
 func (run *Run) prepareCurved() {
 	p := run.n
-	if run.Why = kkt.AppliesCurved(p); run.Why != "" || run.opts.Search == SearchNone || run.opts.FirstStart > 0 {
+	if run.Why = kkt.AppliesCurved(p); run.Why != "" || run.opts.Search == SearchNone || run.opts.FirstStart > 0 && p.Integer == nil {
 		return
 	}
 	if n := Size(p); n > Largest {

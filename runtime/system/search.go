@@ -27,7 +27,7 @@ const (
 
 // global searches for the global optimum, and for a first point where the local solves have found none.
 func (run *Run) global(ctx context.Context) error {
-	if run.opts.Search == SearchNone || run.opts.FirstStart > 0 { // a part of the starts of a run
+	if run.opts.Search == SearchNone || run.opts.FirstStart > 0 && run.n.Integer == nil { // a part of the starts of a run; whole numbers are found by the search alone
 		return nil
 	}
 	sign := run.opts.Sign

@@ -184,3 +184,22 @@ func (f *Folder) Best() (*runtime.Result, error) {
 	}
 	return best, nil
 }
+
+// Pointless is the result that says most where none has a point: that there is none, or that F has no bound,
+// before that a limit was reached; nil where there are no results.
+func (f *Folder) Pointless() (*runtime.Result, error) {
+	rank := func(r *runtime.Result) int {
+		return slices.Index([]runtime.Status{runtime.Infeasible, runtime.Unbounded, r.Status}, r.Status)
+	}
+	var most *runtime.Result
+	for _, j := range f.Plan.Jobs {
+		r, err := f.Result(j.Key)
+		if err != nil {
+			return nil, err
+		}
+		if r != nil && (most == nil || rank(r) < rank(most)) {
+			most = r
+		}
+	}
+	return most, nil
+}
