@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"bilevelc/ir"
 	"bilevelc/ir/curvature"
@@ -42,6 +43,17 @@ func (s *steps) withTies(bound *ir.Problem) (*Problem, error) {
 		return exact, nil
 	}
 	return nil, err
+}
+
+// readsHidden reports that the upper level reads variables that restate kinks: what holds these down is then the leader's, too.
+func readsHidden(p *ir.Problem) bool {
+	of := p.Upper.Objective
+	if p.Penalized != nil {
+		of = p.Penalized
+	}
+	return slices.ContainsFunc(expr.Reachable(of), func(n *expr.Node) bool {
+		return n.Op == expr.Var && n.Lower && n.Offset >= p.Restated.Declared && n.Offset < p.Lower.Dim // the weights of constraints stand behind
+	})
 }
 
 // onlyExact reports that a rule of the ties has no meaning but on the KKT system: what is worst for the leader is no minimum, and what f makes of multipliers cannot be added to
@@ -96,7 +108,7 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 		return nil, "g is not quadratic in x and y together", nil
 	case bound.Restated != nil && !quadratic: // package sequential takes the follower's answer for the only one of its linearized system
 		return nil, "its kinks are restated, and g is not quadratic in x and y together", nil
-	case bound.Restated != nil && rule != document.Optimistic:
+	case bound.Restated != nil && (rule == document.Pessimistic || rule == document.LeastNorm && readsHidden(bound)):
 		return nil, "kinks are restated by hidden variables that are held down in the leader's favour", nil
 	}
 	plain := *bound

@@ -198,6 +198,26 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	looking, cancel := withGrace(ctx)
+	defer cancel()
+	if p.exact != nil && p.exact.exactTies == document.LeastNorm && !named && r.Status != Unbounded {
+		own, err := p.ownAnswer(looking, r, h, runs.Runs, plain, func(pt *oracle.Point) bool {
+			return coupled == nil || len(coupled.violated(p.Numeric.Coupled, pt)) == 0
+		})
+		switch {
+		case err != nil && ctx.Err() != nil && r.Status == Solved:
+			if err := r.cutShort(ctx, "the follower's own answers were looked for"); err != nil {
+				return nil, err
+			}
+		case err != nil && looking.Err() == nil:
+			return nil, err
+		case own:
+			if r.HasPoint() {
+				err = p.exact.confirm(ctx, r)
+			}
+			return r, err
+		}
+	}
 	errorY := oracle.ErrorOfY(p.Numeric, plain)
 	if err := p.describeFor(context.WithoutCancel(ctx), r, plain, errorY); err != nil {
 		return nil, err
@@ -210,8 +230,6 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 			}
 		}
 	}
-	looking, cancel := withGrace(ctx)
-	defer cancel()
 	attained, err := p.describeTies(looking, r, plain.X, plain.Lower.Y)
 	if err != nil {
 		r.Notes = append(r.Notes, "what the follower's regularization has done is not known: "+err.Error())
@@ -221,7 +239,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	if p.ties != nil && p.ties.rule == document.Optimistic && r.Status == Solved && !named {
+	if p.ties != nil && (p.ties.rule == document.Optimistic || p.exact == nil) && r.Status == Solved && !named {
 		p.within(r, plain, attained)
 	}
 	switch {

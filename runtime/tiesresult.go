@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
@@ -48,17 +49,20 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (
 	if err != nil {
 		return attained, err
 	}
-	if exact {
+	// Rounding of g is no loss.
+	out.Exact, out.Loss = exact, Number(math.Max(0, value-t.g.Value(x, best)))
+	if float64(out.Loss) <= 1e-12*t.cost*t.reach {
+		out.Loss = 0
+	}
+	switch {
+	case exact && out.Loss == 0 && t.rule == document.LeastNorm: // y is a best answer, and any other one that is shorter would be better with the regularization
+		attained = p.f.Value(x, p.Numeric.Signed(nil).Answer(y, nil))
+	case exact:
 		at := best
 		if linalg.Distance(best, y) <= tolerance.Certified*t.reach { // y is that answer
 			at = y
 		}
 		attained = p.f.Value(x, p.Numeric.Signed(nil).Answer(at, nil))
-	}
-	// Rounding of g is no loss.
-	out.Exact, out.Loss = exact, Number(math.Max(0, value-t.g.Value(x, best)))
-	if float64(out.Loss) <= 1e-12*t.cost*t.reach {
-		out.Loss = 0
 	}
 	if out.Loss > 0 {
 		r.Notes = append(r.Notes, "F is with an answer that is a little worse for the follower than its best ones: there may be no x at which these attain it")
@@ -106,7 +110,7 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (
 // within takes back that a result is solved where no answer of the follower's own is known that gives the leader F there: a leader with a regularized follower gets more than there is beside jumps of F, and where the
 // follower's objective has no curvature at its best answer.
 func (p *Problem) within(r *Result, pt *oracle.Point, attained float64) {
-	if attained <= pt.F+tolerance.Certified*p.termsOfF(pt) {
+	if p.ties.attained(attained, pt.F, p.termsOfF(pt)) {
 		return
 	}
 	r.Status = NumericalFailure
@@ -116,6 +120,16 @@ func (p *Problem) within(r *Result, pt *oracle.Point, attained float64) {
 		reason += fmt.Sprintf(": with one of these it is %.10g at this point", sign*attained+0)
 	}
 	r.Reason = reason + "; " + r.Reason
+}
+
+// attained reports that a regularized follower's F, of these terms, is not beyond one that is attained by more than what is said of it: rounding, and for the answer of least norm, which depends on x as long as
+// the one with the regularization does where it is not at a jump, what tau is of the leader's stake.
+func (t *ties) attained(attained, f, terms float64) bool {
+	open := tolerance.Certified * terms
+	if t.rule == document.LeastNorm {
+		open = math.Max(open, tolerance.Margin*t.tau*t.profit*t.reach)
+	}
+	return attained <= f+open
 }
 
 // termsOfF is the size of the terms of F at a point: its value, and what its slopes make of the entries.

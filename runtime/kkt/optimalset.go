@@ -41,10 +41,10 @@ func (f *Follower) Extreme(ctx context.Context, z []float64, sign float64) ([]fl
 	return out, f.failure(status, err)
 }
 
-// LeastNorm is the one of the follower's answers at z's x whose y has the least norm, from z, one of them.
+// LeastNorm is the one of the follower's answers at z's x whose y, as far as it is the model's, has the least norm, from z, one of them.
 func (f *Follower) LeastNorm(ctx context.Context, z []float64) ([]float64, error) {
 	s, program := f.s, f.face(z)
-	entries := each.Below(s.Ny, func(j int) sparse.Entry {
+	entries := each.Below(s.Ny-s.P.Hidden, func(j int) sparse.Entry {
 		c := s.ColScale[s.Nx+j]
 		return sparse.Entry{Row: j, Col: j, Val: c * c}
 	})
