@@ -2,6 +2,7 @@ package pieces
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -35,8 +36,19 @@ func (v *Solver) minimize(ctx context.Context, z []float64, branch []kkt.Fix) ([
 	case activeset.Unbounded:
 		return nil, &Unbounded{v.refine(v.s.Unscaled(sol.Z)), v.s.Unscaled(sol.Ray)}
 	}
-	return nil, fmt.Errorf("a branch that holds a point: %v", sol.Status)
+	return nil, unsolved("a branch that holds a point", sol.Status)
 }
+
+// unsolved is why a program on a branch has no solution.
+func unsolved(what string, end activeset.Status) error {
+	if end == activeset.Infeasible {
+		return errNoPoint
+	}
+	return fmt.Errorf("%s: %v", what, end)
+}
+
+// errNoPoint is of a branch that the leader's constraints leave empty.
+var errNoPoint = errors.New("with the follower's constraints active that are so at the start no point keeps the constraints of the upper level")
 
 // Sequential quadratic programming. A step is taken where it lowers f by at least tolerance.Armijo of what its slope promises; one that promises
 // less than rounding of f ends the search.
@@ -203,7 +215,7 @@ func (v *Solver) onBranch(ctx context.Context, z []float64) ([]float64, error) {
 		return nil, err
 	}
 	if sol.Status != activeset.Optimal {
-		return nil, fmt.Errorf("the nearest point of a branch: %v", sol.Status)
+		return nil, unsolved("the nearest point of a branch", sol.Status)
 	}
 	return v.s.Unscaled(sol.Z), nil
 }

@@ -136,7 +136,8 @@ func Solve(ctx context.Context, n *problem.Problem, opts Options) (*Run, error) 
 		if failed := run.global(ctx); failed != nil || run.Best != nil {
 			err = failed
 		}
-		if err != nil && run.Best == nil && ctx.Err() == nil && n.Integer == nil && run.Tree != nil && run.Tree.Outcome == tree.NoBound {
+		unsearched := run.Tree == nil && run.System.Objective != nil // a point is looked for all the same, as the branch of the start has none
+		if err != nil && run.Best == nil && ctx.Err() == nil && n.Integer == nil && (unsearched || run.Tree != nil && run.Tree.Outcome == tree.NoBound) {
 			if failed := run.feasible(ctx); failed != nil || run.Best != nil {
 				err = failed
 			}

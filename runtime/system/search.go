@@ -215,7 +215,9 @@ func (run *Run) feasible(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	run.Tree = found
+	if found.Outcome == tree.Infeasible {
+		run.Tree = found // of any other the state is that of a search for a point alone, from which no run goes on
+	}
 	if found.Best == nil {
 		return nil
 	}
