@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"bilevelc/lang/diag"
@@ -78,7 +79,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		}
 		return r, err
 	}
-	opts, spent, err := p.descend(ctx, opts)
+	opts, spent, moved, err := p.descend(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +99,9 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		}
 	}
 	r.Calls = r.Calls.Add(spent)
+	if moved != "" && !slices.Contains(r.Notes, moved) {
+		r.Notes = append(r.Notes, moved)
+	}
 	p.noBound(r, opts, why)
 	return r, nil
 }

@@ -12,11 +12,10 @@ import (
 
 // descend solves the problem for one tau after another, each from the best point so
 // far, and returns the options with which the last one is to be solved: its start is
-// where F is lowest there of all that the stages have come to.
-func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, error) {
-	var spent Calls
+// where F is lowest there of all that the stages have come to. moved says where the given start was no place to begin.
+func (p *Problem) descend(ctx context.Context, opts Options) (_ Options, spent Calls, moved string, _ error) {
 	if p.ties == nil || opts.Resume != nil {
-		return opts, spent, nil
+		return opts, spent, "", nil
 	}
 	all := opts.Starts
 	if opts.FirstStart > 1 {
@@ -24,13 +23,13 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 	}
 	first, _, err := p.start(opts)
 	if err != nil {
-		return opts, spent, nil // the run itself says what is wrong
+		return opts, spent, "", nil // the run itself says what is wrong
 	}
 	var ends [][]float64 // of the stages, the last one first
 	for tau := tolerance.MuShrink; tau > p.ties.tau*1.5; tau *= tolerance.MuShrink {
 		q, err := p.withTau(tau)
 		if err != nil {
-			return opts, spent, err
+			return opts, spent, "", err
 		}
 		stage := opts
 		stage.CheckGradient, stage.Keep = false, nil
@@ -38,18 +37,20 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 			// An answer is off by about tau of what is at stake, and so a tenth of that is still seen when tau has fallen to its tenth.
 			stage.gain = tolerance.MuShrink * tolerance.MuShrink * tau * p.ties.profit * p.ties.reach
 		}
-		at, calls, err := q.stage(ctx, stage)
+		at, from, calls, err := q.stage(ctx, stage)
 		if err != nil {
-			return opts, spent, err
+			return opts, spent, "", err
 		}
-		spent = spent.Add(calls)
+		if spent = spent.Add(calls); stage.Start != nil && len(ends) == 0 {
+			moved = p.moved(first, from)
+		}
 		if at != nil {
 			ends = append([][]float64{at}, ends...)
 		}
 		next := p
 		if ctx.Err() == nil && tau*tolerance.MuShrink > p.ties.tau*1.5 {
 			if next, err = p.withTau(tau * tolerance.MuShrink); err != nil {
-				return opts, spent, err
+				return opts, spent, "", err
 			}
 		}
 		if len(ends) > 0 {
@@ -66,7 +67,7 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 		// starts see more of it.
 		opts.Starts = all
 	}
-	return opts, spent, nil
+	return opts, spent, moved, nil
 }
 
 // lowest is where F is lowest at the ends of stages and on the way from the first start
@@ -117,25 +118,28 @@ func (p *Problem) lowest(ctx context.Context, opts Options, first []float64, end
 }
 
 // stage is solve for the point alone, from which the next tau starts: what it is worth
-// is neither described nor verified. It is nil where there is none.
-func (p *Problem) stage(ctx context.Context, opts Options) (at []float64, spent Calls, err error) {
+// is neither described nor verified. It is nil where there is none. from is where its first start began.
+func (p *Problem) stage(ctx context.Context, opts Options) (at, from []float64, spent Calls, err error) {
 	if opts, err = p.resolve(opts); err != nil {
-		return nil, spent, err
+		return nil, nil, spent, err
 	}
 	c, err := opts.split(opts.Settings)
 	if err != nil {
-		return nil, spent, &UsageError{Err: err}
+		return nil, nil, spent, &UsageError{Err: err}
 	}
 	start, _, err := p.start(opts)
 	if err != nil {
-		return nil, spent, err
+		return nil, nil, spent, err
 	}
 	runs, _, _, err := p.minimize(ctx, c, opts, start, Checkpoint{})
 	if err != nil {
-		return nil, spent, &UsageError{Err: err}
+		return nil, nil, spent, &UsageError{Err: err}
+	}
+	if first := runs.Runs[0].Result; first != nil {
+		from = first.Start
 	}
 	if best := runs.Best.Best; best != nil && best.Lower != nil {
 		at = append(at, best.X...)
 	}
-	return at, runs.Calls, nil
+	return at, from, runs.Calls, nil
 }

@@ -116,7 +116,7 @@ func (t *textReport) meaning() {
 	if len(r.Upper.Free) > 0 {
 		fmt.Fprintf(&t.b, "  note: free, as nothing depends on them: %s\n", t.names(r.Upper.Free))
 	}
-	zero := len(r.Upper.Hypergradient) > 0
+	zero := len(r.Upper.Hypergradient) > 0 && r.Stationarity.Strict // at a kink it is one of several
 	for _, v := range r.Upper.Hypergradient {
 		for _, g := range v.Data {
 			zero = zero && g == 0
