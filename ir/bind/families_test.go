@@ -229,3 +229,31 @@ report {
 }
 `), nil)
 }
+
+// Where an index has no neighbour, the condition that is offered leaves out what has none, and no more.
+func TestFixOfNeighbours(t *testing.T) {
+	const model = `model neighbours
+set hall = {"a", "b", "d"}
+upper {
+  var x: [hall] in box(0, 1)
+  minimize sum(y)
+}
+lower {
+  var y: [hall]
+  minimize sumsq(y - x)
+  subject to
+    near: forall i in hall: y[%s(i)] <= y[i]
+}
+`
+	for word, want := range map[string][]string{"next": {`near["a"]`, `near["b"]`}, "prev": {`near["b"]`, `near["d"]`}} {
+		_, list := Bind(compile(t, "neighbours", strings.Replace(model, "%s", word, 1)), nil, Options{})
+		parts := strings.Split(list[0].Fix, "`")
+		if len(parts) < 2 {
+			t.Fatalf("the fix of %s is %q", word, list[0].Fix)
+		}
+		p := mustBind(t, compile(t, "neighbours", strings.Replace(strings.Replace(model, "%s", word, 1), " in hall: ", " in hall "+parts[1]+": ", 1)), nil)
+		if got := strings.Split(names(p.Rows), " "); !slices.Equal(got, want) {
+			t.Errorf("with the condition of %s, `%s`, the rows are %v", word, parts[1], got)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"fmt"
 	"strconv"
 
 	"bilevelc/internal/each"
@@ -208,18 +209,23 @@ func (e *elaborator) ofElement(x *lang.Call) value {
 		v.set = nil
 		return v
 	}
-	step := 1
+	step, which := 1, "following"
+	there := fmt.Sprintf("if ord(%s) < card(%s)", elab.Quote(x.Args[0]), v.set.name)
 	if x.Fn.Name == "prev" {
-		step = -1
+		step, which, there = -1, "preceding", fmt.Sprintf("if ord(%s) > 1", elab.Quote(x.Args[0]))
 	}
 	ints := make([]int, len(v.ints))
 	for k, i := range v.ints {
 		if ints[k] = i + step; ints[k] >= 1 && ints[k] <= v.set.n {
 			continue
 		}
-		d := e.errorf(diag.BindLabels, e.at(x), "%s has no %s label in `%s`", tupleText(v.set.element(i-1)),
-			map[int]string{1: "following", -1: "preceding"}[step], v.set.name)
-		d.Detail, d.Fix = v.space.happens(k), "leave it out by a condition, as in `if ord(c) > 1`"
+		d := e.errorf(diag.BindLabels, e.at(x), "%s has no %s label in `%s`", tupleText(v.set.element(i-1)), which, v.set.name)
+		if d.Detail = v.space.happens(k); v.space != nil {
+			d.Fix = "leave it out by a condition"
+			if _, ok := elab.Bare(x.Args[0]).(*lang.Name); ok && !v.set.written() {
+				d.Fix += ", as in `" + there + "`"
+			}
+		}
 		return value{}
 	}
 	v.ints = ints

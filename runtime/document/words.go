@@ -100,9 +100,13 @@ func (r *Result) tieWords(f string) string {
 		}
 		return v.Text()
 	}
-	if best, worst := value(t.Optimistic), value(t.Pessimistic); best != "" && worst != "" {
+	best, worst := value(t.Optimistic), value(t.Pessimistic)
+	switch {
+	case t.indifferent():
+		ends = fmt.Sprintf(", with all of which F is %s", worst)
+	case best != "" && worst != "":
 		ends = fmt.Sprintf(", with which F goes from %s to %s", best, worst)
-	} else if worst != "" {
+	case worst != "":
 		ends = fmt.Sprintf(", with the worst of which F is %s", worst)
 	}
 	if t.UniqueMultipliers != nil && !*t.UniqueMultipliers {
@@ -120,9 +124,17 @@ func (r *Result) safeWords() string {
 		return "Safe point: this one is, as the follower has one answer here."
 	}
 	s := r.Lower.Ties.Safe
-	if s == nil {
+	switch {
+	case s == nil && r.Lower.Ties.indifferent():
+		return "Safe point: none is needed, as F is the same with the best and the worst of the follower's answers at this x."
+	case s == nil:
 		return "Safe point: none was found near by at which the follower has one answer, so that F is not safe from its choice."
 	}
 	return fmt.Sprintf("Safe point: moving x by %s at most leaves the follower one answer, and F is then %s whatever it prefers.",
 		s.Distance.Brief(), s.Objective.Text())
+}
+
+// indifferent reports that F is the same, as it is shown, with the answers that are best and worst for the leader.
+func (t *Ties) indifferent() bool {
+	return !math.IsNaN(float64(t.Optimistic)) && t.Optimistic.Text() == t.Pessimistic.Text()
 }

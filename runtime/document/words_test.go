@@ -41,6 +41,8 @@ func TestWordsOfAResult(t *testing.T) {
 			"best": 7.5, "worst": 9, "safe": {"variables": {"x": 1}, "objective": 7.6, "distance": 0.01}}}}`,
 			[5]string{"Solved: no", "no because the nodes are used up; after 9 nodes no x has F lower than 6, so that a gap of 0.2 remains",
 				"2 rows hold with multiplier 0 (cap[3], shelf)", "F goes from 7.5 to 9", "moving x by 0.01 at most leaves the follower one answer, and F is then 7.6"}},
+		{&one, `{"lower": {"ties": {"rule": "optimistic", "unique": false, "best": 7.5, "worst": 7.5}}}`,
+			[5]string{"F = 7.5", "nobody has looked", "cap[3]", "with all of which F is 7.5", "none is needed"}},
 		{&two, `{"global": {"proved": false, "bound": "-Infinity", "gap": "Infinity", "nodes": 0, "why": "F has no bound"}, "lower": {"ties": {"rule": "optimistic", "unique": false, "worst": "NaN"}}}`,
 			[5]string{"Solved: no", "there is no bound on F", "2 rows", "other answers at this x that are as good for it, and F = 7.5", "none was found"}},
 	} {
