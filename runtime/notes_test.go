@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/ir/data"
 	"bilevelc/runtime"
 )
 
@@ -73,5 +74,24 @@ solve { ties = optimistic }
 				t.Errorf("method %q from %v: the notes are %q", method, x1, r.Notes)
 			}
 		}
+	}
+}
+
+// A result's own words for a variable over no labels, {}, are a point.
+func TestPointOverNothing(t *testing.T) {
+	problem := bindText(t, `model nothing
+set city = {}
+upper {
+  var x: [city] in box(0, 1)
+  var t: real in box(0, 1)
+  minimize sum(x) + y
+}
+lower {
+  var y: real
+  minimize (y - t)^2
+}
+`)
+	if _, err := problem.Eval(context.Background(), runtime.Values{runtime.ByLabel("x", &data.Keyed{}), {Name: "t", Data: []float64{1}}}, runtime.Options{}); err != nil {
+		t.Error(err)
 	}
 }

@@ -345,6 +345,9 @@ func (a *app) readPoint(ctx context.Context, path string) runtime.Values {
 	if r, err := runtime.ReadResult(text); err == nil && r.HasPoint() {
 		return r.Upper.Variables
 	}
+	if strings.HasPrefix(strings.TrimSpace(string(text)), "[") {
+		must.Do(&exitError{Code: exitData, Err: fmt.Errorf("%s holds a list: a point names the upper variables, as in {\"x\": [1, 2]}", path)})
+	}
 	set, diags := datafile.Read(datafile.JSON, path, string(text), "")
 	must.Do(diags.Err())
 	return pointOf(set)

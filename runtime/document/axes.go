@@ -183,7 +183,11 @@ func decodeOrdered(dec *json.Decoder) (v any, keyed bool) {
 // ByLabel is a value that is given by label, as in JSON
 // {"Rome": {"Oslo": 3}}; it takes its shape where it meets its declaration.
 func ByLabel(name string, k *data.Keyed) Value {
-	return Value{Name: name, Data: k.Values, keys: k.Keys}
+	keys := k.Keys
+	if keys == nil {
+		keys = [][]string{} // over a set of nothing
+	}
+	return Value{Name: name, Data: k.Values, keys: keys}
 }
 
 // Fit brings a value to a declared shape: one that is given by label to the
