@@ -181,3 +181,57 @@ func TestParquetKinds(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// What a sheet shows as a date or as TRUE is that text, and no number; a formula without a value is said to be one.
+func TestCellsOfASheetAreWhatItShows(t *testing.T) {
+	book := excelize.NewFile()
+	day, err := book.NewStyle(&excelize.Style{CustomNumFmt: func(s string) *string { return &s }("dd.mm.yyyy")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	builtIn, err := book.NewStyle(&excelize.Style{NumFmt: 22})
+	if err != nil {
+		t.Fatal(err)
+	}
+	money, err := book.NewStyle(&excelize.Style{CustomNumFmt: func(s string) *string { return &s }(`0.00 "yen"`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cell, v := range map[string]any{"A1": "a", "A2": true, "A3": false, "A4": "TRUE", "A5": 45293, "A6": 45293.5, "A7": 12.5, "A8": 45293, "A9": 1, "B1": "b"} {
+		if err := book.SetCellValue("Sheet1", cell, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for cell, style := range map[string]int{"A5": day, "A6": builtIn, "A7": money} {
+		if err := book.SetCellStyle("Sheet1", cell, cell, style); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := book.SetCellFormula("Sheet1", "B2", "1+2"); err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := book.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	table := good(t, Auto, "shown.xlsx", text.String(), "").Entries[0].Table
+	for i, want := range []data.Cell{{Text: "TRUE"}, {Text: "FALSE"}, {Text: "TRUE"}, {Text: "2024-01-02"}, {Text: "2024-01-02 12:00:00"}, {Text: "12.5", Number: 12.5, IsNumber: true},
+		{Text: "45293", Number: 45293, IsNumber: true}, {Text: "1", Number: 1, IsNumber: true}} {
+		if got := table.Columns[0].Cells[i]; got != want {
+			t.Errorf("cell %d is %+v, not %+v", i+2, got, want)
+		}
+	}
+	if got := table.At(0, 1).Words; !strings.Contains(got, "cell B2 (a formula without its value") {
+		t.Errorf("a formula is at %s", got)
+	}
+	if err := book.SetCellValue("Sheet1", "C2", 3); err != nil {
+		t.Fatal(err)
+	}
+	text.Reset()
+	if err := book.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	if _, list := Read(Auto, "shown.xlsx", text.String(), ""); !list.HasErrors() || strings.Count(list[0].Summary, "shown.xlsx") != 1 {
+		t.Errorf("a value without a name is %v", list)
+	}
+}

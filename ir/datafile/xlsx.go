@@ -2,7 +2,11 @@ package datafile
 
 import (
 	"fmt"
+	"math"
+	"regexp"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/xuri/excelize/v2"
 
@@ -62,6 +66,95 @@ type sheet struct {
 	name  string
 	rows  [][]string
 	first int // the number of the first row that is not empty, from 1
+	// unknown are the cells with formulas whose values the workbook does not hold, of the first few without a value.
+	unknown map[string]bool
+}
+
+// mostFormulas bounds the cells without a value that are asked for a formula: each takes a look through the sheet.
+const mostFormulas = 20
+
+// asShown puts what a sheet shows in the place of the numbers that it keeps for dates and for TRUE and FALSE: a
+// label is what one reads there, and none of them is a number. Dates are written 2024-01-31.
+func (s *sheet) asShown(f *excelize.File) error {
+	shown, err := f.GetRows(s.name, excelize.Options{RawCellValue: false})
+	if err != nil {
+		return err
+	}
+	props, err := f.GetWorkbookProps()
+	if err != nil {
+		return err
+	}
+	since1904 := props.Date1904 != nil && *props.Date1904
+	dates := map[int]bool{} // by style
+	empty := 0
+	for i, row := range s.rows {
+		for j, word := range row {
+			cell, err := excelize.CoordinatesToCellName(j+1, s.first+i)
+			if err != nil {
+				return err
+			}
+			if word == "" && empty < mostFormulas {
+				empty++
+				if formula, err := f.GetCellFormula(s.name, cell); err == nil && formula != "" {
+					if s.unknown == nil {
+						s.unknown = map[string]bool{}
+					}
+					s.unknown[cell] = true
+				}
+			}
+			text := word
+			if at := s.first - 1 + i; at < len(shown) && j < len(shown[at]) {
+				text = shown[at][j]
+			}
+			v, kind := parseNumber(word)
+			switch {
+			case kind != finite || text == word:
+			case text == "TRUE" && v == 1, text == "FALSE" && v == 0:
+				row[j] = text
+			default:
+				style, err := f.GetCellStyle(s.name, cell)
+				if err != nil {
+					return err
+				}
+				date, known := dates[style]
+				if !known {
+					date = isDateStyle(f, style)
+					dates[style] = date
+				}
+				if date {
+					row[j] = dateText(v, since1904)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// isDateStyle reports whether a style shows a number as a date or a time of day (ECMA-376, 18.8.30).
+func isDateStyle(f *excelize.File, id int) bool {
+	style, err := f.GetStyle(id)
+	switch {
+	case err != nil:
+		return false
+	case style.CustomNumFmt != nil:
+		code := regexp.MustCompile(`"[^"]*"|\\.|\[[^\]]*\]`).ReplaceAllString(*style.CustomNumFmt, "")
+		return strings.ContainsAny(strings.ToLower(code), "ymdhs") && !strings.EqualFold(code, "General")
+	}
+	return style.NumFmt >= 14 && style.NumFmt <= 22 || style.NumFmt >= 27 && style.NumFmt <= 36 || style.NumFmt >= 45 && style.NumFmt <= 47 || style.NumFmt >= 50 && style.NumFmt <= 58
+}
+
+// dateText writes the number of a date, of a time of day, or of both.
+func dateText(v float64, since1904 bool) string {
+	at, err := excelize.ExcelDateToTime(v, since1904)
+	switch {
+	case err != nil:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case v == math.Trunc(v):
+		return at.Format(time.DateOnly)
+	case v < 1:
+		return at.Format(time.TimeOnly)
+	}
+	return at.Format(time.DateTime)
 }
 
 // xlsxSheets reads all sheets. A damaged workbook makes the library panic at
@@ -88,6 +181,9 @@ func xlsxSheets(text string) (sheets []sheet, err error) {
 			rows, s.first = rows[1:], s.first+1
 		}
 		s.rows = rows
+		if err := s.asShown(f); err != nil {
+			return nil, fmt.Errorf("sheet %s: %w", name, err)
+		}
 		sheets = append(sheets, s)
 	}
 	return sheets, nil
@@ -111,11 +207,14 @@ func (s sheet) table(r *reader) *data.Table {
 		if err != nil {
 			cell = fmt.Sprintf("in row %d", line)
 		}
+		if s.unknown[cell] {
+			cell += " (a formula without its value: a spreadsheet program saves that)"
+		}
 		return diag.Place{Words: fmt.Sprintf("%s, sheet %s, cell %s", r.file, s.name, cell)}
 	}
 	for j, c := range t.Columns {
 		if _, kind := parseNumber(c.Name); c.Name == "" || kind == finite {
-			r.errorIn(diag.DataSheet, "%s is no name of a column; the first row of a sheet has one for each", t.At(-1, j).Words)
+			r.report(diag.DataSheet, diag.Span{}, "%s is no name of a column; the first row of a sheet has one for each", t.At(-1, j).Words)
 			return nil
 		}
 	}
@@ -126,7 +225,7 @@ func (s sheet) table(r *reader) *data.Table {
 		t.Rows++
 		rowAt = append(rowAt, s.first+1+i)
 		if len(row) > len(t.Columns) && !blankRow(row[len(t.Columns):]) {
-			r.errorIn(diag.DataRagged, "%s has a value where no column has a name", t.At(t.Rows-1, len(t.Columns)).Words)
+			r.report(diag.DataRagged, diag.Span{}, "%s has a value where no column has a name", t.At(t.Rows-1, len(t.Columns)).Words)
 			return nil
 		}
 		for j := range t.Columns {
