@@ -26,8 +26,8 @@ func (p *Problem) systemOf() (why string, linear bool) {
 		return why + ", and " + other, false
 	case !twice(p.IR.Lower.Objective):
 		return "g may not be twice continuously differentiable", false
-	case !p.smoothF() || p.IR.Penalized != nil && !p.IR.Penalized.Smooth():
-		return "the upper level may not be smooth everywhere", false
+	case !objectiveOf(p.IR).Smooth():
+		return "the upper level is not smooth inside its domain", false
 	}
 	return "", false
 }
@@ -121,8 +121,8 @@ func (p *Problem) whyNot(opts Options) string {
 		}
 	}
 	why, linear := q.systemOf()
-	if linear && q.Numeric.Facts.DegreeF > 2 && !q.smoothF() {
-		return "the upper objective may not be smooth everywhere"
+	if linear && q.Numeric.Facts.DegreeF > 2 && !q.IR.Upper.Objective.Smooth() {
+		return "the upper objective is not smooth inside its domain"
 	}
 	if why != "" {
 		return why

@@ -3,6 +3,7 @@ package sequential
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -58,7 +59,7 @@ func (v *Solver) Improve(ctx context.Context, x, y, lambda []float64) (*kkt.Poin
 	return v.descendFrom(ctx, pt)
 }
 
-// descendFrom goes from a point to one that is stationary, with a trust region as large as x. Where the context ends the last point comes with its cause.
+// descendFrom goes from a point to one that is stationary, with a trust region as large as x. Where the context ends the last point comes with its cause, and with pieces.ErrStalled where functions next to it are not finite.
 func (v *Solver) descendFrom(ctx context.Context, pt *point) (*kkt.Point, error) {
 	if v.pieces != nil { // where a solve leads depends on its start alone
 		v.pieces.Forget()
@@ -70,8 +71,11 @@ func (v *Solver) descendFrom(ctx context.Context, pt *point) (*kkt.Point, error)
 	st.first, st.from = st.delta, v.sizeRead(pt)
 	st.penalty = v.penalties(pt)
 	p, err := v.descend(ctx, st)
-	if p == nil && ctx.Err() != nil && v.violation(st.pt.c, st.penalty) == 0 {
+	if p == nil && v.violation(st.pt.c, st.penalty) == 0 && !errors.As(err, new(*pieces.Unbounded)) && !errors.Is(err, pieces.ErrEndless) {
 		p = &kkt.Point{Z: slices.Concat(st.pt.x, st.pt.y, st.pt.lambda), F: st.pt.f, SecondOrder: kkt.NotChecked}
+		if ctx.Err() == nil {
+			err = fmt.Errorf("%w: %w", pieces.ErrStalled, err)
+		}
 	}
 	return p, err
 }
@@ -235,8 +239,11 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		if trial != nil && ratio > tolerance.Armijo {
 			before = math.Inf(1) // values tell again
 			still = !(trial.f+v.violation(trial.c, st.penalty) < phi)
-			if err := v.move(st, q, trial); err != nil {
-				return nil, err
+			last := *st
+			if err := v.move(st, q, trial); err != nil { // at the edge of a domain, where g has no second derivatives: no step leads there
+				*st = last
+				still = false
+				st.resize(q, -1)
 			}
 		}
 	}
@@ -335,7 +342,26 @@ func (v *Solver) try(ctx context.Context, st *state, q *sub) (*point, error) {
 	if errors.Is(err, errNotFinite) { // the model's answer is beyond the domain of g
 		pt, err = v.answer(ctx, x, st.pt.y)
 	}
+	if errors.Is(err, errNotFinite) && v.inside(x) { // or a bound of X is the edge of a domain
+		pt, err = v.answer(ctx, x, st.pt.y)
+	}
 	return pt, err
+}
+
+// inside moves the entries of x that are at a bound inside, by a rounding, and reports whether there are any.
+func (v *Solver) inside(x []float64) (moved bool) {
+	for j, t := range x {
+		if v.p.X.Lo == nil {
+			break
+		}
+		lo, hi := v.p.X.Lo[j], v.p.X.Hi[j]
+		if lo < hi && t == lo {
+			x[j], moved = math.Nextafter(lo, hi), true
+		} else if lo < hi && t == hi {
+			x[j], moved = math.Nextafter(hi, lo), true
+		}
+	}
+	return moved
 }
 
 // move takes a trial point.
