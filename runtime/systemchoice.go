@@ -26,10 +26,31 @@ func (p *Problem) systemOf() (why string, linear bool) {
 		return why + ", and " + other, false
 	case !twice(p.IR.Lower.Objective):
 		return "g may not be twice continuously differentiable", false
-	case !objectiveOf(p.IR).Smooth():
-		return "the upper level is not smooth inside its domain", false
+	case !p.smoothUpper():
+		return "the upper level may not be smooth everywhere", false
 	}
 	return "", false
+}
+
+// smoothUpper reports that f and the constraints of the upper level have no kink where they have a value: they are proved to be smooth, or every operation is smooth inside its domain and no value is finite at the
+// edge of that, as those of logarithms and quotients are, but for powers from 1 on.
+func (p *Problem) smoothUpper() bool {
+	n := objectiveOf(p.IR)
+	if p.smoothF() && n.Smooth() {
+		return true
+	}
+	return !slices.ContainsFunc(expr.Reachable(n), func(m *expr.Node) bool {
+		switch {
+		case m.Deps == 0:
+			return false
+		case m.Op == expr.Sqrt:
+			return true
+		case m.Op == expr.Pow:
+			exponent := m.Args[1]
+			return exponent.Op != expr.Const || slices.ContainsFunc(exponent.Value.Values(), func(v float64) bool { return v > 0 && v < 1 })
+		}
+		return !m.Op.Info().Smooth
+	})
 }
 
 // twice reports that no operation of an expression on variables has a kink, or a derivative with one.
@@ -121,8 +142,8 @@ func (p *Problem) whyNot(opts Options) string {
 		}
 	}
 	why, linear := q.systemOf()
-	if linear && q.Numeric.Facts.DegreeF > 2 && !q.IR.Upper.Objective.Smooth() {
-		return "the upper objective is not smooth inside its domain"
+	if linear && q.Numeric.Facts.DegreeF > 2 && !q.smoothUpper() {
+		return "the upper objective may not be smooth everywhere"
 	}
 	if why != "" {
 		return why

@@ -355,10 +355,11 @@ func (v *Solver) inside(x []float64) (moved bool) {
 			break
 		}
 		lo, hi := v.p.X.Lo[j], v.p.X.Hi[j]
-		if lo < hi && t == lo {
-			x[j], moved = math.Nextafter(lo, hi), true
-		} else if lo < hi && t == hi {
-			x[j], moved = math.Nextafter(hi, lo), true
+		step := 2 * tolerance.Roundoff * math.Max(math.Abs(t), v.unit[j])
+		if t == lo {
+			x[j], moved = math.Min(lo+step, hi), true
+		} else if t == hi {
+			x[j], moved = math.Max(hi-step, lo), true
 		}
 	}
 	return moved
