@@ -38,7 +38,7 @@ func TestCombinations(t *testing.T) {
 	}
 	refused := 0
 	for name, text := range models {
-		for _, method := range []string{"pgd", "goldstein", "bundle"} {
+		for _, method := range []string{"pgd", "goldstein"} {
 			for _, oracle := range []string{"face", "difference", "penalty", "value"} {
 				if testing.Short() && method != "pgd" && oracle != "value" {
 					continue
@@ -52,7 +52,7 @@ func TestCombinations(t *testing.T) {
 					continue
 				}
 				// The methods of the paper say where they end without having solved anything.
-				if res.Status != runtime.Solved && (method == "bundle" || res.Status != runtime.NumericalFailure && res.Status != runtime.BudgetSpent || !res.HasPoint()) {
+				if res.Status != runtime.Solved && (method == "goldstein" || res.Status != runtime.NumericalFailure && res.Status != runtime.BudgetSpent || !res.HasPoint()) {
 					t.Errorf("%s, %s, %s: %s: %s", name, method, oracle, res.Status, res.Reason)
 					continue
 				}
@@ -71,8 +71,8 @@ func TestCombinations(t *testing.T) {
 	}
 }
 
-// TestBundleFromAnywhere: runs of bundle from anywhere in X end with a certificate that passes its verification, at kinks and next to them.
-func TestBundleFromAnywhere(t *testing.T) {
+// TestSamplingFromAnywhere: runs of goldstein from anywhere in X end with a certificate that passes its verification, at kinks and next to them.
+func TestSamplingFromAnywhere(t *testing.T) {
 	t.Parallel()
 	for seed := range members.Seeds(t, 700) {
 		rng := rand.New(rand.NewPCG(seed, 8))
@@ -83,7 +83,7 @@ func TestBundleFromAnywhere(t *testing.T) {
 			for j := range x {
 				x[j] = 4*rng.Float64() - 2
 			}
-			res, err := problem.Solve(t.Context(), runtime.Options{Seed: k, Starts: 1, Method: "bundle", Start: runtime.Values{{Name: "x", Shape: []int{len(x)}, Data: x}}})
+			res, err := problem.Solve(t.Context(), runtime.Options{Seed: k, Starts: 1, Method: "goldstein", Start: runtime.Values{{Name: "x", Shape: []int{len(x)}, Data: x}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,7 @@ import (
 	"bilevelc/runtime/outer"
 )
 
-// goldsteinAt is the document of an evaluation at x, rewritten as the solution of a run of bundle with that certificate.
+// goldsteinAt is the document of an evaluation at x, rewritten as the solution of a run of goldstein with that certificate.
 func goldsteinAt(t *testing.T, p *Problem, x []float64, samples []certify.Sample, normal []float64, delta float64) *Result {
 	t.Helper()
 	r, err := p.Eval(t.Context(), Values{{Name: "x", Shape: []int{len(x)}, Data: x}}, Options{offSystem: true})
@@ -31,7 +31,7 @@ func goldsteinAt(t *testing.T, p *Problem, x []float64, samples []certify.Sample
 	c.Norm = linalg.Norm(sum)
 	c.GradientError = 1e-10 * (1 + c.Norm)
 	c.Epsilon = c.Norm + c.GradientError
-	r.Method, r.Iterations, r.Certificate.Goldstein = "bundle", 1, c
+	r.Method, r.Iterations, r.Certificate.Goldstein = "goldstein", 1, c
 	r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = outer.GoldsteinMeasure, Number(c.Norm), Number(delta)
 	return r
 }
@@ -86,7 +86,7 @@ func TestGradientsOfAWideBox(t *testing.T) {
 
 // TestRadiusOfAWideBox: F = 1 + up max(x - a, 0) + down max(a - x, 0), by a follower's bounds, is least at a, where it is 1. Samples on both sides of
 // a make a certificate of any point, within a radius that is a share of X: it is refused where F is larger there by a part
-// of itself. Runs of bundle and goldstein that say solved are as low as they say, however wide X is.
+// of itself. Runs of goldstein that say solved are as low as they say, however wide X is.
 func TestRadiusOfAWideBox(t *testing.T) {
 	solved, runs := 0, 0
 	for k := range members.Seeds(t, 40) {
@@ -106,7 +106,7 @@ func TestRadiusOfAWideBox(t *testing.T) {
 		if !passes(1e-5) || passes(0.1*(1+rng.Float64())) {
 			t.Errorf("member %d, W = %g: 1e-5 off the minimum %v, .1 and more off it passes", k, width, passes(1e-5))
 		}
-		for _, method := range []string{"bundle", "goldstein"} {
+		for _, method := range []string{"goldstein"} {
 			r, err := p.Solve(t.Context(), Options{Method: method})
 			if err != nil {
 				t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"bilevelc/runtime"
 )
 
-// Followers that are not quadratic, too many for a factor of their system: the local solution in the leader's space is verified, and no worse than what the bundle method, which knows values and
+// Followers that are not quadratic, too many for a factor of their system: the local solution in the leader's space is verified, and no worse than what the method goldstein, which knows values and
 // gradients of F alone, ends at.
 func TestManyFollowersThatAreNotQuadratic(t *testing.T) {
 	for seed := range members.Seeds(t, 2) {
@@ -53,7 +53,7 @@ lower {
 		if !verified(p, r) {
 			t.Errorf("seed %d: not verified", seed)
 		}
-		other, err := p.Solve(t.Context(), runtime.Options{Method: "bundle"})
+		other, err := p.Solve(t.Context(), runtime.Options{Method: "goldstein"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,8 +49,7 @@ type Options struct {
 	Threads int // starts, or independent followers, solved at once; results do not depend on it; 0: one
 	// Near, where not nil, is a result on a problem like this one: other numbers, the
 	// same upper variables. The run follows that solution to where it has moved, which
-	// is cheap, and does not look elsewhere: it starts there, with what was learned of
-	// F's curvature, and ends at the first point that has a certificate. Where that does
+	// is cheap, and does not look elsewhere: it starts there, and ends at the first point that has a certificate. Where that does
 	// not fit (ties, several starts, other shapes) the run is as without it.
 	Near *Result
 	// Resume is where to go on; Start, Seed and Gap are then the checkpoint's, and so are Search and Nodes where neither is set: a search that met a limit goes on to another.
@@ -71,11 +70,10 @@ type Options struct {
 	Keep      func(*Checkpoint)
 	KeepEvery time.Duration
 
-	offSystem bool              // solve as where the KKT system is not of linear rows and pairs, for tests of the methods that then serve
-	learned   *outer.Checkpoint // of the run that gave Near
-	automatic bool              // Starts is the most of them
-	open      bool              // nobody has said how many starts there are to be
-	gain      float64           // outer.Limits.Gain
+	offSystem bool    // solve as where the KKT system is not of linear rows and pairs, for tests of the methods that then serve
+	automatic bool    // Starts is the most of them
+	open      bool    // nobody has said how many starts there are to be
+	gain      float64 // outer.Limits.Gain
 }
 
 // searching sets how many starts a run has that nobody has said anything of.

@@ -265,7 +265,7 @@ func (p *Problem) radius(r *Result) float64 {
 }
 
 // relativeRadius reports that a method's radius is relative to X.
-func relativeRadius(method string) bool { return method == "bundle" || method == "goldstein" }
+func relativeRadius(method string) bool { return method == "goldstein" }
 
 // setting is a document's setting of a method, or the method's default; 0 for none.
 func (r *Result) setting(method, name string) float64 {

@@ -34,7 +34,7 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 			h, err := c.hyperobjective(p, max(1, opts.Threads/opts.Starts))
 			return h, m, err
 		},
-		Options: outer.Options{Start: start, Cost: p.callCost(), Limits: outer.Limits{Iterations: opts.MaxIter, Gain: opts.gain}, Every: j.every, Near: opts.learned},
+		Options: outer.Options{Start: start, Cost: p.callCost(), Limits: outer.Limits{Iterations: opts.MaxIter, Gain: opts.gain}, Every: j.every},
 	}
 	if opts.Announce != nil {
 		multi.Options.Announce = func(b *outer.Budget) {

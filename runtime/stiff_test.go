@@ -524,7 +524,7 @@ func TestSquaresOfFastAnswers(t *testing.T) {
 				hi = mid
 			}
 		}
-		r, err := problem.Solve(t.Context(), runtime.Options{Seed: seed, Method: "bundle", Starts: 1, Start: runtime.Values{{Name: "x", Data: []float64{lo + tau/4}}}})
+		r, err := problem.Solve(t.Context(), runtime.Options{Seed: seed, Method: "goldstein", Starts: 1, Start: runtime.Values{{Name: "x", Data: []float64{lo + tau/4}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -120,7 +120,7 @@ lower {
     r: y[1] <= 0
 }
 `, narrow, wide, 0.1+rng.Float64(), force/narrow, least, force/narrow, 0.5+rng.Float64())
-		for _, opts := range []runtime.Options{{Search: runtime.SearchNone}, {Method: "bundle"}, {}} {
+		for _, opts := range []runtime.Options{{Search: runtime.SearchNone}, {Method: "goldstein"}, {}} {
 			if r := solveText(t, text, opts); r.Status == runtime.Solved {
 				t.Errorf("member %d, %+v: solved (%s), notes %q\n%s", k, opts, r.Reason, r.Notes, text)
 			}

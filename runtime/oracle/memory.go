@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"encoding/gob"
 	"fmt"
-	"math"
 	"slices"
 
-	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/qp"
 )
@@ -51,27 +49,6 @@ func (h *Hyper) Restore(encoded []byte) error {
 	h.recent, h.learned, h.terms = m.Recent, m.Learned, m.Terms
 	h.Projector().Restore(m.Projector)
 	return nil
-}
-
-// Recall takes a snapshot of F of a problem nearby, with other numbers: the lower
-// solution there that is nearest to x is where the first one here starts. What was
-// learned of a Hessian that is the same at every x is taken over where gradients here
-// show that it still is (lower.Memory.Holds). A snapshot that does not fit says nothing.
-func (h *Hyper) Recall(snapshot []byte, x []float64) {
-	var m hyperMemory
-	if gob.NewDecoder(bytes.NewReader(snapshot)).Decode(&m) != nil || h.fits(&m) != nil || len(x) != h.p.Dx {
-		return
-	}
-	best := math.Inf(1)
-	for _, r := range m.Recent {
-		if d := linalg.Distance(r.X, x); d < best {
-			hint := *r.Sol
-			best, h.hint = d, &hint
-		}
-	}
-	if h.hint != nil && (m.Learned.Complete() && m.Learned.Near && !h.p.Facts.QuadraticInY || m.Learned.Holds(h.p, x, h.hint.Y)) {
-		h.hint.Memory = m.Learned
-	}
 }
 
 // fits reports what keeps a memory from being one of this problem.

@@ -71,20 +71,14 @@ type Hyperobjective interface {
 	// Problem is what F is of, and Calls those to f and g so far.
 	Problem() *problem.Problem
 	Calls() problem.Calls
-	// Smoothed is F of the follower with tau/2 |y|^2 more, nil where there is none, and
-	// Curvature that of g in y at a point: what tau is to be compared with.
-	Smoothed(tau float64) Hyperobjective
-	Curvature(pt *Point) float64
 	// Central is the path of the lower level's central points, nil where there is none; Recalls
 	// reports whether it can be made of what lower solves have learned.
 	Central(recalled bool) *central.Path
 	Recalls() bool
 	// Snapshot is what later results depend on beside their arguments: warm starts and
 	// what was learned. EncodeSnapshot writes it down, and Restore goes on from there.
-	// Recall begins near a point of F on a problem nearby, which an encoded snapshot is of.
 	// Fits reports what keeps a point that was written down from being one of F.
 	Snapshot() any
-	Recall(snapshot []byte, x []float64)
 	EncodeSnapshot(snapshot any) ([]byte, error)
 	Restore(encoded []byte) error
 	Fits(pt *Point) error

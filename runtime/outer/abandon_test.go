@@ -108,15 +108,15 @@ func TestLimitsInsideBegin(t *testing.T) {
 // A panic of one start is an error that names it; the process goes on.
 func TestPanicsOfStartsAreErrors(t *testing.T) {
 	c := oracletest.Toll()
-	made := 0
-	ms := &MultiStart{Starts: 4, Threads: 1, Seed: 1, Set: c.Problem.X, Name: "bundle", Options: Options{Start: c.Problem.Start},
+	count := 0
+	ms := &MultiStart{Starts: 4, Threads: 1, Seed: 1, Set: c.Problem.X, Name: "bfgs", Options: Options{Start: c.Problem.Start},
 		New: func() (oracle.Hyperobjective, Method, error) {
-			made++
+			count++
 			h := &deaf{Hyperobjective: hyper(t, c.Problem.Clone()), left: 1 << 30, panic: true}
-			if made == 3 {
+			if count == 3 {
 				h.left = rand.IntN(10)
 			}
-			return h, &bundle{Settings: *defaultBundle()}, nil
+			return h, made(t, "bfgs", nil), nil
 		}}
 	_, _, err := ms.Solve(context.Background())
 	var fault *PanicError

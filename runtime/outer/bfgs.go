@@ -9,6 +9,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // bfgsSettings are the settings of the method `bfgs`.
@@ -24,14 +25,59 @@ func init() {
 		Summary:   "Newton steps on F over X where the follower's KKT matrix gives its second derivative, quasi-Newton ones elsewhere, each the minimizer of a quadratic model",
 		Reference: "trust region with conjugate gradients (Steihaug 1983); damped BFGS (Powell 1978), over polyhedra as in sequential quadratic programming (Nocedal and Wright 2006, chapter 18); eq:gradient-mapping",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.LipschitzF, problem.SmoothF, problem.EqualityRows},
-	}, &bfgsSettings{Epsilon: 1e-5, InitialStep: 0.1, Armijo: 1e-4}, func(s bfgsSettings, _ method.Values) (Method, error) {
-		return &bfgs{bundle{Settings: bundleSettings{Epsilon: s.Epsilon, InitialStep: s.InitialStep, Armijo: s.Armijo}}}, nil
-	})
+	}, &bfgsSettings{Epsilon: 1e-5, InitialStep: firstStep, Armijo: tolerance.Armijo}, func(s bfgsSettings, _ method.Values) (Method, error) { return &bfgs{Settings: s}, nil })
 }
 
-// bfgs is the method `bfgs`: the steps of `bundle` where F has one piece, after those of Newton's method (smoothDescent), where
-// second derivatives are known.
-type bfgs struct{ bundle }
+// firstStep is the length of the first step, relative to the size of x: a tenth, as where nothing is known of the curvature.
+const firstStep = 0.1
+
+// bfgs is the method `bfgs`: steps of Newton's method (smoothDescent) where second derivatives are known, quasi-Newton ones (descend) after them.
+type bfgs struct {
+	Settings bfgsSettings
+	Keeps[bfgsState]
+	path *central.Path // what it holds between steps does not count
+}
+
+// bfgsState is the state between iterations. Slices are not changed in place.
+type bfgsState struct {
+	Center    Sample
+	H         quasiNewton
+	LastStep  float64
+	Measure   float64      // the length of the gradient mapping
+	Reach     float64      // length of the longest step allowed
+	Balls     []float64    // multipliers of the balls of X, at the last step
+	Newton    *newtonState // nil once it is over
+	Stagnated int          // iterations since F last fell by more than rounding
+}
+
+// Valid implements Method.
+func (m *bfgs) Valid(d Dimensions) error {
+	s := &m.State
+	if err := s.Center.Valid(d); err != nil {
+		return err
+	}
+	if s.Center.G == nil || s.Stagnated < 0 {
+		return fmt.Errorf("its center has no gradient, or it counts fewer than no steps")
+	}
+	if s.H.N != d.X {
+		return fmt.Errorf("its curvature is not that of %d entries of x", d.X)
+	}
+	if n := s.Newton; n != nil {
+		if d.Y == 0 || !(n.Radius > 0) || !linalg.Finite([]float64{n.Radius}) {
+			return fmt.Errorf("its lower level has no second derivative, or its trust region no radius")
+		}
+		if err := Vectors(d.Y, n.Y); err != nil {
+			return err
+		}
+	}
+	return s.H.valid()
+}
+
+// Iterate implements Method.
+func (m *bfgs) Iterate() (x []float64, f, step, measure float64) {
+	s := &m.State
+	return s.Center.X, s.Center.F, s.LastStep, s.Measure
+}
 
 // Newton reports that method bfgs takes steps of Newton's method on F, where that is smooth.
 func Newton(p *problem.Problem) bool { return polyhedral(p) && central.New(p, nil) != nil }
@@ -45,7 +91,7 @@ func polyhedral(p *problem.Problem) bool {
 type newtonState struct {
 	Y        []float64 // the follower's answer to the center
 	Radius   float64   // of the trust region
-	Recalled bool      // see pathState
+	Recalled bool      // its Hessian is from lower solves, see oracle.Hyper.Central
 }
 
 // Begin implements Method.
@@ -54,7 +100,7 @@ func (m *bfgs) Begin(ctx context.Context, run *Run) error {
 	if err != nil {
 		return err
 	}
-	m.State = bundleState{Center: *c}
+	m.State = bfgsState{Center: *c}
 	m.rescale(run)
 	h := run.h
 	if !polyhedral(h.Problem()) {
@@ -115,9 +161,7 @@ func (m *bfgs) Step(ctx context.Context, run *Run) (string, error) {
 		return "", m.newton(ctx, run)
 	}
 	before := s.Center
-	measure := s.Measure
 	moved, err := m.descend(ctx, run)
-	s.Measure = measure // not that of the model
 	switch {
 	case err != nil:
 		return "", err
@@ -199,5 +243,5 @@ func Kinked(at *Sample) string {
 	if len(at.Weak) == 0 {
 		return ""
 	}
-	return "; F may have a kink here, where gradient steps end: the methods bundle and goldstein look for stationary points among kinks"
+	return "; F may have a kink here, where gradient steps end: the method goldstein looks for stationary points among kinks"
 }

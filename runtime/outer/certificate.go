@@ -105,7 +105,7 @@ func Certify(ctx context.Context, run *Run, pt *oracle.Point, samples []Sample, 
 
 // CertifySample is Certify at a sample.
 func CertifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, delta float64) (*Certificate, error) {
-	near := within(append([]Sample{*at}, samples...), at.X, delta)
+	near := Within(append([]Sample{*at}, samples...), at.X, delta)
 	if len(near) == 0 {
 		return nil, nil
 	}
@@ -150,8 +150,8 @@ func CertifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, 
 	return c, nil
 }
 
-// within are the samples whose gradients a certificate of a radius at x may use.
-func within(samples []Sample, x []float64, radius float64) []Sample {
+// Within are the samples whose gradients a certificate of a radius at x may use.
+func Within(samples []Sample, x []float64, radius float64) []Sample {
 	var near []Sample
 	for _, s := range samples {
 		if s.Open && linalg.Distance(s.Where(), x) <= radius {

@@ -97,16 +97,3 @@ func TestCertificatesCoverTheErrors(t *testing.T) {
 		t.Errorf("only %d certificates are of several gradients", several)
 	}
 }
-
-// Where the gradients that are known have a combination within the target no other is asked for: none can be, the run has no F.
-func TestKnownGradientsAreEnough(t *testing.T) {
-	set := oracletest.Free(2)
-	run := &Run{projector: qp.NewProjector(set, &problem.Rows{A: sparse.FromEntries(0, 2, nil), B: sparse.FromEntries(0, 1, nil)}, 2, 1)}
-	for _, slope := range []float64{0, 1e-3} {
-		at := &Sample{X: []float64{0, 0}, G: []float64{1, slope}, Open: true}
-		r, err := rays(t.Context(), run, at, []Sample{{X: []float64{-1e-3, 0}, G: []float64{-1, slope}, Open: true}}, 1e-2, func(size float64) float64 { return 2e-3 * size }, 10)
-		if err != nil || len(r.Samples) > 0 || r.Lower != nil || math.Abs(r.Norm-slope) > 1e-12 {
-			t.Errorf("slope %g: %+v, %v", slope, r, err)
-		}
-	}
-}

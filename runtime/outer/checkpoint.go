@@ -27,7 +27,6 @@ type Checkpoint struct {
 	Random      []byte          `json:"random"`
 	Point       []byte          `json:"point,omitempty"` // Best in full, where it was at hand
 	Hyper       []byte          `json:"hyper,omitempty"` // the Hyperobjective's own state
-	Seen        []Seen          `json:"seen,omitempty"`  // of use to runs on problems nearby
 }
 
 // Dimensions are what the state of a method is checked against.
@@ -58,7 +57,7 @@ func (s *snapshot) encode(name string) (*Checkpoint, error) {
 		return nil, fmt.Errorf("outer: state of %s: %w", name, err)
 	}
 	c := &Checkpoint{Method: name, State: state, Start: s.run.Start, Iteration: s.run.Iteration,
-		Evaluations: s.run.Evaluations, Slope: s.run.slope, Width: s.run.width, Calls: s.calls, Best: s.run.best, Trace: s.run.trace, Random: s.random, Seen: s.run.seen.all}
+		Evaluations: s.run.Evaluations, Slope: s.run.slope, Width: s.run.width, Calls: s.calls, Best: s.run.best, Trace: s.run.trace, Random: s.random}
 	if p := s.run.bestPoint; p != nil {
 		if c.Point, err = oracle.EncodePoint(p); err != nil {
 			return nil, err
@@ -129,12 +128,7 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 		return fmt.Errorf("the state of %s: %w", name, err)
 	}
 	r.Start, r.Iteration, r.Evaluations, r.best, r.before = c.Start, c.Iteration, c.Evaluations, c.Best, c.Calls
-	for _, s := range c.Seen {
-		if err := Vectors(n, s.X, s.G); err != nil {
-			return fmt.Errorf("a gradient that it has seen: %w", err)
-		}
-	}
-	r.slope, r.width, r.trace, r.seen = c.Slope, c.Width, c.Trace, history{all: slices.Clip(c.Seen)}
+	r.slope, r.width, r.trace = c.Slope, c.Width, c.Trace
 	if r.width == 0 {
 		r.width = r.widthAt(c.Start)
 	}

@@ -2,6 +2,7 @@ package outer
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"bilevelc/runtime/central"
@@ -10,27 +11,26 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// pathState is the way from the start to where bundles take over: descent on F_mu, which
-// is smooth, for a mu that falls from where the barrier is as strong as the rows to where
-// its minimizers have come to rest (central.Path). Each stage is one step of the run and
-// begins at what this says of it alone.
-type pathState struct {
-	Stage    int
-	Mu       float64   // of the stage to come
-	Ratio    float64   // by which mu falls
-	Whole    int       // stages to come that make a matrix of a second derivative at once
-	Wholes   int       // how many they were in all; 0 where the last stage needed none
-	Last     float64   // that of the one before; 0 at first
-	Older    float64   // that of the one before that; 0 before there is one
-	X, Y     []float64 // where that one has come to
-	Before   []float64 // X of the one before that; nil before there is one
-	Moved    float64   // length of the last stage
-	Radius   float64   // of the trust region
-	Gain     float64   // what is left between F_mu and F, or what the last stage has changed in F_mu
-	F        float64   // F_mu at its end
-	Scale    central.Barrier
-	Start    float64 // F at the run's start
-	Recalled bool    // the path has its Hessian from lower solves, see oracle.Hyper.Central
+// path is the way from a start to where minimizers of F_mu, which is smooth, have come to rest: descent for a mu that falls from where the barrier is as strong as the rows (central.Path). Each stage begins at what
+// this says of it alone.
+type path struct {
+	run  *Run
+	of   *central.Path
+	best *Sample // the lowest point that was met
+
+	mu     float64   // of the stage to come
+	ratio  float64   // by which mu falls
+	whole  int       // stages to come that make a matrix of a second derivative at once
+	wholes int       // how many they were in all; 0 where the last stage needed none
+	last   float64   // mu of the one before; 0 at first
+	older  float64   // that of the one before that; 0 before there is one
+	x, y   []float64 // where that one has come to
+	before []float64 // x of the one before that; nil before there is one
+	moved  float64   // length of the last stage
+	radius float64   // of the trust region
+	gain   float64   // what is left between F_mu and F, or what the last stage has changed in F_mu
+	f      float64   // F_mu at its end
+	scale  central.Barrier
 }
 
 // The stages. A stage that a few steps have ended shows that minimizers are followed well, and
@@ -38,7 +38,7 @@ type pathState struct {
 // so that followers switch on the way, the trust region has to shrink, and that costs tens of
 // steps more than another mu in between. Where F has kinks minimizers of F_mu are as far from
 // its own as slacks and multipliers are of size sqrt(mu); the last stage is the one after
-// which a small part of the certificate's radius is left to go and F_mu is near F, as what X
+// which less than half the digits of x are left to go and F_mu is near F, as what X
 // holds does not move while the barrier is strong, or whose slacks and multipliers, of the size
 // sqrt(mu), are still above the square root of the roundoff. A stage is done when a step promises less
 // than tolerance.HalfDigits of what the one before has changed in F_mu; the first one, of what mu changes in F.
@@ -50,11 +50,10 @@ const (
 	// both ends. Twice that pays even where the next stages take half as many steps as this one.
 	manySteps = 50
 
-	pathEndShare = 0.01 // of the certificate's radius, and of F
+	pathEndShare = 0.01 // of F, which F_mu is off at the end at most
 )
 
-// Path is a start for a search on F that has looked past poor kinks on the way from another one: where F is lowest at the ends of the stages of its path (advance), or, where the follower has no central path, what a
-// continuation over followers that react less leads to. nil where that is nowhere lower.
+// Path is a start for a search on F that has looked past poor kinks on the way from another one: where F is lowest at the ends of the stages of its path. nil where that is nowhere lower, or the follower has no central path.
 func Path(ctx context.Context, h oracle.Hyperobjective, start []float64, seed uint64) ([]float64, error) {
 	run := newRun(h, make([]float64, h.Dim()), seed)
 	run.projector.Attend(ctx)
@@ -66,63 +65,56 @@ func Path(ctx context.Context, h oracle.Hyperobjective, start []float64, seed ui
 	if err != nil {
 		return nil, ignoring(err)
 	}
-	m := &bundle{Settings: *defaultBundle(), Keeps: Keeps[bundleState]{bundleState{Center: *c}}}
-	m.rescale(run)
-	if err := m.prepare(ctx, run, c); err != nil {
+	a, err := begin(ctx, run, c)
+	if a == nil || err != nil {
 		return nil, err
 	}
-	if m.State.Path == nil {
-		end, err := m.continuation(ctx, run)
-		if end == nil {
-			return nil, err
-		}
-		return end.X, nil
-	}
-	for m.State.Path != nil {
-		if err := m.advance(ctx, run); err != nil {
+	for more := true; more; {
+		if more, err = a.advance(ctx); err != nil {
 			return nil, ignoring(err)
 		}
 	}
-	if m.State.Center.F < c.F-run.Noise(c) {
-		return m.State.Center.X, nil
+	if a.best.F < c.F-run.Noise(c) {
+		return a.best.X, nil
 	}
 	return nil, nil
 }
 
-// prepare makes the run begin with a path from the start, where the lower level has a
-// path.
-func (m *bundle) prepare(ctx context.Context, run *Run, start *Sample) error {
-	s := &m.State
-	h := run.h
-	if p := h.Problem(); !m.Settings.Continuation || len(run.projector.Balls()) > 0 || p.Dx+p.Dy < tolerance.LeastSparse || !p.HasInequalities() {
+// ignoring is nil for what ends a path alone, and the error for what ends the run.
+func ignoring(err error) error {
+	if errors.As(err, new(*limitError)) || Outside(err) {
 		return nil
 	}
-	pt, err := h.Value(ctx, start.X)
+	return err
+}
+
+// begin is the path from a start; nil where the lower level has none.
+func begin(ctx context.Context, run *Run, start *Sample) (*path, error) {
+	if len(run.projector.Balls()) > 0 {
+		return nil, nil
+	}
+	pt, err := run.h.Value(ctx, start.X)
 	if err != nil {
-		return ignoring(err)
+		return nil, ignoring(err)
 	}
-	recalled := h.Recalls()
-	path := h.Central(recalled)
-	if path == nil {
-		return nil
+	of := run.h.Central(run.h.Recalls())
+	if of == nil {
+		return nil, nil
 	}
-	x := start.X
-	scale := path.Of(x, pt.Lower.Y, pt.Lower.Lambda)
-	y := pt.Lower.Y
-	path.Begin(y, scale)
-	if !(scale.Mu > 0) || path.At(ctx, x, scale.Mu) != nil {
+	x, y := start.X, pt.Lower.Y
+	scale := of.Of(x, y, pt.Lower.Lambda)
+	of.Begin(y, scale)
+	if !(scale.Mu > 0) || of.At(ctx, x, scale.Mu) != nil {
 		// On the edge of D, or next to it, rows have no inside.
-		if x, y, scale, err = m.enter(ctx, run, path, pt); err != nil || x == nil {
-			return ignoring(err)
+		if x, y, scale, err = enter(ctx, run, of, pt); err != nil || x == nil {
+			return nil, ignoring(err)
 		}
 	}
-	s.Path = &pathState{Mu: scale.Mu, Ratio: tolerance.MuShrink, X: linalg.Clone(x), Y: linalg.Clone(y), Scale: scale, Start: s.Center.F, Recalled: recalled}
-	m.path = path
-	return nil
+	return &path{run: run, of: of, best: start, mu: scale.Mu, ratio: tolerance.MuShrink, x: linalg.Clone(x), y: linalg.Clone(y), scale: scale}, nil
 }
 
 // enter finds a point inside D near the start at which the path begins.
-func (m *bundle) enter(ctx context.Context, run *Run, path *central.Path, from *oracle.Point) (x, y []float64, scale central.Barrier, err error) {
+func enter(ctx context.Context, run *Run, path *central.Path, from *oracle.Point) (x, y []float64, scale central.Barrier, err error) {
 	if run.projector.Everywhere() {
 		return nil, nil, scale, nil
 	}
@@ -155,124 +147,95 @@ func (m *bundle) enter(ctx context.Context, run *Run, path *central.Path, from *
 	return nil, nil, scale, nil
 }
 
-// advance does one stage of the path.
-func (m *bundle) advance(ctx context.Context, run *Run) error {
-	s := &m.State
-	a := *s.Path
-	if m.path == nil {
-		m.path = run.h.Central(a.Recalled)
+// advance does one stage, and reports whether there are more.
+func (a *path) advance(ctx context.Context) (more bool, err error) {
+	run := a.run
+	a.of.Begin(a.y, a.scale)
+	d := &smoothDescent{run: run, path: a.of, mu: a.mu, radius: a.radius, gain: math.Max(run.Noise(a.best), tolerance.HalfDigits*a.gain), whole: a.whole > 0}
+	if a.last == 0 {
+		d.known = &a.best.F
 	}
-	if m.path == nil {
-		return Stuck("the state is of a problem whose lower level has a central path")
+	if a.moved == 0 {
+		d.radius = firstStep * run.Size(a.x)
 	}
-	m.path.Begin(a.Y, a.Scale)
-	reach := m.Settings.InitialStep * run.Size(a.X)
-	d := &smoothDescent{run: run, path: m.path, mu: a.Mu, radius: a.Radius,
-		gain: math.Max(run.Noise(&s.Center), tolerance.HalfDigits*a.Gain)}
-	d.whole = a.Whole > 0
-	if a.Last == 0 {
-		d.known = &s.Center.F
-	}
-	if a.Moved == 0 {
-		d.radius = reach
-	}
-	end, err := d.minimize(ctx, a.ahead(), a.X)
+	end, err := d.minimize(ctx, a.ahead(), a.x)
 	if err != nil {
-		return err
+		return false, err
 	}
 	led, apart := end != nil, false
 	if led {
-		if a.Last > 0 {
-			a.Gain = math.Abs(end.F - a.F)
+		if a.last > 0 {
+			a.gain = math.Abs(end.F - a.f)
 		}
-		a.F, a.Moved = end.F, linalg.Distance(end.X, a.X)
-		a.Before, a.X, a.Y, a.Radius = a.X, end.X, linalg.Clone(m.path.Y()), d.radius
-		if a.Last == 0 {
-			a.Before = nil
+		a.f, a.moved = end.F, linalg.Distance(end.X, a.x)
+		a.before, a.x, a.y, a.radius = a.x, end.X, linalg.Clone(a.of.Y()), d.radius
+		if a.last == 0 {
+			a.before = nil
 		}
 		// Rounding may leave x outside D, where values of F mean nothing.
-		inside := make([]float64, len(a.X))
+		inside := make([]float64, len(a.x))
 		var now *Sample
-		err := run.Project(inside, a.X)
+		err := run.Project(inside, a.x)
 		if err == nil {
 			now, err = run.Gradient(ctx, inside)
 		}
 		switch {
 		case err != nil && !Outside(err):
-			return err
-		case err == nil && now.F < s.Center.F:
-			s.LastStep = linalg.Distance(now.X, s.Center.X)
-			s.Center = *now
+			return false, err
+		case err == nil && now.F < a.best.F:
+			a.best = now
 		}
 		if led = err == nil; led {
 			apart = math.Abs(end.F-now.F) > pathEndShare*math.Max(math.Abs(end.F), math.Abs(now.F))
 		}
 	}
-	left := a.left()
-	rest := pathEndShare * run.Radius(m.Settings.Delta, s.Center.X)
-	first := a.Stage == 0
+	first, left := a.last == 0, a.left()
 	a.learn(d)
 	a.fall(d.steps)
-	if a.Last >= tolerance.Roundoff*a.Scale.Mu && (led && (left > rest || apart) || first) {
-		a.Stage++
-		s.Path = &a
-		return nil
-	}
-	s.Path = nil
-	s.Continued = "the central path of the follower led nowhere lower than the start"
-	if s.Center.F < a.Start-run.Noise(&s.Center) {
-		s.FollowedPath, s.Continued = true, "reached along the central path of the follower, from the start"
-	}
-	// What is left of the way bounds the first steps. It says nothing of the curvature, which
-	// where kinks meet is that of the pieces: one that makes the first step so short outlasts
-	// it, as no two points in a row are of one piece.
-	if m.rescale(run); led {
-		s.Reach = math.Min(s.Reach, 10*math.Max(left, rest)) // as at a start of the initial step
-	}
-	return nil
+	return a.last >= tolerance.Roundoff*a.scale.Mu && (led && (left > run.Radius(tolerance.HalfDigits, a.best.X) || apart) || first), nil
 }
 
 // left is what is left of the way: minimizers move by about sqrt(mu) as long as there are
 // kinks, by less where there are none.
-func (a *pathState) left() float64 {
-	before := a.Last
+func (a *path) left() float64 {
+	before := a.last
 	if before == 0 {
-		before = a.Mu / tolerance.MuShrink
+		before = a.mu / tolerance.MuShrink
 	}
-	return a.Moved * math.Sqrt(a.Mu) / (math.Sqrt(before) - math.Sqrt(a.Mu))
+	return a.moved * math.Sqrt(a.mu) / (math.Sqrt(before) - math.Sqrt(a.mu))
 }
 
 // fall sets the mu of the next stage, after one of some steps.
-func (a *pathState) fall(steps int) {
+func (a *path) fall(steps int) {
 	switch {
 	case steps <= fewSteps:
-		a.Ratio = math.Max(tolerance.MuShrink, math.Pow(a.Ratio, 1.5))
+		a.ratio = math.Max(tolerance.MuShrink, math.Pow(a.ratio, 1.5))
 	case steps > manySteps:
-		a.Ratio = math.Min(mostRatio, math.Sqrt(a.Ratio))
+		a.ratio = math.Min(mostRatio, math.Sqrt(a.ratio))
 	}
-	a.Older, a.Last, a.Mu = a.Last, a.Mu, a.Ratio*a.Mu
+	a.older, a.last, a.mu = a.last, a.mu, a.ratio*a.mu
 }
 
 // learn says of the next stages whether they make a matrix of a second derivative at once:
 // as one does that has come to need it (hessian). Whether later ones still do is told by one that
 // does not begin so, after 1, 2, 4, ... that did.
-func (a *pathState) learn(d *smoothDescent) {
+func (a *path) learn(d *smoothDescent) {
 	switch {
-	case a.Whole > 0:
-		a.Whole--
+	case a.whole > 0:
+		a.whole--
 	case d.metric != nil:
-		a.Wholes = max(1, 2*a.Wholes)
-		a.Whole = a.Wholes
+		a.wholes = max(1, 2*a.wholes)
+		a.whole = a.wholes
 	default:
-		a.Wholes = 0
+		a.wholes = 0
 	}
 }
 
 // ahead is where the next stage's minimizer is expected, from where the last two have come to;
 // nil where these say nothing of that.
-func (a *pathState) ahead() []float64 {
-	if a.Before == nil || a.Older == 0 || a.Moved == 0 {
+func (a *path) ahead() []float64 {
+	if a.before == nil || a.older == 0 || a.moved == 0 {
 		return nil
 	}
-	return linalg.Plus(a.X, (math.Sqrt(a.Last)-math.Sqrt(a.Mu))/(math.Sqrt(a.Older)-math.Sqrt(a.Last)), linalg.Minus(a.X, a.Before))
+	return linalg.Plus(a.x, (math.Sqrt(a.last)-math.Sqrt(a.mu))/(math.Sqrt(a.older)-math.Sqrt(a.last)), linalg.Minus(a.x, a.before))
 }

@@ -111,11 +111,11 @@ func TestMultiStartInterrupted(t *testing.T) {
 	c := oracletest.Toll()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	ms := &MultiStart{Starts: 5, Threads: 1, Seed: 1, Set: c.Problem.X, Name: "bundle",
+	ms := &MultiStart{Starts: 5, Threads: 1, Seed: 1, Set: c.Problem.X, Name: "bfgs",
 		Options:  Options{Start: c.Problem.Start},
 		Observer: func(int) Observer { return (&stopper{at: 2, cancel: cancel}).observe },
 		New: func() (oracle.Hyperobjective, Method, error) {
-			return hyper(t, c.Problem.Clone()), &bundle{Settings: *defaultBundle()}, nil
+			return hyper(t, c.Problem.Clone()), made(t, "bfgs", nil), nil
 		}}
 	results, best, err := ms.Solve(ctx)
 	if err != nil || best != 0 {

@@ -59,9 +59,6 @@ type Options struct {
 	// Announce, where not nil, is told the method's prediction before the run.
 	Announce func(*Budget)
 	Resume   *Checkpoint // may be nil; Start and Seed are then not used
-	// Near, where not nil, is the state before its end of a run on a problem like this one, with
-	// other numbers, which spares this run what that one has learned.
-	Near *Checkpoint
 	// Keep, where not nil, is given the state of the run now and then: between two
 	// iterations, when Every has passed since the last time. It runs on the solver's
 	// goroutine and changes nothing of the run.
@@ -203,10 +200,10 @@ func Lookup(name string) (Spec, error) { return registry.Lookup(name) }
 func All() []Spec { return registry.All() }
 
 // Default is the method for a problem where none is named: quasi-Newton steps
-// where F is smooth, as f is and rows are equations, gradient bundles elsewhere.
+// where F is smooth, as f is and rows are equations, gradient sampling elsewhere (package paper).
 func Default(p *problem.Problem, smooth bool) string {
 	if p.HasInequalities() || p.Coupled != nil || !smooth {
-		return "bundle"
+		return "goldstein"
 	}
 	return "bfgs"
 }

@@ -49,12 +49,12 @@ func (s *stopper) observe(p Progress) {
 func TestLimitsAndInterrupts(t *testing.T) {
 	c := oracletest.Toll()
 	for _, l := range []Limits{{Iterations: 3}, {Evaluations: 7}, {Calls: 200}} {
-		r := solve(t, c.Problem, "bundle", nil, Options{Seed: 1, Limits: l})
+		r := solve(t, c.Problem, "bfgs", nil, Options{Seed: 1, Limits: l})
 		if r.Status != status.LimitReached || r.Reason == "" {
 			t.Errorf("limits %+v: %v (%s)", l, r.Status, r.Reason)
 		}
-		if r.Best == nil || r.Best.Grad == nil || r.Certificate == nil || state(t, r) == nil {
-			t.Errorf("limits %+v: best %v, certificate %v", l, r.Best, r.Certificate)
+		if r.Best == nil || r.Best.Grad == nil || r.Measure.Name != MappingMeasure || state(t, r) == nil {
+			t.Errorf("limits %+v: best %v, measure %v", l, r.Best, r.Measure)
 		}
 		if l.Evaluations > 0 && r.Evaluations > l.Evaluations {
 			t.Errorf("%d evaluations, limit %d", r.Evaluations, l.Evaluations)
@@ -73,13 +73,13 @@ func TestMultiStart(t *testing.T) {
 		var first []StartResult
 		for _, threads := range []int{1, 2} {
 			p := c.Problem
-			ms := &MultiStart{Starts: 20, Threads: threads, Seed: 1, Set: p.X, Name: "bundle", Options: Options{Start: p.Start},
+			ms := &MultiStart{Starts: 20, Threads: threads, Seed: 1, Set: p.X, Name: "bfgs", Options: Options{Start: p.Start},
 				New: func() (oracle.Hyperobjective, Method, error) {
 					s, err := spec.New(nil)
 					if err != nil {
 						return nil, nil, err
 					}
-					return oracle.New(p.Clone(), s, &oracle.Face{Settings: *oracle.DefaultFace()}), &bundle{Settings: *defaultBundle()}, nil
+					return oracle.New(p.Clone(), s, &oracle.Face{Settings: *oracle.DefaultFace()}), made(t, "bfgs", nil), nil
 				}}
 			results, best, err := ms.Solve(context.Background())
 			if err != nil || best < 0 {

@@ -55,7 +55,6 @@ type Run struct {
 	slope     float64 // size of the terms of the first gradient that has any
 	best      *Sample
 	bestPoint *oracle.Point // of best, where it is still at hand
-	seen      history
 	before    problem.Calls // of the part of the run before it was resumed
 	begun     bool          // the method has a state
 	trace     Trace
@@ -167,7 +166,6 @@ func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 	if r.best == nil || s.F < r.best.F || (s.F == r.best.F && r.best.G == nil) {
 		r.best, r.bestPoint = s, pt
 	}
-	r.seen = r.seen.with(s)
 	r.published.evaluation(r)
 	if r.falls(s) {
 		return nil, unboundedError{}

@@ -41,9 +41,6 @@ func Solve(ctx context.Context, h oracle.Hyperobjective, name string, m Method, 
 	s := &solving{method: m, name: name, opts: opts, result: &Result{name: name}, run: newRun(h, nil, opts.Seed)}
 	s.run.limits = opts.Limits
 	s.run.projector.Attend(ctx)
-	if opts.Near != nil && opts.Resume == nil {
-		learn(opts.Near, m, h, opts.Start)
-	}
 	if opts.Resume != nil {
 		if err := opts.Resume.restore(name, s.run, m); err != nil {
 			return nil, err

@@ -6,16 +6,6 @@ import (
 	"testing"
 )
 
-// The target of bundle is epsilon times the size of what cancels, and a tenth of the terms of the first gradient where that has vanished.
-func TestTarget(t *testing.T) {
-	for _, c := range []struct{ slope, size, want float64 }{{1, 4, 4e-5}, {1, 0, 1e-6}, {1e-8, 0, 1e-14}, {1e9, 1e3, 1e3}} {
-		m := &bundle{Settings: *defaultBundle()}
-		if got := m.target(&Run{slope: c.slope})(c.size); math.Abs(got-c.want) > 1e-9*c.want {
-			t.Errorf("first terms %g, size %g: target %g, want %g", c.slope, c.size, got, c.want)
-		}
-	}
-}
-
 // A gradient counts by its weight: one in the ramp of a tie, as steep as its weight is small, makes no measure small.
 func TestSteepSamplesCountByTheirWeight(t *testing.T) {
 	for seed := range uint64(200) {
@@ -33,7 +23,7 @@ func TestWithinTakesOpenPieces(t *testing.T) {
 	x := []float64{0}
 	samples := []Sample{{X: []float64{0}, G: x}, {X: []float64{0}, G: x, Open: true, At: []float64{2}}, {X: []float64{3}, G: x, Open: true, At: []float64{0.5}},
 		{X: []float64{0.5}, G: x, Open: true}}
-	if got := within(samples, x, 1); len(got) != 2 || got[0].At == nil || got[1].X[0] != 0.5 {
+	if got := Within(samples, x, 1); len(got) != 2 || got[0].At == nil || got[1].X[0] != 0.5 {
 		t.Errorf("within 1 of 0: %+v", got)
 	}
 }

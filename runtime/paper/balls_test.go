@@ -56,11 +56,11 @@ func onSphere(n int, radius, hi float64) (*problem.Problem, []float64) {
 }
 
 // On a sphere, and where it meets a bound, the methods that promise accuracy find
-// the minimum; bundle does so in few steps.
+// the minimum; bfgs does so in few steps.
 func TestBalls(t *testing.T) {
 	for _, hi := range []float64{math.Inf(1), 0.01} {
 		p, want := onSphere(8, 1, hi)
-		for _, name := range []string{"bundle", "pgd"} {
+		for _, name := range []string{"bfgs", "pgd"} {
 			r := solve(t, p, name, nil, outer.Options{Seed: 1, Limits: outer.Limits{Iterations: 3000}})
 			if r.Best == nil {
 				t.Fatalf("%s: %v (%s)", name, r.Status, r.Reason)
@@ -69,7 +69,7 @@ func TestBalls(t *testing.T) {
 			if d := linalg.Distance(r.Best.X, want); r.Status != status.Solved || d > 1e-6 {
 				t.Errorf("%s, bound %g: %v (%s), distance %.2e", name, hi, r.Status, r.Reason, d)
 			}
-			if name == "bundle" && r.Iterations > 40 {
+			if name == "bfgs" && r.Iterations > 40 {
 				t.Errorf("bound %g: %d iterations", hi, r.Iterations)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
@@ -19,6 +20,7 @@ type goldsteinSettings struct {
 	Epsilon float64 `setting:"epsilon" doc:"target for its smallest element, relative to the gradients" min:"0" max:"1"`
 	Samples int     `setting:"samples" doc:"gradients sampled in the ball; 0 for twice the entries of x" min:"0"`
 	Radius  float64 `setting:"radius" doc:"the first sampling radius, relative to the size of x over X" min:"1e-14" max:"1"`
+	Target  float64 `setting:"target" doc:"the first target, relative to the gradients" min:"0" max:"1"`
 	Shrink  float64 `setting:"shrink" doc:"by which radius and target fall where the smallest element meets the target" min:"1e-6" max:"0.99"`
 	Armijo  float64 `setting:"armijo" doc:"part of the decrease along the smallest element that a step must attain" min:"1e-12" max:"0.5"`
 	Budget  int     `setting:"iterations" doc:"steps after which it gives up" min:"1"`
@@ -28,20 +30,20 @@ func init() {
 	outer.Register(outer.Spec{
 		Name:      "goldstein",
 		Summary:   "gradient sampling: steps along the smallest element of the hull of gradients in a ball that shrinks",
-		Reference: "def:GoldsteinDeltaEpsStationary; Goldstein 1977; Burke, Lewis, Overton 2005; Kiwiel 2007",
+		Reference: "def:GoldsteinDeltaEpsStationary; Goldstein 1977; Burke, Lewis, Overton 2005; Kiwiel 2007; Curtis and Que 2013",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
 	}, // the defaults of Burke, Lewis and Overton (2005, section 4) but for the last radius and target
-		&goldsteinSettings{Delta: 1e-6, Epsilon: 1e-5, Radius: 0.1, Shrink: 0.1, Armijo: 1e-4, Budget: 10000},
+		&goldsteinSettings{Delta: 1e-6, Epsilon: 1e-5, Radius: 0.1, Target: 0.01, Shrink: 0.1, Armijo: 1e-4, Budget: 10000},
 		func(s goldsteinSettings, _ method.Values) (outer.Method, error) { return &goldstein{Settings: s}, nil })
 }
 
-// goldstein is the method `goldstein` (Kiwiel 2007, algorithm 2.1, with projections). At x, with radius delta_k and target epsilon_k:
+// goldstein is the method `goldstein` (Burke, Lewis and Overton 2005, with projections). At x, with radius delta_k and target epsilon_k:
 //
-//  1. gradients are taken at x and at points drawn from the ball of radius delta_k around it;
+//  1. gradients are taken at x and at points drawn from the ball of radius delta_k around it, beside those of the last ball that made up v and are in this one (Curtis and Que 2013);
 //  2. v is the smallest element of their hull and the normal cone of X and D;
 //  3. where |v| <= epsilon_k both fall, and the run ends when they are the certificate's;
 //  4. otherwise x moves to the projection of x - t v for the first t = t_0, t_0/2, ... with
-//     F(x) - F(x+) >= armijo t |v|^2, and where t |v| has fallen below delta_k without one, delta_k falls.
+//     F(x) - F(x+) >= armijo t |v|^2; where t |v| has fallen below delta_k without one, a gradient on the way, or of the next ball, is missing from the hull, and joins it, for as many times as v may have parts; then delta_k falls.
 //
 // What is returned is the lowest point seen, and so that is what the last radius is asked about.
 //
@@ -59,13 +61,14 @@ type goldsteinState struct {
 	Length   float64      // of the last step
 	Measure  float64      // |v|
 	Steps    int
-	Gathered []outer.Sample // the gradients of the last ball
+	Failed   int            // line searches from Center
+	Gathered []outer.Sample // the gradients that v is made of
 }
 
 // Valid implements outer.Method.
 func (m *goldstein) Valid(d outer.Dimensions) error {
 	s := &m.State
-	if !(s.Radius > 0) || !(s.Target >= 0) || !(s.Length >= 0) || s.Steps < 0 {
+	if !(s.Radius > 0) || !(s.Target >= 0) || !(s.Length >= 0) || min(s.Steps, s.Failed) < 0 {
 		return fmt.Errorf("radius %v, target %v, a step of %v", s.Radius, s.Target, s.Length)
 	}
 	for _, g := range append([]outer.Sample{s.Center, s.Lowest}, s.Gathered...) {
@@ -91,8 +94,7 @@ func (m *goldstein) Begin(ctx context.Context, run *outer.Run) error {
 		return err
 	}
 	set := &m.Settings
-	m.State = goldsteinState{Center: *c, Lowest: *c, Radius: math.Max(set.Radius, set.Delta), Target: math.Max(set.Epsilon, set.Epsilon*set.Radius/set.Delta),
-		Length: set.Radius * run.Size(c.X), Measure: linalg.Norm(c.G)}
+	m.State = goldsteinState{Center: *c, Lowest: *c, Radius: math.Max(set.Radius, set.Delta), Target: math.Max(set.Target, set.Epsilon), Length: set.Radius * run.Size(c.X), Measure: linalg.Norm(c.G)}
 	return nil
 }
 
@@ -111,18 +113,12 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.Gathered = samples
 	for _, g := range samples {
 		if g.F < s.Lowest.F {
 			s.Lowest = g
 		}
 	}
-	hull := []outer.Sample{s.Center}
-	for _, g := range samples {
-		if g.Open {
-			hull = append(hull, g)
-		}
-	}
+	hull := append([]outer.Sample{s.Center}, outer.Within(slices.Concat(s.Gathered, samples), s.Center.X, delta)...)
 	if !s.Center.Open && len(hull) > 1 {
 		hull = hull[1:]
 	}
@@ -130,6 +126,12 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 	least, err := run.Projector().MinNorm(s.Center.X, gradients, delta)
 	if err != nil {
 		return "", err
+	}
+	s.Gathered = nil
+	for i, w := range least.Weights {
+		if w > 0 && linalg.Distance(hull[i].X, s.Center.X) > 0 {
+			s.Gathered = append(s.Gathered, hull[i])
+		}
 	}
 	s.Measure = least.Norm
 	if s.Measure <= s.Target*math.Max(outer.Terms(least.Weights, gradients), run.Scale()) {
@@ -139,8 +141,11 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 	for i, w := range least.Weights {
 		v = linalg.Plus(v, w, gradients[i])
 	}
-	size := linalg.Norm(v)
-	for t := math.Max(2*s.Length, delta) / size; t*size >= delta*set.Shrink; t /= 2 {
+	size, largest := linalg.Norm(v), 0.0
+	for _, g := range gradients {
+		largest = math.Max(largest, linalg.Norm(g))
+	}
+	for t := math.Max(2*s.Length, delta) / size; t*largest >= delta*set.Shrink; t /= 2 {
 		x := linalg.Plus(s.Center.X, -t, v)
 		if err := run.Project(x, x); err != nil {
 			return "", err
@@ -153,7 +158,8 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 			return "", err
 		}
 		if s.Center.F-next.F >= set.Armijo*t*size*size && next.F < s.Center.F {
-			s.Length, s.Center = linalg.Distance(next.X, s.Center.X), *next
+			s.Length, s.Center, s.Failed = linalg.Distance(next.X, s.Center.X), *next, 0
+			s.Radius = math.Max(s.Radius, set.Delta) // what F changes by within it was of another point
 			if next.F < s.Lowest.F {
 				s.Lowest = *next
 			}
@@ -162,27 +168,37 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 		if next.F < s.Lowest.F {
 			s.Lowest = *next
 		}
+		s.Gathered = append(s.Gathered, *next)
 	}
-	return m.shrink(ctx, run)
+	// So many gradients make up v at most (Caratheodory); and where the fall is rounding values say nothing any more.
+	if s.Failed++; s.Failed > run.Dim()+1 || delta*size <= run.Noise(&s.Center) {
+		return m.shrink(ctx, run)
+	}
+	return "", nil
 }
 
-// shrink ends the run at the certificate's radius and target, or makes them smaller. A line search that fails at the last radius shows a missing gradient, which
-// more samples may find: the step is taken again.
+// shrink ends the run at the certificate's radius and target, or makes them smaller.
 func (m *goldstein) shrink(ctx context.Context, run *outer.Run) (string, error) {
 	s, set := &m.State, &m.Settings
-	if s.Radius > set.Delta {
+	if s.Radius > set.Delta || s.Target > set.Epsilon {
 		s.Radius = math.Max(set.Delta, set.Shrink*s.Radius)
 		s.Target = math.Max(set.Epsilon, set.Shrink*s.Target)
+		s.Failed = 0
 		return "", nil
 	}
-	s.Target = set.Epsilon
 	if s.Lowest.F < s.Center.F-10*run.Noise(&s.Center) {
 		s.Length, s.Center = linalg.Distance(s.Lowest.X, s.Center.X), s.Lowest
 		return "", nil
 	}
 	c, err := outer.CertifySample(ctx, run, &s.Center, s.Gathered, run.Radius(s.Radius, s.Center.X))
-	if err != nil || c == nil || c.Norm+c.GradError > s.Target*math.Max(c.Size(), run.Scale()) {
+	if err != nil {
 		return "", err
+	}
+	if c == nil || c.Norm+c.GradError > s.Target*math.Max(c.Size(), run.Scale()) {
+		if s.Failed++; s.Failed > tolerance.Draws*(run.Dim()+1) {
+			return "", outer.Stuck(fmt.Sprintf("no descent found, and no certificate within radius %.2g: measure %.2g", run.Radius(s.Radius, s.Center.X), s.Measure))
+		}
+		return "", nil
 	}
 	if local, err := c.Local(ctx, run, s.Center.F); err != nil {
 		return "", err

@@ -35,7 +35,7 @@ func TestUnits(t *testing.T) {
 		for j := range start {
 			start[j] = rng.Float64() - 0.5
 		}
-		for _, name := range []string{"bundle", "pgd"} {
+		for _, name := range []string{"goldstein", "pgd"} {
 			var first *outer.Result
 			for _, units := range [][2]float64{{1, 1}, {1e-8, 1}, {1e8, 1}, {1, 1e-10}, {1, 1e10}, {1e-6, 1e6}} {
 				q := p.rescaled(units[0], units[1])

@@ -12,7 +12,7 @@ import (
 )
 
 // Model is the function max_i (offset_i + gradient_i'd) + 1/2 d'Hd of a step d: the model of a
-// bundle method.
+// gradient bundle.
 type Model struct {
 	H      *Hessian
 	Pieces []Affine // at least one

@@ -13,7 +13,7 @@
 //	subject to  a_i'z <= b_i or a_i'z = b_i,  lo <= z <= hi
 //
 // with H positive definite, n variables, m rows and any number of affine pieces,
-// whose maximum, where there are some, makes it the model of a bundle method.
+// whose maximum, where there are some, makes it a model of gradients at several points.
 // Multipliers follow the Lagrangian weights'pieces(z) + c'z + 1/2 z'Hz +
 // lambda'(Az - b) + bound'z, so weights >= 0 and their sum is 1, lambda >= 0 on
 // inequality rows, bound_j > 0 at an upper and < 0 at a lower bound.
