@@ -57,9 +57,22 @@ type coupling struct {
 // constraints raised until they hold. The journal is that of the last round.
 func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start []float64, head Checkpoint) (*startRuns, *journal, *coupling, error) {
 	if p.Numeric.Coupled == nil {
+		at, spent, err := p.ahead(ctx, c, opts, start)
+		if err != nil {
+			return nil, nil, nil, err
+		}
 		j := newJournal(head, opts)
-		runs, err := p.runStarts(ctx, c, opts, start, j)
-		return runs, j, nil, err
+		runs, err := p.runStarts(ctx, c, opts, at, j)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		runs.Calls = runs.Calls.Add(spent)
+		if best := runs.Best; best.Best == nil && ctx.Err() != nil { // the end came on the way there
+			if h, err := c.hyperobjective(p, 1); err == nil {
+				best.Best, _ = outer.Gradient(context.WithoutCancel(ctx), h, at, opts.Seed)
+			}
+		}
+		return runs, j, nil, nil
 	}
 	k, err := p.coupling(ctx, c, opts, start)
 	if err != nil {

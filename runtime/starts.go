@@ -70,6 +70,22 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 	return runs, nil
 }
 
+// ahead is where a run of one start begins that nobody has chosen: the end of the path of F (outer.Path), where it leads to a lower one than start.
+func (p *Problem) ahead(ctx context.Context, c *chosen, opts Options, start []float64) ([]float64, Calls, error) {
+	if !opts.open || opts.Starts > 1 || p.IR.Start != nil || opts.Start != nil || !p.Numeric.HasInequalities() {
+		return start, Calls{}, nil
+	}
+	h, err := c.hyperobjective(p, max(1, opts.Threads))
+	if err != nil {
+		return nil, Calls{}, err
+	}
+	at, err := outer.Path(ctx, h, start, opts.Seed)
+	if at == nil || err != nil { // what keeps F from being followed the run itself says
+		at = start
+	}
+	return at, h.Calls(), nil
+}
+
 // callCost is how many numbers a call of f or g reads at most, about.
 func (p *Problem) callCost() (most float64) {
 	for _, c := range []*compile.Function{p.f, p.g} {

@@ -528,7 +528,7 @@ func TestSquaresOfFastAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if x := r.Upper.Variables[0].Data[0]; r.Status != runtime.Solved || !verified(problem, r) || math.Abs(x-lo) > 1e-5*tau {
+		if x := r.Upper.Variables[0].Data[0]; r.Status != runtime.Solved || !verified(problem, r) || math.Abs(x-lo) > float64(r.Stationarity.Delta) {
 			t.Errorf("seed %d: %s (%s) at %v, in truth %v\n%s", seed, r.Status, r.Reason, x, lo, text)
 		}
 	}

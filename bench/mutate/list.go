@@ -271,8 +271,8 @@ var list = []named{
 		`pt.Strict = len(pt.Undecided) == 0`, `pt.Strict = true`},
 
 	// The outer methods.
-	{"goldstein's target times a million", "runtime/outer/rays.go", "(*bundle).target",
-		`return m.Settings.Epsilon *`, `return 1e6 * m.Settings.Epsilon *`},
+	{"goldstein's target times a million", "runtime/paper/goldstein.go", "(*goldstein).shrink",
+		`> s.Target*math.Max(c.Size(), run.Scale())`, `> 1e6*s.Target*math.Max(c.Size(), run.Scale())`},
 	{"a certificate that hides the error of its gradients", "runtime/outer/certificate.go", "CertifySample",
 		`c.GradError += w * near[i].GError`, `c.GradError += 0 * w`},
 	{"oigrm's blocks a quarter as long", "runtime/paper/oigrm.go", "(*oigrm).Begin",

@@ -26,7 +26,7 @@ var targets = []target{
 	{dir: "runtime/oracle", draw: 16, tests: []string{"runtime", "bench/campaign"},
 		files: []string{"difference.go", "face.go", "activesetchange.go", "hyper.go", "lagrangian.go", "value.go", "penalty.go", "penalty_model.go", "errors.go", "strict.go"}},
 	{dir: "runtime/outer", draw: 18, tests: []string{"runtime", "bench/campaign"},
-		files: []string{"certificate.go", "solve.go", "examine.go", "rays.go", "multistart.go", "bundlemethod.go"}},
+		files: []string{"certificate.go", "solve.go", "multistart.go", "descent.go"}},
 	{dir: "runtime/paper", draw: 12, tests: []string{"bench/campaign"},
 		files: []string{"constants.go", "izo.go", "oigrm.go", "pigd.go", "pgd.go", "online.go", "goldstein.go"}},
 	{dir: "runtime/central"},

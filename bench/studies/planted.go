@@ -42,7 +42,7 @@ type course struct {
 
 func racers() []racer {
 	return []racer{
-		{"bundle", "bundle", "face", func(*course) method.Values { return nil }},
+		{"goldstein", "goldstein", "face", func(*course) method.Values { return nil }},
 		{"pgd", "pgd", "face", func(*course) method.Values { return method.Values{"epsilon": 0.0} }},
 		{"pigd, Adam", "pigd", "face", func(c *course) method.Values {
 			t := max(1, int(c.evaluations))

@@ -125,15 +125,15 @@ func TestDual(t *testing.T) {
 	}
 }
 
-// bundle ends at the planted optimum, and nothing ends below it.
+// goldstein comes near the planted optimum, and nothing ends below it.
 func TestPlanted(t *testing.T) {
 	rows := measurePlanted(quick)
 	for _, r := range rows {
 		if r.gap < -1e-9 {
 			t.Errorf("%s, seed %d: F is %.2g below its global minimum", r.racer, r.seed, -r.gap)
 		}
-		if r.racer == "bundle" && r.last && r.gap > 1e-9 {
-			t.Errorf("bundle, seed %d: F - F* = %.2g after %d calls", r.seed, r.gap, r.calls)
+		if r.racer == "goldstein" && r.last && r.gap > 1e-2 {
+			t.Errorf("goldstein, seed %d: F - F* = %.2g after %d calls", r.seed, r.gap, r.calls)
 		}
 	}
 }

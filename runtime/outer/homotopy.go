@@ -53,7 +53,7 @@ const (
 	pathEndShare = 0.01 // of F, which F_mu is off at the end at most
 )
 
-// Path is a start for a search on F that has looked past poor kinks on the way from another one: where F is lowest at the ends of the stages of its path. nil where that is nowhere lower, or the follower has no central path.
+// Path is a start for a search on F that has looked past poor kinks on the way from another one: where F is lowest at the ends of the stages of its path. nil where that is nowhere lower, or the follower has no central path. Where ctx ends it is as far as the path has come.
 func Path(ctx context.Context, h oracle.Hyperobjective, start []float64, seed uint64) ([]float64, error) {
 	run := newRun(h, make([]float64, h.Dim()), seed)
 	run.projector.Attend(ctx)
@@ -70,7 +70,7 @@ func Path(ctx context.Context, h oracle.Hyperobjective, start []float64, seed ui
 		return nil, err
 	}
 	for more := true; more; {
-		if more, err = a.advance(ctx); err != nil {
+		if more, err = a.advance(ctx); err != nil && ctx.Err() == nil {
 			return nil, ignoring(err)
 		}
 	}
