@@ -21,9 +21,8 @@ type Hyper struct {
 	p         *problem.Problem
 	solver    lower.Solver
 	oracle    Oracle
-	projector *qp.Projector   // nil until it is asked for
-	recent    []*solved       // most recent last
-	hint      *lower.Solution // of a problem nearby, for the first solve; nil: none
+	projector *qp.Projector // nil until it is asked for
+	recent    []*solved     // most recent last
 	learned   *lower.Memory
 	dy        []float64 // len AnswerLen: scratch
 	terms     *terms    // of grad_y g, where last measured; nil before
@@ -80,9 +79,6 @@ func (h *Hyper) solve(ctx context.Context, x []float64) (*lower.Solution, error)
 		if d < best {
 			best, near = d, s.Sol
 		}
-	}
-	if near == nil {
-		near = h.hint
 	}
 	at := slices.Clone(x)
 	s := h.solver.Solve(ctx, h.p, lower.G(h.p, at), at, h.informed(near))

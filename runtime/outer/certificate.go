@@ -35,8 +35,8 @@ type Certificate struct {
 	GradError float64
 }
 
-// epsilon is what the certificate supports; infinite for none.
-func (c *Certificate) epsilon() float64 {
+// Epsilon is what the certificate supports; infinite for none.
+func (c *Certificate) Epsilon() float64 {
 	if c == nil {
 		return math.Inf(1)
 	}

@@ -89,8 +89,8 @@ func TestCertificatesCoverTheErrors(t *testing.T) {
 			t.Errorf("trial %d: weights of %v, norm %v for %v", trial, total, c.Norm, linalg.Norm(sum))
 		}
 		// The gradients' errors, all along the combination.
-		if worst := linalg.Norm(sum) + errors; worst > c.epsilon()*(1+1e-9)+1e-12 || worst < c.epsilon()*(1-1e-9)-1e-9 {
-			t.Errorf("trial %d: the measure may be %v, the certificate supports %v", trial, worst, c.epsilon())
+		if worst := linalg.Norm(sum) + errors; worst > c.Epsilon()*(1+1e-9)+1e-12 || worst < c.Epsilon()*(1-1e-9)-1e-9 {
+			t.Errorf("trial %d: the measure may be %v, the certificate supports %v", trial, worst, c.Epsilon())
 		}
 	}
 	if several < 100 {

@@ -12,25 +12,6 @@ import (
 	"bilevelc/runtime/status"
 )
 
-// checkCertificate re-derives what a certificate claims of itself.
-func checkCertificate(t *testing.T, what string, c *Certificate) {
-	t.Helper()
-	if c == nil {
-		return
-	}
-	sum, total := 0.0, linalg.Clone(c.Normal)
-	for i, w := range c.Weights {
-		sum += w
-		if w < 0 || linalg.Distance(c.Points[i], c.X) > c.Delta*(1+1e-12) {
-			t.Errorf("%s: weight %g at distance %g of %g", what, w, linalg.Distance(c.Points[i], c.X), c.Delta)
-		}
-		total = linalg.Plus(total, w, c.Gradients[i])
-	}
-	if math.Abs(sum-1) > 1e-12 || math.Abs(linalg.Norm(total)-c.Norm) > 1e-9*(1+linalg.Norm(c.Gradients[0])) {
-		t.Errorf("%s: weights sum to %v, norm %g is stated as %g", what, sum, linalg.Norm(total), c.Norm)
-	}
-}
-
 // stopper ends a context after some iterations.
 type stopper struct {
 	at     int

@@ -12,7 +12,7 @@ func TestSteepSamplesCountByTheirWeight(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 71))
 		steep := math.Pow(10, 3+9*rng.Float64())
 		c := &Certificate{Gradients: [][]float64{{1, 0.5}, {-steep, 0}}, Weights: []float64{1 - 1/steep, 1 / steep}, Norm: 0.5}
-		if share := c.epsilon() / c.Size(); share < 0.2 || share > 0.5 {
+		if share := c.Epsilon() / c.Size(); share < 0.2 || share > 0.5 {
 			t.Errorf("seed %d: a descent of half of the gradient is a share %v of it", seed, share)
 		}
 	}

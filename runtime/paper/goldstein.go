@@ -194,7 +194,7 @@ func (m *goldstein) shrink(ctx context.Context, run *outer.Run) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	if c == nil || c.Norm+c.GradError > s.Target*math.Max(c.Size(), run.Scale()) {
+	if c.Epsilon() > s.Target*math.Max(c.Size(), run.Scale()) {
 		if s.Failed++; s.Failed > tolerance.Draws*(run.Dim()+1) {
 			return "", outer.Stuck(fmt.Sprintf("no descent found, and no certificate within radius %.2g: measure %.2g", run.Radius(s.Radius, s.Center.X), s.Measure))
 		}
