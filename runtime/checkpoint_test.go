@@ -274,7 +274,11 @@ func TestKeptStatesLeadToTheSameResult(t *testing.T) {
 				t.Fatalf("%s, state %d: %v", name, k, err)
 			}
 			if got := document(t, again); string(got) != string(want) {
-				t.Errorf("%s, state %d: another result\n%s\n%s", name, k, got, want)
+				d := 0
+				for d < min(len(got), len(want)) && got[d] == want[d] {
+					d++
+				}
+				t.Errorf("%s, state %d: another result from byte %d on\n%s\n%s", name, k, d, got[max(0, d-200):min(len(got), d+200)], want[max(0, d-200):min(len(want), d+200)])
 			}
 		}
 	}

@@ -28,11 +28,11 @@ func (p *Problem) follow(ctx context.Context, opts Options) (*Result, Calls, err
 // the user's, a resumed run, or a result without a point of this problem's shape.
 func (p *Problem) near(opts Options) (Options, bool) {
 	r := opts.Near
-	if r == nil || !r.HasPoint() || p.ties != nil || opts.Resume != nil || opts.Starts > 1 || p.otherMethod(opts) != "" {
+	if r == nil || !r.HasPoint() || p.ties != nil || opts.Resume != nil || opts.Starts > 1 || opts.Method != "" {
 		return opts, false
 	}
 	for _, s := range p.IR.Settings {
-		if opts.Starts == 0 && s.Name == "starts" && s.Value > 1 {
+		if s.Name == "method" || opts.Starts == 0 && s.Name == "starts" && s.Value > 1 {
 			return opts, false
 		}
 	}

@@ -272,7 +272,7 @@ var list = []named{
 
 	// The outer methods.
 	{"goldstein's target times a million", "runtime/paper/goldstein.go", "(*goldstein).shrink",
-		`> s.Target*math.Max(c.Size(), run.Scale())`, `> 1e6*s.Target*math.Max(c.Size(), run.Scale())`},
+		`> s.Target*m.size(run, c.Size())`, `> 1e6*s.Target*m.size(run, c.Size())`},
 	{"a certificate that hides the error of its gradients", "runtime/outer/certificate.go", "CertifySample",
 		`c.GradError += w * near[i].GError`, `c.GradError += 0 * w`},
 	{"oigrm's blocks a quarter as long", "runtime/paper/oigrm.go", "(*oigrm).Begin",

@@ -95,17 +95,21 @@ func Indices(n int, rows []int) error {
 	return nil
 }
 
-// EncodePoint turns a point into bytes, without loss but for what its lower
-// solution learned, which is part of a Snapshot.
-func EncodePoint(pt *Point) ([]byte, error) {
+// Written is the point as a checkpoint has it: without what its lower solution learned, which is part of a Snapshot.
+func (pt *Point) Written() *Point {
 	p := *pt
 	if p.Lower != nil {
 		s := *p.Lower
 		s.Memory = nil
 		p.Lower = &s
 	}
+	return &p
+}
+
+// EncodePoint turns a point into bytes, as Written has it.
+func EncodePoint(pt *Point) ([]byte, error) {
 	var b bytes.Buffer
-	err := gob.NewEncoder(&b).Encode(&p)
+	err := gob.NewEncoder(&b).Encode(pt.Written())
 	return b.Bytes(), err
 }
 

@@ -133,14 +133,7 @@ func (r *Run) Align(ctx context.Context, pt *oracle.Point, c *Certificate) error
 	}
 	// What a solver has kept of its way to the point counts no more than in a run
 	// that goes on from a checkpoint.
-	text, err := oracle.EncodePoint(pt)
-	if err != nil {
-		return err
-	}
-	named, err := oracle.DecodePoint(text)
-	if err != nil {
-		return err
-	}
+	named := pt.Written()
 	if err := r.completeOnFace(ctx, named, &oracle.Point{X: c.Points[largest], Face: c.Faces[largest]}); err != nil {
 		if Outside(err) {
 			return nil

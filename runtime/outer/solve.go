@@ -294,7 +294,9 @@ func finish(ctx context.Context, run *Run, m Method, result *Result) {
 	}
 	run.limits = Limits{}
 	run.projector.Attend(ctx)
-	result.Best = run.bestPoint
+	if run.bestPoint != nil {
+		result.Best = run.bestPoint.Written() // what a solver has kept of its way there counts no more than in a run that goes on from a checkpoint
+	}
 	if result.Best == nil || result.Best.Grad == nil {
 		if pt, err := run.Point(ctx, run.best.X); err == nil {
 			result.Best = pt

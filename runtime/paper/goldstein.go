@@ -134,7 +134,7 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 		}
 	}
 	s.Measure = least.Norm
-	if s.Measure <= s.Target*math.Max(outer.Terms(least.Weights, gradients), run.Scale()) {
+	if s.Measure <= s.Target*m.size(run, outer.Terms(least.Weights, gradients)) {
 		return m.shrink(ctx, run)
 	}
 	v := linalg.Clone(least.Normal)
@@ -177,6 +177,11 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 	return "", nil
 }
 
+// size is what the target is relative to: the gradients that cancel, or, where they have vanished, the terms that they are sums of, of which the first gradient's are as much as is asked for.
+func (m *goldstein) size(run *outer.Run, cancel float64) float64 {
+	return math.Max(cancel, math.Min(run.Scale(), m.State.Center.Terms))
+}
+
 // shrink ends the run at the certificate's radius and target, or makes them smaller.
 func (m *goldstein) shrink(ctx context.Context, run *outer.Run) (string, error) {
 	s, set := &m.State, &m.Settings
@@ -194,7 +199,7 @@ func (m *goldstein) shrink(ctx context.Context, run *outer.Run) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	if c.Epsilon() > s.Target*math.Max(c.Size(), run.Scale()) {
+	if c.Epsilon() > s.Target*m.size(run, c.Size()) {
 		if s.Failed++; s.Failed > tolerance.Draws*(run.Dim()+1) {
 			return "", outer.Stuck(fmt.Sprintf("no descent found, and no certificate within radius %.2g: measure %.2g", run.Radius(s.Radius, s.Center.X), s.Measure))
 		}

@@ -42,6 +42,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // errNotFinite says that a function, or its gradient, is not finite where it is needed.
@@ -151,8 +152,11 @@ func (v *Solver) evaluate(x, y, lambda []float64) (*point, error) {
 	copy(pt.grad, gx)
 	copy(pt.grad[p.Dx:], ga[:p.Dy+len(p.Duals)])
 	pt.c = append(pt.c, p.CoupledPart(ga)...)
+	units := kkt.Units(slices.Concat(x, answer[:p.Dy+len(p.Duals)]))
 	for i := range v.coupled {
-		pt.jac = append(pt.jac, v.slopes(i, pt, answer))
+		row := v.slopes(i, pt, answer)
+		cleared(row, units)
+		pt.jac = append(pt.jac, row)
 	}
 	for k := range p.X.Balls {
 		one := make([]float64, len(p.X.Balls))
@@ -202,6 +206,20 @@ func (v *Solver) slopes(i int, pt *point, answer []float64) []float64 {
 		row, v.weight[i] = next, more
 	}
 	return row
+}
+
+// cleared sets entries of a row to 0 that rounding leaves of a slope that vanishes: over the lengths on which variables vary they are rounding beside the others. A system with a coefficient of 1e-33 has units of 1e22,
+// in which nothing else counts.
+func cleared(row, units []float64) {
+	most := 0.0
+	for j, t := range row {
+		most = math.Max(most, math.Abs(t)*units[j])
+	}
+	for j, t := range row {
+		if math.Abs(t)*units[j] <= tolerance.SumRounding*most {
+			row[j] = 0
+		}
+	}
 }
 
 // ballValue is (|x - center|^2 - radius^2)/(2 radius), which has slopes of length 1 at the surface.
