@@ -17,10 +17,11 @@ type Point struct {
 	X, Y         []float64
 	F            float64
 	Lower, Upper []float64 // len Rows, and of the rows of X
+	Coupled      []float64 // of the leader's constraints that read y, >= 0 but on equations: grad f has -grad c'Coupled more; nil where there are none
 	Bound        []float64 // len Dx
 }
 
-// Minimize descends from (x, y), which is on the rows, by Newton's method on them: each
+// Minimize descends from (x, y), which is on the rows, or off the leader's own that read y, by Newton's method on them: each
 // step is to the minimizer of f's second-order model over the rows (sequential quadratic
 // programming), with more curvature where the model is not convex or did not hold, and no less than tolerance.Target of the one
 // that would end a step along the first gradient at the size of z: entries that f does not curve in still have a minimizer. It
@@ -93,12 +94,12 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 			continue
 		}
 		led = true
-		moved, value := false, f
+		moved, value, inside := false, f, r.holds(z)
 		for t, k := 1.0, 0; k < tolerance.Halvings; t, k = t/2, k+1 {
 			floats.AddScaledTo(next, z, t, d)
 			value = r.evaluate(ahead, next)
 			// Where the fall is below rounding the gradient decides.
-			if value <= f+tolerance.Armijo*t*slope || decrease <= r.noise(f, g, z) && value <= f+r.noise(f, g, z) && math.Abs(linalg.Dot(ahead, d)) <= math.Abs(slope) {
+			if !inside || value <= f+tolerance.Armijo*t*slope || decrease <= r.noise(f, g, z) && value <= f+r.noise(f, g, z) && math.Abs(linalg.Dot(ahead, d)) <= math.Abs(slope) {
 				moved = true
 				if t == 1 {
 					shift = math.Max(least, shift/10)
@@ -122,11 +123,19 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 	if !led {
 		return nil, nil
 	}
+	for j, v := range z {
+		if math.Abs(v) < tolerance.LeastSquared && r.lo[j] <= 0 && 0 <= r.hi[j] { // on the way to 0
+			z[j] = 0
+		}
+	}
 	px, py := r.split(z)
-	out := &Point{X: append([]float64(nil), px...), Y: append([]float64(nil), py...), F: f, Bound: make([]float64, r.p.Dx)}
+	out := &Point{X: append([]float64(nil), px...), Y: append([]float64(nil), py[:r.p.Dy]...), F: f, Bound: make([]float64, r.p.Dx)}
 	lambda := make([]float64, r.rows.Rows)
 	solver.Lambda(lambda)
 	out.Lower, out.Upper = lambda[:r.p.Rows.Len()], lambda[r.p.Rows.Len():]
+	if r.p.Coupled != nil {
+		out.Upper, out.Coupled = lambda[r.p.Rows.Len():r.coupled], lambda[r.coupled:]
+	}
 	r.rows.AddMulVecT(g, -1, lambda)
 	for j, t := range g[:r.p.Dx] {
 		if t > 0 && px[j] == r.lo[j] || t < 0 && px[j] == r.hi[j] {

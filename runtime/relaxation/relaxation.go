@@ -28,6 +28,7 @@ type Relaxation struct {
 	rows    *sparse.CSR // rows z >= side, or = side: those of the lower level, then of X
 	side    []float64
 	equal   []bool
+	coupled int // the first row of the leader that reads y, where there are any
 	hessian *hessian
 	solver  *convex.Solver
 	gx, gy  []float64
@@ -36,14 +37,14 @@ type Relaxation struct {
 	slope   []float64 // len Dx: of the tangent of the follower's optimal value
 }
 
-// New prepares the relaxation of p; nil where it is none of these rows alone, because f
-// reads multipliers, or the upper level has balls or constraints that read y, or has too
+// New prepares the relaxation of p; nil where it is none of linear rows alone, because f
+// reads multipliers, or the upper level has balls or constraints that read y and are curved, or has too
 // many variables.
 func New(p *problem.Problem) *Relaxation {
-	if len(p.Duals) > 0 || p.Coupled != nil || len(p.X.Balls) > 0 || p.X.Extended != nil || (p.Dx+p.Dy)*(p.Dx+p.Dy) > tolerance.MostNumbers { // the Hessian of f may be dense
+	if len(p.Duals) > 0 || p.Coupled != nil && !p.Facts.AffineCoupled || len(p.X.Balls) > 0 || p.X.Extended != nil || (p.Dx+p.Dy)*(p.Dx+p.Dy) > tolerance.MostNumbers { // the Hessian of f may be dense
 		return nil
 	}
-	r := &Relaxation{p: p, n: p.Dx + p.Dy, unit: linalg.RowRatio(p.Rows.A, p.Rows.B), gx: make([]float64, p.Dx), gy: make([]float64, p.Dy), y: make([]float64, p.Dy)}
+	r := &Relaxation{p: p, n: p.Dx + p.Dy, unit: linalg.RowRatio(p.Rows.A, p.Rows.B), gx: make([]float64, p.Dx), gy: make([]float64, p.AnswerLen()), y: make([]float64, p.AnswerLen())}
 	r.lo, r.hi = make([]float64, r.n), make([]float64, r.n)
 	for j := range r.lo {
 		r.lo[j], r.hi[j] = math.Inf(-1), math.Inf(1)
@@ -79,21 +80,72 @@ func New(p *problem.Problem) *Relaxation {
 		}
 		end(-p.X.Rhs[i], kind)
 	}
+	if p.Coupled != nil && !r.readCoupled(entry, end) {
+		return nil
+	}
 	return r
 }
+
+// readCoupled appends the leader's affine constraints c <= 0 or = 0 that read y, from their values at 0 and one away from it along each entry of z; false where these are not finite.
+func (r *Relaxation) readCoupled(entry func(j int, v float64), end func(side float64, kind problem.Kind)) bool {
+	z := make([]float64, r.n)
+	values := func() []float64 {
+		x, y := r.split(z)
+		r.p.F.ValueGrad(r.gx, r.gy, x, y)
+		return append([]float64(nil), r.p.CoupledPart(r.gy)...)
+	}
+	at := values()
+	columns := make([][]float64, r.n)
+	for j := range z {
+		z[j] = 1
+		columns[j] = values()
+		z[j] = 0
+		if !linalg.Finite(columns[j]) {
+			return false
+		}
+	}
+	r.coupled = r.rows.Rows
+	for i, kind := range r.p.Coupled.Kind {
+		for j, c := range columns {
+			entry(j, at[i]-c[i])
+		}
+		end(at[i], kind)
+	}
+	return linalg.Finite(at)
+}
+
+// holds reports that the leader's constraints that read y hold at z, to what rounding leaves of their terms.
+func (r *Relaxation) holds(z []float64) bool {
+	if r.p.Coupled == nil {
+		return true
+	}
+	for i := r.coupled; i < r.rows.Rows; i++ {
+		short := r.side[i] - r.rows.RowDot(i, z)
+		if r.equal[i] {
+			short = math.Abs(short)
+		}
+		if short > tolerance.Sign*r.rows.AddTerms(math.Abs(r.side[i]), i, z) {
+			return false
+		}
+	}
+	return true
+}
+
+// Holds reports that the leader's constraints that read y hold at (x, y).
+func (r *Relaxation) Holds(x, y []float64) bool { return r.holds(r.join(x, y)) }
 
 // join is (x, s).
 func (r *Relaxation) join(x, y []float64) []float64 {
 	z := make([]float64, r.n)
 	copy(z, x)
-	for j, v := range y {
+	for j, v := range y[:r.p.Dy] {
 		z[r.p.Dx+j] = v / r.unit
 	}
 	return z
 }
 
-// split is (x, y); y is shared with r until its next use.
-func (r *Relaxation) split(z []float64) (x, y []float64) {
+// split is (x, answer): y, and weights of 0; the answer is shared with r until its next use.
+func (r *Relaxation) split(z []float64) (x, answer []float64) {
 	for j, v := range z[r.p.Dx:] {
 		r.y[j] = v * r.unit
 	}
@@ -105,7 +157,7 @@ func (r *Relaxation) evaluate(grad, z []float64) float64 {
 	x, y := r.split(z)
 	v := r.p.F.ValueGrad(r.gx, r.gy, x, y)
 	copy(grad, r.gx)
-	for j, g := range r.gy {
+	for j, g := range r.gy[:r.p.Dy] {
 		grad[r.p.Dx+j] = g * r.unit
 	}
 	if r.price > 0 {

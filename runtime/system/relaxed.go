@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
@@ -83,12 +84,15 @@ func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside 
 		return nil, nil, err
 	}
 	run.above, run.floor = r, least.F
-	if p, _, err = run.shown(ctx, least, least.X); p != nil || err != nil {
+	if p, _, err = run.shown(ctx, least, least.X, nil); p != nil || err != nil {
 		return p, nil, err
 	}
-	if at := run.supported(ctx, least); at != nil {
-		p, at, err = run.shown(ctx, least, at)
+	if at, lambda := run.supported(ctx, least); at != nil {
+		p, at, err = run.shown(ctx, least, at, lambda)
 		return p, known(at), err
+	}
+	if run.n.Coupled != nil { // a price of the follower's loss knows nothing of whether its answer keeps them
+		return nil, known(least.X), nil
 	}
 	closing := func() (at []float64, end *relaxation.Point, err error) {
 		at, end, err = r.Close(ctx, least, func(x []float64) (y, lambda []float64, err error) {
@@ -113,7 +117,7 @@ func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside 
 	if beside = known(at); end == nil || err != nil {
 		return nil, beside, err
 	}
-	if p, _, err = run.shown(ctx, end, end.X); p == nil || err != nil {
+	if p, _, err = run.shown(ctx, end, end.X, nil); p == nil || err != nil {
 		return nil, beside, err
 	}
 	if p, err = run.solver.Beyond(ctx, p); err != nil && ctx.Err() == nil {
@@ -216,18 +220,25 @@ func (run *Run) inX(x []float64) ([]float64, error) {
 	return out, run.projector.ProjectUpper(out, x)
 }
 
-// shown is the point of the system with the follower's answer to the point of X nearest to x, at, where the relaxation's multipliers show it stationary; nil where they do not.
-func (run *Run) shown(ctx context.Context, least *relaxation.Point, x []float64) (p *kkt.Point, at []float64, err error) {
+// shown is the point of the system with the follower's answer to the point of X nearest to x, at, where the relaxation's multipliers show it stationary; nil where they do not. lambda, optional, are multipliers that may
+// make the relaxation's own y an answer.
+func (run *Run) shown(ctx context.Context, least *relaxation.Point, x, lambda []float64) (p *kkt.Point, at []float64, err error) {
 	if at, err = run.inX(x); err != nil {
 		return nil, nil, err
 	}
-	s, z, err := run.answered(ctx, at, least.Y)
+	s, z := run.own(at, least.Y, lambda)
+	if z == nil {
+		s, z, err = run.answered(ctx, at, least.Y)
+	}
 	if z == nil || err != nil {
 		return nil, at, err
 	}
 	m := &kkt.Multipliers{Adjoint: make([]float64, s.Ny), Slack: append([]float64(nil), least.Lower...), Lambda: make([]float64, s.M), Bound: append([]float64(nil), least.Bound...)}
 	if len(least.Upper) > 0 {
 		m.UpperRows = append([]float64(nil), least.Upper...)
+	}
+	if m.Coupled = append([]float64(nil), least.Coupled...); m.Coupled != nil && !run.above.Holds(s.X(z), s.Y(z)) {
+		return nil, at, nil
 	}
 	s.Settle(m, z)
 	if residual, size := s.Residual(m, z); !(residual <= tolerance.Sign*size) {
@@ -246,14 +257,54 @@ func (run *Run) shown(ctx context.Context, least *relaxation.Point, x []float64)
 //
 //	grad_y g(x, y) = B'lambda,   lambda >= 0, = 0 on rows with slack,
 //
-// where grad_y g is affine in x next to it: tolls that make the flows of least cost the travellers' own (Hearn and Ramana 1998). Where there is none it is one that misses by least: where f does not tell y from others, as flows of several kinds from those with the same sums, another of them is met.
-func (run *Run) supported(ctx context.Context, least *relaxation.Point) []float64 {
+// as tolls that make the flows of least cost the travellers' own (Hearn and Ramana 1998). Where there is none it is one that misses by least: where f does not tell y from others, as flows of several kinds from those with the same sums, another of them is met.
+// Where grad_y g is not affine in x these are steps of Newton's method, as long as each is less than half as long as the one before (Deuflhard 2011, sec. 2.1).
+func (run *Run) supported(ctx context.Context, least *relaxation.Point) (x, lambda []float64) {
+	at, before := *least, math.Inf(1)
+	for {
+		x, lambda = run.supportedNext(ctx, &at)
+		if x == nil || run.Smooth == nil {
+			return x, nil
+		}
+		length := linalg.Distance(x, at.X)
+		if at.X = x; !(length < before/2) || !(length > tolerance.Roundoff*linalg.Norm(x)) {
+			return x, lambda
+		}
+		before = length
+	}
+}
+
+// own is (x, y, lambda) as a point of the system linearized there, nil where the rows' multipliers do not make up grad_y g to what rounding leaves of the terms of both: a solve of the follower may end elsewhere, as which of
+// its answers are best is rounding then.
+func (run *Run) own(x, y, lambda []float64) (*kkt.System, []float64) {
+	if lambda == nil {
+		return nil, nil
+	}
+	s, _, err := run.Smooth.Linearized(x, y, lambda)
+	if err != nil {
+		return nil, nil
+	}
+	z := slices.Concat(x, y, lambda)
+	forces := make([]float64, run.n.Dy)
+	run.n.G.GradY(forces, x, y)
+	down := run.n.Rows.B.T()
+	for i, g := range forces {
+		terms := down.AddTerms(s.H.AddTerms(s.G.AddTerms(math.Abs(g), i, x), i, y), i, lambda)
+		if math.Abs(g-down.RowDot(i, lambda)) > tolerance.Rounded*terms {
+			return nil, nil
+		}
+	}
+	return s, z
+}
+
+// supportedNext is the x of supported with grad_y g as it is to first order at a point, and the multipliers.
+func (run *Run) supportedNext(ctx context.Context, least *relaxation.Point) (x, lambda []float64) {
 	n := run.n
 	s := run.System
 	if run.Smooth != nil {
 		var err error
 		if s, _, err = run.Smooth.Linearized(least.X, least.Y, make([]float64, n.Rows.Len())); err != nil {
-			return nil
+			return nil, nil
 		}
 	}
 	z := make([]float64, s.N)
@@ -261,7 +312,7 @@ func (run *Run) supported(ctx context.Context, least *relaxation.Point) []float6
 	copy(s.Y(z), least.Y)
 	grad, fx, fy := make([]float64, n.Dy), make([]float64, n.Dx), make([]float64, n.AnswerLen())
 	n.G.GradY(grad, least.X, least.Y)
-	n.F.ValueGrad(fx, fy, least.X, least.Y)
+	n.F.ValueGrad(fx, fy, least.X, n.Answer(least.Y, nil))
 	// Variables: x - least.X, lambda, and by how much an entry of the forces is missed, in units of the largest.
 	last := n.Dx + n.Rows.Len()
 	q := &activeset.Program{N: last + 1, C: make([]float64, last+1), A: sparse.Empty(last + 1)}
@@ -325,18 +376,18 @@ func (run *Run) supported(ctx context.Context, least *relaxation.Point) []float6
 	}
 	solver, err := activeset.New(q)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
 	if sol.Status != activeset.Optimal {
-		return nil
+		return nil, nil
 	}
-	x := append([]float64(nil), least.X...)
+	x = append(x, least.X...)
 	for j := range x {
 		x[j] += sol.Z[j]
 		if n.X.Lo != nil {
 			x[j] = math.Min(math.Max(x[j], n.X.Lo[j]), n.X.Hi[j])
 		}
 	}
-	return x
+	return x, sol.Z[n.Dx:last]
 }
