@@ -118,10 +118,18 @@ func (e *errorDraws) draw(ctx context.Context) (float64, error) {
 	}
 	p.Rows.B.AddMulVecT(force, -1/tolerance.HalfDigits, lambda)
 	shift := make([]float64, p.Dy) // of y along the rows' normals: rows that depend on each other move together
+	var exact []int                // entries that a bound holds, to the last bit: beside a pole any other would be far off
 	for _, i := range face {
-		if r := stateOf(p.Rows, i, x, y); r.length > 0 {
+		r := stateOf(p.Rows, i, x, y)
+		if r.length > 0 {
 			p.Rows.B.AddRow(shift, i, (r.error*share()-r.slack)/(r.length*r.length*tolerance.HalfDigits))
 		}
+		if cols, _ := p.Rows.B.Row(i); len(cols) == 1 && r.error == 0 && r.slack == 0 {
+			exact = append(exact, cols[0])
+		}
+	}
+	for _, j := range exact {
+		shift[j] = 0
 	}
 	for _, i := range face {
 		rates[i] = p.Rows.B.RowDot(i, shift)

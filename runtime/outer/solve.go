@@ -88,7 +88,7 @@ func (s *solving) begin(ctx context.Context) error {
 	}
 	edge := slices.Clone(run.Start)
 	widths, direction := run.projector.Widths(), make([]float64, len(edge))
-	for share := 0.5; share > 1e-7; share /= 8 {
+	for share := 0.5; share > qp.Nearest; share /= 8 {
 		interior := run.projector.Interior(share)
 		clear(direction)
 		// From the start itself; and from points around it, as it may lie inside X

@@ -179,7 +179,10 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 
 // size is what the target is relative to: the gradients that cancel, or, where they have vanished, the terms that they are sums of, of which the first gradient's are as much as is asked for.
 func (m *goldstein) size(run *outer.Run, cancel float64) float64 {
-	return math.Max(cancel, math.Min(run.Scale(), m.State.Center.Terms))
+	if terms := m.State.Center.Terms; terms > 0 { // the oracle tells
+		return math.Max(cancel, math.Min(run.Scale(), terms))
+	}
+	return math.Max(cancel, run.Scale())
 }
 
 // shrink ends the run at the certificate's radius and target, or makes them smaller.

@@ -1,6 +1,7 @@
 package qp
 
 import (
+	"iter"
 	"math"
 	"slices"
 
@@ -51,6 +52,21 @@ func (p *Projector) Interior(share float64) *Projector {
 	copy(q.u, p.u)
 	return q
 }
+
+// Insides are projections of x onto parts of X that keep away from its edge, by a half of its size and ever less: what has no value at x may have one there.
+func (p *Projector) Insides(x []float64) iter.Seq[[]float64] {
+	return func(yield func([]float64) bool) {
+		for share := 0.5; share > Nearest; share /= 8 {
+			at := make([]float64, len(x))
+			if p.Interior(share).Project(at, x) == nil && !slices.Equal(at, x) && !yield(at) {
+				return
+			}
+		}
+	}
+}
+
+// Nearest is the share of its size by which a start keeps away from the edge of X at the least: that of a value with half the digits.
+const Nearest = 1e-7
 
 // Widths are the sizes of X along the entries of x.
 func (p *Projector) Widths() []float64 {

@@ -27,7 +27,7 @@ func (v *Solver) followerAt(x, y []float64, mixed, fine bool) (*lower, error) {
 	out := &lower{grad: make([]float64, p.Dy)}
 	p.G.GradY(out.grad, x, y)
 	if !linalg.Finite(out.grad) {
-		return nil, errNotFinite
+		return nil, ErrNotFinite
 	}
 	var err error
 	if out.h, err = v.jacobian(y, func(dst, at []float64) { p.G.GradY(dst, x, at) }, v.groups, fine, v.affineColumns(x, y, p.Dx)); err != nil {

@@ -66,7 +66,7 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 	for range tolerance.Steps {
 		value := p.G.ValueGradY(grad, x, y)
 		if !linalg.Finite(grad) || math.IsNaN(value) || math.IsInf(value, 0) {
-			return nil, nil, errNotFinite
+			return nil, nil, ErrNotFinite
 		}
 		h, err := a.hessian(x, y)
 		if err != nil {
@@ -210,7 +210,7 @@ func (a *answers) hessian(x, y []float64) (*sparse.CSR, error) {
 	}
 	h := lo.h
 	if !linalg.Finite(h.Val) {
-		return nil, errNotFinite
+		return nil, ErrNotFinite
 	}
 	if a.held != nil && !kkt.Semidefinite(h) {
 		// By Finsler's lemma a large multiple of B'B does where H is positive definite along the rows.

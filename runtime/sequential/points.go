@@ -38,7 +38,7 @@ func (v *Solver) begin(ctx context.Context, x []float64) (*point, error) {
 	if v.opts.Begin != nil {
 		starts = append([]func() ([]float64, error){func() ([]float64, error) { return v.opts.Begin(ctx, x) }}, starts...)
 	}
-	err := errNotFinite
+	err := ErrNotFinite
 	for _, start := range starts {
 		y, failed := start()
 		if failed != nil {

@@ -45,8 +45,8 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// errNotFinite says that a function, or its gradient, is not finite where it is needed.
-var errNotFinite = errors.New("a function is not finite")
+// ErrNotFinite says that a function, or its gradient, is not finite where it is needed.
+var ErrNotFinite = errors.New("a function is not finite")
 
 // ErrNoPoint says that no point was found at which the leader's constraints hold.
 var ErrNoPoint = errors.New("no point was found at which the constraints of the upper level hold: their violation is stationary")
@@ -166,11 +166,11 @@ func (v *Solver) evaluate(x, y, lambda []float64) (*point, error) {
 		pt.c, pt.jac = append(pt.c, ballValue(&p.X.Balls[k], x)), append(pt.jac, row)
 	}
 	if !linalg.Finite(pt.grad) || !linalg.Finite(pt.c) || !linalg.Finite([]float64{pt.f}) {
-		return nil, errNotFinite
+		return nil, ErrNotFinite
 	}
 	for _, row := range pt.jac {
 		if !linalg.Finite(row) {
-			return nil, errNotFinite
+			return nil, ErrNotFinite
 		}
 	}
 	return pt, nil

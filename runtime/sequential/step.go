@@ -339,10 +339,10 @@ func (v *Solver) try(ctx context.Context, st *state, q *sub) (*point, error) {
 		return v.complete(x, s.Y(q.p.Z), s.Lambda(q.p.Z))
 	}
 	pt, err := v.answer(ctx, x, s.Y(q.p.Z))
-	if errors.Is(err, errNotFinite) { // the model's answer is beyond the domain of g
+	if errors.Is(err, ErrNotFinite) { // the model's answer is beyond the domain of g
 		pt, err = v.answer(ctx, x, st.pt.y)
 	}
-	if errors.Is(err, errNotFinite) && v.inside(x) { // or a bound of X is the edge of a domain
+	if errors.Is(err, ErrNotFinite) && v.inside(x) { // or a bound of X is the edge of a domain
 		pt, err = v.answer(ctx, x, st.pt.y)
 	}
 	return pt, err

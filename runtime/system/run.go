@@ -294,6 +294,13 @@ func (run *Run) begun(ctx context.Context, k int, at start, seen *visited) error
 	if at.side == nil || err != nil && ctx.Err() == nil && !errors.As(err, new(*pieces.Unbounded)) && !errors.Is(err, pieces.ErrEndless) && !errors.Is(err, pieces.ErrStalled) {
 		point, err = run.from(ctx, k, x)
 	}
+	if errors.Is(err, sequential.ErrNotFinite) {
+		for inside := range run.projector.Insides(x) {
+			if point, err = run.from(ctx, k, inside); !errors.Is(err, sequential.ErrNotFinite) {
+				break
+			}
+		}
+	}
 	if unbounded := (*pieces.FollowerError)(nil); errors.As(err, &unbounded) && unbounded.Status == activeset.Unbounded && ctx.Err() == nil {
 		if at, failed := run.admitted(ctx, x); at != nil && failed == nil {
 			point, err = run.from(ctx, k, at)
