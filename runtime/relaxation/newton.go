@@ -81,7 +81,8 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 		h.multiply(hd, d)
 		slope := linalg.Dot(g, d)
 		decrease := -slope - linalg.Dot(d, hd)/2
-		if outcome != convex.Optimal || !(slope < 0) || !(linalg.Dot(d, hd) >= 0) {
+		inside := r.holds(z)
+		if outcome != convex.Optimal || inside && !(slope < 0) || !(linalg.Dot(d, hd) >= 0) {
 			if outcome == convex.Optimal && -slope <= r.noise(f, g, z) {
 				led = true
 				break
@@ -94,7 +95,7 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 			continue
 		}
 		led = true
-		moved, value, inside := false, f, r.holds(z)
+		moved, value := false, f
 		for t, k := 1.0, 0; k < tolerance.Halvings; t, k = t/2, k+1 {
 			floats.AddScaledTo(next, z, t, d)
 			value = r.evaluate(ahead, next)
@@ -112,7 +113,7 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 		if !moved {
 			break
 		}
-		ends := decrease <= r.noise(f, g, z)
+		ends := decrease <= r.noise(f, g, z) && shift*linalg.Norm(d) <= tolerance.SumRounding*linalg.Norm(g) // else multipliers are of a gradient that is off by the shift
 		copy(z, next)
 		copy(g, ahead)
 		f, fresh = value, false

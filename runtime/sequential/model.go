@@ -9,7 +9,6 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
-	"bilevelc/runtime/tolerance"
 )
 
 // quadratic is value + grad'd + 1/2 d'Hd of the displacement d = v - at, v = (x, answer), and the weights at the end of the answer times affine functions.
@@ -47,7 +46,7 @@ func (q *quadratic) ValueGrad(dstX, dstY, x, answer []float64) float64 {
 		}
 	}
 	for i, t := range w {
-		c := cancelled(q.values[i]+q.rows.RowDot(i, d), q.rows.AddTerms(math.Abs(q.values[i]), i, d))
+		c := q.values[i] + q.rows.RowDot(i, d)
 		value += t * c
 		q.rows.AddRow(g, i, t)
 		if dstY != nil {
@@ -86,17 +85,8 @@ type follower struct {
 func (f *follower) GradY(dst, x, y []float64) {
 	dx, dy := linalg.Minus(x[:len(f.x)], f.x), linalg.Minus(y, f.y)
 	for i := range dst {
-		terms := f.model.g.AddTerms(f.model.h.AddTerms(math.Abs(f.model.grad[i]), i, dy), i, dx)
-		dst[i] = cancelled(f.model.grad[i]+f.model.h.RowDot(i, dy)+f.model.g.RowDot(i, dx), terms)
+		dst[i] = f.model.grad[i] + f.model.h.RowDot(i, dy) + f.model.g.RowDot(i, dx)
 	}
-}
-
-// cancelled is a sum, or 0 where rounding is all that its terms leave: at 0 it is a side of a row, and a system whose sides are of 1e-17 has units of 1e22.
-func cancelled(sum, terms float64) float64 {
-	if math.Abs(sum) <= tolerance.SumRounding*terms {
-		return 0
-	}
-	return sum
 }
 
 // GradX implements problem.Function.
