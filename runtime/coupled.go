@@ -70,6 +70,7 @@ func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start [
 		if best := runs.Best; best.Best == nil && ctx.Err() != nil { // the end came on the way there
 			if h, err := c.hyperobjective(p, 1); err == nil {
 				best.Best, _ = outer.Gradient(context.WithoutCancel(ctx), h, at, opts.Seed)
+				best.Measure = outer.Measure{Name: noMeasure, Value: math.NaN()}
 			}
 		}
 		return runs, j, nil, nil

@@ -37,7 +37,7 @@ var kills = flag.Int("kills", 12, "runs that TestKill ends in each way")
 // several, of methods with and without random numbers.
 var errands = [][]string{
 	{"-m", "pigd", "-o", "iterations=600"},
-	severalStarts: {"-m", "goldstein", "--starts", "6", "--threads", "2"}, // the last two are worse
+	severalStarts: {"-m", "goldstein", "--starts", "6", "--seed", "2", "--threads", "2"}, // the last one is worse
 	{"-m", "oigrm", "-o", "blocks=20", "-o", "block=20", "-o", "clip=0.3", "-o", "rate=0.01"},
 	{"-m", "izo", "-o", "blocks=10", "-o", "block=30", "-o", "clip=0.3", "-o", "rate=0.003", "--starts", "4"},
 }
@@ -381,8 +381,8 @@ func (k *killing) fullResult(t *testing.T, e int, rng *rand.Rand) string {
 	cmd.Stdout = full
 	ended := k.ended
 	outcome := k.undelivered(t, dir, e, cmd, false, func() {})
-	if e == severalStarts && k.ended != ended+2 {
-		t.Errorf("%d starts are kept for how they ended, not the last two", k.ended-ended)
+	if e == severalStarts && k.ended != ended+1 {
+		t.Errorf("%d starts are kept for how they ended, not the last one", k.ended-ended)
 	}
 	return outcome
 }
