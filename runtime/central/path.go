@@ -73,7 +73,7 @@ type Path struct {
 // groups is the number of gradients up to which the Hessian of a g that is not quadratic, with
 // n entries of y, is measured anew at each step: with more, a point of the path, which takes about
 // five steps, costs more gradients than a lower solve without the Hessian, which takes about as
-// many as y has entries, and at least some forty. Where the pattern is that sparse, lower solves
+// many as y has entries, and at least some forty; up to tolerance.DenseOrder entries as many gradients cost little beside the rest. Where the pattern is that sparse, lower solves
 // measure the Hessian along the same groups themselves.
 func groups(n int) int { return max(8, n/8) }
 
@@ -103,7 +103,7 @@ func New(p *problem.Problem, known []float64) *Path {
 		c.pattern = full(p.Dy)
 	}
 	if c.known == nil {
-		if c.colours = linalg.Colour(c.pattern); !p.Facts.QuadraticInY && p.HasInequalities() && c.colours.Colours > groups(p.Dy) {
+		if c.colours = linalg.Colour(c.pattern); !p.Facts.QuadraticInY && p.HasInequalities() && c.colours.Colours > groups(p.Dy) && p.Dy > tolerance.DenseOrder {
 			return nil
 		}
 	}
