@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -209,19 +210,28 @@ func (r *repl) enter(ctx context.Context, text string, last bool) (more bool, er
 	return more, err
 }
 
-// move goes one step back or on: it takes the last of from, and leaves the session that it
+// move goes a step back or on, or as many as args says: it takes the last of from, and leaves the session that it
 // replaces on to.
-func (r *repl) move(from, to *[]step, done string) error {
-	n := len(*from)
-	hold(n != 0, "there is nothing to be %s", done)
-	s := (*from)[n-1]
-	*from, *to = (*from)[:n-1], append(*to, step{s.input, r.session})
-	r.session, r.moved = s.session, true
-	first, rest, _ := strings.Cut(s.input, "\n")
-	if rest != "" {
-		first += " ..."
+func (r *repl) move(from, to *[]step, done string, args []string) error {
+	steps := 1
+	if len(args) > 0 {
+		var err error
+		steps, err = strconv.Atoi(args[0])
+		hold(err == nil && steps > 0 && len(args) == 1, "%s is not a number of changes", strings.Join(args, " "))
 	}
-	fmt.Fprintf(r.app.io.out, "%s: %s\n", done, first)
+	hold(len(*from) != 0, "there is nothing to be %s", done)
+	hold(steps <= len(*from), "there are %s to be %s, not %d", diag.Count(len(*from), "change", "changes"), done, steps)
+	for range steps {
+		n := len(*from)
+		s := (*from)[n-1]
+		*from, *to = (*from)[:n-1], append(*to, step{s.input, r.session})
+		r.session, r.moved = s.session, true
+		first, rest, _ := strings.Cut(s.input, "\n")
+		if rest != "" {
+			first += " ..."
+		}
+		fmt.Fprintf(r.app.io.out, "%s: %s\n", done, first)
+	}
 	return nil
 }
 

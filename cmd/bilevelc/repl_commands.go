@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -38,6 +39,13 @@ func replCommands() []replCommand {
 		{"check", "", "what is proved about the model", (*repl).check},
 		{"show", "", "the model as it stands", func(r *repl, _ context.Context, _ []string) error {
 			fmt.Fprint(r.app.io.out, r.session.Text())
+			for _, e := range r.session.Data().Entries { // these are no part of the model, and go before what it says
+				value := ""
+				if e.Array != nil && e.Array.Len() == 1 && e.Array.Rank() == 0 {
+					value = " = " + strconv.FormatFloat(e.Array.Values()[0], 'g', -1, 64)
+				}
+				fmt.Fprintf(r.app.io.out, "// supplied: %s%s (%s)\n", e.Name, value, diag.Shown(e.Origin))
+			}
 			return nil
 		}},
 		{"save", "FILE", "write the model to a file", func(r *repl, _ context.Context, args []string) error {
@@ -52,11 +60,11 @@ func replCommands() []replCommand {
 			return r.app.show(r.session.Last(), runFlags{})
 		}},
 		{"history", "[N]", "what was entered, the last N", (*repl).history},
-		{"undo", "", "take the last change of the model or the data back", func(r *repl, _ context.Context, _ []string) error {
-			return r.move(&r.past, &r.future, "undone")
+		{"undo", "[N]", "take the last change, or the last N, of the model or the data back", func(r *repl, _ context.Context, args []string) error {
+			return r.move(&r.past, &r.future, "undone", args)
 		}},
-		{"redo", "", "make the change again that was taken back last", func(r *repl, _ context.Context, _ []string) error {
-			return r.move(&r.future, &r.past, "done again")
+		{"redo", "[N]", "make the change again, or N of them, that was taken back last", func(r *repl, _ context.Context, args []string) error {
+			return r.move(&r.future, &r.past, "done again", args)
 		}},
 		{"reset", "", "forget everything", func(r *repl, _ context.Context, _ []string) error {
 			r.session, r.solutions = &session.Session{Seed: r.session.Seed}, nil
@@ -105,6 +113,7 @@ func (r *repl) command(ctx context.Context, line string) error {
 		}
 		return usageError("there is no command :%s; :help lists them", fields[0])
 	case 1:
+		hold(found[0].args != "" || found[0].doc == "" || len(fields) == 1, ":%s takes nothing behind it", found[0].name)
 		return found[0].run(r, ctx, fields[1:])
 	}
 	return usageError(":%s could be :%s or :%s", fields[0], found[0].name, found[1].name)
@@ -133,18 +142,18 @@ func (r *repl) load(ctx context.Context, path string) error {
 
 func (r *repl) data(ctx context.Context, args []string) error {
 	hold(len(args) != 0, ":data takes a file, or name=file")
-	return r.add(ctx, inputs{data: args})
+	return r.add(ctx, "data", inputs{data: args})
 }
 
 func (r *repl) set(ctx context.Context, args []string) error {
 	hold(len(args) != 0, ":set takes name=value")
-	return r.add(ctx, inputs{set: []string{strings.Join(args, " ")}})
+	return r.add(ctx, "set", inputs{set: []string{strings.Join(args, " ")}})
 }
 
-func (r *repl) add(ctx context.Context, in inputs) error {
+func (r *repl) add(ctx context.Context, word string, in inputs) error {
 	set := must.Get(r.app.readData(ctx, in))
 	waiting := r.session.AddData(set)
-	fmt.Fprintln(r.app.io.out, "data", diag.Join(set.Entries, ", ", func(e data.Entry) string { return e.Name }))
+	fmt.Fprintln(r.app.io.out, word, diag.Join(set.Entries, ", ", func(e data.Entry) string { return e.Name }))
 	if len(waiting) > 0 {
 		fmt.Fprintf(r.app.io.out, "not declared as param or data so far: %s\n", strings.Join(waiting, ", "))
 	}
@@ -159,7 +168,7 @@ func (r *repl) solve(ctx context.Context, args []string) error {
 	}
 	hold(fs.NArg() <= 0, ":solve solves the session's model and takes flags only, not %q", fs.Arg(0))
 	if len(f.data)+len(f.set) > 0 {
-		must.Do(r.add(ctx, inputs{data: f.data, set: f.set}))
+		must.Do(r.add(ctx, "data", inputs{data: f.data, set: f.set}))
 	}
 	if fs.Changed("seed") {
 		r.session.Seed = f.seed

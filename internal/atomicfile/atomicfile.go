@@ -55,6 +55,9 @@ func through(path, next string, write func(io.Writer) error, mode os.FileMode) e
 		return err
 	}
 	if err := onDisk(next, write, os.O_EXCL, mode); err != nil {
+		if at := (*os.PathError)(nil); errors.As(err, &at) && at.Path == next {
+			at.Path = path // the name that the caller knows
+		}
 		return err
 	}
 	if err := os.Rename(next, path); err != nil {
