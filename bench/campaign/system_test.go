@@ -120,7 +120,7 @@ func TestStationaryIsNear(t *testing.T) {
 // hold there; in silence, or called solved, that point is a false statement.
 func TestPointsOfInfeasibleProblems(t *testing.T) {
 	t.Parallel()
-	for _, seed := range []uint64{8806179, 7400099} {
+	for _, seed := range []uint64{104, 188, 224} {
 		q := &inquiry{report: &report{}, system: drawSystem(seed)}
 		if q.best = q.Minimize(&q.F, truth.Region{}); q.best.Feasible {
 			t.Fatalf("seed %d is feasible", seed)
