@@ -17,6 +17,7 @@ import (
 	"bilevelc/ir"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime"
 )
 
 // sweepFolder opens the sweep that the argument names, or makes it.
@@ -80,6 +81,7 @@ func (a *app) sweepFolder(ctx context.Context, arg string, f *sweepFlags) (*swee
 	if !f.ignore {
 		declared(plan.Axes, m.Program)
 	}
+	possible(plan)
 	dir := f.dir
 	if dir == "" {
 		dir = strings.TrimSuffix(strings.TrimSuffix(arg, ".toml"), ".blv") + ".sweep"
@@ -100,6 +102,36 @@ func declared(axes []string, p *ir.Program) {
 	}
 	for _, axis := range axes {
 		hold(slices.Contains(names, axis), "the model has no param or data %s to vary%s; there are %s", axis, diag.DidYouMean(axis, names), strings.Join(names, ", "))
+	}
+}
+
+// possible refuses a plan with a value that no job could be run with.
+func possible(plan *sweep.Plan) {
+	tried := map[[2]string]bool{}
+	for _, job := range plan.Jobs {
+		for k, axis := range plan.Axes {
+			value := job.At[k]
+			if tried[[2]string{axis, value}] || value == "" {
+				continue
+			}
+			tried[[2]string{axis, value}] = true
+			switch axis {
+			case "seed", "start", "data": // the plan has read them
+			case "method", "oracle", "solver":
+				var names []string
+				for _, m := range runtime.Methods() {
+					if m.Kind == axis {
+						names = append(names, m.Name)
+					}
+				}
+				hold(slices.Contains(names, value), "there is no %s %s%s; 'bilevelc methods' lists them", axis, value, diag.DidYouMean(value, names))
+			default:
+				_, diags := datafile.ParseSet(axis + "=" + value)
+				if err := diags.Err(); err != nil {
+					hold(false, "%s cannot be %s: %s; a range is FROM:TO:STEP, or FROM..TO of whole numbers", axis, value, strings.TrimSuffix(diags[0].Summary, "."))
+				}
+			}
+		}
 	}
 }
 

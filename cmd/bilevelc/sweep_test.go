@@ -389,3 +389,20 @@ func TestSweepsWithoutPoints(t *testing.T) {
 		t.Errorf("%d, %s%s", code, out, errs)
 	}
 }
+
+// What no job could be run with is refused before there is a folder.
+func TestSweepOfNothingPossible(t *testing.T) {
+	dir := t.TempDir()
+	model := filepath.Join(dir, "shelf.blv")
+	if err := os.WriteFile(model, []byte(sweptModel), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for over, want := range map[string]string{"cap=1:2": "cap cannot be 1:2", "method=pgd,foo": "there is no method foo", "cap=[1,": "cap cannot be"} {
+		var out, errs strings.Builder
+		folder := filepath.Join(dir, "folder")
+		code := run(context.Background(), []string{"sweep", model, "--over", over, "--dir", folder}, stdio{strings.NewReader(""), &out, &errs})
+		if _, err := os.Stat(folder); code != exitUsage || !strings.Contains(errs.String(), want) || err == nil {
+			t.Errorf("%s: %d, %s", over, code, errs.String())
+		}
+	}
+}
