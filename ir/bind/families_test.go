@@ -257,3 +257,22 @@ lower {
 		}
 	}
 }
+
+// An objective whose shape is known when the model is bound is refused in the words of the check.
+func TestObjectiveOfCountedRows(t *testing.T) {
+	_, list := Bind(compile(t, "counted", `model counted
+upper {
+  var x: real in box(0, 3)
+  minimize dual(q)
+}
+lower {
+  var y: vector[2]
+  minimize sumsq(y - x)
+  subject to
+    q: forall i in 1..2 if i > 0: y[i] <= 4
+}
+`), nil, Options{})
+	if got := list.Error(); !strings.Contains(got, "the upper objective is a vector[2], not a scalar") {
+		t.Errorf("it says %s", got)
+	}
+}

@@ -32,7 +32,7 @@ func (e *elaborator) along(subs []lang.Subscript, d dim, x *lang.Index) (selecto
 	if len(subs) == 1 {
 		v := e.expr(subs[0].Lo)
 		if set == nil && v.set != nil { // of an array whose dimensions are known from here on
-			e.errorf(diag.WrongSet, e.at(x), "`%s` is a label, but this dimension of `%s` is indexed by numbers", elab.Quote(subs[0].Lo), elab.Quote(x.X))
+			e.errorf(diag.BindLabels, e.at(x), "`%s` is a label, but this dimension of `%s` is indexed by numbers", elab.Quote(subs[0].Lo), elab.Quote(x.X))
 			return selector{}, false
 		}
 		if set == nil || set.number && v.set == nil {

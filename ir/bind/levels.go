@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/internal/each"
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -110,8 +111,8 @@ func (b *binder) objective(l *ir.Level, decl *ir.LevelDecl) {
 	if v.bad() {
 		return
 	}
-	if !v.isScalar() {
-		b.unchecked(x.Span())
+	if f := elab.Objective(decl.Block.Word(), decl.Objective, v.typ); f != nil { // multipliers whose number is known from here on
+		b.top().fault(f)
 		return
 	}
 	if !b.finite(v.node) {

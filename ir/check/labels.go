@@ -26,6 +26,10 @@ func (c *checker) notNumber(s *scope, e lang.Expr, v value) {
 	case v.set == nil:
 		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is a label, not a number", elab.Quote(e)).Detail =
 			"labels stand in sets, in subscripts such as `cost[\"Rome\"]`, and in comparisons such as `c == \"Rome\"`"
+	case v.set.root().lo != nil:
+		d := c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is a label of `%s`, not a number", elab.Quote(e), v.set.name)
+		d.Detail = fmt.Sprintf("the elements of a part of a set of numbers are labels; those of `%s` itself are numbers", v.set.root().name)
+		d.Fix = fmt.Sprintf("range over `%s` with the condition that makes the part", v.set.root().name)
 	default:
 		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is a label of `%s`, not a number", elab.Quote(e), v.set.name).Fix =
 			fmt.Sprintf("`ord(%s)` is its position in the set", elab.Quote(e))

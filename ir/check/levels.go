@@ -146,9 +146,8 @@ func (c *checker) objective(word string, o *lang.Objective) {
 	if isUnknown(v.typ) {
 		return
 	}
-	if !elab.IsScalar(v.typ) {
-		d := c.errorf(c.global, diag.ObjectiveShape, o.Value.Span(), "the %s objective is %s, not a scalar", word, elab.KindOf(v.typ))
-		d.Fix = "an objective is one number: take `sum(...)`, `sumsq(...)` or `mean(...)` of it"
+	if f := elab.Objective(word, o, v.typ); f != nil {
+		c.fault(c.global, f)
 		return
 	}
 	if v.deps == 0 {

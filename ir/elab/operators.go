@@ -205,3 +205,13 @@ func Branches(e *lang.IfExpr, x, y ir.Type) (ir.Type, *Fault) {
 	f.Detail = SizeOf(e.Then, x) + ", " + SizeOf(e.Else, y)
 	return Unknown, f
 }
+
+// Objective reports the objective of a level that is no scalar.
+func Objective(level string, o *lang.Objective, t ir.Type) *Fault {
+	if IsScalar(t) {
+		return nil
+	}
+	f := fault(diag.ObjectiveShape, o.Value, "the %s objective is %s, not a scalar", level, KindOf(t))
+	f.Fix = "an objective is one number: take `sum(...)`, `sumsq(...)` or `mean(...)` of it"
+	return f
+}
