@@ -139,7 +139,9 @@ type Problem struct {
 	Coupled   []Row
 	Penalized *expr.Node
 	// Restated is how functions with kinks were restated; nil where there are none.
-	Restated  *Restated
+	Restated *Restated
+	// Inside are the arguments of functions in the lower objective that rows keep from being below 0, where the functions are not defined.
+	Inside    map[*expr.Node]bool
 	Report    []NamedNode     // may depend on x, y and Duals
 	Start     []float64       // starting x from `solve { start ... }`; nil where none is given
 	Settings  []Setting       // the rest of the solve block

@@ -141,12 +141,12 @@ lower {
 	}
 }
 
-// TestLabelsInFaults: a value outside a domain names the entries behind it by label, and
+// TestLabelsInFaults: a value outside a domain that no linear row is, as its argument is none, names the entries behind it by label, and
 // following the advice of the code, bounds that keep them inside, gives a solution.
 func TestLabelsInFaults(t *testing.T) {
 	model := func(set string) string {
 		return "model m\nset city = {\"Rome\", \"Oslo\"}\nupper {\n  var x: [city] in box(0, 1)\n  minimize sum(x) + sumsq(y)\n}\n" +
-			"lower {\n  var y: [city]" + set + "\n  minimize sumsq(y - x) - log(y[\"Oslo\"] - 3)\n}\n"
+			"lower {\n  var y: [city]" + set + "\n  minimize sumsq(y - x) - log(exp(y[\"Oslo\"]) - 20)\n}\n"
 	}
 	for set, want := range map[string]runtime.Status{"": runtime.NumericalFailure, " in box(3.01, 9)": runtime.Solved} {
 		m, err := runtime.Compile("m.blv", model(set))

@@ -39,6 +39,7 @@ func (b *binder) levels(prob *ir.Problem) {
 	b.start(prob)
 	b.settings(prob)
 	b.report()
+	r.domain()
 	r.restate()
 	r.penalized()
 	r.unite()

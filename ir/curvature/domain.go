@@ -26,10 +26,11 @@ func (d domain) same(other domain) bool {
 func domains(p *ir.Problem) (everywhere, feasible domain, bounded bool) {
 	x := upperBox(p)
 	free := slices.Repeat([]Interval{wholeLine()}, p.Lower.Dim)
-	y := lowerBox(p, x, free)
+	y := slices.Clone(lowerBox(p, x, free)) // a region of its own, also where it is as wide (ir.Problem.Inside)
 	for j := range y {
 		bounded = bounded || y[j] != free[j]
 	}
+	bounded = bounded || len(p.Inside) > 0
 	return domain{x, free}, domain{x, y}, bounded
 }
 

@@ -276,7 +276,7 @@ func TestSmoothness(t *testing.T) {
 		{"sumsq(y) + norm2(y)", "", unknown},
 		{"sumsq(y) + sqrt(1 + sumsq(y))", "", proved},
 		{"sumsq(y) + y[1] ^ 1.5", "y >= 0", proved},
-		{"sumsq(y) + y[1] ^ 1.5", "", unknown},
+		{"sumsq(y) + y[1] ^ 1.5", "", proved}, // the power says where y[1] is
 		{"sumsq(y) + y[1] ^ 0.5", "y >= 0", unknown},
 		{"sumsq(y) + y[1] ^ (-2)", "y[1] >= 1", proved},
 		{"sumsq(y) + y[1] ^ (-2)", "", unknown},

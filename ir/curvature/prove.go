@@ -118,7 +118,9 @@ func (pr *prover) study(n *expr.Node, wrt expr.Deps, dom domain, work *budget) *
 		dom = pr.withMultipliers(dom)
 	}
 	s := newStudy(pr.Graph, n, wrt, dom, work)
-	s.shares = pr.shares
+	if s.shares = pr.shares; key.feasible {
+		s.inside = pr.Inside
+	}
 	s.own, s.foreign = pr.Lower.Span, pr.Upper.Span
 	if n == pr.Upper.Objective {
 		s.own, s.foreign = s.foreign, s.own

@@ -27,6 +27,8 @@ type study struct {
 	// the given number.
 	shares map[*expr.Node]float64
 
+	inside map[*expr.Node]bool // what rows keep from being below 0 over the domain (ir.Problem.Inside)
+
 	own, foreign diag.Span // of the objective studied and of the other one
 
 	*findings
@@ -138,7 +140,9 @@ func (s *study) rangeOf(n *expr.Node) []Interval {
 		fill(r, wholeLine())
 	}
 	for k := range r {
-		r[k] = r[k].sound()
+		if r[k] = r[k].sound(); s.inside[n] {
+			r[k] = Interval{max(r[k].Lo, 0), max(r[k].Hi, 0)}
+		}
 	}
 	s.values[n] = r
 	return r

@@ -111,7 +111,11 @@ func ordered(r *rand.Rand, q *ir.Problem, joined bool) string {
 		x := []float64{draw(dom.x[0])}
 		a := []float64{draw(dom.y[0]), draw(dom.y[1])}
 		ga, ha := value(own, x, a), value(h, x, a)
-		if math.IsInf(ga, 0) {
+		outside := false
+		for u := range q.Inside { // rows keep y where the model's own is defined
+			outside = outside || value(u, x, a) < 0
+		}
+		if math.IsInf(ga, 0) || outside {
 			continue
 		}
 		if math.IsNaN(ga) && math.IsNaN(ha) {

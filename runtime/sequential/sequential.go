@@ -51,6 +51,9 @@ var ErrNotFinite = errors.New("a function is not finite")
 // ErrNoPoint says that no point was found at which the leader's constraints hold.
 var ErrNoPoint = errors.New("no point was found at which the constraints of the upper level hold: their violation is stationary")
 
+// errNoModel is the end of a descent from a point at which the linearized system has no least f, however near: what f makes of the system itself is another matter.
+var errNoModel = errors.New("next to a point the linearized system has no least value of f")
+
 // Options of a solve.
 type Options struct {
 	// Observer, optional, is told of each step.

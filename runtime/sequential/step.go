@@ -28,6 +28,7 @@ type state struct {
 	first    float64 // the one that it began with
 	from     float64 // the size of what f reads at the start
 	penalty  elastic
+	falls    bool             // a ray of the system itself was found
 	far      bool             // it has gone half of the way, in digits, to where it ends as one without end
 	hidden   float64          // the terms of the gradient that subproblems go by over those of the certificate, as it was last seen; 0 before
 	fine     bool             // derivatives are to be as exact as they can be: the end is near
@@ -71,6 +72,9 @@ func (v *Solver) descendFrom(ctx context.Context, pt *point) (*kkt.Point, error)
 	st.first, st.from = st.delta, v.sizeRead(pt)
 	st.penalty = v.penalties(pt)
 	p, err := v.descend(ctx, st)
+	if !st.falls && errors.As(err, new(*pieces.Unbounded)) {
+		err = errNoModel
+	}
 	if p == nil && v.violation(st.pt.c, st.penalty) == 0 && !errors.As(err, new(*pieces.Unbounded)) && !errors.Is(err, pieces.ErrEndless) {
 		p = &kkt.Point{Z: slices.Concat(st.pt.x, st.pt.y, st.pt.lambda), F: st.pt.f, SecondOrder: kkt.NotChecked}
 		if ctx.Err() == nil {
@@ -169,6 +173,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		} else if far > tolerance.HalfDigits*pieces.MostGrowth && !st.far {
 			st.far = true
 			if ray := v.ray(ctx, st.pt); ray != nil {
+				st.falls = true
 				return nil, ray
 			}
 		}
