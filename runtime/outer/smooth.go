@@ -140,7 +140,7 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 // creep. The part 0.9 of the slope is that of Wolfe's condition for steps of Newton's method (Nocedal and Wright, section 3.1).
 func (d *smoothDescent) lengthen(ctx context.Context, c, next *Sample, step []float64) (*Sample, error) {
 	slope := linalg.Dot(c.G, step)
-	for k := 1; k <= 20 && linalg.Dot(next.G, step) < 0.9*slope; k++ { // as many as those of the bundle's steps (accept)
+	for k := 1; k <= 20 && linalg.Dot(next.G, step) < 0.9*slope; k++ { // as many as those of quasi-Newton steps (accept)
 		x := linalg.Plus(c.X, math.Ldexp(1, k), step)
 		if err := d.run.projector.ProjectUpper(x, x); err != nil {
 			return nil, err
