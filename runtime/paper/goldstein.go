@@ -33,7 +33,7 @@ func init() {
 		Reference: "def:GoldsteinDeltaEpsStationary; Goldstein 1977; Burke, Lewis, Overton 2005; Kiwiel 2007; Curtis and Que 2013",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
 	}, // the defaults of Burke, Lewis and Overton (2005, section 4) but for the last radius and target
-		&goldsteinSettings{Delta: 1e-6, Epsilon: 1e-5, Radius: 0.1, Target: 0.01, Shrink: 0.1, Armijo: 1e-4, Budget: 10000},
+		&goldsteinSettings{Delta: 1e-6, Epsilon: 1e-5, Radius: 0.1, Target: 0.01, Shrink: 0.1, Armijo: 1e-4, Budget: 2000},
 		func(s goldsteinSettings, _ method.Values) (outer.Method, error) { return &goldstein{Settings: s}, nil })
 }
 
