@@ -91,7 +91,7 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 	p, done := p.borrow(context.Background())
 	defer done()
 	p = p.counted()
-	ordered := *r
+	read, ordered := r, *r
 	ordered.Result = *named.InOrder(p.IR, &r.Result)
 	r = &ordered
 	doc := &certify.Document{GradientError: float64(r.Stationarity.GradientError), Certificate: r.Certificate,
@@ -140,7 +140,7 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 	if !linalg.Finite(doc.X) || !linalg.Finite(doc.Y) || !linalg.Finite(doc.Lambda) {
 		return report, nil // which says so: programs at such a point have no data
 	}
-	c := &claims{p: p, r: r, doc: doc, h: make([]float64, p.Numeric.Rows.Len()), report: report}
+	c := &claims{p: p, r: r, read: read, doc: doc, h: make([]float64, p.Numeric.Rows.Len()), report: report}
 	p.Numeric.Rows.Residual(c.h, doc.X, doc.Y)
 	c.all()
 	c.global(proof)

@@ -23,6 +23,7 @@ import (
 type claims struct {
 	p      *Problem
 	r      *Result
+	read   *Result // r as it was read: where it was written by place, before rows had labels, it stays so
 	doc    *certify.Document
 	h      []float64 // residuals of the rows at the document's point
 	report *certify.Report
@@ -99,8 +100,8 @@ func (c *claims) all() {
 func (c *claims) identity() {
 	c.check("the document is about this model and data", c.r.Digest == c.p.Digest(), "")
 	c.check("name of the model", c.r.Model == c.p.IR.Name, "it is %s", c.p.IR.Name)
-	if c.r.Stored() {
-		err := c.r.Intact()
+	if c.read.Stored() {
+		err := c.read.Intact()
 		c.check("the document is as it was written", err == nil, "%v", err)
 	}
 	for _, level := range []struct {
