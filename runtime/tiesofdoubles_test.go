@@ -32,3 +32,11 @@ func TestTiesAreNearestDoubles(t *testing.T) {
 		}
 	}
 }
+
+// A row whose terms are small holds to the rounding of its own, beside rows of larger numbers that meet there but for theirs: y <= 0 where x = 5.3 and 3 x - y >= 15.9.
+func TestSmallRowsHoldBesideLarge(t *testing.T) {
+	r := solveText(t, "model m\nupper {\n  var x: real in box(0, 6)\n  minimize 7.5 + y - x * y\n}\nlower {\n  var y: real in box(-1, 1)\n  minimize 3 * y - x * y\n  subject to\n    r3: y <= 0\n    r4: -2 * x + y <= -10.6\n    r5: -3 * x + y <= -15.9\n}\nsolve { ties = optimistic }\n", runtime.Options{})
+	if y := r.Lower.Variables[0].Data[0]; r.Status != runtime.Solved || y > 0 {
+		t.Errorf("%s (%s), y = %v", r.Status, r.Reason, y)
+	}
+}

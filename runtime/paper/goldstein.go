@@ -102,7 +102,7 @@ func (m *goldstein) Begin(ctx context.Context, run *outer.Run) error {
 func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 	s, set := &m.State, &m.Settings
 	if s.Steps++; s.Steps > set.Budget {
-		return "", outer.Spent(fmt.Sprintf("%d steps are used up, at a radius of %.2g and a measure of %.2g", set.Budget, s.Radius*run.Size(s.Center.X), s.Measure))
+		return "", outer.Stuck(fmt.Sprintf("%d steps are used up, at a radius of %.2g and a measure of %.2g", set.Budget, s.Radius*run.Size(s.Center.X), s.Measure))
 	}
 	delta := run.Radius(s.Radius, s.Center.X)
 	count := set.Samples

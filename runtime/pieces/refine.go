@@ -166,6 +166,13 @@ func (v *Solver) onto(b *activeset.Bounds, z []float64) []float64 {
 		within = within && math.Abs(t) <= known[j]
 		near[j] = math.Min(math.Max(near[j]+t, b.Lo[j]), b.Hi[j])
 	}
+	over := func(i int, x []float64) float64 {
+		value := a.RowDot(i, x)
+		return math.Max(b.RowLo[i]-value, value-b.RowHi[i])
+	}
+	for i := range holds { // a row whose terms are small beside those that others have is met by them, not to the rounding of others
+		within = within && over(i, near) <= math.Max(over(i, best), tolerance.SumRounding*math.Max(math.Abs(side[i]), terms(i, near)))
+	}
 	if within && residual(near) <= least { // else directions that hardly change any row have taken it away
 		best = near
 	}
