@@ -110,6 +110,20 @@ func (v *verification) coupled() {
 	}
 }
 
+// weighedSlack is the sum of the constraints' slacks by the multipliers that are claimed.
+func (v *verification) weighedSlack() (sum float64) {
+	c := v.doc.Coupled
+	if c == nil || len(c.Multipliers) != len(c.Values) {
+		return 0
+	}
+	for i, t := range v.coupledValues() {
+		if v.p.Coupled.Kind[i] != problem.Equal {
+			sum += math.Abs(c.Multipliers[i]) * math.Max(0, -t)
+		}
+	}
+	return sum
+}
+
 // violations are the values of the constraints, for equations without their sign.
 func (v *verification) violations(values []float64) []float64 {
 	return each.Below(len(values), func(i int) float64 {

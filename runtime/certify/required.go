@@ -51,6 +51,12 @@ func (v *verification) required() {
 		if fall := v.fall(); v.doc.Relative && fall > 2*tolerance.Feasibility*g.Size()*(v.d.s.x+norm(v.doc.X)) {
 			v.within("solved: what F may fall by within delta, by F and what it is lower than at the start", share(g.slack(v.doc.X), fall), tolerance.Slack*(1+0x1p-20))
 		}
+		// A multiplier of a constraint with slack is that of a point where it has none, across what F and the constraint change by on the way there, however near that is.
+		if slack := v.weighedSlack(); slack > 0 {
+			v.within("solved: multipliers times slacks of the upper constraints, by F and what it is lower than at the start", share(slack, v.fall()), tolerance.Slack*(1+0x1p-20))
+		}
+		// Beside a slope without end, as of a root at 0, a measure may be small for the size of gradients and let F fall by more than targets leave.
+		v.within("solved: what the measure lets F fall by within delta, by F and what it is lower than at the start", share(g.Norm*g.Delta, math.Max(v.fall(), tolerance.Feasibility*g.Size()*(v.d.s.x+norm(v.doc.X)))), tolerance.Target)
 		v.measure("solved: Goldstein measure, by the size of gradients", g.Norm, size)
 		v.within("solved: error of the gradients, by their size", share(g.GradientError, size), Share)
 		v.descending(g.Norm + g.GradientError)
