@@ -74,7 +74,7 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 	if !r.HasPoint() {
 		p, done := p.borrow(context.Background())
 		defer done()
-		c := &claims{p: p, r: r, report: &certify.Report{}}
+		c := &claims{p: p, r: r, read: r, report: &certify.Report{}}
 		if proof == nil {
 			if shown := c.contradiction(); shown != nil {
 				return shown, nil
