@@ -29,7 +29,7 @@ func TestFloor(t *testing.T) {
 		runtime.Gosched()
 	}
 	runtime.ReadMemStats(&after)
-	if n := after.NumGC - before.NumGC; n < 2 || n > 8 {
+	if n := after.NumGC - before.NumGC; n < 1 || n > 8 { // one that is under way on a loaded machine lets much pass
 		t.Errorf("%d collections of %d MB", n, 4*floor>>20)
 	}
 	kept = make([]byte, 3*floor)
