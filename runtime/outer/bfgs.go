@@ -176,9 +176,10 @@ func (m *bfgs) Step(ctx context.Context, run *Run) (string, error) {
 		m.rescale(run)
 		return "", nil
 	}
-	// A step of the gradient mapping G promises |G|^2/(2 C_F): what F does not show is no descent.
+	// A step of the gradient mapping G promises |G|^2/(2 C_F): what F does not show is no descent, as far as the size of gradients goes: C_F has no end at a kink.
 	c := m.smoothness(run, s.Center.X, s.Center.G)
-	if enough := math.Max(target, math.Sqrt(2*c*run.Noise(&s.Center))); s.Measure <= enough {
+	hidden := math.Min(math.Sqrt(2*c*run.Noise(&s.Center)), m.Settings.Epsilon*math.Max(s.Center.Terms, linalg.Norm(s.Center.G)))
+	if enough := math.Max(target, hidden); s.Measure <= enough {
 		return run.MappingMet(&s.Center, s.Measure, enough, enough)
 	}
 	return "", Stuck(fmt.Sprintf("no descent found, at a gradient mapping of %.2g", s.Measure) + Kinked(&s.Center))
