@@ -31,6 +31,10 @@ type Checkpoint struct {
 	// Automatic says that Starts has room for the most starts that there may be, and
 	// that the run ends after as many as outer.MultiStart asks for.
 	Automatic bool `json:"automatic,omitempty"`
+	// Open says that nobody has said where the run begins, nor how: it begins at the end of a path (ahead).
+	Open bool `json:"open,omitempty"`
+	// Ahead are the calls that the path took.
+	Ahead Calls `json:"ahead"`
 	// Search is how far the search for the global optimum has come, of a run on the KKT system; nil before it. What comes before it is done again: it takes little, and
 	// is the same.
 	Search *SearchState `json:"search,omitempty"`
@@ -45,7 +49,7 @@ type SearchState struct {
 }
 
 // checkpointSchema is the version of the checkpoint document.
-const checkpointSchema = 11
+const checkpointSchema = 12
 
 // envelope is the document of a checkpoint: its state, and the SHA-256 of the
 // state's text without blanks.
@@ -155,6 +159,8 @@ func (c *Checkpoint) fitsRun(p *Problem, opts Options) error {
 		return errors.New("a run that goes on has its start already")
 	case opts.Starts != 0 && opts.Starts != len(c.Starts):
 		return fmt.Errorf("the checkpoint is of %d starts, not %d", len(c.Starts), opts.Starts)
+	case min(c.Ahead.F, c.Ahead.GradF, c.Ahead.G, c.Ahead.GradG) < 0:
+		return errors.New("the checkpoint counts fewer than no calls")
 	case c.Start != nil && len(c.Start) != p.IR.Upper.Dim:
 		return fmt.Errorf("the checkpoint's start has %d entries, x has %d", len(c.Start), p.IR.Upper.Dim)
 	}

@@ -61,6 +61,7 @@ func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start [
 		if err != nil {
 			return nil, nil, nil, err
 		}
+		head.Ahead = spent
 		j := newJournal(head, opts)
 		runs, err := p.runStarts(ctx, c, opts, at, j)
 		if err != nil {

@@ -79,7 +79,7 @@ type Options struct {
 // searching sets how many starts a run has that nobody has said anything of.
 func (p *Problem) searching(opts Options) Options {
 	if opts.Resume != nil {
-		opts.automatic = opts.Resume.Automatic
+		opts.automatic, opts.open = opts.Resume.Automatic, opts.Resume.Open
 		return opts
 	}
 	// A point that somebody has chosen is where the search is to be.

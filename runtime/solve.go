@@ -148,7 +148,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	}
 	r := p.newResult(opts)
 	head := Checkpoint{Model: r.Model, Digest: r.Digest, Method: opts.Method, Oracle: opts.Oracle, Solver: opts.Solver,
-		Seed: opts.Seed, Settings: settings, Start: given, Automatic: opts.automatic}
+		Seed: opts.Seed, Settings: settings, Start: given, Automatic: opts.automatic, Open: opts.open}
 	runs, j, coupled, err := p.minimize(ctx, c, opts, start, head)
 	if err != nil {
 		if !errors.As(err, new(*outer.PanicError)) {

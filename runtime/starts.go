@@ -72,6 +72,9 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 
 // ahead is where a run of one start begins that nobody has chosen: the end of the path of F (outer.Path), where it leads to a lower one than start.
 func (p *Problem) ahead(ctx context.Context, c *chosen, opts Options, start []float64) ([]float64, Calls, error) {
+	if c := opts.Resume; c != nil && (len(c.Starts) == 0 || c.Starts[0].Run != nil || c.Starts[0].Ended != nil) {
+		return start, c.Ahead, nil // it has begun
+	}
 	if !opts.open || opts.Starts > 1 || p.IR.Start != nil || opts.Start != nil || !p.Numeric.HasInequalities() {
 		return start, Calls{}, nil
 	}
