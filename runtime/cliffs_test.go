@@ -25,14 +25,16 @@ lower {
 }
 solve { ties = optimistic }
 `,
-		"root": `model root
+		"root": `model m
 upper {
-  var x: vector[2] in box(0, 4)
-  minimize 30 * sqrt(x[1]) + (y - 1)^2 + x[2]
+  var x: vector[3] in box(0, 2.69)
+  maximize 0.06 + 1.3*y[1]*y[1] + 0.5*y[1]*y[1] + 0.1*x[1]^2 + 1.87*exp(x[3]) - 1.47*(x[1] - 0.88)^2 - 1.4*sqrt(x[1])
+  subject to
+    c1: 0.7 + 0.97*x[1] + 1.02*y[1] + 1.36*y[1] + 1.21*y[1]^2 <= 10.899
 }
 lower {
-  var y: real in nonneg
-  minimize (y - x[1] - 0.25 * x[2])^2 + y^4
+  var y: vector[1] in box(0.05, 2.7)
+  maximize -(1.05*y[1]*log(y[1]) - (0.89 - 0.18*x[1] + 1.28*x[2] - 0.4*x[3])*y[1])
 }
 `} {
 		p := bindText(t, text)
