@@ -188,7 +188,7 @@ func TestGradients(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ref, err := NewReference(b.Builder, root, dx, dy)
+			ref, err := NewReference(b.Builder, root)
 			if err != nil {
 				t.Fatal(err)
 			}

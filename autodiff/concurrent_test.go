@@ -25,7 +25,7 @@ func TestGraphsAreMadeConcurrently(t *testing.T) {
 					return
 				}
 				made[k][name] = g
-				ref, err := NewReference(b.Builder, root, dx, dy)
+				ref, err := NewReference(b.Builder, root)
 				if err != nil {
 					t.Errorf("%s: %v", name, err)
 					return

@@ -7,9 +7,10 @@ import (
 	"sort"
 	"sync"
 
-	"bilevelc/ir/expr"
-
 	"gorgonia.org/gorgonia"
+
+	"bilevelc/internal/must"
+	"bilevelc/ir/expr"
 )
 
 func init() {
@@ -87,10 +88,7 @@ func differentiate(b *expr.Builder, root *expr.Node, dx, dy int, salt string) (g
 	parts, constants := partsOf(root)
 	places := map[bool]map[int]int{false: {}, true: {}} // of the partials of each level, by offset
 	for k, part := range parts {
-		value, err := g.differentiate(part, salt, places)
-		if err != nil {
-			return nil, err
-		}
+		value := g.differentiate(part, salt, places)
 		if k > 0 {
 			value = g.operation(expr.Add, g.Value, value)
 		}
@@ -111,24 +109,13 @@ func differentiate(b *expr.Builder, root *expr.Node, dx, dy int, salt string) (g
 }
 
 // differentiate adds a sum of terms and its gradient, and returns its value.
-func (g *Graph) differentiate(terms []term, salt string, places map[bool]map[int]int) (value int, err error) {
-	t, err := translate(terms, salt)
-	if err != nil {
-		return 0, err
-	}
-	grads, err := gorgonia.Grad(t.root, t.vars...)
-	if err != nil {
-		return 0, fmt.Errorf("autodiff: internal error: %w", err)
-	}
+func (g *Graph) differentiate(terms []term, salt string, places map[bool]map[int]int) (value int) {
+	t := translate(terms, salt)
+	grads := must.Get(gorgonia.Grad(t.root, t.vars...))
 	r := reader{graph: g, leaf: t.leaf, done: map[*gorgonia.Node]int{}, of: t.graph}
-	if value, err = r.read(t.root); err != nil {
-		return 0, err
-	}
+	value = r.read(t.root)
 	for i, v := range t.vars {
-		k, err := r.read(grads[i])
-		if err != nil {
-			return 0, err
-		}
+		k := r.read(grads[i])
 		leaf := t.leaf[v]
 		level := g.level(leaf.Lower)
 		at, there := places[leaf.Lower][leaf.Offset]
@@ -139,7 +126,7 @@ func (g *Graph) differentiate(terms []term, salt string, places map[bool]map[int
 		}
 		(*level)[at].Node = g.operation(expr.Add, (*level)[at].Node, k)
 	}
-	return value, nil
+	return value
 }
 
 // operation adds an elementwise operation on two nodes of one shape.

@@ -1,13 +1,13 @@
 package autodiff
 
 import (
-	"fmt"
 	"strings"
 
 	"gonum.org/v1/gonum/graph"
 	"gorgonia.org/gorgonia"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/ir/expr"
 )
 
@@ -21,7 +21,7 @@ type reader struct {
 
 // read appends the nodes under root that are not there yet, and returns the
 // index of root. The walk keeps its own stack: a chain may be long.
-func (r *reader) read(root *gorgonia.Node) (int, error) {
+func (r *reader) read(root *gorgonia.Node) int {
 	stack := []*gorgonia.Node{root}
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
@@ -42,41 +42,33 @@ func (r *reader) read(root *gorgonia.Node) (int, error) {
 		}
 		stack = stack[:len(stack)-1]
 		args := each.Of(children, func(c graph.Node) int { return r.done[c.(*gorgonia.Node)] })
-		made, err := r.node(n, args)
-		if err != nil {
-			return 0, err
-		}
 		r.done[n] = len(r.graph.Nodes)
-		r.graph.Nodes = append(r.graph.Nodes, made)
+		r.graph.Nodes = append(r.graph.Nodes, r.node(n, args))
 	}
-	return r.done[root], nil
+	return r.done[root]
 }
 
 // node reads one node.
-func (r *reader) node(n *gorgonia.Node, args []int) (Node, error) {
+func (r *reader) node(n *gorgonia.Node, args []int) Node {
 	if leaf, ok := r.leaf[n]; ok {
-		return *leaf, nil
+		return *leaf
 	}
 	made := Node{Args: args, Shape: shapeOf(n)}
 	if own, ok := n.Op().(*rule); ok {
 		made.Op, made.Shape, made.Index = own.op, own.out, own.index
-		return made, nil
+		return made
 	}
 	if len(args) == 0 {
-		v, err := floats(n.Value())
-		if err != nil || len(v) != 1 {
-			return made, fmt.Errorf("autodiff: internal error: constant %s", n)
-		}
+		v := floats(n.Value())
+		must.Be(len(v) == 1, "constant %s", n)
 		made.Op, made.Number = Number, v[0]
-		return made, nil
+		return made
 	}
 	// Elementwise operations end in the flag that only comparisons use.
 	as, ok := operations[strings.TrimSuffix(n.Op().String(), " false")]
-	if !ok {
-		return made, fmt.Errorf("autodiff: internal error: Gorgonia's operation %q is not known", n.Op())
-	}
+	must.Be(ok, "Gorgonia's operation %q is not known", n.Op())
 	made.Op, made.TransA, made.TransB = Op(as.op), as.transA, as.transB
-	return made, nil
+	return made
 }
 
 // shapeOf is the shape of a node. The rank comes from Gorgonia's type, since

@@ -3,9 +3,10 @@ package autodiff
 import (
 	"fmt"
 
-	"bilevelc/ir/expr"
-
 	"gorgonia.org/gorgonia"
+
+	"bilevelc/internal/must"
+	"bilevelc/ir/expr"
 )
 
 // Reference evaluates an expression and its gradients on Gorgonia's own
@@ -17,7 +18,6 @@ type Reference struct {
 	vars    []variableSlot
 	value   gorgonia.Value
 	grads   []gorgonia.Value // parallel to vars
-	dx, dy  int
 }
 
 // variableSlot is one variable's node and place.
@@ -28,7 +28,7 @@ type variableSlot struct {
 
 // NewReference prepares the machine for root, which must depend on a variable
 // and not be one itself.
-func NewReference(b *expr.Builder, root *expr.Node, dx, dy int) (ref *Reference, err error) {
+func NewReference(b *expr.Builder, root *expr.Node) (ref *Reference, err error) {
 	engine.Lock()
 	defer engine.Unlock()
 	defer func() {
@@ -39,15 +39,9 @@ func NewReference(b *expr.Builder, root *expr.Node, dx, dy int) (ref *Reference,
 	if root.Deps == 0 || root.Op == expr.Var {
 		return nil, fmt.Errorf("autodiff: reference: nothing to differentiate")
 	}
-	t, err := translate([]term{{node: root}}, "r")
-	if err != nil {
-		return nil, err
-	}
-	grads, err := gorgonia.Grad(t.root, t.vars...)
-	if err != nil {
-		return nil, err
-	}
-	ref = &Reference{dx: dx, dy: dy, grads: make([]gorgonia.Value, len(grads))}
+	t := translate([]term{{node: root}}, "r")
+	grads := must.Get(gorgonia.Grad(t.root, t.vars...))
+	ref = &Reference{grads: make([]gorgonia.Value, len(grads))}
 	gorgonia.Read(t.root, &ref.value)
 	for i, v := range t.vars {
 		gorgonia.Read(grads[i], &ref.grads[i])
@@ -57,14 +51,8 @@ func NewReference(b *expr.Builder, root *expr.Node, dx, dy int) (ref *Reference,
 		if leaf.Op != Data {
 			continue
 		}
-		a, err := b.Value(leaf.Data)
-		if err != nil {
-			return nil, err
-		}
-		own := append([]float64(nil), a.Values()...) // the machine may write into its inputs
-		if err := gorgonia.Let(n, gorgoniaValue(leaf.Shape, own)); err != nil {
-			return nil, err
-		}
+		own := append([]float64(nil), must.Get(b.Value(leaf.Data)).Values()...) // the machine may write into its inputs
+		must.Do(gorgonia.Let(n, gorgoniaValue(leaf.Shape, own)))
 	}
 	ref.machine = gorgonia.NewTapeMachine(t.graph)
 	return ref, nil
@@ -80,42 +68,26 @@ func (r *Reference) ValueGrad(dstX, dstY, x, y []float64) (value float64, err er
 			err = fmt.Errorf("autodiff: reference: %v", p)
 		}
 	}()
-	for i := range dstX {
-		dstX[i] = 0
-	}
-	for i := range dstY {
-		dstY[i] = 0
-	}
+	clear(dstX)
+	clear(dstY)
 	for _, v := range r.vars {
 		from := x
 		if v.leaf.Lower {
 			from = y
 		}
 		entries := append([]float64(nil), from[v.leaf.Offset:v.leaf.Offset+v.leaf.Shape.Len()]...)
-		if err := gorgonia.Let(v.node, gorgoniaValue(v.leaf.Shape, entries)); err != nil {
-			return 0, err
-		}
+		must.Do(gorgonia.Let(v.node, gorgoniaValue(v.leaf.Shape, entries)))
 	}
 	r.machine.Reset()
-	if err := r.machine.RunAll(); err != nil {
-		return 0, err
-	}
-	got, err := floats(r.value)
-	if err != nil {
-		return 0, err
-	}
+	must.Do(r.machine.RunAll())
 	for i, v := range r.vars {
-		entries, err := floats(r.grads[i])
-		if err != nil {
-			return 0, err
-		}
 		to := dstX
 		if v.leaf.Lower {
 			to = dstY
 		}
-		copy(to[v.leaf.Offset:v.leaf.Offset+v.leaf.Shape.Len()], entries)
+		copy(to[v.leaf.Offset:v.leaf.Offset+v.leaf.Shape.Len()], floats(r.grads[i]))
 	}
-	return got[0], nil
+	return floats(r.value)[0], nil
 }
 
 // Close releases the machine.

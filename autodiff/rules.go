@@ -11,6 +11,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/ir/expr"
 )
 
@@ -95,23 +96,19 @@ func (r *rule) DiffWRT(inputs int) []bool {
 }
 
 // apply makes the node of a rule.
-func apply(op Op, out expr.Shape, index []int, args []*gorgonia.Node, in ...expr.Shape) (*gorgonia.Node, error) {
-	return gorgonia.ApplyOp(&rule{op: op, in: in, out: out, index: index}, args...)
+func apply(op Op, out expr.Shape, index []int, args []*gorgonia.Node, in ...expr.Shape) *gorgonia.Node {
+	return must.Get(gorgonia.ApplyOp(&rule{op: op, in: in, out: out, index: index}, args...))
 }
 
 // SymDiff gives the gradients in the arguments, dz being the gradient in the
 // result z.
-func (r *rule) SymDiff(args gorgonia.Nodes, z, dz *gorgonia.Node) (gorgonia.Nodes, error) {
+func (r *rule) SymDiff(args gorgonia.Nodes, z, dz *gorgonia.Node) (grads gorgonia.Nodes, err error) {
+	defer must.Catch(&err)
 	if elementwise(r.op) {
-		d, err := slope(expr.Op(r.op), r.out, args[0], z)
-		if err != nil {
-			return nil, err
-		}
-		n, err := gorgonia.HadamardProd(dz, d)
-		return gorgonia.Nodes{n}, err
+		return gorgonia.Nodes{must.Get(gorgonia.HadamardProd(dz, slope(expr.Op(r.op), r.out, args[0], z)))}, nil
 	}
 	if adjoint, ok := adjoints[r.op]; ok {
-		return adjoint(r, args, z, dz)
+		return adjoint(r, args, z, dz), nil
 	}
 	return nil, fmt.Errorf("%v has no derivative", r.op)
 }
@@ -119,65 +116,41 @@ func (r *rule) SymDiff(args gorgonia.Nodes, z, dz *gorgonia.Node) (gorgonia.Node
 // adjoints are the gradients in the arguments of an operation, dz being the
 // gradient in its result z, where neither the row of the operation nor Gorgonia
 // has them.
-var adjoints = map[Op]func(r *rule, args gorgonia.Nodes, z, dz *gorgonia.Node) (gorgonia.Nodes, error){
-	Broadcast: func(r *rule, _ gorgonia.Nodes, _, dz *gorgonia.Node) (gorgonia.Nodes, error) {
-		return one(apply(Op(expr.Sum), scalar, nil, gorgonia.Nodes{dz}, r.out))
+var adjoints = map[Op]func(r *rule, args gorgonia.Nodes, z, dz *gorgonia.Node) gorgonia.Nodes{
+	Broadcast: func(r *rule, _ gorgonia.Nodes, _, dz *gorgonia.Node) gorgonia.Nodes {
+		return gorgonia.Nodes{apply(Op(expr.Sum), scalar, nil, gorgonia.Nodes{dz}, r.out)}
 	},
-	Op(expr.Sum): func(r *rule, _ gorgonia.Nodes, _, dz *gorgonia.Node) (gorgonia.Nodes, error) {
-		return one(apply(Broadcast, r.in[0], nil, gorgonia.Nodes{dz}, scalar))
+	Op(expr.Sum): func(r *rule, _ gorgonia.Nodes, _, dz *gorgonia.Node) gorgonia.Nodes {
+		return gorgonia.Nodes{apply(Broadcast, r.in[0], nil, gorgonia.Nodes{dz}, scalar)}
 	},
-	Op(expr.Gather): func(r *rule, _ gorgonia.Nodes, _, dz *gorgonia.Node) (gorgonia.Nodes, error) {
-		return one(apply(Op(expr.ScatterAdd), r.in[0], r.index, gorgonia.Nodes{dz}, r.out))
+	Op(expr.Gather): func(r *rule, _ gorgonia.Nodes, _, dz *gorgonia.Node) gorgonia.Nodes {
+		return gorgonia.Nodes{apply(Op(expr.ScatterAdd), r.in[0], r.index, gorgonia.Nodes{dz}, r.out)}
 	},
-	Op(expr.ScatterAdd): func(r *rule, _ gorgonia.Nodes, _, dz *gorgonia.Node) (gorgonia.Nodes, error) {
-		return one(apply(Op(expr.Gather), r.in[0], r.index, gorgonia.Nodes{dz}, r.out))
+	Op(expr.ScatterAdd): func(r *rule, _ gorgonia.Nodes, _, dz *gorgonia.Node) gorgonia.Nodes {
+		return gorgonia.Nodes{apply(Op(expr.Gather), r.in[0], r.index, gorgonia.Nodes{dz}, r.out)}
 	},
 	// dz * exp(u - z), the softmax, stable since z >= max u
-	Op(expr.LogSumExp): func(r *rule, args gorgonia.Nodes, z, dz *gorgonia.Node) (gorgonia.Nodes, error) {
-		w, err := apply(Broadcast, r.in[0], nil, gorgonia.Nodes{z}, scalar)
-		if err != nil {
-			return nil, err
-		}
-		if w, err = gorgonia.Sub(args[0], w); err != nil {
-			return nil, err
-		}
-		if w, err = gorgonia.Exp(w); err != nil {
-			return nil, err
-		}
-		return one(gorgonia.HadamardProd(dz, w))
+	Op(expr.LogSumExp): func(r *rule, args gorgonia.Nodes, z, dz *gorgonia.Node) gorgonia.Nodes {
+		w := must.Get(gorgonia.Sub(args[0], apply(Broadcast, r.in[0], nil, gorgonia.Nodes{z}, scalar)))
+		return gorgonia.Nodes{must.Get(gorgonia.HadamardProd(dz, must.Get(gorgonia.Exp(w))))}
 	},
-	Op(expr.Prod): func(r *rule, args gorgonia.Nodes, _, dz *gorgonia.Node) (gorgonia.Nodes, error) {
-		w, err := apply(ProdExcept, r.in[0], nil, args, r.in[0])
-		if err != nil {
-			return nil, err
-		}
-		return one(gorgonia.HadamardProd(dz, w))
+	Op(expr.Prod): func(r *rule, args gorgonia.Nodes, _, dz *gorgonia.Node) gorgonia.Nodes {
+		return gorgonia.Nodes{must.Get(gorgonia.HadamardProd(dz, apply(ProdExcept, r.in[0], nil, args, r.in[0])))}
 	},
 	// du = dz v max(u, 0)^(v-1)
-	Op(expr.PosPow): func(r *rule, args gorgonia.Nodes, _, dz *gorgonia.Node) (gorgonia.Nodes, error) {
-		s := &slopes{graph: dz.Graph(), shape: r.out}
-		less := s.Sub(args[1], s.Number(1))
-		if s.err != nil {
-			return nil, s.err
-		}
-		d := s.Mul(args[1], s.keep(binaries[expr.PosPow](args[0], less.(*gorgonia.Node))))
-		du, _ := s.Mul(dz, d).(*gorgonia.Node)
-		return gorgonia.Nodes{du, nil}, s.err
+	Op(expr.PosPow): func(r *rule, args gorgonia.Nodes, _, dz *gorgonia.Node) gorgonia.Nodes {
+		s := &slopes{dz.Graph(), r.out}
+		less := s.Sub(args[1], s.Number(1)).(*gorgonia.Node)
+		du := s.Mul(dz, s.Mul(args[1], joined(binaries[expr.PosPow], args[0], less)))
+		return gorgonia.Nodes{du.(*gorgonia.Node), nil}
 	},
 	// z = u v': du = dz v, dv = dz' u
-	Op(expr.Outer): func(_ *rule, args gorgonia.Nodes, _, dz *gorgonia.Node) (gorgonia.Nodes, error) {
-		du, err := gorgonia.Mul(dz, args[1])
-		if err != nil {
-			return nil, err
-		}
-		dv, err := gorgonia.Mul(args[0], dz)
-		return gorgonia.Nodes{du, dv}, err
+	Op(expr.Outer): func(_ *rule, args gorgonia.Nodes, _, dz *gorgonia.Node) gorgonia.Nodes {
+		return gorgonia.Nodes{must.Get(gorgonia.Mul(dz, args[1])), must.Get(gorgonia.Mul(args[0], dz))}
 	},
 }
 
 var scalar = expr.ScalarShape()
-
-func one(n *gorgonia.Node, err error) (gorgonia.Nodes, error) { return gorgonia.Nodes{n}, err }
 
 // elementwise reports a function of one argument of package expr.
 func elementwise(op Op) bool {
@@ -185,19 +158,11 @@ func elementwise(op Op) bool {
 }
 
 // Do evaluates the rule for Gorgonia's machine.
-func (r *rule) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
-	args := make([][]float64, len(inputs))
-	for i, v := range inputs {
-		a, err := floats(v)
-		if err != nil {
-			return nil, err
-		}
-		args[i] = a
-	}
+func (r *rule) Do(inputs ...gorgonia.Value) (value gorgonia.Value, err error) {
+	defer must.Catch(&err)
+	args := each.Of(inputs, floats)
 	out := make([]float64, r.out.Len())
-	if err := r.eval(out, args); err != nil {
-		return nil, err
-	}
+	must.Do(r.eval(out, args))
 	return gorgoniaValue(r.out, out), nil
 }
 
@@ -256,19 +221,20 @@ func (r *rule) eval(out []float64, args [][]float64) error {
 }
 
 // floats are the entries of a value, row-major.
-func floats(v gorgonia.Value) ([]float64, error) {
+func floats(v gorgonia.Value) []float64 {
 	switch v := v.(type) {
 	case *gorgonia.F64:
-		return []float64{float64(*v)}, nil
+		return []float64{float64(*v)}
 	case tensor.Tensor:
 		switch d := tensor.Materialize(v).Data().(type) {
 		case []float64:
-			return d, nil
+			return d
 		case float64:
-			return []float64{d}, nil
+			return []float64{d}
 		}
 	}
-	return nil, fmt.Errorf("a value of type %T", v)
+	must.Do(fmt.Errorf("a value of type %T", v))
+	return nil
 }
 
 // gorgoniaValue is an array as Gorgonia's machine takes it.

@@ -6,6 +6,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/ir/expr"
 )
 
@@ -24,7 +25,7 @@ type translation struct {
 // Subexpressions that depend on data only become leaves. A scalar operand
 // that meets an array is broadcast by an operation of its own: Gorgonia's
 // implicit broadcast loses track of scalars and one-element arrays.
-func translate(terms []term, salt string) (*translation, error) {
+func translate(terms []term, salt string) *translation {
 	t := &translation{
 		graph: gorgonia.NewGraph(),
 		leaf:  map[*gorgonia.Node]*Node{},
@@ -38,31 +39,22 @@ func translate(terms []term, salt string) (*translation, error) {
 			t.vars = append(t.vars, v)
 			continue
 		}
-		made, err := t.operation(n)
-		if err != nil {
-			return nil, fmt.Errorf("autodiff: internal error: %s: %w", n.Op, err)
-		}
-		t.made[n] = made
+		t.made[n] = t.operation(n)
 	}
 	for _, term := range terms {
-		made, join := t.made[term.node], gorgonia.Add
-		var err error
+		made := t.made[term.node]
 		switch {
 		case t.root != nil && term.minus:
-			join = gorgonia.Sub
-			fallthrough
+			t.root = must.Get(gorgonia.Sub(t.root, made))
 		case t.root != nil:
-			t.root, err = join(t.root, made)
+			t.root = must.Get(gorgonia.Add(t.root, made))
 		case term.minus:
-			t.root, err = gorgonia.Neg(made)
+			t.root = must.Get(gorgonia.Neg(made))
 		default:
 			t.root = made
 		}
-		if err != nil {
-			return nil, fmt.Errorf("autodiff: internal error: a sum: %w", err)
-		}
 	}
-	return t, nil
+	return t
 }
 
 // input makes a leaf of Gorgonia's graph.
@@ -84,7 +76,7 @@ func (t *translation) arg(n *expr.Node) *gorgonia.Node {
 }
 
 // operation translates one node whose arguments are translated.
-func (t *translation) operation(n *expr.Node) (*gorgonia.Node, error) {
+func (t *translation) operation(n *expr.Node) *gorgonia.Node {
 	args := make([]*gorgonia.Node, len(n.Args))
 	shapes := make([]expr.Shape, len(n.Args))
 	for i, a := range n.Args {
@@ -96,17 +88,13 @@ func (t *translation) operation(n *expr.Node) (*gorgonia.Node, error) {
 	case expr.Elementwise2:
 		for i := range args {
 			if shapes[i].Rank == 0 && n.Shape.Rank != 0 {
-				wide, err := apply(Broadcast, n.Shape, nil, []*gorgonia.Node{args[i]}, shapes[i])
-				if err != nil {
-					return nil, err
-				}
-				args[i] = wide
+				args[i] = apply(Broadcast, n.Shape, nil, []*gorgonia.Node{args[i]}, shapes[i])
 			}
 		}
-		return binaries[n.Op](args[0], args[1])
+		return must.Get(binaries[n.Op](args[0], args[1]))
 	}
 	if build, ok := products[n.Op]; ok {
-		return build(n, args)
+		return must.Get(build(n, args))
 	}
 	return apply(Op(n.Op), n.Shape, n.Index, args, shapes...)
 }
@@ -138,11 +126,7 @@ var products = map[expr.Op]func(n *expr.Node, args []*gorgonia.Node) (*gorgonia.
 	expr.MatMul: func(n *expr.Node, args []*gorgonia.Node) (*gorgonia.Node, error) {
 		for i, trans := range []bool{n.TransA, n.TransB} {
 			if trans {
-				turned, err := gorgonia.Transpose(args[i], 1, 0)
-				if err != nil {
-					return nil, err
-				}
-				args[i] = turned
+				args[i] = must.Get(gorgonia.Transpose(args[i], 1, 0))
 			}
 		}
 		return gorgonia.Mul(args[0], args[1])
@@ -185,6 +169,6 @@ var binaries = map[expr.Op]func(a, b *gorgonia.Node) (*gorgonia.Node, error){
 	expr.Pow: gorgonia.Pow,
 	expr.PosPow: func(a, b *gorgonia.Node) (*gorgonia.Node, error) {
 		s := shapeOf(a)
-		return apply(Op(expr.PosPow), s, nil, []*gorgonia.Node{a, b}, s, s)
+		return apply(Op(expr.PosPow), s, nil, []*gorgonia.Node{a, b}, s, s), nil
 	},
 }

@@ -191,7 +191,7 @@ func BenchmarkCompiledGorgonia(b *testing.B) {
 			b.Run(name, func(b *testing.B) {
 				p, _ := quadratic(b, n)
 				e := compiled(b, p, threads).NewEvaluator()
-				machine, err := autodiff.NewReference(p.Graph, p.Lower.Objective, p.Upper.Dim, p.Lower.Dim)
+				machine, err := autodiff.NewReference(p.Graph, p.Lower.Objective)
 				if err != nil {
 					b.Fatal(err)
 				}

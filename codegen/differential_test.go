@@ -89,7 +89,7 @@ func TestRandomExpressions(t *testing.T) {
 func checkAgainstReferences(t *testing.T, g *generator, root *expr.Node, p *Program) {
 	t.Helper()
 	e := p.NewEvaluator()
-	ref, refErr := autodiff.NewReference(g.b, root, g.dx, g.dy)
+	ref, refErr := autodiff.NewReference(g.b, root)
 	for range 2 {
 		x, y := g.point()
 		o := evaluate(t, e, g.dx, g.dy, x, y)
