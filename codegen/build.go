@@ -141,9 +141,9 @@ func dataFields(p *ir.Problem) []field {
 			if v := d.Value; v != nil && (v.Lo != nil || v.Binders != nil) {
 				continue // numbers follow from params, parts from conditions
 			}
-			f := field{model: d.Name.Name, optional: d.Value != nil, typ: "[]string", doc: "set " + d.Name.Name}
-			if len(d.Within) > 1 {
-				f.typ = "[][]string"
+			f := field{model: d.Name.Name, optional: d.Value != nil, shape: 1, typ: "[]string", doc: "set " + d.Name.Name}
+			if p.Program.Symbols[d.Name.Name].Labels > 1 {
+				f.shape, f.typ = 2, "[][]string"
 			}
 			f.name = exported(d.Name.Name, taken)
 			fields = append(fields, f)

@@ -62,7 +62,7 @@ func TestSource(t *testing.T) {
 		}
 		overlay[filepath.Join(root, path)] = real
 	}
-	models := []string{"quota", "toll", "toy", "mixed"}
+	models := []string{"quota", "toll", "toy", "bidding", "mixed"}
 	var imports, checks strings.Builder
 	for _, name := range models {
 		p := bindModel(t, root, name)
@@ -96,8 +96,11 @@ func TestSource(t *testing.T) {
 }
 
 func dataOfModel(name string) string {
-	if name == "toy" {
+	switch name {
+	case "toy":
 		return "toyData()"
+	case "bidding": // its own sets, supplied
+		return `bidding.Data{Node: []string{"north", "east", "south"}, Line: [][]string{{"north", "east"}, {"north", "south"}, {"east", "south"}}}`
 	}
 	return name + ".Data{}"
 }
@@ -106,7 +109,11 @@ func bindModel(t *testing.T, root, name string) *runtime.Problem {
 	t.Helper()
 	text := mixedModel
 	if name != "mixed" {
-		b, err := os.ReadFile(filepath.Join(root, "testdata/models", name+".blv"))
+		dir := "testdata/models"
+		if name == "bidding" {
+			dir = "examples/bidding"
+		}
+		b, err := os.ReadFile(filepath.Join(root, dir, name+".blv"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -218,7 +218,7 @@ func (b *binder) written(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 		}
 		return nil
 	}
-	if v.node.Opaque {
+	if v.node.Opaque || d.Type.Kind == lang.KindInt && e.rounded(v, d.Value.Span(), "`"+s.Name+"`") {
 		return nil
 	}
 	a := b.value(v.node)

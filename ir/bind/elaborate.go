@@ -137,7 +137,9 @@ func (e *elaborator) expr(x lang.Expr) value {
 		if x.Int && math.Abs(x.Value) < exactInt {
 			return scalarInt(int(x.Value))
 		}
-		return unbatched(e.b.graph.Number(x.Value))
+		v := unbatched(e.b.graph.Number(x.Value))
+		v.beyond = x.Int
+		return v
 	case *lang.Paren:
 		return e.expr(x.X)
 	case *lang.Name:
@@ -340,13 +342,25 @@ func (e *elaborator) constant(v value, at diag.Span, what string) (vals []float6
 // solved. known is false after an error, and, without one, where ok.
 func (b *binder) fixedNumber(x lang.Expr, what string) (v float64, known, ok bool) {
 	e := b.top()
-	n := e.numeric(x)
-	switch vals, known := e.constant(n, x.Span(), what); {
+	return e.fixed(e.numeric(x), x.Span(), what)
+}
+
+// fixed is fixedNumber of an expression at a place, elaborated to n.
+func (e *elaborator) fixed(n value, at diag.Span, what string) (v float64, known, ok bool) {
+	switch vals, known := e.constant(n, at, what); {
 	case !known:
 		return 0, false, !n.bad() && n.node.Deps == 0
 	default:
 		return vals[0], true, true
 	}
+}
+
+// rounded reports a value of integers that may not be exact.
+func (e *elaborator) rounded(v value, at diag.Span, what string) bool {
+	if v.beyond {
+		e.errorf(diag.BindNotInteger, at, "%s overflows the integers on the way: beyond 2^53 they are not exact", what)
+	}
+	return v.beyond
 }
 
 // integers returns a value as integers, one or one a tuple of its space. An
@@ -367,6 +381,9 @@ func (e *elaborator) integers(v value, at diag.Span, what string) (ints []int, o
 		return nil, v.node.Deps == 0 && v.node.Opaque
 	}
 	ints = make([]int, len(vals))
+	if e.rounded(v, at, what) {
+		return nil, false
+	}
 	for k, f := range vals {
 		if f != math.Trunc(f) || math.Abs(f) >= exactInt {
 			e.errorf(diag.BindNotInteger, at, "%s must be an integer, not %v", what, f)

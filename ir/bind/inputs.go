@@ -276,7 +276,10 @@ func isNumber(x lang.Expr) bool {
 }
 
 func (b *binder) defaultParam(s *ir.Symbol, d *lang.Param) {
-	switch v, known, ok := b.fixedNumber(d.Default, "the default of `"+s.Name+"`"); {
+	e, what := b.top(), "the default of `"+s.Name+"`"
+	n := e.numeric(d.Default)
+	switch v, known, ok := e.fixed(n, d.Default.Span(), what); {
+	case known && d.Type.Kind == lang.KindInt && math.Abs(v) < exactInt && e.rounded(n, d.Default.Span(), what):
 	case known:
 		b.bindParam(s, d, data.Scalar(v), "default")
 	case ok && b.opts.Abstract:

@@ -303,7 +303,8 @@ report {
 // TestIntegerOverflow: an int param beyond the exact integers is one error,
 // which speaks of overflow and not of division, and what waits for it is none.
 func TestIntegerOverflow(t *testing.T) {
-	for _, first := range []string{"9223372036854775807", "3000000000 * 3000000000", "9007199254740992"} {
+	for _, first := range []string{"9223372036854775807", "3000000000 * 3000000000", "9007199254740992",
+		"9007199254740993 - 9007199254740992", "2^53 + 1 - 2^53"} {
 		_, list := Bind(compile(t, "overflow.blv", `model overflow
 param n: int = `+first+`
 param m: int = n + 1

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/internal/each"
 	"bilevelc/ir"
@@ -99,13 +100,17 @@ func (e *elaborator) map1(op expr.Op, v value, at diag.Span) value {
 // map2 applies an elementwise operation of two arguments, whose shapes have been
 // compared.
 func (e *elaborator) map2(op expr.Op, u, v value, at diag.Span) value {
+	beyond := u.beyond || v.beyond
 	if u.isInt() && v.isInt() {
-		if w, ok := e.intMap2(op, u, v); ok {
+		w, ok := e.intMap2(op, u, v)
+		if ok {
 			return w
 		}
+		beyond = op == expr.Add || op == expr.Sub || op == expr.Mul || op == expr.Pow && slices.Min(v.ints) >= 0
 	}
 	u, v = e.num(u), e.num(v)
 	out := shaped(u.typ, join(u.space, v.space))
+	out.beyond = beyond
 	if u.isScalar() || !overSets(u.dims()) && !v.isScalar() {
 		out.typ = v.typ
 	}

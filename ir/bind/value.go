@@ -31,6 +31,8 @@ type value struct {
 	bools   []bool     // of a condition: one, or one a tuple
 	unknown *expr.Node // of one on data that was not supplied: a factor that is 0 or 1
 
+	beyond bool // a number that arithmetic of integers gives beyond exactInt, or from such numbers: it may be rounded
+
 	set *boundSet // of an int: whose elements these are, by position from 1; nil for numbers
 
 	// product holds the operands of the elementwise product that this value
