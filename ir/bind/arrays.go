@@ -144,7 +144,9 @@ func (b *binder) misshaped(s *ir.Symbol, d *lang.Data, a *data.Array, dims []int
 		for _, n := range slices.Backward(dims) {
 			lists = fmt.Sprintf("a list of %d %s", n, strings.Replace(lists, "a list", "lists", 1))
 		}
-		e.Fix = "give it as " + lists
+		if e.Fix = rowAsList(d, a); e.Fix == "" {
+			e.Fix = "give it as " + lists
+		}
 	}
 	e.Detail = fmt.Sprintf("`%s` is declared %s.", s.Name, d.Type.Span().Text())
 	for k, dim := range d.Type.Dims {

@@ -258,6 +258,14 @@ func (b *binder) errorf(code diag.Code, at diag.Span, format string, args ...any
 	return d
 }
 
+// errorAt is errorf at a place of the data, which may have no text.
+func (b *binder) errorAt(code diag.Code, at diag.Place, format string, args ...any) *diag.Diagnostic {
+	if at.Span.IsZero() && at.Words != "" {
+		format, args = "%s: "+format, append([]any{at.Words}, args...)
+	}
+	return b.errorf(code, at.Span, format, args...)
+}
+
 // unchecked reports a place that the checker refuses. Names, numbers of arguments,
 // and what is a number, a condition or a label are its findings, which binding
 // trusts: to meet one is a fault of the checker, and tests find it here.

@@ -149,7 +149,9 @@ func (b *binder) inputs(prob *ir.Problem) {
 				b.noValue(s, d)
 			}
 		case *lang.Data:
-			if d.Value == nil && d.Gen == nil && b.set.Get(s.Name) == nil {
+			if entry := b.set.Get(s.Name); entry != nil {
+				b.sizeless(s, d, entry)
+			} else if d.Value == nil && d.Gen == nil {
 				b.noData(s, d)
 			}
 		}
@@ -192,6 +194,44 @@ func (b *binder) noData(s *ir.Symbol, d *lang.Data) {
 			e.Fix = fmt.Sprintf("say which column it is read from: `data %s: %s column %s`", s.Name, elab.Quote(d.Type), columnText(near))
 		}
 	}
+}
+
+// sizeless reports supplied data whose declared dimension is a param that it gives no value, as it has other dimensions.
+func (b *binder) sizeless(s *ir.Symbol, d *lang.Data, entry *data.Entry) {
+	shape, _ := b.shapeOf(s.Name, d, false)
+	if !slices.ContainsFunc(d.Type.Dims[min(len(shape), len(d.Type.Dims)):], func(x lang.Expr) bool {
+		n, ok := x.(*lang.Name)
+		return ok && b.set.Get(n.Name) == nil && slices.Contains(b.sized(n.Name), s)
+	}) {
+		return
+	}
+	for _, f := range entry.Faults {
+		b.list.Add(f)
+	}
+	if len(entry.Faults) > 0 {
+		return
+	}
+	what := "a table"
+	switch {
+	case entry.Array != nil:
+		what = sizeText(entry.Array.Shape)
+	case entry.Keyed != nil:
+		what = "numbers by label"
+	case entry.Labels != nil:
+		what = "texts"
+	}
+	e := b.errorf(diag.BindShape, d.Name.Span(), "`%s` is declared %s, but %s gives %s", s.Name, d.Type.Span().Text(), entry.Origin, what)
+	if e.Fix = rowAsList(d, entry.Array); e.Fix == "" && entry.Array != nil && len(d.Type.Dims) == 1 {
+		e.Fix = "give it as a list of numbers"
+	}
+}
+
+// rowAsList says how to give a vector that is supplied as a matrix of one row; "" for anything else.
+func rowAsList(d *lang.Data, a *data.Array) string {
+	if len(d.Type.Dims) != 1 || a == nil || a.Rank() != 2 || a.Shape[0] != 1 {
+		return ""
+	}
+	return fmt.Sprintf("give its %d numbers as one list, in a table one a line: this is a row", a.Shape[1])
 }
 
 // tryInput binds a param or data if all it needs is known, and reports whether
@@ -381,7 +421,11 @@ func (b *binder) shapeOf(name string, d *lang.Data, literals bool) ([]int, strin
 		if entry.Array == nil {
 			return nil, ""
 		}
-		return entry.Array.Shape, entry.Origin
+		a := entry.Array
+		if dims := len(d.Type.Dims); a.Rank() != dims && a.Len() > 0 && !(dims == 1 && a.Rank() == 2 && a.Shape[1] == 1) {
+			return nil, "" // it does not fit, whatever the sizes are
+		}
+		return a.Shape, entry.Origin
 	}
 	list, ok := d.Value.(*lang.ListLit)
 	if !ok || entry != nil {

@@ -83,6 +83,38 @@ func TestInputErrors(t *testing.T) {
 	}
 }
 
+// Data that give no size where they are the ones to, as they have other dimensions, are the one error.
+func TestSizeThatDataDoNotGive(t *testing.T) {
+	const model = `model sizes
+param n: int
+data c: vector[n]
+upper {
+  var x: real in box(0, sum(c))
+  minimize x + n + y
+}
+lower {
+  var y: real
+  minimize (y - x)^2
+}
+`
+	for _, c := range []struct {
+		entry data.Entry
+		says  string
+	}{
+		{data.Entry{Array: data.Scalar(5)}, "gives a scalar"},
+		{data.Entry{Array: data.Matrix(1, 3, []float64{1, 2, 3})}, "gives a 1 x 3 matrix"},
+		{data.Entry{Array: data.Matrix(2, 2, []float64{1, 2, 3, 4})}, "gives a 2 x 2 matrix"},
+		{data.Entry{Keyed: &data.Keyed{Keys: [][]string{{"a"}}, Values: []float64{1}}}, "gives numbers by label"},
+		{data.Entry{Labels: [][]string{{"a"}}}, "gives texts"},
+	} {
+		c.entry.Name, c.entry.Origin = "c", "c.json"
+		_, list := Bind(compile(t, "sizes", model), &data.Set{Entries: []data.Entry{c.entry}}, Options{})
+		if len(list) != 1 || list[0].Code != diag.BindShape || list[0].Subject.String() != "sizes:3:6" || !strings.Contains(list[0].Summary, c.says) {
+			t.Errorf("%v, want one error: %s", list, c.says)
+		}
+	}
+}
+
 // A default that the size of one array overrides is told; one that says the same, one that several arrays
 // agree about, and a number that is given, are not.
 func TestDefaultsThatDataOverride(t *testing.T) {

@@ -156,7 +156,7 @@ func (b *binder) trySet(s *ir.Symbol, d *lang.IndexSet) bool {
 		b.numberedSet(set, d)
 	default:
 		elements := each.Of(d.Value.Elems, func(e lang.SetElem) []string { return each.Of(e.Parts, lang.LabelOf) })
-		b.fillSet(set, elements, "the model", func(k int) diag.Span { return d.Value.Elems[k].Span() })
+		b.fillSet(set, elements, "the model", func(k, _ int) diag.Place { return diag.Place{Span: d.Value.Elems[k].Span()} })
 	}
 	return true
 }
@@ -213,7 +213,11 @@ func (b *binder) suppliedSet(set *boundSet, d *lang.IndexSet, entry *data.Entry)
 			"make its ends params and supply those"
 		return
 	}
-	b.fillSet(set, elements, entry.Origin, func(int) diag.Span { return d.Name.Span() })
+	at := entry.LabelAt
+	if at == nil {
+		at = func(int, int) diag.Place { return diag.Place{Span: d.Name.Span()} }
+	}
+	b.fillSet(set, elements, entry.Origin, at)
 }
 
 func (b *binder) numberedSet(set *boundSet, d *lang.IndexSet) {
@@ -231,27 +235,27 @@ func (b *binder) numberedSet(set *boundSet, d *lang.IndexSet) {
 	b.bindSet(set, "the model")
 }
 
-// fillSet gives a set its elements, each a tuple of labels.
-func (b *binder) fillSet(set *boundSet, elements [][]string, origin string, at func(k int) diag.Span) {
+// fillSet gives a set its elements, each a tuple of labels: label i of element k stands at(k, i).
+func (b *binder) fillSet(set *boundSet, elements [][]string, origin string, at func(k, i int) diag.Place) {
 	arity := len(set.partSets())
 	seen := map[string]bool{}
-	fail := func(k int, format string, args ...any) *diag.Diagnostic {
-		return b.errorf(diag.BindLabels, at(k), "element %d of `%s` (%s), %s, %s", k+1, set.name, origin,
+	fail := func(k, i int, format string, args ...any) *diag.Diagnostic {
+		return b.errorAt(diag.BindLabels, at(k, i), "element %d of `%s` (%s), %s, %s", k+1, set.name, origin,
 			tupleText(elements[k]), fmt.Sprintf(format, args...))
 	}
 	for k, labels := range elements {
 		key := set.key(labels)
 		if len(labels) != arity {
-			fail(k, "has %d labels where %d are needed", len(labels), arity)
+			fail(k, 0, "has %d labels where %d are needed", len(labels), arity)
 			return
 		}
 		if seen[key] && !set.fake {
-			fail(k, "is there twice")
+			fail(k, 0, "is there twice")
 			return
 		}
 		seen[key] = true
 		if set.within != nil && set.within.find(labels...) < 0 {
-			b.nearLabel(fail(k, "is not in `%s`", set.within.name), set.within, labels)
+			b.nearLabel(fail(k, 0, "is not in `%s`", set.within.name), set.within, labels)
 			return
 		}
 		if set.labels = append(set.labels, key); set.parts == nil {
@@ -260,7 +264,7 @@ func (b *binder) fillSet(set *boundSet, elements [][]string, origin string, at f
 		tuple := make([]int, arity)
 		for i, l := range labels {
 			if tuple[i] = set.parts[i].find(l); tuple[i] < 0 {
-				b.nearLabel(fail(k, "has %s, which is not in `%s`", lang.LabelText(l), set.parts[i].name), set.parts[i], []string{l})
+				b.nearLabel(fail(k, i, "has %s, which is not in `%s`", lang.LabelText(l), set.parts[i].name), set.parts[i], []string{l})
 				return
 			}
 		}

@@ -230,9 +230,5 @@ func (t *tableReader) at(row, col int, format string, args ...any) *diag.Diagnos
 }
 
 func (t *tableReader) fault(code diag.Code, row, col int, format string, args ...any) *diag.Diagnostic {
-	place := t.table.At(row, col)
-	if place.Span.IsZero() && place.Words != "" {
-		format, args = "%s: "+format, append([]any{place.Words}, args...)
-	}
-	return t.b.errorf(code, place.Span, format, args...)
+	return t.b.errorAt(code, t.table.At(row, col), format, args...)
 }

@@ -85,9 +85,20 @@ func (t *tableReader) keys(sets []*ir.Symbol) ([]int, bool) {
 		if out[i] < 0 {
 			out[i], free = free[0], free[1:]
 		}
-		t.used[out[i]] = true
 	}
-	return out, true
+	return out, t.use(out...)
+}
+
+// use marks columns that are read, and reports one that cannot be.
+func (t *tableReader) use(cols ...int) bool {
+	for _, k := range cols {
+		t.used[k] = true
+		if c := t.table.Columns[k]; c.Fault != "" {
+			t.fault(diag.DataSheet, -1, k, "column `%s` cannot be read: %s", c.Name, c.Fault)
+			return false
+		}
+	}
+	return true
 }
 
 // numbered stands for a key column where the rows of a table are numbered from 1.
@@ -127,20 +138,20 @@ func columnText(name string) string {
 
 // offer passes on the elements that the key columns list, of the sets
 // themselves and of the sets of their labels.
-func (t *tableReader) offer(sets []*ir.Symbol, keys []int, offer func(set string, elements [][]string, own bool)) {
+func (t *tableReader) offer(sets []*ir.Symbol, keys []int, offer offered) {
 	at := 0
 	for _, s := range sets {
 		n := s.Labels
 		cols := keys[at : at+n]
 		at += n
-		offer(s.Name, t.labels(cols), len(sets) == 1)
+		offer(s.Name, t.labels(cols), t.labelAt(cols), len(sets) == 1)
 		d := s.Decl.(*lang.IndexSet)
 		if len(d.Within) != n || n == 1 {
 			continue
 		}
 		for i, w := range d.Within {
 			if of := t.b.symbol(w.Name); of != nil && of.Kind == ir.SetSymbol {
-				offer(w.Name, t.labels(cols[i:i+1]), false)
+				offer(w.Name, t.labels(cols[i:i+1]), t.labelAt(cols[i:i+1]), false)
 			}
 		}
 	}
@@ -157,6 +168,11 @@ func (t *tableReader) labels(cols []int) [][]string {
 		}
 	}
 	return out
+}
+
+// labelAt gives the places of labels.
+func (t *tableReader) labelAt(cols []int) func(k, i int) diag.Place {
+	return func(k, i int) diag.Place { return t.table.At(k, max(cols[i], 0)) } // numbered rows have no column
 }
 
 // key are the labels of row k in the given columns.

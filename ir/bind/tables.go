@@ -33,8 +33,8 @@ func (b *binder) tables() {
 		return
 	}
 	out := &data.Set{}
-	listed := map[string]*data.Entry{} // sets whose elements tables give
-	alone := map[string]bool{}         // by a table of that set alone: its rows are the elements
+	listed := map[string]*listedSet{} // sets whose elements tables give
+	alone := map[string]bool{}        // by a table of that set alone: its rows are the elements
 	var order []string
 	for _, entry := range b.set.Entries {
 		if entry.Table == nil || b.isArray(entry) {
@@ -43,42 +43,61 @@ func (b *binder) tables() {
 		}
 		t := &tableReader{b: b, entry: entry, table: entry.Table, used: make([]bool, len(entry.Table.Columns))}
 		b.readers = append(b.readers, t)
-		t.read(out, func(set string, elements [][]string, own bool) {
+		t.read(out, func(set string, elements [][]string, at func(k, i int) diag.Place, own bool) {
 			e := listed[set]
 			switch {
 			case e == nil:
-				e = &data.Entry{Name: set, Labels: [][]string{}, Origin: entry.Origin}
+				e = &listedSet{seen: map[string]bool{}, origin: entry.Origin}
 				listed[set], order = e, append(order, set)
 			case own && !alone[set]:
-				e.Labels, e.Origin = [][]string{}, entry.Origin
+				*e = listedSet{seen: map[string]bool{}, origin: entry.Origin}
 			case !own && alone[set]:
 				return
 			}
 			alone[set] = alone[set] || own
-			e.Labels = append(e.Labels, elements...)
+			e.add(elements, at)
 		})
 	}
 	for _, name := range order {
 		d, ok := b.symbol(name).Decl.(*lang.IndexSet)
 		if ok && d.Value == nil && out.Get(name) == nil {
-			e := *listed[name]
-			e.Labels = distinct(e.Labels)
-			out.Entries = append(out.Entries, e)
+			out.Entries = append(out.Entries, listed[name].entry(name))
 		}
 	}
 	b.set = out
 }
 
-func distinct(elements [][]string) [][]string {
-	seen := map[string]bool{}
-	out := elements[:0:0]
-	for _, e := range elements {
-		if key := strings.Join(e, "\x00"); !seen[key] {
-			seen[key] = true
-			out = append(out, e)
+// listedSet holds the elements that tables list, each where it stands first.
+type listedSet struct {
+	origin string
+	labels [][]string
+	seen   map[string]bool
+	from   []struct {
+		at  func(k, i int) diag.Place
+		row int
+	}
+}
+
+func (s *listedSet) add(elements [][]string, at func(k, i int) diag.Place) {
+	for k, e := range elements {
+		if key := strings.Join(e, "\x00"); !s.seen[key] {
+			s.seen[key] = true
+			s.labels = append(s.labels, e)
+			s.from = append(s.from, struct {
+				at  func(k, i int) diag.Place
+				row int
+			}{at, k})
 		}
 	}
-	return out
+}
+
+func (s *listedSet) entry(name string) data.Entry {
+	e := data.Entry{Name: name, Labels: s.labels, Origin: s.origin}
+	if e.Labels == nil {
+		e.Labels = [][]string{}
+	}
+	e.LabelAt = func(k, i int) diag.Place { return s.from[k].at(s.from[k].row, i) }
+	return e
 }
 
 // isArray reports whether a file that may be read as a table or as an array is
@@ -126,6 +145,10 @@ type tableReader struct {
 	used  []bool // columns that mean something
 }
 
+// offered takes elements of a set: label i of element k stands at(k, i). They are the table's own where
+// it has a row for each.
+type offered func(set string, elements [][]string, at func(k, i int) diag.Place, own bool)
+
 // tableSource is data that a table gives.
 type tableSource struct {
 	name string
@@ -138,7 +161,7 @@ type tableSource struct {
 
 // read adds the arrays of the table to out, and offers the elements of the
 // sets that it has the keys of.
-func (t *tableReader) read(out *data.Set, offer func(set string, elements [][]string, own bool)) {
+func (t *tableReader) read(out *data.Set, offer offered) {
 	var sources []tableSource
 	var over []*ir.Symbol // the sets of the first array over sets
 	for _, s := range t.b.declared() {
@@ -218,8 +241,8 @@ func (t *tableReader) source(name string, d *lang.Data) (src tableSource, found,
 		}
 		src.cols = []int{k}
 	}
-	for _, k := range src.cols {
-		t.used[k] = true
+	if !t.use(src.cols...) {
+		return src, true, false
 	}
 	if src.sets = t.b.setsOf(d.Type.Dims[:leading]); len(src.sets) == 0 && leading > 1 || len(d.Type.Dims) == 0 {
 		e := t.at(-1, src.cols[0], "column `%s` cannot fill `%s`, which is declared %s: a column fills an array over sets or a vector",
@@ -280,7 +303,11 @@ func (t *tableReader) wideColumns(name string, d *lang.Data) (cols []int, found,
 	if found && missing != "" {
 		e := t.at(-1, cols[0], "%s has no column `%s`, which `%s` is read from", t.entry.Origin, missing, name)
 		e.Detail = "its columns are " + t.columnNames()
-		e.Fix = diag.Meant(missing, t.names())
+		others := t.names() // those not read already
+		for _, k := range cols {
+			others = slices.DeleteFunc(others, func(name string) bool { return name == t.table.Columns[k].Name })
+		}
+		e.Fix = diag.Meant(missing, others)
 		return nil, true, false
 	}
 	return cols, found, true
@@ -305,7 +332,7 @@ func (b *binder) readBy(column string) string {
 }
 
 // fill reads the columns of data as an entry of its name.
-func (t *tableReader) fill(src *tableSource, keys []int, offer func(set string, elements [][]string, own bool)) (data.Entry, bool) {
+func (t *tableReader) fill(src *tableSource, keys []int, offer offered) (data.Entry, bool) {
 	entry := data.Entry{Name: src.name, Origin: fmt.Sprintf("column %s of %s", t.table.Columns[src.cols[0]].Name, t.entry.Origin)}
 	if n := len(src.cols); n > 1 {
 		entry.Origin = fmt.Sprintf("columns %s to %s of %s", t.table.Columns[src.cols[0]].Name, t.table.Columns[src.cols[n-1]].Name, t.entry.Origin)
@@ -337,7 +364,7 @@ func (t *tableReader) fill(src *tableSource, keys []int, offer func(set string, 
 	byName := src.last != nil && t.b.labelled(src.last)
 	if byName {
 		labels := each.Of(src.cols, func(c int) []string { return []string{t.table.Columns[c].Name} })
-		offer(src.last.Name, labels, true)
+		offer(src.last.Name, labels, func(k, _ int) diag.Place { return t.table.At(-1, src.cols[k]) }, true)
 	}
 	if len(src.sets) == 0 && !(src.wide && byName) {
 		switch {

@@ -129,7 +129,7 @@ func TestTableErrors(t *testing.T) {
 		{"roads.csv", "from,to,cost,capacity\nRome,Oslo,1e999,5\n", diag.DataNotFinite, "roads.csv:2:11", "`cost` is 1e999, which is not a finite number"},
 		{"prices.csv", "a,b,c,price\nnoon,Rome,x,1\n", diag.BindTable, "prices.csv:1:1", "not clear"},
 		{"roads.csv", "from,to,cost,capacity\nRome,Oslo,1,5\nRome,Oslo,2,5\n", diag.BindLabels, "roads.csv:3:11", "is given twice"},
-		{"roads.csv", "from,to,cost,capacity\nRome,Paris,1,5\n", diag.BindLabels, "transport:3:5", "has \"Paris\", which is not in `node`"},
+		{"roads.csv", "from,to,cost,capacity\nRome,Paris,1,5\n", diag.BindLabels, "roads.csv:2:6", "has \"Paris\", which is not in `node`"},
 		{"prices.csv", "hour,node,price\nnoon,Rome,1\nnoon,Oslo,2\nnoon,Rigga,3\n", diag.BindLabels, "prices.csv:4:12", "has \"Rigga\", which is not in `node` (nodes.csv)"},
 		{"prices.csv", "hour,node,price\nnoon,Rome,1\nnoon,Oslo,2\n", diag.BindLabels, "transport:8:6", "`price[\"Riga\", \"noon\"]` has no value"},
 		{"nodes.csv", "Node\nRome\nOslo\n", diag.BindTable, "nodes.csv:1:1", "did you mean `node`? The column is spelled `Node`"},
@@ -142,6 +142,35 @@ func TestTableErrors(t *testing.T) {
 		}
 		if !found || len(list) > 2 {
 			t.Errorf("%s\n%s\ngot %v\nwant %s at %s: %s", c.file, c.text, list, c.code, c.at, c.says)
+		}
+	}
+}
+
+// A column that cannot be read is an error where the model reads it, and nowhere else.
+func TestColumnsThatCannotBeRead(t *testing.T) {
+	set := tableSet(t, nil)
+	roads := set.Entries[1].Table
+	roads.Columns = append(roads.Columns, data.Column{Name: "day", Cells: make([]data.Cell, roads.Rows), Fault: "it holds dates"})
+	mustBind(t, compile(t, "transport", transport), set)
+	for _, k := range []int{0, 1} { // of numbers, of labels
+		roads.Columns[k].Fault = "it holds dates"
+		_, list := Bind(compile(t, "transport", transport), set, Options{})
+		if len(list) != 1 || list[0].Code != diag.DataSheet || list[0].Subject.String() != fmt.Sprintf("roads.csv:1:%d", 1+5*k) || !strings.Contains(list[0].Summary, "it holds dates") {
+			t.Errorf("column %d: %v", k, list)
+		}
+		roads.Columns[k].Fault = ""
+	}
+}
+
+// A table without rows is one of no elements and no numbers.
+func TestTableWithoutRows(t *testing.T) {
+	text := strings.NewReplacer("  var x", "  var more: real in box(0, 1)\n  var x", "  var flow", "  var also: real\n  var flow",
+		"+ flow[i, j]^2)", "+ flow[i, j]^2) + also^2").Replace(transport)
+	prob := mustBind(t, compile(t, "transport", text), tableSet(t, map[string]string{
+		"nodes.csv": "node;supply\n", "roads.csv": "cost,from,to,capacity\n", "prices.csv": "hour,node,price\n", "weights.csv": "weight\n"}))
+	for _, s := range prob.Sets {
+		if s.Axis.Size != 0 {
+			t.Errorf("%s has %d elements", s.Name, s.Axis.Size)
 		}
 	}
 }

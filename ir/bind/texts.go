@@ -118,7 +118,7 @@ func (b *binder) filteredSet(set *boundSet, v *lang.SetLiteral) bool {
 	for _, of := range sets {
 		set.fake = set.fake || of.fake
 	}
-	b.fillSet(set, labels, origin, func(int) diag.Span { return v.Span() })
+	b.fillSet(set, labels, origin, func(int, int) diag.Place { return diag.Place{Span: v.Span()} })
 	if set.n == 0 {
 		b.errorf(diag.BindLabels, v.Span(), "no element of %s is in `%s`", setNames(sets), set.name).Severity = diag.Warning
 	}

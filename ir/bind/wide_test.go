@@ -204,6 +204,7 @@ func TestWideErrors(t *testing.T) {
 		{"", "", strings.Replace(good, "b,1,2", "b,1,inf", 1), diag.DataNotFinite, "t.csv:3:5", "`x2` is inf", ""},
 		{"", "", strings.Replace(good, "valid", "", 1), diag.DataNotNumber, "t.csv:3:13", "`split` has no value here", ""},
 		{"", "", strings.Replace(good, ",x2,", ",x_2,", 1), diag.BindTable, "t.csv:1:4", "has no column `x2`, which `X` is read from", "`x_2`"},
+		{"", "", strings.Replace(good, ",x2,", ",x02,", 1), diag.BindTable, "t.csv:1:4", "has no column `x2`, which `X` is read from", "`x02`"},
 		{"", "", strings.Replace(good, "north", "east", 1), diag.BindLabels, "wide:17:66", "`site[r]` is \"east\", which is not in `region`", "r = \"a\""},
 		{`== "train"`, `== "trian"`, good, diag.BindLabels, "wide:4:37", "no entry of `split` is \"trian\"", "did you mean `\"train\"`"},
 		{"data split: text[row]", "data split: vector[2]", good, diag.LabelAsNumber, "", "", "declare it as `data split: text[2]`"},

@@ -86,8 +86,10 @@ type Entry struct {
 	Name   string
 	Array  *Array
 	Labels [][]string // elements of a set, each a label or a tuple of labels
-	Keyed  *Keyed
-	Table  *Table
+	// LabelAt is where label i of element k of Labels stands; nil where only Origin is known.
+	LabelAt func(k, i int) diag.Place
+	Keyed   *Keyed
+	Table   *Table
 	// Faults say why a Table has no Array; they are reported where one is
 	// needed.
 	Faults diag.List

@@ -31,7 +31,8 @@ type Table struct {
 // Column is one column of a table.
 type Column struct {
 	Name  string
-	Cells []Cell
+	Cells []Cell // empty ones where there is a Fault
+	Fault string // why the column cannot be read, for a model that does: "it holds dates ..."
 }
 
 // Cell is one entry of a table. Text is "" where it is empty; Number counts

@@ -52,8 +52,8 @@ func readCSVFile(r *reader, name string) {
 	r.set.Entries = append(r.set.Entries, e)
 }
 
-// readCSVTable reads a table with a header; nil where there is none, or where
-// the file is broken, which reading it as an array reports.
+// readCSVTable reads a table with a header; nil where there is none, or where a file of
+// numbers is broken, which reading it as an array reports.
 func readCSVTable(r *reader, name string) *data.Table {
 	if name == "" {
 		name = stem(r.file)
@@ -61,6 +61,7 @@ func readCSVTable(r *reader, name string) *data.Table {
 	trial := &reader{file: r.file, text: r.text, set: &data.Set{}}
 	t := newTable(r, name)
 	var fields []field
+	texts := false // a cell is no number
 	ok := trial.rows(func(start, end int, line string, sep byte) bool {
 		if line == "" {
 			return true
@@ -74,14 +75,12 @@ func readCSVTable(r *reader, name string) *data.Table {
 			return true
 		}
 		var fine bool
-		if fields, fine = trial.splitLine(fields[:0], start, end, sep); !fine {
+		if fields, fine = trial.splitLine(fields[:0], start, end, sep); first && (!fine || !trial.isHeader(fields)) {
 			return false
 		}
-		if !first && len(fields) != len(t.table.Columns) {
-			return false
-		}
-		if first && !trial.isHeader(fields) {
-			return false
+		if !first && fine && len(fields) != len(t.table.Columns) {
+			trial.errorAt(diag.DataRagged, start, end, "this row has %s, where the first line has %d",
+				diag.Count(len(fields), "entry", "entries"), len(t.table.Columns))
 		}
 		if !first {
 			t.row(start, end)
@@ -93,13 +92,18 @@ func readCSVTable(r *reader, name string) *data.Table {
 				return false
 			case first:
 				t.column(word, f.start, f.end)
-			default:
-				t.set(j, cellOf(word), f.start, f.end)
+			case j < len(t.table.Columns):
+				cell := cellOf(word)
+				t.set(j, cell, f.start, f.end)
+				texts = texts || !cell.IsNumber && !data.IsMissing(word)
 			}
 		}
 		return true
 	})
-	if !ok || t.table.Rows == 0 {
+	if trial.errors > 0 && texts { // a table for sure
+		r.errors, r.diags = r.errors+trial.errors, append(r.diags, trial.diags...)
+	}
+	if !ok || trial.errors > 0 || len(t.table.Columns) == 0 {
 		return nil
 	}
 	return t.finish()

@@ -105,6 +105,9 @@ func Read(format Format, file, text, name string) (*data.Set, diag.List) {
 		format = sniff(file, text)
 	}
 	r := &reader{file: file, text: text, set: &data.Set{}}
+	if code := (map[Format]diag.Code{JSON: diag.DataJSON, CSV: diag.DataCSV})[format]; code != "" && !r.isText(code) {
+		return r.finish()
+	}
 	switch format {
 	case JSON:
 		readJSON(r, name)

@@ -42,6 +42,7 @@ func TestGoodTexts(t *testing.T) {
 		{"records", "d.json", `{"t": [{"a": "x", "n": 1}, {"n": 2.5, "z": null}]}`, "", `{"t":[{"a":"x","n":1},{"n":2.5}]}`},
 		{"three dimensions", "d.json", `{"T": [[[1, 2]], [[3, 4]]]}`, "", `{"T":[[[1,2]],[[3,4]]]}`},
 		{"table", "roads.csv", "from,to,cost\nA,\"B\",3\nB,C,4\n", "", `{"roads":[{"from":"A","to":"B","cost":3},{"from":"B","to":"C","cost":4}]}`},
+		{"header alone", "t.csv", "a,b\n", "", `{"t":[]}`},
 		{"bare array", "d.json", `[1, 2]`, "c", `{"c":[1,2]}`},
 		{"bare number", "d.json", `7`, "n", `{"n":7}`},
 		{"vector", "t.csv", "1\n2\n-3e-1\n", "", `{"t":[1,2,-0.3]}`},
@@ -127,7 +128,11 @@ func TestBadTexts(t *testing.T) {
 		{"broken other member", "d.json", `{"n": [1}, "m": 2}`, "m", diag.DataJSON, "d.json:1:7", "value of n"},
 
 		{"CSV empty", "t.csv", "\n\n", "", diag.DataCSV, "t.csv:1:1", "no numbers"},
-		{"CSV header alone", "t.csv", "a,b\n", "", diag.DataCSV, "t.csv:1:1", "no numbers"},
+		{"CSV Latin-1", "t.csv", "s,c\nA,1\nK\xf6ln,2\n", "", diag.DataCSV, "t.csv:3:2", "not UTF-8: here is the byte 0xf6"},
+		{"CSV UTF-16", "t.csv", "\xff\xfes\x00\n\x00", "", diag.DataCSV, "?", "it may be UTF-16"},
+		{"JSON Latin-1", "d.json", "{\"s\": [\"\ufffd\", \"K\xf6ln\"]}", "", diag.DataJSON, "d.json:1:15", "not UTF-8"},
+		{"CSV table ragged", "t.csv", "s,c\nA,1\nB,2\nC,3,4\nD,5\n", "", diag.DataRagged, "t.csv:4:1", "this row has 3 entries, where the first line has 2"},
+		{"CSV table quote", "t.csv", "s,c\nA,1\n\"B,2\nC,3\n", "", diag.DataCSV, "t.csv:3:1", "not closed"},
 		{"CSV word", "X.csv", "1,2\n3,x\n", "", diag.DataNotNumber, "X.csv:2:3", "X[2, 2] is `x`"},
 		{"CSV word in first line", "X.csv", "1,x\n3,4\n", "", diag.DataNotNumber, "X.csv:1:3", "X[1, 2] is `x`"},
 		{"CSV missing", "X.csv", "1,2\n3,\n", "", diag.DataNotNumber, "X.csv:2:3", "X[2, 2] is missing"},
@@ -172,6 +177,9 @@ func TestBadTexts(t *testing.T) {
 			d := list[0]
 			if d.Code != c.code || d.Subject.String() != c.at || !strings.Contains(d.Summary, c.says) {
 				t.Errorf("got %s %s %q, want %s %s %q", d.Code, d.Subject, d.Summary, c.code, c.at, c.says)
+			}
+			if strings.HasPrefix(c.label, "CSV table") && len(list) > 1 {
+				t.Errorf("one fault gives %v", list)
 			}
 			if d.Subject.IsZero() && !strings.Contains(d.Summary, c.file) {
 				t.Errorf("%q does not name the file", d.Summary)

@@ -129,7 +129,7 @@ func (p *jsonReader) add(name, origin string) {
 	before := p.errors
 	switch p.form() {
 	case labels:
-		e.Labels = p.labelList(name)
+		e.Labels, e.LabelAt = p.labelList(name)
 	case keyed:
 		e.Keyed = p.byLabel(name)
 	case records:

@@ -91,23 +91,31 @@ func (p *jsonReader) label(at entry) string {
 	return strconv.FormatInt(int64(v), 10)
 }
 
-// labelList reads the elements of a set; nil where one is wrong.
-func (p *jsonReader) labelList(name string) [][]string {
-	out := [][]string{}
+// labelList reads the elements of a set, and gives where they begin; nil where one is wrong.
+func (p *jsonReader) labelList(name string) ([][]string, func(k, i int) diag.Place) {
+	out, places := [][]string{}, [][]int{}
 	before := p.errors
 	p.elements(func(i int) {
 		var tuple []string
+		at := []int{p.pos}
 		if p.peek() != '[' {
 			tuple = []string{p.label(entry{name, i, -1})}
 		} else {
-			p.elements(func(j int) { tuple = append(tuple, p.label(entry{name, i, j})) })
+			at = nil
+			p.elements(func(j int) {
+				at = append(at, p.pos)
+				tuple = append(tuple, p.label(entry{name, i, j}))
+			})
 		}
-		out = append(out, tuple)
+		out, places = append(out, tuple), append(places, at)
 	})
 	if p.errors > before {
-		return nil
+		return nil, nil
 	}
-	return out
+	return out, func(k, i int) diag.Place {
+		start := places[k][i]
+		return diag.Place{Span: p.span(start, start+1)}
+	}
 }
 
 // byLabel reads an object of numbers or texts, or of objects of them.

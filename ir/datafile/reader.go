@@ -2,6 +2,8 @@ package datafile
 
 import (
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"bilevelc/ir/data"
 	"bilevelc/lang"
@@ -47,6 +49,35 @@ func (r *reader) span(start, end int) diag.Span {
 		r.source = diag.NewSource(r.file, r.text)
 	}
 	return diag.Span{Source: r.source, Start: start, End: end}
+}
+
+// isText reports a text that is not UTF-8: its labels would not come back from a result.
+func (r *reader) isText(code diag.Code) bool {
+	var d *diag.Diagnostic
+	switch at := invalid(r.text); {
+	case strings.HasPrefix(r.text, "\xff\xfe"), strings.HasPrefix(r.text, "\xfe\xff"), strings.Contains(r.text, "\x00"):
+		d = r.errorIn(code, "the text is not UTF-8: it may be UTF-16")
+	case at >= 0:
+		d = r.errorAt(code, at, at+1, "the text is not UTF-8: here is the byte %#x", r.text[at])
+		d.Detail = "the file may be in Latin-1 or another code page"
+	default:
+		return true
+	}
+	d.Fix = "save it as UTF-8"
+	return false
+}
+
+// invalid is the first place of a text where it is not UTF-8; -1 for none.
+func invalid(text string) int {
+	if utf8.ValidString(text) {
+		return -1
+	}
+	for i, c := range text {
+		if c == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
+			return i
+		}
+	}
+	return -1
 }
 
 // one binds a file of a single array under name, or under the file's stem.

@@ -156,6 +156,9 @@ func TestDamagedTables(t *testing.T) {
 func TestParquetKinds(t *testing.T) {
 	type row struct {
 		Price int64    `parquet:"price,decimal(2:12)"`
+		Cents [9]byte  `parquet:"cents,decimal(2:20)"`
+		Tags  []string `parquet:"tags,list"`
+		Day   int32    `parquet:"day,date"`
 		Count uint32   `parquet:"count"`
 		Large int64    `parquet:"large"`
 		Share *float64 `parquet:"share,optional"`
@@ -164,7 +167,10 @@ func TestParquetKinds(t *testing.T) {
 	share := 0.5
 	var text bytes.Buffer
 	w := parquet.NewGenericWriter[row](&text)
-	if _, err := w.Write([]row{{1234, 4_000_000_000, 1 << 60, &share, true}, {-5, 1, 7, nil, false}}); err != nil {
+	if _, err := w.Write([]row{
+		{1234, [9]byte{7: 3, 8: 0xe9}, []string{"a", "b"}, 20000, 4_000_000_000, 1 << 60, &share, true}, // 3e9 is 1001
+		{-5, [9]byte{255, 255, 255, 255, 255, 255, 255, 255, 0x9c}, nil, 20001, 1, 7, nil, false},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -174,11 +180,29 @@ func TestParquetKinds(t *testing.T) {
 	got := map[string][]data.Cell{}
 	for _, c := range table.Columns {
 		got[c.Name] = c.Cells
+		if (c.Fault != "") != (c.Name == "tags" || c.Name == "day") || len(c.Cells) != 2 {
+			t.Errorf("column %s of %d rows: %s", c.Name, len(c.Cells), c.Fault)
+		}
+	}
+	if got["cents"][0].Number != 10.01 || got["cents"][1].Number != -1 {
+		t.Errorf("%+v", got["cents"])
 	}
 	if got["price"][0].Number != 12.34 || got["price"][1].Number != -0.05 || got["count"][0].Number != 4e9 ||
 		got["large"][0].IsNumber || got["large"][0].Text != "1152921504606846976" || !got["large"][1].IsNumber ||
 		got["share"][0].Number != 0.5 || got["share"][1].Text != "" || got["open"][0].Number != 1 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A Parquet file without rows has its columns.
+func TestParquetWithoutRows(t *testing.T) {
+	var text bytes.Buffer
+	w := parquet.NewGenericWriter[record](&text)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if table := good(t, Auto, "t.parquet", text.String(), "").Entries[0].Table; table.Rows != 0 || len(table.Columns) != 4 {
+		t.Errorf("%+v", table)
 	}
 }
 
