@@ -113,14 +113,14 @@ func (p *Problem) system() (*kkt.System, exchange.Names, *ir.Problem, error) {
 func unlimited(p *ir.Problem, no *kkt.NoLimit) error {
 	row := &p.Rows[no.Row]
 	var list diag.List
-	d := list.Errorf(diag.RunExport, row.Family.Span, "%s cannot be written with binary columns for its pairs: of row %s, %s", p.Name, row.Name, no.Why)
+	d := list.Errorf(diag.RunExport, row.Family.Span, "`%s` cannot be written with binary columns for its pairs: of row %s, %s", p.Name, row.Name, no.Why)
 	d.Detail = "Each slack and each multiplier needs a bound. Rows that hold with slack for all x, and bounds of the follower's variables, give them; sets of type 1 need none."
 	return list
 }
 
 func notExported(p *ir.Problem, at diag.Span, why string) error {
 	var list diag.List
-	d := list.Errorf(diag.RunExport, at, "%s cannot be written as such a program: %s", p.Name, why)
+	d := list.Errorf(diag.RunExport, at, "`%s` cannot be written as such a program: %s", p.Name, why)
 	d.Detail = "A single-level program takes f that is quadratic in all that it reads, g that is in x and y together, and affine constraints; the form of MibS linear objectives."
 	return list
 }

@@ -322,7 +322,7 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("resumed to %+v, not %+v", resumed.Upper, whole.Upper)
 	}
 	result, err = bindText(t, kinked).Solve(ctx, runtime.OffSystem(runtime.Options{}))
-	if err != nil || result.Status != runtime.Interrupted {
+	if err != nil || result.Status != runtime.Interrupted || result.Err().Error() != "interrupted" {
 		t.Errorf("a context that has ended: %+v, %v", result, err)
 	}
 }

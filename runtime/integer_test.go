@@ -35,7 +35,8 @@ func TestIntegerNeedsSearch(t *testing.T) {
 		}
 	}
 	var list diag.List
-	if r, err := p.Solve(context.Background(), runtime.Options{Method: "goldstein"}); !errors.As(err, &list) || list[0].Code != diag.RunInteger || list[0].Subject.Text() != "trucks" {
+	if r, err := p.Solve(context.Background(), runtime.Options{Method: "goldstein"}); !errors.As(err, &list) || list[0].Code != diag.RunInteger || list[0].Subject.Text() != "trucks" ||
+		!strings.HasPrefix(list[0].Fix, "leave out the method") {
 		t.Errorf("solved: %v, %v", r, err)
 	}
 	at := func(trucks float64) runtime.Values {

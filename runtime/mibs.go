@@ -91,7 +91,11 @@ func (p *Problem) ExportBilevel(mps, aux io.Writer, file string) error {
 	}
 	b, why := exchange.Linear(system, names)
 	if why != "" {
-		return notExported(bound, bound.Upper.Span, why)
+		at := bound.Upper.Span
+		if system.H.NNZ()+system.G.NNZ() > 0 && strings.Contains(why, "lower") {
+			at = bound.Lower.Span
+		}
+		return notExported(bound, at, why)
 	}
 	for _, level := range []struct {
 		is   bool

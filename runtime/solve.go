@@ -61,7 +61,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		onSystem = fmt.Sprintf("the solve on the KKT system ended as %s (%s)", r.Status, r.Reason)
 	}
 	if p.Numeric.Integer != nil {
-		return nil, p.continuous(p.whyNot(opts))
+		return nil, p.continuous(p.whyNot(opts), p.otherMethod(opts) != "" && p.whyNot(Options{}) == "")
 	}
 	if opts.Method == SystemMethod {
 		return nil, &UsageError{Err: fmt.Errorf("method %s does not take this problem: %s", SystemMethod, p.whyNot(opts))}
@@ -107,14 +107,16 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 }
 
 // continuous is an error for a problem with integer variables that the search for the global optimum cannot take, for the given reason: a local solve would move
-// them off the whole numbers.
-func (p *Problem) continuous(why string) error {
+// them off the whole numbers. withoutOptions says that the search takes it where the options name no other method.
+func (p *Problem) continuous(why string, withoutOptions bool) error {
 	for _, v := range p.IR.Upper.Vars {
 		if v.Integer {
 			var diags diag.List
 			d := diags.Errorf(diag.RunInteger, v.Span, "`%s` takes whole numbers only, and this run has no global search: %s", v.Name, why)
 			d.Detail = "A local solve moves the leader's variables continuously; rounding what it ends at proves nothing."
 			switch lo, hi := p.Numeric.X.Lo[v.Offset], p.Numeric.X.Hi[v.Offset]; {
+			case withoutOptions:
+				d.Fix = "leave out the method, oracle, solver and settings"
 			case kkt.Applies(p.Numeric) == "" && p.Numeric.Facts.DegreeF <= 2:
 				d.Fix = "`bilevelc export` writes the model for a mixed-integer solver"
 			case v.Shape.Rank == 0 && v.Axes == nil:

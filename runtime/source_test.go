@@ -42,6 +42,20 @@ lower {
 }
 `
 
+// listedModel lists its sets, which data may replace.
+const listedModel = `model listed
+set node = {"A", "B"}
+set line(from, to) within node * node = {("A", "B")}
+upper {
+  var x: [node] in box(0, 1)
+  minimize sum(x) + sum(y)
+}
+lower {
+  var y: [line]
+  minimize sum((i, j) in line: (y[i, j] - x[i])^2)
+}
+`
+
 // TestSource writes packages for models, compiles them in one program with the
 // go command, and lets it compare every entry point with the interpreter, bit
 // for bit, at several points, and a solve through the typed interface.
@@ -62,7 +76,7 @@ func TestSource(t *testing.T) {
 		}
 		overlay[filepath.Join(root, path)] = real
 	}
-	models := []string{"quota", "toll", "toy", "bidding", "mixed"}
+	models := []string{"quota", "toll", "toy", "listed", "mixed"}
 	var imports, checks strings.Builder
 	for _, name := range models {
 		p := bindModel(t, root, name)
@@ -99,21 +113,17 @@ func dataOfModel(name string) string {
 	switch name {
 	case "toy":
 		return "toyData()"
-	case "bidding": // its own sets, supplied
-		return `bidding.Data{Node: []string{"north", "east", "south"}, Line: [][]string{{"north", "east"}, {"north", "south"}, {"east", "south"}}}`
+	case "listed":
+		return `listed.Data{Node: []string{"P", "Q"}, Line: [][]string{{"P", "Q"}}}`
 	}
 	return name + ".Data{}"
 }
 
 func bindModel(t *testing.T, root, name string) *runtime.Problem {
 	t.Helper()
-	text := mixedModel
-	if name != "mixed" {
-		dir := "testdata/models"
-		if name == "bidding" {
-			dir = "examples/bidding"
-		}
-		b, err := os.ReadFile(filepath.Join(root, dir, name+".blv"))
+	text := map[string]string{"mixed": mixedModel, "listed": listedModel}[name]
+	if text == "" {
+		b, err := os.ReadFile(filepath.Join(root, "testdata/models", name+".blv"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ var (
 )
 
 func (e *StatusError) Error() string {
-	if e.Reason == "" {
+	if e.Reason == "" || e.Reason == e.Status.String() {
 		return e.Status.String()
 	}
 	return e.Status.String() + ": " + e.Reason

@@ -84,7 +84,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	r.Lower.Curvature = ""
 	run, err := system.Solve(ctx, p.Numeric, choices)
 	if whole, ok := errors.AsType[*system.WholeNumbers](err); ok {
-		err = p.continuous(whole.Why)
+		err = p.continuous(whole.Why, false)
 	}
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -133,7 +134,8 @@ func commandsNamed(name string) (found []replCommand) {
 }
 
 func (r *repl) load(ctx context.Context, path string) error {
-	hold(!datafile.Holds(path), "%s holds data; `:data %s` reads it", path, path)
+	_, missing := os.Stat(path)
+	hold(!datafile.Holds(path) || missing != nil, "%s holds data; `:data %s` reads it", path, path)
 	reply := must.Get(r.session.Load(path, string(r.app.textOf(ctx, path, maxModel, exitUsage))))
 	fmt.Fprintln(r.app.io.out, strings.Join(reply.Defined, ", "))
 	r.app.reportDiagnostics(reply.Warnings)

@@ -67,7 +67,7 @@ func (b *binder) variables(l *ir.Level, decl *ir.LevelDecl, lower bool) bool {
 			ok = false
 			continue
 		}
-		b.fits(v.Type.Span(), v.Name.Name, sizesOf(dims)...)
+		b.within(min(b.limit, b.mostVariables+perNumber*b.numbers), v.Type.Span(), v.Name.Name, sizesOf(dims)...)
 		shape := shapeOf(sizesOf(dims))
 		l.Vars = append(l.Vars, ir.Variable{Name: v.Name.Name, Shape: shape, Offset: l.Dim, Span: v.Name.Span(),
 			Axes: exported(dims), Integer: v.Kind != lang.ContinuousVar && !lower})

@@ -181,8 +181,8 @@ func (c *checker) constraint(r *lang.Constraint, lower bool) {
 	switch deps := join(elab.Bool, terms...).deps; {
 	case !whole:
 	case deps == 0:
-		c.warnf(diag.IdleConstraint, r.Span(), "%s does not constrain anything", constraintText(r)).Detail =
-			"it reads no variable: it holds always or never"
+		c.warnf(diag.IdleConstraint, r.Span(), "%s reads no variable", constraintText(r)).Detail =
+			"it holds always or never"
 	case lower && deps&expr.DependsY == 0:
 		d := c.warnf(diag.LeaderRow, r.Span(), "%s of the lower level reads no lower variable", constraintText(r))
 		d.Detail = "the follower cannot move it: an x that breaks it leaves the follower no feasible answer, and is ruled out for the leader"

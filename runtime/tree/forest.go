@@ -295,7 +295,7 @@ func (f *forest) result(ctx context.Context) *Result {
 	case closed && !open && r.open <= max(f.gap, tolerance.Target)*r.Scale*(1+0x1p-20):
 		r.Outcome, r.Proved = Proved, true
 	case open && ctx.Err() != nil:
-		r.Outcome, r.Why = Interrupted, "interrupted"
+		r.Outcome, r.Why = Interrupted, ended(ctx)
 	case open:
 		r.Outcome, r.Why = LimitReached, status.Spent
 		if math.IsInf(r.Bound, -1) {

@@ -16,11 +16,13 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/status"
 )
 
 // Options of a search. The zero value searches to tolerance.Target without a limit.
@@ -117,7 +119,7 @@ func Solve(ctx context.Context, sys *kkt.System, opts Options) (*Result, error) 
 		return nil, err
 	}
 	if ctx.Err() != nil && opts.Resume == nil { // ranges that it was to find may be missing: it begins anew
-		nothing.Outcome, nothing.Why = Interrupted, "interrupted"
+		nothing.Outcome, nothing.Why = Interrupted, ended(ctx)
 		return nothing, nil
 	}
 	if why != "" {
@@ -126,6 +128,9 @@ func Solve(ctx context.Context, sys *kkt.System, opts Options) (*Result, error) 
 	}
 	return f.run(ctx)
 }
+
+// ended says what ended a context: a limit, or somebody who interrupted it.
+func ended(ctx context.Context) string { return cmp.Or(string(status.LimitOf(ctx)), "interrupted") }
 
 // FactorWork is what a factor of a program with n rows and columns in a dense matrix takes, a pivot each.
 func FactorWork(n float64) float64 { return n * n * n / 2 }

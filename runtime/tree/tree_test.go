@@ -14,6 +14,7 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/status"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -584,6 +585,8 @@ func (c countdown) Err() error {
 
 // A search that is interrupted anywhere has a bound and a point that are true, the best ones so far, and goes on as if it had not been: to the same state.
 func TestInterruptedSearches(t *testing.T) {
+	over, end := context.WithCancelCause(context.Background())
+	end(status.Time)
 	stops, points, late, early := 0, 0, 0, 0
 	for seed := range uint64(12) {
 		sys, err := kkt.New(searched(seed))
@@ -593,6 +596,9 @@ func TestInterruptedSearches(t *testing.T) {
 		whole, err := Solve(context.Background(), sys, Options{})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if r, err := Solve(over, sys, Options{}); err != nil || r.Outcome != Interrupted || r.Why != "time limit" {
+			t.Errorf("a limit on time: %+v, %v", r, err)
 		}
 		want := stateText(t, whole.State)
 		rng := rand.New(rand.NewPCG(seed, 8))

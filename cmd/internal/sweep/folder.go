@@ -94,7 +94,34 @@ func Create(path string, plan *Plan, inputs map[string][]byte, who string) (f *F
 
 // mustExtend ends what needs a plan that is not that of a folder, nor extends it.
 func (p *Plan) mustExtend(before *Folder) {
-	must.Be(p.extends(before.Plan), "%s: %w, over %s: name another folder with --dir, or delete this", before.Path, ErrOtherPlan, strings.Join(before.Plan.Axes, ", "))
+	must.Be(p.extends(before.Plan), "%s: %w, over %s: %s; name another folder with --dir, or delete this", before.Path, ErrOtherPlan,
+		strings.Join(before.Plan.Axes, ", "), p.differs(before.Plan))
+}
+
+// differs says in what a plan differs from one that it does not extend.
+func (p *Plan) differs(before *Plan) string {
+	if !slices.Equal(p.Axes, before.Axes) {
+		return "this one is over " + strings.Join(p.Axes, ", ")
+	}
+	at := map[string]Fixed{}
+	for _, j := range before.Jobs {
+		at[strings.Join(j.At, "\x00")] = j.Fixed
+	}
+	for _, j := range p.Jobs {
+		f, ok := at[strings.Join(j.At, "\x00")]
+		switch {
+		case !ok:
+		case f.Model.Hash != j.Model.Hash:
+			return "the model has been changed since"
+		case !slices.EqualFunc(f.Data, j.Data, func(a, b Input) bool { return a.Hash == b.Hash }):
+			return "the data are not those of then"
+		case !slices.Equal(f.Set, j.Set):
+			return "what --set gives is not what it gave then"
+		case j.Key != f.key():
+			return "the options are not those of then"
+		}
+	}
+	return "it has points that this one has not"
 }
 
 // extends reports that a plan has all jobs of another one, at the same axes.

@@ -290,8 +290,22 @@ func TestRunAndResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sweep.Create(dir, other, inputs, "test"); !errors.Is(err, sweep.ErrOtherPlan) {
+	if _, err := sweep.Create(dir, other, inputs, "test"); !errors.Is(err, sweep.ErrOtherPlan) || !strings.Contains(err.Error(), "this one is over cap") {
 		t.Errorf("another plan: %v", err)
+	}
+	for says, change := range map[string]func(*sweep.Fixed){
+		"the model has been changed since": func(f *sweep.Fixed) { f.Model.Hash += "0" },
+		"the options are not those":        func(f *sweep.Fixed) { f.Starts = 7 },
+		"what --set gives":                 func(f *sweep.Fixed) { f.Set = []string{"c=3"} },
+	} {
+		now := fixed
+		change(&now)
+		if other, err = sweep.NewPlan(now, sweep.Space{Axes: axes(t, "cap=0.5:7:0.5", "slope=1,2")}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sweep.Create(dir, other, inputs, "test"); !errors.Is(err, sweep.ErrOtherPlan) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want: %s", err, says)
+		}
 	}
 }
 
