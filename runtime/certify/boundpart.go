@@ -125,10 +125,9 @@ func (s *boundPart) residual(a, b, u, v []float64) (ra, rb []float64) {
 	s.mul(ra, u)
 	floats.SubTo(ra, a, ra)
 	for k, i := range s.index {
-		cols, vals := s.p.Rows.B.Row(i)
-		for t, j := range cols {
-			ra[s.place[j]] -= vals[t] * v[k]
-			rb[k] -= vals[t] * u[s.place[j]]
+		for j, a := range s.p.Rows.B.Entries(i) {
+			ra[s.place[j]] -= a * v[k]
+			rb[k] -= a * u[s.place[j]]
 		}
 	}
 	return ra, rb

@@ -67,9 +67,8 @@ func (s *sparseFactor) solve(a, b []float64, refined bool) (u, v []float64, err 
 func (s *sparseFactor) mul(dst, v []float64) {
 	for r, j := range s.entries {
 		sum := 0.0
-		cols, vals := s.m.Row(j)
-		for t, i := range cols {
-			sum += vals[t] * v[s.place[i]]
+		for i, a := range s.m.Entries(j) {
+			sum += a * v[s.place[i]]
 		}
 		dst[r] = sum
 	}

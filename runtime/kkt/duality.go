@@ -53,24 +53,20 @@ func (s *System) strongDuality(o *Objective) *Quadratic {
 		if k == 0 {
 			continue
 		}
-		cols, vals := s.H.Row(j)
-		for t, c := range cols {
-			add(s.Nx+j, s.Nx+c, k*vals[t])
+		for c, v := range s.H.Entries(j) {
+			add(s.Nx+j, s.Nx+c, k*v)
 		}
-		cols, vals = s.G.Row(j)
-		for t, c := range cols {
-			add(s.Nx+j, c, k*vals[t])
+		for c, v := range s.G.Entries(j) {
+			add(s.Nx+j, c, k*v)
 		}
 		out.Lin[s.Nx+j] += k * s.Q[j]
 	}
 	for i, weight := range w.Rows {
-		cols, vals := s.P.Rows.B.Row(i)
-		for t, j := range cols {
-			add(lambda+i, s.Nx+j, (weight-w.Stationarity[j])*vals[t])
+		for j, v := range s.P.Rows.B.Entries(i) {
+			add(lambda+i, s.Nx+j, (weight-w.Stationarity[j])*v)
 		}
-		cols, vals = s.P.Rows.A.Row(i)
-		for t, c := range cols {
-			add(lambda+i, c, -weight*vals[t])
+		for c, v := range s.P.Rows.A.Entries(i) {
+			add(lambda+i, c, -weight*v)
 		}
 		out.Lin[lambda+i] += weight * s.P.Rows.Rhs[i]
 	}
@@ -109,9 +105,8 @@ func (q *Quadratic) settled(fixed []float64) *Quadratic {
 	out := &Quadratic{Lin: append([]float64(nil), q.Lin...), Const: q.Const}
 	entries, some := []sparse.Entry{}, false
 	for i := range q.Lin {
-		cols, vals := q.Hess.Row(i)
-		for t, j := range cols {
-			switch v := vals[t]; {
+		for j, v := range q.Hess.Entries(i) {
+			switch {
 			case v == 0:
 			case is(i) && is(j): // each product of two stands twice, a square once
 				out.Const, some = out.Const+v*fixed[i]*fixed[j]/2, true

@@ -135,15 +135,13 @@ func (f *Follower) Loss(ctx context.Context, x, y []float64) (loss, open float64
 		step, most := y[j]-best, math.Max(math.Abs(y[j]), math.Abs(best))
 		size += math.Abs(s.Q[j]) * most
 		loss += s.Q[j] * step
-		cols, vals := s.G.Row(j)
-		for t, c := range cols {
-			loss += vals[t] * x[c] * step
-			size += math.Abs(vals[t]*x[c]) * most
+		for c, v := range s.G.Entries(j) {
+			loss += v * x[c] * step
+			size += math.Abs(v*x[c]) * most
 		}
-		cols, vals = s.H.Row(j)
-		for t, c := range cols { // of 1/2 y'Hy: H times the mean of both answers
-			loss += vals[t] * (y[c] + s.Y(z)[c]) / 2 * step
-			size += math.Abs(vals[t]*y[c]) * most
+		for c, v := range s.H.Entries(j) { // of 1/2 y'Hy: H times the mean of both answers
+			loss += v * (y[c] + s.Y(z)[c]) / 2 * step
+			size += math.Abs(v*y[c]) * most
 		}
 	}
 	// A loss is also what the multipliers weigh of the slacks of rows, each of which is a difference of its terms.

@@ -87,11 +87,8 @@ func (l *limiter) inside(in *Interior) bool {
 	for _, i := range in.Rows {
 		along := func(y []float64) *big.Rat {
 			sum := new(big.Rat)
-			cols, vals := s.P.Rows.B.Row(i)
-			for t, j := range cols {
-				if vals[t] != 0 { // entries that are zero join no blocks
-					sum.Add(sum, product.Mul(rat(vals[t]), rat(y[s.inBlock[j]])))
-				}
+			for j, v := range s.P.Rows.B.Nonzeros(i) { // entries that are zero join no blocks
+				sum.Add(sum, product.Mul(rat(v), rat(y[s.inBlock[j]])))
 			}
 			return sum
 		}
@@ -127,11 +124,8 @@ type affine struct {
 // slope is m_row by[c], m over all entries of y.
 func (in *affine) slope(s *System, m *sparse.CSR, row, c int) float64 {
 	sum := 0.0
-	cols, vals := m.Row(row)
-	for t, j := range cols {
-		if vals[t] != 0 { // entries that are zero join no blocks
-			sum += vals[t] * in.by[c][s.inBlock[j]]
-		}
+	for j, v := range m.Nonzeros(row) { // entries that are zero join no blocks
+		sum += v * in.by[c][s.inBlock[j]]
 	}
 	return sum
 }
@@ -146,9 +140,8 @@ func (in *affine) moves(k int) (sum float64) {
 
 // read adds to entries those of x in a row of m that it has not; why says which of them has no finite range.
 func (l *limiter) read(m *sparse.CSR, row int, entries *[]int) (why string) {
-	cols, vals := m.Row(row)
-	for t, c := range cols {
-		if vals[t] == 0 || slices.Contains(*entries, c) {
+	for c, v := range m.Entries(row) {
+		if v == 0 || slices.Contains(*entries, c) {
 			continue
 		}
 		if lo, hi := l.box(c); math.IsInf(lo, 0) || math.IsInf(hi, 0) {
@@ -315,11 +308,8 @@ func (l *limiter) interiorProgram(p Block, entries []int, sum bool) *interiorPro
 		_, e := math.Frexp(1 / s.rowUnit(i)) // a power of two, so that rows that depend on each other still do
 		unit := math.Ldexp(1, e)
 		put := func(shift int) {
-			cols, vals := s.P.Rows.B.Row(i)
-			for t, j := range cols {
-				if vals[t] != 0 {
-					m.A.Append(shift+s.inBlock[j], vals[t]*s.ColScale[s.Nx+j]/unit)
-				}
+			for j, v := range s.P.Rows.B.Nonzeros(i) {
+				m.A.Append(shift+s.inBlock[j], v*s.ColScale[s.Nx+j]/unit)
 			}
 		}
 		end := func(side, lo, hi float64) { // lo <= row - side <= hi

@@ -118,11 +118,8 @@ func (l *limiter) positive(p Block, place map[int]int, force, moves []float64) (
 			m.RowLo, m.RowHi = append(m.RowLo, side), append(m.RowHi, side+hi)
 		}
 		for k, j := range p.Y {
-			at, vals := bt.Row(j)
-			for t, i := range at {
-				if vals[t] != 0 {
-					m.A.Append(place[i], vals[t]*s.ColScale[s.Nx+s.Ny+i]*s.RowScale[j])
-				}
+			for i, v := range bt.Nonzeros(j) {
+				m.A.Append(place[i], v*s.ColScale[s.Nx+s.Ny+i]*s.RowScale[j])
 			}
 			end(force[k]*s.RowScale[j], 0)
 		}

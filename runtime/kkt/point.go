@@ -328,13 +328,11 @@ func (s *System) left(m *Multipliers, z, gAdjoint, hAdjoint []float64) (grad, te
 	}
 	for j, a := range m.Adjoint {
 		if gAdjoint == nil {
-			cols, vals := s.G.Row(j)
-			for t, c := range cols {
-				take(c, vals[t]*a)
+			for c, v := range s.G.Entries(j) {
+				take(c, v*a)
 			}
-			cols, vals = s.H.Row(j)
-			for t, c := range cols {
-				take(s.Nx+c, vals[t]*a)
+			for c, v := range s.H.Entries(j) {
+				take(s.Nx+c, v*a)
 			}
 		}
 		for c, v := range bt.Entries(j) {
@@ -342,13 +340,11 @@ func (s *System) left(m *Multipliers, z, gAdjoint, hAdjoint []float64) (grad, te
 		}
 	}
 	for i, g := range m.Slack {
-		cols, vals := s.P.Rows.A.Row(i)
-		for t, c := range cols {
-			take(c, -vals[t]*g)
+		for c, v := range s.P.Rows.A.Entries(i) {
+			take(c, -v*g)
 		}
-		cols, vals = s.P.Rows.B.Row(i)
-		for t, c := range cols {
-			take(s.Nx+c, vals[t]*g)
+		for c, v := range s.P.Rows.B.Entries(i) {
+			take(s.Nx+c, v*g)
 		}
 		take(lambda+i, m.Lambda[i])
 	}

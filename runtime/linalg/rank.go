@@ -31,10 +31,9 @@ func Independent(b *sparse.CSR, rows []int, fixed func(j int) bool) (dependent [
 	val := make([]float64, 0, (gram.NNZ()+len(rows))/2)
 	for a := range rows {
 		diagonal := false
-		cols, vals := gram.Row(a)
-		for t, c := range cols {
+		for c, v := range gram.Entries(a) {
 			if c <= a {
-				row, col, val = append(row, int32(a)), append(col, int32(c)), append(val, vals[t])
+				row, col, val = append(row, int32(a)), append(col, int32(c)), append(val, v)
 				diagonal = diagonal || c == a
 			}
 		}

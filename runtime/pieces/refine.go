@@ -154,9 +154,8 @@ func (v *Solver) onto(b *activeset.Bounds, z []float64) []float64 {
 	}
 	for i, h := range holds {
 		if h {
-			cols, vals := a.Row(i)
-			for t, j := range cols {
-				known[j] = math.Max(known[j], tolerance.SumRounding*math.Max(math.Abs(side[i]), terms(i, best))/math.Abs(vals[t]))
+			for j, v := range a.Entries(i) {
+				known[j] = math.Max(known[j], tolerance.SumRounding*math.Max(math.Abs(side[i]), terms(i, best))/math.Abs(v))
 			}
 		}
 	}
@@ -187,10 +186,9 @@ func (v *Solver) onto(b *activeset.Bounds, z []float64) []float64 {
 // left is what side is above the product of row i with x + low, in twice the digits of a double (Ogita, Rump and Oishi 2005).
 func left(a *sparse.CSR, i int, side float64, x, low []float64) float64 {
 	sum, rest := side, 0.0
-	cols, vals := a.Row(i)
-	for t, j := range cols {
-		p := -vals[t] * x[j]
-		rest += math.FMA(-vals[t], x[j], -p) - vals[t]*low[j]
+	for j, a := range a.Entries(i) {
+		p := -a * x[j]
+		rest += math.FMA(-a, x[j], -p) - a*low[j]
 		s := sum + p
 		v := s - sum
 		rest += (sum - (s - v)) + (p - v)

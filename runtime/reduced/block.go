@@ -93,9 +93,8 @@ func (f *follower) divide() error {
 		n := len(b.ys)
 		h := make([]float64, n*n)
 		for a, i := range b.ys {
-			cols, vals := f.sys.H.Row(i)
-			for t, j := range cols {
-				h[a*n+within[j]] += vals[t]
+			for j, v := range f.sys.H.Entries(i) {
+				h[a*n+within[j]] += v
 			}
 		}
 		var ok bool
@@ -189,9 +188,8 @@ func (f *follower) matrices(b *sparse.CSR) {
 		n, m := len(o.ys), o.m
 		own := sparse.Empty(n)
 		for r := o.first; r < o.first+m; r++ {
-			cols, vals := b.Row(r)
-			for t, j := range cols {
-				own.Append(f.within[j], vals[t])
+			for j, v := range b.Entries(r) {
+				own.Append(f.within[j], v)
 			}
 			own.EndRow()
 		}
@@ -440,9 +438,8 @@ func (f *follower) length(r int) float64 {
 		return math.Sqrt(f.blockOf(r).rowY(r)[r-f.blockOf(r).first])
 	}
 	square := 0.0
-	cols, vals := f.sparse.b.Row(r)
-	for t, j := range cols {
-		square += vals[t] * vals[t] / f.sys.H.At(j, j)
+	for j, v := range f.sparse.b.Entries(r) {
+		square += v * v / f.sys.H.At(j, j)
 	}
 	return math.Sqrt(square)
 }

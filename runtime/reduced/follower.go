@@ -167,12 +167,8 @@ func hash(seed maphash.Seed, rows *problem.Rows, i int, sign float64) uint64 {
 	h.SetSeed(seed)
 	var buf [16]byte
 	for _, m := range []*sparse.CSR{rows.B, rows.A} {
-		cols, vals := m.Row(i)
-		for t, j := range cols {
-			if vals[t] == 0 {
-				continue
-			}
-			b := math.Float64bits(vals[t] * sign)
+		for j, v := range m.Nonzeros(i) {
+			b := math.Float64bits(v * sign)
 			for k := range 8 {
 				buf[k], buf[8+k] = byte(b>>(8*k)), byte(uint64(j)>>(8*k))
 			}
@@ -267,9 +263,8 @@ func (f *follower) slopes(g *sparse.CSR) {
 	n, m, nw := f.n, f.m, f.nw
 	f.j = linalg.Cleared(f.j, n*nw)
 	for i := range n {
-		cols, vals := g.Row(i)
-		for t, c := range cols {
-			f.j[i*nw+c] = -vals[t]
+		for c, v := range g.Entries(i) {
+			f.j[i*nw+c] = -v
 		}
 	}
 	if f.sparse == nil {
@@ -310,9 +305,8 @@ func multiply(out []float64, b *sparse.CSR, c []float64, k int) {
 	}
 	if b.NNZ()*sparseShare < b.Rows*b.Cols {
 		for i := range b.Rows {
-			cols, vals := b.Row(i)
-			for t, j := range cols {
-				linalg.Axpy(out[i*k:(i+1)*k], vals[t], c[j*k:(j+1)*k])
+			for j, v := range b.Entries(i) {
+				linalg.Axpy(out[i*k:(i+1)*k], v, c[j*k:(j+1)*k])
 			}
 		}
 		return
@@ -427,9 +421,8 @@ func (f *follower) coupledRows() {
 			continue
 		}
 		c := coupledRow{x: make([]float64, f.nw), y: make([]float64, f.n), l: make([]float64, s.M)}
-		cols, vals := s.Relaxation.A.Row(r)
-		for t, j := range cols {
-			v := vals[t] / s.RowScale[r] / s.ColScale[j]
+		for j, a := range s.Relaxation.A.Entries(r) {
+			v := a / s.RowScale[r] / s.ColScale[j]
 			switch {
 			case j < s.Nx:
 				c.x[j] = v

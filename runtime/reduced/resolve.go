@@ -188,11 +188,10 @@ func (m *signProgram) shift(z []float64, unit float64) {
 		m.Lo[i] = (m.Lo[i] - t) / unit
 	}
 	for i := range m.RowLo {
-		cols, vals := m.A.Row(i)
-		for k, c := range cols {
+		for c, v := range m.A.Entries(i) {
 			if c < len(z) {
-				m.RowLo[i] -= vals[k] * z[c]
-				m.RowHi[i] -= vals[k] * z[c]
+				m.RowLo[i] -= v * z[c]
+				m.RowHi[i] -= v * z[c]
 			}
 		}
 		m.RowLo[i] /= unit

@@ -62,10 +62,9 @@ func triangle(h *sparse.CSR) (row, col []int32) {
 func triangleValues(h *sparse.CSR) []float64 {
 	var out []float64
 	for i := range h.Rows {
-		cols, vals := h.Row(i)
-		for t, j := range cols {
+		for j, v := range h.Entries(i) {
 			if j <= i {
-				out = append(out, vals[t])
+				out = append(out, v)
 			}
 		}
 	}

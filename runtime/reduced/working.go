@@ -62,10 +62,9 @@ func newEquations(p *piece) *working {
 	if f.sparse != nil {
 		for a, r := range p.k { // R_K - Y_KS T = B_K D - A_K, A_K = B_K J - R_K
 			copy(row(a), f.r[r*f.nw:(r+1)*f.nw])
-			cols, vals := f.sparse.b.Row(r)
-			for t, j := range cols {
-				linalg.Axpy(row(a), vals[t], p.d[j*f.nw:(j+1)*f.nw])
-				linalg.Axpy(row(a), -vals[t], f.j[j*f.nw:(j+1)*f.nw])
+			for j, v := range f.sparse.b.Entries(r) {
+				linalg.Axpy(row(a), v, p.d[j*f.nw:(j+1)*f.nw])
+				linalg.Axpy(row(a), -v, f.j[j*f.nw:(j+1)*f.nw])
 			}
 		}
 	} else if nk > 0 {

@@ -64,13 +64,11 @@ func New(p *problem.Problem) *Relaxation {
 		r.side, r.equal = append(r.side, side), append(r.equal, kind == problem.Equal)
 	}
 	for i, kind := range p.Rows.Kind {
-		cols, vals := p.Rows.A.Row(i)
-		for t, j := range cols {
-			entry(j, -vals[t])
+		for j, v := range p.Rows.A.Entries(i) {
+			entry(j, -v)
 		}
-		cols, vals = p.Rows.B.Row(i)
-		for t, j := range cols {
-			entry(p.Dx+j, vals[t]*r.unit)
+		for j, v := range p.Rows.B.Entries(i) {
+			entry(p.Dx+j, v*r.unit)
 		}
 		end(-p.Rows.Rhs[i], kind)
 	}

@@ -26,10 +26,9 @@ func (a *answers) balanced(x, y, lambda []float64) []float64 {
 			terms[j] = a.h.AddTerms(math.Abs(g), j, y)
 		}
 		for i, t := range l {
-			cols, vals := p.Rows.B.Row(i)
-			for k, j := range cols {
-				left[j] -= vals[k] * t
-				terms[j] = math.Max(terms[j], math.Abs(vals[k]*t))
+			for j, v := range p.Rows.B.Entries(i) {
+				left[j] -= v * t
+				terms[j] = math.Max(terms[j], math.Abs(v*t))
 			}
 		}
 	}
@@ -64,20 +63,16 @@ func (a *answers) balanced(x, y, lambda []float64) []float64 {
 			if kind != problem.Equal && !(best[i] > 0) {
 				continue
 			}
-			cols, vals := p.Rows.B.Row(i)
 			length, of := 0.0, 0
-			for k, j := range cols {
-				if vals[k] != 0 { // a pattern may join followers, which its values do not
-					length, of = math.Hypot(length, vals[k]/size[j]), a.v.owner[j]
-				}
+			for j, v := range p.Rows.B.Nonzeros(i) {
+				// a pattern may join followers, which its values do not
+				length, of = math.Hypot(length, v/size[j]), a.v.owner[j]
 			}
 			if length == 0 {
 				continue
 			}
-			for k, j := range cols {
-				if vals[k] != 0 {
-					entries[of] = append(entries[of], sparse.Entry{Row: len(own[of]), Col: a.v.place[j], Val: vals[k] / size[j] / length})
-				}
+			for j, v := range p.Rows.B.Nonzeros(i) {
+				entries[of] = append(entries[of], sparse.Entry{Row: len(own[of]), Col: a.v.place[j], Val: v / size[j] / length})
 			}
 			own[of] = append(own[of], len(rows))
 			rows, unit = append(rows, i), append(unit, 1/length)

@@ -85,10 +85,9 @@ func told(h *sparse.CSR, grad, unit []float64) *sparse.CSR {
 	top := stiffness(h, grad, unit)
 	entries := make([]sparse.Entry, 0, h.NNZ())
 	for i := range h.Rows {
-		cols, vals := h.Row(i)
-		for t, j := range cols {
-			if math.Abs(vals[t])*unit[i]*unit[j]*certain > top {
-				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: vals[t]})
+		for j, v := range h.Entries(i) {
+			if math.Abs(v)*unit[i]*unit[j]*certain > top {
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v})
 			}
 		}
 	}
@@ -99,9 +98,8 @@ func told(h *sparse.CSR, grad, unit []float64) *sparse.CSR {
 func stiffness(h *sparse.CSR, grad, unit []float64) (top float64) {
 	for i, g := range grad {
 		top = math.Max(top, math.Abs(g)*unit[i])
-		cols, vals := h.Row(i)
-		for t, j := range cols {
-			top = math.Max(top, math.Abs(vals[t])*unit[i]*unit[j])
+		for j, v := range h.Entries(i) {
+			top = math.Max(top, math.Abs(v)*unit[i]*unit[j])
 		}
 	}
 	return top

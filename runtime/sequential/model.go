@@ -159,9 +159,8 @@ func (v *Solver) model(pt *point, hess *sparse.CSR, region *trust, penalty elast
 	if hess != nil && hess.NNZ() > 0 {
 		entries := make([]sparse.Entry, 0, hess.NNZ())
 		for i := range hess.Rows {
-			cols, vals := hess.Row(i)
-			for t, j := range cols {
-				entries = append(entries, sparse.Entry{Row: shift(i), Col: shift(j), Val: vals[t]})
+			for j, v := range hess.Entries(i) {
+				entries = append(entries, sparse.Entry{Row: shift(i), Col: shift(j), Val: v})
 			}
 		}
 		f.hess = sparse.FromEntries(n, n, entries)

@@ -67,9 +67,8 @@ func (v *Solver) blockTangents(out [][]float64, pt *point, s *kkt.System, block 
 			continue
 		}
 		row, size := make([]float64, n), 0.0
-		cols, vals := p.Rows.B.Row(i)
-		for t, j := range cols {
-			row[place[j]] = vals[t] * unit[place[j]]
+		for j, v := range p.Rows.B.Entries(i) {
+			row[place[j]] = v * unit[place[j]]
 			size = math.Hypot(size, row[place[j]])
 		}
 		coef, rest := make([]float64, q.Size()+1), make([]float64, n)
@@ -81,29 +80,25 @@ func (v *Solver) blockTangents(out [][]float64, pt *point, s *kkt.System, block 
 	m := len(held)
 	a, b := mat.NewDense(n+m, n+m, nil), mat.NewDense(n+m, p.Dx, nil)
 	for i, j := range block.Y {
-		cols, vals := pt.lower.h.Row(j)
-		for t, c := range cols {
-			a.Set(i, place[c], vals[t]*unit[i]*unit[place[c]])
+		for c, v := range pt.lower.h.Entries(j) {
+			a.Set(i, place[c], v*unit[i]*unit[place[c]])
 		}
-		cols, vals = pt.lower.g.Row(j)
-		for t, c := range cols {
-			b.Set(i, c, -vals[t]*unit[i])
+		for c, v := range pt.lower.g.Entries(j) {
+			b.Set(i, c, -v*unit[i])
 		}
 	}
 	scale := make([]float64, m) // of rows, and the inverse of that of multipliers
 	for k, i := range held {
-		cols, vals := p.Rows.B.Row(i)
-		for t, j := range cols {
-			scale[k] = math.Max(scale[k], math.Abs(vals[t])*unit[place[j]])
+		for j, v := range p.Rows.B.Entries(i) {
+			scale[k] = math.Max(scale[k], math.Abs(v)*unit[place[j]])
 		}
-		for t, j := range cols {
-			c := vals[t] * unit[place[j]] / scale[k]
+		for j, v := range p.Rows.B.Entries(i) {
+			c := v * unit[place[j]] / scale[k]
 			a.Set(n+k, place[j], c)
 			a.Set(place[j], n+k, c)
 		}
-		cols, vals = p.Rows.A.Row(i)
-		for t, j := range cols {
-			b.Set(n+k, j, vals[t]/scale[k])
+		for j, v := range p.Rows.A.Entries(i) {
+			b.Set(n+k, j, v/scale[k])
 		}
 	}
 	var lu mat.LU
@@ -223,9 +218,8 @@ func (v *Solver) convexPart(pt *point) *sparse.CSR {
 		}
 		dense := mat.NewSymDense(len(block), nil)
 		for i, r := range block {
-			cols, vals := upper.Row(r)
-			for t, c := range cols {
-				dense.SetSym(i, place[c], vals[t])
+			for c, v := range upper.Entries(r) {
+				dense.SetSym(i, place[c], v)
 			}
 		}
 		var eigen mat.EigenSym

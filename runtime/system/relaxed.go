@@ -347,13 +347,11 @@ func (run *Run) supportedNext(ctx context.Context, least *relaxation.Point) (x, 
 	down, force := n.Rows.B.T(), linalg.NormInf(grad)
 	for i, g := range grad {
 		for _, side := range []float64{1, -1} {
-			cols, vals := s.G.Row(i)
-			for t, j := range cols {
-				q.A.Append(j, side*vals[t])
+			for j, v := range s.G.Entries(i) {
+				q.A.Append(j, side*v)
 			}
-			cols, vals = down.Row(i)
-			for t, k := range cols {
-				q.A.Append(n.Dx+k, -side*vals[t])
+			for k, v := range down.Entries(i) {
+				q.A.Append(n.Dx+k, -side*v)
 			}
 			q.A.Append(last, force)
 			row(-side*g, math.Inf(1))

@@ -43,15 +43,13 @@ func (s *search) findChoices() {
 		if k < 0 || sys.P.Rows.Rhs[sys.Pairs[k].Row] != 0 || sys.P.Rows.A.Reads(sys.Pairs[k].Row) || sys.H.Reads(j) {
 			return 0, false
 		}
-		rows, vals := byRows.Row(j)
-		for e, i := range rows {
-			if vals[e] != 0 && i != row && i != sys.Pairs[k].Row {
+		for i, v := range byRows.Entries(j) {
+			if v != 0 && i != row && i != sys.Pairs[k].Row {
 				return 0, false
 			}
 		}
-		rows, vals = readers.Row(col)
-		for e, r := range rows {
-			if vals[e] != 0 && sys.Origin[r] != (kkt.Origin{Kind: kkt.LowerRow, Index: row}) {
+		for r, v := range readers.Entries(col) {
+			if v != 0 && sys.Origin[r] != (kkt.Origin{Kind: kkt.LowerRow, Index: row}) {
 				return 0, false
 			}
 		}

@@ -162,9 +162,8 @@ func (c *concave) w(k int, z []float64) float64 {
 // terms is the sum of the absolute terms of the convex part at z: that of f and of the squares, which its Hessian is the difference of.
 func (c *concave) terms(z []float64) (sum float64) {
 	for i, t := range z {
-		cols, vals := c.plain.Row(i)
-		for e, j := range cols {
-			sum += math.Abs(0.5 * t * vals[e] * z[j])
+		for j, v := range c.plain.Entries(i) {
+			sum += math.Abs(0.5 * t * v * z[j])
 		}
 	}
 	for k, v := range c.V {

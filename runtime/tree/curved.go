@@ -50,9 +50,8 @@ func (c *curved) value(z []float64) (v, terms float64) {
 		v, terms = v+a*z[j], terms+math.Abs(a*z[j])
 	}
 	for i := range c.hess.Rows {
-		cols, vals := c.hess.Row(i)
-		for k, j := range cols {
-			t := 0.5 * z[i] * vals[k] * z[j]
+		for j, a := range c.hess.Entries(i) {
+			t := 0.5 * z[i] * a * z[j]
 			v, terms = v+t, terms+math.Abs(t)
 		}
 	}

@@ -143,17 +143,16 @@ func (l *lift) strongDuality(s *search, p part, has map[[2]int]int) (coef []floa
 		}
 	}
 	for _, j := range p.y {
-		cols, vals := sys.G.Row(j)
-		for t, c := range cols {
-			if vals[t] == 0 || sloped[c] {
+		for c, v := range sys.G.Entries(j) {
+			if v == 0 || sloped[c] {
 				continue
 			}
 			k := has[[2]int{c, sys.Nx + j}]
 			if of := &l.cols[k]; of.Sign == 0 {
-				coef[sys.N+k] += vals[t]
+				coef[sys.N+k] += v
 			} else { // x_c y = From x_c + Sign p
-				coef[sys.N+k] += of.Sign * vals[t]
-				coef[c] += vals[t] * of.From
+				coef[sys.N+k] += of.Sign * v
+				coef[c] += v * of.From
 			}
 		}
 	}

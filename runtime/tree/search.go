@@ -327,9 +327,8 @@ func (s *search) sizes(z []float64) float64 {
 	}
 	if q := s.quad.Hess; q != nil {
 		for i, t := range z {
-			cols, vals := q.Row(i)
-			for k, j := range cols {
-				terms += 0.5 * math.Abs(t*vals[k]*z[j])
+			for j, v := range q.Entries(i) {
+				terms += 0.5 * math.Abs(t*v*z[j])
 			}
 		}
 	}
@@ -353,9 +352,8 @@ func units(sys *kkt.System) []float64 {
 
 // reach is the size of row i of a at entries of these lengths.
 func reach(a *sparse.CSR, i int, lengths []float64) (sum float64) {
-	cols, vals := a.Row(i)
-	for t, j := range cols {
-		sum += math.Abs(vals[t]) * lengths[j]
+	for j, v := range a.Entries(i) {
+		sum += math.Abs(v) * lengths[j]
 	}
 	return sum
 }

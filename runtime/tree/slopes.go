@@ -354,13 +354,12 @@ func sizeOfEnd(end float64) float64 {
 
 // rowDot is row i of m times z in twice the working precision (Ogita, Rump and Oishi 2005): far out along a face on which a square is 0 all of it would be rounding of its terms.
 func rowDot(m *sparse.CSR, i int, z []float64) float64 {
-	cols, vals := m.Row(i)
 	sum, rest := 0.0, 0.0
-	for t, j := range cols {
-		p := vals[t] * z[j]
+	for j, v := range m.Entries(i) {
+		p := v * z[j]
 		next := sum + p
 		back := next - sum
-		rest += math.FMA(vals[t], z[j], -p) + ((sum - (next - back)) + (p - back))
+		rest += math.FMA(v, z[j], -p) + ((sum - (next - back)) + (p - back))
 		sum = next
 	}
 	return sum + rest
