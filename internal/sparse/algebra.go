@@ -89,6 +89,18 @@ func (m *CSR) Part(rows, place []int, n int) *CSR {
 	return out
 }
 
+// InUnits is the matrix of a quadratic as one of its entries over their units: entry (i, j) times unit_i unit_j.
+func (m *CSR) InUnits(unit []float64) *CSR {
+	out := m.Clone()
+	for i := range m.Rows {
+		cols, vals := out.Row(i)
+		for t, j := range cols {
+			vals[t] *= unit[i] * unit[j]
+		}
+	}
+	return out
+}
+
 // Clone returns a copy of m that shares nothing with it.
 func (m *CSR) Clone() *CSR {
 	return &CSR{Rows: m.Rows, Cols: m.Cols, Ptr: append([]int(nil), m.Ptr...), Col: append([]int(nil), m.Col...), Val: append([]float64(nil), m.Val...)}

@@ -49,6 +49,15 @@ func New(p *Program) (*Solver, error) {
 	return s, s.Load(p)
 }
 
+// Once solves a program from nothing, without a cutoff: Failed where its shapes do not fit.
+func Once(ctx context.Context, p *Program) *Solution {
+	solver, err := New(p)
+	if err != nil {
+		return &Solution{Status: Failed}
+	}
+	return solver.Solve(ctx, nil, nil, Options{Cutoff: math.Inf(1)})
+}
+
 // Load makes s, a new one or one with another program, the solver that New makes of p, in the storage that it has. What it has returned stays as it is.
 func (s *Solver) Load(p *Program) error {
 	if err := p.check(); err != nil {

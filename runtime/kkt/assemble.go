@@ -144,12 +144,5 @@ func (s *System) ScaledObjective(q *Quadratic) (hess *sparse.CSR, lin []float64)
 	if q.Hess == nil {
 		return nil, lin
 	}
-	hess = q.Hess.Clone()
-	for i := range s.N {
-		cols, vals := hess.Row(i)
-		for t, j := range cols {
-			vals[t] *= s.ColScale[i] * s.ColScale[j]
-		}
-	}
-	return hess, lin
+	return q.Hess.InUnits(s.ColScale), lin
 }

@@ -163,11 +163,8 @@ func (f *Follower) Loss(ctx context.Context, x, y []float64) (loss, open float64
 func (f *Follower) widened(x []float64, b *activeset.Bounds) *activeset.Bounds {
 	for k, r := range f.rowOf {
 		i := f.s.Origin[r].Index
-		cols, vals := f.s.P.Rows.A.Row(i)
-		terms := math.Abs(f.s.P.Rows.Rhs[i])
-		for t, j := range cols {
-			terms += math.Abs(vals[t] * x[j])
-		}
+		cols, _ := f.s.P.Rows.A.Row(i)
+		terms := f.s.P.Rows.A.AddTerms(math.Abs(f.s.P.Rows.Rhs[i]), i, x)
 		by := float64(len(cols)+2) * 0x1p-53 * terms * f.s.RowScale[r]
 		b.RowLo[k], b.RowHi[k] = b.RowLo[k]-by, b.RowHi[k]+by
 	}
@@ -176,10 +173,7 @@ func (f *Follower) widened(x []float64, b *activeset.Bounds) *activeset.Bounds {
 
 // Minimize is Solve with 1/2 y'H y + c'y in the place of g, in the model's units: H symmetric and positive semidefinite, len c is Ny.
 func (f *Follower) Minimize(ctx context.Context, x []float64, h *sparse.CSR, c []float64) (z []float64, status activeset.Status) {
-	cost := make([]float64, len(c))
-	for j, t := range c {
-		cost[j] = t * f.s.ColScale[f.s.Nx+j]
-	}
+	cost := each.Below(len(c), func(j int) float64 { return c[j] * f.Unit(j) })
 	_, b := f.at(x)
 	if f.joined(h) != nil {
 		return nil, activeset.Failed
@@ -192,14 +186,14 @@ func (f *Follower) scaledHessian(h *sparse.CSR) *sparse.CSR {
 	if h.NNZ() == 0 {
 		return nil
 	}
-	q := h.Clone()
-	for i := range f.s.Ny {
-		cols, vals := q.Row(i)
-		for t, j := range cols {
-			vals[t] *= f.s.ColScale[f.s.Nx+i] * f.s.ColScale[f.s.Nx+j]
-		}
-	}
-	return q
+	return h.InUnits(f.s.ColScale[f.s.Nx : f.s.Nx+f.s.Ny])
+}
+
+// once solves a program of its own.
+func (f *Follower) once(ctx context.Context, p *activeset.Program) *activeset.Solution {
+	sol := activeset.Once(ctx, p)
+	f.Work += sol.Work
+	return sol
 }
 
 // minimize solves the program with another objective and other bounds.
@@ -223,9 +217,7 @@ func (f *Follower) join(x []float64, sol *activeset.Solution) []float64 {
 	s := f.s
 	z := make([]float64, s.N)
 	copy(z, x)
-	for j, v := range sol.Z {
-		z[s.Nx+j] = v * s.ColScale[s.Nx+j]
-	}
+	f.place(z, sol.Z)
 	s.press(x, s.Y(z))
 	lambda := s.Lambda(z)
 	for k, r := range f.rowOf {
@@ -235,16 +227,7 @@ func (f *Follower) join(x []float64, sol *activeset.Solution) []float64 {
 			lambda[i] = math.Max(0, lambda[i])
 		}
 	}
-	for j, v := range sol.Bound {
-		side := 2 * j
-		if v < 0 {
-			side++
-		}
-		if i := f.bounds[side]; i >= 0 && v != 0 {
-			_, coef := s.P.Rows.Bound(i)
-			lambda[i] = math.Max(0, v/s.ColScale[s.Nx+j]/coef)
-		}
-	}
+	f.behindBounds(sol.Bound, func(i int, v float64) { lambda[i] = math.Max(0, v) })
 	if e := s.P.X.Extended; e.Extra() > 0 {
 		copy(z[s.Nx+s.Ny+s.M:], e.Least(x)[s.Nx:])
 	}
@@ -265,17 +248,22 @@ func (f *Follower) refutation(sol *activeset.Solution) []float64 {
 	for k, r := range f.rowOf {
 		out[s.Origin[r].Index] = sol.FarkasRow[k] * s.RowScale[r]
 	}
-	for j, v := range sol.FarkasBound {
+	f.behindBounds(sol.FarkasBound, func(i int, v float64) { out[i] = v })
+	return out
+}
+
+// behindBounds hands weights of the program's bounds on, as those of the lower rows behind them.
+func (f *Follower) behindBounds(weights []float64, set func(i int, v float64)) {
+	for j, v := range weights {
 		side := 2 * j
 		if v < 0 {
 			side++
 		}
 		if i := f.bounds[side]; i >= 0 && v != 0 {
-			_, coef := s.P.Rows.Bound(i)
-			out[i] = v / s.ColScale[s.Nx+j] / coef
+			_, coef := f.s.P.Rows.Bound(i)
+			set(i, v/f.Unit(j)/coef)
 		}
 	}
-	return out
 }
 
 // Unit is the length of entry j of y in the relaxation's units.

@@ -34,11 +34,11 @@ func (f *Follower) Extreme(ctx context.Context, z []float64, sign float64) ([]fl
 		f.keepCoupled(&kept, z)
 		out, status, err := f.extreme(ctx, &kept, z, sign)
 		if err != nil || status != activeset.Infeasible {
-			return out, f.failure(status, err)
+			return out, failure(status, err)
 		}
 	}
 	out, status, err := f.extreme(ctx, program, z, sign)
-	return out, f.failure(status, err)
+	return out, failure(status, err)
 }
 
 // LeastNorm is the one of the follower's answers at z's x whose y, as far as it is the model's, has the least norm, from z, one of them.
@@ -49,26 +49,25 @@ func (f *Follower) LeastNorm(ctx context.Context, z []float64) ([]float64, error
 		return sparse.Entry{Row: j, Col: j, Val: c * c}
 	})
 	program.Q = sparse.FromEntries(s.Ny, s.Ny, entries)
-	solver, err := activeset.New(program)
-	if err != nil {
-		return nil, err
-	}
-	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
-	f.Work += sol.Work
+	sol := f.once(ctx, program)
 	if sol.Status != activeset.Optimal {
-		return nil, f.failure(sol.Status, nil)
+		return nil, failure(sol.Status, nil)
 	}
 	out := slices.Clone(z)
-	for j, v := range sol.Z {
-		out[s.Nx+j] = v * s.ColScale[s.Nx+j]
-	}
+	f.place(out, sol.Z)
 	return out, nil
 }
 
+// place puts y in the relaxation's units into z.
+func (f *Follower) place(z, y []float64) {
+	for j, v := range y {
+		z[f.s.Nx+j] = v * f.Unit(j)
+	}
+}
+
 // failure is the error of a program over the answers.
-func (f *Follower) failure(status activeset.Status, err error) error {
-	switch {
-	case err == nil && status != activeset.Optimal:
+func failure(status activeset.Status, err error) error {
+	if err == nil && status != activeset.Optimal {
 		return fmt.Errorf("the follower's other answers: %v", status)
 	}
 	return err
@@ -115,12 +114,7 @@ func (f *Follower) face(z []float64) *activeset.Program {
 
 // scaled is y of z in the relaxation's units.
 func (f *Follower) scaled(z []float64) []float64 {
-	s := f.s
-	out := make([]float64, s.Ny)
-	for j, y := range s.Y(z) {
-		out[j] = y / s.ColScale[s.Nx+j]
-	}
-	return out
+	return each.Below(f.s.Ny, func(j int) float64 { return f.s.Y(z)[j] / f.Unit(j) })
 }
 
 // keepCoupled adds the leader's rows that read the follower, at z's x and multipliers, to a program in y.
@@ -169,11 +163,6 @@ func (s *System) rowAt(dst *sparse.CSR, r int, z []float64, first, last, shift i
 func (f *Follower) extreme(ctx context.Context, program *activeset.Program, z []float64, sign float64) ([]float64, activeset.Status, error) {
 	s := f.s
 	out := slices.Clone(z)
-	place := func(dst, y []float64) {
-		for j, v := range y {
-			dst[s.Nx+j] = v * s.ColScale[s.Nx+j]
-		}
-	}
 	value := math.Inf(1)
 	for step := range tolerance.Steps {
 		hess := f.curvature(out, sign)
@@ -192,20 +181,15 @@ func (f *Follower) extreme(ctx context.Context, program *activeset.Program, z []
 			}
 		}
 		program.Q = hess
-		solver, err := activeset.New(program)
-		if err != nil {
-			return nil, 0, err
-		}
-		sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
-		f.Work += sol.Work
+		sol := f.once(ctx, program)
 		if sol.Status == activeset.Unbounded && s.Objective.Quadratic {
 			ray := make([]float64, s.N)
-			place(ray, sol.Ray)
+			f.place(ray, sol.Ray)
 			return nil, sol.Status, &NoEnd{ray}
 		}
 		if sol.Status != activeset.Optimal || s.Objective.Quadratic {
 			if sol.Status == activeset.Optimal {
-				place(out, sol.Z)
+				f.place(out, sol.Z)
 			}
 			return out, sol.Status, nil
 		}
@@ -215,7 +199,7 @@ func (f *Follower) extreme(ctx context.Context, program *activeset.Program, z []
 			terms += math.Abs(g * (sol.Z[j] - at[j]))
 		}
 		if step == 0 { // z need not keep the program's rows
-			place(out, sol.Z)
+			f.place(out, sol.Z)
 			value = sign * s.Value(out)
 			continue
 		}
@@ -227,7 +211,7 @@ func (f *Follower) extreme(ctx context.Context, program *activeset.Program, z []
 			for j := range y {
 				y[j] = at[j] + t*(sol.Z[j]-at[j])
 			}
-			place(next, y)
+			f.place(next, y)
 			if v := sign * s.Value(next); v <= value+1e-4*t*slope { // Nocedal and Wright (3.4)
 				value = v
 				break

@@ -35,12 +35,8 @@ func (f *Follower) uniqueIn(ctx context.Context, block Block, signs Signs) bool 
 			row[s.inBlock[j]] = v * s.ColScale[s.Nx+j]
 			before = math.Hypot(before, row[s.inBlock[j]])
 		}
-		if before == 0 || q.Size() == n {
-			return
-		}
-		coef, rest := make([]float64, q.Size()+1), make([]float64, n)
-		if size := q.Split(row, coef, rest); size > tolerance.Sign*before {
-			q.Push(coef, rest, size)
+		if before > 0 && q.Size() < n {
+			q.Extend(row, tolerance.Sign*before)
 		}
 	}
 	var strong, biactive []int
@@ -110,11 +106,6 @@ func (f *Follower) uniqueIn(ctx context.Context, block Block, signs Signs) bool 
 	for range n {
 		p.Lo, p.Hi = append(p.Lo, math.Inf(-1)), append(p.Hi, math.Inf(1))
 	}
-	solver, err := activeset.New(p)
-	if err != nil {
-		return false
-	}
-	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
-	f.Work += sol.Work
+	sol := f.once(ctx, p)
 	return sol.Status == activeset.Optimal && sol.Value >= -tolerance.Sign
 }

@@ -144,12 +144,7 @@ func (f *Follower) rising(ctx context.Context, free, zero []int) ([]int, bool) {
 		p.Lo, p.Hi, p.C[n+k] = append(p.Lo, 0), append(p.Hi, 1), -1
 	}
 	p.A = sparse.FromEntries(s.Ny+len(zero), p.N, entries)
-	solver, err := activeset.New(p)
-	if err != nil {
-		return nil, false
-	}
-	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
-	f.Work += sol.Work
+	sol := f.once(ctx, p)
 	if sol.Status != activeset.Optimal {
 		return nil, false
 	}

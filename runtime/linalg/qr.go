@@ -72,6 +72,16 @@ func (f *QR) Take(g *QR, k int) bool {
 	return true
 }
 
+// Extend appends a column of which more than a length is left beyond the span of the others, and reports whether it is.
+func (f *QR) Extend(g []float64, least float64) bool {
+	coef, rest := make([]float64, f.k+1), make([]float64, f.n)
+	left := f.Split(g, coef, rest)
+	if left > least {
+		f.Push(coef, rest, left)
+	}
+	return left > least
+}
+
 // Append appends a column g, of length 1 or less, without a pass over Q: products are those of g with the columns before, computed here where they are nil.
 // It reports false where Q is not implied, or is made since the column is too near to the span of the others for that: then Split and Push take it.
 func (f *QR) Append(g, products []float64) bool {

@@ -82,11 +82,7 @@ func (a *answers) balanced(x, y, lambda []float64) []float64 {
 		}
 		d := make([]float64, len(rows))
 		for of, ys := range a.v.followers {
-			rest := make([]float64, len(ys))
-			for k, j := range ys {
-				rest[k] = left[j]
-			}
-			for k, t := range a.leastSquares(sparse.FromEntries(len(own[of]), len(ys), entries[of]), rest) {
+			for k, t := range a.leastSquares(sparse.FromEntries(len(own[of]), len(ys), entries[of]), linalg.Gather(left, ys)) {
 				d[own[of][k]] = t
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -113,10 +114,7 @@ var errDecomposition = errors.New("the eigenvalues of the follower's Hessian wer
 func (v *Solver) rank(pt *point, strong []bool) error {
 	n, m, h := v.p.Dy, v.p.Dx, pt.lower.h
 	length := math.Max(1, linalg.NormInf(pt.y)) // one unit for all: with several, rounding of the one would be more than the other
-	unit := make([]float64, n)
-	for j := range unit {
-		unit[j] = length
-	}
+	unit := slices.Repeat([]float64{length}, n)
 	told := 100 / certain * stiffness(h, pt.lower.grad, unit) // a margin of a hundred on what differences leave
 	least := told / (length * length)
 	var q linalg.QR // of the rows
@@ -126,11 +124,9 @@ func (v *Solver) rank(pt *point, strong []bool) error {
 		if kind != problem.Equal && !strong[i] || q.Size() == n {
 			continue
 		}
-		row, coef, rest := make([]float64, n), make([]float64, q.Size()+1), make([]float64, n)
+		row := make([]float64, n)
 		rows.B.AddRow(row, i, 1)
-		if size := q.Split(row, coef, rest); size > tolerance.Sign*linalg.Norm(row) {
-			q.Push(coef, rest, size)
-		}
+		q.Extend(row, tolerance.Sign*linalg.Norm(row))
 	}
 	across := func(d []float64) { // takes the part of d in the span of the rows out
 		c := make([]float64, q.Size())
@@ -229,10 +225,7 @@ func (v *Solver) jacobian(at []float64, eval func(dst, at []float64), groups [][
 		}
 	}
 	for _, group := range groups {
-		steps := make([]float64, len(group))
-		for k, j := range group {
-			steps[k] = d.Unit[j]
-		}
+		steps := linalg.Gather(d.Unit, group)
 		if err := along(difference, group, steps); err != nil {
 			return nil, err
 		}
@@ -280,10 +273,7 @@ type weights struct {
 func (v *Solver) gradients(pt *point, w *weights) (d *kkt.Differences, failed *error) {
 	p := v.p
 	n := p.Dx + p.Dy + len(p.Duals)
-	at := make([]float64, n)
-	for j := range at {
-		at[j] = v.entry(pt, j)
-	}
+	at := each.Below(n, func(j int) float64 { return v.entry(pt, j) })
 	units := append(append(kkt.Units(at[:p.Dx]), kkt.Units(at[p.Dx:p.Dx+p.Dy])...), kkt.Units(at[p.Dx+p.Dy:])...)
 	var places []int
 	var values []float64

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -71,9 +72,7 @@ func (v *Solver) blockTangents(out [][]float64, pt *point, s *kkt.System, block 
 			row[place[j]] = v * unit[place[j]]
 			size = math.Hypot(size, row[place[j]])
 		}
-		coef, rest := make([]float64, q.Size()+1), make([]float64, n)
-		if left := q.Split(row, coef, rest); left > tolerance.Sign*size {
-			q.Push(coef, rest, left)
+		if q.Extend(row, tolerance.Sign*size) {
 			held = append(held, i)
 		}
 	}
@@ -139,10 +138,7 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 	b := v.manifold(normals)
 	z = b.rotated(z)
 	r := make([]float64, p.Dx*p.Dx)
-	places := make([]int, len(d.At))
-	for j := range places {
-		places[j] = j
-	}
+	places := each.Number(len(d.At))
 	for c, along := range z {
 		if d.Along(column, places, along) != nil || *failed != nil {
 			return nil, nil, true
@@ -329,13 +325,9 @@ func (v *Solver) manifold(normals [][]float64) *basis {
 	n := v.p.Dx
 	var q linalg.QR
 	q.Reset(n)
-	coef, rest := make([]float64, n), make([]float64, n)
 	push := func(row []float64, least float64) {
-		if q.Size() == n {
-			return
-		}
-		if left := q.Split(row, coef, rest); left > least {
-			q.Push(coef, rest, left)
+		if q.Size() < n {
+			q.Extend(row, least)
 		}
 	}
 	for _, normal := range normals {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
@@ -104,16 +105,11 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all, fi
 		program.RowLo[k] /= size
 		program.RowHi[k] /= size
 	}
-	program.Q = a.h.Clone()
+	program.Q = a.h
 	if !(p.Facts.StrongConvexity > 0) {
 		program.Q = a.proximal(a.h, grad, y, 0)
 	}
-	for i := range n {
-		cols, vals := program.Q.Row(i)
-		for t, j := range cols {
-			vals[t] *= a.qp.Unit(i) * a.qp.Unit(j)
-		}
-	}
+	program.Q = program.Q.InUnits(each.Below(n, a.qp.Unit))
 	solver, err := activeset.NewApart(program, p.Blocks)
 	if err != nil {
 		return nil, nil, holds
