@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -43,33 +44,33 @@ type model struct {
 }
 
 // system is that of the given rows.
-func (m *model) system(rows []int) (componentSystem, error) { return m.h.componentSystem(m.k, rows) }
+func (m *model) system(rows []int) componentSystem {
+	return must.Get(m.h.componentSystem(m.k, rows))
+}
+
+// step is the way of the component's entries, and of minus the multipliers, that a force and gaps of the rows held ask for.
+func (m *model) step(force, gaps []float64) (u, v []float64) {
+	u, v, err := m.on.solve(force, gaps, true)
+	must.Do(err)
+	return u, v
+}
 
 // hold solves the model on the given rows.
-func (m *model) hold(rows []int) error {
-	on, err := m.system(rows)
-	if err != nil {
-		return err
-	}
-	m.on, m.held = on, on.rows()
+func (m *model) hold(rows []int) {
+	m.on = m.system(rows)
+	m.held = m.on.rows()
 	gaps := each.Of(m.held, func(i int) float64 { return m.d.residual(i, m.x, m.base) })
-	u, v, err := on.solve(scaled(picked(m.grad, m.c.entries), -1), gaps, true)
-	if err != nil {
-		return err
-	}
+	u, v := m.step(scaled(picked(m.grad, m.c.entries), -1), gaps)
 	for r, j := range m.c.entries {
 		m.y[j] = m.base[j] + u[r]
 	}
 	m.multipliers = scaled(v, -1)
-	return nil
 }
 
 // begin holds those of the given rows, and all equality rows, whose multipliers have the right sign.
-func (m *model) begin(rows []int) error {
+func (m *model) begin(rows []int) {
 	for {
-		if err := m.hold(rows); err != nil {
-			return err
-		}
+		m.hold(rows)
 		rows = nil
 		for k, i := range m.held {
 			// A multiplier has the wrong sign by more than rounding.
@@ -78,7 +79,7 @@ func (m *model) begin(rows []int) error {
 			}
 		}
 		if len(rows) == len(m.held) {
-			return nil
+			return
 		}
 	}
 }
@@ -106,24 +107,18 @@ func (m *model) worst() (row int, sign float64) {
 
 // add makes row p hold: its multiplier is raised, and rows that lose theirs on the way
 // are let go.
-func (m *model) add(p int, sign float64) error {
+func (m *model) add(p int, sign float64) {
 	row := make([]float64, m.d.p.Dy)
 	m.d.p.Rows.B.AddRow(row, p, sign)
 	normal := picked(row, m.c.entries)
-	alone, err := m.system([]int{p})
-	if err != nil {
-		return err
-	}
+	alone := m.system([]int{p})
 	if len(alone.rows()) == 0 {
-		return errFace
+		must.Do(errFace)
 	}
 	whole := alone.give(0)
 	raised := 0.0
 	for range len(m.c.rows) + 1 {
-		u, v, err := m.on.solve(normal, make([]float64, len(m.held)), true)
-		if err != nil {
-			return err
-		}
+		u, v := m.step(normal, make([]float64, len(m.held)))
 		full, slope := math.Inf(1), floats.Dot(normal, u)
 		if slope > tolerance.Rounded*whole {
 			full = math.Max(0, sign*m.d.residual(p, m.x, m.y)) / slope
@@ -138,7 +133,7 @@ func (m *model) add(p int, sign float64) error {
 			}
 		}
 		if math.IsInf(step, 1) {
-			return errNoAnswer
+			must.Do(errNoAnswer)
 		}
 		if !math.IsInf(full, 1) {
 			for r, j := range m.c.entries {
@@ -156,46 +151,38 @@ func (m *model) add(p int, sign float64) error {
 		} else {
 			next, multipliers = slices.Delete(next, drop, drop+1), slices.Delete(multipliers, drop, drop+1)
 		}
-		if m.on, err = m.system(next); err != nil {
-			return err
-		}
+		m.on = m.system(next)
 		if drop < 0 && len(m.on.rows()) != len(next) { // dependent to the accuracy of the system
-			return errFace
+			must.Do(errFace)
 		}
 		if m.held, m.multipliers = m.on.rows(), multipliers; drop < 0 {
-			return nil
+			return
 		}
 	}
-	return errNoAnswer
+	must.Do(errNoAnswer)
 }
 
 // solve is the face of the model's minimum, from the rows given.
-func (m *model) solve(rows []int) error {
-	if err := m.begin(rows); err != nil {
-		return err
-	}
+func (m *model) solve(rows []int) {
+	m.begin(rows)
 	// Each step raises the minimum; a start that is near takes a few.
 	for range 50 + 10*len(m.c.rows) {
 		p, sign := m.worst()
 		if p < 0 {
-			return nil
+			return
 		}
-		if err := m.add(p, sign); err != nil {
-			return err
-		}
+		m.add(p, sign)
 	}
-	return errors.New("the lower level was not solved in the steps that a start near by takes")
+	must.Be(false, "the lower level was not solved in the steps that a start near by takes")
 }
 
 // dual finds the face of y*(x) from y and a face, by quadratic models of g; where g is
 // one, the first says all.
-func (d *deriver) dual(x, y []float64, face []int) (*derived, error) {
+func (d *deriver) dual(x, y []float64, face []int) (at *derived, err error) {
+	defer must.Catch(&err)
 	y = slices.Clone(y)
 	for range tolerance.Steps {
-		h, err := d.curvature(x, y, true)
-		if err != nil {
-			return nil, err
-		}
+		h := must.Get(d.curvature(x, y, true))
 		if !h.direct() {
 			return nil, errProducts
 		}
@@ -206,9 +193,7 @@ func (d *deriver) dual(x, y []float64, face []int) (*derived, error) {
 			c := &h.comps[k]
 			rows := slices.DeleteFunc(slices.Clone(c.rows), func(i int) bool { return !in[i] && d.p.Rows.Kind[i] != problem.Equal })
 			m := &model{d: d, h: h, k: k, c: c, x: x, y: y, base: base, grad: grad}
-			if err := m.solve(rows); err != nil {
-				return nil, err
-			}
+			m.solve(rows)
 			next = append(next, m.held...)
 		}
 		// These rows alone: which of more that depend on each other are held says how

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
@@ -31,32 +32,27 @@ type Interior struct {
 
 // Interiors are those of the parts of the lower level that have one, and the system within the bounds of y and multipliers that they give. A map that rounding has outside of a constraint on whose edge it is gives none:
 // how far beyond them an answer may be depends on the multiplier of that constraint.
-func (s *System) Interiors(ctx context.Context) ([]Interior, *System, error) {
+func (s *System) Interiors(ctx context.Context) (all []Interior, boxed *System, err error) {
+	defer must.Catch(&err)
 	l := &limiter{s: s, ctx: ctx, program: *s.Relaxation, edges: true}
 	l.program.Lo, l.program.Hi = append([]float64(nil), s.Relaxation.Lo...), append([]float64(nil), s.Relaxation.Hi...)
-	var all []Interior
 	for _, p := range s.blocks {
 		lo, hi := slices.Clone(l.program.Lo), slices.Clone(l.program.Hi)
-		in, _, err := l.multipliers(p)
-		if err != nil {
-			return nil, nil, err
-		}
+		in, _ := l.multipliers(p)
 		if in == nil {
 			continue
 		}
 		plain := l.plain(p, in)
-		if err := l.dual(p, in, &plain); err != nil {
-			return nil, nil, err
-		}
+		l.dual(p, in, &plain)
 		all = append(all, plain)
 		if !l.inside(&plain) {
 			l.program.Lo, l.program.Hi = lo, hi
 		}
 	}
-	boxed, program := *s, *s.Relaxation
+	whole, program := *s, *s.Relaxation
 	program.Lo, program.Hi = l.program.Lo, l.program.Hi
-	boxed.Relaxation = &program
-	return all, &boxed, nil
+	whole.Relaxation = &program
+	return all, &whole, nil
 }
 
 // plain is an affine map around 0.
@@ -153,34 +149,34 @@ func (l *limiter) read(m *sparse.CSR, row int, entries *[]int) (why string) {
 }
 
 // multipliers bounds those of a block's inequalities, and its y, as far as it can: it says of which it cannot. The map is nil where there are no inequalities, or none is known.
-func (l *limiter) multipliers(p Block) (*affine, *NoLimit, error) {
+func (l *limiter) multipliers(p Block) (*affine, *NoLimit) {
 	s := l.s
 	first := slices.IndexFunc(p.Rows, func(i int) bool { return s.P.Rows.Kind[i] == problem.AtMost })
 	if first < 0 {
-		return nil, nil, nil
+		return nil, nil
 	}
 	inequality := p.Rows[first]
 	var entries []int // of x, in rows of the block; those in costs, too
 	for _, i := range p.Rows {
 		if why := l.read(s.P.Rows.A, i, &entries); why != "" {
-			return nil, &NoLimit{i, why}, nil
+			return nil, &NoLimit{i, why}
 		}
 	}
 	costs := slices.Clone(entries)
 	for _, j := range p.Y {
 		if why := l.read(s.G, j, &costs); why != "" {
-			return nil, &NoLimit{inequality, why}, nil
+			return nil, &NoLimit{inequality, why}
 		}
 	}
-	in, no, err := l.interior(p, entries)
-	if no != nil || err != nil {
-		return nil, no, err
+	in, no := l.interior(p, entries)
+	if no != nil {
+		return nil, no
 	}
 	at := make([]float64, s.Ny)
 	linalg.Scatter(at, p.Y, in.at)
 	theta := l.fall(p, in, at, costs)
 	if math.IsNaN(theta) || math.IsInf(theta, 0) {
-		return in, &NoLimit{inequality, "the follower's variables have no finite range, and its objective is not strongly convex"}, nil
+		return in, &NoLimit{inequality, "the follower's variables have no finite range, and its objective is not strongly convex"}
 	}
 	for _, i := range p.Rows {
 		if s.P.Rows.Kind[i] != problem.AtMost {
@@ -198,7 +194,7 @@ func (l *limiter) multipliers(p Block) (*affine, *NoLimit, error) {
 		v := s.Nx + s.Ny + i
 		l.program.Hi[v] = math.Min(l.program.Hi[v], outward(theta/slack)/s.ColScale[v])
 	}
-	return in, no, nil
+	return in, no
 }
 
 // fall is theta of Limits, by how much g may fall from the map, at (len Ny) its middle; +Inf or NaN where nothing bounds it. Curvature bounds entries of y that have no ends, too: others are sides of pairs.
@@ -367,31 +363,21 @@ func (l *limiter) interiorProgram(p Block, entries []int, sum bool) *interiorPro
 }
 
 // solveOnce solves a linear program.
-func (l *limiter) solveOnce(p *activeset.Program) (*activeset.Solution, error) {
-	solver, err := activeset.New(p)
-	if err != nil {
-		return nil, err
-	}
-	sol := solver.Solve(l.ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+func (l *limiter) solveOnce(p *activeset.Program) *activeset.Solution {
+	sol := activeset.Once(l.ctx, p)
 	if l.work += sol.Work; sol.Status == activeset.Stopped {
-		return nil, l.ctx.Err()
+		must.Do(l.ctx.Err())
 	}
-	return sol, nil
+	return sol
 }
 
 // interior is y(x) of a block with the largest slack, relative to the coefficients of each row, that all inequalities have for all x of their box.
-func (l *limiter) interior(p Block, entries []int) (*affine, *NoLimit, error) {
+func (l *limiter) interior(p Block, entries []int) (*affine, *NoLimit) {
 	m, factor := l.interiorProgram(p, entries, false), 1.0
-	sol, err := l.solveOnce(&m.Program)
-	if err != nil {
-		return nil, nil, err
-	}
+	sol := l.solveOnce(&m.Program)
 	if l.edges && sol.Status == activeset.Optimal && -sol.Value <= tolerance.Target {
 		m = l.interiorProgram(p, entries, true)
-		if sol, err = l.solveOnce(&m.Program); err != nil {
-			return nil, nil, err
-		}
-		if sol.Status == activeset.Optimal {
+		if sol = l.solveOnce(&m.Program); sol.Status == activeset.Optimal {
 			factor = sol.Z[m.N-1]
 		}
 	}
@@ -411,9 +397,9 @@ func (l *limiter) interior(p Block, entries []int) (*affine, *NoLimit, error) {
 				out.by[c] = unscaled(sol.Z[ny*(1+e):])
 			}
 		}
-		return out, nil, nil
+		return out, nil
 	case !l.blame:
-		return nil, &NoLimit{p.Rows[0], "there is none"}, nil
+		return nil, &NoLimit{p.Rows[0], "there is none"}
 	case sol.Status != activeset.Optimal:
 		i, most := p.Rows[0], 0.0
 		for r, w := range sol.FarkasRow {
@@ -421,7 +407,7 @@ func (l *limiter) interior(p Block, entries []int) (*affine, *NoLimit, error) {
 				i, most = m.owner[r], math.Abs(w)
 			}
 		}
-		return nil, &NoLimit{i, "which contradicts others at some x, nothing that is affine in x satisfies the follower's constraints for all x"}, nil
+		return nil, &NoLimit{i, "which contradicts others at some x, nothing that is affine in x satisfies the follower's constraints for all x"}
 	}
 	for _, r := range m.slacks { // the one whose own slack can never be positive
 		own := m.Program
@@ -431,13 +417,9 @@ func (l *limiter) interior(p Block, entries []int) (*affine, *NoLimit, error) {
 				own.A.Val[own.A.Ptr[other+1]-1] = 0
 			}
 		}
-		sol, err := l.solveOnce(&own)
-		if err != nil {
-			return nil, nil, err
-		}
-		if sol.Status == activeset.Optimal && -sol.Value <= tolerance.Target {
-			return nil, &NoLimit{m.owner[r], "the follower's constraints leave it no slack at some x, so that nothing bounds its multiplier"}, nil
+		if sol := l.solveOnce(&own); sol.Status == activeset.Optimal && -sol.Value <= tolerance.Target {
+			return nil, &NoLimit{m.owner[r], "the follower's constraints leave it no slack at some x, so that nothing bounds its multiplier"}
 		}
 	}
-	return nil, &NoLimit{p.Rows[0], "the follower's constraints leave no slack together at some x, so that nothing bounds their multipliers"}, nil
+	return nil, &NoLimit{p.Rows[0], "the follower's constraints leave no slack together at some x, so that nothing bounds their multipliers"}
 }

@@ -13,7 +13,7 @@ import (
 
 // dual finds multipliers along the map of a block for those whose y nothing else bounds, positive for all x of their box (Interior.Mult). What moves the force on an entry of y goes to a bound of that entry where there is
 // one; where there is none, the linear program is no longer one of the multipliers' middle alone, and is not tried.
-func (l *limiter) dual(p Block, in *affine, out *Interior) error {
+func (l *limiter) dual(p Block, in *affine, out *Interior) {
 	s, bounded := l.s, out.Curvature != nil
 	if !bounded {
 		bounded = true
@@ -25,7 +25,7 @@ func (l *limiter) dual(p Block, in *affine, out *Interior) error {
 	var costs []int
 	for _, j := range p.Y {
 		if l.read(s.G, j, &costs) != "" {
-			return nil
+			return
 		}
 	}
 	for _, c := range in.entries {
@@ -34,7 +34,7 @@ func (l *limiter) dual(p Block, in *affine, out *Interior) error {
 		}
 	}
 	if n := float64(2 * len(p.Rows)); bounded || n*n*n/2 > tolerance.Second/10 {
-		return nil
+		return
 	}
 	at := make([]float64, s.Ny)
 	linalg.Scatter(at, p.Y, in.at)
@@ -61,7 +61,7 @@ func (l *limiter) dual(p Block, in *affine, out *Interior) error {
 			}
 			r, ok := bound[j]
 			if !ok {
-				return nil
+				return
 			}
 			if by[c] == nil {
 				by[c] = make([]float64, len(p.Rows))
@@ -71,9 +71,9 @@ func (l *limiter) dual(p Block, in *affine, out *Interior) error {
 			moves[r] += math.Abs(slope / coef)
 		}
 	}
-	mu, err := l.positive(p, place, force, moves)
+	mu := l.positive(p, place, force, moves)
 	if mu == nil {
-		return err
+		return
 	}
 	out.Mult, out.MultBy = mu, by
 	for c, slopes := range by {
@@ -87,11 +87,10 @@ func (l *limiter) dual(p Block, in *affine, out *Interior) error {
 			mu[r] -= slopes[r] * (lo + hi) / 2
 		}
 	}
-	return nil
 }
 
 // positive are multipliers of a block's rows (place: in its order) with B'mu = force, which are more than `moves` on inequalities: as many as can be, where all cannot; nil where none are known.
-func (l *limiter) positive(p Block, place map[int]int, force, moves []float64) ([]float64, error) {
+func (l *limiter) positive(p Block, place map[int]int, force, moves []float64) []float64 {
 	s, inf, rows := l.s, math.Inf(1), len(p.Rows)
 	bt := s.P.Rows.B.T()
 	for _, sum := range [2]bool{false, true} { // as in interiorProgram
@@ -135,9 +134,9 @@ func (l *limiter) positive(p Block, place map[int]int, force, moves []float64) (
 			}
 			end(moves[r]/s.ColScale[s.Nx+s.Ny+i], inf)
 		}
-		sol, err := l.solveOnce(&m)
-		if err != nil || sol.Status != activeset.Optimal {
-			return nil, err
+		sol := l.solveOnce(&m)
+		if sol.Status != activeset.Optimal {
+			return nil
 		}
 		if !sum && !(-sol.Value > tolerance.Target) {
 			continue
@@ -151,7 +150,7 @@ func (l *limiter) positive(p Block, place map[int]int, force, moves []float64) (
 				mu[r] = 0
 			}
 		}
-		return mu, nil
+		return mu
 	}
-	return nil, nil
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -27,24 +28,24 @@ type NoLimit struct {
 //
 // with theta from the box of y or from m_j > 0 such that H - diag(m) is positive semidefinite: theta = r^2/4, r^2 the sum of (grad g(y))_j^2/m_j, which bounds y* as well, |y*_j - y_j| <= r/sqrt(m_j). So lambda_i <= theta/t_i. Linear programs over the relaxation within these bounds
 // tighten them.
-func (s *System) Limits(ctx context.Context) (*Limits, *NoLimit, error) {
+func (s *System) Limits(ctx context.Context) (limits *Limits, no *NoLimit, err error) {
+	defer must.Catch(&err)
 	l := &limiter{s: s, ctx: ctx, program: *s.Relaxation, blame: true}
 	l.program.Q, l.program.C = nil, make([]float64, s.N)
 	l.program.Lo, l.program.Hi = append([]float64(nil), s.Relaxation.Lo...), append([]float64(nil), s.Relaxation.Hi...)
-	if err := l.variables(); err != nil {
-		return nil, nil, err
-	}
+	l.variables()
 	for i, kind := range s.P.Rows.Kind {
 		if kind == problem.AtMost && s.partOf(i) < 0 {
 			return nil, &NoLimit{i, "which reads none of the follower's variables, the multiplier has no bound"}, nil
 		}
 	}
 	for _, p := range s.blocks {
-		if _, no, err := l.multipliers(p); no != nil || err != nil {
-			return nil, no, err
+		if _, no := l.multipliers(p); no != nil {
+			return nil, no, nil
 		}
 	}
-	return l.pairs()
+	limits, no = l.pairs()
+	return limits, no, nil
 }
 
 // limiter finds limits: program is the relaxation, within the bounds that are known so far.
@@ -58,9 +59,9 @@ type limiter struct {
 }
 
 // most is the largest value of a linear form over the program, in its units; +Inf where none is known.
-func (l *limiter) most(solver *activeset.Solver, form func(cost []float64)) (float64, error) {
+func (l *limiter) most(solver *activeset.Solver, form func(cost []float64)) float64 {
 	if l.work > 2*tolerance.Second {
-		return math.Inf(1), nil
+		return math.Inf(1)
 	}
 	cost := make([]float64, l.s.N)
 	form(cost)
@@ -70,36 +71,27 @@ func (l *limiter) most(solver *activeset.Solver, form func(cost []float64)) (flo
 	l.work += sol.Work
 	switch sol.Status {
 	case activeset.Optimal:
-		return outward(-sol.Value), nil
+		return outward(-sol.Value)
 	case activeset.Stopped:
-		return 0, l.ctx.Err()
+		must.Do(l.ctx.Err())
 	}
-	return math.Inf(1), nil
+	return math.Inf(1)
 }
 
 // outward is v with a margin for the accuracy of linear programs.
 func outward(v float64) float64 { return v + 1e3*tolerance.Sign*math.Max(1, math.Abs(v)) }
 
 // variables finds ends of the ranges of x and y where they have none.
-func (l *limiter) variables() error {
-	solver, err := activeset.New(&l.program)
-	if err != nil {
-		return err
-	}
+func (l *limiter) variables() {
+	solver := must.Get(activeset.New(&l.program))
 	for j := range l.s.Nx + l.s.Ny {
 		for side, sign := range [2]float64{-1, 1} {
 			end := [2]*float64{&l.program.Lo[j], &l.program.Hi[j]}[side]
-			if !math.IsInf(*end, 0) {
-				continue
+			if math.IsInf(*end, 0) {
+				*end = sign * l.most(solver, func(cost []float64) { cost[j] = sign })
 			}
-			v, err := l.most(solver, func(cost []float64) { cost[j] = sign })
-			if err != nil {
-				return err
-			}
-			*end = sign * v
 		}
 	}
-	return nil
 }
 
 // box is the range of variable j in the model's units.
@@ -108,13 +100,10 @@ func (l *limiter) box(j int) (lo, hi float64) {
 }
 
 // pairs tightens what is known of each by linear programs over the relaxation.
-func (l *limiter) pairs() (*Limits, *NoLimit, error) {
+func (l *limiter) pairs() (*Limits, *NoLimit) {
 	s, out := l.s, &Limits{}
-	solver, err := activeset.New(&l.program)
-	if err != nil {
-		return nil, nil, err
-	}
-	side := func(d Side) (float64, error) {
+	solver := must.Get(activeset.New(&l.program))
+	side := func(d Side) float64 {
 		var most, scale float64
 		if d.Row >= 0 {
 			scale = 1 / s.RowScale[d.Row]
@@ -126,7 +115,7 @@ func (l *limiter) pairs() (*Limits, *NoLimit, error) {
 			scale = s.ColScale[d.Var]
 			most = l.program.Hi[d.Var] - l.program.Lo[d.Var]
 		}
-		v, err := l.most(solver, func(cost []float64) {
+		v := l.most(solver, func(cost []float64) {
 			switch {
 			case d.Row >= 0:
 				s.Relaxation.A.AddRow(cost, d.Row, 1)
@@ -144,21 +133,14 @@ func (l *limiter) pairs() (*Limits, *NoLimit, error) {
 		default:
 			v -= s.Relaxation.Lo[d.Var]
 		}
-		return math.Max(0, outward(math.Min(most, v))) * scale, err
+		return math.Max(0, outward(math.Min(most, v))) * scale
 	}
 	for _, p := range s.Pairs {
-		slack, err := side(p.Slack)
-		if err != nil {
-			return nil, nil, err
-		}
-		mult, err := side(p.Mult)
-		if err != nil {
-			return nil, nil, err
-		}
+		slack, mult := side(p.Slack), side(p.Mult)
 		if math.IsInf(slack, 0) || math.IsNaN(slack) {
-			return nil, &NoLimit{p.Row, "its slack has no bound"}, nil
+			return nil, &NoLimit{p.Row, "its slack has no bound"}
 		}
 		out.Slack, out.Mult = append(out.Slack, slack), append(out.Mult, mult)
 	}
-	return out, nil, nil
+	return out, nil
 }
