@@ -77,11 +77,7 @@ func (o *owns) tie(ctx context.Context, pt *oracle.Point) []float64 {
 		program.C[j] = -pt.X[j] / s.ColScale[j]
 	}
 	program.Q = sparse.FromEntries(s.N, s.N, entries)
-	solver, err := activeset.New(program)
-	if err != nil {
-		return nil
-	}
-	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+	sol := activeset.Once(ctx, program)
 	if sol.Status != activeset.Optimal {
 		return nil
 	}

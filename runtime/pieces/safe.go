@@ -122,11 +122,7 @@ func (v *Solver) interior(ctx context.Context, p *kkt.Point, fix []kkt.Fix) (z [
 	}
 	a.Rows = len(program.RowLo)
 	program.A = sparseOf(a)
-	solver, err := activeset.New(program)
-	if err != nil {
-		return nil, -1
-	}
-	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+	sol := activeset.Once(ctx, program)
 	v.work += sol.Work
 	if sol.Status != activeset.Optimal {
 		return nil, -1

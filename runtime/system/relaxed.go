@@ -203,11 +203,7 @@ func (run *Run) admitted(ctx context.Context, x []float64) ([]float64, error) {
 		program.C[j] = -scale * x[j]
 	}
 	program.Q = sparse.FromEntries(s.N, s.N, diagonal)
-	solver, err := activeset.New(&program)
-	if err != nil {
-		return nil, err
-	}
-	nearest := solver.Solve(ctx, &program.Bounds, nil, activeset.Options{Cutoff: math.Inf(1)})
+	nearest := activeset.Once(ctx, &program)
 	if nearest.Status != activeset.Optimal {
 		return nil, ctx.Err()
 	}
@@ -372,11 +368,7 @@ func (run *Run) supportedNext(ctx context.Context, least *relaxation.Point) (x, 
 			row(math.Inf(-1), math.Max(0, room))
 		}
 	}
-	solver, err := activeset.New(q)
-	if err != nil {
-		return nil, nil
-	}
-	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+	sol := activeset.Once(ctx, q)
 	if sol.Status != activeset.Optimal {
 		return nil, nil
 	}

@@ -183,13 +183,10 @@ func (s *search) between(pair int, slack float64) (rest float64, is bool) {
 }
 
 // choices writes the choices of a part.
-func (pw *proofWriter) choices() error {
+func (pw *proofWriter) choices() {
 	for _, of := range pw.s.choices {
-		if err := pw.line(map[string]any{"choice": map[string]any{"row": pw.row(of.row)}}); err != nil {
-			return err
-		}
+		pw.line(map[string]any{"choice": map[string]any{"row": pw.row(of.row)}})
 	}
-	return nil
 }
 
 // branchOn is the word that a proof has for a branch on a pair.

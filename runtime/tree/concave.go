@@ -217,10 +217,7 @@ func (s *search) lengths(ctx context.Context, at []int) []float64 {
 				continue
 			}
 			if solver == nil {
-				var err error
-				if solver, err = activeset.New(&linear); err != nil {
-					panic(err) // a system holds finite numbers
-				}
+				solver = newSolver(&linear)
 			}
 			cost := make([]float64, len(linear.C))
 			cost[j] = sign
@@ -245,11 +242,7 @@ func (s *search) lengths(ctx context.Context, at []int) []float64 {
 func (s *search) tighten(ctx context.Context) string {
 	c, linear := s.concave, *s.prog
 	linear.Q = nil
-	solver, err := activeset.New(&linear)
-	if err != nil {
-		panic(err) // a system holds finite numbers
-	}
-	root := s.open[0]
+	solver, root := newSolver(&linear), s.open[0]
 	var last *activeset.Basis
 	for k := range c.V {
 		for side, sign := range [2]float64{1, -1} {

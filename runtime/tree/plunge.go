@@ -61,13 +61,18 @@ func (s *search) newPlunger() *plunger {
 // solver makes a solver of the relaxations. A fresh one for each plunge: what a solver returns depends on earlier solves by rounding.
 func (p *plunger) solver(of **activeset.Solver, program *activeset.Program) *activeset.Solver {
 	if *of == nil {
-		made, err := activeset.New(program)
-		if err != nil {
-			panic(err) // a system holds finite numbers
-		}
-		*of = made
+		*of = newSolver(program)
 	}
 	return *of
+}
+
+// newSolver is that of a program, whose shapes fit.
+func newSolver(program *activeset.Program) *activeset.Solver {
+	made, err := activeset.New(program)
+	if err != nil {
+		panic(err) // a system holds finite numbers
+	}
+	return made
 }
 
 // solve solves the relaxation of a node, with tangents of the constraints that have them.
@@ -91,7 +96,7 @@ func (p *plunger) solve(ctx context.Context, n *node, basis *activeset.Basis) *a
 // once solves the relaxation of a node with the tangents known so far; cost is the linear part of its objective.
 func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ *activeset.Solution, cost []float64) {
 	if !p.first {
-		if done, _ := p.narrow(ctx, n, nil); !done {
+		if !p.narrow(ctx, n, nil) {
 			return &activeset.Solution{Status: activeset.Stopped}, nil
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -13,6 +12,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/tolerance"
@@ -30,7 +31,8 @@ type Statement struct {
 // WriteProof writes what shows a statement by the trees of a search, as JSON objects, one a line (the format is
 // that of certify.VerifyTree). Leaves are solved again for their weights, and a subtree whose relaxation alone shows the statement
 // is one leaf. The memory it takes is that of the trees.
-func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, what Statement) error {
+func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, what Statement) (err error) {
+	defer must.Catch(&err)
 	f, _, err := newForest(ctx, sys, sys.Parts(), Options{Gap: st.Gap, Resume: st})
 	if err != nil {
 		return err
@@ -47,9 +49,7 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 		head["duality"] = true
 	}
 	lines := lineWriter{out, what.Accepts}
-	if err := lines.line(head); err != nil {
-		return err
-	}
+	lines.line(head)
 	claims := f.claims(what.Bound)
 	for k, s := range f.parts {
 		if math.IsInf(claims[k], -1) { // another part shows that nothing is feasible
@@ -62,13 +62,9 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 			if s.quad.Weights != nil {
 				of["duality"] = true
 			}
-			if err := pw.line(map[string]any{"part": of}); err != nil {
-				return err
-			}
+			pw.line(map[string]any{"part": of})
 		}
-		if err := pw.tree(ctx); err != nil {
-			return err
-		}
+		pw.tree(ctx)
 	}
 	return out.Flush()
 }
@@ -97,11 +93,9 @@ func (f *forest) claims(bound float64) []float64 {
 }
 
 // tree writes the tree of a part, behind what it adds to the model.
-func (pw *proofWriter) tree(ctx context.Context) error {
+func (pw *proofWriter) tree(ctx context.Context) {
 	s, sys, claim := pw.s, pw.s.sys, pw.claim
-	if err := pw.interiors(ctx); err != nil {
-		return err
-	}
+	pw.interiors(ctx)
 	if c := s.concave; c != nil {
 		for k, v := range c.V {
 			var of *entries
@@ -115,19 +109,13 @@ func (pw *proofWriter) tree(ctx context.Context) error {
 			if !math.IsInf(c.Hi[k], 0) {
 				square["hi"] = c.Hi[k]
 			}
-			if err := pw.line(map[string]any{"concave": square}); err != nil {
-				return err
-			}
+			pw.line(map[string]any{"concave": square})
 		}
 	}
-	if err := pw.choices(); err != nil {
-		return err
-	}
+	pw.choices()
 	if s.lift != nil {
 		for _, line := range s.lift.proofLines(pw) {
-			if err := pw.line(line); err != nil {
-				return err
-			}
+			pw.line(line)
 		}
 	}
 	root := &node{fix: make([]kkt.Fix, len(sys.Pairs))}
@@ -135,16 +123,12 @@ func (pw *proofWriter) tree(ctx context.Context) error {
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if done, err := pw.p.narrow(ctx, n, func(r narrowed) error { return pw.ranged(n, r) }); err != nil || !done {
-			return errors.Join(err, ctx.Err())
+		if !pw.p.narrow(ctx, n, func(r narrowed) { pw.ranged(n, r) }) {
+			must.Do(ctx.Err())
 		}
 		r := &s.records[n.id]
 		if r.Kind != inner || float64(r.Bound) >= claim {
-			done, err := pw.leaf(ctx, n)
-			if err != nil {
-				return err
-			}
-			if done {
+			if pw.leaf(ctx, n) {
 				continue
 			}
 			if r.Kind != inner {
@@ -165,12 +149,8 @@ func (pw *proofWriter) tree(ctx context.Context) error {
 					*r = record{Kind: inner, Branch: int32(k), First: first, Bound: infinite(math.Inf(-1))}
 				}
 			}
-			if r.Kind != inner {
-				if pw.refused != nil {
-					return fmt.Errorf("a leaf at depth %d does not verify: %w", n.depth, pw.refused)
-				}
-				return fmt.Errorf("a leaf at depth %d does not show the bound %g", n.depth, claim)
-			}
+			must.Be(r.Kind == inner || pw.refused == nil, "a leaf at depth %d does not verify: %w", n.depth, pw.refused)
+			must.Be(r.Kind == inner, "a leaf at depth %d does not show the bound %g", n.depth, claim)
 		}
 		k := int(r.Branch)
 		branch := map[string]any{}
@@ -184,20 +164,17 @@ func (pw *proofWriter) tree(ctx context.Context) error {
 				branch["entry"], branch["at"] = s.part.Cols[j], r.At
 			}
 		}
-		if err := pw.line(branch); err != nil {
-			return err
-		}
+		pw.line(branch)
 		for side := 1; side >= 0; side-- {
 			c := n.child(s, k, side, r.At, n.basis)
 			c.id = r.First + int32(side)
 			stack = append(stack, c)
 		}
 	}
-	return nil
 }
 
 // ranged writes what shows a range of a slope at n.
-func (pw *proofWriter) ranged(n *node, r narrowed) error {
+func (pw *proofWriter) ranged(n *node, r narrowed) {
 	row, bound, scale := slices.Clone(r.sol.Row), slices.Clone(r.sol.Bound), pw.s.lift.slopes[r.k].scale
 	from := len(row) - slopeRows*(len(pw.s.lift.slopes)-r.k)
 	clear(row[from+1 : from+slopeRows]) // strong duality has their place
@@ -208,15 +185,13 @@ func (pw *proofWriter) ranged(n *node, r narrowed) error {
 	if r.most {
 		side = "most"
 	}
-	return pw.line(map[string]any{"range": map[string]any{"slope": r.k, side: r.value, "by": pw.weights(n, nil, row, bound, nil)}})
+	pw.line(map[string]any{"range": map[string]any{"slope": r.k, side: r.value, "by": pw.weights(n, nil, row, bound, nil)}})
 }
 
 // interiors writes what bounds multipliers and y: reduced costs of columns with an end may be off by rounding.
-func (pw *proofWriter) interiors(ctx context.Context) error {
+func (pw *proofWriter) interiors(ctx context.Context) {
 	all, _, err := pw.s.sys.Interiors(ctx)
-	if err != nil {
-		return err
-	}
+	must.Do(err)
 	for _, in := range all {
 		over := func(numbers []int, vals []float64) (of *entries) {
 			for k, v := range vals {
@@ -224,13 +199,7 @@ func (pw *proofWriter) interiors(ctx context.Context) error {
 			}
 			return of
 		}
-		y, rows := make([]int, len(in.Y)), make([]int, len(in.Rows))
-		for k, j := range in.Y {
-			y[k] = pw.answer(j)
-		}
-		for k, i := range in.Rows {
-			rows[k] = pw.row(i)
-		}
+		y, rows := each.Of(in.Y, pw.answer), each.Of(in.Rows, pw.row)
 		slopes := func(numbers, entry []int, vals func(k int) []float64) (by []map[string]any) {
 			for k, c := range entry {
 				if of := over(numbers, vals(k)); of != nil {
@@ -255,11 +224,8 @@ func (pw *proofWriter) interiors(ctx context.Context) error {
 		if by := slopes(rows, moved, func(k int) []float64 { return in.MultBy[moved[k]] }); by != nil {
 			line["slopes"] = by
 		}
-		if err := pw.line(map[string]any{"interior": line}); err != nil {
-			return err
-		}
+		pw.line(map[string]any{"interior": line})
 	}
-	return nil
 }
 
 // row is the number of a row of the part's lower level in the whole, answer that of an entry of y.
@@ -298,27 +264,19 @@ type lineWriter struct {
 	accepts func(line []byte) error
 }
 
-func (w lineWriter) line(v any) error {
-	wrong, err := w.try(v)
-	if wrong != nil {
-		return fmt.Errorf("what was written does not verify: %w", wrong)
-	}
-	return err
+func (w lineWriter) line(v any) {
+	refused := w.try(v)
+	must.Be(refused == nil, "what was written does not verify: %w", refused)
 }
 
 // try writes an object unless it is refused, and says why it is.
-func (w lineWriter) try(v any) (wrong, err error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
+func (w lineWriter) try(v any) (refused error) {
+	text := must.Get(json.Marshal(v))
 	if w.accepts != nil {
-		if wrong := w.accepts(text); wrong != nil {
-			return wrong, nil
+		if refused = w.accepts(text); refused != nil {
+			return refused
 		}
 	}
-	if _, err := w.out.Write(text); err != nil {
-		return nil, err
-	}
-	return nil, w.out.WriteByte('\n')
+	must.Get(w.out.Write(append(text, '\n')))
+	return nil
 }

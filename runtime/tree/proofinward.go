@@ -114,11 +114,7 @@ func (l *leftNothing) inward(ctx context.Context, keep func(before, after float6
 		}
 		program.RowLo, program.RowHi = append(program.RowLo, lo), append(program.RowHi, hi)
 	}
-	solver, err := activeset.New(program)
-	if err != nil {
-		return nil, nil
-	}
-	move := solver.Solve(ctx, &program.Bounds, nil, activeset.Options{Cutoff: inf})
+	move := activeset.Once(ctx, program)
 	if move.Status != activeset.Optimal {
 		return nil, nil
 	}

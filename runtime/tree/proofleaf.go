@@ -2,10 +2,10 @@ package tree
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -16,7 +16,7 @@ import (
 
 // leaf writes n as a leaf; it reports false where its relaxation does not show the claim. Multiples of constraints whose bound falls short are found again, by steps of Newton's method (Nocedal and Wright 2006, section 18.1) from the solution. What they lack
 // is as the square of how far that is from the program's: where constraints hold within their tolerance, half of its digits, and two steps leave rounding.
-func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
+func (pw *proofWriter) leaf(ctx context.Context, n *node) bool {
 	pw.refused, pw.left, pw.without = nil, nil, nil
 	if len(pw.p.cuts)-pw.p.shared > plunge {
 		pw.p.cuts, pw.p.relax, pw.last = pw.p.cuts[:pw.p.shared:pw.p.shared], cutting{}, nil
@@ -45,10 +45,9 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 		if row == nil {
 			row = make([]float64, len(pw.p.bounds.RowLo))
 		}
-	case activeset.Stopped:
-		return false, ctx.Err()
 	default:
-		return false, nil
+		must.Do(ctx.Err())
+		return false
 	}
 	kind := "bound"
 	if z == nil {
@@ -56,12 +55,12 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 	}
 	cuts := pw.p.cuts[:min(len(pw.p.cuts), len(row)-pw.s.rows())] // those that the relaxation had
 	if weights := pw.s.weightsOf(row, cuts); weights != nil {
-		done, err := pw.curvedLeaf(ctx, n, weights, kind)
-		if done || err != nil || z == nil {
-			return done, err
+		done := pw.curvedLeaf(ctx, n, weights, kind)
+		if done || z == nil {
+			return done
 		}
 		known := pw.p.cuts
-		for round := 0; !done && err == nil && weights != nil && round < someRounds; round++ {
+		for round := 0; !done && weights != nil && round < someRounds; round++ {
 			// Without tangents at other points: beside those the ones at z would hold within tolerance, and move nothing.
 			pw.p.cuts, pw.p.relax = nil, cutting{}
 			for k, w := range weights {
@@ -76,36 +75,36 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 			}
 			z = next.Z
 			if weights = pw.s.weightsOf(next.Row, pw.p.cuts); weights != nil {
-				done, err = pw.curvedLeaf(ctx, n, weights, kind)
+				done = pw.curvedLeaf(ctx, n, weights, kind)
 			}
 		}
 		pw.p.cuts, pw.p.relax, pw.last = known, cutting{}, nil
-		return done, errors.Join(err, ctx.Err())
+		must.Do(ctx.Err())
+		return done
 	}
 	if z != nil && sol.Value < pw.claim {
-		return false, nil
+		return false
 	}
 	b, weights := pw.p.relax.bounds(&pw.p.bounds), func(z, row, bound []float64) *leafWeights {
 		return pw.weights(n, z, row[:len(row)-len(cuts)], bound, nil)
 	}
 	for {
-		done, err := pw.accepted(ctx, kind, pw.p.relax.program, b, sol, sol.Value-pw.claim, weights)
-		if done || err != nil || pw.left == nil {
-			return done, err
+		done := pw.accepted(ctx, kind, pw.p.relax.program, b, sol, sol.Value-pw.claim, weights)
+		if done || pw.left == nil {
+			return done
 		}
 		if b = pw.left.without(); b == nil {
-			return false, nil
+			return false
 		}
 		_, konst, _ := pw.p.secants(pw.p.relax.solver, n, pw.p.relax.of)
 		sol, kind = pw.p.relax.solver.Solve(ctx, b, nil, activeset.Options{Cutoff: math.Inf(1)}), "bound"
 		switch sol.Value += konst + pw.s.quad.Const; {
 		case sol.Status == activeset.Infeasible:
 			kind = "empty"
-		case sol.Status == activeset.Stopped:
-			return false, ctx.Err()
 		case sol.Status != activeset.Optimal || sol.Value < pw.claim:
+			must.Do(ctx.Err())
 			pw.without = sol.Z
-			return false, nil
+			return false
 		}
 	}
 }
@@ -157,11 +156,8 @@ func (pw *proofWriter) beyondRange(ctx context.Context, n *node) *activeset.Solu
 	end := math.Max(sign*b.RowLo[row], sign*b.RowHi[row])
 	b.RowLo, b.RowHi = slices.Clone(b.RowLo), slices.Clone(b.RowHi)
 	b.RowLo[row], b.RowHi[row] = math.Inf(-1), math.Inf(1)
-	solver, err := activeset.New(&linear)
-	if err != nil {
-		panic(err) // a system holds finite numbers
-	}
-	sol := solver.Solve(ctx, &b, nil, activeset.Options{Cutoff: math.Inf(1)})
+	linear.Bounds = b
+	sol := activeset.Once(ctx, &linear)
 	if sol.Status != activeset.Optimal || sol.Value <= end {
 		return nil
 	}
@@ -172,7 +168,7 @@ func (pw *proofWriter) beyondRange(ctx context.Context, n *node) *activeset.Solu
 
 // curvedLeaf writes n as a leaf of a kind, with multiples of the leader's constraints that are not affine in the objective, and in the place of their tangents: near the best multiples the bound that
 // they show varies to second order.
-func (pw *proofWriter) curvedLeaf(ctx context.Context, n *node, weights []float64, kind string) (bool, error) {
+func (pw *proofWriter) curvedLeaf(ctx context.Context, n *node, weights []float64, kind string) bool {
 	s, of := pw.s, pw.p.relaxation(n)
 	cost, konst, need := make([]float64, of.N), 0.0, 0.0
 	var q *sparse.CSR
@@ -185,24 +181,20 @@ func (pw *proofWriter) curvedLeaf(ctx context.Context, n *node, weights []float6
 	}
 	plain := *of
 	plain.Q, plain.C = s.lagrangian(q, cost, weights)
-	solver, err := activeset.New(&plain)
-	if err != nil {
-		return false, err
-	}
-	sol := solver.Solve(ctx, &pw.p.bounds, nil, activeset.Options{Cutoff: math.Inf(1)})
+	plain.Bounds = pw.p.bounds
+	sol := activeset.Once(ctx, &plain)
 	switch value := sol.Value + konst; {
-	case sol.Status == activeset.Stopped:
-		return false, ctx.Err()
 	case sol.Status == activeset.Infeasible && sol.FarkasRow != nil: // without the constraints
 		return pw.accepted(ctx, "empty", &plain, &pw.p.bounds, sol, 0, func(_, row, bound []float64) *leafWeights { return pw.weights(n, nil, row, bound, nil) })
 	case sol.Status != activeset.Optimal || !(value >= need) || kind == "empty" && value == 0:
-		return false, nil
+		must.Do(ctx.Err())
+		return false
 	}
 	return pw.accepted(ctx, kind, &plain, &pw.p.bounds, sol, sol.Value+konst-need, func(z, row, bound []float64) *leafWeights { return pw.weights(n, z, row, bound, weights) })
 }
 
 // accepted writes the weights of a leaf that shows more than its claim by slack, or that it is empty, as they are or inward. It reports false where both are refused.
-func (pw *proofWriter) accepted(ctx context.Context, kind string, of *activeset.Program, b *activeset.Bounds, sol *activeset.Solution, slack float64, weights func(z, row, bound []float64) *leafWeights) (bool, error) {
+func (pw *proofWriter) accepted(ctx context.Context, kind string, of *activeset.Program, b *activeset.Bounds, sol *activeset.Solution, slack float64, weights func(z, row, bound []float64) *leafWeights) bool {
 	plain, z, row, bound := *of, sol.Z, sol.Row, sol.Bound
 	keep := func(before, after float64) bool { return after >= before-slack }
 	if sol.Status == activeset.Infeasible {
@@ -212,20 +204,16 @@ func (pw *proofWriter) accepted(ctx context.Context, kind string, of *activeset.
 	if row == nil { // bounds of a variable, both of which are to hold, contradict each other, as the boxes of the leaf then do
 		row, bound = make([]float64, len(pw.p.bounds.RowLo)), make([]float64, len(b.Lo))
 	}
-	wrong, err := pw.try(map[string]any{kind: weights(z, row, bound)})
-	if wrong == nil {
-		return err == nil, err
+	if pw.refused = pw.try(map[string]any{kind: weights(z, row, bound)}); pw.refused == nil {
+		return true
 	}
-	pw.refused, pw.left = wrong, newLeftNothing(&plain, b, sol.Z, row, bound)
+	pw.left = newLeftNothing(&plain, b, sol.Z, row, bound)
 	moved, left := pw.left.inward(ctx, keep)
-	if moved == nil {
-		return false, nil
+	if moved == nil || pw.try(map[string]any{kind: weights(z, moved, left)}) != nil {
+		return false
 	}
-	if wrong, err = pw.try(map[string]any{kind: weights(z, moved, left)}); wrong == nil {
-		pw.refused, pw.left = nil, nil
-		return err == nil, err
-	}
-	return false, nil
+	pw.refused, pw.left = nil, nil
+	return true
 }
 
 // refusedFor is the open pair to branch on where a leaf was refused: one whose multiplier it was refused for; -1 where there is none. With that at 0 its cost may be anything.

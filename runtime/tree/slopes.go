@@ -208,10 +208,10 @@ type narrowed struct {
 }
 
 // narrow finds the ranges of slopes at a node whose boxes of x are other ones than where they were found; told is given each, nil for nobody. It reports false where it was interrupted.
-func (p *plunger) narrow(ctx context.Context, n *node, told func(narrowed) error) (bool, error) {
+func (p *plunger) narrow(ctx context.Context, n *node, told func(narrowed)) bool {
 	l := p.s.lift
 	if l == nil || len(l.slopes) == 0 || !slices.Contains(n.fix, kkt.Open) {
-		return true, nil
+		return true
 	}
 	inf := math.Inf(1)
 	ranges := slices.Clone(n.slopes)
@@ -231,7 +231,7 @@ func (p *plunger) narrow(ctx context.Context, n *node, told func(narrowed) error
 			}
 			v, sol := p.extreme(ctx, n, k, most)
 			if sol.Status == activeset.Stopped {
-				return false, nil
+				return false
 			}
 			if n.basis == nil { // nothing is nearer
 				n.basis = sol.Basis
@@ -251,13 +251,11 @@ func (p *plunger) narrow(ctx context.Context, n *node, told func(narrowed) error
 				r.Lo = infinite(v)
 			}
 			if told != nil {
-				if err := told(narrowed{k, most, v, sol}); err != nil {
-					return false, err
-				}
+				told(narrowed{k, most, v, sol})
 			}
 		}
 	}
-	return true, nil
+	return true
 }
 
 // extreme is what bounds T of slope k at a node: below, by its least value where x is at the upper end of its box, or with most above, by the greatest at the lower end; infinite where nothing does.
@@ -278,11 +276,7 @@ func (p *plunger) extreme(ctx context.Context, n *node, k int, most bool) (float
 	p.bounds.Lo[of.Entry], p.bounds.Hi[of.Entry] = at/scale, at/scale
 	program.Q, program.C = nil, make([]float64, program.N)
 	program.C[of.col] = sign
-	solver, err := activeset.New(program)
-	if err != nil {
-		panic(err) // a system holds finite numbers
-	}
-	sol := solver.Solve(ctx, &p.bounds, fits(n.basis, len(program.RowHi)), activeset.Options{Cutoff: math.Inf(1)})
+	sol := newSolver(program).Solve(ctx, &p.bounds, fits(n.basis, len(program.RowHi)), activeset.Options{Cutoff: math.Inf(1)})
 	p.work += sol.Work
 	p.tried++
 	nothing := math.Inf(-1)
