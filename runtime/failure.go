@@ -220,17 +220,9 @@ func (p *Problem) linearCoupled() (values []float64, columns [][]float64) {
 		n.F.ValueGrad(gx, ga, z[:n.Dx], n.Answer(z[n.Dx:], nil))
 		copy(dst, n.CoupledPart(ga))
 	}
-	values, z := make([]float64, len(n.Coupled.Kind)), make([]float64, n.Dx+n.Dy)
-	eval(values, z)
-	for j := range z {
-		column := make([]float64, len(values))
-		z[j] = 1
-		err := problem.Along(column, z, values, eval)
-		z[j] = 0
-		if err != nil {
-			return nil, nil
-		}
-		columns = append(columns, column)
+	values, columns, err := problem.Affine(n.Dx+n.Dy, n.Dx+n.Dy, len(n.Coupled.Kind), nil, eval)
+	if err != nil {
+		return nil, nil
 	}
 	return values, columns
 }

@@ -159,6 +159,20 @@ func (m *CSR) RowDot(i int, x []float64) float64 {
 	return s
 }
 
+// AddDot is a sum and `by` (1 or -1) times RowDot in twice the working precision (Ogita, Rump and Oishi 2005): a double, and what is to be added to it.
+func (m *CSR) AddDot(sum, by float64, i int, x []float64) (_, rest float64) {
+	cols, vals := m.Row(i)
+	for t, j := range cols {
+		v := by * vals[t]
+		p := v * x[j]
+		next := sum + p
+		back := next - sum
+		rest += math.FMA(v, x[j], -p) + ((sum - (next - back)) + (p - back))
+		sum = next
+	}
+	return sum, rest
+}
+
 // AddTerms is a sum with the sizes of the terms of RowDot, added one after the other.
 func (m *CSR) AddTerms(sum float64, i int, x []float64) float64 {
 	cols, vals := m.Row(i)

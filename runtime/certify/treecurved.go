@@ -83,7 +83,7 @@ func (t *treeModel) readCurved(side float64, place []int, constant []float64, fr
 		}
 		return v
 	}
-	at, columns, err := columnsOf(len(place), t.nx+t.p.AnswerLen(), read)
+	at, columns, err := problem.Affine(len(place), len(place), t.nx+t.p.AnswerLen(), nil, read)
 	must.Be(isFinite(at), "a constraint of the upper level is not finite")
 	must.Be(err == nil, "a constraint of the upper level is %w", err)
 	for k, c := range constant {

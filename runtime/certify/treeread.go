@@ -1,7 +1,6 @@
 package certify
 
 import (
-	"fmt"
 	"math/big"
 	"slices"
 
@@ -11,24 +10,10 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// columnsOf reads a map of n variables to m numbers that is affine: its values at 0, and its matrix by columns.
-func columnsOf(n, m int, read func(dst, z []float64)) (at []float64, columns [][]float64, err error) {
-	z, at, columns := make([]float64, n), make([]float64, m), make([][]float64, n)
-	read(at, z)
-	for j := range z {
-		z[j], columns[j] = 1, make([]float64, m)
-		if err := problem.Along(columns[j], z, at, read); err != nil {
-			return at, nil, fmt.Errorf("%w along entry %d", err, j)
-		}
-		z[j] = 0
-	}
-	return at, columns, nil
-}
-
 // readFollower reads H (ny x ny) and G (ny x nx) by columns, and q.
 func (t *treeModel) readFollower() {
 	of := problem.Probe(t.p.G)
-	q, columns, err := columnsOf(t.nx+t.ny, t.ny, func(dst, z []float64) { of.GradY(dst, z[:t.nx], z[t.nx:]) })
+	q, columns, err := problem.Affine(t.nx+t.ny, t.nx+t.ny, t.ny, nil, func(dst, z []float64) { of.GradY(dst, z[:t.nx], z[t.nx:]) })
 	must.Be(err == nil, "the gradient of g is %w", err)
 	t.g, t.h, t.linearG = columns[:t.nx], columns[t.nx:], q
 }
@@ -103,7 +88,7 @@ func (t *treeModel) readLeader() {
 	read(make([]float64, n+count), make([]float64, n))
 	t.treeObjective = *newTreeObjective(t.n)
 	t.konst = point(value)
-	at, columns, err := columnsOf(n, n+count, read)
+	at, columns, err := problem.Affine(n, n, n+count, nil, read)
 	must.Be(t.konst.finite() && isFinite(at), "f is not finite at 0")
 	must.Be(err == nil, "f is %w", err)
 	constant, sides := at[:n], at[n:]

@@ -104,9 +104,9 @@ func (s *System) coupledRows(m *sparse.CSR, end func(OriginKind, int, float64, f
 	}
 	n := s.Nx + s.Ny + len(s.P.Duals)
 	z, full, probe := make([]float64, s.N), make([]float64, s.N), s.probing()
-	at, columns, err := readAffine(n, n, len(s.P.Coupled.Kind), nil, func(dst, v []float64) {
+	at, columns, err := problem.Affine(n, n, len(s.P.Coupled.Kind), nil, func(dst, v []float64) {
 		for k, t := range v {
-			z[s.place2(k)] = t
+			z[s.place(k)] = t
 		}
 		_, c := probe.gradient(full, z)
 		copy(dst, c)
@@ -120,7 +120,7 @@ func (s *System) coupledRows(m *sparse.CSR, end func(OriginKind, int, float64, f
 		}
 		row := make([]float64, s.N)
 		for k, column := range columns {
-			row[s.place2(k)] = column[i]
+			row[s.place(k)] = column[i]
 		}
 		for j, v := range row {
 			if v != 0 {

@@ -100,9 +100,9 @@ func (s *System) readCurved() error {
 			continue
 		}
 		z, full := make([]float64, s.N), make([]float64, s.N)
-		at, columns, err := readAffine(n, n, n, nil, func(dst, v []float64) {
+		at, columns, err := problem.Affine(n, n, n, nil, func(dst, v []float64) {
 			for k, t := range v {
-				z[s.place2(k)] = t
+				z[s.place(k)] = t
 			}
 			answer := s.answer(z)
 			answer[s.Ny+len(s.P.Duals)+i] = 1 / tolerance.LeastSquared
@@ -110,7 +110,7 @@ func (s *System) readCurved() error {
 			probe.P.F.ValueGrad(gx, ga, s.X(z), answer)
 			s.spread(full, gx, ga)
 			for k := range dst {
-				dst[k] = full[s.place2(k)] * tolerance.LeastSquared
+				dst[k] = full[s.place(k)] * tolerance.LeastSquared
 			}
 		})
 		if err != nil {
@@ -124,12 +124,12 @@ func (s *System) readCurved() error {
 		}
 		c := Curved{Coupled: i, Ball: -1, Quadratic: Quadratic{Lin: make([]float64, s.N), Const: sides[i]}}
 		for k, v := range at {
-			c.Lin[s.place2(k)] = of(v, s.Objective.Lin[s.place2(k)])
+			c.Lin[s.place(k)] = of(v, s.Objective.Lin[s.place(k)])
 		}
 		var entries []sparse.Entry
 		for k, column := range columns {
 			for j, v := range column {
-				row, col := s.place2(j), s.place2(k)
+				row, col := s.place(j), s.place(k)
 				if s.Objective.Hess != nil {
 					v = of(v, s.Objective.Hess.At(row, col))
 				}

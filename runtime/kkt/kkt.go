@@ -273,7 +273,7 @@ func (s *System) readG() error {
 	if pattern != nil {
 		axes = s.Nx
 	}
-	at, found, err := readAffine(axes, n, s.Ny, s.P.Facts.ReadsX, grad)
+	at, found, err := problem.Affine(axes, n, s.Ny, s.P.Facts.ReadsX, grad)
 	if err != nil {
 		return fmt.Errorf("the gradient of g: %w", err)
 	}
@@ -322,31 +322,4 @@ func (s *System) probing() *System {
 	p.F = problem.Probe(p.F)
 	q.P = &p
 	return &q
-}
-
-// readAffine reads the affine map that eval is off its values at 0 and along each of the first axes of n (problem.Along): its value at 0 (len m) and those
-// columns; nil of the first ones that reads, where not nil, says it does not read.
-func readAffine(axes, n, m int, reads []bool, eval func(dst, v []float64)) (at []float64, columns [][]float64, err error) {
-	v := make([]float64, n)
-	at = make([]float64, m)
-	eval(at, v)
-	for _, t := range at {
-		if math.IsNaN(t) || math.IsInf(t, 0) {
-			return nil, nil, errors.New("not finite at 0")
-		}
-	}
-	columns = make([][]float64, axes)
-	for j := range columns {
-		if j < len(reads) && !reads[j] {
-			continue
-		}
-		columns[j] = make([]float64, m)
-		v[j] = 1
-		err := problem.Along(columns[j], v, at, eval)
-		v[j] = 0
-		if err != nil {
-			return nil, nil, fmt.Errorf("%w along entry %d", err, j)
-		}
-	}
-	return at, columns, nil
 }

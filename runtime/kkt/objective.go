@@ -8,6 +8,7 @@ import (
 	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
 )
 
 // Objective is f as a function of z.
@@ -80,21 +81,16 @@ func (q *Quadratic) Gradient(dst, z []float64) {
 
 // answer is what f reads beside x at z: y, the multipliers in Duals, and weights of the coupled constraints, all 0.
 func (s *System) answer(z []float64) []float64 {
-	out := make([]float64, s.P.AnswerLen())
-	copy(out, s.Y(z))
-	for k, i := range s.P.Duals {
-		out[s.Ny+k] = s.Lambda(z)[i]
-	}
-	return out
+	return s.P.Answer(s.Y(z), s.Lambda(z))
 }
 
 // place is the entry of z that entry k of (x, answer) stands for; -1 for weights of coupled constraints.
 func (s *System) place(k int) int {
-	switch k -= s.Nx; {
-	case k < s.Ny:
-		return s.Nx + k
-	case k < s.Ny+len(s.P.Duals):
-		return s.Nx + s.Ny + s.P.Duals[k-s.Ny]
+	switch n := s.Nx + s.Ny; {
+	case k < n:
+		return k
+	case k < n+len(s.P.Duals):
+		return n + s.P.Duals[k-n]
 	}
 	return -1
 }
@@ -135,7 +131,7 @@ func newObjective(s *System) (*Objective, error) {
 	}
 	o.Quadratic = true
 	n, probe := s.Nx+s.Ny+len(s.P.Duals), s.probing()
-	at, columns, err := readAffine(n, n, n, nil, s.reading(make([]float64, s.N), func(dst, z []float64) { probe.gradient(dst, z) }))
+	at, columns, err := problem.Affine(n, n, n, nil, s.reading(make([]float64, s.N), func(dst, z []float64) { probe.gradient(dst, z) }))
 	if err != nil {
 		return nil, fmt.Errorf("the gradient of f: %w", err)
 	}
@@ -144,7 +140,7 @@ func newObjective(s *System) (*Objective, error) {
 		entries = s.appendColumn(entries, j, column)
 	}
 	for k, v := range at {
-		o.Lin[s.place2(k)] = v
+		o.Lin[s.place(k)] = v
 	}
 	o.Const = s.Value(make([]float64, s.N))
 	if len(entries) > 0 {
@@ -189,14 +185,6 @@ func (s *System) WithoutBinary(m *sparse.CSR) *sparse.CSR {
 		}
 	}
 	return sparse.FromEntries(m.Rows, m.Cols, entries)
-}
-
-// place2 is place for x as well.
-func (s *System) place2(k int) int {
-	if k < s.Nx {
-		return k
-	}
-	return s.place(k)
 }
 
 func nonzero(vals []float64) bool {
@@ -246,7 +234,7 @@ func (s *System) Hessian(z []float64) *sparse.CSR {
 		return s.Objective.Hess
 	}
 	n := s.Nx + s.Ny + len(s.P.Duals)
-	at := each.Below(n, func(k int) float64 { return z[s.place2(k)] })
+	at := each.Below(n, func(k int) float64 { return z[s.place(k)] })
 	units := append(append(Units(at[:s.Nx]), Units(at[s.Nx:s.Nx+s.Ny])...), Units(at[s.Nx+s.Ny:])...)
 	d := NewDifferences(at, units, n, FirstStep, s.reading(slices.Clone(z), func(dst, z []float64) { s.Gradient(dst, z) }))
 	entries, column := []sparse.Entry{}, make([]float64, n)
@@ -263,11 +251,11 @@ func (s *System) reading(z []float64, gradient func(dst, z []float64)) func(dst,
 	full := make([]float64, s.N)
 	return func(dst, v []float64) {
 		for k, t := range v {
-			z[s.place2(k)] = t
+			z[s.place(k)] = t
 		}
 		gradient(full, z)
 		for k := range dst {
-			dst[k] = full[s.place2(k)]
+			dst[k] = full[s.place(k)]
 		}
 	}
 }
@@ -276,7 +264,7 @@ func (s *System) reading(z []float64, gradient func(dst, z []float64)) func(dst,
 func (s *System) appendColumn(entries []sparse.Entry, k int, column []float64) []sparse.Entry {
 	for i, v := range column {
 		if v != 0 {
-			entries = append(entries, sparse.Entry{Row: s.place2(i), Col: s.place2(k), Val: v})
+			entries = append(entries, sparse.Entry{Row: s.place(i), Col: s.place(k), Val: v})
 		}
 	}
 	return entries

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -178,15 +179,9 @@ func (s *System) Settle(m *Multipliers, z []float64) {
 		}
 	}
 	for j, x := range s.X(z) {
-		bound := math.Inf(-1)
+		bound, hi := s.P.X.Box(j)
 		if m.Bound[j] < 0 {
-			bound = math.Inf(1)
-		}
-		if set := s.P.X; set.Lo != nil {
-			bound = set.Lo[j]
-			if m.Bound[j] < 0 {
-				bound = set.Hi[j]
-			}
+			bound = hi
 		}
 		if math.IsInf(bound, 0) || !(math.Abs(x-bound) <= tolerance.Sign*math.Max(s.ColScale[j], math.Abs(bound))) {
 			m.Bound[j] = 0
@@ -299,21 +294,24 @@ func (s *System) HypergradientError(m *Multipliers, z []float64) float64 {
 	return most
 }
 
+// GradientTerms are the sizes of the terms of each entry of grad, the gradient of f at z: those that cancel are told from it half way to 0.
+func (s *System) GradientTerms(z, grad []float64) []float64 {
+	between := make([]float64, s.N)
+	s.Gradient(between, each.Of(z, func(t float64) float64 { return t / 2 }))
+	return each.Below(s.N, func(j int) float64 {
+		terms := math.Abs(grad[j])
+		if moved := 2 * math.Abs(grad[j]-between[j]); moved > terms && !math.IsInf(moved, 0) { // not where it is NaN
+			return moved
+		}
+		return terms
+	})
+}
+
 // left is what the multipliers leave of the gradient of f at z, and the largest term of each entry.
 func (s *System) left(m *Multipliers, z, gAdjoint, hAdjoint []float64) (grad, terms []float64) {
-	grad, terms = make([]float64, s.N), make([]float64, s.N)
-	half, between := make([]float64, s.N), make([]float64, s.N)
-	for j, t := range z {
-		half[j] = t / 2
-	}
-	_, _ = s.gradient(grad, z)
-	_, _ = s.gradient(between, half)
-	for j, g := range grad {
-		terms[j] = math.Abs(g)
-		if moved := 2 * math.Abs(g-between[j]); moved > terms[j] && !math.IsInf(moved, 0) { // not where it is NaN
-			terms[j] = moved
-		}
-	}
+	grad = make([]float64, s.N)
+	s.Gradient(grad, z)
+	terms = s.GradientTerms(z, grad)
 	take := func(j int, v float64) {
 		grad[j] -= v
 		terms[j] = math.Max(terms[j], math.Abs(v))

@@ -192,12 +192,7 @@ func (v *Solver) onBranch(ctx context.Context, z []float64) ([]float64, error) {
 		ok = ok && holds(t, b.Lo[j], b.Hi[j], math.Abs(t))
 	}
 	for i := range b.RowLo {
-		cols, vals := a.Row(i)
-		terms := 0.0
-		for k, j := range cols {
-			terms += math.Abs(vals[k] * at[j])
-		}
-		ok = ok && holds(a.RowDot(i, at), b.RowLo[i], b.RowHi[i], terms)
+		ok = ok && holds(a.RowDot(i, at), b.RowLo[i], b.RowHi[i], a.RowTerms(i, at))
 	}
 	if ok {
 		return z, nil

@@ -15,6 +15,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // A step keeps equations that are dependent to rounding to its tolerance only: the curvature along what they hold together is no less than f's, and along directions that
@@ -40,9 +41,9 @@ func TestCurvatureOffTheEquations(t *testing.T) {
 		u, near := vector(), vector()
 		var q linalg.QR
 		q.Reset(n)
-		span(&q, u)
-		span(&q, linalg.Plus(u, 1e-8, near)) // which is u to rounding of the data
-		if seed%2 == 0 {                     // an entry that f does not read
+		q.Extend(u, tolerance.Sign*linalg.Norm(u))
+		q.Extend(linalg.Plus(u, 1e-8, near), tolerance.Sign*linalg.Norm(u)) // which is u to rounding of the data
+		if seed%2 == 0 {                                                    // an entry that f does not read
 			for i := range n {
 				h[i], h[i*n] = 0, 0
 			}

@@ -127,16 +127,7 @@ func absolute(h *sparse.CSR, q *linalg.QR) *sparse.CSR {
 		part.SymOuterK(1, &roots)
 		sum.AddSym(sum, &part)
 	}
-	out := sparse.WithRoom(n, n, n*n)
-	for i := range n {
-		for j := range n {
-			if t := sum.At(i, j); t != 0 {
-				out.Append(j, t)
-			}
-		}
-		out.EndRow()
-	}
-	return out
+	return sparse.FromDense(n, n, mat.DenseCopyOf(sum).RawMatrix().Data)
 }
 
 // reads are the rows of h that are not empty.
@@ -151,21 +142,26 @@ func reads(h *sparse.CSR) (rows []int) {
 
 // equations are the normals of the rows and variables that a branch holds at one value.
 func (v *Solver) equations(b *activeset.Bounds) *linalg.QR {
+	return v.normals(func(i int) bool { return b.RowLo[i] == b.RowHi[i] }, func(j int) bool { return b.Lo[j] == b.Hi[j] })
+}
+
+// normals are those of some rows of the relaxation and of some variables, as far as they are independent.
+func (v *Solver) normals(rows, variables func(k int) bool) *linalg.QR {
 	var q linalg.QR
 	q.Reset(v.s.N)
 	normal := make([]float64, v.s.N)
-	for i := range b.RowLo {
-		if b.RowLo[i] == b.RowHi[i] {
+	for i := range v.s.Relaxation.A.Rows {
+		if rows(i) {
 			clear(normal)
 			v.s.Relaxation.A.AddRow(normal, i, 1)
-			span(&q, normal)
+			q.Extend(normal, tolerance.Sign*linalg.Norm(normal))
 		}
 	}
-	for j := range b.Lo {
-		if b.Lo[j] == b.Hi[j] {
+	for j := range normal {
+		if variables(j) {
 			clear(normal)
 			normal[j] = 1
-			span(&q, normal)
+			q.Extend(normal, tolerance.Sign)
 		}
 	}
 	return &q
@@ -177,12 +173,5 @@ func (v *Solver) scaledHessian(z []float64) *sparse.CSR {
 	if empty(h) {
 		return nil
 	}
-	h = h.Clone()
-	for i := range h.Rows {
-		cols, vals := h.Row(i)
-		for t, j := range cols {
-			vals[t] *= v.s.ColScale[i] * v.s.ColScale[j]
-		}
-	}
-	return h
+	return h.InUnits(v.s.ColScale)
 }

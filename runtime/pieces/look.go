@@ -80,32 +80,11 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point, warm *activeset.Basis) 
 			leaves = append(leaves, kkt.Leaf{Fix: append([]kkt.Fix(nil), fix...), Multipliers: m})
 			return nil
 		}
-		worst, most := -1, 0.0
-		var slackFirst bool
-		for _, k := range p.Biactive {
-			if fix[k] != kkt.Open {
-				continue
-			}
-			slack, mult := s.Pairs[k].Slack.Above(s.Relaxation, sol.Z), s.Pairs[k].Mult.Above(s.Relaxation, sol.Z)
-			if both := math.Min(slack, mult); both > most && both > tolerance.Sign*radius {
-				worst, most, slackFirst = k, both, slack <= mult
-			}
-		}
+		above := func(side kkt.Side) float64 { return side.Above(s.Relaxation, sol.Z) }
+		worst, sides := v.worst(p.Biactive, fix, tolerance.Sign*radius, above)
 		if worst < 0 {
-			out.next = append([]kkt.Fix(nil), fix...)
-			for _, k := range p.Biactive {
-				if out.next[k] == kkt.Open {
-					out.next[k] = kkt.MultZero
-					if s.Pairs[k].Mult.Above(s.Relaxation, sol.Z) > s.Pairs[k].Slack.Above(s.Relaxation, sol.Z) {
-						out.next[k] = kkt.SlackZero
-					}
-				}
-			}
+			out.next = v.decided(p.Biactive, fix, above)
 			return nil
-		}
-		sides := []kkt.Fix{kkt.MultZero, kkt.SlackZero}
-		if slackFirst {
-			sides[0], sides[1] = sides[1], sides[0]
 		}
 		for _, side := range sides {
 			fix[worst] = side

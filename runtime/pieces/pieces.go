@@ -26,6 +26,9 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -225,15 +228,13 @@ func (v *Solver) sizeRead(z []float64) float64 {
 
 // scaledGradient is that of f at z, with strong duality where the system has it, in the relaxation's units.
 func (v *Solver) scaledGradient(z []float64) []float64 {
+	q := v.dual()
+	if q == nil {
+		return v.plainGradient(z)
+	}
 	g := make([]float64, v.s.N)
-	if v.s.Objective.Convex && v.s.Objective.Quadratic {
-		v.s.Objective.Relaxed().Gradient(g, z)
-	} else {
-		v.s.Gradient(g, z)
-	}
-	for j := range g {
-		g[j] *= v.s.ColScale[j]
-	}
+	q.Gradient(g, z)
+	floats.Mul(g, v.s.ColScale)
 	return g
 }
 
@@ -273,16 +274,8 @@ func (v *Solver) plainTerms(z, grad []float64) []float64 {
 	if o := v.s.Objective; o.Quadratic {
 		return v.quadraticTerms(&kkt.Quadratic{Lin: o.Lin, Hess: o.Hess}, z)
 	}
-	half, out := make([]float64, len(z)), make([]float64, len(z))
-	for j, t := range z {
-		half[j] = t / 2
-	}
-	for j, g := range v.plainGradient(half) {
-		out[j] = math.Abs(grad[j])
-		if moved := 2 * math.Abs(grad[j]-g); moved > out[j] && !math.IsInf(moved, 0) { // not where it is NaN
-			out[j] = moved
-		}
-	}
+	out := v.s.GradientTerms(z, each.Below(v.s.N, func(j int) float64 { return grad[j] / v.s.ColScale[j] }))
+	floats.Mul(out, v.s.ColScale)
 	return out
 }
 

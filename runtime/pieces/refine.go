@@ -39,13 +39,12 @@ func (v *Solver) recede(d []float64) []float64 {
 
 // ends are the bounds of the rates at which what has these bounds may change without end.
 func ends(bounds []float64) []float64 {
-	out := make([]float64, len(bounds))
-	for i, t := range bounds {
+	return each.Of(bounds, func(t float64) float64 {
 		if math.IsInf(t, 0) {
-			out[i] = t
+			return t
 		}
-	}
-	return out
+		return 0
+	})
 }
 
 // onto moves a point in the relaxation's units onto the equations of a branch, to the rounding of their own terms where those vanish: entries that are at a bound but
@@ -66,10 +65,7 @@ func (v *Solver) onto(b *activeset.Bounds, z []float64) []float64 {
 		}
 	}
 	holds, side := make([]bool, a.Rows), make([]float64, a.Rows)
-	terms := func(i int, x []float64) (sum float64) {
-		sum = a.AddTerms(sum, i, x)
-		return sum
-	}
+	terms := func(i int, x []float64) float64 { return a.AddTerms(0, i, x) }
 	for i := range holds {
 		value := a.RowDot(i, at)
 		lo, hi := value-b.RowLo[i], b.RowHi[i]-value
@@ -185,14 +181,6 @@ func (v *Solver) onto(b *activeset.Bounds, z []float64) []float64 {
 
 // left is what side is above the product of row i with x + low, in twice the digits of a double (Ogita, Rump and Oishi 2005).
 func left(a *sparse.CSR, i int, side float64, x, low []float64) float64 {
-	sum, rest := side, 0.0
-	for j, a := range a.Entries(i) {
-		p := -a * x[j]
-		rest += math.FMA(-a, x[j], -p) - a*low[j]
-		s := sum + p
-		v := s - sum
-		rest += (sum - (s - v)) + (p - v)
-		sum = s
-	}
-	return sum + rest
+	sum, rest := a.AddDot(side, -1, i, x)
+	return sum + (rest - a.RowDot(i, low))
 }

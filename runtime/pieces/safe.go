@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"bilevelc/internal/each"
-	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/tolerance"
@@ -120,8 +119,7 @@ func (v *Solver) interior(ctx context.Context, p *kkt.Point, fix []kkt.Fix) (z [
 			margin(k, s.Pairs[k].Slack)
 		}
 	}
-	a.Rows = len(program.RowLo)
-	program.A = sparseOf(a)
+	program.A = a
 	sol := activeset.Once(ctx, program)
 	v.work += sol.Work
 	if sol.Status != activeset.Optimal {
@@ -142,12 +140,6 @@ func (v *Solver) interior(ctx context.Context, p *kkt.Point, fix []kkt.Fix) (z [
 		}
 	}
 	return nil, change
-}
-
-// sparseOf is a matrix whose rows were appended to, with its number of rows.
-func sparseOf(m *sparse.CSR) *sparse.CSR {
-	m.Rows = len(m.Ptr) - 1
-	return m
 }
 
 // towards goes from p towards a point strictly inside a branch and takes the first of safeSteps at which the follower's only answer is that of the branch.

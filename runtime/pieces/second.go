@@ -40,34 +40,20 @@ func (v *Solver) reducedLeast(ctx context.Context, h *sparse.CSR, p *kkt.Point, 
 	at := v.s.Scaled(p.Z)
 	var b activeset.Bounds
 	s.Bounds(&b, p.Branch)
-	var q linalg.QR
-	q.Reset(s.N)
-	normal := make([]float64, s.N)
-	for i := range b.RowLo {
-		value := r.A.RowDot(i, at)
-		holds := math.Min(value-b.RowLo[i], b.RowHi[i]-value) <= tolerance.Sign*(1+math.Abs(value))
-		if b.RowLo[i] == b.RowHi[i] || holds && (all || math.Abs(sol.Row[i]) > tolerance.Sign) {
-			clear(normal)
-			r.A.AddRow(normal, i, 1)
-			span(&q, normal)
-		}
+	holds := func(value, lo, hi, multiplier float64) bool {
+		holds := math.Min(value-lo, hi-value) <= tolerance.Sign*(1+math.Abs(value))
+		return lo == hi || holds && (all || math.Abs(multiplier) > tolerance.Sign)
 	}
-	for j, t := range at {
-		holds := math.Min(t-b.Lo[j], b.Hi[j]-t) <= tolerance.Sign*(1+math.Abs(t))
-		if b.Lo[j] == b.Hi[j] || holds && (all || math.Abs(sol.Bound[j]) > tolerance.Sign) {
-			clear(normal)
-			normal[j] = 1
-			span(&q, normal)
-		}
-	}
+	q := v.normals(func(i int) bool { return holds(r.A.RowDot(i, at), b.RowLo[i], b.RowHi[i], sol.Row[i]) },
+		func(j int) bool { return holds(at[j], b.Lo[j], b.Hi[j], sol.Bound[j]) })
 	type least struct {
 		value float64
 		at    []float64
 	}
 	found, _ := await.Do(ctx, func() (least, error) { // takes seconds of systems of a thousand unknowns
-		value, d := lowest(v.projected(h, &q), tolerance.SumRounding*linalg.NormInf(h.Val))
+		value, d := lowest(v.projected(h, q), tolerance.SumRounding*linalg.NormInf(h.Val))
 		if d != nil {
-			project(&q, d)
+			project(q, d)
 		}
 		return least{value, d}, nil
 	})
@@ -93,15 +79,6 @@ func lowest(a *mat.SymDense, noise float64) (float64, []float64) {
 	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)
 	return value / top, mat.Col(nil, 0, &vectors)
-}
-
-// span adds a normal to those that a factorization spans, unless it is one of them.
-func span(q *linalg.QR, normal []float64) {
-	before := linalg.Norm(normal)
-	coef, rest := make([]float64, q.Size()+1), make([]float64, len(normal))
-	if size := q.Split(normal, coef, rest); size > tolerance.Sign*before {
-		q.Push(coef, rest, size)
-	}
 }
 
 // project takes out of d what the normals of q span.

@@ -93,35 +93,14 @@ func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64) (*Sl
 		case best != nil && sol.Value >= best.F:
 			return nil
 		}
-		worst, most := -1, tolerance.Sign*size
-		var slackFirst bool
+		positive := func(side kkt.Side) float64 { return v.rate(side, sol.Z) }
+		worst, sides := v.worst(p.Biactive, fix, tolerance.Sign*size, positive)
 		if sol.Status == activeset.Unbounded {
-			worst, most = next(p.Biactive, fix), math.Inf(1)
-		}
-		for _, k := range p.Biactive {
-			if fix[k] != kkt.Open || math.IsInf(most, 1) {
-				continue
-			}
-			slack, mult := v.rate(s.Pairs[k].Slack, sol.Z), v.rate(s.Pairs[k].Mult, sol.Z)
-			if both := math.Min(slack, mult); both > most {
-				worst, most, slackFirst = k, both, slack <= mult
-			}
+			worst, sides = next(p.Biactive, fix), [2]kkt.Fix{kkt.MultZero, kkt.SlackZero}
 		}
 		if worst < 0 {
-			best = &Slope{F: sol.Value, Dz: v.s.Unscaled(sol.Z), Branch: slices.Clone(fix)}
-			for _, k := range p.Biactive {
-				if best.Branch[k] == kkt.Open {
-					best.Branch[k] = kkt.MultZero
-					if v.rate(s.Pairs[k].Mult, sol.Z) > v.rate(s.Pairs[k].Slack, sol.Z) {
-						best.Branch[k] = kkt.SlackZero
-					}
-				}
-			}
+			best = &Slope{F: sol.Value, Dz: v.s.Unscaled(sol.Z), Branch: v.decided(p.Biactive, fix, positive)}
 			return nil
-		}
-		sides := []kkt.Fix{kkt.MultZero, kkt.SlackZero}
-		if slackFirst {
-			slices.Reverse(sides)
 		}
 		for _, side := range sides {
 			fix[worst] = side
@@ -134,6 +113,38 @@ func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64) (*Sl
 	}
 	err := search()
 	return best, err
+}
+
+// worst is the biactive pair that fix leaves open of which the lesser side is positive by most, and by more than a least, with its sides in the order in which a search takes them: first the one that is nearer to 0; -1 where there is none.
+func (v *Solver) worst(biactive []int, fix []kkt.Fix, least float64, positive func(side kkt.Side) float64) (worst int, sides [2]kkt.Fix) {
+	worst = -1
+	for _, k := range biactive {
+		if fix[k] != kkt.Open {
+			continue
+		}
+		slack, mult := positive(v.s.Pairs[k].Slack), positive(v.s.Pairs[k].Mult)
+		if both := math.Min(slack, mult); both > least {
+			worst, least, sides = k, both, [2]kkt.Fix{kkt.MultZero, kkt.SlackZero}
+			if slack <= mult {
+				sides = [2]kkt.Fix{kkt.SlackZero, kkt.MultZero}
+			}
+		}
+	}
+	return worst, sides
+}
+
+// decided is fix with the biactive pairs that it leaves open on the side that is nearer to 0.
+func (v *Solver) decided(biactive []int, fix []kkt.Fix, positive func(side kkt.Side) float64) []kkt.Fix {
+	out := slices.Clone(fix)
+	for _, k := range biactive {
+		if out[k] == kkt.Open {
+			out[k] = kkt.MultZero
+			if positive(v.s.Pairs[k].Mult) > positive(v.s.Pairs[k].Slack) {
+				out[k] = kkt.SlackZero
+			}
+		}
+	}
+	return out
 }
 
 // next is the first of the biactive pairs of which no side is chosen yet, -1 where there is none.
@@ -150,9 +161,7 @@ func next(biactive []int, fix []kkt.Fix) int {
 func (v *Solver) plainGradient(z []float64) []float64 {
 	g := make([]float64, v.s.N)
 	v.s.Gradient(g, z)
-	for j := range g {
-		g[j] *= v.s.ColScale[j]
-	}
+	floats.Mul(g, v.s.ColScale)
 	return g
 }
 
@@ -243,10 +252,8 @@ func (v *Solver) tangent(p *kkt.Point, fix []kkt.Fix) *activeset.Bounds {
 // function of x along the branch as far as c reads it.
 func (v *Solver) Product(ctx context.Context, p *kkt.Point, branch []kkt.Fix, c []float64) (*kkt.Multipliers, error) {
 	s := v.s
-	scaled := make([]float64, s.N)
-	for j, t := range c {
-		scaled[j] = t * s.ColScale[j]
-	}
+	scaled := slices.Clone(c)
+	floats.Mul(scaled, s.ColScale)
 	v.linear.SetObjective(nil, scaled)
 	b := v.tangent(&kkt.Point{Z: p.Z}, branch) // biactive pairs have no signs
 	for j := range s.Nx {

@@ -2,6 +2,7 @@ package problem
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"bilevelc/runtime/tolerance"
@@ -51,6 +52,33 @@ func Along(dst, v, at []float64, eval func(dst, v []float64)) error {
 		}
 	}
 	return errors.New("not finite")
+}
+
+// Affine reads the affine map that eval is off its values at 0 and along each of the first axes of n (Along): its value at 0 (len m) and those
+// columns; nil of the first ones that reads, where not nil, says it does not read.
+func Affine(axes, n, m int, reads []bool, eval func(dst, v []float64)) (at []float64, columns [][]float64, err error) {
+	v := make([]float64, n)
+	at = make([]float64, m)
+	eval(at, v)
+	for _, t := range at {
+		if math.IsNaN(t) || math.IsInf(t, 0) {
+			return at, nil, errors.New("not finite at 0")
+		}
+	}
+	columns = make([][]float64, axes)
+	for j := range columns {
+		if j < len(reads) && !reads[j] {
+			continue
+		}
+		columns[j] = make([]float64, m)
+		v[j] = 1
+		err := Along(columns[j], v, at, eval)
+		v[j] = 0
+		if err != nil {
+			return at, nil, fmt.Errorf("%w along entry %d", err, j)
+		}
+	}
+	return at, columns, nil
 }
 
 // Probe is an evaluator for points so far out that values need not be finite there, which is no fault of the model. Calls count as those of fn.

@@ -1,8 +1,6 @@
 package problem
 
 import (
-	"math"
-
 	"bilevelc/internal/each"
 )
 
@@ -115,10 +113,6 @@ func (r *Rows) Moved(t float64, w []float64) *Rows {
 func (p *Problem) Origin() []float64 {
 	x := make([]float64, p.Dx)
 	copy(x, p.Start)
-	if p.X != nil && p.X.Lo != nil {
-		for j := range x {
-			x[j] = math.Max(p.X.Lo[j], math.Min(p.X.Hi[j], x[j]))
-		}
-	}
+	p.X.Clamp(x)
 	return x
 }

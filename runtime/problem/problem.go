@@ -140,6 +140,22 @@ type Ball struct {
 	Name       string
 }
 
+// Box is the range of entry j; infinite where it has no bounds.
+func (s *Set) Box(j int) (lo, hi float64) {
+	if s == nil || s.Lo == nil {
+		return math.Inf(-1), math.Inf(1)
+	}
+	return s.Lo[j], s.Hi[j]
+}
+
+// Clamp moves x into the bounds.
+func (s *Set) Clamp(x []float64) {
+	for j, t := range x {
+		lo, hi := s.Box(j)
+		x[j] = math.Max(lo, math.Min(hi, t))
+	}
+}
+
 // Distance is |x_S - c|.
 func (b *Ball) Distance(x []float64) float64 {
 	s := 0.0

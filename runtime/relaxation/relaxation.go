@@ -84,32 +84,24 @@ func New(p *problem.Problem) *Relaxation {
 	return r
 }
 
-// readCoupled appends the leader's affine constraints c <= 0 or = 0 that read y, from their values at 0 and one away from it along each entry of z; false where these are not finite.
+// readCoupled appends the leader's affine constraints c <= 0 or = 0 that read y, read off their values; false where these are not finite.
 func (r *Relaxation) readCoupled(entry func(j int, v float64), end func(side float64, kind problem.Kind)) bool {
-	z := make([]float64, r.n)
-	values := func() []float64 {
+	at, columns, err := problem.Affine(r.n, r.n, len(r.p.Coupled.Kind), nil, func(dst, z []float64) {
 		x, y := r.split(z)
 		r.p.F.ValueGrad(r.gx, r.gy, x, y)
-		return append([]float64(nil), r.p.CoupledPart(r.gy)...)
-	}
-	at := values()
-	columns := make([][]float64, r.n)
-	for j := range z {
-		z[j] = 1
-		columns[j] = values()
-		z[j] = 0
-		if !linalg.Finite(columns[j]) {
-			return false
-		}
+		copy(dst, r.p.CoupledPart(r.gy))
+	})
+	if err != nil {
+		return false
 	}
 	r.coupled = r.rows.Rows
 	for i, kind := range r.p.Coupled.Kind {
 		for j, c := range columns {
-			entry(j, at[i]-c[i])
+			entry(j, -c[i])
 		}
 		end(at[i], kind)
 	}
-	return linalg.Finite(at)
+	return true
 }
 
 // holds reports that the leader's constraints that read y hold at z, to what rounding leaves of their terms.

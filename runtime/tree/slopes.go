@@ -346,16 +346,9 @@ func sizeOfEnd(end float64) float64 {
 	return math.Abs(end)
 }
 
-// rowDot is row i of m times z in twice the working precision (Ogita, Rump and Oishi 2005): far out along a face on which a square is 0 all of it would be rounding of its terms.
+// rowDot is row i of m times z in twice the working precision: far out along a face on which a square is 0 all of it would be rounding of its terms.
 func rowDot(m *sparse.CSR, i int, z []float64) float64 {
-	sum, rest := 0.0, 0.0
-	for j, v := range m.Entries(i) {
-		p := v * z[j]
-		next := sum + p
-		back := next - sum
-		rest += math.FMA(v, z[j], -p) + ((sum - (next - back)) + (p - back))
-		sum = next
-	}
+	sum, rest := m.AddDot(0, 1, i, z)
 	return sum + rest
 }
 
