@@ -81,10 +81,8 @@ func (o *owns) tie(ctx context.Context, pt *oracle.Point) []float64 {
 	if sol.Status != activeset.Optimal {
 		return nil
 	}
-	x, set := slices.Clone(s.X(s.Unscaled(sol.Z))), o.p.Numeric.X
-	for j, t := range x { // rounding beyond bounds
-		x[j] = math.Min(math.Max(t, set.Lo[j]), set.Hi[j])
-	}
+	x := slices.Clone(s.X(s.Unscaled(sol.Z)))
+	o.p.Numeric.X.Clamp(x) // rounding beyond bounds
 	return x
 }
 

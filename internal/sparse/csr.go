@@ -140,6 +140,14 @@ func (m *CSR) Nonzeros(i int) iter.Seq2[int, float64] {
 	}
 }
 
+// First is the first entry of row i that is not 0; -1 and 0 where there is none.
+func (m *CSR) First(i int) (j int, v float64) {
+	for j, v := range m.Nonzeros(i) {
+		return j, v
+	}
+	return -1, 0
+}
+
 // Reads reports that row i has an entry that is not 0.
 func (m *CSR) Reads(i int) bool {
 	_, vals := m.Row(i)

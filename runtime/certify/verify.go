@@ -168,10 +168,7 @@ func (v *verification) outsideX(x []float64) (worst float64, where string) {
 		note(t-v.p.X.Hi[j], size(j), fmt.Sprintf("upper bound of entry %d", j))
 	}
 	for i, kind := range v.p.X.Kind {
-		h := v.p.X.E.RowDot(i, x) - v.p.X.Rhs[i]
-		if kind == problem.Equal {
-			h = math.Abs(h)
-		}
+		h := kind.Over(v.p.X.E.RowDot(i, x) - v.p.X.Rhs[i])
 		name := fmt.Sprintf("row %d of X", i)
 		if i < len(v.p.X.Name) {
 			name = v.p.X.Name[i]

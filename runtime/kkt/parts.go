@@ -138,11 +138,8 @@ func (s *System) restrict(p *Part, k int, of, curvedColumn []int) {
 	rowAt := make([]int, len(s.Origin))
 	for r, o := range s.Origin {
 		at := s.anchor(o)
-		if cols, vals := s.Relaxation.A.Row(r); at < 0 {
-			at = slices.IndexFunc(vals, func(v float64) bool { return v != 0 })
-			if at >= 0 {
-				at = cols[at]
-			}
+		if at < 0 {
+			at, _ = s.Relaxation.A.First(r)
 		}
 		if at >= 0 && of[at] != k || at < 0 && k > 0 { // a row without entries is the first part's
 			continue

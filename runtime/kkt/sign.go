@@ -126,11 +126,11 @@ func (s *System) press(x, y []float64) {
 
 // partOf is the part of a lower row; -1 where it reads no y.
 func (s *System) partOf(i int) int {
-	cols, vals := s.P.Rows.B.Row(i)
-	if t := slices.IndexFunc(vals, func(v float64) bool { return v != 0 }); t >= 0 {
-		return s.part[cols[t]]
+	j, _ := s.P.Rows.B.First(i)
+	if j < 0 {
+		return -1
 	}
-	return -1
+	return s.part[j]
 }
 
 // rowUnit is what brings lower row i to the relaxation's units.

@@ -94,9 +94,8 @@ func (s *shape) join() {
 	}
 	for i := range s.of {
 		s.of[i] = -1
-		for j := range s.b.Nonzeros(i) {
+		if j, _ := s.b.First(i); j >= 0 {
 			s.of[i] = s.class[j]
-			break
 		}
 	}
 }

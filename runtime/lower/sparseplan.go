@@ -66,7 +66,8 @@ func newSparsePlan(p *problem.Problem, q *polyhedron, threads int) *sparsePlan {
 	pl.cut()
 	for i := range pl.home {
 		if general(i) {
-			k := pl.owner[first(p.Rows.B, i)]
+			j, _ := p.Rows.B.First(i)
+			k := pl.owner[j]
 			pl.home[i], pl.seat[i] = k, int32(len(pl.pieces[k].rows))
 			pl.pieces[k].rows = append(pl.pieces[k].rows, i)
 		}
@@ -78,17 +79,6 @@ func newSparsePlan(p *problem.Problem, q *polyhedron, threads int) *sparsePlan {
 // fits reports whether the plan is one for p.
 func (pl *sparsePlan) fits(p *problem.Problem) bool {
 	return pl != nil && pl.pattern == p.Facts.HessianPattern && pl.b == p.Rows.B && pl.m == p.Rows.Len()
-}
-
-// first is the first entry of y in row i.
-func first(b *sparse.CSR, i int) int {
-	cols, vals := b.Row(i)
-	for t, v := range vals {
-		if v != 0 {
-			return cols[t]
-		}
-	}
-	return 0
 }
 
 // cut deals the connected parts of the entries of y out to pieces.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/gram"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
@@ -45,18 +46,10 @@ func (f *follower) divide() error {
 		f.blocks[b].ys = append(f.blocks[b].ys, j)
 	}
 	of := func(r int) int {
-		cols, vals := f.sys.P.Rows.B.Row(f.rows[r].low)
-		for t, v := range vals {
-			if v != 0 {
-				return owner[cols[t]]
-			}
-		}
-		return 0
+		j, _ := f.sys.P.Rows.B.First(f.rows[r].low)
+		return owner[max(j, 0)]
 	}
-	order := make([]int, f.m)
-	for r := range order {
-		order[r] = r
-	}
+	order := each.Number(f.m)
 	slices.SortStableFunc(order, func(a, b int) int { return of(a) - of(b) })
 	rows, place := make([]row, f.m), make([]int, f.m)
 	f.owner = make([]int, f.m)
@@ -114,20 +107,13 @@ func (b *block) gather(v []float64) []float64 {
 	if b.from >= 0 {
 		return v[b.from : b.from+len(b.ys)]
 	}
-	out := make([]float64, len(b.ys))
-	for a, j := range b.ys {
-		out[a] = v[j]
-	}
-	return out
+	return linalg.Gather(v, b.ys)
 }
 
 // scatter writes a part that gather has made back.
 func (b *block) scatter(v, part []float64) {
-	if b.from >= 0 {
-		return
-	}
-	for a, j := range b.ys {
-		v[j] = part[a]
+	if b.from < 0 {
+		linalg.Scatter(v, b.ys, part)
 	}
 }
 
@@ -206,12 +192,7 @@ func (f *follower) matrices(b *sparse.CSR) {
 		}
 		o.y = make([]float64, m*m)
 		multiply(o.y, own, bt, m)
-		for a := range m {
-			for c := range a {
-				v := (o.y[a*m+c] + o.y[c*m+a]) / 2
-				o.y[a*m+c], o.y[c*m+a] = v, v
-			}
-		}
+		linalg.Symmetrize(m, o.y)
 	}
 }
 
@@ -416,12 +397,7 @@ func (z *part) set(rows []int) bool {
 		z.z[p*k+p] = 1
 	}
 	c.SolveInverse(z.z, k)
-	for p := range k {
-		for q := range p {
-			v := (z.z[p*k+q] + z.z[q*k+p]) / 2
-			z.z[p*k+q], z.z[q*k+p] = v, v
-		}
-	}
+	linalg.Symmetrize(k, z.z)
 	// 1/Z_pp is what row p has beyond the others, and column p of Z over Z_pp their weights.
 	for p := range k {
 		if row := z.row(p); !(row[p] > z.b.rounding()*linalg.Dot(row, row)) {

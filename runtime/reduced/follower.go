@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"iter"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
@@ -119,16 +120,16 @@ func (f *follower) group() {
 	f.of = make([]place, p.Rows.Len())
 	for i, kind := range p.Rows.Kind {
 		f.of[i] = place{row: -1}
-		sign := leading(p.Rows.B, i)
-		if sign == 0 {
+		_, first := p.Rows.B.First(i)
+		if first == 0 {
 			f.xOnly(i)
 			continue
 		}
-		key, b := hash(seed, p.Rows, i, sign), p.Rows.Rhs[i]
+		key, b := hash(seed, p.Rows, i, math.Copysign(1, first)), p.Rows.Rhs[i]
 		at := -1
 		for _, r := range seen[key] {
 			w := &f.rows[r]
-			if kind != problem.Equal && !w.equal && w.high < 0 && equalRows(p.Rows.B, i, w.low, false) && equalRows(p.Rows.A, i, w.low, false) {
+			if kind != problem.Equal && !w.equal && w.high < 0 && opposite(p.Rows.B, i, w.low) && opposite(p.Rows.A, i, w.low) {
 				at = r
 				break
 			}
@@ -151,17 +152,6 @@ func (f *follower) group() {
 	f.p0 = make([]float64, f.m)
 }
 
-// leading is the sign of the first entry of row i; 0 for an empty row.
-func leading(m *sparse.CSR, i int) float64 {
-	_, vals := m.Row(i)
-	for _, v := range vals {
-		if v != 0 {
-			return math.Copysign(1, v)
-		}
-	}
-	return 0
-}
-
 func hash(seed maphash.Seed, rows *problem.Rows, i int, sign float64) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
@@ -178,30 +168,17 @@ func hash(seed maphash.Seed, rows *problem.Rows, i int, sign float64) uint64 {
 	return h.Sum64()
 }
 
-// equalRows reports whether two rows of m are the same, or opposite.
-func equalRows(m *sparse.CSR, i, k int, same bool) bool {
-	ci, vi := m.Row(i)
-	ck, vk := m.Row(k)
-	sign := 1.0
-	if !same {
-		sign = -1
-	}
-	a, b := 0, 0
-	for {
-		for a < len(vi) && vi[a] == 0 {
-			a++
-		}
-		for b < len(vk) && vk[b] == 0 {
-			b++
-		}
-		if a == len(vi) || b == len(vk) {
-			return a == len(vi) && b == len(vk)
-		}
-		if ci[a] != ck[b] || vi[a] != sign*vk[b] {
+// opposite reports whether two rows of m differ in their signs alone.
+func opposite(m *sparse.CSR, i, k int) bool {
+	next, stop := iter.Pull2(m.Nonzeros(k))
+	defer stop()
+	for j, v := range m.Nonzeros(i) {
+		if c, w, ok := next(); !ok || c != j || w != -v {
 			return false
 		}
-		a, b = a+1, b+1
 	}
+	_, _, more := next()
+	return !more
 }
 
 // xOnly makes a wall of a row of the lower level that y does not enter: no y is feasible beyond it.

@@ -205,7 +205,7 @@ func (p *piece) restore(q *working) bool {
 		default:
 			c := &f.coupled[q.couple[i-nk-len(q.walls)]]
 			v = -p.gap(c, p.w, p.y, p.lambda)
-			size = math.Abs(c.rhs) + linalg.Norm(c.x)*linalg.Norm(p.w) + linalg.Norm(c.y)*linalg.Norm(p.y)
+			size = c.size(p)
 		}
 		off[a], noise[a] = v/q.length[i], 16*0x1p-52*size/q.length[i]
 		if size > 0 {

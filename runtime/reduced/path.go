@@ -180,11 +180,11 @@ func (p *piece) fix(w, g []float64) (changed bool) {
 }
 
 // pathStep takes one Newton step on F_mu, or goes on to the next mu; done at the end of the path.
-func (p *piece) pathStep(st *State) (done bool, err error) {
+func (p *piece) pathStep(st *State) (done bool) {
 	f, ps := p.f, st.Path
 	c := p.center(st.W, ps.Mu, ps.Central, ps.Equal)
 	if c == nil || !c.factorize() {
-		return true, nil // the phase is not asked for more than it finds
+		return true // the phase is not asked for more than it finds
 	}
 	a := c.differentiate()
 	q := p.face(st.W, a.grad)
@@ -201,10 +201,10 @@ func (p *piece) pathStep(st *State) (done bool, err error) {
 		}
 	}
 	if move <= tolerance.Forcing*math.Sqrt(ps.Mu) || ps.Steps >= tolerance.Steps || !p.arc(st, a, d, l) {
-		return p.nextMu(st, c), nil
+		return p.nextMu(st, c)
 	}
 	ps.Steps++
-	return false, nil
+	return false
 }
 
 // nextMu reads the partition at the end of a stage, and reports whether the path ends: where it is that of the stage before, or mu is at its end.

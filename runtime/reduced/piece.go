@@ -193,16 +193,22 @@ func (p *piece) respond(y, w, lambda []float64) {
 	f.addET(y, p.z.rows, func(_, r int) float64 { return lambda[r] })
 }
 
+// counts is the row that holds with the multiplier of row i of the problem, and what of it that is; false where it is 0.
+func (p *piece) counts(i int) (r int, by float64, ok bool) {
+	o := p.f.of[i]
+	if o.row < 0 {
+		return -1, 0, false
+	}
+	row := &p.f.rows[o.row]
+	return o.row, sign(o.high) * row.unit, row.equal && row.high < 0 || p.side[o.row] == sideOf(o.high)
+}
+
 // duals sets dst to the multipliers that f reads, of signed multipliers of the rows.
 func (p *piece) duals(dst, lambda []float64) {
 	for k, i := range p.p.Duals {
 		dst[k] = 0
-		o := p.f.of[i]
-		if o.row < 0 {
-			continue
-		}
-		if r := &p.f.rows[o.row]; r.equal && r.high < 0 || p.side[o.row] == sideOf(o.high) {
-			dst[k] = sign(o.high) * lambda[o.row] * r.unit
+		if r, by, ok := p.counts(i); ok {
+			dst[k] = by * lambda[r]
 		}
 	}
 }
@@ -218,12 +224,8 @@ func sign(high bool) float64 {
 func (p *piece) multiplierGradient(dst, dual []float64) {
 	clear(dst)
 	for k, i := range p.p.Duals {
-		o := p.f.of[i]
-		if o.row < 0 {
-			continue
-		}
-		if r := &p.f.rows[o.row]; r.equal && r.high < 0 || p.side[o.row] == sideOf(o.high) {
-			dst[o.row] += sign(o.high) * dual[k] * r.unit
+		if r, by, ok := p.counts(i); ok {
+			dst[r] += by * dual[k]
 		}
 	}
 }
@@ -329,12 +331,8 @@ func (p *piece) coupling(dst []float64, c *coupledRow) {
 func (p *piece) signed(dst, l []float64) {
 	clear(dst)
 	for i, v := range l {
-		o := p.f.of[i]
-		if v == 0 || o.row < 0 {
-			continue
-		}
-		if r := &p.f.rows[o.row]; r.equal && r.high < 0 || p.side[o.row] == sideOf(o.high) {
-			dst[o.row] += sign(o.high) * v * r.unit
+		if r, by, ok := p.counts(i); ok && v != 0 {
+			dst[r] += by * v
 		}
 	}
 }

@@ -288,11 +288,10 @@ func (p *piece) start(x0 []float64) (*State, error) {
 func (p *piece) step(ctx context.Context, st *State) (*Status, error) {
 	switch st.Phase {
 	case OnPath:
-		done, err := p.pathStep(st)
-		if done {
+		if p.pathStep(st) {
 			st.Phase = Crossing
 		}
-		return nil, err
+		return nil, nil
 	case Crossing:
 		return nil, p.cross(ctx, st)
 	}

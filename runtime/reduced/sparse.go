@@ -41,41 +41,28 @@ var ErrFactors = errors.New("more pieces than sparse factors are made for")
 
 func newSparseFollower(h *sparse.CSR, n int) *sparseFollower {
 	q := &sparseFollower{h: h, n: n}
-	row, col := triangle(h)
+	row, col, values := triangle(h)
 	q.hessian = linalg.NewLDL(linalg.Analyze(n, row, col), nil)
-	q.hessian.Factor(triangleValues(h), 0)
+	q.hessian.Factor(values, 0)
 	return q
 }
 
-func triangle(h *sparse.CSR) (row, col []int32) {
-	for i := range h.Rows {
-		cols, _ := h.Row(i)
-		for _, j := range cols {
-			if j <= i {
-				row, col = append(row, int32(i)), append(col, int32(j))
-			}
-		}
-	}
-	return row, col
-}
-
-func triangleValues(h *sparse.CSR) []float64 {
-	var out []float64
+func triangle(h *sparse.CSR) (row, col []int32, values []float64) {
 	for i := range h.Rows {
 		for j, v := range h.Entries(i) {
 			if j <= i {
-				out = append(out, v)
+				row, col, values = append(row, int32(i)), append(col, int32(j)), append(values, v)
 			}
 		}
 	}
-	return out
+	return row, col, values
 }
 
 // take sets the rows, in their units.
 func (q *sparseFollower) take(b *sparse.CSR) {
 	q.b, q.m = b, b.Rows
-	row, col := triangle(q.h)
-	q.values = triangleValues(q.h)
+	row, col, values := triangle(q.h)
+	q.values = values
 	q.upper = len(q.values)
 	for r := range q.m {
 		row, col, q.values = append(row, int32(q.n+r)), append(col, int32(q.n+r)), append(q.values, -1)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
@@ -209,16 +210,15 @@ func (v *view) values(r *runtime.Result, s *Structure) {
 	for _, name := range r.Upper.Free {
 		sides[name] = "free"
 	}
-	for _, u := range r.Upper.Variables {
-		v.Upper = append(v.Upper, valueOf(u, s, sides))
+	views := func(of runtime.Values, sides map[string]string) []valueView {
+		return each.Of(of, func(u runtime.Value) valueView { return valueOf(u, s, sides) })
 	}
+	v.Upper = views(r.Upper.Variables, sides)
 	if !r.HasPoint() {
 		return
 	}
 	if r.Method == "" {
-		for _, u := range r.Upper.Hypergradient {
-			v.Gradient = append(v.Gradient, valueOf(u, s, sides))
-		}
+		v.Gradient = views(r.Upper.Hypergradient, sides)
 	}
 	follower := map[string]string{}
 	for _, f := range r.Lower.Followers {
@@ -226,22 +226,16 @@ func (v *view) values(r *runtime.Result, s *Structure) {
 			follower[u.Name] = "of " + f.Name + ", which wants to " + f.Sense
 		}
 	}
-	for _, u := range r.Lower.Variables {
-		one := valueOf(u, s, nil)
-		one.Note = follower[u.Name]
-		v.Lower = append(v.Lower, one)
-	}
-	for _, u := range r.Report {
-		v.Report = append(v.Report, valueOf(u, s, nil))
+	v.Lower, v.Report = views(r.Lower.Variables, nil), views(r.Report, nil)
+	for k := range v.Lower {
+		v.Lower[k].Note = follower[v.Lower[k].Name]
 	}
 	if lines := r.TieLines(); len(lines) > 0 {
 		v.Follower = "The follower: " + strings.Join(lines, "; ") + "."
 	}
 	if t := r.Lower.Ties; t != nil && t.Safe != nil {
 		v.SafeNote = fmt.Sprintf("Next to the solution, moved by %s at most, the follower has one answer, and F is %s whatever it prefers.", t.Safe.Distance.Brief(), t.Safe.Objective.Text())
-		for _, u := range t.Safe.Variables {
-			v.Safe = append(v.Safe, valueOf(u, s, nil))
-		}
+		v.Safe = views(t.Safe.Variables, nil)
 	}
 }
 

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"strconv"
-
 	"bilevelc/ir"
 	"bilevelc/lang"
 	"bilevelc/runtime"
@@ -170,10 +168,11 @@ func follows(v *ir.Variable, columns [][]coefficient) bool {
 func graphOf(p *runtime.Problem, columns [][]coefficient, arcs, inner int) *Graph {
 families:
 	for _, f := range familiesOf(p) {
-		nodes := f.Shape.Rows
+		axis := runtime.Axis{Size: f.Shape.Rows}
 		if f.Axes != nil {
-			nodes = f.Axes[0].Size
+			axis = f.Axes[0]
 		}
+		nodes := axis.Size
 		if nodes < 3 || f.Shape.Len()/max(1, nodes) != inner {
 			continue
 		}
@@ -211,11 +210,7 @@ families:
 			continue
 		}
 		for k := range nodes {
-			if f.Axes != nil {
-				g.Nodes = append(g.Nodes, labelText(f.Axes[0], k))
-			} else {
-				g.Nodes = append(g.Nodes, strconv.Itoa(k+1))
-			}
+			g.Nodes = append(g.Nodes, labelText(axis, k))
 		}
 		return g
 	}

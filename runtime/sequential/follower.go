@@ -179,10 +179,7 @@ func (a *answers) violated(x, y []float64) (sum float64) {
 	h := make([]float64, rows.Len())
 	rows.Residual(h, x, y)
 	for i, t := range h {
-		if rows.Kind[i] == problem.Equal {
-			t = math.Abs(t)
-		}
-		if t > 0 && t > a.rounding(i, x, y) {
+		if t = rows.Kind[i].Over(t); t > 0 && t > a.rounding(i, x, y) {
 			sum += t
 		}
 	}

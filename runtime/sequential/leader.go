@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/problem"
 	"bilevelc/runtime/reduced"
 	"bilevelc/runtime/tolerance"
 )
@@ -18,7 +19,11 @@ import (
 
 // program is the system of a subproblem, with f as an objective of all its unknowns where these are few enough to be solved with factors of them all.
 func (v *Solver) program(pt *point, hess *sparse.CSR, region *trust, penalty elastic) (*kkt.System, error) {
-	p := v.model(pt, hess, region, penalty)
+	return v.system(v.model(pt, hess, region, penalty))
+}
+
+// system is that of a problem of the kind of model.
+func (v *Solver) system(p *problem.Problem) (*kkt.System, error) {
 	if v.opts.Large {
 		return kkt.Read(p)
 	}

@@ -44,11 +44,7 @@ func (v *Solver) Linearized(x, y, lambda []float64) (s *kkt.System, own bool, er
 	if own = v.p.Coupled == nil || v.p.Facts.AffineCoupled; own {
 		p.F, p.Coupled, p.Facts.DegreeF, p.Facts.AffineCoupled = v.p.F, v.p.Coupled, v.p.Facts.DegreeF, v.p.Facts.AffineCoupled
 	}
-	if v.opts.Large {
-		s, err = kkt.Read(p)
-		return s, own, err
-	}
-	s, err = kkt.New(p)
+	s, err = v.system(p)
 	return s, own, err
 }
 

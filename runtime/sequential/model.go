@@ -220,14 +220,11 @@ func (v *Solver) violations() (n int) {
 func (v *Solver) bounds(pt *point, region *trust, extra int) (lo, hi []float64) {
 	lo, hi = make([]float64, v.p.Dx+extra), make([]float64, v.p.Dx+extra)
 	for j := range lo {
-		lo[j], hi[j] = math.Inf(-1), math.Inf(1)
-		switch {
-		case j >= v.p.Dx:
-			lo[j] = 0
+		if j >= v.p.Dx {
+			hi[j] = math.Inf(1)
 			continue
-		case v.p.X.Lo != nil:
-			lo[j], hi[j] = v.p.X.Lo[j], v.p.X.Hi[j]
 		}
+		lo[j], hi[j] = v.p.X.Box(j)
 		if region != nil {
 			lo[j], hi[j] = math.Max(lo[j], math.Min(hi[j], pt.x[j]-region.x[j])), math.Min(hi[j], math.Max(lo[j], pt.x[j]+region.x[j]))
 		}

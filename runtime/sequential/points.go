@@ -8,7 +8,6 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
-	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -124,17 +123,13 @@ func (v *Solver) Answer(ctx context.Context, x, y []float64) (answer, lambda []f
 }
 
 func (v *Solver) complete(x, y, lambda []float64) (*point, error) {
-	own := func(t []float64) []float64 { return slices.Clone(t) }
-	return v.evaluate(x, own(y), own(lambda))
+	return v.evaluate(x, slices.Clone(y), slices.Clone(lambda))
 }
 
 // violating reports that a constraint is violated by more than rows are kept to, relative to its terms.
 func (v *Solver) violating(pt *point) bool {
 	for i, c := range pt.c {
-		if v.kinds[i] == problem.Equal {
-			c = math.Abs(c)
-		}
-		if c > tolerance.Sign*v.termsOf(pt, i) {
+		if v.kinds[i].Over(c) > tolerance.Sign*v.termsOf(pt, i) {
 			return true
 		}
 	}
@@ -175,11 +170,7 @@ func (v *Solver) sizeRead(pt *point) float64 {
 func (v *Solver) outside(x []float64) bool {
 	for i, kind := range v.p.X.Kind {
 		r, terms := v.p.X.E.RowDot(i, x)-v.p.X.Rhs[i], math.Abs(v.p.X.Rhs[i])
-		terms = v.p.X.E.AddTerms(terms, i, x)
-		if kind == problem.Equal {
-			r = math.Abs(r)
-		}
-		if r > tolerance.Sign*terms {
+		if kind.Over(r) > tolerance.Sign*v.p.X.E.AddTerms(terms, i, x) {
 			return true
 		}
 	}

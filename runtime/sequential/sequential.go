@@ -145,11 +145,7 @@ func (v *Solver) evaluate(x, y, lambda []float64) (*point, error) {
 	p := v.p
 	n := p.Dx + p.Dy + len(p.Duals)
 	pt := &point{x: x, y: y, lambda: lambda, grad: make([]float64, n)}
-	answer := make([]float64, p.AnswerLen())
-	copy(answer, y)
-	for k, i := range p.Duals {
-		answer[p.Dy+k] = lambda[i]
-	}
+	answer := p.Answer(y, lambda)
 	gx, ga := make([]float64, p.Dx), make([]float64, len(answer))
 	pt.f = p.F.ValueGrad(gx, ga, x, answer)
 	copy(pt.grad, gx)
@@ -228,10 +224,8 @@ func cleared(row, units []float64) {
 // ballValue is (|x - center|^2 - radius^2)/(2 radius), which has slopes of length 1 at the surface.
 func ballValue(b *problem.Ball, x []float64) float64 {
 	sum := 0.0
-	for k, t := range x[b.Start:b.End] {
-		if b.Center != nil {
-			t -= b.Center[k]
-		}
+	for j := b.Start; j < b.End; j++ {
+		t := x[j] - b.At(j)
 		sum += t * t
 	}
 	return (sum - b.Radius*b.Radius) / (2 * b.Radius)
@@ -242,11 +236,7 @@ func (v *Solver) ballGradient(dst, x, weights []float64) {
 	for k, w := range weights {
 		b := &v.p.X.Balls[k]
 		for j := b.Start; j < b.End; j++ {
-			t := x[j]
-			if b.Center != nil {
-				t -= b.Center[j-b.Start]
-			}
-			dst[j] += w * t / b.Radius
+			dst[j] += w * (x[j] - b.At(j)) / b.Radius
 		}
 	}
 }
@@ -295,10 +285,7 @@ func (v *Solver) affine() (*lower, error) {
 // violation is the weighted sum of what the constraints are violated by.
 func (v *Solver) violation(c []float64, penalty elastic) (sum float64) {
 	for i, t := range c {
-		if v.kinds[i] == problem.Equal {
-			t = math.Abs(t)
-		}
-		sum += penalty[i] * math.Max(0, t)
+		sum += penalty[i] * math.Max(0, v.kinds[i].Over(t))
 	}
 	return sum
 }

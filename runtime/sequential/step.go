@@ -335,11 +335,7 @@ func (v *Solver) corrected(ctx context.Context, st *state, q *sub, trial *point,
 func (v *Solver) try(ctx context.Context, st *state, q *sub) (*point, error) {
 	p, s := v.p, q.s
 	x := slices.Clone(q.p.Z[:p.Dx])
-	for j := range x {
-		if p.X.Lo != nil {
-			x[j] = math.Min(math.Max(x[j], p.X.Lo[j]), p.X.Hi[j])
-		}
-	}
+	p.X.Clamp(x)
 	if p.Facts.JointlyQuadratic {
 		return v.complete(x, s.Y(q.p.Z), s.Lambda(q.p.Z))
 	}
@@ -356,10 +352,7 @@ func (v *Solver) try(ctx context.Context, st *state, q *sub) (*point, error) {
 // inside moves the entries of x that are at a bound inside, by a rounding, and reports whether there are any.
 func (v *Solver) inside(x []float64) (moved bool) {
 	for j, t := range x {
-		if v.p.X.Lo == nil {
-			break
-		}
-		lo, hi := v.p.X.Lo[j], v.p.X.Hi[j]
+		lo, hi := v.p.X.Box(j)
 		step := 2 * tolerance.Roundoff * math.Max(math.Abs(t), v.unit[j])
 		if t == lo {
 			x[j], moved = math.Min(lo+step, hi), true
@@ -398,10 +391,8 @@ func (v *Solver) away(ctx context.Context, st *state, z []float64, phi float64) 
 			x := make([]float64, len(pt.x))
 			for j := range x {
 				x[j] = pt.x[j] + way*(z[j]-pt.x[j])
-				if v.p.X.Lo != nil {
-					x[j] = math.Min(math.Max(x[j], v.p.X.Lo[j]), v.p.X.Hi[j])
-				}
 			}
+			v.p.X.Clamp(x)
 			if v.outside(x) {
 				continue
 			}

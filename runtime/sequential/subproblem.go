@@ -137,11 +137,7 @@ func (v *Solver) multipliers(q *sub) (w weights, ok bool) {
 	w.rows = append(make([]float64, 0, len(v.kinds)), m.Coupled...)
 	w.bound, w.upper, w.extended = slices.Clone(m.Bound[:v.p.Dx]), m.UpperRows, m.Extended
 	for j, t := range w.bound {
-		x, lo, hi := q.p.Z[j], math.Inf(-1), math.Inf(1)
-		if v.p.X.Lo != nil {
-			lo, hi = v.p.X.Lo[j], v.p.X.Hi[j]
-		}
-		if x != lo && x != hi { // of the trust region
+		if lo, hi := v.p.X.Box(j); q.p.Z[j] != lo && q.p.Z[j] != hi { // of the trust region
 			w.bound[j] = 0
 		}
 		w.size = math.Max(w.size, math.Abs(t)*v.unit[j])

@@ -314,11 +314,8 @@ func (run *Run) supportedNext(ctx context.Context, least *relaxation.Point) (x, 
 	q := &activeset.Program{N: last + 1, C: make([]float64, last+1), A: sparse.Empty(last + 1)}
 	q.C[last] = 1
 	for j, v := range least.X {
-		lo, hi := math.Inf(-1), math.Inf(1)
-		if n.X.Lo != nil {
-			lo, hi = math.Min(0, n.X.Lo[j]-v), math.Max(0, n.X.Hi[j]-v)
-		}
-		if fx[j] != 0 {
+		lo, hi := n.X.Box(j)
+		if lo, hi = math.Min(0, lo-v), math.Max(0, hi-v); fx[j] != 0 {
 			lo, hi = 0, 0
 		}
 		q.Lo, q.Hi = append(q.Lo, lo), append(q.Hi, hi)
@@ -375,9 +372,7 @@ func (run *Run) supportedNext(ctx context.Context, least *relaxation.Point) (x, 
 	x = append(x, least.X...)
 	for j := range x {
 		x[j] += sol.Z[j]
-		if n.X.Lo != nil {
-			x[j] = math.Min(math.Max(x[j], n.X.Lo[j]), n.X.Hi[j])
-		}
 	}
+	n.X.Clamp(x)
 	return x, sol.Z[n.Dx:last]
 }
