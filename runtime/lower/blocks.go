@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/await"
 	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
@@ -170,7 +171,7 @@ func (b *followers) build(p *problem.Problem) {
 // each solves the parts, `threads` at a time.
 func (b *followers) each(ctx context.Context, x []float64, warm *Solution) []*Solution {
 	solutions := make([]*Solution, len(b.parts))
-	inParallel(len(b.parts), b.threads, func(k int) {
+	await.Each(len(b.parts), b.threads, func(k int) {
 		part := b.parts[k]
 		solutions[k] = part.solver.Solve(ctx, part.problem, G(part.problem, x), x, part.gather(warm, k, len(b.parts)))
 	})

@@ -3,7 +3,6 @@ package lower
 import (
 	"math"
 	"slices"
-	"sync/atomic"
 
 	"bilevelc/internal/await"
 	"bilevelc/internal/each"
@@ -59,30 +58,8 @@ func (w *pieces) use(pl *sparsePlan) {
 	w.loRow, w.hiRow = make([]int32, pl.n), make([]int32, pl.n)
 }
 
-// each does a piece of work for every piece: see inParallel.
-func (w *pieces) each(do func(k int)) { inParallel(len(w.plan.pieces), w.plan.threads, do) }
-
-// inParallel does a piece of work for each of 0 to count-1, at most `threads` at a
-// time. What is done must depend on the number alone.
-func inParallel(count, threads int, do func(k int)) {
-	threads = min(threads, count)
-	if threads <= 1 {
-		for k := range count {
-			do(k)
-		}
-		return
-	}
-	var wait await.Group
-	var next atomic.Int64
-	for range threads {
-		wait.Go(func() {
-			for k := int(next.Add(1)) - 1; k < count; k = int(next.Add(1)) - 1 {
-				do(k)
-			}
-		})
-	}
-	wait.Wait()
-}
+// each does a piece of work for every piece, which must depend on the piece alone.
+func (w *pieces) each(do func(k int)) { await.Each(len(w.plan.pieces), w.plan.threads, do) }
 
 // bounds reads the bounds at the polyhedron's x. It returns a proof that two of
 // them contradict each other, or nil; two that do not beyond doubt become one.

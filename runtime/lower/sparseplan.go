@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"bilevelc/internal/await"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
@@ -72,7 +73,7 @@ func newSparsePlan(p *problem.Problem, q *polyhedron, threads int) *sparsePlan {
 			pl.pieces[k].rows = append(pl.pieces[k].rows, i)
 		}
 	}
-	inParallel(len(pl.pieces), threads, func(k int) { pl.build(pl.pieces[k], p, q) })
+	await.Each(len(pl.pieces), threads, func(k int) { pl.build(pl.pieces[k], p, q) })
 	return pl
 }
 

@@ -5,8 +5,8 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sync"
 
+	"bilevelc/internal/await"
 	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
@@ -174,28 +174,10 @@ func (s *search) round(ctx context.Context, threads int) bool {
 		start = append(start, heap.Pop(&s.open).(*node))
 	}
 	plunges := make([]*plunger, len(start))
-	var next sync.Mutex
-	at := 0
-	var wait sync.WaitGroup
-	for range min(max(1, threads), len(start)) {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			for {
-				next.Lock()
-				k := at
-				at++
-				next.Unlock()
-				if k >= len(start) {
-					return
-				}
-				p := s.newPlunger()
-				p.run(ctx, start[k])
-				plunges[k] = p
-			}
-		}()
-	}
-	wait.Wait()
+	await.Each(len(start), threads, func(k int) {
+		plunges[k] = s.newPlunger()
+		plunges[k].run(ctx, start[k])
+	})
 	for _, p := range plunges {
 		if p.stopped {
 			for _, n := range start {
