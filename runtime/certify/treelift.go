@@ -2,7 +2,6 @@ package certify
 
 import (
 	"maps"
-	"math"
 	"slices"
 
 	"bilevelc/internal/each"
@@ -201,10 +200,7 @@ func (t *treeModel) strongRow(answer int) {
 			if _, is := t.product(c, lambda); is || v == 0 {
 				t.times(coef, c, lambda, point(-v))
 			} else { // less is what the box of x leaves
-				lo, hi := math.Inf(-1), math.Inf(1)
-				if t.p.X.Lo != nil {
-					lo, hi = t.p.X.Lo[c], t.p.X.Hi[c]
-				}
+				lo, hi := t.p.X.Box(c)
 				most := point(v).mul(interval{lo, hi}).hi
 				must.Be(t.p.Rows.Kind[i] == problem.AtMost && isNumber(most), "nothing bounds the product of x[%d] and multiplier %d", c, i)
 				add(lambda, point(-most))

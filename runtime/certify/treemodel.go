@@ -295,10 +295,7 @@ func (t *treeModel) terms(x, y, lambda []float64) float64 {
 
 // boxOfX is what the box and the balls of X say of entry j of x alone.
 func (t *treeModel) boxOfX(j int) (lo, hi float64) {
-	lo, hi = math.Inf(-1), math.Inf(1)
-	if t.p.X.Lo != nil {
-		lo, hi = t.p.X.Lo[j], t.p.X.Hi[j]
-	}
+	lo, hi = t.p.X.Box(j)
 	for k := range t.p.X.Balls {
 		if b := &t.p.X.Balls[k]; b.Start <= j && j < b.End {
 			c := point(b.At(j))

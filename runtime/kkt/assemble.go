@@ -15,14 +15,8 @@ func (s *System) assemble() bool {
 	p := s.P
 	lambda := s.Nx + s.Ny
 	m := sparse.Empty(s.N)
-	b := activeset.Bounds{Lo: make([]float64, s.N), Hi: make([]float64, s.N)}
-	for j := range s.N {
-		b.Lo[j], b.Hi[j] = -inf, inf
-	}
-	if p.X.Lo != nil {
-		copy(b.Lo, p.X.Lo)
-		copy(b.Hi, p.X.Hi)
-	}
+	var b activeset.Bounds
+	b.Lo, b.Hi = p.X.Boxes(s.N)
 	for i, kind := range p.Rows.Kind {
 		if kind == problem.AtMost {
 			b.Lo[lambda+i] = 0

@@ -3,7 +3,6 @@ package kkt
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
@@ -44,10 +43,7 @@ func NewCurved(p *problem.Problem) (s *System, why string, err error) {
 	}
 	own, set := *p, *p.X
 	own.X = &set
-	if set.Lo == nil {
-		set.Lo, set.Hi = slices.Repeat([]float64{math.Inf(-1)}, p.Dx), slices.Repeat([]float64{math.Inf(1)}, p.Dx)
-	}
-	set.Lo, set.Hi = slices.Clone(set.Lo), slices.Clone(set.Hi)
+	set.Lo, set.Hi = set.Boxes(p.Dx)
 	for _, b := range set.Balls {
 		for j := b.Start; j < b.End; j++ {
 			c := b.At(j)

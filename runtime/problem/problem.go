@@ -10,6 +10,7 @@ package problem
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/internal/extended"
 	"bilevelc/internal/sparse"
@@ -90,8 +91,8 @@ func (p *Problem) Fixed() []float64 {
 	out := make([]float64, p.Dx)
 	for j := range out {
 		out[j] = math.NaN()
-		if p.X.Lo != nil && p.X.Lo[j] == p.X.Hi[j] {
-			out[j] = p.X.Lo[j]
+		if lo, hi := p.X.Box(j); lo == hi {
+			out[j] = lo
 		}
 	}
 	for i, kind := range p.X.Kind {
@@ -146,6 +147,14 @@ func (s *Set) Box(j int) (lo, hi float64) {
 		return math.Inf(-1), math.Inf(1)
 	}
 	return s.Lo[j], s.Hi[j]
+}
+
+// Boxes are the ranges of n columns, the first of which are the entries of x; the others have none.
+func (s *Set) Boxes(n int) (lo, hi []float64) {
+	lo, hi = slices.Repeat([]float64{math.Inf(-1)}, n), slices.Repeat([]float64{math.Inf(1)}, n)
+	copy(lo, s.Lo)
+	copy(hi, s.Hi)
+	return lo, hi
 }
 
 // Clamp moves x into the bounds.

@@ -2,7 +2,6 @@ package problem
 
 import (
 	"math"
-	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/tolerance"
@@ -12,11 +11,8 @@ import (
 // largest that balances, in one row, its side and entries with a box, or, of an entry of y, what else moves it against its curvature in g: balanced are these lengths (len Dy; 0 for none) where x is as long as its
 // units, or nil.
 func (p *Problem) Units(balanced func(x []float64) []float64) (x, y []float64) {
-	b := &box{lo: slices.Repeat([]float64{math.Inf(-1)}, p.Dx+p.Dy), hi: slices.Repeat([]float64{math.Inf(1)}, p.Dx+p.Dy)}
-	if p.X.Lo != nil {
-		copy(b.lo, p.X.Lo)
-		copy(b.hi, p.X.Hi)
-	}
+	b := new(box)
+	b.lo, b.hi = p.X.Boxes(p.Dx + p.Dy)
 	for _, ball := range p.X.Balls {
 		for j := ball.Start; j < ball.End; j++ {
 			b.lo[j], b.hi[j] = math.Max(b.lo[j], ball.At(j)-ball.Radius), math.Min(b.hi[j], ball.At(j)+ball.Radius)
@@ -30,7 +26,7 @@ func (p *Problem) Units(balanced func(x []float64) []float64) (x, y []float64) {
 	}
 	unit := b.widths()
 	for j := range p.Dx {
-		if p.X.Lo != nil && p.X.Lo[j] == 0 && p.X.Hi[j] == 0 {
+		if lo, hi := p.X.Box(j); lo == 0 && hi == 0 {
 			unit[j] = 0
 		}
 	}

@@ -87,7 +87,7 @@ func newFollower(s *kkt.System) (*follower, error) {
 			return nil, fmt.Errorf("%w: its Hessian is not positive definite", ErrClass)
 		}
 	}
-	f.box()
+	f.lo, f.hi = f.sys.P.X.Boxes(f.nw)
 	f.group()
 	if err := f.divide(); err != nil {
 		return nil, err
@@ -99,17 +99,6 @@ func newFollower(s *kkt.System) (*follower, error) {
 	}
 	f.coupledRows()
 	return f, nil
-}
-
-func (f *follower) box() {
-	f.lo, f.hi = make([]float64, f.nw), make([]float64, f.nw)
-	for j := range f.lo {
-		f.lo[j], f.hi[j] = math.Inf(-1), math.Inf(1)
-	}
-	if f.sys.P.X.Lo != nil {
-		copy(f.lo, f.sys.P.X.Lo)
-		copy(f.hi, f.sys.P.X.Hi)
-	}
 }
 
 // group makes rows of the problem's rows: those with the same coefficients or, up to the sign, opposite ones share one.

@@ -45,14 +45,7 @@ func New(p *problem.Problem) *Relaxation {
 		return nil
 	}
 	r := &Relaxation{p: p, n: p.Dx + p.Dy, unit: linalg.RowRatio(p.Rows.A, p.Rows.B), gx: make([]float64, p.Dx), gy: make([]float64, p.AnswerLen()), y: make([]float64, p.AnswerLen())}
-	r.lo, r.hi = make([]float64, r.n), make([]float64, r.n)
-	for j := range r.lo {
-		r.lo[j], r.hi[j] = math.Inf(-1), math.Inf(1)
-	}
-	if p.X.Lo != nil {
-		copy(r.lo, p.X.Lo)
-		copy(r.hi, p.X.Hi)
-	}
+	r.lo, r.hi = p.X.Boxes(r.n)
 	r.rows = sparse.Empty(r.n)
 	entry := func(j int, v float64) {
 		if v != 0 {
