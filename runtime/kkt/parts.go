@@ -220,7 +220,7 @@ func (s *System) restrict(p *Part, k int, of, curvedColumn []int) {
 	}
 	out.Objective = &Objective{Quadratic: true, Hess: f.Hess, Lin: f.Lin, Const: f.Const}
 	out.convexify(out.Objective)
-	out.P.F = &partObjective{out, f}
+	out.P.F = out.partObjective(&f)
 }
 
 // shifted is the places less n; those that are none stay so.

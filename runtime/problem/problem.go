@@ -29,6 +29,16 @@ type Function interface {
 	Clone() Function
 }
 
+// Joint is a Function of one call for its value and, where they are not nil, its gradients; calls share nothing that they change.
+type Joint func(dstX, dstY, x, y []float64) float64
+
+func (f Joint) Value(x, y []float64) float64                 { return f(nil, nil, x, y) }
+func (f Joint) GradX(dst, x, y []float64)                    { f(dst, nil, x, y) }
+func (f Joint) GradY(dst, x, y []float64)                    { f(nil, dst, x, y) }
+func (f Joint) ValueGradY(dst, x, y []float64) float64       { return f(nil, dst, x, y) }
+func (f Joint) ValueGrad(dstX, dstY, x, y []float64) float64 { return f(dstX, dstY, x, y) }
+func (f Joint) Clone() Function                              { return f }
+
 // Rounded is a Function that bounds the rounding of its slopes.
 type Rounded interface {
 	Function

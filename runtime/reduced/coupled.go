@@ -37,7 +37,8 @@ func (p *piece) feasible(ctx context.Context) error {
 	f := *p.f
 	f.coupled = nil
 	q := *p.p
-	q.Coupled, q.F = nil, &violation{rows: p.f.coupled, nx: p.f.sys.Nx, ny: p.f.n, duals: q.Duals, margin: p.margins()}
+	broken := &violation{rows: p.f.coupled, nx: p.f.sys.Nx, ny: p.f.n, duals: q.Duals, margin: p.margins()}
+	q.Coupled, q.F = nil, problem.Joint(broken.valueGrad)
 	q.Facts.DegreeF = 3
 	s := &solver{f: &f, p: &q, calc: newCalculus(&q, f.nw), opts: Options{Tolerance: p.opts.Tolerance, Steps: tolerance.Steps, NoPath: p.opts.NoPath}}
 	sub := s.newPiece()
@@ -102,8 +103,8 @@ type violation struct {
 	margin []float64
 }
 
-// ValueGrad implements problem.Function, any of whose destinations may be nil here.
-func (v *violation) ValueGrad(dx, dy, x, y []float64) float64 {
+// valueGrad is a problem.Joint.
+func (v *violation) valueGrad(dx, dy, x, y []float64) float64 {
 	clear(dx)
 	clear(dy)
 	sum := 0.0
@@ -129,10 +130,3 @@ func (v *violation) ValueGrad(dx, dy, x, y []float64) float64 {
 	}
 	return sum
 }
-
-// Value, GradX, GradY, ValueGradY and Clone implement problem.Function.
-func (v *violation) Value(x, y []float64) float64           { return v.ValueGrad(nil, nil, x, y) }
-func (v *violation) GradX(dst, x, y []float64)              { v.ValueGrad(dst, nil, x, y) }
-func (v *violation) GradY(dst, x, y []float64)              { v.ValueGrad(nil, dst, x, y) }
-func (v *violation) ValueGradY(dst, x, y []float64) float64 { return v.ValueGrad(nil, dst, x, y) }
-func (v *violation) Clone() problem.Function                { return v }

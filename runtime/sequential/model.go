@@ -32,8 +32,8 @@ func (q *quadratic) displacement(x, answer []float64) (d, weights []float64) {
 	return d, answer[n-len(x):]
 }
 
-// ValueGrad implements problem.Function.
-func (q *quadratic) ValueGrad(dstX, dstY, x, answer []float64) float64 {
+// valueGrad is a problem.Joint.
+func (q *quadratic) valueGrad(dstX, dstY, x, answer []float64) float64 {
 	d, w := q.displacement(x, answer)
 	g := slices.Clone(q.grad)
 	value := q.value
@@ -57,23 +57,6 @@ func (q *quadratic) ValueGrad(dstX, dstY, x, answer []float64) float64 {
 	copy(dstY, g[len(x):])
 	return value
 }
-
-// Value implements problem.Function.
-func (q *quadratic) Value(x, answer []float64) float64 { return q.ValueGrad(nil, nil, x, answer) }
-
-// GradX implements problem.Function.
-func (q *quadratic) GradX(dst, x, answer []float64) { q.ValueGrad(dst, nil, x, answer) }
-
-// GradY implements problem.Function.
-func (q *quadratic) GradY(dst, x, answer []float64) { q.ValueGrad(nil, dst, x, answer) }
-
-// ValueGradY implements problem.Function.
-func (q *quadratic) ValueGradY(dst, x, answer []float64) float64 {
-	return q.ValueGrad(nil, dst, x, answer)
-}
-
-// Clone implements problem.Function: it holds nothing that a call changes.
-func (q *quadratic) Clone() problem.Function { return q }
 
 // follower is the model of g, of which grad_y is the linearization of the follower's: grad + H (y - at) + G (x - at).
 type follower struct {
@@ -183,7 +166,7 @@ func (v *Solver) model(pt *point, hess *sparse.CSR, region *trust, penalty elast
 		}
 		f.rows.EndRow()
 	}
-	q.F, q.G = f, &follower{pt.x, pt.y, pt.lower}
+	q.F, q.G = problem.Joint(f.valueGrad), &follower{pt.x, pt.y, pt.lower}
 	rows, set := *p.Rows, *p.X
 	rows.A = wider(p.Rows.A, q.Dx)
 	q.Rows = &rows
