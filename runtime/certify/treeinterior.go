@@ -172,10 +172,14 @@ func (m *interiorMap) terms(i int) float64 {
 	return sum
 }
 
+// bounded reports whether the map bounds the multiplier of row i: that stays as it is where others are replaced by basic ones.
+func (m *interiorMap) bounded(i int) bool {
+	return m.t.p.Rows.Kind[i] == problem.AtMost && m.within[i]
+}
+
 // open reports whether the multiplier of row i has no bound but by the map.
 func (m *interiorMap) open(i int) bool {
-	_, basic := m.networkOf[i]
-	return !basic && m.t.p.Rows.Kind[i] == problem.AtMost && m.within[i] && math.IsInf(m.t.hi[m.t.nx+m.t.ny+i], 1)
+	return m.bounded(i) && math.IsInf(m.t.hi[m.t.nx+m.t.ny+i], 1)
 }
 
 // outside is what the constraints that the map violates, and the residuals of equations, add to theta, and take from the slacks of open rows.
@@ -229,8 +233,8 @@ func (m *interiorMap) tighten() {
 		theta = math.Min(theta, m.byCurvature(outside == 0))
 	}
 	if theta = math.Max(0, up(theta+outside)); !math.IsNaN(theta) {
-		for _, i := range m.rows {
-			if slack := point(m.slack[i].lo).sub(point(from[i])).lo; m.open(i) && slack > 0 {
+		for _, i := range m.rows { // also of those that other rows bound, the leader's among them
+			if slack := point(m.slack[i].lo).sub(point(from[i])).lo; m.bounded(i) && slack > 0 {
 				end := &t.hi[t.nx+t.ny+i]
 				*end = math.Min(*end, point(theta).over(slack).hi)
 			}

@@ -1,0 +1,125 @@
+package tree
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/internal/members"
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
+)
+
+// boxedAnswers is a random problem of one entry of x, a follower 1/2 sum of h_j y_j^2 + (p_j x + q_j) y_j over 0 <= y (<= u), an f with a Hessian of any sign, and one or two rows of the leader that read y.
+func boxedAnswers(rng *rand.Rand) *problem.Problem {
+	ny, leaders := 1+rng.IntN(2), 1+rng.IntN(2)
+	whole := func(k int) float64 { return float64(rng.IntN(2*k+1) - k) }
+	f, g := newQuadratic(1, ny+leaders), newQuadratic(1, ny)
+	rows := &problem.Rows{A: sparse.Empty(1), B: sparse.Empty(ny)}
+	end := func(j int, coef, rhs float64) {
+		rows.B.Append(j, coef)
+		rows.A.EndRow()
+		rows.B.EndRow()
+		rows.Kind, rows.Rhs = append(rows.Kind, problem.AtMost), append(rows.Rhs, rhs)
+	}
+	for j := range ny {
+		g.set(1+j, 1+j, 1+float64(rng.IntN(3)))
+		g.set(0, 1+j, whole(2))
+		g.l[1+j] = -float64(rng.IntN(7))
+		if end(j, 1, 0); rng.IntN(3) == 0 {
+			end(j, -1, float64(1+rng.IntN(4)))
+		}
+	}
+	for i := range 1 + ny {
+		f.l[i] = whole(5)
+		for j := range i + 1 {
+			f.set(i, j, whole(3))
+		}
+	}
+	for k := range leaders {
+		for i := range 1 + ny {
+			f.set(1+ny+k, i, whole(2))
+		}
+		f.l[1+ny+k] = -float64(rng.IntN(5))
+	}
+	p := &problem.Problem{Name: "boxed", Dx: 1, Dy: ny, F: f, G: g, Rows: rows, X: &problem.Set{Lo: []float64{0}, Hi: []float64{float64(1 + rng.IntN(4))}},
+		Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 2, AffineCoupled: true}}
+	p.Coupled = &problem.Coupled{}
+	for range leaders {
+		p.Coupled.Kind, p.Coupled.Name, p.Coupled.Weight = append(p.Coupled.Kind, problem.AtMost), append(p.Coupled.Name, "c"), append(p.Coupled.Weight, 1)
+	}
+	return p
+}
+
+// leastOnGrid is the least f of such a problem at points of a grid, with the follower's answers in closed form; +Inf where none satisfies the leader's rows.
+func leastOnGrid(p *problem.Problem, points int) float64 {
+	f, g := p.F.(*quadratic), p.G.(*quadratic)
+	lo, hi := make([]float64, p.Dy), make([]float64, p.Dy)
+	for j := range hi {
+		lo[j], hi[j] = math.Inf(-1), math.Inf(1)
+	}
+	for i := range p.Rows.Len() {
+		if j, coef := p.Rows.Bound(i); coef > 0 {
+			lo[j] = -p.Rows.Rhs[i] / coef
+		} else {
+			hi[j] = p.Rows.Rhs[i] / -coef
+		}
+	}
+	best := math.Inf(1)
+	for k := range points + 1 {
+		x, answer := []float64{p.X.Hi[0] * float64(k) / float64(points)}, make([]float64, p.AnswerLen())
+		for j := range p.Dy {
+			answer[j] = min(max(lo[j], -(g.l[1+j]+g.m[1+j]*x[0])/g.m[(1+j)*g.n+1+j]), hi[j])
+		}
+		slopes := make([]float64, p.AnswerLen())
+		f.GradY(slopes, x, answer)
+		inside := true
+		for _, c := range slopes[p.Dy:] {
+			inside = inside && c <= 0
+		}
+		if inside {
+			best = min(best, f.Value(x, answer))
+		}
+	}
+	return best
+}
+
+// What a row of the leader says of a multiplier does not keep a statement of an interior from saying more: every proof of a problem that has both is accepted, and true of each point of a grid.
+func TestLeaderRowsOverAnswersAreProved(t *testing.T) {
+	rng := members.Rand(t, 41)
+	count, split := map[Outcome]int{}, 0
+	for k := range 20 * members.Count(100) {
+		p := boxedAnswers(rng)
+		sys, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Solve(context.Background(), sys, Options{Nodes: 20000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := leastOnGrid(p, 1000)
+		near := 1e-8 * (1 + math.Abs(least))
+		if r.Bound > least+near {
+			t.Errorf("case %d: %v, bound %.12g, and f is %.12g at a point", k, r.Outcome, r.Bound, least)
+		}
+		if count[r.Outcome]++; r.Outcome != Proved && r.Outcome != Infeasible {
+			continue
+		}
+		if !sys.Objective.Convex {
+			split++
+		}
+		report, err := certify.VerifyTree(p, bytes.NewReader(proofOf(t, sys, r)), "")
+		if err != nil || report.Bound < r.Claim() || report.Bound > least+near {
+			t.Errorf("case %d: %v, %+v, claimed %.12g, f is %.12g at a point", k, err, report, r.Claim(), least)
+		}
+	}
+	if count[Proved] < 10 || count[Infeasible] == 0 || split < 10 {
+		t.Errorf("%v, %d with an f that is not convex", count, split)
+	}
+	t.Logf("%v, %d with an f that is not convex", count, split)
+}
