@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"bilevelc/runtime"
@@ -70,6 +72,17 @@ func TestRowsWithoutRoom(t *testing.T) {
 			got := eval(text, x)
 			if !got.Stationarity.Strict && want.Stationarity.Strict {
 				t.Errorf("%s at %v: strict complementarity not seen", name, x)
+			}
+			for row := range coefficients[name] {
+				if set, of, is := strings.Cut(row, "."); is && set == "y" {
+					row = set + "." + of + "[3]"
+				}
+				if !slices.Contains(got.Lower.Active, row) || slices.Contains(got.Lower.Weak, row) {
+					t.Errorf("%s at %v: of the equation that is %s, active are %v, weak %v", name, x, row, got.Lower.Active, got.Lower.Weak)
+				}
+			}
+			if g, w := float64(got.Lower.MinMultiplier), float64(want.Lower.MinMultiplier); len(got.Lower.Active) != len(want.Lower.Active)+1 || g != w && !(math.Abs(g-w) < 1e-6) {
+				t.Errorf("%s at %v: active %v, and with an equality %v; the least multiplier %v, %v", name, x, got.Lower.Active, want.Lower.Active, g, w)
 			}
 			for j, w := range want.Upper.Hypergradient[0].Data {
 				if g := got.Upper.Hypergradient[0].Data[j]; math.Abs(g-w) > 1e-6 {

@@ -250,6 +250,9 @@ func (c *claims) rows() {
 	index := make(map[string]int, len(c.p.IR.Rows))
 	for i, row := range c.p.IR.Rows {
 		index[row.Name] = i
+		if row.Opposite != nil {
+			index[row.Opposite.Name] = i
+		}
 	}
 	listed := map[int]bool{}
 	multiplier, slack := math.Inf(1), math.Inf(1)

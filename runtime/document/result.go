@@ -155,7 +155,7 @@ type LowerResult struct {
 	Followers []FollowerResult `json:"followers,omitempty"`
 	// Active are rows that hold with equality and a positive multiplier, and all
 	// equalities; two inequalities without room between them, as of a box from a
-	// number to itself, are one equality, under the name of the first.
+	// number to itself, are one equality, of which both are named.
 	Active []string `json:"active"`
 	Weak   []string `json:"weak"` // rows with slack and multiplier both zero: F may have a kink here
 	// Dependent are active rows whose gradients depend on those of the others: their multipliers are not unique.

@@ -133,12 +133,15 @@ func Rows(rows []ir.Row, vs document.Values) ([]float64, error) {
 	return out, nil
 }
 
-// RowNames are the names of rows that the model has.
+// RowNames are the names of rows that the model has: of two inequalities that became one equality, both.
 func RowNames(rows []ir.Row, indices []int) []string {
 	names := make([]string, 0, len(indices))
 	for _, i := range indices {
 		if !rows[i].Family.Hidden {
 			names = append(names, rows[i].Name)
+		}
+		if o := rows[i].Opposite; o != nil && !o.Family.Hidden {
+			names = append(names, o.Name)
 		}
 	}
 	return names
