@@ -3,6 +3,7 @@ package tree
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -122,4 +123,49 @@ func TestLeaderRowsOverAnswersAreProved(t *testing.T) {
 		t.Errorf("%v, %d with an f that is not convex", count, split)
 	}
 	t.Logf("%v, %d with an f that is not convex", count, split)
+}
+
+// Where leaves are refused, proofs go on below them: on pairs, or on halves of the ranges of directions. What is written is accepted, and true of each point of a grid.
+func TestRefusedLeavesAreBranchedOn(t *testing.T) {
+	rng := members.Rand(t, 42)
+	written, open, deeper := 0, 0, 0
+	for k := range 10 * members.Count(100) {
+		p := boxedAnswers(rng)
+		sys, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Solve(context.Background(), sys, Options{Nodes: 20000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Outcome != Proved || sys.Objective.Convex {
+			continue
+		}
+		plain := bytes.Count(proofOf(t, sys, r), []byte("\n"))
+		verifier, refused := certify.NewTreeVerifier(p, ""), 0
+		accepts := func(line []byte) error {
+			if bytes.HasPrefix(line, []byte(`{"bound"`)) && refused < 10 && rng.IntN(4) > 0 {
+				refused++
+				return errors.New("refused")
+			}
+			return verifier.Take(line)
+		}
+		var out bytes.Buffer
+		if err := WriteProof(context.Background(), &out, sys, r.State, Statement{Bound: r.Claim(), Accepts: accepts}); err != nil {
+			open++
+			continue
+		}
+		if written++; refused > 0 && bytes.Count(out.Bytes(), []byte("\n")) > plain {
+			deeper++
+		}
+		report, err := certify.VerifyTree(p, bytes.NewReader(out.Bytes()), "")
+		if least := leastOnGrid(p, 1000); err != nil || report.Bound < r.Claim() || report.Bound > least+1e-8*(1+math.Abs(least)) {
+			t.Errorf("case %d: %v, %+v, claimed %.12g, f is %.12g at a point", k, err, report, r.Claim(), least)
+		}
+	}
+	if deeper < 10 || open > written/10 {
+		t.Errorf("%d proofs, %d of them deeper, %d not written", written, deeper, open)
+	}
+	t.Logf("%d proofs, %d of them deeper, %d not written", written, deeper, open)
 }

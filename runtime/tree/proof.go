@@ -143,10 +143,10 @@ func (pw *proofWriter) tree(ctx context.Context) {
 					}
 				}
 				if k >= 0 && k < len(sys.Pairs) {
-					first := int32(len(s.records))
-					s.records = append(s.records, record{Kind: closed, Bound: r.Bound}, record{Kind: closed, Bound: r.Bound})
-					r = &s.records[n.id]
-					*r = record{Kind: inner, Branch: int32(k), First: first, Bound: infinite(math.Inf(-1))}
+					r = s.branched(n.id, int32(k), 0)
+				} else if dir, at := pw.widest(n); dir >= 0 && more > 0 {
+					more--
+					r = s.branched(n.id, int32(-1-len(s.whole)-dir), at)
 				}
 			}
 			must.Be(r.Kind == inner || pw.refused == nil, "a leaf at depth %d does not verify: %w", n.depth, pw.refused)
@@ -171,6 +171,15 @@ func (pw *proofWriter) tree(ctx context.Context) {
 			stack = append(stack, c)
 		}
 	}
+}
+
+// branched makes an inner node of a leaf, with leaves for children that have its bound.
+func (s *search) branched(id, branch int32, at float64) *record {
+	first, bound := int32(len(s.records)), s.records[id].Bound
+	s.records = append(s.records, record{Kind: closed, Bound: bound}, record{Kind: closed, Bound: bound})
+	r := &s.records[id]
+	*r = record{Kind: inner, Branch: branch, At: at, First: first, Bound: infinite(math.Inf(-1))}
+	return r
 }
 
 // ranged writes what shows a range of a slope at n.

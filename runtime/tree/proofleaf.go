@@ -230,3 +230,21 @@ func (pw *proofWriter) refusedFor(n *node) int {
 	}
 	return -1
 }
+
+// widest is the direction along which the secant of a leaf may lack most, and the middle of its range; -1 where no range is more than rounding, or one has no end. Each half lacks a quarter: what rounding leaves of a
+// leaf's weights is as the slopes and ranges of secants.
+func (pw *proofWriter) widest(n *node) (dir int, at float64) {
+	c := pw.s.concave
+	if c == nil {
+		return -1, 0
+	}
+	dir, most := -1, 0.0
+	lo, hi := pw.p.ranges(n)
+	for k, weight := range c.Weight {
+		width := hi[k] - lo[k]
+		if lack := weight * width * width; lack > most && !math.IsInf(width, 1) && width > tolerance.Sign*math.Max(math.Abs(lo[k]), math.Abs(hi[k])) {
+			dir, at, most = k, lo[k]+width/2, lack
+		}
+	}
+	return dir, at
+}
