@@ -196,6 +196,7 @@ func partsOf(root *expr.Node) (parts [][]term, constants []term) {
 			continue
 		}
 		part = append(part, t)
+		size++ // its addition, which a term that is there many times takes each time
 		if count(n); size >= partNodes {
 			parts = append(parts, part)
 			part, size, seen = nil, 0, map[*expr.Node]bool{}

@@ -79,3 +79,28 @@ func TestSumsOfManyTerms(t *testing.T) {
 		}
 	}
 }
+
+// A term that a sum has many times takes an addition each time, which parts count.
+func TestSumOfOneTermManyTimes(t *testing.T) {
+	b := builder{expr.NewBuilder(), t}
+	x := b.Var("x", false, 0, expr.ScalarShape(), diag.Span{})
+	term := b.un(expr.Exp, x)
+	root := b.un(expr.Sin, x)
+	const times = 16 * partNodes
+	for range times {
+		root = b.bin(expr.Add, root, term)
+	}
+	parts, _ := partsOf(root)
+	for _, p := range parts {
+		if len(p) > 2*partNodes {
+			t.Fatalf("%d terms in one part", len(p))
+		}
+	}
+	g, err := Differentiate(b.Builder, root, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, dx, _ := eval(t, g, []float64{0.5}, nil)
+	near(t, "value", value, math.Sin(0.5)+times*math.Exp(0.5), 1e-9*times)
+	near(t, "gradient", dx[0], math.Cos(0.5)+times*math.Exp(0.5), 1e-9*times)
+}
