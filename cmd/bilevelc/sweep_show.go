@@ -106,7 +106,7 @@ that have one entry.`,
 			return a.deliver(out, b.Bytes())
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "file (default: standard output); its ending says the format")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "file (default: standard output): Parquet where it ends in .parquet, else CSV")
 	cmd.Flags().StringVar(&format, "format", "", "csv or parquet")
 	cmd.Flags().BoolVar(&brief, "brief", false, "of the model's values, those that have one entry")
 	return cmd

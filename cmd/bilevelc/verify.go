@@ -28,7 +28,7 @@ func (a *app) verifyCommand() *cobra.Command {
 the document claims again from them, with code that shares nothing with the
 solvers, and says what it could not check. It fails, with exit code 14, on a
 document that was changed, that claims what does not hold, or that is not about
-this model and data.
+this model and data; with 4 on one that has other variables or rows than they have.
 
 What the document says of all x (its global bound) is checked with the proof that
 solve --proof has written: the bound of every leaf of the tree is computed again

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/ir/check"
 	"bilevelc/lang/diag"
+	"bilevelc/parser"
 )
 
 // want is a comment of a bad model: the line has an error of that code whose
@@ -101,4 +103,17 @@ func meet(expected []*expectation, d *diag.Diagnostic) bool {
 		}
 	}
 	return false
+}
+
+// What a model lacks whose last block is never closed may be what is still to come.
+func TestBlockThatIsNeverClosed(t *testing.T) {
+	for _, text := range []string{"model a\nupper {\n", "model a\nupper {\n  var x: real\n", "model a\nupper { var x: real; minimize x + y }\nlower {\n  var y: real\n"} {
+		file, _ := parser.ParseFile(diag.NewSource("open.blv", text))
+		_, diags := check.Check(file)
+		for _, d := range diags {
+			if d.Code == diag.NoLevel || d.Code == diag.NoObjective || d.Code == diag.NoVariable {
+				t.Errorf("%q: %v", text, d)
+			}
+		}
+	}
 }

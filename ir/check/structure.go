@@ -1,6 +1,9 @@
 package check
 
 import (
+	"slices"
+	"strings"
+
 	"bilevelc/ir"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -106,11 +109,22 @@ func headOf(at diag.Span, word string) diag.Span {
 	return at
 }
 
+// open reports a block that is never closed, as the parser has said: what the model lacks is to come in it or behind it.
+func (c *checker) open() bool {
+	return slices.ContainsFunc(c.file.Decls, func(d lang.Decl) bool {
+		block, ok := d.(*lang.Level)
+		return ok && !strings.HasSuffix(block.Span().Text(), "}")
+	})
+}
+
 // missing reports what a model needs and this one lacks.
 func (c *checker) missing() {
 	start := diag.Span{Source: c.file.Source}
 	if c.file.Model == nil {
 		c.errorf(c.global, diag.NoModelLine, start, "the model has no name").Fix = "begin the file with `model NAME`"
+	}
+	if c.open() {
+		return
 	}
 	for _, l := range []struct {
 		decl *ir.LevelDecl
