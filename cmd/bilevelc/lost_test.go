@@ -111,4 +111,8 @@ func TestClosedStreams(t *testing.T) {
 			t.Errorf("%q: %d lines tell it\n%s", c.redirect, told, out)
 		}
 	}
+	out, err := exec.Command(shell, "-c", fmt.Sprintf("%s explain %s >/dev/full", program, model)).CombinedOutput()
+	if told := strings.Count(string(out), "error:"); err == nil || told != 1 {
+		t.Errorf("explain: %d lines tell it\n%s", told, out)
+	}
 }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// output is the stream of results. It keeps the error of the first write that failed, so
+// output is the stream of results. It keeps the error of the first write that failed, which is that of all behind it, so
 // that a command whose output is lost, in part or as a whole, ends with an error.
 type output struct {
 	io.Writer
@@ -17,10 +17,11 @@ type output struct {
 
 // Write implements io.Writer.
 func (o *output) Write(text []byte) (int, error) {
-	n, err := o.Writer.Write(text)
-	if err != nil && o.lost == nil {
-		o.lost = err
+	if o.lost != nil {
+		return 0, o.lost
 	}
+	n, err := o.Writer.Write(text)
+	o.lost = err
 	return n, err
 }
 

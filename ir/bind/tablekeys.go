@@ -3,6 +3,7 @@ package bind
 import (
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"bilevelc/internal/each"
 	"bilevelc/ir"
@@ -162,8 +163,11 @@ func (t *tableReader) labels(cols []int) [][]string {
 	out := each.Below(t.table.Rows, func(k int) []string { return t.key(cols, k) })
 	for k, labels := range out {
 		for i, label := range labels {
-			if label == "" {
+			switch {
+			case label == "":
 				t.at(k, cols[i], "there is no label here")
+			case !utf8.ValidString(label):
+				t.at(k, cols[i], "the label here is not UTF-8: %q", label)
 			}
 		}
 	}

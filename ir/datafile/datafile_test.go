@@ -109,6 +109,7 @@ func TestBadTexts(t *testing.T) {
 		{"list by label", "d.json", `{"n": {"a": [1]}}`, "", diag.DataRank, "d.json:1:13", "n is a list"},
 		{"label twice", "d.json", `{"n": {"a": 1, "a": 2}}`, "", diag.DataDuplicate, "d.json:1:16", "n has \"a\" twice"},
 		{"label a fraction", "d.json", `{"s": ["a", 1.5]}`, "", diag.DataNotNumber, "d.json:1:13", "a label is a text or an integer"},
+		{"label null", "d.json", `{"s": ["a", null]}`, "", diag.DataNotNumber, "d.json:1:13", "s[2] is missing"},
 		{"nested record", "d.json", `{"t": [{"a": [1]}]}`, "", diag.DataNotNumber, "d.json:1:14", "a of record 1 is a list"},
 		{"no record", "d.json", `{"t": [{"a": 1}, 2]}`, "", diag.DataNotNumber, "d.json:1:18", "record 2 of t is no object"},
 		{"plus", "d.json", `{"n": +1}`, "", diag.DataNotNumber, "d.json:1:7", "JSON does not allow"},

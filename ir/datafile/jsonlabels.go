@@ -79,9 +79,12 @@ func (p *jsonReader) label(at entry) string {
 	if p.peek() == '"' {
 		return p.quoted()
 	}
-	start := p.pos
+	start, before, shown := p.pos, p.errors, len(p.diags)
 	v, fine := p.number(at)
 	if !fine {
+		if p.errors > before && len(p.diags) > shown {
+			p.diags[shown].Detail = "a label is a text or an integer"
+		}
 		return ""
 	}
 	if v != math.Trunc(v) || math.Abs(v) >= 1<<53 {

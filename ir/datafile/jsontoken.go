@@ -27,7 +27,12 @@ func (p *jsonReader) number(at entry) (v float64, fine bool) {
 		if isNonFiniteWord(p.text[start+1 : p.pos-1]) {
 			p.badNumber(notFinite, at, start+1, p.pos-1)
 		} else {
-			p.errorAt(diag.DataNotNumber, start, p.pos, "%s is the string %s, not a number", at, clip(p.text[start+1:p.pos-1]))
+			d := p.errorAt(diag.DataNotNumber, start, p.pos, "%s is the string %s, not a number", at, clip(p.text[start+1:p.pos-1]))
+			if at.row < 0 {
+				d.Fix = fmt.Sprintf("if `%s` is a set or holds texts, give them as a list, as in [%s]", at.name, p.text[start:p.pos])
+			} else {
+				d.Fix = fmt.Sprintf("if `%s` is a set or holds texts, write its numbers in quotes as well", at.name)
+			}
 		}
 		return 0, false
 	}

@@ -251,10 +251,13 @@ class Model:
         _, p = self._bound()
         if isinstance(x, (Result, Evaluation)):
             x = x.upper
+        names = {w.name for w in p.upper}
+        if "x" in names and x is not None and (not set(x) <= names if isinstance(x, Mapping) else variables):
+            x, variables = None, {"x": x, **variables}  # the value of the variable of that name
         if isinstance(x, Mapping) or variables:
             given = {**(x or {}), **variables}
             for name in given:
-                if name not in {w.name for w in p.upper}:
+                if name not in names:
                     raise UsageError(f"the upper level has no variable {name}; it has {', '.join(w.name for w in p.upper)}", code=2)
             for w in p.upper:
                 if w.name not in given:

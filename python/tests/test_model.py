@@ -231,6 +231,20 @@ lower {
     for point in (x, list(x), {"x": x}):
         assert m.evaluate(point).F == pytest.approx(F, rel=1e-12)
     assert m.evaluate(x=x).F == pytest.approx(F, rel=1e-12)
+    labelled = bilevelc.Model(text="""model labelled
+set s = {"a", "b"}
+upper {
+  var x: [s] in box(0, 5)
+  var z: real in box(0, 5)
+  minimize x["a"] + 10 * x["b"] + 100 * z + y
+}
+lower {
+  var y: real
+  minimize (y - z)^2
+}
+""")
+    for point in [dict(x={"a": 1, "b": 2}, z=3), dict(x=[1, 2], z=3)]:
+        assert labelled.evaluate(**point).F == pytest.approx(324)
     with pytest.raises(TypeError):
         m.bind(b=object())
 

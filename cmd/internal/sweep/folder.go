@@ -313,7 +313,7 @@ func (f *Folder) Result(key string) (*runtime.Result, error) {
 	}
 	r := &runtime.Result{}
 	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.resultPath(key), jsonfault.Plain(err))
+		return nil, fmt.Errorf("%s: %w; where the file is deleted, the sweep does its job again", f.resultPath(key), jsonfault.Plain(err))
 	}
 	return r, nil
 }

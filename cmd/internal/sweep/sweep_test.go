@@ -309,6 +309,19 @@ func TestRunAndResume(t *testing.T) {
 	}
 }
 
+// A result that was damaged says what to do about it.
+func TestDamagedResult(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	f := create(t, dir, sweep.Space{Axes: axes(t, "cap=1,2")})
+	key := f.Plan.Jobs[0].Key
+	if err := os.WriteFile(filepath.Join(dir, "results", key+".json"), []byte(`{"status"`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Result(key); err == nil || !strings.Contains(err.Error(), "deleted") {
+		t.Errorf("%v", err)
+	}
+}
+
 func abs(v float64) float64 { return max(v, -v) }
 
 // Jobs that cannot be run say why, the others go on, and a later try is asked for.
