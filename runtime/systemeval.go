@@ -257,7 +257,7 @@ func branchesWord(p *Problem, s *kkt.System, at *kkt.Point) string {
 }
 
 // noBranch is the reason of a direction without a slope.
-const noBranch = "no branch through this answer leads that way: the follower leaves it, so that F jumps, or has no answer there"
+const noBranch = "no branch through this answer leads that way: the follower leaves it for others, at which F may jump, or has no answer there"
 
 // noEnd is the reason where there are branches, and no number.
 const noEnd = "to first order, and to rounding, F has no end along the answers and multipliers of the follower that go with the direction"
@@ -266,7 +266,7 @@ const noEnd = "to first order, and to rounding, F has no end along the answers a
 func (e *systemPoint) sensitivities(ctx context.Context, at *kkt.Point) ([]EntrySensitivity, error) {
 	smooth := e.solver.Smooth(at)
 	out, err := e.p.alongEntries(func(dx []float64, sign float64) (*Rates, error) {
-		slope, err := e.solver.Slope(ctx, at, dx)
+		slope, err := e.solver.Slope(ctx, at, dx, e.sense())
 		if err != nil {
 			return nil, err
 		}
@@ -278,6 +278,14 @@ func (e *systemPoint) sensitivities(ctx context.Context, at *kkt.Point) ([]Entry
 		}
 	}
 	return out, err
+}
+
+// sense is 1 where F is of the answers with the least f, -1 where it is of those with the greatest.
+func (e *systemPoint) sense() float64 {
+	if e.p.tieRule() == document.Pessimistic {
+		return -1
+	}
+	return 1
 }
 
 // rates are those of a slope along dx, times sign.

@@ -91,7 +91,7 @@ func (e *Evaluation) gradientExact(ctx context.Context) (grad []float64, accurac
 // tangentExact is JVP on the system.
 func (e *Evaluation) tangentExact(ctx context.Context, dx []float64) (*Tangent, error) {
 	x := e.layer.exact
-	slope, err := x.solver.Slope(ctx, e.answer.Point, dx)
+	slope, err := x.solver.Slope(ctx, e.answer.Point, dx, x.sense())
 	if err != nil {
 		return nil, outcome(ctx, err)
 	}

@@ -15,16 +15,16 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// Slope is the derivative of f along a direction of x at a point of the system: the least over the branches that meet there.
+// Slope is the derivative of f along a direction of x at a point of the system: the least, or greatest, over the branches that meet there.
 type Slope struct {
-	F      float64   // -Inf where to first order f falls without end along the answers and multipliers that go with the direction
+	F      float64   // infinite where to first order f falls, or rises, without end along the answers and multipliers that go with the direction
 	Dz     []float64 // len N: how z moves along with it; nil where F is infinite
 	Branch []kkt.Fix // that it is taken on (one entry a pair; no pair is Open)
 }
 
-// Slope is the one-sided derivative of f at p along dx (len Nx) as the follower moves along the branches that meet at p with its multipliers or with other vertices of
+// Slope is the one-sided derivative of f at p along dx (len Nx), the least (sense 1) or greatest (-1), as the follower moves along the branches that meet at p with its multipliers or with other vertices of
 // them: nil where no branch leads that way, as the follower leaves this answer, or has none. X bounds nothing here.
-func (v *Solver) Slope(ctx context.Context, p *kkt.Point, dx []float64) (*Slope, error) {
+func (v *Solver) Slope(ctx context.Context, p *kkt.Point, dx []float64, sense float64) (*Slope, error) {
 	others, _ := v.vertices(p.Z)
 	var best *Slope
 	for _, z := range append([][]float64{p.Z}, others...) {
@@ -33,11 +33,11 @@ func (v *Solver) Slope(ctx context.Context, p *kkt.Point, dx []float64) (*Slope,
 			at = &kkt.Point{Z: z}
 			at.Branch, at.Biactive = v.s.BranchAt(z)
 		}
-		s, err := v.slopeFrom(ctx, at, dx)
+		s, err := v.slopeFrom(ctx, at, dx, sense)
 		if err != nil {
 			return nil, err
 		}
-		if s != nil && (best == nil || s.F < best.F) {
+		if s != nil && (best == nil || sense*s.F < sense*best.F) {
 			best = s
 		}
 	}
@@ -54,12 +54,13 @@ func (v *Solver) Smooth(p *kkt.Point) bool {
 }
 
 // slopeFrom is Slope with p's own multipliers: the program with complementarity constraints over the directions along which the system holds to first order, by branch and bound.
-func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64) (*Slope, error) {
+func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64, sense float64) (*Slope, error) {
 	s := v.s
 	grad := v.plainGradient(p.Z)
 	if !linalg.Finite(grad) {
 		return nil, errors.New("a slope: the gradient of f is not finite there")
 	}
+	floats.Scale(sense, grad)
 	v.linear.SetObjective(nil, grad)
 	size := 0.0
 	for j, d := range dx {
@@ -112,6 +113,9 @@ func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64) (*Sl
 		return nil
 	}
 	err := search()
+	if best != nil {
+		best.F *= sense
+	}
 	return best, err
 }
 
@@ -287,7 +291,7 @@ func (v *Solver) Derivative(ctx context.Context, p *kkt.Point) (*kkt.Multipliers
 		return nil, nil
 	}
 	dx := v.generic()
-	ahead, err := v.slopeFrom(ctx, p, dx)
+	ahead, err := v.slopeFrom(ctx, p, dx, 1)
 	if err != nil || ahead == nil || ahead.Dz == nil {
 		return nil, err
 	}
@@ -312,7 +316,7 @@ func (v *Solver) Derivative(ctx context.Context, p *kkt.Point) (*kkt.Multipliers
 func (v *Solver) Open(ctx context.Context, p *kkt.Point) ([]kkt.Fix, error) {
 	dx := v.generic()
 	for range 2 {
-		s, err := v.slopeFrom(ctx, p, dx)
+		s, err := v.slopeFrom(ctx, p, dx, 1)
 		if err != nil {
 			return nil, err
 		}
