@@ -377,4 +377,17 @@ type Facts struct {
 	// HessianPattern is where the Hessian of g in y can be nonzero; nil where it
 	// would be dense. See package analysis.
 	HessianPattern *sparse.CSR
+	// Roots says what is known of the roots in the upper objective and constraints; nil where one may be taken of 0 in another way than Roots says.
+	Roots *Roots
+}
+
+// Roots are the roots u^p, 0 < p < 1, of the upper level: each is of a u > 0, or of a multiple of the distance of one entry of x from a bound of X. There the slope of f in that entry has no end.
+type Roots struct {
+	Steep []Steep
+}
+
+// Steep is a bound of X at which the slope of f has no end: entry Entry of x at its upper bound or its lower one. f Rises from there to the inside, or falls.
+type Steep struct {
+	Entry        int
+	Upper, Rises bool
 }

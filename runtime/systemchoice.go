@@ -15,7 +15,8 @@ import (
 
 // systemOf says, in words, why a problem is not solved on its KKT system: that is neither one of linear rows and pairs nor a smooth one; "" where it is, and linear says which.
 func (p *Problem) systemOf() (why string, linear bool) {
-	if why = kkt.Applies(p.Numeric); why == "" {
+	steep := len(p.Numeric.Facts.Steep) > 0 && p.smoothUpper()
+	if why = kkt.Applies(p.Numeric); why == "" && (!steep || p.Numeric.Integer != nil) {
 		return "", true
 	}
 	if p.Numeric.Integer != nil { // only a search finds whole numbers
@@ -33,7 +34,7 @@ func (p *Problem) systemOf() (why string, linear bool) {
 }
 
 // smoothUpper reports that f and the constraints of the upper level have no kink where they have a value: they are proved to be smooth, or every operation is smooth inside its domain and no value is finite at the
-// edge of that, as those of logarithms and quotients are, but for powers from 1 on.
+// edge of that, as those of logarithms and quotients are, but for powers from 1 on, and for roots at bounds of X (ir.Roots).
 func (p *Problem) smoothUpper() bool {
 	n := objectiveOf(p.IR)
 	if p.smoothF() && n.Smooth() {
@@ -44,10 +45,10 @@ func (p *Problem) smoothUpper() bool {
 		case m.Deps == 0:
 			return false
 		case m.Op == expr.Sqrt:
-			return true
+			return p.IR.Facts.Roots == nil
 		case m.Op == expr.Pow:
 			exponent := m.Args[1]
-			return exponent.Op != expr.Const || slices.ContainsFunc(exponent.Value.Values(), func(v float64) bool { return v > 0 && v < 1 })
+			return exponent.Op != expr.Const || p.IR.Facts.Roots == nil && slices.ContainsFunc(exponent.Value.Values(), func(v float64) bool { return v > 0 && v < 1 })
 		}
 		return !m.Op.Info().Smooth
 	})
@@ -148,7 +149,7 @@ func (p *Problem) whyNot(opts Options) string {
 	if why != "" {
 		return why
 	}
-	if n := q.Numeric; !linear && p.ties == nil && !n.HasInequalities() && n.Coupled == nil && (!q.small() || q.newton()) {
+	if n := q.Numeric; !linear && p.ties == nil && !n.HasInequalities() && n.Coupled == nil && len(n.Facts.Steep) == 0 && (!q.small() || q.newton()) {
 		return "F is smooth, as the follower has no inequalities, so that there is nothing for an active-set method to find"
 	}
 	if !system.TooLarge(q.Numeric, linear) {

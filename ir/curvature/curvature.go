@@ -191,6 +191,7 @@ type Proof struct {
 	Qualification Qualification
 
 	pattern   *sparse.CSR // of the Hessian of g in y, see ir.Facts
+	roots     *ir.Roots   // of the upper level, see ir.Facts
 	objective diag.Span   // of the lower level, where refutations point
 	maximize  bool        // the user maximizes it: g is its negative
 	variables []string    // of the lower level, as the model calls them
@@ -206,7 +207,7 @@ type Proof struct {
 // Facts are the proved constants in the form that the runtime takes. Each
 // holds on the scope of its claim, and so between any two feasible y at least.
 func (p *Proof) Facts() ir.Facts {
-	facts := ir.Facts{QuadraticInY: p.Quadratic.InY, FixedHessian: p.Quadratic.FixedHessian, JointlyQuadratic: p.Quadratic.Jointly, HessianPattern: p.pattern}
+	facts := ir.Facts{Roots: p.roots, QuadraticInY: p.Quadratic.InY, FixedHessian: p.Quadratic.FixedHessian, JointlyQuadratic: p.Quadratic.Jointly, HessianPattern: p.pattern}
 	if p.Convexity.Outcome == proved {
 		facts.StrongConvexity = p.Convexity.Modulus
 	}

@@ -54,6 +54,7 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 	f, g := p.Upper.Objective, p.Lower.Objective
 	for _, claim := range []func(){
 		func() { out.SmoothF = pr.smoothness(f) },
+		func() { out.roots = pr.roots(f) },
 		func() { out.SmoothG = pr.smoothness(g) },
 		func() { out.Quadratic = pr.quadratic() },
 		func() {

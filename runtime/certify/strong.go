@@ -50,6 +50,19 @@ type StrongLeaf struct {
 	Multipliers
 }
 
+// hold makes the problem the one that a certificate is about at a point where entries of x are at bounds of X from which f rises without end of its slope: those entries are fixed there. f is
+//
+//	f(z) >= f_held(z) + M sum_held |x_j - bound_j|    next to the point, for any M,
+//
+// and equal at the point itself. Multipliers that show it stationary with the entries held, of whatever sign at these bounds, show it so without.
+func (v *verification) hold() {
+	held := v.p.AtHeld(v.doc.X)
+	if held != v.p && v.doc.Hypergradient != nil {
+		v.fail("hypergradient", "F has no slope with an end in an entry of x at its bound")
+	}
+	v.p = held
+}
+
 // shaped checks that multipliers have the shape of the problem.
 func (v *verification) shaped(name string, m *Multipliers) bool {
 	p := v.p

@@ -33,7 +33,10 @@ func Verify(doc *Document, p *problem.Problem) *Report {
 	if !v.lengths() {
 		return &v.Report
 	}
-	v.d = newDeriver(p, doc.X, doc.Y, doc.Lambda)
+	if c := doc.Certificate; c != nil && c.Strong != nil {
+		v.hold()
+	}
+	v.d = newDeriver(v.p, doc.X, doc.Y, doc.Lambda)
 	v.Force, v.Gradient = v.d.s.force, v.d.s.gradient
 	if !v.upperSet("x", doc.X) {
 		return &v.Report

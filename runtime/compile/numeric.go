@@ -9,6 +9,7 @@ import (
 
 	"bilevelc/autodiff"
 	"bilevelc/codegen"
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
@@ -30,6 +31,9 @@ func Problem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 			JointlyQuadratic: p.Facts.JointlyQuadratic,
 			EqualityOnly:     true, HessianPattern: p.Facts.HessianPattern,
 		},
+	}
+	if p.Facts.Roots != nil {
+		out.Facts.Steep = each.Of(p.Facts.Roots.Steep, func(s ir.Steep) problem.Steep { return problem.Steep(s) })
 	}
 	out.Facts.ReadsX = make([]bool, out.Dx)
 	facts.Reads(p.Graph, p.Lower.Objective, false, out.Facts.ReadsX)

@@ -255,6 +255,8 @@ type Facts struct {
 	// Nonquadratic marks the entries of (x, y), those of x first, that terms of g of degree above two may read: along the
 	// others grad g is affine. nil: not known.
 	Nonquadratic []bool
+	// Steep are bounds of X at which the slope of F in an entry of x has no end.
+	Steep []Steep
 	// HessianPattern holds the places where the Hessian of g in y may be nonzero at
 	// some (x, y): Dy x Dy, symmetric, both triangles and the whole diagonal, all
 	// values 1. nil: not known, as where it would be dense.

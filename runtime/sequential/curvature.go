@@ -315,8 +315,11 @@ func (v *Solver) gradients(pt *point, w *weights) (d *kkt.Differences, failed *e
 func (v *Solver) lagrangian(pt *point, w *weights) (*sparse.CSR, error) {
 	d, failed := v.gradients(pt, w)
 	n := len(d.At)
-	column, entries := make([]float64, n), []sparse.Entry{}
+	column, entries, held := make([]float64, n), []sparse.Entry{}, v.p.Held(pt.x)
 	for j := range n {
+		if slices.Contains(held, j) {
+			continue
+		}
 		err := d.Along(column, []int{j}, []float64{1})
 		if err == nil {
 			err = *failed

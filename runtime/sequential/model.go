@@ -9,6 +9,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // quadratic is value + grad'd + 1/2 d'Hd of the displacement d = v - at, v = (x, answer), and the weights at the end of the answer times affine functions.
@@ -199,7 +200,7 @@ func (v *Solver) violations() (n int) {
 	return n
 }
 
-// bounds are those of X within a trust region, and of the violations behind them.
+// bounds are those of X within a trust region, and of the violations behind them. Entries that are held at a point stay there; to a bound from which F falls without end of its slope steps go part of the way.
 func (v *Solver) bounds(pt *point, region *trust, extra int) (lo, hi []float64) {
 	lo, hi = make([]float64, v.p.Dx+extra), make([]float64, v.p.Dx+extra)
 	for j := range lo {
@@ -210,6 +211,18 @@ func (v *Solver) bounds(pt *point, region *trust, extra int) (lo, hi []float64) 
 		lo[j], hi[j] = v.p.X.Box(j)
 		if region != nil {
 			lo[j], hi[j] = math.Max(lo[j], math.Min(hi[j], pt.x[j]-region.x[j])), math.Min(hi[j], math.Max(lo[j], pt.x[j]+region.x[j]))
+		}
+	}
+	for _, j := range v.p.Held(pt.x) {
+		lo[j], hi[j] = pt.x[j], pt.x[j]
+	}
+	for _, s := range v.p.Facts.Steep {
+		switch j := s.Entry; {
+		case region == nil || s.Rises:
+		case s.Upper:
+			hi[j] = math.Min(hi[j], pt.x[j]+tolerance.ToBoundary*(v.p.X.Hi[j]-pt.x[j]))
+		default:
+			lo[j] = math.Max(lo[j], pt.x[j]-tolerance.ToBoundary*(pt.x[j]-v.p.X.Lo[j]))
 		}
 	}
 	return lo, hi

@@ -132,6 +132,9 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 	if !ok {
 		return nil, nil, false
 	}
+	for _, j := range p.Held(pt.x) { // no step moves it
+		clear(z[j])
+	}
 	d, failed := v.gradients(pt, w)
 	column := make([]float64, len(d.At))
 	normals := v.normals(pt, w, s, at, z)
@@ -185,8 +188,11 @@ func (v *Solver) convexPart(pt *point) *sparse.CSR {
 	d, _ := v.gradients(pt, &weights{adjoint: nil, rows: make([]float64, len(v.kinds))})
 	n := len(d.At)
 	column, entries, top := make([]float64, n), []sparse.Entry{}, 0.0
-	classes := sparse.NewClasses(n)
+	classes, held := sparse.NewClasses(n), v.p.Held(pt.x)
 	for j := range n {
+		if slices.Contains(held, j) {
+			continue
+		}
 		if d.Along(column, []int{j}, []float64{1}) != nil {
 			return nil
 		}

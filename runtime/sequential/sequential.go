@@ -103,7 +103,9 @@ func New(p *problem.Problem, opts Options) (*Solver, error) {
 	if why := Applies(p); why != "" {
 		return nil, errors.New(why)
 	}
-	v := &Solver{p: p, opts: opts}
+	q := *p
+	q.F = p.WithoutHeld()
+	v := &Solver{p: &q, opts: opts}
 	v.divide()
 	if p.Coupled != nil {
 		v.kinds = append(v.kinds, p.Coupled.Kind...)

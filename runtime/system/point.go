@@ -155,7 +155,7 @@ func PointAt(n *problem.Problem, s *kkt.System, z []float64, m *kkt.Multipliers)
 		n.F.ValueGradY(fy, out.X, n.Answer(sol.Y, sol.Lambda))
 		out.Coupled = slices.Clone(n.CoupledPart(fy))
 	}
-	if out.Strict && m != nil && !slices.ContainsFunc(m.Coupled, func(t float64) bool { return t != 0 }) && movable(n, sol.Active) {
+	if out.Strict && m != nil && !slices.ContainsFunc(m.Coupled, func(t float64) bool { return t != 0 }) && movable(n, sol.Active) && len(n.Held(out.X)) == 0 {
 		out.Grad, out.Open, out.GradError = s.Hypergradient(m), true, s.HypergradientError(m, z)
 	}
 	sol.ErrorBound = oracle.ErrorOfY(n, out)

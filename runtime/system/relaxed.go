@@ -65,10 +65,10 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 // relaxed is a point of the system at a minimizer (x, y) of the high-point relaxation, where it is stationary with the relaxation's multipliers: no point of the rows of both levels near it has a lower f.
 // y has to be the follower's answer to x: to the x of the minimizer that was found, or to another one that f does not tell from it (supported). Where it is neither it is a point to which a penalty of the follower's loss
 // leads from there, stationary with the multipliers that are left of those of the penalty (relaxation.Close). beside finds the x of one that was not shown, nil where there is none. x is where the search begins; p is nil where there is none, the
-// system is too large, or f is quadratic and the system linear (package tree has bounds for it).
+// system is too large, f is quadratic and the system linear (package tree has bounds for it), or f has slopes without end, of which a relaxation knows nothing.
 func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside func() ([]float64, error), err error) {
 	known := func(x []float64) func() ([]float64, error) { return func() ([]float64, error) { return x, nil } }
-	if run.Smooth == nil && (run.System.Objective == nil || run.System.Objective.Quadratic) || run.Smooth != nil && Size(run.n) > Largest {
+	if run.Smooth == nil && (run.System.Objective == nil || run.System.Objective.Quadratic) || run.Smooth != nil && (Size(run.n) > Largest || len(run.n.Facts.Steep) > 0) {
 		return nil, nil, nil
 	}
 	r := relaxation.New(run.n)
