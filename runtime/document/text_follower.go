@@ -76,6 +76,10 @@ func (ties *Ties) exactLines() []string {
 	default:
 		what, of = "ties are broken, and multipliers that are not unique chosen,", "answer and multipliers"
 	}
+	if !ties.Decided() {
+		better := map[string]string{Optimistic: "better", Pessimistic: "worse"}[ties.Rule]
+		how = "one way of several; whether another is " + better + " for the leader is not known"
+	}
 	lines := []string{what + " " + how}
 	if !math.IsNaN(other) {
 		lines[0] += fmt.Sprintf("; F is %s with the %s %s for the leader", Number(other).Text(), of, end)
@@ -84,6 +88,19 @@ func (ties *Ties) exactLines() []string {
 		lines = append(lines, fmt.Sprintf("these are ties to rounding, not exactly: the follower loses up to %s of g by them against its best answer", ties.Loss.Brief()))
 	}
 	return lines
+}
+
+// Decided reports that what was taken is known to be what the rule picks: of optimistic and pessimistic ties that F is known with the answer best, or worst, for the leader.
+func (ties *Ties) Decided() bool {
+	switch {
+	case ties.Unique:
+		return true
+	case ties.Rule == Optimistic:
+		return !math.IsNaN(float64(ties.Optimistic))
+	case ties.Rule == Pessimistic:
+		return !math.IsNaN(float64(ties.Pessimistic))
+	}
+	return true
 }
 
 // same reports that two values of F differ by no more than ties do.

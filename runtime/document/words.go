@@ -109,14 +109,19 @@ func (r *Result) tieWords(f string) string {
 	case worst != "":
 		ends = fmt.Sprintf(", with the worst of which F is %s", worst)
 	}
+	picked, one := fmt.Sprintf("those that the rule (%s) picks", t.Rule), fmt.Sprintf("the one that its rule (%s) picks", t.Rule)
+	if !t.Decided() {
+		picked = fmt.Sprintf("some of them, which need not be those that the rule (%s) picks", t.Rule)
+		one = fmt.Sprintf("one of them, which need not be the one that its rule (%s) picks", t.Rule)
+	}
 	if t.UniqueMultipliers != nil && !*t.UniqueMultipliers {
 		what := "the multipliers that the upper level reads are not unique at this x"
 		if t.UniqueAnswer != nil && !*t.UniqueAnswer {
 			what = "the follower has other answers at this x that are as good for it, and multipliers that the upper level reads are not unique"
 		}
-		return fmt.Sprintf("Tie: yes; %s%s, and F = %s takes those that the rule (%s) picks.", what, ends, f, t.Rule)
+		return fmt.Sprintf("Tie: yes; %s%s, and F = %s takes %s.", what, ends, f, picked)
 	}
-	return fmt.Sprintf("Tie: yes; the follower has other answers at this x that are as good for it%s, and F = %s takes the one that its rule (%s) picks.", ends, f, t.Rule)
+	return fmt.Sprintf("Tie: yes; the follower has other answers at this x that are as good for it%s, and F = %s takes %s.", ends, f, one)
 }
 
 func (r *Result) safeWords() string {
