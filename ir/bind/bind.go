@@ -227,6 +227,7 @@ type binder struct {
 	reported  map[string]bool         // diagnostics given, by key
 	reporting bool                    // the report is under way: conditions may depend on variables
 	varying   bool                    // a size was found to vary with an index
+	unsized   bool                    // a size was asked for of which no tuple says what it is
 	known     map[string]value        // params and data
 	missing   *ir.Symbol              // what an input waits for
 	inOrder   []*ir.Symbol            // of declared

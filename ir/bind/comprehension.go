@@ -19,6 +19,9 @@ func (e *elaborator) comprehension(x *lang.Comprehension) value {
 		return e.arrayOf(x)
 	}
 	op := elab.Reductions[x.Fn.Name]
+	around := e.b.unsized
+	e.b.unsized = false
+	defer func() { e.b.unsized = e.b.unsized || around }()
 	inner, ok := e.iterate(x.Binders, x.Cond)
 	if !ok {
 		return value{}
@@ -28,6 +31,9 @@ func (e *elaborator) comprehension(x *lang.Comprehension) value {
 	if body.bad() {
 		if e.space == nil && e.b.again(before) {
 			return e.unroll(x, op, inner.space)
+		}
+		if nothing, ok := ofNone[op]; ok && e.b.none(inner.space, before) {
+			return scalarInt(nothing)
 		}
 		return value{}
 	}
@@ -194,8 +200,12 @@ func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 	e.roomWithin(bd, total)
 	up, at = make([]int, 0, total), make([]int, 0, total)
 	var own span
-	if parents == 0 && len(los) == 1 && len(his) == 1 { // no tuple around it says how many values it has
+	switch { // no tuple around it says how many values it has
+	case parents > 0:
+	case len(los) == 1 && len(his) == 1:
 		own.n = max(his[0]-los[0]+1, 0)
+	default:
+		e.b.unsized = true
 	}
 	for t := range parents {
 		lo, hi := ends(t)
@@ -329,6 +339,9 @@ func (e *elaborator) itemReduce(op expr.Op, v value, at diag.Span) value {
 	}
 	return e.reduce(op, v.node, seg, v.space, at)
 }
+
+// ofNone is what reductions make of nothing, those that make anything of it.
+var ofNone = map[expr.Op]int{expr.Sum: 0, expr.Prod: 1}
 
 // nothing says that a reduction has no value.
 const nothing = "%s of nothing: the range is empty"

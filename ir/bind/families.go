@@ -38,6 +38,7 @@ func relationOf(f *ir.Family, h value, equal bool, at diag.Span) relation {
 // chain.
 func (r *rows) constraint(c *lang.Constraint) []relation {
 	e := r.b.top()
+	r.b.unsized = false
 	if len(c.Binders) > 0 {
 		inner, ok := e.iterate(c.Binders, c.Cond)
 		if !ok {
@@ -50,6 +51,9 @@ func (r *rows) constraint(c *lang.Constraint) []relation {
 	out := r.links(e, c)
 	if e.space != nil && r.b.again(before) {
 		return r.unrolled(c, e.space)
+	}
+	if e.space != nil && len(out) < len(c.Ops) && r.b.none(e.space, before) {
+		return nil
 	}
 	return out
 }

@@ -113,6 +113,7 @@ func (e *elaborator) rangeSubscript(sub lang.Subscript, lo value, first int) (se
 	s := join(lo.space, hi.space)
 	los, his = e.lift(e.asInt(lo, los), s, e.at(sub)).ints, e.lift(e.asInt(hi, his), s, e.at(sub)).ints
 	sel := selector{space: s}
+	e.b.unsized = e.b.unsized || len(los) == 0
 	for k := range los {
 		width := max(his[k]-los[k]+1, 0)
 		if k > 0 && width != sel.width {

@@ -25,10 +25,25 @@ func (b *binder) again(before int) bool {
 	if !b.varying {
 		return false
 	}
+	b.takeBack(before)
+	return true
+}
+
+// takeBack takes the diagnostics since there were so many back.
+func (b *binder) takeBack(before int) {
 	for _, d := range b.list[before:] {
 		delete(b.reported, key(d))
 	}
 	b.list, b.varying = b.list[:before], false
+}
+
+// none reports whether the elaboration of a body over a space without tuples failed for the size of a range whose ends move: it has none where there is no tuple to say it. What was said since there were so many diagnostics is taken back:
+// it is of no value that there is.
+func (b *binder) none(s *space, before int) bool {
+	if !b.unsized || s.n > 0 {
+		return false
+	}
+	b.takeBack(before)
 	return true
 }
 
