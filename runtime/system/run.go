@@ -406,7 +406,7 @@ func (run *Run) status(ctx context.Context, err error) (status.Status, string) {
 		return status.Infeasible, err.Error()
 	case run.Best == nil && errors.As(err, &follower) && follower.Status == activeset.Unbounded:
 		return status.NumericalFailure, (&oracle.UnboundedError{}).Error()
-	case run.Best == nil && err == nil:
+	case run.Best == nil && (err == nil || run.opts.Nodes > 0 && run.Tree != nil && run.Tree.Outcome == tree.LimitReached): // the limit was asked for, and what is known is the bound
 		return status.LimitReached, "no point was found within the budget of the search"
 	case run.Best == nil:
 		return status.NumericalFailure, err.Error()
