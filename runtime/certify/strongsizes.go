@@ -165,6 +165,12 @@ func (v *verification) termsNear(q *problem.Problem, gx, ga, eachX, eachY []floa
 	for k := range signings {
 		half := halfWay(at, k)
 		hx, ha := gradXY(v.d.f, half[:q.Dx], half[q.Dx:])
+		if !isFinite(hx) { // f has no value there, off X: half way to the bound tells
+			for j, t := range v.doc.X {
+				half[j] = math.Min(math.Max(half[j], (t+q.X.Lo[j])/2), (t+q.X.Hi[j])/2)
+			}
+			hx, ha = gradXY(v.d.f, half[:q.Dx], half[q.Dx:])
+		}
 		terms.x = math.Max(terms.x, maxAbs(gx)+raise(eachX, gx, hx, 2))
 		terms.y = math.Max(terms.y, maxAbs(ga[:q.Dy])+raise(eachY, ga, ha, 2))
 		near := turned(at, k)
