@@ -15,7 +15,7 @@ import (
 // its bound, and there is one.
 func TestOneNode(t *testing.T) {
 	limits := 0
-	for seed := range members.SeedsOf(t, 40, 400) {
+	for seed := range members.SeedsOf(t, 120, 400) {
 		rng := rand.New(rand.NewPCG(seed, 0x10de))
 		const n, m = 2, 4
 		number := func() float64 { return math.Round(200*rng.Float64()-100) / 50 }

@@ -174,6 +174,13 @@ func TestRootsAtBounds(t *testing.T) {
 				if r.Upper.Hypergradient != nil {
 					t.Errorf("%d: a hypergradient where F has none\n%s", seed, m.text())
 				}
+				forged := *r
+				for k := range x {
+					forged.Upper.Hypergradient = append(forged.Upper.Hypergradient, runtime.Value{Name: fmt.Sprintf("x%d", k), Data: []float64{0}})
+				}
+				if report, err := p.Verify(&forged); err != nil || !slices.ContainsFunc(report.Failures(), func(c certify.Check) bool { return strings.Contains(c.Detail, "no slope with an end") }) {
+					t.Errorf("%d: a hypergradient passes where F has none (%v)\n%s", seed, err, m.text())
+				}
 				m.c[j] = -m.c[j] // F is the same at the point, and falls from the bound
 				report, err := bindText(t, m.text()).Verify(r)
 				m.c[j] = -m.c[j]

@@ -29,6 +29,7 @@ func TestRoots(t *testing.T) {
 		"y[1]*sqrt(x[1] + 1)":                               nil,
 		"sqrt(x[1] + 1)*sqrt(x[2] + 1)":                     nil, // no slope without end where the other is 0
 		"sqrt(x[1] + x[2] + 2)":                             nil,
+		"sqrt(x[1] + x[2] + 1)":                             nil,
 		"sqrt((x[1] + 1)^2 + y[1]^2)":                       nil,
 		"sqrt(x[1] + 1 - y[1])":                             nil,
 		"sqrt(x[1] + 0.5)":                                  nil, // defined on a part of X alone
