@@ -77,12 +77,14 @@ func Mul(a, b *CSR) *CSR {
 	return m
 }
 
-// Part is the rows of m that are listed, their columns at their places among n; those without a place hold zeros.
+// Part is the rows of m that are listed, their columns at their places among n, ascending; those whose place is negative are left out.
 func (m *CSR) Part(rows, place []int, n int) *CSR {
 	out := Empty(n)
 	for _, i := range rows {
 		for j, v := range m.Nonzeros(i) {
-			out.Append(place[j], v)
+			if place[j] >= 0 {
+				out.Append(place[j], v)
+			}
 		}
 		out.EndRow()
 	}

@@ -20,6 +20,7 @@
 package activeset
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -51,6 +52,18 @@ type Options struct {
 	// Working, optional, is told of the work so far (Solution.Work), between pivots.
 	Working func(work int64)
 }
+
+// A Reoptimizer solves one program many times with other bounds or another objective: a Solver, or a Condensed one.
+type Reoptimizer interface {
+	Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options) *Solution
+	SetObjective(q *sparse.CSR, c []float64)
+	Forget()
+
+	objective() (q *sparse.CSR, c []float64)
+}
+
+func (s *Solver) objective() (q *sparse.CSR, c []float64)    { return s.program.Q, s.program.C }
+func (s *Condensed) objective() (q *sparse.CSR, c []float64) { return s.q, s.c }
 
 // Status says how a solve ended.
 type Status uint8

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -11,11 +12,12 @@ import (
 // Shorter is a solution of the last program with bounds b, or another one where the rounding of the terms of the objective and a constant, 2^-48 of them, is more than tolerance.Target of what they add up
 // to: the optimal face may reach as far as the bounds do, and at a far end rounding is all that is left of the value. The other one is in a box about 0 of 1, 8, 64, ... units, the first whose sides have no multiplier beyond rounding
 // and where the objective is no more but for that, so that it is a solution without them; work is what finding it takes.
-func (s *Solver) Shorter(ctx context.Context, b *Bounds, sol *Solution, constant float64) (short *Solution, work int64) {
+func Shorter(ctx context.Context, s Reoptimizer, b *Bounds, sol *Solution, constant float64) (short *Solution, work int64) {
 	if sol.Status != Optimal {
 		return sol, 0
 	}
-	rounding := 0x1p-48 * (s.terms(sol.Z) + math.Abs(constant))
+	q, c := s.objective()
+	rounding := 0x1p-48 * (terms(q, c, sol.Z) + math.Abs(constant))
 	if tolerance.Target*math.Abs(sol.Value+constant) > rounding {
 		return sol, 0
 	}
@@ -29,16 +31,16 @@ func (s *Solver) Shorter(ctx context.Context, b *Bounds, sol *Solution, constant
 		if near.Status == Stopped {
 			break
 		}
-		if near.Status == Optimal && near.Value <= sol.Value+rounding && !s.pressed(near, b, box) {
+		if near.Status == Optimal && near.Value <= sol.Value+rounding && !pressed(near, linalg.NormInf(c), b, box) {
 			return near, work
 		}
 	}
 	return sol, work
 }
 
-// pressed reports that a solution has a multiplier beyond rounding at a side that the box has and the bounds have not.
-func (s *Solver) pressed(sol *Solution, b, box *Bounds) bool {
-	least := tolerance.Sign * max(linalg.NormInf(sol.Row), linalg.NormInf(sol.Bound), linalg.NormInf(s.program.C))
+// pressed reports that a solution has a multiplier beyond rounding, beside costs of a size, at a side that the box has and the bounds have not.
+func pressed(sol *Solution, cost float64, b, box *Bounds) bool {
+	least := tolerance.Sign * max(linalg.NormInf(sol.Row), linalg.NormInf(sol.Bound), cost)
 	for j, m := range sol.Bound {
 		if m > least && box.Lo[j] > b.Lo[j] || m < -least && box.Hi[j] < b.Hi[j] {
 			return true
@@ -48,11 +50,11 @@ func (s *Solver) pressed(sol *Solution, b, box *Bounds) bool {
 }
 
 // terms is the sum of the absolute terms of the objective at z, in the program's units.
-func (s *Solver) terms(z []float64) (sum float64) {
+func terms(q *sparse.CSR, c, z []float64) (sum float64) {
 	for j, t := range z {
-		sum += math.Abs(s.program.C[j] * t)
-		if s.program.Q != nil {
-			sum += 0.5 * math.Abs(t) * s.program.Q.RowTerms(j, z)
+		sum += math.Abs(c[j] * t)
+		if q != nil {
+			sum += 0.5 * math.Abs(t) * q.RowTerms(j, z)
 		}
 	}
 	return sum

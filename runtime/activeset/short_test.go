@@ -55,7 +55,7 @@ func TestShorterSolutions(t *testing.T) {
 		if far.Status != Optimal {
 			t.Fatalf("seed %d: %v", seed, far.Status)
 		}
-		short, work := s.Shorter(t.Context(), b, far, constant)
+		short, work := Shorter(t.Context(), s, b, far, constant)
 		size := 0.0
 		for _, v := range short.Z {
 			size = math.Max(size, math.Abs(v))

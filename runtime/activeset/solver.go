@@ -66,15 +66,25 @@ func (s *Solver) Load(p *Program) error {
 	if s.tab == nil {
 		s.tab, s.st = new(tableau), new(state)
 	}
-	*s = Solver{program: *p, tab: s.tab, st: s.st}
-	s.scale = equilibrate(p.N, p.Q, p.A)
+	*s = Solver{tab: s.tab, st: s.st}
+	s.prepare(p)
+	s.fresh()
+	return nil
+}
+
+// prepare scales a program whose shapes fit.
+func (s *Solver) prepare(p *Program) {
+	s.program, s.scale = *p, equilibrate(p.N, p.Q, p.A)
 	s.a = s.scale.rows(p.A)
 	s.q, s.c = s.scale.objective(p.Q, p.C)
 	s.broken = !s.whole()
-	n := p.N + p.rows()
-	s.tab.reset(n, p.N)
-	s.st.reset(n, p.N)
-	return nil
+}
+
+// fresh makes tableau and state those of the program before its first solve.
+func (s *Solver) fresh() {
+	n := s.program.N + s.program.rows()
+	s.tab.reset(n, s.program.N)
+	s.st.reset(n, s.program.N)
 }
 
 // Forget drops the tableau: the next solve builds it from the data.

@@ -255,6 +255,35 @@ func (s *Solver) recompute() bool {
 	return good
 }
 
+// correction is the change of variables and multipliers of rows that takes these residuals out of the equations of the working set: what is left of the gradient of the Lagrangian, and of rows; all in the program's units.
+func (s *Solver) correction(cols, rows []float64) (dz, du []float64) {
+	st, t, n := s.st, s.tab, s.program.N
+	clear(st.din)
+	for j, v := range cols {
+		if !t.active[j] {
+			st.din[j] = v * s.scale.sigma * s.scale.d[j]
+		}
+	}
+	for i, v := range rows {
+		if t.active[n+i] {
+			st.din[n+i] = -v * s.scale.r[i]
+		}
+	}
+	t.multiply(st.dout, st.din)
+	dz, du = make([]float64, n), make([]float64, len(rows))
+	for j := range dz {
+		if !t.active[j] {
+			dz[j] = st.dout[j] * s.scale.d[j]
+		}
+	}
+	for i := range du {
+		if t.active[n+i] {
+			du[i] = st.dout[n+i] * s.scale.r[i] / s.scale.sigma
+		}
+	}
+	return dz, du
+}
+
 // tolerances sets those of all values and multipliers, by their terms.
 func (s *Solver) tolerances() {
 	st, n := s.st, s.program.N

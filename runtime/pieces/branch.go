@@ -26,7 +26,7 @@ func (v *Solver) minimize(ctx context.Context, z []float64, branch []kkt.Fix) ([
 	}
 	switch sol.Status {
 	case activeset.Optimal:
-		short, work := v.branch.Shorter(ctx, &v.bounds, sol, v.s.Objective.Const)
+		short, work := activeset.Shorter(ctx, v.branch, &v.bounds, sol, v.s.Objective.Const)
 		v.work += work
 		v.warm = short.Basis
 		return v.s.Unscaled(short.Z), nil

@@ -127,12 +127,12 @@ func OneAnswer(p *problem.Problem) string {
 	return ""
 }
 
-// decides reports whether a search for the global optimum can be expected to end within the work of one that nobody asked for: where f gives it bounds, with a node for each of the
-// pairs of these parts at least, of a factor of the part's relaxation each (tree.Solve).
+// decides reports whether a search for the global optimum can be expected to end within the work of one that nobody asked for, with branches that the whole system's local solver solves: where f gives it bounds, with a node for each of the
+// pairs of these parts at least, of a factor of the part's tableau each.
 func decides(s *kkt.System, parts ...kkt.Part) bool {
 	sum := 0.0
 	for _, p := range parts {
-		sum += searchedInFull(p.System)
+		sum += tree.FactorWork(float64(p.Relaxation.N+p.Relaxation.A.Rows)) * float64(len(p.Pairs))
 	}
 	return tree.Applies(s) == "" && sum <= tolerance.Second
 }
@@ -140,9 +140,9 @@ func decides(s *kkt.System, parts ...kkt.Part) bool {
 // searchedInFull is what a node for each pair takes, of a factor of the relaxation each.
 func searchedInFull(s *kkt.System) float64 { return factorWork(s) * float64(len(s.Pairs)) }
 
-// factorWork is what a factor of a system takes, in multiplications.
+// factorWork is what a factor of a search's relaxation takes, in multiplications (tree.Solve).
 func factorWork(s *kkt.System) float64 {
-	return tree.FactorWork(float64(s.Relaxation.N + s.Relaxation.A.Rows))
+	return tree.FactorWork(float64(s.Relaxation.Condensed()))
 }
 
 // searchWork is what factors of the relaxations take that a search has: those of the parts.

@@ -92,6 +92,9 @@ func (run *Run) global(ctx context.Context) error {
 		if searchedInFull(run.System) <= tolerance.Second && (run.System.Objective.Quadratic || len(run.Ends) == 1) { // the search might have decided, and has not
 			err = run.screen(ctx)
 		}
+		if l, ok := run.local.(*leaderSpace); ok && err == nil && run.opts.Automatic && run.opts.FirstStart == 0 && factorWork(run.System) <= tolerance.Second {
+			err = run.hop(ctx, l.Work)
+		}
 		if err == nil {
 			err = run.takeBestAnswer(ctx)
 		}
@@ -156,6 +159,12 @@ func (run *Run) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, error) {
 	case run.parted != nil:
 		return run.parted.improve(ctx, b.Z, b.Branch)
 	default:
+		if l, ok := run.local.(*leaderSpace); ok { // the whole system takes much more
+			l.down = true
+			if p, err := l.From(ctx, run.System.X(b.Z)); p != nil && p.F <= b.F+tolerance.Sign*math.Abs(b.F) {
+				return p, err
+			}
+		}
 		solver, err := run.Whole()
 		if err != nil {
 			return nil, err

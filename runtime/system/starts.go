@@ -136,8 +136,8 @@ func (run *Run) screen(ctx context.Context) error {
 	return nil
 }
 
-// hop begins each start with a jump away from the lowest local solution so far (monotonic basin hopping: Wales and Doye 1997, Leary 2000), for systems of which no relaxation is made. It ends where as many in a row have gained
-// nothing as there were before, as many as starts are at least, or with four times that of a search: their dense kernels do as many multiplications in a second.
+// hop begins each start with a jump away from the lowest local solution so far (monotonic basin hopping: Wales and Doye 1997, Leary 2000), for systems of which no relaxation is made, and for those in the leader's space that the search has not
+// decided. It ends where as many in a row have gained nothing as there were before, as many as starts are at least, or with four times the work of a search: their dense kernels do as many multiplications in a second.
 func (run *Run) hop(ctx context.Context, local func() int64) error {
 	if l, ok := run.local.(*leaderSpace); ok {
 		l.down = true

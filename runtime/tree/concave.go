@@ -328,7 +328,7 @@ func (p *plunger) ranges(n *node) (lo, hi []float64) {
 }
 
 // secants gives a solver the objective of a node's relaxation `of`: it returns its linear part, the constant that the secants add, and the sum of the absolute terms of that.
-func (p *plunger) secants(solver *activeset.Solver, n *node, of *activeset.Program) (cost []float64, konst, size float64) {
+func (p *plunger) secants(solver activeset.Reoptimizer, n *node, of *activeset.Program) (cost []float64, konst, size float64) {
 	c := p.s.concave
 	if c == nil {
 		return of.C, 0, 0
@@ -347,7 +347,7 @@ func (p *plunger) secants(solver *activeset.Solver, n *node, of *activeset.Progr
 }
 
 // linear gives a solver of a program the convex part q and linear less Weight_k slope_k w_k; it returns the linear part.
-func (p *plunger) linear(solver *activeset.Solver, q *sparse.CSR, linear, slope []float64) (cost []float64) {
+func (p *plunger) linear(solver activeset.Reoptimizer, q *sparse.CSR, linear, slope []float64) (cost []float64) {
 	c := p.s.concave
 	cost = append([]float64(nil), linear...)
 	for k, v := range c.V {

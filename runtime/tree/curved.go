@@ -147,15 +147,39 @@ type cutting struct {
 	of      *activeset.Program
 	program *activeset.Program
 	count   int
-	solver  *activeset.Solver
+	solver  activeset.Reoptimizer
 }
 
-// ready is the solver with all tangents of p as rows.
-func (t *cutting) ready(p *plunger, of *activeset.Program) *activeset.Solver {
+// ready is the solver with all tangents of p as rows. Each plunge has one of its own: what a solver returns depends on earlier solves by rounding.
+func (t *cutting) ready(p *plunger, of *activeset.Program) activeset.Reoptimizer {
 	if t.solver == nil || t.of != of || t.count != len(p.cuts) {
-		t.of, t.count, t.program, t.solver = of, len(p.cuts), p.s.withTangents(of, p.cuts), nil
+		t.of, t.count, t.program = of, len(p.cuts), p.s.withTangents(of, p.cuts)
+		t.solver = p.s.solver(t.program)
 	}
-	return p.solver(&t.solver, t.program)
+	return t.solver
+}
+
+// solver makes a solver of a program, condensed where it is one of the search itself and that pays: others are solved too seldom.
+func (s *search) solver(program *activeset.Program) activeset.Reoptimizer {
+	if c := s.condensed[program]; c != nil {
+		return c.Solver()
+	}
+	return newSolver(program)
+}
+
+// condense makes the condensations of the programs of nodes and of branches; work is what that takes.
+func (s *search) condense() (work int64) {
+	s.condensed = map[*activeset.Program]*activeset.Condensation{}
+	for _, p := range []*activeset.Program{s.prog, s.relaxation()} {
+		if _, known := s.condensed[p]; known {
+			continue
+		}
+		c := activeset.Condense(p)
+		if s.condensed[p] = c; c != nil {
+			work += c.Made
+		}
+	}
+	return work
 }
 
 // bounds are those of a node with the rows of tangents behind the others.

@@ -116,7 +116,7 @@ func (p *plunger) onBranch(ctx context.Context) *activeset.Solution {
 	sol := p.pieces.solver.Solve(ctx, b, fits(p.last, len(b.RowHi)), activeset.Options{Cutoff: math.Inf(1)})
 	p.work += sol.Work
 	if p.s.concave == nil {
-		short, work := p.pieces.solver.Shorter(ctx, b, sol, p.s.quad.Const)
+		short, work := activeset.Shorter(ctx, p.pieces.solver, b, sol, p.s.quad.Const)
 		sol, p.work = short, p.work+work
 	}
 	if sol.Basis != nil {

@@ -58,14 +58,6 @@ func (s *search) newPlunger() *plunger {
 	return p
 }
 
-// solver makes a solver of the relaxations. A fresh one for each plunge: what a solver returns depends on earlier solves by rounding.
-func (p *plunger) solver(of **activeset.Solver, program *activeset.Program) *activeset.Solver {
-	if *of == nil {
-		*of = newSolver(program)
-	}
-	return *of
-}
-
 // newSolver is that of a program, whose shapes fit.
 func newSolver(program *activeset.Program) *activeset.Solver {
 	made, err := activeset.New(program)
@@ -122,7 +114,7 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 		sol = solver.Solve(ctx, b, nil, cut)
 		p.work += sol.Work
 	}
-	short, work := solver.Shorter(ctx, b, sol, konst)
+	short, work := activeset.Shorter(ctx, solver, b, sol, konst)
 	p.work += work
 	if short != sol { // what is rounding at its box may show less over the bounds: by no more than rounding of larger terms leaves of the other
 		v, rough := p.showing(cost, b, sol, size)

@@ -40,6 +40,8 @@ type search struct {
 	gap     float64   // relative to f of the part, which is less than what is left of it where there are others:
 	rest    float64   // the absolute gap that is closed enough beside other parts; NaN where there are none
 
+	condensed map[*activeset.Program]*activeset.Condensation // of those that pay
+
 	records []record
 	open    queue
 	costs   costs
@@ -89,6 +91,7 @@ func newSearch(ctx context.Context, part kkt.Part, unit []float64, opts Options,
 			s.splitObjective(ctx, kept)
 		}
 		s.lift = s.newLift()
+		s.condense()
 		return s, "", s.resume(kept)
 	}
 	s.records = []record{{Kind: openNode, Bound: infinite(math.Inf(-1))}}
@@ -101,6 +104,7 @@ func newSearch(ctx context.Context, part kkt.Part, unit []float64, opts Options,
 		s.strong = false
 		s.lift = s.newLift()
 	}
+	s.work += s.condense()
 	s.costs = newCosts(s.branches())
 	return s, why, nil
 }

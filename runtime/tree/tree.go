@@ -105,7 +105,7 @@ func Solve(ctx context.Context, sys *kkt.System, opts Options) (*Result, error) 
 	parts := sys.Parts()
 	work := 0.0 // of factors of the parts' relaxations
 	for _, p := range parts {
-		work += FactorWork(float64(p.Relaxation.N + p.Relaxation.A.Rows))
+		work += FactorWork(float64(p.Relaxation.Condensed()))
 	}
 	if opts.Work > 0 && work > float64(opts.Work) {
 		nothing.Outcome, nothing.Why = LimitReached, "relaxations take more than the budget"
