@@ -25,7 +25,7 @@ func (s *Condensed) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Opti
 	kept := s.bounds(b)
 	sol := s.inner.Solve(ctx, &kept, c.lesser(warm), inner)
 	out := s.whole(sol, b)
-	if out.Status == Optimal && !s.refined(sol, out, b) || out.Status == Unbounded || out.FarkasRow != nil && !s.proves(out) { // rays are those of the program as it stands
+	if out.Status == Optimal && !s.refined(sol, out, b) || out.Status == Unbounded || out.FarkasRow != nil && !s.proves(out, b) { // rays are those of the program as it stands
 		again := s.asItStands(ctx, b, out.Basis, opts)
 		again.Work += out.Work
 		return again
@@ -157,13 +157,22 @@ func (c *Condensation) multipliers(kept, g []float64) []float64 {
 	return row
 }
 
-// proves reports that the weights of an infeasible program cancel on its own data, to what they do where it is solved as it stands.
-func (s *Condensed) proves(sol *Solution) bool {
-	g, terms := linalg.Clone(sol.FarkasBound), make([]float64, s.of.program.N)
+// proves reports that the weights of an infeasible program cancel on its own data, to what they do where it is solved as it stands, and that the sum over sides is positive.
+func (s *Condensed) proves(sol *Solution, b *Bounds) bool {
+	g, terms, sum := linalg.Clone(sol.FarkasBound), make([]float64, s.of.program.N), 0.0
+	add := func(w, lo, hi float64) {
+		if w > 0 {
+			sum += w * lo
+		} else if w < 0 {
+			sum += w * hi
+		}
+	}
 	for j, w := range g {
 		terms[j] = math.Abs(w)
+		add(w, b.Lo[j], b.Hi[j])
 	}
 	for i, w := range sol.FarkasRow {
+		add(w, b.RowLo[i], b.RowHi[i])
 		if w != 0 {
 			for j, v := range s.of.program.A.Entries(i) {
 				g[j] += w * v
@@ -176,7 +185,7 @@ func (s *Condensed) proves(sol *Solution) bool {
 			return false
 		}
 	}
-	return true
+	return sum > 0
 }
 
 // rest is what is left of the equations of the working set, and the sums of the absolute terms of that: of the gradient less A'row at inactive variables, and of A z less its side at active rows; 0 elsewhere.
