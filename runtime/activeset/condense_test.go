@@ -35,8 +35,14 @@ func eliminating(r *rand.Rand, k kind, e int, dependent bool) *activeset.Program
 			}
 		}
 	}
-	if dependent {
+	switch {
+	case dependent:
 		copy(a[(m-1)*n:], a[k.m*n:(k.m+1)*n])
+	case r.IntN(2) == 0: // nearly so
+		by := math.Pow(10, -float64(2+r.IntN(5)))
+		for j := range n {
+			a[(m-1)*n+j] = a[k.m*n+j] + by*a[(m-1)*n+j]
+		}
 	}
 	p := &activeset.Program{N: n, C: make([]float64, n), A: sparse.FromDense(m, n, a), Bounds: activeset.Bounds{
 		RowLo: append(slices.Clone(inner.RowLo), make([]float64, e)...), RowHi: append(slices.Clone(inner.RowHi), make([]float64, e)...),
