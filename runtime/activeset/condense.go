@@ -74,7 +74,7 @@ func (p *Program) Condensed() int {
 	return n
 }
 
-// Condense is nil where it does not pay (Condensed), and where rows depend on the equations that are gone, or these on each other, or nearly so.
+// Condense is nil where it does not pay (Condensed), and where rows depend on the equations that are gone, or these on each other, or nearly so: rounding of the condensed data is less than what sides and signs are kept to.
 func Condense(p *Program) *Condensation {
 	if p.check() != nil || p.Condensed() == p.N+p.rows() {
 		return nil
@@ -91,7 +91,7 @@ func Condense(p *Program) *Condensation {
 	var lu mat.LU
 	lu.Factorize(block(p.A, c.rows.gone, c.cols.gone))
 	c.inverse, c.w = mat.NewDense(e, e, nil), mat.NewDense(e, k, nil)
-	if !(lu.Cond() < 1/tolerance.HalfDigits) || lu.SolveTo(c.inverse, false, identity(e)) != nil || lu.SolveTo(c.w, false, block(p.A, c.rows.gone, c.cols.kept)) != nil {
+	if !(lu.Cond() < tolerance.Sign/tolerance.FewRoundings) || lu.SolveTo(c.inverse, false, identity(e)) != nil || lu.SolveTo(c.w, false, block(p.A, c.rows.gone, c.cols.kept)) != nil {
 		return nil
 	}
 	c.back = p.A.Part(c.rows.kept, places(p.N, c.cols.gone), e)

@@ -25,7 +25,7 @@ func (s *Condensed) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Opti
 	kept := s.bounds(b)
 	sol := s.inner.Solve(ctx, &kept, c.lesser(warm), inner)
 	out := s.whole(sol, b)
-	if out.Status == Optimal && !s.refined(sol, out, b) || out.Status == Unbounded || out.FarkasRow != nil && !s.proves(out, b) { // rays are those of the program as it stands
+	if out.Status == Optimal && !s.refined(sol, out, b) || out.Status == Unbounded || out.Status == Infeasible && !s.proves(out, b) { // rays are those of the program as it stands
 		again := s.asItStands(ctx, b, out.Basis, opts)
 		again.Work += out.Work
 		return again
@@ -159,12 +159,16 @@ func (c *Condensation) multipliers(kept, g []float64) []float64 {
 
 // proves reports that the weights of an infeasible program cancel on its own data, to what they do where it is solved as it stands, and that the sum over sides is positive.
 func (s *Condensed) proves(sol *Solution, b *Bounds) bool {
-	g, terms, sum := linalg.Clone(sol.FarkasBound), make([]float64, s.of.program.N), 0.0
+	if sol.FarkasRow == nil {
+		return false
+	}
+	g, terms, sum, size := linalg.Clone(sol.FarkasBound), make([]float64, s.of.program.N), 0.0, 0.0
 	add := func(w, lo, hi float64) {
-		if w > 0 {
-			sum += w * lo
-		} else if w < 0 {
-			sum += w * hi
+		if w < 0 {
+			lo = hi
+		}
+		if w != 0 {
+			sum, size = sum+w*lo, size+math.Abs(w*lo)
 		}
 	}
 	for j, w := range g {
@@ -185,7 +189,7 @@ func (s *Condensed) proves(sol *Solution, b *Bounds) bool {
 			return false
 		}
 	}
-	return sum > 0
+	return sum > tolerance.FewRoundings*float64(len(g)+len(sol.FarkasRow))*size
 }
 
 // rest is what is left of the equations of the working set, and the sums of the absolute terms of that: of the gradient less A'row at inactive variables, and of A z less its side at active rows; 0 elsewhere.
