@@ -147,8 +147,10 @@ func TestCondensedPrograms(t *testing.T) {
 				seen[got.Status]++
 				warm = got.Basis
 				scale := 1e-9 * (1 + math.Abs(want.Value)) // and what rows that are kept to 1e-9 of their terms leave open
-				for i, u := range want.Row {
-					scale += 1e-9 * math.Abs(u) * (1 + p.A.RowTerms(i, want.Z))
+				for _, end := range []*activeset.Solution{want, got} {
+					for i, u := range end.Row {
+						scale += 1e-9 * math.Abs(u) * (1 + p.A.RowTerms(i, end.Z))
+					}
 				}
 				switch {
 				case got.Status == activeset.CutOff:
