@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/data"
@@ -30,7 +31,8 @@ type Checked struct {
 // Check proves what it can about the model: with its data where set supplies
 // them, for any data where set is empty and the model needs some. The error
 // is a diag.List.
-func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
+func (m *Model) Check(set *data.Set, opts BindOptions) (_ *Checked, err error) {
+	defer must.Catch(&err)
 	s := begin(opts, curvature.Defaults())
 	set = m.with(set)
 	how := opts.binding()
@@ -48,14 +50,9 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 		return nil, err
 	}
 	if onlyExact(bound, rule) {
-		proof, err := s.standing(bound, rule, how.Abstract)
-		if err != nil {
-			return nil, err
-		}
+		proof := must.Get(s.standing(bound, rule, how.Abstract))
 		if rule == document.Optimistic {
-			if err := settingsOffSystem(bound, rule); err != nil {
-				return nil, err
-			}
+			must.Do(settingsOffSystem(bound, rule))
 		}
 		return &Checked{Problem: bound, Proof: proof, Abstract: how.Abstract, rule: rule, Warnings: warnings()}, nil
 	}

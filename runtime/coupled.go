@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/linalg"
@@ -55,7 +56,8 @@ type coupling struct {
 
 // minimize runs the method from each start, with weights for the coupled
 // constraints raised until they hold. The journal is that of the last round.
-func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start []float64, head Checkpoint) (*startRuns, *journal, *coupling, error) {
+func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start []float64, head Checkpoint) (_ *startRuns, _ *journal, _ *coupling, err error) {
+	defer must.Catch(&err)
 	if p.Numeric.Coupled == nil {
 		at, spent, err := p.ahead(ctx, c, opts, start)
 		if err != nil {
@@ -63,10 +65,7 @@ func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start [
 		}
 		head.Ahead = spent
 		j := newJournal(head, opts)
-		runs, err := p.runStarts(ctx, c, opts, at, j)
-		if err != nil {
-			return nil, nil, nil, err
-		}
+		runs := must.Get(p.runStarts(ctx, c, opts, at, j))
 		runs.Calls = runs.Calls.Add(spent)
 		if best := runs.Best; best.Best == nil && ctx.Err() != nil { // the end came on the way there
 			if h, err := c.hyperobjective(p, 1); err == nil {
@@ -76,19 +75,13 @@ func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start [
 		}
 		return runs, j, nil, nil
 	}
-	k, err := p.coupling(ctx, c, opts, start)
-	if err != nil {
-		return nil, nil, nil, err
-	}
+	k := must.Get(p.coupling(ctx, c, opts, start))
 	for {
 		state := k.CouplingState
 		state.Weight = slices.Clone(k.Weight)
 		head.Coupling = &state
 		j := newJournal(head, opts)
-		runs, err := p.weighted(k).runStarts(ctx, c, opts, start, j)
-		if err != nil {
-			return nil, nil, nil, err
-		}
+		runs := must.Get(p.weighted(k).runStarts(ctx, c, opts, start, j))
 		k.Spent = k.Spent.Add(runs.Calls)
 		runs.Calls = k.Spent
 		best := runs.Best

@@ -7,6 +7,7 @@ import (
 	"math"
 	"sync"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
@@ -41,16 +42,12 @@ type Layer struct {
 // Layer makes a layer. Of the options, the oracle and the solver, with their settings,
 // and Threads count. The error is a *UsageError, or a diag.List for a fault in the
 // model's `solve` block.
-func (p *Problem) Layer(opts Options) (*Layer, error) {
+func (p *Problem) Layer(opts Options) (_ *Layer, err error) {
+	defer must.Catch(&err)
 	p = p.apart()
 	if q := p.evaluates(opts); q != nil && q.exactTies != document.LeastNorm {
-		if err := q.takes(opts); err != nil {
-			return nil, err
-		}
-		e, err := q.counted().systemPoint()
-		if err != nil {
-			return nil, err
-		}
+		must.Do(q.takes(opts))
+		e := must.Get(q.counted().systemPoint())
 		_, sign := sense(&q.IR.Upper)
 		return &Layer{p: e.p, sign: sign, exact: e}, nil
 	}
@@ -214,29 +211,22 @@ type Tangent struct {
 // one-sided: of x + t dx as t falls to 0, and JVP of -dx need not be its negative. A
 // *KinkError says that there is none, as where no y is feasible on that side, or where
 // rows depend on each other.
-func (e *Evaluation) JVP(ctx context.Context, dx []float64) (*Tangent, error) {
-	if err := vector("dx", dx, len(e.X)); err != nil {
-		return nil, err
-	}
+func (e *Evaluation) JVP(ctx context.Context, dx []float64) (_ *Tangent, err error) {
+	defer must.Catch(&err)
+	must.Do(vector("dx", dx, len(e.X)))
 	e.layer.mu.Lock()
 	defer e.layer.mu.Unlock()
 	if e.layer.exact != nil {
 		return e.tangentExact(ctx, dx)
 	}
-	s, err := e.sensitivity(ctx)
-	if err != nil {
-		return nil, err
-	}
+	s := must.Get(e.sensitivity(ctx))
 	t, err := s.Forward(ctx, dx)
 	if err != nil {
 		return nil, outcome(ctx, err)
 	}
 	_, ny, rows := e.layer.Dims()
 	y := e.layer.p.units.Leave(t.Y)
-	lambda, err := e.layer.p.ownRates(e.X, e.Y, e.minimized(), dx, y, t.Lambda)
-	if err != nil {
-		return nil, err
-	}
+	lambda := must.Get(e.layer.p.ownRates(e.X, e.Y, e.minimized(), dx, y, t.Lambda))
 	return &Tangent{Y: y[:ny:ny], Lambda: lambda[:rows:rows], F: e.layer.sign * t.F, AccuracyY: e.layer.p.units.LeaveError(t.ErrorY), AccuracyLambda: t.ErrorLambda}, nil
 }
 

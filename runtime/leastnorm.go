@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/certify"
@@ -88,13 +89,11 @@ func (o *owns) tie(ctx context.Context, pt *oracle.Point) []float64 {
 
 // ownAnswer gives a result of a run with a regularized follower, at pt, the best F that the follower's own answers of least norm are known to attain, where that is not what they give at pt. It reports that
 // it has done so, and that the result is then one of the KKT system.
-func (p *Problem) ownAnswer(ctx context.Context, r *Result, h *oracle.Hyper, runs []outer.StartResult, pt *oracle.Point, keeps func(*oracle.Point) bool) (bool, error) {
+func (p *Problem) ownAnswer(ctx context.Context, r *Result, h *oracle.Hyper, runs []outer.StartResult, pt *oracle.Point, keeps func(*oracle.Point) bool) (_ bool, err error) {
+	defer must.Catch(&err)
 	_, sign := sense(&p.IR.Upper)
 	q := p.exact.counted()
-	e, err := q.systemPoint()
-	if err != nil {
-		return false, err
-	}
+	e := must.Get(q.systemPoint())
 	o := &owns{systemPoint: e, keeps: keeps}
 	here, err := o.try(ctx, pt.X)
 	switch {
@@ -138,9 +137,7 @@ func (p *Problem) ownAnswer(ctx context.Context, r *Result, h *oracle.Hyper, run
 		return true, nil
 	}
 	best := system.PointAt(q.Numeric, e.s, o.best.Z, nil)
-	if err := q.describeFor(ctx, r, best, best.Lower.ErrorBound); err != nil {
-		return false, err
-	}
+	must.Do(q.describeFor(ctx, r, best, best.Lower.ErrorBound))
 	r.Certificate = &certify.Certificate{Lower: q.lowerCertificate(best, best.Lower.ErrorBound)}
 	r.Lower.Ties = q.answersAt(ctx, r, e, o.best)
 	r.Calls = r.Calls.Add(q.Numeric.Calls())

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/compile"
 	"bilevelc/runtime/document"
@@ -175,15 +176,11 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 
 // alongLine is what evaluates F on a line, in units of y, and counts the calls.
 func (p *Problem) alongLine(opts Options) (value func(context.Context, []float64) (*oracle.Point, compile.Units, error), calls func() Calls, err error) {
+	defer must.Catch(&err)
 	if q := p.evaluates(opts); q != nil {
-		if err := q.takes(opts); err != nil {
-			return nil, nil, err
-		}
+		must.Do(q.takes(opts))
 		counted := q.apart().counted()
-		e, err := counted.systemPoint()
-		if err != nil {
-			return nil, nil, err
-		}
+		e := must.Get(counted.systemPoint())
 		return func(ctx context.Context, x []float64) (*oracle.Point, compile.Units, error) {
 			at, err := e.at(ctx, x)
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"bilevelc/internal/must"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/document"
@@ -76,7 +77,8 @@ func (p *Problem) choose(opts Options) (Options, *chosen, *oracle.Hyper, error) 
 // split looks the three methods up and gives each setting to its owner: the
 // one it is written with ("alm.tolerance"), or the first that has it of the
 // outer method, the oracle and the lower solver. Ranges are checked.
-func (o Options) split(values method.Values) (*chosen, error) {
+func (o Options) split(values method.Values) (_ *chosen, err error) {
+	defer must.Catch(&err)
 	c := &chosen{forMethod: method.Values{}, forOracle: method.Values{}, forSolver: method.Values{}}
 	if o.Method == SystemMethod {
 		for name := range values {
@@ -90,16 +92,9 @@ func (o Options) split(values method.Values) (*chosen, error) {
 		c.method = outer.Spec{Name: SystemMethod}
 		return c, nil
 	}
-	var err error
-	if c.method, err = outer.Lookup(o.Method); err != nil {
-		return nil, err
-	}
-	if c.oracle, err = oracle.Lookup(o.Oracle); err != nil {
-		return nil, err
-	}
-	if c.solver, err = lower.Lookup(o.Solver); err != nil {
-		return nil, err
-	}
+	c.method = must.Get(outer.Lookup(o.Method))
+	c.oracle = must.Get(oracle.Lookup(o.Oracle))
+	c.solver = must.Get(lower.Lookup(o.Solver))
 	owners := []struct {
 		name     string
 		settings []method.Setting
@@ -132,12 +127,8 @@ func (o Options) split(values method.Values) (*chosen, error) {
 			return nil, unknownSetting(name, bare, known, c)
 		}
 	}
-	if _, err := c.solver.New(c.forSolver); err != nil {
-		return nil, err
-	}
-	if _, err := c.oracle.New(c.forOracle); err != nil {
-		return nil, err
-	}
+	must.Get(c.solver.New(c.forSolver))
+	must.Get(c.oracle.New(c.forOracle))
 	_, err = c.method.New(c.forMethod)
 	return c, err
 }
@@ -184,18 +175,11 @@ func unknownSetting(name, bare string, known []string, c *chosen) error {
 
 // hyperobjective makes F of a problem for the chosen methods; independent
 // followers are solved on that many threads.
-func (c *chosen) hyperobjective(p *Problem, threads int) (*oracle.Hyper, error) {
+func (c *chosen) hyperobjective(p *Problem, threads int) (_ *oracle.Hyper, err error) {
+	defer must.Catch(&err)
 	numeric := p.Numeric.Clone()
-	solver, err := lower.New(c.solver.Name, c.forSolver, numeric, threads)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.oracle.Check(numeric); err != nil {
-		return nil, err
-	}
-	o, err := c.oracle.New(c.forOracle)
-	if err != nil {
-		return nil, err
-	}
+	solver := must.Get(lower.New(c.solver.Name, c.forSolver, numeric, threads))
+	must.Do(c.oracle.Check(numeric))
+	o := must.Get(c.oracle.New(c.forOracle))
 	return oracle.New(numeric, solver, o), nil
 }

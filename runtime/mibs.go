@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/exchange"
@@ -21,19 +22,14 @@ func AuxPath(path string) string { return strings.TrimSuffix(path, filepath.Ext(
 // CompileMPS compiles a linear bilevel program in the form of MibS: an MPS file and an auxiliary file, both as texts with
 // their names. It becomes a model in the language (see MPSModel), to which all else applies; its numbers
 // come with it, and data given to Bind go before them.
-func CompileMPS(ctx context.Context, name, mps, auxName, aux string) (*Model, error) {
-	b, err := readBilevel(name, mps, auxName, aux)
-	if err != nil {
-		return nil, err
-	}
+func CompileMPS(ctx context.Context, name, mps, auxName, aux string) (_ *Model, err error) {
+	defer must.Catch(&err)
+	b := must.Get(readBilevel(name, mps, auxName, aux))
 	text, set := b.Model(false)
 	for i := range set.Entries {
 		set.Entries[i].Origin = name
 	}
-	m, err := CompileContext(ctx, strings.TrimSuffix(name, filepath.Ext(name))+".blv", text)
-	if err != nil {
-		return nil, err
-	}
+	m := must.Get(CompileContext(ctx, strings.TrimSuffix(name, filepath.Ext(name))+".blv", text))
 	m.supplied = set
 	return m, nil
 }
@@ -58,15 +54,10 @@ func readBilevel(name, mps, auxName, aux string) (*exchange.Bilevel, error) {
 }
 
 // compileMPSFile is CompileMPS on files.
-func compileMPSFile(path string) (*Model, error) {
-	mps, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	aux, err := os.ReadFile(AuxPath(path))
-	if err != nil {
-		return nil, err
-	}
+func compileMPSFile(path string) (_ *Model, err error) {
+	defer must.Catch(&err)
+	mps := must.Get(os.ReadFile(path))
+	aux := must.Get(os.ReadFile(AuxPath(path)))
 	return CompileMPS(context.Background(), path, string(mps), AuxPath(path), string(aux))
 }
 

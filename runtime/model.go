@@ -17,6 +17,7 @@ import (
 	"os"
 	"time"
 
+	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/ir/bind"
 	"bilevelc/ir/curvature"
@@ -117,23 +118,16 @@ func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
 
 // bindAfter is BindSet that takes over from an earlier problem of the model what has
 // not changed; nil for none.
-func (m *Model) bindAfter(set *data.Set, opts BindOptions, before *Problem) (*Problem, error) {
+func (m *Model) bindAfter(set *data.Set, opts BindOptions, before *Problem) (_ *Problem, err error) {
+	defer must.Catch(&err)
 	s := begin(opts, bindProofs)
 	s.before = before
 	s.phases.Compile = m.took.Seconds()
-	bound, err := s.bind(m.Program, m.with(set), opts.binding())
-	if err != nil {
-		return nil, err
-	}
+	bound := must.Get(s.bind(m.Program, m.with(set), opts.binding()))
 	if before != nil {
-		if err := sameShapes(before.IR, bound); err != nil {
-			return nil, err
-		}
+		must.Do(sameShapes(before.IR, bound))
 	}
-	p, err := s.withTies(bound)
-	if err != nil {
-		return nil, err
-	}
+	p := must.Get(s.withTies(bound))
 	opts.Context = nil // Update may come when it has ended
 	p.origin = &origin{m, set, opts}
 	return p, nil

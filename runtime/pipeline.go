@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/ir/bind"
 	"bilevelc/ir/check"
@@ -136,20 +137,15 @@ type proven struct {
 
 // prove finds what is true of a problem, and notes it there, with the followers
 // that it splits into.
-func (s *steps) prove(bound *ir.Problem) (*proven, error) {
+func (s *steps) prove(bound *ir.Problem) (_ *proven, err error) {
+	defer must.Catch(&err)
 	limits := s.limits
 	limits.Earlier = s.before.earlier()
 	proof := curvature.Prove(bound, limits)
-	if err := s.ended(); err != nil {
-		return nil, err
-	}
+	must.Do(s.ended())
 	in, u := compile.InUnits(bound, proof, limits)
-	if err := s.ended(); err != nil {
-		return nil, err
-	}
-	if err := s.report(proof.Diagnostics(s.strict)); err != nil {
-		return nil, err
-	}
+	must.Do(s.ended())
+	must.Do(s.report(proof.Diagnostics(s.strict)))
 	bound.Facts, bound.Blocks = proof.Facts(), facts.Blocks(bound)
 	in.Blocks = bound.Blocks
 	s.phases.Prove += s.watch.lap()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bilevelc/internal/await"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/lower"
@@ -105,31 +106,24 @@ func (p *Problem) confirmUnbounded(ctx context.Context, r *Result) error {
 }
 
 // findRay gives a result whose F was seen to fall far out the ray that shows it, found on the KKT system; it moves the result to where the ray begins.
-func (p *Problem) findRay(ctx context.Context, r *Result) error {
+func (p *Problem) findRay(ctx context.Context, r *Result) (err error) {
+	defer must.Catch(&err)
 	if r.Certificate != nil && r.Certificate.Ray != nil || kkt.Applies(p.Numeric) != "" || p.ties != nil || p.units != nil ||
 		p.Numeric.Dx+p.Numeric.Dy+p.Numeric.Rows.Len() > system.Largest {
 		return nil
 	}
-	x, err := named.Vector(&p.IR.Upper, r.Upper.Variables)
-	if err != nil {
-		return err
-	}
+	x := must.Get(named.Vector(&p.IR.Upper, r.Upper.Variables))
 	s, err := kkt.New(p.Numeric)
 	if err != nil {
 		return nil // g is not convex in y: there is no system
 	}
-	solver, err := pieces.New(s, pieces.Options{})
-	if err != nil {
-		return err
-	}
+	solver := must.Get(pieces.New(s, pieces.Options{}))
 	var unbounded *pieces.Unbounded
 	if _, err := solver.From(ctx, x); !errors.As(err, &unbounded) {
 		return nil
 	}
 	pt := system.PointAt(p.Numeric, s, unbounded.Z, nil)
-	if err := p.describe(r, pt, pt.Lower.ErrorBound); err != nil {
-		return err
-	}
+	must.Do(p.describe(r, pt, pt.Lower.ErrorBound))
 	r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = noMeasure, Number(math.NaN()), 0
 	r.Parameters = nil
 	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt, pt.Lower.ErrorBound), Ray: system.Ray(p.Numeric, s, unbounded.Ray)}

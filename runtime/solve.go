@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
@@ -34,7 +35,8 @@ var ErrTimeLimit error = status.Time
 // that do not fit, a diag.List for a fault in the model's `solve` block. How
 // the run ended is the result's Status, and the best point found comes with
 // every one.
-func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
+func (p *Problem) Solve(ctx context.Context, opts Options) (_ *Result, err error) {
+	defer must.Catch(&err)
 	p, done := p.borrow(ctx)
 	defer done()
 	if chosen, err := p.resolve(opts); err == nil && chosen.TimeLimit > 0 { // it is one for all ways that are tried; an error is told by the first of them
@@ -46,9 +48,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		return nil, p.unsolved()
 	}
 	opts = p.searching(opts)
-	if err := p.onlyOnSystem(opts); err != nil {
-		return nil, err
-	}
+	must.Do(p.onlyOnSystem(opts))
 	onSystem := ""
 	if q := p.onSystem(opts); q != nil {
 		// What is too ill-conditioned for the signs of slacks and multipliers to be read off takes the other way, and so does where a system that is not linear leads nowhere.
@@ -84,9 +84,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		return nil, err
 	}
 	spent = spent.Add(followed)
-	if r, err = p.solve(ctx, opts); err != nil {
-		return nil, err
-	}
+	r = must.Get(p.solve(ctx, opts))
 	if ctx.Err() != nil && !r.HasPoint() && opts.Start != nil {
 		// The end came before the last stage had a point: the one before it has.
 		ended := r
@@ -94,9 +92,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 			return ended, nil
 		}
 		r.Status, r.Reason, r.Method = ended.Status, ended.Reason, ended.Method
-		if err := p.redact(ctx, r); err != nil {
-			return nil, err
-		}
+		must.Do(p.redact(ctx, r))
 	}
 	r.Calls = r.Calls.Add(spent)
 	if moved != "" && !slices.Contains(r.Notes, moved) {
@@ -131,7 +127,8 @@ func (p *Problem) continuous(why string, withoutOptions bool) error {
 }
 
 // solve is Solve for one problem.
-func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
+func (p *Problem) solve(ctx context.Context, opts Options) (_ *Result, err error) {
+	defer must.Catch(&err)
 	watch := stopwatch{last: time.Now()}
 	named := p.otherMethod(opts) != ""
 	opts, c, h, err := p.choose(opts)
@@ -200,10 +197,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 		p.explainFailure(r, nil)
 		return r, nil
 	}
-	plain, err := h.WithoutPenalty(context.WithoutCancel(ctx), best.Best)
-	if err != nil {
-		return nil, err
-	}
+	plain := must.Get(h.WithoutPenalty(context.WithoutCancel(ctx), best.Best))
 	looking, cancel := withGrace(ctx)
 	defer cancel()
 	if p.exact != nil && p.exact.exactTies == document.LeastNorm && !named && r.Status != Unbounded {
@@ -212,9 +206,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 		})
 		switch {
 		case err != nil && ctx.Err() != nil && r.Status == Solved:
-			if err := r.cutShort(ctx, "the follower's own answers were looked for"); err != nil {
-				return nil, err
-			}
+			must.Do(r.cutShort(ctx, "the follower's own answers were looked for"))
 		case err != nil && looking.Err() == nil:
 			return nil, err
 		case own:
@@ -225,9 +217,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 		}
 	}
 	errorY := oracle.ErrorOfY(p.Numeric, plain)
-	if err := p.describeFor(context.WithoutCancel(ctx), r, plain, errorY); err != nil {
-		return nil, err
-	}
+	must.Do(p.describeFor(context.WithoutCancel(ctx), r, plain, errorY))
 	p.describeWeights(r, coupled, best.Certificate)
 	if coupled != nil {
 		for i, each := range runs.Runs {
@@ -241,9 +231,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 		r.Notes = append(r.Notes, "what the follower's regularization has done is not known: "+err.Error())
 	}
 	if looking.Err() != nil && r.Status == Solved && p.ties != nil {
-		if err := r.cutShort(ctx, "the follower's other answers were looked for"); err != nil {
-			return nil, err
-		}
+		must.Do(r.cutShort(ctx, "the follower's other answers were looked for"))
 	}
 	if p.ties != nil && (p.ties.rule == document.Optimistic || p.exact == nil) && r.Status == Solved && !named {
 		p.within(r, plain, attained)
@@ -268,12 +256,8 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 		r.Notes = append(r.Notes, fmt.Sprintf("the point drawn at random has F = %s; the best point seen is returned",
 			Number(sign*(best.Sampled.F-best.Sampled.Penalty)).Text()))
 	}
-	if r.Certificate, err = p.certificate(best, h, errorY); err != nil {
-		return nil, err
-	}
-	if err := p.confirm(ctx, r); err != nil {
-		return nil, err
-	}
+	r.Certificate = must.Get(p.certificate(best, h, errorY))
+	must.Do(p.confirm(ctx, r))
 	if r.Status == Unbounded { // a ray shows it
 		p.explainFailure(r, nil)
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -23,9 +24,9 @@ import (
 const SystemMethod = system.Method
 
 // solveSystem is Solve on the KKT system of p. The result is the point itself, exact at kinks and ties.
-func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error) {
+func (p *Problem) solveSystem(ctx context.Context, opts Options) (_ *Result, err error) {
+	defer must.Catch(&err)
 	watch := stopwatch{last: time.Now()}
-	var err error
 	_, linear := p.systemOf()
 	if linear && opts.open { // by the work that one takes, however many variables there are
 		opts.automatic = true
@@ -43,9 +44,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 		}
 	}
 	opts.Method = SystemMethod
-	if opts, err = p.resolve(opts); err != nil {
-		return nil, err
-	}
+	opts = must.Get(p.resolve(opts))
 	opts.automatic = automatic && opts.Starts == outer.MostStarts()
 	opts.Oracle, opts.Solver = system.Oracle, system.Solver
 	p = p.counted()
@@ -135,13 +134,9 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	if near && run.Global == nil || near && run.Best == run.First {
 		r.Notes = append(r.Notes, followed)
 	}
-	if err := p.describeSystem(ctx, r, run); err != nil {
-		return nil, err
-	}
+	must.Do(p.describeSystem(ctx, r, run))
 	r.Calls = p.Numeric.Calls()
-	if err := p.confirm(ctx, r); err != nil {
-		return nil, err
-	}
+	must.Do(p.confirm(ctx, r))
 	if r.Status == Unbounded {
 		p.explainFailure(r, nil)
 	}

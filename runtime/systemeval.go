@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/certify"
@@ -127,25 +128,21 @@ func (e *systemPoint) at(ctx context.Context, x []float64) (*systemAnswer, error
 }
 
 // evalSystem is Eval on the KKT system of p.
-func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Result, error) {
+func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (_ *Result, err error) {
+	defer must.Catch(&err)
 	watch := stopwatch{last: time.Now()}
 	x, err := p.upperPoint(at)
 	if err != nil {
 		return nil, &UsageError{Err: err}
 	}
-	if err := p.takes(opts); err != nil {
-		return nil, err
-	}
+	must.Do(p.takes(opts))
 	p = p.counted()
 	opts.Method, opts.Oracle, opts.Solver = "", system.Oracle, system.Solver
 	r := p.newResult(opts)
 	r.Lower.Curvature = ""
 	r.Status, r.Settings = Solved, map[string]any{}
 	r.Stationarity.Value = Number(math.NaN())
-	e, err := p.systemPoint()
-	if err != nil {
-		return nil, err
-	}
+	e := must.Get(p.systemPoint())
 	answer, err := e.at(ctx, x)
 	if err != nil {
 		return p.failed(r, x, err)
@@ -187,9 +184,7 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Res
 		}
 	}
 	if opts.CheckGradient && pt.Grad != nil {
-		if r.Check, err = e.checkGradient(ctx, answer.Point, pt.Grad); err != nil {
-			return nil, err
-		}
+		r.Check = must.Get(e.checkGradient(ctx, answer.Point, pt.Grad))
 	}
 	return p.evaluated(r, x, p.Numeric.Calls(), &watch), nil
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -26,18 +27,13 @@ type tiedPoint struct {
 }
 
 // tiedAt is the follower of p at its answer y to x, with the multipliers lambda.
-func (p *Problem) tiedAt(x, y, lambda []float64) (*tiedPoint, error) {
+func (p *Problem) tiedAt(x, y, lambda []float64) (_ *tiedPoint, err error) {
+	defer must.Catch(&err)
 	if kkt.Applies(p.Numeric) == "" {
-		e, err := p.systemPoint()
-		if err != nil {
-			return nil, err
-		}
+		e := must.Get(p.systemPoint())
 		return e.tied(slices.Concat(x, y, lambda)), nil
 	}
-	solver, err := sequential.New(p.Numeric, sequential.Options{})
-	if err != nil {
-		return nil, err
-	}
+	solver := must.Get(sequential.New(p.Numeric, sequential.Options{}))
 	return p.linearizedAt(solver, x, y, lambda)
 }
 

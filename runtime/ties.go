@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 
+	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/compile"
@@ -87,15 +88,11 @@ func (t *ties) at(tau float64) *ir.Problem {
 
 // measure finds the units: the gradients of f and g at a few points of X and in a
 // ball of the reach of the rows.
-func (t *ties) measure() error {
+func (t *ties) measure() (err error) {
+	defer must.Catch(&err)
 	p := t.plain
-	f, err := compile.Objective(p, p.Upper.Objective, nil)
-	if err != nil {
-		return err
-	}
-	if t.g, err = compile.Scalar(p, p.Lower.Objective, p.Lower.Dim, nil); err != nil {
-		return err
-	}
+	f := must.Get(compile.Objective(p, p.Upper.Objective, nil))
+	t.g = must.Get(compile.Scalar(p, p.Lower.Objective, p.Lower.Dim, nil))
 	t.cost, t.profit, t.reach = 0, 0, 0
 	x, y := make([]float64, p.Upper.Dim), make([]float64, p.Lower.Dim+len(p.Duals)+len(p.Coupled))
 	for j := range x {

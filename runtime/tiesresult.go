@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
@@ -19,6 +20,7 @@ import (
 
 // describeTies adds what the regularization has done to a result at x and y. attained is F, minimized, with an answer of the follower's own at x: of those known the best for the leader, NaN where none is.
 func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (attained float64, err error) {
+	defer must.Catch(&err)
 	t := p.ties
 	attained = math.NaN()
 	if t == nil {
@@ -41,10 +43,7 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (
 			return upperSign * float64(out.Optimistic), err
 		}
 	}
-	near, err := t.problem(0, defaultTau*t.cost/t.reach)
-	if err != nil {
-		return attained, err
-	}
+	near := must.Get(t.problem(0, defaultTau*t.cost/t.reach))
 	best, exact, err := near.best(ctx, x, y)
 	if err != nil {
 		return attained, err
@@ -68,10 +67,7 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (
 		r.Notes = append(r.Notes, "F is with an answer that is a little worse for the follower than its best ones: there may be no x at which these attain it")
 	}
 	out.Unique = true
-	small, err := t.problem(0, t.tau/tolerance.Hiding*t.cost/t.reach)
-	if err != nil {
-		return attained, err
-	}
+	small := must.Get(t.problem(0, t.tau/tolerance.Hiding*t.cost/t.reach))
 	direction := make([]float64, len(y))
 	for j := range direction { // no particular direction
 		direction[j] = t.tau * t.cost / math.Sqrt(float64(len(y))) * math.Cos(float64(7*j*j+3*j+1))

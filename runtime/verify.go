@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
@@ -67,7 +68,8 @@ func (e *NoPointError) Error() string { return e.Why }
 func (p *Problem) Verify(r *Result) (*certify.Report, error) { return p.verifyWith(r, nil) }
 
 // verifyWith is Verify, with the proof of a global bound where that is not nil.
-func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, error) {
+func (p *Problem) verifyWith(r *Result, proof *proofText) (_ *certify.Report, err error) {
+	defer must.Catch(&err)
 	if p.exact != nil && (r.onSystem() || !r.HasPoint()) {
 		return p.exact.verifyWith(r, proof)
 	}
@@ -97,13 +99,8 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 	doc := &certify.Document{GradientError: float64(r.Stationarity.GradientError), Certificate: r.Certificate,
 		Solved: r.Status == Solved, Stationary: r.Method != "", Strict: r.Stationarity.Strict, Epsilon: r.asked(), Radius: p.radius(r), Relative: relativeRadius(r.Method),
 		Rough: r.rough(), Unbounded: r.Status == Unbounded, Tied: p.exactTies != ""}
-	var err error
-	if doc.X, err = named.Vector(&p.IR.Upper, r.Upper.Variables); err != nil {
-		return nil, err
-	}
-	if doc.Y, err = named.Vector(&p.IR.Lower, r.Lower.Variables); err != nil {
-		return nil, err
-	}
+	doc.X = must.Get(named.Vector(&p.IR.Upper, r.Upper.Variables))
+	doc.Y = must.Get(named.Vector(&p.IR.Lower, r.Lower.Variables))
 	doc.Y = p.units.Enter(doc.Y)
 	multipliers, lower := r.Lower.Multipliers, r.Lower.Objective
 	if p.IR.Transformed != nil {
@@ -113,26 +110,18 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 		}
 		multipliers, lower = e.Multipliers, e.Objective
 	}
-	if doc.Lambda, err = named.ReadMultipliers(p.IR.Rows, multipliers); err != nil {
-		return nil, err
-	}
-	if err := p.restore(doc); err != nil {
-		return nil, err
-	}
+	doc.Lambda = must.Get(named.ReadMultipliers(p.IR.Rows, multipliers))
+	must.Do(p.restore(doc))
 	_, upperSign := sense(&p.IR.Upper)
 	_, lowerSign := sense(&p.IR.Lower)
 	if doc.Upper, doc.Lower = upperSign*float64(r.Upper.Objective), float64(lower); p.IR.Transformed == nil {
 		doc.Lower *= lowerSign
 	}
 	if len(r.Upper.Hypergradient) > 0 {
-		if doc.Hypergradient, err = named.Vector(&p.IR.Upper, r.Upper.Hypergradient); err != nil {
-			return nil, err
-		}
+		doc.Hypergradient = must.Get(named.Vector(&p.IR.Upper, r.Upper.Hypergradient))
 		floats.Scale(upperSign, doc.Hypergradient)
 	}
-	if doc.Coupled, err = p.coupledClaims(r); err != nil {
-		return nil, err
-	}
+	doc.Coupled = must.Get(p.coupledClaims(r))
 	if p.ties != nil { // the document's objective is without what was added to it
 		doc.Lower += p.Numeric.G.Value(doc.X, doc.Y) - p.ties.g.Value(doc.X, doc.Y)
 	}

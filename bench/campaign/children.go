@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"bilevelc/internal/must"
 )
 
 // blockSize is how many cases a child process runs.
@@ -62,20 +64,13 @@ func tasks(o options) (next func() (t task, ok bool), err error) {
 }
 
 // campaign runs cases until the time or the count is spent.
-func campaign(o options, s *summary, stop *atomic.Bool) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
+func campaign(o options, s *summary, stop *atomic.Bool) (err error) {
+	defer must.Catch(&err)
+	self := must.Get(os.Executable())
 	if o.out != "" {
-		if err := os.MkdirAll(o.out, 0o755); err != nil {
-			return err
-		}
+		must.Do(os.MkdirAll(o.out, 0o755))
 	}
-	next, err := tasks(o)
-	if err != nil {
-		return err
-	}
+	next := must.Get(tasks(o))
 	end := time.Now().Add(o.duration)
 	goesOn := func() bool { return !stop.Load() && time.Now().Before(end) }
 	var group sync.WaitGroup

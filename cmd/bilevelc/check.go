@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 )
@@ -45,16 +46,11 @@ can be made.`,
 	return cmd
 }
 
-func (a *app) check(ctx context.Context, path string, in inputs) (*runtime.Checked, error) {
+func (a *app) check(ctx context.Context, path string, in inputs) (_ *runtime.Checked, err error) {
+	defer must.Catch(&err)
 	a.aux = in.aux
-	model, err := a.compile(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	set, err := a.readData(ctx, in)
-	if err != nil {
-		return nil, err
-	}
+	model := must.Get(a.compile(ctx, path))
+	set := must.Get(a.readData(ctx, in))
 	return during(ctx, "proving what can be proved", func() (*runtime.Checked, error) {
 		return model.Check(set, runtime.BindOptions{Context: ctx, Seed: in.seed, Strict: in.strict, IgnoreUndeclared: in.ignore})
 	})

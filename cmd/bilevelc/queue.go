@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	goruntime "runtime"
+
+	"bilevelc/internal/must"
 )
 
 // The queue of sweeps, a NATS server and its client, is as large as the rest of this program, and
@@ -44,11 +46,9 @@ func (a *app) queueProgram(ctx context.Context) error {
 }
 
 // findQueue is the path of the program that holds the queue: beside this one, or in PATH.
-func findQueue() (string, error) {
-	own, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
+func findQueue() (_ string, err error) {
+	defer must.Catch(&err)
+	own := must.Get(os.Executable())
 	name := queueName
 	if goruntime.GOOS == "windows" {
 		name += ".exe"
@@ -60,10 +60,7 @@ func findQueue() (string, error) {
 				"  go build -tags nats -o DIR/%[1]s ./cmd/bilevelc      # DIR in PATH", name)
 		}
 	}
-	a, err := os.Stat(own)
-	if err != nil {
-		return "", err
-	}
+	a := must.Get(os.Stat(own))
 	if b, err := os.Stat(path); err == nil && os.SameFile(a, b) {
 		return "", usageError("%s was built without the queue: go build -tags nats -o DIR/%s ./cmd/bilevelc", path, name)
 	}

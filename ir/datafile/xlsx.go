@@ -10,6 +10,7 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
+	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 	"bilevelc/lang/diag"
 )
@@ -75,24 +76,16 @@ const mostFormulas = 20
 
 // asShown puts what a sheet shows in the place of the numbers that it keeps for dates and for TRUE and FALSE: a
 // label is what one reads there, and none of them is a number. Dates are written 2024-01-31.
-func (s *sheet) asShown(f *excelize.File) error {
-	shown, err := f.GetRows(s.name, excelize.Options{RawCellValue: false})
-	if err != nil {
-		return err
-	}
-	props, err := f.GetWorkbookProps()
-	if err != nil {
-		return err
-	}
+func (s *sheet) asShown(f *excelize.File) (err error) {
+	defer must.Catch(&err)
+	shown := must.Get(f.GetRows(s.name, excelize.Options{RawCellValue: false}))
+	props := must.Get(f.GetWorkbookProps())
 	since1904 := props.Date1904 != nil && *props.Date1904
 	dates := map[int]bool{} // by style
 	empty := 0
 	for i, row := range s.rows {
 		for j, word := range row {
-			cell, err := excelize.CoordinatesToCellName(j+1, s.first+i)
-			if err != nil {
-				return err
-			}
+			cell := must.Get(excelize.CoordinatesToCellName(j+1, s.first+i))
 			if word == "" && empty < mostFormulas {
 				empty++
 				if formula, err := f.GetCellFormula(s.name, cell); err == nil && formula != "" {
@@ -112,10 +105,7 @@ func (s *sheet) asShown(f *excelize.File) error {
 			case text == "TRUE" && v == 1, text == "FALSE" && v == 0:
 				row[j] = text
 			default:
-				style, err := f.GetCellStyle(s.name, cell)
-				if err != nil {
-					return err
-				}
+				style := must.Get(f.GetCellStyle(s.name, cell))
 				date, known := dates[style]
 				if !known {
 					date = isDateStyle(f, style)

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/qp"
@@ -104,7 +105,8 @@ func Certify(ctx context.Context, run *Run, pt *oracle.Point, samples []Sample, 
 }
 
 // CertifySample is Certify at a sample.
-func CertifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, delta float64) (*Certificate, error) {
+func CertifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, delta float64) (_ *Certificate, err error) {
+	defer must.Catch(&err)
 	near := Within(append([]Sample{*at}, samples...), at.X, delta)
 	if len(near) == 0 {
 		return nil, nil
@@ -112,20 +114,14 @@ func CertifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, 
 	var hull *qp.Hull
 	for settled := false; !settled; {
 		gradients := each.Of(near, func(s Sample) []float64 { return s.G })
-		var err error
-		if hull, err = run.projector.MinNorm(at.X, gradients, delta); err != nil {
-			return nil, err
-		}
+		hull = must.Get(run.projector.MinNorm(at.X, gradients, delta))
 		// Those that matter are taken where F has them, one by one.
 		settled = true
 		kept := near[:0:0]
 		for i, s := range near {
 			if hull.Weights[i] > 0 && s.At != nil {
 				settled = false
-				e, err := run.exact(ctx, &s)
-				if err != nil {
-					return nil, err
-				}
+				e := must.Get(run.exact(ctx, &s))
 				if e == nil {
 					continue
 				}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
@@ -105,15 +106,11 @@ func (r *Run) check(ctx context.Context) error {
 }
 
 // Value evaluates F at x, which it copies.
-func (r *Run) Value(ctx context.Context, x []float64) (*Sample, error) {
-	if err := r.check(ctx); err != nil {
-		return nil, err
-	}
+func (r *Run) Value(ctx context.Context, x []float64) (_ *Sample, err error) {
+	defer must.Catch(&err)
+	must.Do(r.check(ctx))
 	r.Evaluations++
-	pt, err := r.h.Value(ctx, x)
-	if err != nil {
-		return nil, err
-	}
+	pt := must.Get(r.h.Value(ctx, x))
 	return r.see(pt)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -36,24 +37,18 @@ type smoothDescent struct {
 
 // minimize returns where descent from x has come to, or from ahead, where that is not nil
 // and F_mu is lower there; nil where the path was not found at x itself.
-func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Sample, error) {
+func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (_ *Sample, err error) {
+	defer must.Catch(&err)
 	d.set = d.run.h.Problem().X
 	c, err := d.evaluate(ctx, x)
 	if err != nil || c == nil {
 		return nil, err
 	}
 	if ahead != nil {
-		if err := d.run.projector.ProjectUpper(ahead, ahead); err != nil {
-			return nil, err
-		}
-		next, err := d.evaluate(ctx, ahead)
-		if err != nil {
-			return nil, err
-		}
+		must.Do(d.run.projector.ProjectUpper(ahead, ahead))
+		next := must.Get(d.evaluate(ctx, ahead))
 		if next == nil {
-			if next, err = d.evaluate(ctx, linalg.Plus(x, 0.5, linalg.Minus(ahead, x))); err != nil {
-				return nil, err
-			}
+			next = must.Get(d.evaluate(ctx, linalg.Plus(x, 0.5, linalg.Minus(ahead, x))))
 		}
 		if next != nil && next.F < c.F {
 			c = next
@@ -94,10 +89,7 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 		if !(decrease > d.gain) && !edge || !(length > 1e-15*d.run.Size(c.X)) {
 			break
 		}
-		next, err := d.evaluate(ctx, linalg.Plus(c.X, 1, step))
-		if err != nil {
-			return nil, err
-		}
+		next := must.Get(d.evaluate(ctx, linalg.Plus(c.X, 1, step)))
 		ratio := math.Inf(-1)
 		if next != nil {
 			ratio = (c.F - next.F) / decrease
@@ -110,9 +102,7 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 		}
 		if next != nil && ratio > tolerance.Armijo {
 			if !edge {
-				if next, err = d.lengthen(ctx, c, next, step); err != nil {
-					return nil, err
-				}
+				next = must.Get(d.lengthen(ctx, c, next, step))
 			}
 			c, d.at = next, nil
 			if taken++; taken == d.most {
@@ -138,17 +128,13 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 // lengthen doubles a step from c to next, which the model has ended, while F falls on along it nearly as steeply as at c: the
 // curvature is then too large, as where it is the rounding of the derivatives that it is made of, and steps by it would
 // creep. The part 0.9 of the slope is that of Wolfe's condition for steps of Newton's method (Nocedal and Wright, section 3.1).
-func (d *smoothDescent) lengthen(ctx context.Context, c, next *Sample, step []float64) (*Sample, error) {
+func (d *smoothDescent) lengthen(ctx context.Context, c, next *Sample, step []float64) (_ *Sample, err error) {
+	defer must.Catch(&err)
 	slope := linalg.Dot(c.G, step)
 	for k := 1; k <= 20 && linalg.Dot(next.G, step) < 0.9*slope; k++ { // as many as those of quasi-Newton steps (accept)
 		x := linalg.Plus(c.X, math.Ldexp(1, k), step)
-		if err := d.run.projector.ProjectUpper(x, x); err != nil {
-			return nil, err
-		}
-		longer, err := d.evaluate(ctx, x)
-		if err != nil {
-			return nil, err
-		}
+		must.Do(d.run.projector.ProjectUpper(x, x))
+		longer := must.Get(d.evaluate(ctx, x))
 		if longer == nil || !(longer.F < next.F) {
 			break
 		}

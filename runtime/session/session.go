@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/await"
+	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/ir/check"
 	"bilevelc/ir/data"
@@ -236,18 +237,13 @@ func (s *Session) BindContext(ctx context.Context, opts runtime.BindOptions) (*r
 func (s *Session) Near() *runtime.Result { return s.near }
 
 // Solve binds the model and solves it; the result serves later expressions.
-func (s *Session) Solve(ctx context.Context, binding runtime.BindOptions, opts runtime.Options) (*runtime.Result, *runtime.Problem, error) {
-	p, err := s.BindContext(ctx, binding)
-	if err != nil {
-		return nil, nil, err
-	}
+func (s *Session) Solve(ctx context.Context, binding runtime.BindOptions, opts runtime.Options) (_ *runtime.Result, _ *runtime.Problem, err error) {
+	defer must.Catch(&err)
+	p := must.Get(s.BindContext(ctx, binding))
 	if opts.Seed == 0 {
 		opts.Seed = s.Seed
 	}
-	r, err := p.Solve(ctx, opts)
-	if err != nil {
-		return nil, nil, err
-	}
+	r := must.Get(p.Solve(ctx, opts))
 	s.last = r
 	if r.HasPoint() {
 		s.near = r

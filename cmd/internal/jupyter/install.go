@@ -6,28 +6,23 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"bilevelc/internal/must"
 )
 
 // Install writes the kernel's description to where Jupyter looks for kernels: below
 // prefix/share/jupyter, or, where prefix is "", the user's own folder. It returns the
 // folder.
-func Install(prefix, name, displayName, language string, command []string) (string, error) {
+func Install(prefix, name, displayName, language string, command []string) (_ string, err error) {
+	defer must.Catch(&err)
 	folder := filepath.Join(prefix, "share", "jupyter")
 	if prefix == "" {
-		var err error
-		if folder, err = userFolder(); err != nil {
-			return "", err
-		}
+		folder = must.Get(userFolder())
 	}
 	folder = filepath.Join(folder, "kernels", name)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", err
-	}
-	spec, err := json.MarshalIndent(map[string]any{"argv": command, "display_name": displayName, "language": language,
-		"interrupt_mode": "message", "metadata": map[string]any{}}, "", "  ")
-	if err != nil {
-		return "", err
-	}
+	must.Do(os.MkdirAll(folder, 0o755))
+	spec := must.Get(json.MarshalIndent(map[string]any{"argv": command, "display_name": displayName, "language": language,
+		"interrupt_mode": "message", "metadata": map[string]any{}}, "", "  "))
 	return folder, os.WriteFile(filepath.Join(folder, "kernel.json"), append(spec, '\n'), 0o644)
 }
 

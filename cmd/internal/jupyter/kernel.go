@@ -15,6 +15,7 @@ import (
 	"github.com/go-zeromq/zmq4"
 
 	"bilevelc/internal/jsonfault"
+	"bilevelc/internal/must"
 )
 
 // Language is what a kernel runs.
@@ -138,12 +139,10 @@ func (k *kernel) echo(s zmq4.Socket) {
 }
 
 // answer works on the messages of a socket, one after the other.
-func (k *kernel) answer(ctx context.Context, s zmq4.Socket) error {
+func (k *kernel) answer(ctx context.Context, s zmq4.Socket) (err error) {
+	defer must.Catch(&err)
 	for ctx.Err() == nil {
-		received, err := s.Recv()
-		if err != nil {
-			return err
-		}
+		received := must.Get(s.Recv())
 		m, err := k.sign.parse(received.Frames)
 		if err != nil {
 			continue // malformed, or signed with another key
@@ -151,13 +150,8 @@ func (k *kernel) answer(ctx context.Context, s zmq4.Socket) error {
 		k.broadcast(m, "status", map[string]any{"execution_state": "busy"})
 		kind, content := k.reply(ctx, m)
 		if kind != "" {
-			frames, err := k.sign.frames(m.ids, k.session, kind, m.parent, content)
-			if err != nil {
-				return err
-			}
-			if err := s.SendMulti(zmq4.NewMsgFrom(frames...)); err != nil {
-				return err
-			}
+			frames := must.Get(k.sign.frames(m.ids, k.session, kind, m.parent, content))
+			must.Do(s.SendMulti(zmq4.NewMsgFrom(frames...)))
 		}
 		k.broadcast(m, "status", map[string]any{"execution_state": "idle"})
 		if m.header.Type == "shutdown_request" {

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"bilevelc/internal/must"
 )
 
 // protocolVersion is the version of the messaging protocol that the kernel speaks.
@@ -76,16 +78,11 @@ func (s signer) parse(frames [][]byte) (*message, error) {
 }
 
 // frames writes a message of a type, which answers parent.
-func (s signer) frames(ids [][]byte, session, kind string, parent json.RawMessage, content any) ([][]byte, error) {
-	head, err := json.Marshal(header{ID: identifier(), Session: session, Username: "kernel",
-		Date: time.Now().UTC().Format(time.RFC3339Nano), Type: kind, Version: protocolVersion})
-	if err != nil {
-		return nil, err
-	}
-	body, err := json.Marshal(content)
-	if err != nil {
-		return nil, err
-	}
+func (s signer) frames(ids [][]byte, session, kind string, parent json.RawMessage, content any) (_ [][]byte, err error) {
+	defer must.Catch(&err)
+	head := must.Get(json.Marshal(header{ID: identifier(), Session: session, Username: "kernel",
+		Date: time.Now().UTC().Format(time.RFC3339Nano), Type: kind, Version: protocolVersion}))
+	body := must.Get(json.Marshal(content))
 	if len(parent) == 0 {
 		parent = json.RawMessage("{}")
 	}

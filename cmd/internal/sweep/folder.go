@@ -333,21 +333,16 @@ type Event struct {
 }
 
 // note adds an event to the journal of this process.
-func (f *Folder) note(e Event) error {
+func (f *Folder) note(e Event) (err error) {
+	defer must.Catch(&err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.journal == nil {
-		file, err := os.OpenFile(filepath.Join(f.Path, journalName, fileName(f.who)+".jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
-		if err != nil {
-			return err
-		}
+		file := must.Get(os.OpenFile(filepath.Join(f.Path, journalName, fileName(f.who)+".jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666))
 		f.journal = file
 	}
 	e.Time = time.Now().UTC()
-	text, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
+	text := must.Get(json.Marshal(e))
 	_, err = f.journal.Write(append(text, '\n'))
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"bilevelc/internal/must"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
@@ -88,7 +89,8 @@ func fault(err error) error {
 }
 
 // problem is the job's model bound to its data.
-func (r *Runner) problem(ctx context.Context, job Job) (*runtime.Problem, error) {
+func (r *Runner) problem(ctx context.Context, job Job) (_ *runtime.Problem, err error) {
+	defer must.Catch(&err)
 	part := Fixed{Model: job.Model, Data: job.Data, Set: job.Set, Seed: job.Seed}
 	key := part.key()
 	r.mu.Lock()
@@ -99,16 +101,10 @@ func (r *Runner) problem(ctx context.Context, job Job) (*runtime.Problem, error)
 		}
 	}
 	r.mu.Unlock()
-	model, err := r.model(ctx, job.Model)
-	if err != nil {
-		return nil, err
-	}
+	model := must.Get(r.model(ctx, job.Model))
 	var all datafile.Sum
 	for _, input := range job.Data {
-		text, err := r.Inputs.Input(ctx, input.Hash)
-		if err != nil {
-			return nil, err
-		}
+		text := must.Get(r.Inputs.Input(ctx, input.Hash))
 		name, file := datafile.SplitSpec(input.Name)
 		all.Add(datafile.Read(datafile.Auto, file, string(text), name))
 	}

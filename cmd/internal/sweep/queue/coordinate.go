@@ -17,6 +17,7 @@ import (
 
 	"bilevelc/cmd/internal/sweep"
 	"bilevelc/internal/atomicfile"
+	"bilevelc/internal/must"
 	"bilevelc/runtime"
 )
 
@@ -37,39 +38,28 @@ type Coordinator struct {
 }
 
 // Run ends when no job is missing, with the cause of ctx, or at an error of the folder.
-func (c *Coordinator) Run(ctx context.Context) error {
-	var err error
-	if c.js, err = jetstream.New(c.Conn); err != nil {
-		return err
-	}
+func (c *Coordinator) Run(ctx context.Context) (err error) {
+	defer must.Catch(&err)
+	c.js = must.Get(jetstream.New(c.Conn))
 	if c.Redeliver == 0 {
 		c.Redeliver = sweep.DefaultRedeliver
 	}
-	if err := persist(ctx, c.Conn, func(ctx context.Context) error { return setup(ctx, c.js, c.Redeliver) }); err != nil {
-		return err
-	}
+	must.Do(persist(ctx, c.Conn, func(ctx context.Context) error { return setup(ctx, c.js, c.Redeliver) }))
 	c.open = map[string]sweep.Job{}
 	missing := c.Folder.Missing(c.Retry)
 	for _, j := range missing {
 		c.open[j.Key] = j
 	}
-	if err := c.upload(ctx, missing); err != nil {
-		return err
-	}
+	must.Do(c.upload(ctx, missing))
 	for _, j := range missing {
-		if err := c.publish(ctx, j); err != nil {
-			return err
-		}
+		must.Do(c.publish(ctx, j))
 	}
 	quiet := 0
 	for len(c.open) > 0 {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		n, err := c.receive(ctx)
-		if err != nil {
-			return err
-		}
+		n := must.Get(c.receive(ctx))
 		if n > 0 {
 			quiet = 0
 			continue
@@ -80,9 +70,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 			quiet = 0
 		} else if quiet++; quiet >= 3 {
 			quiet = 0
-			if err := c.revive(ctx); err != nil {
-				return err
-			}
+			must.Do(c.revive(ctx))
 		}
 	}
 	return nil
@@ -267,13 +255,12 @@ func (c *Coordinator) idle(ctx context.Context) bool {
 // revive deals with jobs that are missing while nobody works: those that are still in
 // the queue have been delivered too often, and are given up; the others were lost with
 // a part of the queue, and are put into it again.
-func (c *Coordinator) revive(ctx context.Context) error {
-	if err := persist(ctx, c.Conn, func(ctx context.Context) error { return setup(ctx, c.js, c.Redeliver) }); err != nil {
-		return err
-	}
+func (c *Coordinator) revive(ctx context.Context) (err error) {
+	defer must.Catch(&err)
+	must.Do(persist(ctx, c.Conn, func(ctx context.Context) error { return setup(ctx, c.js, c.Redeliver) }))
 	for key, job := range c.open {
 		exhausted := false
-		err := persist(ctx, c.Conn, func(ctx context.Context) error {
+		must.Do(persist(ctx, c.Conn, func(ctx context.Context) error {
 			stream, err := c.js.Stream(ctx, jobsStream)
 			if err != nil {
 				return err
@@ -287,20 +274,13 @@ func (c *Coordinator) revive(ctx context.Context) error {
 			}
 			exhausted = true
 			return stream.DeleteMsg(ctx, m.Sequence)
-		})
-		if err != nil {
-			return err
-		}
+		}))
 		if !exhausted {
-			if err := c.publish(ctx, job); err != nil {
-				return err
-			}
+			must.Do(c.publish(ctx, job))
 			continue
 		}
 		outcome := sweep.Outcome{Job: job, Err: &sweep.FaultError{Err: fmt.Errorf("given up after %d workers got it and gave no result", deliveries)}}
-		if err := c.Folder.Keep(nil, outcome); err != nil {
-			return err
-		}
+		must.Do(c.Folder.Keep(nil, outcome))
 		delete(c.open, key)
 		if c.Watch != nil {
 			c.Watch(outcome)
