@@ -58,7 +58,7 @@ var layers = map[string][]string{
 	"runtime/relaxation":        {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/tolerance"},
 	"runtime/lower":             {"internal/await", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/tolerance"},
 	"runtime/oracle":            {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/tolerance"},
-	"runtime/oracle/oracletest": {"internal/sparse", "ir", "lang/diag", "parser", "runtime/compile", "runtime/linalg", "runtime/lower", "runtime/problem", "runtime/qp", "runtime/tolerance"},
+	"runtime/oracle/oracletest": {"internal/kkttest", "internal/sparse", "ir", "lang/diag", "parser", "runtime/compile", "runtime/linalg", "runtime/lower", "runtime/problem", "runtime/qp", "runtime/tolerance"},
 	"runtime/outer":             {"internal/await", "internal/must", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/oracle", "runtime/status", "runtime/tolerance"},
 	"runtime/paper":             {"runtime/convex", "runtime/linalg", "runtime/method", "runtime/outer", "runtime/problem", "runtime/tolerance"},
 	"runtime/system":            {"internal/sparse", "runtime/activeset", "runtime/central", "runtime/certify", "runtime/document", "runtime/kkt", "runtime/linalg", "runtime/lower", "runtime/oracle", "runtime/outer", "runtime/pieces", "runtime/problem", "runtime/qp", "runtime/reduced", "runtime/relaxation", "runtime/sequential", "runtime/status", "runtime/tree", "runtime/tolerance"},

@@ -6,22 +6,14 @@ package oracletest
 import (
 	"math"
 
+	"bilevelc/internal/kkttest"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
 
-// Quadratic is 1/2 z'Hz + c'z + k with z = (x, y).
-type Quadratic struct {
-	dx, dy int
-	h      []float64 // (dx+dy) x (dx+dy), row-major, symmetric
-	c      []float64
-	k      float64
-	z, hz  []float64
-}
-
 // FromFormula recovers a quadratic from its formula: the coefficients are
 // combinations of its values at 0, e_i, -e_i and e_i + e_j.
-func FromFormula(dx, dy int, formula func(x, y []float64) float64) *Quadratic {
+func FromFormula(dx, dy int, formula func(x, y []float64) float64) *kkttest.Quadratic {
 	n := dx + dy
 	z := make([]float64, n)
 	at := func() float64 { return formula(z[:dx], z[dx:]) }
@@ -32,67 +24,24 @@ func FromFormula(dx, dy int, formula func(x, y []float64) float64) *Quadratic {
 		z[i] = -1
 		minus := at()
 		z[i] = 0
-		q.h[i*n+i] = plus + minus - 2*q.k
-		q.c[i] = (plus - minus) / 2
+		q.M[i*n+i] = plus + minus - 2*q.K
+		q.C[i] = (plus - minus) / 2
 	}
 	for i := range z {
 		for j := range i {
 			z[i], z[j] = 1, 1
-			v := at() - q.k - q.c[i] - q.c[j] - q.h[i*n+i]/2 - q.h[j*n+j]/2
-			q.h[i*n+j], q.h[j*n+i] = v, v
+			v := at() - q.K - q.C[i] - q.C[j] - q.M[i*n+i]/2 - q.M[j*n+j]/2
+			q.M[i*n+j], q.M[j*n+i] = v, v
 			z[i], z[j] = 0, 0
 		}
 	}
 	return q
 }
 
-// NewQuadratic takes the coefficients: h is (dx+dy) x (dx+dy) and symmetric.
-func NewQuadratic(dx, dy int, h, c []float64, k float64) *Quadratic {
-	return &Quadratic{dx: dx, dy: dy, h: h, c: c, k: k, z: make([]float64, dx+dy), hz: make([]float64, dx+dy)}
+// NewQuadratic is 1/2 z'hz + c'z + k of z = (x, y): h is (dx+dy) x (dx+dy) and symmetric.
+func NewQuadratic(dx, dy int, h, c []float64, k float64) *kkttest.Quadratic {
+	return &kkttest.Quadratic{Nx: dx, Ny: dy, M: h, C: c, K: k}
 }
-
-func (q *Quadratic) evaluate(x, y []float64) float64 {
-	copy(q.z, x)
-	copy(q.z[q.dx:], y)
-	n := len(q.z)
-	v := q.k
-	for i := range q.hz {
-		s := 0.0
-		for j, h := range q.h[i*n : (i+1)*n] {
-			s += h * q.z[j]
-		}
-		v += q.z[i] * (s/2 + q.c[i])
-		q.hz[i] = s + q.c[i]
-	}
-	return v
-}
-
-// Value implements problem.Function.
-func (q *Quadratic) Value(x, y []float64) float64 { return q.evaluate(x, y) }
-
-// GradX implements problem.Function.
-func (q *Quadratic) GradX(dst, x, y []float64) { q.evaluate(x, y); copy(dst, q.hz[:q.dx]) }
-
-// GradY implements problem.Function.
-func (q *Quadratic) GradY(dst, x, y []float64) { q.evaluate(x, y); copy(dst, q.hz[q.dx:]) }
-
-// ValueGradY implements problem.Function.
-func (q *Quadratic) ValueGradY(dst, x, y []float64) float64 {
-	v := q.evaluate(x, y)
-	copy(dst, q.hz[q.dx:])
-	return v
-}
-
-// ValueGrad implements problem.Function.
-func (q *Quadratic) ValueGrad(dstX, dstY, x, y []float64) float64 {
-	v := q.evaluate(x, y)
-	copy(dstX, q.hz[:q.dx])
-	copy(dstY, q.hz[q.dx:])
-	return v
-}
-
-// Clone implements problem.Function.
-func (q *Quadratic) Clone() problem.Function { return NewQuadratic(q.dx, q.dy, q.h, q.c, q.k) }
 
 // RowsFromFormula recovers the affine rows whose values formula returns, <= 0
 // where the name does not start with "=", and = 0 where it does.
