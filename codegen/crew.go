@@ -55,7 +55,8 @@ var helpers = sync.OnceValue(func() chan *crew {
 	for range runtime.NumCPU() - 1 {
 		go func() {
 			for c := range ready {
-				c.help()
+				c.shielded()
+				c.busy.Done()
 			}
 		}()
 	}
@@ -89,12 +90,6 @@ func (e *Evaluator) pieces(in *instr, native func(m *Frame, piece, thread int), 
 	c.shielded()
 	c.busy.Wait()
 	c.faults.Rethrow()
-}
-
-// help is the work of a helper.
-func (c *crew) help() {
-	defer c.busy.Done()
-	c.shielded()
 }
 
 // shielded is work whose panic waits for the others, and is then the caller's.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -332,7 +331,3 @@ func (e *examination) exactPoint(r *runtime.Result) []*big.Rat {
 func (e *examination) times(v []float64, exponent int) []float64 {
 	return each.Of(v, func(t float64) float64 { return t * e.unitOf(exponent, 1) })
 }
-
-var errNotApplicable *runtime.UsageError
-
-func isUsage(err error) bool { return errors.As(err, &errNotApplicable) }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math"
 	"regexp"
 	"slices"
@@ -48,7 +49,7 @@ func (e *examination) solve(p *runtime.Problem, opts runtime.Options, joint floa
 		how = opts.Method + "/" + opts.Oracle + "/" + opts.Solver
 	}
 	if err != nil {
-		if isUsage(err) && how != "default" {
+		if errors.As(err, new(*runtime.UsageError)) && how != "default" {
 			e.outcome("combination refused")
 		} else {
 			e.false("solve error", "%s: %v", how, firstLine(err))

@@ -163,7 +163,7 @@ func (a *app) solveInto(cmd *cobra.Command) {
 		}
 		if cmd.HasSubCommands() {
 			if _, err := os.Stat(args[0]); err != nil {
-				if hint := diag.DidYouMean(args[0], commandNames(cmd)); hint != "" {
+				if hint := diag.DidYouMean(args[0], each.Of(cmd.Commands(), (*cobra.Command).Name)); hint != "" {
 					return usageError("there is no command %s%s\nSee '%s --help'.", args[0], hint, cmd.CommandPath())
 				}
 			}
@@ -177,10 +177,6 @@ func (a *app) solveInto(cmd *cobra.Command) {
 		return a.solve(cmd.Context(), args[0], f)
 	}
 	cmd.ValidArgsFunction = modelFiles
-}
-
-func commandNames(cmd *cobra.Command) []string {
-	return each.Of(cmd.Commands(), func(c *cobra.Command) string { return c.Name() })
 }
 
 func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {

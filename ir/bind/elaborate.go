@@ -94,11 +94,6 @@ func (s *scope) local(name string) bool {
 	return ok
 }
 
-// global is what an expression names among the declarations of the model, or nil.
-func (e *elaborator) global(x lang.Expr) *ir.Symbol {
-	return elab.Global(e.b.prog, x, e.scope.local, e.library)
-}
-
 // top elaborates in the scope of the model.
 func (b *binder) top() *elaborator { return &elaborator{b: b} }
 

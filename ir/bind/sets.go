@@ -114,7 +114,7 @@ func (s *boundSet) key(labels []string) string {
 
 // setOf is the set that a name stands for in a scope, or nil.
 func (e *elaborator) setOf(x lang.Expr) *boundSet {
-	if s := e.global(x); s != nil {
+	if s := elab.Global(e.b.prog, x, e.scope.local, e.library); s != nil {
 		return e.b.sets[s.Name]
 	}
 	return nil

@@ -63,7 +63,7 @@ func (c *checker) affineRelation(r *lang.Constraint, terms []value) {
 		d.Context = r.Terms[i].Span()
 		d.Related = b.related
 		for _, other := range places[1:] {
-			d.Related = append(d.Related, relatedSite(other, "this part is not affine either"))
+			d.Related = append(d.Related, diag.Related{Span: other.at, Message: "this part is not affine either"})
 		}
 	}
 }

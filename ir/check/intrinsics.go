@@ -111,9 +111,6 @@ func builtin(p *expr.Primitive) Builtin {
 	return Builtin{Name: p.Name, Signature: p.Signature, Doc: p.Doc, Domain: p.Domain, Smooth: p.Smooth}
 }
 
-// isPrimitive reports whether a name belongs to the language itself.
-func isPrimitive(name string) bool { return intrinsics[name] != nil }
-
 // apply checks a call of an intrinsic with the right number of arguments.
 func (c *checker) apply(s *scope, e *lang.Call, in *intrinsic, args []value) value {
 	var v value

@@ -210,7 +210,7 @@ func (c *checker) name(s *scope, e *lang.Name) value {
 		n := math.Pi
 		return value{typ: elab.Real, num: &n}
 	}
-	if isPrimitive(e.Name) || c.program.Library[e.Name] != nil {
+	if intrinsics[e.Name] != nil || c.program.Library[e.Name] != nil {
 		c.functionAsValue(s, e)
 		return unknownValue
 	}

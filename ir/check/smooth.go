@@ -43,7 +43,3 @@ func smoothChoice(what string) string {
 func within(inner, outer diag.Span) bool {
 	return inner.Source == outer.Source && inner.Start >= outer.Start && inner.End <= outer.End
 }
-
-func relatedSite(s site, message string) diag.Related {
-	return diag.Related{Span: s.at, Message: message}
-}

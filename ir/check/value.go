@@ -63,15 +63,11 @@ func merge(a, b []site) []site {
 		if len(out) >= maxSites {
 			break
 		}
-		if !contains(out, s) {
+		if !slices.ContainsFunc(out, func(t site) bool { return t.at == s.at }) {
 			out = append(out, s)
 		}
 	}
 	return out
-}
-
-func contains(sites []site, s site) bool {
-	return slices.ContainsFunc(sites, func(t site) bool { return t.at == s.at })
 }
 
 var unknownValue = value{typ: elab.Unknown}

@@ -14,13 +14,7 @@ import (
 	"bilevelc/runtime/document"
 )
 
-// evaluate gives the value of an expression: over data alone, or at the last
-// solution where it reads variables. What the report names it may read too.
-func (s *Session) evaluate(e lang.Expr) (*Reply, error) {
-	return s.withReport().evaluateNames(e)
-}
-
-// withReport is the session with what its report names declared.
+// withReport is the session with what its report names declared, which expressions may read too.
 func (s *Session) withReport() *Session {
 	next := s.Copy()
 	for _, item := range s.reported() {
@@ -50,6 +44,7 @@ func (s *Session) Reported() []string {
 	return each.Of(s.reported(), func(item *lang.Let) string { return item.Name.Name })
 }
 
+// evaluateNames gives the value of an expression: over data alone, or at the last solution where it reads variables.
 func (s *Session) evaluateNames(e lang.Expr) (*Reply, error) {
 	var diags diag.List
 	whole, labelled := s.labelled(e)

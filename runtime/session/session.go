@@ -66,7 +66,7 @@ func (s *Session) Enter(name, text string) (*Reply, error) {
 		return nil, diags
 	}
 	if input.Expr != nil {
-		return s.evaluate(input.Expr)
+		return s.withReport().evaluateNames(input.Expr)
 	}
 	next := s.Copy()
 	reply := &Reply{}

@@ -447,11 +447,6 @@ func blockBefore(text string) string {
 	return ""
 }
 
-// blockAt is blockBefore at an offset of the document.
-func (d *Document) blockAt(offset int) string {
-	return blockBefore(d.Source.Text[:min(offset, len(d.Source.Text))])
-}
-
 // LastWord is the name, or the start of one, that a text ends in.
 func LastWord(text string) string {
 	start := len(text)

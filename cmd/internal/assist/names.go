@@ -39,7 +39,7 @@ func (d *Document) RenameTo(offset int, name string) ([]Edit, error) {
 		return edits, nil
 	}
 	next := Read(d.Source.Name, Apply(d.Source.Text, edits))
-	if !sameMeaning(d.Names, next.Names) {
+	if !slices.Equal(links(d.Names), links(next.Names)) {
 		return nil, fmt.Errorf("`%s` has a meaning here already", name)
 	}
 	// Uses that the index does not see (those of primitives, say) would show here.
@@ -50,12 +50,6 @@ func (d *Document) RenameTo(offset int, name string) ([]Edit, error) {
 		}
 	}
 	return edits, nil
-}
-
-// sameMeaning tells whether two indices differ in words only: the uses of each
-// definition are the same ones, counted over all names of the text.
-func sameMeaning(a, b *lang.Names) bool {
-	return slices.Equal(links(a), links(b))
 }
 
 // links has, for each name of a text in order of place, the number of the
@@ -98,8 +92,7 @@ func (d *Document) Hover(offset int, set *data.Set) (text string, at diag.Span, 
 
 // wordKinds are the kinds of words that may stand at a place.
 func (d *Document) wordKinds(at diag.Span) []WordKind {
-	switch d.blockAt(at.Start) {
-	case "solve":
+	if blockBefore(d.Source.Text[:min(at.Start, len(d.Source.Text))]) == "solve" {
 		return []WordKind{MethodWord, SettingWord, KeywordWord}
 	}
 	return []WordKind{KeywordWord, VariableSetWord, GeneratorWord, FunctionWord}
