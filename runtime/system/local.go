@@ -101,6 +101,9 @@ func (l *leaderSpace) From(ctx context.Context, x []float64) (*kkt.Point, error)
 	if failed == nil || l.whole == nil || ctx.Err() != nil || errors.As(failed, new(*pieces.FollowerError)) || errors.As(failed, new(*pieces.Unbounded)) {
 		return p, failed
 	}
+	if l.down && wholeWork(l.s) > tolerance.Second { // no start that nobody asked for is worth that
+		return p, failed
+	}
 	whole, failed := l.whole()
 	switch {
 	case failed != nil && err != nil:
@@ -132,9 +135,14 @@ func OneAnswer(p *problem.Problem) string {
 func decides(s *kkt.System, parts ...kkt.Part) bool {
 	sum := 0.0
 	for _, p := range parts {
-		sum += tree.FactorWork(float64(p.Relaxation.N+p.Relaxation.A.Rows)) * float64(len(p.Pairs))
+		sum += wholeWork(p.System) * float64(len(p.Pairs))
 	}
 	return tree.Applies(s) == "" && sum <= tolerance.Second
+}
+
+// wholeWork is what a factor of the tableau of a system's local solver takes, in multiplications.
+func wholeWork(s *kkt.System) float64 {
+	return tree.FactorWork(float64(s.Relaxation.N + s.Relaxation.A.Rows))
 }
 
 // searchedInFull is what a node for each pair takes, of a factor of the relaxation each.

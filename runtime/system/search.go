@@ -161,8 +161,8 @@ func (run *Run) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, error) {
 	default:
 		if l, ok := run.local.(*leaderSpace); ok { // the whole system takes much more
 			l.down = true
-			if p, err := l.From(ctx, run.System.X(b.Z)); p != nil && p.F <= b.F+tolerance.Sign*math.Abs(b.F) {
-				return p, err
+			if p, err := l.From(ctx, run.System.X(b.Z)); err == nil && p.F <= b.F+tolerance.Sign*math.Abs(b.F) {
+				return p, nil
 			}
 		}
 		solver, err := run.Whole()
