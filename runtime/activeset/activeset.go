@@ -43,10 +43,10 @@ type Bounds struct {
 	Lo, Hi       []float64 // len N
 }
 
-// Options of a solve. The zero value of Cutoff is a cutoff at 0: state +Inf for none.
+// Options of a solve.
 type Options struct {
-	Cutoff  float64 // stop as soon as a dual bound proves that the least value is greater
-	MaxIter int     // pivots after which the solve fails; 0 for a limit proportional to N+M
+	Cutoff  *float64 // stop as soon as a dual bound proves that the least value is greater; nil for no cutoff
+	MaxIter int      // pivots after which the solve fails; 0 for a limit proportional to N+M
 	// Sharp keeps signs and sides to what rounding leaves open of them, and not to the tolerance that also holds of programs whose numbers are themselves results.
 	Sharp bool
 	// Working, optional, is told of the work so far (Solution.Work), between pivots.

@@ -2,7 +2,6 @@ package activeset
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"bilevelc/internal/sparse"
@@ -97,7 +96,7 @@ func (a *Apart) SetObjective(q *sparse.CSR, c []float64) {
 
 // Solve is that of Solver, but for a cutoff: there is none. The first block that has no solution is the program's end: Infeasible with its weights, and without Z, Unbounded with the ray of that block and no point.
 func (a *Apart) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options) *Solution {
-	opts.Cutoff = math.Inf(1)
+	opts.Cutoff = nil
 	if len(a.parts) == 1 {
 		return a.parts[0].solver.Solve(ctx, b, warm, opts)
 	}

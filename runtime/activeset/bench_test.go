@@ -85,7 +85,7 @@ func BenchmarkNodes(b *testing.B) {
 				pivots := 0
 				dive := rand.New(rand.NewPCG(1, 1))
 				at := cloneBounds(&p.Bounds)
-				root := s.Solve(context.Background(), at, nil, none)
+				root := s.Solve(context.Background(), at, nil, activeset.Options{})
 				if root.Status == activeset.Failed {
 					b.Fatal(root.Status)
 				}
@@ -99,7 +99,7 @@ func BenchmarkNodes(b *testing.B) {
 						s.Forget()
 						start = nil
 					}
-					got := s.Solve(context.Background(), at, start, none)
+					got := s.Solve(context.Background(), at, start, activeset.Options{})
 					pivots += got.Iterations
 					if warm = got.Basis; got.Status != activeset.Optimal || fixed > len(pairs)/2 {
 						if got.Status == activeset.Failed {

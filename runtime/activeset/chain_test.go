@@ -16,8 +16,6 @@ import (
 
 var times = flag.Int("times", 1, "how many times as many random programs")
 
-var none = activeset.Options{Cutoff: inf}
-
 // change changes some bounds as a tree does: a row becomes an equation, a
 // variable is fixed at a side, a side moves, or all goes back.
 func change(r *rand.Rand, p *activeset.Program, b *activeset.Bounds) {
@@ -88,7 +86,7 @@ func TestChainsAgreeWithFreshSolves(t *testing.T) {
 				}
 				s.SetObjective(current.Q, current.C)
 			}
-			got := s.Solve(context.Background(), b, warm, none)
+			got := s.Solve(context.Background(), b, warm, activeset.Options{})
 			if k.near > 2 && got.Status == activeset.Failed {
 				failed++
 				break
@@ -101,7 +99,7 @@ func TestChainsAgreeWithFreshSolves(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cold := fresh.Solve(context.Background(), b, nil, none)
+			cold := fresh.Solve(context.Background(), b, nil, activeset.Options{})
 			if k.near > 2 && cold.Status == activeset.Failed {
 				failed++
 				break
@@ -115,9 +113,9 @@ func TestChainsAgreeWithFreshSolves(t *testing.T) {
 			}
 			warm = got.Basis
 			if got.Status == activeset.Optimal {
-				cut := s.Solve(context.Background(), b, warm, activeset.Options{Cutoff: got.Value - 1e-3*(1+math.Abs(got.Value))*r.Float64()})
+				cut := s.Solve(context.Background(), b, warm, activeset.Options{Cutoff: new(got.Value - 1e-3*(1+math.Abs(got.Value))*r.Float64())})
 				if r.IntN(2) == 0 {
-					cut = fresh.Solve(context.Background(), b, nil, activeset.Options{Cutoff: got.Value - 5*r.Float64()})
+					cut = fresh.Solve(context.Background(), b, nil, activeset.Options{Cutoff: new(got.Value - 5*r.Float64())})
 				}
 				if cut.Status == activeset.CutOff {
 					cuts++
@@ -130,7 +128,7 @@ func TestChainsAgreeWithFreshSolves(t *testing.T) {
 				} else if !agree(&current, b, cut, got) {
 					t.Errorf("seed %d step %d: with a cutoff below the value %g: %v %g", seed, step, got.Value, cut.Status, cut.Value)
 				}
-				above := s.Solve(context.Background(), b, warm, activeset.Options{Cutoff: got.Value + 1e-6*(1+math.Abs(got.Value))})
+				above := s.Solve(context.Background(), b, warm, activeset.Options{Cutoff: new(got.Value + 1e-6*(1+math.Abs(got.Value)))})
 				if above.Status != activeset.Optimal {
 					t.Errorf("seed %d step %d: with a cutoff above the value: %v", seed, step, above.Status)
 				}
@@ -269,10 +267,10 @@ func TestForgetMakesSolvesRepeatable(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.Forget()
-			x := s.Solve(context.Background(), b, warm, none)
-			other.Solve(context.Background(), nil, nil, none)
+			x := s.Solve(context.Background(), b, warm, activeset.Options{})
+			other.Solve(context.Background(), nil, nil, activeset.Options{})
 			other.Forget()
-			if y := other.Solve(context.Background(), b, back, none); !reflect.DeepEqual(x, y) {
+			if y := other.Solve(context.Background(), b, back, activeset.Options{}); !reflect.DeepEqual(x, y) {
 				t.Fatalf("seed %d: %v %v", seed, x, y)
 			}
 			warm = x.Basis
@@ -296,7 +294,7 @@ func TestLoadedSolversAreNew(t *testing.T) {
 		b := cloneBounds(&p.Bounds)
 		var warm *activeset.Basis
 		for range 3 {
-			x, y := s.Solve(context.Background(), b, warm, none), fresh.Solve(context.Background(), b, warm, none)
+			x, y := s.Solve(context.Background(), b, warm, activeset.Options{}), fresh.Solve(context.Background(), b, warm, activeset.Options{})
 			if !reflect.DeepEqual(x, y) || !reflect.DeepEqual(last, was) {
 				t.Fatalf("seed %d: %v, and new %v; before %v, and new %v", seed, x, y, last, was)
 			}
@@ -310,22 +308,22 @@ func TestLimitsAndContext(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
 	p := random(r, kind{n: 40, m: 20, density: 1, boxed: true})
 	s, _ := activeset.New(p)
-	if got := s.Solve(context.Background(), nil, nil, activeset.Options{Cutoff: inf, MaxIter: 2}); got.Status != activeset.Failed {
+	if got := s.Solve(context.Background(), nil, nil, activeset.Options{MaxIter: 2}); got.Status != activeset.Failed {
 		t.Errorf("after 2 pivots: %v", got.Status)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if got := s.Solve(ctx, nil, nil, none); got.Status != activeset.Stopped || got.Basis == nil {
+	if got := s.Solve(ctx, nil, nil, activeset.Options{}); got.Status != activeset.Stopped || got.Basis == nil {
 		t.Errorf("without time: %v", got.Status)
 	}
-	if got := s.Solve(context.Background(), nil, nil, none); got.Status != activeset.Optimal || got.Work <= 0 {
+	if got := s.Solve(context.Background(), nil, nil, activeset.Options{}); got.Status != activeset.Optimal || got.Work <= 0 {
 		t.Errorf("then: %v", got.Status)
 	}
 	// Who is told of the work between pivots ends it soon after it is too much.
-	whole := s.Solve(context.Background(), nil, nil, none).Work
+	whole := s.Solve(context.Background(), nil, nil, activeset.Options{}).Work
 	ctx, cancel = context.WithCancel(context.Background())
 	defer cancel()
-	short := none
+	short := activeset.Options{}
 	short.Working = func(work int64) {
 		if work > whole/4 {
 			cancel()
@@ -336,7 +334,7 @@ func TestLimitsAndContext(t *testing.T) {
 	}
 	crossed := cloneBounds(&p.Bounds)
 	crossed.Lo[3], crossed.Hi[3] = 2, 1
-	if got := s.Solve(context.Background(), crossed, nil, none); got.Status != activeset.Infeasible {
+	if got := s.Solve(context.Background(), crossed, nil, activeset.Options{}); got.Status != activeset.Infeasible {
 		t.Errorf("sides that contradict each other: %v", got.Status)
 	}
 }

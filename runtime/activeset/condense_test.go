@@ -138,12 +138,12 @@ func TestCondensedPrograms(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := plain.Solve(ctx, bounds, nil, activeset.Options{Cutoff: inf})
+				want := plain.Solve(ctx, bounds, nil, activeset.Options{})
 				cutoff := inf
 				if want.Status == activeset.Optimal && r.IntN(3) == 0 {
 					cutoff = want.Value + math.Abs(want.Value)*(r.Float64()-0.8)
 				}
-				got := s.Solve(ctx, bounds, warm, activeset.Options{Cutoff: cutoff})
+				got := s.Solve(ctx, bounds, warm, activeset.Options{Cutoff: new(cutoff)})
 				seen[got.Status]++
 				warm = got.Basis
 				scale := 1e-9 * (1 + math.Abs(want.Value)) // and what rows that are kept to 1e-9 of their terms leave open

@@ -21,7 +21,9 @@ func (s *Condensed) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Opti
 		return s.asItStands(ctx, b, warm, opts)
 	}
 	inner := opts
-	inner.Cutoff -= s.constant
+	if opts.Cutoff != nil {
+		inner.Cutoff = new(*opts.Cutoff - s.constant)
+	}
 	kept := s.bounds(b)
 	sol := s.inner.Solve(ctx, &kept, c.lesser(warm), inner)
 	out := s.whole(sol, b)

@@ -167,7 +167,7 @@ func TestAgainstAllWorkingSets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := s.Solve(context.Background(), nil, nil, none)
+		got := s.Solve(context.Background(), nil, nil, activeset.Options{})
 		switch want := enumerate(p); {
 		case math.IsInf(want, 1):
 			empty++

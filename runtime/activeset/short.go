@@ -26,7 +26,7 @@ func Shorter(ctx context.Context, s Reoptimizer, b *Bounds, sol *Solution, const
 		for j := range b.Lo {
 			box.Lo[j], box.Hi[j] = max(b.Lo[j], min(-r, b.Hi[j])), min(b.Hi[j], max(r, b.Lo[j]))
 		}
-		near := s.Solve(ctx, box, sol.Basis, Options{Cutoff: math.Inf(1)})
+		near := s.Solve(ctx, box, sol.Basis, Options{})
 		work += near.Work
 		if near.Status == Stopped {
 			break

@@ -55,7 +55,7 @@ func Once(ctx context.Context, p *Program) *Solution {
 	if err != nil {
 		return &Solution{Status: Failed}
 	}
-	return solver.Solve(ctx, nil, nil, Options{Cutoff: math.Inf(1)})
+	return solver.Solve(ctx, nil, nil, Options{})
 }
 
 // Load makes s, a new one or one with another program, the solver that New makes of p, in the storage that it has. What it has returned stays as it is.
@@ -217,7 +217,10 @@ func (s *Solver) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options
 	t, st := s.tab, s.st
 	s.iterations, s.seed, t.work = 0, 1, 0
 	s.farkasRow, s.farkasBound, s.ray = nil, nil, nil
-	s.cutoff, s.near, s.working = opts.Cutoff*s.scale.sigma, tolerance.Sign, opts.Working
+	s.cutoff, s.near, s.working = math.Inf(1), tolerance.Sign, opts.Working
+	if opts.Cutoff != nil {
+		s.cutoff = *opts.Cutoff * s.scale.sigma
+	}
 	if opts.Sharp {
 		s.near = tolerance.FewRoundings
 	}

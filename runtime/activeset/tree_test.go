@@ -206,7 +206,7 @@ func branch(t *testing.T, p *activeset.Program, pairs [][2]int, limit int, gap f
 		if math.IsInf(r.best, 1) {
 			cutoff = inf
 		}
-		got := s.Solve(context.Background(), b, node.warm, activeset.Options{Cutoff: cutoff})
+		got := s.Solve(context.Background(), b, node.warm, activeset.Options{Cutoff: new(cutoff)})
 		r.iterations += got.Iterations
 		each(b, got)
 		next, bound := [2]int{-1, -1}, node.bound

@@ -29,7 +29,7 @@ func TestUnitsOfCosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, above := range []float64{math.Inf(1), 1e-6} {
-			sol := s.Solve(context.Background(), nil, nil, activeset.Options{Cutoff: f * (least + above)})
+			sol := s.Solve(context.Background(), nil, nil, activeset.Options{Cutoff: new(f * (least + above))})
 			if sol.Status != activeset.Optimal || math.Abs(sol.Value/f-least) > 1e-9 {
 				t.Errorf("%d: %v, %v, the least is %v", k, sol.Status, sol.Value/f, least)
 			}

@@ -112,7 +112,7 @@ func (s *System) hold(ctx context.Context, held []bool) error {
 		for k, sign := range [2]float64{1, -1} {
 			c[j] = sign
 			solver.SetObjective(nil, c)
-			sol := solver.Solve(ctx, nil, at, activeset.Options{Cutoff: math.Inf(1)})
+			sol := solver.Solve(ctx, nil, at, activeset.Options{})
 			if at = sol.Basis; sol.Status != activeset.Optimal {
 				if sol.Status == activeset.Unbounded {
 					if ray := s.Unscaled(sol.Ray); s.curvesDown(ray) {

@@ -136,7 +136,7 @@ func TestMultipliersMakeUpTheGradient(t *testing.T) {
 		}
 		var b activeset.Bounds
 		s.Bounds(&b, branch)
-		sol := solver.Solve(t.Context(), &b, nil, activeset.Options{Cutoff: math.Inf(1)})
+		sol := solver.Solve(t.Context(), &b, nil, activeset.Options{})
 		if sol.Status != activeset.Optimal {
 			continue
 		}

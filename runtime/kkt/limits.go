@@ -67,7 +67,7 @@ func (l *limiter) most(solver *activeset.Solver, form func(cost []float64)) floa
 	form(cost)
 	floats.Scale(-1, cost)
 	solver.SetObjective(nil, cost)
-	sol := solver.Solve(l.ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+	sol := solver.Solve(l.ctx, nil, nil, activeset.Options{})
 	l.work += sol.Work
 	switch sol.Status {
 	case activeset.Optimal:

@@ -88,7 +88,7 @@ func TestPartsAddUp(t *testing.T) {
 			}
 			var b activeset.Bounds
 			of.Bounds(&b, fix)
-			sol := solver.Solve(t.Context(), &b, nil, activeset.Options{Cutoff: math.Inf(1)})
+			sol := solver.Solve(t.Context(), &b, nil, activeset.Options{})
 			switch sol.Status {
 			case activeset.Infeasible:
 				return math.Inf(1)

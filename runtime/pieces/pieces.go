@@ -289,7 +289,7 @@ func (v *Solver) dual() *kkt.Quadratic {
 
 // solve runs a program and counts its work; the error is that of the context, or of a failure.
 func (v *Solver) solve(ctx context.Context, of *activeset.Solver, b *activeset.Bounds, warm *activeset.Basis) (*activeset.Solution, error) {
-	sol := of.Solve(ctx, b, warm, activeset.Options{Cutoff: math.Inf(1)})
+	sol := of.Solve(ctx, b, warm, activeset.Options{})
 	v.work += sol.Work
 	if v.opts.Working != nil {
 		v.opts.Working()

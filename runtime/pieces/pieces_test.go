@@ -39,7 +39,7 @@ func least(t *testing.T, s *kkt.System, fixed []kkt.Fix, open []int) float64 {
 		var b activeset.Bounds
 		s.Bounds(&b, fix)
 		solver.Forget()
-		if sol := solver.Solve(t.Context(), &b, nil, activeset.Options{Cutoff: math.Inf(1)}); sol.Status == activeset.Optimal {
+		if sol := solver.Solve(t.Context(), &b, nil, activeset.Options{}); sol.Status == activeset.Optimal {
 			best = math.Min(best, s.Value(s.Unscaled(sol.Z)))
 		}
 	}
@@ -146,7 +146,7 @@ func answer(t *testing.T, s *kkt.System, x []float64) (f float64, ok bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sol := solver.Solve(t.Context(), nil, nil, activeset.Options{Cutoff: math.Inf(1), Sharp: true})
+	sol := solver.Solve(t.Context(), nil, nil, activeset.Options{Sharp: true})
 	if sol.Status != activeset.Optimal {
 		return 0, false
 	}

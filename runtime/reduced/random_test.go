@@ -414,7 +414,7 @@ func TestRandom(t *testing.T) {
 			}
 			var b activeset.Bounds
 			s.Bounds(&b, branch)
-			sol := solver.Solve(t.Context(), &b, nil, activeset.Options{Cutoff: math.Inf(1)})
+			sol := solver.Solve(t.Context(), &b, nil, activeset.Options{})
 			if sol.Status != activeset.Optimal {
 				t.Errorf("case %d (%+v), branch %b: %v", c, k, side, sol.Status)
 				continue

@@ -72,7 +72,7 @@ func (p *piece) resolve(ctx context.Context, j *judged, st *State) *signs {
 		return nil
 	}
 	for range 2 { // the second time what rounding of the first has left, in units of its own (Gleixner, Steffy and Wolter 2016)
-		sol := solver.Solve(ctx, &m.Bounds, basis, activeset.Options{Cutoff: math.Inf(1), Working: func(work int64) { p.working(st, work) }})
+		sol := solver.Solve(ctx, &m.Bounds, basis, activeset.Options{Working: func(work int64) { p.working(st, work) }})
 		p.work(int(sol.Work))
 		if sol.Status != activeset.Optimal {
 			return nil

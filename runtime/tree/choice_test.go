@@ -200,7 +200,7 @@ func byOptions(t *testing.T, sys *kkt.System) (best float64, ok bool) {
 				bounds.Lo[j], bounds.Hi[j] = lo, hi
 				return
 			}
-			sol := solver.Solve(context.Background(), &bounds, nil, activeset.Options{Cutoff: math.Inf(1)})
+			sol := solver.Solve(context.Background(), &bounds, nil, activeset.Options{})
 			switch sol.Status {
 			case activeset.Optimal:
 				confirm(t, &prog, &bounds, sol)

@@ -222,7 +222,7 @@ func (s *search) lengths(ctx context.Context, at []int) []float64 {
 			cost := make([]float64, len(linear.C))
 			cost[j] = sign
 			solver.SetObjective(nil, cost)
-			sol := solver.Solve(ctx, nil, last, activeset.Options{Cutoff: math.Inf(1)})
+			sol := solver.Solve(ctx, nil, last, activeset.Options{})
 			s.work += sol.Work
 			if last = sol.Basis; sol.Status != activeset.Optimal {
 				break
@@ -251,7 +251,7 @@ func (s *search) tighten(ctx context.Context) string {
 				cost[j] = sign * t
 			}
 			solver.SetObjective(nil, cost)
-			sol := solver.Solve(ctx, nil, last, activeset.Options{Cutoff: math.Inf(1)})
+			sol := solver.Solve(ctx, nil, last, activeset.Options{})
 			s.work += sol.Work
 			s.tried++
 			last = sol.Basis

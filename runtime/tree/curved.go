@@ -260,7 +260,7 @@ func (p *plunger) newton(ctx context.Context, t *cutting, basis *activeset.Basis
 		}
 	}
 	solver.SetObjective(q, moved)
-	next := solver.Solve(ctx, t.bounds(&p.bounds), fits(basis, len(t.program.RowHi)), activeset.Options{Cutoff: math.Inf(1)})
+	next := solver.Solve(ctx, t.bounds(&p.bounds), fits(basis, len(t.program.RowHi)), activeset.Options{})
 	solver.SetObjective(of.Q, cost)
 	p.work += next.Work
 	p.tried++

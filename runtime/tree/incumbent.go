@@ -113,7 +113,7 @@ func (p *plunger) branch(ctx context.Context, fix []kkt.Fix, box []change) *acti
 // onBranch solves the program of pieces in the bounds of p.
 func (p *plunger) onBranch(ctx context.Context) *activeset.Solution {
 	b := p.pieces.bounds(&p.bounds)
-	sol := p.pieces.solver.Solve(ctx, b, fits(p.last, len(b.RowHi)), activeset.Options{Cutoff: math.Inf(1)})
+	sol := p.pieces.solver.Solve(ctx, b, fits(p.last, len(b.RowHi)), activeset.Options{})
 	p.work += sol.Work
 	if p.s.concave == nil {
 		short, work := activeset.Shorter(ctx, p.pieces.solver, b, sol, p.s.quad.Const)

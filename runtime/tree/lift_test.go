@@ -93,7 +93,7 @@ func byFollower(t *testing.T, p *problem.Problem) float64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return solver.Solve(context.Background(), &prog.Bounds, nil, activeset.Options{Cutoff: math.Inf(1)})
+		return solver.Solve(context.Background(), &prog.Bounds, nil, activeset.Options{})
 	}
 	for code := range 1 << p.Dx {
 		x, open := make([]float64, p.Dx), float64(0)

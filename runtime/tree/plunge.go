@@ -105,7 +105,7 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 	cost, konst, size := p.secants(solver, n, of)
 	konst += p.s.quad.Const
 	p.rough = 0
-	cut := activeset.Options{Cutoff: p.cutoff - konst}
+	cut := activeset.Options{Cutoff: new(p.cutoff - konst)}
 	b := p.relax.bounds(&p.bounds)
 	sol := solver.Solve(ctx, b, fits(basis, len(b.RowHi)), cut)
 	p.work += sol.Work
@@ -122,8 +122,8 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 			sol = short
 		}
 	}
-	if p.shown(cost, b, sol, size) < cut.Cutoff && sol.Status == activeset.CutOff {
-		sol = solver.Solve(ctx, b, sol.Basis, activeset.Options{Cutoff: math.Inf(1)})
+	if p.shown(cost, b, sol, size) < *cut.Cutoff && sol.Status == activeset.CutOff {
+		sol = solver.Solve(ctx, b, sol.Basis, activeset.Options{})
 		p.work += sol.Work
 		p.shown(cost, b, sol, size)
 	}

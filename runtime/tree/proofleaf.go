@@ -97,7 +97,7 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) bool {
 			return false
 		}
 		_, konst, _ := pw.p.secants(pw.p.relax.solver, n, pw.p.relax.of)
-		sol, kind = pw.p.relax.solver.Solve(ctx, b, nil, activeset.Options{Cutoff: math.Inf(1)}), "bound"
+		sol, kind = pw.p.relax.solver.Solve(ctx, b, nil, activeset.Options{}), "bound"
 		switch sol.Value += konst + pw.s.quad.Const; {
 		case sol.Status == activeset.Infeasible:
 			kind = "empty"

@@ -276,7 +276,7 @@ func (p *plunger) extreme(ctx context.Context, n *node, k int, most bool) (float
 	p.bounds.Lo[of.Entry], p.bounds.Hi[of.Entry] = at/scale, at/scale
 	program.Q, program.C = nil, make([]float64, program.N)
 	program.C[of.col] = sign
-	sol := newSolver(program).Solve(ctx, &p.bounds, fits(n.basis, len(program.RowHi)), activeset.Options{Cutoff: math.Inf(1)})
+	sol := newSolver(program).Solve(ctx, &p.bounds, fits(n.basis, len(program.RowHi)), activeset.Options{})
 	p.work += sol.Work
 	p.tried++
 	nothing := math.Inf(-1)

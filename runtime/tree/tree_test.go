@@ -288,7 +288,7 @@ func enumerate(t *testing.T, sys *kkt.System) float64 {
 	var bounds activeset.Bounds
 	fix := make([]kkt.Fix, len(sys.Pairs))
 	solve := func() {
-		sol := solver.Solve(context.Background(), &bounds, nil, activeset.Options{Cutoff: math.Inf(1)})
+		sol := solver.Solve(context.Background(), &bounds, nil, activeset.Options{})
 		switch sol.Status {
 		case activeset.Optimal:
 			confirm(t, &prog, &bounds, sol)
