@@ -288,7 +288,7 @@ func TestOptionsRefused(t *testing.T) {
 		}
 	}
 	for _, block := range []string{"method = newton", "method = 3", "oracle = magic", "starts = 0", "starts = 1.5", "max_iter = -1",
-		"time_limit = 0", "alhpa = 1", "starts = many"} {
+		"nodes = 0", "nodes = 1.5", "nodes = many", "gap = 0", "gap = -1", "gap = wide", "time_limit = 0", "alhpa = 1", "starts = many"} {
 		model, err := runtime.Compile("test.blv", kinked+"solve {\n  "+block+"\n}\n")
 		if err == nil { // what names nothing is told when the model is compiled
 			problem, failed := model.Bind(nil, runtime.BindOptions{Seed: 1})

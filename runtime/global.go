@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -40,9 +41,8 @@ func (p *Problem) noBound(r *Result, opts Options, why string) {
 		return
 	}
 	_, sign := sense(&p.IR.Upper)
-	within := opts.Gap
-	if within == 0 {
-		within = tolerance.Target
+	if chosen, err := p.resolve(opts); err == nil {
+		opts.Gap = chosen.Gap
 	}
-	r.Global = &Global{Bound: Number(math.Inf(-int(sign))), Gap: Number(math.Inf(1)), Within: Number(within), Why: why}
+	r.Global = &Global{Bound: Number(math.Inf(-int(sign))), Gap: Number(math.Inf(1)), Within: Number(cmp.Or(opts.Gap, tolerance.Target)), Why: why}
 }

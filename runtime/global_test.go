@@ -14,8 +14,8 @@ import (
 	"bilevelc/internal/members"
 )
 
-// searched is a linear bilevel program that takes a search of some nodes.
-func searched(t *testing.T, rng *rand.Rand, n int) *Problem {
+// searched is a linear bilevel program that takes a search of some nodes, with the blocks at its end.
+func searched(t *testing.T, rng *rand.Rand, n int, blocks ...string) *Problem {
 	t.Helper()
 	rows := func(m, n int) string {
 		var words []string
@@ -30,7 +30,7 @@ func searched(t *testing.T, rng *rand.Rand, n int) *Problem {
 	}
 	text := fmt.Sprintf("model searched\ndata d: matrix[1, %[1]d] = %[2]s\ndata q: matrix[1, %[1]d] = %[3]s\ndata P: matrix[3, %[1]d] = %[4]s\ndata B: matrix[%[1]d, %[1]d] = %[5]s\n"+
 		"upper {\n  var x: vector[3] in box(-1, 1)\n  minimize sum(d * y) + 0.1 * sum(x)\n}\nlower {\n  var y: vector[%[1]d] in box(0, 2)\n  minimize sum(q * y) + dot(x, P * y) + 0.5 * sumsq(y)\n  subject to\n    rows: B * y <= 1\n}\n",
-		n, rows(1, n), rows(1, n), rows(3, n), rows(n, n))
+		n, rows(1, n), rows(1, n), rows(3, n), rows(n, n)) + strings.Join(blocks, "\n")
 	model, err := Compile("searched.blv", text)
 	if err != nil {
 		t.Fatal(err)
@@ -40,6 +40,47 @@ func searched(t *testing.T, rng *rand.Rand, n int) *Problem {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// The gap and the nodes of a `solve` block are those of the options, which go first.
+func TestSearchOfTheBlock(t *testing.T) {
+	rng := members.Rand(t, 19)
+	run := func(p *Problem, opts Options) *Global {
+		t.Helper()
+		r, err := p.Solve(context.Background(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Global
+	}
+	met := 0
+	for range 5 {
+		state := rng.Uint64()
+		model := func(blocks ...string) *Problem { return searched(t, rand.New(rand.NewPCG(state, 0)), 10, blocks...) }
+		nodes, gap := 1+rng.Int64N(4), 0.2*rng.Float64()
+		block := model(fmt.Sprintf("solve {\n  nodes = %d\n  gap = %v\n}\n", nodes, gap))
+		for _, c := range []struct{ block, options Options }{
+			{Options{}, Options{Nodes: nodes, Gap: gap}},
+			{Options{Nodes: 5}, Options{Nodes: 5, Gap: gap}},
+			{Options{Gap: 0.3}, Options{Nodes: nodes, Gap: 0.3}},
+			{Options{Search: SearchFully}, Options{Search: SearchFully, Gap: gap}},
+			{Options{Search: SearchNone}, Options{Search: SearchNone}},
+		} {
+			got, want := run(block, c.block), run(model(), c.options)
+			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+				t.Errorf("nodes = %d, gap = %v with %+v: %+v, not %+v", nodes, gap, c.block, got, want)
+			}
+			if want != nil && !want.Proved {
+				met++
+			}
+		}
+	}
+	if met == 0 {
+		t.Error("no search met its limit")
+	}
+	if g := run(mustBind(t, "model m\nupper { var x: real in box(0, 2); minimize (y - 1)^2 }\nlower { var y: real; minimize exp(y) - x * y + y^2 }\nsolve { gap = 0.01 }"), Options{}); g.Proved || g.Within != 0.01 {
+		t.Errorf("without a bound: %+v", g)
+	}
 }
 
 // The document of a search says how bound and objective went, verify checks it, and observers are told the same; times are not in the seal.

@@ -137,7 +137,7 @@ func (o Options) split(values method.Values) (_ *chosen, err error) {
 func notOfMethod(name string) error {
 	return fmt.Errorf("%s is no setting of a method: write it into the model, as in `solve { %s = %s }`", name, name,
 		map[string]string{"ties": document.Optimistic, "tau": "1e-3", "method": SystemMethod, "oracle": oracle.Default, "solver": lower.Default,
-			"starts": "5", "max_iter": "100", "time_limit": "30s"}[name])
+			"starts": "5", "max_iter": "100", "time_limit": "30s", "gap": "1e-4", "nodes": "1000"}[name])
 }
 
 // noSettings reports the names in a model's `solve` block that are settings of nothing.

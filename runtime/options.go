@@ -133,7 +133,7 @@ func (o *Options) validate() error {
 
 // general are the names of the `solve` block that are not settings of a
 // method.
-var general = []string{"method", "oracle", "solver", "starts", "max_iter", "time_limit", "ties", "tau"}
+var general = []string{"method", "oracle", "solver", "starts", "max_iter", "time_limit", "gap", "nodes", "ties", "tau"}
 
 // resolve fills what the options leave open from the model's `solve` block
 // and from the defaults. A fault of the block is a diag.List that points at
@@ -230,7 +230,7 @@ func (o *Options) fill(s ir.Setting, settings method.Values) error {
 	case "solver":
 		set(&o.Solver)
 	case "ties", "tau": // part of the problem, see ties.go
-	case "starts", "max_iter":
+	case "starts", "max_iter", "nodes":
 		if s.Value != math.Trunc(s.Value) || s.Value < 1 || s.Value >= 1<<53 {
 			return fmt.Errorf("%s is a whole number of at least 1, not %v", s.Name, s.Value)
 		}
@@ -242,6 +242,16 @@ func (o *Options) fill(s ir.Setting, settings method.Values) error {
 		}
 		if s.Name == "max_iter" && o.MaxIter == 0 {
 			o.MaxIter = int(s.Value)
+		}
+		if s.Name == "nodes" && o.Nodes == 0 && o.Search == SearchBudget { // other ways say themselves how long they search
+			o.Nodes = int64(s.Value)
+		}
+	case "gap":
+		if !(s.Value > 0) || math.IsInf(s.Value, 1) {
+			return fmt.Errorf("gap is a positive number, not %v", s.Value)
+		}
+		if o.Gap == 0 && o.Search != SearchNone {
+			o.Gap = s.Value
 		}
 	case "time_limit":
 		// A Duration holds some 292 years.

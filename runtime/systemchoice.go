@@ -87,7 +87,7 @@ func (p *Problem) otherMethod(opts Options) string {
 // otherSetting is a setting of a `solve` block that names another method than that on the KKT system, or is one of its settings; nil where there is none.
 func otherSetting(settings []ir.Setting) *ir.Setting {
 	for i, s := range settings {
-		if !slices.Contains([]string{"starts", "max_iter", "time_limit", "ties"}, s.Name) && !(s.Name == "method" && s.Word == SystemMethod) {
+		if !slices.Contains([]string{"starts", "max_iter", "time_limit", "gap", "nodes", "ties"}, s.Name) && !(s.Name == "method" && s.Word == SystemMethod) {
 			return &settings[i]
 		}
 	}
