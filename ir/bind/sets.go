@@ -191,7 +191,7 @@ func (b *binder) suppliedSet(set *boundSet, d *lang.IndexSet, entry *data.Entry)
 	if a := entry.Array; elements == nil && a != nil && a.Rank() > 0 && (a.Shape[0] == 0 || a.Len() > 0) {
 		vals := a.Values()
 		if k := slices.IndexFunc(vals, func(v float64) bool { return v != math.Trunc(v) || math.Abs(v) >= exactInt }); k >= 0 {
-			b.errorf(diag.BindLabels, d.Name.Span(), "`%s` has the element %v (%s), which is neither a text nor an integer", set.name, vals[k], entry.Origin)
+			b.errorf(diag.BindLabels, d.Name.Span(), "`%s` has the element %v (%s), which is neither a text nor an integer below 2^53", set.name, vals[k], entry.Origin)
 			return
 		}
 		labels := a.Texts

@@ -45,7 +45,7 @@ var transportTables = map[string]string{
 func tableSet(t *testing.T, replaced map[string]string) *data.Set {
 	t.Helper()
 	set := &data.Set{}
-	for _, file := range []string{"nodes.csv", "roads.csv", "prices.csv", "weights.csv"} {
+	for _, file := range []string{"nodes.csv", "roads.csv", "roads.json", "prices.csv", "weights.csv"} {
 		text, other := replaced[file]
 		if !other {
 			text = transportTables[file]
@@ -121,6 +121,8 @@ func TestTableErrors(t *testing.T) {
 		{"roads.csv", "from,to,cost,capacity,cost\nRome,Oslo,1,5,2\n", diag.DataDuplicate, "roads.csv:1:23", "roads.csv has two columns `cost`"},
 		{"roads.csv", "from,to,cost,capacity,from\nRome,Oslo,1,5,Riga\n", diag.DataDuplicate, "roads.csv:1:23", "has two columns `from`"},
 		{"roads.csv", "from,to,cost,capacity\nRome,Oslo,,5\n", diag.DataNotNumber, "roads.csv:2:11", "`cost` has no value here"},
+		{"roads.json", "[{\"from\": \"Rome\", \"to\": \"Oslo\", \"capacity\": 1},\n{\"from\": \"Rome\", \"to\": \"Riga\", \"capacity\": 1, \"cost\": 1}]", diag.DataNotNumber, "roads.json:1:2", "`cost` has no value here"},
+		{"roads.json", "[{\"from\": \"Rome\", \"to\": \"Oslo\", \"capacity\": 1, \"cost\": 1},\n{\"cost\": null, \"from\": \"Rome\", \"to\": \"Riga\", \"capacity\": 1}]", diag.DataNotNumber, "roads.json:2:10", "`cost` has no value here"},
 		{"roads.csv", "from,to,cost,capacity\nRome,Oslo,inf,5\n", diag.DataNotFinite, "roads.csv:2:11", "`cost`"},
 		{"roads.csv", "from,to,cost,capacity\nRome,,1,5\n", diag.BindTable, "roads.csv:2:6", "no label here"},
 		{"roads.csv", "from,to,cost,capactiy\nRome,Oslo,1,5\n", diag.BindExtra, "roads.csv:1:14", "column `capactiy`"},

@@ -95,7 +95,7 @@ func (c *checker) number(e *lang.Number) value {
 // together.
 func (c *checker) list(s *scope, e *lang.ListLit) value {
 	if len(e.Elems) == 0 {
-		c.errorf(s, diag.RaggedList, e.Span(), "an empty list has no shape").Fix = "write `zeros(0)` for a vector without entries"
+		c.errorf(s, diag.RaggedList, e.Span(), "an empty list has no shape").Fix = "write `zeros(0)` for a vector without entries, `zeros(0, n)` for a matrix without rows"
 		return unknownValue
 	}
 	if elab.IsMatrix(e) {

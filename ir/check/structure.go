@@ -126,17 +126,13 @@ func (c *checker) missing() {
 	if c.open() {
 		return
 	}
+	var blocks []string
 	for _, l := range []struct {
 		decl *ir.LevelDecl
 		word string
 	}{{c.program.Upper, "upper"}, {c.program.Lower, "lower"}} {
 		if l.decl == nil {
-			at := start
-			if c.file.Model != nil {
-				at = c.file.Model.Span()
-			}
-			c.errorf(c.global, diag.NoLevel, at, "the model has no `%s` block", l.word).Detail =
-				"a bilevel model has an `upper { }` block, the leader's, and a `lower { }` block, the follower's"
+			blocks = append(blocks, "no `"+l.word+"` block")
 			continue
 		}
 		for _, f := range l.decl.Followers {
@@ -154,5 +150,12 @@ func (c *checker) missing() {
 			c.errorf(c.global, diag.NoObjective, head, "the %s level has no objective", l.word).Fix =
 				"write `minimize` or `maximize` and an expression"
 		}
+	}
+	if blocks != nil {
+		if c.file.Model != nil {
+			start = c.file.Model.Span()
+		}
+		c.errorf(c.global, diag.NoLevel, start, "the model has %s", strings.Join(blocks, " and ")).Detail =
+			"a bilevel model has an `upper { }` block, the leader's, and a `lower { }` block, the follower's"
 	}
 }

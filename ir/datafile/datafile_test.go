@@ -111,6 +111,8 @@ func TestBadTexts(t *testing.T) {
 		{"label a fraction", "d.json", `{"s": ["a", 1.5]}`, "", diag.DataNotNumber, "d.json:1:13", "a label is a text or an integer"},
 		{"label null", "d.json", `{"s": ["a", null]}`, "", diag.DataNotNumber, "d.json:1:13", "s[2] is missing"},
 		{"nested record", "d.json", `{"t": [{"a": [1]}]}`, "", diag.DataNotNumber, "d.json:1:14", "a of record 1 is a list"},
+		{"member twice", "d.json", "{\"t\": [{\"a\": 1},\n{\"a\": null, \"a\": 2}]}", "", diag.DataDuplicate, "d.json:2:13", "record 2 has \"a\" twice"},
+		{"empty record", "d.json", `{"t": [{}, {"a": 1}]}`, "", diag.DataJSON, "d.json:1:8", "the first record of t has no members"},
 		{"no record", "d.json", `{"t": [{"a": 1}, 2]}`, "", diag.DataNotNumber, "d.json:1:18", "record 2 of t is no object"},
 		{"plus", "d.json", `{"n": +1}`, "", diag.DataNotNumber, "d.json:1:7", "JSON does not allow"},
 		{"leading zero", "d.json", `{"n": 01}`, "", diag.DataNotNumber, "d.json:1:7", "JSON does not allow"},
@@ -126,6 +128,7 @@ func TestBadTexts(t *testing.T) {
 		{"deep ragged", "d.json", `{"P": [[[1], [2, 3]]]}`, "", diag.DataRagged, "d.json:1:7", "different lengths"},
 		{"very deep", "d.json", `{"P": ` + strings.Repeat("[", 1e6), "", diag.DataRank, "d.json:1:23", "deeper than 16"},
 		{"no such member", "d.json", `{"n": 1}`, "m", diag.DataNoName, "?", "no member m"},
+		{"no member at all", "d.json", `{}`, "m", diag.DataNoName, "?", "it has none"},
 		{"broken other member", "d.json", `{"n": [1}, "m": 2}`, "m", diag.DataJSON, "d.json:1:7", "value of n"},
 
 		{"CSV empty", "t.csv", "\n\n", "", diag.DataCSV, "t.csv:1:1", "no numbers"},
@@ -176,7 +179,7 @@ func TestBadTexts(t *testing.T) {
 				t.Fatalf("no error; read %s", WriteJSON(nil, set))
 			}
 			d := list[0]
-			if d.Code != c.code || d.Subject.String() != c.at || !strings.Contains(d.Summary, c.says) {
+			if d.Code != c.code || d.Subject.String() != c.at || !strings.Contains(d.Summary+"\n"+d.Detail, c.says) {
 				t.Errorf("got %s %s %q, want %s %s %q", d.Code, d.Subject, d.Summary, c.code, c.at, c.says)
 			}
 			if strings.HasPrefix(c.label, "CSV table") && len(list) > 1 {

@@ -61,7 +61,7 @@ func readJSON(r *reader, name string) {
 	}
 	if name != "" && r.errors == 0 && r.set.Get(name) == nil {
 		d := r.errorIn(diag.DataNoName, "the object has no member %s", name)
-		d.Detail = "it has " + strings.Join(slices.Sorted(maps.Keys(p.names)), ", ")
+		d.Detail = has(slices.Sorted(maps.Keys(p.names)))
 	}
 }
 

@@ -53,7 +53,7 @@ func readNPZ(r *reader, name string) {
 	}
 	if name != "" && !seen[name] && r.errors == 0 {
 		d := r.errorIn(diag.DataNoName, "the archive has no array %s", name)
-		d.Detail = "it has " + strings.Join(keys, ", ")
+		d.Detail = has(keys)
 	}
 }
 

@@ -36,6 +36,14 @@ func (r *reader) errorIn(code diag.Code, format string, args ...any) *diag.Diagn
 	return r.report(code, diag.Span{}, "%s: %s", r.file, fmt.Sprintf(format, args...))
 }
 
+// has says what a file holds in place of what was looked for.
+func has(names []string) string {
+	if len(names) == 0 {
+		return "it has none"
+	}
+	return "it has " + strings.Join(names, ", ")
+}
+
 func (r *reader) report(code diag.Code, at diag.Span, format string, args ...any) *diag.Diagnostic {
 	r.errors++
 	if r.errors > maxErrors {

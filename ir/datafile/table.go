@@ -15,7 +15,8 @@ type tableBuilder struct {
 	r     *reader
 	table *data.Table
 	heads [][2]int   // places of the columns' names
-	cells [][][2]int // by column and row
+	rows  [][2]int   // places of the rows
+	cells [][][2]int // by column and row; of no length for a cell that the file leaves out
 }
 
 func newTable(r *reader, name string) *tableBuilder {
@@ -30,12 +31,13 @@ func (t *tableBuilder) column(name string, start, end int) {
 	t.cells = append(t.cells, make([][2]int, rows))
 }
 
-// row adds a row of empty cells that stand at a place.
+// row adds a row of empty cells.
 func (t *tableBuilder) row(start, end int) {
 	t.table.Rows++
+	t.rows = append(t.rows, [2]int{start, end})
 	for i := range t.table.Columns {
 		t.table.Columns[i].Cells = append(t.table.Columns[i].Cells, data.Cell{})
-		t.cells[i] = append(t.cells[i], [2]int{start, end})
+		t.cells[i] = append(t.cells[i], [2]int{})
 	}
 }
 
@@ -52,7 +54,10 @@ func (t *tableBuilder) finish() *data.Table {
 		case row < 0 && col < len(t.heads):
 			place = t.heads[col]
 		case row >= 0:
-			place = t.cells[col][row]
+			place = t.rows[row]
+			if own := t.cells[col][row]; own[1] > 0 {
+				place = own
+			}
 		}
 		return diag.Place{Span: t.r.span(place[0], place[1])}
 	}
@@ -83,17 +88,22 @@ func (p *jsonReader) records(name string) *data.Table {
 			return
 		}
 		t.row(start, start+1)
-		p.objectOf(func(at, _ int, key string) { p.field(t, at, key) })
+		p.objectOf(func(at, end int, key string) { p.field(t, at, end, key) })
+		if len(t.heads) == 0 {
+			p.errorAt(diag.DataJSON, start, p.pos, "the first record of %s has no members", name)
+		}
 	})
 	return t.finish()
 }
 
 // field reads the value of one member of a record.
-func (p *jsonReader) field(t *tableBuilder, at int, key string) {
+func (p *jsonReader) field(t *tableBuilder, at, end int, key string) {
 	col := t.table.Column(key)
 	if col < 0 {
-		t.column(key, at, at+len(strconv.Quote(key)))
+		t.column(key, at, end)
 		col = len(t.table.Columns) - 1
+	} else if t.cells[col][t.table.Rows-1][1] > 0 {
+		p.errorAt(diag.DataDuplicate, at, end, "record %d has %s twice", t.table.Rows, strconv.Quote(key))
 	}
 	start := p.pos
 	switch c := p.peek(); c {
@@ -110,6 +120,7 @@ func (p *jsonReader) field(t *tableBuilder, at int, key string) {
 			p.pos = start
 			break
 		}
+		t.set(col, data.Cell{}, start, p.pos)
 		return
 	}
 	if v, fine := p.number(entry{fmt.Sprintf("%s of record %d", key, t.table.Rows), -1, -1}); fine {

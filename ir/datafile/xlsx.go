@@ -57,7 +57,7 @@ func readXLSX(r *reader, name string) {
 		if name == "" {
 			d.Summary = r.file + ": the workbook is empty"
 		}
-		d.Detail = "it has " + strings.Join(names, ", ")
+		d.Detail = has(names)
 	}
 }
 
