@@ -59,11 +59,13 @@ type Reoptimizer interface {
 	SetObjective(q *sparse.CSR, c []float64)
 	Forget()
 
-	objective() (q *sparse.CSR, c []float64)
+	minimized() sparse.Quadratic
 }
 
-func (s *Solver) objective() (q *sparse.CSR, c []float64)    { return s.program.Q, s.program.C }
-func (s *Condensed) objective() (q *sparse.CSR, c []float64) { return s.q, s.c }
+func (s *Solver) minimized() sparse.Quadratic {
+	return sparse.Quadratic{Hess: s.program.Q, Lin: s.program.C}
+}
+func (s *Condensed) minimized() sparse.Quadratic { return s.objective }
 
 // Status says how a solve ended.
 type Status uint8

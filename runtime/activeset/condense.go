@@ -100,7 +100,7 @@ func Condense(p *Program) *Condensation {
 	}
 	c.q = c.condense(p.Q)
 	c.Made = int64(e) * int64(e) * int64(2*e+k)
-	of := &Condensed{of: c, q: p.Q, c: p.C, sides: linalg.Gather(p.RowLo, c.rows.gone)}
+	of := &Condensed{of: c, objective: sparse.Quadratic{Hess: p.Q, Lin: p.C}, sides: linalg.Gather(p.RowLo, c.rows.gone)}
 	cost, constant := of.reduced()
 	c.at, c.constant = of.at, constant
 	c.first.prepare(&Program{N: k, Q: c.q, C: cost, A: c.a, Bounds: of.bounds(&p.Bounds)})
@@ -262,7 +262,7 @@ func (c *Condensation) condense(q *sparse.CSR) *sparse.CSR {
 
 // Solver makes a solver of the program.
 func (c *Condensation) Solver() *Condensed {
-	s := &Condensed{of: c, inner: new(Solver), q: c.program.Q, c: c.program.C, sides: linalg.Gather(c.program.RowLo, c.rows.gone), at: c.at, constant: c.constant}
+	s := &Condensed{of: c, inner: new(Solver), objective: sparse.Quadratic{Hess: c.program.Q, Lin: c.program.C}, sides: linalg.Gather(c.program.RowLo, c.rows.gone), at: c.at, constant: c.constant}
 	*s.inner = c.first
 	s.inner.tab, s.inner.st = new(tableau), new(state)
 	s.inner.fresh()
@@ -271,14 +271,13 @@ func (c *Condensation) Solver() *Condensed {
 
 // Condensed is a Solver of a program by its condensation. Programs whose bounds hold what is gone elsewhere, or whose solutions do not keep the equations to rounding, are solved as they stand.
 type Condensed struct {
-	of       *Condensation
-	inner    *Solver
-	plain    *Solver // made when it is needed
-	q        *sparse.CSR
-	c        []float64
-	sides    []float64 // of the equations, as the inner objective has them
-	at       []float64 // T sides
-	constant float64   // of the inner objective
+	of        *Condensation
+	inner     *Solver
+	plain     *Solver // made when it is needed
+	objective sparse.Quadratic
+	sides     []float64 // of the equations, as the inner objective has them
+	at        []float64 // T sides
+	constant  float64   // of the inner objective
 }
 
 // solve is T v, or with trans the transpose of T times v.
@@ -292,13 +291,13 @@ func (c *Condensation) solve(v []float64, trans bool) []float64 {
 func (s *Condensed) reduced() (kept []float64, constant float64) {
 	c := s.of
 	s.at = c.solve(s.sides, false)
-	kept, gone := linalg.Gather(s.c, c.cols.kept), linalg.Gather(s.c, c.cols.gone)
+	kept, gone := linalg.Gather(s.objective.Lin, c.cols.kept), linalg.Gather(s.objective.Lin, c.cols.gone)
 	constant = floats.Dot(gone, s.at)
-	if s.q != nil && floats.Norm(s.at, math.Inf(1)) > 0 {
+	if s.objective.Hess != nil && floats.Norm(s.at, math.Inf(1)) > 0 {
 		z := make([]float64, c.program.N)
 		linalg.Scatter(z, c.cols.gone, s.at)
 		slope := make([]float64, c.program.N)
-		s.q.MulVec(slope, z)
+		s.objective.Hess.MulVec(slope, z)
 		constant += 0.5 * floats.Dot(z, slope)
 		floats.Add(kept, linalg.Gather(slope, c.cols.kept))
 		floats.Add(gone, linalg.Gather(slope, c.cols.gone))
@@ -332,12 +331,12 @@ func (s *Condensed) SetObjective(q *sparse.CSR, c []float64) {
 	inner := s.of.q
 	switch {
 	case q == s.of.program.Q:
-	case q == s.q:
+	case q == s.objective.Hess:
 		inner = s.inner.program.Q
 	default:
 		inner = s.of.condense(q)
 	}
-	s.q, s.c = q, c
+	s.objective = sparse.Quadratic{Hess: q, Lin: c}
 	kept, constant := s.reduced()
 	s.constant = constant
 	s.inner.SetObjective(inner, kept)
@@ -369,7 +368,7 @@ func (s *Condensed) fits(b *Bounds) bool {
 	}
 	if sides := linalg.Gather(b.RowLo, c.rows.gone); !slices.Equal(sides, s.sides) {
 		s.sides = sides
-		s.SetObjective(s.q, s.c)
+		s.SetObjective(s.objective.Hess, s.objective.Lin)
 	}
 	return true
 }

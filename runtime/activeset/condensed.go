@@ -39,7 +39,7 @@ func (s *Condensed) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Opti
 func (s *Condensed) asItStands(ctx context.Context, b *Bounds, warm *Basis, opts Options) *Solution {
 	if s.plain == nil {
 		p := *s.of.program
-		p.Q, p.C = s.q, s.c
+		p.Q, p.C = s.objective.Hess, s.objective.Lin
 		plain, err := New(&p)
 		if err != nil {
 			panic(err) // its condensation was made
@@ -86,12 +86,14 @@ func (s *Condensed) whole(in *Solution, b *Bounds) *Solution {
 	out.Z, out.Value = c.point(in.Z, s.at), in.Value+s.constant
 	s.equations(out.Z, b)
 	if in.Status == Optimal {
-		out.Value = s.value(out.Z)
+		out.Value = s.objective.Value(out.Z)
 	}
 	if in.Row == nil {
 		return out
 	}
-	out.Row, out.Bound = c.multipliers(in.Row, s.gradient(out.Z)), make([]float64, n)
+	grad := make([]float64, n)
+	s.objective.Gradient(grad, out.Z)
+	out.Row, out.Bound = c.multipliers(in.Row, grad), make([]float64, n)
 	linalg.Scatter(out.Bound, c.cols.kept, in.Bound)
 	out.Work += int64(2 * len(s.at) * (len(s.at) + len(in.Z)))
 	return out
@@ -117,28 +119,6 @@ func (s *Condensed) equations(z []float64, b *Bounds) {
 	for k, by := range c.solve(r, false) {
 		z[c.cols.gone[k]] += by
 	}
-}
-
-// value is that of the objective.
-func (s *Condensed) value(z []float64) float64 {
-	sum := linalg.Dot(s.c, z)
-	if s.q != nil {
-		for j, t := range z {
-			sum += 0.5 * t * s.q.RowDot(j, z)
-		}
-	}
-	return sum
-}
-
-// gradient is that of the objective.
-func (s *Condensed) gradient(z []float64) []float64 {
-	g := linalg.Clone(s.c)
-	if s.q != nil {
-		for j := range g {
-			g[j] += s.q.RowDot(j, z)
-		}
-	}
-	return g
 }
 
 // multipliers are those of all rows, from those of the kept ones, such that g - A'row is 0 where variables are gone; g changes.
@@ -200,13 +180,9 @@ type rest struct{ cols, colTerms, rows, rowTerms []float64 }
 // rest also sets the multipliers of variables to what the gradient less A'row is.
 func (s *Condensed) rest(sol *Solution, b *Bounds) (r rest) {
 	p := s.of.program
-	r = rest{s.gradient(sol.Z), make([]float64, p.N), make([]float64, p.rows()), make([]float64, p.rows())}
-	for j, v := range s.c {
-		r.colTerms[j] = math.Abs(v)
-		if s.q != nil {
-			r.colTerms[j] += s.q.RowTerms(j, sol.Z)
-		}
-	}
+	r = rest{make([]float64, p.N), make([]float64, p.N), make([]float64, p.rows()), make([]float64, p.rows())}
+	s.objective.Gradient(r.cols, sol.Z)
+	s.objective.GradientTerms(r.colTerms, sol.Z)
 	for i, u := range sol.Row {
 		if u != 0 {
 			for j, v := range p.A.Entries(i) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 
-	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -16,8 +15,9 @@ func Shorter(ctx context.Context, s Reoptimizer, b *Bounds, sol *Solution, const
 	if sol.Status != Optimal {
 		return sol, 0
 	}
-	q, c := s.objective()
-	rounding := 0x1p-48 * (terms(q, c, sol.Z) + math.Abs(constant))
+	of := s.minimized()
+	of.Const = constant
+	rounding := 0x1p-48 * of.Terms(sol.Z)
 	if tolerance.Target*math.Abs(sol.Value+constant) > rounding {
 		return sol, 0
 	}
@@ -31,7 +31,7 @@ func Shorter(ctx context.Context, s Reoptimizer, b *Bounds, sol *Solution, const
 		if near.Status == Stopped {
 			break
 		}
-		if near.Status == Optimal && near.Value <= sol.Value+rounding && !pressed(near, linalg.NormInf(c), b, box) {
+		if near.Status == Optimal && near.Value <= sol.Value+rounding && !pressed(near, linalg.NormInf(of.Lin), b, box) {
 			return near, work
 		}
 	}
@@ -47,15 +47,4 @@ func pressed(sol *Solution, cost float64, b, box *Bounds) bool {
 		}
 	}
 	return false
-}
-
-// terms is the sum of the absolute terms of the objective at z, in the program's units.
-func terms(q *sparse.CSR, c, z []float64) (sum float64) {
-	for j, t := range z {
-		sum += math.Abs(c[j] * t)
-		if q != nil {
-			sum += 0.5 * math.Abs(t) * q.RowTerms(j, z)
-		}
-	}
-	return sum
 }

@@ -29,7 +29,7 @@ var errObjective = errors.New("the upper objective is not quadratic in what it r
 // The objective is the one that the relaxation of a global search minimizes: f, or what equals it at all feasible points by strong
 // duality and is convex in more cases (kkt.Objective). maximize turns it.
 func FromSystem(s *kkt.System, names Names, maximize bool, limits *kkt.Limits) (*Program, error) {
-	if !s.Objective.Quadratic {
+	if !s.Objective.Known {
 		return nil, errObjective
 	}
 	w := &systemWriter{s: s, out: &Program{Name: s.P.Name, Maximize: maximize}}
@@ -202,9 +202,9 @@ func (w *systemWriter) objective() {
 // why it has not that form: objectives are linear, and no multiplier is read. Further variables of X are the leader's. Both levels
 // minimize, as in the system.
 func Linear(s *kkt.System, names Names) (b *Bilevel, why string) {
-	q := &kkt.Quadratic{Lin: s.Objective.Lin, Hess: s.Objective.Hess, Const: s.Objective.Const}
+	q := &s.Objective.Quadratic
 	switch {
-	case !s.Objective.Quadratic || q.Hess != nil && q.Hess.NNZ() > 0:
+	case !s.Objective.Known || q.Hess != nil && q.Hess.NNZ() > 0:
 		return nil, "the upper objective is not linear"
 	case s.H.NNZ()+s.G.NNZ() > 0:
 		return nil, "the lower objective is not linear in y alone"

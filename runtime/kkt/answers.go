@@ -25,7 +25,7 @@ func (*NoEnd) Error() string { return "the leader's objective has no end over th
 // so that no pair is left to branch on (Pairs is empty). Objective is sign times f, with the products of y and lambda that vanish on the set taken out of it; Value is still f. With
 // coupled the leader's rows that read the follower hold, too.
 func (s *System) Answers(ctx context.Context, z []float64, sign float64, coupled bool) (*System, error) {
-	if !s.Objective.Quadratic {
+	if !s.Objective.Known {
 		return nil, errors.New("the leader's objective is not quadratic")
 	}
 	signs, relaxation := s.SignsAt(z), *s.Relaxation
@@ -141,7 +141,7 @@ func (s *System) curvesDown(d []float64) bool {
 
 // objectiveAt is sign times f with the held variables at z, x among them, and what strong duality takes out of it where the forces on y are those of grad, whichever of its answers the follower gives.
 func (s *System) objectiveAt(z []float64, held []bool, sign float64, grad []float64) *Objective {
-	o := &Objective{Quadratic: true, Lin: make([]float64, s.N), Const: sign * s.Objective.Const}
+	o := &Objective{Known: true, Quadratic: sparse.Quadratic{Lin: make([]float64, s.N), Const: sign * s.Objective.Const}}
 	for j, c := range s.Objective.Lin {
 		if held[j] {
 			o.Const += sign * c * z[j]

@@ -130,7 +130,7 @@ func (s *System) coupledRows(m *sparse.CSR, end func(OriginKind, int, float64, f
 }
 
 // ScaledObjective is a quadratic of z in the relaxation's units: Hessian and linear part.
-func (s *System) ScaledObjective(q *Quadratic) (hess *sparse.CSR, lin []float64) {
+func (s *System) ScaledObjective(q *sparse.Quadratic) (hess *sparse.CSR, lin []float64) {
 	lin = make([]float64, s.N)
 	for j, c := range q.Lin {
 		lin[j] = c * s.ColScale[j]

@@ -13,7 +13,7 @@ import (
 // problem.Coupled, or |x - center|^2 <= radius^2 of ball Ball of X; the other is -1.
 type Curved struct {
 	Coupled, Ball int
-	Quadratic
+	sparse.Quadratic
 }
 
 // AppliesCurved is Applies where convex quadratic constraints of the leader are allowed.
@@ -56,7 +56,7 @@ func NewCurved(p *problem.Problem) (s *System, why string, err error) {
 	if s.Objective, err = newObjective(s); err != nil {
 		return nil, "", err
 	}
-	if !s.Objective.Quadratic {
+	if !s.Objective.Known {
 		return s, "", nil
 	}
 	if err := s.readCurved(); err != nil {
@@ -118,7 +118,7 @@ func (s *System) readCurved() error {
 			}
 			return v
 		}
-		c := Curved{Coupled: i, Ball: -1, Quadratic: Quadratic{Lin: make([]float64, s.N), Const: sides[i]}}
+		c := Curved{Coupled: i, Ball: -1, Quadratic: sparse.Quadratic{Lin: make([]float64, s.N), Const: sides[i]}}
 		for k, v := range at {
 			c.Lin[s.place(k)] = of(v, s.Objective.Lin[s.place(k)])
 		}
@@ -138,7 +138,7 @@ func (s *System) readCurved() error {
 		s.Curved = append(s.Curved, c)
 	}
 	for k, b := range s.P.X.Balls {
-		c := Curved{Coupled: -1, Ball: k, Quadratic: Quadratic{Lin: make([]float64, s.N), Const: -b.Radius * b.Radius}}
+		c := Curved{Coupled: -1, Ball: k, Quadratic: sparse.Quadratic{Lin: make([]float64, s.N), Const: -b.Radius * b.Radius}}
 		var entries []sparse.Entry
 		for j := b.Start; j < b.End; j++ {
 			center := b.At(j)

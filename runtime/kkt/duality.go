@@ -2,6 +2,7 @@ package kkt
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/tolerance"
@@ -25,21 +26,20 @@ type Weights struct {
 //
 // Each equation determines a weight or the difference of two. Entries of x that X fixes are numbers, and their products linear: roads without a toll in a network where the follower's costs
 // have one on each. nil where the equations contradict each other, but for those of binary entries of x: what they leave are products that stay.
-func (s *System) strongDuality(o *Objective) *Quadratic {
-	if o.Hess == nil {
-		return nil
+func (s *System) strongDuality(of *sparse.Quadratic) (*sparse.Quadratic, *Weights) {
+	if of.Hess == nil {
+		return nil, nil
 	}
 	fixed := s.fixed
-	of := &Quadratic{Hess: o.Hess, Lin: o.Lin, Const: o.Const}
-	settled := of.settled(fixed)
+	settled := settle(of, fixed)
 	w := s.weights(settled.Hess, fixed)
 	if w == nil {
 		if settled == of {
-			return nil
+			return nil, nil
 		}
 		w = &Weights{make([]float64, s.Ny), make([]float64, s.M)}
 	}
-	out := &Quadratic{Lin: append([]float64(nil), settled.Lin...), Const: settled.Const, Weights: w}
+	out := &sparse.Quadratic{Lin: slices.Clone(settled.Lin), Const: settled.Const}
 	entries := []sparse.Entry{}
 	add := func(i, j int, v float64) {
 		if j < s.Nx && !math.IsNaN(fixed[j]) {
@@ -92,17 +92,17 @@ func (s *System) strongDuality(o *Objective) *Quadratic {
 			case !left:
 				vals[t] = 0
 			case !s.Binary(i) && !s.Binary(j):
-				return nil
+				return nil, nil
 			}
 		}
 	}
-	return out
+	return out, w
 }
 
-// settled is the quadratic with entries of z that are the given numbers (NaN for others; of the first ones alone) in the place of their products; q itself where it has none of them.
-func (q *Quadratic) settled(fixed []float64) *Quadratic {
+// settle is a quadratic with entries of z that are the given numbers (NaN for others; of the first ones alone) in the place of their products; q itself where it has none of them.
+func settle(q *sparse.Quadratic, fixed []float64) *sparse.Quadratic {
 	is := func(j int) bool { return j < len(fixed) && !math.IsNaN(fixed[j]) }
-	out := &Quadratic{Lin: append([]float64(nil), q.Lin...), Const: q.Const}
+	out := &sparse.Quadratic{Lin: slices.Clone(q.Lin), Const: q.Const}
 	entries, some := []sparse.Entry{}, false
 	for i := range q.Lin {
 		for j, v := range q.Hess.Entries(i) {

@@ -142,7 +142,7 @@ func TestMultipliersMakeUpTheGradient(t *testing.T) {
 		}
 		solved++
 		z = s.Unscaled(sol.Z)
-		m := s.FromDuals(q, z, sol.Row, sol.Bound)
+		m := s.FromDuals(true, z, sol.Row, sol.Bound)
 		if r, size := s.Residual(m, z); r > 1e-8*size {
 			t.Errorf("case %d: residual %v of terms of size %v", k, r, size)
 		}

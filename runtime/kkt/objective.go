@@ -11,72 +11,37 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// Objective is f as a function of z.
+// Objective is f as a function of z, in the model's units.
 type Objective struct {
-	// Quadratic says that f has degree two or less in all it reads; then it is 1/2 z'Hess z + Lin'z + Const.
-	Quadratic bool
-	Hess      *sparse.CSR // N x N, symmetric; nil where f is affine
-	Lin       []float64   // len N
-	Const     float64
+	// Known says that f has degree two or less in all it reads; then it is the Quadratic, Hess nil where it is affine.
+	Known bool
+	sparse.Quadratic
 
 	// Dual is f without the products of x, y and lambda in it, by strong duality (duality.go). It equals f at every feasible point of the
 	// system, and is convex in more cases. nil where no weights do that, or f is not quadratic.
-	Dual *Quadratic
+	Dual *sparse.Quadratic
 	// Convex says that Dual, or f itself where that is nil, is convex: its Hessian is positive semidefinite to rounding.
 	Convex bool
 	// Mixed is f with what strong duality leaves of its products, where that is convex but for products of binary entries of x, and neither Dual nor f itself is; nil else.
-	Mixed *Quadratic
-}
-
-// Quadratic is 1/2 z'Hess z + Lin'z + Const in the model's units; Hess may be nil.
-type Quadratic struct {
-	Hess  *sparse.CSR
-	Lin   []float64
-	Const float64
-	// Weights are those of Dual.
+	Mixed *sparse.Quadratic
+	// Weights are those of Dual or Mixed; nil where both are.
 	Weights *Weights
 }
 
 // Relaxed is the quadratic that the relaxation minimizes: Dual where there is one.
-func (o *Objective) Relaxed() *Quadratic {
+func (o *Objective) Relaxed() *sparse.Quadratic {
 	if o.Dual != nil {
 		return o.Dual
 	}
-	return &Quadratic{Hess: o.Hess, Lin: o.Lin, Const: o.Const}
+	return &o.Quadratic
 }
 
 // Searched is the quadratic that a search for the global optimum minimizes.
-func (o *Objective) Searched() *Quadratic {
+func (o *Objective) Searched() *sparse.Quadratic {
 	if o.Mixed != nil {
 		return o.Mixed
 	}
 	return o.Relaxed()
-}
-
-// Value is the quadratic at z.
-func (q *Quadratic) Value(z []float64) float64 {
-	v := q.Const
-	for j, c := range q.Lin {
-		v += c * z[j]
-	}
-	if q.Hess != nil {
-		for i, t := range z {
-			if t != 0 {
-				v += 0.5 * t * q.Hess.RowDot(i, z)
-			}
-		}
-	}
-	return v
-}
-
-// Gradient sets dst (len N) to the quadratic's gradient at z.
-func (q *Quadratic) Gradient(dst, z []float64) {
-	copy(dst, q.Lin)
-	if q.Hess != nil {
-		for i := range z {
-			dst[i] += q.Hess.RowDot(i, z)
-		}
-	}
 }
 
 // answer is what f reads beside x at z: y, the multipliers in Duals, and weights of the coupled constraints, all 0.
@@ -125,11 +90,11 @@ func (s *System) spread(z, x, answer []float64) {
 
 // newObjective reads f, and with it the coupled rows' values at 0 and their coefficients.
 func newObjective(s *System) (*Objective, error) {
-	o := &Objective{Lin: make([]float64, s.N)}
+	o := &Objective{Quadratic: sparse.Quadratic{Lin: make([]float64, s.N)}}
 	if s.P.Facts.DegreeF > 2 {
 		return o, nil
 	}
-	o.Quadratic = true
+	o.Known = true
 	n, probe := s.Nx+s.Ny+len(s.P.Duals), s.probing()
 	at, columns, err := problem.Affine(n, n, n, nil, s.reading(make([]float64, s.N), func(dst, z []float64) { probe.gradient(dst, z) }))
 	if err != nil {
@@ -156,13 +121,13 @@ func (s *System) convexify(o *Objective) {
 	if o.Convex = Semidefinite(o.Hess); o.Convex {
 		return
 	}
-	left := s.strongDuality(o)
+	left, weights := s.strongDuality(&o.Quadratic)
 	switch {
 	case left == nil:
 	case Semidefinite(left.Hess):
-		o.Dual, o.Convex = left, true
+		o.Dual, o.Weights, o.Convex = left, weights, true
 	case !Semidefinite(s.WithoutBinary(o.Hess)) && Semidefinite(s.WithoutBinary(left.Hess)):
-		o.Mixed = left
+		o.Mixed, o.Weights = left, weights
 	}
 }
 
@@ -230,7 +195,7 @@ func Semidefinite(m *sparse.CSR) bool {
 
 // Hessian is that of f at z: as it was read where f is quadratic, else by central differences of gradients.
 func (s *System) Hessian(z []float64) *sparse.CSR {
-	if s.Objective.Quadratic {
+	if s.Objective.Known {
 		return s.Objective.Hess
 	}
 	n := s.Nx + s.Ny + len(s.P.Duals)

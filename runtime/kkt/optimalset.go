@@ -182,12 +182,12 @@ func (f *Follower) extreme(ctx context.Context, program *activeset.Program, z []
 		}
 		program.Q = hess
 		sol := f.once(ctx, program)
-		if sol.Status == activeset.Unbounded && s.Objective.Quadratic {
+		if sol.Status == activeset.Unbounded && s.Objective.Known {
 			ray := make([]float64, s.N)
 			f.place(ray, sol.Ray)
 			return nil, sol.Status, &NoEnd{ray}
 		}
-		if sol.Status != activeset.Optimal || s.Objective.Quadratic {
+		if sol.Status != activeset.Optimal || s.Objective.Known {
 			if sol.Status == activeset.Optimal {
 				f.place(out, sol.Z)
 			}

@@ -172,8 +172,8 @@ func (s *System) restrict(p *Part, k int, of, curvedColumn []int) {
 			out.Pairs = append(out.Pairs, Pair{place[lambda+pair.Row] - out.Nx - out.Ny, side(pair.Slack), side(pair.Mult)})
 		}
 	}
-	quadratic := func(q *Quadratic) Quadratic {
-		r := Quadratic{Lin: linalg.Gather(q.Lin, p.Cols), Const: q.Const}
+	quadratic := func(q *sparse.Quadratic) sparse.Quadratic {
+		r := sparse.Quadratic{Lin: linalg.Gather(q.Lin, p.Cols), Const: q.Const}
 		if q.Hess != nil {
 			r.Hess = q.Hess.Part(p.Cols, place, out.N)
 		}
@@ -211,14 +211,14 @@ func (s *System) restrict(p *Part, k int, of, curvedColumn []int) {
 	}
 	out.fixed = linalg.Gather(s.fixed, x)
 	out.connect()
-	f := Quadratic{Hess: s.Objective.Hess, Lin: s.Objective.Lin}
-	if k == 0 {
-		f.Const = s.Objective.Const
+	f := quadratic(&s.Objective.Quadratic)
+	if k != 0 {
+		f.Const = 0
 	}
-	if f = quadratic(&f); f.Hess != nil && f.Hess.NNZ() == 0 {
+	if f.Hess != nil && f.Hess.NNZ() == 0 {
 		f.Hess = nil
 	}
-	out.Objective = &Objective{Quadratic: true, Hess: f.Hess, Lin: f.Lin, Const: f.Const}
+	out.Objective = &Objective{Known: true, Quadratic: f}
 	out.convexify(out.Objective)
 	out.P.F = out.partObjective(&f)
 }

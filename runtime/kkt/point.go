@@ -81,9 +81,9 @@ func (s *System) NoMultipliers() *Multipliers {
 	return m
 }
 
-// FromDuals are the multipliers of the minimizer scaled (len N) of a branch problem with the objective q, from those of the relaxation's rows and
+// FromDuals are the multipliers of the minimizer scaled (len N) of a branch problem with the objective f, or Objective.Relaxed, from those of the relaxation's rows and
 // variables in its units (activeset.Solution). What strong duality added to f is taken out of them again: its gradient is a combination of those of the system.
-func (s *System) FromDuals(q *Quadratic, z, row, bound []float64) *Multipliers {
+func (s *System) FromDuals(relaxed bool, z, row, bound []float64) *Multipliers {
 	m := s.NoMultipliers()
 	// Multipliers that are rounding beside the largest, in units in which the rows are alike, are none.
 	largest := 0.0
@@ -144,8 +144,8 @@ func (s *System) FromDuals(q *Quadratic, z, row, bound []float64) *Multipliers {
 			m.Slack[p.Row] = 0
 		}
 	}
-	if q != nil && q.Weights != nil {
-		s.withoutDuality(m, q.Weights, z, slack)
+	if relaxed && s.Objective.Dual != nil {
+		s.withoutDuality(m, s.Objective.Weights, z, slack)
 		s.takeFixed(m, z)
 	}
 	return m

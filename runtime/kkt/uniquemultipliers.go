@@ -54,7 +54,7 @@ func (s *System) normal(i int) (cols []int, vals []float64) {
 func (s *System) read() map[int]bool {
 	out := map[int]bool{}
 	for _, i := range s.P.Duals {
-		out[i] = s.Objective == nil || !s.Objective.Quadratic || s.Objective.Lin[s.Nx+s.Ny+i] != 0
+		out[i] = s.Objective == nil || !s.Objective.Known || s.Objective.Lin[s.Nx+s.Ny+i] != 0
 	}
 	mark := func(cols []int, vals []float64) {
 		for t, j := range cols {

@@ -17,7 +17,7 @@ import (
 // minimize is a minimizer of f on a branch, from z.
 func (v *Solver) minimize(ctx context.Context, z []float64, branch []kkt.Fix) ([]float64, error) {
 	v.s.Bounds(&v.bounds, branch)
-	if !v.s.Objective.Convex || !v.s.Objective.Quadratic {
+	if !v.s.Objective.Convex || !v.s.Objective.Known {
 		return v.sequential(ctx, z)
 	}
 	sol, err := v.solve(ctx, v.branch, &v.bounds, v.warm)
@@ -68,7 +68,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 	made, before, now := []bool(nil), []bool(nil), v.pressed(nil)
 	for range tolerance.Steps {
 		grad, at := v.scaledGradient(z), v.s.Scaled(z)
-		if settled := before == nil || slices.Equal(before, now); !s.Objective.Quadratic || settled && !slices.Equal(made, now) {
+		if settled := before == nil || slices.Equal(before, now); !s.Objective.Known || settled && !slices.Equal(made, now) {
 			if settled {
 				made = now
 			}
@@ -254,7 +254,7 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 	if !(-slope > tolerance.SumRounding*terms) {
 		return nil
 	}
-	if !v.s.Objective.Quadratic {
+	if !v.s.Objective.Known {
 		if size < v.reach(v.s.Unscaled(at))/2 || !v.fallsAlong(at, d) {
 			return nil
 		}

@@ -187,7 +187,7 @@ func TestCurvatureEndsWithTheRun(t *testing.T) {
 		b.Lo[j], b.Hi[j], unit[j] = -1, 1, 1
 	}
 	relaxation := &activeset.Program{A: sparse.FromEntries(0, n, nil), Bounds: b}
-	v := &Solver{s: &kkt.System{N: n, ColScale: unit, Relaxation: relaxation, Objective: &kkt.Objective{Quadratic: true, Hess: sparse.FromDense(n, n, h)}}}
+	v := &Solver{s: &kkt.System{N: n, ColScale: unit, Relaxation: relaxation, Objective: &kkt.Objective{Known: true, Quadratic: sparse.Quadratic{Hess: sparse.FromDense(n, n, h)}}}}
 	p, root := &kkt.Point{Z: make([]float64, n)}, &looked{root: &activeset.Solution{Bound: make([]float64, n)}}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -23,7 +23,7 @@ func (v *Solver) curved(ctx context.Context, z []float64, b *activeset.Bounds) *
 	if empty(h) || kkt.Semidefinite(h) {
 		return h
 	}
-	if !v.s.Objective.Quadratic {
+	if !v.s.Objective.Known {
 		if h := raised(h); kkt.Semidefinite(h) {
 			return h
 		}

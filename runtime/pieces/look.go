@@ -72,7 +72,7 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point, warm *activeset.Basis) 
 			out.measure = measure
 		}
 		if measure <= tolerance.Sign {
-			m := s.FromDuals(v.dual(), p.Z, sol.Row, sol.Bound)
+			m := s.FromDuals(v.dual() != nil, p.Z, sol.Row, sol.Bound)
 			s.Settle(m, p.Z)
 			if flat {
 				m.Clear()
@@ -111,7 +111,7 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point, warm *activeset.Basis) 
 // secondOrder says what f's curvature is on the branch of a stationary point, and, where it is negative along a direction that keeps all that holds there,
 // gives a lower point of the branch.
 func (v *Solver) secondOrder(ctx context.Context, p *kkt.Point, seen *looked) (away []float64) {
-	if v.s.Objective.Convex && v.s.Objective.Quadratic {
+	if v.s.Objective.Convex && v.s.Objective.Known {
 		p.SecondOrder = kkt.Holds
 		return nil
 	}

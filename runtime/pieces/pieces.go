@@ -257,22 +257,17 @@ func (v *Solver) gradientTerms(z, grad []float64) []float64 {
 }
 
 // quadraticTerms are the sizes of the terms of a quadratic's gradient, in the relaxation's units.
-func (v *Solver) quadraticTerms(q *kkt.Quadratic, z []float64) []float64 {
+func (v *Solver) quadraticTerms(q *sparse.Quadratic, z []float64) []float64 {
 	out := make([]float64, v.s.N)
-	for j, c := range q.Lin {
-		out[j] = math.Abs(c)
-		if q.Hess != nil {
-			out[j] = q.Hess.AddTerms(out[j], j, z)
-		}
-		out[j] *= v.s.ColScale[j]
-	}
+	q.GradientTerms(out, z)
+	floats.Mul(out, v.s.ColScale)
 	return out
 }
 
 // plainTerms are the sizes of the terms of each entry of grad, the plain gradient of f itself.
 func (v *Solver) plainTerms(z, grad []float64) []float64 {
-	if o := v.s.Objective; o.Quadratic {
-		return v.quadraticTerms(&kkt.Quadratic{Lin: o.Lin, Hess: o.Hess}, z)
+	if o := v.s.Objective; o.Known {
+		return v.quadraticTerms(&o.Quadratic, z)
 	}
 	out := v.s.GradientTerms(z, each.Below(v.s.N, func(j int) float64 { return grad[j] / v.s.ColScale[j] }))
 	floats.Mul(out, v.s.ColScale)
@@ -280,8 +275,8 @@ func (v *Solver) plainTerms(z, grad []float64) []float64 {
 }
 
 // dual is the quadratic whose multipliers the programs of v give: nil where f is taken as it is.
-func (v *Solver) dual() *kkt.Quadratic {
-	if v.s.Objective.Convex && v.s.Objective.Quadratic {
+func (v *Solver) dual() *sparse.Quadratic {
+	if v.s.Objective.Convex && v.s.Objective.Known {
 		return v.s.Objective.Relaxed()
 	}
 	return nil

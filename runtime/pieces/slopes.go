@@ -270,7 +270,7 @@ func (v *Solver) Product(ctx context.Context, p *kkt.Point, branch []kkt.Fix, c 
 	if sol.Status != activeset.Optimal {
 		return nil, fmt.Errorf("a gradient along a branch: %v", sol.Status)
 	}
-	return s.FromDuals(nil, p.Z, sol.Row, sol.Bound), nil
+	return s.FromDuals(false, p.Z, sol.Row, sol.Bound), nil
 }
 
 // generic is a direction of x that lies in no subspace that a model is likely to have: entries of one size and no pattern, each in the units of the relaxation.

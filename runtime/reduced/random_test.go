@@ -399,7 +399,7 @@ func TestRandom(t *testing.T) {
 			continue
 		}
 		program := *s.Relaxation
-		program.Q, program.C = s.ScaledObjective(&kkt.Quadratic{Hess: s.Objective.Hess, Lin: s.Objective.Lin, Const: s.Objective.Const})
+		program.Q, program.C = s.ScaledObjective(&s.Objective.Quadratic)
 		solver, err := activeset.New(&program)
 		if err != nil {
 			t.Fatal(err)

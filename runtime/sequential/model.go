@@ -12,11 +12,10 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// quadratic is value + grad'd + 1/2 d'Hd of the displacement d = v - at, v = (x, answer), and the weights at the end of the answer times affine functions.
+// quadratic is a Quadratic of the displacement d = v - at, v = (x, answer), and the weights at the end of the answer times affine functions.
 type quadratic struct {
-	at, grad []float64
-	value    float64
-	hess     *sparse.CSR // nil for an affine one
+	at []float64
+	sparse.Quadratic
 	// The constraints: their values at `at` and gradients, one row each; their weights are the last entries of the answer.
 	rows   *sparse.CSR
 	values []float64
@@ -36,15 +35,11 @@ func (q *quadratic) displacement(x, answer []float64) (d, weights []float64) {
 // valueGrad is a problem.Joint.
 func (q *quadratic) valueGrad(dstX, dstY, x, answer []float64) float64 {
 	d, w := q.displacement(x, answer)
-	g := slices.Clone(q.grad)
-	value := q.value
+	g := make([]float64, len(d))
+	q.Gradient(g, d)
+	value := q.Const
 	for j, t := range d {
-		value += q.grad[j] * t
-		if q.hess != nil {
-			along := q.hess.RowDot(j, d)
-			g[j] += along
-			value += t * along / 2
-		}
+		value += t * (q.Lin[j] + g[j]) / 2
 	}
 	for i, t := range w {
 		c := q.values[i] + q.rows.RowDot(i, d)
@@ -131,14 +126,14 @@ func (v *Solver) model(pt *point, hess *sparse.CSR, region *trust, penalty elast
 		}
 		return j
 	}
-	f := &quadratic{at: make([]float64, n), grad: make([]float64, n), value: pt.f, values: pt.c, rows: sparse.Empty(n)}
+	f := &quadratic{at: make([]float64, n), Quadratic: sparse.Quadratic{Lin: make([]float64, n), Const: pt.f}, values: pt.c, rows: sparse.Empty(n)}
 	copy(f.at, pt.x)
 	copy(f.at[q.Dx:], pt.y)
 	for k, i := range p.Duals {
 		f.at[q.Dx+p.Dy+k] = pt.lambda[i]
 	}
 	for j, t := range pt.grad {
-		f.grad[shift(j)] = t
+		f.Lin[shift(j)] = t
 	}
 	if hess != nil && hess.NNZ() > 0 {
 		entries := make([]sparse.Entry, 0, hess.NNZ())
@@ -147,7 +142,7 @@ func (v *Solver) model(pt *point, hess *sparse.CSR, region *trust, penalty elast
 				entries = append(entries, sparse.Entry{Row: shift(i), Col: shift(j), Val: v})
 			}
 		}
-		f.hess = sparse.FromEntries(n, n, entries)
+		f.Hess = sparse.FromEntries(n, n, entries)
 	}
 	k := 0
 	for i, kind := range v.kinds {
@@ -158,10 +153,10 @@ func (v *Solver) model(pt *point, hess *sparse.CSR, region *trust, penalty elast
 		}
 		if extra > 0 {
 			f.rows.Append(p.Dx+k, -1)
-			f.grad[p.Dx+k] = penalty[i]
+			f.Lin[p.Dx+k] = penalty[i]
 			if k++; kind == problem.Equal {
 				f.rows.Append(p.Dx+k, 1)
-				f.grad[p.Dx+k] = penalty[i]
+				f.Lin[p.Dx+k] = penalty[i]
 				k++
 			}
 		}

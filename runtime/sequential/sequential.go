@@ -275,7 +275,7 @@ func (v *Solver) affine() (*lower, error) {
 	set := *q.X
 	set.Balls = nil
 	q.X, q.Coupled = &set, nil
-	zero := quadratic{at: make([]float64, q.Dx+q.Dy+len(q.Duals)), grad: make([]float64, q.Dx+q.Dy+len(q.Duals)), rows: sparse.Empty(0)}
+	zero := quadratic{at: make([]float64, q.Dx+q.Dy+len(q.Duals)), Quadratic: sparse.Quadratic{Lin: make([]float64, q.Dx+q.Dy+len(q.Duals))}, rows: sparse.Empty(0)}
 	q.F = problem.Joint(zero.valueGrad)
 	q.Facts.DegreeF = 0
 	s, err := kkt.New(&q)

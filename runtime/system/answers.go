@@ -44,7 +44,7 @@ func extremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z
 			return answer, s.Value(answer), nil
 		case errors.As(err, &noEnd):
 			return nil, 0, &pieces.Unbounded{Z: z, Ray: noEnd.Ray}
-		case !errors.Is(err, kkt.ErrCurved) || !s.Objective.Quadratic:
+		case !errors.Is(err, kkt.ErrCurved) || !s.Objective.Known:
 			return nil, 0, err
 		}
 	}
@@ -79,7 +79,7 @@ func extremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z
 // takeBestAnswer goes on from the follower's answer to the best point's x that is best for the leader: a local solution need not be it where f is not convex over the answers, as the product of a
 // multiplier and an amount that belong to different rows. Where f has no end over the answers the error says along what.
 func (run *Run) takeBestAnswer(ctx context.Context) error {
-	if o := run.System.Objective; run.Best == nil || !run.opts.Favour || run.parted != nil || o == nil || o.Convex || !o.Quadratic {
+	if o := run.System.Objective; run.Best == nil || !run.opts.Favour || run.parted != nil || o == nil || o.Convex || !o.Known {
 		return nil
 	}
 	solver, err := run.Whole()

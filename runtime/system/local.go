@@ -155,7 +155,7 @@ func factorWork(s *kkt.System) float64 {
 
 // searchWork is what factors of the relaxations take that a search has: those of the parts.
 func searchWork(s *kkt.System) (sum float64) {
-	if s.Objective == nil || !s.Objective.Quadratic {
+	if s.Objective == nil || !s.Objective.Known {
 		return factorWork(s)
 	}
 	for _, p := range s.Parts() {
@@ -197,7 +197,7 @@ func (run *Run) prepare() (err error) {
 		}
 		run.local = then
 		err = run.prepareParts()
-	case run.System.Objective.Quadratic && !decides(run.System, kkt.Part{System: run.System}):
+	case run.System.Objective.Known && !decides(run.System, kkt.Part{System: run.System}):
 		if parts := run.System.Parts(); len(parts) > 1 && decides(run.System, parts...) && n.X.Extended.Extra() == 0 {
 			run.parted, err = newParted(run.System, parts, run.observe)
 			run.local = run.parted

@@ -68,7 +68,7 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 // system is too large, f is quadratic and the system linear (package tree has bounds for it), or f has slopes without end, of which a relaxation knows nothing.
 func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside func() ([]float64, error), err error) {
 	known := func(x []float64) func() ([]float64, error) { return func() ([]float64, error) { return x, nil } }
-	if run.Smooth == nil && (run.System.Objective == nil || run.System.Objective.Quadratic) || run.Smooth != nil && (Size(run.n) > Largest || len(run.n.Facts.Steep) > 0) {
+	if run.Smooth == nil && (run.System.Objective == nil || run.System.Objective.Known) || run.Smooth != nil && (Size(run.n) > Largest || len(run.n.Facts.Steep) > 0) {
 		return nil, nil, nil
 	}
 	r := relaxation.New(run.n)

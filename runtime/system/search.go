@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
@@ -89,7 +90,7 @@ func (run *Run) global(ctx context.Context) error {
 		return nil
 	}
 	if !found.Proved && ctx.Err() == nil && run.Smooth == nil {
-		if searchedInFull(run.System) <= tolerance.Second && (run.System.Objective.Quadratic || len(run.Ends) == 1) { // the search might have decided, and has not
+		if searchedInFull(run.System) <= tolerance.Second && (run.System.Objective.Known || len(run.Ends) == 1) { // the search might have decided, and has not
 			err = run.screen(ctx)
 		}
 		if l, ok := run.local.(*leaderSpace); ok && err == nil && run.opts.Automatic && run.opts.FirstStart == 0 && factorWork(run.System) <= tolerance.Second {
@@ -219,7 +220,7 @@ func (run *Run) integers() error {
 // feasible finds a point of the system where f itself gives no bound to search by: the first point that branch and bound meets without an objective.
 func (run *Run) feasible(ctx context.Context) error {
 	flat := *run.System
-	flat.Objective = &kkt.Objective{Quadratic: true, Convex: true, Lin: make([]float64, run.System.N)}
+	flat.Objective = &kkt.Objective{Known: true, Convex: true, Quadratic: sparse.Quadratic{Lin: make([]float64, run.System.N)}}
 	found, err := tree.Solve(ctx, &flat, tree.Options{Gap: 1, Work: tolerance.Second, Threads: run.opts.Threads})
 	if err != nil {
 		return err

@@ -25,8 +25,8 @@ type choice struct {
 // findChoices sets the choices of an f that is not convex, of those options that f has products of, and with entries of x in finite ranges alone.
 func (s *search) findChoices() {
 	sys := s.sys
-	s.productHess = s.hess
-	if s.hess == nil || sys.Objective.Convex {
+	s.productHess = s.scaled.Hess
+	if s.scaled.Hess == nil || sys.Objective.Convex {
 		return
 	}
 	pairOf := slices.Repeat([]int{-1}, sys.Ny)
@@ -54,11 +54,11 @@ func (s *search) findChoices() {
 			}
 		}
 		for k := range s.curved {
-			if s.curved[k].lin[col] != 0 || s.curved[k].hess.Reads(col) {
+			if s.curved[k].Lin[col] != 0 || s.curved[k].Hess.Reads(col) {
 				return 0, false
 			}
 		}
-		for c := range s.hess.Nonzeros(col) {
+		for c := range s.scaled.Hess.Nonzeros(col) {
 			if c >= sys.Nx || math.IsInf(s.low[c], 0) || math.IsInf(s.high[c], 0) {
 				return 0, false
 			}
@@ -99,7 +99,7 @@ func (s *search) findChoices() {
 		}
 	}
 	for i := range sys.N {
-		for j, v := range s.hess.Entries(i) {
+		for j, v := range s.scaled.Hess.Entries(i) {
 			if !options[i] && !options[j] {
 				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v})
 			}
@@ -143,7 +143,7 @@ func (s *search) atVertices(fix []kkt.Fix, z []float64) {
 			case z != nil && z[col]*s.sys.ColScale[col] <= tolerance.Sign*of.total:
 				continue
 			case z != nil:
-				slope = (s.prog.C[col] + s.hess.RowDot(col, z)) / s.sys.ColScale[col]
+				slope = (s.prog.C[col] + s.scaled.Hess.RowDot(col, z)) / s.sys.ColScale[col]
 			}
 			if slope < least {
 				best, least = k, slope

@@ -143,7 +143,7 @@ func byOptions(t *testing.T, sys *kkt.System) (best float64, ok bool) {
 	best, ok = math.Inf(1), true
 	fix := make([]kkt.Fix, len(sys.Pairs))
 	var bounds activeset.Bounds
-	hess, lin := sys.ScaledObjective(&kkt.Quadratic{Hess: sys.Objective.Hess, Lin: sys.Objective.Lin})
+	hess, lin := sys.ScaledObjective(&sys.Objective.Quadratic)
 	if hess == nil {
 		hess = sparse.FromEntries(sys.N, sys.N, nil)
 	}

@@ -134,22 +134,6 @@ func (c *concave) rows(p *activeset.Program) {
 	p.A = a
 }
 
-// value is f without its constant.
-func (s *search) value(z []float64) float64 {
-	v := 0.0
-	for j, c := range s.prog.C {
-		v += c * z[j]
-	}
-	if q := s.hess; q != nil {
-		for i, t := range z[:len(s.prog.C)] {
-			if t != 0 {
-				v += 0.5 * t * q.RowDot(i, z)
-			}
-		}
-	}
-	return v
-}
-
 // w is V_k'z.
 func (c *concave) w(k int, z []float64) float64 {
 	sum := 0.0
@@ -388,7 +372,7 @@ func (p *plunger) convexConcave(ctx context.Context, linear, z []float64) *activ
 			}
 			return best
 		}
-		sol.Value = p.s.value(sol.Z)
+		sol.Value = p.s.scaled.Value(sol.Z)
 		if best != nil && !(sol.Value < best.Value-tolerance.Sign*p.s.terms(&candidate{z: sol.Z})) {
 			return best
 		}

@@ -14,18 +14,14 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// curved is a convex quadratic constraint of the leader in the relaxation's units, c(z) = 1/2 z'hess z + lin'z + konst <= 0. Relaxations have tangents of it as rows,
+// curved is a convex quadratic constraint of the leader in the relaxation's units, c(z) <= 0. Relaxations have tangents of it as rows,
 //
 //	0 >= c(z) >= c(t) + grad c(t)'(z - t),
 //
 // at points t where they were violated (Kelley 1960), and where an active set with the curvature of the constraints leads from there: at the solution of a node's convex
 // program they make its relaxation exact (Duran and Grossmann 1986). A proof needs none of them: the sum of a constraint's multipliers, and the convex program with
 // that multiple of it in the objective, bound f at least as well (weak duality).
-type curved struct {
-	hess  *sparse.CSR
-	lin   []float64
-	konst float64
-}
+type curved struct{ sparse.Quadratic }
 
 // tangent is that of constraint Of at the point At (len N), in the relaxation's units.
 type tangent struct {
@@ -36,34 +32,20 @@ type tangent struct {
 // newCurved are the constraints of a system.
 func newCurved(sys *kkt.System) (all []curved) {
 	for k := range sys.Curved {
-		c := curved{konst: sys.Curved[k].Const}
-		c.hess, c.lin = sys.ScaledObjective(&sys.Curved[k].Quadratic)
+		var c curved
+		c.Const = sys.Curved[k].Const
+		c.Hess, c.Lin = sys.ScaledObjective(&sys.Curved[k].Quadratic)
 		all = append(all, c)
 	}
 	return all
 }
 
-// value is c at z, and the sum of its absolute terms.
-func (c *curved) value(z []float64) (v, terms float64) {
-	v, terms = c.konst, math.Abs(c.konst)
-	for j, a := range c.lin {
-		v, terms = v+a*z[j], terms+math.Abs(a*z[j])
-	}
-	for i := range c.hess.Rows {
-		for j, a := range c.hess.Entries(i) {
-			t := 0.5 * z[i] * a * z[j]
-			v, terms = v+t, terms+math.Abs(t)
-		}
-	}
-	return v, terms
-}
-
 // row is the tangent at t: grad'z <= side, divided by a unit such that the largest entry is about 1.
 func (c *curved) row(t []float64) (grad []float64, side, by float64) {
-	grad = make([]float64, len(c.lin))
+	grad = make([]float64, len(c.Lin))
 	square, most := 0.0, 0.0
-	for j, a := range c.lin {
-		g := c.hess.RowDot(j, t)
+	for j, a := range c.Lin {
+		g := c.Hess.RowDot(j, t)
 		square += t[j] * g
 		grad[j] = a + g
 		most = math.Max(most, math.Abs(grad[j]))
@@ -72,7 +54,7 @@ func (c *curved) row(t []float64) (grad []float64, side, by float64) {
 	for j := range grad {
 		grad[j] /= by
 	}
-	return grad, (0.5*square - c.konst) / by, by
+	return grad, (0.5*square - c.Const) / by, by
 }
 
 // holds is the violation, relative to a constraint's terms and the unit of its tangent, that is none: solutions keep tangents, as all rows, to tolerance.Sign, and several that meet at an angle add up.
@@ -81,11 +63,12 @@ const holds = 4 * tolerance.Sign
 // violated are tangents at z of the constraints that do not hold there.
 func (s *search) violated(z []float64) (cuts []tangent) {
 	for k := range s.curved {
-		v, terms := s.curved[k].value(z)
+		c := &s.curved[k]
+		v := c.Value(z)
 		if v <= 0 {
 			continue
 		}
-		if _, _, by := s.curved[k].row(z); v > holds*(terms+by) {
+		if _, _, by := c.row(z); v > holds*(c.Terms(z)+by) {
 			cuts = append(cuts, tangent{k, slices.Clone(z[:s.sys.N])})
 		}
 	}
@@ -98,8 +81,8 @@ func (s *search) endless(z, ray []float64) (cuts []tangent) {
 	for k := range s.curved {
 		c := &s.curved[k]
 		curvature := 0.0
-		for j := range c.lin {
-			curvature += ray[j] * c.hess.RowDot(j, ray)
+		for j := range c.Lin {
+			curvature += ray[j] * c.Hess.RowDot(j, ray)
 		}
 		grad, _, by := c.row(z)
 		slope := 0.0
@@ -112,7 +95,7 @@ func (s *search) endless(z, ray []float64) (cuts []tangent) {
 		for t := 1 / size; t < 1e12/size; t *= 4 {
 			at := slices.Clone(z[:s.sys.N])
 			floats.AddScaled(at, t, ray[:len(at)])
-			if v, terms := c.value(at); v > holds*terms {
+			if c.Value(at) > holds*c.Terms(at) {
 				cuts = append(cuts, tangent{k, at})
 				break
 			}
@@ -253,9 +236,9 @@ func (p *plunger) newton(ctx context.Context, t *cutting, basis *activeset.Basis
 	// The curvature is around the point: 1/2 (z - at)'H(z - at).
 	for k, w := range weights {
 		c := &p.s.curved[k]
-		for j := range c.lin {
+		for j := range c.Lin {
 			if w > 0 {
-				moved[j] -= w * (c.lin[j] + c.hess.RowDot(j, at))
+				moved[j] -= w * (c.Lin[j] + c.Hess.RowDot(j, at))
 			}
 		}
 	}
@@ -279,8 +262,8 @@ func (s *search) lagrangian(q *sparse.CSR, cost, weights []float64) (*sparse.CSR
 			continue
 		}
 		c := &s.curved[k]
-		floats.AddScaled(cost[:len(c.lin)], w, c.lin)
-		h := wider(c.hess, n)
+		floats.AddScaled(cost[:len(c.Lin)], w, c.Lin)
+		h := wider(c.Hess, n)
 		if q == nil {
 			q = sparse.Add(w, h, 0, h)
 		} else {

@@ -20,7 +20,7 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 		// The solution is complementary itself.
 		if p.allFixed(n.fix) && len(p.s.violated(sol.Z)) == 0 {
 			z := sol.Z[:s.sys.N]
-			p.keep(&candidate{z: z, fix: n.fix, f: s.value(z) + s.quad.Const})
+			p.keep(&candidate{z: z, fix: n.fix, f: s.scaled.Value(z) + s.quad.Const})
 		}
 		p.descend(ctx, p.rounded(n, sol.Z), p.wholeBox(z))
 	} else if (p.nodes > 1 || s.best != nil) && open > few {

@@ -45,7 +45,7 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 	if what.Digest != "" {
 		head["model"], head["digest"] = what.Model, what.Digest
 	}
-	if len(f.parts) == 1 && f.parts[0].quad.Weights != nil {
+	if len(f.parts) == 1 && f.parts[0].sys.Objective.Weights != nil {
 		head["duality"] = true
 	}
 	lines := lineWriter{out, what.Accepts}
@@ -59,7 +59,7 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 		pw.p.thorough, pw.p.enough = true, pw.claim
 		if len(f.parts) > 1 {
 			of := map[string]any{"columns": s.part.Cols}
-			if s.quad.Weights != nil {
+			if s.sys.Objective.Weights != nil {
 				of["duality"] = true
 			}
 			pw.line(map[string]any{"part": of})

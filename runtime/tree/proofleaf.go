@@ -177,7 +177,7 @@ func (pw *proofWriter) curvedLeaf(ctx context.Context, n *node, weights []float6
 		konst, need, q = konst+s.quad.Const, pw.claim, of.Q
 	}
 	for k, w := range weights {
-		konst += w * s.curved[k].konst
+		konst += w * s.curved[k].Const
 	}
 	plain := *of
 	plain.Q, plain.C = s.lagrangian(q, cost, weights)

@@ -17,12 +17,12 @@ import (
 // search is the search of one part of a system (kkt.Parts) between rounds, and what it never changes.
 type search struct {
 	part        kkt.Part
-	sys         *kkt.System    // the part's
-	quad        *kkt.Quadratic // what relaxations minimize, model's units
-	unit        []float64      // of columns, model's units (units)
+	sys         *kkt.System       // the part's
+	quad        *sparse.Quadratic // what relaxations minimize, model's units
+	unit        []float64         // of columns, model's units (units)
 	prog        *activeset.Program
-	hess        *sparse.CSR // of quad, in the relaxation's units
-	productHess *sparse.CSR // what of it choices and products leave; prog.Q is that of its convex part
+	scaled      sparse.Quadratic // the same in the relaxation's units, without the constant
+	productHess *sparse.CSR      // what of it choices and products leave; prog.Q is that of its convex part
 	// choices are parts of the lower level that take one of several options, optionOf the choice that each pair is of; -1 for none.
 	choices       []choice
 	optionOf      []int
@@ -76,7 +76,8 @@ func newSearch(ctx context.Context, part kkt.Part, unit []float64, opts Options,
 		}
 	}
 	prog := *sys.Relaxation
-	s.hess, prog.C = sys.ScaledObjective(s.quad)
+	s.scaled.Hess, s.scaled.Lin = sys.ScaledObjective(s.quad)
+	prog.C = s.scaled.Lin
 	s.prog, s.curved = &prog, newCurved(sys)
 	s.findChoices()
 	s.findProducts()
@@ -359,7 +360,7 @@ func (s *search) terms(c *candidate) float64 {
 	for j, v := range s.prog.C {
 		terms += math.Abs(v * c.z[j])
 	}
-	if q := s.hess; q != nil {
+	if q := s.scaled.Hess; q != nil {
 		for i, t := range c.z[:len(s.prog.C)] {
 			if t != 0 {
 				terms += 0.5 * math.Abs(t*q.RowDot(i, c.z))

@@ -138,7 +138,7 @@ func FactorWork(n float64) float64 { return n * n * n / 2 }
 // Applies says, in words, why the method has no bound for a system; "" where it has.
 func Applies(sys *kkt.System) string {
 	switch o := sys.Objective; {
-	case !o.Quadratic:
+	case !o.Known:
 		return "the upper objective is not quadratic"
 	}
 	for j, whole := range sys.P.Integer {
