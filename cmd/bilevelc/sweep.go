@@ -155,11 +155,7 @@ func (a *app) sweep(ctx context.Context, arg string, f *sweepFlags) error {
 		_, err = fmt.Fprint(a.io.out, text)
 		return err
 	}
-	jobs := shard.Pick(folder.Plan, folder.Missing(f.retry))
-	total := len(folder.Plan.Jobs)
-	if shard.Of > 0 {
-		total = len(shard.Pick(folder.Plan, folder.Plan.Jobs))
-	}
+	jobs, total := folder.Missing(shard, f.retry), len(shard.Pick(folder.Plan))
 	bar := a.meter("sweep", total-len(jobs), total)
 	failed, unproved, why := 0, 0, ""
 	watch := func(o sweep.Outcome) {
@@ -193,7 +189,7 @@ func (a *app) sweep(ctx context.Context, arg string, f *sweepFlags) error {
 		return err
 	}
 	if !a.quiet {
-		a.tell("%d of %d jobs have a result in %s", total-len(shard.Pick(folder.Plan, folder.Missing(true))), total, folder.Path)
+		a.tell("%d of %d jobs have a result in %s", total-len(folder.Missing(shard, true)), total, folder.Path)
 	}
 	if unproved > 0 && !a.quiet {
 		a.tell("%d of them have no proof of their bound: %s", unproved, clipped(why))

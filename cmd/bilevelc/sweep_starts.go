@@ -32,7 +32,7 @@ func (a *app) solveBySweep(ctx context.Context, path string, f *solveFlags) erro
 	sf.starts = 0
 	folder := must.Get(a.sweepFolder(ctx, path, sf))
 	defer folder.Close()
-	missing := folder.Missing(true)
+	missing := folder.Missing(sweep.Shard{}, true)
 	bar := a.meter("starts", len(folder.Plan.Jobs)-len(missing), len(folder.Plan.Jobs))
 	var fault error
 	err := folder.Run(ctx, missing, max(1, f.threads), func(o sweep.Outcome) {

@@ -201,24 +201,22 @@ func (f *Folder) failedPath(key string) string {
 	return filepath.Join(f.Path, failedName, filepath.Base(key)+".json")
 }
 
-// Has reports whether a job has its result.
+// Has reports whether a job has its result; a file that is damaged is none.
 func (f *Folder) Has(key string) bool {
-	_, err := os.Stat(f.resultPath(key))
-	return err == nil
+	text, err := os.ReadFile(f.resultPath(key))
+	return err == nil && sealOf(text) != ""
 }
 
-// Missing lists the jobs without a result, in the order of the plan; with failed, also
+// Missing lists a shard's jobs without a result, in the order of the plan; with failed, also
 // those that cannot have one.
-func (f *Folder) Missing(failed bool) []Job {
-	there := names(filepath.Join(f.Path, resultsName))
+func (f *Folder) Missing(s Shard, failed bool) []Job {
+	there, without := names(filepath.Join(f.Path, resultsName)), map[string]bool{}
 	if !failed {
-		for key := range names(filepath.Join(f.Path, failedName)) {
-			there[key] = true
-		}
+		without = names(filepath.Join(f.Path, failedName))
 	}
 	var missing []Job
-	for _, j := range f.Plan.Jobs {
-		if !there[j.Key] {
+	for _, j := range s.Pick(f.Plan) {
+		if !without[j.Key] && !(there[j.Key] && f.Has(j.Key)) {
 			missing = append(missing, j)
 		}
 	}
@@ -238,14 +236,17 @@ func names(dir string) map[string]bool {
 }
 
 // Put writes the document of a job, once: where another process was faster, its
-// document stays. same reports that both say the same, by their seals.
+// document stays, unless it is damaged. same reports that both say the same, by their seals.
 func (f *Folder) Put(key string, document []byte) (same bool, err error) {
-	path := f.resultPath(key)
-	if before, err := os.ReadFile(path); err == nil {
-		return sealOf(before) == sealOf(document) && sealOf(document) != "", nil
-	}
-	if sealOf(document) == "" {
+	path, seal := f.resultPath(key), sealOf(document)
+	before, err := os.ReadFile(path)
+	switch there := sealOf(before); {
+	case there != "":
+		return there == seal, nil
+	case seal == "":
 		return false, fmt.Errorf("sweep: what was given for job %s is no result document", key)
+	case err == nil:
+		return true, atomicfile.Replace(path, document, f.unfinished(filepath.Base(key)))
 	}
 	switch err := atomicfile.Create(path, document, f.unfinished(filepath.Base(key))); {
 	case errors.Is(err, fs.ErrExist):
@@ -313,7 +314,7 @@ func (f *Folder) Result(key string) (*runtime.Result, error) {
 	}
 	r := &runtime.Result{}
 	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("%s: %w; where the file is deleted, the sweep does its job again", f.resultPath(key), jsonfault.Plain(err))
+		return nil, fmt.Errorf("%s: %w; `bilevelc sweep` does its job again", f.resultPath(key), jsonfault.Plain(err))
 	}
 	return r, nil
 }

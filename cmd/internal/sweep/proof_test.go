@@ -36,7 +36,7 @@ func TestProofs(t *testing.T) {
 	}
 	defer folder.Close()
 	ctx := context.Background()
-	if err := folder.Run(ctx, folder.Missing(false), 2, nil); err != nil {
+	if err := folder.Run(ctx, folder.Missing(sweep.Shard{}, false), 2, nil); err != nil {
 		t.Fatal(err)
 	}
 	table, err := folder.Table(false)
@@ -134,7 +134,7 @@ func TestSearchOfJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer folder.Close()
-	if err := folder.Run(context.Background(), folder.Missing(false), 2, func(o sweep.Outcome) {
+	if err := folder.Run(context.Background(), folder.Missing(sweep.Shard{}, false), 2, func(o sweep.Outcome) {
 		if o.Unproved == "" || o.Proof != "" {
 			t.Errorf("%+v", o)
 		}

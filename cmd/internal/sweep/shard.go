@@ -47,19 +47,13 @@ func ParseShard(text string, getenv func(string) string) (s Shard, err error) {
 
 // Pick takes a shard's jobs of a plan, whichever are done, so that shards that start at
 // different times do not meet.
-func (s Shard) Pick(p *Plan, missing []Job) []Job {
+func (s Shard) Pick(p *Plan) []Job {
 	if s.Of == 0 {
-		return missing
-	}
-	open := map[string]bool{}
-	for _, j := range missing {
-		open[j.Key] = true
+		return p.Jobs
 	}
 	var mine []Job
-	for k, j := range p.Jobs {
-		if k%s.Of == s.Index-1 && open[j.Key] {
-			mine = append(mine, j)
-		}
+	for k := s.Index - 1; k < len(p.Jobs); k += s.Of {
+		mine = append(mine, p.Jobs[k])
 	}
 	return mine
 }

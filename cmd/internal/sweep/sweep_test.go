@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"bilevelc/cmd/internal/sweep"
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/runtime"
 )
@@ -139,38 +140,26 @@ func TestPlans(t *testing.T) {
 
 // Shards are a partition of the jobs, whatever is done of them.
 func TestShards(t *testing.T) {
-	f, _ := fixed()
-	p, err := sweep.NewPlan(f, sweep.Space{Axes: axes(t, "cap=1:37:1")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := create(t, filepath.Join(t.TempDir(), "s"), sweep.Space{Axes: axes(t, "cap=1:37:1")})
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
-		var missing []sweep.Job
-		for _, j := range p.Jobs {
-			if rng.IntN(2) == 0 {
-				missing = append(missing, j)
-			}
+		if err := f.Fail(f.Plan.Jobs[rng.IntN(len(f.Plan.Jobs))].Key, errors.New("a fault")); err != nil {
+			t.Fatal(err)
 		}
 		of := 1 + rng.IntN(40)
-		var got []string
-		for i := 1; i <= of; i++ {
-			s, err := sweep.ParseShard(fmt.Sprintf("%d/%d", i, of), nil)
-			if err != nil {
-				t.Fatal(err)
+		for failed, want := range map[bool][]sweep.Job{false: f.Missing(sweep.Shard{}, false), true: f.Plan.Jobs} {
+			var got []string
+			for i := 1; i <= of; i++ {
+				s, err := sweep.ParseShard(fmt.Sprintf("%d/%d", i, of), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, keys(f.Missing(s, failed))...)
 			}
-			for _, j := range s.Pick(p, missing) {
-				got = append(got, j.Key)
+			slices.Sort(got)
+			if all := slices.Sorted(slices.Values(keys(want))); !slices.Equal(got, all) {
+				t.Errorf("%d shards: %d jobs of %d", of, len(got), len(all))
 			}
-		}
-		var want []string
-		for _, j := range missing {
-			want = append(want, j.Key)
-		}
-		slices.Sort(got)
-		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("%d shards: %d jobs of %d", of, len(got), len(want))
 		}
 	}
 	env := map[string]string{}
@@ -231,7 +220,7 @@ func seals(t *testing.T, f *sweep.Folder) map[string]string {
 func TestRunAndResume(t *testing.T) {
 	space := sweep.Space{Axes: axes(t, "cap=0.5:6:0.5", "slope=1,2")}
 	whole := create(t, t.TempDir(), space)
-	if err := whole.Run(context.Background(), whole.Missing(false), 2, nil); err != nil {
+	if err := whole.Run(context.Background(), whole.Missing(sweep.Shard{}, false), 2, nil); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
@@ -239,14 +228,14 @@ func TestRunAndResume(t *testing.T) {
 	enough := errors.New("enough")
 	ctx, stop := context.WithCancelCause(context.Background())
 	done := 0
-	if err := f.Run(ctx, f.Missing(false), 3, func(sweep.Outcome) {
+	if err := f.Run(ctx, f.Missing(sweep.Shard{}, false), 3, func(sweep.Outcome) {
 		if done++; done == 7 {
 			stop(enough)
 		}
 	}); !errors.Is(err, enough) {
 		t.Fatal(err)
 	}
-	missing := f.Missing(false)
+	missing := f.Missing(sweep.Shard{}, false)
 	if n := len(seals(t, f)); n < 7 || n+len(missing) != 24 || n == 24 {
 		t.Fatalf("%d done, %d missing", n, len(missing))
 	}
@@ -262,8 +251,8 @@ func TestRunAndResume(t *testing.T) {
 			t.Errorf("job %s: another result", key)
 		}
 	}
-	if len(f.Missing(true)) != 0 || len(a) != 24 {
-		t.Errorf("%d seals, %d missing", len(a), len(f.Missing(true)))
+	if len(f.Missing(sweep.Shard{}, true)) != 0 || len(a) != 24 {
+		t.Errorf("%d seals, %d missing", len(a), len(f.Missing(sweep.Shard{}, true)))
 	}
 	for _, j := range f.Plan.Jobs {
 		r, err := f.Result(j.Key)
@@ -282,7 +271,7 @@ func TestRunAndResume(t *testing.T) {
 	}
 	// Further jobs extend a sweep, other axes do not.
 	more := create(t, dir, sweep.Space{Axes: axes(t, "cap=0.5:7:0.5", "slope=1,2")})
-	if n := len(more.Missing(false)); n != 4 {
+	if n := len(more.Missing(sweep.Shard{}, false)); n != 4 {
 		t.Errorf("%d jobs are missing of the longer sweep", n)
 	}
 	fixed, inputs := fixed()
@@ -309,7 +298,7 @@ func TestRunAndResume(t *testing.T) {
 	}
 }
 
-// A result that was damaged says what to do about it.
+// A result that was damaged says what to do about it, and is no result: the next run does its job again.
 func TestDamagedResult(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	f := create(t, dir, sweep.Space{Axes: axes(t, "cap=1,2")})
@@ -317,9 +306,20 @@ func TestDamagedResult(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "results", key+".json"), []byte(`{"status"`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Result(key); err == nil || !strings.Contains(err.Error(), "deleted") {
+	if _, err := f.Result(key); err == nil || !strings.Contains(err.Error(), "does its job again") {
 		t.Errorf("%v", err)
 	}
+	missing := f.Missing(sweep.Shard{}, false)
+	if err := f.Run(context.Background(), missing, 1, nil); err != nil || len(missing) != 2 {
+		t.Fatalf("%d jobs: %v", len(missing), err)
+	}
+	if r, err := f.Result(key); err != nil || r.Status != runtime.Solved || len(f.Missing(sweep.Shard{}, false)) != 0 {
+		t.Errorf("%v, %v", r, err)
+	}
+}
+
+func keys(jobs []sweep.Job) []string {
+	return each.Of(jobs, func(j sweep.Job) string { return j.Key })
 }
 
 func abs(v float64) float64 { return max(v, -v) }
@@ -361,7 +361,7 @@ func TestMadeAtATime(t *testing.T) {
 func TestFaults(t *testing.T) {
 	f := create(t, t.TempDir(), sweep.Space{List: []map[string]string{{"cap": "1"}, {"cap": "text"}, {"slope": "2"}, {"cap": "2", "method": "none"}}})
 	failed := 0
-	if err := f.Run(context.Background(), f.Missing(false), 2, func(o sweep.Outcome) {
+	if err := f.Run(context.Background(), f.Missing(sweep.Shard{}, false), 2, func(o sweep.Outcome) {
 		if o.Err != nil {
 			failed++
 		}
@@ -369,7 +369,7 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := f.Counts()
-	if err != nil || failed != 3 || c.Failed != 3 || c.Done != 1 || len(f.Missing(false)) != 0 || len(f.Missing(true)) != 3 {
+	if err != nil || failed != 3 || c.Failed != 3 || c.Done != 1 || len(f.Missing(sweep.Shard{}, false)) != 0 || len(f.Missing(sweep.Shard{}, true)) != 3 {
 		t.Errorf("%+v, %d failed, %v", c, failed, err)
 	}
 	table, err := f.Table(false)
@@ -413,7 +413,7 @@ lower {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := f.Run(context.Background(), f.Missing(false), 2, nil); err != nil {
+	if err := f.Run(context.Background(), f.Missing(sweep.Shard{}, false), 2, nil); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(f.Path, "results", f.Plan.Jobs[1].Key+".json")
@@ -498,7 +498,7 @@ func TestDamage(t *testing.T) {
 	if err := os.WriteFile(input, []byte(model+"// more"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Run(context.Background(), f.Missing(false), 1, nil); err == nil {
+	if err := f.Run(context.Background(), f.Missing(sweep.Shard{}, false), 1, nil); err == nil {
 		t.Error("a changed input is accepted")
 	}
 	if _, err := f.Put(f.Plan.Jobs[0].Key, []byte("{}")); err == nil {
@@ -515,7 +515,7 @@ func TestStartsOfASweep(t *testing.T) {
 		}
 		return l
 	}()})
-	if err := f.Run(context.Background(), f.Missing(false), 2, nil); err != nil {
+	if err := f.Run(context.Background(), f.Missing(sweep.Shard{}, false), 2, nil); err != nil {
 		t.Fatal(err)
 	}
 	m, err := runtime.Compile("shelf.blv", model)

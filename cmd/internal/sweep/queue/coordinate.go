@@ -46,7 +46,7 @@ func (c *Coordinator) Run(ctx context.Context) (err error) {
 	}
 	must.Do(persist(ctx, c.Conn, func(ctx context.Context) error { return setup(ctx, c.js, c.Redeliver) }))
 	c.open = map[string]sweep.Job{}
-	missing := c.Folder.Missing(c.Retry)
+	missing := c.Folder.Missing(sweep.Shard{}, c.Retry)
 	for _, j := range missing {
 		c.open[j.Key] = j
 	}
