@@ -1,10 +1,11 @@
 package bind
 
 import (
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
+	"bilevelc/ir/expr"
 	"bilevelc/lang"
-	"bilevelc/lang/diag"
 )
 
 // concatenation is [u; v] or [u, v]: every entry of a block goes to its place in
@@ -49,20 +50,31 @@ func (e *elaborator) arrayOf(x *lang.Comprehension) value {
 	if !ok {
 		return value{}
 	}
+	before := len(e.b.list)
 	body := inner.numeric(x.Body)
+	var items []*expr.Node // where the entries are taken one by one
 	if body.bad() {
-		return value{}
+		if e.space != nil || !e.b.again(before) {
+			return value{}
+		}
+		if items = each.Of(e.oneByOne(x, inner.space), func(v value) *expr.Node { return e.num(v).node }); len(items) == 0 {
+			return value{}
+		}
 	}
 	var dims []dim
 	for _, d := range inner.space.spans {
-		if d.n < 0 {
-			e.errorf(diag.BindVaryingSize, at, "the ranges of these indices move with each other, so that this is no array")
+		if d.n < 0 { // with an index around the array
+			e.vary(at, "the size of this array changes with an index around it")
 			return value{}
 		}
 		dims = append(dims, d.dim)
 	}
-	body = e.lift(body, inner.space, at)
 	out := shaped(arrayOver(dims), e.space)
-	out.node = e.reshape(body.node, e.space.shape(out.item()), at)
+	if items != nil {
+		out.node = e.halves(items, at)
+	} else {
+		out.node = e.lift(body, inner.space, at).node
+	}
+	out.node = e.reshape(out.node, e.space.shape(out.item()), at)
 	return out
 }

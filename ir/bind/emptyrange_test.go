@@ -27,13 +27,22 @@ func TestMovingEndsInEmptyRanges(t *testing.T) {
 		{"sum(j in i..i+1: sum(x[j..j+1] .* c))", func(x, c []float64, i int) float64 {
 			return x[i-1]*c[0] + x[i]*c[1] + x[i]*c[0] + x[i+1]*c[1]
 		}},
+		{"sum([j in i..3: x[j]])", func(x, _ []float64, i int) float64 { return total(x[i-1 : 3]) }},
+		{"[j in i..3: x[j]]' * [j in i..3: c[2]]", func(x, c []float64, i int) float64 { return total(x[i-1:3]) * c[1] }},
+		{"sum([j in 1..2, k in i..3: c[j] * x[k]])", func(x, c []float64, i int) float64 { return total(x[i-1:3]) * (c[0] + c[1]) }},
+		{"sum([j in i..3: sum(x[j..3])])", func(x, _ []float64, i int) (out float64) {
+			for j := i; j <= 3; j++ {
+				out += total(x[j-1 : 3])
+			}
+			return out
+		}},
 		{"prod(j in i..i+1: x[j] + c[1])", func(x, c []float64, i int) float64 { return (x[i-1] + c[0]) * (x[i] + c[0]) }},
 	}
 	for seed := range members.Seeds(t, 200) {
 		rng := rand.New(rand.NewPCG(seed, 0xe3))
 		body, n, twice := bodies[rng.IntN(len(bodies))], rng.IntN(3), rng.IntN(2) == 0
 		c := []float64{rng.NormFloat64(), rng.NormFloat64()}
-		sum := fmt.Sprintf("sum(i in 1..n: %s)", body.text)
+		sum := fmt.Sprintf([]string{"sum(i in 1..n: %s)", "sum([i in 1..n: %s])"}[rng.IntN(2)], body.text)
 		if twice {
 			sum = fmt.Sprintf("sum(k in 1..2: k*%s)", sum)
 		}
@@ -69,4 +78,11 @@ func TestMovingEndsInEmptyRanges(t *testing.T) {
 			t.Errorf("%d: %v (%v), want %v; %d rows\n%s", seed, got, err, want, len(p.Rows), text)
 		}
 	}
+}
+
+func total(x []float64) (out float64) {
+	for _, v := range x {
+		out += v
+	}
+	return out
 }
