@@ -261,7 +261,8 @@ func (p *Problem) describeWeights(r *Result, k *coupling, c *outer.Certificate) 
 
 // coupledClaims is what a result says about the coupled constraints; nil where the
 // problem has none.
-func (p *Problem) coupledClaims(r *Result) (*certify.Coupled, error) {
+func (p *Problem) coupledClaims(r *Result) (_ *certify.Coupled, err error) {
+	defer must.Catch(&err)
 	known := len(named.Families(p.IR.Coupled, make([]float64, len(p.IR.Coupled))))
 	for _, vs := range []Values{r.Upper.Residuals, r.Upper.Penalty, r.Upper.Multipliers} {
 		if len(vs) > known {
@@ -272,14 +273,9 @@ func (p *Problem) coupledClaims(r *Result) (*certify.Coupled, error) {
 		return nil, nil
 	}
 	c := &certify.Coupled{}
-	var err error
-	if c.Values, err = named.Rows(p.IR.Coupled, r.Upper.Residuals); err != nil {
-		return nil, err
-	}
+	c.Values = must.Get(named.Rows(p.IR.Coupled, r.Upper.Residuals))
 	if len(r.Upper.Penalty) > 0 {
-		if c.Penalty, err = named.Rows(p.IR.Coupled, r.Upper.Penalty); err != nil {
-			return nil, err
-		}
+		c.Penalty = must.Get(named.Rows(p.IR.Coupled, r.Upper.Penalty))
 	}
 	if len(r.Upper.Multipliers) > 0 {
 		c.Multipliers, err = named.Rows(p.IR.Coupled, r.Upper.Multipliers)

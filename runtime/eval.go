@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/linalg"
@@ -28,7 +29,8 @@ var Version = "0.1.0-dev"
 // enough, there is none, and a note says so.
 // Of the options, the methods' names and settings, the seed and CheckGradient
 // count.
-func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, error) {
+func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (_ *Result, err error) {
+	defer must.Catch(&err)
 	p, done := p.borrow(ctx)
 	defer done()
 	if q := p.evaluates(opts); q != nil {
@@ -80,9 +82,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 		return p.failed(r, x, err)
 	}
 	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt, errorY)}
-	if _, err := p.describeTies(ctx, r, pt.X, pt.Lower.Y); err != nil {
-		return nil, err
-	}
+	must.Get(p.describeTies(ctx, r, pt.X, pt.Lower.Y))
 	if pt.Lower.Status != lower.Solved {
 		r.Status, r.Reason = NumericalFailure, pt.Lower.Reason
 	}
@@ -104,9 +104,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 		}
 	}
 	if opts.CheckGradient && r.Upper.Hypergradient != nil {
-		if r.Check, err = p.checkGradient(ctx, h, pt); err != nil {
-			return nil, err
-		}
+		r.Check = must.Get(p.checkGradient(ctx, h, pt))
 	}
 	return p.evaluated(r, x, h.Calls(), &watch), nil
 }

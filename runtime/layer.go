@@ -158,17 +158,14 @@ func (e *Evaluation) Gradient(ctx context.Context) (grad []float64, accuracy flo
 // there, beside a *KinkError: who trains through kinks goes on with it, who must not
 // looks at the error.
 func (e *Evaluation) VJP(ctx context.Context, dy, dlambda []float64) (product []float64, accuracy float64, err error) {
+	defer must.Catch(&err)
 	dx, ny, rows := e.layer.Dims()
 	if dy == nil {
 		dy = make([]float64, ny)
 	}
-	if err := vector("dy", dy, ny); err != nil {
-		return nil, 0, err
-	}
+	must.Do(vector("dy", dy, ny))
 	if dlambda != nil {
-		if err := vector("dlambda", dlambda, rows); err != nil {
-			return nil, 0, err
-		}
+		must.Do(vector("dlambda", dlambda, rows))
 	}
 	e.layer.mu.Lock()
 	defer e.layer.mu.Unlock()
@@ -187,10 +184,7 @@ func (e *Evaluation) VJP(ctx context.Context, dy, dlambda []float64) (product []
 		copy(x.s.Lambda(c), dlambda)
 		return e.productExact(ctx, c)
 	}
-	s, err := e.sensitivity(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
+	s := must.Get(e.sensitivity(ctx))
 	product = make([]float64, dx)
 	accuracy, err = s.Reverse(ctx, product, e.layer.p.units.Leave(padded(dy, e.layer.p.Numeric.Dy)), padded(dlambda, e.layer.p.Numeric.Rows.Len()))
 	if err != nil && !errors.As(err, new(*KinkError)) {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
@@ -31,20 +32,16 @@ func (p *Problem) sensitivities(ctx context.Context, h *oracle.Hyper, pt *oracle
 }
 
 // alongEntries are the sensitivities of every entry of x, of which rates are those along dx, times sign: to the right, and to the left.
-func (p *Problem) alongEntries(rates func(dx []float64, sign float64) (*Rates, error)) ([]EntrySensitivity, error) {
+func (p *Problem) alongEntries(rates func(dx []float64, sign float64) (*Rates, error)) (_ []EntrySensitivity, err error) {
+	defer must.Catch(&err)
 	dx := make([]float64, p.Numeric.Dx)
 	out := make([]EntrySensitivity, len(dx))
-	var err error
 	for j := range out {
 		e := &out[j]
 		e.Entry, dx[j] = p.IR.Upper.EntryName(j), 1
-		if e.Right, err = rates(dx, 1); err != nil {
-			return nil, err
-		}
+		e.Right = must.Get(rates(dx, 1))
 		dx[j] = -1
-		if e.Left, err = rates(dx, -1); err != nil {
-			return nil, err
-		}
+		e.Left = must.Get(rates(dx, -1))
 		dx[j] = 0
 	}
 	return out, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 )
@@ -21,10 +22,9 @@ type part struct {
 }
 
 // NewApart prepares a program whose blocks, a partition of the variables, nothing joins. A single block, or none, is the program as it stands.
-func NewApart(p *Program, blocks [][]int) (*Apart, error) {
-	if err := p.check(); err != nil {
-		return nil, err
-	}
+func NewApart(p *Program, blocks [][]int) (_ *Apart, err error) {
+	defer must.Catch(&err)
+	must.Do(p.check())
 	a := &Apart{program: p}
 	if len(blocks) < 2 {
 		solver, err := New(p)
@@ -52,10 +52,7 @@ func NewApart(p *Program, blocks [][]int) (*Apart, error) {
 		if one.A = sparse.Empty(len(vars)); p.A != nil {
 			one.A = p.A.Part(q.rows, place, len(vars)) // a pattern may join what its values do not
 		}
-		var err error
-		if q.solver, err = New(one); err != nil {
-			return nil, err
-		}
+		q.solver = must.Get(New(one))
 		a.parts = append(a.parts, q)
 	}
 	return a, nil

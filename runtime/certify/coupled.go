@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -163,17 +164,12 @@ func (d *deriver) coupledSizes() []float64 {
 }
 
 // coupledSlope is the norm of the gradient of c_i(x, y*(x), lambda*(x)) on a face.
-func (d *deriver) coupledSlope(at *derived, i int) (float64, error) {
-	plain, err := d.gradientSigned(at, nil)
-	if err != nil {
-		return 0, err
-	}
+func (d *deriver) coupledSlope(at *derived, i int) (_ float64, err error) {
+	defer must.Catch(&err)
+	plain := must.Get(d.gradientSigned(at, nil))
 	one := make([]float64, len(d.p.Coupled.Kind))
 	one[i] = 1
-	with, err := d.gradientSigned(at, one)
-	if err != nil {
-		return 0, err
-	}
+	with := must.Get(d.gradientSigned(at, one))
 	return distance(with, plain), nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -176,18 +177,14 @@ func beyond(sizes []float64, all bool) []int {
 // onFace minimizes g(x, .) on the affine set where the rows hold with equality,
 // by Newton's method with halved steps. The curvature of a point near by serves
 // as long as the steps shrink with it.
-func (d *deriver) onFace(x, y []float64, face []int) (*derived, error) {
+func (d *deriver) onFace(x, y []float64, face []int) (_ *derived, err error) {
+	defer must.Catch(&err)
 	at := &derived{x: x, y: append([]float64(nil), y...), lambda: make([]float64, d.p.Rows.Len()), face: face}
 	last := math.Inf(1)
 	fresh := false
 	for range tolerance.Steps {
-		h, err := d.curvature(x, at.y, fresh)
-		if err != nil {
-			return nil, err
-		}
-		if at.system, err = h.system(face); err != nil {
-			return nil, err
-		}
+		h := must.Get(d.curvature(x, at.y, fresh))
+		at.system = must.Get(h.system(face))
 		at.active = at.system.index
 		clear(at.lambda)
 		gap := each.Of(at.active, func(i int) float64 { return d.residual(i, x, at.y) })

@@ -10,6 +10,7 @@ import (
 	"bilevelc/autodiff"
 	"bilevelc/codegen"
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
@@ -140,18 +141,13 @@ func Objective(p *ir.Problem, root *expr.Node, before *Function) (*Function, err
 
 // Scalar is Objective where the lower variables in root are dy
 // entries. before is another one, of the same operations perhaps, or nil.
-func Scalar(p *ir.Problem, root *expr.Node, dy int, before *Function) (*Function, error) {
+func Scalar(p *ir.Problem, root *expr.Node, dy int, before *Function) (_ *Function, err error) {
+	defer must.Catch(&err)
 	if again, err := before.again(p, root); again != nil || err != nil {
 		return again, err
 	}
-	graph, err := autodiff.Differentiate(p.Graph, root, p.Upper.Dim, dy)
-	if err != nil {
-		return nil, err
-	}
-	program, err := codegen.Compile(graph, codegen.Options{})
-	if err != nil {
-		return nil, err
-	}
+	graph := must.Get(autodiff.Differentiate(p.Graph, root, p.Upper.Dim, dy))
+	program := must.Get(codegen.Compile(graph, codegen.Options{}))
 	return &Function{Evaluator: program.NewEvaluator(), program: program, graph: graph, root: root, faults: &faults{}}, nil
 }
 

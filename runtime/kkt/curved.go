@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -38,6 +39,7 @@ func AppliesCurved(p *problem.Problem) string {
 // NewCurved is New for a problem whose leader has convex quadratic constraints: they are no rows of the relaxation, but Curved. The box of an entry of x in a ball is that of the
 // ball. why says, in words, what keeps the problem out.
 func NewCurved(p *problem.Problem) (s *System, why string, err error) {
+	defer must.Catch(&err)
 	if why := AppliesCurved(p); why != "" {
 		return nil, why, nil
 	}
@@ -50,18 +52,12 @@ func NewCurved(p *problem.Problem) (s *System, why string, err error) {
 			set.Lo[j], set.Hi[j] = math.Max(set.Lo[j], c-b.Radius), math.Min(set.Hi[j], c+b.Radius)
 		}
 	}
-	if s, err = read(&own); err != nil {
-		return nil, "", err
-	}
-	if s.Objective, err = newObjective(s); err != nil {
-		return nil, "", err
-	}
+	s = must.Get(read(&own))
+	s.Objective = must.Get(newObjective(s))
 	if !s.Objective.Known {
 		return s, "", nil
 	}
-	if err := s.readCurved(); err != nil {
-		return nil, "", err
-	}
+	must.Do(s.readCurved())
 	for _, c := range s.Curved {
 		if !Semidefinite(c.Hess) {
 			return nil, "a constraint of the upper level is not convex", nil

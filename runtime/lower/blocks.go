@@ -9,6 +9,7 @@ import (
 
 	"bilevelc/internal/await"
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
@@ -19,35 +20,23 @@ import (
 // one, on at most `threads` of them at a time; the solution does not depend on
 // that number. The error says what is wrong with the name, the settings or
 // the method's needs.
-func New(name string, values method.Values, p *problem.Problem, threads int) (Solver, error) {
-	spec, err := Lookup(name)
-	if err != nil {
-		return nil, err
-	}
-	if err := spec.Needs.Check(name, p); err != nil {
-		return nil, err
-	}
+func New(name string, values method.Values, p *problem.Problem, threads int) (_ Solver, err error) {
+	defer must.Catch(&err)
+	spec := must.Get(Lookup(name))
+	must.Do(spec.Needs.Check(name, p))
 	if name == "sparse" { // which finds the followers itself
 		settings := defaultSparse()
-		if err := method.Apply(&settings, values); err != nil {
-			return nil, err
-		}
+		must.Do(method.Apply(&settings, values))
 		return newSparse(settings, max(1, threads)), nil
 	}
-	made, err := spec.New(values)
-	if err != nil {
-		return nil, err
-	}
+	made := must.Get(spec.New(values))
 	whole := inUnits{made}
 	if len(p.Parts) < 2 {
 		return whole, nil
 	}
 	b := &followers{whole: whole, threads: max(1, threads)}
 	for range p.Parts {
-		solver, err := spec.New(values)
-		if err != nil {
-			return nil, err
-		}
+		solver := must.Get(spec.New(values))
 		b.parts = append(b.parts, &follower{solver: inUnits{solver}})
 	}
 	return b, nil

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -107,7 +108,8 @@ func (e *errorDraws) rounded(v []float64) []float64 {
 }
 
 // draw is by how much one draw of the roundings moves the gradient of F.
-func (e *errorDraws) draw(ctx context.Context) (float64, error) {
+func (e *errorDraws) draw(ctx context.Context) (_ float64, err error) {
+	defer must.Catch(&err)
 	s, share := e.s, e.share
 	p, x, y, lambda, face := s.at.Problem, s.at.X, s.at.Lower.Y, s.at.Lower.Lambda, s.at.held()
 	base, force, rates := make([]float64, p.Dy), make([]float64, p.Dy), make([]float64, p.Rows.Len())
@@ -134,10 +136,7 @@ func (e *errorDraws) draw(ctx context.Context) (float64, error) {
 	for _, i := range face {
 		rates[i] = p.Rows.B.RowDot(i, shift)
 	}
-	t, err := s.along(ctx, face, force, 0, rates)
-	if err != nil {
-		return 0, err
-	}
+	t := must.Get(s.along(ctx, face, force, 0, rates))
 	errorY := e.errorY
 	if b := s.at.Lower.RoundingBound; b > 0 {
 		errorY = math.Min(errorY, b)
@@ -157,9 +156,7 @@ func (e *errorDraws) draw(ctx context.Context) (float64, error) {
 	linalg.Axpy(cx, -1, fx)
 	linalg.Axpy(cy, -1, fy)
 	if p.Facts.QuadraticInY && !(s.at.Lower.RoundingBound > 0) { // else the answers are refined, and the oracle has what rounding leaves of them
-		if err := e.differenced(ctx, fy); err != nil {
-			return 0, err
-		}
+		must.Do(e.differenced(ctx, fy))
 		if e.step > 0 {
 			off := make([]float64, p.Dy)
 			p.G.GradY(off, e.rounded(x), e.rounded(e.end))
@@ -168,9 +165,7 @@ func (e *errorDraws) draw(ctx context.Context) (float64, error) {
 			}
 		}
 	}
-	if _, err := (&Face{Settings: *DefaultFace()}).add(ctx, cx, s.at, splitAdjointRHS(p, cy)); err != nil {
-		return 0, err
-	}
+	must.Get((&Face{Settings: *DefaultFace()}).add(ctx, cx, s.at, splitAdjointRHS(p, cy)))
 	return linalg.Norm(cx) * tolerance.HalfDigits, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
@@ -55,7 +56,8 @@ func (o *Face) Gradient(ctx context.Context, dst []float64, at *At) (float64, er
 
 // add adds to dst (len Dx) what the follower's answer to x brings to a function that
 // has that gradient in the answer, and returns an estimate of its error.
-func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (float64, error) {
+func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (_ float64, err error) {
+	defer must.Catch(&err)
 	p := at.Problem
 	if error, ok, err := byAnswers(ctx, dst, at, v); ok || err != nil {
 		return error, err
@@ -88,9 +90,7 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (f
 		// The step is also as long as y would move if nothing held it, which sets the
 		// scale where y is at a bound of 0.
 		t := d.stepFor(scale, force)
-		if _, err := difference(ctx, part, t+d.held/d.slope); err != nil {
-			return 0, err
-		}
+		must.Get(difference(ctx, part, t+d.held/d.slope))
 		return with(d.noise(linalg.Norm(part))), nil
 	}
 	off, size := d.linear(ctx, part)
@@ -100,10 +100,7 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *adjointRHS) (f
 	case ctx.Err() != nil:
 		return 0, context.Cause(ctx)
 	}
-	truncation, err := o.extrapolate(ctx, part, d, d.stepFor(o.Settings.Reach*scale, force), scale)
-	if err != nil {
-		return 0, err
-	}
+	truncation := must.Get(o.extrapolate(ctx, part, d, d.stepFor(o.Settings.Reach*scale, force), scale))
 	return with(truncation + d.noise(linalg.Norm(part))), nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
@@ -139,14 +140,10 @@ func (h *Hyper) Value(ctx context.Context, x []float64) (*Point, error) {
 }
 
 // Gradient is Value with the oracle's gradient.
-func (h *Hyper) Gradient(ctx context.Context, x []float64) (*Point, error) {
-	pt, err := h.Value(ctx, x)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.Complete(ctx, pt); err != nil {
-		return nil, err
-	}
+func (h *Hyper) Gradient(ctx context.Context, x []float64) (_ *Point, err error) {
+	defer must.Catch(&err)
+	pt := must.Get(h.Value(ctx, x))
+	must.Do(h.Complete(ctx, pt))
 	return pt, nil
 }
 
@@ -163,6 +160,7 @@ func (h *Hyper) Complete(ctx context.Context, pt *Point) error {
 }
 
 func (h *Hyper) complete(ctx context.Context, pt *Point) (err error) {
+	defer must.Catch(&err)
 	pt.Grad = make([]float64, h.p.Dx)
 	// What has been learned since counts, whether or not the point went through a
 	// checkpoint, which does not hold it twice.
@@ -170,17 +168,12 @@ func (h *Hyper) complete(ctx context.Context, pt *Point) (err error) {
 	if !pt.Strict && h.p.HasInequalities() {
 		// The lower solution knows its undecided rows to within their errors only: on
 		// the face that is meant they hold, or carry nothing, exactly.
-		s, err := h.onFace(ctx, at)
-		if err != nil {
-			return err
-		}
+		s := must.Get(h.onFace(ctx, at))
 		if s != nil && h.within(pt, s.Y) {
 			at.Lower = s
 		}
 	}
-	if pt.GradError, err = h.oracle.Gradient(ctx, pt.Grad, at); err != nil {
-		return err
-	}
+	pt.GradError = must.Get(h.oracle.Gradient(ctx, pt.Grad, at))
 	if !(pt.GradError < math.Inf(1)) {
 		return &LowerError{Status: lower.Failed, Reason: "no perturbation of the lower level's answer there is exact enough"}
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
@@ -185,10 +186,8 @@ func (d *differences) from(ctx context.Context, delta float64, guess []float64) 
 // central sets v to (grad L(y_delta) - grad L(y_-delta)) / (2 delta) and returns
 // how far y moved for a unit of delta.
 func (d *differences) central(ctx context.Context, v []float64, delta float64) (speed float64, err error) {
-	plus, err := d.from(ctx, delta, d.between(delta))
-	if err != nil {
-		return 0, err
-	}
+	defer must.Catch(&err)
+	plus := must.Get(d.from(ctx, delta, d.between(delta)))
 	guess := d.between(-delta)
 	if guess == nil {
 		// To first order y_-delta mirrors y_delta at y*.
@@ -197,10 +196,7 @@ func (d *differences) central(ctx context.Context, v []float64, delta float64) (
 			guess[j] = 2*y - plus.Y[j]
 		}
 	}
-	minus, err := d.from(ctx, -delta, guess)
-	if err != nil {
-		return 0, err
-	}
+	minus := must.Get(d.from(ctx, -delta, guess))
 	d.pair = &ends{delta, plus.Y, minus.Y}
 	return d.over(v, plus, minus, 2*delta), nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/qp"
 )
@@ -52,18 +53,15 @@ func (h *Hyper) Restore(encoded []byte) error {
 }
 
 // fits reports what keeps a memory from being one of this problem.
-func (h *Hyper) fits(m *hyperMemory) error {
+func (h *Hyper) fits(m *hyperMemory) (err error) {
+	defer must.Catch(&err)
 	for _, r := range m.Recent {
 		if r == nil || len(r.X) != h.p.Dx {
 			return fmt.Errorf("a point is not of %d entries", h.p.Dx)
 		}
-		if err := h.fitsSolution(r.Sol); err != nil {
-			return err
-		}
+		must.Do(h.fitsSolution(r.Sol))
 	}
-	if err := m.Learned.Fits(h.p); err != nil {
-		return err
-	}
+	must.Do(m.Learned.Fits(h.p))
 	return h.Projector().Fits(m.Projector)
 }
 

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
@@ -113,13 +114,12 @@ func (q *penalized) minimize(ctx context.Context) (w, nu []float64, left float64
 
 // descend moves u to where |r| is the target, or rounding: that is left at most. c is the curvature that it has met.
 func (q *penalized) descend(ctx context.Context, u pair, target float64) (c, left float64, err error) {
+	defer must.Catch(&err)
 	n, k := len(q.force), len(q.active)
 	c = q.stiffness() + q.at.Problem.Facts.SmoothnessF/q.a1
 	var m scaling = newMetric(q.activeRows(), q.s.Alpha, c)
 	if !q.s.Metric {
-		if m, err = newUniform(q, c); err != nil {
-			return 0, 0, err
-		}
+		m = must.Get(newUniform(q, c))
 	}
 	here, last, next, step := newPair(n, k), newPair(n, k), newPair(n, k), newPair(n, k) // u is the extrapolated point, last the one before
 	here.copy(u)
@@ -156,9 +156,7 @@ func (q *penalized) descend(ctx context.Context, u pair, target float64) (c, lef
 				return 0, 0, errNotConvex
 			}
 		}
-		if err := m.solve(step, vector); err != nil {
-			return 0, 0, err
-		}
+		must.Do(m.solve(step, vector))
 		last.copy(u)
 		before = r
 		next.set(u, -1, step)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
@@ -150,15 +151,10 @@ func (d *slopes) side(ctx context.Context, j int, h float64) (side, error) {
 // difference is the slope along entry j from a step of relative length h, and an
 // estimate of its error; infinite where no side is feasible.
 func (d *slopes) difference(ctx context.Context, j int, h float64) (slope, estimate float64, err error) {
+	defer must.Catch(&err)
 	length := h * (1 + math.Abs(d.at.X[j]))
-	above, err := d.side(ctx, j, length)
-	if err != nil {
-		return 0, 0, err
-	}
-	below, err := d.side(ctx, j, -length)
-	if err != nil {
-		return 0, 0, err
-	}
+	above := must.Get(d.side(ctx, j, length))
+	below := must.Get(d.side(ctx, j, -length))
 	noise := d.rounding(j, h)
 	switch {
 	case above.ok && below.ok:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
@@ -51,11 +52,10 @@ type bfgsState struct {
 }
 
 // Valid implements Method.
-func (m *bfgs) Valid(d Dimensions) error {
+func (m *bfgs) Valid(d Dimensions) (err error) {
+	defer must.Catch(&err)
 	s := &m.State
-	if err := s.Center.Valid(d); err != nil {
-		return err
-	}
+	must.Do(s.Center.Valid(d))
 	if s.Center.G == nil || s.Stagnated < 0 {
 		return fmt.Errorf("its center has no gradient, or it counts fewer than no steps")
 	}
@@ -66,9 +66,7 @@ func (m *bfgs) Valid(d Dimensions) error {
 		if d.Y == 0 || !(n.Radius > 0) || !linalg.Finite([]float64{n.Radius}) {
 			return fmt.Errorf("its lower level has no second derivative, or its trust region no radius")
 		}
-		if err := Vectors(d.Y, n.Y); err != nil {
-			return err
-		}
+		must.Do(Vectors(d.Y, n.Y))
 	}
 	return s.H.valid()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
@@ -136,15 +137,12 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 }
 
 // Valid reports what keeps a sample from being one of a problem.
-func (s *Sample) Valid(d Dimensions) error {
-	if err := Vectors(d.X, s.X); err != nil {
-		return err
-	}
+func (s *Sample) Valid(d Dimensions) (err error) {
+	defer must.Catch(&err)
+	must.Do(Vectors(d.X, s.X))
 	for _, v := range [][]float64{s.G, s.At} {
 		if v != nil {
-			if err := Vectors(d.X, v); err != nil {
-				return err
-			}
+			must.Do(Vectors(d.X, v))
 		}
 	}
 	if !linalg.Finite([]float64{s.F, s.GError}) {

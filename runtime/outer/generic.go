@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/qp"
@@ -172,22 +173,19 @@ func (r *Run) exact(ctx context.Context, s *Sample) (*Sample, error) {
 
 // move is a point of X and D within radius of x in no particular direction:
 // a random one, reflected at X and D so that it leads inside where x is on the edge.
-func (r *Run) move(x []float64, radius float64) ([]float64, error) {
+func (r *Run) move(x []float64, radius float64) (_ []float64, err error) {
+	defer must.Catch(&err)
 	w := make([]float64, len(x))
 	r.Direction(w)
 	z := linalg.Plus(x, radius, w)
 	inside := make([]float64, len(x))
-	if err := r.Project(inside, z); err != nil {
-		return nil, err
-	}
+	must.Do(r.Project(inside, z))
 	if linalg.Distance(inside, z) == 0 {
 		return inside, nil
 	}
 	// 2P - I does not increase distances, and x is its own image.
 	z = linalg.Plus(inside, 1, linalg.Minus(inside, z))
-	if err := r.Project(inside, z); err != nil {
-		return nil, err
-	}
+	must.Do(r.Project(inside, z))
 	return inside, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/qp"
 	"bilevelc/runtime/tolerance"
@@ -204,14 +205,11 @@ func (q *quasiNewton) express(v []float64) []float64 {
 }
 
 // UnmarshalJSON restores what follows from the pairs.
-func (q *quasiNewton) UnmarshalJSON(encoded []byte) error {
+func (q *quasiNewton) UnmarshalJSON(encoded []byte) (err error) {
+	defer must.Catch(&err)
 	type plain quasiNewton
-	if err := json.Unmarshal(encoded, (*plain)(q)); err != nil {
-		return err
-	}
-	if err := q.valid(); err != nil {
-		return err
-	}
+	must.Do(json.Unmarshal(encoded, (*plain)(q)))
+	must.Do(q.valid())
 	q.compact()
 	return nil
 }

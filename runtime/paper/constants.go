@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/tolerance"
@@ -44,18 +45,13 @@ func (c *constants) valid() error {
 // estimate finds L as the largest of a few gradients within delta of the start,
 // and the gap as the decrease that such a gradient suggests over a distance of
 // 1 + |x0|. Neither is a bound; values given by hand take their place.
-func estimate(ctx context.Context, run *outer.Run, delta, lipschitz, gap float64) (*constants, error) {
-	first, err := run.Gradient(ctx, run.Start)
-	if err != nil {
-		return nil, err
-	}
+func estimate(ctx context.Context, run *outer.Run, delta, lipschitz, gap float64) (_ *constants, err error) {
+	defer must.Catch(&err)
+	first := must.Get(run.Gradient(ctx, run.Start))
 	c := &constants{F0: first.F, Lipschitz: lipschitz, Gap: gap, GradError: first.GError, Given: lipschitz > 0 && gap > 0}
 	if lipschitz == 0 {
 		c.Lipschitz = linalg.Norm(first.G)
-		samples, err := sampleBall(ctx, run, run.Start, math.Max(delta, 1e-6), 3)
-		if err != nil {
-			return nil, err
-		}
+		samples := must.Get(sampleBall(ctx, run, run.Start, math.Max(delta, 1e-6), 3))
 		for _, s := range samples {
 			c.Lipschitz = math.Max(c.Lipschitz, linalg.Norm(s.G))
 			c.GradError = math.Max(c.GradError, s.GError)
@@ -72,20 +68,16 @@ func estimate(ctx context.Context, run *outer.Run, delta, lipschitz, gap float64
 
 // finishSampled evaluates the point that a theorem speaks of and certifies the
 // best one at radius delta.
-func finishSampled(ctx context.Context, run *outer.Run, result *outer.Result, sampled []float64, delta float64) error {
+func finishSampled(ctx context.Context, run *outer.Run, result *outer.Result, sampled []float64, delta float64) (err error) {
+	defer must.Catch(&err)
 	x := linalg.Clone(sampled)
 	if err := run.Project(x, x); err == nil {
 		if pt, err := run.Point(ctx, x); err == nil {
 			result.Sampled = pt
 		}
 	}
-	samples, err := sampleBall(ctx, run, result.Best.X, delta, min(tolerance.Draws, run.Dim()+1))
-	if err != nil {
-		return err
-	}
-	if result.Certificate, err = outer.Certify(ctx, run, result.Best, samples, delta); err != nil {
-		return err
-	}
+	samples := must.Get(sampleBall(ctx, run, result.Best.X, delta, min(tolerance.Draws, run.Dim()+1)))
+	result.Certificate = must.Get(outer.Certify(ctx, run, result.Best, samples, delta))
 	if result.Certificate == nil {
 		return outer.ErrNoCertificate
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/outer"
@@ -99,7 +100,8 @@ func (m *goldstein) Begin(ctx context.Context, run *outer.Run) error {
 }
 
 // Step implements outer.Method.
-func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
+func (m *goldstein) Step(ctx context.Context, run *outer.Run) (_ string, err error) {
+	defer must.Catch(&err)
 	s, set := &m.State, &m.Settings
 	if s.Steps++; s.Steps > set.Budget {
 		return "", outer.Stuck(fmt.Sprintf("%d steps are used up, at a radius of %.2g and a measure of %.2g", set.Budget, s.Radius*run.Size(s.Center.X), s.Measure))
@@ -109,10 +111,7 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 	if count == 0 {
 		count = min(2*run.Dim(), tolerance.Draws) // those that count are kept: a tenth of the entries of x is enough (Curtis and Que 2013)
 	}
-	samples, err := sampleBall(ctx, run, s.Center.X, delta, count)
-	if err != nil {
-		return "", err
-	}
+	samples := must.Get(sampleBall(ctx, run, s.Center.X, delta, count))
 	for _, g := range samples {
 		if g.F < s.Lowest.F {
 			s.Lowest = g
@@ -123,10 +122,7 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 		hull = hull[1:]
 	}
 	gradients := each.Of(hull, func(g outer.Sample) []float64 { return g.G })
-	least, err := run.Projector().MinNorm(s.Center.X, gradients, delta)
-	if err != nil {
-		return "", err
-	}
+	least := must.Get(run.Projector().MinNorm(s.Center.X, gradients, delta))
 	s.Gathered = nil
 	for i, w := range least.Weights {
 		if w > 0 && linalg.Distance(hull[i].X, s.Center.X) > 0 {
@@ -147,9 +143,7 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 	}
 	for t := math.Max(2*s.Length, delta) / size; t*largest >= delta*set.Shrink; t /= 2 {
 		x := linalg.Plus(s.Center.X, -t, v)
-		if err := run.Project(x, x); err != nil {
-			return "", err
-		}
+		must.Do(run.Project(x, x))
 		next, err := run.Gradient(ctx, x)
 		if err != nil {
 			if outer.Outside(err) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/outer"
@@ -109,22 +110,13 @@ func (m *izo) constants(ctx context.Context, run *outer.Run) (*constants, error)
 
 // slope is (F~(z + rho w) - F~(z - rho w)) / (2 rho) and the lower of the two.
 func (m *izo) slope(ctx context.Context, run *outer.Run, z, w []float64, rho float64) (slope, f float64, err error) {
+	defer must.Catch(&err)
 	up, down := linalg.Plus(z, rho, w), linalg.Plus(z, -rho, w)
-	if err := run.Project(up, up); err != nil {
-		return 0, 0, err
-	}
-	if err := run.Project(down, down); err != nil {
-		return 0, 0, err
-	}
+	must.Do(run.Project(up, up))
+	must.Do(run.Project(down, down))
 	apart := linalg.Dot(linalg.Minus(up, down), w)
-	above, err := run.Value(ctx, up)
-	if err != nil {
-		return 0, 0, err
-	}
-	below, err := run.Value(ctx, down)
-	if err != nil {
-		return 0, 0, err
-	}
+	above := must.Get(run.Value(ctx, up))
+	below := must.Get(run.Value(ctx, down))
 	if apart <= 0 {
 		return 0, math.Min(above.F, below.F), nil
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/outer"
 )
@@ -137,14 +138,11 @@ func (o *online) Valid(d outer.Dimensions) error {
 
 // next draws s_t and returns x_t and z_t, projected.
 func (o *online) next(run *outer.Run) (x, z []float64, err error) {
+	defer must.Catch(&err)
 	s := run.Rand.Float64()
 	x, z = linalg.Plus(o.X, 1, o.Delta), linalg.Plus(o.X, s, o.Delta)
-	if err := run.Project(x, x); err != nil {
-		return nil, nil, err
-	}
-	if err := run.Project(z, z); err != nil {
-		return nil, nil, err
-	}
+	must.Do(run.Project(x, x))
+	must.Do(run.Project(z, z))
 	return x, z, nil
 }
 

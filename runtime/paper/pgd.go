@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
@@ -110,12 +111,10 @@ func (m *pgd) smoothness(run *outer.Run, x, gradient []float64) float64 {
 }
 
 // Step implements Method.
-func (m *pgd) Step(ctx context.Context, run *outer.Run) (string, error) {
+func (m *pgd) Step(ctx context.Context, run *outer.Run) (_ string, err error) {
+	defer must.Catch(&err)
 	s := &m.State
-	var err error
-	if s.Mapping, err = run.Mapping(s.Center.X, s.Center.G, m.smoothness(run, s.Center.X, s.Center.G)); err != nil {
-		return "", err
-	}
+	s.Mapping = must.Get(run.Mapping(s.Center.X, s.Center.G, m.smoothness(run, s.Center.X, s.Center.G)))
 	if target := m.Settings.Epsilon * run.Scale(); s.Mapping <= target {
 		return run.MappingMet(&s.Center, s.Mapping, target, m.known*run.Scale())
 	}
@@ -123,9 +122,7 @@ func (m *pgd) Step(ctx context.Context, run *outer.Run) (string, error) {
 	momentum, beta := convex.Weight(s.Momentum)
 	if m.Settings.Accelerate && beta > 0 {
 		v := linalg.Plus(s.Center.X, beta, linalg.Minus(s.Center.X, s.Previous))
-		if err := run.Project(v, v); err != nil {
-			return "", err
-		}
+		must.Do(run.Project(v, v))
 		extrapolated, err := run.Gradient(ctx, v)
 		if err != nil && !outer.Outside(err) {
 			return "", err
@@ -134,10 +131,7 @@ func (m *pgd) Step(ctx context.Context, run *outer.Run) (string, error) {
 			from = *extrapolated
 		}
 	}
-	next, err := m.forward(ctx, run, &from)
-	if err != nil {
-		return "", err
-	}
+	next := must.Get(m.forward(ctx, run, &from))
 	// Once steps gain no more than the rounding of F, its values say nothing, and
 	// a step against the last one takes the place of a rise.
 	flat := next != nil && m.flat(run, &from, next.X)
@@ -156,10 +150,7 @@ func (m *pgd) Step(ctx context.Context, run *outer.Run) (string, error) {
 		s.Momentum, s.Previous = 1, s.Center.X
 		return "", nil
 	}
-	full, err := run.Gradient(ctx, next.X)
-	if err != nil {
-		return "", err
-	}
+	full := must.Get(run.Gradient(ctx, next.X))
 	if s.Center.F-full.F > run.Noise(full) || s.Mapping < 0.9*s.Least || s.Least == 0 {
 		s.Stagnated, s.Least = 0, s.Mapping
 	} else if s.Stagnated++; s.Stagnated > maxIdle {

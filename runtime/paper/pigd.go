@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/outer"
@@ -136,7 +137,8 @@ func (m *pigd) Predict(run *outer.Run) *outer.Budget {
 }
 
 // Step implements Method.
-func (m *pigd) Step(ctx context.Context, run *outer.Run) (string, error) {
+func (m *pigd) Step(ctx context.Context, run *outer.Run) (_ string, err error) {
+	defer must.Catch(&err)
 	s := &m.State
 	if s.T >= s.Budget {
 		return "", outer.Spent(fmt.Sprintf("the budget of %d steps is used up, and the theorem speaks of an iterate drawn at random", s.Budget))
@@ -144,21 +146,14 @@ func (m *pigd) Step(ctx context.Context, run *outer.Run) (string, error) {
 	w := make([]float64, run.Dim())
 	run.Direction(w)
 	z := linalg.Plus(s.X, m.Settings.Delta, w)
-	if err := run.Project(z, z); err != nil {
-		return "", err
-	}
-	g, err := run.Gradient(ctx, z)
-	if err != nil {
-		return "", err
-	}
+	must.Do(run.Project(z, z))
+	g := must.Get(run.Gradient(ctx, z))
 	s.T++
 	next := linalg.Plus(s.X, -s.Rate, g.G)
 	if m.Settings.Steps == "adam" {
 		next = m.adam(g.G)
 	}
-	if err := run.Project(next, next); err != nil {
-		return "", err
-	}
+	must.Do(run.Project(next, next))
 	if run.Rand.IntN(s.T) == 0 {
 		s.Kept = s.X
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -51,12 +52,10 @@ var errNoPoint = errors.New("with the follower's constraints active that are so 
 // less than rounding of f ends the search.
 
 // sequential minimizes f on the branch whose bounds are set, from a point z of it, by Newton steps with a positive semidefinite Hessian.
-func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error) {
+func (v *Solver) sequential(ctx context.Context, z []float64) (_ []float64, err error) {
+	defer must.Catch(&err)
 	s := v.s
-	z, err := v.onBranch(ctx, z)
-	if err != nil {
-		return nil, err
-	}
+	z = must.Get(v.onBranch(ctx, z))
 	z = v.clamped(v.s.Scaled(z))
 	f := s.Value(z)
 	if math.IsNaN(f) || math.IsInf(f, 0) {
@@ -94,10 +93,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 			far = v.reach(z)
 		}
 		bounds := v.within(&v.bounds, at, v.reach(z), far)
-		sol, err := v.solve(ctx, v.branch, bounds, v.warm)
-		if err != nil {
-			return nil, err
-		}
+		sol := must.Get(v.solve(ctx, v.branch, bounds, v.warm))
 		if sol.Status != activeset.Optimal {
 			return nil, fmt.Errorf("a step on a branch: %v", sol.Status)
 		}

@@ -29,6 +29,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -99,18 +100,15 @@ func New(s *kkt.System, opts Options) (*Solver, error) {
 
 // Load makes v the solver that New makes of s, in the storage that it has.
 func (v *Solver) Load(s *kkt.System) (err error) {
+	defer must.Catch(&err)
 	*v = Solver{s: s, opts: v.opts, branch: v.branch, linear: v.linear}
-	if v.follower, err = kkt.NewFollower(s); err != nil {
-		return err
-	}
+	v.follower = must.Get(kkt.NewFollower(s))
 	program := *s.Relaxation
 	program.Q, program.C = s.ScaledObjective(s.Objective.Relaxed())
 	if !s.Objective.Convex {
 		program.Q = nil
 	}
-	if err = v.branch.Load(&program); err != nil {
-		return err
-	}
+	must.Do(v.branch.Load(&program))
 	program.Q = nil
 	return v.linear.Load(&program)
 }

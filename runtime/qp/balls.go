@@ -3,12 +3,14 @@ package qp
 import (
 	"math"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 )
 
 // solveBall finds the multiplier of ball k given the others, with dst the
 // projection for the current multipliers on entry and return.
 func (p *Projector) solveBall(k int, dst, x, theta []float64, on *search) (changed bool, err error) {
+	defer must.Catch(&err)
 	b := &p.set.Balls[k]
 	// A distance within this of the radius is on the sphere.
 	tolerance := 4e-16 * (b.Radius + linalg.Norm(dst))
@@ -25,9 +27,7 @@ func (p *Projector) solveBall(k int, dst, x, theta []float64, on *search) (chang
 	lo, hi := 0.0, math.Inf(1)
 	rlo := r
 	if theta[k] != 0 {
-		if rlo, err = at(0); err != nil {
-			return false, err
-		}
+		rlo = must.Get(at(0))
 		if rlo <= b.Radius {
 			return start != 0, nil
 		}
@@ -35,9 +35,7 @@ func (p *Projector) solveBall(k int, dst, x, theta []float64, on *search) (chang
 	// Secant steps on 1/r, kept within the bracket.
 	t, tPrev, invPrev := rlo/b.Radius-1, 0.0, 1/rlo
 	for range 200 {
-		if r, err = at(t); err != nil {
-			return false, err
-		}
+		r = must.Get(at(t))
 		if r > b.Radius {
 			lo = t
 		} else {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -164,21 +165,15 @@ func (p *Projector) Witness(x []float64) []float64 {
 func (p *Projector) Project(dst, x []float64) error { return p.ProjectWithin(dst, x, nil) }
 
 // ProjectWithin is Project onto the part of X and D that satisfies further cuts.
-func (p *Projector) ProjectWithin(dst, x []float64, extra []Cut) error {
+func (p *Projector) ProjectWithin(dst, x []float64, extra []Cut) (err error) {
+	defer must.Catch(&err)
 	x = slices.Clone(x) // rounds below read it after dst is written
 	on := &search{constraints: p.upper.with(extra)}
-	if err := p.projectX(dst, x, on); err != nil {
-		return err
-	}
-	inside, err := p.contains(dst)
-	if err != nil {
-		return err
-	}
+	must.Do(p.projectX(dst, x, on))
+	inside := must.Get(p.contains(dst))
 	if !inside {
 		on = &search{constraints: p.joint.with(extra), joint: true}
-		if err := p.projectX(dst, x, on); err != nil {
-			return err
-		}
+		must.Do(p.projectX(dst, x, on))
 	}
 	p.refine(dst, on)
 	return nil
@@ -261,20 +256,16 @@ func (p *Projector) outcome(s *Solution, c *constraints) error {
 // over the polyhedron gives a |z_S - c| that falls with theta, and the root of
 // |z_S - c| = r is found on 1/|z_S - c|, which is linear in theta where no row
 // binds. Several balls, whose blocks do not overlap, take turns.
-func (p *Projector) projectX(dst, x []float64, on *search) error {
+func (p *Projector) projectX(dst, x []float64, on *search) (err error) {
+	defer must.Catch(&err)
 	theta := make([]float64, len(p.set.Balls))
 	// In turns, each ball's root is exact given the others'; they interact
 	// through rows only, and seldom.
 	for range tolerance.Steps {
-		if err := p.projectPolyhedron(dst, x, theta, on); err != nil {
-			return err
-		}
+		must.Do(p.projectPolyhedron(dst, x, theta, on))
 		settled := true
 		for k := range p.set.Balls {
-			changed, err := p.solveBall(k, dst, x, theta, on)
-			if err != nil {
-				return err
-			}
+			changed := must.Get(p.solveBall(k, dst, x, theta, on))
 			settled = settled && !changed
 		}
 		if settled {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
@@ -33,7 +34,8 @@ func (c *coupledRow) size(p *piece) float64 {
 
 // feasible moves the point to one at which the leader's constraints that read the follower hold: a local minimizer, by the same three phases, of half the sum of squares by
 // which they are broken.
-func (p *piece) feasible(ctx context.Context) error {
+func (p *piece) feasible(ctx context.Context) (err error) {
+	defer must.Catch(&err)
 	f := *p.f
 	f.coupled = nil
 	q := *p.p
@@ -42,15 +44,9 @@ func (p *piece) feasible(ctx context.Context) error {
 	q.Facts.DegreeF = 3
 	s := &solver{f: &f, p: &q, calc: newCalculus(&q, f.nw), opts: Options{Tolerance: p.opts.Tolerance, Steps: tolerance.Steps, NoPath: p.opts.NoPath}}
 	sub := s.newPiece()
-	st, err := sub.start(p.w[:f.sys.Nx])
-	if err != nil {
-		return err
-	}
+	st := must.Get(sub.start(p.w[:f.sys.Nx]))
 	for st.Phase != Done && st.Iteration < tolerance.Steps {
-		end, err := sub.step(ctx, st)
-		if err != nil {
-			return err
-		}
+		end := must.Get(sub.step(ctx, st))
 		if st.Iteration++; end != nil {
 			break
 		}

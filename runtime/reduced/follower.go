@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/gram"
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -79,7 +80,8 @@ type coupledRow struct {
 }
 
 // newFollower eliminates y: three products of matrices and a Cholesky factor.
-func newFollower(s *kkt.System) (*follower, error) {
+func newFollower(s *kkt.System) (_ *follower, err error) {
+	defer must.Catch(&err)
 	f := &follower{sys: s, nw: s.Nx + s.P.X.Extended.Extra(), n: s.Ny}
 	if Sparse(s.P) {
 		f.sparse = newSparseFollower(s.H, f.n)
@@ -89,14 +91,10 @@ func newFollower(s *kkt.System) (*follower, error) {
 	}
 	f.lo, f.hi = f.sys.P.X.Boxes(f.nw)
 	f.group()
-	if err := f.divide(); err != nil {
-		return nil, err
-	}
+	must.Do(f.divide())
 	f.upperWalls()
 	f.products()
-	if err := f.normalize(); err != nil {
-		return nil, err
-	}
+	must.Do(f.normalize())
 	f.coupledRows()
 	return f, nil
 }

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -197,7 +198,8 @@ func (v *Solver) rank(pt *point, strong []bool) error {
 }
 
 // jacobian differences a map into Dy numbers at a point, but for columns that are known. The entries of a group move at once: entries of independent followers, whose rows do not mix.
-func (v *Solver) jacobian(at []float64, eval func(dst, at []float64), groups [][]int, fine bool, known func(j int) []float64) (*sparse.CSR, error) {
+func (v *Solver) jacobian(at []float64, eval func(dst, at []float64), groups [][]int, fine bool, known func(j int) []float64) (_ *sparse.CSR, err error) {
+	defer must.Catch(&err)
 	d := kkt.NewDifferences(at, kkt.Units(at), v.p.Dy, kkt.FirstStep, eval)
 	along := d.Along
 	if fine {
@@ -214,9 +216,7 @@ func (v *Solver) jacobian(at []float64, eval func(dst, at []float64), groups [][
 		column := known(j)
 		if column == nil {
 			column = difference
-			if err := along(column, []int{j}, []float64{1}); err != nil {
-				return nil, err
-			}
+			must.Do(along(column, []int{j}, []float64{1}))
 		}
 		for i, t := range column {
 			if t != 0 {
@@ -226,9 +226,7 @@ func (v *Solver) jacobian(at []float64, eval func(dst, at []float64), groups [][
 	}
 	for _, group := range groups {
 		steps := linalg.Gather(d.Unit, group)
-		if err := along(difference, group, steps); err != nil {
-			return nil, err
-		}
+		must.Do(along(difference, group, steps))
 		for k, j := range group {
 			for _, i := range v.followers[v.owner[j]] {
 				if t := difference[i]; t != 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
@@ -49,19 +50,15 @@ func (v *Solver) Linearized(x, y, lambda []float64) (s *kkt.System, own bool, er
 }
 
 // At is the system linearized at a point that From has found, with the Hessian of the Lagrangian that its multipliers make up as that of f.
-func (v *Solver) At(p *kkt.Point) (*kkt.System, error) {
+func (v *Solver) At(p *kkt.Point) (_ *kkt.System, err error) {
+	defer must.Catch(&err)
 	n := v.p
-	pt, err := v.complete(p.Z[:n.Dx], p.Z[n.Dx:n.Dx+n.Dy], p.Z[n.Dx+n.Dy:n.Dx+n.Dy+n.Rows.Len()])
-	if err != nil {
-		return nil, err
-	}
+	pt := must.Get(v.complete(p.Z[:n.Dx], p.Z[n.Dx:n.Dx+n.Dy], p.Z[n.Dx+n.Dy:n.Dx+n.Dy+n.Rows.Len()]))
 	st := &state{pt: pt, w: v.noWeights(), fine: true}
 	if w, ok := v.multipliers(&sub{p: p}); ok {
 		st.w = w
 	}
-	if err := v.linearize(st); err != nil {
-		return nil, err
-	}
+	must.Do(v.linearize(st))
 	return v.program(pt, st.hess, nil, nil)
 }
 
@@ -129,6 +126,7 @@ func (v *Solver) linearRay(ctx context.Context, pt *point) (*pieces.Unbounded, [
 
 // examine looks at the point of st for what shows that it is stationary.
 func (v *Solver) examine(ctx context.Context, st *state) (seen *pieces.Examined, err error) {
+	defer must.Catch(&err)
 	if st.seen != nil {
 		return st.seen, nil
 	}
@@ -136,17 +134,11 @@ func (v *Solver) examine(ctx context.Context, st *state) (seen *pieces.Examined,
 	if v.violating(st.pt) {
 		return nil, ErrNoPoint
 	}
-	s, err := v.program(st.pt, st.hess, nil, nil)
-	if err != nil {
-		return nil, err
-	}
+	s := must.Get(v.program(st.pt, st.hess, nil, nil))
 	if v.opts.Large {
 		return v.look(ctx, s, st)
 	}
-	solver, err := v.onSystem(s)
-	if err != nil {
-		return nil, err
-	}
+	solver := must.Get(v.onSystem(s))
 	seen, err = solver.Examine(ctx, v.start(s, st.pt))
 	v.work += solver.Work()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
@@ -110,15 +111,11 @@ func (v *Solver) answer(ctx context.Context, x, y []float64) (*point, error) {
 
 // Answer is the follower's answer to x, with its multipliers, found from y.
 func (v *Solver) Answer(ctx context.Context, x, y []float64) (answer, lambda []float64, err error) {
+	defer must.Catch(&err)
 	if v.follower == nil {
-		if v.follower, err = v.newAnswers(x, y); err != nil {
-			return nil, nil, err
-		}
+		v.follower = must.Get(v.newAnswers(x, y))
 	}
-	pt, err := v.answer(ctx, x, y)
-	if err != nil {
-		return nil, nil, err
-	}
+	pt := must.Get(v.answer(ctx, x, y))
 	return pt.y, pt.lambda, nil
 }
 

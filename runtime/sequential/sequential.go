@@ -37,6 +37,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -245,24 +246,18 @@ func (v *Solver) ballGradient(dst, x, weights []float64) {
 
 // second gives a point the follower's derivatives, fine or not; with the directions along which answers go on as in rank.
 func (v *Solver) second(pt *point, fine bool) (err error) {
+	defer must.Catch(&err)
 	if !v.p.Facts.JointlyQuadratic {
 		if pt.lower, err = v.followerAt(pt.x, pt.y, true, fine); err != nil || !v.mayTie() || v.opts.Large {
 			return err
 		}
 		only := *v
 		only.kinds = nil
-		s, err := only.program(pt, nil, nil, nil)
-		if err != nil {
-			return err
-		}
+		s := must.Get(only.program(pt, nil, nil, nil))
 		return v.rank(pt, s.SignsAt(only.start(s, pt)).Mult)
 	}
 	if v.exact == nil {
-		lo, err := v.affine()
-		if err != nil {
-			return err
-		}
-		v.exact = lo
+		v.exact = must.Get(v.affine())
 	}
 	pt.lower = &lower{grad: make([]float64, v.p.Dy), h: v.exact.h, g: v.exact.g}
 	v.p.G.GradY(pt.lower.grad, pt.x, pt.y)

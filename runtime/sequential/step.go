@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -125,16 +126,13 @@ func (v *Solver) steered(ctx context.Context, st *state) (*sub, error) {
 }
 
 // descend goes from st to a point that is stationary. What it had reached comes with pieces.ErrStalled, where rounding ends it.
-func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
-	if err := v.linearize(st); err != nil {
-		return nil, err
-	}
+func (v *Solver) descend(ctx context.Context, st *state) (_ *kkt.Point, err error) {
+	defer must.Catch(&err)
+	must.Do(v.linearize(st))
 	if v.opts.Large { // the multipliers of the branch at the start (Nocedal and Wright 2006, eq. 18.21)
 		if w, ok := v.estimate(ctx, st); ok {
 			st.w = w
-			if err := v.linearize(st); err != nil {
-				return nil, err
-			}
+			must.Do(v.linearize(st))
 		}
 	}
 	before := math.Inf(1)
@@ -160,9 +158,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		if round == 1 && !v.opts.Large {
 			if w, ok := v.multipliers(q); ok { // the Hessian of the Lagrangian, now that there are multipliers
 				st.w = w
-				if err := v.linearize(st); err != nil {
-					return nil, err
-				}
+				must.Do(v.linearize(st))
 				if again, err := v.steered(ctx, st); err == nil {
 					q = again
 				}
@@ -185,9 +181,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			if !st.fine {
 				still = false
 				st.fine, st.delta = true, st.first // the region that coarse derivatives asked for is not that of these
-				if err := v.linearize(st); err != nil {
-					return nil, err
-				}
+				must.Do(v.linearize(st))
 				continue
 			}
 			if v.opts.Large && !st.vertices {
@@ -195,10 +189,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 				continue
 			}
 			// Values of phi tell no more. Steps go on as long as they make the point more stationary, or lead away from a saddle point.
-			seen, err := v.examine(ctx, st)
-			if err != nil {
-				return nil, err
-			}
+			seen := must.Get(v.examine(ctx, st))
 			if end == nil || seen.Measure <= math.Max(end.Measure, tolerance.SumRounding) { // of two that rounding cannot tell apart the later one: its entries of x that bounds hold are at them
 				end = seen
 			}
@@ -231,9 +222,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 				before = seen.Measure
 				st.resize(q, ratio)
 			}
-			if err := v.move(st, q, trial); err != nil {
-				return nil, err
-			}
+			must.Do(v.move(st, q, trial))
 			continue
 		}
 		trial, ratio := v.trial(ctx, st, q, phi)
@@ -252,10 +241,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			}
 		}
 	}
-	seen, err := v.examine(ctx, st)
-	if err != nil {
-		return nil, err
-	}
+	seen := must.Get(v.examine(ctx, st))
 	p := seen.Point
 	if p.Multipliers == nil && len(p.Leaves) == 0 {
 		err = pieces.ErrStalled

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
@@ -188,7 +189,8 @@ func (run *Run) falls(err error) bool {
 }
 
 // locally finds the local solutions from all starts.
-func (run *Run) locally(ctx context.Context) error {
+func (run *Run) locally(ctx context.Context) (err error) {
+	defer must.Catch(&err)
 	first, err := run.opts.Begin()
 	if err != nil {
 		run.refused = err
@@ -220,10 +222,7 @@ func (run *Run) locally(ctx context.Context) error {
 	}
 	var seen visited
 	if run.opts.Automatic && most > 1 && run.Smooth == nil && run.System.Objective != nil && run.parted == nil && (run.opts.Small || run.solver != nil) {
-		whole, err := run.Whole()
-		if err != nil {
-			return err
-		}
+		whole := must.Get(run.Whole())
 		_, eliminated := run.local.(*leaderSpace)
 		next = seen.apart(ctx, run.System, whole.Follower(), !eliminated, next)
 	}
@@ -273,9 +272,7 @@ func (run *Run) locally(ctx context.Context) error {
 		return run.err
 	}
 	if run.Smooth != nil && !bounds || run.Smooth == nil && (run.System.Objective == nil || searchedInFull(run.System) > tolerance.Second) { // else a search may decide
-		if err := run.screen(ctx); err != nil {
-			return err
-		}
+		must.Do(run.screen(ctx))
 	}
 	return run.err
 }

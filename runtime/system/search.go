@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
@@ -151,7 +152,8 @@ func MoreThanRounding(g *document.Global) bool {
 }
 
 // polish is the local solution that a point of the tree leads to, integer entries of x held.
-func (run *Run) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, error) {
+func (run *Run) polish(ctx context.Context, b *kkt.Point) (_ *kkt.Point, err error) {
+	defer must.Catch(&err)
 	whole := run.n.Integer
 	switch {
 	case whole != nil:
@@ -166,10 +168,7 @@ func (run *Run) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, error) {
 				return p, nil
 			}
 		}
-		solver, err := run.Whole()
-		if err != nil {
-			return nil, err
-		}
+		solver := must.Get(run.Whole())
 		return solver.Improve(ctx, b.Z, b.Branch)
 	}
 	held, set := *run.n, *run.n.X
@@ -184,21 +183,12 @@ func (run *Run) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, error) {
 	held.X = &set
 	if run.Curved != nil {
 		held.Integer = nil
-		smooth, err := run.smooth(&held)
-		if err != nil {
-			return nil, err
-		}
+		smooth := must.Get(run.smooth(&held))
 		run.Smooth = smooth
 		return smooth.Improve(ctx, run.System.X(z), run.System.Y(z), run.System.Lambda(z))
 	}
-	s, err := kkt.New(&held)
-	if err != nil {
-		return nil, err
-	}
-	solver, err := pieces.New(s, pieces.Options{Observer: run.observe})
-	if err != nil {
-		return nil, err
-	}
+	s := must.Get(kkt.New(&held))
+	solver := must.Get(pieces.New(s, pieces.Options{Observer: run.observe}))
 	return solver.Improve(ctx, z, b.Branch)
 }
 

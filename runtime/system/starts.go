@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/outer"
@@ -82,7 +83,8 @@ const mostDraws = 500
 // screen starts from draws that have no lower one close by (multi-level single linkage: Rinnooy Kan and Timmer 1987), the lowest first: each is in the valley of another local minimum, as far as draws tell.
 // A quarter of the work of the local solution, or of a second, is for answers to draws, LPs and QPs from the last basis each, and as much for the starts; where the follower is not quadratic in x and y together as many calls of f and g as the
 // local solution has made are for either, and its linear algebra, or a second's, for the starts. A draw, or a start that has come, below the best local solution is followed in any case.
-func (run *Run) screen(ctx context.Context) error {
+func (run *Run) screen(ctx context.Context) (err error) {
+	defer must.Catch(&err)
 	if !run.opts.Automatic || !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.n.Coupled != nil || len(run.n.X.Kind) > 0 || run.n.X.Extended.Len() > 0 || run.draw == nil {
 		return nil // the number of starts was chosen, or X is more than a box
 	}
@@ -114,18 +116,13 @@ func (run *Run) screen(ctx context.Context) error {
 	over := func() bool { return local() > share || run.work() > algebra }
 	for k, x := range apartFrom(draws, run.n.X, run.n.Facts.Free) {
 		if k == 0 && x.f < lowest {
-			if err := run.begun(ctx, len(run.Ends), start{x: x.x}, &run.seen); err != nil {
-				return err
-			}
+			must.Do(run.begun(ctx, len(run.Ends), start{x: x.x}, &run.seen))
 			continue
 		}
 		if local()+each > share {
 			break
 		}
-		ended, err := run.try(ctx, start{x: x.x}, lowest, &run.seen, over)
-		if err != nil {
-			return err
-		}
+		ended := must.Get(run.try(ctx, start{x: x.x}, lowest, &run.seen, over))
 		if ended {
 			break
 		}
