@@ -15,10 +15,7 @@ import (
 // body is elaborated once, for all tuples together.
 
 func (e *elaborator) comprehension(x *lang.Comprehension) value {
-	if x.Fn.Name == "" {
-		return e.arrayOf(x)
-	}
-	op := elab.Reductions[x.Fn.Name]
+	op, array := elab.Reductions[x.Fn.Name], x.Fn.Name == ""
 	around := e.b.unsized
 	e.b.unsized = false
 	defer func() { e.b.unsized = e.b.unsized || around }()
@@ -29,13 +26,18 @@ func (e *elaborator) comprehension(x *lang.Comprehension) value {
 	before := len(e.b.list)
 	body := inner.numeric(x.Body)
 	if body.bad() {
-		if e.space == nil && e.b.again(before) {
+		switch nothing, ok := ofNone[op]; {
+		case e.space == nil && e.b.again(before):
 			return e.unroll(x, op, inner.space)
-		}
-		if nothing, ok := ofNone[op]; ok && e.b.none(inner.space, before) {
+		case array && e.b.none(inner.space, before):
+			return e.arrayOf(x, e.num(scalarInt(0)), inner.space)
+		case ok && e.b.none(inner.space, before):
 			return scalarInt(nothing)
 		}
 		return value{}
+	}
+	if array {
+		return e.arrayOf(x, body, inner.space)
 	}
 	at := e.at(x)
 	if inner.space.mask != nil && inner.space.mask.Deps != 0 && op != expr.Sum {

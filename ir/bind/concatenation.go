@@ -1,10 +1,8 @@
 package bind
 
 import (
-	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
-	"bilevelc/ir/expr"
 	"bilevelc/lang"
 )
 
@@ -44,25 +42,10 @@ func (e *elaborator) concatenation(items []value, x *lang.ListLit) value {
 
 // arrayOf is [i in 1..n, j in 1..m: e]: the body at all tuples, as an array over
 // the indices.
-func (e *elaborator) arrayOf(x *lang.Comprehension) value {
+func (e *elaborator) arrayOf(x *lang.Comprehension, body value, inner *space) value {
 	at := e.at(x)
-	inner, ok := e.iterate(x.Binders, nil)
-	if !ok {
-		return value{}
-	}
-	before := len(e.b.list)
-	body := inner.numeric(x.Body)
-	var items []*expr.Node // where the entries are taken one by one
-	if body.bad() {
-		if e.space != nil || !e.b.again(before) {
-			return value{}
-		}
-		if items = each.Of(e.oneByOne(x, inner.space), func(v value) *expr.Node { return e.num(v).node }); len(items) == 0 {
-			return value{}
-		}
-	}
 	var dims []dim
-	for _, d := range inner.space.spans {
+	for _, d := range inner.spans {
 		if d.n < 0 { // with an index around the array
 			e.vary(at, "the size of this array changes with an index around it")
 			return value{}
@@ -70,11 +53,6 @@ func (e *elaborator) arrayOf(x *lang.Comprehension) value {
 		dims = append(dims, d.dim)
 	}
 	out := shaped(arrayOver(dims), e.space)
-	if items != nil {
-		out.node = e.halves(items, at)
-	} else {
-		out.node = e.lift(body, inner.space, at).node
-	}
-	out.node = e.reshape(out.node, e.space.shape(out.item()), at)
+	out.node = e.reshape(e.lift(body, inner, at).node, e.space.shape(out.item()), at)
 	return out
 }

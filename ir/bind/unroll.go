@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"bilevelc/internal/each"
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
@@ -79,37 +80,31 @@ var pairwise = map[expr.Op]expr.Op{
 	expr.Sum: expr.Add, expr.Prod: expr.Mul, expr.MaxAll: expr.Max, expr.MinAll: expr.Min,
 }
 
-// oneByOne elaborates a body for each tuple of s; nil where that is refused.
-func (e *elaborator) oneByOne(x *lang.Comprehension, s *space) []value {
-	if !e.mayUnroll(s, e.at(x)) {
-		return nil
+// unroll reduces a body over the tuples of s, one by one, or makes an array of it.
+func (e *elaborator) unroll(x *lang.Comprehension, op expr.Op, s *space) value {
+	at := e.at(x)
+	if !e.mayUnroll(s, at) {
+		return value{}
 	}
 	items := make([]value, s.n)
 	for k := range items {
-		if items[k] = e.tuple(s, k).numeric(x.Body); items[k].bad() {
-			return nil
-		}
-	}
-	return items
-}
-
-// unroll reduces a body over the tuples of s, one by one.
-func (e *elaborator) unroll(x *lang.Comprehension, op expr.Op, s *space) value {
-	at := e.at(x)
-	items := e.oneByOne(x, s)
-	for k, v := range items {
-		if elab.Disagree(items[0].typ, v.typ) {
-			e.errorf(diag.BindShapes, at, "the terms of this sum have different sizes").Detail =
-				s.where(0) + ": " + items[0].describe() + ", " + s.where(k) + ": " + v.describe()
+		v := e.tuple(s, k).numeric(x.Body)
+		if v.bad() {
 			return value{}
 		}
 		if s.mask != nil {
 			mask := unbatched(e.b.graph.Gather(s.mask, []int{k}, expr.ScalarShape(), at))
-			items[k] = e.map2(expr.Mul, mask, v, at)
+			v = e.map2(expr.Mul, mask, v, at)
+		}
+		if items[k] = v; elab.Disagree(items[0].typ, v.typ) {
+			e.errorf(diag.BindShapes, at, "the terms of this sum have different sizes").Detail =
+				s.where(0) + ": " + items[0].describe() + ", " + s.where(k) + ": " + v.describe()
+			return value{}
 		}
 	}
-	if items == nil {
-		return value{}
+	if x.Fn.Name == "" {
+		entries := each.Of(items, func(v value) *expr.Node { return e.num(v).node })
+		return e.arrayOf(x, value{typ: elab.Real, space: s, node: e.halves(entries, at)}, s)
 	}
 	// A balanced tree keeps the graph shallow and rounding small.
 	for len(items) > 1 {
