@@ -39,7 +39,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (_ *Result,
 	watch := stopwatch{last: time.Now()}
 	x, err := p.upperPoint(at)
 	if err != nil {
-		return nil, &UsageError{Err: err}
+		return nil, err
 	}
 	opts, c, h, err := p.choose(opts)
 	if err != nil {

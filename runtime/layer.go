@@ -284,7 +284,7 @@ func padded(v []float64, n int) []float64 {
 func (p *Problem) Vector(upper Values) ([]float64, error) {
 	x, err := p.upperPoint(upper)
 	if err != nil {
-		return nil, &UsageError{Err: err}
+		return nil, err
 	}
 	return x, nil
 }

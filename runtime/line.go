@@ -136,7 +136,7 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 	}
 	x, err := p.upperPoint(at)
 	if err != nil {
-		return nil, &UsageError{Err: err}
+		return nil, err
 	}
 	value, calls, err := p.alongLine(opts)
 	if err != nil {

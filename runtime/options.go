@@ -274,7 +274,10 @@ func (o *Options) fill(s ir.Setting, settings method.Values) error {
 // UsageError is a choice of the caller that does not fit: a method that does
 // not exist or does not apply, a setting out of its range, a point of the
 // wrong shape.
-type UsageError struct{ Err error }
+type UsageError struct {
+	Err   error
+	Point bool // the point that was given is at fault
+}
 
 func (e *UsageError) Error() string { return e.Err.Error() }
 

@@ -350,8 +350,13 @@ func (p *Problem) report(x, y []float64) (Values, error) {
 	return out, nil
 }
 
-// upperPoint reads the upper variables by name into x.
-func (p *Problem) upperPoint(at Values) ([]float64, error) {
+// upperPoint reads the upper variables by name into x; what is wrong with them is a *UsageError of a point.
+func (p *Problem) upperPoint(at Values) (_ []float64, err error) {
+	defer func() {
+		if err != nil {
+			err = &UsageError{Err: err, Point: true}
+		}
+	}()
 	x := make([]float64, p.IR.Upper.Dim)
 	given := map[string]bool{}
 	for _, v := range at {

@@ -282,7 +282,7 @@ func (p *Problem) start(opts Options) (x, given []float64, err error) {
 	case opts.Start != nil:
 		x, err := p.upperPoint(opts.Start)
 		if err != nil {
-			return nil, nil, &UsageError{Err: fmt.Errorf("start: %w", err)}
+			return nil, nil, err
 		}
 		return x, x, nil
 	case p.IR.Start != nil:

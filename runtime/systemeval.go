@@ -133,7 +133,7 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (_ *R
 	watch := stopwatch{last: time.Now()}
 	x, err := p.upperPoint(at)
 	if err != nil {
-		return nil, &UsageError{Err: err}
+		return nil, err
 	}
 	must.Do(p.takes(opts))
 	p = p.counted()

@@ -81,7 +81,7 @@ func (a *app) eval(ctx context.Context, path string, f *evalFlags) error {
 		return a.alongLine(ctx, problem, point, along, opts, f)
 	}
 	result, err := problem.Eval(ctx, point, opts)
-	must.Do(runError(err))
+	must.Do(runError(err, f.at))
 	return a.evaluated(result, problem, path, began, f)
 }
 
@@ -97,7 +97,7 @@ func (a *app) evaluated(result *runtime.Result, problem *runtime.Problem, path s
 func (a *app) alongLine(ctx context.Context, p *runtime.Problem, point runtime.Values, along runtime.Along, opts runtime.Options, f *evalFlags) error {
 	line, err := p.Along(ctx, point, along, opts)
 	if err != nil && (line == nil || ctx.Err() == nil) {
-		return runError(err)
+		return runError(err, f.at)
 	}
 	if f.json {
 		must.Do(a.printJSON(line))

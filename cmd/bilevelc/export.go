@@ -67,14 +67,14 @@ bounds its slack and its multiplier.
 			if pairs == "binary" {
 				write = func(to io.Writer, format string) error { return problem.ExportBinary(cmd.Context(), to, format) }
 			}
-			must.Do(runError(write(&text, format)))
+			must.Do(runError(write(&text, format), ""))
 			return a.deliver(out, text.Bytes())
 		}
 		hold(out != "", "the form of MibS is two files: -o FILE.mps")
 		if !runtime.IsMPS(out) {
 			out += ".mps"
 		}
-		must.Do(runError(problem.ExportBilevel(&text, &aux, filepath.Base(out))))
+		must.Do(runError(problem.ExportBilevel(&text, &aux, filepath.Base(out)), ""))
 		must.Do(a.deliver(out, text.Bytes()))
 		return a.deliver(runtime.AuxPath(out), aux.Bytes())
 	}

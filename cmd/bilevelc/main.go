@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bilevelc/internal/await"
+	"bilevelc/internal/each"
 	"bilevelc/internal/heap"
 	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
@@ -224,8 +225,39 @@ written in the .blv language. "bilevelc MODEL" is short for "bilevelc solve MODE
 	root.AddCommand(a.solveCommand(), a.evalCommand(), a.checkCommand(), a.formatCommand(), a.explainCommand(),
 		a.methodsCommand(), a.functionsCommand(), a.verifyCommand(), a.sweepCommand(), a.workerCommand(), a.reportCommand(), a.generateCommand(), a.exportCommand(), a.buildCommand(), a.replCommand(), a.lspCommand(), a.serveCommand(), a.jupyterCommand(), a.manCommand())
 	completing(root)
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	named(root)
 	catching(root)
 	return root
+}
+
+// named lets the commands that only hold others, and help, refuse names that are none of theirs.
+func named(root *cobra.Command) {
+	refuse := func(of *cobra.Command, name string) error {
+		return usageError("there is no command %s%s\nSee '%s --help'.", name, diag.DidYouMean(name, each.Of(of.Commands(), (*cobra.Command).Name)), of.CommandPath())
+	}
+	for _, cmd := range root.Commands() {
+		switch {
+		case cmd.Name() == "help":
+			cmd.Run, cmd.RunE = nil, func(_ *cobra.Command, args []string) error {
+				about, rest, _ := root.Find(args)
+				if len(rest) > 0 {
+					return refuse(about, rest[0])
+				}
+				about.InitDefaultHelpFlag()
+				return about.Help()
+			}
+		case cmd.HasSubCommands() && !cmd.Runnable():
+			cmd.Args, cmd.DisableFlagsInUseLine = cobra.ArbitraryArgs, true
+			cmd.RunE = func(cmd *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return refuse(cmd, args[0])
+				}
+				return cmd.Help()
+			}
+		}
+	}
 }
 
 // catching makes what ends a command, or one below it, its error (package must), and a wrong number of arguments an error of usage that names the

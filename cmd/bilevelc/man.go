@@ -32,7 +32,6 @@ diagnostics. They are made from what the program itself knows.`,
 		}
 		root := cmd.Root()
 		root.DisableAutoGenTag = true
-		root.InitDefaultCompletionCmd()
 		header := &doc.GenManHeader{Title: "BILEVELC", Section: "1", Source: "bilevelc " + version, Manual: "bilevelc"}
 		if err := doc.GenManTree(root, header, args[0]); err != nil {
 			return &exitError{Code: exitUsage, Err: err}

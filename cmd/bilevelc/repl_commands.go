@@ -193,7 +193,7 @@ func (r *repl) solve(ctx context.Context, args []string) error {
 		result, problem, err = r.session.Solve(ctx, runtime.BindOptions{Strict: f.strict}, opts)
 		return result, err
 	})
-	must.Do(runError(stopped(ctx, "binding the model", err)))
+	must.Do(runError(stopped(ctx, "binding the model", err), ""))
 	unproved := must.Get(app.present(ctx, result, problem, &f.solveFlags, kept))
 	if result.HasPoint() {
 		r.solutions = append(r.solutions, result)
@@ -224,7 +224,7 @@ func (r *repl) eval(ctx context.Context, args []string) error {
 	problem, err := r.session.BindContext(ctx, runtime.BindOptions{})
 	must.Do(stopped(ctx, "binding the model", err))
 	result, err := problem.Eval(ctx, pointOf(set), runtime.Options{Seed: r.session.Seed})
-	must.Do(runError(err))
+	must.Do(runError(err, ""))
 	return r.app.show(result, runFlags{})
 }
 

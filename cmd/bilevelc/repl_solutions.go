@@ -34,7 +34,7 @@ func (r *repl) gradient(ctx context.Context, _ []string) error {
 		problem, err := r.session.BindContext(ctx, runtime.BindOptions{})
 		must.Do(stopped(ctx, "binding the model", err))
 		at, err := problem.Eval(ctx, last.Upper.Variables, runtime.Options{Seed: r.session.Seed, Sensitivity: true})
-		must.Do(runError(err))
+		must.Do(runError(err, ""))
 		if writeSlopes(r.app.io.out, at) {
 			return nil
 		}
@@ -188,7 +188,7 @@ func (r *repl) along(ctx context.Context, args []string) (*runtime.Line, error) 
 	}
 	line, err := problem.Along(ctx, at, runtime.Along{Entry: strings.TrimSpace(entry), From: numbers[0], To: numbers[1], Step: numbers[2]},
 		runtime.Options{Seed: r.session.Seed})
-	return line, runError(err)
+	return line, runError(err, "")
 }
 
 // diff shows what differs between two solutions.

@@ -237,7 +237,7 @@ func (a *app) run(ctx context.Context, path string, f *solveFlags, kept *checkpo
 	opts := f.options(ctx, a)
 	problem = must.Get(a.loadBound(ctx, path, f.inputs))
 	result, trace, err := a.watched(opts, f.trace, kept, func(opts runtime.Options) (*runtime.Result, error) { return problem.Solve(ctx, opts) })
-	must.Do(runError(err))
+	must.Do(runError(err, f.start))
 	return result, problem, trace
 }
 
@@ -338,11 +338,23 @@ func (a *app) readPoint(ctx context.Context, path string) runtime.Values {
 	if err != nil {
 		must.Do(a.unreadable(path, err, exitData))
 	}
-	if r, err := runtime.ReadResult(text); err == nil && r.HasPoint() {
-		return r.Upper.Variables
+	fails := func(format string, args ...any) {
+		must.Do(&exitError{Code: exitData, Err: fmt.Errorf("%s "+format, append([]any{path}, args...)...)})
 	}
-	if strings.HasPrefix(strings.TrimSpace(string(text)), "[") {
-		must.Do(&exitError{Code: exitData, Err: fmt.Errorf("%s holds a list: a point names the upper variables, as in {\"x\": [1, 2]}", path)})
+	var document struct {
+		Schema *json.Number
+		Status *string
+	}
+	switch r, err := runtime.ReadResult(text); {
+	case err == nil && r.HasPoint():
+		return r.Upper.Variables
+	case err == nil:
+		fails("is a result without a point: %s (%s)", r.Status, r.Reason)
+	case json.Unmarshal(text, &document) == nil && document.Schema != nil && document.Status != nil:
+		fails("is no point: %w", err)
+	}
+	if first := strings.TrimSpace(string(text)); first != "" && first[0] != '{' {
+		fails("does not hold an object: a point names the upper variables, as in {\"x\": [1, 2]}")
 	}
 	set, diags := datafile.Read(datafile.JSON, path, string(text), "")
 	must.Do(diags.Err())
@@ -378,12 +390,16 @@ func emptyBefore(model string, err error) *runtime.Result {
 	return result
 }
 
-// runError gives an error of the runtime its exit code.
-func runError(err error) error {
-	if usage, ok := errors.AsType[*runtime.UsageError](err); ok {
-		return &exitError{Code: exitUsage, Err: usage.Err}
+// runError gives an error of the runtime its exit code. point is the file of the run's point, whose faults are of data; "" for none.
+func runError(err error, point string) error {
+	usage, ok := errors.AsType[*runtime.UsageError](err)
+	switch {
+	case !ok:
+		return err
+	case usage.Point && point != "":
+		return &exitError{Code: exitData, Err: fmt.Errorf("%s: %w", point, usage.Err)}
 	}
-	return err
+	return &exitError{Code: exitUsage, Err: usage.Err}
 }
 
 // show writes the result, and on the error stream where in the model a

@@ -51,7 +51,7 @@ func (a *app) solveBySweep(ctx context.Context, path string, f *solveFlags) erro
 		return err
 	case fault != nil: // of the model or its data: every start has it
 		_ = os.RemoveAll(filepath.Join(folder.Path, "failed"))
-		return runError(errors.Unwrap(fault))
+		return runError(errors.Unwrap(fault), f.start)
 	}
 	best := must.Get(folder.Best())
 	if best == nil {
