@@ -228,30 +228,23 @@ type tangent struct {
 	t    []float64 // len(rows) x nw
 }
 
-// differentiateBlock sets T and D of a block, S its given rows, of which z is the inverse.
+// differentiateBlock sets T of a block, S its given rows, of which z is the inverse.
 func (p *piece) differentiateBlock(k int, z *part) {
-	f, b, t := p.f, &p.f.blocks[k], &p.tangents[k]
-	nw, n, count := f.nw, len(b.ys), len(z.rows)
+	f, t := p.f, &p.tangents[k]
+	nw, count := f.nw, len(z.rows)
 	t.rows = append(t.rows[:0], z.rows...)
 	t.t = linalg.Cleared(t.t, count*nw)
-	for _, j := range b.ys {
-		copy(p.d[j*nw:(j+1)*nw], f.j[j*nw:(j+1)*nw])
-	}
 	if count == 0 {
 		return
 	}
-	rs, es, minus := p.s2(&p.roomR, count*nw), p.s2(&p.roomE, count*n), make([]float64, count*count)
+	rs, minus := p.s2(&p.roomR, count*nw), make([]float64, count*count)
 	for a, r := range z.rows {
 		copy(rs[a*nw:(a+1)*nw], f.r[r*nw:(r+1)*nw])
-		copy(es[a*n:(a+1)*n], b.rowE(r))
 		for c, v := range z.row(a) {
 			minus[a*count+c] = -v
 		}
 	}
 	gram.Subtract(matrix(t.t, count, nw), matrix(minus, count, count), false, matrix(rs, count, nw))
-	d := b.gatherRows(p.d, nw)
-	gram.Subtract(matrix(d, n, nw), matrix(es, count, n), true, matrix(t.t, count, nw))
-	b.scatterRows(p.d, d, nw)
 }
 
 // addTransposed adds alpha T'l to dst (len nw), l of all rows; pushT adds alpha T w to l.

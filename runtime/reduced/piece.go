@@ -26,9 +26,9 @@ type piece struct {
 
 	w, y, lambda, v []float64 // at the point; lambda and v of all rows
 
-	// derivatives: lambda_S' = -T, y' = D
+	// derivatives: lambda_S' = -T, y' = D = J - E_S'T
 	tangents []tangent // of each block; nil: of none
-	d        []float64
+	d        []float64 // with sparse factors; else D is its two terms
 }
 
 func (s *solver) newPiece() *piece {
@@ -230,11 +230,14 @@ func (p *piece) multiplierGradient(dst, dual []float64) {
 	}
 }
 
-// differentiate sets T and D, of the blocks whose S is not that of the last time.
+// differentiate sets T, and D with sparse factors, of the blocks whose S is not that of the last time.
 func (p *piece) differentiate() {
 	f := p.f
 	if p.tangents == nil {
-		p.tangents, p.d = make([]tangent, len(f.blocks)), append(p.d[:0], f.j...)
+		p.tangents = make([]tangent, len(f.blocks))
+		if f.sparse != nil {
+			p.d = append(p.d[:0], f.j...)
+		}
 	}
 	for k := range f.blocks {
 		z := &p.z.parts[k]
@@ -245,7 +248,7 @@ func (p *piece) differentiate() {
 			p.differentiateSparse(z.rows)
 		} else {
 			p.differentiateBlock(k, z)
-			p.work(len(z.rows) * f.nw * (len(z.rows) + len(f.blocks[k].ys)))
+			p.work(len(z.rows) * f.nw * len(z.rows))
 		}
 	}
 }
@@ -284,17 +287,31 @@ func (s *solver) s2(room *[]float64, n int) []float64 {
 	return (*room)[:n]
 }
 
+// chain sets dst (len nw) to the gradient in w on the piece of what has the gradient w, y, and l in the signed multipliers (len m), which it takes for its own: w + D'y - T'l.
+func (p *piece) chain(dst, w, y, l []float64) {
+	f := p.f
+	copy(dst, w)
+	if f.sparse != nil {
+		linalg.Gemv(dst, 1, p.d, f.n, f.nw, true, y)
+	} else {
+		linalg.Gemv(dst, 1, f.j, f.n, f.nw, true, y)
+		for k := range p.tangents {
+			b := &f.blocks[k]
+			own := b.gather(y)
+			for _, r := range p.tangents[k].rows {
+				l[r] += linalg.Dot(b.rowE(r), own)
+			}
+		}
+	}
+	p.addTransposed(dst, -1, l)
+	p.work(f.n * (f.nw + len(p.z.rows)))
+}
+
 // reduced sets dst to the gradient in w on the piece, of the gradient of f at the point.
 func (p *piece) reduced(dst []float64, g point) {
-	f := p.f
-	copy(dst, g.w)
-	linalg.Gemv(dst, 1, p.d, f.n, f.nw, true, g.y)
-	if len(p.p.Duals) > 0 {
-		l := make([]float64, f.m)
-		p.multiplierGradient(l, g.dual)
-		p.addTransposed(dst, -1, l)
-	}
-	p.work(f.n * f.nw)
+	l := make([]float64, p.f.m)
+	p.multiplierGradient(l, g.dual)
+	p.chain(dst, g.w, g.y, l)
 }
 
 // forward sets dst to the direction of the point along the direction d.w of w, on the piece.
@@ -302,13 +319,15 @@ func (p *piece) forward(dst point, w []float64) {
 	f := p.f
 	copy(dst.w, w)
 	clear(dst.y)
-	linalg.Gemv(dst.y, 1, p.d, f.n, f.nw, false, w)
-	if len(p.p.Duals) > 0 {
-		l := make([]float64, f.m)
-		p.pushT(l, -1, w)
-		p.duals(dst.dual, l)
+	l := make([]float64, f.m)
+	p.pushT(l, -1, w)
+	if f.sparse != nil {
+		linalg.Gemv(dst.y, 1, p.d, f.n, f.nw, false, w)
+	} else {
+		p.respond(dst.y, w, l)
 	}
-	p.work(f.n * f.nw)
+	p.duals(dst.dual, l)
+	p.work(f.n * (f.nw + len(p.z.rows)))
 }
 
 func (p *piece) point() point {
@@ -319,12 +338,9 @@ func (p *piece) point() point {
 
 // couplings are the gradients in w of the constraints of the leader, on the piece, one a row of dst, and their values.
 func (p *piece) coupling(dst []float64, c *coupledRow) {
-	f := p.f
-	copy(dst, c.x)
-	linalg.Gemv(dst, 1, p.d, f.n, f.nw, true, c.y)
-	l := make([]float64, f.m)
+	l := make([]float64, p.f.m)
 	p.signed(l, c.l)
-	p.addTransposed(dst, -1, l)
+	p.chain(dst, c.x, c.y, l)
 }
 
 // signed sets dst (len m) to the gradient in the signed multipliers, of one in the problem's (len M).

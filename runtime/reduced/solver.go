@@ -142,7 +142,7 @@ type solver struct {
 
 	ops, factors, products, crossings int
 	began                             Work // what counted was as the step at hand began
-	roomR, roomE, roomC               []float64
+	roomR, roomC                      []float64
 }
 
 func (s *solver) work(n int) { s.ops += n }
