@@ -19,8 +19,9 @@ type block struct {
 	ys       []int // its entries of y, ascending
 	from     int   // the first of them where they are next to each other; -1
 	first, m int   // its rows
+	terms    int   // that an entry of Y is a sum of
 	h        *linalg.Cholesky
-	e, y     []float64 // m x len(ys), m x m
+	e, y     []float64 // m x len(ys), m x m; e nil: y is lambda, and E the identity (condensed)
 }
 
 // Sparse reports whether the follower of a problem is taken with sparse factors: its Hessian is known to be sparse, and it is one, or the largest of several has more than tolerance.DenseOrder entries of y and rows, up to
@@ -148,10 +149,36 @@ func (b *block) rowE(r int) []float64 {
 	return b.e[(r-b.first)*n : (r-b.first+1)*n]
 }
 
+// width is how many multiplications a row of E takes.
+func (b *block) width() int {
+	if b.e == nil {
+		return 1
+	}
+	return len(b.ys)
+}
+
+// addE adds what E makes of y to the given rows of dst.
+func (b *block) addE(dst []float64, rows []int, y []float64) {
+	if b.e == nil {
+		for _, r := range rows {
+			dst[r] += y[r]
+		}
+		return
+	}
+	own := b.gather(y)
+	for _, r := range rows {
+		dst[r] += linalg.Dot(b.rowE(r), own)
+	}
+}
+
 func (b *block) rowY(r int) []float64 { return b.y[(r-b.first)*b.m : (r-b.first+1)*b.m] }
 
 // axpy adds alpha times row r of E to y.
 func (b *block) axpy(y []float64, alpha float64, r int) {
+	if b.e == nil {
+		y[r] += alpha
+		return
+	}
 	if b.from >= 0 {
 		linalg.Axpy(y[b.from:b.from+len(b.ys)], alpha, b.rowE(r))
 		return
@@ -162,7 +189,7 @@ func (b *block) axpy(y []float64, alpha float64, r int) {
 }
 
 // rounding is what w'Y w has of it, per w'w: entries of Y are products of n terms of rows of length 1 (Higham, sec. 3.5).
-func (b *block) rounding() float64 { return float64(len(b.ys)) * 0x1p-53 }
+func (b *block) rounding() float64 { return float64(b.terms) * 0x1p-53 }
 
 // blockOf is that of row r.
 func (f *follower) blockOf(r int) *block { return &f.blocks[f.owner[r]] }
@@ -172,6 +199,7 @@ func (f *follower) matrices(b *sparse.CSR) {
 	for k := range f.blocks {
 		o := &f.blocks[k]
 		n, m := len(o.ys), o.m
+		o.terms = n
 		own := sparse.Empty(n)
 		for r := o.first; r < o.first+m; r++ {
 			for j, v := range b.Entries(r) {
@@ -207,6 +235,10 @@ func (f *follower) timesY(dst []float64, alpha float64, l []float64) {
 func (f *follower) timesET(y []float64, alpha float64, l []float64) {
 	for k := range f.blocks {
 		b := &f.blocks[k]
+		if b.e == nil {
+			linalg.Axpy(b.rows(y), alpha, b.rows(l))
+			continue
+		}
 		part := b.gather(y)
 		linalg.Gemv(part, alpha, b.e, b.m, len(b.ys), true, b.rows(l))
 		b.scatter(y, part)
@@ -217,7 +249,7 @@ func (f *follower) timesET(y []float64, alpha float64, l []float64) {
 func (f *follower) square() (n int) {
 	for k := range f.blocks {
 		b := &f.blocks[k]
-		n += b.m * max(b.m, len(b.ys))
+		n += b.m * max(b.m, b.width())
 	}
 	return n
 }

@@ -37,7 +37,8 @@ type row struct {
 //
 // J = -H^-1 G, E = B H^-1, R = B J - A and Y = B H^-1 B', all dense and row-major, E and Y block by block. Slacks and multipliers are then both lengths in the metric of H.
 type follower struct {
-	work         int64 // multiplications with inverses of Y_SS and sparse factors
+	whole        *follower // it is condensed, y is lambda and J 0; nil: it is not
+	work         int64     // multiplications with inverses of Y_SS and sparse factors
 	sys          *kkt.System
 	nw, n        int // len w: x and the further variables of X; len y
 	m            int
@@ -280,6 +281,21 @@ func multiply(out []float64, b *sparse.CSR, c []float64, k int) {
 
 func matrix(a []float64, rows, cols int) gram.Block {
 	return gram.Block{Data: a, Rows: rows, Cols: cols, Stride: cols}
+}
+
+// addJ adds J w to y, and addJT J'y to dst (len nw).
+func (f *follower) addJ(y, w []float64) {
+	if f.j != nil {
+		linalg.Gemv(y, 1, f.j, f.n, f.nw, false, w)
+		f.work += int64(f.n * f.nw)
+	}
+}
+
+func (f *follower) addJT(dst, y []float64) {
+	if f.j != nil {
+		linalg.Gemv(dst, 1, f.j, f.n, f.nw, true, y)
+		f.work += int64(f.n * f.nw)
+	}
 }
 
 // solveH overwrites v with H^-1 v.

@@ -156,8 +156,9 @@ func (p *piece) place() {
 	for _, r := range p.z.rows {
 		p.v[r] = f.end(r, p.side[r])
 	}
-	p.answer(p.y, p.w, p.lambda)
-	p.work(f.nw * (f.m + f.n))
+	copy(p.y, f.y0)
+	p.respond(p.y, p.w, p.lambda)
+	p.work(f.nw * f.m)
 }
 
 // placeSparse is place where v is p0 + R w so far, and rhs what the rows of S are from their ends. y and v follow from the solution of the joint system: H^-1 of the force of all multipliers, which on a chain add
@@ -175,21 +176,15 @@ func (p *piece) placeSparse(rhs []float64) {
 		}
 	}
 	copy(p.y, f.y0)
-	linalg.Gemv(p.y, 1, f.j, f.n, f.nw, false, p.w)
+	f.addJ(p.y, p.w)
 	linalg.Axpy(p.y, 1, u)
-	p.work((f.m + f.n) * (f.nw + 1))
-}
-
-// answer sets y to that of w and the multipliers of S.
-func (p *piece) answer(y, w, lambda []float64) {
-	copy(y, p.f.y0)
-	p.respond(y, w, lambda)
+	p.work(f.m * (f.nw + 1))
 }
 
 // respond adds J w + E'lambda to y.
 func (p *piece) respond(y, w, lambda []float64) {
 	f := p.f
-	linalg.Gemv(y, 1, f.j, f.n, f.nw, false, w)
+	f.addJ(y, w)
 	f.addET(y, p.z.rows, func(_, r int) float64 { return lambda[r] })
 }
 
@@ -293,18 +288,15 @@ func (p *piece) chain(dst, w, y, l []float64) {
 	copy(dst, w)
 	if f.sparse != nil {
 		linalg.Gemv(dst, 1, p.d, f.n, f.nw, true, y)
+		p.work(f.n * f.nw)
 	} else {
-		linalg.Gemv(dst, 1, f.j, f.n, f.nw, true, y)
+		f.addJT(dst, y)
 		for k := range p.tangents {
-			b := &f.blocks[k]
-			own := b.gather(y)
-			for _, r := range p.tangents[k].rows {
-				l[r] += linalg.Dot(b.rowE(r), own)
-			}
+			f.blocks[k].addE(l, p.tangents[k].rows, y)
+			p.work(len(p.tangents[k].rows) * f.blocks[k].width())
 		}
 	}
 	p.addTransposed(dst, -1, l)
-	p.work(f.n * (f.nw + len(p.z.rows)))
 }
 
 // reduced sets dst to the gradient in w on the piece, of the gradient of f at the point.
@@ -323,11 +315,11 @@ func (p *piece) forward(dst point, w []float64) {
 	p.pushT(l, -1, w)
 	if f.sparse != nil {
 		linalg.Gemv(dst.y, 1, p.d, f.n, f.nw, false, w)
+		p.work(f.n * f.nw)
 	} else {
 		p.respond(dst.y, w, l)
 	}
 	p.duals(dst.dual, l)
-	p.work(f.n * (f.nw + len(p.z.rows)))
 }
 
 func (p *piece) point() point {

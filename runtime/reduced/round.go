@@ -254,7 +254,7 @@ func (st *State) cycles(noise float64) bool {
 func (p *piece) size(st *State, j *judged) {
 	if st.Scale == 0 {
 		free := make([]float64, p.f.nw)
-		linalg.Gemv(free, 1, p.f.j, p.f.n, p.f.nw, true, j.g.y)
+		p.f.addJT(free, j.g.y)
 		st.Scale = linalg.Norm(j.g.w) + linalg.Norm(free)
 	}
 	j.size = math.Max(j.size, st.Scale)

@@ -29,14 +29,23 @@ func (p *piece) unbounded(q *rates) error {
 	whole := func(w, y, lambda []float64) []float64 {
 		z := make([]float64, s.N)
 		copy(s.X(z), w)
-		copy(s.Y(z), y)
+		if f := p.f.whole; f != nil { // y is lambda, or its rate
+			f.addJ(s.Y(z), w)
+			f.timesET(s.Y(z), 1, y)
+		} else {
+			copy(s.Y(z), y)
+		}
 		copy(z[s.Nx+s.Ny+s.M:], w[s.Nx:])
 		for i := range s.M {
 			s.Lambda(z)[i] = p.ofRow(i, lambda)
 		}
 		return z
 	}
-	return &Unbounded{whole(p.w, p.y, p.lambda), whole(q.move.w, q.move.y, q.lambda)}
+	u := &Unbounded{whole(p.w, p.y, p.lambda), whole(q.move.w, q.move.y, q.lambda)}
+	if f := p.f.whole; f != nil {
+		linalg.Axpy(s.Y(u.Z), 1, f.y0)
+	}
+	return u
 }
 
 // rates are the derivatives along a direction of w, on the piece as it is.
@@ -66,7 +75,6 @@ func (p *piece) rates(out *rates, d, r []float64) {
 	clear(out.move.y)
 	p.respond(out.move.y, d, out.lambda)
 	p.duals(out.move.dual, out.lambda)
-	p.work(f.n * f.nw)
 }
 
 // stop is what a step runs into.

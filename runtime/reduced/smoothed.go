@@ -85,7 +85,7 @@ func (s *solver) center(w []float64, mu float64, from *Central, equal []float64)
 		dinv: make([]float64, f.m), t: make([]float64, f.m)}
 	q := make([]float64, f.m)
 	copy(c.y, f.y0)
-	linalg.Gemv(c.y, 1, f.j, f.n, f.nw, false, w)
+	f.addJ(c.y, w)
 	copy(q, f.p0)
 	linalg.Gemv(q, 1, f.r, f.m, f.nw, false, w)
 	g, step, dv := make([]float64, f.m), make([]float64, f.m), make([]float64, f.m)
@@ -318,7 +318,7 @@ func (c *smoothed) differentiate() *adjoint {
 	own := c.adjointRHS(b, g)
 	c.apply(kappa, b)
 	copy(a.grad, g.w)
-	linalg.Gemv(a.grad, 1, f.j, f.n, f.nw, true, g.y)
+	f.addJT(a.grad, g.y)
 	linalg.Gemv(a.grad, -1, f.r, f.m, f.nw, true, kappa)
 	// phi''_r (E g_y - Y kappa)_r + own, phi = lambda as a function of v.
 	eg := make([]float64, f.m)
@@ -333,7 +333,7 @@ func (c *smoothed) differentiate() *adjoint {
 			}
 		}
 	}
-	c.work(f.nw*(f.n+f.m) + 2*f.square())
+	c.work(f.nw*f.m + 2*f.square())
 	return a
 }
 
@@ -354,7 +354,7 @@ func (a *adjoint) product(dst, d []float64) {
 	}
 	move, out := newPoint(f.nw, f.n, len(a.p.Duals)), newPoint(f.nw, f.n, len(a.p.Duals))
 	copy(move.w, d)
-	linalg.Gemv(move.y, 1, f.j, f.n, f.nw, false, d)
+	f.addJ(move.y, d)
 	f.timesET(move.y, -1, l)
 	for k, i := range a.p.Duals {
 		o := f.of[i]
@@ -381,8 +381,8 @@ func (a *adjoint) product(dst, d []float64) {
 	kappa := make([]float64, f.m)
 	a.apply(kappa, b)
 	copy(dst, out.w)
-	linalg.Gemv(dst, 1, f.j, f.n, f.nw, true, out.y)
+	f.addJT(dst, out.y)
 	linalg.Gemv(dst, 1, f.r, f.m, f.nw, true, kappa)
-	a.work(2*f.nw*(f.n+f.m) + 2*f.square())
+	a.work(2*f.nw*f.m + 2*f.square())
 	a.products++
 }

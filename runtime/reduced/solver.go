@@ -148,7 +148,11 @@ type solver struct {
 func (s *solver) work(n int) { s.ops += n }
 
 // Space is a system in the space of the leader's variables: y is eliminated once, for any number of solves in turn.
-type Space struct{ f *follower }
+type Space struct {
+	f     *follower
+	p     *problem.Problem
+	whole *Space // its follower is condensed, of this space's; nil: it is not
+}
 
 // New eliminates y.
 func New(sys *kkt.System) (*Space, error) {
@@ -156,7 +160,11 @@ func New(sys *kkt.System) (*Space, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Space{f}, nil
+	whole := &Space{f: f, p: sys.P}
+	if short, p := condensed(f); short != nil {
+		return &Space{short, p, whole}, nil
+	}
+	return whole, nil
 }
 
 // Solve is New and Space.Solve.
@@ -170,6 +178,9 @@ func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*R
 
 // Solve runs the three phases from x0, which X and the follower's rows should allow. F is no higher at an end that is not a limit than at x0.
 func (s *Space) Solve(ctx context.Context, x0 []float64, opts Options) (*Result, error) {
+	if opts.Still && s.whole != nil {
+		s = s.whole
+	}
 	p := s.solver(opts).newPiece()
 	st, err := p.start(x0)
 	if err != nil {
@@ -193,7 +204,18 @@ func (s *Space) Solve(ctx context.Context, x0 []float64, opts Options) (*Result,
 	if err != nil {
 		return nil, err
 	}
-	return p.finish(ctx, st, end)
+	if s.whole == nil {
+		return p.finish(ctx, st, end)
+	}
+	p = s.whole.solver(opts).newPiece()
+	out, err := p.finish(ctx, st, end)
+	if err == nil && out.Status == Stalled { // rounding of the composite may be more than that of y
+		st.Phase = OnPieces
+		if end, err = p.run(ctx, st); err == nil {
+			out, err = p.finish(ctx, st, end)
+		}
+	}
+	return out, err
 }
 
 // run is the phases from a state on.
@@ -244,7 +266,7 @@ func (s *Space) solver(opts Options) *solver {
 		opts.NoPath = true // the path has a factor of all rows at each step
 	}
 	opts.NoPath = opts.NoPath || opts.Still
-	return &solver{f: f, p: f.sys.P, opts: opts, calc: newCalculus(f.sys.P, f.nw)}
+	return &solver{f: f, p: s.p, opts: opts, calc: newCalculus(s.p, f.nw)}
 }
 
 func (s *solver) counted() Work {

@@ -171,6 +171,10 @@ func (f *follower) addE(dst, g []float64) {
 	if f.sparse == nil {
 		for k := range f.blocks {
 			b := &f.blocks[k]
+			if b.e == nil {
+				linalg.Axpy(b.rows(dst), 1, b.rows(g))
+				continue
+			}
 			linalg.Gemv(b.rows(dst), 1, b.e, b.m, len(b.ys), false, b.gather(g))
 			f.work += int64(b.m * len(b.ys))
 		}
@@ -202,7 +206,7 @@ func (f *follower) addET(y []float64, rows []int, lambda func(a, r int) float64)
 			if v := lambda(a, r); v != 0 {
 				b := f.blockOf(r)
 				b.axpy(y, v, r)
-				f.work += int64(len(b.ys))
+				f.work += int64(b.width())
 			}
 		}
 		return
