@@ -61,7 +61,7 @@ func (q *smooth) Clone() problem.Function                { return q }
 
 // kind of random problem.
 type kind struct {
-	wave, nonconvex, dual, equality, bind, rows, tight, corner, sparse bool
+	wave, nonconvex, dual, equality, bind, rows, tight, corner, sparse, tall bool
 }
 
 // random is a problem with a follower of all kinds of rows (two-sided ones, bounds, equality rows) and a leader in a box, with rows.
@@ -69,6 +69,9 @@ func random(rng *rand.Rand, k kind) *problem.Problem {
 	nx, ny := 2+rng.IntN(4), 3+rng.IntN(5)
 	if k.corner {
 		ny = 2 + rng.IntN(2)
+	}
+	if k.tall { // more of y than of x and rows together
+		ny = 18
 	}
 	normal := func(n int) []float64 {
 		v := make([]float64, n)
@@ -117,6 +120,9 @@ func random(rng *rand.Rand, k kind) *problem.Problem {
 		return w
 	}
 	for j := range ny {
+		if k.tall && j >= 4 {
+			break
+		}
 		e := make([]float64, ny)
 		e[j] = 1
 		switch rng.IntN(3) {
@@ -327,7 +333,8 @@ func TestRandom(t *testing.T) {
 	stationary, kinks, branches := 0, 0, 0
 	const cases = 400
 	for c := range cases {
-		k := kind{wave: c%5 == 1, nonconvex: c%4 == 2, dual: c%3 == 1, equality: c%7 < 3, bind: c%2 == 0, rows: c%2 == 1, tight: c%11 == 5, corner: c%9 < 3, sparse: c/3%2 == 0}
+		k := kind{wave: c%5 == 1, nonconvex: c%4 == 2, dual: c%3 == 1, equality: c%7 < 3, bind: c%2 == 0, rows: c%2 == 1, tight: c%11 == 5, corner: c%9 < 3, sparse: c/3%2 == 0, tall: c%5 == 3}
+		k.corner, k.sparse = k.corner && !k.tall, k.sparse && !k.tall
 		p := random(rng, k)
 		s, err := kkt.New(p)
 		if err != nil {
@@ -436,7 +443,7 @@ func TestNoHigherThanTheStart(t *testing.T) {
 	rng := members.Rand(t, 32)
 	solved, apart, edges := 0, 0, 0
 	for c := range 240 {
-		p := random(rng, kind{nonconvex: c%2 == 0, bind: true, equality: c%3 == 0})
+		p := random(rng, kind{nonconvex: c%2 == 0, bind: true, equality: c%3 == 0, tall: c%5 == 2})
 		s, err := kkt.New(p)
 		if err != nil {
 			t.Fatal(err)

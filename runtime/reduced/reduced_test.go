@@ -316,7 +316,7 @@ func TestCoupled(t *testing.T) {
 	rng := members.Rand(t, 6)
 	stationary, active, moved := 0, 0, 0
 	for c := range 200 {
-		p := random(rng, kind{equality: c%3 == 0, wave: c%5 == 0, dual: c%4 == 0, sparse: c%7 < 3})
+		p := random(rng, kind{equality: c%3 == 0, wave: c%5 == 0, dual: c%4 == 0, sparse: c%7 < 3, tall: c%7 == 5})
 		f := p.F.(*smooth)
 		s, err := kkt.New(p)
 		if err != nil {
@@ -452,7 +452,7 @@ func TestSmoothed(t *testing.T) {
 	rng := members.Rand(t, 7)
 	checked, apart, bent := 0, 0, 0
 	for c := range 200 {
-		p := random(rng, kind{wave: c%2 == 0, dual: c%3 > 0, equality: c%5 < 2})
+		p := random(rng, kind{wave: c%2 == 0, dual: c%3 > 0, equality: c%5 < 2, tall: c%7 == 4})
 		s, err := kkt.New(p)
 		if err != nil {
 			t.Fatal(err)
