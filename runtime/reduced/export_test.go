@@ -30,3 +30,6 @@ func Smoothed(sys *kkt.System, x []float64, mu float64) (value float64, grad []f
 	a := c.differentiate()
 	return a.value, a.grad, a.product
 }
+
+// Condensed reports that the phases of a space go by f as a function of x and the multipliers.
+func Condensed(s *Space) bool { return s.whole != nil }
