@@ -62,6 +62,7 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 			at.length[j] = 0
 		}
 	}
+	var errors []float64
 	for i := range m {
 		noise, pushed, whole := 0.0, 0.0, 0.0
 		for j, v := range p.Rows.B.Nonzeros(i) {
@@ -79,7 +80,16 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 		}
 		at.rounded[i] = at.reach[i] <= 2*whole && slack <= whole
 		at.slack[i] = share(math.Max(0, slack-noise), at.reach[i])
-		at.mult[i] = share(math.Max(0, lambda[i]-pushed), at.push[i])
+		push := at.push[i]
+		if lambda[i] > 0 && lambda[i]-pushed <= tolerance.Weak*push { // in doubt
+			if errors == nil {
+				errors = v.multiplierErrors(at.force)
+			}
+			if e := errors[i]; e < pushed { // entries in which the row is small say little of its multiplier, beside those in which it is large
+				pushed, push = e, min(push, e/tolerance.Eliminated)
+			}
+		}
+		at.mult[i] = share(math.Max(0, lambda[i]-pushed), push)
 	}
 	return at
 }
