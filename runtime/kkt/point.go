@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -317,32 +318,35 @@ func (s *System) left(m *Multipliers, z, gAdjoint, hAdjoint []float64) (grad, te
 		terms[j] = math.Max(terms[j], math.Abs(v))
 	}
 	lambda := s.Nx + s.Ny
-	bt := s.P.Rows.B.T()
+	row := func(a *sparse.CSR, i, shift int, by float64) { // a loop of its own: a dense H has most of the entries
+		if by == 0 {
+			return
+		}
+		cols, vals := a.Row(i)
+		for k, c := range cols {
+			v := vals[k] * by
+			grad[shift+c] -= v
+			terms[shift+c] = max(terms[shift+c], math.Abs(v))
+		}
+	}
 	for j, v := range gAdjoint {
 		take(j, v)
 	}
 	for j, v := range hAdjoint {
 		take(s.Nx+j, v)
 	}
-	for j, a := range m.Adjoint {
-		if gAdjoint == nil {
-			for c, v := range s.G.Entries(j) {
-				take(c, v*a)
-			}
-			for c, v := range s.H.Entries(j) {
-				take(s.Nx+c, v*a)
-			}
-		}
-		for c, v := range bt.Entries(j) {
-			take(lambda+c, -v*a)
+	if gAdjoint == nil {
+		for j, a := range m.Adjoint {
+			row(s.G, j, 0, a)
+			row(s.H, j, s.Nx, a)
 		}
 	}
 	for i, g := range m.Slack {
-		for c, v := range s.P.Rows.A.Entries(i) {
-			take(c, -v*g)
-		}
-		for c, v := range s.P.Rows.B.Entries(i) {
-			take(s.Nx+c, v*g)
+		row(s.P.Rows.A, i, 0, -g)
+		row(s.P.Rows.B, i, s.Nx, g)
+		cols, vals := s.P.Rows.B.Row(i)
+		for k, c := range cols {
+			take(lambda+i, -vals[k]*m.Adjoint[c])
 		}
 		take(lambda+i, m.Lambda[i])
 	}
