@@ -16,7 +16,7 @@ import (
 func condensed(f *follower) (*follower, *problem.Problem) {
 	s := f.sys
 	nx, k := s.Nx, s.Nx+f.m
-	if f.sparse != nil || len(f.blocks) > 1 || len(s.P.Duals) > 0 || s.Objective == nil || !s.Objective.Quadratic || k > f.n {
+	if f.sparse != nil || len(f.blocks) > 1 || len(s.P.Duals) > 0 || s.Objective == nil || !s.Objective.Known || k > f.n {
 		return nil, nil
 	}
 	e := f.blocks[0].e
