@@ -288,12 +288,12 @@ func (s *Solver) correction(cols, rows []float64) (dz, du []float64) {
 func (s *Solver) tolerances() {
 	st, n := s.st, s.program.N
 	for j := 0; j < n; j++ {
-		st.tolV[j] = tolerance.LeastSquared + s.near*math.Abs(st.z[j])
+		st.tolV[j] = tolerance.LeastSquared + min(s.near, tolerance.Rounded)*math.Abs(st.z[j])
 		st.tolM[j] = tolerance.LeastSquared + s.near*st.gt[j]
 	}
 	for i := range st.az {
 		k := n + i
-		st.tolV[k] = tolerance.LeastSquared + s.near*st.azt[i]
+		st.tolV[k] = tolerance.LeastSquared + min(s.near, tolerance.Rounded)*st.azt[i]
 		st.tolM[k] = tolerance.LeastSquared + s.near*math.Abs(st.u[i])
 	}
 }
