@@ -175,7 +175,6 @@ func (t *treeModel) of(a *treeAdded) *treeModel {
 		add(a)
 	}
 	out.noteRows()
-	out.convexity(out.plain)
 	return &out
 }
 

@@ -178,6 +178,7 @@ func (t *TreeVerifier) Report() (*TreeReport, error) {
 // begin makes ready for the tree of a part of f, or of all of it.
 func (v *treeVerification) begin(part *treePart, duality bool) {
 	v.added, v.leaf, v.done, v.shown = treeAdded{part: part, duality: duality, lift: &treeLift{}}, nil, false, math.Inf(1)
+	v.before = v.report.Leaves
 }
 
 // beginPart begins with a part of f that is named.
@@ -254,11 +255,12 @@ type treeVerification struct {
 	owned  []bool     // columns of parts so far
 	some   bool       // a tree has ended
 
-	added treeAdded
-	leaf  *treeLeaf // nil before the tree
-	stack []treeBranch
-	shown float64 // the least bound of its leaves
-	done  bool
+	added  treeAdded
+	leaf   *treeLeaf // nil before the tree
+	stack  []treeBranch
+	shown  float64 // the least bound of its leaves
+	before int64   // leaves with a bound, of trees before it
+	done   bool
 }
 
 // treeAdded is what the lines before a tree say.
@@ -318,6 +320,9 @@ func (v *treeVerification) take(next *treeLine) {
 		r := &l.along[k]
 		v.enter(func() { l.narrow(&r.lo, &r.hi, interval{-inf, at}) }, func() { l.narrow(&r.lo, &r.hi, interval{at, inf}) })
 	case next.Bound != nil:
+		if v.report.Leaves == v.before { // an empty leaf does not have f
+			l.t.convexity(l.t.plain)
+		}
 		v.end(next.Bound, false, &v.report.Leaves)
 	default:
 		v.end(next.Empty, true, &v.report.Empty)

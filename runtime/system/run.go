@@ -134,12 +134,13 @@ func Solve(ctx context.Context, n *problem.Problem, opts Options) (*Run, error) 
 	}
 	if !search {
 	} else if err == nil || run.Best != nil && errors.Is(err, pieces.ErrStalled) && ctx.Err() == nil || run.Best == nil && run.local != nil && ctx.Err() == nil && run.searchable(err) {
-		if failed := run.global(ctx); failed != nil || run.Best != nil {
-			err = failed
-		}
-		unsearched := run.Tree == nil && run.System.Objective != nil // a point is looked for all the same, as the branch of the start has none
-		if err != nil && run.Best == nil && ctx.Err() == nil && n.Integer == nil && (unsearched || run.Tree != nil && run.Tree.Outcome == tree.NoBound) {
+		if run.Best == nil && ctx.Err() == nil && run.pointFirst() {
 			if failed := run.feasible(ctx); failed != nil || run.Best != nil {
+				err = failed
+			}
+		}
+		if run.Tree == nil && (err == nil || !errors.As(err, new(*pieces.Unbounded))) {
+			if failed := run.global(ctx); failed != nil || run.Best != nil {
 				err = failed
 			}
 		}

@@ -29,14 +29,11 @@ const (
 
 // global searches for the global optimum, and for a first point where the local solves have found none.
 func (run *Run) global(ctx context.Context) error {
-	if run.opts.Search == SearchNone || run.opts.FirstStart > 0 && run.n.Integer == nil { // a part of the starts of a run; whole numbers are found by the search alone
+	if !run.searches() {
 		return nil
 	}
 	sign := run.opts.Sign
-	opts := tree.Options{Gap: run.opts.Gap, Nodes: run.opts.Nodes, Threads: run.opts.Threads, Resume: run.opts.Resume, Observe: run.observeTree}
-	if opts.Gap == 0 {
-		opts.Gap = tolerance.Target
-	}
+	opts := tree.Options{Gap: run.gap(), Nodes: run.opts.Nodes, Threads: run.opts.Threads, Resume: run.opts.Resume, Observe: run.observeTree}
 	if run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
 		opts.Work, opts.First = tolerance.Second, 4*tolerance.Second
 		if run.local != nil {
@@ -207,16 +204,49 @@ func (run *Run) integers() error {
 	return &WholeNumbers{why}
 }
 
-// feasible finds a point of the system where f itself gives no bound to search by: the first point that branch and bound meets without an objective.
+// searches reports that the global optimum is searched for: not in a part of the starts of a run, but for whole numbers, which are found by the search alone.
+func (run *Run) searches() bool {
+	return run.opts.Search != SearchNone && (run.opts.FirstStart == 0 || run.n.Integer != nil)
+}
+
+// gap is the one that the search is to close.
+func (run *Run) gap() float64 {
+	if run.opts.Gap == 0 {
+		return tolerance.Target
+	}
+	return run.opts.Gap
+}
+
+// pointFirst reports that a point is looked for apart from f, which is phase one of branch and bound: where nothing else looks for one; where f has no bound to search by, and where it is not convex. A tree of such an f branches on the
+// directions along which it curves down, too, which say nothing of where points are, and without a point no branch of it ends. Of a convex f the tree has no other branches than this one.
+func (run *Run) pointFirst() bool {
+	switch {
+	case run.System.Objective == nil:
+		return false
+	case !run.searches():
+		return run.n.Integer == nil
+	}
+	return !run.System.Objective.Convex
+}
+
+// feasible finds a point of the system without f: the first that branch and bound meets without an objective, and what a local solve makes of it; or that there is none.
 func (run *Run) feasible(ctx context.Context) error {
 	flat := *run.System
 	flat.Objective = &kkt.Objective{Known: true, Convex: true, Quadratic: sparse.Quadratic{Lin: make([]float64, run.System.N)}}
-	found, err := tree.Solve(ctx, &flat, tree.Options{Gap: 1, Work: tolerance.Second, Threads: run.opts.Threads})
+	opts := tree.Options{Gap: 1, Nodes: run.opts.Nodes, Work: tolerance.Second, Threads: run.opts.Threads}
+	if run.opts.Search == SearchFully {
+		opts.Work = 0
+	}
+	found, err := tree.Solve(ctx, &flat, opts)
 	if err != nil {
 		return err
 	}
-	if found.Outcome == tree.Infeasible {
-		run.Tree = found // of any other the state is that of a search for a point alone, from which no run goes on
+	if found.Outcome == tree.Infeasible { // of any other the state is that of a search for a point alone, from which no run goes on
+		run.Tree = found
+		if run.searches() {
+			run.Global = &document.Global{Bound: document.Number(run.opts.Sign * found.Bound), Gap: document.Number(math.Inf(1)), Nodes: found.Nodes, Why: found.Why, Within: document.Number(run.gap())}
+			run.Proof = &Proof{problem: run.n, system: &flat, state: found.State, Says: tree.Statement{Bound: found.Bound, Model: run.opts.Model, Digest: run.opts.Digest}}
+		}
 	}
 	if found.Best == nil {
 		return nil

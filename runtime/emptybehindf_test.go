@@ -1,0 +1,86 @@
+package runtime_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/internal/members"
+	"bilevelc/runtime"
+)
+
+// That nothing is feasible is found whatever f is: a search with an f that is not convex would split the directions along which it curves down, which takes no end where there is no point. Truth is the same problem without f, by a proof that
+// package certify evaluates on its own; that with f has one as well.
+func TestNoPointBehindAnyF(t *testing.T) {
+	const n, m, k = 6, 6, 6
+	found := 0
+	for member := range members.Seeds(t, 60) {
+		var rng *rand.Rand
+		draw := func(rows, cols, least, most int) [][]int {
+			a := make([][]int, rows)
+			for i := range a {
+				a[i] = make([]int, cols)
+				for j := range a[i] {
+					a[i][j] = least + rng.IntN(most-least+1)
+				}
+			}
+			return a
+		}
+		model := func(f string) string {
+			rng = rand.New(rand.NewPCG(member, 711))
+			return fmt.Sprintf(`model behind
+data A: matrix[%[1]d, %[2]d] = %[4]s
+data B: matrix[%[1]d, %[2]d] = %[5]s
+data b: vector[%[1]d] = %[6]s
+data C: matrix[%[3]d, %[2]d] = %[7]s
+data D: matrix[%[3]d, %[2]d] = %[8]s
+data e: vector[%[3]d] = %[9]s
+data P: matrix[%[2]d, %[2]d] = %[10]s
+data Q: matrix[%[2]d, %[2]d] = %[11]s
+data g: vector[%[2]d] = %[12]s
+upper {
+  var x: vector[%[2]d] in box(-10, 10)
+  minimize %[13]s
+  subject to
+    c: C * x + D * y <= e
+}
+lower {
+  var y: vector[%[2]d] in box(-10, 10)
+  minimize g' * y + x' * (P * y) + 0.5 * sumsq(y)
+  subject to
+    r: A * x + B * y <= b
+}
+`, m, n, k, text(draw(m, n, -3, 3)), text(draw(m, n, -3, 3)), text(draw(1, m, 1, 7)[0]), text(draw(k, n, -3, 3)), text(draw(k, n, -3, 3)), text(draw(1, k, -18, 0)[0]),
+				text(draw(n, n, -2, 2)), text(draw(n, n, -3, 3)), text(draw(1, n, -4, 4)[0]), f)
+		}
+		solve := func(f string) (*runtime.Problem, *runtime.Result) {
+			p := bindText(t, model(f))
+			r, err := p.Solve(t.Context(), runtime.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p, r
+		}
+		proves := func(p *runtime.Problem, r *runtime.Result) bool {
+			var proof bytes.Buffer
+			if err := r.WriteProof(t.Context(), &proof); err != nil {
+				t.Errorf("member %d: %v", member, err)
+				return false
+			}
+			report, err := p.VerifyProof(r, "p", &proof)
+			return err == nil && report.OK()
+		}
+		p, r := solve("0 * sum(Q * x)")
+		if r.Status != runtime.Infeasible || r.Global == nil || r.Global.Nodes < 2 || !proves(p, r) {
+			continue
+		}
+		found++
+		if p, r = solve("x' * (Q * x) + x' * (Q * y) + y' * (Q * y) - sum(Q * y)"); r.Status != runtime.Infeasible || !proves(p, r) {
+			t.Errorf("member %d: %s (%s)\n%s", member, r.Status, r.Reason, model("..."))
+		}
+	}
+	if found < members.Count(60)/10 {
+		t.Errorf("%d without a point", found)
+	}
+}
