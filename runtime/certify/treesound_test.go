@@ -354,6 +354,7 @@ func TestTheBestWeightsShowNothingFalse(t *testing.T) {
 		var model *treeModel
 		if err := must.Try(func() {
 			model = newTreeModel(c.p).of(&treeAdded{duality: c.duality, squares: c.squares, lift: &treeLift{}})
+			model.convexity(model.plain)
 		}); err != nil {
 			refused[err.Error()]++
 			continue
@@ -501,7 +502,10 @@ func TestPartsShowNothingFalse(t *testing.T) {
 		}
 		for k := range parts {
 			var of *treeModel
-			if must.Try(func() { of = model.of(&treeAdded{part: &parts[k], lift: &treeLift{}}) }) != nil {
+			if must.Try(func() {
+				of = model.of(&treeAdded{part: &parts[k], lift: &treeLift{}})
+				of.convexity(of.plain)
+			}) != nil {
 				sum = point(math.NaN())
 				break
 			}
