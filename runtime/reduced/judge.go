@@ -108,7 +108,7 @@ func (p *piece) undecided(r int, top float64) (side int8, ok bool) {
 	} else {
 		side = sideOf(row.hi-p.v[r] < p.v[r]-row.lo)
 	}
-	return side, off <= tolerance.Sign*p.slackError(r, top)/tolerance.Parted
+	return side, off <= p.slackError(r, top)
 }
 
 // adjoint sets the multipliers of the full system from those of the equations:
