@@ -95,7 +95,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (_ *Result,
 	}
 	if opts.Sensitivity {
 		if e := p.branching(pt.X, pt.Lower.Y, pt.Lower.Lambda); e != nil {
-			r.Sensitivity, err = e.sensitivities(ctx, e.here)
+			r.Sensitivity, err = e.sensitivities(ctx, e.answer(ctx))
 		} else {
 			r.Sensitivity, err = p.sensitivities(ctx, h, pt)
 		}

@@ -150,7 +150,7 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (_ *R
 	var m *kkt.Multipliers
 	function := answer.choice.None() || p.exactTies != document.LeastNorm // of the follower's answers that of least norm is one of no branch
 	if answer.short == nil && function {
-		if m, err = e.solver.Derivative(ctx, answer.Point); err != nil {
+		if m, err = e.derivative(ctx, answer); err != nil {
 			return p.failed(r, x, err)
 		}
 	}
@@ -179,7 +179,7 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (_ *R
 		r.Notes = append(r.Notes, "the follower's answer is not a function of x next to this point: no hypergradient is given")
 	}
 	if answer.short == nil && function && (opts.Sensitivity || pt.Grad == nil && p.exactTies != document.Pessimistic) {
-		if r.Sensitivity, err = e.sensitivities(ctx, answer.Point); err != nil {
+		if r.Sensitivity, err = e.sensitivities(ctx, answer); err != nil {
 			return p.failed(r, x, err)
 		}
 	}
@@ -258,14 +258,14 @@ const noBranch = "no branch through this answer leads that way: the follower lea
 const noEnd = "to first order, and to rounding, F has no end along the answers and multipliers of the follower that go with the direction"
 
 // sensitivities are the slopes of F, and of the follower's answer, in each entry of x, on both sides of a kink.
-func (e *systemPoint) sensitivities(ctx context.Context, at *kkt.Point) ([]EntrySensitivity, error) {
-	smooth := e.solver.Smooth(at)
+func (e *systemPoint) sensitivities(ctx context.Context, at *systemAnswer) ([]EntrySensitivity, error) {
+	smooth := at.choice.None() && e.solver.Smooth(at.Point)
 	out, err := e.p.alongEntries(func(dx []float64, sign float64) (*Rates, error) {
-		slope, err := e.solver.Slope(ctx, at, dx, e.sense())
+		slope, from, err := e.slope(ctx, at, dx)
 		if err != nil {
 			return nil, err
 		}
-		return e.rates(at, slope, dx, sign)
+		return e.rates(from, slope, dx, sign)
 	})
 	for k := range out {
 		if smooth && out[k].Right.Reason == "" {

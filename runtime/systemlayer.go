@@ -67,7 +67,7 @@ func (e *Evaluation) productExact(ctx context.Context, c []float64) (product []f
 func (e *Evaluation) gradientExact(ctx context.Context) (grad []float64, accuracy float64, err error) {
 	x := e.layer.exact
 	if len(e.Kinks) == 0 {
-		m, err := x.solver.Derivative(ctx, e.answer.Point)
+		m, err := x.derivative(ctx, e.answer)
 		if err != nil {
 			return nil, 0, outcome(ctx, err)
 		}
@@ -91,7 +91,7 @@ func (e *Evaluation) gradientExact(ctx context.Context) (grad []float64, accurac
 // tangentExact is JVP on the system.
 func (e *Evaluation) tangentExact(ctx context.Context, dx []float64) (*Tangent, error) {
 	x := e.layer.exact
-	slope, err := x.solver.Slope(ctx, e.answer.Point, dx, x.sense())
+	slope, from, err := x.slope(ctx, e.answer, dx)
 	if err != nil {
 		return nil, outcome(ctx, err)
 	}
@@ -102,7 +102,7 @@ func (e *Evaluation) tangentExact(ctx context.Context, dx []float64) (*Tangent, 
 		return nil, &KinkError{Rows: e.Kinks, Reason: noEnd}
 	}
 	y := x.s.Y(slope.Dz)
-	lambda, err := e.layer.p.ownRates(e.X, e.Y, e.minimized(), dx, y, x.s.Lambda(slope.Dz))
+	lambda, err := e.layer.p.ownRates(e.X, x.s.Y(from.Z), x.s.Lambda(from.Z), dx, y, x.s.Lambda(slope.Dz))
 	if err != nil {
 		return nil, err
 	}

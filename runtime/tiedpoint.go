@@ -75,6 +75,11 @@ func (e *tiedPoint) to(ctx context.Context, x []float64) (*tiedPoint, error) {
 	return e.tied(z), nil
 }
 
+// answer is the point as what the rule of the ties picks.
+func (e *tiedPoint) answer(ctx context.Context) *systemAnswer {
+	return &systemAnswer{Point: e.here, choice: e.choice(ctx)}
+}
+
 // choice is what the follower may choose at this x.
 func (e *tiedPoint) choice(ctx context.Context) system.Choice {
 	return system.ChoiceAt(ctx, e.follower, e.here.Z)

@@ -200,7 +200,7 @@ func (c *claims) exactSlopes(ctx context.Context, e *tiedPoint) {
 		return
 	}
 	if claimed := c.doc.Hypergradient; claimed != nil {
-		m, err := e.solver.Derivative(ctx, e.here)
+		m, err := e.derivative(ctx, e.answer(ctx))
 		if err != nil || m == nil {
 			c.check("hypergradient along the one branch", false, "F has none that is shown: %v", orNothing(err))
 		} else {
@@ -216,7 +216,7 @@ func (c *claims) exactSlopes(ctx context.Context, e *tiedPoint) {
 
 // slopes derives the slopes of F in the entries of x again, from nothing but x, y and the multipliers.
 func (c *claims) slopes(ctx context.Context, e *tiedPoint) {
-	again, err := e.sensitivities(ctx, e.here)
+	again, err := e.sensitivities(ctx, e.answer(ctx))
 	if err != nil || len(again) != len(c.r.Sensitivity) {
 		c.check("slopes of F", false, "%v", orNothing(err))
 		return

@@ -172,11 +172,9 @@ func TestRowsOfTheFollowerWithinTolerance(t *testing.T) {
 	}
 }
 
-// Beside large terms of x a row of the follower that holds within the tolerance may leave much of the answer open: where F is another at the
-// answer that keeps the rows as they are at x, the result says which.
+// Beside large terms of x a row of the follower holds to their rounding: F is that at the answer that keeps the rows as they are at x, and nothing is said of another.
 func TestAnswersWithinTolerance(t *testing.T) {
-	said := 0
-	for k := range members.SeedsUntil(t, 40, func() bool { return said > 0 }) {
+	for k := range members.Seeds(t, 40) {
 		rng := rand.New(rand.NewPCG(k, 54))
 		far := math.Round(math.Pow(10, 7+2*rng.Float64()))
 		slope, tighter := 0.5+rng.Float64(), math.Round(1e3*far*5e-10*rng.Float64())/1e3
@@ -198,14 +196,10 @@ func TestAnswersWithinTolerance(t *testing.T) {
 				if _, err := fmt.Sscanf(is, "%g", &noted); err != nil {
 					t.Fatal(err)
 				}
-				said++
 			}
 		}
 		if math.Abs(f-truth) > 1e-5*size || !math.IsNaN(noted) {
 			t.Errorf("member %d: F = %v, by the rows at x it is %v, said %v\n%s", k, f, truth, noted, text)
 		}
-	}
-	if said == 0 {
-		t.Error("nothing said")
 	}
 }

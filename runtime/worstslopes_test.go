@@ -15,7 +15,7 @@ import (
 // crosses 0, there are slopes on both sides, also where answers are many, and where it jumps there is none.
 func TestSlopesOfTheWorstAnswer(t *testing.T) {
 	rng := members.Rand(t, 91)
-	free, jumps := 0, 0
+	free, jumps, apart, gradients := 0, 0, 0, 0
 	for k := range 3 * members.Count(100) {
 		n := 1 + rng.IntN(3)
 		whole := func(m int) float64 { return float64(rng.IntN(2*m+1) - m) }
@@ -30,8 +30,8 @@ func TestSlopesOfTheWorstAnswer(t *testing.T) {
 			case 1:
 				cost[j], rate[j] = whole(2), whole(1)
 			}
-			if cost[j] == 0 && rate[j] == 0 && b[j]+e[j] == 0 { // f takes one answer at x
-				b[j], e[j] = 0, 0
+			if cost[j] == 0 && rate[j] == 0 && rng.IntN(2) == 0 { // f takes one answer at x
+				b[j] = -e[j]
 			}
 			f = append(f, fmt.Sprintf("(%v + %v * x) * y[%d]", b[j], e[j], j+1))
 			g = append(g, fmt.Sprintf("(%v + %v * (x - 1)) * y[%d]", cost[j], rate[j], j+1))
@@ -58,7 +58,7 @@ func TestSlopesOfTheWorstAnswer(t *testing.T) {
 			by  float64
 			got *runtime.Rates
 		}{{1, at.Right}, {-1, left}} {
-			slope, jump, crossed, open := a, false, false, false
+			slope, jump, open := a, false, false
 			for j := range n {
 				w := b[j] + e[j]
 				take, chosen := 0.0, 0.0 // of y_j at x, and next to it
@@ -68,8 +68,10 @@ func TestSlopesOfTheWorstAnswer(t *testing.T) {
 				switch c := rate[j] * side.by; {
 				case cost[j] == 0 && c == 0:
 					open, chosen = open || w != 0, take
+					if w == 0 && e[j]*side.by*worst > 0 { // f tells the answers apart next to x alone
+						chosen, apart = 1, apart+1
+					}
 				case cost[j] == 0:
-					crossed = true
 					if c < 0 {
 						chosen = 1
 					}
@@ -79,21 +81,25 @@ func TestSlopesOfTheWorstAnswer(t *testing.T) {
 				}
 				slope += e[j] * chosen
 			}
+			if h := r.Upper.Hypergradient; len(h) > 0 {
+				if gradients++; jump || math.Abs(h[0].Data[0]-slope) > 1e-9*(1+math.Abs(slope)) {
+					t.Errorf("case %d, side %v: the gradient %v, the slope %v, a jump %v\n%s", k, side.by, h[0].Data[0], slope, jump, text)
+				}
+			}
 			v := float64(side.got.Objective)
 			switch {
 			case jump:
 				if jumps++; side.got.Reason == "" {
 					t.Errorf("case %d, side %v: the slope %v, and F jumps\n%s", k, side.by, v, text)
 				}
-			case side.got.Reason == "" && !(math.Abs(v-slope) <= 1e-9*(1+math.Abs(slope))), side.got.Reason != "" && !crossed:
+			case side.got.Reason == "" && !(math.Abs(v-slope) <= 1e-9*(1+math.Abs(slope))), side.got.Reason != "":
 				t.Errorf("case %d, side %v: the slope %v, %s, and it is %v\n%s", k, side.by, v, side.got.Reason, slope, text)
 			case open && pessimistic:
 				free++
 			}
 		}
 	}
-	if free < 10 || jumps < 5 {
-		t.Errorf("%d slopes with answers that are free, %d jumps", free, jumps)
+	if free < 10 || jumps < 5 || apart < 5 || gradients < 10 {
+		t.Errorf("%d slopes with answers that are free, %d of which f tells apart next to x alone, %d jumps, %d gradients", free, apart, jumps, gradients)
 	}
-	t.Logf("%d slopes with answers that are free, %d jumps", free, jumps)
 }

@@ -62,7 +62,7 @@ func (s *System) SignsAt(z []float64) Signs {
 		for j, v := range s.P.Rows.B.Entries(i) {
 			reach = math.Max(reach, math.Abs(v)*s.ColScale[s.Nx+j]*answer[k])
 			push = math.Max(push, math.Abs(v*l)*s.RowScale[j])
-			counts = counts || l > 0 && math.Abs(v*l) > tolerance.Parted*forces[j]
+			counts = counts || l > 0 && math.Abs(v*l) > tolerance.Sign*forces[j]
 		}
 		out.Slack[i] = slack[i] > math.Max(tolerance.Parted*reach, tolerance.Feasibility*terms[i]) && slack[i]*s.rowUnit(i) > noise[k]
 		out.Mult[i] = counts && push > math.Max(0x1p-45*force[k], pushNoise[k])

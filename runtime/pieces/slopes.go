@@ -273,8 +273,8 @@ func (v *Solver) Product(ctx context.Context, p *kkt.Point, branch []kkt.Fix, c 
 	return s.FromDuals(false, p.Z, sol.Row, sol.Bound), nil
 }
 
-// generic is a direction of x that lies in no subspace that a model is likely to have: entries of one size and no pattern, each in the units of the relaxation.
-func (v *Solver) generic() []float64 {
+// Generic is a direction of x that lies in no subspace that a model is likely to have: entries of one size and no pattern, each in the units of the relaxation.
+func (v *Solver) Generic() []float64 {
 	d := make([]float64, v.s.Nx)
 	for j := range d {
 		d[j] = v.s.ColScale[j] * (1 + math.Mod(float64(j+1)*math.Phi, 1))
@@ -290,7 +290,7 @@ func (v *Solver) Derivative(ctx context.Context, p *kkt.Point) (*kkt.Multipliers
 	if len(p.Biactive) > 0 {
 		return nil, nil
 	}
-	dx := v.generic()
+	dx := v.Generic()
 	ahead, err := v.slopeFrom(ctx, p, dx, 1)
 	if err != nil || ahead == nil || ahead.Dz == nil {
 		return nil, err
@@ -314,7 +314,7 @@ func (v *Solver) Derivative(ctx context.Context, p *kkt.Point) (*kkt.Multipliers
 
 // Open is a branch at p that a generic direction of x leads into, ahead or back; nil where none does: what a gradient of a piece at a kink is taken on.
 func (v *Solver) Open(ctx context.Context, p *kkt.Point) ([]kkt.Fix, error) {
-	dx := v.generic()
+	dx := v.Generic()
 	for range 2 {
 		s, err := v.slopeFrom(ctx, p, dx, 1)
 		if err != nil {
