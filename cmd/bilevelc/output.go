@@ -111,7 +111,7 @@ func writeTables(dir string, tables []report.Table) {
 
 func fillFolder(dir string, tables []report.Table) {
 	for _, t := range tables {
-		must.Do(atomicfile.Write(filepath.Join(dir, t.Name+".csv"), t.CSV()))
+		must.Do(writeFile(filepath.Join(dir, t.Name+".csv"), t.CSV()))
 	}
 }
 

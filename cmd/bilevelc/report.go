@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bilevelc/internal/atomicfile"
 	"bilevelc/internal/must"
 	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
@@ -86,11 +85,7 @@ func unverified(page *report.Page) error {
 func (a *app) writePage(page *report.Page, path string) {
 	var b bytes.Buffer
 	must.Do(page.Write(&b))
-	if path == "-" {
-		must.Get(a.io.out.Write(b.Bytes()))
-		return
-	}
-	must.Do(atomicfile.Write(path, b.Bytes()))
+	must.Do(a.deliver(path, b.Bytes()))
 }
 
 // pageOf is the page of a result that was just made, by the arguments of the command line where it has them.

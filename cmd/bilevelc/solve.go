@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -329,6 +330,9 @@ func (m *methodFlags) settings() method.Values {
 	return values
 }
 
+// documentHead is how a result document begins, whole or not.
+var documentHead = regexp.MustCompile(`^\s*{\s*"schema"\s*:\s*\d+\s*,\s*"model"\s*:\s*"`)
+
 // readPoint reads upper variables from a JSON file: of their names, or a result document.
 func (a *app) readPoint(ctx context.Context, path string) runtime.Values {
 	text, err := a.readFile(ctx, path, maxDocument)
@@ -341,16 +345,12 @@ func (a *app) readPoint(ctx context.Context, path string) runtime.Values {
 	fails := func(format string, args ...any) {
 		must.Do(&exitError{Code: exitData, Err: fmt.Errorf("%s "+format, append([]any{path}, args...)...)})
 	}
-	var document struct {
-		Schema *json.Number
-		Status *string
-	}
 	switch r, err := runtime.ReadResult(text); {
 	case err == nil && r.HasPoint():
 		return r.Upper.Variables
 	case err == nil:
 		fails("is a result without a point: %s (%s)", r.Status, r.Reason)
-	case json.Unmarshal(text, &document) == nil && document.Schema != nil && document.Status != nil:
+	case documentHead.Match(text):
 		fails("is no point: %w", err)
 	}
 	if first := strings.TrimSpace(string(text)); first != "" && first[0] != '{' {

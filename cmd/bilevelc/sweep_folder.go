@@ -87,8 +87,8 @@ func (a *app) sweepFolder(ctx context.Context, arg string, f *sweepFlags) (*swee
 		dir = strings.TrimSuffix(strings.TrimSuffix(arg, ".toml"), ".blv") + ".sweep"
 	}
 	folder, err := sweep.Create(dir, plan, inputs, who())
-	hold(!errors.Is(err, sweep.ErrOtherPlan), "%v", err)
-	return folder, err
+	hold(!errors.Is(err, sweep.ErrOtherPlan) && !errors.As(err, new(*fs.PathError)), "%v", err)
+	return readable(folder, err), nil
 }
 
 // declared refuses an axis that is neither a choice of a run nor what a model takes values for.

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -101,7 +102,7 @@ func (p *Plan) mustExtend(before *Folder) {
 // differs says in what a plan differs from one that it does not extend.
 func (p *Plan) differs(before *Plan) string {
 	if !slices.Equal(p.Axes, before.Axes) {
-		return "this one is over " + strings.Join(p.Axes, ", ")
+		return "this one is over " + cmp.Or(strings.Join(p.Axes, ", "), "nothing")
 	}
 	at := map[string]Fixed{}
 	for _, j := range before.Jobs {
