@@ -6,11 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 )
 
-// Plain is err, and where a value is of another kind than is asked for, which and where.
+// Plain is err, and where a value is of another kind than is asked for, which and where; of a text that ends too soon, that it does.
 func Plain(err error) error {
 	var kind *json.UnmarshalTypeError
 	switch {
@@ -22,6 +23,8 @@ func Plain(err error) error {
 			place = fmt.Sprintf("`%s`", kind.Field)
 		}
 		return fmt.Errorf("%s is %s, where %s is expected", place, found(kind.Value), expected(kind.Type))
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), err.Error() == "unexpected end of JSON input":
+		return errors.New("the text ends early")
 	}
 	if text, of := strings.CutPrefix(err.Error(), "json: "); of {
 		return errors.New(text)

@@ -48,6 +48,13 @@ func TestPlain(t *testing.T) {
 	if told < 50 {
 		t.Errorf("only %d faults", told)
 	}
+	for whole, end := `{"list": [1]}`, 0; end < len(whole); end++ {
+		for _, err := range []error{json.Unmarshal([]byte(whole[:end]), &outer{}), json.NewDecoder(strings.NewReader(whole[:end])).Decode(&outer{})} {
+			if got := jsonfault.Plain(err).Error(); got != "the text ends early" {
+				t.Errorf("%s: %s", whole[:end], got)
+			}
+		}
+	}
 	if jsonfault.Plain(nil) != nil {
 		t.Error("a fault where there is none")
 	}

@@ -118,12 +118,12 @@ func Read(text []byte) (r *Result, err error) {
 	err = must.Try(func() {
 		twice := once(json.NewDecoder(bytes.NewReader(text)))
 		must.Be(twice == "", "it has two members %q", twice[min(1, len(twice)):])
-		must.Do(jsonfault.Plain(json.Unmarshal(text, d)))
+		must.Do(json.Unmarshal(text, d))
 		must.Be(d.Schema != 0, "it has no schema")
 		seal, times, err = SealOf(text)
 		must.Do(err)
 	})
-	must.Be(err == nil, "not a result document: %w", err)
+	must.Be(err == nil, "not a result document: %w", jsonfault.Plain(err))
 	must.Be(d.Schema == SchemaVersion, "result document of schema %d; this version reads schema %d", d.Schema, SchemaVersion)
 	for name, v := range d.Settings {
 		if words, ok := v.(string); ok {
