@@ -26,87 +26,156 @@ func (r *reader) word(f field) string {
 	return word
 }
 
-// readCSVFile reads a file as an array, and, where it has a header, as a table
-// as well: which of the two is meant follows from the model. A table may hold
-// texts, so that what keeps it from being an array is no error yet.
+// csvFile is a CSV file being read: one line a row, fields apart by commas (or by semicolons or tabs, whichever the first
+// line has), comments, which start with #, and blank lines at the end left out. A first line without any number
+// in it is a header. With a header the file is a table, and where its cells are numbers an array as well: which of
+// the two is meant follows from the model, so that what keeps it from being an array is no error yet.
+type csvFile struct {
+	*reader
+	name    string
+	table   *tableBuilder // nil without a header
+	numbers *reader       // takes what is wrong with the array
+	fields  []field
+	cols    int // 0 before the first line
+	count   int // of rows
+	values  []float64
+	texts   []string // what stands for values; nil while no number is padded
+	blank   int      // offset of a blank line, an error where a row follows; -1 for none
+	above   int      // offset of the last comment before the first line; -1 for none
+}
+
 func readCSVFile(r *reader, name string) {
-	before := r.errors
-	table := readCSVTable(r, name)
-	if r.errors > before {
-		return
-	}
-	if table == nil {
-		r.one(name, readCSV)
-		return
-	}
+	c := &csvFile{reader: r, name: name, numbers: r, blank: -1, above: -1}
 	if name == "" {
-		name = stem(r.file)
+		c.name = stem(r.file)
 	}
-	e := data.Entry{Name: name, Origin: r.file, Table: table}
-	trial := &reader{file: r.file, text: r.text, set: &data.Set{}, source: r.source}
-	var origin string
-	if e.Array, origin = readCSV(trial, name); e.Array != nil {
-		e.Origin = origin
+	if !r.rows(c.row) || c.cols == 0 && name == "" && !r.named(c.name) {
+		return
 	}
-	_, e.Faults = trial.finish()
+	if c.count == 0 && c.numbers.errors == 0 {
+		c.numbers.errorAt(diag.DataCSV, 0, 0, "the file holds no numbers")
+	}
+	e := data.Entry{Name: c.name, Origin: r.file}
+	if c.table != nil {
+		e.Table = c.table.finish()
+		_, e.Faults = c.numbers.finish()
+	}
+	if r.errors > 0 {
+		return
+	}
+	if c.numbers.errors == 0 {
+		e.Array = c.array()
+		if c.table != nil {
+			e.Origin += " (first line read as a header)"
+		}
+	}
 	r.set.Entries = append(r.set.Entries, e)
 }
 
-// readCSVTable reads a table with a header; nil where there is none, or where a file of
-// numbers is broken, which reading it as an array reports.
-func readCSVTable(r *reader, name string) *data.Table {
-	if name == "" {
-		name = stem(r.file)
+// array is what the values make: one column a vector, several a matrix.
+func (c *csvFile) array() *data.Array {
+	a := data.Matrix(c.count, c.cols, c.values)
+	if c.cols == 1 {
+		a = data.Vector(c.values)
 	}
-	trial := &reader{file: r.file, text: r.text, set: &data.Set{}}
-	t := newTable(r, name)
-	var fields []field
-	texts := false // a cell is no number
-	ok := trial.rows(func(start, end int, line string, sep byte) bool {
-		if line == "" {
-			return true
-		}
-		first := len(t.table.Columns) == 0
-		if strings.HasPrefix(line, "#") {
-			if !first && trial.commentedRow(start, end, sep, len(t.table.Columns)) {
-				r.errorAt(diag.DataCSV, start, end, "a comment, as it starts with #, that has as many entries as a row of %s", name).Fix =
-					"put its first entry in quotes if it is a row, or write a blank behind the `#`"
-			}
-			return true
-		}
-		var fine bool
-		if fields, fine = trial.splitLine(fields[:0], start, end, sep); first && (!fine || !trial.isHeader(fields)) {
-			return false
-		}
-		if !first && fine && len(fields) != len(t.table.Columns) {
-			trial.errorAt(diag.DataRagged, start, end, "this row has %s, where the first line has %d",
-				diag.Count(len(fields), "entry", "entries"), len(t.table.Columns))
-		}
-		if !first {
-			t.row(start, end)
-		}
-		for j, f := range fields {
-			word := trial.word(f)
-			switch {
-			case first && word == "":
-				return false
-			case first:
-				t.column(word, f.start, f.end)
-			case j < len(t.table.Columns):
-				cell := cellOf(word)
-				t.set(j, cell, f.start, f.end)
-				texts = texts || !cell.IsNumber && !data.IsMissing(word)
-			}
+	a.Texts = c.texts
+	return a
+}
+
+// row reads a line, and reports whether the file can be read on.
+func (c *csvFile) row(start, end int, line string, sep byte) (ok bool) {
+	switch {
+	case line == "":
+		if c.cols > 0 && c.blank < 0 {
+			c.blank = start
 		}
 		return true
-	})
-	if trial.errors > 0 && texts { // a table for sure
-		r.errors, r.diags = r.errors+trial.errors, append(r.diags, trial.diags...)
+	case strings.HasPrefix(line, "#"):
+		if c.cols == 0 {
+			c.above = start
+		} else if c.table != nil && c.commentedRow(start, end, sep, c.cols) {
+			c.errorAt(diag.DataCSV, start, end, "a comment, as it starts with #, that has as many entries as a row of %s", c.name).Fix =
+				"put its first entry in quotes if it is a row, or write a blank behind the `#`"
+		}
+		return true
 	}
-	if !ok || trial.errors > 0 || len(t.table.Columns) == 0 {
-		return nil
+	if c.fields, ok = c.splitLine(c.fields[:0], start, end, sep); !ok {
+		return false
 	}
-	return t.finish()
+	switch first := c.cols == 0; {
+	case first && c.isHeader(c.fields):
+		return c.header()
+	case first && c.name == stem(c.file) && !c.named(c.name):
+		return false
+	case first:
+		c.cols = len(c.fields)
+	}
+	if c.blank >= 0 {
+		d := c.numbers.errorAt(diag.DataCSV, c.blank, c.blank, "a blank line inside the table")
+		d.Detail = fmt.Sprintf("it stands before row %d of %s; a missing value would go unnoticed", c.count+1, c.name)
+		c.blank = -1
+	}
+	if len(c.fields) != c.cols {
+		what := fmt.Sprintf("row %d of %s", c.count+1, c.name)
+		if c.table != nil {
+			what = "this row"
+		}
+		c.errorAt(diag.DataRagged, start, end, "%s has %s, where the first line has %d", what, diag.Count(len(c.fields), "entry", "entries"), c.cols)
+	}
+	if c.table != nil {
+		c.table.row(start, end)
+	}
+	for j, f := range c.fields {
+		if c.table != nil && j < c.cols {
+			c.table.set(j, cellOf(c.word(f)), f.start, f.end)
+		}
+		if !c.number(j, f, sep) {
+			return false
+		}
+	}
+	c.count++
+	return true
+}
+
+// header takes the first line as the names of columns.
+func (c *csvFile) header() bool {
+	c.cols, c.table = len(c.fields), newTable(c.reader, c.name)
+	c.numbers = &reader{file: c.file, text: c.text, set: &data.Set{}, source: c.source}
+	for j, f := range c.fields {
+		if f.start == f.end { // that is how programs write an index column, which would be taken for data
+			d := c.errorAt(diag.DataCSV, f.start, f.end, "column %d has no name in the header", j+1)
+			d.Detail = "an unnamed column is usually an index, not data"
+			d.Fix = "write the table without its index"
+		}
+		c.table.column(c.word(f), f.start, f.end)
+	}
+	return c.errors == 0
+}
+
+// number reads a field of a row as an entry of the array.
+func (c *csvFile) number(j int, f field, sep byte) bool {
+	word, at := c.text[f.start:f.end], entry{c.name, c.count, -1}
+	if c.cols > 1 {
+		at.col = j
+	}
+	v, kind := parseNumber(word)
+	if kind == notNumber && c.table == nil && c.above >= 0 && c.commentedRow(c.above, c.endOfLine(c.above), sep, c.cols) {
+		d := c.errorAt(diag.DataCSV, c.above, c.endOfLine(c.above), "the line above the table starts with # and is a comment, so that %s has no header", c.name)
+		d.Detail = fmt.Sprintf("its first row has `%s`, which is not a number", word)
+		d.Fix = "leave out the `#`, or put the name behind it in quotes"
+		return false
+	}
+	if kind != finite {
+		c.numbers.badNumber(kind, at, f.start, f.end)
+	}
+	if c.texts != nil || isPadded(word) {
+		for _, before := range c.values[len(c.texts):] {
+			c.texts = append(c.texts, strconv.FormatFloat(before, 'g', -1, 64))
+		}
+		c.texts = append(c.texts, word)
+	}
+	c.values = append(c.values, v)
+	return true
 }
 
 // rows calls read at each row, with its place, the text of its line without white space around it,
@@ -181,103 +250,6 @@ func (r *reader) endOfRow(start int, sep byte) int {
 		return r.endOfLine(start)
 	}
 	return len(r.text)
-}
-
-// readCSV reads a table of numbers: one line a row, fields apart by commas
-// (or by semicolons or tabs, whichever the first line has), comments, which start
-// with #, and blank lines at the end left out. A first line without any number
-// in it is a header. One column makes a vector, several a matrix.
-func readCSV(r *reader, name string) (*data.Array, string) {
-	var (
-		values []float64
-		texts  []string
-		fields []field
-		rows   int
-		cols   int
-		header bool
-		blank  = -1 // offset of a blank line, an error where a row follows
-		above  = -1 // offset of the last comment before the first row
-	)
-	first := true
-	complete := r.rows(func(start, end int, line string, sep byte) bool {
-		if line == "" {
-			if !first && blank < 0 {
-				blank = start
-			}
-			return true
-		}
-		if strings.HasPrefix(line, "#") {
-			if first {
-				above = start
-			}
-			return true
-		}
-		if blank >= 0 {
-			d := r.errorAt(diag.DataCSV, blank, blank, "a blank line inside the table")
-			d.Detail = fmt.Sprintf("it stands before row %d of %s; a missing value would go unnoticed", rows+1, name)
-			blank = -1
-		}
-		var ok bool
-		if fields, ok = r.splitLine(fields[:0], start, end, sep); !ok {
-			return false
-		}
-		if first {
-			first = false
-			cols = len(fields)
-			if header = r.isHeader(fields); header {
-				r.checkHeader(fields)
-				return true
-			}
-		}
-		if len(fields) != cols {
-			r.errorAt(diag.DataRagged, start, end, "row %d of %s has %s, where the first line has %d",
-				rows+1, name, diag.Count(len(fields), "entry", "entries"), cols)
-		}
-		at := entry{name, rows, -1}
-		for j, f := range fields {
-			if cols > 1 {
-				at.col = j
-			}
-			v, kind := parseNumber(r.text[f.start:f.end])
-			if kind == notNumber && !header && above >= 0 && r.commentedRow(above, r.endOfLine(above), sep, cols) {
-				d := r.errorAt(diag.DataCSV, above, r.endOfLine(above), "the line above the table starts with # and is a comment, so that %s has no header", name)
-				d.Detail = fmt.Sprintf("its first row has `%s`, which is not a number", r.text[f.start:f.end])
-				d.Fix = "leave out the `#`, or put the name behind it in quotes"
-				return false
-			}
-			if kind != finite {
-				r.badNumber(kind, at, f.start, f.end)
-			}
-			if word := r.text[f.start:f.end]; texts != nil || isPadded(word) {
-				for _, before := range values[len(texts):] {
-					texts = append(texts, strconv.FormatFloat(before, 'g', -1, 64))
-				}
-				texts = append(texts, word)
-			}
-			values = append(values, v)
-		}
-		rows++
-		return true
-	})
-	if !complete {
-		return nil, ""
-	}
-	if rows == 0 && r.errors == 0 {
-		r.errorAt(diag.DataCSV, 0, 0, "the file holds no numbers")
-	}
-	if r.errors > 0 {
-		return nil, ""
-	}
-	origin := r.file
-	if header {
-		origin += " (first line read as a header)"
-	}
-	array := data.Matrix(rows, cols, values)
-	if cols == 1 {
-		array = data.Vector(values)
-	}
-	array.Texts = texts
-	return array, origin
 }
 
 // separator decides what stands between fields, by the first row of a text: what
@@ -369,16 +341,4 @@ func (r *reader) isHeader(fields []field) bool {
 
 func isLetter(c rune) bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c > 127
-}
-
-// checkHeader refuses a column without a name: that is how programs write an
-// index column, which would be taken for data.
-func (r *reader) checkHeader(fields []field) {
-	for j, f := range fields {
-		if f.start == f.end {
-			d := r.errorAt(diag.DataCSV, f.start, f.end, "column %d has no name in the header", j+1)
-			d.Detail = "an unnamed column is usually an index, not data"
-			d.Fix = "write the table without its index"
-		}
-	}
 }

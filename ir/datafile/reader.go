@@ -88,13 +88,19 @@ func invalid(text string) int {
 	return -1
 }
 
+// named reports whether a file's stem can name the array that it holds.
+func (r *reader) named(stem string) bool {
+	if !lang.IsName(stem) {
+		r.errorIn(diag.DataNoName, "the file holds one array, and its name does not say which").Fix = fmt.Sprintf("write --data NAME=%s", r.file)
+		return false
+	}
+	return true
+}
+
 // one binds a file of a single array under name, or under the file's stem.
 func (r *reader) one(name string, read func(r *reader, name string) (*data.Array, string)) {
 	if name == "" {
-		name = stem(r.file)
-		if !lang.IsName(name) {
-			d := r.errorIn(diag.DataNoName, "the file holds one array, and its name does not say which")
-			d.Fix = fmt.Sprintf("write --data NAME=%s", r.file)
+		if name = stem(r.file); !r.named(name) {
 			return
 		}
 	}
