@@ -45,6 +45,31 @@ func TestLeastNormAttainsItsF(t *testing.T) {
 	}
 }
 
+// The same with an f that is not quadratic and a row of the leader that reads the answer, which is affine whatever f is: with y in [low, 1] and costs x y the answer is low where x >= 0 and 1 where x < 0, so that
+// exp(a x) + w y has its least value under x + y >= c at one of two x.
+func TestLeastNormUnderARowOfTheLeader(t *testing.T) {
+	for trial := range members.Seeds(t, 16) {
+		rng := rand.New(rand.NewPCG(trial, 914))
+		low, a, w := 0.05+0.4*rng.Float64(), 0.2+rng.Float64(), rng.NormFloat64()
+		c := low + rng.Float64()*(1-low)
+		text := fmt.Sprintf("model row\nupper {\n  var x: real in box(-1, 1)\n  minimize exp(%g * x) + %g * y\n  subject to\n    row: x + y >= %g\n}\nlower {\n  var y: real in box(%g, 1)\n  minimize x * y\n}\nsolve { ties = least_norm }\n", a, w, c, low)
+		p := bindText(t, text)
+		r, err := p.Solve(t.Context(), runtime.Options{Seed: trial})
+		if err != nil {
+			t.Errorf("trial %d: %v\n%s", trial, err, text)
+			continue
+		}
+		truth := min(math.Exp(a*(c-low))+w*low, math.Exp(a*(c-1))+w)
+		if f := float64(r.Upper.Objective); !(math.Abs(f-truth) <= 1e-4) {
+			t.Errorf("trial %d: F = %v, the least is %v (%s, %s)\n%s", trial, f, truth, r.Status, r.Reason, text)
+		}
+		again, err := p.Eval(t.Context(), r.Upper.Variables, runtime.Options{})
+		if err != nil || math.Abs(float64(again.Upper.Objective-r.Upper.Objective)) > 1e-4 {
+			t.Errorf("trial %d: F is %v at the x returned, not %v (%v)\n%s", trial, again.Upper.Objective, r.Upper.Objective, err, text)
+		}
+	}
+}
+
 // A follower whose objective has no bound at any x has no answer of least norm, however small tau is.
 func TestLeastNormWithoutABound(t *testing.T) {
 	for trial := range members.Seeds(t, 6) {

@@ -58,8 +58,7 @@ func Problem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 	out.Facts.Nonquadratic = make([]bool, out.Dx+out.Dy)
 	degrees.Nonquadratic(p.Lower.Objective, out.Facts.Nonquadratic[:out.Dx], out.Facts.Nonquadratic[out.Dx:])
 	out.Facts.DegreeF = degrees.Of(p.Upper.Objective).Deg
-	// Penalized is f + w'c with further variables w: of degree two or less only where c is affine.
-	out.Facts.AffineCoupled = p.Penalized == nil || degrees.Of(p.Penalized).Deg <= 2
+	out.Facts.AffineCoupled = !slices.ContainsFunc(p.Coupled, func(row ir.Row) bool { return row.Degree > 1 })
 	out.Rows.Kind, out.Rows.Name = make([]problem.Kind, 0, len(p.Rows)), make([]string, 0, len(p.Rows))
 	for _, row := range p.Rows {
 		kind := Kind(row)
