@@ -97,7 +97,8 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (_ *Result,
 		if e := p.branching(pt.X, pt.Lower.Y, pt.Lower.Lambda); e != nil {
 			r.Sensitivity, err = e.sensitivities(ctx, e.answer(ctx))
 		} else {
-			r.Sensitivity, err = p.sensitivities(ctx, h, pt)
+			sided := len(rowsThatMeet(pt, p.Numeric)) > 0 || named.Unpressed(p.IR.Rows, pt.Lower.Lambda)
+			r.Sensitivity, err = p.sensitivities(ctx, &oracleAnswer{h: h, pt: pt}, sided)
 		}
 		if err != nil {
 			return p.failed(r, x, err)

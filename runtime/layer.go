@@ -7,8 +7,8 @@ import (
 	"math"
 	"sync"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
-	"bilevelc/runtime/document"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
@@ -32,31 +32,21 @@ import (
 // enter F.
 type Layer struct {
 	mu   sync.Mutex
-	p    *Problem
-	h    *oracle.Hyper // nil where exact is not
+	p    *Problem // that is evaluated
+	of   evaluator
 	sign float64
-
-	exact *systemPoint // of followers with ties whose KKT system is kept
 }
 
 // Layer makes a layer. Of the options, the oracle and the solver, with their settings,
 // and Threads count. The error is a *UsageError, or a diag.List for a fault in the
 // model's `solve` block.
-func (p *Problem) Layer(opts Options) (_ *Layer, err error) {
-	defer must.Catch(&err)
-	p = p.apart()
-	if q := p.evaluates(opts); q != nil && q.exactTies != document.LeastNorm {
-		must.Do(q.takes(opts))
-		e := must.Get(q.counted().systemPoint())
-		_, sign := sense(&q.IR.Upper)
-		return &Layer{p: e.p, sign: sign, exact: e}, nil
-	}
-	_, _, h, err := p.choose(opts)
+func (p *Problem) Layer(opts Options) (*Layer, error) {
+	e, of, err := p.apart().evaluator(opts, true)
 	if err != nil {
 		return nil, err
 	}
-	_, sign := sense(&p.IR.Upper)
-	return &Layer{p: p, h: h, sign: sign}, nil
+	_, sign := sense(&of.IR.Upper)
+	return &Layer{p: of, of: e, sign: sign}, nil
 }
 
 // Dims is Problem.Dims.
@@ -68,10 +58,7 @@ func (l *Layer) Dims() (dx, dy, rows int) {
 func (l *Layer) Calls() Calls {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.exact != nil {
-		return l.p.Numeric.Calls()
-	}
-	return l.h.Calls()
+	return l.of.Calls()
 }
 
 // Evaluation is F and the follower's answer at one x. Its slices are the caller's to
@@ -91,9 +78,7 @@ type Evaluation struct {
 	Kinks []string
 
 	layer  *Layer
-	point  *oracle.Point
-	state  *oracle.Sensitivity
-	answer *systemAnswer // in the place of both
+	answer answer
 }
 
 // Evaluate solves the lower level at x (len Dx), which need not be in X. The error is a
@@ -105,25 +90,15 @@ func (l *Layer) Evaluate(ctx context.Context, x []float64) (*Evaluation, error) 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.exact != nil {
-		return l.evaluateExact(ctx, x)
-	}
-	pt, err := l.h.Value(ctx, x)
+	a, err := l.of.evaluate(ctx, x)
 	if err != nil {
 		return nil, outcome(ctx, err)
 	}
-	if pt, err = l.h.WithoutPenalty(ctx, pt); err != nil {
-		return nil, outcome(ctx, err)
-	}
 	_, dy, rows := l.p.Dims()
+	pt := a.at()
 	y := l.p.units.Leave(pt.Lower.Y)
-	e := &Evaluation{X: pt.X, F: l.sign * pt.F, Y: y[:dy:dy], Lambda: l.p.ownMultipliers(pt.X, y, pt.Lower.Lambda)[:rows:rows], Accuracy: pt.FError, layer: l, point: pt}
-	for _, i := range pt.Undecided {
-		if i < l.p.Numeric.Rows.Len() {
-			e.Kinks = append(e.Kinks, l.p.Numeric.Rows.RowName(i))
-		}
-	}
-	return e, nil
+	return &Evaluation{X: pt.X, F: l.sign * pt.F, Y: y[:dy:dy], Lambda: l.p.ownMultipliers(pt.X, y, pt.Lower.Lambda)[:rows:rows], Accuracy: pt.FError,
+		Kinks: rowsThatMeet(pt, l.p.Numeric), layer: l, answer: a}, nil
 }
 
 // Gradient of F at X (len Dx) in the user's own sense, with an estimate of its error.
@@ -133,23 +108,11 @@ func (e *Evaluation) Gradient(ctx context.Context) (grad []float64, accuracy flo
 	l := e.layer
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.exact != nil {
-		return e.gradientExact(ctx)
+	grad, accuracy, err = e.answer.gradient(ctx)
+	if grad == nil {
+		return nil, 0, outcome(ctx, err)
 	}
-	if e.point.Grad == nil {
-		if err := l.h.Complete(ctx, e.point); err != nil {
-			e.point.Grad = nil
-			return nil, 0, outcome(ctx, err)
-		}
-	}
-	grad = make([]float64, len(e.X))
-	for j, v := range e.point.Grad {
-		grad[j] = l.sign*v + 0
-	}
-	if len(e.Kinks) > 0 {
-		err = &KinkError{Rows: e.Kinks, Reason: "rows with neither slack nor multiplier; the gradient is of one of the pieces that meet"}
-	}
-	return grad, e.point.GradError, err
+	return each.Of(grad, func(v float64) float64 { return l.sign*v + 0 }), accuracy, err
 }
 
 // VJP is the product dy'(dy*/dx) + dlambda'(dlambda*/dx), len Dx, with an estimate of
@@ -159,7 +122,7 @@ func (e *Evaluation) Gradient(ctx context.Context) (grad []float64, accuracy flo
 // looks at the error.
 func (e *Evaluation) VJP(ctx context.Context, dy, dlambda []float64) (product []float64, accuracy float64, err error) {
 	defer must.Catch(&err)
-	dx, ny, rows := e.layer.Dims()
+	_, ny, rows := e.layer.Dims()
 	if dy == nil {
 		dy = make([]float64, ny)
 	}
@@ -169,26 +132,17 @@ func (e *Evaluation) VJP(ctx context.Context, dy, dlambda []float64) (product []
 	}
 	e.layer.mu.Lock()
 	defer e.layer.mu.Unlock()
-	dy, dlambda, own, err := e.layer.p.transposed(e.X, e.Y, e.minimized(), dy, dlambda, len(e.Kinks) > 0)
+	p, pt := e.layer.p, e.answer.at()
+	dy, dlambda, own, err := p.transposed(e.X, e.Y, pt.Lower.Lambda, dy, dlambda, len(e.Kinks) > 0)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer func() {
-		if product != nil && own != nil {
-			product = linalg.Plus(product, 1, own)
-		}
-	}()
-	if x := e.layer.exact; x != nil {
-		c := make([]float64, x.s.N)
-		copy(x.s.Y(c), dy)
-		copy(x.s.Lambda(c), dlambda)
-		return e.productExact(ctx, c)
-	}
-	s := must.Get(e.sensitivity(ctx))
-	product = make([]float64, dx)
-	accuracy, err = s.Reverse(ctx, product, e.layer.p.units.Leave(padded(dy, e.layer.p.Numeric.Dy)), padded(dlambda, e.layer.p.Numeric.Rows.Len()))
-	if err != nil && !errors.As(err, new(*KinkError)) {
+	product, accuracy, err = e.answer.product(ctx, p.units.Leave(padded(dy, p.Numeric.Dy)), padded(dlambda, p.Numeric.Rows.Len()))
+	if product == nil || err != nil && !errors.As(err, new(*KinkError)) {
 		return nil, 0, outcome(ctx, err)
+	}
+	if own != nil {
+		product = linalg.Plus(product, 1, own)
 	}
 	return product, accuracy, err
 }
@@ -210,38 +164,16 @@ func (e *Evaluation) JVP(ctx context.Context, dx []float64) (_ *Tangent, err err
 	must.Do(vector("dx", dx, len(e.X)))
 	e.layer.mu.Lock()
 	defer e.layer.mu.Unlock()
-	if e.layer.exact != nil {
-		return e.tangentExact(ctx, dx)
+	t, _, err := e.layer.p.tangent(ctx, e.answer, dx)
+	if none := noSlope(""); errors.As(err, &none) {
+		return nil, &KinkError{Rows: e.Kinks, Reason: string(none)}
 	}
-	s := must.Get(e.sensitivity(ctx))
-	t, err := s.Forward(ctx, dx)
 	if err != nil {
 		return nil, outcome(ctx, err)
 	}
 	_, ny, rows := e.layer.Dims()
-	y := e.layer.p.units.Leave(t.Y)
-	lambda := must.Get(e.layer.p.ownRates(e.X, e.Y, e.minimized(), dx, y, t.Lambda))
-	return &Tangent{Y: y[:ny:ny], Lambda: lambda[:rows:rows], F: e.layer.sign * t.F, AccuracyY: e.layer.p.units.LeaveError(t.ErrorY), AccuracyLambda: t.ErrorLambda}, nil
-}
-
-// minimized are the multipliers of what was minimized, of which Lambda are a part or multiples.
-func (e *Evaluation) minimized() []float64 {
-	if x := e.layer.exact; x != nil {
-		return x.s.Lambda(e.answer.Z)
-	}
-	return e.point.Lower.Lambda
-}
-
-// sensitivity is made when a derivative is first asked for.
-func (e *Evaluation) sensitivity(ctx context.Context) (*oracle.Sensitivity, error) {
-	if e.state == nil {
-		s, err := e.layer.h.Sensitivity(ctx, e.point)
-		if err != nil {
-			return nil, outcome(ctx, err)
-		}
-		e.state = s
-	}
-	return e.state, nil
+	t.Y, t.Lambda = t.Y[:ny:ny], t.Lambda[:rows:rows]
+	return t, nil
 }
 
 // Evaluate is Layer.Evaluate with one of the problem's own layers, of which each has

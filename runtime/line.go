@@ -10,15 +10,12 @@ import (
 	"time"
 
 	"bilevelc/internal/each"
-	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
-	"bilevelc/runtime/compile"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/status"
-	"bilevelc/runtime/system"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -138,29 +135,31 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 	if err != nil {
 		return nil, err
 	}
-	value, calls, err := p.alongLine(opts)
+	of, own, err := p.apart().evaluator(opts, false)
 	if err != nil {
 		return nil, err
 	}
 	word, sign := sense(&p.IR.Upper)
 	_, lowerSign := sense(&p.IR.Lower)
 	line := &Line{Schema: SchemaVersion, Model: p.IR.Name, Along: a, Sense: word, Upper: named.Variables(&p.IR.Upper, x, 1), Digest: p.Digest()}
-	defer func() { line.Calls, line.Time = calls(), watch.lap() }()
+	defer func() { line.Calls, line.Time = of.Calls(), watch.lap() }()
 	for _, t := range places {
 		x[j] = t
 		out := LinePoint{At: Number(t), Objective: Number(math.NaN()), Lower: Number(math.NaN())}
-		pt, units, err := value(ctx, x)
+		a, err := of.evaluate(ctx, x)
 		switch {
 		case ctx.Err() != nil:
 			return line, context.Cause(ctx)
 		case err == nil:
+			pt := a.at()
+			y := own.units.Leave(pt.Lower.Y)
 			out.Status = Solved
 			if pt.Lower.Status != lower.Solved {
 				out.Status, out.Reason = NumericalFailure, pt.Lower.Reason
 			}
-			out.Objective, out.Lower, out.Strict = Number(sign*pt.F+0), Number(lowerSign*p.ownValue(pt.Lower.Value, pt.X, units.Leave(pt.Lower.Y))+0), pt.Strict
-			out.Variables = named.Variables(&p.IR.Lower, units.Leave(pt.Lower.Y), 1)
-			out.Multipliers = named.Multipliers(p.IR.Rows, p.ownMultipliers(pt.X, units.Leave(pt.Lower.Y), pt.Lower.Lambda))
+			out.Objective, out.Lower, out.Strict = Number(sign*pt.F+0), Number(lowerSign*p.ownValue(pt.Lower.Value, pt.X, y)+0), pt.Strict
+			out.Variables = named.Variables(&p.IR.Lower, y, 1)
+			out.Multipliers = named.Multipliers(p.IR.Rows, p.ownMultipliers(pt.X, y, pt.Lower.Lambda))
 			active, _ := pt.Rows()
 			out.Active = named.RowNames(p.IR.Rows, active)
 		default:
@@ -172,34 +171,6 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 		line.Points = append(line.Points, out)
 	}
 	return line, nil
-}
-
-// alongLine is what evaluates F on a line, in units of y, and counts the calls.
-func (p *Problem) alongLine(opts Options) (value func(context.Context, []float64) (*oracle.Point, compile.Units, error), calls func() Calls, err error) {
-	defer must.Catch(&err)
-	if q := p.evaluates(opts); q != nil {
-		must.Do(q.takes(opts))
-		counted := q.apart().counted()
-		e := must.Get(counted.systemPoint())
-		return func(ctx context.Context, x []float64) (*oracle.Point, compile.Units, error) {
-			at, err := e.at(ctx, x)
-			if err != nil {
-				return nil, nil, err
-			}
-			return system.PointAt(counted.Numeric, e.s, at.Z, nil), nil, nil
-		}, counted.Numeric.Calls, nil
-	}
-	_, _, h, err := p.choose(opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	return func(ctx context.Context, x []float64) (*oracle.Point, compile.Units, error) {
-		pt, err := h.Value(ctx, x)
-		if err == nil {
-			pt, err = h.WithoutPenalty(ctx, pt)
-		}
-		return pt, p.units, err
-	}, h.Calls, nil
 }
 
 // statusAt is what an error at one point says of it; Running where it is no outcome of

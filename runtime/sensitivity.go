@@ -2,50 +2,15 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 
-	"bilevelc/internal/must"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
-	"bilevelc/runtime/named"
-	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/system"
 	"bilevelc/runtime/tolerance"
 )
-
-// sensitivities are those of every entry of x at a point.
-func (p *Problem) sensitivities(ctx context.Context, h *oracle.Hyper, pt *oracle.Point) ([]EntrySensitivity, error) {
-	s, err := h.Sensitivity(ctx, pt)
-	if err != nil {
-		return nil, err
-	}
-	sided := len(s.Undecided) > 0 || named.Unpressed(p.IR.Rows, pt.Lower.Lambda)
-	return p.alongEntries(func(dx []float64, sign float64) (*Rates, error) {
-		if sign < 0 && !sided {
-			return nil, nil
-		}
-		return p.rates(ctx, s, pt, dx, sign)
-	})
-}
-
-// alongEntries are the sensitivities of every entry of x, of which rates are those along dx, times sign: to the right, and to the left.
-func (p *Problem) alongEntries(rates func(dx []float64, sign float64) (*Rates, error)) (_ []EntrySensitivity, err error) {
-	defer must.Catch(&err)
-	dx := make([]float64, p.Numeric.Dx)
-	out := make([]EntrySensitivity, len(dx))
-	for j := range out {
-		e := &out[j]
-		e.Entry, dx[j] = p.IR.Upper.EntryName(j), 1
-		e.Right = must.Get(rates(dx, 1))
-		dx[j] = -1
-		e.Left = must.Get(rates(dx, -1))
-		dx[j] = 0
-	}
-	return out, nil
-}
 
 // branching is the follower at a point where branches meet, or it has several multipliers: which of them a direction of x takes, the KKT system tells. nil where the answer is differentiable, or there is
 // no such system.
@@ -58,29 +23,6 @@ func (p *Problem) branching(x, y, lambda []float64) *tiedPoint {
 		return nil
 	}
 	return e
-}
-
-// rates is the derivative along dx, times sign.
-func (p *Problem) rates(ctx context.Context, s *oracle.Sensitivity, pt *oracle.Point, dx []float64, sign float64) (*Rates, error) {
-	t, err := s.Forward(ctx, dx)
-	none := Number(math.NaN())
-	if err != nil {
-		if ctx.Err() != nil || !errors.As(err, new(*oracle.KinkError)) && !errors.As(err, new(*oracle.LowerError)) {
-			return nil, err
-		}
-		return &Rates{Objective: none, ErrorVariables: none, ErrorMultipliers: none, Reason: err.Error()}, nil
-	}
-	_, upperSign := sense(&p.IR.Upper)
-	lambda, err := p.ownRates(pt.X, p.units.Leave(pt.Lower.Y), pt.Lower.Lambda, dx, p.units.Leave(t.Y), t.Lambda)
-	if err != nil {
-		return nil, err
-	}
-	return &Rates{
-		Objective:      Number(upperSign*sign*t.F + 0),
-		Variables:      named.Variables(&p.IR.Lower, p.units.Leave(t.Y), sign),
-		Multipliers:    named.MultiplierRates(p.IR.Rows, pt.Lower.Lambda, lambda, sign),
-		ErrorVariables: Number(p.units.LeaveError(t.ErrorY)), ErrorMultipliers: Number(t.ErrorLambda),
-	}, nil
 }
 
 // sensitivity checks the derivatives of F against the hypergradient, which is derived

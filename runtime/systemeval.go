@@ -251,60 +251,6 @@ func branchesWord(p *Problem, s *kkt.System, at *kkt.Point) string {
 	return word + strings.Join(names, ", ")
 }
 
-// noBranch is the reason of a direction without a slope.
-const noBranch = "no branch through this answer leads that way: the follower leaves it for others, at which F may jump, or has no answer there"
-
-// noEnd is the reason where there are branches, and no number.
-const noEnd = "to first order, and to rounding, F has no end along the answers and multipliers of the follower that go with the direction"
-
-// sensitivities are the slopes of F, and of the follower's answer, in each entry of x, on both sides of a kink.
-func (e *systemPoint) sensitivities(ctx context.Context, at *systemAnswer) ([]EntrySensitivity, error) {
-	smooth := at.choice.None() && e.solver.Smooth(at.Point)
-	out, err := e.p.alongEntries(func(dx []float64, sign float64) (*Rates, error) {
-		slope, from, err := e.slope(ctx, at, dx)
-		if err != nil {
-			return nil, err
-		}
-		return e.rates(from, slope, dx, sign)
-	})
-	for k := range out {
-		if smooth && out[k].Right.Reason == "" {
-			out[k].Left = nil
-		}
-	}
-	return out, err
-}
-
-// sense is 1 where F is of the answers with the least f, -1 where it is of those with the greatest.
-func (e *systemPoint) sense() float64 {
-	if e.p.tieRule() == document.Pessimistic {
-		return -1
-	}
-	return 1
-}
-
-// rates are those of a slope along dx, times sign.
-func (e *systemPoint) rates(at *kkt.Point, slope *pieces.Slope, dx []float64, sign float64) (*Rates, error) {
-	none := Number(math.NaN())
-	if slope == nil || slope.Dz == nil {
-		reason := noBranch
-		if slope != nil {
-			reason = noEnd
-		}
-		return &Rates{Objective: none, ErrorVariables: none, ErrorMultipliers: none, Reason: reason}, nil
-	}
-	p, s := e.p, e.s
-	_, upper := sense(&p.IR.Upper)
-	y, lambda := s.Y(slope.Dz), s.Lambda(slope.Dz)
-	own, err := p.ownRates(s.X(at.Z), s.Y(at.Z), s.Lambda(at.Z), dx, y, lambda)
-	if err != nil {
-		return nil, err
-	}
-	return &Rates{Objective: Number(upper*sign*slope.F + 0), Variables: named.Variables(&p.IR.Lower, y, sign),
-		Multipliers:    named.MultiplierRates(p.IR.Rows, s.Lambda(at.Z), own, sign),
-		ErrorVariables: Number(tolerance.Sign * linalg.Norm(y)), ErrorMultipliers: Number(tolerance.Sign * linalg.Norm(own))}, nil
-}
-
 // checkGradient compares a gradient with central differences of F, at steps of the cube root of rounding.
 func (e *systemPoint) checkGradient(ctx context.Context, at *kkt.Point, grad []float64) (*GradientCheck, error) {
 	x := slices.Clone(e.s.X(at.Z))

@@ -2,109 +2,129 @@ package runtime
 
 import (
 	"context"
-	"math"
+	"slices"
 
+	"bilevelc/internal/must"
+	"bilevelc/runtime/document"
+	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/system"
 	"bilevelc/runtime/tolerance"
 )
 
-// Layers of problems with ties whose KKT system is kept: F and the follower's answer of an evaluation (systemeval.go), with derivatives along the branch that the point lies inside,
-// or one of those that meet there.
+// The follower's KKT system as an evaluator: derivatives are along the branch that the point lies inside, or one of those that meet there.
 
 const (
 	meeting = "rows with neither slack nor multiplier; the gradient is of one of the branches that meet"
 	tiedX   = "the follower's answer is not a function of x next to this point"
 )
 
-// evaluateExact is Evaluate on the system.
-func (l *Layer) evaluateExact(ctx context.Context, x []float64) (*Evaluation, error) {
-	at, err := l.exact.at(ctx, x)
-	if err != nil {
-		return nil, outcome(ctx, err)
-	}
-	s := l.exact.s
-	e := &Evaluation{X: s.X(at.Z), F: l.sign * at.F, Y: s.Y(at.Z), Lambda: l.p.ownMultipliers(s.X(at.Z), s.Y(at.Z), s.Lambda(at.Z)), layer: l, answer: at}
-	size := 0.0
-	grad := make([]float64, s.N)
-	s.Gradient(grad, at.Z)
-	for j, g := range grad {
-		size += math.Abs(g * at.Z[j])
-	}
-	e.Accuracy = tolerance.Sign * (math.Abs(at.F) + size)
-	for _, k := range at.Biactive {
-		e.Kinks = append(e.Kinks, l.p.Numeric.Rows.RowName(s.Pairs[k].Row))
-	}
-	return e, nil
+// noSlope says why there is no derivative along a direction.
+type noSlope string
+
+func (n noSlope) Error() string { return string(n) }
+
+const (
+	noBranch noSlope = "no branch through this answer leads that way: the follower leaves it for others, at which F may jump, or has no answer there"
+	// There are branches, and no number.
+	noEnd noSlope = "to first order, and to rounding, F has no end along the answers and multipliers of the follower that go with the direction"
+)
+
+// branchAnswer is a point of the system as an answer.
+type branchAnswer struct {
+	e    *systemPoint
+	here *systemAnswer
+	pt   *oracle.Point
 }
 
-// productExact is the gradient in x of c'z along a branch at the answer; with a *KinkError where others meet there.
-func (e *Evaluation) productExact(ctx context.Context, c []float64) (product []float64, accuracy float64, err error) {
-	x := e.layer.exact
-	branch := e.answer.Branch
-	var kink *KinkError
-	if len(e.Kinks) > 0 {
-		kink = &KinkError{Rows: e.Kinks, Reason: meeting}
-		if branch, err = x.solver.Open(ctx, e.answer.Point); err != nil {
-			return nil, 0, outcome(ctx, err)
-		}
-		if branch == nil {
-			return nil, 0, &KinkError{Rows: e.Kinks, Reason: tiedX}
-		}
+func (e *systemPoint) answered(here *systemAnswer) *branchAnswer {
+	return &branchAnswer{e, here, system.PointAt(e.p.Numeric, e.s, here.Z, nil)}
+}
+
+// Calls to f and g so far.
+func (e *systemPoint) Calls() Calls { return e.p.Numeric.Calls() }
+
+func (e *systemPoint) evaluate(ctx context.Context, x []float64) (answer, error) {
+	found, err := e.at(ctx, x)
+	if err != nil {
+		return nil, err
 	}
-	m, err := x.solver.Product(ctx, e.answer.Point, branch, c)
+	a := e.answered(found)
+	a.pt.FError = tolerance.Sign * e.s.Terms(found.Z)
+	return a, nil
+}
+
+func (a *branchAnswer) at() *oracle.Point { return a.pt }
+
+// along is the gradient in x of c'z along a branch at the answer; with a *KinkError where others meet there.
+func (a *branchAnswer) along(ctx context.Context, c []float64) (product []float64, accuracy float64, err error) {
+	defer must.Catch(&err)
+	branch, rows := a.here.Branch, rowsThatMeet(a.pt, a.e.p.Numeric)
+	if len(rows) > 0 {
+		branch = must.Get(a.e.solver.Open(ctx, a.here.Point))
+	}
+	var m *kkt.Multipliers
+	if branch != nil {
+		m = must.Get(a.e.solver.Product(ctx, a.here.Point, branch, c))
+	}
 	switch {
-	case err != nil:
-		return nil, 0, outcome(ctx, err)
 	case m == nil:
-		return nil, 0, &KinkError{Rows: e.Kinks, Reason: tiedX}
-	case kink != nil:
-		return m.Bound, tolerance.Sign * linalg.Norm(m.Bound), kink
+		return nil, 0, &KinkError{Rows: rows, Reason: tiedX}
+	case len(rows) > 0:
+		err = &KinkError{Rows: rows, Reason: meeting}
+	}
+	return m.Bound, tolerance.Sign * linalg.Norm(m.Bound), err
+}
+
+func (a *branchAnswer) gradient(ctx context.Context) (grad []float64, accuracy float64, err error) {
+	if len(a.pt.Undecided) > 0 {
+		c := make([]float64, a.e.s.N)
+		a.e.s.Gradient(c, a.here.Z)
+		return a.along(ctx, c)
+	}
+	m, err := a.e.derivative(ctx, a.here)
+	if err != nil {
+		return nil, 0, err
+	}
+	if m == nil {
+		return nil, 0, &KinkError{Reason: tiedX}
 	}
 	return m.Bound, tolerance.Sign * linalg.Norm(m.Bound), nil
 }
 
-// gradientExact is Gradient on the system.
-func (e *Evaluation) gradientExact(ctx context.Context) (grad []float64, accuracy float64, err error) {
-	x := e.layer.exact
-	if len(e.Kinks) == 0 {
-		m, err := x.derivative(ctx, e.answer)
-		if err != nil {
-			return nil, 0, outcome(ctx, err)
-		}
-		if m == nil {
-			return nil, 0, &KinkError{Reason: tiedX}
-		}
-		grad, accuracy = m.Bound, tolerance.Sign*linalg.Norm(m.Bound)
-	} else {
-		c := make([]float64, x.s.N)
-		x.s.Gradient(c, e.answer.Z)
-		if grad, accuracy, err = e.productExact(ctx, c); grad == nil {
-			return nil, 0, err
-		}
-	}
-	for j, v := range grad {
-		grad[j] = e.layer.sign*v + 0
-	}
-	return grad, accuracy, err
+func (a *branchAnswer) product(ctx context.Context, dy, dlambda []float64) (product []float64, accuracy float64, err error) {
+	c := make([]float64, a.e.s.N)
+	copy(a.e.s.Y(c), dy)
+	copy(a.e.s.Lambda(c), dlambda)
+	return a.along(ctx, c)
 }
 
-// tangentExact is JVP on the system.
-func (e *Evaluation) tangentExact(ctx context.Context, dx []float64) (*Tangent, error) {
-	x := e.layer.exact
-	slope, from, err := x.slope(ctx, e.answer, dx)
-	if err != nil {
-		return nil, outcome(ctx, err)
+func (a *branchAnswer) tangent(ctx context.Context, dx []float64) (t *oracle.Tangent, y, lambda []float64, err error) {
+	slope, from, err := a.e.slope(ctx, a.here, dx)
+	switch {
+	case err != nil:
+		return nil, nil, nil, err
+	case slope == nil:
+		return nil, nil, nil, noBranch
+	case slope.Dz == nil:
+		return nil, nil, nil, noEnd
 	}
-	if slope == nil {
-		return nil, &KinkError{Rows: e.Kinks, Reason: noBranch}
+	s := a.e.s
+	t = &oracle.Tangent{Y: slices.Clone(s.Y(slope.Dz)), Lambda: slices.Clone(s.Lambda(slope.Dz)), F: slope.F}
+	t.ErrorY, t.ErrorLambda = tolerance.Sign*linalg.Norm(t.Y), tolerance.Sign*linalg.Norm(t.Lambda)
+	return t, s.Y(from.Z), s.Lambda(from.Z), nil
+}
+
+// sensitivities are the slopes of F, and of the follower's answer, in each entry of x, on both sides of a kink.
+func (e *systemPoint) sensitivities(ctx context.Context, at *systemAnswer) ([]EntrySensitivity, error) {
+	return e.p.sensitivities(ctx, e.answered(at), !at.choice.None() || !e.solver.Smooth(at.Point))
+}
+
+// sense is 1 where F is of the answers with the least f, -1 where it is of those with the greatest.
+func (e *systemPoint) sense() float64 {
+	if e.p.tieRule() == document.Pessimistic {
+		return -1
 	}
-	if slope.Dz == nil {
-		return nil, &KinkError{Rows: e.Kinks, Reason: noEnd}
-	}
-	y := x.s.Y(slope.Dz)
-	lambda, err := e.layer.p.ownRates(e.X, x.s.Y(from.Z), x.s.Lambda(from.Z), dx, y, x.s.Lambda(slope.Dz))
-	if err != nil {
-		return nil, err
-	}
-	return &Tangent{Y: y, Lambda: lambda, F: e.layer.sign * slope.F, AccuracyY: tolerance.Sign * linalg.Norm(y), AccuracyLambda: tolerance.Sign * linalg.Norm(lambda)}, nil
+	return 1
 }

@@ -59,12 +59,7 @@ func (e *systemPoint) asGood(ctx context.Context, at *systemAnswer, dx []float64
 	copy(s.X(z), x)
 	out := &kkt.Point{Z: z, F: s.Value(z)}
 	out.Branch, out.Biactive = s.BranchAt(z)
-	grad, terms := make([]float64, s.N), math.Abs(out.F)
-	s.Gradient(grad, z)
-	for j, g := range grad {
-		terms += math.Abs(g * z[j])
-	}
-	if math.Abs(out.F-at.F) > tolerance.Sign*terms || !e.answers(z) {
+	if math.Abs(out.F-at.F) > tolerance.Sign*s.Terms(z) || !e.answers(z) {
 		return nil, nil
 	}
 	return out, nil

@@ -69,6 +69,16 @@ func (s *System) Gradient(dst, z []float64) float64 {
 	return v
 }
 
+// Terms is the size of the terms of f at z: |f| and what its slopes make of z.
+func (s *System) Terms(z []float64) float64 {
+	grad := make([]float64, s.N)
+	size := math.Abs(s.Gradient(grad, z))
+	for j, g := range grad {
+		size += math.Abs(g * z[j])
+	}
+	return size
+}
+
 // gradient is Gradient with the values of the coupled constraints, which are the derivatives in their weights.
 func (s *System) gradient(dst, z []float64) (value float64, coupled []float64) {
 	gx, ga := make([]float64, s.Nx), make([]float64, s.P.AnswerLen())

@@ -94,7 +94,7 @@ func (run *Run) takeBestAnswer(ctx context.Context) error {
 		if errors.As(err, new(*pieces.Unbounded)) {
 			return err
 		}
-		if err != nil || !(f < run.Best.F-tolerance.Sign*run.termsOfF()) {
+		if err != nil || !(f < run.Best.F-tolerance.Sign*run.System.Terms(run.Best.Z)) {
 			return nil // what is not known is said with the result
 		}
 		branch, _ := run.System.BranchAt(z)
@@ -106,14 +106,4 @@ func (run *Run) takeBestAnswer(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-// termsOfF is the size of the terms of f at the best point: |f| and what its slopes make of the point.
-func (run *Run) termsOfF() float64 {
-	z, grad := run.Best.Z, make([]float64, run.System.N)
-	size := math.Abs(run.System.Gradient(grad, z))
-	for j, g := range grad {
-		size += math.Abs(g * z[j])
-	}
-	return size
 }

@@ -71,7 +71,7 @@ func (run *Run) global(ctx context.Context) error {
 		run.Proof = &Proof{problem: run.n, system: run.System, state: found.State, Says: tree.Statement{Bound: claim, Model: run.opts.Model, Digest: run.opts.Digest}}
 	}
 	// What is lower by the rounding of f's terms alone is not.
-	if b := found.Best; b != nil && (run.Best == nil || run.err != nil || b.F < run.Best.F-0x1p-48*run.termsOfF()) {
+	if b := found.Best; b != nil && (run.Best == nil || run.err != nil || b.F < run.Best.F-0x1p-48*run.System.Terms(run.Best.Z)) {
 		// The tree's point is the best of its branch; the local solve gives it its multipliers, or goes on from there. A run that is ended takes these few steps
 		// as well: what it has found is not lost.
 		switch point, err := run.polish(context.WithoutCancel(ctx), b); {

@@ -108,7 +108,7 @@ func (run *Run) screen(ctx context.Context) (err error) {
 	}
 	lowest, spent := run.Best.F-tolerance.Sign*math.Abs(run.Best.F), local()
 	if run.Smooth == nil {
-		lowest = run.Best.F - tolerance.Sign*run.termsOfF()
+		lowest = run.Best.F - tolerance.Sign*run.System.Terms(run.Best.Z)
 	}
 	share += spent
 	algebra := run.work()
