@@ -17,6 +17,7 @@ import (
 // programs -> runtime -> command.
 var layers = map[string][]string{
 	"internal/each":             {},
+	"internal/directed":         {},
 	"internal/must":             {},
 	"internal/sparse":           {},
 	"internal/extended":         {"internal/sparse"},
@@ -37,7 +38,7 @@ var layers = map[string][]string{
 	"ir/elab":                   {"ir", "lang"},
 	"ir/check":                  {"ir", "lang", "parser", "stdlib", "internal/await", "internal/sparse"},
 	"ir/bind":                   {"ir", "lang", "parser", "stdlib", "internal/await", "internal/extended", "internal/sparse"},
-	"ir/curvature":              {"ir", "lang", "internal/extended", "internal/gram", "internal/sparse"},
+	"ir/curvature":              {"ir", "lang", "internal/directed", "internal/extended", "internal/gram", "internal/sparse"},
 	"autodiff":                  {"ir/expr", "ir/data", "internal/sparse", "lang/diag"},
 	"codegen":                   {"autodiff", "ir", "lang", "internal"},
 	"runtime/method":            {"lang/diag"},
@@ -63,7 +64,7 @@ var layers = map[string][]string{
 	"runtime/paper":             {"runtime/convex", "runtime/linalg", "runtime/method", "runtime/outer", "runtime/problem", "runtime/tolerance"},
 	"runtime/system":            {"internal/sparse", "runtime/activeset", "runtime/central", "runtime/certify", "runtime/document", "runtime/kkt", "runtime/linalg", "runtime/lower", "runtime/oracle", "runtime/outer", "runtime/pieces", "runtime/problem", "runtime/qp", "runtime/reduced", "runtime/relaxation", "runtime/sequential", "runtime/status", "runtime/tree", "runtime/tolerance"},
 	"runtime/exchange":          {"internal/sparse", "ir/data", "lang/diag", "runtime/kkt", "runtime/tolerance"},
-	"runtime/certify":           {"internal/extended", "internal/sparse", "runtime/problem", "runtime/tolerance"},
+	"runtime/certify":           {"internal/directed", "internal/extended", "internal/sparse", "runtime/problem", "runtime/tolerance"},
 	"runtime/named":             {"ir", "runtime/document", "runtime/linalg", "runtime/tolerance"},
 	"runtime/compile":           {"autodiff", "codegen", "ir", "runtime/problem"},
 	"runtime/input":             {"internal/sparse", "ir/data", "ir/datafile", "lang/diag", "runtime/document", "runtime/linalg", "runtime/tolerance"},

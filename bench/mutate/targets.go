@@ -21,6 +21,7 @@ var targets = []target{
 	{dir: "runtime/tree", draw: 8, files: []string{"node.go", "search.go", "plunge.go", "proof.go"}},
 	{dir: "ir/curvature", draw: 24, tests: []string{"runtime"},
 		files: []string{"interval.go", "functions.go", "hessian.go", "fusion.go", "opposite.go", "products.go", "jacobian.go", "weights.go", "ranges.go", "domain.go", "spectrum.go", "prove.go", "rank.go"}},
+	{dir: "internal/directed", draw: 6, tests: []string{"ir/curvature", "runtime/certify"}},
 	{dir: "runtime/lower", draw: 18, tests: []string{"runtime/oracle", "runtime"},
 		files: []string{"finish.go", "consistency.go", "cone.go", "onface.go", "face.go", "activeset.go", "projection.go", "polyhedron.go", "domain.go"}},
 	{dir: "runtime/oracle", draw: 16, tests: []string{"runtime", "bench/campaign"},

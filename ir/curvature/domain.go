@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/directed"
 	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
@@ -107,7 +108,7 @@ func shares(p *ir.Problem, x []Interval) map[*expr.Node]float64 {
 				inside = inside && columns[j]
 			}
 			// The other entries of the row are >= 0 as well.
-			if limit := divUp(p.X.Rhs[i], lead); inside && limit > 0 && (out[n] == 0 || limit < out[n]) {
+			if limit := directed.DivUp(p.X.Rhs[i], lead); inside && limit > 0 && (out[n] == 0 || limit < out[n]) {
 				out[n] = limit
 			}
 		}
@@ -131,13 +132,13 @@ func lowerBox(p *ir.Problem, x, free []Interval) []Interval {
 	return tighten(free, 2*m, func(i int, visit func(int, float64)) (float64, bool) {
 		if i < m {
 			visitRow(p.B, i, -1, visit)
-			return addUp(p.Rhs[i], -least[i]), false
+			return directed.AddUp(p.Rhs[i], -least[i]), false
 		}
 		if !p.Rows[i-m].Equal {
 			return math.Inf(1), false
 		}
 		visitRow(p.B, i-m, 1, visit)
-		return addUp(-p.Rhs[i-m], most[i-m]), false
+		return directed.AddUp(-p.Rhs[i-m], most[i-m]), false
 	})
 }
 
@@ -205,22 +206,22 @@ func tightenRow(z []Interval, cols []int, coefs []float64, rest float64, terms [
 			open = k
 			continue
 		}
-		least = addDown(least, terms[k])
+		least = directed.AddDown(least, terms[k])
 	}
 	for k, j := range cols {
 		others := least
 		switch {
 		case open < 0:
-			others = addDown(least, -terms[k])
+			others = directed.AddDown(least, -terms[k])
 		case open != k:
 			continue
 		}
-		most := addUp(rest, -others)
+		most := directed.AddUp(rest, -others)
 		before := z[j]
 		if coefs[k] > 0 {
-			z[j].Hi = min(z[j].Hi, divUp(most, coefs[k]))
+			z[j].Hi = min(z[j].Hi, directed.DivUp(most, coefs[k]))
 		} else {
-			z[j].Lo = max(z[j].Lo, divDown(most, coefs[k]))
+			z[j].Lo = max(z[j].Lo, directed.DivDown(most, coefs[k]))
 		}
 		if z[j].Hi == 0 {
 			z[j].Hi = 0 // no negative zero in messages

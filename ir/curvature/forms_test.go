@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"bilevelc/internal/directed"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 )
@@ -177,7 +178,7 @@ func TestFormsLieBelow(t *testing.T) {
 				if f.dense[b] != nil {
 					a = f.matrix(b)
 				} else {
-					a = []float64{addDown(f.diag[cols[0]], -f.slack[cols[0]])}
+					a = []float64{directed.AddDown(f.diag[cols[0]], -f.slack[cols[0]])}
 				}
 				for i, ci := range cols {
 					for j, cj := range cols {
@@ -234,7 +235,7 @@ func TestDenseProducts(t *testing.T) {
 			j.rad = make([]float64, len(j.mid))
 			for k := range j.rad {
 				j.rad[k] = math.Pow(10, -16*r.Float64())
-				actual[k] = within(r, Interval{addDown(j.mid[k], -j.rad[k]), addUp(j.mid[k], j.rad[k])})
+				actual[k] = within(r, Interval{directed.AddDown(j.mid[k], -j.rad[k]), directed.AddUp(j.mid[k], j.rad[k])})
 			}
 		}
 		trans := trial%3 == 0

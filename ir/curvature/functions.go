@@ -3,6 +3,7 @@ package curvature
 import (
 	"math"
 
+	"bilevelc/internal/directed"
 	"bilevelc/ir/expr"
 )
 
@@ -28,7 +29,7 @@ func fuzzBy(v, ulps float64) Interval {
 		return Interval{v, -math.MaxFloat64}
 	}
 	e := ulps * 0x1p-52 * math.Abs(v)
-	return Interval{below(v - e), above(v + e)}
+	return Interval{directed.Below(v - e), directed.Above(v + e)}
 }
 
 // over is the range of f over a. f must be continuous on a, with values at
@@ -49,7 +50,7 @@ func rangeOn(c *expr.Curve, a Interval) Interval {
 	r := at(a.Lo).hull(at(a.Hi))
 	for _, t := range c.Turns {
 		// A turning point is itself rounded: its neighbours count as well.
-		if a.Lo <= above(t) && a.Hi >= below(t) {
+		if a.Lo <= directed.Above(t) && a.Hi >= directed.Below(t) {
 			r = r.hull(at(t))
 		}
 	}
@@ -101,7 +102,7 @@ func unary(op expr.Op, u Interval) jet {
 
 const xlogxTurn = 0.367879441171442322 // 1/e, where u log u is least
 
-var halfPi = Interval{below(math.Pi / 2), above(math.Pi / 2)}
+var halfPi = Interval{directed.Below(math.Pi / 2), directed.Above(math.Pi / 2)}
 
 // sineRange bounds the arguments whose reduction modulo 2 pi is trusted: the
 // math package reduces exactly, and counting turning points is safe while the
@@ -190,7 +191,7 @@ func powerRange(u Interval, p float64) Interval {
 			return fuzz(w)
 		}
 		e := (ulps + 2*p) * 0x1p-52 * math.Abs(w)
-		r := Interval{below(w - e), above(w + e)}
+		r := Interval{directed.Below(w - e), directed.Above(w + e)}
 		if v > 0 {
 			r.Lo = max(r.Lo, 0)
 		} else {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"sort"
 
+	"bilevelc/internal/directed"
 	"bilevelc/ir/expr"
 )
 
@@ -194,7 +195,7 @@ func (s *study) composite(n *expr.Node, operand func(*expr.Node) jet) jet {
 			c, u := operand(c).v, operand(a)
 			if c.Lo > 0 {
 				r2 := c.add(u.v.sqr())
-				r := Interval{sqrtDown(r2.Lo), sqrtUp(r2.Hi)}
+				r := Interval{directed.SqrtDown(r2.Lo), directed.SqrtUp(r2.Hi)}
 				slope := u.v.mul(r.recip()).meet(Interval{-1, 1})
 				return u.then(jet{r, slope, c.mul(r.mul(r2).recip())})
 			}

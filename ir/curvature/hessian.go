@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/directed"
 	"bilevelc/internal/each"
 	matrices "bilevelc/internal/gram"
 	"bilevelc/internal/sparse"
@@ -101,7 +102,7 @@ func (f *form) partition(parts []signedTerm, coarse bool) {
 func (f *form) round() {
 	for c, mass := range f.mass {
 		if mass > 0 {
-			f.loosen(c, mulUp(gamma(f.rows[f.block[c]]), mass)+tiny)
+			f.loosen(c, directed.MulUp(gamma(f.rows[f.block[c]]), mass)+directed.Tiny)
 		}
 	}
 }
@@ -111,7 +112,7 @@ func (f *form) matrix(b int) []float64 {
 	m := len(f.cols[b])
 	a := slices.Clone(f.dense[b])
 	for i, c := range f.cols[b] {
-		a[i*m+i] = addDown(a[i*m+i], addDown(f.diag[c], -f.slack[c]))
+		a[i*m+i] = directed.AddDown(a[i*m+i], directed.AddDown(f.diag[c], -f.slack[c]))
 	}
 	return a
 }
@@ -137,7 +138,7 @@ func (f *form) leastBlock(b int, work *budget, near effort) extreme {
 	if f.dense[b] == nil {
 		out := extreme{bound: math.Inf(1)}
 		for _, c := range cols {
-			if v := addDown(f.diag[c], -f.slack[c]); !(v >= out.bound) {
+			if v := directed.AddDown(f.diag[c], -f.slack[c]); !(v >= out.bound) {
 				out = extreme{bound: v, estimate: v, vector: []float64{1}, cols: []int{c}}
 			}
 		}

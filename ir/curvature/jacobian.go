@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/directed"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 )
@@ -42,7 +43,7 @@ func (j *jacobian) visit(k int, do func(col int, v Interval)) {
 	for i, m := range mid {
 		v := point(m)
 		if rad != nil && rad[i] != 0 {
-			v = Interval{addDown(m, -rad[i]), addUp(m, rad[i])}
+			v = Interval{directed.AddDown(m, -rad[i]), directed.AddUp(m, rad[i])}
 		}
 		if v.isZero() {
 			continue

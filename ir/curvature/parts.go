@@ -3,6 +3,8 @@ package curvature
 import (
 	"math"
 	"slices"
+
+	"bilevelc/internal/directed"
 )
 
 // signedTerm is a term with its Jacobians and its sign.
@@ -71,7 +73,7 @@ func (s *study) addPart(f *form, p *signedTerm) {
 			shift := c.mul(point(l)).sub(point(c.Lo).mul(point(l))).Lo
 			if !math.IsInf(l, 0) && !math.IsInf(shift, 0) && !math.IsNaN(shift) {
 				for _, j := range cols {
-					f.diag[j] = addDown(f.diag[j], shift)
+					f.diag[j] = directed.AddDown(f.diag[j], shift)
 				}
 				weight = func(int) Interval { return point(c.Lo) }
 			}
@@ -159,7 +161,7 @@ func (s *study) addSquares(f *form, p *signedTerm) {
 				continue
 			}
 			c := items[0].col
-			f.diag[c] = addDown(f.diag[c], add)
+			f.diag[c] = directed.AddDown(f.diag[c], add)
 			f.touched[c] = f.touched[c] || add != 0
 			continue
 		}
@@ -186,13 +188,13 @@ func (s *study) addSquares(f *form, p *signedTerm) {
 		for _, it := range items {
 			c, am := it.col, math.Abs(it.mid)
 			f.touched[c] = true
-			f.loosen(c, mulUp(ad, addUp(mulUp(am, spread), mulUp(it.rad, addUp(size, spread)))))
-			entries := mulUp(ad, mulUp(am, size))
+			f.loosen(c, directed.MulUp(ad, directed.AddUp(directed.MulUp(am, spread), directed.MulUp(it.rad, directed.AddUp(size, spread)))))
+			entries := directed.MulUp(ad, directed.MulUp(am, size))
 			if !keep {
 				f.loosen(c, entries)
 				continue
 			}
-			f.mass[c] = addUp(f.mass[c], entries)
+			f.mass[c] = directed.AddUp(f.mass[c], entries)
 			if together != nil {
 				together[f.place[c]] = root * it.mid
 				continue
@@ -219,24 +221,24 @@ func (s *study) addShared(f *form, p *signedTerm) bool {
 	for k := range p.a.rows {
 		size := 0.0
 		p.a.visit(k, func(c int, v Interval) {
-			size = addUp(size, mulUp(v.mag(), v.mag()))
+			size = directed.AddUp(size, directed.MulUp(v.mag(), v.mag()))
 			columns[c] = true
 		})
 		largest = max(largest, size)
 		trace += -p.weight(k).Lo * size
 	}
-	most := mulUp(p.total, largest)
+	most := directed.MulUp(p.total, largest)
 	if !(most < trace/float64(len(columns))) {
 		return false
 	}
 	for c := range columns {
-		f.diag[c] = addDown(f.diag[c], -most)
+		f.diag[c] = directed.AddDown(f.diag[c], -most)
 		f.touched[c] = f.touched[c] || most != 0
 	}
 	return true
 }
 
-func (f *form) loosen(c int, by float64) { f.slack[c] = addUp(f.slack[c], by) }
+func (f *form) loosen(c int, by float64) { f.slack[c] = directed.AddUp(f.slack[c], by) }
 
 // item is an entry of a row of a Jacobian.
 type item struct {
@@ -244,7 +246,9 @@ type item struct {
 	mid, rad float64
 }
 
-func (it item) value() Interval { return Interval{addDown(it.mid, -it.rad), addUp(it.mid, it.rad)} }
+func (it item) value() Interval {
+	return Interval{directed.AddDown(it.mid, -it.rad), directed.AddUp(it.mid, it.rad)}
+}
 
 // items appends the entries of row k that are not 0, without its scale; size and spread are
 // the sums of |mid| and of rad.
@@ -257,8 +261,8 @@ func (j *jacobian) items(to []item, k int) (_ []item, size, spread float64) {
 		}
 		if it.mid != 0 || it.rad != 0 {
 			to = append(to, it)
-			if size = addUp(size, math.Abs(m)); it.rad != 0 {
-				spread = addUp(spread, it.rad)
+			if size = directed.AddUp(size, math.Abs(m)); it.rad != 0 {
+				spread = directed.AddUp(spread, it.rad)
 			}
 		}
 	}
@@ -280,14 +284,14 @@ func (s *study) addPair(f *form, p *signedTerm, i, j int, w Interval) {
 	}
 	if len(a) == 1 && len(b) == 1 && a[0].col == b[0].col {
 		c := a[0].col
-		f.diag[c] = addDown(f.diag[c], w.mul(a[0].value()).mul(b[0].value()).mul(point(2)).Lo)
+		f.diag[c] = directed.AddDown(f.diag[c], w.mul(a[0].value()).mul(b[0].value()).mul(point(2)).Lo)
 		f.touched[c] = true
 		return
 	}
 	c := w.middle()
 	radius := 0.0
 	if !w.isPoint() {
-		radius = max(addUp(w.Hi, -c), addUp(c, -w.Lo))
+		radius = max(directed.AddUp(w.Hi, -c), directed.AddUp(c, -w.Lo))
 	}
 	block := f.block[a[0].col]
 	dense := f.dense[block]
@@ -303,12 +307,12 @@ func (s *study) addPair(f *form, p *signedTerm, i, j int, w Interval) {
 		for _, it := range items {
 			m := math.Abs(it.mid)
 			if !exact {
-				f.loosen(it.col, addUp(mulUp(mulUp(m, size), radius),
-					mulUp(addUp(ac, radius), addUp(mulUp(m, spread), mulUp(it.rad, addUp(size, spread))))))
+				f.loosen(it.col, directed.AddUp(directed.MulUp(directed.MulUp(m, size), radius),
+					directed.MulUp(directed.AddUp(ac, radius), directed.AddUp(directed.MulUp(m, spread), directed.MulUp(it.rad, directed.AddUp(size, spread))))))
 			}
 			f.touched[it.col] = true
-			if entries := mulUp(ac, mulUp(m, size)); dense != nil {
-				f.mass[it.col] = addUp(f.mass[it.col], entries)
+			if entries := directed.MulUp(ac, directed.MulUp(m, size)); dense != nil {
+				f.mass[it.col] = directed.AddUp(f.mass[it.col], entries)
 			} else {
 				f.loosen(it.col, entries)
 			}

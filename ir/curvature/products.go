@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/directed"
 	"bilevelc/ir/expr"
 )
 
@@ -97,7 +98,7 @@ func (b *backward) quadratic(n, u *expr.Node, m factor, w Interval) {
 			for _, e := range b.rangeOf(op.Args[0]) {
 				frobenius = frobenius.add(e.sqr())
 			}
-			b.addSquare(op, "sum of squares: a matrix times its transpose", u, []Interval{w.mul(Interval{0, mulUp(2, frobenius.Hi)})})
+			b.addSquare(op, "sum of squares: a matrix times its transpose", u, []Interval{w.mul(Interval{0, directed.MulUp(2, frobenius.Hi)})})
 			return
 		}
 	case expr.ScatterAdd:
@@ -139,7 +140,7 @@ func (b *backward) gershgorin(m *expr.Node, w Interval) []Interval {
 			return
 		}
 		size := e.mag()
-		off[i], off[j] = addUp(off[i], size), addUp(off[j], size)
+		off[i], off[j] = directed.AddUp(off[i], size), directed.AddUp(off[j], size)
 	}
 	if v := b.known(m); v != nil && v.Sparse != nil {
 		eachEntry(v, false, func(i, j int, a float64) { add(i, j, point(a)) })
@@ -154,7 +155,7 @@ func (b *backward) gershgorin(m *expr.Node, w Interval) []Interval {
 	}
 	out := make([]Interval, n)
 	for i, d := range diagonal {
-		out[i] = w.mul(Interval{addDown(d.Lo, -off[i]), addUp(d.Hi, off[i])})
+		out[i] = w.mul(Interval{directed.AddDown(d.Lo, -off[i]), directed.AddUp(d.Hi, off[i])})
 	}
 	return out
 }
@@ -292,7 +293,7 @@ func (b *backward) visitNorm(n *expr.Node, w []Interval) bool {
 	}
 	c, u := b.splitNorm(n.Args[0])
 	r2 := b.rangeOf(n.Args[0])[0].meet(Interval{0, math.Inf(1)})
-	r := Interval{sqrtDown(max(r2.Lo, 0)), sqrtUp(r2.Hi)}
+	r := Interval{directed.SqrtDown(max(r2.Lo, 0)), directed.SqrtUp(r2.Hi)}
 	least := c.mul(r.mul(r2).recip()).Lo
 	b.addSquare(n, "Euclidean norm", u, []Interval{w[0].mul(Interval{max(least, 0), r.recip().Hi})})
 	if b.wants(u) {

@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/directed"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/ir/facts"
@@ -351,13 +352,13 @@ func (pr *prover) gradientBound(n *expr.Node) Bound {
 			return Bound{} // the gradient is not complete
 		}
 		for c, g := range gradient {
-			if total = addUp(total, mulUp(g.mag(), g.mag())); math.IsInf(total, 1) {
+			if total = directed.AddUp(total, directed.MulUp(g.mag(), g.mag())); math.IsInf(total, 1) {
 				open = c
 				break
 			}
 		}
 		if open < 0 {
-			value := sqrtUp(total)
+			value := directed.SqrtUp(total)
 			return Bound{Known: true, Value: value, Scope: r.scope, Derivation: s.gradientStep(value)}
 		}
 		out = Bound{Blame: &Blame{Expr: pr.entryName(open), Reason: "the objective's slope in it is not bounded over the ranges of x and y"}}

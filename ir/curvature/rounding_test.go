@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"bilevelc/internal/directed"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
@@ -226,7 +227,7 @@ func TestPointsAreEnclosed(t *testing.T) {
 					t.Fatalf("%s: derivative %d at %v is %v, outside %v", name, k, u, at[k], e)
 				}
 				middle := e.Lo + (e.Hi-e.Lo)/2
-				if at[k].Cmp(big1(below(middle))) < 0 || at[k].Cmp(big1(above(middle))) > 0 {
+				if at[k].Cmp(big1(directed.Below(middle))) < 0 || at[k].Cmp(big1(directed.Above(middle))) > 0 {
 					needed++
 				}
 			}

@@ -3,6 +3,7 @@ package curvature
 import (
 	"math"
 
+	"bilevelc/internal/directed"
 	"bilevelc/ir/expr"
 )
 
@@ -91,7 +92,7 @@ func (r *rowSums) finish() {
 				mid, rad = v.Lo, 0
 			} else if v.finite() {
 				mid = v.middle()
-				rad = max(addUp(v.Hi, -mid), addUp(mid, -v.Lo))
+				rad = max(directed.AddUp(v.Hi, -mid), directed.AddUp(mid, -v.Lo))
 			}
 			r.out.col = append(r.out.col, c)
 			r.out.mid = append(r.out.mid, mid)

@@ -3,6 +3,7 @@ package curvature
 import (
 	"math"
 
+	"bilevelc/internal/directed"
 	"bilevelc/ir/expr"
 )
 
@@ -67,7 +68,7 @@ func init() {
 			if u = positive(u); u.Lo < 0 {
 				return nothing
 			}
-			r := Interval{sqrtDown(u.Lo), sqrtUp(u.Hi)}
+			r := Interval{directed.SqrtDown(u.Lo), directed.SqrtUp(u.Hi)}
 			return jet{r, r.recip().mul(point(0.5)), r.mul(r.sqr()).recip().mul(point(-0.25))}
 		},
 		expr.Sin: func(u Interval) jet {

@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/internal/directed"
 )
 
 // extreme is a certified lower bound of a symmetric matrix's smallest
@@ -152,10 +154,10 @@ func gershgorinBound(a []float64, n int) float64 {
 		off := 0.0
 		for j := range n {
 			if j != i {
-				off = addUp(off, math.Abs(a[i*n+j]))
+				off = directed.AddUp(off, math.Abs(a[i*n+j]))
 			}
 		}
-		least = min(least, addDown(a[i*n+i], -off))
+		least = min(least, directed.AddDown(a[i*n+i], -off))
 	}
 	return least
 }
@@ -173,7 +175,7 @@ func certify(a []float64, n int, shift float64, work *budget) (bound float64, fa
 	}
 	factor, ok = cholesky(c, n, work)
 	// gamma is twice the constant needed; the rest covers the subtraction.
-	return below(shift - gamma(n+1)*(trace+math.Abs(shift))), factor, ok
+	return directed.Below(shift - gamma(n+1)*(trace+math.Abs(shift))), factor, ok
 }
 
 // choleskyBlock is how many rows are factorized at a time: some 10 ms at the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/internal/directed"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 )
@@ -84,7 +85,7 @@ func (p *Proof) InUnits(in *Proof, units []float64) bool {
 			largest = math.Max(largest, u)
 		}
 		// v'Hv = w'(DHD)w with v = D w, and |w| >= |v|/largest.
-		if mu := below(in.Convexity.Modulus / largest / largest); mu > 0 {
+		if mu := directed.Below(in.Convexity.Modulus / largest / largest); mu > 0 {
 			p.Convexity = in.Convexity
 			p.Convexity.Modulus = mu
 			p.Convexity.Derivation = &Step{Modulus: &mu,

@@ -3,6 +3,7 @@ package curvature
 import (
 	"slices"
 
+	"bilevelc/internal/directed"
 	"bilevelc/internal/each"
 	"bilevelc/ir/expr"
 )
@@ -225,7 +226,7 @@ func (b *backward) shareWeights(n *expr.Node, w []Interval) {
 			most = max(most, d.Hi)
 		}
 		if last := len(b.out.terms) - 1; last >= 0 && b.out.terms[last].node == n {
-			b.out.terms[last].total = mulUp(limit, most)
+			b.out.terms[last].total = directed.MulUp(limit, most)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"bilevelc/internal/directed"
 	"bilevelc/ir/expr"
 )
 
@@ -114,7 +115,7 @@ func (f *form) quadraticForm(v []float64) float64 {
 	total, size := 0.0, 0.0
 	for b, cols := range f.cols {
 		for i, c := range cols {
-			d := addDown(f.diag[c], -f.slack[c]) * v[c] * v[c]
+			d := directed.AddDown(f.diag[c], -f.slack[c]) * v[c] * v[c]
 			total += d
 			size += math.Abs(d)
 			if f.dense[b] == nil {

@@ -3,7 +3,7 @@ package certify
 import (
 	"math"
 
-	"bilevelc/runtime/tolerance"
+	"bilevelc/internal/directed"
 )
 
 // interval is a closed interval of real numbers with doubles, or infinities, as ends. Its operations enclose the exact result; where that is a
@@ -39,7 +39,7 @@ func (a interval) add(b interval) interval {
 	if b.zero() {
 		return a
 	}
-	return interval{addDown(a.lo, b.lo), -addDown(-a.hi, -b.hi)}
+	return interval{directed.AddDown(a.lo, b.lo), directed.AddUp(a.hi, b.hi)}
 }
 
 func (a interval) sub(b interval) interval { return a.add(b.neg()) }
@@ -49,62 +49,13 @@ func (a interval) mul(b interval) interval {
 		return interval{}
 	}
 	if a.exact() && b.exact() {
-		return interval{mulDown(a.lo, b.lo), -mulDown(-a.lo, b.lo)}
+		return interval{directed.MulDown(a.lo, b.lo), directed.MulUp(a.lo, b.lo)}
 	}
-	lo := math.Min(math.Min(mulDown(a.lo, b.lo), mulDown(a.lo, b.hi)), math.Min(mulDown(a.hi, b.lo), mulDown(a.hi, b.hi)))
-	hi := math.Min(math.Min(mulDown(-a.lo, b.lo), mulDown(-a.lo, b.hi)), math.Min(mulDown(-a.hi, b.lo), mulDown(-a.hi, b.hi)))
-	return interval{lo, -hi}
-}
-
-// addDown is the largest double that is at most a + b; -Inf + x is -Inf.
-func addDown(a, b float64) float64 {
-	s := a + b
-	switch {
-	case math.IsInf(a, -1) || math.IsInf(b, -1):
-		return math.Inf(-1)
-	case math.IsNaN(s):
-		return math.Inf(-1)
-	case math.IsInf(s, 0):
-		if s > 0 && !math.IsInf(a, 1) && !math.IsInf(b, 1) {
-			return math.MaxFloat64
-		}
-		return s
-	}
-	t := s - a
-	if (a-(s-t))+(b-t) < 0 {
-		return math.Nextafter(s, math.Inf(-1))
-	}
-	return s
-}
-
-// mulDown is a double that is at most a b, the largest one where that is well above what underflows, so that its rounding error is a double. 0 times an infinity is 0.
-func mulDown(a, b float64) float64 {
-	if a == 0 || b == 0 {
-		return 0
-	}
-	p := a * b
-	switch {
-	case math.IsNaN(p):
-		return math.Inf(-1)
-	case math.IsInf(p, 0):
-		if p > 0 && !math.IsInf(a, 0) && !math.IsInf(b, 0) {
-			return math.MaxFloat64
-		}
-		return p
-	case math.Abs(p) < tolerance.LeastSquared*tolerance.LeastSquared || math.FMA(a, b, -p) < 0:
-		return math.Nextafter(p, math.Inf(-1))
-	}
-	return p
+	down, up := directed.MulDown, directed.MulUp
+	return interval{min(down(a.lo, b.lo), down(a.lo, b.hi), down(a.hi, b.lo), down(a.hi, b.hi)), max(up(a.lo, b.lo), up(a.lo, b.hi), up(a.hi, b.lo), up(a.hi, b.hi))}
 }
 
 // over is the quotient of a and a positive number, enclosed.
 func (a interval) over(b float64) interval {
-	lo, hi := a.lo/b, a.hi/b
-	if a.lo != 0 && (math.FMA(lo, b, -a.lo) != 0 || math.Abs(lo) < tolerance.LeastSquared*tolerance.LeastSquared) {
-		lo = math.Nextafter(lo, math.Inf(-1))
-	}
-	if a.hi != 0 && (math.FMA(hi, b, -a.hi) != 0 || math.Abs(hi) < tolerance.LeastSquared*tolerance.LeastSquared) {
-		hi = math.Nextafter(hi, math.Inf(1))
-	}
-	return interval{lo, hi}
+	return interval{directed.DivDown(a.lo, b), directed.DivUp(a.hi, b)}
 }
