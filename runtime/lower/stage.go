@@ -167,6 +167,11 @@ func (g *stage) multipliersAt(y []float64, pressing []int) error {
 // Hessian, with which there is a shorter way.
 func (g *stage) polish(ctx context.Context, y []float64, limit int) (outcome, error) {
 	w := &g.active
+	if w.known.Quadratic && w.known.Mu > 0 && !w.factored() {
+		if w.gather(g.guess); w.exchange(ctx, y) {
+			g.guess = w.face.rows(g.guess[:0])
+		}
+	}
 	if err := w.enter(y, g.guess); err != nil {
 		return stalled, err
 	}
