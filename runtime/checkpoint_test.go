@@ -125,7 +125,7 @@ func resumed(t *testing.T, what, text string, limit int) (*runtime.Result, error
 // every leaf, and in random bytes. A plain run changes leaves less often.
 func TestChangedCheckpointsAreRefused(t *testing.T) {
 	rng := members.Rand(t, 3)
-	share, enough := 0.02, 200
+	share, enough := 0.006, 200
 	if members.Full() {
 		share, enough = 0.15, 1000
 	}
@@ -204,7 +204,7 @@ func everyLeaf(t *testing.T, whole []byte, rng *rand.Rand, share float64, try fu
 func TestForgedCheckpointsDoNotPanic(t *testing.T) {
 	t.Parallel()
 	rng := members.Rand(t, 4)
-	share, enough := 0.01, 10
+	share, enough := 0.003, 10
 	if members.Full() {
 		share, enough = 0.04, 50
 	}
