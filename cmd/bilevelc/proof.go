@@ -15,15 +15,18 @@ import (
 )
 
 // writeProof writes the proof of a result's global bound to a file, and has the result say so; "" is no file. What is shown of a run that has no bound is the result,
-// so that the error is for after that. A time limit is of the run: the proof of what it found is written after it.
-func (a *app) writeProof(ctx context.Context, r *runtime.Result, path string) error {
+// so that the error is for after that. limited is the run's, whose time limit is not the proof's: that of what the run found is written after it, until ctx ends.
+func (a *app) writeProof(ctx, limited context.Context, r *runtime.Result, path string) error {
 	if path == "" {
 		return nil
 	}
-	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), runtime.ErrTimeLimit) {
-		return notWritten(errors.New("interrupted; a run that goes on from the checkpoint can write it"))
+	interrupted := errors.New("interrupted; a run that goes on from the checkpoint can write it")
+	if limited.Err() != nil && !errors.Is(context.Cause(limited), runtime.ErrTimeLimit) {
+		return notWritten(interrupted)
 	}
-	if err := atomicfile.Stream(path, func(w io.Writer) error { return r.WriteProof(context.WithoutCancel(ctx), w) }); err != nil {
+	if err := atomicfile.Stream(path, func(w io.Writer) error { return r.WriteProof(ctx, w) }); ctx.Err() != nil && err != nil {
+		return notWritten(interrupted)
+	} else if err != nil {
 		return notWritten(err)
 	}
 	r.Global.Proof = path

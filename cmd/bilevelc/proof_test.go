@@ -316,6 +316,36 @@ func TestNoProof(t *testing.T) {
 	}
 }
 
+// A proof is written beyond the time limit of its run, and not beyond an interrupt.
+func TestProofsEndWithAnInterrupt(t *testing.T) {
+	model, err := runtime.Compile("m.blv", "model m\nupper {\n  var x: real in box(0, 1)\n  minimize (x - 1)^2 + y\n}\nlower {\n  var y: real in nonneg\n  minimize (y - x + 0.5)^2\n}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem, err := model.Bind(nil, runtime.BindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := problem.Solve(t.Context(), runtime.Options{})
+	if err != nil || !r.Global.Proved {
+		t.Fatal(err, r)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, cancel := context.WithTimeoutCause(t.Context(), 0, runtime.ErrTimeLimit)
+	defer cancel()
+	for _, c := range []struct {
+		ctx, limited context.Context
+		says         string
+	}{{t.Context(), t.Context(), ""}, {t.Context(), late, ""}, {ended, t.Context(), "interrupted"}, {ended, ended, "interrupted"}} {
+		path := filepath.Join(t.TempDir(), "m.proof")
+		err := (&app{}).writeProof(c.ctx, c.limited, r, path)
+		if _, there := os.Stat(path); (c.says == "") != (err == nil) || (err == nil) != (there == nil) || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v, %v: %v, %v", c.ctx, c.limited, err, there)
+		}
+	}
+}
+
 // That nothing is feasible is proved as well.
 func TestProofOfInfeasibility(t *testing.T) {
 	dir := t.TempDir()

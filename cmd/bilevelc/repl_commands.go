@@ -194,7 +194,7 @@ func (r *repl) solve(ctx context.Context, args []string) error {
 		return result, err
 	})
 	must.Do(runError(stopped(ctx, "binding the model", err), ""))
-	unproved := must.Get(app.present(ctx, result, problem, &f.solveFlags, kept))
+	unproved := must.Get(app.present(ctx, ctx, result, problem, &f.solveFlags, kept))
 	if result.HasPoint() {
 		r.solutions = append(r.solutions, result)
 	}

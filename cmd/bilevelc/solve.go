@@ -185,7 +185,8 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 		return a.solveBySweep(ctx, path, f)
 	}
 	began := time.Now()
-	ctx, cancel := f.limited(ctx) // the whole command
+	unlimited := ctx
+	ctx, cancel := f.limited(ctx) // the whole command, but for a proof
 	defer cancel()
 	f.outputs.validate(f.json)
 	kept := newCheckpointFile(a, path, f.checkpoint)
@@ -202,7 +203,7 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 	must.Do(err)
 	a.timed(result, began)
 	result.Inputs = f.inputs.of(path)
-	unproved := must.Get(a.present(ctx, result, problem, f, kept))
+	unproved := must.Get(a.present(unlimited, ctx, result, problem, f, kept))
 	if trace != nil {
 		return trace
 	}
@@ -217,10 +218,10 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 }
 
 // present keeps the state of a run that goes on, and gives its result in all forms that were asked for. unproved is why there is no proof.
-func (a *app) present(ctx context.Context, r *runtime.Result, p *runtime.Problem, f *solveFlags, kept *checkpointFile) (unproved, err error) {
+func (a *app) present(unlimited, ctx context.Context, r *runtime.Result, p *runtime.Problem, f *solveFlags, kept *checkpointFile) (unproved, err error) {
 	// The state goes first, for a result can be made again from it, not the other way.
 	kept.finish(r, ctx.Err() != nil)
-	unproved = a.writeProof(ctx, r, f.proof)
+	unproved = a.writeProof(unlimited, ctx, r, f.proof)
 	if err = must.Try(func() {
 		must.Do(a.show(r, f.runFlags))
 		a.more(r, p, f.outputs)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -309,4 +310,40 @@ func decimal(rng *rand.Rand) *problem.Problem {
 	}
 	rows.A, rows.B = a, b
 	return &problem.Problem{Name: "decimal", Dx: nx, Dy: ny, F: f, G: g, Rows: rows, X: x, Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 1}}
+}
+
+// A proof whose context ends is whole, or its error is the context's, whatever leaves that are not solved any more show.
+func TestProofsEndWithTheirContext(t *testing.T) {
+	rng := members.Rand(t, 12)
+	ended := 0
+	for k := 0; k < 200 && ended < 20; k++ {
+		sys, err := kkt.New(random(rng, randomFeatures(rng)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Solve(context.Background(), sys, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := 0
+		count := func([]byte) error { whole++; return nil }
+		if r.Outcome != Proved || WriteProof(context.Background(), &bytes.Buffer{}, sys, r.State, Statement{Bound: r.Claim(), Accepts: count}) != nil || whole < 6 {
+			continue
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		lines, end := 0, 2+rng.IntN(whole-4)
+		err = WriteProof(ctx, &bytes.Buffer{}, sys, r.State, Statement{Bound: r.Claim(), Accepts: func([]byte) error {
+			if lines++; lines == end {
+				cancel()
+			}
+			return nil
+		}})
+		if ended++; err == nil && lines < whole || err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("case %d: ended at line %d of %d, went on to %d: %v", k, end, whole, lines, err)
+		}
+		cancel()
+	}
+	if ended < 10 {
+		t.Errorf("only %d proofs", ended)
+	}
 }
