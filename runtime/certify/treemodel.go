@@ -245,7 +245,7 @@ func (t *treeModel) keep() {
 	t.plain = each.Of(t.q, func(row []treeEntry) []treeEntry { return slices.Clone(row) })
 }
 
-// terms is the sum of the absolute terms of f at a point; entries that are less than a unit (problem.Units, MultiplierUnits) taken for that in linear ones: 0 is a result of rounding, too.
+// terms is the sum of the absolute terms of f at a point; entries that are less than a unit (problem.Units, MultiplierUnits) taken for that: 0 is a result of rounding, too.
 func (t *treeModel) terms(x, y, lambda []float64) float64 {
 	z := make([]float64, t.n)
 	copy(z, slices.Concat(x, y, lambda))
@@ -268,12 +268,15 @@ func (t *treeModel) terms(x, y, lambda []float64) float64 {
 	}
 	unit := slices.Concat(unitX, unitY, t.p.MultiplierUnits(forces))
 	sum := t.konst.size()
-	for j, c := range t.c {
+	for j := range z {
 		u := 1.0
 		if j < len(unit) {
 			u = unit[j]
 		}
-		sum += c.val.size() * math.Max(u, math.Abs(z[j]))
+		z[j] = math.Max(u, math.Abs(z[j]))
+	}
+	for j, c := range t.c {
+		sum += c.val.size() * z[j]
 	}
 	if sum == 0 { // the bounds of x leave 0 alone
 		for _, c := range t.c {
@@ -286,7 +289,7 @@ func (t *treeModel) terms(x, y, lambda []float64) float64 {
 	}
 	for _, i := range t.curved {
 		for _, e := range q[i] {
-			sum += 0.5 * e.val.size() * math.Abs(z[i]*z[e.col])
+			sum += 0.5 * e.val.size() * z[i] * z[e.col]
 		}
 	}
 	return sum

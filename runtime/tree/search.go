@@ -304,8 +304,9 @@ func (s *search) shortest(z []float64) []float64 {
 // sizes is the sum of the absolute terms of what relaxations minimize at z (model's units), with variables of a unit at least.
 func (s *search) sizes(z []float64) float64 {
 	terms := math.Abs(s.quad.Const)
+	size := func(j int) float64 { return max(s.unit[j], math.Abs(z[j])) }
 	for j, v := range s.quad.Lin {
-		terms += math.Abs(v) * max(s.unit[j], math.Abs(z[j]))
+		terms += math.Abs(v) * size(j)
 	}
 	if terms == 0 { // the bounds of x leave 0 alone, and rounding of a bound is nothing beside that
 		for _, v := range s.quad.Lin {
@@ -313,9 +314,9 @@ func (s *search) sizes(z []float64) float64 {
 		}
 	}
 	if q := s.quad.Hess; q != nil {
-		for i, t := range z {
+		for i := range z {
 			for j, v := range q.Entries(i) {
-				terms += 0.5 * math.Abs(t*v*z[j])
+				terms += 0.5 * size(i) * math.Abs(v) * size(j)
 			}
 		}
 	}
