@@ -34,7 +34,8 @@ func (run *Run) global(ctx context.Context) error {
 	}
 	sign := run.opts.Sign
 	opts := tree.Options{Gap: run.gap(), Nodes: run.opts.Nodes, Threads: run.opts.Threads, Resume: run.opts.Resume, Observe: run.observeTree}
-	if run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
+	every := run.everyX()
+	if every > 0 && !run.System.Objective.Convex || run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
 		opts.Work, opts.First = tolerance.Second, 4*tolerance.Second
 		if run.local != nil {
 			opts.Work = max(opts.Work, run.local.Work()/4)
@@ -58,6 +59,11 @@ func (run *Run) global(ctx context.Context) error {
 		return err
 	}
 	run.Tree = found
+	if every > 0 && (found.Outcome == tree.NoBound || found.Outcome == tree.LimitReached) && ctx.Err() == nil {
+		if done, err := run.enumerate(ctx); done || err != nil {
+			return err
+		}
+	}
 	if found.Outcome == tree.NoBound && run.System.P.Integer != nil {
 		return &WholeNumbers{found.Why}
 	}
