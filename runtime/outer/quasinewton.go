@@ -16,25 +16,28 @@ import (
 )
 
 // quasiNewton is a positive definite approximation of the curvature of F's pieces, by
-// damped BFGS updates (Powell 1978). Up to denseLimit entries of x it is a matrix that
-// keeps all pairs. Beyond, the last 20, which tell as much of a larger one, make it
+// damped BFGS updates (Powell 1978) with the last pairs, as many as limit says:
 //
 //	H = Scale I + Q (T - Scale I) Q'
 //
 // where the columns of Q are an orthonormal basis of what the pairs span, and T is the
 // BFGS matrix of the pairs in its coordinates: the limited-memory matrix in a compact
 // form (Byrd, Nocedal and Schnabel 1994), positive definite to the last bit as each
-// update is made in full. With r = 40 at most, making Q costs O(r^2 N),
+// update is made in full. With r columns making Q costs O(r^2 N),
 // products O(r N). Values are immutable; update returns a new one.
 type quasiNewton struct {
 	N       int
-	Scale   float64   // curvature of the initial matrix
-	Updates int       // accepted pairs
-	H       []float64 // N x N, row-major; nil while it is Scale times the identity, or where Pairs stand for it
-	Pairs   []secant  // oldest first; beyond denseLimit alone
+	Scale   float64  // curvature of the initial matrix
+	Updates int      // accepted pairs
+	Pairs   []secant // oldest first
 
 	basis [][]float64   // Q, columns
 	inner *mat.SymDense // T; both follow from Scale and Pairs
+}
+
+// limit is how many pairs are kept: with two columns of Q each, making it costs what as many as DenseOrder columns do of as many entries.
+func (q quasiNewton) limit() int {
+	return max(1, int(tolerance.DenseOrder/2*math.Sqrt(tolerance.DenseOrder/float64(q.N))))
 }
 
 // secant is a step between points of one piece, and the change of the gradient there
@@ -47,14 +50,7 @@ func newQuasiNewton(n int, curvature float64) quasiNewton {
 
 // multiply returns H v.
 func (q quasiNewton) multiply(v []float64) []float64 {
-	out := make([]float64, q.N)
-	if q.H != nil {
-		for i := range out {
-			out[i] = linalg.Dot(q.H[i*q.N:(i+1)*q.N], v)
-		}
-		return out
-	}
-	floats.ScaleTo(out, q.Scale, v)
+	out := floats.ScaleTo(make([]float64, q.N), q.Scale, v)
 	c := each.Of(q.basis, func(col []float64) float64 { return linalg.Dot(col, v) })
 	for a, col := range q.basis {
 		t := -q.Scale * c[a]
@@ -68,16 +64,6 @@ func (q quasiNewton) multiply(v []float64) []float64 {
 
 // curvature returns H, plus a diagonal (len N), for the step's quadratic program.
 func (q quasiNewton) curvature(diagonal []float64) *qp.Hessian {
-	if q.H != nil {
-		full := linalg.Clone(q.H)
-		for i, v := range diagonal {
-			full[i*q.N+i] += v
-		}
-		if factors, ok := linalg.NewCholesky(q.N, full); ok {
-			return qp.Factored(factors)
-		}
-		return qp.Diagonal(make([]float64, q.N)) // no more positive definite than H is: the program fails
-	}
 	d := each.Below(q.N, func(i int) float64 { return q.Scale + diagonal[i] })
 	if len(q.basis) == 0 {
 		return qp.Diagonal(d)
@@ -127,31 +113,8 @@ func (q quasiNewton) update(s, y []float64, noise float64) quasiNewton {
 		y = linalg.Plus(hs, theta, linalg.Minus(y, hs))
 		sy = linalg.Dot(s, y)
 	}
-	if q.N > tolerance.DenseOrder {
-		return q.with(secant{s, y})
-	}
-	h := make([]float64, q.N*q.N)
-	for i := range q.N {
-		row := h[i*q.N : (i+1)*q.N]
-		if q.H == nil {
-			row[i] = q.Scale
-		} else {
-			copy(row, q.H[i*q.N:])
-		}
-		a, b := hs[i]/shs, y[i]/sy
-		for j := range row {
-			row[j] += b*y[j] - a*hs[j]
-		}
-	}
-	linalg.Symmetrize(q.N, h)
-	q.H = h
-	return q
-}
-
-// with appends a pair, in place of the oldest where there are enough.
-func (q quasiNewton) with(p secant) quasiNewton {
-	kept := q.Pairs[max(0, len(q.Pairs)+1-20):]
-	q.Pairs = append(append(make([]secant, 0, len(kept)+1), kept...), p)
+	kept := q.Pairs[max(0, len(q.Pairs)+1-q.limit()):]
+	q.Pairs = append(append(make([]secant, 0, len(kept)+1), kept...), secant{s, y})
 	q.compact()
 	return q
 }
@@ -216,7 +179,7 @@ func (q *quasiNewton) UnmarshalJSON(encoded []byte) (err error) {
 
 // valid reports what keeps numbers that were written down from being a curvature.
 func (q *quasiNewton) valid() error {
-	if q.H != nil && len(q.H) != q.N*q.N || !(q.Scale > 0) || !linalg.Finite([]float64{q.Scale}) || !linalg.Finite(q.H) {
+	if !(q.Scale > 0) || !linalg.Finite([]float64{q.Scale}) {
 		return fmt.Errorf("its curvature is not that of %d entries of x", q.N)
 	}
 	for _, p := range q.Pairs {
