@@ -70,7 +70,8 @@ func TestIntegerNeedsSearchSaysWhatWorks(t *testing.T) {
 		`model one
 upper {
   var open: real binary
-  minimize exp(y) * open - 3 * open
+  var rest: real in box(0, 1)
+  minimize exp(y) * open - 3 * open + rest
 }
 lower {
   var y: real
@@ -82,5 +83,13 @@ lower {
 		if _, err := bindText(t, text).Solve(t.Context(), runtime.Options{}); !errors.As(err, &list) || list[0].Code != diag.RunInteger || !strings.Contains(list[0].Fix, want) {
 			t.Errorf("%v\n%s", err, text)
 		}
+	}
+}
+
+// An f that gives no bound to search by is evaluated at each whole number, where there are few and x has no other entries.
+func TestFewWholeNumbersOfAnyF(t *testing.T) {
+	r := solveText(t, "model one\nupper {\n  var open: real binary\n  minimize exp(y) * open - 3 * open\n}\nlower {\n  var y: real\n  minimize (y - open)^2\n}\n", runtime.Options{})
+	if r.Status != runtime.Solved || r.Global == nil || !r.Global.Proved || math.Abs(float64(r.Upper.Objective)-(math.E-3)) > 1e-12 {
+		t.Errorf("%s (%s), F = %v", r.Status, r.Reason, r.Upper.Objective)
 	}
 }
