@@ -128,7 +128,7 @@ func startNotes(starts []StartResult, sign float64) []string {
 		case all == 1:
 			note += fmt.Sprintf("; if they are random draws of all starts, another value that %.0f %% of starts lead to would have been met with a probability of 95 %%", 100*outer.Missed(len(values)))
 		case !math.IsNaN(all):
-			note += fmt.Sprintf("; if they are random draws of all starts, about %.0f values are to be expected in all", all)
+			note += fmt.Sprintf("; if they are random draws of all starts, about %.0f values are to be expected in all, and with a probability of 95 %% no more than %d", all, outer.AtMost(len(values), different))
 		case different > 1:
 			note += "; nearly each ended at another one, so that further ones are likely"
 		}

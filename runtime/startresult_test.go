@@ -28,7 +28,7 @@ func TestStartNotes(t *testing.T) {
 				"the 2 starts that did ended at 2 values of F, from 7 to 5, 1 of them at the best; nearly each ended at another one, so that further ones are likely"}},
 		{slices.Repeat([]StartResult{at(Solved, 3, "")}, 8), 1, []string{"8 starts ended at one value of F, 3; if they are random draws of all starts, another value that 31 % of starts lead to would have been met with a probability of 95 %"}},
 		{slices.Concat(slices.Repeat([]StartResult{at(Solved, 3, "")}, 16), []StartResult{at(Solved, 4, ""), at(Solved, 5, "")}), 1,
-			[]string{"18 starts ended at 3 values of F, from 3 to 5, 16 of them at the best; if they are random draws of all starts, about 4 values are to be expected in all"}},
+			[]string{"18 starts ended at 3 values of F, from 3 to 5, 16 of them at the best; if they are random draws of all starts, about 4 values are to be expected in all, and with a probability of 95 % no more than 6"}},
 		{[]StartResult{at(LimitReached, 1, "time limit"), at(Solved, 1, "")}, 1, []string{"1 of 2 starts did not come to a solution: 1 limit reached (time limit)"}},
 	} {
 		if got := startNotes(c.starts, c.sign); strings.Join(got, "|") != strings.Join(c.want, "|") {

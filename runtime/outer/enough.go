@@ -52,6 +52,25 @@ func Expected(n, w int) float64 {
 	return mean
 }
 
+// AtMost is the number of minima that there are no more than with a probability of 95 %, by the posterior distribution that Expected is the mean of (the same paper):
+//
+//	P(w) = Gamma(n) Gamma(n - 1)/(Gamma(n + w) Gamma(n - w - 1)),   P(k + 1)/P(k) = k (k + 1)/((n + k)(k + 1 - w)).
+//
+// n - w - 2 > 0, as where Expected is a number.
+func AtMost(n, w int) int {
+	gamma := func(k int) float64 {
+		v, _ := math.Lgamma(float64(k))
+		return v
+	}
+	p := math.Exp(gamma(n) + gamma(n-1) - gamma(n+w) - gamma(n-w-1))
+	k := w
+	for sum := p; sum < 0.95; sum += p {
+		p *= float64(k) / float64(n+k) * float64(k+1) / float64(k+1-w)
+		k++
+	}
+	return k
+}
+
 // Missed is the largest share of all starts that may end at one more minimum, and none of n random ones have ended there with a probability of 5 %: (1 - share)^n = 0.05.
 func Missed(n int) float64 { return 1 - math.Pow(0.05, 1/float64(n)) }
 

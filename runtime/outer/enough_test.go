@@ -3,6 +3,7 @@ package outer
 import (
 	"math"
 	"math/big"
+	"math/rand/v2"
 	"testing"
 
 	"bilevelc/runtime/oracle"
@@ -102,6 +103,48 @@ func TestExpected(t *testing.T) {
 			if !(math.Abs(got-mean) <= 1e-6*mean) || second/total-mean*mean > mean*mean {
 				t.Errorf("n %d, w %d: %v, by the sums %v with variance %v", n, w, got, mean, second/total-mean*mean)
 			}
+		}
+	}
+}
+
+// AtMost is kept in 95 % of all cases, by drawing them: a number of minima, all as likely, the sizes of their regions, all as likely, and so many starts.
+func TestAtMost(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 95))
+	const n, most = 14, 40
+	all, within, below := map[int]int{}, map[int]int{}, map[int]int{}
+	for range 300000 {
+		k := 1 + rng.IntN(most)
+		ends := make([]float64, k) // of regions, side by side
+		sum := 0.0
+		for i := range ends {
+			sum += rng.ExpFloat64()
+			ends[i] = sum
+		}
+		found := map[int]bool{}
+		for range n {
+			at := sum * rng.Float64()
+			i := 0
+			for ends[i] < at {
+				i++
+			}
+			found[i] = true
+		}
+		w := len(found)
+		if w > 5 {
+			continue
+		}
+		all[w]++
+		if limit := AtMost(n, w); k <= limit {
+			within[w]++
+			if k < limit {
+				below[w]++
+			}
+		}
+	}
+	for w := 1; w <= 5; w++ {
+		share := func(of int) float64 { return float64(of) / float64(all[w]) }
+		if off := 4 * math.Sqrt(0.05/float64(all[w])); share(within[w]) < 0.95-off || share(below[w]) > 0.95+off {
+			t.Errorf("%d found: no more than %d in %.3f of %d cases, fewer in %.3f", w, AtMost(n, w), share(within[w]), all[w], share(below[w]))
 		}
 	}
 }
