@@ -128,7 +128,7 @@ func (m *bfgs) newton(ctx context.Context, run *Run) error {
 		return Stuck("the state is of a problem whose lower level has second derivatives")
 	}
 	m.path.Begin(at.Y, central.Barrier{})
-	d := &smoothDescent{run: run, path: m.path, mu: 1, most: 1, radius: at.Radius, gain: run.Noise(&s.Center)}
+	d := &smoothDescent{run: run, path: m.path, mu: 1, most: 1, plain: true, radius: at.Radius, gain: run.Noise(&s.Center)}
 	end, err := d.minimize(ctx, nil, s.Center.X)
 	if err != nil || end == nil {
 		return err

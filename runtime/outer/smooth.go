@@ -28,6 +28,8 @@ type smoothDescent struct {
 	known  *float64 // F where the descent begins, from which gain then follows; nil: gain is all
 	most   int      // steps that are taken at most; 0: all
 	whole  bool     // the first second derivative is made a matrix at once
+	plain  bool     // F_mu is F, so that a lower solve finds the path's point where the path does not
+	lost   bool     // the last evaluation has found it so
 	steps  int      // taken or refused
 	metric *metric  // nil before there is one
 
@@ -114,7 +116,7 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (_ *Sa
 			break
 		}
 		// Products need the path at c, and so does the next trial.
-		if !d.path.Return(c.X) {
+		if d.lost || !d.path.Return(c.X) {
 			if c, err = d.evaluate(ctx, c.X); err != nil || c == nil {
 				return nil, err
 			}
@@ -151,9 +153,19 @@ func (d *smoothDescent) evaluate(ctx context.Context, x []float64) (*Sample, err
 	d.run.Evaluations++
 	s := &Sample{X: linalg.Clone(x), G: make([]float64, len(x))}
 	var err error
-	if s.F, err = d.path.Evaluate(ctx, s.G, x, d.mu); err != nil {
+	s.F, err = d.path.Evaluate(ctx, s.G, x, d.mu)
+	if d.lost = d.plain && errors.Is(err, central.ErrOff); d.lost {
+		// Newton's method for the follower does not converge next to where its second derivative has no bound, such as that of |e|^1.5 at 0.
+		pt, err := d.run.h.Value(ctx, x)
+		if err != nil {
+			return nil, ignoring(err)
+		}
+		d.path.Begin(pt.Lower.Y, central.Barrier{})
+		s.F, err = d.path.Evaluate(ctx, s.G, x, d.mu)
+	}
+	if err != nil {
 		if errors.Is(err, central.ErrOff) {
-			return nil, nil
+			err = nil
 		}
 		return nil, err
 	}
