@@ -7,7 +7,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/runtime/kkt"
-	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/tolerance"
 )
@@ -102,11 +101,7 @@ func (e *systemPoint) derivative(ctx context.Context, at *systemAnswer) (*kkt.Mu
 		if err != nil || s == nil || s.Dz == nil {
 			return nil, err
 		}
-		along, terms := linalg.Dot(m.Bound, dx), 0.0
-		for j, g := range m.Bound {
-			terms += math.Abs(g * dx[j])
-		}
-		if math.Abs(along-s.F) > math.Sqrt(tolerance.Sign)*math.Max(terms, math.Abs(s.F)) {
+		if !s.Of(m.Bound, dx) {
 			return nil, nil
 		}
 		floats.Scale(-1, dx)

@@ -301,15 +301,20 @@ func (v *Solver) Derivative(ctx context.Context, p *kkt.Point) (*kkt.Multipliers
 	if err != nil || m == nil {
 		return nil, err
 	}
-	along, terms := 0.0, 0.0
-	for j, g := range m.Bound {
-		along += g * dx[j]
-		terms += math.Abs(g * dx[j])
-	}
-	if math.Abs(along-ahead.F) > math.Sqrt(tolerance.Sign)*math.Max(terms, math.Abs(ahead.F)) {
+	if !ahead.Of(m.Bound, dx) {
 		return nil, nil
 	}
 	return m, nil
+}
+
+// Of reports that the slope along dx is what a gradient says.
+func (s *Slope) Of(gradient, dx []float64) bool {
+	along, terms := 0.0, 0.0
+	for j, g := range gradient {
+		along += g * dx[j]
+		terms += math.Abs(g * dx[j])
+	}
+	return math.Abs(along-s.F) <= math.Sqrt(tolerance.Sign)*math.Max(terms, math.Abs(s.F))
 }
 
 // Open is a branch at p that a generic direction of x leads into, ahead or back; nil where none does: what a gradient of a piece at a kink is taken on.
