@@ -111,7 +111,6 @@ func (q quasiNewton) update(s, y []float64, noise float64) quasiNewton {
 	if sy < 0.2*shs {
 		theta := 0.8 * shs / (shs - sy)
 		y = linalg.Plus(hs, theta, linalg.Minus(y, hs))
-		sy = linalg.Dot(s, y)
 	}
 	kept := q.Pairs[max(0, len(q.Pairs)+1-q.limit()):]
 	q.Pairs = append(append(make([]secant, 0, len(kept)+1), kept...), secant{s, y})
