@@ -36,6 +36,23 @@ func TestStartsWithoutAnswers(t *testing.T) {
 	}
 }
 
+// TestStartsWithoutAnswersBesideRows: the same with a follower that is not quadratic, has no bound where x < 0 and is indifferent to y[1] at x = 0, up to what a row of the leader allows.
+func TestStartsWithoutAnswersBesideRows(t *testing.T) {
+	for seed := range members.Seeds(t, 30) {
+		rng := rand.New(rand.NewPCG(seed, 74))
+		a, b, c := 0.5+2*rng.Float64(), 0.2+rng.Float64(), 1+4*rng.Float64()
+		f, want := fmt.Sprintf("x - %.17g * y[1]", a), -a*c/2
+		if rng.IntN(2) == 0 {
+			f, want = "exp("+f+")", math.Exp(want)
+		}
+		text := fmt.Sprintf("model m\nsolve { ties = optimistic }\nupper {\n  var x: real in box(-5, 0.1)\n  minimize %s\n  subject to q: 2 * y[1] + 3 * y[2] + x <= %.17g\n}\nlower {\n  var y: vector[2] in nonneg\n  minimize sqrt(1 + (%.17g * y[2] + 2 * x)^2) + x * sum(y)\n}\n", f, c, b)
+		r := solveText(t, text, runtime.Options{Seed: seed})
+		if r.Status != runtime.Solved || math.Abs(float64(r.Upper.Objective)-want) > 1e-6*math.Abs(want) {
+			t.Errorf("seed %d: %s, %s, F %v, not %v\n%s", seed, r.Status, r.Reason, float64(r.Upper.Objective), want, text)
+		}
+	}
+}
+
 // TestUnboundedAnswersAreNotF: where no point with an answer is found the run has failed; F is not said to fall.
 func TestUnboundedAnswersAreNotF(t *testing.T) {
 	for _, text := range []string{

@@ -191,7 +191,7 @@ func (run *Run) admitted(ctx context.Context, x []float64) ([]float64, error) {
 		return nil, nil
 	case run.Smooth != nil:
 		var err error
-		if s, _, err = run.Smooth.Linearized(x, make([]float64, run.n.AnswerLen()), make([]float64, run.n.Rows.Len())); err != nil {
+		if s, _, err = run.Smooth.Linearized(x, make([]float64, run.n.Dy), make([]float64, run.n.Rows.Len())); err != nil {
 			return nil, err
 		}
 	}
