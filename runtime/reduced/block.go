@@ -309,7 +309,7 @@ func (p *piece) pushT(l []float64, alpha float64, w []float64) {
 type part struct {
 	b      *block
 	rows   []int     // in S
-	fresh  bool      // z is of set, with no rows come or gone since
+	moved  int       // how many rows have come or gone since z was set
 	z      []float64 // stride x stride
 	stride int       // the number of rows that there is room for
 }
@@ -365,7 +365,7 @@ func (z *part) column(u []float64, j int) (pivot float64) {
 
 // add takes row j in, of which u and pivot are the column.
 func (z *part) add(j int, u []float64, pivot float64) {
-	z.fresh = false
+	z.moved++
 	z.grow()
 	for a, v := range u {
 		linalg.Axpy(z.row(a), v/pivot, u)
@@ -381,7 +381,7 @@ func (z *part) add(j int, u []float64, pivot float64) {
 
 // drop takes the row at place i out; the last one takes its place.
 func (z *part) drop(i int) {
-	z.fresh = false
+	z.moved++
 	last := len(z.rows) - 1
 	if i != last {
 		for a := range z.rows {
@@ -402,7 +402,7 @@ func (z *part) drop(i int) {
 // set makes the rows the given ones, by a Cholesky factor; it reports false where they depend on each other.
 func (z *part) set(rows []int) bool {
 	k, first := len(rows), z.b.first
-	z.rows, z.fresh = append(z.rows[:0], rows...), false
+	z.rows, z.moved = append(z.rows[:0], rows...), 0
 	if k == 0 {
 		return true
 	}
@@ -429,7 +429,6 @@ func (z *part) set(rows []int) bool {
 			return false
 		}
 	}
-	z.fresh = true
 	return true
 }
 

@@ -1,10 +1,6 @@
 package reduced
 
-import (
-	"slices"
-
-	"bilevelc/runtime/linalg"
-)
+import "bilevelc/runtime/linalg"
 
 // inverse is Z = (Y_SS)^-1 of the rows S that hold, a dense block for each block of the follower, brought up to date by bordering as rows come and go.
 type inverse struct {
@@ -148,13 +144,18 @@ func (z *inverse) drop(j int) {
 	z.arrange()
 }
 
-// set makes S the given rows, in the order of which those of a block are kept. It reports false, and leaves S empty, where they depend on each other.
+// set makes S the given rows. Those of a block are kept in their order, or as they are where they are the same and fewer have come and gone than there are: a factor of them takes as much as so many changes, and rounding of these
+// adds up. It reports false, and leaves S empty, where rows depend on each other.
 func (z *inverse) set(rows []int) bool {
-	clear(z.at)
-	own := make([][]int, len(z.parts))
+	own, known := make([][]int, len(z.parts)), make([]int, len(z.parts))
 	for _, r := range rows {
-		own[z.f.owner[r]] = append(own[z.f.owner[r]], r)
+		k := z.f.owner[r]
+		own[k] = append(own[k], r)
+		if z.at[r] > 0 {
+			known[k]++
+		}
 	}
+	clear(z.at)
 	ok := true
 	for k := range z.parts {
 		q := &z.parts[k]
@@ -162,7 +163,7 @@ func (z *inverse) set(rows []int) bool {
 			q.rows = append(q.rows[:0], own[k]...)
 			continue
 		}
-		if q.fresh && slices.Equal(q.rows, own[k]) {
+		if n := len(own[k]); n > 0 && n == len(q.rows) && n == known[k] && q.moved <= n {
 			continue
 		}
 		ok = ok && q.set(own[k])
