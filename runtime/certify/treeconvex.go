@@ -14,8 +14,8 @@ import (
 )
 
 // convexity shows that Q is positive semidefinite, one connected part at a time, or else finds the deficit of parts whose entries all
-// have finite boxes. Where Q has squares that a proof adds, plain is Q without them.
-func (t *treeObjective) convexity(plain [][]treeEntry) {
+// have finite boxes, lo to hi. Where Q has squares that a proof adds, plain is Q without them.
+func (t *treeObjective) convexity(plain [][]treeEntry, lo, hi []float64) {
 	classes := sparse.NewClasses(len(t.q))
 	for _, i := range t.curved {
 		for _, e := range t.q[i] {
@@ -24,7 +24,7 @@ func (t *treeObjective) convexity(plain [][]treeEntry) {
 	}
 	for _, part := range classes.Members(len(t.q)) {
 		if len(part) > 1 || len(t.q[part[0]]) > 0 {
-			t.convexPart(part, plain)
+			t.convexPart(part, plain, each.Of(part, func(j int) int { return t.unit(j, hi[j]-lo[j]) }))
 		}
 	}
 }
@@ -55,12 +55,35 @@ func (m *midpoints) semidefinite() bool {
 	return definite(m.mid, m.n, m.trace, m.radius, 0) || m.exact && math.Pow(float64(m.n), 4) <= tolerance.Second && semidefiniteExactly(m.mid, m.n)
 }
 
-func (t *treeObjective) convexPart(part []int, plain [][]treeEntry) {
+// unit is the power of two next to the width of the box of column j; where that is none, that of a column of which the square has the coefficient 1.
+func (t *treeObjective) unit(j int, width float64) (exponent int) {
+	if !(width > 0) || math.IsInf(width, 1) {
+		if i := slices.IndexFunc(t.q[j], func(e treeEntry) bool { return e.col == j }); i >= 0 && t.q[j][i].val.size() > 0 {
+			width = 1 / math.Sqrt(t.q[j][i].val.size())
+		}
+	}
+	if !(width > 0) || math.IsInf(width, 1) {
+		width = 1
+	}
+	_, exponent = math.Frexp(width)
+	return exponent
+}
+
+// convexPart is convexity of a part, whose columns are measured in these powers of two: what rounding leaves open is as the largest entry of Q in these units, and so are columns that are far smaller in others.
+func (t *treeObjective) convexPart(part []int, plain [][]treeEntry, units []int) {
 	n, at := len(part), places(part)
 	m := newMidpoints(n)
+	measured := func(k int, e treeEntry) interval {
+		by := units[k] + units[at[e.col]]
+		out := interval{math.Ldexp(e.val.lo, by), math.Ldexp(e.val.hi, by)}
+		if math.Ldexp(out.lo, -by) != e.val.lo || math.Ldexp(out.hi, -by) != e.val.hi { // below the normal numbers
+			out = interval{math.Nextafter(out.lo, math.Inf(-1)), math.Nextafter(out.hi, math.Inf(1))}
+		}
+		return out
+	}
 	for k, i := range part {
 		for _, e := range t.q[i] {
-			m.set(k, at[e.col], e.val)
+			m.set(k, at[e.col], measured(k, e))
 		}
 	}
 	if m.semidefinite() {
@@ -68,9 +91,9 @@ func (t *treeObjective) convexPart(part []int, plain [][]treeEntry) {
 	}
 	trace := m.trace
 	if plain != nil { // squares cancel what f has: their rounding is relative to that
-		for _, i := range part {
+		for k, i := range part {
 			for _, e := range plain[i] {
-				trace = up(trace + e.val.size())
+				trace = up(trace + measured(k, e).size())
 			}
 		}
 	}
@@ -80,8 +103,8 @@ func (t *treeObjective) convexPart(part []int, plain [][]treeEntry) {
 		if !definite(m.mid, n, trace, m.radius, c) {
 			continue
 		}
-		for _, j := range part {
-			t.deficit[j] = c
+		for k, j := range part {
+			t.deficit[j] = math.Ldexp(c, -2*units[k])
 		}
 		return
 	}

@@ -141,7 +141,7 @@ func newTreeModel(p *problem.Problem) *treeModel {
 			continue
 		}
 		c.noteRows()
-		err := must.Try(func() { c.convexity(nil) })
+		err := must.Try(func() { c.convexity(nil, t.lo, t.hi) })
 		must.Be(err == nil, "of a constraint of the upper level: %w", err)
 	}
 	return t

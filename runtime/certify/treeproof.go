@@ -122,11 +122,14 @@ type TreeVerifier struct {
 
 // NewTreeVerifier is ready for the first line of a proof, which has to be of the problem's digest where that is not "".
 func NewTreeVerifier(p *problem.Problem, digest string) *TreeVerifier {
-	return &TreeVerifier{treeVerification{p: p, owned: make([]bool, treeColumns(p))}, digest, false, 1 << 16}
+	return &TreeVerifier{treeVerification{p: p, owned: make([]bool, treeColumns(p)), least: math.Inf(-1)}, digest, false, 1 << 16}
 }
 
-// Take takes the next line. A leaf that it refuses may be followed by another one in its place, or by a branch.
-func (t *TreeVerifier) Take(line []byte) error { return must.Try(func() { t.next(line) }) }
+// Take takes the next line. A leaf that it refuses, as one that shows less than a least bound of f, may be followed by another one in its place, or by a branch.
+func (t *TreeVerifier) Take(line []byte, least float64) error {
+	t.least = least
+	return must.Try(func() { t.next(line) })
+}
 
 func (t *TreeVerifier) next(line []byte) {
 	if !t.begun {
@@ -178,7 +181,7 @@ func (t *TreeVerifier) Report() (*TreeReport, error) {
 // begin makes ready for the tree of a part of f, or of all of it.
 func (v *treeVerification) begin(part *treePart, duality bool) {
 	v.added, v.leaf, v.done, v.shown = treeAdded{part: part, duality: duality, lift: &treeLift{}}, nil, false, math.Inf(1)
-	v.before = v.report.Leaves
+	v.convex = false
 }
 
 // beginPart begins with a part of f that is named.
@@ -259,7 +262,8 @@ type treeVerification struct {
 	leaf   *treeLeaf // nil before the tree
 	stack  []treeBranch
 	shown  float64 // the least bound of its leaves
-	before int64   // leaves with a bound, of trees before it
+	least  float64 // what a leaf is to show
+	convex bool    // f is shown to be so, but for its deficit: a leaf with a bound asks for it, one that is empty does not
 	done   bool
 }
 
@@ -320,8 +324,9 @@ func (v *treeVerification) take(next *treeLine) {
 		r := &l.along[k]
 		v.enter(func() { l.narrow(&r.lo, &r.hi, interval{-inf, at}) }, func() { l.narrow(&r.lo, &r.hi, interval{at, inf}) })
 	case next.Bound != nil:
-		if v.report.Leaves == v.before { // an empty leaf does not have f
-			l.t.convexity(l.t.plain)
+		if !v.convex {
+			l.t.convexity(l.t.plain, l.t.lo, l.t.hi)
+			v.convex = true
 		}
 		v.end(next.Bound, false, &v.report.Leaves)
 	default:
@@ -346,7 +351,9 @@ func (v *treeVerification) enter(first, second func()) {
 // end evaluates a leaf, of which there is one more, and goes on to the next child that is not read.
 func (v *treeVerification) end(w *treeWeights, empty bool, leaves *int64) {
 	v.leaf.load(w, empty)
-	v.shown = math.Min(v.shown, v.leaf.bound())
+	bound := v.leaf.bound()
+	must.Be(bound >= v.least, "a leaf shows %v, not %v", bound, v.least)
+	v.shown = math.Min(v.shown, bound)
 	*leaves++
 	for len(v.stack) > 0 {
 		b := &v.stack[len(v.stack)-1]

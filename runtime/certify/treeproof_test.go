@@ -221,6 +221,28 @@ func TestProofsAreOfOneModel(t *testing.T) {
 	}
 }
 
+// A leaf that shows less than it is to is refused, and another one, that shows as much, takes its place.
+func TestLeavesShowTheirClaim(t *testing.T) {
+	p, leaf := follower(problem.Equal, 1, -1), []byte(`{"bound": {"lower": {"at": [0], "val": [-1]}}}`)
+	shown, err := VerifyTree(p, strings.NewReader("{\"tree\": 1}\n"+string(leaf)), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := NewTreeVerifier(p, "")
+	for _, line := range []struct {
+		text  []byte
+		least float64
+		ok    bool
+	}{{[]byte(`{"tree": 1}`), math.Inf(-1), true}, {leaf, math.Nextafter(shown.Bound, math.Inf(1)), false}, {leaf, math.Inf(1), false}, {leaf, shown.Bound, true}} {
+		if err := v.Take(line.text, line.least); (err == nil) != line.ok {
+			t.Errorf("%s, to show %v: %v", line.text, line.least, err)
+		}
+	}
+	if again, err := v.Report(); err != nil || again.Bound != shown.Bound || again.Leaves != 1 {
+		t.Errorf("%+v, %v: the bound is %v", again, err, shown.Bound)
+	}
+}
+
 // Rational numbers are enclosed from both sides.
 func TestEnclosuresOfRationalNumbers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))

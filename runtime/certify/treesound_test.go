@@ -354,7 +354,7 @@ func TestTheBestWeightsShowNothingFalse(t *testing.T) {
 		var model *treeModel
 		if err := must.Try(func() {
 			model = newTreeModel(c.p).of(&treeAdded{duality: c.duality, squares: c.squares, lift: &treeLift{}})
-			model.convexity(model.plain)
+			model.convexity(model.plain, model.lo, model.hi)
 		}); err != nil {
 			refused[err.Error()]++
 			continue
@@ -504,7 +504,7 @@ func TestPartsShowNothingFalse(t *testing.T) {
 			var of *treeModel
 			if must.Try(func() {
 				of = model.of(&treeAdded{part: &parts[k], lift: &treeLift{}})
-				of.convexity(of.plain)
+				of.convexity(of.plain, of.lo, of.hi)
 			}) != nil {
 				sum = point(math.NaN())
 				break

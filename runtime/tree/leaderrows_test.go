@@ -144,12 +144,12 @@ func TestRefusedLeavesAreBranchedOn(t *testing.T) {
 		}
 		plain := bytes.Count(proofOf(t, sys, r), []byte("\n"))
 		verifier, refused := certify.NewTreeVerifier(p, ""), 0
-		accepts := func(line []byte) error {
+		accepts := func(line []byte, least float64) error {
 			if bytes.HasPrefix(line, []byte(`{"bound"`)) && refused < 10 && rng.IntN(4) > 0 {
 				refused++
 				return errors.New("refused")
 			}
-			return verifier.Take(line)
+			return verifier.Take(line, least)
 		}
 		var out bytes.Buffer
 		if err := WriteProof(context.Background(), &out, sys, r.State, Statement{Bound: r.Claim(), Accepts: accepts}); err != nil {

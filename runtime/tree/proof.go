@@ -24,8 +24,8 @@ import (
 type Statement struct {
 	Bound         float64
 	Model, Digest string
-	// Accepts, optional, is what verifies each line as it comes, and says why it refuses one: in the place of a leaf another may come, or a branch.
-	Accepts func(line []byte) error
+	// Accepts, optional, is what verifies each line as it comes, and says why it refuses one, as a leaf that shows less than a least bound: in the place of a leaf another may come, or a branch.
+	Accepts func(line []byte, least float64) error
 }
 
 // WriteProof writes what shows a statement by the trees of a search, as JSON objects, one a line (the format is
@@ -138,7 +138,7 @@ func (pw *proofWriter) tree(ctx context.Context) {
 					k = pw.p.anyOpen(n, &activeset.Solution{Z: pw.without})
 				}
 				if pw.refused != nil {
-					if more--; more < 0 || len(pw.left.equations) == 0 {
+					if more--; more < 0 {
 						k = -1
 					}
 				}
@@ -148,6 +148,9 @@ func (pw *proofWriter) tree(ctx context.Context) {
 					more--
 					r = s.branched(n.id, int32(-1-len(s.whole)-dir), at)
 				}
+			}
+			if r.Kind != inner && pw.short != nil && pw.try(pw.short, math.Inf(-1)) == nil { // rounding has it that this is all that there is to show
+				continue
 			}
 			must.Be(r.Kind == inner || pw.refused == nil, "a leaf at depth %d does not verify: %w", n.depth, pw.refused)
 			must.Be(r.Kind == inner, "a leaf at depth %d does not show the bound %g", n.depth, claim)
@@ -265,24 +268,25 @@ type proofWriter struct {
 	refused error // why the last leaf was not accepted
 	left    *leftNothing
 	without []float64 // a point of its relaxation without rows; nil where there is none
+	short   any       // the first that was not accepted of the last leaf, which may show less than the claim; nil where there is none
 }
 
 // lineWriter writes objects, one a line, that are accepted.
 type lineWriter struct {
 	out     *bufio.Writer
-	accepts func(line []byte) error
+	accepts func(line []byte, least float64) error
 }
 
 func (w lineWriter) line(v any) {
-	refused := w.try(v)
+	refused := w.try(v, math.Inf(-1))
 	must.Be(refused == nil, "what was written does not verify: %w", refused)
 }
 
-// try writes an object unless it is refused, and says why it is.
-func (w lineWriter) try(v any) (refused error) {
+// try writes an object unless it is refused, as a leaf that shows less than a least bound, and says why it is.
+func (w lineWriter) try(v any, least float64) (refused error) {
 	text := must.Get(json.Marshal(v))
 	if w.accepts != nil {
-		if refused = w.accepts(text); refused != nil {
+		if refused = w.accepts(text, least); refused != nil {
 			return refused
 		}
 	}

@@ -237,8 +237,8 @@ func TestProofsInDecimals(t *testing.T) {
 		}
 		proved++
 		verifier, out, some := certify.NewTreeVerifier(p, ""), &bytes.Buffer{}, 0
-		err = WriteProof(context.Background(), out, sys, r.State, Statement{Bound: r.Claim(), Accepts: func(line []byte) error {
-			err := verifier.Take(line)
+		err = WriteProof(context.Background(), out, sys, r.State, Statement{Bound: r.Claim(), Accepts: func(line []byte, least float64) error {
+			err := verifier.Take(line, least)
 			if err != nil {
 				some = 1
 			}
@@ -326,13 +326,13 @@ func TestProofsEndWithTheirContext(t *testing.T) {
 			t.Fatal(err)
 		}
 		whole := 0
-		count := func([]byte) error { whole++; return nil }
+		count := func([]byte, float64) error { whole++; return nil }
 		if r.Outcome != Proved || WriteProof(context.Background(), &bytes.Buffer{}, sys, r.State, Statement{Bound: r.Claim(), Accepts: count}) != nil || whole < 6 {
 			continue
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		lines, end := 0, 2+rng.IntN(whole-4)
-		err = WriteProof(ctx, &bytes.Buffer{}, sys, r.State, Statement{Bound: r.Claim(), Accepts: func([]byte) error {
+		err = WriteProof(ctx, &bytes.Buffer{}, sys, r.State, Statement{Bound: r.Claim(), Accepts: func([]byte, float64) error {
 			if lines++; lines == end {
 				cancel()
 			}

@@ -17,7 +17,7 @@ import (
 // leaf writes n as a leaf; it reports false where its relaxation does not show the claim. Multiples of constraints whose bound falls short are found again, by steps of Newton's method (Nocedal and Wright 2006, section 18.1) from the solution. What they lack
 // is as the square of how far that is from the program's: where constraints hold within their tolerance, half of its digits, and two steps leave rounding.
 func (pw *proofWriter) leaf(ctx context.Context, n *node) bool {
-	pw.refused, pw.left, pw.without = nil, nil, nil
+	pw.refused, pw.left, pw.without, pw.short = nil, nil, nil, nil
 	if len(pw.p.cuts)-pw.p.shared > plunge {
 		pw.p.cuts, pw.p.relax, pw.last = pw.p.cuts[:pw.p.shared:pw.p.shared], cutting{}, nil
 	}
@@ -204,12 +204,16 @@ func (pw *proofWriter) accepted(ctx context.Context, kind string, of *activeset.
 	if row == nil { // bounds of a variable, both of which are to hold, contradict each other, as the boxes of the leaf then do
 		row, bound = make([]float64, len(pw.p.bounds.RowLo)), make([]float64, len(b.Lo))
 	}
-	if pw.refused = pw.try(map[string]any{kind: weights(z, row, bound)}); pw.refused == nil {
+	written := map[string]any{kind: weights(z, row, bound)}
+	if pw.refused = pw.try(written, pw.claim); pw.refused == nil {
 		return true
+	}
+	if pw.short == nil {
+		pw.short = written
 	}
 	pw.left = newLeftNothing(&plain, b, sol.Z, row, bound)
 	moved, left := pw.left.inward(ctx, keep)
-	if moved == nil || pw.try(map[string]any{kind: weights(z, moved, left)}) != nil {
+	if moved == nil || pw.try(map[string]any{kind: weights(z, moved, left)}, pw.claim) != nil {
 		return false
 	}
 	pw.refused, pw.left = nil, nil
