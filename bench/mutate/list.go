@@ -5,7 +5,7 @@ package main
 var list = []named{
 	// What a verification looks at.
 	{"a slack is next to terms of x", "runtime/kkt/sign.go", "(*System).SignsAt",
-		`math.Max(tolerance.Sign*reach, tolerance.Feasibility*terms[i])`, `tolerance.Sign*math.Max(reach, terms[i])`},
+		`math.Max(tolerance.Parted*reach, tolerance.Feasibility*terms[i])`, `tolerance.Sign*math.Max(reach, terms[i])`},
 	{"a slack of x alone is next to its terms", "runtime/kkt/sign.go", "(*System).SignsAt",
 		`slack[i] > tolerance.Feasibility*terms[i]`, `slack[i] > tolerance.Sign*terms[i]`},
 	{"a loss is by signs to a tolerance", "runtime/kkt/follower.go", "(*Follower).Loss",
