@@ -112,7 +112,7 @@ func TestManual(t *testing.T) {
 	}
 	root := (&app{}).rootCommand()
 	for _, cmd := range root.Commands() {
-		if cmd.Hidden {
+		if !cmd.IsAvailableCommand() { // hidden, or help itself
 			continue
 		}
 		text := page("bilevelc-" + cmd.Name() + ".1")
