@@ -34,6 +34,9 @@ func (j *judged) curvature(h, v []float64) float64 {
 
 // curved looks for a direction of negative curvature along the manifold by Lanczos's method with full orthogonalization, in a space whose eigenvalues cost little; nil where it finds none.
 func (p *piece) curved(j *judged) ([]float64, kkt.SecondOrder) {
+	if p.convex {
+		return nil, kkt.Holds
+	}
 	nw := p.f.nw
 	start := scattered(nw)
 	j.project(start)

@@ -142,6 +142,7 @@ type solver struct {
 
 	ops, factors, products, crossings int
 	began                             Work // what counted was as the step at hand began
+	convex                            bool // f is, and so is F on each piece
 	roomR, roomC                      []float64
 }
 
@@ -266,7 +267,8 @@ func (s *Space) solver(opts Options) *solver {
 		opts.NoPath = true // the path has a factor of all rows at each step
 	}
 	opts.NoPath = opts.NoPath || opts.Still
-	return &solver{f: f, p: s.p, opts: opts, calc: newCalculus(s.p, f.nw)}
+	o := f.sys.Objective
+	return &solver{f: f, p: s.p, opts: opts, calc: newCalculus(s.p, f.nw), convex: o != nil && o.Known && o.Dual == nil && o.Convex}
 }
 
 func (s *solver) counted() Work {
