@@ -40,8 +40,11 @@ func (run *Run) global(ctx context.Context) error {
 		if run.local != nil {
 			opts.Work = max(opts.Work, run.local.Work()/4)
 		}
-		if run.solver != nil && run.local == localSolver(run.solver) && searchWork(run.System) > float64(opts.Work) {
-			opts.Work, opts.Nodes, opts.Plain = 0, 1, true // no larger than what the local solve has solved several of, from the same data
+		_, eliminated := run.local.(*leaderSpace)
+		switch {
+		case run.solver != nil && run.local == localSolver(run.solver) && searchWork(run.System) > float64(opts.Work), // no larger than what the local solve has solved several of, from the same data
+			eliminated && searchedInFull(run.System) > tolerance.Second: // nothing is decided with less than a node for each pair, and jumps find more in the time
+			opts.Work, opts.Nodes, opts.Plain = 0, 1, true
 		}
 	}
 	if run.System.Objective == nil { // read without f
