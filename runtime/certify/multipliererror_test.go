@@ -77,7 +77,7 @@ func TestMultiplierErrors(t *testing.T) {
 	for c := range 50 {
 		const n = 6
 		rows := &problem.Rows{A: sparse.FromEntries(3, 1, nil), Rhs: make([]float64, 3), Kind: make([]problem.Kind, 3)}
-		entries, u, w := []sparse.Entry{}, rng.NormFloat64(), rng.NormFloat64()
+		entries, u, w := []sparse.Entry{}, 1+rng.Float64(), -1-rng.Float64()
 		for j := range n {
 			a, b := rng.NormFloat64(), rng.NormFloat64()
 			for i, v := range [3]float64{a, b, u*a + w*b + float64(c%2)*1e-7*rng.NormFloat64()} {
