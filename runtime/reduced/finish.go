@@ -19,6 +19,7 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 			return nil, err
 		}
 	}
+	p.z.forget()
 	if !p.load(st) && !p.returnTo(st.W) {
 		return nil, ErrNumerical
 	}
@@ -45,12 +46,11 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 	copy(s.X(z), p.w)
 	copy(z[s.Nx+s.Ny+s.M:], p.w[s.Nx:])
 	p.refine(z)
-	for i, kind := range s.P.Rows.Kind {
-		if rows := s.P.Rows; kind == problem.Equal { // one that nearly depends on others may be left out, as squares of lengths tell, or asks for multipliers whose rounding moves y
-			off := rows.Rhs[i] + rows.B.RowDot(i, s.Y(z)) - rows.A.RowDot(i, s.X(z))
-			if !(math.Abs(off) <= tolerance.Sign*rows.B.AddTerms(rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, s.X(z)), i, s.Y(z))) {
-				return nil, fmt.Errorf("%w: an equality row does not hold", ErrNumerical)
-			}
+	for _, i := range f.spare {
+		rows := s.P.Rows
+		off := rows.Rhs[i] + rows.B.RowDot(i, s.Y(z)) - rows.A.RowDot(i, s.X(z))
+		if !(math.Abs(off) <= tolerance.Sign*rows.B.AddTerms(rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, s.X(z)), i, s.Y(z))) {
+			return nil, fmt.Errorf("%w: an equality row that nearly depends on others does not hold", ErrNumerical)
 		}
 	}
 	pt := &kkt.Point{Z: z, F: s.Value(z), SecondOrder: st.Curvature, Vertices: len(st.Vertices), AllVertices: len(st.Vertices) > 0 && !st.MoreVertices}

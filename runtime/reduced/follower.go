@@ -51,6 +51,7 @@ type follower struct {
 	p0, y0       []float64
 	coefficients *sparse.CSR // m x n, of the rows without units
 	walls        []wall      // of the leader
+	spare        []int       // equality rows of the problem that depend on others, as far as squares of lengths tell
 	lo, hi       []float64
 	readsX       bool
 	coupled      []coupledRow
@@ -385,6 +386,7 @@ func (f *follower) equalities() error {
 		if linalg.Norm(rest.vec) > rounding*size/w.unit {
 			f.wall(rest)
 		}
+		f.spare = append(f.spare, w.low)
 		w.equal, w.lo, w.hi = false, math.Inf(-1), math.Inf(1)
 	}
 	return nil

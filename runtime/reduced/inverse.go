@@ -1,6 +1,10 @@
 package reduced
 
-import "bilevelc/runtime/linalg"
+import (
+	"math"
+
+	"bilevelc/runtime/linalg"
+)
 
 // inverse is Z = (Y_SS)^-1 of the rows S that hold, a dense block for each block of the follower, brought up to date by bordering as rows come and go.
 type inverse struct {
@@ -142,6 +146,13 @@ func (z *inverse) drop(j int) {
 		z.f.work += int64(last * last)
 	}
 	z.arrange()
+}
+
+// forget has the next set make everything anew.
+func (z *inverse) forget() {
+	for k := range z.parts {
+		z.parts[k].moved = math.MaxInt
+	}
 }
 
 // set makes S the given rows. Those of a block are kept in their order, or as they are where they are the same and fewer have come and gone than there are: a factor of them takes as much as so many changes, and rounding of these
