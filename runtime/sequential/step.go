@@ -185,6 +185,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (_ *kkt.Point, err erro
 				continue
 			}
 			if v.opts.Large && !st.vertices {
+				still = false
 				st.vertices, st.delta = true, st.first // which takes a program for each, as many as sixty of them, in a region that rounding of phi beside this one has not made too small to fall in
 				continue
 			}
