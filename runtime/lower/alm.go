@@ -13,7 +13,7 @@ import (
 func init() {
 	register(Spec{
 		Name: "alm",
-		Summary: "augmented Lagrangian with an L-BFGS inner solver to find the active rows, " +
+		Summary: "augmented Lagrangian with an L-BFGS inner solver, or block pivoting where g is a strongly convex quadratic, to find the active rows, " +
 			"then an active-set polish by conjugate gradients with gradient differences",
 		Reference: "stands in for the exact dual oracle that the paper assumes (sec:inequality-bilevel)",
 	}, defaultALM(), func(s almSettings) Solver { return newALM(s) })
