@@ -15,7 +15,7 @@ import (
 func TestNoPointBehindAnyF(t *testing.T) {
 	const n, m, k = 6, 6, 6
 	found := 0
-	for member := range members.Seeds(t, 60) {
+	for member := range members.SeedsOf(t, 150, 600) {
 		var rng *rand.Rand
 		draw := func(rows, cols, least, most int) [][]int {
 			a := make([][]int, rows)
@@ -80,7 +80,7 @@ lower {
 			t.Errorf("member %d: %s (%s)\n%s", member, r.Status, r.Reason, model("..."))
 		}
 	}
-	if found < members.Count(60)/10 {
+	if found < 3 {
 		t.Errorf("%d without a point", found)
 	}
 }
