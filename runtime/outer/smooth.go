@@ -103,8 +103,9 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (_ *Sa
 			d.radius *= 2.5
 		}
 		if next != nil && ratio > tolerance.Armijo {
-			if !edge {
+			if !edge || !(ratio > 1-tolerance.TrustPoor) { // else the region grows by itself
 				next = must.Get(d.lengthen(ctx, c, next, step))
+				d.radius = math.Max(d.radius, linalg.Distance(next.X, c.X))
 			}
 			c, d.at = next, nil
 			if taken++; taken == d.most {
@@ -127,8 +128,8 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (_ *Sa
 	return d.evaluate(ctx, c.X)
 }
 
-// lengthen doubles a step from c to next, which the model has ended, while F falls on along it nearly as steeply as at c: the
-// curvature is then too large, as where it is the rounding of the derivatives that it is made of, and steps by it would
+// lengthen doubles a step from c to next, which the model has ended, or the region, while F falls on along it nearly as steeply as at c: the
+// curvature is then too large, of either sign, as where it is the rounding of the derivatives that it is made of, or next to where the follower's has no bound, and steps by it would
 // creep. The part 0.9 of the slope is that of Wolfe's condition for steps of Newton's method (Nocedal and Wright, section 3.1).
 func (d *smoothDescent) lengthen(ctx context.Context, c, next *Sample, step []float64) (_ *Sample, err error) {
 	defer must.Catch(&err)
