@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -131,12 +132,13 @@ func (a *app) printJSON(document any) error {
 	return err
 }
 
-// writeFile writes a file; that it cannot be written is the command line's fault.
+// writeFile writes a file; that there can be none of its name is the command line's fault, and that it does not hold all of the text the disk's.
 func writeFile(path string, text []byte) error {
-	if err := atomicfile.Write(path, text); err != nil {
-		return &exitError{Code: exitUsage, Err: err}
+	err := atomicfile.Write(path, text)
+	if at := (*os.PathError)(nil); err == nil || errors.As(err, &at) && at.Op == "write" {
+		return err
 	}
-	return nil
+	return &exitError{Code: exitUsage, Err: err}
 }
 
 // file is one that a command writes.
