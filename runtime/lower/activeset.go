@@ -183,7 +183,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 				}
 			}
 		}
-		end := w.model(ctx, y, w.forcing(measure, previous)*measure)
+		end := w.model(ctx, y, w.residual(y, measure, previous))
 		switch end {
 		case interrupted, descending, informed:
 			return end

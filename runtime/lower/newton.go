@@ -229,7 +229,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		direct := w.chordStep()
 		if !direct {
 			w.krylov.start(w.grad)
-			end, _ = w.krylov.run(w.forcing(norm, previous)*norm, nil)
+			end, _ = w.krylov.run(w.residual(y, norm, previous), nil)
 			copy(w.d, w.krylov.d)
 		}
 		switch {
@@ -305,6 +305,11 @@ func (w *newton) pace() float64 {
 // that of a quadratic, with products of its own Hessian.
 func (w *newton) exact(fresh bool) bool {
 	return w.known.Quadratic && (fresh || w.known.Fixed && w.curvature.memory != nil)
+}
+
+// residual is what a Newton system at y is solved to, whose gradient is norm: that of forcing, or a hundredth of the rounding of the gradient, which ends the iteration: entries with small forces are beside those with large ones.
+func (w *newton) residual(y []float64, norm, previous float64) float64 {
+	return math.Max(w.forcing(norm, previous)*norm, tolerance.Forcing*tolerance.Forcing*w.gradientRounding(y, tolerance.Roundoff))
 }
 
 // forcing is the relative residual to which a Newton system is solved: far
