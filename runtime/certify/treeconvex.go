@@ -55,12 +55,10 @@ func (m *midpoints) semidefinite() bool {
 	return definite(m.mid, m.n, m.trace, m.radius, 0) || m.exact && math.Pow(float64(m.n), 4) <= tolerance.Second && semidefiniteExactly(m.mid, m.n)
 }
 
-// unit is the power of two next to the width of the box of column j; where that is none, that of a column of which the square has the coefficient 1.
+// unit is the power of two in which column j has a square with a coefficient next to 1; where it has no square, that next to the width of its box.
 func (t *treeObjective) unit(j int, width float64) (exponent int) {
-	if !(width > 0) || math.IsInf(width, 1) {
-		if i := slices.IndexFunc(t.q[j], func(e treeEntry) bool { return e.col == j }); i >= 0 && t.q[j][i].val.size() > 0 {
-			width = 1 / math.Sqrt(t.q[j][i].val.size())
-		}
+	if i := slices.IndexFunc(t.q[j], func(e treeEntry) bool { return e.col == j }); i >= 0 && t.q[j][i].val.size() > 0 {
+		width = 1 / math.Sqrt(t.q[j][i].val.size())
 	}
 	if !(width > 0) || math.IsInf(width, 1) {
 		width = 1
@@ -69,7 +67,7 @@ func (t *treeObjective) unit(j int, width float64) (exponent int) {
 	return exponent
 }
 
-// convexPart is convexity of a part, whose columns are measured in these powers of two: what rounding leaves open is as the largest entry of Q in these units, and so are columns that are far smaller in others.
+// convexPart is convexity of a part, whose columns are measured in these powers of two, so that squares have coefficients next to 1: what rounding leaves open is as the largest entry of Q in these units, and would be far more than all of a column that is small in others.
 func (t *treeObjective) convexPart(part []int, plain [][]treeEntry, units []int) {
 	n, at := len(part), places(part)
 	m := newMidpoints(n)
