@@ -157,9 +157,9 @@ func (d *smoothDescent) evaluate(ctx context.Context, x []float64) (*Sample, err
 	s.F, err = d.path.Evaluate(ctx, s.G, x, d.mu)
 	if d.lost = d.plain && errors.Is(err, central.ErrOff); d.lost {
 		// Newton's method for the follower does not converge next to where its second derivative has no bound, such as that of |e|^1.5 at 0.
-		pt, err := d.run.h.Value(ctx, x)
-		if err != nil {
-			return nil, ignoring(err)
+		pt, failed := d.run.h.Value(ctx, x)
+		if failed != nil {
+			return nil, ignoring(failed)
 		}
 		d.path.Begin(pt.Lower.Y, central.Barrier{})
 		s.F, err = d.path.Evaluate(ctx, s.G, x, d.mu)
