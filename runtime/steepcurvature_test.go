@@ -22,14 +22,14 @@ func TestCurvaturesWithoutABound(t *testing.T) {
 		text := fmt.Sprintf("model steep\nupper {\n  var x: real in box(-2, 3)\n  minimize y[1] * x + log1pexp(2 * y[1]) + %g * x\n}\nlower {\n  var y: vector[2]\n  minimize %s + %s + sumsq(y - x)\n}\n",
 			0.05*rng.NormFloat64(), power(), power())
 		r := solveText(t, text, runtime.Options{Seed: trial})
-		if trials++; r.Calls.F > 5000 { // some begin at two such x
+		if trials++; r.Calls.F > 5000 { // one of 600: member 372476370
 			slow++
 		}
-		if !r.HasPoint() || r.Calls.F > 200000 {
+		if !r.HasPoint() {
 			t.Errorf("trial %d: %s (%s) after %d evaluations of f\n%s", trial, r.Status, r.Reason, r.Calls.F, text)
 		}
 	}
-	if slow > members.Misses(trials, 0.03) {
+	if slow > members.Misses(trials, 0.003) {
 		t.Errorf("%d of %d took more than 5,000 evaluations of f", slow, trials)
 	}
 }
