@@ -102,13 +102,11 @@ func (p *piece) undecided(r int, top float64) (side int8, ok bool) {
 	if row.equal || p.inK[r] {
 		return 0, false
 	}
-	off := math.Min(p.v[r]-row.lo, row.hi-p.v[r])
 	if side = p.side[r]; side != 0 {
-		off = math.Abs(p.lambda[r])
-	} else {
-		side = sideOf(row.hi-p.v[r] < p.v[r]-row.lo)
+		return side, math.Abs(p.lambda[r]) <= tolerance.Sign*p.slackError(r, top)/tolerance.Parted
 	}
-	return side, off <= p.slackError(r, top)
+	// A slack is told as exactly as rows hold.
+	return sideOf(row.hi-p.v[r] < p.v[r]-row.lo), math.Min(p.v[r]-row.lo, row.hi-p.v[r]) <= p.slackError(r, top)
 }
 
 // adjoint sets the multipliers of the full system from those of the equations:
