@@ -102,11 +102,13 @@ func (p *piece) undecided(r int, top float64) (side int8, ok bool) {
 	if row.equal || p.inK[r] {
 		return 0, false
 	}
+	off, zero := math.Min(p.v[r]-row.lo, row.hi-p.v[r]), p.slackError(r, top) // a slack is told as exactly as rows hold
 	if side = p.side[r]; side != 0 {
-		return side, math.Abs(p.lambda[r]) <= tolerance.Sign*p.slackError(r, top)/tolerance.Parted
+		off, zero = math.Abs(p.lambda[r]), tolerance.Sign*zero/tolerance.Parted
+	} else {
+		side = sideOf(row.hi-p.v[r] < p.v[r]-row.lo)
 	}
-	// A slack is told as exactly as rows hold.
-	return sideOf(row.hi-p.v[r] < p.v[r]-row.lo), math.Min(p.v[r]-row.lo, row.hi-p.v[r]) <= p.slackError(r, top)
+	return side, off <= zero
 }
 
 // adjoint sets the multipliers of the full system from those of the equations:
