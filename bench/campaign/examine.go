@@ -345,6 +345,10 @@ func (q *inquiry) local(r *runtime.Result) {
 	w := append(append(slices.Clone(x), y...), q.multipliersOf(r)...)
 	f, terms := q.F.Value(w)
 	slopes := q.F.Slope(w)
+	hidden := resolved * terms // a fall that is rounding: of f, or of what rows with terms of other sizes leave open of y
+	for j, v := range q.known(x, y) {
+		hidden = math.Max(hidden, v*math.Abs(slopes[q.Dx+j]))
+	}
 	read := false
 	for i := range q.Rows {
 		read = read || q.Reads(i)
@@ -373,7 +377,7 @@ func (q *inquiry) local(r *runtime.Result) {
 		if k >= 2 && 3e-3*reach*slope <= resolved*terms {
 			break
 		}
-		falls = near.Feasible && f-near.Value > 3e-3*reach*slope && f-near.Value > resolved*terms
+		falls = near.Feasible && f-near.Value > 3e-3*reach*slope && f-near.Value > hidden
 		report = fmt.Sprintf("F falls by %.3g from %v within %.3g of the size of each entry, to w = %v", f-near.Value, f, share, near.W)
 	}
 	if falls {
