@@ -107,6 +107,11 @@ func byRows(f *form) *form {
 	})
 }
 
+// panelBytes bounds the four rows that a kernel goes along at a time and a loop reads twice: what a core has of
+// common third-level caches. Measured, a product and its transpose by rows of 4,000 to 65,000 columns take .65 to .75
+// of the time of one after the other, at 200,000 .8, at 10^6 as much.
+const panelBytes = 2 << 20
+
 // largeDense reports whether value i is a dense constant matrix that does not
 // fit into cache, with rows that do.
 func (r *rewriter) largeDense(i int) bool {
@@ -115,7 +120,7 @@ func (r *rewriter) largeDense(i int) bool {
 		return false
 	}
 	a, err := r.form.constant(i)
-	return err == nil && a.Sparse == nil && 8*m.shape.Len() > rowBytes && 8*8*m.shape.Cols <= rowBytes
+	return err == nil && a.Sparse == nil && 8*m.shape.Len() > rowBytes && 4*8*m.shape.Cols <= panelBytes
 }
 
 // source finds the product M v that the entries of value w come from through

@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -35,9 +36,15 @@ func regression(m, k int) (*generator, *expr.Node) {
 
 // TestByRows: value and gradient of a regression read the large matrix once,
 // in one loop along its rows, with the same result as two products, the same
-// bits on any number of threads, and no allocation.
+// bits on any number of threads, and no allocation; rows of any length that a core's cache can hold four of.
 func TestByRows(t *testing.T) {
-	g, root := regression(20011, 37)
+	for _, shape := range [][2]int{{20011, 37}, {403, 20011}} {
+		t.Run(fmt.Sprint(shape), func(t *testing.T) { byRowsOf(t, shape[0], shape[1]) })
+	}
+}
+
+func byRowsOf(t *testing.T, m, k int) {
+	g, root := regression(m, k)
 	graph, err := autodiff.Differentiate(g.b, root, g.dx, g.dy)
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func Of(out, m []float64, rows, cols int, trans bool) {
 	}
 	clear(out[:n*n])
 	w := work{out: Block{out, n, n, n}, sign: 1, symmetric: true}
-	w.sum(Block{m, rows, cols, cols}, trans, Block{})
+	w.sum(Block{m, rows, cols, cols}, trans, Block{}, true)
 	Mirror(out, n)
 }
 
@@ -36,7 +36,16 @@ func Of(out, m []float64, rows, cols int, trans bool) {
 // as A and B where it shares no entry with them.
 func Subtract(out, a Block, trans bool, b Block) {
 	w := work{out: out, sign: -1}
-	w.sum(a, trans, b)
+	w.sum(a, trans, b, true)
+}
+
+// Rows sets out to A B', the products of the rows of two matrices.
+func Rows(out, a, b Block) {
+	for i := range out.Rows {
+		clear(out.Data[i*out.Stride:][:out.Cols])
+	}
+	w := work{out: out, sign: 1}
+	w.sum(a, false, b, false)
 }
 
 // SubtractGram takes A' A from the upper triangle of out, and leaves what is below the diagonal alone.
@@ -47,7 +56,7 @@ func AddGram(out, a Block) { addGram(out, a, 1) }
 
 func addGram(out, a Block, sign float64) {
 	w := work{out: out, sign: sign, symmetric: true}
-	w.sum(a, true, Block{})
+	w.sum(a, true, Block{}, true)
 }
 
 // width is the number of columns in a panel, depth the number of terms that
@@ -70,8 +79,8 @@ type work struct {
 	a, b      []float64
 }
 
-// sum runs over the rounds.
-func (w *work) sum(a Block, trans bool, b Block) {
+// sum runs over the rounds; the terms are the rows of a, with trans, or its columns, and the rows of b, with byRows, or its columns.
+func (w *work) sum(a Block, trans bool, b Block, byRows bool) {
 	inner := a.Cols
 	if trans {
 		inner = a.Rows
@@ -91,7 +100,7 @@ func (w *work) sum(a Block, trans bool, b Block) {
 		if w.symmetric {
 			w.b = w.a
 		} else {
-			pack(w.b, b, w.out.Cols, true, k, w.k)
+			pack(w.b, b, w.out.Cols, byRows, k, w.k)
 		}
 		w.multiply()
 	}

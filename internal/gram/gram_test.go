@@ -114,6 +114,29 @@ func TestSubtract(t *testing.T) {
 	}
 }
 
+// TestRows compares with gonum's matrix product, and asks that an entry has the same bits whichever others are computed with it.
+func TestRows(t *testing.T) {
+	for _, s := range [][3]int{{1, 1, 1}, {3, 5, 2}, {9, 7, 300}, {130, 31, 260}} {
+		n, m, k := s[0], s[1], s[2]
+		a, b := matrix(n, k+3), matrix(m, k+5)
+		want, got, one := make([]float64, n*(m+1)), matrix(n, m+1), make([]float64, 1)
+		gonum.Implementation{}.Dgemm(blas.NoTrans, blas.Trans, n, m, k, 1, a, k+3, b, k+5, 0, want, m+1)
+		Rows(Block{got, n, m, m + 1}, Block{a, n, k, k + 3}, Block{b, m, k, k + 5})
+		for i := range n {
+			for j := range m {
+				Rows(Block{one, 1, 1, 1}, Block{b[j*(k+5):], 1, k, k + 5}, Block{a[i*(k+3):], 1, k, k + 3})
+				at := i*(m+1) + j
+				if math.Abs(got[at]-want[at]) > 1e-11 {
+					t.Fatalf("%v: entry (%d, %d) is %v, want %v", s, i, j, got[at], want[at])
+				}
+				if one[0] != got[at] {
+					t.Fatalf("%v: entry (%d, %d) is %v alone and %v among others", s, i, j, one[0], got[at])
+				}
+			}
+		}
+	}
+}
+
 // TestSubtractGram compares with gonum's product on and above the diagonal.
 func TestSubtractGram(t *testing.T) {
 	for _, s := range [][2]int{{1, 1}, {5, 30}, {64, 257}, {300, 9}} {

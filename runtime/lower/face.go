@@ -103,6 +103,13 @@ func (f *face) add(i int) bool {
 	return true
 }
 
+// foresee computes what adding rows one by one will ask for, at once.
+func (f *face) foresee(rows []int) {
+	if f.fixed == 0 {
+		f.poly.foresee(rows, f.members)
+	}
+}
+
 // split decomposes the unit normal of row i, on the entries not masked, into
 // coef[:k] along the q_j and vec orthogonal to them, and returns the norm of
 // vec.
@@ -163,6 +170,9 @@ func (f *face) gather(poly *polyhedron, known *denseHessian, rows []int, depende
 			}
 		}
 		kinds[kind] = len(f.order)
+	}
+	if kinds[0] == 0 && kinds[2] == kinds[1] {
+		f.foresee(f.order)
 	}
 	for t, i := range f.order {
 		// Members so far are Equal rows: bounds that follow change them.

@@ -126,3 +126,42 @@ func TestKeptRowsDoNotShow(t *testing.T) {
 		t.Errorf("%d minimizers found: too few", found)
 	}
 }
+
+// The products of unit normals, of full rows and others, are those of a plain sum, and the same to the last bit in whatever order and company they are asked for.
+func TestProductsOfRows(t *testing.T) {
+	for seed := range uint64(10) {
+		rng := rand.New(rand.NewPCG(seed, 72))
+		n, m := 1+rng.IntN(400), 2+rng.IntN(200)
+		b := make([][]float64, m)
+		for i := range b {
+			b[i] = make([]float64, n)
+			for j := range b[i] {
+				if i%5 != 0 || rng.IntN(3) == 0 {
+					b[i][j] = rng.NormFloat64()
+				}
+			}
+			b[i][rng.IntN(n)] = 1
+		}
+		p := &problem.Problem{Dy: n, F: zero{}, Rows: rowsOf(0, n, b, make([]float64, m), nil), X: unbounded(0)}
+		single, together := newShape(p), newShape(p)
+		together.foresee(rng.Perm(m)[:m/2], rng.Perm(m))
+		for _, i := range rng.Perm(m) {
+			others := slices.DeleteFunc(rng.Perm(m), func(j int) bool { return i == j })
+			want, got := make([]float64, len(others)), together.products(make([]float64, len(others)), i, others)
+			for k, j := range others {
+				single.products(want[k:k+1], i, []int{j})
+				plain := 0.0
+				for c := range n {
+					plain += b[i][c] * b[j][c]
+				}
+				plain /= linalg.Norm(b[i]) * linalg.Norm(b[j])
+				if math.Abs(want[k]-plain) > 1e-13 {
+					t.Fatalf("seed %d: rows %d and %d: %v, want %v", seed, i, j, want[k], plain)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("seed %d: products of row %d depend on those before", seed, i)
+			}
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/gram"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -112,18 +113,16 @@ func (s *shape) transposed() *sparse.CSR {
 
 // products sets dst to those of the unit normals of row i and of some others, and returns it; nil where there are too many rows to keep them.
 func (s *shape) products(dst []float64, i int, others []int) []float64 {
-	if s.m*s.m/2 > tolerance.MostNumbers {
+	if !s.keepsProducts() {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.multiply([]int{i}, others)
 	for t, j := range others {
-		first, last := min(i, j), max(i, j) // always computed alike
-		if s.cosines[last] == nil {
-			s.cosines[last] = each.Below(last, func(int) float64 { return math.NaN() })
-		}
-		kept := &s.cosines[last][first]
+		kept := s.product(i, j)
 		if math.IsNaN(*kept) {
+			first, last := min(i, j), max(i, j) // always computed alike
 			if s.spread != last {
 				clear(s.dense)
 				s.b.AddRow(s.dense, last, 1)
@@ -134,6 +133,74 @@ func (s *shape) products(dst []float64, i int, others []int) []float64 {
 		dst[t] = *kept
 	}
 	return dst
+}
+
+// foresee computes the products of some rows that will be asked for, with each other and with others: those of full rows, many at a time, while a row is in cache.
+func (s *shape) foresee(rows, others []int) {
+	if !s.keepsProducts() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.multiply(rows, others)
+	s.multiply(rows, rows)
+}
+
+func (s *shape) keepsProducts() bool { return s.m*s.m/2 <= tolerance.MostNumbers }
+
+// product is the place of that of the unit normals of two rows; NaN before it was computed.
+func (s *shape) product(i, j int) *float64 {
+	first, last := min(i, j), max(i, j)
+	if s.cosines[last] == nil {
+		s.cosines[last] = each.Below(last, func(int) float64 { return math.NaN() })
+	}
+	return &s.cosines[last][first]
+}
+
+// full reports whether no entry of row i is left out.
+func (s *shape) full(i int) bool { return s.b.Ptr[i+1]-s.b.Ptr[i] == s.n }
+
+// tile is the number of rows whose products are computed at a time: enough that what copies them is next to nothing, few enough that the copies of both sides are small beside B.
+const tile = 128
+
+// multiply computes the products of full rows with full others that are not known, tile by tile. They are the same to the last bit whatever else is in the tile (see gram).
+func (s *shape) multiply(rows, others []int) {
+	for some := range slices.Chunk(s.fullOf(rows), tile) {
+		for beside := range slices.Chunk(s.fullOf(others), tile) {
+			if !slices.ContainsFunc(some, func(i int) bool {
+				return slices.ContainsFunc(beside, func(j int) bool { return i != j && math.IsNaN(*s.product(i, j)) })
+			}) {
+				continue
+			}
+			out := gram.Block{Data: make([]float64, len(some)*len(beside)), Rows: len(some), Cols: len(beside), Stride: len(beside)}
+			gram.Rows(out, s.gather(some), s.gather(beside))
+			for a, i := range some {
+				for c, j := range beside {
+					if i != j {
+						*s.product(i, j) = out.Data[a*out.Stride+c] / s.norm[min(i, j)] / s.norm[max(i, j)]
+					}
+				}
+			}
+		}
+	}
+}
+
+func (s *shape) fullOf(rows []int) (of []int) {
+	for _, i := range rows {
+		if s.full(i) && s.norm[i] > 0 {
+			of = append(of, i)
+		}
+	}
+	return of
+}
+
+// gather is a matrix of some full rows.
+func (s *shape) gather(rows []int) gram.Block {
+	g := gram.Block{Data: make([]float64, 0, len(rows)*s.n), Rows: len(rows), Cols: s.n, Stride: s.n}
+	for _, i := range rows {
+		g.Data = append(g.Data, s.b.Val[s.b.Ptr[i]:s.b.Ptr[i+1]]...)
+	}
+	return g
 }
 
 // sizes are the largest entries of y (len n) by class, in dst (len n) at the entry that stands for it.
