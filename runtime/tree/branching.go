@@ -125,7 +125,7 @@ func (p *plunger) choose(ctx context.Context, n *node, sol *activeset.Solution) 
 		o := &all[i]
 		sure := min(p.costs.Count[0][o.k], p.costs.Count[1][o.k]) >= reliable
 		if !sure {
-			if p.trial >= tolerance.Second/10 {
+			if p.s.plain || p.trial >= tolerance.Second/10 { // children are tried where the search comes to them
 				if best < 0 {
 					best = i
 				}

@@ -31,6 +31,7 @@ type search struct {
 	low, high     []float64 // the ranges of columns that rows leave, of an f that is not convex
 	whole         []int     // integer entries of x
 	strong        bool      // a relaxation has strong duality, with the products and slopes that it asks for
+	plain         bool      // there is time for one relaxation alone
 	slopedEntries []int     // entries of x that have some, and are not integer
 	// concave is what an f that is not convex has beside it; nil else.
 	concave *concave
@@ -69,7 +70,7 @@ type candidate struct {
 // newSearch prepares the search of a part whose columns have these units, or goes on with one; why is not "" where there is no bound.
 func newSearch(ctx context.Context, part kkt.Part, unit []float64, opts Options, kept *partState) (s *search, why string, err error) {
 	sys := part.System
-	s = &search{part: part, sys: sys, unit: unit, quad: sys.Objective.Searched(), gap: opts.Gap, rest: math.NaN(), least: math.Inf(1)}
+	s = &search{part: part, sys: sys, unit: unit, quad: sys.Objective.Searched(), gap: opts.Gap, plain: opts.Plain, rest: math.NaN(), least: math.Inf(1)}
 	for j, is := range sys.P.Integer {
 		if is {
 			s.whole = append(s.whole, j)

@@ -32,7 +32,7 @@ type Options struct {
 	Nodes int64 // relaxations of nodes
 	Work  int64 // numbers that linear algebra reads or writes, a billion about a second
 	First int64 // as much more until there is a point
-	Plain bool  // one relaxation is all there is time for: it has no more rows than it needs
+	Plain bool  // one relaxation is all there is time for: it has no more rows than it needs, and none of its children is tried
 	// Incumbents are points to begin with. Only their branches count: the best point of each is found anew.
 	Incumbents []*kkt.Point
 	// Threads that search at a time; 0 for one.
