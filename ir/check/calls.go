@@ -40,15 +40,13 @@ func (c *checker) call(s *scope, e *lang.Call) value {
 			return unknownValue
 		}
 		if in.sizes {
-			return c.apply(s, e, in, nil)
+			return in.typ(c, s, e, nil)
 		}
 		args := c.arguments(s, e)
-		for _, a := range args {
-			if isUnknown(a.typ) {
-				return unknownOf(args...)
-			}
+		if slices.ContainsFunc(args, value.unknown) {
+			return unknownOf(args...)
 		}
-		return c.apply(s, e, in, args)
+		return in.typ(c, s, e, args)
 	}
 	if slices.Contains(multiplierWords, name) {
 		c.errorf(s, diag.UnknownFunction, e.Fn.Span(), "there is no function `%s`", name).Fix =
@@ -300,12 +298,7 @@ func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args
 			"functions are expanded where they are called, so they cannot be recursive"
 		return unknownOf(args...)
 	}
-	for _, a := range args {
-		if isUnknown(a.typ) {
-			return unknownOf(args...)
-		}
-	}
-	if c.failed[fn] {
+	if slices.ContainsFunc(args, value.unknown) || c.failed[fn] {
 		return unknownOf(args...)
 	}
 	in := c.child(&scope{})
@@ -317,8 +310,7 @@ func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args
 	}
 	for i := range fn.Params {
 		if f := elab.Parameter(e, fn, i, args[i].typ, sizesIn{c, in}); f != nil {
-			c.fault(s, f)
-			return unknownOf(args...)
+			return c.fault(s, f, args...)
 		}
 	}
 	key := memoKey(fn, args)

@@ -15,10 +15,10 @@ import (
 // lower level.
 const dualName = "dual"
 
-// typeDual types dual(row): one multiplier for each row of a named constraint of
+// dual types dual(row): one multiplier for each row of a named constraint of
 // the lower level, in the shape in which reports show them. They are part of
 // the lower level's answer, as y is.
-func typeDual(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
+func (c *checker) dual(s *scope, e *lang.Call, _ []value) value {
 	v := value{typ: elab.Unknown, deps: expr.DependsY}.curve(site{at: e.Span(), what: dualName})
 	name, isName := e.Args[0].(*lang.Name)
 	if !isName {
@@ -29,7 +29,7 @@ func typeDual(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
 				d.Fix = fmt.Sprintf("`dual(%s)` is all multipliers of the family: index those, as in `dual(%s)[...]`", name.Name, name.Name)
 			}
 		}
-		return v, true
+		return v
 	}
 	r := c.lowerConstraint(name.Name)
 	if r == nil {
@@ -42,16 +42,16 @@ func typeDual(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
 		} else if near := c.nearest(name.Name, c.constraintNames); near != "" {
 			d.Fix = "did you mean `" + near + "`?"
 		}
-		return v, true
+		return v
 	}
 	if len(r.Ops) > 1 {
 		d := c.errorf(s, diag.ArgumentType, name.Span(), "`%s` is a chain of %d relations, each with a multiplier of its own", name.Name, len(r.Ops))
 		d.Fix = "write the chain as two constraints with two names"
 		d.Related = []diag.Related{{Span: r.Name.Span(), Message: "it is here"}}
-		return v, true
+		return v
 	}
 	v.typ = c.rowsType(r)
-	return v, true
+	return v
 }
 
 // lowerConstraint finds a constraint of the lower level by name.

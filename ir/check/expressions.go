@@ -178,8 +178,7 @@ func (c *checker) branch(s *scope, e *lang.IfExpr) value {
 	}
 	t, fault := elab.Branches(e, a.typ, b.typ)
 	if fault != nil {
-		c.fault(s, fault)
-		return unknownOf(a, b)
+		return c.fault(s, fault, a, b)
 	}
 	v := join(t, a, b)
 	if t.Kind == ir.IntType {

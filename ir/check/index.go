@@ -25,8 +25,7 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 	}
 	groups, fault := elab.Subscripts(e, x.typ, s.rangesOverTuples)
 	if fault != nil {
-		c.fault(s, fault)
-		return unknownOf(x)
+		return c.fault(s, fault, x)
 	}
 	sizes := make([]ir.Dim, len(groups)) // nil for a single index
 	for i, subs := range groups {

@@ -19,9 +19,8 @@ import (
 // read or make shapes.
 type intrinsic struct {
 	min, max int // number of arguments
-	// typ types a structural function; ok is false after a reported error. nil for
-	// primitives.
-	typ func(c *checker, s *scope, e *lang.Call, args []value) (v value, ok bool)
+	// typ types a call with so many arguments, which are known values.
+	typ func(c *checker, s *scope, e *lang.Call, args []value) value
 	// sizes says that the arguments are sizes or names, which typ checks itself.
 	sizes bool
 	// yields says that a name of the model goes before this one.
@@ -57,52 +56,40 @@ func Builtins() []Builtin {
 var intrinsics = map[string]*intrinsic{}
 
 func init() {
-	structural := func(in intrinsic, uses ...Builtin) {
-		in.uses = uses
-		intrinsics[uses[0].Name] = &in
+	add := func(in intrinsic, arity int, use Builtin) {
+		of := intrinsics[use.Name]
+		if of == nil {
+			of, in.min = &in, arity
+			intrinsics[use.Name] = of
+		}
+		of.min, of.max, of.uses = min(of.min, arity), max(of.max, arity), append(of.uses, use)
 	}
-	structural(intrinsic{min: 1, max: 1, typ: typeStructural},
-		Builtin{"length", "length(v)", "number of entries of a vector, an int", "", true})
-	structural(intrinsic{min: 1, max: 1, typ: typeStructural},
-		Builtin{"rows", "rows(M)", "number of rows of a matrix, an int", "", true})
-	structural(intrinsic{min: 1, max: 1, typ: typeStructural},
-		Builtin{"cols", "cols(M)", "number of columns of a matrix, an int", "", true})
-	structural(intrinsic{min: 1, max: 1, typ: typeStructural, sizes: true},
-		Builtin{"eye", "eye(n)", "identity matrix of n rows and columns", "", true})
-	structural(intrinsic{min: 1, max: 2, typ: typeStructural, sizes: true},
-		Builtin{"ones", "ones(n)", "vector of n ones", "", true},
-		Builtin{"ones", "ones(m, n)", "m x n matrix of ones", "", true})
-	structural(intrinsic{min: 1, max: 2, typ: typeStructural, sizes: true},
-		Builtin{"zeros", "zeros(n)", "vector of n zeros", "", true},
-		Builtin{"zeros", "zeros(m, n)", "m x n matrix of zeros", "", true})
-	structural(intrinsic{min: 1, max: 1, typ: typeStructural},
-		Builtin{"diag", "diag(v)", "diagonal matrix with the entries of a vector", "", true},
-		Builtin{"diag", "diag(M)", "diagonal of a square matrix, a vector", "", true})
-	structural(intrinsic{min: 2, max: 2, typ: typeStructural},
-		builtin(expr.Outer.Info()))
-	structural(intrinsic{min: 1, max: 1, typ: typeDual, sizes: true},
+	reads, makes := intrinsic{typ: (*checker).structural}, intrinsic{typ: (*checker).structural, sizes: true}
+	add(reads, 1, Builtin{"length", "length(v)", "number of entries of a vector, an int", "", true})
+	add(reads, 1, Builtin{"rows", "rows(M)", "number of rows of a matrix, an int", "", true})
+	add(reads, 1, Builtin{"cols", "cols(M)", "number of columns of a matrix, an int", "", true})
+	add(makes, 1, Builtin{"eye", "eye(n)", "identity matrix of n rows and columns", "", true})
+	add(makes, 1, Builtin{"ones", "ones(n)", "vector of n ones", "", true})
+	add(makes, 2, Builtin{"ones", "ones(m, n)", "m x n matrix of ones", "", true})
+	add(makes, 1, Builtin{"zeros", "zeros(n)", "vector of n zeros", "", true})
+	add(makes, 2, Builtin{"zeros", "zeros(m, n)", "m x n matrix of zeros", "", true})
+	add(reads, 1, Builtin{"diag", "diag(v)", "diagonal matrix with the entries of a vector", "", true})
+	add(reads, 1, Builtin{"diag", "diag(M)", "diagonal of a square matrix, a vector", "", true})
+	add(reads, 2, builtin(expr.Outer.Info()))
+	add(intrinsic{typ: (*checker).dual, sizes: true}, 1,
 		Builtin{dualName, "dual(row)", "multipliers of a named constraint of the lower level, for the upper level and the report", "", true})
-	structural(intrinsic{min: 1, max: 1, typ: typeCard, sizes: true, yields: true},
-		Builtin{"card", "card(S)", "number of elements of an index set, an int", "", true})
-	structural(intrinsic{min: 1, max: 1, typ: typeOrd, sizes: true, yields: true},
-		Builtin{"ord", "ord(c)", "position of a label in its set, from 1, an int", "", true})
-	structural(intrinsic{min: 1, max: 1, typ: typeNext, sizes: true, yields: true},
-		Builtin{"next", "next(c)", "label that follows c in its set", "not the last label", true})
-	structural(intrinsic{min: 1, max: 1, typ: typeNext, sizes: true, yields: true},
-		Builtin{"prev", "prev(c)", "label before c in its set", "not the first label", true})
+	of := func(typ func(c *checker, s *scope, e *lang.Call, args []value) value) intrinsic {
+		return intrinsic{typ: typ, sizes: true, yields: true}
+	}
+	add(of((*checker).card), 1, Builtin{"card", "card(S)", "number of elements of an index set, an int", "", true})
+	add(of((*checker).ord), 1, Builtin{"ord", "ord(c)", "position of a label in its set, from 1, an int", "", true})
+	add(of((*checker).neighbour), 1, Builtin{"next", "next(c)", "label that follows c in its set", "not the last label", true})
+	add(of((*checker).neighbour), 1, Builtin{"prev", "prev(c)", "label before c in its set", "not the first label", true})
 	for i := range expr.Primitives {
-		p := &expr.Primitives[i]
 		for arity := 1; arity <= 2; arity++ {
-			if elab.Primitive(p.Name, arity) != p {
-				continue
+			if p := &expr.Primitives[i]; elab.Primitive(p.Name, arity) == p {
+				add(intrinsic{typ: (*checker).primitive}, arity, builtin(p))
 			}
-			in := intrinsics[p.Name]
-			if in == nil {
-				in = &intrinsic{min: arity, max: arity}
-				intrinsics[p.Name] = in
-			}
-			in.min, in.max = min(in.min, arity), max(in.max, arity)
-			in.uses = append(in.uses, builtin(p))
 		}
 	}
 }
@@ -111,51 +98,33 @@ func builtin(p *expr.Primitive) Builtin {
 	return Builtin{Name: p.Name, Signature: p.Signature, Doc: p.Doc, Domain: p.Domain, Smooth: p.Smooth}
 }
 
-// apply checks a call of an intrinsic with the right number of arguments.
-func (c *checker) apply(s *scope, e *lang.Call, in *intrinsic, args []value) value {
-	var v value
-	var ok bool
-	if in.typ != nil {
-		v, ok = in.typ(c, s, e, args)
-	} else {
-		v, ok = c.numericCall(s, e, elab.Primitive(e.Fn.Name, len(args)), args)
-	}
-	if !ok {
-		return unknownOf(args...)
-	}
-	return v
-}
-
-// numericCall types the functions of the table of primitives.
-func (c *checker) numericCall(s *scope, e *lang.Call, p *expr.Primitive, args []value) (value, bool) {
+// primitive types the functions of the table of primitives.
+func (c *checker) primitive(s *scope, e *lang.Call, args []value) value {
+	p := elab.Primitive(e.Fn.Name, len(args))
 	var t ir.Type
 	switch p.Class {
 	case expr.Elementwise1:
-		t = elab.AsReal(args[0].typ)
-		if elab.IsScalar(t) && args[0].deps == 0 && wholeNumber(p.Op, args[0].typ) {
+		u := args[0].typ
+		t = elab.AsReal(u)
+		if elab.IsScalar(u) && args[0].deps == 0 && (p.Op == expr.Floor || p.Op == expr.Sign || p.Op == expr.Abs && u.Kind == ir.IntType) {
 			t = elab.Int
 		}
 	case expr.Elementwise2:
 		var fault *elab.Fault
 		if t, fault = elab.Combined(e, args[0].typ, args[1].typ); fault != nil {
-			return c.faulty(s, fault)
+			return c.fault(s, fault, args...)
 		}
 	case expr.Reduction:
 		t = elab.Real
 	}
 	v := applied(t, p, site{at: e.Span(), what: p.Name}, args...)
 	if t.Kind == ir.IntType {
-		v.size = c.opaque(s, e.Span()) // inDomain knows better where it is a number
+		v.size = c.opaque(s, e.Span())
 	}
-	return v, c.inDomain(s, e, p, args, &v)
-}
-
-// inDomain evaluates a function of one number that the text fixes, and
-// reports one outside its domain.
-func (c *checker) inDomain(s *scope, e *lang.Call, p *expr.Primitive, args []value, v *value) bool {
 	if p.Class != expr.Elementwise1 || args[0].num == nil {
-		return true
+		return v
 	}
+	// The text fixes the number that it is a function of.
 	u := *args[0].num
 	n := p.Eval1(u)
 	if p.Inside != nil && !p.Inside(u, 0) || math.IsNaN(n) || math.IsInf(n, 0) {
@@ -163,41 +132,27 @@ func (c *checker) inDomain(s *scope, e *lang.Call, p *expr.Primitive, args []val
 		if p.Domain != "" {
 			d.Detail = fmt.Sprintf("`%s(u)` needs %s, and u is %v", p.Name, p.Domain, u)
 		}
-		return false
+		return unknownOf(args...)
 	}
-	v.num = &n
-	if v.typ.Kind == ir.IntType && math.Abs(n) < 1<<53 {
+	if v.num = &n; t.Kind == ir.IntType && math.Abs(n) < 1<<53 {
 		v.size = constPoly(int64(n))
 	}
-	return true
+	return v
 }
 
-// wholeNumber reports whether an elementwise function of a scalar of type t
-// is an int.
-func wholeNumber(op expr.Op, t ir.Type) bool {
-	return op == expr.Floor || op == expr.Sign || op == expr.Abs && t.Kind == ir.IntType
-}
-
-// faulty reports what is wrong with a call.
-func (c *checker) faulty(s *scope, f *elab.Fault) (value, bool) {
-	c.fault(s, f)
-	return value{}, false
-}
-
-// typeStructural types a function that reads or makes shapes.
-func typeStructural(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
+// structural types a function that reads or makes shapes.
+func (c *checker) structural(s *scope, e *lang.Call, args []value) value {
 	types := each.Of(args, func(a value) ir.Type { return a.typ })
 	t, size, fault := elab.Structural(e, types, func(x lang.Expr) ir.Dim { return c.size(s, x) })
 	switch {
 	case fault != nil:
-		return c.faulty(s, fault)
+		return c.fault(s, fault, args...)
 	case size != nil:
-		return sizeValue(size.(*poly)), true
+		return sizeValue(size.(*poly))
+	case e.Fn.Name == expr.Outer.Info().Name:
+		return applied(t, expr.Outer.Info(), site{at: e.Span(), what: "*"}, args...)
 	}
-	if e.Fn.Name == expr.Outer.Info().Name {
-		return applied(t, expr.Outer.Info(), site{at: e.Span(), what: "*"}, args...), true
-	}
-	return join(t, args...), true
+	return join(t, args...)
 }
 
 // sizeValue is an int that is known before solving.

@@ -195,29 +195,29 @@ func (c *checker) compareLabels(s *scope, e *lang.Binary, x, y value) value {
 	return value{typ: elab.Bool}
 }
 
-func typeCard(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
+func (c *checker) card(s *scope, e *lang.Call, _ []value) value {
 	v := c.expr(s, e.Args[0])
 	switch {
-	case isUnknown(v.typ):
-		return v, true
+	case v.unknown():
+		return v
 	case v.typ.Kind != ir.SetType:
-		return c.faulty(s, elab.Argument(e, 0, v.typ, "an index set"))
+		return c.fault(s, elab.Argument(e, 0, v.typ, "an index set"))
 	}
-	return sizeValue(v.set.size), true
+	return sizeValue(v.set.size)
 }
 
-func typeOrd(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
-	if v, ok := typeNext(c, s, e, args); !ok || isUnknown(v.typ) {
-		return v, ok
+func (c *checker) ord(s *scope, e *lang.Call, args []value) value {
+	if v := c.neighbour(s, e, args); v.unknown() {
+		return v
 	}
-	return value{typ: elab.Int, size: c.opaque(s, e.Span())}, true
+	return value{typ: elab.Int, size: c.opaque(s, e.Span())}
 }
 
-// typeNext types next and prev, whose argument must be an element of a set.
-func typeNext(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
+// neighbour types next and prev, whose argument must be an element of a set.
+func (c *checker) neighbour(s *scope, e *lang.Call, _ []value) value {
 	v := c.expr(s, e.Args[0])
-	if !isUnknown(v.typ) && (v.typ.Kind != ir.LabelType || v.set == nil) {
-		return c.faulty(s, elab.Argument(e, 0, v.typ, "an index that ranges over a set of labels"))
+	if !v.unknown() && (v.typ.Kind != ir.LabelType || v.set == nil) {
+		return c.fault(s, elab.Argument(e, 0, v.typ, "an index that ranges over a set of labels"))
 	}
-	return v, true
+	return v
 }

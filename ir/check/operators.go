@@ -74,8 +74,7 @@ func (c *checker) operate(s *scope, e *lang.Binary, x value) value {
 	}
 	t, fault := elab.Arithmetic(e, x.typ, y.typ, y.num != nil && *y.num >= 0)
 	if fault != nil {
-		c.fault(s, fault)
-		return unknownOf(x, y)
+		return c.fault(s, fault, x, y)
 	}
 	v := applied(t, elab.Operations[e.Op].Info(), site{at: e.Span(), what: e.Op.String()}, x, y)
 	c.symbolic(s, e, &v, x, y)

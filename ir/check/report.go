@@ -32,10 +32,11 @@ func (c *checker) errorf(s *scope, code diag.Code, at diag.Span, format string, 
 	return d
 }
 
-// fault reports a rule that an expression breaks.
-func (c *checker) fault(s *scope, f *elab.Fault) {
+// fault reports a rule that an expression breaks, of whose operands this is left.
+func (c *checker) fault(s *scope, f *elab.Fault, operands ...value) value {
 	d := c.errorf(s, f.Code, f.At.Span(), "%s", f.Summary)
 	d.Detail, d.Fix, d.Related = f.Detail, f.Fix, append(d.Related, f.Related...)
+	return unknownOf(operands...)
 }
 
 // warnf reports a warning at a place, once.

@@ -77,6 +77,8 @@ func dim(t ir.Type, i int) *poly { return t.Dims[i].(*poly) }
 
 func isUnknown(t ir.Type) bool { return t.Kind == ir.AnyType }
 
+func (v value) unknown() bool { return isUnknown(v.typ) }
+
 // unknownOf is what remains of an expression after an error: its type is not
 // known, but what its operands depend on and bring along still counts.
 func unknownOf(vs ...value) value { return join(elab.Unknown, vs...) }
