@@ -12,11 +12,11 @@ const maxColumns = 1 << 20
 // Numbered lists the columns of a range whose ends are one word with a number
 // behind it, as x1..x8: they are those with the numbers from the one to the other,
 // wherever they stand in a table; none where the range runs backwards. Numbers of
-// one width keep it: x01..x12. ok is false for other ranges, which are what stands
-// between the two in the table, and for a single column.
+// one width keep it: x01..x12. A single column is one of these. ok is false for other
+// ranges, which are what stands between the two in the table.
 func (r *ColumnRange) Numbered() (names []string, ok bool) {
 	if r.Last == nil {
-		return nil, false
+		return []string{r.First.Name}, true
 	}
 	word, from := cutNumber(r.First.Name)
 	other, to := cutNumber(r.Last.Name)

@@ -153,7 +153,7 @@ func (a *affine) step(n *expr.Node) (f *form, bad *expr.Node) {
 			return nil, bad
 		}
 	}
-	if a.fold != nil && n.Deps != 0 && hasKink(n.Op) {
+	if a.fold != nil && n.Deps != 0 && n.Op.Info().Kinked {
 		return a.fold(n, args), nil
 	}
 	size := n.Shape.Len()

@@ -342,12 +342,10 @@ func (b *binder) fixedNumber(x lang.Expr, what string) (v float64, known, ok boo
 
 // fixed is fixedNumber of an expression at a place, elaborated to n.
 func (e *elaborator) fixed(n value, at diag.Span, what string) (v float64, known, ok bool) {
-	switch vals, known := e.constant(n, at, what); {
-	case !known:
-		return 0, false, !n.bad() && n.node.Deps == 0
-	default:
+	if vals, known := e.constant(n, at, what); known {
 		return vals[0], true, true
 	}
+	return 0, false, !n.bad() && n.node.Deps == 0
 }
 
 // rounded reports a value of integers that may not be exact.

@@ -126,7 +126,7 @@ func (r *rows) formOf(rel *relation, n *expr.Node) bool {
 	case bad == nil:
 		return true
 	case bad.Opaque, r.upperLevel: // data was not supplied, or it is one of the constraints that are not part of X
-	case hasKink(bad.Op):
+	case bad.Op.Info().Kinked:
 		rel.values = []*expr.Node{n}
 	default:
 		r.b.unchecked(rel.at)

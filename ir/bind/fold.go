@@ -78,7 +78,7 @@ func (r *rows) fold(rel relation, keep func(rel *relation, k int, terms []coeffi
 			return false
 		}
 		for _, n := range expr.Reachable(h) {
-			if n.Deps != 0 && hasKink(n.Op) {
+			if n.Deps != 0 && n.Op.Info().Kinked {
 				extra += n.Shape.Len()
 			}
 		}

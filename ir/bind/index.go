@@ -111,7 +111,7 @@ func (e *elaborator) rangeSubscript(sub lang.Subscript, lo value, first int) (se
 		return selector{}, false
 	}
 	s := join(lo.space, hi.space)
-	los, his = e.lift(e.asInt(lo, los), s, e.at(sub)).ints, e.lift(e.asInt(hi, his), s, e.at(sub)).ints
+	los, his = e.lift(intsAt(los, lo.space), s, e.at(sub)).ints, e.lift(intsAt(his, hi.space), s, e.at(sub)).ints
 	sel := selector{space: s}
 	e.b.unsized = e.b.unsized || len(los) == 0
 	for k := range los {
@@ -126,11 +126,6 @@ func (e *elaborator) rangeSubscript(sub lang.Subscript, lo value, first int) (se
 		sel.pos = append(sel.pos, expr.Sequence(los[k]-first, width)...)
 	}
 	return sel, true
-}
-
-// asInt is v as an integer value with the given numbers.
-func (e *elaborator) asInt(v value, ints []int) value {
-	return value{typ: elab.Int, space: v.space, ints: ints}
 }
 
 // inRange checks the positions against the dimension.

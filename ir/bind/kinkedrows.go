@@ -17,14 +17,6 @@ type kinkedRows struct {
 	kept  []int // their entries of h
 }
 
-func hasKink(op expr.Op) bool {
-	switch op {
-	case expr.Abs, expr.Max, expr.Min, expr.MaxAll, expr.MinAll:
-		return true
-	}
-	return false
-}
-
 // placeKinked keeps places for the rows of a relation. Those of infinite bounds are left out.
 func (r *rows) placeKinked(rel relation) {
 	p := r.prob

@@ -163,7 +163,7 @@ func (e *elaborator) compareLabels(x *lang.Binary, u, v value) value {
 func (e *elaborator) among(y lang.Expr, v, other value) (value, bool) {
 	if v = asLabel(y, v); v.set == nil {
 		ints, ok := e.integers(v, e.at(y), "what is compared with a text")
-		return e.asInt(v, ints), ok
+		return intsAt(ints, v.space), ok
 	}
 	if !v.set.written() {
 		return v, true

@@ -171,16 +171,12 @@ func (b *binder) start(prob *ir.Problem) {
 		if !item.Start {
 			continue
 		}
-		var target *ir.Variable
-		for k := range prob.Upper.Vars {
-			if prob.Upper.Vars[k].Name == item.Name.Name {
-				target = &prob.Upper.Vars[k]
-			}
-		}
-		if target == nil {
+		at := slices.IndexFunc(prob.Upper.Vars, func(v ir.Variable) bool { return v.Name == item.Name.Name })
+		if at < 0 {
 			b.unchecked(item.Name.Span())
 			continue
 		}
+		target := &prob.Upper.Vars[at]
 		e := b.top()
 		v := e.numeric(item.Value)
 		vals, ok := e.constant(v, item.Value.Span(), "the start of "+target.Name)
@@ -195,12 +191,8 @@ func (b *binder) start(prob *ir.Problem) {
 			prob.Start = each.Below(prob.Upper.Dim, func(j int) float64 { return min(max(0, prob.X.Lo[j]), prob.X.Hi[j]) })
 		}
 		for k := range target.Shape.Len() {
-			if v.isScalar() {
-				prob.Start[target.Offset+k] = vals[0]
-			} else {
-				prob.Start[target.Offset+k] = vals[k]
-			}
-			if at := prob.Start[target.Offset+k]; target.Integer && at != math.Trunc(at) {
+			at := vals[k%len(vals)]
+			if prob.Start[target.Offset+k] = at; target.Integer && at != math.Trunc(at) {
 				b.errorf(diag.BindNotInteger, item.Value.Span(), "`%s` takes whole numbers only, but starts at %v", target.EntryName(k), at)
 				break
 			}

@@ -72,21 +72,14 @@ type listedSet struct {
 	origin string
 	labels [][]string
 	seen   map[string]bool
-	from   []struct {
-		at  func(k, i int) diag.Place
-		row int
-	}
+	from   []func(i int) diag.Place // places of the labels of each
 }
 
 func (s *listedSet) add(elements [][]string, at func(k, i int) diag.Place) {
 	for k, e := range elements {
 		if key := strings.Join(e, "\x00"); !s.seen[key] {
 			s.seen[key] = true
-			s.labels = append(s.labels, e)
-			s.from = append(s.from, struct {
-				at  func(k, i int) diag.Place
-				row int
-			}{at, k})
+			s.labels, s.from = append(s.labels, e), append(s.from, func(i int) diag.Place { return at(k, i) })
 		}
 	}
 }
@@ -96,7 +89,7 @@ func (s *listedSet) entry(name string) data.Entry {
 	if e.Labels == nil {
 		e.Labels = [][]string{}
 	}
-	e.LabelAt = func(k, i int) diag.Place { return s.from[k].at(s.from[k].row, i) }
+	e.LabelAt = func(k, i int) diag.Place { return s.from[k](i) }
 	return e
 }
 
@@ -271,10 +264,7 @@ func (t *tableReader) wideColumns(name string, d *lang.Data) (cols []int, found,
 	}
 	for i := range d.Columns {
 		r := &d.Columns[i]
-		if names, ok := r.Numbered(); ok || r.Last == nil {
-			if r.Last == nil {
-				names = []string{r.First.Name}
-			}
+		if names, ok := r.Numbered(); ok {
 			for _, n := range names {
 				add(n)
 			}

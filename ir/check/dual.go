@@ -25,13 +25,13 @@ func (c *checker) dual(s *scope, e *lang.Call, _ []value) value {
 		d := c.errorf(s, diag.ArgumentType, e.Args[0].Span(), "`dual` takes the name of a constraint of the lower level")
 		d.Fix = "name the constraint, as in `balance: sum(y) == demand`, and write `dual(balance)`"
 		if index, ok := e.Args[0].(*lang.Index); ok {
-			if name, ok := index.X.(*lang.Name); ok && c.lowerConstraint(name.Name) != nil {
+			if name, ok := index.X.(*lang.Name); ok && constraintOf(c.program.Lower, name.Name) != nil {
 				d.Fix = fmt.Sprintf("`dual(%s)` is all multipliers of the family: index those, as in `dual(%s)[...]`", name.Name, name.Name)
 			}
 		}
 		return v
 	}
-	r := c.lowerConstraint(name.Name)
+	r := constraintOf(c.program.Lower, name.Name)
 	if r == nil {
 		d := c.errorf(s, diag.UnknownName, name.Span(), "the lower level has no constraint `%s`", name.Name)
 		d.Detail = "`dual` takes the name of a constraint of the lower level; a set such as `nonneg` has to be written as a named constraint for it"
@@ -52,11 +52,6 @@ func (c *checker) dual(s *scope, e *lang.Call, _ []value) value {
 	}
 	v.typ = c.rowsType(r)
 	return v
-}
-
-// lowerConstraint finds a constraint of the lower level by name.
-func (c *checker) lowerConstraint(name string) *lang.Constraint {
-	return constraintOf(c.program.Lower, name)
 }
 
 // constraintOf finds a constraint of a level, which may be nil, by name.

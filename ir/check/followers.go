@@ -322,9 +322,9 @@ func indices(binders []lang.Binder) (out []lang.Ident) {
 // mentionsIndex reports whether an expression uses an index of one of the binders.
 func mentionsIndex(e lang.Expr, binders []lang.Binder) bool {
 	own, found := indices(binders), false
-	lang.Walk(e, func(x lang.Expr) bool {
+	lang.Inspect(e, func(x lang.Expr, in *lang.Scope) bool {
 		n, ok := x.(*lang.Name)
-		found = found || ok && slices.ContainsFunc(own, func(i lang.Ident) bool { return i.Name == n.Name })
+		found = found || ok && in.Find(n.Name) == nil && slices.ContainsFunc(own, func(i lang.Ident) bool { return i.Name == n.Name })
 		return !found
 	})
 	return found

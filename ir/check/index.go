@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"slices"
 
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
@@ -198,13 +197,7 @@ func extreme(s *scope, p *poly, sign int) *poly {
 	// A bound may itself hold outer indices, so several rounds; a
 	// comprehension nested deeper than that is left to binding.
 	for range 8 {
-		var a *atom
-		for _, b := range p.atoms() {
-			if b.kind == indexAtom {
-				a = b
-				break
-			}
-		}
+		a := first(p, indexAtom)
 		if a == nil {
 			return p
 		}
@@ -378,7 +371,7 @@ func (c *checker) arrayOf(s *scope, e *lang.Comprehension) value {
 		switch {
 		case d.size == nil:
 			return unknownOf(body)
-		case readsIndex(b, e.Binders[:i]):
+		case mentionsIndex(b.Lo, e.Binders[:i]) || mentionsIndex(b.Hi, e.Binders[:i]):
 			c.errorf(s, diag.VaryingSize, b.Span(), "the range of `%s` moves with another index, so that this is no array", b.Name.Name).Fix =
 				"let it start at the same number for all, and add the other index where this one is used, or write out the cases with `if`"
 			return unknownOf(body)
@@ -386,20 +379,6 @@ func (c *checker) arrayOf(s *scope, e *lang.Comprehension) value {
 		dims = append(dims, c.bounded(s, d.size, b.Span()))
 	}
 	return join(elab.Array(dims...), body)
-}
-
-// readsIndex reports whether the range of an index reads one of the others.
-func readsIndex(b *lang.Binder, others []lang.Binder) (reads bool) {
-	for _, end := range []lang.Expr{b.Lo, b.Hi} {
-		lang.Inspect(end, func(x lang.Expr, in *lang.Scope) bool {
-			n, ok := x.(*lang.Name)
-			reads = reads || ok && in.Find(n.Name) == nil && slices.ContainsFunc(others, func(o lang.Binder) bool {
-				return slices.ContainsFunc(o.Names(), func(i lang.Ident) bool { return i.Name == n.Name })
-			})
-			return !reads
-		})
-	}
-	return reads
 }
 
 // mentions reports whether a size moves with an index of the scope.

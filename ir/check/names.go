@@ -191,8 +191,7 @@ func (c *checker) name(s *scope, e *lang.Name) value {
 		if entry := c.symbols[e.Name]; entry != nil {
 			entry.used = true
 			if entry.symbol.Kind == ir.FnSymbol {
-				c.functionAsValue(s, e)
-				return unknownValue
+				return c.functionAsValue(s, e)
 			}
 			return c.resolve(entry)
 		}
@@ -211,8 +210,7 @@ func (c *checker) name(s *scope, e *lang.Name) value {
 		return value{typ: elab.Real, num: &n}
 	}
 	if intrinsics[e.Name] != nil || c.program.Library[e.Name] != nil {
-		c.functionAsValue(s, e)
-		return unknownValue
+		return c.functionAsValue(s, e)
 	}
 	d := c.errorf(s, diag.UnknownName, e.Span(), "`%s` is not declared", e.Name)
 	near := c.nearest(e.Name, func() []string { return c.visible(s) })
@@ -230,8 +228,9 @@ func (c *checker) name(s *scope, e *lang.Name) value {
 	return unknownValue
 }
 
-func (c *checker) functionAsValue(s *scope, e *lang.Name) {
+func (c *checker) functionAsValue(s *scope, e *lang.Name) value {
 	c.errorf(s, diag.FunctionValue, e.Span(), "`%s` is a function and needs arguments", e.Name).Fix = "write `" + e.Name + "(...)`"
+	return unknownValue
 }
 
 // visible lists the values that a name at s could mean, for suggestions.

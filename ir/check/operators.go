@@ -95,12 +95,15 @@ func (c *checker) symbolic(s *scope, e *lang.Binary, v *value, x, y value) {
 	}
 }
 
+// side is one of an operator, with its value.
+type side struct {
+	e lang.Expr
+	v value
+}
+
 // comparison checks a relation inside a condition.
 func (c *checker) comparison(s *scope, e *lang.Binary, x, y value) value {
-	for _, o := range []struct {
-		e lang.Expr
-		v value
-	}{{e.X, x}, {e.Y, y}} {
+	for _, o := range []side{{e.X, x}, {e.Y, y}} {
 		if !elab.IsScalar(o.v.typ) {
 			c.errorf(s, diag.Condition, o.e.Span(), "`%s` compares scalars, but `%s` is %s", e.Op, elab.Quote(o.e), elab.KindOf(o.v.typ))
 			return unknownValue

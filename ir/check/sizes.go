@@ -109,9 +109,17 @@ func replaceParams(p *poly) *poly {
 	return p
 }
 
-func hasKind(p *poly, k atomKind) bool {
-	return slices.ContainsFunc(p.atoms(), func(a *atom) bool { return a.kind == k })
+// first is the first atom of a kind in p, or nil.
+func first(p *poly, k atomKind) *atom {
+	for _, a := range p.atoms() {
+		if a.kind == k {
+			return a
+		}
+	}
+	return nil
 }
+
+func hasKind(p *poly, k atomKind) bool { return first(p, k) != nil }
 
 // defaultsNote spells the defaults that two sizes depend on: "dx is 100 and dy
 // is 200 by default", or "".
@@ -174,17 +182,15 @@ func (c *checker) bounded(s *scope, p *poly, at diag.Span) *poly {
 func (c *checker) integer(s *scope, e lang.Expr, what string) *poly {
 	switch e := e.(type) {
 	case *lang.Paren:
-		p := c.integer(s, e.X, what)
 		c.record(s, e, elab.Int)
-		return p
+		return c.integer(s, e.X, what)
 	case *lang.Unary:
 		if e.Op == lang.Neg {
-			p := c.integer(s, e.X, what)
 			c.record(s, e, elab.Int)
-			if p == nil {
-				return nil
+			if p := c.integer(s, e.X, what); p != nil {
+				return p.scale(minusOne)
 			}
-			return p.scale(minusOne)
+			return nil
 		}
 	case *lang.Binary:
 		if p, ok := c.integerBinary(s, e, what); ok {

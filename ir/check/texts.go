@@ -57,10 +57,7 @@ func textFix(e lang.Expr) string {
 // compareTexts checks a comparison with an entry of data of texts: it is with
 // another one, with a label, or with an integer.
 func (c *checker) compareTexts(s *scope, e *lang.Binary, x, y value) value {
-	for _, side := range []struct {
-		e lang.Expr
-		v value
-	}{{e.X, x}, {e.Y, y}} {
+	for _, side := range []side{{e.X, x}, {e.Y, y}} {
 		switch {
 		case side.v.set != nil && len(side.v.set.tuple()) > 1:
 			c.errorf(s, diag.WrongSet, e.Span(), "`%s` is an element of `%s`, which are tuples", elab.Quote(side.e), side.v.set.name)
@@ -101,12 +98,9 @@ func (c *checker) columns(d *lang.Data) {
 	for i := range d.Columns {
 		r := &d.Columns[i]
 		names, numbered := r.Numbered()
-		if !numbered && r.Last != nil && r.First.Name == r.Last.Name || numbered && len(names) == 0 {
+		if !numbered && r.First.Name == r.Last.Name || numbered && len(names) == 0 {
 			c.errorf(c.global, diag.EmptySet, r.Span(), "these columns end before they start")
 			continue
-		}
-		if r.Last == nil {
-			names = []string{r.First.Name}
 		}
 		for _, name := range names {
 			if first, twice := seen[name]; twice {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/directed"
+	"bilevelc/internal/each"
 	"bilevelc/ir/expr"
 )
 
@@ -336,10 +337,7 @@ func (s *study) splitNorm(n *expr.Node) (c Interval, u *expr.Node) {
 
 // ruleOf words what the second derivative of a fused region shows.
 func (b *backward) ruleOf(n *expr.Node, slopes []jet) string {
-	d2 := slopes[0].d2
-	for _, j := range slopes[1:] {
-		d2 = d2.hull(j.d2)
-	}
+	d2 := hullOf(each.Of(slopes, func(j jet) Interval { return j.d2 }))
 	name := n.Op.Info().Name
 	if _, ok := b.squared(n); ok {
 		name = "square"

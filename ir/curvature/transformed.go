@@ -170,12 +170,7 @@ func (u *untransformer) times(a, b *expr.Node) *expr.Node {
 
 // rangeOf encloses the entries of a node for x in X and y within its rows.
 func (u *untransformer) rangeOf(n *expr.Node) Interval {
-	r := u.study(u.Lower.Objective, expr.DependsY, u.feasible, u.budget()).rangeOf(n)
-	out := Interval{math.Inf(1), math.Inf(-1)}
-	for _, v := range r {
-		out.Lo, out.Hi = min(out.Lo, v.Lo), max(out.Hi, v.Hi)
-	}
-	return out
+	return hullOf(u.study(u.Lower.Objective, expr.DependsY, u.feasible, u.budget()).rangeOf(n))
 }
 
 // signOf is the sign of all entries of a node; 0 where it is not known to be one.

@@ -89,19 +89,13 @@ func (p *jsonReader) object(only string) {
 // objectOf reads the braces, names and commas of an object and calls value
 // where each value begins, with the place and the text of its name.
 func (p *jsonReader) objectOf(value func(start, end int, key string)) {
-	p.pos++
-	p.space()
-	if p.peek() == '}' {
-		p.pos++
-		return
-	}
-	for {
-		p.space()
+	key := ""
+	p.list('}', func(int) {
 		start := p.pos
 		if p.peek() != '"' {
 			p.fail("expected a name in double quotes")
 		}
-		key := p.quoted()
+		key = p.quoted()
 		end := p.pos
 		p.space()
 		if p.peek() != ':' {
@@ -110,17 +104,7 @@ func (p *jsonReader) objectOf(value func(start, end int, key string)) {
 		p.pos++
 		p.space()
 		value(start, end, key)
-		p.space()
-		switch p.peek() {
-		case ',':
-			p.pos++
-		case '}':
-			p.pos++
-			return
-		default:
-			p.fail("expected , or } after the value of " + clip(key))
-		}
-	}
+	}, func() string { return "expected , or } after the value of " + clip(key) })
 }
 
 // add reads a value and enters it under a name.
@@ -203,9 +187,15 @@ func (p *jsonReader) array(at entry) *data.Array {
 // elements reads the brackets and commas of a list and calls read at each
 // element. It returns how many there are.
 func (p *jsonReader) elements(read func(i int)) int {
+	return p.list(']', read, func() string { return "expected , or ] in a list" })
+}
+
+// list reads commas and what stands between them up to a closing bracket; otherwise says
+// what is wrong where neither follows.
+func (p *jsonReader) list(closing byte, read func(i int), otherwise func() string) int {
 	p.pos++
 	p.space()
-	if p.peek() == ']' {
+	if p.peek() == closing {
 		p.pos++
 		return 0
 	}
@@ -216,11 +206,11 @@ func (p *jsonReader) elements(read func(i int)) int {
 		switch p.peek() {
 		case ',':
 			p.pos++
-		case ']':
+		case closing:
 			p.pos++
 			return i + 1
 		default:
-			p.fail("expected , or ] in a list")
+			p.fail(otherwise())
 		}
 	}
 }

@@ -53,10 +53,7 @@ func readMatrixMarket(r *reader, name string) (*data.Array, string) {
 // words; false at the end of the file.
 func (p *mtxReader) next() bool {
 	for p.pos < len(p.text) {
-		start, end := p.pos, len(p.text)
-		if n := strings.IndexByte(p.text[start:], '\n'); n >= 0 {
-			end = start + n
-		}
+		start, end := p.pos, p.endOfLine(p.pos)
 		p.pos = end + 1
 		p.words = p.words[:0]
 		for i := start; i < end; {

@@ -170,10 +170,8 @@ func parseNPYHeader(text string) (h npyHeader, problem string) {
 	}
 	h.size = len(text) - len(rest) + length
 	p := pyReader{s: rest[:length]}
-	if problem := p.header(&h); problem != "" {
-		return h, problem
-	}
-	return h, ""
+	problem = p.header(&h)
+	return h, problem
 }
 
 // pyReader reads the little of Python's literals that a header consists of.

@@ -37,6 +37,7 @@ type Primitive struct {
 	Doc       string
 	Domain    string // where it is defined; "" is everywhere
 	Smooth    bool   // continuously differentiable in the interior of its domain
+	Kinked    bool   // piecewise linear and continuous: rows restate it
 	Linear    bool   // in all its arguments together: it is neither curved in nor couples what it adds up
 	Bilinear  bool   // its entries are sums of products of an entry of each of its two arguments (see Terms)
 
@@ -111,7 +112,7 @@ var Primitives = [...]Primitive{
 		Slope: func(a Algebra, u, _ Term) Term {
 			return a.Mul(a.Number(1/math.Sqrt(2*math.Pi)), a.Apply(Exp, a.Mul(a.Number(-0.5), a.Mul(u, u))))
 		}},
-	Abs: {Name: "abs", Symbol: "abs", Class: Elementwise1, Signature: "abs(u)",
+	Abs: {Kinked: true, Name: "abs", Symbol: "abs", Class: Elementwise1, Signature: "abs(u)",
 		Doc: "absolute value, entry by entry", Eval1: math.Abs},
 	Floor: {Name: "floor", Symbol: "floor", Class: Elementwise1, Signature: "floor(u)",
 		Doc: "largest integer that is at most u, entry by entry", Eval1: math.Floor},
@@ -131,9 +132,9 @@ var Primitives = [...]Primitive{
 		Domain: "u > 0, or v an integer (positive where u is 0)", Eval2: math.Pow, Inside: powInside},
 	PosPow: {Symbol: "pos^", Class: Elementwise2, Smooth: true, Signature: "max(u, 0) .^ v",
 		Doc: "power above 1 of the positive part, entry by entry", Eval2: posPow},
-	Max: {Name: "max", Symbol: "max", Class: Elementwise2, Signature: "max(u, v)", Doc: "the larger, entry by entry",
+	Max: {Kinked: true, Name: "max", Symbol: "max", Class: Elementwise2, Signature: "max(u, v)", Doc: "the larger, entry by entry",
 		Eval2: math.Max},
-	Min: {Name: "min", Symbol: "min", Class: Elementwise2, Signature: "min(u, v)", Doc: "the smaller, entry by entry",
+	Min: {Kinked: true, Name: "min", Symbol: "min", Class: Elementwise2, Signature: "min(u, v)", Doc: "the smaller, entry by entry",
 		Eval2: math.Min},
 
 	Sum: {Linear: true, Name: "sum", Symbol: "sum", Class: Reduction, Fold: total, Smooth: true, Signature: "sum(u)", Doc: "sum of all entries"},
@@ -141,8 +142,8 @@ var Primitives = [...]Primitive{
 		Doc: "product of all entries"},
 	LogSumExp: {Name: "logsumexp", Symbol: "logsumexp", Class: Reduction, Fold: logSumExp, Smooth: true, Signature: "logsumexp(u)",
 		Doc: "log(sum(exp(u))), without overflow"},
-	MaxAll: {Name: "max", Symbol: "max", Class: Reduction, Fold: slices.Max[[]float64], Signature: "max(u)", Doc: "largest entry"},
-	MinAll: {Name: "min", Symbol: "min", Class: Reduction, Fold: slices.Min[[]float64], Signature: "min(u)", Doc: "smallest entry"},
+	MaxAll: {Kinked: true, Name: "max", Symbol: "max", Class: Reduction, Fold: slices.Max[[]float64], Signature: "max(u)", Doc: "largest entry"},
+	MinAll: {Kinked: true, Name: "min", Symbol: "min", Class: Reduction, Fold: slices.Min[[]float64], Signature: "min(u)", Doc: "smallest entry"},
 
 	Dot: {Bilinear: true, Symbol: "dot", Class: Product, Apply: dot, Smooth: true, Signature: "u' * v", Doc: "inner product of two vectors"},
 	MatVec: {Bilinear: true, Symbol: "matvec", Class: Product, Apply: matVecOf, Smooth: true, Signature: "M * v",
