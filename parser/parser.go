@@ -40,10 +40,7 @@ func ParseFile(src *diag.Source) (*lang.File, diag.List) {
 // is then its cause, and there is no tree.
 func ParseFileContext(ctx context.Context, src *diag.Source) (file *lang.File, diags diag.List, err error) {
 	err = await.Within(ctx, func(m *await.Meter) { file, diags = parseFile(newSession(src, m)) })
-	if err != nil {
-		return nil, nil, err
-	}
-	return file, diags, nil
+	return file, diags, err
 }
 
 func parseFile(s *session) (*lang.File, diag.List) {

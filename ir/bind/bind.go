@@ -102,10 +102,7 @@ func BindContext(ctx context.Context, p *ir.Program, set *data.Set, opts Options
 		opts.meter = m
 		prob, list = Bind(p, set, opts)
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return prob, list, nil
+	return prob, list, err
 }
 
 // Expr binds an expression over the names of p, whose levels may lack an objective, or

@@ -171,35 +171,11 @@ func (e *elaborator) intMap2(op expr.Op, u, v value) (value, bool) {
 	return out, true
 }
 
+// intOp is an operation on two integers below 2^53, where the result is another one. A
+// quotient is whole where its double is: beside a whole number it is off by more than that rounds.
 func intOp(op expr.Op, a, c int) (int, bool) {
-	switch op {
-	case expr.Add:
-		return inExact(float64(a) + float64(c))
-	case expr.Sub:
-		return inExact(float64(a) - float64(c))
-	case expr.Mul:
-		return inExact(float64(a) * float64(c))
-	case expr.Div:
-		if c == 0 || a%c != 0 {
-			return 0, false
-		}
-		return a / c, true
-	case expr.Pow:
-		if c < 0 {
-			return 0, false
-		}
-		return inExact(math.Pow(float64(a), float64(c)))
-	case expr.Max:
-		return max(a, c), true
-	case expr.Min:
-		return min(a, c), true
-	}
-	return 0, false
-}
-
-// inExact converts a result that is exact where it is below 2^53 in size.
-func inExact(v float64) (int, bool) {
-	if math.Abs(v) >= exactInt || v != math.Trunc(v) {
+	v := op.Info().Eval2(float64(a), float64(c))
+	if op == expr.Pow && c < 0 || !(math.Abs(v) < exactInt) || v != math.Trunc(v) {
 		return 0, false
 	}
 	return int(v), true

@@ -35,35 +35,24 @@ import (
 )
 
 // Check checks a whole model.
-func Check(file *lang.File) (*ir.Program, diag.List) {
-	return newChecker(file).checkModel()
-}
+func Check(file *lang.File) (*ir.Program, diag.List) { return check(file, nil, true) }
 
 // CheckContext is Check, given up when ctx ends, at the next name or expression: the
 // error is then its cause, and there is no program.
 func CheckContext(ctx context.Context, file *lang.File) (p *ir.Program, diags diag.List, err error) {
-	err = await.Within(ctx, func(m *await.Meter) {
-		c := newChecker(file)
-		c.meter = m
-		p, diags = c.checkModel()
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return p, diags, nil
-}
-
-func (c *checker) checkModel() (*ir.Program, diag.List) {
-	c.run(true)
-	return c.program, c.finish()
+	err = await.Within(ctx, func(m *await.Meter) { p, diags = check(file, m, true) })
+	return p, diags, err
 }
 
 // Partial checks declarations as they come in a session: what is not there
 // yet (the model's name, a level, an objective) is not an error, and unused
 // names are not reported.
-func Partial(file *lang.File) (*ir.Program, diag.List) {
+func Partial(file *lang.File) (*ir.Program, diag.List) { return check(file, nil, false) }
+
+func check(file *lang.File, m *await.Meter, whole bool) (*ir.Program, diag.List) {
 	c := newChecker(file)
-	c.run(false)
+	c.meter = m
+	c.run(whole)
 	return c.program, c.finish()
 }
 

@@ -116,6 +116,34 @@ lower {
 	}
 }
 
+// Of two followers that declare a variable of one name, messages call it the first one's, each time.
+func TestSameMessageEachTime(t *testing.T) {
+	text := `model twins
+upper {
+  var x: real
+  minimize x^2
+}
+lower first {
+  var w: real
+  minimize (w - x)^2
+}
+lower second {
+  var w: real
+  minimize (w + x)^2
+}
+lower third {
+  var z: real
+  minimize (z - w)^2
+}
+`
+	for range 30 {
+		_, diags := checkText(t, "twins.blv", text)
+		if got := diags.Error(); !strings.Contains(got, "the follower `third` reads `w`, which the follower `first` decides") {
+			t.Fatal(got)
+		}
+	}
+}
+
 // A session checks what is there, and asks for types of expressions.
 func TestSession(t *testing.T) {
 	file, diags := parser.ParseFile(diag.NewSource("session", "param n: int = 3\ndata A: matrix[n, 2]\nlet B = A' * A\n"))

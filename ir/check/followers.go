@@ -394,8 +394,9 @@ func (c *checker) apart(l *ir.LevelDecl) {
 func (c *checker) equilibrium(f *ir.Follower, e lang.Expr, path []*lang.Name) {
 	last := path[len(path)-1]
 	whose := f.Name
-	for _, other := range c.lowerBlocks {
-		if other.own[last.Name] {
+	for _, d := range slices.Backward(c.file.Decls) { // of two that declare it, the first has it
+		block, _ := d.(*lang.Level)
+		if other := c.lowerBlocks[block]; other != nil && other.own[last.Name] {
 			whose = other.name
 		}
 	}
