@@ -68,7 +68,7 @@ func (b *binder) bindData(s *ir.Symbol, d *lang.Data) {
 
 // unknown binds data that were not supplied, or follow from such (abstract binding).
 func (b *binder) unknown(s *ir.Symbol, d *lang.Data, dims []dim) {
-	b.known[s.Name] = array(b.graph.Opaque(s.Name, shapeOf(sizesOf(dims)), d.Name.Span()), dims)
+	b.known[s.Name] = array(b.graph.Opaque(s.Name, expr.ShapeOf(sizesOf(dims)), d.Name.Span()), dims)
 }
 
 // given is a supplied array in the shape of its declaration; nil where it does
@@ -98,7 +98,7 @@ func (b *binder) conform(s *ir.Symbol, d *lang.Data, a *data.Array, dims []int, 
 	if len(dims) == 1 && a.Rank() == 2 && a.Shape[1] == 1 {
 		a = data.Vector(a.Values())
 	}
-	if len(dims) > 2 && a.Rank() == 1 && a.Len() == shapeOf(dims).Len() { // its entries row-major
+	if len(dims) > 2 && a.Rank() == 1 && a.Len() == expr.ShapeOf(dims).Len() { // its entries row-major
 		return a
 	}
 	if len(dims) == 2 && a.Len() == 0 && dims[0]*dims[1] == 0 { // JSON cannot say how long the rows are that there are none of
@@ -210,7 +210,7 @@ func (b *binder) written(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 	if v.bad() {
 		return nil
 	}
-	if want := shapeOf(sizesOf(dims)); v.item() != want || v.isRow() {
+	if want := expr.ShapeOf(sizesOf(dims)); v.item() != want || v.isRow() {
 		diagnostic := b.errorf(diag.BindShape, d.Value.Span(), "`%s` is %s, but is declared %s", s.Name, v.describe(), d.Type.Span().Text())
 		for _, dim := range d.Type.Dims {
 			if name, ok := dim.(*lang.Name); ok && b.bound[name.Name] != nil {
@@ -263,6 +263,6 @@ func (b *binder) generate(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 			return nil
 		}
 	}
-	shape := shapeOf(sizesOf(dims))
+	shape := expr.ShapeOf(sizesOf(dims))
 	return expr.NewArray(shape, each.Below(shape.Len(), func(int) float64 { return draw() }))
 }

@@ -8,7 +8,6 @@ import (
 	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
-	"bilevelc/ir/expr"
 	"bilevelc/lang"
 )
 
@@ -84,24 +83,6 @@ func (b *binder) dims(t *lang.TypeExpr, name string) ([]dim, bool) {
 
 func sizesOf(dims []dim) []int {
 	return each.Of(dims, func(d dim) int { return d.n })
-}
-
-// shapeOf is the shape of the node that holds an array: its own up to two
-// dimensions, a vector of all entries, row-major, beyond.
-func shapeOf(dims []int) expr.Shape {
-	switch len(dims) {
-	case 0:
-		return expr.ScalarShape()
-	case 1:
-		return expr.VectorShape(dims[0])
-	case 2:
-		return expr.MatrixShape(dims[0], dims[1])
-	}
-	n := 1
-	for _, d := range dims {
-		n *= d
-	}
-	return expr.VectorShape(n)
 }
 
 // overSets reports dimensions of which some are over sets.

@@ -8,6 +8,7 @@ import (
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/elab"
+	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -68,7 +69,7 @@ func (b *binder) placesByLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, di
 	fail := func(i int, format string, args ...any) *diag.Diagnostic {
 		return b.atKey(d, entry, i, diag.BindLabels, "%s of `%s` %s", tupleText(k.Keys[i]), s.Name, fmt.Sprintf(format, args...))
 	}
-	total := shapeOf(sizesOf(dims)).Len()
+	total := expr.ShapeOf(sizesOf(dims)).Len()
 	from := slices.Repeat([]int{-1}, total)
 	for i, labels := range k.Keys {
 		at := 0

@@ -198,7 +198,7 @@ func (e *elaborator) structural(x *lang.Call, args []value) value {
 		return e.eye(sizes[0], at)
 	default:
 		e.b.fits(at, name, sizes...)
-		return unbatched(e.b.graph.Fill(map[string]float64{"ones": 1, "zeros": 0}[name], shapeOf(sizes), at))
+		return unbatched(e.b.graph.Fill(map[string]float64{"ones": 1, "zeros": 0}[name], expr.ShapeOf(sizes), at))
 	}
 }
 

@@ -37,7 +37,7 @@ func (e *elaborator) dual(x *lang.Call) value {
 		}
 	}
 	b.fits(e.at(x), "the array of multipliers", sizesOf(over.dims)...)
-	shape := shapeOf(sizesOf(over.dims))
+	shape := expr.ShapeOf(sizesOf(over.dims))
 	var node *expr.Node
 	if len(rows) == 0 {
 		node = b.graph.Fill(0, shape, e.at(x))

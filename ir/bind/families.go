@@ -181,10 +181,10 @@ func familyShape(h value) (expr.Shape, []ir.Axis) {
 	}
 	if sizes, ok := s.grid(); ok && exported(dims) == nil {
 		dims = append(plain(sizes), dims...)
-		return shapeOf(sizesOf(dims)), exported(dims)
+		return expr.ShapeOf(sizesOf(dims)), exported(dims)
 	}
 	axes := append([]ir.Axis{indexAxis(s)}, exportedAll(dims)...)
-	return shapeOf([]int{s.n, h.item().Len()}[:min(len(axes), 2)]), axes
+	return expr.ShapeOf([]int{s.n, h.item().Len()}[:min(len(axes), 2)]), axes
 }
 
 // indexAxis is the axis of a family's index tuples.

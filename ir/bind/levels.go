@@ -68,7 +68,7 @@ func (b *binder) variables(l *ir.Level, decl *ir.LevelDecl, lower bool) bool {
 			continue
 		}
 		b.within(min(b.limit, b.mostVariables+perNumber*b.numbers), v.Type.Span(), v.Name.Name, sizesOf(dims)...)
-		shape := shapeOf(sizesOf(dims))
+		shape := expr.ShapeOf(sizesOf(dims))
 		l.Vars = append(l.Vars, ir.Variable{Name: v.Name.Name, Shape: shape, Offset: l.Dim, Span: v.Name.Span(),
 			Axes: exported(dims), Integer: v.Kind != lang.ContinuousVar && !lower})
 		node := b.graph.Var(v.Name.Name, lower, l.Dim, shape, v.Name.Span())

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bilevelc/ir"
+	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -164,7 +165,7 @@ func compareRows(t *testing.T, p *ir.Program, prob *ir.Problem, x, y []float64) 
 func interpreter(p *ir.Program, prob *ir.Problem, x, y []float64) *naive {
 	n := &naive{prog: p, vals: map[string]nval{}}
 	for _, d := range prob.Data {
-		n.vals[d.Name] = nof(shapeOf(d.Array.Shape), d.Array.Values())
+		n.vals[d.Name] = nof(expr.ShapeOf(d.Array.Shape), d.Array.Values())
 	}
 	for _, v := range prob.Upper.Vars {
 		n.vals[v.Name] = nof(v.Shape, x[v.Offset:v.Offset+v.Shape.Len()])

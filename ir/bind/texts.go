@@ -20,7 +20,7 @@ import (
 func (b *binder) bindTexts(s *ir.Symbol, d *lang.Data, dims []dim) {
 	values := &boundSet{name: s.Name, texts: true}
 	b.fits(d.Name.Span(), s.Name, sizesOf(dims)...)
-	n := shapeOf(sizesOf(dims)).Len()
+	n := expr.ShapeOf(sizesOf(dims)).Len()
 	entry := b.set.Get(s.Name)
 	var list []string
 	origin := "the model"

@@ -52,7 +52,7 @@ func (v value) isScalar() bool { return len(v.typ.Dims) == 0 }
 func (v value) isRow() bool { return v.typ.Kind == ir.RowVectorType }
 
 // item is the shape of the node that holds one instance.
-func (v value) item() expr.Shape { return shapeOf(sizesOf(v.dims())) }
+func (v value) item() expr.Shape { return expr.ShapeOf(sizesOf(v.dims())) }
 
 func scalarInt(i int) value { return element(i, nil) }
 

@@ -180,11 +180,7 @@ func (c *checker) branch(s *scope, e *lang.IfExpr) value {
 	if fault != nil {
 		return c.fault(s, fault, a, b)
 	}
-	v := join(t, a, b)
-	if t.Kind == ir.IntType {
-		v.size = c.opaque(s, e.Span())
-	}
-	return v
+	return c.sized(s, e, join(t, a, b))
 }
 
 // condition checks what stands after `if`: comparisons of scalars and their

@@ -342,11 +342,7 @@ func (c *checker) comprehension(s *scope, e *lang.Comprehension) value {
 			return unknownOf(body)
 		}
 	}
-	v := applied(body.typ, op.Info(), site{at: e.Span(), what: fn}, body)
-	if v.typ.Kind == ir.IntType {
-		v.size = c.opaque(s, e.Span())
-	}
-	return v
+	return c.sized(s, e, applied(body.typ, op.Info(), site{at: e.Span(), what: fn}, body))
 }
 
 // arrayOf types [i in 1..n, j in 1..m: e]: one entry for each combination of

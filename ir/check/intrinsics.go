@@ -117,10 +117,7 @@ func (c *checker) primitive(s *scope, e *lang.Call, args []value) value {
 	case expr.Reduction:
 		t = elab.Real
 	}
-	v := applied(t, p, site{at: e.Span(), what: p.Name}, args...)
-	if t.Kind == ir.IntType {
-		v.size = c.opaque(s, e.Span())
-	}
+	v := c.sized(s, e, applied(t, p, site{at: e.Span(), what: p.Name}, args...))
 	if p.Class != expr.Elementwise1 || args[0].num == nil {
 		return v
 	}

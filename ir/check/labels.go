@@ -210,7 +210,7 @@ func (c *checker) ord(s *scope, e *lang.Call, args []value) value {
 	if v := c.neighbour(s, e, args); v.unknown() {
 		return v
 	}
-	return value{typ: elab.Int, size: c.opaque(s, e.Span())}
+	return c.sized(s, e, value{typ: elab.Int})
 }
 
 // neighbour types next and prev, whose argument must be an element of a set.

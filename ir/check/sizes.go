@@ -166,6 +166,14 @@ func (c *checker) opaque(s *scope, at diag.Span) *poly {
 	return atomPoly(a)
 }
 
+// sized gives the value of e an opaque size where it is an int.
+func (c *checker) sized(s *scope, e lang.Expr, v value) value {
+	if v.typ.Kind == ir.IntType {
+		v.size = c.opaque(s, e.Span())
+	}
+	return v
+}
+
 // bounded replaces a size beyond the limits by an opaque one.
 func (c *checker) bounded(s *scope, p *poly, at diag.Span) *poly {
 	if p.tooLarge() {

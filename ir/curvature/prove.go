@@ -99,11 +99,6 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 	return out
 }
 
-// rankBudget is a fifth of what one claim may spend: operations of Gram-Schmidt.
-func (pr *prover) rankBudget() *budget {
-	return &budget{left: pr.opts.MaxWork / 5, ctx: pr.opts.Context}
-}
-
 func (pr *prover) budget() *budget { return &budget{left: pr.opts.MaxWork, ctx: pr.opts.Context} }
 
 // study begins to study n, or goes on with what studies of it over the same

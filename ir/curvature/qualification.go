@@ -72,7 +72,7 @@ func (pr *prover) qualify() Qualification {
 	if len(p.Rows) == 0 {
 		return out
 	}
-	work := pr.rankBudget()
+	work := &budget{left: pr.opts.MaxWork / 5, ctx: pr.opts.Context} // operations of Gram-Schmidt
 	var equal []int
 	for i, r := range p.Rows {
 		if r.Equal {

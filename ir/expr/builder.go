@@ -52,7 +52,7 @@ func (b *Builder) Nodes() []*Node { return b.nodes }
 // Const is a node for an array that is known; name is the data's name, or ""
 // for a literal or generated constant.
 func (b *Builder) Const(name string, a *data.Array, at diag.Span) *Node {
-	return b.intern(&Node{Op: Const, Shape: arrayShape(a), Value: a, Name: name, Span: at})
+	return b.intern(&Node{Op: Const, Shape: ShapeOf(a.Shape), Value: a, Name: name, Span: at})
 }
 
 // Opaque stands for data that was not supplied: its shape is known, its value
@@ -364,14 +364,22 @@ func isIdentity(index []int) bool {
 	return true
 }
 
-func arrayShape(a *data.Array) Shape {
-	switch a.Rank() {
+// ShapeOf is the shape of the node that holds an array of the given sizes: its own up to two
+// dimensions, a vector of all entries, row-major, beyond.
+func ShapeOf(dims []int) Shape {
+	switch len(dims) {
 	case 0:
 		return ScalarShape()
 	case 1:
-		return VectorShape(a.Shape[0])
+		return VectorShape(dims[0])
+	case 2:
+		return MatrixShape(dims[0], dims[1])
 	}
-	return MatrixShape(a.Shape[0], a.Shape[1])
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return VectorShape(n)
 }
 
 // NewArray is a dense array of the given shape, whose entries it keeps.

@@ -17,8 +17,12 @@ import (
 // data was not supplied.
 func Eval(n *Node, x, y []float64) (*data.Array, error) {
 	values := make(map[*Node]*data.Array)
-	if err := evalInto(values, n, x, y); err != nil {
-		return nil, err
+	for _, m := range reach([]*Node{n}, func(m *Node) bool { return m.Deps != 0 }) {
+		v, err := evalNode(m, values, x, y)
+		if err != nil {
+			return nil, err
+		}
+		values[m] = v
 	}
 	return values[n], nil
 }
@@ -33,17 +37,6 @@ func Scalar(n *Node, x, y []float64) (float64, error) {
 		return 0, err
 	}
 	return a.Dense[0], nil
-}
-
-func evalInto(values map[*Node]*data.Array, root *Node, x, y []float64) error {
-	for _, n := range variableNodes(root) {
-		v, err := evalNode(n, values, x, y)
-		if err != nil {
-			return err
-		}
-		values[n] = v
-	}
-	return nil
 }
 
 func evalNode(n *Node, values map[*Node]*data.Array, x, y []float64) (*data.Array, error) {
@@ -67,12 +60,6 @@ func evalNode(n *Node, values map[*Node]*data.Array, x, y []float64) (*data.Arra
 	return apply(n, args), nil
 }
 
-// variableNodes lists what root reaches in topological order, not looking
-// below nodes without Deps.
-func variableNodes(root *Node) []*Node {
-	return reach([]*Node{root}, func(n *Node) bool { return n.Deps != 0 })
-}
-
 // Reachable lists roots and everything below them in topological order.
 func Reachable(roots ...*Node) []*Node {
 	return reach(roots, func(*Node) bool { return true })
@@ -84,6 +71,8 @@ func (n *Node) Smooth() bool {
 	return !slices.ContainsFunc(Reachable(n), func(m *Node) bool { return m.Deps != 0 && !m.Op.Info().Smooth })
 }
 
+// reach lists roots and what is below them in topological order, not looking below nodes
+// into which descend does not go.
 func reach(roots []*Node, descend func(*Node) bool) []*Node {
 	seen := map[*Node]bool{}
 	var nodes []*Node
@@ -242,8 +231,6 @@ func logSumExp(vals []float64) float64 {
 }
 
 func transposeOf(_ *Node, args []*data.Array) *data.Array { return transpose(args[0]) }
-
-func gatherOf(n *Node, args []*data.Array) *data.Array { return gather(n, args[0]) }
 
 func scatterAdd(n *Node, args []*data.Array) *data.Array {
 	out := make([]float64, n.Shape.Len())

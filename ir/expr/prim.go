@@ -146,14 +146,14 @@ var Primitives = [...]Primitive{
 	MinAll: {Kinked: true, Name: "min", Symbol: "min", Class: Reduction, Fold: slices.Min[[]float64], Signature: "min(u)", Doc: "smallest entry"},
 
 	Dot: {Bilinear: true, Symbol: "dot", Class: Product, Apply: dot, Smooth: true, Signature: "u' * v", Doc: "inner product of two vectors"},
-	MatVec: {Bilinear: true, Symbol: "matvec", Class: Product, Apply: matVecOf, Smooth: true, Signature: "M * v",
+	MatVec: {Bilinear: true, Symbol: "matvec", Class: Product, Apply: matVec, Smooth: true, Signature: "M * v",
 		Doc: "product of a matrix and a vector"},
 	MatMul: {Bilinear: true, Symbol: "matmul", Class: Product, Apply: matMul, Smooth: true, Signature: "M * N", Doc: "product of two matrices"},
 	Outer: {Bilinear: true, Name: "outer", Symbol: "outer", Class: Product, Apply: outer, Smooth: true, Signature: "outer(u, v)",
 		Doc: "u * v', the outer product of two vectors"},
 
 	Transpose: {Linear: true, Symbol: "transpose", Class: Structural, Apply: transposeOf, Smooth: true, Signature: "M'", Doc: "transpose of a matrix"},
-	Gather:    {Linear: true, Symbol: "gather", Class: Structural, Apply: gatherOf, Smooth: true, Signature: "v[i]", Doc: "chosen entries"},
+	Gather:    {Linear: true, Symbol: "gather", Class: Structural, Apply: gather, Smooth: true, Signature: "v[i]", Doc: "chosen entries"},
 	ScatterAdd: {Linear: true, Symbol: "scatter", Class: Structural, Apply: scatterAdd, Smooth: true,
 		Doc: "sums of entries by the place they belong to"},
 }

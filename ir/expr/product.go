@@ -19,10 +19,6 @@ func outer(n *Node, args []*data.Array) *data.Array {
 	return NewArray(n.Shape, out)
 }
 
-func matVecOf(n *Node, args []*data.Array) *data.Array {
-	return data.Vector(matVec(args[0], n.TransA, args[1].Dense, n.Shape.Rows))
-}
-
 func matMul(n *Node, args []*data.Array) *data.Array {
 	u, v := args[0], args[1]
 	if u.Sparse != nil || v.Sparse != nil {
@@ -38,17 +34,17 @@ func matMul(n *Node, args []*data.Array) *data.Array {
 	return NewArray(n.Shape, out)
 }
 
-func matVec(m *data.Array, transA bool, v []float64, rows int) []float64 {
-	out := make([]float64, rows)
+func matVec(n *Node, args []*data.Array) *data.Array {
+	m, v, out := args[0], args[1].Dense, make([]float64, n.Shape.Rows)
 	switch {
-	case m.Sparse != nil && transA:
+	case m.Sparse != nil && n.TransA:
 		m.Sparse.AddMulVecT(out, 1, v)
 	case m.Sparse != nil:
 		m.Sparse.MulVec(out, v)
 	default:
-		blas64.Gemv(trans(transA), 1, denseMatrix(m), vec(v), 0, vec(out))
+		blas64.Gemv(trans(n.TransA), 1, denseMatrix(m), vec(v), 0, vec(out))
 	}
-	return out
+	return data.Vector(out)
 }
 
 // sparseMatMul multiplies where one factor is sparse; the product of two

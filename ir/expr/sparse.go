@@ -56,7 +56,8 @@ func scaleEntries(m *sparse.CSR, a *data.Array) *data.Array {
 }
 
 // gather evaluates Gather. A matrix taken from a sparse matrix stays sparse.
-func gather(n *Node, u *data.Array) *data.Array {
+func gather(n *Node, args []*data.Array) *data.Array {
+	u := args[0]
 	if u.Sparse == nil || n.Shape.Rank != 2 {
 		out := make([]float64, len(n.Index))
 		for k, i := range n.Index {
