@@ -110,6 +110,18 @@ func Inspect(n Node, visit func(e Expr, in *Scope) bool) {
 	(&namer{visit: visit, names: &Names{}}).node(nil, n)
 }
 
+// FindName is the first name that stands as an expression in a node, with its scope, and that found
+// accepts; nil for none.
+func FindName(n Node, found func(x *Name, in *Scope) bool) (first *Name) {
+	Inspect(n, func(e Expr, in *Scope) bool {
+		if x, ok := e.(*Name); ok && first == nil && found(x, in) {
+			first = x
+		}
+		return first == nil
+	})
+	return first
+}
+
 // At is the definition whose name, or a use of it, stands at an offset, with that
 // place; nil where none does. A name is also at the place right behind it.
 func (n *Names) At(offset int) (*Definition, Use) {

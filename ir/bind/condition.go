@@ -120,24 +120,17 @@ func (e *elaborator) logic(x *lang.Binary) value {
 	if u.bad() {
 		return value{}
 	}
-	if u.unknown != nil {
-		v := e.condition(x.Y)
-		if v.bad() {
-			return value{}
-		}
-		if e.b.reporting {
+	if u.unknown != nil || e.b.reporting && e.b.readsVariable(x.Y) {
+		switch v := e.condition(x.Y); {
+		case v.bad():
+			return v
+		case e.b.reporting:
 			return e.joined(x, u, v)
+		default:
+			return e.unknownCondition(x, join(u.space, v.space))
 		}
-		return e.unknownCondition(x, join(u.space, v.space))
 	}
 	open := x.Op == lang.And // the value of u at which v decides
-	if e.b.reporting && e.b.readsVariable(x.Y) {
-		v := e.condition(x.Y)
-		if v.bad() {
-			return v
-		}
-		return e.joined(x, u, v)
-	}
 	if u.space == nil {
 		if u.bools[0] != open {
 			return u

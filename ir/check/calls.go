@@ -148,14 +148,10 @@ func (c *checker) notFunction(s *scope, e *lang.Call, entry *entry) value {
 
 // endName is where an expression reads `end` without a declaration, which is the last index to MATLAB and Julia; nil
 // where it does not.
-func (c *checker) endName(s *scope, x lang.Expr) (end *lang.Name) {
-	lang.Walk(x, func(x lang.Expr) bool {
-		if n, ok := x.(*lang.Name); ok && n.Name == "end" && !s.local(n.Name) && c.symbols[n.Name] == nil {
-			end = n
-		}
-		return end == nil
+func (c *checker) endName(s *scope, x lang.Expr) *lang.Name {
+	return lang.FindName(x, func(n *lang.Name, _ *lang.Scope) bool {
+		return n.Name == "end" && !s.local(n.Name) && c.symbols[n.Name] == nil
 	})
-	return end
 }
 
 // withoutEnd is the text of a subscript with the size of its dimension in the place of `end`; "" where its entries are

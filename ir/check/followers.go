@@ -161,18 +161,8 @@ func (c *checker) expand(f *follower) {
 // readOutside reports that a name is used outside of a block. A let of a block with
 // indices is an array over them there, one number for each follower.
 func (c *checker) readOutside(block *lang.Level, name string) bool {
-	found := false
-	for _, d := range c.file.Decls {
-		if d == lang.Decl(block) {
-			continue
-		}
-		lang.Inspect(d, func(x lang.Expr, _ *lang.Scope) bool {
-			n, ok := x.(*lang.Name)
-			found = found || ok && n.Name == name
-			return !found
-		})
-	}
-	return found
+	reads := func(n *lang.Name, _ *lang.Scope) bool { return n.Name == name }
+	return slices.ContainsFunc(c.file.Decls, func(d lang.Decl) bool { return d != lang.Decl(block) && lang.FindName(d, reads) != nil })
 }
 
 // indexSubs are the follower's own indices as subscripts.
@@ -321,13 +311,10 @@ func indices(binders []lang.Binder) (out []lang.Ident) {
 
 // mentionsIndex reports whether an expression uses an index of one of the binders.
 func mentionsIndex(e lang.Expr, binders []lang.Binder) bool {
-	own, found := indices(binders), false
-	lang.Inspect(e, func(x lang.Expr, in *lang.Scope) bool {
-		n, ok := x.(*lang.Name)
-		found = found || ok && in.Find(n.Name) == nil && slices.ContainsFunc(own, func(i lang.Ident) bool { return i.Name == n.Name })
-		return !found
-	})
-	return found
+	own := indices(binders)
+	return lang.FindName(e, func(n *lang.Name, in *lang.Scope) bool {
+		return in.Find(n.Name) == nil && slices.ContainsFunc(own, func(i lang.Ident) bool { return i.Name == n.Name })
+	}) != nil
 }
 
 // combine makes the objective of the lower level of those of its followers:

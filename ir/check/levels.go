@@ -246,14 +246,9 @@ func (c *checker) forgottenIndex(s *scope, r *lang.Constraint, side lang.Expr, t
 	if mentionsIndex(side, r.Binders) {
 		return
 	}
-	var array *lang.Name
-	lang.Walk(side, func(x lang.Expr) bool {
-		if n, ok := x.(*lang.Name); ok {
-			if e := c.symbols[n.Name]; array == nil && e != nil && elab.IsArray(e.value.typ) {
-				array = n
-			}
-		}
-		return true
+	array := lang.FindName(side, func(n *lang.Name, _ *lang.Scope) bool {
+		e := c.symbols[n.Name]
+		return e != nil && elab.IsArray(e.value.typ)
 	})
 	for i := range t.Dims {
 		if name := c.indexOver(s, r, dim(t, i), likely); name != "" {

@@ -114,11 +114,11 @@ func Read(format Format, file, text, name string) (*data.Set, diag.List) {
 	case CSV:
 		readCSVFile(r, name)
 	case NPY:
-		r.one(name, readNPY)
+		r.one(name, func(name string) *data.Array { return r.npy(name, r.file, r.text) })
 	case NPZ:
 		readNPZ(r, name)
 	case MatrixMarket:
-		r.one(name, readMatrixMarket)
+		r.one(name, r.matrixMarket)
 	case Parquet:
 		readParquet(r, name)
 	case XLSX:

@@ -38,15 +38,15 @@ const (
 	skew
 )
 
-func readMatrixMarket(r *reader, name string) (*data.Array, string) {
-	p := &mtxReader{reader: r, name: name}
-	if !p.banner() {
-		return nil, ""
+func (r *reader) matrixMarket(name string) *data.Array {
+	switch p := (&mtxReader{reader: r, name: name}); {
+	case !p.banner():
+		return nil
+	case p.coordinate:
+		return p.readCoordinate()
+	default:
+		return p.readArray()
 	}
-	if p.coordinate {
-		return p.readCoordinate(), r.file
-	}
-	return p.readArray(), r.file
 }
 
 // next puts the words of the next line that is no comment and not blank into

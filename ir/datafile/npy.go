@@ -23,16 +23,12 @@ type npyHeader struct {
 	size    int // bytes before the entries
 }
 
-// readNPY reads an array of rank 0, 1 or 2 of float32, float64, bool or any
-// integer type, of either byte order, row- or column-major.
+// npy decodes the bytes of a .npy file: an array of rank 0, 1 or 2 of float32, float64,
+// bool or any integer type, of either byte order, row- or column-major. file is its name
+// for messages.
 //
 // The reader is the project's own: a file may claim any size, and the entries
 // are checked against the bytes that are there before anything is allocated.
-func readNPY(r *reader, name string) (*data.Array, string) {
-	return r.npy(name, r.file, r.text), r.file
-}
-
-// npy decodes the bytes of a .npy file; file is its name for messages.
 func (r *reader) npy(name, file, text string) *data.Array {
 	h, problem := parseNPYHeader(text)
 	if problem != "" {

@@ -98,14 +98,14 @@ func (r *reader) named(stem string) bool {
 }
 
 // one binds a file of a single array under name, or under the file's stem.
-func (r *reader) one(name string, read func(r *reader, name string) (*data.Array, string)) {
+func (r *reader) one(name string, read func(name string) *data.Array) {
 	if name == "" {
 		if name = stem(r.file); !r.named(name) {
 			return
 		}
 	}
-	if a, origin := read(r, name); a != nil && r.errors == 0 {
-		r.set.Add(name, a, origin)
+	if a := read(name); a != nil && r.errors == 0 {
+		r.set.Add(name, a, r.file)
 	}
 }
 
