@@ -32,10 +32,11 @@ type Completion struct {
 // words. What the user has typed of it is at its start.
 func (d *Document) Complete(offset int, set *data.Set) []Completion {
 	text := d.Source.Text[:min(offset, len(d.Source.Text))]
-	if inComment(text) {
+	open, comment := lastLine(text)
+	if comment {
 		return nil
 	}
-	if open, ok := openLabel(text); ok {
+	if open >= 0 {
 		if out := d.texts(text, open, set); out != nil {
 			return out
 		}
@@ -386,40 +387,28 @@ func openSubscript(text string) (array string, position int, ok bool) {
 	return "", 0, false
 }
 
-// openLabel is where the label begins that is open at the end of a text.
-func openLabel(text string) (start int, ok bool) {
-	line := strings.LastIndexByte(text, '\n') + 1
-	start = -1
-	for i := line; i < len(text); i++ {
+// lastLine tells where the label begins that is open at the end of a text, -1 for none, and
+// whether the end is inside a comment.
+func lastLine(text string) (label int, comment bool) {
+	label = -1
+	for i := strings.LastIndexByte(text, '\n') + 1; i < len(text); i++ {
 		switch {
-		case start >= 0 && text[i] == '\\':
+		case label >= 0 && text[i] == '\\':
 			i++
-		case text[i] == '"' && start >= 0:
-			start = -1
+		case text[i] == '"' && label >= 0:
+			label = -1
 		case text[i] == '"':
-			start = i
-		case start < 0 && strings.HasPrefix(text[i:], "//"):
-			return 0, false
+			label = i
+		case label < 0 && strings.HasPrefix(text[i:], "//"):
+			return -1, true
 		}
 	}
-	return start, start >= 0
+	return label, false
 }
 
-// inComment tells whether the end of a text is inside a comment.
 func inComment(text string) bool {
-	line := strings.LastIndexByte(text, '\n') + 1
-	open := false
-	for i := line; i < len(text); i++ {
-		switch {
-		case open && text[i] == '\\':
-			i++
-		case text[i] == '"':
-			open = !open
-		case !open && strings.HasPrefix(text[i:], "//"):
-			return true
-		}
-	}
-	return false
+	_, comment := lastLine(text)
+	return comment
 }
 
 // blockBefore is the word of the block that is open at the end of a text: upper,
