@@ -456,15 +456,7 @@ func computeData(f *form) ([]*data.Array, error) {
 	}
 	arrays := make([]*data.Array, len(pl.f.outs))
 	for k, o := range pl.f.outs {
-		s := pl.f.vals[o.v].shape
-		a := &data.Array{Dense: append([]float64(nil), e.at(pl.place[o.v])...)}
-		switch s.Rank {
-		case 1:
-			a.Shape = []int{s.Rows}
-		case 2:
-			a.Shape = []int{s.Rows, s.Cols}
-		}
-		arrays[k] = a
+		arrays[k] = expr.NewArray(pl.f.vals[o.v].shape, slices.Clone(e.at(pl.place[o.v])))
 	}
 	return arrays, nil
 }

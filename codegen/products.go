@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"slices"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
@@ -14,15 +16,11 @@ func transposes(f *form) *form {
 		turned := func(k int) bool { return len(v.args) > k && r.val(v.args[k]).op == opTranspose }
 		v.args = append([]int(nil), v.args...)
 		switch v.op {
-		case opMatVec:
+		case opMatVec, opMatMul:
 			if turned(0) {
 				v.args[0], v.transA = r.val(v.args[0]).args[0], !v.transA
 			}
-		case opMatMul:
-			if turned(0) {
-				v.args[0], v.transA = r.val(v.args[0]).args[0], !v.transA
-			}
-			if turned(1) {
+			if v.op == opMatMul && turned(1) {
 				v.args[1], v.transB = r.val(v.args[1]).args[0], !v.transB
 			}
 		case opTranspose:
@@ -98,17 +96,7 @@ func symmetric(a *data.Array) bool {
 
 func symmetricSparse(m *sparse.CSR) bool {
 	t := m.T()
-	for k := range m.Ptr {
-		if m.Ptr[k] != t.Ptr[k] {
-			return false
-		}
-	}
-	for k := range m.Col {
-		if m.Col[k] != t.Col[k] || m.Val[k] != t.Val[k] {
-			return false
-		}
-	}
-	return true
+	return slices.Equal(m.Ptr, t.Ptr) && slices.Equal(m.Col, t.Col) && slices.Equal(m.Val, t.Val)
 }
 
 // reassociate chooses the order of products by stage and cost. Contract: a dot

@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"slices"
+
 	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
@@ -105,23 +107,8 @@ func keyOf(v *val) valKey {
 func equalVals(u, v *val) bool {
 	if u.op != v.op || u.shape != v.shape || u.lower != v.lower || u.offset != v.offset || u.transA != v.transA ||
 		u.transB != v.transB || u.symmetric != v.symmetric || u.byRows != v.byRows || u.alpha != v.alpha || u.bias != v.bias ||
-		u.loop != v.loop || len(u.args) != len(v.args) || len(u.index) != len(v.index) || len(u.coef) != len(v.coef) {
+		u.loop != v.loop || !slices.Equal(u.args, v.args) || !slices.Equal(u.coef, v.coef) || !slices.Equal(u.index, v.index) {
 		return false
-	}
-	for k := range u.args {
-		if u.args[k] != v.args[k] {
-			return false
-		}
-	}
-	for k := range u.coef {
-		if u.coef[k] != v.coef[k] {
-			return false
-		}
-	}
-	for k := range u.index {
-		if u.index[k] != v.index[k] {
-			return false
-		}
 	}
 	if u.op == opConst {
 		a, ok := u.number()
