@@ -10,10 +10,39 @@ import (
 // call that found accepts, that one last, or nil. s is what the model declares by a name,
 // nil where x is a call; way are the names that lead to x, none where x stands in the
 // expression itself.
-func Reads(e lang.Expr, p *ir.Program, found func(x lang.Expr, s *ir.Symbol, way []*lang.Name) bool) []*lang.Name {
-	r := reader{program: p, found: found, seen: map[lang.Node]bool{}}
-	r.look(e, nil)
-	return r.result
+func Reads(e lang.Expr, p *ir.Program, found func(x lang.Expr, s *ir.Symbol, way []*lang.Name) bool) (result []*lang.Name) {
+	seen := map[lang.Node]bool{} // lets and functions
+	var look func(n lang.Node, way []*lang.Name)
+	look = func(n lang.Node, way []*lang.Name) {
+		lang.Inspect(n, func(x lang.Expr, in *lang.Scope) bool {
+			var name *lang.Name
+			call, isCall := x.(*lang.Call)
+			if isCall {
+				name = &lang.Name{At: call.Fn.At, Name: call.Fn.Name}
+			} else if n, ok := x.(*lang.Name); ok && in.Find(n.Name) == nil {
+				name = n
+			}
+			if result != nil || name == nil {
+				return result == nil
+			}
+			to, s := append(way[:len(way):len(way)], name), p.Symbols[name.Name]
+			read := s
+			if isCall {
+				read = nil
+			}
+			if found(x, read, way) {
+				result = to
+			} else if s != nil && !seen[s.Decl] {
+				if _, kind, _ := Declared(s.Decl); isCall && kind == ir.FnSymbol || !isCall && kind == ir.LetSymbol {
+					seen[s.Decl] = true
+					look(s.Decl, to)
+				}
+			}
+			return result == nil
+		})
+	}
+	look(e, nil)
+	return result
 }
 
 // Declared is the name that a declaration, or an item of a level, gives, and of what kind.
@@ -53,61 +82,4 @@ func OwnSize(p *ir.Program, x lang.Expr, local func(name string) bool, library b
 		return "", false
 	}
 	return n.Name, library || p.Symbols[n.Name] == nil
-}
-
-type reader struct {
-	program *ir.Program
-	found   func(x lang.Expr, s *ir.Symbol, way []*lang.Name) bool
-	seen    map[lang.Node]bool // lets and functions
-	result  []*lang.Name
-}
-
-// look goes through an expression, or a declaration that the way leads to.
-func (r *reader) look(n lang.Node, way []*lang.Name) {
-	lang.Inspect(n, func(x lang.Expr, in *lang.Scope) bool {
-		if r.result != nil {
-			return false
-		}
-		switch x := x.(type) {
-		case *lang.Name:
-			if in.Find(x.Name) == nil {
-				r.lead(x, x, way)
-			}
-		case *lang.Call:
-			r.lead(x, &lang.Name{At: x.Fn.At, Name: x.Fn.Name}, way)
-		}
-		return r.result == nil
-	})
-}
-
-// lead follows a name of the model.
-func (r *reader) lead(x lang.Expr, name *lang.Name, way []*lang.Name) {
-	to := append(way[:len(way):len(way)], name)
-	s := r.program.Symbols[name.Name]
-	_, call := x.(*lang.Call)
-	read := s
-	if call {
-		read = nil
-	}
-	if r.found(x, read, way) {
-		r.result = to
-		return
-	}
-	if s == nil || r.seen[s.Decl] {
-		return
-	}
-	switch s.Decl.(type) {
-	case *lang.Let:
-		if call {
-			return
-		}
-	case *lang.Fn:
-		if !call {
-			return
-		}
-	default:
-		return
-	}
-	r.seen[s.Decl] = true
-	r.look(s.Decl, to)
 }
