@@ -390,54 +390,25 @@ func (s *simplifier) dot(v val) int {
 // foldData computes what depends on data only. Contract: afterwards every
 // value of the data stage is a constant.
 func foldData(f *form) (*form, error) {
-	var outs []output
-	at := map[int]int{}
-	for i := range f.vals {
-		if v := &f.vals[i]; v.stage == dataStage && v.op != opConst {
-			at[i] = len(outs)
-			outs = append(outs, output{toHeld, len(outs), i})
-		}
-	}
-	if len(outs) == 0 {
+	held, slot := f.boundary(dataStage)
+	if len(held) == 0 {
 		return f, nil
 	}
-	// Only what later stages read is kept.
-	needed := map[int]bool{}
-	for i := range f.vals {
-		if f.vals[i].stage != dataStage {
-			for _, a := range f.vals[i].args {
-				needed[a] = true
-			}
-		}
-	}
-	for _, o := range f.outs {
-		needed[o.v] = true
-	}
-	kept := outs[:0]
-	for _, o := range outs {
-		if needed[o.v] {
-			kept = append(kept, o)
-		}
-	}
-	arrays, err := computeData(f.keep(kept, nil))
+	arrays, err := computeData(f.keep(held, nil))
 	if err != nil {
 		return nil, err
 	}
-	value := map[int]*data.Array{}
-	for k, o := range kept {
-		value[o.v] = arrays[k]
-	}
 	return f.keep(f.outs, func(i int) (val, bool) {
-		a, ok := value[i]
-		return val{op: opConst, shape: f.vals[i].shape, array: a}, ok
+		k, ok := slot[i]
+		if !ok {
+			return val{}, false
+		}
+		return val{op: opConst, shape: f.vals[i].shape, array: arrays[k]}, true
 	}), nil
 }
 
 // computeData runs a form of the data stage and returns its outputs.
 func computeData(f *form) ([]*data.Array, error) {
-	for k := range f.outs {
-		f.outs[k].offset = k
-	}
 	p := &Program{threads: 1, dataAt: map[*float64]int{}}
 	pl := planner{program: p, f: fuse(f, true), arena: &arena{}}
 	if err := pl.plan(); err != nil {

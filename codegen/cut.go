@@ -79,32 +79,35 @@ func (f *form) keep(outs []output, leaf func(i int) (val, bool)) *form {
 	return g
 }
 
-// split separates the stages: hold computes, as outputs of target toHeld, all
-// values of the x stage that later work reads; the returned forms compute the
-// outputs of each entry from them.
-func (f *form) split() (hold *form, entries [entryCount]*form) {
-	slot := map[int]int{}
-	var held []output
-	needSlot := func(i int) {
+// boundary lists the values of a stage that later ones or outputs read, as outputs of target
+// toHeld, with the slot of each.
+func (f *form) boundary(s stage) (held []output, slot map[int]int) {
+	slot = map[int]int{}
+	need := func(i int) {
 		v := &f.vals[i]
-		if v.stage != xStage || v.op == opVar || v.op == opConst {
-			return
-		}
-		if _, ok := slot[i]; !ok {
+		if _, known := slot[i]; !known && v.stage == s && v.op != opVar && v.op != opConst {
 			slot[i] = len(held)
 			held = append(held, output{toHeld, len(held), i})
 		}
 	}
 	for i := range f.vals {
-		if f.vals[i].stage == yStage {
+		if f.vals[i].stage > s {
 			for _, a := range f.vals[i].args {
-				needSlot(a)
+				need(a)
 			}
 		}
 	}
 	for _, o := range f.outs {
-		needSlot(o.v)
+		need(o.v)
 	}
+	return held, slot
+}
+
+// split separates the stages: hold computes, as outputs of target toHeld, all
+// values of the x stage that later work reads; the returned forms compute the
+// outputs of each entry from them.
+func (f *form) split() (hold *form, entries [entryCount]*form) {
+	held, slot := f.boundary(xStage)
 	hold = f.keep(held, nil)
 	for e := range entryCount {
 		var outs []output
