@@ -1,9 +1,6 @@
 package codegen
 
-import (
-	"slices"
-	"sort"
-)
+import "slices"
 
 // grouping assigns values to groups, which will be executed as units, so that
 // the groups' dependences stay free of cycles.
@@ -41,14 +38,11 @@ func (g *grouping) add(i, k int) {
 		if p == k {
 			continue
 		}
-		at := sort.SearchInts(g.needs[k], p)
-		if at < len(g.needs[k]) && g.needs[k][at] == p {
+		at, known := slices.BinarySearch(g.needs[k], p)
+		if known {
 			continue
 		}
-		g.needs[k] = append(g.needs[k], 0)
-		copy(g.needs[k][at+1:], g.needs[k][at:])
-		g.needs[k][at] = p
-		g.users[p] = append(g.users[p], k)
+		g.needs[k], g.users[p] = slices.Insert(g.needs[k], at, p), append(g.users[p], k)
 		g.raise(k, g.level[p]+1)
 	}
 }
@@ -100,10 +94,7 @@ func (g *grouping) feeds(i, k int) bool {
 			continue
 		}
 		p := g.group[a]
-		if p == k {
-			return true
-		}
-		if at := sort.SearchInts(g.needs[k], p); at < len(g.needs[k]) && g.needs[k][at] == p {
+		if _, read := slices.BinarySearch(g.needs[k], p); read || p == k {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"fmt"
+	"slices"
 
 	"bilevelc/internal/sparse"
 )
@@ -62,7 +63,7 @@ func (a *arena) take(n int) int {
 			continue
 		}
 		if s.n == n {
-			a.free = append(a.free[:i], a.free[i+1:]...)
+			a.free = slices.Delete(a.free, i, i+1)
 		} else {
 			a.free[i] = span{s.off + n, s.n - n}
 		}
@@ -90,16 +91,14 @@ func (a *arena) give(off, n int) {
 	for i < len(a.free) && a.free[i].off < off {
 		i++
 	}
-	a.free = append(a.free, span{})
-	copy(a.free[i+1:], a.free[i:])
-	a.free[i] = span{off, n}
+	a.free = slices.Insert(a.free, i, span{off, n})
 	if i+1 < len(a.free) && off+n == a.free[i+1].off {
 		a.free[i].n += a.free[i+1].n
-		a.free = append(a.free[:i+1], a.free[i+2:]...)
+		a.free = slices.Delete(a.free, i+1, i+2)
 	}
 	if i > 0 && a.free[i-1].off+a.free[i-1].n == off {
 		a.free[i-1].n += a.free[i].n
-		a.free = append(a.free[:i], a.free[i+1:]...)
+		a.free = slices.Delete(a.free, i, i+1)
 	}
 }
 
@@ -328,16 +327,11 @@ func (f *form) arraysNeeded() []bool {
 // String gives a place as it stands in a dump.
 func (r ref) String() string {
 	switch r.base {
-	case inX:
-		return fmt.Sprintf("x[%d:%d]", r.off, r.off+r.n)
-	case inY:
-		return fmt.Sprintf("y[%d:%d]", r.off, r.off+r.n)
-	case inGradX:
-		return fmt.Sprintf("gx[%d:%d]", r.off, r.off+r.n)
-	case inGradY:
-		return fmt.Sprintf("gy[%d:%d]", r.off, r.off+r.n)
+	case inArena:
+		return fmt.Sprintf("@%d:%d", r.off, r.off+r.n)
 	case inData:
 		return fmt.Sprintf("data%d", r.off)
 	}
-	return fmt.Sprintf("@%d:%d", r.off, r.off+r.n)
+	name := [...]string{inX: "x", inY: "y", inGradX: "gx", inGradY: "gy"}[r.base]
+	return fmt.Sprintf("%s[%d:%d]", name, r.off, r.off+r.n)
 }
