@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -284,5 +285,79 @@ func TestPointsOfABranch(t *testing.T) {
 				t.Errorf("case %d, terms of %g: a point that is off by %g of them is moved to one %g beside the nearest", k, terms, part, off)
 			}
 		}
+	}
+}
+
+// The second-order condition is said to hold where no critical direction of a grid has a negative curvature, also where all that have it leave bounds without a multiplier, and a point that it is said to fail at is left for a lower one.
+func TestCurvatureWhereBoundsHaveNoMultiplier(t *testing.T) {
+	rng, failing, left := members.Rand(t, 13), 0, 0
+	for k := range members.Count(400) {
+		n := 2 + rng.IntN(3)
+		size := n + 1
+		f := &kkttest.Quadratic{Nx: n, Ny: 1, M: make([]float64, size*size), C: make([]float64, size)}
+		g := &kkttest.Quadratic{Nx: n, Ny: 1, M: make([]float64, size*size), C: make([]float64, size)}
+		g.M[size*size-1] = 1
+		for i := range n {
+			for j := range i + 1 {
+				f.M[i*size+j] = float64(rng.IntN(7) - 3)
+				f.M[j*size+i] = f.M[i*size+j]
+			}
+		}
+		set := &problem.Set{Lo: make([]float64, n), Hi: slices.Repeat([]float64{1}, n)}
+		for j := range n {
+			switch rng.IntN(4) {
+			case 0:
+				set.Lo[j] = -1
+			case 1:
+				f.C[j] = 1
+			}
+		}
+		s, err := kkt.New(&problem.Problem{Name: "cone", Dx: n, Dy: 1, F: f, G: g, Rows: &problem.Rows{A: sparse.Empty(n), B: sparse.Empty(1)}, X: set, Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := New(s, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, err := v.Examine(t.Context(), make([]float64, s.N))
+		if err != nil || seen.Point.Multipliers == nil {
+			t.Fatalf("case %d: %v %+v", k, err, seen)
+		}
+		p, away := seen.Point, seen.Away
+		lowest, d := 0.0, make([]float64, n)
+		for code := range int(math.Pow(7, float64(n))) {
+			for j := range d {
+				d[j] = float64(code%7 - 3)
+				code /= 7
+				if f.C[j] > 0 {
+					d[j] = 0
+				} else if set.Lo[j] == 0 {
+					d[j] = math.Abs(d[j])
+				}
+			}
+			curve := 0.0
+			for i := range d {
+				for j := range d {
+					curve += d[i] * f.M[i*size+j] * d[j]
+				}
+			}
+			lowest = math.Min(lowest, curve)
+		}
+		if lowest < 0 {
+			failing++
+			if p.SecondOrder == kkt.Fails {
+				left++
+			}
+		}
+		if p.SecondOrder == kkt.Holds && lowest < 0 || p.SecondOrder == kkt.Fails && lowest == 0 || (p.SecondOrder == kkt.Fails) != (away != nil) {
+			t.Errorf("case %d: %v, to %v, where the least curvature of a grid is %g: %+v", k, p.SecondOrder, away, lowest, f)
+		}
+		if away != nil && !(s.Value(away) < 0) {
+			t.Errorf("case %d: from 0 to %g", k, s.Value(away))
+		}
+	}
+	if left < failing*9/10 {
+		t.Errorf("%d of %d points are left where the condition fails", left, failing)
 	}
 }

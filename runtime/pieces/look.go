@@ -115,15 +115,8 @@ func (v *Solver) secondOrder(ctx context.Context, p *kkt.Point, seen *looked) (a
 		p.SecondOrder = kkt.Holds
 		return nil
 	}
-	least, direction := v.leastCurvature(ctx, p, seen.root)
-	switch {
-	case ctx.Err() != nil: // not known
-	case direction == nil:
-		p.SecondOrder = kkt.Holds
-	case least >= 0:
-		// Not negative along what keeps all constraints, but perhaps where a constraint with the multiplier 0 is left.
-	default:
-		p.SecondOrder = kkt.Fails
+	var direction []float64
+	if p.SecondOrder, direction = v.curvature(ctx, p, seen.root); direction != nil {
 		return v.along(p, direction)
 	}
 	return nil
