@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"bilevelc/ir"
 	"bilevelc/ir/curvature"
@@ -13,6 +14,7 @@ import (
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/system"
+	"bilevelc/runtime/tolerance"
 )
 
 // Where g is quadratic in x and y together, the follower is its KKT system, whatever it does at ties (package kkt), and nothing has to be added to its
@@ -95,6 +97,26 @@ func refused(bound *ir.Problem, text string) error {
 	return errors.New(text)
 }
 
+// convexInY is problem.Problem.ConvexF of a bound problem: shown for all x, or for the one that is asked about.
+func convexInY(p *ir.Problem, limits curvature.Options) func(x []float64, sign float64) bool {
+	var one sync.Mutex
+	limits.Context, limits.MaxWork = nil, tolerance.Second/5
+	everywhere, nodes := map[float64]bool{}, map[float64]*expr.Node{}
+	return func(x []float64, sign float64) bool {
+		one.Lock()
+		defer one.Unlock()
+		node := nodes[sign]
+		if node == nil {
+			if node = p.Upper.Objective; sign < 0 {
+				node = p.Graph.Unary(expr.Neg, node, p.Upper.Span)
+			}
+			nodes[sign] = node
+			everywhere[sign] = curvature.ConvexInY(p, node, nil, limits)
+		}
+		return everywhere[sign] || curvature.ConvexInY(p, node, x, limits)
+	}
+}
+
 // exactly is the problem of a model with ties as it stands: its follower breaks them in the leader's favour by being part of the
 // leader's program, or against it. nil where its KKT system can not be kept, with the reason.
 func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string, err error) {
@@ -133,6 +155,9 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 	}
 	numeric := compile.Problem(&plain, f, g)
 	numeric.Blocks = plain.Blocks
+	if numeric.Facts.DegreeF > 2 {
+		numeric.ConvexF = convexInY(&plain, limits)
+	}
 	out := &Problem{IR: &plain, Proof: proof, Numeric: numeric, Warnings: s.diags, f: f, g: g, phases: s.phases, shared: &shared{}, exactTies: rule}
 	why, linear := out.systemOf()
 	switch {

@@ -21,10 +21,13 @@ var ErrCurved = errors.New("more than one of the follower's answers may be stati
 // Extreme minimizes sign times the leader's objective over the follower's optimal set at z's x, from z, a point of it. With any
 // dual solution lambda, y is optimal exactly where it is feasible, s_i = 0 for each lambda_i > 0, and H y is what it is at another optimal y.
 // Where sign is positive, the answer keeps the leader's rows that read the follower, if one of the set does.
-// It needs sign times f convex in y; of an f that is not quadratic that is seen on the way alone. Where a quadratic one falls along a ray of them, the error is a NoEnd.
+// It needs sign times f convex in y: of an f that is not quadratic that has to be shown (problem.Problem.ConvexF). Where a quadratic one falls along a ray of them, the error is a NoEnd.
 func (f *Follower) Extreme(ctx context.Context, z []float64, sign float64) ([]float64, error) {
 	if sign < 0 && f.s.P.Loose != nil {
 		return nil, errors.New("where the leader's objective has kinks, the answer worst for it is the solution of no convex program")
+	}
+	if s := f.s; !s.Objective.Known && (s.P.ConvexF == nil || !s.P.ConvexF(s.X(z), sign)) {
+		return nil, fmt.Errorf("%w: the leader's objective is not shown to be %s in y", ErrCurved, map[bool]string{true: "convex", false: "concave"}[sign > 0])
 	}
 	program := f.face(z)
 	if s := f.s; sign > 0 && s.P.Coupled != nil {
@@ -49,6 +52,18 @@ func (f *Follower) LeastNorm(ctx context.Context, z []float64) ([]float64, error
 		return sparse.Entry{Row: j, Col: j, Val: c * c}
 	})
 	program.Q = sparse.FromEntries(s.Ny, s.Ny, entries)
+	return f.over(ctx, program, z)
+}
+
+// Toward is the one of the follower's answers at z's x at which direction'y is least, y in units of the relaxation (len Ny), from z, one of them: a vertex of the set of them where there is one.
+func (f *Follower) Toward(ctx context.Context, z, direction []float64) ([]float64, error) {
+	program := f.face(z)
+	copy(program.C, direction)
+	return f.over(ctx, program, z)
+}
+
+// over is the solution of a convex program over the answers at z's x.
+func (f *Follower) over(ctx context.Context, program *activeset.Program, z []float64) ([]float64, error) {
 	sol := f.once(ctx, program)
 	if sol.Status != activeset.Optimal {
 		return nil, failure(sol.Status, nil)

@@ -211,6 +211,8 @@ type Problem struct {
 	// where there are none. F then takes a weight for each behind the multipliers,
 	// and is f + weights'c.
 	Coupled *Coupled
+	// ConvexF, optional, reports that sign (1 or -1) times f is shown to be convex in y at an x of X, over all y that the rows may leave there. It is safe for concurrent use.
+	ConvexF func(x []float64, sign float64) bool
 	// Hidden is how many entries of y, the last ones, are none of the model's: they restate kinks (ir.Restated). Loose (len Dy, or nil) are those of them that only
 	// F reads: rows keep them above the sides of their kinks, and only the leader has a reason to keep them down.
 	Hidden int
