@@ -79,12 +79,15 @@ func extremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z
 // takeBestAnswer goes on from the follower's answer to the best point's x that is best for the leader: a local solution need not be it where f is not convex over the answers, as the product of a
 // multiplier and an amount that belong to different rows. Where f has no end over the answers the error says along what.
 func (run *Run) takeBestAnswer(ctx context.Context) error {
-	if o := run.System.Objective; run.Best == nil || !run.opts.Favour || run.parted != nil || o == nil || o.Convex || !o.Known {
+	if o := run.System.Objective; run.Best == nil || !run.opts.Favour || run.parted != nil || o == nil || o.Convex {
 		return nil
 	}
 	solver, err := run.Whole()
 	if err != nil {
 		return err
+	}
+	if !run.System.Objective.Known {
+		return run.tryAnswers(ctx, solver)
 	}
 	for { // each round lowers F by more than rounding, and ends at a local solution of another branch
 		z, f, err := extremeAnswer(ctx, run.System, solver.Follower(), run.Best.Z, 1)
@@ -106,4 +109,33 @@ func (run *Run) takeBestAnswer(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// tryAnswers makes starts from the follower's answers to the best point's x with the least and the largest entries, as long as they lead to a lower F and a fifth of a second's work lasts: of an f that is not quadratic no search
+// says which one is best.
+func (run *Run) tryAnswers(ctx context.Context, solver *pieces.Solver) error {
+	n, begin := run.n, solver.Work()
+	for k := 0; k < 2*(n.Dy-n.Hidden); k++ {
+		if solver.Work()-begin > tolerance.Second/5 || k == 0 && solver.Follower().Unique(ctx, run.Best.Z) {
+			return nil
+		}
+		direction := make([]float64, n.Dy)
+		direction[k/2] = float64(1 - k%2*2)
+		z, err := solver.Follower().Toward(ctx, run.Best.Z, direction)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			continue // no least one
+		}
+		side, _ := run.System.BranchAt(z)
+		enough := run.Best.F - tolerance.Sign*run.System.Terms(run.Best.Z)
+		if err := run.begun(ctx, len(run.Ends), start{run.System.X(z), z, side}, &run.seen); err != nil {
+			return err
+		}
+		if run.Best.F < enough {
+			k = -1 // the answers to another x
+		}
+	}
+	return nil
 }

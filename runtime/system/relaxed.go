@@ -131,17 +131,20 @@ func (run *Run) atFloor() bool {
 	return run.above != nil && run.Best != nil && run.Best.F <= run.floor+tolerance.Sign*math.Abs(run.floor)
 }
 
-// covers reports that a start from x is not worth making: the best point has the F of a minimizer of the high-point relaxation, and the one that x and the follower's answer lead to there is no lower.
+// covers reports that a start is not worth making: the best point has the F of a minimizer of the high-point relaxation, and the one that the start's x and the follower's answer lead to there is no lower.
 // All points of the rows of both levels on that way have more.
-func (run *Run) covers(ctx context.Context, x []float64) bool {
+func (run *Run) covers(ctx context.Context, at start) bool {
 	if !run.atFloor() {
 		return false
 	}
-	s, z, err := run.answered(ctx, x, nil)
-	if z == nil || err != nil {
-		return false
+	s, z := run.System, at.z
+	if z == nil {
+		var err error
+		if s, z, err = run.answered(ctx, at.x, nil); z == nil || err != nil {
+			return false
+		}
 	}
-	least, err := run.above.Minimize(ctx, x, s.Y(z))
+	least, err := run.above.Minimize(ctx, at.x, s.Y(z))
 	return err == nil && least != nil && least.F >= run.floor-tolerance.Sign*math.Abs(run.floor)
 }
 

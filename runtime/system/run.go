@@ -225,7 +225,11 @@ func (run *Run) locally(ctx context.Context) (err error) {
 	if run.opts.Automatic && most > 1 && run.Smooth == nil && run.System.Objective != nil && run.parted == nil && (run.opts.Small || run.solver != nil) {
 		whole := must.Get(run.Whole())
 		_, eliminated := run.local.(*leaderSpace)
-		next = seen.apart(ctx, run.System, whole.Follower(), !eliminated, next)
+		directions := run.directions()
+		if bounds { // the search looks at other answers
+			directions = nil
+		}
+		next = seen.apart(ctx, run.System, whole.Follower(), !eliminated, directions, next)
 	}
 	// Further starts, as the search, take no more than about a second that nobody asked for, nor does one of them.
 	share := int64(math.MaxInt64)
@@ -249,7 +253,7 @@ func (run *Run) locally(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if k > 0 && run.opts.Automatic && run.covers(ctx, at.x) {
+		if k > 0 && run.opts.Automatic && run.covers(ctx, at) {
 			if run.Covered++; len(run.Ends) == 1 && outer.Enough(1+run.Covered, 1, 1+run.Covered) {
 				break
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"bilevelc/internal/each"
@@ -39,17 +40,19 @@ func (v *visited) note(p *kkt.Point) {
 	v.values = append(v.values, p.F)
 }
 
-// start is where a start begins: at an x, on the side of the follower's answer to it where that is not the branch that the answer lies on itself, with the answer.
+// start is where a start begins: at an x, or at a point of the system with this x on a branch.
 type start struct {
 	x, z []float64
 	side []kkt.Fix // nil, and z nil: as the local solver has it
 }
 
 // apart are starts on branches on which no start has begun or ended: the follower's answer to each draw says which one it lies on. Where rows are biactive there, as at the edge of the x to which the follower has an answer, that is the branch on which
-// their multipliers are 0, and the start begins on it or, once it is known and sides are asked for, on the one on which their slacks are, and multipliers may have no end.
+// their multipliers are 0, and the start begins on it or, once it is known and sides are asked for, on the one on which their slacks are, and multipliers may have no end. Where the follower has several answers, and the leader the choice, an answer is drawn, too:
+// the vertex of the set of them in a random direction.
 // Where all draws lie on known ones, the last is taken.
-func (v *visited) apart(ctx context.Context, s *kkt.System, follower *kkt.Follower, sides bool, draw func(k int) (start, error)) func(k int) (start, error) {
+func (v *visited) apart(ctx context.Context, s *kkt.System, follower *kkt.Follower, sides bool, direction func() []float64, draw func(k int) (start, error)) func(k int) (start, error) {
 	return func(k int) (start, error) {
+		var last start
 		for range tolerance.Draws {
 			at, err := draw(k)
 			if err != nil || k == 0 {
@@ -63,6 +66,14 @@ func (v *visited) apart(ctx context.Context, s *kkt.System, follower *kkt.Follow
 			if !v.branch(fix) {
 				return at, nil
 			}
+			if direction != nil && !follower.Unique(ctx, z) {
+				if other, err := follower.Toward(ctx, z, direction()); err == nil {
+					fix, biactive = s.BranchAt(other)
+					if last = (start{at.x, other, fix}); !v.branch(fix) {
+						return last, nil
+					}
+				}
+			}
 			if !sides || len(biactive) == 0 {
 				continue
 			}
@@ -73,7 +84,21 @@ func (v *visited) apart(ctx context.Context, s *kkt.System, follower *kkt.Follow
 				return start{at.x, z, fix}, nil
 			}
 		}
+		if last.side != nil {
+			return last, nil
+		}
 		return draw(k)
+	}
+}
+
+// directions are random ones of the follower's answers; nil where they are one each, or the choice among them is not the leader's.
+func (run *Run) directions() func() []float64 {
+	if !run.opts.Favour || run.n.Facts.StrongConvexity > 0 {
+		return nil
+	}
+	rng := rand.New(rand.NewPCG(run.opts.Seed, uint64(run.n.Dy)))
+	return func() []float64 {
+		return each.Below(run.n.Dy, func(int) float64 { return rng.NormFloat64() })
 	}
 }
 
