@@ -9,6 +9,7 @@ import (
 
 	"gorgonia.org/gorgonia"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/ir/expr"
 )
@@ -212,13 +213,7 @@ func partsOf(root *expr.Node) (parts [][]term, constants []term) {
 // variable returns the nodes under roots that depend on a variable, in
 // topological order.
 func variable(roots ...*expr.Node) []*expr.Node {
-	var out []*expr.Node
-	for _, n := range expr.Reachable(roots...) {
-		if n.Deps != 0 {
-			out = append(out, n)
-		}
-	}
-	return out
+	return each.Where(expr.Reachable(roots...), func(n *expr.Node) bool { return n.Deps != 0 })
 }
 
 // equalGraphs compares two readings of the same root. Nodes are numbered by

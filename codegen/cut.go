@@ -1,5 +1,7 @@
 package codegen
 
+import "bilevelc/internal/each"
+
 // entry is one way to call a program.
 type entry uint8
 
@@ -110,12 +112,7 @@ func (f *form) split() (hold *form, entries [entryCount]*form) {
 	held, slot := f.boundary(xStage)
 	hold = f.keep(held, nil)
 	for e := range entryCount {
-		var outs []output
-		for _, o := range f.outs {
-			if e.wants(o.to) {
-				outs = append(outs, o)
-			}
-		}
+		outs := each.Where(f.outs, func(o output) bool { return e.wants(o.to) })
 		entries[e] = f.keep(outs, func(i int) (val, bool) {
 			s, ok := slot[i]
 			return val{op: opHeld, shape: f.vals[i].shape, stage: xStage, offset: s}, ok

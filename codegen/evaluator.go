@@ -1,6 +1,9 @@
 package codegen
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Evaluator computes a program's outputs. It holds the arena, and what
 // depends on x only from the last call; it is not safe for concurrent use.
@@ -80,13 +83,10 @@ func (e *Evaluator) call(k entry, gx, gy, x, y []float64) float64 {
 // refresh runs the part of the x stage that entry k needs and that has not
 // run for this x.
 func (e *Evaluator) refresh(k entry, x []float64) {
-	for i, v := range e.x {
-		if v != x[i] {
-			copy(e.x, x)
-			clear(e.fresh)
-			e.all = [entryCount]bool{}
-			break
-		}
+	if !slices.Equal(e.x, x[:len(e.x)]) {
+		copy(e.x, x)
+		clear(e.fresh)
+		e.all = [entryCount]bool{}
 	}
 	if e.all[k] {
 		return

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"bilevelc/internal/await"
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
@@ -248,12 +249,7 @@ func stopped(ctx context.Context, phase string, err error) error {
 // reportDiagnostics renders diagnostics on the error stream; without --quiet
 // warnings too.
 func (a *app) reportDiagnostics(diags diag.List) {
-	var shown diag.List
-	for _, d := range diags {
-		if !a.quiet || d.Severity == diag.Error {
-			shown = append(shown, d)
-		}
-	}
+	shown := diag.List(each.Where(diags, func(d *diag.Diagnostic) bool { return !a.quiet || d.Severity == diag.Error }))
 	// An error of writing to the stream of errors cannot be reported anywhere.
 	_ = diag.Render(a.io.err, shown.First(maxDiagnostics), diag.Style{Color: a.colored(a.io.err)})
 }

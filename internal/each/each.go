@@ -10,6 +10,16 @@ func Of[A, B any](list []A, f func(A) B) []B {
 	return out
 }
 
+// Where are those of a list that are wanted, in order.
+func Where[A any](list []A, wanted func(A) bool) (out []A) {
+	for _, v := range list {
+		if wanted(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
 // Below is what f makes of each number from 0 to below n.
 func Below[B any](n int, f func(int) B) []B {
 	out := make([]B, n)

@@ -54,11 +54,7 @@ func (s *boundSet) element(k int) []string {
 	if s.parts == nil {
 		return []string{s.word(k)}
 	}
-	var out []string
-	for i, p := range s.parts {
-		out = append(out, p.word(s.tuples[k][i]))
-	}
-	return out
+	return each.Below(len(s.parts), func(i int) string { return s.parts[i].word(s.tuples[k][i]) })
 }
 
 // word is element k as one text.

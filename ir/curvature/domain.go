@@ -84,12 +84,7 @@ func upperBox(p *ir.Problem) []Interval {
 // sum a row of X bounds.
 func shares(p *ir.Problem, x []Interval) map[*expr.Node]float64 {
 	out := map[*expr.Node]float64{}
-	var variables []*expr.Node
-	for _, n := range p.Graph.Nodes() {
-		if n.Op == expr.Var && !n.Lower {
-			variables = append(variables, n)
-		}
-	}
+	variables := each.Where(p.Graph.Nodes(), func(n *expr.Node) bool { return n.Op == expr.Var && !n.Lower })
 	for i := range p.X.Rows {
 		lead, columns := 0.0, map[int]bool{}
 		visitRow(p.X.E, i, 1, func(j int, coef float64) {

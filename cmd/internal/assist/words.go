@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/check"
 	"bilevelc/lang"
 	"bilevelc/parser"
@@ -41,13 +42,7 @@ func Words() []Word { return allWords() }
 
 // WordsNamed are the words of a name: a function, a keyword, ...
 func WordsNamed(name string) []Word {
-	var out []Word
-	for _, w := range allWords() {
-		if w.Name == name {
-			out = append(out, w)
-		}
-	}
-	return out
+	return each.Where(allWords(), func(w Word) bool { return w.Name == name })
 }
 
 var allWords = sync.OnceValue(func() []Word {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"bilevelc/internal/atomicfile"
+	"bilevelc/internal/each"
 	"bilevelc/internal/jsonfault"
 	"bilevelc/internal/must"
 	"bilevelc/runtime"
@@ -215,13 +216,7 @@ func (f *Folder) Missing(s Shard, failed bool) []Job {
 	if !failed {
 		without = names(filepath.Join(f.Path, failedName))
 	}
-	var missing []Job
-	for _, j := range s.Pick(f.Plan) {
-		if !without[j.Key] && !(there[j.Key] && f.Has(j.Key)) {
-			missing = append(missing, j)
-		}
-	}
-	return missing
+	return each.Where(s.Pick(f.Plan), func(j Job) bool { return !without[j.Key] && !(there[j.Key] && f.Has(j.Key)) })
 }
 
 // names are the keys of the documents in a folder.
