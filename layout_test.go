@@ -57,7 +57,7 @@ var layers = map[string][]string{
 	"runtime/qp":                {"internal/extended", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/tolerance"},
 	"runtime/central":           {"internal/sparse", "runtime/linalg", "runtime/problem", "runtime/tolerance"},
 	"runtime/relaxation":        {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/tolerance"},
-	"runtime/lower":             {"internal/await", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/tolerance"},
+	"runtime/lower":             {"internal/await", "internal/gram", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/tolerance"},
 	"runtime/oracle":            {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/tolerance"},
 	"runtime/oracle/oracletest": {"internal/kkttest", "internal/sparse", "ir", "lang/diag", "parser", "runtime/compile", "runtime/linalg", "runtime/lower", "runtime/problem", "runtime/qp", "runtime/tolerance"},
 	"runtime/outer":             {"internal/await", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/oracle", "runtime/status", "runtime/tolerance"},
