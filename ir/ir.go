@@ -132,6 +132,8 @@ type Problem struct {
 	Plain *expr.Node
 	// Transformed is set where Lower.Objective, or Plain, stands for another objective with the same best answers.
 	Transformed *Transformed
+	// Combined is set where rows stand for others that nearly depend on each other.
+	Combined *Combined
 	// Coupled are the upper constraints that are not part of X: c <= 0 or = 0,
 	// smooth in x, y and Duals. Penalized is the upper objective plus w'c with one
 	// weight w an entry of Coupled: to it the weights are the last lower variables,

@@ -106,11 +106,12 @@ func dumpRows(w io.Writer, p *Problem) error {
 	for _, ball := range p.IR.X.Balls {
 		fmt.Fprintf(w, "  |%s| <= %s\n", p.IR.Upper.Vars[ball.Var].Name, Number(ball.Radius).Text())
 	}
+	a, b, rhs := p.IR.Own()
 	fmt.Fprintf(w, "lower level, %d variables, %d rows: A x - B y - b, A with %d and B with %d entries\n",
-		len(ys), len(p.IR.Rows), p.IR.A.NNZ(), p.IR.B.NNZ())
+		len(ys), len(p.IR.Rows), a.NNZ(), b.NNZ())
 	for i, row := range p.IR.Rows {
-		left := strings.TrimPrefix(terms(p.IR.A, i, xs, 1)+terms(p.IR.B, i, ys, -1), " + ")
-		fmt.Fprintf(w, "  %s: %s - (%s) %s 0\n", row.Name, left, Number(p.IR.Rhs[i]).Text(), relation(row))
+		left := strings.TrimPrefix(terms(a, i, xs, 1)+terms(b, i, ys, -1), " + ")
+		fmt.Fprintf(w, "  %s: %s - (%s) %s 0\n", row.Name, left, Number(rhs[i]).Text(), relation(row))
 	}
 	return nil
 }

@@ -137,6 +137,7 @@ func (p *Problem) plainNumeric(bound *ir.Problem) (*problem.Problem, error) {
 		defer p.ties.building.Unlock()
 	}
 	plain := *bound
+	plain.A, plain.B, plain.Rhs = bound.Own()
 	f, g, err := begin(BindOptions{}, bindProofs).functions(&plain, &Problem{})
 	if err != nil {
 		return nil, err

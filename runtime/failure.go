@@ -77,7 +77,7 @@ func (p *Problem) label(fault *expr.Fault) {
 // infeasibleAt names the rows that contradict each other at a given x.
 func (p *Problem) infeasibleAt(r *Result, e *oracle.InfeasibleError) {
 	conflict := make([]ir.Row, 0, len(e.Rows))
-	for i, u := range e.Farkas {
+	for i, u := range p.IR.Combined.Multipliers(e.Farkas) {
 		if u != 0 && i < len(p.IR.Rows) {
 			conflict = append(conflict, p.IR.Rows[i])
 		}
@@ -113,10 +113,11 @@ func (p *Problem) linearRows() (q *qp.Problem, rows []ir.Row) {
 		}
 		rows, sides = append(rows, row), append(sides, -values[i])
 	}
+	a, b, rhs := p.IR.Own()
 	for i, row := range p.IR.Rows {
-		add(p.IR.A, i, len(rows), 0, 1)
-		add(p.IR.B, i, len(rows), dx, -1)
-		rows, sides = append(rows, row), append(sides, p.IR.Rhs[i])
+		add(a, i, len(rows), 0, 1)
+		add(b, i, len(rows), dx, -1)
+		rows, sides = append(rows, row), append(sides, rhs[i])
 	}
 	e := p.IR.X.Extended
 	n, m := dx+dy+e.Extra(), len(rows)+e.Len()

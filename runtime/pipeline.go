@@ -26,7 +26,7 @@ import (
 //	parse    a text is a syntax tree          package parser
 //	check    the tree is a program            names, shapes, levels: ir/check
 //	bind     with data it is a problem        one graph, rows of numbers: ir/bind
-//	simplify g gives way to an h with the same best answers: transformed.go, ir/curvature
+//	simplify g gives way to an h with the same best answers: transformed.go, ir/curvature; equations that nearly depend on others to combinations: combined.go
 //	ties     a follower with many best answers takes one of them: ties.go
 //	prove    what is true of the problem      smoothness, moduli, ranks: ir/curvature
 //	split    followers that do not meet       ir/facts
@@ -98,6 +98,9 @@ func (s *steps) bind(program *ir.Program, set *data.Set, opts bind.Options) (*ir
 	}
 	if err == nil {
 		bound, err = s.untransformed(bound)
+	}
+	if err == nil {
+		bound = combined(bound)
 		s.phases.Prove += s.watch.lap()
 	}
 	return bound, err

@@ -88,17 +88,20 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 		Dependent:  named.RowNames(p.IR.Rows, p.dependentRows(pt)),
 		ErrorBound: Number(errorY),
 	}
-	if p.IR.Transformed != nil {
+	if p.equivalent() {
 		r.Lower.Equivalent = &Equivalent{Objective: Number(s.Value + 0), Multipliers: named.Multipliers(p.IR.Rows, s.Lambda)}
 	}
 	h := make([]float64, p.Numeric.Rows.Len())
 	p.Numeric.Rows.Residual(h, pt.X, s.Y)
+	own := make([]float64, len(h))
+	rows, of := p.ownRows(s.Y)
+	rows.Residual(own, pt.X, of)
 	multiplier, slack := p.margins(s, active, weak, h)
 	r.Lower.MinMultiplier, r.Lower.MinSlack = Number(multiplier), Number(slack)
 	r.Residuals = Residuals{
 		Stationarity: Number(s.Residuals.Stationarity), Primal: Number(s.Residuals.Primal),
 		Dual: Number(s.Residuals.Dual), Complementarity: Number(s.Residuals.Complementarity),
-		Upper: Number(p.upperViolation(pt.X)), Constraints: named.Residuals(p.IR.Rows, h),
+		Upper: Number(p.upperViolation(pt.X)), Constraints: named.Residuals(p.IR.Rows, own),
 	}
 	if note := p.withinTolerance(pt, h); note != "" {
 		r.Notes = append(r.Notes, note)

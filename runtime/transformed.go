@@ -31,6 +31,9 @@ func (s *steps) untransformed(bound *ir.Problem) (*ir.Problem, error) {
 	return bound, s.ended()
 }
 
+// equivalent reports that a lower level with the same answers is solved in the place of the model's own.
+func (p *Problem) equivalent() bool { return p.IR.Transformed != nil || p.IR.Combined != nil }
+
 // ownValue is g in the model's own sense of a minimized objective, at x and y in the model's units, where value is that of what was minimized.
 func (p *Problem) ownValue(value float64, x, y []float64) float64 {
 	t := p.IR.Transformed
@@ -46,8 +49,8 @@ func (p *Problem) ownValue(value float64, x, y []float64) float64 {
 
 // ownMultipliers are multipliers of g, at x and y in the model's units, where lambda are those of what was minimized. A multiplier of 0 stays 0 where g has no finite slope: there g rises steeper than h in each direction.
 func (p *Problem) ownMultipliers(x, y, lambda []float64) []float64 {
-	t := p.IR.Transformed
-	if t == nil {
+	lambda = p.IR.Combined.Multipliers(lambda)
+	if p.IR.Transformed == nil {
 		return lambda
 	}
 	slope := p.slopes(x, y)
@@ -117,6 +120,7 @@ func (p *Problem) compileSlopes() (*compile.Function, error) {
 
 // ownRates are the derivatives of the multipliers of g along dx, where y and the multipliers of what is minimized change by dy and rate.
 func (p *Problem) ownRates(x, y, lambda, dx, dy, rate []float64) ([]float64, error) {
+	lambda, rate = p.IR.Combined.Multipliers(lambda), p.IR.Combined.Multipliers(rate)
 	if p.IR.Transformed == nil {
 		return rate, nil
 	}
@@ -143,8 +147,9 @@ func (p *Problem) ownRates(x, y, lambda, dx, dy, rate []float64) ([]float64, err
 // transposed turns weights of y and of the multipliers of g into those of y and of the multipliers of what is minimized, and inX, which x has of its own. kink says that some of the multipliers that are 0 may change.
 func (p *Problem) transposed(x, y, lambda, dy, dlambda []float64, kink bool) (forY, forLambda, inX []float64, err error) {
 	if p.IR.Transformed == nil || dlambda == nil {
-		return dy, dlambda, nil, nil
+		return dy, p.IR.Combined.Weights(dlambda), nil, nil
 	}
+	lambda = p.IR.Combined.Multipliers(lambda)
 	slope, w := p.slopes(x, y), make([]float64, len(lambda))
 	forLambda = make([]float64, len(dlambda))
 	for i, v := range dlambda {
@@ -156,14 +161,14 @@ func (p *Problem) transposed(x, y, lambda, dy, dlambda []float64, kink bool) (fo
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return linalg.Plus(dy, 1, inY), forLambda, inX, nil
+	return linalg.Plus(dy, 1, inY), p.IR.Combined.Weights(forLambda), inX, nil
 }
 
 // transformed checks what a document says of the model's own objective and its multipliers against those of what was minimized.
 func (c *claims) transformed() {
 	e := c.r.Lower.Equivalent
-	c.check("lower.equivalent", (e == nil) == (c.p.IR.Transformed == nil), "the lower objective is an increasing function of another in the model or in the document alone")
-	if e == nil || c.p.IR.Transformed == nil {
+	c.check("lower.equivalent", (e == nil) == !c.p.equivalent(), "the lower level is solved in the place of the model's own in the model or in the document alone")
+	if e == nil || !c.p.equivalent() {
 		return
 	}
 	x, y := c.doc.X, c.p.units.Leave(c.doc.Y)

@@ -103,10 +103,10 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (_ *certify.Report, er
 	doc.Y = must.Get(named.Vector(&p.IR.Lower, r.Lower.Variables))
 	doc.Y = p.units.Enter(doc.Y)
 	multipliers, lower := r.Lower.Multipliers, r.Lower.Objective
-	if p.IR.Transformed != nil {
+	if p.equivalent() {
 		e := r.Lower.Equivalent
 		if e == nil {
-			return nil, fmt.Errorf("the result lacks the multipliers of what was minimized in the place of the lower objective")
+			return nil, fmt.Errorf("the result lacks the multipliers of what was solved in the place of the lower level")
 		}
 		multipliers, lower = e.Multipliers, e.Objective
 	}
@@ -114,7 +114,7 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (_ *certify.Report, er
 	must.Do(p.restore(doc))
 	_, upperSign := sense(&p.IR.Upper)
 	_, lowerSign := sense(&p.IR.Lower)
-	if doc.Upper, doc.Lower = upperSign*float64(r.Upper.Objective), float64(lower); p.IR.Transformed == nil {
+	if doc.Upper, doc.Lower = upperSign*float64(r.Upper.Objective), float64(lower); !p.equivalent() {
 		doc.Lower *= lowerSign
 	}
 	if len(r.Upper.Hypergradient) > 0 {

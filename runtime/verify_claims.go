@@ -205,9 +205,12 @@ func (c *claims) residuals() {
 		c.check("residuals by constraint", false, "%v", err)
 		return
 	}
+	of, y := c.p.ownRows(c.doc.Y)
+	h := make([]float64, len(claimed))
+	of.Residual(h, c.doc.X, y)
 	for i, v := range claimed {
-		if !hidden(c.p.IR.Rows, i) && math.Abs(v-c.h[i]) > tolerance.Rounded*sizes[i] || math.IsNaN(v) {
-			c.check("residuals by constraint", false, "%s is %.10g", c.p.IR.Rows[i].Name, c.h[i])
+		if !hidden(c.p.IR.Rows, i) && math.Abs(v-h[i]) > tolerance.Rounded*termsOfRow(of, i, c.doc.X, y) || math.IsNaN(v) {
+			c.check("residuals by constraint", false, "%s is %.10g", c.p.IR.Rows[i].Name, h[i])
 			return
 		}
 	}
@@ -216,12 +219,11 @@ func (c *claims) residuals() {
 
 // rowSizes are the sizes of the terms of each row.
 func (c *claims) rowSizes() []float64 {
-	return each.Below(len(c.h), func(i int) float64 { return c.termsOfRow(i, c.doc.X, c.doc.Y) })
+	return each.Below(len(c.h), func(i int) float64 { return termsOfRow(c.p.Numeric.Rows, i, c.doc.X, c.doc.Y) })
 }
 
 // termsOfRow is the size of the terms of a row at (x, y).
-func (c *claims) termsOfRow(row int, x, y []float64) float64 {
-	rows := c.p.Numeric.Rows
+func termsOfRow(rows *problem.Rows, row int, x, y []float64) float64 {
 	return rows.B.AddTerms(rows.A.AddTerms(math.Abs(rows.Rhs[row]), row, x), row, y)
 }
 

@@ -250,7 +250,7 @@ func (c *claims) roundingOfAnswers(x, y, lambda []float64) float64 {
 	reach, h := make([]float64, n.Dy), make([]float64, n.Rows.Len())
 	n.Rows.Residual(h, x, y)
 	for i, t := range h {
-		size := c.termsOfRow(i, x, y)
+		size := termsOfRow(n.Rows, i, x, y)
 		if math.Abs(t) > tolerance.Sign*size {
 			continue
 		}

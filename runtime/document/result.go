@@ -120,7 +120,7 @@ func (u *UpperResult) Sides() map[string]string {
 	return out
 }
 
-// Equivalent is the objective that was minimized in the place of the follower's own, at the result's point.
+// Equivalent is the objective that was minimized in the place of the follower's own, at the result's point, with the multipliers of the rows that were solved with.
 type Equivalent struct {
 	Objective   Number `json:"objective"` // minimized
 	Multipliers Values `json:"multipliers"`
@@ -147,8 +147,8 @@ type LowerResult struct {
 	// the stationarity among the residuals are then about y over them. Left out where all are 1.
 	Units       Values `json:"units,omitempty"`
 	Multipliers Values `json:"multipliers"`
-	// Equivalent is there where the objective is an increasing function of a simpler one, which was minimized in its place: it has the same best answers. The certificate,
-	// the residuals, MinMultiplier, ErrorBound and Ties' loss are then about that one.
+	// Equivalent is there where the objective is an increasing function of a simpler one, which was minimized in its place, or equality rows that nearly depend on others were combined with
+	// them: both have the same best answers. The certificate, the residuals but for those by constraint, MinMultiplier, ErrorBound and Ties' loss are then about that one.
 	Equivalent *Equivalent `json:"equivalent,omitempty"`
 	// Followers are the followers that have names, each with its part of the
 	// above; Objective is then the sum of theirs.

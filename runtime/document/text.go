@@ -354,7 +354,7 @@ func (t *textReport) footer() {
 			r.Check.Error.Brief(), r.Check.Relative.Brief())
 	}
 	if t.r.Lower.Equivalent != nil {
-		t.b.WriteString("lower level: g is an increasing function of a simpler objective, which was minimized in its place; residuals are about that one\n")
+		t.b.WriteString("lower level: one with the same answers was solved in its place, as g is an increasing function of a simpler objective, or equations nearly depend on each other; residuals are about that one\n")
 	}
 	fmt.Fprintf(&t.b, "lower level: %s; KKT residuals: stationarity %s, primal %s, dual %s, complementarity %s\n",
 		r.Lower.Status, r.Residuals.Stationarity.Brief(), r.Residuals.Primal.Brief(),
