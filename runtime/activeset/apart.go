@@ -91,7 +91,8 @@ func (a *Apart) SetObjective(q *sparse.CSR, c []float64) {
 	}
 }
 
-// Solve is that of Solver, but for a cutoff: there is none. The first block that has no solution is the program's end: Infeasible with its weights, and without Z, Unbounded with the ray of that block and no point.
+// Solve is that of Solver, but for a cutoff: there is none. The first block that has no solution is the program's end: Infeasible with its weights, and without Z. Where others
+// have points, it is Unbounded with the ray of the first block that is, and no point.
 func (a *Apart) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options) *Solution {
 	opts.Cutoff = nil
 	if len(a.parts) == 1 {
@@ -108,6 +109,7 @@ func (a *Apart) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options)
 		warm = nil
 	}
 	out := &Solution{Z: make([]float64, n), Row: make([]float64, m), Bound: make([]float64, n), Basis: &Basis{Row: make([]State, m), Var: make([]State, n)}}
+	var end *Solution
 	for k := range a.parts {
 		one := &a.parts[k]
 		bounds := one.bounds(b)
@@ -118,25 +120,35 @@ func (a *Apart) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options)
 		sol := one.solver.Solve(ctx, &bounds, begin, opts)
 		out.Iterations += sol.Iterations
 		out.Work += sol.Work
-		if sol.Status != Optimal {
-			end := &Solution{Status: sol.Status, Basis: warm, Iterations: out.Iterations, Work: out.Work}
-			if sol.FarkasRow != nil {
-				end.FarkasRow, end.FarkasBound = make([]float64, m), make([]float64, n)
-				linalg.Scatter(end.FarkasRow, one.rows, sol.FarkasRow)
-				linalg.Scatter(end.FarkasBound, one.vars, sol.FarkasBound)
-			}
-			if sol.Ray != nil {
-				end.Ray = make([]float64, n)
-				linalg.Scatter(end.Ray, one.vars, sol.Ray)
-			}
-			return end
+		if sol.Status == Optimal {
+			out.Value += sol.Value
+			linalg.Scatter(out.Z, one.vars, sol.Z)
+			linalg.Scatter(out.Row, one.rows, sol.Row)
+			linalg.Scatter(out.Bound, one.vars, sol.Bound)
+			linalg.Scatter(out.Basis.Row, one.rows, sol.Basis.Row)
+			linalg.Scatter(out.Basis.Var, one.vars, sol.Basis.Var)
+			continue
 		}
-		out.Value += sol.Value
-		linalg.Scatter(out.Z, one.vars, sol.Z)
-		linalg.Scatter(out.Row, one.rows, sol.Row)
-		linalg.Scatter(out.Bound, one.vars, sol.Bound)
-		linalg.Scatter(out.Basis.Row, one.rows, sol.Basis.Row)
-		linalg.Scatter(out.Basis.Var, one.vars, sol.Basis.Var)
+		if end != nil && sol.Status == Unbounded {
+			continue
+		}
+		end = &Solution{Status: sol.Status, Basis: warm}
+		if sol.FarkasRow != nil {
+			end.FarkasRow, end.FarkasBound = make([]float64, m), make([]float64, n)
+			linalg.Scatter(end.FarkasRow, one.rows, sol.FarkasRow)
+			linalg.Scatter(end.FarkasBound, one.vars, sol.FarkasBound)
+		}
+		if sol.Ray != nil {
+			end.Ray = make([]float64, n)
+			linalg.Scatter(end.Ray, one.vars, sol.Ray)
+		}
+		if sol.Status != Unbounded { // else there is no such thing where another block has no point
+			break
+		}
+	}
+	if end != nil {
+		end.Iterations, end.Work = out.Iterations, out.Work
+		return end
 	}
 	return out
 }

@@ -78,3 +78,41 @@ func TestBlocksApart(t *testing.T) {
 		}
 	}
 }
+
+// Blocks without a point next to blocks without an end, in any order: the program has no point, as it has none as a whole.
+func TestBlocksWithoutSolutions(t *testing.T) {
+	for seed := range members.Seeds(t, 200) {
+		r := rand.New(rand.NewPCG(seed, 62))
+		n := 2 + r.IntN(4)
+		p := &activeset.Program{N: n, C: make([]float64, n), A: sparse.Empty(n)}
+		blocks, want := make([][]int, n), activeset.Optimal
+		for j := range n { // a block of one variable each: c y with y >= 0, and a row
+			blocks[j] = []int{j}
+			p.C[j] = 1 + r.Float64()
+			p.Lo, p.Hi = append(p.Lo, 0), append(p.Hi, math.Inf(1))
+			p.A.Append(j, 1)
+			p.A.EndRow()
+			low := r.Float64()
+			high := low + 1
+			switch r.IntN(4) {
+			case 0: // no end
+				p.C[j], high = -p.C[j], math.Inf(1)
+				if want == activeset.Optimal {
+					want = activeset.Unbounded
+				}
+			case 1: // no point
+				low, high = math.Inf(-1), -1-low
+				want = activeset.Infeasible
+			}
+			p.RowLo, p.RowHi = append(p.RowLo, low), append(p.RowHi, high)
+		}
+		apart, err := activeset.NewApart(p, blocks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := apart.Solve(context.Background(), nil, nil, activeset.Options{})
+		if found.Status != want {
+			t.Errorf("seed %d: %v, not %v", seed, found.Status, want)
+		}
+	}
+}
