@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -90,7 +91,7 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 		left = math.Max(left, math.Abs(rest-m.Multiplier[i]))
 	}
 	if inY > tolerance.Certified {
-		inY = math.Min(inY, v.byAdjoint(ga[:p.Dy], terms, size))
+		inY = math.Min(inY, math.Min(v.byAdjoint(ga[:p.Dy], terms, size), v.bySlacks(ga[:p.Dy], at, terms)))
 	}
 	return math.Max(math.Max(worst, share(left, size)), inY), errorBound, terms, true
 }
@@ -117,6 +118,31 @@ func (v *verification) byAdjoint(r []float64, terms sizesOfF, rows float64) floa
 	u, inX, left := v.solved(r)
 	step := norm(left) / mu
 	return math.Max(share(maxAbs(inX)+reach*step, terms.x), share(steep*(norm(u)+step), rows))
+}
+
+// bySlacks is what a residual r of the multipliers in y is by the terms of grad f in x: other multipliers of the slacks of rows that are held whatever their sign, by w with B'w = r, leave none in y,
+// and A'w more in x. It has no end where no such w is.
+func (v *verification) bySlacks(r []float64, at *pointOfSystem, terms sizesOfF) float64 {
+	rows := v.p.Rows
+	w, rest := make([]float64, rows.Len()), slices.Clone(r)
+	held := func(i int) bool { return rows.Kind[i] == problem.Equal || at.mult[i] > tolerance.Parted }
+	sparse.LeastSquares(w, rest, 2*len(w), func(dst, w []float64) { // twice what it takes without rounding
+		clear(dst)
+		rows.B.AddMulVecT(dst, 1, w)
+	}, func(dst, rest []float64) {
+		clear(dst)
+		for i := range dst {
+			if held(i) {
+				dst[i] = rows.B.RowDot(i, rest)
+			}
+		}
+	}, func(_, now float64) bool { return false })
+	if !(norm(rest) <= tolerance.SumRounding*norm(r)) {
+		return math.Inf(1)
+	}
+	inX := make([]float64, v.p.Dx)
+	rows.A.AddMulVecT(inX, 1, w)
+	return share(maxAbs(inX), terms.x)
 }
 
 // solved is u = H^-1 r, as far as factors of H go and products with H, which have no errors of their own, refine what they leave; G'u, and what is left of r.

@@ -29,7 +29,15 @@ func (v *verification) pairCounts(i int, m *Multipliers, at *pointOfSystem, term
 	if at.push[i] == 0 || terms.sum == 0 {
 		ofMult = math.Abs(m.Multiplier[i]) > tolerance.Certified*adjoint
 	}
-	return terms.counts(m.Slack[i], largest(v.p.Rows.A, i), largest(v.p.Rows.B, i), at.reach[i]), ofMult
+	perY := largest(v.p.Rows.B, i)
+	if math.Abs(m.Slack[i])*perY > tolerance.Certified*terms.y {
+		alone := make([]float64, v.p.Dy)
+		v.p.Rows.B.AddRow(alone, i, m.Slack[i])
+		if v.bySlacks(alone, at, *terms) <= tolerance.Certified { // those of other rows can do without it
+			perY = 0
+		}
+	}
+	return terms.counts(m.Slack[i], largest(v.p.Rows.A, i), perY, at.reach[i]), ofMult
 }
 
 // pairSigns checks the two multipliers of a pair, those that count.

@@ -61,7 +61,7 @@ type Spanned struct {
 	Sine float64
 }
 
-// NearlySpanned finds among the given rows of b those within an angle of the span of the others whose sine is at most that given, and above tolerance.Dependence: the rest is rounding.
+// NearlySpanned finds among the given rows of b those within an angle of the span of the others whose sine is at most that given, and above tolerance.Feasibility: what is left of others is rounding.
 // It looks for none where products of rows, or the factors of these, are too many to keep.
 func NearlySpanned(b *sparse.CSR, rows []int, sine float64) []Spanned {
 	rows = core(b, rows, sine)
@@ -102,7 +102,7 @@ func NearlySpanned(b *sparse.CSR, rows []int, sine float64) []Spanned {
 		}, tolerance.Halvings, 0)
 		beyond(a)
 		s := Spanned{Row: rows[a], Sine: Norm(rest)}
-		if !(s.Sine > tolerance.Dependence) {
+		if !(s.Sine > tolerance.Feasibility) {
 			continue
 		}
 		for k, t := range c {
