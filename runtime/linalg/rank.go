@@ -17,13 +17,13 @@ func Independent(b *sparse.CSR, rows []int, fixed func(j int) bool) (dependent [
 	// 1e-12 is the square of the sine of the angle between a row and the span of others from which it counts as dependent on them: products
 	// of rows of unit length carry 1e-16, and the factorization divides that by the pivots before, so that angles below 1e-6 cannot be told
 	// from 0 in this way.
-	_, _, smallest := gramFactors(b, rows, fixed, 1e-12, func(a int) { dependent = append(dependent, rows[a]) })
+	_, _, smallest := gramFactors(b, rows, fixed, math.Inf(1), 1e-12, func(a int) { dependent = append(dependent, rows[a]) })
 	return dependent, math.Min(1, math.Sqrt(smallest))
 }
 
 // gramFactors is the given rows, on the columns that are not fixed and each scaled to unit length on all columns, and the factors of their Gram matrix, with
-// its smallest pivot above least; those with a smaller one are dependent, by their place, and left out.
-func gramFactors(b *sparse.CSR, rows []int, fixed func(j int) bool, least float64, dependent func(a int)) (unit *sparse.CSR, factors *LDL, smallest float64) {
+// its smallest pivot above least; those with a smaller one are dependent, by their place, and left out. There are no factors where they take more than so many multiplications.
+func gramFactors(b *sparse.CSR, rows []int, fixed func(j int) bool, most, least float64, dependent func(a int)) (unit *sparse.CSR, factors *LDL, smallest float64) {
 	unit = sparse.Empty(b.Cols)
 	for _, i := range rows {
 		size := RowNorm(b, i)
@@ -49,7 +49,11 @@ func gramFactors(b *sparse.CSR, rows []int, fixed func(j int) bool, least float6
 			row, col, val = append(row, int32(a)), append(col, int32(a)), append(val, 0)
 		}
 	}
-	factors = NewLDL(Analyze(len(rows), row, col), nil)
+	symbolic := Analyze(len(rows), row, col)
+	if symbolic.work() > most {
+		return unit, nil, math.NaN()
+	}
+	factors = NewLDL(symbolic, nil)
 	return unit, factors, factors.factorSemidefinite(val, least, dependent)
 }
 
@@ -62,7 +66,7 @@ type Spanned struct {
 }
 
 // NearlySpanned finds among the given rows of b those within an angle of the span of the others whose sine is at most that given, and above tolerance.Feasibility: what is left of others is rounding.
-// It looks for none where products of rows, or the factors of these, are too many to keep.
+// It looks for none where products of rows are too many to keep, or their factors take more than a second.
 func NearlySpanned(b *sparse.CSR, rows []int, sine float64) []Spanned {
 	rows = core(b, rows, sine)
 	products, count := 0, make([]int, b.Cols)
@@ -76,7 +80,10 @@ func NearlySpanned(b *sparse.CSR, rows []int, sine float64) []Spanned {
 		return nil
 	}
 	var dependent []int
-	unit, factors, _ := gramFactors(b, rows, func(int) bool { return false }, sine*sine, func(a int) { dependent = append(dependent, a) })
+	unit, factors, _ := gramFactors(b, rows, func(int) bool { return false }, tolerance.Second, sine*sine, func(a int) { dependent = append(dependent, a) })
+	if factors == nil {
+		return nil
+	}
 	out := make([]Spanned, 0, len(dependent))
 	slices.Sort(dependent)
 	in := func(a int) bool { _, is := slices.BinarySearch(dependent, a); return !is }
