@@ -16,6 +16,9 @@ import (
 func TestFollowersAreOneLevel(t *testing.T) {
 	head := `model joint
 set firms = {"a", "b", "c"}
+set road(from, to) within firms * firms = {("a", "b"), ("b", "c"), ("a", "c")}
+set near within road = {("b", "c"), ("a", "c")}
+set far = {(k, l) in road if cost[k] < 2}
 data cost: [firms] = [1, 2, 3]
 data need: [firms, 2] = [[1, 2], [3, 4], [5, 6]]
 data low: vector[2] = [-1, -2]
@@ -29,12 +32,16 @@ upper {
   var w: vector[2] in simplex(3)
   var u: vector[2] in box(low, 2 * cost[i])
   var v: vector[2] in box(-1 - cost[i], need[i, :])
+  var flow: [road] in box(-5, 5)
+  var part: [near, 2] in box(-5, 5)
+  var rest: [far] in box(-5, 5)
   let gain = price * q - cost[i] * q^2
   let miss = w - need[i, :]'
-  maximize gain - sumsq(miss) - sumsq(u) - sumsq(v - price) - q * sum(u + v) - sum(i2 in 1..2: w[i2] * q)
+  maximize gain - sumsq(miss) - sumsq(u) - sumsq(v - price) - q * sum(u + v) - sum(i2 in 1..2: w[i2] * q) - sum((k, l) in road: (flow[k, l] - cost[l])^2) - sum((k, l) in near: (part[k, l, 1] - q * flow[k, l])^2) - sum(r in near: (part[r, 2] - flow[r])^2) - sumsq(rest) - sum((k, l) in far: q * rest[k, l])
   subject to
     own: q + w[1] <= 3 + cost[i]
     each: forall k in 1..2 if k > 1: w[k] >= 0.1 * q
+    kept: forall f in firms: sum((k, l) in road if k == f: flow[k, l]) <= 4
 }
 lower operator {
   var p: real
@@ -47,12 +54,16 @@ lower operator {
   var w: [firms, 2] in nonneg
   var u: [firms, 2] in box([[-1, -2], [-1, -2], [-1, -2]], [[2, 2], [4, 4], [6, 6]])
   var v: [firms, 2] in box([[-2, -2], [-3, -3], [-4, -4]], need)
+  var flow: [firms, road] in box(-5, 5)
+  var part: [firms, near, 2] in box(-5, 5)
+  var rest: [firms, far] in box(-5, 5)
   var p: real
-  minimize -(sum(i in firms: price * q[i] - cost[i] * q[i]^2 - sumsq(w[i, :]' - need[i, :]') - sumsq(u[i, :]) - sumsq(v[i, :] - price) - q[i] * sum(u[i, :] + v[i, :]) - sum(i2 in 1..2: w[i, i2] * q[i]))) + (p - price)^2
+  minimize -(sum(i in firms: price * q[i] - cost[i] * q[i]^2 - sumsq(w[i, :]' - need[i, :]') - sumsq(u[i, :]) - sumsq(v[i, :] - price) - q[i] * sum(u[i, :] + v[i, :]) - sum(i2 in 1..2: w[i, i2] * q[i]) - sum((k, l) in road: (flow[i, k, l] - cost[l])^2) - sum((k, l) in near: (part[i, k, l, 1] - q[i] * flow[i, k, l])^2) - sum(r in near: (part[i, r, 2] - flow[i, r])^2) - sum((k, l) in far: rest[i, k, l]^2 + q[i] * rest[i, k, l]))) + (p - price)^2
   subject to
     simplex: forall i in firms: sum(w[i, :]) == 3
     own: forall i in firms: q[i] + w[i, 1] <= 3 + cost[i]
     each: forall i in firms, k in 1..2 if k > 1: w[i, k] >= 0.1 * q[i]
+    kept: forall i in firms, f in firms: sum((k, l) in road if k == f: flow[i, k, l]) <= 4
     low: p >= 1
 }
 `
@@ -108,7 +119,7 @@ lower operator {
 	for _, f := range a.Followers {
 		parts += fmt.Sprint(f.Name, f.Maximize, f.Vars, f.Objective.Node.Shape, len(f.Families), " ")
 	}
-	if parts != "firmtrue [q w u v] vector[3] 10 operatorfalse [p] scalar 1 " {
+	if parts != "firmtrue [q w u v flow part rest] vector[3] 17 operatorfalse [p] scalar 1 " {
 		t.Errorf("followers %q", parts)
 	}
 }

@@ -80,11 +80,14 @@ func (c *checker) expand(f *follower) {
 		}
 		f.dims = append(f.dims, d)
 	}
-	rank := map[string]int{} // of the own variables
+	rank, most := map[string]int{}, map[string]int{} // of the own variables, and how many indices they take at most
 	for _, item := range b.Items {
 		switch item := item.(type) {
 		case *lang.Var:
 			rank[item.Name.Name] = len(item.Type.Dims)
+			for _, d := range item.Type.Dims {
+				most[item.Name.Name] += c.labels(d)
+			}
 		case *lang.Let:
 			f.lets[item.Name.Name] = item
 		}
@@ -110,7 +113,7 @@ func (c *checker) expand(f *follower) {
 		if !own {
 			return nil
 		}
-		if len(subs) > r {
+		if len(subs) > most[n.Name] {
 			c.errorf(c.global, diag.Subscripts, at.Place, "`%s` has an index too many: within the follower `%s` its own variables stand for one of its kind", elab.Quote(x), f.name).Fix =
 				"write `" + n.Name + "` without the follower's index"
 			return nil
@@ -185,8 +188,8 @@ func (f *follower) upright(x *lang.Index, rank int) lang.Expr {
 // a range from 1.
 func (c *checker) followerDim(b *lang.Binder) lang.Expr {
 	if b.Hi == nil {
-		if n, ok := b.Lo.(*lang.Name); ok && c.declaresSet(n.Name) {
-			return n
+		if c.declaredAsSet(b.Lo) != nil {
+			return b.Lo
 		}
 	} else if one, ok := b.Lo.(*lang.Number); ok && one.Text == "1" {
 		return b.Hi
@@ -246,7 +249,7 @@ func (c *checker) eachEntry(f *follower, v *lang.Var, bound lang.Expr) (binders 
 	var own []lang.Subscript
 	for k, d := range v.Type.Dims {
 		b := lang.Binder{At: at, Name: lang.Ident{At: at, Name: fmt.Sprint("entry ", k+1)}, Lo: &lang.Number{At: at, Text: "1", Value: 1, Int: true}, Hi: d} // no name that a model can have
-		if n, ok := d.(*lang.Name); ok && c.declaresSet(n.Name) {
+		if n, ok := d.(*lang.Name); ok && c.declaredAsSet(d) != nil {
 			b.Lo, b.Hi = n, nil
 		}
 		binders = append(binders, b)
@@ -293,12 +296,37 @@ func (c *checker) sameFor(v *lang.Var, bound lang.Expr) bool {
 	})
 }
 
-// declaresSet reports that the model declares an index set of that name.
-func (c *checker) declaresSet(name string) bool {
-	return slices.ContainsFunc(c.file.Decls, func(d lang.Decl) bool {
-		s, ok := d.(*lang.IndexSet)
-		return ok && s.Name.Name == name
-	})
+// declaredAsSet is the declaration of the index set that an expression names, or nil.
+func (c *checker) declaredAsSet(e lang.Expr) *lang.IndexSet {
+	n, ok := e.(*lang.Name)
+	for _, d := range c.file.Decls {
+		if set, is := d.(*lang.IndexSet); ok && is && set.Name.Name == n.Name {
+			return set
+		}
+	}
+	return nil
+}
+
+// labels is the number of labels of an element of a dimension, 1 where it is no set of tuples.
+func (c *checker) labels(dim lang.Expr) int {
+	set := c.declaredAsSet(dim)
+	for range c.file.Decls { // a set that is part of itself is an error of its own
+		switch {
+		case set == nil:
+			return 1
+		case len(set.Within) > 1:
+			return len(set.Within)
+		case len(set.Within) == 1:
+			set = c.declaredAsSet(&lang.Name{At: set.Within[0].At, Name: set.Within[0].Name})
+		case set.Value != nil && len(set.Value.Binders) > 1:
+			return len(set.Value.Binders)
+		case set.Value != nil && len(set.Value.Binders) == 1:
+			set = c.declaredAsSet(set.Value.Binders[0].Lo)
+		default:
+			return 1
+		}
+	}
+	return 1
 }
 
 // indices lists those that binders declare.
