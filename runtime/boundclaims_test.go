@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"math"
 	"testing"
 
 	"bilevelc/runtime"
@@ -19,6 +20,12 @@ func TestClaimsBesideTheBound(t *testing.T) {
 			"a point beyond the bound": func(r *runtime.Result) {
 				k := len(r.Global.Trace) - 1
 				r.Global.Trace[k].Best += 2 * (r.Global.Bound - r.Global.Trace[k].Best)
+			},
+			"a gap to no bound": func(r *runtime.Result) {
+				*r.Global = runtime.Global{Bound: runtime.Number(math.Inf(-1)), Gap: 0.5, Within: r.Global.Within, Why: "it ended"}
+				if r.Upper.Sense == "maximize" {
+					r.Global.Bound = runtime.Number(math.Inf(1))
+				}
 			},
 			"a negative residual": func(r *runtime.Result) { r.Certificate.Lower.Residuals.Primal = -1e-18 },
 		} {

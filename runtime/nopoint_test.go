@@ -74,6 +74,11 @@ func TestResultsWithoutAPoint(t *testing.T) {
 			t.Errorf("member %d: passes is %v, %v", k, passes, err)
 		} else if passes {
 			verified++
+			number := *r
+			number.Upper.Objective = 1
+			if report, err := p.Verify(&number); err != nil || report.OK() {
+				t.Errorf("member %d: an F without a point passes, %v", k, err)
+			}
 		} else {
 			refused++
 			bounded := *r

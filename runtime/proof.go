@@ -107,7 +107,7 @@ func (c *claims) global(proof *proofText) {
 		// It is relative to F, or where that is 0 to its terms, which the proof's model tells; a part of these that is 1/Target of F at least (tree.GapScale).
 		d := system.Gap(f, bound, math.Abs(f))
 		toF, toTerms := math.Abs(gap-d) <= tolerance.SolveAccuracy*d, gap <= tolerance.Target*d*(1+tolerance.SolveAccuracy)
-		c.check("global: the gap is that of F and the bound", gap >= 0 && (toF || toTerms) && (gap > 0 || d == 0), "it is %.3g", d)
+		c.check("global: the gap is that of F and the bound", gap == d || !math.IsInf(d, 1) && gap > 0 && (toF || toTerms), "it is %.3g", d)
 	}
 	if proof == nil {
 		c.report.Unchecked = append(c.report.Unchecked, "global (what branch and bound found; a proof shows it: --proof)")
@@ -150,15 +150,27 @@ func (c *claims) contradiction() *certify.Report {
 	if c.r.Status != Infeasible || !c.p.contradiction() {
 		return nil
 	}
-	c.identity()
+	c.pointless()
 	c.check("linear constraints of both levels contradict each other", true, "")
 	c.report.Unchecked = append(c.report.Unchecked, "everything else (a result without a point claims that there is none)")
 	return c.report
 }
 
+// pointless checks what a result without a point says of itself: it has no numbers of one.
+func (c *claims) pointless() {
+	c.identity()
+	r := c.r
+	numbers := []Number{r.Upper.Objective, r.Lower.Objective, r.Lower.MinMultiplier, r.Lower.MinSlack, r.Lower.ErrorBound, r.Residuals.Stationarity, r.Residuals.Primal, r.Residuals.Dual,
+		r.Residuals.Complementarity, r.Residuals.Upper, r.Stationarity.Value, r.Stationarity.GradientError}
+	if r.Global != nil && !math.IsInf(float64(r.Global.Gap), 1) { // there is nothing that a bound could be apart from
+		numbers = append(numbers, r.Global.Gap)
+	}
+	c.check("no numbers of a point", !slices.ContainsFunc(numbers, func(n Number) bool { return !math.IsNaN(float64(n)) }), "there is no point")
+}
+
 // infeasible is the report on a result that claims that there is no point, by its proof.
 func (c *claims) infeasible(proof *proofText) {
-	c.identity()
+	c.pointless()
 	c.check("status", c.r.Status == Infeasible && c.r.Global != nil && math.IsInf(float64(c.r.Global.Bound), 0), "%s, without a point", c.r.Status)
 	c.global(proof)
 }
