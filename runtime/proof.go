@@ -107,7 +107,7 @@ func (c *claims) global(proof *proofText) {
 		// It is relative to F, or where that is 0 to its terms, which the proof's model tells; a part of these that is 1/Target of F at least (tree.GapScale).
 		d := system.Gap(f, bound, math.Abs(f))
 		toF, toTerms := math.Abs(gap-d) <= tolerance.SolveAccuracy*d, gap <= tolerance.Target*d*(1+tolerance.SolveAccuracy)
-		c.check("global: the gap is that of F and the bound", gap == d || !math.IsInf(d, 1) && gap > 0 && (toF || toTerms), "it is %.3g", d)
+		c.check("global: the gap is that of F and the bound", gap == d || !math.IsInf(bound, 0) && gap > 0 && (toF || toTerms), "it is %.3g", d)
 	}
 	if proof == nil {
 		c.report.Unchecked = append(c.report.Unchecked, "global (what branch and bound found; a proof shows it: --proof)")

@@ -168,7 +168,8 @@ func (m *Multipliers) Clear() {
 }
 
 // Settle makes multipliers of what does not hold at z zero: those of a slack or multiplier that is positive, of a bound at which x is not, and of a row of the leader with slack. A program over a trust region
-// leaves there what its edge holds of a gradient that rounding keeps from 0, which is part of the residual.
+// leaves there what its edge holds of a gradient that rounding keeps from 0, which is part of the residual. Those of slacks that make the residual no less are zero, too: where f vanishes, as x^2 y does at x = 0, it has no
+// terms beside which rounding would tell.
 func (s *System) Settle(m *Multipliers, z []float64) {
 	signs := s.SignsAt(z)
 	for i := range s.M {
@@ -203,6 +204,25 @@ func (s *System) Settle(m *Multipliers, z []float64) {
 		terms := s.Relaxation.A.AddTerms(math.Abs(s.Relaxation.RowHi[r]), r, scaled)
 		if s.Relaxation.RowLo[r] != s.Relaxation.RowHi[r] && s.Relaxation.RowHi[r]-s.Relaxation.A.RowDot(r, scaled) > tolerance.Sign*terms {
 			at[o.Index] = 0
+		}
+	}
+	left, _ := s.left(m, z, nil, nil)
+	for i, g := range m.Slack {
+		if g == 0 {
+			continue
+		}
+		with, without := 0.0, 0.0
+		look := func(shift int, row *sparse.CSR, g float64) {
+			for j, a := range row.Entries(i) {
+				with, without = math.Max(with, s.ColScale[shift+j]*math.Abs(left[shift+j])), math.Max(without, s.ColScale[shift+j]*math.Abs(left[shift+j]+a*g))
+			}
+		}
+		look(0, s.P.Rows.A, -g)
+		look(s.Nx, s.P.Rows.B, g)
+		if without <= with {
+			s.P.Rows.A.AddRow(s.X(left), i, -g)
+			s.P.Rows.B.AddRow(s.Y(left), i, g)
+			m.Slack[i] = 0
 		}
 	}
 }
