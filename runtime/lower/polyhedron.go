@@ -165,15 +165,21 @@ const tile = 128
 
 // multiply computes the products of full rows with full others that are not known, tile by tile. They are the same to the last bit whatever else is in the tile (see gram).
 func (s *shape) multiply(rows, others []int) {
+	var left, right []float64
 	for some := range slices.Chunk(s.fullOf(rows), tile) {
+		left = left[:0]
 		for beside := range slices.Chunk(s.fullOf(others), tile) {
 			if !slices.ContainsFunc(some, func(i int) bool {
 				return slices.ContainsFunc(beside, func(j int) bool { return i != j && math.IsNaN(*s.product(i, j)) })
 			}) {
 				continue
 			}
+			if len(left) == 0 {
+				left = s.gather(left, some)
+			}
+			right = s.gather(right[:0], beside)
 			out := gram.Block{Data: make([]float64, len(some)*len(beside)), Rows: len(some), Cols: len(beside), Stride: len(beside)}
-			gram.Rows(out, s.gather(some), s.gather(beside))
+			gram.Rows(out, gram.Block{Data: left, Rows: len(some), Cols: s.n, Stride: s.n}, gram.Block{Data: right, Rows: len(beside), Cols: s.n, Stride: s.n})
 			for a, i := range some {
 				for c, j := range beside {
 					if i != j {
@@ -194,13 +200,13 @@ func (s *shape) fullOf(rows []int) (of []int) {
 	return of
 }
 
-// gather is a matrix of some full rows.
-func (s *shape) gather(rows []int) gram.Block {
-	g := gram.Block{Data: make([]float64, 0, len(rows)*s.n), Rows: len(rows), Cols: s.n, Stride: s.n}
+// gather appends the entries of some full rows.
+func (s *shape) gather(dst []float64, rows []int) []float64 {
+	dst = slices.Grow(dst, len(rows)*s.n)
 	for _, i := range rows {
-		g.Data = append(g.Data, s.b.Val[s.b.Ptr[i]:s.b.Ptr[i+1]]...)
+		dst = append(dst, s.b.Val[s.b.Ptr[i]:s.b.Ptr[i+1]]...)
 	}
-	return g
+	return dst
 }
 
 // sizes are the largest entries of y (len n) by class, in dst (len n) at the entry that stands for it.
