@@ -76,3 +76,26 @@ func TestTermsThatVanish(t *testing.T) {
 	}
 	t.Logf("%d end at F = 0", vanish)
 }
+
+// TestTermsThatVanishBesideCurvature: the same with a follower that is strongly convex in entries that f reads and linear in another, and a row of the leader that reads it; at x = 0 the answer is worth F = 0, the least of all (f >= 0).
+func TestTermsThatVanishBesideCurvature(t *testing.T) {
+	r, err := bindText(t, `model vanish
+upper {
+  var x: vector[2] in box(0, 3)
+  minimize x[1] * y[1] + x[2] * y[1] * y[4] + x[2]
+  subject to y[1] + x[1] <= 3
+}
+lower {
+  var y: vector[4] in box(0, 4)
+  minimize 0.5 * (-2 * y[2] - 2 * y[4] + x[2] - 1)^2 + (-2 * y[4] + x[2] + 2)^2 + (2 * y[2] + 2 * y[4] + x[2])^2 + 2 * y[3]
+  subject to
+    -2 * x[1] + y[1] + 2 * y[4] <= 1
+    -x[2] + 3 * y[2] + 3 * y[3] <= 4
+    2 * x[2] - 3 * y[1] + y[2] + y[3] <= 7
+}
+solve { ties = optimistic }
+`).Solve(t.Context(), runtime.Options{})
+	if err != nil || r.Status != runtime.Solved || math.Abs(float64(r.Upper.Objective)) > 1e-9 {
+		t.Errorf("%v, %v: %s, F %v", err, r.Status, r.Reason, r.Upper.Objective)
+	}
+}

@@ -163,12 +163,8 @@ func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, 
 	count(px, nil, 1)
 	terms.sum = math.Max(terms.sum, sum)
 	// Where f hardly feels x the rounding of adjoints is all there is: slopes count beside those that change f by its terms from one end of X to the other.
-	// Where it hardly feels y what they leave counts by what it makes of f as far as y reaches, beside f's terms.
 	if wide := v.wide(); wide > 0 {
 		terms.x = math.Max(terms.x, terms.sum/wide)
-	}
-	if length := v.length(); length > 0 {
-		terms.y = math.Max(terms.y, terms.sum/length)
 	}
 	return gx, ga, terms
 }
