@@ -64,6 +64,8 @@ func TestProved(t *testing.T) {
 		{"sum(sqrt(1 + y .^ 2)) + 0.5 * sumsq(y)", "", 1, everywhere},
 		{"sum(sqrt(1 + y .^ 2))", "-1 <= y <= 1", math.Pow(2, -1.5), withinBounds},
 		{"sqrt(1 + sumsq(y))", "-1 <= y <= 1", 1.0 / 8, withinBounds}, // 1/r^3 along y, at r = 2
+		{"sqrt(1 + y[1]^2 + y[2]^2 + y[3] * y[3])", "-1 <= y <= 1", 1.0 / 8, withinBounds},
+		{"sumsq(y) + sqrt(0.5 + x[1]^2 + (y[1] - x[2])^2 + sumsq(y[2..3]))", "", 2, everywhere},
 		{"sum(y .^ 4) + x[1] * y[2]", "1 <= y <= 3", 12, withinBounds},
 		{"sum(y .* log(y))", "0.1 <= y <= 4", 0.25, withinBounds},
 		{"sum(y .* log(y))", "y >= 0\n    sum(y) == 5", 0.2, withinBounds},

@@ -286,50 +286,62 @@ func (b *backward) curveUnknown(n *expr.Node, _ Interval) {
 	}
 }
 
-// visitNorm takes r = sqrt(c + |u|^2), whose second derivative I/r - u u'/r^3 is between c/r^3 and 1/r, as one function, and
+// visitNorm takes r = sqrt(c + |u|^2) of all u as one function, whose second derivative I/r - u u'/r^3 is between c/r^3 and 1/r, and
 // reports whether n is one.
 func (b *backward) visitNorm(n *expr.Node, w []Interval) bool {
 	if !b.norm(n) {
 		return false
 	}
-	c, u := b.splitNorm(n.Args[0])
+	c, parts := b.splitNorm(n.Args[0])
 	r2 := b.rangeOf(n.Args[0])[0].meet(Interval{0, math.Inf(1)})
 	r := Interval{directed.SqrtDown(max(r2.Lo, 0)), directed.SqrtUp(r2.Hi)}
 	least := c.mul(r.mul(r2).recip()).Lo
-	b.addSquare(n, "Euclidean norm", u, []Interval{w[0].mul(Interval{max(least, 0), r.recip().Hi})})
-	if b.wants(u) {
-		ur := b.rangeOf(u)
-		b.push(u, func(k int) Interval {
-			return w[0].mul(ur[k].mul(r.recip()).meet(Interval{-1, 1}))
-		})
+	for _, u := range parts {
+		b.addSquare(n, "Euclidean norm", u, []Interval{w[0].mul(Interval{max(least, 0), r.recip().Hi})})
+		if b.wants(u) {
+			ur := b.rangeOf(u)
+			b.push(u, func(k int) Interval {
+				return w[0].mul(ur[k].mul(r.recip()).meet(Interval{-1, 1}))
+			})
+		}
 	}
 	return true
 }
 
-// norm matches sqrt(c + |u|^2).
+// norm matches sqrt(c + |u|^2) of a u that is no function of one variable: what is one is fused.
 func (s *study) norm(n *expr.Node) bool {
-	if n.Op != expr.Sqrt {
+	if n.Op != expr.Sqrt || n.Shape != expr.ScalarShape() {
 		return false
 	}
-	_, u := s.splitNorm(n.Args[0])
-	return u != nil
+	_, parts := s.splitNorm(n.Args[0])
+	return slices.ContainsFunc(parts, func(u *expr.Node) bool { return u.Shape != n.Shape || s.leafOf(u) != s.leafOf(parts[0]) })
 }
 
 // splitNorm matches c + |u|^2 with c >= 0 free of the variables (0 where there
-// is none), or returns nil.
-func (s *study) splitNorm(n *expr.Node) (c Interval, u *expr.Node) {
+// is none), where u is all parts together; there are none of another function.
+func (s *study) splitNorm(n *expr.Node) (c Interval, parts []*expr.Node) {
+	if u, ok := s.squared(n); ok && s.varies(n) {
+		return Interval{}, []*expr.Node{u}
+	}
 	if k, q := s.shifted(n); q != nil {
-		if r := s.rangeOf(k)[0]; r.Lo >= 0 && q.Op != expr.Add {
-			_, u = s.splitNorm(q)
-			return r, u
+		if r := s.rangeOf(k)[0]; r.Lo >= 0 {
+			c, parts = s.splitNorm(q)
+			return c.add(r), parts
 		}
 	}
 	switch {
-	case n.Op == expr.Dot && n.Args[0] == n.Args[1] && s.varies(n):
-		return Interval{}, n.Args[0]
-	case n.Op == expr.Sum && s.varies(n):
+	case !s.varies(n):
+	case n.Op == expr.Dot && n.Args[0] == n.Args[1]:
+		return Interval{}, n.Args[:1]
+	case n.Op == expr.Sum:
 		if u, ok := s.squared(n.Args[0]); ok && u.Shape == n.Args[0].Shape {
-			return Interval{}, u
+			return Interval{}, []*expr.Node{u}
+		}
+	case n.Op == expr.Add:
+		first, of := s.splitNorm(n.Args[0])
+		second, more := s.splitNorm(n.Args[1])
+		if of != nil && more != nil {
+			return first.add(second), slices.Concat(of, more)
 		}
 	}
 	return Interval{}, nil
