@@ -28,13 +28,24 @@ func (s *steps) withTies(bound *ir.Problem) (*Problem, error) {
 		return nil, err
 	}
 	if onlyExact(bound, rule) {
-		return s.asItStands(bound, rule)
+		p, err := s.asItStands(bound, rule)
+		if err != nil && len(bound.Duals) == 0 {
+			if one := s.oneAnswer(bound); one != nil {
+				return one, nil
+			}
+		}
+		return p, err
 	}
 	exact, _, err := s.exactly(bound, rule)
 	if err != nil {
 		return nil, err
 	}
 	found := len(s.diags)
+	if exact == nil && rule != "" {
+		if one := s.oneAnswer(bound); one != nil {
+			return one, nil
+		}
+	}
 	p, t, err := s.regularized(bound)
 	switch {
 	case err == nil:
@@ -45,6 +56,16 @@ func (s *steps) withTies(bound *ir.Problem) (*Problem, error) {
 		return exact, nil
 	}
 	return nil, err
+}
+
+// oneAnswer is the problem of a model whose follower is shown strongly convex, so that a rule has nothing to choose; else nil.
+func (s *steps) oneAnswer(bound *ir.Problem) *Problem {
+	found := len(s.diags)
+	if p, err := s.finish(bound); err == nil && p.Numeric.Facts.StrongConvexity > 0 {
+		return p
+	}
+	s.diags = s.diags[:found]
+	return nil
 }
 
 // readsHidden reports that the upper level reads variables that restate kinks: what holds these down is then the leader's, too.

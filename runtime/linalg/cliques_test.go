@@ -111,3 +111,30 @@ func TestFullBlocks(t *testing.T) {
 		}
 	}
 }
+
+// The factors of a semidefinite matrix are those of it as it stands, whose full blocks are not taken apart: solutions with them are those of dense elimination.
+func TestFullBlocksOfSemidefinite(t *testing.T) {
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		k := newNetwork(r, 5+r.IntN(4), 20, 8+r.IntN(6), 0, func() bool { return false })
+		for i := 20 * k.commodities; i < k.n; i++ {
+			k.add(i, i, 1e4)
+		}
+		f := NewLDL(Analyze(k.n, k.row, k.col), nil)
+		if f.blocks == nil {
+			t.Fatalf("seed %d: nothing to take apart", seed)
+		}
+		f.factorSemidefinite(k.values, 1e-12, func(i int) { t.Errorf("seed %d: row %d depends on others", seed, i) })
+		b, x := make([]float64, k.n), make([]float64, k.n)
+		for i := range b {
+			b[i] = r.NormFloat64()
+		}
+		f.Solve(x, b)
+		var left mat.VecDense
+		left.MulVec(k.dense, mat.NewVecDense(k.n, x))
+		left.SubVec(mat.NewVecDense(k.n, b), &left)
+		if rest := mat.Norm(&left, math.Inf(1)); rest > 1e-9*(1+NormInf(x)) {
+			t.Errorf("seed %d: the solution leaves %.2g", seed, rest)
+		}
+	}
+}

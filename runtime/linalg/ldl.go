@@ -95,6 +95,7 @@ func (f *LDL) room() {
 // returns the smallest of the other pivots, +Inf where there is none and NaN
 // where one is not finite.
 func (f *LDL) factorSemidefinite(values []float64, tolerance float64, dependent func(row int)) (smallest float64) {
+	f.blocks = nil // these are the factors of the matrix as it stands
 	f.room()
 	clear(f.val)
 	for t, v := range values {

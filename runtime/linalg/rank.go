@@ -53,7 +53,7 @@ func gramFactors(b *sparse.CSR, rows []int, fixed func(j int) bool, most, least 
 	if symbolic.work() > most {
 		return unit, nil, math.NaN()
 	}
-	factors = NewLDL(symbolic, nil)
+	factors = newPlain(symbolic, nil)
 	return unit, factors, factors.factorSemidefinite(val, least, dependent)
 }
 
