@@ -100,3 +100,26 @@ func TestCubicsOverAnswers(t *testing.T) {
 		t.Errorf("best answers known %d times; of %d local solutions %d have them", known, local, best)
 	}
 }
+
+// TestBestAnswerWithoutASearch: the follower's best answer to the x at which all starts ended, which a local run goes on from, is the result's, and passes its own verification. F is quadratic, and at its most where x is at these bounds.
+func TestBestAnswerWithoutASearch(t *testing.T) {
+	r, err := bindText(t, `model best
+upper {
+  var x1: real in box(-4, -3)
+  var x2: real in box(2.1, 5.1)
+  maximize -x2 + 2 * y1 - 3 * y2 - 0.5 * x1 * x2 + 0.5 * y1^2 + 2 * x2 * y2 + y2^2
+}
+lower {
+  var y1: real in box(-3, 4)
+  var y2: real in box(-1, 0)
+  minimize -3 * y2 + 3 * x2 * y2
+  subject to
+    -3 * x1 + 0.7 * y1 <= 14
+    -3 * x1 + 2 * y1 + 2 * y2 <= 12
+}
+solve { ties = optimistic }
+`).Solve(t.Context(), runtime.Options{Seed: 1, Search: runtime.SearchNone})
+	if err != nil || r.Status != runtime.Solved || math.Abs(float64(r.Upper.Objective)-8.975) > 1e-9 {
+		t.Errorf("%v, %v: %s, F %v", err, r.Status, r.Reason, r.Upper.Objective)
+	}
+}

@@ -33,7 +33,7 @@ func (c *claims) starts() {
 			here = math.Min(here, v)
 		}
 	}
-	if _, linear := c.p.systemOf(); c.r.Global != nil && c.r.onSystem() && (linear || c.r.Global.Nodes > 0) {
+	if _, linear := c.p.systemOf(); c.r.onSystem() && (linear || c.r.Global != nil && c.r.Global.Nodes > 0) {
 		here = math.Min(here, c.doc.Upper) // the search for the global optimum has points of its own, and so has that for the follower's best answer
 	}
 	rounding := 0.0
