@@ -29,21 +29,26 @@ func (v *verification) pairCounts(i int, m *Multipliers, at *pointOfSystem, term
 	if at.push[i] == 0 || terms.sum == 0 {
 		ofMult = math.Abs(m.Multiplier[i]) > tolerance.Certified*adjoint
 	}
-	perY := largest(v.p.Rows.B, i)
-	if math.Abs(m.Slack[i])*perY > tolerance.Certified*terms.y {
-		alone := make([]float64, v.p.Dy)
-		v.p.Rows.B.AddRow(alone, i, m.Slack[i])
-		if v.bySlacks(alone, at, *terms) <= tolerance.Certified { // those of other rows can do without it
-			perY = 0
-		}
+	return terms.counts(m.Slack[i], largest(v.p.Rows.A, i), largest(v.p.Rows.B, i), at.reach[i]), ofMult
+}
+
+// spared reports that the multiplier of slack i counts in y alone, and that those of other rows, which are held whatever their sign, can do without it: f has no terms in y, or next to none.
+func (v *verification) spared(i int, m *Multipliers, at *pointOfSystem, terms *sizesOfF) bool {
+	if terms.counts(m.Slack[i], largest(v.p.Rows.A, i), 0, at.reach[i]) {
+		return false
 	}
-	return terms.counts(m.Slack[i], largest(v.p.Rows.A, i), perY, at.reach[i]), ofMult
+	alone := make([]float64, v.p.Dy)
+	v.p.Rows.B.AddRow(alone, i, m.Slack[i])
+	return v.bySlacks(alone, at, *terms) <= tolerance.Certified
 }
 
 // pairSigns checks the two multipliers of a pair, those that count.
 func (v *verification) pairSigns(name string, i int, m *Multipliers, at *pointOfSystem, terms sizesOfF, slackZero, multZero bool) {
 	ofSlack, ofMult := v.pairCounts(i, m, at, &terms)
 	slack := at.slack[i]
+	if ofSlack && (slack > tolerance.Weak || m.Slack[i] < 0 || m.Multiplier[i] < 0) && v.spared(i, m, at, &terms) {
+		ofSlack = false
+	}
 	if ofSlack && at.rounded[i] { // it is said to be 0, and has the signs of both multipliers to keep
 		slack = 0
 	}

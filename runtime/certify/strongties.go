@@ -74,7 +74,7 @@ func (v *verification) gradientOfBranch(m *Multipliers) {
 			continue
 		}
 		ofSlack, ofMult := v.pairCounts(i, m, at, &terms)
-		if ofSlack && at.slack[i] > tolerance.Weak || ofMult && at.mult[i] > tolerance.Weak {
+		if ofSlack && at.slack[i] > tolerance.Weak && !v.spared(i, m, at, &terms) || ofMult && at.mult[i] > tolerance.Weak {
 			v.fail(name, "row %d has a multiplier of what is not 0", i)
 			return
 		}

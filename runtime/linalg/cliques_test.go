@@ -1,6 +1,7 @@
 package linalg
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -96,18 +97,7 @@ func TestFullBlocks(t *testing.T) {
 			if taken := f.blocks != nil; taken != (off < 1) {
 				t.Fatalf("seed %d: blocks off by %g, taken apart: %v", seed, off, taken)
 			}
-			b, x := make([]float64, k.n), make([]float64, k.n)
-			for i := range b {
-				b[i] = r.NormFloat64()
-			}
-			f.Solve(x, b)
-			var left mat.VecDense
-			left.MulVec(k.dense, mat.NewVecDense(k.n, x))
-			left.SubVec(mat.NewVecDense(k.n, b), &left)
-			// The entries are of size 1 to 10, and solutions up to 1e6 from the regularization.
-			if rest := mat.Norm(&left, math.Inf(1)); rest > 1e-9*(1+NormInf(x)) {
-				t.Errorf("seed %d, round %d, off %g: the solution leaves %.2g, size %.2g", seed, round, off, rest, NormInf(x))
-			}
+			k.solved(t, f, r, fmt.Sprintf("seed %d, round %d, off %g", seed, round, off))
 		}
 	}
 }
@@ -125,16 +115,22 @@ func TestFullBlocksOfSemidefinite(t *testing.T) {
 			t.Fatalf("seed %d: nothing to take apart", seed)
 		}
 		f.factorSemidefinite(k.values, 1e-12, func(i int) { t.Errorf("seed %d: row %d depends on others", seed, i) })
-		b, x := make([]float64, k.n), make([]float64, k.n)
-		for i := range b {
-			b[i] = r.NormFloat64()
-		}
-		f.Solve(x, b)
-		var left mat.VecDense
-		left.MulVec(k.dense, mat.NewVecDense(k.n, x))
-		left.SubVec(mat.NewVecDense(k.n, b), &left)
-		if rest := mat.Norm(&left, math.Inf(1)); rest > 1e-9*(1+NormInf(x)) {
-			t.Errorf("seed %d: the solution leaves %.2g", seed, rest)
-		}
+		k.solved(t, f, r, fmt.Sprintf("seed %d", seed))
+	}
+}
+
+// solved checks a solution with the factors of k by what it leaves of a right-hand side. The entries are of size 1 to 10, and solutions up to 1e6 from the regularization.
+func (k *network) solved(t *testing.T, f *LDL, r *rand.Rand, of string) {
+	t.Helper()
+	b, x := make([]float64, k.n), make([]float64, k.n)
+	for i := range b {
+		b[i] = r.NormFloat64()
+	}
+	f.Solve(x, b)
+	var left mat.VecDense
+	left.MulVec(k.dense, mat.NewVecDense(k.n, x))
+	left.SubVec(mat.NewVecDense(k.n, b), &left)
+	if rest := mat.Norm(&left, math.Inf(1)); rest > 1e-9*(1+NormInf(x)) {
+		t.Errorf("%s: the solution leaves %.2g, size %.2g", of, rest, NormInf(x))
 	}
 }
