@@ -125,7 +125,7 @@ func resumed(t *testing.T, what, text string, limit int) (*runtime.Result, error
 // every leaf, and in random bytes. A plain run changes leaves less often.
 func TestChangedCheckpointsAreRefused(t *testing.T) {
 	rng := members.Rand(t, 3)
-	share, enough := 0.006, 200
+	share, enough := 0.003, 200
 	if members.Full() {
 		share, enough = 0.15, 1000
 	}
@@ -156,7 +156,7 @@ func TestChangedCheckpointsAreRefused(t *testing.T) {
 				try(name+path, string(text))
 			}
 		})
-		for range 60 {
+		for range members.Of(25, 60) {
 			bent := append([]byte(nil), whole...)
 			at := rng.IntN(len(bent))
 			bent[at] ^= byte(1 + rng.IntN(255))
@@ -204,7 +204,7 @@ func everyLeaf(t *testing.T, whole []byte, rng *rand.Rand, share float64, try fu
 func TestForgedCheckpointsDoNotPanic(t *testing.T) {
 	t.Parallel()
 	rng := members.Rand(t, 4)
-	share, enough := 0.003, 10
+	share, enough := 0.0015, 10
 	if members.Full() {
 		share, enough = 0.04, 50
 	}
@@ -243,13 +243,22 @@ func TestKeptStatesLeadToTheSameResult(t *testing.T) {
 		"izo, 2 starts": {Seed: 3, Method: "izo", Starts: 2, MaxIter: 30},
 	} {
 		var states []string
-		opts.KeepEvery = 1 // nanosecond: after every iteration
+		seen, every := 0, 1 // every second state is dropped where there are many: their texts grow with the run
+		opts.KeepEvery = 1  // nanosecond: after every iteration
 		opts.Keep = func(c *runtime.Checkpoint) {
+			if seen++; (seen-1)%every != 0 {
+				return
+			}
 			text, err := json.Marshal(c)
 			if err != nil {
 				t.Error(err)
 			}
-			states = append(states, string(text))
+			if states = append(states, string(text)); len(states) == 16 {
+				for k := range 8 {
+					states[k] = states[2*k]
+				}
+				states, every = states[:8], 2*every
+			}
 		}
 		r := solveText(t, kinked, runtime.OffSystem(opts))
 		want := document(t, r)

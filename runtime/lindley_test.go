@@ -13,7 +13,7 @@ import (
 func TestQueues(t *testing.T) {
 	t.Parallel()
 	rng := members.Rand(t, 5)
-	for k := range members.Of(2, 12) {
+	for k := range members.Of(1, 12) {
 		hours := 700 + rng.IntN(1000)
 		arrivals, weight := make([]float64, hours), 0.2+rng.Float64()
 		for i := range arrivals {

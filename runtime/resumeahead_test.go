@@ -37,6 +37,9 @@ lower {
 			t.Fatal(err)
 		}
 		if r.Checkpoint == nil {
+			if stopped > 0 {
+				break // it came to its end
+			}
 			continue
 		}
 		stopped++

@@ -149,7 +149,7 @@ func TestLeaderSpace(t *testing.T) {
 // A run in the leader's space that is interrupted, at whatever step, has a point that its follower answers so, and goes on from its checkpoint to the document of the whole run.
 func TestLeaderSpaceInterrupted(t *testing.T) {
 	t.Parallel()
-	for seed := range members.SeedsOf(t, 2, 20) {
+	for seed := range members.SeedsOf(t, 1, 20) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		data, _, _ := rotatedData(rng, 45)
 		p := bindData(t, rotated, data)
@@ -244,7 +244,11 @@ lower {
 		data := runtime.Data{"nx": nx, "ny": ny, "m": m, "L": matrix(ny, ny, 0.1), "P": matrix(ny, nx, 1), "A": matrix(m, nx, 0.1), "B": matrix(m, ny, 0.3), "c": matrix(1, ny, 1)[0],
 			"d": matrix(1, ny, 1)[0]}
 		p := bindData(t, text, data)
-		r, err := p.Solve(context.Background(), runtime.Options{Search: runtime.SearchNone})
+		opts := runtime.Options{Search: runtime.SearchNone}
+		if !members.Full() {
+			opts.Starts = 1
+		}
+		r, err := p.Solve(context.Background(), opts)
 		if err != nil || r.Status != runtime.Solved || r.Method != runtime.SystemMethod || !verified(p, r) {
 			t.Fatalf("seed %d: %v %v %v", seed, r.Status, r.Reason, err)
 		}

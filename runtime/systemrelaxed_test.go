@@ -15,10 +15,10 @@ import (
 )
 
 // TestBudgetsLeaveNoChoice has followers w whose rows a_i'w >= 1 - c_i the leader sets one by one, with an f that is convex and not quadratic in w. No F is below the least f over the
-// rows, which is the minimum of a function of w alone, found by another method; where the rows that are tight there hold w as the follower's answer F is that.
+// rows, which is the minimum of a function of w alone, found by another method; where the rows that are tight there hold w as the follower's answer F is that, and all but few runs make no further start.
 func TestBudgetsLeaveNoChoice(t *testing.T) {
 	t.Parallel()
-	attained, n := 0, 0
+	attained, searched, n := 0, 0, 0
 	for k := range members.Seeds(t, 200) {
 		n++
 		rng := rand.New(rand.NewPCG(k, 71))
@@ -84,12 +84,17 @@ lower {
 			t.Errorf("case %d: F %.12g, and no f over the rows is below %.12g\n%s", k, F, least.F, model)
 		}
 		if F < least.F+1e-6*(1+math.Abs(least.F)) {
-			attained++
+			if attained++; len(res.Starts) > 0 {
+				searched++
+			}
 		}
 	}
 	t.Logf("%d of %d attained", attained, n)
 	if attained == 0 {
 		t.Error("the follower always had a choice")
+	}
+	if searched > members.Misses(attained, 0.05) {
+		t.Errorf("%d of %d made further starts, and f has no lower value over the rows", searched, attained)
 	}
 }
 

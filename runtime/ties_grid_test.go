@@ -169,7 +169,7 @@ func TestTiesCutShort(t *testing.T) {
 		t.Fatalf("%s after %d iterations", whole.Status, all)
 	}
 	before := 0.0
-	for after := 1; after < all; after += 1 + all/8 {
+	for after := 1; after < all; after += 1 + all/members.Of(4, 8) {
 		res, _ := ends(after)
 		if res.Status != runtime.LimitReached || !res.HasPoint() {
 			t.Errorf("ended after %d of %d iterations: %s, %s", after, all, res.Status, res.Reason)

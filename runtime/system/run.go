@@ -275,9 +275,6 @@ func (run *Run) locally(ctx context.Context) (err error) {
 		}
 	}
 	run.seen, run.draw = seen, outer.AdditiveRecurrence(first, n.X, run.opts.Seed)
-	if run.Covered > 0 && len(run.Ends) == 1 {
-		return run.err
-	}
 	if run.Smooth != nil && !bounds || run.Smooth == nil && (run.System.Objective == nil || searchedInFull(run.System) > tolerance.Second) { // else a search may decide
 		must.Do(run.screen(ctx))
 	}

@@ -113,6 +113,9 @@ func (run *Run) screen(ctx context.Context) (err error) {
 	if !run.opts.Automatic || !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.n.Coupled != nil || len(run.n.X.Kind) > 0 || run.n.X.Extended.Len() > 0 || run.draw == nil {
 		return nil // the number of starts was chosen, or X is more than a box
 	}
+	if run.Covered > 0 && len(run.Ends) == 1 {
+		return nil // no start was worth making
+	}
 	value, work, local := run.values(ctx)
 	if value == nil {
 		return nil
