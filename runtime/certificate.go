@@ -29,10 +29,9 @@ func (p *Problem) certificate(run *outer.Result, h *oracle.Hyper, errorY float64
 	pt := run.Best
 	c := &certify.Certificate{Lower: p.lowerCertificate(pt, errorY)}
 	if g := run.Certificate; g != nil {
-		samples := make([]certify.Sample, len(g.Points))
-		for i := range samples {
-			samples[i] = certify.Sample{Point: g.Points[i], Gradient: g.Gradients[i], Weight: g.Weights[i], Active: g.Faces[i]}
-		}
+		samples := each.Below(len(g.Points), func(i int) certify.Sample {
+			return certify.Sample{Point: g.Points[i], Gradient: g.Gradients[i], Weight: g.Weights[i], Active: g.Faces[i]}
+		})
 		c.Goldstein = &certify.Goldstein{Delta: g.Delta, Samples: samples, Normal: g.Normal,
 			Norm: g.Norm, GradientError: g.GradError, Epsilon: g.Norm + g.GradError}
 	}

@@ -83,16 +83,14 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (_ *Checked, err error) {
 }
 
 // standing is what is proved of a problem whose follower is taken as it stands; with its data the error says why it cannot be.
-func (s *steps) standing(bound *ir.Problem, rule string, abstract bool) (*curvature.Proof, error) {
+func (s *steps) standing(bound *ir.Problem, rule string, abstract bool) (_ *curvature.Proof, err error) {
+	defer must.Catch(&err)
 	if abstract {
 		proof := curvature.Prove(bound, s.limits)
 		bound.Facts, bound.Blocks = proof.Facts(), facts.Blocks(bound)
 		return proof, s.ended()
 	}
-	p, err := s.asItStands(bound, rule)
-	if err != nil {
-		return nil, err
-	}
+	p := must.Get(s.asItStands(bound, rule))
 	*bound = *p.IR
 	return p.Proof, nil
 }

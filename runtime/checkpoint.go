@@ -10,6 +10,7 @@ import (
 	"reflect"
 
 	"bilevelc/internal/jsonfault"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/tree"
 )
@@ -60,12 +61,10 @@ type envelope struct {
 }
 
 // MarshalJSON writes the checkpoint's document.
-func (c *Checkpoint) MarshalJSON() ([]byte, error) {
+func (c *Checkpoint) MarshalJSON() (_ []byte, err error) {
+	defer must.Catch(&err)
 	type plain Checkpoint
-	state, err := json.Marshal((*plain)(c))
-	if err != nil {
-		return nil, err
-	}
+	state := must.Get(json.Marshal((*plain)(c)))
 	sum := sha256.Sum256(state)
 	return json.Marshal(envelope{Schema: checkpointSchema, SHA256: hex.EncodeToString(sum[:]), State: state})
 }

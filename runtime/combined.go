@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/runtime/linalg"
@@ -21,12 +22,7 @@ func combined(bound *ir.Problem) *ir.Problem {
 	if len(bound.Duals) > 0 {
 		return bound
 	}
-	var equal []int
-	for i, row := range bound.Rows {
-		if row.Equal && !row.Family.Hidden {
-			equal = append(equal, i)
-		}
-	}
+	equal := each.WhereBelow(len(bound.Rows), func(i int) bool { return bound.Rows[i].Equal && !bound.Rows[i].Family.Hidden })
 	c := &combiner{of: bound, rows: map[int]map[int]*big.Float{}, out: &ir.Combined{A: bound.A, B: bound.B, Rhs: bound.Rhs}}
 	q := *bound
 	for range equal { // rows that are combined at once may nearly depend on each other still: at least one no longer does

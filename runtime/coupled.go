@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/runtime/certify"
@@ -211,21 +212,13 @@ func (k *coupling) violated(c *problem.Coupled, pt *oracle.Point) []int {
 	if pt == nil {
 		return nil
 	}
-	for i, v := range pt.Coupled {
-		if !(c.Kind[i].Over(v) <= tolerance.Target*k.Scale[i]) {
-			out = append(out, i)
-		}
-	}
+	out = append(out, each.WhereBelow(len(pt.Coupled), func(i int) bool { return !(c.Kind[i].Over(pt.Coupled[i]) <= tolerance.Target*k.Scale[i]) })...)
 	return out
 }
 
 // allowed is the penalty of a point whose constraints all hold to the tolerance.
 func (k *coupling) allowed() float64 {
-	sum := 0.0
-	for i, w := range k.Weight {
-		sum += w * tolerance.Target * k.Scale[i]
-	}
-	return sum
+	return each.SumBelow(len(k.Weight), func(i int) float64 { return k.Weight[i] * tolerance.Target * k.Scale[i] })
 }
 
 // multipliers are those of the coupled constraints that a certificate of the

@@ -37,10 +37,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (_ *Result,
 		return q.evalSystem(ctx, at, opts)
 	}
 	watch := stopwatch{last: time.Now()}
-	x, err := p.upperPoint(at)
-	if err != nil {
-		return nil, err
-	}
+	x := must.Get(p.upperPoint(at))
 	opts, c, h, err := p.choose(opts)
 	if err != nil {
 		return nil, err
@@ -201,11 +198,9 @@ func (p *Problem) leaveOutUnknown(ctx context.Context, r *Result, pt *oracle.Poi
 }
 
 // checkGradient compares the oracle's gradient with central differences of F.
-func (p *Problem) checkGradient(ctx context.Context, h *oracle.Hyper, pt *oracle.Point) (*GradientCheck, error) {
-	check, err := h.CheckGradient(ctx, pt)
-	if err != nil {
-		return nil, err
-	}
+func (p *Problem) checkGradient(ctx context.Context, h *oracle.Hyper, pt *oracle.Point) (_ *GradientCheck, err error) {
+	defer must.Catch(&err)
+	check := must.Get(h.CheckGradient(ctx, pt))
 	return p.gradientCheck(check.Difference, check.Error), nil
 }
 

@@ -72,10 +72,8 @@ func (a *oracleAnswer) gradient(ctx context.Context) (grad []float64, accuracy f
 }
 
 func (a *oracleAnswer) product(ctx context.Context, dy, dlambda []float64) (product []float64, accuracy float64, err error) {
-	s, err := a.sensitivity(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
+	defer must.Catch(&err)
+	s := must.Get(a.sensitivity(ctx))
 	product = make([]float64, len(a.pt.X))
 	accuracy, err = s.Reverse(ctx, product, dy, dlambda)
 	return product, accuracy, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/named"
@@ -75,10 +76,8 @@ func (p *Problem) describeExactTies(limited context.Context, r *Result, run *sys
 }
 
 // tied is the follower at the best point of a run on the system itself.
-func (p *Problem) tied(run *system.Run) (*tiedPoint, error) {
-	solver, err := run.Whole()
-	if err != nil {
-		return nil, err
-	}
+func (p *Problem) tied(run *system.Run) (_ *tiedPoint, err error) {
+	defer must.Catch(&err)
+	solver := must.Get(run.Whole())
 	return &tiedPoint{systemPoint: &systemPoint{p: p, s: run.System, solver: solver, follower: solver.Follower()}, here: run.Best, own: true}, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"bilevelc/autodiff"
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
@@ -48,15 +49,13 @@ func dumpIR(w io.Writer, p *Problem) error {
 	return nil
 }
 
-func dumpGradients(w io.Writer, p *Problem) error {
+func dumpGradients(w io.Writer, p *Problem) (err error) {
+	defer must.Catch(&err)
 	for _, part := range []struct {
 		name string
 		root *expr.Node
 	}{{"f", p.IR.Upper.Objective}, {"g", p.IR.Lower.Objective}} {
-		graph, err := autodiff.Differentiate(p.IR.Graph, part.root, p.IR.Upper.Dim, p.IR.Lower.Dim+len(p.IR.Duals))
-		if err != nil {
-			return err
-		}
+		graph := must.Get(autodiff.Differentiate(p.IR.Graph, part.root, p.IR.Upper.Dim, p.IR.Lower.Dim+len(p.IR.Duals)))
 		fmt.Fprintf(w, "%s and its gradients\n%s\n", part.name, graph)
 	}
 	return nil

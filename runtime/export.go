@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/ir/facts"
@@ -43,15 +44,13 @@ func (p *Problem) ExportBinary(ctx context.Context, to io.Writer, format string)
 // limitsOf finds the limits of a system's pairs.
 type limitsOf func(*kkt.System) (*kkt.Limits, *kkt.NoLimit, error)
 
-func (p *Problem) export(to io.Writer, format string, limits limitsOf) error {
+func (p *Problem) export(to io.Writer, format string, limits limitsOf) (err error) {
+	defer must.Catch(&err)
 	write := map[string]func(io.Writer, *exchange.Program) error{"mps": exchange.WriteMPS, "lp": exchange.WriteLP}[format]
 	if write == nil {
 		return &UsageError{Err: errors.New("there is no format " + format)}
 	}
-	program, err := p.singleLevel(limits)
-	if err != nil {
-		return err
-	}
+	program := must.Get(p.singleLevel(limits))
 	return write(to, program)
 }
 

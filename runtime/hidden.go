@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/linalg"
@@ -43,12 +44,7 @@ func (p *Problem) restore(doc *certify.Document) error {
 	if doc.Certificate != nil && doc.Certificate.Lower != nil {
 		h = doc.Certificate.Lower.Hidden
 	}
-	var places []int
-	for i := range p.IR.Rows {
-		if hidden(p.IR.Rows, i) {
-			places = append(places, i)
-		}
-	}
+	places := each.WhereBelow(len(p.IR.Rows), func(i int) bool { return hidden(p.IR.Rows, i) })
 	if h == nil || len(h.Values) != p.IR.Lower.Dim-re.Declared || len(h.Multipliers) != len(places) {
 		return fmt.Errorf("the certificate lacks the %d values and %d multipliers of what restates functions with kinks", p.IR.Lower.Dim-re.Declared, len(places))
 	}

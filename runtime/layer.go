@@ -213,11 +213,9 @@ func padded(v []float64, n int) []float64 {
 
 // Vector puts upper variables by name into one vector: x of Evaluate. The error is a
 // *UsageError.
-func (p *Problem) Vector(upper Values) ([]float64, error) {
-	x, err := p.upperPoint(upper)
-	if err != nil {
-		return nil, err
-	}
+func (p *Problem) Vector(upper Values) (_ []float64, err error) {
+	defer must.Catch(&err)
+	x := must.Get(p.upperPoint(upper))
 	return x, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/lower"
@@ -115,7 +116,8 @@ type Line struct {
 // end of ctx ends it early, with its cause and the points so far. Entries of at that
 // the line sets may be missing where they are a whole variable. Of the options the
 // lower solver and its settings count.
-func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (*Line, error) {
+func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (_ *Line, err error) {
+	defer must.Catch(&err)
 	watch := stopwatch{last: time.Now()}
 	places, err := a.places()
 	if err != nil {
@@ -131,10 +133,7 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 			at = append(at[:len(at):len(at)], Value{Name: name, Data: []float64{a.From}})
 		}
 	}
-	x, err := p.upperPoint(at)
-	if err != nil {
-		return nil, err
-	}
+	x := must.Get(p.upperPoint(at))
 	of, own, err := p.apart().evaluator(opts, false)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -35,15 +36,15 @@ func Methods() []MethodInfo {
 	out := []MethodInfo{{Kind: "method", Name: SystemMethod,
 		Summary:   "active-set method on the follower's KKT system: exact at kinks and ties (the default where g is quadratic in x and y together, and, on the system linearized again and again, where it is smooth and strongly convex)",
 		Reference: "Scheel and Scholtes 2000; Ralph and Dempe 1995"}}
-	for _, s := range outer.All() {
-		out = append(out, MethodInfo{"method", s.Name, s.Summary, s.Reference, s.Settings, s.Assumes})
-	}
-	for _, s := range oracle.All() {
-		out = append(out, MethodInfo{"oracle", s.Name, s.Summary, s.Reference, s.Settings, s.Assumes})
-	}
-	for _, s := range lower.All() {
-		out = append(out, MethodInfo{"solver", s.Name, s.Summary, s.Reference, s.Settings, nil})
-	}
+	out = append(out, each.Of(outer.All(), func(s outer.Spec) MethodInfo {
+		return MethodInfo{"method", s.Name, s.Summary, s.Reference, s.Settings, s.Assumes}
+	})...)
+	out = append(out, each.Of(oracle.All(), func(s oracle.Spec) MethodInfo {
+		return MethodInfo{"oracle", s.Name, s.Summary, s.Reference, s.Settings, s.Assumes}
+	})...)
+	out = append(out, each.Of(lower.All(), func(s lower.Spec) MethodInfo {
+		return MethodInfo{"solver", s.Name, s.Summary, s.Reference, s.Settings, nil}
+	})...)
 	return out
 }
 
@@ -144,9 +145,7 @@ func notOfMethod(name string) error {
 func noSettings(block *lang.Solve) (diags diag.List) {
 	known := slices.Clone(general)
 	for _, m := range Methods() {
-		for _, s := range m.Settings {
-			known = append(known, s.Name)
-		}
+		known = append(known, each.Of(m.Settings, func(s method.Setting) string { return s.Name })...)
 	}
 	for i := range block.Items {
 		item := &block.Items[i]

@@ -35,11 +35,9 @@ func CompileMPS(ctx context.Context, name, mps, auxName, aux string) (_ *Model, 
 }
 
 // MPSModel is the text of the model that a linear bilevel program in the form of MibS becomes, with its numbers in it.
-func MPSModel(name, mps, auxName, aux string) (string, error) {
-	b, err := readBilevel(name, mps, auxName, aux)
-	if err != nil {
-		return "", err
-	}
+func MPSModel(name, mps, auxName, aux string) (_ string, err error) {
+	defer must.Catch(&err)
+	b := must.Get(readBilevel(name, mps, auxName, aux))
 	text, _ := b.Model(true)
 	return text, nil
 }

@@ -45,29 +45,25 @@ func Compile(name, text string) (*Model, error) {
 
 // CompileContext is Compile, given up when ctx ends, at the next token or name: the
 // error is then its cause.
-func CompileContext(ctx context.Context, name, text string) (*Model, error) {
+func CompileContext(ctx context.Context, name, text string) (_ *Model, err error) {
+	defer must.Catch(&err)
 	began := time.Now()
 	file, diags, err := parser.ParseFileContext(ctx, diag.NewSource(name, text))
 	if err != nil {
 		return nil, err
 	}
-	model, err := checked(ctx, file, diags)
-	if err != nil {
-		return nil, err
-	}
+	model := must.Get(checked(ctx, file, diags))
 	model.took = time.Since(began)
 	return model, nil
 }
 
 // CompileFile is Compile on a file, or on an MPS file with its auxiliary file beside it.
-func CompileFile(path string) (*Model, error) {
+func CompileFile(path string) (_ *Model, err error) {
+	defer must.Catch(&err)
 	if IsMPS(path) {
 		return compileMPSFile(path)
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
+	text := must.Get(os.ReadFile(path))
 	return Compile(path, string(text))
 }
 
@@ -103,11 +99,9 @@ var bindProofs = curvature.Options{MaxWork: curvature.Defaults().MaxWork / 10,
 	Samples: curvature.Defaults().Samples, Seed: curvature.Defaults().Seed}
 
 // Bind gives the model its data and compiles it. The error is a diag.List.
-func (m *Model) Bind(d Data, opts BindOptions) (*Problem, error) {
-	set, err := d.Set()
-	if err != nil {
-		return nil, err
-	}
+func (m *Model) Bind(d Data, opts BindOptions) (_ *Problem, err error) {
+	defer must.Catch(&err)
+	set := must.Get(d.Set())
 	return m.BindSet(set, opts)
 }
 

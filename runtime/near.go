@@ -1,18 +1,20 @@
 package runtime
 
-import "context"
+import (
+	"context"
+
+	"bilevelc/internal/must"
+)
 
 // follow follows the solution of opts.Near off the KKT system: from where that is, in one descent. It gives nil, and what was spent, where
 // that fits neither the problem nor the options, or leads to no solution: the run is then as without it.
-func (p *Problem) follow(ctx context.Context, opts Options) (*Result, Calls, error) {
+func (p *Problem) follow(ctx context.Context, opts Options) (_ *Result, _ Calls, err error) {
+	defer must.Catch(&err)
 	opts, fits := p.near(opts)
 	if !fits {
 		return nil, Calls{}, nil
 	}
-	r, err := p.solve(ctx, opts)
-	if err != nil {
-		return nil, Calls{}, err
-	}
+	r := must.Get(p.solve(ctx, opts))
 	if r.Status == Solved {
 		r.Notes = append(r.Notes, followed)
 		return r, r.Calls, nil

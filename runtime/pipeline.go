@@ -198,10 +198,8 @@ func objectiveOf(p *ir.Problem) *expr.Node {
 }
 
 // finish proves and compiles a bound problem.
-func (s *steps) finish(bound *ir.Problem) (*Problem, error) {
-	known, err := s.prove(bound)
-	if err != nil {
-		return nil, err
-	}
+func (s *steps) finish(bound *ir.Problem) (_ *Problem, err error) {
+	defer must.Catch(&err)
+	known := must.Get(s.prove(bound))
 	return s.compile(bound, known)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
@@ -60,7 +61,8 @@ func sense(level *ir.Level) (word string, sign float64) {
 
 // describe fills the parts of a result that a point of the hyperobjective
 // determines; errorY bounds the error of y there.
-func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
+func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) (err error) {
+	defer must.Catch(&err)
 	s := pt.Lower
 	active, weak := pt.Rows()
 	upperSense, upperSign := sense(&p.IR.Upper)
@@ -110,21 +112,16 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	if p.Numeric.Coupled != nil {
 		r.Upper.Residuals = named.Families(p.IR.Coupled, pt.Coupled)
 	}
-	if err := p.byFollower(r, pt.X, y); err != nil {
-		return err
-	}
-	var err error
+	must.Do(p.byFollower(r, pt.X, y))
 	r.Report, err = p.report(pt.X, p.Numeric.Answer(y, s.Lambda))
 	return err
 }
 
 // describeFor is describe, after what the error of the point's answer makes of its hypergradient is added to the error of that.
-func (p *Problem) describeFor(ctx context.Context, r *Result, pt *oracle.Point, errorY float64) error {
+func (p *Problem) describeFor(ctx context.Context, r *Result, pt *oracle.Point, errorY float64) (err error) {
+	defer must.Catch(&err)
 	if pt.Grad != nil && !math.IsInf(pt.GradError, 1) {
-		by, err := oracle.ErrorByAnswer(ctx, p.Numeric, pt, errorY)
-		if err != nil {
-			return err
-		}
+		by := must.Get(oracle.ErrorByAnswer(ctx, p.Numeric, pt, errorY))
 		pt.GradError += by
 	}
 	return p.describe(r, pt, errorY)
@@ -222,10 +219,7 @@ func (p *Problem) answerRounding(x, y []float64) []float64 {
 		longest[j], far[j] = largest, math.Abs(y[j])
 	}
 	for _, block := range blocks {
-		most := 0.0
-		for _, j := range block {
-			most = math.Max(most, math.Abs(y[j]))
-		}
+		most := each.Largest(block, func(j int) float64 { return math.Abs(y[j]) })
 		for _, j := range block {
 			longest[j] = most
 		}
@@ -326,16 +320,10 @@ func (p *Problem) atBounds(x []float64) []string {
 // rows and balls.
 func (p *Problem) upperViolation(x []float64) float64 {
 	set, worst := p.Numeric.X, 0.0
-	for j, v := range x {
-		worst = math.Max(worst, math.Max(set.Lo[j]-v, v-set.Hi[j]))
-	}
-	for i, kind := range set.Kind {
-		worst = math.Max(worst, kind.Over(set.E.RowDot(i, x)-set.Rhs[i]))
-	}
+	worst = math.Max(worst, each.LargestBelow(len(x), func(j int) float64 { return math.Max(set.Lo[j]-x[j], x[j]-set.Hi[j]) }))
+	worst = math.Max(worst, each.LargestBelow(len(set.Kind), func(i int) float64 { return set.Kind[i].Over(set.E.RowDot(i, x) - set.Rhs[i]) }))
 	set.Extended.Each(x, func(int) float64 { return 0 }, func(_ int, excess, _ float64) { worst = math.Max(worst, excess) })
-	for _, ball := range set.Balls {
-		worst = math.Max(worst, ball.Distance(x)-ball.Radius)
-	}
+	worst = math.Max(worst, each.Largest(set.Balls, func(ball problem.Ball) float64 { return ball.Distance(x) - ball.Radius }))
 	return worst
 }
 
@@ -355,6 +343,7 @@ func (p *Problem) report(x, y []float64) (Values, error) {
 
 // upperPoint reads the upper variables by name into x; what is wrong with them is a *UsageError of a point.
 func (p *Problem) upperPoint(at Values) (_ []float64, err error) {
+	defer must.Catch(&err)
 	defer func() {
 		if err != nil {
 			err = &UsageError{Err: err, Point: true}
@@ -375,10 +364,7 @@ func (p *Problem) upperPoint(at Values) (_ []float64, err error) {
 			return nil, fmt.Errorf("%s is given twice", v.Name)
 		}
 		given[v.Name] = true
-		v, err := v.Fit(decl.Shape.Dims(), decl.Axes)
-		if err != nil {
-			return nil, err
-		}
+		v := must.Get(v.Fit(decl.Shape.Dims(), decl.Axes))
 		for k, f := range v.Data {
 			if math.IsNaN(f) || math.IsInf(f, 0) {
 				return nil, fmt.Errorf("%s is %v", EntryName(v, k), f)

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/document"
@@ -81,11 +82,9 @@ func (r *Result) sign() float64 {
 }
 
 // ReadResult reads a result document.
-func ReadResult(text []byte) (*Result, error) {
-	d, err := document.Read(text)
-	if err != nil {
-		return nil, err
-	}
+func ReadResult(text []byte) (_ *Result, err error) {
+	defer must.Catch(&err)
+	d := must.Get(document.Read(text))
 	return &Result{Result: *d}, nil
 }
 

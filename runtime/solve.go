@@ -276,14 +276,12 @@ func (p *Problem) solve(ctx context.Context, opts Options) (_ *Result, err error
 // start is where the first start begins: the caller's point, the model's, or
 // zero, which is then projected onto X. given is the caller's.
 func (p *Problem) start(opts Options) (x, given []float64, err error) {
+	defer must.Catch(&err)
 	switch {
 	case opts.Resume != nil && opts.Resume.Start != nil:
 		return opts.Resume.Start, opts.Resume.Start, nil
 	case opts.Start != nil:
-		x, err := p.upperPoint(opts.Start)
-		if err != nil {
-			return nil, nil, err
-		}
+		x := must.Get(p.upperPoint(opts.Start))
 		return x, x, nil
 	case p.IR.Start != nil:
 		return p.IR.Start, nil, nil

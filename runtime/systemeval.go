@@ -54,19 +54,15 @@ func (p *Problem) evaluates(opts Options) *Problem {
 	return nil
 }
 
-func (p *Problem) systemPoint() (*systemPoint, error) {
-	s, err := kkt.New(p.Numeric)
-	if err != nil {
-		return nil, err
-	}
+func (p *Problem) systemPoint() (_ *systemPoint, err error) {
+	defer must.Catch(&err)
+	s := must.Get(kkt.New(p.Numeric))
 	return newSystemPoint(p, s)
 }
 
-func newSystemPoint(p *Problem, s *kkt.System) (*systemPoint, error) {
-	solver, err := pieces.New(s, pieces.Options{})
-	if err != nil {
-		return nil, err
-	}
+func newSystemPoint(p *Problem, s *kkt.System) (_ *systemPoint, err error) {
+	defer must.Catch(&err)
+	solver := must.Get(pieces.New(s, pieces.Options{}))
 	return &systemPoint{p: p, s: s, solver: solver, follower: solver.Follower()}, nil
 }
 
@@ -131,10 +127,7 @@ func (e *systemPoint) at(ctx context.Context, x []float64) (*systemAnswer, error
 func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (_ *Result, err error) {
 	defer must.Catch(&err)
 	watch := stopwatch{last: time.Now()}
-	x, err := p.upperPoint(at)
-	if err != nil {
-		return nil, err
-	}
+	x := must.Get(p.upperPoint(at))
 	must.Do(p.takes(opts))
 	p = p.counted()
 	opts.Method, opts.Oracle, opts.Solver = "", system.Oracle, system.Solver
@@ -252,7 +245,8 @@ func branchesWord(p *Problem, s *kkt.System, at *kkt.Point) string {
 }
 
 // checkGradient compares a gradient with central differences of F, at steps of the cube root of rounding.
-func (e *systemPoint) checkGradient(ctx context.Context, at *kkt.Point, grad []float64) (*GradientCheck, error) {
+func (e *systemPoint) checkGradient(ctx context.Context, at *kkt.Point, grad []float64) (_ *GradientCheck, err error) {
+	defer must.Catch(&err)
 	x := slices.Clone(e.s.X(at.Z))
 	difference := make([]float64, len(x))
 	for j, t := range x {
@@ -260,10 +254,7 @@ func (e *systemPoint) checkGradient(ctx context.Context, at *kkt.Point, grad []f
 		var f [2]float64
 		for k, moved := range []float64{t + h, t - h} {
 			x[j] = moved
-			there, err := e.at(ctx, x)
-			if err != nil {
-				return nil, err
-			}
+			there := must.Get(e.at(ctx, x))
 			f[k] = there.F
 		}
 		x[j] = t

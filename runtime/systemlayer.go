@@ -45,11 +45,9 @@ func (e *systemPoint) answered(here *systemAnswer) *branchAnswer {
 // Calls to f and g so far.
 func (e *systemPoint) Calls() Calls { return e.p.Numeric.Calls() }
 
-func (e *systemPoint) evaluate(ctx context.Context, x []float64) (answer, error) {
-	found, err := e.at(ctx, x)
-	if err != nil {
-		return nil, err
-	}
+func (e *systemPoint) evaluate(ctx context.Context, x []float64) (_ answer, err error) {
+	defer must.Catch(&err)
+	found := must.Get(e.at(ctx, x))
 	a := e.answered(found)
 	a.pt.FError = tolerance.Sign * e.s.Terms(found.Z)
 	return a, nil
@@ -78,15 +76,13 @@ func (a *branchAnswer) along(ctx context.Context, c []float64) (product []float6
 }
 
 func (a *branchAnswer) gradient(ctx context.Context) (grad []float64, accuracy float64, err error) {
+	defer must.Catch(&err)
 	if len(a.pt.Undecided) > 0 {
 		c := make([]float64, a.e.s.N)
 		a.e.s.Gradient(c, a.here.Z)
 		return a.along(ctx, c)
 	}
-	m, err := a.e.derivative(ctx, a.here)
-	if err != nil {
-		return nil, 0, err
-	}
+	m := must.Get(a.e.derivative(ctx, a.here))
 	if m == nil {
 		return nil, 0, &KinkError{Reason: tiedX}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/tolerance"
@@ -94,10 +95,7 @@ func (p *Problem) lowest(ctx context.Context, opts Options, first []float64, end
 	tried := slices.Clone(ends)
 	for _, end := range ends {
 		for _, back := range backs {
-			x := make([]float64, len(end))
-			for j, v := range end {
-				x[j] = v + back*(first[j]-v)
-			}
+			x := each.Below(len(end), func(j int) float64 { return end[j] + back*(first[j]-end[j]) })
 			tried = append(tried, x)
 		}
 	}

@@ -37,15 +37,13 @@ func (p *Problem) tiedAt(x, y, lambda []float64) (_ *tiedPoint, err error) {
 	return p.linearizedAt(solver, x, y, lambda)
 }
 
-func (p *Problem) linearizedAt(solver *sequential.Solver, x, y, lambda []float64) (*tiedPoint, error) {
+func (p *Problem) linearizedAt(solver *sequential.Solver, x, y, lambda []float64) (_ *tiedPoint, err error) {
+	defer must.Catch(&err)
 	s, own, err := solver.Linearized(x, y, lambda)
 	if err != nil {
 		return nil, err
 	}
-	e, err := newSystemPoint(p, s)
-	if err != nil {
-		return nil, err
-	}
+	e := must.Get(newSystemPoint(p, s))
 	out := e.tied(slices.Concat(x, y, lambda))
 	out.smooth, out.own = solver, own
 	return out, nil

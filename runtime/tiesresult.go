@@ -145,11 +145,9 @@ func (p *Problem) termsOfF(pt *oracle.Point) float64 {
 
 // answersTo fills in what the follower's answers to x are worth, on the KKT system of its plain problem p: the loss of an answer with the given value of g, and F with the best and the worst one.
 // false where the follower has no answer there that the program of it finds.
-func (p *Problem) answersTo(ctx context.Context, out *Ties, x []float64, value float64) (bool, error) {
-	e, err := p.systemPoint()
-	if err != nil {
-		return false, err
-	}
+func (p *Problem) answersTo(ctx context.Context, out *Ties, x []float64, value float64) (_ bool, err error) {
+	defer must.Catch(&err)
+	e := must.Get(p.systemPoint())
 	z, status := e.follower.Solve(ctx, x)
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
@@ -200,13 +198,11 @@ type variant struct {
 	solve lower.Solver
 }
 
-func (t *ties) problem(a, b float64) (*variant, error) {
+func (t *ties) problem(a, b float64) (_ *variant, err error) {
+	defer must.Catch(&err)
 	t.building.Lock()
 	defer t.building.Unlock()
-	q, err := begin(BindOptions{}, bindProofs).finish(t.plain.Regularized(a, b))
-	if err != nil {
-		return nil, err
-	}
+	q := must.Get(begin(BindOptions{}, bindProofs).finish(t.plain.Regularized(a, b)))
 	solver, err := lower.New(lower.Choose(q.Numeric), nil, q.Numeric, 1)
 	return &variant{p: q, ties: t, prox: b, solve: solver}, err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/data"
@@ -31,11 +33,9 @@ type origin struct {
 //
 // The error is a diag.List for data that the model refuses, and a *UsageError for data
 // that change the shape of x, y or the rows: those need Bind.
-func (p *Problem) Update(d Data) (*Problem, error) {
-	changed, err := d.Set()
-	if err != nil {
-		return nil, err
-	}
+func (p *Problem) Update(d Data) (_ *Problem, err error) {
+	defer must.Catch(&err)
+	changed := must.Get(d.Set())
 	return p.UpdateSet(context.Background(), changed)
 }
 
@@ -46,11 +46,7 @@ func (p *Problem) UpdateSet(ctx context.Context, changed *data.Set) (*Problem, e
 		return nil, &UsageError{Err: fmt.Errorf("the problem was not made by Bind")}
 	}
 	all := &data.Set{}
-	for _, e := range p.origin.set.Entries {
-		if changed.Get(e.Name) == nil {
-			all.Entries = append(all.Entries, e)
-		}
-	}
+	all.Entries = append(all.Entries, each.Where(p.origin.set.Entries, func(e data.Entry) bool { return changed.Get(e.Name) == nil })...)
 	all.Entries = append(all.Entries, changed.Entries...)
 	opts := p.origin.opts
 	opts.Context = ctx

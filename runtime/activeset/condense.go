@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
@@ -50,16 +51,8 @@ func divide(n int, gone []int) (p partition) {
 
 // eliminable are the free variables and the equations of a program.
 func (p *Program) eliminable() (cols, rows []int) {
-	for j := range p.N {
-		if math.IsInf(p.Lo[j], -1) && math.IsInf(p.Hi[j], 1) {
-			cols = append(cols, j)
-		}
-	}
-	for i := range p.rows() {
-		if p.RowLo[i] == p.RowHi[i] {
-			rows = append(rows, i)
-		}
-	}
+	cols = append(cols, each.WhereBelow(p.N, func(j int) bool { return math.IsInf(p.Lo[j], -1) && math.IsInf(p.Hi[j], 1) })...)
+	rows = append(rows, each.WhereBelow(p.rows(), func(i int) bool { return p.RowLo[i] == p.RowHi[i] })...)
 	return cols, rows
 }
 

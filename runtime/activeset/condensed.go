@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -112,10 +113,7 @@ func (c *Condensation) point(kept, at []float64) []float64 {
 // equations takes what rounding leaves of the equations out of what is gone of z.
 func (s *Condensed) equations(z []float64, b *Bounds) {
 	c := s.of
-	r := make([]float64, len(c.rows.gone))
-	for k, i := range c.rows.gone {
-		r[k] = b.RowLo[i] - c.program.A.RowDot(i, z)
-	}
+	r := each.Of(c.rows.gone, func(i int) float64 { return b.RowLo[i] - c.program.A.RowDot(i, z) })
 	for k, by := range c.solve(r, false) {
 		z[c.cols.gone[k]] += by
 	}

@@ -3,6 +3,7 @@ package activeset
 import (
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -151,10 +152,9 @@ func (s *Solver) endless(q int, sign float64, col []float64) bool {
 	}
 	for i := range st.u {
 		sum, terms := 0.0, 0.0
-		cols, vals := s.a.Row(i)
-		for k, j := range cols {
-			sum += vals[k] * ray[j]
-			terms += math.Abs(vals[k] * ray[j])
+		for j, v := range s.a.Entries(i) {
+			sum += v * ray[j]
+			terms += math.Abs(v * ray[j])
 		}
 		if k := n + i; sum > tolerance.Sign*terms && !math.IsInf(st.hi[k], 1) || sum < -tolerance.Sign*terms && !math.IsInf(st.lo[k], -1) {
 			return false
@@ -171,10 +171,9 @@ func (s *Solver) endless(q int, sign float64, col []float64) bool {
 	if s.q != nil {
 		for i := range ray {
 			sum, terms := 0.0, 0.0
-			cols, vals := s.q.Row(i)
-			for k, j := range cols {
-				sum += vals[k] * ray[j]
-				terms += math.Abs(vals[k]) * (tolerance.Sign*math.Abs(ray[j]) + tolerance.Feasibility)
+			for j, v := range s.q.Entries(i) {
+				sum += v * ray[j]
+				terms += math.Abs(v) * (tolerance.Sign*math.Abs(ray[j]) + tolerance.Feasibility)
 			}
 			if math.Abs(sum) > terms {
 				return false
@@ -196,10 +195,7 @@ func (s *Solver) beyondCutoff() bool {
 	}
 	st := s.st
 	// At the minimizer of the working set: 1/2 (c'z + sum of multiplier x value).
-	f := 0.0
-	for j, c := range s.c {
-		f += c * st.v[j]
-	}
+	f := each.SumBelow(len(s.c), func(j int) float64 { return s.c[j] * st.v[j] })
 	for k, m := range st.m {
 		if w := m - st.shift[k]; w != 0 {
 			f += w * st.v[k]

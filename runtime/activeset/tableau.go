@@ -53,13 +53,12 @@ func (t *tableau) build(q, a *sparse.CSR) {
 	put := func(m *sparse.CSR, shift int) {
 		for i := 0; i < m.Rows; i++ {
 			row := t.row(shift + i)
-			cols, vals := m.Row(i)
-			for k, j := range cols {
+			for j, v := range m.Entries(i) {
 				if j < len(row) {
-					row[j] = vals[k]
-					t.largest = max(t.largest, math.Abs(vals[k]))
+					row[j] = v
+					t.largest = max(t.largest, math.Abs(v))
 				}
-				t.linear = t.linear && (shift > 0 || vals[k] == 0)
+				t.linear = t.linear && (shift > 0 || v == 0)
 			}
 		}
 	}

@@ -241,10 +241,9 @@ func (c *Path) residuals(x []float64) float64 {
 			sizes[j] += math.Abs(l)
 			continue
 		}
-		cols, vals := rows.B.Row(i)
-		for t, j := range cols {
-			c.dual[j] -= vals[t] * l
-			sizes[j] += math.Abs(vals[t] * l)
+		for j, v := range rows.B.Entries(i) {
+			c.dual[j] -= v * l
+			sizes[j] += math.Abs(v * l)
 		}
 	}
 	off := linalg.NormInf(c.dual)
@@ -260,10 +259,9 @@ func (c *Path) apart(x []float64) float64 {
 	for i := range c.primal {
 		v, size := c.s[i]-rows.Rhs[i], math.Abs(rows.Rhs[i])+c.s[i]
 		if c.tied[i] {
-			cols, vals := rows.A.Row(i)
-			for t, j := range cols {
-				v += vals[t] * x[j]
-				size += math.Abs(vals[t] * x[j])
+			for j, a := range rows.A.Entries(i) {
+				v += a * x[j]
+				size += math.Abs(a * x[j])
 			}
 		}
 		if j := c.bound[i]; j >= 0 {
@@ -271,10 +269,9 @@ func (c *Path) apart(x []float64) float64 {
 			v -= along
 			size += math.Abs(along)
 		} else {
-			cols, vals := rows.B.Row(i)
-			for t, j := range cols {
-				v -= vals[t] * c.y[j]
-				size += math.Abs(vals[t] * c.y[j])
+			for j, a := range rows.B.Entries(i) {
+				v -= a * c.y[j]
+				size += math.Abs(a * c.y[j])
 			}
 		}
 		if math.Abs(v) <= 16*tolerance.Roundoff*size {

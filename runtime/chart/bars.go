@@ -33,20 +33,14 @@ func (b *Bars) SVG() template.HTML {
 	if height*float64(len(b.Values)) > pageWidth {
 		return b.columns()
 	}
-	left := 0.0
-	for _, s := range b.Labels {
-		left = math.Max(left, width(cut(s, 32)))
-	}
+	left := each.Largest(b.Labels, func(s string) float64 { return width(cut(s, 32)) })
 	left += 10
 	lo, hi, ok := extent(b.Values)
 	lo, hi = math.Min(lo, 0), math.Max(hi, 0)
 	if !ok {
 		lo, hi = 0, 1
 	}
-	room := 0.0
-	for k, v := range b.Values {
-		room = math.Max(room, width(short(v)+b.note(k))+8)
-	}
+	room := each.LargestBelow(len(b.Values), func(k int) float64 { return width(short(b.Values[k])+b.note(k)) + 8 })
 	start := left
 	if lo < 0 {
 		start += room
@@ -87,9 +81,7 @@ func (b *Bars) columns() template.HTML {
 	lo, hi = math.Min(lo, 0), math.Max(hi, 0)
 	s := newScale(lo, hi, lowHeight-28, 28, false, false)
 	left := 24.0
-	for _, v := range s.ticks(5) {
-		left = math.Max(left, 14+width(short(v)))
-	}
+	left = math.Max(left, each.Largest(s.ticks(5), func(v float64) float64 { return 14 + width(short(v)) }))
 	for _, v := range s.ticks(5) {
 		c.line("rule", left, s.at(v), pageWidth, s.at(v))
 		c.text("soft", "end", left-6, s.at(v)+4, short(v))

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 )
 
@@ -47,16 +48,11 @@ func (h *Heat) SVG() template.HTML {
 	ch := math.Min(26, math.Max(4, 640/math.Max(1, float64(len(rows)))))
 	namedRows := ch > font
 	if namedRows {
-		for _, s := range rows {
-			left = math.Max(left, width(cut(s, 24))+10)
-		}
+		left = math.Max(left, each.Largest(rows, func(s string) float64 { return width(cut(s, 24)) + 10 }))
 	}
 	cw := math.Min(56, (pageWidth-left)/math.Max(1, float64(len(cols))))
 	namedCols := cw > font
-	longest := 0.0
-	for _, s := range cols {
-		longest = math.Max(longest, width(cut(s, 14)))
-	}
+	longest := each.Largest(cols, func(s string) float64 { return width(cut(s, 14)) })
 	turned := longest+6 > cw
 	top := 40.0
 	if turned && namedCols {

@@ -3,6 +3,7 @@ package compile
 import (
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
@@ -46,11 +47,7 @@ func (u Units) Leave(z []float64) []float64 {
 	if u == nil {
 		return z
 	}
-	y := make([]float64, len(z))
-	for j, v := range z {
-		y[j] = u[j] * v
-	}
-	return y
+	return each.Below(len(z), func(j int) float64 { return u[j] * z[j] })
 }
 
 // Enter is z of a y.
@@ -58,11 +55,7 @@ func (u Units) Enter(y []float64) []float64 {
 	if u == nil {
 		return y
 	}
-	z := make([]float64, len(y))
-	for j, v := range y {
-		z[j] = v / u[j]
-	}
-	return z
+	return each.Below(len(y), func(j int) float64 { return y[j] / u[j] })
 }
 
 // LeaveError bounds the error of y for one of z.

@@ -3,6 +3,7 @@ package convex
 import (
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -153,9 +154,5 @@ func (s *Solver) exchange(move bool) (wrong int) {
 // around is the largest size of the terms in the gradient's entries that row i
 // involves: what its multiplier is made of.
 func (s *Solver) around(i int) float64 {
-	most := 0.0
-	for _, j := range s.b.Col[s.b.Ptr[i]:s.b.Ptr[i+1]] {
-		most = math.Max(most, s.own[j])
-	}
-	return most
+	return each.Largest(s.b.Col[s.b.Ptr[i]:s.b.Ptr[i+1]], func(j int) float64 { return s.own[j] })
 }

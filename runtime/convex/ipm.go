@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -207,10 +208,7 @@ func (s *Solver) tryFace(it *iterate) bool {
 }
 
 func (it *iterate) complementarity() float64 {
-	sum := 0.0
-	for i, z := range it.z {
-		sum += z * it.s[i]
-	}
+	sum := each.SumBelow(len(it.z), func(i int) float64 { return it.z[i] * it.s[i] })
 	for j, z := range it.zl {
 		sum += z*it.tl[j] + it.zu[j]*it.tu[j]
 	}
@@ -442,10 +440,7 @@ func (it *iterate) longest(of float64) float64 {
 
 // ahead is the complementarity after a share of the step.
 func (it *iterate) ahead(length float64) float64 {
-	sum := 0.0
-	for i := range it.z {
-		sum += (it.z[i] + length*it.dz[i]) * (it.s[i] + length*it.ds[i])
-	}
+	sum := each.SumBelow(len(it.z), func(i int) float64 { return (it.z[i] + length*it.dz[i]) * (it.s[i] + length*it.ds[i]) })
 	for j := range it.zl {
 		sum += (it.zl[j]+length*it.dzl[j])*(it.tl[j]+length*it.dtl[j]) + (it.zu[j]+length*it.dzu[j])*(it.tu[j]+length*it.dtu[j])
 	}

@@ -15,6 +15,7 @@ package convex
 import (
 	"sync"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 )
@@ -77,13 +78,7 @@ func NewProgram(hessian, b *sparse.CSR, equal []bool) *Program {
 // Skipped lists the equalities that depend on the others. Whether they agree
 // with them is for the caller to see from the solution's residuals.
 func (p *Program) Skipped() []int {
-	var out []int
-	for i, skip := range p.skip {
-		if skip {
-			out = append(out, i)
-		}
-	}
-	return out
+	return each.WhereBelow(len(p.skip), func(i int) bool { return p.skip[i] })
 }
 
 // Combinations are, for each of the rows Skipped, the coefficients (len m) by which
@@ -151,12 +146,7 @@ func (p *Program) dependent(state []int8, active []bool) []int {
 			}
 		}
 	}
-	var queue []int
-	for j, c := range count {
-		if c == 1 {
-			queue = append(queue, j)
-		}
-	}
+	queue := each.WhereBelow(len(count), func(j int) bool { return count[j] == 1 })
 	for len(queue) > 0 {
 		j := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
@@ -178,11 +168,7 @@ func (p *Program) dependent(state []int8, active []bool) []int {
 			}
 		}
 	}
-	for i, in := range left {
-		if in {
-			rows = append(rows, i)
-		}
-	}
+	rows = append(rows, each.WhereBelow(len(left), func(i int) bool { return left[i] })...)
 	if len(rows) == 0 {
 		return nil
 	}

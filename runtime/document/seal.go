@@ -168,7 +168,8 @@ func (r *Result) Stored() bool { return r.read }
 // Intact reports, of a result that was read from a document, that it is as it was
 // written: an error says what is wrong with its seal. A result that was never a
 // document is intact. A seal is no signature; see Verify for what the document claims.
-func (r *Result) Intact() error {
+func (r *Result) Intact() (err error) {
+	defer must.Catch(&err)
 	switch {
 	case !r.read:
 		return nil
@@ -177,10 +178,7 @@ func (r *Result) Intact() error {
 	case r.broken:
 		return errors.New("the document was changed after it was written")
 	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
+	text := must.Get(json.Marshal(r))
 	again := &plain{}
 	if err := json.Unmarshal(text, again); err != nil || again.Seal != r.Seal || again.Phases.Seal != r.Phases.Seal {
 		return errors.New("the result was changed after it was read")

@@ -86,9 +86,7 @@ func regular(v any) (entry data.Entry, ok bool) {
 		rows, cols := v.Dims()
 		flat := make([]float64, 0, rows*cols)
 		for i := range rows {
-			for j := range cols {
-				flat = append(flat, v.At(i, j))
-			}
+			flat = append(flat, each.Below(cols, func(j int) float64 { return v.At(i, j) })...)
 		}
 		return data.Entry{Array: data.Matrix(rows, cols, flat)}, linalg.Finite(flat)
 	case []string:

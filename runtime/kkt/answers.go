@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/problem"
@@ -96,13 +97,11 @@ func (s *System) Answers(ctx context.Context, z []float64, sign float64, coupled
 }
 
 // hold marks the variables in products of the objective that take one value on the relaxation, to the accuracy of its programs. Where one has no end the objective may curve down along the ray to it: a NoEnd.
-func (s *System) hold(ctx context.Context, held []bool) error {
+func (s *System) hold(ctx context.Context, held []bool) (err error) {
+	defer must.Catch(&err)
 	program := *s.Relaxation
 	program.Q = nil
-	solver, err := activeset.New(&program)
-	if err != nil {
-		return err
-	}
+	solver := must.Get(activeset.New(&program))
 	var at *activeset.Basis // the programs differ in their objectives alone
 	for j := range s.N {
 		if _, vals := s.Objective.Hess.Row(j); held[j] || !nonzero(vals) {

@@ -151,10 +151,7 @@ func (d *Differences) Extrapolated(dst []float64, places []int, values []float64
 		if !quotient(long, step) || !quotient(half, step/2) {
 			continue
 		}
-		apart := 0.0
-		for i := range half {
-			apart = math.Max(apart, math.Abs(half[i]-long[i]))
-		}
+		apart := each.LargestBelow(len(half), func(i int) float64 { return math.Abs(half[i] - long[i]) })
 		rounding := 0x1p-52 * terms / step
 		e := apart/3 + rounding
 		if e < best {

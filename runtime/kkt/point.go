@@ -295,11 +295,7 @@ func (s *System) ResidualWith(m *Multipliers, z, gAdjoint, hAdjoint, errors []fl
 
 // inUnits is the largest entry of a gradient in z, each over its own scale.
 func (s *System) inUnits(grad []float64) float64 {
-	most := 0.0
-	for j, g := range grad {
-		most = math.Max(most, math.Abs(g)*s.ColScale[j])
-	}
-	return most
+	return each.LargestBelow(len(grad), func(j int) float64 { return math.Abs(grad[j]) * s.ColScale[j] })
 }
 
 // HypergradientError is the largest error of an entry of Hypergradient: what the multipliers leave of grad f in it, and the part of its terms that they leave of the largest of all.
@@ -309,9 +305,7 @@ func (s *System) HypergradientError(m *Multipliers, z []float64) float64 {
 	if r := s.inUnits(grad); r > 0 {
 		part += r / s.inUnits(terms)
 	}
-	for j := range s.Nx {
-		most = math.Max(most, math.Abs(grad[j])+part*terms[j])
-	}
+	most = math.Max(most, each.LargestBelow(s.Nx, func(j int) float64 { return math.Abs(grad[j]) + part*terms[j] }))
 	return most
 }
 
@@ -342,9 +336,8 @@ func (s *System) left(m *Multipliers, z, gAdjoint, hAdjoint []float64) (grad, te
 		if by == 0 {
 			return
 		}
-		cols, vals := a.Row(i)
-		for k, c := range cols {
-			v := vals[k] * by
+		for c, t := range a.Entries(i) {
+			v := t * by
 			grad[shift+c] -= v
 			terms[shift+c] = max(terms[shift+c], math.Abs(v))
 		}
@@ -364,9 +357,8 @@ func (s *System) left(m *Multipliers, z, gAdjoint, hAdjoint []float64) (grad, te
 	for i, g := range m.Slack {
 		row(s.P.Rows.A, i, 0, -g)
 		row(s.P.Rows.B, i, s.Nx, g)
-		cols, vals := s.P.Rows.B.Row(i)
-		for k, c := range cols {
-			take(lambda+i, -vals[k]*m.Adjoint[c])
+		for c, v := range s.P.Rows.B.Entries(i) {
+			take(lambda+i, -v*m.Adjoint[c])
 		}
 		take(lambda+i, m.Lambda[i])
 	}

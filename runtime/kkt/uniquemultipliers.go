@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
@@ -132,9 +133,7 @@ func (f *Follower) rising(ctx context.Context, free, zero []int) ([]int, bool) {
 	entries := []sparse.Entry{}
 	for c, i := range rows {
 		cols, vals := s.normal(i)
-		for t, j := range cols {
-			entries = append(entries, sparse.Entry{Row: j, Col: c, Val: vals[t]})
-		}
+		entries = append(entries, each.Below(len(cols), func(t int) sparse.Entry { return sparse.Entry{Row: cols[t], Col: c, Val: vals[t]} })...)
 		p.Lo, p.Hi = append(p.Lo, math.Inf(-1)), append(p.Hi, math.Inf(1))
 	}
 	p.RowLo, p.RowHi = make([]float64, s.Ny), make([]float64, s.Ny)

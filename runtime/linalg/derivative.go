@@ -1,6 +1,10 @@
 package linalg
 
-import "math"
+import (
+	"math"
+
+	"bilevelc/internal/each"
+)
 
 // Derivative sets dst to the derivative at 0 of a vector function of t, by extrapolation of differences to step 0 from a first step that may be as long as the function is curved on (Ridders 1982), and
 // returns an estimate of its error in the Euclidean norm, rounding included: of terms of the given size, where those of the function are known to be larger than its values. +Inf where no differences are finite. Differences are central, or forward: then at is not asked for t < 0.
@@ -40,10 +44,7 @@ func Derivative(dst []float64, at func(dst []float64, t float64), step, terms fl
 		row := [][]float64{d}
 		factor := ratio
 		for i, before := range last {
-			better := make([]float64, n)
-			for j := range better {
-				better[j] = (factor*row[i][j] - before[j]) / (factor - 1)
-			}
+			better := each.Below(n, func(j int) float64 { return (factor*row[i][j] - before[j]) / (factor - 1) })
 			e := math.Max(Distance(better, row[i]), Distance(better, before))
 			if e += rounding; e < err {
 				err = e

@@ -5,6 +5,7 @@ import (
 	"math"
 	"sort"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -188,11 +189,7 @@ func (a *augmented) search(y []float64) bool {
 
 // pressed appends the rows that hold y, those with the largest forces first.
 func (a *augmented) pressed(rows []int, g *projection, y []float64) []int {
-	for _, i := range a.general {
-		if a.lambda[i] > 0 {
-			rows = append(rows, i)
-		}
-	}
+	rows = append(rows, each.Where(a.general, func(i int) bool { return a.lambda[i] > 0 })...)
 	sort.SliceStable(rows, func(s, t int) bool { return a.lambda[rows[s]] > a.lambda[rows[t]] })
 	for j, v := range y {
 		switch {

@@ -93,9 +93,7 @@ func (b *followers) Solve(ctx context.Context, p *problem.Problem, obj Objective
 		part.scatter(s, t)
 	}
 	s.Memory = together(p.Dy, solutions)
-	for _, t := range solutions {
-		s.Lengths = append(s.Lengths, t.length())
-	}
+	s.Lengths = append(s.Lengths, each.Of(solutions, func(t *Solution) float64 { return t.length() })...)
 	slices.Sort(s.Active)
 	slices.Sort(s.Weak)
 	slices.Sort(s.Dependent)
@@ -206,9 +204,7 @@ func (f *follower) scatter(whole, s *Solution) {
 	linalg.Scatter(whole.Y, f.entries, s.Y)
 	linalg.Scatter(whole.Lambda, f.rows, s.Lambda)
 	add := func(to *[]int, rows []int) {
-		for _, t := range rows {
-			*to = append(*to, f.rows[t])
-		}
+		*to = append(*to, each.Of(rows, func(t int) int { return f.rows[t] })...)
 	}
 	add(&whole.Active, s.Active)
 	add(&whole.Weak, s.Weak)

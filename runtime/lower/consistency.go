@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/qp"
 	"bilevelc/runtime/tolerance"
 )
@@ -49,12 +50,7 @@ func (q *polyhedron) explain(witness []float64) string {
 // names lists the rows with a nonzero coefficient, but for one, those with
 // the largest share first.
 func (q *polyhedron) names(combination []float64, but int) string {
-	var rows []int
-	for i, c := range combination {
-		if c != 0 && i != but {
-			rows = append(rows, i)
-		}
-	}
+	rows := each.WhereBelow(len(combination), func(i int) bool { return combination[i] != 0 && i != but })
 	share := func(i int) float64 { return math.Abs(combination[i]) * q.norm[i] }
 	sort.SliceStable(rows, func(i, j int) bool { return share(rows[i]) > share(rows[j]) })
 	text := ""

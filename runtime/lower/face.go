@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -58,12 +59,7 @@ func (f *face) spans(i int, combination []float64) bool {
 
 // rows appends the rows of the working set, ascending.
 func (f *face) rows(dst []int) []int {
-	for i, in := range f.in {
-		if in {
-			dst = append(dst, i)
-		}
-	}
-	return dst
+	return each.WhereBelow(len(f.in), func(i int) bool { return f.in[i] })
 }
 
 // add puts row i into the working set and reports true, or false where the
@@ -164,11 +160,7 @@ func (f *face) gather(poly *polyhedron, known *denseHessian, rows []int, depende
 				f.order = append(f.order, i)
 			}
 		}
-		for _, i := range rows {
-			if kind >= 2 && !poly.equal(i) && (poly.bound[i] < 0) == (kind == 3) {
-				f.order = append(f.order, i)
-			}
-		}
+		f.order = append(f.order, each.Where(rows, func(i int) bool { return kind >= 2 && !poly.equal(i) && (poly.bound[i] < 0) == (kind == 3) })...)
 		kinds[kind] = len(f.order)
 	}
 	if kinds[0] == 0 && kinds[2] == kinds[1] {
@@ -284,10 +276,9 @@ func (f *face) maskedMultipliers(lambda, grad []float64) {
 			continue
 		}
 		s := grad[j]
-		rows, vals := columns.Row(j)
-		for t, row := range rows {
+		for row, v := range columns.Entries(j) {
 			if row != i {
-				s -= vals[t] * lambda[row]
+				s -= v * lambda[row]
 			}
 		}
 		lambda[i] = s / f.poly.coef[i]

@@ -5,6 +5,7 @@ import (
 	"math"
 	"sort"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -98,11 +99,7 @@ func redundant(q *polyhedron, working workingSet, i int) bool {
 		return false
 	}
 	c.rows = c.rows[:0]
-	for t, by := range c.combination {
-		if by != 0 {
-			c.rows = append(c.rows, t)
-		}
-	}
+	c.rows = append(c.rows, each.WhereBelow(len(c.combination), func(t int) bool { return c.combination[t] != 0 })...)
 	// Near dependence is one of units: in those of curvature a row may be next to all along one entry.
 	return q.combines(q.rows.A, i) && q.combines(q.rows.B, i)
 }
@@ -148,13 +145,12 @@ func (c *columnSums) begin(columns int) {
 
 // add adds `by` times row i of a, whose terms count `size` times.
 func (c *columnSums) add(a *sparse.CSR, i int, by, size float64) {
-	cols, vals := a.Row(i)
-	for k, j := range cols {
+	for j, v := range a.Entries(i) {
 		if c.terms[j] == 0 {
 			c.touched = append(c.touched, j)
 		}
-		c.sum[j] += by * vals[k]
-		c.terms[j] += size * math.Abs(vals[k])
+		c.sum[j] += by * v
+		c.terms[j] += size * math.Abs(v)
 	}
 }
 

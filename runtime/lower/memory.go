@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
@@ -97,9 +98,7 @@ func (m *Memory) Written() *Memory {
 		return nil
 	case len(m.Parts) > 0:
 		whole := &Memory{N: m.N}
-		for _, part := range m.Parts {
-			whole.Parts = append(whole.Parts, part.Written())
-		}
+		whole.Parts = append(whole.Parts, each.Of(m.Parts, func(part *Memory) *Memory { return part.Written() })...)
 		return whole
 	case len(m.square) > 0:
 		return &Memory{N: m.N, Packed: m.Upper(), Near: m.Near, Steps: m.Steps}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
@@ -63,11 +64,7 @@ func (d *pdg) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 	}
 	// The rows that press, and the feasible point on them.
 	d.guess = d.guess[:0]
-	for _, i := range d.projection.general {
-		if d.force[i] > 0 {
-			d.guess = append(d.guess, i)
-		}
-	}
+	d.guess = append(d.guess, each.Where(d.projection.general, func(i int) bool { return d.force[i] > 0 })...)
 	for j, v := range s.Y {
 		if v <= d.projection.program.Lo[j] {
 			d.guess = append(d.guess, d.projection.loRow[j])
@@ -163,16 +160,14 @@ func (d *pdg) rowsNorm() float64 {
 	worst := 0.0
 	column := make([]float64, d.poly.n)
 	for _, i := range d.projection.general {
-		cols, vals := d.poly.rows.B.Row(i)
-		for t, j := range cols {
-			column[j] += math.Abs(vals[t]) / d.poly.norm[i]
+		for j, v := range d.poly.rows.B.Entries(i) {
+			column[j] += math.Abs(v) / d.poly.norm[i]
 		}
 	}
 	for _, i := range d.projection.general {
 		sum := 0.0
-		cols, vals := d.poly.rows.B.Row(i)
-		for t, j := range cols {
-			sum += math.Abs(vals[t]) / d.poly.norm[i] * column[j]
+		for j, v := range d.poly.rows.B.Entries(i) {
+			sum += math.Abs(v) / d.poly.norm[i] * column[j]
 		}
 		worst = math.Max(worst, sum)
 	}

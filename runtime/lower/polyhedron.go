@@ -192,12 +192,7 @@ func (s *shape) multiply(rows, others []int) {
 }
 
 func (s *shape) fullOf(rows []int) (of []int) {
-	for _, i := range rows {
-		if s.full(i) && s.norm[i] > 0 {
-			of = append(of, i)
-		}
-	}
-	return of
+	return each.Where(rows, func(i int) bool { return s.full(i) && s.norm[i] > 0 })
 }
 
 // gather appends the entries of some full rows.

@@ -166,9 +166,8 @@ func (m *FaceMatrix) left(q *polyhedron, g *AtX, slope, y, lambda []float64) (wa
 			terms += math.Abs(v * p[j])
 		}
 		for a, row := range m.rows {
-			cols, vals := q.rows.B.Row(row)
-			for k, j := range cols {
-				t := lambda[row] * vals[k] * p[j]
+			for j, v := range q.rows.B.Entries(row) {
+				t := lambda[row] * v * p[j]
 				way[i] += t
 				terms += math.Abs(t)
 			}

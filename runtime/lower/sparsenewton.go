@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
@@ -246,10 +247,7 @@ func (n *sparseNewton) search(next []float64) bool {
 		settled := true
 		for k, piece := range w.plan.pieces {
 			e := &s.ends[k]
-			now := 0.0
-			for _, j := range piece.entries {
-				now += step[j] * w.grad[j]
-			}
+			now := each.Sum(piece.entries, func(j int) float64 { return step[j] * w.grad[j] })
 			switch {
 			case math.IsNaN(now) || math.IsInf(now, 0):
 				e.length /= 4

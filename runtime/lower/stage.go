@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
@@ -122,7 +124,8 @@ func (g *stage) stiffness(y []float64) float64 {
 // where it is feasible and its multipliers are those of a projection, as
 // always with equality rows; or else by a quadratic program, whose active
 // rows become the face.
-func (g *stage) nearest(y []float64) error {
+func (g *stage) nearest(y []float64) (err error) {
+	defer must.Catch(&err)
 	w := &g.active
 	copy(w.z, y)
 	w.face.restore(w.z)
@@ -135,10 +138,7 @@ func (g *stage) nearest(y []float64) error {
 		}
 	}
 	w.binding = w.face.rows(w.binding[:0])
-	var err error
-	if w.binding, err = g.projection.nearest(y, w.binding, w.binding[:0]); err != nil {
-		return err
-	}
+	w.binding = must.Get(g.projection.nearest(y, w.binding, w.binding[:0]))
 	w.gather(w.binding)
 	return nil
 }
@@ -258,11 +258,7 @@ func (g *stage) violated(rows []int, y []float64) []int {
 	for _, i := range rows {
 		in[i] = true
 	}
-	for i := range in {
-		if !in[i] && !g.poly.equal(i) && g.poly.slack(i, y) < -g.poly.rounding(i, y) {
-			rows = append(rows, i)
-		}
-	}
+	rows = append(rows, each.WhereBelow(len(in), func(i int) bool { return !in[i] && !g.poly.equal(i) && g.poly.slack(i, y) < -g.poly.rounding(i, y) })...)
 	return rows
 }
 

@@ -5,6 +5,7 @@ package named
 import (
 	"fmt"
 
+	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/runtime/document"
 )
@@ -26,7 +27,8 @@ func Variables(level *ir.Level, v []float64, sign float64) document.Values {
 }
 
 // Vector puts named values together into the level's vector.
-func Vector(level *ir.Level, vs document.Values) ([]float64, error) {
+func Vector(level *ir.Level, vs document.Values) (_ []float64, err error) {
+	defer must.Catch(&err)
 	out, get := make([]float64, level.Dim), vs.Lookup()
 	for _, decl := range level.Vars {
 		if decl.Hidden {
@@ -36,10 +38,7 @@ func Vector(level *ir.Level, vs document.Values) ([]float64, error) {
 		if !ok {
 			return nil, fmt.Errorf("the result has no variable %s", decl.Name)
 		}
-		v, err := v.Fit(decl.Shape.Dims(), decl.Axes)
-		if err != nil {
-			return nil, err
-		}
+		v = must.Get(v.Fit(decl.Shape.Dims(), decl.Axes))
 		copy(out[decl.Offset:], v.Data)
 	}
 	return out, nil

@@ -65,11 +65,9 @@ func ErrorOfY(p *problem.Problem, pt *Point) float64 {
 //
 // Roundings have random signs, and a sum of them may cancel where those of the gradient do not: the root of the mean square of draws is less than a part t of what it stands for
 // with a probability of about 32/(3 pi^2) t^3 with three, 2/pi t with one (Kenney and Laub 1994, small-sample statistical condition estimates).
-func ErrorByAnswer(ctx context.Context, p *problem.Problem, pt *Point, errorY float64) (float64, error) {
-	s, err := (&Hyper{p: p}).Sensitivity(ctx, pt)
-	if err != nil {
-		return 0, err
-	}
+func ErrorByAnswer(ctx context.Context, p *problem.Problem, pt *Point, errorY float64) (_ float64, err error) {
+	defer must.Catch(&err)
+	s := must.Get((&Hyper{p: p}).Sensitivity(ctx, pt))
 	e := &errorDraws{s: s, share: shares(4), errorY: errorY}
 	const draws = 3
 	sum := 0.0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 )
@@ -18,15 +19,13 @@ var ErrNoChange = errors.New("oracle: the row does not change its state alone")
 // of F beyond less that of the point's own. It takes one equality solve on the other face and one
 // gradient there. The lower solution at X is taken from memory, or found anew. ErrNoChange says that
 // the row does not change its state alone.
-func (h *Hyper) ActiveSetChange(ctx context.Context, pt *Point, row int) ([]float64, error) {
+func (h *Hyper) ActiveSetChange(ctx context.Context, pt *Point, row int) (_ []float64, err error) {
+	defer must.Catch(&err)
 	m := h.p.Rows.Len()
 	if row < 0 || row >= m && h.p.Coupled == nil {
 		return nil, ErrNoChange
 	}
-	s, err := h.solve(ctx, pt.X)
-	if err != nil {
-		return nil, err
-	}
+	s := must.Get(h.solve(ctx, pt.X))
 	if row >= m {
 		return h.coupledChange(ctx, pt, s, row-m)
 	}

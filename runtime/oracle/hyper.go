@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
@@ -70,10 +71,7 @@ func (h *Hyper) solve(ctx context.Context, x []float64) (*lower.Solution, error)
 	best := math.Inf(1)
 	for i := len(h.recent) - 1; i >= 0; i-- {
 		s := h.recent[i]
-		d := 0.0
-		for j, v := range s.X {
-			d = math.Max(d, math.Abs(v-x[j]))
-		}
+		d := each.LargestBelow(len(s.X), func(j int) float64 { return math.Abs(s.X[j] - x[j]) })
 		if d == 0 {
 			return h.informed(s.Sol), nil
 		}
@@ -117,11 +115,9 @@ func (h *Hyper) informed(s *lower.Solution) *lower.Solution {
 
 // Value is F~(x) = f(x, y~) (lem:ZeroOrderApprox) with an estimate of its
 // error, |grad_y f| times the error of y~, to first order.
-func (h *Hyper) Value(ctx context.Context, x []float64) (*Point, error) {
-	s, err := h.solve(ctx, x)
-	if err != nil {
-		return nil, err
-	}
+func (h *Hyper) Value(ctx context.Context, x []float64) (_ *Point, err error) {
+	defer must.Catch(&err)
+	s := must.Get(h.solve(ctx, x))
 	pt := &Point{X: slices.Clone(x), Lower: s, Face: face(s), GradError: math.Inf(1)}
 	pt.Margin, pt.Undecided = h.complementarity(pt.X, s, pt.Face)
 	pt.Strict = len(pt.Undecided) == 0
@@ -219,11 +215,7 @@ func (h *Hyper) within(pt *Point, y []float64) bool {
 // not be one that F has near x: see complementarity.
 func face(s *lower.Solution) []int {
 	f := append([]int{}, s.Active...) // not nil where no row is active: see At.Face
-	for _, i := range s.Weak {
-		if s.Lambda[i] > 0 {
-			f = append(f, i)
-		}
-	}
+	f = append(f, each.Where(s.Weak, func(i int) bool { return s.Lambda[i] > 0 })...)
 	slices.Sort(f)
 	return f
 }

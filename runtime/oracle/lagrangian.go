@@ -120,10 +120,8 @@ func (d *differences) forceChange(f problem.Function) float64 {
 // (eq:part-hypergrad-approx-lin-eq) and returns how far y moved for a unit of
 // delta.
 func (d *differences) forward(ctx context.Context, v []float64, delta float64) (speed float64, err error) {
-	s, err := d.solve(ctx, delta, d.at.Lower)
-	if err != nil {
-		return 0, err
-	}
+	defer must.Catch(&err)
+	s := must.Get(d.solve(ctx, delta, d.at.Lower))
 	d.force = math.Max(d.force, d.at.Lower.Residuals.Stationarity/delta)
 	return d.over(v, s, d.at.Lower, delta), nil
 }

@@ -11,6 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
@@ -64,20 +66,14 @@ func (e *KinkError) Error() string {
 }
 
 // Sensitivity readies the derivatives at a point that Value or Gradient has made.
-func (h *Hyper) Sensitivity(ctx context.Context, pt *Point) (*Sensitivity, error) {
+func (h *Hyper) Sensitivity(ctx context.Context, pt *Point) (_ *Sensitivity, err error) {
+	defer must.Catch(&err)
 	at := h.at(pt.X, pt.Lower, pt.Face)
 	at.Problem = h.p.Signed(nil)
 	s := &Sensitivity{at: at}
-	for _, i := range pt.Undecided {
-		if i < h.p.Rows.Len() {
-			s.Undecided = append(s.Undecided, i)
-		}
-	}
+	s.Undecided = append(s.Undecided, each.Where(pt.Undecided, func(i int) bool { return i < h.p.Rows.Len() })...)
 	if len(s.Undecided) > 0 { // which are known to within their errors only
-		on, err := h.onFace(ctx, at)
-		if err != nil {
-			return nil, err
-		}
+		on := must.Get(h.onFace(ctx, at))
 		at.Lower = cmp.Or(on, at.Lower)
 	}
 	return s, nil
@@ -102,24 +98,19 @@ func (s *Sensitivity) Reverse(ctx context.Context, dst, dy, dlambda []float64) (
 // Forward is the derivative along dx (len Dx), one-sided at a kink. A *KinkError says
 // that there is none: that no y is feasible on that side, or that rows which depend on
 // each other leave the multipliers open.
-func (s *Sensitivity) Forward(ctx context.Context, dx []float64) (*Tangent, error) {
+func (s *Sensitivity) Forward(ctx context.Context, dx []float64) (_ *Tangent, err error) {
+	defer must.Catch(&err)
 	cross, crossError := s.cross(dx)
 	if math.IsInf(crossError, 1) {
 		return nil, &LowerError{Status: lower.Failed, Reason: "the gradient of g is not finite next to this x"}
 	}
-	rates := make([]float64, s.at.Problem.Rows.Len()) // of A x
-	for i := range rates {
-		rates[i] = s.at.Problem.Rows.A.RowDot(i, dx)
-	}
+	rates := each.Below(s.at.Problem.Rows.Len(), func(i int) float64 { return s.at.Problem.Rows.A.RowDot(i, dx) })
 	// At a kink the rows that hold on the way solve a linear complementarity problem,
 	// whose matrix is positive definite as the face's rows are independent. Changing
 	// the violated row of least index then ends (Murty 1974).
 	held := slices.Clone(s.at.held())
 	for range murty(len(s.Undecided)) {
-		t, err := s.along(ctx, held, cross, crossError, rates)
-		if err != nil {
-			return nil, err
-		}
+		t := must.Get(s.along(ctx, held, cross, crossError, rates))
 		i := s.violated(t, rates)
 		if i < 0 {
 			s.finish(t, dx)

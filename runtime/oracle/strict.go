@@ -154,9 +154,8 @@ func statesOf(p *problem.Problem, x, y []float64) []rowState {
 	}
 	sizes := extents(p, x)
 	for i := range rows {
-		cols, vals := p.Rows.A.Row(i)
-		for k, j := range cols {
-			rows[i].error += tolerance.SumRounding * math.Abs(vals[k]) * sizes[j]
+		for j, v := range p.Rows.A.Entries(i) {
+			rows[i].error += tolerance.SumRounding * math.Abs(v) * sizes[j]
 		}
 	}
 	return rows

@@ -191,13 +191,11 @@ type GradientCheck struct {
 // CheckGradient compares the oracle's gradient at a point, which must be set, with
 // central finite differences of F on the same piece, which share nothing with the
 // oracle but the lower solver.
-func (h *Hyper) CheckGradient(ctx context.Context, pt *Point) (*GradientCheck, error) {
+func (h *Hyper) CheckGradient(ctx context.Context, pt *Point) (_ *GradientCheck, err error) {
+	defer must.Catch(&err)
 	c := &GradientCheck{Difference: make([]float64, len(pt.X))}
 	at := h.at(pt.X, pt.Lower, pt.Face)
-	own, err := finiteDifference(ctx, c.Difference, at, DefaultValue().Step, false)
-	if err != nil {
-		return nil, err
-	}
+	own := must.Get(finiteDifference(ctx, c.Difference, at, DefaultValue().Step, false))
 	c.Error = linalg.Distance(pt.Grad, c.Difference)
 	c.Relative = c.Error / (1e-300 + linalg.Norm(c.Difference))
 	c.Expected = own + pt.GradError

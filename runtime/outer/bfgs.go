@@ -93,11 +93,9 @@ type newtonState struct {
 }
 
 // Begin implements Method.
-func (m *bfgs) Begin(ctx context.Context, run *Run) error {
-	c, err := run.Gradient(ctx, run.Start)
-	if err != nil {
-		return err
-	}
+func (m *bfgs) Begin(ctx context.Context, run *Run) (err error) {
+	defer must.Catch(&err)
+	c := must.Get(run.Gradient(ctx, run.Start))
 	m.State = bfgsState{Center: *c}
 	m.rescale(run)
 	h := run.h
@@ -143,12 +141,10 @@ func (m *bfgs) newton(ctx context.Context, run *Run) error {
 }
 
 // Step implements Method.
-func (m *bfgs) Step(ctx context.Context, run *Run) (string, error) {
+func (m *bfgs) Step(ctx context.Context, run *Run) (_ string, err error) {
+	defer must.Catch(&err)
 	s := &m.State
-	var err error
-	if s.Measure, err = run.Mapping(s.Center.X, s.Center.G, m.smoothness(run, s.Center.X, s.Center.G)); err != nil {
-		return "", err
-	}
+	s.Measure = must.Get(run.Mapping(s.Center.X, s.Center.G, m.smoothness(run, s.Center.X, s.Center.G)))
 	target := m.Settings.Epsilon * run.Scale()
 	// 1e-2 is the part of its target to which steps go on: near a minimizer the last one or two gain as many digits as there are. Where the terms
 	// that cancel there are less than the share of the first ones the target is relative to them.
@@ -227,11 +223,9 @@ func (r *Run) MappingMet(at *Sample, mapping, target, known float64) (string, er
 }
 
 // MeasureMapping fills in the measure of a result.
-func (r *Run) MeasureMapping(result *Result, c float64) error {
-	v, err := r.Mapping(result.Best.X, result.Best.Grad, c)
-	if err != nil {
-		return err
-	}
+func (r *Run) MeasureMapping(result *Result, c float64) (err error) {
+	defer must.Catch(&err)
+	v := must.Get(r.Mapping(result.Best.X, result.Best.Grad, c))
 	result.Measure = Measure{Name: MappingMeasure, Value: v}
 	result.Parameters = map[string]float64{"C_F": c}
 	return nil

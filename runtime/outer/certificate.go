@@ -55,10 +55,9 @@ func (c *Certificate) Size() float64 {
 // slack is what F may fall by within Delta, to first order: sum Weights_i |Gradients_i| |Points_i - X|. A gradient that
 // vanishes at X itself leaves nothing, one that is taken across a valley as much as F rises by on the way.
 func (c *Certificate) slack() float64 {
-	sum := 0.0
-	for i, w := range c.Weights {
-		sum += w * linalg.Norm(c.Gradients[i]) * linalg.Distance(c.Points[i], c.X)
-	}
+	sum := each.SumBelow(len(c.Weights), func(i int) float64 {
+		return c.Weights[i] * linalg.Norm(c.Gradients[i]) * linalg.Distance(c.Points[i], c.X)
+	})
 	return sum
 }
 
@@ -87,11 +86,7 @@ func (c *Certificate) Local(ctx context.Context, run *Run, f float64) (bool, err
 
 // Terms is the size of the terms of a combination: a gradient counts by its weight.
 func Terms(weights []float64, gradients [][]float64) float64 {
-	sum := 0.0
-	for i, w := range weights {
-		sum += w * linalg.Norm(gradients[i])
-	}
-	return sum
+	return each.SumBelow(len(weights), func(i int) float64 { return weights[i] * linalg.Norm(gradients[i]) })
 }
 
 // ErrNoCertificate says that no gradient near a point may enter a certificate.
@@ -148,11 +143,5 @@ func CertifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, 
 
 // Within are the samples whose gradients a certificate of a radius at x may use.
 func Within(samples []Sample, x []float64, radius float64) []Sample {
-	var near []Sample
-	for _, s := range samples {
-		if s.Open && linalg.Distance(s.Where(), x) <= radius {
-			near = append(near, s)
-		}
-	}
-	return near
+	return each.Where(samples, func(s Sample) bool { return s.Open && linalg.Distance(s.Where(), x) <= radius })
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/qp"
 	"bilevelc/runtime/tolerance"
@@ -33,7 +34,8 @@ func (m *bfgs) rescale(run *Run) {
 }
 
 // descend takes one step to a lower point. It reports false where the model predicts no descent, or none is found.
-func (m *bfgs) descend(ctx context.Context, run *Run) (bool, error) {
+func (m *bfgs) descend(ctx context.Context, run *Run) (_ bool, err error) {
+	defer must.Catch(&err)
 	s := &m.State
 	turns, fresh := 0, false
 	for {
@@ -63,10 +65,7 @@ func (m *bfgs) descend(ctx context.Context, run *Run) (bool, error) {
 			return false, nil
 		}
 		t := math.Min(1, s.Reach/length)
-		trial, err := m.try(ctx, run, step.D, t)
-		if err != nil {
-			return false, err
-		}
+		trial := must.Get(m.try(ctx, run, step.D, t))
 		if trial != nil && m.acceptable(run, trial, step, t) {
 			return m.accept(ctx, run, step, t, trial)
 		}
@@ -116,7 +115,8 @@ func (m *bfgs) acceptable(run *Run, trial *Sample, step *qp.Step, t float64) boo
 
 // accept moves to a trial point, after longer steps along the same direction
 // where F still falls steeply there, and updates the curvature.
-func (m *bfgs) accept(ctx context.Context, run *Run, step *qp.Step, t float64, trial *Sample) (bool, error) {
+func (m *bfgs) accept(ctx context.Context, run *Run, step *qp.Step, t float64, trial *Sample) (_ bool, err error) {
+	defer must.Catch(&err)
 	length := linalg.Norm(step.D)
 	if t*length >= 0.5*m.State.Reach {
 		m.State.Reach *= 2
@@ -128,10 +128,7 @@ func (m *bfgs) accept(ctx context.Context, run *Run, step *qp.Step, t float64, t
 		if linalg.Dot(trial.G, step.D) > 0.5*step.Value {
 			break
 		}
-		longer, err := m.try(ctx, run, step.D, 2*t)
-		if err != nil {
-			return false, err
-		}
+		longer := must.Get(m.try(ctx, run, step.D, 2*t))
 		if longer == nil || longer.F > trial.F || !m.acceptable(run, longer, step, 2*t) {
 			break
 		}
@@ -151,7 +148,8 @@ func (m *bfgs) moveTo(next *Sample) {
 }
 
 // backtrack shortens the step until F falls. Each failure halves it.
-func (m *bfgs) backtrack(ctx context.Context, run *Run, step *qp.Step, t float64) (bool, error) {
+func (m *bfgs) backtrack(ctx context.Context, run *Run, step *qp.Step, t float64) (_ bool, err error) {
+	defer must.Catch(&err)
 	s := &m.State
 	length := linalg.Norm(step.D)
 	for range 60 {
@@ -159,10 +157,7 @@ func (m *bfgs) backtrack(ctx context.Context, run *Run, step *qp.Step, t float64
 		if t*length <= 1e-15*run.Size(s.Center.X) {
 			break
 		}
-		trial, err := m.try(ctx, run, step.D, t)
-		if err != nil {
-			return false, err
-		}
+		trial := must.Get(m.try(ctx, run, step.D, t))
 		if trial == nil {
 			continue
 		}

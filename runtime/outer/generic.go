@@ -25,13 +25,11 @@ import (
 // complementarity fails, next to it: that of a piece with an inside, of which x is a point. Where
 // none is found, as outside of X and where every point near by has undecided rows that F
 // feels, the point is not Open, and has no gradient. Moves are drawn from seed.
-func Gradient(ctx context.Context, h *oracle.Hyper, x []float64, seed uint64) (*oracle.Point, error) {
+func Gradient(ctx context.Context, h *oracle.Hyper, x []float64, seed uint64) (_ *oracle.Point, err error) {
+	defer must.Catch(&err)
 	run := newRun(h, x, seed)
 	run.width = run.widthAt(x)
-	pt, err := run.Point(ctx, x)
-	if err != nil {
-		return nil, err
-	}
+	pt := must.Get(run.Point(ctx, x))
 	if at := pt.At; at != nil && linalg.Distance(at, x) > 4*(tolerance.Target/2)*run.Size(x) {
 		pt.Open = false
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
@@ -149,6 +150,7 @@ func enter(ctx context.Context, run *Run, path *central.Path, from *oracle.Point
 
 // advance does one stage, and reports whether there are more.
 func (a *path) advance(ctx context.Context) (more bool, err error) {
+	defer must.Catch(&err)
 	run := a.run
 	a.of.Begin(a.y, a.scale)
 	d := &smoothDescent{run: run, path: a.of, mu: a.mu, radius: a.radius, gain: math.Max(run.Noise(a.best), tolerance.HalfDigits*a.gain), whole: a.whole > 0}
@@ -158,10 +160,7 @@ func (a *path) advance(ctx context.Context) (more bool, err error) {
 	if a.moved == 0 {
 		d.radius = firstStep * run.Size(a.x)
 	}
-	end, err := d.minimize(ctx, a.ahead(), a.x)
-	if err != nil {
-		return false, err
-	}
+	end := must.Get(d.minimize(ctx, a.ahead(), a.x))
 	led, apart := end != nil, false
 	if led {
 		if a.last > 0 {

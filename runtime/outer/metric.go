@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 )
 
@@ -23,12 +24,7 @@ func (m *metric) on(f *face) bool {
 	if f.rows.Size() > 0 {
 		return false
 	}
-	var free []int
-	for j, fixed := range f.fixed {
-		if !fixed {
-			free = append(free, j)
-		}
-	}
+	free := each.WhereBelow(len(f.fixed), func(j int) bool { return !f.fixed[j] })
 	if m.free != nil && slices.Equal(m.free, free) {
 		return m.factor != nil
 	}

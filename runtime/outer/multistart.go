@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/status"
@@ -316,10 +317,7 @@ func AdditiveRecurrence(first []float64, set *problem.Set, seed uint64) func(k i
 	for range 64 { // it contracts by half or more
 		root = math.Pow(1+root, 1/float64(len(first)+1))
 	}
-	shift := make([]float64, len(first))
-	for j := range shift {
-		shift[j] = rng.Float64()
-	}
+	shift := each.Below(len(first), func(j int) float64 { return rng.Float64() })
 	return func(k int) []float64 {
 		return start(first, set, k, func(j int) float64 {
 			_, u := math.Modf(shift[j] + float64(k)*math.Pow(root, -float64(j+1)))

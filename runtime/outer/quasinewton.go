@@ -123,9 +123,7 @@ func (q *quasiNewton) compact() {
 	q.basis, q.inner = nil, nil
 	coordinates := make([][]float64, 0, 2*len(q.Pairs)) // of S and Y, in turns
 	for _, p := range q.Pairs {
-		for _, v := range [][]float64{p.S, p.Y} {
-			coordinates = append(coordinates, q.express(v))
-		}
+		coordinates = append(coordinates, each.Of([][]float64{p.S, p.Y}, q.express)...)
 	}
 	r := len(q.basis)
 	if r == 0 {

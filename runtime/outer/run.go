@@ -116,11 +116,9 @@ func (r *Run) Value(ctx context.Context, x []float64) (_ *Sample, err error) {
 
 // Gradient evaluates F and its gradient at x, which it copies. Where strict
 // complementarity fails at x the gradient is that of a piece next to it.
-func (r *Run) Gradient(ctx context.Context, x []float64) (*Sample, error) {
-	pt, err := r.Point(ctx, x)
-	if err != nil {
-		return nil, err
-	}
+func (r *Run) Gradient(ctx context.Context, x []float64) (_ *Sample, err error) {
+	defer must.Catch(&err)
+	pt := must.Get(r.Point(ctx, x))
 	return r.see(pt)
 }
 

@@ -147,13 +147,11 @@ func (d *smoothDescent) lengthen(ctx context.Context, c, next *Sample, step []fl
 }
 
 // evaluate returns F_mu and its gradient at x; nil where the path was not found.
-func (d *smoothDescent) evaluate(ctx context.Context, x []float64) (*Sample, error) {
-	if err := d.run.check(ctx); err != nil {
-		return nil, err
-	}
+func (d *smoothDescent) evaluate(ctx context.Context, x []float64) (_ *Sample, err error) {
+	defer must.Catch(&err)
+	must.Do(d.run.check(ctx))
 	d.run.Evaluations++
 	s := &Sample{X: linalg.Clone(x), G: make([]float64, len(x))}
-	var err error
 	s.F, err = d.path.Evaluate(ctx, s.G, x, d.mu)
 	if d.lost = d.plain && errors.Is(err, central.ErrOff); d.lost {
 		// Newton's method for the follower does not converge next to where its second derivative has no bound, such as that of |e|^1.5 at 0.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/qp"
@@ -96,10 +97,7 @@ func (s *solving) begin(ctx context.Context) error {
 		// 4 is how many points around a start are tried at each distance: one of them is on the right side of a hyperplane but for one time
 		// in sixteen.
 		for range 5 {
-			inside := make([]float64, len(edge))
-			for j, v := range edge {
-				inside[j] = v + share*widths[j]*direction[j]
-			}
+			inside := each.Below(len(edge), func(j int) float64 { return edge[j] + share*widths[j]*direction[j] })
 			run.Direction(direction)
 			if interior.Project(inside, inside) != nil || slices.Equal(inside, run.Start) {
 				continue

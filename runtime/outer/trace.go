@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -90,9 +91,7 @@ func pointOf(form [7]*float64) TracePoint {
 // MarshalJSON implements json.Marshaler.
 func (t Trace) MarshalJSON() ([]byte, error) {
 	f := traceForm{Every: t.Every, Points: [][7]*float64{}}
-	for _, p := range t.Points {
-		f.Points = append(f.Points, p.form())
-	}
+	f.Points = append(f.Points, each.Of(t.Points, func(p TracePoint) [7]*float64 { return p.form() })...)
 	if t.Last != nil {
 		last := t.Last.form()
 		f.Last = &last
@@ -107,9 +106,7 @@ func (t *Trace) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	out := Trace{Every: f.Every}
-	for _, p := range f.Points {
-		out.Points = append(out.Points, pointOf(p))
-	}
+	out.Points = append(out.Points, each.Of(f.Points, pointOf)...)
 	if f.Last != nil {
 		last := pointOf(*f.Last)
 		out.Last = &last

@@ -89,11 +89,9 @@ func (m *goldstein) Iterate() (x []float64, f, step, measure float64) {
 }
 
 // Begin implements outer.Method.
-func (m *goldstein) Begin(ctx context.Context, run *outer.Run) error {
-	c, err := run.Gradient(ctx, run.Start)
-	if err != nil {
-		return err
-	}
+func (m *goldstein) Begin(ctx context.Context, run *outer.Run) (err error) {
+	defer must.Catch(&err)
+	c := must.Get(run.Gradient(ctx, run.Start))
 	set := &m.Settings
 	m.State = goldsteinState{Center: *c, Lowest: *c, Radius: math.Max(set.Radius, set.Delta), Target: math.Max(set.Target, set.Epsilon), Length: set.Radius * run.Size(c.X), Measure: linalg.Norm(c.G)}
 	return nil
@@ -138,9 +136,7 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (_ string, err err
 		v = linalg.Plus(v, w, gradients[i])
 	}
 	size, largest := linalg.Norm(v), 0.0
-	for _, g := range gradients {
-		largest = math.Max(largest, linalg.Norm(g))
-	}
+	largest = math.Max(largest, each.Largest(gradients, linalg.Norm))
 	for t := math.Max(2*s.Length, delta) / size; t*largest >= delta*set.Shrink; t /= 2 {
 		x := linalg.Plus(s.Center.X, -t, v)
 		must.Do(run.Project(x, x))
@@ -180,7 +176,8 @@ func (m *goldstein) size(run *outer.Run, cancel float64) float64 {
 }
 
 // shrink ends the run at the certificate's radius and target, or makes them smaller.
-func (m *goldstein) shrink(ctx context.Context, run *outer.Run) (string, error) {
+func (m *goldstein) shrink(ctx context.Context, run *outer.Run) (_ string, err error) {
+	defer must.Catch(&err)
 	s, set := &m.State, &m.Settings
 	if s.Radius > set.Delta || s.Target > set.Epsilon {
 		s.Radius = math.Max(set.Delta, set.Shrink*s.Radius)
@@ -192,10 +189,7 @@ func (m *goldstein) shrink(ctx context.Context, run *outer.Run) (string, error) 
 		s.Length, s.Center = linalg.Distance(s.Lowest.X, s.Center.X), s.Lowest
 		return "", nil
 	}
-	c, err := outer.CertifySample(ctx, run, &s.Center, s.Gathered, run.Radius(s.Radius, s.Center.X))
-	if err != nil {
-		return "", err
-	}
+	c := must.Get(outer.CertifySample(ctx, run, &s.Center, s.Gathered, run.Radius(s.Radius, s.Center.X)))
 	if c.Epsilon() > s.Target*m.size(run, c.Size()) {
 		if s.Failed++; s.Failed > tolerance.Draws*(run.Dim()+1) {
 			return "", outer.Stuck(fmt.Sprintf("no descent found, and no certificate within radius %.2g: measure %.2g", run.Radius(s.Radius, s.Center.X), s.Measure))
@@ -214,13 +208,11 @@ func (m *goldstein) shrink(ctx context.Context, run *outer.Run) (string, error) 
 }
 
 // Finish implements outer.Method: the certificate of the best point.
-func (m *goldstein) Finish(ctx context.Context, run *outer.Run, result *outer.Result) error {
+func (m *goldstein) Finish(ctx context.Context, run *outer.Run, result *outer.Result) (err error) {
+	defer must.Catch(&err)
 	outer.PreferIterate(ctx, run, result, &m.State.Center)
 	delta := run.Radius(math.Min(m.Settings.Delta, m.State.Radius), result.Best.X)
-	c, err := outer.Certify(ctx, run, result.Best, append(m.State.Gathered[:len(m.State.Gathered):len(m.State.Gathered)], m.State.Center), delta)
-	if err != nil {
-		return err
-	}
+	c := must.Get(outer.Certify(ctx, run, result.Best, append(m.State.Gathered[:len(m.State.Gathered):len(m.State.Gathered)], m.State.Center), delta))
 	if c == nil {
 		return outer.ErrNoCertificate
 	}

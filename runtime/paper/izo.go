@@ -58,12 +58,10 @@ func (m *izo) Valid(d outer.Dimensions) error { return m.State.Online.Valid(d) }
 func (m *izo) Iterate() (x []float64, f, step, measure float64) { return m.State.iterate() }
 
 // Begin implements Method.
-func (m *izo) Begin(ctx context.Context, run *outer.Run) error {
+func (m *izo) Begin(ctx context.Context, run *outer.Run) (err error) {
+	defer must.Catch(&err)
 	set := &m.Settings
-	c, err := m.constants(ctx, run)
-	if err != nil {
-		return err
-	}
+	c := must.Get(m.constants(ctx, run))
 	d, l := float64(run.Dim()), c.Lipschitz
 	rho := set.Smoothing
 	if rho == 0 {
@@ -80,12 +78,10 @@ func (m *izo) Begin(ctx context.Context, run *outer.Run) error {
 
 // constants is estimate with values of F alone: L from differences along random
 // directions, whose root mean square is |grad F| / sqrt(d).
-func (m *izo) constants(ctx context.Context, run *outer.Run) (*constants, error) {
+func (m *izo) constants(ctx context.Context, run *outer.Run) (_ *constants, err error) {
+	defer must.Catch(&err)
 	set := &m.Settings
-	first, err := run.Value(ctx, run.Start)
-	if err != nil {
-		return nil, err
-	}
+	first := must.Get(run.Value(ctx, run.Start))
 	c := &constants{F0: first.F, Lipschitz: set.Lipschitz, Gap: set.Gap, GradError: set.Alpha, Given: set.Lipschitz > 0 && set.Gap > 0}
 	if c.Lipschitz == 0 {
 		root := 0.0 // of the sum of squares, which may be beyond double precision

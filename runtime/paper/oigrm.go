@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
@@ -45,12 +46,10 @@ func (m *oigrm) Valid(d outer.Dimensions) error { return m.State.Online.Valid(d)
 func (m *oigrm) Iterate() (x []float64, f, step, measure float64) { return m.State.iterate() }
 
 // Begin implements Method.
-func (m *oigrm) Begin(ctx context.Context, run *outer.Run) error {
+func (m *oigrm) Begin(ctx context.Context, run *outer.Run) (err error) {
+	defer must.Catch(&err)
 	set := &m.Settings
-	c, err := estimate(ctx, run, set.Delta, set.Lipschitz, set.Gap)
-	if err != nil {
-		return err
-	}
+	c := must.Get(estimate(ctx, run, set.Delta, set.Lipschitz, set.Gap))
 	g := math.Hypot(c.Lipschitz, c.GradError)
 	p := plan{D: set.Clip, Eta: set.Rate, M: set.Block, K: set.Blocks,
 		ByHand: given([]string{"clip", "rate", "block", "blocks"}, set.Clip, set.Rate, float64(set.Block), float64(set.Blocks))}

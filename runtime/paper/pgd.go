@@ -87,11 +87,9 @@ func (m *pgd) Iterate() (x []float64, f, step, measure float64) {
 
 // Begin implements Method. The first C_F makes the first step 0.1 (1 + |x|)
 // long; backtracking corrects it.
-func (m *pgd) Begin(ctx context.Context, run *outer.Run) error {
-	c, err := run.Gradient(ctx, run.Start)
-	if err != nil {
-		return err
-	}
+func (m *pgd) Begin(ctx context.Context, run *outer.Run) (err error) {
+	defer must.Catch(&err)
+	c := must.Get(run.Gradient(ctx, run.Start))
 	m.State = pgdState{Center: *c, Previous: c.X, Momentum: 1, C: m.Settings.Smoothness}
 	if m.State.C > 0 {
 		return nil

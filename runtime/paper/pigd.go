@@ -76,12 +76,10 @@ func (m *pigd) Iterate() (x []float64, f, step, measure float64) {
 }
 
 // Begin implements Method.
-func (m *pigd) Begin(ctx context.Context, run *outer.Run) error {
+func (m *pigd) Begin(ctx context.Context, run *outer.Run) (err error) {
+	defer must.Catch(&err)
 	n := run.Dim()
-	c, err := estimate(ctx, run, m.Settings.Delta, m.Settings.Lipschitz, m.Settings.Gap)
-	if err != nil {
-		return err
-	}
+	c := must.Get(estimate(ctx, run, m.Settings.Delta, m.Settings.Lipschitz, m.Settings.Gap))
 	m.State = pigdState{X: run.Start, F: c.F0, First: make([]float64, n), Second: make([]float64, n), Kept: run.Start,
 		Constants: *c, Rate: m.Settings.Rate, Budget: m.Settings.Iterations}
 	if m.Settings.Epsilon > 0 {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
@@ -16,15 +17,13 @@ import (
 )
 
 // minimize is a minimizer of f on a branch, from z.
-func (v *Solver) minimize(ctx context.Context, z []float64, branch []kkt.Fix) ([]float64, error) {
+func (v *Solver) minimize(ctx context.Context, z []float64, branch []kkt.Fix) (_ []float64, err error) {
+	defer must.Catch(&err)
 	v.s.Bounds(&v.bounds, branch)
 	if !v.s.Objective.Convex || !v.s.Objective.Known {
 		return v.sequential(ctx, z)
 	}
-	sol, err := v.solve(ctx, v.branch, &v.bounds, v.warm)
-	if err != nil {
-		return nil, err
-	}
+	sol := must.Get(v.solve(ctx, v.branch, &v.bounds, v.warm))
 	switch sol.Status {
 	case activeset.Optimal:
 		short, work := activeset.Shorter(ctx, v.branch, &v.bounds, sol, v.s.Objective.Const)
@@ -100,9 +99,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) (_ []float64, err 
 		v.warm = sol.Basis
 		before, now = now, v.pressed(sol)
 		slope, terms, length := 0.0, math.Abs(f), 0.0
-		for j := range grad {
-			length = math.Max(length, math.Abs(sol.Z[j]-at[j]))
-		}
+		length = math.Max(length, each.LargestBelow(len(grad), func(j int) float64 { return math.Abs(sol.Z[j] - at[j]) }))
 		for j, g := range grad {
 			slope += g * (sol.Z[j] - at[j])
 			terms += math.Abs(g) * (length + math.Abs(at[j])) // all entries of a step round by the longest
@@ -177,7 +174,8 @@ func (v *Solver) holding(pressed []bool) *activeset.Bounds {
 
 // onBranch is z, where it is a point of the branch whose bounds are set, else the point of the branch nearest to it in the relaxation's units: the follower's answer to some x need not
 // keep the leader's rows, and minimizers along the way down are none where they do not hold.
-func (v *Solver) onBranch(ctx context.Context, z []float64) ([]float64, error) {
+func (v *Solver) onBranch(ctx context.Context, z []float64) (_ []float64, err error) {
+	defer must.Catch(&err)
 	at, a, b := v.s.Scaled(z), v.s.Relaxation.A, &v.bounds
 	holds := func(value, lo, hi, terms float64) bool {
 		tolerance := tolerance.Sign * math.Max(1, terms)
@@ -198,10 +196,7 @@ func (v *Solver) onBranch(ctx context.Context, z []float64) ([]float64, error) {
 		ones[j], at[j] = 1, -at[j]
 	}
 	v.branch.SetObjective(sparse.Diagonal(ones), at)
-	sol, err := v.solve(ctx, v.branch, b, v.warm)
-	if err != nil {
-		return nil, err
-	}
+	sol := must.Get(v.solve(ctx, v.branch, b, v.warm))
 	if sol.Status != activeset.Optimal {
 		return nil, unsolved("the nearest point of a branch", sol.Status)
 	}

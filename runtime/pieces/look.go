@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/tolerance"
@@ -131,13 +132,11 @@ type Examined struct {
 
 // Examine looks at the point z of the system (len N, in the model's units) for what shows that it is stationary; it moves multipliers alone, to a vertex where they are not unique. A point is not where on a branch
 // that meets there, or with another vertex of the follower's multipliers, f falls to first order.
-func (v *Solver) Examine(ctx context.Context, z []float64) (*Examined, error) {
+func (v *Solver) Examine(ctx context.Context, z []float64) (_ *Examined, err error) {
+	defer must.Catch(&err)
 	p := &kkt.Point{Z: z, F: v.s.Value(z), SecondOrder: kkt.NotChecked}
 	p.Branch, p.Biactive = v.s.BranchAt(z)
-	seen, err := v.lookAtVertex(ctx, p)
-	if err != nil {
-		return nil, err
-	}
+	seen := must.Get(v.lookAtVertex(ctx, p))
 	out := &Examined{Point: p, Measure: seen.measure}
 	if seen.next != nil {
 		return out, nil

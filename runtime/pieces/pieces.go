@@ -205,9 +205,7 @@ func (v *Solver) Improve(ctx context.Context, z []float64, branch []kkt.Fix) (*k
 // size is the largest entry of z in the relaxation's units, and at least 1: the trust region of linearizations.
 func (v *Solver) size(z []float64) float64 {
 	r := 1.0
-	for j, t := range z {
-		r = math.Max(r, math.Abs(t)/v.s.ColScale[j])
-	}
+	r = math.Max(r, each.LargestBelow(len(z), func(j int) float64 { return math.Abs(z[j]) / v.s.ColScale[j] }))
 	return r
 }
 

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/internal/await"
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -133,9 +134,7 @@ func (v *Solver) reducedLeast(ctx context.Context, h *sparse.CSR, p *kkt.Point, 
 func lowest(a *mat.SymDense, noise float64) (float64, []float64) {
 	n, top := a.SymmetricDim(), 0.0
 	for i := range n {
-		for j := range i + 1 {
-			top = math.Max(top, math.Abs(a.At(i, j)))
-		}
+		top = math.Max(top, each.LargestBelow(i+1, func(j int) float64 { return math.Abs(a.At(i, j)) }))
 	}
 	var eigen mat.EigenSym
 	if top == 0 || !eigen.Factorize(a, true) {

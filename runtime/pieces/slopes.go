@@ -9,6 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -24,7 +26,8 @@ type Slope struct {
 
 // Slope is the one-sided derivative of f at p along dx (len Nx), the least (sense 1) or greatest (-1), as the follower moves along the branches that meet at p with its multipliers or with other vertices of
 // them: nil where no branch leads that way, as the follower leaves this answer, or has none. X bounds nothing here.
-func (v *Solver) Slope(ctx context.Context, p *kkt.Point, dx []float64, sense float64) (*Slope, error) {
+func (v *Solver) Slope(ctx context.Context, p *kkt.Point, dx []float64, sense float64) (_ *Slope, err error) {
+	defer must.Catch(&err)
 	others, _ := v.vertices(p.Z)
 	var best *Slope
 	for _, z := range append([][]float64{p.Z}, others...) {
@@ -33,10 +36,7 @@ func (v *Solver) Slope(ctx context.Context, p *kkt.Point, dx []float64, sense fl
 			at = &kkt.Point{Z: z}
 			at.Branch, at.Biactive = v.s.BranchAt(z)
 		}
-		s, err := v.slopeFrom(ctx, at, dx, sense)
-		if err != nil {
-			return nil, err
-		}
+		s := must.Get(v.slopeFrom(ctx, at, dx, sense))
 		if s != nil && (best == nil || sense*s.F < sense*best.F) {
 			best = s
 		}
@@ -62,10 +62,7 @@ func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64, sens
 	}
 	floats.Scale(sense, grad)
 	v.linear.SetObjective(nil, grad)
-	size := 0.0
-	for j, d := range dx {
-		size = math.Max(size, math.Abs(d)/s.ColScale[j])
-	}
+	size := each.LargestBelow(len(dx), func(j int) float64 { return math.Abs(dx[j]) / s.ColScale[j] })
 	fix := slices.Clone(p.Branch)
 	for _, k := range p.Biactive {
 		fix[k] = kkt.Open
@@ -318,13 +315,11 @@ func (s *Slope) Of(gradient, dx []float64) bool {
 }
 
 // Open is a branch at p that a generic direction of x leads into, ahead or back; nil where none does: what a gradient of a piece at a kink is taken on.
-func (v *Solver) Open(ctx context.Context, p *kkt.Point) ([]kkt.Fix, error) {
+func (v *Solver) Open(ctx context.Context, p *kkt.Point) (_ []kkt.Fix, err error) {
+	defer must.Catch(&err)
 	dx := v.Generic()
 	for range 2 {
-		s, err := v.slopeFrom(ctx, p, dx, 1)
-		if err != nil {
-			return nil, err
-		}
+		s := must.Get(v.slopeFrom(ctx, p, dx, 1))
 		if s != nil {
 			return s.Branch, nil
 		}

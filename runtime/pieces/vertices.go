@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/combin"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -94,12 +95,7 @@ func (f *face) acrossLines(of []int, normals *mat.Dense) *mat.Dense {
 		return nil
 	}
 	null := mat.DenseCopyOf(q.Slice(0, n, rank, n))
-	var signed []int
-	for c, h := range of {
-		if f.signed[h] {
-			signed = append(signed, c)
-		}
-	}
+	signed := each.WhereBelow(len(of), func(c int) bool { return f.signed[of[c]] })
 	switch len(signed) {
 	case n:
 		return null
@@ -175,12 +171,7 @@ func (f *face) point(s *kkt.System, l []float64) []float64 {
 
 // tight are the places in a part of multipliers that are 0.
 func (f *face) tight(p part, l []float64) (at []int) {
-	for c, h := range p.of {
-		if f.signed[h] && l[h] <= tolerance.Sign {
-			at = append(at, c)
-		}
-	}
-	return at
+	return each.WhereBelow(len(p.of), func(c int) bool { return f.signed[p.of[c]] && l[p.of[c]] <= tolerance.Sign })
 }
 
 // move goes along a direction of a part until a multiplier is 0; nil where none ends it.
@@ -318,9 +309,7 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 			}
 		}
 	}
-	for _, l := range queue[1:] {
-		out = append(out, f.point(v.s, l))
-	}
+	out = append(out, each.Of(queue[1:], func(l []float64) []float64 { return f.point(v.s, l) })...)
 	return out, all
 }
 
@@ -383,16 +372,14 @@ func (v *Solver) Beyond(ctx context.Context, p *kkt.Point) (*kkt.Point, error) {
 // elsewhere looks at a stationary point with the other vertices of the follower's multipliers. Where f falls from one of them it is a point of the branch that is
 // given with it; nil where it falls from none that was looked at, of which the point then says whether these are all.
 func (v *Solver) elsewhere(ctx context.Context, p *kkt.Point) (z []float64, branch []kkt.Fix, err error) {
+	defer must.Catch(&err)
 	others, all := v.vertices(p.Z)
 	p.Vertices, p.AllVertices = 1+len(others), all
 	var at *activeset.Basis // the vertices are of one point
 	for _, other := range others {
 		q := &kkt.Point{Z: other, F: v.s.Value(other)}
 		q.Branch, q.Biactive = v.s.BranchAt(other)
-		look, err := v.look(ctx, q, at)
-		if err != nil {
-			return nil, nil, err
-		}
+		look := must.Get(v.look(ctx, q, at))
 		if at = look.root.Basis; look.next != nil {
 			return other, look.next, nil
 		}

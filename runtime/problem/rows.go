@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/tolerance"
 )
@@ -48,10 +49,7 @@ func (r *Rows) Hold(x, y []float64, i int) {
 // other are lambda's own, and what others may have besides, which nothing tells, is left out. It is the projection of lambda onto the range of B.
 func (r *Rows) Shortest(lambda []float64) []float64 {
 	length := r.lengths(func(i int) bool { return lambda[i] != 0 })
-	want := make([]float64, len(lambda))
-	for i, t := range lambda {
-		want[i] = t * length[i]
-	}
+	want := each.Below(len(lambda), func(i int) float64 { return lambda[i] * length[i] })
 	found, _ := r.project(length, want)
 	for i, l := range length {
 		if l > 0 {
@@ -100,10 +98,7 @@ func (r *Rows) lengths(in func(i int) bool) []float64 {
 
 // project is the projection of want (len m) onto the range of the rows of B by their lengths, those of length 0 left out, and the shortest y that it is the image of.
 func (r *Rows) project(length, want []float64) (found, image []float64) {
-	least := 0.0
-	for _, t := range want {
-		least += tolerance.Feasibility * t * tolerance.Feasibility * t
-	}
+	least := each.Sum(want, func(t float64) float64 { return tolerance.Feasibility * t * tolerance.Feasibility * t })
 	found, image = slices.Clone(want), make([]float64, r.B.Cols)
 	rest := slices.Clone(want)
 	forward := func(dst, y []float64) {

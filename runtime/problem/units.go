@@ -3,6 +3,7 @@ package problem
 import (
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/tolerance"
 )
@@ -97,13 +98,10 @@ type term struct {
 
 // boxRows are the rows of X, and those of the lower level.
 func (p *Problem) boxRows() []boxRow {
-	var out []boxRow
-	for i, kind := range p.X.Kind {
-		out = append(out, boxRow{appendTerms(nil, p.X.E, i, 0, 1), p.X.Rhs[i], kind})
-	}
-	for i, kind := range p.Rows.Kind {
-		out = append(out, boxRow{appendTerms(appendTerms(nil, p.Rows.A, i, 0, 1), p.Rows.B, i, p.Dx, -1), p.Rows.Rhs[i], kind})
-	}
+	out := each.Below(len(p.X.Kind), func(i int) boxRow { return boxRow{appendTerms(nil, p.X.E, i, 0, 1), p.X.Rhs[i], p.X.Kind[i]} })
+	out = append(out, each.Below(len(p.Rows.Kind), func(i int) boxRow {
+		return boxRow{appendTerms(appendTerms(nil, p.Rows.A, i, 0, 1), p.Rows.B, i, p.Dx, -1), p.Rows.Rhs[i], p.Rows.Kind[i]}
+	})...)
 	return out
 }
 

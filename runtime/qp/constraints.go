@@ -53,9 +53,8 @@ func (ws *Workspace) addGradient(dst, sizes []float64, k int, t float64) {
 	case j >= 0:
 		add(j, sign)
 	case k < ws.m:
-		cols, vals := ws.p.A.Row(k)
-		for i, j := range cols {
-			add(j, vals[i])
+		for j, v := range ws.p.A.Entries(k) {
+			add(j, v)
 		}
 	default:
 		for j, v := range ws.p.Pieces[k-ws.m-2*ws.n].Gradient {
@@ -112,9 +111,8 @@ func (ws *Workspace) termSize(k int) float64 {
 	case j >= 0:
 		size += ws.termSizes[j]
 	case k < ws.m:
-		cols, vals := ws.p.A.Row(k)
-		for t, j := range cols {
-			size += math.Abs(vals[t]) * ws.termSizes[j]
+		for j, v := range ws.p.A.Entries(k) {
+			size += math.Abs(v) * ws.termSizes[j]
 		}
 	default:
 		size += math.Abs(ws.level)

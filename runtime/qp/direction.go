@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
@@ -35,11 +36,9 @@ type Step struct {
 // tangent half spaces at x, so that x + d may leave a ball by O(|d|^2); a caller
 // that adds the balls' multipliers to H as curvature, and projects x + d, sees
 // steps of second order.
-func (p *Projector) Step(x []float64, m *Model) (*Step, error) {
-	step, err := p.step(x, m, p.upper)
-	if err != nil {
-		return nil, err
-	}
+func (p *Projector) Step(x []float64, m *Model) (_ *Step, err error) {
+	defer must.Catch(&err)
+	step := must.Get(p.step(x, m, p.upper))
 	next := make([]float64, p.dx)
 	floats.AddTo(next, x, step.D)
 	inside, err := p.contains(next)
@@ -172,7 +171,8 @@ type Hull struct {
 // |d| <= radius, only constraints within radius of x take part, and d = 0 exactly
 // where x is stationary for the hull. For one gradient and s its step this is
 // the gradient mapping (eq:gradient-mapping).
-func (p *Projector) MinNorm(x []float64, gradients [][]float64, radius float64) (*Hull, error) {
+func (p *Projector) MinNorm(x []float64, gradients [][]float64, radius float64) (_ *Hull, err error) {
+	defer must.Catch(&err)
 	largest := 0.0
 	for _, g := range gradients {
 		largest = math.Max(largest, linalg.Norm(g))
@@ -191,10 +191,7 @@ func (p *Projector) MinNorm(x []float64, gradients [][]float64, radius float64) 
 			}
 		}
 	}
-	step, err := p.Step(x, &Model{H: Identity(p.dx), Pieces: model})
-	if err != nil {
-		return nil, err
-	}
+	step := must.Get(p.Step(x, &Model{H: Identity(p.dx), Pieces: model}))
 	h := &Hull{Weights: step.Weights, Normal: step.Normal}
 	for j := range h.Normal {
 		h.Normal[j] = h.Normal[j] / radius * largest

@@ -111,10 +111,7 @@ func (h *Hessian) multiply(dst, v []float64) {
 	}
 	c := each.Of(h.w, func(col []float64) float64 { return linalg.Dot(col, v[:len(col)]) })
 	for a, col := range h.w {
-		t := 0.0
-		for b, v := range c {
-			t += h.m.At(a, b) * v
-		}
+		t := each.SumBelow(len(c), func(b int) float64 { return h.m.At(a, b) * c[b] })
 		linalg.Axpy(dst[:len(col)], t, col)
 	}
 }

@@ -62,11 +62,7 @@ func presolve(m *sparse.CSR, equal []bool) (kept []int, impossible bool) {
 			}
 		}
 	}
-	for i := range gone {
-		if !gone[i] {
-			kept = append(kept, i)
-		}
-	}
+	kept = append(kept, each.WhereBelow(len(gone), func(i int) bool { return !gone[i] })...)
 	return kept, contradicts(m, equal, kept)
 }
 

@@ -3,6 +3,7 @@ package reduced
 import (
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 )
 
@@ -54,10 +55,7 @@ func (z *inverse) solve(a []float64, c []float64) (u []float64, l []float64) {
 	if !ok {
 		z.dependent = true
 	}
-	l = make([]float64, len(z.rows))
-	for b, r := range z.rows {
-		l[b] = found[r]
-	}
+	l = each.Of(z.rows, func(r int) float64 { return found[r] })
 	return u, l
 }
 

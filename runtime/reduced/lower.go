@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -78,13 +79,7 @@ func (p *piece) pivot() (sides []int8, least int) {
 
 // strong are the rows with a side that are not biactive, ascending.
 func (p *piece) strong() []int {
-	var rows []int
-	for r, side := range p.side {
-		if side != 0 && !p.inK[r] {
-			rows = append(rows, r)
-		}
-	}
-	return rows
+	return each.WhereBelow(len(p.side), func(r int) bool { return p.side[r] != 0 && !p.inK[r] })
 }
 
 // slackError is what decides on the slack of row r, top the largest multiplier: of a dense follower slacks are sums of terms of that size.
@@ -92,9 +87,8 @@ func (p *piece) slackError(r int, top float64) float64 {
 	row := &p.f.rows[r]
 	if q := p.f.sparse; q != nil { // they are sums of entries of y, which are those of y0 and what the rows add
 		top = 0
-		cols, vals := q.b.Row(r)
-		for t, j := range cols {
-			top += math.Abs(vals[t]) * (math.Abs(p.f.y0[j]) + math.Abs(p.y[j]))
+		for j, v := range q.b.Entries(r) {
+			top += math.Abs(v) * (math.Abs(p.f.y0[j]) + math.Abs(p.y[j]))
 		}
 	}
 	size := math.Abs(p.f.p0[r]) + math.Abs(p.v[r])

@@ -3,6 +3,7 @@ package reduced
 import (
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 )
 
@@ -93,16 +94,8 @@ func (p *piece) save(st *State) {
 			st.Strong = append(st.Strong, Held{r, side < 0})
 		}
 	}
-	for i, on := range p.wallOn {
-		if on && !p.f.walls[i].equal {
-			st.Walls = append(st.Walls, i)
-		}
-	}
-	for i, on := range p.coupleOn {
-		if on && !p.f.coupled[i].equal {
-			st.Coupled = append(st.Coupled, i)
-		}
-	}
+	st.Walls = append(st.Walls, each.WhereBelow(len(p.wallOn), func(i int) bool { return p.wallOn[i] && !p.f.walls[i].equal })...)
+	st.Coupled = append(st.Coupled, each.WhereBelow(len(p.coupleOn), func(i int) bool { return p.coupleOn[i] && !p.f.coupled[i].equal })...)
 }
 
 func sideOf(high bool) int8 {

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
@@ -257,10 +258,7 @@ func (p *piece) signProgram(j *judged) *signProgram {
 	none := *j // nu of each row in K, with nothing of the equations
 	none.eq, none.read = make([]float64, len(j.eq)), nil
 	p.adjoint(&none)
-	takes := make([]eliminated, len(m.rows))
-	for t, e := range m.rows {
-		takes[t] = p.eliminated(m.q, e.at)
-	}
+	takes := each.Of(m.rows, func(e signed) eliminated { return p.eliminated(m.q, e.at) })
 	held := len(lo)
 	errs := make([]float64, held) // the rounding of each multiplier's column
 	rows := sparse.Empty(held)

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
@@ -123,11 +124,7 @@ func (p *piece) letGo(list []release, single bool) {
 		}
 	}
 	k := p.k[:0]
-	for _, r := range p.k {
-		if p.inK[r] {
-			k = append(k, r)
-		}
-	}
+	k = append(k, each.Where(p.k, func(r int) bool { return p.inK[r] })...)
 	p.k = k
 }
 
@@ -282,11 +279,7 @@ func (p *piece) atBound(j int, bound float64) bool {
 func end(s Status) *Status { return &s }
 
 func most(list []release) float64 {
-	v := 0.0
-	for _, r := range list {
-		v = math.Max(v, -r.amount)
-	}
-	return v
+	return each.Largest(list, func(r release) float64 { return -r.amount })
 }
 
 // releaseShare is the part of the most negative multiplier from which others are let go with it: those that are an order smaller are likely to

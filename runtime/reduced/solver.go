@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
@@ -156,11 +157,9 @@ type Space struct {
 }
 
 // New eliminates y.
-func New(sys *kkt.System) (*Space, error) {
-	f, err := newFollower(sys)
-	if err != nil {
-		return nil, err
-	}
+func New(sys *kkt.System) (_ *Space, err error) {
+	defer must.Catch(&err)
+	f := must.Get(newFollower(sys))
 	whole := &Space{f: f, p: sys.P}
 	if short, p := condensed(f); short != nil {
 		return &Space{short, p, whole}, nil
@@ -169,24 +168,20 @@ func New(sys *kkt.System) (*Space, error) {
 }
 
 // Solve is New and Space.Solve.
-func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*Result, error) {
-	s, err := New(sys)
-	if err != nil {
-		return nil, err
-	}
+func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (_ *Result, err error) {
+	defer must.Catch(&err)
+	s := must.Get(New(sys))
 	return s.Solve(ctx, x0, opts)
 }
 
 // Solve runs the three phases from x0, which X and the follower's rows should allow. F is no higher at an end that is not a limit than at x0.
-func (s *Space) Solve(ctx context.Context, x0 []float64, opts Options) (*Result, error) {
+func (s *Space) Solve(ctx context.Context, x0 []float64, opts Options) (_ *Result, err error) {
+	defer must.Catch(&err)
 	if opts.Still && s.whole != nil {
 		s = s.whole
 	}
 	p := s.solver(opts).newPiece()
-	st, err := p.start(x0)
-	if err != nil {
-		return nil, err
-	}
+	st := must.Get(p.start(x0))
 	if opts.Still {
 		return p.examine(ctx, st)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/gram"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
@@ -35,16 +36,8 @@ func newWorking(p *piece) *working {
 func newEquations(p *piece) *working {
 	f := p.f
 	q := &working{p: p}
-	for i, on := range p.wallOn {
-		if on {
-			q.walls = append(q.walls, i)
-		}
-	}
-	for i, on := range p.coupleOn {
-		if on {
-			q.couple = append(q.couple, i)
-		}
-	}
+	q.walls = append(q.walls, each.WhereBelow(len(p.wallOn), func(i int) bool { return p.wallOn[i] })...)
+	q.couple = append(q.couple, each.WhereBelow(len(p.coupleOn), func(i int) bool { return p.coupleOn[i] })...)
 	nk := len(p.k)
 	q.rows = nk + len(q.walls) + len(q.couple)
 	if f.sparse != nil && math.Pow(float64(max(0, q.rows-f.nw)), 2) > math.Pow(float64(f.n), 1.5) { // more than all else takes
@@ -73,10 +66,7 @@ func newEquations(p *piece) *working {
 			b, t := &f.blocks[k], &p.tangents[k]
 			ns, from := len(t.rows), a
 			var y []float64
-			lengths := make([]float64, ns)
-			for c := range lengths {
-				lengths[c] = linalg.Norm(t.t[c*f.nw : (c+1)*f.nw])
-			}
+			lengths := each.Below(ns, func(c int) float64 { return linalg.Norm(t.t[c*f.nw : (c+1)*f.nw]) })
 			for ; a < nk && f.owner[p.k[a]] == k; a++ {
 				r := p.k[a]
 				copy(row(a), f.r[r*f.nw:(r+1)*f.nw])

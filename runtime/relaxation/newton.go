@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
@@ -149,8 +150,6 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 // noise is the change of f that means nothing at z.
 func (r *Relaxation) noise(f float64, g, z []float64) float64 {
 	terms := math.Abs(f)
-	for j, v := range g {
-		terms = math.Max(terms, math.Abs(v*z[j]))
-	}
+	terms = math.Max(terms, each.LargestBelow(len(g), func(j int) float64 { return math.Abs(g[j] * z[j]) }))
 	return tolerance.Feasibility * terms
 }

@@ -127,15 +127,13 @@ func ChartOf(v runtime.Value, s *Structure) chart.Chart {
 	names := each.Below(len(v.Data)/max(1, cols.Size), func(i int) string { return placeText(rows, i) })
 	if len(names) <= len(chart.Colors) && cols.Size > len(chart.Colors) && (cols.Labels != nil && ordered(cols) || s != nil && s.Ordered[v.Name]) {
 		l := &chart.Lines{Title: v.Name, Mark: math.NaN(), Labels: labels(cols)}
-		for i, name := range names {
-			l.Series = append(l.Series, chart.Series{Name: name, X: counted(cols.Size), Y: v.Data[i*cols.Size : (i+1)*cols.Size]})
-		}
+		l.Series = append(l.Series, each.Below(len(names), func(i int) chart.Series {
+			return chart.Series{Name: names[i], X: counted(cols.Size), Y: v.Data[i*cols.Size : (i+1)*cols.Size]}
+		})...)
 		return l
 	}
 	h := &chart.Heat{Title: v.Name, Rows: names, Cols: labels(cols)}
-	for i := range names {
-		h.Values = append(h.Values, v.Data[i*cols.Size:(i+1)*cols.Size])
-	}
+	h.Values = append(h.Values, each.Below(len(names), func(i int) []float64 { return v.Data[i*cols.Size : (i+1)*cols.Size] })...)
 	return h
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
@@ -70,8 +71,6 @@ func (v *view) certificate(r *runtime.Result, report *certify.Report) {
 	if report == nil {
 		return
 	}
-	for _, c := range report.Checks {
-		v.Checks = append(v.Checks, checkView{c.OK, strings.TrimSpace(c.String())})
-	}
+	v.Checks = append(v.Checks, each.Of(report.Checks, func(c certify.Check) checkView { return checkView{c.OK, strings.TrimSpace(c.String())} })...)
 	v.Unchecked = report.Unchecked
 }

@@ -263,9 +263,7 @@ func valueOf(u runtime.Value, s *Structure, sides map[string]string) valueView {
 	}
 	c := ChartOf(u, s)
 	if b, ok := c.(*chart.Bars); ok && sides != nil {
-		for k := range u.Data {
-			b.Notes = append(b.Notes, note(k))
-		}
+		b.Notes = append(b.Notes, each.Below(len(u.Data), func(k int) string { return note(k) })...)
 	}
 	out.Chart = c.SVG()
 	out.Header = append(axisNames(u), "value")
@@ -330,11 +328,7 @@ func over(title, y, x string, log bool, series ...chart.Series) template.HTML {
 
 // gaps are those of the best F to a bound, relative to it.
 func gaps(best, bound []float64) []float64 {
-	out := make([]float64, len(best))
-	for k, f := range best {
-		out[k] = math.Abs(f-bound[k]) / math.Abs(f)
-	}
-	return out
+	return each.Below(len(best), func(k int) float64 { return math.Abs(best[k]-bound[k]) / math.Abs(best[k]) })
 }
 
 // course draws F and stationarity against calls and time.
@@ -434,7 +428,5 @@ func (v *view) starts(r *runtime.Result) {
 
 func (v *view) model(src *diag.Source, r *runtime.Result) {
 	v.Model, v.ModelName = highlight(src, r.Diagnostics), src.Name
-	for _, d := range r.Diagnostics {
-		v.Diagnostics = append(v.Diagnostics, d.Error())
-	}
+	v.Diagnostics = append(v.Diagnostics, each.Of(r.Diagnostics, func(d *diag.Diagnostic) string { return d.Error() })...)
 }

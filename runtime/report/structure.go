@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/lang"
 	"bilevelc/runtime"
@@ -209,9 +210,7 @@ families:
 		if 10*whole < 6*arcs {
 			continue
 		}
-		for k := range nodes {
-			g.Nodes = append(g.Nodes, labelText(axis, k))
-		}
+		g.Nodes = append(g.Nodes, each.Below(nodes, func(k int) string { return labelText(axis, k) })...)
 		return g
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime"
 )
 
@@ -150,9 +151,7 @@ func axisNames(v runtime.Value) []string {
 
 func valueTable(name string, v runtime.Value) Table {
 	t := Table{Name: name, Header: append(axisNames(v), "value")}
-	for k, f := range v.Data {
-		t.Rows = append(t.Rows, append(v.Key(k), full(f)))
-	}
+	t.Rows = append(t.Rows, each.Below(len(v.Data), func(k int) []string { return append(v.Key(k), full(v.Data[k])) })...)
 	return t
 }
 
@@ -227,9 +226,7 @@ func LineTable(line *runtime.Line) Table {
 			values runtime.Values
 		}{{"", shape.Variables}, {"multiplier ", shape.Multipliers}} {
 			for _, v := range group.values {
-				for k := range v.Data {
-					t.Header = append(t.Header, group.prefix+runtime.EntryName(v, k))
-				}
+				t.Header = append(t.Header, each.Below(len(v.Data), func(k int) string { return group.prefix + runtime.EntryName(v, k) })...)
 			}
 		}
 	}
@@ -237,9 +234,7 @@ func LineTable(line *runtime.Line) Table {
 		row := []string{full(float64(p.At)), p.Status.String(), full(float64(p.Objective)), full(float64(p.Lower))}
 		for _, vs := range []runtime.Values{p.Variables, p.Multipliers} {
 			for _, v := range vs {
-				for _, f := range v.Data {
-					row = append(row, full(f))
-				}
+				row = append(row, each.Of(v.Data, full)...)
 			}
 		}
 		for len(row) < len(t.Header) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/chart"
@@ -101,10 +102,7 @@ func meaningOf(s runtime.Status) string {
 
 // worst is the largest KKT residual.
 func worst(r runtime.Residuals) runtime.Number {
-	w := 0.0
-	for _, v := range []runtime.Number{r.Stationarity, r.Primal, r.Dual, r.Complementarity} {
-		w = math.Max(w, float64(v))
-	}
+	w := each.Largest([]runtime.Number{r.Stationarity, r.Primal, r.Dual, r.Complementarity}, func(v runtime.Number) float64 { return float64(v) })
 	return runtime.Number(w)
 }
 

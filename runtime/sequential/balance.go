@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -33,9 +34,7 @@ func (a *answers) balanced(x, y, lambda []float64) []float64 {
 		}
 	}
 	worst := func() (w float64) {
-		for j, t := range left {
-			w = math.Max(w, math.Abs(t)/size[j])
-		}
+		w = math.Max(w, each.LargestBelow(len(left), func(j int) float64 { return math.Abs(left[j]) / size[j] }))
 		return w
 	}
 	rest(lambda)

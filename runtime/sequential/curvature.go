@@ -24,17 +24,15 @@ type lower struct {
 }
 
 // followerAt differences grad_y g at (x, y), in y and, where mixed is set, in x; fine differences are extrapolated: their errors are those of rounding.
-func (v *Solver) followerAt(x, y []float64, mixed, fine bool) (*lower, error) {
+func (v *Solver) followerAt(x, y []float64, mixed, fine bool) (_ *lower, err error) {
+	defer must.Catch(&err)
 	p := v.p
 	out := &lower{grad: make([]float64, p.Dy)}
 	p.G.GradY(out.grad, x, y)
 	if !linalg.Finite(out.grad) {
 		return nil, ErrNotFinite
 	}
-	var err error
-	if out.h, err = v.jacobian(y, func(dst, at []float64) { p.G.GradY(dst, x, at) }, v.groups, fine, v.affineColumns(x, y, p.Dx)); err != nil {
-		return nil, err
-	}
+	out.h = must.Get(v.jacobian(y, func(dst, at []float64) { p.G.GradY(dst, x, at) }, v.groups, fine, v.affineColumns(x, y, p.Dx)))
 	out.h = symmetric(out.h)
 	if v.mayTie() {
 		out.h = told(out.h, out.grad, kkt.Units(y))
@@ -163,10 +161,7 @@ func (v *Solver) rank(pt *point, strong []bool) error {
 		if t > least || n == 0 {
 			continue
 		}
-		d := make([]float64, n)
-		for i := range d {
-			d[i] = vectors.At(i, k)
-		}
+		d := each.Below(n, func(i int) float64 { return vectors.At(i, k) })
 		across(d)
 		size := linalg.Norm(d)
 		for i := range d {

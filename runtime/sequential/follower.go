@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -26,11 +28,9 @@ type answers struct {
 }
 
 // newAnswers prepares the follower's programs in the units in which its system at (x, y) is equilibrated, which are the answer's Hessian's.
-func (v *Solver) newAnswers(x, y []float64) (*answers, error) {
-	lo, err := v.followerAt(x, y, true, false)
-	if err != nil {
-		return nil, err
-	}
+func (v *Solver) newAnswers(x, y []float64) (_ *answers, err error) {
+	defer must.Catch(&err)
+	lo := must.Get(v.followerAt(x, y, true, false))
 	pt := v.bare(x, y)
 	pt.lower = lo
 	a := &answers{v: v}
@@ -56,6 +56,7 @@ var errSteps = fmt.Errorf("no answer of the follower was found in %d steps", tol
 
 // solve is the follower's answer to x with its multipliers, from y, which need not be feasible but where grad_y g is to be finite.
 func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float64, err error) {
+	defer must.Catch(&err)
 	p := a.v.p
 	y = slices.Clone(y)
 	grad, next := make([]float64, p.Dy), make([]float64, p.Dy)
@@ -68,17 +69,11 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 		if !linalg.Finite(grad) || math.IsNaN(value) || math.IsInf(value, 0) {
 			return nil, nil, ErrNotFinite
 		}
-		h, err := a.hessian(x, y)
-		if err != nil {
-			return nil, nil, err
-		}
+		h := must.Get(a.hessian(x, y))
 		if !(p.Facts.StrongConvexity > 0) {
 			h = a.proximal(h, grad, y, before)
 		}
-		c := make([]float64, p.Dy)
-		for j := range c {
-			c[j] = grad[j] - h.RowDot(j, y)
-		}
+		c := each.Below(p.Dy, func(j int) float64 { return grad[j] - h.RowDot(j, y) })
 		z, status := a.qp.Minimize(ctx, x, h, c)
 		switch {
 		case ctx.Err() != nil:
@@ -151,9 +146,7 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 
 // size is the largest entry of a gradient in y, in units of the program.
 func (a *answers) size(grad []float64) (most float64) {
-	for j, t := range grad {
-		most = math.Max(most, math.Abs(t)*a.qp.Unit(j))
-	}
+	most = math.Max(most, each.LargestBelow(len(grad), func(j int) float64 { return math.Abs(grad[j]) * a.qp.Unit(j) }))
 	return most
 }
 
@@ -166,10 +159,9 @@ func (a *answers) proximal(h *sparse.CSR, grad, y []float64, before float64) *sp
 		size, force, length = math.Max(size, math.Abs(h.At(j, j))*u*u), math.Max(force, math.Abs(grad[j])*u), math.Max(length, math.Abs(y[j])/u)
 	}
 	weight := math.Max(size, force/length) * math.Min(1, math.Max(before/length, 1/certain))
-	entries := make([]sparse.Entry, 0, len(y))
-	for j := range y {
-		entries = append(entries, sparse.Entry{Row: j, Col: j, Val: math.Max(weight, 0x1p-1000) / (a.qp.Unit(j) * a.qp.Unit(j))})
-	}
+	entries := each.Below(len(y), func(j int) sparse.Entry {
+		return sparse.Entry{Row: j, Col: j, Val: math.Max(weight, 0x1p-1000) / (a.qp.Unit(j) * a.qp.Unit(j))}
+	})
 	return sparse.Add(1, h, 1, sparse.FromEntries(len(y), len(y), entries))
 }
 
@@ -193,7 +185,8 @@ func (a *answers) rounding(i int, x, y []float64) float64 {
 }
 
 // hessian is that of g in y at (x, y), made positive semidefinite where it is so along the equality rows alone.
-func (a *answers) hessian(x, y []float64) (*sparse.CSR, error) {
+func (a *answers) hessian(x, y []float64) (_ *sparse.CSR, err error) {
+	defer must.Catch(&err)
 	here := append(slices.Clone(x), y...)
 	if a.h != nil && a.v.p.Facts.QuadraticInY && a.v.p.Facts.FixedHessian {
 		return a.h, nil
@@ -201,10 +194,7 @@ func (a *answers) hessian(x, y []float64) (*sparse.CSR, error) {
 	if a.h != nil && slices.Equal(a.at, here) {
 		return a.h, nil
 	}
-	lo, err := a.v.followerAt(x, y, false, false)
-	if err != nil {
-		return nil, err
-	}
+	lo := must.Get(a.v.followerAt(x, y, false, false))
 	h := lo.h
 	if !linalg.Finite(h.Val) {
 		return nil, ErrNotFinite

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/extended"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
@@ -89,10 +90,9 @@ func (f *follower) ValueGradY(dst, x, y []float64) float64 {
 // Value implements problem.Function.
 func (f *follower) Value(x, y []float64) float64 {
 	dx, dy := linalg.Minus(x[:len(f.x)], f.x), linalg.Minus(y, f.y)
-	v := 0.0
-	for i, t := range dy {
-		v += t * (f.model.grad[i] + f.model.h.RowDot(i, dy)/2 + f.model.g.RowDot(i, dx))
-	}
+	v := each.SumBelow(len(dy), func(i int) float64 {
+		return dy[i] * (f.model.grad[i] + f.model.h.RowDot(i, dy)/2 + f.model.g.RowDot(i, dx))
+	})
 	return v
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -72,13 +73,11 @@ func (v *Solver) bare(x, y []float64) *point {
 }
 
 // alone is the follower of the system at a point, without the leader's constraints, and sets the units of x.
-func (v *Solver) alone(pt *point) (*kkt.Follower, *kkt.System, error) {
+func (v *Solver) alone(pt *point) (_ *kkt.Follower, _ *kkt.System, err error) {
+	defer must.Catch(&err)
 	only := *v
 	only.kinds = nil
-	s, err := only.program(pt, nil, nil, nil)
-	if err != nil {
-		return nil, nil, err
-	}
+	s := must.Get(only.program(pt, nil, nil, nil))
 	v.unit = kkt.Units(pt.x)
 	f, err := kkt.NewFollower(s)
 	return f, s, err
@@ -86,10 +85,8 @@ func (v *Solver) alone(pt *point) (*kkt.Follower, *kkt.System, error) {
 
 // Begin is the follower's answer to x, with its multipliers, where nothing is known of it.
 func (v *Solver) Begin(ctx context.Context, x []float64) (y, lambda []float64, err error) {
-	pt, err := v.begin(ctx, x)
-	if err != nil {
-		return nil, nil, err
-	}
+	defer must.Catch(&err)
+	pt := must.Get(v.begin(ctx, x))
 	return pt.y, pt.lambda, nil
 }
 
@@ -157,9 +154,7 @@ func (v *Solver) entry(pt *point, j int) float64 {
 // sizeRead is the size of the entries that f reads, 1 at least.
 func (v *Solver) sizeRead(pt *point) float64 {
 	size := 1.0
-	for j := range pt.grad {
-		size = math.Max(size, math.Abs(v.entry(pt, j)))
-	}
+	size = math.Max(size, each.LargestBelow(len(pt.grad), func(j int) float64 { return math.Abs(v.entry(pt, j)) }))
 	return size
 }
 
@@ -178,8 +173,6 @@ func (v *Solver) outside(x []float64) bool {
 
 // distance of two points in x, in units of x.
 func (v *Solver) distance(a, b *point) (most float64) {
-	for j, t := range a.x {
-		most = math.Max(most, math.Abs(t-b.x[j])/v.unit[j])
-	}
+	most = math.Max(most, each.LargestBelow(len(a.x), func(j int) float64 { return math.Abs(a.x[j]-b.x[j]) / v.unit[j] }))
 	return most
 }

@@ -169,10 +169,7 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 		}
 	}
 	for theta := 1.0; theta > 1.0/64; theta /= 2 {
-		rest := make([]float64, len(r))
-		for i := range rest {
-			rest[i] = r[i] - theta*along[i]
-		}
+		rest := each.Below(len(r), func(i int) float64 { return r[i] - theta*along[i] })
 		if made, below := b.convexified(rest); below >= math.Min(0, least) {
 			return hess, sparse.Add(1, v.inX(b.back(made)), theta, part), true
 		}

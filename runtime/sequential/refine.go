@@ -50,10 +50,7 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all, fi
 	size := 0.0
 	for i, kind := range p.Rows.Kind {
 		cols, vals := p.Rows.B.Row(i)
-		steep := 0.0
-		for t, j := range cols {
-			steep = math.Max(steep, math.Abs(vals[t])*a.qp.Unit(j))
-		}
+		steep := each.LargestBelow(len(cols), func(t int) float64 { return math.Abs(vals[t]) * a.qp.Unit(cols[t]) })
 		held := kind == problem.Equal || lambda[i]*steep > tolerance.Sign*force
 		inactive := kind == problem.AtMost && -h[i] > tolerance.Sign*steep*math.Max(1, reach)
 		rounding := a.rounding(i, x, y)
@@ -90,10 +87,7 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all, fi
 		rows = append(rows, i)
 		program.RowLo, program.RowHi = append(program.RowLo, h[i]), append(program.RowHi, hi)
 	}
-	left := 0.0
-	for j, g := range rest {
-		left = math.Max(left, math.Abs(g)*a.qp.Unit(j))
-	}
+	left := each.LargestBelow(len(rest), func(j int) float64 { return math.Abs(rest[j]) * a.qp.Unit(j) })
 	if size = math.Max(size, left); size == 0 || !open && left <= tolerance.SumRounding*force {
 		return y, lambda, holds
 	}

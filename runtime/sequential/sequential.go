@@ -37,6 +37,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
@@ -213,10 +214,7 @@ func (v *Solver) slopes(i int, pt *point, answer []float64) []float64 {
 // cleared sets entries of a row to 0 that rounding leaves of a slope that vanishes: over the lengths on which variables vary they are rounding beside the others. A system with a coefficient of 1e-33 has units of 1e22,
 // in which nothing else counts.
 func cleared(row, units []float64) {
-	most := 0.0
-	for j, t := range row {
-		most = math.Max(most, math.Abs(t)*units[j])
-	}
+	most := each.LargestBelow(len(row), func(j int) float64 { return math.Abs(row[j]) * units[j] })
 	for j, t := range row {
 		if math.Abs(t)*units[j] <= tolerance.SumRounding*most {
 			row[j] = 0
@@ -265,7 +263,8 @@ func (v *Solver) second(pt *point, fine bool) (err error) {
 }
 
 // affine reads H and G off a follower whose g is quadratic in x and y.
-func (v *Solver) affine() (*lower, error) {
+func (v *Solver) affine() (_ *lower, err error) {
+	defer must.Catch(&err)
 	q := *v.p
 	set := *q.X
 	set.Balls = nil
@@ -273,10 +272,7 @@ func (v *Solver) affine() (*lower, error) {
 	zero := quadratic{at: make([]float64, q.Dx+q.Dy+len(q.Duals)), Quadratic: sparse.Quadratic{Lin: make([]float64, q.Dx+q.Dy+len(q.Duals))}, rows: sparse.Empty(0)}
 	q.F = problem.Joint(zero.valueGrad)
 	q.Facts.DegreeF = 0
-	s, err := kkt.New(&q)
-	if err != nil {
-		return nil, err
-	}
+	s := must.Get(kkt.New(&q))
 	return &lower{h: s.H, g: s.G}, nil
 }
 

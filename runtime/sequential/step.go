@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
@@ -42,21 +43,17 @@ type state struct {
 }
 
 // From is the local solution that the follower's answer to x leads to.
-func (v *Solver) From(ctx context.Context, x []float64) (*kkt.Point, error) {
-	pt, err := v.begin(ctx, x)
-	if err != nil {
-		return nil, err
-	}
+func (v *Solver) From(ctx context.Context, x []float64) (_ *kkt.Point, err error) {
+	defer must.Catch(&err)
+	pt := must.Get(v.begin(ctx, x))
 	return v.descendFrom(ctx, pt)
 }
 
 // Improve is the local solution that x leads to with y, one of the follower's answers there, and its multipliers, of a g that is quadratic in x and y: the one that begins elsewhere need not be one that the leader's
 // constraints allow.
-func (v *Solver) Improve(ctx context.Context, x, y, lambda []float64) (*kkt.Point, error) {
-	pt, err := v.complete(slices.Clone(x), y, lambda)
-	if err != nil {
-		return nil, err
-	}
+func (v *Solver) Improve(ctx context.Context, x, y, lambda []float64) (_ *kkt.Point, err error) {
+	defer must.Catch(&err)
+	pt := must.Get(v.complete(slices.Clone(x), y, lambda))
 	v.unit = kkt.Units(x)
 	return v.descendFrom(ctx, pt)
 }
@@ -100,23 +97,18 @@ func (v *Solver) penalties(pt *point) elastic {
 }
 
 // steered solves the subproblem with penalties that are large enough: they grow as long as that lowers the violation which the subproblem leaves.
-func (v *Solver) steered(ctx context.Context, st *state) (*sub, error) {
+func (v *Solver) steered(ctx context.Context, st *state) (_ *sub, err error) {
+	defer must.Catch(&err)
 	q, err := v.subproblem(ctx, st, st.pt, st.penalty)
 	if err != nil || len(v.kinds) == 0 {
 		return q, err
 	}
 	for q.elastic > tolerance.Sign*q.terms {
-		more := make(elastic, len(st.penalty))
-		for i, t := range st.penalty {
-			more[i] = 1 / tolerance.MuShrink * t
-		}
+		more := each.Of(st.penalty, func(t float64) float64 { return 1 / tolerance.MuShrink * t })
 		if math.IsInf(linalg.NormInf(more), 0) {
 			return q, nil
 		}
-		next, err := v.subproblem(ctx, st, st.pt, more)
-		if err != nil {
-			return nil, err
-		}
+		next := must.Get(v.subproblem(ctx, st, st.pt, more))
 		if tolerance.MuShrink*next.elastic > (1-least)*q.elastic {
 			return q, nil
 		}
@@ -375,10 +367,7 @@ func (v *Solver) away(ctx context.Context, st *state, z []float64, phi float64) 
 	noise := tolerance.Sign * math.Max(math.Abs(phi), linalg.NormInf(pt.grad))
 	for t := 1.0; t > 0x1p-20; t /= 2 {
 		for _, way := range []float64{t, -t} {
-			x := make([]float64, len(pt.x))
-			for j := range x {
-				x[j] = pt.x[j] + way*(z[j]-pt.x[j])
-			}
+			x := each.Below(len(pt.x), func(j int) float64 { return pt.x[j] + way*(z[j]-pt.x[j]) })
 			v.p.X.Clamp(x)
 			if v.outside(x) {
 				continue

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -24,7 +26,8 @@ type sub struct {
 }
 
 // subproblem solves the QPEC at st, from a point of its system.
-func (v *Solver) subproblem(ctx context.Context, st *state, from *point, penalty elastic) (*sub, error) {
+func (v *Solver) subproblem(ctx context.Context, st *state, from *point, penalty elastic) (_ *sub, err error) {
+	defer must.Catch(&err)
 	pt := st.pt
 	region := &trust{x: make([]float64, len(pt.x))}
 	for j := range region.x {
@@ -37,10 +40,7 @@ func (v *Solver) subproblem(ctx context.Context, st *state, from *point, penalty
 	if len(v.kinds) == 0 {
 		penalty = nil
 	}
-	s, err := v.program(pt, hess, region, penalty)
-	if err != nil {
-		return nil, err
-	}
+	s := must.Get(v.program(pt, hess, region, penalty))
 	z := v.start(s, from)
 	out := &sub{s: s}
 	if v.opts.Large {
@@ -84,11 +84,9 @@ func promised(s *kkt.System, z []float64, p *kkt.Point) (fall, terms float64) {
 }
 
 // onBranches solves a subproblem from z with the active-set method on the whole system.
-func (v *Solver) onBranches(ctx context.Context, s *kkt.System, z []float64) (*kkt.Point, error) {
-	solver, err := v.onSystem(s)
-	if err != nil {
-		return nil, err
-	}
+func (v *Solver) onBranches(ctx context.Context, s *kkt.System, z []float64) (_ *kkt.Point, err error) {
+	defer must.Catch(&err)
+	solver := must.Get(v.onSystem(s))
 	branch, _ := s.BranchAt(z)
 	p, err := solver.Improve(ctx, z, branch)
 	v.work += solver.Work()
@@ -114,9 +112,7 @@ func (v *Solver) dragged(st *state) *sparse.CSR {
 	entries := make([]sparse.Entry, 0, p.Dy)
 	top := math.Max(1, linalg.NormInf(st.pt.y))
 	weight := linalg.NormInf(st.pt.grad) / (top * st.delta / st.first)
-	for j := range p.Dy {
-		entries = append(entries, sparse.Entry{Row: p.Dx + j, Col: p.Dx + j, Val: weight})
-	}
+	entries = append(entries, each.Below(p.Dy, func(j int) sparse.Entry { return sparse.Entry{Row: p.Dx + j, Col: p.Dx + j, Val: weight} })...)
 	drag := sparse.FromEntries(n, n, entries)
 	if st.convex == nil {
 		return drag

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -176,7 +177,8 @@ func has(lists ...runtime.Values) string {
 }
 
 // literal writes a value as the language does.
-func literal(at lang.At, v runtime.Value) (lang.Expr, error) {
+func literal(at lang.At, v runtime.Value) (_ lang.Expr, err error) {
+	defer must.Catch(&err)
 	if len(v.Shape) > 2 {
 		return nil, fmt.Errorf("an array of more than two dimensions cannot be written as a list")
 	}
@@ -209,10 +211,7 @@ func literal(at lang.At, v runtime.Value) (lang.Expr, error) {
 	}
 	list := &lang.ListLit{At: at}
 	for _, r := range v.Rows() {
-		x, err := row(r)
-		if err != nil {
-			return nil, err
-		}
+		x := must.Get(row(r))
 		list.Elems = append(list.Elems, x)
 	}
 	return list, nil

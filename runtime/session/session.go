@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/await"
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/ir/check"
@@ -49,7 +50,8 @@ type Reply struct {
 // Enter takes one input: declarations, items of the level entered last, or an
 // expression. A param or data that is declared again without a type keeps its own. The
 // error is a diag.List.
-func (s *Session) Enter(name, text string) (*Reply, error) {
+func (s *Session) Enter(name, text string) (_ *Reply, err error) {
+	defer must.Catch(&err)
 	text = s.typed(text)
 	input, diags := parser.ParseREPL(diag.NewSource(name, text))
 	if input.Incomplete {
@@ -74,14 +76,9 @@ func (s *Session) Enter(name, text string) (*Reply, error) {
 		next.model = input.Model
 		reply.Defined = append(reply.Defined, "model "+input.Model.Name)
 	}
-	for _, d := range input.Decls {
-		reply.Defined = append(reply.Defined, next.declare(d))
-	}
+	reply.Defined = append(reply.Defined, each.Of(input.Decls, next.declare)...)
 	for _, item := range input.Items {
-		words, err := next.addItem(item)
-		if err != nil {
-			return nil, err
-		}
+		words := must.Get(next.addItem(item))
 		reply.Defined = append(reply.Defined, words)
 	}
 	rejected, pending := next.examine(name)
@@ -146,9 +143,7 @@ func (s *Session) Load(name, text string) (*Reply, error) {
 	}
 	s.model, s.decls, s.last, s.near = file.Model, file.Decls, nil, nil
 	reply := &Reply{Warnings: found}
-	for _, d := range file.Decls {
-		reply.Defined = append(reply.Defined, declWords(d))
-	}
+	reply.Defined = append(reply.Defined, each.Of(file.Decls, declWords)...)
 	return reply, nil
 }
 
@@ -201,21 +196,17 @@ func (s *Session) checked() (*runtime.Model, error) {
 
 // Bind compiles the session's model and binds it to the session's data. Data
 // that the model does not declare are left aside.
-func (s *Session) Bind(opts runtime.BindOptions) (*runtime.Problem, error) {
-	model, err := s.checked()
-	if err != nil {
-		return nil, err
-	}
+func (s *Session) Bind(opts runtime.BindOptions) (_ *runtime.Problem, err error) {
+	defer must.Catch(&err)
+	model := must.Get(s.checked())
 	opts.Seed = s.Seed
 	return model.BindSet(s.declared(model.Program), opts)
 }
 
 // Check proves what it can about the model with the session's data.
-func (s *Session) Check() (*runtime.Checked, error) {
-	model, err := s.checked()
-	if err != nil {
-		return nil, err
-	}
+func (s *Session) Check() (_ *runtime.Checked, err error) {
+	defer must.Catch(&err)
+	model := must.Get(s.checked())
 	return model.Check(s.declared(model.Program), runtime.BindOptions{Seed: s.Seed})
 }
 
@@ -262,11 +253,7 @@ func takes(program *ir.Program, e data.Entry) bool {
 // declared keeps the data that the program declares.
 func (s *Session) declared(program *ir.Program) *data.Set {
 	set := &data.Set{}
-	for _, e := range s.data.Entries {
-		if takes(program, e) {
-			set.Entries = append(set.Entries, e)
-		}
-	}
+	set.Entries = append(set.Entries, each.Where(s.data.Entries, func(e data.Entry) bool { return takes(program, e) })...)
 	return set
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/tolerance"
@@ -78,14 +79,12 @@ func extremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z
 
 // takeBestAnswer goes on from the follower's answer to the best point's x that is best for the leader: a local solution need not be it where f is not convex over the answers, as the product of a
 // multiplier and an amount that belong to different rows. Where f has no end over the answers the error says along what.
-func (run *Run) takeBestAnswer(ctx context.Context) error {
+func (run *Run) takeBestAnswer(ctx context.Context) (err error) {
+	defer must.Catch(&err)
 	if o := run.System.Objective; run.Best == nil || !run.opts.Favour || run.parted != nil || o == nil || o.Convex {
 		return nil
 	}
-	solver, err := run.Whole()
-	if err != nil {
-		return err
-	}
+	solver := must.Get(run.Whole())
 	if !run.System.Objective.Known {
 		return run.tryAnswers(ctx, solver)
 	}

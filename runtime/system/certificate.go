@@ -30,9 +30,7 @@ func (run *Run) Certificate() (c *certify.Certificate, residual float64) {
 // make is the certificate; residual is set to the largest that its multipliers leave.
 func (c *runCertificate) make(residual *float64) *certify.Certificate {
 	out := &certify.Strong{Biactive: []int{}, Curvature: map[kkt.SecondOrder]string{kkt.Holds: "holds", kkt.Fails: "fails", kkt.NotChecked: "not checked"}[c.point.SecondOrder]}
-	for _, k := range c.point.Biactive {
-		out.Biactive = append(out.Biactive, c.s.Pairs[k].Row)
-	}
+	out.Biactive = append(out.Biactive, each.Of(c.point.Biactive, func(k int) int { return c.s.Pairs[k].Row })...)
 	if m := c.point.Multipliers; m != nil {
 		out.Multipliers = Multipliers(m, len(c.n.X.Balls))
 		*residual = c.share(m)

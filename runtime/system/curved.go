@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/kkt"
@@ -35,11 +36,9 @@ func (run *Run) prepareSmooth() (err error) {
 }
 
 // smooth is the local solver of a problem whose system is not linear.
-func (run *Run) smooth(p *problem.Problem) (*sequential.Solver, error) {
-	first, err := lower.New(lower.Choose(p), nil, p, 1)
-	if err != nil {
-		return nil, err
-	}
+func (run *Run) smooth(p *problem.Problem) (_ *sequential.Solver, err error) {
+	defer must.Catch(&err)
+	first := must.Get(lower.New(lower.Choose(p), nil, p, 1))
 	return sequential.New(p, sequential.Options{Observer: run.observe, Working: run.working, Large: inLeaderSpace(p), Begin: func(ctx context.Context, x []float64) ([]float64, error) {
 		switch sol := first.Solve(ctx, p, lower.G(p, x), x, nil); sol.Status {
 		case lower.Infeasible, lower.Dependent:
@@ -56,7 +55,8 @@ func (run *Run) smooth(p *problem.Problem) (*sequential.Solver, error) {
 
 // ahead is where the path of F from x leads (outer.Path), where there are kinks to look past; nil where that is nowhere. A linear system has paths of its own (package reduced)
 // but where the follower's factors are sparse: its central path is taken there, if it has one.
-func (run *Run) ahead(ctx context.Context, x []float64) ([]float64, error) {
+func (run *Run) ahead(ctx context.Context, x []float64) (_ []float64, err error) {
+	defer must.Catch(&err)
 	p := run.n
 	if !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) || p.Coupled != nil || p.Dx+p.Dy < tolerance.LeastSparse {
 		return nil, nil
@@ -66,10 +66,7 @@ func (run *Run) ahead(ctx context.Context, x []float64) ([]float64, error) {
 			return nil, nil
 		}
 	}
-	solver, err := lower.New(lower.Choose(p), nil, p, run.opts.Threads)
-	if err != nil {
-		return nil, err
-	}
+	solver := must.Get(lower.New(lower.Choose(p), nil, p, run.opts.Threads))
 	return outer.Path(ctx, oracle.New(p, solver, &oracle.Face{Settings: *oracle.DefaultFace()}), x, run.opts.Seed)
 }
 
@@ -110,12 +107,10 @@ func (run *Run) linearized() error {
 }
 
 // multipliers are those of the follower's rows at x, by the lower solver that problems of the size have; of no rows where there is no answer.
-func (run *Run) multipliers() (func(ctx context.Context, x []float64) []float64, error) {
+func (run *Run) multipliers() (_ func(ctx context.Context, x []float64) []float64, err error) {
+	defer must.Catch(&err)
 	p := run.n
-	solver, err := lower.New(lower.Choose(p), nil, p, run.opts.Threads)
-	if err != nil {
-		return nil, err
-	}
+	solver := must.Get(lower.New(lower.Choose(p), nil, p, run.opts.Threads))
 	return func(ctx context.Context, x []float64) []float64 {
 		return solver.Solve(ctx, p, lower.G(p, x), x, nil).Lambda
 	}, nil

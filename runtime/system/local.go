@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
@@ -133,10 +134,7 @@ func OneAnswer(p *problem.Problem) string {
 // decides reports whether a search for the global optimum can be expected to end within the work of one that nobody asked for, with branches that the whole system's local solver solves: where f gives it bounds, with a node for each of the
 // pairs of these parts at least, of a factor of the part's tableau each.
 func decides(s *kkt.System, parts ...kkt.Part) bool {
-	sum := 0.0
-	for _, p := range parts {
-		sum += wholeWork(p.System) * float64(len(p.Pairs))
-	}
+	sum := each.Sum(parts, func(p kkt.Part) float64 { return wholeWork(p.System) * float64(len(p.Pairs)) })
 	return tree.Applies(s) == "" && sum <= tolerance.Second
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
@@ -19,13 +21,11 @@ type parted struct {
 	observe func(pieces.Step)
 }
 
-func newParted(s *kkt.System, parts []kkt.Part, observe func(pieces.Step)) (*parted, error) {
+func newParted(s *kkt.System, parts []kkt.Part, observe func(pieces.Step)) (_ *parted, err error) {
+	defer must.Catch(&err)
 	l := &parted{s: s, parts: parts, observe: observe}
 	for _, p := range parts {
-		solver, err := pieces.New(p.System, pieces.Options{})
-		if err != nil {
-			return nil, err
-		}
+		solver := must.Get(pieces.New(p.System, pieces.Options{}))
 		l.solvers = append(l.solvers, solver)
 	}
 	return l, nil
@@ -105,9 +105,7 @@ func (l *parted) join(points []*kkt.Point) *kkt.Point {
 		of := points[k]
 		linalg.Scatter(out.Z, p.Cols, of.Z)
 		linalg.Scatter(out.Branch, p.PairAt, of.Branch)
-		for _, n := range of.Biactive {
-			out.Biactive = append(out.Biactive, p.PairAt[n])
-		}
+		out.Biactive = append(out.Biactive, each.Of(of.Biactive, func(n int) int { return p.PairAt[n] })...)
 		out.Vertices, out.AllVertices = max(out.Vertices, of.Vertices), out.AllVertices && of.AllVertices
 		if of.SecondOrder == kkt.Fails || out.SecondOrder == kkt.Holds {
 			out.SecondOrder = of.SecondOrder
@@ -121,9 +119,7 @@ func (l *parted) join(points []*kkt.Point) *kkt.Point {
 		var next []kkt.Leaf
 		if len(leaves)*len(own) <= tolerance.Branches { // those of the whole are all combinations, of which each has multipliers in its certificate
 			for _, before := range leaves {
-				for _, leaf := range own {
-					next = append(next, l.with(before, &p, leaf))
-				}
+				next = append(next, each.Of(own, func(leaf kkt.Leaf) kkt.Leaf { return l.with(before, &p, leaf) })...)
 			}
 		}
 		leaves = next

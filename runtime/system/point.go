@@ -96,12 +96,7 @@ func solutionAt(n *problem.Problem, s *kkt.System, z []float64) *lower.Solution 
 // balance takes the forces of the equality rows off what the other multipliers leave of grad_y g. Where equality rows depend on each other, any multiple of a combination that is 0 may have been added to their multipliers, as
 // large as a wide box lets it: where that hides the forces, and f reads none of them, they become those of a part of the rows that is independent.
 func balance(n *problem.Problem, lambda, grad []float64) {
-	var equal []int
-	for i, kind := range n.Rows.Kind {
-		if kind == problem.Equal {
-			equal = append(equal, i)
-		}
-	}
+	equal := each.WhereBelow(len(n.Rows.Kind), func(i int) bool { return n.Rows.Kind[i] == problem.Equal })
 	off := func(lambda []float64) []float64 {
 		out := slices.Clone(grad)
 		for _, i := range equal {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -149,12 +150,10 @@ func (run *Run) covers(ctx context.Context, at start) bool {
 }
 
 // answered is the follower's answer to x as a point of the system, or of the system linearized there; nil where there is none. y, optional, is where the search for it begins.
-func (run *Run) answered(ctx context.Context, x, y []float64) (*kkt.System, []float64, error) {
+func (run *Run) answered(ctx context.Context, x, y []float64) (_ *kkt.System, _ []float64, err error) {
+	defer must.Catch(&err)
 	if run.Smooth == nil {
-		whole, err := run.Whole()
-		if err != nil {
-			return nil, nil, err
-		}
+		whole := must.Get(run.Whole())
 		z, status := whole.Follower().Solve(ctx, x)
 		if ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)
@@ -165,7 +164,6 @@ func (run *Run) answered(ctx context.Context, x, y []float64) (*kkt.System, []fl
 		return run.System, z, nil
 	}
 	var lambda []float64
-	var err error
 	if y == nil {
 		y, lambda, err = run.Smooth.Begin(ctx, x)
 	} else {

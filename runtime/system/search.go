@@ -28,7 +28,8 @@ const (
 )
 
 // global searches for the global optimum, and for a first point where the local solves have found none.
-func (run *Run) global(ctx context.Context) error {
+func (run *Run) global(ctx context.Context) (err error) {
+	defer must.Catch(&err)
 	if !run.searches() {
 		return nil
 	}
@@ -57,10 +58,7 @@ func (run *Run) global(ctx context.Context) error {
 	}
 	run.searching = time.Now()
 	opts.Keep = run.keep(run.searching)
-	found, err := tree.Solve(ctx, run.System, opts)
-	if err != nil {
-		return err
-	}
+	found := must.Get(tree.Solve(ctx, run.System, opts))
 	run.Tree = found
 	if every > 0 && (found.Outcome == tree.NoBound || found.Outcome == tree.LimitReached) && ctx.Err() == nil {
 		if done, err := run.enumerate(ctx); done || err != nil {
@@ -239,17 +237,15 @@ func (run *Run) pointFirst() bool {
 }
 
 // feasible finds a point of the system without f: the first that branch and bound meets without an objective, and what a local solve makes of it; or that there is none.
-func (run *Run) feasible(ctx context.Context) error {
+func (run *Run) feasible(ctx context.Context) (err error) {
+	defer must.Catch(&err)
 	flat := *run.System
 	flat.Objective = &kkt.Objective{Known: true, Convex: true, Quadratic: sparse.Quadratic{Lin: make([]float64, run.System.N)}}
 	opts := tree.Options{Gap: 1, Nodes: run.opts.Nodes, Work: tolerance.Second, Threads: run.opts.Threads}
 	if run.opts.Search == SearchFully {
 		opts.Work = 0
 	}
-	found, err := tree.Solve(ctx, &flat, opts)
-	if err != nil {
-		return err
-	}
+	found := must.Get(tree.Solve(ctx, &flat, opts))
 	if found.Outcome == tree.Infeasible { // of any other the state is that of a search for a point alone, from which no run goes on
 		run.Tree = found
 		if run.searches() {

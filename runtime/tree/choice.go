@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
@@ -121,11 +122,7 @@ func (s *search) others(pair int) (all []int) {
 	if s.choices == nil || s.optionOf[pair] < 0 {
 		return nil
 	}
-	for _, k := range s.choices[s.optionOf[pair]].pairs {
-		if k != pair {
-			all = append(all, k)
-		}
-	}
+	all = append(all, each.Where(s.choices[s.optionOf[pair]].pairs, func(k int) bool { return k != pair })...)
 	return all
 }
 

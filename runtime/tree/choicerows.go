@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
 )
@@ -95,9 +96,7 @@ func (s *search) hull(l *lift, n int) {
 		l.strong = append(l.strong, strongRow{kind: totalTimes, Row: of.row, Times: c})
 	}
 	for _, j := range of.y {
-		for _, r := range s.within(columns) {
-			l.strong = append(l.strong, strongRow{kind: upperTimes, Row: r, Answer: j})
-		}
+		l.strong = append(l.strong, each.Of(s.within(columns), func(r int) strongRow { return strongRow{kind: upperTimes, Row: r, Answer: j} })...)
 		for _, other := range of.y {
 			if other != j {
 				l.strong = append(l.strong, strongRow{kind: noBetter, Answer: j, Row: other})

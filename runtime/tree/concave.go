@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
@@ -29,12 +30,7 @@ type concave struct {
 
 // columns are those that a quadratic reads.
 func columns(q *sparse.CSR) (at []int) {
-	for i := range q.Rows {
-		if q.Reads(i) {
-			at = append(at, i)
-		}
-	}
-	return at
+	return each.WhereBelow(q.Rows, q.Reads)
 }
 
 // newConcave splits the quadratic q, by the eigenvectors of it in units of `length`, one for each of its columns; nil where they are not found. A secant lacks the
@@ -136,11 +132,7 @@ func (c *concave) rows(p *activeset.Program) {
 
 // w is V_k'z.
 func (c *concave) w(k int, z []float64) float64 {
-	sum := 0.0
-	for j, t := range c.V[k] {
-		sum += t * z[j]
-	}
-	return sum
+	return each.SumBelow(len(c.V[k]), func(j int) float64 { return c.V[k][j] * z[j] })
 }
 
 // terms is the sum of the absolute terms of the convex part at z: that of f and of the squares, which its Hessian is the difference of.
@@ -151,10 +143,7 @@ func (c *concave) terms(z []float64) (sum float64) {
 		}
 	}
 	for k, v := range c.V {
-		w := 0.0
-		for j, t := range v {
-			w += math.Abs(t * z[j])
-		}
+		w := each.SumBelow(len(v), func(j int) float64 { return math.Abs(v[j] * z[j]) })
 		sum += c.Weight[k] * w * w
 	}
 	return sum

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -80,15 +81,9 @@ func (s *search) endless(z, ray []float64) (cuts []tangent) {
 	size := linalg.NormInf(ray[:s.sys.N])
 	for k := range s.curved {
 		c := &s.curved[k]
-		curvature := 0.0
-		for j := range c.Lin {
-			curvature += ray[j] * c.Hess.RowDot(j, ray)
-		}
+		curvature := each.SumBelow(len(c.Lin), func(j int) float64 { return ray[j] * c.Hess.RowDot(j, ray) })
 		grad, _, by := c.row(z)
-		slope := 0.0
-		for j, g := range grad {
-			slope += g * ray[j]
-		}
+		slope := each.SumBelow(len(grad), func(j int) float64 { return grad[j] * ray[j] })
 		if curvature <= tolerance.Sign*by*size*size && slope <= tolerance.Sign*size {
 			continue
 		}

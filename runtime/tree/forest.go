@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/status"
@@ -256,9 +257,9 @@ func (f *forest) tell() {
 func (f *forest) result(ctx context.Context) *Result {
 	now := f.progress()
 	r := &Result{Bound: now.Bound, Gap: math.Inf(1), Nodes: now.Nodes, Tried: total(f, func(s *search) int64 { return s.tried }), Work: now.Work, State: f.state(), Terms: f.terms}
-	for _, t := range f.trace {
-		r.Trace = append(r.Trace, Progress{Nodes: t.Nodes, Bound: float64(t.Bound), Incumbent: float64(t.Incumbent)})
-	}
+	r.Trace = append(r.Trace, each.Of(f.trace, func(t tracePoint) Progress {
+		return Progress{Nodes: t.Nodes, Bound: float64(t.Bound), Incumbent: float64(t.Incumbent)}
+	})...)
 	if len(r.Trace) == 0 || now.Nodes > r.Trace[len(r.Trace)-1].Nodes {
 		r.Trace = append(r.Trace, now)
 	} else {

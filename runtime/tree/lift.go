@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -130,12 +131,8 @@ func (s *search) newLift() *lift {
 		return nil
 	}
 	for k := range l.cols {
-		for _, v := range l.cols[k].Levels {
-			l.levels = append(l.levels, level{col: k, v: v})
-		}
-		for _, v := range l.cols[k].Tops {
-			l.levels = append(l.levels, level{k, v, true})
-		}
+		l.levels = append(l.levels, each.Of(l.cols[k].Levels, func(v float64) level { return level{col: k, v: v} })...)
+		l.levels = append(l.levels, each.Of(l.cols[k].Tops, func(v float64) level { return level{k, v, true} })...)
 	}
 	for k := range l.slopes {
 		l.slopes[k].col = s.prog.N + len(l.cols) + 2*k
@@ -200,12 +197,7 @@ func (s *search) factor(c, col int) product {
 
 // binary are the entries of x that are 0 or 1. Others would need a row p - v t for each of their values, which costs more time than it saves nodes.
 func (s *search) binary() (all []int) {
-	for _, j := range s.whole {
-		if s.sys.Binary(j) {
-			all = append(all, j)
-		}
-	}
-	return all
+	return each.Where(s.whole, s.sys.Binary)
 }
 
 // stationarityTimes are the rows of stationarity times integer entries, of those entries of y that share a row with the entry of x, and the

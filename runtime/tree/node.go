@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 )
@@ -77,11 +78,7 @@ func (n *node) child(s *search, branch, side int, at float64, basis *activeset.B
 		lo = at + step
 	}
 	c.box = make([]change, 0, len(n.box)+1)
-	for _, b := range n.box {
-		if int(b.Index) != j {
-			c.box = append(c.box, b)
-		}
-	}
+	c.box = append(c.box, each.Where(n.box, func(b change) bool { return int(b.Index) != j })...)
 	c.box = append(c.box, change{int32(j), lo, hi})
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
@@ -43,11 +44,9 @@ func newLeftNothing(of *activeset.Program, b *activeset.Bounds, z, row, bound []
 			l.terms[j] += math.Abs(v)
 		}
 	}
-	for j, t := range l.terms {
-		if t > l.noise && math.Abs(bound[j]) <= tolerance.Rounded*t && (math.IsInf(b.Lo[j], -1) || math.IsInf(b.Hi[j], 1)) {
-			l.equations = append(l.equations, j)
-		}
-	}
+	l.equations = append(l.equations, each.WhereBelow(len(l.terms), func(j int) bool {
+		return l.terms[j] > l.noise && math.Abs(bound[j]) <= tolerance.Rounded*l.terms[j] && (math.IsInf(b.Lo[j], -1) || math.IsInf(b.Hi[j], 1))
+	})...)
 	l.dependent, _ = linalg.Independent(of.A.T(), l.equations, func(i int) bool { return math.Abs(row[i]) <= l.noise })
 	return l
 }

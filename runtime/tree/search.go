@@ -71,11 +71,7 @@ type candidate struct {
 func newSearch(ctx context.Context, part kkt.Part, unit []float64, opts Options, kept *partState) (s *search, why string, err error) {
 	sys := part.System
 	s = &search{part: part, sys: sys, unit: unit, quad: sys.Objective.Searched(), gap: opts.Gap, plain: opts.Plain, rest: math.NaN(), least: math.Inf(1)}
-	for j, is := range sys.P.Integer {
-		if is {
-			s.whole = append(s.whole, j)
-		}
-	}
+	s.whole = append(s.whole, each.WhereBelow(len(sys.P.Integer), func(j int) bool { return sys.P.Integer[j] })...)
 	prog := *sys.Relaxation
 	s.scaled.Hess, s.scaled.Lin = sys.ScaledObjective(s.quad)
 	prog.C = s.scaled.Lin

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 )
@@ -108,9 +109,7 @@ func (s *search) knows(box []change) bool {
 
 func (f *forest) state() *State {
 	st := &State{Gap: f.gap, Trace: f.trace, Stride: f.stride}
-	for _, s := range f.parts {
-		st.Parts = append(st.Parts, s.state())
-	}
+	st.Parts = append(st.Parts, each.Of(f.parts, func(s *search) partState { return s.state() })...)
 	return st
 }
 

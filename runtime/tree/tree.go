@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/status"
 )
@@ -103,10 +104,7 @@ func Solve(ctx context.Context, sys *kkt.System, opts Options) (*Result, error) 
 		return nothing, nil
 	}
 	parts := sys.Parts()
-	work := 0.0 // of factors of the parts' relaxations
-	for _, p := range parts {
-		work += FactorWork(float64(p.Relaxation.Condensed()))
-	}
+	work := each.Sum(parts, func(p kkt.Part) float64 { return FactorWork(float64(p.Relaxation.Condensed())) }) // of factors of the parts' relaxations
 	if opts.Work > 0 && work > float64(opts.Work) {
 		nothing.Outcome, nothing.Why = LimitReached, "relaxations take more than the budget"
 		if len(parts) == 1 {

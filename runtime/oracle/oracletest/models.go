@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"bilevelc/internal/must"
 	"bilevelc/ir/bind"
 	"bilevelc/ir/check"
 	"bilevelc/ir/data"
@@ -28,17 +29,12 @@ type Case struct {
 
 // compiled is a model with the numbers of a file, "" for none, as solvers see it: with a g that is quadratic in y, of which
 // nothing else is said to be proved.
-func compiled(model, numbers string) (*problem.Problem, error) {
-	text, err := os.ReadFile(model)
-	if err != nil {
-		return nil, err
-	}
+func compiled(model, numbers string) (_ *problem.Problem, err error) {
+	defer must.Catch(&err)
+	text := must.Get(os.ReadFile(model))
 	set := &data.Set{}
 	if numbers != "" {
-		with, err := os.ReadFile(numbers)
-		if err != nil {
-			return nil, err
-		}
+		with := must.Get(os.ReadFile(numbers))
 		var found diag.List
 		if set, found = datafile.Read(datafile.JSON, numbers, string(with), ""); found.HasErrors() {
 			return nil, found
@@ -56,14 +52,8 @@ func compiled(model, numbers string) (*problem.Problem, error) {
 	if found.HasErrors() {
 		return nil, found
 	}
-	f, err := compile.Objective(bound, bound.Upper.Objective, nil)
-	if err != nil {
-		return nil, err
-	}
-	g, err := compile.Objective(bound, bound.Lower.Objective, nil)
-	if err != nil {
-		return nil, err
-	}
+	f := must.Get(compile.Objective(bound, bound.Upper.Objective, nil))
+	g := must.Get(compile.Objective(bound, bound.Lower.Objective, nil))
 	p := compile.Problem(bound, f, g)
 	p.Facts = problem.Facts{QuadraticInY: true, FixedHessian: true, EqualityOnly: !p.HasInequalities()}
 	if p.Start == nil {
