@@ -481,3 +481,74 @@ report {
 		}
 	}
 }
+
+// A power above 2 of a positive part, or of an absolute value, has a second derivative without jumps: the KKT system is smooth, and solved as one. The answer, entry by entry, is found by bisection here, and F is no less next to
+// the point.
+func TestPowersAboveTwoAreSmooth(t *testing.T) {
+	rng := members.Rand(t, 47)
+	others := 0
+	for k := range members.Count(100) {
+		number := func() float64 { return math.Round(100*rng.NormFloat64()) / 100 }
+		power, curve, absolute := []float64{2.5, 3, 3.25}[rng.IntN(3)], 0.2+math.Abs(number()), rng.IntN(2) == 0
+		var a, b, c [2]float64
+		for j := range a {
+			a[j], b[j], c[j] = number(), number(), number()
+		}
+		of := "max(0, "
+		if absolute {
+			of = "abs("
+		}
+		text := fmt.Sprintf("model powers\nupper {\n  var x: real in box(-2, 2)\n  minimize sumsq(y - %v) + 0.1 * (x - %v)^2\n}\nlower {\n  var y: vector[2] in box(-3, 3)\n  minimize %v * sumsq(y)", number(), c[0], curve)
+		for j := range a {
+			text += fmt.Sprintf(" + %s%v * y[%d] - x + %v)^%v - %v * x * y[%[3]d]", of, a[j], j+1, b[j], power, c[j])
+		}
+		text += "\n}\n"
+		p := bindText(t, text)
+		answer := func(x float64) (y [2]float64) {
+			for j := range y {
+				lo, hi := -3.0, 3.0
+				for range 200 {
+					y[j] = (lo + hi) / 2
+					u, slope := a[j]*y[j]-x+b[j], 2*curve*y[j]-c[j]*x
+					if absolute || u > 0 {
+						slope += math.Copysign(power*math.Pow(math.Abs(u), power-1), u) * a[j]
+					}
+					if slope > 0 {
+						hi = y[j]
+					} else {
+						lo = y[j]
+					}
+				}
+			}
+			return y
+		}
+		r, err := p.Solve(t.Context(), runtime.Options{})
+		if err != nil {
+			t.Fatalf("case %d: %v\n%s", k, err, text)
+		}
+		if r.Method != "pieces" { // next to where the second derivative has a kink, differences of gradients may be less accurate than a certificate needs
+			others++
+		}
+		if r.Status != runtime.Solved || !verified(p, r) {
+			t.Errorf("case %d: %s by %s (%s), or its verification fails\n%s", k, r.Status, r.Method, r.Reason, text)
+			continue
+		}
+		x := r.Upper.Variables[0].Data[0]
+		value := func(x float64) float64 {
+			y := answer(x)
+			return p.Numeric.F.Value([]float64{x}, y[:])
+		}
+		f := float64(r.Upper.Objective)
+		if at := value(x); math.Abs(at-f) > 1e-7*(1+math.Abs(at)) {
+			t.Errorf("case %d: F = %v, not %v\n%s", k, f, at, text)
+		}
+		for _, step := range []float64{-1e-2, -1e-3, 1e-3, 1e-2} {
+			if other := x + step; math.Abs(other) <= 2 && value(other) < f-1e-9*(1+math.Abs(f)) {
+				t.Errorf("case %d: F = %v at %v, and %v at %v\n%s", k, f, x, value(other), other, text)
+			}
+		}
+	}
+	if others > members.Count(100)/10 {
+		t.Errorf("%d by other methods", others)
+	}
+}

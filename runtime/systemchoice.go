@@ -54,10 +54,11 @@ func (p *Problem) smoothUpper() bool {
 	})
 }
 
-// twice reports that no operation of an expression on variables has a kink, or a derivative with one.
+// twice reports that no operation of an expression on variables has a kink, or a derivative with one, as powers up to 2 of positive parts have.
 func twice(n *expr.Node) bool {
 	return !slices.ContainsFunc(expr.Reachable(n), func(m *expr.Node) bool {
-		return m.Deps != 0 && (!m.Op.Info().Smooth || m.Op == expr.PosPow)
+		kinked := func(p float64) bool { return !(p > 2) }
+		return m.Deps != 0 && (!m.Op.Info().Smooth || m.Op == expr.PosPow && (m.Args[1].Op != expr.Const || slices.ContainsFunc(m.Args[1].Value.Values(), kinked)))
 	})
 }
 
