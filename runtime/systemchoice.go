@@ -19,8 +19,10 @@ func (p *Problem) systemOf() (why string, linear bool) {
 	if why = kkt.Applies(p.Numeric); why == "" && (!steep || p.Numeric.Integer != nil) {
 		return "", true
 	}
-	if p.Numeric.Integer != nil { // only a search finds whole numbers
-		return kkt.AppliesCurved(p.Numeric), false
+	if p.Numeric.Integer != nil { // only a search finds whole numbers, or a look at each
+		if why = kkt.AppliesCurved(p.Numeric); why == "" || system.WholePoints(p.Numeric) == 0 || !(p.Numeric.Facts.StrongConvexity > 0) {
+			return why, false
+		}
 	}
 	switch other := sequential.Applies(p.Numeric); {
 	case other != "":

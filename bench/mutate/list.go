@@ -319,7 +319,7 @@ var list = []named{
 		`c.barrier.weigh(weights, s.weight, at.share, at.force)`, ``},
 	{"a state that was left and is back is none of a cycle", "runtime/reduced/round.go", "(*State).cycles",
 		`back := slices.Contains(st.Met, key)`, `back := false`},
-	{"an x at a tie is known to the rounding of larger terms", "runtime/pieces/refine.go", "(*Solver).onto",
+	{"an x at a tie is known to the rounding of larger terms", "runtime/activeset/onto.go", "(*Bounds).Onto",
 		`if within &&`, `if !within &&`},
 	{"a force that is rounding of the way to a vertex is one", "runtime/pieces/vertices.go", "(*face).point",
 		`l[c] <= rounding`, `l[c] <= 0*rounding`},

@@ -19,16 +19,18 @@ import (
 //	lambda's(y(x)) + mu's(y) <= mu's(y(x)) - e'(y - y(x)),     e = d - B'mu,
 //
 // by stationarity, complementarity and the equations (Slater's condition for the program and for its dual): where all s(y(x)) >= t and mu >= m hold for all x in their box, lambda_i <= theta/t_i and
-// s_i <= theta/m_i. theta is from the boxes of y; or from Curvature, m_j > 0 for all entries of the part such that H - diag(m) is positive semidefinite
-// there: theta = r^2/4, r^2 = sum of d_j^2/m_j, and then |y_j - y_j(x)| <= r/sqrt(m_j) as well; or from mu, where slacks that have bounds bound y (reach).
+// s_i <= theta/m_i. theta is from the boxes of y; or from Curvature, m_j > 0 for all entries of the part such that H + sum of Squares_i B_i'B_i - diag(m) is positive semidefinite
+// there, B_i the rows' coefficients in equations, whose slacks are 0 at y and y(x): theta = r^2/4, r^2 = sum of d_j^2/m_j, and then |y_j - y_j(x)| <= r/sqrt(m_j) as well; or from mu, where slacks that have bounds
+// bound y (reach). y(x) is the map that is stated, moved by what it violates equations by (correct).
 //
-// Multipliers that the map leaves without a bound, as where constraints meet at some x, may be taken to be basic (treeNetwork). Where y(x) violates constraints by rounding, or satisfies equations up to it,
+// Multipliers that the map leaves without a bound, as where constraints meet at some x, may be taken to be basic (treeNetwork). Where y(x) still violates constraints by rounding, or satisfies equations up to it,
 // that times their bounds is added to theta.
 type treeInterior struct {
 	Answer      int           `json:"answer"`
 	At          *sparseVector `json:"at"`
 	By          []treeSlope   `json:"by"`
 	Curvature   *sparseVector `json:"curvature"`
+	Squares     *sparseVector `json:"squares"` // of rows
 	Multipliers *sparseVector `json:"multipliers"`
 	Slopes      []treeSlope   `json:"slopes"` // of the multipliers
 }
@@ -58,9 +60,12 @@ type interiorMap struct {
 	by, muBy    [][]float64
 	least       []float64 // Curvature
 	curved      bool      // it is positive
+	squares     []float64 // Squares
 	value       map[int]interval
 	slack       map[int]interval
-	within      map[int]bool // rows whose slack is above 0 by more than rounding: others bound no multiplier
+	moved       map[int]float64 // how far entries of y(x) are from those stated, at most (correct)
+	vanishes    map[int]bool    // rows whose slack is 0 at all y that satisfy the constraints
+	within      map[int]bool    // rows whose slack is above 0 by more than rounding: others bound no multiplier
 	networks    []treeNetwork
 	networkOf   map[int]int // of rows
 	shareOf     map[int]float64
@@ -69,7 +74,7 @@ type interiorMap struct {
 
 func (t *treeModel) readInterior(in *treeInterior) *interiorMap {
 	must.Be(in.Answer >= 0 && in.Answer < t.ny, "no such entry of y")
-	m := &interiorMap{t: t, bt: t.p.Rows.B.T(), curved: true, value: map[int]interval{}, slack: map[int]interval{}, multipliers: in.Multipliers != nil}
+	m := &interiorMap{t: t, bt: t.p.Rows.B.T(), curved: true, value: map[int]interval{}, slack: map[int]interval{}, moved: map[int]float64{}, vanishes: map[int]bool{}, multipliers: in.Multipliers != nil}
 	m.y, m.rows = t.part(in.Answer)
 	read := func(v *sparseVector, in []int, n int) []float64 {
 		out := v.dense("interior", n)
@@ -89,7 +94,7 @@ func (t *treeModel) readInterior(in *treeInterior) *interiorMap {
 	}
 	m.at, m.by = read(in.At, m.y, t.ny), slopes(in.By, m.y, t.ny)
 	m.mu, m.muBy = read(in.Multipliers, m.rows, t.m), slopes(in.Slopes, m.rows, t.m)
-	m.least = read(in.Curvature, m.y, t.ny)
+	m.least, m.squares = read(in.Curvature, m.y, t.ny), read(in.Squares, m.rows, t.m)
 	for _, j := range m.y {
 		m.curved = m.curved && m.least[j] > 0
 	}
@@ -131,6 +136,11 @@ func (m *interiorMap) along(j int, less bool) interval {
 	for c := range t.nx {
 		d = d.add(of(t.g[c][j], m.by[c], m.muBy[c]).mul(t.box(c)))
 	}
+	for _, k := range m.y { // in order: sums are the same each time
+		if by := m.moved[k]; by > 0 {
+			d = d.add(point(t.h[k][j]).mul(interval{-by, by}))
+		}
+	}
 	return d
 }
 
@@ -140,10 +150,13 @@ func (m *interiorMap) measure() {
 	m.within = map[int]bool{}
 	for _, i := range m.rows {
 		m.slack[i] = m.slackOf(i)
-		m.within[i] = m.slack[i].lo > tolerance.HalfDigits*m.terms(i)
 	}
 	for _, j := range m.y {
 		m.value[j] = m.over(m.at, m.by, j)
+	}
+	m.correct()
+	for _, i := range m.rows {
+		m.within[i] = m.slack[i].lo > tolerance.HalfDigits*m.terms(i)
 	}
 	m.networks = t.networks(m.y, m.rows, func(i int) bool { return m.within[i] || !math.IsInf(t.hi[t.nx+t.ny+i], 1) })
 	m.networkOf, m.shareOf = map[int]int{}, map[int]float64{}
@@ -226,10 +239,11 @@ func (m *interiorMap) tighten() {
 	m.measure()
 	outside, from := m.outside()
 	theta := math.Inf(1)
-	if !math.IsNaN(outside) && t.convexBy(m.y, nil) {
+	curved := m.curved && t.convexBy(m.y, m.least, m.squared())
+	if !math.IsNaN(outside) && (curved || t.convexBy(m.y, nil, nil)) {
 		theta = math.Min(m.byBoxes(), m.byMultipliers(outside))
 	}
-	if m.curved && t.convexBy(m.y, m.least) {
+	if curved {
 		theta = math.Min(theta, m.byCurvature(outside == 0))
 	}
 	if theta = math.Max(0, up(theta+outside)); !math.IsNaN(theta) {
@@ -296,7 +310,7 @@ func (m *interiorMap) joined(least map[int]float64) map[int]bool {
 
 // bounds reports whether the slack of row i has a bound.
 func (m *interiorMap) bounds(i int, least map[int]float64) bool {
-	return m.t.p.Rows.Kind[i] == problem.Equal || least[i] > 0
+	return m.vanishes[i] || least[i] > 0
 }
 
 // byMultipliers is theta from the map of multipliers; y gets the ends that its slacks then give it.
@@ -308,7 +322,7 @@ func (m *interiorMap) byMultipliers(outside float64) float64 {
 	sum, least := interval{}, map[int]float64{}
 	for _, i := range m.rows {
 		mu := m.over(m.mu, m.muBy, i)
-		if t.p.Rows.Kind[i] == problem.AtMost {
+		if !m.vanishes[i] {
 			if !(mu.lo >= 0) {
 				return inf
 			}
@@ -376,13 +390,37 @@ func (m *interiorMap) slackOf(i int) interval {
 	return interval{enclosure(lo).lo, enclosure(hi).hi}
 }
 
-// convexBy shows that v'Hv >= sum of least_j v_j^2 (nil: 0) for v over these entries of y.
-func (t *treeModel) convexBy(y []int, least []float64) bool {
+// squared are the rows with Squares, where their slacks are 0 at y and at y(x); nil where one's is not, or there are none.
+func (m *interiorMap) squared() map[int]float64 {
+	out := map[int]float64{}
+	for _, i := range m.rows {
+		if w := m.squares[i]; w != 0 {
+			if !m.vanishes[i] || !m.slack[i].zero() {
+				return nil
+			}
+			out[i] = w
+		}
+	}
+	return out
+}
+
+// convexBy shows that v'Hv + sum of squares_i (B_i v)^2 >= sum of least_j v_j^2 (nil: 0) for v over these entries of y.
+func (t *treeModel) convexBy(y []int, least []float64, squares map[int]float64) bool {
 	m := newMidpoints(len(y))
 	zero := true
+	rows, place := slices.Sorted(maps.Keys(squares)), places(y)
+	add := make([]interval, len(y)*len(y))
+	for _, i := range rows {
+		for a, v := range t.p.Rows.B.Nonzeros(i) {
+			for b, w := range t.p.Rows.B.Nonzeros(i) {
+				at := &add[place[a]*len(y)+place[b]]
+				*at = at.add(point(v).mul(point(w)).mul(point(squares[i])))
+			}
+		}
+	}
 	for a, i := range y {
 		for b, j := range y {
-			v := point(t.h[i][j]).add(point(t.h[j][i])).mul(point(0.5)) // of the symmetric part
+			v := point(t.h[i][j]).add(point(t.h[j][i])).mul(point(0.5)).add(add[a*len(y)+b]) // of the symmetric part
 			if i == j && least != nil {
 				v = v.sub(point(least[j]))
 			}

@@ -100,7 +100,7 @@ func (t *treeModel) holds(x, y, lambda []float64) bool {
 // reads a few, which are as they were. Numbers are whole or halves, so that points are exact.
 func TestInteriorsHoldPoints(t *testing.T) {
 	rng := members.Rand(t, 77)
-	bounded, both, reached, narrowed, free, reduced, read := 0, 0, 0.0, 0, 0, 0, 0
+	bounded, both, reached, narrowed, free, reduced, read, squared := 0, 0, 0.0, 0, 0, 0, 0, 0
 	for k := range members.Count(1000) * 800 {
 		nx, ny, m := 1+rng.IntN(2), 1+rng.IntN(3), 1+rng.IntN(4)
 		pairs := 0 // of rows with opposite coefficients, behind the others: the linear follower's multipliers can be large on both
@@ -197,6 +197,20 @@ func TestInteriorsHoldPoints(t *testing.T) {
 				}
 			}
 		}
+		squares := &sparseVector{} // of rows along which g may curve down; some are equations, or their slacks vanish together
+		if rng.IntN(2) == 0 {
+			for i := range m {
+				if rows.Kind[i] == problem.Equal && rng.IntN(3) > 0 || rng.IntN(12) == 0 {
+					squares.At, squares.Val = append(squares.At, i), append(squares.Val, []float64{1, 2, 4}[rng.IntN(3)])
+					w := float64(rng.IntN(3))
+					for a := range ny {
+						for c := range ny {
+							*h(a, c) -= w * rows.B.At(i, a) * rows.B.At(i, c)
+						}
+					}
+				}
+			}
+		}
 		force := make([]float64, ny) // stationarity: that of the quadratic part at the point, less what the multipliers push
 		push := append([]float64(nil), g.C[nx:]...)
 		clear(g.C)
@@ -218,7 +232,12 @@ func TestInteriorsHoldPoints(t *testing.T) {
 		model := newTreeModel(p)
 		part, partRows := model.part(rng.IntN(ny))
 		statement := func() treeInterior {
-			in := treeInterior{Answer: part[0], At: &sparseVector{}, Curvature: &sparseVector{}}
+			in := treeInterior{Answer: part[0], At: &sparseVector{}, Curvature: &sparseVector{}, Squares: &sparseVector{}}
+			for k, i := range squares.At {
+				if slices.Contains(partRows, i) {
+					in.Squares.At, in.Squares.Val = append(in.Squares.At, i), append(in.Squares.Val, squares.Val[k])
+				}
+			}
 			for _, j := range part {
 				in.Curvature.At, in.Curvature.Val = append(in.Curvature.At, j), append(in.Curvature.Val, []float64{0.5, 1, 2}[rng.IntN(3)])
 				in.At.At, in.At.Val = append(in.At.At, j), append(in.At.Val, y[j]+number())
@@ -249,7 +268,10 @@ func TestInteriorsHoldPoints(t *testing.T) {
 			}
 			return in
 		}
-		within := model.of(&treeAdded{interiors: []treeInterior{statement()}, lift: &treeLift{}})
+		in := statement()
+		within := model.of(&treeAdded{interiors: []treeInterior{in}, lift: &treeLift{}})
+		in.Squares = nil
+		plain := model.of(&treeAdded{interiors: []treeInterior{in}, lift: &treeLift{}})
 		describe := func() string {
 			return fmt.Sprintf("g %v, rows %v %v %v, x %v, y %v, multipliers %v, read %v, boxes %v %v", g, rows.Kind, a, b, x, y, lambda, duals, within.lo, within.hi)
 		}
@@ -265,6 +287,9 @@ func TestInteriorsHoldPoints(t *testing.T) {
 			case !inside:
 				reduced++
 			case j < nx+ny:
+				if within.hi[j] < plain.hi[j] {
+					squared++
+				}
 				if within.hi[j] < before {
 					if narrowed++; pairs > 0 && math.IsInf(before, 1) {
 						free++
@@ -283,10 +308,92 @@ func TestInteriorsHoldPoints(t *testing.T) {
 			}
 		}
 	}
-	if bounded == 0 || both == 0 || narrowed == 0 || reached < 0.5 || reduced == 0 || read == 0 || free == 0 {
-		t.Errorf("%d multipliers bounded (%d of them by other rows, too), %d entries of y (%d by multipliers alone), up to %.2g of the bounds, %d given up for basic ones, %d of those that the leader reads", bounded, both, narrowed, free, reached, reduced, read)
+	if bounded == 0 || both == 0 || narrowed == 0 || reached < 0.5 || reduced == 0 || read == 0 || free == 0 || squared == 0 {
+		t.Errorf("%d multipliers bounded (%d of them by other rows, too), %d entries of y (%d by multipliers alone, %d by squares of rows), up to %.2g of the bounds, %d given up for basic ones, %d of those that the leader reads", bounded, both, narrowed, free, squared, reached, reduced, read)
 	}
-	t.Logf("%d multipliers bounded (%d of them by other rows, too), %d entries of y (%d by multipliers alone), up to %.2g of the bounds, %d given up for basic ones, %d of those that the leader reads", bounded, both, narrowed, free, reached, reduced, read)
+	t.Logf("%d multipliers bounded (%d of them by other rows, too), %d entries of y (%d by multipliers alone, %d by squares of rows), up to %.2g of the bounds, %d given up for basic ones, %d of those that the leader reads", bounded, both, narrowed, free, squared, reached, reduced, read)
+}
+
+// Slacks that a map is said to have none of vanish at all points of the constraints, here those of a lattice; the map's own do where it is moved to its edge.
+func TestSlacksThatVanish(t *testing.T) {
+	rng := members.Rand(t, 79)
+	equal, other, moved := 0, 0, 0
+	for k := range members.Count(1000) * 100 {
+		ny, m := 1+rng.IntN(3), 2+rng.IntN(4)
+		p := follower(problem.AtMost, 1, 1)
+		y0 := make([]float64, ny)
+		for j := range y0 {
+			y0[j] = float64(rng.IntN(5) - 2)
+		}
+		b, rhs, kinds := make([]float64, m*ny), make([]float64, m), make([]problem.Kind, m)
+		for i := range m {
+			row := b[i*ny : i*ny+ny]
+			for j := range row {
+				row[j] = float64(rng.IntN(3) - 1)
+			}
+			if i > 1 && rng.IntN(3) == 0 { // against two others
+				for j := range row {
+					row[j] = -b[(i-1)*ny+j] - b[(i-2)*ny+j]
+				}
+			}
+			if rhs[i] = -floats.Dot(row, y0); rng.IntN(6) == 0 {
+				kinds[i] = problem.Equal
+			} else if rng.IntN(5) == 0 {
+				rhs[i]++
+			}
+		}
+		p.Dy, p.F, p.G = ny, affine{make([]float64, 1), make([]float64, ny), 0}, &kkttest.Quadratic{Nx: 1, Ny: ny, M: make([]float64, (1+ny)*(1+ny)), C: make([]float64, 1+ny)}
+		p.Rows = &problem.Rows{A: sparse.FromDense(m, 1, make([]float64, m)), B: sparse.FromDense(m, ny, b), Rhs: rhs, Kind: kinds}
+		p.X = &problem.Set{Lo: []float64{0}, Hi: []float64{1}}
+		model := newTreeModel(p)
+		y, _ := model.part(0)
+		at := &sparseVector{}
+		for _, j := range y {
+			at.At, at.Val = append(at.At, j), append(at.Val, y0[j]+float64(rng.IntN(3)-1)*0x1p-50)
+		}
+		in := model.readInterior(&treeInterior{Answer: 0, At: at})
+		in.measure()
+		for _, by := range in.moved {
+			if by > 0 {
+				moved++
+				break
+			}
+		}
+		exact := make([]float64, ny) // a point within what is said of the map
+		for _, j := range y {
+			exact[j] = y0[j]
+			if v := in.value[j]; !(v.lo <= y0[j]+0x1p-50 && v.hi >= y0[j]-0x1p-50) {
+				t.Fatalf("case %d: entry %d of the map is within [%v, %v], not next to %v", k, j, v.lo, v.hi, y0[j])
+			}
+		}
+		for code := range int(math.Pow(9, float64(ny))) {
+			v, feasible, slack := make([]float64, ny), true, make([]float64, m)
+			for j := range v {
+				v[j] = float64(code%9-4) + exact[j]
+				code /= 9
+			}
+			for i := range m {
+				slack[i] = rhs[i] + floats.Dot(b[i*ny:i*ny+ny], v)
+				feasible = feasible && slack[i] >= 0 && (kinds[i] != problem.Equal || slack[i] == 0)
+			}
+			for _, i := range in.rows {
+				if feasible && in.vanishes[i] && slack[i] != 0 {
+					t.Fatalf("case %d: row %d has the slack %v at %v: rows %v %v %v", k, i, slack[i], v, kinds, b, rhs)
+				}
+			}
+		}
+		for _, i := range in.rows {
+			if kinds[i] == problem.AtMost && in.vanishes[i] {
+				equal++
+			} else if kinds[i] == problem.AtMost {
+				other++
+			}
+		}
+	}
+	if equal == 0 || other == 0 || moved == 0 {
+		t.Errorf("%d inequalities that are equations, %d that are not, %d maps moved", equal, other, moved)
+	}
+	t.Logf("%d inequalities that are equations, %d that are not, %d maps moved", equal, other, moved)
 }
 
 // atMeeting is the model, within what is stated of interiors, of a linear follower with rows b y >= 0 or = 0 and y = 0 with the multipliers lambda.

@@ -51,7 +51,7 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //
 // So may lines for points inside of the constraints of parts of the lower level, which bound multipliers and y (treeInterior):
 //
-//	{"interior": {"answer": j, "at": {..}, "by": [{"entry": c, "of": {..}}], "curvature": {..}, "multipliers": {..}, "slopes": [{"entry": c, "of": {..}}]}}
+//	{"interior": {"answer": j, "at": {..}, "by": [{"entry": c, "of": {..}}], "curvature": {..}, "squares": {..}, "multipliers": {..}, "slopes": [{"entry": c, "of": {..}}]}}
 //
 // So may lines for choices, equations of the lower level with options for which f has columns as products:
 //

@@ -3,12 +3,15 @@ package kkt_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"bilevelc/internal/kkttest"
 	"bilevelc/internal/members"
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -69,4 +72,66 @@ func TestAnswersAtTheEdge(t *testing.T) {
 		}
 	}
 	t.Logf("%d answers are beyond a row, by rounding", widened)
+}
+
+// On the edge of where g has a bound, over y >= 0, along y[1] = y[2] = ..., or over free y, its slope is 0 to the rounding of its terms: the follower answers there. Beyond it by more it has none.
+func TestAnswersAtTheEdgeOfABound(t *testing.T) {
+	beyond := 0
+	for seed := range members.SeedsOf(t, 200, 2000) {
+		rng := rand.New(rand.NewPCG(seed, 16))
+		nx, ny := 1+rng.IntN(4), 1+rng.IntN(3)
+		p := kkttest.Random(rng, nx, ny, 0, false, false)
+		p.Rows = &problem.Rows{A: sparse.Empty(nx), B: sparse.Empty(ny)}
+		g, n := p.G.(*kkttest.Quadratic), nx+ny
+		x, a, rest := make([]float64, nx), make([]float64, nx), 0.0
+		for i := range x {
+			x[i], a[i] = float64(rng.IntN(383)-191)/64, math.Copysign(float64(1+rng.IntN(3)), rng.NormFloat64())
+			rest -= a[i] * x[i]
+		}
+		joined, free := rng.IntN(2) == 0, ny == 1 && rng.IntN(2) == 0
+		left, over := 1.0, 0.0
+		for j := range ny {
+			k, c := float64(1+j), 0.0
+			if joined { // the slopes add up to that of one entry
+				if k, c = float64(rng.IntN(9)-4), float64(rng.IntN(9)-4); j == ny-1 {
+					k, c = left, over
+				}
+				left, over = left-k, over-c
+			}
+			for i, v := range a {
+				g.M[i*n+nx+j], g.M[(nx+j)*n+i] = k*v, k*v
+			}
+			g.C[nx+j] = k*rest + c
+			if !free {
+				kkttest.AddRow(p.Rows, problem.AtMost, nil, []int{j}, []float64{1}, 0)
+			}
+			if joined && j > 0 {
+				kkttest.AddRow(p.Rows, problem.Equal, nil, []int{j - 1, j}, []float64{1, -1}, 0)
+			}
+		}
+		for i, v := range a { // all is exact so far; what rounds x may take it beyond the edge
+			x[i] = math.Nextafter(x[i], math.Copysign(10, rng.NormFloat64()*v))
+		}
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := kkt.NewFollower(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rest+linalg.Dot(a, x) < 0 {
+			beyond++
+		}
+		if z, status := f.Solve(t.Context(), x); status != activeset.Optimal {
+			t.Errorf("seed %d: %v at the edge", seed, status)
+		} else if v := slices.Min(s.Y(z)); !free && v < 0 {
+			t.Errorf("seed %d: the answer %v", seed, s.Y(z))
+		}
+		x[0] -= 1e-6 / a[0] // slopes are told from 0 to 1e-9 of the others
+		if _, status := f.Solve(t.Context(), x); status != activeset.Unbounded {
+			t.Errorf("seed %d: %v beyond the edge", seed, status)
+		}
+	}
+	t.Logf("%d slopes fall at the edge, by rounding", beyond)
 }

@@ -24,6 +24,7 @@ type Follower struct {
 	bounds  []int // of each entry of y and side: the lower row behind Lo (2j) and Hi (2j+1); -1 for none
 	rowOf   []int // of each row of the program, that of the relaxation
 	refuted []float64
+	ray     []float64 // of the last program without a bound
 	sharp   bool
 	// Work is what the solves have taken so far (activeset.Solution.Work).
 	Work int64
@@ -105,7 +106,31 @@ func (f *Follower) at(x []float64) (c []float64, b *activeset.Bounds) {
 // y is feasible, or g falls without bound.
 func (f *Follower) Solve(ctx context.Context, x []float64) (z []float64, status activeset.Status) {
 	c, b := f.at(x)
-	return f.feasible(ctx, x, f.program.Q, c, b)
+	z, status = f.feasible(ctx, x, f.program.Q, c, b)
+	for k := 0; k < len(c) && status == activeset.Unbounded && f.heldBack(x, c); k++ {
+		z, status = f.feasible(ctx, x, f.program.Q, c, b)
+	}
+	return z, status
+}
+
+// heldBack moves the linear terms at x, k products of rounded numbers in entry j, up to (k+2) units of rounding of their terms each, as widened moves sides of rows, against the last ray, and reports whether g may be constant along
+// it then: at the edge of the x to which the follower has an answer, as in y >= 0 with g = (x[1] + x[2] - 0.3) y, it has one.
+func (f *Follower) heldBack(x, c []float64) bool {
+	s, fall := f.s, 0.0
+	moved := slices.Clone(c)
+	for j, t := range f.ray {
+		if t == 0 {
+			continue
+		}
+		cols, _ := s.G.Row(j)
+		by := float64(len(cols)+2) * 0x1p-53 * s.G.AddTerms(math.Abs(s.Q[j]), j, x) * f.Unit(j)
+		if moved[j] += math.Copysign(by, t); math.Abs(c[j]) <= by && math.IsInf(f.program.Lo[j], -1) && math.IsInf(f.program.Hi[j], 1) {
+			moved[j] = 0 // else it falls the other way
+		}
+		fall += moved[j] * t
+	}
+	copy(c, moved)
+	return fall >= 0
 }
 
 // feasible is minimize at an x where rows hold to the rounding of their terms.
@@ -205,6 +230,7 @@ func (f *Follower) minimize(ctx context.Context, x []float64, h *sparse.CSR, c [
 	if sol.Status == activeset.Infeasible {
 		f.refuted = f.refutation(sol)
 	}
+	f.ray = sol.Ray
 	if sol.Status != activeset.Optimal {
 		return nil, sol.Status
 	}

@@ -6,6 +6,9 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -43,9 +46,19 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 		out.Status = Stalled
 	}
 	z := make([]float64, s.N)
+	for k, v := range p.w { // rounding of steps may have left one beyond its box
+		p.w[k] = math.Min(math.Max(v, f.lo[k]), f.hi[k])
+	}
 	copy(s.X(z), p.w)
 	copy(z[s.Nx+s.Ny+s.M:], p.w[s.Nx:])
 	p.refine(z)
+	held := make([]bool, s.M)
+	for r := range f.rows {
+		if i, _ := p.heldRow(r); i >= 0 {
+			held[i] = true
+		}
+	}
+	onto(s, z, held)
 	for _, i := range f.spare {
 		rows := s.P.Rows
 		off := rows.Rhs[i] + rows.B.RowDot(i, s.Y(z)) - rows.A.RowDot(i, s.X(z))
@@ -56,22 +69,10 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 	pt := &kkt.Point{Z: z, F: s.Value(z), SecondOrder: st.Curvature, Vertices: len(st.Vertices), AllVertices: len(st.Vertices) > 0 && !st.MoreVertices}
 	m := s.NoMultipliers()
 	copy(m.Bound, j.bound)
-	held := make([]bool, s.M)
 	for r := range f.rows {
-		row := &f.rows[r]
-		i := row.low
-		if p.side[r] == 0 {
-			continue
+		if i, high := p.heldRow(r); i >= 0 {
+			m.Slack[i] = sign(high) * j.slack[r] * f.rows[r].unit
 		}
-		high := p.side[r] < 0
-		if row.equal {
-			high = row.high >= 0 && p.lambda[r] < 0
-		}
-		if high {
-			i = row.high
-		}
-		held[i] = true
-		m.Slack[i] = sign(high) * j.slack[r] * row.unit
 	}
 	nk := len(p.k)
 	for a, i := range j.walls {
@@ -264,4 +265,64 @@ func (p *piece) refine(z []float64) {
 		lambda[i] = p.lambdaOf(i)
 	}
 	s.P.Rows.Within(y)
+}
+
+// heldRow is the row of the problem that row r of the follower holds, and whether it is the upper end; -1 where it holds none.
+func (p *piece) heldRow(r int) (i int, high bool) {
+	row := &p.f.rows[r]
+	if p.side[r] == 0 {
+		return -1, false
+	}
+	if high = p.side[r] < 0; row.equal {
+		high = row.high >= 0 && p.lambda[r] < 0
+	}
+	if high {
+		return row.high, true
+	}
+	return row.low, false
+}
+
+// onto moves y onto all rows that hold, biactive and dependent ones as well, where one is off by more than solves leave of its own terms: refinement leaves rounding of the largest entries of y, beside which those of
+// a row may all be 0.
+func onto(s *kkt.System, z []float64, held []bool) {
+	rows, x, y := s.P.Rows, s.X(z), s.Y(z)
+	h := make([]float64, s.M)
+	rows.Residual(h, x, y)
+	met := true
+	for i, on := range held {
+		met = met && (!on || math.Abs(h[i]) <= tolerance.SolveAccuracy*rows.B.AddTerms(rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, x), i, y))
+	}
+	if met {
+		return
+	}
+	unit := s.ColScale[s.Nx : s.Nx+s.Ny]
+	a, b := sparse.Empty(s.Ny), activeset.Bounds{}
+	for range s.Ny {
+		b.Lo, b.Hi = append(b.Lo, math.Inf(-1)), append(b.Hi, math.Inf(1))
+	}
+	for i := range rows.Kind {
+		end := rows.A.RowDot(i, x) - rows.Rhs[i] // B y is no less
+		if j, coef := rows.Bound(i); j >= 0 {
+			if end /= coef * unit[j]; coef > 0 || held[i] {
+				b.Lo[j] = math.Max(b.Lo[j], end)
+			}
+			if coef < 0 || held[i] {
+				b.Hi[j] = math.Min(b.Hi[j], end)
+			}
+			continue
+		}
+		for j, v := range rows.B.Entries(i) {
+			a.Append(j, v*unit[j])
+		}
+		a.EndRow()
+		b.RowLo = append(b.RowLo, end)
+		if !held[i] {
+			end = math.Inf(1)
+		}
+		b.RowHi = append(b.RowHi, end)
+	}
+	at := b.Onto(a, each.Below(s.Ny, func(j int) float64 { return y[j] / unit[j] }))
+	for j, t := range at {
+		y[j] = unit[j] * t
+	}
 }

@@ -120,7 +120,9 @@ func Solve(ctx context.Context, n *problem.Problem, opts Options) (*Run, error) 
 		run.Err, run.Status, run.Reason = err, status.NumericalFailure, err.Error()
 		return run, nil
 	}
-	if n.Integer != nil {
+	if each := WholePoints(n) > 0 && n.Facts.StrongConvexity > 0; each && !opts.Linear && run.Curved == nil && opts.Search != SearchNone {
+		err = run.enumerateSmooth(ctx)
+	} else if n.Integer != nil {
 		err = run.integers()
 	} else if err = run.locally(ctx); err == nil && run.Smooth == nil {
 		err = run.takeBestAnswer(ctx)

@@ -441,3 +441,105 @@ func TestMapsOnEdgesShowTheirEnds(t *testing.T) {
 		t.Error("one of them is missing")
 	}
 }
+
+// An f that curves down in y without bounds is proved where equations, or inequalities that together are some, and the curvature of g between points of these bound y: g may curve down along them, and numbers have all their digits.
+func TestEquationsBoundAnswers(t *testing.T) {
+	rng := members.Rand(t, 38)
+	hidden, down := 0, 0
+	for k := range 60 {
+		nx, ny := 1+rng.IntN(2), 3
+		f, g := newQuadratic(nx, ny), newQuadratic(nx, ny)
+		together := rng.IntN(3) == 0 // two rows, and another against their sum, with numbers of few digits
+		number := func() float64 {
+			if v := rng.NormFloat64(); !together {
+				return v
+			} else {
+				return math.Round(4*v) / 4
+			}
+		}
+		rows := &problem.Rows{A: sparse.Empty(nx), B: sparse.Empty(ny)}
+		row := func(kind problem.Kind, a, b []float64, side, sign float64) {
+			for c, v := range a {
+				rows.A.Append(c, sign*v)
+			}
+			for j, v := range b {
+				rows.B.Append(j, sign*v)
+			}
+			rows.A.EndRow()
+			rows.B.EndRow()
+			rows.Kind, rows.Rhs = append(rows.Kind, kind), append(rows.Rhs, sign*side)
+		}
+		vector := func(n int) []float64 {
+			out := make([]float64, n)
+			for j := range out {
+				out[j] = number()
+			}
+			return out
+		}
+		square := func(v []float64, by float64) {
+			for i := range ny {
+				for j := range i + 1 {
+					g.set(nx+i, nx+j, g.m[(nx+i)*g.n+nx+j]+by*v[i]*v[j])
+				}
+			}
+		}
+		a, e := vector(nx), vector(ny)
+		if together {
+			hidden++
+			d := vector(ny)
+			row(problem.AtMost, make([]float64, nx), d, 0, 1)
+			for j := range d {
+				d[j] = e[j] - d[j]
+			}
+			row(problem.AtMost, a, d, 1, 1)
+			row(problem.AtMost, a, e, 1, -1)
+		} else {
+			row(problem.Equal, a, e, number(), 1)
+		}
+		row(problem.AtMost, vector(nx), vector(ny), 4, 1)
+		for range 2 {
+			square(vector(ny), 1)
+		}
+		facts := problem.Facts{JointlyQuadratic: true, DegreeF: 2, AffineCoupled: true}
+		if !together && rng.IntN(2) == 0 {
+			down++
+			square(e, -0.5)
+			facts.StrongConvexity = 1e-6
+		}
+		x := &problem.Set{Lo: make([]float64, nx), Hi: make([]float64, nx)}
+		for c := range nx {
+			x.Lo[c], x.Hi[c] = -1, 1
+			for j := range ny {
+				g.set(c, nx+j, number())
+				f.set(c, nx+j, number())
+			}
+		}
+		for j := range ny {
+			f.l[nx+j], g.l[nx+j] = number(), number()
+		}
+		f.set(nx, nx, -1-rng.Float64())
+		f.set(nx, nx+1, number())
+		p := &problem.Problem{Name: "equations", Dx: nx, Dy: ny, F: f, G: g, Rows: rows, X: x, Facts: facts}
+		sys, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Solve(context.Background(), sys, Options{Nodes: 20000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Outcome != Proved {
+			t.Errorf("case %d: %v, %s", k, r.Outcome, r.Why)
+			continue
+		}
+		if want, ok := faces(t, sys); !ok || math.Abs(r.Best.F-want) > 2e-6*(1+math.Abs(want)) {
+			t.Errorf("case %d: F %.12g, least value %.12g", k, r.Best.F, want)
+		}
+		if report, err := certify.VerifyTree(p, bytes.NewReader(proofOf(t, sys, r)), ""); err != nil || report.Bound < r.Claim() {
+			t.Errorf("case %d: %v, claimed %.12g", k, err, r.Claim())
+		}
+	}
+	if hidden == 0 || down == 0 {
+		t.Errorf("%d with inequalities that are equations, %d that curve down", hidden, down)
+	}
+}

@@ -228,6 +228,7 @@ func (pw *proofWriter) interiors(ctx context.Context) {
 		}
 		put("at", over(y, in.At))
 		put("curvature", over(y, in.Curvature))
+		put("squares", over(rows, in.Squares))
 		put("multipliers", over(rows, in.Mult))
 		if by := slopes(y, in.Entry, func(k int) []float64 { return in.By[k] }); by != nil {
 			line["by"] = by
