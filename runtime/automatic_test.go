@@ -78,6 +78,7 @@ func TestOnePointOneStart(t *testing.T) {
 // Who says where to start, how, or how often, is taken at his word; and the answer does
 // not depend on the number of threads, nor on being interrupted.
 func TestAutomaticStarts(t *testing.T) {
+	t.Parallel()
 	problem := bindText(t, kinked)
 	opts := runtime.OffSystem(runtime.Options{Seed: 2})
 	whole, err := problem.Solve(context.Background(), opts)

@@ -16,6 +16,7 @@ import (
 // Few days of batteries that trade on predicted prices, with as many features as days: a leader who predicts the true prices has followers that minimize what F charges them, so that no F is lower than
 // there without the penalty on W. A run ends with a certificate, within three parts in a hundred of that, and nothing near by is lower.
 func TestDaysOfBatteries(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../bench/field/data/battery.blv")
 	if err != nil {
 		t.Fatal(err)

@@ -38,6 +38,7 @@ func TestStartsWithoutAnswers(t *testing.T) {
 
 // TestStartsWithoutAnswersBesideRows: the same with a follower that is not quadratic, has no bound where x < 0 and is indifferent to y[1] at x = 0, up to what a row of the leader allows.
 func TestStartsWithoutAnswersBesideRows(t *testing.T) {
+	t.Parallel()
 	for seed := range members.Seeds(t, 30) {
 		rng := rand.New(rand.NewPCG(seed, 74))
 		a, b, c := 0.5+2*rng.Float64(), 0.2+rng.Float64(), 1+4*rng.Float64()
@@ -55,6 +56,7 @@ func TestStartsWithoutAnswersBesideRows(t *testing.T) {
 
 // TestUnboundedAnswersAreNotF: where no point with an answer is found the run has failed; F is not said to fall.
 func TestUnboundedAnswersAreNotF(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{
 		"model m\nupper {\n  var x: real in box(1, 2)\n  minimize x + y\n}\nlower {\n  var y: real in nonneg\n  minimize exp(-y) - x * y\n}\n",
 		"model m\nupper {\n  var x: real in box(-1, 100)\n  minimize sumsq(x - 50) + y\n}\nlower {\n  var y: real in box(0, inf)\n  minimize exp(-y) - x * y\n}\n",

@@ -124,6 +124,7 @@ func resumed(t *testing.T, what, text string, limit int) (*runtime.Result, error
 // A checkpoint that was changed in any place is refused, or gives what it gave: in
 // every leaf, and in random bytes. A plain run changes leaves less often.
 func TestChangedCheckpointsAreRefused(t *testing.T) {
+	t.Parallel()
 	rng := members.Rand(t, 3)
 	share, enough := 0.003, 200
 	if members.Full() {
@@ -238,6 +239,7 @@ func TestForgedCheckpointsDoNotPanic(t *testing.T) {
 // The state that a run hands out on its way, as its end state does, leads to the
 // result of the whole run, with several starts too, and to its calls.
 func TestKeptStatesLeadToTheSameResult(t *testing.T) {
+	t.Parallel()
 	for name, opts := range map[string]runtime.Options{
 		"goldstein": {Seed: 3}, "6 starts": {Seed: 3, Starts: 6}, "pigd": {Seed: 3, Method: "pigd", Settings: map[string]any{"iterations": 40.0}},
 		"izo, 2 starts": {Seed: 3, Method: "izo", Starts: 2, MaxIter: 30},

@@ -161,6 +161,7 @@ var fence = regexp.MustCompile("(?ms)^```blv(-error (E\\d+))?\n(.*?)^```$")
 // TestSpec solves every model of the language's reference; those marked as
 // errors end with the code that the reference gives.
 func TestSpec(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../lang/spec.md")
 	if err != nil {
 		t.Fatal(err)

@@ -254,6 +254,7 @@ lower {
 // A run with upper constraints that read y goes on from its written state to the end
 // that it has without a stop, whichever iteration it was stopped in.
 func TestCoupledResumes(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(6) {
 		coupledResumes(t, newCoupled(rand.New(rand.NewPCG(4, seed))), 1+2*int(seed%2))
 	}

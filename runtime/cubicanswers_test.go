@@ -13,6 +13,7 @@ import (
 // A linear follower leaves a box of answers open, over which f is a sum of cubics: what is said to be its best and its worst answer is, and a proof over whole numbers holds, by the ends and the stationary points of each cubic. A local
 // solution has the best of the answers to its x but for some.
 func TestCubicsOverAnswers(t *testing.T) {
+	t.Parallel()
 	known, best, local := 0, 0, 0
 	for seed := range members.SeedsOf(t, 40, 400) {
 		rng := rand.New(rand.NewPCG(seed, 0xcbc))

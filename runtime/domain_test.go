@@ -14,6 +14,7 @@ import (
 // ones and minus ones, y = -x + a w/s, where s = a'y - b is the positive root of s^2 + (a'x + b) s - n w = 0. y = 0 is outside as b > 0. What is returned is that answer, and no x near by or far away is better than the
 // best of the starts says; the row that the logarithm lays has no multiplier.
 func TestFollowersInsideTheirDomain(t *testing.T) {
+	t.Parallel()
 	for trial := range members.Seeds(t, 16) {
 		rng := rand.New(rand.NewPCG(trial, 915))
 		n := 1 + rng.IntN(4)
@@ -83,6 +84,7 @@ func TestFollowersInsideTheirDomain(t *testing.T) {
 
 // A system linearized beside the edge of a logarithm may let f fall without end, which says nothing of f itself, a sum of squares: another start goes on.
 func TestNoEndOfALinearizedSystem(t *testing.T) {
+	t.Parallel()
 	text := "model inside\ndata goal: vector[3] = [-1.6, -0.3, 1.2]\nupper {\n  var x: vector[3] in box(-2, 2)\n  minimize sumsq(y - goal) + 0.1 * sumsq(x)\n}\n" +
 		"lower {\n  var y: vector[3]\n  minimize 0.5 * sumsq(y) + x' * y - 0.8935846358136559 * log(-y[1] + y[2] + y[3] - 2.4067059580165635 - 0.5 * x[1])\n}\n"
 	for seed := range uint64(12) {

@@ -14,6 +14,7 @@ import (
 // Where a leader who reads prices has a curved constraint, no rule of ties says which of several prices count: the result, and an
 // evaluation, say that they are not unique where a plant is just full and the next one idle, by hand, and nowhere else.
 func TestPricesThatAreNotUniqueAreSaidToBe(t *testing.T) {
+	t.Parallel()
 	for k := range members.Seeds(t, 20) {
 		rng := rand.New(rand.NewPCG(k, 71))
 		room, base := 1+float64(rng.IntN(4)), 1+float64(rng.IntN(3))

@@ -92,6 +92,7 @@ func leastOver(m [][]float64, v []float64) float64 {
 }
 
 func TestEdgeWhereTheFollowerHasNoChoice(t *testing.T) {
+	t.Parallel()
 	model, err := Compile("edge.blv", edgeModel)
 	if err != nil {
 		t.Fatal(err)

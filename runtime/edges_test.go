@@ -13,6 +13,7 @@ import (
 // A road of a width x that the leader builds at a price, beside one that is there: its delay y/x has a pole where x is 0, which is a bound of X and, where nobody would take the road, the optimum (x[2] tells of what size x is). Truth: the follower's
 // answer in closed form, on a grid and by bisection around its best point.
 func TestBoundsAtTheEdgeOfADomain(t *testing.T) {
+	t.Parallel()
 	atEdge := 0
 	for seed := range members.Seeds(t, 40) {
 		rng := rand.New(rand.NewPCG(seed, 61))
@@ -132,6 +133,7 @@ func TestIsolatedTiesOfCurves(t *testing.T) {
 
 // A coefficient of a linearized row that is all rounding, as income has none in what the follower has chosen for its sake, is none.
 func TestSlopesThatVanishAtAnswers(t *testing.T) {
+	t.Parallel()
 	all, solved := 0, 0
 	for seed := range members.Seeds(t, 30) {
 		rng := rand.New(rand.NewPCG(seed, 64))

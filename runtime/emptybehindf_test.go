@@ -13,6 +13,7 @@ import (
 // That nothing is feasible is found whatever f is: a search with an f that is not convex would split the directions along which it curves down, which takes no end where there is no point. Truth is the same problem without f, by a proof that
 // package certify evaluates on its own; that with f has one as well.
 func TestNoPointBehindAnyF(t *testing.T) {
+	t.Parallel()
 	const n, m, k = 6, 6, 6
 	found := 0
 	for member := range members.SeedsOf(t, 150, 600) {

@@ -183,6 +183,7 @@ func best(t *testing.T, p *Problem) (float64, bool) {
 
 // A linear bilevel program that goes to the form of MibS and back has the same global optimum.
 func TestMibsRoundTrip(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(36, 63))
 	solved := 0
 	for range 60 {

@@ -306,6 +306,7 @@ func TestOptionsRefused(t *testing.T) {
 
 // A context that ends before or during the run is a status, with no error.
 func TestInterrupted(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	calls := 0
 	result, err := bindText(t, kinked).Solve(ctx, runtime.OffSystem(runtime.Options{Seed: 1, Observer: func(runtime.Progress) {
@@ -356,8 +357,9 @@ func TestTimeLimit(t *testing.T) {
 
 // A context that ends in the starts after a search that has not proved its point leaves the bound of the search with its gap.
 func TestInterruptedAfterTheSearch(t *testing.T) {
+	t.Parallel()
 	after := 0
-	for seed := range members.Seeds(t, 40) {
+	for seed := range members.SeedsOf(t, 8, 40) {
 		rng := rand.New(rand.NewPCG(seed, 42))
 		normal := func(rows, cols int) [][]float64 {
 			m := make([][]float64, rows)

@@ -33,6 +33,7 @@ func tiedModel(rng *rand.Rand) string {
 
 // A document in which F with the answer that its rule picks is not known does not say that ties are broken so.
 func TestWhatARulePicksIsSaidWhereItIsKnown(t *testing.T) {
+	t.Parallel()
 	open, known := 0, 0
 	for seed := range members.Seeds(t, 200) {
 		rng := rand.New(rand.NewPCG(seed, 0x7135))

@@ -14,6 +14,7 @@ import (
 // A search that is given one node, of problems with constraints of the leader that read the answers y_j = min(max(a_j'x + b_j, 0), 1): it has a point, at which these hold, or has reached its limit. No point at which they hold has an F beyond
 // its bound, and there is one.
 func TestOneNode(t *testing.T) {
+	t.Parallel()
 	limits := 0
 	for seed := range members.SeedsOf(t, 120, 400) {
 		rng := rand.New(rand.NewPCG(seed, 0x10de))

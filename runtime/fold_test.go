@@ -270,6 +270,7 @@ lower {
 // TestBudgetOfMany has a budget in absolute value over so many entries that the run begins along
 // the central path: the same F as with the positive and negative parts as variables of their own.
 func TestBudgetOfMany(t *testing.T) {
+	t.Parallel()
 	const model = `model lone
 param n: int = 60
 data a: vector[n] ~ normal(0, 2)

@@ -98,6 +98,7 @@ func TestFollowersEqualTheWhole(t *testing.T) {
 
 // TestFollowersDoNotDependOnThreads compares whole result documents.
 func TestFollowersDoNotDependOnThreads(t *testing.T) {
+	t.Parallel()
 	p := bindText(t, unequal)
 	var first string
 	for _, threads := range []int{1, 2, 7} {
@@ -123,6 +124,7 @@ func TestFollowersDoNotDependOnThreads(t *testing.T) {
 
 // TestFollowersSolvedWhole solves the outer problem both ways.
 func TestFollowersSolvedWhole(t *testing.T) {
+	t.Parallel()
 	apart, whole := bindText(t, unequal), bindText(t, unequal)
 	whole.Numeric.Parts = nil
 	var results []*runtime.Result

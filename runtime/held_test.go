@@ -12,6 +12,7 @@ import (
 // rows whatever its multipliers are, which have the other sign in the certificate, and F
 // is no lower next to there: neither at random budgets nor at the least ones around a w.
 func TestRowsThatHoldTheAnswer(t *testing.T) {
+	t.Parallel()
 	model, err := Compile("edge.blv", edgeModel)
 	if err != nil {
 		t.Fatal(err)

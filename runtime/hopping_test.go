@@ -12,6 +12,7 @@ import (
 // Systems so large that no search for the global optimum comes: four rotated answers max(0, x), each with a minimum of F on either side of its kink, of which a slope makes one the lower. Jumps away from the lowest point so far
 // lead to the lower one of all four, where one start is at some of the higher ones.
 func TestHopping(t *testing.T) {
+	t.Parallel()
 	const text = `model wells
 param n: int
 param m: int

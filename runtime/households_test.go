@@ -13,6 +13,7 @@ import (
 // Followers that are not quadratic, too many for a factor of their system: the local solution in the leader's space is verified, and no worse than what the method goldstein, which knows values and
 // gradients of F alone, ends at.
 func TestManyFollowersThatAreNotQuadratic(t *testing.T) {
+	t.Parallel()
 	for seed := range members.SeedsOf(t, 1, 2) {
 		rng := rand.New(rand.NewPCG(seed, 63))
 		n, k := 60, 5

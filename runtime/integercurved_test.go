@@ -173,6 +173,7 @@ func (b *ring) least() float64 {
 // Whole numbers of the leader are searched beside balls and convex quadratic constraints, as by themselves: no allowed point of a grid for any whole numbers is below the bound, what is proved is no higher than the
 // grid's best, and the proof shows it.
 func TestWholeNumbersBesideCurvedConstraints(t *testing.T) {
+	t.Parallel()
 	proved, empty, stalled := 0, 0, 0
 	for seed := range members.SeedsOf(t, 20, 300) {
 		b := newRing(rand.New(rand.NewPCG(seed, 362)))

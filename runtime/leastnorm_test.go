@@ -14,6 +14,7 @@ import (
 // Next to a tie a regularized follower answers with anything between its answers beside the tie, whatever the leader likes best: with y in [low, 1]^n and costs x' y the answer of least norm is low where x >= 0 and 1
 // where x < 0, and the leader wants a y between, nearer to low. The F that is returned is attained: that of x = 0 with low, the least there is, and never the one of the regularized follower, near 0.
 func TestLeastNormAttainsItsF(t *testing.T) {
+	t.Parallel()
 	for trial := range members.SeedsOf(t, 6, 16) {
 		rng := rand.New(rand.NewPCG(trial, 912))
 		n, low := 1+rng.IntN(4), 0.05+0.2*rng.Float64()
@@ -48,6 +49,7 @@ func TestLeastNormAttainsItsF(t *testing.T) {
 // The same with an f that is not quadratic and a row of the leader that reads the answer, which is affine whatever f is: with y in [low, 1] and costs x y the answer is low where x >= 0 and 1 where x < 0, so that
 // exp(a x) + w y has its least value under x + y >= c at one of two x.
 func TestLeastNormUnderARowOfTheLeader(t *testing.T) {
+	t.Parallel()
 	for trial := range members.Seeds(t, 16) {
 		rng := rand.New(rand.NewPCG(trial, 914))
 		low, a, w := 0.05+0.4*rng.Float64(), 0.2+rng.Float64(), rng.NormFloat64()
@@ -72,6 +74,7 @@ func TestLeastNormUnderARowOfTheLeader(t *testing.T) {
 
 // A follower whose objective has no bound at any x has no answer of least norm, however small tau is.
 func TestLeastNormWithoutABound(t *testing.T) {
+	t.Parallel()
 	for trial := range members.SeedsOf(t, 2, 6) {
 		rng := rand.New(rand.NewPCG(trial, 913))
 		a, b := 0.5+rng.Float64(), 0.5+rng.Float64()

@@ -145,6 +145,7 @@ lower { var y: vector[6] in box(-1.5, 1.5)
 // is like, kinks among it. What it ends with is verified, and is no worse than the old
 // point; nearly always it is what a run that looks everywhere finds.
 func TestNearOverKinds(t *testing.T) {
+	t.Parallel()
 	const draws, changes = 3, 3
 	seeds := []uint64{0, 1, 2}
 	if !members.Full() {

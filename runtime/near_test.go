@@ -19,6 +19,7 @@ func total(c runtime.Calls) int { return int(c.F + c.GradF + c.G + c.GradG) }
 // the shop, three prices at a kink, is found so quickly that a certificate of two pieces
 // and the points before it are an eighth.
 func TestNear(t *testing.T) {
+	t.Parallel()
 	vary := func(rng *rand.Rand, v []float64) []float64 {
 		out := append([]float64(nil), v...)
 		out[rng.IntN(len(out))] *= 1 + 0.04*(rng.Float64()-0.5)

@@ -10,6 +10,7 @@ import (
 // TestNetworksOfUsers holds two models whose optimum is known in another way: a patrol whose smugglers' paths, of which two can be the cheapest, are a linear program each, with balances of
 // which one repeats the others; and a market on a network of six nodes with angles, in which the follower's costs do not curve, by the system in SCIP.
 func TestNetworksOfUsers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, model string
 		optimum     float64

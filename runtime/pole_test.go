@@ -14,6 +14,7 @@ import (
 // Beside a pole towards which F falls nothing is solved, whatever the measure is relative to the
 // gradients there; and where F has a limit at the edge of its domain, the minimum near it is one.
 func TestPoles(t *testing.T) {
+	t.Parallel()
 	named, unsolved := 0, 0
 	for seed := range members.Seeds(t, 40) {
 		rng := rand.New(rand.NewPCG(seed, 37))

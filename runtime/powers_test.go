@@ -81,6 +81,7 @@ func (m *powered) value(x float64) float64 {
 // parts, which are smooth: F is that of bisection, no x nearby is better, and the best of a
 // grid is found in nearly all.
 func TestPowersOfKinks(t *testing.T) {
+	t.Parallel()
 	count := members.Count(48) / 2 // of each
 	for of, least := range []float64{1.5, 2.5} {
 		solved, best := 0, 0

@@ -12,6 +12,7 @@ import (
 // A plant that may not go up or down faster than a ramp has some thousand branches on the way of two variables of the leader, and a small
 // sparse factor for each: they are followed to a strongly stationary point, next to which F is nowhere less.
 func TestRampsOfAPlant(t *testing.T) {
+	t.Parallel()
 	rng := members.Rand(t, 4)
 	demand := make([]float64, 300)
 	level := 0.0

@@ -188,6 +188,7 @@ func TestRaysOfCurvedObjectives(t *testing.T) {
 // TestRaysOfOneFollowerOfTwo: the first follower's answers make up a line at points of a line of x alone, along which f has no end; the leader's product with the second one's answer has f's steps taken on a Hessian of all unknowns, in which those
 // of x are rounding of the line's.
 func TestRaysOfOneFollowerOfTwo(t *testing.T) {
+	t.Parallel()
 	for seed := range members.Seeds(t, 100) {
 		rng := rand.New(rand.NewPCG(seed, 74))
 		for range 5 {

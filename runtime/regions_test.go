@@ -12,6 +12,7 @@ import (
 // Prices are multipliers that x does not determine where a market is at its capacity: F jumps there, and is no function of x that a method in the leader's space could follow. A hundred regions share a
 // quantity: the run ends, at a point with a certificate.
 func TestPricesJumpAtCapacities(t *testing.T) {
+	t.Parallel()
 	for seed := range members.Seeds(t, 2) {
 		rng := rand.New(rand.NewPCG(seed, 64))
 		draw := func(lo, hi float64) string {

@@ -13,6 +13,7 @@ import (
 
 // Where a follower can be led to any y, F is least where f is: starts are made as long as f leads from them to lower values over the rows, and from no other points. The least is found on a grid.
 func TestStartsWhereNothingIsLower(t *testing.T) {
+	t.Parallel()
 	covered := 0
 	for seed := range members.Seeds(t, 40) {
 		rng := rand.New(rand.NewPCG(seed, 21))
@@ -52,6 +53,7 @@ lower {
 
 // Points that the minimizer of both levels' rows leads to are points of X, to rounding. At a vertex of X, from which no direction leads, nothing is said of curvature.
 func TestPointsOfTheRelaxationKeepX(t *testing.T) {
+	t.Parallel()
 	vertices := 0
 	for seed := range members.Seeds(t, 60) {
 		rng := rand.New(rand.NewPCG(seed, 22))

@@ -11,6 +11,7 @@ import (
 // Equality rows that repeat each other may add any multiple of their difference to their multipliers: what is returned is as large as the forces that they
 // balance, however wide the box of y is.
 func TestRepeatedRowsHaveModestMultipliers(t *testing.T) {
+	t.Parallel()
 	for _, wide := range []string{"1e3", "1e6", "1e9", "1e12"} {
 		for _, g := range []string{"sumsq(y - 3)", "sumsq(y - 3) + x[2] * y[1]"} {
 			for _, f := range []string{"sumsq(y - 1) + sum(x)", "sum(y) - x[1]", "(x[1] - 0.5)^2 + x[2] * y[1]"} {

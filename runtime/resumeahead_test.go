@@ -10,6 +10,7 @@ import (
 
 // A run of one start off the KKT system, which begins at the end of a path, goes on from a state on its way, before the path has ended or after, to the same result, the path's calls among its own.
 func TestResumesAhead(t *testing.T) {
+	t.Parallel()
 	p := bindText(t, `model ahead
 param m: int = 40
 param k: int = 20

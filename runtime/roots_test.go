@@ -143,6 +143,7 @@ func (m *rooted) least() (best float64) {
 // Where f has a root of the distance from a bound, x is kept at the bound where f rises from there without end of its slope, and at no bound from which it falls so. F is the least on fine grids, and the certificate of
 // the point holds by a verification that finds the roots in the model again.
 func TestRootsAtBounds(t *testing.T) {
+	t.Parallel()
 	off, held := 0, 0
 	for seed := range members.Seeds(t, 300) {
 		m := newRooted(rand.New(rand.NewPCG(seed, 0x40075)), 2)

@@ -50,6 +50,7 @@ func TestRoughResults(t *testing.T) {
 
 // A solver that was given too few iterations leaves no point of F: the run says so, and which solver.
 func TestTooFewLowerIterations(t *testing.T) {
+	t.Parallel()
 	p := bindText(t, "model few\nupper {\nvar x: vector[2]\nminimize sumsq(x - 2) + 0.000001 * sum(y)\n}\n"+
 		"lower {\nvar y: vector[2]\nminimize sum(exp(y)) + 0.001 * y' * y + 1000 * y[1]^2 - 30 * sum(y) + x' * y\nsubject to y <= 10\n}\n")
 	r, err := p.Solve(t.Context(), runtime.Options{Solver: "agd", Settings: method.Values{"max_iterations": 10}})

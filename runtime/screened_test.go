@@ -12,6 +12,7 @@ import (
 // Where an answer of the follower is cheap, F is looked at along one upper variable however many lower ones there are: of cosines of answers b x between bounds, and of a projection of a + x b on a simplex, whose
 // threshold bisection gives, no point of a fine grid is better by more than a thousandth of F's range.
 func TestManyAnswersToOneVariable(t *testing.T) {
+	t.Parallel()
 	for seed := range members.SeedsOf(t, 2, 30) {
 		rng := rand.New(rand.NewPCG(seed, 36))
 		n := 450 + rng.IntN(300)
@@ -80,6 +81,7 @@ func TestManyAnswersToOneVariable(t *testing.T) {
 // Where nothing bounds F, starts that cost little go on beyond the stopping rule: to the lowest of the local minima of this one (F found on a grid with the follower's active sets enumerated) lead about 17 % of random
 // starts, which eight miss with 22 %, and thirty with less than 1 %.
 func TestStartsBeyondTheRule(t *testing.T) {
+	t.Parallel()
 	const least = -0.748953
 	p := mustBind(t, `model m
 data H: matrix[3, 3] = [[0.738437, -0.331121, 0.327245], [-0.331121, 1.224494, -0.224442], [0.327245, -0.224442, 1.920242]]

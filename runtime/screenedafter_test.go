@@ -12,6 +12,7 @@ import (
 // Where a search for the global optimum ends undecided, F is looked at all over X: two fees on what the last of two reservoirs lets go, whose
 // best ones no one start finds in a third of such cascades. No point of a grid is better by more than a thousandth of F's range.
 func TestScreenedAfterTheSearch(t *testing.T) {
+	t.Parallel()
 	const text = `model cascade
 param T: int
 data inflow: matrix[2, T]

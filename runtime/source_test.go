@@ -60,6 +60,7 @@ lower {
 // go command, and lets it compare every entry point with the interpreter, bit
 // for bit, at several points, and a solve through the typed interface.
 func TestSource(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs the go command")
 	}

@@ -12,6 +12,7 @@ import (
 // The second derivative of |e|^p has no bound at e = 0 for p < 2, and Newton's method for the follower's answer does not converge next to it, though F is smooth across: steps of Newton's method on F that ended
 // where no answer was found crept up to that x, thousands of them, each a few evaluations of F.
 func TestCurvaturesWithoutABound(t *testing.T) {
+	t.Parallel()
 	trials, slow := 0, 0
 	for trial := range members.Seeds(t, 40) {
 		rng := rand.New(rand.NewPCG(trial, 915))

@@ -443,6 +443,7 @@ func TestSlopesAtZero(t *testing.T) {
 
 // TestStiffSlopes: what a run that is solved says of F' is so at its point, to the error that is given, as TestStiffAnswers asks of evaluations.
 func TestStiffSlopes(t *testing.T) {
+	t.Parallel()
 	solved, gradients := 0, 0
 	for seed := range members.Seeds(t, 100) {
 		m := drawStiff(rand.New(rand.NewPCG(seed, 1017)))

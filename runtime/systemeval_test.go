@@ -136,6 +136,7 @@ func apart(a, b []float64) float64 {
 // Evaluations of followers with ties are exact: F is that of the best vertex, or with `pessimistic` the worst, the answer is unique where one vertex is best; the hypergradient is that of differences
 // of F by vertices, and so are the slopes on both sides of a kink, where F does not jump. Every document verifies, and none does with another F, slope or gradient.
 func TestEvaluationsOfTies(t *testing.T) {
+	t.Parallel()
 	tied, smooth, kinked, jumped := 0, 0, 0, 0
 	for k := range members.Seeds(t, 150) {
 		rng := rand.New(rand.NewPCG(k, 21))

@@ -193,6 +193,7 @@ func TestLeaderSpaceInterrupted(t *testing.T) {
 
 // Followers with general rows, an f with waves or none and constraints of the leader that read y: no point next to the solution has a smaller F.
 func TestLeaderSpaceRows(t *testing.T) {
+	t.Parallel()
 	kinks := 0
 	for seed := range members.SeedsUntil(t, 100, func() bool { return kinks > 0 }) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -291,6 +292,7 @@ lower {
 // Followers with a sparse Hessian: a chain whose optimum is known, 0.125 at x = (0.25, 0.5, ...), from a start where all rows are biactive; and chains with random weights
 // and targets in which rows come to hold, next to whose solutions no point has a smaller F.
 func TestLeaderSpaceSparse(t *testing.T) {
+	t.Parallel()
 	p := bindText(t, `model chain
 param n: int = 500
 upper {

@@ -11,6 +11,7 @@ import (
 
 // TestRulesOfOneAnswer: where the follower is shown strongly convex a rule of its ties has nothing to choose, and the result is the one without it, also where the follower has kinks of a higher order and its KKT system is not kept.
 func TestRulesOfOneAnswer(t *testing.T) {
+	t.Parallel()
 	solved := 0
 	for seed := range members.SeedsOf(t, 8, 40) {
 		rng := rand.New(rand.NewPCG(seed, 641))

@@ -14,6 +14,7 @@ import (
 // A search that found no x with which the leader's constraints hold shows nothing of other x: y is 0 where every x[j] is at most its price, which starts seldom leave, and is more than asked for at the corner of X, as the
 // follower's equation exp(y) + 4 y^3 = x - price + 1 shows there. Where constraints of both levels contradict each other without the follower, too, it is infeasible, and that is verified.
 func TestInfeasibleIsProved(t *testing.T) {
+	t.Parallel()
 	for trial := range members.SeedsOf(t, 4, 12) {
 		rng := rand.New(rand.NewPCG(trial, 911))
 		n, price := 3+rng.IntN(3), 2.4+0.2*rng.Float64()

@@ -106,6 +106,7 @@ func TestProductsOfTheCertificateThatVanish(t *testing.T) {
 
 // At x = 0 and y = 0 terms 2 log1pexp(u) + 2 log1pexp(-u) of an entry of y cancel in grad g, while their curvature, which is 1 beside that of a random matrix, does not: F' there is -c'H^-1 e_1 of an F = c'y that leads down to x = 0.
 func TestTermsThatCancelAtZero(t *testing.T) {
+	t.Parallel()
 	tried, unsolved := 0, 0
 	for seed := range members.SeedsOf(t, 10, 100) {
 		rng := rand.New(rand.NewPCG(seed, 35))

@@ -95,6 +95,7 @@ lower {
 // A row in which a coefficient is larger than doubles tell beside the others holds all of its entries all the same: rounding of the
 // entry that it multiplies is no excuse for what the others do.
 func TestRowsOfUnlikeCoefficients(t *testing.T) {
+	t.Parallel()
 	for _, big := range []float64{1e20, 1e160, 1e300, -1e300} {
 		for row, over := range map[string]func(first, second float64) float64{
 			"%g * x[1] + x[2] <= 0.5": func(first, second float64) float64 { return first + second - 0.5 },
