@@ -207,9 +207,9 @@ func (o *treeObjective) restricted(part *treePart, n int) *treeObjective {
 // treeColumns is the number of columns of the model of a problem.
 func treeColumns(p *problem.Problem) int { return p.Dx + p.Dy + p.Rows.Len() + p.X.Extended.Extra() }
 
-// longestLine is how many bytes a line of a proof of a problem has at most: a place and a double, 40 bytes, for each column, row and direction, and the words.
+// longestLine is how many bytes a line of a proof of a problem has at most: a place and a double, 40 bytes, for each column, row and direction, and for slopes of an interior in each entry of x, and the words.
 func longestLine(p *problem.Problem) int {
-	n := 2*treeColumns(p) + p.Dy + p.Rows.Len() + len(p.X.Kind) + p.X.Extended.Len()
+	n := 2*treeColumns(p) + (1+p.Dx)*(p.Dy+p.Rows.Len()) + len(p.X.Kind) + p.X.Extended.Len()
 	if p.Coupled != nil {
 		n += 2 * len(p.Coupled.Kind)
 	}

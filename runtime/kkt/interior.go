@@ -426,13 +426,14 @@ func (l *limiter) definite(p Block, unit []float64, by float64) []float64 {
 }
 
 // interiorProgram is the linear program for the affine map of a block: its variables are the map's middle, its slopes, how far each inequality's slack moves with each entry of x, and the least slack,
-// at most 1, which it maximizes; each relative to the coefficients of its row. A map that is a constant has no slopes, and moves that are numbers. Or it maximizes the sum of all slacks, each at most 1, of a multiple of the map, of which the last variable, from 1 to 1/apart, is
+// at most 1, which it maximizes; each relative to the coefficients of its row. Where that is too large, slopes are the shortest that equations have, and moves are numbers. Or it maximizes the sum of all slacks, each at most 1, of a multiple of the map, of which the last variable, from 1 to 1/apart, is
 // the factor: a slack that can be positive is 1 then.
 type interiorProgram struct {
 	activeset.Program
 	owner  []int // the lower row that each row is of
 	slacks []int // of inequalities, in the order of the block's: the rows in which the least slack stands
-	slopes bool  // false: the map is a constant
+	slopes bool  // false: they are fixed
+	fixed  [][]float64
 }
 
 func (l *limiter) interiorProgram(p Block, entries []int, sum bool) *interiorProgram {
@@ -446,6 +447,7 @@ func (l *limiter) interiorProgram(p Block, entries []int, sum bool) *interiorPro
 	m, wide, deviations := &interiorProgram{slopes: true}, ny*(1+len(entries)), inequalities*len(entries)
 	if n := float64(wide + deviations + 1); n*n*n/2 > tolerance.Second/10 {
 		m.slopes, wide, deviations = false, ny, 0
+		m.fixed = l.shortest(p, entries)
 	}
 	n := wide + deviations + 1
 	if sum {
@@ -488,8 +490,13 @@ func (l *limiter) interiorProgram(p Block, entries []int, sum bool) *interiorPro
 			lo, hi := l.box(c)
 			side += s.P.Rows.A.At(i, c) * (lo + hi) / 2 / unit
 			moves := s.P.Rows.A.At(i, c) * (hi - lo) / 2 / unit
-			if !m.slopes && !equal {
-				side += math.Abs(moves)
+			if !m.slopes {
+				if !equal {
+					for j, v := range s.P.Rows.B.Nonzeros(i) {
+						moves -= v * s.ColScale[s.Nx+j] / unit * m.fixed[e][s.inBlock[j]]
+					}
+					side += math.Abs(moves)
+				}
 				continue
 			}
 			for _, sign := range [2]float64{1, -1} { // the deviation is at least that of both signs
@@ -528,6 +535,40 @@ func (l *limiter) interiorProgram(p Block, entries []int, sum bool) *interiorPro
 	return m
 }
 
+// shortest are the shortest slopes, by half of the range of each entry of x, with which a map stays on the equations of a block that do not depend on each other.
+func (l *limiter) shortest(p Block, entries []int) [][]float64 {
+	s := l.s
+	var factors linalg.QR
+	factors.Reset(len(p.Y))
+	out, moves := make([][]float64, len(entries)), make([][]float64, len(entries))
+	for _, i := range p.Rows {
+		row := make([]float64, len(p.Y))
+		for j, v := range s.P.Rows.B.Nonzeros(i) {
+			row[s.inBlock[j]] = v * s.ColScale[s.Nx+j]
+		}
+		size := linalg.Norm(row)
+		if s.P.Rows.Kind[i] != problem.Equal || size == 0 {
+			continue
+		}
+		floats.Scale(1/size, row)
+		if !factors.Extend(row, tolerance.Target) {
+			continue
+		}
+		for e, c := range entries {
+			lo, hi := l.box(c)
+			moves[e] = append(moves[e], s.P.Rows.A.At(i, c)*(hi-lo)/2/size)
+		}
+	}
+	for e := range out {
+		out[e] = make([]float64, len(p.Y))
+		if factors.Size() > 0 {
+			factors.SolveT(moves[e])
+			factors.AddScaled(out[e], 1, moves[e])
+		}
+	}
+	return out
+}
+
 // solveOnce solves a linear program.
 func (l *limiter) solveOnce(p *activeset.Program) *activeset.Solution {
 	sol := activeset.Once(l.ctx, p)
@@ -561,6 +602,10 @@ func (l *limiter) interior(p Block, entries []int) (*affine, *NoLimit) {
 		for e, c := range entries {
 			if out.by[c] = make([]float64, ny); m.slopes {
 				out.by[c] = unscaled(sol.Z[ny*(1+e):])
+			} else {
+				for k, j := range p.Y {
+					out.by[c][k] = m.fixed[e][k] * l.s.ColScale[l.s.Nx+j]
+				}
 			}
 		}
 		return out, nil
