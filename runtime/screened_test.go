@@ -4,16 +4,17 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"bilevelc/internal/members"
 )
 
-// Where an answer of the follower is cheap, F is looked at along one upper variable however many lower ones there are: of cosines of answers b x between bounds, and of a projection of a + x b on a simplex, whose
+// Where an answer of the follower is cheap, F is looked at along one upper variable however many lower ones there are: of cosines of answers b x, or b x + a exp(-0.3 x), between bounds, and of a projection of a + x b on a simplex, whose
 // threshold bisection gives, no point of a fine grid is better by more than a thousandth of F's range.
 func TestManyAnswersToOneVariable(t *testing.T) {
 	t.Parallel()
-	for seed := range members.SeedsOf(t, 2, 30) {
+	for seed := range members.SeedsOf(t, 3, 30) {
 		rng := rand.New(rand.NewPCG(seed, 36))
 		n := 450 + rng.IntN(300)
 		a, b := make([]float64, n), make([]float64, n)
@@ -22,14 +23,18 @@ func TestManyAnswersToOneVariable(t *testing.T) {
 		}
 		text := "model m\nparam n: int\ndata a: vector[n]\ndata b: vector[n]\nupper {\n  var x: real in box(-6, 6)\n  minimize sum(a .* cos(3 * y)) / n + 0.02 * x^2\n}\n" +
 			"lower {\n  var y: vector[n] in box(-1, 2)\n  minimize sumsq(y - b * x)\n}\n"
+		push := 0.0
 		f := func(x float64) float64 {
 			sum := 0.02 * x * x
 			for j := range a {
-				sum += a[j] * math.Cos(3*min(max(b[j]*x, -1), 2)) / float64(n)
+				sum += a[j] * math.Cos(3*min(max(b[j]*x+push*a[j]*math.Exp(-0.3*x), -1), 2)) / float64(n)
 			}
 			return sum
 		}
-		if seed%2 == 0 {
+		switch seed % 3 {
+		case 1:
+			text, push = strings.Replace(text, "sumsq(y - b * x)", "0.5 * exp(0.3 * x) * sumsq(y - b * x) - a' * y", 1), 1
+		case 2:
 			text = "model m\nparam n: int\ndata a: vector[n]\ndata b: vector[n]\nupper {\n  var x: real in box(-6, 6)\n  minimize sumsq(y - a) + a' * y\n}\n" +
 				"lower {\n  var y: vector[n] in nonneg\n  minimize sumsq(y - a - x * b)\n  subject to sum(y) == 5\n}\n"
 			f = func(x float64) float64 {

@@ -28,7 +28,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (_ *Result, err
 	defer must.Catch(&err)
 	watch := stopwatch{last: time.Now()}
 	_, linear := p.systemOf()
-	if linear && opts.open { // by the work that one takes, however many variables there are
+	if opts.open { // by the work that one takes, however many variables there are
 		opts.automatic = true
 	}
 	automatic := opts.automatic

@@ -107,7 +107,7 @@ const mostDraws = 500
 
 // screen starts from draws that have no lower one close by (multi-level single linkage: Rinnooy Kan and Timmer 1987), the lowest first: each is in the valley of another local minimum, as far as draws tell.
 // A quarter of the work of the local solution, or of a second, is for answers to draws, LPs and QPs from the last basis each, and as much for the starts; where the follower is not quadratic in x and y together as many calls of f and g as the
-// local solution has made are for either, and its linear algebra, or a second's, for the starts. A draw, or a start that has come, below the best local solution is followed in any case.
+// local solution has made are for either, and its linear algebra, or a second's, for the starts; a quarter of these where the problem is not small. A draw, or a start that has come, below the best local solution is followed in any case.
 func (run *Run) screen(ctx context.Context) (err error) {
 	defer must.Catch(&err)
 	if !run.opts.Automatic || !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.n.Coupled != nil || len(run.n.X.Kind) > 0 || run.n.X.Extended.Len() > 0 || run.draw == nil {
@@ -121,8 +121,12 @@ func (run *Run) screen(ctx context.Context) (err error) {
 		return nil
 	}
 	share, begin, each := local(), work(), local()/int64(max(1, len(run.Ends)))
-	if run.Smooth == nil {
+	algebra := max(tolerance.Second, run.work())
+	switch {
+	case run.Smooth == nil:
 		share = max(tolerance.Second, share) / 4
+	case !run.opts.Small:
+		share, algebra = share/4, algebra/4
 	}
 	var draws []sample
 	for k := 1; k <= mostDraws && work()-begin < share && ctx.Err() == nil; k++ {
@@ -139,8 +143,7 @@ func (run *Run) screen(ctx context.Context) (err error) {
 		lowest = run.Best.F - tolerance.Sign*run.System.Terms(run.Best.Z)
 	}
 	share += spent
-	algebra := run.work()
-	algebra += max(tolerance.Second, algebra)
+	algebra += run.work()
 	over := func() bool { return local() > share || run.work() > algebra }
 	for k, x := range apartFrom(draws, run.n.X, run.n.Facts.Free) {
 		if k == 0 && x.f < lowest {
