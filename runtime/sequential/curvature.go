@@ -188,6 +188,14 @@ func (v *Solver) rank(pt *point, strong []bool) error {
 			linalg.Axpy(mixed[i*m:(i+1)*m], -d[i], slopes)
 		}
 	}
+	// Each H d has the rounding of n products, and the directions are orthonormal: what that leaves of an entry that was 0 is at most this (Cauchy and Schwarz). It would join entries of y that nothing joins, and give them a
+	// curvature that says nothing of how long they are.
+	rounding := 2 * math.Sqrt(float64(n)) * float64(n) * 0x1p-52 * linalg.NormInf(h.Val)
+	for k, t := range out {
+		if math.Abs(t) <= rounding && h.At(k/n, k%n) == 0 {
+			out[k] = 0
+		}
+	}
 	pt.lower.h, pt.lower.g = symmetric(sparse.FromDense(n, n, out)), sparse.FromDense(n, m, mixed)
 	return nil
 }
