@@ -126,6 +126,7 @@ func (v *verification) bySlacks(r []float64, at *pointOfSystem, terms sizesOfF) 
 	rows := v.p.Rows
 	w, rest := make([]float64, rows.Len()), slices.Clone(r)
 	held := func(i int) bool { return rows.Kind[i] == problem.Equal || at.mult[i] > tolerance.Parted }
+	least, size := tolerance.SumRounding*norm(r), maxAbs(rows.B.Val)
 	sparse.LeastSquares(w, rest, 2*len(w), func(dst, w []float64) { // twice what it takes without rounding
 		clear(dst)
 		rows.B.AddMulVecT(dst, 1, w)
@@ -136,8 +137,11 @@ func (v *verification) bySlacks(r []float64, at *pointOfSystem, terms sizesOfF) 
 				dst[i] = rows.B.RowDot(i, rest)
 			}
 		}
-	}, func(_, now float64) bool { return false })
-	if !(norm(rest) <= tolerance.SumRounding*norm(r)) {
+	}, func(_, now float64) bool { // the second: no w leaves less, but for rounding (Paige and Saunders 1982, section 6.3)
+		left := norm(rest)
+		return left <= least || math.Sqrt(now) <= tolerance.FewRoundings*size*left
+	})
+	if !(norm(rest) <= least) {
 		return math.Inf(1)
 	}
 	inX := make([]float64, v.p.Dx)

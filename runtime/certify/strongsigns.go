@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -44,23 +45,30 @@ func (v *verification) spared(i int, m *Multipliers, at *pointOfSystem, terms *s
 
 // pairSigns checks the two multipliers of a pair, those that count.
 func (v *verification) pairSigns(name string, i int, m *Multipliers, at *pointOfSystem, terms sizesOfF, slackZero, multZero bool) {
-	ofSlack, ofMult := v.pairCounts(i, m, at, &terms)
-	slack := at.slack[i]
-	if ofSlack && (slack > tolerance.Weak || m.Slack[i] < 0 || m.Multiplier[i] < 0) && v.spared(i, m, at, &terms) {
-		ofSlack = false
+	counts, ofMult := v.pairCounts(i, m, at, &terms)
+	broken := func(ofSlack bool) string {
+		slack := at.slack[i]
+		if ofSlack && at.rounded[i] { // it is said to be 0, and has the signs of both multipliers to keep
+			slack = 0
+		}
+		switch {
+		case ofSlack && slack > tolerance.Weak:
+			return fmt.Sprintf("row %d is slack and has a multiplier", i)
+		case ofMult && at.mult[i] > tolerance.Weak:
+			return fmt.Sprintf("the multiplier of row %d is positive and has a multiplier itself", i)
+		case ofSlack && m.Slack[i] < 0 && !slackZero && (at.mult[i] <= tolerance.Parted || ofMult):
+			return fmt.Sprintf("row %d, biactive: the multiplier %.3g of its slack is negative", i, m.Slack[i])
+		case ofMult && m.Multiplier[i] < 0 && !multZero && (slack <= tolerance.Parted || ofSlack):
+			return fmt.Sprintf("row %d, biactive: the multiplier %.3g of its multiplier is negative", i, m.Multiplier[i])
+		}
+		return ""
 	}
-	if ofSlack && at.rounded[i] { // it is said to be 0, and has the signs of both multipliers to keep
-		slack = 0
+	why := broken(counts)
+	if why != "" && counts && v.spared(i, m, at, &terms) {
+		why = broken(false)
 	}
-	switch {
-	case ofSlack && slack > tolerance.Weak:
-		v.fail(name, "row %d is slack and has a multiplier", i)
-	case ofMult && at.mult[i] > tolerance.Weak:
-		v.fail(name, "the multiplier of row %d is positive and has a multiplier itself", i)
-	case ofSlack && m.Slack[i] < 0 && !slackZero && (at.mult[i] <= tolerance.Parted || ofMult):
-		v.fail(name, "row %d, biactive: the multiplier %.3g of its slack is negative", i, m.Slack[i])
-	case ofMult && m.Multiplier[i] < 0 && !multZero && (slack <= tolerance.Parted || ofSlack):
-		v.fail(name, "row %d, biactive: the multiplier %.3g of its multiplier is negative", i, m.Multiplier[i])
+	if why != "" {
+		v.fail(name, "%s", why)
 	}
 }
 

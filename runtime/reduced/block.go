@@ -31,7 +31,7 @@ func Sparse(p *problem.Problem) bool {
 }
 
 // divide makes the blocks, puts the rows of each next to each other, and factorizes H.
-func (f *follower) divide() error {
+func (f *follower) divide(least float64) error {
 	owner := make([]int, f.n)
 	f.blocks = make([]block, max(1, len(f.sys.Blocks())))
 	if f.sparse == nil {
@@ -95,7 +95,7 @@ func (f *follower) divide() error {
 		if b.h, ok = linalg.NewCholesky(n, h); !ok {
 			return fmt.Errorf("%w: its Hessian is not positive definite", ErrClass)
 		}
-		if kept := b.h.Kept(func(a int) float64 { return f.sys.H.At(b.ys[a], b.ys[a]) }); kept < tolerance.NoCurvature {
+		if kept := b.h.Kept(func(a int) float64 { return f.sys.H.At(b.ys[a], b.ys[a]) }); kept < least {
 			return fmt.Errorf("%w: its Hessian is singular to rounding", ErrClass)
 		}
 	}

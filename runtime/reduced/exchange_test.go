@@ -10,6 +10,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Of three rows of two entries of y that meet, one is a sum of the others with positive weights: a force of its own is theirs too, and next to the vertex of the multipliers that is it alone are the other two; with more of a force
@@ -43,7 +44,7 @@ func TestVerticesNextToAVertex(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := newFollower(s)
+		f, err := newFollower(s, tolerance.NoCurvature)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,13 @@
 package reduced
 
-import "bilevelc/runtime/kkt"
+import (
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tolerance"
+)
 
 // Smoothed evaluates F_mu, its gradient and products with its second derivative at x, from the follower's exact answer; nil where it is not found.
 func Smoothed(sys *kkt.System, x []float64, mu float64) (value float64, grad []float64, product func(dst, d []float64)) {
-	f, err := newFollower(sys)
+	f, err := newFollower(sys, tolerance.NoCurvature)
 	if err != nil {
 		return 0, nil, nil
 	}

@@ -112,6 +112,7 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 	if left, size := s.Residual(m, z); left > tolerance.Weak*math.Max(size, st.Scale) && out.Status == Stationary {
 		out.Status = Stalled
 	}
+	f.by.original(m, s.P.Rows)
 	return out, nil
 }
 

@@ -40,7 +40,8 @@ type follower struct {
 	whole        *follower // it is condensed, y is lambda and J 0; nil: it is not
 	work         int64     // multiplications with inverses of Y_SS and sparse factors
 	sys          *kkt.System
-	nw, n        int // len w: x and the further variables of X; len y
+	by           *augmentation // of sys; nil where there is none
+	nw, n        int           // len w: x and the further variables of X; len y
 	m            int
 	rows         []row
 	of           []place // of each row of the problem
@@ -81,19 +82,19 @@ type coupledRow struct {
 	equal   bool
 }
 
-// newFollower eliminates y: three products of matrices and a Cholesky factor.
-func newFollower(s *kkt.System) (_ *follower, err error) {
+// newFollower eliminates y: three products of matrices and a Cholesky factor, of which each pivot is to be more than a part, least, of its diagonal entry, of sparse factors of the least one.
+func newFollower(s *kkt.System, least float64) (_ *follower, err error) {
 	defer must.Catch(&err)
 	f := &follower{sys: s, nw: s.Nx + s.P.X.Extended.Extra(), n: s.Ny}
 	if Sparse(s.P) {
-		f.sparse = newSparseFollower(s.H, f.n)
+		f.sparse = newSparseFollower(s.H, f.n, least)
 		if f.sparse.hessian.Raised > 0 {
 			return nil, fmt.Errorf("%w: its Hessian is not positive definite", ErrClass)
 		}
 	}
 	f.lo, f.hi = f.sys.P.X.Boxes(f.nw)
 	f.group()
-	must.Do(f.divide())
+	must.Do(f.divide(least))
 	f.upperWalls()
 	f.products()
 	must.Do(f.normalize())

@@ -61,7 +61,7 @@ func (q *smooth) Clone() problem.Function                { return q }
 
 // kind of random problem.
 type kind struct {
-	wave, nonconvex, dual, equality, bind, rows, tight, corner, sparse, tall bool
+	wave, nonconvex, dual, equality, bind, rows, tight, corner, sparse, tall, flat bool
 }
 
 // random is a problem with a follower of all kinds of rows (two-sided ones, bounds, equality rows) and a leader in a box, with rows.
@@ -154,6 +154,25 @@ func random(rng *rand.Rand, k kind) *problem.Problem {
 	if k.equality {
 		b, a := normal(ny), normal(nx)
 		add(problem.Equal, a, b, 0.1)
+		if k.flat { // g has no curvature across the equation
+			across := linalg.Norm(b)
+			for range 2 { // columns, then rows
+				for i := range ny {
+					sum := 0.0
+					for j := range ny {
+						sum += g.m[(nx+i)*n+nx+j] * b[j] / across
+					}
+					for j := range ny {
+						g.m[(nx+i)*n+nx+j] -= sum * b[j] / across
+					}
+				}
+				for i := range ny {
+					for j := range i {
+						g.m[(nx+i)*n+nx+j], g.m[(nx+j)*n+nx+i] = g.m[(nx+j)*n+nx+i], g.m[(nx+i)*n+nx+j]
+					}
+				}
+			}
+		}
 		if !k.dual && rng.IntN(2) == 0 { // and once more
 			for j := range a {
 				a[j] *= 2
@@ -333,7 +352,7 @@ func TestRandom(t *testing.T) {
 	stationary, kinks, branches := 0, 0, 0
 	const cases = 400
 	for c := range cases {
-		k := kind{wave: c%5 == 1, nonconvex: c%4 == 2, dual: c%3 == 1, equality: c%7 < 3, bind: c%2 == 0, rows: c%2 == 1, tight: c%11 == 5, corner: c%9 < 3, sparse: c/3%2 == 0, tall: c%5 == 3}
+		k := kind{wave: c%5 == 1, nonconvex: c%4 == 2, dual: c%3 == 1, equality: c%7 < 3, bind: c%2 == 0, rows: c%2 == 1, tight: c%11 == 5, corner: c%9 < 3, sparse: c/3%2 == 0, tall: c%5 == 3, flat: c%4 < 2}
 		k.corner, k.sparse = k.corner && !k.tall, k.sparse && !k.tall
 		p := random(rng, k)
 		s, err := kkt.New(p)

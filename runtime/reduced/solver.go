@@ -159,7 +159,7 @@ type Space struct {
 // New eliminates y.
 func New(sys *kkt.System) (_ *Space, err error) {
 	defer must.Catch(&err)
-	f := must.Get(newFollower(sys))
+	f := must.Get(eliminable(sys))
 	whole := &Space{f: f, p: sys.P}
 	if short, p := condensed(f); short != nil {
 		return &Space{short, p, whole}, nil

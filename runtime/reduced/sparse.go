@@ -39,11 +39,15 @@ const mostFactors = 300
 // ErrFactors says that the pieces of F are too many for a sparse factor each.
 var ErrFactors = errors.New("more pieces than sparse factors are made for")
 
-func newSparseFollower(h *sparse.CSR, n int) *sparseFollower {
+func newSparseFollower(h *sparse.CSR, n int, least float64) *sparseFollower {
 	q := &sparseFollower{h: h, n: n}
 	row, col, values := triangle(h)
 	q.hessian = linalg.NewLDL(linalg.Analyze(n, row, col), nil)
-	q.hessian.Factor(values, 0)
+	smallest := math.Inf(1)
+	for j := range n {
+		smallest = math.Min(smallest, h.At(j, j))
+	}
+	q.hessian.Factor(values, least*math.Max(smallest, 0))
 	return q
 }
 

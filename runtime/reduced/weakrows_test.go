@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Where more rows than y has entries go through the follower's answer, those that S leaves out are off by rounding, of whatever size the answer and the multipliers are: none of them counts as broken. Where they are moved in by more all are.
@@ -52,7 +53,7 @@ func TestRowsOffByRounding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := newFollower(s)
+		f, err := newFollower(s, tolerance.NoCurvature)
 		if err != nil {
 			t.Fatal(err)
 		}

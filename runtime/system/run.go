@@ -86,6 +86,7 @@ type Run struct {
 	Ray     []float64 // along which F falls without end from Best; nil where none is known
 
 	Tree       *tree.Result     // nil before the search
+	root       *tree.Result     // of its first relaxation alone, where starts were to come; nil else
 	Global     *document.Global // what it says; nil where there was none
 	Proof      *Proof           // of its bound
 	BoundTimes []float64        // seconds to each point of Global.Trace
@@ -247,6 +248,9 @@ func (run *Run) locally(ctx context.Context) (err error) {
 		if k > 0 && run.opts.Automatic && (before >= share || run.atFloor() && run.Smooth == nil && factorWork(run.System) >= tolerance.Second) {
 			break
 		}
+		if proved := k > 0 && must.Get(run.rootProves(ctx)); proved {
+			return run.err
+		}
 		at, err := next(k)
 		if stalled := (*qp.StalledError)(nil); k > 0 && errors.As(err, &stalled) {
 			run.Ends = append(run.Ends, document.StartResult{Objective: document.Number(math.NaN()), Status: status.NumericalFailure, Reason: err.Error()})
@@ -275,7 +279,7 @@ func (run *Run) locally(ctx context.Context) (err error) {
 		}
 	}
 	run.seen, run.draw = seen, outer.AdditiveRecurrence(first, n.X, run.opts.Seed)
-	if run.Smooth != nil && !bounds || run.Smooth == nil && (run.System.Objective == nil || searchedInFull(run.System) > tolerance.Second) { // else a search may decide
+	if run.Smooth != nil && !bounds || run.Smooth == nil && (run.System.Objective == nil || searchedInFull(run.System) > tolerance.Second) && !must.Get(run.rootProves(ctx)) { // else a search may decide
 		must.Do(run.screen(ctx))
 	}
 	return run.err

@@ -33,34 +33,20 @@ func (run *Run) global(ctx context.Context) (err error) {
 	if !run.searches() {
 		return nil
 	}
-	sign := run.opts.Sign
-	opts := tree.Options{Gap: run.gap(), Nodes: run.opts.Nodes, Threads: run.opts.Threads, Resume: run.opts.Resume, Observe: run.observeTree}
-	every := run.everyX()
-	if every > 0 && !run.System.Objective.Convex || run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
-		opts.Work, opts.First = tolerance.Second, 4*tolerance.Second
-		if run.local != nil {
-			opts.Work = max(opts.Work, run.local.Work()/4)
-		}
-		_, eliminated := run.local.(*leaderSpace)
-		switch {
-		case run.solver != nil && run.local == localSolver(run.solver) && searchWork(run.System) > float64(opts.Work), // no larger than what the local solve has solved several of, from the same data
-			eliminated && searchedInFull(run.System) > tolerance.Second: // nothing is decided with less than a node for each pair, and jumps find more in the time
-			opts.Work, opts.Nodes, opts.Plain = 0, 1, true
-		}
-	}
+	sign, opts := run.opts.Sign, run.searchOptions()
 	if run.System.Objective == nil { // read without f
 		run.Global = &document.Global{Bound: document.Number(math.Inf(-int(sign))), Gap: document.Number(math.Inf(1)), Within: document.Number(opts.Gap),
 			Why: fmt.Sprintf("the system has %d unknowns and multipliers, and the search takes at most %d that rows and products join", Size(run.n), Largest)}
 		return nil
 	}
-	if run.Best != nil {
-		opts.Incumbents = []*kkt.Point{run.Best}
+	found := run.root
+	if found == nil || found.Outcome != tree.Proved && !opts.Plain {
+		run.searching = time.Now()
+		opts.Keep = run.keep(run.searching)
+		found = must.Get(tree.Solve(ctx, run.System, opts))
 	}
-	run.searching = time.Now()
-	opts.Keep = run.keep(run.searching)
-	found := must.Get(tree.Solve(ctx, run.System, opts))
 	run.Tree = found
-	if every > 0 && (found.Outcome == tree.NoBound || found.Outcome == tree.LimitReached) && ctx.Err() == nil {
+	if run.everyX() > 0 && (found.Outcome == tree.NoBound || found.Outcome == tree.LimitReached) && ctx.Err() == nil {
 		if done, err := run.enumerate(ctx); done || err != nil {
 			return err
 		}
@@ -133,6 +119,47 @@ func (run *Run) global(ctx context.Context) (err error) {
 		err = context.Cause(ctx)
 	}
 	return err
+}
+
+// searchOptions are those of the search.
+func (run *Run) searchOptions() tree.Options {
+	opts := tree.Options{Gap: run.gap(), Nodes: run.opts.Nodes, Threads: run.opts.Threads, Resume: run.opts.Resume, Observe: run.observeTree}
+	if run.Best != nil {
+		opts.Incumbents = []*kkt.Point{run.Best}
+	}
+	if run.everyX() > 0 && !run.System.Objective.Convex || run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
+		opts.Work, opts.First = tolerance.Second, 4*tolerance.Second
+		if run.local != nil {
+			opts.Work = max(opts.Work, run.local.Work()/4)
+		}
+		_, eliminated := run.local.(*leaderSpace)
+		switch {
+		case run.solver != nil && run.local == localSolver(run.solver) && searchWork(run.System) > float64(opts.Work), // no larger than what the local solve has solved several of, from the same data
+			eliminated && searchedInFull(run.System) > tolerance.Second: // nothing is decided with less than a node for each pair, and jumps find more in the time
+			opts.Work, opts.First, opts.Nodes, opts.Plain = 4*tolerance.Second, 0, 1, true
+		}
+	}
+	return opts
+}
+
+// rootProves reports that the search's first relaxation proves the best point so far, so that no further start is needed. It is solved once: where it is all that there will be of the search, and else where the starts have taken as much
+// work as it does, and more than what nobody waits for.
+func (run *Run) rootProves(ctx context.Context) (bool, error) {
+	if run.root == nil && run.Best != nil && run.err == nil && run.searches() && run.opts.Automatic && run.opts.Search == SearchBudget && run.opts.Nodes == 0 && run.opts.Resume == nil && run.Smooth == nil &&
+		run.System.Objective != nil && tree.Applies(run.System) == "" {
+		opts := run.searchOptions()
+		if !opts.Plain && float64(run.work()) < max(searchWork(run.System), math.Pow(tolerance.DenseOrder, 3)) {
+			return false, nil
+		}
+		opts.Nodes, opts.Plain = 1, true
+		run.searching = time.Now()
+		found, err := tree.Solve(ctx, run.System, opts)
+		if err != nil || ctx.Err() != nil {
+			return false, err
+		}
+		run.root = found
+	}
+	return run.root != nil && run.root.Outcome == tree.Proved, nil
 }
 
 // keep gives the caller the state of a search that goes on, every so often; nil where nobody wants it.

@@ -34,8 +34,8 @@ func TooLarge(p *problem.Problem, linear bool) bool {
 	if !linear && byBlocks(p) {
 		return false
 	}
-	if linear && (!(p.Facts.StrongConvexity > 0) || p.Integer != nil) {
-		n := relaxed(p) // of half of the square is the tableau: there is no other way to be exact where the follower may have several answers, or x whole entries
+	if linear && (!(p.Facts.StrongConvexity > 0) || p.Integer != nil || len(p.Duals) > 0) {
+		n := relaxed(p) // of half of the square is the tableau: there is no other way to be exact where the follower may have several answers, or multipliers that f reads, or x whole entries
 		return n*n/2 > tolerance.MostNumbers
 	}
 	return Size(p) > Largest
