@@ -343,12 +343,12 @@ func (p *Problem) report(x, y []float64) (Values, error) {
 
 // upperPoint reads the upper variables by name into x; what is wrong with them is a *UsageError of a point.
 func (p *Problem) upperPoint(at Values) (_ []float64, err error) {
-	defer must.Catch(&err)
 	defer func() {
 		if err != nil {
 			err = &UsageError{Err: err, Point: true}
 		}
 	}()
+	defer must.Catch(&err)
 	x := make([]float64, p.IR.Upper.Dim)
 	given := map[string]bool{}
 	for _, v := range at {
