@@ -39,7 +39,7 @@ func TestSlackRowsAreNotWeak(t *testing.T) {
 func TestWeakRowsWhereXIsRounding(t *testing.T) {
 	doubts, forged := 0, 0
 	enough := func() bool { return doubts >= members.Part(100, 300) && forged >= members.Part(50, 300) }
-	for trial := range members.SeedsUntil(t, 300, enough) {
+	for trial := range members.SeedsUntil(t, 1000, enough) {
 		rng := rand.New(rand.NewPCG(trial, 1))
 		n := 1 + rng.IntN(4)
 		width := math.Pow(10, float64(rng.IntN(17)-8))

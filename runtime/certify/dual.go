@@ -207,7 +207,7 @@ func (d *deriver) dual(x, y []float64, face []int) (at *derived, err error) {
 			}
 			continue // the next model, at the minimum of this one
 		}
-		if !d.correct(map[int]bool{}, at, tolerance.Target, false) {
+		if !d.correct(map[int]bool{}, at, d.off(at, tolerance.Target), false) {
 			return at, nil
 		}
 		if d.p.Facts.QuadraticInY {

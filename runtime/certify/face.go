@@ -108,7 +108,7 @@ func (d *deriver) corrected(x, y []float64, face []int) (*derived, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !d.correct(rows, at, tolerance.Rounded, len(seen) <= tolerance.Exchanges) {
+		if !d.correct(rows, at, d.off(at, tolerance.Rounded), len(seen) <= tolerance.Exchanges) {
 			return at, nil
 		}
 		y = at.y
@@ -127,10 +127,10 @@ func (d *deriver) off(at *derived, part float64) []float64 {
 // correct adds the most violated row to the face, or else drops the one of the
 // most negative multiplier; false where there is neither. With all it changes
 // every such row. A multiplier is measured by how far its row would give way,
-// which is in the units of h. Rows that depend on others of the face count as
+// which is in the units of h, as off is, which it may be off by. Rows that depend on others of the face count as
 // outside.
-func (d *deriver) correct(face map[int]bool, at *derived, part float64, all bool) bool {
-	sizes, off := make([]float64, d.p.Rows.Len()), d.off(at, part)
+func (d *deriver) correct(face map[int]bool, at *derived, off []float64, all bool) bool {
+	sizes := make([]float64, d.p.Rows.Len())
 	d.p.Rows.Residual(sizes, at.x, at.y)
 	for _, i := range at.active {
 		sizes[i] = 0

@@ -157,7 +157,7 @@ func (d *deriver) gradientNear(x, y []float64, hints [][]int, claimed []float64,
 }
 
 // withSides is the face of at with those of the weak rows held that are in side
-// and no others; false where it does not solve the lower level at at.x.
+// and no others; false where it does not solve the lower level at at.x. Of a weak row that is to within what it is known to.
 func (d *deriver) withSides(at *derived, weak, side []int) (*derived, bool) {
 	face, changed := set(at.face), false
 	for _, i := range weak {
@@ -173,8 +173,14 @@ func (d *deriver) withSides(at *derived, weak, side []int) (*derived, bool) {
 		return nil, false
 	}
 	other, err := d.onFace(at.x, at.y, slices.Sorted(maps.Keys(face)))
-	if err != nil || d.correct(face, other, tolerance.Target, false) {
+	if err != nil {
 		return nil, false
 	}
-	return other, true
+	off := d.off(other, tolerance.Target)
+	d.sides(other, func(i, k int, in bool, size float64) {
+		if -size > off[i] && slices.Contains(weak, i) {
+			off[i] = math.Max(off[i], math.Min(d.uncertainty(other, i, k, in), d.bySlopes(other, i, k, in, -size)))
+		}
+	})
+	return other, !d.correct(face, other, off, false)
 }
