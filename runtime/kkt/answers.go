@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
@@ -97,33 +100,103 @@ func (s *System) Answers(ctx context.Context, z []float64, sign float64, coupled
 }
 
 // hold marks the variables in products of the objective that take one value on the relaxation, to the accuracy of its programs. Where one has no end the objective may curve down along the ray to it: a NoEnd.
+// Those that differ at two points take several. A weighted sum of the others is greatest and least at two points where it is the same only if each of them takes one value, for all weights but those of a set of measure zero; where all of
+// them are at bounds, and it grows with the distance from these, its greatest value tells alone.
 func (s *System) hold(ctx context.Context, held []bool) (err error) {
 	defer must.Catch(&err)
 	program := *s.Relaxation
 	program.Q = nil
 	solver := must.Get(activeset.New(&program))
 	var at *activeset.Basis // the programs differ in their objectives alone
+	var open []int          // of the products, those that have taken one value so far
 	for j := range s.N {
-		if _, vals := s.Objective.Hess.Row(j); held[j] || !nonzero(vals) {
-			continue
+		if _, vals := s.Objective.Hess.Row(j); !held[j] && nonzero(vals) {
+			open = append(open, j)
 		}
-		c, ends, finite := make([]float64, s.N), [2]float64{}, true
-		for k, sign := range [2]float64{1, -1} {
-			c[j] = sign
-			solver.SetObjective(nil, c)
-			sol := solver.Solve(ctx, nil, at, activeset.Options{})
-			if at = sol.Basis; sol.Status != activeset.Optimal {
-				if sol.Status == activeset.Unbounded {
-					if ray := s.Unscaled(sol.Ray); s.curvesDown(ray) {
-						return &NoEnd{ray}
-					}
-				}
-				finite = false
-				break
+	}
+	all := slices.Clone(open)
+	lo, hi := program.Lo, program.Hi
+	least, most, several := make([]float64, s.N), make([]float64, s.N), make([]bool, s.N)
+	for j := range least {
+		least[j], most[j] = math.Inf(1), math.Inf(-1)
+	}
+	// maximize reports whether c has a greatest value, and notes the point; where it has none no entry of the ray takes one value, and where that is not known none of c is said to.
+	maximize := func(c []float64) bool {
+		for j := range c {
+			c[j] = -c[j]
+		}
+		solver.SetObjective(nil, c)
+		sol := solver.Solve(ctx, nil, at, activeset.Options{})
+		at = sol.Basis
+		if sol.Status == activeset.Unbounded {
+			ray := s.Unscaled(sol.Ray)
+			if s.curvesDown(ray) {
+				must.Do(error(&NoEnd{ray}))
 			}
-			ends[k] = sol.Z[j]
 		}
-		held[j] = finite && ends[1]-ends[0] <= tolerance.Sign*math.Max(1, math.Abs(ends[0]))
+		for j := range several {
+			switch sol.Status {
+			case activeset.Optimal:
+				least[j], most[j] = math.Min(least[j], sol.Z[j]), math.Max(most[j], sol.Z[j])
+				several[j] = several[j] || most[j]-least[j] > tolerance.Sign*math.Max(1, math.Abs(least[j]))
+			case activeset.Unbounded:
+				several[j] = several[j] || sol.Ray[j] != 0
+			default:
+				several[j] = several[j] || c[j] != 0
+			}
+		}
+		open = slices.DeleteFunc(open, func(j int) bool { return several[j] })
+		return sol.Status == activeset.Optimal
+	}
+	axis := func(sign float64, list ...int) []float64 {
+		c := make([]float64, s.N)
+		for _, j := range list {
+			c[j] = sign
+		}
+		return c
+	}
+	rng := rand.New(rand.NewPCG(uint64(s.N), uint64(len(open))))
+	for known := false; len(open) > 0 && ctx.Err() == nil; known = true {
+		before, bounds := len(open), known
+		c := make([]float64, s.N)
+		for _, j := range open {
+			c[j] = 0.5 + rng.Float64()/2
+			switch {
+			case known && least[j] <= lo[j]:
+			case known && most[j] >= hi[j]:
+				c[j] = -c[j]
+			default:
+				bounds = false
+				if rng.IntN(2) == 0 {
+					c[j] = -c[j]
+				}
+			}
+		}
+		other := slices.Clone(c)
+		floats.Scale(-1, other)
+		maximize(c)
+		if !bounds && len(open) == before {
+			maximize(other)
+		}
+		if known && len(open) == before {
+			break
+		}
+	}
+	for _, j := range open {
+		held[j] = true
+	}
+	// Of the others, whether they have ends: all at once where each has one of its own.
+	up := slices.DeleteFunc(slices.Clone(all), func(j int) bool { return held[j] || !math.IsInf(hi[j], 1) })
+	down := slices.DeleteFunc(slices.Clone(all), func(j int) bool { return held[j] || !math.IsInf(lo[j], -1) })
+	c := axis(1, up...)
+	floats.Sub(c, axis(1, down...))
+	if ctx.Err() != nil || len(up)+len(down) == 0 || !slices.ContainsFunc(up, func(j int) bool { return slices.Contains(down, j) }) && maximize(c) {
+		return ctx.Err()
+	}
+	for k, list := range [][]int{up, down} {
+		for _, j := range list {
+			maximize(axis(float64(1-2*k), j))
+		}
 	}
 	return ctx.Err()
 }
