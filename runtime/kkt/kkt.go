@@ -252,6 +252,24 @@ func (s *System) Scaled(z []float64) []float64 {
 	return scaled
 }
 
+// OffCoupled is how far rows of the leader that read the follower are off at z, relative to their terms: 0 where all hold.
+func (s *System) OffCoupled(z []float64) (off float64) {
+	for r, o := range s.Origin {
+		if o.Kind != CoupledRow {
+			continue
+		}
+		value, terms, lo, hi := 0.0, 0.0, s.Relaxation.RowLo[r], s.Relaxation.RowHi[r]
+		for j, a := range s.Relaxation.A.Entries(r) {
+			v := a * z[j] / s.ColScale[j]
+			value, terms = value+v, terms+math.Abs(v)
+		}
+		if over := math.Max(lo-value, value-hi); over > 0 {
+			off = math.Max(off, over/(terms+math.Abs(value)))
+		}
+	}
+	return off
+}
+
 // Slack sets dst (len M) to s = b + B y - A x, with the size of the terms that each is a sum of in terms (len M, or nil).
 func (s *System) Slack(dst, terms, z []float64) {
 	rows, x, y := s.P.Rows, s.X(z), s.Y(z)

@@ -10,6 +10,7 @@ import (
 	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -42,6 +43,28 @@ func (f *Follower) Extreme(ctx context.Context, z []float64, sign float64) ([]fl
 	}
 	out, status, err := f.extreme(ctx, program, z, sign)
 	return out, failure(status, err)
+}
+
+// Indifferent reports that f is the same at all of the follower's answers at z's x, as it is affine in y there with slopes that are those of g times a number: g is the same at all of them, and so is what it
+// rises by along their differences. Beside -g a leader interdicts.
+func (f *Follower) Indifferent(z []float64) bool {
+	s := f.s
+	if len(s.P.Duals) > 0 || !s.Objective.Known || f.curvature(z, 1) != nil {
+		return false
+	}
+	grad, force, own := make([]float64, s.N), make([]float64, s.Ny), s.forces(z)
+	s.Gradient(grad, z)
+	s.P.G.GradY(force, s.X(z), s.Y(z))
+	by, slopes := 0.0, s.Y(grad)
+	if size := linalg.Dot(force, force); size > 0 {
+		by = linalg.Dot(slopes, force) / size
+	}
+	for j, v := range slopes {
+		if math.Abs(v-by*force[j]) > tolerance.Rounded*(math.Abs(v)+math.Abs(by)*own[j]) {
+			return false
+		}
+	}
+	return true
 }
 
 // LeastNorm is the one of the follower's answers at z's x whose y, as far as it is the model's, has the least norm, from z, one of them.

@@ -61,6 +61,9 @@ func extremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z
 			return nil, 0, err
 		}
 		found, err := tree.Solve(ctx, set, tree.Options{Gap: tolerance.Sign, Work: tolerance.Second / 5})
+		if found != nil {
+			follower.Work += found.Work
+		}
 		switch {
 		case err != nil:
 			return nil, 0, err

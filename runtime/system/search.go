@@ -46,7 +46,7 @@ func (run *Run) global(ctx context.Context) (err error) {
 		found = must.Get(tree.Solve(ctx, run.System, opts))
 	}
 	run.Tree = found
-	if run.everyX() > 0 && (found.Outcome == tree.NoBound || found.Outcome == tree.LimitReached) && ctx.Err() == nil {
+	if run.eachX() && (found.Outcome == tree.NoBound || found.Outcome == tree.LimitReached) && ctx.Err() == nil {
 		if done, err := run.enumerate(ctx); done || err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (run *Run) searchOptions() tree.Options {
 	if run.Best != nil {
 		opts.Incumbents = []*kkt.Point{run.Best}
 	}
-	if run.everyX() > 0 && !run.System.Objective.Convex || run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
+	if run.fewX() && !run.System.Objective.Convex || run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
 		opts.Work, opts.First = tolerance.Second, 4*tolerance.Second
 		if run.local != nil {
 			opts.Work = max(opts.Work, run.local.Work()/4)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
@@ -19,91 +19,97 @@ import (
 	"bilevelc/runtime/tree"
 )
 
-// WholePoints is the number of points of X where all entries of x are whole numbers, F at each of which is a convex program or a search of its own; 0 where they are not, or take more than a second.
-func WholePoints(n *problem.Problem) int {
-	if n.Integer == nil || n.Coupled != nil || n.X.Extended.Len() > 0 || len(n.X.Balls) > 0 {
-		return 0
-	}
-	points := 1.0
-	for j, is := range n.Integer {
-		if !is {
-			return 0
-		}
-		points *= math.Floor(n.X.Hi[j]) - math.Ceil(n.X.Lo[j]) + 1
-	}
-	if points*tree.FactorWork(float64(Size(n))) > tolerance.Second {
-		return 0
-	}
-	return int(points)
+// FewWholePoints reports that all entries of x are whole numbers, and their points so few that a factor of the system at each takes no more than a second.
+func FewWholePoints(n *problem.Problem) bool {
+	_, all := wholes(n, tolerance.Second/tree.FactorWork(float64(Size(n))))
+	return all
 }
 
-// everyX is WholePoints for the search, where they are looked at when it has no bound.
-func (run *Run) everyX() int {
-	if run.Curved != nil || run.System.Objective == nil || run.opts.Nodes > 0 {
-		return 0
-	}
-	return WholePoints(run.n)
+// fewX is FewWholePoints for the search, after which they are looked at where it has no bound.
+func (run *Run) fewX() bool { return run.eachX() && FewWholePoints(run.n) }
+
+// eachX reports that F may be found at each x alone, where that is all there is to choose.
+func (run *Run) eachX() bool {
+	return run.Curved == nil && run.System.Objective != nil && run.opts.Nodes == 0
 }
 
-// wholes are the points of X where all entries of x are whole numbers, in the order of numbers of so many digits.
-func (run *Run) wholes() iter.Seq[[]float64] {
-	set := run.n.X
-	return func(yield func([]float64) bool) {
-		x := make([]float64, len(set.Lo))
-		for j := range x {
-			x[j] = math.Ceil(set.Lo[j])
+// wholes are the points of X where all entries of x are whole numbers, in the order of numbers of so many digits, and whether they are all of them: not where some entry is no whole number, where they are more than so many, or where digits that no
+// point begins with are more than these have. Rows of X end what no later digit can mend.
+func wholes(n *problem.Problem, most float64) (points [][]float64, all bool) {
+	set := n.X
+	if n.Integer == nil || slices.Contains(n.Integer, false) || set.Extended.Len() > 0 || len(set.Balls) > 0 {
+		return nil, false
+	}
+	lo, hi, visits := slices.Clone(set.Lo), slices.Clone(set.Hi), 0.0
+	var from func(j int) bool
+	from = func(j int) bool {
+		if visits++; visits > most*float64(1+len(lo)) || !admits(set, lo, hi) {
+			return visits <= most*float64(1+len(lo))
 		}
-		for next := 0; next >= 0; {
-			if run.allows(x) && !yield(x) {
-				return
-			}
-			for next = len(x) - 1; next >= 0; next-- {
-				if x[next]++; x[next] <= set.Hi[next] {
-					break
-				}
-				x[next] = math.Ceil(set.Lo[next])
+		if j == len(lo) {
+			points = append(points, slices.Clone(lo))
+			return float64(len(points)) <= most
+		}
+		least, last := lo[j], hi[j]
+		for v := math.Ceil(least); v <= last; v++ {
+			if lo[j], hi[j] = v, v; !from(j + 1) {
+				return false
 			}
 		}
+		lo[j], hi[j] = least, last
+		return true
 	}
+	return points, from(0)
 }
 
-// enumerate finds the least F over the whole numbers of X, at each of which the follower's answers are looked at alone: there products of x are linear, and its pairs have the signs that they have at one answer. It reports false where at some x that is not known, or there is
-// no point: nothing has changed then. A *pieces.Unbounded says that f falls without end over the answers to one.
-func (run *Run) enumerate(ctx context.Context) (bool, error) {
+// admits reports that no row of X is off all over a box by more than rounding.
+func admits(set *problem.Set, lo, hi []float64) bool {
+	for i, kind := range set.Kind {
+		least, greatest, terms := -set.Rhs[i], -set.Rhs[i], math.Abs(set.Rhs[i])
+		for j, v := range set.E.Nonzeros(i) {
+			a, b := v*lo[j], v*hi[j]
+			least, greatest, terms = least+math.Min(a, b), greatest+math.Max(a, b), terms+math.Max(math.Abs(a), math.Abs(b))
+		}
+		if open := tolerance.Rounded * terms; least > open || kind == problem.Equal && greatest < -open {
+			return false
+		}
+	}
+	return true
+}
+
+// enumerate finds the least F over the whole numbers of X, at each of which the follower's answers are looked at alone: there products of x are linear, and its pairs have the signs that they have at one answer. It reports false where at some x that is not known, there is
+// no point, or they are not few and take more than about a second which nobody asked for, as a quarter of it shows: then the best point so far has taken the place of a worse one. A *pieces.Unbounded says that f falls without end over the answers to one.
+func (run *Run) enumerate(ctx context.Context) (done bool, err error) {
+	defer must.Catch(&err)
 	s := run.System
-	follower, err := kkt.NewFollower(s)
-	if err != nil {
-		return false, err
+	points, all := wholes(run.n, tolerance.Second/tree.NodeWork)
+	if !all {
+		return false, nil
 	}
+	follower := must.Get(kkt.NewFollower(s))
 	var best *kkt.Point
-	looked := int64(0)
-	for x := range run.wholes() {
-		z, status := follower.Solve(ctx, x)
+	looked, limited := int64(0), run.opts.Search == SearchBudget && !run.fewX()
+	for k, x := range points {
+		if share := float64(k) / float64(len(points)); limited && float64(follower.Work) > tolerance.Second*math.Max(share, 1.0/4) {
+			all = false
+			break
+		}
+		z, f, err := leastAt(ctx, s, follower, x)
 		switch {
 		case ctx.Err() != nil:
 			return false, context.Cause(ctx)
-		case status == activeset.Infeasible, status == activeset.Unbounded: // the follower has no answer
-		case status != activeset.Optimal:
-			return false, nil
-		default:
-			looked++
-			f := s.Value(z)
-			if !ChoiceAt(ctx, follower, z).None() {
-				if z, f, err = extremeAnswer(ctx, s, follower, z, 1); errors.As(err, new(*pieces.Unbounded)) {
-					return false, err
-				} else if err != nil {
-					return false, ctx.Err()
-				}
-			}
-			if math.IsNaN(f) || math.IsInf(f, 0) {
-				return false, nil
-			}
-			if best == nil || f < best.F {
+		case errors.As(err, new(*pieces.Unbounded)):
+			return false, err
+		case err != nil:
+			all = false
+		case z != nil:
+			if looked++; best == nil || f < best.F {
 				best = &kkt.Point{Z: z, F: f}
 			}
 		}
+		follower.Work += tree.NodeWork
 	}
-	if best == nil {
+	if best == nil || !all && run.Best != nil && !(best.F < run.Best.F) {
 		return false, nil
 	}
 	best.Branch, _ = s.BranchAt(best.Z)
@@ -111,16 +117,43 @@ func (run *Run) enumerate(ctx context.Context) (bool, error) {
 	if point == nil || !(math.Abs(point.F-best.F) <= tolerance.Sign*math.Max(math.Abs(point.F), math.Abs(best.F))) {
 		return false, ctx.Err()
 	}
-	run.Best, run.err = point, err
+	if run.Best, run.err = point, err; !all {
+		return false, ctx.Err()
+	}
 	run.Global = &document.Global{Proved: true, Bound: document.Number(run.opts.Sign * point.F), Nodes: looked, Within: document.Number(run.gap())}
 	return true, err
+}
+
+// leastAt is the follower's answer to x, with multipliers, that is best for the leader, and f there; nil where it has none with which the leader's rows hold.
+func leastAt(ctx context.Context, s *kkt.System, follower *kkt.Follower, x []float64) (z []float64, f float64, err error) {
+	z, status := follower.Solve(ctx, x)
+	switch {
+	case status == activeset.Infeasible, status == activeset.Unbounded:
+		return nil, 0, nil
+	case status != activeset.Optimal:
+		return nil, 0, fmt.Errorf("the follower: %v", status)
+	}
+	f = s.Value(z)
+	if !(s.P.Coupled == nil && follower.Indifferent(z)) && !ChoiceAt(ctx, follower, z).None() {
+		if z, f, err = extremeAnswer(ctx, s, follower, z, 1); err != nil {
+			return nil, 0, err
+		}
+	}
+	switch {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return nil, 0, sequential.ErrNotFinite
+	case s.OffCoupled(z) > tolerance.Sign:
+		return nil, 0, nil
+	}
+	return z, f, nil
 }
 
 // enumerateSmooth finds the least F over the whole numbers of X where the system is smooth and not linear, and the follower has one answer to each: a local solve with x held finds it. No more than about a second is spent.
 func (run *Run) enumerateSmooth(ctx context.Context) error {
 	looked, spent := int64(0), int64(0)
 	var best *sequential.Solver
-	for x := range run.wholes() {
+	points, _ := wholes(run.n, math.Inf(1))
+	for _, x := range points {
 		held, set := *run.n, *run.n.X
 		set.Lo, set.Hi = slices.Clone(x), slices.Clone(x)
 		held.X, held.Integer = &set, nil
@@ -154,15 +187,4 @@ func (run *Run) enumerateSmooth(ctx context.Context) error {
 	run.local, run.Smooth = best, best
 	run.Global = &document.Global{Proved: true, Bound: document.Number(run.opts.Sign * run.Best.F), Nodes: looked, Within: document.Number(run.gap())}
 	return nil
-}
-
-// allows reports that the leader's rows hold at x.
-func (run *Run) allows(x []float64) bool {
-	set := run.n.X
-	for i, kind := range set.Kind {
-		if kind.Over(set.E.RowDot(i, x)-set.Rhs[i]) > tolerance.Rounded*set.E.AddTerms(math.Abs(set.Rhs[i]), i, x) {
-			return false
-		}
-	}
-	return true
 }

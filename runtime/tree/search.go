@@ -143,7 +143,7 @@ func (s *search) firstSloped() int {
 // between rounds, are kept about. A round takes as many nodes as several threads need to be busy, and only once the tree has that many that are
 // worth it.
 const (
-	nodeWork = 3e4 // what a node takes beside linear algebra, some 30 microseconds, in the measure of work
+	NodeWork = 3e4 // what a node takes beside linear algebra, some 30 microseconds, in the measure of work
 	plunge   = 64
 	together = 8
 )
@@ -152,7 +152,7 @@ const (
 func (s *search) take(p *plunger) {
 	s.nodes += p.nodes
 	s.tried += p.tried
-	s.work += p.work + nodeWork*(p.nodes+p.tried)
+	s.work += p.work + NodeWork*(p.nodes+p.tried)
 	for _, o := range p.learnt {
 		s.costs.note(o)
 	}
