@@ -303,6 +303,50 @@ func moreVariables(t *testing.T, large bool) {
 	t.Logf("%d starts ended where the constraints do not hold", n.none)
 }
 
+// From an x at which the leader's constraints hold no solve ends where they do not: penalties that promise a lower f beyond them grow.
+func TestFeasibleStartsEndFeasible(t *testing.T) { both(t, feasibleStarts) }
+
+func feasibleStarts(t *testing.T, large bool) {
+	for seed := range members.SeedsOf(t, 100, 600) {
+		rng := rand.New(rand.NewPCG(seed, 15))
+		p := kkttest.RandomSmooth(rng, 2, 2, 2, 1+int(seed%2), seed%4 != 0)
+		if seed%5 == 0 {
+			p.X.Balls = []problem.Ball{{Start: 0, End: 2, Center: []float64{0.2, 0}, Radius: 0.5, Name: "ball"}}
+		}
+		if f := p.F.(*kkttest.Smooth); seed%3 == 0 { // f and the constraints read x alone, so that slopes of f are multipliers of one constraint where it holds f
+			f.W = []float64{0}
+			for _, q := range append(f.Extra, &f.Quadratic) {
+				for k := range q.M {
+					if k/4 > 1 || k%4 > 1 {
+						q.M[k] = 0
+					}
+				}
+				q.C[2], q.C[3] = 0, 0
+			}
+		}
+		tr := truthOf(p)
+		for range 50 {
+			x := []float64{2*rng.Float64() - 1, 2*rng.Float64() - 1}
+			if _, violated := tr.at(x); violated > 0 {
+				continue
+			}
+			for range 4 { // again from next to where the last has ended, where penalties as large as slopes say are exactly the multipliers
+				point, err := solver(t, p, large).From(t.Context(), x)
+				if errors.Is(err, sequential.ErrNoPoint) {
+					t.Errorf("seed %d, from %v: %v", seed, x, err)
+				}
+				if point == nil {
+					break
+				}
+				for j := range x {
+					x[j] = min(max(point.Z[j]+1e-8*rng.NormFloat64(), -1), 1)
+				}
+			}
+			break
+		}
+	}
+}
+
 // Rows that depend on others which hold with them: sums of two, so that the follower's multipliers are not unique, and as many copies of a kink meet.
 func TestRowsThatDependOnOthers(t *testing.T) { both(t, dependentRows) }
 

@@ -30,6 +30,7 @@ type state struct {
 	first    float64 // the one that it began with
 	from     float64 // the size of what f reads at the start
 	penalty  elastic
+	kept     *point           // the one so far that violates the leader's constraints least
 	falls    bool             // a ray of the system itself was found
 	far      bool             // it has gone half of the way, in digits, to where it ends as one without end
 	hidden   float64          // the terms of the gradient that subproblems go by over those of the certificate, as it was last seen; 0 before
@@ -68,8 +69,23 @@ func (v *Solver) descendFrom(ctx context.Context, pt *point) (*kkt.Point, error)
 		st.delta = math.Max(st.delta, math.Abs(t)/v.unit[j])
 	}
 	st.first, st.from = st.delta, v.sizeRead(pt)
-	st.penalty = v.penalties(pt)
+	st.penalty, st.kept = v.penalties(pt), pt
 	p, err := v.descend(ctx, st)
+	// Where the violation is stationary and was less on the way the penalties, which promised a fall of phi, are too small to be exact: with ones for which phi is higher at the end than where it was least
+	// the way from there does not lead to that end (Nocedal and Wright 2006, section 18.5).
+	for errors.Is(err, ErrNoPoint) {
+		lost, all := v.violation(st.pt.c, st.penalty)-v.violation(st.kept.c, st.penalty), v.violation(st.pt.c, st.penalty)
+		if !(lost > least*all) {
+			break
+		}
+		by := math.Max(1/tolerance.MuShrink, 2*(st.kept.f-st.pt.f)/lost)
+		more := each.Of(st.penalty, func(t float64) float64 { return by * t })
+		if math.IsInf(linalg.NormInf(more), 0) {
+			break
+		}
+		st = &state{pt: st.kept, kept: st.kept, w: v.noWeights(), delta: st.first, first: st.first, from: st.from, penalty: more}
+		p, err = v.descend(ctx, st)
+	}
 	if !st.falls && errors.As(err, new(*pieces.Unbounded)) {
 		err = errNoModel
 	}
@@ -96,20 +112,22 @@ func (v *Solver) penalties(pt *point) elastic {
 	return out
 }
 
-// steered solves the subproblem with penalties that are large enough: they grow as long as that lowers the violation which the subproblem leaves.
+// steered solves the subproblem with penalties that are large enough: they grow as long as that lowers the violation which the subproblem leaves, and until phi falls by a part of what it lowers it by: of penalties
+// that are the multipliers phi is flat (Byrd, Nocedal and Waltz 2008).
 func (v *Solver) steered(ctx context.Context, st *state) (_ *sub, err error) {
 	defer must.Catch(&err)
 	q, err := v.subproblem(ctx, st, st.pt, st.penalty)
 	if err != nil || len(v.kinds) == 0 {
 		return q, err
 	}
-	for q.elastic > tolerance.Sign*q.terms {
+	violating := v.violating(st.pt)
+	for q.violates || violating && q.promise < least*(v.violation(st.pt.c, st.penalty)-q.elastic) {
 		more := each.Of(st.penalty, func(t float64) float64 { return 1 / tolerance.MuShrink * t })
 		if math.IsInf(linalg.NormInf(more), 0) {
 			return q, nil
 		}
 		next := must.Get(v.subproblem(ctx, st, st.pt, more))
-		if tolerance.MuShrink*next.elastic > (1-least)*q.elastic {
+		if q.violates && tolerance.MuShrink*next.elastic > (1-least)*q.elastic {
 			return q, nil
 		}
 		st.penalty, q = more, next
@@ -345,6 +363,9 @@ func (v *Solver) inside(x []float64) (moved bool) {
 // move takes a trial point.
 func (v *Solver) move(st *state, q *sub, trial *point) error {
 	st.pt, st.vertices = trial, false
+	if v.violation(trial.c, st.penalty) <= v.violation(st.kept.c, st.penalty) {
+		st.kept = trial
+	}
 	if w, ok := v.multipliers(q); ok {
 		st.w = w
 	}

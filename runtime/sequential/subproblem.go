@@ -13,6 +13,7 @@ import (
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // sub is a solved subproblem.
@@ -23,6 +24,8 @@ type sub struct {
 	terms   float64 // the size of the terms that f and the fall are sums of
 	length  float64 // of the step in x, in units of x
 	elastic float64 // the sum of violations that are left, by their penalties
+
+	violates bool // one of them is more than constraints are kept to (violating)
 }
 
 // subproblem solves the QPEC at st, from a point of its system.
@@ -61,11 +64,13 @@ func (v *Solver) subproblem(ctx context.Context, st *state, from *point, penalty
 	if penalty != nil {
 		k := v.p.Dx
 		for i, kind := range v.kinds {
-			out.elastic += penalty[i] * out.p.Z[k]
+			left := out.p.Z[k]
 			if k++; kind == problem.Equal {
-				out.elastic += penalty[i] * out.p.Z[k]
+				left += out.p.Z[k]
 				k++
 			}
+			out.elastic += penalty[i] * left
+			out.violates = out.violates || left > tolerance.Sign*v.termsOf(pt, i)
 		}
 	}
 	return out, nil
