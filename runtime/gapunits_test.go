@@ -16,7 +16,7 @@ import (
 // where two lines cross. What is proved to be the least is so, and the bound is as near in any unit.
 func TestGapsInAnyUnits(t *testing.T) {
 	proved, small := 0, 0
-	for _, seed := range append(slices.Collect(members.Seeds(t, 400)), 322991850) { // of the last one y is 17
+	for _, seed := range append(slices.Collect(members.Seeds(t, 400)), 322991850, 750704094) { // of the last but one y is 17, of the last one F has two minima
 		rng := rand.New(rand.NewPCG(seed, 71))
 		unit := math.Pow(10, float64(rng.IntN(19)-12))
 		whole := func(of int) float64 { return float64(rng.IntN(2*of+1) - of) }
@@ -71,5 +71,22 @@ func TestGapsInAnyUnits(t *testing.T) {
 	}
 	if proved < 15 || small < 3 {
 		t.Errorf("%d proved, %d with terms that cancel", proved, small)
+	}
+}
+
+// TestGapsBesideEqualMinima: F is 0 at both ends of X and more between them, and the terms that cancel are several times larger at one end than at the other. The gap is next to those at the solution, whichever it is.
+func TestGapsBesideEqualMinima(t *testing.T) {
+	for seed := range members.SeedsOf(t, 100, 400) {
+		rng := rand.New(rand.NewPCG(seed, 72))
+		unit := math.Pow(10, float64(rng.IntN(9)-4))
+		width, low, rise := float64(1+rng.IntN(9)), float64(1+rng.IntN(9)), float64(2+rng.IntN(8))
+		// y is the larger of a line that falls from low at 0 and one that rises to low + rise width at the other end: F = rise x - y + low, concave, is 0 at the ends.
+		down, up := float64(1+rng.IntN(4)), rise+float64(1+rng.IntN(4))
+		text := fmt.Sprintf("model m\nsolve { ties = optimistic }\nupper {\n  var x: real in box(0, %g)\n  minimize %g * x - %g * y + %g\n}\nlower {\n  var y: real\n  minimize y\n  subject to\n    %g * y + %g * x >= %g\n    %g * y - %g * x >= %g\n}\n",
+			width*unit, 0.3*rise/unit, 0.3/unit, 0.3*low, 1/unit, down/unit, low, 1/unit, up/unit, low+rise*width-up*width)
+		r := solveText(t, text, runtime.Options{Search: runtime.SearchFully})
+		if f := float64(r.Upper.Objective); r.Status != runtime.Solved || r.Global == nil || !r.Global.Proved || math.Abs(f) > 1e-6*(low+rise*width) {
+			t.Errorf("seed %d: %s, %s, F = %g\n%s", seed, r.Status, r.Reason, f, text)
+		}
 	}
 }

@@ -161,7 +161,7 @@ func (p *plunger) descend(ctx context.Context, fix []kkt.Fix, box []change) {
 
 // keep makes c the plunge's best point, if it is.
 func (p *plunger) keep(c *candidate) {
-	if p.found == nil || c.f < p.found.f {
+	if p.s.lower(c, p.found) {
 		p.found = p.s.measure(c)
 		p.cutoff = min(p.cutoff, c.f-p.s.slack(c))
 	}

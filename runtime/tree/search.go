@@ -156,7 +156,7 @@ func (s *search) take(p *plunger) {
 	for _, o := range p.learnt {
 		s.costs.note(o)
 	}
-	if p.found != nil && (s.best == nil || p.found.f < s.best.f) {
+	if p.found != nil && s.lower(p.found, s.best) {
 		s.best = p.found
 	}
 	s.failed = s.failed || p.failed
@@ -186,7 +186,7 @@ func (s *search) round(ctx context.Context, threads int) bool {
 				heap.Push(&s.open, n)
 			}
 			for _, p := range plunges {
-				if p.found != nil && (s.best == nil || p.found.f < s.best.f) && (s.late == nil || p.found.f < s.late.f) {
+				if p.found != nil && s.lower(p.found, s.best) && s.lower(p.found, s.late) {
 					s.late = p.found
 				}
 			}
@@ -263,6 +263,11 @@ func (s *search) done() bool {
 		s.closeAll()
 	}
 	return len(s.open) == 0 || s.ray != nil
+}
+
+// lower reports that f is lower at a candidate than at another, which may be nil: by more than the rounding of its terms, of which the gap of one of two points with one f may be much the larger part.
+func (s *search) lower(c, than *candidate) bool {
+	return than == nil || c.f < than.f-0x1p-48*s.terms(c)
 }
 
 // small reports that f is no rounding of its terms at a point, but that what relaxations leave open next to these is more than the gap. The bounds of nodes are what their multipliers show there (plunger.shown), to
