@@ -165,12 +165,12 @@ func (run *Run) screen(ctx context.Context) (err error) {
 }
 
 // hop begins each start with a jump away from the lowest local solution so far (monotonic basin hopping: Wales and Doye 1997, Leary 2000), for systems of which no relaxation is made, and for those in the leader's space that the search has not
-// decided. It ends where twice as many in a row have gained nothing as there were before, and twice as many as starts are at least (half of it is measured in bench/ablation), or with four times the work of a search: their dense kernels do as many multiplications in a second.
+// decided. It ends where twice as many in a row have gained nothing as there were before, and twice as many as starts are at least (half of it is measured in bench/ablation), or with a second's work: four times as many multiplications in the leader's space, whose dense kernels do as many.
 func (run *Run) hop(ctx context.Context, local func() int64) error {
+	jump, share, last := outer.Jumps(run.Start, run.n.X, run.opts.Seed), local()+tolerance.Second, 0
 	if l, ok := run.local.(*leaderSpace); ok {
-		l.down = true
+		l.down, share = true, share+3*tolerance.Second
 	}
-	jump, share, last := outer.Jumps(run.Start, run.n.X, run.opts.Seed), local()+4*tolerance.Second, 0
 	for k := 0; k-last < 2*max(last, outer.MostStarts()) && local()+local()/int64(len(run.Ends)) <= share; k++ {
 		lowest := run.Best.F - tolerance.Sign*math.Abs(run.Best.F)
 		if ended, err := run.try(ctx, start{x: jump(k, run.Best.Z[:run.n.Dx])}, lowest, &run.seen, func() bool { return local() > share }); ended || err != nil {
