@@ -1,9 +1,11 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,5 +118,72 @@ lower {
 	t.Logf("%d of %d missed", missed, tried)
 	if missed > 2 { // 12 with 0.4 % each: more than 2 with 1e-5; 60: with 2e-3
 		t.Errorf("%d of %d runs missed the least value", missed, tried)
+	}
+}
+
+// Where followers are linear F jumps, and local solutions are those of one of its pieces: weights that several followers share, who fill knapsacks by value for weight, are found from noisy amounts to no more than what the noise leaves at the weights that made them. Weights add up to 1.
+func TestWeightsOfManyKnapsacks(t *testing.T) {
+	const goods, days, noise = 5, 30, 0.1
+	missed, tried := 0, 0
+	for seed := range members.SeedsOf(t, 4, 24) {
+		rng := rand.New(rand.NewPCG(seed, 37))
+		w, sum, want := make([]float64, goods), 0.0, 0.0
+		for i := range w {
+			w[i] = 0.1 + rng.Float64()
+			sum += w[i]
+		}
+		size, seen, room := make([][]float64, days), make([][]float64, days), make([]float64, days)
+		for day := range days {
+			size[day], seen[day] = make([]float64, goods), make([]float64, goods)
+			order := rng.Perm(goods)
+			for i := range goods {
+				size[day][i] = 0.2 + rng.Float64()
+			}
+			room[day] = 0.5 + 1.5*rng.Float64()
+			slices.SortFunc(order, func(a, b int) int { return cmp.Compare(w[b]/size[day][b], w[a]/size[day][a]) })
+			left := room[day]
+			for _, i := range order {
+				amount := math.Min(1, left/size[day][i])
+				left -= amount * size[day][i]
+				off := noise * rng.NormFloat64()
+				seen[day][i] = amount + off
+				want += off * off
+			}
+		}
+		model, err := Compile("m.blv", `model m
+param T: int
+param n: int
+data A: matrix[T, n]
+data b: vector[T]
+data Y: matrix[T, n]
+upper {
+  var w: vector[n] in simplex(1)
+  minimize sum(t in 1..T: sum(i in 1..n: (y[t, i] - Y[t, i])^2))
+}
+lower day[t in 1..T] {
+  var y: vector[n] in box(0, 1)
+  maximize w' * y
+  subject to
+    fits: A[t, :] * y <= b[t]
+}
+solve { ties = optimistic }
+`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := model.Bind(Data{"T": days, "n": goods, "A": size, "b": room, "Y": seen}, BindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := p.Solve(context.Background(), Options{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tried++; r.Status != Solved || float64(r.Upper.Objective) > want*(1+1e-6) {
+			missed++
+		}
+	}
+	if 4*missed > tried { // none of 24
+		t.Errorf("in %d of %d runs the weights that made the amounts are better", missed, tried)
 	}
 }

@@ -12,19 +12,8 @@ import (
 // largest that balances, in one row, its side and entries with a box, or, of an entry of y, what else moves it against its curvature in g: balanced are these lengths (len Dy; 0 for none) where x is as long as its
 // units, or nil.
 func (p *Problem) Units(balanced func(x []float64) []float64) (x, y []float64) {
-	b := new(box)
-	b.lo, b.hi = p.X.Boxes(p.Dx + p.Dy)
-	for _, ball := range p.X.Balls {
-		for j := ball.Start; j < ball.End; j++ {
-			b.lo[j], b.hi[j] = math.Max(b.lo[j], ball.At(j)-ball.Radius), math.Min(b.hi[j], ball.At(j)+ball.Radius)
-		}
-	}
-	rows := p.boxRows()
-	for range tolerance.Propagations {
-		for _, r := range rows {
-			b.narrow(r)
-		}
-	}
+	rows := append(p.X.boxRows(), p.boxRows()...)
+	b := p.X.narrowed(p.Dx+p.Dy, rows)
 	unit := b.widths()
 	for j := range p.Dx {
 		if lo, hi := p.X.Box(j); lo == 0 && hi == 0 {
@@ -51,6 +40,29 @@ func (p *Problem) Units(balanced func(x []float64) []float64) (x, y []float64) {
 		}
 	}
 	return x, settle(p.Dx, len(unit))
+}
+
+// Ranges are the box of the n entries of x that bounds, balls and rows of X leave, which may have no end.
+func (s *Set) Ranges(n int) (lo, hi []float64) {
+	b := s.narrowed(n, s.boxRows())
+	return b.lo, b.hi
+}
+
+// narrowed is the box of the first n entries of x and y that bounds, balls and some rows leave.
+func (s *Set) narrowed(n int, rows []boxRow) *box {
+	b := new(box)
+	b.lo, b.hi = s.Boxes(n)
+	for _, ball := range s.Balls {
+		for j := ball.Start; j < ball.End; j++ {
+			b.lo[j], b.hi[j] = math.Max(b.lo[j], ball.At(j)-ball.Radius), math.Min(b.hi[j], ball.At(j)+ball.Radius)
+		}
+	}
+	for range tolerance.Propagations {
+		for _, r := range rows {
+			b.narrow(r)
+		}
+	}
+	return b
 }
 
 // box is what is known of the range of each column.
@@ -96,13 +108,16 @@ type term struct {
 	value  float64
 }
 
-// boxRows are the rows of X, and those of the lower level.
+// boxRows are the rows of X.
+func (s *Set) boxRows() []boxRow {
+	return each.Below(len(s.Kind), func(i int) boxRow { return boxRow{appendTerms(nil, s.E, i, 0, 1), s.Rhs[i], s.Kind[i]} })
+}
+
+// boxRows are the rows of the lower level.
 func (p *Problem) boxRows() []boxRow {
-	out := each.Below(len(p.X.Kind), func(i int) boxRow { return boxRow{appendTerms(nil, p.X.E, i, 0, 1), p.X.Rhs[i], p.X.Kind[i]} })
-	out = append(out, each.Below(len(p.Rows.Kind), func(i int) boxRow {
+	return each.Below(len(p.Rows.Kind), func(i int) boxRow {
 		return boxRow{appendTerms(appendTerms(nil, p.Rows.A, i, 0, 1), p.Rows.B, i, p.Dx, -1), p.Rows.Rhs[i], p.Rows.Kind[i]}
-	})...)
-	return out
+	})
 }
 
 // appendTerms appends those of row i of a, whose first column is first, times sign.

@@ -104,6 +104,7 @@ type Run struct {
 	seen      visited
 	draw      func(k int) []float64  // points all over X, from 1 on
 	projector *qp.Projector          // of starts onto X
+	within    *problem.Set           // X, with the box that its rows leave where it has some
 	above     *relaxation.Relaxation // the high-point relaxation, and f at the minimizer of it that the first start has led to; nil where there is none
 	floor     float64
 	err       error           // why there is no better point
@@ -203,6 +204,11 @@ func (run *Run) locally(ctx context.Context) (err error) {
 	n := run.n
 	run.projector = qp.NewProjector(n.X, n.Rows, n.Dx, n.Dy)
 	run.projector.Attend(ctx)
+	if run.within = n.X; len(n.X.Kind) > 0 {
+		within := *n.X
+		within.Lo, within.Hi = n.X.Ranges(n.Dx)
+		run.within = &within
+	}
 	most, bounds := run.opts.Starts, false // a search is to come that has bounds; else starts are all there is to look with, and go on beyond the stopping rule as long as they cost little
 	if run.opts.Automatic {
 		most = 1
@@ -215,7 +221,7 @@ func (run *Run) locally(ctx context.Context) (err error) {
 			most = outer.MostStarts()
 		}
 	}
-	draw := outer.Starts(first, n.X, run.opts.Seed)
+	draw := outer.Starts(first, run.within, run.opts.Seed)
 	skipped := max(run.opts.FirstStart, 1) - 1
 	for k := range skipped {
 		draw(k)
@@ -278,7 +284,7 @@ func (run *Run) locally(ctx context.Context) (err error) {
 			break
 		}
 	}
-	run.seen, run.draw = seen, outer.AdditiveRecurrence(first, n.X, run.opts.Seed)
+	run.seen, run.draw = seen, outer.AdditiveRecurrence(first, run.within, run.opts.Seed)
 	if run.Smooth != nil && !bounds || run.Smooth == nil && (run.System.Objective == nil || searchedInFull(run.System) > tolerance.Second) && !must.Get(run.rootProves(ctx)) { // else a search may decide
 		must.Do(run.screen(ctx))
 	}

@@ -11,11 +11,13 @@ import (
 	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/sequential"
 	"bilevelc/runtime/tolerance"
+	"bilevelc/runtime/tree"
 )
 
 // visited is what the starts of a run on the KKT system have come to: the branches that they began and ended on, and the values of f.
@@ -106,12 +108,13 @@ func (run *Run) directions() func() []float64 {
 const mostDraws = 500
 
 // screen starts from draws that have no lower one close by (multi-level single linkage: Rinnooy Kan and Timmer 1987), the lowest first: each is in the valley of another local minimum, as far as draws tell.
+// Where followers are not strongly convex their answers jump, and the best point and the lowest draw are first followed down by answers alone.
 // A quarter of the work of the local solution, or of a second, is for answers to draws, LPs and QPs from the last basis each, and as much for the starts; where the follower is not quadratic in x and y together as many calls of f and g as the
 // local solution has made are for either, and its linear algebra, or a second's, for the starts; a quarter of these where the problem is not small. A draw, or a start that has come, below the best local solution is followed in any case.
 func (run *Run) screen(ctx context.Context) (err error) {
 	defer must.Catch(&err)
-	if !run.opts.Automatic || !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.n.Coupled != nil || len(run.n.X.Kind) > 0 || run.n.X.Extended.Len() > 0 || run.draw == nil {
-		return nil // the number of starts was chosen, or X is more than a box
+	if !run.opts.Automatic || !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.n.Coupled != nil || run.draw == nil {
+		return nil // the number of starts was chosen
 	}
 	if run.Covered > 0 && len(run.Ends) == 1 {
 		return nil // no start was worth making
@@ -131,6 +134,9 @@ func (run *Run) screen(ctx context.Context) (err error) {
 	var draws []sample
 	for k := 1; k <= mostDraws && work()-begin < share && ctx.Err() == nil; k++ {
 		x := run.draw(k)
+		if !run.onto(x) {
+			continue
+		}
 		if f, ok := value(x); ok && !math.IsNaN(f) {
 			draws = append(draws, sample{x, f})
 		}
@@ -145,7 +151,17 @@ func (run *Run) screen(ctx context.Context) (err error) {
 	share += spent
 	algebra += run.work()
 	over := func() bool { return local() > share || run.work() > algebra }
-	for k, x := range apartFrom(draws, run.n.X, run.n.Facts.Free) {
+	starts := apartFrom(draws, run.within, run.n.Facts.Free)
+	if run.Smooth == nil && !(run.n.Facts.StrongConvexity > 0) { // answers jump, and local solutions are those of one piece
+		down := run.downhill(ctx, sample{run.Best.Z[:run.n.Dx], run.Best.F}, value, work, share/2)
+		if len(starts) > 0 {
+			starts[0] = run.downhill(ctx, starts[0], value, work, share/2)
+		}
+		if down.f < lowest && (len(starts) == 0 || down.f < starts[0].f) {
+			starts = slices.Insert(starts, 0, down)
+		}
+	}
+	for k, x := range starts {
 		if k == 0 && x.f < lowest {
 			must.Do(run.begun(ctx, len(run.Ends), start{x: x.x}, &run.seen))
 			continue
@@ -164,16 +180,49 @@ func (run *Run) screen(ctx context.Context) (err error) {
 	return nil
 }
 
+// onto moves a draw onto X where it has rows, and reports that it is there.
+func (run *Run) onto(x []float64) bool {
+	return len(run.n.X.Kind) == 0 && run.n.X.Extended.Len() == 0 || run.projector.Project(x, x) == nil
+}
+
+// downhill is a point that jumps from a sample lead down to, each answered alone (random search: Solis and Wets 1981): by shares of outer.Jumps from 1 to 2^-9 in turn, as pieces of F have any size, of all entries and of one. It ends where as many in a row have gained nothing as
+// there were before, and as many as draws are, or with its share of work, of which each takes what a node of a search takes, and a factor of X's rows.
+func (run *Run) downhill(ctx context.Context, at sample, value func(x []float64) (float64, bool), work func() int64, share int64) sample {
+	jump, begin, each := outer.Jumps(run.Start, run.within, run.opts.Seed), work(), tree.NodeWork+int64(tree.FactorWork(float64(len(run.n.X.Kind))))
+	for k, last := 0, 0; k < max(mostDraws, 2*last) && work()-begin+int64(k)*each < share && ctx.Err() == nil; k++ {
+		x := linalg.Plus(at.x, math.Pow(0.5, float64(k/2%10)), linalg.Minus(jump(0, at.x), at.x))
+		if one := k / 20 % len(x); k%2 == 1 {
+			moved := x[one]
+			copy(x, at.x)
+			x[one] = moved
+		}
+		if !run.onto(x) {
+			continue
+		}
+		if f, ok := value(x); ok && f < at.f {
+			if f < at.f-tolerance.Target*math.Abs(at.f) {
+				last = k + 1
+			}
+			at = sample{x, f}
+		}
+	}
+	return at
+}
+
 // hop begins each start with a jump away from the lowest local solution so far (monotonic basin hopping: Wales and Doye 1997, Leary 2000), for systems of which no relaxation is made, and for those in the leader's space that the search has not
 // decided. It ends where twice as many in a row have gained nothing as there were before, and twice as many as starts are at least (half of it is measured in bench/ablation), or with a second's work: four times as many multiplications in the leader's space, whose dense kernels do as many.
 func (run *Run) hop(ctx context.Context, local func() int64) error {
-	jump, share, last := outer.Jumps(run.Start, run.n.X, run.opts.Seed), local()+tolerance.Second, 0
+	jump, share, last := outer.Jumps(run.Start, run.within, run.opts.Seed), local()+tolerance.Second, 0
 	if l, ok := run.local.(*leaderSpace); ok {
 		l.down, share = true, share+3*tolerance.Second
 	}
 	for k := 0; k-last < 2*max(last, outer.MostStarts()) && local()+local()/int64(len(run.Ends)) <= share; k++ {
 		lowest := run.Best.F - tolerance.Sign*math.Abs(run.Best.F)
-		if ended, err := run.try(ctx, start{x: jump(k, run.Best.Z[:run.n.Dx])}, lowest, &run.seen, func() bool { return local() > share }); ended || err != nil {
+		x := jump(k, run.Best.Z[:run.n.Dx])
+		if !run.onto(x) {
+			continue
+		}
+		if ended, err := run.try(ctx, start{x: x}, lowest, &run.seen, func() bool { return local() > share }); ended || err != nil {
 			return err
 		}
 		if run.Best.F < lowest {
