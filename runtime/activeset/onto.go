@@ -97,6 +97,27 @@ func (b *Bounds) Onto(a *sparse.CSR, z []float64) []float64 {
 	if least > before+carried { // what is at a bound was not
 		return z
 	}
+	// settled puts what elimination leaves of 0 there, beside the unit, and the other entries onto the rows.
+	settled := func(at []float64) []float64 {
+		for j, t := range at {
+			if math.Abs(t) <= tolerance.FewRoundings {
+				at[j], free[j] = 0, false
+			}
+		}
+		worst, next := residual(at), append([]float64(nil), at...)
+		if worst == 0 {
+			return at
+		}
+		solve(next)
+		for j, t := range next {
+			next[j] = math.Min(math.Max(t, b.Lo[j]), b.Hi[j])
+		}
+		if residual(next) < worst {
+			return next
+		}
+		return at
+	}
+	best = settled(best)
 	// Terms that cancel leave an entry to their rounding, which may be on the other side of a tie: of the points within it the one at hand is to be the solution in twice the digits, rounded.
 	low, known := make([]float64, len(best)), make([]float64, len(best))
 	for range 2 {
@@ -130,12 +151,7 @@ func (b *Bounds) Onto(a *sparse.CSR, z []float64) []float64 {
 	if within && residual(near) <= least { // else directions that hardly change any row have taken it away
 		best = near
 	}
-	for j, t := range best {
-		if math.Abs(t) <= tolerance.FewRoundings { // of its unit: what elimination leaves of 0
-			best[j] = 0
-		}
-	}
-	return best
+	return settled(best)
 }
 
 // left is what side is above the product of row i with x + low, in twice the digits of a double (Ogita, Rump and Oishi 2005).
