@@ -132,7 +132,7 @@ func (run *Run) screen(ctx context.Context) (err error) {
 		share, algebra = share/4, algebra/4
 	}
 	var draws []sample
-	for k := 1; k <= mostDraws && work()-begin < share && ctx.Err() == nil; k++ {
+	for k := 1; k <= mostDraws && work()-begin < share && float64(k)*run.ontoWork() <= tolerance.Second/4 && ctx.Err() == nil; k++ {
 		x := run.draw(k)
 		if !run.onto(x) {
 			continue
@@ -185,10 +185,15 @@ func (run *Run) onto(x []float64) bool {
 	return len(run.n.X.Kind) == 0 && run.n.X.Extended.Len() == 0 || run.projector.Project(x, x) == nil
 }
 
+// ontoWork is what onto takes: a factor of the rows of X.
+func (run *Run) ontoWork() float64 {
+	return tree.FactorWork(float64(len(run.n.X.Kind) + run.n.X.Extended.Len()))
+}
+
 // downhill is a point that jumps from a sample lead down to, each answered alone (random search: Solis and Wets 1981): by shares of outer.Jumps from 1 to 2^-9 in turn, as pieces of F have any size, of all entries and of one. It ends where as many in a row have gained nothing as
-// there were before, and as many as draws are, or with its share of work, of which each takes what a node of a search takes, and a factor of X's rows.
+// there were before, and as many as draws are, or with its share of work, of which each takes what a node of a search takes, and a move onto X.
 func (run *Run) downhill(ctx context.Context, at sample, value func(x []float64) (float64, bool), work func() int64, share int64) sample {
-	jump, begin, each := outer.Jumps(run.Start, run.within, run.opts.Seed), work(), tree.NodeWork+int64(tree.FactorWork(float64(len(run.n.X.Kind))))
+	jump, begin, each := outer.Jumps(run.Start, run.within, run.opts.Seed), work(), tree.NodeWork+int64(run.ontoWork())
 	for k, last := 0, 0; k < max(mostDraws, 2*last) && work()-begin+int64(k)*each < share && ctx.Err() == nil; k++ {
 		x := linalg.Plus(at.x, math.Pow(0.5, float64(k/2%10)), linalg.Minus(jump(0, at.x), at.x))
 		if one := k / 20 % len(x); k%2 == 1 {
