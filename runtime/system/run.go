@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"bilevelc/internal/must"
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
@@ -103,7 +104,8 @@ type Run struct {
 	parted    *parted        // the local solver of a system that is too large as a whole; nil where it is another one
 	seen      visited
 	draw      func(k int) []float64  // points all over X, from 1 on
-	projector *qp.Projector          // of starts onto X
+	projector *qp.Projector          // of starts onto X, where the follower has an answer
+	leader    *qp.Projector          // of draws onto X alone
 	within    *problem.Set           // X, with the box that its rows leave where it has some
 	above     *relaxation.Relaxation // the high-point relaxation, and f at the minimizer of it that the first start has led to; nil where there is none
 	floor     float64
@@ -204,6 +206,8 @@ func (run *Run) locally(ctx context.Context) (err error) {
 	n := run.n
 	run.projector = qp.NewProjector(n.X, n.Rows, n.Dx, n.Dy)
 	run.projector.Attend(ctx)
+	run.leader = qp.NewProjector(n.X, &problem.Rows{A: sparse.Empty(n.Dx), B: sparse.Empty(0)}, n.Dx, 0)
+	run.leader.Attend(ctx)
 	if run.within = n.X; len(n.X.Kind) > 0 {
 		within := *n.X
 		within.Lo, within.Hi = n.X.Ranges(n.Dx)

@@ -180,9 +180,9 @@ func (run *Run) screen(ctx context.Context) (err error) {
 	return nil
 }
 
-// onto moves a draw onto X where it has rows, and reports that it is there.
+// onto moves a draw onto X where it has rows, and reports that it is there: whether the follower has an answer to it, its own program tells.
 func (run *Run) onto(x []float64) bool {
-	return len(run.n.X.Kind) == 0 && run.n.X.Extended.Len() == 0 || run.projector.Project(x, x) == nil
+	return len(run.n.X.Kind) == 0 && run.n.X.Extended.Len() == 0 || run.leader.Project(x, x) == nil
 }
 
 // ontoWork is what onto takes: a factor of the rows of X.
