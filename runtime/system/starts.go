@@ -338,11 +338,11 @@ func (run *Run) values(ctx context.Context) (value func(x []float64) (float64, b
 		y := run.Best.Z[run.n.Dx : run.n.Dx+run.n.Dy]
 		calls := func() int64 { return run.n.Calls().Total() }
 		return func(x []float64) (float64, bool) {
-			answer, _, err := solver.Answer(ctx, x, y)
+			answer, lambda, err := solver.Answer(ctx, x, y)
 			if err != nil {
 				return 0, false
 			}
-			return run.n.F.Value(x, answer), true
+			return run.n.F.Value(x, run.n.Answer(answer, lambda)), true
 		}, calls, calls
 	}
 	return nil, nil, nil
