@@ -33,8 +33,8 @@ func (c *claims) starts() {
 			here = math.Min(here, v)
 		}
 	}
-	if _, linear := c.p.systemOf(); c.r.onSystem() && (linear || c.r.Global != nil && c.r.Global.Nodes > 0) {
-		here = math.Min(here, c.doc.Upper) // the search for the global optimum has points of its own, and so has that for the follower's best answer
+	if c.r.onSystem() { // the searches for the global optimum, for the follower's best answer and from minimum to minimum have points of their own, and F is computed again at the one that is the result
+		here = math.Min(here, c.doc.Upper)
 	}
 	rounding := 0.0
 	for _, known := range c.report.Checks {
