@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -99,6 +100,39 @@ func TestFlatPricesOfBatteries(t *testing.T) {
 		}
 		if f := float64(r.Upper.Objective); r.Status != runtime.Solved || r.Method != runtime.SystemMethod || !verified(p, r) || math.Abs(f-told.F) > 1e-8*math.Abs(f) {
 			t.Errorf("seed %d: %v by %s, F = %v, of no prediction %v: %s", seed, r.Status, r.Method, f, told.F, r.Reason)
+		}
+	}
+}
+
+// A run that is ended at any moment, on the path ahead of the first local solve as well, has a point of X, and F there is that of the follower's answer.
+func TestRunsEndAnywhere(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../bench/field/data/battery.blv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range members.Seeds(t, 3) {
+		rng := rand.New(rand.NewPCG(seed, 91))
+		days := 8
+		phi, price := make([][]float64, days), make([][]float64, days)
+		for d := range phi {
+			phi[d], price[d] = []float64{1, rng.NormFloat64(), rng.NormFloat64()}, make([]float64, 24)
+			for h := range price[d] {
+				price[d][h] = math.Exp(3.5 + 0.3*rng.NormFloat64())
+			}
+		}
+		p := bindData(t, string(text), runtime.Data{"phi": phi, "price": price})
+		r, err := p.Solve(t.Context(), runtime.Options{TimeLimit: time.Duration(rng.ExpFloat64() * float64(200*time.Millisecond))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, _ := r.Upper.Variables.Get("W")
+		told, err := p.Evaluate(t.Context(), w.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := float64(r.Upper.Objective); !(math.Abs(f-told.F) <= 1e-7*math.Abs(told.F)) {
+			t.Errorf("seed %d: %v (%s), F = %v where the follower's answer gives %v", seed, r.Status, r.Reason, f, told.F)
 		}
 	}
 }

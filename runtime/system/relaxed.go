@@ -33,6 +33,7 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 	if run.opts.Open {
 		starts = []func() ([]float64, error){func() ([]float64, error) { return run.ahead(ctx, x) }, beside, given}
 	}
+	reached := x
 	for _, begin := range starts {
 		if spent() || ctx.Err() != nil {
 			break
@@ -43,6 +44,9 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 		at, failed := begin()
 		if at == nil || failed != nil {
 			continue
+		}
+		if reached = at; ctx.Err() != nil {
+			break
 		}
 		lowest := math.Inf(1)
 		if p != nil {
@@ -58,6 +62,11 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 		}
 		if err != nil {
 			limit = max(limit, 2*run.local.Work())
+		}
+	}
+	if p == nil && ctx.Err() != nil && run.Smooth != nil && run.n.Coupled == nil { // before a local solve had a point: the follower's answer is one, and takes little beside a path
+		if s, z, failed := run.answered(context.WithoutCancel(ctx), reached, nil); z != nil && failed == nil {
+			p = &kkt.Point{Z: z, F: s.Value(z)}
 		}
 	}
 	return p, err
