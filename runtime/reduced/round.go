@@ -144,7 +144,8 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 		return end(Stalled), nil // F has jumped: it reads multipliers that x does not determine, and is no function of x there
 	}
 	st.F, st.Measure = j.value, j.stationarity()
-	if st.cycles(noise(j.value, j.g, p.point())) {
+	known := noise(j.value, j.g, p.point())
+	if st.cycles(known) {
 		p.save(st)
 		if st.Measure > tolerance.Weak {
 			return end(Stalled), nil
@@ -201,14 +202,15 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	if flat && linalg.Dot(j.reduced, d) > 0 {
 		floats.Scale(-1, d)
 	}
-	value, out, err := p.search(d, j.value, g, flat, &st.Crossed)
+	value, out, err := p.search(d, j.value, known, g, flat, st)
 	if err != nil {
 		return nil, err
 	}
 	st.F = value
 	p.save(st)
 	if out.moved {
-		st.Single, st.Crossed, st.Weakened, st.Vertices, st.Looked, st.MoreVertices = false, nil, nil, nil, 0, false
+		st.Single = !(value < j.value-known) // else it may come back: F is where it was
+		st.Weakened, st.Vertices, st.Looked, st.MoreVertices = nil, nil, 0, false
 		return nil, nil
 	}
 	if !out.changed && !fixes && (st.Single || st.Measure <= tolerance.Weak) {

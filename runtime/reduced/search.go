@@ -158,8 +158,8 @@ type outcome struct {
 }
 
 // search goes along d as far as F falls, through the pieces that come: at each kink to the next piece while F falls on, else the row is kept as
-// an equation, as it is where it comes a second time without a step between (crossed). Along a flat d F falls to second order. Where y is affine along d and f quadratic, the minimizer on a piece is exact. g is the gradient of f at the point, which it brings up to date.
-func (p *piece) search(d []float64, value float64, g point, flat bool, crossed *[]int) (float64, outcome, error) {
+// an equation, as it is where it comes a second time with no fall of F between by more than its noise (State.Crossed): branches that F falls on up to one kink, with biactive rows that curve, would lead to and fro. Along a flat d F falls to second order. Where y is affine along d and f quadratic, the minimizer on a piece is exact. F is known to no more than known; g is the gradient of f at the point, which it brings up to date.
+func (p *piece) search(d []float64, value, known float64, g point, flat bool, st *State) (float64, outcome, error) {
 	f := p.f
 	r := make([]float64, f.m)
 	linalg.Gemv(r, 1, f.r, f.m, f.nw, false, d)
@@ -207,8 +207,7 @@ func (p *piece) search(d []float64, value float64, g point, flat bool, crossed *
 				return value, out, err
 			}
 		}
-		went := t*linalg.NormInf(d) > least
-		out.moved = out.moved || went
+		out.moved = out.moved || t*linalg.NormInf(d) > least
 		if t < next.t {
 			return value, out, nil
 		}
@@ -231,12 +230,12 @@ func (p *piece) search(d []float64, value float64, g point, flat bool, crossed *
 		p.crossings++
 		out.kinks++
 		side := sideOf(next.high)
-		if went {
-			*crossed = (*crossed)[:0]
+		if len(st.Crossed) == 0 || value < st.Above-known {
+			st.Crossed, st.Above = st.Crossed[:0], value
 		}
-		again := slices.Contains(*crossed, i)
+		again := slices.Contains(st.Crossed, i)
 		if !again {
-			*crossed = append(*crossed, i)
+			st.Crossed = append(st.Crossed, i)
 		}
 		p.v[i] = f.end(i, side)
 		if next.kind == leaves {

@@ -89,7 +89,8 @@ type State struct {
 	Single           bool     // rows are let go one at a time
 	Low              float64  // F when it fell by more than its noise last
 	Met              []uint64 // the states that the run has come to since, one after the other
-	Crossed          []int    // rows that came to a kink since the last step that moved
+	Crossed          []int    // rows that came to a kink since F fell by more than its noise last
+	Above            float64  // F as the first of them came
 	Weakened         []int    // rows made biactive at this point because nothing decides on them
 	Vertices         []Vertex // of the follower's multipliers at this point, as far as they are known
 	Looked           int      // at how many of them before that at hand
