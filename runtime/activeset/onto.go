@@ -2,7 +2,9 @@ package activeset
 
 import (
 	"math"
+	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/tolerance"
 )
@@ -34,29 +36,52 @@ func (b *Bounds) Onto(a *sparse.CSR, z []float64) []float64 {
 		holds[i] = b.RowLo[i] == b.RowHi[i] || math.Min(lo, hi) <= tolerance.Feasibility*terms(i, at)
 	}
 	r := make([]float64, a.Rows)
-	back := func(dst, r []float64) {
-		clear(dst)
-		for i, t := range r {
-			if t != 0 {
-				a.AddRow(dst, i, t)
-			}
-		}
-		for j := range dst {
-			if !free[j] {
-				dst[j] = 0
+	classes, place := sparse.NewClasses(len(at)), slices.Repeat([]int{-1}, len(at))
+	moving := make([]int, a.Rows) // of each row that holds: the first entry of it that may move, or -1
+	for i, h := range holds {
+		moving[i] = -1
+		for j := range a.Nonzeros(i) {
+			if h && free[j] {
+				if moving[i] < 0 {
+					moving[i] = j
+				}
+				classes.Join(moving[i], j)
 			}
 		}
 	}
-	forward := func(dst, d []float64) {
-		for i := range dst {
-			if dst[i] = 0; holds[i] {
-				dst[i] = a.RowDot(i, d)
-			}
+	of, count := classes.Number(len(at))
+	parts := make([][]int, count) // the rows, by the classes of what they join
+	for i, j := range moving {
+		if j >= 0 {
+			parts[of[j]] = append(parts[of[j]], i)
 		}
 	}
 	// solve adds the least change that the equations need to x.
 	solve := func(x []float64) {
-		sparse.LeastSquares(x, r, min(len(x), a.Rows), forward, back, func(before, now float64) bool { return now <= 0x1p-104*before }) // a double's last place, squared
+		for _, rows := range parts {
+			if !slices.ContainsFunc(rows, func(i int) bool { return r[i] != 0 }) {
+				continue
+			}
+			var entries []int
+			for _, i := range rows {
+				for j := range a.Nonzeros(i) {
+					if free[j] && place[j] < 0 {
+						place[j] = len(entries)
+						entries = append(entries, j)
+					}
+				}
+			}
+			m := a.Part(rows, place, len(entries))
+			d, rest := each.Of(entries, func(j int) float64 { return x[j] }), each.Of(rows, func(i int) float64 { return r[i] })
+			back := func(dst, r []float64) {
+				clear(dst)
+				m.AddMulVecT(dst, 1, r)
+			}
+			sparse.LeastSquares(d, rest, 2*min(len(entries), len(rows)), m.MulVec, back, func(before, now float64) bool { return now <= 0x1p-104*before }) // twice what it takes without rounding; a double's last place, squared
+			for k, j := range entries {
+				x[j], place[j] = d[k], -1
+			}
+		}
 	}
 	residual := func(x []float64) (worst float64) {
 		for i := range r {

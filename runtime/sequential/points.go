@@ -49,13 +49,9 @@ func (v *Solver) begin(ctx context.Context, x []float64) (*point, error) {
 		if y == nil {
 			continue
 		}
-		if v.follower == nil {
-			a, failed := v.newAnswers(x, y)
-			if failed != nil {
-				err = failed
-				continue
-			}
-			v.follower = a
+		if failed := v.prepare(x, y); failed != nil {
+			err = failed
+			continue
 		}
 		pt, failed := v.answer(ctx, x, y)
 		if failed == nil {
@@ -109,11 +105,27 @@ func (v *Solver) answer(ctx context.Context, x, y []float64) (*point, error) {
 // Answer is the follower's answer to x, with its multipliers, found from y.
 func (v *Solver) Answer(ctx context.Context, x, y []float64) (answer, lambda []float64, err error) {
 	defer must.Catch(&err)
-	if v.follower == nil {
-		v.follower = must.Get(v.newAnswers(x, y))
-	}
+	must.Do(v.prepare(x, y))
 	pt := must.Get(v.answer(ctx, x, y))
 	return pt.y, pt.lambda, nil
+}
+
+// Near is Answer to the tolerances of the follower's programs, which tell values of F apart.
+func (v *Solver) Near(ctx context.Context, x, y []float64) (answer, lambda []float64, err error) {
+	defer must.Catch(&err)
+	must.Do(v.prepare(x, y))
+	before := v.follower.qp.Work
+	answer, lambda, err = v.follower.solve(ctx, x, y)
+	v.work += v.follower.qp.Work - before
+	return answer, lambda, err
+}
+
+// prepare makes the follower's programs, once.
+func (v *Solver) prepare(x, y []float64) (err error) {
+	if v.follower == nil {
+		v.follower, err = v.newAnswers(x, y)
+	}
+	return err
 }
 
 func (v *Solver) complete(x, y, lambda []float64) (*point, error) {

@@ -378,12 +378,8 @@ func (v *Solver) away(ctx context.Context, st *state, z []float64, phi float64) 
 	if st.tied { // the way is one of x, which does not say what y does
 		return nil
 	}
-	if v.follower == nil {
-		made, err := v.newAnswers(pt.x, pt.y)
-		if err != nil {
-			return nil
-		}
-		v.follower = made
+	if v.prepare(pt.x, pt.y) != nil {
+		return nil
 	}
 	noise := tolerance.Sign * math.Max(math.Abs(phi), linalg.NormInf(pt.grad))
 	for t := 1.0; t > 0x1p-20; t /= 2 {

@@ -110,7 +110,7 @@ const mostDraws = 500
 // screen starts from draws that have no lower one close by (multi-level single linkage: Rinnooy Kan and Timmer 1987), the lowest first: each is in the valley of another local minimum, as far as draws tell.
 // Where followers are not strongly convex their answers jump, and the best point and the lowest draw are first followed down by answers alone.
 // A quarter of the work of the local solution, or of a second, is for answers to draws, LPs and QPs from the last basis each, and as much for the starts; where the follower is not quadratic in x and y together as many calls of f and g as the
-// local solution has made are for either, and its linear algebra, or a second's, for the starts; a quarter of these where the problem is not small. A draw, or a start that has come, below the best local solution is followed in any case.
+// local solution has made are for either, and its linear algebra, or a second's; a quarter of these where the problem is not small. A draw, or a start that has come, below the best local solution is followed in any case.
 func (run *Run) screen(ctx context.Context) (err error) {
 	defer must.Catch(&err)
 	if !run.opts.Automatic || !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.n.Coupled != nil || run.draw == nil {
@@ -132,7 +132,7 @@ func (run *Run) screen(ctx context.Context) (err error) {
 		share, algebra = share/4, algebra/4
 	}
 	var draws []sample
-	for k := 1; k <= mostDraws && work()-begin < share && float64(k)*run.ontoWork() <= tolerance.Second/4 && ctx.Err() == nil; k++ {
+	for k, most := 1, algebra+run.work(); k <= mostDraws && work()-begin < share && run.work() < most && float64(k)*run.ontoWork() <= tolerance.Second/4 && ctx.Err() == nil; k++ {
 		x := run.draw(k)
 		if !run.onto(x) {
 			continue
@@ -338,7 +338,7 @@ func (run *Run) values(ctx context.Context) (value func(x []float64) (float64, b
 		y := run.Best.Z[run.n.Dx : run.n.Dx+run.n.Dy]
 		calls := func() int64 { return run.n.Calls().Total() }
 		return func(x []float64) (float64, bool) {
-			answer, lambda, err := solver.Answer(ctx, x, y)
+			answer, lambda, err := solver.Near(ctx, x, y)
 			if err != nil {
 				return 0, false
 			}
