@@ -91,18 +91,20 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 		left = math.Max(left, math.Abs(rest-m.Multiplier[i]))
 	}
 	if inY > tolerance.Certified {
-		inY = math.Min(inY, math.Min(v.byAdjoint(ga[:p.Dy], terms, size), v.bySlacks(ga[:p.Dy], at, terms)))
+		if inY = math.Min(inY, v.byAdjoint(ga[:p.Dy], terms, size)); v.bySlacks(ga[:p.Dy], at, terms) <= tolerance.Eliminated {
+			inY = 0
+		}
 	}
 	return math.Max(math.Max(worst, share(left, size)), inY), errorBound, terms, true
 }
 
 // byAdjoint is what a residual r of the multipliers in y is by the terms of grad f in x and of the rows' part: another adjoint, by u = H^-1 r, leaves none in y, and G'u and B u more of
 // those; H >= mu says what becomes of what the solution of that system leaves. Where f does not feel y, and the adjoint is rounding, r has no terms of its own to be compared with; then what the change of the rows' part
-// makes of f as far as lambda reaches counts.
+// makes of f as far as lambda reaches counts. It has no end where r makes more of f than rounding, as far as y itself reaches: an entry that neither x nor rows move would have any adjoint.
 func (v *verification) byAdjoint(r []float64, terms sizesOfF, rows float64) float64 {
 	p, x, y := v.p, v.doc.X, v.doc.Y
 	mu, reach, steep := p.Facts.StrongConvexity, 0.0, maxAbs(v.d.s.normB)
-	if !(mu > 0) {
+	if !(mu > 0) || absolute(r, y) > tolerance.Certified*terms.sum {
 		return math.Inf(1)
 	}
 	for k := range signings { // |G'd| for entries of d of size 1
@@ -120,12 +122,14 @@ func (v *verification) byAdjoint(r []float64, terms sizesOfF, rows float64) floa
 	return math.Max(share(maxAbs(inX)+reach*step, terms.x), share(steep*(norm(u)+step), rows))
 }
 
-// bySlacks is what a residual r of the multipliers in y is by the terms of grad f in x: other multipliers of the slacks of rows that are held whatever their sign, by w with B'w = r, leave none in y,
-// and A'w more in x. It has no end where no such w is.
+// bySlacks is what a residual r of the multipliers in y is by the terms of grad f in x: other multipliers of the slacks of rows that read x and are held whatever their sign, by w with B'w = r, leave none in y,
+// and A'w more in x. It has no end where no such w is. Rounding comes to y from x, by these rows, as far as elimination brings it: next to rows of y alone r would be nothing, whatever it is.
 func (v *verification) bySlacks(r []float64, at *pointOfSystem, terms sizesOfF) float64 {
 	rows := v.p.Rows
 	w, rest := make([]float64, rows.Len()), slices.Clone(r)
-	held := func(i int) bool { return rows.Kind[i] == problem.Equal || at.mult[i] > tolerance.Parted }
+	held := func(i int) bool {
+		return (rows.Kind[i] == problem.Equal || at.mult[i] > tolerance.Parted) && largest(rows.A, i) > 0
+	}
 	least, size := tolerance.SumRounding*norm(r), maxAbs(rows.B.Val)
 	sparse.LeastSquares(w, rest, 2*len(w), func(dst, w []float64) { // twice what it takes without rounding
 		clear(dst)
