@@ -44,31 +44,24 @@ lower {
 }
 
 // BenchmarkFollowers solves a lower level of independent followers at one x
-// from nothing, in parts and as a whole, by processor time on one thread:
+// from nothing, apart (`sparse`) and as a whole, by processor time on one thread:
 //
 //	go test ./bench -run '^$' -bench Followers -benchtime 10x
 func BenchmarkFollowers(b *testing.B) {
-	for _, c := range []struct{ count, size int }{{1000, 1}, {2, 8}, {4, 8}, {2, 25}, {4, 25}, {40, 5}, {4, 50}, {16, 25}, {4, 100}, {64, 10}} {
+	for _, c := range []struct{ count, size int }{{1000, 1}, {2, 8}, {4, 8}, {2, 25}, {4, 25}, {40, 5}, {4, 50}, {4, 100}, {64, 10}} {
 		b.Run(fmt.Sprintf("%dx%d", c.count, c.size), func(b *testing.B) {
 			p := followersModel(b, c.count, c.size)
 			x := normals(3, c.size)
-			apart := p.Numeric.Clone()
-			whole := p.Numeric.Clone()
-			whole.Parts = nil
 			var inParts, asWhole *lower.Solution
-			solve := func(into **lower.Solution, threads int) func() {
-				q := apart
-				if threads == 0 {
-					q, threads = whole, 1
-				}
-				q = q.Counted()
-				solver, err := lower.New(lower.Default, nil, q, threads)
+			solve := func(into **lower.Solution, name string) func() {
+				q := p.Numeric.Clone().Counted()
+				solver, err := lower.New(name, nil, q, 1)
 				if err != nil {
 					b.Fatal(err)
 				}
 				return func() { *into = solver.Solve(context.Background(), q, lower.G(q, x), x, nil) }
 			}
-			parts, one := solve(&inParts, 1), solve(&asWhole, 0)
+			parts, one := solve(&inParts, "sparse"), solve(&asWhole, lower.Default)
 			parts()
 			one()
 			for _, s := range []*lower.Solution{inParts, asWhole} {
@@ -87,7 +80,6 @@ func BenchmarkFollowers(b *testing.B) {
 			b.ReportMetric(t[0], "ns/op")
 			b.ReportMetric(t[1], "whole-ns")
 			b.ReportMetric(t[1]/t[0], "times-faster")
-			b.ReportMetric(float64(len(p.Numeric.Parts)), "parts")
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/status"
+	"bilevelc/runtime/tolerance"
 )
 
 // Version is the version of bilevelc, repeated in every result.
@@ -122,9 +123,9 @@ func (p *Problem) newResult(opts Options) *Result {
 	r := &Result{Result: document.Result{Schema: SchemaVersion, Model: p.IR.Name, Seed: opts.Seed, Method: opts.Method,
 		Oracle: opts.Oracle, Version: Version, Digest: p.Digest()}}
 	r.Lower.Solver, r.Lower.Curvature = opts.Solver, p.curvatureKept(opts)
-	// Hidden variables may be solved apart of one follower that is not: no word of them.
-	if note, n := followersNote(ownBlocks(p.IR)), len(p.Numeric.Parts); n > 0 && note != "" {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s, solved apart in %d parts", note, n))
+	// Hidden variables may fall apart where the follower does not: no word of them.
+	if note := followersNote(ownBlocks(p.IR)); p.Numeric.Dy >= tolerance.LeastSparse && note != "" {
+		r.Notes = append(r.Notes, note)
 	}
 	return r
 }

@@ -175,7 +175,6 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 		return nil, "", err
 	}
 	numeric := compile.Problem(&plain, f, g)
-	numeric.Blocks = plain.Blocks
 	if numeric.Facts.DegreeF > 2 {
 		numeric.ConvexF = convexInY(&plain, limits)
 	}

@@ -53,19 +53,16 @@ func near(t *testing.T, what string, got, want runtime.Values, tolerance float64
 }
 
 func TestFollowersEqualTheWhole(t *testing.T) {
-	apart, whole := bindText(t, unequal), bindText(t, unequal)
-	if n := len(apart.Numeric.Parts); n < 2 {
-		t.Fatalf("solved in %d parts", n)
-	}
-	whole.Numeric.Parts = nil
+	p := bindText(t, unequal)
 	for _, oracle := range []string{"face", "difference", "penalty"} {
 		at := runtime.Values{{Name: "x", Shape: []int{3}, Data: []float64{0.3, -0.4, 0.2}}}
-		opts := runtime.Options{Oracle: oracle, CheckGradient: true}
-		a, err := apart.Eval(context.Background(), at, opts)
+		opts := runtime.Options{Oracle: oracle, Solver: "sparse", CheckGradient: true}
+		a, err := p.Eval(context.Background(), at, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := whole.Eval(context.Background(), at, opts)
+		opts.Solver = "alm"
+		w, err := p.Eval(context.Background(), at, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,11 +122,10 @@ func TestFollowersDoNotDependOnThreads(t *testing.T) {
 // TestFollowersSolvedWhole solves the outer problem both ways.
 func TestFollowersSolvedWhole(t *testing.T) {
 	t.Parallel()
-	apart, whole := bindText(t, unequal), bindText(t, unequal)
-	whole.Numeric.Parts = nil
+	p := bindText(t, unequal)
 	var results []*runtime.Result
-	for _, p := range []*runtime.Problem{apart, whole} {
-		r, err := p.Solve(context.Background(), runtime.Options{Seed: 1})
+	for _, solver := range []string{"sparse", "alm"} {
+		r, err := p.Solve(context.Background(), runtime.Options{Seed: 1, Solver: solver})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,9 +173,6 @@ lower {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := bindText(t, c.text)
-			if len(p.Numeric.Parts) < 2 {
-				t.Fatal("not solved in parts")
-			}
 			r, err := p.Eval(context.Background(), runtime.Values{{Name: "x", Data: []float64{1}}}, runtime.Options{})
 			if err != nil {
 				t.Fatal(err)

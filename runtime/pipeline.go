@@ -168,9 +168,6 @@ func (s *steps) compile(bound *ir.Problem, known *proven) (*Problem, error) {
 	f.Explain(objectiveOf(bound), known.units)
 	g.Explain(bound.Lower.Objective, known.units)
 	numeric := compile.Problem(known.in, f, g)
-	if err := compile.Divide(known.in, numeric, before.Numeric); err != nil {
-		return nil, fmt.Errorf("compiling the lower objective: %w", err)
-	}
 	s.phases.Compile += s.watch.lap()
 	return &Problem{IR: bound, Proof: known.proof, Numeric: numeric, units: known.units, Warnings: s.diags, f: f, g: g, phases: s.phases, shared: &shared{}}, nil
 }

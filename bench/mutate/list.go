@@ -267,8 +267,6 @@ var list = []named{
 		`return math.Sqrt(2*gap/mu) + s.beyond(slacks, q)`, `return math.Sqrt(2*gap/mu)/4 + s.beyond(slacks, q)`},
 	{"a bound on y without slack rows", "runtime/lower/finish.go", "errorBound",
 		`gap += lambda * slack * q.norm[i]`, `gap += 0 * slack`},
-	{"calls of followers for nothing", "runtime/lower/blocks.go", "(*followers).charge",
-		`counted.Charge(values, gradients)`, `counted.Charge(0*values, 0*gradients)`},
 	{"rows contradict each other at 1e-2", "runtime/qp/refute.go", "(*evidence).proves",
 		`(tolerance.Sign + rounding)`, `(1e-2 + rounding)`},
 	{"any violation is a contradiction", "runtime/qp/refute.go", "(*evidence).proves",

@@ -1,7 +1,6 @@
 package facts_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"bilevelc/ir/bind"
 	"bilevelc/ir/check"
 	"bilevelc/ir/data"
-	"bilevelc/ir/expr"
 	"bilevelc/ir/facts"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
@@ -128,46 +126,5 @@ func TestLarge(t *testing.T) {
 	blocks := facts.Blocks(p)
 	if len(blocks) != n/2 {
 		t.Fatalf("%d blocks", len(blocks))
-	}
-}
-
-// TestSplitOfSums cuts a sum of n terms that is written out into parts, which together are as large as the sum, not each of them.
-func TestSplitOfSums(t *testing.T) {
-	const n, groups = 400, 8
-	vars, terms := "", make([]string, n)
-	for i := range terms {
-		vars += fmt.Sprintf("var y%d: real\n", i)
-		terms[i] = fmt.Sprintf("(y%d - x[1])^2", i)
-	}
-	p := compile(t, vars+"minimize "+strings.Join(terms, " + "), nil)
-	each := make([][]int, groups)
-	for j := range n {
-		each[j%groups] = append(each[j%groups], j)
-	}
-	parts, err := facts.Split(p, each)
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole := len(expr.Reachable(p.Lower.Objective))
-	for k, part := range parts {
-		if size := len(expr.Reachable(part)); size > 2*whole/groups {
-			t.Errorf("part %d has %d nodes, the sum %d", k, size, whole)
-		}
-	}
-}
-
-// TestSplitRefuses groups that depend on each other.
-func TestSplitRefuses(t *testing.T) {
-	p := compile(t, "var y: vector[n]\nminimize 0.5 * y' * Q * y", nil)
-	if _, err := facts.Split(p, [][]int{{0}, {1, 2, 3}}); err == nil || !strings.Contains(err.Error(), "depend on each other") {
-		t.Errorf("the error is %v", err)
-	}
-	whole := compile(t, "var y: vector[n]\nminimize sumsq(y) + sum(y)^2", nil)
-	if _, err := facts.Split(whole, [][]int{{0, 1}, {2, 3}}); err == nil || !strings.Contains(err.Error(), "one block") {
-		t.Errorf("the error is %v", err)
-	}
-	parts, err := facts.Split(p, [][]int{{2, 3}, {1, 0}})
-	if err != nil || len(parts) != 2 {
-		t.Fatal(fmt.Sprint(parts, err))
 	}
 }

@@ -237,9 +237,6 @@ func TestBlocksOfRandomModels(t *testing.T) {
 				}
 			}
 		}
-		if blocks != nil {
-			checkSplit(t, r, p, blocks)
-		}
 	}
 	t.Logf("%d models, %d with several blocks; pairs: %d apart, %d coupled, %d together that nothing seen couples", count, several, apart, coupled, idle)
 	if several < count/4 || coupled < 2*count || 2*idle > coupled {
@@ -263,41 +260,6 @@ func checkRows(t *testing.T, p *ir.Problem, owner []int) {
 			if owner[j] != owner[cols[0]] {
 				t.Fatalf("row %d touches two blocks", i)
 			}
-		}
-	}
-}
-
-// checkSplit compares differences of g along each group with those of its
-// part, the blocks dealt out to two groups or one each.
-func checkSplit(t *testing.T, r *rand.Rand, p *ir.Problem, blocks [][]int) {
-	t.Helper()
-	groups := blocks
-	if r.IntN(2) == 0 {
-		groups = make([][]int, 2)
-		for k, b := range blocks {
-			groups[k%2] = append(groups[k%2], b...)
-		}
-	}
-	parts, err := Split(p, groups)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, y := draw(r, dx), draw(r, dy)
-	base := value(t, p.Lower.Objective, x, y)
-	for k, entries := range groups {
-		w := slices.Clone(y)
-		var from, to []float64
-		for _, j := range entries {
-			w[j] = 2*r.Float64() - 1
-			from, to = append(from, y[j]), append(to, w[j])
-		}
-		moved := value(t, p.Lower.Objective, x, w)
-		a, b := value(t, parts[k], x, from), value(t, parts[k], x, to)
-		if math.IsNaN(moved - base) {
-			continue
-		}
-		if size := 1 + math.Abs(base) + math.Abs(moved) + math.Abs(a) + math.Abs(b); !(math.Abs((b-a)-(moved-base)) <= 1e-11*size) {
-			t.Fatalf("group %v moves g by %g and its part by %g\n%s\npart:\n%s", entries, moved-base, b-a, expr.Format(p.Lower.Objective), expr.Format(parts[k]))
 		}
 	}
 }

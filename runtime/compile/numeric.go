@@ -24,7 +24,7 @@ func Problem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 		Name: p.Name, Dx: p.Upper.Dim, Dy: p.Lower.Dim, F: f, G: g,
 		Rows:  &problem.Rows{A: p.A, B: p.B, Rhs: p.Rhs},
 		X:     &problem.Set{Lo: p.X.Lo, Hi: p.X.Hi, E: p.X.E, Rhs: p.X.Rhs, Extended: p.X.Extended},
-		Start: p.Start, Duals: p.Duals,
+		Start: p.Start, Duals: p.Duals, Blocks: p.Blocks,
 		Facts: problem.Facts{
 			StrongConvexity: p.Facts.StrongConvexity, Convex: p.Facts.Convex, Smoothness: p.Facts.Smoothness,
 			LipschitzF: p.Facts.LipschitzF, SmoothnessF: p.Facts.SmoothnessF,

@@ -2,7 +2,6 @@ package lower
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -22,10 +21,8 @@ func besides(parts ...*planted) *planted {
 	rows := &problem.Rows{}
 	var entries []sparse.Entry
 	blocks := make([][]int, k)
-	var functions []problem.Function
 	for b, part := range parts {
 		g := part.problem.G.(*quadratic)
-		functions = append(functions, g)
 		for i := 0; i < n; i++ {
 			at := i*k + b
 			blocks[b] = append(blocks[b], at)
@@ -49,27 +46,28 @@ func besides(parts ...*planted) *planted {
 	}
 	rows.A = sparse.FromEntries(rows.Len(), 0, nil)
 	rows.B = sparse.FromEntries(rows.Len(), total, entries)
-	out.problem = &problem.Problem{Dy: total, F: zero{}, G: newQuadratic(0, total, q, nil, c), Rows: rows, X: unbounded(0),
-		Facts: parts[0].problem.Facts, Blocks: blocks, Parts: functions}
+	facts := parts[0].problem.Facts
+	facts.HessianPattern = sparse.FromDense(total, total, q)
+	out.problem = &problem.Problem{Dy: total, F: zero{}, G: newQuadratic(0, total, q, nil, c), Rows: rows, X: unbounded(0), Facts: facts, Blocks: blocks}
 	return out
 }
 
 func TestFollowersAreSolvedApart(t *testing.T) {
-	c := plan{n: 20, condition: 100, active: 4, inactive: 6, equal: 2, atBound: 3, boxed: true}
+	c := plan{n: 70, condition: 100, active: 4, inactive: 6, equal: 2, atBound: 3, boxed: true} // pieces have 64 entries or more
 	made := besides(c.build(1), c.build(2), c.build(3))
 	var first *Solution
 	for _, threads := range []int{1, 2, 8} {
-		solver, err := New("alm", nil, made.problem, threads)
+		solver, err := New("sparse", nil, made.problem, threads)
 		if err != nil {
 			t.Fatal(err)
-		}
-		if _, ok := solver.(*followers); !ok {
-			t.Fatalf("blocks are not recognized: %T", solver)
 		}
 		p := made.problem.Counted()
 		s := solver.Solve(context.Background(), p, G(p, made.x), made.x, nil)
 		check(t, "followers", c, made, s)
 		if first == nil {
+			if n := len(solver.(*sparseSolver).work.solvers); n != 3 {
+				t.Fatalf("%d parts", n)
+			}
 			first = s
 			t.Logf("%d gradients, y off by %.1e", p.Calls().GradG, distance(s.Y, made.y))
 		}
@@ -108,37 +106,5 @@ func TestFollowersReportTheirWitness(t *testing.T) {
 	s := solver.Solve(context.Background(), p, G(p, made.x), made.x, nil)
 	if s.Status != Infeasible || !(s.Witness[2] > 0) || math.Abs(s.Witness[2]-s.Witness[m]) > 1e-12 {
 		t.Errorf("%v: %s, witness %v", s.Status, s.Reason, s.Witness)
-	}
-}
-
-// broken is a function whose gradients panic.
-type broken struct{ problem.Function }
-
-func (b broken) GradY(dst, x, y []float64)                    { panic("broken") }
-func (b broken) ValueGradY(dst, x, y []float64) float64       { panic("broken") }
-func (b broken) ValueGrad(dstX, dstY, x, y []float64) float64 { panic("broken") }
-func (b broken) Clone() problem.Function                      { return b }
-
-// A panic on the goroutine of a follower is one of the solve, which its caller can
-// recover, and not the end of the process.
-func TestPanicsOfFollowers(t *testing.T) {
-	for _, threads := range []int{1, 2, 3} {
-		easy := plan{n: 20, condition: 2, active: 1, inactive: 1}
-		made := besides(easy.build(1), easy.build(2), easy.build(3))
-		p := made.problem
-		p.Parts[1] = broken{p.Parts[1]}
-		solver, err := New("alm", nil, p, threads)
-		if err != nil {
-			t.Fatal(err)
-		}
-		func() {
-			defer func() {
-				if v := fmt.Sprint(recover()); v != "broken" {
-					t.Errorf("%d threads: %s", threads, v)
-				}
-			}()
-			counted := p.Counted()
-			solver.Solve(context.Background(), counted, G(counted, made.x), made.x, nil)
-		}()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
 )
@@ -132,6 +133,20 @@ func register[S any](spec Spec, defaults S, build func(settings S) Solver) {
 	spec.Settings = method.Describe(&defaults)
 	spec.New = method.Maker(&defaults, func(settings S, _ method.Values) (Solver, error) { return build(settings), nil })
 	registry.Register(spec.Name, spec)
+}
+
+// New makes the named solver for p with the defaults changed by values; what it solves of independent followers goes on at most `threads` of them at a
+// time, of which the solution does not depend. The error says what is wrong with the name, the settings or the method's needs.
+func New(name string, values method.Values, p *problem.Problem, threads int) (_ Solver, err error) {
+	defer must.Catch(&err)
+	spec := must.Get(Lookup(name))
+	must.Do(spec.Needs.Check(name, p))
+	if name == "sparse" {
+		settings := defaultSparse()
+		must.Do(method.Apply(&settings, values))
+		return newSparse(settings, max(1, threads)), nil
+	}
+	return inUnits{must.Get(spec.New(values))}, nil
 }
 
 // Lookup returns the solver of that name; its error names what was meant.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 
-	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
@@ -29,9 +28,6 @@ type Memory struct {
 	// by, and Steps have been taken with it since.
 	Near  bool
 	Steps int
-	// Parts are the memories of independent followers, which take the place of
-	// one of the whole.
-	Parts []*Memory
 
 	square  []float64 // H, n x n, which denseHessian takes over at the first call of unpacked; nil where Packed is not empty, or only a part of H is known
 	once    sync.Once
@@ -40,21 +36,7 @@ type Memory struct {
 
 // Fits reports what keeps a memory, which may be nil, from being one of p.
 func (m *Memory) Fits(p *problem.Problem) error {
-	if m == nil {
-		return nil
-	}
-	if len(m.Parts) > 0 {
-		if len(m.Parts) != len(p.Blocks) {
-			return fmt.Errorf("curvature of %d followers, not %d", len(m.Parts), len(p.Blocks))
-		}
-		for k, part := range m.Parts {
-			if part == nil || !part.of(len(p.Blocks[k])) {
-				return fmt.Errorf("the curvature of follower %d is not of its size", k+1)
-			}
-		}
-		return nil
-	}
-	if !m.of(p.Dy) {
+	if m != nil && !m.of(p.Dy) {
 		return fmt.Errorf("curvature that is not of %d entries of y", p.Dy)
 	}
 	return nil
@@ -63,8 +45,8 @@ func (m *Memory) Fits(p *problem.Problem) error {
 // of reports that the memory, or an empty one, is of n entries of y.
 func (m *Memory) of(n int) bool {
 	empty := len(m.V) == 0 && len(m.HV) == 0 && len(m.Packed) == 0
-	return len(m.Parts) == 0 && (empty || m.N == n && len(m.V) == len(m.HV) && len(m.V)%n == 0 && len(m.V) <= n*n &&
-		(len(m.Packed) == 0 || len(m.Packed) == n*(n+1)/2))
+	return empty || m.N == n && len(m.V) == len(m.HV) && len(m.V)%n == 0 && len(m.V) <= n*n &&
+		(len(m.Packed) == 0 || len(m.Packed) == n*(n+1)/2)
 }
 
 // stepped is a memory with one more step.
@@ -96,22 +78,10 @@ func (m *Memory) Written() *Memory {
 	switch {
 	case m == nil:
 		return nil
-	case len(m.Parts) > 0:
-		whole := &Memory{N: m.N}
-		whole.Parts = append(whole.Parts, each.Of(m.Parts, func(part *Memory) *Memory { return part.Written() })...)
-		return whole
 	case len(m.square) > 0:
 		return &Memory{N: m.N, Packed: m.Upper(), Near: m.Near, Steps: m.Steps}
 	}
 	return m
-}
-
-// follower is the memory of follower k, or nil.
-func (m *Memory) follower(k int) *Memory {
-	if m == nil || k >= len(m.Parts) {
-		return nil
-	}
-	return m.Parts[k]
 }
 
 // remember makes a memory of the symmetric part of the matrix h, n x n. It keeps h.

@@ -97,12 +97,6 @@ func (c *Counted) Clone() Function {
 	return d
 }
 
-// Charge counts calls that were made in another way: of the parts of a sum.
-func (c *Counted) Charge(values, gradients int64) {
-	c.values += values
-	c.gradients += gradients
-}
-
 // total is the number of values and of gradients asked of c and its clones.
 func (c *Counted) total() (values, gradients int64) {
 	values, gradients = c.values, c.gradients
@@ -139,9 +133,5 @@ func (p *Problem) Calls() Calls {
 func (p *Problem) Clone() *Problem {
 	q := *p
 	q.F, q.G = p.F.Clone(), p.G.Clone()
-	q.Parts = make([]Function, len(p.Parts))
-	for k, part := range p.Parts {
-		q.Parts[k] = part.Clone()
-	}
 	return &q
 }

@@ -7,7 +7,7 @@ import (
 	"bilevelc/internal/sparse"
 )
 
-// Followers are the entries of y that belong together, as far as is known: neither rows nor second derivatives of g join those of two. Blocks are groups of them.
+// Followers are the entries of y that belong together, as far as is known: neither rows nor second derivatives of g join those of two.
 func (p *Problem) Followers() [][]int {
 	if h := p.Facts.HessianPattern; h != nil {
 		return sparse.Apart(h, p.Rows.B)

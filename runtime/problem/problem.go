@@ -221,10 +221,6 @@ type Problem struct {
 	// of y such that g is a sum over the blocks (of functions of x and one
 	// block each) and no row involves two of them.
 	Blocks [][]int
-	// Parts, one for each block where there are any, are the functions of x and
-	// the block's entries in their order that add up to g, but for what y does
-	// not enter. The lower level is then solved block by block.
-	Parts []Function
 }
 
 // AffineAlong reports that grad g is affine along entry j of (x, y), whatever the others are.

@@ -179,7 +179,7 @@ func (v *Solver) model(pt *point, hess *sparse.CSR, region *trust, penalty elast
 	if len(v.kinds) > 0 {
 		q.Coupled = &problem.Coupled{Kind: v.kinds, Name: v.names, Weight: make([]float64, len(v.kinds))}
 	}
-	q.Parts, q.Blocks = nil, sparse.Apart(pt.lower.h, p.Rows.B)
+	q.Blocks = sparse.Apart(pt.lower.h, p.Rows.B)
 	q.Facts = problem.Facts{StrongConvexity: p.Facts.StrongConvexity, Convex: p.Facts.Convex, QuadraticInY: true, FixedHessian: true, JointlyQuadratic: true, EqualityOnly: p.Facts.EqualityOnly,
 		DegreeF: 2, AffineCoupled: true, HessianPattern: p.Facts.HessianPattern}
 	return &q
