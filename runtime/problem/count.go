@@ -39,8 +39,8 @@ type Counted struct {
 	clones    []*Counted
 }
 
-// Count wraps a function; a Counted is returned as it is.
-func Count(fn Function) *Counted {
+// count wraps a function; a Counted is returned as it is.
+func count(fn Function) *Counted {
 	if c, ok := fn.(*Counted); ok {
 		return c
 	}
@@ -111,7 +111,7 @@ func (c *Counted) total() (values, gradients int64) {
 // Counted returns a copy of the problem whose f and g count their calls.
 func (p *Problem) Counted() *Problem {
 	q := *p
-	q.F, q.G = Count(p.F), Count(p.G)
+	q.F, q.G = count(p.F), count(p.G)
 	return &q
 }
 
