@@ -136,7 +136,10 @@ func (run *Run) searchOptions() tree.Options {
 		switch {
 		case run.solver != nil && run.local == localSolver(run.solver) && searchWork(run.System) > float64(opts.Work), // no larger than what the local solve has solved several of, from the same data
 			eliminated && searchedInFull(run.System) > tolerance.Second: // nothing is decided with less than a node for each pair, and jumps find more in the time
-			opts.Work, opts.First, opts.Nodes, opts.Plain = 16*tolerance.Second, 0, 1, true // a first relaxation takes a fifth of a dense factor or less, as its rows are short
+			opts.Work, opts.First, opts.Plain = 16*tolerance.Second, 0, true // a first relaxation takes a fifth of a dense factor or less, as its rows are short
+			if run.Best != nil || run.n.Integer != nil {                     // else all that is left is for a point
+				opts.Nodes = 1
+			}
 		}
 	}
 	return opts

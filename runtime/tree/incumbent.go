@@ -16,15 +16,18 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 	s := p.s
 	z := s.sys.Unscaled(sol.Z)
 	p.near = sol.Z
-	if open := len(p.options(n, sol.Z)); open == 0 {
+	switch open := len(p.options(n, sol.Z)); {
+	case open == 0:
 		// The solution is complementary itself.
 		if p.allFixed(n.fix) && len(p.s.violated(sol.Z)) == 0 {
 			z := sol.Z[:s.sys.N]
 			p.keep(&candidate{z: z, fix: n.fix, f: s.scaled.Value(z) + s.quad.Const})
 		}
 		p.descend(ctx, p.rounded(n, sol.Z), p.wholeBox(z))
-	} else if (p.nodes > 1 || s.best != nil) && open > few {
+	case open > few && (p.nodes > 1 || s.best != nil):
 		return
+	case open > few:
+		p.descend(ctx, p.supporting(n, sol.Z), p.wholeBox(z))
 	}
 	p.byFollower(ctx, z)
 }
@@ -43,6 +46,20 @@ func (p *plunger) rounded(n *node, z []float64) []kkt.Fix {
 	for k, f := range fix {
 		if f == kkt.Open {
 			fix[k] = kkt.SlackZero + kkt.Fix(p.nearer(k, z))
+		}
+	}
+	return fix
+}
+
+// supporting is n.fix with the multipliers of open pairs at zero where their slacks are not: the branch of the x, and multipliers, for which the y of z is an answer of the follower (inverse optimization: Ahuja and Orlin 2001).
+func (p *plunger) supporting(n *node, z []float64) []kkt.Fix {
+	fix := slices.Clone(n.fix)
+	for k, f := range fix {
+		if f == kkt.Open {
+			fix[k] = kkt.SlackZero
+			if a, b := p.s.sides(k, z); a > tolerance.Sign*(1+a+b) {
+				fix[k] = kkt.MultZero
+			}
 		}
 	}
 	return fix
