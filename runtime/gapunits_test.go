@@ -90,3 +90,23 @@ func TestGapsBesideEqualMinima(t *testing.T) {
 		}
 	}
 }
+
+// TestGapsAtZero: F and all of its terms are 0 where it is least, at an end of X that is as wide as x has units, up to 1e12. Bounds have the rounding of terms at the other end, beside which a gap is closed.
+func TestGapsAtZero(t *testing.T) {
+	for seed := range members.Seeds(t, 200) {
+		rng := rand.New(rand.NewPCG(seed, 73))
+		unit := math.Pow(10, float64(4+rng.IntN(9)))
+		slope := 0.1 + 3.9*rng.Float64()
+		rows := fmt.Sprintf("    %g * y - %g * x >= 0\n", 1/unit, slope/unit)
+		for k := range 1 + rng.IntN(3) {
+			rows += fmt.Sprintf("    %g * y - (%g) * x >= %g\n", 1/unit, float64(min(k, 1))*8*(rng.Float64()-0.5)/unit, -6*rng.Float64())
+		}
+		d := 8 * (rng.Float64() - 0.5)
+		c := 4*rng.Float64() - math.Min(d, 0)*4 // the answer rises by 4 at the most
+		text := fmt.Sprintf("model m\nsolve { ties = optimistic }\nupper {\n  var x: real in box(0, %g)\n  minimize %g * x + (%g) * y\n}\nlower {\n  var y: real\n  minimize y\n  subject to\n%s}\n", 6*unit, c/unit, d/unit, rows)
+		r := solveText(t, text, runtime.Options{Search: runtime.SearchFully})
+		if f := float64(r.Upper.Objective); r.Status != runtime.Solved || r.Global == nil || !r.Global.Proved || math.Abs(f) > 1e-9 || !(math.Abs(float64(r.Global.Bound)) <= 1e-9) {
+			t.Errorf("seed %d: %s, %s, F = %g\n%s", seed, r.Status, r.Reason, f, text)
+		}
+	}
+}

@@ -249,7 +249,7 @@ func (t *treeModel) keep() {
 func (t *treeModel) terms(x, y, lambda []float64) float64 {
 	z := make([]float64, t.n)
 	copy(z, slices.Concat(x, y, lambda))
-	unitX, unitY := t.p.Units(func(x []float64) []float64 {
+	unitX, unitY, rest := t.p.Units(func(x []float64) []float64 {
 		out := make([]float64, t.ny)
 		for j := range out {
 			if t.h[j][j] > 0 {
@@ -276,7 +276,11 @@ func (t *treeModel) terms(x, y, lambda []float64) float64 {
 		z[j] = math.Max(u, math.Abs(z[j]))
 	}
 	for j, c := range t.c {
-		sum += c.val.size() * z[j]
+		long := z[j]
+		if j < len(rest) {
+			long = math.Max(rest[j], long)
+		}
+		sum += c.val.size() * long
 	}
 	if sum == 0 { // the bounds of x leave 0 alone
 		for _, c := range t.c {

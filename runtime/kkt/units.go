@@ -142,7 +142,7 @@ func (s *System) shortenByF(hess *sparse.CSR, lin []float64) {
 		}
 	}
 	length := slices.Clone(s.ColScale)
-	unit, _ := s.P.Units(nil)
+	unit, _, _ := s.P.Units(nil)
 	for j, is := range free {
 		if is {
 			length[j] = math.Max(unit[j], math.Abs(lin[j])/hess.At(j, j))

@@ -10,8 +10,9 @@ import (
 
 // Units are lengths of the entries of x and y beside which a value of them is small: 1, or where that is less the width of the box that bounds, balls and rows of both levels leave (the size of a value that is the only one; 0 where it is the bounds of x that leave 0 alone), or, of an entry without one, the
 // largest that balances, in one row, its side and entries with a box, or, of an entry of y, what else moves it against its curvature in g: balanced are these lengths (len Dy; 0 for none) where x is as long as its
-// units, or nil.
-func (p *Problem) Units(balanced func(x []float64) []float64) (x, y []float64) {
+// units, or nil. The rest is the part of each length without that limit which a term has to be taken for at least, so that what counts as 0 of it (tolerance.Sign) is what bounds of relaxations leave of the term over all its length as rounding
+// (2^-48, see package tree); 0 where no length is known.
+func (p *Problem) Units(balanced func(x []float64) []float64) (x, y, rest []float64) {
 	rows := append(p.X.boxRows(), p.boxRows()...)
 	b := p.X.narrowed(p.Dx+p.Dy, rows)
 	unit := b.widths()
@@ -29,17 +30,21 @@ func (p *Problem) Units(balanced func(x []float64) []float64) (x, y []float64) {
 			if t := balance[j]; t > 0 && math.IsInf(unit[j], 1) {
 				unit[j] = t
 			}
+			if !math.IsInf(unit[j], 1) {
+				rest[j] = 0x1p-48 / tolerance.Sign * unit[j]
+			}
 			unit[j] = math.Min(unit[j], 1)
 		}
 		return unit[first:end:end]
 	}
+	rest = make([]float64, len(unit))
 	x = settle(0, p.Dx)
 	if balanced != nil {
 		for j, t := range balanced(x) {
 			balance[p.Dx+j] = math.Max(balance[p.Dx+j], t)
 		}
 	}
-	return x, settle(p.Dx, len(unit))
+	return x, settle(p.Dx, len(unit)), rest
 }
 
 // Ranges are the box of the n entries of x that bounds, balls and rows of X leave, which may have no end.

@@ -35,7 +35,7 @@ func TestUnits(t *testing.T) {
 	add(nil, map[int]float64{1: 1}, 0)                    // y[1] >= 0
 	add(nil, map[int]float64{0: 1, 1: -1e4}, 5)           // 1e4 y[1] <= y[0] + 5
 	add(nil, map[int]float64{1: 1, 3: 1e6}, 2)            // 1e6 y[3] >= -y[1] - 2
-	x, y := p.Units(func([]float64) []float64 { return []float64{0, 0, 1e-5, 1e-9, 0} })
+	x, y, rest := p.Units(func([]float64) []float64 { return []float64{0, 0, 1e-5, 1e-9, 0} })
 	if !near(x, []float64{0.5, 1, 2e-3}) {
 		t.Errorf("x: %v", x)
 	}
@@ -43,7 +43,11 @@ func TestUnits(t *testing.T) {
 	if !near(y, []float64{1, 7.5e-4, 1e-5, (2 + 7.5e-4) / 1e6, 1}) {
 		t.Errorf("y: %v", y)
 	}
-	if x, y := p.Units(nil); !near(x, []float64{0.5, 1, 2e-3}) || y[2] != 1 {
+	// Of x[0], x[1] and y[0] the width or the value; nothing is known of y[4].
+	if s := 0x1p-48 / 1e-9; !near(rest, []float64{s / 2, 3 * s, 2e-3 * s, s, 7.5e-4 * s, 1e-5 * s, (2 + 7.5e-4) / 1e6 * s, 0}) {
+		t.Errorf("rest: %v", rest)
+	}
+	if x, y, _ := p.Units(nil); !near(x, []float64{0.5, 1, 2e-3}) || y[2] != 1 {
 		t.Errorf("without curvature: %v, %v", x, y)
 	}
 }

@@ -35,13 +35,13 @@ func newForest(ctx context.Context, sys *kkt.System, parts []kkt.Part, opts Opti
 		}
 		f.trace, f.stride = append([]tracePoint(nil), st.Trace...), st.Stride
 	}
-	unit := units(sys)
+	long := units(sys)
 	for k, part := range parts {
 		var kept *partState
 		if st != nil {
 			kept = &st.Parts[k]
 		}
-		s, no, err := newSearch(ctx, part, linalg.Gather(unit, part.Cols), opts, kept)
+		s, no, err := newSearch(ctx, part, long.of(part.Cols), opts, kept)
 		if err != nil {
 			return nil, "", err
 		}

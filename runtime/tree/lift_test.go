@@ -13,7 +13,6 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
-	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -285,7 +284,7 @@ func TestTriesAreWithinTheWorkOfNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, trial := range [2]int64{0, 1 << 40} {
-			s, _, err := newSearch(context.Background(), sys.Parts()[0], linalg.Gather(units(sys), sys.Parts()[0].Cols), Options{Gap: tolerance.Target}, nil)
+			s, _, err := newSearch(context.Background(), sys.Parts()[0], units(sys).of(sys.Parts()[0].Cols), Options{Gap: tolerance.Target}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -318,7 +317,7 @@ func TestProductsAreWithinTheBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 		part := sys.Parts()[0]
-		s, _, err := newSearch(context.Background(), part, linalg.Gather(units(sys), part.Cols), Options{Gap: tolerance.Target}, nil)
+		s, _, err := newSearch(context.Background(), part, units(sys).of(part.Cols), Options{Gap: tolerance.Target}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,7 +325,7 @@ func TestProductsAreWithinTheBudget(t *testing.T) {
 			continue
 		}
 		opts := Options{Gap: tolerance.Target, Work: int64(s.lift.size()*s.lift.size()*s.lift.size()/2) - 1}
-		if s, _, err = newSearch(context.Background(), part, linalg.Gather(units(sys), part.Cols), opts, nil); err != nil || s.lift != nil {
+		if s, _, err = newSearch(context.Background(), part, units(sys).of(part.Cols), opts, nil); err != nil || s.lift != nil {
 			t.Errorf("case %d: %v, products beyond the budget are there", k, err)
 		}
 		without++

@@ -11,6 +11,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -19,7 +20,7 @@ type search struct {
 	part        kkt.Part
 	sys         *kkt.System       // the part's
 	quad        *sparse.Quadratic // what relaxations minimize, model's units
-	unit        []float64         // of columns, model's units (units)
+	long        lengths           // of columns (units)
 	prog        *activeset.Program
 	scaled      sparse.Quadratic // the same in the relaxation's units, without the constant
 	productHess *sparse.CSR      // what of it choices and products leave; prog.Q is that of its convex part
@@ -68,9 +69,9 @@ type candidate struct {
 }
 
 // newSearch prepares the search of a part whose columns have these units, or goes on with one; why is not "" where there is no bound.
-func newSearch(ctx context.Context, part kkt.Part, unit []float64, opts Options, kept *partState) (s *search, why string, err error) {
+func newSearch(ctx context.Context, part kkt.Part, long lengths, opts Options, kept *partState) (s *search, why string, err error) {
 	sys := part.System
-	s = &search{part: part, sys: sys, unit: unit, quad: sys.Objective.Searched(), gap: opts.Gap, plain: opts.Plain, rest: math.NaN(), least: math.Inf(1)}
+	s = &search{part: part, sys: sys, long: long, quad: sys.Objective.Searched(), gap: opts.Gap, plain: opts.Plain, rest: math.NaN(), least: math.Inf(1)}
 	s.whole = append(s.whole, each.WhereBelow(len(sys.P.Integer), func(j int) bool { return sys.P.Integer[j] })...)
 	prog := *sys.Relaxation
 	s.scaled.Hess, s.scaled.Lin = sys.ScaledObjective(s.quad)
@@ -306,9 +307,9 @@ func (s *search) shortest(z []float64) []float64 {
 // sizes is the sum of the absolute terms of what relaxations minimize at z (model's units), with variables of a unit at least.
 func (s *search) sizes(z []float64) float64 {
 	terms := math.Abs(s.quad.Const)
-	size := func(j int) float64 { return max(s.unit[j], math.Abs(z[j])) }
+	size := func(j int) float64 { return max(s.long.unit[j], math.Abs(z[j])) }
 	for j, v := range s.quad.Lin {
-		terms += math.Abs(v) * size(j)
+		terms += math.Abs(v) * max(size(j), s.long.rest[j])
 	}
 	if terms == 0 { // the bounds of x leave 0 alone, and rounding of a bound is nothing beside that
 		for _, v := range s.quad.Lin {
@@ -325,9 +326,17 @@ func (s *search) sizes(z []float64) float64 {
 	return terms
 }
 
-// units are lengths of the columns of a system beside which a value of them is small: problem.Units and MultiplierUnits, and 1 of others.
-func units(sys *kkt.System) []float64 {
-	x, y := sys.P.Units(func(x []float64) []float64 {
+// lengths are those of columns: beside unit a value is small (problem.Units and MultiplierUnits, and 1 of other columns), and linear terms are taken for that of rest at least (problem.Units).
+type lengths struct{ unit, rest []float64 }
+
+// of are those of some columns.
+func (l lengths) of(cols []int) lengths {
+	return lengths{linalg.Gather(l.unit, cols), linalg.Gather(l.rest, cols)}
+}
+
+// units are those of a system, in the model's units.
+func units(sys *kkt.System) lengths {
+	x, y, rest := sys.P.Units(func(x []float64) []float64 {
 		return each.Below(sys.Ny, func(j int) float64 {
 			if h := sys.H.At(j, j); h > 0 {
 				return (math.Abs(sys.Q[j]) + reach(sys.G, j, x)) / h
@@ -337,7 +346,7 @@ func units(sys *kkt.System) []float64 {
 	})
 	forces := each.Below(sys.Ny, func(j int) float64 { return math.Abs(sys.Q[j]) + reach(sys.G, j, x) + reach(sys.H, j, y) })
 	unit := slices.Concat(x, y, sys.P.MultiplierUnits(forces))
-	return append(unit, slices.Repeat([]float64{1}, sys.N-len(unit))...)
+	return lengths{append(unit, slices.Repeat([]float64{1}, sys.N-len(unit))...), append(rest, make([]float64, sys.N-len(rest))...)}
 }
 
 // reach is the size of row i of a at entries of these lengths.
