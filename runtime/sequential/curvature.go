@@ -188,9 +188,9 @@ func (v *Solver) rank(pt *point, strong []bool) error {
 			linalg.Axpy(mixed[i*m:(i+1)*m], -d[i], slopes)
 		}
 	}
-	// Each H d has the rounding of n products, and the directions are orthonormal: what that leaves of an entry that was 0 is at most this (Cauchy and Schwarz). It would join entries of y that nothing joins, and give them a
-	// curvature that says nothing of how long they are.
-	rounding := 2 * math.Sqrt(float64(n)) * float64(n) * 0x1p-52 * linalg.NormInf(h.Val)
+	// Each H d has the rounding of n products, and that of d, which solves its equations to rounding of the matrix whose eigenvector it is, the larger of H and top; the directions are orthonormal: what that leaves of an entry that was 0
+	// is at most this (Cauchy and Schwarz). It would join entries of y that nothing joins, and give them a curvature that says nothing of how long they are.
+	rounding := 2 * math.Sqrt(float64(n)) * float64(n) * 0x1p-52 * math.Max(linalg.NormInf(h.Val), top)
 	for k, t := range out {
 		if math.Abs(t) <= rounding && h.At(k/n, k%n) == 0 {
 			out[k] = 0
