@@ -3,6 +3,8 @@ package reduced
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 )
@@ -79,6 +81,14 @@ func (z *inverse) times(dst, v []float64) {
 		z.parts[k].times(z.of(k, dst), z.of(k, v))
 		z.f.work += int64(len(z.parts[k].rows) * len(z.parts[k].rows))
 	}
+}
+
+// norm is the sum of the absolute entries of Z in the row of r, which is in S.
+func (z *inverse) norm(r int) float64 {
+	unit, out := make([]float64, len(z.rows)), make([]float64, len(z.rows))
+	unit[z.at[r]-1] = 1
+	z.times(out, unit)
+	return floats.Norm(out, 1)
 }
 
 // beside are the rows of S in the block of row j.

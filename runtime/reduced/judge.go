@@ -96,7 +96,7 @@ func (p *piece) weaken(st *State) (found bool) {
 	return len(added) > 0
 }
 
-// undecided says that the slack and the multiplier of row r are both zero to rounding, and at which of its ends; top is the largest multiplier.
+// undecided says that the slack and the multiplier of row r are both zero to what they are known to, and at which of its ends; top is the largest multiplier.
 func (p *piece) undecided(r int, top float64) (side int8, ok bool) {
 	row := &p.f.rows[r]
 	if row.equal || p.inK[r] {
@@ -104,7 +104,11 @@ func (p *piece) undecided(r int, top float64) (side int8, ok bool) {
 	}
 	off, zero := math.Min(p.v[r]-row.lo, row.hi-p.v[r]), p.slackError(r, top) // a slack is told as exactly as rows hold
 	if side = p.side[r]; side != 0 {
-		off, zero = math.Abs(p.lambda[r]), tolerance.Sign*zero/tolerance.Parted
+		size := zero / tolerance.Parted
+		off, zero = math.Abs(p.lambda[r]), tolerance.Sign*size
+		if off > zero && off <= rounding*size && p.z.has(r) { // of rows that nearly depend on each other it is known to what Z makes of the rounding of their ends and of Y (as column has it)
+			zero = math.Max(zero, 4*p.f.blockOf(r).rounding()*size*p.z.norm(r))
+		}
 	} else {
 		side = sideOf(row.hi-p.v[r] < p.v[r]-row.lo)
 	}

@@ -2,9 +2,15 @@ package reduced_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
+	"bilevelc/internal/each"
+	"bilevelc/internal/kkttest"
 	"bilevelc/internal/members"
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/reduced"
@@ -65,5 +71,42 @@ func TestNearlyDependentEquations(t *testing.T) {
 	}
 	if refused < 5 || solved < 20 {
 		t.Errorf("%d refused, %d solved", refused, solved)
+	}
+}
+
+// At x = 0 as many rows hold as y has entries, two of which are nearly parallel, one of these without a force: its multiplier, which rounding makes as much as the rows are near to each other squared, counts as 0.
+func TestForcesOfNearlyParallelRows(t *testing.T) {
+	rng := members.Rand(t, 43)
+	normal := func(n int) []float64 { return each.Below(n, func(int) float64 { return rng.NormFloat64() }) }
+	for k := range members.Of(200, 2000) {
+		ny := 2 + rng.IntN(4)
+		f := &kkttest.Quadratic{Nx: 1, Ny: ny, M: make([]float64, (1+ny)*(1+ny)), C: normal(1 + ny)}
+		g := &kkttest.Quadratic{Nx: 1, Ny: ny, M: make([]float64, (1+ny)*(1+ny)), C: make([]float64, 1+ny)}
+		rows := &problem.Rows{A: sparse.Empty(1), B: sparse.Empty(ny)}
+		at := normal(ny)
+		for i := range ny {
+			row, force := normal(ny), 0.5+rng.Float64()
+			floats.Scale(0.1, row) // the others are far from dependent
+			row[i]++
+			if i == 1 {
+				floats.Scale(math.Pow(10, -1-3*rng.Float64()), row)
+				rows.B.AddRow(row, 0, 1)
+				force = 0
+			}
+			g.M[(1+i)*(1+ny)+1+i], g.C[1+i] = 1, g.C[1+i]-at[i]
+			floats.AddScaled(g.C[1:], force, row)
+			kkttest.AddRow(rows, problem.AtMost, normal(1), each.Below(ny, func(j int) int { return j }), row, -floats.Dot(row, at))
+		}
+		s, err := kkt.New(&problem.Problem{Name: "parallel", Dx: 1, Dy: ny, F: f, G: g, Rows: rows, X: &problem.Set{Lo: []float64{-1}, Hi: []float64{1}, E: sparse.Empty(1)},
+			Facts: problem.Facts{StrongConvexity: 1, JointlyQuadratic: true, DegreeF: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := reduced.Solve(t.Context(), s, []float64{0}, reduced.Options{Still: true})
+		if err != nil {
+			t.Errorf("case %d: %v", k, err)
+		} else if weak := each.Of(r.Point.Biactive, func(p int) int { return s.Pairs[p].Row }); !slices.Contains(weak, 1) {
+			t.Errorf("case %d: rows %v are biactive, row 1 is not", k, weak)
+		}
 	}
 }
