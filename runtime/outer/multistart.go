@@ -65,6 +65,7 @@ type Ended struct {
 	X           []float64     `json:"x,omitempty"` // best point; nil where none was evaluated
 	F           float64       `json:"f"`
 	Penalty     float64       `json:"penalty,omitempty"` // part of F (oracle.Point)
+	Off         float64       `json:"off,omitempty"`     // what F is known to (off)
 	Iterations  int           `json:"iterations"`
 	Evaluations int           `json:"evaluations"`
 	Calls       problem.Calls `json:"calls"`
@@ -219,14 +220,17 @@ type podium struct {
 	least   float64
 }
 
-// worth is the F by which a result with a point is compared. A penalized F that falls without
+// worth is the F by which a result with a point is compared: what it is at most, as far as it is known. A penalized F that falls without
 // bound where its constraints do not hold says nothing of F where they do: every other end is
 // worth more.
 func (r *Result) worth() float64 {
 	if r.Status == status.Unbounded && r.Best.Penalty > tolerance.Target*math.Abs(r.Best.F) {
 		return math.Inf(1)
 	}
-	return r.Best.F
+	if r.ended != nil {
+		return r.Best.F + r.ended.Off
+	}
+	return r.Best.F + off(r.Best)
 }
 
 // ties reports that the F of a result is the least one but for noise and what targets
@@ -259,7 +263,7 @@ func (p *podium) cut(k int) {
 	}
 	e := &Ended{Status: r.Status, Reason: r.Reason, Iterations: r.Iterations, Evaluations: r.Evaluations, Calls: r.Calls}
 	if r.Best != nil {
-		e.X, e.F, e.Penalty = r.Best.X, r.Best.F, r.Best.Penalty
+		e.X, e.F, e.Penalty, e.Off = r.Best.X, r.Best.F, r.Best.Penalty, off(r.Best)
 	}
 	p.results[k].Result = e.result()
 }

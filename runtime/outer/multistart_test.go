@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"bilevelc/internal/members"
+	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/oracle/oracletest"
 	"bilevelc/runtime/problem"
@@ -102,6 +104,44 @@ func TestBestOfStarts(t *testing.T) {
 	} {
 		if got := bestOf(c.results); got != c.want {
 			t.Errorf("best of %v is %d, want %d", c.results, got, c.want)
+		}
+	}
+}
+
+// Answers that are not solved show an F below the truth by up to their error: the truth at the best of the starts is no more than at any start that is solved, also where starts have been read from a checkpoint.
+func TestBestOfInaccurateStarts(t *testing.T) {
+	for seed := range members.Seeds(t, 200) {
+		rng := rand.New(rand.NewPCG(seed, 16))
+		results, truth, least := make([]StartResult, 2+rng.IntN(5)), map[float64]float64{}, math.Inf(1)
+		ends := &podium{results: results, least: math.Inf(1)}
+		for k := range results {
+			f, of := rng.NormFloat64(), &oracle.Point{X: []float64{0}, Lower: &lower.Solution{}}
+			r := &Result{Status: status.Solved, Best: of}
+			if of.F = f; rng.IntN(2) == 0 {
+				of.FError = math.Pow(10, 40*rng.Float64()-10)
+				of.F -= rng.Float64() * of.FError
+				r.Status, of.Lower.Status = status.NumericalFailure, lower.Inaccurate
+			} else {
+				least = math.Min(least, f)
+			}
+			truth[of.F] = f
+			results[k].Result = ends.enter(k, r)
+		}
+		for k, r := range results {
+			if e := r.Result.ended; e != nil {
+				text, err := json.Marshal(e)
+				read := &Ended{}
+				if err == nil {
+					err = json.Unmarshal(text, read)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				results[k].Result = read.result()
+			}
+		}
+		if best := results[bestOf(results)].Result; truth[best.Best.F] > least+1e-6*math.Abs(least) {
+			t.Errorf("seed %d: best is %v, %v in truth, and the least of those solved %v", seed, best.Best.F, truth[best.Best.F], least)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
@@ -30,7 +31,8 @@ type Sample struct {
 	// taken at such points may enter a certificate.
 	Open bool
 	At   []float64
-	Weak []int // rows undecided at X: F may have a kink there
+	Weak []int   // rows undecided at X: F may have a kink there
+	Off  float64 `json:",omitempty"` // what F is known to at X (off)
 }
 
 // Where is a point around which F has the piece of G.
@@ -158,7 +160,7 @@ func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 	if size := math.Max(linalg.Norm(s.G), pt.Terms); r.slope == 0 && s.G != nil && size > s.GError {
 		r.slope = size
 	}
-	if r.best == nil || s.F < r.best.F || (s.F == r.best.F && r.best.G == nil) {
+	if r.best == nil || s.F+s.Off < r.best.F+r.best.Off || (s.F == r.best.F && r.best.G == nil) {
 		r.best, r.bestPoint = s, pt
 	}
 	r.published.evaluation(r)
@@ -168,9 +170,17 @@ func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 	return s, nil
 }
 
+// off is what F is known to at a point whose lower level is not solved to its tolerance; 0 elsewhere. The lowest F that is known is the best: an answer that is none may have any.
+func off(pt *oracle.Point) float64 {
+	if pt.Lower == nil || pt.Lower.Status != lower.Inaccurate {
+		return 0
+	}
+	return math.Min(pt.FError, math.MaxFloat64)
+}
+
 // sampleOf is a point as a sample.
 func sampleOf(pt *oracle.Point) *Sample {
-	s := &Sample{X: pt.X, F: pt.F, G: pt.Grad, Terms: pt.Terms, Piece: piece(pt), Open: pt.Open, At: pt.At}
+	s := &Sample{X: pt.X, F: pt.F, G: pt.Grad, Terms: pt.Terms, Piece: piece(pt), Open: pt.Open, At: pt.At, Off: off(pt)}
 	if pt.Lower != nil {
 		s.Active, s.Weak = pt.Face, pt.Undecided
 	}
