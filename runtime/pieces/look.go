@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -19,7 +23,8 @@ type looked struct {
 }
 
 // look minimizes the linearization of f at p over the system, the biactive pairs complementary, within a trust region, and gives p the multipliers that
-// show it to be stationary where nothing lowers it. The first program begins at warm, or from none.
+// show it to be stationary where nothing lowers it. The first program begins at warm, or from none. Where as many programs as tolerance.Branches have not decided it asks the follower's answers near p for a branch on which f falls (downhill), and
+// where a second's work has not, it ends with ErrStalled: m rows have 2^m branches, of which few are answers to any x.
 func (v *Solver) look(ctx context.Context, p *kkt.Point, warm *activeset.Basis) (*looked, error) {
 	s := v.s
 	grad, at := v.scaledGradient(p.Z), v.s.Scaled(p.Z)
@@ -45,29 +50,48 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point, warm *activeset.Basis) 
 	}
 	out, flat := &looked{}, s.Flat(p.Z)
 	var leaves []kkt.Leaf
-	var search func(warm *activeset.Basis) error
-	search = func(warm *activeset.Basis) error {
+	programs, began, asked := 0, v.Work(), false
+	within := func(fix []kkt.Fix) *activeset.Bounds {
 		var b activeset.Bounds
 		s.Bounds(&b, fix)
-		sol, err := v.solve(ctx, v.linear, v.within(&b, at, radius, far), warm)
-		if err != nil {
-			return err
+		return v.within(&b, at, radius, far)
+	}
+	// program minimizes the linearization on the branches of fix; measure is by how much it falls.
+	program := func(fix []kkt.Fix, warm *activeset.Basis) (sol *activeset.Solution, measure float64, err error) {
+		if sol, err = v.solve(ctx, v.linear, within(fix), warm); err != nil {
+			return nil, 0, err
 		}
 		if sol.Status != activeset.Optimal {
-			return fmt.Errorf("the linearization at a point: %v", sol.Status)
+			return nil, 0, fmt.Errorf("the linearization at a point: %v", sol.Status)
 		}
-		if out.root == nil {
-			out.root = sol
-		}
+		programs++
 		clear(fall)
 		for j, g := range grad {
 			fall[part[j]] += g * (at[j] - sol.Z[j])
 		}
-		measure := 0.0
 		for k, t := range terms {
 			if t > 0 {
 				measure = math.Max(measure, fall[k]/t)
 			}
+		}
+		return sol, measure, nil
+	}
+	take := func(branch []kkt.Fix) (bool, error) {
+		v.linear.SetObjective(nil, grad)
+		_, measure, err := program(branch, nil)
+		if err == nil && measure > tolerance.Sign {
+			out.next = branch
+		}
+		return out.next != nil, err
+	}
+	var search func(warm *activeset.Basis) error
+	search = func(warm *activeset.Basis) error {
+		sol, measure, err := program(fix, warm)
+		if err != nil {
+			return err
+		}
+		if out.root == nil {
+			out.root = sol
 		}
 		if len(leaves) == 0 {
 			out.measure = measure
@@ -86,6 +110,18 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point, warm *activeset.Basis) 
 		if worst < 0 {
 			out.next = v.decided(p.Biactive, fix, above)
 			return nil
+		}
+		if programs > tolerance.Branches {
+			if !asked {
+				asked = true
+				if err := v.downhill(ctx, p, within(fix), take); err != nil || out.next != nil {
+					return err
+				}
+				v.linear.SetObjective(nil, grad)
+			}
+			if v.Work()-began > tolerance.Second {
+				return ErrStalled
+			}
 		}
 		for _, side := range sides {
 			fix[worst] = side
@@ -107,6 +143,50 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point, warm *activeset.Basis) 
 		}
 	}
 	return out, nil
+}
+
+// downhill offers branches of the follower's answers a little way from p to take, until it takes one or there are as many as tolerance.Draws: each next way leads to the x within bounds, whose objective is left to it, that the shortest mean of
+// the gradients of F so far lowers most (an aggregate of subgradients, Kiwiel 1985). A way is as much longer than what counts as 0 as it is shorter than that to the bounds.
+func (v *Solver) downhill(ctx context.Context, p *kkt.Point, within *activeset.Bounds, take func(branch []kkt.Fix) (bool, error)) error {
+	s, branch := v.s, p.Branch
+	f, mean := make([]float64, s.N), []float64(nil)
+	s.Gradient(f, p.Z)
+	for range tolerance.Draws {
+		m, err := v.Product(ctx, p, branch, f)
+		if m == nil || err != nil {
+			return err
+		}
+		g := slices.Clone(m.Bound) // in the relaxation's units
+		floats.Mul(g, s.ColScale[:s.Nx])
+		if mean == nil {
+			mean = g
+		}
+		if d := linalg.Minus(g, mean); linalg.Norm(d) > 0 {
+			linalg.Axpy(mean, math.Max(0, math.Min(1, -linalg.Dot(mean, d)/linalg.Dot(d, d))), d)
+		}
+		v.linear.SetObjective(nil, append(slices.Clone(mean), make([]float64, s.N-s.Nx)...))
+		sol, err := v.solve(ctx, v.linear, within, nil)
+		if err != nil || sol.Status != activeset.Optimal {
+			return err
+		}
+		x, to := slices.Clone(s.X(p.Z)), s.X(s.Unscaled(sol.Z))
+		for j := range x {
+			x[j] += math.Sqrt(tolerance.Sign) * (to[j] - x[j])
+		}
+		near, status := v.follower.Solve(ctx, x)
+		if status != activeset.Optimal {
+			return context.Cause(ctx)
+		}
+		branch = slices.Clone(p.Branch)
+		sides, _ := s.BranchAt(near)
+		for _, k := range p.Biactive {
+			branch[k] = sides[k]
+		}
+		if taken, err := take(branch); taken || err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // secondOrder says what f's curvature is on the branch of a stationary point, and, where it is negative along a direction that keeps all that holds there,

@@ -2,6 +2,7 @@ package pieces
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -379,7 +380,12 @@ func (v *Solver) elsewhere(ctx context.Context, p *kkt.Point) (z []float64, bran
 	for _, other := range others {
 		q := &kkt.Point{Z: other, F: v.s.Value(other)}
 		q.Branch, q.Biactive = v.s.BranchAt(other)
-		look := must.Get(v.look(ctx, q, at))
+		look, err := v.look(ctx, q, at)
+		if errors.Is(err, ErrStalled) {
+			p.AllVertices = false
+			continue
+		}
+		must.Do(err)
 		if at = look.root.Basis; look.next != nil {
 			return other, look.next, nil
 		}
