@@ -373,11 +373,11 @@ func (f *follower) equalities() error {
 		// v_r - u'v_S = (p_r - u'p_S) + (R_r - u'R_S) w, whatever lambda.
 		rest := wall{vec: make([]float64, f.nw), rhs: w.lo - f.p0[r], equal: true, upper: -1, lower: w.low}
 		linalg.Axpy(rest.vec, 1, f.r[r*f.nw:(r+1)*f.nw])
-		size := linalg.Norm(rest.vec)
+		size := f.reach(r)
 		for a, s := range z.beside(r) {
 			rest.rhs -= u[a] * (f.rows[s].lo - f.p0[s])
 			linalg.Axpy(rest.vec, -u[a], f.r[s*f.nw:(s+1)*f.nw])
-			size += math.Abs(u[a]) * linalg.Norm(f.r[s*f.nw:(s+1)*f.nw])
+			size += math.Abs(u[a]) * f.reach(s)
 			rest.combo, rest.weight = append(rest.combo, f.rows[s].low), append(rest.weight, u[a]*f.rows[s].unit)
 		}
 		// The wall is -(A_r - ...) w in the row's units: its multiplier is minus that of the row.
@@ -391,6 +391,20 @@ func (f *follower) equalities() error {
 		w.equal, w.lo, w.hi = false, math.Inf(-1), math.Inf(1)
 	}
 	return nil
+}
+
+// reach is the length of the terms that row r of R, in its unit, is the sum of: where the follower moves along a row they cancel.
+func (f *follower) reach(r int) float64 {
+	terms := make([]float64, f.nw)
+	for j, v := range f.coefficients.Entries(r) {
+		for c := range terms {
+			terms[c] += math.Abs(v * f.j[j*f.nw+c])
+		}
+	}
+	for c, v := range f.sys.P.Rows.A.Entries(f.rows[r].low) {
+		terms[c] += math.Abs(v)
+	}
+	return f.rows[r].unit * linalg.Norm(terms)
 }
 
 // rounding is the part of its terms below which a difference of vectors is 0: what is left after the cancellation of a square (see singular).

@@ -149,3 +149,35 @@ solve { ties = optimistic }
 		}
 	}
 }
+
+// Equalities that say the same of y many times over, along which y moves with x, leave no equation of x behind: what their derivatives leave of it is rounding.
+func TestEqualAnswersSaidTwice(t *testing.T) {
+	t.Parallel()
+	for seed := range members.Seeds(t, 4) {
+		rng := rand.New(rand.NewPCG(seed, 94))
+		n, a, b := 36+rng.IntN(20), rng.Float64(), 0.01+rng.Float64()
+		other := each.Below(n-1, func(i int) float64 { return float64(1 + rng.IntN(i+1)) })
+		p := bindData(t, fmt.Sprintf(`model same
+data other: vector[%d]
+upper {
+  var x: real in box(-1, 1)
+  minimize (y[%d] - %g)^2 + %g * x^2
+}
+lower {
+  var y: vector[%[2]d] in box(-1, 1)
+  minimize (y[1] - x)^2
+  subject to
+    link: forall i in 2..%[2]d: y[i] == 1.5 * y[i - 1] - 0.5 * y[i - 1]
+    again: forall i in 2..%[2]d: y[i] - y[other[i - 1]] == 0
+}
+`, n-1, n, a, b), runtime.Data{"other": other})
+		r, err := p.Solve(t.Context(), runtime.Options{Search: runtime.SearchNone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		truth := a * a * b / (1 + b)
+		if f := float64(r.Upper.Objective); r.Status != runtime.Solved || !verified(p, r) || math.Abs(f-truth) > 1e-9 {
+			t.Errorf("seed %d: %v (%s), F = %v, and %v is true", seed, r.Status, r.Reason, f, truth)
+		}
+	}
+}
