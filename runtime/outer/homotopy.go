@@ -104,46 +104,9 @@ func begin(ctx context.Context, run *Run, start *Sample) (*path, error) {
 	scale := of.Of(x, y, pt.Lower.Lambda)
 	of.Begin(y, scale)
 	if !(scale.Mu > 0) || of.At(ctx, x, scale.Mu) != nil {
-		// On the edge of D, or next to it, rows have no inside.
-		if x, y, scale, err = enter(ctx, run, of, pt); err != nil || x == nil {
-			return nil, ignoring(err)
-		}
+		return nil, nil // on the edge of D, or next to it, rows have no inside
 	}
 	return &path{run: run, of: of, best: start, mu: scale.Mu, ratio: tolerance.MuShrink, x: linalg.Clone(x), y: linalg.Clone(y), scale: scale}, nil
-}
-
-// enter finds a point inside D near the start at which the path begins.
-func enter(ctx context.Context, run *Run, path *central.Path, from *oracle.Point) (x, y []float64, scale central.Barrier, err error) {
-	if run.projector.Everywhere() {
-		return nil, nil, scale, nil
-	}
-	for _, share := range []float64{1, 0.3, 0.1, 0.01} {
-		inside := run.projector.Inside(from.X, share)
-		x = make([]float64, len(from.X))
-		if inside.Project(x, from.X) != nil {
-			continue
-		}
-		pt, err := run.h.Value(ctx, x)
-		if err != nil {
-			if Outside(err) {
-				continue
-			}
-			return nil, nil, scale, err
-		}
-		y := inside.Witness(x)
-		if y == nil {
-			continue
-		}
-		y = linalg.Clone(y)
-		if scale = path.Of(x, pt.Lower.Y, pt.Lower.Lambda); !(scale.Mu > 0) {
-			continue
-		}
-		path.Begin(y, scale)
-		if path.At(ctx, x, scale.Mu) == nil {
-			return x, y, scale, nil
-		}
-	}
-	return nil, nil, scale, nil
 }
 
 // advance does one stage, and reports whether there are more.

@@ -131,26 +131,6 @@ func withoutPoints(set *problem.Set, dx int) *problem.Set {
 	return &s
 }
 
-// Everywhere reports that D is the whole space.
-func (p *Projector) Everywhere() bool { return p.recourse.Always() }
-
-// Inside projects onto the x that leave the lower level a y with room: to its
-// inequality rows that read y, a share of the size of their terms at a point x.
-func (p *Projector) Inside(x []float64, share float64) *Projector {
-	rows := *p.rows
-	rows.Rhs = slices.Clone(rows.Rhs)
-	for i, kind := range rows.Kind {
-		if kind == problem.Equal || !p.rows.B.Reads(i) {
-			continue
-		}
-		size := rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, x)
-		rows.Rhs[i] -= share * size
-	}
-	q := NewProjector(p.set, &rows, p.dx, p.dy)
-	q.ctx, q.recourse.ctx = p.ctx, p.ctx
-	return q
-}
-
 // ProjectUpper sets dst to the point of X nearest to x, whatever D is.
 func (p *Projector) ProjectUpper(dst, x []float64) error {
 	switch {

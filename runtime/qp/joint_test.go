@@ -61,7 +61,7 @@ func TestProjectWhereFacetsAreCountless(t *testing.T) {
 					t.Fatal(err)
 				}
 				points = append(points, x, got)
-				if y := p.Witness(got); y == nil {
+				if y, _ := p.recourse.Feasible(got); y == nil {
 					t.Errorf("%v, seed %d: no y at the projection", size, seed)
 				}
 				again := make([]float64, dx)

@@ -153,13 +153,6 @@ func (p *Projector) Restore(s ProjectorState) {
 	p.recourse.warm = slices.Clone(s.RecourseWarm)
 }
 
-// Witness returns some y that is feasible at x, or nil where there is none; it
-// is shared with the Projector until its next use.
-func (p *Projector) Witness(x []float64) []float64 {
-	y, _ := p.recourse.Feasible(x)
-	return y
-}
-
 // Project sets dst to the point of X and D nearest to x; the two may be the same
 // slice.
 func (p *Projector) Project(dst, x []float64) error { return p.ProjectWithin(dst, x, nil) }
