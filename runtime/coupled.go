@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -30,12 +29,6 @@ import (
 // the penalized F at a point that satisfies them is one of constrained
 // stationarity, whose convex weights give the multipliers. The weights are raised
 // until the point that a run ends at satisfies the constraints.
-
-// penaltyLooks is how many other points of X are looked at for these gradients: at the
-// start either may vanish, as where F is least without the constraint, and then tells
-// nothing of a multiplier. They count by two rounds' growth less: a start
-// that tells more stands alone.
-const penaltyLooks = 2
 
 // lastRound reports that what weights have grown by is the square root of what doubles resolve (tolerance.MuShrink).
 func lastRound(n int) bool { return math.Pow(tolerance.MuShrink, float64(n)) <= tolerance.HalfDigits }
@@ -159,34 +152,16 @@ func (p *Problem) coupling(ctx context.Context, c *chosen, opts Options, start [
 		return k, nil // the run says what is wrong with it
 	}
 	defer func() { k.Spent = h.Calls() }()
-	width := outer.Width(p.Numeric.X, start)
-	size := width + linalg.Norm(x)
+	size := outer.Width(p.Numeric.X, start) + linalg.Norm(x)
 	slope, steep, value := 0.0, make([]float64, n), make([]float64, n)
-	rng := rand.New(rand.NewPCG(opts.Seed, 7))
-	drawn, grad := make([]float64, len(x)), make([]float64, len(x))
-	for look := range 1 + penaltyLooks {
-		at, share := x, 1.0
-		if look > 0 {
-			for j := range drawn {
-				lo, hi := math.Max(p.Numeric.X.Lo[j], x[j]-width), math.Min(p.Numeric.X.Hi[j], x[j]+width)
-				drawn[j] = lo + (hi-lo)*rng.Float64()
-			}
-			if at, share = make([]float64, len(x)), tolerance.MuShrink*tolerance.MuShrink; h.Project(at, drawn) != nil {
-				continue
-			}
-		}
-		pt, err := h.Gradient(ctx, at)
-		if err != nil {
-			continue
-		}
-		slope = math.Max(slope, share*linalg.Norm(pt.Grad))
-		for i := range n {
+	if pt, err := h.Gradient(ctx, x); err == nil {
+		slope = linalg.Norm(pt.Grad)
+		grad := make([]float64, len(x))
+		for i, v := range pt.Coupled {
 			if h.CoupledGradient(ctx, grad, pt, i) == nil {
-				steep[i] = math.Max(steep[i], share*linalg.Norm(grad))
+				steep[i] = linalg.Norm(grad)
 			}
-			if value[i] == 0 {
-				value[i] = share * math.Abs(pt.Coupled[i])
-			}
+			value[i] = math.Abs(v)
 		}
 	}
 	for i := range n {

@@ -115,34 +115,6 @@ func (r *Run) completeOnFace(ctx context.Context, pt, moved *oracle.Point) error
 	return nil
 }
 
-// Align makes the gradient of a point at which strict complementarity fails that of
-// the piece with the largest weight in its certificate, which says where F has it.
-func (r *Run) Align(ctx context.Context, pt *oracle.Point, c *Certificate) error {
-	if pt.Strict {
-		return nil
-	}
-	largest := 0
-	for i, w := range c.Weights {
-		if w > c.Weights[largest] {
-			largest = i
-		}
-	}
-	if linalg.Distance(c.Points[largest], pt.X) == 0 || c.Faces[largest] == nil {
-		return nil
-	}
-	// What a solver has kept of its way to the point counts no more than in a run
-	// that goes on from a checkpoint.
-	named := pt.Written()
-	if err := r.completeOnFace(ctx, named, &oracle.Point{X: c.Points[largest], Face: c.Faces[largest]}); err != nil {
-		if Outside(err) {
-			return nil
-		}
-		return err
-	}
-	*pt = *named
-	return nil
-}
-
 // exact is the gradient of a sample's piece at the point At where strict
 // complementarity was found to hold, as a certificate needs it; nil where the
 // oracle has none there.
