@@ -112,16 +112,6 @@ func buildQueue(path string) error {
 	return nil
 }
 
-// Without the program that holds the queue a command that needs it names the command that builds it.
-func TestQueueIsNamed(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	var out, errs strings.Builder
-	code := run(context.Background(), []string{"worker", "--nats", "nats://127.0.0.1:1"}, stdio{strings.NewReader(""), &out, &errs})
-	if code != exitUsage || !strings.Contains(errs.String(), "go build -tags nats -o DIR/bilevelc-queue ./cmd/bilevelc") {
-		t.Errorf("%d, %s", code, errs.String())
-	}
-}
-
 // background starts a process of the real command and gives its error stream.
 func background(t *testing.T, bin string, args ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
