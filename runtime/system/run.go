@@ -289,7 +289,7 @@ func (run *Run) locally(ctx context.Context) (err error) {
 		}
 	}
 	run.seen, run.draw = seen, outer.AdditiveRecurrence(first, run.within, run.opts.Seed)
-	if run.Smooth != nil && !bounds || run.Smooth == nil && (run.System.Objective == nil || searchedInFull(run.System) > tolerance.Second) && !must.Get(run.rootProves(ctx)) { // else a search may decide
+	if !bounds || run.Smooth == nil && searchedInFull(run.System) > tolerance.Second && !must.Get(run.rootProves(ctx)) { // else a search may decide
 		must.Do(run.screen(ctx))
 	}
 	return run.err

@@ -81,7 +81,7 @@ func (run *Run) global(ctx context.Context) (err error) {
 		return nil
 	}
 	if !found.Proved && ctx.Err() == nil && run.Smooth == nil {
-		if searchedInFull(run.System) <= tolerance.Second && (run.System.Objective.Known || len(run.Ends) == 1) { // the search might have decided, and has not
+		if searchedInFull(run.System) <= tolerance.Second && tree.Applies(run.System) == "" { // the search might have decided, and has not
 			err = run.screen(ctx)
 		}
 		if l, ok := run.local.(*leaderSpace); ok && err == nil && run.opts.Automatic && run.opts.FirstStart == 0 && factorWork(run.System) <= tolerance.Second {
