@@ -44,11 +44,7 @@ func (s *System) SignsAt(z []float64) Signs {
 			raise(&pushNoise[k], math.Abs(v)*s.RowScale[j]*s.ColScale[s.Nx+c]*noise[k])
 		}
 	}
-	for j, v := range forces {
-		if h := math.Abs(s.H.At(j, j)); h > 0 {
-			raise(&noise[s.part[j]], 0x1p-45*v/h/s.ColScale[s.Nx+j])
-		}
-	}
+	moved := s.movedByForces(forces)
 	for i, kind := range s.P.Rows.Kind {
 		k := s.partOf(i)
 		if kind == problem.Equal {
@@ -58,16 +54,44 @@ func (s *System) SignsAt(z []float64) Signs {
 			out.Slack[i] = slack[i] > tolerance.Feasibility*terms[i]
 			continue
 		}
-		l, reach, push, counts := s.Lambda(z)[i], 0.0, 0.0, false
+		l, reach, push, counts, off := s.Lambda(z)[i], 0.0, 0.0, false, 0.0
 		for j, v := range s.P.Rows.B.Entries(i) {
+			off = math.Max(off, math.Abs(v)*moved[j])
 			reach = math.Max(reach, math.Abs(v)*s.ColScale[s.Nx+j]*answer[k])
 			push = math.Max(push, math.Abs(v*l)*s.RowScale[j])
 			counts = counts || l > 0 && math.Abs(v*l) > tolerance.Sign*forces[j]
 		}
-		out.Slack[i] = slack[i] > math.Max(tolerance.Parted*reach, tolerance.Feasibility*terms[i]) && slack[i]*s.rowUnit(i) > noise[k]
+		out.Slack[i] = slack[i] > math.Max(tolerance.Parted*reach, tolerance.Feasibility*terms[i]) && slack[i] > off && slack[i]*s.rowUnit(i) > noise[k]
 		out.Mult[i] = counts && push > math.Max(0x1p-45*force[k], pushNoise[k])
 	}
 	return out
+}
+
+// movedByForces is by how much the rounding of forces moves each entry of y: by what its own curvature makes of that of its own force, however little others curve. One without curvature moves where one that curves does in an equation
+// of both, or along answers that are all as good.
+func (s *System) movedByForces(forces []float64) []float64 {
+	moved, flat := make([]float64, s.Ny), make([]bool, s.Ny)
+	for j, v := range forces {
+		if h := math.Abs(s.H.At(j, j)); h > 0 {
+			moved[j] = 0x1p-45 * v / h
+		} else {
+			flat[j] = true
+		}
+	}
+	for i, kind := range s.P.Rows.Kind {
+		most := 0.0
+		for j, v := range s.P.Rows.B.Entries(i) {
+			if kind == problem.Equal && !flat[j] {
+				most = math.Max(most, math.Abs(v)*moved[j])
+			}
+		}
+		for j, v := range s.P.Rows.B.Nonzeros(i) {
+			if t := most / math.Abs(v); flat[j] && t > 0 && (moved[j] == 0 || t < moved[j]) {
+				moved[j] = t
+			}
+		}
+	}
+	return moved
 }
 
 func raise(v *float64, to float64) { *v = math.Max(*v, to) }

@@ -133,3 +133,51 @@ func TestSlackBesideLargeTerms(t *testing.T) {
 		}
 	}
 }
+
+// A slack of an entry of y that its own curvature tells from 0 is positive, however little others curve that rows connect it with: forces have the rounding of their terms, and what each entry's curvature makes of that is its own.
+func TestSlackBesideFlatEntries(t *testing.T) {
+	rng := members.Rand(t, 5)
+	flat := 0
+	for k := range members.Of(200, 4000) {
+		n := 2 + rng.IntN(4)
+		b := sparse.Empty(n)
+		g := &kkttest.Quadratic{Nx: 1, Ny: n, M: make([]float64, (n+1)*(n+1)), C: make([]float64, n+1)}
+		y, h, price := make([]float64, n), make([]float64, n), float64(1+rng.IntN(9))
+		rows := &problem.Rows{Kind: make([]problem.Kind, n+1), A: sparse.FromEntries(n+1, 1, nil), Rhs: make([]float64, n+1)}
+		for j := range n {
+			y[j], h[j] = float64(rng.IntN(5)), math.Ldexp(1, -rng.IntN(4))
+			if rng.IntN(2) == 0 { // less than doubles tell beside forces
+				h[j] = math.Ldexp(1, -50-rng.IntN(40))
+				flat++
+			}
+			g.M[(j+1)*(n+1)+j+1], g.C[j+1] = h[j], price-h[j]*y[j]
+			b.Append(j, 1)
+			b.EndRow()
+		}
+		rows.Kind[n] = problem.Equal
+		for j, v := range y {
+			b.Append(j, 1)
+			rows.Rhs[n] -= v
+		}
+		b.EndRow()
+		rows.B = b
+		p := &problem.Problem{Name: "flat", Dx: 1, Dy: n, F: g, G: g, Start: []float64{0},
+			X: &problem.Set{Lo: []float64{0}, Hi: []float64{1}, E: sparse.FromEntries(0, 1, nil)}, Rows: rows,
+			Facts: problem.Facts{JointlyQuadratic: true, Convex: true}}
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := make([]float64, s.N)
+		copy(s.Y(z), y)
+		s.Lambda(z)[n] = price
+		for j, positive := range s.SignsAt(z).Slack[:n] {
+			if told := h[j] > 0.1; told && positive != (y[j] > 0) || !told && positive && y[j] == 0 {
+				t.Fatalf("case %d: y = %v, curvatures %v: entry %d is positive: %v", k, y, h, j, positive)
+			}
+		}
+	}
+	if flat == 0 {
+		t.Error("all entries curve alike")
+	}
+}

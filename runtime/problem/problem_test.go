@@ -69,19 +69,3 @@ func TestRows(t *testing.T) {
 		t.Errorf("name %q", p.Rows.RowName(0))
 	}
 }
-
-// A row that reads one entry of y is held there exactly, whatever x it reads; one that reads two is left alone.
-func TestHold(t *testing.T) {
-	r := &Rows{Kind: make([]Kind, 2), Rhs: []float64{3, 1},
-		A: sparse.FromEntries(2, 1, []sparse.Entry{{Row: 0, Col: 0, Val: 2}}),
-		B: sparse.FromEntries(2, 2, []sparse.Entry{{Row: 0, Col: 1, Val: -4}, {Row: 1, Col: 0, Val: 1}, {Row: 1, Col: 1, Val: 1}})}
-	x, y, h := []float64{5}, []float64{7, -1.7}, make([]float64, 2)
-	r.Hold(x, y, 0)
-	if r.Residual(h, x, y); h[0] != 0 || y[0] != 7 {
-		t.Errorf("y is %v, and the row off by %g", y, h[0])
-	}
-	at := y[1]
-	if r.Hold(x, y, 1); y[0] != 7 || y[1] != at {
-		t.Errorf("a row of two entries moved y to %v", y)
-	}
-}

@@ -38,13 +38,6 @@ func (r *Rows) Within(y []float64) {
 	}
 }
 
-// Hold sets the entry of y (len Dy) to where row i holds exactly at x (len Dx), if it is the only one that the row reads.
-func (r *Rows) Hold(x, y []float64, i int) {
-	if j, coef := r.Bound(i); j >= 0 {
-		y[j] = (r.A.RowDot(i, x) - r.Rhs[i]) / coef
-	}
-}
-
 // Shortest are the multipliers (len m) that make the forces of lambda by the rows that have one there, rows scaled to length 1, and are shortest: those of rows that do not depend on each
 // other are lambda's own, and what others may have besides, which nothing tells, is left out. It is the projection of lambda onto the range of B.
 func (r *Rows) Shortest(lambda []float64) []float64 {

@@ -6,9 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/internal/each"
-	"bilevelc/internal/sparse"
-	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -58,7 +55,7 @@ func (p *piece) finish(ctx context.Context, st *State, status Status) (*Result, 
 			held[i] = true
 		}
 	}
-	onto(s, z, held)
+	s.Onto(z, held)
 	for _, i := range f.spare {
 		rows := s.P.Rows
 		off := rows.Rhs[i] + rows.B.RowDot(i, s.Y(z)) - rows.A.RowDot(i, s.X(z))
@@ -281,49 +278,4 @@ func (p *piece) heldRow(r int) (i int, high bool) {
 		return row.high, true
 	}
 	return row.low, false
-}
-
-// onto moves y onto all rows that hold, biactive and dependent ones as well, where one is off by more than solves leave of its own terms: refinement leaves rounding of the largest entries of y, beside which those of
-// a row may all be 0.
-func onto(s *kkt.System, z []float64, held []bool) {
-	rows, x, y := s.P.Rows, s.X(z), s.Y(z)
-	h := make([]float64, s.M)
-	rows.Residual(h, x, y)
-	met := true
-	for i, on := range held {
-		met = met && (!on || math.Abs(h[i]) <= tolerance.SolveAccuracy*rows.B.AddTerms(rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, x), i, y))
-	}
-	if met {
-		return
-	}
-	unit := s.ColScale[s.Nx : s.Nx+s.Ny]
-	a, b := sparse.Empty(s.Ny), activeset.Bounds{}
-	for range s.Ny {
-		b.Lo, b.Hi = append(b.Lo, math.Inf(-1)), append(b.Hi, math.Inf(1))
-	}
-	for i := range rows.Kind {
-		end := rows.A.RowDot(i, x) - rows.Rhs[i] // B y is no less
-		if j, coef := rows.Bound(i); j >= 0 {
-			if end /= coef * unit[j]; coef > 0 || held[i] {
-				b.Lo[j] = math.Max(b.Lo[j], end)
-			}
-			if coef < 0 || held[i] {
-				b.Hi[j] = math.Min(b.Hi[j], end)
-			}
-			continue
-		}
-		for j, v := range rows.B.Entries(i) {
-			a.Append(j, v*unit[j])
-		}
-		a.EndRow()
-		b.RowLo = append(b.RowLo, end)
-		if !held[i] {
-			end = math.Inf(1)
-		}
-		b.RowHi = append(b.RowHi, end)
-	}
-	at := b.Onto(a, each.Below(s.Ny, func(j int) float64 { return y[j] / unit[j] }))
-	for j, t := range at {
-		y[j] = unit[j] * t
-	}
 }

@@ -132,8 +132,8 @@ func (v *Solver) rank(pt *point, strong []bool) error {
 		q.Coordinates(c, d)
 		q.AddScaled(d, -1, c)
 	}
-	// P H P + top (I - P), P the projection onto what the rows leave.
-	a, top := mat.NewSymDense(max(n, 1), nil), 2*least*certain
+	// P H P + top (I - P), P the projection onto what the rows leave; top is no larger than that takes, since eigenvectors have its rounding.
+	a, top := mat.NewSymDense(max(n, 1), nil), 2*math.Max(least, linalg.NormInf(h.Val))
 	image := make([]float64, n)
 	for j := range n {
 		axis := make([]float64, n)
@@ -188,14 +188,18 @@ func (v *Solver) rank(pt *point, strong []bool) error {
 			linalg.Axpy(mixed[i*m:(i+1)*m], -d[i], slopes)
 		}
 	}
-	// Each H d has the rounding of n products, and that of d, which solves its equations to rounding of the matrix whose eigenvector it is, the larger of H and top; the directions are orthonormal: what that leaves of an entry that was 0
-	// is at most this (Cauchy and Schwarz). It would join entries of y that nothing joins, and give them a curvature that says nothing of how long they are.
-	rounding := 2 * math.Sqrt(float64(n)) * float64(n) * 0x1p-52 * math.Max(linalg.NormInf(h.Val), top)
-	for k, t := range out {
-		if math.Abs(t) <= rounding && h.At(k/n, k%n) == 0 {
-			out[k] = 0
+	// Each H d, and each d'G, has the rounding of n products, and that of d, which solves its equations to rounding of the matrix whose eigenvector it is, top; the directions are orthonormal: what that leaves of an entry that was 0
+	// is at most this (Cauchy and Schwarz). It would join entries of y, or x to them, that nothing joins, and give them a curvature that says nothing of how long they are.
+	settle := func(out []float64, was *sparse.CSR, size float64) {
+		rounding := 2 * math.Sqrt(float64(n)) * float64(n) * 0x1p-52 * size
+		for k, t := range out {
+			if math.Abs(t) <= rounding && was.At(k/was.Cols, k%was.Cols) == 0 {
+				out[k] = 0
+			}
 		}
 	}
+	settle(out, h, top)
+	settle(mixed, pt.lower.g, linalg.NormInf(pt.lower.g.Val))
 	pt.lower.h, pt.lower.g = symmetric(sparse.FromDense(n, n, out)), sparse.FromDense(n, m, mixed)
 	return nil
 }

@@ -139,7 +139,9 @@ func (v *Solver) examine(ctx context.Context, st *state) (seen *pieces.Examined,
 		return v.look(ctx, s, st)
 	}
 	solver := must.Get(v.onSystem(s))
-	seen, err = solver.Examine(ctx, v.start(s, st.pt))
+	z := v.start(s, st.pt)
+	v.onto(s, z)
+	seen, err = solver.Examine(ctx, z)
 	v.work += solver.Work()
 	if err != nil {
 		return nil, err

@@ -251,10 +251,7 @@ func (run *Run) shown(ctx context.Context, least *relaxation.Point, x, lambda []
 		return nil, at, nil
 	}
 	p = &kkt.Point{Z: z, Multipliers: m, SecondOrder: kkt.NotChecked}
-	p.Branch, p.Biactive = s.BranchAt(z)
-	for _, k := range p.Biactive { // what solves have left of slacks that are said to be 0
-		s.P.Rows.Hold(at, s.Y(z), s.Pairs[k].Row)
-	}
+	p.Branch, p.Biactive = s.OntoBranch(z)
 	p.F = s.Value(z)
 	return p, at, nil
 }
