@@ -118,14 +118,16 @@ func (l *leaderSpace) From(ctx context.Context, x []float64) (*kkt.Point, error)
 }
 
 // OneAnswer says what keeps the leader's space from being where a problem is solved, whatever its size; "" where nothing does. Where it is taken with sparse factors, what is kept
-// of the follower is a few numbers for each entry of y and of the leader: no more than ny^1.5, what a sparse factor of a mesh takes (George 1973).
+// of the follower is a few numbers for each entry of y, or row, and of the leader: no more than is kept at all, or than ny^1.5, what a sparse factor of a mesh takes (George 1973). A step takes a solve for each entry of the leader, where the
+// sampling of gradients that would take over has a lower solve for each.
 func OneAnswer(p *problem.Problem) string {
+	leader := p.Dx + p.X.Extended.Extra()
 	switch {
 	case !(p.Facts.StrongConvexity > 0):
 		return "g is not shown to be strongly convex in y"
 	case p.Integer != nil:
 		return "an upper variable takes whole numbers only"
-	case reduced.Sparse(p) && math.Pow(float64(p.Dx+p.X.Extended.Extra()), 2) > float64(p.Dy):
+	case reduced.Sparse(p) && leader*leader > p.Dy && leader*(p.Dy+p.Rows.Len()) > tolerance.MostNumbers:
 		return "there are too many upper variables beside a follower with a sparse Hessian"
 	}
 	return ""
