@@ -2,7 +2,9 @@ package certify
 
 import (
 	"math"
+	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -29,10 +31,10 @@ func (v *verification) tied() {
 		}
 		terms = math.Max(terms, math.Abs(l*p.Rows.Rhs[i]))
 	}
-	loss := slack
+	loss, brought := slack, v.spread(at)
 	for j, r := range v.d.unbalanced(x, y, v.doc.Lambda) {
 		terms = math.Max(terms, at.force[j]*at.length[j])
-		r = math.Abs(r) - at.brought[j]
+		r = math.Abs(r) - brought[j]
 		switch room := math.Max(math.Abs(y[j]-lo[j]), math.Abs(hi[j]-y[j])); { // how far y can go
 		case r <= 0 || room == 0:
 		case at.length[j] > 0:
@@ -55,6 +57,30 @@ func (v *verification) tied() {
 		}
 		v.check(StrictClaim, true, "")
 	}
+}
+
+// spread is the rounding that multipliers of rows bring to each entry of y (pointOfSystem.brought), with that of multipliers which are themselves no more than rounding that is brought to an entry of their rows: along a chain of balances where
+// nothing else sets them each has that of the one before.
+func (v *verification) spread(at *pointOfSystem) []float64 {
+	out, b := slices.Clone(at.brought), v.p.Rows.B
+	left := each.WhereBelow(len(v.doc.Lambda), func(i int) bool { return v.doc.Lambda[i] != 0 })
+	for n := -1; n != len(left); {
+		n = len(left)
+		left = slices.DeleteFunc(left, func(i int) bool {
+			pushed := 0.0
+			for j, a := range b.Nonzeros(i) {
+				pushed = math.Max(pushed, out[j]/math.Abs(a))
+			}
+			if !(math.Abs(v.doc.Lambda[i]) <= pushed) {
+				return false
+			}
+			for j, a := range b.Nonzeros(i) {
+				out[j] = math.Max(out[j], math.Abs(a)*pushed)
+			}
+			return true
+		})
+	}
+	return out
 }
 
 // gradientOfBranch checks multipliers that show the gradient of F at a point that lies inside one branch: a row with slack has none of s, one with a positive multiplier
