@@ -1,3 +1,6 @@
+// Package exact decides small linear systems in rational arithmetic. It is the
+// truth that tests compare the floating-point solvers with, and shares nothing
+// with them.
 package exact
 
 import (

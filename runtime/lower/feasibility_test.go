@@ -44,7 +44,7 @@ func entry(n, j int, c float64) []float64 {
 
 // feasible is the truth, at x.
 func (s *system) feasible() bool {
-	var rows []exact.Row
+	program := &exact.LP{N: s.n}
 	for i, b := range s.b {
 		side := s.rhs[i]
 		for j, c := range s.a[i] {
@@ -54,9 +54,10 @@ func (s *system) feasible() bool {
 		for j, c := range b {
 			coef[j] = -c
 		}
-		rows = append(rows, exact.Row{Coef: coef, Side: side, Equal: s.equal[i]})
+		program.Add(exact.Doubles(coef), exact.Doubles([]float64{side})[0], s.equal[i])
 	}
-	return exact.Feasible(s.n, rows)
+	outcome, _, _ := program.Minimize(nil)
+	return outcome == exact.Optimal
 }
 
 // problem is the system in its units, with g = 1/2 |y - c|^2 in those of y.
