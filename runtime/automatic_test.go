@@ -40,7 +40,7 @@ lower {
 		}
 		r := solveText(t, source, runtime.Options{})
 		covered := strings.Contains(strings.Join(r.Notes, "\n"), "no start was made from") // the rule is about those that are made
-		if n := len(r.Starts); n < 8 && !covered || n > 40 { // those of the rule, 30 at most, and from the lowest of many draws
+		if n := len(r.Starts); n < 8 && !covered || n > 40 {                               // those of the rule, 30 at most, and from the lowest of many draws
 			t.Fatalf("%d starts", n)
 		}
 		if float64(r.Upper.Objective) > least+1e-6 {

@@ -136,6 +136,10 @@ func (m *bfgs) newton(ctx context.Context, run *Run) error {
 		return ignoring(err)
 	}
 	s.LastStep, s.Center = linalg.Distance(now.X, s.Center.X), *now
+	// Regions of models with other gradients shrink where these are further off than this (Carter 1991): next to where the follower's second derivative has no bound the path's may be.
+	if linalg.Distance(end.G, now.G) > (1-tolerance.TrustPoor)*linalg.Norm(now.G)+now.GError {
+		return nil
+	}
 	s.Newton = &newtonState{Y: linalg.Clone(m.path.Y()), Radius: d.radius, Recalled: at.Recalled}
 	return nil
 }
