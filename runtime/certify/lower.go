@@ -328,6 +328,10 @@ func (v *verification) pairs(steepest float64) []float64 {
 	return found
 }
 
+// feasible reports that rows hold at z by their terms there: the size of y by which those of the document are measured is any where g hardly curves far away.
 func (v *verification) feasible(z []float64) bool {
-	return !slices.ContainsFunc(each.Number(v.p.Rows.Len()), func(i int) bool { return v.d.residual(i, v.doc.X, z) > tolerance.Target*v.d.s.rows[i] })
+	rows := v.p.Rows
+	return !slices.ContainsFunc(each.Number(rows.Len()), func(i int) bool {
+		return v.d.residual(i, v.doc.X, z) > tolerance.Target*rows.B.AddTerms(rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, v.doc.X), i, z)
+	})
 }
