@@ -216,7 +216,15 @@ func (f *Follower) scaledHessian(h *sparse.CSR) *sparse.CSR {
 
 // once solves a program of its own.
 func (f *Follower) once(ctx context.Context, p *activeset.Program) *activeset.Solution {
-	sol := activeset.Once(ctx, p)
+	h := p.Q
+	if h == nil {
+		h = sparse.FromEntries(p.N, p.N, nil)
+	}
+	solver, err := activeset.NewApart(p, sparse.Apart(h, p.A))
+	if err != nil {
+		return &activeset.Solution{Status: activeset.Failed}
+	}
+	sol := solver.Solve(ctx, nil, nil, activeset.Options{})
 	f.Work += sol.Work
 	return sol
 }
