@@ -176,7 +176,7 @@ lower {
 			t.Fatal(err)
 		}
 		truth := a * a * b / (1 + b)
-		if f := float64(r.Upper.Objective); r.Status != runtime.Solved || !verified(p, r) || math.Abs(f-truth) > 1e-9 {
+		if f := float64(r.Upper.Objective); r.Status != runtime.Solved || r.Method != runtime.SystemMethod || !verified(p, r) || math.Abs(f-truth) > 1e-9 {
 			t.Errorf("seed %d: %v (%s), F = %v, and %v is true", seed, r.Status, r.Reason, f, truth)
 		}
 	}
