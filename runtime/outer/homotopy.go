@@ -21,6 +21,8 @@ type path struct {
 
 	mu     float64   // of the stage to come
 	ratio  float64   // by which mu falls
+	whole  int       // stages to come that make a matrix of a second derivative at once
+	wholes int       // how many they were in all; 0 where the last stage needed none
 	last   float64   // mu of the one before; 0 at first
 	older  float64   // that of the one before that; 0 before there is one
 	x, y   []float64 // where that one has come to
@@ -114,7 +116,7 @@ func (a *path) advance(ctx context.Context) (more bool, err error) {
 	defer must.Catch(&err)
 	run := a.run
 	a.of.Begin(a.y, a.scale)
-	d := &smoothDescent{run: run, path: a.of, mu: a.mu, radius: a.radius, gain: math.Max(run.Noise(a.best), tolerance.HalfDigits*a.gain)}
+	d := &smoothDescent{run: run, path: a.of, mu: a.mu, radius: a.radius, gain: math.Max(run.Noise(a.best), tolerance.HalfDigits*a.gain), whole: a.whole > 0}
 	if a.last == 0 {
 		d.known = &a.best.F
 	}
@@ -150,6 +152,7 @@ func (a *path) advance(ctx context.Context) (more bool, err error) {
 		}
 	}
 	first, left := a.last == 0, a.left()
+	a.learn(d)
 	a.fall(d.steps)
 	return a.last >= tolerance.Roundoff*a.scale.Mu && (led && (left > run.Radius(tolerance.HalfDigits, a.best.X) || apart) || first), nil
 }
@@ -173,6 +176,21 @@ func (a *path) fall(steps int) {
 		a.ratio = math.Min(mostRatio, math.Sqrt(a.ratio))
 	}
 	a.older, a.last, a.mu = a.last, a.mu, a.ratio*a.mu
+}
+
+// learn says of the next stages whether they make a matrix of a second derivative at once:
+// as one does that has come to need it (hessian). Whether later ones still do is told by one that
+// does not begin so, after 1, 2, 4, ... that did.
+func (a *path) learn(d *smoothDescent) {
+	switch {
+	case a.whole > 0:
+		a.whole--
+	case d.metric != nil:
+		a.wholes = max(1, 2*a.wholes)
+		a.whole = a.wholes
+	default:
+		a.wholes = 0
+	}
 }
 
 // ahead is where the next stage's minimizer is expected, from where the last two have come to;

@@ -27,3 +27,24 @@ func TestStages(t *testing.T) {
 		}
 	}
 }
+
+// A descent that has come to need a matrix has those after it begin with one; whether they still
+// need it is asked after 1, 2, 4, ... of them.
+func TestStagesThatBeginWithAMatrix(t *testing.T) {
+	a, whole := &path{}, ""
+	for range 12 {
+		if a.whole > 0 {
+			whole += "w"
+		} else {
+			whole += "."
+		}
+		a.learn(&smoothDescent{metric: &metric{}})
+	}
+	if whole != ".w.ww.wwww.w" {
+		t.Error(whole)
+	}
+	a = &path{wholes: 4}
+	if a.learn(&smoothDescent{}); a.whole != 0 || a.wholes != 0 {
+		t.Errorf("%d of %d stages to come begin with a matrix that the last did not need", a.whole, a.wholes)
+	}
+}

@@ -25,11 +25,13 @@ type smoothDescent struct {
 	radius float64 // of the trust region; it is taken over from the stage before
 	gain   float64 // a decrease of F_mu that does not matter
 
-	known *float64 // F where the descent begins, from which gain then follows; nil: gain is all
-	most  int      // steps that are taken at most; 0: all
-	plain bool     // F_mu is F, so that a lower solve finds the path's point where the path does not
-	lost  bool     // the last evaluation has found it so
-	steps int      // taken or refused
+	known  *float64 // F where the descent begins, from which gain then follows; nil: gain is all
+	most   int      // steps that are taken at most; 0: all
+	whole  bool     // the first second derivative is made a matrix at once
+	plain  bool     // F_mu is F, so that a lower solve finds the path's point where the path does not
+	lost   bool     // the last evaluation has found it so
+	steps  int      // taken or refused
+	metric *metric  // nil before there is one
 
 	set *problem.Set
 	at  *hessian // the second derivative where the descent stands; nil: not yet
@@ -76,6 +78,10 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (_ *Sa
 		}
 		if d.at == nil {
 			d.at = &hessian{second: d.path.Second(c.X), n: len(c.X)}
+			if d.whole && d.metric == nil {
+				d.at.form()
+				d.formed(d.at)
+			}
 		}
 		step, decrease, edge, err := d.model(ctx, d.at, c, math.Min(tolerance.Forcing, math.Sqrt(slope/first)))
 		if err != nil {

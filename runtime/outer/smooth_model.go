@@ -30,7 +30,12 @@ func (d *smoothDescent) model(ctx context.Context, h *hessian, c *Sample, part f
 		if linalg.Norm(rest) <= part*start {
 			break
 		}
-		w, hw, at, err := d.conjugate(ctx, h, face, rest, s, part*start)
+		w, hw, err := d.newton(ctx, h, face, rest, s, part*start)
+		at := false
+		if w == nil && err == nil {
+			w, hw, at, err = d.conjugate(ctx, h, face, rest, s, part*start)
+		}
+		d.formed(h)
 		if err != nil {
 			return nil, 0, false, err
 		}
