@@ -20,6 +20,14 @@ type Coupled struct {
 	Signed []float64
 }
 
+// Size is that of constraint i over X, 1 where nothing is known of it.
+func (k *Coupled) Size(i int) float64 {
+	if k.Scale == nil || !(k.Scale[i] > 0) {
+		return 1
+	}
+	return k.Scale[i]
+}
+
 // Penalty is the penalty at the values c of the constraints, and the weights with
 // which they enter F there: Weight_i where c_i is violated, for an equation
 // Weight_i with the sign of c_i, 0 elsewhere.

@@ -3,6 +3,8 @@ package system
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 
 	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
@@ -54,11 +56,17 @@ func (run *Run) smooth(p *problem.Problem) (_ *sequential.Solver, err error) {
 }
 
 // ahead is where the path of F from x leads (outer.Path), where there are kinks to look past; nil where that is nowhere. A linear system has paths of its own (package reduced)
-// but where the follower's factors are sparse: its central path is taken there, if it has one.
+// but where the follower's factors are sparse: its central path is taken there, if it has one. Where the leader has constraints that read y it is that of their violation alone: rows of the follower that hold,
+// and hide from x what violates them, give way on it.
 func (run *Run) ahead(ctx context.Context, x []float64) (_ []float64, err error) {
 	defer must.Catch(&err)
 	p := run.n
-	if !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) || p.Coupled != nil || p.Dx+p.Dy < tolerance.LeastSparse {
+	switch {
+	case !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) || len(p.Duals) > 0:
+		return nil, nil
+	case p.Coupled != nil:
+		p = violation(p)
+	case p.Dx+p.Dy < tolerance.LeastSparse:
 		return nil, nil
 	}
 	if run.Smooth == nil {
@@ -68,6 +76,36 @@ func (run *Run) ahead(ctx context.Context, x []float64) (_ []float64, err error)
 	}
 	solver := must.Get(lower.New(lower.Choose(p), nil, p, run.opts.Threads))
 	return outer.Path(ctx, oracle.New(p, solver, &oracle.Face{Settings: *oracle.DefaultFace()}), x, run.opts.Seed)
+}
+
+// violation is a problem with the sum of squares of what the constraints that read y are violated by, in parts of their sizes, in the place of f.
+func violation(p *problem.Problem) *problem.Problem {
+	q := *p
+	q.Coupled, q.Facts.DegreeF = nil, 3
+	q.F = problem.Joint(func(dstX, dstY, x, y []float64) float64 {
+		answer := append(slices.Clone(y), make([]float64, len(p.Coupled.Kind))...)
+		gradX, grad := make([]float64, p.Dx), make([]float64, len(answer))
+		p.F.ValueGrad(gradX, grad, x, answer)
+		sum := 0.0
+		for i, h := range p.CoupledPart(grad) {
+			if over := p.Coupled.Kind[i].Over(h) / p.Coupled.Size(i); over > 0 {
+				sum += over * over
+				answer[p.Dy+i] = 2 * math.Copysign(over, h) / p.Coupled.Size(i)
+			}
+		}
+		if dstX != nil || dstY != nil { // with the weights of the constraints f has the gradients of both
+			allX, all := make([]float64, p.Dx), make([]float64, len(answer))
+			p.F.ValueGrad(allX, all, x, answer)
+			for j := range dstX {
+				dstX[j] = allX[j] - gradX[j]
+			}
+			for j := range dstY {
+				dstY[j] = all[j] - grad[j]
+			}
+		}
+		return sum
+	})
+	return &q
 }
 
 // prepareCurved reads the system for the search where only the leader's constraints are not linear.

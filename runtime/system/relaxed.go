@@ -30,8 +30,17 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 	spent := func() bool { return p != nil && run.local.Work() >= limit }
 	given := func() ([]float64, error) { return x, nil }
 	starts := []func() ([]float64, error){given, beside}
-	if run.opts.Open {
-		starts = []func() ([]float64, error){func() ([]float64, error) { return run.ahead(ctx, x) }, beside, given}
+	path := func() ([]float64, error) { return run.ahead(ctx, x) }
+	switch {
+	case run.n.Coupled != nil: // its path is one of the constraints alone
+		starts = append(starts, func() ([]float64, error) {
+			if p != nil {
+				return nil, nil
+			}
+			return path()
+		})
+	case run.opts.Open:
+		starts = []func() ([]float64, error){path, beside, given}
 	}
 	reached := x
 	for _, begin := range starts {

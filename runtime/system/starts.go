@@ -1,7 +1,6 @@
 package system
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -11,11 +10,7 @@ import (
 	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
-	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/outer"
-	"bilevelc/runtime/pieces"
-	"bilevelc/runtime/problem"
-	"bilevelc/runtime/sequential"
 	"bilevelc/runtime/tolerance"
 	"bilevelc/runtime/tree"
 )
@@ -111,9 +106,10 @@ const mostDraws = 500
 // Where followers are not strongly convex their answers jump, and the best point and the lowest draw are first followed down by answers alone.
 // A quarter of the work of the local solution, or of a second, is for answers to draws, LPs and QPs from the last basis each, and as much for the starts; where the follower is not quadratic in x and y together as many calls of f and g as the
 // local solution has made are for either, and its linear algebra, or a second's; a quarter of these where the problem is not small. A draw, or a start that has come, below the best local solution is followed in any case.
+// Where there is none, as the constraints of the leader that read y keep out all that the starts have come to, the draw that violates them least is followed down first.
 func (run *Run) screen(ctx context.Context) (err error) {
 	defer must.Catch(&err)
-	if !run.opts.Automatic || !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil || run.n.Coupled != nil || run.draw == nil {
+	if !run.opts.Automatic || !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil && run.n.Coupled == nil || run.draw == nil {
 		return nil // the number of starts was chosen
 	}
 	if run.Covered > 0 && len(run.Ends) == 1 {
@@ -137,32 +133,43 @@ func (run *Run) screen(ctx context.Context) (err error) {
 		if !run.onto(x) {
 			continue
 		}
-		if f, ok := value(x); ok && !math.IsNaN(f) {
-			draws = append(draws, sample{x, f})
+		if drawn, ok := value(x); ok && !math.IsNaN(drawn.f) && !math.IsNaN(drawn.off) {
+			draws = append(draws, drawn)
 		}
 	}
 	if l, ok := run.local.(*leaderSpace); ok {
 		l.down = true
 	}
-	lowest, spent := run.Best.F-tolerance.Sign*math.Abs(run.Best.F), local()
-	if run.Smooth == nil {
-		lowest = run.Best.F - tolerance.Sign*run.System.Terms(run.Best.Z)
+	best, lowest, spent := sample{off: math.Inf(1)}, math.Inf(1), local()
+	if run.Best != nil {
+		best = sample{x: run.Best.Z[:run.n.Dx], f: run.Best.F}
+		if lowest = best.f - tolerance.Sign*math.Abs(best.f); run.Smooth == nil {
+			lowest = best.f - tolerance.Sign*run.System.Terms(run.Best.Z)
+		}
 	}
 	share += spent
 	algebra += run.work()
 	over := func() bool { return local() > share || run.work() > algebra }
 	starts := apartFrom(draws, run.within, run.n.Facts.Free)
-	if run.Smooth == nil && !(run.n.Facts.StrongConvexity > 0) { // answers jump, and local solutions are those of one piece
-		down := run.downhill(ctx, sample{run.Best.Z[:run.n.Dx], run.Best.F}, value, work, share/2)
-		if len(starts) > 0 {
-			starts[0] = run.downhill(ctx, starts[0], value, work, share/2)
+	jumps := run.Smooth == nil && !(run.n.Facts.StrongConvexity > 0) // answers do, and local solutions are those of one piece
+	followed := func(at sample) sample {
+		begin, from := work(), run.work()
+		more := func(k int) bool { return work()-begin+int64(k)*(tree.NodeWork+int64(run.ontoWork())) < share/2 } // each takes what a node of a search takes, and a move onto X
+		if calls, most := (share-local())/2, (algebra-from)/2; run.Smooth != nil {
+			more = func(int) bool { return work()-begin < calls && run.work()-from < most }
 		}
-		if down.f < lowest && (len(starts) == 0 || down.f < starts[0].f) {
+		return run.downhill(ctx, at, value, more)
+	}
+	if len(starts) > 0 && (jumps || run.Best == nil) {
+		starts[0] = followed(starts[0])
+	}
+	if jumps && run.Best != nil {
+		if down := followed(best); down.f < lowest && (len(starts) == 0 || down.below(starts[0])) {
 			starts = slices.Insert(starts, 0, down)
 		}
 	}
 	for k, x := range starts {
-		if k == 0 && x.f < lowest {
+		if k == 0 && x.off <= best.off && x.f < lowest {
 			must.Do(run.begun(ctx, len(run.Ends), start{x: x.x}, &run.seen))
 			continue
 		}
@@ -178,40 +185,6 @@ func (run *Run) screen(ctx context.Context) (err error) {
 		return run.hop(ctx, local)
 	}
 	return nil
-}
-
-// onto moves a draw onto X where it has rows, and reports that it is there: whether the follower has an answer to it, its own program tells.
-func (run *Run) onto(x []float64) bool {
-	return len(run.n.X.Kind) == 0 && run.n.X.Extended.Len() == 0 || run.leader.Project(x, x) == nil
-}
-
-// ontoWork is what onto takes: a factor of the rows of X.
-func (run *Run) ontoWork() float64 {
-	return tree.FactorWork(float64(len(run.n.X.Kind) + run.n.X.Extended.Len()))
-}
-
-// downhill is a point that jumps from a sample lead down to, each answered alone (random search: Solis and Wets 1981): by shares of outer.Jumps from 1 to 2^-9 in turn, as pieces of F have any size, of all entries and of one. It ends where as many in a row have gained nothing as
-// there were before, and as many as draws are, or with its share of work, of which each takes what a node of a search takes, and a move onto X.
-func (run *Run) downhill(ctx context.Context, at sample, value func(x []float64) (float64, bool), work func() int64, share int64) sample {
-	jump, begin, each := outer.Jumps(run.Start, run.within, run.opts.Seed), work(), tree.NodeWork+int64(run.ontoWork())
-	for k, last := 0, 0; k < max(mostDraws, 2*last) && work()-begin+int64(k)*each < share && ctx.Err() == nil; k++ {
-		x := linalg.Plus(at.x, math.Pow(0.5, float64(k/2%10)), linalg.Minus(jump(0, at.x), at.x))
-		if one := k / 20 % len(x); k%2 == 1 {
-			moved := x[one]
-			copy(x, at.x)
-			x[one] = moved
-		}
-		if !run.onto(x) {
-			continue
-		}
-		if f, ok := value(x); ok && f < at.f {
-			if f < at.f-tolerance.Target*math.Abs(at.f) {
-				last = k + 1
-			}
-			at = sample{x, f}
-		}
-	}
-	return at
 }
 
 // hop begins each start with a jump away from the lowest local solution so far (monotonic basin hopping: Wales and Doye 1997, Leary 2000), for systems of which no relaxation is made, and for those in the leader's space that the search has not
@@ -258,94 +231,6 @@ func (run *Run) bounded(ctx context.Context, lowest float64, spent func() bool, 
 		err = nil
 	}
 	return ended, err
-}
-
-// sample is a point of X and F there.
-type sample struct {
-	x []float64
-	f float64
-}
-
-// apartFrom are the draws that have no lower one within the critical distance, ascending by F. Distances are in shares of the widths of X, and of entries without bounds in those of the draws,
-// over the entries that may be several things and that anything depends on.
-func apartFrom(draws []sample, x *problem.Set, free []bool) (apart []sample) {
-	slices.SortStableFunc(draws, func(a, b sample) int { return cmp.Compare(a.f, b.f) })
-	n := float64(len(draws))
-	if n < 2 {
-		return draws
-	}
-	width, d := make([]float64, len(draws[0].x)), 0
-	for j := range width {
-		if free != nil && free[j] {
-			continue
-		}
-		if width[j] = x.Hi[j] - x.Lo[j]; math.IsInf(width[j], 1) {
-			least, most := math.Inf(1), math.Inf(-1)
-			for _, s := range draws {
-				least, most = math.Min(least, s.x[j]), math.Max(most, s.x[j])
-			}
-			width[j] = most - least
-		}
-		if width[j] > 0 {
-			d++
-		}
-	}
-	if d == 0 {
-		return draws[:1]
-	}
-	// The ball of this radius has the share 4 log(n)/n of X: with 4, the number of starts stays finite as draws go on, and no minimum is missed (ibid.).
-	gamma, _ := math.Lgamma(1 + float64(d)/2)
-	radius := math.Exp((gamma+math.Log(4*math.Log(n)/n))/float64(d)) / math.Sqrt(math.Pi)
-	for k, s := range draws {
-		near := slices.ContainsFunc(draws[:k], func(lower sample) bool {
-			square := 0.0
-			for j, w := range width {
-				if w > 0 {
-					t := (s.x[j] - lower.x[j]) / w
-					if square += t * t; square > radius*radius {
-						return false
-					}
-				}
-			}
-			return true
-		})
-		if !near {
-			apart = append(apart, s)
-		}
-	}
-	return apart
-}
-
-// values gives F at points, of the follower's answer to each, with the work that this and the local solution have taken: multiplications, or calls of f and g where these make most of it. All are nil where the local solver has no answers of its own.
-func (run *Run) values(ctx context.Context) (value func(x []float64) (float64, bool), work, local func() int64) {
-	switch solver := run.local.(type) {
-	case *leaderSpace:
-		if solver.eliminate() != nil {
-			return nil, nil, nil
-		}
-		sampler := solver.space.Sampler(solver.multipliers(ctx))
-		return sampler.Value, sampler.Work, solver.Work
-	case *pieces.Solver, wholeFirst:
-		follower := run.solver.Follower()
-		return func(x []float64) (float64, bool) {
-			z, status := follower.Solve(ctx, x)
-			if status != activeset.Optimal {
-				return 0, false
-			}
-			return run.System.Value(z), true
-		}, func() int64 { return follower.Work }, run.local.Work
-	case *sequential.Solver:
-		y := run.Best.Z[run.n.Dx : run.n.Dx+run.n.Dy]
-		calls := func() int64 { return run.n.Calls().Total() }
-		return func(x []float64) (float64, bool) {
-			answer, lambda, err := solver.Near(ctx, x, y)
-			if err != nil {
-				return 0, false
-			}
-			return run.n.F.Value(x, run.n.Answer(answer, lambda)), true
-		}, calls, calls
-	}
-	return nil, nil, nil
 }
 
 // work is what the local solver has taken so far, in multiplications. Steps of one that is not linear take more than their programs: a matrix of curvature by differences, with two programs of its eigenvectors, 9 n^3 in all (Golub and Van Loan, sec. 8.3),

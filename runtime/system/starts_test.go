@@ -103,7 +103,7 @@ func TestDrawsApart(t *testing.T) {
 			x[j] = rng.Float64()
 		}
 		x[1] = 0.1 + 0.8*float64(k%2)
-		list = append(list, sample{x, float64(k)})
+		list = append(list, sample{x: x, f: float64(k)})
 	}
 	if apart := apartFrom(slices.Clone(list), set, free); len(apart) != 2 || apart[0].f != 0 || apart[1].f != 1 {
 		t.Errorf("draws at two places of the entry that is read: %d are apart", len(apart))
