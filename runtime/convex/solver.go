@@ -3,6 +3,7 @@ package convex
 import (
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -312,3 +313,8 @@ func (s *Solver) Stationarity(grad []float64) float64 {
 
 // Rounding is the share of the terms that rounding leaves of a stationarity.
 func (s *Solver) Rounding() float64 { return tolerance.FewRoundings }
+
+// SlopeRounding is what rounding of the gradient's terms, by their last sizes, makes of its slope along a step of the caller's.
+func (s *Solver) SlopeRounding(step []float64) float64 {
+	return tolerance.FewRoundings * each.SumBelow(s.n, func(j int) float64 { return math.Abs(step[j]) * s.own[j] / s.e[j] })
+}

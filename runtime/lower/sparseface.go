@@ -57,7 +57,7 @@ func (f *FaceSolver) sparseFace(ctx context.Context, p *problem.Problem, obj Obj
 		return s.undefined()
 	}
 	for {
-		if !w.load(q) {
+		if !w.load(q, nil) {
 			return s.undefined()
 		}
 		w.guess(active)

@@ -61,7 +61,7 @@ func (n *sparseNewton) run(ctx context.Context) outcome {
 			}
 			n.fresh = true
 		}
-		if !w.load(&s.poly) {
+		if !w.load(&s.poly, s.ends) {
 			return notFinite
 		}
 		copy(next, w.y)
@@ -142,7 +142,7 @@ func (n *sparseNewton) project(ctx context.Context, find func(k int) bool) outco
 			}
 		}
 	}
-	if !w.load(&s.poly) {
+	if !w.load(&s.poly, nil) {
 		return notFinite
 	}
 	clear(w.grad)
@@ -221,18 +221,20 @@ func (n *sparseNewton) program(ctx context.Context, k int, first bool, next []fl
 }
 
 // search moves each piece towards next, as far as the slope along its step is
-// not up again by much; the gradient at a point gives the slopes of all pieces
+// not up again by much, or by rounding; the gradient at a point gives the slopes of all pieces
 // at once. It leaves w.y, w.grad and the value there.
 func (n *sparseNewton) search(next []float64) bool {
 	s, w := n.sparse, &n.sparse.work
 	begin, step := append([]float64(nil), w.y...), make([]float64, len(w.y))
-	slope := make([]float64, len(s.ends))
+	slope, rounding := make([]float64, len(s.ends)), make([]float64, len(s.ends))
 	for k, piece := range w.plan.pieces {
 		s.ends[k].length = 1
 		for _, j := range piece.entries {
 			step[j] = next[j] - begin[j]
 			slope[k] += step[j] * w.grad[j]
 		}
+		piece.gather(w.local[k].grad, step)
+		rounding[k] = w.solvers[k].SlopeRounding(w.local[k].grad)
 	}
 	for range 60 {
 		for k, piece := range w.plan.pieces {
@@ -253,7 +255,7 @@ func (n *sparseNewton) search(next []float64) bool {
 				e.length /= 4
 				settled = false
 			// 0.1 is the slope, relative to that at the start of a step, up to which the step's end counts as before the minimum along it.
-			case slope[k] < 0 && now > 0.1*-slope[k]:
+			case slope[k] < 0 && now > math.Max(0.1*-slope[k], rounding[k]):
 				// The zero of the slope, if it were linear.
 				e.length *= math.Min(0.9, math.Max(0.1, slope[k]/(slope[k]-now)))
 				settled = false

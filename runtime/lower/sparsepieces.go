@@ -98,12 +98,15 @@ func (w *pieces) unbounded() {
 	}
 }
 
-// load gives the pieces' solvers the Hessian and the numbers at x.
-func (w *pieces) load(q *polyhedron) bool {
+// load gives the pieces' solvers the Hessian and the numbers at x, but those that are done (of which ends may tell nothing): a solver that is
+// given another Hessian forgets its point, from whose face the multipliers are.
+func (w *pieces) load(q *polyhedron, ends []pieceEnd) bool {
 	ok := make([]bool, len(w.solvers))
 	w.each(func(k int) {
 		piece, l, s := w.plan.pieces[k], w.local[k], w.solvers[k]
-		ok[k] = true
+		if ok[k] = true; ends != nil && ends[k].done {
+			return
+		}
 		if l.loaded != &w.values[0] {
 			for a, t := range piece.hessian {
 				l.h[a] = w.values[t]
