@@ -106,10 +106,10 @@ const mostDraws = 500
 // Where followers are not strongly convex their answers jump, and the best point and the lowest draw are first followed down by answers alone.
 // A quarter of the work of the local solution, or of a second, is for answers to draws, LPs and QPs from the last basis each, and as much for the starts; where the follower is not quadratic in x and y together as many calls of f and g as the
 // local solution has made are for either, and its linear algebra, or a second's; a quarter of these where the problem is not small. A draw, or a start that has come, below the best local solution is followed in any case.
-// Where there is none, as the constraints of the leader that read y keep out all that the starts have come to, the draw that violates them least is followed down first.
+// Where a smooth problem has none, as the constraints of the leader that read y keep out all that the starts have come to, the draw that violates them least is followed down first; of linear systems a search finds points.
 func (run *Run) screen(ctx context.Context) (err error) {
 	defer must.Catch(&err)
-	if !run.opts.Automatic || !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil && run.n.Coupled == nil || run.draw == nil {
+	if !run.opts.Automatic || !run.opts.Open || run.opts.FirstStart > 0 || run.Best == nil && (run.n.Coupled == nil || run.Smooth == nil) || run.draw == nil {
 		return nil // the number of starts was chosen
 	}
 	if run.Covered > 0 && len(run.Ends) == 1 {

@@ -24,15 +24,17 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 			p.keep(&candidate{z: z, fix: n.fix, f: s.scaled.Value(z) + s.quad.Const})
 		}
 		p.descend(ctx, p.rounded(n, sol.Z), p.wholeBox(z))
-	case open > few && (p.nodes > 1 || s.best != nil):
+	case open > few && (p.nodes > 1 || s.best != nil && n.depth > 0):
 		return
 	case open > few:
-		p.descend(ctx, p.supporting(n, sol.Z), p.wholeBox(z))
+		if p.descend(ctx, p.supporting(n, sol.Z), p.wholeBox(z)); s.best != nil {
+			return
+		}
 	}
 	p.byFollower(ctx, z)
 }
 
-// few is how many pairs are open where points are looked for, as at the first nodes as long as there is none:
+// few is how many pairs are open where points are looked for, as at the first nodes as long as there is none, and from the y of the very first in any case:
 // a search for one costs about as much as sixteen nodes.
 const few = 8
 
