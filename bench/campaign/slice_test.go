@@ -52,6 +52,7 @@ func TestSlice(t *testing.T) {
 		40025263, 41072373, 41072896, // x that is rounding, multipliers of the solve before, rows on x alone that hold an entry
 		43020245, 44013755, // the truth's own rounding: of a margin, and of y at x = 1e14
 		12049806, 12060842, 12040116, 12054107, // points of a relaxation outside X, terms that cancel at 0, and the truth beside the end of an entropy
+		5202,               // the truth's own rounding of y, where f's gradient in y is 0
 		19007885, 21011913, // an end before the verification, and a y of 0 that is rounding
 	}
 	nothingFalse(t, members.Some(t, seeds, members.Few))

@@ -378,10 +378,16 @@ func (f *function) sizeOfTerms(x, y []float64) float64 {
 	return size
 }
 
-// Pull is the size of F's gradient in y at a point.
+// Pull is the size of what passes the rounding of y and of its slopes on to F's gradient at a point: f's gradient in y, and by how much that
+// in x moves with a y as long as this one.
 func (e *Evaluator) Pull(p *Point) float64 {
 	_, fy := e.f.gradient(p.X, p.Y)
-	return math.Sqrt(dot(fy, fy))
+	_, yx := e.f.hessian(p.X, p.Y)
+	size, length := dot(fy, fy), dot(p.Y, p.Y)
+	for _, row := range yx {
+		size += dot(row, row) * length
+	}
+	return math.Sqrt(size)
 }
 
 // Slack is the room in row i of Model.Lower at (x, y).

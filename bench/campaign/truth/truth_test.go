@@ -113,6 +113,61 @@ func TestAt(t *testing.T) {
 	}
 }
 
+// Where equations hold y at one point and F = x c'(y - y*), F is 0: what its gradient has is the rounding of y, which Pull allows for.
+func TestPull(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	number := func() *big.Rat { return Rat(int64(rng.IntN(2001)-1000), 700) }
+	rounded := 0
+	for k := range 300 {
+		m := drawn(rng, 0)
+		m.Dy, m.Rows = 2+rng.IntN(2), nil
+		m.F = Function{Lx: Zeros(m.Dx), Ly: Zeros(m.Dy), Xy: make([][]*big.Rat, m.Dx)}
+		m.G = Function{Lx: Zeros(m.Dx), Ly: Zeros(m.Dy), Yy: make([][]*big.Rat, m.Dy)}
+		m.YLo, m.YHi = make([]*big.Rat, m.Dy), make([]*big.Rat, m.Dy)
+		y, product := Zeros(m.Dy), func(a, y []*big.Rat) *big.Rat {
+			sum := new(big.Rat)
+			for j, v := range a {
+				sum.Add(sum, new(big.Rat).Mul(v, y[j]))
+			}
+			return sum
+		}
+		for j := range y {
+			y[j] = number()
+			m.G.Yy[j] = Zeros(m.Dy)
+			m.G.Yy[j][j] = Rat(1, 1)
+		}
+		for range m.Dy {
+			row := Zeros(m.Dy)
+			for j := range row {
+				row[j] = number()
+			}
+			m.Rows = append(m.Rows, Row{A: Zeros(m.Dx), C: row, Rhs: product(row, y), Equal: true})
+		}
+		for i := range m.Dx {
+			m.F.Xy[i] = Zeros(m.Dy)
+			for j := range y {
+				m.F.Xy[i][j] = number()
+			}
+			m.F.Lx[i].Neg(product(m.F.Xy[i], y))
+		}
+		e := NewEvaluator(m)
+		p, ok := e.At(make([]float64, m.Dx))
+		if !ok || p.Violation > 1e-12 {
+			continue
+		}
+		size := math.Sqrt(dot(p.Grad, p.Grad))
+		if size > 1e-12*e.Pull(p) {
+			t.Errorf("model %d: a gradient of %g, of which %g is rounding", k, size, 1e-12*e.Pull(p))
+		}
+		if size > 0 {
+			rounded++
+		}
+	}
+	if rounded < 100 {
+		t.Errorf("%d gradients of 300 are rounding", rounded)
+	}
+}
+
 // TestDescent: F = |x1| + x2 on a box, whose follower has y = max(x1, 0). The
 // distance of 0 from the subdifferential plus the normal cone is known.
 func TestDescent(t *testing.T) {
