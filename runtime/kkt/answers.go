@@ -1,6 +1,7 @@
 package kkt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -26,7 +27,7 @@ func (*NoEnd) Error() string { return "the leader's objective has no end over th
 //
 //	{ y : s >= 0, s_i = 0 where lambda_i > 0 at z, H y = H y(z) }  x  { lambda : B'lambda = grad_y g, lambda_i >= 0, lambda_i = 0 where s_i > 0 at z },
 //
-// so that no pair is left to branch on (Pairs is empty). Objective is sign times f, with the products of y and lambda that vanish on the set taken out of it; Value is still f. With
+// so that no pair is left to branch on (Pairs is empty). All answers are those of the follower who minimizes grad_y g'y (H and G are 0). Objective is sign times f, with the products of y and lambda that vanish on the set taken out of it; Value is still f. With
 // coupled the leader's rows that read the follower hold, too.
 func (s *System) Answers(ctx context.Context, z []float64, sign float64, coupled bool) (*System, error) {
 	if !s.Objective.Known {
@@ -88,15 +89,43 @@ func (s *System) Answers(ctx context.Context, z []float64, sign float64, coupled
 	for j := range s.Nx {
 		held[j] = true
 	}
-	if out.Objective = s.objectiveAt(z, held, sign, grad); out.Objective.Convex {
+	out.H, out.G, out.Q = sparse.FromEntries(s.Ny, s.Ny, nil), sparse.FromEntries(s.Ny, s.Nx, nil), grad
+	if out.Objective = out.objectiveAt(s.Objective, z, held, sign); out.Objective.Convex {
 		return &out, nil
 	}
 	// What is the same in all of them is a number, and its products are linear.
 	if err := out.hold(ctx, held); err != nil {
 		return nil, err
 	}
-	out.Objective = s.objectiveAt(z, held, sign, grad)
+	out.Objective = out.objectiveAt(s.Objective, z, held, sign)
 	return &out, nil
+}
+
+// Least is the point of a system of answers whose f is convex at which f is least: one convex program for each of the followers that nothing joins. Where f has no end, the status is Unbounded, z any point, and ray a
+// direction along which f falls.
+func (f *Follower) Least(ctx context.Context, answers *System) (z, ray []float64, status activeset.Status) {
+	program := *answers.Relaxation
+	program.Q, program.C = answers.ScaledObjective(answers.Objective.Relaxed())
+	h := cmp.Or(program.Q, sparse.FromEntries(program.N, program.N, nil))
+	solver, err := activeset.NewApart(&program, sparse.Apart(h, program.A))
+	if err != nil {
+		return nil, nil, activeset.Failed
+	}
+	sol := solver.Solve(ctx, nil, nil, activeset.Options{})
+	f.Work += sol.Work
+	if sol.Status == activeset.Unbounded {
+		ray = answers.Unscaled(sol.Ray)
+		solver.SetObjective(nil, make([]float64, answers.N))
+		sol = solver.Solve(ctx, nil, nil, activeset.Options{})
+		f.Work += sol.Work
+	}
+	switch {
+	case sol.Status != activeset.Optimal:
+		return nil, nil, sol.Status
+	case ray != nil:
+		return answers.Unscaled(sol.Z), ray, activeset.Unbounded
+	}
+	return answers.Unscaled(sol.Z), nil, sol.Status
 }
 
 // hold marks the variables in products of the objective that take one value on the relaxation, to the accuracy of its programs. Where one has no end the objective may curve down along the ray to it: a NoEnd.
@@ -211,17 +240,17 @@ func (s *System) curvesDown(d []float64) bool {
 	return curvature < -tolerance.Sign*terms
 }
 
-// objectiveAt is sign times f with the held variables at z, x among them, and what strong duality takes out of it where the forces on y are those of grad, whichever of its answers the follower gives.
-func (s *System) objectiveAt(z []float64, held []bool, sign float64, grad []float64) *Objective {
-	o := &Objective{Known: true, Quadratic: sparse.Quadratic{Lin: make([]float64, s.N), Const: sign * s.Objective.Const}}
-	for j, c := range s.Objective.Lin {
+// objectiveAt is sign times f with the held variables at z, x among them, and what strong duality takes out of it where s is the follower's system at this x.
+func (s *System) objectiveAt(f *Objective, z []float64, held []bool, sign float64) *Objective {
+	o := &Objective{Known: true, Quadratic: sparse.Quadratic{Lin: make([]float64, s.N), Const: sign * f.Const}}
+	for j, c := range f.Lin {
 		if held[j] {
 			o.Const += sign * c * z[j]
 		} else {
 			o.Lin[j] = sign * c
 		}
 	}
-	if hess := s.Objective.Hess; hess != nil {
+	if hess := f.Hess; hess != nil {
 		entries := []sparse.Entry{}
 		for i := range s.N {
 			for j, a := range hess.Entries(i) {
@@ -240,11 +269,7 @@ func (s *System) objectiveAt(z []float64, held []bool, sign float64, grad []floa
 			o.Hess = sparse.FromEntries(s.N, s.N, entries)
 		}
 	}
-	// The system at this x, where the follower minimizes grad'y.
-	p := *s.P
-	p.Rows = s.rowsAt(z)
-	at := &System{P: &p, Nx: s.Nx, Ny: s.Ny, M: s.M, N: s.N, H: sparse.FromEntries(s.Ny, s.Ny, nil), G: sparse.FromEntries(s.Ny, s.Nx, nil), Q: grad}
-	at.convexify(o)
+	s.convexify(o)
 	return o
 }
 

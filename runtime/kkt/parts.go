@@ -22,8 +22,51 @@ type Part struct {
 // Parts are the parts of a system whose f is quadratic: classes of columns that rows, products of f and curved constraints of the leader join, so that the system's set is the product of
 // those of its parts, and f the sum of theirs; its constant is that of the first. Columns on which nothing is branched, those without pairs and whole numbers where f is convex, belong to the first of the others. A system that is in one piece is its only part itself.
 func (s *System) Parts() []Part {
-	classes, curvedColumn := s.joined()
-	branched := make([]bool, s.N+1)
+	classes, branched, curvedColumn := s.branched()
+	for j := range s.N {
+		if of := classes.Of(j); branched[of] && !branched[classes.Of(s.N)] {
+			classes.Join(of, s.N)
+		}
+	}
+	for j := range s.N {
+		if !branched[classes.Of(j)] {
+			classes.Join(s.N, j)
+		}
+	}
+	return s.partition(classes, curvedColumn)
+}
+
+// Branched are the two parts of a system that Parts would go on to part: the columns on which a search branches, and all others; nil for a part without columns.
+func (s *System) Branched() (searched, others *Part) {
+	classes, branched, curvedColumn := s.branched()
+	first := [2]int{-1, -1} // a column of each
+	kind := each.Below(s.N, func(j int) int {
+		if branched[classes.Of(j)] {
+			return 0
+		}
+		return 1
+	})
+	for j, k := range kind {
+		if first[k] < 0 {
+			first[k] = j
+		}
+		classes.Join(first[k], j)
+	}
+	parts := s.partition(classes, curvedColumn)
+	for k := range parts {
+		if kind[parts[k].Cols[0]] == 0 {
+			searched = &parts[k]
+		} else {
+			others = &parts[k]
+		}
+	}
+	return searched, others
+}
+
+// branched are the classes of columns that are joined, with one more for columns without branches, and of each class, by its number, whether a search branches on one of its columns.
+func (s *System) branched() (classes sparse.Classes, branched []bool, curvedColumn []int) {
+	classes, curvedColumn = s.joined()
+	branched = make([]bool, s.N+1)
 	for _, p := range s.Pairs {
 		branched[classes.Of(p.Mult.Var)] = true
 	}
@@ -36,16 +79,11 @@ func (s *System) Parts() []Part {
 			branched[classes.Of(j)] = true
 		}
 	}
-	for j := range s.N {
-		if of := classes.Of(j); branched[of] && !branched[classes.Of(s.N)] {
-			classes.Join(of, s.N)
-		}
-	}
-	for j := range s.N {
-		if !branched[classes.Of(j)] {
-			classes.Join(s.N, j)
-		}
-	}
+	return classes, branched, curvedColumn
+}
+
+// partition makes the parts of classes of columns that nothing joins.
+func (s *System) partition(classes sparse.Classes, curvedColumn []int) []Part {
 	out := each.Of(classes.Members(s.N), func(members []int) Part { return Part{Cols: members} })
 	if len(out) == 1 {
 		pairs := each.Number(len(s.Pairs))

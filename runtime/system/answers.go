@@ -7,7 +7,9 @@ import (
 	"math"
 
 	"bilevelc/internal/must"
+	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/tolerance"
 	"bilevelc/runtime/tree"
@@ -25,8 +27,8 @@ func ChoiceAt(ctx context.Context, follower *kkt.Follower, z []float64) Choice {
 	return Choice{follower.Unique(ctx, z), follower.UniqueMultipliers(ctx, z)}
 }
 
-// ExtremeAnswer is the answer of the follower at z's x, with multipliers, that has the least (sign 1) or the largest (sign -1) f, and that f: one convex program, or a search over the
-// set of all answers where f is not convex there. f is infinite, and the answer nil, where the set has no end along which f has one.
+// ExtremeAnswer is the answer of the follower at z's x, with multipliers, that has the least (sign 1) or the largest (sign -1) f, and that f: a convex program for each of
+// its parts, or a search where f is not convex there. f is infinite, and the answer nil, where the set has no end along which f has one.
 func ExtremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z []float64, sign float64) (answer []float64, f float64, err error) {
 	answer, f, err = extremeAnswer(ctx, s, follower, z, sign)
 	if errors.As(err, new(*pieces.Unbounded)) {
@@ -60,24 +62,68 @@ func extremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z
 		if err != nil {
 			return nil, 0, err
 		}
-		found, err := tree.Solve(ctx, set, tree.Options{Gap: tolerance.Sign, Work: tolerance.Second / 5})
+		answer, err := least(ctx, set, follower)
+		switch {
+		case errors.Is(err, errNoAnswer) && coupled:
+		case err != nil:
+			return nil, 0, err
+		default:
+			return answer, s.Value(answer), nil
+		}
+	}
+	return nil, 0, errors.New("the follower's answers were not found")
+}
+
+var errNoAnswer = errors.New("none of the follower's answers keeps the leader's rows")
+
+// least is the point of a set of answers (kkt.System.Answers) at which f is least: by a search on the followers of which f is not convex, by convex programs on the others, that nothing joins with these. Where f has no end the
+// error is a pieces.Unbounded.
+func least(ctx context.Context, set *kkt.System, follower *kkt.Follower) (z []float64, err error) {
+	z, ray := make([]float64, set.N), []float64(nil)
+	take := func(part *kkt.Part, at, falls []float64) {
+		linalg.Scatter(z, part.Cols, at)
+		if falls != nil && ray == nil {
+			ray = make([]float64, set.N)
+			linalg.Scatter(ray, part.Cols, falls)
+		}
+	}
+	searched, others := set.Branched()
+	if others != nil {
+		at, falls, status := follower.Least(ctx, others.System)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case status == activeset.Infeasible:
+			return nil, errNoAnswer
+		case at == nil:
+			return nil, fmt.Errorf("the program over the follower's answers: %v", status)
+		}
+		take(others, at, falls)
+	}
+	if searched != nil {
+		found, err := tree.Solve(ctx, searched.System, tree.Options{Gap: tolerance.Sign, Work: tolerance.Second / 5})
 		if found != nil {
 			follower.Work += found.Work
 		}
 		switch {
 		case err != nil:
-			return nil, 0, err
+			return nil, err
 		case ctx.Err() != nil:
-			return nil, 0, context.Cause(ctx)
+			return nil, context.Cause(ctx)
+		case found.Outcome == tree.Infeasible:
+			return nil, errNoAnswer
 		case found.Outcome == tree.Proved:
-			return found.Best.Z, s.Value(found.Best.Z), nil
+			take(searched, found.Best.Z, nil)
 		case found.Outcome == tree.Unbounded:
-			return nil, 0, &pieces.Unbounded{Z: found.Best.Z, Ray: found.Ray}
-		case found.Outcome != tree.Infeasible || !coupled:
-			return nil, 0, fmt.Errorf("the search over the follower's answers: %s", found.Why)
+			take(searched, found.Best.Z, found.Ray)
+		default:
+			return nil, fmt.Errorf("the search over the follower's answers: %s", found.Why)
 		}
 	}
-	return nil, 0, errors.New("the follower's answers were not found")
+	if ray != nil {
+		return nil, &pieces.Unbounded{Z: z, Ray: ray}
+	}
+	return z, nil
 }
 
 // takeBestAnswer goes on from the follower's answer to the best point's x that is best for the leader: a local solution need not be it where f is not convex over the answers, as the product of a
