@@ -90,6 +90,9 @@ func (run *Run) global(ctx context.Context) (err error) {
 		if err == nil {
 			err = run.takeBestAnswer(ctx)
 		}
+		if err == nil {
+			err = run.wholeJumps(ctx)
+		}
 	}
 	if run.Best.F < claim {
 		claim = run.Best.F
