@@ -246,6 +246,32 @@ func (f *Follower) minimize(ctx context.Context, x []float64, h *sparse.CSR, c [
 	return f.join(x, sol), sol.Status
 }
 
+// Rates are how an answer and its multipliers move along dx (len Nx), len N, where b bounds the directions of the relaxation's rows and columns along which they stay what they are to first order: the rates' own KKT system, the pairs of which are
+// those that b leaves both sides of, is that of a convex quadratic program in y's (Ralph and Dempe 1995), and each of its solutions has a side 0 where another's is positive. Other statuses than Optimal: there are none.
+func (f *Follower) Rates(ctx context.Context, dx []float64, b *activeset.Bounds) (dz []float64, status activeset.Status) {
+	s := f.s
+	c := each.Below(s.Ny, func(j int) float64 { return s.G.RowDot(j, dx) * f.Unit(j) })
+	own := &activeset.Bounds{Lo: b.Lo[s.Nx : s.Nx+s.Ny], Hi: b.Hi[s.Nx : s.Nx+s.Ny]}
+	for _, r := range f.rowOf {
+		moved := s.P.Rows.A.RowDot(s.Origin[r].Index, dx) * s.RowScale[r]
+		own.RowLo, own.RowHi = append(own.RowLo, b.RowLo[r]+moved), append(own.RowHi, b.RowHi[r]+moved)
+	}
+	f.solver.SetObjective(f.program.Q, c)
+	sol := f.solver.Solve(ctx, own, nil, activeset.Options{})
+	if f.Work += sol.Work; sol.Status != activeset.Optimal {
+		return nil, sol.Status
+	}
+	dz = make([]float64, s.N)
+	copy(dz, dx)
+	f.place(dz, sol.Z)
+	lambda := s.Lambda(dz)
+	for k, r := range f.rowOf {
+		lambda[s.Origin[r].Index] = sol.Row[k] * s.RowScale[r]
+	}
+	f.behindBounds(sol.Bound, func(i int, v float64) { lambda[i] = v })
+	return dz, sol.Status
+}
+
 // join is z of a solution in the program's units.
 func (f *Follower) join(x []float64, sol *activeset.Solution) []float64 {
 	s := f.s

@@ -53,7 +53,7 @@ func (v *Solver) Smooth(p *kkt.Point) bool {
 	return len(others) == 0 && all
 }
 
-// slopeFrom is Slope with p's own multipliers: the program with complementarity constraints over the directions along which the system holds to first order, by branch and bound.
+// slopeFrom is Slope with p's own multipliers: the program with complementarity constraints over the directions along which the system holds to first order, by branch and bound over the pairs that the follower's rates along dx leave open.
 func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64, sense float64) (*Slope, error) {
 	s := v.s
 	grad := v.plainGradient(p.Z)
@@ -66,6 +66,22 @@ func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64, sens
 	fix := slices.Clone(p.Branch)
 	for _, k := range p.Biactive {
 		fix[k] = kkt.Open
+	}
+	if len(p.Biactive) > 0 {
+		dz, status := v.follower.Rates(ctx, dx, v.tangent(p, fix))
+		switch status {
+		case activeset.Infeasible, activeset.Unbounded:
+			return nil, nil
+		case activeset.Optimal: // what it decides of a pair all rates share
+			rates := s.Scaled(dz)
+			for _, k := range p.Biactive {
+				if v.rate(s.Pairs[k].Slack, rates) > tolerance.Sign*size {
+					fix[k] = kkt.MultZero
+				} else if v.rate(s.Pairs[k].Mult, rates) > tolerance.Sign*size {
+					fix[k] = kkt.SlackZero
+				}
+			}
+		}
 	}
 	var best *Slope
 	var search func() error
