@@ -5,7 +5,6 @@ import (
 	"math"
 	"sort"
 
-	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -99,7 +98,11 @@ func redundant(q *polyhedron, working workingSet, i int) bool {
 		return false
 	}
 	c.rows = c.rows[:0]
-	c.rows = append(c.rows, each.WhereBelow(len(c.combination), func(t int) bool { return c.combination[t] != 0 })...)
+	for t, v := range c.combination { // of each row of many, so that lists of all of them would take longer than all else
+		if v != 0 {
+			c.rows = append(c.rows, t)
+		}
+	}
 	// Near dependence is one of units: in those of curvature a row may be next to all along one entry.
 	return q.combines(q.rows.A, i) && q.combines(q.rows.B, i)
 }
