@@ -88,6 +88,9 @@ func (run *Run) global(ctx context.Context) (err error) {
 			err = run.hop(ctx, l.Work)
 		}
 		if err == nil {
+			err = run.neighbours(ctx)
+		}
+		if err == nil {
 			err = run.takeBestAnswer(ctx)
 		}
 		if err == nil {

@@ -94,7 +94,13 @@ func newSearch(ctx context.Context, part kkt.Part, long lengths, opts Options, k
 		return s, "", s.resume(kept)
 	}
 	s.records = []record{{Kind: openNode, Bound: infinite(math.Inf(-1))}}
-	s.open = queue{{fix: make([]kkt.Fix, len(sys.Pairs)), bound: math.Inf(-1), from: observation{branch: -1}}}
+	root := make([]kkt.Fix, len(sys.Pairs))
+	for k := range root {
+		if opts.Held != nil {
+			root[k] = opts.Held[part.PairAt[k]]
+		}
+	}
+	s.open = queue{{fix: root, bound: math.Inf(-1), from: observation{branch: -1}}}
 	why = s.splitObjective(ctx, nil)
 	s.compareHulls(opts)
 	s.strong = !opts.Plain
