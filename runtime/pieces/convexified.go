@@ -29,11 +29,17 @@ func (v *Solver) curved(ctx context.Context, z []float64, b *activeset.Bounds) *
 		}
 	}
 	q := v.equations(b)
-	// Vectors of length n are made orthogonal twice to those before; of the rows of h that are not empty two programs of eigenvectors, 9 k^3 multiplications in all (Golub and Van Loan, sec. 8.3), and their squares.
-	n, e, k := v.s.N, q.Size(), len(reads(h))
-	v.work += int64(2*n*e*(e+2*k) + 9*k*k*k + 2*n*n*k)
+	v.count(h, q)
+	v.work += int64(2 * v.s.N * v.s.N * len(reads(h)))                                  // the squares
 	out, _ := await.Do(ctx, func() (*sparse.CSR, error) { return absolute(h, q), nil }) // takes seconds of systems of a thousand unknowns
 	return out
+}
+
+// count adds what the eigenvectors of h along the normals of q and beside them take: vectors of length n are made orthogonal twice to those before, and of the rows of h that are not empty there are two programs of eigenvectors,
+// 9 k^3 multiplications in all (Golub and Van Loan, sec. 8.3).
+func (v *Solver) count(h *sparse.CSR, q *linalg.QR) {
+	n, e, k := v.s.N, q.Size(), len(reads(h))
+	v.work += int64(2*n*e*(e+2*k) + 9*k*k*k)
 }
 
 // raised is h, of differences, with as much curvature more as they may hide (lowest): tolerance.HalfDigits of the largest entry that a row is joined with.
@@ -54,51 +60,14 @@ func raised(h *sparse.CSR) *sparse.CSR {
 	return sparse.Add(1, h, 1, sparse.Diagonal(more))
 }
 
-// absolute is |PhP| + |QhQ|, with P the projection on the directions that keep the normals of q, and Q = 1 - P. With the columns O R of a projection at the rows of h that are not empty, of which there are few where f reads no multipliers,
-// each is O |R h R'| O'. nil where eigenvalues are not found.
+// absolute is |PhP| + |QhQ|, with P the projection on the directions that keep the normals of q, and Q = 1 - P, each O |within| O' (restricted). nil where eigenvalues are not found.
 func absolute(h *sparse.CSR, q *linalg.QR) *sparse.CSR {
-	reads := reads(h)
-	n, k := h.Rows, len(reads)
-	form := mat.NewDense(k, k, nil)
-	for i, r := range reads {
-		for j, c := range reads {
-			form.Set(i, j, h.At(r, c))
-		}
-	}
+	n := h.Rows
 	sum := mat.NewSymDense(n, nil)
 	for _, keeps := range []bool{true, false} {
-		var o linalg.QR
-		o.Reset(n)
-		r, coef := mat.NewDense(k, k, nil), make([]float64, k)
-		for c, j := range reads {
-			e, rest := make([]float64, n), make([]float64, n)
-			e[j] = 1
-			if copy(rest, e); keeps {
-				project(q, e)
-			} else {
-				project(q, rest)
-				linalg.Axpy(e, -1, rest)
-			}
-			left := o.Split(e, coef, rest)
-			for i := range o.Size() {
-				r.Set(i, c, coef[i])
-			}
-			if left > tolerance.SumRounding*float64(n) {
-				r.Set(o.Size(), c, left)
-				o.Push(coef, rest, left)
-			}
-		}
-		if o.Size() == 0 {
+		o, within := restricted(h, q, keeps)
+		if within == nil {
 			continue
-		}
-		small := r.Slice(0, o.Size(), 0, k)
-		var image mat.Dense
-		image.Product(small, form, small.T())
-		within := mat.NewSymDense(o.Size(), nil)
-		for i := range o.Size() {
-			for j := i; j < o.Size(); j++ {
-				within.SetSym(i, j, (image.At(i, j)+image.At(j, i))/2)
-			}
 		}
 		var eigen mat.EigenSym
 		if !eigen.Factorize(within, true) {
@@ -128,6 +97,53 @@ func absolute(h *sparse.CSR, q *linalg.QR) *sparse.CSR {
 		sum.AddSym(sum, &part)
 	}
 	return sparse.FromDense(n, n, mat.DenseCopyOf(sum).RawMatrix().Data)
+}
+
+// restricted is h along the directions that keep the normals of q, or along those normals: with the columns O R of the projection on them at the rows of h that are not empty, of which there are few where f reads no multipliers,
+// P h P = O within O'. nil where that is 0.
+func restricted(h *sparse.CSR, q *linalg.QR, keeps bool) (o *linalg.QR, within *mat.SymDense) {
+	reads := reads(h)
+	n, k := h.Rows, len(reads)
+	form := mat.NewDense(max(k, 1), max(k, 1), nil)
+	for i, r := range reads {
+		for j, c := range reads {
+			form.Set(i, j, h.At(r, c))
+		}
+	}
+	o = new(linalg.QR)
+	o.Reset(n)
+	r, coef := mat.NewDense(max(k, 1), max(k, 1), nil), make([]float64, k)
+	for c, j := range reads {
+		e, rest := make([]float64, n), make([]float64, n)
+		e[j] = 1
+		if copy(rest, e); keeps {
+			project(q, e)
+		} else {
+			project(q, rest)
+			linalg.Axpy(e, -1, rest)
+		}
+		left := o.Split(e, coef, rest)
+		for i := range o.Size() {
+			r.Set(i, c, coef[i])
+		}
+		if left > tolerance.SumRounding*float64(n) {
+			r.Set(o.Size(), c, left)
+			o.Push(coef, rest, left)
+		}
+	}
+	if o.Size() == 0 {
+		return o, nil
+	}
+	small := r.Slice(0, o.Size(), 0, k)
+	var image mat.Dense
+	image.Product(small, form, small.T())
+	within = mat.NewSymDense(o.Size(), nil)
+	for i := range o.Size() {
+		for j := i; j < o.Size(); j++ {
+			within.SetSym(i, j, (image.At(i, j)+image.At(j, i))/2)
+		}
+	}
+	return o, within
 }
 
 // reads are the rows of h that are not empty.

@@ -116,15 +116,22 @@ func (v *Solver) reducedLeast(ctx context.Context, h *sparse.CSR, p *kkt.Point, 
 	}
 	q := v.normals(func(i int) bool { return holds(r.A.RowDot(i, at), b.RowLo[i], b.RowHi[i], sol.Row[i]) },
 		func(j int) bool { return holds(at[j], b.Lo[j], b.Hi[j], sol.Bound[j]) })
+	v.count(h, q)
 	type least struct {
 		value float64
 		at    []float64
 	}
 	found, _ := await.Do(ctx, func() (least, error) { // takes seconds of systems of a thousand unknowns
-		value, d := lowest(v.projected(h, q), tolerance.SumRounding*linalg.NormInf(h.Val))
-		if d != nil {
-			project(q, d)
+		o, within := restricted(h, q, true)
+		if within == nil {
+			return least{}, nil
 		}
+		value, along := lowest(within, tolerance.SumRounding*linalg.NormInf(h.Val))
+		if along == nil {
+			return least{}, nil
+		}
+		d := make([]float64, s.N)
+		o.AddScaled(d, 1, along)
 		return least{value, d}, nil
 	})
 	return found.value, found.at
@@ -154,24 +161,6 @@ func project(q *linalg.QR, d []float64) {
 	c := make([]float64, q.Size())
 	q.Coordinates(c, d)
 	q.AddScaled(d, -1, c)
-}
-
-// projected is P h P, with P the projection on the directions that keep the normals of q, column by column.
-func (v *Solver) projected(h *sparse.CSR, q *linalg.QR) *mat.SymDense {
-	n := v.s.N
-	a := mat.NewSymDense(n, nil)
-	e, he := make([]float64, n), make([]float64, n)
-	for j := range n {
-		clear(e)
-		e[j] = 1
-		project(q, e)
-		h.MulVec(he, e)
-		project(q, he)
-		for i := 0; i <= j; i++ {
-			a.SetSym(i, j, he[i])
-		}
-	}
-	return a
 }
 
 // along is a point with a lower f than p along a direction or its opposite, as far as the branch goes; nil where f does not fall.
