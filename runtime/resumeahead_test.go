@@ -25,7 +25,7 @@ lower {
     forall j in 1..m: sum(i in 1..k: y[k*(j-1)+i]) <= 3
 }
 `)
-	whole, err := p.Solve(t.Context(), runtime.Options{Seed: 1})
+	whole, err := p.Solve(t.Context(), runtime.Options{Seed: 1, Method: "goldstein"})
 	if err != nil || whole.Status != runtime.Solved || whole.Method == runtime.SystemMethod {
 		t.Fatalf("%v, %+v", err, whole)
 	}
@@ -33,7 +33,7 @@ lower {
 	for asked := int32(8); asked < 1<<20; asked *= 4 {
 		ctx := &expiring{patience: asked}
 		ctx.Context, ctx.cancel = context.WithCancelCause(context.Background())
-		r, err := p.Solve(ctx, runtime.Options{Seed: 1})
+		r, err := p.Solve(ctx, runtime.Options{Seed: 1, Method: "goldstein"})
 		if err != nil {
 			t.Fatal(err)
 		}
