@@ -177,7 +177,7 @@ func (s *study) run(f *fusion, slots []jet, k int, u Interval) jet {
 // the domain.
 func (s *study) composite(n *expr.Node, operand func(*expr.Node) jet) jet {
 	switch n.Op {
-	case expr.Mul: // c a log(d a) = c/d v log v, v = d a: derivative of v log v: log v + 1, second derivative 1/v
+	case expr.Mul: // c a log(d a) = c/d v log v, v = d a: derivative of v log v: log v + 1, second derivative 1/v; (p v + q) log v likewise
 		a, l := n.Args[0], n.Args[1]
 		if a.Op == expr.Log {
 			a, l = l, a
@@ -188,6 +188,15 @@ func (s *study) composite(n *expr.Node, operand func(*expr.Node) jet) jet {
 			u := operand(l.Args[0])
 			if v := positive(u.v); base == same && v.Lo >= 0 && (d.Lo > 0 || d.Hi < 0) {
 				return u.then(jet{over(xlogx, v, xlogxTurn), unary(expr.Log, v).v.add(point(1)), v.recip()}).mul(constant(c.mul(d.recip())))
+			}
+			c0, c1, base := s.affineIn(a, operand)
+			d0, d1, same := s.affineIn(l.Args[0], operand)
+			if base == same && u.v.Lo > 0 && (d1.Lo > 0 || d1.Hi < 0) {
+				p := c1.mul(d1.recip())
+				q := c0.sub(p.mul(d0))
+				factor, log := operand(a), unary(expr.Log, u.v).v
+				plain, whole := factor.mul(operand(l)), u.then(jet{factor.v.mul(log), p.mul(log.add(point(1))).add(q.mul(u.v.recip())), logCurve(p, q, u.v)})
+				return jet{plain.v, plain.d1.meet(whole.d1), plain.d2.meet(whole.d2)}
 			}
 		}
 	case expr.Sqrt: // sqrt(c + a^2), c > 0: derivative a/r, second derivative c/r^3
@@ -228,6 +237,51 @@ func (s *study) multiple(n *expr.Node, operand func(*expr.Node) jet) (c Interval
 			return c, n
 		}
 	}
+}
+
+// affineIn takes sums with what is free of the variables, and such factors, off a node: it is c0 + c1 base.
+func (s *study) affineIn(n *expr.Node, operand func(*expr.Node) jet) (c0, c1 Interval, base *expr.Node) {
+	for c1 = point(1); ; {
+		c, b := s.multiple(n, operand)
+		c1, n = c1.mul(c), b
+		switch {
+		case n.Op == expr.Add && !s.varies(n.Args[0]):
+			c0, n = c0.add(c1.mul(operand(n.Args[0]).v)), n.Args[1]
+		case n.Op == expr.Add && !s.varies(n.Args[1]):
+			c0, n = c0.add(c1.mul(operand(n.Args[1]).v)), n.Args[0]
+		case n.Op == expr.Sub && !s.varies(n.Args[0]):
+			c0, c1, n = c0.add(c1.mul(operand(n.Args[0]).v)), c1.neg(), n.Args[1]
+		case n.Op == expr.Sub && !s.varies(n.Args[1]):
+			c0, n = c0.sub(c1.mul(operand(n.Args[1]).v)), n.Args[0]
+		default:
+			return c0, c1, n
+		}
+	}
+}
+
+// logCurve encloses p/v - q/v^2, the second derivative of (p v + q) log v, over a range of v > 0. For numbers p and q it is monotone on either side of v = 2q/p, where it is p^2/(4q), and at each v it is affine in p and q: their ends give it.
+func logCurve(p, q, v Interval) Interval {
+	if !p.finite() || !q.finite() {
+		return wholeLine()
+	}
+	out := Interval{math.Inf(1), math.Inf(-1)}
+	for k := range 4 {
+		p, q := point([2]float64{p.Lo, p.Hi}[k%2]), point([2]float64{q.Lo, q.Hi}[k/2])
+		at := func(v float64) Interval {
+			r := point(v).recip()
+			return r.mul(p.sub(q.mul(r)))
+		}
+		out = out.hull(at(v.Lo))
+		if math.IsInf(v.Hi, 1) {
+			out = out.hull(point(0))
+		} else {
+			out = out.hull(at(v.Hi))
+		}
+		if turn := point(2).mul(q).mul(p.recip()); !p.isZero() && !q.isZero() && turn.Lo <= v.Hi && turn.Hi >= v.Lo {
+			out = out.hull(p.sqr().mul(point(4).mul(q).recip()))
+		}
+	}
+	return out
 }
 
 // shifted matches c + q with c free of the variables and q not, or returns nil.
