@@ -420,6 +420,21 @@ func TestKinksRefused(t *testing.T) {
 	}
 }
 
+// TestKinksSaidTwice: a kink that both levels have is one node, and a refusal is about the lower level's: it names that place, wherever the upper level has it, and proposes no sign that is known.
+func TestKinksSaidTwice(t *testing.T) {
+	for _, upper := range []string{"minimize y - 2 * y * max(0, 1 - x)", "let paid = y * max(0, 1 - x)\n  minimize paid"} {
+		m, err := runtime.Compile("m.blv", "model m\nupper {\n  var x: real in box(0, 2)\n  "+upper+"\n}\nlower {\n  var y: real in box(0, 1)\n  minimize y^2 - y * max(0, 1 - x)\n}\n")
+		list, said, other := refusal(m, err)
+		if other != nil || !list.HasErrors() {
+			t.Fatalf("%s: %v, %v", upper, list, other)
+		}
+		at := list[0].Subject
+		if before := at.Source.Text[:at.Start]; at.Text() != "max(0, 1 - x)" || !strings.HasSuffix(before, "minimize y^2 - y * ") || strings.Contains(said, "nonneg") {
+			t.Errorf("%s: %s", upper, said)
+		}
+	}
+}
+
 // TestKinksByHand compares a model with kinks in both objectives with the same one
 // restated by hand: the squared hinge in a variable of its own, the absolute values in
 // the report.

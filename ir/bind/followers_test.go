@@ -22,9 +22,10 @@ set far = {(k, l) in road if cost[k] < 2}
 data cost: [firms] = [1, 2, 3]
 data need: [firms, 2] = [[1, 2], [3, 4], [5, 6]]
 data low: vector[2] = [-1, -2]
+let top = [4, 5]
 upper {
   var price: real in box(0, 10)
-  minimize price + sum(q) + p + sum(w) + sum(u) + sum(v)
+  minimize price + sum(q) + p + sum(w) + sum(u) + sum(v) + top[1]
 }
 `
 	apart := head + `lower firm[i in firms] {
@@ -32,12 +33,14 @@ upper {
   var w: vector[2] in simplex(3)
   var u: vector[2] in box(low, 2 * cost[i])
   var v: vector[2] in box(-1 - cost[i], need[i, :])
+  var s: vector[2] in box([-1, -2], top)
+  var d: vector[2] in box([-cost[i], -5], need[i, :]')
   var flow: [road] in box(-5, 5)
   var part: [near, 2] in box(-5, 5)
   var rest: [far] in box(-5, 5)
   let gain = price * q - cost[i] * q^2
   let miss = w - need[i, :]'
-  maximize gain - sumsq(miss) - sumsq(u) - sumsq(v - price) - q * sum(u + v) - sum(i2 in 1..2: w[i2] * q) - sum((k, l) in road: (flow[k, l] - cost[l])^2) - sum((k, l) in near: (part[k, l, 1] - q * flow[k, l])^2) - sum(r in near: (part[r, 2] - flow[r])^2) - sumsq(rest) - sum((k, l) in far: q * rest[k, l])
+  maximize gain - sumsq(miss) - sumsq(q + s + d) - sumsq(u) - sumsq(v - price) - q * sum(u + v) - sum(i2 in 1..2: w[i2] * q) - sum((k, l) in road: (flow[k, l] - cost[l])^2) - sum((k, l) in near: (part[k, l, 1] - q * flow[k, l])^2) - sum(r in near: (part[r, 2] - flow[r])^2) - sumsq(rest) - sum((k, l) in far: q * rest[k, l])
   subject to
     own: q + w[1] <= 3 + cost[i]
     each: forall k in 1..2 if k > 1: w[k] >= 0.1 * q
@@ -54,11 +57,13 @@ lower operator {
   var w: [firms, 2] in nonneg
   var u: [firms, 2] in box([[-1, -2], [-1, -2], [-1, -2]], [[2, 2], [4, 4], [6, 6]])
   var v: [firms, 2] in box([[-2, -2], [-3, -3], [-4, -4]], need)
+  var s: [firms, 2] in box([[-1, -2], [-1, -2], [-1, -2]], [[4, 5], [4, 5], [4, 5]])
+  var d: [firms, 2] in box([[-1, -5], [-2, -5], [-3, -5]], need)
   var flow: [firms, road] in box(-5, 5)
   var part: [firms, near, 2] in box(-5, 5)
   var rest: [firms, far] in box(-5, 5)
   var p: real
-  minimize -(sum(i in firms: price * q[i] - cost[i] * q[i]^2 - sumsq(w[i, :]' - need[i, :]') - sumsq(u[i, :]) - sumsq(v[i, :] - price) - q[i] * sum(u[i, :] + v[i, :]) - sum(i2 in 1..2: w[i, i2] * q[i]) - sum((k, l) in road: (flow[i, k, l] - cost[l])^2) - sum((k, l) in near: (part[i, k, l, 1] - q[i] * flow[i, k, l])^2) - sum(r in near: (part[i, r, 2] - flow[i, r])^2) - sum((k, l) in far: rest[i, k, l]^2 + q[i] * rest[i, k, l]))) + (p - price)^2
+  minimize -(sum(i in firms: price * q[i] - cost[i] * q[i]^2 - sumsq(w[i, :]' - need[i, :]') - sumsq(q[i] + s[i, :] + d[i, :]) - sumsq(u[i, :]) - sumsq(v[i, :] - price) - q[i] * sum(u[i, :] + v[i, :]) - sum(i2 in 1..2: w[i, i2] * q[i]) - sum((k, l) in road: (flow[i, k, l] - cost[l])^2) - sum((k, l) in near: (part[i, k, l, 1] - q[i] * flow[i, k, l])^2) - sum(r in near: (part[i, r, 2] - flow[i, r])^2) - sum((k, l) in far: rest[i, k, l]^2 + q[i] * rest[i, k, l]))) + (p - price)^2
   subject to
     simplex: forall i in firms: sum(w[i, :]) == 3
     own: forall i in firms: q[i] + w[i, 1] <= 3 + cost[i]
@@ -99,13 +104,13 @@ lower operator {
 	if got, want := rowsOf(names(a.Rows)), rowsOf(names(b.Rows)); !reflect.DeepEqual(got, want) {
 		t.Errorf("rows %v\nwant %v", got, want)
 	}
-	// The bounds of a part of an array, of data that all share and of a number are those of each follower's entries.
+	// The bounds of a part of an array, of data or a list that all share and of a number are those of each follower's entries.
 	rhs := map[string]float64{}
 	for k, r := range b.Rows {
 		rhs[r.Name] = b.Rhs[k]
 	}
 	for k, r := range a.Rows {
-		if strings.HasPrefix(r.Name, "u.") || strings.HasPrefix(r.Name, "v.") {
+		if strings.HasPrefix(r.Name, "u.") || strings.HasPrefix(r.Name, "v.") || strings.HasPrefix(r.Name, "s.") || strings.HasPrefix(r.Name, "d.") {
 			if want := rhs[r.Name]; a.Rhs[k] != want {
 				t.Errorf("%s: %v, want %v", r.Name, a.Rhs[k], want)
 			}
@@ -119,7 +124,7 @@ lower operator {
 	for _, f := range a.Followers {
 		parts += fmt.Sprint(f.Name, f.Maximize, f.Vars, f.Objective.Node.Shape, len(f.Families), " ")
 	}
-	if parts != "firmtrue [q w u v flow part rest] vector[3] 17 operatorfalse [p] scalar 1 " {
+	if parts != "firmtrue [q w u v s d flow part rest] vector[3] 21 operatorfalse [p] scalar 1 " {
 		t.Errorf("followers %q", parts)
 	}
 }

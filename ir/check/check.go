@@ -79,6 +79,7 @@ type checker struct {
 	reading  int               // how many of them read a multiplier of the constraint at hand
 
 	reported map[string]bool
+	spoken   []string // names that a bound reads which an error has left out
 	memo     map[string]value
 	active   map[*lang.Fn]bool
 	failed   map[*lang.Fn]bool // user functions with errors of their own

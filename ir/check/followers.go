@@ -233,6 +233,10 @@ func (c *checker) expandVar(f *follower, v *lang.Var) (*lang.Var, *lang.Constrai
 		if body == nil {
 			c.errorf(c.global, diag.Followers, a.Span(), "a bound of the array `%s` moves with the follower's index, and is not one number or a part of an array", v.Name.Name).Fix =
 				"write it as a constraint"
+			lang.FindName(a, func(n *lang.Name, _ *lang.Scope) bool {
+				c.spoken = append(c.spoken, n.Name)
+				return false
+			})
 			body = &lang.Number{At: lang.At{Place: a.Span()}, Text: "0", Int: true} // so that the index is not looked for where it is not declared
 		}
 		set.Args[i] = &lang.Comprehension{At: lang.At{Place: a.Span()}, Fn: lang.Ident{At: lang.At{Place: a.Span()}}, Binders: binders, Body: body}
@@ -257,6 +261,9 @@ func (c *checker) eachEntry(f *follower, v *lang.Var, bound lang.Expr) (binders 
 	}
 	if c.sameFor(v, bound) {
 		return binders, &lang.Index{At: at, X: bound, Subs: own}
+	}
+	if t, ok := bound.(*lang.Transpose); ok && len(own) == 1 { // a row of an array, as a column
+		bound = t.X
 	}
 	part := false
 	lang.Walk(bound, func(x lang.Expr) bool {
@@ -287,13 +294,34 @@ func (c *checker) eachEntry(f *follower, v *lang.Var, bound lang.Expr) (binders 
 	return binders, &entry
 }
 
-// sameFor reports that a bound is data with as many dimensions as the variable of one follower: it is that of each.
+// sameFor reports that a bound is data, or a list, with as many dimensions as the variable of one follower: it is that of each.
 func (c *checker) sameFor(v *lang.Var, bound lang.Expr) bool {
-	n, ok := bound.(*lang.Name)
-	return ok && len(v.Type.Dims) > 0 && slices.ContainsFunc(c.file.Decls, func(d lang.Decl) bool {
-		data, ok := d.(*lang.Data)
-		return ok && data.Name.Name == n.Name && len(data.Type.Dims) == len(v.Type.Dims)
-	})
+	lists := !slices.ContainsFunc(v.Type.Dims, func(d lang.Expr) bool { return c.declaredAsSet(d) != nil }) // whose entries have numbers, and no names
+	return len(v.Type.Dims) > 0 && c.dimensions(bound, lists) == len(v.Type.Dims)
+}
+
+// dimensions are those of data, and of lists or lets of them where lists are asked for, too; 0 for anything else.
+func (c *checker) dimensions(e lang.Expr, lists bool) int {
+	switch e := e.(type) {
+	case *lang.ListLit:
+		if lists && len(e.Elems) > 0 {
+			return 1 + c.dimensions(e.Elems[0], lists)
+		}
+	case *lang.Name:
+		for _, d := range c.file.Decls {
+			switch d := d.(type) {
+			case *lang.Data:
+				if d.Name.Name == e.Name {
+					return len(d.Type.Dims)
+				}
+			case *lang.Let:
+				if list, ok := d.Value.(*lang.ListLit); ok && d.Name.Name == e.Name {
+					return c.dimensions(list, lists)
+				}
+			}
+		}
+	}
+	return 0
 }
 
 // declaredAsSet is the declaration of the index set that an expression names, or nil.

@@ -255,7 +255,7 @@ func (c *checker) unused() {
 	for _, e := range c.ordered {
 		decl := e.symbol.Decl.Span()
 		i := sort.SearchInts(faults, decl.Start)
-		if e.used || i < len(faults) && faults[i] < decl.End {
+		if e.used || slices.Contains(c.spoken, e.symbol.Name) || i < len(faults) && faults[i] < decl.End {
 			continue
 		}
 		switch e.symbol.Kind {

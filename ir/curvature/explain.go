@@ -56,14 +56,16 @@ func (st *Step) line() string {
 // spanOf is where the model says n. Equal expressions are one node, which knows
 // its first place only: where that lies in the other level's objective, it
 // would mislead, and the study's own objective stands in.
-func (s *study) spanOf(n *expr.Node) diag.Span {
+func (s *study) spanOf(n *expr.Node) diag.Span { return ownSpan(n.Span, s.own, s.foreign) }
+
+func ownSpan(at, own, foreign diag.Span) diag.Span {
 	in := func(outer diag.Span) bool {
-		return outer.Source != nil && n.Span.Source == outer.Source && outer.Start <= n.Span.Start && n.Span.End <= outer.End
+		return outer.Source != nil && at.Source == outer.Source && outer.Start <= at.Start && at.End <= outer.End
 	}
-	if in(s.foreign) && !in(s.own) {
-		return s.own
+	if in(foreign) && !in(own) {
+		return own
 	}
-	return n.Span
+	return at
 }
 
 // text is a node as the model writes it, in one line.

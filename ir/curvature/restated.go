@@ -180,9 +180,22 @@ func (h *hiddenVariables) risesWith(n *expr.Node, dom domain, name string) (bad 
 		switch {
 		case slopes[j].Lo >= 0:
 		case slopes[j].Hi <= 0:
-			return h.blame(j, "it has the wrong curvature here: no row can hold a variable to it"), j
+			bad = h.blame(j, "it has the wrong curvature here: no row can hold a variable to it")
+			bad.fix = "use " + smoothKinks
 		default:
-			return h.blame(j, name+" is not shown to rise with it"), j
+			bad = h.blame(j, name+" is not shown to rise with it")
+		}
+		if bad != nil {
+			own, foreign := h.Lower.Span, h.Upper.Span
+			if n != h.Lower.Objective {
+				own, foreign = foreign, own
+			}
+			if k := strings.Index(own.Text(), bad.Span.Text()); k >= 0 && !bad.Span.IsZero() { // as own says it, too
+				bad.Span = diag.Span{Source: own.Source, Start: own.Start + k, End: own.Start + k + len(bad.Span.Text())}
+			}
+			bad.Span = ownSpan(bad.Span, own, foreign)
+			bad.Place = place(bad.Span)
+			return bad, j
 		}
 	}
 	return nil, 0
@@ -224,6 +237,9 @@ func (pr *prover) restatedConvexity(out *Proof) Convexity {
 	return Convexity{Outcome: proved, Modulus: re.Modulus, Scope: scope, Derivation: step}
 }
 
+// smoothKinks is what a kink that no row takes may be instead.
+const smoothKinks = "a smooth function such as smoothabs(u, eps), smoothmax(u, v, eps) or huber(u, delta)"
+
 // restatedDiagnostics are the kinks that could not be restated.
 func (p *Proof) restatedDiagnostics(out *diag.List) {
 	if b := p.refused; b != nil {
@@ -241,7 +257,9 @@ func (p *Proof) restatedDiagnostics(out *diag.List) {
 		case p.maximize:
 			d.Detail = b.Reason + ": a kink of a lower objective that is maximized is restated where it is concave and the objective falls with it"
 		}
-		d.Fix = "bound what it is multiplied with so that its sign is known, as by `nonneg` or box(0, 10), or use a smooth function such as smoothabs(u, eps), smoothmax(u, v, eps) or huber(u, delta)"
+		if d.Fix = b.fix; b.fix == "" {
+			d.Fix = "bound what it is multiplied with so that its sign is known, as by `nonneg` or box(0, 10), or use " + smoothKinks
+		}
 	}
 	if b := p.open; b != nil && p.Convexity.Outcome != refuted {
 		d := out.Errorf(diag.NotSmooth, p.kinks[0].Span, "`%s` cannot be restated by rows", p.kinks[0].Text)
