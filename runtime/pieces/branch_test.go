@@ -72,7 +72,7 @@ func TestCurvatureOffTheEquations(t *testing.T) {
 		if got, want := form(a, both), math.Abs(form(full, both)); got < want-1e-6*float64(n) {
 			t.Errorf("%d: curvature %g off the equations, f's is %g", seed, got, want)
 		}
-		for _, part := range []struct { // on either part it is the absolute value of what f has there
+		for k, part := range []struct { // on either part it is the absolute value of what f has there
 			within func(d []float64)
 			p      mat.Matrix
 		}{{func(d []float64) { project(&q, d) }, keep}, {func(d []float64) { copy(d, inSpan(&q, d)) }, mat.DenseCopyOf(complement(keep))}} {
@@ -83,6 +83,18 @@ func TestCurvatureOffTheEquations(t *testing.T) {
 			var eigen mat.EigenSym
 			if !eigen.Factorize(symmetric(&own), true) {
 				t.Fatal("no eigenvalues")
+			}
+			if o, small := restricted(sparse.FromDense(n, n, h), &q, k == 0); small != nil { // of which the parts that f does not read, and that a part has not, have the eigenvalue 0
+				value, c := lowest(small, 0)
+				if least := eigen.Values(nil)[0]; c != nil {
+					down := make([]float64, n)
+					o.AddScaled(down, 1, c)
+					if got := form(&own, down); math.Abs(got-least) > 1e-8*float64(n)*(1+math.Abs(least)) || value >= 0 || math.Abs(linalg.Norm(down)-1) > 1e-10 {
+						t.Errorf("%d: the least curvature on a part is %g, f's %g", seed, got, least)
+					}
+				} else if least < -1e-6 {
+					t.Errorf("%d: f curves down by %g on a part", seed, least)
+				}
 			}
 			var vectors mat.Dense
 			eigen.VectorsTo(&vectors)
