@@ -12,7 +12,7 @@ import (
 func TestResumesAhead(t *testing.T) {
 	t.Parallel()
 	p := bindText(t, `model ahead
-param m: int = 40
+param m: int = 20
 param k: int = 20
 upper {
   var x: vector[m] in box(-1, 1)
