@@ -146,17 +146,26 @@ func (run *Run) ontoWork() float64 {
 	return tree.FactorWork(float64(len(run.n.X.Kind) + run.n.X.Extended.Len()))
 }
 
-// downhill is a point that jumps from a sample lead down to, each answered alone (random search: Solis and Wets 1981): by shares of outer.Jumps from 1 to 2^-9 in turn, as pieces of F have any size, of all entries and of one. It ends where as many in a row have gained nothing as
-// there were before, and as many as draws are, or after k of them where more says so.
-func (run *Run) downhill(ctx context.Context, at sample, value func(x []float64) (sample, bool), more func(k int) bool) sample {
+// jumps are those of outer.Jumps by shares from 1 to 2^-9 of them in turn, as pieces of F have any size, of all entries and of one.
+func (run *Run) jumps() func(k int, from []float64) []float64 {
 	jump := outer.Jumps(run.Start, run.within, run.opts.Seed)
-	for k, last := 0, 0; k < max(mostDraws, 2*last) && more(k) && ctx.Err() == nil; k++ {
-		x := linalg.Plus(at.x, math.Pow(0.5, float64(k/2%10)), linalg.Minus(jump(0, at.x), at.x))
+	return func(k int, from []float64) []float64 {
+		x := linalg.Plus(from, math.Pow(0.5, float64(k/2%10)), linalg.Minus(jump(0, from), from))
 		if one := k / 20 % len(x); k%2 == 1 {
 			moved := x[one]
-			copy(x, at.x)
+			copy(x, from)
 			x[one] = moved
 		}
+		return x
+	}
+}
+
+// downhill is a point that jumps from a sample lead down to, each answered alone (random search: Solis and Wets 1981). It ends where as many in a row have gained nothing as there were before, and as many as draws are, or after k of them
+// where more says so.
+func (run *Run) downhill(ctx context.Context, at sample, value func(x []float64) (sample, bool), more func(k int) bool) sample {
+	jump := run.jumps()
+	for k, last := 0, 0; k < max(mostDraws, 2*last) && more(k) && ctx.Err() == nil; k++ {
+		x := jump(k, at.x)
 		if !run.onto(x) {
 			continue
 		}

@@ -84,8 +84,8 @@ func (run *Run) global(ctx context.Context) (err error) {
 		if searchedInFull(run.System) <= tolerance.Second && tree.Applies(run.System) == "" { // the search might have decided, and has not
 			err = run.screen(ctx)
 		}
-		if l, ok := run.local.(*leaderSpace); ok && err == nil && run.opts.Automatic && run.opts.FirstStart == 0 && factorWork(run.System) <= tolerance.Second {
-			err = run.hop(ctx, l.Work)
+		if err == nil && run.hops() {
+			err = run.hop(ctx, run.local.Work)
 		}
 		if err == nil {
 			err = run.neighbours(ctx)

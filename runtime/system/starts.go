@@ -187,12 +187,22 @@ func (run *Run) screen(ctx context.Context) (err error) {
 	return nil
 }
 
-// hop begins each start with a jump away from the lowest local solution so far (monotonic basin hopping: Wales and Doye 1997, Leary 2000), for systems of which no relaxation is made, and for those in the leader's space that the search has not
+// hops reports that jumps go on where the search has not decided: where a factor takes no more than a second's work, and further starts were worth making, as many as there is reason for.
+func (run *Run) hops() bool {
+	if !run.opts.Automatic || run.opts.FirstStart > 0 || run.draw == nil || run.Covered > 0 && len(run.Ends) == 1 || factorWork(run.System) > tolerance.Second {
+		return false
+	}
+	_, eliminated := run.local.(*leaderSpace)
+	return eliminated || run.opts.Open && run.parted == nil && tree.Applies(run.System) == ""
+}
+
+// hop begins each start with a jump away from the lowest local solution so far (monotonic basin hopping: Wales and Doye 1997, Leary 2000), for systems of which no relaxation is made, and for those that the search has not
 // decided. It ends where twice as many in a row have gained nothing as there were before, and twice as many as starts are at least (half of it is measured in bench/ablation), or with a second's work: four times as many multiplications in the leader's space, whose dense kernels do as many.
 func (run *Run) hop(ctx context.Context, local func() int64) error {
-	jump, share, last := outer.Jumps(run.Start, run.within, run.opts.Seed), local()+tolerance.Second, 0
+	jump, share, last := run.jumps(), local()+tolerance.Second, 0
 	if l, ok := run.local.(*leaderSpace); ok {
 		l.down, share = true, share+3*tolerance.Second
+		jump = outer.Jumps(run.Start, run.within, run.opts.Seed)
 	}
 	for k := 0; k-last < 2*max(last, outer.MostStarts()) && local()+local()/int64(len(run.Ends)) <= share; k++ {
 		lowest := run.Best.F - tolerance.Sign*math.Abs(run.Best.F)
