@@ -27,8 +27,11 @@ data share: [hour]
 data idle: [hour]
 upper {
   var x: real in box(0, 1)
+  var kept: real in box(0, 1)
   let price = dual(balance)
   maximize sum(t in hour: share[t] * price[t] * gen[t, 1]) + sum(t in hour if idle[t] != 0: idle[t] * (2*spare[t] - 1)^2)
+  subject to
+    both: x + kept <= 2
 }
 lower {
   var gen: [hour, block] in nonneg
@@ -77,7 +80,7 @@ solve { ties = optimistic }
 			best, worst = best+most, worst+least
 		}
 		p := bindData(t, text, runtime.Data{"H": hours, "B": blocks, "cost": cost, "size": size, "load": load, "share": share, "idle": idle})
-		r, err := p.Eval(t.Context(), runtime.Values{{Name: "x", Data: []float64{1}}}, runtime.Options{})
+		r, err := p.Eval(t.Context(), runtime.Values{{Name: "x", Data: []float64{1}}, {Name: "kept", Data: []float64{1}}}, runtime.Options{})
 		if err != nil {
 			t.Fatalf("%d: %v", seed, err)
 		}

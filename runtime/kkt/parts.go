@@ -225,7 +225,10 @@ func (s *System) restrict(p *Part, k int, of, curvedColumn []int) {
 	}
 	// What relaxations do not say: rows of the lower level, the box of x, and which of its entries are whole.
 	whole := s.P
-	set := problem.Set{Lo: whole.X.Lo, Hi: whole.X.Hi, Kind: whole.X.Kind}
+	set := problem.Set{Lo: whole.X.Lo, Hi: whole.X.Hi, Kind: whole.X.Kind, Rhs: whole.X.Rhs} // rows of other parts are empty
+	if whole.X.E != nil {
+		set.E = whole.X.E.Part(each.Number(len(set.Kind)), placeX, out.Nx)
+	}
 	out.P = &problem.Problem{Name: whole.Name, Dx: out.Nx, Dy: out.Ny, X: &set, Coupled: whole.Coupled, Facts: whole.Facts, Rows: &problem.Rows{
 		Kind: linalg.Gather(whole.Rows.Kind, rows), A: whole.Rows.A.Part(rows, placeX, out.Nx), B: whole.Rows.B.Part(rows, placeY, out.Ny), Rhs: linalg.Gather(whole.Rows.Rhs, rows)}}
 	if set.Lo != nil {
