@@ -1,7 +1,6 @@
 package kkt
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -106,8 +105,7 @@ func (s *System) Answers(ctx context.Context, z []float64, sign float64, coupled
 func (f *Follower) Least(ctx context.Context, answers *System) (z, ray []float64, status activeset.Status) {
 	program := *answers.Relaxation
 	program.Q, program.C = answers.ScaledObjective(answers.Objective.Relaxed())
-	h := cmp.Or(program.Q, sparse.FromEntries(program.N, program.N, nil))
-	solver, err := activeset.NewApart(&program, sparse.Apart(h, program.A))
+	solver, err := apart(&program)
 	if err != nil {
 		return nil, nil, activeset.Failed
 	}

@@ -1,6 +1,7 @@
 package kkt
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -216,11 +217,7 @@ func (f *Follower) scaledHessian(h *sparse.CSR) *sparse.CSR {
 
 // once solves a program of its own.
 func (f *Follower) once(ctx context.Context, p *activeset.Program) *activeset.Solution {
-	h := p.Q
-	if h == nil {
-		h = sparse.FromEntries(p.N, p.N, nil)
-	}
-	solver, err := activeset.NewApart(p, sparse.Apart(h, p.A))
+	solver, err := apart(p)
 	if err != nil {
 		return &activeset.Solution{Status: activeset.Failed}
 	}
@@ -244,6 +241,11 @@ func (f *Follower) minimize(ctx context.Context, x []float64, h *sparse.CSR, c [
 	}
 	f.last = sol.Basis
 	return f.join(x, sol), sol.Status
+}
+
+// apart is the solver of a program part by part, as nothing joins them.
+func apart(p *activeset.Program) (*activeset.Apart, error) {
+	return activeset.NewApart(p, sparse.Apart(cmp.Or(p.Q, sparse.FromEntries(p.N, p.N, nil)), p.A))
 }
 
 // Rates are how an answer and its multipliers move along dx (len Nx), len N, where b bounds the directions of the relaxation's rows and columns along which they stay what they are to first order: the rates' own KKT system, the pairs of which are

@@ -28,6 +28,9 @@ func (k *Coupled) Size(i int) float64 {
 	return k.Scale[i]
 }
 
+// Over is by how much constraint i is violated at the value h, in parts of its size.
+func (k *Coupled) Over(i int, h float64) float64 { return k.Kind[i].Over(h) / k.Size(i) }
+
 // Penalty is the penalty at the values c of the constraints, and the weights with
 // which they enter F there: Weight_i where c_i is violated, for an equation
 // Weight_i with the sign of c_i, 0 elsewhere.

@@ -19,14 +19,22 @@ func (p *Problem) Followers() [][]int {
 	return [][]int{all}
 }
 
-// LargestFollower is the number of entries of y and rows of the follower with the most of them.
-func (p *Problem) LargestFollower() (most int) {
-	owner, size := make([]int, p.Dy), []int{0}
+// Owners are, of each entry of y, the number of its follower.
+func (p *Problem) Owners() []int {
+	owner := make([]int, p.Dy)
 	for k, ys := range p.Followers() {
-		size = append(size[:k], len(ys))
 		for _, j := range ys {
 			owner[j] = k
 		}
+	}
+	return owner
+}
+
+// LargestFollower is the number of entries of y and rows of the follower with the most of them.
+func (p *Problem) LargestFollower() (most int) {
+	owner, size := p.Owners(), []int{0}
+	for k, ys := range p.Followers() {
+		size = append(size[:k], len(ys))
 	}
 	for i := range p.Rows.Len() {
 		cols, vals := p.Rows.B.Row(i)

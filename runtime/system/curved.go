@@ -88,7 +88,7 @@ func violation(p *problem.Problem) *problem.Problem {
 		p.F.ValueGrad(gradX, grad, x, answer)
 		sum := 0.0
 		for i, h := range p.CoupledPart(grad) {
-			if over := p.Coupled.Kind[i].Over(h) / p.Coupled.Size(i); over > 0 {
+			if over := p.Coupled.Over(i, h); over > 0 {
 				sum += over * over
 				answer[p.Dy+i] = 2 * math.Copysign(over, h) / p.Coupled.Size(i)
 			}

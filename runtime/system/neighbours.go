@@ -18,12 +18,7 @@ func (run *Run) neighbours(ctx context.Context) (err error) {
 	if run.err != nil || run.opts.Search != SearchBudget || run.n.Integer != nil || len(followers) < 2 || opts.Plain || tree.Applies(s) != "" {
 		return nil
 	}
-	owner := make([]int, run.n.Dy)
-	for b, ys := range followers {
-		for _, j := range ys {
-			owner[j] = b
-		}
-	}
+	owner := run.n.Owners()
 	of := each.Of(s.Pairs, func(p kkt.Pair) int { // the follower of each pair
 		j, _ := run.n.Rows.B.First(p.Row)
 		return owner[max(j, 0)]

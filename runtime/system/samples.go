@@ -129,7 +129,7 @@ func (run *Run) sampled(x, y, lambda []float64) sample {
 	grad := make([]float64, len(answer))
 	out := sample{x: x, f: p.F.ValueGrad(make([]float64, p.Dx), grad, x, answer)}
 	for i, c := range p.CoupledPart(grad) {
-		if over := p.Coupled.Kind[i].Over(c) / p.Coupled.Size(i); over > tolerance.Sign || math.IsNaN(over) {
+		if over := p.Coupled.Over(i, c); over > tolerance.Sign || math.IsNaN(over) {
 			out.off += over
 		}
 	}
