@@ -59,14 +59,14 @@ func (p *Problem) describeExactTies(limited context.Context, r *Result, run *sys
 	if e.smooth == nil {
 		e.lose(ctx, e.here.Z)
 	}
-	if _, err := e.extreme(ctx, 1); err != nil { // stationary in the answer, too, which says nothing of answers far from it
+	if best, err := e.extreme(ctx, 1); err != nil { // stationary in the answer, too, which says nothing of answers far from it
 		ties.Optimistic = none
-		r.Notes = append(r.Notes, "F with the best of the follower's answers is not known: "+err.Error())
+		r.Notes = append(r.Notes, unknownEnd("best", sign, math.Min(best, e.here.F), err))
 	}
 	if worst, err := e.extreme(ctx, -1); err == nil {
 		ties.Pessimistic = Number(sign * worst)
 	} else {
-		r.Notes = append(r.Notes, "F with the worst of the follower's answers is not known: "+err.Error())
+		r.Notes = append(r.Notes, unknownEnd("worst", sign, math.Max(worst, e.here.F), err))
 	}
 	ties.Loss = Number(e.lost)
 	if at, distance := e.safe(limited); at != nil {

@@ -70,7 +70,7 @@ func newSystemPoint(p *Problem, s *kkt.System) (_ *systemPoint, err error) {
 type systemAnswer struct {
 	*kkt.Point
 	choice system.Choice
-	short  error // why Z is one of the answers, and not known to be the best or worst
+	short  error // why Z is one of the answers, the best one that was found if it is a system.Undecided, and not known to be the best or worst
 }
 
 // at is the follower's answer to x by the rule of the ties. The error is an *oracle.InfeasibleError or its kin, or the cause of ctx.
@@ -107,13 +107,12 @@ func (e *systemPoint) at(ctx context.Context, x []float64) (*systemAnswer, error
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case err != nil:
-			out.short = err
-		case end == nil:
+		case err == nil && end == nil:
 			return nil, &oracle.LowerError{Upper: true, Reason: "f has no end over the follower's answers and multipliers there"}
-		default:
+		case end != nil:
 			z = end
 		}
+		out.short = err
 	}
 	out.Point = &kkt.Point{Z: z, F: e.s.Value(z)}
 	if math.IsNaN(out.F) || math.IsInf(out.F, 0) {
@@ -204,24 +203,38 @@ func (p *Problem) answersAt(ctx context.Context, r *Result, e *systemPoint, answ
 	e.lose(ctx, answer.Z)
 	for _, end := range []struct {
 		sign float64
+		rule string
 		word string
 		to   *Number
-	}{{1, "best", &ties.Optimistic}, {-1, "worst", &ties.Pessimistic}} {
-		if z, f, err := system.ExtremeAnswer(ctx, e.s, e.follower, answer.Z, end.sign); err == nil {
-			*end.to = Number(sign*f + 0)
-			if z != nil {
-				e.lose(ctx, z)
-			}
-		} else {
+	}{{1, document.Optimistic, "best", &ties.Optimistic}, {-1, document.Pessimistic, "worst", &ties.Pessimistic}} {
+		z, f, err := answer.Z, answer.F, answer.short
+		if e.p.tieRule() != end.rule {
+			z, f, err = system.ExtremeAnswer(ctx, e.s, e.follower, answer.Z, end.sign)
+		}
+		*end.to = Number(sign*f + 0)
+		if err != nil {
 			*end.to = Number(math.NaN())
-			r.Notes = append(r.Notes, fmt.Sprintf("F with the %s of the follower's answers is not known: %v", end.word, err))
+			r.Notes = append(r.Notes, unknownEnd(end.word, sign, f, err))
+		} else if z != nil {
+			e.lose(ctx, z)
 		}
 	}
-	if answer.short != nil {
+	if short := (*system.Undecided)(nil); errors.As(answer.short, &short) {
+		r.Notes = append(r.Notes, "F is with the best of them that was found")
+	} else if answer.short != nil {
 		r.Notes = append(r.Notes, "F is with one of the follower's answers")
 	}
 	ties.Loss = Number(e.lost)
 	return ties
+}
+
+// unknownEnd says why F with the best or the worst of the follower's answers is not known, and between what it is where a search for it found f.
+func unknownEnd(word string, sign, f float64, err error) string {
+	text := fmt.Sprintf("F with the %s of the follower's answers is not known: %v", word, err)
+	if short := (*system.Undecided)(nil); errors.As(err, &short) && !math.IsInf(short.Bound, 0) {
+		text += fmt.Sprintf("; it is between %.10g and %.10g", math.Min(sign*f, sign*short.Bound), math.Max(sign*f, sign*short.Bound))
+	}
+	return text
 }
 
 // lose takes the answer of z into lost: what the follower loses at most by the answers that are spoken of, against its best one.

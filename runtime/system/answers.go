@@ -28,7 +28,7 @@ func ChoiceAt(ctx context.Context, follower *kkt.Follower, z []float64) Choice {
 }
 
 // ExtremeAnswer is the answer of the follower at z's x, with multipliers, that has the least (sign 1) or the largest (sign -1) f, and that f: a convex program for each of
-// its parts, or a search where f is not convex there. f is infinite, and the answer nil, where the set has no end along which f has one.
+// its parts, or a search where f is not convex there; the best answer that a search found stands beside an error that is Undecided. f is infinite, and the answer nil, where the set has no end along which f has one.
 func ExtremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z []float64, sign float64) (answer []float64, f float64, err error) {
 	answer, f, err = extremeAnswer(ctx, s, follower, z, sign)
 	if errors.As(err, new(*pieces.Unbounded)) {
@@ -63,23 +63,37 @@ func extremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z
 			return nil, 0, err
 		}
 		answer, err := least(ctx, set, follower)
-		switch {
-		case errors.Is(err, errNoAnswer) && coupled:
-		case err != nil:
-			return nil, 0, err
-		default:
-			return answer, s.Value(answer), nil
+		if errors.Is(err, errNoAnswer) && coupled {
+			continue
 		}
+		if answer == nil {
+			return nil, 0, err
+		}
+		f := s.Value(answer)
+		if short := (*Undecided)(nil); errors.As(err, &short) {
+			short.Bound = f - sign*short.gap
+		}
+		return answer, f, err
 	}
 	return nil, 0, errors.New("the follower's answers were not found")
 }
 
+// Undecided is the error of a search over the follower's answers that ended before it knew which one is best.
+type Undecided struct {
+	Bound float64 // none has a lower f, or a higher one where the largest is looked for
+
+	why string
+	gap float64
+}
+
+func (e *Undecided) Error() string { return "the search over the follower's answers: " + e.why }
+
 var errNoAnswer = errors.New("none of the follower's answers keeps the leader's rows")
 
 // least is the point of a set of answers (kkt.System.Answers) at which f is least: by a search on the followers of which f is not convex, by convex programs on the others, that nothing joins with these. Where f has no end the
-// error is a pieces.Unbounded.
+// error is a pieces.Unbounded; beside an Undecided one stands the best point that was found, if any.
 func least(ctx context.Context, set *kkt.System, follower *kkt.Follower) (z []float64, err error) {
-	z, ray := make([]float64, set.N), []float64(nil)
+	z, ray, open := make([]float64, set.N), []float64(nil), error(nil)
 	take := func(part *kkt.Part, at, falls []float64) {
 		linalg.Scatter(z, part.Cols, at)
 		if falls != nil && ray == nil {
@@ -116,14 +130,17 @@ func least(ctx context.Context, set *kkt.System, follower *kkt.Follower) (z []fl
 			take(searched, found.Best.Z, nil)
 		case found.Outcome == tree.Unbounded:
 			take(searched, found.Best.Z, found.Ray)
-		default:
+		case found.Best == nil:
 			return nil, fmt.Errorf("the search over the follower's answers: %s", found.Why)
+		default:
+			take(searched, found.Best.Z, nil)
+			open = &Undecided{why: found.Why, gap: found.Best.F - found.Bound}
 		}
 	}
 	if ray != nil {
 		return nil, &pieces.Unbounded{Z: z, Ray: ray}
 	}
-	return z, nil
+	return z, open
 }
 
 // takeBestAnswer goes on from the follower's answer to the best point's x that is best for the leader: a local solution need not be it where f is not convex over the answers, as the product of a
@@ -145,7 +162,7 @@ func (run *Run) takeBestAnswer(ctx context.Context) (err error) {
 		if errors.As(err, new(*pieces.Unbounded)) {
 			return err
 		}
-		if err != nil || !(f < run.Best.F-tolerance.Sign*run.System.Terms(run.Best.Z)) {
+		if z == nil || !(f < run.Best.F-tolerance.Sign*run.System.Terms(run.Best.Z)) {
 			return nil // what is not known is said with the result
 		}
 		branch, _ := run.System.BranchAt(z)
