@@ -24,6 +24,9 @@ type block struct {
 	e, y     []float64 // m x len(ys), m x m; e nil: y is lambda, and E the identity (condensed)
 }
 
+// perCall are the multiplications that a call for a block, or a row of one, counts as beside its own: of small blocks it takes longer (measured with 1e4 of one row each).
+const perCall = 32
+
 // Sparse reports whether the follower of a problem is taken with sparse factors: its Hessian is known to be sparse, and it is one, or the largest of several has more than tolerance.DenseOrder entries of y and rows, up to
 // which a dense factor takes no longer than what goes with a sparse one; or their derivatives in x are more than tolerance.MostNumbers.
 func Sparse(p *problem.Problem) bool {

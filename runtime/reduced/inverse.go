@@ -2,6 +2,7 @@ package reduced
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -13,7 +14,7 @@ import (
 type inverse struct {
 	f     *follower
 	rows  []int  // S, block by block
-	at    []int  // of each row, its place in S plus 1; 0 for none
+	at    []int  // of each row in S, its place among those of its block plus 1; 0 for the others
 	parts []part // of each block
 	start []int  // where the rows of each block are in rows
 	// dependent: a solve with sparse factors did not come to an end, since rows of S depend on each other.
@@ -38,9 +39,16 @@ func (z *inverse) arrange() {
 	for k := range z.parts {
 		z.start[k] = len(z.rows)
 		z.rows = append(z.rows, z.parts[k].rows...)
+		for i, r := range z.parts[k].rows {
+			z.at[r] = i + 1
+		}
 	}
-	for a, r := range z.rows {
-		z.at[r] = a + 1
+}
+
+// moved has the rows of the blocks behind k begin later, by as many as came.
+func (z *inverse) moved(k, came int) {
+	for l := k + 1; l < len(z.start); l++ {
+		z.start[l] += came
 	}
 }
 
@@ -78,15 +86,24 @@ func (z *inverse) times(dst, v []float64) {
 		return
 	}
 	for k := range z.parts {
-		z.parts[k].times(z.of(k, dst), z.of(k, v))
-		z.f.work += int64(len(z.parts[k].rows) * len(z.parts[k].rows))
+		z.timesOf(k, z.of(k, dst), z.of(k, v))
 	}
+}
+
+// timesOf is times for the rows of block k alone.
+func (z *inverse) timesOf(k int, dst, v []float64) {
+	if z.f.sparse != nil {
+		z.times(dst, v)
+		return
+	}
+	z.parts[k].times(dst, v)
+	z.f.work += perCall + int64(len(dst)*len(dst))
 }
 
 // norm is the sum of the absolute entries of Z in the row of r, which is in S.
 func (z *inverse) norm(r int) float64 {
 	unit, out := make([]float64, len(z.rows)), make([]float64, len(z.rows))
-	unit[z.at[r]-1] = 1
+	unit[z.start[z.f.owner[r]]+z.at[r]-1] = 1
 	z.times(out, unit)
 	return floats.Norm(out, 1)
 }
@@ -131,21 +148,24 @@ const roundedPivot = 1e-4
 // add takes row j into S, of which u and pivot are its column; sparse factors follow when they are used.
 func (z *inverse) add(j int, u []float64, pivot float64) {
 	k := z.f.owner[j]
+	q := &z.parts[k]
+	z.rows = slices.Insert(z.rows, z.start[k]+len(q.rows), j)
 	if z.f.sparse != nil {
-		z.parts[k].rows = append(z.parts[k].rows, j)
+		q.rows = append(q.rows, j)
 	} else {
-		z.parts[k].add(j, u, pivot)
-		z.f.work += int64(len(z.parts[k].rows) * len(z.parts[k].rows))
+		q.add(j, u, pivot)
+		z.f.work += int64(len(q.rows) * len(q.rows))
 	}
-	z.arrange()
+	z.at[j] = len(q.rows)
+	z.moved(k, 1)
 }
 
-// drop takes row j out of S.
+// drop takes row j out of S; the last one of its block takes its place.
 func (z *inverse) drop(j int) {
 	k := z.f.owner[j]
 	q := &z.parts[k]
-	i, last := z.at[j]-1-z.start[k], len(q.rows)-1
-	z.at[j] = 0
+	i, last := z.at[j]-1, len(q.rows)-1
+	z.at[q.rows[last]], z.at[j] = z.at[j], 0
 	if z.f.sparse != nil {
 		q.rows[i] = q.rows[last]
 		q.rows = q.rows[:last]
@@ -153,7 +173,10 @@ func (z *inverse) drop(j int) {
 		q.drop(i)
 		z.f.work += int64(last * last)
 	}
-	z.arrange()
+	from := z.start[k]
+	copy(z.rows[from:], q.rows)
+	z.rows = slices.Delete(z.rows, from+last, from+last+1)
+	z.moved(k, -1)
 }
 
 // forget has the next set make everything anew.
@@ -166,27 +189,36 @@ func (z *inverse) forget() {
 // set makes S the given rows. Those of a block are kept in their order, or as they are where they are the same and fewer have come and gone than there are: a factor of them takes as much as so many changes, and rounding of these
 // adds up. It reports false, and leaves S empty, where rows depend on each other.
 func (z *inverse) set(rows []int) bool {
-	own, known := make([][]int, len(z.parts)), make([]int, len(z.parts))
+	sorted, before, known := make([]int, len(rows)), make([]int, len(z.parts)+1), make([]int, len(z.parts))
+	for _, r := range rows {
+		before[z.f.owner[r]+1]++
+		if z.at[r] > 0 {
+			known[z.f.owner[r]]++
+		}
+	}
+	for k := range z.parts {
+		before[k+1] += before[k]
+	}
+	next := slices.Clone(before)
 	for _, r := range rows {
 		k := z.f.owner[r]
-		own[k] = append(own[k], r)
-		if z.at[r] > 0 {
-			known[k]++
-		}
+		sorted[next[k]] = r
+		next[k]++
 	}
 	clear(z.at)
 	ok := true
 	for k := range z.parts {
-		q := &z.parts[k]
+		q, own := &z.parts[k], sorted[before[k]:before[k+1]]
 		if z.f.sparse != nil {
-			q.rows = append(q.rows[:0], own[k]...)
+			q.rows = append(q.rows[:0], own...)
 			continue
 		}
-		if n := len(own[k]); n > 0 && n == len(q.rows) && n == known[k] && q.moved <= n {
+		n := len(own)
+		if n > 0 && n == len(q.rows) && n == known[k] && q.moved <= n {
 			continue
 		}
-		ok = ok && q.set(own[k])
-		z.f.work += int64(len(own[k])) * int64(len(own[k])) * int64(len(own[k]))
+		ok = ok && q.set(own)
+		z.f.work += perCall + int64(n)*int64(n)*int64(n)
 	}
 	if z.f.sparse != nil && len(rows) > 0 {
 		// A right side that is not in the range of dependent rows tells them.

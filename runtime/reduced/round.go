@@ -202,7 +202,7 @@ func (p *piece) round(ctx context.Context, st *State) (*Status, error) {
 	if flat && linalg.Dot(j.reduced, d) > 0 {
 		floats.Scale(-1, d)
 	}
-	value, out, err := p.search(d, j.value, known, g, flat, st)
+	value, out, err := p.search(ctx, d, j.value, known, g, flat, st)
 	if err != nil {
 		return nil, err
 	}

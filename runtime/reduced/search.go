@@ -1,6 +1,7 @@
 package reduced
 
 import (
+	"context"
 	"errors"
 	"math"
 	"slices"
@@ -52,29 +53,46 @@ func (p *piece) unbounded(q *rates) error {
 type rates struct {
 	move      point     // of what f reads
 	lambda, v []float64 // len m
+	r, y      []float64 // R d and J d of the direction: what v and y have with no row in S
 }
 
-// rates of the direction d; r is R d.
-func (p *piece) rates(out *rates, d, r []float64) {
-	f, k := p.f, len(p.z.rows)
-	rhs, l := make([]float64, k), make([]float64, k)
-	for a, s := range p.z.rows {
-		rhs[a] = -r[s]
+// along is the rates of the direction d.
+func (p *piece) along(d []float64) *rates {
+	f := p.f
+	q := &rates{newPoint(f.nw, f.n, len(p.p.Duals)), make([]float64, f.m), make([]float64, f.m), make([]float64, f.m), make([]float64, f.n)}
+	copy(q.move.w, d)
+	linalg.Gemv(q.r, 1, f.r, f.m, f.nw, false, d)
+	f.addJ(q.y, d)
+	p.turn(q, 0, len(f.blocks))
+	return q
+}
+
+// turn brings the rates of blocks up to date, from one on and before another, whose S has changed: those of the others are as they were.
+func (p *piece) turn(q *rates, from, before int) {
+	f := p.f
+	for k := from; k < before; k++ {
+		b, rows := &f.blocks[k], p.z.parts[k].rows
+		rhs, l := make([]float64, len(rows)), make([]float64, len(rows))
+		for a, s := range rows {
+			rhs[a] = -q.r[s]
+		}
+		p.z.timesOf(k, l, rhs)
+		clear(b.rows(q.lambda))
+		copy(b.rows(q.v), b.rows(q.r))
+		for _, j := range b.ys {
+			q.move.y[j] = q.y[j]
+		}
+		for a, s := range rows {
+			q.lambda[s] = l[a]
+		}
+		of := func(a, _ int) float64 { return l[a] }
+		f.addY(q.v, rows, of)
+		f.addET(q.move.y, rows, of)
+		for _, s := range rows {
+			q.v[s] = 0
+		}
 	}
-	p.z.times(l, rhs)
-	clear(out.lambda)
-	copy(out.v, r)
-	for a, s := range p.z.rows {
-		out.lambda[s] = l[a]
-	}
-	f.addY(out.v, p.z.rows, func(a, _ int) float64 { return l[a] })
-	for _, s := range p.z.rows {
-		out.v[s] = 0
-	}
-	copy(out.move.w, d)
-	clear(out.move.y)
-	p.respond(out.move.y, d, out.lambda)
-	p.duals(out.move.dual, out.lambda)
+	p.duals(q.move.dual, q.lambda)
 }
 
 // stop is what a step runs into.
@@ -157,23 +175,24 @@ type outcome struct {
 	kinks   int
 }
 
+// perCrossing are the multiplications that a crossing counts as for each entry of w, y and the rows, all of which it passes over ten times, entry by entry (measured with 1e4 of them).
+const perCrossing = 40
+
 // search goes along d as far as F falls, through the pieces that come: at each kink to the next piece while F falls on, else the row is kept as
 // an equation, as it is where it comes a second time with no fall of F between by more than its noise (State.Crossed): branches that F falls on up to one kink, with biactive rows that curve, would lead to and fro. Along a flat d F falls to second order. Where y is affine along d and f quadratic, the minimizer on a piece is exact. F is known to no more than known; g is the gradient of f at the point, which it brings up to date.
-func (p *piece) search(d []float64, value, known float64, g point, flat bool, st *State) (float64, outcome, error) {
+func (p *piece) search(ctx context.Context, d []float64, value, known float64, g point, flat bool, st *State) (float64, outcome, error) {
 	f := p.f
-	r := make([]float64, f.m)
-	linalg.Gemv(r, 1, f.r, f.m, f.nw, false, d)
-	q := &rates{newPoint(f.nw, f.n, len(p.p.Duals)), make([]float64, f.m), make([]float64, f.m)}
+	q := p.along(d)
 	curve := newPoint(f.nw, f.n, len(p.p.Duals))
 	var out outcome
 	for range 4*f.m + 10 {
-		p.rates(q, d, r)
 		if p.z.failed() {
 			return value, out, ErrFactors
 		}
-		if out.kinks > 0 && p.strays(q) {
+		if p.working(st, 0); out.kinks > 0 && (ctx.Err() != nil || p.strays(q)) {
 			return value, out, nil // the biactive rows do not stay so along d on this piece
 		}
+		p.work(perCrossing * (f.m + f.n + f.nw))
 		slope := g.dot(q.move)
 		if slope >= 0 && (!flat || out.changed) {
 			return value, out, nil
@@ -242,12 +261,12 @@ func (p *piece) search(d []float64, value, known float64, g point, flat bool, st
 			p.z.drop(i)
 			p.lambda[i], p.side[i] = 0, 0
 		}
-		if again || next.kind == enters && !p.pass(i, side, d, r, q, g) {
+		if again || next.kind == enters && !p.pass(i, side, q, g) {
 			p.keep(i, side)
 			return value, out, nil
 		}
 		if next.kind == leaves {
-			if p.rates(q, d, r); g.dot(q.move) >= 0 {
+			if p.turn(q, f.owner[i], f.owner[i]+1); g.dot(q.move) >= 0 {
 				p.keep(i, side)
 				return value, out, nil
 			}
@@ -257,22 +276,24 @@ func (p *piece) search(d []float64, value, known float64, g point, flat bool, st
 }
 
 // pass takes row i into S where F falls on behind it; else, or where the follower has no answer behind it, it leaves S as it was and reports false.
-func (p *piece) pass(i int, side int8, d, r []float64, q *rates, g point) bool {
-	rows := slices.Clone(p.z.rows)
-	lambda, sides := slices.Clone(p.lambda), slices.Clone(p.side)
+func (p *piece) pass(i int, side int8, q *rates, g point) bool {
+	k := p.f.owner[i]
+	b, rows := &p.f.blocks[k], slices.Clone(p.z.beside(i))
+	lambda, sides := slices.Clone(b.rows(p.lambda)), slices.Clone(p.side[b.first:b.first+b.m])
 	if p.enter(i, side) {
-		if p.rates(q, d, r); g.dot(q.move) < 0 {
+		if p.turn(q, k, k+1); g.dot(q.move) < 0 {
 			return true
 		}
 	}
-	switch {
-	case len(p.z.rows) > len(rows):
+	switch now := p.z.beside(i); {
+	case len(now) > len(rows):
 		p.z.drop(i)
-	case !slices.Equal(p.z.rows, rows):
-		p.z.set(rows)
+	case !slices.Equal(now, rows):
+		from := p.z.start[k]
+		p.z.set(slices.Concat(p.z.rows[:from], rows, p.z.rows[from+len(now):]))
 	}
-	copy(p.lambda, lambda)
-	copy(p.side, sides)
+	copy(b.rows(p.lambda), lambda)
+	copy(p.side[b.first:], sides)
 	return false
 }
 

@@ -210,7 +210,7 @@ func (f *follower) addET(y []float64, rows []int, lambda func(a, r int) float64)
 			if v := lambda(a, r); v != 0 {
 				b := f.blockOf(r)
 				b.axpy(y, v, r)
-				f.work += int64(b.width())
+				f.work += perCall + int64(b.width())
 			}
 		}
 		return
@@ -224,7 +224,7 @@ func (f *follower) addY(dst []float64, rows []int, lambda func(a, r int) float64
 		for a, r := range rows {
 			b := f.blockOf(r)
 			linalg.Axpy(b.rows(dst), lambda(a, r), b.rowY(r))
-			f.work += int64(b.m)
+			f.work += perCall + int64(b.m)
 		}
 		return
 	}

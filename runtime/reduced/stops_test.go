@@ -20,7 +20,7 @@ func TestFirstStop(t *testing.T) {
 			f.rows = append(f.rows, row{lo: math.Inf(-1), hi: math.Inf(1)})
 		}
 		size := math.Pow(10, 8*rng.Float64()-4)
-		q := &rates{point{w: make([]float64, nw)}, make([]float64, m), make([]float64, m)}
+		q := &rates{move: point{w: make([]float64, nw)}, lambda: make([]float64, m), v: make([]float64, m)}
 		q.move.w[0], q.v[0], q.lambda[0] = size, size, size // the largest rates, of what has no end
 		slow := math.Pow(10, -2-10*rng.Float64())
 		if k%5 == 0 {
