@@ -121,3 +121,38 @@ solve { ties = optimistic }
 		t.Errorf("only %d models have a safe point", found)
 	}
 }
+
+// The follower's only answer at a safe point is so by signs that no program of it leaves open: of costs that make a vertex the answer, with a tie to others 1e-9 of them away, a program from another basis took another vertex, and what was solved
+// and proved failed its own verification. The optimum is that of the inverse linear program.
+func TestSafePointOfACostIsNoTie(t *testing.T) {
+	model, err := Compile("inverse.blv", `model inverse
+data A: matrix[6, 8] = [[2, 5, 1, 1, 0, 4, 3, 5], [3, 3, 2, 2, 2, 1, 1, 3], [0, 0, 0, 0, 4, 3, 5, 5], [2, 4, 1, 2, 4, 1, 3, 5], [3, 1, 5, 0, 2, 0, 1, 3], [4, 0, 0, 1, 4, 4, 2, 5]]
+data b: vector[6] = [13.6, 11.2, 11.2, 14.2, 10, 13]
+data c0: vector[8] = [-6, -7, -8, -3, -8, -9, -9, -9]
+data seen: vector[8] = [0, 0.5733333333333334, 1, 1, 0.7933333333333336, 1, 0, 0.9466666666666663]
+upper {
+  var c: vector[8] in box(-40, 40)
+  minimize norminf(c - c0)
+  subject to
+    fit: y == seen
+}
+lower {
+  var y: vector[8] in box(0, 1)
+  minimize c' * y
+  subject to
+    rows: A * y <= b
+}
+solve { ties = optimistic }
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := model.Bind(nil, BindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Solve(context.Background(), Options{Seed: 1})
+	if err != nil || r.Status != Solved || r.Lower.Ties.Safe == nil || math.Abs(float64(r.Upper.Objective)-2.25) > 1e-6 {
+		t.Fatalf("%v, %v: %s, F %v", err, r.Status, r.Reason, r.Upper.Objective)
+	}
+}

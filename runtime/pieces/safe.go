@@ -142,7 +142,8 @@ func (v *Solver) interior(ctx context.Context, p *kkt.Point, fix []kkt.Fix) (z [
 	return nil, change
 }
 
-// towards goes from p towards a point strictly inside a branch and takes the first of safeSteps at which the follower's only answer is that of the branch.
+// towards goes from p towards a point strictly inside a branch and takes the first of safeSteps at which the follower's only answer is that of the branch,
+// by signs that exceed what decides them by tolerance.Margin: another program of the follower may take another answer where they do not.
 func (v *Solver) towards(ctx context.Context, p *kkt.Point, inside []float64) *Safe {
 	s := v.s
 	size, way := 0.0, 0.0
@@ -155,8 +156,13 @@ func (v *Solver) towards(ctx context.Context, p *kkt.Point, inside []float64) *S
 	size = math.Max(size, way)
 	for _, step := range safeSteps {
 		t := math.Min(1, step*size/way)
-		z := each.Below(s.N, func(j int) float64 { return p.Z[j] + t*(inside[j]-p.Z[j]) })
-		answer, status := v.follower.Solve(ctx, s.X(z))
+		at := func(t float64) []float64 {
+			return each.Below(s.N, func(j int) float64 { return p.Z[j] + t*(inside[j]-p.Z[j]) })
+		}
+		if near := at(t / tolerance.Margin); !v.follower.Unique(ctx, near) || !v.follower.UniqueMultipliers(ctx, near) {
+			continue
+		}
+		answer, status := v.follower.Solve(ctx, s.X(at(t)))
 		if status != activeset.Optimal || !v.follower.Unique(ctx, answer) || !v.follower.UniqueMultipliers(ctx, answer) {
 			continue
 		}
