@@ -52,10 +52,9 @@ lower {
 	}
 }
 
-// A bonus at which nobody works has no slope, and others are better: pains of effort are drawn so that a common rate pays. A start from a draw may stall without a certificate, and the run with it (seed 361538783): few do.
+// A bonus at which nobody works has no slope, and others are better: pains of effort are drawn so that a common rate pays. A start from a draw may stall without a certificate: the run goes on from its point off the KKT system (seed 361538783).
 func TestBonusAtWhichNobodyWorks(t *testing.T) {
 	t.Parallel()
-	missed, all := 0, 0
 	for seed := range members.Seeds(t, 2) {
 		rng := rand.New(rand.NewPCG(seed, 96))
 		n := 25 + rng.IntN(20)
@@ -100,17 +99,12 @@ lower person[w in 1..n] {
 				best = math.Max(best, told.F-float64(n)*base)
 			}
 		}
-		all++
 		f := float64(r.Upper.Objective)
 		if r.Status != runtime.Solved || !verified(p, r) {
 			t.Errorf("seed %d, %d workers: %v (%s)", seed, n, r.Status, r.Reason)
 		}
 		if f < best-1e-6*math.Abs(best) {
-			t.Logf("seed %d, %d workers: F = %v (%s), and a common rate has %v", seed, n, f, r.Reason, best)
-			missed++
+			t.Errorf("seed %d, %d workers: F = %v (%s), and a common rate has %v", seed, n, f, r.Reason, best)
 		}
-	}
-	if missed > max(1, all/10) {
-		t.Errorf("%d of %d are worse than a common rate", missed, all)
 	}
 }

@@ -59,6 +59,9 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (_ *Result, err error
 			return r, err
 		}
 		onSystem = fmt.Sprintf("the solve on the KKT system ended as %s (%s)", r.Status, r.Reason)
+		if r.HasPoint() { // without a certificate
+			opts.Start = r.Upper.Variables
+		}
 	}
 	if p.Numeric.Integer != nil {
 		return nil, p.continuous(p.whyNot(opts), p.otherMethod(opts) != "" && p.whyNot(Options{}) == "")
