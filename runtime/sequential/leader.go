@@ -34,7 +34,7 @@ func (v *Solver) system(p *problem.Problem) (*kkt.System, error) {
 // inLeaderSpace solves a subproblem from z: with the biactive rows of the last one, and without them where that leads nowhere.
 func (v *Solver) inLeaderSpace(ctx context.Context, s *kkt.System, z []float64, st *state) (*kkt.Point, error) {
 	opts := reduced.Options{NoPath: true, Near: true, Warm: st.end, OneVertex: !st.vertices}
-	if st.fine { // what is left of the gradient is by the terms of a follower without rows, and more by those of the certificate
+	if st.hidden > 0 { // what is left of the gradient is by the terms of a follower without rows, and more by those of the certificate
 		opts.Tolerance = tolerance.Sign / math.Max(tolerance.Hiding, st.hidden)
 	}
 	r, err := v.inLeader(ctx, s, z, opts)
@@ -101,7 +101,7 @@ func (v *Solver) estimate(ctx context.Context, st *state) (weights, bool) {
 	if err != nil {
 		return weights{}, false
 	}
-	r, err := v.still(ctx, s, v.start(s, st.pt))
+	r, err := v.still(ctx, s, v.start(s, st.pt), st)
 	if err != nil {
 		return weights{}, false
 	}
@@ -109,8 +109,15 @@ func (v *Solver) estimate(ctx context.Context, st *state) (weights, bool) {
 }
 
 // still is the point of z with the multipliers of the branches that meet there.
-func (v *Solver) still(ctx context.Context, s *kkt.System, z []float64) (*reduced.Result, error) {
-	return v.inLeader(ctx, s, z, reduced.Options{Still: true})
+func (v *Solver) still(ctx context.Context, s *kkt.System, z []float64, st *state) (*reduced.Result, error) {
+	r, err := v.inLeader(ctx, s, z, reduced.Options{Still: true})
+	if err != nil {
+		return nil, err
+	}
+	if _, size := s.Residual(r.Point.Multipliers, r.Point.Z); size > 0 {
+		st.hidden = r.End.Scale / size
+	}
+	return r, nil
 }
 
 // onto moves y of z onto the rows that hold at it, where that leaves the follower's forces what they are but for rounding: next to a bound at which log(y), or a slope of a power, has its end an answer is none at it.
@@ -132,7 +139,7 @@ func (v *Solver) onto(s *kkt.System, z []float64) {
 func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Examined, error) {
 	z := v.start(s, st.pt)
 	out := &pieces.Examined{Point: &kkt.Point{Z: z, F: st.pt.f, SecondOrder: kkt.NotChecked}, Measure: math.Inf(1)}
-	r, err := v.still(ctx, s, z)
+	r, err := v.still(ctx, s, z, st)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -146,9 +153,6 @@ func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Ex
 	m := r.Point.Multipliers
 	s.Settle(m, z)
 	left, size := s.Residual(m, z)
-	if size > 0 {
-		st.hidden = r.End.Scale / size
-	}
 	out.Measure = math.Max(left/math.Max(size, math.SmallestNonzeroFloat64), -r.Least*math.Min(1, st.hidden)) // the gradient's own terms vanish with it where nothing holds
 	if out.Measure <= tolerance.Certified {
 		out.Point.Multipliers, out.Point.SecondOrder = m, r.Point.SecondOrder

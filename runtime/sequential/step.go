@@ -146,11 +146,12 @@ func (v *Solver) descend(ctx context.Context, st *state) (_ *kkt.Point, err erro
 		}
 	}
 	before := math.Inf(1)
+	near := false                      // the last step promised no more than a certificate may leave: it has left of the gradient about as little
 	still := false                     // the last step was taken for what rounding hides of its fall: phi is no lower
 	var end *pieces.Examined           // the most stationary point that was examined
 	escapes := v.p.Dx + v.p.Rows.Len() // a way of negative curvature ends at a constraint: as many of them as there are constraints lead somewhere else, or nowhere
 	for round := 1; round <= tolerance.Steps; round++ {
-		if v.opts.Large && st.fine { // a subproblem takes longer than a look at the point
+		if v.opts.Large && (st.fine || near) { // a subproblem takes longer than a look at the point
 			if seen, err := v.examine(ctx, st); err == nil && seen.Point.Multipliers != nil && seen.Point.AllVertices {
 				return seen.Point, nil
 			}
@@ -183,6 +184,7 @@ func (v *Solver) descend(ctx context.Context, st *state) (_ *kkt.Point, err erro
 				return nil, ray
 			}
 		}
+		near = q.promise <= tolerance.Certified*q.terms
 		phi := st.pt.f + v.violation(st.pt.c, st.penalty)
 		if v.opts.Observer != nil {
 			v.opts.Observer(pieces.Step{Round: round, F: st.pt.f, Measure: math.Max(0, q.promise) / math.Max(q.terms, 0x1p-1022), Biactive: len(q.p.Biactive)})
