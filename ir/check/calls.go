@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"bilevelc/internal/each"
@@ -177,12 +176,8 @@ func (c *checker) withoutEnd(x lang.Expr, d ir.Dim) string {
 // functionNames lists every function that a call could mean.
 func (c *checker) functionNames() []string {
 	out := slices.AppendSeq(slices.Collect(maps.Keys(intrinsics)), maps.Keys(c.program.Library))
-	for n, e := range c.symbols {
-		if e.symbol.Kind == ir.FnSymbol {
-			out = append(out, n)
-		}
-	}
-	sort.Strings(out)
+	out = append(out, c.declared(func(k ir.SymbolKind) bool { return k == ir.FnSymbol })...)
+	slices.Sort(out)
 	return out
 }
 

@@ -130,13 +130,7 @@ func (c *checker) setNamed(n lang.Ident) *indexSet {
 		if entry != nil {
 			d.Summary = fmt.Sprintf("`%s` is not an index set", n.Name)
 		}
-		var names []string
-		for _, e := range c.ordered {
-			if e.symbol.Kind == ir.SetSymbol {
-				names = append(names, e.symbol.Name)
-			}
-		}
-		d.Fix = diag.Meant(n.Name, names)
+		d.Fix = diag.Meant(n.Name, c.declared(func(k ir.SymbolKind) bool { return k == ir.SetSymbol }))
 		return nil
 	}
 	entry.used = true

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 
 	"bilevelc/internal/each"
@@ -235,17 +234,18 @@ func (c *checker) functionAsValue(s *scope, e *lang.Name) value {
 
 // visible lists the values that a name at s could mean, for suggestions.
 func (c *checker) visible(s *scope) []string {
-	var out []string
+	out := c.declared(func(k ir.SymbolKind) bool { return k != ir.FnSymbol })
 	for t := s; t != nil; t = t.parent {
 		out = slices.AppendSeq(out, maps.Keys(t.names))
 	}
-	for n, e := range c.symbols {
-		if e.symbol.Kind != ir.FnSymbol {
-			out = append(out, n)
-		}
-	}
-	sort.Strings(out)
+	slices.Sort(out)
 	return out
+}
+
+// declared lists the names of the model that are of such a kind, in order.
+func (c *checker) declared(one func(ir.SymbolKind) bool) []string {
+	of := each.Where(c.ordered, func(e *entry) bool { return one(e.symbol.Kind) })
+	return each.Of(of, func(e *entry) string { return e.symbol.Name })
 }
 
 // unused warns of what was declared and never read. What has an error of its
@@ -254,7 +254,7 @@ func (c *checker) unused() {
 	faults := c.faults()
 	for _, e := range c.ordered {
 		decl := e.symbol.Decl.Span()
-		i := sort.SearchInts(faults, decl.Start)
+		i, _ := slices.BinarySearch(faults, decl.Start)
 		if e.used || slices.Contains(c.spoken, e.symbol.Name) || i < len(faults) && faults[i] < decl.End {
 			continue
 		}
@@ -267,12 +267,8 @@ func (c *checker) unused() {
 
 // faults lists the places of the errors in the model, in order.
 func (c *checker) faults() []int {
-	var out []int
-	for _, d := range c.diags {
-		if d.Severity == diag.Error && d.Subject.Source == c.file.Source {
-			out = append(out, d.Subject.Start)
-		}
-	}
-	sort.Ints(out)
+	own := each.Where(c.diags, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error && d.Subject.Source == c.file.Source })
+	out := each.Of(own, func(d *diag.Diagnostic) int { return d.Subject.Start })
+	slices.Sort(out)
 	return out
 }

@@ -1,12 +1,13 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"math/big"
 	"slices"
 	"sort"
 	"strings"
+
+	"bilevelc/internal/each"
 )
 
 // Limits that keep symbolic sizes small however hostile the model: a size
@@ -52,26 +53,21 @@ const (
 // sizes must be exact, dy / 5 is (1/5) dy, and 5 * (dy / 5) equals dy. Polys
 // are immutable.
 type poly struct {
-	terms []term // in the order of their powers, no zero coefficients
+	terms []term // in the order of their factors, no zero coefficients
 	// byDefault caches withDefaults: the sizes of large arrays are compared
 	// with every index.
 	byDefault *poly
 }
 
 type term struct {
-	coef   *big.Rat
-	powers []power // sorted by atom id, exponents > 0
+	coef    *big.Rat
+	factors []*atom // by id, a power as often as its exponent says
 }
 
-type power struct {
-	atom *atom
-	exp  int
-}
+func byID(u, v *atom) int { return u.id - v.id }
 
-// order compares products of powers: the one without any first, then by their first atoms.
-func order(s, t []power) int {
-	return slices.CompareFunc(s, t, func(u, v power) int { return cmp.Or(u.atom.id-v.atom.id, u.exp-v.exp) })
-}
+// order compares products: the one without factors first, then by their first atoms.
+func order(s, t []*atom) int { return slices.CompareFunc(s, t, byID) }
 
 var one, minusOne = big.NewRat(1, 1), big.NewRat(-1, 1)
 
@@ -83,7 +79,7 @@ func constPoly(n int64) *poly {
 }
 
 func atomPoly(a *atom) *poly {
-	return &poly{terms: []term{{coef: one, powers: []power{{atom: a, exp: 1}}}}}
+	return &poly{terms: []term{{coef: one, factors: []*atom{a}}}}
 }
 
 // plusTimes is p + r q, for r other than 0.
@@ -91,13 +87,13 @@ func (p *poly) plusTimes(r *big.Rat, q *poly) *poly {
 	out := make([]term, 0, len(p.terms)+len(q.terms))
 	s := p.terms
 	for _, t := range q.terms {
-		for len(s) > 0 && order(s[0].powers, t.powers) < 0 {
+		for len(s) > 0 && order(s[0].factors, t.factors) < 0 {
 			out, s = append(out, s[0]), s[1:]
 		}
 		if r != one {
 			t.coef = new(big.Rat).Mul(t.coef, r)
 		}
-		if len(s) > 0 && order(s[0].powers, t.powers) == 0 {
+		if len(s) > 0 && order(s[0].factors, t.factors) == 0 {
 			t.coef, s = new(big.Rat).Add(s[0].coef, t.coef), s[1:]
 		}
 		if t.coef.Sign() != 0 {
@@ -122,9 +118,10 @@ func (p *poly) mul(q *poly) *poly {
 	for _, s := range p.terms {
 		row := slices.Clone(q.terms)
 		for i := range row {
-			row[i].powers = mergePowers(s.powers, row[i].powers)
+			row[i].factors = slices.Concat(s.factors, row[i].factors)
+			slices.SortFunc(row[i].factors, byID)
 		}
-		slices.SortFunc(row, func(t, u term) int { return order(t.powers, u.powers) })
+		slices.SortFunc(row, func(t, u term) int { return order(t.factors, u.factors) })
 		out = out.plusTimes(s.coef, &poly{terms: row})
 	}
 	return out
@@ -140,38 +137,11 @@ func (p *poly) times(q *poly, n int) *poly {
 	return p
 }
 
-func mergePowers(a, b []power) []power {
-	if len(a) == 0 {
-		return b
-	}
-	out := make([]power, 0, len(a)+len(b))
-	for _, w := range b {
-		for len(a) > 0 && a[0].atom.id < w.atom.id {
-			out, a = append(out, a[0]), a[1:]
-		}
-		if len(a) > 0 && a[0].atom == w.atom {
-			w.exp, a = w.exp+a[0].exp, a[1:]
-		}
-		out = append(out, w)
-	}
-	return append(out, a...)
-}
-
 // tooLarge reports whether p is past the limits above.
 func (p *poly) tooLarge() bool {
-	if len(p.terms) > maxPolyTerms {
-		return true
-	}
-	for _, t := range p.terms {
-		degree := 0
-		for _, w := range t.powers {
-			degree += w.exp
-		}
-		if degree > maxPolyDegree || t.coef.Num().BitLen() > maxCoefBits || t.coef.Denom().BitLen() > maxCoefBits {
-			return true
-		}
-	}
-	return false
+	return len(p.terms) > maxPolyTerms || slices.ContainsFunc(p.terms, func(t term) bool {
+		return len(t.factors) > maxPolyDegree || t.coef.Num().BitLen() > maxCoefBits || t.coef.Denom().BitLen() > maxCoefBits
+	})
 }
 
 // constant returns the value of a poly without atoms.
@@ -179,7 +149,7 @@ func (p *poly) constant() (*big.Rat, bool) {
 	switch {
 	case len(p.terms) == 0:
 		return new(big.Rat), true
-	case len(p.terms) == 1 && len(p.terms[0].powers) == 0:
+	case len(p.terms) == 1 && len(p.terms[0].factors) == 0:
 		return p.terms[0].coef, true
 	}
 	return nil, false
@@ -187,10 +157,10 @@ func (p *poly) constant() (*big.Rat, bool) {
 
 // bare is the atom that p is, or nil where it is anything else.
 func (p *poly) bare() *atom {
-	if len(p.terms) != 1 || len(p.terms[0].powers) != 1 || p.terms[0].powers[0].exp != 1 || p.terms[0].coef.Cmp(one) != 0 {
+	if len(p.terms) != 1 || len(p.terms[0].factors) != 1 || p.terms[0].coef.Cmp(one) != 0 {
 		return nil
 	}
-	return p.terms[0].powers[0].atom
+	return p.terms[0].factors[0]
 }
 
 // key is equal for equal polys and for no others.
@@ -199,8 +169,8 @@ func (p *poly) key() string {
 	for _, t := range p.terms {
 		b.WriteString(t.coef.RatString())
 		b.WriteByte('*')
-		for _, w := range t.powers {
-			fmt.Fprintf(&b, "%d^%d ", w.atom.id, w.exp)
+		for _, a := range t.factors {
+			fmt.Fprintf(&b, "%d ", a.id)
 		}
 	}
 	return b.String()
@@ -211,10 +181,10 @@ func (p *poly) atoms() []*atom {
 	var out []*atom
 	seen := map[*atom]bool{}
 	for _, t := range p.terms {
-		for _, w := range t.powers {
-			if !seen[w.atom] {
-				seen[w.atom] = true
-				out = append(out, w.atom)
+		for _, a := range t.factors {
+			if !seen[a] {
+				seen[a] = true
+				out = append(out, a)
 			}
 		}
 	}
@@ -226,13 +196,8 @@ func (p *poly) atoms() []*atom {
 func (p *poly) substitute(a *atom, q *poly) *poly {
 	out := &poly{}
 	for _, t := range p.terms {
-		at := slices.IndexFunc(t.powers, func(w power) bool { return w.atom == a })
-		if at < 0 {
-			out = out.add(&poly{terms: []term{t}})
-			continue
-		}
-		rest := append(t.powers[:at:at], t.powers[at+1:]...)
-		factor := (&poly{terms: []term{{t.coef, rest}}}).times(q, t.powers[at].exp)
+		rest := each.Where(t.factors, func(b *atom) bool { return b != a })
+		factor := (&poly{terms: []term{{t.coef, rest}}}).times(q, len(t.factors)-len(rest))
 		if factor == nil {
 			return nil
 		}
@@ -249,11 +214,8 @@ func (p *poly) substitute(a *atom, q *poly) *poly {
 func (p *poly) linearIn(a *atom) *big.Rat {
 	var coef *big.Rat
 	for _, t := range p.terms {
-		for _, w := range t.powers {
-			if w.atom != a {
-				continue
-			}
-			if len(t.powers) != 1 || w.exp != 1 {
+		if slices.Contains(t.factors, a) {
+			if len(t.factors) != 1 {
 				return nil
 			}
 			coef = t.coef
@@ -272,10 +234,10 @@ func (p *poly) String() string {
 	// the constant last; a leading minus is avoided where there is a choice.
 	sort.SliceStable(terms, func(i, j int) bool {
 		a, b := terms[i], terms[j]
-		if (len(a.powers) == 0) != (len(b.powers) == 0) {
-			return len(b.powers) == 0
+		if (len(a.factors) == 0) != (len(b.factors) == 0) {
+			return len(b.factors) == 0
 		}
-		return len(a.powers) > 0 && a.powers[0].atom.id < b.powers[0].atom.id
+		return len(a.factors) > 0 && a.factors[0].id < b.factors[0].id
 	})
 	for i, t := range terms {
 		if t.coef.Sign() > 0 {
@@ -304,13 +266,16 @@ func (p *poly) String() string {
 func (t term) String() string {
 	var parts []string
 	num := new(big.Int).Abs(t.coef.Num())
-	if len(t.powers) == 0 || num.Cmp(big.NewInt(1)) != 0 {
+	if len(t.factors) == 0 || num.Cmp(big.NewInt(1)) != 0 {
 		parts = append(parts, num.String())
 	}
-	for _, w := range t.powers {
-		s := w.atom.name
-		if w.exp > 1 {
-			s = fmt.Sprintf("%s^%d", s, w.exp)
+	for i, a := range t.factors {
+		if i > 0 && a == t.factors[i-1] {
+			continue
+		}
+		s := a.name
+		if exponent := len(each.Where(t.factors, func(b *atom) bool { return b == a })); exponent > 1 {
+			s = fmt.Sprintf("%s^%d", s, exponent)
 		}
 		parts = append(parts, s)
 	}

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -49,9 +50,7 @@ func (c *checker) start(item *lang.SolveItem) {
 		d.Detail = "a start is a point of the upper level; the lower level is solved from it"
 		var upper []string
 		if l := c.program.Upper; l != nil {
-			for _, u := range l.Vars {
-				upper = append(upper, u.Name.Name)
-			}
+			upper = each.Of(l.Vars, func(u *lang.Var) string { return u.Name.Name })
 		}
 		d.Fix = diag.Meant(name, upper)
 		return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -90,12 +91,7 @@ func unfit(e *lang.Index, t ir.Type) *Fault {
 // Selection is the type of what subscripts select from an array of type t: sizes are
 // how many entries each dimension keeps, nil where a single index takes it away.
 func Selection(t ir.Type, sizes []ir.Dim) ir.Type {
-	var left []ir.Dim
-	for _, n := range sizes {
-		if n != nil {
-			left = append(left, n)
-		}
-	}
+	left := each.Where(sizes, func(n ir.Dim) bool { return n != nil })
 	if len(left) == 1 && (t.Kind == ir.RowVectorType || t.Kind == ir.MatrixType && sizes[0] == nil) {
 		return Row(left[0])
 	}

@@ -23,7 +23,11 @@
 // in the order that costs least, and bodies anew where sizes move with an index.
 package elab
 
-import "bilevelc/ir"
+import (
+	"slices"
+
+	"bilevelc/ir"
+)
 
 // Size is a dimension of a type. The sizes of types that meet are of one kind.
 type Size interface {
@@ -101,15 +105,7 @@ func AsReal(t ir.Type) ir.Type {
 
 // Disagree reports whether two types of one kind certainly differ in size.
 func Disagree(a, b ir.Type) bool {
-	if len(a.Dims) != len(b.Dims) {
-		return true
-	}
-	for i := range a.Dims {
-		if compare(a.Dims[i], b.Dims[i]) == Differ {
-			return true
-		}
-	}
-	return false
+	return !slices.EqualFunc(a.Dims, b.Dims, func(u, v ir.Dim) bool { return compare(u, v) != Differ })
 }
 
 // Fits reports whether a value of type got may be given where want is declared.

@@ -323,17 +323,12 @@ func equal(m, n *Node) bool {
 	return m.sameOperation(n) && m.Name == n.Name && m.Opaque == n.Opaque && slices.Equal(m.Args, n.Args) && sameArray(m.Value, n.Value)
 }
 
+// sameArray compares arrays of one shape.
 func sameArray(a, c *data.Array) bool {
-	if a == c {
-		return true
+	if a == nil || c == nil || a.Stored() <= sharedEntries && a.Sparse == nil {
+		return sameNumbers(a, c)
 	}
-	if a == nil || c == nil || a.Sparse != nil || c.Sparse != nil || len(a.Dense) != len(c.Dense) {
-		return false
-	}
-	if len(a.Dense) > sharedEntries {
-		return &a.Dense[0] == &c.Dense[0]
-	}
-	return SameBits(a.Dense, c.Dense)
+	return a == c || a.Sparse == nil && c.Sparse == nil && &a.Dense[0] == &c.Dense[0]
 }
 
 func transposed(s Shape, trans bool) (rows, cols int) {

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 )
 
@@ -53,11 +54,7 @@ func evalNode(n *Node, values map[*Node]*data.Array, x, y []float64) (*data.Arra
 		}
 		return NewArray(n.Shape, v[n.Offset:n.Offset+n.Shape.Len()]), nil
 	}
-	args := make([]*data.Array, len(n.Args))
-	for i, a := range n.Args {
-		args[i] = values[a]
-	}
-	return apply(n, args), nil
+	return apply(n, each.Of(n.Args, func(a *Node) *data.Array { return values[a] })), nil
 }
 
 // Reachable lists roots and everything below them in topological order.
@@ -116,12 +113,8 @@ func (b *Builder) Value(n *Node) (*data.Array, error) {
 		if b.known(m) != nil {
 			continue
 		}
-		args := make([]*data.Array, len(m.Args))
-		for i, a := range m.Args {
-			args[i] = b.known(a)
-		}
 		b.meter.Look()
-		b.values[m] = apply(m, args)
+		b.values[m] = apply(m, each.Of(m.Args, b.known))
 	}
 	return b.known(n), nil
 }
@@ -165,12 +158,7 @@ func map1(n *Node, info *Primitive, u *data.Array) *data.Array {
 	if u.Sparse != nil && info.Eval1(0) == 0 {
 		return mapSparse(u, info.Eval1)
 	}
-	vals := u.Values()
-	out := make([]float64, len(vals))
-	for k, v := range vals {
-		out[k] = info.Eval1(v)
-	}
-	return NewArray(n.Shape, out)
+	return NewArray(n.Shape, each.Of(u.Values(), info.Eval1))
 }
 
 func map2(n *Node, info *Primitive, u, v *data.Array) *data.Array {

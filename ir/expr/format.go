@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"bilevelc/internal/each"
 )
 
 // Format is a readable dump of the graph below n: a node a line, arguments
@@ -51,11 +53,7 @@ func describe(n *Node, local map[*Node]int) string {
 	if n.Op.Info().Class == Elementwise2 && n.Op.Info().Name == "" {
 		return fmt.Sprintf("%s %s %s", arg(0), n.Op, arg(1))
 	}
-	parts := []string{n.Op.String()}
-	for i := range n.Args {
-		parts = append(parts, arg(i))
-	}
-	return strings.Join(parts, " ")
+	return n.Op.String() + " " + strings.Join(each.Below(len(n.Args), arg), " ")
 }
 
 func describeConst(n *Node) string {

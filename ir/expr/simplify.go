@@ -44,10 +44,8 @@ func (b *Builder) fold(n *Node) *Node {
 		args[i] = a.Value
 	}
 	v := apply(n, args)
-	for _, e := range v.Dense {
-		if math.IsNaN(e) || math.IsInf(e, 0) {
-			return nil
-		}
+	if slices.ContainsFunc(v.Dense, func(e float64) bool { return math.IsNaN(e) || math.IsInf(e, 0) }) {
+		return nil
 	}
 	return b.Const("", v, n.Span)
 }

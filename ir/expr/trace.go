@@ -89,9 +89,7 @@ func trace(root *Node, x, y []float64, bad func(*Node, []*data.Array, int, float
 func newFault(n *Node, k int, value float64, args []*data.Array, slope bool, values map[*Node]*data.Array) *Fault {
 	f := &Fault{Node: n, Entry: k, Value: value, Slope: slope}
 	if c := n.Op.Info().Class; c == Elementwise1 || c == Elementwise2 {
-		for _, a := range args {
-			f.Operands = append(f.Operands, at(a, k))
-		}
+		f.Operands = each.Of(args, func(a *data.Array) float64 { return at(a, k) })
 	}
 	f.Where, f.More = behind(n, k, values)
 	return f

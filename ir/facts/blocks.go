@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
@@ -48,10 +49,7 @@ func analyze(p *ir.Problem) *partition {
 	}
 	elements := len(a.depends)
 	a.held = make([]bool, elements)
-	a.class, a.holding = sparse.NewClasses(elements), make([]bool, elements)
-	for i := range a.holding {
-		a.holding[i] = i < a.n
-	}
+	a.class, a.holding = sparse.NewClasses(elements), each.Below(elements, func(i int) bool { return i < a.n })
 	for i := range p.B.Rows {
 		cols, _ := p.B.Row(i)
 		for _, j := range cols {

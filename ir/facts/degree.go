@@ -1,6 +1,10 @@
 package facts
 
-import "bilevelc/ir/expr"
+import (
+	"slices"
+
+	"bilevelc/ir/expr"
+)
 
 // Degree is what is known of a node as a polynomial in some of the variables,
 // from its structure alone. For y alone, Linear and Square say whether the
@@ -105,10 +109,5 @@ func Exponent(graph *expr.Builder, n *expr.Node) (float64, bool) {
 		return 0, false
 	}
 	vals := v.Values()
-	for _, e := range vals {
-		if e != vals[0] {
-			return 0, false
-		}
-	}
-	return vals[0], true
+	return vals[0], !slices.ContainsFunc(vals, func(e float64) bool { return e != vals[0] })
 }
