@@ -173,10 +173,7 @@ func (b *binder) misshaped(s *ir.Symbol, d *lang.Data, a *data.Array, dims []int
 // checkEntries reports the first entry that is not finite, or not an integer
 // where one is declared.
 func (b *binder) checkEntries(s *ir.Symbol, d *lang.Data, a *data.Array, origin string) bool {
-	vals := a.Dense
-	if a.Sparse != nil {
-		vals = a.Sparse.Val
-	}
+	vals := a.Stored()
 	for k, v := range vals {
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {
 			continue

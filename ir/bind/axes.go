@@ -53,13 +53,7 @@ func arrayOver(dims []dim) ir.Type {
 }
 
 // plain are dimensions of the given sizes, over no sets.
-func plain(sizes []int) []dim {
-	out := make([]dim, len(sizes))
-	for k, n := range sizes {
-		out[k].n = n
-	}
-	return out
-}
+func plain(sizes []int) []dim { return each.Of(sizes, func(n int) dim { return dim{n: n} }) }
 
 // shaped is a number of a type, without its node.
 func shaped(t ir.Type, s *space) value { return value{typ: elab.AsReal(t), space: s} }
@@ -107,11 +101,10 @@ func exported(axes []dim) []ir.Axis {
 
 // exportedAll is exported for names: with labels where there are some.
 func exportedAll(dims []dim) []ir.Axis {
-	out := make([]ir.Axis, len(dims))
-	for k, d := range dims {
-		if out[k].Size = d.n; d.set != nil {
-			out[k] = d.set.axis()
+	return each.Of(dims, func(d dim) ir.Axis {
+		if d.set != nil {
+			return d.set.axis()
 		}
-	}
-	return out
+		return ir.Axis{Size: d.n}
+	})
 }

@@ -86,7 +86,7 @@ func indexedRows(f *ir.Family, c *lang.Constraint, h value) indexed {
 	}
 	spans := each.Of(s.spans, func(p span) dim { return p.dim })
 	moves := slices.ContainsFunc(s.spans, func(p span) bool { return !p.counts || p.n < 0 })
-	switch m, n, ok := rectangle(s); {
+	switch sizes, _ := s.grid(); {
 	case !moves && overSets(spans):
 		places := make([]int, s.n)
 		for _, p := range s.spans {
@@ -99,29 +99,10 @@ func indexedRows(f *ir.Family, c *lang.Constraint, h value) indexed {
 		}
 	case !moves && c.Cond == nil:
 		out.dims = append(spans, out.dims...)
-	case ok:
-		out.dims = append(plain([]int{m, n}), out.dims...)
+	case len(sizes) == 2:
+		out.dims = append(plain(sizes), out.dims...)
 	default:
 		out.dims = append(plain([]int{s.n}), out.dims...)
 	}
 	return out
-}
-
-// rectangle recognises two indices that run over a full m x n grid.
-func rectangle(s *space) (m, n int, ok bool) {
-	if len(s.indices) != 2 || s.n == 0 {
-		return 0, 0, false
-	}
-	outer, inner := s.indices[0].at, s.indices[1].at
-	for n = 1; n < s.n && outer[n] == outer[0]; n++ {
-	}
-	if s.n%n != 0 {
-		return 0, 0, false
-	}
-	for k := range s.n {
-		if inner[k] != inner[k%n] || outer[k] != outer[k-k%n] {
-			return 0, 0, false
-		}
-	}
-	return s.n / n, n, true
 }

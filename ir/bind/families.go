@@ -179,7 +179,7 @@ func familyShape(h value) (expr.Shape, []ir.Axis) {
 	if s == nil {
 		return h.item(), exported(dims)
 	}
-	if sizes, ok := s.grid(); ok && exported(dims) == nil {
+	if sizes, counts := s.grid(); counts && exported(dims) == nil {
 		dims = append(plain(sizes), dims...)
 		return expr.ShapeOf(sizesOf(dims)), exported(dims)
 	}
@@ -192,28 +192,25 @@ func indexAxis(s *space) ir.Axis {
 	return ir.Axis{Size: s.n, Labels: each.Below(s.n, s.labels)}
 }
 
-// grid recognises indices that are numbers and count all places of an array, row by row, and
-// gives its sizes.
-func (s *space) grid() ([]int, bool) {
-	sizes, total := make([]int, len(s.indices)), 1
-	for k, i := range s.indices {
-		if i.set != nil || s.n == 0 {
+// grid recognises indices that run over all places of an array, row by row, and gives its
+// sizes, or none; counts says that they are numbers which count from 1.
+func (s *space) grid() (sizes []int, counts bool) {
+	counts = s.n > 0
+	for k, left := 0, s.n; k < len(s.indices); k++ {
+		i, run := s.indices[k], 1 // tuples for one value of the index, out of those for one of each before it
+		for k < len(s.indices)-1 && run < left && i.at[run] == i.at[0] {
+			run++
+		}
+		if s.n == 0 || left%run != 0 {
 			return nil, false
 		}
-		sizes[k] = i.at[s.n-1]
-		if sizes[k] < 1 || sizes[k] > s.n/total {
-			return nil, false
-		}
-		total *= sizes[k]
-	}
-	for t := range s.n {
-		place := t
-		for k := len(sizes) - 1; k >= 0; k-- {
-			if s.indices[k].at[t] != place%sizes[k]+1 {
+		for t, v := range i.at {
+			if v != i.at[t%left-t%run] {
 				return nil, false
 			}
-			place /= sizes[k]
+			counts = counts && i.set == nil && v == t%left/run+1
 		}
+		sizes, left = append(sizes, left/run), run
 	}
-	return sizes, total == s.n
+	return sizes, counts
 }

@@ -36,7 +36,7 @@ func (b *binder) supplied() {
 			b.numbers += len(entry.Keyed.Values)
 		}
 		if entry.Array != nil {
-			b.numbers += entry.Array.Stored()
+			b.numbers += len(entry.Array.Stored())
 		}
 		if entry.Array != nil && entry.Array.Sparse == nil {
 			b.limit = max(b.limit, 4*entry.Array.Len())

@@ -54,10 +54,7 @@ func (e *elaborator) along(subs []lang.Subscript, d dim, x *lang.Index) (selecto
 	at := each.Of(parts, func(p selector) []int { return s.to(p.space) })
 	sel := selector{single: true, width: 1, space: s, pos: make([]int, n)}
 	for k := range n {
-		labels := make([]string, len(parts))
-		for i, p := range parts {
-			labels[i] = set.parts[i].element(p.pos[at[i][k]])[0]
-		}
+		labels := each.Below(len(parts), func(i int) string { return set.parts[i].word(parts[i].pos[at[i][k]]) })
 		if sel.pos[k] = set.find(labels...); sel.pos[k] >= 0 {
 			continue
 		}

@@ -88,11 +88,10 @@ func (s *boundSet) find(labels ...string) int {
 			s.place[s.labels[k]] = k
 		}
 	}
-	k, ok := s.place[s.key(labels)]
-	if !ok {
-		return -1
+	if k, ok := s.place[s.key(labels)]; ok {
+		return k
 	}
-	return k
+	return -1
 }
 
 // key is an element as one text: a label is its text, and 01 is not 1, but where sets
@@ -194,10 +193,7 @@ func (b *binder) suppliedSet(set *boundSet, d *lang.IndexSet, entry *data.Entry)
 		if labels == nil {
 			labels = each.Of(vals, func(v float64) string { return strconv.Itoa(int(v)) })
 		}
-		elements = [][]string{}
-		for row := range slices.Chunk(labels, max(a.Len()/max(a.Shape[0], 1), 1)) {
-			elements = append(elements, row)
-		}
+		elements = slices.AppendSeq([][]string{}, slices.Chunk(labels, max(a.Len()/max(a.Shape[0], 1), 1)))
 	}
 	if elements == nil {
 		b.errorf(diag.BindLabels, d.Name.Span(), "`%s` is an index set, but %s gives numbers by label or a single number", set.name, entry.Origin).Detail =

@@ -57,18 +57,14 @@ func missing(c data.Cell) bool {
 // noneMissing reports the cells of a column that have no value, of texts the empty
 // ones: the first at its place, and which rows they are in.
 func (t *tableReader) noneMissing(col int, keys []int, isText bool) bool {
-	var rows []int
-	for k, cell := range t.table.Columns[col].Cells {
-		if missing(cell) && (!isText || cell.Text == "") {
-			rows = append(rows, k)
-		}
-	}
+	cells := t.table.Columns[col].Cells
+	rows := each.WhereBelow(len(cells), func(k int) bool { return missing(cells[k]) && (!isText || cells[k].Text == "") })
 	if len(rows) == 0 {
 		return true
 	}
 	column := t.table.Columns[col].Name
 	d := t.fault(diag.DataNotNumber, rows[0], col, "`%s` has no value here", column)
-	if text := t.table.Columns[col].Cells[rows[0]].Text; text != "" {
+	if text := cells[rows[0]].Text; text != "" {
 		d.Summary += fmt.Sprintf(" (`%s`)", elab.OneLine(text))
 	}
 	if len(rows) > 1 || len(keys) > 0 {
@@ -184,10 +180,7 @@ func (t *tableReader) wideText() string {
 	if len(free) > maxListed {
 		free, more = free[:maxListed], ", ..."
 	}
-	for i := range free {
-		free[i] = columnText(free[i])
-	}
-	return strings.Join(free, ", ") + more
+	return diag.Join(free, ", ", columnText) + more
 }
 
 // inTable reports whether a supplied table has a column of a name.

@@ -66,12 +66,9 @@ func (t *tableReader) keys(sets []*ir.Symbol) ([]int, bool) {
 			}
 		}
 	}
-	var free []int
-	for i, c := range t.table.Columns {
-		if !slices.Contains(out, i) && !t.used[i] && t.b.readBy(c.Name) == "" {
-			free = append(free, i)
-		}
-	}
+	free := each.WhereBelow(len(t.used), func(i int) bool {
+		return !slices.Contains(out, i) && !t.used[i] && t.b.readBy(t.table.Columns[i].Name) == ""
+	})
 	if missing == 1 && len(free) != 1 && len(sets) == 1 {
 		if id := slices.IndexFunc(free, t.identifies); id >= 0 {
 			free = free[id : id+1]

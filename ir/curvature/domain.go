@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/directed"
 	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
@@ -54,14 +56,7 @@ func (pr *prover) withMultipliers(d domain) domain {
 
 // at is the domain of the single point (x, y).
 func at(x, y []float64) domain {
-	d := domain{make([]Interval, len(x)), make([]Interval, len(y))}
-	for i, v := range x {
-		d.x[i] = point(v)
-	}
-	for j, v := range y {
-		d.y[j] = point(v)
-	}
-	return d
+	return domain{each.Of(x, point), each.Of(y, point)}
 }
 
 // upperBox is the smallest box found around X: its bounds, tightened by balls
@@ -166,16 +161,12 @@ func tighten(box []Interval, rows int, row func(i int, visit func(j int, coef fl
 			terms = append(terms, coefs...)
 			changed = tightenRow(z, cols, coefs, rest, terms) || changed
 			if equal {
-				for k := range coefs {
-					coefs[k] = -coefs[k]
-				}
+				floats.Scale(-1, coefs)
 				changed = tightenRow(z, cols, coefs, -rest, terms) || changed
 			}
 		}
-		for _, e := range z {
-			if e.Lo > e.Hi {
-				return box
-			}
+		if slices.ContainsFunc(z, func(e Interval) bool { return e.Lo > e.Hi }) {
+			return box
 		}
 		if !changed {
 			break

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/expr"
 	"bilevelc/ir/facts"
 )
@@ -104,9 +105,6 @@ func (t *tangents) tangent(n *expr.Node) []Interval {
 		}
 		t.partials(n, t.varies, func(e, arg, p int, d Interval) { out[e] = out[e].add(d.mul(of[arg][p])) })
 	}
-	for k := range out {
-		out[k] = out[k].sound()
-	}
-	kept[n] = out
-	return out
+	kept[n] = each.Of(out, Interval.sound)
+	return kept[n]
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/directed"
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 )
@@ -121,10 +122,7 @@ func (s *study) scaled(leaf *jacobian, slopes []jet, rows int) *jacobian {
 		return acc.jacobian()
 	}
 	out := *leaf
-	out.scale = make([]Interval, rows)
-	for k, j := range slopes {
-		out.scale[k] = leaf.scaleOf(k).mul(j.d1)
-	}
+	out.scale = each.Below(rows, func(k int) Interval { return leaf.scaleOf(k).mul(slopes[k].d1) })
 	return &out
 }
 
@@ -242,7 +240,7 @@ func (j *jacobian) selection() (columns []int, ok bool) {
 // columnsOf is a data matrix, or its transpose, with each column put where the
 // list says.
 func (s *study) columnsOf(m *data.Array, trans bool, columns []int, open *jacobian) *jacobian {
-	out := &jacobian{rows: open.rows, cols: open.cols, ptr: make([]int, open.rows+1), col: make([]int, 0, m.Stored()), mid: make([]float64, 0, m.Stored())}
+	out := &jacobian{rows: open.rows, cols: open.cols, ptr: make([]int, open.rows+1), col: make([]int, 0, len(m.Stored())), mid: make([]float64, 0, len(m.Stored()))}
 	eachEntry(m, trans, func(i, k int, a float64) {
 		out.col, out.mid = append(out.col, columns[k]), append(out.mid, a)
 		out.ptr[i+1] = len(out.mid)
@@ -257,11 +255,7 @@ func (s *study) columnsOf(m *data.Array, trans bool, columns []int, open *jacobi
 }
 
 func allFinite(m *data.Array) bool {
-	vals := m.Dense
-	if m.Sparse != nil {
-		vals = m.Sparse.Val
-	}
-	return !slices.ContainsFunc(vals, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+	return !slices.ContainsFunc(m.Stored(), func(v float64) bool { return !finiteNumber(v) })
 }
 
 // gamma bounds the relative error of a sum of n products, with room for the

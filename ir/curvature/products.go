@@ -154,11 +154,9 @@ func (b *backward) gershgorin(m *expr.Node, w Interval) []Interval {
 			add(i, i, r[i*n+i])
 		}
 	}
-	out := make([]Interval, n)
-	for i, d := range diagonal {
-		out[i] = w.mul(Interval{directed.AddDown(d.Lo, -off[i]), directed.AddUp(d.Hi, off[i])})
-	}
-	return out
+	return each.Below(n, func(i int) Interval {
+		return w.mul(Interval{directed.AddDown(diagonal[i].Lo, -off[i]), directed.AddUp(diagonal[i].Hi, off[i])})
+	})
 }
 
 // curveLogSumExp: with p = softmax(u), the second derivative diag(p) - p p' is
@@ -241,13 +239,12 @@ func productOfOthers(w Interval, u []Interval, i, j int) Interval {
 }
 
 func prodSlopes(u []Interval) []Interval {
-	out := fill(make([]Interval, len(u)), wholeLine())
-	if len(u) <= prodFactors {
-		for i := range u {
-			out[i] = productOfOthers(point(1), u, i, i)
+	return each.Below(len(u), func(i int) Interval {
+		if len(u) > prodFactors {
+			return wholeLine()
 		}
-	}
-	return out
+		return productOfOthers(point(1), u, i, i)
+	})
 }
 
 func (b *backward) curveProd(n *expr.Node, w Interval) {

@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/directed"
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/ir/facts"
@@ -35,11 +36,8 @@ func newProver(p *ir.Problem, opts Options) *prover {
 func Prove(p *ir.Problem, opts Options) *Proof {
 	pr := newProver(p, opts)
 	out := &Proof{Model: p.Name, objective: p.Lower.Span, maximize: p.Lower.Maximize}
-	for _, v := range p.Lower.Vars {
-		if !v.Hidden {
-			out.variables = append(out.variables, v.Name)
-		}
-	}
+	declared := each.Where(p.Lower.Vars, func(v ir.Variable) bool { return !v.Hidden })
+	out.variables = each.Of(declared, func(v ir.Variable) string { return v.Name })
 	earlier := opts.Earlier
 	out.folded = p.X.Folded
 	if p.Restated != nil { // the weight of the hidden variables' terms follows from the whole

@@ -2,11 +2,12 @@ package curvature
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/lang/diag"
 )
@@ -73,12 +74,7 @@ func (pr *prover) qualify() Qualification {
 		return out
 	}
 	work := &budget{left: pr.opts.MaxWork / 5, ctx: pr.opts.Context} // operations of Gram-Schmidt
-	var equal []int
-	for i, r := range p.Rows {
-		if r.Equal {
-			equal = append(equal, i)
-		}
-	}
+	equal := each.WhereBelow(len(p.Rows), func(i int) bool { return p.Rows[i].Equal })
 	redundant := map[int]bool{} // dependent equality rows
 	among := newRows(p.B, nil, work)
 	note := func(i int, coefs func() map[int]float64, equality bool) {
@@ -143,11 +139,7 @@ func dependency(p *ir.Problem, i int, coefs map[int]float64, equality bool) Depe
 	if p.Rows[i].Family != nil {
 		d.Span = p.Rows[i].Family.Span
 	}
-	var rows []int
-	for r := range coefs {
-		rows = append(rows, r)
-	}
-	sort.Ints(rows)
+	rows := slices.Sorted(maps.Keys(coefs))
 	var text strings.Builder
 	for n, r := range rows {
 		c := coefs[r]

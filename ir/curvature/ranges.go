@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 	"bilevelc/ir/facts"
@@ -150,9 +151,7 @@ func (s *study) rangeOf(n *expr.Node) []Interval {
 
 func (s *study) computeRange(n *expr.Node) []Interval {
 	out := make([]Interval, n.Shape.Len())
-	class := n.Op.Info().Class
-	elementwise := class == expr.Elementwise1 || class == expr.Elementwise2
-	if v := s.known(n); n.Deps == 0 && (v != nil || !elementwise) { // of data that were not supplied, functions still have ranges
+	if v := s.known(n); n.Deps == 0 && (v != nil || !elementwise(n)) { // of data that were not supplied, functions still have ranges
 		if v == nil {
 			return fill(out, wholeLine())
 		}
@@ -163,17 +162,13 @@ func (s *study) computeRange(n *expr.Node) []Interval {
 		}
 		return out
 	}
-	if elementwise {
+	if elementwise(n) {
 		if s.fused(n) != nil {
-			for k, j := range s.slopesOf(n) {
-				out[k] = j.v
-			}
-			return out
+			return each.Of(s.slopesOf(n), func(j jet) Interval { return j.v })
 		}
-		for k := range out {
-			out[k] = s.composite(n, func(a *expr.Node) jet { return constant(entry(s.rangeOf(a), k)) }).v
-		}
-		return out
+		return each.Below(len(out), func(k int) Interval {
+			return s.composite(n, func(a *expr.Node) jet { return constant(entry(s.rangeOf(a), k)) }).v
+		})
 	}
 	switch fold := rules[n.Op].fold; {
 	case n.Op == expr.Var:

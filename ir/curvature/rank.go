@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 )
 
@@ -70,27 +71,21 @@ const pivotTolerance = 1e-5
 func (r *rows) peel(list []int) []int {
 	users := make([]int32, r.b.Cols) // rows left that have an entry in the column
 	among := make([]int, r.b.Cols)   // the sum of their places in the list: of one row, its place
-	each := func(i int, visit func(j int, v float64)) {
-		cols, vals := r.b.Row(i)
-		for k, j := range cols {
-			if vals[k] != 0 && r.free(j) {
-				visit(j, vals[k])
+	visit := func(i int, do func(j int)) {
+		visitRow(r.b, i, 1, func(j int, _ float64) {
+			if r.free(j) {
+				do(j)
 			}
-		}
+		})
 	}
 	for at, i := range list {
-		each(i, func(j int, _ float64) {
+		visit(i, func(j int) {
 			users[j]++
 			among[j] += at
 		})
 	}
 	gone := make([]bool, len(list))
-	var queue []int
-	for j, n := range users {
-		if n == 1 {
-			queue = append(queue, j)
-		}
-	}
+	queue := each.WhereBelow(len(users), func(j int) bool { return users[j] == 1 })
 	for len(queue) > 0 {
 		column := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
@@ -98,22 +93,13 @@ func (r *rows) peel(list []int) []int {
 			continue
 		}
 		at := among[column]
-		pivot, size := 0.0, 0.0
-		_, vals := r.b.Row(list[at])
-		for _, v := range vals {
-			size = math.Hypot(size, v)
-		}
-		each(list[at], func(j int, v float64) {
-			if j == column {
-				pivot = math.Abs(v)
-			}
-		})
-		if !(pivot >= pivotTolerance*size) {
+		pivot := math.Abs(r.b.At(list[at], column))
+		if !(pivot >= pivotTolerance*r.size(list[at])) {
 			continue
 		}
 		gone[at] = true
 		r.rank++
-		each(list[at], func(j int, _ float64) {
+		visit(list[at], func(j int) {
 			users[j]--
 			among[j] -= at
 			if users[j] == 1 {

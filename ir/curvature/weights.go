@@ -119,14 +119,9 @@ func (b *backward) wants(n *expr.Node) bool {
 
 // addSquare records a square form over the rows of arg's Jacobian, unless it is 0.
 func (b *backward) addSquare(node *expr.Node, rule string, arg *expr.Node, w []Interval) {
-	for k, d := range w {
-		w[k] = d.sound()
-	}
-	for _, d := range w {
-		if !d.isZero() {
-			b.out.terms = append(b.out.terms, term{node: node, rule: rule, arg: arg, w: w})
-			return
-		}
+	w = each.Of(w, Interval.sound)
+	if slices.ContainsFunc(w, func(d Interval) bool { return !d.isZero() }) {
+		b.out.terms = append(b.out.terms, term{node: node, rule: rule, arg: arg, w: w})
 	}
 }
 

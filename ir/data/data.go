@@ -54,13 +54,12 @@ func (a *Array) Len() int {
 	return n
 }
 
-// Stored is the number of entries that are held: of a sparse matrix, those that are
-// not left out.
-func (a *Array) Stored() int {
+// Stored are the entries that are held: of a sparse matrix, those that are not left out.
+func (a *Array) Stored() []float64 {
 	if a.Sparse != nil {
-		return len(a.Sparse.Val)
+		return a.Sparse.Val
 	}
-	return len(a.Dense)
+	return a.Dense
 }
 
 // Values returns the entries row-major, making a sparse matrix dense.

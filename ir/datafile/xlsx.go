@@ -10,6 +10,7 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 	"bilevelc/lang/diag"
@@ -185,9 +186,7 @@ func blankRow(row []string) bool { return strings.TrimSpace(strings.Join(row, ""
 func (s sheet) table(r *reader) *data.Table {
 	t := &data.Table{Name: s.name}
 	var rowAt []int // of each row of the table, its number in the sheet
-	for _, head := range s.rows[0] {
-		t.Columns = append(t.Columns, data.Column{Name: strings.TrimSpace(head)})
-	}
+	t.Columns = each.Of(s.rows[0], func(head string) data.Column { return data.Column{Name: strings.TrimSpace(head)} })
 	t.At = func(row, col int) diag.Place {
 		line := s.first
 		if row >= 0 {

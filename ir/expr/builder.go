@@ -325,7 +325,7 @@ func equal(m, n *Node) bool {
 
 // sameArray compares arrays of one shape.
 func sameArray(a, c *data.Array) bool {
-	if a == nil || c == nil || a.Stored() <= sharedEntries && a.Sparse == nil {
+	if a == nil || c == nil || a.Sparse == nil && len(a.Dense) <= sharedEntries {
 		return sameNumbers(a, c)
 	}
 	return a == c || a.Sparse == nil && c.Sparse == nil && &a.Dense[0] == &c.Dense[0]
