@@ -136,14 +136,14 @@ type studied struct {
 // quadratic reads off the degrees of g in y and in both.
 func (pr *prover) quadratic() Quadratic {
 	g := pr.Lower.Objective
-	d := pr.study(g, expr.DependsY, pr.everywhere, &budget{}).degrees.Of(g)
-	return Quadratic{InY: d.Deg <= 2, FixedHessian: d.Deg <= 2 && !d.Square, Jointly: pr.polynomial(g, expr.DependsX|expr.DependsY)}
+	d := pr.degree(g, expr.DependsY)
+	return Quadratic{InY: d.Deg <= 2, FixedHessian: d.Deg <= 2 && !d.Square, Jointly: pr.degree(g, expr.DependsX|expr.DependsY).Deg <= 2}
 }
 
-// linear reports that g is linear in y for each x.
-func (pr *prover) linear() bool {
-	g := pr.Lower.Objective
-	return pr.study(g, expr.DependsY, pr.everywhere, &budget{}).degrees.Of(g).Deg <= 1
+// degree is that of n in y, or in both. Up to 2 its Hessian does not depend on the variables that the
+// regions restrict.
+func (pr *prover) degree(n *expr.Node, wrt expr.Deps) facts.Degree {
+	return pr.study(n, wrt, pr.everywhere, &budget{}).degrees.Of(n)
 }
 
 // regions lists the domains on which a claim is tried, weakest claim last.
@@ -171,7 +171,7 @@ func (pr *prover) convexity(out *Proof) Convexity {
 		return Convexity{Outcome: proved, Modulus: a.modulus, Scope: a.scope, Derivation: a.derivation(pr)}
 	}
 	if w := pr.refute(); w != nil {
-		return Convexity{Outcome: refuted, Witness: w, Linear: pr.linear(), Convex: last.convex}
+		return Convexity{Outcome: refuted, Witness: w, Linear: pr.degree(pr.Lower.Objective, expr.DependsY).Deg <= 1, Convex: last.convex}
 	}
 	return Convexity{Convex: last.convex, Blame: last.blame(pr), Derivation: last.derivation(pr)}
 }
@@ -258,10 +258,7 @@ func (pr *prover) alongEqualities(a *attempt) *attempt {
 	if rows.rows == 0 || a.form.failed != nil {
 		return nil
 	}
-	scale := 0.0
-	for c, d := range a.form.diag {
-		scale = max(scale, math.Abs(d)+a.form.mass[c])
-	}
+	scale := each.LargestBelow(a.form.n, func(c int) float64 { return math.Abs(a.form.diag[c]) + a.form.mass[c] })
 	if scale == 0 {
 		return nil
 	}
@@ -317,17 +314,11 @@ func (pr *prover) hessianBound(n *expr.Node, wrt expr.Deps) Bound {
 		if failed != nil {
 			out = Bound{Blame: s.blameTerm(failed, "its second derivative is not bounded "+r.scope.String())}
 		}
-		if pr.polynomial(n, wrt) {
+		if pr.degree(n, wrt).Deg <= 2 {
 			break
 		}
 	}
 	return out
-}
-
-// polynomial reports that the Hessian of n does not depend on the variables
-// that the regions restrict.
-func (pr *prover) polynomial(n *expr.Node, wrt expr.Deps) bool {
-	return pr.study(n, wrt, pr.everywhere, &budget{}).degrees.Of(n).Deg <= 2
 }
 
 // gradientBound bounds the norm of the gradient of n in x and y.

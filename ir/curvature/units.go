@@ -3,6 +3,7 @@ package curvature
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/internal/directed"
 	"bilevelc/ir"
@@ -80,10 +81,7 @@ func (p *Proof) InUnits(in *Proof, units []float64) bool {
 		return false
 	}
 	if p.Convexity.Outcome == unknown {
-		largest := 0.0
-		for _, u := range units {
-			largest = math.Max(largest, u)
-		}
+		largest := slices.Max(units)
 		// v'Hv = w'(DHD)w with v = D w, and |w| >= |v|/largest.
 		if mu := directed.Below(in.Convexity.Modulus / largest / largest); mu > 0 {
 			p.Convexity = in.Convexity

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
@@ -108,17 +109,11 @@ func (g *generator) grow() {
 		g.add(b.Transpose(g.of(mat), nowhere))
 	case 14:
 		to := []expr.Shape{vec, mat, num}[g.IntN(3)]
-		index := make([]int, to.Len())
-		for i := range index {
-			index[i] = g.IntN(u.Shape.Len()+1) - 1
-		}
+		index := each.Below(to.Len(), func(int) int { return g.IntN(u.Shape.Len()+1) - 1 })
 		g.add(b.Gather(u, index, to, nowhere))
 	default:
 		to := []expr.Shape{vec, mat, num}[g.IntN(3)]
-		index := make([]int, u.Shape.Len())
-		for i := range index {
-			index[i] = g.IntN(to.Len()+1) - 1
-		}
+		index := each.Below(u.Shape.Len(), func(int) int { return g.IntN(to.Len()+1) - 1 })
 		g.add(b.ScatterAdd(u, index, to, nowhere))
 	}
 }
@@ -245,11 +240,7 @@ func TestBlocksOfRandomModels(t *testing.T) {
 }
 
 func draw(r *rand.Rand, n int) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = 2*r.Float64() - 1
-	}
-	return v
+	return each.Below(n, func(int) float64 { return 2*r.Float64() - 1 })
 }
 
 func checkRows(t *testing.T, p *ir.Problem, owner []int) {

@@ -234,28 +234,15 @@ func (h *hessian) rows() *sparse.CSR {
 	if nonzeros := 2*float64(h.places.count()) - float64(h.n); nonzeros > float64(h.n)*float64(h.n)/2 {
 		return nil
 	}
-	m := &sparse.CSR{Rows: h.n, Cols: h.n, Ptr: make([]int, h.n+1)}
+	lower := sparse.WithRoom(h.n, h.n, h.places.count())
 	h.places.each(func(i, j int) {
-		m.Ptr[i+1]++
-		if i != j {
-			m.Ptr[j+1]++
+		if lower.Append(j, 1); i == j { // the last of its row
+			lower.EndRow()
 		}
 	})
-	for i := range h.n {
-		m.Ptr[i+1] += m.Ptr[i]
+	m := sparse.Add(1, lower, 1, lower.T())
+	for k := range m.Val {
+		m.Val[k] = 1
 	}
-	m.Col, m.Val = make([]int, m.Ptr[h.n]), make([]float64, m.Ptr[h.n])
-	next := slices.Clone(m.Ptr[:h.n])
-	put := func(i, j int) {
-		m.Col[next[i]], m.Val[next[i]] = j, 1
-		next[i]++
-	}
-	// Lower places come by rows; the upper triangle, by columns, after them.
-	h.places.each(put)
-	h.places.each(func(i, j int) {
-		if i != j {
-			put(j, i)
-		}
-	})
 	return m
 }

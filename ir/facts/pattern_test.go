@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
@@ -124,10 +125,7 @@ func TestHessianPattern(t *testing.T) {
 		}
 		sparsePatterns++
 		valid(t, m)
-		at := make([]float64, 2*size)
-		for k := range at {
-			at[k] = 0.3 + g.Float64()
-		}
+		at := each.Below(2*size, func(int) float64 { return 0.3 + g.Float64() })
 		value := func(i, j int, si, sj float64) float64 {
 			z := slices.Clone(at[:size])
 			z[i] += si

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 )
@@ -26,10 +27,7 @@ func TestReads(t *testing.T) {
 		}
 		root := g.b.Dot(g.vectors[len(g.vectors)-1], g.vector(), nowhere)
 		root = g.b.Binary(expr.Add, root, g.numbers[len(g.numbers)-1], nowhere)
-		at := make([]float64, 2*size)
-		for k := range at {
-			at[k] = 0.3 + g.Float64()
-		}
+		at := each.Below(2*size, func(int) float64 { return 0.3 + g.Float64() })
 		value := func(at []float64) float64 {
 			v, err := expr.Scalar(root, at[:size], at[size:])
 			if err != nil {
