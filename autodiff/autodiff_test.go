@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
@@ -31,11 +32,7 @@ func (b builder) red(op expr.Op, x *expr.Node) *expr.Node {
 }
 
 func randoms(r *rand.Rand, n int) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = r.NormFloat64()
-	}
-	return v
+	return each.Below(n, func(int) float64 { return r.NormFloat64() })
 }
 
 // eval evaluates the gradient graph by expr's primitives, one node at a time.
@@ -69,10 +66,7 @@ func eval(t *testing.T, g *Graph, x, y []float64) (value float64, dx, dy []float
 			}
 			continue
 		}
-		args := make([]*expr.Node, len(n.Args))
-		for k, a := range n.Args {
-			args[k] = b.Const("", array(g.Nodes[a].Shape, vals[a]), diag.Span{})
-		}
+		args := each.Of(n.Args, func(a int) *expr.Node { return b.Const("", array(g.Nodes[a].Shape, vals[a]), diag.Span{}) })
 		var made *expr.Node
 		switch op := expr.Op(n.Op); op.Info().Class {
 		case expr.Elementwise1:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
@@ -61,10 +62,7 @@ func (g *generator) data(s expr.Shape) *expr.Node {
 	if s.Rank == 2 && g.r.IntN(2) == 0 {
 		return g.sparse(s.Rows, s.Cols)
 	}
-	v := make([]float64, s.Len())
-	for i := range v {
-		v[i] = g.r.NormFloat64()
-	}
+	v := each.Below(s.Len(), func(int) float64 { return g.r.NormFloat64() })
 	a := &data.Array{Dense: v}
 	switch s.Rank {
 	case 1:
@@ -249,17 +247,11 @@ func (g *generator) step() {
 		n = g.b.Transpose(u, at)
 	case 20:
 		s := g.shape()
-		index := make([]int, s.Len())
-		for k := range index {
-			index[k] = g.r.IntN(u.Shape.Len()+1) - 1
-		}
+		index := each.Below(s.Len(), func(int) int { return g.r.IntN(u.Shape.Len()+1) - 1 })
 		n = g.b.Gather(u, index, s, at)
 	case 21:
 		s := g.shape()
-		index := make([]int, u.Shape.Len())
-		for k := range index {
-			index[k] = g.r.IntN(s.Len()+1) - 1
-		}
+		index := each.Below(u.Shape.Len(), func(int) int { return g.r.IntN(s.Len()+1) - 1 })
 		n = g.b.ScatterAdd(u, index, s, at)
 	}
 	g.pool = append(g.pool, n)
@@ -310,10 +302,7 @@ func large(seed uint64) (*generator, *expr.Node) {
 	bin := func(op expr.Op, u, v *expr.Node) *expr.Node { return g.b.Binary(op, u, v, at) }
 	y := g.b.Var("y", true, 0, expr.VectorShape(g.dy), at)
 	x := g.b.Var("x", false, 0, expr.ScalarShape(), at)
-	v := make([]float64, 1500*g.dy)
-	for i := range v {
-		v[i] = g.r.NormFloat64() / 40
-	}
+	v := each.Below(1500*g.dy, func(int) float64 { return g.r.NormFloat64() / 40 })
 	A := g.b.Const("A", data.Matrix(1500, g.dy, v), at)
 	B := g.b.Const("B", data.Matrix(g.dy, 1500, v), at)
 	Q, S := g.symmetric(g.dy), g.sparse(g.dy, g.dy)
@@ -321,10 +310,7 @@ func large(seed uint64) (*generator, *expr.Node) {
 	squeezed := bin(expr.Add, g.b.Reduce(expr.LogSumExp, g.bounded(g.b.MatVec(A, false, y, at)), at),
 		g.b.Reduce(expr.LogSumExp, g.b.MatVec(B, true, y, at), at))
 	thin := g.b.Reduce(expr.LogSumExp, g.b.MatVec(S, false, y, at), at)
-	wide := make([]int, 400*g.dy)
-	for k := range wide {
-		wide[k] = k % g.dy
-	}
+	wide := each.Below(400*g.dy, func(k int) int { return k % g.dy })
 	long := g.b.Gather(y, wide, expr.VectorShape(len(wide)), at)
 	sum := g.b.Reduce(expr.Sum, g.b.Unary(expr.Sin, bin(expr.Mul, x, long), at), at)
 	return g, bin(expr.Add, bin(expr.Add, quad, squeezed), bin(expr.Add, thin, sum))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"bilevelc/autodiff"
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
@@ -17,11 +18,7 @@ func regression(m, k int) (*generator, *expr.Node) {
 	g := &generator{b: expr.NewBuilder(), r: newGenerator(1).r, dx: 1, dy: k}
 	at := diag.Span{}
 	vals := func(n int) []float64 {
-		v := make([]float64, n)
-		for i := range v {
-			v[i] = g.r.NormFloat64() / 8
-		}
-		return v
+		return each.Below(n, func(int) float64 { return g.r.NormFloat64() / 8 })
 	}
 	x := g.b.Var("x", false, 0, expr.ScalarShape(), at)
 	w := g.b.Var("w", true, 0, expr.VectorShape(k), at)

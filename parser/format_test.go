@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"bilevelc/internal/each"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
@@ -39,10 +40,7 @@ type reporter interface {
 }
 
 func comments(f *lang.File) string {
-	parts := make([]string, len(f.Comments))
-	for i, c := range f.Comments {
-		parts[i] = c.Text
-	}
+	parts := each.Of(f.Comments, func(c lang.Comment) string { return c.Text })
 	return strings.Join(parts, "\n")
 }
 
@@ -161,10 +159,7 @@ func drawExpr(t *rapid.T, depth int) lang.Expr {
 		x, _ := parser.ParseExpr(diag.NewSource("n", text))
 		return &lang.Number{Text: text, Value: x.(*lang.Number).Value, Int: x.(*lang.Number).Int}
 	case 2:
-		elems := make([]lang.Expr, rapid.IntRange(0, 3).Draw(t, "n"))
-		for i := range elems {
-			elems[i] = sub()
-		}
+		elems := each.Below(rapid.IntRange(0, 3).Draw(t, "n"), func(int) lang.Expr { return sub() })
 		return &lang.ListLit{Elems: elems}
 	case 3:
 		return &lang.Unary{Op: lang.UnaryOp(rapid.IntRange(0, 1).Draw(t, "op")), X: sub()}
@@ -187,10 +182,7 @@ func drawExpr(t *rapid.T, depth int) lang.Expr {
 		}
 		return &lang.Index{X: sub(), Subs: subs}
 	case 8:
-		args := make([]lang.Expr, rapid.IntRange(0, 3).Draw(t, "n"))
-		for i := range args {
-			args[i] = sub()
-		}
+		args := each.Below(rapid.IntRange(0, 3).Draw(t, "n"), func(int) lang.Expr { return sub() })
 		return &lang.Call{Fn: name(), Args: args}
 	case 9:
 		list, cond := binders()

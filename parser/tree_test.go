@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
@@ -94,10 +95,7 @@ func dumpValue(b *strings.Builder, v reflect.Value, parens bool) {
 // show writes an expression with every operation in brackets.
 func show(x lang.Expr) string {
 	list := func(xs []lang.Expr) string {
-		parts := make([]string, len(xs))
-		for i, x := range xs {
-			parts[i] = show(x)
-		}
+		parts := each.Of(xs, show)
 		return strings.Join(parts, ", ")
 	}
 	switch x := x.(type) {

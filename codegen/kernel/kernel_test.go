@@ -6,16 +6,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 )
 
 func normals(seed uint64, n int) []float64 {
 	r := rand.New(rand.NewPCG(seed, 1))
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = r.NormFloat64()
-	}
-	return v
+	return each.Below(n, func(int) float64 { return r.NormFloat64() })
 }
 
 // near allows for sums of some hundred products of order 1 in another order.

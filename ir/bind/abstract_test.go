@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,12 +55,7 @@ report {
 		t.Errorf("%d rows", len(prob.Rows))
 	}
 	opaque := func(root *expr.Node, part string) bool {
-		for _, n := range expr.Reachable(root) {
-			if n.Op == expr.Const && n.Opaque && strings.Contains(n.Name, part) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(expr.Reachable(root), func(n *expr.Node) bool { return n.Op == expr.Const && n.Opaque && strings.Contains(n.Name, part) })
 	}
 	if !opaque(prob.Upper.Objective, "condition") {
 		t.Error("the filter on c is decided without c")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
@@ -155,12 +156,7 @@ report {
 	if all, last := prob.Report[0].Node.Shape, prob.Report[1].Node.Shape; all != expr.VectorShape(3) || last != expr.ScalarShape() {
 		t.Errorf("dual(cap) is a %s, an entry of it a %s", all, last)
 	}
-	var rows []int
-	for i, row := range prob.Rows {
-		if row.Family.Name == "cap" {
-			rows = append(rows, i)
-		}
-	}
+	rows := each.WhereBelow(len(prob.Rows), func(i int) bool { return prob.Rows[i].Family.Name == "cap" })
 	if len(rows) != 3 || !slices.Equal(prob.Duals, rows) {
 		t.Errorf("the rows of `cap` are %v, its multipliers those of %v", rows, prob.Duals)
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/members"
 	"bilevelc/ir/check"
 	"bilevelc/ir/expr"
@@ -61,10 +62,7 @@ func TestMovingEndsInEmptyRanges(t *testing.T) {
 			t.Errorf("%d: %v\n%s", seed, list, text)
 			continue
 		}
-		x := make([]float64, 4)
-		for j := range x {
-			x[j] = rng.Float64()
-		}
+		x := each.Below(4, func(int) float64 { return rng.Float64() })
 		want := 0.0
 		for i := 1; i <= n; i++ {
 			want += body.of(x, c, i)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
@@ -45,10 +46,7 @@ func TestDualsOfArrayFamilies(t *testing.T) {
 		}
 		place := strings.Join(parts, ", ") + ", 2"
 		loop := strings.Join(binders, ", ")
-		var names []string
-		for _, b := range binders {
-			names = append(names, b[:1])
-		}
+		names := each.Of(binders, func(b string) string { return b[:1] })
 		p := mustBind(t, compile(t, "arrays", `model arrays
 set T = {"a", "b", "c"}
 set hour = 4..6

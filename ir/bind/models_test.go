@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/check"
 	"bilevelc/ir/data"
@@ -218,11 +219,7 @@ func TestPublicProblems(t *testing.T) {
 // normal returns n seeded normal numbers.
 func normal(seed uint64, n int) []float64 {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = rng.NormFloat64()
-	}
-	return out
+	return each.Below(n, func(int) float64 { return rng.NormFloat64() })
 }
 
 func TestInferredSizes(t *testing.T) {
@@ -267,11 +264,7 @@ func TestClassifier(t *testing.T) {
 	const n, m, p = 9, 6, 4
 	set := &data.Set{}
 	labels := func(seed uint64, k int) []float64 {
-		out := normal(seed, k)
-		for i, v := range out {
-			out[i] = math.Copysign(1, v)
-		}
-		return out
+		return each.Of(normal(seed, k), func(v float64) float64 { return math.Copysign(1, v) })
 	}
 	x, s := normal(1, n*p), labels(2, n)
 	set.Add("X", data.Matrix(n, p, x), "X.csv")

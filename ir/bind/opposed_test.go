@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,10 +42,7 @@ func TestPairsOfOppositeRows(t *testing.T) {
 			}
 			return dot < 0
 		}
-		partner, gone := make([]int, len(rows)), make([]bool, len(rows))
-		for k := range partner {
-			partner[k] = -1
-		}
+		partner, gone := slices.Repeat([]int{-1}, len(rows)), make([]bool, len(rows))
 		for k, v := range rows {
 			for i, u := range rows[:k] {
 				if !gone[i] && partner[i] < 0 && opposite(u, v) {

@@ -195,11 +195,7 @@ func bindText(t *testing.T, text string) *ir.Problem {
 }
 
 func names(rows []ir.Row) string {
-	var out []string
-	for _, r := range rows {
-		out = append(out, r.Name)
-	}
-	return strings.Join(out, " ")
+	return diag.Join(rows, " ", func(r ir.Row) string { return r.Name })
 }
 
 func TestNamesOfRows(t *testing.T) {

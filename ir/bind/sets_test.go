@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
@@ -169,17 +170,9 @@ func (g *twins) models() place {
 	f, obj, extra := g.scalar(s, 3), g.scalar(s, 3), g.scalar(s, 2)
 	inNode := s.with([]place{{"c", "c"}}, nil, nil)
 	affine := g.entry(inNode, true)
-	labels := make([]string, len(g.labels))
-	for k, l := range g.labels {
-		labels[k] = fmt.Sprintf("%q", l)
-	}
-	var ports, arcs []string
-	for _, p := range g.ports {
-		ports = append(ports, labels[p-1])
-	}
-	for _, a := range g.arcs {
-		arcs = append(arcs, "("+labels[a[0]-1]+", "+labels[a[1]-1]+")")
-	}
+	labels := each.Of(g.labels, func(l string) string { return fmt.Sprintf("%q", l) })
+	ports := each.Of(g.ports, func(p int) string { return labels[p-1] })
+	arcs := each.Of(g.arcs, func(a [2]int) string { return "(" + labels[a[0]-1] + ", " + labels[a[1]-1] + ")" })
 	body := func(pick func(p place) string) string {
 		return fmt.Sprintf(`
 upper {
@@ -253,11 +246,7 @@ func TestLabelledModelsAreTheirTwins(t *testing.T) {
 		}
 		m := g.models()
 		random := func(k int) []float64 {
-			v := make([]float64, k)
-			for i := range v {
-				v[i] = 1 + g.Float64()
-			}
-			return v
+			return each.Below(k, func(int) float64 { return 1 + g.Float64() })
 		}
 		set, plain := &data.Set{}, &data.Set{}
 		both := func(name string, a *data.Array) {
@@ -365,10 +354,7 @@ func graphText(n *expr.Node) string {
 	ids := map[string]int{}
 	var order []string
 	for _, m := range expr.Reachable(n) {
-		args := make([]string, len(m.Args))
-		for k, a := range m.Args {
-			args[k] = fmt.Sprint("#", ids[texts[a]])
-		}
+		args := each.Of(m.Args, func(a *expr.Node) string { return fmt.Sprint("#", ids[texts[a]]) })
 		if m.Op == expr.Add || m.Op == expr.Mul || m.Op == expr.Dot {
 			slices.Sort(args)
 		}

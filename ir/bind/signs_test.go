@@ -3,6 +3,7 @@ package bind
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,11 +138,9 @@ lower {
 }
 `)
 		_, list := Bind(p, supply("a", data.Scalar(1e200)), Options{})
-		found := false
-		for _, d := range list {
-			found = found || d.Code == diag.BindNotFinite && strings.Contains(d.Summary, "`"+c.name+"`")
-		}
-		if !found {
+		if !slices.ContainsFunc(list, func(d *diag.Diagnostic) bool {
+			return d.Code == diag.BindNotFinite && strings.Contains(d.Summary, "`"+c.name+"`")
+		}) {
 			t.Errorf("%s: %v", c.row, list)
 		}
 	}

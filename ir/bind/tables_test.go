@@ -3,9 +3,11 @@ package bind
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
@@ -75,10 +77,7 @@ func TestTables(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
-	sets := ""
-	for _, s := range prob.Sets {
-		sets += fmt.Sprintf("%s %v %s\n", s.Name, s.Axis.Labels, s.Origin)
-	}
+	sets := diag.Join(prob.Sets, "", func(s ir.BoundSet) string { return fmt.Sprintf("%s %v %s\n", s.Name, s.Axis.Labels, s.Origin) })
 	if want := "node [[Rome] [Oslo] [Riga]] nodes.csv\narc [[Rome Oslo] [Rome Riga] [Oslo Riga]] roads.csv\nhour [[noon] [night]] prices.csv\n"; sets != want {
 		t.Errorf("got %s\nwant %s", sets, want)
 	}
@@ -138,11 +137,9 @@ func TestTableErrors(t *testing.T) {
 		{"weights.csv", "height\n1\n", diag.BindTable, "weights.csv:1:1", "no column that the model declares"},
 	} {
 		_, list := Bind(compile(t, "transport", transport), tableSet(t, map[string]string{c.file: c.text}), Options{Seed: 1})
-		found := false
-		for _, d := range list {
-			found = found || d.Code == c.code && d.Subject.String() == c.at && strings.Contains(d.Summary+d.Fix, c.says)
-		}
-		if !found || len(list) > 2 {
+		if found := slices.ContainsFunc(list, func(d *diag.Diagnostic) bool {
+			return d.Code == c.code && d.Subject.String() == c.at && strings.Contains(d.Summary+d.Fix, c.says)
+		}); !found || len(list) > 2 {
 			t.Errorf("%s\n%s\ngot %v\nwant %s at %s: %s", c.file, c.text, list, c.code, c.at, c.says)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
+	"bilevelc/ir"
 	"bilevelc/ir/check"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
@@ -318,10 +319,7 @@ lower {
 	set := &data.Set{}
 	set.Add("size", data.Vector([]float64{2, 3, 1}), "test")
 	prob := mustBind(t, compile(t, "filtered", model), set)
-	got := ""
-	for _, s := range prob.Sets {
-		got += fmt.Sprint(s.Name, s.Axis.Labels, " ")
-	}
+	got := diag.Join(prob.Sets, "", func(s ir.BoundSet) string { return fmt.Sprint(s.Name, s.Axis.Labels, " ") })
 	for _, want := range []string{"pair[[Rome Oslo] [Rome Riga] [Oslo Riga]]", "late[[7] [8]]", "seen[[Oslo 8]]"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s lacks %s", got, want)

@@ -179,12 +179,7 @@ func TestSetShapesAgreeWithBinding(t *testing.T) {
 
 // only reports whether a list has errors, all of one code.
 func only(l diag.List, code diag.Code) bool {
-	for _, d := range l {
-		if d.Severity == diag.Error && d.Code != code {
-			return false
-		}
-	}
-	return l.HasErrors()
+	return l.HasErrors() && !slices.ContainsFunc(l, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error && d.Code != code })
 }
 
 func errorsOf(l diag.List) string {
@@ -208,19 +203,7 @@ func numeric(t *testing.T, typ ir.Type) expr.Shape {
 		}
 		dims = append(dims, n)
 	}
-	switch len(dims) {
-	case 0:
-		return expr.ScalarShape()
-	case 1:
-		return expr.VectorShape(dims[0])
-	case 2:
-		return expr.MatrixShape(dims[0], dims[1])
-	}
-	n := 1
-	for _, d := range dims {
-		n *= d
-	}
-	return expr.VectorShape(n)
+	return expr.ShapeOf(dims)
 }
 
 // A constraint that the checker takes for affine has rows; one that it

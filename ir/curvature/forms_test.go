@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/directed"
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 )
@@ -16,13 +17,7 @@ import (
 type rational [][]*big.Rat
 
 func newRational(n int) rational {
-	out := make(rational, n)
-	for i := range out {
-		for range n {
-			out[i] = append(out[i], new(big.Rat))
-		}
-	}
-	return out
+	return each.Below(n, func(int) []*big.Rat { return each.Below(n, func(int) *big.Rat { return new(big.Rat) }) })
 }
 
 func exact(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }
@@ -225,10 +220,7 @@ func TestDenseProducts(t *testing.T) {
 	rounded := 0
 	for trial := range 300 {
 		rows, inner, cols := 1+r.IntN(4), 1+r.IntN(5), 1+r.IntN(4)
-		m := make([]float64, rows*inner)
-		for i := range m {
-			m[i] = gauss(r, 1)[0] * math.Pow(10, 6*r.Float64()-3)
-		}
+		m := each.Below(rows*inner, func(int) float64 { return gauss(r, 1)[0] * math.Pow(10, 6*r.Float64()-3) })
 		j := full(inner, cols, gauss(r, inner*cols))
 		actual := slices.Clone(j.mid) // one of those the Jacobian stands for
 		if trial%2 == 0 {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
@@ -260,10 +261,7 @@ func (m *model) grow(r *rand.Rand, pool []*expr.Node) *expr.Node {
 		d := u.Shape.Rows
 		var mat *expr.Node
 		if r.IntN(2) == 0 {
-			index := make([]int, d)
-			for k := range index {
-				index[k] = k * (d + 1)
-			}
+			index := each.Below(d, func(k int) int { return k * (d + 1) })
 			mat = b.ScatterAdd(v, index, expr.MatrixShape(d, d), diag.Span{})
 			if r.IntN(2) == 0 {
 				mat = m.op(expr.Add, mat, constant(expr.MatrixShape(d, d)))

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/expr"
 )
 
@@ -261,10 +262,7 @@ func TestSoftmax(t *testing.T) {
 			}
 		}
 	}
-	long := make([]Interval, 1000)
-	for k := range long {
-		long[k] = point(r.NormFloat64())
-	}
+	long := each.Below(1000, func(int) Interval { return point(r.NormFloat64()) })
 	for k, p := range softmaxRange(long) {
 		if !(p.Lo > 0 && p.Hi-p.Lo < 1e-11*p.Lo) {
 			t.Fatalf("entry %d of many numbers: [%v, %v]", k, p.Lo, p.Hi)

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/bind"
 	"bilevelc/ir/check"
@@ -58,11 +59,7 @@ type source struct{ r *rand.Rand }
 func (s source) vector(n int) *data.Array    { return data.Vector(gauss(s.r, n)) }
 func (s source) matrix(m, n int) *data.Array { return data.Matrix(m, n, gauss(s.r, m*n)) }
 func (s source) labels(n int) *data.Array {
-	v := gauss(s.r, n)
-	for i := range v {
-		v[i] = math.Copysign(1, v[i])
-	}
-	return data.Vector(v)
+	return data.Vector(each.Of(gauss(s.r, n), func(v float64) float64 { return math.Copysign(1, v) }))
 }
 
 func reference(t testing.TB, file string, set *data.Set) *ir.Problem {
@@ -190,10 +187,7 @@ func TestSharedWeights(t *testing.T) {
 	const n, p = 300, 6
 	set := classifierData(n, 20, p)
 	x := set.Get("X").Array.Dense
-	longest := 0.0
-	for i := range n {
-		longest = max(longest, floats.Dot(x[i*p:(i+1)*p], x[i*p:(i+1)*p]))
-	}
+	longest := each.LargestBelow(n, func(i int) float64 { return floats.Dot(x[i*p:(i+1)*p], x[i*p:(i+1)*p]) })
 	want := 0.25*longest + 0.1
 	got := Prove(reference(t, "classifier.blv", set), Defaults()).SmoothnessG
 	if !got.Known || got.Value < want*(1-1e-12) || got.Value > want*(1+1e-12) {

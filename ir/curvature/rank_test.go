@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 )
@@ -33,10 +34,7 @@ func TestIndependence(t *testing.T) {
 			}
 		}
 		bounds := 0
-		standing, list := make([]int, n), make([]int, m)
-		for i := range list {
-			list[i] = i
-		}
+		standing, list := make([]int, n), each.Number(m)
 		for j := range standing {
 			if standing[j] = -1; r.IntN(4) == 0 {
 				standing[j] = m + bounds
@@ -87,10 +85,7 @@ func TestDependentRowsTakeNoMemory(t *testing.T) {
 		}
 	}
 	b := sparse.FromEntries(m, n, entries)
-	list := make([]int, m)
-	for i := range list {
-		list[i] = i
-	}
+	list := each.Number(m)
 	rs := newRows(b, nil, &budget{left: 1e9})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -138,10 +133,8 @@ func exactRank(a []float64, rows, cols int) int {
 func TestManyParallelRows(t *testing.T) {
 	const m = 20000
 	problem := func(rows []ir.Row, b []sparse.Entry, cols int) *prover {
-		p := &ir.Problem{Rows: rows, B: sparse.FromEntries(len(rows), cols, b), A: sparse.FromEntries(len(rows), 1, nil), Rhs: make([]float64, len(rows))}
-		for i := range p.Rhs {
-			p.Rhs[i] = float64(i + 1)
-		}
+		p := &ir.Problem{Rows: rows, B: sparse.FromEntries(len(rows), cols, b), A: sparse.FromEntries(len(rows), 1, nil)}
+		p.Rhs = each.Below(len(rows), func(i int) float64 { return float64(i + 1) })
 		p.Lower.Dim, p.Upper.Dim = cols, 1
 		return &prover{Problem: p, opts: Options{MaxWork: 1e7}}
 	}

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/expr"
 )
@@ -55,10 +56,7 @@ func TestRecheck(t *testing.T) {
 		const rounds = 24
 		for round := range rounds {
 			n := smallOrder + 1 + r.IntN(60)
-			values := make([]float64, n)
-			for k := range values {
-				values[k] = spectrum(k, n) * (1 + 0.1*r.Float64())
-			}
+			values := each.Below(n, func(k int) float64 { return spectrum(k, n) * (1 + 0.1*r.Float64()) })
 			a := spectral(r, values)
 			cols := expr.Sequence(0, n)
 			before := leastEigenvalue(a, n, &budget{left: 1e12}, 0)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/directed"
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
@@ -273,10 +274,7 @@ func TestCertifiedEigenvalues(t *testing.T) {
 	for range 2000 {
 		n := 2 + r.IntN(12)
 		rank := 1 + r.IntN(n-1)
-		g := make([]float64, rank*n)
-		for i := range g {
-			g[i] = float64(r.IntN(2001) - 1000)
-		}
+		g := each.Below(rank*n, func(int) float64 { return float64(r.IntN(2001) - 1000) })
 		a := make([]float64, n*n)
 		trace := 0.0
 		for i := range n {

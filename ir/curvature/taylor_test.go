@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
 )
@@ -274,11 +275,7 @@ func TestTaylor(t *testing.T) {
 }
 
 func gauss(r *rand.Rand, n int) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = r.NormFloat64()
-	}
-	return v
+	return each.Below(n, func(int) float64 { return r.NormFloat64() })
 }
 
 func shift(v []float64, s float64, d []float64) []float64 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/members"
 	"bilevelc/ir"
 	"bilevelc/ir/bind"
@@ -20,10 +21,7 @@ func transformedText(r *rand.Rand) (text string, joined bool) {
 	num := func() string { return fmt.Sprintf("%.2g", 0.2+2*r.Float64()) }
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	affine := func(over ...string) string {
-		var parts []string
-		for _, v := range over {
-			parts = append(parts, fmt.Sprintf("(%.2g) * %s", r.NormFloat64(), v))
-		}
+		parts := each.Of(over, func(v string) string { return fmt.Sprintf("(%.2g) * %s", r.NormFloat64(), v) })
 		return strings.Join(parts, " + ") + fmt.Sprintf(" + (%.2g)", r.NormFloat64())
 	}
 	var grow func(depth int, over ...string) string

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"bilevelc/internal/each"
 )
 
 // What stands between fields is found whatever the fields hold in quotes.
@@ -21,10 +23,7 @@ func TestSeparatorsWithinQuotes(t *testing.T) {
 		}
 		var text strings.Builder
 		sep := []string{",", ";", "\t"}[rng.IntN(3)]
-		row := make([]string, len(names))
-		for j := range row {
-			row[j] = fmt.Sprintf("t%d", j)
-		}
+		row := each.Below(len(names), func(j int) string { return fmt.Sprintf("t%d", j) })
 		for j, name := range names {
 			names[j] = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/xuri/excelize/v2"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 )
 
@@ -81,10 +82,7 @@ func TestTablesOfAllFormats(t *testing.T) {
 				t.Fatalf("%s: %d rows of %d columns", file, table.Rows, len(table.Columns))
 			}
 			for i, r := range records {
-				cells := make([]data.Cell, 4)
-				for j := range cells {
-					cells[j] = table.Columns[j].Cells[i]
-				}
+				cells := each.Below(4, func(j int) data.Cell { return table.Columns[j].Cells[i] })
 				if cells[0].Text != r.From || cells[1].Text != r.To || cells[2].Text != strconv.FormatInt(r.Depot, 10) {
 					t.Fatalf("%s: row %d has the labels %q %q %q, want %+v", file, i, cells[0].Text, cells[1].Text, cells[2].Text, r)
 				}

@@ -57,11 +57,7 @@ let k = j + k // k j h target
 			n, ok := x.(*lang.Name)
 			return ok && n.Name == "target"
 		})
-		var names []string
-		for _, n := range way {
-			names = append(names, n.Name)
-		}
-		got := strings.Join(names, " ")
+		got := diag.Join(way, " ", func(n *lang.Name) string { return n.Name })
 		if want == "none" {
 			want = ""
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 )
@@ -19,11 +20,7 @@ func entryAt(m []float64, cols, i, j int, trans bool) float64 {
 }
 
 func random(rng *rand.Rand, n int) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = rng.NormFloat64()
-	}
-	return out
+	return each.Below(n, func(int) float64 { return rng.NormFloat64() })
 }
 
 // TestProducts compares every transposition of the products, dense and
@@ -153,10 +150,7 @@ func TestSparseElementwise(t *testing.T) {
 		sa := m.Const("sa", data.SparseMatrix(sparse.FromDense(r, c, av)), nowhere)
 		sb := m.Const("sb", data.SparseMatrix(sparse.FromDense(r, c, bv)), nowhere)
 		two := m.Number(2)
-		index := make([]int, 6)
-		for k := range index {
-			index[k] = rng.IntN(r*c+1) - 1
-		}
+		index := each.Below(6, func(int) int { return rng.IntN(r*c+1) - 1 })
 		pairs := []struct {
 			name          string
 			sparse, dense *Node

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"bilevelc/internal/each"
 )
 
 // The logarithm of what is made of exponentials is that of their values, and has no exponential left that may overflow.
@@ -11,10 +13,7 @@ func TestLogOfExponentials(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		n := 1 + rng.IntN(3)
-		x := make([]float64, n)
-		for j := range x {
-			x[j] = rng.NormFloat64()
-		}
+		x := each.Below(n, func(int) float64 { return rng.NormFloat64() })
 		m := newMaker(t)
 		v := m.x(n)
 		var grow func(depth int, scalar bool) (*Node, []float64)
@@ -28,17 +27,11 @@ func TestLogOfExponentials(t *testing.T) {
 			}
 			switch kind {
 			case 0:
-				c := make([]float64, n)
-				for j := range c {
-					c[j] = math.Exp(rng.NormFloat64())
-				}
+				c := each.Below(n, func(int) float64 { return math.Exp(rng.NormFloat64()) })
 				return m.vector(c...), c
 			case 1:
 				a := rng.NormFloat64()
-				out := make([]float64, n)
-				for j := range out {
-					out[j] = math.Exp(a * x[j])
-				}
+				out := each.Below(n, func(j int) float64 { return math.Exp(a * x[j]) })
 				return m.op1(Exp, m.op2(Mul, m.Number(a), v)), out
 			case 5:
 				if !scalar {
@@ -71,10 +64,7 @@ func TestLogOfExponentials(t *testing.T) {
 					u, w, a, b = w, u, b, a
 				}
 			}
-			out := make([]float64, len(a))
-			for j := range out {
-				out[j] = map[int]float64{2: a[j] + b[j], 3: a[j] * b[j], 4: a[j] / b[j]}[kind]
-			}
+			out := each.Below(len(a), func(j int) float64 { return map[int]float64{2: a[j] + b[j], 3: a[j] * b[j], 4: a[j] / b[j]}[kind] })
 			return m.op2(map[int]Op{2: Add, 3: Mul, 4: Div}[kind], u, w), out
 		}
 		of, values := grow(3, rng.IntN(2) == 0)

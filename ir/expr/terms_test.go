@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr/exprtest"
@@ -46,11 +47,7 @@ func TestTerms(t *testing.T) {
 		m, k, l := 1+r.IntN(3), 1+r.IntN(3), 1+r.IntN(3)
 		shape := []Shape{ScalarShape(), VectorShape(m), MatrixShape(m, k)}[r.IntN(3)]
 		index := func(n, of int) []int {
-			out := make([]int, n)
-			for i := range out {
-				out[i] = r.IntN(of+1) - 1
-			}
-			return out
+			return each.Below(n, func(int) int { return r.IntN(of+1) - 1 })
 		}
 		turned := func(m, n int) (Shape, bool) {
 			if r.IntN(2) == 0 {
