@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 )
@@ -425,9 +426,8 @@ func computeData(f *form) ([]*data.Array, error) {
 	for i := range pl.code {
 		e.run(&pl.code[i])
 	}
-	arrays := make([]*data.Array, len(pl.f.outs))
-	for k, o := range pl.f.outs {
-		arrays[k] = expr.NewArray(pl.f.vals[o.v].shape, slices.Clone(e.at(pl.place[o.v])))
-	}
+	arrays := each.Of(pl.f.outs, func(o output) *data.Array {
+		return expr.NewArray(pl.f.vals[o.v].shape, slices.Clone(e.at(pl.place[o.v])))
+	})
 	return arrays, nil
 }

@@ -115,9 +115,7 @@ func (b *binder) filteredSet(set *boundSet, v *lang.SetLiteral) bool {
 		set.fake, origin = true, "placeholder"
 		labels = labels[:max((len(labels)+1)/2, min(len(labels), 1))]
 	}
-	for _, of := range sets {
-		set.fake = set.fake || of.fake
-	}
+	set.fake = set.fake || slices.ContainsFunc(sets, func(of *boundSet) bool { return of.fake })
 	b.fillSet(set, labels, origin, func(int, int) diag.Place { return diag.Place{Span: v.Span()} })
 	if set.n == 0 {
 		b.errorf(diag.BindLabels, v.Span(), "no element of %s is in `%s`", setNames(sets), set.name).Severity = diag.Warning

@@ -379,10 +379,7 @@ func (c *checker) combine(l *ir.LevelDecl) {
 	if len(l.Followers) == 0 {
 		return
 	}
-	maximize := true
-	for _, f := range l.Followers {
-		maximize = maximize && f.Objective != nil && f.Objective.Maximize
-	}
+	maximize := !slices.ContainsFunc(l.Followers, func(f ir.Follower) bool { return f.Objective == nil || !f.Objective.Maximize })
 	var sum lang.Expr
 	for _, f := range l.Followers {
 		o := f.Objective

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir/expr"
 )
 
@@ -165,11 +166,7 @@ func powerBoundary(s *study, n *expr.Node) boundary {
 			if n.Args[0].Shape.Rank > 0 {
 				return powerPosition(u, entry(exponents, k))
 			}
-			worst := inside // one base with every exponent
-			for _, p := range exponents {
-				worst = max(worst, powerPosition(u, p))
-			}
-			return worst
+			return slices.Max(each.Of(exponents, func(p Interval) position { return powerPosition(u, p) })) // one base with every exponent
 		}}
 	switch {
 	case whole:

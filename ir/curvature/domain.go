@@ -30,11 +30,7 @@ func domains(p *ir.Problem) (everywhere, feasible domain, bounded bool) {
 	x := upperBox(p)
 	free := slices.Repeat([]Interval{wholeLine()}, p.Lower.Dim)
 	y := slices.Clone(lowerBox(p, x, free)) // a region of its own, also where it is as wide (ir.Problem.Inside)
-	for j := range y {
-		bounded = bounded || y[j] != free[j]
-	}
-	bounded = bounded || len(p.Inside) > 0
-	return domain{x, free}, domain{x, y}, bounded
+	return domain{x, free}, domain{x, y}, !slices.Equal(y, free) || len(p.Inside) > 0
 }
 
 // withMultipliers adds the ranges of the multipliers that the upper objective

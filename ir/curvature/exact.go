@@ -73,10 +73,7 @@ func (s *study) exactParts() (parts []exactPart, ok bool) {
 
 // exactHessian adds the parts up in rational arithmetic.
 func exactHessian(parts []exactPart, n int) [][]*big.Rat {
-	h := make([][]*big.Rat, n)
-	for i := range h {
-		h[i] = each.Below(n, func(int) *big.Rat { return new(big.Rat) })
-	}
+	h := each.Below(n, func(int) []*big.Rat { return each.Below(n, func(int) *big.Rat { return new(big.Rat) }) })
 	rat := func(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }
 	half := big.NewRat(1, 2)
 	for _, p := range parts {

@@ -113,10 +113,7 @@ func hullOf(ranges []Interval) Interval {
 
 // termSteps explains the parts of a Hessian.
 func (s *study) termSteps(terms []term) (steps []*Step) {
-	for i := range terms {
-		if i == maxSteps {
-			break
-		}
+	for i := range terms[:min(len(terms), maxSteps)] {
 		t := &terms[i]
 		w := hullOf(t.w)
 		st := &Step{Rule: t.rule, Expr: s.text(t.node), Place: place(s.spanOf(t.node)), Span: s.spanOf(t.node), Range: &w}

@@ -101,10 +101,7 @@ func (s *study) scaled(leaf *jacobian, slopes []jet, rows int) *jacobian {
 	if leaf.unknown {
 		return leaf
 	}
-	exact := leaf.scale == nil
-	for _, j := range slopes {
-		exact = exact && j.d1.isPoint() && !math.IsInf(j.d1.Lo, 0)
-	}
+	exact := leaf.scale == nil && !slices.ContainsFunc(slopes, func(j jet) bool { return !j.d1.isPoint() || math.IsInf(j.d1.Lo, 0) })
 	spread := leaf.rows == 1 && rows > 1
 	if spread {
 		index := make([]int, rows)

@@ -3,6 +3,7 @@ package curvature
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/internal/each"
 	"bilevelc/ir/data"
@@ -312,17 +313,12 @@ func (s *study) partials(n *expr.Node, wanted func(a *expr.Node) bool, visit fun
 // relative error of m units, which the logarithm turns into an absolute one.
 func logSumExpRange(u []Interval) Interval {
 	at := func(end func(Interval) float64) Interval {
-		top := math.Inf(-1)
-		for _, e := range u {
-			top = max(top, end(e))
-		}
+		ends := each.Of(u, end)
+		top := slices.Max(ends)
 		if math.IsInf(top, 0) {
 			return fuzz(top)
 		}
-		total := 0.0
-		for _, e := range u {
-			total += math.Exp(end(e) - top)
-		}
+		total := each.Sum(ends, func(e float64) float64 { return math.Exp(e - top) })
 		slack := float64(len(u)+ulps) * 0x1p-52 * (1 + math.Abs(top))
 		v := fuzz(top + math.Log(total))
 		return Interval{v.Lo - slack, v.Hi + slack}
