@@ -134,7 +134,7 @@ func (run *Run) searchOptions() tree.Options {
 		opts.Incumbents = []*kkt.Point{run.Best}
 	}
 	if run.fewX() && !run.System.Objective.Convex || run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
-		opts.Work, opts.First = tolerance.Second, 4*tolerance.Second
+		opts.Work, opts.First, opts.More = tolerance.Second, 4*tolerance.Second, 2*tolerance.Second // jumps and neighbours follow an undecided search, for about a second each
 		if run.local != nil {
 			opts.Work = max(opts.Work, run.local.Work()/4)
 		}
@@ -142,8 +142,8 @@ func (run *Run) searchOptions() tree.Options {
 		switch {
 		case run.solver != nil && run.local == localSolver(run.solver) && searchWork(run.System) > float64(opts.Work), // no larger than what the local solve has solved several of, from the same data
 			eliminated && searchedInFull(run.System) > tolerance.Second: // nothing is decided with less than a node for each pair, and jumps find more in the time
-			opts.Work, opts.First, opts.Plain = 16*tolerance.Second, 0, true // a first relaxation takes a fifth of a dense factor or less, as its rows are short
-			if run.Best != nil || run.n.Integer != nil {                     // else all that is left is for a point
+			opts.Work, opts.First, opts.More, opts.Plain = 16*tolerance.Second, 0, 0, true // a first relaxation takes a fifth of a dense factor or less, as its rows are short
+			if run.Best != nil || run.n.Integer != nil {                                   // else all that is left is for a point
 				opts.Nodes = 1
 			}
 		}

@@ -159,7 +159,22 @@ func (f *forest) spent() bool {
 	if math.IsInf(f.value(), 1) {
 		work += f.opts.First
 	}
-	return f.opts.Nodes > 0 && f.nodes() >= f.opts.Nodes || f.opts.Work > 0 && f.work() >= work
+	if f.opts.Nodes > 0 && f.nodes() >= f.opts.Nodes {
+		return true
+	}
+	done := f.work()
+	return f.opts.Work > 0 && done >= work && !(float64(done)+f.ahead() <= float64(work+f.opts.More))
+}
+
+// ahead is the work that is left, if what is open of each part takes as much for its share of the tree as what is closed has taken: of a node at depth d that share is 2^-d (Kilby, Slaney, Thiébaux and Walsh 2006).
+func (f *forest) ahead() (work float64) {
+	for _, s := range f.parts {
+		if !s.done() {
+			open := each.Sum(s.open, func(n *node) float64 { return math.Ldexp(1, -n.depth) })
+			work += float64(s.work) * open / (1 - open)
+		}
+	}
+	return work
 }
 
 // total is a sum over the parts.

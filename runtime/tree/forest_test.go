@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -385,5 +386,42 @@ func TestWhatLinksPartsIsSearchedTogether(t *testing.T) {
 		if err != nil || report.Bound > least+1e-8*(1+math.Abs(least)) {
 			t.Errorf("case %d: %v: %v, and the least value is %g", k, err, report, least)
 		}
+	}
+}
+
+// A search that would end soon goes on beyond its budget to its end, and one that is far from it does not: by the work that whole searches take.
+func TestMoreIsForWhatEndsSoon(t *testing.T) {
+	t.Parallel()
+	ended, left, all := 0, 0, 0
+	for seed := range uint64(40) {
+		p := larger(rand.New(rand.NewPCG(seed, 71)), 6, 8, 8)
+		p.Integer = slices.Repeat([]bool{true, false}, 3)
+		sys, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		solve := func(work, more int64) *Result {
+			r, err := Solve(t.Context(), sys, Options{Work: work, More: more})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		whole := solve(0, 0)
+		if whole.Nodes < 60 {
+			continue
+		}
+		all++
+		soon := solve(whole.Work*3/5, whole.Work)
+		if soon.Proved {
+			ended++
+		}
+		far, more := solve(whole.Work/6, 0), solve(whole.Work/6, whole.Work/3)
+		if more.Work == far.Work {
+			left++
+		}
+	}
+	if all < 3 || 2*ended < all || 2*left < all {
+		t.Errorf("of %d searches %d went on to their end, %d were left", all, ended, left)
 	}
 }

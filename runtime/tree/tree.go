@@ -33,6 +33,7 @@ type Options struct {
 	Nodes int64 // relaxations of nodes
 	Work  int64 // numbers that linear algebra reads or writes, a billion about a second
 	First int64 // as much more until there is a point
+	More  int64 // as much more where the search ends within it, as far as what it has done tells (forest.ahead)
 	Plain bool  // one relaxation is all there is time for: it has no more rows than it needs, and none of its children is tried
 	// Incumbents are points to begin with. Only their branches count: the best point of each is found anew.
 	Incumbents []*kkt.Point
