@@ -62,8 +62,13 @@ func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start [
 		runs := must.Get(p.runStarts(ctx, c, opts, at, j))
 		runs.Calls = runs.Calls.Add(spent)
 		if best := runs.Best; best.Best == nil && ctx.Err() != nil { // the end came on the way there
+			finishing, cancel := context.WithoutCancel(ctx), func() {}
+			if runs.Calls.F == 0 { // nobody knows how long an answer of the follower takes
+				finishing, cancel = withGrace(ctx)
+			}
+			defer cancel()
 			if h, err := c.hyperobjective(p, 1); err == nil {
-				best.Best, _ = outer.Gradient(context.WithoutCancel(ctx), h, at, opts.Seed)
+				best.Best, _ = outer.Gradient(finishing, h, at, opts.Seed)
 				best.Measure = outer.Measure{Name: noMeasure, Value: math.NaN()}
 			}
 		}

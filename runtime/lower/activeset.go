@@ -220,7 +220,9 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 		if !moved {
 			return w.restoreBest(y)
 		}
-		w.release(y)
+		if w.cut { // else all of them do, and what is left of entries that are 0 on them is rounding without a size
+			w.release(y)
+		}
 		if w.known.Quadratic {
 			w.curvature.move(y, w.grad)
 		} else {
@@ -269,9 +271,12 @@ func (w *activeSet) model(ctx context.Context, y []float64, tolerance float64) o
 			return interrupted
 		}
 		w.boundary.set(w.poly, &w.face, w.z)
-		end, left := w.onFace(tolerance)
-		if end == learned {
+		end, left := w.onFace(ctx, tolerance)
+		switch end {
+		case learned:
 			return informed
+		case halted:
+			return interrupted
 		}
 		if end != reached && left > 0.5*last {
 			return converged // rounding: the next pass has a true gradient
@@ -309,13 +314,13 @@ func (w *activeSet) model(ctx context.Context, y []float64, tolerance float64) o
 // onFace minimizes the model on the face from z, moves z and gz there, and
 // sets lambda. It stops as soon as a multiplier says that the face is to be
 // left: no more accuracy is spent on it than needed to tell.
-func (w *activeSet) onFace(tolerance float64) (end ending, left float64) {
+func (w *activeSet) onFace(ctx context.Context, tolerance float64) (end ending, left float64) {
 	w.krylov.start(w.gz)
 	left = math.Sqrt(w.krylov.RR)
 	// 320 bounds the rounds of onFace: each asks for a hundredth of what is left, and 300 hundredths lead from the largest double past the
 	// smallest.
 	for range 320 {
-		end, left = w.krylov.run(math.Max(tolerance, 0.01*left), &w.boundary)
+		end, left = w.krylov.run(ctx, math.Max(tolerance, 0.01*left), &w.boundary)
 		floats.AddTo(w.s, w.gz, w.krylov.hd)
 		w.face.multipliers(w.lambda, w.s)
 		_, force := w.worst(w.lambda)
@@ -374,7 +379,7 @@ func (w *activeSet) slide(y []float64, negligible bool) outcome {
 	return stalled
 }
 
-// release drops the rows of the face that do not bind at y, as after a step
+// release drops the rows of the face that do not bind at y, after a step
 // that the line search cut short.
 func (w *activeSet) release(y []float64) {
 	w.sizes = w.poly.sizes(w.sizes, y)

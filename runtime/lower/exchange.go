@@ -34,7 +34,7 @@ func (w *activeSet) exchange(ctx context.Context, y []float64) bool {
 		w.krylov.start(w.gz)
 		begin := math.Sqrt(w.krylov.RR)
 		level := math.Max(w.gradientRounding(w.z, tolerance.SumRounding), w.relative*w.terms(w.z))
-		end, left := w.krylov.run(math.Max(level, tolerance.Forcing*math.Min(begin, last)), nil)
+		end, left := w.krylov.run(ctx, math.Max(level, tolerance.Forcing*math.Min(begin, last)), nil)
 		if end != reached && end != exhausted {
 			return false
 		}

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"context"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
@@ -39,6 +40,7 @@ const (
 	blocked                 // a row outside the face stopped the step
 	flat                    // p is a descent direction without curvature
 	undefined               // a gradient is not finite
+	halted                  // the context ended
 	learned                 // the whole of H has become known, within reach of a boundary: there are better ways
 )
 
@@ -68,7 +70,7 @@ func (k *krylov) representable() bool {
 // run continues the solve, in d, to a residual of at most tolerance. The
 // boundary b, unless nil, ends a step where a row outside the face begins to
 // be violated. residual is the norm reached.
-func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float64) {
+func (k *krylov) run(ctx context.Context, tolerance float64, b *boundary) (end ending, residual float64) {
 	dimension := len(k.d) - k.face.size()
 	for {
 		if !k.representable() {
@@ -83,6 +85,9 @@ func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float
 		}
 		if k.finished || k.iterate >= dimension {
 			return exhausted, residual
+		}
+		if ctx.Err() != nil {
+			return halted, residual
 		}
 		if w := k.curvature.hessian; w != nil && w.factors != nil && w.direction(k.P, k.face, k.R) {
 			return k.direct(w, tolerance, b)

@@ -36,6 +36,7 @@ type newton struct {
 	bestNorm float64
 
 	longest   float64   // the longest step that may be tried
+	cut       bool      // the last step was shorter than the model's
 	undefined []float64 // the first trial of a step at which the objective was not defined; empty: none
 }
 
@@ -229,10 +230,12 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		direct := w.chordStep()
 		if !direct {
 			w.krylov.start(w.grad)
-			end, _ = w.krylov.run(w.residual(y, norm, previous), nil)
+			end, _ = w.krylov.run(ctx, w.residual(y, norm, previous), nil)
 			copy(w.d, w.krylov.d)
 		}
 		switch {
+		case end == halted:
+			return interrupted
 		case end == undefined:
 			return w.restoreBest(y, norm, relative)
 		case end == flat && norm <= relative*w.terms(y):
@@ -360,7 +363,7 @@ func (w *newton) step(y []float64, exact bool, norm float64) bool {
 			if exact || value <= w.value+tolerance.Armijo*length*slope || (value <= w.value+rounding && w.flatter(0.5*norm)) {
 				copy(y, w.trial)
 				w.grad, w.tgrad = w.tgrad, w.grad
-				w.value = value
+				w.value, w.cut = value, length < 1
 				return true
 			}
 			end := linalg.Dot(w.tgrad, w.d)

@@ -115,7 +115,7 @@ func (w *newton) system(ctx context.Context, r []float64, near *denseHessian) []
 	size := linalg.Norm(r)
 	if near == nil {
 		w.krylov.start(r)
-		if end, _ := w.krylov.run(tolerance.SolveAccuracy*size, nil); end == undefined || end == flat {
+		if end, _ := w.krylov.run(ctx, tolerance.SolveAccuracy*size, nil); end == undefined || end == flat || end == halted {
 			return nil
 		}
 		return slices.Clone(w.krylov.d)
