@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -116,22 +117,11 @@ func ReadCheckpoint(text []byte) (*Checkpoint, error) {
 
 // completeOptions takes the choices of a checkpoint where the options leave them open.
 func (c *Checkpoint) completeOptions(opts Options) Options {
-	if opts.Method == "" {
-		opts.Method = c.Method
-	}
-	if opts.Oracle == "" {
-		opts.Oracle = c.Oracle
-	}
-	if opts.Solver == "" {
-		opts.Solver = c.Solver
-	}
+	opts.Method, opts.Oracle, opts.Solver = cmp.Or(opts.Method, c.Method), cmp.Or(opts.Oracle, c.Oracle), cmp.Or(opts.Solver, c.Solver)
 	if len(opts.Settings) == 0 {
 		opts.Settings = c.Settings
 	}
-	if opts.Starts == 0 {
-		opts.Starts = len(c.Starts)
-	}
-	opts.Seed = c.Seed
+	opts.Starts, opts.Seed = cmp.Or(opts.Starts, len(c.Starts)), c.Seed
 	return opts
 }
 

@@ -256,11 +256,7 @@ func (p *Problem) termsOfCoupled(i int, c float64, pt *oracle.Point) float64 {
 	}
 	without := slopes()
 	weights[i] = 1
-	terms, at := math.Abs(c), slices.Concat(pt.X, n.Answer(pt.Lower.Y, pt.Lower.Lambda))
-	for j, t := range slopes() {
-		terms += math.Abs((t - without[j]) * at[j])
-	}
-	return terms
+	return math.Abs(c) + sizeOfTerms(linalg.Minus(slopes(), without), slices.Concat(pt.X, n.Answer(pt.Lower.Y, pt.Lower.Lambda)))
 }
 
 // byFollower gives each follower that has a name its part of the result.

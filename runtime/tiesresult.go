@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/document"
@@ -131,16 +132,15 @@ func (t *ties) attained(attained, f, terms float64) bool {
 // termsOfF is the size of the terms of F at a point: its value, and what its slopes make of the entries.
 func (p *Problem) termsOfF(pt *oracle.Point) float64 {
 	n := p.Numeric
-	gx, ga, size := make([]float64, n.Dx), make([]float64, n.AnswerLen()), math.Abs(pt.F)
+	gx, ga := make([]float64, n.Dx), make([]float64, n.AnswerLen())
 	answer := n.Signed(nil).Answer(pt.Lower.Y, pt.Lower.Lambda)
 	n.F.ValueGrad(gx, ga, pt.X, answer)
-	for j, g := range gx {
-		size += math.Abs(g * pt.X[j])
-	}
-	for j, v := range answer {
-		size += math.Abs(ga[j] * v)
-	}
-	return size
+	return math.Abs(pt.F) + sizeOfTerms(gx, pt.X) + sizeOfTerms(ga, answer)
+}
+
+// sizeOfTerms is the sum of the sizes of what slopes make of entries.
+func sizeOfTerms(slopes, at []float64) float64 {
+	return each.SumBelow(len(slopes), func(j int) float64 { return math.Abs(slopes[j] * at[j]) })
 }
 
 // answersTo fills in what the follower's answers to x are worth, on the KKT system of its plain problem p: the loss of an answer with the given value of g, and F with the best and the worst one.
@@ -182,12 +182,9 @@ func (p *Problem) answersTo(ctx context.Context, out *Ties, x []float64, value f
 
 // termsOfG is the size of the terms of g at a point: what its slopes make of y.
 func (p *Problem) termsOfG(x, y []float64) float64 {
-	grad, size := make([]float64, len(y)), 0.0
+	grad := make([]float64, len(y))
 	p.Numeric.G.GradY(grad, x, y)
-	for j, g := range grad {
-		size += math.Abs(g * y[j])
-	}
-	return size
+	return sizeOfTerms(grad, y)
 }
 
 // variant is the follower with another regularization.

@@ -136,14 +136,11 @@ func (d *deriver) correct(face map[int]bool, at *derived, off []float64, all boo
 		sizes[i] = 0
 	}
 	for i := range sizes {
-		equal := d.p.Rows.Kind[i] == problem.Equal
-		if equal {
-			sizes[i] = math.Abs(sizes[i])
-		}
-		if cols, _ := d.p.Rows.B.Row(i); len(cols) == 0 || equal && face[i] {
+		kind := d.p.Rows.Kind[i]
+		sizes[i] = kind.Over(sizes[i]) / off[i]
+		if cols, _ := d.p.Rows.B.Row(i); len(cols) == 0 || kind == problem.Equal && face[i] {
 			sizes[i] = 0 // a condition on x alone, or a row that depends on others
 		}
-		sizes[i] /= off[i]
 	}
 	violated := beyond(sizes, all)
 	for _, i := range violated {

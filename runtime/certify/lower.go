@@ -34,10 +34,7 @@ func (v *verification) lowerConditions(mu float64) conditions {
 	slack := 0.0                     // -lambda' h over the rows that hold
 	for i, kind := range p.Rows.Kind {
 		h, terms := v.d.residual(i, x, y), orOne(v.rowTerms(i))
-		violation := h
-		if kind == problem.Equal {
-			violation = math.Abs(h)
-		}
+		violation := kind.Over(h)
 		c.Primal = larger(c.Primal, violation)
 		if rel := violation / terms; rel > c.worst || math.IsNaN(rel) {
 			c.worst, c.where = rel, fmt.Sprintf("row %d", i)
@@ -84,6 +81,7 @@ func (v *verification) lowerLevel() {
 	}
 	found, s := v.lowerConditions(mu), v.d.s
 	scale := problem.Residuals{Stationarity: v.forceTerms()}
+	v.Residuals, v.Forces = found.Residuals, scale.Stationarity
 	shortest := math.Inf(1)
 	for i, n := range s.normB {
 		scale.Primal = math.Max(scale.Primal, v.rowTerms(i))

@@ -57,6 +57,9 @@ type Report struct {
 	Force float64
 	// Gradient is the size of the terms of grad F, which no error of one exceeds; 0 as above.
 	Gradient float64
+	// Residuals are those of the KKT conditions as they were found at the document's point, and Forces the size of the terms of that of stationarity there.
+	Residuals problem.Residuals
+	Forces    float64
 	// Calls are what the verification itself asked of f and g.
 	Calls problem.Calls
 }

@@ -23,7 +23,6 @@ type scales struct {
 	gradient float64   // size of the terms of grad F over X
 	local    float64   // the same at the point itself, told from it and half way to 0: what a claim about the gradient there is relative to, however wide X is
 	value    float64   // size of the terms of f
-	lower    float64   // size of the terms of g
 	rows     []float64 // of each row's terms A x, B y and b
 	normB    []float64 // 2-norm of each row of B
 	stiff    float64   // typical curvature of g in y
@@ -99,14 +98,12 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 
 	// Gradients of f on the way to the probes, with y moved as well: at an optimum all of
 	// them may vanish where the point itself is.
-	values := func(x, y []float64) (value, lower float64) {
-		return f.ValueGrad(fx, fy, x, p.Answer(y, lambda)), g.Value(x, y)
-	}
+	valueAt := func(x, y []float64) float64 { return f.ValueGrad(fx, fy, x, p.Answer(y, lambda)) }
 	terms := func(fx, fy []float64) float64 {
 		return norm(fx) + norm(fy[:p.Dy])*s.response/s.x + norm(fy[p.Dy:p.Dy+len(p.Duals)])*maxAbs(lambda)/s.x
 	}
-	value, lower := values(x, y)
-	s.gradient, s.value, s.lower = finite(terms(fx, fy)), finite(math.Abs(value)), finite(math.Abs(lower))
+	value := valueAt(x, y)
+	s.gradient, s.value = finite(terms(fx, fy)), finite(math.Abs(value))
 	fx0, fy0 := slices.Clone(fx), slices.Clone(fy)
 	for k := range signings {
 		half := halfWay(slices.Concat(x, y, lambda), k)
@@ -118,12 +115,12 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	}
 	for _, z := range points {
 		end := off(s.response)
-		of := map[float64][3]float64{}
+		of := map[float64][2]float64{}
 		for _, t := range shares {
-			v, l := values(between(x, z, t), between(y, end, t))
-			of[t] = [3]float64{terms(minus(fx, fx0), minus(fy, fy0)), v - value, l - lower}
+			v := valueAt(between(x, z, t), between(y, end, t))
+			of[t] = [2]float64{terms(minus(fx, fx0), minus(fy, fy0)), v - value}
 		}
-		for k, size := range []*float64{&s.gradient, &s.value, &s.lower} {
+		for k, size := range []*float64{&s.gradient, &s.value} {
 			*size = math.Max(*size, typical(func(t float64) float64 { return of[t][k] }))
 		}
 	}
@@ -139,7 +136,6 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 		s.local = s.gradient
 	}
 	s.value = math.Max(s.value, s.gradient*s.x)
-	s.lower = math.Max(s.lower, s.force*s.y)
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/internal/each"
 	"bilevelc/internal/must"
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -30,6 +31,13 @@ func (t *treeModel) put(kind, col int, v float64) {
 	}
 }
 
+// putRow puts by times row i of a matrix whose columns stand behind `shift` others.
+func (t *treeModel) putRow(kind int, m *sparse.CSR, i, shift int, by float64) {
+	for j, v := range m.Entries(i) {
+		t.put(kind, shift+j, by*v)
+	}
+}
+
 func (t *treeModel) readRows() {
 	p, lambda := t.p, t.nx+t.ny
 	bt := p.Rows.B.T()
@@ -40,24 +48,16 @@ func (t *treeModel) readRows() {
 		for j := range t.ny {
 			t.put(treeStationarity, t.nx+j, t.h[j][i])
 		}
-		for j, v := range bt.Entries(i) {
-			t.put(treeStationarity, lambda+j, -v)
-		}
+		t.putRow(treeStationarity, bt, i, lambda, -1)
 		t.end(treeStationarity, true, -t.linearG[i])
 	}
 	for i, kind := range p.Rows.Kind {
-		for j, v := range p.Rows.A.Entries(i) {
-			t.put(treeLower, j, -v)
-		}
-		for j, v := range p.Rows.B.Entries(i) {
-			t.put(treeLower, t.nx+j, v)
-		}
+		t.putRow(treeLower, p.Rows.A, i, 0, -1)
+		t.putRow(treeLower, p.Rows.B, i, t.nx, 1)
 		t.end(treeLower, kind == problem.Equal, -p.Rows.Rhs[i])
 	}
 	for i, kind := range p.X.Kind {
-		for j, v := range p.X.E.Entries(i) {
-			t.put(treeUpper, j, v)
-		}
+		t.putRow(treeUpper, p.X.E, i, 0, 1)
 		t.end(treeUpper, kind == problem.Equal, p.X.Rhs[i])
 	}
 	for i := range p.X.Extended.Len() {

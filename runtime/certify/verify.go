@@ -38,11 +38,12 @@ func Verify(doc *Document, p *problem.Problem) *Report {
 	}
 	v.d = newDeriver(v.p, doc.X, doc.Y, doc.Lambda)
 	v.Force, v.Gradient = v.d.s.force, v.d.s.gradient
-	if !v.upperSet("x", doc.X) {
-		return &v.Report
-	}
+	inside := v.upperSet("x", doc.X)
 	v.values()
 	v.lowerLevel()
+	if !inside {
+		return &v.Report
+	}
 	if v.rough() {
 		if doc.Unbounded {
 			v.fail(rayClaim, "no ray shows it where the lower level is not solved")
@@ -206,20 +207,16 @@ func terms(of problem.Function, x, y []float64) float64 {
 func (v *verification) values() {
 	// Both are at the document's own point: what may be between claimed and found is rounding of terms there, however wide X is.
 	for _, level := range []struct {
-		claim     string
-		claimed   float64
-		of        problem.Function
-		y         []float64
-		elsewhere float64
+		claim   string
+		claimed float64
+		of      problem.Function
+		y       []float64
 	}{
-		{ObjectiveClaim, v.doc.Upper, v.d.f, v.p.Answer(v.doc.Y, v.doc.Lambda), v.d.s.value},
-		{"lower objective", v.doc.Lower, v.d.g, v.doc.Y, v.d.s.lower},
+		{ObjectiveClaim, v.doc.Upper, v.d.f, v.p.Answer(v.doc.Y, v.doc.Lambda)},
+		{"lower objective", v.doc.Lower, v.d.g, v.doc.Y},
 	} {
 		value := level.of.Value(v.doc.X, level.y)
-		size := math.Max(math.Abs(value), terms(level.of, v.doc.X, level.y))
-		if !isNumber(size) {
-			size = level.elsewhere
-		}
+		size := math.Max(math.Abs(value), finite(terms(level.of, v.doc.X, level.y)))
 		v.equal(level.claim, level.claimed, value, tolerance.SolveAccuracy, size)
 	}
 }
