@@ -394,7 +394,7 @@ func (w *activeSet) release(y []float64) {
 func (w *activeSet) keep(y []float64, measure float64) {
 	w.bestNorm = measure
 	copy(w.best, y)
-	w.bestRows = w.face.rows(w.bestRows[:0])
+	w.bestRows = w.face.rows()
 }
 
 // restoreBest returns to the best point and face seen and grades them.

@@ -58,7 +58,7 @@ func (a *agd) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 	}
 	end, err := a.accelerate(ctx, s.Y)
 	if err == nil {
-		a.guess = a.active.face.rows(a.guess[:0])
+		a.guess = a.active.face.rows()
 		err = a.multipliersAt(s.Y, a.guess)
 	}
 	return a.finish(ctx, s, end, err)

@@ -107,7 +107,7 @@ func (w *denseHessian) refined(dst, y, grad []float64) {
 func (w *denseHessian) direction(dst []float64, f *face, r []float64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	m := w.faceOf(f.poly, f.rows(make([]int, 0, f.size())))
+	m := w.faceOf(f.poly, f.rows())
 	if m.factors == nil {
 		return false
 	}

@@ -57,8 +57,8 @@ func (f *face) spans(i int, combination []float64) bool {
 	return true
 }
 
-// rows appends the rows of the working set, ascending.
-func (f *face) rows(dst []int) []int {
+// rows are those of the working set, ascending.
+func (f *face) rows() []int {
 	return each.WhereBelow(len(f.in), func(i int) bool { return f.in[i] })
 }
 

@@ -134,7 +134,7 @@ func (f *FaceSolver) refined(ctx context.Context, s *Solution) bool {
 	y, value, grad := slices.Clone(s.Y), w.value, slices.Clone(w.grad)
 	lambda := make([]float64, f.poly.m)
 	if w.measured(y) {
-		if r, ok := w.refine(ctx, &f.poly, w.face.rows(nil), y, lambda); ok {
+		if r, ok := w.refine(ctx, &f.poly, w.face.rows(), y, lambda); ok {
 			s.Y, s.Lambda, s.Value, s.Active, s.RoundingBound = y, lambda, w.value, nil, r.ofY
 			return true
 		}

@@ -14,16 +14,15 @@ import (
 // projection finds the nearest feasible point, or a proof that there is none,
 // by a dual active-set quadratic program. It costs no oracle calls.
 type projection struct {
-	poly    *polyhedron
-	rows    *problem.Rows // whose structure is built
-	n       int
-	general []int      // the rows that are not bounds and involve y
-	program qp.Problem // whose rows are made when it is first solved
-	ws      qp.Workspace
-	warm    []int // numbers of the guessed constraints
-	loRow   []int // len n: the row that gives the lower bound, or -1
-	hiRow   []int
-	where   []int // len m: number of the row's constraint in the program, or -1
+	poly        *polyhedron
+	rows        *problem.Rows // whose structure is built
+	n           int
+	general     []int      // the rows that are not bounds and involve y
+	program     qp.Problem // whose rows are made when it is first solved
+	ws          qp.Workspace
+	warm        []int // numbers of the guessed constraints
+	entryBounds       // lo and hi are the program's
+	where       []int // len m: number of the row's constraint in the program, or -1
 }
 
 // set points the projection at a polyhedron, whose right-hand sides are read.
@@ -35,26 +34,8 @@ func (g *projection) set(q *polyhedron) {
 	for k, i := range g.general {
 		g.program.B[k], g.program.Terms[k] = -q.rhs[i]/q.norm[i], q.size[i]
 	}
-	for j := range g.loRow {
-		g.program.Lo[j], g.program.Hi[j], g.program.BoundTerms[j] = math.Inf(-1), math.Inf(1), 0
-		g.loRow[j], g.hiRow[j] = -1, -1
-	}
-	for i, j := range q.bound {
-		if j < 0 {
-			continue
-		}
-		at := q.rhs[i] / q.coef[i]
-		lower, upper := q.coef[i] > 0, q.coef[i] < 0
-		if q.equal(i) {
-			lower, upper = true, true
-		}
-		if lower && at > g.program.Lo[j] {
-			g.program.Lo[j], g.loRow[j] = at, i
-		}
-		if upper && at < g.program.Hi[j] {
-			g.program.Hi[j], g.hiRow[j] = at, i
-		}
-	}
+	g.read(q, true)
+	clear(g.program.BoundTerms)
 	for j := range g.loRow {
 		for _, i := range []int{g.loRow[j], g.hiRow[j]} {
 			if i >= 0 {
@@ -79,7 +60,7 @@ func (g *projection) structure(q *polyhedron) {
 	room(k, &g.program.B, &g.program.Terms)
 	room(q.n, &g.program.BoundTerms, &g.program.Lo, &g.program.Hi)
 	of := make([]int, 2*q.n)
-	g.loRow, g.hiRow = of[:q.n:q.n], of[q.n:]
+	g.entryBounds = entryBounds{g.program.Lo, g.program.Hi, of[:q.n:q.n], of[q.n:]}
 	g.where = slices.Repeat([]int{-1}, q.m)
 	for t, i := range g.general {
 		g.where[i] = t
@@ -193,13 +174,7 @@ func (g *projection) conflict(s *qp.Solution) *conflict {
 		c.witness[i] = s.Farkas[t] / g.poly.norm[i]
 	}
 	for j, v := range s.FarkasBound {
-		row := g.loRow[j]
-		if v > 0 {
-			row = g.hiRow[j]
-		}
-		if v != 0 && row >= 0 {
-			c.witness[row] = -v / g.poly.coef[row]
-		}
+		g.weigh(c.witness, g.poly, j, -v)
 	}
 	return c
 }
@@ -213,28 +188,10 @@ func (g *projection) inset(margin float64) {
 	}
 	for j := range g.loRow {
 		if lo := g.loRow[j]; lo >= 0 && !g.poly.equal(lo) {
-			g.program.Lo[j] += margin
+			g.lo[j] += margin
 		}
 		if hi := g.hiRow[j]; hi >= 0 && !g.poly.equal(hi) {
-			g.program.Hi[j] -= margin
+			g.hi[j] -= margin
 		}
 	}
-}
-
-// crossing returns a proof that two bounds on one entry contradict each other,
-// or nil: the witness weighs the rows y_j >= lo and y_j <= hi to 0 >= lo - hi.
-func (g *projection) crossing() *conflict {
-	for j, lo := range g.program.Lo {
-		hi := g.program.Hi[j]
-		if !(lo > hi) || math.IsInf(lo-hi, 0) {
-			continue
-		}
-		c := &conflict{witness: make([]float64, g.poly.m)}
-		c.witness[g.loRow[j]] += 1 / g.poly.coef[g.loRow[j]]
-		c.witness[g.hiRow[j]] -= 1 / g.poly.coef[g.hiRow[j]]
-		if g.refutes(c.witness) {
-			return c
-		}
-	}
-	return nil
 }

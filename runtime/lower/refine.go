@@ -186,7 +186,7 @@ func (m *FaceMatrix) left(q *polyhedron, g *AtX, slope, y, lambda []float64) (wa
 // their faces. Where that comes to no end it reports false, and nothing has changed.
 func (g *stage) refined(ctx context.Context, s *Solution) bool {
 	w := &g.active
-	rows, value, grad := w.face.rows(nil), w.value, slices.Clone(w.grad)
+	rows, value, grad := w.face.rows(), w.value, slices.Clone(w.grad)
 	if w.measured(s.Y) && w.defined(s.Y) && g.exchange(ctx, s, rows) {
 		return true
 	}

@@ -210,7 +210,7 @@ func (g *stage) apart(ctx context.Context, s *Solution, large []float64) bool {
 	}
 	y, lambda := slices.Clone(s.Y), slices.Clone(s.Lambda)
 	linalg.Scatter(y, entries, inner.Y)
-	working := w.face.rows(nil)
+	working := w.face.rows()
 	for t, i := range of {
 		lambda[i] = inner.Lambda[t]
 		working = slices.DeleteFunc(working, func(k int) bool { return k == i && !slices.Contains(inner.Working, t) })

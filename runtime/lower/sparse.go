@@ -88,8 +88,12 @@ func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Object
 	}
 	s.prepare(p, warm)
 	w.known(warm)
-	if witness := w.bounds(q); witness != nil {
+	w.read(q, false)
+	if witness := w.crossed(q); witness != nil {
 		return s.infeasible(out, witness)
+	}
+	for j := range w.hi { // what is not beyond doubt is one
+		w.hi[j] = math.Max(w.hi[j], w.lo[j])
 	}
 	warmed := warm != nil && len(warm.Y) == p.Dy && len(warm.Lambda) == q.m && linalg.Finite(warm.Y)
 	var lambda []float64
@@ -215,13 +219,7 @@ func (s *sparseSolver) contradicted(ctx context.Context, k int) []float64 {
 		witness[i] = lambda[a] / q.norm[i]
 	}
 	for a, v := range z {
-		row := w.loRow[piece.entries[a]]
-		if v < 0 {
-			row = w.hiRow[piece.entries[a]]
-		}
-		if v != 0 && row >= 0 {
-			witness[row] = v / q.coef[row]
-		}
+		w.weigh(witness, q, piece.entries[a], v)
 	}
 	if !qp.Refuted(q.rows, q.x, witness) {
 		return nil
@@ -282,13 +280,13 @@ type sparseSet struct {
 	q        *polyhedron
 	work     *pieces
 	in       []bool
-	row      []int32 // of each entry of y on a bound: the bound's row, or -1
-	factored []bool  // of each piece
+	row      []int  // of each entry of y on a bound: the bound's row, or -1
+	factored []bool // of each piece
 }
 
 func newSparseSet(q *polyhedron, w *pieces) *sparseSet {
-	f := &sparseSet{q: q, work: w, in: make([]bool, q.m), row: slices.Repeat([]int32{-1}, q.n), factored: make([]bool, len(w.solvers))}
-	w.held(func(j int, row int32) {
+	f := &sparseSet{q: q, work: w, in: make([]bool, q.m), row: slices.Repeat([]int{-1}, q.n), factored: make([]bool, len(w.solvers))}
+	w.held(func(j, row int) {
 		f.in[row] = true
 		f.row[j] = row
 	})

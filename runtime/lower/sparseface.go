@@ -128,7 +128,7 @@ func (f *FaceSolver) fix(active []int, s *Solution) int {
 			continue
 		}
 		if row := w.loRow[j]; row >= 0 {
-			if int(row) == i {
+			if row == i {
 				continue
 			}
 			s.Dependent = append(s.Dependent, i)
@@ -141,7 +141,7 @@ func (f *FaceSolver) fix(active []int, s *Solution) int {
 			continue
 		}
 		at := q.rhs[i] / q.coef[i]
-		w.lo[j], w.hi[j], w.loRow[j], w.hiRow[j] = at, at, int32(i), int32(i)
+		w.lo[j], w.hi[j], w.loRow[j], w.hiRow[j] = at, at, i, i
 	}
 	return -1
 }

@@ -8,7 +8,6 @@ import (
 	"bilevelc/internal/each"
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
-	"bilevelc/runtime/qp"
 )
 
 // pieces is the workspace of sparse solves: the numbers that belong to a plan
@@ -19,11 +18,10 @@ type pieces struct {
 	local   []*local
 	values  []float64 // the Hessian's entries, in the order of the pattern
 
-	lo, hi       []float64 // len n: bounds
-	loRow, hiRow []int32   // the rows that give them, or -1
-	y, grad      []float64 // len n: the point and the gradient there
-	probe, step  []float64
-	lengths      []float64 // of the pieces, on which a gradient that is not affine changes its slope; nil before they are measured
+	entryBounds
+	y, grad     []float64 // len n: the point and the gradient there
+	probe, step []float64
+	lengths     []float64 // of the pieces, on which a gradient that is not affine changes its slope; nil before they are measured
 }
 
 // local holds a piece's share of vectors.
@@ -55,48 +53,11 @@ func (w *pieces) use(pl *sparsePlan) {
 	for _, v := range []*[]float64{&w.lo, &w.hi, &w.y, &w.grad, &w.probe, &w.step} {
 		*v = make([]float64, pl.n)
 	}
-	w.loRow, w.hiRow = make([]int32, pl.n), make([]int32, pl.n)
+	w.loRow, w.hiRow = make([]int, pl.n), make([]int, pl.n)
 }
 
 // each does a piece of work for every piece, which must depend on the piece alone.
 func (w *pieces) each(do func(k int)) { await.Each(len(w.plan.pieces), w.plan.threads, do) }
-
-// bounds reads the bounds at the polyhedron's x. It returns a proof that two of
-// them contradict each other, or nil; two that do not beyond doubt become one.
-func (w *pieces) bounds(q *polyhedron) (witness []float64) {
-	w.unbounded()
-	for i, j := range q.bound {
-		if j < 0 || q.equal(i) {
-			continue
-		}
-		if at := q.rhs[i] / q.coef[i]; q.coef[i] > 0 {
-			if at > w.lo[j] {
-				w.lo[j], w.loRow[j] = at, int32(i)
-			}
-		} else if at < w.hi[j] {
-			w.hi[j], w.hiRow[j] = at, int32(i)
-		}
-	}
-	for j := range w.lo {
-		if w.lo[j] <= w.hi[j] {
-			continue
-		}
-		lo, hi := w.loRow[j], w.hiRow[j]
-		witness = make([]float64, q.m)
-		witness[lo], witness[hi] = 1/q.coef[lo], -1/q.coef[hi]
-		if qp.Refuted(q.rows, q.x, witness) {
-			return witness
-		}
-		w.hi[j] = w.lo[j]
-	}
-	return nil
-}
-
-func (w *pieces) unbounded() {
-	for j := range w.lo {
-		w.lo[j], w.hi[j], w.loRow[j], w.hiRow[j] = math.Inf(-1), math.Inf(1), -1, -1
-	}
-}
 
 // load gives the pieces' solvers the Hessian and the numbers at x, but those that are done (of which ends may tell nothing): a solver that is
 // given another Hessian forgets its point, from whose face the multipliers are.
@@ -135,7 +96,7 @@ func (w *pieces) terms(q *polyhedron, i int) float64 {
 	size := q.size[i]
 	for j, v := range q.rows.B.Entries(i) {
 		most := 0.0
-		for _, row := range [...]int32{w.loRow[j], w.hiRow[j]} {
+		for _, row := range [...]int{w.loRow[j], w.hiRow[j]} {
 			if row >= 0 {
 				most = math.Max(most, q.size[row])
 			}
@@ -166,9 +127,9 @@ func (w *pieces) guess(rows ...[]int) {
 				w.local[k].active[pl.seat[i]] = true
 			} else if j := pl.bounded[i]; j >= 0 {
 				side := convex.Lower
-				if w.hiRow[j] == int32(i) {
+				if w.hiRow[j] == i {
 					side = convex.Upper
-				} else if w.loRow[j] != int32(i) {
+				} else if w.loRow[j] != i {
 					continue // a bound that another is tighter than
 				}
 				w.local[pl.owner[j]].state[pl.place[j]] = side
@@ -225,7 +186,7 @@ func (w *pieces) multipliers(lambda []float64, q *polyhedron, signed bool) {
 		}
 	}
 	q.lagrangianGradient(w.probe, w.grad, lambda)
-	w.held(func(j int, row int32) {
+	w.held(func(j, row int) {
 		if v := w.probe[j] / q.coef[row]; v > 0 || !signed {
 			lambda[row] = v
 		}
@@ -234,7 +195,7 @@ func (w *pieces) multipliers(lambda []float64, q *polyhedron, signed bool) {
 
 // held calls do for every entry of y on a bound, with the bound's row: of two
 // that are one, the one that presses against w.probe.
-func (w *pieces) held(do func(j int, row int32)) {
+func (w *pieces) held(do func(j, row int)) {
 	for k, piece := range w.plan.pieces {
 		state, _ := w.solvers[k].State()
 		for a, at := range state {

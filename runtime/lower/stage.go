@@ -40,8 +40,8 @@ func (g *stage) prepare(ctx context.Context, p *problem.Problem, obj Objective, 
 	if !g.poly.consistent(&g.active.face, s) {
 		return s, false
 	}
-	if c := g.projection.crossing(); c != nil {
-		return g.finish(ctx, s, stalled, c), false
+	if witness := g.projection.crossed(&g.poly); witness != nil {
+		return g.finish(ctx, s, stalled, &conflict{witness}), false
 	}
 	g.active.reset(obj, &g.poly, &g.projection, relative)
 	g.active.krylov.eager = g.recycle && g.active.known.Fixed
@@ -137,7 +137,7 @@ func (g *stage) nearest(y []float64) (err error) {
 			return nil
 		}
 	}
-	w.binding = w.face.rows(w.binding[:0])
+	w.binding = w.face.rows()
 	w.binding = must.Get(g.projection.nearest(y, w.binding, w.binding[:0]))
 	w.gather(w.binding)
 	return nil
@@ -169,7 +169,7 @@ func (g *stage) polish(ctx context.Context, y []float64, limit int) (outcome, er
 	w := &g.active
 	if w.known.Quadratic && w.known.Mu > 0 && !w.factored() {
 		if w.gather(g.guess); w.exchange(ctx, y) {
-			g.guess = w.face.rows(g.guess[:0])
+			g.guess = w.face.rows()
 		}
 	}
 	if err := w.enter(y, g.guess); err != nil {
@@ -182,7 +182,7 @@ func (g *stage) polish(ctx context.Context, y []float64, limit int) (outcome, er
 	// A Hessian that was not the right one is measured again; twice is a breakdown.
 	g.told++
 	w.krylov.tells = g.told < 2
-	g.guess = w.face.rows(g.guess[:0])
+	g.guess = w.face.rows()
 	return g.exact(ctx, y, limit)
 }
 
@@ -309,7 +309,7 @@ func (g *stage) finish(ctx context.Context, s *Solution, end outcome, err error)
 	} else if !g.apart(ctx, s, large) && !g.apart(ctx, s, g.held(large)) {
 		s.hidden()
 	}
-	s.Working, s.Sine, s.shape = w.face.rows(nil), w.face.sine(), g.poly.shape
+	s.Working, s.Sine, s.shape = w.face.rows(), w.face.sine(), g.poly.shape
 	if w.curvature.hessian != nil {
 		w.curvature.hessian.keep(&w.face)
 	}
