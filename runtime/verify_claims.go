@@ -69,16 +69,14 @@ func (c *claims) check(claim string, ok bool, format string, args ...any) {
 	if format != "" && !ok {
 		detail = fmt.Sprintf(format, args...)
 	}
-	c.report.Checks = append(c.report.Checks, certify.Check{Claim: claim, OK: ok, Detail: detail,
-		Claimed: math.NaN(), Found: math.NaN(), Tolerance: math.NaN()})
+	c.report.Check(claim, ok, detail)
 }
 
 // near checks that two numbers agree to a tolerance; infinities and NaN agree
 // with themselves.
 func (c *claims) near(claim string, claimed, found, tolerance float64) {
 	ok := math.Abs(claimed-found) <= tolerance && !math.IsInf(found, 0) || claimed == found || math.IsNaN(claimed) && math.IsNaN(found)
-	c.report.Checks = append(c.report.Checks, certify.Check{Claim: claim, OK: ok, Detail: fmt.Sprintf("claimed %.3g, found %.3g", claimed, found),
-		Claimed: math.NaN(), Found: math.NaN(), Tolerance: math.NaN()})
+	c.report.Check(claim, ok, fmt.Sprintf("claimed %.3g, found %.3g", claimed, found))
 }
 
 func (c *claims) all() {

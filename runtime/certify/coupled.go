@@ -84,7 +84,7 @@ func (v *verification) coupled() {
 	found := v.coupledValues()
 	sizes := v.d.coupledSizes()
 	for i, c := range claimed.Values {
-		v.equal("upper constraint "+v.p.Coupled.Name[i], c, found[i], tolerance.SolveAccuracy, sizes[i])
+		v.equal("upper constraint "+v.p.Coupled.Name[i], c, found[i], sizes[i])
 	}
 	strong := v.doc.Certificate != nil && v.doc.Certificate.Strong != nil
 	if !v.doc.Solved || !strong && (!v.doc.Stationary || v.at == nil) {

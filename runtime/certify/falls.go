@@ -47,7 +47,7 @@ func (v *verification) bounded() {
 		falls[k], before = before-value, value
 	}
 	pole := factor < 0.1 && falls[0] > tolerance.Target*size && falls[1] >= falls[0]/2 && falls[2] >= falls[1]/2
-	v.check(claim, !pole, "")
+	v.Check(claim, !pole, "")
 }
 
 // descending fails a point from which F goes on falling along the way from the model's start, in the entries of x

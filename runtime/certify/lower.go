@@ -93,25 +93,25 @@ func (v *verification) lowerLevel() {
 	scale.Dual = math.Max(maxAbs(v.doc.Lambda), scale.Stationarity/shortest)
 	scale.Complementarity = scale.Primal * scale.Dual
 	rough := v.doc.Rough && !v.doc.Solved
-	atMost := func(claim string, claimed, found, tolerance float64, detail string) {
+	none := func(claim string, found, tolerance float64, detail string) {
 		if !rough {
-			v.atMost(claim, claimed, found, tolerance, detail)
+			v.atMost(claim, 0, found, tolerance, detail)
 		}
 	}
-	atMost(kktClaims[0], 0, found.Stationarity, tolerance.Target*scale.Stationarity, "max norm of grad g - B' lambda")
-	atMost(kktClaims[1], 0, found.worst, tolerance.Target, found.where)
-	atMost(kktClaims[2], 0, found.Dual, tolerance.Target*scale.Dual, "most negative multiplier of an inequality")
-	atMost(kktClaims[3], 0, found.paired, tolerance.Target*scale.Dual, "largest product of a multiplier and the slack of its row by the size of that row's terms")
+	none(kktClaims[0], found.Stationarity, tolerance.Target*scale.Stationarity, "max norm of grad g - B' lambda")
+	none(kktClaims[1], found.worst, tolerance.Target, found.where)
+	none(kktClaims[2], found.Dual, tolerance.Target*scale.Dual, "most negative multiplier of an inequality")
+	none(kktClaims[3], found.paired, tolerance.Target*scale.Dual, "largest product of a multiplier and the slack of its row by the size of that row's terms")
 	if claimed == nil {
 		return
 	}
 	// Residuals at a solution are rounding, in terms of these sizes.
 	r := claimed.Residuals
-	v.check("claimed residuals are at least 0", math.Min(math.Min(r.Stationarity, r.Primal), math.Min(r.Dual, r.Complementarity)) >= 0, "")
-	v.equal("claimed residual of stationarity", r.Stationarity, found.Stationarity, tolerance.SolveAccuracy, scale.Stationarity)
-	v.equal("claimed residual of feasibility", r.Primal, found.Primal, tolerance.SolveAccuracy, scale.Primal)
-	v.equal("claimed residual of signs", r.Dual, found.Dual, tolerance.SolveAccuracy, scale.Dual)
-	v.equal("claimed residual of complementarity", r.Complementarity, found.Complementarity, tolerance.SolveAccuracy, scale.Complementarity)
+	v.Check("claimed residuals are at least 0", math.Min(math.Min(r.Stationarity, r.Primal), math.Min(r.Dual, r.Complementarity)) >= 0, "")
+	v.equal("claimed residual of stationarity", r.Stationarity, found.Stationarity, scale.Stationarity)
+	v.equal("claimed residual of feasibility", r.Primal, found.Primal, scale.Primal)
+	v.equal("claimed residual of signs", r.Dual, found.Dual, scale.Dual)
+	v.equal("claimed residual of complementarity", r.Complementarity, found.Complementarity, scale.Complementarity)
 	if !rough {
 		v.activeRows(claimed.Active, scale)
 	}
@@ -136,7 +136,7 @@ func (v *verification) lowerLevel() {
 	v.atMost("rounding of y, within the bound on the distance to y*", bound.Distance, 0x1p-53*math.Max(norm(v.doc.Y), norm(rowForces)/bound.Modulus), 0, "")
 	distance := math.Sqrt(2 * bound.Gap / bound.Modulus)
 	// The gap, its square, is no number of full precision below about LeastSquared.
-	v.equal("bound on the distance to y*", bound.Distance, distance, tolerance.SolveAccuracy, math.Max(distance, tolerance.LeastSquared))
+	v.equal("bound on the distance to y*", bound.Distance, distance, math.Max(distance, tolerance.LeastSquared))
 }
 
 // rowTerms is what the violation of a row is relative to: its terms at the point itself, however far x and y may go over X, and so much
@@ -190,7 +190,7 @@ func (v *verification) activeRows(active []int, scale problem.Residuals) {
 			return
 		}
 	}
-	v.check("active rows", true, "")
+	v.Check("active rows", true, "")
 }
 
 // modulus checks a modulus of strong convexity. That it holds everywhere is
@@ -246,7 +246,7 @@ func (v *verification) modulus(mu float64) bool {
 		v.fail(ModulusClaim, "claimed %.10g, found %.10g: %s", mu, least, how)
 		return false
 	}
-	v.check(ModulusClaim, true, "taken from the compiler's proof; curvature at the point and gradients around it agree")
+	v.Check(ModulusClaim, true, "taken from the compiler's proof; curvature at the point and gradients around it agree")
 	return true
 }
 

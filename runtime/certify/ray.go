@@ -56,7 +56,7 @@ func (v *verification) ray(c *Ray) {
 			return
 		}
 	}
-	v.check(rayClaim, p.Facts.DegreeF > 2 || c.Steps == 0, "")
+	v.Check(rayClaim, p.Facts.DegreeF > 2 || c.Steps == 0, "")
 }
 
 // raySet says what bound or row of X ends the ray; "" for none.

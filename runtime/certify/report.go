@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // Check is one claim of a document, evaluated again.
@@ -72,9 +73,9 @@ func (r *Report) Failures() []Check {
 	return slices.DeleteFunc(slices.Clone(r.Checks), func(c Check) bool { return c.OK })
 }
 
-// equal checks that two numbers agree to a tolerance relative to scale.
-func (r *Report) equal(claim string, claimed, found, tolerance, scale float64) {
-	t := tolerance * scale
+// equal checks that two numbers agree as values of the same expressions do, of terms of the given size.
+func (r *Report) equal(claim string, claimed, found, size float64) {
+	t := tolerance.SolveAccuracy * size
 	r.Checks = append(r.Checks, Check{Claim: claim, Claimed: claimed, Found: found, Tolerance: t,
 		OK: math.Abs(claimed-found) <= t}) // false on a NaN
 }
@@ -88,11 +89,11 @@ func (r *Report) atMost(claim string, claimed, found, tolerance float64, detail 
 
 // fail records a claim that cannot hold, or cannot be checked.
 func (r *Report) fail(claim, format string, args ...any) {
-	r.check(claim, false, fmt.Sprintf(format, args...))
+	r.Check(claim, false, fmt.Sprintf(format, args...))
 }
 
-// check records a claim without a number.
-func (r *Report) check(claim string, ok bool, detail string) {
+// Check records a claim without a number.
+func (r *Report) Check(claim string, ok bool, detail string) {
 	r.Checks = append(r.Checks, Check{Claim: claim, Claimed: math.NaN(), Found: math.NaN(), Tolerance: math.NaN(), OK: ok, Detail: detail})
 }
 

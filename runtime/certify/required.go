@@ -150,7 +150,7 @@ func (v *verification) rough() bool {
 		return false
 	}
 	c := v.doc.Certificate
-	v.check("no gradient of F where the lower level is not solved",
+	v.Check("no gradient of F where the lower level is not solved",
 		v.doc.Hypergradient == nil && !v.doc.Strict && (c == nil || c.Goldstein == nil && c.GradientMapping == nil), "")
 	v.Unchecked = append(v.Unchecked, "lower.variables (the document says that the lower level was not solved to its tolerance; its residuals are checked)")
 	return true

@@ -31,7 +31,7 @@ func (v *verification) goldstein(c *Goldstein) {
 	for k, s := range c.Samples {
 		name := fmt.Sprintf("sample %d", k)
 		v.atMost(name+" is within delta", c.Delta, distance(s.Point, v.doc.X), tolerance.SolveAccuracy*v.d.s.x, "")
-		v.check(name+" has a weight of at least 0", s.Weight >= 0, "")
+		v.Check(name+" has a weight of at least 0", s.Weight >= 0, "")
 		sum += s.Weight
 		if !v.upperSet(name, s.Point) {
 			continue
@@ -70,7 +70,7 @@ func (v *verification) goldstein(c *Goldstein) {
 		v.fail("error of the gradients", "claimed as %.3g, more than the gradients, %.3g", c.GradientError, size)
 	}
 	v.atMost("error of the gradients, weighted", c.GradientError, total, gradientTolerance*size, detail)
-	v.equal("sum of the weights", 1, sum, tolerance.SolveAccuracy, 1)
+	v.equal("sum of the weights", 1, sum, 1)
 	if multipliers != nil {
 		v.multipliers(multipliers)
 	}
@@ -79,8 +79,8 @@ func (v *verification) goldstein(c *Goldstein) {
 		away := normalDistance(v.p, v.doc.X, v.at.y, c.Normal, c.Delta+tolerance.Target*v.d.s.x, enough)
 		v.atMost("normal vector: distance from the normal cone", 0, away, enough, "")
 	}
-	v.equal("norm of the combination", c.Norm, norm(c.combination()), tolerance.SolveAccuracy, size)
-	v.equal("epsilon", c.Epsilon, c.Norm+c.GradientError, tolerance.SolveAccuracy, size)
+	v.equal("norm of the combination", c.Norm, norm(c.combination()), size)
+	v.equal("epsilon", c.Epsilon, c.Norm+c.GradientError, size)
 }
 
 // face checks the rows that a sample names as those its gradient was taken on:
@@ -114,7 +114,7 @@ func (v *verification) gradientMapping(c *GradientMapping) {
 	step := scaled(minus(v.doc.X, c.Projected), c.Smoothness)
 	normal := minus(step, c.Gradient)
 	size := math.Max(norm(c.Gradient), v.d.s.local)
-	v.equal("norm of the gradient mapping", c.Norm, norm(step), tolerance.SolveAccuracy, size)
+	v.equal("norm of the gradient mapping", c.Norm, norm(step), size)
 	if !v.upperSet("the projected point", c.Projected) {
 		return
 	}

@@ -122,7 +122,7 @@ func (v *verification) strong(c *Strong) {
 	}
 	v.atMost(claim+": residual", c.Residual, found, v.residualRounding()+errorBound, "")
 	if len(c.Leaves) > 0 {
-		v.check("B-stationarity: the parts are all branches that meet at the point", covers(c.Leaves, nil, nil), "")
+		v.Check("B-stationarity: the parts are all branches that meet at the point", covers(c.Leaves, nil, nil), "")
 	}
 	v.atMost("what residuals of the lower level make of F, by its terms", 0, shift, tolerance.Certified, "multipliers of the leader times the residuals")
 	for j, is := range p.Integer {

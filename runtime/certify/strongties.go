@@ -55,7 +55,7 @@ func (v *verification) tied() {
 				return
 			}
 		}
-		v.check(StrictClaim, true, "")
+		v.Check(StrictClaim, true, "")
 	}
 }
 

@@ -94,7 +94,7 @@ func TestCertificatesAreFiniteInAllNumbers(t *testing.T) {
 func TestUnsolvedLowerLevels(t *testing.T) {
 	for claim, want := range map[string]bool{kktClaims[0]: true, kktClaims[1]: true, kktClaims[2]: true, kktClaims[3]: true, AnswerClaim: true, ObjectiveClaim: false, "norm": false} {
 		r := &Report{}
-		r.check(claim, true, "")
+		r.Check(claim, true, "")
 		if r.Unsolved() {
 			t.Errorf("%s holds, and y is no answer", claim)
 		}

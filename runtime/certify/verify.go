@@ -217,7 +217,7 @@ func (v *verification) values() {
 	} {
 		value := level.of.Value(v.doc.X, level.y)
 		size := math.Max(math.Abs(value), finite(terms(level.of, v.doc.X, level.y)))
-		v.equal(level.claim, level.claimed, value, tolerance.SolveAccuracy, size)
+		v.equal(level.claim, level.claimed, value, size)
 	}
 }
 
@@ -247,7 +247,7 @@ func (v *verification) derive() {
 		if weak := v.weakest(at); len(weak) > 0 {
 			v.fail(StrictClaim, "slack and multiplier of row %d are both zero to the accuracy they are known with", weak[0])
 		} else {
-			v.check(StrictClaim, true, "")
+			v.Check(StrictClaim, true, "")
 		}
 	}
 	if v.doc.Hypergradient == nil {
