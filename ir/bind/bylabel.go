@@ -28,11 +28,7 @@ func (b *binder) byLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims []d
 	if from == nil {
 		return nil
 	}
-	vals := pick(k.Values, from)
-	if len(dims) == 2 {
-		return data.Matrix(dims[0].n, dims[1].n, vals)
-	}
-	return data.Vector(vals)
+	return expr.NewArray(expr.ShapeOf(sizesOf(dims)), pick(k.Values, from))
 }
 
 // atKey reports what is wrong with an entry that is given by label, at its place in
@@ -53,12 +49,11 @@ func (b *binder) atKey(d *lang.Data, entry *data.Entry, i int, code diag.Code, f
 // row-major; nil after an error. Every place has to be given, once.
 func (b *binder) placesByLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims []dim) []int {
 	k := entry.Keyed
-	for i, a := range dims {
-		if a.set == nil && !(k.ByPlace > 0 && i == len(dims)-1) {
-			b.errorf(diag.BindShape, d.Name.Span(), "`%s` is declared %s, but %s gives its entries by label", s.Name, d.Type.Span().Text(), entry.Origin).Fix =
-				"declare it over sets, as in `[city]`"
-			return nil
-		}
+	byLabel := dims[:max(len(dims)-min(k.ByPlace, 1), 0)]
+	if len(dims) == 0 || slices.ContainsFunc(byLabel, func(a dim) bool { return a.set == nil }) {
+		b.errorf(diag.BindShape, d.Name.Span(), "`%s` is declared %s, but %s gives its entries by label", s.Name, d.Type.Span().Text(), entry.Origin).Fix =
+			"declare it over sets, as in `[city]`"
+		return nil
 	}
 	b.fits(d.Name.Span(), s.Name, sizesOf(dims)...)
 	if last := dims[len(dims)-1]; k.ByPlace > 0 && k.ByPlace != last.n {

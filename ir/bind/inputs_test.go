@@ -113,6 +113,14 @@ lower {
 			t.Errorf("%v, want one error: %s", list, c.says)
 		}
 	}
+	for _, kind := range []string{"real", "int"} { // a number by label ended binding in a panic
+		scalar := strings.NewReplacer("n: int", "n: int = 1", "vector[n]", kind, "sum(c)", "c").Replace(model)
+		keyed := data.Entry{Name: "c", Keyed: &data.Keyed{Keys: [][]string{{"a"}}, Values: []float64{1}}, Origin: "c.json"}
+		_, list := Bind(compile(t, "sizes", scalar), &data.Set{Entries: []data.Entry{keyed}}, Options{})
+		if len(list) != 1 || list[0].Code != diag.BindShape || list[0].Subject.String() != "sizes:3:6" || !strings.Contains(list[0].Summary, "gives its entries by label") {
+			t.Errorf("%s: %v, want one error", kind, list)
+		}
+	}
 }
 
 // A default that the size of one array overrides is told; one that says the same, one that several arrays
