@@ -162,26 +162,15 @@ func (s *study) picked(j *jacobian, index []int) *jacobian {
 
 // eachEntry visits the nonzero entries of a matrix, or of its transpose, row by row.
 func eachEntry(m *data.Array, trans bool, visit func(i, j int, a float64)) {
-	if m.Sparse != nil {
-		s := m.Sparse
-		if trans {
-			s = s.T()
-		}
-		for i := range s.Rows {
-			visitRow(s, i, 1, func(j int, a float64) { visit(i, j, a) })
-		}
-		return
-	}
-	rows, cols, down, right := m.Shape[0], m.Shape[1], m.Shape[1], 1
+	rows, row := m.Shape[0], m.Rows(trans)
 	if trans {
-		rows, cols, down, right = cols, rows, right, down
+		rows = m.Shape[1]
 	}
 	for i := range rows {
-		for j := range cols {
-			if a := m.Dense[i*down+j*right]; a != 0 {
-				visit(i, j, a)
-			}
-		}
+		row(i, func(j int, a float64) bool {
+			visit(i, j, a)
+			return true
+		})
 	}
 }
 

@@ -70,6 +70,50 @@ func (a *Array) Values() []float64 {
 	return a.Dense
 }
 
+// Transposed is the transpose of a matrix.
+func (a *Array) Transposed() *Array {
+	if a.Sparse != nil {
+		return SparseMatrix(a.Sparse.T())
+	}
+	m, n := a.Shape[0], a.Shape[1]
+	out := make([]float64, len(a.Dense))
+	for i := range m {
+		for j, v := range a.Dense[i*n : (i+1)*n] {
+			out[j*m+i] = v
+		}
+	}
+	return Matrix(n, m, out)
+}
+
+// Rows visits the entries of a row of a matrix, or of its transpose, that are not 0, until visit
+// returns false.
+func (a *Array) Rows(trans bool) func(i int, visit func(j int, v float64) bool) {
+	if m := a.Sparse; m != nil {
+		if trans {
+			m = m.T()
+		}
+		return func(i int, visit func(j int, v float64) bool) {
+			cols, vals := m.Row(i)
+			for k, j := range cols {
+				if vals[k] != 0 && !visit(j, vals[k]) {
+					return
+				}
+			}
+		}
+	}
+	count, down, right := a.Shape[1], a.Shape[1], 1
+	if trans {
+		count, down, right = a.Shape[0], 1, a.Shape[1]
+	}
+	return func(i int, visit func(j int, v float64) bool) {
+		for j := range count {
+			if v := a.Dense[i*down+j*right]; v != 0 && !visit(j, v) {
+				return
+			}
+		}
+	}
+}
+
 // At is entry k, row-major.
 func (a *Array) At(k int) float64 {
 	if a.Sparse != nil {

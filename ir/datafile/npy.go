@@ -68,17 +68,10 @@ func (r *reader) npy(name, file, text string) *data.Array {
 			d.Detail = "integers are exact up to 2^53 = 9007199254740992"
 		}
 	}
-	switch len(h.shape) {
-	case 0:
-		return data.Scalar(values[0])
-	case 1:
-		return data.Vector(values)
+	if h.fortran && len(h.shape) == 2 {
+		return data.Matrix(h.shape[1], h.shape[0], values).Transposed()
 	}
-	m, n := h.shape[0], h.shape[1]
-	if h.fortran {
-		values = transposed(n, m, values)
-	}
-	return data.Matrix(m, n, values)
+	return &data.Array{Shape: h.shape, Dense: values}
 }
 
 func (r *reader) npyError(code diag.Code, file, format string, args ...any) *diag.Diagnostic {
@@ -122,17 +115,6 @@ func claimed(shape []int, limit int) (int, bool) {
 		count *= d
 	}
 	return count, true
-}
-
-// transposed turns the row-major m x n array a into its transpose.
-func transposed(m, n int, a []float64) []float64 {
-	t := make([]float64, len(a))
-	for i := range m {
-		for j := range n {
-			t[j*m+i] = a[i*n+j]
-		}
-	}
-	return t
 }
 
 // parseNPYHeader reads magic, version, header length and the header, a

@@ -218,7 +218,7 @@ func logSumExp(vals []float64) float64 {
 	return top + math.Log(s)
 }
 
-func transposeOf(_ *Node, args []*data.Array) *data.Array { return transpose(args[0]) }
+func transpose(_ *Node, args []*data.Array) *data.Array { return args[0].Transposed() }
 
 func scatterAdd(n *Node, args []*data.Array) *data.Array {
 	out := make([]float64, n.Shape.Len())
@@ -228,18 +228,4 @@ func scatterAdd(n *Node, args []*data.Array) *data.Array {
 		}
 	}
 	return NewArray(n.Shape, out)
-}
-
-func transpose(u *data.Array) *data.Array {
-	if u.Sparse != nil {
-		return data.SparseMatrix(u.Sparse.T())
-	}
-	m, n := u.Shape[0], u.Shape[1]
-	out := make([]float64, len(u.Dense))
-	for i := 0; i < m; i++ {
-		for j, v := range u.Dense[i*n : (i+1)*n] {
-			out[j*m+i] = v
-		}
-	}
-	return data.Matrix(n, m, out)
 }

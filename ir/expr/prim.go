@@ -152,7 +152,7 @@ var Primitives = [...]Primitive{
 	Outer: {Bilinear: true, Name: "outer", Symbol: "outer", Class: Product, Apply: outer, Smooth: true, Signature: "outer(u, v)",
 		Doc: "u * v', the outer product of two vectors"},
 
-	Transpose: {Linear: true, Symbol: "transpose", Class: Structural, Apply: transposeOf, Smooth: true, Signature: "M'", Doc: "transpose of a matrix"},
+	Transpose: {Linear: true, Symbol: "transpose", Class: Structural, Apply: transpose, Smooth: true, Signature: "M'", Doc: "transpose of a matrix"},
 	Gather:    {Linear: true, Symbol: "gather", Class: Structural, Apply: gather, Smooth: true, Signature: "v[i]", Doc: "chosen entries"},
 	ScatterAdd: {Linear: true, Symbol: "scatter", Class: Structural, Apply: scatterAdd, Smooth: true,
 		Doc: "sums of entries by the place they belong to"},

@@ -56,16 +56,16 @@ func sparseMatMul(n *Node, u, v *data.Array) *data.Array {
 	rows, cols := n.Shape.Rows, n.Shape.Cols
 	if u.Sparse != nil { // out[i, :] = sum over k of u[i, k] v[k, :]
 		if n.TransB {
-			v = transpose(v)
+			v = v.Transposed()
 		}
 		return data.Matrix(rows, cols, timesDense(turned(u.Sparse, n.TransA), v.Dense, cols))
 	}
 	// out' = v' u', with the sparse factor on the left
 	left := turned(v.Sparse, !n.TransB)
 	if !n.TransA {
-		u = transpose(u)
+		u = u.Transposed()
 	}
-	return transpose(data.Matrix(cols, rows, timesDense(left, u.Dense, rows)))
+	return data.Matrix(cols, rows, timesDense(left, u.Dense, rows)).Transposed()
 }
 
 // timesDense is m times the row-major dense matrix d of cols columns.

@@ -234,32 +234,12 @@ func (a reader) entries(m *Node) float64 {
 // rows visits the columns of a row of m, or of its transpose, with the entries of known
 // data there that are not 0, until visit returns false.
 func (a reader) rows(m *Node, trans bool) func(i int, visit func(j int, factor float64) bool) {
-	value := a.known(m)
-	if value != nil && value.Sparse != nil {
-		s := turned(value.Sparse, trans)
-		return func(i int, visit func(j int, factor float64) bool) {
-			cols, vals := s.Row(i)
-			for k, j := range cols {
-				if vals[k] != 0 && !visit(j, vals[k]) {
-					return
-				}
-			}
-		}
+	if value := a.known(m); value != nil {
+		return value.Rows(trans)
 	}
-	count := m.Shape.Cols
-	if trans {
-		count = m.Shape.Rows
-	}
-	stride, step := strides(m, trans)
-	return func(i int, visit func(j int, factor float64) bool) {
-		for j := range count {
-			factor := 1.0
-			if value != nil {
-				factor = value.Dense[i*stride+j*step]
-			}
-			if factor != 0 && !visit(j, factor) {
-				return
-			}
+	_, count := transposed(m.Shape, trans)
+	return func(_ int, visit func(j int, factor float64) bool) {
+		for j := 0; j < count && visit(j, 1); j++ {
 		}
 	}
 }
