@@ -108,3 +108,45 @@ lower person[w in 1..n] {
 		}
 	}
 }
+
+// A good that is priced out is a plateau of F, which no local solution leaves, and prices that sell it are a twentieth of X: with log utilities and room for all that is best to sell, each good has a best price of its own, at which its marginal revenue a b / (1 + b y)^2 is its cost.
+func TestGoodsPricedOut(t *testing.T) {
+	t.Parallel()
+	for seed := range members.SeedsOf(t, 2, 40) {
+		rng := rand.New(rand.NewPCG(seed, 97))
+		n, best, room := 8, 0.0, 1.0
+		draw := func(lo, hi float64) []float64 {
+			return each.Below(n, func(int) float64 { return lo + (hi-lo)*rng.Float64() })
+		}
+		a, b, cost := draw(1, 4), draw(0.5, 2), draw(0.2, 1)
+		for i := range n {
+			if y := (math.Sqrt(a[i]*b[i]/cost[i]) - 1) / b[i]; y > 0 {
+				best, room = best+(a[i]*b[i]/(1+b[i]*y)-cost[i])*y, room+y
+			}
+		}
+		p := bindData(t, `model goods
+param n: int
+param most: real
+data a: vector[n]
+data b: vector[n]
+data cost: vector[n]
+upper {
+  var p: vector[n] in box(0.1, 20)
+  maximize (p - cost)' * y
+}
+lower {
+  var y: vector[n] in box(0, 50)
+  maximize sum(a .* log(1 + b .* y)) - p' * y
+  subject to
+    room: sum(y) <= most
+}
+`, runtime.Data{"n": n, "a": a, "b": b, "cost": cost, "most": math.Ceil(room)})
+		r, err := p.Solve(t.Context(), runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := float64(r.Upper.Objective); r.Status != runtime.Solved || math.Abs(f-best) > 1e-6*best {
+			t.Errorf("seed %d: %v: %s; F %.10g, the best is %.10g", seed, r.Status, r.Reason, f, best)
+		}
+	}
+}

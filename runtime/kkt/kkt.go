@@ -97,11 +97,12 @@ type Pair struct {
 // Fix says what a node or branch holds of a pair.
 type Fix int8
 
-// The three states of a pair: both sides open, s_i = 0, lambda_i = 0.
+// The states of a pair: both sides open, s_i = 0, lambda_i = 0, and both, where branches meet.
 const (
 	Open Fix = iota
 	SlackZero
 	MultZero
+	BothZero
 )
 
 // ErrClass is wrapped by the errors of New for problems outside the class.
@@ -201,10 +202,10 @@ func (s *System) Bounds(dst *activeset.Bounds, fix []Fix) {
 	dst.Lo = append(dst.Lo[:0], from.Lo...)
 	dst.Hi = append(dst.Hi[:0], from.Hi...)
 	for k, f := range fix {
-		switch f {
-		case SlackZero:
+		if f == SlackZero || f == BothZero {
 			s.Pairs[k].Slack.hold(dst, from)
-		case MultZero:
+		}
+		if f == MultZero || f == BothZero {
 			s.Pairs[k].Mult.hold(dst, from)
 		}
 	}

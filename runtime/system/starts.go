@@ -181,7 +181,10 @@ func (run *Run) screen(ctx context.Context) (err error) {
 			break
 		}
 	}
-	if run.Smooth == nil && factorWork(run.System) > tolerance.Second {
+	switch {
+	case run.Smooth != nil:
+		return run.released(ctx)
+	case factorWork(run.System) > tolerance.Second:
 		return run.hop(ctx, local)
 	}
 	return nil
@@ -259,14 +262,19 @@ func (run *Run) work() int64 {
 
 // enough reports whether the stopping rule ends a run after n starts (outer.Enough). A start that came to no point counts as a minimum of its own, once.
 func (v *visited) enough(n int) bool {
+	different, lowest := v.different()
+	if len(v.values) < n {
+		different++
+	}
+	if len(v.values) == 0 {
+		lowest = n
+	}
+	return outer.Enough(n, max(1, different), lowest)
+}
+
+// different is how many values the starts have come to, and how many of them to the lowest.
+func (v *visited) different() (different, lowest int) {
 	values := slices.Sorted(slices.Values(v.values))
-	different, lowest := 0, n
-	if len(values) < n {
-		different = 1
-	}
-	if len(values) > 0 {
-		lowest = 0
-	}
 	for i, f := range values {
 		if i == 0 || f-values[i-1] > tolerance.Sign*math.Abs(f) {
 			different++
@@ -275,5 +283,5 @@ func (v *visited) enough(n int) bool {
 			lowest++
 		}
 	}
-	return outer.Enough(n, max(1, different), lowest)
+	return different, lowest
 }
