@@ -1,6 +1,7 @@
 package reduced
 
 import (
+	"math"
 	"slices"
 
 	"bilevelc/internal/each"
@@ -30,6 +31,7 @@ type piece struct {
 	// derivatives: lambda_S' = -T, y' = D = J - E_S'T
 	tangents []tangent // of each block; nil: of none
 	d        []float64 // with sparse factors; else D is its two terms
+	brought  float64   // then the length of the largest entries of E_S'T, of each column
 }
 
 func (s *solver) newPiece() *piece {
@@ -246,7 +248,7 @@ func (p *piece) differentiateSparse(rows []int) {
 	f, q, k := p.f, &p.tangents[0], len(rows)
 	q.rows = append(q.rows[:0], rows...)
 	q.t = linalg.Cleared(q.t, k*f.nw)
-	p.d = append(p.d[:0], f.j...)
+	p.d, p.brought = append(p.d[:0], f.j...), 0
 	if k == 0 {
 		return
 	}
@@ -264,6 +266,7 @@ func (p *piece) differentiateSparse(rows []int) {
 		for i, t := range y {
 			p.d[i*f.nw+c] += t
 		}
+		p.brought = math.Hypot(p.brought, linalg.NormInf(y))
 	}
 }
 

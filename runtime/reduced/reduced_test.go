@@ -431,7 +431,7 @@ func TestCoupled(t *testing.T) {
 		}
 		if err != nil || math.Max(still.Left, -still.Least) > 1e-6 {
 			moved++ // rows that are dependent nearly to rounding
-			t.Logf("case %d: where it stands %g is left, and the least multiplier %g: %v", c, still.Left, still.Least, err)
+			t.Logf("case %d: where it stands: %+v, %v", c, still, err)
 		} else {
 			for i := range 2 {
 				if math.Abs(still.Point.Multipliers.Coupled[i]-m.Coupled[i])*unit > 1e-5 {

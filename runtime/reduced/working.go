@@ -58,6 +58,7 @@ func newEquations(p *piece) *working {
 			for j, v := range f.sparse.b.Entries(r) {
 				linalg.Axpy(row(a), v, p.d[j*f.nw:(j+1)*f.nw])
 				linalg.Axpy(row(a), -v, f.j[j*f.nw:(j+1)*f.nw])
+				terms[a] += rounding * math.Abs(v) * p.brought // of solutions, which are known next to their largest entries (tolerance.Rounded)
 			}
 		}
 	} else if nk > 0 {
