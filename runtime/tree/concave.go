@@ -333,8 +333,8 @@ func (p *plunger) linear(solver activeset.Reoptimizer, q *sparse.CSR, linear, sl
 }
 
 // convexConcave minimizes f on a branch from z, or from the middle of the ranges of w where z is nil: the concave part is replaced by its tangent at the last point
-// until f no longer falls (Yuille and Rangarajan 2003). Its end is stationary on the branch, with the multipliers of the solution, whose value is f there. linear is the linear part of f there.
-func (p *plunger) convexConcave(ctx context.Context, linear, z []float64) *activeset.Solution {
+// until f no longer falls (Yuille and Rangarajan 2003). Its end is stationary on the branch, with the multipliers of the solution, whose value is f there, and with the linear part of the program that it solves. linear is the linear part of f there.
+func (p *plunger) convexConcave(ctx context.Context, linear, z []float64) (best *activeset.Solution, cost []float64) {
 	c := p.s.concave
 	slope := make([]float64, len(c.V))
 	tangent := func(z []float64) {
@@ -351,22 +351,21 @@ func (p *plunger) convexConcave(ctx context.Context, linear, z []float64) *activ
 			}
 		}
 	}
-	var best *activeset.Solution
 	for range tolerance.Halvings { // the steps converge linearly
-		p.linear(p.pieces.ready(p, p.s.prog), p.s.prog.Q, linear, slope)
+		next := p.linear(p.pieces.ready(p, p.s.prog), p.s.prog.Q, linear, slope)
 		sol := p.onBranch(ctx)
 		if sol.Status != activeset.Optimal {
 			if best == nil {
-				return sol
+				return sol, next
 			}
-			return best
+			return best, cost
 		}
 		sol.Value = p.s.scaled.Value(sol.Z)
 		if best != nil && !(sol.Value < best.Value-tolerance.Sign*p.s.terms(&candidate{z: sol.Z})) {
-			return best
+			return best, cost
 		}
-		best = sol
+		best, cost = sol, next
 		tangent(sol.Z)
 	}
-	return best
+	return best, cost
 }

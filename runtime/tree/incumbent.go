@@ -112,7 +112,9 @@ func (p *plunger) branch(ctx context.Context, fix []kkt.Fix, box []change) *acti
 		var sol *activeset.Solution
 		var cost []float64
 		if p.s.concave != nil {
-			sol = p.convexConcave(ctx, linear, p.near)
+			if sol, cost = p.convexConcave(ctx, linear, p.near); sol.Status == activeset.Optimal {
+				p.near = sol.Z // tangents of the constraints move it little
+			}
 		} else {
 			p.pieces.ready(p, p.s.prog).SetObjective(p.s.prog.Q, linear)
 			sol, cost = p.onBranch(ctx), linear
