@@ -141,7 +141,7 @@ func (run *Run) searchOptions() tree.Options {
 		_, eliminated := run.local.(*leaderSpace)
 		switch {
 		case run.solver != nil && run.local == localSolver(run.solver) && searchWork(run.System) > float64(opts.Work), // no larger than what the local solve has solved several of, from the same data
-			eliminated && searchedInFull(run.System) > tolerance.Second: // nothing is decided with less than a node for each pair, and jumps find more in the time
+			eliminated && run.inFull() > tolerance.Second: // nothing is decided with less than a node for each pair, and jumps find more in the time
 			opts.Work, opts.First, opts.More, opts.Plain = 16*tolerance.Second, 0, 0, true // a first relaxation takes a fifth of a dense factor or less, as its rows are short
 			if run.Best != nil || run.n.Integer != nil {                                   // else all that is left is for a point
 				opts.Nodes = 1
@@ -149,6 +149,14 @@ func (run *Run) searchOptions() tree.Options {
 		}
 	}
 	return opts
+}
+
+// inFull is searchedInFull by what nodes have taken, once there were some: those of sparse systems take much less than factors of dense ones.
+func (run *Run) inFull() float64 {
+	if r := run.root; r != nil && r.Nodes > 0 {
+		return float64(r.Work) / float64(r.Nodes+r.Tried) * float64(len(run.System.Pairs))
+	}
+	return searchedInFull(run.System)
 }
 
 // rootProves reports that the search's first relaxation proves the best point so far, so that no further start is needed. It is solved once: where it is all that there will be of the search, and else where the starts have taken as much
