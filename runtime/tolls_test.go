@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/internal/each"
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -194,6 +196,91 @@ func TestTollsOnRandomRoads(t *testing.T) {
 		// Roads that are closed cost five parts in a thousand on a dozen of such networks.
 		if !(F >= low*(1-1e-9) && F <= high*1.01) {
 			t.Errorf("%d nodes, %d origins: F %.8g, the optimum is from %.8g to %.8g", n.nodes, len(n.origin), F, low, high)
+		}
+	}
+}
+
+// TestTollsOnFewLinks: the revenue of tolls on a fifth of the links. Most flows move with none of them, and where no toll pays F is 0. A solve on the KKT system is a result, as it passes its own verification, but for one in twenty (a point whose multipliers do not balance the follower's
+// forces, which is open); and no tolls that are drawn bring more where it is proved.
+func TestTollsOnFewLinks(t *testing.T) {
+	t.Parallel()
+	const model = `model revenue
+param nodes: int
+param links: int
+param origins: int
+param tolls: int
+data inc: matrix[nodes, links]
+data demand: matrix[nodes, origins]
+data has: matrix[links, tolls]
+data free: vector[links]
+data cap: vector[links]
+upper {
+  var toll: vector[tolls] in box(0, 10)
+  maximize (has * toll)' * total
+}
+lower {
+  var flow: matrix[links, origins] in nonneg
+  let total = flow * ones(origins)
+  minimize (free + has * toll)' * total + sum(total .^ 2 ./ cap) + 0.01 * sum(flow .^ 2)
+  subject to
+    balance: inc * flow == demand
+}
+`
+	refused, all := 0, 0
+	for seed := range members.SeedsOf(t, 8, 60) {
+		all++
+		rng := rand.New(rand.NewPCG(seed, 5))
+		nodes, origins := 8+rng.IntN(5), 3
+		links, tolls := 4*nodes, 4*nodes/5
+		free, room := make([]float64, links), make([]float64, links)
+		matrix := func(rows, columns int) [][]float64 {
+			return each.Below(rows, func(int) []float64 { return make([]float64, columns) })
+		}
+		inc, demand, has := matrix(nodes, links), matrix(nodes, origins), matrix(links, tolls)
+		for l := range links {
+			i, j := l%nodes, (l+1)%nodes // a ring of both directions, and others
+			if l >= nodes {
+				i, j = j, i
+			}
+			if l >= 2*nodes {
+				i = rng.IntN(nodes)
+				j = (i + 1 + rng.IntN(nodes-1)) % nodes
+			}
+			inc[i][l], inc[j][l] = 1, -1
+			free[l], room[l] = 1+4*rng.Float64(), 2+8*rng.Float64()
+		}
+		for o := range origins {
+			i := rng.IntN(nodes)
+			q := 1 + 3*rng.Float64()
+			demand[i][o], demand[(i+1+rng.IntN(nodes-1))%nodes][o] = q, -q
+		}
+		for k, l := range rng.Perm(links)[:tolls] {
+			has[l][k] = 1
+		}
+		data := runtime.Data{"nodes": nodes, "links": links, "origins": origins, "tolls": tolls, "inc": inc, "demand": demand, "has": has, "free": free, "cap": room}
+		p := bindData(t, model, data)
+		r, err := p.Solve(t.Context(), runtime.Options{})
+		if err != nil || r.Status != runtime.Solved || !verified(p, r) {
+			t.Errorf("seed %d: %v, %s (%s)", seed, err, r.Status, r.Reason)
+			continue
+		}
+		if r.Method != runtime.SystemMethod {
+			if refused++; refused > 1+all/20 {
+				t.Errorf("seed %d: %s", seed, r.Global.Why)
+			}
+		}
+		toll := make([]float64, tolls)
+		for range 10 {
+			for k := range toll {
+				toll[k] = 10 * rng.Float64() * rng.Float64()
+			}
+			e, err := p.Evaluate(t.Context(), toll)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if best := float64(r.Upper.Objective); r.Global != nil && r.Global.Proved && e.F > best+2e-6*(1+best) {
+				t.Errorf("seed %d: proved %v, and %v at %v", seed, best, e.F, toll)
+			}
 		}
 	}
 }

@@ -22,15 +22,19 @@ func (terms *sizesOfF) counts(t, perX, perY, reach float64) bool {
 
 // pairCounts reports whether the multipliers of slack i and of its multiplier count.
 func (v *verification) pairCounts(i int, m *Multipliers, at *pointOfSystem, terms *sizesOfF) (ofSlack, ofMult bool) {
-	adjoint := 0.0
-	for j, b := range v.p.Rows.B.Entries(i) {
-		adjoint = math.Max(adjoint, math.Abs(b*m.Adjoint[j]))
-	}
 	ofMult = math.Abs(m.Multiplier[i])*at.push[i] > tolerance.Certified*terms.sum
 	if at.push[i] == 0 || terms.sum == 0 {
-		ofMult = math.Abs(m.Multiplier[i]) > tolerance.Certified*adjoint
+		ofMult = math.Abs(m.Multiplier[i]) > tolerance.Certified*v.adjointOf(i, m, terms)
 	}
 	return terms.counts(m.Slack[i], largest(v.p.Rows.A, i), largest(v.p.Rows.B, i), at.reach[i]), ofMult
+}
+
+// adjointOf is how large the adjoint is in row i, and where that is all rounding, since multipliers of slacks take all of grad_y f, what H makes of the terms of that: f may be 0 with them, as y is.
+func (v *verification) adjointOf(i int, m *Multipliers, terms *sizesOfF) (size float64) {
+	for j, b := range v.p.Rows.B.Entries(i) {
+		size = math.Max(size, math.Abs(b)*math.Max(math.Abs(m.Adjoint[j]), share(terms.y, v.curvature(j))))
+	}
+	return size
 }
 
 // spared reports that the multiplier of slack i counts in y alone, and that those of other rows, which are held whatever their sign, can do without it: f has no terms in y, or next to none.

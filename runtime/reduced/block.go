@@ -259,8 +259,9 @@ func (f *follower) square() (n int) {
 
 // tangent is how the multipliers of a block's rows in S move with w: lambda_S' = -T.
 type tangent struct {
-	rows []int
-	t    []float64 // len(rows) x nw
+	rows  []int
+	t     []float64 // len(rows) x nw
+	terms []float64 // of each row, the sizes of what it is a sum of, whose rounding it has (Higham, sec. 3.5)
 }
 
 // differentiateBlock sets T of a block, S its given rows, of which z is the inverse.
@@ -272,11 +273,16 @@ func (p *piece) differentiateBlock(k int, z *part) {
 	if count == 0 {
 		return
 	}
-	rs, minus := p.s2(&p.roomR, count*nw), make([]float64, count*count)
+	rs, minus, lengths := p.s2(&p.roomR, count*nw), make([]float64, count*count), make([]float64, count)
 	for a, r := range z.rows {
 		copy(rs[a*nw:(a+1)*nw], f.r[r*nw:(r+1)*nw])
+		lengths[a] = linalg.Norm(rs[a*nw : (a+1)*nw])
+	}
+	t.terms = linalg.Cleared(t.terms, count)
+	for a := range z.rows {
 		for c, v := range z.row(a) {
 			minus[a*count+c] = -v
+			t.terms[a] += math.Abs(v) * lengths[c]
 		}
 	}
 	gram.Subtract(matrix(t.t, count, nw), matrix(minus, count, count), false, matrix(rs, count, nw))

@@ -9,6 +9,7 @@ import (
 	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/reduced"
 )
@@ -32,6 +33,7 @@ func TestNetworks(t *testing.T) {
 			}
 		}
 		goods, arcs := 2+rng.IntN(3), len(tail)
+		few, joined, pattern := k%2 == 1, k%4 >= 2, k%8 < 4 // few roads have tolls, and most flows do not move with any; all goods on a road slow each other down; sparse factors
 		nx, ny := arcs, arcs*goods
 		g, f := kkttest.Quadratic{Nx: nx, Ny: ny}, kkttest.Quadratic{Nx: nx, Ny: ny}
 		g.M, g.C, f.M, f.C = make([]float64, (nx+ny)*(nx+ny)), make([]float64, nx+ny), make([]float64, (nx+ny)*(nx+ny)), make([]float64, nx+ny)
@@ -41,8 +43,16 @@ func TestNetworks(t *testing.T) {
 			for c := range goods {
 				v := nx + a*goods + c
 				g.C[v], g.M[v*(nx+ny)+v] = cost, slope
-				g.M[a*(nx+ny)+v], g.M[v*(nx+ny)+a] = 1, 1
-				f.M[a*(nx+ny)+v], f.M[v*(nx+ny)+a] = -1, -1 // the leader's revenue
+				if joined {
+					g.M[v*(nx+ny)+v] = 0.1
+					for other := range goods {
+						g.M[v*(nx+ny)+nx+a*goods+other] += slope
+					}
+				}
+				if !few || a%4 == 0 {
+					g.M[a*(nx+ny)+v], g.M[v*(nx+ny)+a] = 1, 1
+					f.M[a*(nx+ny)+v], f.M[v*(nx+ny)+a] = -1, -1 // the leader's revenue
+				}
 				kkttest.AddRow(rows, problem.AtMost, nil, []int{a*goods + c}, []float64{1}, 0)
 			}
 		}
@@ -72,6 +82,15 @@ func TestNetworks(t *testing.T) {
 		}
 		p := &problem.Problem{Dx: nx, Dy: ny, F: &f, G: &g, Rows: rows, X: &problem.Set{Lo: make([]float64, nx), Hi: make([]float64, nx), E: sparse.Empty(nx)},
 			Facts: problem.Facts{StrongConvexity: 0.1, JointlyQuadratic: true, DegreeF: 2}}
+		if joined && pattern {
+			var entries []sparse.Entry
+			for v := range ny {
+				for c := range goods {
+					entries = append(entries, sparse.Entry{Row: v, Col: v/goods*goods + c, Val: 1})
+				}
+			}
+			p.Facts.HessianPattern = sparse.FromEntries(ny, ny, entries)
+		}
 		start := make([]float64, nx)
 		for a := range start {
 			p.X.Hi[a], start[a] = 5, 5*rng.Float64()
@@ -91,7 +110,12 @@ func TestNetworks(t *testing.T) {
 			t.Fatal(err)
 		}
 		solved++
-		x, y := s.X(r.Point.Z), s.Y(r.Point.Z)
+		x, y, m := s.X(r.Point.Z), s.Y(r.Point.Z), r.Point.Multipliers
+		for _, n := range r.Point.Biactive {
+			if i := s.Pairs[n].Row; m.Slack[i] < -1e-7*(1+linalg.NormInf(x)) || m.Lambda[i] < -1e-7*linalg.NormInf(y) {
+				t.Errorf("network %d: biactive row %d has the multipliers %g and %g", k, i, m.Slack[i], m.Lambda[i])
+			}
+		}
 		for a, v := range x {
 			if v < 0 || v > 5 {
 				t.Errorf("network %d: toll %d is %g", k, a, v)

@@ -48,9 +48,9 @@ func newEquations(p *piece) *working {
 	q.c = linalg.Cleared(p.roomC, q.rows*f.nw)
 	p.roomC = q.c
 	row := func(i int) []float64 { return q.c[i*f.nw : (i+1)*f.nw] }
-	terms := make([]float64, nk) // the sizes of those that the gradients of biactive rows are sums of
+	zero := make([]float64, nk) // how long the gradients of biactive rows may be by rounding
 	for a, r := range p.k {
-		terms[a] = linalg.Norm(f.r[r*f.nw : (r+1)*f.nw])
+		zero[a] = rounding * linalg.Norm(f.r[r*f.nw:(r+1)*f.nw])
 	}
 	if f.sparse != nil {
 		for a, r := range p.k { // R_K - Y_KS T = B_K D - A_K, A_K = B_K J - R_K
@@ -58,7 +58,7 @@ func newEquations(p *piece) *working {
 			for j, v := range f.sparse.b.Entries(r) {
 				linalg.Axpy(row(a), v, p.d[j*f.nw:(j+1)*f.nw])
 				linalg.Axpy(row(a), -v, f.j[j*f.nw:(j+1)*f.nw])
-				terms[a] += rounding * math.Abs(v) * p.brought // of solutions, which are known next to their largest entries (tolerance.Rounded)
+				zero[a] += tolerance.Rounded * math.Abs(v) * p.brought // of solutions, which are known next to their largest entries
 			}
 		}
 	} else if nk > 0 {
@@ -67,14 +67,16 @@ func newEquations(p *piece) *working {
 			b, t := &f.blocks[k], &p.tangents[k]
 			ns, from := len(t.rows), a
 			var y []float64
-			lengths := each.Below(ns, func(c int) float64 { return linalg.Norm(t.t[c*f.nw : (c+1)*f.nw]) })
+			zeros := each.Below(ns, func(c int) float64 {
+				return rounding*linalg.Norm(t.t[c*f.nw:(c+1)*f.nw]) + tolerance.Eliminated*t.terms[c]
+			})
 			for ; a < nk && f.owner[p.k[a]] == k; a++ {
 				r := p.k[a]
 				copy(row(a), f.r[r*f.nw:(r+1)*f.nw])
 				yr := b.rowY(r)
 				for c, s := range t.rows {
 					y = append(y, yr[s-b.first])
-					terms[a] += math.Abs(yr[s-b.first]) * lengths[c]
+					zero[a] += math.Abs(yr[s-b.first]) * zeros[c]
 				}
 			}
 			if ns > 0 {
@@ -100,7 +102,7 @@ func newEquations(p *piece) *working {
 			}
 		}
 		length := linalg.Norm(c)
-		if i < nk && math.Max(whole, 1e-300) <= rounding*terms[i] || length <= rounding*whole {
+		if i < nk && math.Max(whole, 1e-300) <= zero[i] || length <= rounding*whole {
 			clear(c)
 			continue
 		}
