@@ -200,8 +200,8 @@ func TestTollsOnRandomRoads(t *testing.T) {
 	}
 }
 
-// TestTollsOnFewLinks: the revenue of tolls on a fifth of the links. Most flows move with none of them, and where no toll pays F is 0. A solve on the KKT system is a result, as it passes its own verification, but for one in twenty (a point whose multipliers do not balance the follower's
-// forces, which is open); and no tolls that are drawn bring more where it is proved.
+// TestTollsOnFewLinks: the revenue of tolls on a fifth of the links. Most flows move with none of them, and where no toll pays F is 0. A solve on the KKT system is a result, as it
+// passes its own verification; and no tolls that are drawn bring more where it is proved.
 func TestTollsOnFewLinks(t *testing.T) {
 	t.Parallel()
 	const model = `model revenue
@@ -226,9 +226,7 @@ lower {
     balance: inc * flow == demand
 }
 `
-	refused, all := 0, 0
 	for seed := range members.SeedsOf(t, 8, 60) {
-		all++
 		rng := rand.New(rand.NewPCG(seed, 5))
 		nodes, origins := 8+rng.IntN(5), 3
 		links, tolls := 4*nodes, 4*nodes/5
@@ -265,9 +263,7 @@ lower {
 			continue
 		}
 		if r.Method != runtime.SystemMethod {
-			if refused++; refused > 1+all/20 {
-				t.Errorf("seed %d: %s", seed, r.Global.Why)
-			}
+			t.Errorf("seed %d: %s", seed, r.Global.Why)
 		}
 		toll := make([]float64, tolls)
 		for range 10 {
