@@ -7,7 +7,6 @@ import (
 
 	"bilevelc/internal/each"
 	"bilevelc/runtime/named"
-	"bilevelc/runtime/outer"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -86,11 +85,8 @@ func (p *Problem) lowest(ctx context.Context, opts Options, first []float64, end
 		return best, Calls{}
 	}
 	backs := []float64{1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
-	if ctx.Err() != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), outer.FinishGrace)
-		defer cancel()
-	}
+	ctx, cancel := withGrace(ctx)
+	defer cancel()
 	// From as near the start as may be: of two that are as low the later counts.
 	tried := slices.Clone(ends)
 	for _, end := range ends {

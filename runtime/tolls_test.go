@@ -226,7 +226,7 @@ lower {
     balance: inc * flow == demand
 }
 `
-	for seed := range members.SeedsOf(t, 8, 60) {
+	for seed := range members.SeedsOf(t, 12, 60) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		nodes, origins := 8+rng.IntN(5), 3
 		links, tolls := 4*nodes, 4*nodes/5

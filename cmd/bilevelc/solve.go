@@ -97,7 +97,7 @@ func (j *jobFlags) register(fs *pflag.FlagSet, what string) {
 	fs.StringVarP(&j.method, "method", "m", "", "outer method ("+names("method")+")")
 	fs.IntVar(&j.starts, "starts", 0, "number of starts, of which the best result is returned; 0: as many as a stopping rule asks for where x and y are small, else what a quarter of a second has room for, and others from the lowest of points all over X where the search for the global optimum ends undecided")
 	fs.Float64Var(&j.gap, "gap", 0, "relative gap of objective and bound at which the search for the global optimum ends (0: 1e-6)")
-	fs.Int64Var(&j.nodes, "nodes", 0, "most nodes of the search for the global optimum; 0: about a second of work, or a quarter of the local solve's")
+	fs.Int64Var(&j.nodes, "nodes", 0, "most nodes of the search for the global optimum; 0: one to three seconds of work, or a quarter of the local solve's")
 	fs.BoolVar(&j.global, "global", false, "search for the global optimum until it is proved or a limit is met")
 	fs.BoolVar(&j.local, "local", false, "do not search for the global optimum: a local solution only")
 	fs.IntVar(&j.maxIter, "max-iter", 0, "outer iterations of each start")

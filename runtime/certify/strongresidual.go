@@ -75,12 +75,7 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 	for i, kind := range p.Rows.Kind {
 		rest := read[i] + p.Rows.B.RowDot(i, m.Adjoint)
 		size = math.Max(size, math.Abs(read[i]))
-		for j, a := range p.Rows.B.Entries(i) {
-			size = math.Max(size, math.Abs(a*m.Adjoint[j]))
-		}
-		if terms.sum == 0 {
-			size = math.Max(size, v.adjointOf(i, m, &terms))
-		}
+		size = math.Max(size, v.adjointOf(i, m, &terms))
 		if at.push[i] > 0 { // an adjoint that is all rounding: what it makes of f as far as lambda reaches
 			size = math.Max(size, terms.sum/at.push[i])
 		}

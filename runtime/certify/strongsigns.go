@@ -29,10 +29,13 @@ func (v *verification) pairCounts(i int, m *Multipliers, at *pointOfSystem, term
 	return terms.counts(m.Slack[i], largest(v.p.Rows.A, i), largest(v.p.Rows.B, i), at.reach[i]), ofMult
 }
 
-// adjointOf is how large the adjoint is in row i, and where that is all rounding, since multipliers of slacks take all of grad_y f, what H makes of the terms of that: f may be 0 with them, as y is.
+// adjointOf is how large the adjoint is in row i. Where f is 0 without terms, as y is, it may be all rounding, since multipliers of slacks take all of grad_y f: it is what H makes of the terms of that then.
 func (v *verification) adjointOf(i int, m *Multipliers, terms *sizesOfF) (size float64) {
 	for j, b := range v.p.Rows.B.Entries(i) {
-		size = math.Max(size, math.Abs(b)*math.Max(math.Abs(m.Adjoint[j]), share(terms.y, v.curvature(j))))
+		size = math.Max(size, math.Abs(b*m.Adjoint[j]))
+		if terms.sum == 0 {
+			size = math.Max(size, math.Abs(b)*share(terms.y, v.curvature(j)))
+		}
 	}
 	return size
 }

@@ -70,11 +70,10 @@ func (run *Run) released(ctx context.Context) (err error) {
 func nearest(s *kkt.System, z []float64) *activeset.Program {
 	r := s.Relaxation
 	p := &activeset.Program{N: s.N, C: make([]float64, s.N), A: r.A, Bounds: r.Bounds}
-	square := []sparse.Entry{}
+	square := make([]float64, s.N)
 	for j, t := range s.Scaled(z)[:s.Nx] {
-		p.C[j] = -t
-		square = append(square, sparse.Entry{Row: j, Col: j, Val: 1})
+		p.C[j], square[j] = -t, 1
 	}
-	p.Q = sparse.FromEntries(s.N, s.N, square)
+	p.Q = sparse.Diagonal(square)
 	return p
 }

@@ -20,7 +20,7 @@ import (
 // Search says how long the global optimum is searched for.
 type Search uint8
 
-// The three ways: for about a second of work, or a quarter of what the local solve took, whichever is more; not at all; until the gap is closed.
+// The three ways: for about a second of work, or a quarter of what the local solve took, whichever is more, and up to two more where it ends within them (tree.Options.More); not at all; until the gap is closed.
 const (
 	SearchBudget Search = iota
 	SearchNone
