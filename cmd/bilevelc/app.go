@@ -60,45 +60,32 @@ const (
 )
 
 // load compiles the model and reports its warnings.
-func (a *app) load(ctx context.Context, path string) (*runtime.Model, error) {
-	model, err := a.compile(ctx, path)
-	if err != nil {
-		return nil, err
-	}
+func (a *app) load(ctx context.Context, path string) *runtime.Model {
+	model := a.compile(ctx, path)
 	a.reportDiagnostics(model.Warnings)
-	return model, nil
+	return model
 }
 
 // loadBound reads, compiles and binds a model.
-func (a *app) loadBound(ctx context.Context, path string, in inputs) (*runtime.Problem, error) {
+func (a *app) loadBound(ctx context.Context, path string, in inputs) *runtime.Problem {
 	a.aux = in.aux
-	model, err := a.load(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	return a.bind(ctx, model, in)
+	return a.bind(ctx, a.load(ctx, path), in)
 }
 
 // compile reads and compiles a model.
-func (a *app) compile(ctx context.Context, path string) (*runtime.Model, error) {
-	text, err := a.readFile(ctx, path, maxModel)
-	if err != nil {
-		return nil, a.unreadable(path, err, exitUsage)
+func (a *app) compile(ctx context.Context, path string) *runtime.Model {
+	text := a.textOf(ctx, path, maxModel, exitUsage)
+	if !runtime.IsMPS(path) {
+		return a.compileText(ctx, path, text)
 	}
-	if runtime.IsMPS(path) {
-		name, aux, err := a.auxiliary(ctx, path)
-		if err != nil {
-			return nil, err
-		}
-		return during(ctx, "compiling "+path, func() (*runtime.Model, error) {
-			return runtime.CompileMPS(ctx, path, string(text), name, aux)
-		})
-	}
-	return a.compileText(ctx, path, text)
+	name, aux := a.auxiliary(ctx, path)
+	return must.Get(during(ctx, "compiling "+path, func() (*runtime.Model, error) {
+		return runtime.CompileMPS(ctx, path, string(text), name, aux)
+	}))
 }
 
 // auxiliary reads the auxiliary file of an MPS file.
-func (a *app) auxiliary(ctx context.Context, path string) (name, text string, err error) {
+func (a *app) auxiliary(ctx context.Context, path string) (name, text string) {
 	if name = a.aux; name == "" {
 		name = runtime.AuxPath(path)
 		if older := strings.TrimSuffix(name, ".aux") + ".txt"; !there(name) && there(older) { // so in MibS's own collection
@@ -106,14 +93,9 @@ func (a *app) auxiliary(ctx context.Context, path string) (name, text string, er
 		}
 	}
 	read, err := a.readFile(ctx, name, maxModel)
-	if err != nil {
-		if a.aux == "" {
-			err = fmt.Errorf("an MPS file is a bilevel program by its auxiliary file, which says what the follower decides: %w; --aux names another one", err)
-			return "", "", &exitError{Code: exitUsage, Err: err}
-		}
-		return "", "", a.unreadable(name, err, exitUsage)
-	}
-	return name, string(read), nil
+	hold(err == nil || a.aux != "", "an MPS file is a bilevel program by its auxiliary file, which says what the follower decides: %w; --aux names another one", err)
+	must.Do(unreadable(name, err, exitUsage))
+	return name, string(read)
 }
 
 // there reports that a path names something.
@@ -123,8 +105,8 @@ func there(path string) bool {
 }
 
 // compileText compiles a model that has been read.
-func (a *app) compileText(ctx context.Context, path string, text []byte) (*runtime.Model, error) {
-	return during(ctx, "compiling "+path, func() (*runtime.Model, error) { return runtime.CompileContext(ctx, path, string(text)) })
+func (a *app) compileText(ctx context.Context, path string, text []byte) *runtime.Model {
+	return must.Get(during(ctx, "compiling "+path, func() (*runtime.Model, error) { return runtime.CompileContext(ctx, path, string(text)) }))
 }
 
 // readFile reads a file, or standard input where the path is "-".
@@ -140,15 +122,13 @@ func (a *app) readFile(ctx context.Context, path string, limit int64) ([]byte, e
 // textOf is what is in a file; code is of one that cannot be read.
 func (a *app) textOf(ctx context.Context, path string, limit int64, code int) []byte {
 	text, err := a.readFile(ctx, path, limit)
-	if err != nil {
-		must.Do(a.unreadable(path, err, code))
-	}
+	must.Do(unreadable(path, err, code))
 	return text
 }
 
 // unreadable is the error of a file that cannot be read.
-func (a *app) unreadable(path string, err error, code int) error {
-	if _, ok := errors.AsType[*stoppedError](err); ok {
+func unreadable(path string, err error, code int) error {
+	if err == nil || errors.As(err, new(*stoppedError)) {
 		return err
 	}
 	var known *fs.PathError // it has the path
@@ -159,19 +139,14 @@ func (a *app) unreadable(path string, err error, code int) error {
 }
 
 // bind reads the data and binds the model to it.
-func (a *app) bind(ctx context.Context, model *runtime.Model, in inputs) (*runtime.Problem, error) {
-	set, err := a.readData(ctx, in)
-	if err != nil {
-		return nil, err
-	}
+func (a *app) bind(ctx context.Context, model *runtime.Model, in inputs) *runtime.Problem {
+	set := a.readData(ctx, in)
 	problem, err := during(ctx, "binding the data and proving what can be proved", func() (*runtime.Problem, error) {
 		return model.BindSet(set, runtime.BindOptions{Context: ctx, Seed: in.seed, Strict: in.strict, IgnoreUndeclared: in.ignore})
 	})
-	if err != nil {
-		return nil, besideModel(model, in, err)
-	}
+	must.Do(besideModel(model, in, err))
 	a.reportDiagnostics(problem.Warnings)
-	return problem, nil
+	return problem
 }
 
 // besideModel names the data file of the model's own name and folder, where data were missing and no file was given.
@@ -190,10 +165,10 @@ func besideModel(model *runtime.Model, in inputs, err error) error {
 	return err
 }
 
-func (a *app) readData(ctx context.Context, in inputs) (*data.Set, error) {
+func (a *app) readData(ctx context.Context, in inputs) *data.Set {
 	began := time.Now()
 	defer func() { a.reading += time.Since(began) }()
-	return during(ctx, "reading the data", func() (*data.Set, error) {
+	return must.Get(during(ctx, "reading the data", func() (*data.Set, error) {
 		var all datafile.Sum
 		for _, spec := range in.data {
 			all.Add(datafile.Load(spec, a.io.in))
@@ -202,7 +177,7 @@ func (a *app) readData(ctx context.Context, in inputs) (*data.Set, error) {
 			all.Add(datafile.ParseSet(spec))
 		}
 		return &all.Set, all.Diagnostics.Err()
-	})
+	}))
 }
 
 // stoppedError is the end of the command's context in a phase that has nothing to
@@ -213,22 +188,16 @@ type stoppedError struct {
 }
 
 func (e *stoppedError) Error() string {
-	return fmt.Sprintf("%s, while %s", e.reason(), e.phase)
+	_, reason := e.ended()
+	return fmt.Sprintf("%s, while %s", reason, e.phase)
 }
 
-func (e *stoppedError) reason() string {
+// ended is how a run that stopped there has ended.
+func (e *stoppedError) ended() (as status.Status, reason string) {
 	if limit, ok := errors.AsType[status.Limit](e.cause); ok {
-		return limit.Error()
+		return status.LimitReached, limit.Error()
 	}
-	return "interrupted"
-}
-
-// status is how a run that stopped there has ended.
-func (e *stoppedError) status() status.Status {
-	if _, ok := errors.AsType[status.Limit](e.cause); ok {
-		return status.LimitReached
-	}
-	return status.Interrupted
+	return status.Interrupted, "interrupted"
 }
 
 // during does the work of a phase, unless the context ends first. Most work ends with

@@ -27,8 +27,7 @@ the data and the solution. The package imports bilevelc/runtime and returns the
 same results bit for bit. Arrays of the same sizes run on the same code.`,
 		Example: `  bilevelc build toll.blv -o internal/toll
   bilevelc build ridge.blv --data ridge.json -o ridge --package ridge`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: modelFiles,
+		Args: cobra.ExactArgs(1),
 	}
 	in.register(cmd.Flags())
 	cmd.Flags().StringVarP(&dir, "out", "o", "", "folder to write to (made where it is missing)")
@@ -38,24 +37,18 @@ same results bit for bit. Arrays of the same sizes run on the same code.`,
 		if pkg == "" {
 			pkg = packageName(dir)
 		}
-		problem := must.Get(a.loadBound(cmd.Context(), args[0], in))
+		problem := a.loadBound(cmd.Context(), args[0], in)
 		return a.writeSource(cmd.Context(), problem, pkg, dir)
 	}
 	return cmd
 }
 
 func (a *app) writeSource(ctx context.Context, problem *runtime.Problem, pkg, dir string) error {
-	files, err := during(ctx, "writing the package", func() (map[string][]byte, error) {
+	files := must.Get(during(ctx, "writing the package", func() (map[string][]byte, error) {
 		f, g := problem.Programs()
 		files, err := codegen.Source(pkg, problem.IR, f, g)
-		if err != nil {
-			err = usageError("%v", err)
-		}
-		return files, err
-	})
-	if err != nil {
-		return err
-	}
+		return files, coded(exitUsage, err)
+	}))
 	list := each.Of(slices.Sorted(maps.Keys(files)), func(name string) file { return file{name, files[name]} })
 	return a.writeFolder(dir, list)
 }
@@ -63,16 +56,15 @@ func (a *app) writeSource(ctx context.Context, problem *runtime.Problem, pkg, di
 // packageName makes a package's name of a folder's: letters and digits, in
 // lower case.
 func packageName(dir string) string {
-	base := dir
 	if abs, err := filepath.Abs(dir); err == nil {
-		base = abs
+		dir = abs
 	}
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 			return r
 		}
 		return -1
-	}, strings.ToLower(filepath.Base(base)))
+	}, strings.ToLower(filepath.Base(dir)))
 	if name == "" || name[0] >= '0' && name[0] <= '9' {
 		return "model" + name
 	}

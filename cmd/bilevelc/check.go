@@ -25,8 +25,7 @@ methods assume beyond it. Without data the proofs hold for any data, where they
 can be made.`,
 		Example: `  bilevelc check toll.blv
   bilevelc check ridge.blv --data ridge.json --explain`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: modelFiles,
+		Args: cobra.ExactArgs(1),
 	}
 	in.register(cmd.Flags())
 	cmd.Flags().BoolVar(&explain, "explain", false, "print the derivation of each claim")
@@ -49,8 +48,8 @@ can be made.`,
 func (a *app) check(ctx context.Context, path string, in inputs) (_ *runtime.Checked, err error) {
 	defer must.Catch(&err)
 	a.aux = in.aux
-	model := must.Get(a.compile(ctx, path))
-	set := must.Get(a.readData(ctx, in))
+	model := a.compile(ctx, path)
+	set := a.readData(ctx, in)
 	return during(ctx, "proving what can be proved", func() (*runtime.Checked, error) {
 		return model.Check(set, runtime.BindOptions{Context: ctx, Seed: in.seed, Strict: in.strict, IgnoreUndeclared: in.ignore})
 	})

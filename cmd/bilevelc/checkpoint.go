@@ -21,13 +21,11 @@ type checkpointFile struct {
 }
 
 func newCheckpointFile(a *app, model, asked string) *checkpointFile {
-	if asked != "" {
-		return &checkpointFile{app: a, path: asked, asked: true}
+	f := &checkpointFile{app: a, path: asked, asked: asked != ""}
+	if !f.asked && model != "-" {
+		f.path = strings.TrimSuffix(model, ".blv") + ".checkpoint.json"
 	}
-	if model == "-" {
-		return &checkpointFile{app: a}
-	}
-	return &checkpointFile{app: a, path: strings.TrimSuffix(model, ".blv") + ".checkpoint.json"}
+	return f
 }
 
 // keep writes a state in place of the last one. A failure is told once, and the run
@@ -56,8 +54,8 @@ func (f *checkpointFile) finish(r *runtime.Result, interrupted bool) {
 	}
 	f.failed = false
 	f.keep(r.Checkpoint)
-	if f.path != "" && !f.failed && !f.app.quiet {
-		f.app.tell("checkpoint written; go on with --resume %s", f.path)
+	if f.path != "" && !f.failed {
+		f.app.note("checkpoint written; go on with --resume %s", f.path)
 	}
 }
 

@@ -19,11 +19,12 @@ import (
 // completions are what a shell offers for the values of flags, by the flag's name,
 // which means the same in every command. What is not here is completed as a file.
 var completions = map[string]cobra.CompletionFunc{
-	"method": methodsOf("method"), "oracle": methodsOf("oracle"), "solver": methodsOf("solver"),
+	"method": offeredMethods("method"), "oracle": offeredMethods("oracle"), "solver": offeredMethods("solver"),
 	"option":     settingsFor,
 	"set":        inputsOf,
 	"color":      cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp),
 	"family":     cobra.FixedCompletions([]string{"convex", "slack"}, cobra.ShellCompDirectiveNoFileComp),
+	"pairs":      cobra.FixedCompletions([]string{"sos1", "binary"}, cobra.ShellCompDirectiveNoFileComp),
 	"stage":      stageNames,
 	"model":      files("blv"),
 	"aux":        files("aux", "txt"),
@@ -51,6 +52,7 @@ var completions = map[string]cobra.CompletionFunc{
 
 // arguments are what a shell offers for the arguments of commands.
 var arguments = map[string]cobra.CompletionFunc{
+	"solve": modelFiles, "eval": modelFiles, "check": modelFiles, "build": modelFiles, "export": modelFiles, "repl": modelFiles, "bilevelc": modelFiles,
 	"explain": codesOrModels, "functions": functionNames, "verify": files("json"), "report": files("json"), "fmt": files("blv"), "man": folders,
 	"sweep": files("blv", "toml"), "status": folders, "table": folders,
 }
@@ -86,17 +88,10 @@ func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// methodsOf lists the methods of a kind.
-func methodsOf(kind string) cobra.CompletionFunc {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		var list []string
-		for _, m := range runtime.Methods() {
-			if m.Kind == kind {
-				list = append(list, m.Name+"\t"+m.Summary)
-			}
-		}
-		return list, cobra.ShellCompDirectiveNoFileComp
-	}
+// offeredMethods lists the methods of a kind.
+func offeredMethods(kind string) cobra.CompletionFunc {
+	list := each.Of(methodsOf(kind), func(m runtime.MethodInfo) string { return m.Name + "\t" + m.Summary })
+	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
 }
 
 // settingsFor lists the settings of the methods that the flags name, or of all where

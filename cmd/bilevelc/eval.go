@@ -40,8 +40,7 @@ takes the values FROM, FROM+STEP, ..., TO, the others stay.`,
 		Example: `  echo '{"toll": [1, 0, 0, 2, 0, 0]}' | bilevelc eval toll.blv --at -
   bilevelc eval toll.blv --at point.json --oracle penalty -o alpha=0.01 --json
   bilevelc eval toll.blv --at point.json --along 'toll[1]=0:5:0.1' --plot --csv line`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: modelFiles,
+		Args: cobra.ExactArgs(1),
 	}
 	f.inputs.register(cmd.Flags())
 	f.runFlags.register(cmd.Flags())
@@ -68,7 +67,8 @@ func (a *app) eval(ctx context.Context, path string, f *evalFlags) error {
 		along, err = runtime.ParseAlong(f.along)
 		hold(err == nil, "--along: %v", err)
 	}
-	problem, err := a.loadBound(ctx, path, f.inputs)
+	var problem *runtime.Problem
+	err := must.Try(func() { problem = a.loadBound(ctx, path, f.inputs) })
 	if empty := emptyBefore(path, err); empty != nil {
 		return a.evaluated(empty, nil, path, began, f)
 	}

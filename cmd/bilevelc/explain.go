@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,12 +38,8 @@ func (a *app) explainCommand() *cobra.Command {
 		if program {
 			stage = "program"
 		}
-		found := stage == ""
-		for _, name := range stages {
-			found = found || name == stage
-		}
-		hold(found, "there is no stage %q; there are %s", stage, strings.Join(stages, ", "))
-		problem := must.Get(a.loadBound(cmd.Context(), args[0], in))
+		hold(stage == "" || slices.Contains(stages, stage), "there is no stage %q; there are %s", stage, strings.Join(stages, ", "))
+		problem := a.loadBound(cmd.Context(), args[0], in)
 		for _, s := range runtime.Stages() {
 			if stage != "" && s.Name != stage {
 				continue

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -39,28 +40,23 @@ bounds its slack and its multiplier.
 		Example: `  bilevelc export toll.blv --to mps -o toll.mps
   bilevelc export toll.blv --to mps --pairs binary -o toll.mps
   bilevelc export ridge.blv -d ridge.json --to lp`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: modelFiles,
+		Args: cobra.ExactArgs(1),
 	}
 	in.register(cmd.Flags())
 	cmd.Flags().StringVar(&format, "to", "", "format: "+strings.Join(formats, " or "))
 	cmd.Flags().StringVar(&pairs, "pairs", "sos1", "how mps and lp say that a slack or its multiplier is zero: sos1 or binary")
-	_ = cmd.RegisterFlagCompletionFunc("pairs", cobra.FixedCompletions([]string{"sos1", "binary"}, cobra.ShellCompDirectiveNoFileComp))
 	outFlag(cmd.Flags(), &out, "file to write (default: standard output)")
 	_ = cmd.RegisterFlagCompletionFunc("to", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if format == "" {
-			if format = strings.TrimPrefix(filepath.Ext(out), "."); format == "" {
-				return usageError("export needs a format: --to %s", strings.Join(formats, ", --to "))
-			}
-		}
+		format = cmp.Or(format, strings.TrimPrefix(filepath.Ext(out), "."))
+		hold(format != "", "export needs a format: --to %s", strings.Join(formats, ", --to "))
 		hold(slices.Contains(formats, format), "there is no format %s: --to %s", format, strings.Join(formats, ", --to "))
 		hold(pairs == "sos1" || pairs == "binary", "--pairs is sos1 or binary, not %s", pairs)
 		if format == "blv" {
 			text := must.Get(a.modelOfMPS(cmd.Context(), args[0], in))
 			return a.deliver(out, []byte(text))
 		}
-		problem := must.Get(a.loadBound(cmd.Context(), args[0], in))
+		problem := a.loadBound(cmd.Context(), args[0], in)
 		var text, aux bytes.Buffer
 		if format != "mibs" {
 			write := problem.Export
@@ -90,12 +86,9 @@ func outFlag(fs *pflag.FlagSet, to *string, usage string) {
 
 // modelOfMPS is the text of the model that an MPS file with its auxiliary file is.
 func (a *app) modelOfMPS(ctx context.Context, path string, in inputs) (string, error) {
-	if !runtime.IsMPS(path) {
-		return "", usageError("--to blv is for an MPS file with its auxiliary file; `bilevelc fmt` prints a model")
-	}
+	hold(runtime.IsMPS(path), "--to blv is for an MPS file with its auxiliary file; `bilevelc fmt` prints a model")
 	a.aux = in.aux
 	text := a.textOf(ctx, path, maxModel, exitUsage)
-	name, aux, err := a.auxiliary(ctx, path)
-	must.Do(err)
+	name, aux := a.auxiliary(ctx, path)
 	return runtime.MPSModel(path, string(text), name, aux)
 }

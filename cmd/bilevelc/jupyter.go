@@ -37,9 +37,7 @@ expressions and commands, one a line, such as ":solve". Plots are shown inline.`
 		RunE: func(*cobra.Command, []string) error {
 			program := must.Get(os.Executable())
 			folder, err := jupyter.Install(prefix, "bilevelc", "bilevelc", "bilevelc", []string{program, "jupyter", "kernel", "{connection_file}"})
-			if err != nil {
-				return &exitError{Code: exitUsage, Err: err}
-			}
+			must.Do(coded(exitUsage, err))
 			fmt.Fprintf(a.io.out, "installed in %s; it runs %s\n", folder, program)
 			return nil
 		},
@@ -52,11 +50,8 @@ expressions and commands, one a line, such as ":solve". Plots are shown inline.`
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about := jupyter.About{Name: "bilevelc", Version: version, Extension: ".blv", MIME: "text/x-blv",
 				Banner: "bilevelc " + version + ": cells are inputs of the prompt; :help lists the commands"}
-			if err := jupyter.Serve(cmd.Context(), args[0], about, &notebook{app: a, repl: &repl{app: a, session: &session.Session{Seed: 1}}},
-				func(text string) { a.tell("warning: %s", text) }); err != nil {
-				return &exitError{Code: exitUsage, Err: err}
-			}
-			return nil
+			return coded(exitUsage, jupyter.Serve(cmd.Context(), args[0], about, &notebook{app: a, repl: &repl{app: a, session: &session.Session{Seed: 1}}},
+				func(text string) { a.tell("warning: %s", text) }))
 		},
 	}
 	cmd.AddCommand(install, kernel)

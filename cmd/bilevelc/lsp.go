@@ -18,10 +18,7 @@ name more files in the initialization option "data".`,
 		Example: "  bilevelc lsp",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := lsp.Serve(cmd.Context(), a.io.in, a.io.out, version); err != nil {
-				return &exitError{Code: exitInternal, Err: err}
-			}
-			return nil
+			return coded(exitInternal, lsp.Serve(cmd.Context(), a.io.in, a.io.out, version))
 		},
 	}
 	// Clients that know servers with several transports, such as VS Code's library, ask

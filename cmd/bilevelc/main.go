@@ -111,7 +111,8 @@ func (a *app) exitCode(err error) int {
 	}
 	if stopped, ok := errors.AsType[*stoppedError](err); ok {
 		a.tell("error: %v", stopped)
-		return stopped.status().Exit(false)
+		how, _ := stopped.ended()
+		return how.Exit(false)
 	}
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		if exit.Err != nil {
@@ -127,6 +128,13 @@ func (a *app) exitCode(err error) int {
 // terminal written out.
 func (a *app) tell(format string, args ...any) {
 	fmt.Fprintln(a.io.err, diag.ShownLines(fmt.Sprintf(format, args...)))
+}
+
+// note tells what is of use but no error, without --quiet.
+func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		a.tell(format, args...)
+	}
 }
 
 // internal reports a bug of ours.
@@ -147,7 +155,15 @@ func diagnosticsCode(diags diag.List) int {
 }
 
 func usageError(format string, args ...any) error {
-	return &exitError{Code: exitUsage, Err: fmt.Errorf(format, args...)}
+	return coded(exitUsage, fmt.Errorf(format, args...))
+}
+
+// coded gives an error, where there is one, an exit code.
+func coded(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{Code: code, Err: err}
 }
 
 // hold ends a command whose flags, arguments or files cannot be meant so.

@@ -27,15 +27,11 @@ diagnostics. They are made from what the program itself knows.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := os.MkdirAll(args[0], 0o777); err != nil {
-			return &exitError{Code: exitUsage, Err: err}
-		}
+		must.Do(coded(exitUsage, os.MkdirAll(args[0], 0o777)))
 		root := cmd.Root()
 		root.DisableAutoGenTag = true
 		header := &doc.GenManHeader{Title: "BILEVELC", Section: "1", Source: "bilevelc " + version, Manual: "bilevelc"}
-		if err := doc.GenManTree(root, header, args[0]); err != nil {
-			return &exitError{Code: exitUsage, Err: err}
-		}
+		must.Do(coded(exitUsage, doc.GenManTree(root, header, args[0])))
 		for _, page := range []struct{ name, text string }{{"bilevelc-methods.7", methodsPage()}, {"bilevelc-codes.7", codesPage()}} {
 			must.Do(writeFile(filepath.Join(args[0], page.name), md2man.Render([]byte(page.text))))
 		}

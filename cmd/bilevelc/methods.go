@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bilevelc/cmd/internal/assist"
+	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/stdlib"
@@ -41,13 +42,12 @@ func (a *app) methodsCommand() *cobra.Command {
 
 // methodNames are those of a kind; "" stands for all.
 func methodNames(kind string) []string {
-	var list []string
-	for _, m := range runtime.Methods() {
-		if kind == "" || m.Kind == kind {
-			list = append(list, m.Name)
-		}
-	}
-	return list
+	return each.Of(methodsOf(kind), func(m runtime.MethodInfo) string { return m.Name })
+}
+
+// methodsOf are the methods of a kind; "" stands for all.
+func methodsOf(kind string) []runtime.MethodInfo {
+	return each.Where(runtime.Methods(), func(m runtime.MethodInfo) bool { return kind == "" || m.Kind == kind })
 }
 
 func listMethods(w io.Writer) {
@@ -102,8 +102,7 @@ func (a *app) functionsCommand() *cobra.Command {
 					continue
 				}
 				if w.Name == args[0] {
-					fmt.Fprintln(a.io.out, "a primitive of the language")
-					fmt.Fprintln(a.io.out)
+					fmt.Fprint(a.io.out, "a primitive of the language\n\n")
 					writeWord(a.io.out, w)
 					return nil
 				}

@@ -101,9 +101,7 @@ func writeTables(dir string, tables []report.Table) {
 		return
 	}
 	next := fmt.Sprintf("%s.%d.tmp", filepath.Clean(dir), os.Getpid())
-	if err := os.Mkdir(next, 0o777); err != nil {
-		must.Do(&exitError{Code: exitUsage, Err: err})
-	}
+	must.Do(coded(exitUsage, os.Mkdir(next, 0o777)))
 	defer os.RemoveAll(next) // nothing, once it has its name
 	fillFolder(next, tables)
 	must.Do(os.Rename(next, dir))
@@ -138,7 +136,7 @@ func writeFile(path string, text []byte) error {
 	if at := (*os.PathError)(nil); err == nil || errors.As(err, &at) && at.Op == "write" {
 		return err
 	}
-	return &exitError{Code: exitUsage, Err: err}
+	return coded(exitUsage, err)
 }
 
 // file is one that a command writes.
@@ -149,9 +147,7 @@ type file struct {
 
 // writeFolder writes files to a folder, made where it is missing, and lists them.
 func (a *app) writeFolder(dir string, files []file) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return &exitError{Code: exitUsage, Err: err}
-	}
+	must.Do(coded(exitUsage, os.MkdirAll(dir, 0o777)))
 	for _, f := range files {
 		path := filepath.Join(dir, f.name)
 		must.Do(writeFile(path, f.text))

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"time"
 
+	"bilevelc/internal/must"
 	"bilevelc/runtime"
 )
 
@@ -65,17 +67,14 @@ func (t *searchTable) row(now runtime.Progress, clock time.Time, after, every ti
 // redraw is how often the line on the terminal is written again at most.
 const redraw = 100 * time.Millisecond
 
-func (a *app) progress(trace string) (*progress, error) {
+func (a *app) progress(trace string) *progress {
 	p := &progress{app: a}
-	if trace == "" {
-		return p, nil
+	if trace != "" {
+		f, err := os.Create(trace)
+		must.Do(coded(exitUsage, err))
+		p.trace, p.enc = f, json.NewEncoder(f)
 	}
-	f, err := os.Create(trace)
-	if err != nil {
-		return nil, &exitError{Code: exitUsage, Err: err}
-	}
-	p.trace, p.enc = f, json.NewEncoder(f)
-	return p, nil
+	return p
 }
 
 // traced is one line of a trace file.
@@ -132,9 +131,7 @@ const solveLines = 30 * time.Second
 
 // announce says what a run is about to take, where a theorem tells.
 func (p *progress) announce(b runtime.Budget) {
-	if !p.app.quiet {
-		fmt.Fprintf(p.app.io.err, "budget: %.3g evaluations of F (%s)\n", float64(b.Evaluations), b.Basis)
-	}
+	p.app.note("budget: %.3g evaluations of F (%s)", float64(b.Evaluations), b.Basis)
 }
 
 // clear leaves the terminal as it was.
@@ -152,11 +149,8 @@ func (p *progress) close() error {
 	}
 	err := p.trace.Close()
 	p.trace = nil
-	if p.lost != nil {
-		err = p.lost
+	if err = cmp.Or(p.lost, err); err != nil {
+		err = coded(exitInternal, fmt.Errorf("the trace is not whole: %w", err))
 	}
-	if err != nil {
-		return &exitError{Code: exitInternal, Err: fmt.Errorf("the trace is not whole: %w", err)}
-	}
-	return nil
+	return err
 }

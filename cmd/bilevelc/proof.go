@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"bilevelc/internal/atomicfile"
+	"bilevelc/internal/must"
 	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/status"
@@ -24,13 +25,15 @@ func (a *app) writeProof(ctx, limited context.Context, r *runtime.Result, path s
 	if limited.Err() != nil && !errors.Is(context.Cause(limited), runtime.ErrTimeLimit) {
 		return notWritten(interrupted)
 	}
-	if err := atomicfile.Stream(path, func(w io.Writer) error { return r.WriteProof(ctx, w) }); ctx.Err() != nil && err != nil {
-		return notWritten(interrupted)
-	} else if err != nil {
-		return notWritten(err)
+	err := atomicfile.Stream(path, func(w io.Writer) error { return r.WriteProof(ctx, w) })
+	switch {
+	case err == nil:
+		r.Global.Proof = path
+		return nil
+	case ctx.Err() != nil:
+		err = interrupted
 	}
-	r.Global.Proof = path
-	return nil
+	return notWritten(err)
 }
 
 func notWritten(err error) error {
@@ -38,7 +41,7 @@ func notWritten(err error) error {
 	if file := (*fs.PathError)(nil); errors.As(err, &file) {
 		code = exitInternal
 	}
-	return &exitError{Code: code, Err: fmt.Errorf("no proof was written: %w", err)}
+	return coded(code, fmt.Errorf("no proof was written: %w", err))
 }
 
 // verifyProof verifies a result with the proof of its global bound: the file that the user names, or one beside the document by the name that it has there.
@@ -54,9 +57,7 @@ func (a *app) verifyProof(ctx context.Context, document string, problem *runtime
 		return during(ctx, "verifying", func() (*certify.Report, error) { return problem.Verify(r) })
 	}
 	f, err := os.Open(path)
-	if err != nil {
-		return nil, &exitError{Code: exitUsage, Err: err}
-	}
+	must.Do(coded(exitUsage, err))
 	defer f.Close() // which ends what still reads it where the command is interrupted
 	return during(ctx, "verifying the proof", func() (*certify.Report, error) { return problem.VerifyProof(r, path, f) })
 }

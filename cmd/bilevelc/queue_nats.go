@@ -17,12 +17,10 @@ import (
 const hasQueue = true
 
 // connect connects with what the flags say.
-func connect(f *natsFlags, url, name string) (*queue.Conn, error) {
+func connect(f *natsFlags, url, name string) *queue.Conn {
 	conn, err := queue.Connect(url, name, f.by)
-	if err != nil {
-		return nil, usageError("the queue at %s: %v", url, err)
-	}
-	return conn, nil
+	hold(err == nil, "the queue at %s: %v", url, err)
+	return conn
 }
 
 // sweepQueue has workers do the jobs: those of other processes, and --jobs here.
@@ -30,32 +28,19 @@ func (a *app) sweepQueue(ctx context.Context, folder *sweep.Folder, f *sweepFlag
 	url := f.nats.url
 	if f.serve {
 		at, token, stop, err := queue.Serve(folder, f.listen, f.config)
-		if err != nil {
-			return usageError("--serve: %v", err)
-		}
+		hold(err == nil, "--serve: %v", err)
 		defer stop()
 		url = at
-		if !a.quiet {
-			shown := ""
-			if token != "" {
-				shown = " --token-file " + token
-			}
-			a.tell("the queue is at %s; start workers with: bilevelc worker --nats %s%s", at, at, shown)
-		}
+		shown := ""
 		if token != "" {
-			f.nats.by.Token = token
+			f.nats.by.Token, shown = token, " --token-file "+token
 		}
+		a.note("the queue is at %s; start workers with: bilevelc worker --nats %s%s", at, at, shown)
 	}
-	conn, err := connect(&f.nats, url, "sweep "+who())
-	if err != nil {
-		return err
-	}
+	conn := connect(&f.nats, url, "sweep "+who())
 	defer conn.Close()
 	if f.jobs > 0 {
-		local, err := connect(&f.nats, url, "worker "+who())
-		if err != nil {
-			return err
-		}
+		local := connect(&f.nats, url, "worker "+who())
 		defer local.Close()
 		working, stop := context.WithCancel(ctx)
 		ended := make(chan struct{})
@@ -72,14 +57,9 @@ func (a *app) sweepQueue(ctx context.Context, folder *sweep.Folder, f *sweepFlag
 
 func (a *app) worker(ctx context.Context, f natsFlags, jobs int, idle time.Duration) error {
 	name := who()
-	conn, err := connect(&f, f.url, "worker "+name)
-	if err != nil {
-		return err
-	}
+	conn := connect(&f, f.url, "worker "+name)
 	defer conn.Close()
-	if !a.quiet {
-		a.tell("worker %s waits for jobs from %s", name, f.url)
-	}
+	a.note("worker %s waits for jobs from %s", name, f.url)
 	done, failed := 0, 0
 	meter := a.meter("worker "+name, 0, 1) // how many there are the queue knows
 	w := &queue.Worker{Conn: conn, Name: name, Jobs: jobs, Idle: idle, Watch: func(o sweep.Outcome) {
@@ -89,11 +69,9 @@ func (a *app) worker(ctx context.Context, f natsFlags, jobs int, idle time.Durat
 		}
 		meter.at(0, fmt.Sprintf("; done %d, failed %d; the last job took %.3g s", done, failed, o.Seconds))
 	}}
-	err = w.Run(ctx)
+	err := w.Run(ctx)
 	meter.close()
-	if !a.quiet {
-		a.tell("worker %s: done %d, failed %d", name, done, failed)
-	}
+	a.note("worker %s: done %d, failed %d", name, done, failed)
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return &exitError{Code: status.Interrupted.Exit(false)}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/reeflective/readline"
 	"github.com/spf13/cobra"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
@@ -40,8 +41,7 @@ Tab completes. It works at a terminal and with input from a pipe.`,
 		Example: `  bilevelc repl
   bilevelc repl toll.blv
   printf 'let n = 3\n2 * n + 1\n' | bilevelc repl`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: modelFiles,
+		Args: cobra.MaximumNArgs(1),
 	}
 	in.register(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -49,7 +49,7 @@ Tab completes. It works at a terminal and with input from a pipe.`,
 		if len(args) == 1 {
 			must.Do(r.load(cmd.Context(), args[0]))
 		}
-		r.session.AddData(must.Get(a.readData(cmd.Context(), in)))
+		r.session.AddData(a.readData(cmd.Context(), in))
 		if isTerminal(a.io.in) && isTerminal(a.io.out) {
 			return r.terminal()
 		}
@@ -153,11 +153,11 @@ func (r *repl) terminal() error {
 		r.roomBelow()
 		line, err := shell.Readline()
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
 			if errors.Is(err, readline.ErrInterrupt) {
 				continue // Ctrl-C drops the line
+			}
+			if errors.Is(err, io.EOF) {
+				err = nil
 			}
 			return err
 		}
@@ -262,11 +262,8 @@ func (r *repl) handle(ctx context.Context, text string, last bool) (more bool, e
 		}
 		return false, usageError("the input ends before it is whole")
 	}
-	if reply.Value != nil {
+	if reply.Value != nil || reply.Texts != nil {
 		writeAnswer(r.app.io.out, reply)
-	}
-	if reply.Texts != nil {
-		writeTexts(r.app.io.out, reply)
 	}
 	if len(reply.Defined) > 0 {
 		fmt.Fprintln(r.app.io.out, strings.Join(reply.Defined, ", "))
@@ -275,52 +272,39 @@ func (r *repl) handle(ctx context.Context, text string, last bool) (more bool, e
 	return false, nil
 }
 
+// writeAnswer writes the value of an expression, numbers or texts, and its type.
 func writeAnswer(w io.Writer, reply *session.Reply) {
-	v := *reply.Value
-	if v.Axes != nil {
-		v.Name = ""
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		for k, f := range v.Data {
-			if k >= 20 {
-				fmt.Fprintf(t, "... %d in all\n", len(v.Data))
-				break
+	row := func(numbers []float64) string {
+		return strings.Join(first(numbers, "", func(_ int, f float64) string { return fmt.Sprintf("%.10g", f) }), "  ")
+	}
+	lines := first(reply.Texts, "", func(_ int, text string) string { return text })
+	if reply.Value != nil {
+		switch v := *reply.Value; {
+		case v.Axes != nil:
+			v.Name = ""
+			t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+			for _, line := range first(v.Data, "", func(k int, f float64) string { return fmt.Sprintf("%s\t%.10g", runtime.EntryName(v, k), f) }) {
+				fmt.Fprintln(t, line)
 			}
-			fmt.Fprintf(t, "%s\t%.10g\n", runtime.EntryName(v, k), f)
+			t.Flush()
+		case len(v.Shape) == 2:
+			lines = first(v.Rows(), " rows", func(_ int, numbers []float64) string { return row(numbers) })
+		default:
+			lines = []string{row(v.Data)}
 		}
-		t.Flush()
-	} else if len(v.Shape) == 2 {
-		for i, row := range v.Rows() {
-			fmt.Fprintf(w, "%s\n", rowText(row))
-			if i >= 20 {
-				fmt.Fprintf(w, "... %d rows in all\n", v.Shape[0])
-				break
-			}
-		}
-	} else {
-		fmt.Fprintf(w, "%s\n", rowText(v.Data))
+	}
+	for _, line := range lines {
+		fmt.Fprintln(w, line)
 	}
 	fmt.Fprintf(w, "  : %s\n", reply.Type)
 }
 
-func writeTexts(w io.Writer, reply *session.Reply) {
-	for k, text := range reply.Texts {
-		if k >= 20 {
-			fmt.Fprintf(w, "... %d in all\n", len(reply.Texts))
-			break
-		}
-		fmt.Fprintln(w, text)
+// first is what text makes of the first 20 of a list, and how many there are in all where that is more.
+func first[T any](list []T, what string, text func(k int, v T) string) []string {
+	const most = 20
+	out := each.Below(min(len(list), most), func(k int) string { return text(k, list[k]) })
+	if len(list) > most {
+		out = append(out, fmt.Sprintf("... %d%s in all", len(list), what))
 	}
-	fmt.Fprintf(w, "  : %s\n", reply.Type)
-}
-
-func rowText(row []float64) string {
-	var parts []string
-	for i, f := range row {
-		if i >= 20 {
-			parts = append(parts, fmt.Sprintf("... %d in all", len(row)))
-			break
-		}
-		parts = append(parts, fmt.Sprintf("%.10g", f))
-	}
-	return strings.Join(parts, "  ")
+	return out
 }

@@ -153,7 +153,7 @@ func (r *repl) set(ctx context.Context, args []string) error {
 }
 
 func (r *repl) add(ctx context.Context, word string, in inputs) error {
-	set := must.Get(r.app.readData(ctx, in))
+	set := r.app.readData(ctx, in)
 	waiting := r.session.AddData(set)
 	fmt.Fprintln(r.app.io.out, word, diag.Join(set.Entries, ", ", func(e data.Entry) string { return e.Name }))
 	if len(waiting) > 0 {
@@ -220,7 +220,7 @@ func (r *repl) solveFlags() (*replFlags, *pflag.FlagSet) {
 
 // eval reads name=value pairs, values in JSON.
 func (r *repl) eval(ctx context.Context, args []string) error {
-	set := must.Get(r.app.readData(ctx, inputs{set: joinPairs(args)}))
+	set := r.app.readData(ctx, inputs{set: joinPairs(args)})
 	problem, err := r.session.BindContext(ctx, runtime.BindOptions{})
 	must.Do(stopped(ctx, "binding the model", err))
 	result, err := problem.Eval(ctx, pointOf(set), runtime.Options{Seed: r.session.Seed})

@@ -1,10 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bilevelc/cmd/internal/assist"
+	"bilevelc/internal/each"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
@@ -36,10 +38,7 @@ func (r *repl) tab(before string) readline.Completions {
 	kept := before[min(blank, start):start]
 	raw := make([]readline.Completion, len(list))
 	for i, c := range list {
-		raw[i] = readline.Completion{Value: kept + c.text, Display: c.text, Description: c.doc}
-		if c.display != "" {
-			raw[i].Display = c.display
-		}
+		raw[i] = readline.Completion{Value: kept + c.text, Display: cmp.Or(c.display, c.text), Description: c.doc}
 	}
 	word := before[min(blank, start):]
 	if common := commonStart(raw); len(raw) > 1 && len(common) > len(word) && utf8.RuneCountInString(common) < len(common) {
@@ -84,13 +83,8 @@ func (r *repl) complete(before string) (list []candidate, start int) {
 		list, start = r.words(before)
 	}
 	word := before[start:]
-	kept := list[:0]
-	for _, c := range list {
-		if strings.HasPrefix(strings.ToLower(c.text), strings.ToLower(word)) {
-			kept = append(kept, c)
-		}
-	}
-	sort.SliceStable(kept, func(i, j int) bool { return kept[i].text < kept[j].text })
+	kept := each.Where(list, func(c candidate) bool { return strings.HasPrefix(strings.ToLower(c.text), strings.ToLower(word)) })
+	slices.SortStableFunc(kept, func(a, b candidate) int { return strings.Compare(a.text, b.text) })
 	return kept, start
 }
 
@@ -175,12 +169,10 @@ func (r *repl) commandWords(line, word string) []candidate {
 		command = found[0].name
 	}
 	switch command {
-	case "load":
+	case "load", "save":
 		return filesBehind(word, ".blv")
 	case "data":
 		return filesBehind(word)
-	case "save":
-		return filesBehind(word, ".blv")
 	case "solve":
 		return r.flagWords(args, word)
 	case "help":
@@ -231,14 +223,12 @@ func (r *repl) flagWords(args, word string) []candidate {
 	_, fs := r.solveFlags()
 	var list []candidate
 	previous := ""
-	if fields := strings.Fields(args); len(fields) > 0 {
-		previous = fields[len(fields)-1]
-		if word != "" {
-			previous = ""
-			if len(fields) > 1 {
-				previous = fields[len(fields)-2]
-			}
-		}
+	fields := strings.Fields(args)
+	if word != "" && len(fields) > 0 { // the last one
+		fields = fields[:len(fields)-1]
+	}
+	if n := len(fields); n > 0 {
+		previous = fields[n-1]
 	}
 	value := strings.TrimLeft(previous, "-")
 	if name, _, found := strings.Cut(word, "="); found && strings.HasPrefix(name, "--") {
@@ -246,17 +236,14 @@ func (r *repl) flagWords(args, word string) []candidate {
 	} else if !strings.HasPrefix(previous, "-") {
 		value = ""
 	}
-	if f := fs.ShorthandLookup(shorthand(value)); f != nil && len(value) == 1 {
-		value = f.Name
+	if len(value) == 1 {
+		if f := fs.ShorthandLookup(value); f != nil {
+			value = f.Name
+		}
 	}
 	switch value {
 	case "method", "oracle", "solver":
-		for _, m := range runtime.Methods() {
-			if m.Kind == value {
-				list = append(list, candidate{text: m.Name, doc: m.Summary})
-			}
-		}
-		return list
+		return each.Of(methodsOf(value), func(m runtime.MethodInfo) candidate { return candidate{text: m.Name, doc: m.Summary} })
 	case "option":
 		for _, w := range assist.Words() {
 			if w.Kind == assist.SettingWord {
@@ -276,13 +263,6 @@ func (r *repl) flagWords(args, word string) []candidate {
 	return list
 }
 
-func shorthand(name string) string {
-	if len(name) == 1 {
-		return name
-	}
-	return ""
-}
-
 // filesBehind lists folders, and files with one of the endings, behind what is typed.
 func filesBehind(word string, endings ...string) []candidate {
 	prefix := ""
@@ -290,17 +270,11 @@ func filesBehind(word string, endings ...string) []candidate {
 		prefix, word = name+"=", file
 	}
 	dir, _ := filepath.Split(word)
-	look := dir
-	if look == "" {
-		look = "."
-	}
+	look := cmp.Or(dir, ".")
 	if strings.HasPrefix(look, "~"+string(filepath.Separator)) {
 		return nil // the session reads names as they are
 	}
-	entries, err := os.ReadDir(look)
-	if err != nil {
-		return nil
-	}
+	entries, _ := os.ReadDir(look)
 	var list []candidate
 	for _, e := range entries {
 		name := e.Name()
@@ -315,11 +289,7 @@ func filesBehind(word string, endings ...string) []candidate {
 			list = append(list, candidate{text: fmt.Sprint(prefix, dir, name, string(filepath.Separator)), display: name + "/"})
 			continue
 		}
-		fits := len(endings) == 0
-		for _, e := range endings {
-			fits = fits || strings.HasSuffix(name, e)
-		}
-		if fits {
+		if len(endings) == 0 || slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(name, e) }) {
 			list = append(list, candidate{text: prefix + dir + name, display: name})
 		}
 	}

@@ -103,9 +103,7 @@ func (r *repl) helpOn(_ context.Context, args []string) error {
 			fmt.Fprintln(w, plainText(text))
 		}
 	}
-	if !found {
-		return usageError("there is no help on %q; :help lists the commands", name)
-	}
+	hold(found, "there is no help on %q; :help lists the commands", name)
 	return nil
 }
 
@@ -145,9 +143,7 @@ func (r *repl) history(_ context.Context, args []string) error {
 	first := 0
 	if len(args) > 0 {
 		n, err := strconv.Atoi(args[0])
-		if err != nil || n < 1 || len(args) > 1 {
-			return usageError(":history takes a number of inputs, not %q", strings.Join(args, " "))
-		}
+		hold(err == nil && n >= 1 && len(args) == 1, ":history takes a number of inputs, not %q", strings.Join(args, " "))
 		first = max(0, len(r.entered)-n)
 	}
 	for i, text := range r.entered[first:] {

@@ -1,16 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/runtime"
 	"bilevelc/runtime/report"
@@ -52,20 +53,12 @@ func writeSlopes(w io.Writer, at *runtime.Result) bool {
 	if !slices.ContainsFunc(at.Sensitivity, func(e runtime.EntrySensitivity) bool { return e.Left != nil }) {
 		return false
 	}
-	weak := map[string]bool{}
-	for _, name := range at.Lower.Weak {
-		weak[name] = true
-	}
+	weak := setOf(at.Lower.Weak)
 	branch := func(rates *runtime.Rates, slope float64) string { // the biactive rows that bind on a side
 		if rates.Reason != "" {
 			return "none: " + rates.Reason
 		}
-		most := 0.0
-		for _, v := range rates.Multipliers {
-			for _, m := range v.Data {
-				most = math.Max(most, math.Abs(m))
-			}
-		}
+		most := each.Largest(rates.Multipliers.Entries(), math.Abs)
 		var binding []string
 		for _, v := range rates.Multipliers {
 			for k, m := range v.Data {
@@ -105,10 +98,7 @@ func writeSlopes(w io.Writer, at *runtime.Result) bool {
 			fmt.Fprintf(t, "... %d entries in all\n", len(at.Sensitivity))
 			break
 		}
-		left := e.Left
-		if left == nil {
-			left = e.Right
-		}
+		left := cmp.Or(e.Left, e.Right)
 		falls, rises := e.Slopes()
 		fmt.Fprintf(t, "%s\t%s\t%s\n", e.Entry, branch(left, falls), branch(e.Right, rises))
 	}
@@ -242,17 +232,14 @@ func writeDifference(w io.Writer, a, b *runtime.Result, i, j int) error {
 				equal = false
 				continue
 			}
-			size := 0.0 // of the array: its entries are known to that scale
-			for k := range v.Data {
-				size = math.Max(size, math.Max(math.Abs(v.Data[k]), math.Abs(old.Data[k])))
-			}
+			size := max(each.Largest(v.Data, math.Abs), each.Largest(old.Data, math.Abs)) // of the array: its entries are known to that scale
 			for k := range v.Data {
 				if math.Abs(v.Data[k]-old.Data[k]) > same*size {
 					all = append(all, entry{runtime.EntryName(v, k), old.Data[k], v.Data[k]})
 				}
 			}
 		}
-		sort.SliceStable(all, func(i, j int) bool { return math.Abs(all[i].y-all[i].x) > math.Abs(all[j].y-all[j].x) })
+		slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(math.Abs(b.y-b.x), math.Abs(a.y-a.x)) })
 		for k, e := range all {
 			if k == 0 {
 				fmt.Fprintln(table, kind.words)
@@ -282,15 +269,16 @@ func writeDifference(w io.Writer, a, b *runtime.Result, i, j int) error {
 
 // missing are the names of a that b lacks, at most maxDifferences.
 func missing(a, b []string) []string {
-	known := map[string]bool{}
-	for _, name := range b {
-		known[name] = true
+	known := setOf(b)
+	out := each.Where(a, func(name string) bool { return !known[name] })
+	return out[:min(len(out), maxDifferences)]
+}
+
+// setOf are the names of a list.
+func setOf(list []string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range list {
+		set[name] = true
 	}
-	var out []string
-	for _, name := range a {
-		if !known[name] && len(out) < maxDifferences {
-			out = append(out, name)
-		}
-	}
-	return out
+	return set
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -44,13 +45,13 @@ changed or that claims what does not hold, which its page says.`,
 }
 
 func (a *app) report(ctx context.Context, path, out string, d *documentFlags, seeded bool) error {
-	result := must.Get(a.readResult(ctx, path))
+	result := a.readResult(ctx, path)
 	page := &report.Page{Result: result}
 	explicit := d.model != "" || len(d.data)+len(d.set) > 0
 	problem, err := a.problemOf(ctx, path, result, d, seeded)
 	switch {
 	case err == nil && problem.Digest() != result.Digest:
-		return &exitError{Code: exitData, Err: fmt.Errorf("%s is not about this model with these data: their digests differ", path)}
+		return coded(exitData, fmt.Errorf("%s is not about this model with these data: their digests differ", path))
 	case err == nil:
 		page.Problem = problem
 		if result.HasPoint() {
@@ -58,27 +59,20 @@ func (a *app) report(ctx context.Context, path, out string, d *documentFlags, se
 		}
 	case explicit || ctx.Err() != nil:
 		return err
-	case !a.quiet:
-		a.tell("the page is without the model and its proofs: %v", err)
+	default:
+		a.note("the page is without the model and its proofs: %v", err)
 	}
-	if out == "" {
-		out = strings.TrimSuffix(path, ".json") + ".html"
-	}
-	a.writePage(page, out)
+	a.writePage(page, cmp.Or(out, strings.TrimSuffix(path, ".json")+".html"))
 	return unverified(page)
 }
 
 // unverified is the error of a document that is not what it says: the page says so, too.
 func unverified(page *report.Page) error {
-	if err := page.Result.Intact(); err != nil {
-		return &exitError{Code: status.NumericalFailure.Exit(true), Err: err}
+	err := page.Result.Intact()
+	if err == nil && page.Verified != nil && !page.Verified.OK() {
+		err = fmt.Errorf("%d of %d claims of the document do not hold; the page lists them", len(page.Verified.Failures()), len(page.Verified.Checks))
 	}
-	if page.Verified != nil {
-		if n := len(page.Verified.Failures()); n > 0 {
-			return &exitError{Code: status.NumericalFailure.Exit(true), Err: fmt.Errorf("%d of %d claims of the document do not hold; the page lists them", n, len(page.Verified.Checks))}
-		}
-	}
-	return nil
+	return coded(status.NumericalFailure.Exit(true), err)
 }
 
 // writePage writes a page to a file, or to standard output where that is "-".

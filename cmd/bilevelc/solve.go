@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -177,7 +178,6 @@ func (a *app) solveInto(cmd *cobra.Command) {
 		}
 		return a.solve(cmd.Context(), args[0], f)
 	}
-	cmd.ValidArgsFunction = modelFiles
 }
 
 func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
@@ -195,7 +195,8 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 	var trace error
 	err := must.Try(func() { result, problem, trace = a.run(ctx, path, f, kept) })
 	if stopped, ok := errors.AsType[*stoppedError](err); ok {
-		result, err = runtime.Unfinished(path, stopped.status(), stopped.Error()), nil
+		how, _ := stopped.ended()
+		result, err = runtime.Unfinished(path, how, stopped.Error()), nil
 	}
 	if shown := emptyBefore(path, err); shown != nil {
 		result, err = shown, nil
@@ -204,17 +205,11 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 	a.timed(result, began)
 	result.Inputs = f.inputs.of(path)
 	unproved := must.Get(a.present(unlimited, ctx, result, problem, f, kept))
-	if trace != nil {
-		return trace
-	}
 	ended := statusError(result)
 	if own := (*exitError)(nil); unproved != nil && errors.As(ended, &own) { // as of rows that contradict each other: the run says how it ended
-		return &exitError{Code: own.Code, Err: errors.Unwrap(unproved)}
+		unproved = &exitError{Code: own.Code, Err: errors.Unwrap(unproved)}
 	}
-	if unproved != nil {
-		return unproved
-	}
-	return ended
+	return cmp.Or(trace, unproved, ended)
 }
 
 // present keeps the state of a run that goes on, and gives its result in all forms that were asked for. unproved is why there is no proof.
@@ -237,7 +232,7 @@ func (a *app) present(unlimited, ctx context.Context, r *runtime.Result, p *runt
 func (a *app) run(ctx context.Context, path string, f *solveFlags, kept *checkpointFile) (
 	result *runtime.Result, problem *runtime.Problem, trace error) {
 	opts := f.options(ctx, a)
-	problem = must.Get(a.loadBound(ctx, path, f.inputs))
+	problem = a.loadBound(ctx, path, f.inputs)
 	result, trace, err := a.watched(opts, f.trace, kept, func(opts runtime.Options) (*runtime.Result, error) { return problem.Solve(ctx, opts) })
 	must.Do(runError(err, f.start))
 	return result, problem, trace
@@ -247,10 +242,7 @@ func (a *app) run(ctx context.Context, path string, f *solveFlags, kept *checkpo
 // is not whole, which leaves the result as it is.
 func (a *app) watched(opts runtime.Options, file string, kept *checkpointFile, solve func(runtime.Options) (*runtime.Result, error)) (
 	result *runtime.Result, trace, err error) {
-	progress, err := a.progress(file)
-	if err != nil {
-		return nil, nil, err
-	}
+	progress := a.progress(file)
 	defer func() { trace = progress.close() }()
 	opts.Observer, opts.Announce, opts.Keep = progress.observe, progress.announce, kept.keep
 	result, err = solve(opts)
@@ -340,11 +332,9 @@ func (a *app) readPoint(ctx context.Context, path string) runtime.Values {
 	name, value, ok := strings.Cut(path, "=")
 	hold(!ok || !errors.Is(err, fs.ErrNotExist), "%s is no file: a point is a JSON file with the upper variables, such as {%q: %s}", path, name, value)
 	hold(err == nil || !strings.HasPrefix(path, "{"), "a point is a file with this, or standard input: write it into one, or to a pipe, as in `echo '%s' | bilevelc ... -`", path)
-	if err != nil {
-		must.Do(a.unreadable(path, err, exitData))
-	}
+	must.Do(unreadable(path, err, exitData))
 	fails := func(format string, args ...any) {
-		must.Do(&exitError{Code: exitData, Err: fmt.Errorf("%s "+format, append([]any{path}, args...)...)})
+		must.Do(coded(exitData, fmt.Errorf("%s "+format, append([]any{path}, args...)...)))
 	}
 	switch r, err := runtime.ReadResult(text); {
 	case err == nil && r.HasPoint():
@@ -365,15 +355,14 @@ func (a *app) readPoint(ctx context.Context, path string) runtime.Values {
 func pointOf(set *data.Set) runtime.Values {
 	var point runtime.Values
 	for _, e := range set.Entries {
-		if e.Keyed != nil {
+		switch {
+		case e.Keyed != nil:
 			point = append(point, runtime.ByLabel(e.Name, e.Keyed))
-			continue
-		}
-		if e.Array == nil { // labels or a table: no value of a variable
+		case e.Array == nil: // labels or a table: no value of a variable
 			point = append(point, runtime.Value{Name: e.Name, Shape: []int{0}})
-			continue
+		default:
+			point = append(point, runtime.Value{Name: e.Name, Shape: e.Array.Shape, Data: e.Array.Values()})
 		}
-		point = append(point, runtime.Value{Name: e.Name, Shape: e.Array.Shape, Data: e.Array.Values()})
 	}
 	return point
 }
@@ -398,9 +387,9 @@ func runError(err error, point string) error {
 	case !ok:
 		return err
 	case usage.Point && point != "":
-		return &exitError{Code: exitData, Err: fmt.Errorf("%s: %w", point, usage.Err)}
+		return coded(exitData, fmt.Errorf("%s: %w", point, usage.Err))
 	}
-	return &exitError{Code: exitUsage, Err: usage.Err}
+	return coded(exitUsage, usage.Err)
 }
 
 // show writes the result, and on the error stream where in the model a

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,15 +122,12 @@ ended), 1 some failed, 130 interrupted.`,
 
 // who names this process in journals.
 func who() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "host"
-	}
-	return fmt.Sprintf("%s-%d", host, os.Getpid())
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s-%d", cmp.Or(host, "host"), os.Getpid())
 }
 
 func (a *app) sweep(ctx context.Context, arg string, f *sweepFlags) error {
-	shard := sweep.Shard{}
+	var shard sweep.Shard
 	var err error
 	if f.shard != "" {
 		shard, err = sweep.ParseShard(f.shard, os.Getenv)
@@ -146,7 +144,7 @@ func (a *app) sweep(ctx context.Context, arg string, f *sweepFlags) error {
 			return a.queueProgram(ctx)
 		}
 	}
-	folder := must.Get(a.sweepFolder(ctx, arg, f))
+	folder := a.sweepFolder(ctx, arg, f)
 	defer folder.Close()
 	if f.emit != "" {
 		path := must.Get(filepath.Abs(folder.Path))
@@ -172,32 +170,22 @@ func (a *app) sweep(ctx context.Context, arg string, f *sweepFlags) error {
 	if queued {
 		err = a.sweepQueue(ctx, folder, f, watch)
 	} else {
-		workers := f.jobs
-		if workers == 0 {
-			workers = goruntime.NumCPU()
-		}
-		err = folder.Run(ctx, jobs, workers, watch)
+		err = folder.Run(ctx, jobs, cmp.Or(f.jobs, goruntime.NumCPU()), watch)
 	}
 	bar.close()
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		if !a.quiet {
-			a.tell("interrupted; go on with: bilevelc sweep %s", folder.Path)
-		}
+		a.note("interrupted; go on with: bilevelc sweep %s", folder.Path)
 		return &exitError{Code: status.Interrupted.Exit(false)}
 	}
-	if err != nil {
-		return err
-	}
-	if !a.quiet {
-		a.tell("%d of %d jobs have a result in %s", total-len(folder.Missing(shard, true)), total, folder.Path)
-	}
-	if unproved > 0 && !a.quiet {
-		a.tell("%d of them have no proof of their bound: %s", unproved, clipped(why))
+	must.Do(err)
+	a.note("%d of %d jobs have a result in %s", total-len(folder.Missing(shard, true)), total, folder.Path)
+	if unproved > 0 {
+		a.note("%d of them have no proof of their bound: %s", unproved, clipped(why))
 	}
 	if failed > 0 {
-		return &exitError{Code: exitInternal, Err: fmt.Errorf("%d jobs could not be run; see 'bilevelc sweep status %s'", failed, folder.Path)}
+		err = fmt.Errorf("%d jobs could not be run; see 'bilevelc sweep status %s'", failed, folder.Path)
 	}
-	return nil
+	return coded(exitInternal, err)
 }
 
 // clipped keeps a message on a line.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -17,16 +18,15 @@ import (
 	"bilevelc/ir"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
-	"bilevelc/runtime"
 )
 
 // sweepFolder opens the sweep that the argument names, or makes it.
-func (a *app) sweepFolder(ctx context.Context, arg string, f *sweepFlags) (*sweep.Folder, error) {
+func (a *app) sweepFolder(ctx context.Context, arg string, f *sweepFlags) *sweep.Folder {
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
 		for _, name := range []string{"over", "draw", "draws", "dir", "data", "set", "seed", "method", "oracle", "solver", "option", "starts", "max-iter", "time-limit", "global", "local", "gap", "nodes", "proof"} {
 			hold(!f.flags.Changed(name), "%s is a sweep with a plan of its own: --%s belongs to a new one", arg, name)
 		}
-		return a.openSweep(arg), nil
+		return a.openSweep(arg)
 	}
 	var fixed sweep.Fixed
 	var space sweep.Space
@@ -75,20 +75,17 @@ func (a *app) sweepFolder(ctx context.Context, arg string, f *sweepFlags) (*swee
 		}
 	}
 	// A model with an error, or an axis that it does not have, is told before anything is written.
-	m := must.Get(a.compileText(ctx, fixed.Model.Name, inputs[fixed.Model.Hash]))
+	m := a.compileText(ctx, fixed.Model.Name, inputs[fixed.Model.Hash])
 	plan, err := sweep.NewPlan(fixed, space)
 	hold(err == nil, "%v", err)
 	if !f.ignore {
 		declared(plan.Axes, m.Program)
 	}
 	possible(plan)
-	dir := f.dir
-	if dir == "" {
-		dir = strings.TrimSuffix(strings.TrimSuffix(arg, ".toml"), ".blv") + ".sweep"
-	}
+	dir := cmp.Or(f.dir, strings.TrimSuffix(strings.TrimSuffix(arg, ".toml"), ".blv")+".sweep")
 	folder, err := sweep.Create(dir, plan, inputs, who())
 	hold(!errors.Is(err, sweep.ErrOtherPlan) && !errors.As(err, new(*fs.PathError)), "%v", err)
-	return readable(folder, err), nil
+	return readable(folder, err)
 }
 
 // declared refuses an axis that is neither a choice of a run nor what a model takes values for.
@@ -118,16 +115,11 @@ func possible(plan *sweep.Plan) {
 			switch axis {
 			case "seed", "start", "data": // the plan has read them
 			case "method", "oracle", "solver":
-				var names []string
-				for _, m := range runtime.Methods() {
-					if m.Kind == axis {
-						names = append(names, m.Name)
-					}
-				}
+				names := methodNames(axis)
 				hold(slices.Contains(names, value), "there is no %s %s%s; 'bilevelc methods' lists them", axis, value, diag.DidYouMean(value, names))
 			default:
 				_, diags := datafile.ParseSet(axis + "=" + value)
-				if err := diags.Err(); err != nil {
+				if diags.HasErrors() {
 					hold(false, "%s cannot be %s: %s; a range is FROM:TO:STEP, or FROM..TO of whole numbers", axis, value, strings.TrimSuffix(diags[0].Summary, "."))
 				}
 			}
@@ -191,8 +183,6 @@ func (a *app) openSweep(dir string) *sweep.Folder {
 
 // readable is what is in the folder of a sweep, where that can be read.
 func readable[T any](v T, err error) T {
-	if err != nil {
-		must.Do(&exitError{Code: exitData, Err: err})
-	}
+	must.Do(coded(exitData, err))
 	return v
 }

@@ -19,9 +19,7 @@ import (
 
 // oneFolder takes a sweep's folder as its argument.
 func oneFolder(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return usageError("%s takes the folder of a sweep, not %d arguments", cmd.CommandPath(), len(args))
-	}
+	hold(len(args) == 1, "%s takes the folder of a sweep, not %d arguments", cmd.CommandPath(), len(args))
 	return nil
 }
 
@@ -121,9 +119,7 @@ func (a *app) sweepReportCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			folder := a.openSweep(args[0])
 			var b bytes.Buffer
-			if err := folder.Report(&b, filepath.Base(filepath.Clean(args[0]))); err != nil {
-				return &exitError{Code: exitData, Err: err}
-			}
+			must.Do(coded(exitData, folder.Report(&b, filepath.Base(filepath.Clean(args[0])))))
 			return a.deliver(out, b.Bytes())
 		},
 	}

@@ -30,7 +30,7 @@ func (a *app) solveBySweep(ctx context.Context, path string, f *solveFlags) erro
 		}
 	})
 	sf.starts = 0
-	folder := must.Get(a.sweepFolder(ctx, path, sf))
+	folder := a.sweepFolder(ctx, path, sf)
 	defer folder.Close()
 	missing := folder.Missing(sweep.Shard{}, true)
 	bar := a.meter("starts", len(folder.Plan.Jobs)-len(missing), len(folder.Plan.Jobs))
@@ -44,9 +44,7 @@ func (a *app) solveBySweep(ctx context.Context, path string, f *solveFlags) erro
 	bar.close()
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-		if !a.quiet {
-			a.tell("interrupted; the same command goes on with what is missing in %s", folder.Path)
-		}
+		a.note("interrupted; the same command goes on with what is missing in %s", folder.Path)
 	case err != nil:
 		return err
 	case fault != nil: // of the model or its data: every start has it

@@ -46,7 +46,7 @@ the names that the document gives. --model and --data say where the others are.`
 	d.register(cmd.Flags())
 	cmd.Flags().StringVar(&proof, "proof", "", "the proof of the global bound, if not beside the document where that says")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		result := must.Get(a.readResult(cmd.Context(), args[0]))
+		result := a.readResult(cmd.Context(), args[0])
 		problem := must.Get(a.problemOf(cmd.Context(), args[0], result, &d, cmd.Flags().Changed("seed")))
 		report, err := a.verifyProof(cmd.Context(), args[0], problem, result, proof)
 		if errors.As(err, new(*stoppedError)) {
@@ -56,7 +56,7 @@ the names that the document gives. --model and --data say where the others are.`
 			if problem.IR.Name != result.Model {
 				err = fmt.Errorf("the result is of the model `%s`, and what was read is `%s`: %w", result.Model, problem.IR.Name, err)
 			}
-			return &exitError{Code: exitData, Err: err}
+			return coded(exitData, err)
 		}
 		for _, check := range report.Checks {
 			fmt.Fprintln(a.io.out, diag.ShownLines(check.String()))
@@ -87,29 +87,26 @@ func (d *documentFlags) register(fs *pflag.FlagSet) {
 }
 
 // readResult reads a result document.
-func (a *app) readResult(ctx context.Context, path string) (*runtime.Result, error) {
+func (a *app) readResult(ctx context.Context, path string) *runtime.Result {
 	result, err := runtime.ReadResult(a.textOf(ctx, path, maxDocument, exitUsage))
 	if err != nil {
-		err = &exitError{Code: exitData, Err: fmt.Errorf("%s: %w", path, err)}
+		must.Do(coded(exitData, fmt.Errorf("%s: %w", path, err)))
 	}
-	return result, err
+	return result
 }
 
 // problemOf binds the model that a document is about to its data: from the files that
 // the user named, or those beside the document. seeded says that the user gave a seed.
-func (a *app) problemOf(ctx context.Context, path string, result *runtime.Result, d *documentFlags, seeded bool) (*runtime.Problem, error) {
-	var err error
+func (a *app) problemOf(ctx context.Context, path string, result *runtime.Result, d *documentFlags, seeded bool) (problem *runtime.Problem, err error) {
+	defer must.Catch(&err)
 	in, modelPath := d.inputs, d.model
 	named := modelPath != "" // by the user, who may read what is wrong with it
 	var foreign []string     // files that the document names
-	if result.Inputs == nil && modelPath == "" {
-		return nil, usageError("the result does not say which model it is of: give --model and --data")
-	}
+	hold(result.Inputs != nil || named, "the result does not say which model it is of: give --model and --data")
 	if result.Inputs != nil {
 		if modelPath == "" {
-			if modelPath, err = beside(path, result.Inputs.Model); err != nil {
-				return nil, usageError("the model: %v%s", err, elsewhere("--model", "", result.Inputs.Model))
-			}
+			modelPath, err = beside(path, result.Inputs.Model)
+			hold(err == nil, "the model: %v%s", err, elsewhere("--model", "", result.Inputs.Model))
 			foreign = append(foreign, modelPath)
 		}
 		if len(in.data)+len(in.set) == 0 {
@@ -121,9 +118,7 @@ func (a *app) problemOf(ctx context.Context, path string, result *runtime.Result
 					name, file = "", spec
 				}
 				there, err := beside(path, file)
-				if err != nil {
-					return nil, usageError("the data: %v%s", err, elsewhere("--data", name, file))
-				}
+				hold(err == nil, "the data: %v%s", err, elsewhere("--data", name, file))
 				file = there
 				foreign = append(foreign, file)
 				if of {
@@ -140,12 +135,11 @@ func (a *app) problemOf(ctx context.Context, path string, result *runtime.Result
 	defer func(quiet bool) { a.quiet = quiet }(a.quiet)
 	a.quiet = true
 	a.aux = in.aux
-	model, err := a.load(ctx, modelPath)
-	if err != nil {
+	var model *runtime.Model
+	if err = must.Try(func() { model = a.load(ctx, modelPath) }); err != nil {
 		return nil, unseen(err, named, foreign)
 	}
-	problem, err := a.bind(ctx, model, in)
-	if err != nil {
+	if err = must.Try(func() { problem = a.bind(ctx, model, in) }); err != nil {
 		return nil, unseen(err, named && len(foreign) == 0, foreign)
 	}
 	return problem, nil
@@ -186,8 +180,7 @@ func elsewhere(flag, name, path string) string {
 // unseen is the error of files that the user may not have meant to be read: it
 // names them and shows nothing of what is in them.
 func unseen(err error, named bool, files []string) error {
-	var stopped *stoppedError
-	if named || errors.As(err, &stopped) {
+	if named || errors.As(err, new(*stoppedError)) {
 		return err
 	}
 	code := exitData
