@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"bilevelc/cmd/internal/sweep"
 	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/ir/data"
@@ -273,12 +274,7 @@ func (f *solveFlags) options(ctx context.Context, a *app) runtime.Options {
 	hold(f.start == "" || f.resume == "", "--start and --resume exclude each other: a run that goes on has its start already")
 	opts := runtime.Options{Method: f.method, Oracle: f.oracle, Solver: f.solver, Settings: settings,
 		Starts: f.starts, Seed: f.seed, MaxIter: f.maxIter, Threads: f.threads, CheckGradient: f.check, KeepEvery: f.checkpointEvery, Gap: f.gap, Nodes: f.nodes}
-	switch {
-	case f.local:
-		opts.Search = runtime.SearchNone
-	case f.global:
-		opts.Search = runtime.SearchFully
-	}
+	opts.Search = must.Get(runtime.ParseSearch(sweep.SearchOf(f.global, f.local)))
 	if f.start != "" {
 		opts.Start = a.readPoint(ctx, f.start)
 	}

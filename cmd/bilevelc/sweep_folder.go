@@ -147,12 +147,7 @@ func (f *sweepFlags) overlay(fixed *sweep.Fixed, space *sweep.Space) {
 	take(f.flags, "nodes", &fixed.Nodes, f.nodes)
 	take(f.flags, "draws", &space.Draws, f.draws)
 	take(f.flags, "draw-seed", &space.Seed, f.drawSeed)
-	switch {
-	case f.global:
-		fixed.Search = sweep.Global
-	case f.local:
-		fixed.Search = sweep.Local
-	}
+	fixed.Search = cmp.Or(sweep.SearchOf(f.global, f.local), fixed.Search)
 	fixed.Proof = fixed.Proof || f.proofs
 	fixed.Set = append(fixed.Set, f.set...)
 	for _, text := range f.over {

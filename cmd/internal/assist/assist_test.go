@@ -58,7 +58,7 @@ func TestRenamingEachNameKeepsTheModel(t *testing.T) {
 		for _, def := range d.Names.Definitions {
 			places := append([]diag.Span{def.Name.Place}, spans(def.Uses)...)
 			at := places[len(places)-1].Start
-			edits, err := d.RenameTo(at, "renamed_Ω")
+			edits, err := d.Rename(at, "renamed_Ω")
 			if err != nil {
 				t.Errorf("%s: %s: %v", path, def.Name.Name, err)
 				continue
@@ -72,7 +72,7 @@ func TestRenamingEachNameKeepsTheModel(t *testing.T) {
 			if strings.Count(next, "renamed_Ω") != len(places) {
 				t.Errorf("%s: %s stands in %d places, %d renamed", path, def.Name.Name, len(places), strings.Count(next, "renamed_Ω"))
 			}
-			back, err := assist.Read(path, next).RenameTo(strings.Index(next, "renamed_Ω"), def.Name.Name)
+			back, err := assist.Read(path, next).Rename(strings.Index(next, "renamed_Ω"), def.Name.Name)
 			if err != nil || assist.Apply(next, back) != text {
 				t.Errorf("%s: %s does not come back: %v", path, def.Name.Name, err)
 			}

@@ -61,6 +61,11 @@ func (d *Document) Complete(offset int, set *data.Set) []Completion {
 			}
 		}
 	}
+	keywords := func(names ...string) {
+		for _, name := range names {
+			add(Completion{Label: name, Kind: "keyword", Doc: keywordDocs[name]})
+		}
+	}
 	line := before[strings.LastIndexByte(before, '\n')+1:]
 	head := firstWord(strings.TrimLeft(line, " \t"))
 	block := blockBefore(text)
@@ -89,7 +94,7 @@ func (d *Document) Complete(offset int, set *data.Set) []Completion {
 		if len(out) > 0 {
 			return unique(out)
 		}
-	case block == "solve" && (line == "" || strings.TrimSpace(line) == "" || strings.HasSuffix(before, "{") || strings.HasSuffix(before, ";")):
+	case block == "solve" && (strings.TrimSpace(line) == "" || strings.HasSuffix(before, "{") || strings.HasSuffix(before, ";")):
 		words(SettingWord)
 		add(Completion{Label: "start", Kind: "keyword", Detail: "start x = point"})
 		return unique(out)
@@ -105,21 +110,11 @@ func (d *Document) Complete(offset int, set *data.Set) []Completion {
 		return out
 	case strings.HasSuffix(before, ":") && slices.Contains([]string{"param", "data", "var", "fn"}, head) && !strings.Contains(line, "("),
 		head == "fn" && strings.HasSuffix(before, ":"):
-		types := []string{"real", "int", "vector", "matrix"}
-		if head == "var" {
-			types = append(types, "integer", "binary")
-		}
-		if head == "data" {
-			types = append(types, "text")
-		}
-		for _, t := range types {
-			add(Completion{Label: t, Kind: "keyword", Doc: keywordDocs[t]})
-		}
+		keywords("real", "int", "vector", "matrix")
+		keywords(map[string][]string{"var": {"integer", "binary"}, "data": {"text"}}[head]...)
 		return out
 	case head == "var" && typed(before):
-		for _, t := range []string{"integer", "binary", "in"} {
-			add(Completion{Label: t, Kind: "keyword", Doc: keywordDocs[t]})
-		}
+		keywords("integer", "binary", "in")
 		return out
 	case head == "data" && columnsAhead.MatchString(line):
 		for _, name := range columnNames(set) {
@@ -164,11 +159,10 @@ func columnNames(set *data.Set) []string {
 			continue
 		}
 		for _, c := range e.Table.Columns {
-			if name := c.Name; lang.IsName(name) {
-				out = append(out, name)
-			} else {
-				out = append(out, lang.Quote(name))
+			if !lang.IsName(c.Name) {
+				c.Name = lang.Quote(c.Name)
 			}
+			out = append(out, c.Name)
 		}
 	}
 	return out
@@ -246,10 +240,7 @@ func unique(list []Completion) []Completion {
 // labels are the labels that may stand in the subscript that is open at the end of
 // text; from is where what is typed of one begins.
 func (d *Document) labels(text string, from int, set *data.Set) []Completion {
-	array, position, ok := openSubscript(text[:from])
-	if !ok {
-		return nil
-	}
+	array, position := openSubscript(text[:from])
 	def := d.Names.Lookup(array, lang.DataName, lang.VarName)
 	if def == nil {
 		return nil
@@ -321,8 +312,7 @@ func (d *Document) members(name string, set *data.Set) []string {
 	s := def.Decl.(*lang.IndexSet)
 	if v := s.Value; v != nil {
 		for _, e := range v.Elems {
-			parts := each.Of(e.Parts, func(p lang.Expr) string { return oneLine(p.Span().Text()) })
-			element(parts)
+			element(each.Of(e.Parts, func(p lang.Expr) string { return oneLine(p.Span().Text()) }))
 		}
 		lo, written := v.Lo.(*lang.Number)
 		hi, ends := v.Hi.(*lang.Number)
@@ -350,7 +340,7 @@ func (d *Document) members(name string, set *data.Set) []string {
 
 // openSubscript is the array whose subscript is open at the end of a text, and the
 // number of the subscript.
-func openSubscript(text string) (array string, position int, ok bool) {
+func openSubscript(text string) (array string, position int) {
 	depth := 0
 	for i := len(text) - 1; i >= 0; i-- {
 		switch text[i] {
@@ -358,33 +348,27 @@ func openSubscript(text string) (array string, position int, ok bool) {
 			depth++
 		case '(', '{':
 			if depth == 0 {
-				return "", 0, false
+				return "", 0
 			}
 			depth--
 		case '[':
-			if depth > 0 {
-				depth--
-				continue
+			if depth == 0 {
+				return LastWord(text[:i]), position
 			}
-			array = LastWord(text[:i])
-			return array, position, array != ""
+			depth--
 		case ',':
 			if depth == 0 {
 				position++
 			}
 		case '\n':
 			if depth == 0 && strings.Count(text[i:], "[") == 0 && len(text)-i > 4000 {
-				return "", 0, false
+				return "", 0
 			}
 		case '"': // a label: what it holds counts for nothing
-			j := strings.LastIndexByte(text[:i], '"')
-			if j < 0 {
-				return "", 0, false
-			}
-			i = j
+			i = strings.LastIndexByte(text[:i], '"')
 		}
 	}
-	return "", 0, false
+	return "", 0
 }
 
 // lastLine tells where the label begins that is open at the end of a text, -1 for none, and

@@ -118,7 +118,7 @@ func (d *Document) Value(expression string, set *data.Set) string {
 		if bound != nil {
 			for _, b := range bound.Data {
 				if b.Name == expression && b.Texts != nil {
-					return shortTexts(b.Texts)
+					return short(b.Texts, ", ", lang.Quote)
 				}
 				if b.Name == expression {
 					return shortValue(&runtime.Value{Shape: b.Array.Shape, Data: b.Array.Values()})
@@ -141,40 +141,22 @@ func (d *Document) Value(expression string, set *data.Set) string {
 // maxShown is how many numbers of an array a value shows.
 const maxShown = 12
 
-// shortTexts lists the first of the texts that data hold.
-func shortTexts(texts []string) string {
-	out := each.Of(texts[:min(len(texts), maxShown)], lang.Quote)
-	if len(texts) > maxShown {
+// short lists the first of some numbers, texts or rows.
+func short[T any](list []T, separator string, text func(T) string) string {
+	out := each.Of(list[:min(len(list), maxShown)], text)
+	if len(list) > maxShown {
 		out = append(out, "...")
 	}
-	return "[" + strings.Join(out, ", ") + "]"
+	return "[" + strings.Join(out, separator) + "]"
 }
 
 func shortValue(v *runtime.Value) string {
-	row := func(numbers []float64) string {
-		parts := make([]string, 0, maxShown+1)
-		for i, f := range numbers {
-			if i == maxShown {
-				parts = append(parts, "...")
-				break
-			}
-			parts = append(parts, strconv.FormatFloat(f, 'g', 10, 64))
-		}
-		return strings.Join(parts, ", ")
-	}
+	number := func(f float64) string { return strconv.FormatFloat(f, 'g', 10, 64) }
 	switch len(v.Shape) {
 	case 0:
-		return row(v.Data)
+		return number(v.Data[0])
 	case 2:
-		var lines []string
-		for i, r := range v.Rows() {
-			if i == maxShown {
-				lines = append(lines, "...")
-				break
-			}
-			lines = append(lines, "["+row(r)+"]")
-		}
-		return "[" + strings.Join(lines, ",\n ") + "]"
+		return short(v.Rows(), ",\n ", func(row []float64) string { return short(row, ", ", number) })
 	}
-	return "[" + row(v.Data) + "]"
+	return short(v.Data, ", ", number)
 }

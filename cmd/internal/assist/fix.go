@@ -101,14 +101,12 @@ func (d *Document) cures(ctx context.Context, e *diag.Diagnostic, text string, s
 func counts(list diag.List) map[diag.Code]int {
 	out := map[diag.Code]int{}
 	for _, e := range list {
-		if e.Severity == diag.Error || e.Code != codeUnused {
+		if e.Severity == diag.Error || e.Code != diag.Unused {
 			out[e.Code]++
 		}
 	}
 	return out
 }
-
-var codeUnused = diag.Unused
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
@@ -121,20 +119,12 @@ func (d *Document) proposals(e *diag.Diagnostic) [][]Fix {
 	says := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(e.Fix, w) })
 	}
-	line := func(offset int) (start, end int) {
-		start = strings.LastIndexByte(text[:offset], '\n') + 1
-		end = len(text)
-		if n := strings.IndexByte(text[offset:], '\n'); n >= 0 {
-			end = offset + n
-		}
-		return start, end
-	}
-	lineStart, lineEnd := line(at.Start)
-	_, lastEnd := line(max(at.Start, at.End-1))
+	lineStart, lineEnd := strings.LastIndexByte(text[:at.Start], '\n')+1, nextLine(text, at.Start)
+	lastEnd := nextLine(text, max(at.Start, at.End-1))
 
 	if says("choose another name") {
 		for _, m := range quoted.FindAllStringSubmatch(e.Fix, -1) {
-			if edits := d.Rename(at.Start, m[1]); edits != nil {
+			if edits, err := d.Rename(at.Start, m[1]); err == nil {
 				add(Fix{"Rename to `" + m[1] + "`", edits})
 			}
 		}
@@ -159,11 +149,9 @@ func (d *Document) proposals(e *diag.Diagnostic) [][]Fix {
 	if says("move it") {
 		whole := text[lineStart:min(lastEnd+1, len(text))]
 		cut := Edit{lineStart, lineStart + len(whole), ""}
-		var fixes []Fix
-		for _, to := range d.tops() {
-			fixes = append(fixes, Fix{"Move it to the top", []Edit{{to, to, strings.TrimRight(strings.TrimLeft(whole, " \t"), "\n") + "\n"}, cut}})
-		}
-		add(fixes...)
+		add(each.Of(d.tops(), func(to int) Fix {
+			return Fix{"Move it to the top", []Edit{{to, to, strings.TrimRight(strings.TrimLeft(whole, " \t"), "\n") + "\n"}, cut}}
+		})...)
 	}
 	if says("start each line of the comment with") {
 		if end := strings.Index(text[at.Start:], "*/"); end >= 0 {
@@ -419,10 +407,7 @@ func title(s string) string {
 
 // nextLine is the offset of the end of the line at an offset.
 func nextLine(text string, at int) int {
-	if at >= len(text) {
-		return len(text)
-	}
-	if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
+	if n := strings.IndexByte(text[min(at, len(text)):], '\n'); n >= 0 {
 		return at + n
 	}
 	return len(text)

@@ -1,6 +1,7 @@
 package assist
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,18 +13,9 @@ import (
 	"bilevelc/lang/diag"
 )
 
-// Rename gives what a place names another name, everywhere; nil where that is no
-// name of the model, or where the text would then mean something else.
-func (d *Document) Rename(offset int, name string) []Edit {
-	edits, err := d.RenameTo(offset, name)
-	if err != nil {
-		return nil
-	}
-	return edits
-}
-
-// RenameTo is Rename with the reason why it cannot be.
-func (d *Document) RenameTo(offset int, name string) ([]Edit, error) {
+// Rename gives what a place names another name, everywhere. The error says that it is no
+// name of the model, or that the text would then mean something else.
+func (d *Document) Rename(offset int, name string) ([]Edit, error) {
 	def, _ := d.Names.At(offset)
 	if def == nil {
 		return nil, fmt.Errorf("there is no name of the model here")
@@ -77,17 +69,11 @@ func (d *Document) Hover(offset int, set *data.Set) (text string, at diag.Span, 
 		return d.describe(def, use, set), use.Place, true
 	}
 	if free := d.Names.FreeAt(offset); free != nil {
-		if text := describeWords(WordsNamed(free.Name), FunctionWord); text != "" {
-			return text, free.Place, true
-		}
-		return "", diag.Span{}, false
+		text, at = describeWords(WordsNamed(free.Name), FunctionWord), free.Place
+	} else if word, place := d.wordAt(offset); word != "" {
+		text, at = describeWords(WordsNamed(word), d.wordKinds(place)...), place
 	}
-	if word, at := d.wordAt(offset); word != "" {
-		if text := describeWords(WordsNamed(word), d.wordKinds(at)...); text != "" {
-			return text, at, true
-		}
-	}
-	return "", diag.Span{}, false
+	return text, at, text != ""
 }
 
 // wordKinds are the kinds of words that may stand at a place.
@@ -158,31 +144,20 @@ func (d *Document) valueOf(def *lang.Definition, set *data.Set) string {
 
 // kindWords says what a definition is, in words.
 func (d *Document) kindWords(def *lang.Definition) string {
-	switch def.Kind {
-	case lang.VarName:
-		if v, ok := def.Decl.(*lang.Var); ok && def.Level != nil && v.Kind != lang.ContinuousVar {
-			return def.Level.Word() + " " + v.Kind.String() + " variable"
-		}
-		if def.Level != nil {
-			return def.Level.Word() + " variable"
-		}
-	case lang.ConstraintName:
-		if def.Level != nil {
-			return def.Level.Word() + " constraint"
-		}
-	case lang.ReportName:
-		return "item of the report"
-	case lang.ParameterName:
-		return "parameter of a function"
-	case lang.SizeName:
-		return "size of a function's own"
-	case lang.KeyName:
-		return "name of a part of the set's tuples"
-	case lang.FnName:
-		return "function"
+	v, isVar := def.Decl.(*lang.Var)
+	switch {
+	case def.Level == nil || def.Kind != lang.VarName && def.Kind != lang.ConstraintName:
+		return cmp.Or(kindsInWords[def.Kind], def.Kind.String())
+	case def.Kind == lang.ConstraintName:
+		return def.Level.Word() + " constraint"
+	case isVar && v.Kind != lang.ContinuousVar:
+		return def.Level.Word() + " " + v.Kind.String() + " variable"
 	}
-	return def.Kind.String()
+	return def.Level.Word() + " variable"
 }
+
+var kindsInWords = map[lang.NameKind]string{lang.ReportName: "item of the report", lang.ParameterName: "parameter of a function",
+	lang.SizeName: "size of a function's own", lang.KeyName: "name of a part of the set's tuples", lang.FnName: "function"}
 
 // TypeOf is the type of a definition as it is used at a place, in the user's names; ""
 // where it has none.

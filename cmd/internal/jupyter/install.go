@@ -1,8 +1,8 @@
 package jupyter
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,7 +17,7 @@ func Install(prefix, name, displayName, language string, command []string) (_ st
 	defer must.Catch(&err)
 	folder := filepath.Join(prefix, "share", "jupyter")
 	if prefix == "" {
-		folder = must.Get(userFolder())
+		folder = userFolder()
 	}
 	folder = filepath.Join(folder, "kernels", name)
 	must.Do(os.MkdirAll(folder, 0o755))
@@ -27,25 +27,18 @@ func Install(prefix, name, displayName, language string, command []string) (_ st
 }
 
 // userFolder is Jupyter's data folder of the user.
-func userFolder() (string, error) {
+func userFolder() string {
 	if dir := os.Getenv("JUPYTER_DATA_DIR"); dir != "" {
-		return dir, nil
+		return dir
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", err
-	}
+	home := must.Get(os.UserHomeDir())
 	switch runtime.GOOS {
 	case "darwin":
-		return filepath.Join(home, "Library", "Jupyter"), nil
+		return filepath.Join(home, "Library", "Jupyter")
 	case "windows":
-		if dir := os.Getenv("APPDATA"); dir != "" {
-			return filepath.Join(dir, "jupyter"), nil
-		}
-		return "", fmt.Errorf("%%APPDATA%% is not set")
+		dir := os.Getenv("APPDATA")
+		must.Be(dir != "", "%%APPDATA%% is not set")
+		return filepath.Join(dir, "jupyter")
 	}
-	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
-		return filepath.Join(dir, "jupyter"), nil
-	}
-	return filepath.Join(home, ".local", "share", "jupyter"), nil
+	return filepath.Join(cmp.Or(os.Getenv("XDG_DATA_HOME"), filepath.Join(home, ".local", "share")), "jupyter")
 }

@@ -59,21 +59,13 @@ type connection struct {
 
 // Serve runs a kernel until a client shuts it down or ctx ends. warn is given what the
 // user should know of the connection.
-func Serve(ctx context.Context, connectionFile string, about About, language Language, warn func(string)) error {
-	text, err := os.ReadFile(connectionFile)
-	if err != nil {
-		return err
-	}
+func Serve(ctx context.Context, connectionFile string, about About, language Language, warn func(string)) (err error) {
+	defer must.Catch(&err)
 	var c connection
-	if err := json.Unmarshal(text, &c); err != nil {
-		return fmt.Errorf("%s: %w", connectionFile, jsonfault.Plain(err))
-	}
-	if c.Transport != "tcp" {
-		return fmt.Errorf("%s: transport %q; this kernel speaks tcp", connectionFile, c.Transport)
-	}
-	if c.Scheme != "" && c.Scheme != "hmac-sha256" {
-		return fmt.Errorf("%s: signatures by %q; this kernel signs by hmac-sha256", connectionFile, c.Scheme)
-	}
+	err = json.Unmarshal(must.Get(os.ReadFile(connectionFile)), &c)
+	must.Be(err == nil, "%s: %w", connectionFile, jsonfault.Plain(err))
+	must.Be(c.Transport == "tcp", "%s: transport %q; this kernel speaks tcp", connectionFile, c.Transport)
+	must.Be(c.Scheme == "" || c.Scheme == "hmac-sha256", "%s: signatures by %q; this kernel signs by hmac-sha256", connectionFile, c.Scheme)
 	if c.Key == "" {
 		const unsigned = "the connection file has no key: messages are not signed, and whoever reaches the ports can run cells"
 		warn(connectionFile + ": " + unsigned)
@@ -91,9 +83,8 @@ func Serve(ctx context.Context, connectionFile string, about About, language Lan
 	}
 	for _, s := range sockets {
 		defer s.socket.Close()
-		if err := s.socket.Listen(fmt.Sprintf("tcp://%s:%d", c.IP, s.port)); err != nil {
-			return fmt.Errorf("listening on %s:%d: %w", c.IP, s.port, err)
-		}
+		err = s.socket.Listen(fmt.Sprintf("tcp://%s:%d", c.IP, s.port))
+		must.Be(err == nil, "listening on %s:%d: %w", c.IP, s.port, err)
 	}
 	k.publish = sockets[3].socket
 	go k.echo(sockets[4].socket)
@@ -104,13 +95,12 @@ func Serve(ctx context.Context, connectionFile string, about About, language Lan
 	go func() { failed <- k.answer(ctx, sockets[1].socket) }()
 	select {
 	case <-ctx.Done():
-		return nil
-	case err := <-failed:
-		if ctx.Err() != nil {
-			return nil
-		}
-		return err
+	case err = <-failed:
 	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // kernel is the state of one kernel.

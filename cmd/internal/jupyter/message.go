@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"bilevelc/internal/must"
@@ -56,13 +57,7 @@ func (s signer) sign(parts [][]byte) []byte {
 // parse reads the frames of a message. One whose signature is not that of its parts
 // is refused.
 func (s signer) parse(frames [][]byte) (*message, error) {
-	at := -1
-	for i, f := range frames {
-		if bytes.Equal(f, delimiter) {
-			at = i
-			break
-		}
-	}
+	at := slices.IndexFunc(frames, func(f []byte) bool { return bytes.Equal(f, delimiter) })
 	if at < 0 || len(frames) < at+6 {
 		return nil, errors.New("not a message: its parts are missing")
 	}
@@ -87,8 +82,7 @@ func (s signer) frames(ids [][]byte, session, kind string, parent json.RawMessag
 		parent = json.RawMessage("{}")
 	}
 	parts := [][]byte{head, parent, []byte("{}"), body}
-	out := append(append([][]byte{}, ids...), delimiter, s.sign(parts))
-	return append(out, parts...), nil
+	return slices.Concat(ids, [][]byte{delimiter, s.sign(parts)}, parts), nil
 }
 
 // identifier is a random name for a message or a session.

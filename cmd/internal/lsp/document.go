@@ -13,6 +13,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"bilevelc/cmd/internal/assist"
+	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
@@ -47,7 +48,7 @@ func (d *document) findings() diag.List {
 	return append(append(diag.List(nil), d.model().Diagnostics...), d.bound...)
 }
 
-func (s *server) didOpen(_ context.Context, conn *jsonrpc2.Conn, p *didOpenParams) (any, error) {
+func (s *server) didOpen(_ context.Context, conn *jsonrpc2.Conn, p *documentParams) (any, error) {
 	s.put(conn, p.TextDocument.URI, p.TextDocument.Version, p.TextDocument.Text)
 	return nil, nil
 }
@@ -145,10 +146,7 @@ func (s *server) examine(conn *jsonrpc2.Conn, d *document) {
 
 // publish sends the diagnostics of a text unless it is the current one no more.
 func (s *server) publish(ctx context.Context, conn *jsonrpc2.Conn, d *document) {
-	p := publishDiagnosticsParams{URI: d.uri, Version: d.version, Diagnostics: []diagnostic{}}
-	for _, e := range d.findings().First(maxPublished) {
-		p.Diagnostics = append(p.Diagnostics, d.diagnostic(e))
-	}
+	p := publishDiagnosticsParams{URI: d.uri, Version: d.version, Diagnostics: each.Of(d.findings().First(maxPublished), d.diagnostic)}
 	if ctx.Err() == nil && s.document(d.uri) == d {
 		_ = conn.Notify(ctx, "textDocument/publishDiagnostics", p) // a client that is gone needs none
 	}
@@ -159,13 +157,7 @@ const maxPublished = 200
 
 // diagnostic is one finding as the protocol has it.
 func (d *document) diagnostic(e *diag.Diagnostic) diagnostic {
-	out := diagnostic{Range: d.rangeOf(e.Subject), Severity: infoSeverity, Code: string(e.Code), Source: "bilevelc", Message: diag.Shown(e.Summary)}
-	switch e.Severity {
-	case diag.Error:
-		out.Severity = errorSeverity
-	case diag.Warning:
-		out.Severity = warningSeverity
-	}
+	out := diagnostic{Range: d.rangeOf(e.Subject), Severity: severities[e.Severity], Code: string(e.Code), Source: "bilevelc", Message: diag.Shown(e.Summary)}
 	if e.Detail != "" {
 		out.Message += "\n" + diag.ShownLines(e.Detail)
 	}

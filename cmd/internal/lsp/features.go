@@ -48,13 +48,11 @@ func (d *document) places(offset int, definition bool) []Range {
 }
 
 func (s *server) references(d *document, offset int, p *referenceParams) (any, error) {
-	out := each.Of(d.places(offset, p.Context.IncludeDeclaration), func(r Range) location { return location{d.uri, r} })
-	return out, nil
+	return each.Of(d.places(offset, p.Context.IncludeDeclaration), func(r Range) location { return location{d.uri, r} }), nil
 }
 
 func (s *server) highlight(d *document, offset int, _ *positionParams) (any, error) {
-	out := each.Of(d.places(offset, true), func(r Range) map[string]Range { return map[string]Range{"range": r} })
-	return out, nil
+	return each.Of(d.places(offset, true), func(r Range) map[string]Range { return map[string]Range{"range": r} }), nil
 }
 
 func (s *server) prepareRename(d *document, offset int, _ *positionParams) (any, error) {
@@ -66,7 +64,7 @@ func (s *server) prepareRename(d *document, offset int, _ *positionParams) (any,
 }
 
 func (s *server) rename(d *document, offset int, p *renameParams) (any, error) {
-	edits, err := d.model().RenameTo(offset, p.NewName)
+	edits, err := d.model().Rename(offset, p.NewName)
 	if err != nil {
 		return nil, &jsonrpc2.Error{Code: requestFailed, Message: err.Error()}
 	}
@@ -100,11 +98,7 @@ func (s *server) completion(d *document, offset int, _ *positionParams) (any, er
 	return out, nil
 }
 
-func (s *server) formatting(_ context.Context, _ *jsonrpc2.Conn, p *documentParams) (any, error) {
-	d := s.document(p.TextDocument.URI)
-	if d == nil {
-		return nil, nil
-	}
+func (s *server) formatting(_ context.Context, d *document, _ *documentParams) (any, error) {
 	text, ok := d.model().Format()
 	if !ok {
 		return nil, &jsonrpc2.Error{Code: requestFailed, Message: "a model with errors of syntax cannot be formatted"}
@@ -115,22 +109,16 @@ func (s *server) formatting(_ context.Context, _ *jsonrpc2.Conn, p *documentPara
 	return []textEdit{{d.lines.span(0, len(d.text)), text}}, nil
 }
 
-func (s *server) documentSymbol(_ context.Context, _ *jsonrpc2.Conn, p *documentParams) (any, error) {
-	d := s.document(p.TextDocument.URI)
-	if d == nil {
-		return nil, nil
-	}
+func (s *server) documentSymbol(_ context.Context, d *document, _ *documentParams) (any, error) {
 	return d.symbols(d.model().Symbols()), nil
 }
 
 func (d *document) symbols(list []assist.Symbol) []documentSymbol {
-	out := []documentSymbol{}
-	for _, s := range list {
-		out = append(out, documentSymbol{Name: s.Name, Detail: s.Detail, Kind: symbolKinds[s.Kind],
+	return each.Of(list, func(s assist.Symbol) documentSymbol {
+		return documentSymbol{Name: s.Name, Detail: s.Detail, Kind: symbolKinds[s.Kind],
 			Range: d.lines.span(s.Place.Start, s.Place.End), SelectionRange: d.lines.span(s.Head.Start, s.Head.End),
-			Children: d.symbols(s.Children)})
-	}
-	return out
+			Children: d.symbols(s.Children)}
+	})
 }
 
 // explainCommand shows what a code means.
@@ -142,10 +130,9 @@ const maxFixing = 2 * time.Second
 // codeAction offers, for each diagnostic in the range, the changes that put it
 // right, and what its code means. Where its fix is not a change of words the
 // explanation carries it.
-func (s *server) codeAction(ctx context.Context, _ *jsonrpc2.Conn, p *codeActionParams) (any, error) {
+func (s *server) codeAction(ctx context.Context, d *document, p *codeActionParams) (any, error) {
 	out := []codeAction{}
-	d := s.document(p.TextDocument.URI)
-	if d == nil || len(p.Context.Only) > 0 && !slices.ContainsFunc(p.Context.Only, func(kind string) bool {
+	if len(p.Context.Only) > 0 && !slices.ContainsFunc(p.Context.Only, func(kind string) bool {
 		return kind == "" || kind == "quickfix" || strings.HasPrefix(kind, "quickfix.")
 	}) {
 		return out, nil

@@ -3,6 +3,7 @@ package lsp
 import (
 	"sort"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -45,7 +46,7 @@ func (x *lineIndex) position(offset int) Position {
 	for i := x.starts[line]; i < offset; {
 		r, n := utf8.DecodeRuneInString(x.text[i:])
 		if i += n; i <= offset {
-			units += utf16Length(r)
+			units += utf16.RuneLen(r)
 		}
 	}
 	return Position{line, units}
@@ -67,7 +68,7 @@ func (x *lineIndex) offset(p Position) int {
 	}
 	for units := 0; at < end; {
 		r, n := utf8.DecodeRuneInString(x.text[at:])
-		if units += utf16Length(r); units > p.Character {
+		if units += utf16.RuneLen(r); units > p.Character {
 			break
 		}
 		at += n
@@ -77,12 +78,4 @@ func (x *lineIndex) offset(p Position) int {
 
 func (x *lineIndex) span(start, end int) Range {
 	return Range{x.position(start), x.position(max(start, end))}
-}
-
-// utf16Length is the number of code units of a character.
-func utf16Length(r rune) int {
-	if r >= 0x10000 {
-		return 2
-	}
-	return 1
 }

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -121,19 +123,29 @@ func with[P any](answer func(s *server, ctx context.Context, conn *jsonrpc2.Conn
 	}
 }
 
-// at reads the parameters of a question about a place in a document; of one that is not
-// open there is nothing to say.
-func at[P any, Q interface {
+// of reads the parameters of a question about a document; of one that is not open there is
+// nothing to say.
+func of[P any, Q interface {
 	*P
-	place() *positionParams
-}](answer func(s *server, d *document, offset int, params *P) (any, error)) method {
-	return with(func(s *server, _ context.Context, _ *jsonrpc2.Conn, params *P) (any, error) {
-		p := Q(params).place()
-		d := s.document(p.TextDocument.URI)
+	uri() string
+}](answer func(s *server, ctx context.Context, d *document, params *P) (any, error)) method {
+	return with(func(s *server, ctx context.Context, _ *jsonrpc2.Conn, params *P) (any, error) {
+		d := s.document(Q(params).uri())
 		if d == nil {
 			return nil, nil
 		}
-		return answer(s, d, d.lines.offset(p.Position), params)
+		return answer(s, ctx, d, params)
+	})
+}
+
+// at is of for a place in the document.
+func at[P any, Q interface {
+	*P
+	uri() string
+	position() Position
+}](answer func(s *server, d *document, offset int, params *P) (any, error)) method {
+	return of[P, Q](func(s *server, _ context.Context, d *document, params *P) (any, error) {
+		return answer(s, d, d.lines.offset(Q(params).position()), params)
 	})
 }
 
@@ -157,9 +169,9 @@ func init() {
 		"textDocument/prepareRename":       at((*server).prepareRename),
 		"textDocument/rename":              at((*server).rename),
 		"textDocument/completion":          at((*server).completion),
-		"textDocument/formatting":          with((*server).formatting),
-		"textDocument/documentSymbol":      with((*server).documentSymbol),
-		"textDocument/codeAction":          with((*server).codeAction),
+		"textDocument/formatting":          of((*server).formatting),
+		"textDocument/documentSymbol":      of((*server).documentSymbol),
+		"textDocument/codeAction":          of((*server).codeAction),
 		"workspace/executeCommand":         with((*server).executeCommand),
 	}
 }
@@ -213,10 +225,7 @@ func (s *server) didChangeConfiguration(_ context.Context, conn *jsonrpc2.Conn, 
 	}
 	s.mu.Lock()
 	s.settings = *p.Settings.Bilevelc
-	all := make([]*document, 0, len(s.documents))
-	for _, d := range s.documents {
-		all = append(all, d)
-	}
+	all := slices.Collect(maps.Values(s.documents))
 	s.mu.Unlock()
 	for _, d := range all {
 		s.examine(conn, d)

@@ -1,11 +1,14 @@
 package lsp
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"bilevelc/lang/diag"
+)
 
 // The part of the Language Server Protocol (version 3.17) that this server speaks.
 
 type initializeParams struct {
-	RootURI               string          `json:"rootUri"`
 	InitializationOptions json.RawMessage `json:"initializationOptions"`
 	Capabilities          struct {
 		TextDocument struct {
@@ -26,39 +29,31 @@ type Settings struct {
 	Data []string `json:"data"`
 }
 
-type textDocumentItem struct {
-	URI     string `json:"uri"`
-	Version int    `json:"version"`
-	Text    string `json:"text"`
+// documentParams are what the parameters of all questions about a document begin with.
+type documentParams struct {
+	TextDocument struct {
+		URI     string `json:"uri"`
+		Version int    `json:"version"` // of didOpen and didChange
+		Text    string `json:"text"`    // of didOpen
+	} `json:"textDocument"`
 }
 
-type textDocument struct {
-	URI     string `json:"uri"`
-	Version int    `json:"version"`
-}
-
-type didOpenParams struct {
-	TextDocument textDocumentItem `json:"textDocument"`
-}
+func (p *documentParams) uri() string { return p.TextDocument.URI }
 
 type didChangeParams struct {
-	TextDocument   textDocument `json:"textDocument"`
+	documentParams
 	ContentChanges []struct {
 		Range *Range `json:"range"`
 		Text  string `json:"text"`
 	} `json:"contentChanges"`
 }
 
-type documentParams struct {
-	TextDocument textDocument `json:"textDocument"`
-}
-
 type positionParams struct {
-	TextDocument textDocument `json:"textDocument"`
-	Position     Position     `json:"position"`
+	documentParams
+	Position Position `json:"position"`
 }
 
-func (p *positionParams) place() *positionParams { return p }
+func (p *positionParams) position() Position { return p.Position }
 
 type referenceParams struct {
 	positionParams
@@ -138,11 +133,10 @@ type publishDiagnosticsParams struct {
 }
 
 type codeActionParams struct {
-	TextDocument textDocument `json:"textDocument"`
-	Range        Range        `json:"range"`
-	Context      struct {
-		Diagnostics []diagnostic `json:"diagnostics"`
-		Only        []string     `json:"only"`
+	documentParams
+	Range   Range `json:"range"`
+	Context struct {
+		Only []string `json:"only"`
 	} `json:"context"`
 }
 
@@ -173,8 +167,6 @@ type showMessageParams struct {
 
 // Numbers of the protocol.
 const (
-	errorSeverity, warningSeverity, infoSeverity = 1, 2, 3
-
 	unnecessaryTag = 1
 
 	plainText, snippetText = 1, 2
@@ -183,6 +175,8 @@ const (
 
 	requestFailed = -32803
 )
+
+var severities = map[diag.Severity]int{diag.Error: 1, diag.Warning: 2, diag.Note: 3}
 
 // completionKinds and symbolKinds are the icons that an editor shows.
 var completionKinds = map[string]int{

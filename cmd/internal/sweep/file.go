@@ -95,12 +95,7 @@ func ParseFile(name, text string) (f *File, fixed Fixed, space Space, err error)
 	}
 	fixed.Gap, fixed.Nodes, fixed.Proof = f.Gap, f.Nodes, f.Proof
 	hold(!f.Global || !f.Local, "global and local exclude each other")
-	switch {
-	case f.Global:
-		fixed.Search = Global
-	case f.Local:
-		fixed.Search = Local
-	}
+	fixed.Search = SearchOf(f.Global, f.Local)
 	hold(f.Starts >= 0 && f.MaxIter >= 0, "starts and max_iter are at least 1")
 	if f.TimeLimit != "" {
 		fixed.Limit, err = time.ParseDuration(f.TimeLimit)

@@ -282,10 +282,7 @@ type failure struct {
 
 // Fail notes why a job can have no result.
 func (f *Folder) Fail(key string, why error) error {
-	text, err := json.Marshal(failure{key, why.Error(), time.Now().UTC()})
-	if err != nil {
-		return err
-	}
+	text := must.Get(json.Marshal(failure{key, why.Error(), time.Now().UTC()})) // of texts
 	return atomicfile.Replace(f.failedPath(key), append(text, '\n'), f.unfinished(filepath.Base(key)+".failed"))
 }
 
@@ -335,8 +332,7 @@ func (f *Folder) note(e Event) (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.journal == nil {
-		file := must.Get(os.OpenFile(filepath.Join(f.Path, journalName, fileName(f.who)+".jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666))
-		f.journal = file
+		f.journal = must.Get(os.OpenFile(filepath.Join(f.Path, journalName, fileName(f.who)+".jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666))
 	}
 	e.Time = time.Now().UTC()
 	text := must.Get(json.Marshal(e))

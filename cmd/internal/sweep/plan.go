@@ -48,6 +48,17 @@ const (
 	Local  = "local"
 )
 
+// SearchOf is Fixed.Search by what was asked for.
+func SearchOf(global, local bool) string {
+	switch {
+	case global:
+		return Global
+	case local:
+		return Local
+	}
+	return ""
+}
+
 // searches reports what is asked of the search for the global optimum that no job can do.
 func (f Fixed) searches(axes []string) {
 	asks := f.Gap != 0 || f.Nodes != 0 || f.Proof || f.Search == Global
@@ -202,10 +213,7 @@ func (f Fixed) key() string {
 		d.Name = bindingName(d.Name)
 		content.Data = append(content.Data, d)
 	}
-	text, err := json.Marshal(content) // maps are written in order
-	if err != nil {
-		panic("sweep: " + err.Error()) // options are numbers and texts
-	}
+	text := must.Get(json.Marshal(content)) // maps are written in order; options are numbers and texts
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
 }
@@ -223,9 +231,8 @@ func (p *Plan) Place(j Job) string {
 
 // Find returns the job of a key.
 func (p *Plan) Find(key string) (Job, bool) {
-	k := slices.IndexFunc(p.Jobs, func(j Job) bool { return j.Key == key })
-	if k < 0 {
-		return Job{}, false
+	if k := slices.IndexFunc(p.Jobs, func(j Job) bool { return j.Key == key }); k >= 0 {
+		return p.Jobs[k], true
 	}
-	return p.Jobs[k], true
+	return Job{}, false
 }

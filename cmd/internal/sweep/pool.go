@@ -52,13 +52,12 @@ func (r *Runner) Do(ctx context.Context, job Job, proof string) (document []byte
 // the cause of ctx.
 func prove(ctx context.Context, r *runtime.Result, path string) (proof, why string, err error) {
 	err = atomicfile.Stream(path, func(w io.Writer) error { return r.WriteProof(ctx, w) })
-	var file *fs.PathError
 	switch {
 	case err == nil:
 		return path, "", nil
 	case ctx.Err() != nil:
 		return "", "", context.Cause(ctx)
-	case errors.As(err, &file):
+	case errors.As(err, new(*fs.PathError)):
 		return "", "", err
 	}
 	return "", err.Error(), nil
@@ -107,8 +106,7 @@ func (f *Folder) Run(ctx context.Context, jobs []Job, workers int, watch func(Ou
 			for job := range next {
 				document, outcome, err := runner.Do(ctx, job, f.ProofDraft(job))
 				outcome.Worker = f.who
-				var fault *FaultError
-				if err == nil || errors.As(err, &fault) {
+				if err == nil || errors.As(err, new(*FaultError)) {
 					err = f.Keep(document, outcome)
 				}
 				if outcome.Proof != "" { // of a job that another process did
@@ -136,8 +134,5 @@ func (f *Folder) Run(ctx context.Context, jobs []Job, workers int, watch func(Ou
 	}
 	close(next)
 	wait.Wait()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
+	return context.Cause(ctx)
 }

@@ -55,11 +55,8 @@ func (r *Runner) Run(ctx context.Context, job Job) (*runtime.Result, error) {
 	opts := runtime.Options{Method: job.Method, Oracle: job.Oracle, Solver: job.Solver, Settings: job.Options,
 		Seed: job.Seed, Starts: job.Starts, MaxIter: job.MaxIter, TimeLimit: job.Limit}
 	opts.Gap, opts.Nodes = job.Gap, job.Nodes
-	switch job.Search {
-	case Global:
-		opts.Search = runtime.SearchFully
-	case Local:
-		opts.Search = runtime.SearchNone
+	if opts.Search, err = runtime.ParseSearch(job.Search); err != nil {
+		return nil, fault(err)
 	}
 	if job.Start > 0 {
 		opts.Starts, opts.FirstStart = 1, job.Start
@@ -80,9 +77,7 @@ func (r *Runner) Run(ctx context.Context, job Job) (*runtime.Result, error) {
 
 // fault tells what is wrong with the job from what is wrong with this process.
 func fault(err error) error {
-	var diags diag.List
-	var usage *runtime.UsageError
-	if errors.As(err, &diags) || errors.As(err, &usage) {
+	if errors.As(err, new(diag.List)) || errors.As(err, new(*runtime.UsageError)) {
 		return &FaultError{err}
 	}
 	return err
@@ -101,7 +96,7 @@ func (r *Runner) problem(ctx context.Context, job Job) (_ *runtime.Problem, err 
 		}
 	}
 	r.mu.Unlock()
-	model := must.Get(r.model(ctx, job.Model))
+	model := r.model(ctx, job.Model)
 	var all datafile.Sum
 	for _, input := range job.Data {
 		text := must.Get(r.Inputs.Input(ctx, input.Hash))
@@ -111,13 +106,9 @@ func (r *Runner) problem(ctx context.Context, job Job) (_ *runtime.Problem, err 
 	for _, spec := range job.Set {
 		all.Add(datafile.ParseSet(spec))
 	}
-	if err := all.Diagnostics.Err(); err != nil {
-		return nil, &FaultError{err}
-	}
+	must.Do(fault(all.Diagnostics.Err()))
 	problem, err := model.BindSet(&all.Set, runtime.BindOptions{Seed: job.Seed, Context: ctx})
-	if err != nil {
-		return nil, fault(err)
-	}
+	must.Do(fault(err))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.bound) == problemsKept {
@@ -128,26 +119,21 @@ func (r *Runner) problem(ctx context.Context, job Job) (_ *runtime.Problem, err 
 }
 
 // model is a compiled model, each once.
-func (r *Runner) model(ctx context.Context, input Input) (*runtime.Model, error) {
+func (r *Runner) model(ctx context.Context, input Input) *runtime.Model {
 	key := input.Hash + " " + input.Name
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if m := r.models[key]; m != nil {
-		return m, nil
+		return m
 	}
-	text, err := r.Inputs.Input(ctx, input.Hash)
-	if err != nil {
-		return nil, err
-	}
+	text := must.Get(r.Inputs.Input(ctx, input.Hash))
 	m, err := runtime.CompileContext(ctx, input.Name, string(text))
-	if err != nil {
-		return nil, fault(err)
-	}
+	must.Do(fault(err))
 	if r.models == nil {
 		r.models = map[string]*runtime.Model{}
 	}
 	r.models[key] = m
-	return m, nil
+	return m
 }
 
 // bindingName is the part of an input's name that decides what it binds: the name

@@ -1,12 +1,12 @@
 package sweep
 
 import (
-	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
 
+	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 	"bilevelc/runtime"
 )
@@ -18,14 +18,21 @@ type Counts struct {
 	Proofs, Unproved   int            // of those that are done and were to have a proof: with one, without one
 }
 
-// Counts reads the folder.
-func (f *Folder) Counts() (Counts, error) {
-	c := Counts{Jobs: len(f.Plan.Jobs), ByStatus: map[string]int{}}
+// results gives each job with its result, nil where it has none. A document that cannot be read ends it (package must).
+func (f *Folder) results(yield func(Job, *runtime.Result) bool) {
 	for _, j := range f.Plan.Jobs {
-		r, err := f.Result(j.Key)
+		if !yield(j, must.Get(f.Result(j.Key))) {
+			return
+		}
+	}
+}
+
+// Counts reads the folder.
+func (f *Folder) Counts() (c Counts, err error) {
+	defer must.Catch(&err)
+	c = Counts{Jobs: len(f.Plan.Jobs), ByStatus: map[string]int{}}
+	for j, r := range f.results {
 		switch {
-		case err != nil:
-			return c, err
 		case r != nil:
 			c.Done++
 			c.ByStatus[r.Status.String()]++
@@ -53,8 +60,9 @@ func (f *Folder) proofs() bool {
 // entry of the variables of both levels and of the report, or, with brief, those of one
 // entry. What is called like a column before it is "value of" that. A job without a result
 // has its place and the fault.
-func (f *Folder) Table(brief bool) (*data.Table, error) {
-	t := &data.Table{Name: "sweep", Rows: len(f.Plan.Jobs)}
+func (f *Folder) Table(brief bool) (t *data.Table, err error) {
+	defer must.Catch(&err)
+	t = &data.Table{Name: "sweep", Rows: len(f.Plan.Jobs)}
 	column := func(name string) int {
 		if at := t.Column(name); at >= 0 {
 			return at
@@ -70,7 +78,9 @@ func (f *Folder) Table(brief bool) (*data.Table, error) {
 		}
 	}
 	own = append(own, "key")
-	for i, j := range f.Plan.Jobs {
+	i := -1
+	for j, r := range f.results {
+		i++
 		text := func(name, v string) {
 			t.Columns[column(name)].Cells[i] = cellOf(v)
 		}
@@ -82,10 +92,6 @@ func (f *Folder) Table(brief bool) (*data.Table, error) {
 		t.Columns[0].Cells[i] = data.Cell{Text: j.Key}
 		for k, name := range f.Plan.Axes {
 			text(name, j.At[k])
-		}
-		r, err := f.Result(j.Key)
-		if err != nil {
-			return nil, err
 		}
 		if r == nil {
 			if why := f.Failure(j.Key); why != "" {
@@ -143,13 +149,9 @@ func cellOf(text string) data.Cell {
 }
 
 // Ends are how the jobs that have a result ended, in the plan's order.
-func (f *Folder) Ends() ([]runtime.StartResult, error) {
-	var ends []runtime.StartResult
-	for _, j := range f.Plan.Jobs {
-		r, err := f.Result(j.Key)
-		if err != nil {
-			return nil, err
-		}
+func (f *Folder) Ends() (ends []runtime.StartResult, err error) {
+	defer must.Catch(&err)
+	for _, r := range f.results {
 		if r != nil {
 			ends = append(ends, runtime.StartResult{Objective: r.Upper.Objective, Status: r.Status, Reason: r.Reason})
 		}
@@ -159,26 +161,19 @@ func (f *Folder) Ends() ([]runtime.StartResult, error) {
 
 // Best is the result with the best objective among those that are solved, or, where
 // none is, among all that have a point; nil where there is none.
-func (f *Folder) Best() (*runtime.Result, error) {
-	var best *runtime.Result
-	for _, j := range f.Plan.Jobs {
-		r, err := f.Result(j.Key)
-		if err != nil {
-			return nil, err
-		}
+func (f *Folder) Best() (best *runtime.Result, err error) {
+	defer must.Catch(&err)
+	for j, r := range f.results {
 		if r == nil || !r.HasPoint() || math.IsNaN(float64(r.Upper.Objective)) {
 			continue
 		}
-		if best != nil && r.Upper.Sense != best.Upper.Sense {
-			return nil, fmt.Errorf("job %s has another sense of its objective than those before it", j.Key)
-		}
+		must.Be(best == nil || r.Upper.Sense == best.Upper.Sense, "job %s has another sense of its objective than those before it", j.Key)
 		sign := 1.0
 		if r.Upper.Sense == "maximize" {
 			sign = -1
 		}
-		better := best == nil || (r.Status == runtime.Solved) && best.Status != runtime.Solved ||
-			(r.Status == runtime.Solved) == (best.Status == runtime.Solved) && sign*float64(r.Upper.Objective) < sign*float64(best.Upper.Objective)
-		if better {
+		if solved := r.Status == runtime.Solved; best == nil || solved && best.Status != runtime.Solved ||
+			solved == (best.Status == runtime.Solved) && sign*float64(r.Upper.Objective) < sign*float64(best.Upper.Objective) {
 			best = r
 		}
 	}
@@ -187,16 +182,12 @@ func (f *Folder) Best() (*runtime.Result, error) {
 
 // Pointless is the result that says most where none has a point: that there is none, or that F has no bound,
 // before that a limit was reached; nil where there are no results.
-func (f *Folder) Pointless() (*runtime.Result, error) {
+func (f *Folder) Pointless() (most *runtime.Result, err error) {
+	defer must.Catch(&err)
 	rank := func(r *runtime.Result) int {
 		return slices.Index([]runtime.Status{runtime.Infeasible, runtime.Unbounded, r.Status}, r.Status)
 	}
-	var most *runtime.Result
-	for _, j := range f.Plan.Jobs {
-		r, err := f.Result(j.Key)
-		if err != nil {
-			return nil, err
-		}
+	for _, r := range f.results {
 		if r != nil && (most == nil || rank(r) < rank(most)) {
 			most = r
 		}

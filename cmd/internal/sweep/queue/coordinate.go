@@ -2,6 +2,7 @@ package queue
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,118 +42,81 @@ type Coordinator struct {
 func (c *Coordinator) Run(ctx context.Context) (err error) {
 	defer must.Catch(&err)
 	c.js = must.Get(jetstream.New(c.Conn))
-	if c.Redeliver == 0 {
-		c.Redeliver = sweep.DefaultRedeliver
-	}
-	must.Do(persist(ctx, c.Conn, func(ctx context.Context) error { return setup(ctx, c.js, c.Redeliver) }))
+	c.Redeliver = cmp.Or(c.Redeliver, sweep.DefaultRedeliver)
+	persist(ctx, c.Conn, func(ctx context.Context) { setup(ctx, c.js, c.Redeliver) })
 	c.open = map[string]sweep.Job{}
 	missing := c.Folder.Missing(sweep.Shard{}, c.Retry)
 	for _, j := range missing {
 		c.open[j.Key] = j
 	}
-	must.Do(c.upload(ctx, missing))
+	c.upload(ctx, missing)
 	for _, j := range missing {
-		must.Do(c.publish(ctx, j))
+		c.publish(ctx, j)
 	}
 	quiet := 0
 	for len(c.open) > 0 {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		n := must.Get(c.receive(ctx))
-		if n > 0 {
-			quiet = 0
-			continue
-		}
-		// Nothing came for some seconds. Where nobody works on anything, and it stays so,
+		// Nothing comes for some seconds. Where nobody works on anything, and it stays so,
 		// what is missing is not on its way any more.
-		if !c.idle(ctx) {
+		if c.receive(ctx) > 0 || !c.idle(ctx) {
 			quiet = 0
 		} else if quiet++; quiet >= 3 {
 			quiet = 0
-			must.Do(c.revive(ctx))
+			c.revive(ctx)
 		}
 	}
 	return nil
 }
 
 // upload gives the queue what the jobs read.
-func (c *Coordinator) upload(ctx context.Context, jobs []sweep.Job) error {
+func (c *Coordinator) upload(ctx context.Context, jobs []sweep.Job) {
 	seen := map[string]bool{}
-	put := func(hash string) error {
-		if seen[hash] {
-			return nil
-		}
-		seen[hash] = true
-		text, err := c.Folder.Input(ctx, hash)
-		if err != nil {
-			return err
-		}
-		return persist(ctx, c.Conn, func(ctx context.Context) error {
-			store, err := c.js.ObjectStore(ctx, inputsBucket)
-			if err != nil {
-				return err
-			}
-			if _, err := store.GetInfo(ctx, hash); err == nil {
-				return nil
-			}
-			_, err = store.PutBytes(ctx, hash, text)
-			return err
-		})
-	}
 	for _, j := range jobs {
-		if err := put(j.Model.Hash); err != nil {
-			return err
-		}
-		for _, d := range j.Data {
-			if err := put(d.Hash); err != nil {
-				return err
+		for _, input := range append([]sweep.Input{j.Model}, j.Data...) {
+			if seen[input.Hash] {
+				continue
 			}
+			seen[input.Hash] = true
+			text := must.Get(c.Folder.Input(ctx, input.Hash))
+			persist(ctx, c.Conn, func(ctx context.Context) {
+				store := must.Get(c.js.ObjectStore(ctx, inputsBucket))
+				if _, err := store.GetInfo(ctx, input.Hash); err != nil {
+					must.Get(store.PutBytes(ctx, input.Hash, text))
+				}
+			})
 		}
 	}
-	return nil
 }
 
 // publish puts a job into the queue, unless it is there.
-func (c *Coordinator) publish(ctx context.Context, j sweep.Job) error {
-	text, err := json.Marshal(message{c.Folder.Plan.ID, j})
-	if err != nil {
-		return err
-	}
-	return persist(ctx, c.Conn, func(ctx context.Context) error {
+func (c *Coordinator) publish(ctx context.Context, j sweep.Job) {
+	text := must.Get(json.Marshal(message{c.Folder.Plan.ID, j}))
+	persist(ctx, c.Conn, func(ctx context.Context) {
 		_, err := c.js.Publish(ctx, jobSubject(c.Folder.Plan.ID, j.Key), text)
-		if refused, ok := errors.AsType[*jetstream.APIError](err); ok && strings.Contains(refused.Description, "per subject") {
-			return nil
+		if refused, ok := errors.AsType[*jetstream.APIError](err); !ok || !strings.Contains(refused.Description, "per subject") {
+			must.Do(err)
 		}
-		return err
 	})
 }
 
 // receive writes the results that have come, waiting for some seconds for the first.
 // Only what the folder has is taken out of the queue.
-func (c *Coordinator) receive(ctx context.Context) (n int, err error) {
+func (c *Coordinator) receive(ctx context.Context) (n int) {
 	const wait, most = 2 * time.Second, 64
 	name := "folder-" + c.Folder.Plan.ID
 	var batch jetstream.MessageBatch
-	err = persist(ctx, c.Conn, func(ctx context.Context) error {
-		consumer, err := c.js.CreateOrUpdateConsumer(ctx, resultsStream, jetstream.ConsumerConfig{Durable: name,
-			FilterSubject: resultSubject(c.Folder.Plan.ID, "*"), AckPolicy: jetstream.AckExplicitPolicy, AckWait: 10 * time.Second})
-		if err != nil {
-			return err
-		}
-		batch, err = consumer.Fetch(most, jetstream.FetchMaxWait(wait))
-		return err
+	persist(ctx, c.Conn, func(ctx context.Context) {
+		consumer := must.Get(c.js.CreateOrUpdateConsumer(ctx, resultsStream, jetstream.ConsumerConfig{Durable: name,
+			FilterSubject: resultSubject(c.Folder.Plan.ID, "*"), AckPolicy: jetstream.AckExplicitPolicy, AckWait: 10 * time.Second}))
+		batch = must.Get(consumer.Fetch(most, jetstream.FetchMaxWait(wait)))
 	})
-	if err != nil {
-		return 0, err
-	}
 	for m := range batch.Messages() {
 		n++
-		if err := c.take(ctx, m); err != nil {
-			return n, err
-		}
+		must.Do(c.take(ctx, m))
 	}
-	return n, nil // an error of the batch is a server that is away: the next one tells
+	return n // an error of the batch is a server that is away: the next one tells
 }
 
 // take writes one result.
@@ -185,8 +149,7 @@ func (c *Coordinator) take(ctx context.Context, m jetstream.Msg) error {
 	}
 	if proof != "" && !c.Folder.Has(key) {
 		outcome.Proof = c.Folder.ProofDraft(job)
-		var file *fs.PathError
-		if err := c.load(ctx, proof, outcome.Proof); errors.As(err, &file) {
+		if err := c.load(ctx, proof, outcome.Proof); errors.As(err, new(*fs.PathError)) {
 			return err
 		} else if err != nil {
 			return nil // it comes again
@@ -215,25 +178,26 @@ func (c *Coordinator) take(ctx context.Context, m jetstream.Msg) error {
 		}
 	}
 	if _, missing := c.open[key]; missing {
-		delete(c.open, key)
-		if c.Watch != nil {
-			c.Watch(outcome)
-		}
+		c.ended(outcome)
 	}
 	return nil
 }
 
-// load writes what the bucket of what is large has under a name into a file.
-func (c *Coordinator) load(ctx context.Context, name, path string) error {
-	store, err := c.js.ObjectStore(ctx, largeBucket)
-	if err != nil {
-		return err
+// ended takes a job from those that are missing.
+func (c *Coordinator) ended(o sweep.Outcome) {
+	delete(c.open, o.Job.Key)
+	if c.Watch != nil {
+		c.Watch(o)
 	}
-	return atomicfile.Stream(path, func(w io.Writer) error {
-		from, err := store.Get(ctx, name)
-		if err != nil {
-			return err
-		}
+}
+
+// load writes what the bucket of what is large has under a name into a file.
+func (c *Coordinator) load(ctx context.Context, name, path string) (err error) {
+	defer must.Catch(&err)
+	store := must.Get(c.js.ObjectStore(ctx, largeBucket))
+	return atomicfile.Stream(path, func(w io.Writer) (err error) {
+		defer must.Catch(&err)
+		from := must.Get(store.Get(ctx, name))
 		defer from.Close()
 		_, err = io.Copy(w, from) // its end is an error where the digest is another
 		return err
@@ -255,36 +219,26 @@ func (c *Coordinator) idle(ctx context.Context) bool {
 // revive deals with jobs that are missing while nobody works: those that are still in
 // the queue have been delivered too often, and are given up; the others were lost with
 // a part of the queue, and are put into it again.
-func (c *Coordinator) revive(ctx context.Context) (err error) {
-	defer must.Catch(&err)
-	must.Do(persist(ctx, c.Conn, func(ctx context.Context) error { return setup(ctx, c.js, c.Redeliver) }))
+func (c *Coordinator) revive(ctx context.Context) {
+	persist(ctx, c.Conn, func(ctx context.Context) { setup(ctx, c.js, c.Redeliver) })
 	for key, job := range c.open {
 		exhausted := false
-		must.Do(persist(ctx, c.Conn, func(ctx context.Context) error {
-			stream, err := c.js.Stream(ctx, jobsStream)
-			if err != nil {
-				return err
-			}
+		persist(ctx, c.Conn, func(ctx context.Context) {
+			stream := must.Get(c.js.Stream(ctx, jobsStream))
 			m, err := stream.GetLastMsgForSubject(ctx, jobSubject(c.Folder.Plan.ID, key))
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
-				return nil
+				return
 			}
-			if err != nil {
-				return err
-			}
+			must.Do(err)
 			exhausted = true
-			return stream.DeleteMsg(ctx, m.Sequence)
-		}))
+			must.Do(stream.DeleteMsg(ctx, m.Sequence))
+		})
 		if !exhausted {
-			must.Do(c.publish(ctx, job))
+			c.publish(ctx, job)
 			continue
 		}
 		outcome := sweep.Outcome{Job: job, Err: &sweep.FaultError{Err: fmt.Errorf("given up after %d workers got it and gave no result", deliveries)}}
 		must.Do(c.Folder.Keep(nil, outcome))
-		delete(c.open, key)
-		if c.Watch != nil {
-			c.Watch(outcome)
-		}
+		c.ended(outcome)
 	}
-	return nil
 }

@@ -14,6 +14,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"bilevelc/cmd/internal/sweep"
+	"bilevelc/internal/must"
 )
 
 const (
@@ -60,14 +62,12 @@ type Conn = nats.Conn
 
 // Connect connects to the servers at url, and again whenever the connection is lost.
 func Connect(url, name string, by sweep.Security) (*nats.Conn, error) {
-	var options []nats.Option
+	options := []nats.Option{nats.Name(name), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true),
+		nats.ReconnectWait(200 * time.Millisecond), nats.Timeout(5 * time.Second)}
 	if by.Token != "" {
 		options = append(options, nats.TokenHandler(func() string {
-			found, err := readToken(by.Token)
-			if err != nil {
-				return "" // which the server refuses; it makes the file before it listens
-			}
-			return found
+			found, _ := readToken(by.Token)
+			return found // "" the server refuses; it makes the file before it listens
 		}))
 	}
 	if by.Credentials != "" {
@@ -79,33 +79,26 @@ func Connect(url, name string, by sweep.Security) (*nats.Conn, error) {
 	if by.Cert != "" || by.Key != "" {
 		options = append(options, nats.ClientCert(by.Cert, by.Key))
 	}
-	all := append([]nats.Option{nats.Name(name), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true),
-		nats.ReconnectWait(200 * time.Millisecond), nats.Timeout(5 * time.Second)}, options...)
-	return nats.Connect(url, all...)
+	return nats.Connect(url, options...)
 }
 
 // setup makes the streams, the consumer and the buckets where they are not there yet.
-func setup(ctx context.Context, js jetstream.JetStream, redeliver time.Duration) error {
+func setup(ctx context.Context, js jetstream.JetStream, redeliver time.Duration) {
+	made := func(what string, err error) { must.Be(err == nil, "%s: %w", what, err) }
 	_, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: jobsStream, Subjects: []string{"bilevelc.jobs.*.*"},
 		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true})
-	if err != nil {
-		return fmt.Errorf("the stream of jobs: %w", err)
-	}
-	if _, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: resultsStream, Subjects: []string{"bilevelc.results.*.*"},
-		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage}); err != nil {
-		return fmt.Errorf("the stream of results: %w", err)
-	}
-	if _, err := js.CreateOrUpdateConsumer(ctx, jobsStream, jetstream.ConsumerConfig{Durable: workers, AckPolicy: jetstream.AckExplicitPolicy,
-		AckWait: redeliver, MaxDeliver: deliveries, MaxAckPending: 100_000}); err != nil {
-		return fmt.Errorf("the consumer of jobs: %w", err)
-	}
+	made("the stream of jobs", err)
+	_, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: resultsStream, Subjects: []string{"bilevelc.results.*.*"},
+		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage})
+	made("the stream of results", err)
+	_, err = js.CreateOrUpdateConsumer(ctx, jobsStream, jetstream.ConsumerConfig{Durable: workers, AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait: redeliver, MaxDeliver: deliveries, MaxAckPending: 100_000})
+	made("the consumer of jobs", err)
 	for _, bucket := range []string{inputsBucket, largeBucket} {
-		if _, err := js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: bucket, Storage: jetstream.FileStorage}); err != nil {
-			return fmt.Errorf("the bucket %s: %w", bucket, err)
-		}
+		_, err = js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: bucket, Storage: jetstream.FileStorage})
+		made("the bucket "+bucket, err)
 	}
-	return nil
 }
 
 // refusal is why the server does not let this process in: a client that is refused each time
@@ -114,36 +107,30 @@ func refusal(conn *nats.Conn) error {
 	if !conn.IsClosed() {
 		return nil
 	}
-	err := conn.LastError()
-	if err == nil {
-		err = nats.ErrConnectionClosed
-	}
-	return fmt.Errorf("the queue refuses %q: %w", conn.Opts.Name, err)
+	return fmt.Errorf("the queue refuses %q: %w", conn.Opts.Name, cmp.Or(conn.LastError(), nats.ErrConnectionClosed))
 }
 
-// persist repeats what needs the server until it succeeds or ctx ends: the server may
-// be away for a while.
-func persist(ctx context.Context, conn *nats.Conn, what func(context.Context) error) error {
+// persist repeats what needs the server until it succeeds: the server may be away for a
+// while. The end of ctx ends it (package must), and so does what another try would meet again.
+func persist(ctx context.Context, conn *nats.Conn, what func(context.Context)) {
 	const (
 		patience = 10 * time.Second // for one answer
 		pause    = 300 * time.Millisecond
 	)
 	for {
 		one, cancel := context.WithTimeout(ctx, patience)
-		err := what(one)
+		err := must.Try(func() { what(one) })
 		cancel()
 		if err == nil {
-			return nil
+			return
 		}
 		if refused, ok := errors.AsType[*permanentError](err); ok {
-			return refused.err
+			must.Do(refused.err)
 		}
-		if closed := refusal(conn); closed != nil {
-			return closed
-		}
+		must.Do(refusal(conn))
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			must.Do(context.Cause(ctx))
 		case <-time.After(pause):
 		}
 	}

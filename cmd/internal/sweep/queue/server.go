@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"bilevelc/cmd/internal/sweep"
+	"bilevelc/internal/must"
 )
 
 // maxPayload of a message, in the server that is started here: documents of models with
@@ -29,58 +31,42 @@ const maxPayload = 8 << 20
 // can read: it is in the folder, and stays there, so that workers find a server that is
 // started again. stop ends it.
 func Serve(f *sweep.Folder, listen, config string) (url, tokenFile string, stop func(), err error) {
-	fail := func(err error) (string, string, func(), error) { return "", "", nil, err }
+	defer must.Catch(&err)
 	opts := &server.Options{}
 	if config != "" {
-		if opts, err = server.ProcessConfigFile(config); err != nil {
-			return fail(err)
-		}
+		opts = must.Get(server.ProcessConfigFile(config))
 	}
 	if opts.Host == "" || config == "" {
 		host, port, err := net.SplitHostPort(listen)
-		if err != nil {
-			return fail(fmt.Errorf("where to listen is host:port: %w", err))
-		}
-		if opts.Port, err = strconv.Atoi(port); err != nil || opts.Port < 0 {
-			return fail(fmt.Errorf("where to listen is host:port, not %s", listen))
-		}
-		if opts.Port == 0 {
-			opts.Port = server.RANDOM_PORT
-		}
-		opts.Host = host
-	}
-	if config == "" && !loopback(opts.Host) {
-		return fail(fmt.Errorf("%s is open to other machines: say who may come in, with a configuration of NATS's own (users or credentials, and TLS)", listen))
+		must.Be(err == nil, "where to listen is host:port: %w", err)
+		number, err := strconv.Atoi(port)
+		must.Be(err == nil && number >= 0, "where to listen is host:port, not %s", listen)
+		opts.Host, opts.Port = host, cmp.Or(number, server.RANDOM_PORT)
 	}
 	if config == "" {
+		must.Be(loopback(opts.Host), "%s is open to other machines: say who may come in, with a configuration of NATS's own (users or credentials, and TLS)", listen)
 		tokenFile = filepath.Join(f.Path, "queue.token")
-		if opts.Authorization, err = token(tokenFile); err != nil {
-			return fail(err)
-		}
+		opts.Authorization = must.Get(token(tokenFile))
 	}
 	opts.JetStream, opts.SyncAlways, opts.NoSigs = true, true, true
-	if opts.StoreDir == "" {
-		opts.StoreDir = filepath.Join(f.Path, "queue")
-	}
+	opts.StoreDir = cmp.Or(opts.StoreDir, filepath.Join(f.Path, "queue"))
 	if opts.MaxPayload == 0 || config == "" {
 		opts.MaxPayload = maxPayload
 	}
-	s, err := server.NewServer(opts)
-	if err != nil {
-		return fail(err)
-	}
+	s := must.Get(server.NewServer(opts))
 	go s.Start()
 	const patience = 30 * time.Second
 	if !s.ReadyForConnections(patience) {
 		s.Shutdown()
-		return fail(errors.New("the queue's server does not start: is its port taken?"))
+		must.Be(false, "the queue's server does not start: is its port taken?")
 	}
 	return s.ClientURL(), tokenFile, func() { s.Shutdown(); s.WaitForShutdown() }, nil
 }
 
 // token is the one in a file that only its owner can read, or a new random one, in such
 // a file.
-func token(path string) (string, error) {
+func token(path string) (_ string, err error) {
+	defer must.Catch(&err)
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 == 0 {
 		if old, err := readToken(path); err == nil {
 			return old, nil
@@ -90,10 +76,7 @@ func token(path string) (string, error) {
 		return "", err
 	}
 	made := rand.Text() + rand.Text() // of 130 bits each
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return "", err
-	}
+	file := must.Get(os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600))
 	_, err = file.WriteString(made + "\n")
 	return made, errors.Join(err, file.Close())
 }
@@ -101,21 +84,14 @@ func token(path string) (string, error) {
 // readToken is the token in a file.
 func readToken(path string) (string, error) {
 	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
 	found := strings.TrimSpace(string(text))
-	if found == "" {
-		return "", fmt.Errorf("%s holds no token", path)
+	if err == nil && found == "" {
+		err = fmt.Errorf("%s holds no token", path)
 	}
-	return found, nil
+	return found, err
 }
 
 // loopback reports that a host is this machine alone.
 func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }

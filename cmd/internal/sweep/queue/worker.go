@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"bilevelc/cmd/internal/sweep"
+	"bilevelc/internal/must"
 )
 
 // Worker takes jobs from a queue and sends their results.
@@ -33,11 +34,9 @@ type Worker struct {
 
 // Run ends with the cause of ctx, when the jobs under way have been given back, with an error where the
 // server does not let the worker in, or with nil after a time without jobs.
-func (w *Worker) Run(ctx context.Context) error {
-	var err error
-	if w.js, err = jetstream.New(w.Conn); err != nil {
-		return err
-	}
+func (w *Worker) Run(ctx context.Context) (err error) {
+	defer must.Catch(&err)
+	w.js = must.Get(jetstream.New(w.Conn))
 	w.last = time.Now()
 	runner := &sweep.Runner{Inputs: &inputs{conn: w.Conn, js: w.js}}
 	ctx, end := context.WithCancelCause(ctx)
@@ -55,10 +54,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		})
 	}
 	wait.Wait()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // next waits for a job and does it. What the server does not answer is asked again.
@@ -110,6 +106,7 @@ func (w *Worker) do(ctx context.Context, runner *sweep.Runner, m jetstream.Msg, 
 	}
 	alive := make(chan struct{})
 	var wait sync.WaitGroup
+	quiet := sync.OnceFunc(func() { close(alive); wait.Wait() })
 	wait.Go(func() {
 		tick := time.NewTicker(max(patience/3, 10*time.Millisecond))
 		defer tick.Stop()
@@ -125,18 +122,15 @@ func (w *Worker) do(ctx context.Context, runner *sweep.Runner, m jetstream.Msg, 
 	})
 	drafts, err := w.drafts(task.Job)
 	if err != nil {
-		close(alive)
-		wait.Wait()
+		quiet()
 		_ = m.Nak()
 		return err
 	}
 	defer os.RemoveAll(drafts)
 	document, outcome, err := runner.Do(ctx, task.Job, filepath.Join(drafts, "proof"))
 	outcome.Worker = w.Name
-	var fault *sweep.FaultError
-	if err != nil && !errors.As(err, &fault) {
-		close(alive)
-		wait.Wait()
+	if err != nil && !errors.As(err, new(*sweep.FaultError)) {
+		quiet()
 		_ = m.Nak() // another worker takes it at once
 		if ctx.Err() != nil {
 			return nil
@@ -144,8 +138,7 @@ func (w *Worker) do(ctx context.Context, runner *sweep.Runner, m jetstream.Msg, 
 		return fmt.Errorf("job %s: %w", task.Job.Key, err)
 	}
 	err = w.send(ctx, task, document, outcome)
-	close(alive)
-	wait.Wait()
+	quiet()
 	if err != nil {
 		_ = m.Nak()
 		return nil // ctx has ended
@@ -170,7 +163,8 @@ func (w *Worker) drafts(job sweep.Job) (string, error) {
 }
 
 // send gives a result to the queue, however long the server is away.
-func (w *Worker) send(ctx context.Context, task message, document []byte, outcome sweep.Outcome) error {
+func (w *Worker) send(ctx context.Context, task message, document []byte, outcome sweep.Outcome) (err error) {
+	defer must.Catch(&err)
 	m := nats.NewMsg(resultSubject(task.Sweep, task.Job.Key))
 	m.Header.Set(headerWorker, w.Name)
 	m.Header.Set(headerSeconds, strconv.FormatFloat(outcome.Seconds, 'g', -1, 64))
@@ -185,58 +179,43 @@ func (w *Worker) send(ctx context.Context, task message, document []byte, outcom
 	}
 	if outcome.Proof != "" {
 		name := task.Sweep + "." + task.Job.Key + ".proof." + nats.NewInbox()
-		if err := w.sendFile(ctx, name, outcome.Proof); err != nil {
-			return err
-		}
+		w.sendFile(ctx, name, outcome.Proof)
 		m.Header.Set(headerProof, name)
 	}
-	return persist(ctx, w.Conn, func(ctx context.Context) error {
+	persist(ctx, w.Conn, func(ctx context.Context) {
 		// What a message may hold, less its headers.
 		if limit := int(w.Conn.MaxPayload()) - 4096; limit > 0 && len(document) > limit {
-			store, err := w.js.ObjectStore(ctx, largeBucket)
-			if err != nil {
-				return err
-			}
+			store := must.Get(w.js.ObjectStore(ctx, largeBucket))
 			name := task.Sweep + "." + task.Job.Key + "." + nats.NewInbox()
-			if _, err := store.PutBytes(ctx, name, document); err != nil {
-				return err
-			}
+			must.Get(store.PutBytes(ctx, name, document))
 			m.Header.Set(headerLarge, name)
 			m.Data = nil
 		}
-		_, err := w.js.PublishMsg(ctx, m)
-		return err
+		must.Get(w.js.PublishMsg(ctx, m))
 	})
+	return nil
 }
 
 // sendFile puts a file into the bucket of what is large.
-func (w *Worker) sendFile(ctx context.Context, name, path string) error {
-	return persist(ctx, w.Conn, func(ctx context.Context) error {
-		store, err := w.js.ObjectStore(ctx, largeBucket)
-		if err != nil {
-			return err
-		}
+func (w *Worker) sendFile(ctx context.Context, name, path string) {
+	persist(ctx, w.Conn, func(ctx context.Context) {
+		store := must.Get(w.js.ObjectStore(ctx, largeBucket))
 		f, err := os.Open(path)
 		if err != nil {
-			return &permanentError{err}
+			must.Do(&permanentError{err})
 		}
 		defer f.Close()
-		_, err = store.Put(ctx, jetstream.ObjectMeta{Name: name}, f)
-		return err
+		must.Get(store.Put(ctx, jetstream.ObjectMeta{Name: name}, f))
 	})
 }
 
 // oneLine keeps a text within a header.
 func oneLine(s string) string {
 	const most = 2000
-	out := []rune{}
-	for _, r := range s {
-		if r < ' ' {
-			r = ' '
-		}
-		if out = append(out, r); len(out) == most {
-			break
-		}
+	out := []rune(s)
+	out = out[:min(len(out), most)]
+	for k, r := range out {
+		out[k] = max(r, ' ')
 	}
 	return string(out)
 }
@@ -251,27 +230,19 @@ type inputs struct {
 
 // Input implements sweep.Inputs.
 func (in *inputs) Input(ctx context.Context, hash string) (text []byte, err error) {
+	defer must.Catch(&err)
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if text := in.have[hash]; text != nil {
 		return text, nil
 	}
-	err = persist(ctx, in.conn, func(ctx context.Context) error {
-		store, err := in.js.ObjectStore(ctx, inputsBucket)
-		if err != nil {
-			return err
-		}
-		text, err = store.GetBytes(ctx, hash)
-		return err
+	persist(ctx, in.conn, func(ctx context.Context) {
+		text = must.Get(must.Get(in.js.ObjectStore(ctx, inputsBucket)).GetBytes(ctx, hash))
 	})
-	if err == nil && sweep.HashOf(text) != hash {
-		err = fmt.Errorf("input %s came as another", hash)
+	must.Be(sweep.HashOf(text) == hash, "input %s came as another", hash)
+	if in.have == nil {
+		in.have = map[string][]byte{}
 	}
-	if err == nil {
-		if in.have == nil {
-			in.have = map[string][]byte{}
-		}
-		in.have[hash] = text
-	}
-	return text, err
+	in.have[hash] = text
+	return text, nil
 }
