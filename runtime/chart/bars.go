@@ -33,8 +33,7 @@ func (b *Bars) SVG() template.HTML {
 	if height*float64(len(b.Values)) > pageWidth {
 		return b.columns()
 	}
-	left := each.Largest(b.Labels, func(s string) float64 { return width(cut(s, 32)) })
-	left += 10
+	left := 10 + each.Largest(b.Labels, func(s string) float64 { return width(cut(s, 32)) })
 	lo, hi, ok := extent(b.Values)
 	lo, hi = math.Min(lo, 0), math.Max(hi, 0)
 	if !ok {
@@ -80,8 +79,7 @@ func (b *Bars) columns() template.HTML {
 	}
 	lo, hi = math.Min(lo, 0), math.Max(hi, 0)
 	s := newScale(lo, hi, lowHeight-28, 28, false, false)
-	left := 24.0
-	left = math.Max(left, each.Largest(s.ticks(5), func(v float64) float64 { return 14 + width(short(v)) }))
+	left := math.Max(24, each.Largest(s.ticks(5), func(v float64) float64 { return 14 + width(short(v)) }))
 	for _, v := range s.ticks(5) {
 		c.line("rule", left, s.at(v), pageWidth, s.at(v))
 		c.text("soft", "end", left-6, s.at(v)+4, short(v))
@@ -117,10 +115,7 @@ func (b *Bars) Text(w io.Writer, columns int) error {
 	if len(b.Values) > Apart {
 		return b.curve().Text(w, columns)
 	}
-	labels := 0
-	for _, s := range b.Labels {
-		labels = max(labels, len([]rune(cut(s, columns/4))))
-	}
+	labels := longest(b.Labels, columns/4)
 	lo, hi, _ := extent(b.Values)
 	lo, hi = math.Min(lo, 0), math.Max(hi, 0)
 	if !finite(lo) || !finite(hi) {
@@ -138,18 +133,16 @@ func (b *Bars) Text(w io.Writer, columns int) error {
 	var out strings.Builder
 	fmt.Fprintln(&out, diag.Shown(b.Title))
 	for k, v := range b.Values {
-		label := cut(b.Labels[k], columns/4)
-		fmt.Fprintf(&out, "  %s%s ", strings.Repeat(" ", labels-len([]rune(label))), label)
+		fmt.Fprintf(&out, "  %*s ", labels, cut(b.Labels[k], columns/4))
 		length := 0.0
 		if finite(v) && hi > lo {
 			length = room * (math.Abs(v) / (hi - lo))
 		}
-		bar := block(length)
 		if v < 0 {
 			full := min(below, int(math.Round(length)))
-			fmt.Fprintf(&out, "%s%s│", strings.Repeat(" ", below-full), strings.Repeat("█", full))
+			fmt.Fprintf(&out, "%*s│", below, strings.Repeat("█", full))
 		} else {
-			fmt.Fprintf(&out, "%s│%s", strings.Repeat(" ", below), bar)
+			fmt.Fprintf(&out, "%*s│%s", below, "", block(length))
 		}
 		fmt.Fprintf(&out, " %s%s\n", Number(v, 6), b.note(k))
 	}
@@ -161,9 +154,8 @@ func (b *Bars) Text(w io.Writer, columns int) error {
 func block(length float64) string {
 	const eighths = " ▏▎▍▌▋▊▉"
 	whole := int(length)
-	part := int((length - float64(whole)) * 8)
 	out := strings.Repeat("█", whole)
-	if part > 0 {
+	if part := int((length - float64(whole)) * 8); part > 0 {
 		out += string([]rune(eighths)[part])
 	}
 	return out

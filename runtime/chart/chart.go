@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 )
 
@@ -148,6 +149,11 @@ func cut(s string, n int) string {
 		return s
 	}
 	return string(r[:n-1]) + "…"
+}
+
+// longest is the number of runes of the longest of some labels, as cut leaves them.
+func longest(labels []string, n int) int {
+	return int(each.Largest(labels, func(s string) float64 { return float64(len([]rune(cut(s, n)))) }))
 }
 
 // width is about how many pixels a label takes at 12 px, in the widest of the fonts

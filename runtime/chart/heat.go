@@ -29,10 +29,21 @@ func (h *Heat) size() (lo, hi, most float64) {
 
 // shade is how strong a value is, from 0 to 1.
 func (h *Heat) shade(v, most float64) float64 {
-	if most == 0 {
+	switch {
+	case math.IsInf(v, 0):
+		return 1
+	case most == 0:
 		return 0
 	}
 	return math.Abs(v) / most
+}
+
+// shadeClass is that of the color of a value's sign.
+func shadeClass(v float64) string {
+	if v < 0 {
+		return "fb"
+	}
+	return "fa"
 }
 
 // SVG implements Chart. A page has cells twice as high as wide where there are too many.
@@ -95,17 +106,10 @@ func (h *Heat) SVG() template.HTML {
 			if math.IsNaN(v) {
 				continue
 			}
-			class, strength := "fa", h.shade(v, most)
-			if seen(v, most) < 0 {
-				class = "fb"
-			}
-			if math.IsInf(v, 0) {
-				strength = 1
-			}
 			if framed {
 				c.rect("cell", x, y, cw, ch, 1, "")
 			}
-			c.rect(class, x, y, cw, ch, strength, name+", "+col+": "+exact(v))
+			c.rect(shadeClass(seen(v, most)), x, y, cw, ch, h.shade(v, most), name+", "+col+": "+exact(v))
 			if digits {
 				// Paper around the digits keeps them readable on any shade.
 				c.text("halo", "middle", x+cw/2, y+ch/2+4, Number(seen(v, most), 3))
@@ -125,12 +129,8 @@ func (h *Heat) legend(c *canvas, x, y, lo, hi, most float64) {
 		steps = []float64{-1, -0.75, -0.5, -0.25, 0}
 	}
 	for _, t := range steps {
-		class := "fa"
-		if t < 0 {
-			class = "fb"
-		}
 		c.rect("cell", x, y, 18, 10, 1, "")
-		c.rect(class, x, y, 18, 10, math.Abs(t), short(t*most))
+		c.rect(shadeClass(t), x, y, 18, 10, math.Abs(t), short(t*most))
 		c.text("soft", "start", x+22, y+9, short(t*most))
 		x += 34 + width(short(t*most))
 	}
@@ -140,33 +140,29 @@ func (h *Heat) legend(c *canvas, x, y, lo, hi, most float64) {
 func (h *Heat) Text(w io.Writer, columns int) error {
 	columns = max(columns, MinWidth)
 	lo, hi, most := h.size()
-	labels := 0
-	for _, s := range h.Rows {
-		labels = max(labels, len([]rune(cut(s, 20))))
-	}
+	labels := longest(h.Rows, 20)
 	per := 2
 	if 2*len(h.Cols) > columns-labels-5 {
 		per = 1
 	}
 	shown := min(len(h.Cols), (columns-labels-5)/per)
 	shades := []rune(" ░▒▓█")
+	from, to := "", ""
+	if shown > 0 {
+		from, to = cut(h.Cols[0], 20), cut(h.Cols[shown-1], 20)
+	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s: from %s to %s, columns %s to %s\n", diag.Shown(h.Title), short(lo), short(hi), cut(first(h.Cols), 20), cut(last(h.Cols[:shown]), 20))
+	fmt.Fprintf(&out, "%s: from %s to %s, columns %s to %s\n", diag.Shown(h.Title), short(lo), short(hi), from, to)
 	for i, name := range h.Rows {
 		if i == Apart {
 			fmt.Fprintf(&out, "  ... %d rows in all\n", len(h.Rows))
 			break
 		}
-		label := cut(name, 20)
-		fmt.Fprintf(&out, "  %s%s ", strings.Repeat(" ", labels-len([]rune(label))), label)
+		fmt.Fprintf(&out, "  %*s ", labels, cut(name, 20))
 		for _, v := range h.Values[i][:shown] {
 			mark := '·'
 			if !math.IsNaN(v) {
-				strength := h.shade(v, most)
-				if math.IsInf(v, 0) {
-					strength = 1
-				}
-				mark = shades[int(math.Round(strength*4))]
+				mark = shades[int(math.Round(h.shade(v, most)*4))]
 			}
 			switch {
 			case per == 2 && v < 0:
@@ -184,18 +180,4 @@ func (h *Heat) Text(w io.Writer, columns int) error {
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
-}
-
-func first(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return list[0]
-}
-
-func last(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return list[len(list)-1]
 }

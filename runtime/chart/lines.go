@@ -78,8 +78,7 @@ func (l *Lines) SVG() template.HTML {
 	ys := newScale(y0, y1, bottom, top, l.LogY, true)
 	yticks := ys.ticks(5)
 	names := numbers(yticks)
-	left := 24.0
-	left = math.Max(left, each.Largest(names, func(name string) float64 { return 14 + width(name) }))
+	left := math.Max(24, each.Largest(names, func(name string) float64 { return 14 + width(name) }))
 	xs := newScale(x0, x1, left, pageWidth-16, false, false)
 	c.text("strong", "start", 0, 14, l.Title)
 	if l.YTitle != "" {
@@ -128,8 +127,7 @@ func (l *Lines) legend(c *canvas, at float64) {
 func (l *Lines) xaxis(c *canvas, xs scale, bottom float64) {
 	c.line("axis", xs.from, bottom, xs.to, bottom)
 	if l.Labels != nil {
-		longest := 1.0
-		longest = math.Max(longest, each.Largest(l.Labels, func(s string) float64 { return width(cut(s, 12)) + 12 }))
+		longest := math.Max(1, each.Largest(l.Labels, func(s string) float64 { return width(cut(s, 12)) + 12 }))
 		every := max(1, int(math.Ceil(longest*float64(len(l.Labels))/(xs.to-xs.from))))
 		for k := 0; k < len(l.Labels); k += every {
 			if x := xs.at(float64(k + 1)); x >= xs.from && x <= xs.to {

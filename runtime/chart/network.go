@@ -32,12 +32,8 @@ func (n *Network) SVG() template.HTML {
 	at, height := n.layout()
 	c := &canvas{width: pageWidth, height: height}
 	c.text("strong", "start", 0, 14, n.Title)
-	most := 0.0
-	for _, a := range n.Arcs {
-		if finite(a.Value) {
-			most = math.Max(most, math.Abs(a.Value))
-		}
-	}
+	finiteArcs := each.Where(n.Arcs, func(a Arc) bool { return finite(a.Value) })
+	most := each.Largest(finiteArcs, func(a Arc) float64 { return math.Abs(a.Value) })
 	radius := font
 	if len(n.Nodes) > Apart/2 {
 		radius = 5

@@ -28,21 +28,27 @@ type TextOptions struct {
 // WriteText writes the result for people to read.
 func (r *Result) WriteText(w io.Writer, opts TextOptions) error {
 	t := &textReport{r: r, opts: opts}
-	if r.Oracle == "" { // it ended before there was a problem (Unfinished)
-		_, err := io.WriteString(w, diag.ShownLines(fmt.Sprintf("%s: %s (%s)\n", r.Model, r.Status, r.Reason)))
-		return err
-	}
-	if r.Status == status.Infeasible && !r.HasPoint() { // there is no x and no F to show
+	switch {
+	case r.Oracle == "": // it ended before there was a problem (Unfinished)
+		fmt.Fprintf(&t.b, "%s: %s (%s)\n", r.Model, r.Status, r.Reason)
+	case r.Status == status.Infeasible && !r.HasPoint(): // there is no x and no F to show
 		t.status()
 		fmt.Fprintf(&t.b, "seed %d, %.3g s\n", r.Seed, r.Time)
-		_, err := io.WriteString(w, diag.ShownLines(t.b.String()))
-		return err
+	default:
+		t.whole()
 	}
+	_, err := io.WriteString(w, diag.ShownLines(t.b.String()))
+	return err
+}
+
+// whole writes a result that has an x.
+func (t *textReport) whole() {
+	r := t.r
 	t.heading()
-	if opts.Width > 0 {
+	if t.opts.Width > 0 {
 		words := t.b.String()
 		t.b.Reset()
-		t.b.WriteString(wrapped(words, opts.Width))
+		t.b.WriteString(wrapped(words, t.opts.Width))
 	}
 	free := map[string]string{}
 	for _, name := range r.Upper.Free {
@@ -57,8 +63,6 @@ func (r *Result) WriteText(w io.Writer, opts TextOptions) error {
 	t.constraints("constraints", activeFirst(r.LowerRows()))
 	t.values("report", r.Report)
 	t.footer()
-	_, err := io.WriteString(w, diag.ShownLines(t.b.String()))
-	return err
 }
 
 type textReport struct {
@@ -116,13 +120,8 @@ func (t *textReport) meaning() {
 	if len(r.Upper.Free) > 0 {
 		fmt.Fprintf(&t.b, "  note: free, as nothing depends on them: %s\n", t.names(r.Upper.Free))
 	}
-	zero := len(r.Upper.Hypergradient) > 0 && r.Stationarity.Strict // at a kink it is one of several
-	for _, v := range r.Upper.Hypergradient {
-		for _, g := range v.Data {
-			zero = zero && g == 0
-		}
-	}
-	if zero {
+	some := func(g float64) bool { return g != 0 }
+	if len(r.Upper.Hypergradient) > 0 && r.Stationarity.Strict && !slices.ContainsFunc(r.Upper.Hypergradient.Entries(), some) { // at a kink it is one of several
 		fmt.Fprintf(&t.b, "  note: the gradient is exactly zero: an optimum of a smooth stretch of F, or one where it does not react to x\n")
 	}
 }
@@ -234,8 +233,7 @@ func (t *textReport) rates(title string, r *Rates, slope float64) {
 		fmt.Fprintf(&t.b, "%s: none; %s\n", title, r.Reason)
 		return
 	}
-	all := Values{{Name: "F", Data: []float64{slope}}}
-	all = append(all, r.Variables...)
+	all := append(Values{{Name: "F", Data: []float64{slope}}}, r.Variables...)
 	for _, v := range r.Multipliers {
 		v.Name = "multiplier " + v.Name
 		all = append(all, v)

@@ -3,9 +3,9 @@ package document
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 )
 
@@ -92,15 +92,8 @@ func (ties *Ties) exactLines() []string {
 
 // Decided reports that what was taken is known to be what the rule picks: of optimistic and pessimistic ties that F is known with the answer best, or worst, for the leader.
 func (ties *Ties) Decided() bool {
-	switch {
-	case ties.Unique:
-		return true
-	case ties.Rule == Optimistic:
-		return !math.IsNaN(float64(ties.Optimistic))
-	case ties.Rule == Pessimistic:
-		return !math.IsNaN(float64(ties.Pessimistic))
-	}
-	return true
+	picked := map[string]Number{Optimistic: ties.Optimistic, Pessimistic: ties.Pessimistic}[ties.Rule]
+	return ties.Unique || !math.IsNaN(float64(picked))
 }
 
 // same reports that two values of F differ by no more than ties do.
@@ -135,14 +128,5 @@ func (t *textReport) constraints(title string, rows []ConstraintRow) {
 
 // activeFirst are rows in their order, but for active ones, which no cut takes away.
 func activeFirst(rows []ConstraintRow) []ConstraintRow {
-	slices.SortStableFunc(rows, func(a, b ConstraintRow) int {
-		switch {
-		case a.Active() && !b.Active():
-			return -1
-		case b.Active() && !a.Active():
-			return 1
-		}
-		return 0
-	})
-	return rows
+	return append(each.Where(rows, func(r ConstraintRow) bool { return r.Active() }), each.Where(rows, func(r ConstraintRow) bool { return !r.Active() })...)
 }

@@ -122,8 +122,7 @@ func (vs Values) MarshalJSON() ([]byte, error) {
 			dst = data.AppendLists(dst, v.Shape, ",", entry)
 			continue
 		}
-		keys := each.Below(len(v.Data), v.Key)
-		dst = data.AppendKeyed(dst, keys, ",", ":", entry)
+		dst = data.AppendKeyed(dst, each.Below(len(v.Data), v.Key), ",", ":", entry)
 	}
 	return append(dst, '}'), nil
 }
@@ -213,8 +212,7 @@ func ShapeWords(shape []int) string {
 	case 1:
 		return fmt.Sprintf("vector[%d]", shape[0])
 	case 2:
-	default:
-		return fmt.Sprintf("an array of shape %v", shape)
+		return fmt.Sprintf("matrix[%d, %d]", shape[0], shape[1])
 	}
-	return fmt.Sprintf("matrix[%d, %d]", shape[0], shape[1])
+	return fmt.Sprintf("an array of shape %v", shape)
 }

@@ -14,6 +14,8 @@ import (
 	"bilevelc/internal/each"
 	"bilevelc/runtime"
 	"bilevelc/runtime/chart"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Plot writes a value of a result as a chart of text, for a terminal of so many
@@ -124,17 +126,14 @@ func ChartOf(v runtime.Value, s *Structure) chart.Chart {
 	}
 	cols := axes[len(axes)-1]
 	rows := axes[:len(axes)-1]
+	row := func(i int) []float64 { return v.Data[i*cols.Size : (i+1)*cols.Size] }
 	names := each.Below(len(v.Data)/max(1, cols.Size), func(i int) string { return placeText(rows, i) })
 	if len(names) <= len(chart.Colors) && cols.Size > len(chart.Colors) && (cols.Labels != nil && ordered(cols) || s != nil && s.Ordered[v.Name]) {
-		l := &chart.Lines{Title: v.Name, Mark: math.NaN(), Labels: labels(cols)}
-		l.Series = append(l.Series, each.Below(len(names), func(i int) chart.Series {
-			return chart.Series{Name: names[i], X: counted(cols.Size), Y: v.Data[i*cols.Size : (i+1)*cols.Size]}
-		})...)
-		return l
+		return &chart.Lines{Title: v.Name, Mark: math.NaN(), Labels: labels(cols), Series: each.Below(len(names), func(i int) chart.Series {
+			return chart.Series{Name: names[i], X: counted(cols.Size), Y: row(i)}
+		})}
 	}
-	h := &chart.Heat{Title: v.Name, Rows: names, Cols: labels(cols)}
-	h.Values = append(h.Values, each.Below(len(names), func(i int) []float64 { return v.Data[i*cols.Size : (i+1)*cols.Size] })...)
-	return h
+	return &chart.Heat{Title: v.Name, Rows: names, Cols: labels(cols), Values: each.Below(len(names), row)}
 }
 
 func ofList(v runtime.Value, axis runtime.Axis, s *Structure) chart.Chart {
@@ -212,10 +211,7 @@ func (g *Graph) network(v runtime.Value) chart.Chart {
 		if g.From[k] < 0 || g.To[k] < 0 {
 			continue
 		}
-		sum := 0.0
-		for _, f := range v.Data[k*inner : (k+1)*inner] {
-			sum += f
-		}
+		sum := floats.Sum(v.Data[k*inner : (k+1)*inner])
 		n.Arcs = append(n.Arcs, chart.Arc{From: g.From[k], To: g.To[k], Name: v.Name + "[" + labelText(first, k) + "]", Value: sum})
 	}
 	return n

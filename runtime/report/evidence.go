@@ -51,10 +51,7 @@ func (v *view) certificate(r *runtime.Result, report *certify.Report) {
 		if g := c.Goldstein; g != nil {
 			add("Goldstein certificate", fmt.Sprintf("a convex combination of %s of F within %s of the point, with a normal of the leader's set, has norm %s; the gradients' errors add at most %s",
 				diag.Count(len(g.Samples), "gradient", "gradients"), chart.Number(g.Delta, 3), chart.Number(g.Norm, 3), chart.Number(g.GradientError, 3)))
-			for k, s := range g.Samples {
-				if k == mostRows {
-					break
-				}
+			for k, s := range g.Samples[:min(len(g.Samples), mostRows)] {
 				v.Samples = append(v.Samples, sampleView{strconv.Itoa(k + 1), chart.Number(s.Weight, 6), chart.Number(linalg.Distance(s.Point, r.Upper.Variables.Entries()), 3), chart.Number(linalg.Norm(s.Gradient), 6)})
 			}
 		}
@@ -68,9 +65,8 @@ func (v *view) certificate(r *runtime.Result, report *certify.Report) {
 	if b := r.Budget; b != nil {
 		add("budget", fmt.Sprintf("the theorem predicts %s evaluations of F (%s); the run took %d", b.Evaluations.Brief(), b.Basis, b.Actual))
 	}
-	if report == nil {
-		return
+	if report != nil {
+		v.Checks = each.Of(report.Checks, func(c certify.Check) checkView { return checkView{c.OK, strings.TrimSpace(c.String())} })
+		v.Unchecked = report.Unchecked
 	}
-	v.Checks = append(v.Checks, each.Of(report.Checks, func(c certify.Check) checkView { return checkView{c.OK, strings.TrimSpace(c.String())} })...)
-	v.Unchecked = report.Unchecked
 }

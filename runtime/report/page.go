@@ -128,10 +128,8 @@ func (p *Page) view() *view {
 	if err := r.Intact(); err != nil {
 		v.Warnings = append(v.Warnings, "This page is not to be relied on: "+err.Error()+".")
 	}
-	if p.Verified != nil {
-		if n := len(p.Verified.Failures()); n > 0 {
-			v.Warnings = append(v.Warnings, fmt.Sprintf("%d of %d claims of the document do not hold when they are derived again: see the certificate.", n, len(p.Verified.Checks)))
-		}
+	if p.Verified != nil && !p.Verified.OK() {
+		v.Warnings = append(v.Warnings, fmt.Sprintf("%d of %d claims of the document do not hold when they are derived again: see the certificate.", len(p.Verified.Failures()), len(p.Verified.Checks)))
 	}
 	v.figures(r)
 	if r.HasPoint() && r.Oracle != "" {
@@ -152,10 +150,7 @@ func (p *Page) view() *view {
 	v.course(r)
 	v.search(r)
 	v.starts(r)
-	for _, e := range r.Sensitivity {
-		if len(v.Sensitivity) == mostRows {
-			break
-		}
+	for _, e := range r.Sensitivity[:min(len(r.Sensitivity), mostRows)] {
 		row := sensitivityView{Entry: e.Entry, Right: e.Right.Objective.Text(), Reason: e.Right.Reason}
 		if e.Left != nil {
 			row.Left = e.Left.Objective.Text()
@@ -247,13 +242,7 @@ func valueOf(u runtime.Value, s *Structure, sides map[string]string) valueView {
 	if len(u.Data) == 1 && len(u.Dimensions()) == 0 {
 		out.Scalar = chart.Number(u.Data[0], 10)
 		if n := note(0); n != "" {
-			out.Note = "at its bound: " + n
-			switch n {
-			case "fixed":
-				out.Note = "fixed by its bounds"
-			case "free":
-				out.Note = "free: nothing depends on it"
-			}
+			out.Note = cmp.Or(map[string]string{"fixed": "fixed by its bounds", "free": "free: nothing depends on it"}[n], "at its bound: "+n)
 		}
 		return out
 	}
@@ -263,18 +252,15 @@ func valueOf(u runtime.Value, s *Structure, sides map[string]string) valueView {
 	}
 	c := ChartOf(u, s)
 	if b, ok := c.(*chart.Bars); ok && sides != nil {
-		b.Notes = append(b.Notes, each.Below(len(u.Data), func(k int) string { return note(k) })...)
+		b.Notes = each.Below(len(u.Data), note)
 	}
 	out.Chart = c.SVG()
 	out.Header = append(axisNames(u), "value")
 	if sides != nil {
 		out.Header = append(out.Header, "at bound")
 	}
-	for k, f := range u.Data {
-		if k == mostRows {
-			out.Left = len(u.Data) - k
-			break
-		}
+	out.Left = max(0, len(u.Data)-mostRows)
+	for k, f := range u.Data[:len(u.Data)-out.Left] {
 		row := append(u.Key(k), chart.Number(f, 10))
 		if sides != nil {
 			row = append(row, note(k))
@@ -305,10 +291,8 @@ func (v *view) rows(r *runtime.Result) {
 
 // rowViews are the first of many rows, and how many are left.
 func rowViews(rows []runtime.ConstraintRow) (out []rowView, left int) {
-	for k, r := range rows {
-		if k == mostRows {
-			return out, len(rows) - k
-		}
+	left = max(0, len(rows)-mostRows)
+	for _, r := range rows[:len(rows)-left] {
 		row := rowView{Name: r.Name, Residual: chart.Number(r.Residual, 3), State: r.State}
 		if r.State == "weak" {
 			row.State = "biactive"
@@ -318,7 +302,7 @@ func rowViews(rows []runtime.ConstraintRow) (out []rowView, left int) {
 		}
 		out = append(out, row)
 	}
-	return out, 0
+	return out, left
 }
 
 // over are curves of a run as a chart.
@@ -353,8 +337,6 @@ func (v *view) course(r *runtime.Result) {
 		bound := math.NaN()
 		if r.Global != nil && !math.IsInf(float64(r.Global.Bound), 0) {
 			bound = float64(r.Global.Bound)
-		}
-		if !math.IsNaN(bound) {
 			series = append(series, chart.Series{Name: "bound on F", X: []float64{x[0], x[n-1]}, Y: []float64{bound, bound}})
 		}
 		v.Course = append(v.Course, over("F", r.Upper.Sense, xTitle, false, series...))
@@ -428,5 +410,5 @@ func (v *view) starts(r *runtime.Result) {
 
 func (v *view) model(src *diag.Source, r *runtime.Result) {
 	v.Model, v.ModelName = highlight(src, r.Diagnostics), src.Name
-	v.Diagnostics = append(v.Diagnostics, each.Of(r.Diagnostics, func(d *diag.Diagnostic) string { return d.Error() })...)
+	v.Diagnostics = each.Of(r.Diagnostics, (*diag.Diagnostic).Error)
 }

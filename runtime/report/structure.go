@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/lang"
 	"bilevelc/runtime"
@@ -210,7 +209,7 @@ families:
 		if 10*whole < 6*arcs {
 			continue
 		}
-		g.Nodes = append(g.Nodes, each.Below(nodes, func(k int) string { return labelText(axis, k) })...)
+		g.Nodes = labels(axis)
 		return g
 	}
 	return nil

@@ -2,9 +2,11 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -150,9 +152,7 @@ func axisNames(v runtime.Value) []string {
 }
 
 func valueTable(name string, v runtime.Value) Table {
-	t := Table{Name: name, Header: append(axisNames(v), "value")}
-	t.Rows = append(t.Rows, each.Below(len(v.Data), func(k int) []string { return append(v.Key(k), full(v.Data[k])) })...)
-	return t
+	return Table{name, append(axisNames(v), "value"), each.Below(len(v.Data), func(k int) []string { return append(v.Key(k), full(v.Data[k])) })}
 }
 
 // rowsTable is a table of constraints, with a column more for the states of rows that
@@ -183,10 +183,7 @@ func rowsTable(name string, rows []runtime.ConstraintRow, states bool) Table {
 func sensitivityTable(r *runtime.Result) Table {
 	t := Table{Name: "sensitivity", Header: []string{"of", "to", "right", "left"}}
 	for _, e := range r.Sensitivity {
-		left := e.Left
-		if left == nil {
-			left = e.Right
-		}
+		left := cmp.Or(e.Left, e.Right)
 		row := func(of string, right, left float64) {
 			t.Rows = append(t.Rows, []string{of, e.Entry, full(right), full(left)})
 		}
@@ -213,18 +210,11 @@ func sensitivityTable(r *runtime.Result) Table {
 // the follower's answer and of its multipliers.
 func LineTable(line *runtime.Line) Table {
 	t := Table{Name: "along", Header: []string{line.Along.Entry, "status", "F", "g"}}
-	var shape *runtime.LinePoint
-	for k := range line.Points {
-		if line.Points[k].Variables != nil {
-			shape = &line.Points[k]
-			break
-		}
-	}
-	if shape != nil {
+	if k := slices.IndexFunc(line.Points, func(p runtime.LinePoint) bool { return p.Variables != nil }); k >= 0 {
 		for _, group := range []struct {
 			prefix string
 			values runtime.Values
-		}{{"", shape.Variables}, {"multiplier ", shape.Multipliers}} {
+		}{{"", line.Points[k].Variables}, {"multiplier ", line.Points[k].Multipliers}} {
 			for _, v := range group.values {
 				t.Header = append(t.Header, each.Below(len(v.Data), func(k int) string { return group.prefix + runtime.EntryName(v, k) })...)
 			}
@@ -232,11 +222,7 @@ func LineTable(line *runtime.Line) Table {
 	}
 	for _, p := range line.Points {
 		row := []string{full(float64(p.At)), p.Status.String(), full(float64(p.Objective)), full(float64(p.Lower))}
-		for _, vs := range []runtime.Values{p.Variables, p.Multipliers} {
-			for _, v := range vs {
-				row = append(row, each.Of(v.Data, full)...)
-			}
-		}
+		row = append(row, each.Of(slices.Concat(p.Variables.Entries(), p.Multipliers.Entries()), full)...)
 		for len(row) < len(t.Header) {
 			row = append(row, "NaN")
 		}

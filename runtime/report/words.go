@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/chart"
@@ -23,7 +22,7 @@ func answer(r *runtime.Result) []string {
 		if r.Reason != "" {
 			say("The reason given: %s.", r.Reason)
 		}
-		return append(out, meaningOf(r.Status))
+		return append(out, meanings[r.Status])
 	case r.Method == "":
 		say("This is an evaluation at a given upper point; the upper level was not solved. There F = %s (the leader wants to %s it), and the follower's objective is %s (to %s).",
 			r.Upper.Objective.Text(), r.Upper.Sense, r.Lower.Objective.Text(), r.Lower.Sense)
@@ -35,7 +34,7 @@ func answer(r *runtime.Result) []string {
 		if r.Reason != "" {
 			say("The reason given: %s.", r.Reason)
 		}
-		out = append(out, meaningOf(r.Status))
+		out = append(out, meanings[r.Status])
 	}
 	s := r.Stationarity
 	if s.Measure != "" && s.Measure != "none" && !math.IsNaN(float64(s.Value)) {
@@ -81,29 +80,19 @@ func answer(r *runtime.Result) []string {
 	return out
 }
 
-// meaningOf says what a status other than solved means for the reader.
-func meaningOf(s runtime.Status) string {
-	switch s {
-	case runtime.Infeasible:
-		return "Infeasible means that no choice of the leader was found for which all constraints hold, or that there is none; the reason names the rows that contradict each other."
-	case runtime.Unbounded:
-		return "Unbounded means that an objective improves without end where the constraints allow it: a bound or a term of the model is missing."
-	case runtime.LimitReached:
-		return "A limit on iterations or time ended the run before its target was met: with a larger one, or --resume, it goes on."
-	case runtime.BudgetSpent:
-		return "The method used up the budget that its theorem sets; what the theorem promises is about a point drawn at random from the run."
-	case runtime.NumericalFailure:
-		return "A numerical failure means that the run could not go on, or could not show what it was to show: the point is not to be relied on without a look at the reason."
-	case runtime.Interrupted:
-		return "The run was interrupted; --resume goes on from its checkpoint."
-	}
-	return ""
+// meanings say what a status other than solved means for the reader.
+var meanings = map[runtime.Status]string{
+	runtime.Infeasible:       "Infeasible means that no choice of the leader was found for which all constraints hold, or that there is none; the reason names the rows that contradict each other.",
+	runtime.Unbounded:        "Unbounded means that an objective improves without end where the constraints allow it: a bound or a term of the model is missing.",
+	runtime.LimitReached:     "A limit on iterations or time ended the run before its target was met: with a larger one, or --resume, it goes on.",
+	runtime.BudgetSpent:      "The method used up the budget that its theorem sets; what the theorem promises is about a point drawn at random from the run.",
+	runtime.NumericalFailure: "A numerical failure means that the run could not go on, or could not show what it was to show: the point is not to be relied on without a look at the reason.",
+	runtime.Interrupted:      "The run was interrupted; --resume goes on from its checkpoint.",
 }
 
 // worst is the largest KKT residual.
 func worst(r runtime.Residuals) runtime.Number {
-	w := each.Largest([]runtime.Number{r.Stationarity, r.Primal, r.Dual, r.Complementarity}, func(v runtime.Number) float64 { return float64(v) })
-	return runtime.Number(w)
+	return max(0, r.Stationarity, r.Primal, r.Dual, r.Complementarity)
 }
 
 func are(n int) string {
