@@ -143,15 +143,7 @@ func block(self string, t task, o options, s *summary, end time.Time) uint64 {
 			kind, detail = "endless", fmt.Sprintf("silent for %v", patience)
 		}
 		r := &report{Seed: from + done, Family: t.file}
-		if o.mutate != "" {
-			if files, err := modelTexts(o.mutate); err == nil {
-				r.Text = mutantOf(files, r.Seed)
-			}
-		} else if o.systems {
-			r.Text = drawSystem(r.Seed).text()
-		} else if t.file == "" {
-			r.Text = strings.Join(texts(from+done), "// in other units:\n")
-		} else {
+		if r.Text = o.subject().text(r.Seed); t.file != "" {
 			detail = fmt.Sprintf("%s, %s: %s", t.file, combinations()[from+done], detail)
 		}
 		r.Findings = []finding{{Kind: kind, Detail: detail}}

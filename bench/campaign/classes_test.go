@@ -2,13 +2,10 @@ package main
 
 import (
 	"flag"
-	"math/big"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"bilevelc/bench/campaign/truth"
-	"bilevelc/internal/exact"
 	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
@@ -20,51 +17,51 @@ var classes = flag.Int("classes", 24, "models of each class that TestClasses sol
 
 // tied draws a feasible program whose rows tie y to x: equalities and inequalities through a
 // common point on the edge of X and of the bounds of y, rows in x alone, sums and multiples.
-func (g *generator) tied() *truth.Model {
-	m := &truth.Model{Dx: 1 + g.IntN(3), Dy: 1 + g.IntN(4)}
-	g.lowerObjective(m)
-	g.upperObjective(m)
-	m.XLo, m.XHi = g.box(m.Dx, 0.08)
-	m.YLo, m.YHi = truth.Zeros(m.Dy), make([]*big.Rat, m.Dy)
+func (g *generator) tied() {
+	g.Dx, g.Dy = 1+g.IntN(3), 1+g.IntN(4)
+	g.lowerObjective()
+	g.upperObjective()
+	g.Lo, g.Hi = g.box(g.Dx, 0.08)
+	_, g.yHi = free(g.Dy)
+	g.yLo = make([]float64, g.Dy)
 	if g.chance(0.5) {
-		m.YLo, m.YHi = g.box(m.Dy, 0.1)
+		g.yLo, g.yHi = g.box(g.Dy, 0.1)
 	}
-	x0, y0 := g.inside(m.XLo, m.XHi), g.inside(m.YLo, m.YHi)
+	x0, y0 := g.inside(g.Lo, g.Hi), g.inside(g.yLo, g.yHi)
 	for k := range 1 + g.IntN(4) {
-		r := truth.Row{A: g.vector(m.Dx, 0.7), C: g.vector(m.Dy, 0.6)}
-		r.A[g.IntN(m.Dx)] = g.positive(3)
+		r := truth.Linear{A: g.entries(g.Dx, 0.7), C: g.entries(g.Dy, 0.6)}
+		r.A[g.IntN(g.Dx)] = g.positive(3)
 		if g.chance(0.15) { // a part of X
-			r.C = truth.Zeros(m.Dy)
+			r.C = make([]float64, g.Dy)
 		}
-		r.Rhs = new(big.Rat).Add(exact.Dot(r.A, x0), exact.Dot(r.C, y0))
-		if r.Equal = k < m.Dy && g.chance(0.6); !r.Equal && g.chance(0.5) {
-			r.Rhs.Add(r.Rhs, g.positive(3))
+		r.Rhs = dot(r.A, x0) + dot(r.C, y0)
+		if r.Equal = k < g.Dy && g.chance(0.6); !r.Equal && g.chance(0.5) {
+			r.Rhs += g.positive(3)
 		}
-		m.Rows = append(m.Rows, r)
+		g.add(r)
 		if g.chance(0.15) {
-			by := g.positive(3)
-			m.Rows = append(m.Rows, truth.Row{A: times(r.A, by), C: times(r.C, by), Rhs: new(big.Rat).Mul(r.Rhs, by), Equal: r.Equal})
+			multiple := combined(g.positive(3), r, 0, r)
+			multiple.Equal = r.Equal
+			g.add(multiple)
 		}
 	}
-	return m
 }
 
 // linear draws a program with linear f over a quadratic follower: F is piecewise linear.
-func (g *generator) linear() *truth.Model {
-	m := &truth.Model{Dx: 1 + g.IntN(3), Dy: 1 + g.IntN(5)}
-	g.lowerObjective(m)
-	m.F = truth.Function{Lx: g.vector(m.Dx, 0.7), Ly: g.vector(m.Dy, 0.7)}
-	m.F.Ly[g.IntN(m.Dy)] = g.positive(3)
-	m.XLo, m.XHi = g.box(m.Dx, 0.05)
-	m.YLo, m.YHi = make([]*big.Rat, m.Dy), make([]*big.Rat, m.Dy)
+func (g *generator) linear() {
+	g.Dx, g.Dy = 1+g.IntN(3), 1+g.IntN(5)
+	g.lowerObjective()
+	g.F = truth.Quadratic{C: g.entries(g.Dx+g.Dy, 0.7), H: square(g.Dx + g.Dy)}
+	g.F.C[g.Dx+g.IntN(g.Dy)] = g.positive(3)
+	g.Lo, g.Hi = g.box(g.Dx, 0.05)
+	g.yLo, g.yHi = free(g.Dy)
 	switch g.IntN(3) {
 	case 0:
-		m.YLo = truth.Zeros(m.Dy)
+		g.yLo = make([]float64, g.Dy)
 	case 1:
-		m.YLo, m.YHi = g.box(m.Dy, 0.1)
+		g.yLo, g.yHi = g.box(g.Dy, 0.1)
 	}
-	g.rows(m, g.inside(m.XLo, m.XHi), g.inside(m.YLo, m.YHi))
-	return m
+	g.constraints(g.inside(g.Lo, g.Hi), g.inside(g.yLo, g.yHi))
 }
 
 // Two classes of which many once ended as "infeasible", or without an answer: every statement
@@ -73,7 +70,7 @@ func TestClasses(t *testing.T) {
 	count := members.Count(*classes)
 	for _, class := range []struct {
 		name string
-		draw func(*generator) *truth.Model
+		draw func(*generator)
 	}{
 		{"rows tie y to x", (*generator).tied},
 		{"linear f", (*generator).linear},
@@ -84,11 +81,13 @@ func TestClasses(t *testing.T) {
 			ends := map[bool]map[string]int{false: {}, true: {}}
 			solved, open := 0, 0
 			for seed := range members.Seeds(t, *classes) {
-				g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x7469))}
-				m := class.draw(g)
-				dimension := m.Dimension()
+				g := newGenerator(seed, 0x7469, 6)
+				class.draw(g)
+				m := g.finish()
+				m.turned = g.chance(0.2)
+				e := newExamination(&report{Seed: seed, Text: m.text()}, m)
+				dimension := e.eval.Dimension()
 				full := dimension == m.Dx
-				e := newExamination(m, style{turned: g.chance(0.2)}, seed)
 				r := e.run(runtime.Options{Seed: 1, Starts: 1, TimeLimit: timeLimit})
 				if r == nil {
 					t.Errorf("seed %d: no result", seed)
@@ -109,7 +108,7 @@ func TestClasses(t *testing.T) {
 					case !f.Soft:
 						t.Errorf("seed %d: %s: %s", seed, f.Kind, f.Detail)
 					case strings.HasPrefix(f.Kind, "default "):
-						t.Logf("seed %d, dimension %d of %d: %s: %s\n%s", seed, dimension, m.Dx, f.Kind, f.Detail, e.text)
+						t.Logf("seed %d, dimension %d of %d: %s: %s\n%s", seed, dimension, m.Dx, f.Kind, f.Detail, e.Text)
 					}
 				}
 			}

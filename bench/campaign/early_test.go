@@ -44,10 +44,10 @@ func TestEndedEarly(t *testing.T) {
 	t.Parallel()
 	ended, count := 0, members.Count(*early)
 	ask := func(seed uint64, limited func(uint64, runtime.Options) runtime.Options) {
-		m, family, qs := questions(seed)
-		r := &report{Seed: seed, Family: family}
+		qs := questions(seed)
 		q := qs[len(qs)-1]
-		r.ask(m, q.style, limited(seed, q.opts), nil)
+		r := &report{Seed: seed, Family: q.family}
+		r.examined(question{q.system, limited(seed, q.opts)}, nil)
 		for _, f := range r.Findings {
 			if !f.Soft {
 				t.Errorf("seed %d (%s): %s: %s\n%s", seed, r.Family, f.Kind, f.Detail, r.Small)

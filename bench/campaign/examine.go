@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -22,64 +21,29 @@ const exactly = 1e-8
 // resolved is what values of F at points that are known to rounding may differ by, relative to their terms.
 const resolved = 1e-11
 
-// inquiry is one system under the eyes of the truth.
-type inquiry struct {
-	*report
-	*system
-	rng     *rand.Rand
-	problem *runtime.Problem
-	best    *truth.Answer // F's least value
-}
-
-// examineSystem asks the tool about the system of a seed, and reduces what shows a false statement.
+// examineSystem asks the tool about the system of a seed.
 func examineSystem(seed uint64) *report {
 	if seed%(uint64(len(families))+1) == uint64(len(families)) {
 		return examineSmooth(seed)
 	}
 	s := drawSystem(seed)
 	r := &report{Seed: seed, Family: s.family}
-	ask(r, s, seed)
-	for _, f := range r.Findings {
-		if !f.Soft {
-			if strings.HasPrefix(f.Kind, "eval") {
-				continue
-			}
-			small, found := reduce(s, seed, f.Kind)
-			if found != nil {
-				r.Small, r.SmallFindings = small.text(), found
-			}
-			break
-		}
-	}
+	r.asked(s, enumerated)
 	return r
 }
 
-// ask examines one system.
-func ask(r *report, s *system, seed uint64) {
-	r.Text = s.text()
-	defer r.caught()
-	q := &inquiry{report: r, system: s, rng: rand.New(rand.NewPCG(seed, 0x61736b))}
-	q.run()
-}
-
-func (q *inquiry) run() {
-	model, err := runtime.Compile("model.blv", q.Text)
-	if err != nil {
-		q.false("refused", "compile: %v", mainError(err))
-		return
-	}
+// enumerated asks about a system whose optimum is found by enumeration.
+func enumerated(r *report, s *system) {
+	q := newInquiry(r, s, 0x61736b)
 	q.best = q.Minimize(&q.F, truth.Region{})
-	problem, err := model.Bind(nil, runtime.BindOptions{})
-	if err != nil {
-		switch {
-		case !q.best.Feasible:
-			q.outcome("refused at bind, and infeasible")
-		default:
-			q.false("refused", "bind: %v", mainError(err))
+	if !q.bind(func(string) string {
+		if q.best.Feasible {
+			return ""
 		}
+		return ", and infeasible"
+	}) {
 		return
 	}
-	q.problem = problem
 	opts := runtime.Options{Seed: q.rng.Uint64N(100) + 1, TimeLimit: timeLimit}
 	switch q.rng.IntN(8) {
 	case 0:
@@ -88,7 +52,7 @@ func (q *inquiry) run() {
 		opts.Search = runtime.SearchNone
 	}
 	began := time.Now()
-	result, err := problem.Solve(context.Background(), opts)
+	result, err := q.problem.Solve(context.Background(), opts)
 	q.Seconds = time.Since(began).Seconds()
 	if err != nil {
 		if strings.Contains(err.Error(), "E0904") && slices.Contains(q.Whole, true) {
@@ -107,7 +71,7 @@ func (q *inquiry) run() {
 				q.false("note", "solved, and %s", note)
 			}
 		}
-		q.verified(result, q.lies() > before)
+		q.verified(result, "default", q.lies() > before)
 		q.proof(result)
 		q.forge(result)
 	}
@@ -193,46 +157,6 @@ func (q *inquiry) snapped(r *runtime.Result, before int) {
 	q.soft("off a tie by rounding", "", "%s: %s", found[0].Kind, found[0].Detail)
 }
 
-// read gives entries by the names that the model has for them.
-func (q *inquiry) read(vs runtime.Values, name string, n int, units []int) []float64 {
-	out := make([]float64, n)
-	for j := range out {
-		if v, ok := vs.Get(name); ok {
-			out[j] = v.Data[j]
-		} else if v, ok := vs.Get(fmt.Sprintf("%s%d", name, j+1)); ok {
-			out[j] = v.Data[0]
-		} else {
-			out[j] = math.NaN()
-		}
-		out[j] *= math.Pow10(-at(units, j))
-	}
-	return out
-}
-
-func (q *inquiry) upperOf(vs runtime.Values) []float64 { return q.read(vs, "x", q.Dx, q.ux) }
-func (q *inquiry) lowerOf(r *runtime.Result) []float64 {
-	return q.read(r.Lower.Variables, "y", q.Dy, q.uy)
-}
-
-// ofF is F in the truth's sense and units.
-func (q *inquiry) ofF(v runtime.Number) float64 {
-	if q.maxF {
-		v = -v
-	}
-	return float64(v) * math.Pow10(-q.uf)
-}
-
-// multipliers are those of the rows that are not bounds, 0 for the others.
-func (q *inquiry) multipliersOf(r *runtime.Result) []float64 {
-	out := make([]float64, len(q.Rows))
-	for i := range out {
-		if v, ok := r.Lower.Multipliers.Get(fmt.Sprintf("r%d", i+1)); ok && q.bound[i] == 0 {
-			out[i] = v.Data[0] * math.Pow10(at(q.ur, i)-q.ug)
-		}
-	}
-	return out
-}
-
 // point checks x, y, F and what is said of ties.
 func (q *inquiry) point(r *runtime.Result, of string) {
 	x, y := q.upperOf(r.Upper.Variables), q.lowerOf(r)
@@ -248,18 +172,12 @@ func (q *inquiry) point(r *runtime.Result, of string) {
 			if of == "eval" && k == 1 {
 				break
 			}
-			v, terms := -row.Rhs, math.Abs(row.Rhs)
-			for j, a := range row.A {
-				v, terms = v+a*x[j], terms+math.Abs(a*x[j])
-			}
-			for j, c := range row.C {
-				v, terms = v+c*y[j], terms+math.Abs(c*y[j])
-			}
+			v, terms := row.Misses(x, y), row.Terms(x, y)
 			tolerance := exactly * (1 + terms)
 			for j, c := range row.C {
 				tolerance = math.Max(tolerance, math.Abs(c)*known[j])
 			}
-			if v > tolerance || row.Equal && v < -tolerance {
+			if v > tolerance {
 				q.false(of+" row violated", "row %d of level %d by %.3g of %.3g at x = %v, y = %v", i+1, k, v, terms, x, y)
 			}
 		}
@@ -276,10 +194,7 @@ func (q *inquiry) point(r *runtime.Result, of string) {
 func (q *inquiry) known(x, y []float64) []float64 {
 	out := make([]float64, len(y))
 	for _, row := range q.Rows {
-		terms := math.Abs(row.Rhs)
-		for j, a := range row.A {
-			terms += math.Abs(a * x[j])
-		}
+		terms := row.Terms(x, make([]float64, q.Dy))
 		for j, c := range row.C {
 			if c != 0 {
 				out[j] = math.Max(out[j], truth.Given*terms/math.Abs(c))
@@ -431,20 +346,5 @@ func (q *inquiry) proof(r *runtime.Result) {
 		q.false("proof rejected", "%s", report.Failures()[0])
 	default:
 		q.outcome("proof verified")
-	}
-}
-
-// verified asks the tool to check its own document.
-func (q *inquiry) verified(r *runtime.Result, wrong bool) {
-	report, err := q.problem.Verify(r)
-	switch {
-	case err != nil:
-		q.false("verify error", "%s: %v", r.Status, firstLine(err))
-	case report.OK() && wrong:
-		q.false("verify accepts", "%s: a document with the false statement above", r.Status)
-	case !report.OK() && r.Status == runtime.Solved && !wrong:
-		q.false("verify rejects", "%s: %s", r.Status, report.Failures()[0])
-	case !report.OK() && !wrong:
-		q.soft("verify rejects a run without an answer", r.Reason, "%s: %s", r.Status, report.Failures()[0])
 	}
 }

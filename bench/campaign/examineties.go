@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"math"
 	"slices"
 	"strconv"
@@ -148,23 +147,6 @@ func (q *inquiry) without() *truth.System {
 	s := *q.System
 	s.Upper = nil
 	return &s
-}
-
-// evaluate asks for F and the follower's answers at x.
-func (q *inquiry) evaluate(x []float64) (*runtime.Result, error) {
-	values := runtime.Values{}
-	if q.vector {
-		values = runtime.Values{{Name: "x", Shape: []int{q.Dx}}}
-	}
-	for j := range x {
-		v := x[j] * math.Pow10(at(q.ux, j))
-		if q.vector {
-			values[0].Data = append(values[0].Data, v)
-		} else {
-			values = append(values, runtime.Value{Name: q.x(j), Data: []float64{v}})
-		}
-	}
-	return q.problem.Eval(context.Background(), values, runtime.Options{})
 }
 
 // evaluations asks for F and the follower's answers at points of X.

@@ -140,14 +140,7 @@ func (q *inquiry) wrongAnswer(x, y []float64, f, terms float64) bool {
 		return true
 	}
 	for _, r := range q.Rows {
-		v, size := -r.Rhs, math.Abs(r.Rhs)
-		for j, a := range r.A {
-			v, size = v+a*x[j], size+math.Abs(a*x[j])
-		}
-		for j, c := range r.C {
-			v, size = v+c*y[j], size+math.Abs(c*y[j])
-		}
-		if v > 1e-5*(1+size) || r.Equal && v < -1e-5*(1+size) {
+		if r.Misses(x, y) > 1e-5*(1+r.Terms(x, y)) {
 			return true
 		}
 	}

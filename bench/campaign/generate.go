@@ -1,170 +1,248 @@
 package main
 
 import (
-	"math/big"
+	"math"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 
 	"bilevelc/bench/campaign/truth"
 	"bilevelc/internal/each"
-	"bilevelc/internal/exact"
 )
 
 // generator draws programs. Numbers are small decimals, so that rows meet,
 // depend on each other and touch exactly, as in models that people write.
 type generator struct {
 	*rand.Rand
-	family string
+	*system
+	odds     int       // of halves and of tenths, one each
+	yLo, yHi []float64 // of programs that are examined, until their rows are drawn
+}
+
+// newGenerator draws by a seed from a stream of its own.
+func newGenerator(seed, stream uint64, odds int) *generator {
+	return &generator{Rand: rand.New(rand.NewPCG(seed, stream)), system: &system{System: &truth.System{}}, odds: odds}
 }
 
 func (g *generator) chance(p float64) bool { return g.Float64() < p }
 
 // integer is a number of -k..k.
-func (g *generator) integer(k int) *big.Rat { return truth.Rat(int64(g.IntN(2*k+1)-k), 1) }
+func (g *generator) integer(k int) float64 { return float64(g.IntN(2*k+1) - k) }
 
-// number is a small decimal: an integer, a half, or a tenth.
-func (g *generator) number(k int) *big.Rat {
-	switch g.IntN(6) {
+// number is a decimal of few digits: most often an integer, now and then a half, or tenths.
+func (g *generator) number(k int) float64 {
+	switch g.IntN(g.odds) {
 	case 0:
-		return truth.Rat(int64(g.IntN(4*k+1)-2*k), 2)
+		return g.integer(2*k) / 2
 	case 1:
-		return truth.Rat(int64(g.IntN(20*k+1)-10*k), 10)
+		return g.integer(10*k) / 10
 	}
 	return g.integer(k)
 }
 
 // positive is number without zero and sign.
-func (g *generator) positive(k int) *big.Rat {
+func (g *generator) positive(k int) float64 {
 	for {
-		if v := g.number(k); v.Sign() != 0 {
-			return v.Abs(v)
+		if v := math.Abs(g.number(k)); v > 0 {
+			return v
 		}
 	}
 }
 
-func (g *generator) vector(n int, density float64) []*big.Rat {
-	v := truth.Zeros(n)
-	for j := range v {
+// sign is 1 or -1.
+func (g *generator) sign() float64 { return float64(1 - 2*g.IntN(2)) }
+
+func (g *generator) array(n int, density float64, k int) []float64 {
+	return each.Below(n, func(int) float64 {
 		if g.chance(density) {
-			v[j] = g.number(3)
+			return g.number(k)
 		}
+		return 0
+	})
+}
+
+func (g *generator) entries(n int, density float64) []float64 { return g.array(n, density, 3) }
+
+func (g *generator) matrix(m, n int, density float64) [][]float64 {
+	return each.Below(m, func(int) []float64 { return g.entries(n, density) })
+}
+
+// row adds an inequality of the follower; bound is 1+j for a bound of y_j that is part of its box.
+func (g *generator) row(a, c []float64, rhs float64, bound int) {
+	g.Rows, g.bound = append(g.Rows, truth.Linear{A: a, C: c, Rhs: decimal(rhs)}), append(g.bound, bound)
+}
+
+// add adds a row of the follower that is no bound.
+func (g *generator) add(r truth.Linear) {
+	r.Rhs = fine(r.Rhs)
+	g.Rows, g.bound = append(g.Rows, r), append(g.bound, 0)
+}
+
+// rounded rounds what is made of decimals by sums and products back to one of n places.
+func rounded(v float64, n int) float64 {
+	t, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'f', n, 64), 64)
+	return t + 0
+}
+
+func decimal(v float64) float64 { return rounded(v, 4) }
+
+// fine is a decimal that multiples of multiples are.
+func fine(v float64) float64 { return rounded(v, 9) }
+
+func unit(n, j int, v float64) []float64 {
+	e := make([]float64, n)
+	e[j] = v
+	return e
+}
+
+func square(n int) [][]float64 {
+	return each.Below(n, func(int) []float64 { return make([]float64, n) })
+}
+
+func dot(a, b []float64) (sum float64) {
+	for i := range a {
+		sum += a[i] * b[i]
 	}
-	return v
+	return sum
 }
 
-func (g *generator) matrix(m, n int, density float64) [][]*big.Rat {
-	return each.Below(m, func(int) []*big.Rat { return g.vector(n, density) })
+func zero(v []float64) bool {
+	return !slices.ContainsFunc(v, func(t float64) bool { return t != 0 })
 }
 
-// model draws one program of a random family.
-func (g *generator) model() *truth.Model {
+// combined is u a + v b of two rows.
+func combined(u float64, a truth.Linear, v float64, b truth.Linear) truth.Linear {
+	sum := func(a, b []float64) []float64 {
+		return each.Below(len(a), func(j int) float64 { return fine(u*a[j] + v*b[j]) })
+	}
+	return truth.Linear{A: sum(a.A, b.A), C: sum(a.C, b.C), Rhs: fine(u*a.Rhs + v*b.Rhs)}
+}
+
+// model draws one program of a random family that is examined (examine.go).
+func (g *generator) model() {
 	if g.chance(0.15) {
 		g.family = "network"
-		return g.network()
+		g.network()
+		return
 	}
 	g.family = "rows"
-	m := &truth.Model{}
-	m.Dx = 1 + g.IntN(3)
+	g.Dx = 1 + g.IntN(3)
 	if g.chance(0.2) {
-		m.Dx = 1 + g.IntN(5)
+		g.Dx = 1 + g.IntN(5)
 	}
-	m.Dy = 1 + g.IntN(min(5, 8-m.Dx))
-	g.lowerObjective(m)
-	g.upperObjective(m)
-	g.sets(m)
+	g.Dy = 1 + g.IntN(min(5, 8-g.Dx))
+	g.lowerObjective()
+	g.upperObjective()
+	g.sets()
 	// A point that satisfies the rows to come, so that most programs have one.
-	x0, y0 := g.inside(m.XLo, m.XHi), g.inside(m.YLo, m.YHi)
-	g.rows(m, x0, y0)
+	x0, y0 := g.inside(g.Lo, g.Hi), g.inside(g.yLo, g.yHi)
+	g.constraints(x0, y0)
 	if g.chance(0.15) {
 		g.family = "weak"
-		g.cone(m)
+		g.cone()
 	}
-	if g.chance(0.2) && g.entire(m) {
+	if g.chance(0.2) && g.entire() {
 		g.family = "smooth"
-		g.terms(m)
+		g.terms()
 	}
 	if g.chance(0.08) {
-		g.upperTerm(m)
+		g.upperTerm()
 	}
-	return m
+}
+
+// finish gives the box of y to the rows, which are drawn.
+func (g *generator) finish() *system {
+	g.vector, g.Whole, g.block = true, make([]bool, g.Dx), make([]int, g.Dy)
+	for j := range g.Dy {
+		if lo := g.yLo[j]; !math.IsInf(lo, -1) {
+			g.row(make([]float64, g.Dx), unit(g.Dy, j, -1), -lo, 1+j)
+		}
+		if hi := g.yHi[j]; !math.IsInf(hi, 1) {
+			g.row(make([]float64, g.Dx), unit(g.Dy, j, 1), hi, 1+j)
+		}
+	}
+	g.grow()
+	return g.system
 }
 
 // lowerObjective draws a strongly convex quadratic in y, coupled with x.
-func (g *generator) lowerObjective(m *truth.Model) {
-	m.G = truth.Function{Lx: truth.Zeros(m.Dx), Ly: g.vector(m.Dy, 0.7), Xy: g.matrix(m.Dx, m.Dy, 0.6), Yy: make([][]*big.Rat, m.Dy)}
-	for j := range m.Dy {
-		m.G.Yy[j] = truth.Zeros(m.Dy)
-		m.G.Yy[j][j] = g.positive(3)
+func (g *generator) lowerObjective() {
+	g.Linear, g.P, g.Q = g.entries(g.Dy, 0.7), g.matrix(g.Dx, g.Dy, 0.6), square(g.Dy)
+	for j := range g.Dy {
+		g.Q[j][j] = g.positive(3)
 		if g.chance(0.05) {
-			m.G.Yy[j][j] = truth.Rat(1, 100)
+			g.Q[j][j] = 0.01
 		}
 	}
 	if g.chance(0.5) { // + L L'
-		l := g.matrix(m.Dy, 1+g.IntN(m.Dy), 0.6)
-		for i := range m.Dy {
-			for j := range m.Dy {
-				for k := range l[i] {
-					m.G.Yy[i][j].Add(m.G.Yy[i][j], new(big.Rat).Mul(l[i][k], l[j][k]))
-				}
+		l := g.matrix(g.Dy, 1+g.IntN(g.Dy), 0.6)
+		for i := range g.Dy {
+			for j := range g.Dy {
+				g.Q[i][j] = decimal(g.Q[i][j] + dot(l[i], l[j]))
 			}
 		}
 	}
 	if g.chance(0.2) {
-		m.G.Ly = truth.Zeros(m.Dy)
+		g.Linear = make([]float64, g.Dy)
 	}
 	if g.chance(0.1) {
-		m.G.Lx = g.vector(m.Dx, 0.5)
+		g.OfX = g.entries(g.Dx, 0.5)
 	}
 }
 
 // upperObjective draws a linear function, or one with squares and products.
-func (g *generator) upperObjective(m *truth.Model) {
-	m.F = truth.Function{Lx: g.vector(m.Dx, 0.7), Ly: g.vector(m.Dy, 0.7)}
+func (g *generator) upperObjective() {
+	n := g.Dx + g.Dy
+	g.F = truth.Quadratic{C: g.entries(n, 0.7), H: square(n)}
 	if g.chance(0.35) { // linear over a quadratic follower: F has kinks
-		m.F.Ly[g.IntN(m.Dy)] = g.positive(3)
+		g.F.C[g.Dx+g.IntN(g.Dy)] = g.positive(3)
 		return
 	}
-	m.F.Yy = make([][]*big.Rat, m.Dy)
-	for j := range m.Dy {
-		m.F.Yy[j] = truth.Zeros(m.Dy)
+	for j := g.Dx; j < n; j++ {
 		if g.chance(0.8) {
-			m.F.Yy[j][j] = g.positive(2)
+			g.F.H[j][j] = g.positive(2)
 		}
 	}
-	m.F.Xx = make([][]*big.Rat, m.Dx)
-	for j := range m.Dx {
-		m.F.Xx[j] = truth.Zeros(m.Dx)
+	for j := range g.Dx {
 		if g.chance(0.5) {
-			m.F.Xx[j][j] = g.positive(2)
+			g.F.H[j][j] = g.positive(2)
 		}
 	}
 	if g.chance(0.3) {
-		m.F.Xy = g.matrix(m.Dx, m.Dy, 0.4)
+		for i, row := range g.matrix(g.Dx, g.Dy, 0.4) {
+			for j, v := range row {
+				g.F.H[i][g.Dx+j], g.F.H[g.Dx+j][i] = v, v
+			}
+		}
 	}
 }
 
 // sets draws the boxes: of x mostly there, of y of any kind, some of zero width.
-func (g *generator) sets(m *truth.Model) {
-	m.XLo, m.XHi = g.box(m.Dx, 0.08)
+func (g *generator) sets() {
+	g.Lo, g.Hi = g.box(g.Dx, 0.08)
 	if g.chance(0.06) {
-		m.XLo, m.XHi = make([]*big.Rat, m.Dx), make([]*big.Rat, m.Dx)
+		g.Lo, g.Hi = free(g.Dx)
 	}
-	m.YLo, m.YHi = make([]*big.Rat, m.Dy), make([]*big.Rat, m.Dy)
+	g.yLo, g.yHi = free(g.Dy)
 	switch g.IntN(4) {
 	case 0, 1:
-		m.YLo = truth.Zeros(m.Dy)
+		g.yLo = make([]float64, g.Dy)
 	case 2:
-		m.YLo, m.YHi = g.box(m.Dy, 0.15)
+		g.yLo, g.yHi = g.box(g.Dy, 0.15)
 	}
 }
 
-func (g *generator) box(n int, closed float64) (lo, hi []*big.Rat) {
-	lo, hi = make([]*big.Rat, n), make([]*big.Rat, n)
+func free(n int) (lo, hi []float64) {
+	return slices.Repeat([]float64{math.Inf(-1)}, n), slices.Repeat([]float64{math.Inf(1)}, n)
+}
+
+func (g *generator) box(n int, closed float64) (lo, hi []float64) {
+	lo, hi = slices.Repeat([]float64{-1}, n), slices.Repeat([]float64{1}, n)
 	whole := g.chance(0.4)
 	for j := range n {
-		lo[j], hi[j] = truth.Rat(-1, 1), truth.Rat(1, 1)
 		if !whole {
 			lo[j] = g.number(2)
-			hi[j] = new(big.Rat).Add(lo[j], g.positive(3))
+			hi[j] = decimal(lo[j] + g.positive(3))
 		}
 		if g.chance(closed) {
 			hi[j] = lo[j]
@@ -174,146 +252,118 @@ func (g *generator) box(n int, closed float64) (lo, hi []*big.Rat) {
 }
 
 // inside draws a point of a box, often on its boundary.
-func (g *generator) inside(lo, hi []*big.Rat) []*big.Rat {
-	out := make([]*big.Rat, len(lo))
-	for j := range out {
+func (g *generator) inside(lo, hi []float64) []float64 {
+	return each.Below(len(lo), func(j int) float64 {
 		switch {
-		case lo[j] == nil && hi[j] == nil:
-			out[j] = g.number(2)
-		case hi[j] == nil:
-			out[j] = new(big.Rat).Add(lo[j], truth.Rat(int64(g.IntN(5)), 2))
-		default:
-			t := truth.Rat(int64(g.IntN(5)), 4)
-			out[j] = new(big.Rat).Sub(hi[j], lo[j])
-			out[j].Add(lo[j], out[j].Mul(out[j], t))
+		case math.IsInf(lo[j], -1):
+			return g.number(2)
+		case math.IsInf(hi[j], 1):
+			return lo[j] + float64(g.IntN(5))/2
 		}
-	}
-	return out
+		return decimal(lo[j] + (hi[j]-lo[j])*float64(g.IntN(5))/4)
+	})
 }
 
-// rows draws the constraints of both levels: free ones, through a point, in x
+// constraints draws the rows of both levels: free ones, through a point, in x
 // alone, copies and multiples of earlier ones, contradictions now and then.
-func (g *generator) rows(m *truth.Model, x0, y0 []*big.Rat) {
-	room := func() *big.Rat {
+func (g *generator) constraints(x0, y0 []float64) {
+	room := func() float64 {
 		if g.chance(0.35) {
-			return new(big.Rat)
+			return 0
 		}
 		return g.positive(3)
 	}
-	bounds := 0
-	for j := range m.YLo {
-		if m.YLo[j] != nil {
-			bounds++
-		}
-		if m.YHi[j] != nil {
-			bounds++
-		}
-	}
+	bounds := len(each.Where(slices.Concat(g.yLo, g.yHi), func(v float64) bool { return !math.IsInf(v, 0) }))
 	n := g.IntN(max(1, 10-bounds))
 	if n > 5 {
 		n = g.IntN(6)
 	}
 	equalities := 0
 	for range n {
-		r := truth.Row{A: truth.Zeros(m.Dx), C: g.vector(m.Dy, 0.6)}
+		r := truth.Linear{A: make([]float64, g.Dx), C: g.entries(g.Dy, 0.6)}
 		if g.chance(0.5) {
-			r.A = g.vector(m.Dx, 0.5)
+			r.A = g.entries(g.Dx, 0.5)
 		}
 		if g.chance(0.06) { // reads x alone
-			r.A, r.C = g.vector(m.Dx, 0.8), truth.Zeros(m.Dy)
+			r.A, r.C = g.entries(g.Dx, 0.8), make([]float64, g.Dy)
 		}
 		if g.chance(0.07) { // forces a variable
-			j := g.IntN(m.Dy)
-			r.A, r.C = truth.Zeros(m.Dx), truth.Zeros(m.Dy)
-			r.C[j] = truth.Rat(1, 1)
+			r.A, r.C = make([]float64, g.Dx), unit(g.Dy, g.IntN(g.Dy), 1)
 		}
-		r.Rhs = new(big.Rat).Add(exact.Dot(r.A, x0), exact.Dot(r.C, y0))
-		if g.chance(0.25) && equalities < m.Dy {
+		r.Rhs = dot(r.A, x0) + dot(r.C, y0)
+		if g.chance(0.25) && equalities < g.Dy {
 			r.Equal = true
 			equalities++
 		} else {
-			r.Rhs.Add(r.Rhs, room())
+			r.Rhs += room()
 		}
-		if k := len(m.Rows); k > 0 && g.chance(0.12) { // a multiple of an earlier row
-			old, by := m.Rows[g.IntN(k)], g.positive(3)
-			r = truth.Row{A: times(old.A, by), C: times(old.C, by), Rhs: new(big.Rat).Mul(old.Rhs, by), Equal: old.Equal}
-			if !r.Equal && g.chance(0.3) { // and one that faces it
-				r.A, r.C = times(r.A, truth.Rat(-1, 1)), times(r.C, truth.Rat(-1, 1))
-				r.Rhs.Neg(r.Rhs)
+		if k := len(g.Rows); k > 0 && g.chance(0.12) { // a multiple of an earlier row
+			old, by := g.Rows[g.IntN(k)], g.positive(3)
+			r = combined(by, old, 0, old)
+			if r.Equal = old.Equal; !r.Equal && g.chance(0.3) { // and one that faces it
+				r = combined(-by, old, 0, old)
 				if g.chance(0.7) {
-					r.Rhs.Add(r.Rhs, g.positive(2))
+					r.Rhs += g.positive(2)
 				}
 			}
 		} else if k > 1 && g.chance(0.08) { // a sum of two equalities is redundant
-			a, b := m.Rows[g.IntN(k)], m.Rows[g.IntN(k)]
-			r = truth.Row{A: plus(a.A, b.A), C: plus(a.C, b.C), Rhs: new(big.Rat).Add(a.Rhs, b.Rhs), Equal: a.Equal && b.Equal}
+			a, b := g.Rows[g.IntN(k)], g.Rows[g.IntN(k)]
+			r = combined(1, a, 1, b)
+			r.Equal = a.Equal && b.Equal
 		}
 		if g.chance(0.02) {
-			r.Rhs.Sub(r.Rhs, g.positive(3)) // the point is cut off: perhaps nothing is left
+			r.Rhs -= g.positive(3) // the point is cut off: perhaps nothing is left
 		}
-		if truth.AllZero(r.A) && truth.AllZero(r.C) {
-			continue
+		if !zero(r.A) || !zero(r.C) {
+			g.add(r)
 		}
-		m.Rows = append(m.Rows, r)
 	}
-	for g.chance(0.25) && len(m.XRows) < 3 {
-		r := truth.Row{A: g.vector(m.Dx, 0.8)}
-		if truth.AllZero(r.A) {
+	for g.chance(0.25) && len(g.Upper) < 3 {
+		r := truth.Linear{A: g.entries(g.Dx, 0.8), C: make([]float64, g.Dy)}
+		if zero(r.A) {
 			continue
 		}
-		r.Rhs = exact.Dot(r.A, x0)
-		if g.chance(0.2) && len(m.XRows) < m.Dx-1 {
+		r.Rhs = dot(r.A, x0)
+		if g.chance(0.2) && len(g.Upper) < g.Dx-1 {
 			r.Equal = true
 		} else {
-			r.Rhs.Add(r.Rhs, room())
+			r.Rhs += room()
 		}
-		m.XRows = append(m.XRows, r)
+		r.Rhs = fine(r.Rhs)
+		g.Upper = append(g.Upper, r)
 	}
-}
-
-func times(v []*big.Rat, by *big.Rat) []*big.Rat {
-	return each.Of(v, func(t *big.Rat) *big.Rat { return new(big.Rat).Mul(t, by) })
-}
-
-func plus(v, w []*big.Rat) []*big.Rat {
-	return each.Below(len(v), func(j int) *big.Rat { return new(big.Rat).Add(v[j], w[j]) })
 }
 
 // cone turns the lower level into the projection of C x on the nonnegative
 // orthant, or on a polyhedral cone with its apex at a point of X, where every
 // row is weakly active at once.
-func (g *generator) cone(m *truth.Model) {
-	m.Rows = nil
-	m.G.Ly, m.G.Lx = truth.Zeros(m.Dy), truth.Zeros(m.Dx)
-	m.G.Xy = make([][]*big.Rat, m.Dx)
-	for i := range m.G.Xy {
-		m.G.Xy[i] = truth.Zeros(m.Dy)
-		for j := range m.G.Xy[i] {
-			m.G.Xy[i][j] = g.integer(2)
+func (g *generator) cone() {
+	g.Rows, g.bound, g.Upper = nil, nil, nil
+	g.Linear, g.OfX = make([]float64, g.Dy), nil
+	for _, row := range g.P {
+		for j := range row {
+			row[j] = g.integer(2)
 			if j > 0 && g.chance(0.4) { // opposed columns: faces with an empty interior
-				m.G.Xy[i][j].Neg(m.G.Xy[i][j-1])
+				row[j] = -row[j-1] + 0
 			}
 		}
 	}
-	for j := range m.Dx {
-		m.XLo[j], m.XHi[j] = truth.Rat(-1, 1), truth.Rat(1, 1)
+	for j := range g.Dx {
+		g.Lo[j], g.Hi[j] = -1, 1
 	}
-	m.XRows = nil
-	for j := range m.Dy {
-		m.YLo[j], m.YHi[j] = new(big.Rat), nil
-	}
-	if g.chance(0.4) && m.Dy > 1 {
-		r := truth.Row{A: truth.Zeros(m.Dx), C: g.vector(m.Dy, 0.8), Rhs: new(big.Rat)}
-		if !truth.AllZero(r.C) {
-			m.Rows = append(m.Rows, r)
+	_, g.yHi = free(g.Dy)
+	g.yLo = make([]float64, g.Dy)
+	if g.chance(0.4) && g.Dy > 1 {
+		if c := g.entries(g.Dy, 0.8); !zero(c) {
+			g.row(make([]float64, g.Dx), c, 0, 0)
 		}
 	}
 }
 
 // entire tells whether terms may be added: y's bounds leave room.
-func (g *generator) entire(m *truth.Model) bool {
-	for j := range m.YLo {
-		if m.YLo[j] != nil && m.YHi[j] != nil && m.YLo[j].Cmp(m.YHi[j]) == 0 {
+func (g *generator) entire() bool {
+	for j := range g.Dy {
+		if g.yLo[j] == g.yHi[j] {
 			return false
 		}
 	}
@@ -321,15 +371,15 @@ func (g *generator) entire(m *truth.Model) bool {
 }
 
 // terms adds smooth convex terms to the lower objective.
-func (g *generator) terms(m *truth.Model) {
+func (g *generator) terms() {
 	for range 1 + g.IntN(2) {
-		t := truth.Term{Weight: g.positive(2), A: truth.Zeros(m.Dx), C: truth.Zeros(m.Dy), Const: new(big.Rat)}
-		j := g.IntN(m.Dy)
-		t.C[j] = truth.Rat(int64(2*g.IntN(2)-1), 1)
+		t := truth.Term{Weight: g.positive(2), A: make([]float64, g.Dx), C: make([]float64, g.Dy)}
+		j := g.IntN(g.Dy)
+		t.C[j] = -g.sign()
 		switch k := g.IntN(4); {
-		case k == 0 && m.YLo[j] != nil && m.YLo[j].Sign() == 0:
+		case k == 0 && g.yLo[j] == 0:
 			t.Kind = truth.Entropy
-			t.C[j] = truth.Rat(1, 1)
+			t.C[j] = 1
 		case k == 1:
 			t.Kind = truth.Exp
 		case k == 2:
@@ -339,29 +389,28 @@ func (g *generator) terms(m *truth.Model) {
 		}
 		if t.Kind != truth.Entropy {
 			if g.chance(0.5) {
-				t.A[g.IntN(m.Dx)] = g.integer(1)
+				t.A[g.IntN(g.Dx)] = g.integer(1)
 			}
-			if g.chance(0.3) && m.Dy > 1 {
-				t.C[(j+1)%m.Dy] = g.integer(1)
+			if g.chance(0.3) && g.Dy > 1 {
+				t.C[(j+1)%g.Dy] = g.integer(1)
 			}
 		}
-		m.G.Terms = append(m.G.Terms, t)
+		g.LowerTerms = append(g.LowerTerms, t)
 	}
 }
 
 // upperTerm adds a smooth term to the upper objective.
-func (g *generator) upperTerm(m *truth.Model) {
-	t := truth.Term{Kind: []truth.Kind{truth.Exp, truth.Softplus, truth.Sqrt1}[g.IntN(3)], Weight: g.positive(2),
-		A: truth.Zeros(m.Dx), C: truth.Zeros(m.Dy), Const: g.number(1)}
-	t.C[g.IntN(m.Dy)] = g.integer(1)
-	t.A[g.IntN(m.Dx)] = g.integer(1)
-	m.F.Terms = append(m.F.Terms, t)
+func (g *generator) upperTerm() {
+	t := truth.Term{Kind: []truth.Kind{truth.Exp, truth.Softplus, truth.Sqrt1}[g.IntN(3)], Weight: g.positive(2), Const: g.number(1)}
+	t.C = unit(g.Dy, g.IntN(g.Dy), g.integer(1))
+	t.A = unit(g.Dx, g.IntN(g.Dx), g.integer(1))
+	g.UpperTerms = append(g.UpperTerms, t)
 }
 
 // network draws tolls on a small flow network: the follower routes one unit or
 // more at least cost, arcs have capacities, some are closed, and the balance
 // rows of all nodes are stated, one of which is redundant.
-func (g *generator) network() *truth.Model {
+func (g *generator) network() {
 	nodes := 3 + g.IntN(2)
 	type arc struct{ from, to int }
 	var arcs []arc
@@ -374,55 +423,44 @@ func (g *generator) network() *truth.Model {
 			arcs = append(arcs, arc{from, to})
 		}
 	}
-	m := &truth.Model{Dy: len(arcs)}
-	m.Dx = 1 + g.IntN(min(3, 8-m.Dy, m.Dy))
-	demand := truth.Rat(int64(1+g.IntN(3)), 1)
-	zero := func() []*big.Rat { return truth.Zeros(m.Dy) }
-	m.G = truth.Function{Lx: truth.Zeros(m.Dx), Ly: zero(), Xy: make([][]*big.Rat, m.Dx), Yy: make([][]*big.Rat, m.Dy)}
-	m.F = truth.Function{Lx: truth.Zeros(m.Dx), Ly: zero(), Xy: make([][]*big.Rat, m.Dx)}
+	g.Dy = len(arcs)
+	g.Dx = 1 + g.IntN(min(3, 8-g.Dy, g.Dy))
+	n := g.Dx + g.Dy
+	demand := float64(1 + g.IntN(3))
+	g.Linear, g.Q, g.P = make([]float64, g.Dy), square(g.Dy), square(g.Dy)[:g.Dx]
+	g.F = truth.Quadratic{C: make([]float64, n), H: square(n)}
 	for j := range arcs {
-		m.G.Yy[j] = zero()
-		m.G.Yy[j][j] = g.positive(2)
-		m.G.Ly[j] = truth.Rat(int64(g.IntN(4)), 1)
+		g.Q[j][j] = g.positive(2)
+		g.Linear[j] = float64(g.IntN(4))
 	}
-	tolls := g.Perm(m.Dy)
-	for i := range m.Dx {
-		m.G.Xy[i], m.F.Xy[i] = zero(), zero()
-		m.G.Xy[i][tolls[i]] = truth.Rat(1, 1)
-		m.F.Xy[i][tolls[i]] = truth.Rat(-1, 1) // revenue
-		m.XLo = append(m.XLo, new(big.Rat))
-		m.XHi = append(m.XHi, truth.Rat(int64(1+g.IntN(4)), 1))
+	tolls := g.Perm(g.Dy)
+	for i := range g.Dx {
+		j := g.Dx + tolls[i]
+		g.P[i][tolls[i]], g.F.H[i][j], g.F.H[j][i] = 1, -1, -1 // revenue
+		g.Lo, g.Hi = append(g.Lo, 0), append(g.Hi, float64(1+g.IntN(4)))
 	}
 	if g.chance(0.4) {
-		m.F.Ly = g.vector(m.Dy, 0.5)
+		copy(g.F.C[g.Dx:], g.entries(g.Dy, 0.5))
 	}
 	for j := range arcs {
-		m.YLo = append(m.YLo, new(big.Rat))
-		high := truth.Rat(int64(1+g.IntN(4)), 1)
+		high := float64(1 + g.IntN(4))
 		if j >= nodes-1 && g.chance(0.3) {
-			high = new(big.Rat) // closed
-		} else if j < nodes-1 && high.Cmp(demand) < 0 && !g.chance(0.15) {
+			high = 0 // closed
+		} else if j < nodes-1 && high < demand && !g.chance(0.15) {
 			high = demand // the path may be just wide enough
 		}
-		m.YHi = append(m.YHi, high)
+		g.yLo, g.yHi = append(g.yLo, 0), append(g.yHi, high)
 	}
 	for n := range nodes {
-		r := truth.Row{A: truth.Zeros(m.Dx), C: zero(), Rhs: new(big.Rat), Equal: true}
+		r := truth.Linear{A: make([]float64, g.Dx), C: make([]float64, g.Dy), Rhs: map[int]float64{0: demand, nodes - 1: -demand}[n], Equal: true}
 		for j, a := range arcs {
 			if a.from == n {
-				r.C[j].Add(r.C[j], truth.Rat(1, 1))
+				r.C[j]++
 			}
 			if a.to == n {
-				r.C[j].Sub(r.C[j], truth.Rat(1, 1))
+				r.C[j]--
 			}
 		}
-		switch n {
-		case 0:
-			r.Rhs.Set(demand)
-		case nodes - 1:
-			r.Rhs.Neg(demand)
-		}
-		m.Rows = append(m.Rows, r)
+		g.add(r)
 	}
-	return m
 }

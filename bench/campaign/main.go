@@ -23,8 +23,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"bilevelc/internal/each"
 )
 
 type options struct {
@@ -97,19 +100,29 @@ func mutated(dir string) []string {
 // work runs cases, or combinations over a file, in this process.
 func work(w io.Writer, o options) {
 	enc := json.NewEncoder(w)
-	var texts []string
-	if o.mutate != "" {
-		texts = mutated(o.mutate)
-	}
+	about := o.subject()
 	for k := o.seed; k < o.seed+o.count; k++ {
-		if texts != nil {
-			enc.Encode(tryMutant(texts, k))
-		} else if o.models != "" {
-			enc.Encode(tryCombination(o.models, int(k)))
-		} else if o.systems {
-			enc.Encode(examineSystem(k))
-		} else {
-			enc.Encode(examine(k))
-		}
+		enc.Encode(about.ask(k))
 	}
+}
+
+// subject is what a campaign is about: how it asks about a case, and the model of one, "" where it has none of its own.
+type subject struct {
+	ask  func(k uint64) *report
+	text func(k uint64) string
+}
+
+func (o options) subject() subject {
+	switch {
+	case o.mutate != "":
+		files := mutated(o.mutate)
+		return subject{func(k uint64) *report { return tryMutant(files, k) }, func(k uint64) string { return mutantOf(files, k) }}
+	case o.models != "":
+		return subject{func(k uint64) *report { return tryCombination(o.models, int(k)) }, func(uint64) string { return "" }}
+	case o.systems:
+		return subject{examineSystem, func(k uint64) string { return drawSystem(k).text() }}
+	}
+	return subject{examine, func(k uint64) string {
+		return strings.Join(each.Of(questions(k), func(q question) string { return q.text() }), "// in other units:\n")
+	}}
 }

@@ -3,31 +3,31 @@ package main
 import (
 	"math"
 	"slices"
+	"time"
 
 	"bilevelc/bench/campaign/truth"
 	"bilevelc/internal/each"
 )
 
-// reduce takes away from a system whatever a finding of a kind does not need.
-func reduce(s *system, seed uint64, kind string) (*system, []finding) {
-	shows := func(t *system) []finding {
-		r := &report{Seed: seed, Family: t.family}
-		ask(r, t, seed)
-		if slices.ContainsFunc(r.Findings, func(f finding) bool { return f.Kind == kind }) {
-			return r.Findings
-		}
-		return nil
-	}
+// reduceTime bounds the search for a smaller program of which something false is said.
+const reduceTime = 20 * time.Second
+
+// reduce takes away from a program whatever the findings do not need that shows looks for.
+func reduce(s *system, shows func(*system) []finding) (*system, []finding) {
+	end := time.Now().Add(reduceTime)
 	var found []finding
 	for again := true; again; {
 		again = false
-		for k := 0; ; k++ {
+		for k := 0; time.Now().Before(end); k++ {
 			t := s.clone()
 			steps := t.simplifications()
 			if k == len(steps) {
 				break
 			}
 			steps[k]()
+			if s.strict() && !t.strict() || !truth.Definite(t.Q, -1e-9) {
+				continue // another class
+			}
 			if f := shows(t); f != nil {
 				s, found, again = t, f, true
 				k--
@@ -54,7 +54,15 @@ func (s *system) clone() *system {
 			r.A, r.C = slices.Clone(r.A), slices.Clone(r.C)
 		}
 	}
-	t.bound = slices.Clone(t.bound)
+	for _, terms := range []*[]truth.Term{&u.UpperTerms, &u.LowerTerms} {
+		*terms = slices.Clone(*terms)
+		for i := range *terms {
+			t := &(*terms)[i]
+			t.A, t.C = slices.Clone(t.A), slices.Clone(t.C)
+		}
+	}
+	u.OfX = slices.Clone(u.OfX)
+	t.bound, t.block = slices.Clone(t.bound), slices.Clone(t.block)
 	t.ux, t.uy, t.ur, t.uu = slices.Clone(t.ux), slices.Clone(t.uy), slices.Clone(t.ur), slices.Clone(t.uu)
 	return &t
 }
@@ -81,7 +89,7 @@ func (s *system) simplifications() []func() {
 		}
 	}
 	alone := func() {}
-	for _, b := range []*bool{&s.maxF, &s.maxG, &s.turned} {
+	for _, b := range []*bool{&s.maxF, &s.maxG, &s.turned, &s.tables} {
 		when(*b, func() { *b = false })
 	}
 	for _, u := range []*int{&s.uf, &s.ug} {
@@ -92,15 +100,25 @@ func (s *system) simplifications() []func() {
 			when(u[i] != 0, func() { u[i] = 0 })
 		}
 	}
+	for j := range s.Dy {
+		when(s.Dy > 1, func() { s.dropY(j) })
+	}
+	for j := range s.Dx {
+		when(s.Dx > 1, func() { s.dropX(j) })
+	}
+	for _, terms := range []*[]truth.Term{&s.UpperTerms, &s.LowerTerms} {
+		for i := range *terms {
+			when(true, func() { *terms = slices.Delete(*terms, i, i+1) })
+		}
+	}
+	when(s.OfX != nil, func() { s.OfX = nil })
 	for i := range s.Rows {
 		when(true, func() { s.drop(i) })
 	}
 	for i := range s.Upper {
 		when(true, func() {
-			s.Upper = slices.Delete(s.Upper, i, i+1)
-			if s.uu != nil {
-				s.uu = slices.Delete(s.uu, i, i+1)
-			}
+			less(i, &s.Upper)
+			less(i, &s.uu)
 		})
 	}
 	for i, whole := range s.Whole {
@@ -148,17 +166,71 @@ func (s *system) simplifications() []func() {
 	return all
 }
 
+// less takes entry i away from each list that has one.
+func less[T any](i int, lists ...*[]T) {
+	for _, l := range lists {
+		if i < len(*l) {
+			*l = slices.Delete(*l, i, i+1)
+		}
+	}
+}
+
 // drop takes row i of the follower away.
 func (s *system) drop(i int) {
-	s.Rows = slices.Delete(s.Rows, i, i+1)
-	s.bound = slices.Delete(s.bound, i, i+1)
-	if s.ur != nil {
-		s.ur = slices.Delete(s.ur, i, i+1)
-	}
-	at := s.Dx + s.Dy + i
-	s.F.C = slices.Delete(s.F.C, at, at+1)
-	s.F.H = slices.Delete(s.F.H, at, at+1)
+	less(i, &s.Rows)
+	less(i, &s.bound, &s.ur)
+	s.dropOfF(s.Dx + s.Dy + i)
+}
+
+func (s *system) dropOfF(i int) {
+	less(i, &s.F.C)
+	less(i, &s.F.H)
 	for k := range s.F.H {
-		s.F.H[k] = slices.Delete(s.F.H[k], at, at+1)
+		less(i, &s.F.H[k])
+	}
+}
+
+func (s *system) dropX(j int) {
+	less(j, &s.Lo, &s.Hi, &s.OfX)
+	less(j, &s.Whole)
+	less(j, &s.ux)
+	less(j, &s.P)
+	s.dropOfF(j)
+	s.Dx--
+	s.dropOfLinear(func(a, _ *[]float64) { less(j, a) })
+}
+
+func (s *system) dropY(j int) {
+	for i := len(s.Rows) - 1; i >= 0; i-- {
+		if s.bound[i] == 1+j {
+			s.drop(i)
+		} else if s.bound[i] > 1+j {
+			s.bound[i]--
+		}
+	}
+	less(j, &s.block, &s.uy)
+	less(j, &s.Linear)
+	less(j, &s.Q)
+	for _, m := range [][][]float64{s.Q, s.P} {
+		for i := range m {
+			less(j, &m[i])
+		}
+	}
+	s.dropOfF(s.Dx + j)
+	s.Dy--
+	s.dropOfLinear(func(_, c *[]float64) { less(j, c) })
+}
+
+// dropOfLinear changes the coefficients of rows and terms.
+func (s *system) dropOfLinear(change func(a, c *[]float64)) {
+	for _, rows := range [][]truth.Linear{s.Rows, s.Upper} {
+		for i := range rows {
+			change(&rows[i].A, &rows[i].C)
+		}
+	}
+	for _, terms := range [][]truth.Term{s.UpperTerms, s.LowerTerms} {
+		for i := range terms {
+			change(&terms[i].A, &terms[i].C)
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"bilevelc/runtime"
@@ -54,11 +53,11 @@ func bisect(f func(float64) float64) float64 {
 }
 
 func drawSmooth(seed uint64) *smooth {
-	g := &systems{Rand: rand.New(rand.NewPCG(seed, 0x736d6f6f))}
-	s := &smooth{lo: -g.positive(3), hi: g.positive(3), xlo: -g.positive(4), xhi: g.positive(4), c: g.small(3), e: g.small(3), weight: g.positive(2)}
+	g := newGenerator(seed, 0x736d6f6f, 8)
+	s := &smooth{lo: -g.positive(3), hi: g.positive(3), xlo: -g.positive(4), xhi: g.positive(4), c: g.number(3), e: g.number(3), weight: g.positive(2)}
 	for range 1 + g.IntN(3) {
 		s.kind = append(s.kind, g.IntN(len(phis)))
-		s.a, s.b, s.d = append(s.a, g.positive(2)*float64(1-2*g.IntN(2))), append(s.b, g.small(3)), append(s.d, g.small(4))
+		s.a, s.b, s.d = append(s.a, g.positive(2)*g.sign()), append(s.b, g.number(3)), append(s.d, g.number(4))
 	}
 	return s
 }
@@ -91,14 +90,8 @@ func (s *smooth) text() string {
 func examineSmooth(seed uint64) *report {
 	s := drawSmooth(seed)
 	r := &report{Seed: seed, Family: "smooth g", Text: s.text()}
-	model, err := runtime.Compile("model.blv", r.Text)
-	if err != nil {
-		r.false("refused", "%v", mainError(err))
-		return r
-	}
-	problem, err := model.Bind(nil, runtime.BindOptions{})
-	if err != nil {
-		r.false("refused", "%v", mainError(err))
+	problem := r.bind(func(string) string { return "" })
+	if problem == nil {
 		return r
 	}
 	began := time.Now()

@@ -7,14 +7,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"bilevelc/bench/campaign/truth"
-	"bilevelc/bench/clock"
+	"bilevelc/internal/each"
 	"bilevelc/runtime"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // oddOptions draws method, oracle and solver with small budgets.
@@ -37,13 +38,11 @@ func (g *generator) oddOptions(opts *runtime.Options) {
 }
 
 // solve solves the program and checks the status and every number.
-func (e *examination) solve(p *runtime.Problem, opts runtime.Options, joint float64) *runtime.Result {
-	began, worked := time.Now(), clock.Process()
+func (e *examination) solve(opts runtime.Options, joint float64) *runtime.Result {
+	ended := e.within(opts.TimeLimit)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*timeLimit)
 	defer cancel()
-	r, err := p.Solve(ctx, opts)
-	took := time.Since(began)
-	worked = clock.Process() - worked
+	r, err := e.problem.Solve(ctx, opts)
 	how := "default"
 	if opts.Method+opts.Oracle+opts.Solver != "" {
 		how = opts.Method + "/" + opts.Oracle + "/" + opts.Solver
@@ -61,13 +60,10 @@ func (e *examination) solve(p *runtime.Problem, opts runtime.Options, joint floa
 	} else {
 		e.outcome("combination %s", r.Status)
 	}
-	// On a machine that does other work a limit is met late: what counts is the time that this process had, and of one that waits, ten times the limit.
-	if late := opts.TimeLimit + 5*time.Second; took > late && (worked > late || took > 10*late) {
-		e.false("beyond the time limit", "%s: %v for a limit of %v", how, took, opts.TimeLimit)
-	}
+	ended(how)
 	var at []float64
 	if r.HasPoint() {
-		at = e.upperPoint(r)
+		at = e.upperOf(r.Upper.Variables)
 		if out := e.eval.OutsideX(at); out > 1e-7*(1+math.Sqrt(dot(at, at))) {
 			e.false("outside X", "%s: by %.3g at x = %v", how, out, at)
 		}
@@ -79,7 +75,7 @@ func (e *examination) solve(p *runtime.Problem, opts runtime.Options, joint floa
 		}
 		return r
 	case runtime.Unbounded:
-		if e.model.XLo[0] != nil {
+		if !e.unlimited() {
 			e.false("unbounded", "%s: X is bounded: %s", how, r.Reason)
 		} else {
 			e.unbounded(r, how)
@@ -111,7 +107,7 @@ func (e *examination) solve(p *runtime.Problem, opts runtime.Options, joint floa
 	if r.Status == runtime.Solved && pt != nil {
 		e.stationary(r, at, how)
 	}
-	e.verify(p, r, how, e.lies() > before)
+	e.verified(r, how, e.lies() > before)
 	return r
 }
 
@@ -139,22 +135,22 @@ func generic(s string) string { return digits.ReplaceAllString(s, "#") }
 // stationary checks that a solved point is one: that within delta there are
 // gradients of F whose convex combination plus a normal is as small as claimed.
 func (e *examination) stationary(r *runtime.Result, x []float64, how string) {
-	s := e.style.scale
+	s := e.scale()
 	pt, ok := e.eval.At(x)
 	if !ok {
 		return
 	}
-	delta := float64(r.Stationarity.Delta) * e.unitOf(s.X, -1)
-	claim := (float64(r.Stationarity.Value) + max(0, nanZero(float64(r.Stationarity.GradientError)))) * e.unitOf(s.X-s.F, 1)
+	delta := float64(r.Stationarity.Delta) * math.Pow10(-s.X)
+	claim := (float64(r.Stationarity.Value) + max(0, nanZero(float64(r.Stationarity.GradientError)))) * math.Pow10(s.X-s.F)
 	extent := e.extent()
-	if e.model.XLo[0] == nil { // x has its own size alone
+	if e.unlimited() { // x has its own size alone
 		extent = math.Max(extent, largest(x))
 	}
 	switch {
-	case delta > 1e-2*extent && e.model.XLo[0] == nil && largest(x) == 0:
+	case delta > 1e-2*extent && e.unlimited() && largest(x) == 0:
 		// Neither X nor the point says how long x is: any unit is as good.
 		e.soft("delta without a length", "", "%s: delta %.3g where X is free, at x = 0", how, delta)
-	case delta > 1e-2*extent && largest(x) == 0 && e.model.Dimension() == 0:
+	case delta > 1e-2*extent && largest(x) == 0 && e.eval.Dimension() == 0:
 		// Around the only point there is any radius says the same, and nothing says how long it is.
 		e.soft("delta without a length", "", "%s: delta %.3g where 0 is the only x", how, delta)
 	case delta > 1e-2*extent:
@@ -163,8 +159,8 @@ func (e *examination) stationary(r *runtime.Result, x []float64, how string) {
 	var given [][]float64
 	if r.Certificate != nil && r.Certificate.Goldstein != nil {
 		for _, sample := range r.Certificate.Goldstein.Samples {
-			z := e.times(sample.Point, -s.X)
-			if math.Sqrt(distance(z, x)) <= delta*(1+1e-6)+1e-13 {
+			z := times64(sample.Point, math.Pow10(-s.X))
+			if floats.Distance(z, x, 2) <= delta*(1+1e-6)+1e-13 {
 				given = append(given, z)
 			}
 		}
@@ -188,7 +184,7 @@ func (e *examination) stationary(r *runtime.Result, x []float64, how string) {
 	rho := math.Max(2*delta, 1e-6*extent)
 	if r.Certificate != nil && r.Certificate.GradientMapping != nil { // it is of a point as near as this, at which the room of rows is another
 		m := r.Certificate.GradientMapping
-		allowed += root * size * m.Norm / m.Smoothness * e.unitOf(s.X, -1) / rho
+		allowed += root * size * m.Norm / m.Smoothness * math.Pow10(-s.X) / rho
 	}
 	descent := e.eval.Descent(pt, rho, gradients)
 	if len(gradients) == 0 || descent > allowed || descent > 1e-3*size {
@@ -225,47 +221,16 @@ func nanZero(v float64) float64 {
 	return v
 }
 
-func distance(a, b []float64) float64 {
-	sum := 0.0
-	for j := range a {
-		sum += (a[j] - b[j]) * (a[j] - b[j])
-	}
-	return sum
-}
-
 // extent is the size of X's box.
 func (e *examination) extent() float64 {
-	lo, hi := e.box()
-	size := 0.0
-	for j := range lo {
-		size = math.Max(size, hi[j]-lo[j])
-	}
+	size := each.LargestBelow(e.Dx, func(j int) float64 {
+		lo, hi := e.side(j)
+		return hi - lo
+	})
 	if size == 0 {
 		return 1
 	}
 	return size
-}
-
-// verify asks the tool to check its own document, of which something was found to be
-// wrong, or nothing.
-func (e *examination) verify(p *runtime.Problem, r *runtime.Result, how string, wrong bool) {
-	report, err := p.Verify(r)
-	if err != nil {
-		e.false("verify error", "%s, %s: %v", how, r.Status, firstLine(err))
-		return
-	}
-	failed := ""
-	if f := report.Failures(); len(f) > 0 {
-		failed = f[0].Claim + ": " + f[0].Detail
-	}
-	switch {
-	case failed == "" && wrong:
-		e.false("verify accepts", "%s, %s: a document with the false statement above", how, r.Status)
-	case failed != "" && r.Status == runtime.NumericalFailure:
-		e.soft("verify rejects a failed run", "", "%s: %s", how, failed)
-	case failed != "" && !wrong:
-		e.false("verify rejects", "%s, %s: %s", how, r.Status, failed)
-	}
 }
 
 // unbounded checks that F falls far below what it is near the origin.
@@ -281,21 +246,21 @@ func (e *examination) unbounded(r *runtime.Result, how string) {
 func (e *examination) compare(plain, again *runtime.Result) {
 	if again == nil && (plain.Status == runtime.NumericalFailure || e.entropic()) {
 		// As where the rows hold y at the edge of g's domain: rounding decides whether that shows before the run.
-		e.soft("rescaled copy refused", "", "%+v, and the program is %s: %s", e.style.scale, plain.Status, generic(plain.Reason))
+		e.soft("rescaled copy refused", "", "%+v, and the program is %s: %s", e.scale(), plain.Status, generic(plain.Reason))
 		return
 	}
 	if again == nil {
-		e.false("rescaled copy refused", "%+v", e.style.scale)
+		e.false("rescaled copy refused", "%+v", e.scale())
 		return
 	}
 	if plain.Status != again.Status {
-		e.soft("rescaled copy ends otherwise", "", "%s, rescaled by %+v %s (%s)", plain.Status, e.style.scale, again.Status, generic(again.Reason))
+		e.soft("rescaled copy ends otherwise", "", "%s, rescaled by %+v %s (%s)", plain.Status, e.scale(), again.Status, generic(again.Reason))
 		return
 	}
 	if plain.Status != runtime.Solved || plain.Method != again.Method {
 		return
 	}
-	f := float64(again.Upper.Objective) * e.unitOf(e.style.scale.F, -1)
+	f := float64(again.Upper.Objective) * math.Pow10(-e.scale().F)
 	if far(f, float64(plain.Upper.Objective)) > 1e-4 {
 		e.outcome("rescaled copy: another local answer")
 	}

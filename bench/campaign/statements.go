@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"bilevelc/bench/campaign/truth"
+	"bilevelc/internal/each"
 	"bilevelc/runtime"
 )
 
@@ -30,8 +31,8 @@ const rounding = 0x1p-48
 // statements checks what a result says of the lower level and of F at its x.
 // It returns the truth there, nil where it is not known.
 func (e *examination) statements(r *runtime.Result, of string) *truth.Point {
-	s := e.style.scale
-	x := e.upperPoint(r)
+	s := e.scale()
+	x := e.upperOf(r.Upper.Variables)
 	pt, ok := e.eval.At(x)
 	if !ok {
 		e.outcome("truth unknown")
@@ -39,20 +40,16 @@ func (e *examination) statements(r *runtime.Result, of string) *truth.Point {
 	}
 	if pt.Violation > 1e-6 {
 		// Far away, where F falls without bound, x itself is known to its rounding.
-		v, _ := r.Lower.Variables.Get("y")
-		least := 1e-6
-		for i := range e.model.Lower() {
-			least = math.Max(least, rounding*e.eval.Terms(i, x, e.times(v.Data, -s.Y)))
-		}
+		y := e.lowerOf(r)
+		least := math.Max(1e-6, rounding*each.Largest(e.Rows, func(row truth.Linear) float64 { return row.Terms(x, y) }))
 		if e.eval.Infeasibility(x) > least {
 			e.false(of+" point without y", "no y satisfies the rows at x = %v within %.3g, but one is returned", x, pt.Violation)
 		}
 		return nil
 	}
-	v, _ := r.Lower.Variables.Get("y")
-	y := e.times(v.Data, -s.Y)
+	y := e.lowerOf(r)
 	worst, d := apart(y, pt.Y)
-	bound := float64(r.Lower.ErrorBound) * e.unitOf(s.Y, -1)
+	bound := float64(r.Lower.ErrorBound) * math.Pow10(-s.Y)
 	if worst > accuracy {
 		// Far away, at 1e14, the truth's own rounding may be more than that, and nothing else is known then.
 		if exact := e.eval.Y(e.exactPoint(r)); exact != nil {
@@ -83,11 +80,11 @@ func (e *examination) statements(r *runtime.Result, of string) *truth.Point {
 		}
 		return 1
 	}
-	upper := sign(e.style.maxUpper) * float64(r.Upper.Objective) * e.unitOf(s.F, -1)
+	upper := sign(e.maxF) * float64(r.Upper.Objective) * math.Pow10(-s.F)
 	if far(upper, pt.F) > accuracy && math.Abs(upper-pt.F) > 4*rounding*e.eval.UpperTerms(x, pt.Y) {
 		e.false(of+" F", "F = %v, truly %v at x = %v", upper, pt.F, x)
 	}
-	lower := sign(e.style.maxLower) * float64(r.Lower.Objective) * e.unitOf(s.G, -1)
+	lower := sign(e.maxG) * float64(r.Lower.Objective) * math.Pow10(-s.G)
 	// The truth's y may miss rows by pt.Violation, which grad_y g makes its share of, as it does of
 	// how far y is from it, which was looked at above.
 	_, pull := e.eval.LowerGradient(x, pt.Y)
@@ -111,7 +108,7 @@ func apart(a, b []float64) (worst, length float64) {
 // multipliers checks the KKT conditions with the multipliers of the named
 // rows; what is left of the gradient must be the bounds'.
 func (e *examination) multipliers(r *runtime.Result, pt *truth.Point, y []float64, of string) {
-	s := e.style.scale
+	s := e.scale()
 	_, rest := e.eval.LowerGradient(pt.X, y)
 	size := 1.0
 	// The gradient is a sum of terms that may cancel: those of x and those of y show apart.
@@ -125,7 +122,10 @@ func (e *examination) multipliers(r *runtime.Result, pt *truth.Point, y []float6
 			}
 		}
 	}
-	for i, row := range e.model.Rows {
+	for i, row := range e.Rows {
+		if e.bound[i] > 0 {
+			continue
+		}
 		v, ok := r.Lower.Multipliers.Get(fmt.Sprintf("r%d", i+1))
 		if !ok {
 			e.false(of+" multiplier missing", "row r%d", i+1)
@@ -135,28 +135,27 @@ func (e *examination) multipliers(r *runtime.Result, pt *truth.Point, y []float6
 		if err != nil {
 			lambda = v.Data[0]
 		}
-		lambda *= e.unitOf(s.G-s.Rows, -1)
+		lambda *= math.Pow10(-(s.G - s.Rows))
 		size = math.Max(size, math.Abs(lambda))
-		if row.Equal && e.style.maxLower {
+		if row.Equal && e.maxG {
 			continue // checked below up to the sign
 		}
-		slack := math.Max(0, e.eval.Slack(i, pt.X, y)-rounding*e.eval.Terms(i, pt.X, y))
+		slack := math.Max(0, e.eval.Slack(i, pt.X, y)-rounding*row.Terms(pt.X, y))
 		if !row.Equal && (lambda < -accuracy*size || lambda > accuracy*size && slack > 1e-4) {
 			e.false(of+" multiplier", "row r%d has %.6g with slack %.6g at x = %v", i+1, lambda, slack, pt.X)
 			return
 		}
 		for j, c := range row.C {
-			rest[j] += lambda * truth.Float(c)
+			rest[j] += lambda * c
 		}
 	}
-	if e.style.maxLower {
+	if e.maxG {
 		return // the sign of equality multipliers under maximize is the spec's business
 	}
 	forces := e.eval.LowerForces(pt.X, y)
+	lo, hi := e.box()
 	for j, v := range rest { // v = minus the bounds' part: > 0 only at a lower bound
-		low, high := e.model.YLo[j], e.model.YHi[j]
-		atLow := low != nil && y[j]-truth.Float(low) < 1e-4
-		atHigh := high != nil && truth.Float(high)-y[j] < 1e-4
+		atLow, atHigh := y[j]-lo[j] < 1e-4, hi[j]-y[j] < 1e-4
 		least := 10*accuracy*size + 4*rounding*forces[j]
 		if v > least && !atLow || v < -least && !atHigh {
 			e.false(of+" multipliers", "grad_y g and the rows' multipliers leave %.3g at y[%d] = %.6g, x = %v", v, j+1, y[j], pt.X)
@@ -167,7 +166,7 @@ func (e *examination) multipliers(r *runtime.Result, pt *truth.Point, y []float6
 
 // hypergradient compares the gradient where F has one, and the strict flag.
 func (e *examination) hypergradient(r *runtime.Result, pt *truth.Point, of string) {
-	s := e.style.scale
+	s := e.scale()
 	kink := pt.Margin < 1e-12
 	if kink && r.Stationarity.Strict {
 		// The doubles of the truth do not tell a margin of 1e-13 from none; rationals do. Where G
@@ -193,12 +192,12 @@ func (e *examination) hypergradient(r *runtime.Result, pt *truth.Point, of strin
 		return
 	}
 	sign := 1.0
-	if e.style.maxUpper {
+	if e.maxF {
 		sign = -1
 	}
 	v := r.Upper.Hypergradient[0]
-	gradient := e.times(v.Data, s.X-s.F)
-	claimed := float64(r.Stationarity.GradientError) * e.unitOf(s.X-s.F, 1)
+	gradient := times64(v.Data, math.Pow10(s.X-s.F))
+	claimed := float64(r.Stationarity.GradientError) * math.Pow10(s.X-s.F)
 	size := 1 + e.size
 	for j := range gradient {
 		gradient[j] *= sign

@@ -2,12 +2,9 @@ package main
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
-	"strconv"
 
 	"bilevelc/bench/campaign/truth"
-	"bilevelc/internal/each"
 )
 
 // system is a random program with a linear or convex quadratic follower, and how it is put into words.
@@ -20,75 +17,39 @@ type system struct {
 	maxG   bool
 	turned bool
 	vector bool  // arrays in the place of scalars
+	tables bool  // data in the place of written-out sums, of arrays
 	ux, uy []int // units as powers of ten: the model's x_j is 10^ux[j] times the truth's
 	ur     []int // by which rows are multiplied
 	uu     []int // and rows of the leader
 	uf, ug int
 }
 
-// systems draws programs of the families below.
-type systems struct {
-	*rand.Rand
-	*system
-}
-
-func (g *systems) chance(p float64) bool { return g.Float64() < p }
-
-// small is a decimal of few digits, most often an integer.
-func (g *systems) small(k int) float64 {
-	switch g.IntN(8) {
-	case 0:
-		return float64(g.IntN(4*k+1)-2*k) / 2
-	case 1:
-		return float64(g.IntN(20*k+1)-10*k) / 10
-	}
-	return float64(g.IntN(2*k+1) - k)
-}
-
-func (g *systems) positive(k int) float64 {
-	for {
-		if v := math.Abs(g.small(k)); v > 0 {
-			return v
-		}
-	}
-}
-
-func (g *systems) array(n int, density float64, k int) []float64 {
-	v := make([]float64, n)
-	for j := range v {
-		if g.chance(density) {
-			v[j] = g.small(k)
-		}
-	}
-	return v
-}
-
 // families are what a program may be of. Each draws a whole program.
 var families = []struct {
 	name string
-	draw func(g *systems)
+	draw func(g *generator)
 }{
-	{"tolls", (*systems).tolls},
-	{"linear", func(g *systems) { g.general(0, linearF) }},
-	{"linear, quadratic f", func(g *systems) { g.general(0, convexF) }},
-	{"linear, bilinear f", func(g *systems) { g.general(0, bilinearF) }},
-	{"quadratic", func(g *systems) { g.general(2, linearF) }},
-	{"quadratic, convex f", func(g *systems) { g.general(2, convexF) }},
-	{"nonconvex f", func(g *systems) { g.general(2*g.IntN(2), indefiniteF) }},
-	{"semidefinite", func(g *systems) { g.general(1, g.IntN(3)) }},
-	{"biactive", func(g *systems) { g.general(g.IntN(3), g.IntN(2)); g.copies() }},
-	{"wide", func(g *systems) { g.general(g.IntN(3), g.IntN(2)); g.wide() }},
-	{"units", func(g *systems) { g.general(g.IntN(3), g.IntN(2)); g.units(6) }},
-	{"large or small F", func(g *systems) { g.general(g.IntN(3), g.IntN(3)); g.uf = g.IntN(28) - 12 }},
-	{"followers", func(g *systems) { g.blocks() }},
-	{"equations", func(g *systems) { g.general(g.IntN(3), g.IntN(3)); g.equations() }},
-	{"coupled", func(g *systems) { g.general(g.IntN(3), g.IntN(3)); g.coupled() }},
-	{"whole", func(g *systems) { g.general(g.IntN(3), g.IntN(2)); g.integers() }},
-	{"duals", func(g *systems) { g.general(2*g.IntN(2), linearF); g.duals() }},
-	{"degenerate", func(g *systems) { g.general(0, g.IntN(3)); g.degenerate() }},
-	{"infeasible", func(g *systems) { g.general(g.IntN(3), g.IntN(2)); g.contradiction() }},
-	{"unbounded", func(g *systems) { g.general(2*g.IntN(2), g.IntN(3)); g.open() }},
-	{"mixed", (*systems).mixed},
+	{"tolls", (*generator).tolls},
+	{"linear", func(g *generator) { g.general(0, linearF) }},
+	{"linear, quadratic f", func(g *generator) { g.general(0, convexF) }},
+	{"linear, bilinear f", func(g *generator) { g.general(0, bilinearF) }},
+	{"quadratic", func(g *generator) { g.general(2, linearF) }},
+	{"quadratic, convex f", func(g *generator) { g.general(2, convexF) }},
+	{"nonconvex f", func(g *generator) { g.general(2*g.IntN(2), indefiniteF) }},
+	{"semidefinite", func(g *generator) { g.general(1, g.IntN(3)) }},
+	{"biactive", func(g *generator) { g.general(g.IntN(3), g.IntN(2)); g.copies() }},
+	{"wide", func(g *generator) { g.general(g.IntN(3), g.IntN(2)); g.wide() }},
+	{"units", func(g *generator) { g.general(g.IntN(3), g.IntN(2)); g.units(6) }},
+	{"large or small F", func(g *generator) { g.general(g.IntN(3), g.IntN(3)); g.uf = g.IntN(28) - 12 }},
+	{"followers", func(g *generator) { g.blocks() }},
+	{"equations", func(g *generator) { g.general(g.IntN(3), g.IntN(3)); g.equations() }},
+	{"coupled", func(g *generator) { g.general(g.IntN(3), g.IntN(3)); g.coupled() }},
+	{"whole", func(g *generator) { g.general(g.IntN(3), g.IntN(2)); g.integers() }},
+	{"duals", func(g *generator) { g.general(2*g.IntN(2), linearF); g.duals() }},
+	{"degenerate", func(g *generator) { g.general(0, g.IntN(3)); g.degenerate() }},
+	{"infeasible", func(g *generator) { g.general(g.IntN(3), g.IntN(2)); g.contradiction() }},
+	{"unbounded", func(g *generator) { g.general(2*g.IntN(2), g.IntN(3)); g.open() }},
+	{"mixed", (*generator).mixed},
 }
 
 // What f may be.
@@ -101,7 +62,7 @@ const (
 
 // drawSystem draws the program of a seed.
 func drawSystem(seed uint64) *system {
-	g := &systems{Rand: rand.New(rand.NewPCG(seed, 0x73797374)), system: &system{System: &truth.System{}}}
+	g := newGenerator(seed, 0x73797374, 8)
 	f := families[seed%uint64(len(families))]
 	g.family = f.name
 	f.draw(g)
@@ -114,7 +75,7 @@ func drawSystem(seed uint64) *system {
 }
 
 // words draws how the program is written, where it is not drawn yet.
-func (g *systems) words() {
+func (g *generator) words() {
 	g.maxF, g.maxG, g.turned = g.chance(0.3), g.chance(0.2), g.chance(0.2)
 	g.vector = g.chance(0.5) && !slices.Contains(g.Whole, true) && slices.Max(g.block) == 0
 	if g.chance(0.15) {
@@ -123,13 +84,13 @@ func (g *systems) words() {
 }
 
 // general draws a program with one follower: kind 0 linear, 1 semidefinite, 2 strictly convex.
-func (g *systems) general(kind, f int) {
+func (g *generator) general(kind, f int) {
 	dx, dy := 1+g.IntN(2), 1+g.IntN(3)
 	s := g.System
 	s.Dx, s.Dy = dx, dy
 	s.Whole = make([]bool, dx)
 	for range dx {
-		lo := -g.small(4)
+		lo := -g.number(4)
 		s.Lo, s.Hi = append(s.Lo, lo), append(s.Hi, decimal(lo+g.positive(8)))
 	}
 	s.Q, s.P = square(dy), make([][]float64, dx)
@@ -180,7 +141,7 @@ func (g *systems) general(kind, f int) {
 }
 
 // gap is 0, or not.
-func (g *systems) gap() float64 {
+func (g *generator) gap() float64 {
 	if g.chance(0.3) {
 		return 0
 	}
@@ -188,7 +149,7 @@ func (g *systems) gap() float64 {
 }
 
 // column draws one of L, of integers: what is semidefinite is so in doubles.
-func (g *systems) column(n int) []float64 {
+func (g *generator) column(n int) []float64 {
 	l := make([]float64, n)
 	for i := range l {
 		if g.chance(0.7) {
@@ -198,18 +159,8 @@ func (g *systems) column(n int) []float64 {
 	return l
 }
 
-func unit(n, j int, v float64) []float64 {
-	e := make([]float64, n)
-	e[j] = v
-	return e
-}
-
-func square(n int) [][]float64 {
-	return each.Below(n, func(int) []float64 { return make([]float64, n) })
-}
-
 // within is a point of a box, often a corner.
-func (g *systems) within(lo, hi []float64) []float64 {
+func (g *generator) within(lo, hi []float64) []float64 {
 	x := make([]float64, len(lo))
 	for j := range x {
 		switch g.IntN(5) {
@@ -224,39 +175,21 @@ func (g *systems) within(lo, hi []float64) []float64 {
 	return x
 }
 
-func (g *systems) row(a, c []float64, rhs float64, bound int) {
-	g.Rows = append(g.Rows, truth.Linear{A: a, C: c, Rhs: decimal(rhs)})
-	g.bound = append(g.bound, bound)
-}
-
-// decimal rounds what is a sum of products of decimals back to one.
-func decimal(v float64) float64 {
-	t, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'f', 4, 64), 64)
-	return t + 0
-}
-
 // through draws a row that (x0, y0) satisfies.
-func (g *systems) through(x0, y0 []float64) {
+func (g *generator) through(x0, y0 []float64) {
 	c := g.array(g.Dy, 0.7, 3)
-	if !slices.ContainsFunc(c, func(v float64) bool { return v != 0 }) {
+	if zero(c) {
 		c[g.IntN(len(c))] = 1
 	}
 	a := g.array(g.Dx, 0.6, 3)
 	g.row(a, c, dot(a, x0)+dot(c, y0)+g.gap(), 0)
 }
 
-func dot(a, b []float64) (sum float64) {
-	for i := range a {
-		sum += a[i] * b[i]
-	}
-	return sum
-}
-
 // objective draws F.
-func (g *systems) objective(kind int) {
+func (g *generator) objective(kind int) {
 	n := g.Dx + g.Dy
 	g.F = truth.Quadratic{C: g.array(n, 0.7, 4)}
-	g.F.C[g.Dx+g.IntN(g.Dy)] = g.positive(4) * float64(1-2*g.IntN(2))
+	g.F.C[g.Dx+g.IntN(g.Dy)] = g.positive(4) * g.sign()
 	h := square(n)
 	switch kind {
 	case convexF:
@@ -271,21 +204,21 @@ func (g *systems) objective(kind int) {
 	case bilinearF:
 		for i := range g.Dx {
 			j := g.Dx + g.IntN(g.Dy)
-			v := g.positive(2) * float64(1-2*g.IntN(2))
+			v := g.positive(2) * g.sign()
 			h[i][j], h[j][i] = v, v
 		}
 	case indefiniteF:
 		for i := range n {
 			for j := range i + 1 {
 				if g.chance(0.4) {
-					v := g.small(2)
+					v := g.number(2)
 					h[i][j], h[j][i] = v, v
 				}
 			}
 		}
 	}
 	if g.chance(0.2) {
-		g.F.Const = g.small(9)
+		g.F.Const = g.number(9)
 	}
 	g.F.H = h
 }

@@ -61,9 +61,9 @@ func TestSystems(t *testing.T) {
 	solved, failed := 0, 0 // of the sample: some causes have no answer
 	sample := members.Some(t, all, 60)
 	for k, seed := range slices.Concat(sample, causes, answered) {
-		r := &report{Seed: seed}
 		s := drawSystem(seed)
-		ask(r, s, seed)
+		r := &report{Seed: seed, Family: s.family}
+		r.asked(s, enumerated)
 		for _, o := range r.Outcomes {
 			outcomes[o]++
 			if k < len(sample) && slices.Contains([]string{"solve solved", "solve infeasible", "solve unbounded"}, o) {
@@ -121,7 +121,7 @@ func TestStationaryIsNear(t *testing.T) {
 func TestPointsOfInfeasibleProblems(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{104, 188, 224} {
-		q := &inquiry{report: &report{}, system: drawSystem(seed)}
+		q := newInquiry(&report{}, drawSystem(seed), 0)
 		if q.best = q.Minimize(&q.F, truth.Region{}); q.best.Feasible {
 			t.Fatalf("seed %d is feasible", seed)
 		}

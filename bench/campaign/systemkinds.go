@@ -9,7 +9,7 @@ import (
 )
 
 // tolls are prices on some of a follower's ways, who takes the cheapest ones.
-func (g *systems) tolls() {
+func (g *generator) tolls() {
 	dx, dy := 1+g.IntN(2), 2+g.IntN(2)
 	s := g.System
 	s.Dx, s.Dy, s.Whole = dx, dy, make([]bool, dx)
@@ -42,36 +42,29 @@ func (g *systems) tolls() {
 }
 
 // copies repeats rows, multiplied or added to others: their gradients depend on each other.
-func (g *systems) copies() {
+func (g *generator) copies() {
 	for range 1 + g.IntN(2) {
 		i := g.IntN(len(g.Rows))
 		r, by := g.Rows[i], float64(1+g.IntN(3))
-		a, c := make([]float64, g.Dx), make([]float64, g.Dy)
 		other := truth.Linear{A: make([]float64, g.Dx), C: make([]float64, g.Dy)}
 		if g.chance(0.5) {
 			other = g.Rows[g.IntN(len(g.Rows))]
 		}
-		for j := range a {
-			a[j] = decimal(by*r.A[j] + other.A[j])
-		}
-		for j := range c {
-			c[j] = decimal(by*r.C[j] + other.C[j])
-		}
-		if slices.ContainsFunc(c, func(v float64) bool { return v != 0 }) {
-			g.row(a, c, by*r.Rhs+other.Rhs, 0)
+		if sum := combined(by, r, 1, other); !zero(sum.C) {
+			g.add(sum)
 		}
 	}
 }
 
 // wide has boxes of x of 1e3 to 1e9.
-func (g *systems) wide() {
+func (g *generator) wide() {
 	for j := range g.Dx {
 		g.Lo[j], g.Hi[j] = -math.Pow10(3+g.IntN(7)), math.Pow10(3+g.IntN(7))
 	}
 }
 
 // units draws what the model's numbers are in: powers of ten up to most, of either sign.
-func (g *systems) units(most int) {
+func (g *generator) units(most int) {
 	draw := func(n int) []int {
 		return each.Below(n, func(int) int { return g.IntN(2*most+1) - most })
 	}
@@ -88,7 +81,7 @@ func (g *systems) units(most int) {
 }
 
 // blocks are two or three followers of their own.
-func (g *systems) blocks() {
+func (g *generator) blocks() {
 	g.general(g.IntN(3), g.IntN(3))
 	for k := range g.Dy {
 		g.block = append(g.block, k)
@@ -122,29 +115,29 @@ func (g *systems) blocks() {
 }
 
 // equations turns a row into an equation.
-func (g *systems) equations() {
+func (g *generator) equations() {
 	if !slices.Contains(g.bound, 0) {
 		g.through(g.within(g.Lo, g.Hi), g.array(g.Dy, 0.7, 2))
 	}
 	for range 1 + g.IntN(2) {
-		if i := g.IntN(len(g.Rows)); g.bound[i] == 0 && slices.ContainsFunc(g.Rows[i].C, func(v float64) bool { return v != 0 }) {
+		if i := g.IntN(len(g.Rows)); g.bound[i] == 0 && !zero(g.Rows[i].C) {
 			g.Rows[i].Equal = true
 		}
 	}
 }
 
 // coupled gives the leader rows that read y.
-func (g *systems) coupled() {
+func (g *generator) coupled() {
 	x0, y0 := g.within(g.Lo, g.Hi), g.array(g.Dy, 0.7, 3)
 	for range 1 + g.IntN(2) {
 		a, c := g.array(g.Dx, 0.6, 3), g.array(g.Dy, 0.7, 3)
-		c[g.IntN(g.Dy)] = float64(1 - 2*g.IntN(2))
+		c[g.IntN(g.Dy)] = g.sign()
 		g.Upper = append(g.Upper, truth.Linear{A: a, C: c, Rhs: decimal(dot(a, x0) + dot(c, y0) + g.gap()), Equal: g.chance(0.1)})
 	}
 }
 
 // integers makes entries of x whole.
-func (g *systems) integers() {
+func (g *generator) integers() {
 	for j := range g.Dx {
 		if g.chance(0.7) || j == 0 {
 			g.Whole[j] = true
@@ -158,7 +151,7 @@ func (g *systems) integers() {
 }
 
 // duals lets F read multipliers of rows: alone, or times entries of x and y.
-func (g *systems) duals() {
+func (g *generator) duals() {
 	if !slices.Contains(g.bound, 0) {
 		g.through(g.within(g.Lo, g.Hi), g.array(g.Dy, 0.7, 2))
 	}
@@ -169,16 +162,16 @@ func (g *systems) duals() {
 		}
 		at := g.Dx + g.Dy + i
 		if g.chance(0.5) {
-			g.F.C[at] = g.small(3)
+			g.F.C[at] = g.number(3)
 		} else {
-			k, v := g.IntN(g.Dx+g.Dy), g.small(2)
+			k, v := g.IntN(g.Dx+g.Dy), g.number(2)
 			g.F.H[at][k], g.F.H[k][at] = v, v
 		}
 	}
 }
 
 // degenerate puts more rows through a vertex than it has directions.
-func (g *systems) degenerate() {
+func (g *generator) degenerate() {
 	x0, y0 := g.within(g.Lo, g.Hi), g.array(g.Dy, 0.7, 3)
 	for i := range g.Rows {
 		r := &g.Rows[i]
@@ -196,26 +189,20 @@ func (g *systems) degenerate() {
 }
 
 // contradiction adds rows that most often contradict the others.
-func (g *systems) contradiction() {
+func (g *generator) contradiction() {
 	r := g.Rows[g.IntN(len(g.Rows))]
-	by := g.positive(3)
-	a, c := make([]float64, g.Dx), make([]float64, g.Dy)
-	for j := range a {
-		a[j] = decimal(-by * r.A[j])
-	}
-	for j := range c {
-		c[j] = decimal(-by * r.C[j])
-	}
-	rhs := decimal(-by*r.Rhs - g.positive(3) + []float64{0, 1}[g.IntN(2)])
+	r = combined(-g.positive(3), r, 0, r)
+	r.Rhs -= g.positive(3) - float64(g.IntN(2))
 	if g.chance(0.5) {
-		g.row(a, c, rhs, 0)
+		g.add(r)
 	} else {
-		g.Upper = append(g.Upper, truth.Linear{A: a, C: c, Rhs: rhs})
+		r.Rhs = decimal(r.Rhs)
+		g.Upper = append(g.Upper, r)
 	}
 }
 
 // open takes bounds of x away.
-func (g *systems) open() {
+func (g *generator) open() {
 	for j := range g.Dx {
 		if g.chance(0.8) {
 			g.Hi[j] = math.Inf(1)
@@ -227,7 +214,7 @@ func (g *systems) open() {
 }
 
 // mixed has several of these at a time.
-func (g *systems) mixed() {
+func (g *generator) mixed() {
 	g.general(g.IntN(3), g.IntN(4))
 	for _, do := range []func(){g.copies, g.wide, g.equations, g.coupled, g.integers, g.degenerate} {
 		if g.chance(0.3) {

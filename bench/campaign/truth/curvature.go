@@ -59,18 +59,15 @@ func (e *Evaluator) tangent() [][]float64 {
 		}
 	}
 	for _, i := range e.equal {
-		add(&normals, e.rows[i].c)
+		add(&normals, e.rows[i].C)
 	}
-	for j := range e.Model.Dy {
-		unit := make([]float64, e.Model.Dy)
+	for j := range e.s.Dy {
+		unit := make([]float64, e.s.Dy)
 		unit[j] = 1
 		add(&out, unit)
 	}
 	return out
 }
-
-// Convex tells whether the quadratic part of G is strongly convex in y.
-func (m *Model) Convex() bool { return Definite(matrix(m.G.Yy), 0) }
 
 // Definite tells whether h - t I is positive definite.
 func Definite(h [][]float64, t float64) bool {

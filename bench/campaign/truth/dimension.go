@@ -9,20 +9,20 @@ import (
 
 // Dimension is that of the set of x in X for which some y satisfies the lower level's rows: how many
 // independent directions it has, exactly; -1 where it is empty. X must be bounded.
-func (m *Model) Dimension() int {
-	p := m.joint()
+func (e *Evaluator) Dimension() int {
+	m, p := e.s, e.joint()
 	// An orthogonal system of directions that it has and of normals on which it is constant.
 	var system [][]*big.Rat
 	dimension := 0
 	for j := 0; len(system) < m.Dx; {
-		d := Zeros(m.Dx)
-		d[j] = Rat(1, 1)
+		d := zeros(m.Dx)
+		d[j] = ratio(1, 1)
 		orthogonal(d, system)
-		if AllZero(d) {
+		if zeroRat(d) {
 			j++
 			continue
 		}
-		cost := append(append([]*big.Rat(nil), d...), Zeros(m.Dy)...)
+		cost := append(append([]*big.Rat(nil), d...), zeros(m.Dy)...)
 		outcome, lowest, least := p.Minimize(cost)
 		if outcome == exact.Empty {
 			return -1
@@ -50,29 +50,29 @@ func (e *Evaluator) heldByX() []*big.Rat {
 	if e.held != nil {
 		return e.held
 	}
-	m := e.Model
+	m := e.s
 	p := &exact.LP{N: m.Dx}
-	rows, boxAlone := m.upper(), len(m.XRows) == 0
-	for _, r := range m.Lower() {
-		if AllZero(r.C) {
+	rows, boxAlone := slices.Clone(e.upper), len(m.Upper) == 0
+	for _, r := range e.lower {
+		if zeroRat(r.c) {
 			rows, boxAlone = append(rows, r), false
 		}
 	}
 	for _, r := range rows {
-		p.Add(r.A, r.Rhs, r.Equal)
+		p.Add(r.a, r.rhs, r.equal)
 	}
 	e.held = make([]*big.Rat, m.Dx)
-	for j, lo := range m.XLo {
-		if hi := m.XHi[j]; boxAlone {
-			if lo != nil && hi != nil && lo.Cmp(hi) == 0 {
-				e.held[j] = lo
+	for j, lo := range m.Lo {
+		if boxAlone {
+			if lo == m.Hi[j] {
+				e.held[j] = rational(lo)
 			}
 			continue
 		}
-		cost := Zeros(m.Dx)
-		cost[j] = Rat(1, 1)
+		cost := zeros(m.Dx)
+		cost[j] = ratio(1, 1)
 		low, _, least := p.Minimize(cost)
-		cost[j] = Rat(-1, 1)
+		cost[j] = ratio(-1, 1)
 		high, _, most := p.Minimize(cost)
 		if low == exact.Optimal && high == exact.Optimal && least.Cmp(new(big.Rat).Neg(most)) == 0 {
 			e.held[j] = least
@@ -91,7 +91,7 @@ func orthogonal(d []*big.Rat, system [][]*big.Rat) {
 	}
 }
 
-// AllZero reports a vector of zeros.
-func AllZero(v []*big.Rat) bool {
+// zeroRat reports a vector of zeros.
+func zeroRat(v []*big.Rat) bool {
 	return !slices.ContainsFunc(v, func(t *big.Rat) bool { return t.Sign() != 0 })
 }

@@ -3,9 +3,7 @@ package truth
 import (
 	"math"
 	"math/big"
-	"strconv"
 
-	"bilevelc/internal/each"
 	"bilevelc/internal/exact"
 )
 
@@ -14,11 +12,9 @@ import (
 // tie that none of them holds, and what is left of its terms by a difference of 0 says nothing of their size. Where nothing is given, nothing is loose.
 func (f flat) exactly(q *Quadratic, planes []plane, share float64) []float64 {
 	n := len(f.w0)
-	e := exactFlat{w0: Zeros(n), given: make([]float64, n), share: share}
+	e := exactFlat{w0: zeros(n), given: make([]float64, n), share: share}
 	for _, i := range f.free {
-		z := Zeros(n)
-		z[i] = Rat(1, 1)
-		e.z = append(e.z, z)
+		e.z = append(e.z, unit(n, i))
 	}
 	for _, p := range f.on {
 		if !e.restrict(exactPlane(p)) {
@@ -30,7 +26,7 @@ func (f flat) exactly(q *Quadratic, planes []plane, share float64) []float64 {
 		h[i] = rationals(row)
 	}
 	for _, z := range e.z { // z'(H w + c) = 0; planes of other directions may come to hold at once
-		p := rationalPlane{a: Zeros(n), b: new(big.Rat).Neg(exact.Dot(c, z))}
+		p := rationalPlane{a: zeros(n), b: new(big.Rat).Neg(exact.Dot(c, z))}
 		for i, v := range z {
 			if v.Sign() != 0 {
 				addRat(p.a, v, h[i])
@@ -41,7 +37,7 @@ func (f flat) exactly(q *Quadratic, planes []plane, share float64) []float64 {
 		}
 	}
 	for _, p := range planes {
-		if v, given := exactPlane(p).beyond(e.w0, e.given); Float(v) > share*given {
+		if v, given := exactPlane(p).beyond(e.w0, e.given); float(v) > share*given {
 			return nil
 		}
 	}
@@ -70,14 +66,11 @@ func exactPlane(p plane) rationalPlane {
 	return rationalPlane{rationals(p.a), rational(p.b), p.given}
 }
 
-// rational is the shortest decimal that a double is read from: that of a text, and of a computed x one that is next to it.
-func rational(v float64) *big.Rat {
-	r, _ := new(big.Rat).SetString(strconv.FormatFloat(v, 'g', -1, 64))
-	return r
-}
-
-func rationals(v []float64) []*big.Rat {
-	return each.Of(v, rational)
+// unit is entry i of a basis.
+func unit(n, i int) []*big.Rat {
+	v := zeros(n)
+	v[i] = ratio(1, 1)
+	return v
 }
 
 // addRat adds t b to a.
@@ -93,12 +86,12 @@ func addRat(a []*big.Rat, t *big.Rat, b []*big.Rat) {
 func (p rationalPlane) beyond(w []*big.Rat, made []float64) (v *big.Rat, given float64) {
 	v = new(big.Rat).Neg(p.b)
 	if p.given {
-		given = math.Abs(Float(p.b))
+		given = math.Abs(float(p.b))
 	}
 	for i, a := range p.a {
 		if a.Sign() != 0 {
 			v.Add(v, new(big.Rat).Mul(a, w[i]))
-			given += math.Abs(Float(a)) * made[i]
+			given += math.Abs(float(a)) * made[i]
 		}
 	}
 	return v, given
@@ -115,13 +108,13 @@ func (e *exactFlat) restrict(p rationalPlane) bool {
 		}
 	}
 	if best < 0 {
-		return math.Abs(Float(h)) <= e.share*given
+		return math.Abs(float(h)) <= e.share*given
 	}
 	zb := e.z[best]
 	inverse := new(big.Rat).Inv(g[best])
 	addRat(e.w0, h.Neg(h).Mul(h, inverse), zb)
 	for i, v := range zb {
-		e.given[i] += math.Abs(Float(v)*Float(inverse)) * given
+		e.given[i] += math.Abs(float(v)*float(inverse)) * given
 	}
 	var rest [][]*big.Rat
 	for r, z := range e.z {

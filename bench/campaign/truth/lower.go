@@ -10,22 +10,17 @@ import (
 
 // Evaluator finds y*(x) and what follows from it.
 type Evaluator struct {
-	Model  *Model
-	f, g   *function
-	rows   []row
-	equal  []int // rows of a maximal independent set of equalities in y
-	free   []int // inequality rows that read y
-	faces  []*face
-	last   []float64  // y of the last point of a G that is not quadratic
-	recent [][]int    // rows of its last faces
-	known  bool       // faces hold for every x: G is quadratic with constant second derivatives in y
-	held   []*big.Rat // what X alone holds at one value, once asked for
-}
-
-type row struct {
-	a, c  []float64
-	rhs   float64
-	equal bool
+	s            *System
+	f, g         *function
+	rows         []Linear   // of s, pairs without room between them as equalities
+	upper, lower []exactRow // X, and the rows of s
+	equal        []int      // rows of a maximal independent set of equalities in y
+	free         []int      // inequality rows that read y
+	faces        []*face
+	last         []float64  // y of the last point of a G that is not quadratic
+	recent       [][]int    // rows of its last faces
+	known        bool       // faces hold for every x: G is quadratic with constant second derivatives in y
+	held         []*big.Rat // what X alone holds at one value, once asked for
 }
 
 // face is a set of independent rows held as equalities, with y and their
@@ -41,7 +36,7 @@ type face struct {
 // Point is what is true at one x.
 type Point struct {
 	X, Y   []float64
-	Lambda []float64 // of Model.Lower's rows; 0 for rows that the face does not need
+	Lambda []float64 // of the rows; 0 for rows that the face does not need
 	F, G   float64
 	// Margin is the least multiplier of the face's inequalities and slack of
 	// the other rows: above 0, F is smooth around x.
@@ -56,54 +51,38 @@ type Point struct {
 	Violation float64
 }
 
-// NewEvaluator prepares the faces of a model.
-func NewEvaluator(m *Model) *Evaluator {
-	e := &Evaluator{Model: m, f: m.F.compile(), g: m.G.compile()}
-	for _, r := range m.Lower() {
-		e.rows = append(e.rows, row{floats(r.A), floats(r.C), Float(r.Rhs), r.Equal})
-	}
+// NewEvaluator prepares the faces of a program whose leader's rows read x alone, and whose g is strongly convex in y.
+func NewEvaluator(s *System) *Evaluator {
+	e := &Evaluator{s: s, f: s.function(&s.F, s.UpperTerms), g: s.function(s.Follower(), s.LowerTerms),
+		rows: slices.Clone(s.Rows), upper: exactRows(s.leader()), lower: exactRows(s.Rows)}
 	// A pair of opposite bounds without room between them is an equality.
 	for i := range e.rows {
 		for k := range e.rows[:i] {
 			if opposite(&e.rows[i], &e.rows[k]) {
-				e.rows[i].equal, e.rows[k].equal = true, true
+				e.rows[i].Equal, e.rows[k].Equal = true, true
 			}
 		}
 	}
 	for i := range e.rows {
 		switch {
-		case zero(e.rows[i].c):
-		case e.rows[i].equal:
-			if e.independent(append(append([]int(nil), e.equal...), i)) {
-				e.equal = append(e.equal, i)
+		case zero(e.rows[i].C):
+		case e.rows[i].Equal:
+			if more := append(slices.Clone(e.equal), i); e.independent(more) {
+				e.equal = more
 			}
 		default:
 			e.free = append(e.free, i)
 		}
 	}
-	e.known = len(m.G.Terms) == 0
-	if e.known {
-		at := make([]float64, m.Dx)
-		e.faces = e.enumerate(at, make([]float64, m.Dy))
+	if e.known = len(s.LowerTerms) == 0; e.known {
+		e.faces = e.enumerate(make([]float64, s.Dx), make([]float64, s.Dy))
 	}
 	return e
 }
 
-func opposite(r, s *row) bool {
-	if r.equal && s.equal || r.rhs != -s.rhs {
-		return false
-	}
-	for j := range r.a {
-		if r.a[j] != -s.a[j] {
-			return false
-		}
-	}
-	for j := range r.c {
-		if r.c[j] != -s.c[j] {
-			return false
-		}
-	}
-	return true
+func opposite(r, s *Linear) bool {
+	against := func(v, w float64) bool { return v == -w }
+	return !(r.Equal && s.Equal) && r.Rhs == -s.Rhs && slices.EqualFunc(r.A, s.A, against) && slices.EqualFunc(r.C, s.C, against)
 }
 
 func zero(v []float64) bool {
@@ -112,14 +91,7 @@ func zero(v []float64) bool {
 
 // independent tells whether the rows are linearly independent in y.
 func (e *Evaluator) independent(rows []int) bool {
-	if len(rows) > e.Model.Dy {
-		return false
-	}
-	gram := make([][]float64, len(rows))
-	for i, r := range rows {
-		gram[i] = each.Of(rows, func(s int) float64 { return dot(e.rows[r].c, e.rows[s].c) })
-	}
-	return solve(gram, make([][]float64, len(rows)))
+	return len(rows) <= e.s.Dy && rank(each.Of(rows, func(i int) []float64 { return e.rows[i].C })) == len(rows)
 }
 
 // enumerate lists the faces of the quadratic model of G at (x, y): y and
@@ -139,7 +111,7 @@ func (e *Evaluator) enumerate(x, y []float64) []*face {
 		}
 		faces = append(faces, f)
 		for k := from; k < len(e.free); k++ {
-			choose(k+1, append(append([]int(nil), rows...), e.free[k]))
+			choose(k+1, append(slices.Clone(rows), e.free[k]))
 		}
 	}
 	choose(0, e.equal)
@@ -148,7 +120,7 @@ func (e *Evaluator) enumerate(x, y []float64) []*face {
 
 // face solves the KKT system of the rows held as equalities.
 func (e *Evaluator) face(rows []int, yy, yx [][]float64, gy []float64) *face {
-	dx, dy, k := e.Model.Dx, e.Model.Dy, len(rows)
+	dx, dy, k := e.s.Dx, e.s.Dy, len(rows)
 	if k > 0 && !e.independent(rows) {
 		return nil
 	}
@@ -164,13 +136,13 @@ func (e *Evaluator) face(rows []int, yy, yx [][]float64, gy []float64) *face {
 		rhs[j][dx] = -gy[j]
 	}
 	for i, r := range rows {
-		for j, c := range e.rows[r].c {
+		for j, c := range e.rows[r].C {
 			system[j][dy+i], system[dy+i][j] = c, c
 		}
-		for j, a := range e.rows[r].a {
+		for j, a := range e.rows[r].A {
 			rhs[dy+i][j] = -a
 		}
-		rhs[dy+i][dx] = e.rows[r].rhs
+		rhs[dy+i][dx] = e.rows[r].Rhs
 	}
 	// Beside its end an entropy curves by any amount: entries of y are scaled to a curvature of 1, then rows to a size of 1.
 	scale := make([]float64, dy+k)
@@ -213,18 +185,18 @@ func (e *Evaluator) face(rows []int, yy, yx [][]float64, gy []float64) *face {
 // implied tells whether row i is an equality on the face whatever x is, up to
 // the equalities that x is known to obey.
 func (e *Evaluator) implied(f *face, i int) bool {
-	r, dx := &e.rows[i], e.Model.Dx
-	size := math.Abs(r.rhs)
-	for _, v := range r.c {
+	r, dx := &e.rows[i], e.s.Dx
+	size := math.Abs(r.Rhs)
+	for _, v := range r.C {
 		size = math.Max(size, math.Abs(v))
 	}
 	slack := make([]float64, dx+1)
-	slack[dx] = r.rhs
+	slack[dx] = r.Rhs
 	for j := range dx {
-		slack[j] = -r.a[j]
-		size = math.Max(size, math.Abs(r.a[j]))
+		slack[j] = -r.A[j]
+		size = math.Max(size, math.Abs(r.A[j]))
 	}
-	for j, c := range r.c {
+	for j, c := range r.C {
 		for k, v := range f.y[j] {
 			slack[k] -= c * v
 			size = math.Max(size, math.Abs(c*v))
@@ -251,31 +223,21 @@ func (e *Evaluator) at(f *face, x []float64) (y, lambda []float64, margin, viola
 	in := make([]bool, len(e.rows))
 	for i, r := range f.rows {
 		in[r] = true
-		if !e.rows[r].equal {
+		if !e.rows[r].Equal {
 			margin = math.Min(margin, lambda[i])
 		}
 	}
 	for i := range e.rows {
-		if r := &e.rows[i]; !r.equal && !in[i] && !f.implied[i] && !zero(r.c) {
+		if r := &e.rows[i]; !r.Equal && !in[i] && !f.implied[i] && !zero(r.C) {
 			margin = math.Min(margin, r.slack(x, y))
 		}
 	}
 	return y, lambda, margin, e.violation(x, y)
 }
 
-// slack is what is left of a row's right-hand side.
-func (r *row) slack(x, y []float64) float64 { return r.rhs - dot(r.a, x) - dot(r.c, y) }
-
 // violation is the most that a row misses at (x, y).
-func (e *Evaluator) violation(x, y []float64) (worst float64) {
-	for i := range e.rows {
-		v := -e.rows[i].slack(x, y)
-		if e.rows[i].equal {
-			v = math.Abs(v)
-		}
-		worst = math.Max(worst, v)
-	}
-	return worst
+func (e *Evaluator) violation(x, y []float64) float64 {
+	return each.LargestBelow(len(e.rows), func(i int) float64 { return e.rows[i].Misses(x, y) })
 }
 
 func affine(m [][]float64, x []float64) []float64 {
@@ -321,7 +283,7 @@ func (e *Evaluator) point(f *face, x []float64) *Point {
 		F: e.f.value(x, y), G: e.g.value(x, y)}
 	for i, r := range f.rows {
 		p.Lambda[r] = lambda[i]
-		if !e.rows[r].equal {
+		if !e.rows[r].Equal {
 			p.Active = append(p.Active, r)
 		}
 	}
@@ -330,7 +292,7 @@ func (e *Evaluator) point(f *face, x []float64) *Point {
 		in[r] = true
 	}
 	for i, implied := range f.implied {
-		p.Implied = p.Implied || implied && !in[i] && !e.rows[i].equal
+		p.Implied = p.Implied || implied && !in[i] && !e.rows[i].Equal
 	}
 	fx, fy := e.f.gradient(x, y)
 	p.Grad = fx
@@ -348,35 +310,15 @@ func (e *Evaluator) UpperTerms(x, y []float64) float64 { return e.f.sizeOfTerms(
 
 // LowerForces are the sizes of the terms of the entries of G's gradient in y at (x, y), but for those of smooth functions.
 func (e *Evaluator) LowerForces(x, y []float64) []float64 {
-	out := make([]float64, len(e.g.ly))
-	for j, v := range e.g.ly {
-		out[j] = math.Abs(v)
-		for k, v := range e.g.yy[j] {
-			out[j] += math.Abs(v * y[k])
-		}
-	}
-	for i, row := range e.g.xy {
-		for j, v := range row {
-			out[j] += math.Abs(v * x[i])
-		}
-	}
-	return out
+	w := slices.Concat(x, y)
+	return each.Below(len(y), func(j int) float64 {
+		row := e.g.H[len(x)+j]
+		return math.Abs(e.g.C[len(x)+j]) + each.SumBelow(len(w), func(i int) float64 { return math.Abs(row[i] * w[i]) })
+	})
 }
 
 // LowerTerms is UpperTerms of G.
 func (e *Evaluator) LowerTerms(x, y []float64) float64 { return e.g.sizeOfTerms(x, y) }
-
-func (f *function) sizeOfTerms(x, y []float64) float64 {
-	fx, fy := f.gradient(x, y)
-	size := 0.0
-	for i, v := range fx {
-		size += math.Abs(v * x[i])
-	}
-	for j, v := range fy {
-		size += math.Abs(v * y[j])
-	}
-	return size
-}
 
 // Pull is the size of what passes the rounding of y and of its slopes on to F's gradient at a point: f's gradient in y, and by how much that
 // in x moves with a y as long as this one.
@@ -390,21 +332,5 @@ func (e *Evaluator) Pull(p *Point) float64 {
 	return math.Sqrt(size)
 }
 
-// Slack is the room in row i of Model.Lower at (x, y).
-func (e *Evaluator) Slack(i int, x, y []float64) float64 {
-	r := &e.rows[i]
-	return r.rhs - dot(r.a, x) - dot(r.c, y)
-}
-
-// Terms is the size of the terms that the slack of row i is a difference of.
-func (e *Evaluator) Terms(i int, x, y []float64) float64 {
-	r := &e.rows[i]
-	size := math.Abs(r.rhs)
-	for j, a := range r.a {
-		size += math.Abs(a * x[j])
-	}
-	for j, c := range r.c {
-		size += math.Abs(c * y[j])
-	}
-	return size
-}
+// Slack is the room in row i at (x, y).
+func (e *Evaluator) Slack(i int, x, y []float64) float64 { return e.rows[i].slack(x, y) }

@@ -2,6 +2,7 @@ package truth
 
 import (
 	"math/big"
+	"slices"
 
 	"bilevelc/internal/each"
 )
@@ -16,8 +17,8 @@ func (e *Evaluator) Undecided(x []*big.Rat) (undecided, known bool) {
 	}
 	// A model states decimals, which the tool reads as doubles; sums of some of them.
 	rounding := new(big.Rat).SetFloat64(0x1p-50)
-	stated, share, _ := e.best(x)
-	read, other, _ := NewEvaluator(e.Model.Map(func(r *big.Rat) *big.Rat { return new(big.Rat).SetFloat64(Float(r)) })).best(x)
+	stated, share, _ := e.best(x, rational)
+	read, other, _ := e.best(x, func(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) })
 	if stated == nil || read == nil {
 		return false, false
 	}
@@ -30,22 +31,22 @@ func (e *Evaluator) Y(x []*big.Rat) []float64 {
 	if !e.known {
 		return nil
 	}
-	_, _, z := e.best(x)
+	_, _, z := e.best(x, rational)
 	if z == nil {
 		return nil
 	}
-	return floats(z[:e.Model.Dy])
+	return floats(z[:e.s.Dy])
 }
 
-// best is the face of the greatest exact margin at x: the margin, its least part of the terms of a row or
+// best is the face of the greatest exact margin at x, for a reading of the model's numbers: the margin, its least part of the terms of a row or
 // of the forces, and y with the multipliers; nil where none is optimal to rounding.
-func (e *Evaluator) best(x []*big.Rat) (best, share *big.Rat, at []*big.Rat) {
+func (e *Evaluator) best(x []*big.Rat, number func(float64) *big.Rat) (best, share *big.Rat, at []*big.Rat) {
 	near := floats(x)
 	for _, f := range e.faces {
 		if _, _, margin, violation := e.at(f, near); margin < -1e-6 || violation > 1e-6 {
 			continue
 		}
-		z, margin, part, ok := e.exactly(f, x)
+		z, margin, part, ok := e.exactly(f, x, number)
 		if ok && (best == nil || margin != nil && margin.Cmp(best) > 0) {
 			best, share, at = margin, part, z
 		}
@@ -55,49 +56,47 @@ func (e *Evaluator) best(x []*big.Rat) (best, share *big.Rat, at []*big.Rat) {
 
 // exactly is y with the multipliers on a face at x, its margin, and the least part that this is of the terms of the
 // row, or of the forces, that it is of; nil where there are no inequalities.
-func (e *Evaluator) exactly(f *face, x []*big.Rat) (z []*big.Rat, margin, share *big.Rat, ok bool) {
-	m, lower := e.Model, e.Model.Lower()
-	n := m.Dy + len(f.rows)
-	system := make([][]*big.Rat, n) // the last column is the right side
-	terms := new(big.Rat)           // of the forces, then of a row
+func (e *Evaluator) exactly(f *face, x []*big.Rat, number func(float64) *big.Rat) (z []*big.Rat, margin, share *big.Rat, ok bool) {
+	dx, dy := e.s.Dx, e.s.Dy
+	n := dy + len(f.rows)
+	terms := new(big.Rat) // of the forces, then of a row
 	grow := func(v *big.Rat) *big.Rat {
 		if a := new(big.Rat).Abs(v); a.Cmp(terms) > 0 {
 			terms = a
 		}
 		return v
 	}
-	product := func(a, b *big.Rat) *big.Rat { return grow(new(big.Rat).Mul(a, b)) }
-	for i := range system {
-		system[i] = Zeros(n + 1)
-	}
-	for j := range m.Dy {
-		for k := range m.Dy {
-			if m.G.Yy != nil {
-				system[j][k].Set(m.G.Yy[j][k])
-			}
-		}
-		system[j][n].Neg(grow(m.G.Ly[j]))
-		for i := range m.Dx {
-			if m.G.Xy != nil {
-				system[j][n].Sub(system[j][n], product(m.G.Xy[i][j], x[i]))
+	less := func(b *big.Rat, a []float64, v []*big.Rat) { // b - a'v
+		for i, t := range a {
+			if t != 0 {
+				b.Sub(b, grow(new(big.Rat).Mul(number(t), v[i])))
 			}
 		}
 	}
-	for k, i := range f.rows {
-		row := m.Dy + k
-		for j, c := range lower[i].C {
-			system[j][row].Set(c)
-			system[row][j].Set(c)
-		}
-		system[row][n].Set(lower[i].Rhs)
-		for j, a := range lower[i].A {
-			system[row][n].Sub(system[row][n], new(big.Rat).Mul(a, x[j]))
+	at := exactFlat{w0: zeros(n), z: each.Below(n, func(i int) []*big.Rat { return unit(n, i) }), given: make([]float64, n)}
+	hold := func(a []float64, rows func(i int) float64, b *big.Rat) bool { // a'y and multipliers of the face's rows
+		p := rationalPlane{a: append(each.Of(a, number), each.Of(f.rows, func(i int) *big.Rat { return number(rows(i)) })...), b: b}
+		return at.restrict(p)
+	}
+	for j, h := range e.g.H[dx:] {
+		b := new(big.Rat).Neg(grow(number(e.g.C[dx+j])))
+		less(b, h[:dx], x)
+		if !hold(h[dx:], func(i int) float64 { return e.rows[i].C[j] }, b) {
+			return nil, nil, nil, false
 		}
 	}
-	if z, ok = eliminate(system); !ok {
+	forces := terms
+	for _, i := range f.rows {
+		b := number(e.rows[i].Rhs)
+		less(b, e.rows[i].A, x)
+		if !hold(e.rows[i].C, func(int) float64 { return 0 }, b) {
+			return nil, nil, nil, false
+		}
+	}
+	if len(at.z) > 0 {
 		return nil, nil, nil, false
 	}
-	in := map[int]bool{}
+	z, terms = at.w0, forces
 	note := func(v *big.Rat) {
 		if margin == nil || v.Cmp(margin) < 0 {
 			margin = v
@@ -110,60 +109,26 @@ func (e *Evaluator) exactly(f *face, x []*big.Rat) (z []*big.Rat, margin, share 
 			share = part
 		}
 	}
-	for j := range m.Dy {
-		for k := range m.Dy {
-			if m.G.Yy != nil {
-				product(m.G.Yy[j][k], z[k])
-			}
-		}
+	for _, h := range e.g.H[dx:] {
+		less(new(big.Rat), h[dx:], z)
 	}
 	for k := range f.rows {
-		grow(z[m.Dy+k])
+		grow(z[dy+k])
 	}
 	for k, i := range f.rows {
-		in[i] = true
-		if !e.rows[i].equal {
-			note(z[m.Dy+k])
+		if !e.rows[i].Equal {
+			note(z[dy+k])
 		}
 	}
-	for i, r := range lower {
-		if in[i] || e.rows[i].equal || f.implied[i] || zero(e.rows[i].c) {
+	for i, r := range e.rows {
+		if r.Equal || f.implied[i] || slices.Contains(f.rows, i) || zero(r.C) {
 			continue
 		}
 		terms = new(big.Rat)
-		slack := new(big.Rat).Set(grow(r.Rhs))
-		for j, a := range r.A {
-			slack.Sub(slack, product(a, x[j]))
-		}
-		for j, c := range r.C {
-			slack.Sub(slack, product(c, z[j]))
-		}
+		slack := grow(number(r.Rhs))
+		less(slack, r.A, x)
+		less(slack, r.C, z)
 		note(slack)
 	}
 	return z, margin, share, true
-}
-
-// eliminate solves a square system with the right side as the last column.
-func eliminate(a [][]*big.Rat) ([]*big.Rat, bool) {
-	n := len(a)
-	for c := range n {
-		pivot := c
-		for pivot < n && a[pivot][c].Sign() == 0 {
-			pivot++
-		}
-		if pivot == n {
-			return nil, false
-		}
-		a[c], a[pivot] = a[pivot], a[c]
-		for i := range a {
-			if i == c || a[i][c].Sign() == 0 {
-				continue
-			}
-			by := new(big.Rat).Quo(a[i][c], a[c][c])
-			for j := c; j <= n; j++ {
-				a[i][j].Sub(a[i][j], new(big.Rat).Mul(by, a[c][j]))
-			}
-		}
-	}
-	return each.Below(n, func(i int) *big.Rat { return new(big.Rat).Quo(a[i][n], a[i][i]) }), true
 }

@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"math"
 	"math/big"
 	"testing"
 )
@@ -9,16 +10,16 @@ import (
 // nothing is larger than is no rounding.
 func TestUndecided(t *testing.T) {
 	for _, c := range []struct {
-		kink      *big.Rat
+		kink      float64
 		x         float64
 		undecided bool
 	}{
-		{Rat(3, 10), 0.3, true}, {Rat(3, 10), 0.1 + 0.2, true}, {Rat(3, 10), 0.3 + 1e-12, false}, {Rat(3, 10), 0, false},
-		{Rat(1, 4), 0.25, true}, {Rat(0, 1), 0, true}, {Rat(0, 1), 1e-16, false}, {Rat(0, 1), -1e-16, false},
+		{0.3, 0.3, true}, {0.3, 0.1 + 0.2, true}, {0.3, 0.3 + 1e-12, false}, {0.3, 0, false},
+		{0.25, 0.25, true}, {0, 0, true}, {0, 1e-16, false}, {0, -1e-16, false},
 	} {
-		m := &Model{Dx: 1, Dy: 1, XLo: make([]*big.Rat, 1), XHi: make([]*big.Rat, 1), YLo: Zeros(1), YHi: make([]*big.Rat, 1),
-			F: Function{Lx: Zeros(1), Ly: Zeros(1)},
-			G: Function{Lx: Zeros(1), Ly: []*big.Rat{c.kink}, Xy: [][]*big.Rat{{Rat(-1, 1)}}, Yy: [][]*big.Rat{{Rat(1, 1)}}}}
+		m := plain(1, 1, math.Inf(-1), math.Inf(1))
+		m.Linear[0], m.P[0][0], m.Q[0][0] = c.kink, -1, 1
+		m.bound(0, -1, 0)
 		undecided, known := NewEvaluator(m).Undecided([]*big.Rat{new(big.Rat).SetFloat64(c.x)})
 		if !known || undecided != c.undecided {
 			t.Errorf("a kink at %v, x = %v: %v (%v)", c.kink, c.x, undecided, known)

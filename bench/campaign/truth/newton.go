@@ -28,7 +28,7 @@ func (e *Evaluator) newton(x []float64) (*Point, bool) {
 // inDomain tells whether the argument of every entropy is positive.
 func (e *Evaluator) inDomain(x, y []float64) bool {
 	for i := range e.g.terms {
-		if t := &e.g.terms[i]; t.kind == Entropy && !(t.argument(x, y) > 0) {
+		if t := &e.g.terms[i]; t.Kind == Entropy && !(t.argument(x, y) > 0) {
 			return false
 		}
 	}
@@ -55,8 +55,8 @@ func (e *Evaluator) newtonFrom(x, y []float64) (*Point, bool) {
 		}
 		// Beside its end an entropy curves so much that steps are short far from any minimizer.
 		for i := range e.g.terms {
-			if term := &e.g.terms[i]; term.kind == Entropy {
-				size = math.Max(size, 1e-4*math.Abs(dot(term.c, direction))/term.argument(x, y))
+			if term := &e.g.terms[i]; term.Kind == Entropy {
+				size = math.Max(size, 1e-4*math.Abs(dot(term.C, direction))/term.argument(x, y))
 			}
 		}
 		// Steps of Newton's method that are small and do not halve are the rounding of the rows' terms.
@@ -98,7 +98,7 @@ func (e *Evaluator) toDomain(x, y, direction []float64) float64 {
 	t := 1.0
 	for i := range e.g.terms {
 		term := &e.g.terms[i]
-		if change := dot(term.c, direction); term.kind == Entropy && change < 0 {
+		if change := dot(term.C, direction); term.Kind == Entropy && change < 0 {
 			t = math.Min(t, -0.9*term.argument(x, y)/change)
 		}
 	}
@@ -176,8 +176,7 @@ func (e *Evaluator) exchanged(f *face, x []float64) []int {
 	y, lambda, _, _ := e.at(f, x)
 	worst, add := tiny, -1
 	for _, i := range e.free {
-		r := &e.rows[i]
-		if v := dot(r.a, x) + dot(r.c, y) - r.rhs; v > worst && !slices.Contains(f.rows, i) {
+		if v := -e.rows[i].slack(x, y); v > worst && !slices.Contains(f.rows, i) {
 			worst, add = v, i
 		}
 	}
@@ -188,7 +187,7 @@ func (e *Evaluator) exchanged(f *face, x []float64) []int {
 	}
 	least, drop := 0.0, -1
 	for k, i := range f.rows {
-		if !e.rows[i].equal && lambda[k] < least {
+		if !e.rows[i].Equal && lambda[k] < least {
 			least, drop = lambda[k], k
 		}
 	}
@@ -201,37 +200,38 @@ func (e *Evaluator) exchanged(f *face, x []float64) []int {
 // interior finds a y with the greatest slack in inequalities and in the
 // domains of entropies (at most 1): a start for Newton's method.
 func (e *Evaluator) interior(x []float64) ([]float64, bool) {
-	m := e.Model
+	m := e.s
 	p := &exact.LP{N: m.Dy + 1}
 	at := exact.Doubles(x)
 	slacked := func(c []*big.Rat, by int64) []*big.Rat {
-		return append(append([]*big.Rat(nil), c...), Rat(by, 1))
+		return append(slices.Clip(c), ratio(by, 1))
 	}
-	for i, r := range m.Lower() {
-		rhs := new(big.Rat).Sub(r.Rhs, exact.Dot(r.A, at))
+	for i, r := range e.lower {
+		rhs := new(big.Rat).Sub(r.rhs, exact.Dot(r.a, at))
 		switch {
-		case e.rows[i].equal && !slices.Contains(e.equal, i):
+		case e.rows[i].Equal && !slices.Contains(e.equal, i):
 			// implied by the others, up to the rounding of x
-		case e.rows[i].equal:
-			p.Add(slacked(r.C, 0), rhs, true)
-		case zero(e.rows[i].c):
+		case e.rows[i].Equal:
+			p.Add(slacked(r.c, 0), rhs, true)
+		case zero(e.rows[i].C):
 		default:
-			p.Leq(slacked(r.C, 1), rhs)
+			p.Leq(slacked(r.c, 1), rhs)
 		}
 	}
-	for _, t := range m.G.Terms {
+	for _, t := range m.LowerTerms {
 		if t.Kind == Entropy { // C y + A x + Const >= t
-			c := each.Below(m.Dy, func(j int) *big.Rat { return new(big.Rat).Neg(t.C[j]) })
-			p.Leq(slacked(c, 1), new(big.Rat).Add(t.Const, exact.Dot(t.A, at)))
+			c := each.Of(t.C, func(v float64) *big.Rat { return rational(-v) })
+			rhs := rational(t.Const)
+			p.Leq(slacked(c, 1), rhs.Add(rhs, exact.Dot(rationals(t.A), at)))
 		}
 	}
-	p.Leq(slacked(Zeros(m.Dy), 1), Rat(1, 1))
-	cost := Zeros(m.Dy + 1)
-	cost[m.Dy] = Rat(-1, 1)
+	p.Leq(slacked(zeros(m.Dy), 1), ratio(1, 1))
+	cost := zeros(m.Dy + 1)
+	cost[m.Dy] = ratio(-1, 1)
 	outcome, v, value := p.Minimize(cost)
 	if outcome != exact.Optimal {
 		return nil, false
 	}
-	least := Float(value)
+	least := float(value)
 	return floats(v[:m.Dy]), least <= tiny
 }

@@ -51,16 +51,10 @@ func (e *Evaluator) gradients(x []float64, delta float64, given [][]float64, n i
 		z := make([]float64, len(x))
 		for j := range z {
 			z[j] = x[j] + delta*(2*rng.Float64()-1)/math.Sqrt(float64(len(z)))
-			lo, hi := e.Model.XLo[j], e.Model.XHi[j]
 			if !inX || beside && held[j] != nil {
 				continue
 			}
-			if lo != nil {
-				z[j] = math.Max(z[j], Float(lo))
-			}
-			if hi != nil {
-				z[j] = math.Min(z[j], Float(hi))
-			}
+			z[j] = math.Min(math.Max(z[j], e.s.Lo[j]), e.s.Hi[j])
 		}
 		if !inX || beside || e.OutsideX(z) <= 1e-12 {
 			add(z, math.Min(strict, 1e-6*delta), true)
@@ -76,22 +70,22 @@ const strict = 1e-12
 // Spread draws points within delta of x at which F is defined, also where that
 // set has no interior: convex combinations of vertices of it.
 func (e *Evaluator) Spread(x []float64, delta float64, n int, rng *rand.Rand) [][]float64 {
-	m := e.Model
-	p := m.joint()
+	m := e.s
+	p := e.joint()
 	at, radius := exact.Doubles(x), new(big.Rat).SetFloat64(delta/math.Sqrt(float64(m.Dx)))
 	for j := range m.Dx {
 		for _, sign := range []int64{1, -1} {
-			a := Zeros(m.Dx + m.Dy)
-			a[j] = Rat(sign, 1)
-			b := new(big.Rat).Mul(Rat(sign, 1), at[j])
+			a := zeros(m.Dx + m.Dy)
+			a[j] = ratio(sign, 1)
+			b := new(big.Rat).Mul(ratio(sign, 1), at[j])
 			p.Leq(a, b.Add(b, radius))
 		}
 	}
 	var corners [][]float64
 	for range 6 * (m.Dx + 1) {
-		cost := Zeros(m.Dx + m.Dy)
+		cost := zeros(m.Dx + m.Dy)
 		for j := range m.Dx {
-			cost[j] = Rat(int64(rng.IntN(2001)-1000), 1000)
+			cost[j] = ratio(int64(rng.IntN(2001)-1000), 1000)
 		}
 		outcome, v, _ := p.Minimize(cost)
 		if outcome != exact.Optimal {
@@ -117,15 +111,8 @@ func (e *Evaluator) Spread(x []float64, delta float64, n int, rng *rand.Rand) []
 
 // OutsideX is how far x misses a row of X.
 func (e *Evaluator) OutsideX(x []float64) float64 {
-	worst := 0.0
-	for _, r := range e.Model.upper() {
-		v := dot(floats(r.A), x) - Float(r.Rhs)
-		if r.Equal {
-			v = math.Abs(v)
-		}
-		worst = math.Max(worst, v)
-	}
-	return worst
+	none := make([]float64, e.s.Dy)
+	return each.Largest(e.s.leader(), func(r Linear) float64 { return r.Misses(x, none) })
 }
 
 // Descent is the steepest certain descent at a point: the greatest v such that
@@ -145,50 +132,46 @@ func (e *Evaluator) Descent(p *Point, rho float64, gradients [][]float64) float6
 
 // descent is Descent where no row has less room at p than the least; false where no z has that.
 func (e *Evaluator) descent(p *Point, rho float64, gradients [][]float64, least float64) (v float64, ok bool) {
-	m := e.Model
+	m := e.s
 	n := m.Dx + m.Dy + 1 // (z - x)/rho, (y - y*)/rho, and the bound -v
 	lp := &exact.LP{N: n}
-	size := 0.0
-	for _, g := range gradients {
-		for _, v := range g {
-			size = math.Max(size, math.Abs(v))
-		}
-	}
+	size := each.Largest(slices.Concat(gradients...), math.Abs)
 	if size == 0 || len(gradients) == 0 {
 		return 0, true
 	}
 	for _, g := range gradients {
-		a := Zeros(n)
+		a := zeros(n)
 		for j, v := range g {
 			a[j] = rounded(v / size)
 		}
-		a[n-1] = Rat(-1, 1)
+		a[n-1] = ratio(-1, 1)
 		lp.Leq(a, new(big.Rat))
 	}
 	for j := range m.Dx {
 		for _, sign := range []int64{1, -1} {
-			a := Zeros(n)
-			a[j] = Rat(sign, 1)
-			lp.Leq(a, Rat(1, 1))
+			a := zeros(n)
+			a[j] = ratio(sign, 1)
+			lp.Leq(a, ratio(1, 1))
 		}
 	}
-	for _, r := range append(m.upper(), m.Lower()...) {
-		room := (Float(r.Rhs) - dot(floats(r.A), p.X) - dot(floats(r.C), p.Y)) / rho
-		a := append(append(append([]*big.Rat(nil), r.A...), r.C...), new(big.Rat))
+	rows := append(m.leader(), m.Rows...)
+	for i, r := range slices.Concat(e.upper, e.lower) {
+		room := rows[i].slack(p.X, p.Y) / rho
+		a := append(slices.Concat(r.a, r.c), new(big.Rat))
 		switch {
-		case r.Equal:
+		case r.equal:
 			lp.Add(a, new(big.Rat), true) // p satisfies it, up to rounding
 		case room < 1e9:
 			lp.Leq(a, rounded(math.Max(room, least)))
 		}
 	}
-	cost := Zeros(n)
-	cost[n-1] = Rat(1, 1)
+	cost := zeros(n)
+	cost[n-1] = ratio(1, 1)
 	outcome, _, value := lp.Minimize(cost)
 	if outcome != exact.Optimal {
 		return 0, false
 	}
-	return math.Max(0, -size*Float(value)), true
+	return math.Max(0, -size*float(value)), true
 }
 
 // rounded is v to 26 binary places, which keeps exact pivots short.
@@ -199,7 +182,7 @@ func rounded(v float64) *big.Rat {
 // FallsFar looks for points far out at which F is far below what it is near
 // the origin, and goes on falling.
 func (e *Evaluator) FallsFar(rng *rand.Rand) bool {
-	dx := e.Model.Dx
+	dx := e.s.Dx
 	best := func(radius float64) float64 {
 		least := math.Inf(1)
 		for range 400 {

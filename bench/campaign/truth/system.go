@@ -5,13 +5,6 @@ import (
 	"slices"
 )
 
-// Linear is A x + C y <= Rhs, or == Rhs. Its numbers are decimals of few digits.
-type Linear struct {
-	A, C  []float64 // len Dx and Dy
-	Rhs   float64
-	Equal bool
-}
-
 // Quadratic is Const + C'w + w'Hw/2 with a symmetric H, convex or not.
 type Quadratic struct {
 	Const float64
@@ -40,6 +33,9 @@ type System struct {
 	Q, P   [][]float64 // Dy by Dy, Dx by Dy
 	Linear []float64   // q
 	F      Quadratic   // over Dx + Dy + len(Rows)
+	// What only an Evaluator reads: smooth terms of F and g, and c of a c'x in g, which moves no answer.
+	UpperTerms, LowerTerms []Term
+	OfX                    []float64
 }
 
 // FarAway is a bound on entries that have none: an optimum there is one at infinity. Boxes
@@ -90,9 +86,8 @@ func (q *Quadratic) Slope(w []float64) []float64 {
 func (s *System) Follower() *Quadratic {
 	n := s.Dim()
 	g := &Quadratic{C: make([]float64, n), H: make([][]float64, n)}
-	for j := range s.Dy {
-		g.C[s.Dx+j] = s.Linear[j]
-	}
+	copy(g.C, s.OfX)
+	copy(g.C[s.Dx:], s.Linear)
 	for i := range n {
 		g.H[i] = make([]float64, n)
 	}

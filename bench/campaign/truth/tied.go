@@ -33,7 +33,7 @@ type tie struct {
 func (e *Evaluator) ties(out []tie) []tie {
 	for i := range e.rows {
 		r := &e.rows[i]
-		if !r.equal || slices.Contains(e.equal, i) {
+		if !r.Equal || slices.Contains(e.equal, i) {
 			continue
 		}
 		k := len(e.equal)
@@ -41,18 +41,18 @@ func (e *Evaluator) ties(out []tie) []tie {
 		for s, row := range e.equal {
 			gram[s] = make([]float64, k)
 			for t, other := range e.equal {
-				gram[s][t] = dot(e.rows[row].c, e.rows[other].c)
+				gram[s][t] = dot(e.rows[row].C, e.rows[other].C)
 			}
-			side[s] = []float64{dot(e.rows[row].c, r.c)}
+			side[s] = []float64{dot(e.rows[row].C, r.C)}
 		}
 		if k > 0 && !solve(gram, side) {
 			continue
 		}
-		normal, value := append([]float64(nil), r.a...), r.rhs
+		normal, value := append([]float64(nil), r.A...), r.Rhs
 		size := 1.0
 		for s, row := range e.equal {
-			axpy(normal, -side[s][0], e.rows[row].a)
-			value -= side[s][0] * e.rows[row].rhs
+			axpy(normal, -side[s][0], e.rows[row].A)
+			value -= side[s][0] * e.rows[row].Rhs
 			size = math.Max(size, math.Abs(side[s][0]))
 		}
 		for range 2 {
@@ -77,9 +77,9 @@ func (e *Evaluator) heldTies() []tie {
 	var out []tie
 	for j, v := range e.heldByX() {
 		if v != nil {
-			normal := make([]float64, e.Model.Dx)
+			normal := make([]float64, e.s.Dx)
 			normal[j] = 1
-			out = append(out, tie{normal, Float(v)})
+			out = append(out, tie{normal, float(v)})
 		}
 	}
 	return out

@@ -1,48 +1,57 @@
 package truth
 
 import (
+	"bilevelc/internal/each"
 	"math"
-	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
+// plain is a program of dx and dy entries without rows, with x in a box and f and g of 0.
+func plain(dx, dy int, lo, hi float64) *System {
+	return &System{Dx: dx, Dy: dy, Lo: slices.Repeat([]float64{lo}, dx), Hi: slices.Repeat([]float64{hi}, dx),
+		Q: square(dy), P: square(max(dx, dy))[:dx], Linear: make([]float64, dy), F: Quadratic{C: make([]float64, dx+dy), H: square(dx + dy)}}
+}
+
+func square(n int) [][]float64 {
+	return each.Below(n, func(int) []float64 { return make([]float64, n) })
+}
+
+// bound adds sign * y_j <= b.
+func (s *System) bound(j int, sign, b float64) {
+	r := Linear{A: make([]float64, s.Dx), C: make([]float64, s.Dy), Rhs: b}
+	r.C[j] = sign
+	s.Rows = append(s.Rows, r)
+}
+
 // drawn is a random program with bounds, rows and a term.
-func drawn(rng *rand.Rand, kind int) *Model {
-	number := func() *big.Rat { return Rat(int64(rng.IntN(13)-6), 4) }
-	vector := func(n int) []*big.Rat {
-		v := Zeros(n)
-		for j := range v {
-			v[j] = number()
-		}
-		return v
+func drawn(rng *rand.Rand, kind int) *System {
+	number := func() float64 { return float64(rng.IntN(13)-6) / 4 }
+	vector := func(n int) []float64 { return each.Below(n, func(int) float64 { return number() }) }
+	s := plain(1+rng.IntN(3), 1+rng.IntN(3), -2, 2)
+	s.F.C, s.Linear = vector(s.Dx+s.Dy), vector(s.Dy)
+	for j := range s.Dx {
+		s.P[j] = vector(s.Dy)
 	}
-	m := &Model{Dx: 1 + rng.IntN(3), Dy: 1 + rng.IntN(3)}
-	m.XLo, m.XHi = make([]*big.Rat, m.Dx), make([]*big.Rat, m.Dx)
-	m.YLo, m.YHi = make([]*big.Rat, m.Dy), make([]*big.Rat, m.Dy)
-	m.F = Function{Lx: vector(m.Dx), Ly: vector(m.Dy)}
-	m.G = Function{Lx: Zeros(m.Dx), Ly: vector(m.Dy), Xy: make([][]*big.Rat, m.Dx), Yy: make([][]*big.Rat, m.Dy)}
-	for j := range m.Dx {
-		m.XLo[j], m.XHi[j] = Rat(-2, 1), Rat(2, 1)
-		m.G.Xy[j] = vector(m.Dy)
-	}
-	for j := range m.Dy {
-		m.YLo[j] = Rat(0, 1)
-		m.G.Yy[j] = Zeros(m.Dy)
-		m.G.Yy[j][j] = Rat(int64(1+rng.IntN(4)), 2)
+	for j := range s.Dy {
+		s.Q[j][j] = float64(1+rng.IntN(4)) / 2
 	}
 	for range rng.IntN(3) {
-		m.Rows = append(m.Rows, Row{A: vector(m.Dx), C: vector(m.Dy), Rhs: Rat(int64(1+rng.IntN(12)), 2)})
+		s.Rows = append(s.Rows, Linear{A: vector(s.Dx), C: vector(s.Dy), Rhs: float64(1+rng.IntN(12)) / 2})
+	}
+	for j := range s.Dy {
+		s.bound(j, -1, 0)
 	}
 	if kind > 0 {
-		t := Term{Kind: Kind(kind - 1), Weight: Rat(1, 2), A: Zeros(m.Dx), C: Zeros(m.Dy), Const: new(big.Rat)}
-		t.C[0] = Rat(1, 1)
+		t := Term{Kind: Kind(kind - 1), Weight: 0.5, A: make([]float64, s.Dx), C: make([]float64, s.Dy)}
+		t.C[0] = 1
 		if t.Kind != Entropy {
-			t.A = vector(m.Dx)
+			t.A = vector(s.Dx)
 		}
-		m.G.Terms = []Term{t}
+		s.LowerTerms = []Term{t}
 	}
-	return m
+	return s
 }
 
 // TestAt holds y*(x) to the variational inequality at random feasible points,
@@ -52,7 +61,7 @@ func TestAt(t *testing.T) {
 	points, gradients, unknown := 0, 0, 0
 	for k := range 300 {
 		e := NewEvaluator(drawn(rng, k%5))
-		x := make([]float64, e.Model.Dx)
+		x := make([]float64, e.s.Dx)
 		for j := range x {
 			x[j] = 4*rng.Float64() - 2
 		}
@@ -73,7 +82,7 @@ func TestAt(t *testing.T) {
 		}
 		_, gy := e.LowerGradient(x, p.Y)
 		for range 300 {
-			z := make([]float64, e.Model.Dy)
+			z := make([]float64, e.s.Dy)
 			for j := range z {
 				z[j] = 4 * rng.Float64()
 			}
@@ -116,39 +125,22 @@ func TestAt(t *testing.T) {
 // Where equations hold y at one point and F = x c'(y - y*), F is 0: what its gradient has is the rounding of y, which Pull allows for.
 func TestPull(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	number := func() *big.Rat { return Rat(int64(rng.IntN(2001)-1000), 700) }
+	number := func() float64 { return float64(rng.IntN(2001)-1000) / 700 }
 	rounded := 0
 	for k := range 300 {
-		m := drawn(rng, 0)
-		m.Dy, m.Rows = 2+rng.IntN(2), nil
-		m.F = Function{Lx: Zeros(m.Dx), Ly: Zeros(m.Dy), Xy: make([][]*big.Rat, m.Dx)}
-		m.G = Function{Lx: Zeros(m.Dx), Ly: Zeros(m.Dy), Yy: make([][]*big.Rat, m.Dy)}
-		m.YLo, m.YHi = make([]*big.Rat, m.Dy), make([]*big.Rat, m.Dy)
-		y, product := Zeros(m.Dy), func(a, y []*big.Rat) *big.Rat {
-			sum := new(big.Rat)
-			for j, v := range a {
-				sum.Add(sum, new(big.Rat).Mul(v, y[j]))
-			}
-			return sum
-		}
+		m := plain(drawn(rng, 0).Dx, 2+rng.IntN(2), -2, 2)
+		y := each.Below(m.Dy, func(int) float64 { return number() })
 		for j := range y {
-			y[j] = number()
-			m.G.Yy[j] = Zeros(m.Dy)
-			m.G.Yy[j][j] = Rat(1, 1)
-		}
-		for range m.Dy {
-			row := Zeros(m.Dy)
-			for j := range row {
-				row[j] = number()
-			}
-			m.Rows = append(m.Rows, Row{A: Zeros(m.Dx), C: row, Rhs: product(row, y), Equal: true})
+			m.Q[j][j] = 1
+			row := each.Below(m.Dy, func(int) float64 { return number() })
+			m.Rows = append(m.Rows, Linear{A: make([]float64, m.Dx), C: row, Rhs: dot(row, y), Equal: true})
 		}
 		for i := range m.Dx {
-			m.F.Xy[i] = Zeros(m.Dy)
 			for j := range y {
-				m.F.Xy[i][j] = number()
+				v := number()
+				m.F.H[i][m.Dx+j], m.F.H[m.Dx+j][i] = v, v
+				m.F.C[i] -= v * y[j]
 			}
-			m.F.Lx[i].Neg(product(m.F.Xy[i], y))
 		}
 		e := NewEvaluator(m)
 		p, ok := e.At(make([]float64, m.Dx))
@@ -171,10 +163,9 @@ func TestPull(t *testing.T) {
 // TestDescent: F = |x1| + x2 on a box, whose follower has y = max(x1, 0). The
 // distance of 0 from the subdifferential plus the normal cone is known.
 func TestDescent(t *testing.T) {
-	m := &Model{Dx: 2, Dy: 1, XLo: []*big.Rat{Rat(-1, 1), Rat(0, 1)}, XHi: []*big.Rat{Rat(1, 1), Rat(1, 1)},
-		YLo: Zeros(1), YHi: []*big.Rat{nil},
-		F: Function{Lx: []*big.Rat{Rat(-1, 1), Rat(1, 1)}, Ly: []*big.Rat{Rat(2, 1)}},
-		G: Function{Lx: Zeros(2), Ly: Zeros(1), Xy: [][]*big.Rat{{Rat(-1, 1)}, {new(big.Rat)}}, Yy: [][]*big.Rat{{Rat(1, 1)}}}}
+	m := plain(2, 1, -1, 1)
+	m.Lo[1], m.F.C, m.P[0][0], m.Q[0][0] = 0, []float64{-1, 1, 2}, -1, 1
+	m.bound(0, -1, 0)
 	e := NewEvaluator(m)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, c := range []struct {
@@ -202,20 +193,18 @@ func TestDescent(t *testing.T) {
 
 // The dimension of sets of which it is known.
 func TestDimension(t *testing.T) {
-	one := func(v ...int64) (out []*big.Rat) {
-		for _, k := range v {
-			out = append(out, Rat(k, 1))
-		}
-		return out
+	box := func(rows ...Linear) *System {
+		m := plain(3, 1, 0, 1)
+		m.Q[0][0], m.Rows = 1, rows
+		m.bound(0, -1, 0)
+		m.bound(0, 1, 1)
+		return m
 	}
-	box := func(rows ...Row) *Model {
-		return &Model{Dx: 3, Dy: 1, XLo: one(0, 0, 0), XHi: one(1, 1, 1), YLo: one(0), YHi: one(1), Rows: rows}
-	}
-	row := func(equal bool, rhs int64, a ...int64) Row {
-		return Row{A: one(a[:3]...), C: one(a[3:]...), Rhs: Rat(rhs, 1), Equal: equal}
+	row := func(equal bool, rhs float64, a ...float64) Linear {
+		return Linear{A: a[:3], C: a[3:], Rhs: rhs, Equal: equal}
 	}
 	for k, c := range []struct {
-		m    *Model
+		m    *System
 		want int
 	}{
 		{box(), 3},
@@ -226,7 +215,7 @@ func TestDimension(t *testing.T) {
 		{box(row(true, 2, 1, 1, 0, 0), row(true, 2, 0, 1, 1, 1)), 1}, // x1 = x2 = 1
 		{box(row(true, 5, 1, 1, 1, 1)), -1},
 	} {
-		if got := c.m.Dimension(); got != c.want {
+		if got := NewEvaluator(c.m).Dimension(); got != c.want {
 			t.Errorf("%d: dimension %d, not %d", k, got, c.want)
 		}
 	}
@@ -235,26 +224,21 @@ func TestDimension(t *testing.T) {
 // The least curvature, of all directions and of those that equality rows leave, by hand: the diagonal
 // 1, 4, 9, and rows that hold the first entry, tie the others, and leave nothing.
 func TestLeastCurvature(t *testing.T) {
-	row := func(c ...int64) Row {
-		r := Row{A: Zeros(1), C: Zeros(3), Rhs: Rat(0, 1), Equal: true}
-		for j, v := range c {
-			r.C[j] = Rat(v, 1)
-		}
-		return r
+	row := func(c ...float64) Linear {
+		return Linear{A: make([]float64, 1), C: append(c, 0, 0)[:3], Equal: true}
 	}
 	for _, c := range []struct {
-		rows  []Row
+		rows  []Linear
 		along float64
 	}{
-		{[]Row{row(2)}, 4},
-		{[]Row{row(2), row(0, 1, -1)}, 6.5},
-		{[]Row{row(1), row(0, 1), row(0, 0, 3)}, math.Inf(1)},
+		{[]Linear{row(2)}, 4},
+		{[]Linear{row(2), row(0, 1, -1)}, 6.5},
+		{[]Linear{row(1), row(0, 1), row(0, 0, 3)}, math.Inf(1)},
 	} {
-		m := &Model{Dx: 1, Dy: 3, XLo: make([]*big.Rat, 1), XHi: make([]*big.Rat, 1), YLo: make([]*big.Rat, 3), YHi: make([]*big.Rat, 3), Rows: c.rows}
-		m.F = Function{Lx: Zeros(1), Ly: Zeros(3)}
-		m.G = Function{Lx: Zeros(1), Ly: Zeros(3), Xy: [][]*big.Rat{Zeros(3)}, Yy: [][]*big.Rat{Zeros(3), Zeros(3), Zeros(3)}}
+		m := plain(1, 3, math.Inf(-1), math.Inf(1))
+		m.Rows = c.rows
 		for j := range 3 {
-			m.G.Yy[j][j] = Rat(int64((j+1)*(j+1)), 1)
+			m.Q[j][j] = float64((j + 1) * (j + 1))
 		}
 		e := NewEvaluator(m)
 		p, ok := e.At([]float64{0})
