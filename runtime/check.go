@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/ir/curvature"
@@ -13,6 +14,7 @@ import (
 	"bilevelc/runtime/compile"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/lower"
+	"bilevelc/runtime/problem"
 )
 
 // Checked is what a check of a model found.
@@ -41,14 +43,10 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (_ *Checked, err error) {
 		how.Abstract, s.diags = true, nil
 		bound, err = s.bind(m.Program, set, how)
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.Do(err)
 	warnings := func() diag.List { return append(append(diag.List(nil), m.Warnings...), s.diags...) }
 	rule, _, err := tiesOf(bound)
-	if err != nil {
-		return nil, err
-	}
+	must.Do(err)
 	if onlyExact(bound, rule) {
 		proof := must.Get(s.standing(bound, rule, how.Abstract))
 		if rule == document.Optimistic {
@@ -59,9 +57,8 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (_ *Checked, err error) {
 	var exact *Problem // as withTies has it
 	var why string
 	if rule == document.Optimistic && !how.Abstract {
-		if exact, why, err = s.exactly(bound, rule); err != nil {
-			return nil, err
-		}
+		exact, why, err = s.exactly(bound, rule)
+		must.Do(err)
 	}
 	found := len(s.diags)
 	bound, t, err := s.breakTies(bound, how.Abstract)
@@ -149,13 +146,12 @@ func (m *MethodInfo) standing(of *Problem, tied string) string {
 	p := of.Numeric
 	if m.Kind == "method" && m.Name == SystemMethod {
 		why, linear := of.systemOf()
-		if why != "" {
+		switch {
+		case why != "":
 			return "does not apply: " + why
-		}
-		if tied == document.Pessimistic {
+		case tied == document.Pessimistic:
 			return "evaluates F at a given x (`bilevelc eval`), and does not solve"
-		}
-		if !linear {
+		case !linear:
 			return "applies, on the system linearized at one point after another"
 		}
 		return "applies"
@@ -173,20 +169,14 @@ func (m *MethodInfo) standing(of *Problem, tied string) string {
 		}
 		return "applies"
 	}
-	var proved, open []string
-	for _, a := range m.Assumes {
-		if p.Proved(a) {
-			proved = append(proved, a.String())
-		} else {
-			open = append(open, a.String())
-		}
-	}
 	var parts []string
-	if len(open) > 0 {
-		parts = append(parts, "assumes "+strings.Join(open, ", "))
-	}
-	if len(proved) > 0 {
-		parts = append(parts, "proved: "+strings.Join(proved, ", "))
+	for _, of := range []struct {
+		words  string
+		proved bool
+	}{{"assumes ", false}, {"proved: ", true}} {
+		if those := each.Where(m.Assumes, func(a problem.Assumption) bool { return p.Proved(a) == of.proved }); len(those) > 0 {
+			parts = append(parts, of.words+diag.Join(those, ", ", problem.Assumption.String))
+		}
 	}
 	return strings.Join(parts, "; ")
 }

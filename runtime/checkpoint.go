@@ -72,26 +72,19 @@ func (c *Checkpoint) MarshalJSON() (_ []byte, err error) {
 
 // UnmarshalJSON reads a checkpoint's document. One that was changed in any way is
 // refused.
-func (c *Checkpoint) UnmarshalJSON(text []byte) error {
+func (c *Checkpoint) UnmarshalJSON(text []byte) (err error) {
+	defer must.Catch(&err)
+	readable := func(err error) { must.Be(err == nil, "not a checkpoint: %w", err) }
 	var e envelope
-	if err := strictly(text, &e); err != nil {
-		return fmt.Errorf("not a checkpoint: %w", err)
-	}
-	if e.Schema != checkpointSchema {
-		return fmt.Errorf("a checkpoint of schema %d; this version reads schema %d", e.Schema, checkpointSchema)
-	}
+	readable(strictly(text, &e))
+	must.Be(e.Schema == checkpointSchema, "a checkpoint of schema %d; this version reads schema %d", e.Schema, checkpointSchema)
 	var state bytes.Buffer
-	if err := json.Compact(&state, e.State); err != nil {
-		return fmt.Errorf("not a checkpoint: %w", err)
-	}
-	if sum := sha256.Sum256(state.Bytes()); e.SHA256 != hex.EncodeToString(sum[:]) {
-		return errors.New("the checkpoint is damaged: its digest is not that of its state")
-	}
+	readable(json.Compact(&state, e.State))
+	sum := sha256.Sum256(state.Bytes())
+	must.Be(e.SHA256 == hex.EncodeToString(sum[:]), "the checkpoint is damaged: its digest is not that of its state")
 	type plain Checkpoint
 	var p plain
-	if err := strictly(state.Bytes(), &p); err != nil {
-		return fmt.Errorf("not a checkpoint: %w", err)
-	}
+	readable(strictly(state.Bytes(), &p))
 	*c = Checkpoint(p)
 	return nil
 }
@@ -109,10 +102,7 @@ func ReadCheckpoint(text []byte) (*Checkpoint, error) {
 		return nil, errors.New("not a checkpoint: it is not JSON, or not all of it")
 	}
 	c := &Checkpoint{}
-	if err := c.UnmarshalJSON(text); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return c, c.UnmarshalJSON(text)
 }
 
 // completeOptions takes the choices of a checkpoint where the options leave them open.

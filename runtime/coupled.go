@@ -54,9 +54,7 @@ func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start [
 	defer must.Catch(&err)
 	if p.Numeric.Coupled == nil {
 		at, spent, err := p.ahead(ctx, c, opts, start)
-		if err != nil {
-			return nil, nil, nil, err
-		}
+		must.Do(err)
 		head.Ahead = spent
 		j := newJournal(head, opts)
 		runs := must.Get(p.runStarts(ctx, c, opts, at, j))
@@ -144,13 +142,10 @@ func (p *Problem) coupling(ctx context.Context, c *chosen, opts Options, start [
 		k.Weight = slices.Clone(k.Weight)
 		return k, nil
 	}
-	k := &coupling{CouplingState: CouplingState{Round: 1, Weight: make([]float64, n), Scale: make([]float64, n)}}
-	for i := range n {
-		k.Weight[i], k.Scale[i] = 1, 1
-	}
+	k := &coupling{CouplingState: CouplingState{Round: 1, Weight: slices.Repeat([]float64{1}, n), Scale: slices.Repeat([]float64{1}, n)}}
 	h, err := c.hyperobjective(p, opts.Threads)
 	if err != nil {
-		return nil, &UsageError{Err: err}
+		return nil, usage(err)
 	}
 	x := make([]float64, len(start))
 	if h.Project(x, start) != nil {
@@ -188,12 +183,10 @@ func (p *Problem) coupling(ctx context.Context, c *chosen, opts Options, start [
 
 // violated lists the constraints that do not hold at a point.
 func (k *coupling) violated(c *problem.Coupled, pt *oracle.Point) []int {
-	var out []int
 	if pt == nil {
 		return nil
 	}
-	out = append(out, each.WhereBelow(len(pt.Coupled), func(i int) bool { return !(c.Kind[i].Over(pt.Coupled[i]) <= tolerance.Target*k.Scale[i]) })...)
-	return out
+	return each.WhereBelow(len(pt.Coupled), func(i int) bool { return !(c.Kind[i].Over(pt.Coupled[i]) <= tolerance.Target*k.Scale[i]) })
 }
 
 // allowed is the penalty of a point whose constraints all hold to the tolerance.

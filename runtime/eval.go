@@ -40,9 +40,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (_ *Result,
 	watch := stopwatch{last: time.Now()}
 	x := must.Get(p.upperPoint(at))
 	opts, c, h, err := p.choose(opts)
-	if err != nil {
-		return nil, err
-	}
+	must.Do(err)
 	r := p.newResult(opts)
 	r.Status, r.Method, r.Settings = Solved, "", settingsOf(c.forOracle, c.forSolver)
 	r.Stationarity.Value = Number(math.NaN())

@@ -137,10 +137,9 @@ func (p *Problem) rates(ctx context.Context, a answer, dx []float64, sign float6
 
 // tangent is the derivative along dx in the model's own units and sense, with hidden entries of y and rows, and the multipliers that it is of.
 func (p *Problem) tangent(ctx context.Context, a answer, dx []float64) (_ *Tangent, multipliers []float64, err error) {
+	defer must.Catch(&err)
 	t, y, multipliers, err := a.tangent(ctx, dx)
-	if err != nil {
-		return nil, nil, err
-	}
+	must.Do(err)
 	_, sign := sense(&p.IR.Upper)
 	dy := p.units.Leave(t.Y)
 	lambda, err := p.ownRates(a.at().X, p.units.Leave(y), multipliers, dx, dy, t.Lambda)

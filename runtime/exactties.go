@@ -32,20 +32,18 @@ func (p *Problem) tiesOn(c system.Choice) *Ties {
 
 // describeExactTies says what the follower's other answers are worth: those at the result's x that are best and worst for the leader, whether there are any, and an x near by
 // where there are none, as far as the run has time to look for it.
-func (p *Problem) describeExactTies(limited context.Context, r *Result, run *system.Run, pt *oracle.Point) error {
+func (p *Problem) describeExactTies(limited context.Context, r *Result, run *system.Run, pt *oracle.Point) (err error) {
+	defer must.Catch(&err)
 	if p.tieRule() == "" {
 		return nil
 	}
 	ctx := context.WithoutCancel(limited)
 	var e *tiedPoint
-	var err error
 	if run.Smooth != nil {
-		e, err = p.tiedAt(pt.X, pt.Lower.Y, pt.Lower.Lambda)
+		e = must.Get(p.tiedAt(pt.X, pt.Lower.Y, pt.Lower.Lambda))
 	} else {
-		e, err = p.tied(run)
-	}
-	if err != nil {
-		return err
+		solver := must.Get(run.Whole()) // at the best point of a run on the system itself
+		e = &tiedPoint{systemPoint: &systemPoint{p: p, s: run.System, solver: solver, follower: solver.Follower()}, here: run.Best, own: true}
 	}
 	_, sign := sense(&p.IR.Upper)
 	none := Number(math.NaN())
@@ -73,11 +71,4 @@ func (p *Problem) describeExactTies(limited context.Context, r *Result, run *sys
 		ties.Safe = &SafePoint{Variables: named.Variables(&p.IR.Upper, at.s.X(at.here.Z), 1), Objective: Number(sign * at.here.F), Distance: Number(distance)}
 	}
 	return nil
-}
-
-// tied is the follower at the best point of a run on the system itself.
-func (p *Problem) tied(run *system.Run) (_ *tiedPoint, err error) {
-	defer must.Catch(&err)
-	solver := must.Get(run.Whole())
-	return &tiedPoint{systemPoint: &systemPoint{p: p, s: run.System, solver: solver, follower: solver.Follower()}, here: run.Best, own: true}, nil
 }

@@ -50,25 +50,20 @@ func (p *Problem) export(to io.Writer, format string, limits limitsOf) (err erro
 	if write == nil {
 		return &UsageError{Err: errors.New("there is no format " + format)}
 	}
-	program := must.Get(p.singleLevel(limits))
-	return write(to, program)
+	return write(to, must.Get(p.singleLevel(limits)))
 }
 
 // singleLevel is the KKT system as a program, with sets for the pairs, or with binary columns where there is what finds their limits.
-func (p *Problem) singleLevel(find limitsOf) (*exchange.Program, error) {
-	system, names, bound, err := p.system()
-	if err != nil {
-		return nil, err
-	}
+func (p *Problem) singleLevel(find limitsOf) (_ *exchange.Program, err error) {
+	defer must.Catch(&err)
+	system, names, bound := p.system()
 	pairs := "in a set of type 1"
 	var limits *kkt.Limits
 	if find != nil {
 		pairs = "with a binary column, and bounds of both that hold at all points"
 		var no *kkt.NoLimit
-		if limits, no, err = find(system); err != nil {
-			return nil, err
-		}
-		if no != nil {
+		limits, no, err = find(system)
+		if must.Do(err); no != nil {
 			return nil, unlimited(bound, no)
 		}
 	}
@@ -81,31 +76,28 @@ func (p *Problem) singleLevel(find limitsOf) (*exchange.Program, error) {
 	return program, nil
 }
 
-// system is the KKT system of the problem, in the model's own units and with the follower as it stands, and the names in it.
-func (p *Problem) system() (*kkt.System, exchange.Names, *ir.Problem, error) {
-	bound, names := p.IR, exchange.Names{}
+// system is the KKT system of the problem, in the model's own units and with the follower as it stands, and the names in it; a problem without one ends what asks for it (package must).
+func (p *Problem) system() (*kkt.System, exchange.Names, *ir.Problem) {
+	bound := p.IR
 	if p.ties != nil {
 		bound = p.ties.plain
 		if p.ties.rule != document.Optimistic {
-			return nil, names, nil, notExported(bound, bound.Lower.Span, "the follower breaks ties by "+p.ties.rule+", and its KKT conditions allow each of its best answers")
+			must.Do(notExported(bound, bound.Lower.Span, "the follower breaks ties by "+p.ties.rule+", and its KKT conditions allow each of its best answers"))
 		}
 	}
-	numeric, err := p.plainNumeric(bound)
-	if err != nil {
-		return nil, names, nil, err
-	}
+	numeric := must.Get(p.plainNumeric(bound))
 	if why := kkt.Applies(numeric); why != "" {
 		at := bound.Upper.Span
 		if !numeric.Facts.JointlyQuadratic {
 			at = bound.Lower.Span
 		}
-		return nil, names, nil, notExported(bound, at, why)
+		must.Do(notExported(bound, at, why))
 	}
 	system, err := kkt.New(numeric)
 	if err != nil {
-		return nil, names, nil, notExported(bound, bound.Upper.Span, err.Error())
+		must.Do(notExported(bound, bound.Upper.Span, err.Error()))
 	}
-	return system, exchange.Names{X: each.Below(numeric.Dx, bound.Upper.EntryName), Y: each.Below(numeric.Dy, bound.Lower.EntryName)}, bound, nil
+	return system, exchange.Names{X: each.Below(numeric.Dx, bound.Upper.EntryName), Y: each.Below(numeric.Dy, bound.Lower.EntryName)}, bound
 }
 
 // unlimited says which row keeps pairs from being binary columns.

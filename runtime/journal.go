@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -26,12 +27,9 @@ type journal struct {
 const defaultEvery = 30 * time.Second
 
 func newJournal(head Checkpoint, opts Options) *journal {
-	j := &journal{head: head, starts: make([]outer.StartState, opts.Starts), keep: opts.Keep, every: opts.KeepEvery, kept: time.Now()}
+	j := &journal{head: head, starts: make([]outer.StartState, opts.Starts), keep: opts.Keep, every: cmp.Or(opts.KeepEvery, defaultEvery), kept: time.Now()}
 	if opts.Resume != nil {
 		copy(j.starts, opts.Resume.Starts)
-	}
-	if j.every == 0 {
-		j.every = defaultEvery
 	}
 	return j
 }

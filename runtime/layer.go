@@ -50,9 +50,7 @@ func (p *Problem) Layer(opts Options) (*Layer, error) {
 }
 
 // Dims is Problem.Dims.
-func (l *Layer) Dims() (dx, dy, rows int) {
-	return l.p.Dims()
-}
+func (l *Layer) Dims() (dx, dy, rows int) { return l.p.Dims() }
 
 // Calls to f and g so far.
 func (l *Layer) Calls() Calls {
@@ -84,16 +82,13 @@ type Evaluation struct {
 // Evaluate solves the lower level at x (len Dx), which need not be in X. The error is a
 // *StatusError, which errors.Is compares with ErrInfeasible and its kind; the cause of
 // ctx; or a *UsageError.
-func (l *Layer) Evaluate(ctx context.Context, x []float64) (*Evaluation, error) {
-	if err := vector("x", x, l.p.Numeric.Dx); err != nil {
-		return nil, err
-	}
+func (l *Layer) Evaluate(ctx context.Context, x []float64) (_ *Evaluation, err error) {
+	defer must.Catch(&err)
+	must.Do(vector("x", x, l.p.Numeric.Dx))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a, err := l.of.evaluate(ctx, x)
-	if err != nil {
-		return nil, outcome(ctx, err)
-	}
+	must.Do(outcome(ctx, err))
 	_, dy, rows := l.p.Dims()
 	pt := a.at()
 	y := l.p.units.Leave(pt.Lower.Y)
@@ -134,9 +129,7 @@ func (e *Evaluation) VJP(ctx context.Context, dy, dlambda []float64) (product []
 	defer e.layer.mu.Unlock()
 	p, pt := e.layer.p, e.answer.at()
 	dy, dlambda, own, err := p.transposed(e.X, e.Y, pt.Lower.Lambda, dy, dlambda, len(e.Kinks) > 0)
-	if err != nil {
-		return nil, 0, err
-	}
+	must.Do(err)
 	product, accuracy, err = e.answer.product(ctx, p.units.Leave(padded(dy, p.Numeric.Dy)), padded(dlambda, p.Numeric.Rows.Len()))
 	if product == nil || err != nil && !errors.As(err, new(*KinkError)) {
 		return nil, 0, outcome(ctx, err)
@@ -168,9 +161,7 @@ func (e *Evaluation) JVP(ctx context.Context, dx []float64) (_ *Tangent, err err
 	if none := noSlope(""); errors.As(err, &none) {
 		return nil, &KinkError{Rows: e.Kinks, Reason: string(none)}
 	}
-	if err != nil {
-		return nil, outcome(ctx, err)
-	}
+	must.Do(outcome(ctx, err))
 	_, ny, rows := e.layer.Dims()
 	t.Y, t.Lambda = t.Y[:ny:ny], t.Lambda[:rows:rows]
 	return t, nil
@@ -179,13 +170,11 @@ func (e *Evaluation) JVP(ctx context.Context, dx []float64) (_ *Tangent, err err
 // Evaluate is Layer.Evaluate with one of the problem's own layers, of which each has
 // the methods of the model or the defaults. It is warm where earlier calls have left a
 // layer that no other goroutine uses now.
-func (p *Problem) Evaluate(ctx context.Context, x []float64) (*Evaluation, error) {
+func (p *Problem) Evaluate(ctx context.Context, x []float64) (_ *Evaluation, err error) {
+	defer must.Catch(&err)
 	l, ok := p.shared.layers.Get().(*Layer)
 	if !ok {
-		var err error
-		if l, err = p.Layer(Options{}); err != nil {
-			return nil, err
-		}
+		l = must.Get(p.Layer(Options{}))
 	}
 	defer p.shared.layers.Put(l)
 	return l.Evaluate(ctx, x)
@@ -213,11 +202,7 @@ func padded(v []float64, n int) []float64 {
 
 // Vector puts upper variables by name into one vector: x of Evaluate. The error is a
 // *UsageError.
-func (p *Problem) Vector(upper Values) (_ []float64, err error) {
-	defer must.Catch(&err)
-	x := must.Get(p.upperPoint(upper))
-	return x, nil
-}
+func (p *Problem) Vector(upper Values) ([]float64, error) { return p.upperPoint(upper) }
 
 // Named gives what an Evaluation has by the names of the model, multipliers in the
 // user's own direction.

@@ -13,6 +13,7 @@ import (
 	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/document"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
@@ -34,47 +35,33 @@ const maxLine = 100_000
 
 // ParseAlong reads ENTRY=FROM:TO:STEP, as in x[3]=0:5:0.1. The error says what is
 // wrong with the text.
-func ParseAlong(text string) (Along, error) {
+func ParseAlong(text string) (a Along, err error) {
+	defer must.Catch(&err)
 	at := strings.LastIndexByte(text, '=')
-	if at <= 0 {
-		return Along{}, fmt.Errorf("%q is not ENTRY=FROM:TO:STEP, as in x[3]=0:5:0.1", text)
-	}
 	parts := strings.Split(text[at+1:], ":")
-	if len(parts) != 3 {
-		return Along{}, fmt.Errorf("%q is not ENTRY=FROM:TO:STEP, as in x[3]=0:5:0.1", text)
-	}
-	a := Along{Entry: strings.TrimSpace(text[:at])}
+	must.Be(at > 0 && len(parts) == 3, "%q is not ENTRY=FROM:TO:STEP, as in x[3]=0:5:0.1", text)
+	a.Entry = strings.TrimSpace(text[:at])
 	for k, into := range []*float64{&a.From, &a.To, &a.Step} {
-		v, err := strconv.ParseFloat(strings.TrimSpace(parts[k]), 64)
-		if err != nil {
-			return Along{}, fmt.Errorf("%q is not a number, in ENTRY=FROM:TO:STEP", parts[k])
-		}
-		*into = v
+		*into, err = strconv.ParseFloat(strings.TrimSpace(parts[k]), 64)
+		must.Be(err == nil, "%q is not a number, in ENTRY=FROM:TO:STEP", parts[k])
 	}
-	_, err := a.places()
+	_, err = a.places()
 	return a, err
 }
 
 // places are the values that the entry takes.
-func (a Along) places() ([]float64, error) {
-	for _, v := range []float64{a.From, a.To, a.Step} {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("the line of %s from %v to %v by %v is not finite", a.Entry, a.From, a.To, a.Step)
-		}
-	}
+func (a Along) places() (_ []float64, err error) {
+	defer must.Catch(&err)
+	must.Be(linalg.Finite([]float64{a.From, a.To, a.Step}), "the line of %s from %v to %v by %v is not finite", a.Entry, a.From, a.To, a.Step)
 	span := a.To/2 - a.From/2 // halves: the ends may be far apart
 	if span == 0 {
 		return []float64{a.From}, nil
 	}
-	if a.Step == 0 || a.Step > 0 != (span > 0) {
-		return nil, fmt.Errorf("steps of %v do not lead from %v to %v", a.Step, a.From, a.To)
-	}
+	must.Be(a.Step != 0 && a.Step > 0 == (span > 0), "steps of %v do not lead from %v to %v", a.Step, a.From, a.To)
 	// The last step may miss the end by the rounding of a decimal step, a few units
 	// in the last place for each of the steps.
 	steps := 2 * (span / a.Step)
-	if steps >= maxLine {
-		return nil, fmt.Errorf("a line of %.3g points is longer than the %d that one may have", steps+1, maxLine)
-	}
+	must.Be(steps < maxLine, "a line of %.3g points is longer than the %d that one may have", steps+1, maxLine)
 	n := int(math.Floor(steps * (1 + 1e-12)))
 	out := each.Below(n+1, func(k int) float64 { return a.From + float64(k)*a.Step })
 	if math.Abs(out[n]-a.To) <= 1e-9*math.Abs(a.Step) {
@@ -120,13 +107,9 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 	defer must.Catch(&err)
 	watch := stopwatch{last: time.Now()}
 	places, err := a.places()
-	if err != nil {
-		return nil, &UsageError{Err: err}
-	}
+	must.Do(usage(err))
 	j, name, err := p.upperEntry(a.Entry)
-	if err != nil {
-		return nil, &UsageError{Err: err}
-	}
+	must.Do(usage(err))
 	a.Entry = name
 	if v := named.Find(&p.IR.Upper, name); v != nil { // without an index: a number
 		if _, given := at.Get(name); !given {
@@ -135,9 +118,7 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 	}
 	x := must.Get(p.upperPoint(at))
 	of, own, err := p.apart().evaluator(opts, false)
-	if err != nil {
-		return nil, err
-	}
+	must.Do(err)
 	word, sign := sense(&p.IR.Upper)
 	_, lowerSign := sense(&p.IR.Lower)
 	line := &Line{Schema: SchemaVersion, Model: p.IR.Name, Along: a, Sense: word, Upper: named.Variables(&p.IR.Upper, x, 1), Digest: p.Digest()}

@@ -33,19 +33,15 @@ type MethodInfo struct {
 
 // Methods lists every outer method, oracle and lower solver.
 func Methods() []MethodInfo {
-	out := []MethodInfo{{Kind: "method", Name: SystemMethod,
+	return slices.Concat([]MethodInfo{{Kind: "method", Name: SystemMethod,
 		Summary:   "active-set method on the follower's KKT system: exact at kinks and ties (the default where g is quadratic in x and y together, and, on the system linearized again and again, where it is smooth and strongly convex)",
-		Reference: "Scheel and Scholtes 2000; Ralph and Dempe 1995"}}
-	out = append(out, each.Of(outer.All(), func(s outer.Spec) MethodInfo {
+		Reference: "Scheel and Scholtes 2000; Ralph and Dempe 1995"}}, each.Of(outer.All(), func(s outer.Spec) MethodInfo {
 		return MethodInfo{"method", s.Name, s.Summary, s.Reference, s.Settings, s.Assumes}
-	})...)
-	out = append(out, each.Of(oracle.All(), func(s oracle.Spec) MethodInfo {
+	}), each.Of(oracle.All(), func(s oracle.Spec) MethodInfo {
 		return MethodInfo{"oracle", s.Name, s.Summary, s.Reference, s.Settings, s.Assumes}
-	})...)
-	out = append(out, each.Of(lower.All(), func(s lower.Spec) MethodInfo {
+	}), each.Of(lower.All(), func(s lower.Spec) MethodInfo {
 		return MethodInfo{"solver", s.Name, s.Summary, s.Reference, s.Settings, nil}
-	})...)
-	return out
+	}))
 }
 
 // chosen are the three methods of a run with the settings that go to each.
@@ -59,20 +55,13 @@ type chosen struct {
 
 // choose fills options in, and finds the methods that they name with their settings,
 // and the hyperobjective of these.
-func (p *Problem) choose(opts Options) (Options, *chosen, *oracle.Hyper, error) {
-	opts, err := p.resolve(opts)
-	if err != nil {
-		return opts, nil, nil, err
-	}
-	c, err := opts.split(opts.Settings)
-	if err != nil {
-		return opts, nil, nil, &UsageError{Err: err}
-	}
-	h, err := c.hyperobjective(p, opts.Threads)
-	if err != nil {
-		return opts, nil, nil, &UsageError{Err: err}
-	}
-	return opts, c, h, nil
+func (p *Problem) choose(opts Options) (_ Options, c *chosen, h *oracle.Hyper, err error) {
+	defer must.Catch(&err)
+	opts = must.Get(p.resolve(opts))
+	c, err = opts.split(opts.Settings)
+	must.Do(usage(err))
+	h, err = c.hyperobjective(p, opts.Threads)
+	return opts, c, h, usage(err)
 }
 
 // split looks the three methods up and gives each setting to its owner: the
@@ -87,9 +76,7 @@ func (o Options) split(values method.Values) (_ *chosen, err error) {
 				return nil, notOfMethod(name)
 			}
 		}
-		if len(values) > 0 {
-			return nil, fmt.Errorf("method %s has no settings", SystemMethod)
-		}
+		must.Be(len(values) == 0, "method %s has no settings", SystemMethod)
 		c.method = outer.Spec{Name: SystemMethod}
 		return c, nil
 	}
@@ -106,9 +93,9 @@ func (o Options) split(values method.Values) (_ *chosen, err error) {
 		{c.solver.Name, c.solver.Settings, c.forSolver},
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		bare, owner := name, ""
-		if before, after, ok := strings.Cut(name, "."); ok {
-			owner, bare = before, after
+		owner, bare, ok := strings.Cut(name, ".")
+		if !ok {
+			owner, bare = "", name
 		}
 		placed := false
 		var known []string

@@ -35,10 +35,9 @@ func CompileMPS(ctx context.Context, name, mps, auxName, aux string) (_ *Model, 
 }
 
 // MPSModel is the text of the model that a linear bilevel program in the form of MibS becomes, with its numbers in it.
-func MPSModel(name, mps, auxName, aux string) (_ string, err error) {
+func MPSModel(name, mps, auxName, aux string) (text string, err error) {
 	defer must.Catch(&err)
-	b := must.Get(readBilevel(name, mps, auxName, aux))
-	text, _ := b.Model(true)
+	text, _ = must.Get(readBilevel(name, mps, auxName, aux)).Model(true)
 	return text, nil
 }
 
@@ -73,11 +72,9 @@ func (m *Model) with(set *data.Set) *data.Set {
 
 // ExportBilevel writes a model with linear objectives in the form of MibS: an MPS file, called file, and its auxiliary
 // file. Both levels minimize there: a level that maximizes has the negative of its objective.
-func (p *Problem) ExportBilevel(mps, aux io.Writer, file string) error {
-	system, names, bound, err := p.system()
-	if err != nil {
-		return err
-	}
+func (p *Problem) ExportBilevel(mps, aux io.Writer, file string) (err error) {
+	defer must.Catch(&err)
+	system, names, bound := p.system()
 	b, why := exchange.Linear(system, names)
 	if why != "" {
 		at := bound.Upper.Span

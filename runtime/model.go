@@ -49,9 +49,7 @@ func CompileContext(ctx context.Context, name, text string) (_ *Model, err error
 	defer must.Catch(&err)
 	began := time.Now()
 	file, diags, err := parser.ParseFileContext(ctx, diag.NewSource(name, text))
-	if err != nil {
-		return nil, err
-	}
+	must.Do(err)
 	model := must.Get(checked(ctx, file, diags))
 	model.took = time.Since(began)
 	return model, nil
@@ -63,8 +61,7 @@ func CompileFile(path string) (_ *Model, err error) {
 	if IsMPS(path) {
 		return compileMPSFile(path)
 	}
-	text := must.Get(os.ReadFile(path))
-	return Compile(path, string(text))
+	return Compile(path, string(must.Get(os.ReadFile(path))))
 }
 
 // Data gives numbers to a model by name, and Sparse a matrix by its entries: package input
@@ -101,8 +98,7 @@ var bindProofs = curvature.Options{MaxWork: curvature.Defaults().MaxWork / 10,
 // Bind gives the model its data and compiles it. The error is a diag.List.
 func (m *Model) Bind(d Data, opts BindOptions) (_ *Problem, err error) {
 	defer must.Catch(&err)
-	set := must.Get(d.Set())
-	return m.BindSet(set, opts)
+	return m.BindSet(must.Get(d.Set()), opts)
 }
 
 // BindSet is Bind on arrays that were read from files.

@@ -1,13 +1,14 @@
 package runtime
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"time"
 
+	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/lower"
@@ -104,30 +105,20 @@ func (p *Problem) newton() bool {
 const MaxStarts = 1_000_000
 
 // validate reports a choice out of its range.
-func (o *Options) validate() error {
+func (o *Options) validate() (err error) {
+	defer func() { err = usage(err) }()
+	defer must.Catch(&err)
 	for _, c := range []struct {
 		name  string
 		value int
 	}{{"Starts", o.Starts}, {"FirstStart", o.FirstStart}, {"MaxIter", o.MaxIter}, {"Threads", o.Threads}} {
-		if c.value < 0 {
-			return &UsageError{Err: fmt.Errorf("%s is %d; it is at least 1, or 0 for the default", c.name, c.value)}
-		}
+		must.Be(c.value >= 0, "%s is %d; it is at least 1, or 0 for the default", c.name, c.value)
 	}
-	if o.FirstStart > MaxStarts || o.FirstStart > 1 && o.Resume != nil {
-		return &UsageError{Err: fmt.Errorf("start %d is not one of at most %d of a run from its beginning", o.FirstStart, MaxStarts)}
-	}
-	if o.Starts > MaxStarts {
-		return &UsageError{Err: fmt.Errorf("%d starts are more than the %d that a run may have", o.Starts, MaxStarts)}
-	}
-	if !(o.Gap >= 0) || math.IsInf(o.Gap, 1) || o.Nodes < 0 || o.Search > SearchFully {
-		return &UsageError{Err: fmt.Errorf("a gap of %v, %d nodes: they are positive, or 0 for the default", o.Gap, o.Nodes)}
-	}
-	if o.Search == SearchNone && (o.Gap > 0 || o.Nodes > 0) {
-		return &UsageError{Err: errors.New("a local solution only leaves out the search that a gap and nodes are about")}
-	}
-	if o.TimeLimit < 0 || o.KeepEvery < 0 {
-		return &UsageError{Err: fmt.Errorf("a time limit of %v, a state kept every %v: times are positive, or 0 for the default", o.TimeLimit, o.KeepEvery)}
-	}
+	must.Be(o.FirstStart <= MaxStarts && (o.FirstStart <= 1 || o.Resume == nil), "start %d is not one of at most %d of a run from its beginning", o.FirstStart, MaxStarts)
+	must.Be(o.Starts <= MaxStarts, "%d starts are more than the %d that a run may have", o.Starts, MaxStarts)
+	must.Be(o.Gap >= 0 && !math.IsInf(o.Gap, 1) && o.Nodes >= 0 && o.Search <= SearchFully, "a gap of %v, %d nodes: they are positive, or 0 for the default", o.Gap, o.Nodes)
+	must.Be(o.Search != SearchNone || o.Gap == 0 && o.Nodes == 0, "a local solution only leaves out the search that a gap and nodes are about")
+	must.Be(o.TimeLimit >= 0 && o.KeepEvery >= 0, "a time limit of %v, a state kept every %v: times are positive, or 0 for the default", o.TimeLimit, o.KeepEvery)
 	return nil
 }
 
@@ -138,43 +129,30 @@ var general = []string{"method", "oracle", "solver", "starts", "max_iter", "time
 // resolve fills what the options leave open from the model's `solve` block
 // and from the defaults. A fault of the block is a diag.List that points at
 // its entry.
-func (p *Problem) resolve(opts Options) (Options, error) {
+func (p *Problem) resolve(opts Options) (_ Options, err error) {
+	defer must.Catch(&err)
 	if opts.Resume != nil {
 		opts = opts.Resume.completeOptions(opts)
 	}
-	if err := opts.validate(); err != nil {
-		return opts, err
-	}
+	must.Do(opts.validate())
 	settings := method.Values{}
 	for _, s := range p.IR.Settings {
-		if err := opts.fill(s, settings); err != nil {
-			return opts, located(s.Span, err)
-		}
+		must.Do(located(s.Span, opts.fill(s, settings)))
 	}
 	if opts.Method == "" {
 		opts.Method = outer.Default(p.Numeric, p.smoothF())
 	}
-	if opts.Oracle == "" {
-		opts.Oracle = oracle.Default
-	}
 	open := opts.Solver == ""
-	if open {
-		opts.Solver = lower.Default
-	}
+	opts.Oracle, opts.Solver = cmp.Or(opts.Oracle, oracle.Default), cmp.Or(opts.Solver, lower.Default)
 	for _, s := range p.IR.Settings {
-		if err := lookup(s); err != nil {
-			return opts, located(s.Span, err)
-		}
+		must.Do(located(s.Span, lookup(s)))
 	}
 	// The block's settings are checked on their own first, so that a fault in
 	// one is not taken for a fault of the caller's.
 	for _, s := range p.IR.Settings {
-		value, isSetting := settings[s.Name]
-		if !isSetting {
-			continue
-		}
-		if _, err := opts.split(method.Values{s.Name: value}); err != nil {
-			return opts, located(s.Span, err)
+		if value, isSetting := settings[s.Name]; isSetting {
+			_, err := opts.split(method.Values{s.Name: value})
+			must.Do(located(s.Span, err))
 		}
 	}
 	maps.Copy(settings, opts.Settings)
@@ -217,18 +195,13 @@ func (o *Options) fill(s ir.Setting, settings method.Values) error {
 	if slices.Contains([]string{"method", "oracle", "solver", "ties"}, s.Name) != s.IsWord && slices.Contains(general, s.Name) {
 		return fmt.Errorf("%s takes %s", s.Name, map[bool]string{true: "a number, not a word", false: "the name of a method"}[s.IsWord])
 	}
-	set := func(dst *string) {
-		if *dst == "" {
-			*dst = s.Word
-		}
-	}
 	switch s.Name {
 	case "method":
-		set(&o.Method)
+		o.Method = cmp.Or(o.Method, s.Word)
 	case "oracle":
-		set(&o.Oracle)
+		o.Oracle = cmp.Or(o.Oracle, s.Word)
 	case "solver":
-		set(&o.Solver)
+		o.Solver = cmp.Or(o.Solver, s.Word)
 	case "ties", "tau": // part of the problem, see ties.go
 	case "starts", "max_iter", "nodes":
 		if s.Value != math.Trunc(s.Value) || s.Value < 1 || s.Value >= 1<<53 {
@@ -237,30 +210,27 @@ func (o *Options) fill(s ir.Setting, settings method.Values) error {
 		if s.Name == "starts" && s.Value > MaxStarts {
 			return fmt.Errorf("%.0f starts are more than the %d that a run may have", s.Value, MaxStarts)
 		}
-		if s.Name == "starts" && o.Starts == 0 {
-			o.Starts = int(s.Value)
-		}
-		if s.Name == "max_iter" && o.MaxIter == 0 {
-			o.MaxIter = int(s.Value)
-		}
-		if s.Name == "nodes" && o.Nodes == 0 && o.Search == SearchBudget { // other ways say themselves how long they search
-			o.Nodes = int64(s.Value)
+		switch {
+		case s.Name == "starts":
+			o.Starts = cmp.Or(o.Starts, int(s.Value))
+		case s.Name == "max_iter":
+			o.MaxIter = cmp.Or(o.MaxIter, int(s.Value))
+		case o.Search == SearchBudget: // other ways say themselves how long they search
+			o.Nodes = cmp.Or(o.Nodes, int64(s.Value))
 		}
 	case "gap":
 		if !(s.Value > 0) || math.IsInf(s.Value, 1) {
 			return fmt.Errorf("gap is a positive number, not %v", s.Value)
 		}
-		if o.Gap == 0 && o.Search != SearchNone {
-			o.Gap = s.Value
+		if o.Search != SearchNone {
+			o.Gap = cmp.Or(o.Gap, s.Value)
 		}
 	case "time_limit":
 		// A Duration holds some 292 years.
 		if !(s.Value > 0 && s.Value*float64(time.Second) < math.MaxInt64) {
 			return fmt.Errorf("time_limit is a positive number of seconds that a clock can measure, not %v", s.Value)
 		}
-		if o.TimeLimit == 0 {
-			o.TimeLimit = time.Duration(s.Value * float64(time.Second))
-		}
+		o.TimeLimit = cmp.Or(o.TimeLimit, time.Duration(s.Value*float64(time.Second)))
 	default:
 		if s.IsWord {
 			settings[s.Name] = s.Word
@@ -284,8 +254,19 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// located turns an error of the `solve` block into a diagnostic.
+// usage is an error, where there is one, as a choice of the caller's.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &UsageError{Err: err}
+}
+
+// located turns an error of the `solve` block, where there is one, into a diagnostic.
 func located(at diag.Span, err error) error {
+	if err == nil {
+		return nil
+	}
 	var diags diag.List
 	diags.Errorf(diag.RunSetting, at, "%v", err)
 	return diags

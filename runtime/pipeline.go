@@ -36,14 +36,13 @@ import (
 // error is the last. What solvers make of the result is in solve.go.
 
 // checked checks a file of which unread could not be parsed.
-func checked(ctx context.Context, file *lang.File, unread diag.List) (*Model, error) {
+func checked(ctx context.Context, file *lang.File, unread diag.List) (_ *Model, err error) {
+	defer must.Catch(&err)
 	if parser.NoModel(unread) {
 		return nil, unread
 	}
 	program, found, err := check.CheckContext(ctx, file)
-	if err != nil {
-		return nil, err
-	}
+	must.Do(err)
 	if program.Solve != nil {
 		found = append(found, noSettings(program.Solve)...)
 	}
@@ -57,9 +56,7 @@ func checked(ctx context.Context, file *lang.File, unread diag.List) (*Model, er
 		}
 	}
 	diags.Sort()
-	if err := diags.Err(); err != nil {
-		return nil, err
-	}
+	must.Do(diags.Err())
 	return &Model{Program: program, Warnings: diags}, nil
 }
 
@@ -90,28 +87,20 @@ func (s *steps) report(found diag.List) error {
 }
 
 // bind gives a program its data, and its follower the simplest objective.
-func (s *steps) bind(program *ir.Program, set *data.Set, opts bind.Options) (*ir.Problem, error) {
+func (s *steps) bind(program *ir.Program, set *data.Set, opts bind.Options) (_ *ir.Problem, err error) {
+	defer must.Catch(&err)
 	bound, found, err := bind.BindContext(s.limits.Context, program, set, opts)
 	s.phases.Bind += s.watch.lap()
-	if err == nil {
-		err = s.report(found)
-	}
-	if err == nil {
-		bound, err = s.untransformed(bound)
-	}
-	if err == nil {
-		bound = combined(bound)
-		s.phases.Prove += s.watch.lap()
-	}
-	return bound, err
+	must.Do(err)
+	must.Do(s.report(found))
+	bound = combined(must.Get(s.untransformed(bound)))
+	s.phases.Prove += s.watch.lap()
+	return bound, nil
 }
 
 // ended is the cause of the end of the context, for what is not to begin then.
 func (s *steps) ended() error {
-	if s.limits.Context.Err() != nil {
-		return context.Cause(s.limits.Context)
-	}
-	return nil
+	return context.Cause(s.limits.Context)
 }
 
 // breakTies replaces the lower objective by one with a single best answer, where
@@ -156,15 +145,14 @@ func (s *steps) prove(bound *ir.Problem) (_ *proven, err error) {
 }
 
 // compile makes the functions and matrices that solvers see.
-func (s *steps) compile(bound *ir.Problem, known *proven) (*Problem, error) {
+func (s *steps) compile(bound *ir.Problem, known *proven) (_ *Problem, err error) {
+	defer must.Catch(&err)
 	before := s.before
 	if before == nil {
 		before = &Problem{}
 	}
 	f, g, err := s.functions(known.in, before)
-	if err != nil {
-		return nil, err
-	}
+	must.Do(err)
 	f.Explain(objectiveOf(bound), known.units)
 	g.Explain(bound.Lower.Objective, known.units)
 	numeric := compile.Problem(known.in, f, g)
@@ -174,15 +162,12 @@ func (s *steps) compile(bound *ir.Problem, known *proven) (*Problem, error) {
 
 // functions compiles both objectives of a bound problem, but for what an earlier one has.
 func (s *steps) functions(p *ir.Problem, before *Problem) (f, g *compile.Function, err error) {
-	if f, err = compile.Objective(p, objectiveOf(p), before.f); err != nil {
-		return nil, nil, fmt.Errorf("compiling the upper objective: %w", err)
-	}
-	if err := s.ended(); err != nil {
-		return nil, nil, err
-	}
-	if g, err = compile.Objective(p, p.Lower.Objective, before.g); err != nil {
-		return nil, nil, fmt.Errorf("compiling the lower objective: %w", err)
-	}
+	defer must.Catch(&err)
+	f, err = compile.Objective(p, objectiveOf(p), before.f)
+	must.Be(err == nil, "compiling the upper objective: %w", err)
+	must.Do(s.ended())
+	g, err = compile.Objective(p, p.Lower.Objective, before.g)
+	must.Be(err == nil, "compiling the lower objective: %w", err)
 	return f, g, s.ended()
 }
 
@@ -197,6 +182,5 @@ func objectiveOf(p *ir.Problem) *expr.Node {
 // finish proves and compiles a bound problem.
 func (s *steps) finish(bound *ir.Problem) (_ *Problem, err error) {
 	defer must.Catch(&err)
-	known := must.Get(s.prove(bound))
-	return s.compile(bound, known)
+	return s.compile(bound, must.Get(s.prove(bound)))
 }

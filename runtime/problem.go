@@ -52,8 +52,10 @@ func (p *Problem) Units() Values {
 	return named.Variables(&p.IR.Lower, p.units, 1)
 }
 
-func sense(level *ir.Level) (word string, sign float64) {
-	if level.Maximize {
+func sense(level *ir.Level) (word string, sign float64) { return senseOf(level.Maximize) }
+
+func senseOf(maximize bool) (word string, sign float64) {
+	if maximize {
 		return "maximize", -1
 	}
 	return "minimize", 1
@@ -121,8 +123,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) (err err
 func (p *Problem) describeFor(ctx context.Context, r *Result, pt *oracle.Point, errorY float64) (err error) {
 	defer must.Catch(&err)
 	if pt.Grad != nil && !math.IsInf(pt.GradError, 1) {
-		by := must.Get(oracle.ErrorByAnswer(ctx, p.Numeric, pt, errorY))
-		pt.GradError += by
+		pt.GradError += must.Get(oracle.ErrorByAnswer(ctx, p.Numeric, pt, errorY))
 	}
 	return p.describe(r, pt, errorY)
 }
@@ -193,16 +194,11 @@ func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
 		return ""
 	}
 	slices.SortStableFunc(found, func(a, b short) int { return cmp.Compare(b.part, a.part) })
-	text := ""
-	for k, s := range found {
-		if k == tolerance.MostNamed {
-			text += fmt.Sprintf(", and %d more", len(found)-k)
-			break
-		}
-		if k > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%s by %s (%s of its terms)", s.name, Number(s.over).Brief(), Number(s.part).Brief())
+	text := diag.Join(found[:min(len(found), tolerance.MostNamed)], ", ", func(s short) string {
+		return fmt.Sprintf("%s by %s (%s of its terms)", s.name, Number(s.over).Brief(), Number(s.part).Brief())
+	})
+	if more := len(found) - tolerance.MostNamed; more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
 	}
 	if found[0].part > tolerance.Target {
 		return "not all constraints hold at this point: " + text
@@ -262,10 +258,7 @@ func (p *Problem) termsOfCoupled(i int, c float64, pt *oracle.Point) float64 {
 // byFollower gives each follower that has a name its part of the result.
 func (p *Problem) byFollower(r *Result, x, y []float64) error {
 	for _, f := range p.IR.Followers {
-		word := "minimize"
-		if f.Maximize {
-			word = "maximize"
-		}
+		word, _ := senseOf(f.Maximize)
 		out := FollowerResult{Name: f.Name, Sense: word}
 		a, err := expr.Eval(f.Objective.Node, x, y)
 		if err != nil {
@@ -315,12 +308,11 @@ func (p *Problem) atBounds(x []float64) []string {
 // upperViolation is how far x is outside X, in the max norm over its bounds,
 // rows and balls.
 func (p *Problem) upperViolation(x []float64) float64 {
-	set, worst := p.Numeric.X, 0.0
-	worst = math.Max(worst, each.LargestBelow(len(x), func(j int) float64 { return math.Max(set.Lo[j]-x[j], x[j]-set.Hi[j]) }))
+	set := p.Numeric.X
+	worst := each.LargestBelow(len(x), func(j int) float64 { return math.Max(set.Lo[j]-x[j], x[j]-set.Hi[j]) })
 	worst = math.Max(worst, each.LargestBelow(len(set.Kind), func(i int) float64 { return set.Kind[i].Over(set.E.RowDot(i, x) - set.Rhs[i]) }))
 	set.Extended.Each(x, func(int) float64 { return 0 }, func(_ int, excess, _ float64) { worst = math.Max(worst, excess) })
-	worst = math.Max(worst, each.Largest(set.Balls, func(ball problem.Ball) float64 { return ball.Distance(x) - ball.Radius }))
-	return worst
+	return math.Max(worst, each.Largest(set.Balls, func(ball problem.Ball) float64 { return ball.Distance(x) - ball.Radius }))
 }
 
 // report evaluates the model's report at a point; y is the follower's answer as
@@ -350,15 +342,11 @@ func (p *Problem) upperPoint(at Values) (_ []float64, err error) {
 	for _, v := range at {
 		decl := named.Find(&p.IR.Upper, v.Name)
 		if decl == nil {
-			if named.Find(&p.IR.Lower, v.Name) != nil {
-				return nil, fmt.Errorf("%s is a variable of the lower level, which follows from the upper one", v.Name)
-			}
+			must.Be(named.Find(&p.IR.Lower, v.Name) == nil, "%s is a variable of the lower level, which follows from the upper one", v.Name)
 			names := each.Of(p.IR.Upper.Vars, func(v ir.Variable) string { return v.Name })
 			return nil, fmt.Errorf("the upper level has no variable %s%s", v.Name, diag.DidYouMean(v.Name, names))
 		}
-		if given[v.Name] {
-			return nil, fmt.Errorf("%s is given twice", v.Name)
-		}
+		must.Be(!given[v.Name], "%s is given twice", v.Name)
 		given[v.Name] = true
 		v := must.Get(v.Fit(decl.Shape.Dims(), decl.Axes))
 		for k, f := range v.Data {
@@ -372,9 +360,7 @@ func (p *Problem) upperPoint(at Values) (_ []float64, err error) {
 		}
 	}
 	for _, decl := range p.IR.Upper.Vars {
-		if !given[decl.Name] {
-			return nil, fmt.Errorf("the upper variable %s is missing", decl.Name)
-		}
+		must.Be(given[decl.Name], "the upper variable %s is missing", decl.Name)
 	}
 	return x, nil
 }

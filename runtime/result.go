@@ -75,17 +75,14 @@ type Result struct {
 
 // sign is that of F, minimized, in the result's own sense.
 func (r *Result) sign() float64 {
-	if r.Upper.Sense == "maximize" {
-		return -1
-	}
-	return 1
+	_, sign := senseOf(r.Upper.Sense == "maximize")
+	return sign
 }
 
 // ReadResult reads a result document.
 func ReadResult(text []byte) (_ *Result, err error) {
 	defer must.Catch(&err)
-	d := must.Get(document.Read(text))
-	return &Result{Result: *d}, nil
+	return &Result{Result: *must.Get(document.Read(text))}, nil
 }
 
 // Rewind is the state of a run before its last iterations, whether or not it came

@@ -83,9 +83,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (_ *Result, err error
 		return r, err
 	}
 	opts, spent, moved, err := p.descend(ctx, opts)
-	if err != nil {
-		return nil, err
-	}
+	must.Do(err)
 	spent = spent.Add(followed)
 	r = must.Get(p.solve(ctx, opts))
 	if ctx.Err() != nil && !r.HasPoint() && opts.Start != nil {
@@ -135,19 +133,13 @@ func (p *Problem) solve(ctx context.Context, opts Options) (_ *Result, err error
 	watch := stopwatch{last: time.Now()}
 	named := p.otherMethod(opts) != ""
 	opts, c, h, err := p.choose(opts)
-	if err != nil {
-		return nil, err
-	}
+	must.Do(err)
 	settings := settingsOf(c.forMethod, c.forOracle, c.forSolver)
 	if opts.Resume != nil {
-		if err := opts.Resume.fits(p, opts, settings); err != nil {
-			return nil, &UsageError{Err: err}
-		}
+		must.Do(usage(opts.Resume.fits(p, opts, settings)))
 	}
 	start, given, err := p.start(opts)
-	if err != nil {
-		return nil, err
-	}
+	must.Do(err)
 	r := p.newResult(opts)
 	head := Checkpoint{Model: r.Model, Digest: r.Digest, Method: opts.Method, Oracle: opts.Oracle, Solver: opts.Solver,
 		Seed: opts.Seed, Settings: settings, Start: given, Automatic: opts.automatic, Open: opts.open}

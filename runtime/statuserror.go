@@ -58,7 +58,7 @@ func (r *Result) Err() error {
 
 // outcome is an error at a point as the status it means.
 func outcome(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
+	if cause := context.Cause(ctx); err == nil || cause != nil && errors.Is(err, cause) {
 		return err
 	}
 	var broken *oracle.LowerError

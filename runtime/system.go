@@ -33,9 +33,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (_ *Result, err
 	}
 	automatic := opts.automatic
 	if c := opts.Resume; c != nil {
-		if err := c.fitsSystem(p, opts); err != nil {
-			return nil, &UsageError{Err: err}
-		}
+		must.Do(usage(c.fitsSystem(p, opts)))
 		opts.Starts, automatic = len(c.Starts), c.Automatic
 		if s := c.Search; s != nil {
 			if opts.Gap = s.Gap; opts.Search == SearchBudget && opts.Nodes == 0 { // nothing else is asked for
@@ -75,9 +73,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (_ *Result, err
 	}
 	if opts.Keep != nil {
 		choices.Keep = func(state *tree.State) { opts.Keep(checkpoint(state)) }
-		if choices.KeepEvery = opts.KeepEvery; choices.KeepEvery == 0 {
-			choices.KeepEvery = defaultEvery
-		}
+		choices.KeepEvery = cmp.Or(opts.KeepEvery, defaultEvery)
 	}
 	r := p.newResult(opts)
 	r.Lower.Curvature = ""
@@ -85,9 +81,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (_ *Result, err
 	if whole, ok := errors.AsType[*system.WholeNumbers](err); ok {
 		err = p.continuous(whole.Why, false)
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.Do(err)
 	r.Settings = map[string]any{}
 	r.Phases = p.phases
 	r.Phases.Solve = watch.lap()

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/named"
 	"bilevelc/runtime/tolerance"
 )
@@ -13,7 +14,8 @@ import (
 // descend solves the problem for one tau after another, each from the best point so
 // far, and returns the options with which the last one is to be solved: its start is
 // where F is lowest there of all that the stages have come to. moved says where the given start was no place to begin.
-func (p *Problem) descend(ctx context.Context, opts Options) (_ Options, spent Calls, moved string, _ error) {
+func (p *Problem) descend(ctx context.Context, opts Options) (_ Options, spent Calls, moved string, err error) {
+	defer must.Catch(&err)
 	if p.ties == nil || opts.Resume != nil {
 		return opts, spent, "", nil
 	}
@@ -27,10 +29,7 @@ func (p *Problem) descend(ctx context.Context, opts Options) (_ Options, spent C
 	}
 	var ends [][]float64 // of the stages, the last one first
 	for tau := tolerance.MuShrink; tau > p.ties.tau*1.5; tau *= tolerance.MuShrink {
-		q, err := p.withTau(tau)
-		if err != nil {
-			return opts, spent, "", err
-		}
+		q := must.Get(p.withTau(tau))
 		stage := opts
 		stage.CheckGradient, stage.Keep = false, nil
 		if p.Numeric.Coupled == nil && !p.small() {
@@ -38,9 +37,7 @@ func (p *Problem) descend(ctx context.Context, opts Options) (_ Options, spent C
 			stage.gain = tolerance.MuShrink * tolerance.MuShrink * tau * p.ties.profit * p.ties.reach
 		}
 		at, from, calls, err := q.stage(ctx, stage)
-		if err != nil {
-			return opts, spent, "", err
-		}
+		must.Do(err)
 		if spent = spent.Add(calls); stage.Start != nil && len(ends) == 0 {
 			moved = p.moved(first, from)
 		}
@@ -49,9 +46,7 @@ func (p *Problem) descend(ctx context.Context, opts Options) (_ Options, spent C
 		}
 		next := p
 		if ctx.Err() == nil && tau*tolerance.MuShrink > p.ties.tau*1.5 {
-			if next, err = p.withTau(tau * tolerance.MuShrink); err != nil {
-				return opts, spent, "", err
-			}
+			next = must.Get(p.withTau(tau * tolerance.MuShrink))
 		}
 		if len(ends) > 0 {
 			best, calls := next.lowest(ctx, stage, first, ends)
@@ -114,21 +109,14 @@ func (p *Problem) lowest(ctx context.Context, opts Options, first []float64, end
 // stage is solve for the point alone, from which the next tau starts: what it is worth
 // is neither described nor verified. It is nil where there is none. from is where its first start began.
 func (p *Problem) stage(ctx context.Context, opts Options) (at, from []float64, spent Calls, err error) {
-	if opts, err = p.resolve(opts); err != nil {
-		return nil, nil, spent, err
-	}
+	defer must.Catch(&err)
+	opts = must.Get(p.resolve(opts))
 	c, err := opts.split(opts.Settings)
-	if err != nil {
-		return nil, nil, spent, &UsageError{Err: err}
-	}
+	must.Do(usage(err))
 	start, _, err := p.start(opts)
-	if err != nil {
-		return nil, nil, spent, err
-	}
+	must.Do(err)
 	runs, _, _, err := p.minimize(ctx, c, opts, start, Checkpoint{})
-	if err != nil {
-		return nil, nil, spent, &UsageError{Err: err}
-	}
+	must.Do(usage(err))
 	if first := runs.Runs[0].Result; first != nil {
 		from = first.Start
 	}

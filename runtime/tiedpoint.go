@@ -40,9 +40,7 @@ func (p *Problem) tiedAt(x, y, lambda []float64) (_ *tiedPoint, err error) {
 func (p *Problem) linearizedAt(solver *sequential.Solver, x, y, lambda []float64) (_ *tiedPoint, err error) {
 	defer must.Catch(&err)
 	s, own, err := solver.Linearized(x, y, lambda)
-	if err != nil {
-		return nil, err
-	}
+	must.Do(err)
 	e := must.Get(newSystemPoint(p, s))
 	out := e.tied(slices.Concat(x, y, lambda))
 	out.smooth, out.own = solver, own

@@ -1,9 +1,11 @@
 package runtime
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"bilevelc/internal/must"
@@ -28,11 +30,9 @@ import (
 // 2602.05417). For a linear g and a tau that is small enough, but not 0, the answer
 // is exactly a best one of the follower (Mangasarian and Meyer 1979).
 
-const (
-	// defaultTau is the last tau: the answer, and F at it, are off by about that much
-	// of the leader's stake.
-	defaultTau = 1e-5
-)
+// defaultTau is the last tau: the answer, and F at it, are off by about that much
+// of the leader's stake.
+const defaultTau = 1e-5
 
 // ties is how a problem's follower breaks them.
 type ties struct {
@@ -111,7 +111,7 @@ func (t *ties) measure() (err error) {
 	}
 	slope, fy := make([]float64, p.Lower.Dim), make([]float64, len(y))
 	sign := 1.0
-	first, felt := append([]float64(nil), x...), 0.0
+	first, felt := slices.Clone(x), 0.0
 	for range 4 {
 		if v := t.g.ValueGradY(slope, x, y[:p.Lower.Dim]); !math.IsNaN(v) {
 			t.cost = math.Max(t.cost, finiteNorm(slope))
@@ -143,12 +143,7 @@ func (t *ties) measure() (err error) {
 		}
 	}
 	t.g.Trace() // points outside of a domain were only tried
-	if t.cost == 0 {
-		t.cost = 1
-	}
-	if t.profit == 0 {
-		t.profit = 1
-	}
+	t.cost, t.profit = cmp.Or(t.cost, 1), cmp.Or(t.profit, 1)
 	return nil
 }
 
@@ -158,13 +153,7 @@ func (t *ties) measure() (err error) {
 // at prices of the size of the follower's costs.
 func (t *ties) felt(x, force []float64) float64 {
 	p := t.plain
-	away, step := append([]float64(nil), x...), 0.0
-	for _, v := range x {
-		step = math.Max(step, math.Abs(v))
-	}
-	if step *= 1e-3; step == 0 {
-		step = 1e-3
-	}
+	away, step := slices.Clone(x), cmp.Or(1e-3*linalg.NormInf(x), 1e-3)
 	for j := range away {
 		switch {
 		case !math.IsInf(p.X.Hi[j]-p.X.Lo[j], 0):

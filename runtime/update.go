@@ -35,8 +35,7 @@ type origin struct {
 // that change the shape of x, y or the rows: those need Bind.
 func (p *Problem) Update(d Data) (_ *Problem, err error) {
 	defer must.Catch(&err)
-	changed := must.Get(d.Set())
-	return p.UpdateSet(context.Background(), changed)
+	return p.UpdateSet(context.Background(), must.Get(d.Set()))
 }
 
 // UpdateSet is Update with arrays that were read from files, given up when ctx ends:
@@ -45,12 +44,10 @@ func (p *Problem) UpdateSet(ctx context.Context, changed *data.Set) (*Problem, e
 	if p.origin == nil {
 		return nil, &UsageError{Err: fmt.Errorf("the problem was not made by Bind")}
 	}
-	all := &data.Set{}
-	all.Entries = append(all.Entries, each.Where(p.origin.set.Entries, func(e data.Entry) bool { return changed.Get(e.Name) == nil })...)
-	all.Entries = append(all.Entries, changed.Entries...)
+	kept := each.Where(p.origin.set.Entries, func(e data.Entry) bool { return changed.Get(e.Name) == nil })
 	opts := p.origin.opts
 	opts.Context = ctx
-	return p.origin.model.bindAfter(all, opts, p)
+	return p.origin.model.bindAfter(&data.Set{Entries: append(kept, changed.Entries...)}, opts, p)
 }
 
 // sameShapes is an error where two bound problems do not have the same variables and

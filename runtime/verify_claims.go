@@ -72,6 +72,14 @@ func (c *claims) check(claim string, ok bool, format string, args ...any) {
 	c.report.Check(claim, ok, detail)
 }
 
+// derived reports that what a claim is compared with could be derived; where it could not the claim does not hold.
+func (c *claims) derived(claim string, err error) bool {
+	if err != nil {
+		c.check(claim, false, "%v", err)
+	}
+	return err == nil
+}
+
 // near checks that two numbers agree to a tolerance; infinities and NaN agree
 // with themselves.
 func (c *claims) near(claim string, claimed, found, tolerance float64) {
@@ -180,8 +188,7 @@ func (c *claims) residuals() {
 	upper := c.p.upperViolation(c.doc.X)
 	c.near("residual: upper", float64(c.r.Residuals.Upper), upper, tolerance.Rounded*linalg.NormInf(c.doc.X))
 	claimed, err := named.ReadResiduals(c.p.IR.Rows, c.r.Residuals.Constraints, tolerance.SolveAccuracy)
-	if err != nil {
-		c.check("residuals by constraint", false, "%v", err)
+	if !c.derived("residuals by constraint", err) {
 		return
 	}
 	of, y := c.p.ownRows(c.doc.Y)
@@ -215,11 +222,8 @@ func (c *claims) lengthInY(row int) float64 {
 func (c *claims) rows() {
 	l := c.r.Lower
 	if cert := c.r.Certificate; cert != nil && cert.Lower != nil {
-		ok := true
-		for _, i := range cert.Lower.Active {
-			ok = ok && i >= 0 && i < len(c.p.IR.Rows)
-		}
-		c.check("active rows by name", ok && slices.Equal(l.Active, named.RowNames(c.p.IR.Rows, cert.Lower.Active)), "")
+		beyond := func(i int) bool { return i < 0 || i >= len(c.p.IR.Rows) }
+		c.check("active rows by name", !slices.ContainsFunc(cert.Lower.Active, beyond) && slices.Equal(l.Active, named.RowNames(c.p.IR.Rows, cert.Lower.Active)), "")
 		bound := math.Inf(1)
 		if b := cert.Lower.Bound; b != nil {
 			bound = b.Distance
@@ -272,11 +276,8 @@ func (c *claims) rows() {
 		c.check(list.name+" rows", flaw == "", "%s", flaw)
 	}
 	for i, kind := range c.p.Numeric.Rows.Kind {
-		if hidden(c.p.IR.Rows, i) {
-			continue
-		}
 		// Conditions on x alone are no part of y's complementarity.
-		if j, _ := c.p.Numeric.Rows.B.Row(i); kind == problem.AtMost && !listed[i] && len(j) > 0 {
+		if j, _ := c.p.Numeric.Rows.B.Row(i); kind == problem.AtMost && !hidden(c.p.IR.Rows, i) && !listed[i] && len(j) > 0 {
 			slack = math.Min(slack, -c.h[i])
 		}
 	}
@@ -365,12 +366,9 @@ func (c *claims) spent() {
 		c.check("budget", float64(b.Iterations) > 0 && float64(b.Evaluations) > 0 && b.Actual >= 0, "")
 	}
 	phases := c.r.Phases
-	positive := true
-	for _, t := range []float64{phases.Read, phases.Compile, phases.Bind, phases.Prove, phases.Solve, phases.Certify} {
-		positive = positive && t >= 0 && !math.IsInf(t, 1)
-	}
 	if !c.r.Stored() {
 		return // a run is confirmed before it has ended
 	}
+	positive := min(phases.Read, phases.Compile, phases.Bind, phases.Prove, phases.Solve, phases.Certify) >= 0
 	c.check("times", positive && phases.Total() <= c.r.Time*(1+1e-9) && !math.IsInf(c.r.Time, 1), "")
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/must"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
@@ -60,22 +61,15 @@ func (c *claims) answers(claimed *Ties) {
 // that of g: of its gradient over the reach, there or where the units were measured. A point that
 // shows F to fall without bound is far away from there, where gradients, rows and answers are larger.
 func (c *claims) gap() (gap, size float64, err error) {
+	defer must.Catch(&err)
+	gap = math.Inf(1) // until it is known
 	t := c.p.ties
-	near, err := t.problem(0, defaultTau*t.cost/t.reach)
-	if err != nil {
-		return math.Inf(1), 0, err
-	}
+	near := must.Get(t.problem(0, defaultTau*t.cost/t.reach))
 	x := c.doc.X
 	z, _, err := near.best(context.Background(), x, c.doc.Y)
-	if err != nil {
-		return math.Inf(1), 0, err
-	}
+	must.Do(err)
 	slope := each.Below(len(z), func(j int) float64 { return -near.prox * z[j] })
-	s, err := near.solved(context.Background(), x, slope, nil)
-	if err != nil {
-		return math.Inf(1), 0, err
-	}
-	lambda := s.Lambda
+	lambda := must.Get(near.solved(context.Background(), x, slope, nil)).Lambda
 	rows := c.p.Numeric.Rows
 	rest := make([]float64, len(z))
 	gz := t.g.ValueGradY(rest, x, z)
@@ -110,8 +104,7 @@ func (c *claims) exactTies(claimed *Ties) {
 	ctx := context.Background()
 	_, sign := sense(&c.p.IR.Upper)
 	e, err := c.p.tiedAt(c.doc.X, c.doc.Y, c.doc.Lambda)
-	if err != nil {
-		c.check("ties: answers of the follower", false, "%v", err)
+	if !c.derived("ties: answers of the follower", err) {
 		return
 	}
 	rounding := c.roundingOfAnswers(c.doc.X, c.doc.Y, c.doc.Lambda)
@@ -164,8 +157,7 @@ func (c *claims) exactTies(claimed *Ties) {
 	c.exactSlopes(ctx, e)
 	if safe := claimed.Safe; safe != nil {
 		x, err := named.Vector(&c.p.IR.Upper, safe.Variables)
-		if err != nil {
-			c.check("ties: safe point", false, "%v", err)
+		if !c.derived("ties: safe point", err) {
 			return
 		}
 		if len(safe.Variables) != len(c.r.Upper.Variables) || !linalg.Finite(x) {
@@ -183,8 +175,7 @@ func (c *claims) exactTies(claimed *Ties) {
 		}
 		c.near("ties: distance of the safe point", float64(safe.Distance), moved, tolerance.Certified*moved)
 		there, err := e.to(ctx, x)
-		if err != nil {
-			c.check("ties: safe point", false, "%v", err)
+		if !c.derived("ties: safe point", err) {
 			return
 		}
 		c.check("ties: the follower has one answer at the safe point", there.choice(ctx).None(), "")

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -157,14 +156,12 @@ func (s *Session) answered(e lang.Expr) (lang.Expr, diag.List) {
 
 // argumentName is the one argument of a call, where it is a name.
 func argumentName(x *lang.Call) (string, bool) {
-	if len(x.Args) != 1 {
-		return "", false
+	if len(x.Args) == 1 {
+		if n, ok := x.Args[0].(*lang.Name); ok {
+			return n.Name, true
+		}
 	}
-	n, ok := x.Args[0].(*lang.Name)
-	if !ok {
-		return "", false
-	}
-	return n.Name, true
+	return "", false
 }
 
 // has says what a result has values of, where that is not what was asked for.
@@ -179,42 +176,23 @@ func has(lists ...runtime.Values) string {
 // literal writes a value as the language does.
 func literal(at lang.At, v runtime.Value) (_ lang.Expr, err error) {
 	defer must.Catch(&err)
-	if len(v.Shape) > 2 {
-		return nil, fmt.Errorf("an array of more than two dimensions cannot be written as a list")
-	}
-	one := func(f float64) (lang.Expr, error) {
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return nil, fmt.Errorf("it is %v", f)
-		}
+	must.Be(len(v.Shape) <= 2, "an array of more than two dimensions cannot be written as a list")
+	one := func(f float64) lang.Expr {
+		must.Be(!math.IsNaN(f) && !math.IsInf(f, 0), "it is %v", f)
 		var x lang.Expr = &lang.Number{At: at, Text: strconv.FormatFloat(math.Abs(f), 'g', -1, 64), Value: math.Abs(f)}
 		if f < 0 {
 			x = &lang.Unary{At: at, Op: lang.Neg, X: x}
 		}
-		return x, nil
+		return x
 	}
-	row := func(data []float64) (lang.Expr, error) {
-		list := &lang.ListLit{At: at}
-		for _, f := range data {
-			x, err := one(f)
-			if err != nil {
-				return nil, err
-			}
-			list.Elems = append(list.Elems, x)
-		}
-		return list, nil
-	}
+	row := func(data []float64) lang.Expr { return &lang.ListLit{At: at, Elems: each.Of(data, one)} }
 	switch len(v.Shape) {
 	case 0:
-		return one(v.Data[0])
+		return one(v.Data[0]), nil
 	case 1:
-		return row(v.Data)
+		return row(v.Data), nil
 	}
-	list := &lang.ListLit{At: at}
-	for _, r := range v.Rows() {
-		x := must.Get(row(r))
-		list.Elems = append(list.Elems, x)
-	}
-	return list, nil
+	return &lang.ListLit{At: at, Elems: each.Of(v.Rows(), row)}, nil
 }
 
 // changed keeps what was solved where the levels, and all they read, are as they

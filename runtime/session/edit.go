@@ -99,34 +99,29 @@ func (s *Session) addItem(item lang.LevelItem) (string, error) {
 }
 
 func putItem(level *lang.Level, item lang.LevelItem) string {
-	switch item := item.(type) {
-	case *lang.SubjectTo:
-		return putConstraints(level, item)
-	case *lang.Objective:
-		return replaceItem(level, item, "objective", func(old lang.LevelItem) bool {
-			_, same := old.(*lang.Objective)
-			return same
-		})
-	case *lang.Var:
-		return replaceItem(level, item, "var "+item.Name.Name, func(old lang.LevelItem) bool {
-			v, same := old.(*lang.Var)
-			return same && v.Name.Name == item.Name.Name
-		})
+	if added, ok := item.(*lang.SubjectTo); ok {
+		return putConstraints(level, added)
 	}
-	let := item.(*lang.Let)
-	return replaceItem(level, item, "let "+let.Name.Name, func(old lang.LevelItem) bool {
-		l, same := old.(*lang.Let)
-		return same && l.Name.Name == let.Name.Name
-	})
-}
-
-func replaceItem(level *lang.Level, item lang.LevelItem, words string, same func(lang.LevelItem) bool) string {
-	if i := slices.IndexFunc(level.Items, same); i >= 0 {
+	words := itemWords(item)
+	if i := slices.IndexFunc(level.Items, func(old lang.LevelItem) bool { return itemWords(old) == words }); i >= 0 {
 		level.Items[i] = item
 		return words + " (replaced)"
 	}
 	level.Items = append(level.Items, item)
 	return words
+}
+
+// itemWords are a word and a name, by which an item replaces another; "" of constraints.
+func itemWords(item lang.LevelItem) string {
+	switch item := item.(type) {
+	case *lang.Objective:
+		return "objective"
+	case *lang.Var:
+		return "var " + item.Name.Name
+	case *lang.Let:
+		return "let " + item.Name.Name
+	}
+	return ""
 }
 
 // putConstraints adds constraints, replacing those whose names they carry.

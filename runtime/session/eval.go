@@ -134,14 +134,10 @@ func withoutTables(program *ir.Program, set *data.Set) *data.Set {
 			}
 		}
 	}
-	out := &data.Set{}
-	for _, e := range set.Entries {
-		if e.Table == nil || e.Array != nil && columns[e.Name] ||
-			slices.ContainsFunc(e.Table.Columns, func(c data.Column) bool { return columns[c.Name] }) {
-			out.Entries = append(out.Entries, e)
-		}
-	}
-	return out
+	return &data.Set{Entries: each.Where(set.Entries, func(e data.Entry) bool {
+		return e.Table == nil || e.Array != nil && columns[e.Name] ||
+			slices.ContainsFunc(e.Table.Columns, func(c data.Column) bool { return columns[c.Name] })
+	})}
 }
 
 // answer names an expression's value.

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -78,8 +79,7 @@ func (s *Session) Enter(name, text string) (_ *Reply, err error) {
 	}
 	reply.Defined = append(reply.Defined, each.Of(input.Decls, next.declare)...)
 	for _, item := range input.Items {
-		words := must.Get(next.addItem(item))
-		reply.Defined = append(reply.Defined, words)
+		reply.Defined = append(reply.Defined, must.Get(next.addItem(item)))
 	}
 	rejected, pending := next.examine(name)
 	if len(rejected) > 0 {
@@ -98,12 +98,7 @@ func (s *Session) examine(input string) (rejected, pending diag.List) {
 	_, found := check.Partial(s.file())
 	found.Sort()
 	told := map[string]bool{}
-	levels := 0
-	for _, d := range s.decls {
-		if _, ok := d.(*lang.Level); ok {
-			levels++
-		}
-	}
+	levels := len(s.levels())
 	for _, d := range found {
 		if d.Severity != diag.Error {
 			continue
@@ -142,9 +137,7 @@ func (s *Session) Load(name, text string) (*Reply, error) {
 		return nil, found
 	}
 	s.model, s.decls, s.last, s.near = file.Model, file.Decls, nil, nil
-	reply := &Reply{Warnings: found}
-	reply.Defined = append(reply.Defined, each.Of(file.Decls, declWords)...)
-	return reply, nil
+	return &Reply{Warnings: found, Defined: each.Of(file.Decls, declWords)}, nil
 }
 
 // AddData supplies arrays; later ones of a name replace earlier ones. It
@@ -152,13 +145,11 @@ func (s *Session) Load(name, text string) (*Reply, error) {
 // data: they wait for a declaration.
 func (s *Session) AddData(set *data.Set) (waiting []string) {
 	program, _ := check.Partial(s.file())
+	needed := s.needed(s.levels()...)
 	for _, e := range set.Entries {
 		if !takes(program, e) {
 			waiting = append(waiting, e.Name)
 		}
-	}
-	needed := s.needed(s.levels()...)
-	for _, e := range set.Entries {
 		if e.Table != nil || needed[e.Name] {
 			s.last = nil
 		}
@@ -188,10 +179,7 @@ func (s *Session) Last() *runtime.Result { return s.last }
 func (s *Session) checked() (*runtime.Model, error) {
 	program, found := check.Check(s.file())
 	found.Sort()
-	if err := found.Err(); err != nil {
-		return nil, err
-	}
-	return &runtime.Model{Program: program}, nil
+	return &runtime.Model{Program: program}, found.Err()
 }
 
 // Bind compiles the session's model and binds it to the session's data. Data
@@ -231,9 +219,7 @@ func (s *Session) Near() *runtime.Result { return s.near }
 func (s *Session) Solve(ctx context.Context, binding runtime.BindOptions, opts runtime.Options) (_ *runtime.Result, _ *runtime.Problem, err error) {
 	defer must.Catch(&err)
 	p := must.Get(s.BindContext(ctx, binding))
-	if opts.Seed == 0 {
-		opts.Seed = s.Seed
-	}
+	opts.Seed = cmp.Or(opts.Seed, s.Seed)
 	r := must.Get(p.Solve(ctx, opts))
 	s.last = r
 	if r.HasPoint() {
@@ -252,9 +238,7 @@ func takes(program *ir.Program, e data.Entry) bool {
 
 // declared keeps the data that the program declares.
 func (s *Session) declared(program *ir.Program) *data.Set {
-	set := &data.Set{}
-	set.Entries = append(set.Entries, each.Where(s.data.Entries, func(e data.Entry) bool { return takes(program, e) })...)
-	return set
+	return &data.Set{Entries: each.Where(s.data.Entries, func(e data.Entry) bool { return takes(program, e) })}
 }
 
 // Copy is the session as it stands: what is done to the one does not change the other.
@@ -273,9 +257,5 @@ func (s *Session) Same(other *Session) bool {
 }
 
 func (s *Session) file() *lang.File {
-	name := s.model
-	if name == nil {
-		name = &lang.Ident{Name: "session"}
-	}
-	return &lang.File{Source: diag.NewSource("session", ""), Model: name, Decls: s.decls}
+	return &lang.File{Source: diag.NewSource("session", ""), Model: cmp.Or(s.model, &lang.Ident{Name: "session"}), Decls: s.decls}
 }
