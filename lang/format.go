@@ -207,21 +207,14 @@ func (p *printer) insideComment(c Comment) {
 	if strings.TrimSpace(p.code.String()) == "" {
 		p.code.Reset()
 	}
-	switch {
-	case p.code.Len() > 0 && !c.Own:
-		p.behind(c)
-	default:
-		p.flush()
+	behind := p.code.Len() > 0 && !c.Own
+	p.flush()
+	if behind {
+		p.lines[len(p.lines)-1].comment = c.Text
+	} else {
 		p.lines = append(p.lines, outLine{code: strings.Repeat(" ", p.continuation()) + c.Text})
 	}
 	p.done = c.Place.End
-}
-
-// behind ends the current line with a comment.
-func (p *printer) behind(c Comment) {
-	p.lines = append(p.lines, outLine{code: strings.TrimRight(p.code.String(), " "), comment: c.Text})
-	p.code.Reset()
-	p.column = 0
 }
 
 // reach says that the source is printed up to offset `end`.

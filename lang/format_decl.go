@@ -19,9 +19,7 @@ func (p *printer) decl(d Decl) {
 				if item.Start {
 					p.word("start ")
 				}
-				p.word(item.Name.Name)
-				p.operator("=")
-				p.value(item.Value)
+				p.assignment(item.Name, item.Value)
 				p.end(item.Place.End)
 			}
 		})
@@ -30,9 +28,7 @@ func (p *printer) decl(d Decl) {
 		p.block("report", d.At, nil, func() {
 			for _, item := range d.Items {
 				p.lead(item.Place.Start)
-				p.word(item.Name.Name)
-				p.operator("=")
-				p.value(item.Value)
+				p.assignment(item.Name, item.Value)
 				p.end(item.Place.End)
 			}
 		})
@@ -43,10 +39,7 @@ func (p *printer) decl(d Decl) {
 	case *Param:
 		p.word("param " + d.Name.Name + ": ")
 		p.typ(d.Type)
-		if d.Default != nil {
-			p.operator("=")
-			p.value(d.Default)
-		}
+		p.equals(d.Default)
 	case *Data:
 		p.word("data " + d.Name.Name + ": ")
 		p.typ(d.Type)
@@ -57,10 +50,7 @@ func (p *printer) decl(d Decl) {
 			p.reach(d.Column.Place.End)
 		}
 		p.columns(d.Columns)
-		if d.Value != nil {
-			p.operator("=")
-			p.value(d.Value)
-		}
+		p.equals(d.Value)
 		if d.Gen != nil {
 			p.operator("~")
 			p.gap(d.Gen.Place.Start, " ")
@@ -112,10 +102,7 @@ func (p *printer) indexSet(d *IndexSet) {
 	p.operator("=")
 	p.gap(v.Place.Start, " ")
 	if v.Lo != nil {
-		p.expr(v.Lo, SumLevel)
-		p.word("..")
-		p.gap(start(v.Hi), "")
-		p.expr(v.Hi, SumLevel)
+		p.interval(v.Lo, v.Hi, SumLevel)
 		return
 	}
 	p.open("{")
@@ -128,7 +115,7 @@ func (p *printer) indexSet(d *IndexSet) {
 		if len(e.Parts) == 1 {
 			p.expr(e.Parts[0], OrLevel)
 		} else {
-			p.bracketed("(", e.Parts, ")", e.Place.End)
+			p.args(e.Parts, e.Place.End)
 		}
 		p.reach(e.Place.End)
 	}
@@ -163,9 +150,21 @@ func (c *ColumnName) text() string {
 }
 
 func (p *printer) let(d *Let) {
-	p.word("let " + d.Name.Name)
-	p.operator("=")
-	p.value(d.Value)
+	p.word("let ")
+	p.assignment(d.Name, d.Value)
+}
+
+func (p *printer) assignment(name Ident, value Expr) {
+	p.word(name.Name)
+	p.equals(value)
+}
+
+// equals prints `= x`, or nothing where there is no x.
+func (p *printer) equals(x Expr) {
+	if x != nil {
+		p.operator("=")
+		p.value(x)
+	}
 }
 
 func (p *printer) fn(d *Fn) {
@@ -185,8 +184,7 @@ func (p *printer) fn(d *Fn) {
 		p.word(": ")
 		p.typ(*d.Result)
 	}
-	p.operator("=")
-	p.value(d.Body)
+	p.equals(d.Body)
 }
 
 // item prints an item of a level.
@@ -254,10 +252,7 @@ func (p *printer) subjectTo(s *SubjectTo) {
 
 // sameLine reports whether no newline stands between two offsets.
 func (p *printer) sameLine(from, to int) bool {
-	if to > len(p.text) || from >= to {
-		return false
-	}
-	return !strings.Contains(p.text[from:to], "\n")
+	return from < to && to <= len(p.text) && !strings.Contains(p.text[from:to], "\n")
 }
 
 func (p *printer) constraint(c *Constraint) {

@@ -1,11 +1,28 @@
 package lang
 
+import "slices"
+
 // start is the offset at which a node starts.
 func start(n Node) int { return n.Span().Start }
 
 // expr prints x where an operand of at least the given level is read.
 func (p *printer) expr(x Expr, least Precedence) {
 	p.operand(x, needsParens(x, least))
+}
+
+// next prints x behind a space or none, or where the author has it on a line of its own.
+func (p *printer) next(space string, x Expr, least Precedence) {
+	p.gap(start(x), space)
+	p.expr(x, least)
+}
+
+// interval prints lo..hi, or lo where there is no hi.
+func (p *printer) interval(lo, hi Expr, least Precedence) {
+	p.expr(lo, least)
+	if hi != nil {
+		p.word("..")
+		p.next("", hi, least)
+	}
 }
 
 func (p *printer) operand(x Expr, parens bool) {
@@ -33,12 +50,11 @@ func (p *printer) bare(x Expr) {
 		if x.Op == Not {
 			p.word("not")
 			p.last = "not "
-			p.gap(start(x.X), " ")
+			p.next(" ", x.X, x.Op.Precedence())
 		} else {
 			p.word("-")
-			p.gap(start(x.X), "")
+			p.next("", x.X, x.Op.Precedence())
 		}
-		p.expr(x.X, x.Op.Precedence())
 	case *Binary:
 		p.binary(x)
 	case *Transpose:
@@ -60,24 +76,19 @@ func (p *printer) bare(x Expr) {
 		p.gap(start(x.Binders[0]), "")
 		p.binders(x.Binders, x.Cond)
 		p.word(":")
-		p.gap(start(x.Body), " ")
-		p.expr(x.Body, OrLevel)
+		p.next(" ", x.Body, OrLevel)
 		p.closingGap(x.Place.End)
 		p.shut(shut)
 	case *IfExpr:
 		p.word("if")
-		p.gap(start(x.Cond), " ")
-		p.expr(x.Cond, OrLevel)
+		p.next(" ", x.Cond, OrLevel)
 		p.operator("then")
-		p.gap(start(x.Then), " ")
-		p.expr(x.Then, OrLevel)
+		p.next(" ", x.Then, OrLevel)
 		p.operator("else")
-		p.gap(start(x.Else), " ")
-		p.expr(x.Else, OrLevel)
+		p.next(" ", x.Else, OrLevel)
 	case *Paren:
 		p.open("(")
-		p.gap(start(x.X), "")
-		p.expr(x.X, OrLevel)
+		p.next("", x.X, OrLevel)
 		p.closingGap(x.Place.End)
 		p.shut(")")
 	}
@@ -88,17 +99,12 @@ func (p *printer) bare(x Expr) {
 // walked without recursion, because sums may be very long.
 func (p *printer) binary(x *Binary) {
 	chain := []*Binary{x}
-	for {
-		left, ok := chain[len(chain)-1].X.(*Binary)
-		if !ok || p.leftParens(chain[len(chain)-1]) {
-			break
-		}
-		chain = append(chain, left)
+	for left, ok := x.X.(*Binary); ok && !p.leftParens(x); left, ok = x.X.(*Binary) {
+		x = left
+		chain = append(chain, x)
 	}
-	first := chain[len(chain)-1]
-	p.operand(first.X, p.leftParens(first))
-	for i := len(chain) - 1; i >= 0; i-- {
-		b := chain[i]
+	p.operand(x.X, p.leftParens(x))
+	for _, b := range slices.Backward(chain) {
 		space := " "
 		if b.Op == Pow {
 			p.word("^")
@@ -106,8 +112,7 @@ func (p *printer) binary(x *Binary) {
 		} else {
 			p.operator(b.Op.String())
 		}
-		p.gap(start(b.Y), space)
-		p.expr(b.Y, b.Op.RightLevel())
+		p.next(space, b.Y, b.Op.RightLevel())
 		p.reach(b.Place.End)
 	}
 }
@@ -123,11 +128,7 @@ func (p *printer) leftParens(b *Binary) bool {
 }
 
 // args prints a bracketed list of arguments whose bracket ends at offset end.
-func (p *printer) args(args []Expr, end int) { p.bracketed("(", args, ")", end) }
-
-func (p *printer) bracketed(open string, elems []Expr, shut string, end int) {
-	p.separated(open, elems, shut, end, ",")
-}
+func (p *printer) args(args []Expr, end int) { p.separated("(", args, ")", end, ",") }
 
 // entry begins entry i of a list, which stands at an offset of the source.
 func (p *printer) entry(i int, between string, at int) {
@@ -157,12 +158,7 @@ func (p *printer) subscripts(x *Index) {
 			p.word(":")
 			continue
 		}
-		p.expr(s.Lo, OrLevel)
-		if s.Hi != nil {
-			p.word("..")
-			p.gap(start(s.Hi), "")
-			p.expr(s.Hi, OrLevel)
-		}
+		p.interval(s.Lo, s.Hi, OrLevel)
 	}
 	p.closingGap(x.Place.End)
 	p.shut("]")
@@ -184,16 +180,10 @@ func (p *printer) binders(binders []Binder, cond Expr) {
 		}
 		p.operator("in")
 		p.gap(start(b.Lo), " ")
-		p.expr(b.Lo, SumLevel)
-		if b.Hi != nil {
-			p.word("..")
-			p.gap(start(b.Hi), "")
-			p.expr(b.Hi, SumLevel)
-		}
+		p.interval(b.Lo, b.Hi, SumLevel)
 	}
 	if cond != nil {
 		p.operator("if")
-		p.gap(start(cond), " ")
-		p.expr(cond, OrLevel)
+		p.next(" ", cond, OrLevel)
 	}
 }

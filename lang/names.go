@@ -3,6 +3,7 @@ package lang
 import (
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 )
 
@@ -82,7 +83,10 @@ func NamesOf(file *File, library func(string) bool) *Names {
 		}
 		n.node(nil, d)
 	}
-	sortNames(n.names)
+	slices.SortStableFunc(n.names.Definitions, func(a, b *Definition) int { return a.Name.Place.Start - b.Name.Place.Start })
+	for _, d := range n.names.Definitions {
+		slices.SortStableFunc(d.Uses, func(a, b Use) int { return a.Place.Start - b.Place.Start })
+	}
 	return n.names
 }
 
@@ -152,12 +156,8 @@ func (n *Names) FreeAt(offset int) *Ident {
 // Visible lists the definitions that an expression at an offset sees, innermost
 // first where one hides another; constraints are seen inside `dual` only.
 func (n *Names) Visible(offset int) []*Definition {
-	var out []*Definition
-	for i := len(n.Definitions) - 1; i >= 0; i-- {
-		if s := n.Definitions[i].Scope; s.Start <= offset && offset <= s.End {
-			out = append(out, n.Definitions[i])
-		}
-	}
+	out := each.Where(n.Definitions, func(d *Definition) bool { return d.Scope.Start <= offset && offset <= d.Scope.End })
+	slices.Reverse(out)
 	return out
 }
 
@@ -165,10 +165,8 @@ func (n *Names) Visible(offset int) []*Definition {
 // and one of the kinds; nil where there is none.
 func (n *Names) Lookup(name string, kinds ...NameKind) *Definition {
 	for _, d := range n.Definitions {
-		for _, k := range kinds {
-			if d.Name.Name == name && d.Kind == k {
-				return d
-			}
+		if d.Name.Name == name && slices.Contains(kinds, d.Kind) {
+			return d
 		}
 	}
 	return nil
@@ -443,15 +441,13 @@ func (n *namer) call(e *Call) bool {
 		return true
 	}
 	n.free(e.Fn)
-	if e.Fn.Name != "dual" || len(e.Args) != 1 {
-		return true
+	if e.Fn.Name == "dual" && len(e.Args) == 1 {
+		if row, ok := e.Args[0].(*Name); ok {
+			n.useOf(n.constraints.Find(row.Name), Ident{At: row.At, Name: row.Name}, row)
+			return false
+		}
 	}
-	row, ok := e.Args[0].(*Name)
-	if !ok {
-		return true
-	}
-	n.useOf(n.constraints.Find(row.Name), Ident{At: row.At, Name: row.Name}, row)
-	return false
+	return true
 }
 
 func (n *namer) use(s *Scope, name Ident, e Expr) {
@@ -473,12 +469,5 @@ func (n *namer) useOf(d *Definition, name Ident, e Expr) {
 func (n *namer) free(name Ident) {
 	if name.Name != "" {
 		n.names.Free = append(n.names.Free, name)
-	}
-}
-
-func sortNames(n *Names) {
-	slices.SortStableFunc(n.Definitions, func(a, b *Definition) int { return a.Name.Place.Start - b.Name.Place.Start })
-	for _, d := range n.Definitions {
-		slices.SortStableFunc(d.Uses, func(a, b Use) int { return a.Place.Start - b.Place.Start })
 	}
 }

@@ -1,6 +1,10 @@
 package lang
 
-import "bilevelc/internal/each"
+import (
+	"slices"
+
+	"bilevelc/internal/each"
+)
 
 // Rewrite copies an expression with its parts replaced: where replace returns an
 // expression, that stands in the place of the part, and is not looked into. The
@@ -22,61 +26,44 @@ func (r rewriter) expr(e Expr) Expr {
 	if out := r.replace(e, r.in); out != nil {
 		return out
 	}
+	if c, ok := e.(*Comprehension); ok {
+		out := *c
+		out.Binders, r = r.binders(c.Binders)
+		out.Cond, out.Body = r.expr(c.Cond), r.expr(c.Body)
+		return &out
+	}
+	out := shallow(e)
+	parts(out, func(x *Expr) { *x = r.expr(*x) })
+	return out
+}
+
+// shallow copies an expression, but not its parts.
+func shallow(e Expr) Expr {
 	switch e := e.(type) {
 	case *ListLit:
 		c := *e
-		c.Elems = r.exprs(e.Elems)
+		c.Elems = slices.Clone(e.Elems)
 		return &c
 	case *Unary:
-		c := *e
-		c.X = r.expr(e.X)
-		return &c
+		return new(*e)
 	case *Binary:
-		c := *e
-		c.X, c.Y = r.expr(e.X), r.expr(e.Y)
-		return &c
+		return new(*e)
 	case *Transpose:
-		c := *e
-		c.X = r.expr(e.X)
-		return &c
+		return new(*e)
 	case *Index:
 		c := *e
-		c.X = r.expr(e.X)
-		c.Subs = r.subscripts(e.Subs)
+		c.Subs = slices.Clone(e.Subs)
 		return &c
 	case *Call:
 		c := *e
-		c.Args = r.exprs(e.Args)
-		return &c
-	case *Comprehension:
-		c := *e
-		binders, inner := r.binders(e.Binders)
-		c.Binders = binders
-		c.Cond, c.Body = inner.expr(e.Cond), inner.expr(e.Body)
+		c.Args = slices.Clone(e.Args)
 		return &c
 	case *IfExpr:
-		c := *e
-		c.Cond, c.Then, c.Else = r.expr(e.Cond), r.expr(e.Then), r.expr(e.Else)
-		return &c
+		return new(*e)
 	case *Paren:
-		c := *e
-		c.X = r.expr(e.X)
-		return &c
+		return new(*e)
 	}
-	return e
-}
-
-func (r rewriter) exprs(list []Expr) []Expr {
-	return each.Of(list, r.expr)
-}
-
-func (r rewriter) subscripts(subs []Subscript) []Subscript {
-	out := make([]Subscript, len(subs))
-	for i, s := range subs {
-		out[i] = s
-		out[i].Lo, out[i].Hi = r.expr(s.Lo), r.expr(s.Hi)
-	}
-	return out
+	return e // has no parts
 }
 
 // binders copies binders and returns the rewriter of what they range over.
@@ -98,6 +85,6 @@ func RewriteConstraint(c *Constraint, replace func(x Expr, in *Scope) Expr) *Con
 	if len(c.Binders) == 0 {
 		out.Binders = nil
 	}
-	out.Cond, out.Terms = r.expr(c.Cond), r.exprs(c.Terms)
+	out.Cond, out.Terms = r.expr(c.Cond), each.Of(c.Terms, r.expr)
 	return &out
 }

@@ -4,43 +4,48 @@ package lang
 // returns false, the parts of that expression are left out. Names of called
 // functions and of indices are not expressions and are not visited.
 func Walk(e Expr, visit func(Expr) bool) {
-	if e == nil || !visit(e) {
-		return
+	if e != nil && visit(e) {
+		parts(e, func(x *Expr) { Walk(*x, visit) })
+	}
+}
+
+// parts shows where an expression holds its parts, in order of appearance.
+func parts(e Expr, show func(*Expr)) {
+	all := func(list []Expr) {
+		for i := range list {
+			show(&list[i])
+		}
 	}
 	switch e := e.(type) {
 	case *ListLit:
-		for _, x := range e.Elems {
-			Walk(x, visit)
-		}
+		all(e.Elems)
 	case *Unary:
-		Walk(e.X, visit)
+		show(&e.X)
 	case *Binary:
-		Walk(e.X, visit)
-		Walk(e.Y, visit)
+		show(&e.X)
+		show(&e.Y)
 	case *Transpose:
-		Walk(e.X, visit)
+		show(&e.X)
 	case *Index:
-		Walk(e.X, visit)
+		show(&e.X)
 		for i := range e.Subs {
-			Walk(e.Subs[i].Lo, visit)
-			Walk(e.Subs[i].Hi, visit)
+			show(&e.Subs[i].Lo)
+			show(&e.Subs[i].Hi)
 		}
 	case *Call:
-		for _, x := range e.Args {
-			Walk(x, visit)
-		}
+		all(e.Args)
 	case *Comprehension:
 		for i := range e.Binders {
-			Walk(e.Binders[i].Lo, visit)
-			Walk(e.Binders[i].Hi, visit)
+			show(&e.Binders[i].Lo)
+			show(&e.Binders[i].Hi)
 		}
-		Walk(e.Cond, visit)
-		Walk(e.Body, visit)
+		show(&e.Cond)
+		show(&e.Body)
 	case *IfExpr:
-		Walk(e.Cond, visit)
-		Walk(e.Then, visit)
-		Walk(e.Else, visit)
+		show(&e.Cond)
+		show(&e.Then)
+		show(&e.Else)
 	case *Paren:
-		Walk(e.X, visit)
+		show(&e.X)
 	}
 }

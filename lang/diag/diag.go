@@ -5,6 +5,7 @@
 package diag
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -50,12 +51,7 @@ type Pos struct{ Offset, Line, Column int }
 
 // Pos returns the place of a byte offset, clamped to the text.
 func (s *Source) Pos(offset int) Pos {
-	if offset < 0 {
-		offset = 0
-	}
-	if offset > len(s.Text) {
-		offset = len(s.Text)
-	}
+	offset = min(max(offset, 0), len(s.Text))
 	line := sort.SearchInts(s.lines, offset+1) - 1
 	return Pos{Offset: offset, Line: line + 1, Column: s.codePoints(offset) - s.codePoints(s.lines[line]) + 1}
 }
@@ -204,13 +200,8 @@ func (l List) Err() error {
 
 // Unwrap are the errors of the list, for errors.As and errors.Is.
 func (l List) Unwrap() []error {
-	var errs []error
-	for _, d := range l {
-		if d.Severity == Error {
-			errs = append(errs, d)
-		}
-	}
-	return errs
+	errors := each.Where(l, func(d *Diagnostic) bool { return d.Severity == Error })
+	return each.Of(errors, func(d *Diagnostic) error { return d })
 }
 
 // Error lists the diagnostics, one a line, without source lines.
@@ -220,15 +211,11 @@ func (l List) Error() string {
 
 // Sort orders by source and place, errors of one place before warnings.
 func (l List) Sort() {
-	sort.SliceStable(l, func(i, j int) bool {
-		a, b := l[i], l[j]
+	slices.SortStableFunc(l, func(a, b *Diagnostic) int {
 		if a.Subject.Source != b.Subject.Source {
-			return name(a.Subject.Source) < name(b.Subject.Source)
+			return cmp.Compare(name(a.Subject.Source), name(b.Subject.Source))
 		}
-		if a.Subject.Start != b.Subject.Start {
-			return a.Subject.Start < b.Subject.Start
-		}
-		return a.Severity < b.Severity
+		return cmp.Or(cmp.Compare(a.Subject.Start, b.Subject.Start), cmp.Compare(a.Severity, b.Severity))
 	})
 }
 

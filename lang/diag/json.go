@@ -1,6 +1,9 @@
 package diag
 
-import "encoding/json"
+import (
+	"bilevelc/internal/each"
+	"encoding/json"
+)
 
 // document is the JSON form of a list. It is versioned and stable.
 type document struct {
@@ -42,27 +45,22 @@ func placeOf(s Span) *jsonPlace {
 	if s.IsZero() {
 		return nil
 	}
-	start, end := s.Source.Pos(s.Start), s.Source.Pos(max(s.Start, s.End))
-	return &jsonPlace{
-		File:  s.Source.Name,
-		Start: jsonPos{start.Line, start.Column, start.Offset},
-		End:   jsonPos{end.Line, end.Column, end.Offset},
+	at := func(offset int) jsonPos {
+		p := s.Source.Pos(offset)
+		return jsonPos{p.Line, p.Column, p.Offset}
 	}
+	return &jsonPlace{File: s.Source.Name, Start: at(s.Start), End: at(max(s.Start, s.End))}
 }
 
 // RenderJSON is the list as one JSON document with a final newline.
 func RenderJSON(list List) []byte {
-	doc := document{Schema: 1, Diagnostics: make([]jsonFinding, len(list))}
-	for i, d := range list {
-		f := jsonFinding{
+	doc := document{Schema: 1, Diagnostics: each.Of(list, func(d *Diagnostic) jsonFinding {
+		return jsonFinding{
 			Severity: d.Severity.String(), Code: d.Code, Summary: d.Summary, Detail: d.Detail, Fix: d.Fix,
 			Place: placeOf(d.Subject), Context: placeOf(d.Context),
+			Related: each.Of(d.Related, func(r Related) jsonRelated { return jsonRelated{r.Message, placeOf(r.Span)} }),
 		}
-		for _, r := range d.Related {
-			f.Related = append(f.Related, jsonRelated{Message: r.Message, Place: placeOf(r.Span)})
-		}
-		doc.Diagnostics[i] = f
-	}
+	})}
 	text, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		panic("diag: " + err.Error()) // strings and integers always marshal

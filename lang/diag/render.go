@@ -5,8 +5,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-
-	"bilevelc/internal/each"
 )
 
 // Style says how diagnostics are shown as text.
@@ -27,17 +25,8 @@ type Style struct {
 // Control characters of the source are shown as U+FFFD, so that no text can
 // act on the terminal. It returns the first error of w.
 func Render(w io.Writer, list List, style Style) error {
-	for i, d := range list {
-		if i > 0 {
-			if _, err := io.WriteString(w, "\n"); err != nil {
-				return err
-			}
-		}
-		if _, err := io.WriteString(w, d.Text(style)); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := io.WriteString(w, Join(list, "\n", func(d *Diagnostic) string { return d.Text(style) }))
+	return err
 }
 
 // Text is one diagnostic as Render writes it, with its last newline.
@@ -73,16 +62,12 @@ func (d *Diagnostic) Text(style Style) string {
 // gutter is the width of the largest line number that the diagnostic shows.
 func (d *Diagnostic) gutter() int {
 	last := 1
-	for _, s := range append([]Span{d.Subject}, relatedSpans(d.Related)...) {
-		if !s.IsZero() {
+	for _, r := range append(d.Related[:len(d.Related):len(d.Related)], Related{Span: d.Subject}) {
+		if s := r.Span; !s.IsZero() {
 			last = max(last, s.Source.Pos(lastOffset(s)).Line)
 		}
 	}
 	return len(strconv.Itoa(last))
-}
-
-func relatedSpans(related []Related) []Span {
-	return each.Of(related, func(r Related) Span { return r.Span })
 }
 
 // lastOffset is the offset of the span's last byte (its start where empty).
@@ -141,16 +126,14 @@ func wrap(text string, width int) []string {
 	lines := []string{}
 	line, used := "", 0
 	for i, word := range strings.SplitAfter(text, " ") {
-		n := 0
-		for _, r := range word {
-			n += cells(r)
-		}
 		if i > 0 && used+len(strings.TrimRight(word, " ")) > width && strings.TrimSpace(line) != "" {
 			lines = append(lines, line)
 			line, used = "", 0
 		}
 		line += word
-		used += n
+		for _, r := range word {
+			used += cells(r)
+		}
 	}
 	return append(lines, line)
 }

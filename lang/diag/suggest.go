@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"bilevelc/internal/each"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -55,13 +56,7 @@ func DidYouMean(name string, candidates []string) string {
 	return ""
 }
 
-func fold(s string) []rune {
-	r := []rune(s)
-	for i := range r {
-		r[i] = unicode.ToLower(r[i])
-	}
-	return r
-}
+func fold(s string) []rune { return each.Of([]rune(s), unicode.ToLower) }
 
 // distance is the number of insertions, deletions, replacements and swaps of
 // neighbours that turn a into b (optimal string alignment), or limit+1 where
@@ -70,12 +65,9 @@ func distance(a, b []rune, limit int) int {
 	if len(a)-len(b) > limit || len(b)-len(a) > limit {
 		return limit + 1
 	}
-	before := make([]int, len(b)+1) // row i-2
-	above := make([]int, len(b)+1)  // row i-1
+	before := make([]int, len(b)+1)  // row i-2
+	above := each.Number(len(b) + 1) // row i-1
 	row := make([]int, len(b)+1)
-	for j := range above {
-		above[j] = j
-	}
 	for i := 1; i <= len(a); i++ {
 		row[0] = i
 		least := i
