@@ -61,9 +61,7 @@ func eval(t *testing.T, g *Graph, x, y []float64) (value float64, dx, dy []float
 			continue
 		case Broadcast, ProdExcept:
 			vals[i] = make([]float64, n.Shape.Len())
-			if err := (&rule{op: n.Op, out: n.Shape}).eval(vals[i], [][]float64{vals[n.Args[0]]}); err != nil {
-				t.Fatal(err)
-			}
+			(&rule{op: n.Op, out: n.Shape}).eval(vals[i], [][]float64{vals[n.Args[0]]})
 			continue
 		}
 		args := each.Of(n.Args, func(a int) *expr.Node { return b.Const("", array(g.Nodes[a].Shape, vals[a]), diag.Span{}) })

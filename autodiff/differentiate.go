@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"sync"
 
 	"gorgonia.org/gorgonia"
@@ -34,29 +33,20 @@ var engine sync.Mutex
 // arguments, so that two different expressions may, very rarely, be taken for
 // one. The graph is therefore made twice with differently named leaves, which
 // changes every hash, and accepted where both agree.
-func Differentiate(b *expr.Builder, root *expr.Node, dx, dy int) (*Graph, error) {
-	if root.Shape.Rank != 0 {
-		return nil, fmt.Errorf("autodiff: a scalar is needed, not a %s", root.Shape)
-	}
+func Differentiate(b *expr.Builder, root *expr.Node, dx, dy int) (g *Graph, err error) {
+	defer must.Catch(&err)
+	must.Be(root.Shape.Rank == 0, "autodiff: a scalar is needed, not a %s", root.Shape)
 	for _, n := range variable(root) {
-		if !n.Op.Info().Smooth {
-			return nil, fmt.Errorf("autodiff: %s at %v is not smooth", n.Op, n.Span)
-		}
+		must.Be(n.Op.Info().Smooth, "autodiff: %s at %v is not smooth", n.Op, n.Span)
 	}
 	// With n nodes one attempt disagrees with probability below n^2 2^-32; more
 	// than a few in a row mean something else.
 	const attempts = 4
 	engine.Lock()
 	defer engine.Unlock()
-	last, err := differentiate(b, root, dx, dy, "0")
-	if err != nil {
-		return nil, err
-	}
+	last := must.Get(differentiate(b, root, dx, dy, "0"))
 	for i := 1; i <= attempts; i++ {
-		next, err := differentiate(b, root, dx, dy, fmt.Sprint(i))
-		if err != nil {
-			return nil, err
-		}
+		next := must.Get(differentiate(b, root, dx, dy, fmt.Sprint(i)))
 		if equalGraphs(last, next) {
 			return next, nil
 		}
@@ -80,9 +70,8 @@ func differentiate(b *expr.Builder, root *expr.Node, dx, dy int, salt string) (g
 	if root.Op == expr.Var {
 		g.Nodes = []Node{
 			{Op: Op(expr.Var), Shape: root.Shape, Lower: root.Lower, Offset: root.Offset},
-			{Op: Number, Number: 1},
+			{Op: Number, Number: 1, Shape: scalar},
 		}
-		g.Nodes[1].Shape = expr.ScalarShape()
 		*g.level(root.Lower) = []Partial{{Offset: root.Offset, Len: 1, Node: 1}}
 		return g, nil
 	}
@@ -104,7 +93,7 @@ func differentiate(b *expr.Builder, root *expr.Node, dx, dy int, salt string) (g
 		g.Value = g.operation(op, g.Value, len(g.Nodes)-1)
 	}
 	for _, ps := range [][]Partial{g.DX, g.DY} {
-		sort.Slice(ps, func(i, j int) bool { return ps[i].Offset < ps[j].Offset })
+		slices.SortFunc(ps, func(a, b Partial) int { return a.Offset - b.Offset })
 	}
 	return g, nil
 }

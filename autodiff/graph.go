@@ -25,15 +25,8 @@ const (
 )
 
 func (op Op) String() string {
-	switch op {
-	case Broadcast:
-		return "broadcast"
-	case ProdExcept:
-		return "prodexcept"
-	case Number:
-		return "number"
-	case Data:
-		return "data"
+	if op >= Broadcast {
+		return [...]string{"broadcast", "prodexcept", "number", "data"}[op-Broadcast]
 	}
 	return expr.Op(op).String()
 }
@@ -81,11 +74,10 @@ func (g *Graph) String() string {
 		fmt.Fprintf(&b, "%%%d = %s\n", i, g.Nodes[i].String())
 	}
 	fmt.Fprintf(&b, "value %%%d\n", g.Value)
-	for _, p := range g.DX {
-		fmt.Fprintf(&b, "d/dx[%d:%d] %%%d\n", p.Offset, p.Offset+p.Len, p.Node)
-	}
-	for _, p := range g.DY {
-		fmt.Fprintf(&b, "d/dy[%d:%d] %%%d\n", p.Offset, p.Offset+p.Len, p.Node)
+	for level, partials := range [][]Partial{g.DX, g.DY} {
+		for _, p := range partials {
+			fmt.Fprintf(&b, "d/d%c[%d:%d] %%%d\n", "xy"[level], p.Offset, p.Offset+p.Len, p.Node)
+		}
 	}
 	return b.String()
 }

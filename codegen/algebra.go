@@ -390,44 +390,33 @@ func (s *simplifier) dot(v val) int {
 
 // foldData computes what depends on data only. Contract: afterwards every
 // value of the data stage is a constant.
-func foldData(f *form) (*form, error) {
+func foldData(f *form) *form {
 	held, slot := f.boundary(dataStage)
 	if len(held) == 0 {
-		return f, nil
+		return f
 	}
-	arrays, err := computeData(f.keep(held, nil))
-	if err != nil {
-		return nil, err
-	}
+	arrays := computeData(f.keep(held, nil))
 	return f.keep(f.outs, func(i int) (val, bool) {
 		k, ok := slot[i]
 		if !ok {
 			return val{}, false
 		}
 		return val{op: opConst, shape: f.vals[i].shape, array: arrays[k]}, true
-	}), nil
+	})
 }
 
 // computeData runs a form of the data stage and returns its outputs.
-func computeData(f *form) ([]*data.Array, error) {
+func computeData(f *form) []*data.Array {
 	p := &Program{threads: 1, dataAt: map[*float64]int{}}
 	pl := planner{program: p, f: fuse(f, true), arena: &arena{}}
-	if err := pl.plan(); err != nil {
-		return nil, err
-	}
-	p.scratch, p.arena = pl.arena.size, pl.arena.size
-	for i := range pl.code {
-		if l := pl.code[i].loop; l != nil {
-			p.regs = max(p.regs, l.registers)
-		}
-	}
-	p.arena += p.regs * blockLen
+	pl.plan()
+	p.hold = pl.code
+	p.lay(pl.arena.size)
 	e := p.NewEvaluator()
 	for i := range pl.code {
 		e.run(&pl.code[i])
 	}
-	arrays := each.Of(pl.f.outs, func(o output) *data.Array {
+	return each.Of(pl.f.outs, func(o output) *data.Array {
 		return expr.NewArray(pl.f.vals[o.v].shape, slices.Clone(e.at(pl.place[o.v])))
 	})
-	return arrays, nil
 }

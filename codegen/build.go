@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"go/format"
 	"go/token"
+	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"bilevelc/ir"
 	"bilevelc/lang"
@@ -38,16 +40,15 @@ func Source(pkg string, p *ir.Problem, f, g *Program) (map[string][]byte, error)
 		code.WriteString("\"bilevelc/codegen/kernel\"\n")
 	}
 	code.WriteString(")\n\n" + upper + "\n" + lower)
-	files := map[string]string{"functions.go": code.String(), "model.go": interfaceSource(pkg, p)}
-	out := map[string][]byte{}
+	files := map[string][]byte{"functions.go": []byte(code.String()), "model.go": []byte(interfaceSource(pkg, p))}
 	for name, text := range files {
-		formatted, err := format.Source([]byte(text))
+		formatted, err := format.Source(text)
 		if err != nil {
 			return nil, fmt.Errorf("codegen: internal error: source of %s: %w", name, err)
 		}
-		out[name] = formatted
+		files[name] = formatted
 	}
-	return out, nil
+	return files, nil
 }
 
 // field is one member of the generated structs.
@@ -58,6 +59,9 @@ type field struct {
 	optional    bool
 	shape       int // rank
 }
+
+// floats are the Go types of numbers, by rank.
+var floats = [...]string{"float64", "[]float64", "[][]float64"}
 
 // interfaceSource writes the typed interface.
 func interfaceSource(pkg string, p *ir.Problem) string {
@@ -92,7 +96,7 @@ func interfaceSource(pkg string, p *ir.Problem) string {
 	line("return v\n}\n")
 	line("// Solution is a solved model, or the best that was found.")
 	line("type Solution struct {\nStatus runtime.Status // how the run ended\nReason string\nObjective float64 // the upper level's, in the model's sense")
-	for _, f := range append(append([]field(nil), upper...), lower...) {
+	for _, f := range slices.Concat(upper, lower) {
 		line("%s %s // %s", f.name, f.typ, f.doc)
 	}
 	line("Result *runtime.Result // everything else: multipliers, residuals, calls, certificate\n}\n")
@@ -109,13 +113,11 @@ func interfaceSource(pkg string, p *ir.Problem) string {
 	line("return solution(r), nil\n}\n")
 	line("// solution reads a result.\nfunc solution(r *runtime.Result) *Solution {")
 	line("s := &Solution{Status: r.Status, Reason: r.Reason, Objective: float64(r.Upper.Objective), Result: r}")
-	for _, part := range []struct {
-		values string
-		fields []field
-	}{{"r.Upper.Variables", upper}, {"r.Lower.Variables", lower}} {
-		for _, f := range part.fields {
+	for level, fields := range [][]field{upper, lower} {
+		for _, f := range fields {
 			get := [...]string{"v.Data[0]", "v.Data", "v.Rows()"}[f.shape]
-			line("if v, ok := %s.Get(%q); ok && len(v.Data) > 0 {\ns.%s = %s\n}", part.values, f.model, f.name, get)
+			line("if v, ok := r.%s.Variables.Get(%q); ok && len(v.Data) > 0 {\ns.%s = %s\n}", [...]string{"Upper", "Lower"}[level],
+				f.model, f.name, get)
 		}
 	}
 	line("return s\n}")
@@ -126,6 +128,10 @@ func interfaceSource(pkg string, p *ir.Problem) string {
 func dataFields(p *ir.Problem) []field {
 	taken := map[string]bool{}
 	var fields []field
+	add := func(f field) {
+		f.name = exported(f.model, taken)
+		fields = append(fields, f)
+	}
 	for _, d := range p.Program.File.Decls {
 		switch d := d.(type) {
 		case *lang.Param:
@@ -135,8 +141,7 @@ func dataFields(p *ir.Problem) []field {
 			if d.Type.Kind == lang.KindInt {
 				f.typ = "*int"
 			}
-			f.name = exported(d.Name.Name, taken)
-			fields = append(fields, f)
+			add(f)
 		case *lang.IndexSet:
 			if v := d.Value; v != nil && (v.Lo != nil || v.Binders != nil) {
 				continue // numbers follow from params, parts from conditions
@@ -145,12 +150,10 @@ func dataFields(p *ir.Problem) []field {
 			if p.Program.Symbols[d.Name.Name].Labels > 1 {
 				f.shape, f.typ = 2, "[][]string"
 			}
-			f.name = exported(d.Name.Name, taken)
-			fields = append(fields, f)
+			add(f)
 		case *lang.Data:
-			f := field{model: d.Name.Name, optional: d.Value != nil || d.Gen != nil}
-			f.shape = rank(&d.Type)
-			f.typ = [...]string{"float64", "[]float64", "[][]float64"}[f.shape]
+			f := field{model: d.Name.Name, optional: d.Value != nil || d.Gen != nil, shape: rank(&d.Type)}
+			f.typ = floats[f.shape]
 			switch d.Type.Kind {
 			case lang.KindInt:
 				f.typ = "int"
@@ -164,8 +167,7 @@ func dataFields(p *ir.Problem) []field {
 			if f.optional {
 				f.doc += ", which the model gives a value"
 			}
-			f.name = exported(d.Name.Name, taken)
-			fields = append(fields, f)
+			add(f)
 		}
 	}
 	return fields
@@ -186,30 +188,19 @@ func variableFields(vars []ir.Variable, taken map[string]bool) []field {
 		if v.Hidden {
 			continue
 		}
-		f := field{model: v.Name, shape: v.Shape.Rank, doc: "var " + v.Name}
-		f.typ = [...]string{"float64", "[]float64", "[][]float64"}[f.shape]
-		f.name = exported(v.Name, taken)
-		fields = append(fields, f)
+		fields = append(fields, field{name: exported(v.Name, taken), model: v.Name, shape: v.Shape.Rank, doc: "var " + v.Name, typ: floats[v.Shape.Rank]})
 	}
 	return fields
 }
 
 // exported is a model's name as an exported Go name: free_time is FreeTime.
 func exported(name string, taken map[string]bool) string {
-	var b strings.Builder
-	up := true
-	for _, r := range name {
-		if r == '_' {
-			up = true
-			continue
+	s := ""
+	for word := range strings.SplitSeq(name, "_") {
+		if r, n := utf8.DecodeRuneInString(word); n > 0 {
+			s += string(unicode.ToUpper(r)) + word[n:]
 		}
-		if up {
-			r = unicode.ToUpper(r)
-			up = false
-		}
-		b.WriteRune(r)
 	}
-	s := b.String()
 	if s == "" || !unicode.IsUpper([]rune(s)[0]) {
 		s = "X" + s
 	}

@@ -101,11 +101,7 @@ func (c *crew) shielded() {
 // work takes pieces until none is left.
 func (c *crew) work() {
 	thread := int(c.threads.Add(1)) - 1
-	for {
-		p := c.next.Add(1) - 1
-		if p >= c.count {
-			return
-		}
+	for p := c.next.Add(1) - 1; p < c.count; p = c.next.Add(1) - 1 {
 		c.piece(int(p), thread)
 	}
 }

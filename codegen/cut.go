@@ -1,6 +1,9 @@
 package codegen
 
-import "bilevelc/internal/each"
+import (
+	"bilevelc/internal/each"
+	"slices"
+)
 
 // entry is one way to call a program.
 type entry uint8
@@ -18,18 +21,13 @@ func (e entry) String() string {
 	return [...]string{"Value", "GradX", "GradY", "ValueGradY", "ValueGrad"}[e]
 }
 
-// wants reports whether the entry returns an output.
-func (e entry) wants(t target) bool {
-	switch t {
-	case toValue:
-		return e == entryValue || e == entryValueGradY || e == entryValueGrad
-	case toX:
-		return e == entryGradX || e == entryValueGrad
-	case toY:
-		return e == entryGradY || e == entryValueGradY || e == entryValueGrad
-	}
-	return false
+// returns are the outputs of the entries.
+var returns = [entryCount][]target{
+	entryValue: {toValue}, entryGradX: {toX}, entryGradY: {toY}, entryValueGradY: {toValue, toY}, entryValueGrad: {toValue, toX, toY},
 }
+
+// wants reports whether the entry returns an output.
+func (e entry) wants(t target) bool { return slices.Contains(returns[e], t) }
 
 // keep returns the form with the given outputs and only the values that they
 // need (dead code goes), stopping at values for which leaf gives a

@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"bilevelc/internal/each"
+	"bilevelc/lang/diag"
 	"fmt"
 	"io"
 	"strings"
@@ -24,13 +26,8 @@ func (p *Program) Dump(w io.Writer) error {
 	fmt.Fprintf(&b, "\nx stage (once for each x)\n")
 	for i := range p.hold {
 		in := &p.hold[i]
-		var users []string
-		for e := range entryCount {
-			if in.need&(1<<e) != 0 {
-				users = append(users, e.String())
-			}
-		}
-		p.dumpInstr(&b, in, "for "+strings.Join(users, ", "))
+		users := each.WhereBelow(int(entryCount), func(e int) bool { return in.need&(1<<e) != 0 })
+		p.dumpInstr(&b, in, "for "+diag.Join(users, ", ", func(e int) string { return entry(e).String() }))
 	}
 	for e := range entryCount {
 		fmt.Fprintf(&b, "\n%s\n", e)
@@ -46,14 +43,7 @@ func (p *Program) Dump(w io.Writer) error {
 }
 
 func (p *Program) dumpInstr(b *strings.Builder, in *instr, note string) {
-	fmt.Fprintf(b, "  %s  ", in.stage)
-	for k, r := range in.out {
-		if k > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(r.String())
-	}
-	fmt.Fprintf(b, " = %s", in.describe())
+	fmt.Fprintf(b, "  %s  %s = %s", in.stage, diag.Join(in.out, ", ", ref.String), in.describe())
 	if note != "" {
 		fmt.Fprintf(b, "   ; %s", note)
 	}

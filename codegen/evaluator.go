@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"bilevelc/codegen/kernel"
 	"math"
 	"slices"
 )
@@ -22,9 +23,7 @@ type Evaluator struct {
 // NewEvaluator returns an evaluator with an arena of its own.
 func (p *Program) NewEvaluator() *Evaluator {
 	e := &Evaluator{program: p, arena: make([]float64, p.arena), x: make([]float64, p.dx), fresh: make([]bool, len(p.hold))}
-	for i := range e.x {
-		e.x[i] = math.NaN()
-	}
+	kernel.Fill(e.x, math.NaN())
 	e.base[inArena] = e.arena
 	if p.native != nil {
 		e.frame = e.newFrame()

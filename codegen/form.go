@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 )
@@ -158,15 +159,11 @@ func (v *val) number() (float64, bool) {
 	return 0, false
 }
 
-// constant fetches the array of an opConst value.
-func (f *form) constant(i int) (*data.Array, error) {
+// constant fetches the array of an opConst value; one that there is not ends the compilation.
+func (f *form) constant(i int) *data.Array {
 	v := &f.vals[i]
 	if v.array == nil {
-		a, err := f.builder.Value(v.node)
-		if err != nil {
-			return nil, err
-		}
-		v.array = a
+		v.array = must.Get(f.builder.Value(v.node))
 	}
-	return v.array, nil
+	return v.array
 }

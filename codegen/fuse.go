@@ -119,8 +119,7 @@ func (r *rewriter) largeDense(i int) bool {
 	if m.op != opConst {
 		return false
 	}
-	a, err := r.form.constant(i)
-	return err == nil && a.Sparse == nil && 8*m.shape.Len() > rowBytes && 4*8*m.shape.Cols <= panelBytes
+	return r.form.constant(i).Sparse == nil && 8*m.shape.Len() > rowBytes && 4*8*m.shape.Cols <= panelBytes
 }
 
 // source finds the product M v that the entries of value w come from through

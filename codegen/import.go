@@ -1,9 +1,8 @@
 package codegen
 
 import (
-	"fmt"
-
 	"bilevelc/autodiff"
+	"bilevelc/internal/must"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 )
@@ -11,7 +10,7 @@ import (
 // importGraph turns a gradient graph into a form, one value a node. Sums,
 // differences and negations become opLin. Scalar data is fetched (passes look
 // at numbers); arrays are fetched when a pass or the program needs them.
-func importGraph(g *autodiff.Graph) (*form, error) {
+func importGraph(g *autodiff.Graph) *form {
 	f := &form{dx: g.Dx, dy: g.Dy, builder: g.Builder(), vals: make([]val, len(g.Nodes))}
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
@@ -23,17 +22,11 @@ func importGraph(g *autodiff.Graph) (*form, error) {
 		case n.Op == autodiff.Data:
 			v.op, v.node = opConst, n.Data
 			if n.Shape.Rank == 0 {
-				a, err := f.builder.Value(n.Data)
-				if err != nil {
-					return nil, err
-				}
-				v.array = a
+				v.array = must.Get(f.builder.Value(n.Data))
 			}
 		default:
 			made, ok := imports[n.Op]
-			if !ok {
-				return nil, fmt.Errorf("codegen: internal error: import: no operation for %s", n.Op)
-			}
+			must.Be(ok, "codegen: internal error: import: no operation for %s", n.Op)
 			v.op, v.coef = made.op, append([]float64(nil), made.coef...)
 			if v.op == opMatVec {
 				v.alpha = 1
@@ -49,7 +42,7 @@ func importGraph(g *autodiff.Graph) (*form, error) {
 		f.outs = append(f.outs, output{toY, p.Offset, p.Node})
 	}
 	f.setStages()
-	return f, nil
+	return f
 }
 
 // imports maps operations of the gradient graph to the form's.
@@ -107,19 +100,25 @@ func require() {
 	}
 }
 
+// stageOf is the stage of what is made of values.
+func (f *form) stageOf(args []int) stage {
+	s := dataStage
+	for _, a := range args {
+		s = max(s, f.vals[a].stage)
+	}
+	return s
+}
+
 // setStages computes the stage of every value from its arguments.
 func (f *form) setStages() {
 	for i := range f.vals {
 		v := &f.vals[i]
-		v.stage = dataStage
+		v.stage = f.stageOf(v.args)
 		if v.op == opVar {
 			v.stage = xStage
 			if v.lower {
 				v.stage = yStage
 			}
-		}
-		for _, a := range v.args {
-			v.stage = max(v.stage, f.vals[a].stage)
 		}
 	}
 }

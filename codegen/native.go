@@ -45,7 +45,7 @@ func (m *Frame) Pieces(count int, work func(m *Frame, piece, thread int)) {
 func (p *Program) Fingerprint() string {
 	h := sha256.New()
 	fmt.Fprintln(h, "program", p.dx, p.dy, p.arena, p.scratch, p.regs, p.value)
-	for k, code := range append([][]instr{p.hold}, p.code[:]...) {
+	for k, code := range p.codes() {
 		fmt.Fprintln(h, "code", k)
 		for i := range code {
 			in := &code[i]
@@ -99,10 +99,13 @@ func (e *Evaluator) newFrame() Frame {
 	return m
 }
 
+// codes are the x stage's code and that of each entry.
+func (p *Program) codes() [][]instr { return append([][]instr{p.hold}, p.code[:]...) }
+
 // instructions lists the whole code in a fixed order.
 func (p *Program) instructions() []*instr {
 	var all []*instr
-	for _, code := range append([][]instr{p.hold}, p.code[:]...) {
+	for _, code := range p.codes() {
 		for i := range code {
 			all = append(all, &code[i])
 		}

@@ -5,7 +5,7 @@ type pass struct {
 	set      passSet
 	name     string
 	contract string // what holds of its result
-	run      func(*form) (*form, error)
+	run      func(*form) *form
 }
 
 // The passes, for Options.off. Row fusion, accumulation, fusion and reuse belong to
@@ -29,16 +29,16 @@ const (
 // expose work to them: once Q' y is known to be Q y, the two are one value, and
 // their sum is 2 Q y.
 var passes = []pass{
-	{deadCodePass, "dead code", "every value is needed by an output", simple(deadCode)},
-	{algebraPass, "algebra", algebraContract, simple(algebra)},
-	{transposesPass, "transposes", "no product reads a transpose", simple(transposes)},
+	{deadCodePass, "dead code", "every value is needed by an output", deadCode},
+	{algebraPass, "algebra", algebraContract, algebra},
+	{transposesPass, "transposes", "no product reads a transpose", transposes},
 	{symmetryPass, "symmetry", "products with symmetric data are marked and not transposed", symmetry},
-	{sharingPass, "sharing", sharingContract, simple(shareEqual)},
-	{algebraPass, "algebra", algebraContract, simple(algebra)},
-	{sharingPass, "sharing", sharingContract, simple(shareEqual)},
-	{reassociationPass, "reassociation", "products run in the earlier stage and the cheaper order", simple(reassociate)},
-	{algebraPass, "algebra", algebraContract, simple(algebra)},
-	{sharingPass, "sharing", sharingContract, simple(shareEqual)},
+	{sharingPass, "sharing", sharingContract, shareEqual},
+	{algebraPass, "algebra", algebraContract, algebra},
+	{sharingPass, "sharing", sharingContract, shareEqual},
+	{reassociationPass, "reassociation", "products run in the earlier stage and the cheaper order", reassociate},
+	{algebraPass, "algebra", algebraContract, algebra},
+	{sharingPass, "sharing", sharingContract, shareEqual},
 	{dataFoldingPass, "data folding", "the data stage holds constants only", foldData},
 }
 
@@ -46,10 +46,6 @@ const (
 	algebraContract = "numbers stand in sums only, no broadcast feeds an elementwise operation"
 	sharingContract = "no two values are equal"
 )
-
-func simple(run func(*form) *form) func(*form) (*form, error) {
-	return func(f *form) (*form, error) { return run(f), nil }
-}
 
 // deadCode drops values that no output needs.
 func deadCode(f *form) *form { return f.keep(f.outs, nil) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 )
 
@@ -122,7 +123,7 @@ type planner struct {
 // computes has a place of its own from its definition to its last use;
 // gradients are written where the caller wants them; entries of a gradient
 // that no output covers are set to 0.
-func (p *planner) plan() error {
+func (p *planner) plan() {
 	f := p.f
 	p.place = make([]ref, len(f.vals))
 	p.last = make([]int, len(f.vals))
@@ -136,54 +137,40 @@ func (p *planner) plan() error {
 	for k := range f.outs {
 		o := &f.outs[k]
 		p.last[o.v] = len(f.vals)
-		switch f.vals[o.v].op {
-		case opConst, opVar, opHeld:
-		default:
-			if (o.to == toX || o.to == toY) && direct[o.v] == nil {
-				direct[o.v] = o
-			}
+		if w := f.vals[o.v].op; w != opConst && w != opVar && w != opHeld && (o.to == toX || o.to == toY) && direct[o.v] == nil {
+			direct[o.v] = o
 		}
 	}
 	for i := range f.vals {
-		if err := p.define(i, direct); err != nil {
-			return err
-		}
+		p.define(i, direct)
 		p.release(i)
 	}
 	p.outputs(direct)
-	return nil
 }
 
 // define places value i and writes its instruction.
-func (p *planner) define(i int, direct []*output) error {
+func (p *planner) define(i int, direct []*output) {
 	f, v := p.f, &p.f.vals[i]
 	n := v.shape.Len()
 	switch v.op {
 	case opConst:
-		a, err := f.constant(i)
-		if err != nil {
-			return err
+		if a := f.constant(i); a.Sparse == nil || p.dense[i] {
+			p.place[i] = p.program.dataRef(a)
 		}
-		if a.Sparse != nil && !p.dense[i] {
-			return nil
-		}
-		p.place[i] = p.program.dataRef(a)
-		return nil
+		return
 	case opVar:
 		p.place[i] = ref{inX, v.offset, n}
 		if v.lower {
 			p.place[i].base = inY
 		}
-		return nil
+		return
 	case opHeld:
 		p.place[i] = p.held[v.offset]
-		return nil
+		return
 	case opPart:
-		return nil // placed with its loop
+		return // placed with its loop
 	}
-	if v.op >= opFunction || instructions[v.op].run == nil {
-		return fmt.Errorf("codegen: no instruction for %s outside of loops", v.op)
-	}
+	must.Be(v.op < opFunction && instructions[v.op].run != nil, "codegen: no instruction for %s outside of loops", v.op)
 	in := instr{op: v.op, transA: v.transA, transB: v.transB, symmetric: v.symmetric, alpha: v.alpha,
 		index: v.index, loop: v.loop, stage: v.stage}
 	for k, a := range v.args {
@@ -209,7 +196,6 @@ func (p *planner) define(i int, direct []*output) error {
 		p.give(in.scratch, n)
 	}
 	p.code = append(p.code, in)
-	return nil
 }
 
 // scratch cuts an instruction into pieces and returns the entries that it
@@ -233,14 +219,14 @@ func scratch(in *instr) int {
 	return 0
 }
 
+// gradient is where each gradient goes.
+var gradient = map[target]uint8{toX: inGradX, toY: inGradY}
+
 // fresh is a new place for value j: in the caller's gradient where it is one.
 func (p *planner) fresh(j int, o *output) ref {
 	n := p.f.vals[j].shape.Len()
 	if o != nil {
-		if o.to == toX {
-			return ref{inGradX, o.offset, n}
-		}
-		return ref{inGradY, o.offset, n}
+		return ref{gradient[o.to], o.offset, n}
 	}
 	return ref{inArena, p.take(n), n}
 }
@@ -265,12 +251,8 @@ func (p *planner) release(i int) {
 			p.place[j] = ref{inArena, 0, -1} // never again
 		}
 	}
-	seen := map[int]bool{}
 	for _, a := range p.f.vals[i].args {
-		if !seen[a] {
-			seen[a] = true
-			done(a)
-		}
+		done(a) // once: then it has no place
 	}
 	done(i)
 }
@@ -279,10 +261,9 @@ func (p *planner) release(i int) {
 // where the value and what the x stage holds are found.
 func (p *planner) outputs(direct []*output) {
 	covered := map[target]int{toX: 0, toY: 0}
-	base := map[target]uint8{toX: inGradX, toY: inGradY}
 	zero := func(t target, upTo int) {
 		if at := covered[t]; at < upTo {
-			p.code = append(p.code, instr{op: opZero, stage: yStage, out: []ref{{base[t], at, upTo - at}}})
+			p.code = append(p.code, instr{op: opZero, stage: yStage, out: []ref{{gradient[t], at, upTo - at}}})
 		}
 	}
 	for k := range p.f.outs {
@@ -295,7 +276,7 @@ func (p *planner) outputs(direct []*output) {
 		covered[o.to] = o.offset + n
 		if direct[o.v] != o {
 			p.code = append(p.code, instr{op: opCopy, stage: yStage, in: []ref{p.place[o.v]},
-				out: []ref{{base[o.to], o.offset, n}}})
+				out: []ref{{gradient[o.to], o.offset, n}}})
 		}
 	}
 	if p.gradX {

@@ -42,10 +42,9 @@ func transposes(f *form) *form {
 // symmetry recognizes symmetric data, by comparing its entries exactly.
 // Contract: a matrix-vector product whose matrix is a constant that equals
 // its transpose is marked symmetric and is not transposed.
-func symmetry(f *form) (*form, error) {
+func symmetry(f *form) *form {
 	known := map[*data.Array]bool{}
-	var failed error
-	g := rewrite(f, false, func(r *rewriter, v val) int {
+	return rewrite(f, false, func(r *rewriter, v val) int {
 		if v.op != opMatVec {
 			return r.emit(v)
 		}
@@ -53,11 +52,7 @@ func symmetry(f *form) (*form, error) {
 		if m.op != opConst || m.shape.Rows != m.shape.Cols {
 			return r.emit(v)
 		}
-		a, err := r.form.constant(v.args[0])
-		if err != nil {
-			failed = err
-			return r.emit(v)
-		}
+		a := r.form.constant(v.args[0])
 		is, seen := known[a]
 		if !seen {
 			is = symmetric(a)
@@ -68,7 +63,6 @@ func symmetry(f *form) (*form, error) {
 		}
 		return r.emit(v)
 	})
-	return g, failed
 }
 
 // symmetric reports whether a square matrix equals its transpose exactly. It
@@ -106,25 +100,21 @@ func symmetricSparse(m *sparse.CSR) bool {
 // matrix, where that is later or more work.
 func reassociate(f *form) *form {
 	// Matrix-vector products that exist for other reasons than a dot product.
-	present := map[[3]int]bool{}
-	key := func(m, v int, trans bool) [3]int {
-		t := 0
-		if trans {
-			t = 1
+	present := map[matVec]bool{}
+	note := func(i int) {
+		if u := &f.vals[i]; u.op == opMatVec {
+			present[matVec{u.args[0], u.args[1], u.transA}] = true
 		}
-		return [3]int{m, v, t}
 	}
 	for i := range f.vals {
-		for _, a := range f.vals[i].args {
-			if u := &f.vals[a]; u.op == opMatVec && f.vals[i].op != opDot {
-				present[key(u.args[0], u.args[1], u.transA)] = true
+		if f.vals[i].op != opDot {
+			for _, a := range f.vals[i].args {
+				note(a)
 			}
 		}
 	}
 	for _, o := range f.outs {
-		if u := &f.vals[o.v]; u.op == opMatVec {
-			present[key(u.args[0], u.args[1], u.transA)] = true
-		}
+		note(o.v)
 	}
 	i := -1
 	return rewrite(f, true, func(r *rewriter, v val) int {
@@ -132,7 +122,7 @@ func reassociate(f *form) *form {
 		old := f.vals[i]
 		switch v.op {
 		case opDot:
-			return r.dotOrder(f, old, v, func(m, u int, trans bool) bool { return present[key(m, u, trans)] })
+			return r.dotOrder(f, old, v, present)
 		case opMatVec:
 			return r.chain(v)
 		}
@@ -140,8 +130,14 @@ func reassociate(f *form) *form {
 	})
 }
 
+// matVec is a matrix-vector product of two values.
+type matVec struct {
+	matrix, vector int
+	trans          bool
+}
+
 // dotOrder chooses between (M u) . w and u . (M' w).
-func (r *rewriter) dotOrder(f *form, old, v val, present func(m, u int, trans bool) bool) int {
+func (r *rewriter) dotOrder(f *form, old, v val, present map[matVec]bool) int {
 	for k := range 2 {
 		p := f.vals[old.args[k]]
 		w := old.args[1-k]
@@ -153,7 +149,7 @@ func (r *rewriter) dotOrder(f *form, old, v val, present func(m, u int, trans bo
 		}
 		m := max(f.vals[p.args[0]].stage, f.vals[w].stage)
 		transposed := !p.transA && !p.symmetric
-		isThere, otherThere := present(p.args[0], p.args[1], p.transA), present(p.args[0], w, transposed)
+		isThere, otherThere := present[matVec{p.args[0], p.args[1], p.transA}], present[matVec{p.args[0], w, transposed}]
 		if m > p.stage || m == p.stage && (isThere || !otherThere) {
 			continue
 		}

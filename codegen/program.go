@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"bilevelc/autodiff"
+	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 )
@@ -49,33 +50,29 @@ func Compile(g *autodiff.Graph, opts Options) (p *Program, err error) {
 			p, err = nil, fmt.Errorf("codegen: internal error: %s: %v", pass, r)
 		}
 	}()
-	f, err := importGraph(g)
-	if err != nil {
-		return nil, err
-	}
+	defer must.Catch(&err)
+	f := importGraph(g)
 	for i := range passes {
 		if opts.off&passes[i].set != 0 {
 			continue
 		}
 		pass = passes[i].name
-		if f, err = passes[i].run(f); err != nil {
+		if err := must.Try(func() { f = passes[i].run(f) }); err != nil {
 			return nil, fmt.Errorf("codegen: %s: %w", pass, err)
 		}
 	}
 	pass = "schedule"
-	return schedule(f, opts)
+	return schedule(f, opts), nil
 }
 
 // schedule makes the program of a form: stages, entries, loops and places.
-func schedule(f *form, opts Options) (*Program, error) {
+func schedule(f *form, opts Options) *Program {
 	p := &Program{dx: f.dx, dy: f.dy, threads: threads(opts.Threads), dataAt: map[*float64]int{}}
 	hold, entries := f.split()
 	hold = late(hold, opts.off)
 	a := &arena{}
 	pl := planner{program: p, f: hold, arena: a}
-	if err := pl.plan(); err != nil {
-		return nil, err
-	}
+	pl.plan()
 	p.hold, p.live = pl.code, pl.peak
 	for _, o := range hold.outs {
 		p.held = append(p.held, pl.place[o.v])
@@ -85,34 +82,30 @@ func schedule(f *form, opts Options) (*Program, error) {
 		y := late(entries[e], opts.off)
 		pl := planner{program: p, f: y, held: p.held, arena: &arena{size: base, reuse: opts.off&reusePass == 0},
 			gradX: e.wants(toX), gradY: e.wants(toY)}
-		if err := pl.plan(); err != nil {
-			return nil, err
-		}
+		pl.plan()
 		p.code[e] = pl.code
 		for _, o := range y.outs {
 			if o.to == toValue {
 				p.value[e] = pl.place[o.v]
 			}
 		}
-		for i := range y.vals {
-			if y.vals[i].op == opHeld {
-				p.readsX[e] = true
-			}
-		}
 		size, peak = max(size, pl.arena.size), max(peak, pl.peak)
 		p.mark(e, y)
 	}
-	for _, code := range append([][]instr{p.hold}, p.code[:]...) {
-		for i := range code {
-			if code[i].loop != nil {
-				p.regs = max(p.regs, code[i].loop.registers)
-			}
+	p.live += peak + p.lay(size)
+	return p
+}
+
+// lay puts the registers of all threads behind an arena of that size, and is their size.
+func (p *Program) lay(size int) int {
+	for _, in := range p.instructions() {
+		if in.loop != nil {
+			p.regs = max(p.regs, in.loop.registers)
 		}
 	}
-	p.scratch = size
-	p.arena = size + p.threads*p.regs*blockLen
-	p.live += peak + p.threads*p.regs*blockLen
-	return p, nil
+	registers := p.threads * p.regs * blockLen
+	p.scratch, p.arena = size, size+registers
+	return registers
 }
 
 // late runs the passes that depend on what an entry returns.
@@ -126,11 +119,12 @@ func late(f *form, off passSet) *form {
 	return fuse(f, off&fusionPass == 0)
 }
 
-// mark notes in the x stage what entry e needs of it.
+// mark notes whether entry e reads the x stage, and in that what it needs of it.
 func (p *Program) mark(e entry, y *form) {
 	need := map[int]bool{} // places, by offset: the x stage never reuses one
 	for i := range y.vals {
 		if v := &y.vals[i]; v.op == opHeld {
+			p.readsX[e] = true
 			need[p.held[v.offset].off] = true
 		}
 	}
@@ -186,12 +180,10 @@ func (p *Program) DataBytes() int {
 		n += 8 * len(d)
 	}
 	seen := map[*sparse.CSR]bool{}
-	for _, code := range append([][]instr{p.hold}, p.code[:]...) {
-		for i := range code {
-			if m := code[i].sparse; m != nil && !seen[m] {
-				seen[m] = true
-				n += 8 * (len(m.Ptr) + len(m.Col) + len(m.Val))
-			}
+	for _, in := range p.instructions() {
+		if m := in.sparse; m != nil && !seen[m] {
+			seen[m] = true
+			n += 8 * (len(m.Ptr) + len(m.Col) + len(m.Val))
 		}
 	}
 	return n

@@ -47,10 +47,7 @@ func (r *rewriter) val(i int) *val { return &r.form.vals[i] }
 // emit appends v, or finds the value that equals it.
 func (r *rewriter) emit(v val) int {
 	if v.op != opVar && v.op != opHeld {
-		v.stage = dataStage
-		for _, a := range v.args {
-			v.stage = max(v.stage, r.form.vals[a].stage)
-		}
+		v.stage = r.form.stageOf(v.args)
 	}
 	if !r.share {
 		r.form.vals = append(r.form.vals, v)
@@ -110,13 +107,10 @@ func equalVals(u, v *val) bool {
 		u.loop != v.loop || !slices.Equal(u.args, v.args) || !slices.Equal(u.coef, v.coef) || !slices.Equal(u.index, v.index) {
 		return false
 	}
-	if u.op == opConst {
-		a, ok := u.number()
-		b, ok2 := v.number()
-		if ok && ok2 {
-			return a == b || a != a && b != b
-		}
-		return u.node == v.node && u.array == v.array
+	a, ok := u.number()
+	b, ok2 := v.number()
+	if ok && ok2 {
+		return a == b || a != a && b != b
 	}
-	return true
+	return u.node == v.node && u.array == v.array
 }

@@ -50,11 +50,15 @@ func (e *Evaluator) loopPiece(in *instr, p, thread int) {
 
 // sum is the running sum that a step adds to.
 func (l *loop) sum(sums []float64, s *step) []float64 {
-	at := 0
-	for k := range s.dst.index {
-		at += l.results[k].sum
+	return sums[l.sumAt(s):][:l.results[s.dst.index].sum]
+}
+
+// sumAt is where a piece's sums have that of a step.
+func (l *loop) sumAt(s *step) (at int) {
+	for _, r := range l.results[:s.dst.index] {
+		at += r.sum
 	}
-	return sums[at:][:l.results[s.dst.index].sum]
+	return at
 }
 
 // block is the operand's entries lo to hi.
@@ -68,12 +72,12 @@ func (e *Evaluator) block(in *instr, o operand, regs []float64, lo, hi int) []fl
 	return e.at(in.out[o.index])[lo:hi]
 }
 
-// scalar is the operand's value where it is a scalar.
-func (e *Evaluator) scalar(in *instr, o operand) (float64, bool) {
+// entries are those of a block, or nil and the operand's value where it is a scalar.
+func (e *Evaluator) entries(in *instr, o operand, regs []float64, lo, hi int) ([]float64, float64) {
 	if o.kind == fromScalar {
-		return e.at(in.in[o.index])[0], true
+		return nil, e.at(in.in[o.index])[0]
 	}
-	return 0, false
+	return e.block(in, o, regs, lo, hi), 0
 }
 
 // runStep executes one step on entries lo to hi.
@@ -102,28 +106,18 @@ func (e *Evaluator) runStep(in *instr, s *step, regs, sums []float64, lo, hi int
 		e.runLin(in, s, dst, regs, lo, hi)
 		return
 	}
-	u, scalarU := e.scalar(in, s.in[0])
-	var a []float64
-	if scalarU {
-		if len(s.in) == 1 { // a function of a scalar: once, then repeated
-			dst[0] = u
-			unary(s.op, dst[:1], dst[:1])
-			kernel.Fill(dst, dst[0])
-			return
-		}
-	} else {
-		a = e.block(in, s.in[0], regs, lo, hi)
-	}
-	if len(s.in) == 1 {
+	a, u := e.entries(in, s.in[0], regs, lo, hi)
+	switch {
+	case len(s.in) > 1:
+		b, v := e.entries(in, s.in[1], regs, lo, hi)
+		binary(s.op, dst, a, u, b, v)
+	case a != nil:
 		unary(s.op, dst, a)
-		return
+	default: // a function of a scalar: once, then repeated
+		dst[0] = u
+		unary(s.op, dst[:1], dst[:1])
+		kernel.Fill(dst, dst[0])
 	}
-	v, scalarV := e.scalar(in, s.in[1])
-	var b []float64
-	if !scalarV {
-		b = e.block(in, s.in[1], regs, lo, hi)
-	}
-	binary(s.op, dst, a, u, b, v)
 }
 
 // unary applies an elementwise operation of one argument.
@@ -189,8 +183,8 @@ func (e *Evaluator) runLin(in *instr, s *step, dst, regs []float64, lo, hi int) 
 	bias := s.bias
 	arrays := 0
 	for k, o := range s.in {
-		if v, ok := e.scalar(in, o); ok {
-			bias += s.coef[k] * v
+		if o.kind == fromScalar {
+			bias += s.coef[k] * e.at(in.in[o.index])[0]
 			continue
 		}
 		arrays++

@@ -111,19 +111,13 @@ func (w *loopWriter) block(o operand) string {
 
 // reduction writes a sum, or a product with the rows of a matrix.
 func (w *loopWriter) reduction(s *step) {
-	at := 0
-	if s.op != opMatVec || s.transposed {
-		for k := range s.dst.index {
-			at += w.l.results[k].sum
-		}
-	}
 	switch {
 	case s.op == opSum:
-		fmt.Fprintf(&w.body, "sums[%d] += kernel.Sum(%s)\n", at, w.block(s.in[0]))
+		fmt.Fprintf(&w.body, "sums[%d] += kernel.Sum(%s)\n", w.l.sumAt(s), w.block(s.in[0]))
 	case s.op == opDot:
-		fmt.Fprintf(&w.body, "sums[%d] += kernel.Dot(%s, %s)\n", at, w.block(s.in[0]), w.block(s.in[1]))
+		fmt.Fprintf(&w.body, "sums[%d] += kernel.Dot(%s, %s)\n", w.l.sumAt(s), w.block(s.in[0]), w.block(s.in[1]))
 	case s.transposed:
-		k := w.l.results[s.dst.index].sum
+		at, k := w.l.sumAt(s), w.l.results[s.dst.index].sum
 		fmt.Fprintf(&w.body, "kernel.Gemv(sums[%d:%d], 1, %s[lo*%d:hi*%d], hi-lo, %d, true, %s)\n", at, at+k,
 			place(w.in.in[s.in[0].index]), k, k, k, w.block(s.in[1]))
 	default:
@@ -139,6 +133,11 @@ func (w *loopWriter) run(from, to int) {
 	steps := w.l.steps[from:to]
 	local := map[operand]string{} // what earlier steps of this run computed
 	var slicesUsed []string
+	use := func(b string) {
+		if !slices.Contains(slicesUsed, b) {
+			slicesUsed = append(slicesUsed, b)
+		}
+	}
 	read := func(o operand) string {
 		if o.kind == fromScalar {
 			return w.declare(&w.head, fmt.Sprintf("s%d", o.index), place(w.in.in[o.index])+"[0]")
@@ -147,9 +146,7 @@ func (w *loopWriter) run(from, to int) {
 			return name
 		}
 		b := w.block(o)
-		if !slices.Contains(slicesUsed, b) {
-			slicesUsed = append(slicesUsed, b)
-		}
+		use(b)
 		return b + "[i]"
 	}
 	var lines []string
@@ -158,13 +155,11 @@ func (w *loopWriter) run(from, to int) {
 		name := fmt.Sprintf("v%d", from+k)
 		text := w.expression(s, read)
 		lines = append(lines, fmt.Sprintf("%s := %s", name, text))
-		if s.dst.kind == fromResult || w.readAfter(s.dst, from+k, to) {
+		if s.dst.kind == fromResult || w.read(s.dst, from+k, to, len(w.l.steps)) {
 			b := w.block(s.dst)
-			if !slices.Contains(slicesUsed, b) {
-				slicesUsed = append(slicesUsed, b)
-			}
+			use(b)
 			lines = append(lines, fmt.Sprintf("%s[i] = %s", b, name))
-		} else if !w.readWithin(s.dst, from+k, to) {
+		} else if !w.read(s.dst, from+k, 0, to) {
 			lines = append(lines, "_ = "+name)
 		}
 		local[s.dst] = name
@@ -184,29 +179,14 @@ func (w *loopWriter) run(from, to int) {
 	fmt.Fprintln(b, "}")
 }
 
-// readAfter reports whether the register that step k writes is read by a step
-// after the run (which ends before to), before it is written again.
-func (w *loopWriter) readAfter(dst operand, k, to int) bool {
-	for j := k + 1; j < len(w.l.steps); j++ {
+// read reports whether one of the steps from to below to reads the place that step k writes, before it is written again.
+func (w *loopWriter) read(dst operand, k, from, to int) bool {
+	for j := k + 1; j < to; j++ {
 		s := &w.l.steps[j]
-		if j >= to && slices.Contains(s.in, dst) {
+		if j >= from && slices.Contains(s.in, dst) {
 			return true
 		}
 		if s.dst == dst {
-			return false
-		}
-	}
-	return false
-}
-
-// readWithin reports whether a step of the run after step k reads dst before it
-// is written again.
-func (w *loopWriter) readWithin(dst operand, k, to int) bool {
-	for j := k + 1; j < to; j++ {
-		if slices.Contains(w.l.steps[j].in, dst) {
-			return true
-		}
-		if w.l.steps[j].dst == dst {
 			return false
 		}
 	}

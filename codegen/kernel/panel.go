@@ -40,31 +40,10 @@ func Axpy(dst []float64, c float64, a []float64) {
 // Gemv adds alpha M v to dst (len m), or alpha M' v to dst (len n) with trans;
 // M is m x n, row-major.
 func Gemv(dst []float64, alpha float64, M []float64, m, n int, trans bool, v []float64) {
-	if m == 0 || n == 0 {
-		return
-	}
 	if trans {
-		dst, v = dst[:n], v[:m]
+		GemvColumns(dst, alpha, M, m, n, v, 0, n)
 	} else {
-		dst, v = dst[:m], v[:n]
-	}
-	i := 0
-	if panels := m / 4; vector && panels > 0 {
-		_ = M[m*n-1]
-		if trans {
-			gemvTAVX(&dst[0], alpha, &M[0], n, panels, n, &v[0], &masks[n&3])
-		} else {
-			gemvAVX(&dst[0], alpha, &M[0], n, panels, n, &v[0], &masks[n&3])
-		}
-		i = 4 * panels
-	}
-	for ; i < m; i++ {
-		row := M[i*n : (i+1)*n]
-		if trans {
-			Axpy(dst, alpha*v[i], row)
-		} else {
-			dst[i] += alpha * Dot(row, v)
-		}
+		GemvRows(dst, alpha, M, m, n, v, 0, n)
 	}
 }
 
