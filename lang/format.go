@@ -146,11 +146,12 @@ func (p *printer) shut(bracket string) {
 	p.aligns = p.aligns[:len(p.aligns)-1]
 }
 
-// continuing holds the tokens behind which a newline does not end a statement.
-var continuing = map[string]bool{
+// Continues holds the tokens that cannot end a statement: a newline behind one of them is white space. The
+// parser and the printer share this one table.
+var Continues = map[string]bool{
 	"+": true, "-": true, "*": true, "/": true, "^": true, ".*": true, "./": true, ".^": true,
 	"<=": true, ">=": true, "==": true, "!=": true, "<": true, ">": true,
-	"=": true, "~": true, ",": true, ":": true, "..": true, "and": true, "or": true, "not ": true,
+	"=": true, "~": true, ",": true, ":": true, "..": true, "and": true, "or": true, "not": true,
 	"in": true, "if": true, "then": true, "else": true, "forall": true, "minimize": true, "maximize": true,
 }
 
@@ -174,7 +175,7 @@ func (p *printer) closingGap(end int) {
 // breaks reports whether the author has a newline or a comment before the
 // token at offset `at` and one may stand there; it writes the comments.
 func (p *printer) breaks(at int) bool {
-	legal := p.brackets > 0 || continuing[p.last]
+	legal := p.brackets > 0 || Continues[p.last]
 	if at <= p.done || at > len(p.text) || !legal {
 		return false
 	}

@@ -49,7 +49,6 @@ func (p *printer) bare(x Expr) {
 	case *Unary:
 		if x.Op == Not {
 			p.word("not")
-			p.last = "not "
 			p.next(" ", x.X, x.Op.Precedence())
 		} else {
 			p.word("-")

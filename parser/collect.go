@@ -1,7 +1,6 @@
 package parser
 
 import (
-	"fmt"
 	"sort"
 
 	"bilevelc/lang/diag"
@@ -24,7 +23,7 @@ type collector struct {
 
 // Errorf adds an error and returns it, so that a fix can be added.
 func (c *collector) Errorf(code diag.Code, at diag.Span, format string, args ...any) *diag.Diagnostic {
-	d := &diag.Diagnostic{Severity: diag.Error, Code: code, Subject: at, Summary: fmt.Sprintf(format, args...)}
+	d := diag.New(code, at, format, args...)
 	c.add(d)
 	return d
 }

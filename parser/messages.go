@@ -24,9 +24,7 @@ func (e *syntaxError) Position() lexer.Position {
 }
 
 func (s *session) fail(code diag.Code, at diag.Span, format string, args ...any) *syntaxError {
-	return &syntaxError{&diag.Diagnostic{
-		Severity: diag.Error, Code: code, Subject: at, Summary: fmt.Sprintf(format, args...),
-	}}
+	return &syntaxError{diag.New(code, at, format, args...)}
 }
 
 // explain turns an error of the grammar into one in the user's terms.
@@ -192,10 +190,7 @@ func expected(message string) string {
 	if i := strings.IndexAny(list, " ?*+!)"); i >= 0 {
 		production = list[:i]
 	}
-	if name, ok := productionNames[production]; ok {
-		return name
-	}
-	return ""
+	return productionNames[production]
 }
 
 // productionNames says what a production of the grammar is to the user.

@@ -112,7 +112,7 @@ func (s *scanner) foreign(rest string, long bool) bool {
 		}
 		switch {
 		case f.text == "#" || f.text == "%":
-			s.skipLine()
+			s.pos = s.lineEnd()
 		case f.ours != "" && isKeyword(f.ours):
 			s.emitAs(tokenKeyword, f.ours, at, len(f.text))
 		case f.ours != "":
@@ -204,14 +204,6 @@ func (s *scanner) point(d *diag.Diagnostic, at int) bool {
 	return true
 }
 
-func (s *scanner) skipLine() {
-	if end := strings.IndexByte(s.text[s.pos:], '\n'); end >= 0 {
-		s.pos += end
-	} else {
-		s.pos = len(s.text)
-	}
-}
-
 // bracket emits p and keeps account of what is open.
 func (s *scanner) bracket(p string, at int) {
 	tok := lexer.Token{Type: tokenPunct, Value: p, Pos: lexer.Position{Offset: at}}
@@ -229,17 +221,16 @@ func (s *scanner) bracket(p string, at int) {
 		return
 	case "}":
 		for s.set && s.inBracket() && s.open[len(s.open)-1].Value != setOpen {
-			s.reportUnclosed(s.open[len(s.open)-1])
-			s.open = s.open[:len(s.open)-1]
+			s.reportUnclosed(s.pop())
 		}
 		if n := len(s.open); n > 0 && s.open[n-1].Value == setOpen {
-			s.open = s.open[:n-1]
+			s.pop()
 			s.emitAs(tokenPunct, setClose, at, 1)
 			return
 		}
 		s.closeBrackets()
 		if len(s.open) > 0 {
-			s.open = s.open[:len(s.open)-1]
+			s.pop()
 		}
 	case "(", "[":
 		s.push(tok)
@@ -249,8 +240,7 @@ func (s *scanner) bracket(p string, at int) {
 				Fix = "remove it, or add the bracket that it should close"
 			return
 		}
-		top := s.open[len(s.open)-1]
-		s.open = s.open[:len(s.open)-1]
+		top := s.pop()
 		if want := closer(top.Value); want != p {
 			d := s.errorf(diag.Unmatched, s.span(at, at+1), "expected `%s`, found `%s`", want, p)
 			d.Related = relate(s.span(top.Pos.Offset, top.Pos.Offset+1), fmt.Sprintf("`%s` was opened here", spelling(top.Value)))
@@ -264,6 +254,13 @@ func (s *scanner) bracket(p string, at int) {
 func (s *scanner) push(tok lexer.Token) {
 	s.open = append(s.open, tok)
 	s.nested(len(s.open), tok.Pos.Offset)
+}
+
+// pop closes the innermost bracket, and is it.
+func (s *scanner) pop() lexer.Token {
+	top := s.open[len(s.open)-1]
+	s.open = s.open[:len(s.open)-1]
+	return top
 }
 
 // unusual handles what is not ASCII text: letters of other scripts are part of

@@ -31,10 +31,10 @@ func ParseREPL(src *diag.Source) (*Input, diag.List) {
 		t := s.peek()
 		switch {
 		case t.Type == tokenKeyword && statementWords[t.Value]:
-			if item := s.topKeyword(file); item {
+			if s.topKeyword(file) {
 				input.Items = append(input.Items, s.bareItem()...)
 			}
-		case input.Expr == nil && startsOperand(t) && !s.looksAssigned():
+		case input.Expr == nil && startsOperand(t) && !assigns(cut{tokens: s.tokens[s.next:]}):
 			input.Expr = s.wholeExpr(s.statement())
 			if t := s.peek(); t.Value == "{" || t.Value == "}" {
 				s.strayStatement(false)
@@ -54,20 +54,10 @@ func (s *session) bareItem() []lang.LevelItem {
 	if item == nil {
 		return nil
 	}
-	for subject != nil {
-		s.skipEnds()
-		t := s.peek()
-		if t.EOF() || t.Value == "}" || t.Value == "{" || statementWords[t.Value] {
-			break
-		}
-		s.constraint(subject)
+	if subject != nil {
+		s.constraints(subject)
 	}
 	return []lang.LevelItem{item}
-}
-
-// looksAssigned reports whether the next statement reads `name = ...`.
-func (s *session) looksAssigned() bool {
-	return s.next+1 < len(s.tokens) && s.tokens[s.next].Type == tokenIdent && s.tokens[s.next+1].Value == "="
 }
 
 // incomplete reports whether the text wants more lines.
@@ -76,11 +66,7 @@ func (s *session) incomplete() bool {
 		return true
 	}
 	n := len(s.tokens)
-	if n == 0 {
-		return false
-	}
-	last := s.tokens[n-1]
-	if continues[last.Value] && last.Type != tokenIdent {
+	if n > 0 && lang.Continues[s.tokens[n-1].Value] && s.tokens[n-1].Type != tokenIdent {
 		return true
 	}
 	for n > 0 && s.tokens[n-1].Type == tokenEnd {

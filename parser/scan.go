@@ -1,7 +1,6 @@
 package parser
 
 import (
-	"fmt"
 	"sort"
 	"strings"
 	"unicode"
@@ -74,8 +73,8 @@ func scan(src *diag.Source, meter *await.Meter) *scanner {
 
 // stop ends the scan at a place behind which the text is beyond a limit.
 func (s *scanner) stop(at int, fix, format string, args ...any) {
-	s.beyond = &diag.Diagnostic{Severity: diag.Error, Code: diag.TooDeep, Subject: s.span(at, at+1),
-		Summary: fmt.Sprintf(format, args...), Fix: fix}
+	s.beyond = diag.New(diag.TooDeep, s.span(at, at+1), format, args...)
+	s.beyond.Fix = fix
 }
 
 // nested notes that brackets, or prefix operators behind each other, are depth deep
@@ -151,10 +150,8 @@ func (s *scanner) inList() bool {
 		return false
 	}
 	rest := strings.TrimLeft(s.text[s.pos+1:], " \t")
-	word := rest
-	if end := strings.IndexFunc(rest, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }); end >= 0 {
-		word = rest[:end]
-	}
+	behind := strings.TrimLeftFunc(rest, func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) })
+	word := rest[:len(rest)-len(behind)]
 	return !isKeyword(word) || otherWords[word]
 }
 
@@ -173,7 +170,7 @@ func (s *scanner) endStatement(text string) {
 	if text == ";" && s.inBracket() {
 		s.closeBrackets()
 	}
-	if text == "\n" && (s.inBracket() || continues[last.Value]) {
+	if text == "\n" && (s.inBracket() || lang.Continues[last.Value]) {
 		return
 	}
 	s.addEnd(text, s.pos)
@@ -234,7 +231,7 @@ func (s *scanner) endBeforeName() {
 	if last < 1 || last != s.first || s.tokens[last].Type != tokenIdent {
 		return
 	}
-	if above := s.tokens[last-1]; continues[above.Value] && above.Type != tokenIdent {
+	if above := s.tokens[last-1]; lang.Continues[above.Value] && above.Type != tokenIdent {
 		name := s.tokens[last]
 		s.tokens = s.tokens[:last]
 		s.addEnd("\n", tokenEndOffset(above))
@@ -245,8 +242,7 @@ func (s *scanner) endBeforeName() {
 // closeBrackets reports the open ( and [ and forgets them.
 func (s *scanner) closeBrackets() {
 	for s.inBracket() {
-		s.reportUnclosed(s.open[len(s.open)-1])
-		s.open = s.open[:len(s.open)-1]
+		s.reportUnclosed(s.pop())
 	}
 }
 
@@ -272,12 +268,7 @@ func spelling(bracket string) string {
 }
 
 func (s *scanner) comment() {
-	end := strings.IndexByte(s.text[s.pos:], '\n')
-	if end < 0 {
-		end = len(s.text)
-	} else {
-		end += s.pos
-	}
+	end := s.lineEnd()
 	text := strings.TrimRight(s.text[s.pos:end], " \t\r\f\v")
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		s.errorf(diag.BadText, s.span(s.pos, s.pos+len(text)), "this comment is not valid UTF-8 text")
@@ -291,17 +282,17 @@ func (s *scanner) comment() {
 	s.pos = end
 }
 
+// lineEnd is where the current line ends, before its newline.
+func (s *scanner) lineEnd() int {
+	line, _, _ := strings.Cut(s.text[s.pos:], "\n")
+	return s.pos + len(line)
+}
+
 func (s *scanner) blockComment() {
-	start := s.pos
-	end := strings.Index(s.text[start:], "*/")
-	if end < 0 {
-		end = len(s.text)
-	} else {
-		end += start + 2
-	}
-	d := s.errorf(diag.ForeignOperator, s.span(start, start+2), "`/* */` comments are not in the language")
+	d := s.errorf(diag.ForeignOperator, s.span(s.pos, s.pos+2), "`/* */` comments are not in the language")
 	d.Fix = "start each line of the comment with `//`"
-	s.pos = end
+	_, rest, _ := strings.Cut(s.text[s.pos:], "*/")
+	s.pos = len(s.text) - len(rest)
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
@@ -375,13 +366,9 @@ func (s *scanner) word() {
 		s.emitAs(tokenIdent, "to", start+len("s."), len("t."))
 		return
 	}
-	for s.pos < len(s.text) {
-		r, n := utf8.DecodeRuneInString(s.text[s.pos:])
-		if r == utf8.RuneError && n <= 1 || r == 'ᵀ' || r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			break
-		}
-		s.pos += n
-	}
+	s.pos = len(s.text) - len(strings.TrimLeftFunc(s.text[start:], func(r rune) bool {
+		return r != 'ᵀ' && (r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r))
+	}))
 	if s.pos-start > maxWord {
 		s.stop(start, "choose a shorter one", "this name has more than %d bytes", maxWord)
 		return

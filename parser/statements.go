@@ -2,6 +2,7 @@ package parser
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/alecthomas/participle/v2/lexer"
 
@@ -17,13 +18,11 @@ func (s *session) file(f *lang.File) {
 		if s.eof() {
 			return
 		}
-		if t := s.peek(); t.Type == tokenKeyword {
-			if items := s.topKeyword(f); items {
-				s.misplacedItem(t)
-			}
-			continue
+		if t := s.peek(); t.Type != tokenKeyword {
+			s.strayStatement(false)
+		} else if s.topKeyword(f) {
+			s.misplacedItem(t)
 		}
-		s.strayStatement(false)
 	}
 }
 
@@ -140,14 +139,7 @@ func (s *session) closeBlock(brace lexer.Token) bool {
 		s.next++
 		return true
 	}
-	if t.Type != tokenKeyword {
-		return false
-	}
-	switch t.Value {
-	case "upper", "lower", "solve", "report", "model", "param", "data", "set", "fn":
-		return brace.Value == "" || s.errs.reported(brace.Pos.Offset, brace.Pos.Offset)
-	}
-	return false
+	return t.Type == tokenKeyword && isTopWord(t.Value) && (brace.Value == "" || s.errs.reported(brace.Pos.Offset, brace.Pos.Offset))
 }
 
 // blockEnd is the offset behind the token that was read last.
@@ -174,14 +166,12 @@ func (s *session) level(f *lang.File) {
 	for !s.closeBlock(brace) {
 		t := s.peek()
 		if t.Type != tokenKeyword || !statementWords[t.Value] {
-			if subject == nil {
-				if s.strayStatement(true) {
-					subject = &lang.SubjectTo{At: lang.At{Place: s.tokenSpan(t)}}
-					block.Items = append(block.Items, subject)
-				}
-				continue
+			if subject != nil {
+				s.constraint(subject)
+			} else if s.strayStatement(true) {
+				subject = &lang.SubjectTo{At: lang.At{Place: s.tokenSpan(t)}}
+				block.Items = append(block.Items, subject)
 			}
-			s.constraint(subject)
 			continue
 		}
 		if isTopWord(t.Value) {
@@ -225,13 +215,7 @@ func (s *session) followerHead(block *lang.Level, c cut) {
 
 // isTopWord reports whether a word starts declarations that stand only at the
 // top of a file.
-func isTopWord(word string) bool {
-	switch word {
-	case "model", "param", "data", "set", "fn", "upper", "lower", "solve", "report":
-		return true
-	}
-	return false
-}
+func isTopWord(word string) bool { return word != "let" && slices.Contains(topWords, word) }
 
 // levelItem reads var, let, an objective or the head of subject to; the second
 // result is where the constraints of the following statements go.
@@ -273,6 +257,17 @@ func (s *session) subjectTo() *lang.SubjectTo {
 		s.constraint(subject)
 	}
 	return subject
+}
+
+// constraints reads those of the lines up to a brace or a word that starts a statement.
+func (s *session) constraints(subject *lang.SubjectTo) {
+	for {
+		s.skipEnds()
+		if t := s.peek(); t.EOF() || t.Value == "}" || t.Value == "{" || statementWords[t.Value] {
+			return
+		}
+		s.constraint(subject)
+	}
 }
 
 func (s *session) constraint(subject *lang.SubjectTo) {
@@ -339,12 +334,10 @@ func (s *session) strayBrace() bool {
 	if t.Value != "{" {
 		return false
 	}
-	if s.errs.reported(t.Pos.Offset, t.Pos.Offset) {
-		s.skipGroup()
-		return true
+	if !s.errs.reported(t.Pos.Offset, t.Pos.Offset) {
+		d := s.errs.Errorf(diag.Unexpected, s.tokenSpan(t), "a block that belongs to nothing")
+		d.Fix = "braces stand after `upper`, `lower`, `solve` and `report` only; an expression is grouped by ( )"
 	}
-	d := s.errs.Errorf(diag.Unexpected, s.tokenSpan(t), "a block that belongs to nothing")
-	d.Fix = "braces stand after `upper`, `lower`, `solve` and `report` only; an expression is grouped by ( )"
 	s.skipGroup()
 	return true
 }

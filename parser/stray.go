@@ -2,6 +2,7 @@ package parser
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/alecthomas/participle/v2/lexer"
 
@@ -22,13 +23,7 @@ func (s *session) misplacedItem(t lexer.Token) {
 		d.Fix = "move it into the level that it belongs to"
 	}
 	if _, subject := s.levelItem(); subject != nil {
-		for { // its constraints, so that each is not reported as well
-			s.skipEnds()
-			if t := s.peek(); t.EOF() || t.Value == "}" || t.Value == "{" || statementWords[t.Value] {
-				return
-			}
-			s.constraint(subject)
-		}
+		s.constraints(subject) // so that each is not reported as well
 	}
 }
 
@@ -120,13 +115,9 @@ func (s *session) stray(c cut, from int, inLevel bool) bool {
 
 // hasRelation reports whether a statement looks like a constraint.
 func hasRelation(c cut) bool {
-	for _, t := range c.tokens {
-		switch t.Value {
-		case "<=", ">=", "==", "<", ">":
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.tokens, func(t lexer.Token) bool {
+		return slices.Contains([]string{"<=", ">=", "==", "<", ">"}, t.Value)
+	})
 }
 
 // assigns reports whether a statement looks like `name = ...`.

@@ -2,11 +2,14 @@ package parser
 
 import (
 	"io"
-	"sort"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/participle/v2/lexer"
 
 	"bilevelc/internal/await"
+	"bilevelc/internal/each"
 	"bilevelc/lang/diag"
 )
 
@@ -31,17 +34,17 @@ const (
 
 // statementWords start a statement. They are reserved, so a line that starts
 // with one starts a new statement even where a bracket was left open above.
-var statementWords = map[string]bool{
-	"model": true, "param": true, "data": true, "let": true, "fn": true, "set": true,
-	"upper": true, "lower": true, "solve": true, "report": true,
-	"var": true, "minimize": true, "maximize": true, "subject": true,
-}
+var statementWords = wordsOf("model param data let fn set upper lower solve report var minimize maximize subject")
 
 // otherWords are the remaining reserved words.
-var otherWords = map[string]bool{
-	"in": true, "forall": true, "if": true, "then": true, "else": true,
-	"and": true, "or": true, "not": true,
-	"real": true, "int": true, "vector": true, "matrix": true,
+var otherWords = wordsOf("in forall if then else and or not real int vector matrix")
+
+func wordsOf(list string) map[string]bool {
+	words := map[string]bool{}
+	for word := range strings.FieldsSeq(list) {
+		words[word] = true
+	}
+	return words
 }
 
 // isKeyword reports whether a word is reserved. The word set is not: it is one
@@ -52,39 +55,14 @@ func isKeyword(word string) bool {
 
 // Keywords lists the reserved words in order, for completion and highlighting.
 func Keywords() []string {
-	words := make([]string, 0, len(statementWords)+len(otherWords))
-	for w := range statementWords {
-		if isKeyword(w) {
-			words = append(words, w)
-		}
-	}
-	for w := range otherWords {
-		words = append(words, w)
-	}
-	sort.Strings(words)
-	return words
-}
-
-// continues holds the tokens that cannot end a statement: a newline after one
-// of them is white space.
-var continues = map[string]bool{
-	"+": true, "-": true, "*": true, "/": true, "^": true,
-	".*": true, "./": true, ".^": true,
-	"<=": true, ">=": true, "==": true, "!=": true, "<": true, ">": true,
-	"=": true, "~": true, ",": true, ":": true, "..": true,
-	"and": true, "or": true, "not": true, "in": true,
-	"if": true, "then": true, "else": true, "forall": true,
-	"minimize": true, "maximize": true,
+	words := slices.AppendSeq(slices.Collect(maps.Keys(statementWords)), maps.Keys(otherWords))
+	slices.Sort(words)
+	return each.Where(words, isKeyword)
 }
 
 // infixStarts holds the operators that cannot start a statement. A minus can
 // (-x <= 3), so it is not among them.
-var infixStarts = map[string]bool{
-	"+": true, "*": true, "/": true, "^": true,
-	".*": true, "./": true, ".^": true,
-	"<=": true, ">=": true, "==": true, "!=": true, "<": true, ">": true,
-	",": true, "and": true, "or": true, "then": true, "else": true, "'": true,
-}
+var infixStarts = wordsOf("+ * / ^ .* ./ .^ <= >= == != < > , and or then else '")
 
 // definition presents the scanner to participle.
 type definition struct{}
@@ -150,13 +128,5 @@ func readAs(t lexer.Token, kind lexer.TokenType, value string) lexer.Token {
 
 // startsOperand reports whether an expression can start with t.
 func startsOperand(t lexer.Token) bool {
-	switch t.Type {
-	case tokenIdent, tokenNumber:
-		return true
-	}
-	switch t.Value {
-	case "(", "[", "-", "not", "if":
-		return true
-	}
-	return false
+	return t.Type == tokenIdent || t.Type == tokenNumber || slices.Contains([]string{"(", "[", "-", "not", "if"}, t.Value)
 }

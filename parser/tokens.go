@@ -27,29 +27,22 @@ type Token struct {
 	Start, End int // bytes of the source's text
 }
 
+var tokenKinds = map[lexer.TokenType]TokenKind{
+	tokenIdent: TokenName, tokenKeyword: TokenKeyword, tokenNumber: TokenNumber, tokenText: TokenLabel, tokenPunct: TokenOperator,
+}
+
 // Tokens cuts a source into tokens and comments, in order of place. It takes any
 // text: what the language has no token for is left out.
 func Tokens(src *diag.Source) []Token {
 	s := scan(src, nil)
 	var out []Token
 	for i, t := range s.tokens {
-		var kind TokenKind
-		switch t.Type {
-		case tokenIdent:
-			kind = TokenName
-			if kindOfVar(s.tokens, i) {
-				kind = TokenKeyword
-			}
-		case tokenKeyword:
-			kind = TokenKeyword
-		case tokenNumber:
-			kind = TokenNumber
-		case tokenText:
-			kind = TokenLabel
-		case tokenPunct:
-			kind = TokenOperator
-		default: // the end of a statement
+		kind, ok := tokenKinds[t.Type]
+		if !ok { // the end of a statement
 			continue
+		}
+		if t.Type == tokenIdent && kindOfVar(s.tokens, i) {
+			kind = TokenKeyword
 		}
 		// What is mended on the way, as a label without its end, may reach further.
 		if end := min(tokenEndOffset(t), len(src.Text)); end > t.Pos.Offset {

@@ -168,9 +168,14 @@ func (l *List) Add(d *Diagnostic) { *l = append(*l, d) }
 // Errorf appends an error with a summary and returns it, so that the caller
 // can add detail, fix or related places.
 func (l *List) Errorf(code Code, at Span, format string, args ...any) *Diagnostic {
-	d := &Diagnostic{Severity: Error, Code: code, Subject: at, Summary: fmt.Sprintf(format, args...)}
+	d := New(code, at, format, args...)
 	l.Add(d)
 	return d
+}
+
+// New is an error with a summary, which is in no list yet.
+func New(code Code, at Span, format string, args ...any) *Diagnostic {
+	return &Diagnostic{Severity: Error, Code: code, Subject: at, Summary: fmt.Sprintf(format, args...)}
 }
 
 // Warnf is Errorf for a warning.
