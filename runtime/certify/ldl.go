@@ -27,11 +27,12 @@ type ldlEntry struct {
 }
 
 // factorize factorizes a matrix whose row r has vals[r] in the columns near[r]; the first n of them are H's. The order is the reverse one of Cuthill and McKee (1969), with an equation behind all entries
-// that it has: its pivot is then minus the square of its length, in the metric of the inverse of H, beside the equations before it. One that depends on those is left out.
+// that it has: its pivot is then minus the square of its length, in the metric of the inverse of H, beside the equations before it. One that depends on those is left out. One that has an entry of its own, as margins of samples have
+// their slack, depends on no others: next to that, its pivot is what the entry gives of that square, and what it shares with others is filled with no products of them.
 func factorize(near [][]int, vals [][]float64, of int) (*ldl, error) {
 	n := len(near)
 	f := &ldl{order: cuthillMcKee(near), below: make([][]ldlEntry, n), d: make([]float64, n), out: make([]bool, n)}
-	f.behind(near, of)
+	f.behind(near, vals, of)
 	where := make([]int, n)
 	for k, r := range f.order {
 		where[r] = k
@@ -100,8 +101,8 @@ func factorize(near [][]int, vals [][]float64, of int) (*ldl, error) {
 	return f, nil
 }
 
-// behind puts each equation behind the entries that it has.
-func (f *ldl) behind(near [][]int, of int) {
+// behind puts each equation behind the entries that it has, or behind one of its own.
+func (f *ldl) behind(near [][]int, vals [][]float64, of int) {
 	last := make([]int, len(near))
 	for k, r := range f.order {
 		last[r] = k
@@ -111,8 +112,33 @@ func (f *ldl) behind(near [][]int, of int) {
 		for _, q := range near[r] {
 			last[r] = max(last[r], last[q])
 		}
+		if q := own(near, vals, r); q >= 0 {
+			last[r] = last[q]
+		}
 	}
 	slices.SortFunc(f.order, func(p, q int) int { return cmp.Or(last[p]-last[q], p-q) })
+}
+
+// own is the entry that equation r has for itself: no other equation has it, nor has H it beside others. It gives as much of the square of the equation's length as that is not lost beside the rest (tolerance.Hiding); -1 where there is none.
+func own(near [][]int, vals [][]float64, r int) int {
+	best, most, sum := -1, 0.0, 0.0
+	for t, q := range near[r] {
+		diagonal := 0.0
+		for u, i := range near[q] {
+			if i == q {
+				diagonal += vals[q][u]
+			}
+		}
+		give := vals[r][t] * vals[r][t] / diagonal
+		sum += give
+		if len(near[q]) == 2 && give > most {
+			best, most = q, give
+		}
+	}
+	if !(most*tolerance.Hiding >= sum) {
+		return -1
+	}
+	return best
 }
 
 // solve sets b to the solution for the right side b.

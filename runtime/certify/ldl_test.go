@@ -114,3 +114,59 @@ func TestQuasiDefiniteFactors(t *testing.T) {
 		}
 	}
 }
+
+// TestEquationsWithAnEntryOfTheirOwn: margins of a support vector machine, a'w + xi = 1 each with its own xi, leave factors with no more entries than the system has, and a fill of w beside: behind all of w they are as many as pairs of
+// samples. The solution is that of the normal equations (I + A'A) w = A'1 by dense factors.
+func TestEquationsWithAnEntryOfTheirOwn(t *testing.T) {
+	rng := members.Rand(t, 13)
+	const p, n = 4, 60
+	a := mat.NewDense(n, p, nil)
+	a.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, a)
+	near, vals := make([][]int, p+2*n), make([][]float64, p+2*n)
+	add := func(r, q int, v float64) { near[r], vals[r] = append(near[r], q), append(vals[r], v) }
+	for j := range p + n {
+		add(j, j, 1)
+	}
+	entries := p + n
+	for i := range n {
+		for q, v := range [p + 1]float64{a.At(i, 0), a.At(i, 1), a.At(i, 2), a.At(i, 3), 1} {
+			if q == p {
+				q += i
+			}
+			add(p+n+i, q, v)
+			add(q, p+n+i, v)
+			entries++
+		}
+	}
+	f, err := factorize(near, vals, p+n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := 0
+	for _, column := range f.below {
+		size += len(column)
+	}
+	if size > entries+p*p {
+		t.Errorf("factors have %d entries, of a system with %d", size, entries)
+	}
+	w := make([]float64, p+2*n)
+	for i := range n {
+		w[p+n+i] = 1
+	}
+	f.solve(w)
+	var normal mat.SymDense
+	normal.SymOuterK(1, a.T())
+	for j := range p {
+		normal.SetSym(j, j, normal.At(j, j)+1)
+	}
+	ones, right, want := mat.NewVecDense(n, slices.Repeat([]float64{1}, n)), mat.NewVecDense(p, nil), mat.NewVecDense(p, nil)
+	right.MulVec(a.T(), ones)
+	if err := want.SolveVec(&normal, right); err != nil {
+		t.Fatal(err)
+	}
+	for j := range p {
+		if math.Abs(w[j]-want.AtVec(j)) > 1e-12 {
+			t.Errorf("w[%d] is %g, not %g", j, w[j], want.AtVec(j))
+		}
+	}
+}
