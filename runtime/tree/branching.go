@@ -36,13 +36,14 @@ func (p *plunger) options(n *node, z []float64) []option {
 			settled = p.s.lift.exact
 		}
 	}
-	loose := p.s.loose(z)
+	loose, lacks := p.s.loose(z), map[int]float64{}
 	for k, f := range n.fix {
 		if f != kkt.Open || settled != nil && settled[k] {
 			continue
 		}
 		if a, b := p.s.sides(k, z); min(a, b) > tolerance.Sign*(1+max(a, b)) {
 			all = append(all, option{k: k, distance: [2]float64{a, b}})
+			lacks[k] = min(a, b)
 		} else if len(loose) > 0 && p.s.optionOf[k] >= 0 && loose[p.s.optionOf[k]] {
 			if rest, is := p.s.between(k, a); is {
 				all = append(all, option{k: k, distance: [2]float64{a, rest}})
@@ -57,9 +58,10 @@ func (p *plunger) options(n *node, z []float64) []option {
 			all = append(all, option{k: len(n.fix) + i, distance: [2]float64{0.5, 0.5}})
 		}
 	}
-	for i, j := range p.s.slopedEntries {
-		if t := sloped[j]; t > 0 {
-			all = append(all, option{k: p.s.firstSloped() + i, distance: [2]float64{t, t}})
+	shared := p.splitOptions(n, lacks)
+	for i, j := range p.s.split {
+		if t := max(sloped[j], shared[j]); t > 0 {
+			all = append(all, option{k: p.s.firstSplit() + i, distance: [2]float64{t, t}})
 		}
 	}
 	if c := p.s.concave; c != nil {

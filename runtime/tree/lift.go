@@ -25,6 +25,7 @@ type lift struct {
 	strong []strongRow
 	exact  []bool // pairs of parts for which it is an equation
 	slopes []slope
+	own    [][]int   // the columns of each slope's part; nil where they are all that there are
 	units  []float64 // by which rows of strong duality are divided
 	// program is the relaxation with these columns and rows behind its own.
 	program *activeset.Program
@@ -109,6 +110,7 @@ func (l *lift) size() float64 {
 // newLift finds the products of a system and its rows of strong duality; nil where there are none.
 func (s *search) newLift() *lift {
 	l := &lift{}
+	s.split = slices.Clone(s.shared)
 	var all []part
 	if s.strong {
 		all = parts(s.sys)
@@ -135,11 +137,36 @@ func (s *search) newLift() *lift {
 		l.levels = append(l.levels, each.Of(l.cols[k].Tops, func(v float64) level { return level{k, v, true} })...)
 	}
 	for k := range l.slopes {
-		l.slopes[k].col = s.prog.N + len(l.cols) + 2*k
+		of := &l.slopes[k]
+		of.col = s.prog.N + len(l.cols) + 2*k
+		if !slices.Contains(s.whole, of.Entry) && !slices.Contains(s.split, of.Entry) {
+			s.split = append(s.split, of.Entry)
+		}
 	}
-	s.slopedEntries = l.entriesWithSlopes(s)
+	slices.Sort(s.split)
+	l.own = each.Of(l.slopes, func(of slope) []int { return l.columnsOf(s, of.part) })
 	l.assemble(s)
 	return l
+}
+
+// columnsOf are the columns of a part, with products and slopes; nil where no other is left.
+func (l *lift) columnsOf(s *search, p part) []int {
+	_, all := p.columns(s.sys)
+	in := func(j int) bool { _, is := slices.BinarySearch(all, j); return is }
+	for k := range l.cols {
+		if of := &l.cols[k]; in(of.Entry) && in(of.col) {
+			all = append(all, s.prog.N+k)
+		}
+	}
+	for k := range l.slopes {
+		if of := &l.slopes[k]; of.part.y[0] == p.y[0] {
+			all = append(all, of.col, of.col+1)
+		}
+	}
+	if len(all) == s.prog.N+len(l.cols)+2*len(l.slopes) {
+		return nil
+	}
+	return all
 }
 
 // productsOf are the products of integer entries in strong duality of a part, but those with slopes; ok is false where other terms of it have no bound.

@@ -236,9 +236,9 @@ func TestRowsOfProductsHoldAtPoints(t *testing.T) {
 			scaled = append(scaled, x[of.Entry]*of.t(s, scaled)/of.scale)
 		}
 		n := &node{fix: make([]kkt.Fix, len(sys.Pairs))}
-		for _, c := range s.slopedEntries { // a box around x
-			n = n.child(s, s.firstSloped()+slices.Index(s.slopedEntries, c), 0, x[c]+(1-x[c])*rng.Float64(), nil)
-			n = n.child(s, s.firstSloped()+slices.Index(s.slopedEntries, c), 1, x[c]*rng.Float64(), nil)
+		for _, c := range s.split { // a box around x
+			n = n.child(s, s.firstSplit()+slices.Index(s.split, c), 0, x[c]+(1-x[c])*rng.Float64(), nil)
+			n = n.child(s, s.firstSplit()+slices.Index(s.split, c), 1, x[c]*rng.Float64(), nil)
 		}
 		plunger := s.newPlunger()
 		if !plunger.narrow(context.Background(), n, nil) {

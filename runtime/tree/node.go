@@ -89,8 +89,8 @@ func (s *search) entry(branch int) (index int, step float64) {
 	if k < len(s.whole) {
 		return s.whole[k], 1
 	}
-	if k = branch - s.firstSloped(); k >= 0 {
-		return s.slopedEntries[k], 0
+	if k = branch - s.firstSplit(); k >= 0 {
+		return s.split[k], 0
 	}
 	return s.index(branch - s.directions()), 0
 }

@@ -24,8 +24,9 @@ type plunger struct {
 	thorough      bool    // node relaxations are refined until their bound is enough
 	enough        float64 // for that
 	follower      *kkt.Follower
-	last          *activeset.Basis // of pieces
-	boxes         []slopeBox       // those of the node of boxed, its program
+	probes        []*activeset.Solver // of small parts
+	last          *activeset.Basis    // of pieces
+	boxes         []slopeBox          // those of the node of boxed, its program
 	boxed         *activeset.Program
 	rough         float64   // what rounding leaves open of the last of them that branches leave as it is: not that of secants and of McCormick's rows, whose multipliers are as ranges are
 	near          []float64 // the point that the search for an incumbent is from, where f is not convex
@@ -87,6 +88,9 @@ func (p *plunger) solve(ctx context.Context, n *node, basis *activeset.Basis) *a
 
 // once solves the relaxation of a node with the tangents known so far; cost is the linear part of its objective.
 func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ *activeset.Solution, cost []float64) {
+	if !p.imply(n, nil) {
+		return &activeset.Solution{Status: activeset.Infeasible}, nil
+	}
 	if !p.first {
 		if !p.narrow(ctx, n, nil) {
 			return &activeset.Solution{Status: activeset.Stopped}, nil

@@ -119,10 +119,23 @@ func (pw *proofWriter) tree(ctx context.Context) {
 		}
 	}
 	root := &node{fix: make([]kkt.Fix, len(sys.Pairs))}
+	refutations := map[*node]*refuted{} // nodes that stand for them
 	stack, more := []*node{root}, len(s.records)+tolerance.Branches
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
+		if no := refutations[n]; no != nil {
+			pw.refute(ctx, no)
+			continue
+		}
+		later, has := pw.implied(ctx, n)
+		for _, no := range later {
+			refutations[&no.n] = no
+			stack = append(stack, &no.n)
+		}
+		if !has {
+			continue
+		}
 		if !pw.p.narrow(ctx, n, func(r narrowed) { pw.ranged(n, r) }) {
 			must.Do(ctx.Err())
 		}

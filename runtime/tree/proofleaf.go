@@ -125,12 +125,17 @@ func (pw *proofWriter) withoutRanges(ctx context.Context, n *node) *activeset.So
 	return nil
 }
 
-// refutes reports that the weights of an infeasible relaxation show that by more than their accuracy, next to which a cut of tighten is near: what they leave of columns counts with their boxes.
+// refutes reports that the weights of the infeasible relaxation of a leaf show that by more than their accuracy.
 func (pw *proofWriter) refutes(sol *activeset.Solution) bool {
+	return refutes(pw.p.relax.program, pw.p.relax.bounds(&pw.p.bounds), sol)
+}
+
+// refutes reports that the weights of an infeasible program show that by more than their accuracy, next to which a cut of tighten is near: what they leave of columns counts with their boxes.
+func refutes(of *activeset.Program, b *activeset.Bounds, sol *activeset.Solution) bool {
 	if sol.FarkasRow == nil {
 		return true
 	}
-	plain, b := *pw.p.relax.program, pw.p.relax.bounds(&pw.p.bounds)
+	plain := *of
 	plain.Q = nil
 	v, terms := shows(&plain, make([]float64, plain.N), b, &activeset.Solution{Row: sol.FarkasRow})
 	return v > tolerance.Target*terms

@@ -25,15 +25,17 @@ type search struct {
 	scaled      sparse.Quadratic // the same in the relaxation's units, without the constant
 	productHess *sparse.CSR      // what of it choices and products leave; prog.Q is that of its convex part
 	// choices are parts of the lower level that take one of several options, optionOf the choice that each pair is of; -1 for none.
-	choices       []choice
-	optionOf      []int
-	products      [][2]int  // of f that are columns: a binary entry of x and another column
-	hulls         bool      // a relaxation has the convex hull of each choice
-	low, high     []float64 // the ranges of columns that rows leave, of an f that is not convex
-	whole         []int     // integer entries of x
-	strong        bool      // a relaxation has strong duality, with the products and slopes that it asks for
-	plain         bool      // there is time for one relaxation alone
-	slopedEntries []int     // entries of x that have some, and are not integer
+	choices    []choice
+	optionOf   []int
+	products   [][2]int  // of f that are columns: a binary entry of x and another column
+	hulls      bool      // a relaxation has the convex hull of each choice
+	low, high  []float64 // the ranges of columns that rows leave, of an f that is not convex
+	whole      []int     // integer entries of x
+	strong     bool      // a relaxation has strong duality, with the products and slopes that it asks for
+	plain      bool      // there is time for one relaxation alone
+	smallParts []*smallPart
+	shared     []int // entries of x, not integer, that several of these read
+	split      []int // entries of x that are branched on: these, and others, not integer, that have slopes
 	// concave is what an f that is not convex has beside it; nil else.
 	concave *concave
 	curved  []curved
@@ -80,6 +82,7 @@ func newSearch(ctx context.Context, part kkt.Part, long lengths, opts Options, k
 	s.findChoices()
 	s.findProducts()
 	s.enclose(ctx)
+	s.findSmall()
 	prog.Q = s.productHess
 	if kept != nil {
 		s.hulls, s.strong = kept.Hulls, kept.Strong
@@ -130,13 +133,13 @@ func (s *search) enclose(ctx context.Context) {
 	}
 }
 
-// branches is the number of candidates for branching: pairs, then integer entries, then directions in which f is concave, then other entries with slopes, which are found last.
-func (s *search) branches() int { return s.firstSloped() + len(s.slopedEntries) }
+// branches is the number of candidates for branching: pairs, then integer entries, then directions in which f is concave, then other entries that are split, which are found last.
+func (s *search) branches() int { return s.firstSplit() + len(s.split) }
 
-// directions is the number of candidates before directions, firstSloped that of those before entries with slopes.
+// directions is the number of candidates before directions, firstSplit that of those before entries that are split.
 func (s *search) directions() int { return len(s.sys.Pairs) + len(s.whole) }
 
-func (s *search) firstSloped() int {
+func (s *search) firstSplit() int {
 	n := s.directions()
 	if s.concave != nil {
 		n += len(s.concave.V)

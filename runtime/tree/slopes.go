@@ -8,6 +8,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -50,7 +51,7 @@ const slopeRows = 5
 
 // slopesOf are the slopes of a part; ok is false where its strong duality would not be an equation with them.
 func (s *search) slopesOf(p part) (all []slope, ok bool) {
-	if p.curved || s.choices != nil {
+	if p.curved || s.choices != nil || s.isSmall(p) {
 		return nil, false
 	}
 	sys := s.sys
@@ -94,17 +95,6 @@ func (s *search) slopesOf(p part) (all []slope, ok bool) {
 		of.scale = unit(of.scale)
 	}
 	return all, true
-}
-
-// entriesWithSlopes are the entries of x that are branched on because they have slopes, and are not integer.
-func (l *lift) entriesWithSlopes(s *search) (all []int) {
-	for k := range l.slopes {
-		if c := l.slopes[k].Entry; !slices.Contains(s.whole, c) && !slices.Contains(all, c) {
-			all = append(all, c)
-		}
-	}
-	slices.Sort(all)
-	return all
 }
 
 // slopeBox is a box of x_c and T, model's units.
@@ -233,7 +223,7 @@ func (p *plunger) narrow(ctx context.Context, n *node, told func(narrowed)) bool
 			if sol.Status == activeset.Stopped {
 				return false
 			}
-			if n.basis == nil { // nothing is nearer
+			if n.basis == nil { // nothing is nearer, if it is of all columns
 				n.basis = sol.Basis
 			}
 			if most {
@@ -258,7 +248,8 @@ func (p *plunger) narrow(ctx context.Context, n *node, told func(narrowed)) bool
 	return true
 }
 
-// extreme is what bounds T of slope k at a node: below, by its least value where x is at the upper end of its box, or with most above, by the greatest at the lower end; infinite where nothing does.
+// extreme is what bounds T of slope k at a node: below, by its least value where x is at the upper end of its box, or with most above, by the greatest at the lower end; infinite where nothing does. Of several parts of the lower level it is what the
+// slope's own says: at an x it is decided by no other's answer, but for the leader's rows.
 func (p *plunger) extreme(ctx context.Context, n *node, k int, most bool) (float64, *activeset.Solution) {
 	s, l := p.s, p.s.lift
 	of := &l.slopes[k]
@@ -276,14 +267,26 @@ func (p *plunger) extreme(ctx context.Context, n *node, k int, most bool) (float
 	p.bounds.Lo[of.Entry], p.bounds.Hi[of.Entry] = at/scale, at/scale
 	program.Q, program.C = nil, make([]float64, program.N)
 	program.C[of.col] = sign
-	sol := newSolver(program).Solve(ctx, &p.bounds, fits(n.basis, len(program.RowHi)), activeset.Options{})
+	program.Bounds = p.bounds
+	own, rows, warm := program, []int(nil), fits(n.basis, len(program.RowHi))
+	if l.own[k] != nil {
+		own, rows = overColumns(program, l.own[k])
+		warm = nil
+	}
+	sol := newSolver(own).Solve(ctx, nil, warm, activeset.Options{})
 	p.work += sol.Work
 	p.tried++
 	nothing := math.Inf(-1)
 	if sol.Status != activeset.Optimal {
 		return sign * nothing, sol
 	}
-	value, terms := shows(program, program.C, &p.bounds, sol)
+	value, terms := shows(own, own.C, &own.Bounds, sol)
+	if l.own[k] != nil {
+		row, bound := make([]float64, len(program.RowHi)), make([]float64, program.N)
+		linalg.Scatter(row, rows, sol.Row)
+		linalg.Scatter(bound, l.own[k], sol.Bound)
+		sol = &activeset.Solution{Status: activeset.Optimal, Row: row, Bound: bound}
+	}
 	value, terms = value*of.scale, terms*of.scale
 	d := sol.Bound[of.Entry] * of.scale / scale
 	tau := sol.Row[len(program.RowHi)-slopeRows*len(l.slopes)-len(l.strong)+of.row] * of.scale / l.units[of.row]
@@ -314,7 +317,7 @@ func (p *plunger) slopeOptions(n *node, z []float64) (off map[int]float64) {
 		if math.IsInf(float64(r.Lo), 0) || math.IsInf(float64(r.Hi), 0) {
 			continue
 		}
-		if lo, hi := n.limits(p.s, c); hi-lo <= tolerance.Target*(1+math.Abs(lo)+math.Abs(hi)) {
+		if !n.splittable(p.s, c) {
 			continue
 		}
 		if t := l.slopeApart(p.s, k, z); t > tolerance.Target {
