@@ -208,3 +208,59 @@ lower {
 		}
 	}
 }
+
+// TestKinksInConstraintsOfTheLeader: constraints of the leader with kinks that read the follower are rows of the KKT system once the kinks are restated, whichever way they curve, so that
+// the search has a bound. The truth is the least of the values that a grid of x, with the follower's answer in closed form, has where they hold, which is no less than the optimum and near it.
+func TestKinksInConstraintsOfTheLeader(t *testing.T) {
+	for trial := range members.Seeds(t, 12) {
+		r := rand.New(rand.NewPCG(trial, 21))
+		number := func() float64 { return math.Round(r.NormFloat64()*16) / 16 }
+		a, b, c, d, e := number(), number(), number(), number(), number()
+		rows := []struct {
+			text  string
+			holds func(x, y []float64) bool
+		}{
+			{"norm1(y) <= 0.75", func(_, y []float64) bool { return math.Abs(y[0])+math.Abs(y[1]) <= 0.75 }},
+			{"max(y) - x[1] <= 0.5", func(x, y []float64) bool { return max(y[0], y[1])-x[0] <= 0.5 }},
+			{"abs(x[1]) + y[1] <= 0.25", func(x, y []float64) bool { return math.Abs(x[0])+y[0] <= 0.25 }},
+			{"abs(y[1]) + x[2] >= 0.25", func(x, y []float64) bool { return math.Abs(y[0])+x[1] >= 0.25 }},
+		}
+		row, other := rows[trial%4], rows[(trial+1+trial/4%3)%4]
+		p := bindText(t, fmt.Sprintf(`model leader
+upper {
+  var x: vector[2] in box(-1, 1)
+  minimize sumsq(x) - (%v) * x[1] - (%v) * y[1] + (%v) * y[2]
+  subject to
+    first: %s
+    second: %s
+}
+lower {
+  var y: vector[2] in box(-1, 1)
+  minimize 0.5 * sumsq(y) - ((%v) * x[1] + x[2]) * y[1] - (x[1] - (%v) * x[2]) * y[2]
+}
+`, a, b, c, row.text, other.text, d, e))
+		res, err := p.Solve(context.Background(), runtime.Options{Search: runtime.SearchFully})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const steps = 1000
+		least := math.Inf(1)
+		clip := func(v float64) float64 { return max(-1, min(1, v)) }
+		for i := range steps + 1 {
+			for j := range steps + 1 {
+				x := []float64{2*float64(i)/steps - 1, 2*float64(j)/steps - 1}
+				y := []float64{clip(d*x[0] + x[1]), clip(x[0] - e*x[1])}
+				if row.holds(x, y) && other.holds(x, y) {
+					least = min(least, x[0]*x[0]+x[1]*x[1]-a*x[0]-b*y[0]+c*y[1])
+				}
+			}
+		}
+		f := float64(res.Upper.Objective)
+		if res.Status != runtime.Solved || res.Global == nil || !res.Global.Proved || !(f <= least+1e-6 && f >= least-0.05) {
+			t.Errorf("%d: %s, %s: %s %s: F is %v, the best of a grid %v", trial, row.text, other.text, res.Status, res.Reason, f, least)
+		}
+		if report, err := p.Verify(res); err != nil || !report.OK() {
+			t.Errorf("%d: verification: %v %v", trial, err, report.Failures())
+		}
+	}
+}

@@ -154,24 +154,27 @@ func (r *rows) couple(rel relation) {
 	k := 0
 	for _, h := range rel.values {
 		r.coupled = append(r.coupled, h)
-		degree := facts.NewDegrees(r.b.graph, expr.DependsX|expr.DependsY).Of(h).Deg
 		for range h.Shape.Len() {
-			r.prob.Coupled = append(r.prob.Coupled, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.family.EntryName(k), Degree: degree})
+			r.prob.Coupled = append(r.prob.Coupled, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.family.EntryName(k)})
 			k++
 		}
 	}
 }
 
 // penalized makes the upper objective with a weight on each coupled constraint,
-// once it is known how many multipliers are read.
+// once it is known how many multipliers are read, and what kinks are restated by, of which their degrees are.
 func (r *rows) penalized() {
 	p, g := r.prob, r.b.graph
 	if len(r.coupled) == 0 || p.Upper.Objective == nil {
 		return
 	}
 	p.Penalized = p.Upper.Objective
-	offset := r.b.dy + len(p.Duals)
+	offset, degrees, row := r.b.dy+len(p.Duals), facts.NewDegrees(g, expr.DependsX|expr.DependsY), 0
 	for k, h := range r.coupled {
+		for range h.Shape.Len() {
+			p.Coupled[row].Degree = degrees.Of(h).Deg
+			row++
+		}
 		weight := g.Var(fmt.Sprintf("weights %d", k+1), true, offset, h.Shape, h.Span)
 		offset += h.Shape.Len()
 		term := g.Reduce(expr.Sum, g.Binary(expr.Mul, weight, h, h.Span), h.Span)
