@@ -57,8 +57,7 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (_ *Checked, err error) {
 	var exact *Problem // as withTies has it
 	var why string
 	if rule == document.Optimistic && !how.Abstract {
-		exact, why, err = s.exactly(bound, rule)
-		must.Do(err)
+		exact, why = s.exactly(bound, rule)
 	}
 	found := len(s.diags)
 	bound, t, err := s.breakTies(bound, how.Abstract)

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -105,13 +106,8 @@ func (c *combiner) rounded() (a, b *sparse.CSR, rhs []float64) {
 			a.AppendAll(c.of.A.Row(i))
 			b.AppendAll(c.of.B.Row(i))
 		} else {
-			columns := make([]int, 0, len(row))
-			for j := range row {
-				columns = append(columns, j)
-			}
-			slices.Sort(columns)
 			rhs[i] = 0
-			for _, j := range columns {
+			for _, j := range slices.Sorted(maps.Keys(row)) {
 				switch v, _ := row[j].Float64(); {
 				case v == 0:
 				case j < b.Cols:

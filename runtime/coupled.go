@@ -53,8 +53,7 @@ type coupling struct {
 func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start []float64, head Checkpoint) (_ *startRuns, _ *journal, _ *coupling, err error) {
 	defer must.Catch(&err)
 	if p.Numeric.Coupled == nil {
-		at, spent, err := p.ahead(ctx, c, opts, start)
-		must.Do(err)
+		at, spent := p.ahead(ctx, c, opts, start)
 		head.Ahead = spent
 		j := newJournal(head, opts)
 		runs := must.Get(p.runStarts(ctx, c, opts, at, j))
@@ -227,16 +226,13 @@ func (p *Problem) describeWeights(r *Result, k *coupling, c *outer.Certificate) 
 
 // coupledClaims is what a result says about the coupled constraints; nil where the
 // problem has none.
-func (p *Problem) coupledClaims(r *Result) (_ *certify.Coupled, err error) {
-	defer must.Catch(&err)
+func (p *Problem) coupledClaims(r *Result) *certify.Coupled {
 	known := len(named.Families(p.IR.Coupled, make([]float64, len(p.IR.Coupled))))
 	for _, vs := range []Values{r.Upper.Residuals, r.Upper.Penalty, r.Upper.Multipliers} {
-		if len(vs) > known {
-			return nil, fmt.Errorf("the result has values of %d upper constraints, the model has %d that read the lower level or are curved", len(vs), known)
-		}
+		must.Be(len(vs) <= known, "the result has values of %d upper constraints, the model has %d that read the lower level or are curved", len(vs), known)
 	}
 	if p.Numeric.Coupled == nil {
-		return nil, nil
+		return nil
 	}
 	c := &certify.Coupled{}
 	c.Values = must.Get(named.Rows(p.IR.Coupled, r.Upper.Residuals))
@@ -244,7 +240,7 @@ func (p *Problem) coupledClaims(r *Result) (_ *certify.Coupled, err error) {
 		c.Penalty = must.Get(named.Rows(p.IR.Coupled, r.Upper.Penalty))
 	}
 	if len(r.Upper.Multipliers) > 0 {
-		c.Multipliers, err = named.Rows(p.IR.Coupled, r.Upper.Multipliers)
+		c.Multipliers = must.Get(named.Rows(p.IR.Coupled, r.Upper.Multipliers))
 	}
-	return c, err
+	return c
 }

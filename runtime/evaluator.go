@@ -33,7 +33,7 @@ func (p *Problem) evaluator(opts Options, derivatives bool) (_ evaluator, of *Pr
 	defer must.Catch(&err)
 	if q := p.evaluates(opts); q != nil && !(derivatives && q.exactTies == document.LeastNorm) {
 		must.Do(q.takes(opts))
-		e := must.Get(q.counted().systemPoint())
+		e := q.counted().systemPoint()
 		return e, e.p, nil
 	}
 	_, _, h, err := p.choose(opts)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"bilevelc/internal/must"
 	"bilevelc/ir"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
@@ -22,11 +23,10 @@ import (
 
 // withTies finishes a bound problem: with its follower as it stands, where that breaks ties in the leader's favour and its KKT system can be kept, and with what is
 // added to the follower's objective for methods that need one answer to each x. Where the former is there the latter may be missing.
-func (s *steps) withTies(bound *ir.Problem) (*Problem, error) {
+func (s *steps) withTies(bound *ir.Problem) (_ *Problem, err error) {
+	defer must.Catch(&err)
 	rule, _, err := tiesOf(bound)
-	if err != nil {
-		return nil, err
-	}
+	must.Do(err)
 	if onlyExact(bound, rule) {
 		p, err := s.asItStands(bound, rule)
 		if err != nil && len(bound.Duals) == 0 {
@@ -36,10 +36,7 @@ func (s *steps) withTies(bound *ir.Problem) (*Problem, error) {
 		}
 		return p, err
 	}
-	exact, _, err := s.exactly(bound, rule)
-	if err != nil {
-		return nil, err
-	}
+	exact, _ := s.exactly(bound, rule)
 	found := len(s.diags)
 	if exact == nil && rule != "" {
 		if one := s.oneAnswer(bound); one != nil {
@@ -86,16 +83,17 @@ func onlyExact(bound *ir.Problem, rule string) bool {
 }
 
 // asItStands is exactly, for a problem that is taken in no other way.
-func (s *steps) asItStands(bound *ir.Problem, rule string) (*Problem, error) {
-	exact, why, err := s.exactly(bound, rule)
-	if err == nil && exact == nil {
+func (s *steps) asItStands(bound *ir.Problem, rule string) (_ *Problem, err error) {
+	defer must.Catch(&err)
+	exact, why := s.exactly(bound, rule)
+	if exact == nil {
 		what := "ties = " + rule
 		if rule == document.Optimistic {
 			what += " with an upper level that reads multipliers (`dual`)"
 		}
 		return nil, refused(bound, what+" needs the follower's KKT system as it stands: "+why)
 	}
-	return exact, err
+	return exact, nil
 }
 
 // regularized is a bound problem whose follower breaks ties by what is added to its objective.
@@ -140,19 +138,19 @@ func convexInY(p *ir.Problem, limits curvature.Options) func(x []float64, sign f
 
 // exactly is the problem of a model with ties as it stands: its follower breaks them in the leader's favour by being part of the
 // leader's program, or against it. nil where its KKT system can not be kept, with the reason.
-func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string, err error) {
+func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string) {
 	if rule == "" {
-		return nil, "", nil
+		return nil, ""
 	}
 	degrees := facts.NewDegrees(bound.Graph, expr.DependsX|expr.DependsY)
 	quadratic := degrees.Of(bound.Lower.Objective).Deg <= 2
 	switch {
 	case !quadratic && (rule != document.Optimistic || onlyExact(bound, rule)): // the answers that are worst or shortest, or multipliers, are those of programs
-		return nil, "g is not quadratic in x and y together", nil
+		return nil, "g is not quadratic in x and y together"
 	case bound.Restated != nil && !quadratic: // package sequential takes the follower's answer for the only one of its linearized system
-		return nil, "its kinks are restated, and g is not quadratic in x and y together", nil
+		return nil, "its kinks are restated, and g is not quadratic in x and y together"
 	case bound.Restated != nil && (rule == document.Pessimistic || rule == document.LeastNorm && readsHidden(bound)):
-		return nil, "kinks are restated by hidden variables that are held down in the leader's favour", nil
+		return nil, "kinks are restated by hidden variables that are held down in the leader's favour"
 	}
 	plain := *bound
 	limits := s.limits
@@ -163,17 +161,12 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 		plain.Restated = &tied
 	}
 	proof := curvature.Prove(&plain, limits)
-	if err := s.ended(); err != nil {
-		return nil, "", err
-	}
+	must.Do(s.ended())
 	if bad := proof.NotRestated(); bad != nil {
-		return nil, fmt.Sprintf("`%s` is not restated by rows: %s", bad.Expr, bad.Reason), nil
+		return nil, fmt.Sprintf("`%s` is not restated by rows: %s", bad.Expr, bad.Reason)
 	}
 	plain.Facts, plain.Blocks = proof.Facts(), facts.Blocks(&plain)
-	f, g, err := s.functions(&plain, &Problem{})
-	if err != nil {
-		return nil, "", err
-	}
+	f, g := s.functions(&plain, &Problem{})
 	numeric := compile.Problem(&plain, f, g)
 	if numeric.Facts.DegreeF > 2 {
 		numeric.ConvexF = convexInY(&plain, limits)
@@ -182,14 +175,14 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 	why, linear := out.systemOf()
 	switch {
 	case why != "":
-		return nil, why, nil
+		return nil, why
 	case system.TooLarge(numeric, linear):
-		return nil, "it is too large", nil
+		return nil, "it is too large"
 	case !linear:
-		return out, "", nil
+		return out, ""
 	}
 	if _, err := kkt.New(numeric); err != nil {
-		return nil, err.Error(), nil
+		return nil, err.Error()
 	}
-	return out, "", nil
+	return out, ""
 }

@@ -32,10 +32,9 @@ func (p *Problem) tiesOn(c system.Choice) *Ties {
 
 // describeExactTies says what the follower's other answers are worth: those at the result's x that are best and worst for the leader, whether there are any, and an x near by
 // where there are none, as far as the run has time to look for it.
-func (p *Problem) describeExactTies(limited context.Context, r *Result, run *system.Run, pt *oracle.Point) (err error) {
-	defer must.Catch(&err)
+func (p *Problem) describeExactTies(limited context.Context, r *Result, run *system.Run, pt *oracle.Point) {
 	if p.tieRule() == "" {
-		return nil
+		return
 	}
 	ctx := context.WithoutCancel(limited)
 	var e *tiedPoint
@@ -52,7 +51,7 @@ func (p *Problem) describeExactTies(limited context.Context, r *Result, run *sys
 	r.Lower.Ties = ties
 	if ties.Unique {
 		ties.Pessimistic = r.Upper.Objective
-		return nil
+		return
 	}
 	if e.smooth == nil {
 		e.lose(ctx, e.here.Z)
@@ -70,5 +69,4 @@ func (p *Problem) describeExactTies(limited context.Context, r *Result, run *sys
 	if at, distance := e.safe(limited); at != nil {
 		ties.Safe = &SafePoint{Variables: named.Variables(&p.IR.Upper, at.s.X(at.here.Z), 1), Objective: Number(sign * at.here.F), Distance: Number(distance)}
 	}
-	return nil
 }

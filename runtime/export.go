@@ -85,7 +85,7 @@ func (p *Problem) system() (*kkt.System, exchange.Names, *ir.Problem) {
 			must.Do(notExported(bound, bound.Lower.Span, "the follower breaks ties by "+p.ties.rule+", and its KKT conditions allow each of its best answers"))
 		}
 	}
-	numeric := must.Get(p.plainNumeric(bound))
+	numeric := p.plainNumeric(bound)
 	if why := kkt.Applies(numeric); why != "" {
 		at := bound.Upper.Span
 		if !numeric.Facts.JointlyQuadratic {
@@ -120,7 +120,7 @@ func notExported(p *ir.Problem, at diag.Span, why string) error {
 var plainNumbers sync.Mutex
 
 // plainNumeric is a bound problem as solvers see it, in the model's own units and with the follower as it stands.
-func (p *Problem) plainNumeric(bound *ir.Problem) (*problem.Problem, error) {
+func (p *Problem) plainNumeric(bound *ir.Problem) *problem.Problem {
 	plainNumbers.Lock()
 	defer plainNumbers.Unlock()
 	if p.ties != nil {
@@ -129,12 +129,9 @@ func (p *Problem) plainNumeric(bound *ir.Problem) (*problem.Problem, error) {
 	}
 	plain := *bound
 	plain.A, plain.B, plain.Rhs = bound.Own()
-	f, g, err := begin(BindOptions{}, bindProofs).functions(&plain, &Problem{})
-	if err != nil {
-		return nil, err
-	}
+	f, g := begin(BindOptions{}, bindProofs).functions(&plain, &Problem{})
 	out := compile.Problem(&plain, f, g)
 	out.Facts.JointlyQuadratic = facts.NewDegrees(plain.Graph, expr.DependsX|expr.DependsY).Of(plain.Lower.Objective).Deg <= 2
 	out.Blocks = facts.Blocks(&plain)
-	return out, nil
+	return out
 }

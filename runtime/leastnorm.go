@@ -93,7 +93,7 @@ func (p *Problem) ownAnswer(ctx context.Context, r *Result, h *oracle.Hyper, run
 	defer must.Catch(&err)
 	_, sign := sense(&p.IR.Upper)
 	q := p.exact.counted()
-	e := must.Get(q.systemPoint())
+	e := q.systemPoint()
 	o := &owns{systemPoint: e, keeps: keeps}
 	here, err := o.try(ctx, pt.X)
 	switch {

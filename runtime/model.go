@@ -50,7 +50,7 @@ func CompileContext(ctx context.Context, name, text string) (_ *Model, err error
 	began := time.Now()
 	file, diags, err := parser.ParseFileContext(ctx, diag.NewSource(name, text))
 	must.Do(err)
-	model := must.Get(checked(ctx, file, diags))
+	model := checked(ctx, file, diags)
 	model.took = time.Since(began)
 	return model, nil
 }

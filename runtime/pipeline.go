@@ -36,10 +36,9 @@ import (
 // error is the last. What solvers make of the result is in solve.go.
 
 // checked checks a file of which unread could not be parsed.
-func checked(ctx context.Context, file *lang.File, unread diag.List) (_ *Model, err error) {
-	defer must.Catch(&err)
+func checked(ctx context.Context, file *lang.File, unread diag.List) *Model {
 	if parser.NoModel(unread) {
-		return nil, unread
+		must.Do(unread)
 	}
 	program, found, err := check.CheckContext(ctx, file)
 	must.Do(err)
@@ -57,7 +56,7 @@ func checked(ctx context.Context, file *lang.File, unread diag.List) (_ *Model, 
 	}
 	diags.Sort()
 	must.Do(diags.Err())
-	return &Model{Program: program, Warnings: diags}, nil
+	return &Model{Program: program, Warnings: diags}
 }
 
 // steps takes a checked model on, and collects what is reported on the way.
@@ -145,30 +144,28 @@ func (s *steps) prove(bound *ir.Problem) (_ *proven, err error) {
 }
 
 // compile makes the functions and matrices that solvers see.
-func (s *steps) compile(bound *ir.Problem, known *proven) (_ *Problem, err error) {
-	defer must.Catch(&err)
+func (s *steps) compile(bound *ir.Problem, known *proven) *Problem {
 	before := s.before
 	if before == nil {
 		before = &Problem{}
 	}
-	f, g, err := s.functions(known.in, before)
-	must.Do(err)
+	f, g := s.functions(known.in, before)
 	f.Explain(objectiveOf(bound), known.units)
 	g.Explain(bound.Lower.Objective, known.units)
 	numeric := compile.Problem(known.in, f, g)
 	s.phases.Compile += s.watch.lap()
-	return &Problem{IR: bound, Proof: known.proof, Numeric: numeric, units: known.units, Warnings: s.diags, f: f, g: g, phases: s.phases, shared: &shared{}}, nil
+	return &Problem{IR: bound, Proof: known.proof, Numeric: numeric, units: known.units, Warnings: s.diags, f: f, g: g, phases: s.phases, shared: &shared{}}
 }
 
 // functions compiles both objectives of a bound problem, but for what an earlier one has.
-func (s *steps) functions(p *ir.Problem, before *Problem) (f, g *compile.Function, err error) {
-	defer must.Catch(&err)
-	f, err = compile.Objective(p, objectiveOf(p), before.f)
+func (s *steps) functions(p *ir.Problem, before *Problem) (f, g *compile.Function) {
+	f, err := compile.Objective(p, objectiveOf(p), before.f)
 	must.Be(err == nil, "compiling the upper objective: %w", err)
 	must.Do(s.ended())
 	g, err = compile.Objective(p, p.Lower.Objective, before.g)
 	must.Be(err == nil, "compiling the lower objective: %w", err)
-	return f, g, s.ended()
+	must.Do(s.ended())
+	return f, g
 }
 
 // objectiveOf is the leader's objective, with weights of the coupled constraints where there are any.
@@ -182,5 +179,5 @@ func objectiveOf(p *ir.Problem) *expr.Node {
 // finish proves and compiles a bound problem.
 func (s *steps) finish(bound *ir.Problem) (_ *Problem, err error) {
 	defer must.Catch(&err)
-	return s.compile(bound, must.Get(s.prove(bound)))
+	return s.compile(bound, must.Get(s.prove(bound))), nil
 }

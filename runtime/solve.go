@@ -82,8 +82,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (_ *Result, err error
 		}
 		return r, err
 	}
-	opts, spent, moved, err := p.descend(ctx, opts)
-	must.Do(err)
+	opts, spent, moved := p.descend(ctx, opts)
 	spent = spent.Add(followed)
 	r = must.Get(p.solve(ctx, opts))
 	if ctx.Err() != nil && !r.HasPoint() && opts.Start != nil {

@@ -72,20 +72,19 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 }
 
 // ahead is where a run of one start begins that nobody has chosen: the end of the path of F (outer.Path), where it leads to a lower one than start.
-func (p *Problem) ahead(ctx context.Context, c *chosen, opts Options, start []float64) (_ []float64, _ Calls, err error) {
-	defer must.Catch(&err)
+func (p *Problem) ahead(ctx context.Context, c *chosen, opts Options, start []float64) ([]float64, Calls) {
 	if c := opts.Resume; c != nil && (len(c.Starts) == 0 || c.Starts[0].Run != nil || c.Starts[0].Ended != nil) {
-		return start, c.Ahead, nil // it has begun
+		return start, c.Ahead // it has begun
 	}
 	if !opts.open || opts.Starts > 1 || p.IR.Start != nil || opts.Start != nil || !p.Numeric.HasInequalities() {
-		return start, Calls{}, nil
+		return start, Calls{}
 	}
 	h := must.Get(c.hyperobjective(p, max(1, opts.Threads)))
 	at, err := outer.Path(ctx, h, start, opts.Seed)
 	if at == nil || err != nil { // what keeps F from being followed the run itself says
 		at = start
 	}
-	return at, h.Calls(), nil
+	return at, h.Calls()
 }
 
 // callCost is how many numbers a call of f or g reads at most, about.

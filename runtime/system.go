@@ -128,7 +128,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (_ *Result, err
 	if near && run.Global == nil || near && run.Best == run.First {
 		r.Notes = append(r.Notes, followed)
 	}
-	must.Do(p.describeSystem(ctx, r, run))
+	p.describeSystem(ctx, r, run)
 	r.Calls = p.Numeric.Calls()
 	must.Do(p.confirm(ctx, r))
 	if r.Status == Unbounded {
@@ -154,12 +154,10 @@ func (c *Checkpoint) fitsSystem(p *Problem, opts Options) error {
 }
 
 // describeSystem fills a result with the best point of a run on the system.
-func (p *Problem) describeSystem(ctx context.Context, r *Result, run *system.Run) error {
+func (p *Problem) describeSystem(ctx context.Context, r *Result, run *system.Run) {
 	best := run.Best
 	pt := system.PointAt(p.Numeric, run.System, best.Z, best.Multipliers)
-	if err := p.describeFor(context.WithoutCancel(ctx), r, pt, pt.Lower.ErrorBound); err != nil {
-		return err
-	}
+	must.Do(p.describeFor(context.WithoutCancel(ctx), r, pt, pt.Lower.ErrorBound))
 	p.describeOwnAnswer(ctx, r, pt)
 	if best.Multipliers != nil && p.Numeric.Coupled != nil {
 		r.Upper.Multipliers = named.Families(p.IR.Coupled, best.Multipliers.Coupled)
@@ -175,12 +173,12 @@ func (p *Problem) describeSystem(ctx context.Context, r *Result, run *system.Run
 	r.Certificate.Lower = p.lowerCertificate(pt, pt.Lower.ErrorBound)
 	if run.Ray != nil {
 		r.Certificate.Ray = system.Ray(p.Numeric, run.System, run.Ray)
-		return nil
+		return
 	}
 	if best.SecondOrder == kkt.Fails && (run.Global == nil || !run.Global.Proved) {
 		r.Notes = append(r.Notes, "F curves the wrong way along the branch at this point, and no better point was found along it")
 	}
-	return p.describeExactTies(ctx, r, run, pt)
+	p.describeExactTies(ctx, r, run, pt)
 }
 
 // describeOwnAnswer says, where rows of a follower with one answer hold within a tolerance only, what F is at its answer with these

@@ -54,16 +54,12 @@ func (p *Problem) evaluates(opts Options) *Problem {
 	return nil
 }
 
-func (p *Problem) systemPoint() (_ *systemPoint, err error) {
-	defer must.Catch(&err)
-	s := must.Get(kkt.New(p.Numeric))
-	return newSystemPoint(p, s)
-}
+// systemPoint evaluates p on its KKT system; a problem without one ends what asks for it (package must).
+func (p *Problem) systemPoint() *systemPoint { return newSystemPoint(p, must.Get(kkt.New(p.Numeric))) }
 
-func newSystemPoint(p *Problem, s *kkt.System) (_ *systemPoint, err error) {
-	defer must.Catch(&err)
+func newSystemPoint(p *Problem, s *kkt.System) *systemPoint {
 	solver := must.Get(pieces.New(s, pieces.Options{}))
-	return &systemPoint{p: p, s: s, solver: solver, follower: solver.Follower()}, nil
+	return &systemPoint{p: p, s: s, solver: solver, follower: solver.Follower()}
 }
 
 // systemAnswer is F at one x.
@@ -134,7 +130,7 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (_ *R
 	r.Lower.Curvature = ""
 	r.Status, r.Settings = Solved, map[string]any{}
 	r.Stationarity.Value = Number(math.NaN())
-	e := must.Get(p.systemPoint())
+	e := p.systemPoint()
 	answer, err := e.at(ctx, x)
 	if err != nil {
 		return p.failed(r, x, err)

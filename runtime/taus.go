@@ -14,10 +14,9 @@ import (
 // descend solves the problem for one tau after another, each from the best point so
 // far, and returns the options with which the last one is to be solved: its start is
 // where F is lowest there of all that the stages have come to. moved says where the given start was no place to begin.
-func (p *Problem) descend(ctx context.Context, opts Options) (_ Options, spent Calls, moved string, err error) {
-	defer must.Catch(&err)
+func (p *Problem) descend(ctx context.Context, opts Options) (_ Options, spent Calls, moved string) {
 	if p.ties == nil || opts.Resume != nil {
-		return opts, spent, "", nil
+		return opts, spent, ""
 	}
 	all := opts.Starts
 	if opts.FirstStart > 1 {
@@ -25,19 +24,18 @@ func (p *Problem) descend(ctx context.Context, opts Options) (_ Options, spent C
 	}
 	first, _, err := p.start(opts)
 	if err != nil {
-		return opts, spent, "", nil // the run itself says what is wrong
+		return opts, spent, "" // the run itself says what is wrong
 	}
 	var ends [][]float64 // of the stages, the last one first
 	for tau := tolerance.MuShrink; tau > p.ties.tau*1.5; tau *= tolerance.MuShrink {
-		q := must.Get(p.withTau(tau))
+		q := p.withTau(tau)
 		stage := opts
 		stage.CheckGradient, stage.Keep = false, nil
 		if p.Numeric.Coupled == nil && !p.small() {
 			// An answer is off by about tau of what is at stake, and so a tenth of that is still seen when tau has fallen to its tenth.
 			stage.gain = tolerance.MuShrink * tolerance.MuShrink * tau * p.ties.profit * p.ties.reach
 		}
-		at, from, calls, err := q.stage(ctx, stage)
-		must.Do(err)
+		at, from, calls := q.stage(ctx, stage)
 		if spent = spent.Add(calls); stage.Start != nil && len(ends) == 0 {
 			moved = p.moved(first, from)
 		}
@@ -46,7 +44,7 @@ func (p *Problem) descend(ctx context.Context, opts Options) (_ Options, spent C
 		}
 		next := p
 		if ctx.Err() == nil && tau*tolerance.MuShrink > p.ties.tau*1.5 {
-			next = must.Get(p.withTau(tau * tolerance.MuShrink))
+			next = p.withTau(tau * tolerance.MuShrink)
 		}
 		if len(ends) > 0 {
 			best, calls := next.lowest(ctx, stage, first, ends)
@@ -62,7 +60,7 @@ func (p *Problem) descend(ctx context.Context, opts Options) (_ Options, spent C
 		// starts see more of it.
 		opts.Starts = all
 	}
-	return opts, spent, moved, nil
+	return opts, spent, moved
 }
 
 // lowest is where F is lowest at the ends of stages and on the way from the first start
@@ -108,8 +106,7 @@ func (p *Problem) lowest(ctx context.Context, opts Options, first []float64, end
 
 // stage is solve for the point alone, from which the next tau starts: what it is worth
 // is neither described nor verified. It is nil where there is none. from is where its first start began.
-func (p *Problem) stage(ctx context.Context, opts Options) (at, from []float64, spent Calls, err error) {
-	defer must.Catch(&err)
+func (p *Problem) stage(ctx context.Context, opts Options) (at, from []float64, spent Calls) {
 	opts = must.Get(p.resolve(opts))
 	c, err := opts.split(opts.Settings)
 	must.Do(usage(err))
@@ -123,5 +120,5 @@ func (p *Problem) stage(ctx context.Context, opts Options) (at, from []float64, 
 	if best := runs.Best.Best; best != nil && best.Lower != nil {
 		at = append(at, best.X...)
 	}
-	return at, from, runs.Calls, nil
+	return at, from, runs.Calls
 }

@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -30,21 +29,17 @@ type tiedPoint struct {
 func (p *Problem) tiedAt(x, y, lambda []float64) (_ *tiedPoint, err error) {
 	defer must.Catch(&err)
 	if kkt.Applies(p.Numeric) == "" {
-		e := must.Get(p.systemPoint())
-		return e.tied(slices.Concat(x, y, lambda)), nil
+		return p.systemPoint().tied(slices.Concat(x, y, lambda)), nil
 	}
-	solver := must.Get(sequential.New(p.Numeric, sequential.Options{}))
-	return p.linearizedAt(solver, x, y, lambda)
+	return p.linearizedAt(must.Get(sequential.New(p.Numeric, sequential.Options{})), x, y, lambda), nil
 }
 
-func (p *Problem) linearizedAt(solver *sequential.Solver, x, y, lambda []float64) (_ *tiedPoint, err error) {
-	defer must.Catch(&err)
+func (p *Problem) linearizedAt(solver *sequential.Solver, x, y, lambda []float64) *tiedPoint {
 	s, own, err := solver.Linearized(x, y, lambda)
 	must.Do(err)
-	e := must.Get(newSystemPoint(p, s))
-	out := e.tied(slices.Concat(x, y, lambda))
+	out := newSystemPoint(p, s).tied(slices.Concat(x, y, lambda))
 	out.smooth, out.own = solver, own
-	return out, nil
+	return out
 }
 
 // tied is the follower at z = (x, y, lambda) of the system; what the system has beyond them, of X alone, may be missing.
@@ -56,18 +51,15 @@ func (e *systemPoint) tied(z []float64) *tiedPoint {
 }
 
 // to goes on to the answer to another x.
-func (e *tiedPoint) to(ctx context.Context, x []float64) (*tiedPoint, error) {
+func (e *tiedPoint) to(ctx context.Context, x []float64) (_ *tiedPoint, err error) {
+	defer must.Catch(&err)
 	if e.smooth != nil {
 		y, lambda, err := e.smooth.Answer(ctx, x, e.s.Y(e.here.Z))
-		if err != nil {
-			return nil, err
-		}
-		return e.p.linearizedAt(e.smooth, x, y, lambda)
+		must.Do(err)
+		return e.p.linearizedAt(e.smooth, x, y, lambda), nil
 	}
 	z, status := e.follower.Solve(ctx, x)
-	if status != activeset.Optimal {
-		return nil, fmt.Errorf("the follower has no answer there: %v", status)
-	}
+	must.Be(status == activeset.Optimal, "the follower has no answer there: %v", status)
 	return e.tied(z), nil
 }
 
@@ -113,11 +105,7 @@ func (e *tiedPoint) safe(ctx context.Context) (at *tiedPoint, distance float64) 
 		return nil, 0
 	}
 	x, set := slices.Clone(e.s.X(found.Z)), e.p.Numeric.X
-	for j, t := range x { // rounding beyond bounds
-		if set.Lo != nil {
-			x[j] = math.Min(math.Max(t, set.Lo[j]), set.Hi[j])
-		}
-	}
+	set.Clamp(x) // rounding beyond bounds
 	distance = found.Distance
 	if len(set.Balls) > 0 { // which the system linearized at the point does not have
 		inside := slices.Clone(x)

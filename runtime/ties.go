@@ -188,13 +188,12 @@ func finiteNorm(v []float64) float64 {
 }
 
 // withTau is the problem with another tau.
-func (p *Problem) withTau(tau float64) (_ *Problem, err error) {
-	defer must.Catch(&err)
+func (p *Problem) withTau(tau float64) *Problem {
 	p.ties.building.Lock()
 	defer p.ties.building.Unlock()
 	q := must.Get(begin(BindOptions{}, bindProofs).finish(p.ties.at(tau)))
 	t := *p.ties
 	t.tau = tau
 	q.ties, q.shared.digest = &t, p.Digest()
-	return q, nil
+	return q
 }

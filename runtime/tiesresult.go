@@ -147,7 +147,7 @@ func sizeOfTerms(slopes, at []float64) float64 {
 // false where the follower has no answer there that the program of it finds.
 func (p *Problem) answersTo(ctx context.Context, out *Ties, x []float64, value float64) (_ bool, err error) {
 	defer must.Catch(&err)
-	e := must.Get(p.systemPoint())
+	e := p.systemPoint()
 	z, status := e.follower.Solve(ctx, x)
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)

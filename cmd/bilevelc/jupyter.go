@@ -12,6 +12,7 @@ import (
 
 	"bilevelc/cmd/internal/assist"
 	"bilevelc/cmd/internal/jupyter"
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
@@ -153,10 +154,7 @@ func (n *notebook) Complete(cell string, at int) (texts []string, start int) {
 		line = 0
 	}
 	list, start := n.repl.complete(before)
-	for _, c := range list {
-		texts = append(texts, c.text)
-	}
-	return texts, line + start
+	return each.Of(list, func(c candidate) string { return c.text }), line + start
 }
 
 // Inspect implements jupyter.Language.

@@ -259,14 +259,11 @@ func (d *Document) labels(text string, from int, set *data.Set) []Completion {
 	if position >= len(axes) || axes[position] == "" {
 		return nil
 	}
-	var out []Completion
 	typed := strings.Trim(text[from:], `"`)
-	for _, label := range d.members(axes[position], set) {
-		if strings.HasPrefix(strings.Trim(label, `"`), typed) {
-			out = append(out, Completion{Label: label, Insert: label, Start: from, Kind: "member", Detail: axes[position]})
-		}
-	}
-	return out
+	begun := each.Where(d.members(axes[position], set), func(label string) bool { return strings.HasPrefix(strings.Trim(label, `"`), typed) })
+	return each.Of(begun, func(label string) Completion {
+		return Completion{Label: label, Insert: label, Start: from, Kind: "member", Detail: axes[position]}
+	})
 }
 
 func within(s diag.Span, offset int) bool { return s.Start <= offset && offset < s.End }

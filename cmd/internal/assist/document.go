@@ -97,16 +97,12 @@ func (d *Document) Bound(ctx context.Context, set *data.Set) diag.List {
 // declared keeps the entries that the model declares, so that a file which serves
 // several models serves this one.
 func (d *Document) declared(set *data.Set) *data.Set {
-	out := &data.Set{}
 	if set == nil {
-		return out
+		return &data.Set{}
 	}
-	for _, e := range set.Entries {
-		if e.Table != nil || d.Names.Lookup(e.Name, lang.ParamName, lang.DataName, lang.SetName) != nil {
-			out.Entries = append(out.Entries, e)
-		}
-	}
-	return out
+	return &data.Set{Entries: each.Where(set.Entries, func(e data.Entry) bool {
+		return e.Table != nil || d.Names.Lookup(e.Name, lang.ParamName, lang.DataName, lang.SetName) != nil
+	})}
 }
 
 // Value is the value of an expression over data alone, as text; "" where it has none
