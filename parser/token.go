@@ -1,6 +1,7 @@
 package parser
 
 import (
+	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -10,7 +11,6 @@ import (
 
 	"bilevelc/internal/await"
 	"bilevelc/internal/each"
-	"bilevelc/lang/diag"
 )
 
 // The kinds of tokens. End is a newline or semicolon that ends a statement;
@@ -80,15 +80,8 @@ func (definition) Symbols() map[string]lexer.TokenType {
 	}
 }
 
-// Lex scans all of r.
-func (definition) Lex(filename string, r io.Reader) (lexer.Lexer, error) {
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
-	sc := scan(diag.NewSource(filename, string(text)), nil)
-	return &tokenList{tokens: sc.tokens, end: len(text)}, sc.errs.diagnostics().Err()
-}
+// Lex is what participle would scan a text by: statements have been cut from one that is scanned.
+func (definition) Lex(string, io.Reader) (lexer.Lexer, error) { return nil, errors.ErrUnsupported }
 
 // tokenList is a lexer.Lexer over tokens that have been scanned: one
 // statement. After the last it gives an EOF token at offset end.

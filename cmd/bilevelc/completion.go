@@ -173,11 +173,7 @@ func codesOrModels(_ *cobra.Command, args []string, typed string) ([]string, cob
 func functionNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var list []string
 	if len(args) == 0 {
-		for _, w := range assist.Words() {
-			if w.Kind == assist.FunctionWord {
-				list = append(list, w.Name+"\t"+firstLine(w.Doc))
-			}
-		}
+		list = each.Of(wordsOf(assist.FunctionWord), func(w assist.Word) string { return w.Name + "\t" + firstLine(w.Doc) })
 	}
 	slices.Sort(list)
 	return slices.Compact(list), cobra.ShellCompDirectiveNoFileComp

@@ -157,12 +157,8 @@ func (r *repl) commandWords(line, word string) []candidate {
 		}
 		return list
 	}
-	names := func(lists ...runtime.Values) {
-		for _, l := range lists {
-			for _, v := range l {
-				list = append(list, candidate{text: v.Name})
-			}
-		}
+	names := func(lists ...runtime.Values) []candidate {
+		return each.Of(slices.Concat(lists...), func(v runtime.Value) candidate { return candidate{text: v.Name} })
 	}
 	command := ""
 	if found := commandsNamed(name); len(found) > 0 {
@@ -185,9 +181,7 @@ func (r *repl) commandWords(line, word string) []candidate {
 			list = append(list, candidate{text: w.Name, doc: brief(w.Signature, w.Doc)})
 		}
 	case "explain":
-		for _, e := range diag.Codes() {
-			list = append(list, candidate{text: string(e.Code), doc: e.Title})
-		}
+		return each.Of(diag.Codes(), func(e diag.Entry) candidate { return candidate{text: string(e.Code), doc: e.Title} })
 	case "set", "eval":
 		doc := r.document()
 		for _, def := range doc.Names.Definitions {
@@ -201,17 +195,14 @@ func (r *repl) commandWords(line, word string) []candidate {
 		}
 	case "plot":
 		if last := r.session.Last(); last != nil {
-			names(last.Upper.Variables, last.Lower.Variables, last.Report)
-			if strings.HasPrefix(args, "F along ") {
-				list = nil
-				names(last.Upper.Variables)
-				for _, v := range last.Upper.Variables {
-					for k := range min(len(v.Data), 50) {
-						list = append(list, candidate{text: runtime.EntryName(v, k)})
-					}
+			if !strings.HasPrefix(args, "F along ") {
+				return append(names(last.Upper.Variables, last.Lower.Variables, last.Report), candidate{text: "F along ", doc: "F along ENTRY from A to B"})
+			}
+			list = names(last.Upper.Variables)
+			for _, v := range last.Upper.Variables {
+				for k := range min(len(v.Data), 50) {
+					list = append(list, candidate{text: runtime.EntryName(v, k)})
 				}
-			} else {
-				list = append(list, candidate{text: "F along ", doc: "F along ENTRY from A to B"})
 			}
 		}
 	}
@@ -245,12 +236,7 @@ func (r *repl) flagWords(args, word string) []candidate {
 	case "method", "oracle", "solver":
 		return each.Of(methodsOf(value), func(m runtime.MethodInfo) candidate { return candidate{text: m.Name, doc: m.Summary} })
 	case "option":
-		for _, w := range assist.Words() {
-			if w.Kind == assist.SettingWord {
-				list = append(list, candidate{text: w.Name + "=", doc: brief("", w.Doc)})
-			}
-		}
-		return list
+		return each.Of(wordsOf(assist.SettingWord), func(w assist.Word) candidate { return candidate{text: w.Name + "=", doc: brief("", w.Doc)} })
 	case "data", "start", "resume", "trace", "checkpoint":
 		return filesBehind(word)
 	}
@@ -261,6 +247,11 @@ func (r *repl) flagWords(args, word string) []candidate {
 		list = append(list, candidate{text: "--" + f.Name + " ", doc: f.Usage})
 	})
 	return list
+}
+
+// wordsOf are the words of a kind.
+func wordsOf(kind assist.WordKind) []assist.Word {
+	return each.Where(assist.Words(), func(w assist.Word) bool { return w.Kind == kind })
 }
 
 // filesBehind lists folders, and files with one of the endings, behind what is typed.

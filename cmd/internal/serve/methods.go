@@ -126,27 +126,24 @@ func (s *server) bind(t *task) any {
 	var p struct {
 		Model string `json:"model"`
 		supplied
-		Seed   *uint64 `json:"seed"`
-		Strict bool    `json:"strict"`
-		Ignore bool    `json:"ignore_undeclared"`
+		Seed   uint64 `json:"seed"`
+		Strict bool   `json:"strict"`
+		Ignore bool   `json:"ignore_undeclared"`
 	}
+	p.Seed = 1
 	must.Do(decode(t.Params, &p))
 	m, ok := s.models[p.Model]
 	hold(ok, "params: there is no model %q", p.Model)
-	seed := uint64(1)
-	if p.Seed != nil {
-		seed = *p.Seed
-	}
 	problem := must.Get(await.Do(t.ctx, func() (*runtime.Problem, error) {
 		set, err := p.read()
 		if err != nil {
 			return nil, err
 		}
-		return m.BindSet(set, runtime.BindOptions{Context: t.ctx, Seed: seed, Strict: p.Strict, IgnoreUndeclared: p.Ignore})
+		return m.BindSet(set, runtime.BindOptions{Context: t.ctx, Seed: p.Seed, Strict: p.Strict, IgnoreUndeclared: p.Ignore})
 	}))
 	handle := s.name("p")
 	s.problems[handle] = &bound{Problem: problem,
-		inputs: runtime.Inputs{Model: m.name, Data: p.Files, Set: p.Set, DataSeed: seed, Ignore: p.Ignore}}
+		inputs: runtime.Inputs{Model: m.name, Data: p.Files, Set: p.Set, DataSeed: p.Seed, Ignore: p.Ignore}}
 	return describe(handle, problem)
 }
 
@@ -205,7 +202,7 @@ func (s *server) solve(t *task) any {
 		Options       method.Values  `json:"options"`
 		Start         runtime.Values `json:"start"`
 		Starts        int            `json:"starts"`
-		Seed          *uint64        `json:"seed"`
+		Seed          uint64         `json:"seed"`
 		MaxIter       int            `json:"max_iter"`
 		TimeLimit     float64        `json:"time_limit"`
 		Threads       int            `json:"threads"`
@@ -217,6 +214,7 @@ func (s *server) solve(t *task) any {
 		Warm          bool           `json:"warm"`
 		Progress      bool           `json:"progress"`
 	}
+	p.Seed = 1
 	must.Do(decode(t.Params, &p))
 	b := s.problem(p.Problem)
 	hold(p.TimeLimit >= 0 && p.TimeLimit*float64(time.Second) < math.MaxInt64, "params: time_limit is a positive number of seconds that a clock can measure, not %v", p.TimeLimit)
@@ -224,11 +222,8 @@ func (s *server) solve(t *task) any {
 	hold(err == nil, "params: %v", err)
 	hold(p.Proof == "" || search != runtime.SearchNone, "params: a local solution only leaves out the search that a proof is of")
 	opts := runtime.Options{Method: p.Method, Oracle: p.Oracle, Solver: p.Solver, Settings: p.Options, Start: p.Start,
-		Starts: p.Starts, Seed: 1, MaxIter: p.MaxIter, TimeLimit: time.Duration(p.TimeLimit * float64(time.Second)),
+		Starts: p.Starts, Seed: p.Seed, MaxIter: p.MaxIter, TimeLimit: time.Duration(p.TimeLimit * float64(time.Second)),
 		Threads: p.Threads, CheckGradient: p.CheckGradient, Search: search, Gap: p.Gap, Nodes: p.Nodes}
-	if p.Seed != nil {
-		opts.Seed = *p.Seed
-	}
 	if p.Warm {
 		opts.Near = b.last
 	}
