@@ -2,6 +2,7 @@ package certify
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -181,6 +182,7 @@ func (m *model) solve(rows []int) {
 func (d *deriver) dual(x, y []float64, face []int) (at *derived, err error) {
 	defer must.Catch(&err)
 	y = slices.Clone(y)
+	endless := map[string]bool{} // faces on which Newton's method did not come to an end
 	for range tolerance.Steps {
 		h := must.Get(d.curvature(x, y, true))
 		if !h.direct() {
@@ -201,10 +203,11 @@ func (d *deriver) dual(x, y []float64, face []int) (at *derived, err error) {
 		slices.Sort(next)
 		face = next
 		at, err := d.onFace(x, y, face)
-		if err != nil {
-			if d.p.Facts.QuadraticInY {
+		if key := fmt.Sprint(face); err != nil {
+			if d.p.Facts.QuadraticInY || endless[key] {
 				return nil, err
 			}
+			endless[key] = true
 			continue // the next model, at the minimum of this one
 		}
 		if !d.correct(map[int]bool{}, at, d.off(at, tolerance.Target), false) {
