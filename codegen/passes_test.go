@@ -250,7 +250,7 @@ func TestNoAllocations(t *testing.T) {
 func TestClones(t *testing.T) {
 	g, root := large(2)
 	e := compile(t, g.b, root, g.dx, g.dy, Options{}).NewEvaluator()
-	const points, clones = 6, 4
+	const points, clones = 3, 4
 	var xs, ys [points][]float64
 	var want [points]outputs
 	run := func(e *Evaluator, k int) outputs {

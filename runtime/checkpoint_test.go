@@ -205,7 +205,7 @@ func everyLeaf(t *testing.T, whole []byte, rng *rand.Rand, share float64, try fu
 func TestForgedCheckpointsDoNotPanic(t *testing.T) {
 	t.Parallel()
 	rng := members.Rand(t, 4)
-	share, enough := 0.0015, 10
+	share, enough := 0.0007, 10
 	if members.Full() {
 		share, enough = 0.04, 50
 	}

@@ -15,7 +15,7 @@ import (
 // evaluation, say that they are not unique where a plant is just full and the next one idle, by hand, and nowhere else.
 func TestPricesThatAreNotUniqueAreSaidToBe(t *testing.T) {
 	t.Parallel()
-	for k := range members.Seeds(t, 20) {
+	for k := range members.SeedsOf(t, 12, 20) {
 		rng := rand.New(rand.NewPCG(k, 71))
 		room, base := 1+float64(rng.IntN(4)), 1+float64(rng.IntN(3))
 		text := fmt.Sprintf(`model prices

@@ -16,7 +16,7 @@ import (
 // those of z at the ends of a box, or anywhere in it where their costs are 0. In every third member the leader has rows on both, which the best of the answers to an x may not keep, or none.
 func TestWholeNumbersOneByOne(t *testing.T) {
 	solved := 0
-	for k := range members.Seeds(t, 60) {
+	for k := range members.SeedsOf(t, 12, 60) {
 		rng := rand.New(rand.NewPCG(k, 713))
 		draw := func(n int) []int {
 			v := make([]int, n)
@@ -114,7 +114,7 @@ solve { ties = optimistic }
 // A leader closes a few of many depots to make the follower's transports dear. Costs are the sum of one of the depot and one of the town, so that the cheapest q units leave the cheapest depots for the cheapest towns, and F at each choice is the least of numbers over q. Relaxations know
 // little of such an F; the choices that the leader's row admits are few, and each is a program next to the one before.
 func TestInterdictionOneByOne(t *testing.T) {
-	for k := range members.Seeds(t, 6) {
+	for k := range members.SeedsOf(t, 2, 6) {
 		rng := rand.New(rand.NewPCG(k, 714))
 		const depots, towns, closed, short = 11, 14, 2, 20
 		draw := func(n, least, most int) []int {

@@ -359,7 +359,7 @@ func TestTimeLimit(t *testing.T) {
 func TestInterruptedAfterTheSearch(t *testing.T) {
 	t.Parallel()
 	after := 0
-	for seed := range members.Seeds(t, 40) {
+	for seed := range members.SeedsOf(t, 8, 40) {
 		rng := rand.New(rand.NewPCG(seed, 42))
 		normal := func(rows, cols int) [][]float64 {
 			m := make([][]float64, rows)

@@ -287,7 +287,7 @@ lower {
 	var F [2]float64
 	for k, with := range [][2]string{{"  var x: vector[n]", "norm1(x)"}, {"  var p: vector[n] in nonneg\n  var q: vector[n] in nonneg\n  let x = p - q", "sum(p) + sum(q)"}} {
 		p := bindText(t, fmt.Sprintf(model, with[0], with[1]))
-		res, err := p.Solve(context.Background(), runtime.Options{})
+		res, err := p.Solve(context.Background(), runtime.Options{Search: runtime.SearchNone})
 		if err != nil || res.Status != runtime.Solved {
 			t.Fatalf("%v %s: %s", err, res.Status, res.Reason)
 		}

@@ -15,7 +15,7 @@ import (
 // where x < 0, and the leader wants a y between, nearer to low. The F that is returned is attained: that of x = 0 with low, the least there is, and never the one of the regularized follower, near 0.
 func TestLeastNormAttainsItsF(t *testing.T) {
 	t.Parallel()
-	for trial := range members.Seeds(t, 16) {
+	for trial := range members.SeedsOf(t, 6, 16) {
 		rng := rand.New(rand.NewPCG(trial, 912))
 		n, low := 1+rng.IntN(4), 0.05+0.2*rng.Float64()
 		want := low + (0.1+0.2*rng.Float64())*(1-low)
@@ -50,7 +50,7 @@ func TestLeastNormAttainsItsF(t *testing.T) {
 // exp(a x) + w y has its least value under x + y >= c at one of two x.
 func TestLeastNormUnderARowOfTheLeader(t *testing.T) {
 	t.Parallel()
-	for trial := range members.Seeds(t, 16) {
+	for trial := range members.SeedsOf(t, 8, 16) {
 		rng := rand.New(rand.NewPCG(trial, 914))
 		low, a, w := 0.05+0.4*rng.Float64(), 0.2+rng.Float64(), rng.NormFloat64()
 		c := low + rng.Float64()*(1-low)
@@ -75,7 +75,7 @@ func TestLeastNormUnderARowOfTheLeader(t *testing.T) {
 // A follower whose objective has no bound at any x has no answer of least norm, however small tau is.
 func TestLeastNormWithoutABound(t *testing.T) {
 	t.Parallel()
-	for trial := range members.Seeds(t, 6) {
+	for trial := range members.SeedsOf(t, 3, 6) {
 		rng := rand.New(rand.NewPCG(trial, 913))
 		a, b := 0.5+rng.Float64(), 0.5+rng.Float64()
 		for _, g := range []string{fmt.Sprintf("-%g * y[1] - %g * y[2]", a, b), fmt.Sprintf("exp(y[1] - y[2] - %g) - %g * y[1]", a, b)} {

@@ -16,7 +16,7 @@ import (
 func TestPoles(t *testing.T) {
 	t.Parallel()
 	named, unsolved := 0, 0
-	for seed := range members.Seeds(t, 40) {
+	for seed := range members.SeedsOf(t, 12, 40) {
 		rng := rand.New(rand.NewPCG(seed, 37))
 		lo, width := math.Round(40*rng.NormFloat64())/10, math.Pow(10, float64(rng.IntN(5)-2))
 		c := 1 + rng.IntN(9)
@@ -48,10 +48,10 @@ func TestPoles(t *testing.T) {
 		}
 	}
 	// Where the slope of F has no limit a run may fail to come down, and then says so.
-	if count := members.Count(40) / 2; count-unsolved < members.Least(count, 0.75) {
+	if count := members.Of(12, 40) / 2; count-unsolved < members.Least(count, 0.75) {
 		t.Errorf("%d of %d minima near a pole were not found", unsolved, count)
 	}
-	if count := members.Count(40) / 2; named < members.Least(count, 0.75) {
+	if count := members.Of(12, 40) / 2; named < members.Least(count, 0.75) {
 		t.Errorf("the pole was named in %d of %d models", named, count)
 	}
 }

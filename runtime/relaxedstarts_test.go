@@ -15,7 +15,7 @@ import (
 func TestStartsWhereNothingIsLower(t *testing.T) {
 	t.Parallel()
 	covered := 0
-	for seed := range members.Seeds(t, 40) {
+	for seed := range members.SeedsOf(t, 12, 40) {
 		rng := rand.New(rand.NewPCG(seed, 21))
 		a, b, slope := 0.5+rng.Float64(), 2*rng.Float64()-1, 0.2+0.5*rng.Float64()
 		f, valleys := fmt.Sprintf("exp(%v * y) + (y - %v)^4", a, b), false
@@ -55,7 +55,7 @@ lower {
 func TestPointsOfTheRelaxationKeepX(t *testing.T) {
 	t.Parallel()
 	vertices := 0
-	for seed := range members.Seeds(t, 60) {
+	for seed := range members.SeedsOf(t, 8, 60) {
 		rng := rand.New(rand.NewPCG(seed, 22))
 		e, side, slope := make([]float64, 3), -1.0, make([]float64, 4)
 		for j := range e {

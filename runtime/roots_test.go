@@ -145,7 +145,7 @@ func (m *rooted) least() (best float64) {
 func TestRootsAtBounds(t *testing.T) {
 	t.Parallel()
 	off, held := 0, 0
-	for seed := range members.Seeds(t, 300) {
+	for seed := range members.SeedsOf(t, 12, 300) {
 		m := newRooted(rand.New(rand.NewPCG(seed, 0x40075)), 2)
 		p := bindText(t, m.text())
 		r, err := p.Solve(t.Context(), runtime.Options{Seed: 1})
@@ -202,7 +202,7 @@ func TestRootsAtBounds(t *testing.T) {
 			t.Logf("%d: F = %.10g, the least %.10g", seed, f, least)
 		}
 	}
-	if n := members.Count(300); off > 1+n/50 || held == 0 {
+	if n := members.Of(12, 300); off > 1+n/50 || held == 0 {
 		t.Errorf("%d of %d ended at another local minimum; %d entries were held", off, n, held)
 	}
 }

@@ -108,7 +108,7 @@ func orthogonal(rng *rand.Rand, n int) [][]float64 {
 func TestLeaderSpace(t *testing.T) {
 	t.Parallel()
 	count := 0
-	for seed := range members.SeedsOf(t, 6, 60) {
+	for seed := range members.SeedsOf(t, 4, 60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		n := 45 + rng.IntN(20)
 		if count++; count == 1 {

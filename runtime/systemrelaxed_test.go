@@ -19,7 +19,7 @@ import (
 func TestBudgetsLeaveNoChoice(t *testing.T) {
 	t.Parallel()
 	attained, searched, n := 0, 0, 0
-	for k := range members.Seeds(t, 200) {
+	for k := range members.SeedsOf(t, 10, 200) {
 		n++
 		rng := rand.New(rand.NewPCG(k, 71))
 		d, rows, samples := 2+rng.IntN(3), 8+rng.IntN(8), 10

@@ -13,7 +13,7 @@ import (
 func TestRulesOfOneAnswer(t *testing.T) {
 	t.Parallel()
 	solved := 0
-	for seed := range members.Seeds(t, 40) {
+	for seed := range members.SeedsOf(t, 8, 40) {
 		rng := rand.New(rand.NewPCG(seed, 641))
 		model := fmt.Sprintf("model one\nupper {\n  var x: real in box(0, 3)\n  minimize (y - %.3g)^2 + 0.1 * x * y + %.3g * x\n}\nlower {\n  var y: real in box(-4, 4)\n  minimize %.3g * abs(y - %.3g * x)^%.2g + 0.5 * (y + %.3g * x - %.3g)^2\n}\n",
 			2*rng.NormFloat64(), rng.NormFloat64(), 0.2+rng.Float64(), 0.5+rng.Float64(), []float64{1.5, 2.5, 3}[rng.IntN(3)], rng.NormFloat64(), rng.NormFloat64())
@@ -31,7 +31,7 @@ func TestRulesOfOneAnswer(t *testing.T) {
 			solved++
 		}
 	}
-	if solved < members.Count(40)/2 {
+	if solved < members.Of(8, 40)/2 {
 		t.Errorf("%d solved", solved)
 	}
 }

@@ -193,7 +193,7 @@ func solveChain(c chain, x []float64, dy int, total float64) (y, lambda []float6
 func TestChain(t *testing.T) {
 	const dx = 20
 	var spent []int
-	for _, dy := range []int{1000, 4000, 16000} {
+	for _, dy := range []int{500, 2000, 8000} {
 		calls := 0
 		p := chainProblem(dx, dy, 3, &calls)
 		x := make([]float64, dx)
