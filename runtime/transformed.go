@@ -198,13 +198,7 @@ func (c *claims) transformed() {
 	}
 	at, worst := -1, 0.0
 	for i, v := range have {
-		d := math.Abs(v - want[i+1])
-		if v == want[i+1] || math.IsNaN(v) && math.IsNaN(want[i+1]) {
-			d = 0
-		} else if math.IsNaN(d) {
-			d = math.Inf(1)
-		}
-		if d -= size[i+1]; d > worst {
+		if d := apart(v, want[i+1]) - size[i+1]; d > worst {
 			at, worst = i, d
 		}
 	}

@@ -144,16 +144,21 @@ func worstDifference(a, b []float64) (at int, worst float64) {
 		return 0, math.Inf(1)
 	}
 	for i := range a {
-		d := math.Abs(a[i] - b[i])
-		if math.IsNaN(d) {
-			d = math.Inf(1)
-			if math.IsNaN(a[i]) && math.IsNaN(b[i]) || a[i] == b[i] {
-				d = 0
-			}
-		}
-		if d > worst {
+		if d := apart(a[i], b[i]); d > worst {
 			at, worst = i, d
 		}
 	}
 	return at, worst
+}
+
+// apart is how far two numbers are; infinities and NaN agree with themselves alone.
+func apart(a, b float64) float64 {
+	d := math.Abs(a - b)
+	switch {
+	case a == b || math.IsNaN(a) && math.IsNaN(b):
+		return 0
+	case math.IsNaN(d):
+		return math.Inf(1)
+	}
+	return d
 }

@@ -191,13 +191,8 @@ func readFloat(raw any) (float64, error) {
 	case json.Number:
 		return v.Float64()
 	case string:
-		switch v {
-		case "NaN":
-			return math.NaN(), nil
-		case "Infinity":
-			return math.Inf(1), nil
-		case "-Infinity":
-			return math.Inf(-1), nil
+		if f, ok := map[string]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}[v]; ok {
+			return f, nil
 		}
 		return 0, fmt.Errorf("expected a number, found the string %q", v)
 	}

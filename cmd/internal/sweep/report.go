@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"bilevelc/internal/must"
@@ -190,13 +189,11 @@ func (f *Folder) axisPage(t *data.Table, k int) *axisPage {
 	}
 	several := false
 	for _, name := range names {
-		var xs []float64
-		for x, ys := range groups[name] {
-			xs = append(xs, x)
+		xs := slices.Sorted(maps.Keys(groups[name]))
+		for _, ys := range groups[name] {
 			several = several || len(ys) > 1
-			sort.Float64s(ys)
+			slices.Sort(ys)
 		}
-		sort.Float64s(xs)
 		add := func(label string, of func([]float64) float64) {
 			s := chart.Series{Name: label}
 			for _, x := range xs {
