@@ -51,7 +51,7 @@ var layers = map[string][]string{
 	"runtime/kkt":               {"internal/sparse", "runtime/activeset", "runtime/linalg", "runtime/problem", "runtime/tolerance"},
 	"internal/kkttest":          {"internal/sparse", "runtime/problem"},
 	"runtime/pieces":            {"internal/await", "internal/sparse", "runtime/activeset", "runtime/kkt", "runtime/linalg", "runtime/problem", "runtime/tolerance"},
-	"runtime/sequential":        {"internal/extended", "internal/sparse", "runtime/activeset", "runtime/kkt", "runtime/linalg", "runtime/pieces", "runtime/problem", "runtime/reduced", "runtime/tolerance"},
+	"runtime/sequential":        {"internal/extended", "internal/gram", "internal/sparse", "runtime/activeset", "runtime/kkt", "runtime/linalg", "runtime/pieces", "runtime/problem", "runtime/reduced", "runtime/tolerance"},
 	"runtime/tree":              {"internal/await", "internal/sparse", "runtime/activeset", "runtime/kkt", "runtime/linalg", "runtime/problem", "runtime/status", "runtime/tolerance"},
 	"runtime/reduced":           {"internal/gram", "internal/sparse", "runtime/activeset", "runtime/kkt", "runtime/linalg", "runtime/problem", "runtime/qp", "runtime/tolerance"},
 	"runtime/qp":                {"internal/extended", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/tolerance"},

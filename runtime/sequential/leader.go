@@ -97,7 +97,7 @@ func InTermsOfPieces(ctx context.Context, r *reduced.Result, err error) (*kkt.Po
 
 // estimate are multipliers of the branch at a point, by least squares.
 func (v *Solver) estimate(ctx context.Context, st *state) (weights, bool) {
-	s, err := v.program(st.pt, st.convex, nil, nil)
+	s, err := v.program(st.pt, st.convex(), nil, nil)
 	if err != nil {
 		return weights{}, false
 	}

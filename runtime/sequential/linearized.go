@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"bilevelc/internal/must"
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
@@ -17,17 +18,25 @@ func (v *Solver) linearize(st *state) error {
 	if err := v.second(st.pt, st.fine); err != nil {
 		return err
 	}
-	st.hess, st.convex, st.seen = nil, nil, nil // where it is not known the model is one of first order: small steps do
+	st.hess, st.made, st.seen = nil, nil, nil // where it is not known the model is one of first order: small steps do
 	if st.tied = v.mayTie(); !st.tied || !v.p.Facts.JointlyQuadratic {
-		hess, convex, single := v.reducedHessian(st.pt, &st.w)
-		st.hess, st.convex, st.tied = hess, convex, st.tied && !single
+		hess, made, single := v.reducedHessian(st.pt, &st.w)
+		st.hess, st.made, st.tied = hess, made, st.tied && !single
 	}
 	if st.tied {
 		if hess, err := v.lagrangian(st.pt, &st.w); err == nil && linalg.Finite(hess.Val) {
-			st.hess, st.convex = hess, hess
+			st.hess, st.made = hess, func() *sparse.CSR { return hess }
 		}
 	}
 	return nil
+}
+
+// convex is what stands for the Hessian of the Lagrangian in subproblems; nil where it is not known.
+func (st *state) convex() *sparse.CSR {
+	if st.made == nil {
+		return nil
+	}
+	return st.made()
 }
 
 // Linearized is the system linearized at a point of it, with the leader's own f and constraints, which own says; where these are not linear without them, and with f to first order.

@@ -3,10 +3,12 @@ package sequential
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/gram"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -119,9 +121,9 @@ func (v *Solver) blockTangents(out [][]float64, pt *point, s *kkt.System, block 
 	return true
 }
 
-// reducedHessian is R at a point over (x, y, the multipliers that f reads), and what stands for W in subproblems; nil where it is not known;
+// reducedHessian is R at a point over (x, y, the multipliers that f reads), and what stands for W in subproblems, made when it is asked for; nil where it is not known;
 // single reports that y is a function of x on the branch.
-func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR, single bool) {
+func (v *Solver) reducedHessian(pt *point, w *weights) (hess *sparse.CSR, convex func() *sparse.CSR, single bool) {
 	p := v.p
 	s, err := kkt.Read(v.model(pt, nil, nil, nil)) // rows and signs: the gradients of f are told apart from it
 	if err != nil {
@@ -136,45 +138,51 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 		clear(z[j])
 	}
 	d, failed := v.gradients(pt, w)
-	column := make([]float64, len(d.At))
 	normals := v.normals(pt, w, s, at, z)
 	b := v.manifold(normals)
 	z = b.rotated(z)
-	r := make([]float64, p.Dx*p.Dx)
-	places := each.Number(len(d.At))
+	places, columns := each.Number(len(d.At)), make([]float64, p.Dx*len(d.At))
 	for c, along := range z {
-		if d.Along(column, places, along) != nil || *failed != nil {
+		if d.Along(columns[c*len(d.At):(c+1)*len(d.At)], places, along) != nil || *failed != nil {
 			return nil, nil, true
 		}
-		for k, other := range z {
-			r[k*p.Dx+c] = linalg.Dot(column, other)
-		}
 	}
+	r := products(z, columns)
 	linalg.Symmetrize(p.Dx, r)
 	if !linalg.Finite(r) {
 		return nil, nil, true
 	}
-	hess = v.inX(b.back(r))
+	return v.inX(b.back(r)), sync.OnceValue(func() *sparse.CSR { return v.convexModel(pt, b, r, z) }), true
+}
+
+// convexModel is what stands for W where R is r along a basis, with the tangents z.
+func (v *Solver) convexModel(pt *point, b *basis, r []float64, z [][]float64) *sparse.CSR {
 	plain, least := b.convexified(r)
 	part := v.convexPart(pt)
 	if part == nil {
-		return hess, v.inX(b.back(plain)), true
+		return v.inX(b.back(plain))
 	}
-	along := make([]float64, p.Dx*p.Dx) // Z'P Z
-	image := make([]float64, len(d.At))
+	size := part.Rows
+	columns := make([]float64, len(z)*size)
 	for c, t := range z {
-		part.MulVec(image, t)
-		for k, other := range z {
-			along[k*p.Dx+c] = linalg.Dot(image, other)
-		}
+		part.MulVec(columns[c*size:(c+1)*size], t)
 	}
+	along := products(z, columns) // Z'P Z
 	for theta := 1.0; theta > 1.0/64; theta /= 2 {
 		rest := each.Below(len(r), func(i int) float64 { return r[i] - theta*along[i] })
 		if made, below := b.convexified(rest); below >= math.Min(0, least) {
-			return hess, sparse.Add(1, v.inX(b.back(made)), theta, part), true
+			return sparse.Add(1, v.inX(b.back(made)), theta, part)
 		}
 	}
-	return hess, v.inX(b.back(plain)), true
+	return v.inX(b.back(plain))
+}
+
+// products are those of the rows of z with columns, which stand one behind another.
+func products(z [][]float64, columns []float64) []float64 {
+	n := len(z)
+	out, size := make([]float64, n*n), len(columns)/max(n, 1)
+	gram.Rows(gram.Block{Data: out, Rows: n, Cols: n, Stride: n}, gram.Block{Data: slices.Concat(z...), Rows: n, Cols: size, Stride: size}, gram.Block{Data: columns, Rows: n, Cols: size, Stride: size})
+	return out
 }
 
 // convexPart is the positive semidefinite part of the Hessian of f at a point, block by block; nil where that is 0 or not known.
@@ -362,7 +370,9 @@ func (b *basis) rotated(z [][]float64) [][]float64 {
 	for i := range z {
 		out[i] = make([]float64, len(z[i]))
 		for j, t := range z {
-			linalg.Axpy(out[i], b.axes.At(i, j), t)
+			if by := b.axes.At(i, j); by != 0 {
+				linalg.Axpy(out[i], by, t)
+			}
 		}
 	}
 	return out
@@ -399,6 +409,9 @@ func (b *basis) convexified(r []float64) (out []float64, least float64) {
 		if from == to {
 			continue
 		}
+		if least = 0; definite(whole, from, to, tolerance.HalfDigits) { // as it is
+			continue
+		}
 		block := mat.NewSymDense(to-from, nil)
 		block.CopySym(whole.SliceSym(from, to))
 		var eigen mat.EigenSym
@@ -407,7 +420,7 @@ func (b *basis) convexified(r []float64) (out []float64, least float64) {
 		}
 		values := eigen.Values(nil)
 		most := math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
-		if least = 0; values[0] < -tolerance.HalfDigits*most {
+		if values[0] < -tolerance.HalfDigits*most {
 			least = values[0]
 		}
 		var vectors mat.Dense
@@ -423,8 +436,11 @@ func (b *basis) convexified(r []float64) (out []float64, least float64) {
 			}
 		}
 	}
-	values, joined := linalg.Eigenvalues(whole)
-	joined = joined && values[0] >= 0
+	joined := b.normals == 0 || b.normals == n || definite(whole, 0, n, 0)
+	if !joined {
+		values, found := linalg.Eigenvalues(whole)
+		joined = found && values[0] >= 0
+	}
 	out = make([]float64, n*n)
 	for i := range n {
 		for j := range n {
@@ -434,6 +450,25 @@ func (b *basis) convexified(r []float64) (out []float64, least float64) {
 		}
 	}
 	return out, least
+}
+
+// definite reports that the eigenvalues of a part of a symmetric matrix, from one row to another, are positive, and no less than a share of the largest that they may be (a factor of Cholesky's takes a hundredth of what they do).
+func definite(whole *mat.SymDense, from, to int, share float64) bool {
+	n, most := to-from, 0.0
+	h := make([]float64, n*n)
+	for i := range n {
+		sum := 0.0
+		for j := range n {
+			h[i*n+j] = whole.At(from+i, from+j)
+			sum += math.Abs(h[i*n+j])
+		}
+		most = math.Max(most, sum)
+	}
+	for i := range n {
+		h[i*n+i] -= share * most
+	}
+	_, is := linalg.NewCholesky(n, h)
+	return is
 }
 
 // mayTie reports that x alone need not determine y.

@@ -30,17 +30,17 @@ type state struct {
 	first    float64 // the one that it began with
 	from     float64 // the size of what f reads at the start
 	penalty  elastic
-	kept     *point           // the one so far that violates the leader's constraints least
-	falls    bool             // a ray of the system itself was found
-	far      bool             // it has gone half of the way, in digits, to where it ends as one without end
-	hidden   float64          // the terms of the gradient that subproblems go by over those of the certificate, as it was last seen; 0 before
-	fine     bool             // derivatives are to be as exact as they can be: the end is near
-	vertices bool             // subproblems look at all vertices of the follower's multipliers: with those at hand there is no step from pt
-	hess     *sparse.CSR      // of the Lagrangian at pt; nil where it is not known
-	convex   *sparse.CSR      // the one that stands for it in subproblems
-	seen     *pieces.Examined // what was seen at pt; nil before
-	tied     bool             // x alone does not determine y next to pt
-	end      *reduced.State   // of the last subproblem in the leader's space
+	kept     *point             // the one so far that violates the leader's constraints least
+	falls    bool               // a ray of the system itself was found
+	far      bool               // it has gone half of the way, in digits, to where it ends as one without end
+	hidden   float64            // the terms of the gradient that subproblems go by over those of the certificate, as it was last seen; 0 before
+	fine     bool               // derivatives are to be as exact as they can be: the end is near
+	vertices bool               // subproblems look at all vertices of the follower's multipliers: with those at hand there is no step from pt
+	hess     *sparse.CSR        // of the Lagrangian at pt; nil where it is not known
+	made     func() *sparse.CSR // the one that stands for it in subproblems, see convex; nil where it is not known
+	seen     *pieces.Examined   // what was seen at pt; nil before
+	tied     bool               // x alone does not determine y next to pt
+	end      *reduced.State     // of the last subproblem in the leader's space
 }
 
 // From is the local solution that the follower's answer to x leads to.

@@ -36,7 +36,7 @@ func (v *Solver) subproblem(ctx context.Context, st *state, from *point, penalty
 	for j := range region.x {
 		region.x[j] = st.delta * v.unit[j]
 	}
-	hess := st.convex
+	hess := st.convex()
 	if st.tied && st.delta < st.first {
 		hess = v.dragged(st)
 	}
@@ -119,10 +119,10 @@ func (v *Solver) dragged(st *state) *sparse.CSR {
 	weight := linalg.NormInf(st.pt.grad) / (top * st.delta / st.first)
 	entries = append(entries, each.Below(p.Dy, func(j int) sparse.Entry { return sparse.Entry{Row: p.Dx + j, Col: p.Dx + j, Val: weight} })...)
 	drag := sparse.FromEntries(n, n, entries)
-	if st.convex == nil {
+	if st.convex() == nil {
 		return drag
 	}
-	return sparse.Add(1, st.convex, 1, drag)
+	return sparse.Add(1, st.convex(), 1, drag)
 }
 
 // multipliers are those of the Lagrangian that a subproblem ended with.

@@ -2,6 +2,7 @@ package system
 
 import (
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/reduced"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -19,9 +20,9 @@ func relaxed(p *problem.Problem) int {
 	return n
 }
 
-// byBlocks says that a system that is not linear is solved in the leader's space: the follower is strongly convex, and its blocks are small enough for dense factors each.
+// byBlocks says that a system that is not linear is solved in the leader's space: the follower is strongly convex, and its blocks are small enough for dense factors each, or its factors are sparse.
 func byBlocks(p *problem.Problem) bool {
-	return p.Facts.StrongConvexity > 0 && p.Integer == nil && p.Dx <= Largest && p.Dx*(p.Dy+p.Rows.Len()) <= tolerance.MostNumbers && p.LargestFollower() <= Largest
+	return p.Facts.StrongConvexity > 0 && p.Integer == nil && p.Dx <= Largest && p.Dx*(p.Dy+p.Rows.Len()) <= tolerance.MostNumbers && (p.LargestFollower() <= Largest || reduced.Sparse(p))
 }
 
 // inLeaderSpace says that the linearized systems of one that is not linear are.
