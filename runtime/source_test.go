@@ -103,7 +103,7 @@ func TestSource(t *testing.T) {
 	if err := os.WriteFile(list, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "run", "-overlay", list, "./internal/generated")
+	cmd := exec.Command("go", "run", "-ldflags=-s -w", "-overlay", list, "./internal/generated")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "same" {
 		t.Fatalf("%v\n%s", err, out)

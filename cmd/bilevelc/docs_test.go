@@ -178,7 +178,7 @@ func goRun(t *testing.T, root, file string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command("go", "run", path)
+	c := exec.Command("go", "run", "-ldflags=-s -w", path)
 	c.Dir = root
 	out, err := c.CombinedOutput()
 	if err != nil {
