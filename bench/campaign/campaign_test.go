@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"bilevelc/bench/campaign/truth"
@@ -103,5 +104,34 @@ func TestUnits(t *testing.T) {
 				t.Fatalf("seed %d: %v\n%s", seed, err, q.text())
 			}
 		}
+	}
+}
+
+// What a finding does not need is taken away: of programs whose text has an exponential one of an entry of each level without rows is left, and of systems
+// that read a row with two entries of y those.
+func TestReduce(t *testing.T) {
+	reduced := 0
+	for seed := range uint64(100) {
+		for _, c := range []struct {
+			s    *system
+			word string
+			most int // lines
+		}{{questions(seed)[0].system, "exp(", 9}, {drawSystem(seed), "y1 + y2 <=", 13}} {
+			if !strings.Contains(c.s.text(), c.word) {
+				continue
+			}
+			small, found := reduce(c.s, func(s *system) []finding {
+				if _, err := runtime.Compile("m.blv", s.text()); err == nil && strings.Contains(s.text(), c.word) {
+					return []finding{{Kind: c.word}}
+				}
+				return nil
+			})
+			if reduced++; found == nil || strings.Count(small.text(), "\n") > c.most {
+				t.Errorf("seed %d: %v\n%s", seed, found, small.text())
+			}
+		}
+	}
+	if reduced < 5 {
+		t.Errorf("only %d programs are reduced", reduced)
 	}
 }
