@@ -3,6 +3,7 @@ package certify
 import (
 	"math"
 	"math/big"
+	"slices"
 
 	"bilevelc/internal/each"
 	"bilevelc/internal/must"
@@ -10,7 +11,7 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// treeObjective is 1/2 z'Qz + c'z + k: f, or a constraint of the leader that is quadratic, <= 0.
+// treeObjective is 1/2 z'Qz + c'z + k: f, or a constraint of the leader that is quadratic, <= 0 or an equation.
 type treeObjective struct {
 	c       []coefficient // exact ones
 	konst   interval
@@ -34,13 +35,13 @@ func (o *treeObjective) noteRows() {
 	}
 }
 
-// plus is o with w >= 0 times another, which lacks w times as much to be convex.
+// plus is o with w times another, which lacks |w| times as much to be convex.
 func (o *treeObjective) plus(w float64, of *treeObjective) *treeObjective {
 	out := newTreeObjective(len(o.c))
 	for j := range o.c {
 		out.addC(j, o.c[j])
 		out.addC(j, of.c[j].times(w))
-		out.deficit[j] = up(o.deficit[j] + up(w*of.deficit[j]))
+		out.deficit[j] = up(o.deficit[j] + up(math.Abs(w)*of.deficit[j]))
 	}
 	out.konst = o.konst.add(point(w).mul(of.konst))
 	for i := range o.q {
@@ -61,14 +62,22 @@ func quadraticRow(p *problem.Problem, i int) bool {
 	return !f.AffineCoupled && i < len(f.DegreeCoupled) && f.DegreeCoupled[i] == 2
 }
 
+// quadraticSides is how many quadratic constraints the leader has, those of equations twice.
+func quadraticSides(p *problem.Problem) int {
+	n := len(p.X.Balls)
+	if p.Coupled != nil {
+		n += 2 * len(p.Coupled.Kind)
+	}
+	return n
+}
+
 // curvedClass holds that nothing keeps the leader's constraints that are not affine out of a proof.
 func curvedClass(p *problem.Problem) {
 	if p.Coupled == nil || p.Facts.AffineCoupled {
 		return
 	}
-	for i, kind := range p.Coupled.Kind {
+	for i := range p.Coupled.Kind {
 		must.Be(i < len(p.Facts.DegreeCoupled) && p.Facts.DegreeCoupled[i] <= 2, "a constraint of the upper level is not quadratic")
-		must.Be(p.Facts.DegreeCoupled[i] < 2 || kind != problem.Equal, "an equation of the upper level is not affine")
 	}
 }
 
@@ -127,17 +136,75 @@ func (t *treeModel) balls() {
 	}
 }
 
-// withCurved sets the objective of a leaf: f, where it is not empty, with multiples of constraints that are not affine.
+// treeSide is a quadratic constraint of the leader, or the other sign of an equation.
+type treeSide struct {
+	Curved  int  `json:"curved"`
+	Negated bool `json:"negated"`
+}
+
+// treeSides are a constraint of the leader with the squares that a proof adds to it, and the same for the other sign of an equation; nil where a leaf has not asked for it.
+type treeSides [2]*treeObjective
+
+// withSquares is a constraint, or its other side, with the squares that the proof adds: shown to be convex, but for its deficit.
+func (t *treeModel) withSquares(i int, negated bool) *treeObjective {
+	of := &t.sides[i][0]
+	if negated {
+		of = &t.sides[i][1]
+	}
+	if *of == nil {
+		sign := 1.0
+		if negated {
+			sign = -1
+		}
+		plain := newTreeObjective(t.n).plus(sign, t.constraints[i])
+		if slices.Contains(t.dual, treeSide{i, negated}) {
+			t.cancel(plain)
+			plain.noteRows()
+		}
+		with := newTreeObjective(t.n).plus(1, plain)
+		for k := range t.squares {
+			if s := &t.squares[k]; s.Curved != nil && *s.Curved == i && s.Negated == negated {
+				with.addSquare(s)
+			}
+		}
+		with.noteRows()
+		err := must.Try(func() { with.convexity(plain.q, t.lo, t.hi) })
+		must.Be(err == nil, "of a constraint of the upper level: %w", err)
+		*of = with
+	}
+	return *of
+}
+
+// withCurved sets the objective of a leaf: f, where it is not empty, with multiples of constraints that are not affine, and how many times it has each square.
 func (l *treeLeaf) withCurved(v *sparseVector) {
 	t := l.t
 	l.of = &t.treeObjective
 	if l.empty {
 		l.of = l.nothing
 	}
-	for i, w := range v.dense("curved", len(t.constraints)) {
+	weights := v.dense("curved", len(t.constraints))
+	for i, w := range weights {
 		if w != 0 {
-			must.Be(t.constraints[i] != nil && w > 0, "curved: %v at place %d of %d", w, i, len(t.constraints))
-			l.of = l.of.plus(w, t.constraints[i])
+			must.Be(t.constraints[i] != nil && (w > 0 || t.equation(i)), "curved: %v at place %d of %d", w, i, len(t.constraints))
+			l.of = l.of.plus(math.Abs(w), t.withSquares(i, w < 0))
 		}
 	}
+	for k := range t.squares {
+		switch s := &t.squares[k]; {
+		case s.Curved != nil:
+			l.times[k] = math.Abs(weights[*s.Curved])
+			if weights[*s.Curved] < 0 != s.Negated {
+				l.times[k] = 0
+			}
+		case l.empty:
+			l.times[k] = 0
+		default:
+			l.times[k] = 1
+		}
+	}
+}
+
+// equation reports that quadratic constraint i of the leader is one.
+func (t *treeModel) equation(i int) bool {
+	return t.p.Coupled != nil && i < len(t.p.Coupled.Kind) && t.p.Coupled.Kind[i] == problem.Equal
 }

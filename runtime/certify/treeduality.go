@@ -7,35 +7,39 @@ import (
 	"bilevelc/internal/each"
 )
 
-// duality adds to f what vanishes at every point of the system, whatever the weights k and w are,
+// duality cancels products of f where the proof says so.
+func (t *treeModel) duality(a *treeAdded) {
+	if a.duality {
+		t.cancel(&t.treeObjective)
+	}
+}
+
+// cancel adds to f, or to a constraint of the leader, what vanishes at every point of the system, whatever the weights k and w are,
 //
 //	sum_j k_j y_j (H y + G x + q - B'lambda)_j + sum_i w_i lambda_i (b + B y - A x)_i,
 //
 // with those that cancel its products of x, y and lambda where they can be. Weights are rational numbers, so that what cancels does so exactly.
 //
 // Entries of x that X fixes are numbers, and their products linear.
-func (t *treeModel) duality(a *treeAdded) {
-	if !a.duality {
-		return
-	}
+func (t *treeModel) cancel(o *treeObjective) {
 	fixed := t.p.Fixed()
 	for c, v := range fixed {
 		if !math.IsNaN(v) {
-			t.settle(c, v)
+			o.settle(c, v)
 		}
 	}
-	k, w := t.weights(fixed)
+	k, w := t.weights(o, fixed)
 	both := func(i, j int, weight *big.Rat, v float64) {
 		if v == 0 || weight.Sign() == 0 {
 			return
 		}
 		of := exactly(weight).times(v)
 		if j < t.nx && !math.IsNaN(fixed[j]) {
-			t.addC(i, of.times(fixed[j]))
+			o.addC(i, of.times(fixed[j]))
 			return
 		}
-		t.addQ(i, j, of)
-		t.addQ(j, i, of)
+		o.addQ(i, j, of)
+		o.addQ(j, i, of)
 	}
 	lambda := t.nx + t.ny
 	for j := range t.ny {
@@ -48,7 +52,7 @@ func (t *treeModel) duality(a *treeAdded) {
 		for c := range t.nx {
 			both(t.nx+j, c, k[j], t.g[c][j])
 		}
-		t.addC(t.nx+j, exactly(k[j]).times(t.linearG[j]))
+		o.addC(t.nx+j, exactly(k[j]).times(t.linearG[j]))
 	}
 	for i := range t.m {
 		for j, v := range t.p.Rows.B.Entries(i) {
@@ -57,7 +61,7 @@ func (t *treeModel) duality(a *treeAdded) {
 		for c, v := range t.p.Rows.A.Entries(i) {
 			both(lambda+i, c, w[i], -v)
 		}
-		t.addC(lambda+i, exactly(w[i]).times(t.p.Rows.Rhs[i]))
+		o.addC(lambda+i, exactly(w[i]).times(t.p.Rows.Rhs[i]))
 	}
 }
 
@@ -92,7 +96,7 @@ func enclosure(r *big.Rat) interval {
 
 // weights are k (len ny) and w (len m): what products with x say of them, of entries that are not binary before those that are, and from these along the rows; what these determine up to a constant only is the least that is
 // not negative for y.
-func (t *treeModel) weights(fixed []float64) (k, w []*big.Rat) {
+func (t *treeModel) weights(o *treeObjective, fixed []float64) (k, w []*big.Rat) {
 	lambda := t.nx + t.ny
 	have := make([]*big.Rat, t.ny+t.m)
 	var queue []int
@@ -105,7 +109,7 @@ func (t *treeModel) weights(fixed []float64) (k, w []*big.Rat) {
 	// over is -(the coefficient of f)/coef.
 	over := func(i, j int, coef float64) *big.Rat {
 		v := new(big.Rat)
-		for _, e := range t.q[i] {
+		for _, e := range o.q[i] {
 			if e.col != j {
 				continue
 			}

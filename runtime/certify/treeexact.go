@@ -54,7 +54,7 @@ func (l *treeLeaf) exactly(of []int) {
 			}
 		}
 		for k, s := range l.t.squares {
-			known = known && (l.empty && l.v[k].zero() || !slices.Contains(s.Of.At, j))
+			known = known && (l.times[k] == 0 && l.v[k].zero() || !slices.Contains(s.Of.At, j))
 		}
 		return out
 	}

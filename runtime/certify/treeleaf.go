@@ -56,7 +56,7 @@ type treeWeights struct {
 	Duality      *sparseVector `json:"duality,omitempty"`
 	Slopes       *sparseVector `json:"slopes,omitempty"`
 	Along        *sparseVector `json:"along,omitempty"` // of the ranges of directions: of any sign
-	// Curved are multiples >= 0 of the leader's quadratic constraints c <= 0 that f has in addition on this leaf: coupled ones, then balls of X.
+	// Curved are multiples of the leader's quadratic constraints that f has in addition on this leaf, >= 0 where these are c <= 0: coupled ones, then balls of X.
 	Curved *sparseVector `json:"curved,omitempty"`
 }
 
@@ -66,6 +66,7 @@ type treeLeaf struct {
 	side   []int8 // of each row of the lower level: 0 where it is open
 	lo, hi []float64
 	along  []interval // the range of each direction
+	times  []float64  // how many times the objective has its square
 	boxes  []slopeBox // of the slopes
 	ranged *treeRange // the one that is being checked
 	undo   []func()   // restore what branches and ranges changed, the last ones last
@@ -88,7 +89,7 @@ func newTreeLeaf(t *treeModel) *treeLeaf {
 		l.w[k] = make([]interval, t.rows[k].Rows)
 	}
 	l.along = each.Of(t.squares, func(s treeSquare) interval { return s.over(t.lo, t.hi) })
-	l.v = make([]interval, len(l.along))
+	l.v, l.times = make([]interval, len(l.along)), make([]float64, len(l.along))
 	l.boxes = t.slopeBoxes()
 	return l
 }
@@ -208,10 +209,7 @@ func (l *treeLeaf) reduce() {
 		}
 	}
 	for k, s := range l.t.squares {
-		v := l.v[k]
-		if !l.empty {
-			v = v.add(l.slope(k))
-		}
+		v := l.v[k].add(l.slope(k))
 		if v.zero() {
 			continue
 		}
@@ -240,7 +238,7 @@ func (l *treeLeaf) bound() float64 {
 		if r.lo > r.hi {
 			return math.Inf(1)
 		}
-		must.Be(l.empty || r.finite(), "direction %d has no range", k)
+		must.Be(l.times[k] == 0 || r.finite(), "direction %d has no range", k)
 	}
 	l.complete()
 	sum := l.sum()
@@ -284,8 +282,8 @@ func (l *treeLeaf) sum() interval {
 		sum = sum.sub(point(0.5).mul(point(lack).mul(away.mul(away))))
 	}
 	for k, s := range t.squares {
-		if !l.empty {
-			sum = sum.add(point(s.Weight).mul(point(l.along[k].lo).mul(point(l.along[k].hi))))
+		if l.times[k] > 0 {
+			sum = sum.add(point(l.times[k]).mul(point(s.Weight)).mul(point(l.along[k].lo).mul(point(l.along[k].hi))))
 		}
 		if !l.v[k].zero() {
 			sum = sum.add(l.v[k].mul(l.along[k]))
@@ -306,9 +304,12 @@ func (l *treeLeaf) sum() interval {
 	return sum
 }
 
-// slope is that of the secant of direction k: f has -slope w.
+// slope is that of the secant of direction k: the objective has -slope w.
 func (l *treeLeaf) slope(k int) interval {
-	return point(l.t.squares[k].Weight).mul(point(l.along[k].lo).add(point(l.along[k].hi)))
+	if l.times[k] == 0 {
+		return interval{}
+	}
+	return point(l.times[k]).mul(point(l.t.squares[k].Weight)).mul(point(l.along[k].lo).add(point(l.along[k].hi)))
 }
 
 // integer reports whether entry j of x takes whole numbers only.

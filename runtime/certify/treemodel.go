@@ -39,8 +39,10 @@ type treeModel struct {
 	sense        [treeKinds]float64 // 1 for rows >= their sides, -1 for rows <=
 	lo, hi       []float64          // boxes: of x, of lambda, and what rows make of them
 	treeObjective
-	constraints []*treeObjective // of the leader, convex: coupled ones (nil where they are rows), then the balls of X
-	squares     []treeSquare     // what Q has more than f, twice
+	constraints []*treeObjective // of the leader: coupled ones (nil where they are rows), then the balls of X
+	sides       []treeSides      // of these
+	dual        []treeSide       // those whose products strong duality cancels
+	squares     []treeSquare     // what Q, or a side, has more than f or the constraint, twice
 	plain       [][]treeEntry    // of f, where Q has more or less
 	base        int              // columns without those of products
 	lift        *treeLift
@@ -53,12 +55,14 @@ type treeModel struct {
 	partOf  []int   // the part of each
 }
 
-// treeSquare is a multiple of the square of w = v'z that a proof adds to f, and takes away again as the secant over the range of w.
+// treeSquare is a multiple of the square of w = v'z that a proof adds to f, or to a constraint of the leader, and takes away again as the secant over the range of w.
 type treeSquare struct {
-	Weight float64       `json:"weight"`
-	Of     *sparseVector `json:"of"`
-	Lo     *float64      `json:"lo"` // a range that holds that of w over the boxes; infinite where absent
-	Hi     *float64      `json:"hi"`
+	Weight  float64       `json:"weight"`
+	Of      *sparseVector `json:"of"`
+	Curved  *int          `json:"curved"`  // the constraint, among coupled ones and then the balls of X; absent: f
+	Negated bool          `json:"negated"` // of an equation: the other sign of it
+	Lo      *float64      `json:"lo"`      // a range that holds that of w over the boxes; infinite where absent
+	Hi      *float64      `json:"hi"`
 }
 
 // over is a range that holds w for z in boxes: the proof's, made larger where that is less.
@@ -141,8 +145,6 @@ func newTreeModel(p *problem.Problem) *treeModel {
 			continue
 		}
 		c.noteRows()
-		err := must.Try(func() { c.convexity(nil, t.lo, t.hi) })
-		must.Be(err == nil, "of a constraint of the upper level: %w", err)
 	}
 	return t
 }
@@ -169,6 +171,7 @@ func (t *treeModel) of(a *treeAdded) *treeModel {
 		}
 		out.constraints = append(out.constraints, c)
 	}
+	out.sides, out.dual = make([]treeSides, len(out.constraints)), a.dual
 	lo, hi := everywhere(out.n - t.base)
 	out.lo, out.hi = slices.Concat(t.lo, lo), slices.Concat(t.hi, hi)
 	for _, add := range []func(*treeAdded){out.addInterior, out.addProducts, out.addSlopes, out.addChoices, out.addStrong, out.duality, out.takeProducts, out.addSquares} {
@@ -210,10 +213,7 @@ func treeColumns(p *problem.Problem) int { return p.Dx + p.Dy + p.Rows.Len() + p
 // longestLine is how many bytes a line of a proof of a problem has at most: a place and a double, 40 bytes, for each column, row and direction, and for slopes of an interior in each entry of x, and the words.
 func longestLine(p *problem.Problem) int {
 	n := 2*treeColumns(p) + (1+p.Dx)*(p.Dy+p.Rows.Len()) + len(p.X.Kind) + p.X.Extended.Len()
-	if p.Coupled != nil {
-		n += 2 * len(p.Coupled.Kind)
-	}
-	n += len(p.X.Balls)
+	n += quadraticSides(p)
 	return 1<<10 + 40*n
 }
 
@@ -224,15 +224,23 @@ func (t *treeModel) addSquares(a *treeAdded) {
 	}
 	t.squares = a.squares
 	t.keep()
-	for k, s := range a.squares {
-		what := fmt.Sprintf("direction %d", k)
+	for k := range a.squares {
+		s, what := &a.squares[k], fmt.Sprintf("direction %d", k)
 		must.Be(s.Weight > 0 && !math.IsInf(s.Weight, 1) && s.Of != nil, "%s has the weight %v and no vector", what, s.Weight)
 		s.Of.dense(what, t.n)
-		for a, i := range s.Of.At {
-			left := num(2).times(s.Weight).times(s.Of.Val[a])
-			for b, j := range s.Of.At {
-				t.addQ(i, j, left.times(s.Of.Val[b]))
-			}
+		must.Be(s.Curved == nil || *s.Curved >= 0 && *s.Curved < len(t.constraints) && t.constraints[*s.Curved] != nil, "%s is of no quadratic constraint", what)
+		if s.Curved == nil {
+			t.addSquare(s)
+		}
+	}
+}
+
+// addSquare adds a square to Q.
+func (o *treeObjective) addSquare(s *treeSquare) {
+	for a, i := range s.Of.At {
+		left := num(2).times(s.Weight).times(s.Of.Val[a])
+		for b, j := range s.Of.At {
+			o.addQ(i, j, left.times(s.Of.Val[b]))
 		}
 	}
 }

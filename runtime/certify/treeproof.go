@@ -45,9 +45,13 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //
 // the digest being that of the model and data that the proof is of (it must be the one given, where that is not ""), and duality saying that the bounds are
 // those of f with its products of x, y and lambda cancelled by strong duality. All but the version may
-// be absent. Lines for the squares that make an f convex that is not may come next, and direction k is the k-th of them:
+// be absent. Lines for the squares that make an f convex that is not may come next, or a constraint of the leader ("curved": its place; "negated": the other sign of an equation), and direction k is the k-th of them:
 //
 //	{"concave": {"weight": s, "of": {..}, "lo": l, "hi": u}}   s > 0, and a vector v over the columns: with w = v'z in [l, u], -s w^2 >= s (l u - (l + u) w)
+//
+// So may lines for constraints of the leader with their products of x, y and lambda cancelled by strong duality:
+//
+//	{"dual": {"curved": i, "negated": true}}
 //
 // So may lines for points inside of the constraints of parts of the lower level, which bound multipliers and y (treeInterior):
 //
@@ -82,7 +86,7 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //	{"bound": {..}}         a leaf, with weights that bound f there
 //	{"empty": {..}}         a leaf, with weights that show that it has no point
 //
-// A leaf may have multiples >= 0 of the leader's convex quadratic constraints beside f ("curved").
+// A leaf may have multiples of the leader's quadratic constraints beside f ("curved"), >= 0 but of equations.
 //
 // Where f is a sum, there may be a tree for each of its parts, each behind a line of its own and with squares, products and rows of its own behind that. Every column is in one of the parts, and
 // f has no products of columns of different ones, so that it is the sum of its terms in each (its constant is the first one's), and at least the sum of their bounds; or one of the trees shows that
@@ -149,7 +153,7 @@ func (t *TreeVerifier) next(line []byte) {
 		return
 	case v.leaf == nil:
 		v.open()
-		t.most = longestLine(v.p) + 40*v.added.lift.room()
+		t.most = longestLine(v.p) + 40*(v.added.lift.room()+len(v.added.squares))
 	}
 	v.take(&next)
 }
@@ -216,8 +220,10 @@ func (v *treeVerification) add(next *treeLine) {
 		listed(&a.interiors, next.Interior, p.Dy, "interiors than entries of y")
 	case next.Choice != nil:
 		listed(&a.choices, next.Choice, p.Rows.Len(), "choices than rows")
+	case next.Dual != nil:
+		listed(&a.dual, next.Dual, quadraticSides(p), "constraints than there are")
 	case next.Concave != nil:
-		listed(&a.squares, next.Concave, treeColumns(p), "directions than columns")
+		listed(&a.squares, next.Concave, treeColumns(p)*(1+quadraticSides(p)), "directions than columns")
 	case next.Product != nil:
 		listed(&a.lift.products, next.Product, p.Dx*(p.Rows.Len()+p.Dy), "products than pairs of factors")
 	case next.Slope != nil:
@@ -274,6 +280,7 @@ type treeAdded struct {
 	interiors []treeInterior
 	choices   []treeChoice
 	squares   []treeSquare
+	dual      []treeSide
 	lift      *treeLift
 	lines     int
 }
@@ -437,6 +444,7 @@ type treeLine struct {
 	Part     *treePart        `json:"part"`
 	Choice   *treeChoice      `json:"choice"`
 	Concave  *treeSquare      `json:"concave"`
+	Dual     *treeSide        `json:"dual"`
 	Interior *treeInterior    `json:"interior"`
 	Product  *treeProduct     `json:"product"`
 	Slope    *treeCoefficient `json:"slope"`
@@ -445,12 +453,12 @@ type treeLine struct {
 
 // adds reports whether it is a line before a tree, other than one of a part.
 func (l *treeLine) adds() bool {
-	return l.Interior != nil || l.Choice != nil || l.Concave != nil || l.Product != nil || l.Slope != nil || l.Strong != nil
+	return l.Interior != nil || l.Choice != nil || l.Concave != nil || l.Dual != nil || l.Product != nil || l.Slope != nil || l.Strong != nil
 }
 
 // count is how many things the line says.
 func (l *treeLine) count() (n int) {
-	for _, is := range [...]bool{l.Pair != nil, l.Option != nil, l.Choice != nil, l.Entry != nil, l.Along != nil, l.Bound != nil, l.Empty != nil, l.Part != nil, l.Interior != nil, l.Concave != nil, l.Product != nil, l.Slope != nil, l.Strong != nil, l.Range != nil} {
+	for _, is := range [...]bool{l.Pair != nil, l.Option != nil, l.Choice != nil, l.Entry != nil, l.Along != nil, l.Bound != nil, l.Empty != nil, l.Part != nil, l.Interior != nil, l.Concave != nil, l.Dual != nil, l.Product != nil, l.Slope != nil, l.Strong != nil, l.Range != nil} {
 		if is {
 			n++
 		}

@@ -26,6 +26,7 @@ type treeCase struct {
 	f, coupled *polynomial // of x, y and the multipliers that F reads; the constraint of the leader is the second one <= 0 (nil: there is none)
 	squares    []treeSquare
 	duality    bool
+	dual       []treeSide
 	points     []systemPoint
 }
 
@@ -108,20 +109,31 @@ func randomTreeCase(rng *rand.Rand) *treeCase {
 	}
 	n := nx + p.AnswerLen()
 	f := newPolynomial(n)
-	if one(3) {
+	quadratic := one(3)
+	if quadratic || one(4) {
 		p.Coupled = &problem.Coupled{Kind: []problem.Kind{problem.AtMost}, Name: []string{"c"}, Weight: []float64{1}}
 		c.coupled = newPolynomial(n)
 		for k := range nx + ny {
 			c.coupled.l[k] = whole(1)
 		}
 		c.coupled.k = whole(2)
-		if one(2) {
+		if quadratic {
 			p.Facts.AffineCoupled, p.Facts.DegreeCoupled = false, []int{2}
 			for k := range nx + ny {
-				c.coupled.set(k, k, float64(rng.IntN(3)))
+				if c.coupled.set(k, k, float64(rng.IntN(3))); one(2) {
+					c.coupled.set(k, k, -c.square(rng, k, new(0)))
+				}
 			}
 			if one(2) {
 				c.coupled.set(0, nx, whole(1))
+			}
+			if one(4) {
+				p.Coupled.Kind[0] = problem.Equal
+			}
+			for _, negated := range []bool{false, true} {
+				if one(2) {
+					c.dual = append(c.dual, treeSide{0, negated})
+				}
 			}
 		}
 	}
@@ -132,20 +144,7 @@ func randomTreeCase(rng *rand.Rand) *treeCase {
 		case 0:
 			f.set(k, k, float64(rng.IntN(3)))
 		case 1: // not convex but for a square
-			s := float64(1 + rng.IntN(2))
-			f.set(k, k, -s)
-			lo, hi := whole(2), whole(2)
-			if one(6) { // it is not
-				break
-			}
-			c.squares = append(c.squares, treeSquare{Weight: s / 2 * []float64{1, 1, 1, 2, 0.9}[rng.IntN(5)], Of: &sparseVector{At: []int{k}, Val: []float64{1}}, Lo: &lo, Hi: &hi})
-			square := &c.squares[len(c.squares)-1]
-			switch rng.IntN(6) { // a range without an end
-			case 0:
-				square.Lo = nil
-			case 1:
-				square.Hi = nil
-			}
+			f.set(k, k, -c.square(rng, k, nil))
 		}
 	}
 	if c.duality { // products that strong duality cancels, with weights that are no doubles
@@ -189,6 +188,24 @@ func randomTreeCase(rng *rand.Rand) *treeCase {
 	}
 	c.enumerate()
 	return c
+}
+
+// square is a coefficient that column k has a square for, in most cases, of f or of a constraint.
+func (c *treeCase) square(rng *rand.Rand, k int, of *int) float64 {
+	s := float64(1 + rng.IntN(2))
+	lo, hi := float64(rng.IntN(5)-2), float64(rng.IntN(5)-2)
+	if rng.IntN(6) == 0 { // it has none
+		return s
+	}
+	square := treeSquare{Weight: s / 2 * []float64{1, 1, 1, 2, 0.9}[rng.IntN(5)], Of: &sparseVector{At: []int{k}, Val: []float64{1}}, Curved: of, Negated: of != nil && rng.IntN(4) == 0, Lo: &lo, Hi: &hi}
+	switch rng.IntN(6) { // a range without an end
+	case 0:
+		square.Lo = nil
+	case 1:
+		square.Hi = nil
+	}
+	c.squares = append(c.squares, square)
+	return s
 }
 
 // enumerate lists points at x on a grid.
@@ -242,7 +259,7 @@ func (c *treeCase) answers(x, y, lambda []float64) {
 		return
 	}
 	answer := c.p.Answer(y, lambda)
-	if c.coupled != nil && formula(c.coupled.ValueGrad).Value(x, answer[:len(answer)-1]) > 0 {
+	if c.coupled != nil && c.p.Coupled.Kind[0].Over(formula(c.coupled.ValueGrad).Value(x, answer[:len(answer)-1])) > 0 {
 		return
 	}
 	s := systemPoint{x: x, y: y, lambda: lambda, value: c.p.F.Value(x, answer)}
@@ -351,9 +368,13 @@ func TestTheBestWeightsShowNothingFalse(t *testing.T) {
 			text, _ := json.Marshal(map[string]treeSquare{"concave": s})
 			fmt.Fprintf(&lines, "%s\n", text)
 		}
+		for _, s := range c.dual {
+			text, _ := json.Marshal(map[string]treeSide{"dual": s})
+			fmt.Fprintf(&lines, "%s\n", text)
+		}
 		var model *treeModel
 		if err := must.Try(func() {
-			model = newTreeModel(c.p).of(&treeAdded{duality: c.duality, squares: c.squares, lift: &treeLift{}})
+			model = newTreeModel(c.p).of(&treeAdded{duality: c.duality, squares: c.squares, dual: c.dual, lift: &treeLift{}})
 			model.convexity(model.plain, model.lo, model.hi)
 		}); err != nil {
 			refused[err.Error()]++

@@ -3,6 +3,9 @@ package kkt
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
@@ -10,14 +13,17 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// Curved is a convex quadratic constraint of the leader, 1/2 z'Hess z + Lin'z + Const <= 0 in the model's units: constraint Coupled of
-// problem.Coupled, or |x - center|^2 <= radius^2 of ball Ball of X; the other is -1.
+// Curved is a quadratic constraint of the leader, 1/2 z'Hess z + Lin'z + Const <= 0 in the model's units: constraint Coupled of
+// problem.Coupled, of an equation also Negated (>= 0), or |x - center|^2 <= radius^2 of ball Ball of X; Ball or Coupled is -1.
 type Curved struct {
 	Coupled, Ball int
+	Negated       bool
+	// Dual says that the quadratic is without the products of x, y and lambda, by strong duality: it is the constraint's function at every feasible point of the system, and convex, which that is not.
+	Dual bool
 	sparse.Quadratic
 }
 
-// AppliesCurved is Applies where convex quadratic constraints of the leader are allowed.
+// AppliesCurved is Applies where quadratic constraints of the leader are allowed.
 func AppliesCurved(p *problem.Problem) string {
 	switch {
 	case !p.Facts.JointlyQuadratic:
@@ -25,18 +31,15 @@ func AppliesCurved(p *problem.Problem) string {
 	case p.Coupled == nil || p.Facts.AffineCoupled:
 		return ""
 	}
-	for i, kind := range p.Coupled.Kind {
-		switch {
-		case i >= len(p.Facts.DegreeCoupled) || p.Facts.DegreeCoupled[i] > 2:
+	for i := range p.Coupled.Kind {
+		if i >= len(p.Facts.DegreeCoupled) || p.Facts.DegreeCoupled[i] > 2 {
 			return "a constraint of the upper level is not quadratic"
-		case p.Facts.DegreeCoupled[i] == 2 && kind == problem.Equal:
-			return "an equation of the upper level is not affine"
 		}
 	}
 	return ""
 }
 
-// NewCurved is New for a problem whose leader has convex quadratic constraints: they are no rows of the relaxation, but Curved. The box of an entry of x in a ball is that of the
+// NewCurved is New for a problem whose leader has quadratic constraints: they are no rows of the relaxation, but Curved. The box of an entry of x in a ball is that of the
 // ball. why says, in words, what keeps the problem out.
 func NewCurved(p *problem.Problem) (s *System, why string, err error) {
 	defer must.Catch(&err)
@@ -58,19 +61,32 @@ func NewCurved(p *problem.Problem) (s *System, why string, err error) {
 		return s, "", nil
 	}
 	must.Do(s.readCurved())
-	for _, c := range s.Curved {
+	for k := range s.Curved {
+		c := &s.Curved[k]
 		if !Semidefinite(c.Hess) {
-			return nil, "a constraint of the upper level is not convex", nil
+			if left, _ := s.strongDuality(&c.Quadratic); left != nil && Semidefinite(left.Hess) {
+				c.Dual, c.Quadratic = true, *left
+			}
 		}
-		s.shorten(&c)
+		s.shorten(c)
 	}
 	return s, "", nil
+}
+
+// negated is the constraint that the other sign of the function makes.
+func (c *Curved) negated() Curved {
+	out := *c
+	out.Negated, out.Const, out.Lin = true, -c.Const, slices.Clone(c.Lin)
+	floats.Scale(-1, out.Lin)
+	out.Hess = c.Hess.Clone()
+	floats.Scale(-1, out.Hess.Val)
+	return out
 }
 
 // shorten makes the units of the columns that a constraint is curved in no longer than where its terms are alike: its tangents are rows next to which those of the relaxation may be small.
 func (s *System) shorten(c *Curved) {
 	for j, a := range c.Lin {
-		if h := c.Hess.At(j, j); h != 0 {
+		if h := math.Abs(c.Hess.At(j, j)); h != 0 {
 			s.shortenUnit(j, math.Sqrt(math.Max(math.Abs(c.Const), a*a/h)/h))
 		}
 	}
@@ -132,6 +148,9 @@ func (s *System) readCurved() error {
 		}
 		c.Hess = symmetric(sparse.FromEntries(s.N, s.N, entries))
 		s.Curved = append(s.Curved, c)
+		if s.P.Coupled.Kind[i] == problem.Equal {
+			s.Curved = append(s.Curved, c.negated())
+		}
 	}
 	for k, b := range s.P.X.Balls {
 		c := Curved{Coupled: -1, Ball: k, Quadratic: sparse.Quadratic{Lin: make([]float64, s.N), Const: -b.Radius * b.Radius}}

@@ -65,10 +65,15 @@ func (p *plunger) options(n *node, z []float64) []option {
 		}
 	}
 	if c := p.s.concave; c != nil {
-		lo, hi := p.ranges(n)
+		in, at := p.ranges(n), c.at(z)
 		least := tolerance.Sign * p.s.terms(&candidate{z: z})
-		for d := range c.V {
-			if t := c.lack(d, lo[d], hi[d], z); t > least {
+		for d, of := range c.Of {
+			if of >= 0 && p.s.over(of, z, at) == 0 {
+				continue
+			} else if of >= 0 {
+				least = tolerance.Sign * p.s.curved[of].Terms(z)
+			}
+			if t := c.lack(d, in.lo[d], in.hi[d], z); t > least {
 				all = append(all, option{k: p.s.directions() + d, distance: [2]float64{t, t}})
 			}
 		}
@@ -92,9 +97,10 @@ func (p *plunger) widest(n *node) int {
 		return -1
 	}
 	best, most := -1, 0.0
-	lo, hi := p.ranges(n)
+	in := p.ranges(n)
 	for d := range c.V {
-		if t := c.Weight[d] * (hi[d] - lo[d]) * (hi[d] - lo[d]); t > most && hi[d]-lo[d] > tolerance.Target*(1+math.Abs(lo[d])+math.Abs(hi[d])) {
+		lo, hi := in.lo[d], in.hi[d]
+		if t := c.Weight[d] * (hi - lo) * (hi - lo); t > most && hi-lo > tolerance.Target*(1+math.Abs(lo)+math.Abs(hi)) {
 			best, most = p.s.directions()+d, t
 		}
 	}

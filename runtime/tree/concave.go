@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -14,7 +16,7 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// concave splits an f that is not convex: with the eigenvectors V_k of its Hessian that have negative eigenvalues and w_k = V_k'z,
+// concave splits an f that is not convex, and each constraint of the leader that is not: with the eigenvectors V_k of its Hessian that have negative eigenvalues and w_k = V_k'z,
 //
 //	f(z) = convex(z) - sum of Weight_k w_k^2,
 //
@@ -24,8 +26,9 @@ import (
 type concave struct {
 	Weight []float64   `json:"weight"`
 	V      [][]float64 `json:"v"`
-	Lo, Hi []float64   `json:"-"` // what the columns' boxes say of w; may be infinite
-	plain  *sparse.CSR // the Hessian of f
+	Of     []int       `json:"of"` // the constraint, in ascending order; -1 for f
+	Lo, Hi []float64   `json:"-"`  // what the columns' boxes say of w; may be infinite
+	plain  *sparse.CSR // the Hessian of f; nil where its own is convex
 }
 
 // columns are those that a quadratic reads.
@@ -33,50 +36,62 @@ func columns(q *sparse.CSR) (at []int) {
 	return each.WhereBelow(q.Rows, q.Reads)
 }
 
-// newConcave splits the quadratic q, by the eigenvectors of it in units of `length`, one for each of its columns; nil where they are not found. A secant lacks the
+// add splits the quadratic q, of f or of a constraint, by the eigenvectors of its connected parts in units of `length`, one for each column of all; it reports whether they were found. A secant lacks the
 // square of its direction's range, to which columns are to add alike: eigenvectors that add one of range 1 to one of range 1000 would have the range of the second for both.
-func newConcave(q *sparse.CSR, box *activeset.Bounds, length []float64) *concave {
-	at := columns(q)
-	n := len(at)
-	if n == 0 { // what it has is below all numbers in these units
-		return nil
-	}
-	dense := mat.NewSymDense(n, nil)
-	for a, i := range at {
-		for b, j := range at[:a+1] {
-			dense.SetSym(a, b, q.At(i, j)*length[a]*length[b])
+func (c *concave) add(of int, q *sparse.CSR, box *activeset.Bounds, length []float64) bool {
+	var parts [][]int
+	for _, part := range sparse.Apart(q, nil) {
+		if q.Reads(part[0]) {
+			parts = append(parts, part)
 		}
 	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(dense, true) {
-		return nil
-	}
-	values := eigen.Values(nil)
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	top := linalg.NormInf(values)
-	c := &concave{plain: q}
-	for k, value := range values {
-		if value > tolerance.Sign*top {
-			break // in ascending order
-		}
-		v, free := make([]float64, q.Rows), false
+	eigen, top := make([]mat.EigenSym, len(parts)), 0.0
+	for n, at := range parts {
+		dense := mat.NewSymDense(len(at), nil)
 		for a, i := range at {
-			if t := vectors.At(a, k); math.Abs(t) > 0x1p-50 { // rounding of a unit vector
-				v[i] = t / length[a]
-				free = free || math.IsInf(box.Lo[i], 0) || math.IsInf(box.Hi[i], 0)
+			for b, j := range at[:a+1] {
+				dense.SetSym(a, b, q.At(i, j)*length[i]*length[j])
 			}
 		}
-		// What is flat must be shown to be flat: a box does that for a proof, else the direction has a secant of its own.
-		if value >= -tolerance.Sign*top && !free {
-			continue
+		if !eigen[n].Factorize(dense, true) {
+			return false
 		}
-		// The convex part keeps a little curvature along v, that rounding does not make it concave.
-		c.Weight = append(c.Weight, (max(0, -value)+tolerance.Sign*top)/2)
-		c.V = append(c.V, v)
+		top = max(top, linalg.NormInf(eigen[n].Values(nil)))
 	}
-	c.boxes(box)
-	return c
+	for n, at := range parts {
+		var vectors mat.Dense
+		eigen[n].VectorsTo(&vectors)
+		for k, value := range eigen[n].Values(nil) {
+			if value > tolerance.Sign*top {
+				break // in ascending order
+			}
+			v, free := make([]float64, q.Rows), false
+			for a, i := range at {
+				if t := vectors.At(a, k); math.Abs(t) > 0x1p-50 { // rounding of a unit vector
+					v[i] = t / length[i]
+					free = free || math.IsInf(box.Lo[i], 0) || math.IsInf(box.Hi[i], 0)
+				}
+			}
+			// What is flat must be shown to be flat: a box does that for a proof, else the direction has a secant of its own.
+			if value >= -tolerance.Sign*top && !free {
+				continue
+			}
+			// The convex part keeps a little curvature along v, that rounding does not make it concave.
+			c.Weight = append(c.Weight, (max(0, -value)+tolerance.Sign*top)/2)
+			c.V = append(c.V, v)
+			c.Of = append(c.Of, of)
+		}
+	}
+	return len(parts) > 0 // else what it has is below all numbers in these units
+}
+
+// end is that of the directions of f.
+func (c *concave) end() int { return sort.SearchInts(c.Of, 0) }
+
+// part are the directions of f, or of a constraint.
+func (c *concave) part(of int) (first, end int) {
+	first = sort.SearchInts(c.Of, of)
+	return first, sort.SearchInts(c.Of, of+1)
 }
 
 // boxes sets what the columns' boxes say of each w.
@@ -96,22 +111,38 @@ func (c *concave) boxes(box *activeset.Bounds) {
 	}
 }
 
-// convex is the Hessian of the convex part.
-func (c *concave) convex() *sparse.CSR {
+// convex is the Hessian of the convex part of f or of a constraint, which has the Hessian q.
+func (c *concave) convex(of int, q *sparse.CSR) *sparse.CSR {
 	entries := []sparse.Entry{}
-	for k, v := range c.V {
+	first, end := c.part(of)
+	if first == end {
+		return q
+	}
+	for k, v := range c.V[first:end] {
 		for i, a := range v {
 			if a == 0 {
 				continue
 			}
 			for j, b := range v {
 				if b != 0 {
-					entries = append(entries, sparse.Entry{Row: i, Col: j, Val: 2 * c.Weight[k] * a * b})
+					entries = append(entries, sparse.Entry{Row: i, Col: j, Val: 2 * c.Weight[first+k] * a * b})
 				}
 			}
 		}
 	}
-	return sparse.Add(1, c.plain, 1, sparse.FromEntries(c.plain.Rows, c.plain.Cols, entries))
+	return sparse.Add(1, q, 1, sparse.FromEntries(q.Rows, q.Cols, entries))
+}
+
+// secant adds to a linear part `by` times that of the secant of direction k over [lo, hi], and returns the constant.
+func (c *concave) secant(cost []float64, k int, lo, hi, by float64) (konst float64) {
+	if math.IsInf(lo, 0) || math.IsInf(hi, 0) { // only where nothing is feasible
+		return 0
+	}
+	by *= c.Weight[k]
+	for j, t := range c.V[k] {
+		cost[j] -= by * (lo + hi) * t
+	}
+	return by * lo * hi
 }
 
 // rows appends the rows V to those of a relaxation.
@@ -137,12 +168,16 @@ func (c *concave) w(k int, z []float64) float64 {
 
 // terms is the sum of the absolute terms of the convex part at z: that of f and of the squares, which its Hessian is the difference of.
 func (c *concave) terms(z []float64) (sum float64) {
+	if c.plain == nil {
+		return 0
+	}
 	for i, t := range z {
 		for j, v := range c.plain.Entries(i) {
 			sum += math.Abs(0.5 * t * v * z[j])
 		}
 	}
-	for k, v := range c.V {
+	end := c.end()
+	for k, v := range c.V[:end] {
 		w := each.SumBelow(len(v), func(j int) float64 { return math.Abs(v[j] * z[j]) })
 		sum += c.Weight[k] * w * w
 	}
@@ -155,35 +190,55 @@ func (c *concave) lack(k int, lo, hi float64, z []float64) float64 {
 	return c.Weight[k] * max(0, w-lo) * max(0, hi-w)
 }
 
-// splitObjective prepares a search whose objective is not convex: it adds the rows V, tightens the range of each w by linear programs over the
+// splitConcave prepares a search whose objective, or a constraint of the leader, is not convex: it adds the rows V, tightens the range of each w by linear programs over the
 // relaxation (as records of branches with an empty side, which proofs have, too), or says why there is no bound.
-func (s *search) splitObjective(ctx context.Context, kept *concave) (why string) {
-	if s.productHess == nil || s.convex() {
+func (s *search) splitConcave(ctx context.Context, kept *concave) (why string) {
+	f, bent := s.productHess != nil && !s.convex(), s.bent()
+	if !f && len(bent) == 0 {
 		return ""
 	}
+	c := &concave{}
+	if f {
+		c.plain = s.productHess
+	}
 	if kept != nil {
-		s.concave = &concave{Weight: kept.Weight, V: kept.V, plain: s.productHess}
-		s.concave.boxes(&s.prog.Bounds)
-	} else if s.concave = newConcave(s.productHess, &s.prog.Bounds, s.lengths(ctx, columns(s.productHess))); s.concave == nil {
-		return "the eigenvalues of the Hessian of the upper objective were not found"
+		c.Weight, c.V, c.Of = kept.Weight, kept.V, kept.Of
+	} else {
+		if f && !c.add(-1, s.productHess, &s.prog.Bounds, s.lengths(ctx, s.productHess)) {
+			return "the eigenvalues of the Hessian of the upper objective were not found"
+		}
+		for _, k := range bent {
+			if h := s.curved[k].Hess; !c.add(k, h, &s.prog.Bounds, s.lengths(ctx, h)) {
+				return "the eigenvalues of the Hessian of a constraint of the upper level were not found"
+			}
+		}
+	}
+	c.boxes(&s.prog.Bounds)
+	s.concave = c
+	for k := range s.curved {
+		of := &s.curved[k]
+		of.first, of.end = c.part(k)
+		of.convex = c.convex(k, of.Hess)
 	}
 	s.concave.rows(s.prog)
-	s.prog.Q = s.concave.convex()
+	if f {
+		s.prog.Q = c.convex(-1, s.productHess)
+	}
 	if kept != nil {
 		return ""
 	}
 	return s.tighten(ctx)
 }
 
-// lengths are powers of two next to the ranges of columns: those of their boxes, or where these have no end those over the relaxation; 1 where there is none, or nothing but their accuracy,
+// lengths are powers of two next to the ranges of the columns that q reads: those of their boxes, or where these have no end those over the relaxation; 1 where there is none, or nothing but their accuracy,
 // and at most: a range of many units is one that rows leave, and has the rounding of rows in those units.
-func (s *search) lengths(ctx context.Context, at []int) []float64 {
+func (s *search) lengths(ctx context.Context, q *sparse.CSR) []float64 {
 	linear := *s.prog
 	linear.Q = nil
 	var solver *activeset.Solver
 	var last *activeset.Basis
-	out := make([]float64, len(at))
-	for k, j := range at {
+	out := make([]float64, q.Rows)
+	for _, j := range columns(q) {
 		ends := [2]float64{linear.Lo[j], linear.Hi[j]}
 		for side, sign := range [2]float64{1, -1} {
 			if !math.IsInf(ends[side], 0) {
@@ -202,10 +257,10 @@ func (s *search) lengths(ctx context.Context, at []int) []float64 {
 			}
 			ends[side] = sol.Z[j]
 		}
-		out[k] = 1
+		out[j] = 1
 		if width := ends[1] - ends[0]; width > tolerance.Sign*max(1, math.Abs(ends[0])) && !math.IsInf(width, 1) {
 			_, e := math.Frexp(min(width, 0.5))
-			out[k] = math.Ldexp(1, e)
+			out[j] = math.Ldexp(1, e)
 		}
 	}
 	return out
@@ -244,11 +299,21 @@ func (s *search) tighten(ctx context.Context) string {
 			}
 			lo, hi = root.limits(s, s.index(k))
 			if math.IsInf([2]float64{lo, hi}[side], 0) {
-				return fmt.Sprintf("the upper objective is not convex, and %s has no bound over the system without the products of its pairs", s.direction(k))
+				return fmt.Sprintf("%s is not convex, and %s has no bound over the system without the products of its pairs", s.whose(k), s.direction(k))
 			}
 		}
 	}
 	return ""
+}
+
+// whose names the function that direction k is of.
+func (s *search) whose(k int) string {
+	if of := s.concave.Of[k]; of >= 0 {
+		if at := s.sys.Curved[of].Coupled; at >= 0 {
+			return fmt.Sprintf("constraint `%s` of the upper level", s.sys.P.Coupled.Name[at])
+		}
+	}
+	return "the upper objective"
 }
 
 // direction names w_k by the largest of its entries.
@@ -289,83 +354,76 @@ func (s *search) cut(root *node, k, side int, at float64) {
 func (s *search) index(k int) int { return -1 - k }
 
 // ranges are those of w at a node.
-func (p *plunger) ranges(n *node) (lo, hi []float64) {
-	c := p.s.concave
-	lo, hi = append([]float64(nil), c.Lo...), append([]float64(nil), c.Hi...)
-	for _, b := range n.box {
-		if b.Index < 0 {
-			lo[-1-b.Index], hi[-1-b.Index] = b.Lo, b.Hi
-		}
-	}
-	return lo, hi
-}
-
-// secants gives a solver the objective of a node's relaxation `of`: it returns its linear part, the constant that the secants add, and the sum of the absolute terms of that.
-func (p *plunger) secants(solver activeset.Reoptimizer, n *node, of *activeset.Program) (cost []float64, konst, size float64) {
+func (p *plunger) ranges(n *node) (in ranges) {
 	c := p.s.concave
 	if c == nil {
-		return of.C, 0, 0
+		return in
 	}
-	lo, hi := p.ranges(n)
-	slope := make([]float64, len(lo))
-	for k := range lo {
-		if math.IsInf(lo[k], 0) || math.IsInf(hi[k], 0) { // only where nothing is feasible
-			continue
+	in = ranges{slices.Clone(c.Lo), slices.Clone(c.Hi)}
+	for _, b := range n.box {
+		if b.Index < 0 {
+			in.lo[-1-b.Index], in.hi[-1-b.Index] = b.Lo, b.Hi
 		}
-		slope[k] = lo[k] + hi[k]
-		konst += c.Weight[k] * lo[k] * hi[k]
-		size += c.Weight[k] * math.Abs(lo[k]*hi[k])
 	}
-	return p.linear(solver, of.Q, of.C, slope), konst, size
+	return in
 }
 
-// linear gives a solver of a program the convex part q and linear less Weight_k slope_k w_k; it returns the linear part.
-func (p *plunger) linear(solver activeset.Reoptimizer, q *sparse.CSR, linear, slope []float64) (cost []float64) {
-	c := p.s.concave
-	cost = append([]float64(nil), linear...)
-	for k, v := range c.V {
-		for j, t := range v {
-			cost[j] -= c.Weight[k] * slope[k] * t
-		}
-	}
-	solver.SetObjective(q, cost)
-	return cost
+// at are ranges that are the point z.
+func (c *concave) at(z []float64) ranges {
+	w := each.Below(len(c.V), func(k int) float64 { return c.w(k, z) })
+	return ranges{w, w}
 }
 
-// convexConcave minimizes f on a branch from z, or from the middle of the ranges of w where z is nil: the concave part is replaced by its tangent at the last point
-// until f no longer falls (Yuille and Rangarajan 2003). Its end is stationary on the branch, with the multipliers of the solution, whose value is f there, and with the linear part of the program that it solves. linear is the linear part of f there.
-func (p *plunger) convexConcave(ctx context.Context, linear, z []float64) (best *activeset.Solution, cost []float64) {
+// secants are the linear part of f with secants over the ranges of p in the place of its concave part, the constant that they add, and the sum of the absolute terms of that.
+func (p *plunger) secants(linear []float64) (cost []float64, konst, size float64) {
 	c := p.s.concave
-	slope := make([]float64, len(c.V))
-	tangent := func(z []float64) {
-		for k := range slope {
-			slope[k] = 2 * c.w(k, z)
+	if c == nil {
+		return linear, 0, 0
+	}
+	cost = slices.Clone(linear)
+	end := c.end()
+	for k := range end {
+		t := c.secant(cost, k, p.in.lo[k], p.in.hi[k], 1)
+		konst, size = konst+t, size+math.Abs(t)
+	}
+	return cost, konst, size
+}
+
+// convexConcave minimizes f on a branch from z, or from the middle of the ranges of w where z is nil: concave parts are replaced by their tangents at the last point
+// until f no longer falls (Yuille and Rangarajan 2003). Its end is stationary on the branch, with the multipliers of the solution, whose value is f there. linear is the linear part of f there.
+func (p *plunger) convexConcave(ctx context.Context, linear, z []float64) (best *activeset.Solution) {
+	c, known := p.s.concave, len(p.cuts)
+	defer func() { // tangents of inner approximations are those of one point each
+		if end := c.end(); end < len(c.V) && len(p.cuts) > known {
+			p.cuts, p.pieces, p.last = p.cuts[:known:known], cutting{}, nil
 		}
+	}()
+	middle := func(k int) float64 {
+		if t := c.Lo[k] + c.Hi[k]; !math.IsInf(t, 0) && !math.IsNaN(t) {
+			return t / 2
+		}
+		return 0
 	}
 	if z != nil {
-		tangent(z)
+		p.in = c.at(z)
 	} else {
-		for k := range slope {
-			if t := c.Lo[k] + c.Hi[k]; !math.IsInf(t, 0) && !math.IsNaN(t) {
-				slope[k] = t
-			}
-		}
+		w := each.Below(len(c.V), middle)
+		p.in = ranges{w, w}
 	}
 	for range tolerance.Halvings { // the steps converge linearly
-		next := p.linear(p.pieces.ready(p, p.s.prog), p.s.prog.Q, linear, slope)
-		sol := p.onBranch(ctx)
+		cost, _, _ := p.secants(linear)
+		sol := p.onBranch(ctx, cost)
 		if sol.Status != activeset.Optimal {
 			if best == nil {
-				return sol, next
+				return sol
 			}
-			return best, cost
+			return best
 		}
 		sol.Value = p.s.scaled.Value(sol.Z)
 		if best != nil && !(sol.Value < best.Value-tolerance.Sign*p.s.terms(&candidate{z: sol.Z})) {
-			return best, cost
+			return best
 		}
-		best, cost = sol, next
-		tangent(sol.Z)
+		best, p.in = sol, c.at(sol.Z)
 	}
-	return best, cost
+	return best
 }

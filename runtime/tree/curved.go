@@ -15,19 +15,29 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// curved is a convex quadratic constraint of the leader in the relaxation's units, c(z) <= 0. Relaxations have tangents of it as rows,
+// curved is a quadratic constraint of the leader in the relaxation's units, c(z) <= 0. Where it is not convex the secants of its directions of concave stand for its concave part over a node's ranges
+// of these. Relaxations have tangents of the convex function that this leaves as rows,
 //
 //	0 >= c(z) >= c(t) + grad c(t)'(z - t),
 //
 // at points t where they were violated (Kelley 1960), and where an active set with the curvature of the constraints leads from there: at the solution of a node's convex
 // program they make its relaxation exact (Duran and Grossmann 1986). A proof needs none of them: the sum of a constraint's multipliers, and the convex program with
 // that multiple of it in the objective, bound f at least as well (weak duality).
-type curved struct{ sparse.Quadratic }
+type curved struct {
+	sparse.Quadratic
+	convex     *sparse.CSR // the Hessian of the convex part
+	first, end int         // its directions of concave
+}
 
-// tangent is that of constraint Of at the point At (len N), in the relaxation's units.
+// ranges are those of the directions of concave; where lower and upper ends are one number, secants are tangents there, and bound a constraint from above.
+type ranges struct{ lo, hi []float64 }
+
+// tangent is that of constraint Of at the point At (len N), in the relaxation's units, with secants over the ranges Lo to Hi of its directions: it holds where ranges are within these.
 type tangent struct {
 	Of int       `json:"of"`
 	At []float64 `json:"at"`
+	Lo []float64 `json:"lo,omitempty"`
+	Hi []float64 `json:"hi,omitempty"`
 }
 
 // newCurved are the constraints of a system.
@@ -36,53 +46,104 @@ func newCurved(sys *kkt.System) (all []curved) {
 		var c curved
 		c.Const = sys.Curved[k].Const
 		c.Hess, c.Lin = sys.ScaledObjective(&sys.Curved[k].Quadratic)
+		c.convex = c.Hess
 		all = append(all, c)
 	}
 	return all
 }
 
-// row is the tangent at t: grad'z <= side, divided by a unit such that the largest entry is about 1.
-func (c *curved) row(t []float64) (grad []float64, side, by float64) {
-	grad = make([]float64, len(c.Lin))
-	square, most := 0.0, 0.0
-	for j, a := range c.Lin {
-		g := c.Hess.RowDot(j, t)
-		square += t[j] * g
-		grad[j] = a + g
-		most = math.Max(most, math.Abs(grad[j]))
+// bent are the constraints that are not convex.
+func (s *search) bent() []int {
+	return each.WhereBelow(len(s.curved), func(k int) bool { return !kkt.Semidefinite(s.curved[k].Hess) })
+}
+
+// newTangent is the tangent of constraint k at z over ranges.
+func (s *search) newTangent(k int, z []float64, in ranges) tangent {
+	c := &s.curved[k]
+	t := tangent{Of: k, At: slices.Clone(z[:s.sys.N])}
+	if c.first < c.end {
+		t.Lo, t.Hi = slices.Clone(in.lo[c.first:c.end]), slices.Clone(in.hi[c.first:c.end])
 	}
-	by = unit(most)
+	return t
+}
+
+// holds reports whether a tangent holds over ranges.
+func (s *search) holds(t *tangent, in ranges) bool {
+	first := s.curved[t.Of].first
+	for k := range t.Lo {
+		if in.lo[first+k] < t.Lo[k] || in.hi[first+k] > t.Hi[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// row is a tangent: grad'z <= side, divided by a unit such that the largest entry is about 1.
+func (s *search) row(t *tangent) (grad []float64, side, by float64) {
+	c := &s.curved[t.Of]
+	grad = slices.Clone(c.Lin)
+	square := 0.0
+	for j := range grad {
+		g := c.convex.RowDot(j, t.At)
+		square += t.At[j] * g
+		grad[j] += g
+	}
+	side = 0.5*square - c.Const
+	for k := range t.Lo {
+		side -= s.concave.secant(grad, c.first+k, t.Lo[k], t.Hi[k], 1)
+	}
+	by = unit(linalg.NormInf(grad))
 	for j := range grad {
 		grad[j] /= by
 	}
-	return grad, (0.5*square - c.Const) / by, by
+	return grad, side / by, by
 }
 
-// holds is the violation, relative to a constraint's terms and the unit of its tangent, that is none: solutions keep tangents, as all rows, to tolerance.Sign, and several that meet at an angle add up.
-const holds = 4 * tolerance.Sign
+// within is the violation, relative to a constraint's terms and the unit of its tangent, that is none: solutions keep tangents, as all rows, to tolerance.Sign, and several that meet at an angle add up.
+const within = 4 * tolerance.Sign
 
-// violated are tangents at z of the constraints that do not hold there.
-func (s *search) violated(z []float64) (cuts []tangent) {
+// over is by how much constraint k is violated at z with secants over ranges; 0 where it holds.
+func (s *search) over(k int, z []float64, in ranges) float64 {
+	c := &s.curved[k]
+	v := c.Value(z)
+	for d := c.first; v > 0 && d < c.end; d++ {
+		v -= s.concave.lack(d, in.lo[d], in.hi[d], z)
+	}
+	if v <= 0 {
+		return 0
+	}
+	t := s.newTangent(k, z, in)
+	if _, _, by := s.row(&t); v <= within*(c.Terms(z)+by) {
+		return 0
+	}
+	return v
+}
+
+// violated are tangents at z of the constraints that do not hold there, with secants over ranges.
+func (s *search) violated(z []float64, in ranges) (cuts []tangent) {
 	for k := range s.curved {
-		c := &s.curved[k]
-		v := c.Value(z)
-		if v <= 0 {
-			continue
-		}
-		if _, _, by := c.row(z); v > holds*(c.Terms(z)+by) {
-			cuts = append(cuts, tangent{k, slices.Clone(z[:s.sys.N])})
+		if s.over(k, z, in) > 0 {
+			cuts = append(cuts, s.newTangent(k, z, in))
 		}
 	}
 	return cuts
 }
 
+// feasible reports whether the constraints hold at z.
+func (s *search) feasible(z []float64) bool {
+	if s.concave == nil {
+		return len(s.violated(z, ranges{})) == 0
+	}
+	return len(s.violated(z, s.concave.at(z))) == 0
+}
+
 // endless are tangents that cut off a ray from z along which constraints do not hold without end.
-func (s *search) endless(z, ray []float64) (cuts []tangent) {
+func (s *search) endless(z, ray []float64, in ranges) (cuts []tangent) {
 	size := linalg.NormInf(ray[:s.sys.N])
 	for k := range s.curved {
-		c := &s.curved[k]
-		curvature := each.SumBelow(len(c.Lin), func(j int) float64 { return ray[j] * c.Hess.RowDot(j, ray) })
-		grad, _, by := c.row(z)
+		c, t := &s.curved[k], s.newTangent(k, z, in)
+		curvature := each.SumBelow(len(c.Lin), func(j int) float64 { return ray[j] * c.convex.RowDot(j, ray) })
+		grad, _, by := s.row(&t)
 		slope := each.SumBelow(len(grad), func(j int) float64 { return grad[j] * ray[j] })
 		if curvature <= tolerance.Sign*by*size*size && slope <= tolerance.Sign*size {
 			continue
@@ -90,8 +151,8 @@ func (s *search) endless(z, ray []float64) (cuts []tangent) {
 		for t := 1 / size; t < 1e12/size; t *= 4 {
 			at := slices.Clone(z[:s.sys.N])
 			floats.AddScaled(at, t, ray[:len(at)])
-			if c.Value(at) > holds*c.Terms(at) {
-				cuts = append(cuts, tangent{k, at})
+			if s.over(k, at, in) > 0 {
+				cuts = append(cuts, s.newTangent(k, at, in))
 				break
 			}
 		}
@@ -108,7 +169,7 @@ func (s *search) withTangents(of *activeset.Program, cuts []tangent) *activeset.
 	p.A = of.A.Clone()
 	p.RowLo, p.RowHi = slices.Clone(of.RowLo), slices.Clone(of.RowHi)
 	for _, t := range cuts {
-		grad, side, _ := s.curved[t.Of].row(t.At)
+		grad, side, _ := s.row(&t)
 		for j, v := range grad {
 			if v != 0 {
 				p.A.Append(j, v)
@@ -160,14 +221,19 @@ func (s *search) condense() (work int64) {
 	return work
 }
 
-// bounds are those of a node with the rows of tangents behind the others.
-func (t *cutting) bounds(b *activeset.Bounds) *activeset.Bounds {
+// bounds are those of p with the rows of tangents behind the others, of which those hold that its ranges allow.
+func (t *cutting) bounds(p *plunger) *activeset.Bounds {
 	if t.count == 0 {
-		return b
+		return &p.bounds
 	}
-	out, from := *b, len(t.program.RowHi)-t.count
-	out.RowLo = append(slices.Clip(b.RowLo), t.program.RowLo[from:]...)
-	out.RowHi = append(slices.Clip(b.RowHi), t.program.RowHi[from:]...)
+	out, from := p.bounds, len(t.program.RowHi)-t.count
+	out.RowLo = append(slices.Clip(out.RowLo), t.program.RowLo[from:]...)
+	out.RowHi = append(slices.Clip(out.RowHi), t.program.RowHi[from:]...)
+	for k := range t.count {
+		if !p.s.holds(&p.cuts[k], p.in) {
+			out.RowHi[len(out.RowHi)-t.count+k] = math.Inf(1)
+		}
+	}
 	return &out
 }
 
@@ -188,18 +254,18 @@ func (p *plunger) refine(ctx context.Context, t *cutting, sol *activeset.Solutio
 	s := p.s
 	switch sol.Status {
 	case activeset.Optimal:
-		cuts := s.violated(sol.Z)
+		cuts := s.violated(sol.Z, p.in)
 		if len(cuts) == 0 {
 			return false
 		}
 		weights := s.weightsOf(sol.Row, p.cuts)
 		p.cuts = append(p.cuts, cuts...)
 		if next := p.newton(ctx, t, sol.Basis, sol.Z, cost, weights); next != nil {
-			p.cuts = append(p.cuts, s.violated(next.Z)...)
+			p.cuts = append(p.cuts, s.violated(next.Z, p.in)...)
 		}
 		return true
 	case activeset.Unbounded:
-		cuts := append(s.violated(sol.Z), s.endless(sol.Z, sol.Ray)...)
+		cuts := append(s.violated(sol.Z, p.in), s.endless(sol.Z, sol.Ray, p.in)...)
 		p.cuts = append(p.cuts, cuts...)
 		return len(cuts) > 0
 	}
@@ -213,8 +279,14 @@ func (s *search) weightsOf(row []float64, cuts []tangent) (weights []float64) {
 			if weights == nil {
 				weights = make([]float64, len(s.curved))
 			}
-			_, _, by := s.curved[t.Of].row(t.At)
+			_, _, by := s.row(&t)
 			weights[t.Of] += m / by
+		}
+	}
+	for k := 1; k < len(weights); k++ { // of an equation, the two sides of which stand next to each other
+		if s.sys.Curved[k].Negated {
+			both := min(weights[k-1], weights[k])
+			weights[k-1], weights[k] = weights[k-1]-both, weights[k]-both
 		}
 	}
 	return weights
@@ -227,18 +299,17 @@ func (p *plunger) newton(ctx context.Context, t *cutting, basis *activeset.Basis
 	}
 	of := t.of
 	solver := t.ready(p, of)
-	q, moved := p.s.lagrangian(of.Q, cost, weights)
-	// The curvature is around the point: 1/2 (z - at)'H(z - at).
-	for k, w := range weights {
+	moved := slices.Clone(cost)
+	for k, w := range weights { // the curvature is around the point: 1/2 (z - at)'H(z - at)
 		c := &p.s.curved[k]
 		for j := range c.Lin {
 			if w > 0 {
-				moved[j] -= w * (c.Lin[j] + c.Hess.RowDot(j, at))
+				moved[j] -= w * c.convex.RowDot(j, at)
 			}
 		}
 	}
-	solver.SetObjective(q, moved)
-	next := solver.Solve(ctx, t.bounds(&p.bounds), fits(basis, len(t.program.RowHi)), activeset.Options{})
+	solver.SetObjective(p.s.withCurvature(of.Q, weights, len(cost)), moved)
+	next := solver.Solve(ctx, t.bounds(p), fits(basis, len(t.program.RowHi)), activeset.Options{})
 	solver.SetObjective(of.Q, cost)
 	p.work += next.Work
 	p.tried++
@@ -248,24 +319,37 @@ func (p *plunger) newton(ctx context.Context, t *cutting, basis *activeset.Basis
 	return next
 }
 
-// lagrangian is an objective with multiples of the constraints, but for their constants.
-func (s *search) lagrangian(q *sparse.CSR, cost, weights []float64) (*sparse.CSR, []float64) {
-	cost = slices.Clone(cost)
-	n := len(cost)
+// withCurvature is a Hessian over n columns with multiples of the convex parts of constraints.
+func (s *search) withCurvature(q *sparse.CSR, weights []float64, n int) *sparse.CSR {
 	for k, w := range weights {
 		if w == 0 {
 			continue
 		}
-		c := &s.curved[k]
-		floats.AddScaled(cost[:len(c.Lin)], w, c.Lin)
-		h := wider(c.Hess, n)
+		h := wider(s.curved[k].convex, n)
 		if q == nil {
 			q = sparse.Add(w, h, 0, h)
 		} else {
 			q = sparse.Add(1, q, w, h)
 		}
 	}
-	return q, cost
+	return q
+}
+
+// lagrangian is the linear part of an objective with multiples of the constraints, their secants over ranges, and the constant that they add.
+func (s *search) lagrangian(cost, weights []float64, in ranges) (_ []float64, konst float64) {
+	cost = slices.Clone(cost)
+	for k, w := range weights {
+		if w == 0 {
+			continue
+		}
+		c := &s.curved[k]
+		floats.AddScaled(cost[:len(c.Lin)], w, c.Lin)
+		konst += w * c.Const
+		for d := c.first; d < c.end; d++ {
+			konst += s.concave.secant(cost, d, in.lo[d], in.hi[d], w)
+		}
+	}
+	return cost, konst
 }
 
 // thin keeps those of a plunge's own tangents that are active in a node that is to be searched, and moves their rows in the bases behind those of before.

@@ -19,7 +19,7 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 	switch open := len(p.options(n, sol.Z)); {
 	case open == 0:
 		// The solution is complementary itself.
-		if p.allFixed(n.fix) && len(p.s.violated(sol.Z)) == 0 {
+		if p.allFixed(n.fix) && p.s.feasible(sol.Z) {
 			z := sol.Z[:s.sys.N]
 			p.keep(&candidate{z: z, fix: n.fix, f: s.scaled.Value(z) + s.quad.Const})
 		}
@@ -108,42 +108,40 @@ func (p *plunger) branch(ctx context.Context, fix []kkt.Fix, box []change) *acti
 	p.nodeBounds(&node{fix: fix, box: box})
 	linear := p.settled(fix, box)
 	p.tried++
-	for round := 0; ; round++ {
-		var sol *activeset.Solution
-		var cost []float64
-		if p.s.concave != nil {
-			if sol, cost = p.convexConcave(ctx, linear, p.near); sol.Status == activeset.Optimal {
-				p.near = sol.Z // tangents of the constraints move it little
-			}
-		} else {
-			p.pieces.ready(p, p.s.prog).SetObjective(p.s.prog.Q, linear)
-			sol, cost = p.onBranch(ctx), linear
-		}
-		if len(p.s.curved) > 0 {
-			if round < tolerance.Steps && p.refine(ctx, &p.pieces, sol, cost) {
-				continue
-			} else if round == tolerance.Steps && sol.Status == activeset.Optimal {
-				sol.Status = activeset.Failed
-			}
-		}
-		sol.Value += p.s.quad.Const
-		return sol
+	var sol *activeset.Solution
+	if p.s.concave != nil {
+		sol = p.convexConcave(ctx, linear, p.near)
+	} else {
+		sol = p.onBranch(ctx, linear)
 	}
+	sol.Value += p.s.quad.Const
+	return sol
 }
 
-// onBranch solves the program of pieces in the bounds of p.
-func (p *plunger) onBranch(ctx context.Context) *activeset.Solution {
-	b := p.pieces.bounds(&p.bounds)
-	sol := p.pieces.solver.Solve(ctx, b, fits(p.last, len(b.RowHi)), activeset.Options{})
-	p.work += sol.Work
-	if p.s.concave == nil {
-		short, work := activeset.Shorter(ctx, p.pieces.solver, b, sol, p.s.quad.Const)
-		sol, p.work = short, p.work+work
+// onBranch solves the program of pieces in the bounds and ranges of p, with tangents of the constraints that have them.
+func (p *plunger) onBranch(ctx context.Context, cost []float64) *activeset.Solution {
+	for round := 0; ; round++ {
+		p.pieces.ready(p, p.s.prog).SetObjective(p.s.prog.Q, cost)
+		b := p.pieces.bounds(p)
+		sol := p.pieces.solver.Solve(ctx, b, fits(p.last, len(b.RowHi)), activeset.Options{})
+		p.work += sol.Work
+		if p.s.concave == nil {
+			short, work := activeset.Shorter(ctx, p.pieces.solver, b, sol, p.s.quad.Const)
+			sol, p.work = short, p.work+work
+		}
+		if sol.Basis != nil {
+			p.last = sol.Basis
+		}
+		if len(p.s.curved) == 0 || round < tolerance.Steps && !p.refine(ctx, &p.pieces, sol, cost) {
+			return sol
+		}
+		if round == tolerance.Steps {
+			if sol.Status == activeset.Optimal {
+				sol.Status = activeset.Failed
+			}
+			return sol
+		}
 	}
-	if sol.Basis != nil {
-		p.last = sol.Basis
-	}
-	return sol
 }
 
 // descend minimizes f on a branch, and goes on to the neighbouring branch, across a biactive pair, of the multiplier with the

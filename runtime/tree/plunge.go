@@ -17,6 +17,7 @@ type plunger struct {
 	cutoff float64
 	level  float64 // bound up to which siblings are searched at once
 	bounds activeset.Bounds
+	in     ranges // of directions, where the program to be solved has secants
 
 	relax, pieces cutting // of node relaxations; of branches for incumbents
 	cuts          []tangent
@@ -106,11 +107,14 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 		l.slopeBounds(&p.bounds, of, p.boxes)
 	}
 	solver := p.relax.ready(p, of)
-	cost, konst, size := p.secants(solver, n, of)
+	cost, konst, size := p.secants(of.C)
+	if p.s.concave != nil {
+		solver.SetObjective(of.Q, cost)
+	}
 	konst += p.s.quad.Const
 	p.rough = 0
 	cut := activeset.Options{Cutoff: new(p.cutoff - konst)}
-	b := p.relax.bounds(&p.bounds)
+	b := p.relax.bounds(p)
 	sol := solver.Solve(ctx, b, fits(basis, len(b.RowHi)), cut)
 	p.work += sol.Work
 	if sol.Status == activeset.Failed {
@@ -151,17 +155,15 @@ func (p *plunger) shown(cost []float64, b *activeset.Bounds, sol *activeset.Solu
 func (p *plunger) showing(cost []float64, b *activeset.Bounds, sol *activeset.Solution, size float64) (v, rough float64) {
 	v, terms := shows(p.relax.program, cost, b, sol)
 	if c := p.s.concave; c != nil {
-		terms += c.terms(sol.Z[:c.plain.Rows])
+		terms += c.terms(sol.Z[:p.s.sys.N])
 	}
 	return v, 0x1p-48 * (terms + size)
 }
 
 func (p *plunger) nodeBounds(n *node) {
 	p.s.sys.Bounds(&p.bounds, n.fix)
-	if p.s.concave != nil {
-		lo, hi := p.ranges(n)
-		p.bounds.RowLo, p.bounds.RowHi = append(p.bounds.RowLo, lo...), append(p.bounds.RowHi, hi...)
-	}
+	p.in = p.ranges(n)
+	p.bounds.RowLo, p.bounds.RowHi = append(p.bounds.RowLo, p.in.lo...), append(p.bounds.RowHi, p.in.hi...)
 	for _, c := range n.box {
 		if c.Index < 0 {
 			continue

@@ -103,6 +103,12 @@ func (pw *proofWriter) tree(ctx context.Context) {
 				of = of.add(s.part.Cols[j], t/sys.ColScale[j])
 			}
 			square := map[string]any{"weight": c.Weight[k], "of": of}
+			if of := c.Of[k]; of >= 0 {
+				square["curved"] = pw.curvedIndex(of)
+				if sys.Curved[of].Negated {
+					square["negated"] = true
+				}
+			}
 			if !math.IsInf(c.Lo[k], 0) {
 				square["lo"] = c.Lo[k]
 			}
@@ -110,6 +116,11 @@ func (pw *proofWriter) tree(ctx context.Context) {
 				square["hi"] = c.Hi[k]
 			}
 			pw.line(map[string]any{"concave": square})
+		}
+	}
+	for k, of := range sys.Curved {
+		if of.Dual {
+			pw.line(map[string]any{"dual": map[string]any{"curved": pw.curvedIndex(k), "negated": of.Negated}})
 		}
 	}
 	pw.choices()

@@ -65,7 +65,7 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) bool {
 			pw.p.cuts, pw.p.relax = nil, cutting{}
 			for k, w := range weights {
 				if w > 0 {
-					pw.p.cuts = append(pw.p.cuts, tangent{k, slices.Clone(z[:pw.s.sys.N])})
+					pw.p.cuts = append(pw.p.cuts, pw.s.newTangent(k, z, pw.p.in))
 				}
 			}
 			_, cost := pw.p.once(ctx, n, nil)
@@ -85,7 +85,7 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) bool {
 	if z != nil && sol.Value < pw.claim {
 		return false
 	}
-	b, weights := pw.p.relax.bounds(&pw.p.bounds), func(z, row, bound []float64) *leafWeights {
+	b, weights := pw.p.relax.bounds(pw.p), func(z, row, bound []float64) *leafWeights {
 		return pw.weights(n, z, row[:len(row)-len(cuts)], bound, nil)
 	}
 	for {
@@ -96,7 +96,7 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) bool {
 		if b = pw.left.without(); b == nil {
 			return false
 		}
-		_, konst, _ := pw.p.secants(pw.p.relax.solver, n, pw.p.relax.of)
+		_, konst, _ := pw.p.secants(pw.p.relax.of.C)
 		sol, kind = pw.p.relax.solver.Solve(ctx, b, nil, activeset.Options{}), "bound"
 		switch sol.Value += konst + pw.s.quad.Const; {
 		case sol.Status == activeset.Infeasible:
@@ -127,7 +127,7 @@ func (pw *proofWriter) withoutRanges(ctx context.Context, n *node) *activeset.So
 
 // refutes reports that the weights of the infeasible relaxation of a leaf show that by more than their accuracy.
 func (pw *proofWriter) refutes(sol *activeset.Solution) bool {
-	return refutes(pw.p.relax.program, pw.p.relax.bounds(&pw.p.bounds), sol)
+	return refutes(pw.p.relax.program, pw.p.relax.bounds(pw.p), sol)
 }
 
 // refutes reports that the weights of an infeasible program show that by more than their accuracy, next to which a cut of tighten is near: what they leave of columns counts with their boxes.
@@ -153,7 +153,7 @@ func (pw *proofWriter) beyondRange(ctx context.Context, n *node) *activeset.Solu
 	if pw.p.bounds.RowHi[row] >= s.concave.Hi[k] {
 		sign = -1
 	}
-	linear, b := *pw.p.relax.program, *pw.p.relax.bounds(&pw.p.bounds)
+	linear, b := *pw.p.relax.program, *pw.p.relax.bounds(pw.p)
 	linear.Q, linear.C = nil, make([]float64, linear.N)
 	for j, t := range s.concave.V[k] {
 		linear.C[j] = sign * t
@@ -178,14 +178,13 @@ func (pw *proofWriter) curvedLeaf(ctx context.Context, n *node, weights []float6
 	cost, konst, need := make([]float64, of.N), 0.0, 0.0
 	var q *sparse.CSR
 	if kind == "bound" {
-		cost, konst, _ = pw.p.secants(pw.p.relax.solver, n, of)
+		cost, konst, _ = pw.p.secants(of.C)
 		konst, need, q = konst+s.quad.Const, pw.claim, of.Q
 	}
-	for k, w := range weights {
-		konst += w * s.curved[k].Const
-	}
+	cost, more := s.lagrangian(cost, weights, pw.p.in)
+	konst += more
 	plain := *of
-	plain.Q, plain.C = s.lagrangian(q, cost, weights)
+	plain.Q, plain.C = s.withCurvature(q, weights, len(cost)), cost
 	plain.Bounds = pw.p.bounds
 	sol := activeset.Once(ctx, &plain)
 	switch value := sol.Value + konst; {
@@ -248,11 +247,11 @@ func (pw *proofWriter) widest(n *node) (dir int, at float64) {
 		return -1, 0
 	}
 	dir, most := -1, 0.0
-	lo, hi := pw.p.ranges(n)
+	in := pw.p.ranges(n)
 	for k, weight := range c.Weight {
-		width := hi[k] - lo[k]
-		if lack := weight * width * width; lack > most && !math.IsInf(width, 1) && width > tolerance.Sign*math.Max(math.Abs(lo[k]), math.Abs(hi[k])) {
-			dir, at, most = k, lo[k]+width/2, lack
+		lo, width := in.lo[k], in.hi[k]-in.lo[k]
+		if lack := weight * width * width; lack > most && !math.IsInf(width, 1) && width > tolerance.Sign*math.Max(math.Abs(lo), math.Abs(in.hi[k])) {
+			dir, at, most = k, lo+width/2, lack
 		}
 	}
 	return dir, at

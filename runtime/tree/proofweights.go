@@ -70,6 +70,9 @@ func (pw *proofWriter) weights(n *node, z, row, bound, curved []float64) *leafWe
 	readBy(pw.s.productHess)
 	for k, t := range curved {
 		if t > 0 {
+			if s.Curved[k].Negated {
+				t = -t
+			}
 			w.Curved = w.Curved.add(pw.curvedIndex(k), t)
 			readBy(s.Curved[k].Hess)
 		}

@@ -36,7 +36,7 @@ type search struct {
 	smallParts []*smallPart
 	shared     []int // entries of x, not integer, that several of these read
 	split      []int // entries of x that are branched on: these, and others, not integer, that have slopes
-	// concave is what an f that is not convex has beside it; nil else.
+	// concave is what an f, or constraints, that are not convex have beside them; nil where there are none.
 	concave *concave
 	curved  []curved
 	cuts    []tangent // of curved, for relaxations
@@ -86,11 +86,11 @@ func newSearch(ctx context.Context, part kkt.Part, long lengths, opts Options, k
 	prog.Q = s.productHess
 	if kept != nil {
 		s.hulls, s.strong = kept.Hulls, kept.Strong
-		if kept := kept.Concave; kept != nil || s.productHess != nil && !s.convex() {
-			if !kept.fits(sys.N) {
+		if kept := kept.Concave; kept != nil || s.productHess != nil && !s.convex() || len(s.bent()) > 0 {
+			if !kept.fits(sys.N, len(s.curved)) {
 				return nil, "", errNotThis
 			}
-			s.splitObjective(ctx, kept)
+			s.splitConcave(ctx, kept)
 		}
 		s.lift = s.newLift()
 		s.condense()
@@ -104,7 +104,7 @@ func newSearch(ctx context.Context, part kkt.Part, long lengths, opts Options, k
 		}
 	}
 	s.open = queue{{fix: root, bound: math.Inf(-1), from: observation{branch: -1}}}
-	why = s.splitObjective(ctx, nil)
+	why = s.splitConcave(ctx, nil)
 	s.compareHulls(opts)
 	s.strong = !opts.Plain
 	s.lift = s.newLift()
@@ -117,12 +117,16 @@ func newSearch(ctx context.Context, part kkt.Part, long lengths, opts Options, k
 	return s, why, nil
 }
 
-// enclose bounds multipliers and y that an f which is not convex reads and that have no end.
+// enclose bounds multipliers and y that have no end, and that an f or a constraint which is not convex reads.
 func (s *search) enclose(ctx context.Context) {
-	if s.productHess == nil || s.convex() {
-		return
+	var reads []int
+	if s.productHess != nil && !s.convex() {
+		reads = columns(s.productHess)
 	}
-	for _, j := range columns(s.productHess) {
+	for _, k := range s.bent() {
+		reads = append(reads, columns(s.curved[k].Hess)...)
+	}
+	for _, j := range reads {
 		if !math.IsInf(s.prog.Lo[j], 0) && !math.IsInf(s.prog.Hi[j], 0) {
 			continue
 		}

@@ -127,13 +127,13 @@ func (s *search) state() partState {
 
 var errNotThis = errors.New("the state of the search is not one of this problem")
 
-// fits reports whether the directions are of vectors of length n.
-func (c *concave) fits(n int) bool {
-	if c == nil || len(c.Weight) != len(c.V) {
+// fits reports whether the directions are of vectors of length n, of f and so many constraints.
+func (c *concave) fits(n, constraints int) bool {
+	if c == nil || len(c.Weight) != len(c.V) || len(c.Of) != len(c.V) || !slices.IsSorted(c.Of) {
 		return false
 	}
 	for k, v := range c.V {
-		if len(v) != n || !(c.Weight[k] > 0) {
+		if len(v) != n || !(c.Weight[k] > 0) || c.Of[k] < -1 || c.Of[k] >= constraints {
 			return false
 		}
 	}
@@ -170,7 +170,7 @@ func (s *search) resume(st *partState) error {
 			from: observation{o.Branch, o.Side, o.Length, float64(o.Parent)}})
 	}
 	for _, t := range st.Cuts {
-		if t.Of < 0 || t.Of >= len(s.curved) || len(t.At) != s.sys.N {
+		if t.Of < 0 || t.Of >= len(s.curved) || len(t.At) != s.sys.N || len(t.Lo) != len(t.Hi) || len(t.Lo) != s.curved[t.Of].end-s.curved[t.Of].first {
 			return errNotThis
 		}
 	}
