@@ -490,7 +490,7 @@ func TestTheBestWeightsShowNothingFalse(t *testing.T) {
 func TestPartsShowNothingFalse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(33, 12))
 	proved, tight := 0, 0
-	for trial := range 800 {
+	for trial := range 1000 {
 		c := randomTreeCase(rng)
 		if len(c.points) == 0 || c.duality || len(c.squares) > 0 {
 			continue

@@ -83,6 +83,11 @@ func (c *Curved) negated() Curved {
 	return out
 }
 
+// Convex reports that all branches of the system are convex programs: of f, and of the leader's quadratic constraints.
+func (s *System) Convex() bool {
+	return s.Objective.Convex && !slices.ContainsFunc(s.Curved, func(c Curved) bool { return !Semidefinite(c.Hess) })
+}
+
 // shorten makes the units of the columns that a constraint is curved in no longer than where its terms are alike: its tangents are rows next to which those of the relaxation may be small.
 func (s *System) shorten(c *Curved) {
 	for j, a := range c.Lin {

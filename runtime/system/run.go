@@ -221,7 +221,7 @@ func (run *Run) locally(ctx context.Context) (err error) {
 			of = run.Curved
 		}
 		bounds = of != nil && of.Objective != nil && tree.Applies(of) == ""
-		if !bounds || !of.Objective.Convex { // branches may have several minima
+		if !bounds || !of.Convex() { // branches may have several minima
 			most = outer.MostStarts()
 		}
 	}

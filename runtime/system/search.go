@@ -80,7 +80,9 @@ func (run *Run) global(ctx context.Context) (err error) {
 		}
 		return nil
 	}
-	if !found.Proved && ctx.Err() == nil && run.Smooth == nil {
+	if !found.Proved && ctx.Err() == nil && run.Smooth != nil { // starts ended for the search, which has not decided
+		err = run.screen(ctx)
+	} else if !found.Proved && ctx.Err() == nil {
 		if searchedInFull(run.System) <= tolerance.Second && tree.Applies(run.System) == "" { // the search might have decided, and has not
 			err = run.screen(ctx)
 		}
@@ -133,7 +135,7 @@ func (run *Run) searchOptions() tree.Options {
 	if run.Best != nil {
 		opts.Incumbents = []*kkt.Point{run.Best}
 	}
-	if run.fewX() && !run.System.Objective.Convex || run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
+	if run.fewX() && !run.System.Convex() || run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
 		opts.Work, opts.First, opts.More = tolerance.Second, 4*tolerance.Second, 2*tolerance.Second // jumps and neighbours follow an undecided search, for about a second each
 		if run.local != nil {
 			opts.Work = max(opts.Work, run.local.Work()/4)

@@ -248,9 +248,15 @@ func fits(b *activeset.Basis, rows int) *activeset.Basis {
 // someRounds are those in which tangents are added at a node that is branched on further, whose bound is to be good: at one whose pairs are decided, in as many as it takes, its solution is to hold.
 const someRounds = 4
 
-// refine adds the tangents that sol violates, with those at the solution of the program whose objective has the constraints' curvature, by their multipliers in sol, around it; cost is the linear part of
-// sol's, nil to leave that out. It reports whether there were any.
-func (p *plunger) refine(ctx context.Context, t *cutting, sol *activeset.Solution, cost []float64) bool {
+// refining is where steps of Newton's method from a solution of tangents have led to: a solution of the program with the constraints themselves, once solutions of tangents are not lower. What tangents leave of that is a face, whose vertices violate them without end.
+type refining struct {
+	end      *activeset.Solution // nil: nowhere yet
+	tangents []tangent           // those of its program
+}
+
+// refine adds the tangents that sol violates, and those at the points that Newton's method leads to from there: solutions of the program whose objective has the constraints' curvature at the last point, by their multipliers there (Nocedal and Wright 2006, section 18.1). cost is the linear
+// part of sol's objective, nil to leave them out. It reports whether sol is to be found again; where the end of such steps is a solution it becomes sol.
+func (p *plunger) refine(ctx context.Context, t *cutting, sol *activeset.Solution, cost []float64, from *refining) bool {
 	s := p.s
 	switch sol.Status {
 	case activeset.Optimal:
@@ -258,10 +264,32 @@ func (p *plunger) refine(ctx context.Context, t *cutting, sol *activeset.Solutio
 		if len(cuts) == 0 {
 			return false
 		}
+		if end := from.end; end != nil && objective(t.of.Q, cost, end.Z) <= objective(t.of.Q, cost, sol.Z)+tolerance.Sign*s.terms(&candidate{z: end.Z}) {
+			rows := len(end.Row) - len(from.tangents)
+			sol.Z, sol.Row, sol.Bound = end.Z, slices.Concat(end.Row[:rows], make([]float64, len(p.cuts)), end.Row[rows:]), end.Bound
+			p.cuts = append(p.cuts, from.tangents...)
+			return false
+		}
 		weights := s.weightsOf(sol.Row, p.cuts)
 		p.cuts = append(p.cuts, cuts...)
-		if next := p.newton(ctx, t, sol.Basis, sol.Z, cost, weights); next != nil {
-			p.cuts = append(p.cuts, s.violated(next.Z, p.in)...)
+		*from = refining{}
+		at := sol
+		for range 2 * someRounds { // the first few lead to a digit, and each of the others doubles those that there are
+			next, tangents := p.newton(ctx, t.of, at.Basis, at.Z, cost, weights)
+			if next == nil {
+				break
+			}
+			at, weights = next, s.weightsOf(next.Row, tangents)
+			if cuts = s.violated(at.Z, p.in); len(cuts) == 0 {
+				*from = refining{at, tangents}
+				for _, t := range tangents {
+					cuts = append(cuts, s.newTangent(t.Of, at.Z, p.in))
+				}
+				break
+			}
+		}
+		if at != sol {
+			p.cuts = append(p.cuts, cuts...)
 		}
 		return true
 	case activeset.Unbounded:
@@ -270,6 +298,12 @@ func (p *plunger) refine(ctx context.Context, t *cutting, sol *activeset.Solutio
 		return len(cuts) > 0
 	}
 	return false
+}
+
+// objective is 1/2 z'Qz + cost'z.
+func objective(q *sparse.CSR, cost, z []float64) float64 {
+	of := sparse.Quadratic{Hess: q, Lin: cost}
+	return of.Value(z)
 }
 
 // weightsOf are the multipliers of constraints in the sum of those of their tangents, which are the last of row; nil where all are 0.
@@ -292,31 +326,39 @@ func (s *search) weightsOf(row []float64, cuts []tangent) (weights []float64) {
 	return weights
 }
 
-// newton is the solution, with the bounds of the last solve, of the program whose objective has the constraints' curvature around `at`; nil where it has none.
-func (p *plunger) newton(ctx context.Context, t *cutting, basis *activeset.Basis, at, cost, weights []float64) *activeset.Solution {
+// newton is the solution, with the bounds of the last solve, of the program `of` with tangents at `at` alone and the curvature of their constraints, by their multipliers, around it in the objective: beside tangents at other points these would move nothing. nil where it has none.
+func (p *plunger) newton(ctx context.Context, of *activeset.Program, basis *activeset.Basis, at, cost, weights []float64) (next *activeset.Solution, cuts []tangent) {
 	if weights == nil || cost == nil {
-		return nil
+		return nil, nil
 	}
-	of := t.of
-	solver := t.ready(p, of)
-	moved := slices.Clone(cost)
-	for k, w := range weights { // the curvature is around the point: 1/2 (z - at)'H(z - at)
-		c := &p.s.curved[k]
-		for j := range c.Lin {
-			if w > 0 {
-				moved[j] -= w * c.convex.RowDot(j, at)
-			}
+	s, moved := p.s, slices.Clone(cost)
+	for k, w := range weights {
+		if w == 0 {
+			continue
+		}
+		cuts = append(cuts, s.newTangent(k, at, p.in))
+		for j := range s.curved[k].Lin { // 1/2 (z - at)'H(z - at)
+			moved[j] -= w * s.curved[k].convex.RowDot(j, at)
 		}
 	}
-	solver.SetObjective(p.s.withCurvature(of.Q, weights, len(cost)), moved)
-	next := solver.Solve(ctx, t.bounds(p), fits(basis, len(t.program.RowHi)), activeset.Options{})
-	solver.SetObjective(of.Q, cost)
+	if len(cuts) == 0 {
+		return nil, nil
+	}
+	of = s.withTangents(of, cuts)
+	of.Q, of.C = s.withCurvature(of.Q, weights, len(cost)), moved
+	of.Bounds.Lo, of.Bounds.Hi = p.bounds.Lo, p.bounds.Hi
+	copy(of.RowLo, p.bounds.RowLo)
+	copy(of.RowHi, p.bounds.RowHi)
+	if rows := len(of.RowHi) - len(cuts); basis != nil {
+		basis = fits(&activeset.Basis{Var: basis.Var, Row: basis.Row[:rows]}, len(of.RowHi))
+	}
+	next = newSolver(of).Solve(ctx, nil, basis, activeset.Options{})
 	p.work += next.Work
 	p.tried++
 	if next.Status != activeset.Optimal {
-		return nil
+		return nil, nil
 	}
-	return next
+	return next, cuts
 }
 
 // withCurvature is a Hessian over n columns with multiples of the convex parts of constraints.

@@ -120,6 +120,7 @@ func (p *plunger) branch(ctx context.Context, fix []kkt.Fix, box []change) *acti
 
 // onBranch solves the program of pieces in the bounds and ranges of p, with tangents of the constraints that have them.
 func (p *plunger) onBranch(ctx context.Context, cost []float64) *activeset.Solution {
+	var from refining
 	for round := 0; ; round++ {
 		p.pieces.ready(p, p.s.prog).SetObjective(p.s.prog.Q, cost)
 		b := p.pieces.bounds(p)
@@ -132,7 +133,7 @@ func (p *plunger) onBranch(ctx context.Context, cost []float64) *activeset.Solut
 		if sol.Basis != nil {
 			p.last = sol.Basis
 		}
-		if len(p.s.curved) == 0 || round < tolerance.Steps && !p.refine(ctx, &p.pieces, sol, cost) {
+		if len(p.s.curved) == 0 || round < tolerance.Steps && !p.refine(ctx, &p.pieces, sol, cost, &from) {
 			return sol
 		}
 		if round == tolerance.Steps {

@@ -71,6 +71,7 @@ func newSolver(program *activeset.Program) *activeset.Solver {
 
 // solve solves the relaxation of a node, with tangents of the constraints that have them.
 func (p *plunger) solve(ctx context.Context, n *node, basis *activeset.Basis) *activeset.Solution {
+	var from refining
 	for round := 0; ; round++ {
 		sol, cost := p.once(ctx, n, basis)
 		switch {
@@ -80,7 +81,7 @@ func (p *plunger) solve(ctx context.Context, n *node, basis *activeset.Basis) *a
 			return sol
 		case !p.thorough && round >= someRounds && sol.Status == activeset.Optimal && len(p.options(n, sol.Z)) > 0:
 			return sol
-		case !p.refine(ctx, &p.relax, sol, cost):
+		case !p.refine(ctx, &p.relax, sol, cost, &from):
 			return sol
 		}
 		basis = sol.Basis

@@ -59,26 +59,17 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) bool {
 		if done || z == nil {
 			return done
 		}
-		known := pw.p.cuts
 		for round := 0; !done && weights != nil && round < someRounds; round++ {
-			// Without tangents at other points: beside those the ones at z would hold within tolerance, and move nothing.
-			pw.p.cuts, pw.p.relax = nil, cutting{}
-			for k, w := range weights {
-				if w > 0 {
-					pw.p.cuts = append(pw.p.cuts, pw.s.newTangent(k, z, pw.p.in))
-				}
-			}
-			_, cost := pw.p.once(ctx, n, nil)
-			next := pw.p.newton(ctx, &pw.p.relax, nil, z, cost, weights)
+			cost, _, _ := pw.p.secants(pw.p.relaxation(n).C)
+			next, tangents := pw.p.newton(ctx, pw.p.relaxation(n), nil, z, cost, weights)
 			if next == nil {
 				break
 			}
 			z = next.Z
-			if weights = pw.s.weightsOf(next.Row, pw.p.cuts); weights != nil {
+			if weights = pw.s.weightsOf(next.Row, tangents); weights != nil {
 				done = pw.curvedLeaf(ctx, n, weights, kind)
 			}
 		}
-		pw.p.cuts, pw.p.relax, pw.last = known, cutting{}, nil
 		must.Do(ctx.Err())
 		return done
 	}
