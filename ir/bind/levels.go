@@ -81,7 +81,7 @@ func (b *binder) variables(l *ir.Level, decl *ir.LevelDecl, lower bool) bool {
 			b.beyond(v.Type.Span(), "%s has %d entries: with the variables before it, these are more than %d in all", v.Name.Name, shape.Len(), most)
 		}
 	}
-	if ok && l.Dim == 0 {
+	if ok && l.Dim == 0 && !lower {
 		b.errorf(diag.BindShapes, decl.Block.Span(), "the %s level has no variable entries", decl.Block.Word())
 		return false
 	}

@@ -216,7 +216,9 @@ func (pr *prover) attempt(g *expr.Node, r region, coarse bool) *attempt {
 		a.form.fail(&term{node: e.node})
 	}
 	a.extreme = a.form.least(s.work, pr.near)
-	a.modulus = a.extreme.bound
+	if a.modulus = a.extreme.bound; pr.Lower.Dim == 0 {
+		a.modulus = 1 // as any other: there is no direction
+	}
 	return a
 }
 
