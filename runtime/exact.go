@@ -36,7 +36,7 @@ func (s *steps) withTies(bound *ir.Problem) (_ *Problem, err error) {
 		}
 		return p, err
 	}
-	exact, _ := s.exactly(bound, rule)
+	exact, why := s.exactly(bound, rule)
 	found := len(s.diags)
 	if exact == nil && rule != "" {
 		if one := s.oneAnswer(bound); one != nil {
@@ -46,7 +46,9 @@ func (s *steps) withTies(bound *ir.Problem) (_ *Problem, err error) {
 	p, t, err := s.regularized(bound)
 	switch {
 	case err == nil:
-		p.ties, p.exact = t, exact
+		if p.ties, p.exact = t, exact; why != "" {
+			p.notExact = ": " + why
+		}
 		return p, nil
 	case exact != nil && rule == document.Optimistic && s.ended() == nil:
 		s.diags = s.diags[:found]
@@ -176,8 +178,8 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string)
 	switch {
 	case why != "":
 		return nil, why
-	case system.TooLarge(numeric, linear):
-		return nil, "it is too large"
+	case system.TooLarge(numeric, linear) && !system.EachPart(numeric):
+		return nil, system.LargeText(numeric)
 	case !linear:
 		return out, ""
 	}

@@ -35,9 +35,10 @@ type Problem struct {
 	f, g  *compile.Function
 	units compile.Units // of y
 	ties  *ties         // nil for a strongly convex follower
-	// exact is the problem with the follower as it stands, where its KKT system can be kept (exactly); nil else. exactTies is the rule that such a
+	// exact is the problem with the follower as it stands, where its KKT system can be kept (exactly); nil else, and notExact says why. exactTies is the rule that such a
 	// problem has.
 	exact     *Problem
+	notExact  string
 	exactTies string
 	phases    Phases // before a run
 	shared    *shared

@@ -142,7 +142,7 @@ func (p *Problem) whyNot(opts Options) string {
 	q := p
 	if p.ties != nil {
 		if q = p.exact; q == nil || q.exactTies != document.Optimistic {
-			return "the follower is not taken as it stands"
+			return "the follower is not taken as it stands" + p.notExact
 		}
 	}
 	why, linear := q.systemOf()
@@ -155,14 +155,14 @@ func (p *Problem) whyNot(opts Options) string {
 	if n := q.Numeric; !linear && p.ties == nil && !n.HasInequalities() && n.Coupled == nil && len(n.Facts.Steep) == 0 && (!q.small() || q.newton()) {
 		return "F is smooth, as the follower has no inequalities, so that there is nothing for an active-set method to find"
 	}
-	if !system.TooLarge(q.Numeric, linear) {
+	if !system.TooLarge(q.Numeric, linear) || system.EachPart(q.Numeric) {
 		return ""
 	}
 	if !linear {
 		return "it is too large"
 	}
 	if why := system.OneAnswer(q.Numeric); why != "" {
-		return "it is too large, and " + why
+		return system.LargeText(q.Numeric) + ", and " + why
 	}
 	return ""
 }

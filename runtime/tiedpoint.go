@@ -97,7 +97,7 @@ func (e *tiedPoint) extreme(ctx context.Context, sign float64) (float64, error) 
 
 // safe is an x near by at which the follower has one answer, with that; nil where none is found.
 func (e *tiedPoint) safe(ctx context.Context) (at *tiedPoint, distance float64) {
-	if !e.own {
+	if !e.own || system.TooLarge(e.p.Numeric, true) && e.smooth == nil {
 		return nil, 0
 	}
 	found := e.solver.SafePoint(ctx, e.here)

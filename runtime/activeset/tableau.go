@@ -40,15 +40,15 @@ type tableau struct {
 // reset makes room for n constraints; build sets the tableau.
 func (t *tableau) reset(n, vars int) {
 	t.n, t.vars, t.work = n, vars, 0
-	t.s, t.active = linalg.Cleared(t.s, n*(n+1)/2), linalg.Cleared(t.active, n)
+	t.active = linalg.Cleared(t.active, n)
 	for _, f := range []*[]float64{&t.first, &t.second, &t.cf, &t.cs} {
 		*f = linalg.Cleared(*f, n)
 	}
 }
 
-// build sets the tableau of no rows and all variables.
+// build sets the tableau of no rows and all variables, and makes room for it: a program that is never solved takes none.
 func (t *tableau) build(q, a *sparse.CSR) {
-	clear(t.s)
+	t.s = linalg.Cleared(t.s, t.n*(t.n+1)/2)
 	t.q, t.linear, t.largest, t.pivots = q, true, 0, 0
 	put := func(m *sparse.CSR, shift int) {
 		for i := 0; i < m.Rows; i++ {

@@ -27,46 +27,61 @@ func (f *Follower) Unique(ctx context.Context, z []float64) bool {
 // uniqueIn is Unique for one block, whose d is apart from that of others.
 func (f *Follower) uniqueIn(ctx context.Context, block Block, signs Signs) bool {
 	s, n := f.s, len(block.Y)
-	var q linalg.QR
-	q.Reset(n)
-	span := func(m *sparse.CSR, i int) {
-		row, before := make([]float64, n), 0.0
-		for j, v := range m.Nonzeros(i) {
-			row[s.inBlock[j]] = v * s.ColScale[s.Nx+j]
-			before = math.Hypot(before, row[s.inBlock[j]])
-		}
-		if before > 0 && q.Size() < n {
-			q.Extend(row, tolerance.Sign*before)
-		}
-	}
 	var strong, biactive []int
+	free := slices.Repeat([]bool{true}, n) // of rows that bound one entry, and have force, each holds that
 	for _, i := range block.Rows {
 		switch {
 		case s.looseRow[i]: // the hidden variable gives way
 		case s.P.Rows.Kind[i] == problem.Equal || signs.Mult[i]:
 			strong = append(strong, i)
-			span(s.P.Rows.B, i)
+			if j, _ := s.P.Rows.Bound(i); j >= 0 {
+				free[s.inBlock[j]] = false
+			}
 		case !signs.Slack[i]:
 			biactive = append(biactive, i)
 		}
+	}
+	place, left := make([]int, n), 0 // of the others among themselves
+	for t := range place {
+		if place[t] = left; free[t] {
+			left++
+		}
+	}
+	var q linalg.QR
+	q.Reset(left)
+	span := func(m *sparse.CSR, i int) {
+		row, before, any := make([]float64, left), 0.0, false
+		for j, v := range m.Nonzeros(i) {
+			t, scaled := s.inBlock[j], v*s.ColScale[s.Nx+j]
+			if before = math.Hypot(before, scaled); free[t] {
+				row[place[t]], any = scaled, true
+			}
+		}
+		if any && q.Size() < left {
+			f.Work += int64(4 * left * (1 + q.Size()))
+			q.Extend(row, tolerance.Sign*before)
+		}
+	}
+	for _, i := range strong {
+		span(s.P.Rows.B, i)
 	}
 	for _, j := range block.Y {
 		span(s.H, j)
 	}
 	spanned := func() bool {
-		if q.Size() == n {
+		if q.Size() == left {
 			return true
 		}
-		unit, rest := make([]float64, n), make([]float64, n)
+		unit, rest := make([]float64, left), make([]float64, left)
 		for t, j := range block.Y {
-			if j >= s.Ny-s.P.Hidden {
+			if j >= s.Ny-s.P.Hidden || !free[t] {
 				continue
 			}
 			if s.P.Hidden == 0 {
 				return false
 			}
 			clear(unit)
-			unit[t] = 1
+			unit[place[t]] = 1
 			if q.Split(unit, nil, rest) > tolerance.Sign {
 				return false
 			}

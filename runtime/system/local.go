@@ -176,7 +176,7 @@ func (run *Run) prepare() (err error) {
 		return run.prepareSmooth()
 	}
 	n := run.n
-	small := !TooLarge(n, true)
+	small := !TooLarge(n, true) || EachPart(n)
 	if small {
 		run.System, err = kkt.New(n)
 	} else {

@@ -407,6 +407,8 @@ func (run *Run) observe(step pieces.Step) {
 func (run *Run) status(ctx context.Context, err error) (status.Status, string) {
 	var follower *pieces.FollowerError
 	switch {
+	case run.err == nil && run.Best != nil && run.Global != nil && run.Global.Proved: // whatever has ended since
+		return status.Solved, run.Global.Reason()
 	case status.LimitOf(ctx) != "":
 		return status.LimitReached, string(status.LimitOf(ctx))
 	case ctx.Err() != nil:
@@ -427,9 +429,6 @@ func (run *Run) status(ctx context.Context, err error) (status.Status, string) {
 		return status.NumericalFailure, err.Error()
 	case errors.Is(run.err, pieces.ErrStalled):
 		return status.NumericalFailure, run.err.Error()
-	}
-	if g := run.Global; g != nil && g.Proved {
-		return status.Solved, g.Reason()
 	}
 	if run.n.Integer != nil { // a local claim at fixed whole numbers says nothing of others
 		if g := run.Global; g != nil && g.Why != "" && !strings.HasPrefix(g.Why, status.Spent) {

@@ -54,6 +54,9 @@ func (run *Run) global(ctx context.Context) (err error) {
 	if found.Outcome == tree.NoBound && run.System.P.Integer != nil {
 		return &WholeNumbers{found.Why}
 	}
+	if run.Best == nil && found.Best == nil && found.Outcome == tree.LimitReached && run.n.Integer != nil && run.Curved == nil {
+		must.Do(run.firstWhole(ctx))
+	}
 	claim := found.Claim()
 	if run.Best != nil {
 		claim = min(claim, run.Best.F) // it is no higher but for rounding
@@ -237,9 +240,31 @@ func (run *Run) polish(ctx context.Context, b *kkt.Point) (_ *kkt.Point, err err
 		run.Smooth = smooth
 		return smooth.Improve(ctx, run.System.X(z), run.System.Y(z), run.System.Lambda(z))
 	}
+	if allWhole(run.n) && run.n.X.Extended.Extra() == 0 && run.System.Objective.Known { // all of x is held
+		return run.answerAt(ctx, z, b.Branch)
+	}
 	s := must.Get(kkt.New(&held))
 	solver := must.Get(pieces.New(s, pieces.Options{Observer: run.observe}))
 	return solver.Improve(ctx, z, b.Branch)
+}
+
+// answerAt is the local solution among the follower's answers to z's x, each entry of which is held, and their multipliers: that of each part.
+func (run *Run) answerAt(ctx context.Context, z []float64, branch []kkt.Fix) (*kkt.Point, error) {
+	at := run.System.AtX(z)
+	solver, err := newParted(at, at.Parts(), run.observe)
+	if err != nil {
+		return nil, err
+	}
+	point, err := solver.improve(ctx, z, branch)
+	if point != nil {
+		if point.Multipliers != nil {
+			run.System.TakeX(point.Multipliers, point.Z)
+		}
+		for _, leaf := range point.Leaves {
+			run.System.TakeX(leaf.Multipliers, point.Z)
+		}
+	}
+	return point, err
 }
 
 // integers prepares a run with integer variables of the leader: the search finds its first point, and there is no other way.

@@ -1,6 +1,9 @@
 package system
 
 import (
+	"fmt"
+
+	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/reduced"
 	"bilevelc/runtime/tolerance"
@@ -40,4 +43,15 @@ func TooLarge(p *problem.Problem, linear bool) bool {
 		return n*n/2 > tolerance.MostNumbers
 	}
 	return Size(p) > Largest
+}
+
+// EachPart says that F is found at whole numbers of x by one part of the follower after the other, however large the whole is: x is nothing else, and f may be read.
+func EachPart(p *problem.Problem) bool {
+	n := p.Dx + p.Dy
+	return allWhole(p) && kkt.Applies(p) == "" && len(p.Duals) == 0 && p.Facts.DegreeF <= 2 && p.X.Extended.Extra() == 0 && n*n <= tolerance.MostNumbers && p.LargestFollower() <= Largest
+}
+
+// LargeText says how large a system is that is not solved as a whole.
+func LargeText(p *problem.Problem) string {
+	return fmt.Sprintf("it is too large: its relaxation has %d unknowns and rows", relaxed(p))
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/must"
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
@@ -34,11 +35,20 @@ func (run *Run) eachX() bool {
 }
 
 // wholes are the points of X where all entries of x are whole numbers, in the order of numbers of so many digits, and whether they are all of them: not where some entry is no whole number, where they are more than so many, or where digits that no
-// point begins with are more than these have. Rows of X end what no later digit can mend.
+// point begins with are more than these have.
 func wholes(n *problem.Problem, most float64) (points [][]float64, all bool) {
+	all = eachWhole(n, most, func(x []float64) bool {
+		points = append(points, slices.Clone(x))
+		return float64(len(points)) <= most
+	})
+	return points, all
+}
+
+// eachWhole visits the points of wholes one after the other until visit reports false. Rows of X, as they are at the time, end what no later digit can mend.
+func eachWhole(n *problem.Problem, most float64, visit func(x []float64) bool) (all bool) {
 	set := n.X
-	if n.Integer == nil || slices.Contains(n.Integer, false) || set.Extended.Len() > 0 || len(set.Balls) > 0 {
-		return nil, false
+	if !allWhole(n) || set.Extended.Len() > 0 || len(set.Balls) > 0 {
+		return false
 	}
 	lo, hi, visits := slices.Clone(set.Lo), slices.Clone(set.Hi), 0.0
 	var from func(j int) bool
@@ -47,8 +57,7 @@ func wholes(n *problem.Problem, most float64) (points [][]float64, all bool) {
 			return visits <= most*float64(1+len(lo))
 		}
 		if j == len(lo) {
-			points = append(points, slices.Clone(lo))
-			return float64(len(points)) <= most
+			return visit(lo)
 		}
 		least, last := lo[j], hi[j]
 		for v := math.Ceil(least); v <= last; v++ {
@@ -59,8 +68,11 @@ func wholes(n *problem.Problem, most float64) (points [][]float64, all bool) {
 		lo[j], hi[j] = least, last
 		return true
 	}
-	return points, from(0)
+	return from(0)
 }
+
+// allWhole reports that x has whole entries, and no others.
+func allWhole(n *problem.Problem) bool { return n.Integer != nil && !slices.Contains(n.Integer, false) }
 
 // admits reports that no row of X is off all over a box by more than rounding.
 func admits(set *problem.Set, lo, hi []float64) bool {
@@ -113,7 +125,7 @@ func (run *Run) enumerate(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	best.Branch, _ = s.BranchAt(best.Z)
-	point, err := run.polish(ctx, best)
+	point, err := run.polish(context.WithoutCancel(ctx), best) // what was looked at is not lost
 	if point == nil || !(math.Abs(point.F-best.F) <= tolerance.Sign*math.Max(math.Abs(point.F), math.Abs(best.F))) {
 		return false, ctx.Err()
 	}
@@ -146,6 +158,42 @@ func leastAt(ctx context.Context, s *kkt.System, follower *kkt.Follower, x []flo
 		return nil, 0, nil
 	}
 	return z, f, nil
+}
+
+// firstWhole takes the follower's answer to the first whole x of X that leaves it one with which the leader's rows hold, where the search has met none: phase one without a tree. Where the follower has no answer to an x, what refutes
+// its rows there is a row that every x with an answer keeps (Benders 1962), and X has it from then on. It takes a second's work at most.
+func (run *Run) firstWhole(ctx context.Context) (err error) {
+	defer must.Catch(&err)
+	s, n, set := run.System, *run.n, *run.n.X
+	follower := must.Get(kkt.NewFollower(s))
+	rows, answer := n.Rows, tree.NodeWork*int64(len(n.Followers()))
+	n.X, set.Kind, set.Rhs = &set, slices.Clone(set.Kind), slices.Clone(set.Rhs)
+	if set.E = sparse.Empty(s.Nx); run.n.X.E != nil {
+		set.E = run.n.X.E.Clone()
+	}
+	eachWhole(&n, tolerance.Second/tree.NodeWork, func(x []float64) bool {
+		z, f, failed := leastAt(ctx, s, follower, x)
+		if z != nil {
+			branch, _ := s.BranchAt(z)
+			run.Best, run.err = run.polish(ctx, &kkt.Point{Z: z, F: f, Branch: branch})
+		} else if w := follower.Refuted(); failed == nil && w != nil {
+			side, cut := 0.0, make([]float64, s.Nx)
+			for i, v := range w {
+				rows.A.AddRow(cut, i, v)
+				side += v * rows.Rhs[i]
+			}
+			for j, v := range cut {
+				if v != 0 {
+					set.E.Append(j, v)
+				}
+			}
+			set.E.EndRow()
+			set.Kind, set.Rhs = append(set.Kind, problem.AtMost), append(set.Rhs, side)
+		}
+		follower.Work += answer
+		return run.Best == nil && follower.Work < tolerance.Second && ctx.Err() == nil
+	})
+	return ctx.Err()
 }
 
 // enumerateSmooth finds the least F over the whole numbers of X where the system is smooth and not linear, and the follower has one answer to each: a local solve with x held finds it. No more than about a second is spent.

@@ -29,10 +29,10 @@ func (run *Run) wholeJumps(ctx context.Context) (err error) {
 	if len(moves) == 0 {
 		return nil
 	}
-	rng, tried := rand.New(rand.NewPCG(run.opts.Seed, uint64(len(moves)))), int64(0)
+	rng, tried, answer := rand.New(rand.NewPCG(run.opts.Seed, uint64(len(moves)))), int64(0), tree.NodeWork*int64(len(run.n.Followers())) // each answer is a program for each follower
 	move := func(x []float64, j int) { x[j] = jumped(rng, x[j], set.Lo[j], set.Hi[j], run.n.Integer[j]) }
 	goesOn := func() bool {
-		return follower.Work+own.work+tried*tree.NodeWork < tolerance.Second && ctx.Err() == nil
+		return follower.Work+own.work+tried*answer < tolerance.Second && ctx.Err() == nil
 	}
 	// down is where jumps lead down to, until so many in a row have gained nothing: of one entry every other one, of two half of the others.
 	down := func(z []float64, f float64, enough int) ([]float64, float64) {

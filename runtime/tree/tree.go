@@ -24,6 +24,7 @@ import (
 	"bilevelc/internal/each"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/status"
+	"bilevelc/runtime/tolerance"
 )
 
 // Options of a search. The zero value searches to tolerance.Target without a limit.
@@ -107,6 +108,12 @@ func Solve(ctx context.Context, sys *kkt.System, opts Options) (*Result, error) 
 		return nothing, nil
 	}
 	parts := sys.Parts()
+	for _, p := range parts {
+		if n := p.Relaxation.Condensed(); n*n/2 > tolerance.MostNumbers {
+			nothing.Outcome, nothing.Why = LimitReached, fmt.Sprintf("a relaxation has %d unknowns and rows that others join, too many for dense factors", n)
+			return nothing, nil
+		}
+	}
 	work := each.Sum(parts, func(p kkt.Part) float64 { return FactorWork(float64(p.Relaxation.Condensed())) }) // of factors of the parts' relaxations
 	if opts.Work > 0 && work > float64(opts.Work) {
 		nothing.Outcome, nothing.Why = LimitReached, "relaxations take more than the budget"
