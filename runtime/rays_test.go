@@ -224,3 +224,25 @@ lower b {
 		}
 	}
 }
+
+// A start after the search may find f to fall on and on, beside a best point that it takes away: p[2] goes up with no demand for it, whatever p[1] earns, so that f has no least value and the run none to claim.
+func TestFallsFoundAfterTheSearch(t *testing.T) {
+	p := bindText(t, `model falls
+upper {
+  var p: vector[2] in nonneg
+  minimize p[1] - p[2]
+  subject to rev: p' * q >= 8
+}
+lower {
+  var q: vector[2] in nonneg
+  minimize 0.5 * sumsq(q) - ([6, 5] - p)' * q
+}
+`)
+	r, err := p.Solve(context.Background(), runtime.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Status != runtime.NumericalFailure && r.Status != runtime.Unbounded || r.Global != nil && (r.Global.Proved || !math.IsInf(float64(r.Global.Bound), -1)) {
+		t.Errorf("%s, %s: %+v", r.Status, r.Reason, r.Global)
+	}
+}

@@ -102,6 +102,9 @@ func (run *Run) global(ctx context.Context) (err error) {
 			err = run.wholeJumps(ctx)
 		}
 	}
+	if run.Best == nil { // a start since then has found f to fall on and on
+		return err
+	}
 	if run.Best.F < claim {
 		claim = run.Best.F
 		run.Global.Bound = document.Number(sign * claim)
