@@ -50,9 +50,19 @@ func (s *System) Onto(z []float64, held []bool) {
 		b.RowHi = append(b.RowHi, end)
 	}
 	at := b.Onto(a, each.Below(s.Ny, func(j int) float64 { return y[j] / unit[j] }))
-	for j, t := range at {
-		y[j] = unit[j] * t
+	for j := range at {
+		at[j] *= unit[j]
 	}
+	force, _ := s.Forces(z)
+	before, after := make([]float64, s.Ny), make([]float64, s.Ny)
+	s.P.G.GradY(before, x, y)
+	s.P.G.GradY(after, x, at)
+	for j, t := range after {
+		if !(math.Abs(t-before[j]) <= tolerance.Rounded*force[j]) {
+			return
+		}
+	}
+	copy(y, at)
 }
 
 // OntoBranch is BranchAt, with y of z moved onto the rows that hold there: what rounding has left of slacks that are said to be 0 is one next to its own terms.

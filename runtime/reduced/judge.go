@@ -198,7 +198,7 @@ func (p *piece) restore(q *working) bool {
 		case i < nk:
 			r := p.k[i]
 			v = p.v[r] - f.end(r, p.side[r])
-			size = math.Abs(f.p0[r]) + linalg.Norm(f.r[r*f.nw:(r+1)*f.nw])*linalg.Norm(p.w)
+			size = p.slackTerms(r, top) + linalg.Norm(f.r[r*f.nw:(r+1)*f.nw])*linalg.Norm(p.w)
 			if math.Abs(v) <= p.slackError(r, top) && math.Abs(v) > tolerance.Sign*q.length[i]*math.Max(1, linalg.Norm(p.w)) {
 				v = 0 // it holds, and w hardly moves it: what rounding leaves would take w far away
 			}

@@ -82,8 +82,13 @@ func (p *piece) strong() []int {
 	return each.WhereBelow(len(p.side), func(r int) bool { return p.side[r] != 0 && !p.inK[r] })
 }
 
-// slackError is what decides on the slack of row r, top the largest multiplier: of a dense follower slacks are sums of terms of that size.
+// slackError is what decides on the slack of row r, top the largest multiplier.
 func (p *piece) slackError(r int, top float64) float64 {
+	return tolerance.Parted * p.slackTerms(r, top)
+}
+
+// slackTerms is the size of what the slack of row r is the sum of, top the largest multiplier: of a dense follower they are of that size.
+func (p *piece) slackTerms(r int, top float64) float64 {
 	row := &p.f.rows[r]
 	if q := p.f.sparse; q != nil { // they are sums of entries of y, which are those of y0 and what the rows add
 		top = 0
@@ -97,7 +102,7 @@ func (p *piece) slackError(r int, top float64) float64 {
 			size = math.Max(size, math.Abs(b))
 		}
 	}
-	return tolerance.Parted * math.Max(size, top)
+	return math.Max(size, top)
 }
 
 // wrong are the rows of S with a multiplier of the wrong sign, and those outside S that are beyond one of their ends.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
@@ -120,21 +119,6 @@ func (v *Solver) still(ctx context.Context, s *kkt.System, z []float64, st *stat
 	return r, nil
 }
 
-// onto moves y of z onto the rows that hold at it, where that leaves the follower's forces what they are but for rounding: next to a bound at which log(y), or a slope of a power, has its end an answer is none at it.
-func (v *Solver) onto(s *kkt.System, z []float64) {
-	force, _ := s.Forces(z)
-	y, before, after := slices.Clone(s.Y(z)), make([]float64, v.p.Dy), make([]float64, v.p.Dy)
-	v.p.G.GradY(before, s.X(z), y)
-	s.OntoBranch(z)
-	v.p.G.GradY(after, s.X(z), s.Y(z))
-	for j, t := range after {
-		if !(math.Abs(t-before[j]) <= tolerance.Rounded*force[j]) {
-			copy(s.Y(z), y)
-			return
-		}
-	}
-}
-
 // look is pieces.Solver.Examine in the leader's space: the multipliers that the branches which meet at the point leave it, and what they leave of grad f. The Lagrangian's own Hessian says whether it is a saddle point.
 func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Examined, error) {
 	z := v.start(s, st.pt)
@@ -147,7 +131,7 @@ func (v *Solver) look(ctx context.Context, s *kkt.System, st *state) (*pieces.Ex
 		return out, nil
 	}
 	copy(s.Lambda(z), s.Lambda(r.Point.Z)) // those that the certificate is about, where the follower's are not unique
-	v.onto(s, z)
+	s.OntoBranch(z)
 	out.Point.Branch, out.Point.Biactive = s.BranchAt(z)
 	out.Point.Vertices, out.Point.AllVertices = r.Point.Vertices, r.Point.AllVertices
 	m := r.Point.Multipliers

@@ -149,7 +149,7 @@ func (v *Solver) examine(ctx context.Context, st *state) (seen *pieces.Examined,
 	}
 	solver := must.Get(v.onSystem(s))
 	z := v.start(s, st.pt)
-	v.onto(s, z)
+	s.OntoBranch(z)
 	seen, err = solver.Examine(ctx, z)
 	v.work += solver.Work()
 	if err != nil {
