@@ -35,6 +35,21 @@ func ParseSearch(name string) (Search, error) {
 	return SearchBudget, &UsageError{Err: fmt.Errorf("a search is %s, not %q", strings.Join(searches[:], ", "), name)}
 }
 
+// keepBound gives a result with a point the bound that a run on the KKT system of the same problem has found, whose own point was refused; nil for none.
+func (p *Problem) keepBound(r, of *Result) {
+	if of == nil || of.Global == nil || of.tree == nil || !r.HasPoint() || r.Status == Unbounded || r.Global != nil {
+		return
+	}
+	g, t, sign := *of.Global, *of.tree, r.sign()
+	f := sign * float64(r.Upper.Objective)
+	t.Says.Bound = min(t.Says.Bound, f)
+	g.Bound, g.Gap = Number(sign*t.Says.Bound), Number(system.Gap(f, t.Says.Bound, t.Scale))
+	if g.Proved {
+		g.Proved, g.Why = false, fmt.Sprintf("the search's best point is none: %s", of.Reason)
+	}
+	r.Global, r.tree, r.Phases.Bound = &g, &t, of.Phases.Bound
+}
+
 // noBound says of a result with a point that nothing is known of the global optimum, and why: the search takes the KKT system of linear rows and pairs only.
 func (p *Problem) noBound(r *Result, opts Options, why string) {
 	if r.Global != nil || opts.Search == SearchNone || opts.FirstStart > 0 || !r.HasPoint() || r.Status == Unbounded {

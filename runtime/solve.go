@@ -49,7 +49,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (_ *Result, err error
 	}
 	opts = p.searching(opts)
 	must.Do(p.onlyOnSystem(opts))
-	onSystem := ""
+	onSystem, bound := "", (*Result)(nil)
 	if q := p.onSystem(opts); q != nil {
 		// What is too ill-conditioned for the signs of slacks and multipliers to be read off takes the other way, and so does where a system that is not linear leads nowhere.
 		r, err := q.solveSystem(ctx, opts)
@@ -59,6 +59,9 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (_ *Result, err error
 			return r, err
 		}
 		onSystem = fmt.Sprintf("the solve on the KKT system ended as %s (%s)", r.Status, r.Reason)
+		if q == p {
+			bound = r
+		}
 		if r.HasPoint() { // without a certificate
 			opts.Start = r.Upper.Variables
 		}
@@ -78,6 +81,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (_ *Result, err error
 	r, followed, err := p.follow(ctx, opts)
 	if err != nil || r != nil {
 		if r != nil {
+			p.keepBound(r, bound)
 			p.noBound(r, opts, why)
 		}
 		return r, err
@@ -98,6 +102,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (_ *Result, err error
 	if moved != "" && !slices.Contains(r.Notes, moved) {
 		r.Notes = append(r.Notes, moved)
 	}
+	p.keepBound(r, bound)
 	p.noBound(r, opts, why)
 	return r, nil
 }

@@ -75,67 +75,87 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (_ *Result, err
 		choices.Keep = func(state *tree.State) { opts.Keep(checkpoint(state)) }
 		choices.KeepEvery = cmp.Or(opts.KeepEvery, defaultEvery)
 	}
-	r := p.newResult(opts)
-	r.Lower.Curvature = ""
 	run, err := system.Solve(ctx, p.Numeric, choices)
 	if whole, ok := errors.AsType[*system.WholeNumbers](err); ok {
 		err = p.continuous(whole.Why, false)
 	}
 	must.Do(err)
-	r.Settings = map[string]any{}
-	r.Phases = p.phases
-	r.Phases.Solve = watch.lap()
-	r.Trace, r.Iterations = run.Trace, run.Steps
-	if run.Start != nil && (given != nil || p.IR.Start != nil) {
-		if note := p.moved(first, run.Start); note != "" {
-			r.Notes = append(r.Notes, note)
+	solved, certified := watch.lap(), 0.0
+	describe := func() *Result { // the best point, verified
+		r := p.newResult(opts)
+		r.Lower.Curvature = ""
+		r.Settings = map[string]any{}
+		r.Phases = p.phases
+		r.Phases.Solve = solved
+		r.Trace, r.Iterations = run.Trace, run.Steps
+		if run.Start != nil && (given != nil || p.IR.Start != nil) {
+			if note := p.moved(first, run.Start); note != "" {
+				r.Notes = append(r.Notes, note)
+			}
 		}
-	}
-	if len(run.Ends) > 1 {
-		r.Starts = run.Ends
-		r.Notes = append(r.Notes, startNotes(r.Starts, sign)...)
-	}
-	if run.Covered > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("no start was made from %d more points: over the rows of both levels f leads from each of them to no lower value", run.Covered))
-	}
-	r.Status, r.Reason, r.endless = run.Status, run.Reason, run.Endless
-	if r.Global = run.Global; r.Global == nil && run.Smooth != nil && run.Curved == nil && run.Best != nil && r.Status != Unbounded {
-		p.noBound(r, opts, run.Why)
-	}
-	r.tree = run.Proof
-	r.Phases.Bound = run.BoundTimes
-	end := func() *Checkpoint {
-		if run.Tree == nil {
-			return checkpoint(nil)
+		if len(run.Ends) > 1 {
+			r.Starts = run.Ends
+			r.Notes = append(r.Notes, startNotes(r.Starts, sign)...)
 		}
-		return checkpoint(run.Tree.State)
-	}
-	r.rewind = func() (*Checkpoint, error) { return end(), nil }
-	if r.Status == Interrupted || r.Status == LimitReached || run.Tree != nil && run.Tree.Outcome == tree.LimitReached {
-		r.Checkpoint = end()
-	}
-	r.Calls = p.Numeric.Calls()
-	if run.Best == nil {
-		x := run.Start
-		if x == nil {
-			x = make([]float64, p.IR.Upper.Dim)
+		if run.Covered > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("no start was made from %d more points: over the rows of both levels f leads from each of them to no lower value", run.Covered))
 		}
-		p.blank(r, x)
-		p.explainFailure(r, run.Err)
+		r.Status, r.Reason, r.endless = run.Status, run.Reason, run.Endless
+		if r.Global = run.Global; r.Global == nil && run.Smooth != nil && run.Curved == nil && run.Best != nil && r.Status != Unbounded {
+			p.noBound(r, opts, run.Why)
+		}
+		r.tree = run.Proof
+		r.Phases.Bound = run.BoundTimes
+		end := func() *Checkpoint {
+			if run.Tree == nil {
+				return checkpoint(nil)
+			}
+			return checkpoint(run.Tree.State)
+		}
+		r.rewind = func() (*Checkpoint, error) { return end(), nil }
+		if r.Status == Interrupted || r.Status == LimitReached || run.Tree != nil && run.Tree.Outcome == tree.LimitReached {
+			r.Checkpoint = end()
+		}
+		r.Calls = p.Numeric.Calls()
+		if run.Best == nil {
+			x := run.Start
+			if x == nil {
+				x = make([]float64, p.IR.Upper.Dim)
+			}
+			p.blank(r, x)
+			p.explainFailure(r, run.Err)
+			r.Time = r.Phases.Total()
+			return r
+		}
+		if near && run.Global == nil || near && run.Best == run.First {
+			r.Notes = append(r.Notes, followed)
+		}
+		p.describeSystem(ctx, r, run)
+		r.Calls = p.Numeric.Calls()
+		must.Do(p.confirm(ctx, r))
+		if r.Status == Unbounded {
+			p.explainFailure(r, nil)
+		}
+		certified += watch.lap()
+		r.Phases.Certify = certified
 		r.Time = r.Phases.Total()
-		return r, nil
+		return r
 	}
-	if near && run.Global == nil || near && run.Best == run.First {
-		r.Notes = append(r.Notes, followed)
+	r := describe()
+	looking, cancel := withGrace(ctx)
+	defer cancel()
+	refused := func(r *Result) bool {
+		return r.HasPoint() && (run.Status == Solved && r.Status == NumericalFailure || r.rough())
 	}
-	p.describeSystem(ctx, r, run)
-	r.Calls = p.Numeric.Calls()
-	must.Do(p.confirm(ctx, r))
-	if r.Status == Unbounded {
-		p.explainFailure(r, nil)
+	for next := r; refused(next) && looking.Err() == nil && run.Refuse(ctx, next.Reason); {
+		before := next.Verification
+		if next = describe(); next.Verification != nil && before != nil {
+			*next.Verification = next.Verification.Add(*before)
+		}
+		if !refused(next) {
+			r = next
+		}
 	}
-	r.Phases.Certify = watch.lap()
-	r.Time = r.Phases.Total()
 	return r, nil
 }
 

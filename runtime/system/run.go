@@ -99,6 +99,7 @@ type Run struct {
 
 	n         *problem.Problem
 	opts      Options
+	kept      []kept
 	local     localSolver
 	solver    *pieces.Solver // on the whole system; nil until something needs it, and where that is too large
 	parted    *parted        // the local solver of a system that is too large as a whole; nil where it is another one
@@ -354,6 +355,9 @@ func (run *Run) begun(ctx context.Context, k int, at start, seen *visited) error
 			run.Best, run.err = point, err
 		}
 		seen.note(point)
+		if err == nil {
+			run.keepEnd(point)
+		}
 	}
 	run.Ends = append(run.Ends, end)
 	return nil

@@ -105,34 +105,33 @@ func (run *Run) global(ctx context.Context) (err error) {
 	if run.Best == nil { // a start since then has found f to fall on and on
 		return err
 	}
-	if run.Best.F < claim {
-		claim = run.Best.F
-		run.Global.Bound = document.Number(sign * claim)
-		if run.Proof != nil {
-			run.Proof.Says.Bound = claim
-		}
-	}
-	if run.Proof != nil {
-		scale := tree.GapScale(run.Best.F, found.Terms(run.Best.Z)) // of the solution, as the proof's verification has it, wherever the search's own best point is
-		run.Global.Gap = document.Number(Gap(run.Best.F, claim, scale))
-		run.Proof.Scale, run.Proof.Local = scale, stationary(run.Best)
-	}
-	run.Global.Proved = found.Proved && !MoreThanRounding(run.Global)
-	if found.Proved && !run.Global.Proved {
-		run.Global.Why = "the search's best point is proved next to the terms of its own f, and the gap is more next to those at the solution"
-		if run.Best.F > found.Best.F {
-			run.Global.Why = "the search's best point, which is proved, could not be followed to one with a certificate"
-		}
-	}
-	if run.Global.Proved {
-		run.Global.Why = ""
-		run.Global.Within = max(run.Global.Within, run.Global.Gap)
+	if run.close(); run.Global.Proved {
 		return err
 	}
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return err
+}
+
+// close makes what is said of the bound what it is next to the best point.
+func (run *Run) close() {
+	found, sign, g := run.Tree, run.opts.Sign, *run.Global
+	claim := min(sign*float64(g.Bound), run.Best.F) // it is no higher but for rounding
+	if g.Bound = document.Number(sign * claim); run.Proof != nil {
+		scale := tree.GapScale(run.Best.F, found.Terms(run.Best.Z)) // of the solution, as the proof's verification has it, wherever the search's own best point is
+		g.Gap = document.Number(Gap(run.Best.F, claim, scale))
+		run.Proof.Says.Bound, run.Proof.Scale, run.Proof.Local = claim, scale, stationary(run.Best)
+	}
+	if g.Proved = found.Proved && !MoreThanRounding(&g); g.Proved {
+		g.Why, g.Within = "", max(g.Within, g.Gap)
+	} else if found.Proved {
+		g.Why = "the search's best point is proved next to the terms of its own f, and the gap is more next to those at the solution"
+		if run.Best.F > found.Best.F {
+			g.Why = "the search's best point, which is proved, could not be followed to one with a certificate"
+		}
+	}
+	run.Global = &g
 }
 
 // searchOptions are those of the search.
