@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
+	"bilevelc/runtime/tolerance"
 )
 
 // What was made of functions with kinks (ir.Restated), hidden variables and rows of
@@ -51,6 +52,42 @@ func (p *Problem) restore(doc *certify.Document) error {
 	copy(doc.Y[re.Declared:], h.Values)
 	linalg.Scatter(doc.Lambda, places, h.Multipliers)
 	return nil
+}
+
+// kinks checks that the objective is f at the document's x and the model's own y, what restates kinks being the larger of its sides, which two rows each keep it above: they are no part of what a document may say not to be
+// solved. It is f to what the rows may be off by, by their terms.
+func (c *claims) kinks() {
+	re := c.p.IR.Restated
+	if re == nil {
+		return
+	}
+	rows, x, y := c.p.Numeric.Rows, c.doc.X, slices.Clone(c.doc.Y)
+	slope, terms, open := make([]float64, c.p.Numeric.AnswerLen()), make([]float64, len(y)), slices.Repeat([]bool{true}, len(y))
+	c.p.Numeric.F.GradY(slope, x, c.p.Numeric.Answer(y, c.doc.Lambda))
+	for i := range c.p.IR.Rows { // those of a kink before those of kinks that read it
+		cols, vals := rows.B.Row(i)
+		if !hidden(c.p.IR.Rows, i) || len(cols) == 0 {
+			continue
+		}
+		k := 0 // the entry that the row is of: its side reads none behind it
+		for at, j := range cols {
+			if j > cols[k] {
+				k = at
+			}
+		}
+		j := cols[k]
+		side := y[j] + (rows.A.RowDot(i, x)-rows.Rhs[i]-rows.B.RowDot(i, y))/vals[k]
+		terms[j] = math.Max(terms[j], rows.B.AddTerms(rows.A.AddTerms(math.Abs(rows.Rhs[i]), i, x), i, y)/vals[k])
+		if open[j] || side > y[j] {
+			y[j], open[j] = side, false
+		}
+	}
+	size := 0.0
+	for j, t := range terms {
+		size += math.Abs(slope[j]) * t
+	}
+	f := c.p.Numeric.F.Value(x, c.p.Numeric.Answer(y, c.doc.Lambda))
+	c.check("objective with the kinks at the model's own variables", math.Abs(c.doc.Upper-f) <= tolerance.Target*math.Max(size, math.Abs(f)), "claimed %.10g, found %.10g, to be minimized", c.doc.Upper, f)
 }
 
 // margins are the least multiplier of the active inequalities and the least slack of

@@ -93,6 +93,7 @@ func (c *claims) all() {
 	c.status()
 	c.residuals()
 	c.rows()
+	c.kinks()
 	c.stationarity()
 	c.spent()
 	c.starts()
