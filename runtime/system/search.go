@@ -298,7 +298,7 @@ func (run *Run) gap() float64 {
 }
 
 // pointFirst reports that a point is looked for apart from f, which is phase one of branch and bound: where nothing else looks for one; where f has no bound to search by, and where it is not convex. A tree of such an f branches on the
-// directions along which it curves down, too, which say nothing of where points are, and without a point no branch of it ends. Of a convex f the tree has no other branches than this one.
+// directions along which it curves down, too, which say nothing of where points are, and without a point no branch of it ends. Of a convex f the tree has no other branches than this one; beside curved constraints, whose tangents branches take from points that f leads to, it has.
 func (run *Run) pointFirst() bool {
 	switch {
 	case run.System.Objective == nil:
@@ -306,7 +306,7 @@ func (run *Run) pointFirst() bool {
 	case !run.searches():
 		return run.n.Integer == nil
 	}
-	return !run.System.Objective.Convex
+	return !run.System.Objective.Convex || run.Curved != nil
 }
 
 // feasible finds a point of the system without f: the first that branch and bound meets without an objective, and what a local solve makes of it; or that there is none.
