@@ -46,13 +46,17 @@ func (s *search) findSmall() {
 		all = append(all, of)
 	}
 	s.shared = each.WhereBelow(sys.Nx, func(c int) bool { return readers[c] > 1 && !slices.Contains(s.whole, c) && s.boxed(c) })
-	for _, of := range all {
-		if slices.ContainsFunc(of.entries, func(c int) bool { return slices.Contains(s.shared, c) }) {
-			of.restrict(sys)
-			s.smallParts = append(s.smallParts, of)
-		}
+	all = each.Where(all, func(of *smallPart) bool {
+		return slices.ContainsFunc(of.entries, func(c int) bool { return slices.Contains(s.shared, c) })
+	})
+	if len(s.shared) >= len(all) { // a branch on a pair of one follower says as much
+		s.shared = nil
+		return
 	}
-	s.split = s.shared
+	for _, of := range all {
+		of.restrict(sys)
+	}
+	s.smallParts, s.split = all, s.shared
 }
 
 // columns are those of a part, and of them the entries of x that it reads.
