@@ -6,8 +6,10 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/certify"
@@ -15,12 +17,9 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// boxedAnswers is a random problem of one entry of x, a follower 1/2 sum of h_j y_j^2 + (p_j x + q_j) y_j over 0 <= y (<= u), an f with a Hessian of any sign, and one or two rows of the leader that read y.
-func boxedAnswers(rng *rand.Rand) *problem.Problem {
-	ny, leaders := 1+rng.IntN(2), 1+rng.IntN(2)
-	whole := func(k int) float64 { return float64(rng.IntN(2*k+1) - k) }
-	f, g := newQuadratic(1, ny+leaders), newQuadratic(1, ny)
-	rows := &problem.Rows{A: sparse.Empty(1), B: sparse.Empty(ny)}
+// boxedFollower is a random follower 1/2 sum of h_j y_j^2 + (p_j x + q_j) y_j over 0 <= y (<= u), of one entry of x.
+func boxedFollower(rng *rand.Rand, ny int) (g *quadratic, rows *problem.Rows) {
+	g, rows = newQuadratic(1, ny), &problem.Rows{A: sparse.Empty(1), B: sparse.Empty(ny)}
 	end := func(j int, coef, rhs float64) {
 		rows.B.Append(j, coef)
 		rows.A.EndRow()
@@ -29,12 +28,40 @@ func boxedAnswers(rng *rand.Rand) *problem.Problem {
 	}
 	for j := range ny {
 		g.set(1+j, 1+j, 1+float64(rng.IntN(3)))
-		g.set(0, 1+j, whole(2))
+		g.set(0, 1+j, float64(rng.IntN(5)-2))
 		g.l[1+j] = -float64(rng.IntN(7))
-		if end(j, 1, 0); rng.IntN(3) == 0 {
+		if end(j, 1, 0); rng.IntN(2) == 0 {
 			end(j, -1, float64(1+rng.IntN(4)))
 		}
 	}
+	return g, rows
+}
+
+// boxes are those of the answers of such a follower, and boxedAnswer is its answer to x.
+func boxes(rows *problem.Rows, ny int) (lo, hi []float64) {
+	lo, hi = slices.Repeat([]float64{math.Inf(-1)}, ny), slices.Repeat([]float64{math.Inf(1)}, ny)
+	for i := range rows.Len() {
+		if j, coef := rows.Bound(i); coef > 0 {
+			lo[j] = -rows.Rhs[i] / coef
+		} else {
+			hi[j] = rows.Rhs[i] / -coef
+		}
+	}
+	return lo, hi
+}
+
+func boxedAnswer(g *quadratic, lo, hi []float64, x float64) []float64 {
+	return each.Below(len(lo), func(j int) float64 {
+		return min(max(lo[j], -(g.l[1+j]+g.m[1+j]*x)/g.m[(1+j)*g.n+1+j]), hi[j])
+	})
+}
+
+// boxedAnswers is a random problem of such a follower, an f with a Hessian of any sign, and one or two rows of the leader that read y.
+func boxedAnswers(rng *rand.Rand) *problem.Problem {
+	ny, leaders := 1+rng.IntN(2), 1+rng.IntN(2)
+	whole := func(k int) float64 { return float64(rng.IntN(2*k+1) - k) }
+	f := newQuadratic(1, ny+leaders)
+	g, rows := boxedFollower(rng, ny)
 	for i := range 1 + ny {
 		f.l[i] = whole(5)
 		for j := range i + 1 {
@@ -58,24 +85,12 @@ func boxedAnswers(rng *rand.Rand) *problem.Problem {
 
 // leastOnGrid is the least f of such a problem at points of a grid, with the follower's answers in closed form; +Inf where none satisfies the leader's rows.
 func leastOnGrid(p *problem.Problem, points int) float64 {
-	f, g := p.F.(*quadratic), p.G.(*quadratic)
-	lo, hi := make([]float64, p.Dy), make([]float64, p.Dy)
-	for j := range hi {
-		lo[j], hi[j] = math.Inf(-1), math.Inf(1)
-	}
-	for i := range p.Rows.Len() {
-		if j, coef := p.Rows.Bound(i); coef > 0 {
-			lo[j] = -p.Rows.Rhs[i] / coef
-		} else {
-			hi[j] = p.Rows.Rhs[i] / -coef
-		}
-	}
+	f := p.F.(*quadratic)
+	lo, hi := boxes(p.Rows, p.Dy)
 	best := math.Inf(1)
 	for k := range points + 1 {
 		x, answer := []float64{p.X.Hi[0] * float64(k) / float64(points)}, make([]float64, p.AnswerLen())
-		for j := range p.Dy {
-			answer[j] = min(max(lo[j], -(g.l[1+j]+g.m[1+j]*x[0])/g.m[(1+j)*g.n+1+j]), hi[j])
-		}
+		copy(answer, boxedAnswer(p.G.(*quadratic), lo, hi, x[0]))
 		slopes := make([]float64, p.AnswerLen())
 		f.GradY(slopes, x, answer)
 		inside := true

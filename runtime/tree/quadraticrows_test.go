@@ -10,15 +10,13 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"bilevelc/internal/each"
 	"bilevelc/internal/members"
-	"bilevelc/internal/sparse"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
 )
 
-// quadraticRows is a random problem of one entry of x, a follower 1/2 sum of h_j y_j^2 + (p_j x + q_j) y_j over 0 <= y (<= u), and constraints of the leader with Hessians of any sign, of which some are equations. Products of x and y in some of them
+// quadraticRows is a random problem of a boxedFollower, and constraints of the leader with Hessians of any sign, of which some are equations. Products of x and y in some of them
 // are a multiple of the follower's.
 type quadraticRows struct {
 	p    *problem.Problem
@@ -30,22 +28,8 @@ type quadraticRows struct {
 func newQuadraticRows(rng *rand.Rand) quadraticRows {
 	ny := 1 + rng.IntN(2)
 	whole := func(k int) float64 { return float64(rng.IntN(2*k+1) - k) }
-	q := quadraticRows{f: newQuadratic(1, ny), g: newQuadratic(1, ny)}
-	rows := &problem.Rows{A: sparse.Empty(1), B: sparse.Empty(ny)}
-	end := func(j int, coef, rhs float64) {
-		rows.B.Append(j, coef)
-		rows.A.EndRow()
-		rows.B.EndRow()
-		rows.Kind, rows.Rhs = append(rows.Kind, problem.AtMost), append(rows.Rhs, rhs)
-	}
-	for j := range ny {
-		q.g.set(1+j, 1+j, 1+float64(rng.IntN(3)))
-		q.g.set(0, 1+j, whole(2))
-		q.g.l[1+j] = -float64(rng.IntN(7))
-		if end(j, 1, 0); rng.IntN(3) > 0 {
-			end(j, -1, float64(1+rng.IntN(4)))
-		}
-	}
+	g, rows := boxedFollower(rng, ny)
+	q := quadraticRows{f: newQuadratic(1, ny), g: g}
 	fill := func(of *quadratic) {
 		for i := range 1 + ny {
 			of.l[i] = whole(4)
@@ -104,17 +88,8 @@ func newQuadraticRows(rng *rand.Rand) quadraticRows {
 // least is the least f, and whether it is at a point at which no constraint is an equation that holds or is next to being violated. Between the breakpoints of the answers, which are closed forms, f and constraints are quadratic in x: f is least at a root of one of them, at
 // the root of its slope, or at an end.
 func (q quadraticRows) least() (best float64, inside bool) {
-	lo, hi := make([]float64, q.p.Dy), slices.Repeat([]float64{math.Inf(1)}, q.p.Dy)
-	for i := range q.p.Rows.Len() {
-		if j, coef := q.p.Rows.Bound(i); coef < 0 {
-			hi[j] = q.p.Rows.Rhs[i] / -coef
-		}
-	}
-	y := func(x float64) []float64 {
-		return each.Below(q.p.Dy, func(j int) float64 {
-			return min(max(lo[j], -(q.g.l[1+j]+q.g.m[1+j]*x)/q.g.m[(1+j)*q.g.n+1+j]), hi[j])
-		})
-	}
+	lo, hi := boxes(q.p.Rows, q.p.Dy)
+	y := func(x float64) []float64 { return boxedAnswer(q.g, lo, hi, x) }
 	ends := []float64{q.p.X.Lo[0], q.p.X.Hi[0]}
 	for j := range q.p.Dy {
 		for _, at := range []float64{lo[j], hi[j]} {
