@@ -41,12 +41,9 @@ func (p *Problem) keepBound(r, of *Result) {
 		return
 	}
 	g, t, sign := *of.Global, *of.tree, r.sign()
-	f := sign * float64(r.Upper.Objective)
-	t.Says.Bound = min(t.Says.Bound, f)
-	g.Bound, g.Gap = Number(sign*t.Says.Bound), Number(system.Gap(f, t.Says.Bound, t.Scale))
-	if g.Proved {
-		g.Proved, g.Why = false, fmt.Sprintf("the search's best point is none: %s", of.Reason)
-	}
+	bound, gap := t.Beside(sign * float64(r.Upper.Objective))
+	g.Bound, g.Gap = Number(sign*bound), Number(gap)
+	g.Proved, g.Why = false, cmp.Or(g.Why, fmt.Sprintf("the search's best point is none: %s", of.Reason))
 	r.Global, r.tree, r.Phases.Bound = &g, &t, of.Phases.Bound
 }
 

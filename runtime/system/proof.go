@@ -20,7 +20,14 @@ type Proof struct {
 	state   *tree.State
 	Says    tree.Statement
 	Scale   float64 // what the gap is relative to
+	terms   float64 // of f, at the best point on the system; 0 without one
 	Local   string  // in what sense the result is stationary, whatever the search shows
+}
+
+// Beside makes the bound no more than f at a point, and the scale the one there, and returns the bound and the gap.
+func (p *Proof) Beside(f float64) (bound, gap float64) {
+	p.Says.Bound, p.Scale = min(p.Says.Bound, f), tree.GapScale(f, p.terms)
+	return p.Says.Bound, Gap(f, p.Says.Bound, p.Scale)
 }
 
 // Write writes the proof, and verifies what it writes: where that shows less, by rounding, Says becomes what it shows. It solves the leaves of the search's tree again.

@@ -119,9 +119,9 @@ func (run *Run) close() {
 	found, sign, g := run.Tree, run.opts.Sign, *run.Global
 	claim := min(sign*float64(g.Bound), run.Best.F) // it is no higher but for rounding
 	if g.Bound = document.Number(sign * claim); run.Proof != nil {
-		scale := tree.GapScale(run.Best.F, found.Terms(run.Best.Z)) // of the solution, as the proof's verification has it, wherever the search's own best point is
-		g.Gap = document.Number(Gap(run.Best.F, claim, scale))
-		run.Proof.Says.Bound, run.Proof.Scale, run.Proof.Local = claim, scale, stationary(run.Best)
+		run.Proof.terms, run.Proof.Local = found.Terms(run.Best.Z), stationary(run.Best) // of the solution, as the proof's verification has it, wherever the search's own best point is
+		_, gap := run.Proof.Beside(run.Best.F)
+		g.Gap = document.Number(gap)
 	}
 	if g.Proved = found.Proved && !MoreThanRounding(&g); g.Proved {
 		g.Why, g.Within = "", max(g.Within, g.Gap)
