@@ -41,7 +41,11 @@ func (p *Problem) keepBound(r, of *Result) {
 		return
 	}
 	g, t, sign := *of.Global, *of.tree, r.sign()
-	bound, gap := t.Beside(sign * float64(r.Upper.Objective))
+	f := sign * float64(r.Upper.Objective)
+	if t.Says.Bound > f { // the point refutes it: its curvatures are too far apart for the search
+		return
+	}
+	bound, gap := t.Beside(f)
 	g.Bound, g.Gap = Number(sign*bound), Number(gap)
 	g.Proved, g.Why = false, cmp.Or(g.Why, fmt.Sprintf("the search's best point is none: %s", of.Reason))
 	r.Global, r.tree, r.Phases.Bound = &g, &t, of.Phases.Bound
