@@ -152,7 +152,11 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (_ *Result, err
 		if next = describe(); next.Verification != nil && before != nil {
 			*next.Verification = next.Verification.Add(*before)
 		}
-		if !refused(next) {
+		if refused(next) {
+			continue
+		}
+		// Where the follower's own answer at the x that was refused is better for the leader, another way goes on from there.
+		if at, err := p.Eval(looking, r.Upper.Variables, Options{Seed: opts.Seed, offSystem: true}); err != nil || !at.HasPoint() || sign*float64(at.Upper.Objective-next.Upper.Objective) >= -tolerance.SolveAccuracy*math.Abs(float64(next.Upper.Objective)) {
 			r = next
 		}
 	}
