@@ -125,7 +125,7 @@ lower {
 func TestWeightsOfManyKnapsacks(t *testing.T) {
 	const goods, days, noise = 5, 30, 0.1
 	missed, tried := 0, 0
-	for seed := range members.SeedsOf(t, 2, 24) {
+	for seed := range members.SeedsOf(t, 4, 24) {
 		rng := rand.New(rand.NewPCG(seed, 37))
 		w, sum, want := make([]float64, goods), 0.0, 0.0
 		for i := range w {
@@ -183,7 +183,7 @@ solve { ties = optimistic }
 			missed++
 		}
 	}
-	if missed > max(1, tried/4) { // none of 24
+	if 4*missed > tried { // none of 24
 		t.Errorf("in %d of %d runs the weights that made the amounts are better", missed, tried)
 	}
 }

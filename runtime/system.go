@@ -101,8 +101,8 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (_ *Result, err
 			r.Notes = append(r.Notes, fmt.Sprintf("no start was made from %d more points: over the rows of both levels f leads from each of them to no lower value", run.Covered))
 		}
 		r.Status, r.Reason, r.endless = run.Status, run.Reason, run.Endless
-		if r.Global = run.Global; r.Global == nil && run.Smooth != nil && run.Curved == nil && run.Best != nil && r.Status != Unbounded {
-			p.noBound(r, opts, run.Why)
+		if r.Global = run.Global; r.Global == nil && run.Smooth != nil && (run.Curved == nil || r.endless) && run.Best != nil && r.Status != Unbounded {
+			p.noBound(r, opts, cmp.Or(run.Why, run.Reason))
 		}
 		r.tree = run.Proof
 		r.Phases.Bound = run.BoundTimes

@@ -135,7 +135,7 @@ func TestSmoothSystems(t *testing.T) {
 // Random congestion games with a kink or two: by the closed form of the follower on two roads F has no better point on a grid near the solution.
 func TestTwoRoads(t *testing.T) {
 	t.Parallel()
-	for seed := range members.SeedsOf(t, 10, 40) {
+	for seed := range members.Seeds(t, 40) {
 		rng := rand.New(rand.NewPCG(seed, 6))
 		free, slope, demand, wish := 1+rng.Float64(), 0.2+rng.Float64(), 1+2*rng.Float64(), 3*rng.Float64()
 		p := bindText(t, fmt.Sprintf(`model roads
@@ -238,7 +238,7 @@ lower {
 func TestPathFlows(t *testing.T) {
 	t.Parallel()
 	solved, n, starts, ended := 0, 0, 0, 0
-	for seed := range members.SeedsOf(t, 8, 40) {
+	for seed := range members.Seeds(t, 40) {
 		rng := rand.New(rand.NewPCG(seed, 41))
 		power := 2 + rng.IntN(3) // of the travel time: g has the next one
 		free, bend, use := make([]float64, 4), make([]float64, 4), make([]float64, 4)
@@ -318,7 +318,7 @@ solve { ties = optimistic }`, array(free), array(bend), array(use), weight, powe
 	if n-solved > members.Misses(n, 0.05) {
 		t.Errorf("%d of %d were not solved", n-solved, n)
 	}
-	if ended < members.Least(starts, 0.98) {
+	if 50*ended < 49*starts {
 		t.Errorf("%d of %d starts came to a solution", ended, starts)
 	}
 }
