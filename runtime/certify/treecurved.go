@@ -142,22 +142,16 @@ type treeSide struct {
 	Negated bool `json:"negated"`
 }
 
-// treeSides are a constraint of the leader with the squares that a proof adds to it, and the same for the other sign of an equation; nil where a leaf has not asked for it.
-type treeSides [2]*treeObjective
-
 // withSquares is a constraint, or its other side, with the squares that the proof adds: shown to be convex, but for its deficit.
 func (t *treeModel) withSquares(i int, negated bool) *treeObjective {
-	of := &t.sides[i][0]
-	if negated {
-		of = &t.sides[i][1]
-	}
-	if *of == nil {
+	of := treeSide{i, negated}
+	if t.sides[of] == nil {
 		sign := 1.0
 		if negated {
 			sign = -1
 		}
 		plain := newTreeObjective(t.n).plus(sign, t.constraints[i])
-		if slices.Contains(t.dual, treeSide{i, negated}) {
+		if slices.Contains(t.dual, of) {
 			t.cancel(plain)
 			plain.noteRows()
 		}
@@ -170,9 +164,9 @@ func (t *treeModel) withSquares(i int, negated bool) *treeObjective {
 		with.noteRows()
 		err := must.Try(func() { with.convexity(plain.q, t.lo, t.hi) })
 		must.Be(err == nil, "of a constraint of the upper level: %w", err)
-		*of = with
+		t.sides[of] = with
 	}
-	return *of
+	return t.sides[of]
 }
 
 // withCurved sets the objective of a leaf: f, where it is not empty, with multiples of constraints that are not affine, and how many times it has each square.

@@ -39,12 +39,12 @@ type treeModel struct {
 	sense        [treeKinds]float64 // 1 for rows >= their sides, -1 for rows <=
 	lo, hi       []float64          // boxes: of x, of lambda, and what rows make of them
 	treeObjective
-	constraints []*treeObjective // of the leader: coupled ones (nil where they are rows), then the balls of X
-	sides       []treeSides      // of these
-	dual        []treeSide       // those whose products strong duality cancels
-	squares     []treeSquare     // what Q, or a side, has more than f or the constraint, twice
-	plain       [][]treeEntry    // of f, where Q has more or less
-	base        int              // columns without those of products
+	constraints []*treeObjective            // of the leader: coupled ones (nil where they are rows), then the balls of X
+	sides       map[treeSide]*treeObjective // of these, with the squares of a proof, as far as leaves have asked for them
+	dual        []treeSide                  // those whose products strong duality cancels
+	squares     []treeSquare                // what Q, or a side, has more than f or the constraint, twice
+	plain       [][]treeEntry               // of f, where Q has more or less
+	base        int                         // columns without those of products
 	lift        *treeLift
 	options     map[int]*treeChoice // by the rows that keep them from being negative
 	chosen      map[int]*treeChoice // by the columns of options
@@ -171,7 +171,7 @@ func (t *treeModel) of(a *treeAdded) *treeModel {
 		}
 		out.constraints = append(out.constraints, c)
 	}
-	out.sides, out.dual = make([]treeSides, len(out.constraints)), a.dual
+	out.sides, out.dual = map[treeSide]*treeObjective{}, a.dual
 	lo, hi := everywhere(out.n - t.base)
 	out.lo, out.hi = slices.Concat(t.lo, lo), slices.Concat(t.hi, hi)
 	for _, add := range []func(*treeAdded){out.addInterior, out.addProducts, out.addSlopes, out.addChoices, out.addStrong, out.duality, out.takeProducts, out.addSquares} {
