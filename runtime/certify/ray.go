@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -35,7 +36,7 @@ func (v *verification) ray(c *Ray) {
 		return
 	}
 	along := slices.Concat(c.X, c.Y)
-	curved := below(len(along), func(j int) bool { return along[j] != 0 && !p.Facts.AffineAlong(j) })
+	curved := each.WhereBelow(len(along), func(j int) bool { return along[j] != 0 && !p.Facts.AffineAlong(j) })
 	if len(curved) > 0 || len(p.X.Balls) > 0 {
 		v.fail(rayClaim, "the follower's KKT system is not one of linear rows and pairs along it")
 		return
