@@ -48,9 +48,7 @@ func (v *Solver) Linearized(x, y, lambda []float64) (s *kkt.System, own bool, er
 	if err != nil {
 		return nil, false, err
 	}
-	only := *v
-	only.kinds = nil
-	p := only.model(pt, nil, nil, nil)
+	p := v.unconstrained().model(pt, nil, nil, nil)
 	if own = v.affineCoupled(); own {
 		p.F, p.Coupled, p.Facts.DegreeF, p.Facts.AffineCoupled = v.p.F, v.p.Coupled, v.p.Facts.DegreeF, v.p.Facts.AffineCoupled
 	}

@@ -190,17 +190,8 @@ func (v *Solver) convexPart(pt *point) *sparse.CSR {
 	if v.p.Facts.DegreeF <= 2 && (v.part != nil || v.joined) {
 		return v.part
 	}
-	d, _ := v.gradients(pt, &weights{adjoint: nil, rows: make([]float64, len(v.kinds))})
-	n := len(d.At)
-	column, entries, top := make([]float64, n), []sparse.Entry{}, 0.0
-	classes, held := sparse.NewClasses(n), v.p.Held(pt.x)
-	for j := range n {
-		if slices.Contains(held, j) {
-			continue
-		}
-		if d.Along(column, []int{j}, []float64{1}) != nil {
-			return nil
-		}
+	entries, top, classes := []sparse.Entry{}, 0.0, sparse.NewClasses(len(pt.grad))
+	n, err := v.hessianColumns(pt, &weights{rows: make([]float64, len(v.kinds))}, func(j int, column []float64) {
 		for i, t := range column[:j+1] {
 			if t != 0 {
 				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: t})
@@ -208,8 +199,8 @@ func (v *Solver) convexPart(pt *point) *sparse.CSR {
 				top = math.Max(top, math.Abs(t))
 			}
 		}
-	}
-	if top == 0 || math.IsInf(top, 0) {
+	})
+	if err != nil || top == 0 || math.IsInf(top, 0) {
 		return nil
 	}
 	blocks := classes.Members(n)
