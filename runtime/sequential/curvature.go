@@ -149,15 +149,13 @@ func (v *Solver) rank(pt *point, strong []bool) error {
 			a.SetSym(i, j, t)
 		}
 	}
-	var eigen mat.EigenSym
-	var vectors mat.Dense
-	if !eigen.Factorize(a, true) {
+	values, vectors := linalg.Eigen(a)
+	if values == nil {
 		return errDecomposition
 	}
-	eigen.VectorsTo(&vectors)
 	out, mixed := h.Dense(), pt.lower.g.Dense()
 	slopes, xunit := make([]float64, m), kkt.Units(pt.x)
-	for k, t := range eigen.Values(nil) {
+	for k, t := range values {
 		if t > least || n == 0 {
 			continue
 		}

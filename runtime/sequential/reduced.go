@@ -220,13 +220,10 @@ func (v *Solver) convexPart(pt *point) *sparse.CSR {
 				dense.SetSym(i, place[c], v)
 			}
 		}
-		var eigen mat.EigenSym
-		if !eigen.Factorize(dense, true) {
+		values, vectors := linalg.Eigen(dense)
+		if values == nil {
 			return nil
 		}
-		values := eigen.Values(nil)
-		var vectors mat.Dense
-		eigen.VectorsTo(&vectors)
 		for i, r := range block {
 			for j, c := range block {
 				sum := 0.0
@@ -405,17 +402,14 @@ func (b *basis) convexified(r []float64) (out []float64, least float64) {
 		}
 		block := mat.NewSymDense(to-from, nil)
 		block.CopySym(whole.SliceSym(from, to))
-		var eigen mat.EigenSym
-		if !eigen.Factorize(block, true) {
+		values, vectors := linalg.Eigen(block)
+		if values == nil {
 			return make([]float64, n*n), 0
 		}
-		values := eigen.Values(nil)
 		most := math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
 		if values[0] < -tolerance.HalfDigits*most {
 			least = values[0]
 		}
-		var vectors mat.Dense
-		eigen.VectorsTo(&vectors)
 		for k, t := range values {
 			if more := math.Max(math.Abs(t), tolerance.HalfDigits*most) - t; more > 0 {
 				block.SymRankOne(block, more, vectors.ColView(k))
