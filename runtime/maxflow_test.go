@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -98,6 +99,58 @@ func TestMaximalFlows(t *testing.T) {
 		r, err := p.Solve(t.Context(), runtime.Options{Seed: 1})
 		if err != nil || r.Status != runtime.Solved || math.Abs(float64(r.Upper.Objective)-least) > 1e-6*(1+least) {
 			t.Errorf("seed %d: %v, %v (%s), F %v for %v", seed, err, r.Status, r.Reason, r.Upper.Objective, least)
+		}
+	}
+}
+
+// Flows are at least 0, so that a point with F = 0, which cuts all arcs of the source, is proved wherever it was found: also by a look at other whole numbers after the search has ended with its budget.
+func TestPointsThatCloseTheGapAfterTheSearch(t *testing.T) {
+	t.Parallel()
+	const nodes, degree = 20, 4
+	for seed := range members.SeedsOf(t, 2, 12) {
+		rng := rand.New(rand.NewPCG(seed, 8274))
+		var arcs [][2]int
+		for a := range nodes - 1 {
+			for _, b := range rng.Perm(nodes - 1)[:degree] {
+				if b >= a {
+					b++
+				}
+				arcs = append(arcs, [2]int{a, b})
+			}
+		}
+		inc, caps := make([][]float64, nodes), make([]float64, len(arcs))
+		for i := range inc {
+			inc[i] = make([]float64, len(arcs))
+		}
+		for k, a := range arcs {
+			inc[a[0]][k], inc[a[1]][k], caps[k] = -1, 1, 1+math.Round(900*rng.Float64())/100
+		}
+		p := bindText(t, fmt.Sprintf(`model maxflow
+data inc: matrix[%[1]d, %[2]d] = %[3]s
+data cap: vector[%[2]d] = %[4]s
+upper {
+  var cut: vector[%[2]d] binary
+  minimize sent
+  subject to money: sum(cut) <= %[5]d
+}
+lower {
+  var flow: vector[%[2]d] in nonneg
+  var sent: real in nonneg
+  minimize -sent
+  subject to
+    keep: inc * flow == sent * [-1; zeros(%[6]d); 1]
+    room: flow <= cap .* (1 - cut)
+}
+solve { ties = optimistic }
+`, nodes, len(arcs), text(inc), text(caps), degree, nodes-2))
+		r, err := p.Solve(t.Context(), runtime.Options{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.HasPoint() && r.Upper.Objective == 0 {
+			if r.Status != runtime.Solved || r.Global == nil || !r.Global.Proved || !verified(p, r) {
+				t.Errorf("seed %d: %v (%s), %+v", seed, r.Status, r.Reason, r.Global)
+			}
 		}
 	}
 }

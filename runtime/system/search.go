@@ -57,15 +57,7 @@ func (run *Run) global(ctx context.Context) (err error) {
 	if run.Best == nil && found.Best == nil && found.Outcome == tree.LimitReached && run.n.Integer != nil && run.Curved == nil {
 		must.Do(run.firstWhole(ctx))
 	}
-	claim := found.Claim()
-	if run.Best != nil {
-		claim = min(claim, run.Best.F) // it is no higher but for rounding
-	}
-	run.Global = &document.Global{Bound: document.Number(sign * claim), Gap: document.Number(math.Inf(1)), Nodes: found.Nodes, Why: found.Why, Within: document.Number(opts.Gap)}
-	run.course(found, claim, sign)
-	if found.State != nil {
-		run.Proof = &Proof{problem: run.n, system: run.System, state: found.State, Says: tree.Statement{Bound: claim, Model: run.opts.Model, Digest: run.opts.Digest}}
-	}
+	run.says(found, opts.Gap)
 	// What is lower by the rounding of f's terms alone is not.
 	if b := found.Best; b != nil && (run.Best == nil || run.err != nil || b.F < run.Best.F-0x1p-48*run.System.Terms(run.Best.Z)) {
 		// The tree's point is the best of its branch; the local solve gives it its multipliers, or goes on from there. A run that is ended takes these few steps
@@ -105,11 +97,43 @@ func (run *Run) global(ctx context.Context) (err error) {
 	if run.Best == nil { // a start since then has found f to fall on and on
 		return err
 	}
+	if ctx.Err() == nil {
+		must.Do(run.offer(ctx, opts))
+	}
 	if run.close(); run.Global.Proved {
 		return err
 	}
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// says takes what a search has found for the run's.
+func (run *Run) says(found *tree.Result, gap float64) {
+	claim, sign := found.Claim(), run.opts.Sign
+	if run.Best != nil {
+		claim = min(claim, run.Best.F) // it is no higher but for rounding
+	}
+	run.Tree, run.BoundTimes = found, nil
+	run.Global = &document.Global{Bound: document.Number(sign * claim), Gap: document.Number(math.Inf(1)), Nodes: found.Nodes, Why: found.Why, Within: document.Number(gap)}
+	run.course(found, claim, sign)
+	if found.State != nil {
+		run.Proof = &Proof{problem: run.n, system: run.System, state: found.State, Says: tree.Statement{Bound: claim, Model: run.opts.Model, Digest: run.opts.Digest}}
+	}
+}
+
+// offer gives a search that ended with its budget the best point, where that was found since and closes its gap: what is still open ends with it.
+func (run *Run) offer(ctx context.Context, opts tree.Options) error {
+	found, best := run.Tree, run.Best
+	if best == nil || run.err != nil || found.Outcome != tree.LimitReached || found.State == nil || found.Best != nil && !(best.F < found.Best.F) ||
+		!(Gap(best.F, found.Bound, tree.GapScale(best.F, found.Terms(best.Z))) <= opts.Gap) {
+		return nil
+	}
+	opts.Resume, opts.Later, opts.Incumbents, opts.Nodes, opts.Work, opts.Keep = found.State, true, []*kkt.Point{best}, found.Nodes, 0, nil
+	again, err := tree.Solve(ctx, run.System, opts)
+	if err == nil && again.Proved {
+		run.says(again, opts.Gap)
 	}
 	return err
 }

@@ -54,7 +54,7 @@ func newForest(ctx context.Context, sys *kkt.System, parts []kkt.Part, opts Opti
 
 // run searches until the gap is closed or a limit is reached.
 func (f *forest) run(ctx context.Context) (*Result, error) {
-	if len(f.trace) == 0 && f.begin(ctx) {
+	if (len(f.trace) == 0 || f.opts.Later) && f.begin(ctx) {
 		f.tell()
 	}
 	for ctx.Err() == nil {
@@ -250,8 +250,12 @@ func (f *forest) progress() Progress {
 // tell is for what a round has changed.
 func (f *forest) tell() {
 	now := f.progress()
-	if n := len(f.trace); n == 0 || now.Nodes >= f.trace[n-1].Nodes+f.stride {
-		f.trace = append(f.trace, tracePoint{now.Nodes, infinite(now.Bound), infinite(now.Incumbent)})
+	point := tracePoint{now.Nodes, infinite(now.Bound), infinite(now.Incumbent)}
+	switch n := len(f.trace); {
+	case n > 0 && now.Nodes == f.trace[n-1].Nodes: // Later
+		f.trace[n-1] = point
+	case n == 0 || now.Nodes >= f.trace[n-1].Nodes+f.stride:
+		f.trace = append(f.trace, point)
 	}
 	if len(f.trace) > tolerance.MostPoints {
 		kept := f.trace[:0:0]

@@ -46,8 +46,9 @@ type Options struct {
 	Observe func(Progress)
 	// Keep is given the state of the search, made when asked for, at the same times; nil for nobody. It must be done with the state before it returns.
 	Keep func(state func() *State)
-	// Resume is where an earlier search of the same system with the same Gap stopped.
+	// Resume is where an earlier search of the same system with the same Gap stopped; Later says that the incumbents were found since then.
 	Resume *State
+	Later  bool
 }
 
 // Progress of a search.
