@@ -14,7 +14,7 @@ func (s *Solver) Center(ctx context.Context) bool {
 			return false
 		}
 		s.model()
-		mu := it.complementarity()
+		mu := it.ahead(0)
 		_, primal := s.interiorResiduals(it, 0)
 		if primal <= 1e-12*(s.size()+size) { // as good as rounding lets rows hold
 			return true
@@ -22,7 +22,7 @@ func (s *Solver) Center(ctx context.Context) bool {
 		if !s.factorInterior(it, 0) {
 			return false
 		}
-		s.direction(it, 0, 0.5*mu, false)
+		s.direction(it, 0.5*mu, false)
 		if !s.move(it, it.longest(0.9)) {
 			return false
 		}

@@ -4,57 +4,89 @@ import (
 	"context"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/each"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
-// iterate is a point of the interior-point method: slacks and multipliers of
-// inequality rows, of lower and of upper bounds, all positive.
-type iterate struct {
-	s, z   []float64 // len m; of inequalities
-	tl, zl []float64 // len n; where there is a lower bound
-	tu, zu []float64
-	// steps of the same
-	ds, dz, dtl, dzl, dtu, dzu []float64
-	hasLo, hasHi               []bool
-	pairs                      int
+// side is one kind of inequality at a point of the interior-point method, v - end >= 0 with the sign 1 and end - v >= 0 with -1: slacks and
+// multipliers, both positive where has is set and 0 elsewhere, and steps of both.
+type side struct {
+	sign         float64
+	has          []bool
+	t, z, dt, dz []float64
 }
 
+func newSide(sign float64, n int) side {
+	v := make([]float64, 4*n)
+	return side{sign, make([]bool, n), v[:n:n], v[n : 2*n : 2*n], v[2*n : 3*n : 3*n], v[3*n:]}
+}
+
+// begin sets slack i to one of at least the given size, and its multiplier.
+func (b *side) begin(i int, v, end, least, force float64) {
+	b.has[i], b.t[i], b.z[i] = true, math.Max(b.sign*(v-end), least), force
+}
+
+// gap is the error of slack i, or 0 where rounding may have made it: near a bound it is multiplied by 1/t.
+func (b *side) gap(i int, v, end float64) float64 {
+	off := b.sign*(v-end) - b.t[i]
+	if math.Abs(off) <= 4*0x1p-53*(math.Abs(v)+math.Abs(end)) {
+		return 0
+	}
+	return off
+}
+
+// left is what product i of slack and multiplier has beyond the target, with the second-order term of the step before where corrected is set.
+func (b *side) left(i int, target float64, corrected bool) float64 {
+	off := b.t[i]*b.z[i] - target
+	if corrected {
+		off += b.dt[i] * b.dz[i]
+	}
+	return off
+}
+
+// iterate is a point of the interior-point method.
+type iterate struct {
+	rows, lo, hi side
+	pairs        int
+}
+
+// bound is a side of the variables, with its ends.
+type bound struct {
+	*side
+	end []float64
+}
+
+func (s *Solver) bounds(it *iterate) [2]bound { return [2]bound{{&it.lo, s.lo}, {&it.hi, s.hi}} }
+
 func (s *Solver) newIterate(size, force float64) *iterate {
-	v := func(n int) []float64 { return make([]float64, n) }
-	it := &iterate{s: v(s.m), z: v(s.m), tl: v(s.n), zl: v(s.n), tu: v(s.n), zu: v(s.n), ds: v(s.m), dz: v(s.m),
-		dtl: v(s.n), dzl: v(s.n), dtu: v(s.n), dzu: v(s.n), hasLo: make([]bool, s.n), hasHi: make([]bool, s.n)}
+	it := &iterate{rows: newSide(1, s.m), lo: newSide(1, s.n), hi: newSide(-1, s.n)}
 	for j := range s.y {
 		if s.state[j] == Pinned {
 			s.y[j] = s.lo[j]
 			continue
 		}
 		s.put(j, Free)
-		it.hasLo[j], it.hasHi[j] = !math.IsInf(s.lo[j], -1), !math.IsInf(s.hi[j], 1)
+		low, high := !math.IsInf(s.lo[j], -1), !math.IsInf(s.hi[j], 1)
 		width := size
-		if it.hasLo[j] && it.hasHi[j] {
+		if low && high {
 			width = math.Min(size, (s.hi[j]-s.lo[j])/2)
 		}
-		if it.hasLo[j] {
-			s.y[j] = math.Max(s.y[j], s.lo[j]+width)
-		}
-		if it.hasHi[j] {
-			s.y[j] = math.Min(s.y[j], s.hi[j]-width)
-		}
-		if it.hasLo[j] {
-			it.tl[j], it.zl[j] = math.Max(s.y[j]-s.lo[j], width/2), force
-			it.pairs++
-		}
-		if it.hasHi[j] {
-			it.tu[j], it.zu[j] = math.Max(s.hi[j]-s.y[j], width/2), force
-			it.pairs++
+		s.y[j] = math.Max(s.y[j], s.lo[j]+width)
+		s.y[j] = math.Min(s.y[j], s.hi[j]-width)
+		for _, b := range s.bounds(it) {
+			if !math.IsInf(b.end[j], 0) {
+				b.begin(j, s.y[j], b.end[j], width/2, force)
+				it.pairs++
+			}
 		}
 	}
 	for i := range s.active {
 		s.lambda[i] = 0
 		if !s.equal[i] {
-			it.s[i], it.z[i] = math.Max(s.rowDot(i, s.y)-s.r[i], size), force
+			it.rows.begin(i, s.rowDot(i, s.y), s.r[i], size, force)
 			s.lambda[i] = force
 			it.pairs++
 		}
@@ -121,7 +153,7 @@ func (s *Solver) bound(ctx context.Context, soft, far float64) bool {
 			return false
 		}
 		s.model()
-		mu := it.complementarity()
+		mu := it.ahead(0)
 		dual, primal := s.interiorResiduals(it, soft)
 		at := mu / measure
 		if left := math.Max(dual/(s.terms+force), primal/(s.size()+size)); soft > 0 || !(left <= tolerance.Feasibility) { // elsewhere it may be rounding, and a face leaves less
@@ -176,20 +208,18 @@ func (s *Solver) scales() (size, force float64) {
 func (s *Solver) tryFace(it *iterate) bool {
 	y, lambda := append([]float64(nil), s.y...), append([]float64(nil), s.lambda...)
 	for j := range s.y {
-		if s.state[j] == Pinned {
-			continue
-		}
 		switch {
-		case it.hasLo[j] && it.zl[j] > it.tl[j]:
+		case s.state[j] == Pinned:
+		case it.lo.z[j] > it.lo.t[j]:
 			s.put(j, Lower)
-		case it.hasHi[j] && it.zu[j] > it.tu[j]:
+		case it.hi.z[j] > it.hi.t[j]:
 			s.put(j, Upper)
 		default:
 			s.put(j, Free)
 		}
 	}
 	for i := range s.active {
-		s.hold(i, !s.skip[i] && (s.equal[i] || it.z[i] > it.s[i]))
+		s.hold(i, !s.skip[i] && (s.equal[i] || it.rows.z[i] > it.rows.t[i]))
 	}
 	if s.ActiveSet(12) {
 		return true
@@ -207,14 +237,6 @@ func (s *Solver) tryFace(it *iterate) bool {
 	return false
 }
 
-func (it *iterate) complementarity() float64 {
-	sum := each.SumBelow(len(it.z), func(i int) float64 { return it.z[i] * it.s[i] })
-	for j, z := range it.zl {
-		sum += z*it.tl[j] + it.zu[j]*it.tu[j]
-	}
-	return sum / float64(max(1, it.pairs))
-}
-
 // interiorResiduals leaves in rest the residuals of stationarity and of the
 // rows, negated, and returns their sizes.
 func (s *Solver) interiorResiduals(it *iterate, soft float64) (dual, primal float64) {
@@ -226,36 +248,25 @@ func (s *Solver) interiorResiduals(it *iterate, soft float64) (dual, primal floa
 			rd[j] = 0
 			continue
 		}
-		rd[j] = -(rd[j] - it.zl[j] + it.zu[j])
+		rd[j] = -(rd[j] - it.lo.z[j] + it.hi.z[j])
 		dual = math.Max(dual, math.Abs(rd[j]))
 	}
 	for i := range s.active {
 		v := 0.0
 		if s.active[i] {
-			v = gap(s.rowDot(i, s.y)+soft*s.lambda[i], s.r[i], it.s[i]) // s is 0 for equalities
+			v = it.rows.gap(i, s.rowDot(i, s.y)+soft*s.lambda[i], s.r[i]) // the slack of an equality is 0
 		}
 		s.rest[s.n+i] = -v
 		primal = math.Max(primal, math.Abs(v))
 	}
-	for j := range s.y {
-		if it.hasLo[j] {
-			primal = math.Max(primal, math.Abs(gap(s.y[j], s.lo[j], it.tl[j])))
-		}
-		if it.hasHi[j] {
-			primal = math.Max(primal, math.Abs(gap(s.hi[j], s.y[j], it.tu[j])))
+	for _, b := range s.bounds(it) {
+		for j, v := range s.y {
+			if b.has[j] {
+				primal = math.Max(primal, math.Abs(b.gap(j, v, b.end[j])))
+			}
 		}
 	}
 	return dual, primal
-}
-
-// gap is a - b - t, the error of the slack t of a - b, or 0 where rounding may
-// have made it: near a bound it is multiplied by 1/t.
-func gap(a, b, t float64) float64 {
-	v := a - b - t
-	if math.Abs(v) <= 4*0x1p-53*(math.Abs(a)+math.Abs(b)) {
-		return 0
-	}
-	return v
 }
 
 // factorInterior factorizes the KKT matrix at an interior point.
@@ -264,18 +275,17 @@ func (s *Solver) factorInterior(it *iterate, soft float64) bool {
 	for t, at := range s.half {
 		s.kkt[t] = s.h[at]
 	}
-	for j, t := range s.diagonal {
-		if it.hasLo[j] {
-			s.kkt[t] += it.zl[j] / it.tl[j]
-		}
-		if it.hasHi[j] {
-			s.kkt[t] += it.zu[j] / it.tu[j]
+	for _, b := range s.bounds(it) {
+		for j, t := range s.diagonal {
+			if b.has[j] {
+				s.kkt[t] += b.z[j] / b.t[j]
+			}
 		}
 	}
 	return s.factor(false, func(i int) float64 {
 		d := -(soft + regular)
 		if !s.equal[i] {
-			d -= it.s[i] / it.z[i]
+			d -= it.rows.t[i] / it.rows.z[i]
 		}
 		return d
 	})
@@ -286,20 +296,20 @@ func (s *Solver) advance(it *iterate, mu, soft float64) bool {
 	if !s.factorInterior(it, soft) {
 		return false
 	}
-	s.direction(it, soft, 0, false)
+	s.direction(it, 0, false)
 	affine := it.longest(1)
 	after := it.ahead(affine)
 	sigma := 0.0
 	if it.pairs > 0 && mu > 0 {
 		sigma = math.Pow(after/mu, 3)
 	}
-	s.direction(it, soft, sigma*mu, true)
+	s.direction(it, sigma*mu, true)
 	length := it.longest(0.995)
 	// 0.3 is the length of a step, 1 being the whole, from which it counts as short.
 	if length < 0.3 || it.ahead(length) > 0.9*mu {
 		// The second-order term misleads off the central path, where iterates may
 		// then go in circles: go back towards the path, without it.
-		s.direction(it, soft, math.Max(sigma, 0.3)*mu, false)
+		s.direction(it, math.Max(sigma, 0.3)*mu, false)
 		length = it.longest(0.995)
 	}
 	return s.move(it, length)
@@ -311,119 +321,62 @@ func (s *Solver) move(it *iterate, length float64) bool {
 	if !(length > 1e-12) {
 		return false
 	}
-	for j := range s.y {
-		s.y[j] += length * s.step[j]
-		it.tl[j] += length * it.dtl[j]
-		it.zl[j] += length * it.dzl[j]
-		it.tu[j] += length * it.dtu[j]
-		it.zu[j] += length * it.dzu[j]
+	floats.AddScaled(s.y, length, s.step[:s.n])
+	for _, b := range it.sides() {
+		floats.AddScaled(b.t, length, b.dt)
+		floats.AddScaled(b.z, length, b.dz)
 	}
 	for i := range s.lambda {
-		if !s.active[i] {
-			continue
-		}
-		if s.equal[i] {
+		switch {
+		case !s.active[i]:
+		case s.equal[i]:
 			s.lambda[i] -= length * s.step[s.n+i]
-			continue
+		default:
+			s.lambda[i] = it.rows.z[i]
 		}
-		it.s[i] += length * it.ds[i]
-		it.z[i] += length * it.dz[i]
-		s.lambda[i] = it.z[i]
 	}
 	return true
 }
 
 // direction solves for the Newton step towards complementarity target, with
 // the second-order term of the step before in it where corrected is set.
-func (s *Solver) direction(it *iterate, soft, target float64, corrected bool) {
-	second := func(a, b float64) float64 {
-		if corrected {
-			return a * b
-		}
-		return 0
-	}
+func (s *Solver) direction(it *iterate, target float64, corrected bool) {
+	bounds := s.bounds(it)
 	for j := range s.y {
 		v := s.rest[j]
-		if it.hasLo[j] {
-			rl := gap(s.y[j], s.lo[j], it.tl[j])
-			rc := it.tl[j]*it.zl[j] - target + second(it.dtl[j], it.dzl[j])
-			v += (-rc - it.zl[j]*rl) / it.tl[j]
-		}
-		if it.hasHi[j] {
-			ru := gap(s.hi[j], s.y[j], it.tu[j])
-			rc := it.tu[j]*it.zu[j] - target + second(it.dtu[j], it.dzu[j])
-			v -= (-rc - it.zu[j]*ru) / it.tu[j]
+		for _, b := range bounds {
+			if b.has[j] {
+				v += b.sign * ((-b.left(j, target, corrected) - b.z[j]*b.gap(j, s.y[j], b.end[j])) / b.t[j])
+			}
 		}
 		if s.state[j] == Pinned {
 			v = 0
 		}
 		s.rhs[j] = v
 	}
+	rows := &it.rows
 	for i := range s.active {
 		v := s.rest[s.n+i]
-		if s.active[i] && !s.equal[i] {
-			v -= (it.s[i]*it.z[i] - target + second(it.ds[i], it.dz[i])) / it.z[i]
+		if rows.has[i] {
+			v -= rows.left(i, target, corrected) / rows.z[i]
 		}
 		s.rhs[s.n+i] = v
 	}
-	s.ldl.Solve(s.step, s.rhs)
-	s.ldl.Refine(s.step, func(r, step []float64) { s.interiorLeft(it, soft, r, step) }, 2, 1e-10*linalg.NormInf(s.rhs))
-	for j := range s.y {
-		d := s.step[j]
-		if it.hasLo[j] {
-			rc := it.tl[j]*it.zl[j] - target + second(it.dtl[j], it.dzl[j])
-			it.dtl[j] = d + gap(s.y[j], s.lo[j], it.tl[j])
-			it.dzl[j] = (-rc - it.zl[j]*it.dtl[j]) / it.tl[j]
-		}
-		if it.hasHi[j] {
-			rc := it.tu[j]*it.zu[j] - target + second(it.dtu[j], it.dzu[j])
-			it.dtu[j] = -d + gap(s.hi[j], s.y[j], it.tu[j])
-			it.dzu[j] = (-rc - it.zu[j]*it.dtu[j]) / it.tu[j]
+	s.solveKKT(it, 1e-10)
+	for _, b := range bounds {
+		for j, d := range s.step[:s.n] {
+			if b.has[j] {
+				left := b.left(j, target, corrected)
+				b.dt[j] = b.sign*d + b.gap(j, s.y[j], b.end[j])
+				b.dz[j] = (-left - b.z[j]*b.dt[j]) / b.t[j]
+			}
 		}
 	}
-	for i := range s.active {
-		if !s.equal[i] {
-			rc := it.s[i]*it.z[i] - target + second(it.ds[i], it.dz[i])
-			it.dz[i] = -s.step[s.n+i]
-			it.ds[i] = (-rc - it.s[i]*it.dz[i]) / it.z[i]
-		}
-	}
-}
-
-// interiorLeft sets r to what the step leaves of rhs. The regularization stays:
-// it makes the steps those of a proximal method of multipliers, which does not
-// mind rows that depend on each other (Rockafellar 1976).
-func (s *Solver) interiorLeft(it *iterate, soft float64, r, step []float64) {
-	s.multiply(r, step[:s.n])
-	for j := range s.y {
-		if it.hasLo[j] {
-			r[j] += it.zl[j] / it.tl[j] * step[j]
-		}
-		if it.hasHi[j] {
-			r[j] += it.zu[j] / it.tu[j] * step[j]
-		}
-	}
-	for i := range s.active {
-		if !s.active[i] {
-			r[s.n+i] = 0
-			continue
-		}
-		sum, v := 0.0, step[s.n+i]
-		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
-			j := s.b.Col[t]
-			sum += s.bv[t] * step[j] // 0 where pinned
-			r[j] += s.bv[t] * v
-		}
-		d := soft + regular
-		if !s.equal[i] {
-			d += it.s[i] / it.z[i]
-		}
-		r[s.n+i] = s.rhs[s.n+i] - sum + d*v
-	}
-	for j := range s.y {
-		r[j] = s.rhs[j] - r[j]
-		if s.state[j] == Pinned {
-			r[j] = 0
+	for i, has := range rows.has {
+		if has {
+			left := rows.left(i, target, corrected)
+			rows.dz[i] = -s.step[s.n+i]
+			rows.dt[i] = (-left - rows.t[i]*rows.dz[i]) / rows.z[i]
 		}
 	}
 }
@@ -432,17 +385,20 @@ func (s *Solver) interiorLeft(it *iterate, soft float64, r, step []float64) {
 // boundary.
 func (it *iterate) longest(of float64) float64 {
 	length := 1.0
-	for _, pair := range [...][2][]float64{{it.s, it.ds}, {it.z, it.dz}, {it.tl, it.dtl}, {it.zl, it.dzl}, {it.tu, it.dtu}, {it.zu, it.dzu}} {
-		length = linalg.ToBoundary(pair[0], pair[1], of, length)
+	for _, b := range it.sides() {
+		length = linalg.ToBoundary(b.z, b.dz, of, linalg.ToBoundary(b.t, b.dt, of, length))
 	}
 	return length
 }
 
-// ahead is the complementarity after a share of the step.
+func (it *iterate) sides() [3]*side { return [3]*side{&it.rows, &it.lo, &it.hi} }
+
+// ahead is the mean complementarity after a share of the step.
 func (it *iterate) ahead(length float64) float64 {
-	sum := each.SumBelow(len(it.z), func(i int) float64 { return (it.z[i] + length*it.dz[i]) * (it.s[i] + length*it.ds[i]) })
-	for j := range it.zl {
-		sum += (it.zl[j]+length*it.dzl[j])*(it.tl[j]+length*it.dtl[j]) + (it.zu[j]+length*it.dzu[j])*(it.tu[j]+length*it.dtu[j])
+	at := func(b *side, i int) float64 { return (b.z[i] + length*b.dz[i]) * (b.t[i] + length*b.dt[i]) }
+	sum := each.SumBelow(len(it.rows.z), func(i int) float64 { return at(&it.rows, i) })
+	for j := range it.lo.z {
+		sum += at(&it.lo, j) + at(&it.hi, j)
 	}
 	return sum / float64(max(1, it.pairs))
 }

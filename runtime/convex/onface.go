@@ -38,7 +38,7 @@ func (s *Solver) assemble(identity bool) bool {
 // factor factorizes the KKT matrix, of which the entries of H are set: without the variables that are pinned or, on a face, on
 // a bound, and without the rows that are not held; diagonal is what the others have there.
 func (s *Solver) factor(face bool, diagonal func(i int) float64) bool {
-	out := func(j int) bool { return s.state[j] == Pinned || face && s.state[j] != Free }
+	out := func(j int) bool { return s.out(j, face) }
 	at := 0
 	for i := range s.state {
 		for ; at < len(s.half) && s.half[at] < s.hessian.Ptr[i+1]; at++ {
@@ -65,6 +65,11 @@ func (s *Solver) factor(face bool, diagonal func(i int) float64) bool {
 		s.kkt[base+s.b.NNZ()+i] = d
 	}
 	return s.ldl.Factor(s.kkt, tolerance.NoCurvature)
+}
+
+// out reports whether variable j is no unknown of the KKT system, of a face or of all that is not pinned.
+func (s *Solver) out(j int, face bool) bool {
+	return s.state[j] == Pinned || face && s.state[j] != Free
 }
 
 // reaches reports whether row i involves a free variable.
@@ -105,8 +110,7 @@ func (s *Solver) correct(apply bool) (dual, primal float64) {
 	if !apply {
 		return dual, primal
 	}
-	s.ldl.Solve(s.step, s.rhs)
-	s.ldl.Refine(s.step, s.faceResidual, 2, tolerance.FewRoundings*linalg.NormInf(s.rhs))
+	s.solveKKT(nil, tolerance.FewRoundings)
 	for j := range s.y {
 		if s.state[j] == Free {
 			s.y[j] += s.step[j]
@@ -120,49 +124,41 @@ func (s *Solver) correct(apply bool) (dual, primal float64) {
 	return dual, primal
 }
 
-// faceResidual sets r to what the step leaves of rhs in the KKT system of the
-// face, with its regularization: see interiorLeft.
-func (s *Solver) faceResidual(r, step []float64) {
-	s.multiplyFree(r, step)
-	for i := 0; i < s.m; i++ {
-		if !s.active[i] {
-			r[s.n+i] = 0
-			continue
-		}
-		sum, v := 0.0, step[s.n+i]
-		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
-			if j := s.b.Col[t]; s.state[j] == Free {
-				sum += s.bv[t] * step[j]
-				r[j] += s.bv[t] * v
-			}
-		}
-		d := regular
-		if !s.reaches(i) {
-			d = 1
-		}
-		r[s.n+i] = s.rhs[s.n+i] - sum + d*v
-	}
-	for j := range r[:s.n] {
-		if s.state[j] == Free {
-			r[j] = s.rhs[j] - r[j]
-		} else {
-			r[j] = 0
-		}
-	}
-}
-
-func (s *Solver) multiplyFree(dst, v []float64) {
-	for i := 0; i < s.n; i++ {
-		sum := 0.0
-		if s.state[i] == Free {
-			for t := s.hessian.Ptr[i]; t < s.hessian.Ptr[i+1]; t++ {
-				if j := s.hessian.Col[t]; s.state[j] == Free {
-					sum += s.h[t] * v[j]
+// solveKKT solves the system that was factorized last, of an interior point or, where that is nil, of the face, for the step, until enough of the
+// right-hand side is gone. The regularization stays: it makes steps at interior points those of a proximal method of multipliers,
+// which does not mind rows that depend on each other (Rockafellar 1976).
+func (s *Solver) solveKKT(it *iterate, enough float64) {
+	diagonal := s.kkt[len(s.half)+s.b.NNZ():]
+	s.ldl.Solve(s.step, s.rhs)
+	s.ldl.Refine(s.step, func(r, step []float64) { // entries of step that are no unknowns are 0
+		s.multiply(r, step[:s.n])
+		if it != nil {
+			for _, b := range s.bounds(it) {
+				for j, has := range b.has {
+					if has {
+						r[j] += b.z[j] / b.t[j] * step[j]
+					}
 				}
 			}
 		}
-		dst[i] = sum
-	}
+		for i, active := range s.active {
+			r[s.n+i] = 0
+			if !active {
+				continue
+			}
+			v := step[s.n+i]
+			for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
+				r[s.b.Col[t]] += s.bv[t] * v
+			}
+			r[s.n+i] = s.rhs[s.n+i] - s.rowDot(i, step) - diagonal[i]*v
+		}
+		for j := range s.y {
+			r[j] = s.rhs[j] - r[j]
+			if s.out(j, it == nil) {
+				r[j] = 0
+			}
+		}
+	}, 2, enough*linalg.NormInf(s.rhs))
 }
 
 // prepareFace factorizes the KKT matrix of the face and puts the point onto
