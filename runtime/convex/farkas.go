@@ -14,9 +14,9 @@ import (
 // the sum of the squared violations of the rows, whose residuals are such a
 // proof, with a little of the distance from the last point, of which a few rounds leave nothing. Load and Set must be called before, and again afterwards.
 func (s *Solver) Farkas(ctx context.Context) (lambda, z []float64, found bool) {
-	clear(s.h)
+	clear(s.quad.Val)
 	for j := range s.y {
-		s.h[s.half[s.diagonal[j]]] = tolerance.HalfDigits
+		s.quad.Val[s.half[s.diagonal[j]]] = tolerance.HalfDigits
 	}
 	clear(s.y)
 	for j := range s.y {

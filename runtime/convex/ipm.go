@@ -273,7 +273,7 @@ func (s *Solver) interiorResiduals(it *iterate, soft float64) (dual, primal floa
 func (s *Solver) factorInterior(it *iterate, soft float64) bool {
 	s.faceKnown = false
 	for t, at := range s.half {
-		s.kkt[t] = s.h[at]
+		s.kkt[t] = s.quad.Val[at]
 	}
 	for _, b := range s.bounds(it) {
 		for j, t := range s.diagonal {

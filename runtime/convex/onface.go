@@ -17,7 +17,7 @@ const regular = 1e-9
 // identity.
 func (s *Solver) assemble(identity bool) bool {
 	for t, at := range s.half {
-		s.kkt[t] = s.h[at]
+		s.kkt[t] = s.quad.Val[at]
 		if identity {
 			s.kkt[t] = 0
 		}
@@ -53,7 +53,7 @@ func (s *Solver) factor(face bool, diagonal func(i int) float64) bool {
 	base := len(s.half)
 	for i, active := range s.active {
 		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
-			s.kkt[base+t] = s.bv[t]
+			s.kkt[base+t] = s.rows.Val[t]
 			if !active || out(s.b.Col[t]) {
 				s.kkt[base+t] = 0
 			}
@@ -74,8 +74,8 @@ func (s *Solver) out(j int, face bool) bool {
 
 // reaches reports whether row i involves a free variable.
 func (s *Solver) reaches(i int) bool {
-	for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
-		if s.state[s.b.Col[t]] == Free && s.bv[t] != 0 {
+	for j := range s.rows.Nonzeros(i) {
+		if s.state[j] == Free {
 			return true
 		}
 	}
@@ -147,9 +147,7 @@ func (s *Solver) solveKKT(it *iterate, enough float64) {
 				continue
 			}
 			v := step[s.n+i]
-			for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
-				r[s.b.Col[t]] += s.bv[t] * v
-			}
+			s.rows.AddRow(r[:s.n], i, v)
 			r[s.n+i] = s.rhs[s.n+i] - s.rowDot(i, step) - diagonal[i]*v
 		}
 		for j := range s.y {

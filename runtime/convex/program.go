@@ -28,7 +28,6 @@ type Program struct {
 	hessian  *sparse.CSR // the pattern of H: both triangles and the diagonal
 	b        *sparse.CSR // m x n
 	bt       *sparse.CSR // its transpose
-	fromB    []int       // of each entry of bt, its place in b
 	equal    []bool
 	skip     []bool // equalities that depend on others: they take no part
 	symbolic *linalg.Symbolic
@@ -45,8 +44,7 @@ type Program struct {
 // diagonal) and the rows, of which equal says whether they are equalities.
 // Equalities that depend on others are found here (Skipped), once.
 func NewProgram(hessian, b *sparse.CSR, equal []bool) *Program {
-	p := &Program{n: hessian.Rows, m: b.Rows, hessian: hessian, b: b, equal: equal, diagonal: make([]int, hessian.Rows)}
-	p.transpose()
+	p := &Program{n: hessian.Rows, m: b.Rows, hessian: hessian, b: b, bt: b.T(), equal: equal, diagonal: make([]int, hessian.Rows), skip: make([]bool, b.Rows)}
 	entries := (hessian.NNZ()+p.n)/2 + b.NNZ() + p.m
 	row, col := make([]int32, 0, entries), make([]int32, 0, entries)
 	for i := 0; i < p.n; i++ {
@@ -68,7 +66,6 @@ func NewProgram(hessian, b *sparse.CSR, equal []bool) *Program {
 		row, col = append(row, int32(p.n+i)), append(col, int32(p.n+i))
 	}
 	p.symbolic = linalg.Analyze(p.n+p.m, row, col)
-	p.skip = make([]bool, p.m)
 	for _, i := range p.dependent(make([]int8, p.n), equal) {
 		p.skip[i] = true
 	}
@@ -107,19 +104,6 @@ func (p *Program) Combinations(tolerance float64) [][]float64 {
 	return p.combinations
 }
 
-func (p *Program) transpose() {
-	numbered := &sparse.CSR{Rows: p.b.Rows, Cols: p.b.Cols, Ptr: p.b.Ptr, Col: p.b.Col, Val: make([]float64, p.b.NNZ())}
-	for t := range numbered.Val {
-		numbered.Val[t] = float64(t)
-	}
-	p.bt = numbered.T()
-	p.fromB = make([]int, len(p.bt.Val))
-	for t, v := range p.bt.Val {
-		p.fromB[t] = int(v)
-	}
-	p.bt.Val = nil
-}
-
 // Where a variable is: free, or on a bound.
 const (
 	Lower int8 = iota - 1
@@ -128,50 +112,8 @@ const (
 	Pinned // its two bounds are one
 )
 
-// dependent lists rows of the active ones that depend on the other active rows
-// on the free columns. Rows with a column of their own are independent of all
-// others, over and over; what is left goes through a Gram matrix.
+// dependent lists rows of the active ones that depend on the other active rows on the free columns.
 func (p *Program) dependent(state []int8, active []bool) []int {
-	count := make([]int32, p.n) // active rows in the column
-	left := make([]bool, p.m)
-	var rows []int
-	for i := 0; i < p.m; i++ {
-		if !active[i] || p.skip != nil && p.skip[i] {
-			continue
-		}
-		left[i] = true
-		for t := p.b.Ptr[i]; t < p.b.Ptr[i+1]; t++ {
-			if j := p.b.Col[t]; state[j] == Free && p.b.Val[t] != 0 {
-				count[j]++
-			}
-		}
-	}
-	queue := each.WhereBelow(len(count), func(j int) bool { return count[j] == 1 })
-	for len(queue) > 0 {
-		j := queue[len(queue)-1]
-		queue = queue[:len(queue)-1]
-		if count[j] != 1 {
-			continue
-		}
-		for t := p.bt.Ptr[j]; t < p.bt.Ptr[j+1]; t++ {
-			i := p.bt.Col[t]
-			if !left[i] || p.b.Val[p.fromB[t]] == 0 {
-				continue
-			}
-			left[i] = false
-			for u := p.b.Ptr[i]; u < p.b.Ptr[i+1]; u++ {
-				if k := p.b.Col[u]; state[k] == Free && p.b.Val[u] != 0 {
-					if count[k]--; count[k] == 1 {
-						queue = append(queue, k)
-					}
-				}
-			}
-		}
-	}
-	rows = append(rows, each.WhereBelow(len(left), func(i int) bool { return left[i] })...)
-	if len(rows) == 0 {
-		return nil
-	}
-	surplus, _ := linalg.Independent(p.b, rows, func(j int) bool { return state[j] != Free })
-	return surplus
+	rows := each.WhereBelow(p.m, func(i int) bool { return active[i] && !p.skip[i] })
+	return linalg.Dependent(p.b, rows, func(j int) bool { return state[j] != Free })
 }

@@ -2,6 +2,7 @@ package convex
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/runtime/tolerance"
 )
@@ -110,8 +111,8 @@ func (s *Solver) Span() bool {
 func (s *Solver) combine(i, j int) {
 	target := make([]float64, s.n)
 	if i >= 0 {
-		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
-			target[s.b.Col[t]] = s.bv[t]
+		for j, v := range s.rows.Entries(i) {
+			target[j] = v
 		}
 	} else {
 		target[j] = 1
@@ -180,10 +181,6 @@ func (s *Solver) Depends(i, j int, tolerance float64, coef, rest []float64) bool
 
 // touched reports whether an active row involves variable j.
 func (s *Solver) touched(j int) bool {
-	for t := s.bt.Ptr[j]; t < s.bt.Ptr[j+1]; t++ {
-		if s.active[s.bt.Col[t]] {
-			return true
-		}
-	}
-	return false
+	rows, _ := s.bt.Row(j)
+	return slices.ContainsFunc(rows, func(i int) bool { return s.active[i] })
 }

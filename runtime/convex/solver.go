@@ -3,7 +3,10 @@ package convex
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/each"
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -16,10 +19,9 @@ type Solver struct {
 	ldl *linalg.LDL
 	kkt []float64 // values of the KKT matrix
 
-	h  []float64 // H, scaled, in the order of the pattern
-	bv []float64 // B, scaled
-	e  []float64 // len n: y = e .* (scaled y)
-	f  []float64 // len m: scaled row = f_i B_i
+	quad, rows *sparse.CSR // H and B, scaled
+	e          []float64   // len n: y = e .* (scaled y)
+	f          []float64   // len m: scaled row = f_i B_i
 
 	c, lo, hi, r []float64 // scaled
 	y, lambda    []float64 // scaled: the point
@@ -40,9 +42,12 @@ type Solver struct {
 func (p *Program) NewSolver() *Solver {
 	n, m := p.n, p.m
 	v := func(k int) []float64 { return make([]float64, k) }
+	scaled := func(a *sparse.CSR) *sparse.CSR {
+		return &sparse.CSR{Rows: a.Rows, Cols: a.Cols, Ptr: a.Ptr, Col: a.Col, Val: v(a.NNZ())}
+	}
 	return &Solver{Program: p,
 		ldl: linalg.NewLDL(p.symbolic, func(i int) bool { return i >= n }),
-		kkt: v(len(p.half) + p.b.NNZ() + m), h: v(p.hessian.NNZ()), bv: v(p.b.NNZ()), e: v(n), f: v(m),
+		kkt: v(len(p.half) + p.b.NNZ() + m), quad: scaled(p.hessian), rows: scaled(p.b), e: v(n), f: v(m),
 		c: v(n), lo: v(n), hi: v(n), r: v(m), y: v(n), lambda: v(m), state: make([]int8, n), active: make([]bool, m),
 		grad: v(n), own: v(n), rhs: v(n + m), step: v(n + m), rest: v(n + m)}
 }
@@ -57,24 +62,24 @@ func (s *Solver) Load(h []float64) bool {
 		}
 		s.e[j] = 1 / math.Sqrt(d)
 	}
-	for i := 0; i < s.n; i++ {
+	for i, e := range s.e {
 		for t := s.hessian.Ptr[i]; t < s.hessian.Ptr[i+1]; t++ {
-			s.h[t] = h[t] * s.e[i] * s.e[s.hessian.Col[t]]
+			s.quad.Val[t] = h[t] * e * s.e[s.hessian.Col[t]]
 		}
 	}
-	for i := 0; i < s.m; i++ {
+	for i := range s.f {
+		_, plain := s.b.Row(i)
+		cols, vals := s.rows.Row(i)
 		sum := 0.0
-		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
-			s.bv[t] = s.b.Val[t] * s.e[s.b.Col[t]]
-			sum += s.bv[t] * s.bv[t]
+		for t, j := range cols {
+			vals[t] = plain[t] * s.e[j]
+			sum += vals[t] * vals[t]
 		}
 		s.f[i] = 1
 		if sum > 0 {
 			s.f[i] = 1 / math.Sqrt(sum)
 		}
-		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
-			s.bv[t] *= s.f[i]
-		}
+		floats.Scale(s.f[i], vals)
 	}
 	clear(s.y)
 	clear(s.lambda)
@@ -183,29 +188,23 @@ func (s *Solver) State() (state []int8, active []bool) { return s.state, s.activ
 
 // multiply sets dst to H v.
 func (s *Solver) multiply(dst, v []float64) {
-	for i := 0; i < s.n; i++ {
-		sum := 0.0
-		cols, vals := s.hessian.Col[s.hessian.Ptr[i]:s.hessian.Ptr[i+1]], s.h[s.hessian.Ptr[i]:s.hessian.Ptr[i+1]]
-		for t, j := range cols {
-			sum += vals[t] * v[j]
-		}
-		dst[i] = sum
+	for i := range s.n {
+		dst[i] = dot(s.quad, i, v)
 	}
 }
 
 // rowSize is the size of the terms in row i's residual at a point of that size.
 func (s *Solver) rowSize(i int, size float64) float64 {
-	sum := math.Abs(s.r[i]) + size
-	for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
-		sum += math.Abs(s.bv[t] * s.y[s.b.Col[t]])
-	}
-	return sum
+	return s.rows.AddTerms(math.Abs(s.r[i])+size, i, s.y)
 }
 
 // rowDot is the scaled row i times v.
-func (s *Solver) rowDot(i int, v []float64) float64 {
+func (s *Solver) rowDot(i int, v []float64) float64 { return dot(s.rows, i, v) }
+
+// dot is row i of a matrix times v, added up from the first entry to the last.
+func dot(m *sparse.CSR, i int, v []float64) float64 {
 	sum := 0.0
-	cols, vals := s.b.Col[s.b.Ptr[i]:s.b.Ptr[i+1]], s.bv[s.b.Ptr[i]:s.b.Ptr[i+1]]
+	cols, vals := m.Row(i)
 	for t, j := range cols {
 		sum += vals[t] * v[j]
 	}
@@ -213,16 +212,7 @@ func (s *Solver) rowDot(i int, v []float64) float64 {
 }
 
 // subtractRowForces subtracts B'lambda from dst.
-func (s *Solver) subtractRowForces(dst, lambda []float64) {
-	for i, l := range lambda {
-		if l == 0 {
-			continue
-		}
-		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
-			dst[s.b.Col[t]] -= s.bv[t] * l
-		}
-	}
-}
+func (s *Solver) subtractRowForces(dst, lambda []float64) { s.rows.AddMulVecT(dst, -1, lambda) }
 
 // model sets grad to Hy + c and notes the size of its terms.
 func (s *Solver) model() {
@@ -256,8 +246,8 @@ func (s *Solver) addRowTerms() {
 	}
 	for i, l := range s.lambda {
 		if l != 0 {
-			for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
-				s.own[s.b.Col[t]] += math.Abs(s.bv[t] * l)
+			for j, v := range s.rows.Entries(i) {
+				s.own[j] += math.Abs(v * l)
 			}
 		}
 	}

@@ -21,6 +21,14 @@ func Independent(b *sparse.CSR, rows []int, fixed func(j int) bool) (dependent [
 	return dependent, math.Min(1, math.Sqrt(smallest))
 }
 
+// Dependent are rows of Independent that depend on others. Those with a column of their own are independent of all others, over and over: the Gram matrix is of what is left.
+func Dependent(b *sparse.CSR, rows []int, fixed func(j int) bool) (dependent []int) {
+	if rows = core(b, rows, fixed, 0); len(rows) > 0 {
+		dependent, _ = Independent(b, rows, fixed)
+	}
+	return dependent
+}
+
 // gramFactors is the given rows, on the columns that are not fixed and each scaled to unit length on all columns, and the factors of their Gram matrix, with
 // its smallest pivot above least; those with a smaller one are dependent, by their place, and left out. There are no factors where they take more than so many multiplications.
 func gramFactors(b *sparse.CSR, rows []int, fixed func(j int) bool, most, least float64, dependent func(a int)) (unit *sparse.CSR, factors *LDL, smallest float64) {
@@ -68,7 +76,8 @@ type Spanned struct {
 // NearlySpanned finds among the given rows of b those within an angle of the span of the others whose sine is at most that given, and above tolerance.Feasibility: what is left of others is rounding.
 // It looks for none where products of rows are too many to keep, or their factors take more than a second.
 func NearlySpanned(b *sparse.CSR, rows []int, sine float64) []Spanned {
-	rows = core(b, rows, sine)
+	none := func(int) bool { return false }
+	rows = core(b, rows, none, sine)
 	products, count := 0, make([]int, b.Cols)
 	for _, i := range rows {
 		for j := range b.Nonzeros(i) {
@@ -80,7 +89,7 @@ func NearlySpanned(b *sparse.CSR, rows []int, sine float64) []Spanned {
 		return nil
 	}
 	var dependent []int
-	unit, factors, _ := gramFactors(b, rows, func(int) bool { return false }, tolerance.Second, sine*sine, func(a int) { dependent = append(dependent, a) })
+	unit, factors, _ := gramFactors(b, rows, none, tolerance.Second, sine*sine, func(a int) { dependent = append(dependent, a) })
 	if factors == nil {
 		return nil
 	}
@@ -124,13 +133,15 @@ func NearlySpanned(b *sparse.CSR, rows []int, sine float64) []Spanned {
 	return out
 }
 
-// core is what is left of rows where one after another those go that have a column to themselves, with more than a share of their length: none of these is that near to the span of the others.
-func core(b *sparse.CSR, rows []int, share float64) []int {
+// core is what is left of rows where one after another those go that have a column that is not fixed to themselves, with more than a share of their length: none of these is that near to the span of the others.
+func core(b *sparse.CSR, rows []int, fixed func(j int) bool, share float64) []int {
 	count, by := make([]int, b.Cols), make([]int, b.Cols) // rows that are left in a column, and the sum of their places
 	for a, i := range rows {
 		for j := range b.Nonzeros(i) {
-			count[j]++
-			by[j] += a
+			if !fixed(j) {
+				count[j]++
+				by[j] += a
+			}
 		}
 	}
 	gone := make([]bool, len(rows))
@@ -149,7 +160,7 @@ func core(b *sparse.CSR, rows []int, share float64) []int {
 		}
 		gone[a] = true
 		for k := range b.Nonzeros(rows[a]) {
-			by[k] -= a
+			by[k] -= a // of fixed ones neither tells anything
 			if count[k]--; count[k] == 1 {
 				alone = append(alone, k)
 			}
