@@ -33,20 +33,16 @@ type Path struct {
 	colours     *linalg.Colouring
 	known       []float64 // its entries, in the pattern's order, where it is known; or nil
 	hessian     []float64 // its entries, in the pattern's order; nil before they are measured
-	lower       []int     // places in the pattern of the entries on and below the diagonal
-	onDiag      []int     // of each entry of y: the place of its diagonal entry in lower
 	bound       []int     // of each row: the entry of y that it bounds, or -1
 	coefficient []float64 // and its entry of B
 	tied        []bool    // the rows that read x
 	general     []int     // the other rows, in the order of the KKT matrix
 
-	ldl   *linalg.LDL
-	kkt   []float64
-	row   []int32   // of kkt: rows and columns
-	col   []int32   //
-	first []int     // of each row: its first place in kkt; at the end that of the diagonal entries of general rows
-	unit  []float64 // of entries of y and general rows: factorized is unit K unit
-	own   []float64 // of general rows: S/Lambda in these units, where kkt has what stands for it
+	saddle *linalg.Saddle // the pattern of the KKT matrix: the Hessian, to whose diagonal bounds contribute, and all other rows
+	ldl    *linalg.LDL
+	kkt    []float64
+	unit   []float64 // of entries of y and general rows: factorized is unit K unit
+	own    []float64 // of general rows: S/Lambda in these units, where kkt has what stands for it
 
 	y, s, lambda []float64 // the point; s of equality rows is 0, their lambda free
 	warm         bool      // it is one of the path
@@ -163,36 +159,16 @@ func (c *Path) across(i int, v []float64) float64 {
 	return 0
 }
 
-// analyze finds the pattern of the KKT matrix: the Hessian's lower triangle, to whose
-// diagonal bounds contribute, then all other rows with their entries, and one on the
-// diagonal for each.
+// analyze prepares the factorization of the KKT matrix.
 func (c *Path) analyze() {
-	var row, col []int32
-	c.onDiag = make([]int, c.n)
-	c.first = make([]int, 0, c.n+len(c.general)+1)
-	for i := 0; i < c.n; i++ {
-		c.first = append(c.first, len(row))
-		for t := c.pattern.Ptr[i]; t < c.pattern.Ptr[i+1] && c.pattern.Col[t] <= i; t++ {
-			if c.pattern.Col[t] == i {
-				c.onDiag[i] = len(c.lower)
-			}
-			c.lower = append(c.lower, t)
-			row, col = append(row, int32(i)), append(col, int32(c.pattern.Col[t]))
-		}
+	b := sparse.Empty(c.n)
+	for _, i := range c.general {
+		b.AppendAll(c.p.Rows.B.Row(i))
+		b.EndRow()
 	}
-	for k, i := range c.general {
-		c.first = append(c.first, len(row))
-		cols, _ := c.p.Rows.B.Row(i)
-		for _, j := range cols {
-			row, col = append(row, int32(c.n+k)), append(col, int32(j))
-		}
-	}
-	c.first = append(c.first, len(row))
-	for k := range c.general {
-		row, col = append(row, int32(c.n+k)), append(col, int32(c.n+k))
-	}
-	c.row, c.col, c.kkt, c.own = row, col, make([]float64, len(row)), make([]float64, len(c.general))
-	c.ldl = linalg.NewLDL(linalg.Analyze(c.n+len(c.general), row, col), func(i int) bool { return i >= c.n })
+	c.saddle = linalg.NewSaddle(c.pattern, b)
+	c.kkt, c.own = make([]float64, len(c.saddle.Row)), make([]float64, len(c.general))
+	c.ldl = linalg.NewLDL(c.saddle.Symbolic, func(i int) bool { return i >= c.n })
 }
 
 // Begin sets the point from which the next evaluation starts, a y (len Dy) that is the
@@ -208,7 +184,7 @@ func (c *Path) Y() []float64 { return c.y }
 
 // curvature is the second derivative of g along entry j of y.
 func (c *Path) curvature(j int) float64 {
-	return c.hessian[c.lower[c.onDiag[j]]]
+	return c.hessian[c.saddle.Lower[c.saddle.Diagonal[j]]]
 }
 
 // measure sets the Hessian of g in y from differences of gradients at (x, c.y), along

@@ -24,25 +24,25 @@ var regular = [...]float64{1e-11, 1e-14, 1e-16}
 // far below the other entries, makes the matrix quasi-definite; refinement undoes it.
 func (c *Path) factor() bool {
 	rows := c.p.Rows
-	for k, t := range c.lower {
+	for k, t := range c.saddle.Lower {
 		c.kkt[k] = c.hessian[t]
 	}
 	for i, j := range c.bound {
 		if j >= 0 {
 			c.weight[i] = c.lambda[i] / c.s[i]
-			c.kkt[c.onDiag[j]] += c.weight[i] * c.coefficient[i] * c.coefficient[i]
+			c.kkt[c.saddle.Diagonal[j]] += c.weight[i] * c.coefficient[i] * c.coefficient[i]
 		}
 	}
 	// Entries of y, whose curvatures may differ by twenty digits, and rows in units in
 	// which their pivots are about 1.
-	for j, k := range c.onDiag {
+	for j, k := range c.saddle.Diagonal {
 		c.unit[j] = 1 / math.Sqrt(c.kkt[k])
 	}
-	for k := range c.lower {
-		c.kkt[k] *= c.unit[c.row[k]] * c.unit[c.col[k]]
+	for k := range c.saddle.Lower {
+		c.kkt[k] *= c.unit[c.saddle.Row[k]] * c.unit[c.saddle.Col[k]]
 	}
-	at := len(c.lower)
-	diagonal := c.first[len(c.rhs)]
+	at := c.saddle.First[c.n]
+	diagonal := c.saddle.First[len(c.rhs)]
 	for k, i := range c.general {
 		cols, vals := rows.B.Row(i)
 		size, own := 0.0, 0.0
@@ -105,8 +105,8 @@ func (c *Path) solveLevels(right, part float64) {
 func (c *Path) remaining(r, scaled []float64) {
 	for i, own := range scaled {
 		rest := c.rhs[i]
-		for t := c.first[i]; t < c.first[i+1]; t++ {
-			j, v := int(c.col[t]), c.kkt[t]
+		for t := c.saddle.First[i]; t < c.saddle.First[i+1]; t++ {
+			j, v := int(c.saddle.Col[t]), c.kkt[t]
 			rest -= v * scaled[j]
 			if j != i {
 				r[j] -= v * own

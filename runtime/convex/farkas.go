@@ -16,7 +16,7 @@ import (
 func (s *Solver) Farkas(ctx context.Context) (lambda, z []float64, found bool) {
 	clear(s.quad.Val)
 	for j := range s.y {
-		s.quad.Val[s.half[s.diagonal[j]]] = tolerance.HalfDigits
+		s.quad.Val[s.kkt.Lower[s.kkt.Diagonal[j]]] = tolerance.HalfDigits
 	}
 	clear(s.y)
 	for j := range s.y {

@@ -272,13 +272,13 @@ func (s *Solver) interiorResiduals(it *iterate, soft float64) (dual, primal floa
 // factorInterior factorizes the KKT matrix at an interior point.
 func (s *Solver) factorInterior(it *iterate, soft float64) bool {
 	s.faceKnown = false
-	for t, at := range s.half {
-		s.kkt[t] = s.quad.Val[at]
+	for t, at := range s.kkt.Lower {
+		s.values[t] = s.quad.Val[at]
 	}
 	for _, b := range s.bounds(it) {
-		for j, t := range s.diagonal {
+		for j, t := range s.kkt.Diagonal {
 			if b.has[j] {
-				s.kkt[t] += b.z[j] / b.t[j]
+				s.values[t] += b.z[j] / b.t[j]
 			}
 		}
 	}

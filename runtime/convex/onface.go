@@ -16,15 +16,15 @@ const regular = 1e-9
 // alone, the identity. Rows and columns that take no part become those of the
 // identity.
 func (s *Solver) assemble(identity bool) bool {
-	for t, at := range s.half {
-		s.kkt[t] = s.quad.Val[at]
+	for t, at := range s.kkt.Lower {
+		s.values[t] = s.quad.Val[at]
 		if identity {
-			s.kkt[t] = 0
+			s.values[t] = 0
 		}
 	}
 	if identity {
-		for _, t := range s.diagonal {
-			s.kkt[t] = 1
+		for _, t := range s.kkt.Diagonal {
+			s.values[t] = 1
 		}
 	}
 	return s.factor(true, func(i int) float64 {
@@ -41,30 +41,30 @@ func (s *Solver) factor(face bool, diagonal func(i int) float64) bool {
 	out := func(j int) bool { return s.out(j, face) }
 	at := 0
 	for i := range s.state {
-		for ; at < len(s.half) && s.half[at] < s.hessian.Ptr[i+1]; at++ {
-			if j := s.hessian.Col[s.half[at]]; out(i) || out(j) {
-				s.kkt[at] = 0
+		for ; at < s.kkt.First[i+1]; at++ {
+			if j := int(s.kkt.Col[at]); out(i) || out(j) {
+				s.values[at] = 0
 				if i == j {
-					s.kkt[at] = 1
+					s.values[at] = 1
 				}
 			}
 		}
 	}
-	base := len(s.half)
+	base := len(s.kkt.Lower)
 	for i, active := range s.active {
 		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
-			s.kkt[base+t] = s.rows.Val[t]
+			s.values[base+t] = s.rows.Val[t]
 			if !active || out(s.b.Col[t]) {
-				s.kkt[base+t] = 0
+				s.values[base+t] = 0
 			}
 		}
 		d := -1.0
 		if active {
 			d = diagonal(i)
 		}
-		s.kkt[base+s.b.NNZ()+i] = d
+		s.values[s.kkt.First[s.n+s.m]+i] = d
 	}
-	return s.ldl.Factor(s.kkt, tolerance.NoCurvature)
+	return s.ldl.Factor(s.values, tolerance.NoCurvature)
 }
 
 // out reports whether variable j is no unknown of the KKT system, of a face or of all that is not pinned.
@@ -128,7 +128,7 @@ func (s *Solver) correct(apply bool) (dual, primal float64) {
 // right-hand side is gone. The regularization stays: it makes steps at interior points those of a proximal method of multipliers,
 // which does not mind rows that depend on each other (Rockafellar 1976).
 func (s *Solver) solveKKT(it *iterate, enough float64) {
-	diagonal := s.kkt[len(s.half)+s.b.NNZ():]
+	diagonal := s.values[s.kkt.First[s.n+s.m]:]
 	s.ldl.Solve(s.step, s.rhs)
 	s.ldl.Refine(s.step, func(r, step []float64) { // entries of step that are no unknowns are 0
 		s.multiply(r, step[:s.n])

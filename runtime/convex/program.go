@@ -24,17 +24,13 @@ import (
 // patterns, and the symbolic factorization of their KKT systems. It is
 // immutable and may be shared.
 type Program struct {
-	n, m     int
-	hessian  *sparse.CSR // the pattern of H: both triangles and the diagonal
-	b        *sparse.CSR // m x n
-	bt       *sparse.CSR // its transpose
-	equal    []bool
-	skip     []bool // equalities that depend on others: they take no part
-	symbolic *linalg.Symbolic
-	// The KKT matrix has the entries half of H (its lower triangle), then all of
-	// b, then one on the diagonal for each row.
-	half     []int // places in H
-	diagonal []int // of each column of H, its place in half
+	n, m    int
+	hessian *sparse.CSR // the pattern of H: both triangles and the diagonal
+	b       *sparse.CSR // m x n
+	bt      *sparse.CSR // its transpose
+	equal   []bool
+	skip    []bool         // equalities that depend on others: they take no part
+	kkt     *linalg.Saddle // the pattern of the KKT matrix
 
 	combined     sync.Once
 	combinations [][]float64
@@ -44,28 +40,7 @@ type Program struct {
 // diagonal) and the rows, of which equal says whether they are equalities.
 // Equalities that depend on others are found here (Skipped), once.
 func NewProgram(hessian, b *sparse.CSR, equal []bool) *Program {
-	p := &Program{n: hessian.Rows, m: b.Rows, hessian: hessian, b: b, bt: b.T(), equal: equal, diagonal: make([]int, hessian.Rows), skip: make([]bool, b.Rows)}
-	entries := (hessian.NNZ()+p.n)/2 + b.NNZ() + p.m
-	row, col := make([]int32, 0, entries), make([]int32, 0, entries)
-	for i := 0; i < p.n; i++ {
-		for t := hessian.Ptr[i]; t < hessian.Ptr[i+1] && hessian.Col[t] <= i; t++ {
-			j := hessian.Col[t]
-			if j == i {
-				p.diagonal[i] = len(p.half)
-			}
-			p.half = append(p.half, t)
-			row, col = append(row, int32(i)), append(col, int32(j))
-		}
-	}
-	for i := 0; i < p.m; i++ {
-		for t := b.Ptr[i]; t < b.Ptr[i+1]; t++ {
-			row, col = append(row, int32(p.n+i)), append(col, int32(b.Col[t]))
-		}
-	}
-	for i := 0; i < p.m; i++ {
-		row, col = append(row, int32(p.n+i)), append(col, int32(p.n+i))
-	}
-	p.symbolic = linalg.Analyze(p.n+p.m, row, col)
+	p := &Program{n: hessian.Rows, m: b.Rows, hessian: hessian, b: b, bt: b.T(), equal: equal, kkt: linalg.NewSaddle(hessian, b), skip: make([]bool, b.Rows)}
 	for _, i := range p.dependent(make([]int8, p.n), equal) {
 		p.skip[i] = true
 	}
@@ -87,8 +62,8 @@ func (p *Program) Combinations(tolerance float64) [][]float64 {
 		skipped := p.Skipped()
 		p.combinations = make([][]float64, len(skipped))
 		s, identity := p.NewSolver(), make([]float64, p.hessian.NNZ())
-		for _, t := range p.diagonal {
-			identity[p.half[t]] = 1
+		for _, t := range p.kkt.Diagonal {
+			identity[p.kkt.Lower[t]] = 1
 		}
 		if !s.Load(identity) || !s.Span() {
 			return

@@ -16,8 +16,8 @@ import (
 // concurrent use.
 type Solver struct {
 	*Program
-	ldl *linalg.LDL
-	kkt []float64 // values of the KKT matrix
+	ldl    *linalg.LDL
+	values []float64 // of the KKT matrix
 
 	quad, rows *sparse.CSR // H and B, scaled
 	e          []float64   // len n: y = e .* (scaled y)
@@ -46,8 +46,8 @@ func (p *Program) NewSolver() *Solver {
 		return &sparse.CSR{Rows: a.Rows, Cols: a.Cols, Ptr: a.Ptr, Col: a.Col, Val: v(a.NNZ())}
 	}
 	return &Solver{Program: p,
-		ldl: linalg.NewLDL(p.symbolic, func(i int) bool { return i >= n }),
-		kkt: v(len(p.half) + p.b.NNZ() + m), quad: scaled(p.hessian), rows: scaled(p.b), e: v(n), f: v(m),
+		ldl:    linalg.NewLDL(p.kkt.Symbolic, func(i int) bool { return i >= n }),
+		values: v(len(p.kkt.Row)), quad: scaled(p.hessian), rows: scaled(p.b), e: v(n), f: v(m),
 		c: v(n), lo: v(n), hi: v(n), r: v(m), y: v(n), lambda: v(m), state: make([]int8, n), active: make([]bool, m),
 		grad: v(n), own: v(n), rhs: v(n + m), step: v(n + m), rest: v(n + m)}
 }
@@ -56,7 +56,7 @@ func (p *Program) NewSolver() *Solver {
 // forgets the point.
 func (s *Solver) Load(h []float64) bool {
 	for j := 0; j < s.n; j++ {
-		d := h[s.half[s.diagonal[j]]]
+		d := h[s.kkt.Lower[s.kkt.Diagonal[j]]]
 		if !(d > 0) || math.IsInf(d, 1) {
 			return false
 		}

@@ -24,8 +24,8 @@ type sparseFollower struct {
 	n, m    int
 	hessian *linalg.LDL
 	joint   *linalg.LDL
-	values  []float64 // of joint: H's triangle, the diagonals of the rows, their entries by rows
-	upper   int       // entries of H's triangle
+	saddle  *linalg.Saddle
+	values  []float64 // of joint
 	set     []bool    // the rows in S that joint holds
 	factors int
 	failed  bool
@@ -41,43 +41,25 @@ var ErrFactors = errors.New("more pieces than sparse factors are made for")
 
 func newSparseFollower(h *sparse.CSR, n int, least float64) *sparseFollower {
 	q := &sparseFollower{h: h, n: n}
-	row, col, values := triangle(h)
-	q.hessian = linalg.NewLDL(linalg.Analyze(n, row, col), nil)
+	own := linalg.NewSaddle(h, sparse.Empty(n))
+	q.hessian = linalg.NewLDL(own.Symbolic, nil)
 	smallest := math.Inf(1)
 	for j := range n {
 		smallest = math.Min(smallest, h.At(j, j))
 	}
-	q.hessian.Factor(values, least*math.Max(smallest, 0))
+	q.hessian.Factor(linalg.Gather(h.Val, own.Lower), least*math.Max(smallest, 0))
 	return q
-}
-
-func triangle(h *sparse.CSR) (row, col []int32, values []float64) {
-	for i := range h.Rows {
-		for j, v := range h.Entries(i) {
-			if j <= i {
-				row, col, values = append(row, int32(i)), append(col, int32(j)), append(values, v)
-			}
-		}
-	}
-	return row, col, values
 }
 
 // take sets the rows, in their units.
 func (q *sparseFollower) take(b *sparse.CSR) {
-	q.b, q.m = b, b.Rows
-	row, col, values := triangle(q.h)
-	q.values = values
-	q.upper = len(q.values)
-	for r := range q.m {
-		row, col, q.values = append(row, int32(q.n+r)), append(col, int32(q.n+r)), append(q.values, -1)
+	q.b, q.m, q.saddle = b, b.Rows, linalg.NewSaddle(q.h, b)
+	q.values = make([]float64, len(q.saddle.Row))
+	copy(q.values, linalg.Gather(q.h.Val, q.saddle.Lower))
+	for at := q.saddle.First[q.n+q.m]; at < len(q.values); at++ {
+		q.values[at] = -1
 	}
-	for r := range q.m {
-		cols, _ := b.Row(r)
-		for _, j := range cols {
-			row, col, q.values = append(row, int32(q.n+r)), append(col, int32(j)), append(q.values, 0)
-		}
-	}
-	q.joint = linalg.NewLDL(linalg.Analyze(q.n+q.m, row, col), func(i int) bool { return i >= q.n })
+	q.joint = linalg.NewLDL(q.saddle.Symbolic, func(i int) bool { return i >= q.n })
 	q.set = make([]bool, q.m)
 	q.z, q.r = make([]float64, q.n+q.m), make([]float64, q.n+q.m)
 	q.factors = 0
@@ -97,9 +79,9 @@ func (q *sparseFollower) hold(at []int) {
 		if now {
 			diagonal, by = -tolerance.HalfDigits, 1
 		}
-		q.values[q.upper+r] = diagonal
+		q.values[q.saddle.First[q.n+q.m]+r] = diagonal
 		_, vals := q.b.Row(r)
-		first := q.upper + q.m + q.b.Ptr[r]
+		first := q.saddle.First[q.n+r]
 		for t, v := range vals {
 			q.values[first+t] = by * v
 		}
