@@ -72,21 +72,27 @@ func (v *adjointRHS) moved(p *problem.Problem, t float64) *problem.Problem {
 	return &q
 }
 
-// frozen is f as a function of x and y, with the multipliers that it reads held.
+// inY is what oracles read of f in the place of y, at a fixed x.
+type inY interface {
+	Value(x, y []float64) float64
+	GradY(dst, x, y []float64)
+	ValueGradY(dst, x, y []float64) float64
+}
+
+// frozen is f as a function of y, with the multipliers that it reads held.
 type frozen struct {
 	f      problem.Function
 	answer []float64 // y is overwritten
 	grad   []float64
-	dy     int
 }
 
 // freeze holds the multipliers of f at those of the lower solution.
-func freeze(at *At) problem.Function {
+func freeze(at *At) inY {
 	p := at.Problem
 	if p.AnswerLen() == p.Dy {
 		return p.F
 	}
-	return &frozen{f: p.F, dy: p.Dy, answer: p.Answer(at.Lower.Y, at.Lower.Lambda), grad: make([]float64, p.AnswerLen())}
+	return &frozen{f: p.F, answer: p.Answer(at.Lower.Y, at.Lower.Lambda), grad: make([]float64, p.AnswerLen())}
 }
 
 func (f *frozen) at(y []float64) []float64 {
@@ -94,33 +100,15 @@ func (f *frozen) at(y []float64) []float64 {
 	return f.answer
 }
 
-// Value implements problem.Function.
 func (f *frozen) Value(x, y []float64) float64 { return f.f.Value(x, f.at(y)) }
 
-// GradX implements problem.Function.
-func (f *frozen) GradX(dst, x, y []float64) { f.f.GradX(dst, x, f.at(y)) }
-
-// GradY implements problem.Function.
 func (f *frozen) GradY(dst, x, y []float64) {
 	f.f.GradY(f.grad, x, f.at(y))
-	copy(dst, f.grad[:f.dy])
+	copy(dst, f.grad[:len(y)])
 }
 
-// ValueGradY implements problem.Function.
 func (f *frozen) ValueGradY(dst, x, y []float64) float64 {
 	v := f.f.ValueGradY(f.grad, x, f.at(y))
-	copy(dst, f.grad[:f.dy])
+	copy(dst, f.grad[:len(y)])
 	return v
-}
-
-// ValueGrad implements problem.Function.
-func (f *frozen) ValueGrad(dstX, dstY, x, y []float64) float64 {
-	v := f.f.ValueGrad(dstX, f.grad, x, f.at(y))
-	copy(dstY, f.grad[:f.dy])
-	return v
-}
-
-// Clone implements problem.Function.
-func (f *frozen) Clone() problem.Function {
-	return &frozen{f: f.f.Clone(), dy: f.dy, answer: append([]float64(nil), f.answer...), grad: make([]float64, len(f.grad))}
 }

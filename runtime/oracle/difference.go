@@ -67,20 +67,22 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 	if !o.Settings.Central {
 		order, solve = 1, d.forward
 	}
-	speed, err := solve(ctx, v, delta)
+	again := func(dst []float64, delta float64) (speed float64, err error) {
+		d.force = 0
+		return solve(ctx, dst, delta)
+	}
+	speed, err := again(v, delta)
 	// An ill-conditioned g lets y move much further than its curvature along
 	// the force suggests.
 	if moved := speed * delta; err == nil && o.Settings.Delta == 0 && moved > 3*o.Settings.Reach*scale {
 		delta *= o.Settings.Reach * scale / moved
-		d.force = 0
-		speed, err = solve(ctx, v, delta)
+		speed, err = again(v, delta)
 	}
 	// Where rows leave y nowhere to go nothing is curved over a longer step, which the rounding of
 	// the forces that they hold is small beside.
 	if longer := d.held / d.slope; err == nil && o.Settings.Delta == 0 && d.vertex && longer > delta && d.noise(linalg.Norm(v)) > tolerance.Target*linalg.Norm(v) {
 		delta = longer
-		d.force = 0
-		speed, err = solve(ctx, v, delta)
+		speed, err = again(v, delta)
 	}
 	off, uncertain, known := 0.0, 0.0, true
 	// Nor does it know a g that is curved on a length far below the step. Shorter ones are tried, down to where rounding hides more of the equation of the way than it is off, and the best is kept.
@@ -102,8 +104,7 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 			break
 		}
 		step /= 64
-		d.force = 0
-		speed, err = solve(ctx, v, step)
+		speed, err = again(v, step)
 	}
 	// Where the length is not known on which g is curved, half of the step shows the error
 	// of the whole, and has half of it or less.
@@ -111,8 +112,7 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 	if err == nil && !known {
 		half := make([]float64, len(v))
 		delta /= 2
-		d.force = 0
-		speed, err = solve(ctx, half, delta)
+		speed, err = again(half, delta)
 		halved = linalg.Distance(half, v)
 		copy(v, half)
 	}

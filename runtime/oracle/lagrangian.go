@@ -9,14 +9,13 @@ import (
 	"bilevelc/internal/must"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
-	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
 
 // perturbed is g(x, .) + delta f(x, .) (eq:lower_perturb).
 type perturbed struct {
 	g     *lower.AtX
-	f     problem.Function
+	f     inY
 	delta float64
 	grad  []float64 // len Dy: scratch
 }
@@ -105,7 +104,7 @@ func (d *differences) solve(ctx context.Context, delta float64, warm *lower.Solu
 
 // forceChange is how far the force grad_y f has changed, relative to itself, from y* to the
 // last solution.
-func (d *differences) forceChange(f problem.Function) float64 {
+func (d *differences) forceChange(f inY) float64 {
 	n := len(d.last)
 	from, to := make([]float64, n), make([]float64, n)
 	f.GradY(from, d.at.X, d.at.Lower.Y)

@@ -30,10 +30,14 @@ func (h *Hyper) Snapshot() any {
 
 // EncodeSnapshot turns a Snapshot into bytes, without loss.
 func (h *Hyper) EncodeSnapshot(snapshot any) ([]byte, error) {
-	var b bytes.Buffer
 	m := *snapshot.(*hyperMemory)
 	m.Learned = m.Learned.Written()
-	err := gob.NewEncoder(&b).Encode(&m)
+	return encoded(&m)
+}
+
+func encoded(v any) ([]byte, error) {
+	var b bytes.Buffer
+	err := gob.NewEncoder(&b).Encode(v)
 	return b.Bytes(), err
 }
 
@@ -41,10 +45,11 @@ func (h *Hyper) EncodeSnapshot(snapshot any) ([]byte, error) {
 // problem's dimensions is refused.
 func (h *Hyper) Restore(encoded []byte) error {
 	var m hyperMemory
-	if err := gob.NewDecoder(bytes.NewReader(encoded)).Decode(&m); err != nil {
-		return fmt.Errorf("what the lower level remembers: %w", err)
+	err := gob.NewDecoder(bytes.NewReader(encoded)).Decode(&m)
+	if err == nil {
+		err = h.fits(&m)
 	}
-	if err := h.fits(&m); err != nil {
+	if err != nil {
 		return fmt.Errorf("what the lower level remembers: %w", err)
 	}
 	h.recent, h.learned, h.terms = m.Recent, m.Learned, m.Terms
@@ -106,9 +111,7 @@ func (pt *Point) Written() *Point {
 
 // EncodePoint turns a point into bytes, as Written has it.
 func EncodePoint(pt *Point) ([]byte, error) {
-	var b bytes.Buffer
-	err := gob.NewEncoder(&b).Encode(pt.Written())
-	return b.Bytes(), err
+	return encoded(pt.Written())
 }
 
 // DecodePoint reads what EncodePoint has written.

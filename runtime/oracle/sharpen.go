@@ -41,10 +41,7 @@ func (h *Hyper) sharpen(margins []float64, undecided []int, x []float64, s *lowe
 	if !(known <= p.Facts.StrongConvexity-known) {
 		return false
 	}
-	share, xs := shares(3), slices.Clone(x)
-	for j, size := range extents(p, x) {
-		xs[j] += tolerance.HalfDigits * share() * size
-	}
+	xs := shifted(p, x, shares(3))
 	for _, i := range undecided {
 		k, in := held[i]
 		var ofY, ofLambda []float64

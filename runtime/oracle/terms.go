@@ -75,11 +75,7 @@ func measure(p *problem.Problem, x, y []float64) *terms {
 	p.G.GradY(base, x, y)
 	t := &terms{Size: termsOf(p, x, y, base)}
 	moved, ys, share := make([]float64, len(y)), make([]float64, len(y)), shares(3)
-	xs := slices.Clone(x)
-	for j, size := range extents(p, x) {
-		xs[j] += tolerance.HalfDigits * share() * size
-	}
-	p.G.GradY(moved, xs, y)
+	p.G.GradY(moved, shifted(p, x, share), y)
 	if d := linalg.Distance(moved, base) / tolerance.HalfDigits; d < math.Inf(1) {
 		t.Width = d
 	}
@@ -96,6 +92,15 @@ func measure(p *problem.Problem, x, y []float64) *terms {
 		t.Curvature = d
 	}
 	return t
+}
+
+// shifted is x moved by a small share of its extents.
+func shifted(p *problem.Problem, x []float64, share func() float64) []float64 {
+	xs := slices.Clone(x)
+	for j, size := range extents(p, x) {
+		xs[j] += tolerance.HalfDigits * share() * size
+	}
+	return xs
 }
 
 // extents are the sizes of the entries of x over X of which x itself does not speak: half the

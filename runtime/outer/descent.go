@@ -80,19 +80,9 @@ func (m *bfgs) stationary(run *Run, predicted, curvature, length float64) bool {
 	return predicted+curvature <= 1e-4*tolerance.Feasibility*run.Noise(c) || length <= 1e-15*run.Size(c.X)
 }
 
-// try evaluates F and its gradient at the projection of x + t d; nil where F has
-// no value.
+// try is Run.Try at x + t d.
 func (m *bfgs) try(ctx context.Context, run *Run, d []float64, t float64) (*Sample, error) {
-	x := linalg.Plus(m.State.Center.X, t, d)
-	err := run.Project(x, x)
-	var trial *Sample
-	if err == nil {
-		trial, err = run.Gradient(ctx, x)
-	}
-	if err != nil && Outside(err) {
-		return nil, nil
-	}
-	return trial, err
+	return run.Try(ctx, linalg.Plus(m.State.Center.X, t, d))
 }
 
 // acceptable is Armijo's condition on the model's decrease. Where the decrease

@@ -135,19 +135,11 @@ func (a *path) advance(ctx context.Context) (more bool, err error) {
 			a.before = nil
 		}
 		// Rounding may leave x outside D, where values of F mean nothing.
-		inside := make([]float64, len(a.x))
-		var now *Sample
-		err := run.Project(inside, a.x)
-		if err == nil {
-			now, err = run.Gradient(ctx, inside)
-		}
-		switch {
-		case err != nil && !Outside(err):
-			return false, err
-		case err == nil && now.F < a.best.F:
-			a.best = now
-		}
-		if led = err == nil; led {
+		now := must.Get(run.Try(ctx, linalg.Clone(a.x)))
+		if led = now != nil; led {
+			if now.F < a.best.F {
+				a.best = now
+			}
 			apart = math.Abs(end.F-now.F) > pathEndShare*math.Max(math.Abs(end.F), math.Abs(now.F))
 		}
 	}

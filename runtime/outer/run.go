@@ -124,6 +124,17 @@ func (r *Run) Gradient(ctx context.Context, x []float64) (_ *Sample, err error) 
 	return r.see(pt)
 }
 
+// Try is Gradient at the projection of x onto X and D, which it leaves in x; nil where F has no value there.
+func (r *Run) Try(ctx context.Context, x []float64) (s *Sample, err error) {
+	if err = r.Project(x, x); err == nil {
+		s, err = r.Gradient(ctx, x)
+	}
+	if err != nil && Outside(err) {
+		return nil, nil
+	}
+	return s, err
+}
+
 // Point is Gradient in full.
 func (r *Run) Point(ctx context.Context, x []float64) (*oracle.Point, error) {
 	if err := r.check(ctx); err != nil {

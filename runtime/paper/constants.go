@@ -91,23 +91,18 @@ func finishSampled(ctx context.Context, run *outer.Run, result *outer.Result, sa
 // out.
 func sampleBall(ctx context.Context, run *outer.Run, x []float64, delta float64, count int) ([]outer.Sample, error) {
 	var out []outer.Sample
-	direction, trial := make([]float64, len(x)), make([]float64, len(x))
+	direction := make([]float64, len(x))
 	for range count {
 		run.Direction(direction)
 		// Uniform in radius rather than in volume: near points matter most.
 		radius := delta * run.Rand.Float64()
-		err := run.Project(trial, linalg.Plus(x, radius, direction))
-		var s *outer.Sample
-		if err == nil {
-			s, err = run.Gradient(ctx, trial)
-		}
+		s, err := run.Try(ctx, linalg.Plus(x, radius, direction))
 		if err != nil {
-			if outer.Outside(err) {
-				continue
-			}
 			return out, err
 		}
-		out = append(out, *s)
+		if s != nil {
+			out = append(out, *s)
+		}
 	}
 	return out, nil
 }

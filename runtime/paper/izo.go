@@ -44,18 +44,8 @@ func init() {
 // distance between them.
 type izo struct {
 	Settings izoSettings
-	outer.Keeps[izoState]
+	onlineMethod
 }
-
-type izoState struct {
-	onlineRun
-	Rho float64
-}
-
-func (m *izo) Valid(d outer.Dimensions) error { return m.State.Online.Valid(d) }
-
-// Iterate implements Method.
-func (m *izo) Iterate() (x []float64, f, step, measure float64) { return m.State.iterate() }
 
 // Begin implements Method.
 func (m *izo) Begin(ctx context.Context, run *outer.Run) (err error) {
@@ -72,7 +62,8 @@ func (m *izo) Begin(ctx context.Context, run *outer.Run) (err error) {
 	p := plan{D: set.Clip, Eta: set.Rate, M: set.Block, K: set.Blocks,
 		ByHand: given([]string{"smoothing", "clip", "rate", "block", "blocks"}, set.Smoothing, set.Clip, set.Rate, float64(set.Block), float64(set.Blocks))}
 	p = p.filled(nu, 9/(set.Epsilon*set.Epsilon)*math.Max(math.Pow(set.Alpha*d/rho, 2), l*l*d), 3*c.Gap/(nu*set.Epsilon), g)
-	m.State = izoState{newOnline(run.Start, p, c), rho}
+	m.begin(run.Start, p, c)
+	m.State.Rho = rho
 	return nil
 }
 
@@ -136,7 +127,5 @@ func (m *izo) Step(ctx context.Context, run *outer.Run) (string, error) {
 
 // Finish implements Method.
 func (m *izo) Finish(ctx context.Context, run *outer.Run, result *outer.Result) error {
-	result.Parameters = m.State.Online.Plan.parameters(m.State.Constants.parameters())
-	result.Parameters["rho"] = m.State.Rho
-	return finishSampled(ctx, run, result, m.State.Online.sampled(), m.State.Online.Plan.radius(m.Settings.Delta-m.State.Rho)+m.State.Rho)
+	return m.finish(ctx, run, result, m.Settings.Delta)
 }

@@ -37,13 +37,8 @@ func init() {
 // D = delta/M, eta = D/(G sqrt M).
 type oigrm struct {
 	Settings oigrmSettings
-	outer.Keeps[onlineRun]
+	onlineMethod
 }
-
-func (m *oigrm) Valid(d outer.Dimensions) error { return m.State.Online.Valid(d) }
-
-// Iterate implements Method.
-func (m *oigrm) Iterate() (x []float64, f, step, measure float64) { return m.State.iterate() }
 
 // Begin implements Method.
 func (m *oigrm) Begin(ctx context.Context, run *outer.Run) (err error) {
@@ -54,7 +49,7 @@ func (m *oigrm) Begin(ctx context.Context, run *outer.Run) (err error) {
 	p := plan{D: set.Clip, Eta: set.Rate, M: set.Block, K: set.Blocks,
 		ByHand: given([]string{"clip", "rate", "block", "blocks"}, set.Clip, set.Rate, float64(set.Block), float64(set.Blocks))}
 	p = p.filled(set.Delta, 4*g*g/(set.Epsilon*set.Epsilon), 2*c.Gap/(set.Delta*set.Epsilon), g)
-	m.State = newOnline(run.Start, p, c)
+	m.begin(run.Start, p, c)
 	return nil
 }
 
@@ -76,6 +71,5 @@ func (m *oigrm) Step(ctx context.Context, run *outer.Run) (string, error) {
 
 // Finish implements Method.
 func (m *oigrm) Finish(ctx context.Context, run *outer.Run, result *outer.Result) error {
-	result.Parameters = m.State.Online.Plan.parameters(m.State.Constants.parameters())
-	return finishSampled(ctx, run, result, m.State.Online.sampled(), m.State.Online.Plan.radius(m.Settings.Delta))
+	return m.finish(ctx, run, result, m.Settings.Delta)
 }

@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -89,14 +90,31 @@ type onlineRun struct {
 	LastStep  float64
 	GradNorm  float64
 	Constants constants
+	Rho       float64 `json:",omitempty"` // smoothing radius of izo
 }
 
-func newOnline(x []float64, p plan, c *constants) onlineRun {
-	return onlineRun{Online: online{X: x, Delta: make([]float64, len(x)), Block: make([]float64, len(x)), Plan: p}, F: c.F0, Constants: *c}
+// onlineMethod is what methods of either algorithm have in common.
+type onlineMethod struct{ outer.Keeps[onlineRun] }
+
+func (m *onlineMethod) begin(x []float64, p plan, c *constants) {
+	m.State = onlineRun{Online: online{X: x, Delta: make([]float64, len(x)), Block: make([]float64, len(x)), Plan: p}, F: c.F0, Constants: *c}
 }
 
-func (r *onlineRun) iterate() (x []float64, f, step, measure float64) {
-	return r.Online.X, r.F, r.LastStep, r.GradNorm
+// Iterate implements Method.
+func (m *onlineMethod) Iterate() (x []float64, f, step, measure float64) {
+	return m.State.Online.X, m.State.F, m.State.LastStep, m.State.GradNorm
+}
+
+func (m *onlineMethod) Valid(d outer.Dimensions) error { return m.State.Online.Valid(d) }
+
+// finish is Finish for a radius of the Goldstein subdifferential.
+func (m *onlineMethod) finish(ctx context.Context, run *outer.Run, result *outer.Result, delta float64) error {
+	s := &m.State
+	result.Parameters = s.Online.Plan.parameters(s.Constants.parameters())
+	if s.Rho > 0 {
+		result.Parameters["rho"] = s.Rho
+	}
+	return finishSampled(ctx, run, result, s.Online.sampled(), s.Online.Plan.radius(delta-s.Rho)+s.Rho)
 }
 
 // predict is the budget of K M steps of so many evaluations each.

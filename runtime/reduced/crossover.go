@@ -88,8 +88,7 @@ func (p *piece) onto() bool {
 		p.restore(q)
 		again := false
 		for i := range f.walls {
-			w := &f.walls[i]
-			if off := linalg.Dot(w.vec, p.w) - w.rhs; !p.wallOn[i] && off > tolerance.Feasibility*(math.Abs(w.rhs)+w.length*linalg.Norm(p.w)) {
+			if w := &f.walls[i]; !p.wallOn[i] && w.off(p.w) > tolerance.Feasibility*w.terms(p.w) {
 				p.wallOn[i], again = true, true
 			}
 		}
@@ -145,11 +144,11 @@ func (p *piece) holds() bool {
 func (p *piece) inside() bool {
 	for i := range p.f.walls {
 		w := &p.f.walls[i]
-		off := linalg.Dot(w.vec, p.w) - w.rhs
+		off := w.off(p.w)
 		if w.equal {
 			off = math.Abs(off)
 		}
-		if off > 1e3*tolerance.Feasibility*(math.Abs(w.rhs)+w.length*linalg.Norm(p.w)) { // what a projection leaves
+		if off > 1e3*tolerance.Feasibility*w.terms(p.w) { // what a projection leaves
 			return false
 		}
 	}
@@ -177,8 +176,7 @@ func (p *piece) touch() {
 		}
 	}
 	for i := range f.walls {
-		w := &f.walls[i]
-		p.wallOn[i] = w.equal || w.rhs-linalg.Dot(w.vec, p.w) <= tolerance.Feasibility*(math.Abs(w.rhs)+w.length*linalg.Norm(p.w))
+		p.wallOn[i] = f.walls[i].holds(p.w)
 	}
 }
 

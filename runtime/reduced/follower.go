@@ -75,6 +75,15 @@ type wall struct {
 	weight       []float64
 }
 
+// off is how far a w is beyond the wall, negative inside, and terms the size of what that is the sum of.
+func (w *wall) off(at []float64) float64   { return linalg.Dot(w.vec, at) - w.rhs }
+func (w *wall) terms(at []float64) float64 { return math.Abs(w.rhs) + w.length*linalg.Norm(at) }
+
+// holds reports that a w is at the wall.
+func (w *wall) holds(at []float64) bool {
+	return w.equal || -w.off(at) <= tolerance.Feasibility*w.terms(at)
+}
+
 // coupledRow is a constraint of the leader that reads the follower: x'w + y'y + l'lambda <= rhs or = rhs, lambda in the problem's rows.
 type coupledRow struct {
 	x, y, l []float64

@@ -204,8 +204,7 @@ func (p *piece) restore(q *working) bool {
 			}
 		case i < nk+len(q.walls):
 			w := &f.walls[q.walls[i-nk]]
-			v = linalg.Dot(w.vec, p.w) - w.rhs
-			size = math.Abs(w.rhs) + w.length*linalg.Norm(p.w)
+			v, size = w.off(p.w), w.terms(p.w)
 		default:
 			c := &f.coupled[q.couple[i-nk-len(q.walls)]]
 			v = -p.gap(c, p.w, p.y, p.lambda)

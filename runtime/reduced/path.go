@@ -136,8 +136,7 @@ func (p *piece) face(w, g []float64) *working {
 	p.k = p.k[:0]
 	p.tangents = nil // no row of the follower is kept
 	for i := range f.walls {
-		wall := &f.walls[i]
-		p.wallOn[i] = wall.equal || wall.rhs-linalg.Dot(wall.vec, w) <= tolerance.Feasibility*(math.Abs(wall.rhs)+wall.length*linalg.Norm(w))
+		p.wallOn[i] = f.walls[i].holds(w)
 	}
 	clear(p.coupleOn)
 	p.fix(w, g)

@@ -348,9 +348,10 @@ func (p *piece) gap(c *coupledRow, w, y, lambda []float64) float64 {
 	return c.rhs - linalg.Dot(c.x, w) - linalg.Dot(c.y, y) - linalg.Dot(l, lambda)
 }
 
-// rate is how fast the constraint grows along a direction.
-func (p *piece) rate(c *coupledRow, w, y, lambda []float64) float64 {
+// rate is how fast the constraint grows along a direction, and the size of the terms of that.
+func (p *piece) rate(c *coupledRow, q *rates) (rate, terms float64) {
 	l := make([]float64, p.f.m)
 	p.signed(l, c.l)
-	return linalg.Dot(c.x, w) + linalg.Dot(c.y, y) + linalg.Dot(l, lambda)
+	rate = linalg.Dot(c.x, q.move.w) + linalg.Dot(c.y, q.move.y) + linalg.Dot(l, q.lambda)
+	return rate, linalg.Norm(c.x)*linalg.Norm(q.move.w) + linalg.Norm(c.y)*linalg.Norm(q.move.y)
 }

@@ -158,9 +158,7 @@ func (p *piece) first(q *rates) stop {
 	}
 	for i := range f.coupled {
 		if c := &f.coupled[i]; !p.coupleOn[i] {
-			rate := p.rate(c, d, q.move.y, q.lambda)
-			size := linalg.Norm(c.x)*length + linalg.Norm(c.y)*linalg.Norm(q.move.y)
-			if rate > tolerance.Feasibility*size {
+			if rate, terms := p.rate(c, q); rate > tolerance.Feasibility*terms {
 				take(math.Max(0, p.gap(c, p.w, p.y, p.lambda))/rate, couples, i, true)
 			}
 		}
@@ -315,9 +313,8 @@ func (p *piece) strays(q *rates) bool {
 		}
 	}
 	for i, on := range p.coupleOn {
-		if c := &p.f.coupled[i]; on {
-			size := linalg.Norm(c.x)*linalg.Norm(q.move.w) + linalg.Norm(c.y)*linalg.Norm(q.move.y)
-			if math.Abs(p.rate(c, q.move.w, q.move.y, q.lambda)) > tolerance.Sign*size {
+		if on {
+			if rate, terms := p.rate(&p.f.coupled[i], q); math.Abs(rate) > tolerance.Sign*terms {
 				return true
 			}
 		}
