@@ -22,9 +22,7 @@ const farOff = 1e-2
 // interior-point method from where it is. Where that fails the point stays.
 func (c *Path) At(ctx context.Context, x []float64, mu float64) error {
 	if c.warm {
-		copy(c.kept.y, c.y)
-		copy(c.kept.s, c.s)
-		copy(c.kept.lambda, c.lambda)
+		c.kept.set(&c.primalDual)
 	}
 	err := c.from(ctx, x, mu)
 	if err == nil {
@@ -32,9 +30,7 @@ func (c *Path) At(ctx context.Context, x []float64, mu float64) error {
 			c.middle = append([]float64(nil), c.y...)
 		}
 	} else if c.warm {
-		copy(c.y, c.kept.y)
-		copy(c.s, c.kept.s)
-		copy(c.lambda, c.kept.lambda)
+		c.primalDual.set(&c.kept)
 	}
 	return err
 }
@@ -45,9 +41,7 @@ func (c *Path) Return(x []float64) bool {
 	if !c.warm {
 		return false
 	}
-	copy(c.y, c.kept.y)
-	copy(c.s, c.kept.s)
-	copy(c.lambda, c.kept.lambda)
+	c.primalDual.set(&c.kept)
 	return c.barrier.set(x, c.mu) && (c.p.Facts.FixedHessian || c.measure(x)) && c.factor()
 }
 

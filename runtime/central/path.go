@@ -44,12 +44,12 @@ type Path struct {
 	unit   []float64 // of entries of y and general rows: factorized is unit K unit
 	own    []float64 // of general rows: S/Lambda in these units, where kkt has what stands for it
 
-	y, s, lambda []float64 // the point; s of equality rows is 0, their lambda free
-	warm         bool      // it is one of the path
-	kept         struct{ y, s, lambda []float64 }
-	middle       []float64 // the y of the first point found; nil before
-	mu           float64   // at the point
-	barrier      strength
+	primalDual      // the point
+	warm       bool // it is one of the path
+	kept       primalDual
+	middle     []float64 // the y of the first point found; nil before
+	mu         float64   // at the point
+	barrier    strength
 
 	dual, primal []float64 // residuals, len n and m
 	side         []float64 // len m, see advance
@@ -64,6 +64,15 @@ type Path struct {
 	gradY        []float64 // len n: grad_y f
 	weights      []float64 // len n: of gradients of g in y
 	separable    bool      // grad_y g is a function of x and one of y: its slope in x is the same at every y
+}
+
+// primalDual is a point (y, s, lambda); s of equality rows is 0, their lambda free.
+type primalDual struct{ y, s, lambda []float64 }
+
+func (p *primalDual) set(q *primalDual) {
+	copy(p.y, q.y)
+	copy(p.s, q.s)
+	copy(p.lambda, q.lambda)
 }
 
 // groups is the number of gradients up to which the Hessian of a g that is not quadratic, with
@@ -110,8 +119,7 @@ func New(p *problem.Problem, known []float64) *Path {
 	}
 	c.analyze()
 	v := func(k int) []float64 { return make([]float64, k) }
-	c.y, c.s, c.lambda = v(c.n), v(c.m), v(c.m)
-	c.kept.y, c.kept.s, c.kept.lambda = v(c.n), v(c.m), v(c.m)
+	c.primalDual, c.kept = primalDual{v(c.n), v(c.m), v(c.m)}, primalDual{v(c.n), v(c.m), v(c.m)}
 	c.dual, c.primal, c.side, c.weight = v(c.n), v(c.m), v(c.m), v(c.m)
 	c.unit, c.solution = v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.rhs, c.step = v(c.n+len(c.general)), v(c.n+len(c.general))

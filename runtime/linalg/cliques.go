@@ -23,7 +23,7 @@ import (
 // cliques are the full blocks of the positive rows of a matrix that no other entry of that
 // block joins to each other. They are immutable.
 type cliques struct {
-	row, col []int32 // of the entries given to Analyze
+	row, col []int32 // of the entries given to analyze
 	members  [][]int // rows of K
 	at       [][]int // for each, by rows: which entry of K it is
 	inside   []bool  // of each entry of K: it is one of a clique, off the diagonal
@@ -138,7 +138,7 @@ func (c *cliques) analyze(s *Symbolic) *Symbolic {
 		for q := range c.members {
 			row, col = append(row, int32(s.n+q)), append(col, int32(s.n+q))
 		}
-		if t := Analyze(s.n+len(c.members), row, col); 2*t.work() <= s.work() {
+		if t := analyze(s.n+len(c.members), row, col); 2*t.work() <= s.work() {
 			c.stretched = t
 		}
 	})

@@ -86,7 +86,7 @@ func TestFullBlocks(t *testing.T) {
 			return newNetwork(rand.New(rand.NewPCG(seed, 8)), nodes, links, commodities, off, held)
 		}
 		k := draw(func() bool { return false })
-		f := NewLDL(Analyze(k.n, k.row, k.col), func(i int) bool { return i >= links*commodities })
+		f := NewLDL(analyze(k.n, k.row, k.col), func(i int) bool { return i >= links*commodities })
 		for round := range 3 {
 			if round > 0 {
 				k = draw(func() bool { return r.IntN(3) == 0 })
@@ -110,7 +110,7 @@ func TestFullBlocksOfSemidefinite(t *testing.T) {
 		for i := 20 * k.commodities; i < k.n; i++ {
 			k.add(i, i, 1e4)
 		}
-		f := NewLDL(Analyze(k.n, k.row, k.col), nil)
+		f := NewLDL(analyze(k.n, k.row, k.col), nil)
 		if f.blocks == nil {
 			t.Fatalf("seed %d: nothing to take apart", seed)
 		}

@@ -48,7 +48,7 @@ func newPlain(s *Symbolic, negative func(i int) bool) *LDL {
 }
 
 // Factor factorizes the matrix with the given values, in the order in which
-// the entries were given to Analyze. A pivot whose sign is wrong, or whose
+// the entries were given to analyze. A pivot whose sign is wrong, or whose
 // size is at most `least`, is made `least` with the right sign: for a
 // quasi-definite matrix only rounding does that, and refinement repairs it.
 // It reports false where a number is not finite.

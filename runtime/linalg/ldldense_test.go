@@ -40,7 +40,7 @@ func TestDenseEnds(t *testing.T) {
 				}
 			}
 		}
-		s := Analyze(n, row, col)
+		s := analyze(n, row, col)
 		f := NewLDL(s, func(i int) bool { return negative[i] })
 		if n-int(f.from) < full {
 			t.Fatalf("trial %d: a dense end of %d, want %d", trial, n-int(f.from), full)
@@ -89,7 +89,7 @@ func TestDenseEndOfDependentRows(t *testing.T) {
 			row, col, val = append(row, int32(i)), append(col, int32(j)), append(val, Dot(v[i], v[j]))
 		}
 	}
-	f := NewLDL(Analyze(n, row, col), nil)
+	f := NewLDL(analyze(n, row, col), nil)
 	out := 0
 	f.factorSemidefinite(val, 1e-10, func(int) { out++ })
 	if out != n-rank {

@@ -86,7 +86,7 @@ func TestSolve(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 400 {
 		m, negative := quasidefinite(rng)
-		f := NewLDL(Analyze(m.n, m.row, m.col), func(i int) bool { return negative[i] })
+		f := NewLDL(analyze(m.n, m.row, m.col), func(i int) bool { return negative[i] })
 		for range 2 {
 			if !f.Factor(m.val, 0) || f.Raised != 0 {
 				t.Fatalf("n %d: %d pivots raised", m.n, f.Raised)
@@ -126,7 +126,7 @@ func TestRefinement(t *testing.T) {
 		for k := range near {
 			near[k] *= 1 + 1e-3*rng.Float64()
 		}
-		f := NewLDL(Analyze(m.n, m.row, m.col), func(i int) bool { return negative[i] })
+		f := NewLDL(analyze(m.n, m.row, m.col), func(i int) bool { return negative[i] })
 		f.Factor(near, 0)
 		b, x := make([]float64, m.n), make([]float64, m.n)
 		for i := range b {
@@ -141,7 +141,7 @@ func TestRefinement(t *testing.T) {
 // TestNotFinite: a NaN is reported and leaves the factorization usable.
 func TestNotFinite(t *testing.T) {
 	m := &symmetric{2, []int32{0, 1, 1}, []int32{0, 0, 1}, []float64{2, 1, 2}}
-	f := NewLDL(Analyze(2, m.row, m.col), nil)
+	f := NewLDL(analyze(2, m.row, m.col), nil)
 	if f.Factor([]float64{2, math.NaN(), 2}, 0) {
 		t.Fatal("a NaN was factorized")
 	}
@@ -160,7 +160,7 @@ func TestOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for range 300 {
 		m, _ := quasidefinite(rng)
-		s := Analyze(m.n, m.row, m.col)
+		s := analyze(m.n, m.row, m.col)
 		seen := make([]bool, m.n)
 		for _, i := range s.order {
 			if seen[i] {
@@ -183,7 +183,7 @@ func TestOrder(t *testing.T) {
 		"path": func(i int) int { return i - 1 }, "star": func(int) int { return 0 }, "tree": func(i int) int { return rng.IntN(i) },
 	} {
 		row, col := tree(2000, parent)
-		if s := Analyze(2000, row, col); s.Entries() != 1999 {
+		if s := analyze(2000, row, col); s.Entries() != 1999 {
 			t.Errorf("%s: %d entries in L, a tree needs no fill", what, s.Entries())
 		}
 	}
@@ -202,7 +202,7 @@ func TestOrder(t *testing.T) {
 			}
 		}
 	}
-	if s := Analyze(k*k, row, col); s.Entries() > 7*k*k*6 { // 31/4 k^2 log2 k is George's bound
+	if s := analyze(k*k, row, col); s.Entries() > 7*k*k*6 { // 31/4 k^2 log2 k is George's bound
 		t.Errorf("grid: %d entries in L", s.Entries())
 	}
 }

@@ -57,7 +57,7 @@ func gramFactors(b *sparse.CSR, rows []int, fixed func(j int) bool, most, least 
 			row, col, val = append(row, int32(a)), append(col, int32(a)), append(val, 0)
 		}
 	}
-	symbolic := Analyze(len(rows), row, col)
+	symbolic := analyze(len(rows), row, col)
 	if symbolic.work() > most {
 		return unit, nil, math.NaN()
 	}

@@ -41,6 +41,6 @@ func NewSaddle(h, b *sparse.CSR) *Saddle {
 	for i := range b.Rows {
 		add(n+i, n+i)
 	}
-	s.Symbolic = Analyze(n+b.Rows, s.Row, s.Col)
+	s.Symbolic = analyze(n+b.Rows, s.Row, s.Col)
 	return s
 }

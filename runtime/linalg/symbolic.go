@@ -12,7 +12,7 @@ type Symbolic struct {
 	order  []int32 // order[k] is the row of K that comes k-th
 	ptr    []int   // columns of the upper triangle of P K P', len n+1
 	row    []int32
-	place  []int   // of each entry given to Analyze, in row
+	place  []int   // of each entry given to analyze, in row
 	parent []int32 // elimination tree; -1 at roots
 	lptr   []int   // columns of L, without the unit diagonal, len n+1
 
@@ -20,11 +20,11 @@ type Symbolic struct {
 	cliques  *cliques // nil: none; see newStretching
 }
 
-// Analyze prepares the factorization of matrices whose nonzero entries are
+// analyze prepares the factorization of matrices whose nonzero entries are
 // among the given ones: entry t is at (row[t], col[t]) and stands for its
 // mirror image as well, so that each pair is to be given once. The order is by
 // minimum degree, followed by a postorder of the elimination tree.
-func Analyze(n int, row, col []int32) *Symbolic {
+func analyze(n int, row, col []int32) *Symbolic {
 	ptr, adjacent := neighbours(n, row, col)
 	s := &Symbolic{n: n, order: minimumDegree(n, ptr, adjacent)}
 	s.arrange(row, col)

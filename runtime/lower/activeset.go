@@ -130,7 +130,7 @@ func (w *activeSet) feasible(y []float64) bool {
 		if w.poly.equal(i) && !w.face.in[i] {
 			s = -math.Abs(s)
 		}
-		if s < 0 && s < -w.poly.rounding(i, y)-tolerance.Feasibility*(w.sizes[w.poly.of[i]]+w.poly.size[i]) {
+		if s < 0 && s < -w.poly.near(i, y, w.sizes) {
 			return false
 		}
 	}
@@ -384,7 +384,7 @@ func (w *activeSet) slide(y []float64, negligible bool) outcome {
 func (w *activeSet) release(y []float64) {
 	w.sizes = w.poly.sizes(w.sizes, y)
 	for i, in := range w.face.in {
-		if in && !w.poly.equal(i) && w.poly.slack(i, y) > w.poly.rounding(i, y)+tolerance.Feasibility*(w.sizes[w.poly.of[i]]+w.poly.size[i]) {
+		if in && !w.poly.equal(i) && w.poly.slack(i, y) > w.poly.near(i, y, w.sizes) {
 			w.face.drop(i)
 		}
 	}

@@ -194,7 +194,7 @@ func (b *boundary) set(poly *polyhedron, f *face, y []float64) {
 			continue
 		}
 		s := poly.slack(i, y)
-		if s <= poly.rounding(i, y)+tolerance.Feasibility*(b.sizes[poly.of[i]]+poly.size[i]) {
+		if s <= poly.near(i, y, b.sizes) {
 			s = 0
 		}
 		b.slack[i] = s

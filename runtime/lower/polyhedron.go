@@ -272,6 +272,11 @@ func (q *polyhedron) rounding(i int, y []float64) float64 {
 	return tolerance.FewRoundings * (size + q.size[i])
 }
 
+// near is how far from row i a y counts as on it: by rounding, and what is beside the entries that rows join to its own, whose sizes are given (see sizes).
+func (q *polyhedron) near(i int, y, sizes []float64) float64 {
+	return q.rounding(i, y) + tolerance.Feasibility*(sizes[q.of[i]]+q.size[i])
+}
+
 // unit is a length that y may be measured by, its own or, where that is 0, the
 // largest distance of a row from 0; 1 where nothing says how long things are.
 func (q *polyhedron) unit(y []float64) float64 {

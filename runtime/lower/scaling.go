@@ -104,7 +104,7 @@ func (s *Solution) offBounds(q *polyhedron) []bool {
 		if j < 0 {
 			continue
 		}
-		slack, near := q.slack(i, s.Y), q.rounding(i, s.Y)+tolerance.Feasibility*(sizes[q.of[i]]+q.size[i])
+		slack, near := q.slack(i, s.Y), q.near(i, s.Y, sizes)
 		off[j] = off[j] || slack < -near || slack > near && s.Lambda[i] > 0
 	}
 	return off

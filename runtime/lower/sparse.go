@@ -107,11 +107,7 @@ func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Object
 		}
 	}
 	n := sparseNewton{sparse: s, obj: obj, known: curvatureOf(obj), warmed: warmed, lambda: lambda}
-	if warm != nil && n.known.Fixed && warm.Memory != nil && len(warm.Memory.Entries) == w.plan.pattern.NNZ() {
-		w.values = warm.Memory.Entries
-	} else {
-		w.values = nil
-	}
+	w.recall(warm, n.known.Fixed)
 	switch end := n.run(ctx); end {
 	case converged, stalled:
 		out.Status, out.Reason = end.status()

@@ -47,11 +47,8 @@ func (f *FaceSolver) sparseFace(ctx context.Context, p *problem.Problem, obj Obj
 		known.Quadratic = near.BaseG().Facts.QuadraticInY // of which the Hessian is taken
 	}
 	value := obj.ValueGrad(w.grad, w.y)
-	if !same {
-		w.values = nil
-	}
-	if w.values == nil && known.Fixed && warm.Memory != nil && len(warm.Memory.Entries) == w.plan.pattern.NNZ() {
-		w.values = warm.Memory.Entries
+	if !same || w.values == nil {
+		w.recall(warm, known.Fixed)
 	}
 	if w.values == nil && !f.measure(obj, known.Quadratic) {
 		return s.undefined()

@@ -250,6 +250,13 @@ func (w *pieces) steps(obj Objective, quadratic bool) {
 	}
 }
 
+// recall takes the Hessian over that earlier solves have measured, where it is the same at every x; nil: it is not known.
+func (w *pieces) recall(warm *Solution, fixed bool) {
+	if w.values = nil; fixed && warm != nil && warm.Memory != nil && len(warm.Memory.Entries) == w.plan.pattern.NNZ() {
+		w.values = warm.Memory.Entries
+	}
+}
+
 // known takes the lengths that an earlier solve measured, or forgets them.
 func (w *pieces) known(warm *Solution) {
 	if w.lengths = nil; warm != nil && len(warm.Lengths) == len(w.plan.pieces) && linalg.Finite(warm.Lengths) {

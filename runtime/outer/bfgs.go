@@ -183,8 +183,7 @@ func (m *bfgs) Step(ctx context.Context, run *Run) (_ string, err error) {
 	return "", Stuck(fmt.Sprintf("no descent found, at a gradient mapping of %.2g", s.Measure) + Kinked(&s.Center))
 }
 
-// smoothness is the C_F by which the gradient mapping is measured: the curvature of F along the last step. No step is longer than X is wide: a smaller C_F, as
-// where F is flat or concave for a while, makes the mapping C_F times a way through all of X, which is small wherever it begins.
+// smoothness is the C_F by which the gradient mapping is measured: the curvature of F along the last step.
 func (m *bfgs) smoothness(run *Run, x, gradient []float64) float64 {
 	h := &m.State.H
 	d := linalg.Clone(gradient)
@@ -193,13 +192,19 @@ func (m *bfgs) smoothness(run *Run, x, gradient []float64) float64 {
 	if size > 0 && h.Updates > 0 {
 		c = linalg.Norm(h.multiply(d)) / size
 	}
-	return math.Max(c, size/run.Room(x))
+	return run.Smoothness(c, x, gradient)
 }
 
 // Finish implements Method.
 func (m *bfgs) Finish(ctx context.Context, run *Run, result *Result) error {
 	PreferIterate(ctx, run, result, &m.State.Center)
 	return run.MeasureMapping(result, m.smoothness(run, result.Best.X, result.Best.Grad))
+}
+
+// Smoothness is a C_F by which the gradient mapping at x is measured, or the least with which no step is longer than X is wide: a smaller one, as
+// where F is flat or concave for a while, makes the mapping C_F times a way through all of X, which is small wherever it begins.
+func (r *Run) Smoothness(c float64, x, gradient []float64) float64 {
+	return math.Max(c, linalg.Norm(gradient)/r.Room(x))
 }
 
 // Mapping is the length of the gradient mapping G_F = C (x - proj(x - grad/C)) (eq:gradient-mapping).

@@ -92,7 +92,6 @@ func (d *smoothDescent) hinder(f *face, x, w []float64) bool {
 func (d *smoothDescent) span(f *face) {
 	n := len(f.fixed)
 	f.rows.Reset(n)
-	coef := make([]float64, min(n, len(f.planes)))
 	for _, p := range f.planes {
 		if !p.held {
 			continue
@@ -103,9 +102,7 @@ func (d *smoothDescent) span(f *face) {
 				row[j] = 0
 			}
 		}
-		if rest := f.rows.Split(row, coef, row); rest > 1e-10*p.size {
-			f.rows.Push(coef, row, rest)
-		}
+		f.rows.Extend(row, 1e-10*p.size)
 	}
 }
 

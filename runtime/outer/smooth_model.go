@@ -96,14 +96,19 @@ func (d *smoothDescent) model(ctx context.Context, h *hessian, c *Sample, part f
 func (d *smoothDescent) steepest(h *hessian, gradient, s []float64) (w, hw []float64, edge bool) {
 	hg := make([]float64, len(s))
 	h.Apply(hg, gradient)
-	a, b, q := linalg.Dot(gradient, gradient), -linalg.Dot(s, gradient), linalg.Dot(s, s)-d.radius*d.radius
-	room := (-b + math.Sqrt(math.Max(0, b*b-a*q))) / a
+	zero := make([]float64, len(s))
+	room := d.room(s, linalg.Plus(zero, -1, gradient))
 	t := room
 	if curv := linalg.Dot(gradient, hg); curv > 0 {
-		t = math.Min(t, a/curv)
+		t = math.Min(t, linalg.Dot(gradient, gradient)/curv)
 	}
-	zero := make([]float64, len(s))
 	return linalg.Plus(zero, -t, gradient), linalg.Plus(zero, -t, hg), t == room
+}
+
+// room is how many times p leads from s to the edge of the region.
+func (d *smoothDescent) room(s, p []float64) float64 {
+	a, b, q := linalg.Dot(p, p), linalg.Dot(s, p), linalg.Dot(s, s)-d.radius*d.radius
+	return (-b + math.Sqrt(math.Max(0, b*b-a*q))) / a
 }
 
 // conjugate returns a step w on the face along which the model falls from s, its product with
@@ -135,11 +140,10 @@ func (d *smoothDescent) conjugate(ctx context.Context, h *hessian, f *face, grad
 			t = cg.RR / curvature
 		}
 		// To the edge of the region.
-		a, b, q := linalg.Dot(p, p), linalg.Dot(at, p), linalg.Dot(at, at)-d.radius*d.radius
-		if !(a > 0) || math.IsNaN(curvature) {
+		if !(linalg.Dot(p, p) > 0) || math.IsNaN(curvature) {
 			break
 		}
-		room := (-b + math.Sqrt(math.Max(0, b*b-a*q))) / a
+		room := d.room(at, p)
 		if !(t < room) {
 			return linalg.Plus(w, room, p), linalg.Plus(hw, room, whole), true, nil
 		}

@@ -49,21 +49,31 @@ func estimate(ctx context.Context, run *outer.Run, delta, lipschitz, gap float64
 	defer must.Catch(&err)
 	first := must.Get(run.Gradient(ctx, run.Start))
 	c := &constants{F0: first.F, Lipschitz: lipschitz, Gap: gap, GradError: first.GError, Given: lipschitz > 0 && gap > 0}
-	if lipschitz == 0 {
-		c.Lipschitz = linalg.Norm(first.G)
-		samples := must.Get(sampleBall(ctx, run, run.Start, math.Max(delta, 1e-6), 3))
+	return c, c.complete(run, func() (float64, error) {
+		steep := linalg.Norm(first.G)
+		samples, err := sampleBall(ctx, run, run.Start, math.Max(delta, 1e-6), 3)
 		for _, s := range samples {
-			c.Lipschitz = math.Max(c.Lipschitz, linalg.Norm(s.G))
+			steep = math.Max(steep, linalg.Norm(s.G))
 			c.GradError = math.Max(c.GradError, s.GError)
+		}
+		return steep, err
+	})
+}
+
+// complete makes what is not given: L as measured, and the gap from it.
+func (c *constants) complete(run *outer.Run, measured func() (float64, error)) (err error) {
+	if c.Lipschitz == 0 {
+		if c.Lipschitz, err = measured(); err != nil {
+			return err
 		}
 		if c.Lipschitz == 0 {
 			c.Lipschitz = 1
 		}
 	}
-	if gap == 0 {
+	if c.Gap == 0 {
 		c.Gap = c.Lipschitz * run.Size(run.Start)
 	}
-	return c, c.valid()
+	return c.valid()
 }
 
 // finishSampled evaluates the point that a theorem speaks of and certifies the

@@ -74,25 +74,19 @@ func (m *izo) constants(ctx context.Context, run *outer.Run) (_ *constants, err 
 	set := &m.Settings
 	first := must.Get(run.Value(ctx, run.Start))
 	c := &constants{F0: first.F, Lipschitz: set.Lipschitz, Gap: set.Gap, GradError: set.Alpha, Given: set.Lipschitz > 0 && set.Gap > 0}
-	if c.Lipschitz == 0 {
+	return c, c.complete(run, func() (float64, error) {
 		root := 0.0 // of the sum of squares, which may be beyond double precision
 		w := make([]float64, run.Dim())
 		for range tolerance.Draws {
 			run.Direction(w)
 			slope, _, err := m.slope(ctx, run, run.Start, w, set.Delta/2)
 			if err != nil {
-				return nil, err
+				return 0, err
 			}
 			root = math.Hypot(root, slope)
 		}
-		if c.Lipschitz = root * math.Sqrt(float64(run.Dim())/tolerance.Draws); c.Lipschitz == 0 {
-			c.Lipschitz = 1
-		}
-	}
-	if c.Gap == 0 {
-		c.Gap = c.Lipschitz * run.Size(run.Start)
-	}
-	return c, c.valid()
+		return root * math.Sqrt(float64(run.Dim())/tolerance.Draws), nil
+	})
 }
 
 // slope is (F~(z + rho w) - F~(z - rho w)) / (2 rho) and the lower of the two.

@@ -102,17 +102,11 @@ func (m *pgd) Begin(ctx context.Context, run *outer.Run) (err error) {
 	return nil
 }
 
-// smoothness is the C_F by which the gradient mapping is measured: no step is longer than X is wide. A smaller C_F, as
-// where F is flat or concave for a while, makes the mapping C_F times a way through all of X, which is small wherever it begins.
-func (m *pgd) smoothness(run *outer.Run, x, gradient []float64) float64 {
-	return math.Max(m.State.C, linalg.Norm(gradient)/run.Room(x))
-}
-
 // Step implements Method.
 func (m *pgd) Step(ctx context.Context, run *outer.Run) (_ string, err error) {
 	defer must.Catch(&err)
 	s := &m.State
-	s.Mapping = must.Get(run.Mapping(s.Center.X, s.Center.G, m.smoothness(run, s.Center.X, s.Center.G)))
+	s.Mapping = must.Get(run.Mapping(s.Center.X, s.Center.G, run.Smoothness(m.State.C, s.Center.X, s.Center.G)))
 	if target := m.Settings.Epsilon * run.Scale(); s.Mapping <= target {
 		return run.MappingMet(&s.Center, s.Mapping, target, m.known*run.Scale())
 	}
@@ -211,5 +205,5 @@ func (m *pgd) forward(ctx context.Context, run *outer.Run, from *outer.Sample) (
 // Finish implements Method.
 func (m *pgd) Finish(ctx context.Context, run *outer.Run, result *outer.Result) error {
 	outer.PreferIterate(ctx, run, result, &m.State.Center)
-	return run.MeasureMapping(result, m.smoothness(run, result.Best.X, result.Best.Grad))
+	return run.MeasureMapping(result, run.Smoothness(m.State.C, result.Best.X, result.Best.Grad))
 }

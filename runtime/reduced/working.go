@@ -117,14 +117,12 @@ func (q *working) factorize() {
 	nw := q.p.f.nw
 	q.basis.Reset(nw)
 	q.basis.Reserve(q.rows)
-	coef, rest := make([]float64, min(q.rows, nw)), make([]float64, nw)
 	for i, l := range q.length {
 		if l == 0 || q.basis.Size() == nw {
 			continue
 		}
 		q.p.work(2 * nw * q.basis.Size())
-		if left := q.basis.Split(q.c[i*nw:(i+1)*nw], coef, rest); left > tolerance.Dependence {
-			q.basis.Push(coef, rest, left)
+		if q.basis.Extend(q.c[i*nw:(i+1)*nw], tolerance.Dependence) {
 			q.use = append(q.use, i)
 		}
 	}
