@@ -54,8 +54,6 @@ type Path struct {
 	dual, primal []float64 // residuals, len n and m
 	side         []float64 // len m, see advance
 	rhs, step    []float64 // len n + general rows
-	solution     []float64 // likewise
-	level        int       // of regular
 	ds, dlambda  []float64 // len m
 	weight       []float64 // len m: lambda/s of a bound, where the system was factorized last
 	probe        []float64 // len n
@@ -82,30 +80,23 @@ func (p *primalDual) set(q *primalDual) {
 // measure the Hessian along the same groups themselves.
 func groups(n int) int { return max(8, n/8) }
 
-// exists reports whether p has a path.
-func exists(p *problem.Problem) bool {
-	return len(p.Duals) == 0 && p.Coupled == nil && p.Facts.StrongConvexity > 0
-}
-
 // New prepares the path of p; nil where there is none to follow, or following it
 // costs too much: F reads multipliers, or constraints of the leader read y, no row is
 // an inequality, g is not known to be strongly convex, or its Hessian is large and not
 // known to be sparse. known, where not nil, is the Hessian of g in y where that is the same
 // everywhere (Dy x Dy, symmetric); it is kept.
 func New(p *problem.Problem, known []float64) *Path {
-	if !exists(p) {
+	if len(p.Duals) > 0 || p.Coupled != nil || !(p.Facts.StrongConvexity > 0) {
 		return nil
 	}
 	c := &Path{p: p, n: p.Dy, m: p.Rows.Len(), pattern: p.Facts.HessianPattern, separable: p.Facts.QuadraticInY && p.Facts.FixedHessian}
 	if c.pattern == nil {
 		c.known = known
-	}
-	if c.pattern == nil {
 		// 1000 is the order up to which all of the Hessian, which lower solves measure as well, and its factors take a second or two: F is minimized in tens of points where no row bends it.
 		if p.Dy > tolerance.DenseOrder && (p.HasInequalities() || p.Dy > 1000) {
 			return nil
 		}
-		c.pattern = full(p.Dy)
+		c.pattern = sparse.FromDense(p.Dy, p.Dy, slices.Repeat([]float64{1}, p.Dy*p.Dy))
 	}
 	if c.known == nil {
 		if c.colours = linalg.Colour(c.pattern); !p.Facts.QuadraticInY && p.HasInequalities() && c.colours.Colours > groups(p.Dy) && p.Dy > tolerance.DenseOrder {
@@ -121,17 +112,12 @@ func New(p *problem.Problem, known []float64) *Path {
 	v := func(k int) []float64 { return make([]float64, k) }
 	c.primalDual, c.kept = primalDual{v(c.n), v(c.m), v(c.m)}, primalDual{v(c.n), v(c.m), v(c.m)}
 	c.dual, c.primal, c.side, c.weight = v(c.n), v(c.m), v(c.m), v(c.m)
-	c.unit, c.solution = v(c.n+len(c.general)), v(c.n+len(c.general))
-	c.rhs, c.step = v(c.n+len(c.general)), v(c.n+len(c.general))
+	c.unit, c.rhs, c.step = v(c.n+len(c.general)), v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.ds, c.dlambda, c.probe = v(c.m), v(c.m), v(c.n)
 	c.adjoint, c.gradY, c.weights = v(c.n), v(c.n), v(c.n)
 	c.front, c.back = v(p.Dx), v(p.Dx)
 	c.barrier = strength{c: c, force: v(c.n)}
 	return c
-}
-
-func full(n int) *sparse.CSR {
-	return sparse.FromDense(n, n, slices.Repeat([]float64{1}, n*n))
 }
 
 // arrange tells bounds from other rows.
@@ -183,7 +169,7 @@ func (c *Path) analyze() {
 // answer to an x, or near it, and the barrier. What was known of the path is forgotten.
 func (c *Path) Begin(y []float64, b Barrier) {
 	copy(c.y, y)
-	c.warm, c.middle, c.hessian, c.level = false, nil, nil, 0
+	c.warm, c.middle, c.hessian = false, nil, nil
 	c.barrier.begin(b)
 }
 

@@ -5,15 +5,12 @@ import (
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
-	"bilevelc/runtime/tolerance"
 )
 
-// regular are what may stand for an equality row on the diagonal of the KKT matrix, next to
-// entries of about 1. The larger, the less its elimination rounds, in any order; where y is
-// held from all sides, however, the row's own pivot is as small as the last of them, and
-// refinement cannot make up for one that is larger. The first leaves solves accurate to
-// tolerance.SolveAccuracy without a step of it.
-var regular = [...]float64{1e-11, 1e-14, 1e-16}
+// regular stands for an equality row on the diagonal of the KKT matrix, next to entries of about 1. The larger, the less its elimination
+// rounds, in any order; with this one solves are accurate to tolerance.SolveAccuracy without a step of refinement, but
+// where y is held from all sides and the row's own pivot is as small.
+const regular = 1e-11
 
 // factor factorizes the KKT matrix
 //
@@ -59,45 +56,22 @@ func (c *Path) factor() bool {
 		}
 		at += len(cols)
 		c.unit[c.n+k], c.own[k] = u, own*u*u
-		c.kkt[diagonal+k] = -max(c.own[k], regular[c.level])
+		c.kkt[diagonal+k] = -max(c.own[k], regular)
 	}
-	return c.ldl.Factor(c.kkt, regular[c.level]/8)
+	return c.ldl.Factor(c.kkt, regular/8)
 }
 
 // solve solves the KKT system for c.rhs into c.step until a part of the right-hand side is
-// left: with the factors of another level of regular where those at hand are not accurate.
+// left, or refinement leads no further.
 func (c *Path) solve(part float64) {
 	for i, u := range c.unit {
 		c.rhs[i] *= u
 	}
-	right := linalg.NormInf(c.rhs)
-	c.solveLevels(right, part)
+	c.ldl.Solve(c.step, c.rhs)
+	c.ldl.Refine(c.step, c.remaining, 5, part*linalg.NormInf(c.rhs))
 	for i, u := range c.unit {
 		c.step[i] *= u
 	}
-}
-
-// solveLevels solves in the units of the factors, with those of the first level of regular
-// that is accurate.
-func (c *Path) solveLevels(right, part float64) {
-	best, kept := math.Inf(1), c.level
-	for range regular {
-		c.ldl.Solve(c.step, c.rhs)
-		left := c.ldl.Refine(c.step, c.remaining, 5, part*right)
-		if left <= tolerance.SolveAccuracy*right || len(c.general) == 0 {
-			return
-		}
-		if left < best {
-			best, kept = left, c.level
-			copy(c.solution, c.step)
-		}
-		c.level = (c.level + 1) % len(regular)
-		if !c.factor() {
-			break
-		}
-	}
-	c.level = kept
-	copy(c.step, c.solution)
 }
 
 // remaining sets r to what a solution in the units of the factors leaves of the

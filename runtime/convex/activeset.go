@@ -141,7 +141,9 @@ func (s *Solver) exchange(move bool) (wrong int) {
 			continue
 		}
 		if s.active[i] {
-			if s.lambda[i] < -tolerance.Rounded*s.around(i) {
+			// A multiplier is made of the terms in the gradient's entries that its row involves.
+			cols, _ := s.rows.Row(i)
+			if s.lambda[i] < -tolerance.Rounded*each.Largest(cols, func(j int) float64 { return s.own[j] }) {
 				hold(i, false)
 			}
 		} else if v := s.rowDot(i, s.y) - s.r[i]; v < -slack-tolerance.FewRoundings*math.Abs(s.r[i]) {
@@ -149,10 +151,4 @@ func (s *Solver) exchange(move bool) (wrong int) {
 		}
 	}
 	return wrong
-}
-
-// around is the largest size of the terms in the gradient's entries that row i
-// involves: what its multiplier is made of.
-func (s *Solver) around(i int) float64 {
-	return each.Largest(s.b.Col[s.b.Ptr[i]:s.b.Ptr[i+1]], func(j int) float64 { return s.own[j] })
 }

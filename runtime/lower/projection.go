@@ -127,7 +127,7 @@ func (g *projection) solve(program *qp.Problem, y []float64, warm, binding []int
 	switch s.Status {
 	case qp.Infeasible:
 		c := g.conflict(s)
-		if g.refutes(c.witness) {
+		if qp.Refuted(g.poly.rows, g.poly.x, c.witness) { // by the rows themselves
 			return binding, c
 		}
 		return binding, errUndecided
@@ -153,11 +153,6 @@ func (g *projection) solve(program *qp.Problem, y []float64, warm, binding []int
 // was found.
 var errUndecided = errors.New("rounding leaves open whether the rows can be satisfied: " +
 	"some of them are nearly dependent, and nearly contradict each other")
-
-// refutes checks a conflict's witness against the rows themselves.
-func (g *projection) refutes(witness []float64) bool {
-	return qp.Refuted(g.poly.rows, g.poly.x, witness)
-}
 
 // conflict is a Farkas vector: witness >= 0 on AtMost rows, B' witness = 0
 // and r' witness > 0, so that no y satisfies B y >= r.

@@ -130,17 +130,12 @@ func (q *penalized) moveTo(t float64, v []float64) []float64 {
 	return q.y
 }
 
-// addTransposed adds B_I'nu to dst (len Dy).
-func (q *penalized) addTransposed(dst, nu []float64) {
-	for r, i := range q.active {
-		q.at.Problem.Rows.B.AddRow(dst, i, q.weight[r]*nu[r])
-	}
-}
-
 // vector is the gradient h + B_I'nu of a pair.
 func (q *penalized) vector(gradient pair) []float64 {
 	v := append([]float64(nil), gradient.u...)
-	q.addTransposed(v, gradient.nu)
+	for r, i := range q.active {
+		q.at.Problem.Rows.B.AddRow(v, i, q.weight[r]*gradient.nu[r])
+	}
 	return v
 }
 

@@ -70,14 +70,12 @@ func (s *snapshot) encode(name string) (*Checkpoint, error) {
 
 // restore brings a run and its method to the checkpoint. Nothing in it is taken on
 // trust: what could not be the state of such a run is an error.
-func (c *Checkpoint) restore(name string, r *Run, m Method) error {
-	if err := c.into(name, r, m); err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
-	}
-	return nil
-}
-
-func (c *Checkpoint) into(name string, r *Run, m Method) error {
+func (c *Checkpoint) restore(name string, r *Run, m Method) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("checkpoint: %w", err)
+		}
+	}()
 	n := r.Dim()
 	if c.Method != name {
 		return fmt.Errorf("it is of method %s, not %s", c.Method, name)

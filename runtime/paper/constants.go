@@ -32,16 +32,6 @@ func (c *constants) parameters() map[string]float64 {
 	return map[string]float64{"L": c.Lipschitz, "gap": c.Gap, "alpha": c.GradError}
 }
 
-// valid says which of them is no number: a theorem speaks of none then.
-func (c *constants) valid() error {
-	for _, v := range []float64{c.Lipschitz, c.Gap, c.GradError} {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return outer.Stuck(fmt.Sprintf("the theorem's constants are beyond double precision (%s)", c))
-		}
-	}
-	return nil
-}
-
 // estimate finds L as the largest of a few gradients within delta of the start,
 // and the gap as the decrease that such a gradient suggests over a distance of
 // 1 + |x0|. Neither is a bound; values given by hand take their place.
@@ -60,7 +50,7 @@ func estimate(ctx context.Context, run *outer.Run, delta, lipschitz, gap float64
 	})
 }
 
-// complete makes what is not given: L as measured, and the gap from it.
+// complete makes what is not given: L as measured, and the gap from it. A theorem speaks of none that is no number.
 func (c *constants) complete(run *outer.Run, measured func() (float64, error)) (err error) {
 	if c.Lipschitz == 0 {
 		if c.Lipschitz, err = measured(); err != nil {
@@ -73,7 +63,10 @@ func (c *constants) complete(run *outer.Run, measured func() (float64, error)) (
 	if c.Gap == 0 {
 		c.Gap = c.Lipschitz * run.Size(run.Start)
 	}
-	return c.valid()
+	if !linalg.Finite([]float64{c.Lipschitz, c.Gap, c.GradError}) {
+		return outer.Stuck(fmt.Sprintf("the theorem's constants are beyond double precision (%s)", c))
+	}
+	return nil
 }
 
 // finishSampled evaluates the point that a theorem speaks of and certifies the

@@ -126,7 +126,7 @@ func (r *onlineRun) predict(each float64, theorem string, chosen bool) *outer.Bu
 
 // step is step t; gradient estimates that at z, with a value of F.
 func (r *onlineRun) step(run *outer.Run, gradient func(z []float64) (g []float64, f float64, err error)) error {
-	if r.Online.finished() {
+	if r.Online.Done >= r.Online.Plan.K {
 		return r.Online.spent()
 	}
 	x, z, err := r.Online.next(run)
@@ -181,9 +181,6 @@ func (o *online) advance(run *outer.Run, x, z, g []float64) {
 		o.Block = make([]float64, len(z))
 	}
 }
-
-// finished reports that all K blocks are done.
-func (o *online) finished() bool { return o.Done >= o.Plan.K }
 
 // spent is the end of a run whose blocks are done.
 func (o *online) spent() error {

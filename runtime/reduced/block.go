@@ -273,7 +273,8 @@ func (p *piece) differentiateBlock(k int, z *part) {
 	if count == 0 {
 		return
 	}
-	rs, minus, lengths := p.s2(&p.roomR, count*nw), make([]float64, count*count), make([]float64, count)
+	p.roomR = linalg.Cleared(p.roomR, count*nw)
+	rs, minus, lengths := p.roomR, make([]float64, count*count), make([]float64, count)
 	for a, r := range z.rows {
 		copy(rs[a*nw:(a+1)*nw], f.r[r*nw:(r+1)*nw])
 		lengths[a] = linalg.Norm(rs[a*nw : (a+1)*nw])

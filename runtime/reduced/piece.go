@@ -270,14 +270,6 @@ func (p *piece) differentiateSparse(rows []int) {
 	}
 }
 
-// s2 is room for n numbers that is kept.
-func (s *solver) s2(room *[]float64, n int) []float64 {
-	if cap(*room) < n {
-		*room = make([]float64, n)
-	}
-	return (*room)[:n]
-}
-
 // chain sets dst (len nw) to the gradient in w on the piece of what has the gradient w, y, and l in the signed multipliers (len m), which it takes for its own: w + D'y - T'l.
 func (p *piece) chain(dst, w, y, l []float64) {
 	f := p.f

@@ -257,22 +257,26 @@ type adjoint struct {
 // point is what f reads.
 func (c *smoothed) point() point {
 	out := point{c.w, c.y, make([]float64, len(c.p.Duals))}
-	for k, i := range c.p.Duals {
-		o := c.f.of[i]
-		if o.row < 0 {
-			continue
-		}
-		r := &c.f.rows[o.row]
+	c.read(func(k int, o place, r *row) {
 		if r.equal {
 			out.dual[k] = c.lambda[o.row] * r.unit * sign(o.high)
 			if r.high >= 0 {
 				out.dual[k] = math.Max(0, out.dual[k])
 			}
-			continue
+			return
 		}
 		out.dual[k] = c.at.Mult[index(o.high)][o.row] * r.unit
-	}
+	})
 	return out
+}
+
+// read calls do for each multiplier that f reads, with the row behind it.
+func (s *solver) read(do func(k int, o place, r *row)) {
+	for k, i := range s.p.Duals {
+		if o := s.f.of[i]; o.row >= 0 {
+			do(k, o, &s.f.rows[o.row])
+		}
+	}
 }
 
 func index(high bool) int {
@@ -289,22 +293,17 @@ func (c *smoothed) adjointRHS(b []float64, g point) (own []float64) {
 	clear(b)
 	f.addE(b, g.y)
 	own = make([]float64, f.m)
-	for k, i := range c.p.Duals {
-		o := f.of[i]
-		if o.row < 0 {
-			continue
-		}
-		r := &f.rows[o.row]
+	c.read(func(k int, o place, r *row) {
 		if r.equal {
 			b[o.row] += g.dual[k] * r.unit * sign(o.high)
-			continue
+			return
 		}
 		// lambda' = -+lambda/s, lambda'' = 2 lambda/s^2 in v.
 		end := index(o.high)
 		l, s := c.at.Mult[end][o.row], c.at.Slack[end][o.row]
 		b[o.row] += c.dinv[o.row] * g.dual[k] * r.unit * sign(o.high) * l / s
 		own[o.row] += 2 * l / (s * s) * g.dual[k] * r.unit
-	}
+	})
 	return own
 }
 
@@ -356,19 +355,14 @@ func (a *adjoint) product(dst, d []float64) {
 	copy(move.w, d)
 	f.addJ(move.y, d)
 	f.timesET(move.y, -1, l)
-	for k, i := range a.p.Duals {
-		o := f.of[i]
-		if o.row < 0 {
-			continue
+	a.read(func(k int, o place, r *row) {
+		if r.equal {
+			move.dual[k] = -l[o.row] * r.unit * sign(o.high)
+			return
 		}
-		row := &f.rows[o.row]
-		if row.equal {
-			move.dual[k] = -l[o.row] * row.unit * sign(o.high)
-		} else {
-			end := index(o.high)
-			move.dual[k] = -sign(o.high) * a.at.Mult[end][o.row] / a.at.Slack[end][o.row] * dv[o.row] * row.unit
-		}
-	}
+		end := index(o.high)
+		move.dual[k] = -sign(o.high) * a.at.Mult[end][o.row] / a.at.Slack[end][o.row] * dv[o.row] * r.unit
+	})
 	a.calc.product(out, move)
 	b := make([]float64, f.m)
 	a.adjointRHS(b, out)
