@@ -21,7 +21,8 @@ import (
 type treeNetwork struct {
 	cols  []int // entries of y
 	size  []float64
-	rows  []int
+	rows  []int // those of several entries first
+	nodes int   // how many these are
 	share []float64
 }
 
@@ -69,6 +70,7 @@ func (t *treeModel) networks(y, rows []int, bounded func(i int) bool) []treeNetw
 			}
 		}
 		if fits {
+			net.nodes = len(net.rows)
 			all = append(all, net)
 			continue
 		}
@@ -129,18 +131,55 @@ func (t *treeModel) gradient(j int) interval {
 	return r
 }
 
-// takeBasic tightens the boxes of multipliers to those that basic ones have.
+// takeBasic tightens the boxes of multipliers to those that basic ones have: a tree's first is r_j/B_ij of a column, and from there edges add their own. That of a column with a single row is in ends, where two rows of a column always have opposite signs with its sign, and all
+// others add up to paths. A row of a single entry takes what is left of its column.
 func (t *treeModel) takeBasic(networks []treeNetwork) {
+	bt := t.p.Rows.B.T()
+	narrow := func(i int, to interval) {
+		if lambda := t.nx + t.ny + i; !math.IsNaN(to.lo) && !math.IsNaN(to.hi) {
+			t.lo[lambda], t.hi[lambda] = math.Max(t.lo[lambda], to.lo), math.Min(t.hi[lambda], to.hi)
+		}
+	}
 	for k := range networks {
 		net := &networks[k]
-		sum, _ := t.force(net, func(int) bool { return false })
-		for e, i := range net.rows {
-			most, lambda := point(net.share[e]).mul(point(sum)).hi, t.nx+t.ny+i
-			if math.IsNaN(most) {
-				continue
+		own, nodes := set(net.rows), set(net.rows[:net.nodes])
+		left, ends, paths, directed := make([]interval, len(net.cols)), interval{}, 0.0, true
+		for c, j := range net.cols {
+			r, several := t.gradient(j), []float64(nil)
+			for i, v := range bt.Nonzeros(j) {
+				if nodes[i] {
+					several = append(several, v)
+				} else if !own[i] {
+					r = r.sub(point(v).mul(t.box(t.nx + t.ny + i)))
+				}
 			}
-			t.hi[lambda] = math.Min(t.hi[lambda], most)
-			t.lo[lambda] = math.Max(t.lo[lambda], -most)
+			left[c] = r
+			switch len(several) {
+			case 1:
+				ends = ends.hull(signed(r.over(net.size[c]), several[0]))
+			case 2:
+				paths = up(paths + r.over(net.size[c]).size())
+				directed = directed && (several[0] > 0) != (several[1] > 0)
+			}
+		}
+		if !directed {
+			ends = interval{-ends.size(), ends.size()}
+		}
+		for _, i := range net.rows[:net.nodes] {
+			narrow(i, ends.add(interval{-paths, paths}))
+		}
+		for c, j := range net.cols {
+			r := left[c]
+			for i, v := range bt.Nonzeros(j) {
+				if nodes[i] {
+					r = r.sub(point(v).mul(t.box(t.nx + t.ny + i)))
+				}
+			}
+			for i, v := range bt.Nonzeros(j) {
+				if own[i] && !nodes[i] {
+					narrow(i, interval{}.hull(signed(r.over(math.Abs(v)), v)))
+				}
+			}
 		}
 	}
 }

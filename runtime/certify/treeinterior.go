@@ -254,7 +254,7 @@ func (m *interiorMap) tighten() {
 			}
 		}
 	}
-	t.takeBasic(m.networks)
+	t.takeBasic(t.networks(m.y, m.rows, func(int) bool { return false })) // what the map bounds, too: basic ones are as well where others stay as they are
 }
 
 // byBoxes is theta from the boxes of y.

@@ -16,8 +16,8 @@ import (
 //
 //	y'Hy + y'Gx + q'y + b'lambda - lambda'A x = 0
 //
-// of each part of the lower level that shares no variable with others. With the products as columns it is a row: of parts where H = 0 it is linear in z and p. Where x_c is fixed, p is a multiple of t, and what is fixed entirely is complementary without branches on pairs: no
-// constant bounds a multiplier. A term of lambda_i >= 0 and of entries of x without a column is at least what the box of x says
+// of each part of the lower level that shares no variable with others. With the products as columns it is a row: of parts where H = 0 it is linear in z and p. Where x_c is fixed, p is a multiple of t, and what is fixed entirely is complementary without branches on pairs. Bounds that are proved of multipliers (kkt.Interiors) make rows of p; where some have none, products
+// of stationarity stand for these. A term of lambda_i >= 0 and of entries of x without a column is at least what the box of x says
 // (Kleinert, Labbe, Plein, Schmidt 2021).
 type lift struct {
 	cols   []product
@@ -122,9 +122,12 @@ func (s *search) newLift() *lift {
 				of[k].row = len(l.strong)
 			}
 			l.slopes = append(l.slopes, of...)
-			more, times := s.stationarityTimes(p, cols)
-			l.cols = append(append(l.cols, cols...), more...)
-			l.strong = append(append(l.strong, strongRow{Answer: p.y[0], Times: -1}), times...)
+			l.cols = append(l.cols, cols...)
+			l.strong = append(l.strong, strongRow{Answer: p.y[0], Times: -1})
+			if slices.ContainsFunc(cols, func(of product) bool { return of.Tops == nil }) {
+				more, times := s.stationarityTimes(p, cols)
+				l.cols, l.strong = append(l.cols, more...), append(l.strong, times...)
+			}
 		}
 	}
 	s.choiceProducts(l)
@@ -209,7 +212,9 @@ func (s *search) factor(c, col int) product {
 	sys := s.sys
 	of := product{Entry: c, col: col, Levels: []float64{1}, choice: -1, scale: sys.ColScale[col]} // at the level 0 it has bounds of its own
 	if i := col - sys.Nx - sys.Ny; i >= 0 {
-		of.nonneg = sys.P.Rows.Kind[i] == problem.AtMost
+		if of.nonneg = sys.P.Rows.Kind[i] == problem.AtMost; of.nonneg {
+			of.topped(sys.Relaxation.Hi[col] * of.scale)
+		}
 		return of
 	}
 	lo, hi := sys.Relaxation.Lo[col]*of.scale, sys.Relaxation.Hi[col]*of.scale
@@ -220,6 +225,13 @@ func (s *search) factor(c, col int) product {
 		of.Sign, of.From, of.nonneg = -1, hi+0x1p-50*math.Abs(hi), true
 	}
 	return of
+}
+
+// topped adds rows for an end of the other factor, rounded outwards: a proof's bound is rounded the other way, and must hold this one.
+func (of *product) topped(most float64) {
+	if !math.IsInf(most, 1) {
+		of.Most, of.Tops = most+0x1p-50*math.Abs(most), []float64{0}
+	}
 }
 
 // binary are the entries of x that are 0 or 1. Others would need a row p - v t for each of their values, which costs more time than it saves nodes.

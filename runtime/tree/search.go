@@ -117,7 +117,7 @@ func newSearch(ctx context.Context, part kkt.Part, long lengths, opts Options, k
 	return s, why, nil
 }
 
-// enclose bounds multipliers and y that have no end, and that an f or a constraint which is not convex reads.
+// enclose bounds multipliers and y that have no end, and that an f or a constraint which is not convex reads, or products with binary entries of x.
 func (s *search) enclose(ctx context.Context) {
 	var reads []int
 	if s.productHess != nil && !s.convex() {
@@ -125,6 +125,11 @@ func (s *search) enclose(ctx context.Context) {
 	}
 	for _, k := range s.bent() {
 		reads = append(reads, columns(s.curved[k].Hess)...)
+	}
+	for _, c := range s.binary() {
+		for i := range s.sys.P.Rows.A.T().Nonzeros(c) {
+			reads = append(reads, s.sys.Nx+s.sys.Ny+i)
+		}
 	}
 	for _, j := range reads {
 		if !math.IsInf(s.prog.Lo[j], 0) && !math.IsInf(s.prog.Hi[j], 0) {
