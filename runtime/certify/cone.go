@@ -7,7 +7,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -224,7 +223,7 @@ func (g *generators) residual(t []float64) []float64 {
 				general = append(general, k)
 			}
 		}
-		left := each.WhereBelow(m, func(i int) bool { return open[i] })
+		left := below(m, func(i int) bool { return open[i] })
 		s := make([]float64, n)
 		if len(general) > len(left) {
 			return nil, false

@@ -202,3 +202,33 @@ func (l *treeLeaf) withCurved(v *sparseVector) {
 func (t *treeModel) equation(i int) bool {
 	return t.p.Coupled != nil && i < len(t.p.Coupled.Kind) && t.p.Coupled.Kind[i] == problem.Equal
 }
+
+// alone narrows what X says of an entry of x by what a constraint of that entry alone does, a x^2 + b x + c <= 0 with a > 0 (of an equation, either sign): x is between the roots.
+func (t *treeModel) alone() {
+	t.between = map[int]interval{}
+	for i, o := range t.constraints {
+		if o == nil || t.p.Coupled == nil || i >= len(t.p.Coupled.Kind) {
+			continue
+		}
+		reads := each.WhereBelow(len(o.c), func(j int) bool { return !o.c[j].val.zero() || len(o.q[j]) > 0 })
+		if len(reads) != 1 || reads[0] >= t.nx || len(o.q[reads[0]]) != 1 {
+			continue
+		}
+		j := reads[0]
+		a, b, c := o.q[j][0].val.mul(point(0.5)), o.c[j].val, o.konst
+		if t.p.Coupled.Kind[i] == problem.Equal && a.hi < 0 {
+			a, b, c = a.neg(), b.neg(), c.neg()
+		}
+		left := b.mul(b).sub(point(4).mul(a).mul(c))
+		if !(a.lo > 0) || !(left.hi >= 0) {
+			continue
+		}
+		root := up(math.Sqrt(left.hi))
+		ends, by := b.neg().add(interval{-root, root}), point(2).mul(a)
+		box := ends.over(by.lo).hull(ends.over(by.hi))
+		if was, is := t.between[j]; is {
+			box = interval{math.Max(was.lo, box.lo), math.Min(was.hi, box.hi)}
+		}
+		t.between[j] = box
+	}
+}

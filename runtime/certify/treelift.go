@@ -200,7 +200,7 @@ func (t *treeModel) strongRow(answer int) {
 			if _, is := t.product(c, lambda); is || v == 0 {
 				t.times(coef, c, lambda, point(-v))
 			} else { // less is what the box of x leaves
-				lo, hi := t.p.X.Box(c)
+				lo, hi := t.boxOfX(c)
 				most := point(v).mul(interval{lo, hi}).hi
 				must.Be(t.p.Rows.Kind[i] == problem.AtMost && isNumber(most), "nothing bounds the product of x[%d] and multiplier %d", c, i)
 				add(lambda, point(-most))

@@ -51,8 +51,9 @@ type treeModel struct {
 	// The follower's H and G by columns, and q.
 	h, g    [][]float64
 	linearG []float64
-	parts   [][]int // of the lower level: entries of y, and rows behind all of these
-	partOf  []int   // the part of each
+	between map[int]interval // what constraints of single entries of x say of these (alone)
+	parts   [][]int          // of the lower level: entries of y, and rows behind all of these
+	partOf  []int            // the part of each
 }
 
 // treeSquare is a multiple of the square of w = v'z that a proof adds to f, or to a constraint of the leader, and takes away again as the secant over the range of w.
@@ -138,6 +139,7 @@ func newTreeModel(p *problem.Problem) *treeModel {
 	t.divide()
 	t.readRows()
 	t.readLeader()
+	t.alone()
 	t.boxes()
 	t.propagate()
 	for _, c := range t.constraints {
@@ -307,7 +309,7 @@ func (t *treeModel) terms(x, y, lambda []float64) float64 {
 	return sum
 }
 
-// boxOfX is what the box and the balls of X say of entry j of x alone.
+// boxOfX is what the box and the balls of X, and constraints that read it alone, say of entry j of x.
 func (t *treeModel) boxOfX(j int) (lo, hi float64) {
 	lo, hi = t.p.X.Box(j)
 	for k := range t.p.X.Balls {
@@ -315,6 +317,9 @@ func (t *treeModel) boxOfX(j int) (lo, hi float64) {
 			c := point(b.At(j))
 			lo, hi = math.Max(lo, c.sub(point(b.Radius)).lo), math.Min(hi, c.add(point(b.Radius)).hi)
 		}
+	}
+	if between, is := t.between[j]; is {
+		lo, hi = math.Max(lo, between.lo), math.Min(hi, between.hi)
 	}
 	return lo, hi
 }

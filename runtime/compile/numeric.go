@@ -187,9 +187,7 @@ func (c *Function) Value(x, y []float64) float64 { return c.note(c.Evaluator.Val
 
 // ValueGradY implements problem.Function.
 func (c *Function) ValueGradY(dst, x, y []float64) float64 {
-	v := c.note(c.Evaluator.ValueGradY(dst, x, y), x, y)
-	c.noteSlope(dst, x, y)
-	return v
+	return c.note(c.Evaluator.ValueGradY(dst, x, y), x, y)
 }
 
 // ValueGrad implements problem.Function.

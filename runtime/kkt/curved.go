@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
@@ -61,6 +62,7 @@ func NewCurved(p *problem.Problem) (s *System, why string, err error) {
 		return s, "", nil
 	}
 	must.Do(s.readCurved())
+	s.boxCurved()
 	for k := range s.Curved {
 		c := &s.Curved[k]
 		if !Semidefinite(c.Hess) {
@@ -71,6 +73,28 @@ func NewCurved(p *problem.Problem) (s *System, why string, err error) {
 		s.shorten(c)
 	}
 	return s, "", nil
+}
+
+// boxCurved narrows the boxes of entries of x by constraints of single ones, a x^2 + b x + c <= 0 with a > 0: they are between the roots, with what rounding leaves of these. Those of
+// an equation are then two ends of a range, which one branch tells apart, as of a binary entry.
+func (s *System) boxCurved() {
+	for k := range s.Curved {
+		of := &s.Curved[k]
+		reads := each.WhereBelow(s.N, func(j int) bool { return of.Lin[j] != 0 || of.Hess.Reads(j) })
+		if of.Coupled < 0 || len(reads) != 1 || reads[0] >= s.Nx {
+			continue
+		}
+		j := reads[0]
+		a, b := of.Hess.At(j, j)/2, of.Lin[j]
+		left, terms := b*b-4*a*of.Const, b*b+math.Abs(4*a*of.Const)
+		if !(a > 0) || left < -0x1p-48*terms {
+			continue
+		}
+		root := math.Sqrt(math.Max(0, left) + 0x1p-48*terms)
+		lo, hi, rounding := (-b-root)/(2*a), (-b+root)/(2*a), 0x1p-48*(math.Abs(b)+root)/(2*a)
+		s.P.X.Lo[j], s.P.X.Hi[j] = math.Max(s.P.X.Lo[j], lo-rounding), math.Min(s.P.X.Hi[j], hi+rounding)
+		s.Relaxation.Lo[j], s.Relaxation.Hi[j] = s.P.X.Lo[j]/s.ColScale[j], s.P.X.Hi[j]/s.ColScale[j]
+	}
 }
 
 // negated is the constraint that the other sign of the function makes.
@@ -112,14 +136,20 @@ func (s *System) readCurved() error {
 		if !s.curvedRow(i) {
 			continue
 		}
-		at, columns, err := problem.Affine(n, n, n, nil, s.reading(make([]float64, s.N), func(dst, z []float64) {
+		z, full := make([]float64, s.N), make([]float64, s.N)
+		at, columns, err := problem.Affine(n, n, n, nil, func(dst, v []float64) {
+			for k, t := range v {
+				z[s.place(k)] = t
+			}
 			answer := s.answer(z)
 			answer[s.Ny+len(s.P.Duals)+i] = 1 / tolerance.LeastSquared
 			gx, ga := make([]float64, s.Nx), make([]float64, len(answer))
 			probe.P.F.ValueGrad(gx, ga, s.X(z), answer)
-			s.spread(dst, gx, ga)
-			floats.Scale(tolerance.LeastSquared, dst)
-		}))
+			s.spread(full, gx, ga)
+			for k := range dst {
+				dst[k] = full[s.place(k)] * tolerance.LeastSquared
+			}
+		})
 		if err != nil {
 			return fmt.Errorf("the gradient of %s: %w", s.P.Coupled.Name[i], err)
 		}
@@ -135,12 +165,15 @@ func (s *System) readCurved() error {
 		}
 		var entries []sparse.Entry
 		for k, column := range columns {
-			if h := s.Objective.Hess; h != nil {
-				for j, v := range column {
-					column[j] = of(v, h.At(s.place(j), s.place(k)))
+			for j, v := range column {
+				row, col := s.place(j), s.place(k)
+				if s.Objective.Hess != nil {
+					v = of(v, s.Objective.Hess.At(row, col))
+				}
+				if v != 0 {
+					entries = append(entries, sparse.Entry{Row: row, Col: col, Val: v})
 				}
 			}
-			entries = s.appendColumn(entries, k, column)
 		}
 		c.Hess = symmetric(sparse.FromEntries(s.N, s.N, entries))
 		s.Curved = append(s.Curved, c)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,7 +40,8 @@ func (v *view) provenance(r *runtime.Result, command []string) {
 	add("lower solver", r.Lower.Solver)
 	add("settings", settings(r.Settings))
 	add("calls", fmt.Sprintf("f %d, gradient of f %d, g %d, gradient of g %d", r.Calls.F, r.Calls.GradF, r.Calls.G, r.Calls.GradG))
-	add("seconds", r.Phases.Text())
+	p := r.Phases
+	add("seconds", fmt.Sprintf("read %.3g, compile %.3g, bind %.3g, prove %.3g, solve %.3g, certify %.3g", p.Read, p.Compile, p.Bind, p.Prove, p.Solve, p.Certify))
 }
 
 // commandOf is a command line that gives the result again, as far as the result says.

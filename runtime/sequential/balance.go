@@ -33,8 +33,9 @@ func (a *answers) balanced(x, y, lambda []float64) []float64 {
 			}
 		}
 	}
-	worst := func() float64 {
-		return each.LargestBelow(len(left), func(j int) float64 { return math.Abs(left[j]) / size[j] })
+	worst := func() (w float64) {
+		w = math.Max(w, each.LargestBelow(len(left), func(j int) float64 { return math.Abs(left[j]) / size[j] }))
+		return w
 	}
 	rest(lambda)
 	best, before := lambda, math.Inf(1)
