@@ -185,6 +185,29 @@ func TestRaysOfCurvedObjectives(t *testing.T) {
 	}
 }
 
+// What grows as exp does is told as unbounded though steps on models of it are short, and none of the starts that end elsewhere is called a solution: b exp(ky) - cy has no end in y = u, and its local best is at u = 0. With a cap on u the best is at one of its ends.
+func TestRaysOfExponentials(t *testing.T) {
+	t.Parallel()
+	for seed := range members.SeedsOf(t, 8, 60) {
+		rng := rand.New(rand.NewPCG(seed, 8273))
+		b, k, c, most := 0.1+rng.Float64(), 0.5+rng.Float64(), 3+2*rng.Float64(), 1+300*rng.Float64()
+		model := func(set string) string {
+			return fmt.Sprintf("model runaway\nupper {\n  var u: real in %s\n  maximize u^2 - u + %g * exp(%g * y) - %g * y\n}\nlower {\n  var y: real\n  minimize (y - u)^2 + 0.3 * abs(y - u)\n}\n", set, b, k, c)
+		}
+		text := model("nonneg")
+		p := bindText(t, text)
+		r := solveText(t, text, runtime.Options{Seed: seed})
+		if report, err := p.Verify(r); err != nil || r.Status != runtime.Unbounded || !report.OK() {
+			t.Errorf("seed %d: %s (%s), %v\n%s", seed, r.Status, r.Reason, err, text)
+		}
+		text = model(fmt.Sprintf("box(0, %g)", most))
+		r = solveText(t, text, runtime.Options{Seed: seed})
+		if best := math.Max(b, most*most-most+b*math.Exp(k*most)-c*most); r.Status != runtime.Solved || !(math.Abs(float64(r.Upper.Objective)-best) <= 1e-7*math.Max(1, best)) {
+			t.Errorf("seed %d: %s (%s), F %v, truly %v\n%s", seed, r.Status, r.Reason, r.Upper.Objective, best, text)
+		}
+	}
+}
+
 // TestRaysOfOneFollowerOfTwo: the first follower's answers make up a line at points of a line of x alone, along which f has no end; the leader's product with the second one's answer has f's steps taken on a Hessian of all unknowns, in which those
 // of x are rounding of the line's.
 func TestRaysOfOneFollowerOfTwo(t *testing.T) {

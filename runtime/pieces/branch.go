@@ -50,7 +50,7 @@ var errNoPoint = errors.New("with the follower's constraints active that are so 
 // Sequential quadratic programming. A step is taken where it lowers f by at least tolerance.Armijo of what its slope promises; one that promises
 // less than rounding of f ends the search.
 
-// sequential minimizes f on the branch whose bounds are set, from a point z of it, by Newton steps with a positive semidefinite Hessian.
+// sequential minimizes f on the branch whose bounds are set, from a point z of it, by Newton steps with a positive semidefinite Hessian. Where a step's program has no solution the point as far as it came is given with the error.
 func (v *Solver) sequential(ctx context.Context, z []float64) (_ []float64, err error) {
 	defer must.Catch(&err)
 	s := v.s
@@ -92,9 +92,12 @@ func (v *Solver) sequential(ctx context.Context, z []float64) (_ []float64, err 
 			far = v.reach(z)
 		}
 		bounds := v.within(&v.bounds, at, v.reach(z), far)
-		sol := must.Get(v.solve(ctx, v.branch, bounds, v.warm))
-		if sol.Status != activeset.Optimal {
-			return nil, fmt.Errorf("a step on a branch: %v", sol.Status)
+		sol, err := v.solve(ctx, v.branch, bounds, v.warm)
+		if err == nil && sol.Status != activeset.Optimal {
+			err = fmt.Errorf("a step on a branch: %v", sol.Status)
+		}
+		if err != nil {
+			return z, err
 		}
 		v.warm = sol.Basis
 		before, now = now, v.pressed(sol)
@@ -246,7 +249,7 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 		return nil
 	}
 	if !v.s.Objective.Known {
-		if size < v.reach(v.s.Unscaled(at))/2 || !v.fallsAlong(at, d) {
+		if !v.fallsAlong(at, d) {
 			return nil
 		}
 		return d

@@ -160,6 +160,7 @@ func TestWhatFallsTowardsALimit(t *testing.T) {
 		}{
 			{"a power", func(x float64) float64 { return -size * math.Pow(x, power) }, true},
 			{"a logarithm", func(x float64) float64 { return limit - size*math.Log(x) }, true},
+			{"an exponential", func(x float64) float64 { return limit - size*math.Exp(x) }, true},
 			{"a line", func(x float64) float64 { return limit - size*(x-math.Sin(x)/2) }, true},
 			{"a power of the inverse", func(x float64) float64 { return limit + size*math.Pow(x, -power) }, false},
 			{"the inverse of a logarithm", func(x float64) float64 { return size / math.Log(2+x) }, false},
@@ -172,13 +173,11 @@ func TestWhatFallsTowardsALimit(t *testing.T) {
 			if got := v.fallsAlong([]float64{start}, []float64{size}); got != f.without {
 				t.Errorf("%s, %g, power %g, from %g: falls without end is %v", f.name, size, power, start, got)
 			}
-			// A step that reaches as far as steps may is a ray of such an f alone; one that ends before has found where the model of f ends.
-			reach := v.reach([]float64{start})
-			if got := v.ray([]float64{start}, []float64{start + reach}, []float64{-1}) != nil; got != f.without {
-				t.Errorf("%s, %g, power %g, from %g: a ray is %v", f.name, size, power, start, got)
-			}
-			if v.ray([]float64{start}, []float64{start + reach/4}, []float64{-1}) != nil {
-				t.Errorf("%s, %g, power %g, from %g: a step that ends is a ray", f.name, size, power, start)
+			// Steps of all lengths along it are rays of such an f alone: those of Newton's method end where a model of f does, however f goes on, as exp does.
+			for _, length := range []float64{v.reach([]float64{start}), 1, 1e-3} {
+				if got := v.ray([]float64{start}, []float64{start + length}, []float64{-1}) != nil; got != f.without {
+					t.Errorf("%s, %g, power %g, from %g: a ray of length %g is %v", f.name, size, power, start, length, got)
+				}
 			}
 		}
 	}

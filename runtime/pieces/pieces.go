@@ -155,13 +155,15 @@ func (v *Solver) Improve(ctx context.Context, z []float64, branch []kkt.Fix) (*k
 	var reached *kkt.Point
 	for round := 1; ; round++ {
 		next, err := v.minimize(ctx, z, branch)
-		if err != nil {
+		if next == nil {
 			return reached, err
 		}
 		next = v.refine(next)
 		p := &kkt.Point{Z: next, F: v.s.Value(next), Branch: branch, SecondOrder: kkt.NotChecked}
 		_, p.Biactive = v.s.BranchAt(next)
-		reached = p
+		if reached = p; err != nil {
+			return reached, err
+		}
 		look, err := v.lookAtVertex(ctx, p)
 		if err != nil {
 			return reached, err
@@ -289,7 +291,7 @@ func (v *Solver) solve(ctx context.Context, of *activeset.Solver, b *activeset.B
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case sol.Status == activeset.Failed:
-		return nil, errors.New("a program of the active-set method could not be solved")
+		return nil, fmt.Errorf("%w: a program could not be solved", ErrStalled)
 	}
 	return sol, nil
 }
