@@ -85,3 +85,30 @@ lower {
 		t.Errorf("%d without a point", found)
 	}
 }
+
+// Whether something is feasible does not depend on f, whatever it is: the follower's answer y <= 1 to x <= 1 is known, so that x + y <= 2, and a constraint of the leader, quadratic or restated, asks for more or for less.
+func TestNoPointBehindCurvedF(t *testing.T) {
+	t.Parallel()
+	for member := range members.SeedsOf(t, 6, 60) {
+		rng := rand.New(rand.NewPCG(member, 712))
+		r := 0.5 + 3*rng.Float64()
+		off := []float64{-0.3, 0.1}[rng.IntN(2)] * rng.Float64()
+		f := []string{"exp(x + y) - y", "x * y^2 + y", "log(2 + x + y)", "x^3 - 2 * y / (1 + x^2)"}[rng.IntN(4)]
+		row := []string{"(y + x - %.17g)^2 <= %.17g^2", "abs(y + x - %.17g) <= %.17g"}[rng.IntN(2)]
+		text := fmt.Sprintf("model behind\nupper {\n  var x: real in box(0, 1)\n  minimize %s\n  subject to\n    "+row+"\n}\nlower {\n  var y: real in box(0, 5)\n  minimize (y - x)^2 + %g * abs(y - 1)\n}\n", f, 2+r+off, r, 0.2+rng.Float64())
+		p := bindText(t, text)
+		result, err := p.Solve(t.Context(), runtime.Options{Seed: member})
+		if err != nil || (result.Status == runtime.Infeasible) != (off > 0) || off < 0 && !verified(p, result) {
+			t.Errorf("member %d: %v (%s), %v\n%s", member, result.Status, result.Reason, err, text)
+		}
+		if off < 0 {
+			continue
+		}
+		var proof bytes.Buffer
+		if err := result.WriteProof(t.Context(), &proof); err != nil {
+			t.Errorf("member %d: %v\n%s", member, err, text)
+		} else if report, err := p.VerifyProof(result, "proof", &proof); err != nil || !report.OK() {
+			t.Errorf("member %d: %v, %v\n%s", member, err, report, text)
+		}
+	}
+}

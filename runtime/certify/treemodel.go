@@ -32,6 +32,7 @@ import (
 // the constant part is, which is the gradient at 0 (problem.Along).
 type treeModel struct {
 	p            *problem.Problem
+	known        bool // f is quadratic; else 0 stands for it, and no leaf with a bound is there
 	nx, ny, m, n int
 	rows         [treeKinds]*sparse.CSR // over all n columns
 	rhs          [treeKinds][]float64
@@ -126,10 +127,12 @@ const (
 // newTreeModel reads the model off the problem.
 func newTreeModel(p *problem.Problem) *treeModel {
 	must.Be(p.Facts.JointlyQuadratic, "g is not quadratic in x and y together")
-	must.Be(p.Facts.DegreeF <= 2, "f is not quadratic")
 	curvedClass(p)
-	n := treeColumns(p)
-	t := &treeModel{p: p, nx: p.Dx, ny: p.Dy, m: p.Rows.Len(), n: n, base: n}
+	n, known := treeColumns(p), p.Facts.DegreeF <= 2
+	if !known {
+		p = p.Feasibility()
+	}
+	t := &treeModel{p: p, known: known, nx: p.Dx, ny: p.Dy, m: p.Rows.Len(), n: n, base: n}
 	for k := range t.rows {
 		t.rows[k] = sparse.Empty(t.n)
 		t.sense[k] = -1

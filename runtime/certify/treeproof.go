@@ -357,6 +357,7 @@ func (v *treeVerification) enter(first, second func()) {
 
 // end evaluates a leaf, of which there is one more, and goes on to the next child that is not read.
 func (v *treeVerification) end(w *treeWeights, empty bool, leaves *int64) {
+	must.Be(empty || v.model.known, "f is not quadratic")
 	v.leaf.load(w, empty)
 	bound := v.leaf.bound()
 	must.Be(bound >= v.least, "a leaf shows %v, not %v", bound, v.least)

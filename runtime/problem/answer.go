@@ -1,6 +1,10 @@
 package problem
 
 import (
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/each"
 )
 
@@ -103,6 +107,31 @@ func (p *Problem) Answer(y, lambda []float64) []float64 {
 		copy(z[p.Dy+len(p.Duals):], p.Coupled.Signed)
 	}
 	return z
+}
+
+// Feasibility is p with f = 0: what F reads has the weighted sum of the coupled constraints left. What is feasible is so whatever f is.
+func (p *Problem) Feasibility() *Problem {
+	q := *p
+	q.Facts.DegreeF = 0
+	weights := p.Dy + len(p.Duals)
+	q.F = Joint(func(dstX, dstY, x, y []float64) float64 {
+		f := func(dstX, dstY, y []float64) float64 {
+			if dstX == nil && dstY == nil {
+				return p.F.Value(x, y)
+			}
+			return p.F.ValueGrad(dstX, dstY, x, y)
+		}
+		value, plain, none := f(dstX, dstY, y), slices.Clone(y), make([]float64, p.Dx+len(y))
+		clear(plain[weights:])
+		if dstX == nil && dstY == nil {
+			return value - f(nil, nil, plain)
+		}
+		value -= f(none[:p.Dx], none[p.Dx:], plain)
+		floats.Sub(dstX, none[:p.Dx])
+		floats.Sub(dstY[:weights], none[p.Dx:p.Dx+weights])
+		return value
+	})
+	return &q
 }
 
 // CoupledPart is the part of a gradient of F in the follower's answer that holds

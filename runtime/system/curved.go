@@ -130,6 +130,18 @@ func (run *Run) prepareCurved() {
 	}
 }
 
+// withoutF is the system for a search for a point alone, where local solves have found none and f, which is not quadratic, is what keeps the search out; nil elsewhere.
+func (run *Run) withoutF(err error) *kkt.System {
+	if run.Best != nil || !run.searches() || !run.searchable(err) || kkt.AppliesCurved(run.n) != "" || Size(run.n) > Largest {
+		return nil
+	}
+	s, why, err := kkt.NewCurved(run.n.Feasibility())
+	if err != nil || why != "" {
+		return nil
+	}
+	return s
+}
+
 // linearized gives a run the system linearized at its best point, which its document is about. A point at which there is none is no end of a run.
 func (run *Run) linearized() error {
 	if run.Best == nil {

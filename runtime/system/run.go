@@ -140,6 +140,12 @@ func Solve(ctx context.Context, n *problem.Problem, opts Options) (*Run, error) 
 		run.System, search = run.Curved, true
 	}
 	if !search {
+		if s := run.withoutF(err); s != nil && ctx.Err() == nil {
+			run.System = s
+			if failed := run.feasible(ctx); failed != nil || run.Best != nil {
+				err = failed
+			}
+		}
 	} else if err == nil || run.Best != nil && errors.Is(err, pieces.ErrStalled) && ctx.Err() == nil || run.Best == nil && run.local != nil && ctx.Err() == nil && run.searchable(err) {
 		if run.Best == nil && ctx.Err() == nil && run.pointFirst() {
 			if failed := run.feasible(ctx); failed != nil || run.Best != nil {
@@ -307,7 +313,7 @@ func (run *Run) begun(ctx context.Context, k int, at start, seen *visited) error
 	if at.side != nil {
 		point, err = run.solver.Improve(ctx, at.z, at.side)
 	}
-	if at.side == nil || err != nil && ctx.Err() == nil && !errors.As(err, new(*pieces.Unbounded)) && !errors.Is(err, pieces.ErrEndless) && !errors.Is(err, pieces.ErrStalled) {
+	if at.side == nil || err != nil && ctx.Err() == nil && !errors.As(err, new(*pieces.Unbounded)) && !errors.Is(err, pieces.ErrEndless) && (point == nil || !errors.Is(err, pieces.ErrStalled)) {
 		point, err = run.from(ctx, k, x)
 	}
 	if errors.Is(err, sequential.ErrNotFinite) {
