@@ -73,7 +73,7 @@ func (s *Solver) proves(w []float64) bool {
 		if math.Abs(w[i]) <= tolerance.Feasibility*most {
 			w[i] = 0
 		}
-		if w[i] > 0 && math.IsInf(st.lo[k], -1) || w[i] < 0 && math.IsInf(st.hi[k], 1) {
+		if st.sideless(k, w[i]) {
 			if math.Abs(w[i]) > tolerance.Sign*most {
 				return false
 			}
@@ -91,17 +91,7 @@ func (s *Solver) proves(w []float64) bool {
 	if len(w) == 0 || most == 0 {
 		return false
 	}
-	sum, terms := s.charge(func(k int) float64 {
-		if k < n {
-			return g[k]
-		}
-		return w[k-n]
-	}, func(k int) float64 {
-		if k < n {
-			return tolerance.Sign * gt[k]
-		}
-		return 0
-	})
+	sum, terms := s.charge(g, w, gt, tolerance.Sign)
 	// The sum of n+m products, each rounded.
 	if !(sum > tolerance.FewRoundings*float64(len(st.lo))*terms) {
 		return false
@@ -111,7 +101,7 @@ func (s *Solver) proves(w []float64) bool {
 		s.farkasRow[i] = w[i] * s.scale.r[i]
 	}
 	for j := range g {
-		if g[j] > 0 && math.IsInf(st.lo[j], -1) || g[j] < 0 && math.IsInf(st.hi[j], 1) {
+		if st.sideless(j, g[j]) {
 			g[j] = 0
 		}
 		g[j] /= s.scale.d[j]
@@ -214,23 +204,12 @@ func (s *Solver) proveBound() bool {
 		return false
 	}
 	for i, u := range st.u {
-		k := n + i
-		if u > 0 && math.IsInf(st.lo[k], -1) || u < 0 && math.IsInf(st.hi[k], 1) {
+		if st.sideless(n+i, u) {
 			st.u[i] = 0 // any multipliers of the right signs give a bound
 		}
 	}
 	s.gradient()
-	sum, terms := s.charge(func(k int) float64 {
-		if k < n {
-			return st.g[k]
-		}
-		return st.u[k-n]
-	}, func(k int) float64 {
-		if k >= n {
-			return 0
-		}
-		return tolerance.Feasibility * st.gt[k]
-	})
+	sum, terms := s.charge(st.g, st.u, st.gt, tolerance.Feasibility)
 	quad := s.quadratic(st.z)
 	bound := sum - quad/2
 	s.bound = bound / s.scale.sigma

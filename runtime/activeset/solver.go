@@ -380,7 +380,7 @@ func (s *Solver) solution(status Status) *Solution {
 	}
 	for j, g := range st.g {
 		if status == Optimal && st.side[j] == Inactive ||
-			status == CutOff && (g > 0 && math.IsInf(st.lo[j], -1) || g < 0 && math.IsInf(st.hi[j], 1)) {
+			status == CutOff && st.sideless(j, g) {
 			continue // 0 but for rounding
 		}
 		out.Bound[j] = g / s.scale.d[j] / s.scale.sigma

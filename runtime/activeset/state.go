@@ -440,13 +440,23 @@ func (s *Solver) quadratic(z []float64) float64 {
 	return sum
 }
 
-// charge is the sum over sides of side x weight, and of the absolute terms. A
-// weight that needs a side that is not there counts as 0 up to its tolerance,
-// and makes the sum -Inf beyond.
-func (s *Solver) charge(weight func(k int) float64, tolerance func(k int) float64) (sum, terms float64) {
-	st := s.st
+// sideless reports that constraint k has no side where a weight w of its needs one.
+func (s *state) sideless(k int, w float64) bool {
+	return w > 0 && math.IsInf(s.lo[k], -1) || w < 0 && math.IsInf(s.hi[k], 1)
+}
+
+// charge is the sum over sides of side x weight, of variables and rows, and of the absolute terms. A
+// weight that needs a side that is not there counts as 0 where it is that of a variable and no more than
+// rounding, a share of its own terms, and makes the sum -Inf beyond.
+func (s *Solver) charge(vars, rows, own []float64, rounding float64) (sum, terms float64) {
+	st, n := s.st, len(vars)
 	for k := range st.lo {
-		w := weight(k)
+		w, open := 0.0, 0.0
+		if k < n {
+			w, open = vars[k], rounding*own[k]
+		} else {
+			w = rows[k-n]
+		}
 		side := st.lo[k]
 		if w < 0 {
 			side = st.hi[k]
@@ -456,7 +466,7 @@ func (s *Solver) charge(weight func(k int) float64, tolerance func(k int) float6
 		case !math.IsInf(side, 0):
 			sum += w * side
 			terms += math.Abs(w * side)
-		case math.Abs(w) > tolerance(k):
+		case math.Abs(w) > open:
 			return math.Inf(-1), math.Inf(1)
 		}
 	}
