@@ -57,6 +57,9 @@ func Problem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 	degrees := facts.NewDegrees(p.Graph, expr.DependsX|expr.DependsY)
 	out.Facts.Nonquadratic = make([]bool, out.Dx+out.Dy)
 	degrees.Nonquadratic(p.Lower.Objective, out.Facts.Nonquadratic[:out.Dx], out.Facts.Nonquadratic[out.Dx:])
+	if p.Facts.Convex && !p.Facts.JointlyQuadratic && !(p.Facts.StrongConvexity > 0) {
+		out.Facts.Sums, out.Facts.Alone = facts.Sums(p.Graph, p.Lower.Objective, out.Dx, out.Dy)
+	}
 	out.Facts.DegreeF = degrees.Of(p.Upper.Objective).Deg
 	out.Facts.AffineCoupled = !slices.ContainsFunc(p.Coupled, func(row ir.Row) bool { return row.Degree > 1 })
 	out.Rows.Kind, out.Rows.Name = make([]problem.Kind, 0, len(p.Rows)), make([]string, 0, len(p.Rows))

@@ -255,6 +255,10 @@ type Facts struct {
 	Nonquadratic []bool
 	// Steep are bounds of X at which the slope of F in an entry of x has no end.
 	Steep []Steep
+	// Sums are sums of several entries of y, one a row, and Alone (len Dy) the entries alone that g is curved in: at each x it is a function of them, and a linear function of y with coefficients that are affine in x.
+	// nil: not known, or there are no such sums.
+	Sums  *sparse.CSR
+	Alone []bool
 	// HessianPattern holds the places where the Hessian of g in y may be nonzero at
 	// some (x, y): Dy x Dy, symmetric, both triangles and the whole diagonal, all
 	// values 1. nil: not known, as where it would be dense.

@@ -82,6 +82,9 @@ func (v *Solver) alone(pt *point) (_ *kkt.Follower, _ *kkt.System, err error) {
 // Begin is the follower's answer to x, with its multipliers, where nothing is known of it.
 func (v *Solver) Begin(ctx context.Context, x []float64) (y, lambda []float64, err error) {
 	defer must.Catch(&err)
+	if v.over != nil {
+		return v.sums.answer(v.over.Begin(ctx, x))
+	}
 	pt := must.Get(v.begin(ctx, x))
 	return pt.y, pt.lambda, nil
 }
@@ -105,6 +108,9 @@ func (v *Solver) answer(ctx context.Context, x, y []float64) (*point, error) {
 // Answer is the follower's answer to x, with its multipliers, found from y.
 func (v *Solver) Answer(ctx context.Context, x, y []float64) (answer, lambda []float64, err error) {
 	defer must.Catch(&err)
+	if v.over != nil {
+		return v.sums.answer(v.over.Answer(ctx, x, v.sums.with(y)))
+	}
 	must.Do(v.prepare(x, y))
 	pt := must.Get(v.answer(ctx, x, y))
 	return pt.y, pt.lambda, nil
@@ -113,6 +119,9 @@ func (v *Solver) Answer(ctx context.Context, x, y []float64) (answer, lambda []f
 // Near is Answer to the tolerances of the follower's programs, which tell values of F apart.
 func (v *Solver) Near(ctx context.Context, x, y []float64) (answer, lambda []float64, err error) {
 	defer must.Catch(&err)
+	if v.over != nil {
+		return v.sums.answer(v.over.Near(ctx, x, v.sums.with(y)))
+	}
 	must.Do(v.prepare(x, y))
 	before := v.follower.qp.Work
 	answer, lambda, err = v.follower.solve(ctx, x, y)

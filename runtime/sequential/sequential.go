@@ -87,6 +87,8 @@ type Solver struct {
 	unit         []float64      // len Dx: lengths of x in which the system is equilibrated
 	weight       []float64      // of each coupled constraint, with which its gradient was last told from that of f (slopes)
 	work         int64
+	over         *Solver // of the system with sums as entries, which finds answers and local solutions; nil where there is none
+	sums         *sums
 }
 
 // Applies reports, in words, what keeps a problem out of the class; "" where nothing does.
@@ -120,7 +122,26 @@ func New(p *problem.Problem, opts Options) (*Solver, error) {
 	for _, ball := range p.X.Balls {
 		v.kinds, v.names = append(v.kinds, problem.AtMost), append(v.names, ball.Name)
 	}
-	return v, nil
+	if opts.Large || p.Facts.JointlyQuadratic || !v.mayTie() {
+		return v, nil
+	}
+	with, sums := overSums(p)
+	if with == nil {
+		return v, nil
+	}
+	v.sums = sums
+	if begin := opts.Begin; begin != nil {
+		opts.Begin = func(ctx context.Context, x []float64) ([]float64, error) {
+			y, err := begin(ctx, x)
+			if y == nil || err != nil {
+				return nil, err
+			}
+			return sums.with(y), nil
+		}
+	}
+	var err error
+	v.over, err = New(with, opts)
+	return v, err
 }
 
 // divide tells the followers apart.
@@ -245,6 +266,9 @@ func (v *Solver) ballGradient(dst, x, weights []float64) {
 // second gives a point the follower's derivatives, fine or not; with the directions along which answers go on as in rank.
 func (v *Solver) second(pt *point, fine bool) (err error) {
 	defer must.Catch(&err)
+	if v.over != nil {
+		return v.sums.second(v.over, pt, fine)
+	}
 	if !v.p.Facts.JointlyQuadratic {
 		if pt.lower, err = v.followerAt(pt.x, pt.y, true, fine); err != nil || !v.mayTie() || v.opts.Large {
 			return err
@@ -285,4 +309,9 @@ func (v *Solver) violation(c []float64, penalty elastic) (sum float64) {
 }
 
 // Work is what all solves so far have taken (activeset.Solution.Work).
-func (v *Solver) Work() int64 { return v.work }
+func (v *Solver) Work() int64 {
+	if v.over != nil {
+		return v.work + v.over.Work()
+	}
+	return v.work
+}

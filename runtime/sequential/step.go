@@ -46,6 +46,11 @@ type state struct {
 // From is the local solution that the follower's answer to x leads to.
 func (v *Solver) From(ctx context.Context, x []float64) (_ *kkt.Point, err error) {
 	defer must.Catch(&err)
+	if v.over != nil {
+		p, err := v.over.From(ctx, x)
+		v.unit = v.over.unit
+		return v.sums.point(p, v.p.Dx), v.sums.err(err, v.p.Dx)
+	}
 	pt := must.Get(v.begin(ctx, x))
 	return v.descendFrom(ctx, pt)
 }
