@@ -63,6 +63,9 @@ func (v *Solver) At(p *kkt.Point) (_ *kkt.System, err error) {
 	defer must.Catch(&err)
 	n := v.p
 	pt := must.Get(v.complete(p.Z[:n.Dx], p.Z[n.Dx:n.Dx+n.Dy], p.Z[n.Dx+n.Dy:n.Dx+n.Dy+n.Rows.Len()]))
+	if v.over != nil {
+		v.unit = kkt.Units(pt.x)
+	}
 	st := &state{pt: pt, w: v.noWeights(), fine: true}
 	if w, ok := v.multipliers(&sub{p: p}); ok {
 		st.w = w

@@ -48,7 +48,6 @@ func (v *Solver) From(ctx context.Context, x []float64) (_ *kkt.Point, err error
 	defer must.Catch(&err)
 	if v.over != nil {
 		p, err := v.over.From(ctx, x)
-		v.unit = v.over.unit
 		return v.sums.point(p, v.p.Dx), v.sums.err(err, v.p.Dx)
 	}
 	pt := must.Get(v.begin(ctx, x))
