@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"bilevelc/internal/members"
+	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 )
 
@@ -92,4 +94,20 @@ func TestNoEndOfALinearizedSystem(t *testing.T) {
 			t.Errorf("seed %d: %s (%s)", 824123080+seed, r.Status, r.Reason)
 		}
 	}
+}
+
+// A follower whose best answer is the kink of a norm is not solved, and the result says where: y = 0 is best where |x| <= 1, as 0.5 |y|^2 - x'y + |y| rises along every ray from there.
+func TestKinksOfNormsAreNamed(t *testing.T) {
+	t.Parallel()
+	p := bindText(t, "model kink\nupper {\n  var x: vector[2] in box(0.1, 0.5)\n  minimize sumsq(y - [1, 1]) + 0.01 * sumsq(x)\n}\nlower {\n  var y: vector[2]\n  minimize 0.5 * sumsq(y) - x' * y + norm2(y)\n}\n")
+	r, err := p.Solve(t.Context(), runtime.Options{Starts: 2})
+	if err != nil || r.Status != runtime.NumericalFailure {
+		t.Fatalf("%v, %v", r.Status, err)
+	}
+	for _, d := range r.Diagnostics {
+		if d.Code == diag.RunNotFinite && d.Subject.Text() == "norm2(y)" && strings.HasPrefix(d.Fix, "add a small number under the root") {
+			return
+		}
+	}
+	t.Errorf("no place: %v", r.Diagnostics)
 }

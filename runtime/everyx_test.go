@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"bilevelc/internal/members"
@@ -175,6 +176,46 @@ solve { ties = optimistic }
 		r := solveText(t, model, runtime.Options{})
 		if r.Status != runtime.Solved || r.Global == nil || !r.Global.Proved || math.Abs(float64(r.Upper.Objective)-float64(want)) > 1e-9*float64(want) {
 			t.Errorf("member %d: %s (%s), F = %v for %v", k, r.Status, r.Reason, r.Upper.Objective, want)
+		}
+	}
+}
+
+// The same where a constraint of the leader reads the follower's answers: with g = sum exp(y/2) + 0.5 y^2 - k y each answer is where exp(y/2)/2 + y = k, or 0, by bisection; of the k whose answers the constraint allows the best one is found, or there is none.
+func TestFAtEachWholeXBesideProductsOfAnswers(t *testing.T) {
+	t.Parallel()
+	answer := func(k float64) float64 {
+		lo, hi := 0.0, 5.0
+		for range 100 {
+			if y := (lo + hi) / 2; math.Exp(y/2)/2+y < k {
+				lo = y
+			} else {
+				hi = y
+			}
+		}
+		return lo
+	}
+	for seed := range members.SeedsOf(t, 6, 40) {
+		rng := rand.New(rand.NewPCG(seed, 8273))
+		n, most, weight := 2+rng.IntN(4), 3*rng.Float64(), rng.Float64()
+		if seed%3 == 0 {
+			most = -0.1
+		}
+		text := fmt.Sprintf("model h\nupper {\n  var k: vector[2] integer in box(0, %d)\n  maximize y[1] * k[1] + y[2] - %g * k[2]\n  subject to lim: y[1] * y[2] <= %g\n}\nlower {\n  var y: vector[2] in box(0, 5)\n  minimize sum(exp(0.5 * y)) + 0.5 * sumsq(y) - k' * y\n}\n", n, weight, most)
+		best := math.Inf(-1)
+		for a := range n + 1 {
+			for b := range n + 1 {
+				if p, q := answer(float64(a)), answer(float64(b)); p*q <= most {
+					best = math.Max(best, p*float64(a)+q-weight*float64(b))
+				}
+			}
+		}
+		switch r := solveText(t, text, runtime.Options{Seed: seed}); {
+		case math.IsInf(best, -1):
+			if r.Status != runtime.Infeasible || strings.Contains(r.Reason, "contradict") {
+				t.Errorf("%v (%s), truly infeasible\n%s", r.Status, r.Reason, text)
+			}
+		case r.Status != runtime.Solved || r.Global == nil || !r.Global.Proved || math.Abs(float64(r.Upper.Objective)-best) > 1e-7*(1+math.Abs(best)):
+			t.Errorf("%v (%s), F = %v, truly %v\n%s", r.Status, r.Reason, r.Upper.Objective, best, text)
 		}
 	}
 }

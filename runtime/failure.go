@@ -10,6 +10,7 @@ import (
 	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
+	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/compile"
@@ -48,8 +49,10 @@ func (p *Problem) explainFailure(r *Result, err error) {
 				p.label(fault)
 				r.Reason += ": " + fault.Error()
 				d := r.Diagnostics.Errorf(diag.RunNotFinite, fault.Node.Span, "%s", fault.Error())
-				d.Detail = "the value is not a finite number there"
-				if len(fault.Where) > 0 {
+				switch d.Detail = "the value is not a finite number there"; {
+				case fault.Slope:
+					d.Detail, d.Fix = "the follower's best answers may be where it has a kink, which no gradient shows", curvature.SmoothRoot
+				case len(fault.Where) > 0:
 					d.Fix = fmt.Sprintf("let bounds, as in `in box(lo, hi)`, or constraints keep %s a little inside of where this is defined", fault.Where[0].Name)
 				}
 				return

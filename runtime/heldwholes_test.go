@@ -141,7 +141,7 @@ func TestFirstPointOfManyWholes(t *testing.T) {
 // A run whose objective was followed far, beside a constraint that a search takes, says that nothing is known of the global optimum.
 func TestNothingIsKnownOfWhatWasFollowedFar(t *testing.T) {
 	t.Parallel()
-	r := solveText(t, "model h\nupper {\n  var x: real\n  minimize x\n  subject to one: x * y >= 1\n}\nlower {\n  var y: real in nonneg\n  minimize 0.5 * y^2 - x * y\n}\n", runtime.Options{})
+	r := solveText(t, "model h\nupper {\n  var x: vector[2]\n  minimize -x[1] - x[2]\n  subject to one: (x[1] - x[2])^2 - 3 * x[1] <= y\n}\nlower {\n  var y: real in nonneg\n  minimize 0.5 * y^2 - x[1] * y\n}\n", runtime.Options{})
 	if g := r.Global; r.Status == runtime.Solved || g == nil || g.Proved || g.Why == "" {
 		t.Errorf("%s, %+v", r.Status, g)
 	}

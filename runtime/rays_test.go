@@ -269,3 +269,46 @@ lower {
 		t.Errorf("%s, %s: %+v", r.Status, r.Reason, r.Global)
 	}
 }
+
+// F falls without end along the price of goods that nobody buys any more, beside a floor of revenue: with p = (a/2, ..., p_n) and p_n beyond its a revenue is a'a/4 over the goods that are sold. With a cap on the price that is
+// quadratic, too, F has an end.
+func TestRaysBesideQuadraticConstraints(t *testing.T) {
+	t.Parallel()
+	for seed := range members.SeedsOf(t, 6, 40) {
+		rng := rand.New(rand.NewPCG(seed, 8271))
+		n := 2 + rng.IntN(2)
+		a, most := make([]float64, n), 0.0
+		for i := range a {
+			a[i] = 4 + 6*rng.Float64()
+			if i < n-1 {
+				most += a[i] * a[i] / 4
+			}
+		}
+		text := func(cap string) string {
+			return fmt.Sprintf("model goods\nupper {\n  var p: vector[%d] in nonneg\n  minimize p[1] - p[%[1]d]\n  subject to\n    rev: p' * q >= %g\n%s}\nlower {\n  var q: vector[%[1]d] in nonneg\n  minimize 0.5 * sumsq(q) - (%[4]s - p)' * q\n}\n", n, 0.9*most, cap, list(a))
+		}
+		p := bindText(t, text(""))
+		r, err := p.Solve(t.Context(), runtime.Options{Seed: seed})
+		if err != nil || r.Status != runtime.Unbounded || !verified(p, r) {
+			t.Errorf("%v: %v (%s)\n%s", err, r.Status, r.Reason, text(""))
+		}
+		r = solveText(t, text(fmt.Sprintf("    cap: 1e-6 * p[%d]^2 + q[1] <= 100\n", n)), runtime.Options{Seed: seed})
+		if r.Status == runtime.Unbounded || float64(r.Upper.Objective) < -1e4 {
+			t.Errorf("%v, %v\n%s", r.Status, r.Upper.Objective, text("    cap"))
+		}
+	}
+}
+
+// What falls along points that violate the leader's constraint is no F: with y = max(0, s x) the least x that has x y >= b is sqrt(b/s), and the violation b of all x <= 0 does not change.
+func TestFollowedBesideConstraints(t *testing.T) {
+	t.Parallel()
+	for seed := range members.SeedsOf(t, 6, 40) {
+		rng := rand.New(rand.NewPCG(seed, 8272))
+		s, least := 0.2+3*rng.Float64(), 0.2+4*rng.Float64()
+		text := fmt.Sprintf("model far\nupper {\n  var x: real\n  minimize x\n  subject to one: x * y >= %g\n}\nlower {\n  var y: real in nonneg\n  minimize 0.5 * y^2 - %g * x * y\n}\n", least, s)
+		r := solveText(t, text, runtime.Options{Seed: seed})
+		if want := math.Sqrt(least / s); r.Status != runtime.Solved || math.Abs(float64(r.Upper.Objective)-want) > 1e-7*want {
+			t.Errorf("%v (%s), F = %v, truly %v\n%s", r.Status, r.Reason, r.Upper.Objective, want, text)
+		}
+	}
+}

@@ -20,11 +20,8 @@ func (p *Problem) systemOf() (why string, linear bool) {
 		return "", true
 	}
 	if p.Numeric.Integer != nil { // only a search finds whole numbers, or a look at each
-		switch why = kkt.AppliesCurved(p.Numeric); {
-		case why == "" || !system.FewWholePoints(p.Numeric) || !(p.Numeric.Facts.StrongConvexity > 0):
+		if why = kkt.AppliesCurved(p.Numeric); why == "" || !system.FewWholePoints(p.Numeric) || !(p.Numeric.Facts.StrongConvexity > 0) {
 			return why, false
-		case p.Numeric.Coupled != nil:
-			return why + ", and F is found at each x only where no constraint of the upper level reads the follower", false
 		}
 	}
 	switch other := sequential.Applies(p.Numeric); {

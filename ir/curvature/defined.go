@@ -118,10 +118,13 @@ func positiveArgument(_ *study, n *expr.Node) boundary {
 	return boundary{arg: n.Args[0], need: n.Op.String() + " needs an argument above 0", of: func(u Interval, _ int) position { return aboveZero(u) }}
 }
 
+// SmoothRoot is what a root may be instead where its argument comes to 0.
+const SmoothRoot = "add a small number under the root: sqrt(u + 1e-8) is smooth where u >= 0, and within 1e-4 of sqrt(u); norm2(u) is sqrt(sumsq(u))"
+
 // rootArgument is that of a root, which grows without bound in slope as its argument comes to 0: norms, which users have in penalties.
 func rootArgument(s *study, n *expr.Node) boundary {
 	b := positiveArgument(s, n)
-	b.fix = "add a small number under the root: sqrt(u + 1e-8) is smooth where u >= 0, and within 1e-4 of sqrt(u); norm2(u) is sqrt(sumsq(u))"
+	b.fix = SmoothRoot
 	return b
 }
 

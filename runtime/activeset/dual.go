@@ -165,18 +165,12 @@ func (s *Solver) enter(p int) (rise float64, o outcome) {
 			st.tolV[p] = 2 * left
 			return rise, done
 		}
-		if q >= 0 && t.pivots > checkEvery && math.Abs(col[q]) < tolerance.HalfDigits*(1+s.largest(col)) {
+		if q >= 0 && t.pivots > checkEvery && math.Abs(col[q]) < tolerance.HalfDigits*(1+linalg.NormInf(col)) {
 			return rise, unreliable
 		}
 		for _, k := range flips {
 			s.iterations++
-			t.column(t.second, k)
-			by := st.hi[k] - st.lo[k]
-			if st.side[k] == AtUpper {
-				by = -by
-			}
-			st.side[k] = AtLower + AtUpper - st.side[k]
-			s.move(k, by, t.second)
+			s.flip(k, t.second)
 		}
 		s.move(p, -sign*step, col)
 		if full || step*math.Abs(col[q]) > st.tolM[q] {
@@ -238,11 +232,6 @@ func (s *Solver) shiftExcess(tolerance func(k int) float64) {
 	}
 }
 
-func (s *Solver) largest(col []float64) float64 {
-	most := linalg.NormInf(col)
-	return most
-}
-
 // dualRatio finds how far the multiplier of a violated constraint can rise:
 // to where its value meets its side (full), or to where constraint q, whose
 // multiplier is 0 there, leaves; q is -1 where nothing ends it. left is the
@@ -253,7 +242,7 @@ func (s *Solver) largest(col []float64) float64 {
 // (Harris 1973).
 func (s *Solver) dualRatio(col []float64, sign, d, left float64) (q int, step float64, flips []int, full bool) {
 	t, st := s.tab, s.st
-	least := tolerance.SolveAccuracy * (1 + s.largest(col))
+	least := tolerance.SolveAccuracy * (1 + linalg.NormInf(col))
 	s.list, s.flips = s.list[:0], s.flips[:0]
 	for k, c := range col {
 		if !t.active[k] || c < least && c > -least || st.fixed(k) {

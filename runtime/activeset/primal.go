@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -85,7 +86,7 @@ func (s *Solver) release(q int) (fall float64, o outcome) {
 			st.tolM[q] = 2 * wrong // of an exact tableau: rounding
 			return fall, done
 		}
-		if p >= 0 && t.pivots > checkEvery && math.Abs(col[p]) < tolerance.HalfDigits*(1+s.largest(col)) {
+		if p >= 0 && t.pivots > checkEvery && math.Abs(col[p]) < tolerance.HalfDigits*(1+linalg.NormInf(col)) {
 			return fall, unreliable
 		}
 		s.move(q, sign*step, col)
@@ -107,13 +108,7 @@ func (s *Solver) release(q int) (fall float64, o outcome) {
 		if t.curvature(p, cp); cp[p] < 0 {
 			t.pivot1(p, cp)
 			st.side[p], st.m[p] = at, 0
-			// onto its side, from which the tolerance of the ratio test or
-			// rounding has left it
-			if by := st.bound(p) - st.v[p]; by != 0 {
-				t.column(cp, p)
-				s.move(p, by, cp)
-			}
-			st.v[p] = st.bound(p)
+			s.toSide(p, cp)
 			continue
 		}
 		e, rest := col[p], -st.m[q]
@@ -129,11 +124,7 @@ func (s *Solver) release(q int) (fall float64, o outcome) {
 		st.m[q] = 0
 		t.pivot2(q, p, col, cp)
 		st.side[p], st.side[q] = at, Inactive
-		if by := st.bound(p) - st.v[p]; by != 0 {
-			t.column(cp, p)
-			s.move(p, by, cp)
-		}
-		st.v[p] = st.bound(p)
+		s.toSide(p, cp)
 		return fall, done
 	}
 }
@@ -145,7 +136,7 @@ func (s *Solver) release(q int) (fall float64, o outcome) {
 // tolerance the largest rate is taken.
 func (s *Solver) primalRatio(col []float64, sign, curvature, wrong float64) (p int, step float64, full bool) {
 	t, st := s.tab, s.st
-	least := tolerance.SolveAccuracy * (1 + s.largest(col))
+	least := tolerance.SolveAccuracy * (1 + linalg.NormInf(col))
 	s.list = s.list[:0]
 	reach := math.Inf(1)
 	for k, c := range col {

@@ -100,13 +100,7 @@ func (s *scaling) objective(q *sparse.CSR, c []float64) (*sparse.CSR, []float64)
 	if q == nil {
 		return nil, cs
 	}
-	qs := &sparse.CSR{Rows: q.Rows, Cols: q.Cols, Ptr: q.Ptr, Col: q.Col, Val: make([]float64, len(q.Val))}
-	for i := 0; i < q.Rows; i++ {
-		for k := q.Ptr[i]; k < q.Ptr[i+1]; k++ {
-			qs.Val[k] = s.sigma * s.d[i] * s.d[q.Col[k]] * q.Val[k]
-		}
-	}
-	return qs, cs
+	return s.scaled(q, s.sigma, s.d), cs
 }
 
 // rows is the scaled A.
@@ -114,11 +108,16 @@ func (s *scaling) rows(a *sparse.CSR) *sparse.CSR {
 	if a == nil {
 		return nil
 	}
-	as := &sparse.CSR{Rows: a.Rows, Cols: a.Cols, Ptr: a.Ptr, Col: a.Col, Val: make([]float64, len(a.Val))}
-	for i := 0; i < a.Rows; i++ {
-		for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
-			as.Val[k] = s.r[i] * s.d[a.Col[k]] * a.Val[k]
+	return s.scaled(a, 1, s.r)
+}
+
+// scaled is a matrix with its rows times sigma and those numbers, on scaled variables.
+func (s *scaling) scaled(m *sparse.CSR, sigma float64, rows []float64) *sparse.CSR {
+	out := &sparse.CSR{Rows: m.Rows, Cols: m.Cols, Ptr: m.Ptr, Col: m.Col, Val: make([]float64, len(m.Val))}
+	for i := 0; i < m.Rows; i++ {
+		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
+			out.Val[k] = sigma * rows[i] * s.d[m.Col[k]] * m.Val[k]
 		}
 	}
-	return as
+	return out
 }

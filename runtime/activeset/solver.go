@@ -337,13 +337,7 @@ func (s *Solver) otherSides() {
 			continue
 		}
 		if t.linear || t.at(k, k) == 0 {
-			by := st.hi[k] - st.lo[k]
-			if st.side[k] == AtUpper {
-				by = -by
-			}
-			st.side[k] = AtLower + AtUpper - st.side[k]
-			t.column(t.first, k)
-			s.move(k, by, t.first)
+			s.flip(k, t.first)
 		}
 	}
 }

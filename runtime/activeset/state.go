@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/codegen/kernel"
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
@@ -98,18 +99,7 @@ func (s *Solver) gradient() {
 	}
 	if s.q != nil {
 		for i := 0; i < n; i++ {
-			hi, lo, terms := st.g[i], 0.0, st.gt[i]
-			for k := s.q.Ptr[i]; k < s.q.Ptr[i+1]; k++ {
-				a, b := s.q.Val[k], st.z[s.q.Col[k]]
-				if b == 0 {
-					continue
-				}
-				p := a * b
-				lo += math.FMA(a, b, -p)
-				hi, lo = twoSum(hi, p, lo)
-				terms += math.Abs(p)
-			}
-			st.g[i], low[i], st.gt[i] = hi, lo, terms
+			st.g[i], low[i], st.gt[i] = addDot(st.g[i], st.gt[i], s.q, i, st.z)
 		}
 		s.tab.work += int64(len(s.q.Val))
 	}
@@ -133,26 +123,32 @@ func (s *Solver) gradient() {
 func (s *Solver) values(base func(i int) float64) {
 	st := s.st
 	for i := range st.az {
-		hi, lo, terms := 0.0, 0.0, 0.0
+		from := 0.0
 		if base != nil {
-			hi = -base(i)
-			terms = math.Abs(hi)
+			from = -base(i)
 		}
-		for k := s.a.Ptr[i]; k < s.a.Ptr[i+1]; k++ {
-			a, b := s.a.Val[k], st.z[s.a.Col[k]]
-			if b == 0 {
-				continue
-			}
-			p := a * b
-			lo += math.FMA(a, b, -p)
-			hi, lo = twoSum(hi, p, lo)
-			terms += math.Abs(p)
-		}
+		hi, lo, terms := addDot(from, math.Abs(from), s.a, i, st.z)
 		st.az[i], st.azt[i] = hi+lo, terms
 	}
 	if s.a != nil {
 		s.tab.work += int64(len(s.a.Val))
 	}
+}
+
+// addDot adds the product of row i and z to a sum, in twice the working precision, and its absolute terms to theirs.
+func addDot(sum, terms float64, m *sparse.CSR, i int, z []float64) (hi, lo, _ float64) {
+	hi = sum
+	for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
+		a, b := m.Val[k], z[m.Col[k]]
+		if b == 0 {
+			continue
+		}
+		p := a * b
+		lo += math.FMA(a, b, -p)
+		hi, lo = twoSum(hi, p, lo)
+		terms += math.Abs(p)
+	}
+	return hi, lo, terms
 }
 
 // twoSum adds b to a, and the rounding error of that to low (Knuth).
@@ -302,16 +298,7 @@ func (s *Solver) tolerances() {
 // equations, makes of residuals of that size.
 func (s *Solver) boundErrors() {
 	st, t := s.st, s.tab
-	wrong := false
-	for k := range st.v {
-		tol := st.tolV[k]
-		by, _ := st.violation(k)
-		if t.active[k] {
-			tol, by = st.tolM[k], st.excess(k)
-		}
-		wrong = wrong || by > tol
-	}
-	if !wrong {
+	if feasible, signed := s.judge(); feasible && signed {
 		return
 	}
 	floats.ScaleTo(st.din, tolerance.Feasibility, st.terms)
@@ -416,6 +403,28 @@ func (s *Solver) move(k int, by float64, col []float64) {
 		st.m[k] -= by
 	}
 	t.work += int64(t.n)
+}
+
+// flip puts the active constraint k at its other side, with its column in col.
+func (s *Solver) flip(k int, col []float64) {
+	st := s.st
+	by := st.hi[k] - st.lo[k]
+	if st.side[k] == AtUpper {
+		by = -by
+	}
+	st.side[k] = AtLower + AtUpper - st.side[k]
+	s.tab.column(col, k)
+	s.move(k, by, col)
+}
+
+// toSide puts the value of the active constraint k at its side, from which the tolerance of the ratio test or rounding has left it; its column is to be in col.
+func (s *Solver) toSide(k int, col []float64) {
+	st := s.st
+	if by := st.bound(k) - st.v[k]; by != 0 {
+		s.tab.column(col, k)
+		s.move(k, by, col)
+	}
+	st.v[k] = st.bound(k)
 }
 
 // value is the scaled objective at z, without shifts.

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -223,7 +224,7 @@ func (g *generators) residual(t []float64) []float64 {
 				general = append(general, k)
 			}
 		}
-		left := below(m, func(i int) bool { return open[i] })
+		left := each.WhereBelow(m, func(i int) bool { return open[i] })
 		s := make([]float64, n)
 		if len(general) > len(left) {
 			return nil, false

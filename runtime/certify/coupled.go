@@ -86,7 +86,7 @@ func (v *verification) coupled() {
 	for i, c := range claimed.Values {
 		v.equal("upper constraint "+v.p.Coupled.Name[i], c, found[i], sizes[i])
 	}
-	strong := v.doc.Certificate != nil && v.doc.Certificate.Strong != nil
+	strong := v.certificate().Strong != nil
 	if !v.doc.Solved || !strong && (!v.doc.Stationary || v.at == nil) {
 		return
 	}
@@ -131,11 +131,7 @@ func (v *verification) violations(values []float64) []float64 {
 // rounding is the violation of a constraint of that slope and size at which it counts as
 // satisfied: to first order a point within delta satisfies it.
 func (v *verification) rounding(slope, size float64) float64 {
-	delta := tolerance.Target * v.d.s.x
-	if c := v.doc.Certificate; c != nil && c.Goldstein != nil {
-		delta = math.Max(delta, c.Goldstein.Delta)
-	}
-	return slope*delta + tolerance.SolveAccuracy*size
+	return slope*math.Max(tolerance.Target*v.d.s.x, v.delta()) + tolerance.SolveAccuracy*size
 }
 
 // coupledSizes are the largest values of the constraints that are seen at the document's

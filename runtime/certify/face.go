@@ -164,7 +164,7 @@ func (d *deriver) correct(face map[int]bool, at *derived, off []float64, all boo
 
 // beyond are the places of sizes that are more than 1, or that of the largest of them alone.
 func beyond(sizes []float64, all bool) []int {
-	rows := below(len(sizes), func(i int) bool { return sizes[i] > 1 })
+	rows := each.WhereBelow(len(sizes), func(i int) bool { return sizes[i] > 1 })
 	if len(rows) == 0 || all {
 		return rows
 	}

@@ -10,10 +10,7 @@ import (
 // whose sides F is defined its gradients have any size and both signs, and what they leave is a
 // small part of them wherever the point is near enough.
 func (v *verification) bounded() {
-	steep, reach := norm(v.doc.Hypergradient), 1e-6*v.d.s.x
-	if c := v.doc.Certificate; c.Goldstein != nil {
-		reach = math.Max(reach, c.Goldstein.Delta)
-	}
+	steep, reach := norm(v.doc.Hypergradient), math.Max(1e-6*v.d.s.x, v.delta())
 	// c/r^k is its slope times r/k: within reach of a pole of an order of a tenth or more the
 	// slope makes F over the reach. With an F that is much less than that there is nothing to see.
 	if v.at == nil || !(steep*reach > math.Abs(v.doc.Upper)/10) {

@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -91,7 +92,7 @@ func (d *deriver) felt(x, y []float64, slopes [][]float64, open []int) (left [][
 // is known up to these normals, and which of the dependent rows a face holds chooses
 // among them. Problems with very many equality rows are taken for free of ties.
 func tiedNormals(p *problem.Problem) [][]float64 {
-	rows := below(p.Rows.Len(), func(i int) bool { return p.Rows.Kind[i] == problem.Equal })
+	rows := each.WhereBelow(p.Rows.Len(), func(i int) bool { return p.Rows.Kind[i] == problem.Equal })
 	if float64(len(rows))*float64(len(rows))*float64(p.Dy+p.Dx) > tolerance.Second/100 {
 		return nil
 	}

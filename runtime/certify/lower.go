@@ -71,11 +71,7 @@ func (r *Report) Unsolved() bool {
 // lowerLevel checks the KKT conditions at (x, y, lambda), and the claimed
 // residuals and bound.
 func (v *verification) lowerLevel() {
-	mu := math.NaN()
-	var claimed *Lower
-	if v.doc.Certificate != nil {
-		claimed = v.doc.Certificate.Lower
-	}
+	mu, claimed := math.NaN(), v.certificate().Lower
 	if claimed != nil && claimed.Bound != nil {
 		mu = claimed.Bound.Modulus
 	}
@@ -284,7 +280,7 @@ func smallest(h *mat.SymDense) float64 {
 }
 
 func equalities(p *problem.Problem) []int {
-	return below(p.Rows.Len(), func(i int) bool {
+	return each.WhereBelow(p.Rows.Len(), func(i int) bool {
 		cols, _ := p.Rows.B.Row(i)
 		return p.Rows.Kind[i] == problem.Equal && len(cols) > 0
 	})

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -138,7 +139,7 @@ func (d *deriver) gradientNear(x, y []float64, hints [][]int, claimed []float64,
 	weak := d.weak(at)
 	sides, many := slices.Clone(hints), math.Exp2(float64(len(weak))) > tolerance.Branches
 	for subset := 0; !many && subset < 1<<len(weak); subset++ {
-		sides = append(sides, picked(weak, below(len(weak), func(k int) bool { return subset>>k&1 == 1 })))
+		sides = append(sides, picked(weak, each.WhereBelow(len(weak), func(k int) bool { return subset>>k&1 == 1 })))
 	}
 	for _, side := range sides {
 		if other, ok := d.withSides(at, weak, side); ok && try(other) {

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/each"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -35,8 +36,8 @@ func (v *verification) ray(c *Ray) {
 		return
 	}
 	along := slices.Concat(c.X, c.Y)
-	curved := below(len(along), func(j int) bool { return along[j] != 0 && !p.Facts.AffineAlong(j) })
-	if len(curved) > 0 || len(p.X.Balls) > 0 || p.Coupled != nil && !p.Facts.AffineCoupled {
+	curved := each.WhereBelow(len(along), func(j int) bool { return along[j] != 0 && !p.Facts.AffineAlong(j) })
+	if len(curved) > 0 || len(p.X.Balls) > 0 {
 		v.fail(rayClaim, "the follower's KKT system is not one of linear rows and pairs along it")
 		return
 	}
@@ -74,7 +75,7 @@ func (v *verification) raySet(c *Ray) string {
 	}
 	if p.X.Extended.Len() > 0 {
 		// Kinks of X are positively homogeneous in what they restate: far out, what they exceed is what the ray makes of them.
-		scale := 0x1p100 * math.Max(1, maxAbs(v.doc.X)) / math.Max(maxAbs(c.X), 0x1p-900)
+		scale := farOut * math.Max(1, maxAbs(v.doc.X)) / math.Max(maxAbs(c.X), 0x1p-900)
 		if maxAbs(c.X) > 0 {
 			out, flaw := moved(v.doc.X, scale, c.X), ""
 			p.X.Extended.Each(out, func(j int) float64 { return math.Abs(out[j]) }, func(i int, excess, terms float64) {
@@ -91,7 +92,10 @@ func (v *verification) raySet(c *Ray) string {
 		return ""
 	}
 	here := v.coupledValues()
-	rate, terms := ratesAlong(v.rayAnswer(c), func(z []float64) []float64 { return p.CoupledPart(v.gradientOfF(z)[p.Dx:]) })
+	rate, terms, flaw := v.coupledRates(v.rayAnswer(c))
+	if flaw != "" {
+		return flaw
+	}
 	for i, kind := range p.Coupled.Kind {
 		if !(rate[i] <= tolerance.Feasibility*terms[i]) || kind == problem.Equal && rate[i] < -tolerance.Feasibility*terms[i] {
 			return fmt.Sprintf("constraint %d of the upper level ends it", i)
@@ -102,6 +106,52 @@ func (v *verification) raySet(c *Ray) string {
 	}
 	return ""
 }
+
+// coupledRates are the slopes of the leader's constraints at the document's point along d, with the sizes of their terms, one for each entry of d. Quadratic ones change by 2 s times the slope midway between points s d to both
+// sides; their curvature is read far out, where nothing else of them counts. flaw says which one is of no such kind, or curves so that it ends the ray; "" for none.
+func (v *verification) coupledRates(d []float64) (rate, terms []float64, flaw string) {
+	p := v.p
+	values := func(z []float64) []float64 { return p.CoupledPart(v.gradientOfF(z)[p.Dx:]) }
+	rate, terms = ratesAlong(d, values)
+	if p.Facts.AffineCoupled {
+		return rate, terms, ""
+	}
+	point := v.pointOfF()
+	near, far := math.Max(1, maxAbs(point))/maxAbs(d), farOut/maxAbs(d)
+	across := func(at []float64, t float64, way []float64) []float64 {
+		return quotient(values(moved(at, t, way)), values(moved(at, -t, way)), 2*t)
+	}
+	out, none := moved(make([]float64, len(d)), far, d), make([]float64, len(d))
+	m := len(p.Coupled.Kind)
+	slope, slopes, bend, bends := make([]float64, m), make([]float64, m), make([]float64, m), make([]float64, m)
+	for j, t := range d {
+		if t == 0 {
+			continue
+		}
+		way := make([]float64, len(d))
+		way[j] = t
+		here, there, linear := across(point, near, way), across(out, far, way), across(none, far, way)
+		for i := range m {
+			h := (there[i] - linear[i]) / far
+			slope[i], slopes[i], bend[i], bends[i] = slope[i]+here[i], slopes[i]+math.Abs(here[i]), bend[i]+h, bends[i]+math.Abs(h)
+		}
+	}
+	for i, kind := range p.Coupled.Kind {
+		switch degree := p.Facts.DegreeCoupled[i]; {
+		case degree > 2:
+			return nil, nil, fmt.Sprintf("constraint %d of the upper level is not quadratic", i)
+		case degree == 2:
+			rate[i], terms[i] = slope[i], slopes[i]
+			if limit := tolerance.Feasibility * bends[i]; !(bend[i] <= limit) || kind == problem.Equal && bend[i] < -limit {
+				return nil, nil, fmt.Sprintf("constraint %d of the upper level ends it", i)
+			}
+		}
+	}
+	return rate, terms, ""
+}
+
+// farOut is how far along a ray nothing counts but what grows most.
+const farOut = 0x1p100
 
 // rayRows says which row of the follower, or which multiplier, ends the ray or is not complementary along it; "" for none.
 func (v *verification) rayRows(c *Ray) string {

@@ -10,9 +10,9 @@ import (
 
 // required is what must be there for a document to say that it is solved.
 func (v *verification) required() {
-	c := v.doc.Certificate
+	c := v.certificate()
 	switch {
-	case c == nil || c.Lower == nil:
+	case c.Lower == nil:
 		v.fail("solved", "there is no certificate of the lower level")
 		return
 	case c.Strong != nil && v.doc.Stationary: // its own checks ask for all there is to it
@@ -114,15 +114,15 @@ func (v *verification) measure(claim string, norm, near float64) {
 // on one of them does not count. Where F is curved far more than the radius is short, as at the least of the square of an answer that moves fast, the gradient at the point vanishes beside it, and its error. 0
 // where there is none.
 func (v *verification) overRadius() float64 {
-	c := v.doc.Certificate
-	if c == nil || c.Goldstein == nil || v.at == nil {
+	g := v.certificate().Goldstein
+	if g == nil || v.at == nil {
 		return 0
 	}
 	rng, sizes := rand.New(rand.NewPCG(4, uint64(v.p.Dx))), make([]float64, 0, 2*probes)
 	for range probes {
 		way := drawn(rng, v.p.Dx)
 		for _, side := range []float64{1, -1} {
-			size, to := 0.0, inBox(v.p, moved(v.doc.X, side*c.Goldstein.Delta/norm(way), way))
+			size, to := 0.0, inBox(v.p, moved(v.doc.X, side*g.Delta/norm(way), way))
 			if at, err := v.d.lower(to, v.at.y, v.active()); err == nil { // it may lie beyond the edge of D
 				if g, err := v.d.gradient(at); err == nil {
 					size = finite(norm(g))
@@ -149,9 +149,9 @@ func (v *verification) rough() bool {
 	if !v.doc.Rough || v.doc.Solved {
 		return false
 	}
-	c := v.doc.Certificate
+	c := v.certificate()
 	v.Check("no gradient of F where the lower level is not solved",
-		v.doc.Hypergradient == nil && !v.doc.Strict && (c == nil || c.Goldstein == nil && c.GradientMapping == nil), "")
+		v.doc.Hypergradient == nil && !v.doc.Strict && c.Goldstein == nil && c.GradientMapping == nil, "")
 	v.Unchecked = append(v.Unchecked, "lower.variables (the document says that the lower level was not solved to its tolerance; its residuals are checked)")
 	return true
 }

@@ -44,8 +44,7 @@ func (v *verification) tied() {
 		}
 	}
 	v.atMost("loss of the follower against its best answer, by the terms of g", 0, share(loss, terms), tolerance.Certified, "")
-	c := v.doc.Certificate
-	if v.doc.Hypergradient != nil && (c == nil || c.Strong == nil && c.Gradient == nil || !v.doc.Strict) {
+	if c := v.certificate(); v.doc.Hypergradient != nil && (c.Strong == nil && c.Gradient == nil || !v.doc.Strict) {
 		v.fail("hypergradient", "a follower with other answers has one where its certificate shows it alone")
 	}
 	if v.doc.Strict {

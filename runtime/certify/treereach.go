@@ -34,13 +34,7 @@ func (m *interiorMap) reach(of []int, theta float64, least map[int]float64, e []
 	if len(chosen) < n {
 		return nil
 	}
-	mat := make([]float64, n*n)
-	for r, c := range chosen {
-		for a := range n {
-			mat[r*n+a] = all[a*len(rows)+c]
-		}
-	}
-	inverse := invert(append([]float64(nil), mat...), n)
+	mat, inverse := transposedPart(all, len(rows), each.Number(n), chosen)
 	if inverse == nil {
 		return nil
 	}
@@ -80,6 +74,16 @@ func (m *interiorMap) reach(of []int, theta float64, least map[int]float64, e []
 		out[j] = d[k]
 	}
 	return out
+}
+
+// transposedPart is the transpose of a square part of a matrix of so many columns, and about its inverse; nil where a pivot is 0.
+func transposedPart(all []float64, of int, rows, cols []int) (mat, inverse []float64) {
+	for _, c := range cols {
+		for _, r := range rows {
+			mat = append(mat, all[r*of+c])
+		}
+	}
+	return mat, invert(slices.Clone(mat), len(cols))
 }
 
 // bounded is at least any D >= 0 with D <= a + |T| D (n x n): D <= k u for u > 0 with u - |T| u > 0 and k (u - |T| u) >= a. nil where no such u is found.
@@ -143,15 +147,8 @@ func (m *interiorMap) correct() {
 		}
 		return 0x1p-30 // as much as pivots differ by: behind the equations
 	})
-	n := len(rows)
-	mat, r := make([]float64, n*n), make([]float64, n)
-	for a, c := range rows {
-		r[a] = m.slack[held[c]].size()
-		for b, k := range entries {
-			mat[a*n+b] = all[k*nh+c]
-		}
-	}
-	inverse := invert(slices.Clone(mat), n)
+	n, r := len(rows), each.Of(rows, func(c int) float64 { return m.slack[held[c]].size() })
+	mat, inverse := transposedPart(all, nh, entries, rows)
 	if inverse == nil {
 		return
 	}

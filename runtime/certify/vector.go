@@ -73,11 +73,6 @@ func isFinite(v []float64) bool {
 
 func isNumber(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// below are the numbers from 0 to below n for which that holds.
-func below(n int, is func(i int) bool) []int {
-	return slices.DeleteFunc(each.Number(n), func(i int) bool { return !is(i) })
-}
-
 // picked are the entries of a list at some places.
 func picked[T any](v []T, at []int) []T {
 	return each.Of(at, func(j int) T { return v[j] })

@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -33,7 +34,8 @@ func Verify(doc *Document, p *problem.Problem) *Report {
 	if !v.lengths() {
 		return &v.Report
 	}
-	if c := doc.Certificate; c != nil && c.Strong != nil {
+	c := v.certificate()
+	if c.Strong != nil {
 		v.hold()
 	}
 	v.d = newDeriver(v.p, doc.X, doc.Y, doc.Lambda)
@@ -59,25 +61,23 @@ func Verify(doc *Document, p *problem.Problem) *Report {
 	if doc.Solved {
 		v.required()
 	}
-	if c := doc.Certificate; c != nil && c.Strong != nil {
+	if c.Strong != nil {
 		v.strong(c.Strong)
 	}
-	switch c := doc.Certificate; {
-	case c != nil && c.Ray != nil:
+	switch {
+	case c.Ray != nil:
 		v.ray(c.Ray)
 	case doc.Unbounded:
 		v.fail(rayClaim, "there is no ray that shows it")
 	}
-	if c := doc.Certificate; c != nil && c.Gradient != nil {
+	if c.Gradient != nil {
 		v.gradientOfBranch(c.Gradient)
 	}
-	if c := doc.Certificate; c != nil && v.at != nil {
-		if c.Goldstein != nil {
-			v.goldstein(c.Goldstein)
-		}
-		if c.GradientMapping != nil {
-			v.gradientMapping(c.GradientMapping)
-		}
+	if c.Goldstein != nil && v.at != nil {
+		v.goldstein(c.Goldstein)
+	}
+	if c.GradientMapping != nil && v.at != nil {
+		v.gradientMapping(c.GradientMapping)
 	}
 	return &v.Report
 }
@@ -89,6 +89,26 @@ type verification struct {
 	p   *problem.Problem
 	d   *deriver
 	at  *derived // the lower level at x, derived here; nil where that failed
+}
+
+// certificate is that of the document; one of nothing where none is claimed.
+func (v *verification) certificate() *Certificate { return cmp.Or(v.doc.Certificate, &Certificate{}) }
+
+// samples are those of a Goldstein certificate within its radius of the document's x.
+func (v *verification) samples() []Sample {
+	g := v.certificate().Goldstein
+	if g == nil {
+		return nil
+	}
+	return each.Where(g.Samples, func(s Sample) bool { return distance(s.Point, v.doc.X) <= g.Delta })
+}
+
+// delta is the radius of a Goldstein certificate; 0 where none is claimed.
+func (v *verification) delta() float64 {
+	if g := v.certificate().Goldstein; g != nil {
+		return g.Delta
+	}
+	return 0
 }
 
 // lengths checks the shape of everything, that all numbers are finite and all
@@ -129,24 +149,23 @@ func (v *verification) lengths() bool {
 	if v.doc.Hypergradient != nil {
 		check("hypergradient", v.doc.Hypergradient, v.p.Dx)
 	}
-	if c := v.doc.Certificate; c != nil {
-		if c.Lower != nil {
-			rows("active rows", c.Lower.Active, v.p.Rows.Len())
+	c := v.certificate()
+	if c.Lower != nil {
+		rows("active rows", c.Lower.Active, v.p.Rows.Len())
+	}
+	if g := c.Goldstein; g != nil {
+		for k, s := range g.Samples {
+			check(fmt.Sprintf("sample %d: point", k), s.Point, v.p.Dx)
+			check(fmt.Sprintf("sample %d: gradient", k), s.Gradient, v.p.Dx)
+			rows(fmt.Sprintf("sample %d: active rows", k), s.Active, v.p.FaceLen())
 		}
-		if g := c.Goldstein; g != nil {
-			for k, s := range g.Samples {
-				check(fmt.Sprintf("sample %d: point", k), s.Point, v.p.Dx)
-				check(fmt.Sprintf("sample %d: gradient", k), s.Gradient, v.p.Dx)
-				rows(fmt.Sprintf("sample %d: active rows", k), s.Active, v.p.FaceLen())
-			}
-			if g.Normal != nil {
-				check("normal vector", g.Normal, v.p.Dx)
-			}
+		if g.Normal != nil {
+			check("normal vector", g.Normal, v.p.Dx)
 		}
-		if m := c.GradientMapping; m != nil {
-			check("gradient mapping: gradient", m.Gradient, v.p.Dx)
-			check("gradient mapping: projected point", m.Projected, v.p.Dx)
-		}
+	}
+	if m := c.GradientMapping; m != nil {
+		check("gradient mapping: gradient", m.Gradient, v.p.Dx)
+		check("gradient mapping: projected point", m.Projected, v.p.Dx)
 	}
 	return len(v.Checks) == before
 }
@@ -274,26 +293,24 @@ func (v *verification) weakest(at *derived) []int {
 // active is the face that the document claims, or else the one that its
 // multipliers show.
 func (v *verification) active() []int {
-	if c := v.doc.Certificate; c != nil && c.Lower != nil {
-		return c.Lower.Active
+	if c := v.certificate().Lower; c != nil {
+		return c.Active
 	}
 	return pressed(v.doc.Lambda)
 }
 
 // pressed are the rows with a positive multiplier.
 func pressed(lambda []float64) []int {
-	return below(len(lambda), func(i int) bool { return lambda[i] > 0 })
+	return each.WhereBelow(len(lambda), func(i int) bool { return lambda[i] > 0 })
 }
 
 // hints are the faces that the document names at x.
 func (v *verification) hints() [][]int {
 	faces := [][]int{v.active()}
-	if c := v.doc.Certificate; c != nil && c.Goldstein != nil {
-		for _, s := range c.Goldstein.Samples {
-			if s.Active != nil && distance(s.Point, v.doc.X) <= c.Goldstein.Delta {
-				rows, _ := v.split(s.Active)
-				faces = append(faces, rows)
-			}
+	for _, s := range v.samples() {
+		if s.Active != nil {
+			rows, _ := v.split(s.Active)
+			faces = append(faces, rows)
 		}
 	}
 	return faces
@@ -330,12 +347,11 @@ func (v *verification) gradient(claim string, claimed []float64, err float64, x 
 // certificate relies on most, which may be one within delta and not at the point: where
 // little curvature makes y move fast pieces are narrow.
 func (v *verification) ofSample(claimed []float64, enough float64) []float64 {
-	c := v.doc.Certificate
-	if c == nil || c.Goldstein == nil || v.doc.Strict || v.p.Coupled != nil {
+	if v.doc.Strict || v.p.Coupled != nil {
 		return nil
 	}
-	for _, s := range c.Goldstein.Samples {
-		if len(s.Point) != v.p.Dx || len(s.Gradient) != v.p.Dx || distance(s.Point, v.doc.X) > c.Goldstein.Delta || !(v.d.apart(claimed, s.Gradient) <= enough) {
+	for _, s := range v.samples() {
+		if !(v.d.apart(claimed, s.Gradient) <= enough) {
 			continue
 		}
 		rows, _ := v.split(s.Active)
@@ -349,8 +365,8 @@ func (v *verification) ofSample(claimed []float64, enough float64) []float64 {
 // radius is how far from a point its pieces are looked for.
 func (v *verification) radius() float64 {
 	r := 1e-6 * v.d.s.x
-	if c := v.doc.Certificate; c != nil && c.Goldstein != nil && c.Goldstein.Delta > 0 {
-		r = math.Min(r, c.Goldstein.Delta/2)
+	if delta := v.delta(); delta > 0 {
+		r = math.Min(r, delta/2)
 	}
 	return r
 }

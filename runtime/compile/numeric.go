@@ -190,7 +190,9 @@ func (c *Function) Value(x, y []float64) float64 { return c.note(c.Evaluator.Val
 
 // ValueGradY implements problem.Function.
 func (c *Function) ValueGradY(dst, x, y []float64) float64 {
-	return c.note(c.Evaluator.ValueGradY(dst, x, y), x, y)
+	v := c.note(c.Evaluator.ValueGradY(dst, x, y), x, y)
+	c.noteSlope(dst, x, y)
+	return v
 }
 
 // ValueGrad implements problem.Function.

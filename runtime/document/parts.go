@@ -130,6 +130,11 @@ func (p Phases) Total() float64 {
 	return p.Read + p.Compile + p.Bind + p.Prove + p.Solve + p.Certify
 }
 
+// Text are the phases in words.
+func (p Phases) Text() string {
+	return fmt.Sprintf("read %.3g, compile %.3g, bind %.3g, prove %.3g, solve %.3g, certify %.3g", p.Read, p.Compile, p.Bind, p.Prove, p.Solve, p.Certify)
+}
+
 // Inputs tell what a result is about, so that it can be verified later.
 type Inputs struct {
 	Model    string   `json:"model"`          // path

@@ -3,6 +3,7 @@
 package document
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
@@ -189,6 +190,11 @@ type Residuals struct {
 	Complementarity Number `json:"complementarity"`
 	Upper           Number `json:"upper"`
 	Constraints     Values `json:"constraints"`
+}
+
+// Text are the residuals of the follower's conditions in words.
+func (r Residuals) Text() string {
+	return fmt.Sprintf("stationarity %s, primal %s, dual %s, complementarity %s", r.Stationarity.Brief(), r.Primal.Brief(), r.Dual.Brief(), r.Complementarity.Brief())
 }
 
 // Stationarity is the outer method's measure at the returned point.

@@ -337,8 +337,7 @@ func (t *textReport) footer() {
 	parts = append(parts, fmt.Sprintf("seed %d", r.Seed), fmt.Sprintf("%.3g s", r.Time))
 	fmt.Fprintf(&t.b, "%s\n", strings.Join(parts, ", "))
 	if p := r.Phases; t.opts.Phases {
-		fmt.Fprintf(&t.b, "time: read %.3g, compile %.3g, bind %.3g, prove %.3g, solve %.3g, certify %.3g s\n",
-			p.Read, p.Compile, p.Bind, p.Prove, p.Solve, p.Certify)
+		fmt.Fprintf(&t.b, "time: %s s\n", p.Text())
 	}
 	fmt.Fprintf(&t.b, "calls: %s\n", r.Calls.Text())
 	if v := r.Verification; t.opts.Phases && v != nil {
@@ -354,9 +353,7 @@ func (t *textReport) footer() {
 	if t.r.Lower.Equivalent != nil {
 		t.b.WriteString("lower level: one with the same answers was solved in its place, as g is an increasing function of a simpler objective, or equations nearly depend on each other; residuals are about that one\n")
 	}
-	fmt.Fprintf(&t.b, "lower level: %s; KKT residuals: stationarity %s, primal %s, dual %s, complementarity %s\n",
-		r.Lower.Status, r.Residuals.Stationarity.Brief(), r.Residuals.Primal.Brief(),
-		r.Residuals.Dual.Brief(), r.Residuals.Complementarity.Brief())
+	fmt.Fprintf(&t.b, "lower level: %s; KKT residuals: %s\n", r.Lower.Status, r.Residuals.Text())
 }
 
 func (t *textReport) table(fill func(row func(cells ...string))) {

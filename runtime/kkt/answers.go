@@ -240,33 +240,24 @@ func (s *System) curvesDown(d []float64) bool {
 
 // objectiveAt is sign times f with the held variables at z, x among them, and what strong duality takes out of it where s is the follower's system at this x.
 func (s *System) objectiveAt(f *Objective, z []float64, held []bool, sign float64) *Objective {
-	o := &Objective{Known: true, Quadratic: sparse.Quadratic{Lin: make([]float64, s.N), Const: sign * f.Const}}
+	q := &sparse.Quadratic{Lin: make([]float64, s.N), Const: sign * f.Const}
+	fixed := slices.Repeat([]float64{math.NaN()}, s.N)
 	for j, c := range f.Lin {
 		if held[j] {
-			o.Const += sign * c * z[j]
+			fixed[j] = z[j]
+			q.Const += sign * c * z[j]
 		} else {
-			o.Lin[j] = sign * c
+			q.Lin[j] = sign * c
 		}
 	}
-	if hess := f.Hess; hess != nil {
-		entries := []sparse.Entry{}
-		for i := range s.N {
-			for j, a := range hess.Entries(i) {
-				v := sign * a
-				switch {
-				case held[i] && held[j]:
-					o.Const += 0.5 * v * z[i] * z[j]
-				case held[j]:
-					o.Lin[i] += v * z[j]
-				case !held[i]:
-					entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v})
-				}
-			}
-		}
-		if len(entries) > 0 {
-			o.Hess = sparse.FromEntries(s.N, s.N, entries)
+	if f.Hess != nil {
+		q.Hess = f.Hess.Clone()
+		floats.Scale(sign, q.Hess.Val)
+		if q = settle(q, fixed); q.Hess.NNZ() == 0 {
+			q.Hess = nil
 		}
 	}
+	o := &Objective{Known: true, Quadratic: *q}
 	s.convexify(o)
 	return o
 }

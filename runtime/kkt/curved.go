@@ -136,20 +136,14 @@ func (s *System) readCurved() error {
 		if !s.curvedRow(i) {
 			continue
 		}
-		z, full := make([]float64, s.N), make([]float64, s.N)
-		at, columns, err := problem.Affine(n, n, n, nil, func(dst, v []float64) {
-			for k, t := range v {
-				z[s.place(k)] = t
-			}
+		at, columns, err := problem.Affine(n, n, n, nil, s.reading(make([]float64, s.N), func(dst, z []float64) {
 			answer := s.answer(z)
 			answer[s.Ny+len(s.P.Duals)+i] = 1 / tolerance.LeastSquared
 			gx, ga := make([]float64, s.Nx), make([]float64, len(answer))
 			probe.P.F.ValueGrad(gx, ga, s.X(z), answer)
-			s.spread(full, gx, ga)
-			for k := range dst {
-				dst[k] = full[s.place(k)] * tolerance.LeastSquared
-			}
-		})
+			s.spread(dst, gx, ga)
+			floats.Scale(tolerance.LeastSquared, dst)
+		}))
 		if err != nil {
 			return fmt.Errorf("the gradient of %s: %w", s.P.Coupled.Name[i], err)
 		}
@@ -165,15 +159,12 @@ func (s *System) readCurved() error {
 		}
 		var entries []sparse.Entry
 		for k, column := range columns {
-			for j, v := range column {
-				row, col := s.place(j), s.place(k)
-				if s.Objective.Hess != nil {
-					v = of(v, s.Objective.Hess.At(row, col))
-				}
-				if v != 0 {
-					entries = append(entries, sparse.Entry{Row: row, Col: col, Val: v})
+			if h := s.Objective.Hess; h != nil {
+				for j, v := range column {
+					column[j] = of(v, h.At(s.place(j), s.place(k)))
 				}
 			}
+			entries = s.appendColumn(entries, k, column)
 		}
 		c.Hess = symmetric(sparse.FromEntries(s.N, s.N, entries))
 		s.Curved = append(s.Curved, c)

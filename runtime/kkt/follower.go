@@ -266,11 +266,7 @@ func (f *Follower) Rates(ctx context.Context, dx []float64, b *activeset.Bounds)
 	dz = make([]float64, s.N)
 	copy(dz, dx)
 	f.place(dz, sol.Z)
-	lambda := s.Lambda(dz)
-	for k, r := range f.rowOf {
-		lambda[s.Origin[r].Index] = sol.Row[k] * s.RowScale[r]
-	}
-	f.behindBounds(sol.Bound, func(i int, v float64) { lambda[i] = v })
+	f.weights(s.Lambda(dz), sol.Row, sol.Bound)
 	return dz, sol.Status
 }
 
@@ -282,14 +278,12 @@ func (f *Follower) join(x []float64, sol *activeset.Solution) []float64 {
 	f.place(z, sol.Z)
 	s.press(x, s.Y(z))
 	lambda := s.Lambda(z)
-	for k, r := range f.rowOf {
-		i := s.Origin[r].Index
-		lambda[i] = sol.Row[k] * s.RowScale[r]
-		if s.P.Rows.Kind[i] == problem.AtMost {
+	f.weights(lambda, sol.Row, sol.Bound)
+	for i, kind := range s.P.Rows.Kind {
+		if kind == problem.AtMost {
 			lambda[i] = math.Max(0, lambda[i])
 		}
 	}
-	f.behindBounds(sol.Bound, func(i int, v float64) { lambda[i] = math.Max(0, v) })
 	if e := s.P.X.Extended; e.Extra() > 0 {
 		copy(z[s.Nx+s.Ny+s.M:], e.Least(x)[s.Nx:])
 	}
@@ -305,25 +299,24 @@ func (f *Follower) refutation(sol *activeset.Solution) []float64 {
 	if sol.FarkasRow == nil && sol.FarkasBound == nil {
 		return nil
 	}
-	s := f.s
-	out := make([]float64, s.M)
-	for k, r := range f.rowOf {
-		out[s.Origin[r].Index] = sol.FarkasRow[k] * s.RowScale[r]
-	}
-	f.behindBounds(sol.FarkasBound, func(i int, v float64) { out[i] = v })
+	out := make([]float64, f.s.M)
+	f.weights(out, sol.FarkasRow, sol.FarkasBound)
 	return out
 }
 
-// behindBounds hands weights of the program's bounds on, as those of the lower rows behind them.
-func (f *Follower) behindBounds(weights []float64, set func(i int, v float64)) {
-	for j, v := range weights {
+// weights sets dst (len M) to weights of the program's rows and bounds, as those of the lower rows behind them.
+func (f *Follower) weights(dst, rows, bounds []float64) {
+	for k, r := range f.rowOf {
+		dst[f.s.Origin[r].Index] = rows[k] * f.s.RowScale[r]
+	}
+	for j, v := range bounds {
 		side := 2 * j
 		if v < 0 {
 			side++
 		}
 		if i := f.bounds[side]; i >= 0 && v != 0 {
 			_, coef := f.s.P.Rows.Bound(i)
-			set(i, v/f.Unit(j)/coef)
+			dst[i] = v / f.Unit(j) / coef
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/each"
 	"bilevelc/internal/must"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
@@ -308,17 +309,8 @@ func (l *limiter) fall(p Block, in *affine, at []float64, costs []int) float64 {
 	s, least := l.s, in.plain.Curvature
 	square, box := 0.0, 0.0
 	for k, j := range p.Y {
-		mid, radius := s.Q[j]+s.H.RowDot(j, at), 0.0
-		for _, c := range costs {
-			lo, hi := l.box(c)
-			mid += s.G.At(j, c) * (lo + hi) / 2
-			by := s.G.At(j, c) * (hi - lo) / 2
-			if in.by[c] != nil {
-				by += in.slope(s, s.H, j, c)
-			}
-			radius += math.Abs(by)
-		}
-		d := math.Abs(mid) + radius
+		mid, slopes := l.force(in, at, j, costs)
+		d := math.Abs(mid) + each.Sum(slopes, math.Abs)
 		if least != nil {
 			square += d * d / least[k]
 		}
@@ -339,6 +331,20 @@ func (l *limiter) fall(p Block, in *affine, at []float64, costs []int) float64 {
 		}
 	}
 	return math.Min(box, square/4)
+}
+
+// force is the force on y_j along a map, at (len Ny) its middle: in the middle of x's box, and by how much half the range of each of the entries of x in costs moves it.
+func (l *limiter) force(in *affine, at []float64, j int, costs []int) (mid float64, slopes []float64) {
+	s := l.s
+	mid, slopes = s.Q[j]+s.H.RowDot(j, at), make([]float64, len(costs))
+	for t, c := range costs {
+		lo, hi := l.box(c)
+		mid += s.G.At(j, c) * (lo + hi) / 2
+		if slopes[t] = s.G.At(j, c) * (hi - lo) / 2; in.by[c] != nil {
+			slopes[t] += in.slope(s, s.H, j, c)
+		}
+	}
+	return mid, slopes
 }
 
 // curvature is m of Interior, and the multiples of the squares of rows whose slack vanishes with which H is positive definite where it is so between y that satisfy them (Finsler 1937); nil where there is none. Larger multiples are

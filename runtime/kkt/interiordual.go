@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -48,14 +47,10 @@ func (l *limiter) dual(p Block, in *affine, out *Interior) {
 	}
 	force, moves, by := make([]float64, len(p.Y)), make([]float64, len(p.Rows)), map[int][]float64{}
 	for k, j := range p.Y {
-		force[k] = s.Q[j] + s.H.RowDot(j, at)
-		for _, c := range costs {
-			lo, hi := l.box(c)
-			force[k] += s.G.At(j, c) * (lo + hi) / 2
-			slope := s.G.At(j, c) * (hi - lo) / 2
-			if in.by[c] != nil {
-				slope += in.slope(s, s.H, j, c)
-			}
+		mid, slopes := l.force(in, at, j, costs)
+		force[k] = mid
+		for t, c := range costs {
+			slope := slopes[t]
 			if slope == 0 {
 				continue
 			}
@@ -91,36 +86,15 @@ func (l *limiter) dual(p Block, in *affine, out *Interior) {
 
 // positive are multipliers of a block's rows (place: in its order) with B'mu = force, which are more than `moves` on inequalities: as many as can be, where all cannot; nil where none are known.
 func (l *limiter) positive(p Block, place map[int]int, force, moves []float64) []float64 {
-	s, inf, rows := l.s, math.Inf(1), len(p.Rows)
+	s, rows := l.s, len(p.Rows)
 	bt := s.P.Rows.B.T()
-	for _, sum := range [2]bool{false, true} { // as in interiorProgram
-		n := rows + 1
-		if sum {
-			n += rows
-		}
-		m := activeset.Program{N: n, C: make([]float64, n), A: sparse.Empty(n)}
-		m.Lo, m.Hi = make([]float64, n), make([]float64, n)
-		for r := range n {
-			if m.Lo[r], m.Hi[r] = -inf, inf; r >= rows {
-				m.Lo[r], m.Hi[r], m.C[r] = 0, 1, -1
-			}
-		}
-		if sum {
-			m.Lo[n-1], m.Hi[n-1], m.C[n-1] = 1, 1/tolerance.Target, 0
-		}
-		end := func(side, hi float64) {
-			if sum {
-				m.A.Append(n-1, -side)
-				side = 0
-			}
-			m.A.EndRow()
-			m.RowLo, m.RowHi = append(m.RowLo, side), append(m.RowHi, side+hi)
-		}
+	for _, sum := range [2]bool{false, true} {
+		m := newSlackProgram(rows, 0, rows, sum)
 		for k, j := range p.Y {
 			for i, v := range bt.Nonzeros(j) {
 				m.A.Append(place[i], v*s.ColScale[s.Nx+s.Ny+i]*s.RowScale[j])
 			}
-			end(force[k]*s.RowScale[j], 0)
+			m.end(force[k]*s.RowScale[j], 0, 0)
 		}
 		for r, i := range p.Rows {
 			if s.P.Rows.Kind[i] != problem.AtMost {
@@ -132,19 +106,16 @@ func (l *limiter) positive(p Block, place map[int]int, force, moves []float64) [
 			} else {
 				m.A.Append(rows, -1)
 			}
-			end(moves[r]/s.ColScale[s.Nx+s.Ny+i], inf)
+			m.end(moves[r]/s.ColScale[s.Nx+s.Ny+i], 0, math.Inf(1))
 		}
-		sol := l.solveOnce(&m)
+		sol := l.solveOnce(&m.Program)
 		if sol.Status != activeset.Optimal {
 			return nil
 		}
 		if !sum && !(-sol.Value > tolerance.Target) {
 			continue
 		}
-		mu, factor := make([]float64, rows), 1.0
-		if sum {
-			factor = sol.Z[n-1]
-		}
+		mu, factor := make([]float64, rows), m.factor(sol)
 		for r, i := range p.Rows {
 			if mu[r] = sol.Z[r] / factor * s.ColScale[s.Nx+s.Ny+i]; sum && !(sol.Z[rows+r] > tolerance.Sign) && moves[r] == 0 && s.P.Rows.Kind[i] == problem.AtMost {
 				mu[r] = 0

@@ -13,11 +13,56 @@ import (
 	"bilevelc/runtime/tolerance"
 )
 
-// interiorProgram is the linear program for the affine map of a block: its variables are the map's middle, its slopes, how far each inequality's slack moves with each entry of x, and the least slack,
-// at most 1, which it maximizes; each relative to the coefficients of its row. Where that is too large, slopes are the shortest that equations have, and moves are numbers. Or it maximizes the sum of all slacks, each at most 1, of a multiple of the map, of which the last variable, from 1 to 1/apart, is
+// slackProgram is a linear program that maximizes the least of some slacks, at most 1. Or it maximizes the sum of all of them, each at most 1, of a multiple of its solution, of which the last variable, from 1 to 1/tolerance.Target, is
 // the factor: a slack that can be positive is 1 then.
-type interiorProgram struct {
+type slackProgram struct {
 	activeset.Program
+	sum bool
+}
+
+// newSlackProgram has so many free variables, then such that are not negative, then the slacks.
+func newSlackProgram(free, nonnegative, slacks int, sum bool) slackProgram {
+	n, inf := free+nonnegative+1, math.Inf(1)
+	if sum {
+		n += slacks
+	}
+	m := slackProgram{activeset.Program{N: n, C: make([]float64, n), A: sparse.Empty(n)}, sum}
+	m.Lo, m.Hi = make([]float64, n), make([]float64, n)
+	for j := range n {
+		if m.Hi[j] = inf; j < free {
+			m.Lo[j] = -inf
+		} else if j >= free+nonnegative {
+			m.Hi[j], m.C[j] = 1, -1
+		}
+	}
+	if sum {
+		m.Lo[n-1], m.Hi[n-1], m.C[n-1] = 1, 1/tolerance.Target, 0
+	}
+	return m
+}
+
+// end ends a row: lo <= row - side <= hi.
+func (m *slackProgram) end(side, lo, hi float64) {
+	if m.sum {
+		m.A.Append(m.N-1, -side)
+		side = 0
+	}
+	m.A.EndRow()
+	m.RowLo, m.RowHi = append(m.RowLo, lo+side), append(m.RowHi, hi+side)
+}
+
+// factor is that of a solution.
+func (m *slackProgram) factor(sol *activeset.Solution) float64 {
+	if m.sum {
+		return sol.Z[m.N-1]
+	}
+	return 1
+}
+
+// interiorProgram is the linear program for the affine map of a block: its variables are the map's middle, its slopes, how far each inequality's slack moves with each entry of x, and the slacks;
+// each relative to the coefficients of its row. Where that is too large, slopes are the shortest that equations have, and moves are numbers.
+type interiorProgram struct {
+	slackProgram
 	owner  []int // the lower row that each row is of
 	slacks []int // of inequalities, in the order of the block's: the rows in which the least slack stands
 	slopes bool  // false: they are fixed
@@ -37,25 +82,8 @@ func (l *limiter) interiorProgram(p Block, entries []int, sum bool) *interiorPro
 		m.slopes, wide, deviations = false, ny, 0
 		m.fixed = l.shortest(p, entries)
 	}
-	n := wide + deviations + 1
-	if sum {
-		n += inequalities
-	}
-	m.N, m.C, m.A = n, make([]float64, n), sparse.Empty(n)
-	m.Lo, m.Hi = make([]float64, n), make([]float64, n)
-	for j := range n {
-		if m.Hi[j] = inf; j < wide {
-			m.Lo[j] = -inf
-		}
-	}
-	own := wide + deviations // the next of the slacks
-	for j := own; j < n; j++ {
-		m.Hi[j], m.C[j] = 1, -1
-	}
-	if sum {
-		m.Lo[n-1], m.Hi[n-1], m.C[n-1] = 1, 1/tolerance.Target, 0
-	}
-	next := wide
+	m.slackProgram = newSlackProgram(wide, deviations, inequalities, sum)
+	next, own := wide, wide+deviations // the next of the moves, and of the slacks
 	for _, i := range p.Rows {
 		_, e := math.Frexp(1 / s.rowUnit(i)) // a power of two, so that rows that depend on each other still do
 		unit := math.Ldexp(1, e)
@@ -64,14 +92,9 @@ func (l *limiter) interiorProgram(p Block, entries []int, sum bool) *interiorPro
 				m.A.Append(shift+s.inBlock[j], v*s.ColScale[s.Nx+j]/unit)
 			}
 		}
-		end := func(side, lo, hi float64) { // lo <= row - side <= hi
-			if sum {
-				m.A.Append(n-1, -side)
-				side = 0
-			}
+		end := func(side, lo, hi float64) {
 			m.owner = append(m.owner, i)
-			m.A.EndRow()
-			m.RowLo, m.RowHi = append(m.RowLo, lo+side), append(m.RowHi, hi+side)
+			m.end(side, lo, hi)
 		}
 		equal, side := s.P.Rows.Kind[i] == problem.Equal, -s.P.Rows.Rhs[i]/unit
 		for e, c := range entries {
@@ -88,9 +111,7 @@ func (l *limiter) interiorProgram(p Block, entries []int, sum bool) *interiorPro
 				continue
 			}
 			for _, sign := range [2]float64{1, -1} { // the deviation is at least that of both signs
-				if m.slopes {
-					put(ny * (1 + e))
-				}
+				put(ny * (1 + e))
 				if equal {
 					end(moves, 0, 0)
 					break
@@ -168,17 +189,15 @@ func (l *limiter) solveOnce(p *activeset.Program) *activeset.Solution {
 
 // interior is y(x) of a block with the largest slack, relative to the coefficients of each row, that all inequalities have for all x of their box.
 func (l *limiter) interior(p Block, entries []int) (*affine, *NoLimit) {
-	m, factor := l.interiorProgram(p, entries, false), 1.0
+	m := l.interiorProgram(p, entries, false)
 	sol := l.solveOnce(&m.Program)
 	if l.edges && sol.Status == activeset.Optimal && -sol.Value <= tolerance.Target {
 		m = l.interiorProgram(p, entries, true)
-		if sol = l.solveOnce(&m.Program); sol.Status == activeset.Optimal {
-			factor = sol.Z[m.N-1]
-		}
+		sol = l.solveOnce(&m.Program)
 	}
 	switch {
 	case sol.Status == activeset.Optimal && (l.edges || -sol.Value > tolerance.Target):
-		ny := len(p.Y)
+		ny, factor := len(p.Y), m.factor(sol)
 		unscaled := func(z []float64) []float64 {
 			out := make([]float64, ny)
 			for k, j := range p.Y {

@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
@@ -87,12 +88,7 @@ func (s *System) NoMultipliers() *Multipliers {
 func (s *System) FromDuals(relaxed bool, z, row, bound []float64) *Multipliers {
 	m := s.NoMultipliers()
 	// Multipliers that are rounding beside the largest, in units in which the rows are alike, are none.
-	largest := 0.0
-	for _, part := range [][]float64{row, bound} {
-		for _, v := range part {
-			largest = math.Max(largest, math.Abs(v))
-		}
-	}
+	largest := math.Max(linalg.NormInf(row), linalg.NormInf(bound))
 	clean := func(part []float64) []float64 {
 		out := slices.Clone(part)
 		for i, v := range out {
@@ -301,12 +297,11 @@ func (s *System) inUnits(grad []float64) float64 {
 // HypergradientError is the largest error of an entry of Hypergradient: what the multipliers leave of grad f in it, and the part of its terms that they leave of the largest of all.
 func (s *System) HypergradientError(m *Multipliers, z []float64) float64 {
 	grad, terms := s.left(m, z, nil, nil)
-	part, most := tolerance.Sign, 0.0
+	part := tolerance.Sign
 	if r := s.inUnits(grad); r > 0 {
 		part += r / s.inUnits(terms)
 	}
-	most = math.Max(most, each.LargestBelow(s.Nx, func(j int) float64 { return math.Abs(grad[j]) + part*terms[j] }))
-	return most
+	return each.LargestBelow(s.Nx, func(j int) float64 { return math.Abs(grad[j]) + part*terms[j] })
 }
 
 // GradientTerms are the sizes of the terms of each entry of grad, the gradient of f at z: those that cancel are told from it half way to 0.

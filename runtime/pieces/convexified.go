@@ -69,11 +69,10 @@ func absolute(h *sparse.CSR, q *linalg.QR) *sparse.CSR {
 		if within == nil {
 			continue
 		}
-		var eigen mat.EigenSym
-		if !eigen.Factorize(within, true) {
+		values, vectors := linalg.Eigen(within)
+		if values == nil {
 			return nil
 		}
-		values := eigen.Values(nil)
 		top := math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
 		for i, l := range values {
 			if values[i] = 0; math.Abs(l) > tolerance.SumRounding*float64(n)*top {
@@ -84,14 +83,13 @@ func absolute(h *sparse.CSR, q *linalg.QR) *sparse.CSR {
 		for i := range o.Size() {
 			basis.SetCol(i, o.Column(i))
 		}
-		var vectors, roots mat.Dense
-		eigen.VectorsTo(&vectors)
+		var roots mat.Dense
 		for i := range values {
 			for j, v := range values {
 				vectors.Set(i, j, vectors.At(i, j)*v)
 			}
 		}
-		roots.Mul(basis, &vectors)
+		roots.Mul(basis, vectors)
 		var part mat.SymDense
 		part.SymOuterK(1, &roots)
 		sum.AddSym(sum, &part)

@@ -143,17 +143,14 @@ func lowest(a *mat.SymDense, noise float64) (float64, []float64) {
 	for i := range n {
 		top = math.Max(top, each.LargestBelow(i+1, func(j int) float64 { return math.Abs(a.At(i, j)) }))
 	}
-	var eigen mat.EigenSym
-	if top == 0 || !eigen.Factorize(a, true) {
+	if top == 0 {
 		return 0, nil
 	}
-	value := eigen.Values(nil)[0]
-	if value >= -math.Max(noise, tolerance.HalfDigits*top) {
+	values, vectors := linalg.Eigen(a)
+	if values == nil || values[0] >= -math.Max(noise, tolerance.HalfDigits*top) {
 		return 0, nil
 	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	return value / top, mat.Col(nil, 0, &vectors)
+	return values[0] / top, mat.Col(nil, 0, vectors)
 }
 
 // project takes out of d what the normals of q span.

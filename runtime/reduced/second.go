@@ -80,16 +80,13 @@ func (p *piece) curved(j *judged) ([]float64, kkt.SecondOrder) {
 			t.SetSym(i, i+1, off[i])
 		}
 	}
-	var eig mat.EigenSym
-	if !eig.Factorize(t, true) {
+	values, vectors := linalg.Eigen(t)
+	if values == nil {
 		return nil, kkt.NotChecked
 	}
-	values := eig.Values(nil)
 	if top := math.Max(math.Abs(values[0]), math.Abs(values[k-1])); values[0] >= -tolerance.HalfDigits*top {
 		return nil, kkt.Holds
 	}
-	var vectors mat.Dense
-	eig.VectorsTo(&vectors)
 	d := make([]float64, nw)
 	for i := range k {
 		linalg.Axpy(d, vectors.At(i, 0), basis[i])

@@ -1,7 +1,6 @@
 package report
 
 import (
-	_ "embed"
 	"fmt"
 	"strconv"
 	"strings"
@@ -31,8 +30,7 @@ func (v *view) proofs(p *runtime.Problem, r *runtime.Result) {
 func (v *view) certificate(r *runtime.Result, report *certify.Report) {
 	add := func(name, value string) { v.Certificate = append(v.Certificate, pair{name, value}) }
 	if r.HasPoint() {
-		add("KKT residuals of the follower", fmt.Sprintf("stationarity %s, primal %s, dual %s, complementarity %s", r.Residuals.Stationarity.Brief(),
-			r.Residuals.Primal.Brief(), r.Residuals.Dual.Brief(), r.Residuals.Complementarity.Brief()))
+		add("KKT residuals of the follower", r.Residuals.Text())
 		add("x outside its set by", r.Residuals.Upper.Brief())
 	}
 	if c := r.Certificate; c != nil {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
@@ -40,8 +39,7 @@ func (v *view) provenance(r *runtime.Result, command []string) {
 	add("lower solver", r.Lower.Solver)
 	add("settings", settings(r.Settings))
 	add("calls", fmt.Sprintf("f %d, gradient of f %d, g %d, gradient of g %d", r.Calls.F, r.Calls.GradF, r.Calls.G, r.Calls.GradG))
-	p := r.Phases
-	add("seconds", fmt.Sprintf("read %.3g, compile %.3g, bind %.3g, prove %.3g, solve %.3g, certify %.3g", p.Read, p.Compile, p.Bind, p.Prove, p.Solve, p.Certify))
+	add("seconds", r.Phases.Text())
 }
 
 // commandOf is a command line that gives the result again, as far as the result says.

@@ -33,9 +33,8 @@ func (a *answers) balanced(x, y, lambda []float64) []float64 {
 			}
 		}
 	}
-	worst := func() (w float64) {
-		w = math.Max(w, each.LargestBelow(len(left), func(j int) float64 { return math.Abs(left[j]) / size[j] }))
-		return w
+	worst := func() float64 {
+		return each.LargestBelow(len(left), func(j int) float64 { return math.Abs(left[j]) / size[j] })
 	}
 	rest(lambda)
 	best, before := lambda, math.Inf(1)

@@ -149,15 +149,13 @@ func (v *Solver) rank(pt *point, strong []bool) error {
 			a.SetSym(i, j, t)
 		}
 	}
-	var eigen mat.EigenSym
-	var vectors mat.Dense
-	if !eigen.Factorize(a, true) {
+	values, vectors := linalg.Eigen(a)
+	if values == nil {
 		return errDecomposition
 	}
-	eigen.VectorsTo(&vectors)
 	out, mixed := h.Dense(), pt.lower.g.Dense()
 	slopes, xunit := make([]float64, m), kkt.Units(pt.x)
-	for k, t := range eigen.Values(nil) {
+	for k, t := range values {
 		if t > least || n == 0 {
 			continue
 		}
@@ -282,10 +280,8 @@ func (v *Solver) gradients(pt *point, w *weights) (d *kkt.Differences, failed *e
 	units := append(append(kkt.Units(at[:p.Dx]), kkt.Units(at[p.Dx:p.Dx+p.Dy])...), kkt.Units(at[p.Dx+p.Dy:])...)
 	var places []int
 	var values []float64
-	for j, a := range w.adjoint {
-		if a != 0 && !p.Facts.JointlyQuadratic {
-			places, values = append(places, j), append(values, a)
-		}
+	if !p.Facts.JointlyQuadratic {
+		places, values = nonzeros(w.adjoint)
 	}
 	mixed, answer := make([]float64, p.Dx+p.Dy), make([]float64, p.AnswerLen())
 	gx, ga := make([]float64, p.Dx), make([]float64, len(answer))
@@ -316,11 +312,17 @@ func (v *Solver) gradients(pt *point, w *weights) (d *kkt.Differences, failed *e
 	}), failed
 }
 
-// lagrangian is the whole Hessian of the Lagrangian, entry by entry.
-func (v *Solver) lagrangian(pt *point, w *weights) (*sparse.CSR, error) {
+// nonzeros are the entries of a vector that are not 0.
+func nonzeros(v []float64) (places []int, values []float64) {
+	places = each.WhereBelow(len(v), func(j int) bool { return v[j] != 0 })
+	return places, linalg.Gather(v, places)
+}
+
+// hessianColumns calls of with the columns of the Hessian of the Lagrangian, of n entries, but for those of entries that are held.
+func (v *Solver) hessianColumns(pt *point, w *weights, of func(j int, column []float64)) (n int, err error) {
 	d, failed := v.gradients(pt, w)
-	n := len(d.At)
-	column, entries, held := make([]float64, n), []sparse.Entry{}, v.p.Held(pt.x)
+	n = len(d.At)
+	column, held := make([]float64, n), v.p.Held(pt.x)
 	for j := range n {
 		if slices.Contains(held, j) {
 			continue
@@ -330,13 +332,25 @@ func (v *Solver) lagrangian(pt *point, w *weights) (*sparse.CSR, error) {
 			err = *failed
 		}
 		if err != nil {
-			return nil, err
+			return n, err
 		}
+		of(j, column)
+	}
+	return n, nil
+}
+
+// lagrangian is the whole Hessian of the Lagrangian, entry by entry.
+func (v *Solver) lagrangian(pt *point, w *weights) (*sparse.CSR, error) {
+	entries := []sparse.Entry{}
+	n, err := v.hessianColumns(pt, w, func(j int, column []float64) {
 		for i, t := range column {
 			if t != 0 {
 				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: t})
 			}
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	return symmetric(sparse.FromEntries(n, n, entries)), nil
 }
@@ -345,13 +359,7 @@ func (v *Solver) lagrangian(pt *point, w *weights) (*sparse.CSR, error) {
 func (v *Solver) Products(x, y, a []float64) (gx, hy, errors []float64, err error) {
 	p := v.p
 	both := make([]float64, p.Dx+p.Dy)
-	var places []int
-	var values []float64
-	for j, t := range a {
-		if t != 0 {
-			places, values = append(places, j), append(values, t)
-		}
-	}
+	places, values := nonzeros(a)
 	d := kkt.NewDifferences(y, kkt.Units(y), len(both), kkt.FirstStep, func(dst, y []float64) { p.G.ValueGrad(dst[:p.Dx], dst[p.Dx:], x, y) })
 	errors, err = d.Extrapolated(both, places, values)
 	return both[:p.Dx], both[p.Dx:], errors, err

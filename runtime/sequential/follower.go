@@ -145,9 +145,8 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 }
 
 // size is the largest entry of a gradient in y, in units of the program.
-func (a *answers) size(grad []float64) (most float64) {
-	most = math.Max(most, each.LargestBelow(len(grad), func(j int) float64 { return math.Abs(grad[j]) * a.qp.Unit(j) }))
-	return most
+func (a *answers) size(grad []float64) float64 {
+	return each.LargestBelow(len(grad), func(j int) float64 { return math.Abs(grad[j]) * a.qp.Unit(j) })
 }
 
 // proximal is H with a multiple of the identity, in the units of the program, that falls with the length of the steps: Newton's method for convex functions whose Hessian may be singular, which ends at a

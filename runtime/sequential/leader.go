@@ -18,7 +18,7 @@ import (
 // Subproblems of systems that are too large for factors of them all are solved in the leader's space (package reduced): the follower, which is strongly convex there, is eliminated block by block.
 
 // program is the system of a subproblem, with f as an objective of all its unknowns where these are few enough to be solved with factors of them all.
-func (v *Solver) program(pt *point, hess *sparse.CSR, region *trust, penalty elastic) (*kkt.System, error) {
+func (v *Solver) program(pt *point, hess *sparse.CSR, region trust, penalty elastic) (*kkt.System, error) {
 	return v.system(v.model(pt, hess, region, penalty))
 }
 

@@ -48,10 +48,8 @@ func (v *Solver) Linearized(x, y, lambda []float64) (s *kkt.System, own bool, er
 	if err != nil {
 		return nil, false, err
 	}
-	only := *v
-	only.kinds = nil
-	p := only.model(pt, nil, nil, nil)
-	if own = v.p.Coupled == nil || v.p.Facts.AffineCoupled; own {
+	p := v.unconstrained().model(pt, nil, nil, nil)
+	if own = v.affineCoupled(); own {
 		p.F, p.Coupled, p.Facts.DegreeF, p.Facts.AffineCoupled = v.p.F, v.p.Coupled, v.p.Facts.DegreeF, v.p.Facts.AffineCoupled
 	}
 	s, err = v.system(p)
@@ -75,9 +73,9 @@ func (v *Solver) At(p *kkt.Point) (_ *kkt.System, err error) {
 }
 
 // ray is a ray of the follower's KKT system along which F falls without end, from a point of the branches that a point is on; nil where none is found. The system linearized at a point is the true one where what g
-// is not quadratic in is as it is there, at the ray's beginning and along it: linearized again where the ray begins it comes nearer to that, as Newton's method does.
+// is not quadratic in is as it is there, at the ray's beginning and along it, and for the leader's constraints the certificate says so: linearized again where the ray begins it comes nearer to that, as Newton's method does.
 func (v *Solver) ray(ctx context.Context, pt *point) *pieces.Unbounded {
-	if v.opts.Large || len(v.p.X.Balls) > 0 || v.p.Coupled != nil && !v.p.Facts.AffineCoupled {
+	if v.opts.Large || len(v.p.X.Balls) > 0 || !v.affineCoupled() && v.p.Facts.DegreeF > 1 {
 		return nil
 	}
 	for last := math.Inf(1); ; {
@@ -102,6 +100,9 @@ func (v *Solver) ray(ctx context.Context, pt *point) *pieces.Unbounded {
 					ray.Z[j] = z[j]
 				}
 			}
+			if !v.affineCoupled() && (v.beside(ray, 0) || v.beside(ray, 1/tolerance.Sign)) {
+				return nil
+			}
 			return ray
 		}
 		if !(off < last/2) {
@@ -115,10 +116,24 @@ func (v *Solver) ray(ctx context.Context, pt *point) *pieces.Unbounded {
 	}
 }
 
+// beside reports that constraints of the leader do not hold at a point of a ray, in parts of the size of what it begins at.
+func (v *Solver) beside(ray *pieces.Unbounded, part float64) bool {
+	t := part * math.Max(1, linalg.NormInf(ray.Z)) / linalg.NormInf(ray.Ray)
+	z, p := linalg.Plus(ray.Z, t, ray.Ray), v.p
+	y := z[p.Dx : p.Dx+p.Dy]
+	pt, err := v.evaluate(z[:p.Dx], y, z[p.Dx+p.Dy:p.Dx+p.Dy+p.Rows.Len()])
+	return err != nil || v.violating(pt)
+}
+
+// affineCoupled reports that all constraints of the leader that read y are linear.
+func (v *Solver) affineCoupled() bool { return v.p.Coupled == nil || v.p.Facts.AffineCoupled }
+
 // linearRay is a ray of the system linearized at a point, and the point; nil where none is found.
 func (v *Solver) linearRay(ctx context.Context, pt *point) (*pieces.Unbounded, []float64) {
 	q := v.model(pt, nil, nil, nil)
-	q.F, q.Coupled, q.Facts.DegreeF = v.p.F, v.p.Coupled, v.p.Facts.DegreeF
+	if v.affineCoupled() {
+		q.F, q.Coupled, q.Facts.DegreeF = v.p.F, v.p.Coupled, v.p.Facts.DegreeF
+	}
 	s, err := kkt.New(q)
 	if err != nil {
 		return nil, nil

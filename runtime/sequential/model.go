@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/internal/each"
 	"bilevelc/internal/extended"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
@@ -55,54 +54,27 @@ func (q *quadratic) valueGrad(dstX, dstY, x, answer []float64) float64 {
 	return value
 }
 
-// follower is the model of g, of which grad_y is the linearization of the follower's: grad + H (y - at) + G (x - at).
-type follower struct {
-	x, y  []float64
-	model *lower
-}
-
-// GradY implements problem.Function.
-func (f *follower) GradY(dst, x, y []float64) {
-	dx, dy := linalg.Minus(x[:len(f.x)], f.x), linalg.Minus(y, f.y)
-	for i := range dst {
-		dst[i] = f.model.grad[i] + f.model.h.RowDot(i, dy) + f.model.g.RowDot(i, dx)
+// around is the model of g at a point, of which grad_y is the linearization of the follower's: grad + H (y - atY) + G (x - atX).
+func (l *lower) around(atX, atY []float64) problem.Joint {
+	return func(dstX, dstY, x, y []float64) (value float64) {
+		dx, dy := linalg.Minus(x[:len(atX)], atX), linalg.Minus(y, atY)
+		for i, d := range dy {
+			h, g := l.h.RowDot(i, dy), l.g.RowDot(i, dx)
+			value += d * (l.grad[i] + h/2 + g)
+			if dstY != nil {
+				dstY[i] = l.grad[i] + h + g
+			}
+		}
+		if dstX != nil {
+			clear(dstX)
+			l.g.AddMulVecT(dstX[:len(atX)], 1, dy)
+		}
+		return value
 	}
 }
 
-// GradX implements problem.Function.
-func (f *follower) GradX(dst, _, y []float64) {
-	clear(dst)
-	f.model.g.AddMulVecT(dst[:len(f.x)], 1, linalg.Minus(y, f.y))
-}
-
-// ValueGrad implements problem.Function.
-func (f *follower) ValueGrad(dstX, dstY, x, y []float64) float64 {
-	f.GradX(dstX, x, y)
-	return f.ValueGradY(dstY, x, y)
-}
-
-// ValueGradY implements problem.Function.
-func (f *follower) ValueGradY(dst, x, y []float64) float64 {
-	f.GradY(dst, x, y)
-	return f.Value(x, y)
-}
-
-// Value implements problem.Function.
-func (f *follower) Value(x, y []float64) float64 {
-	dx, dy := linalg.Minus(x[:len(f.x)], f.x), linalg.Minus(y, f.y)
-	v := each.SumBelow(len(dy), func(i int) float64 {
-		return dy[i] * (f.model.grad[i] + f.model.h.RowDot(i, dy)/2 + f.model.g.RowDot(i, dx))
-	})
-	return v
-}
-
-// Clone implements problem.Function.
-func (f *follower) Clone() problem.Function { return f }
-
 // trust is the region of a subproblem: how far each entry of x may move; nil: anywhere.
-type trust struct {
-	x []float64
-}
+type trust []float64
 
 // elastic are the weights of the violation of each constraint; nil: constraints are kept.
 type elastic []float64
@@ -111,13 +83,14 @@ type elastic []float64
 // minimized within a trust region.
 //
 // With penalties it has further entries of x behind the others: by how much each constraint is violated (an equation: in each direction).
-func (v *Solver) model(pt *point, hess *sparse.CSR, region *trust, penalty elastic) *problem.Problem {
+func (v *Solver) model(pt *point, hess *sparse.CSR, region trust, penalty elastic) *problem.Problem {
 	p := v.p
 	q := *p
-	extra := 0
+	var sides []side
 	if penalty != nil {
-		extra = v.violations()
+		sides = v.sides()
 	}
+	extra := len(sides)
 	q.Dx = p.Dx + extra
 	n := q.Dx + p.Dy + len(p.Duals)
 	shift := func(j int) int { // of an entry of (x, y, duals)
@@ -145,24 +118,19 @@ func (v *Solver) model(pt *point, hess *sparse.CSR, region *trust, penalty elast
 		f.Hess = sparse.FromEntries(n, n, entries)
 	}
 	k := 0
-	for i, kind := range v.kinds {
+	for i := range v.kinds {
 		for j, t := range pt.jac[i] {
 			if t != 0 {
 				f.rows.Append(shift(j), t)
 			}
 		}
-		if extra > 0 {
-			f.rows.Append(p.Dx+k, -1)
+		for ; k < extra && sides[k].of == i; k++ {
+			f.rows.Append(p.Dx+k, -sides[k].sign)
 			f.Lin[p.Dx+k] = penalty[i]
-			if k++; kind == problem.Equal {
-				f.rows.Append(p.Dx+k, 1)
-				f.Lin[p.Dx+k] = penalty[i]
-				k++
-			}
 		}
 		f.rows.EndRow()
 	}
-	q.F, q.G = problem.Joint(f.valueGrad), &follower{pt.x, pt.y, pt.lower}
+	q.F, q.G = problem.Joint(f.valueGrad), pt.lower.around(pt.x, pt.y)
 	rows, set := *p.Rows, *p.X
 	rows.A = wider(p.Rows.A, q.Dx)
 	q.Rows = &rows
@@ -185,18 +153,24 @@ func (v *Solver) model(pt *point, hess *sparse.CSR, region *trust, penalty elast
 	return &q
 }
 
-// violations is the number of entries that say by how much constraints are violated.
-func (v *Solver) violations() (n int) {
-	for _, kind := range v.kinds {
-		if n++; kind == problem.Equal {
-			n++
+// side is what an entry says by how much a constraint is violated in.
+type side struct {
+	of   int // the constraint
+	sign float64
+}
+
+// sides are those of all constraints, of equations both.
+func (v *Solver) sides() (all []side) {
+	for i, kind := range v.kinds {
+		if all = append(all, side{i, 1}); kind == problem.Equal {
+			all = append(all, side{i, -1})
 		}
 	}
-	return n
+	return all
 }
 
 // bounds are those of X within a trust region, and of the violations behind them. Entries that are held at a point stay there; to a bound from which F falls without end of its slope steps go part of the way.
-func (v *Solver) bounds(pt *point, region *trust, extra int) (lo, hi []float64) {
+func (v *Solver) bounds(pt *point, region trust, extra int) (lo, hi []float64) {
 	lo, hi = make([]float64, v.p.Dx+extra), make([]float64, v.p.Dx+extra)
 	for j := range lo {
 		if j >= v.p.Dx {
@@ -205,7 +179,7 @@ func (v *Solver) bounds(pt *point, region *trust, extra int) (lo, hi []float64) 
 		}
 		lo[j], hi[j] = v.p.X.Box(j)
 		if region != nil {
-			lo[j], hi[j] = math.Max(lo[j], math.Min(hi[j], pt.x[j]-region.x[j])), math.Min(hi[j], math.Max(lo[j], pt.x[j]+region.x[j]))
+			lo[j], hi[j] = math.Max(lo[j], math.Min(hi[j], pt.x[j]-region[j])), math.Min(hi[j], math.Max(lo[j], pt.x[j]+region[j]))
 		}
 	}
 	for _, j := range v.p.Held(pt.x) {
@@ -250,13 +224,8 @@ func (v *Solver) start(s *kkt.System, pt *point) []float64 {
 	z := make([]float64, s.N)
 	copy(z, pt.x)
 	if s.Nx > v.p.Dx {
-		k := v.p.Dx
-		for i, kind := range v.kinds {
-			z[k] = math.Max(0, pt.c[i])
-			if k++; kind == problem.Equal {
-				z[k] = math.Max(0, -pt.c[i])
-				k++
-			}
+		for k, side := range v.sides() {
+			z[v.p.Dx+k] = math.Max(0, side.sign*pt.c[side.of])
 		}
 	}
 	copy(s.Y(z), pt.y)

@@ -71,9 +71,7 @@ func (v *Solver) bare(x, y []float64) *point {
 // alone is the follower of the system at a point, without the leader's constraints, and sets the units of x.
 func (v *Solver) alone(pt *point) (_ *kkt.Follower, _ *kkt.System, err error) {
 	defer must.Catch(&err)
-	only := *v
-	only.kinds = nil
-	s := must.Get(only.program(pt, nil, nil, nil))
+	s := must.Get(v.unconstrained().program(pt, nil, nil, nil))
 	v.unit = kkt.Units(pt.x)
 	f, err := kkt.NewFollower(s)
 	return f, s, err
@@ -174,9 +172,7 @@ func (v *Solver) entry(pt *point, j int) float64 {
 
 // sizeRead is the size of the entries that f reads, 1 at least.
 func (v *Solver) sizeRead(pt *point) float64 {
-	size := 1.0
-	size = math.Max(size, each.LargestBelow(len(pt.grad), func(j int) float64 { return math.Abs(v.entry(pt, j)) }))
-	return size
+	return math.Max(1, each.LargestBelow(len(pt.grad), func(j int) float64 { return math.Abs(v.entry(pt, j)) }))
 }
 
 // outside reports that x violates a row of X.
@@ -193,7 +189,6 @@ func (v *Solver) outside(x []float64) bool {
 }
 
 // distance of two points in x, in units of x.
-func (v *Solver) distance(a, b *point) (most float64) {
-	most = math.Max(most, each.LargestBelow(len(a.x), func(j int) float64 { return math.Abs(a.x[j]-b.x[j]) / v.unit[j] }))
-	return most
+func (v *Solver) distance(a, b *point) float64 {
+	return each.LargestBelow(len(a.x), func(j int) float64 { return math.Abs(a.x[j]-b.x[j]) / v.unit[j] })
 }

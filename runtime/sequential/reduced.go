@@ -190,17 +190,8 @@ func (v *Solver) convexPart(pt *point) *sparse.CSR {
 	if v.p.Facts.DegreeF <= 2 && (v.part != nil || v.joined) {
 		return v.part
 	}
-	d, _ := v.gradients(pt, &weights{adjoint: nil, rows: make([]float64, len(v.kinds))})
-	n := len(d.At)
-	column, entries, top := make([]float64, n), []sparse.Entry{}, 0.0
-	classes, held := sparse.NewClasses(n), v.p.Held(pt.x)
-	for j := range n {
-		if slices.Contains(held, j) {
-			continue
-		}
-		if d.Along(column, []int{j}, []float64{1}) != nil {
-			return nil
-		}
+	entries, top, classes := []sparse.Entry{}, 0.0, sparse.NewClasses(len(pt.grad))
+	n, err := v.hessianColumns(pt, &weights{rows: make([]float64, len(v.kinds))}, func(j int, column []float64) {
 		for i, t := range column[:j+1] {
 			if t != 0 {
 				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: t})
@@ -208,8 +199,8 @@ func (v *Solver) convexPart(pt *point) *sparse.CSR {
 				top = math.Max(top, math.Abs(t))
 			}
 		}
-	}
-	if top == 0 || math.IsInf(top, 0) {
+	})
+	if err != nil || top == 0 || math.IsInf(top, 0) {
 		return nil
 	}
 	blocks := classes.Members(n)
@@ -229,13 +220,10 @@ func (v *Solver) convexPart(pt *point) *sparse.CSR {
 				dense.SetSym(i, place[c], v)
 			}
 		}
-		var eigen mat.EigenSym
-		if !eigen.Factorize(dense, true) {
+		values, vectors := linalg.Eigen(dense)
+		if values == nil {
 			return nil
 		}
-		values := eigen.Values(nil)
-		var vectors mat.Dense
-		eigen.VectorsTo(&vectors)
 		for i, r := range block {
 			for j, c := range block {
 				sum := 0.0
@@ -414,17 +402,14 @@ func (b *basis) convexified(r []float64) (out []float64, least float64) {
 		}
 		block := mat.NewSymDense(to-from, nil)
 		block.CopySym(whole.SliceSym(from, to))
-		var eigen mat.EigenSym
-		if !eigen.Factorize(block, true) {
+		values, vectors := linalg.Eigen(block)
+		if values == nil {
 			return make([]float64, n*n), 0
 		}
-		values := eigen.Values(nil)
 		most := math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
 		if values[0] < -tolerance.HalfDigits*most {
 			least = values[0]
 		}
-		var vectors mat.Dense
-		eigen.VectorsTo(&vectors)
 		for k, t := range values {
 			if more := math.Max(math.Abs(t), tolerance.HalfDigits*most) - t; more > 0 {
 				block.SymRankOne(block, more, vectors.ColView(k))

@@ -144,6 +144,13 @@ func New(p *problem.Problem, opts Options) (*Solver, error) {
 	return v, err
 }
 
+// unconstrained is v without the leader's constraints.
+func (v *Solver) unconstrained() *Solver {
+	only := *v
+	only.kinds = nil
+	return &only
+}
+
 // divide tells the followers apart.
 func (v *Solver) divide() {
 	v.followers, v.owner, v.place = v.p.Followers(), make([]int, v.p.Dy), make([]int, v.p.Dy)
@@ -273,8 +280,7 @@ func (v *Solver) second(pt *point, fine bool) (err error) {
 		if pt.lower, err = v.followerAt(pt.x, pt.y, true, fine); err != nil || !v.mayTie() || v.opts.Large {
 			return err
 		}
-		only := *v
-		only.kinds = nil
+		only := v.unconstrained()
 		s := must.Get(only.program(pt, nil, nil, nil))
 		return v.rank(pt, s.SignsAt(only.start(s, pt)).Mult)
 	}

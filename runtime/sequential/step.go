@@ -180,6 +180,9 @@ func (v *Solver) descend(ctx context.Context, st *state) (_ *kkt.Point, err erro
 			}
 		}
 		if far := v.sizeRead(st.pt) / st.from; far > pieces.MostGrowth {
+			if v.violating(st.pt) { // what falls is phi, not f
+				return nil, ErrNoPoint
+			}
 			return nil, &pieces.Endless{Z: slices.Concat(st.pt.x, st.pt.y, st.pt.lambda)}
 		} else if far > tolerance.HalfDigits*pieces.MostGrowth && !st.far {
 			st.far = true

@@ -12,7 +12,6 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/pieces"
-	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tolerance"
 )
 
@@ -32,10 +31,7 @@ type sub struct {
 func (v *Solver) subproblem(ctx context.Context, st *state, from *point, penalty elastic) (_ *sub, err error) {
 	defer must.Catch(&err)
 	pt := st.pt
-	region := &trust{x: make([]float64, len(pt.x))}
-	for j := range region.x {
-		region.x[j] = st.delta * v.unit[j]
-	}
+	region := trust(each.Of(v.unit, func(unit float64) float64 { return st.delta * unit }))
 	hess := st.convex()
 	if st.tied && st.delta < st.first {
 		hess = v.dragged(st)
@@ -62,15 +58,13 @@ func (v *Solver) subproblem(ctx context.Context, st *state, from *point, penalty
 		out.length = math.Max(out.length, math.Abs(out.p.Z[j]-t)/v.unit[j])
 	}
 	if penalty != nil {
-		k := v.p.Dx
-		for i, kind := range v.kinds {
-			left := out.p.Z[k]
-			if k++; kind == problem.Equal {
-				left += out.p.Z[k]
-				k++
-			}
-			out.elastic += penalty[i] * left
-			out.violates = out.violates || left > tolerance.Sign*v.termsOf(pt, i)
+		left := make([]float64, len(v.kinds))
+		for k, side := range v.sides() {
+			left[side.of] += out.p.Z[v.p.Dx+k]
+		}
+		for i, t := range left {
+			out.elastic += penalty[i] * t
+			out.violates = out.violates || t > tolerance.Sign*v.termsOf(pt, i)
 		}
 	}
 	return out, nil

@@ -214,19 +214,11 @@ func (run *Run) admitted(ctx context.Context, x []float64) ([]float64, error) {
 			return nil, err
 		}
 	}
-	program, diagonal := *s.Relaxation, make([]sparse.Entry, s.Nx)
-	program.C = make([]float64, s.N)
-	for j := range diagonal {
-		scale := s.ColScale[j]
-		diagonal[j] = sparse.Entry{Row: j, Col: j, Val: scale * scale}
-		program.C[j] = -scale * x[j]
-	}
-	program.Q = sparse.FromEntries(s.N, s.N, diagonal)
-	nearest := activeset.Once(ctx, &program)
-	if nearest.Status != activeset.Optimal {
+	found := activeset.Once(ctx, nearest(s, x, func(j int) float64 { return s.ColScale[j] * s.ColScale[j] }))
+	if found.Status != activeset.Optimal {
 		return nil, ctx.Err()
 	}
-	return run.inX(s.X(s.Unscaled(nearest.Z)))
+	return run.inX(s.X(s.Unscaled(found.Z)))
 }
 
 // inX is the nearest point of X: minimizers of the relaxation, and what supports them, keep its rows to the tolerances of their solvers only.

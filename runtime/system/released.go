@@ -35,7 +35,7 @@ func (run *Run) released(ctx context.Context) (err error) {
 			distance float64
 		}
 		var edges []edge
-		solver, err := activeset.New(nearest(s, run.Best.Z))
+		solver, err := activeset.New(nearest(s, s.X(run.Best.Z), func(int) float64 { return 1 }))
 		if err != nil {
 			return nil
 		}
@@ -66,14 +66,14 @@ func (run *Run) released(ctx context.Context) (err error) {
 	return nil
 }
 
-// nearest is the program of the relaxation's point whose x is nearest to that of z, in its units.
-func nearest(s *kkt.System, z []float64) *activeset.Program {
-	r := s.Relaxation
-	p := &activeset.Program{N: s.N, C: make([]float64, s.N), A: r.A, Bounds: r.Bounds}
-	square := make([]float64, s.N)
-	for j, t := range s.Scaled(z)[:s.Nx] {
-		p.C[j], square[j] = -t, 1
+// nearest is the program of the relaxation's point whose x is nearest to the given one, squares of distances in its units times weights.
+func nearest(s *kkt.System, x []float64, weight func(j int) float64) *activeset.Program {
+	p, square := *s.Relaxation, make([]float64, s.N)
+	p.C = make([]float64, s.N)
+	for j, t := range x {
+		square[j] = weight(j)
+		p.C[j] = -square[j] * (t / s.ColScale[j])
 	}
 	p.Q = sparse.Diagonal(square)
-	return p
+	return &p
 }

@@ -196,6 +196,15 @@ func (run *Run) firstWhole(ctx context.Context) (err error) {
 	return ctx.Err()
 }
 
+// noWhole says that none of the whole numbers of X is one of the problem.
+type noWhole struct{}
+
+func (noWhole) Error() string {
+	return "none of the whole numbers of X leaves the follower an answer with which the constraints of the upper level hold"
+}
+
+func (noWhole) Unwrap() error { return &qp.EmptySetError{} }
+
 // enumerateSmooth finds the least F over the whole numbers of X where the system is smooth and not linear, and the follower has one answer to each: a local solve with x held finds it. No more than about a second is spent.
 func (run *Run) enumerateSmooth(ctx context.Context) error {
 	looked, spent := int64(0), int64(0)
@@ -214,7 +223,7 @@ func (run *Run) enumerateSmooth(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.As(err, new(*pieces.FollowerError)): // no answer
+		case errors.As(err, new(*pieces.FollowerError)), errors.Is(err, sequential.ErrNoPoint): // no answer, or none that the leader's constraints allow
 		case err != nil:
 			return err
 		case math.IsNaN(point.F) || math.IsInf(point.F, 0):
@@ -230,7 +239,7 @@ func (run *Run) enumerateSmooth(ctx context.Context) error {
 		}
 	}
 	if run.Best == nil {
-		return &qp.EmptySetError{}
+		return noWhole{}
 	}
 	run.local, run.Smooth = best, best
 	run.Global = &document.Global{Proved: true, Bound: document.Number(run.opts.Sign * run.Best.F), Nodes: looked, Within: document.Number(run.gap())}
