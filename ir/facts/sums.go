@@ -73,13 +73,16 @@ func (w *curved) walk(n *expr.Node, below bool) {
 	}
 }
 
-// coefficients are those of the sums, of which one that repeats another is left out: what they change by along the entries of y, of which those move together that no sum reads two of.
+// coefficients are those of the sums, of which one that repeats another, or a multiple of it, is left out; nil where that takes long, or one reads no entry that is not in others of other entries: what they change by along the entries of y, of which those move together that no sum reads two of.
 func (w *curved) coefficients(rows []entry, dx int) *sparse.CSR {
 	read := make([][]int, len(w.alone)) // of each entry of y, the rows that read it
 	for i, r := range rows {
 		for _, j := range r.cols {
 			read[j] = append(read[j], i)
 		}
+	}
+	if !owned(rows, read) {
+		return nil
 	}
 	var groups []map[int]int // of entries of y that move together: of each row that reads one, which
 	for j, of := range read {
@@ -94,6 +97,13 @@ func (w *curved) coefficients(rows []entry, dx int) *sparse.CSR {
 		for _, i := range of {
 			groups[k][i] = j
 		}
+	}
+	work := 0.0
+	for _, n := range expr.Reachable(each.Of(rows, func(r entry) *expr.Node { return r.of })...) {
+		work += float64(n.Shape.Len())
+	}
+	if float64(len(groups))*work > maxWork {
+		return nil
 	}
 	x, y := make([]float64, dx), make([]float64, len(w.alone))
 	values := func() []float64 {
@@ -121,7 +131,7 @@ func (w *curved) coefficients(rows []entry, dx int) *sparse.CSR {
 	}
 	out, known := sparse.Empty(len(w.alone)), map[string]bool{}
 	for i, r := range rows {
-		key := fmt.Sprint(r.cols, each.Of(r.cols, func(j int32) float64 { return found[i][int(j)] }))
+		key := fmt.Sprint(r.cols, each.Of(r.cols, func(j int32) float64 { return found[i][int(j)] / found[i][int(r.cols[0])] }))
 		if known[key] {
 			continue
 		}
@@ -132,4 +142,22 @@ func (w *curved) coefficients(rows []entry, dx int) *sparse.CSR {
 		out.EndRow()
 	}
 	return out
+}
+
+// owned reports that each of the rows reads an entry of y that only rows with the same entries read, given which rows read each entry.
+func owned(rows []entry, read [][]int) bool {
+	same := map[string]int{}
+	class := each.Of(rows, func(r entry) int {
+		key := fmt.Sprint(r.cols)
+		if _, known := same[key]; !known {
+			same[key] = len(same)
+		}
+		return same[key]
+	})
+	own := each.Of(read, func(of []int) bool {
+		return !slices.ContainsFunc(of, func(i int) bool { return class[i] != class[of[0]] })
+	})
+	return !slices.ContainsFunc(rows, func(r entry) bool {
+		return !slices.ContainsFunc(r.cols, func(j int32) bool { return own[j] })
+	})
 }
