@@ -111,3 +111,18 @@ func TestKinksOfNormsAreNamed(t *testing.T) {
 	}
 	t.Errorf("no place: %v", r.Diagnostics)
 }
+
+// A logarithm of a quotient, or of a product, is defined where the factor is positive that is not known to be: to w in a simplex of total 2 the follower answers with y = w + c, c > 0, and the leader wants (1, c, 1): w = (1 - c, 0, 1 - c) has 2c less than the total, which each entry has a third of.
+func TestFollowersInsideQuotients(t *testing.T) {
+	t.Parallel()
+	for trial := range members.SeedsOf(t, 4, 16) {
+		rng := rand.New(rand.NewPCG(trial, 916))
+		c := 0.05 + rng.Float64()
+		g := []string{"kl(y, w + c)", "sum(y .* log((-2 * y) ./ (-2 * w - 2 * c)))", "sum(y .* log(y)) - sum(y .* log(w + c))", "-sum(y .* log((w + c) ./ y))"}[trial%4]
+		text := fmt.Sprintf("model inside\nparam c: real = %g\nupper {\n  var w: vector[3] in simplex(2)\n  minimize sumsq(y - [1, c, 1])\n}\nlower {\n  var y: vector[3]\n  minimize %s - sum(y)\n}\n", c, g)
+		r := solveText(t, text, runtime.Options{Seed: trial})
+		if F := float64(r.Upper.Objective); r.Status != runtime.Solved || math.Abs(F-4*c*c/3) > 1e-7*(1+c*c) {
+			t.Errorf("trial %d: %v (%s), F = %v, truly %v\n%s", trial, r.Status, r.Reason, F, 4*c*c/3, text)
+		}
+	}
+}

@@ -5,13 +5,14 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/each"
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 )
 
 // The lower objective says where it is defined: log(u), sqrt(u) and u^p, p not whole, ask for u >= 0 as a constraint would, and the follower has no answer beyond. Where u is linear in the
-// variables, reads y, and may be below 0, that is laid as rows of the lower level behind the model's own: so y has a place to begin, x has one to end, and proofs have a range. A logarithm keeps off its row, so that
+// variables, or such a factor beside others of one sign, reads y, and may be below 0, that is laid as rows of the lower level behind the model's own: so y has a place to begin, x has one to end, and proofs have a range. A logarithm keeps off its row, so that
 // the row's multiplier is 0.
 
 // domain lays these rows, once all parts of the problem are bound.
@@ -27,12 +28,12 @@ func (r *rows) domain() {
 		if u == nil || u.Deps&expr.DependsY == 0 {
 			continue
 		}
-		f, bad := a.of(u)
-		if bad != nil { // not linear, or data was not supplied
-			continue
-		}
 		if known == nil {
 			known = r.halfspaces()
+		}
+		f := known.signOf(&a, u)
+		if f == nil {
+			continue
 		}
 		text := "domain of " + elab.QuoteSpan(n.Span)
 		if named[text]++; named[text] > 1 {
@@ -61,6 +62,37 @@ func (r *rows) domain() {
 			p.Inside[u] = true
 		}
 	}
+}
+
+// signOf is a linear form with the sign that u has wherever it has a value: u itself, or a factor of it, or a divisor, beside one of which the halfspaces tell the sign. nil where there is none, or data was not supplied.
+func (h *halfspaces) signOf(a *affine, u *expr.Node) *form {
+	if f, bad := a.of(u); bad == nil {
+		return f
+	}
+	if u.Op != expr.Mul && u.Op != expr.Div {
+		return nil
+	}
+	for k, m := range u.Args {
+		f, other := h.signOf(a, m), h.signOf(a, u.Args[1-k])
+		if f == nil || other == nil {
+			continue
+		}
+		f, other = f.broadcast(u.Shape.Len()), other.broadcast(u.Shape.Len())
+		signs := each.Below(other.len(), func(i int) float64 {
+			terms, rest := other.nonzero(i), other.rest(i).val
+			switch {
+			case h.least(terms, rest) >= 0:
+				return 1
+			case h.least(each.Of(terms, func(c coefficient) coefficient { return coefficient{col: c.col, val: -c.val} }), -rest) >= 0:
+				return -1
+			}
+			return 0
+		})
+		if !slices.Contains(signs, 0) {
+			return f.scaled(signs)
+		}
+	}
+	return nil
 }
 
 // inside is the argument of an operation that is defined where this is above 0, or not below; nil of others.
@@ -148,13 +180,17 @@ func (h *halfspaces) empty(terms []coefficient, rest float64) bool {
 	return rest < 0
 }
 
+// least is a number that terms + rest is not below.
+func (h *halfspaces) least(terms []coefficient, rest float64) float64 {
+	for _, c := range terms {
+		rest += math.Min(c.val*h.lo[c.col], c.val*h.hi[c.col])
+	}
+	return rest
+}
+
 // take adds an inequality that does not follow from those that are there, and reports that it did.
 func (h *halfspaces) take(terms []coefficient, rest float64) bool {
-	least := rest
-	for _, c := range terms {
-		least += math.Min(c.val*h.lo[c.col], c.val*h.hi[c.col])
-	}
-	if least >= 0 {
+	if h.least(terms, rest) >= 0 {
 		return false
 	}
 	if len(terms) > 1 {
