@@ -219,3 +219,29 @@ func TestFAtEachWholeXBesideProductsOfAnswers(t *testing.T) {
 		}
 	}
 }
+
+// So is F of a smooth follower without rows: exp(y) + y^2 - uy is least where exp(y) + 2y = u, which bisection solves.
+func TestWholeNumbersOfFreeFollowers(t *testing.T) {
+	t.Parallel()
+	for k := range members.SeedsOf(t, 4, 40) {
+		rng := rand.New(rand.NewPCG(k, 714))
+		most, goal, pay := 2+rng.IntN(5), 6*rng.Float64()-1, 2*rng.NormFloat64()
+		best := math.Inf(1)
+		for u := range most + 1 {
+			lo, hi := -10.0, 10.0
+			for range 80 {
+				if y := (lo + hi) / 2; math.Exp(y)+2*y < float64(u) {
+					lo = y
+				} else {
+					hi = y
+				}
+			}
+			best = math.Min(best, (float64(u)-goal)*(float64(u)-goal)+pay*lo)
+		}
+		text := fmt.Sprintf("model whole\nupper {\n  var u: integer in box(0, %d)\n  minimize (u - %.17g)^2 + %.17g * y\n}\nlower {\n  var y: real\n  minimize exp(y) + y^2 - u * y\n}\n", most, goal, pay)
+		r := solveText(t, text, runtime.Options{Seed: k})
+		if r.Status != runtime.Solved || r.Global == nil || !r.Global.Proved || math.Abs(float64(r.Upper.Objective)-best) > 1e-7*(1+math.Abs(best)) {
+			t.Errorf("member %d: %v (%s), F = %v, truly %v\n%s", k, r.Status, r.Reason, r.Upper.Objective, best, text)
+		}
+	}
+}

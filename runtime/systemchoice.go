@@ -152,7 +152,7 @@ func (p *Problem) whyNot(opts Options) string {
 	if why != "" {
 		return why
 	}
-	if n := q.Numeric; !linear && p.ties == nil && !n.HasInequalities() && n.Coupled == nil && len(n.Facts.Steep) == 0 && (!q.small() || q.newton()) {
+	if n := q.Numeric; !linear && p.ties == nil && n.Integer == nil && !n.HasInequalities() && n.Coupled == nil && len(n.Facts.Steep) == 0 && (!q.small() || q.newton()) {
 		return "F is smooth, as the follower has no inequalities, so that there is nothing for an active-set method to find"
 	}
 	if !system.TooLarge(q.Numeric, linear) || system.EachPart(q.Numeric) {
