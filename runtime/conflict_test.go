@@ -52,6 +52,8 @@ func TestFailuresThatAreNoContradiction(t *testing.T) {
 				"half: sum(x) == ", "no whole numbers", "feasible y"},
 			{fmt.Sprintf("model none\nsolve { ties = optimistic }\nupper {\n  %s\n  maximize dual(a) - x[1]\n}\nlower {\n  var y: real\n  minimize %g * y\n  subject to\n    a: y >= x[1]\n    b: y <= x[1]\n}\n", bounded, slope),
 				"dual(a) - x[1]", "without bound", "bound the upper variables"},
+			{fmt.Sprintf("model none\nsolve { ties = optimistic }\nupper {\n  var x: real in nonneg\n  maximize dual(a) - x\n}\nlower {\n  var y: real\n  minimize %g * y\n  subject to\n    a: y >= x\n    b: y <= x\n}\n", slope),
+				"dual(a) - x", "without bound", "bound the upper variables"},
 		} {
 			r := solveText(t, c.text, runtime.Options{Seed: trial})
 			if len(r.Diagnostics) != 1 {

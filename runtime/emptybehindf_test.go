@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"bilevelc/internal/members"
+	"bilevelc/lang/diag"
 	"bilevelc/runtime"
+	"bilevelc/runtime/certify"
 )
 
 // That nothing is feasible is found whatever f is: a search with an f that is not convex would split the directions along which it curves down, which takes no end where there is no point. Truth is the same problem without f, by a proof that
@@ -110,5 +112,40 @@ func TestNoPointBehindCurvedF(t *testing.T) {
 		} else if report, err := p.VerifyProof(result, "proof", &proof); err != nil || !report.OK() {
 			t.Errorf("member %d: %v, %v\n%s", member, err, report, text)
 		}
+	}
+}
+
+// A follower without a feasible y is said to be that beside a kink in g whose hidden variable has a range of its own, not to have a kink that g does not rise with: 0 <= y <= -a.
+func TestNoAnswerBesideKinks(t *testing.T) {
+	t.Parallel()
+	for member := range members.Seeds(t, 6) {
+		rng := rand.New(rand.NewPCG(member, 715))
+		a, b := 0.1+2*rng.Float64(), 2*rng.NormFloat64()
+		for _, kink := range []string{"max(0, y + %g)^2", "abs(y - %g)"} {
+			text := fmt.Sprintf("model empty\nupper {\n  var x: real in box(0, 1)\n  minimize x + y\n}\nlower {\n  var y: real in nonneg\n  minimize (y - x)^2 + 0.5 * "+kink+"\n  subject to\n    impossible: y <= %g - x\n}\n", b, -a)
+			if r := solveText(t, text, runtime.Options{Seed: member}); r.Status != runtime.Infeasible || len(r.Diagnostics) != 1 || r.Diagnostics[0].Code != diag.RunInfeasible {
+				t.Errorf("member %d: %v (%s)\n%s", member, r.Status, r.Reason, text)
+			}
+		}
+	}
+}
+
+// A proof that stands on f = 0 bounds no other f: that of a program whose f is 0 is refused for the same one with a cubic f, which is less there.
+func TestNoBoundWithoutF(t *testing.T) {
+	bind := func(f string) *runtime.Problem {
+		return bindText(t, "model forged\nupper {\n  var x: real in box(-1, 1)\n  minimize "+f+"\n  subject to\n    (y + x)^2 <= 3\n}\nlower {\n  var y: real in box(-1, 5)\n  minimize (y - x)^2\n}\n")
+	}
+	p, cubic := bind("0 * x"), bind("x^3 + y")
+	r, err := p.Solve(t.Context(), runtime.Options{})
+	var proof bytes.Buffer
+	if err != nil || r.WriteProof(t.Context(), &proof) != nil {
+		t.Fatal(err, r.Status, r.Global)
+	}
+	if _, err := certify.VerifyTree(p.Numeric, bytes.NewReader(proof.Bytes()), p.Digest()); err != nil {
+		t.Fatal(err)
+	}
+	forged := bytes.ReplaceAll(proof.Bytes(), []byte(p.Digest()), []byte(cubic.Digest()))
+	if shown, err := certify.VerifyTree(cubic.Numeric, bytes.NewReader(forged), cubic.Digest()); err == nil {
+		t.Errorf("F >= %v is taken for shown, and is -2 at x = -1", shown.Bound)
 	}
 }

@@ -37,10 +37,10 @@ func (p *Problem) explainFailure(r *Result, err error) {
 			r.Diagnostics.Errorf(diag.RunUnbounded, level.Span, "%s", r.Reason)
 		} else {
 			d := r.Diagnostics.Errorf(diag.RunUnbounded, p.IR.Upper.Span, "%s", r.Reason)
-			if ends := append(slices.Clone(p.IR.X.Lo), p.IR.X.Hi...); slices.ContainsFunc(ends, func(v float64) bool { return math.IsInf(v, 0) }) {
+			if ray := r.Certificate.Ray; ray == nil || slices.ContainsFunc(ray.X, func(v float64) bool { return v != 0 }) {
 				d.Fix = "bound the upper variables: var x: real in box(lo, hi), or constraints under `subject to`"
 			} else {
-				d.Detail = "the upper variables are bounded: F moves on with answers or multipliers of the follower between which it has no preference"
+				d.Detail = "at this x F moves on with answers or multipliers of the follower between which it has no preference: no bounds of x end that"
 			}
 		}
 	case NumericalFailure:
@@ -147,10 +147,10 @@ func (p *Problem) linearRows() (q *qp.Problem, rows []ir.Row) {
 	return q, rows
 }
 
-// contradiction reports that linear constraints of both levels and bounds of x contradict each other for every (x, y): no x satisfies them, whatever the follower answers.
-func (p *Problem) contradiction() bool {
+// contradiction is qp.Infeasible where linear constraints of both levels and bounds of x contradict each other for every (x, y): no x satisfies them, whatever the follower answers. Where it is qp.Solved a point satisfies them all.
+func (p *Problem) contradiction() qp.Status {
 	q, _ := p.linearRows()
-	return qp.Solve(q, &qp.Workspace{}).Status == qp.Infeasible
+	return qp.Solve(q, &qp.Workspace{}).Status
 }
 
 // infeasible finds constraints of both levels and bounds of x that contradict each other for every (x, y), by a Farkas vector of all that are linear.

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/qp"
 	"bilevelc/runtime/system"
 	"bilevelc/runtime/tolerance"
 	"bilevelc/runtime/tree"
@@ -147,7 +148,7 @@ func (c *claims) global(proof *proofText) {
 // contradiction is the report on a result that claims that there is no point where linear constraints of both levels contradict each other, which needs
 // no proof; nil where they do not.
 func (c *claims) contradiction() *certify.Report {
-	if c.r.Status != Infeasible || !c.p.contradiction() {
+	if c.r.Status != Infeasible || c.p.contradiction() != qp.Infeasible {
 		return nil
 	}
 	c.pointless()

@@ -13,6 +13,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
+	"bilevelc/runtime/qp"
 	"bilevelc/runtime/status"
 	"bilevelc/runtime/system"
 )
@@ -188,7 +189,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (_ *Result, err error
 		r.Phases.Certify = watch.lap()
 		r.Time = r.Phases.Total()
 	}()
-	if best.Best == nil || coupled != nil && coupled.unmet != nil && p.contradiction() {
+	if best.Best == nil || coupled != nil && coupled.unmet != nil && p.contradiction() == qp.Infeasible {
 		if best.Best != nil {
 			r.Status = Infeasible
 		}

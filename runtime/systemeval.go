@@ -104,7 +104,11 @@ func (e *systemPoint) at(ctx context.Context, x []float64) (*systemAnswer, error
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case err == nil && end == nil:
-			return nil, &oracle.LowerError{Upper: true, Reason: "f has no end over the follower's answers and multipliers there"}
+			reason := "f has no end over the follower's answers and multipliers there"
+			if e.p.tieRule() == document.Pessimistic {
+				reason += ", the worst of which counts: F is infinite"
+			}
+			return nil, &oracle.LowerError{Upper: true, Reason: reason}
 		case end != nil:
 			z = end
 		}

@@ -14,6 +14,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/named"
+	"bilevelc/runtime/qp"
 )
 
 // Digest identifies the model's text and the data it was bound to.
@@ -82,8 +83,11 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (_ *certify.Report, er
 				return shown, nil
 			}
 			how := ""
+			if r.Status == Infeasible && p.contradiction() == qp.Solved {
+				how = "; linear constraints of both levels do not contradict each other"
+			}
 			if r.Status == Infeasible && r.Global != nil && math.IsInf(float64(r.Global.Bound), 0) {
-				how = "; a proof that a run writes (--proof) can be verified"
+				how += "; a proof that a run writes (--proof) can be verified"
 			}
 			return nil, &NoPointError{fmt.Sprintf("the result holds no point to verify: %s (%s)%s", r.Status, r.Reason, how)}
 		}

@@ -139,8 +139,8 @@ func visitRow(m *sparse.CSR, i int, sign float64, visit func(j int, coef float64
 const tightenRounds = 8
 
 // tighten applies rows sum_j coef_j z_j <= rest (or =) to a box until it
-// stops shrinking. Where the rows contradict the box it returns the box as it
-// was: an empty set is reported by the run, with a witness.
+// stops shrinking. What contradicts the box is left out: an empty set is reported
+// by the run, with a witness.
 func tighten(box []Interval, rows int, row func(i int, visit func(j int, coef float64)) (rest float64, equal bool)) []Interval {
 	z := append([]Interval(nil), box...)
 	var cols []int
@@ -160,9 +160,6 @@ func tighten(box []Interval, rows int, row func(i int, visit func(j int, coef fl
 				floats.Scale(-1, coefs)
 				changed = tightenRow(z, cols, coefs, -rest, terms) || changed
 			}
-		}
-		if slices.ContainsFunc(z, func(e Interval) bool { return e.Lo > e.Hi }) {
-			return box
 		}
 		if !changed {
 			break
@@ -200,10 +197,11 @@ func tightenRow(z []Interval, cols []int, coefs []float64, rest float64, terms [
 		}
 		most := directed.AddUp(rest, -others)
 		before := z[j]
-		if coefs[k] > 0 {
-			z[j].Hi = min(z[j].Hi, directed.DivUp(most, coefs[k]))
-		} else {
-			z[j].Lo = max(z[j].Lo, directed.DivDown(most, coefs[k]))
+		if hi := directed.DivUp(most, coefs[k]); coefs[k] > 0 && hi >= z[j].Lo {
+			z[j].Hi = min(z[j].Hi, hi)
+		}
+		if lo := directed.DivDown(most, coefs[k]); coefs[k] < 0 && lo <= z[j].Hi {
+			z[j].Lo = max(z[j].Lo, lo)
 		}
 		if z[j].Hi == 0 {
 			z[j].Hi = 0 // no negative zero in messages
