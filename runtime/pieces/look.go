@@ -145,11 +145,11 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point, warm *activeset.Basis) 
 	return out, nil
 }
 
-// downhill offers branches of the follower's answers a little way from p to take, until it takes one or there are as many as tolerance.Draws: each next way leads to the x within bounds, whose objective is left to it, that the shortest mean of
-// the gradients of F so far lowers most (an aggregate of subgradients, Kiwiel 1985). A way is as much longer than what counts as 0 as it is shorter than that to the bounds.
+// downhill offers branches that the follower's answers take from p on to take, until it takes one, or a way comes again, or there are as many ways as tolerance.Draws: each next way leads to the x within bounds, whose objective is left to it,
+// that the shortest mean of the gradients of F so far lowers most (an aggregate of subgradients, Kiwiel 1985).
 func (v *Solver) downhill(ctx context.Context, p *kkt.Point, within *activeset.Bounds, take func(branch []kkt.Fix) (bool, error)) error {
 	s, branch := v.s, p.Branch
-	f, mean := make([]float64, s.N), []float64(nil)
+	f, mean, way := make([]float64, s.N), []float64(nil), []float64(nil)
 	s.Gradient(f, p.Z)
 	for range tolerance.Draws {
 		m, err := v.Product(ctx, p, branch, f)
@@ -169,19 +169,16 @@ func (v *Solver) downhill(ctx context.Context, p *kkt.Point, within *activeset.B
 		if err != nil || sol.Status != activeset.Optimal {
 			return err
 		}
-		x, to := slices.Clone(s.X(p.Z)), s.X(s.Unscaled(sol.Z))
-		for j := range x {
-			x[j] += math.Sqrt(tolerance.Sign) * (to[j] - x[j])
+		dx := linalg.Minus(s.X(s.Unscaled(sol.Z)), s.X(p.Z))
+		if slices.Equal(dx, way) {
+			return nil
 		}
-		near, status := v.follower.Solve(ctx, x)
-		if status != activeset.Optimal {
-			return context.Cause(ctx)
+		way = dx
+		slope, err := v.slopeFrom(ctx, p, dx, 1)
+		if err != nil || slope == nil {
+			return err
 		}
-		branch = slices.Clone(p.Branch)
-		sides, _ := s.BranchAt(near)
-		for _, k := range p.Biactive {
-			branch[k] = sides[k]
-		}
+		branch = slope.Branch
 		if taken, err := take(branch); taken || err != nil {
 			return err
 		}
