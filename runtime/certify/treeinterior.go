@@ -70,11 +70,27 @@ type interiorMap struct {
 	networkOf   map[int]int // of rows
 	shareOf     map[int]float64
 	multipliers bool
+	on          *mapRange // where the map is stated alone; nil: over all of x
+}
+
+// mapRange is a range of an entry of x, from which on a map has its slopes.
+type mapRange struct {
+	entry int
+	from  float64
+	in    interval
+}
+
+// box is the range of entry c of x, and origin from where the map's slopes are.
+func (m *interiorMap) box(c int) (box interval, origin float64) {
+	if m.on != nil && c == m.on.entry {
+		return m.on.in, m.on.from
+	}
+	return m.t.box(c), 0
 }
 
 func (t *treeModel) readInterior(in *treeInterior) *interiorMap {
 	must.Be(in.Answer >= 0 && in.Answer < t.ny, "no such entry of y")
-	m := &interiorMap{t: t, bt: t.p.Rows.B.T(), curved: true, value: map[int]interval{}, slack: map[int]interval{}, moved: map[int]float64{}, vanishes: map[int]bool{}, multipliers: in.Multipliers != nil}
+	m := &interiorMap{t: t, bt: t.p.Rows.B.T(), curved: true, multipliers: in.Multipliers != nil}
 	m.y, m.rows = t.part(in.Answer)
 	read := func(v *sparseVector, in []int, n int) []float64 {
 		out := v.dense("interior", n)
@@ -109,7 +125,8 @@ func (m *interiorMap) over(at []float64, by [][]float64, k int) interval {
 	out := point(at[k])
 	for c, slope := range by {
 		if slope != nil {
-			out = out.add(point(slope[k]).mul(m.t.box(c)))
+			box, origin := m.box(c)
+			out = out.add(point(slope[k]).mul(box.sub(point(origin))))
 		}
 	}
 	return out
@@ -134,7 +151,8 @@ func (m *interiorMap) along(j int, less bool) interval {
 	}
 	d := of(t.linearG[j], m.at, m.mu)
 	for c := range t.nx {
-		d = d.add(of(t.g[c][j], m.by[c], m.muBy[c]).mul(t.box(c)))
+		box, origin := m.box(c)
+		d = d.add(point(t.g[c][j]).mul(point(origin))).add(of(t.g[c][j], m.by[c], m.muBy[c]).mul(box.sub(point(origin))))
 	}
 	for _, k := range m.y { // in order: sums are the same each time
 		if by := m.moved[k]; by > 0 {
@@ -144,10 +162,9 @@ func (m *interiorMap) along(j int, less bool) interval {
 	return d
 }
 
-// measure finds the ranges of the map and of its slacks, and the networks of multipliers that these leave without a bound.
-func (m *interiorMap) measure() {
-	t := m.t
-	m.within = map[int]bool{}
+// ranges finds those of the map and of its slacks.
+func (m *interiorMap) ranges() {
+	m.value, m.slack, m.moved, m.vanishes, m.within = map[int]interval{}, map[int]interval{}, map[int]float64{}, map[int]bool{}, map[int]bool{}
 	for _, i := range m.rows {
 		m.slack[i] = m.slackOf(i)
 	}
@@ -158,6 +175,12 @@ func (m *interiorMap) measure() {
 	for _, i := range m.rows {
 		m.within[i] = m.slack[i].lo > tolerance.HalfDigits*m.terms(i)
 	}
+}
+
+// measure finds ranges, and the networks of multipliers that these leave without a bound.
+func (m *interiorMap) measure() {
+	t := m.t
+	m.ranges()
 	m.networks = t.networks(m.y, m.rows, func(i int) bool { return m.within[i] || !math.IsInf(t.hi[t.nx+t.ny+i], 1) })
 	m.networkOf, m.shareOf = map[int]int{}, map[int]float64{}
 	for k, net := range m.networks {
@@ -172,13 +195,15 @@ func (m *interiorMap) terms(i int) float64 {
 	t := m.t
 	sum := math.Abs(t.p.Rows.Rhs[i])
 	for c, v := range t.p.Rows.A.Entries(i) {
-		sum += point(v).mul(t.box(c)).size()
+		box, _ := m.box(c)
+		sum += point(v).mul(box).size()
 	}
 	for j, v := range t.p.Rows.B.Entries(i) {
 		sum += math.Abs(v * m.at[j])
 		for c, slope := range m.by {
 			if slope != nil {
-				sum += math.Abs(v) * point(slope[j]).mul(t.box(c)).size()
+				box, origin := m.box(c)
+				sum += math.Abs(v) * point(slope[j]).mul(box.sub(point(origin))).size()
 			}
 		}
 	}
@@ -372,7 +397,11 @@ func (m *interiorMap) slackOf(i int) interval {
 		if a == 0 && slope == nil {
 			continue
 		}
-		v, box := rat(-a), t.box(c)
+		v := rat(-a)
+		box, origin := m.box(c)
+		for _, end := range [2]*big.Rat{lo, hi} {
+			end.Add(end, new(big.Rat).Mul(v, rat(origin)))
+		}
 		if slope != nil {
 			v.Add(v, times(slope))
 		}
@@ -384,8 +413,10 @@ func (m *interiorMap) slackOf(i int) interval {
 		case v.Sign() < 0:
 			box = interval{box.hi, box.lo}
 		}
-		lo.Add(lo, new(big.Rat).Mul(v, rat(box.lo)))
-		hi.Add(hi, new(big.Rat).Mul(v, rat(box.hi)))
+		for end, x := range map[*big.Rat]float64{lo: box.lo, hi: box.hi} {
+			by := new(big.Rat).Sub(rat(x), rat(origin))
+			end.Add(end, by.Mul(by, v))
+		}
 	}
 	return interval{enclosure(lo).lo, enclosure(hi).hi}
 }

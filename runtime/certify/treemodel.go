@@ -55,6 +55,7 @@ type treeModel struct {
 	between map[int]interval // what constraints of single entries of x say of these (alone)
 	parts   [][]int          // of the lower level: entries of y, and rows behind all of these
 	partOf  []int            // the part of each
+	ways    []*treeWay       // of segments
 }
 
 // treeSquare is a multiple of the square of w = v'z that a proof adds to f, or to a constraint of the leader, and takes away again as the secant over the range of w.
@@ -179,7 +180,7 @@ func (t *treeModel) of(a *treeAdded) *treeModel {
 	out.sides, out.dual = map[treeSide]*treeObjective{}, a.dual
 	lo, hi := everywhere(out.n - t.base)
 	out.lo, out.hi = slices.Concat(t.lo, lo), slices.Concat(t.hi, hi)
-	for _, add := range []func(*treeAdded){out.addInterior, out.addProducts, out.addSlopes, out.addChoices, out.addStrong, out.duality, out.takeProducts, out.addSquares} {
+	for _, add := range []func(*treeAdded){out.addInterior, out.addSegments, out.addProducts, out.addSlopes, out.addChoices, out.addStrong, out.duality, out.takeProducts, out.addSquares} {
 		add(a)
 	}
 	out.noteRows()

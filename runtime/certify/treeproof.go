@@ -13,6 +13,7 @@ import (
 
 	"bilevelc/internal/must"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/tolerance"
 )
 
 // TreeReport is what a proof of a global bound was found to show.
@@ -57,6 +58,10 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //
 //	{"interior": {"answer": j, "at": {..}, "by": [{"entry": c, "of": {..}}], "curvature": {..}, "squares": {..}, "multipliers": {..}, "slopes": [{"entry": c, "of": {..}}]}}
 //
+// So may lines for segments, answers of parts of the lower level along an entry of x (treeSegment):
+//
+//	{"segment": {"answer": j, "entry": c, "from": a, "to": b, "at": {..}, "by": {..}, "multipliers": {..}, "slopes": {..}, "curvature": {..}, "squares": {..}}}
+//
 // So may lines for choices, equations of the lower level with options for which f has columns as products:
 //
 //	{"choice": {"row": i}}
@@ -85,6 +90,7 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //	{"range": {..}}         before what is to come of a node, where the slope of strong duality is on it (treeRange)
 //	{"bound": {..}}         a leaf, with weights that bound f there
 //	{"empty": {..}}         a leaf, with weights that show that it has no point
+//	{"followed": true}      a leaf on which segments show all that f reads of the follower
 //
 // A leaf may have multiples of the leader's quadratic constraints beside f ("curved"), >= 0 but of equations.
 //
@@ -218,6 +224,8 @@ func (v *treeVerification) add(next *treeLine) {
 	switch {
 	case next.Interior != nil:
 		listed(&a.interiors, next.Interior, p.Dy, "interiors than entries of y")
+	case next.Segment != nil:
+		listed(&a.segments, next.Segment, tolerance.MostNumbers/(p.Dy+p.Rows.Len()), "segments than can be kept")
 	case next.Choice != nil:
 		listed(&a.choices, next.Choice, p.Rows.Len(), "choices than rows")
 	case next.Dual != nil:
@@ -278,6 +286,7 @@ type treeAdded struct {
 	part      *treePart // nil: all of f
 	duality   bool
 	interiors []treeInterior
+	segments  []treeSegment
 	choices   []treeChoice
 	squares   []treeSquare
 	dual      []treeSide
@@ -331,13 +340,19 @@ func (v *treeVerification) take(next *treeLine) {
 		r := &l.along[k]
 		v.enter(func() { l.narrow(&r.lo, &r.hi, interval{-inf, at}) }, func() { l.narrow(&r.lo, &r.hi, interval{at, inf}) })
 	case next.Bound != nil:
+		must.Be(v.model.known, "f is not quadratic")
 		if !v.convex {
 			l.t.convexity(l.t.plain, l.t.lo, l.t.hi)
 			v.convex = true
 		}
-		v.end(next.Bound, false, &v.report.Leaves)
+		l.load(next.Bound, false)
+		v.end(l.bound(), &v.report.Leaves)
+	case next.Followed:
+		must.Be(v.model.known, "f is not quadratic")
+		v.end(l.followed(), &v.report.Leaves)
 	default:
-		v.end(next.Empty, true, &v.report.Empty)
+		l.load(next.Empty, true)
+		v.end(l.bound(), &v.report.Empty)
 	}
 }
 
@@ -355,11 +370,8 @@ func (v *treeVerification) enter(first, second func()) {
 	first()
 }
 
-// end evaluates a leaf, of which there is one more, and goes on to the next child that is not read.
-func (v *treeVerification) end(w *treeWeights, empty bool, leaves *int64) {
-	must.Be(empty || v.model.known, "f is not quadratic")
-	v.leaf.load(w, empty)
-	bound := v.leaf.bound()
+// end takes the bound of a leaf, of which there is one more, and goes on to the next child that is not read.
+func (v *treeVerification) end(bound float64, leaves *int64) {
 	must.Be(bound >= v.least, "a leaf shows %v, not %v", bound, v.least)
 	v.shown = math.Min(v.shown, bound)
 	*leaves++
@@ -433,20 +445,22 @@ func decode(line []byte, into any) error {
 
 // treeLine is one object of the tree.
 type treeLine struct {
-	Pair   *int         `json:"pair"`
-	Option *int         `json:"option"`
-	Entry  *int         `json:"entry"`
-	Along  *int         `json:"along"`
-	Range  *treeRange   `json:"range"`
-	At     *float64     `json:"at"`
-	Bound  *treeWeights `json:"bound"`
-	Empty  *treeWeights `json:"empty"`
+	Pair     *int         `json:"pair"`
+	Option   *int         `json:"option"`
+	Entry    *int         `json:"entry"`
+	Along    *int         `json:"along"`
+	Range    *treeRange   `json:"range"`
+	At       *float64     `json:"at"`
+	Bound    *treeWeights `json:"bound"`
+	Empty    *treeWeights `json:"empty"`
+	Followed bool         `json:"followed"`
 	// Lines before a tree.
 	Part     *treePart        `json:"part"`
 	Choice   *treeChoice      `json:"choice"`
 	Concave  *treeSquare      `json:"concave"`
 	Dual     *treeSide        `json:"dual"`
 	Interior *treeInterior    `json:"interior"`
+	Segment  *treeSegment     `json:"segment"`
 	Product  *treeProduct     `json:"product"`
 	Slope    *treeCoefficient `json:"slope"`
 	Strong   *treeStrong      `json:"strong"`
@@ -454,12 +468,12 @@ type treeLine struct {
 
 // adds reports whether it is a line before a tree, other than one of a part.
 func (l *treeLine) adds() bool {
-	return l.Interior != nil || l.Choice != nil || l.Concave != nil || l.Dual != nil || l.Product != nil || l.Slope != nil || l.Strong != nil
+	return l.Interior != nil || l.Segment != nil || l.Choice != nil || l.Concave != nil || l.Dual != nil || l.Product != nil || l.Slope != nil || l.Strong != nil
 }
 
 // count is how many things the line says.
 func (l *treeLine) count() (n int) {
-	for _, is := range [...]bool{l.Pair != nil, l.Option != nil, l.Choice != nil, l.Entry != nil, l.Along != nil, l.Bound != nil, l.Empty != nil, l.Part != nil, l.Interior != nil, l.Concave != nil, l.Dual != nil, l.Product != nil, l.Slope != nil, l.Strong != nil, l.Range != nil} {
+	for _, is := range [...]bool{l.Pair != nil, l.Option != nil, l.Choice != nil, l.Entry != nil, l.Along != nil, l.Bound != nil, l.Empty != nil, l.Part != nil, l.Interior != nil, l.Segment != nil, l.Followed, l.Concave != nil, l.Dual != nil, l.Product != nil, l.Slope != nil, l.Strong != nil, l.Range != nil} {
 		if is {
 			n++
 		}

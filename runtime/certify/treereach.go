@@ -127,7 +127,11 @@ func (m *interiorMap) correct() {
 		exact = exact && m.slack[i].lo >= 0 && (!m.vanishes[i] || m.slack[i].zero())
 	}
 	for _, i := range m.rows {
-		if m.vanishes[i] || m.slack[i].zero() || !exact && m.slack[i].size() <= tolerance.HalfDigits*m.terms(i) {
+		onEdge := !exact
+		if m.on != nil { // what its multiplier weighs is to be 0, and what is not to be less than 0 may be moved by rounding
+			onEdge = m.slack[i].lo < tolerance.Eliminated*m.terms(i) || m.over(m.mu, m.muBy, i).hi > 0
+		}
+		if m.vanishes[i] || m.slack[i].zero() || onEdge && m.slack[i].size() <= tolerance.HalfDigits*m.terms(i) {
 			held = append(held, i)
 		}
 	}

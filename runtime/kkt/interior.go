@@ -431,3 +431,9 @@ func (l *limiter) definite(p Block, unit []float64, by float64) []float64 {
 	floats.Scale(least, out)
 	return out
 }
+
+// StrongConvexity is m > 0, one for each entry of y of a block, and squares >= 0, one for each of its rows, such that v'Hv + sum of squares_i (B_i v)^2 >= sum of m_j v_j^2, squares of equations alone (nil: none are needed): answers of a block that
+// has them are unique. nil where none are known.
+func (s *System) StrongConvexity(p Block) (least, squares []float64) {
+	return (&limiter{s: s}).curvature(p, each.Of(p.Rows, func(i int) bool { return s.P.Rows.Kind[i] == problem.Equal }))
+}

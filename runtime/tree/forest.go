@@ -74,7 +74,7 @@ func (f *forest) begin(ctx context.Context) bool {
 		p := s.newPlunger()
 		plunges[n] = p
 		for _, given := range f.opts.Incumbents {
-			if given == nil || len(given.Branch) != len(f.sys.Pairs) || len(given.Z) != f.sys.N || !p.allFixed(given.Branch) {
+			if s.path != nil || given == nil || len(given.Branch) != len(f.sys.Pairs) || len(given.Z) != f.sys.N || !p.allFixed(given.Branch) {
 				continue
 			}
 			z, fix := make([]float64, s.sys.N), make([]kkt.Fix, len(s.sys.Pairs))

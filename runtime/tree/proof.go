@@ -45,7 +45,7 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 	if what.Digest != "" {
 		head["model"], head["digest"] = what.Model, what.Digest
 	}
-	if len(f.parts) == 1 && f.parts[0].sys.Objective.Weights != nil {
+	if len(f.parts) == 1 && f.parts[0].duality() {
 		head["duality"] = true
 	}
 	lines := lineWriter{out, what.Accepts}
@@ -59,7 +59,7 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 		pw.p.thorough, pw.p.enough = true, pw.claim
 		if len(f.parts) > 1 {
 			of := map[string]any{"columns": s.part.Cols}
-			if s.sys.Objective.Weights != nil {
+			if s.duality() {
 				of["duality"] = true
 			}
 			pw.line(map[string]any{"part": of})
@@ -68,6 +68,9 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 	}
 	return out.Flush()
 }
+
+// duality reports that bounds are those of f with its products cancelled by strong duality.
+func (s *search) duality() bool { return s.path == nil && s.sys.Objective.Weights != nil }
 
 // claims are what the trees are to show of their parts, for a bound of the sum; -Inf is nothing.
 func (f *forest) claims(bound float64) []float64 {
@@ -96,6 +99,10 @@ func (f *forest) claims(bound float64) []float64 {
 func (pw *proofWriter) tree(ctx context.Context) {
 	s, sys, claim := pw.s, pw.s.sys, pw.claim
 	pw.interiors(ctx)
+	if s.path != nil {
+		pw.path()
+		return
+	}
 	if c := s.concave; c != nil {
 		for k, v := range c.V {
 			var of *entries
@@ -224,17 +231,19 @@ func (pw *proofWriter) ranged(n *node, r narrowed) {
 	pw.line(map[string]any{"range": map[string]any{"slope": r.k, side: r.value, "by": pw.weights(n, nil, row, bound, nil)}})
 }
 
+// over are the values, which are not zero, at their numbers.
+func over(numbers []int, vals []float64) (of *entries) {
+	for k, v := range vals {
+		of = of.add(numbers[k], v)
+	}
+	return of
+}
+
 // interiors writes what bounds multipliers and y: reduced costs of columns with an end may be off by rounding.
 func (pw *proofWriter) interiors(ctx context.Context) {
 	all, _, err := pw.s.sys.Interiors(ctx)
 	must.Do(err)
 	for _, in := range all {
-		over := func(numbers []int, vals []float64) (of *entries) {
-			for k, v := range vals {
-				of = of.add(numbers[k], v)
-			}
-			return of
-		}
 		y, rows := each.Of(in.Y, pw.answer), each.Of(in.Rows, pw.row)
 		slopes := func(numbers, entry []int, vals func(k int) []float64) (by []map[string]any) {
 			for k, c := range entry {

@@ -33,6 +33,7 @@ type search struct {
 	whole      []int     // integer entries of x
 	strong     bool      // a relaxation has strong duality, with the products and slopes that it asks for
 	plain      bool      // there is time for one relaxation alone
+	path       *path     // that decides it; nil for none
 	smallParts []*smallPart
 	shared     []int // entries of x, not integer, that several of these read
 	split      []int // entries of x that are branched on: these, and others, not integer, that have slopes
@@ -79,6 +80,15 @@ func newSearch(ctx context.Context, part kkt.Part, long lengths, opts Options, k
 	s.scaled.Hess, s.scaled.Lin = sys.ScaledObjective(s.quad)
 	prog.C = s.scaled.Lin
 	s.prog, s.curved = &prog, newCurved(sys)
+	if kept == nil && opts.Held == nil || kept != nil && kept.Path {
+		switch p := newPath(ctx, sys); {
+		case p != nil:
+			s.takePath(p)
+			return s, "", nil
+		case kept != nil:
+			return nil, "", errNotThis
+		}
+	}
 	s.findChoices()
 	s.findProducts()
 	s.enclose(ctx)
@@ -296,8 +306,11 @@ func (s *search) small(c *candidate) bool {
 	return math.IsNaN(s.rest) && math.Abs(c.f) > open && s.gap*math.Abs(c.f) < open
 }
 
-// leaves is what relaxations leave open next to the terms of f at a point; where none is known, or f is 0 there as GapScale has it, next to those that it has.
+// leaves is what relaxations leave open next to the terms of f at a point; where none is known, or f is 0 there as GapScale has it, next to those that it has. A path leaves half of the digits: how far answers may be from it is as the root of rounding.
 func (s *search) leaves(c *candidate) float64 {
+	if s.path != nil {
+		return tolerance.HalfDigits * s.terms(c)
+	}
 	if c == nil {
 		return tolerance.Sign * s.sizes(make([]float64, s.sys.N))
 	}
