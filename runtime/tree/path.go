@@ -225,12 +225,17 @@ func (p *path) within(from, to []float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// takePath ends the search with what the path shows.
-func (s *search) takePath(p *path) {
+// takePath ends the search with what the path shows; it reports false where that leaves more open than the gap, beside large terms of f.
+func (s *search) takePath(p *path) bool {
 	fix, _ := s.sys.BranchAt(p.best)
 	s.path, s.best = p, s.measure(&candidate{z: s.sys.Scaled(p.best), fix: fix, f: p.value})
+	if s.leaves(s.best) > max(s.gap, tolerance.Target)*math.Abs(p.value) {
+		s.path, s.best = nil, nil
+		return false
+	}
 	s.work, s.nodes, s.least = p.work, 1, p.value
 	s.records = []record{{Kind: closed, Bound: infinite(p.value)}}
+	return true
 }
 
 // path writes the segments of each block, as long as branches have them, and the one leaf.

@@ -82,8 +82,7 @@ func newSearch(ctx context.Context, part kkt.Part, long lengths, opts Options, k
 	s.prog, s.curved = &prog, newCurved(sys)
 	if kept == nil && opts.Held == nil || kept != nil && kept.Path {
 		switch p := newPath(ctx, sys); {
-		case p != nil:
-			s.takePath(p)
+		case p != nil && s.takePath(p):
 			return s, "", nil
 		case kept != nil:
 			return nil, "", errNotThis
