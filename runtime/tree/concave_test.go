@@ -415,7 +415,7 @@ func TestMapsOnEdgesShowTheirEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Solve(context.Background(), sys, Options{Nodes: 20000})
+		r, err := Solve(context.Background(), sys, Options{Held: byBranches(sys, true), Nodes: 20000})
 		if err != nil {
 			t.Fatal(err)
 		}

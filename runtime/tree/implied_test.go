@@ -102,7 +102,7 @@ func TestSharedPricesAreProved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Solve(context.Background(), sys, Options{Held: branched(sys, k%4 < 3)})
+		r, err := Solve(context.Background(), sys, Options{Held: byBranches(sys, k%4 < 3)})
 		if err != nil {
 			t.Fatal(err)
 		}

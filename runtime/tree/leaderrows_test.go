@@ -104,8 +104,8 @@ func leastOnGrid(p *problem.Problem, points int) float64 {
 	return best
 }
 
-// branched are the sides that a search begins with: none of which is held, so that it branches where it would follow the answer to one entry of x; nil where it may.
-func branched(sys *kkt.System, is bool) []kkt.Fix {
+// byBranches are the sides that a search begins with: none of which is held, so that it branches where it would follow the answer to one entry of x; nil where it may.
+func byBranches(sys *kkt.System, is bool) []kkt.Fix {
 	if !is {
 		return nil
 	}
@@ -122,7 +122,7 @@ func TestLeaderRowsOverAnswersAreProved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Solve(context.Background(), sys, Options{Nodes: 20000, Held: branched(sys, k%2 == 0)})
+		r, err := Solve(context.Background(), sys, Options{Nodes: 20000, Held: byBranches(sys, k%2 == 0)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestRefusedLeavesAreBranchedOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Solve(context.Background(), sys, Options{Nodes: 20000, Held: branched(sys, true)})
+		r, err := Solve(context.Background(), sys, Options{Nodes: 20000, Held: byBranches(sys, true)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,6 +66,9 @@ func newPath(ctx context.Context, sys *kkt.System) *path {
 			p.blocks = append(p.blocks, strong{b, least, squares})
 		}
 	}
+	if len(p.blocks) == 0 {
+		return nil
+	}
 	_, bounded, err := sys.Interiors(ctx)
 	if err != nil || slices.ContainsFunc(p.blocks, func(b strong) bool {
 		return slices.ContainsFunc(b.Rows, func(i int) bool {

@@ -85,7 +85,7 @@ func TestPathsAreLeast(t *testing.T) {
 		}
 		followed++
 		near := 1e-8 * (1 + math.Abs(r.Best.F))
-		other, err := Solve(context.Background(), sys, Options{Nodes: 500, Held: branched(sys, true)})
+		other, err := Solve(context.Background(), sys, Options{Nodes: 500, Held: byBranches(sys, true)})
 		if err != nil || other.Best.F < r.Best.F-near || other.Bound > r.Best.F+near || other.Proved && other.Best.F > r.Best.F+2e-6*(1+math.Abs(r.Best.F)) {
 			t.Errorf("case %d: f is %.12g, and %.12g by branches: %v", k, r.Best.F, other.Best.F, other.Outcome)
 		}

@@ -78,7 +78,7 @@ func TestSlopesAreProved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Solve(context.Background(), sys, Options{})
+		r, err := Solve(context.Background(), sys, Options{Held: byBranches(sys, true)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestSlopesBesideDirections(t *testing.T) {
 		if sys.Objective.Convex || !ok || math.IsInf(want, 0) {
 			continue
 		}
-		r, err := Solve(context.Background(), sys, Options{})
+		r, err := Solve(context.Background(), sys, Options{Held: byBranches(sys, true)})
 		if err != nil {
 			t.Fatal(err)
 		}
