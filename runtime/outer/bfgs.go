@@ -135,7 +135,7 @@ func (m *bfgs) newton(ctx context.Context, run *Run) error {
 	if err != nil || !(now.F < s.Center.F) {
 		return ignoring(err)
 	}
-	s.LastStep, s.Center = linalg.Distance(now.X, s.Center.X), *now
+	m.moveTo(now) // what comes after these steps knows the curvature along them
 	// Regions of models with other gradients shrink where these are further off than this (Carter 1991): next to where the follower's second derivative has no bound the path's may be.
 	if linalg.Distance(end.G, now.G) > (1-tolerance.TrustPoor)*linalg.Norm(now.G)+now.GError {
 		return nil
