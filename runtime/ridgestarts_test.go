@@ -17,9 +17,9 @@ import (
 func TestStartsOfARidge(t *testing.T) {
 	t.Parallel()
 	starts, failed := 0, 0
-	for seed := range members.SeedsOf(t, 4, 30) {
+	for seed := range members.SeedsOf(t, 8, 30) {
 		rng := rand.New(rand.NewPCG(seed, 8275))
-		n, p, m := 12+rng.IntN(20), 2+rng.IntN(4), 10+rng.IntN(10)
+		n, p, m := 15+rng.IntN(10), 5, 20
 		draw := func(rows int) [][]float64 {
 			out := make([][]float64, rows)
 			for i := range out {
@@ -30,9 +30,10 @@ func TestStartsOfARidge(t *testing.T) {
 			return out
 		}
 		x, xv, w := draw(n), draw(m), draw(1)[0]
+		w[0], w[1] = 0, 0 // what a penalty is good for
 		answers := func(x [][]float64) (y []float64) {
 			for _, row := range x {
-				sum := 0.8 * rng.NormFloat64()
+				sum := 1.5 * rng.NormFloat64()
 				for j, v := range row {
 					sum += v * w[j]
 				}
@@ -92,7 +93,7 @@ func TestStartsOfARidge(t *testing.T) {
 			}
 		}
 	}
-	if 20*failed > starts {
+	if 50*failed > starts {
 		t.Errorf("%d of %d starts did not come to a solution", failed, starts)
 	}
 }
