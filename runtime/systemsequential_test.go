@@ -160,35 +160,40 @@ lower {
 			t.Errorf("seed %d: %s with %s (%s)", seed, r.Status, r.Method, r.Reason)
 			continue
 		}
-		// The flow on the first road is where the costs of both are the same, or at an end: by bisection.
-		at := func(toll float64) float64 {
-			gap := func(v float64) float64 {
-				w := demand - v
-				return 1 + toll + 0.5*math.Pow(v, 4) + 0.1*v - free - 3*slope*w*w - 0.1*w
-			}
-			lo, hi := 0.0, demand
-			if gap(lo) > 0 {
-				hi = lo
-			} else if gap(hi) < 0 {
-				lo = hi
-			}
-			for range 100 {
-				if mid := (lo + hi) / 2; gap(mid) < 0 {
-					lo = mid
-				} else {
-					hi = mid
-				}
-			}
-			return (lo-wish)*(lo-wish) + 0.01*toll*toll
+		gap := func(toll, v float64) float64 {
+			w := demand - v
+			return 1 + toll + 0.5*math.Pow(v, 4) + 0.1*v - free - 3*slope*w*w - 0.1*w
 		}
-		best := math.Inf(1)
-		for k := range 6001 {
-			best = math.Min(best, at(float64(k)/1000))
+		tollIsBest(t, seed, r, demand, wish, gap)
+	}
+}
+
+// tollIsBest holds that F is that of the toll on the first of two roads, and on a grid no toll has less. The flow on the road is where the costs of both are the same, gap is 0, or at an end: by bisection.
+func tollIsBest[S any](t *testing.T, seed S, r *runtime.Result, demand, wish float64, gap func(toll, v float64) float64) {
+	t.Helper()
+	at := func(toll float64) float64 {
+		lo, hi := 0.0, demand
+		if gap(toll, lo) > 0 {
+			hi = lo
+		} else if gap(toll, hi) < 0 {
+			lo = hi
 		}
-		toll, _ := r.Upper.Variables.Get("toll")
-		if f := at(toll.Data[0]); math.Abs(f-float64(r.Upper.Objective)) > 1e-8 || f > best+1e-9 {
-			t.Errorf("seed %d: F = %v, which is %v by bisection, %v on a grid", seed, r.Upper.Objective, f, best)
+		for range 100 {
+			if mid := (lo + hi) / 2; gap(toll, mid) < 0 {
+				lo = mid
+			} else {
+				hi = mid
+			}
 		}
+		return (lo-wish)*(lo-wish) + 0.01*toll*toll
+	}
+	best := math.Inf(1)
+	for k := range 6001 {
+		best = math.Min(best, at(float64(k)/1000))
+	}
+	toll, _ := r.Upper.Variables.Get("toll")
+	if f := at(toll.Data[0]); math.Abs(f-float64(r.Upper.Objective)) > 1e-8 || f > best+1e-9 {
+		t.Errorf("seed %v: F = %v, which is %v by bisection, %v on a grid", seed, r.Upper.Objective, f, best)
 	}
 }
 
