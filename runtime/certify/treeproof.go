@@ -302,6 +302,7 @@ type treeBranch struct {
 
 func (v *treeVerification) take(next *treeLine) {
 	must.Be(next.count() == 1 && (next.At != nil) == (next.Entry != nil || next.Along != nil) && !next.adds(), "neither a branch nor a leaf")
+	must.Be(next.Bound == nil && !next.Followed || v.model.known, "f is not quadratic")
 	l, inf := v.leaf, math.Inf(1)
 	switch {
 	case next.Pair != nil:
@@ -340,7 +341,6 @@ func (v *treeVerification) take(next *treeLine) {
 		r := &l.along[k]
 		v.enter(func() { l.narrow(&r.lo, &r.hi, interval{-inf, at}) }, func() { l.narrow(&r.lo, &r.hi, interval{at, inf}) })
 	case next.Bound != nil:
-		must.Be(v.model.known, "f is not quadratic")
 		if !v.convex {
 			l.t.convexity(l.t.plain, l.t.lo, l.t.hi)
 			v.convex = true
@@ -348,7 +348,6 @@ func (v *treeVerification) take(next *treeLine) {
 		l.load(next.Bound, false)
 		v.end(l.bound(), &v.report.Leaves)
 	case next.Followed:
-		must.Be(v.model.known, "f is not quadratic")
 		v.end(l.followed(), &v.report.Leaves)
 	default:
 		l.load(next.Empty, true)
