@@ -45,7 +45,6 @@ const nextToEnds = 0x1p-36
 // addSegments finds the ways of segments, in order along their entry.
 func (t *treeModel) addSegments(a *treeAdded) {
 	strong := map[int]*interiorMap{} // the first of a part
-	t.ways = nil
 	for k := range a.segments {
 		s := &a.segments[k]
 		must.Be(s.Entry >= 0 && s.Entry < t.nx && isNumber(s.From) && isNumber(s.To) && s.From < s.To, "segment %d is no range of an entry of x", k)

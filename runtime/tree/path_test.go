@@ -117,6 +117,32 @@ func TestPathsAreLeast(t *testing.T) {
 	}
 }
 
+// A segment whose multipliers have products with slacks shows no answer: of the follower y = max(0, x) one states y = x + 2, with the multiplier 2 of y >= 0, of which f = y would be 1 at the least, and is 0.
+func TestSegmentsAreComplementary(t *testing.T) {
+	f, g := newQuadratic(1, 1), newQuadratic(1, 1)
+	f.l[1] = 1
+	g.set(1, 1, 1)
+	g.set(0, 1, -1)
+	rows := &problem.Rows{A: sparse.Empty(1), B: sparse.Empty(1), Kind: []problem.Kind{problem.AtMost}, Rhs: []float64{0}}
+	rows.A.EndRow()
+	rows.B.Append(0, 1)
+	rows.B.EndRow()
+	p := &problem.Problem{Name: "max", Dx: 1, Dy: 1, F: f, G: g, Rows: rows, X: &problem.Set{Lo: []float64{-1}, Hi: []float64{1}}, Facts: problem.Facts{JointlyQuadratic: true, Convex: true, DegreeF: 1}}
+	shows := func(least float64, segments ...string) {
+		t.Helper()
+		proof := "{\"tree\":1}\n"
+		for _, of := range segments {
+			proof += `{"segment":{"answer":0,"entry":0,"curvature":{"at":[0],"val":[1]},` + of + "}}\n"
+		}
+		report, err := certify.VerifyTree(p, bytes.NewReader([]byte(proof+`{"followed":true}`)), "")
+		if err != nil || report.Bound > 0 || report.Bound < least {
+			t.Errorf("%s: %+v, %v, not within %v and 0", segments, report, err, least)
+		}
+	}
+	shows(math.Inf(-1), `"from":-1,"to":1,"at":{"at":[0],"val":[1]},"by":{"at":[0],"val":[1]},"multipliers":{"at":[0],"val":[2]}`)
+	shows(-1e-9, `"from":-1,"to":0,"multipliers":{"at":[0],"val":[1]},"slopes":{"at":[0],"val":[-1]}`, `"from":0,"to":1,"by":{"at":[0],"val":[1]}`)
+}
+
 // otherNumber is a proof with another number in one of its segments, or with one segment less.
 func otherNumber(t *testing.T, rng *rand.Rand, text []byte) []byte {
 	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))

@@ -139,11 +139,17 @@ func (q quadraticRows) least() (best float64, inside bool) {
 	return best, inside
 }
 
-// Constraints of the leader that are quadratic and not convex, and equations, are searched by secants, or without their products by strong duality: what is proved is the least of closed forms, and no proof shows more. Rounding leaves one of some hundred undecided, or with a proof that shows less
-// than is claimed, or is not written.
+// Constraints of the leader that are quadratic and not convex, and equations, are searched by secants, or without their products by strong duality: what is proved is the least of closed forms, and every proof is accepted. Of
+// problems that are drawn anew rounding leaves one of some hundred undecided, or with a proof that shows less than is claimed, or is not written: no proof shows more.
 func TestQuadraticRowsOfTheLeader(t *testing.T) {
-	rng := members.Rand(t, 43)
-	count, split, dual, all, short := map[Outcome]int{}, 0, 0, 20*members.Count(100), 0
+	quadraticRowsAreSearched(t, rand.New(rand.NewPCG(5, 43)), 400, 0)
+	quadraticRowsAreSearched(t, members.Rand(t, 43), 20*members.Count(100), 0.01)
+}
+
+// quadraticRowsAreSearched draws so many problems, of which a part may be left by rounding.
+func quadraticRowsAreSearched(t *testing.T, rng *rand.Rand, all int, rounding float64) {
+	t.Helper()
+	count, split, dual, short := map[Outcome]int{}, 0, 0, 0
 	for k := range all {
 		q := newQuadraticRows(rng)
 		sys, why, err := kkt.NewCurved(q.p)
@@ -193,7 +199,7 @@ func TestQuadraticRowsOfTheLeader(t *testing.T) {
 			t.Logf("case %d: %+v, claimed %.12g", k, report, r.Claim())
 		}
 	}
-	if short > 1+all/100 {
+	if float64(short) > math.Ceil(rounding*float64(all)) {
 		t.Errorf("%d of %d are undecided, or have proofs that show less", short, all)
 	}
 	t.Logf("%v, %d constraints without products, %d split", count, dual, split)

@@ -38,7 +38,7 @@ type Options struct {
 	Plain bool  // one relaxation is all there is time for: it has no more rows than it needs, and none of its children is tried
 	// Incumbents are points to begin with. Only their branches count: the best point of each is found anew.
 	Incumbents []*kkt.Point
-	// Held, one entry a pair, are sides that the search begins with; nil: all are open. Bounds are then those of the branches that are left.
+	// Held, one entry a pair, are sides that the search begins with; nil: all are open. Bounds are then those of the branches that are left, and nothing is decided without branches (path).
 	Held []kkt.Fix
 	// Threads that search at a time; 0 for one.
 	Threads int
