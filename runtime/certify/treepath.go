@@ -9,7 +9,7 @@ import (
 	"bilevelc/internal/must"
 )
 
-// treeSegment is an affine map of the answers and multipliers of the part of the lower level with y_Answer, as a proof states it for entry Entry of x in [From, To]:
+// treeSegment is an affine map of the answers and multipliers of the part of the lower level with y_Answer, as a proof states it, in order, for entry Entry of x in [From, To]:
 //
 //	y(x) = At + By (x - From),  mu(x) = Multipliers + Slopes (x - From)
 //
@@ -44,12 +44,15 @@ const nextToEnds = 0x1p-36
 
 // addSegments finds the ways of segments, in order along their entry.
 func (t *treeModel) addSegments(a *treeAdded) {
-	strong := map[int]*interiorMap{} // the first of a part
+	strong, ends := map[int]*interiorMap{}, map[int]float64{} // the first of a part; where its last one ends
 	for k := range a.segments {
 		s := &a.segments[k]
 		must.Be(s.Entry >= 0 && s.Entry < t.nx && isNumber(s.From) && isNumber(s.To) && s.From < s.To, "segment %d is no range of an entry of x", k)
 		entry := func(v *sparseVector) []treeSlope { return []treeSlope{{s.Entry, v}} }
 		m := t.readInterior(&treeInterior{s.Answer, s.At, entry(s.By), s.Curvature, s.Squares, s.Multipliers, entry(s.Slopes)})
+		end, is := ends[m.y[0]]
+		must.Be(!is || end <= s.From, "segment %d begins before the last of its part ends", k)
+		ends[m.y[0]] = s.To
 		first := strong[m.y[0]]
 		if first == nil {
 			must.Be(m.curved && t.convexBy(m.y, m.least, m.weighted()), "segment %d: the part has not the curvature that is stated", k)
