@@ -16,7 +16,9 @@
 // constraints with wrong multipliers while z stays feasible. With Q = 0 they
 // are the bounded dual and primal simplex methods. Both work on the symmetric
 // tableau of principal pivoting (Cottle, Dantzig 1968), which holds the
-// response of every value and multiplier to every other.
+// response of every value and multiplier to every other; that of a linear program
+// that is not small is not held, but computed with sparse factors of a basis
+// (revised simplex method).
 package activeset
 
 import (

@@ -67,9 +67,41 @@ func (p *Program) Condensed() int {
 	return n
 }
 
-// Condense is nil where it does not pay (Condensed), and where rows depend on the equations that are gone, or these on each other, or nearly so: rounding of the condensed data is less than what sides and signs are kept to.
+// sparse reports that a basis with sparse factors stands for the tableau: the program is linear, and of the order from which on such factors take less time.
+func (p *Program) sparse() bool { return p.linear() && p.N+p.A.Rows >= tolerance.LeastSparse }
+
+func (p *Program) linear() bool {
+	return p.A != nil && (p.Q == nil || !slices.ContainsFunc(p.Q.Val, func(v float64) bool { return v != 0 }))
+}
+
+// numbers is how many of them a solver keeps: half of a symmetric matrix; of a linear program, with a basis in its place, its entries and a vector, where these are fewer.
+func (p *Program) numbers() float64 {
+	n := float64(p.Condensed())
+	if p.linear() {
+		return min(n*n/2, float64(p.N+p.A.Rows+p.A.NNZ()))
+	}
+	return n * n / 2
+}
+
+// Work is about what a solve from nothing takes: as many times the numbers that are kept as there are rows and columns; a pivot of each on a tableau, a third as many of a basis, each of which reads what is kept a few times.
+func (p *Program) Work() float64 {
+	if p.sparse() {
+		return float64(p.N+p.A.Rows) * p.numbers()
+	}
+	return float64(p.Condensed()) * p.numbers()
+}
+
+// Rework is about what a solve takes after another whose working set differs by a few: as much as one from nothing on a tableau, since it is to be made anew every so often, and on a basis its factors, a few pivots and what compares them with the data.
+func (p *Program) Rework() float64 {
+	if p.sparse() {
+		return checkEvery * p.numbers()
+	}
+	return p.Work()
+}
+
+// Condense is nil where it does not pay (Condensed), as beside a sparse basis, and where rows depend on the equations that are gone, or these on each other, or nearly so: rounding of the condensed data is less than what sides and signs are kept to.
 func Condense(p *Program) *Condensation {
-	if p.check() != nil || p.Condensed() == p.N+p.rows() {
+	if p.check() != nil || p.sparse() || p.Condensed() == p.N+p.rows() {
 		return nil
 	}
 	cols, rows := p.independent(p.eliminable())

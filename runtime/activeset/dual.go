@@ -60,6 +60,9 @@ func (s *Solver) phase(ctx context.Context, next func() (int, outcome), move fun
 			perturb()
 		}
 		if s.tab.pivots-s.checked > checkEvery {
+			if s.tab.sparse && s.tab.worn() && !s.rebuild() {
+				return unreliable
+			}
 			if s.checked = s.tab.pivots; !s.refresh() || !keeps() {
 				return unreliable
 			}
@@ -96,6 +99,14 @@ func (s *Solver) mostViolated() int {
 func (s *Solver) best(active bool) int {
 	const wide = 16 // weights to compute; a column is 1/n of a pivot
 	at, most := -1, -1.0
+	if s.tab.sparse { // they are known
+		for _, c := range s.list {
+			if score := c.size * c.size / s.tab.weight(c.k, active); score > most {
+				at, most = c.k, score
+			}
+		}
+		return at
+	}
 	for n := min(wide, len(s.list)); n > 0; n-- {
 		i := 0
 		for j, c := range s.list {

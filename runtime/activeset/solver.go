@@ -178,8 +178,7 @@ func (s *Solver) start(warm *Basis) {
 	clear(st.m)
 	clear(st.shift)
 	st.shifted = false
-	// A factorization costs as many pivots as the working set has constraints. Refinement finds worn tableaus before.
-	if !s.built || t.pivots > checkEvery+t.n {
+	if !s.built || t.worn() { // refinement finds worn ones before
 		t.build(s.q, s.a)
 		s.built = true
 		t.moveTo(want)

@@ -2,6 +2,7 @@ package activeset
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -298,11 +299,20 @@ func (s *Solver) tolerances() {
 // equations, makes of residuals of that size.
 func (s *Solver) boundErrors() {
 	st, t := s.st, s.tab
-	if feasible, signed := s.judge(); feasible && signed {
+	wrong := false
+	for k := range st.v {
+		tol, unit := st.tolV[k], st.unit[k]
+		by, _ := st.violation(k)
+		if t.active[k] {
+			tol, unit, by = st.tolM[k], st.unitM[k], st.excess(k)
+		}
+		wrong = wrong || by > tol && (!t.sparse || by <= tol+tolerance.Target*unit) // a basis takes several solves for them: where they decide
+	}
+	if !wrong {
 		return
 	}
 	floats.ScaleTo(st.din, tolerance.Feasibility, st.terms)
-	t.sizesOfProduct(st.dout, st.din)
+	t.sizesOfProduct(st.dout, st.din, s.random)
 	for k, by := range st.dout {
 		tol, most := &st.tolV[k], tolerance.Target*st.unit[k]
 		if t.active[k] {
@@ -333,12 +343,13 @@ func (s *Solver) recomputed() bool {
 }
 
 // rebuild makes the tableau of the present working set from the data. What is
-// dependent in it to working precision leaves it.
-func (s *Solver) rebuild() {
+// dependent in it to working precision leaves it: then it is not kept.
+func (s *Solver) rebuild() (kept bool) {
 	t, st := s.tab, s.st
 	want := append([]bool(nil), t.active...)
 	t.build(s.q, s.a)
 	t.moveTo(want)
+	kept = slices.Equal(want, t.active)
 	s.place(want)
 	t.pivots, s.checked = 0, 0
 	for k, v := range st.v {
@@ -349,6 +360,7 @@ func (s *Solver) rebuild() {
 			st.m[k] = 0
 		}
 	}
+	return kept
 }
 
 // place gives sides to constraints that are active though want says that they

@@ -2,6 +2,7 @@ package activeset
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -32,6 +33,8 @@ type tableau struct {
 	sizes   []float64 // of the rows of Q: sums of absolute entries
 	pivots  int       // since the matrix was built from the data
 	work    int64
+	basis   *basis // in place of s where the program is linear and not small
+	sparse  bool   // it is
 
 	first, second []float64 // room for two columns
 	cf, cs        []float64 // room for their factors
@@ -48,8 +51,18 @@ func (t *tableau) reset(n, vars int) {
 
 // build sets the tableau of no rows and all variables, and makes room for it: a program that is never solved takes none.
 func (t *tableau) build(q, a *sparse.CSR) {
-	t.s = linalg.Cleared(t.s, t.n*(t.n+1)/2)
 	t.q, t.linear, t.largest, t.pivots = q, true, 0, 0
+	for k := range t.active {
+		t.active[k] = k < t.vars
+	}
+	if t.sparse = q == nil && a != nil && t.n >= tolerance.LeastSparse; t.sparse {
+		if t.basis == nil {
+			t.basis = new(basis)
+		}
+		t.basis.reset(a, t.vars)
+		return
+	}
+	t.s = linalg.Cleared(t.s, t.n*(t.n+1)/2)
 	put := func(m *sparse.CSR, shift int) {
 		for i := 0; i < m.Rows; i++ {
 			row := t.row(shift + i)
@@ -72,10 +85,15 @@ func (t *tableau) build(q, a *sparse.CSR) {
 	if a != nil && a.Rows > 0 {
 		put(a, t.vars)
 	}
-	for k := range t.active {
-		t.active[k] = k < t.vars
-	}
 	t.work += int64(len(t.s))
+}
+
+// worn reports that making the tableau of its working set anew pays.
+func (t *tableau) worn() bool {
+	if t.sparse {
+		return t.basis.worn()
+	}
+	return t.pivots > checkEvery+t.n // a factorization costs as many pivots as the working set has constraints
 }
 
 // row is the row k up to its diagonal, shared.
@@ -93,6 +111,10 @@ func (t *tableau) inKKT(k int) bool { return t.active[k] == (k >= t.vars) }
 
 // column copies column k to dst (len n).
 func (t *tableau) column(dst []float64, k int) {
+	if t.sparse {
+		t.work += t.basis.column(dst, k, t.active)
+		return
+	}
 	copy(dst, t.row(k))
 	at := (k+1)*(k+2)/2 + k
 	for i := k + 1; i < t.n; i++ {
@@ -182,6 +204,16 @@ func (t *tableau) pivot1(k int, col []float64) {
 
 // pivot2 exchanges constraints p and q, whose columns are cp and cq.
 func (t *tableau) pivot2(p, q int, cp, cq []float64) {
+	if t.sparse {
+		if t.active[p] {
+			p, q, cp, cq = q, p, cq, cp
+		}
+		t.basis.exchange(q, p, cq, cp)
+		t.active[p], t.active[q] = true, false
+		t.pivots++
+		t.work += 2 * int64(t.n)
+		return
+	}
 	a, e, d := cp[p], cp[q], cq[q]
 	if t.linear {
 		a, d = 0, 0
@@ -234,6 +266,10 @@ func (t *tableau) set(i, j int, v float64) {
 // multiply sets dst to S x on the inactive variables and active rows, where x
 // is 0 elsewhere.
 func (t *tableau) multiply(dst, x []float64) {
+	if t.sparse {
+		t.work += t.basis.multiply(dst, x, t.active)
+		return
+	}
 	clear(dst)
 	for r := 0; r < t.n; r++ {
 		if !t.inKKT(r) {
@@ -249,7 +285,11 @@ func (t *tableau) multiply(dst, x []float64) {
 }
 
 // sizesOfProduct sets dst to |S| x, where x >= 0 is 0 but on the inactive variables and active rows.
-func (t *tableau) sizesOfProduct(dst, x []float64) {
+func (t *tableau) sizesOfProduct(dst, x []float64, random func() float64) {
+	if t.sparse {
+		t.work += t.basis.sizesOfProduct(dst, x, t.active, random)
+		return
+	}
 	clear(dst)
 	for r := 0; r < t.n; r++ {
 		row := t.row(r)
@@ -291,6 +331,9 @@ func (t *tableau) sizesOfProduct(dst, x []float64) {
 // is `active`: of the rates of the multipliers, or of the values, that move
 // with constraint k (steepest edge; Goldfarb, Reid 1977; Forrest, Goldfarb 1992).
 func (t *tableau) weight(k int, active bool) float64 {
+	if t.sparse {
+		return t.basis.edges[k]
+	}
 	sum := 1.0
 	for j, v := range t.row(k) {
 		if t.active[j] == active {
@@ -312,6 +355,13 @@ func (t *tableau) weight(k int, active bool) float64 {
 // says, by pivots on the block of those that differ, in the order of rook
 // pivoting; the rest depends on these, and stays as it is.
 func (t *tableau) moveTo(want []bool) {
+	if t.sparse {
+		if !slices.Equal(want, t.active) {
+			t.work += t.basis.moveTo(want, t.active)
+			t.pivots = 0
+		}
+		return
+	}
 	var open []int
 	for k, w := range want {
 		if t.active[k] != w {

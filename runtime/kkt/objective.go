@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
@@ -42,6 +43,15 @@ func (o *Objective) Searched() *sparse.Quadratic {
 		return o.Mixed
 	}
 	return o.Relaxed()
+}
+
+// Program is what a search solves at its nodes, as far as its size and kind go: the relaxation with the Hessian of what it minimizes, if f is known.
+func (s *System) Program() *activeset.Program {
+	p := *s.Relaxation
+	if s.Objective != nil && s.Objective.Known {
+		p.Q = s.Objective.Searched().Hess
+	}
+	return &p
 }
 
 // answer is what f reads beside x at z: y, the multipliers in Duals, and weights of the coupled constraints, all 0.

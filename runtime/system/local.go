@@ -145,15 +145,13 @@ func wholeWork(s *kkt.System) float64 {
 	return tree.FactorWork(float64(s.Relaxation.N + s.Relaxation.A.Rows))
 }
 
-// searchedInFull is what a node for each pair takes, of a factor of the relaxation each.
-func searchedInFull(s *kkt.System) float64 { return factorWork(s) * float64(len(s.Pairs)) }
+// searchedInFull is what a node for each pair takes.
+func searchedInFull(s *kkt.System) float64 { return s.Program().Rework() * float64(len(s.Pairs)) }
 
-// factorWork is what a factor of a search's relaxation takes, in multiplications (tree.Solve).
-func factorWork(s *kkt.System) float64 {
-	return tree.FactorWork(float64(s.Relaxation.Condensed()))
-}
+// factorWork is what a search's relaxation takes from nothing, in multiplications (tree.Solve).
+func factorWork(s *kkt.System) float64 { return s.Program().Work() }
 
-// searchWork is what factors of the relaxations take that a search has: those of the parts.
+// searchWork is what the relaxations take from nothing that a search has: those of the parts.
 func searchWork(s *kkt.System) (sum float64) {
 	if s.Objective == nil || !s.Objective.Known {
 		return factorWork(s)

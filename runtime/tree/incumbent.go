@@ -16,6 +16,11 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 	s := p.s
 	z := s.sys.Unscaled(sol.Z)
 	p.near = sol.Z
+	if basis := sol.Basis; p.last == nil && basis != nil { // of the rows and columns that branches have
+		p.last = &activeset.Basis{Var: basis.Var[:s.prog.N], Row: basis.Row[:s.prog.A.Rows]}
+	}
+	before := p.work
+	defer func() { p.looked += p.work - before }()
 	switch open := len(p.options(n, sol.Z)); {
 	case open == 0:
 		// The solution is complementary itself.
@@ -25,6 +30,8 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 		}
 		p.descend(ctx, p.rounded(n, sol.Z), p.wholeBox(z))
 	case open > few && (p.nodes > 1 || s.best != nil && n.depth > 0):
+		return
+	case !math.IsInf(p.cutoff, 1) && 2*(s.looked+p.looked) > s.work+p.work: // bounds have half of the work at the least, once there is a point
 		return
 	case open > few:
 		if p.descend(ctx, p.supporting(n, sol.Z), p.wholeBox(z)); s.best != nil {
@@ -181,7 +188,7 @@ func (p *plunger) descend(ctx context.Context, fix []kkt.Fix, box []change) {
 
 // keep makes c the plunge's best point, if it is.
 func (p *plunger) keep(c *candidate) {
-	if p.s.lower(c, p.found) {
+	if p.s.lower(c, p.found) && p.s.lower(c, p.s.best) {
 		p.found = p.s.measure(c)
 		p.cutoff = min(p.cutoff, c.f-p.s.slack(c))
 	}

@@ -102,11 +102,6 @@ func parts(s *kkt.System) []part {
 	return out
 }
 
-// size is that of a dense factor of the program of nodes, in rows and columns.
-func (l *lift) size() float64 {
-	return float64(l.program.N + l.program.A.Rows + slopeRows*len(l.slopes))
-}
-
 // newLift finds the products of a system and its rows of strong duality; nil where there are none.
 func (s *search) newLift() *lift {
 	l := &lift{}

@@ -324,7 +324,7 @@ func TestProductsAreWithinTheBudget(t *testing.T) {
 		if len(sys.Parts()) > 1 || s.lift == nil {
 			continue
 		}
-		opts := Options{Gap: tolerance.Target, Work: int64(s.lift.size()*s.lift.size()*s.lift.size()/2) - 1}
+		opts := Options{Gap: tolerance.Target, Work: int64(s.lift.program.Work()) - 1}
 		if s, _, err = newSearch(context.Background(), part, units(sys).of(part.Cols), opts, nil); err != nil || s.lift != nil {
 			t.Errorf("case %d: %v, products beyond the budget are there", k, err)
 		}

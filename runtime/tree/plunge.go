@@ -45,6 +45,7 @@ type plunger struct {
 	nodes   int64
 	tried   int64
 	work    int64
+	looked  int64 // of it that of points that were looked for
 	trial   int64 // of it that of relaxations of children that were tried, less that of nodes
 }
 

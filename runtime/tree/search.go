@@ -56,6 +56,7 @@ type search struct {
 	nodes   int64
 	tried   int64
 	work    int64
+	looked  int64 // of it that of points that were looked for
 	rounds  int64
 	failed  bool // some node is unresolved
 	ray     *candidate
@@ -117,7 +118,7 @@ func newSearch(ctx context.Context, part kkt.Part, long lengths, opts Options, k
 	s.compareHulls(opts)
 	s.strong = !opts.Plain
 	s.lift = s.newLift()
-	if s.lift != nil && opts.Work > 0 && FactorWork(s.lift.size()) > float64(opts.Work) { // smaller relaxations are as many more nodes
+	if s.lift != nil && opts.Work > 0 && s.lift.program.Work() > float64(opts.Work) { // smaller relaxations are as many more nodes
 		s.strong = false
 		s.lift = s.newLift()
 	}
@@ -181,6 +182,7 @@ func (s *search) take(p *plunger) {
 	s.nodes += p.nodes
 	s.tried += p.tried
 	s.work += p.work + NodeWork*(p.nodes+p.tried)
+	s.looked += p.looked
 	for _, o := range p.learnt {
 		s.costs.note(o)
 	}

@@ -110,12 +110,12 @@ func Solve(ctx context.Context, sys *kkt.System, opts Options) (*Result, error) 
 	}
 	parts := sys.Parts()
 	for _, p := range parts {
-		if n := p.Relaxation.Condensed(); n*n/2 > tolerance.MostNumbers {
+		if n := p.Relaxation.Condensed(); n*n/2 > tolerance.MostNumbers { // where a tableau has to take a basis's place, as beside a curved f
 			nothing.Outcome, nothing.Why = LimitReached, fmt.Sprintf("a relaxation has %d unknowns and rows that others join, too many for dense factors", n)
 			return nothing, nil
 		}
 	}
-	work := each.Sum(parts, func(p kkt.Part) float64 { return FactorWork(float64(p.Relaxation.Condensed())) }) // of factors of the parts' relaxations
+	work := each.Sum(parts, func(p kkt.Part) float64 { return p.Program().Work() }) // of the parts' relaxations, from nothing
 	if opts.Work > 0 && work > float64(opts.Work) {
 		nothing.Outcome, nothing.Why = LimitReached, "relaxations take more than the budget"
 		if len(parts) == 1 {
