@@ -27,6 +27,9 @@ type basis struct {
 	edges  []float64 // estimates of weights
 }
 
+// scattered is how many numbers are read and written of an entry of a sparse vector: its place, itself, and twice the one it changes.
+const scattered = 4
+
 // reset makes the basis that of all rows.
 func (b *basis) reset(a *sparse.CSR, vars int) {
 	if b.a != a {
@@ -61,7 +64,7 @@ func (b *basis) factor() (work int64) {
 				}
 			}
 		})
-		work += b.lu.Work + int64(b.lu.Entries()+2*n)
+		work += b.lu.Work
 		if len(cols)+len(rows) == 0 {
 			break
 		}
@@ -100,7 +103,7 @@ func (b *basis) solve() (work int64) {
 		b.y[r] = v
 		b.spikes.Subtract(b.y, e, v)
 	}
-	return work + int64(b.spikes.Len())
+	return work + scattered*int64(b.spikes.Len()) + 2*int64(len(b.x))
 }
 
 // solveT sets b.x to the solution of B'x = b.y, and clears b.y.
@@ -111,7 +114,7 @@ func (b *basis) solveT() (work int64) {
 	}
 	work = int64(b.lu.SolveT(b.x, b.y))
 	clear(b.y)
-	return work + int64(b.spikes.Len())
+	return work + scattered*int64(b.spikes.Len()) + 2*int64(len(b.x))
 }
 
 // column sets dst to column k.
@@ -119,8 +122,7 @@ func (b *basis) column(dst []float64, k int, active []bool) (work int64) {
 	clear(dst)
 	if !active[k] {
 		b.y[b.place[k]] = 1
-		work = b.solveT()
-		return work + b.price(dst, active)
+		return b.solveT() + b.price(dst, active)
 	}
 	if k >= b.vars {
 		b.x[k-b.vars] = 1
@@ -134,7 +136,7 @@ func (b *basis) column(dst []float64, k int, active []bool) (work int64) {
 		dst[b.head[r]] = v
 		b.y[r] = 0
 	}
-	return work
+	return work + int64(len(dst)+scattered*len(b.y))
 }
 
 // price adds -b.x'a_j to the active entries j of dst, which is 0, and clears b.x.
@@ -148,7 +150,7 @@ func (b *basis) price(dst []float64, active []bool) (work int64) {
 		for e, j := range cols {
 			dst[j] -= v * vals[e]
 		}
-		work += int64(len(cols))
+		work += scattered * int64(len(cols))
 		dst[b.vars+i] = v
 	}
 	for k, is := range active {
@@ -156,7 +158,7 @@ func (b *basis) price(dst []float64, active []bool) (work int64) {
 			dst[k] = 0
 		}
 	}
-	return work + int64(len(dst))
+	return work + int64(3*len(dst)+len(b.x))
 }
 
 // exchange makes `in`, which is active, inactive, and `out` active; cin and cout are their columns.
@@ -212,7 +214,7 @@ func (b *basis) multiply(dst, x []float64, active []bool) (work int64) {
 		}
 		b.x[i] = 0
 	}
-	return work
+	return work + int64(len(dst)+4*scattered*len(b.x))
 }
 
 // sizesOfProduct estimates that of a tableau: what the matrix makes of numbers of these sizes whose signs are independent, as those of rounding are, times tolerance.Margin.
@@ -246,6 +248,7 @@ func (b *basis) sizesOfProduct(dst, x []float64, active []bool, random func() fl
 		for k, v := range drawn {
 			dst[k] += v * v
 		}
+		work += int64(3*len(dst) + 3*scattered*len(b.x))
 	}
 	for k, v := range dst {
 		dst[k] = tolerance.Margin * math.Sqrt(v/draws)
@@ -266,5 +269,5 @@ func (b *basis) moveTo(want, active []bool) (work int64) {
 		active[k] = r < 0
 		b.edges[k] = 1
 	}
-	return work + int64(len(want))
+	return work + int64(4*len(want))
 }

@@ -25,8 +25,12 @@ type LU struct {
 	byRow  buckets
 	byCol  buckets
 	place  []int32 // of a column in the pivot's row, plus 1
-	Work   int64   // entries that the last factorization read or wrote
+	Work   int64   // numbers that the last factorization read or wrote
 }
+
+// What is read and written of an entry of a sparse vector that is taken from a full one: its place, itself, and the other's twice; and what takes as long as so many numbers
+// that are read in their order, as measured: an entry that is put into lists of its row and its column, and a row or column that changes the ring it is in.
+const scattered, loading, moving = 4, 32, 32
 
 // Parts are sparse vectors, one behind the other.
 type Parts struct {
@@ -105,12 +109,13 @@ func (f *LU) Factor(n, columns int, each func(j int, add func(i int, v float64))
 	}
 	if len(rows)+len(cols) == 0 {
 		f.transpose()
+		f.Work += 2 * scattered * int64(len(f.urow.at))
 	}
 	return cols, rows
 }
 
 func (f *LU) load(n, columns int, each func(j int, add func(i int, v float64))) {
-	f.n, f.Work = n, 0
+	f.n = n
 	f.row, f.col, f.pivot = f.row[:0], f.col[:0], f.pivot[:0]
 	f.l.Clear()
 	f.urow.Clear()
@@ -131,14 +136,16 @@ func (f *LU) load(n, columns int, each func(j int, add func(i int, v float64))) 
 	for i := range f.value {
 		f.value[i] = f.value[i][:0]
 	}
+	entries := 0
 	for j := range columns {
 		each(j, func(i int, v float64) {
-			if v != 0 {
+			if entries++; v != 0 {
 				f.line[i], f.value[i] = append(f.line[i], int32(j)), append(f.value[i], v)
 				f.column[j] = append(f.column[j], int32(i))
 			}
 		})
 	}
+	f.Work = loading*int64(entries) + moving*int64(n+columns)
 	f.place = Cleared(f.place, columns)
 	f.byRow.reset(n, func(i int) int { return len(f.line[i]) })
 	f.byCol.reset(columns, func(j int) int { return len(f.column[j]) })
@@ -174,6 +181,7 @@ func (f *LU) choose() (r, c int32) {
 		}
 		for i := f.byRow.first(count); i >= 0; {
 			next := f.byRow.next[i]
+			f.Work += 4 * int64(len(f.line[i]))
 			most := NormInf(f.value[i])
 			at := int32(-1)
 			for k, j := range f.line[i] {
@@ -200,7 +208,7 @@ func (f *LU) choose() (r, c int32) {
 
 // entry is that of row i and column j, and the size of the largest of the row.
 func (f *LU) entry(i, j int32) (v, most float64) {
-	f.Work += int64(len(f.line[i]))
+	f.Work += 2 * int64(len(f.line[i]))
 	for k, at := range f.line[i] {
 		w := f.value[i][k]
 		most = math.Max(most, math.Abs(w))
@@ -225,7 +233,7 @@ func (f *LU) eliminate(r, c int32) {
 		f.urow.Add(j, vals[k])
 	}
 	f.urow.End()
-	f.Work += int64(len(cols))
+	f.Work += moving * int64(2*len(cols)+len(f.column[c]))
 	for _, i := range f.column[c] {
 		line, value := f.line[i], f.value[i]
 		at := slices.Index(line, c)
@@ -234,7 +242,7 @@ func (f *LU) eliminate(r, c int32) {
 		line[at], value[at] = line[last], value[last]
 		line, value = line[:last], value[:last]
 		f.l.Add(i, by)
-		f.Work += int64(len(line) + len(cols))
+		f.Work += scattered * int64(len(line)+2*len(cols))
 		if len(cols) > 1 {
 			line, value = f.subtract(i, line, value, by, cols, vals)
 		}
@@ -312,7 +320,7 @@ func (f *LU) transpose() {
 	f.ucol.ptr = ptr
 }
 
-// Solve sets x to the solution of the equations with the right-hand sides b, which it overwrites; it returns how many entries it read.
+// Solve sets x to the solution of the equations with the right-hand sides b, which it overwrites; it returns how many numbers it read or wrote.
 func (f *LU) Solve(x, b []float64) (work int) {
 	for t, r := range f.row {
 		if v := b[r]; v != 0 {
@@ -327,7 +335,7 @@ func (f *LU) Solve(x, b []float64) (work int) {
 		}
 		x[c] = v
 	}
-	return work + 2*f.n
+	return scattered * (work + 2*f.n)
 }
 
 // SolveT is Solve for the transposed equations.
@@ -343,7 +351,7 @@ func (f *LU) SolveT(x, b []float64) (work int) {
 	for t := len(f.row) - 1; t >= 0; t-- {
 		x[f.row[t]] -= f.l.Dot(t, x)
 	}
-	return work + f.l.Len() + 2*f.n
+	return scattered * (work + f.l.Len() + 2*f.n)
 }
 
 // buckets list members by a count, each in a ring of its own.

@@ -11,9 +11,9 @@ import (
 )
 
 // Reliability branching (Achterberg, Koch and Martin 2005): pseudo-costs that rest on fewer than `reliable` observations
-// of a side are replaced by what the children's relaxations give; no more candidates are tried where that takes more work than the relaxations
-// of nodes and a tenth of a second together.
-const reliable = 4
+// of a side are replaced by what the children's relaxations give; no more candidates are tried once `lookahead` of them have not raised the best score, or
+// where that takes more work than the relaxations of nodes and a tenth of a second together.
+const reliable, lookahead = 4, 8
 
 // option is a candidate for branching.
 type option struct {
@@ -128,22 +128,22 @@ func (p *plunger) choose(ctx context.Context, n *node, sol *activeset.Solution) 
 		o.score = scored(p.costs.of(o.k, 0, mean[0])*o.distance[0], p.costs.of(o.k, 1, mean[1])*o.distance[1], least)
 	}
 	sort.SliceStable(all, func(i, j int) bool { return all[i].score > all[j].score })
-	best := -1
+	best, beaten := -1, 0 // beaten is how many that were tried have not had a higher score than the best
 	for i := range all {
 		o := &all[i]
 		sure := min(p.costs.Count[0][o.k], p.costs.Count[1][o.k]) >= reliable
 		if !sure {
-			if p.s.plain || p.trial >= tolerance.Second/10 { // children are tried where the search comes to them
+			if p.s.plain || p.Trial >= tolerance.Second/10 || beaten >= lookahead { // children are tried where the search comes to them
 				if best < 0 {
 					best = i
 				}
 				continue
 			}
-			before := p.work
+			before := p.Work
 			if !p.try(ctx, n, o, sol) {
 				return false
 			}
-			p.trial += p.work - before
+			p.Trial += p.Work - before
 			closes := 0
 			for _, c := range o.known {
 				if c.kind != openNode {
@@ -155,9 +155,10 @@ func (p *plunger) choose(ctx context.Context, n *node, sol *activeset.Solution) 
 				break
 			}
 			o.score = scored(o.known[0].bound-n.bound, o.known[1].bound-n.bound, least)
+			beaten++
 		}
 		if best < 0 || o.score > all[best].score {
-			best = i
+			best, beaten = i, 0
 		}
 	}
 	o := &all[best]
@@ -210,7 +211,7 @@ func (p *plunger) try(ctx context.Context, n *node, o *option, sol *activeset.So
 		if r.Status == activeset.Stopped {
 			return false
 		}
-		p.tried++
+		p.Tried++
 		out := &outlook{kind: openNode, bound: n.bound, basis: n.basis, slopes: c.slopes}
 		o.known[side] = out
 		switch r.Status {

@@ -251,7 +251,7 @@ func (s *search) lengths(ctx context.Context, q *sparse.CSR) []float64 {
 			cost[j] = sign
 			solver.SetObjective(nil, cost)
 			sol := solver.Solve(ctx, nil, last, activeset.Options{})
-			s.work += sol.Work
+			s.Work += sol.Work
 			if last = sol.Basis; sol.Status != activeset.Optimal {
 				break
 			}
@@ -280,8 +280,8 @@ func (s *search) tighten(ctx context.Context) string {
 			}
 			solver.SetObjective(nil, cost)
 			sol := solver.Solve(ctx, nil, last, activeset.Options{})
-			s.work += sol.Work
-			s.tried++
+			s.Work += sol.Work
+			s.Tried++
 			last = sol.Basis
 			lo, hi := root.limits(s, s.index(k))
 			outer := [2]float64{lo, hi}[side]

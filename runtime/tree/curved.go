@@ -353,8 +353,8 @@ func (p *plunger) newton(ctx context.Context, of *activeset.Program, basis *acti
 		basis = fits(&activeset.Basis{Var: basis.Var, Row: basis.Row[:rows]}, len(of.RowHi))
 	}
 	next = newSolver(of).Solve(ctx, nil, basis, activeset.Options{})
-	p.work += next.Work
-	p.tried++
+	p.Work += next.Work
+	p.Tried++
 	if next.Status != activeset.Optimal {
 		return nil, nil
 	}

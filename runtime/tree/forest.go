@@ -171,7 +171,7 @@ func (f *forest) ahead() (work float64) {
 	for _, s := range f.parts {
 		if !s.done() {
 			open := each.Sum(s.open, func(n *node) float64 { return math.Ldexp(1, -n.depth) })
-			work += float64(s.work) * open / (1 - open)
+			work += float64(s.Work) * open / (1 - open)
 		}
 	}
 	return work
@@ -185,8 +185,8 @@ func total[T int64 | float64](f *forest, of func(s *search) T) (sum T) {
 	return sum
 }
 
-func (f *forest) nodes() int64 { return total(f, func(s *search) int64 { return s.nodes }) }
-func (f *forest) work() int64  { return total(f, func(s *search) int64 { return s.work }) }
+func (f *forest) nodes() int64 { return total(f, func(s *search) int64 { return s.Nodes }) }
+func (f *forest) work() int64  { return total(f, func(s *search) int64 { return s.Work }) }
 
 // terms is the sum of the absolute terms of what relaxations minimize at z (Result.Terms), with multipliers as short as they may be there.
 func (f *forest) terms(z []float64) float64 {
@@ -275,7 +275,7 @@ func (f *forest) tell() {
 // result says what the search has found.
 func (f *forest) result(ctx context.Context) *Result {
 	now := f.progress()
-	r := &Result{Bound: now.Bound, Gap: math.Inf(1), Nodes: now.Nodes, Tried: total(f, func(s *search) int64 { return s.tried }), Work: now.Work, State: f.state(), Terms: f.terms}
+	r := &Result{Bound: now.Bound, Gap: math.Inf(1), Nodes: now.Nodes, Tried: total(f, func(s *search) int64 { return s.Tried }), Work: now.Work, State: f.state(), Terms: f.terms}
 	r.Trace = append(r.Trace, each.Of(f.trace, func(t tracePoint) Progress {
 		return Progress{Nodes: t.Nodes, Bound: float64(t.Bound), Incumbent: float64(t.Incumbent)}
 	})...)

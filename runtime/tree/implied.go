@@ -154,7 +154,7 @@ func (p *plunger) pointOf(n *node, m int, fix []kkt.Fix, told refutation) []floa
 	}
 	b := of.bounds(p.s, n, fix)
 	sol := p.probes[m].Solve(context.Background(), b, nil, activeset.Options{})
-	p.work += sol.Work
+	p.Work += sol.Work
 	switch {
 	case sol.Status == activeset.Infeasible && refutes(of.sys.Relaxation, b, sol):
 		if told.leaf != nil {

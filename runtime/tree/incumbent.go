@@ -19,8 +19,8 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 	if basis := sol.Basis; p.last == nil && basis != nil { // of the rows and columns that branches have
 		p.last = &activeset.Basis{Var: basis.Var[:s.prog.N], Row: basis.Row[:s.prog.A.Rows]}
 	}
-	before := p.work
-	defer func() { p.looked += p.work - before }()
+	before := p.Work
+	defer func() { p.Looked += p.Work - before }()
 	switch open := len(p.options(n, sol.Z)); {
 	case open == 0:
 		// The solution is complementary itself.
@@ -29,9 +29,9 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 			p.keep(&candidate{z: z, fix: n.fix, f: s.scaled.Value(z) + s.quad.Const})
 		}
 		p.descend(ctx, p.rounded(n, sol.Z), p.wholeBox(z))
-	case open > few && (p.nodes > 1 || s.best != nil && n.depth > 0):
+	case open > few && (p.Nodes > 1 || s.best != nil && n.depth > 0):
 		return
-	case !math.IsInf(p.cutoff, 1) && 2*(s.looked+p.looked) > s.work+p.work: // bounds have half of the work at the least, once there is a point
+	case !math.IsInf(p.cutoff, 1) && 2*(p.before.Looked+p.Looked) > p.before.Work+p.Work: // bounds have half of the work at the least, once there is a point
 		return
 	case open > few:
 		if p.descend(ctx, p.supporting(n, sol.Z), p.wholeBox(z)); s.best != nil {
@@ -100,8 +100,8 @@ func (p *plunger) byFollower(ctx context.Context, z []float64) {
 	}
 	before := p.follower.Work
 	answer, status := p.follower.Solve(ctx, x)
-	p.work += p.follower.Work - before
-	p.tried++
+	p.Work += p.follower.Work - before
+	p.Tried++
 	if status != activeset.Optimal {
 		return
 	}
@@ -114,7 +114,7 @@ func (p *plunger) byFollower(ctx context.Context, z []float64) {
 func (p *plunger) branch(ctx context.Context, fix []kkt.Fix, box []change) *activeset.Solution {
 	p.nodeBounds(&node{fix: fix, box: box})
 	linear := p.settled(fix, box)
-	p.tried++
+	p.Tried++
 	var sol *activeset.Solution
 	if p.s.concave != nil {
 		sol = p.convexConcave(ctx, linear, p.near)
@@ -132,10 +132,10 @@ func (p *plunger) onBranch(ctx context.Context, cost []float64) *activeset.Solut
 		p.pieces.ready(p, p.s.prog).SetObjective(p.s.prog.Q, cost)
 		b := p.pieces.bounds(p)
 		sol := p.pieces.solver.Solve(ctx, b, fits(p.last, len(b.RowHi)), activeset.Options{})
-		p.work += sol.Work
+		p.Work += sol.Work
 		if p.s.concave == nil {
 			short, work := activeset.Shorter(ctx, p.pieces.solver, b, sol, p.s.quad.Const)
-			sol, p.work = short, p.work+work
+			sol, p.Work = short, p.Work+work
 		}
 		if sol.Basis != nil {
 			p.last = sol.Basis

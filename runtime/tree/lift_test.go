@@ -289,7 +289,7 @@ func TestTriesAreWithinTheWorkOfNodes(t *testing.T) {
 				t.Fatal(err)
 			}
 			p, root := s.newPlunger(), *s.open[0]
-			p.records, p.stack, p.trial = []record{{Kind: openNode, Bound: infinite(math.Inf(-1))}}, []*node{&root}, trial
+			p.records, p.stack, p.Trial = []record{{Kind: openNode, Bound: infinite(math.Inf(-1))}}, []*node{&root}, trial
 			if !p.step(context.Background(), &root) || p.records[0].Kind != inner {
 				break
 			}
@@ -338,7 +338,7 @@ func TestProductsAreWithinTheBudget(t *testing.T) {
 			rounds, more, first int64
 			point, spent        bool
 		}{{0, 1, 0, false, false}, {1, 1, 0, false, true}, {1, 1, 2, false, false}, {1, 3, 2, false, true}, {1, 1, 2, true, true}, {1, -1, 0, true, false}} {
-			if only.rounds, only.work, f.opts.First, only.best = is.rounds, opts.Work+is.more, is.first, nil; is.point {
+			if only.rounds, only.Work, f.opts.First, only.best = is.rounds, opts.Work+is.more, is.first, nil; is.point {
 				only.best = &candidate{z: make([]float64, sys.N)}
 			}
 			if f.spent() != is.spent {

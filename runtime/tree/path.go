@@ -236,7 +236,7 @@ func (s *search) takePath(p *path) bool {
 		s.path, s.best = nil, nil
 		return false
 	}
-	s.work, s.nodes, s.least = p.work, 1, p.value
+	s.Work, s.Nodes, s.least = p.work, 1, p.value
 	s.records = []record{{Kind: closed, Bound: infinite(p.value)}}
 	return true
 }

@@ -42,11 +42,8 @@ type plunger struct {
 	failed  bool
 	stopped bool // by the context
 	first   bool // the root has had its relaxation without ranges, which is a round by itself
-	nodes   int64
-	tried   int64
-	work    int64
-	looked  int64 // of it that of points that were looked for
-	trial   int64 // of it that of relaxations of children that were tried, less that of nodes
+	effort
+	before effort // the search's, as the plunge began
 }
 
 // siblings of a plunge are searched at once where their bound lies in the first quarter between the lowest of all and the cutoff
@@ -54,7 +51,7 @@ type plunger struct {
 const quarter = 0.25
 
 func (s *search) newPlunger() *plunger {
-	p := &plunger{s: s, costs: s.costs.clone(), cutoff: s.cutoff(), level: math.Inf(-1), cuts: slices.Clip(s.cuts), shared: len(s.cuts)}
+	p := &plunger{s: s, costs: s.costs.clone(), cutoff: s.cutoff(), level: math.Inf(-1), cuts: slices.Clip(s.cuts), shared: len(s.cuts), before: s.effort}
 	if low := s.bound(); s.best != nil && !math.IsInf(low, -1) {
 		p.level = low + quarter*(p.cutoff-low)
 	}
@@ -118,14 +115,14 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 	cut := activeset.Options{Cutoff: new(p.cutoff - konst)}
 	b := p.relax.bounds(p)
 	sol := solver.Solve(ctx, b, fits(basis, len(b.RowHi)), cut)
-	p.work += sol.Work
+	p.Work += sol.Work
 	if sol.Status == activeset.Failed {
 		solver.Forget()
 		sol = solver.Solve(ctx, b, nil, cut)
-		p.work += sol.Work
+		p.Work += sol.Work
 	}
 	short, work := activeset.Shorter(ctx, solver, b, sol, konst)
-	p.work += work
+	p.Work += work
 	if short != sol { // what is rounding at its box may show less over the bounds: by no more than rounding of larger terms leaves of the other
 		v, rough := p.showing(cost, b, sol, size)
 		if better, left := p.showing(cost, b, short, size); better-left > v-rough || left < rough && better > v-rough {
@@ -134,7 +131,7 @@ func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ 
 	}
 	if p.shown(cost, b, sol, size) < *cut.Cutoff && sol.Status == activeset.CutOff {
 		sol = solver.Solve(ctx, b, sol.Basis, activeset.Options{})
-		p.work += sol.Work
+		p.Work += sol.Work
 		p.shown(cost, b, sol, size)
 	}
 	sol.Value += konst
@@ -181,14 +178,14 @@ func (p *plunger) run(ctx context.Context, n *node) {
 	root.id = 0
 	p.records = []record{{Kind: openNode, Bound: infinite(n.bound)}}
 	p.stack = []*node{&root}
-	for len(p.stack) > 0 && p.nodes < plunge && p.work < tolerance.Second/10 && p.falls == nil && !p.first {
+	for len(p.stack) > 0 && p.Nodes < plunge && p.Work < tolerance.Second/10 && p.falls == nil && !p.first {
 		top := p.stack[len(p.stack)-1]
 		if top.bound >= p.cutoff {
 			p.close(top, closed)
 			continue
 		}
 		// A sibling that waits is searched now only where its bound is low; without an incumbent, only the newest is.
-		if p.nodes > 0 && !top.now && !(top.bound <= p.level) {
+		if p.Nodes > 0 && !top.now && !(top.bound <= p.level) {
 			break
 		}
 		if !p.step(ctx, top) {
@@ -212,14 +209,14 @@ func (p *plunger) close(n *node, kind recordKind) {
 // step solves the relaxation of the top of the stack, and closes it or branches. It reports false where it was interrupted.
 func (p *plunger) step(ctx context.Context, n *node) bool {
 	p.first = p.s.lift != nil && len(p.s.lift.slopes) > 0 && n.depth == 0 && math.IsInf(n.bound, -1)
-	before := p.work
+	before := p.Work
 	sol := p.solve(ctx, n, n.basis)
 	if sol.Status == activeset.Stopped {
 		return false
 	}
-	p.trial -= p.work - before
+	p.Trial -= p.Work - before
 	p.first = p.first && sol.Status == activeset.Optimal
-	p.nodes++
+	p.Nodes++
 	p.observe(n, sol)
 	switch sol.Status {
 	case activeset.Infeasible:
@@ -230,7 +227,7 @@ func (p *plunger) step(ctx context.Context, n *node) bool {
 		p.close(n, closed)
 		return true
 	case activeset.Unbounded, activeset.Failed:
-		if sol.Status == activeset.Unbounded && p.nodes == 1 { // where its ray begins is a point as others are
+		if sol.Status == activeset.Unbounded && p.Nodes == 1 { // where its ray begins is a point as others are
 			if p.byFollower(ctx, p.s.sys.Unscaled(sol.Z)); ctx.Err() != nil {
 				return false
 			}

@@ -53,14 +53,24 @@ type search struct {
 	best    *candidate
 	late    *candidate // better than best, of a round that was interrupted: a search that goes on does that round again, as it was
 	least   float64    // the lowest bound of a closed or unresolved node
-	nodes   int64
-	tried   int64
-	work    int64
-	looked  int64 // of it that of points that were looked for
-	rounds  int64
-	failed  bool // some node is unresolved
-	ray     *candidate
-	falls   []float64
+	effort
+	rounds int64
+	failed bool // some node is unresolved
+	ray    *candidate
+	falls  []float64
+}
+
+// effort is what a search, or a plunge of it, has taken.
+type effort struct {
+	Nodes  int64 `json:"nodes"`
+	Tried  int64 `json:"tried"`
+	Work   int64 `json:"work"`
+	Looked int64 `json:"looked,omitempty"` // of it that of points that were looked for
+	Trial  int64 `json:"trial,omitempty"`  // of it that of relaxations of children that were tried, less that of nodes
+}
+
+func (e effort) plus(o effort) effort {
+	return effort{e.Nodes + o.Nodes, e.Tried + o.Tried, e.Work + o.Work, e.Looked + o.Looked, e.Trial + o.Trial}
 }
 
 // candidate is a point of the system, in the relaxation's units.
@@ -122,7 +132,7 @@ func newSearch(ctx context.Context, part kkt.Part, long lengths, opts Options, k
 		s.strong = false
 		s.lift = s.newLift()
 	}
-	s.work += s.condense()
+	s.Work += s.condense()
 	s.costs = newCosts(s.branches())
 	return s, why, nil
 }
@@ -179,10 +189,8 @@ const (
 
 // take adds what a plunge has found apart from nodes.
 func (s *search) take(p *plunger) {
-	s.nodes += p.nodes
-	s.tried += p.tried
-	s.work += p.work + NodeWork*(p.nodes+p.tried)
-	s.looked += p.looked
+	s.effort = s.plus(p.effort)
+	s.Work += NodeWork * (p.Nodes + p.Tried)
 	for _, o := range p.learnt {
 		s.costs.note(o)
 	}

@@ -274,8 +274,8 @@ func (p *plunger) extreme(ctx context.Context, n *node, k int, most bool) (float
 		warm = nil
 	}
 	sol := newSolver(own).Solve(ctx, nil, warm, activeset.Options{})
-	p.work += sol.Work
-	p.tried++
+	p.Work += sol.Work
+	p.Tried++
 	nothing := math.Inf(-1)
 	if sol.Status != activeset.Optimal {
 		return sign * nothing, sol

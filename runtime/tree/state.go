@@ -29,10 +29,7 @@ type partState struct {
 	Costs   costs      `json:"costs"`
 	Best    *bestPoint `json:"best,omitempty"`
 	Least   infinite   `json:"least"`
-	Nodes   int64      `json:"nodes"`
-	Tried   int64      `json:"tried"`
-	Work    int64      `json:"work"`
-	Looked  int64      `json:"looked,omitempty"`
+	effort
 	Rounds  int64      `json:"rounds"`
 	Failed  bool       `json:"failed,omitempty"`
 	Concave *concave   `json:"concave,omitempty"`
@@ -116,8 +113,7 @@ func (f *forest) state() *State {
 }
 
 func (s *search) state() partState {
-	st := partState{Records: s.records, Costs: s.costs.clone(), Least: infinite(s.least), Nodes: s.nodes, Tried: s.tried,
-		Work: s.work, Looked: s.looked, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Hulls: s.hulls, Strong: s.strong, Cuts: s.cuts, Path: s.path != nil}
+	st := partState{Records: s.records, Costs: s.costs.clone(), Least: infinite(s.least), effort: s.effort, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Hulls: s.hulls, Strong: s.strong, Cuts: s.cuts, Path: s.path != nil}
 	for _, n := range s.open {
 		st.Open = append(st.Open, openNow{n.id, n.fix, n.box, infinite(n.bound), n.basis, n.depth, n.from.branch, n.from.side, n.from.distance, infinite(n.from.parent), n.slopes})
 	}
@@ -184,6 +180,6 @@ func (s *search) resume(st *partState) error {
 		}
 		s.best = s.measure(&candidate{z: b.Z, fix: b.Fix, f: b.F})
 	}
-	s.least, s.nodes, s.tried, s.work, s.looked, s.rounds, s.failed = float64(st.Least), st.Nodes, st.Tried, st.Work, st.Looked, st.Rounds, st.Failed
+	s.least, s.effort, s.rounds, s.failed = float64(st.Least), st.effort, st.Rounds, st.Failed
 	return nil
 }
