@@ -30,6 +30,9 @@ type basis struct {
 // scattered is how many numbers are read and written of an entry of a sparse vector: its place, itself, and twice the one it changes.
 const scattered = 4
 
+// vectors is about how many numbers of each constraint are read or written apart from the linear algebra: as a solve begins and ends, at a pivot, and where it is compared with the data.
+const vectors = 24
+
 // reset makes the basis that of all rows.
 func (b *basis) reset(a *sparse.CSR, vars int) {
 	if b.a != a {

@@ -234,6 +234,7 @@ func (s *Solver) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options
 		return &Solution{Status: Infeasible, Basis: warm}
 	}
 	s.start(warm)
+	t.work += vectors * int64(t.n)
 	// The phases alternate: twice is the rule, once more where an objective with shifts had another solution. From half of the rounds on pivots are by least index, and unperturbed.
 	for round := range 2 * tolerance.Exchanges {
 		if s.tick(ctx) == halted {

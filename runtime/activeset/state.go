@@ -197,6 +197,7 @@ func (s *Solver) recompute() bool {
 			return 0
 		})
 		worst := 0.0 // residual next to its terms
+		t.work += vectors * int64(t.n)
 		clear(st.din)
 		for j := 0; j < n; j++ {
 			if !t.active[j] {

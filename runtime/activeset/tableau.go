@@ -211,7 +211,7 @@ func (t *tableau) pivot2(p, q int, cp, cq []float64) {
 		t.basis.exchange(q, p, cq, cp)
 		t.active[p], t.active[q] = true, false
 		t.pivots++
-		t.work += 16 * int64(t.n) // with what the choice of the two looks at
+		t.work += vectors * int64(t.n) // with what the choice of the two looks at
 		return
 	}
 	a, e, d := cp[p], cp[q], cq[q]
