@@ -30,13 +30,13 @@ type partState struct {
 	Best    *bestPoint `json:"best,omitempty"`
 	Least   infinite   `json:"least"`
 	effort
-	Rounds  int64      `json:"rounds"`
-	Failed  bool       `json:"failed,omitempty"`
-	Concave *concave   `json:"concave,omitempty"`
-	Hulls   bool       `json:"hulls,omitempty"`
-	Strong  bool       `json:"strong,omitempty"`
-	Cuts    []tangent  `json:"cuts,omitempty"`
-	Path    bool       `json:"path,omitempty"`
+	Rounds  int64     `json:"rounds"`
+	Failed  bool      `json:"failed,omitempty"`
+	Concave *concave  `json:"concave,omitempty"`
+	Hulls   bool      `json:"hulls,omitempty"`
+	Strong  bool      `json:"strong,omitempty"`
+	Cuts    []tangent `json:"cuts,omitempty"`
+	Path    bool      `json:"path,omitempty"`
 }
 
 type tracePoint struct {
