@@ -58,7 +58,7 @@ func Problem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 	out.Facts.Nonquadratic = make([]bool, out.Dx+out.Dy)
 	degrees.Nonquadratic(p.Lower.Objective, out.Facts.Nonquadratic[:out.Dx], out.Facts.Nonquadratic[out.Dx:])
 	if p.Facts.Convex && !p.Facts.JointlyQuadratic && !(p.Facts.StrongConvexity > 0) {
-		out.Facts.Sums, out.Facts.Alone = facts.Sums(p.Graph, p.Lower.Objective, out.Dx, out.Dy)
+		out.Facts.Sums, out.Facts.Alone = curvature.Sums(p.Graph, p.Lower.Objective, out.Dx, out.Dy)
 	}
 	out.Facts.DegreeF = degrees.Of(p.Upper.Objective).Deg
 	out.Facts.AffineCoupled = !slices.ContainsFunc(p.Coupled, func(row ir.Row) bool { return row.Degree > 1 })
