@@ -11,6 +11,7 @@ import (
 	"bilevelc/internal/each"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
 )
 
 // rational is a symmetric matrix of exact numbers.
@@ -235,8 +236,12 @@ func TestDenseProducts(t *testing.T) {
 		if trans {
 			shape = data.Matrix(inner, rows, m)
 		}
-		s := newStudy(nil, nil, 0, domain{y: make([]Interval, cols)}, &budget{left: 1e9})
-		out := s.dataTimes(shape, trans, j)
+		g := expr.NewBuilder()
+		v := g.Var("y", true, 0, expr.VectorShape(inner), diag.Span{})
+		product := g.MatVec(g.Const("", shape, diag.Span{}), trans, v, diag.Span{})
+		s := newStudy(g, product, expr.DependsY, domain{y: make([]Interval, cols)}, &budget{left: 1e9})
+		s.values[v], s.jacs[v] = make([]Interval, inner), j
+		out := s.jacobianOf(product)
 		for i := range rows {
 			for c := range cols {
 				sum := new(big.Rat)

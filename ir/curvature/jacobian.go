@@ -83,12 +83,7 @@ func (s *study) computeJacobian(n *expr.Node) *jacobian {
 	if f := s.fused(n); f != nil {
 		return s.scaled(s.jacobianOf(f.leaf), s.slopesOf(n), rows)
 	}
-	switch n.Op {
-	case expr.MatVec:
-		if m := s.known(n.Args[0]); m != nil {
-			return s.dataTimes(m, n.TransA, s.jacobianOf(n.Args[1]))
-		}
-	case expr.Gather:
+	if n.Op == expr.Gather {
 		return s.picked(s.jacobianOf(n.Args[0]), n.Index)
 	}
 	return s.combined(n)
@@ -172,72 +167,6 @@ func eachEntry(m *data.Array, trans bool, visit func(i, j int, a float64)) {
 			return true
 		})
 	}
-}
-
-// dataTimes is m J, or m' J with trans, for a data matrix m.
-func (s *study) dataTimes(m *data.Array, trans bool, j *jacobian) *jacobian {
-	rows, inner := m.Shape[0], m.Shape[1]
-	if trans {
-		rows, inner = inner, rows
-	}
-	open := &jacobian{rows: rows, cols: j.cols, unknown: true}
-	if j.unknown || !allFinite(m) {
-		return open
-	}
-	if columns, ok := j.selection(); ok {
-		return s.columnsOf(m, trans, columns, open)
-	}
-	// Entry (i, k) of m adds a multiple of row k of J to row i of the product.
-	cost := 0
-	eachEntry(m, trans, func(_, k int, _ float64) { cost += j.len(k) })
-	if !s.work.spend(8 * float64(cost)) {
-		return open
-	}
-	acc := s.newRows()
-	upTo := func(i int) {
-		for acc.out.rows < i {
-			acc.finish()
-		}
-	}
-	eachEntry(m, trans, func(i, k int, a float64) {
-		upTo(i)
-		j.visit(k, func(col int, v Interval) { acc.add(col, v.mul(point(a))) })
-	})
-	upTo(rows)
-	return acc.jacobian()
-}
-
-// selection is the column of each row where the Jacobian is that of different
-// variables: one entry 1 in a row, and no two rows in one column.
-func (j *jacobian) selection() (columns []int, ok bool) {
-	if j.rad != nil || j.scale != nil || len(j.mid) != j.rows {
-		return nil, false
-	}
-	used := make([]bool, j.cols)
-	for k, c := range j.col {
-		if j.ptr[k] != k || j.mid[k] != 1 || used[c] {
-			return nil, false
-		}
-		used[c] = true
-	}
-	return j.col, true
-}
-
-// columnsOf is a data matrix, or its transpose, with each column put where the
-// list says.
-func (s *study) columnsOf(m *data.Array, trans bool, columns []int, open *jacobian) *jacobian {
-	out := &jacobian{rows: open.rows, cols: open.cols, ptr: make([]int, open.rows+1), col: make([]int, 0, len(m.Stored())), mid: make([]float64, 0, len(m.Stored()))}
-	eachEntry(m, trans, func(i, k int, a float64) {
-		out.col, out.mid = append(out.col, columns[k]), append(out.mid, a)
-		out.ptr[i+1] = len(out.mid)
-	})
-	for i := range out.rows {
-		out.ptr[i+1] = max(out.ptr[i+1], out.ptr[i])
-	}
-	if !s.work.spend(8 * float64(len(out.mid))) {
-		return open
-	}
-	return out
 }
 
 func allFinite(m *data.Array) bool {

@@ -14,15 +14,6 @@ func (s *study) combined(n *expr.Node) *jacobian {
 	if n.Op.Info().Class == expr.Product && !s.work.spend(16*s.termsOf(n).Work) {
 		return open
 	}
-	type summand struct {
-		entry, arg, row int
-		weight          Interval
-	}
-	var parts []summand
-	s.partials(n, s.varies, func(e, arg, p int, d Interval) { parts = append(parts, summand{e, arg, p, d}) })
-	if s.work.ended() {
-		return open
-	}
 	var jacs [2]*jacobian
 	for i, a := range n.Args {
 		if s.varies(a) {
@@ -31,21 +22,21 @@ func (s *study) combined(n *expr.Node) *jacobian {
 			}
 		}
 	}
-	cost := 0
-	for _, p := range parts {
-		cost += jacs[p.arg].len(p.row)
-	}
-	if !s.work.spend(8 * float64(cost)) {
-		return open
-	}
-	acc := s.newRows()
-	for k, at := 0, 0; k < open.rows; k++ {
-		for ; at < len(parts) && parts[at].entry == k; at++ {
-			if p := parts[at]; !p.weight.isZero() {
-				jacs[p.arg].visit(p.row, func(col int, v Interval) { acc.add(col, v.mul(p.weight)) })
-			}
+	acc, cost, affordable := s.newRows(), 0, true
+	upTo := func(row int) {
+		for acc.out.rows < row {
+			acc.finish()
+			affordable, cost = affordable && s.work.spend(8*float64(cost)), 0
 		}
-		acc.finish()
+	}
+	s.partials(n, s.varies, func(e, arg, p int, d Interval) {
+		if upTo(e); affordable && !d.isZero() {
+			cost += jacs[arg].len(p)
+			jacs[arg].visit(p, func(col int, v Interval) { acc.add(col, v.mul(d)) })
+		}
+	})
+	if upTo(open.rows); !affordable || s.work.ended() {
+		return open
 	}
 	return acc.jacobian()
 }

@@ -18,6 +18,7 @@ func Sums(graph *expr.Builder, root *expr.Node, dx, dy int) (n *sparse.CSR, alon
 		joint: facts.NewDegrees(graph, expr.DependsX|expr.DependsY), alone: make([]bool, dy), seen: map[*expr.Node]bool{}}
 	w.walk(root, false)
 	var rows []linear
+	products := 0.0
 	for _, atom := range w.atoms {
 		j := w.jacobianOf(atom)
 		if j.unknown {
@@ -31,10 +32,11 @@ func Sums(graph *expr.Builder, root *expr.Node, dx, dy int) (n *sparse.CSR, alon
 				w.alone[row[0].col] = true
 			} else if len(row) > 1 {
 				rows = append(rows, row)
+				products += float64(len(row)) * float64(len(row))
 			}
 		}
 	}
-	if !owned(rows, dy) {
+	if products > sumsWork || !owned(rows, dy) {
 		return nil, w.alone
 	}
 	n = sparse.Empty(dy)
@@ -53,8 +55,8 @@ func Sums(graph *expr.Builder, root *expr.Node, dx, dy int) (n *sparse.CSR, alon
 	return n, w.alone
 }
 
-// sumsWork bounds what the coefficients of the sums take, in operations: some seconds.
-const sumsWork = 2e9
+// sumsWork bounds the operations that finding the coefficients takes, and the products of two of one sum: about a second.
+const sumsWork = 2e8
 
 // curved looks for the affine parts of a node that something which is not linear in y reads.
 type curved struct {
