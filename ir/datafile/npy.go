@@ -2,8 +2,11 @@ package datafile
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -147,107 +150,48 @@ func parseNPYHeader(text string) (h npyHeader, problem string) {
 		return h, "it ends inside its header"
 	}
 	h.size = len(text) - len(rest) + length
-	p := pyReader{s: rest[:length]}
-	problem = p.header(&h)
-	return h, problem
+	return h, h.read(rest[:length])
 }
 
-// pyReader reads the little of Python's literals that a header consists of.
-type pyReader struct {
-	s   string
-	pos int
-}
+// pyToken matches the parts of Python's literals that a header consists of.
+var pyToken = regexp.MustCompile(`'[^']*'|"[^"]*"|[0-9]+|[A-Za-z]+|\S`)
 
-func (p *pyReader) header(h *npyHeader) (problem string) {
-	const broken = "its header is not a dictionary of descr, fortran_order and shape"
-	seen := map[string]bool{}
-	if !p.accept("{") {
-		return broken
-	}
-	for !p.accept("}") {
-		key, ok := p.str()
-		if !ok || seen[key] || !p.accept(":") {
-			return broken
-		}
-		seen[key] = true
-		switch key {
-		case "descr":
-			if h.descr, ok = p.str(); !ok {
-				return "its entries are records, not numbers"
-			}
-		case "fortran_order":
-			switch {
-			case p.accept("True"):
-				h.fortran = true
-			case !p.accept("False"):
-				return broken
-			}
-		case "shape":
-			if h.shape, ok = p.tuple(); !ok {
-				return "its shape is not a tuple of sizes"
-			}
+// asJSON spells the parts that JSON spells otherwise.
+var asJSON = strings.NewReplacer("(", "[", ")", "]", "True", "true", "False", "false")
+
+// read takes a dictionary of descr, fortran_order and shape, which is one of JSON but for its
+// spelling. problem says what is wrong.
+func (h *npyHeader) read(dictionary string) (problem string) {
+	tokens := pyToken.FindAllString(dictionary, -1)
+	var spelt []byte
+	keys := 0
+	for i, t := range tokens {
+		switch {
+		case t[0] == '\'' || t[0] == '"':
+			spelt = data.AppendText(spelt, t[1:len(t)-1])
+		case t == "," && i+1 < len(tokens) && strings.Contains("})", tokens[i+1]), t == "L": // Python 2 wrote long integers so
 		default:
-			return broken
-		}
-		if !p.accept(",") {
-			if !p.accept("}") {
-				return broken
+			if t == ":" {
+				keys++
 			}
-			break
+			spelt = append(spelt, asJSON.Replace(t)...)
 		}
 	}
-	if len(seen) != 3 || strings.TrimSpace(p.s[p.pos:]) != "" {
-		return broken
+	var parts struct {
+		Descr   json.RawMessage `json:"descr"`
+		Fortran *bool           `json:"fortran_order"`
+		Shape   json.RawMessage `json:"shape"`
 	}
+	switch err := json.Unmarshal(spelt, &parts); {
+	case err != nil || keys != 3 || parts.Descr == nil || parts.Fortran == nil || parts.Shape == nil:
+		return "its header is not a dictionary of descr, fortran_order and shape"
+	case json.Unmarshal(parts.Descr, &h.descr) != nil:
+		return "its entries are records, not numbers"
+	case json.Unmarshal(parts.Shape, &h.shape) != nil || slices.ContainsFunc(h.shape, func(n int) bool { return n < 0 }):
+		return "its shape is not a tuple of sizes"
+	}
+	h.fortran = *parts.Fortran
 	return ""
-}
-
-// accept passes white space and then the token, if it is next.
-func (p *pyReader) accept(token string) bool {
-	for p.pos < len(p.s) && strings.IndexByte(" \t\r\n", p.s[p.pos]) >= 0 {
-		p.pos++
-	}
-	if strings.HasPrefix(p.s[p.pos:], token) {
-		p.pos += len(token)
-		return true
-	}
-	return false
-}
-
-func (p *pyReader) str() (string, bool) {
-	for _, quote := range []string{"'", `"`} {
-		if p.accept(quote) {
-			body, _, ok := strings.Cut(p.s[p.pos:], quote)
-			if !ok {
-				return "", false
-			}
-			p.pos += len(body) + 1
-			return body, true
-		}
-	}
-	return "", false
-}
-
-func (p *pyReader) tuple() ([]int, bool) {
-	var shape []int
-	if !p.accept("(") {
-		return nil, false
-	}
-	for !p.accept(")") {
-		n := digits(p.s, p.pos)
-		d, err := strconv.Atoi(p.s[p.pos : p.pos+n])
-		if err != nil {
-			return nil, false
-		}
-		p.pos += n
-		p.accept("L") // Python 2 wrote long integers so
-		shape = append(shape, d)
-		if !p.accept(",") {
-			return shape, p.accept(")")
-		}
-		p.accept("")
-	}
-	return shape, true
 }
 
 // element is a number type of NumPy.
