@@ -28,3 +28,17 @@ func TestSums(t *testing.T) {
 		}
 	}
 }
+
+// The coefficients of a sum are those that the model writes: 2.27 and 0.98 for exp(1.3 + 2.27 y1 + 0.98 y2), of which differences of values know
+// 0.98 as 0.98 + 2e-16 only.
+func TestSumsAreExact(t *testing.T) {
+	b := expr.NewBuilder()
+	times := func(c float64, j int) *expr.Node {
+		return b.Binary(expr.Mul, b.Number(c), b.Var("y", true, j, expr.ScalarShape(), diag.Span{}), diag.Span{})
+	}
+	sum := b.Binary(expr.Add, b.Binary(expr.Add, b.Number(1.3), times(2.27, 0), diag.Span{}), times(0.98, 1), diag.Span{})
+	n, _ := Sums(b, b.Unary(expr.Exp, sum, diag.Span{}), 0, 2)
+	if n == nil || n.At(0, 0) != 2.27 || n.At(0, 1) != 0.98 {
+		t.Errorf("sums %+v", n)
+	}
+}
