@@ -318,10 +318,10 @@ func nonzeros(v []float64) (places []int, values []float64) {
 	return places, linalg.Gather(v, places)
 }
 
-// hessianColumns calls of with the columns of the Hessian of the Lagrangian, of n entries, but for those of entries that are held.
-func (v *Solver) hessianColumns(pt *point, w *weights, of func(j int, column []float64)) (n int, err error) {
+// lagrangian is the whole Hessian of the Lagrangian, entry by entry, but for those of entries that are held.
+func (v *Solver) lagrangian(pt *point, w *weights) (*sparse.CSR, error) {
 	d, failed := v.gradients(pt, w)
-	n = len(d.At)
+	n, entries := len(d.At), []sparse.Entry{}
 	column, held := make([]float64, n), v.p.Held(pt.x)
 	for j := range n {
 		if slices.Contains(held, j) {
@@ -332,25 +332,13 @@ func (v *Solver) hessianColumns(pt *point, w *weights, of func(j int, column []f
 			err = *failed
 		}
 		if err != nil {
-			return n, err
+			return nil, err
 		}
-		of(j, column)
-	}
-	return n, nil
-}
-
-// lagrangian is the whole Hessian of the Lagrangian, entry by entry.
-func (v *Solver) lagrangian(pt *point, w *weights) (*sparse.CSR, error) {
-	entries := []sparse.Entry{}
-	n, err := v.hessianColumns(pt, w, func(j int, column []float64) {
 		for i, t := range column {
 			if t != 0 {
 				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: t})
 			}
 		}
-	})
-	if err != nil {
-		return nil, err
 	}
 	return symmetric(sparse.FromEntries(n, n, entries)), nil
 }

@@ -19,12 +19,8 @@ import (
 //
 //	H dy + G dx - B_S' dlambda_S = 0,   B_S dy = A_S dx,   lambda_N = 0,
 //
-// and the Hessian of the Lagrangian counts along them alone: R = Z'W Z, of which the columns are differences of the gradient of L along those of Z. The subproblem has
-//
-//	1/2 theta d'P d + 1/2 d_x'(R - theta Z'P Z) d_x
-//
-// in the place of 1/2 d'W d, P the positive semidefinite part of the Hessian of f: on the branch both are the same function of x, on others P knows the curvature of f, and what is left in x
-// can be made positive semidefinite by its eigenvalues, where W cannot. theta is the largest of 1, 1/2, 1/4, ..., 0 with which R needs no more of that than for theta = 0.
+// and the Hessian of the Lagrangian counts along them alone: R = Z'W Z, of which the columns are differences of the gradient of L along those of Z. The subproblem has 1/2 d_x'R d_x in the place of 1/2 d'W d: on the branch
+// both are the same function of x, and R can be made positive semidefinite by its eigenvalues, where W cannot.
 
 // tangents are the columns of dz/dx in (x, y, the multipliers that f reads), one a row of the result, on the branch with s = 0 for the given rows.
 func (v *Solver) tangents(pt *point, s *kkt.System, strong []bool) ([][]float64, bool) {
@@ -152,29 +148,7 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess *sparse.CSR, convex
 	if !linalg.Finite(r) {
 		return nil, nil, true
 	}
-	return v.inX(b.back(r)), sync.OnceValue(func() *sparse.CSR { return v.convexModel(pt, b, r, z) }), true
-}
-
-// convexModel is what stands for W where R is r along a basis, with the tangents z.
-func (v *Solver) convexModel(pt *point, b *basis, r []float64, z [][]float64) *sparse.CSR {
-	plain, least := b.convexified(r)
-	part := v.convexPart(pt)
-	if part == nil {
-		return v.inX(b.back(plain))
-	}
-	size := part.Rows
-	columns := make([]float64, len(z)*size)
-	for c, t := range z {
-		part.MulVec(columns[c*size:(c+1)*size], t)
-	}
-	along := products(z, columns) // Z'P Z
-	for theta := 1.0; theta > 1.0/64; theta /= 2 {
-		rest := each.Below(len(r), func(i int) float64 { return r[i] - theta*along[i] })
-		if made, below := b.convexified(rest); below >= math.Min(0, least) {
-			return sparse.Add(1, v.inX(b.back(made)), theta, part)
-		}
-	}
-	return v.inX(b.back(plain))
+	return v.inX(b.back(r)), sync.OnceValue(func() *sparse.CSR { return v.inX(b.back(b.convexified(r))) }), true
 }
 
 // products are those of the rows of z with columns, which stand one behind another.
@@ -183,63 +157,6 @@ func products(z [][]float64, columns []float64) []float64 {
 	out, size := make([]float64, n*n), len(columns)/max(n, 1)
 	gram.Rows(gram.Block{Data: out, Rows: n, Cols: n, Stride: n}, gram.Block{Data: slices.Concat(z...), Rows: n, Cols: size, Stride: size}, gram.Block{Data: columns, Rows: n, Cols: size, Stride: size})
 	return out
-}
-
-// convexPart is the positive semidefinite part of the Hessian of f at a point, block by block; nil where that is 0 or not known.
-func (v *Solver) convexPart(pt *point) *sparse.CSR {
-	if v.p.Facts.DegreeF <= 2 && (v.part != nil || v.joined) {
-		return v.part
-	}
-	entries, top, classes := []sparse.Entry{}, 0.0, sparse.NewClasses(len(pt.grad))
-	n, err := v.hessianColumns(pt, &weights{rows: make([]float64, len(v.kinds))}, func(j int, column []float64) {
-		for i, t := range column[:j+1] {
-			if t != 0 {
-				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: t})
-				classes.Join(i, j)
-				top = math.Max(top, math.Abs(t))
-			}
-		}
-	})
-	if err != nil || top == 0 || math.IsInf(top, 0) {
-		return nil
-	}
-	blocks := classes.Members(n)
-	if v.opts.Large && slices.ContainsFunc(blocks, func(b []int) bool { return len(b) > tolerance.DenseOrder }) {
-		v.joined = true
-		return nil
-	}
-	upper := sparse.FromEntries(n, n, entries)
-	place, out := make([]int, n), []sparse.Entry{}
-	for _, block := range blocks {
-		for t, j := range block {
-			place[j] = t
-		}
-		dense := mat.NewSymDense(len(block), nil)
-		for i, r := range block {
-			for c, v := range upper.Entries(r) {
-				dense.SetSym(i, place[c], v)
-			}
-		}
-		values, vectors := linalg.Eigen(dense)
-		if values == nil {
-			return nil
-		}
-		for i, r := range block {
-			for j, c := range block {
-				sum := 0.0
-				for k, t := range values {
-					if t > 0 {
-						sum += t * vectors.At(i, k) * vectors.At(j, k)
-					}
-				}
-				if math.Abs(sum) > 0x1p-50*top {
-					out = append(out, sparse.Entry{Row: r, Col: c, Val: sum})
-				}
-			}
-		}
-	}
-	v.part = sparse.FromEntries(n, n, out)
-	return v.part
 }
 
 // normals are those, in x, of what holds at a point and the multipliers say is to hold on: bounds and rows of X, constraints, and the slacks of biactive rows.
@@ -382,9 +299,7 @@ func (b *basis) back(r []float64) []float64 {
 // convexified is a positive semidefinite matrix that stands for R, both in the coordinates of the basis: along the normals, and along the directions that keep what holds, each R with its negative
 // eigenvalues turned around, so that steps along negative curvature are as long as along positive (Nocedal and Wright 2006, section 3.4), and what joins both where the whole is positive semidefinite with it.
 // Where R is positive semidefinite along the latter, steps that keep what holds are Newton's.
-//
-// least is the least eigenvalue along the directions that keep what holds; 0 for one that is noise beside the largest.
-func (b *basis) convexified(r []float64) (out []float64, least float64) {
+func (b *basis) convexified(r []float64) []float64 {
 	n := int(math.Sqrt(float64(len(r))))
 	whole := mat.NewSymDense(max(n, 1), nil)
 	for i := range n {
@@ -397,19 +312,16 @@ func (b *basis) convexified(r []float64) (out []float64, least float64) {
 		if from == to {
 			continue
 		}
-		if least = 0; definite(whole, from, to, tolerance.HalfDigits) { // as it is
+		if definite(whole, from, to, tolerance.HalfDigits) { // as it is
 			continue
 		}
 		block := mat.NewSymDense(to-from, nil)
 		block.CopySym(whole.SliceSym(from, to))
 		values, vectors := linalg.Eigen(block)
 		if values == nil {
-			return make([]float64, n*n), 0
+			return make([]float64, n*n)
 		}
 		most := math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
-		if values[0] < -tolerance.HalfDigits*most {
-			least = values[0]
-		}
 		for k, t := range values {
 			if more := math.Max(math.Abs(t), tolerance.HalfDigits*most) - t; more > 0 {
 				block.SymRankOne(block, more, vectors.ColView(k))
@@ -426,7 +338,7 @@ func (b *basis) convexified(r []float64) (out []float64, least float64) {
 		values, found := linalg.Eigenvalues(whole)
 		joined = found && values[0] >= 0
 	}
-	out = make([]float64, n*n)
+	out := make([]float64, n*n)
 	for i := range n {
 		for j := range n {
 			if joined || (i < b.normals) == (j < b.normals) {
@@ -434,7 +346,7 @@ func (b *basis) convexified(r []float64) (out []float64, least float64) {
 			}
 		}
 	}
-	return out, least
+	return out
 }
 
 // definite reports that the eigenvalues of a part of a symmetric matrix, from one row to another, are positive, and no less than a share of the largest that they may be (a factor of Cholesky's takes a hundredth of what they do).

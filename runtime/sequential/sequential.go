@@ -78,8 +78,6 @@ type Solver struct {
 	followers    [][]int // problem.Problem.Followers
 	owner, place []int   // of each entry of y its follower, and its place there
 	groups       [][]int
-	part         *sparse.CSR // of the Hessian of f, the last (convexPart)
-	joined       bool        // its blocks are too large
 	exact        *lower      // grad_y g where it is affine: at 0
 	columns      [][]float64 // of the second derivatives of g, where it is affine along an entry of (x, y)
 	follower     *answers
