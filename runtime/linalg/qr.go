@@ -82,17 +82,15 @@ func (f *QR) Extend(g []float64, least float64) bool {
 	return left > least
 }
 
-// Append appends a column g, of length 1 or less, without a pass over Q: products are those of g with the columns before, computed here where they are nil.
+// Append appends a column g, of length 1 or less, by its products with the columns before.
 // It reports false where Q is not implied, or is made since the column is too near to the span of the others for that: then Split and Push take it.
-func (f *QR) Append(g, products []float64) bool {
+func (f *QR) Append(g []float64) bool {
 	if f.k > 0 && !f.implied {
 		return false
 	}
 	column, back := f.scratch(0), f.scratch(1)
-	if copy(column, products); products == nil {
-		clear(column)
-		Gemv(column, 1, f.q, f.k, f.n, false, g)
-	}
+	clear(column)
+	Gemv(column, 1, f.q, f.k, f.n, false, g)
 	f.SolveT(column)
 	copy(back, column)
 	f.Solve(back) // of R^-1 the new column is (-back, 1) over the new pivot

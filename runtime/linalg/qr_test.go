@@ -44,14 +44,7 @@ func TestQRFollowsItsColumns(t *testing.T) {
 				for j, size := 0, Norm(v); j < n; j++ {
 					v[j] /= size
 				}
-				var products []float64
-				if rng.IntN(2) == 0 {
-					products = make([]float64, len(columns))
-					for a, c := range columns {
-						products[a] = Dot(c, v)
-					}
-				}
-				if !f.Append(v, products) {
+				if !f.Append(v) {
 					coef, rest := make([]float64, n), make([]float64, n)
 					f.Push(coef, rest, f.Split(v, coef, rest))
 				}
@@ -148,7 +141,7 @@ func TestQRFollowsItsColumns(t *testing.T) {
 				}
 				if size := Norm(v); one.Size() < n {
 					floats.Scale(1/size, v)
-					if !one.Append(v, nil) {
+					if !one.Append(v) {
 						one.Push(coef, rest, one.Split(v, coef, rest))
 					}
 				}

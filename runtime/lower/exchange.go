@@ -3,7 +3,6 @@ package lower
 import (
 	"context"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -64,10 +63,8 @@ func (w *activeSet) exchange(ctx context.Context, y []float64) bool {
 				w.face.drop(i)
 			}
 		}
-		entering := slices.DeleteFunc(wrong, func(i int) bool { return w.boundary.slack[i] == 0 })
-		w.face.foresee(entering)
-		for _, i := range entering {
-			if !w.face.add(i) {
+		for _, i := range wrong {
+			if w.boundary.slack[i] < 0 && !w.face.add(i) {
 				return false
 			}
 		}

@@ -74,11 +74,7 @@ func (f *face) add(i int) bool {
 	}
 	j, alone := f.poly.bound[i], len(f.members) == 0
 	if f.normal(i); j < 0 || !alone {
-		var products []float64 // of unit normals, where none is masked
-		if f.fixed == 0 {
-			products = f.poly.products(f.coef[:len(f.members)], i, f.members)
-		}
-		if f.qr.Append(f.vec, products) {
+		if f.qr.Append(f.vec) {
 			f.in[i] = true
 			f.members = append(f.members, i)
 			return true
@@ -97,13 +93,6 @@ func (f *face) add(i int) bool {
 	f.qr.Push(f.coef, f.vec, rest)
 	f.members = append(f.members, i)
 	return true
-}
-
-// foresee computes what adding rows one by one will ask for, at once.
-func (f *face) foresee(rows []int) {
-	if f.fixed == 0 {
-		f.poly.foresee(rows, f.members)
-	}
 }
 
 // split decomposes the unit normal of row i, on the entries not masked, into
@@ -162,9 +151,6 @@ func (f *face) gather(poly *polyhedron, known *denseHessian, rows []int, depende
 		}
 		f.order = append(f.order, each.Where(rows, func(i int) bool { return kind >= 2 && !poly.equal(i) && (poly.bound[i] < 0) == (kind == 3) })...)
 		kinds[kind] = len(f.order)
-	}
-	if kinds[0] == 0 && kinds[2] == kinds[1] {
-		f.foresee(f.order)
 	}
 	for t, i := range f.order {
 		// Members so far are Equal rows: bounds that follow change them.

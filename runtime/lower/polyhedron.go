@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"bilevelc/internal/each"
-	"bilevelc/internal/gram"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -44,9 +42,6 @@ type shape struct {
 
 	mu      sync.Mutex
 	columns *sparse.CSR // see transposed; nil before it was asked for
-	cosines [][]float64 // [i][j] is the product of the unit normals of two rows, j < i; NaN where it was not asked for so far, nil where none was
-	dense   []float64   // len n: row `spread`, as a vector
-	spread  int
 }
 
 // set points the polyhedron at the rows, at x. What depends on the rows alone is
@@ -78,7 +73,6 @@ func newShape(p *problem.Problem) *shape {
 		s.norm[i] = linalg.RowNorm(p.Rows.B, i)
 		s.bound[i], s.coef[i] = p.Rows.Bound(i)
 	}
-	s.dense, s.spread, s.cosines = make([]float64, p.Dy), -1, make([][]float64, m)
 	s.join()
 	return s
 }
@@ -109,99 +103,6 @@ func (s *shape) transposed() *sparse.CSR {
 		s.columns = s.b.T()
 	}
 	return s.columns
-}
-
-// products sets dst to those of the unit normals of row i and of some others, and returns it; nil where there are too many rows to keep them.
-func (s *shape) products(dst []float64, i int, others []int) []float64 {
-	if !s.keepsProducts() {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.multiply([]int{i}, others)
-	for t, j := range others {
-		kept := s.product(i, j)
-		if math.IsNaN(*kept) {
-			first, last := min(i, j), max(i, j) // always computed alike
-			if s.spread != last {
-				clear(s.dense)
-				s.b.AddRow(s.dense, last, 1)
-				s.spread = last
-			}
-			*kept = s.b.RowDot(first, s.dense) / s.norm[first] / s.norm[last]
-		}
-		dst[t] = *kept
-	}
-	return dst
-}
-
-// foresee computes the products of some rows that will be asked for, with each other and with others: those of full rows, many at a time, while a row is in cache.
-func (s *shape) foresee(rows, others []int) {
-	if !s.keepsProducts() {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.multiply(rows, others)
-	s.multiply(rows, rows)
-}
-
-func (s *shape) keepsProducts() bool { return s.m*s.m/2 <= tolerance.MostNumbers }
-
-// product is the place of that of the unit normals of two rows; NaN before it was computed.
-func (s *shape) product(i, j int) *float64 {
-	first, last := min(i, j), max(i, j)
-	if s.cosines[last] == nil {
-		s.cosines[last] = each.Below(last, func(int) float64 { return math.NaN() })
-	}
-	return &s.cosines[last][first]
-}
-
-// full reports whether no entry of row i is left out.
-func (s *shape) full(i int) bool { return s.b.Ptr[i+1]-s.b.Ptr[i] == s.n }
-
-// tile is the number of rows whose products are computed at a time: enough that what copies them is next to nothing, few enough that the copies of both sides are small beside B.
-const tile = 128
-
-// multiply computes the products of full rows with full others that are not known, tile by tile. They are the same to the last bit whatever else is in the tile (see gram).
-func (s *shape) multiply(rows, others []int) {
-	var left, right []float64
-	for some := range slices.Chunk(s.fullOf(rows), tile) {
-		left = left[:0]
-		for beside := range slices.Chunk(s.fullOf(others), tile) {
-			if !slices.ContainsFunc(some, func(i int) bool {
-				return slices.ContainsFunc(beside, func(j int) bool { return i != j && math.IsNaN(*s.product(i, j)) })
-			}) {
-				continue
-			}
-			if len(left) == 0 {
-				left = s.gather(left, some)
-			}
-			right = s.gather(right[:0], beside)
-			out := gram.Block{Data: make([]float64, len(some)*len(beside)), Rows: len(some), Cols: len(beside), Stride: len(beside)}
-			gram.Rows(out, gram.Block{Data: left, Rows: len(some), Cols: s.n, Stride: s.n}, gram.Block{Data: right, Rows: len(beside), Cols: s.n, Stride: s.n})
-			for a, i := range some {
-				for c, j := range beside {
-					if i != j {
-						*s.product(i, j) = out.Data[a*out.Stride+c] / s.norm[min(i, j)] / s.norm[max(i, j)]
-					}
-				}
-			}
-		}
-	}
-}
-
-func (s *shape) fullOf(rows []int) (of []int) {
-	return each.Where(rows, func(i int) bool { return s.full(i) && s.norm[i] > 0 })
-}
-
-// gather appends the entries of some full rows.
-func (s *shape) gather(dst []float64, rows []int) []float64 {
-	dst = slices.Grow(dst, len(rows)*s.n)
-	for _, i := range rows {
-		dst = append(dst, s.b.Val[s.b.Ptr[i]:s.b.Ptr[i+1]]...)
-	}
-	return dst
 }
 
 // sizes are the largest entries of y (len n) by class, in dst (len n) at the entry that stands for it.

@@ -93,7 +93,7 @@ func span(r *problem.Rows, general []int, fixed []bool) (basis *linalg.QR, least
 		clear(v)
 		r.B.AddRow(v, i, 1/size)
 		release(v, fixed)
-		if !basis.Append(v, nil) {
+		if !basis.Append(v) {
 			rest := basis.Split(v, coef, v)
 			if rest <= tolerance.Dependence { // the lower solvers leave the row out of the face
 				continue
