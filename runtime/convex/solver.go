@@ -34,8 +34,7 @@ type Solver struct {
 	rhs, step, rest []float64 // len n+m
 	faceKnown       bool      // ldl holds the factors of the face (state, active)
 
-	sides   []float64 // len m: see Terms; nil: none
-	lenient bool      // rows may be off by more than rounding: no other way was found
+	sides []float64 // len m: see Terms; nil: none
 }
 
 // NewSolver makes a solver of programs of this structure.

@@ -185,7 +185,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 		}
 		end := w.model(ctx, y, w.residual(y, measure, previous))
 		switch end {
-		case interrupted, descending, informed:
+		case interrupted, descending:
 			return end
 		case notFinite:
 			// No difference of gradients at y is: it may lie on a row, to rounding, that
@@ -272,10 +272,7 @@ func (w *activeSet) model(ctx context.Context, y []float64, tolerance float64) o
 		}
 		w.boundary.set(w.poly, &w.face, w.z)
 		end, left := w.onFace(ctx, tolerance)
-		switch end {
-		case learned:
-			return informed
-		case halted:
+		if end == halted {
 			return interrupted
 		}
 		if end != reached && left > 0.5*last {

@@ -102,21 +102,12 @@ func (a *alm) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 }
 
 // recycled reports whether the Hessian is known and positive definite from
-// what earlier solves learned, which it completes where little is missing, or
-// measures where that costs no more than to do without.
+// what earlier solves learned, or measures it where that costs no more than to do without.
 func (a *alm) recycled(y []float64) bool {
 	w := &a.active
 	switch {
 	case w.curvature.hessian != nil:
-	case w.curvature.memory != nil:
-		if !w.defined(y) {
-			return false
-		}
-		w.curvature.move(y, w.grad)
-		if !w.curvature.complete() {
-			return false
-		}
-	case !w.krylov.eager || !w.pays(y, 2, tolerance.SolveAccuracy) || !w.curvature.columns(): // from half of all directions on complete measures the rest
+	case w.curvature.memory != nil || !a.eager || !w.pays(y, 2, tolerance.SolveAccuracy) || !w.curvature.columns():
 		return false
 	}
 	return a.active.factored()

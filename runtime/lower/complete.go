@@ -6,7 +6,6 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/linalg"
 )
@@ -32,32 +31,6 @@ func (w *activeSet) pays(y []float64, gradients, part float64) bool {
 		largest = w.curvature.largest
 	}
 	return gradients*math.Sqrt(largest/w.known.Mu)/2*math.Log(2/part) >= float64(w.n)
-}
-
-// complete measures the directions that the basis lacks, where it spans most of them
-// already and there is room: that costs fewer
-// gradients than the next few solves would spend on parts of them. The last columns of a full
-// orthogonal factor of V' span them. It reports whether all of H, of which a part was known, now is.
-func (c *curvature) complete() bool {
-	if c.limit < c.n || 2*c.k < c.n {
-		return false
-	}
-	var factors mat.QR
-	factors.Factorize(mat.NewDense(c.k, c.n, c.v).T())
-	var q mat.Dense
-	factors.QTo(&q)
-	c.work()
-	for j := c.k; j < c.n; j++ {
-		mat.Col(c.rest, j, &q)
-		if !c.difference(c.end, c.rest) {
-			c.k = len(c.v) / c.n
-			return false
-		}
-		c.v, c.hv = append(c.v, c.rest...), append(c.hv, c.end...)
-	}
-	c.k = c.n
-	c.recall(remember(c.n, c.assembled()))
-	return true
 }
 
 // columns measures H of a quadratic along the axes: n + 1 gradients, and no algebra.

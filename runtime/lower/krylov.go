@@ -25,10 +25,6 @@ type krylov struct {
 	iterate  int     // iterations of the last solve
 	finished bool    // the step of direct is taken
 	mu       float64 // known modulus of strong convexity, or 0
-	// eager has the rest of a Hessian measured once half of it is known: where
-	// its memory serves later solves, and every iteration costs more than the last.
-	eager bool
-	tells bool // of that, as the ending `learned`
 }
 
 // ending says why a Krylov solve stopped.
@@ -41,7 +37,6 @@ const (
 	flat                    // p is a descent direction without curvature
 	undefined               // a gradient is not finite
 	halted                  // the context ended
-	learned                 // the whole of H has become known, within reach of a boundary: there are better ways
 )
 
 func (k *krylov) reset(f *face, c *curvature, mu float64) {
@@ -91,12 +86,6 @@ func (k *krylov) run(ctx context.Context, tolerance float64, b *boundary) (end e
 		}
 		if w := k.curvature.hessian; w != nil && w.factors != nil && w.direction(k.P, k.face, k.R) {
 			return k.direct(w, tolerance, b)
-		}
-		if k.eager && k.curvature.hessian == nil && k.curvature.complete() {
-			if k.tells && b != nil && k.curvature.hessian.factors != nil {
-				return learned, residual
-			}
-			continue
 		}
 		// Measured along residuals, which are orthogonal to each other and so
 		// new to the curvature; H p follows from them.

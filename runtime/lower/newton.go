@@ -49,7 +49,6 @@ const (
 	descending                 // the objective falls without bound along d
 	notFinite                  // value or gradient is NaN or infinite at the start
 	interrupted                // the context ended
-	informed                   // not done, but the Hessian is now known
 	limited                    // the iterations allowed are used up
 )
 

@@ -28,7 +28,6 @@ type FaceSolver struct {
 
 	pieces   *pieces // of solves on the face of a sparse solution
 	sparse   bool    // the last solve was one
-	renewed  bool    // with a Hessian measured along the way
 	released [][]int
 }
 

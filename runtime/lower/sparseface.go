@@ -53,30 +53,16 @@ func (f *FaceSolver) sparseFace(ctx context.Context, p *problem.Problem, obj Obj
 	if w.values == nil && !f.measure(obj, known.Quadratic) {
 		return s.undefined()
 	}
-	for {
-		if !w.load(q, nil) {
-			return s.undefined()
-		}
-		w.guess(active)
-		w.each(func(k int) { w.start(k, q, lambda) })
-		end, at := f.descend(ctx, obj, value)
-		value = at
-		if end == notFinite {
-			return s.undefined()
-		}
-		if end == stalled && !known.Quadratic && !f.renewed {
-			// The Hessian has moved too far along the way.
-			f.renewed = true
-			if !f.measure(obj, false) {
-				return s.undefined()
-			}
-			lambda = nil
-			continue
-		}
-		f.renewed = false
-		s.Status, s.Reason = end.status()
-		break
+	if !w.load(q, nil) {
+		return s.undefined()
 	}
+	w.guess(active)
+	w.each(func(k int) { w.start(k, q, lambda) })
+	end, value := f.descend(ctx, obj, value)
+	if end == notFinite {
+		return s.undefined()
+	}
+	s.Status, s.Reason = end.status()
 	copy(s.Y, w.y)
 	s.Value, s.Lengths = value, w.lengths
 	for k, piece := range w.plan.pieces {

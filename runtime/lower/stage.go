@@ -28,7 +28,7 @@ type stage struct {
 	inset      bool  // the start was moved inside, to where the objective is defined
 	linear     []float64
 	near       *Memory // of a Hessian measured near by, or nil
-	told       int     // how often the polish has ended because it knew H
+	eager      bool    // the whole of a Hessian is measured first where that pays: its memory serves later solves
 }
 
 // prepare sets the stage at x and starts a solution from warm, or from 0. It
@@ -44,9 +44,7 @@ func (g *stage) prepare(ctx context.Context, p *problem.Problem, obj Objective, 
 		return g.finish(ctx, s, stalled, &conflict{witness}), false
 	}
 	g.active.reset(obj, &g.poly, &g.projection, relative)
-	g.active.krylov.eager = g.recycle && g.active.known.Fixed
-	g.told, g.active.krylov.tells = 0, g.active.krylov.eager
-	if warm != nil && g.active.krylov.eager {
+	if g.eager = g.recycle && g.active.known.Fixed; warm != nil && g.eager {
 		g.active.curvature.recall(warm.Memory)
 	}
 	g.near = nil
@@ -163,8 +161,7 @@ func (g *stage) multipliersAt(y []float64, pressing []int) error {
 	return nil
 }
 
-// polish runs the active-set method from y and the guess, until it ends or knows the
-// Hessian, with which there is a shorter way.
+// polish runs the active-set method from y and the guess.
 func (g *stage) polish(ctx context.Context, y []float64, limit int) (outcome, error) {
 	w := &g.active
 	if w.known.Quadratic && w.known.Mu > 0 && !w.factored() {
@@ -175,15 +172,7 @@ func (g *stage) polish(ctx context.Context, y []float64, limit int) (outcome, er
 	if err := w.enter(y, g.guess); err != nil {
 		return stalled, err
 	}
-	end := w.minimize(ctx, y, limit)
-	if end != informed {
-		return end, nil
-	}
-	// A Hessian that was not the right one is measured again; twice is a breakdown.
-	g.told++
-	w.krylov.tells = g.told < 2
-	g.guess = w.face.rows()
-	return g.exact(ctx, y, limit)
+	return w.minimize(ctx, y, limit), nil
 }
 
 // exact is polish where the Hessian is known: from the solution, to rounding, of the
