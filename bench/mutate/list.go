@@ -62,7 +62,7 @@ var list = []named{
 		`second != nil {`, `second != nil && len(v.stack) > 1 {`},
 	{"multipliers of equations have a sign", "runtime/certify/treemodel.go", "(*treeModel).boxes",
 		`if kind == problem.AtMost {`, `if kind == problem.AtMost || kind == problem.Equal {`},
-	{"strong duality has the other sign", "runtime/certify/treeduality.go", "(*treeModel).cancel",
+	{"strong duality has the other sign", "runtime/certify/treeduality.go", "(*treeModel).vanish",
 		`times(t.p.Rows.Rhs[i])`, `times(-t.p.Rows.Rhs[i])`},
 	{"multiples of constraints have no sign", "runtime/certify/treecurved.go", "(*treeLeaf).withCurved",
 		`(w > 0 || t.equation(i))`, `true`},

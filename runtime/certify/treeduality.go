@@ -5,20 +5,40 @@ import (
 	"math/big"
 
 	"bilevelc/internal/each"
+	"bilevelc/internal/sparse"
 )
 
-// duality cancels products of f where the proof says so.
+// duality adds to f what vanishes: what cancels its products, and shares of the products of multipliers and slacks of blocks of the lower level, where the proof says so.
 func (t *treeModel) duality(a *treeAdded) {
 	if a.duality {
 		t.cancel(&t.treeObjective)
 	}
+	if a.shares == nil {
+		return
+	}
+	classes := sparse.NewClasses(t.ny + t.m)
+	for i := range t.m {
+		classes.JoinRow(t.p.Rows.B, i, t.ny+i)
+	}
+	for j, column := range t.h {
+		for c, v := range column {
+			if v != 0 {
+				classes.Join(j, c)
+			}
+		}
+	}
+	weights := each.Below(t.ny+t.m, func(int) *big.Rat { return new(big.Rat) })
+	a.shares.each("shares", t.ny, func(at int, v float64) {
+		for n := range weights {
+			if classes.Of(n) == classes.Of(at) {
+				weights[n] = rat(v)
+			}
+		}
+	})
+	t.vanish(&t.treeObjective, weights[:t.ny], weights[t.ny:], t.p.Fixed())
 }
 
-// cancel adds to f, or to a constraint of the leader, what vanishes at every point of the system, whatever the weights k and w are,
-//
-//	sum_j k_j y_j (H y + G x + q - B'lambda)_j + sum_i w_i lambda_i (b + B y - A x)_i,
-//
-// with those that cancel its products of x, y and lambda where they can be. Weights are rational numbers, so that what cancels does so exactly.
+// cancel cancels the products of x, y and lambda of f, or of a constraint of the leader, where they can be. Weights are rational numbers, so that what cancels does so exactly.
 //
 // Entries of x that X fixes are numbers, and their products linear.
 func (t *treeModel) cancel(o *treeObjective) {
@@ -29,6 +49,13 @@ func (t *treeModel) cancel(o *treeObjective) {
 		}
 	}
 	k, w := t.weights(o, fixed)
+	t.vanish(o, k, w, fixed)
+}
+
+// vanish adds what vanishes at every point of the system, whatever the weights k and w are,
+//
+//	sum_j k_j y_j (H y + G x + q - B'lambda)_j + sum_i w_i lambda_i (b + B y - A x)_i.
+func (t *treeModel) vanish(o *treeObjective, k, w []*big.Rat, fixed []float64) {
 	both := func(i, j int, weight *big.Rat, v float64) {
 		if v == 0 || weight.Sign() == 0 {
 			return

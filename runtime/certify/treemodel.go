@@ -157,9 +157,10 @@ func newTreeModel(p *problem.Problem) *treeModel {
 
 // treePart is the part of f that a tree of a proof bounds.
 type treePart struct {
-	Columns []int `json:"columns"` // of z, of which f has no products with others
-	Duality bool  `json:"duality"` // with its products of x, y and lambda cancelled by strong duality
-	first   bool  // f's constant is its
+	Columns []int         `json:"columns"` // of z, of which f has no products with others
+	Duality bool          `json:"duality"` // with its products of x, y and lambda cancelled by strong duality
+	Shares  *sparseVector `json:"shares"`  // of products of multipliers and slacks, by an entry of y of each block
+	first   bool          // f's constant is its
 }
 
 // of is the model with a part of f (nil: all of it), and the squares, columns and rows of a proof. All rows stay: f is the sum of its parts at each point.

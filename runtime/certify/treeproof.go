@@ -45,7 +45,8 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //	{"tree": 1, "model": "..", "digest": "..", "duality": true}
 //
 // the digest being that of the model and data that the proof is of (it must be the one given, where that is not ""), and duality saying that the bounds are
-// those of f with its products of x, y and lambda cancelled by strong duality. All but the version may
+// those of f with its products of x, y and lambda cancelled by strong duality. "shares": {"at": [..], "val": [..]} says how much of the sum of the products of multipliers and slacks of a block of the lower level,
+// that of an entry of y, bounds have beside f. All but the version may
 // be absent. Lines for the squares that make an f convex that is not may come next, or a constraint of the leader ("curved": its place; "negated": the other sign of an equation), and direction k is the k-th of them:
 //
 //	{"concave": {"weight": s, "of": {..}, "lo": l, "hi": u}}   s > 0, and a vector v over the columns: with w = v'z in [l, u], -s w^2 >= s (l u - (l + u) w)
@@ -167,17 +168,18 @@ func (t *TreeVerifier) next(line []byte) {
 // head takes the first line.
 func (t *TreeVerifier) head(line []byte) {
 	var head struct {
-		Tree    int    `json:"tree"`
-		Model   string `json:"model"`
-		Digest  string `json:"digest"`
-		Duality bool   `json:"duality"`
+		Tree    int           `json:"tree"`
+		Model   string        `json:"model"`
+		Digest  string        `json:"digest"`
+		Duality bool          `json:"duality"`
+		Shares  *sparseVector `json:"shares"`
 	}
 	err := decode(line, &head)
 	must.Be(err == nil, "no proof of a bound: %w", err)
 	must.Be(head.Tree == 1, "version %d of the proof is not known", head.Tree)
 	must.Be(t.digest == "" || head.Digest == t.digest, "the proof is of another model, or of other data (model `%s`, digest %.12s)", head.Model, head.Digest)
 	t.begun, t.most = true, longestLine(t.p)
-	t.begin(nil, head.Duality)
+	t.begin(nil, head.Duality, head.Shares)
 }
 
 // Report is what the lines so far show, where they are a proof.
@@ -189,8 +191,8 @@ func (t *TreeVerifier) Report() (*TreeReport, error) {
 }
 
 // begin makes ready for the tree of a part of f, or of all of it.
-func (v *treeVerification) begin(part *treePart, duality bool) {
-	v.added, v.leaf, v.done, v.shown = treeAdded{part: part, duality: duality, lift: &treeLift{}}, nil, false, math.Inf(1)
+func (v *treeVerification) begin(part *treePart, duality bool, shares *sparseVector) {
+	v.added, v.leaf, v.done, v.shown = treeAdded{part: part, duality: duality, shares: shares, lift: &treeLift{}}, nil, false, math.Inf(1)
 	v.convex = false
 }
 
@@ -199,7 +201,7 @@ func (v *treeVerification) beginPart(next *treeLine) {
 	part := next.Part
 	must.Be(next.count() == 1, "neither a part nor a branch")
 	if part.first = v.added.part == nil; part.first {
-		must.Be(v.leaf == nil && !v.added.duality && v.added.lines == 0, "a part of f within a tree")
+		must.Be(v.leaf == nil && !v.added.duality && v.added.shares == nil && v.added.lines == 0, "a part of f within a tree")
 	} else {
 		must.Be(v.done, "a part of f within a tree")
 	}
@@ -208,7 +210,7 @@ func (v *treeVerification) beginPart(next *treeLine) {
 		must.Be(j >= 0 && j < len(v.owned) && !v.owned[j], "column %d is none, or in two places", j)
 		v.owned[j] = true
 	}
-	v.begin(part, part.Duality)
+	v.begin(part, part.Duality, part.Shares)
 }
 
 // complete reports that the trees that were read are a proof.
@@ -285,6 +287,7 @@ type treeVerification struct {
 type treeAdded struct {
 	part      *treePart // nil: all of f
 	duality   bool
+	shares    *sparseVector
 	interiors []treeInterior
 	segments  []treeSegment
 	choices   []treeChoice

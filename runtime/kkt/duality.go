@@ -40,37 +40,7 @@ func (s *System) strongDuality(of *sparse.Quadratic) (*sparse.Quadratic, *Weight
 		w = &Weights{make([]float64, s.Ny), make([]float64, s.M)}
 	}
 	out := &sparse.Quadratic{Lin: slices.Clone(settled.Lin), Const: settled.Const}
-	entries := []sparse.Entry{}
-	add := func(i, j int, v float64) {
-		if j < s.Nx && !math.IsNaN(fixed[j]) {
-			out.Lin[i] += v * fixed[j]
-		} else if v != 0 {
-			entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v}, sparse.Entry{Row: j, Col: i, Val: v})
-		}
-	}
-	lambda := s.Nx + s.Ny
-	for j, k := range w.Stationarity {
-		if k == 0 {
-			continue
-		}
-		for c, v := range s.H.Entries(j) {
-			add(s.Nx+j, s.Nx+c, k*v)
-		}
-		for c, v := range s.G.Entries(j) {
-			add(s.Nx+j, c, k*v)
-		}
-		out.Lin[s.Nx+j] += k * s.Q[j]
-	}
-	for i, weight := range w.Rows {
-		for j, v := range s.P.Rows.B.Entries(i) {
-			add(lambda+i, s.Nx+j, (weight-w.Stationarity[j])*v)
-		}
-		for c, v := range s.P.Rows.A.Entries(i) {
-			add(lambda+i, c, -weight*v)
-		}
-		out.Lin[lambda+i] += weight * s.P.Rows.Rhs[i]
-	}
-	added := sparse.FromEntries(s.N, s.N, entries)
+	added, lambda := s.vanishing(out.Lin, w), s.Nx+s.Ny
 	out.Hess = sparse.Add(1, settled.Hess, 1, added)
 	// What should cancel is set to 0, where rounding alone is left of it.
 	block := func(i int) int {
@@ -97,6 +67,42 @@ func (s *System) strongDuality(of *sparse.Quadratic) (*sparse.Quadratic, *Weight
 		}
 	}
 	return out, w
+}
+
+// vanishing is the Hessian of the products that weights are of, whose linear terms it adds to lin. Entries of x that X fixes are numbers.
+func (s *System) vanishing(lin []float64, w *Weights) *sparse.CSR {
+	fixed := s.fixed
+	entries := []sparse.Entry{}
+	add := func(i, j int, v float64) {
+		if j < s.Nx && !math.IsNaN(fixed[j]) {
+			lin[i] += v * fixed[j]
+		} else if v != 0 {
+			entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v}, sparse.Entry{Row: j, Col: i, Val: v})
+		}
+	}
+	lambda := s.Nx + s.Ny
+	for j, k := range w.Stationarity {
+		if k == 0 {
+			continue
+		}
+		for c, v := range s.H.Entries(j) {
+			add(s.Nx+j, s.Nx+c, k*v)
+		}
+		for c, v := range s.G.Entries(j) {
+			add(s.Nx+j, c, k*v)
+		}
+		lin[s.Nx+j] += k * s.Q[j]
+	}
+	for i, weight := range w.Rows {
+		for j, v := range s.P.Rows.B.Entries(i) {
+			add(lambda+i, s.Nx+j, (weight-w.Stationarity[j])*v)
+		}
+		for c, v := range s.P.Rows.A.Entries(i) {
+			add(lambda+i, c, -weight*v)
+		}
+		lin[lambda+i] += weight * s.P.Rows.Rhs[i]
+	}
+	return sparse.FromEntries(s.N, s.N, entries)
 }
 
 // settle is a quadratic with entries of z that are the given numbers (NaN for others; of the first ones alone) in the place of their products; q itself where it has none of them.

@@ -45,8 +45,8 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 	if what.Digest != "" {
 		head["model"], head["digest"] = what.Model, what.Digest
 	}
-	if len(f.parts) == 1 && f.parts[0].duality() {
-		head["duality"] = true
+	if len(f.parts) == 1 {
+		f.parts[0].vanishing(sys, head)
 	}
 	lines := lineWriter{out, what.Accepts}
 	lines.line(head)
@@ -59,9 +59,7 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 		pw.p.thorough, pw.p.enough = true, pw.claim
 		if len(f.parts) > 1 {
 			of := map[string]any{"columns": s.part.Cols}
-			if s.duality() {
-				of["duality"] = true
-			}
+			s.vanishing(sys, of)
 			pw.line(map[string]any{"part": of})
 		}
 		pw.tree(ctx)
@@ -69,8 +67,22 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 	return out.Flush()
 }
 
-// duality reports that bounds are those of f with its products cancelled by strong duality.
-func (s *search) duality() bool { return s.path == nil && s.sys.Objective.Weights != nil }
+// vanishing says what vanishes of what bounds are of: products that strong duality cancels, and shares of those of multipliers and slacks.
+func (s *search) vanishing(of *kkt.System, line map[string]any) {
+	if s.path != nil {
+		return
+	}
+	if s.sys.Objective.Weights != nil {
+		line["duality"] = true
+	}
+	var shares *entries
+	for k, v := range s.shares {
+		shares = shares.add(s.part.Cols[s.sys.Nx+s.sys.Blocks()[k].Y[0]]-of.Nx, v)
+	}
+	if shares != nil {
+		line["shares"] = shares
+	}
+}
 
 // claims are what the trees are to show of their parts, for a bound of the sum; -Inf is nothing.
 func (f *forest) claims(bound float64) []float64 {

@@ -21,6 +21,7 @@ type search struct {
 	sys         *kkt.System       // the part's
 	quad        *sparse.Quadratic // what relaxations minimize, model's units
 	long        lengths           // of columns (units)
+	shares      []float64         // of products of multipliers and slacks in quad, of each block (kkt.System.Raised); nil for none
 	prog        *activeset.Program
 	scaled      sparse.Quadratic // the same in the relaxation's units, without the constant
 	productHess *sparse.CSR      // what of it choices and products leave; prog.Q is that of its convex part
@@ -88,9 +89,8 @@ func newSearch(ctx context.Context, part kkt.Part, long lengths, opts Options, k
 	s = &search{part: part, sys: sys, long: long, quad: sys.Objective.Searched(), gap: opts.Gap, plain: opts.Plain, rest: math.NaN(), least: math.Inf(1)}
 	s.whole = append(s.whole, each.WhereBelow(len(sys.P.Integer), func(j int) bool { return sys.P.Integer[j] })...)
 	prog := *sys.Relaxation
-	s.scaled.Hess, s.scaled.Lin = sys.ScaledObjective(s.quad)
-	prog.C = s.scaled.Lin
 	s.prog, s.curved = &prog, newCurved(sys)
+	s.minimize(s.quad)
 	if kept == nil && opts.Held == nil || kept != nil && kept.Path {
 		switch p := newPath(ctx, sys); {
 		case p != nil && s.takePath(p):
@@ -98,6 +98,11 @@ func newSearch(ctx context.Context, part kkt.Part, long lengths, opts Options, k
 		case kept != nil:
 			return nil, "", errNotThis
 		}
+	}
+	if sys.Objective.Convex && (kept != nil && kept.Raised || kept == nil && !opts.Plain) {
+		raised, shares := sys.Raised(s.quad)
+		s.shares = shares
+		s.minimize(raised)
 	}
 	s.findChoices()
 	s.findProducts()
@@ -135,6 +140,13 @@ func newSearch(ctx context.Context, part kkt.Part, long lengths, opts Options, k
 	s.Work += s.condense()
 	s.costs = newCosts(s.branches())
 	return s, why, nil
+}
+
+// minimize makes a quadratic, in the model's units, what relaxations minimize.
+func (s *search) minimize(of *sparse.Quadratic) {
+	s.quad = of
+	s.scaled.Hess, s.scaled.Lin = s.sys.ScaledObjective(of)
+	s.prog.C = s.scaled.Lin
 }
 
 // enclose bounds multipliers and y that have no end, and that an f or a constraint which is not convex reads, or products with binary entries of x.

@@ -37,6 +37,7 @@ type partState struct {
 	Strong  bool      `json:"strong,omitempty"`
 	Cuts    []tangent `json:"cuts,omitempty"`
 	Path    bool      `json:"path,omitempty"`
+	Raised  bool      `json:"raised,omitempty"`
 }
 
 type tracePoint struct {
@@ -113,7 +114,7 @@ func (f *forest) state() *State {
 }
 
 func (s *search) state() partState {
-	st := partState{Records: s.records, Costs: s.costs.clone(), Least: infinite(s.least), effort: s.effort, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Hulls: s.hulls, Strong: s.strong, Cuts: s.cuts, Path: s.path != nil}
+	st := partState{Records: s.records, Costs: s.costs.clone(), Least: infinite(s.least), effort: s.effort, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Hulls: s.hulls, Strong: s.strong, Cuts: s.cuts, Path: s.path != nil, Raised: s.shares != nil}
 	for _, n := range s.open {
 		st.Open = append(st.Open, openNow{n.id, n.fix, n.box, infinite(n.bound), n.basis, n.depth, n.from.branch, n.from.side, n.from.distance, infinite(n.from.parent), n.slopes})
 	}
