@@ -6,12 +6,12 @@ import (
 
 	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/tolerance"
 )
 
 // equilibrate divides columns and multiplies rows of the relaxation by powers of two such that the terms of rows at solutions are about 1, whatever units the model is in. First
-// the logarithms of the entries, and of the sides of rows, come as near to 0 as they can in least squares (Curtis and Reid 1972), by means of rows and columns in turn: that is the
-// same in all units. Then entries below 1 count by their size: what is nothing beside others of its row and column has no say. At last the largest of each row and column
+// the logarithms of the entries, and of the sides of rows, come as near to 0 as they can in least squares: that is the same in all units. Then, by means of rows and columns in turn, entries below 1 count by their size: what is nothing beside others of its row and column has no say. At last the largest of each row and column
 // becomes about 1, and no unit of a variable is above all values within its bounds. It reports whether all numbers that are finite stay so, and all that are not 0.
 // A column of one entry, as that of a bound's multiplier, fits any unit of its row: it has no say in it where there is anything else.
 func (s *System) equilibrate() bool {
@@ -30,14 +30,15 @@ func (s *System) equilibrate() bool {
 	logs := each.Of(a.Val, func(v float64) float64 { return math.Log2(math.Abs(v)) })
 	side := func(v float64) float64 { return math.Log2(math.Abs(v)) }
 	lo, hi := each.Of(b.RowLo, side), each.Of(b.RowHi, side)
+	leastSquares(a, logs, lo, hi, count, row, col)
 	columns := make([]tally, s.N)
-	for kind, sweep := 0, 0; kind < 3; sweep++ {
+	for kind, sweep := 1, 0; kind < 3; sweep++ {
 		middle, changed := (*tally).mean, 0.0
 		if kind == 2 {
 			middle = (*tally).largest
 		}
 		weight := func(v float64) float64 {
-			if kind != 1 || v >= 0 {
+			if kind == 2 || v >= 0 {
 				return 1
 			}
 			return math.Exp2(v)
@@ -110,6 +111,71 @@ func (s *System) equilibrate() bool {
 		scale(&b.Hi[j], 1/by)
 	}
 	return ok
+}
+
+// settled is what is left of logarithms in least squares: which power of two is next to it does not depend on the units of a model, and halfway it is the larger.
+const settled = 0x1p-20
+
+// leastSquares adds to rows and columns, from 0, what brings the logarithms of entries, but of columns of one, and of the ends of rows next to 0 (Curtis and Reid 1972), by conjugate gradients in which each row and column has the weight of a unit.
+func leastSquares(a *sparse.CSR, logs, lo, hi []float64, count []int, row, col []float64) {
+	m, n := len(row), len(row)+len(col)
+	residual, weight := make([]float64, n), make([]float64, n)
+	ends := make([]float64, m) // how many a row has
+	for i := range row {
+		for _, end := range [2]float64{lo[i], hi[i]} {
+			if !math.IsInf(end, 0) && (ends[i] == 0 || hi[i] != lo[i]) {
+				ends[i]++
+				residual[i] -= end
+			}
+		}
+		weight[i] += ends[i]
+		for t := a.Ptr[i]; t < a.Ptr[i+1]; t++ {
+			if j := a.Col[t]; count[j] > 1 && !math.IsInf(logs[t], 0) {
+				residual[i] -= logs[t]
+				residual[m+j] -= logs[t]
+				weight[i]++
+				weight[m+j]++
+			}
+		}
+	}
+	for k, w := range weight {
+		if weight[k] = 0; w > 0 {
+			weight[k] = 1 / math.Sqrt(w)
+		}
+		residual[k] *= weight[k]
+	}
+	cg := linalg.Conjugate{R: residual, P: make([]float64, n)}
+	cg.Start()
+	v, product := make([]float64, n), make([]float64, n)
+	for range tolerance.DenseOrder {
+		for k, w := range weight {
+			v[k], product[k] = w*cg.P[k], 0
+		}
+		for i := range m {
+			product[i] += ends[i] * v[i]
+			for t := a.Ptr[i]; t < a.Ptr[i+1]; t++ {
+				if j := m + a.Col[t]; count[a.Col[t]] > 1 && !math.IsInf(logs[t], 0) {
+					sum := v[i] + v[j]
+					product[i] += sum
+					product[j] += sum
+				}
+			}
+		}
+		for k, w := range weight {
+			product[k] *= w
+		}
+		curved := linalg.Dot(cg.P, product)
+		if !(curved > 0) {
+			return
+		}
+		step := cg.RR / curved
+		linalg.Axpy(row, step, v[:m])
+		linalg.Axpy(col, step, v[m:])
+		linalg.Axpy(cg.R, -step, product)
+		if cg.Turn(); linalg.NormInf(cg.R) < settled*settled || linalg.NormInf(v)*step < settled*settled {
+			return
+		}
+	}
 }
 
 // shortenUnit makes the unit of column j no longer than a length, to a power of two.
@@ -194,5 +260,7 @@ func (t *tally) mean() float64 {
 
 // powers are the powers of two next to 2^v. Products of two of them are doubles.
 func powers(v []float64) []float64 {
-	return each.Of(v, func(e float64) float64 { return math.Ldexp(1, int(math.Round(math.Min(math.Max(e, -500), 500)))) })
+	return each.Of(v, func(e float64) float64 {
+		return math.Ldexp(1, int(math.Floor(math.Min(math.Max(e, -500), 500)+0.5+settled)))
+	})
 }
