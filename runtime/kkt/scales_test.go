@@ -57,6 +57,11 @@ func TestScalesFollowUnits(t *testing.T) {
 	rng := members.Rand(t, 4)
 	for k := range 200 {
 		p := kkttest.Random(rng, 1+rng.IntN(6), 1+rng.IntN(8), rng.IntN(5), k%2 == 0, k%3 == 0)
+		for j, c := range p.G.(*kkttest.Quadratic).C { // an equation of multipliers alone, with no force on them, has them in any unit
+			if c == 0 {
+				p.G.(*kkttest.Quadratic).C[j] = 1
+			}
+		}
 		powers := func(n int) []float64 {
 			out, all := make([]float64, n), rng.IntN(61)-30
 			for j := range out {
