@@ -20,7 +20,7 @@ func (p *Problem) systemOf() (why string, linear bool) {
 		return "", true
 	}
 	if p.Numeric.Integer != nil { // only a search finds whole numbers, or a look at each
-		if why = kkt.AppliesCurved(p.Numeric); why == "" || !system.FewWholePoints(p.Numeric) || !(p.Numeric.Facts.StrongConvexity > 0) {
+		if why = kkt.AppliesCurved(p.Numeric); why == "" || !system.EachSmooth(p.Numeric) {
 			return why, false
 		}
 	}

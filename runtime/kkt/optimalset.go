@@ -204,6 +204,10 @@ func (f *Follower) extreme(ctx context.Context, program *activeset.Program, z []
 	value := math.Inf(1)
 	for step := range tolerance.Steps {
 		hess := f.curvature(out, sign)
+		for part := FirstStep * FirstStep; !s.Objective.Known && part < 1 && !Semidefinite(hess); part *= 2 { // f is convex, and what lies below 0 is the error of differences, as along sums that f alone reads
+			more := part * linalg.NormInf(hess.Val)
+			hess = sparse.Add(1, hess, 1, sparse.FromEntries(s.Ny, s.Ny, each.Below(s.Ny, func(j int) sparse.Entry { return sparse.Entry{Row: j, Col: j, Val: more} })))
+		}
 		if !Semidefinite(hess) {
 			return nil, 0, fmt.Errorf("%w: the leader's objective is not %s in y", ErrCurved, map[bool]string{true: "convex", false: "concave"}[sign > 0])
 		}

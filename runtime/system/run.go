@@ -125,7 +125,7 @@ func Solve(ctx context.Context, n *problem.Problem, opts Options) (*Run, error) 
 		run.Err, run.Status, run.Reason = err, status.NumericalFailure, err.Error()
 		return run, nil
 	}
-	if each := n.Integer != nil && FewWholePoints(n) && n.Facts.StrongConvexity > 0; each && !opts.Linear && run.Curved == nil && opts.Search != SearchNone {
+	if EachSmooth(n) && !opts.Linear && run.Curved == nil && opts.Search != SearchNone {
 		err = run.enumerateSmooth(ctx)
 	} else if n.Integer != nil {
 		err = run.integers()

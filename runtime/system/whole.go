@@ -205,7 +205,12 @@ func (noWhole) Error() string {
 
 func (noWhole) Unwrap() error { return &qp.EmptySetError{} }
 
-// enumerateSmooth finds the least F over the whole numbers of X where the system is smooth and not linear, and the follower has one answer to each: a local solve with x held finds it. No more than about a second is spent.
+// EachSmooth says that F is found at each of the whole numbers of X where the system is not linear.
+func EachSmooth(n *problem.Problem) bool {
+	return n.Integer != nil && FewWholePoints(n) && (n.Facts.StrongConvexity > 0 || n.Facts.Convex)
+}
+
+// enumerateSmooth finds the least F over the whole numbers of X where the system is smooth and not linear: a local solve with x held finds the follower's answer to each. Of several it has to be shown the best one. No more than about a second is spent.
 func (run *Run) enumerateSmooth(ctx context.Context) error {
 	looked, spent := int64(0), int64(0)
 	var best *sequential.Solver
@@ -220,10 +225,13 @@ func (run *Run) enumerateSmooth(ctx context.Context) error {
 		}
 		run.local, run.Smooth = smooth, smooth
 		point, err := smooth.From(ctx, slices.Clone(x))
+		if err == nil && !(held.Facts.StrongConvexity > 0) && ctx.Err() == nil {
+			err = noBetter(ctx, smooth, &held, point)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.As(err, new(*pieces.FollowerError)), errors.Is(err, sequential.ErrNoPoint): // no answer, or none that the leader's constraints allow
+		case errors.As(err, new(*pieces.FollowerError)), errors.Is(err, sequential.ErrNoPoint) && held.Facts.StrongConvexity > 0: // no answer, or none that the leader's constraints allow
 		case err != nil:
 			return err
 		case math.IsNaN(point.F) || math.IsInf(point.F, 0):
@@ -242,6 +250,30 @@ func (run *Run) enumerateSmooth(ctx context.Context) error {
 		return noWhole{}
 	}
 	run.local, run.Smooth = best, best
+	z, n := run.Best.Z, run.n // at which a solve has put what holds, by rounding beside where it found F
+	run.Best.F = n.F.Value(z[:n.Dx], n.Answer(z[n.Dx:n.Dx+n.Dy], z[n.Dx+n.Dy:]))
 	run.Global = &document.Global{Proved: true, Bound: document.Number(run.opts.Sign * run.Best.F), Nodes: looked, Within: document.Number(run.gap())}
+	return nil
+}
+
+// noBetter is nil where the follower's answer at a point is the best one to its x for the leader: there is no other, or f is no lower at any of the linearized follower's, which all of them are among
+// (Mangasarian 1988: they have the same grad_y g).
+func noBetter(ctx context.Context, smooth *sequential.Solver, n *problem.Problem, p *kkt.Point) (err error) {
+	defer must.Catch(&err)
+	z := p.Z[:n.Dx+n.Dy+n.Rows.Len()]
+	s, own, err := smooth.Linearized(z[:n.Dx], z[n.Dx:n.Dx+n.Dy], z[n.Dx+n.Dy:])
+	must.Do(err)
+	follower := must.Get(kkt.NewFollower(s))
+	if z = append(slices.Clone(z), make([]float64, s.N-len(z))...); follower.Unique(ctx, z) {
+		return nil
+	}
+	why := error(&WholeNumbers{fmt.Sprintf("the follower has several answers to one of them, %v, and which is best for the upper level is not known", s.X(z))})
+	if !own {
+		return why
+	}
+	_, f, err := extremeAnswer(ctx, s, follower, z, 1)
+	if err != nil || !(f >= p.F-tolerance.Sign*math.Max(math.Abs(f), math.Abs(p.F))) {
+		return why
+	}
 	return nil
 }
