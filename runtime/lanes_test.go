@@ -28,7 +28,9 @@ func newLanes(rng *rand.Rand) *lanes {
 }
 
 func (b *lanes) text() string {
-	list := func(v []float64) string { return "[" + strings.Join(strings.Fields(strings.Trim(fmt.Sprint(v), "[]")), ", ") + "]" }
+	list := func(v []float64) string {
+		return "[" + strings.Join(strings.Fields(strings.Trim(fmt.Sprint(v), "[]")), ", ") + "]"
+	}
 	return fmt.Sprintf("model lanes\nset road = 1..%d\nset kind = 1..%d\ndata t0: [road] = %s\ndata room: [road] = %s\ndata add: [road] = %s\ndata price: [road] = %s\nsolve { ties = optimistic }\n"+
 		"upper {\n  var lane: [road] binary\n  minimize sum(r in road: t0[r] * v[r] * (1 + 0.15 * (v[r] / (room[r] + add[r] * lane[r]))^4)) + price' * lane\n  subject to\n    budget: price' * lane <= %v\n}\n"+
 		"lower {\n  var y: [kind, road] in nonneg\n  let v = [r in road: sum(k in kind: y[k, r])]\n  minimize sum(r in road: t0[r] * (v[r] + 0.03 * (room[r] + add[r] * lane[r]) * (v[r] / (room[r] + add[r] * lane[r]))^5))\n"+

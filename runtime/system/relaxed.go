@@ -27,7 +27,9 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 		return p, err
 	}
 	limit := int64(tolerance.Second) // of the work on starts that nobody asked for: about a second, or where those before have no certificate as much again as they took
-	spent := func() bool { return p != nil && run.local.Work() >= limit }
+	spent := func() bool {           // nor is a local solution the end that an answer to one of the starts is better than
+		return p != nil && run.local.Work() >= limit && !(run.lowest != nil && run.lowest.F < p.F-tolerance.Sign*math.Abs(p.F))
+	}
 	given := func() ([]float64, error) { return x, nil }
 	starts := []func() ([]float64, error){given, beside}
 	path := func() ([]float64, error) { return run.ahead(ctx, x) }
@@ -73,9 +75,12 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 			limit = max(limit, 2*run.local.Work())
 		}
 	}
-	if p == nil && ctx.Err() != nil && run.Smooth != nil && run.n.Coupled == nil { // before a local solve had a point: the follower's answer is one, and takes little beside a path
-		if s, z, failed := run.answered(context.WithoutCancel(ctx), reached, nil); z != nil && failed == nil {
-			p = &kkt.Point{Z: z, F: s.Value(z)}
+	if ctx.Err() != nil {
+		if p == nil && run.lowest == nil && run.Smooth != nil { // before a local solve had a point: the follower's answer is one, and takes little beside a path
+			run.answered(context.WithoutCancel(ctx), reached, nil)
+		}
+		if q := run.lowest; q != nil && (p == nil || q.F < p.F) {
+			p = q
 		}
 	}
 	return p, err
@@ -198,6 +203,9 @@ func (run *Run) answered(ctx context.Context, x, y []float64) (_ *kkt.System, _ 
 	copy(z, x)
 	copy(s.Y(z), y)
 	copy(s.Lambda(z), lambda)
+	if f := s.Value(z); run.n.Coupled == nil && (run.lowest == nil || f < run.lowest.F) {
+		run.lowest = &kkt.Point{Z: z, F: f}
+	}
 	return s, z, nil
 }
 

@@ -110,6 +110,7 @@ type Run struct {
 	within    *problem.Set           // X, with the box that its rows leave where it has some
 	above     *relaxation.Relaxation // the high-point relaxation, and f at the minimizer of it that the first start has led to; nil where there is none
 	floor     float64
+	lowest    *kkt.Point      // of the follower's answers to starts of a system that is not linear, where nothing else is asked of them; nil before
 	err       error           // why there is no better point
 	spends    func(f float64) // of a start that may be given up: told of what it has come to, NaN where that is not known
 	refused   error           // by Begin
