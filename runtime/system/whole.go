@@ -20,14 +20,14 @@ import (
 	"bilevelc/runtime/tree"
 )
 
-// FewWholePoints reports that all entries of x are whole numbers, and their points so few that a factor of the system at each takes no more than a second.
-func FewWholePoints(n *problem.Problem) bool {
+// fewWholePoints reports that all entries of x are whole numbers, and their points so few that a factor of the system at each takes no more than a second.
+func fewWholePoints(n *problem.Problem) bool {
 	_, all := wholes(n, tolerance.Second/tree.FactorWork(float64(Size(n))))
 	return all
 }
 
-// fewX is FewWholePoints for the search, after which they are looked at where it has no bound.
-func (run *Run) fewX() bool { return run.eachX() && FewWholePoints(run.n) }
+// fewX is fewWholePoints for the search, after which they are looked at where it has no bound.
+func (run *Run) fewX() bool { return run.eachX() && fewWholePoints(run.n) }
 
 // eachX reports that F may be found at each x alone, where that is all there is to choose.
 func (run *Run) eachX() bool {
@@ -207,7 +207,7 @@ func (noWhole) Unwrap() error { return &qp.EmptySetError{} }
 
 // EachSmooth says that F is found at each of the whole numbers of X where the system is not linear.
 func EachSmooth(n *problem.Problem) bool {
-	return n.Integer != nil && FewWholePoints(n) && (n.Facts.StrongConvexity > 0 || n.Facts.Convex)
+	return n.Integer != nil && fewWholePoints(n) && (n.Facts.StrongConvexity > 0 || n.Facts.Convex)
 }
 
 // enumerateSmooth finds the least F over the whole numbers of X where the system is smooth and not linear: a local solve with x held finds the follower's answer to each. Of several it has to be shown the best one. No more than about a second is spent.
