@@ -24,7 +24,7 @@ func (t *treeObjective) convexity(plain [][]treeEntry, lo, hi []float64) {
 	}
 	for _, part := range classes.Members(len(t.q)) {
 		if len(part) > 1 || len(t.q[part[0]]) > 0 {
-			t.convexPart(part, plain, each.Of(part, func(j int) int { return t.unit(j, hi[j]-lo[j]) }))
+			t.convexPart(part, plain, each.Of(part, func(j int) int { return exponent(max(square(t.q, j), square(plain, j)), hi[j]-lo[j]) }))
 		}
 	}
 }
@@ -55,19 +55,31 @@ func (m *midpoints) semidefinite() bool {
 	return definite(m.mid, m.n, m.trace, m.radius, 0) || m.exact && math.Pow(float64(m.n), 4) <= tolerance.Second && semidefiniteExactly(m.mid, m.n)
 }
 
-// unit is the power of two in which column j has a square with a coefficient next to 1; where it has no square, that next to the width of its box.
-func (t *treeObjective) unit(j int, width float64) (exponent int) {
-	if i := slices.IndexFunc(t.q[j], func(e treeEntry) bool { return e.col == j }); i >= 0 && t.q[j][i].val.size() > 0 {
-		width = 1 / math.Sqrt(t.q[j][i].val.size())
+// square is the size of the coefficient of a column's square.
+func square(q [][]treeEntry, j int) float64 {
+	if j < len(q) {
+		for _, e := range q[j] {
+			if e.col == j {
+				return e.val.size()
+			}
+		}
+	}
+	return 0
+}
+
+// exponent is that of the power of two in which a square with a coefficient has one next to 1; where it is 0, that next to the width of a box.
+func exponent(coef, width float64) int {
+	if coef > 0 {
+		width = 1 / math.Sqrt(coef)
 	}
 	if !(width > 0) || math.IsInf(width, 1) {
 		width = 1
 	}
-	_, exponent = math.Frexp(width)
-	return exponent
+	_, e := math.Frexp(width)
+	return e
 }
 
-// convexPart is convexity of a part, whose columns are measured in these powers of two, so that squares have coefficients next to 1: what rounding leaves open is as the largest entry of Q in these units, and would be far more than all of a column that is small in others.
+// convexPart is convexity of a part, whose columns are measured in these powers of two, so that squares have coefficients next to 1, in Q or in plain: what rounding leaves open is as the largest of these in such units, and would be far more than all of a column that is small in others.
 func (t *treeObjective) convexPart(part []int, plain [][]treeEntry, units []int) {
 	n, at := len(part), places(part)
 	m := newMidpoints(n)
