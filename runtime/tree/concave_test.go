@@ -281,7 +281,7 @@ func TestConcaveObjectivesAreProved(t *testing.T) {
 			t.Errorf("case %d, %+v: F %.12g, bound %.12g, least value %.12g", k, is, r.Best.F, r.Bound, want)
 		}
 		var out bytes.Buffer
-		if err := WriteProof(context.Background(), &out, sys, r.State, Statement{Bound: r.Claim()}); err != nil { // the engine may fail at a leaf from other starts than the search's: the one who asked for the proof is told
+		if err := WriteProof(context.Background(), &out, sys, r.State, Statement{Bound: r.Claim(), Accepts: certify.NewTreeVerifier(p, "").Take}); err != nil { // the engine may fail at a leaf from other starts than the search's: the one who asked for the proof is told
 			t.Logf("case %d, %+v: %v", k, is, err)
 			short++
 			continue
@@ -366,7 +366,7 @@ func TestWideBoxesLeaveNoRounding(t *testing.T) {
 			t.Errorf("case %d: F %.12g, bound %.12g, least value %.12g", k, r.Best.F, r.Claim(), want)
 		}
 		var out bytes.Buffer
-		if err := WriteProof(context.Background(), &out, sys, r.State, Statement{Bound: r.Claim()}); err != nil { // as above
+		if err := WriteProof(context.Background(), &out, sys, r.State, Statement{Bound: r.Claim(), Accepts: certify.NewTreeVerifier(p, "").Take}); err != nil { // as above
 			t.Logf("case %d: %v", k, err)
 			short++
 			continue
@@ -429,7 +429,7 @@ func TestMapsOnEdgesShowTheirEnds(t *testing.T) {
 		}
 		proved++
 		var out bytes.Buffer
-		if err := WriteProof(context.Background(), &out, sys, r.State, Statement{Bound: r.Claim()}); err != nil {
+		if err := WriteProof(context.Background(), &out, sys, r.State, Statement{Bound: r.Claim(), Accepts: certify.NewTreeVerifier(p, "").Take}); err != nil {
 			t.Errorf("case %d: %v", k, err)
 			continue
 		}

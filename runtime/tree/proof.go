@@ -24,7 +24,7 @@ import (
 type Statement struct {
 	Bound         float64
 	Model, Digest string
-	// Accepts, optional, is what verifies each line as it comes, and says why it refuses one, as a leaf that shows less than a least bound: in the place of a leaf another may come, or a branch.
+	// Accepts is what verifies each line as it comes, and says why it refuses one, as a leaf that shows less than a least bound: in the place of a leaf another may come, or a branch.
 	Accepts func(line []byte, least float64) error
 }
 
@@ -331,11 +331,8 @@ func (w lineWriter) line(v any) {
 // try writes an object unless it is refused, as a leaf that shows less than a least bound, and says why it is.
 func (w lineWriter) try(v any, least float64) (refused error) {
 	text := must.Get(json.Marshal(v))
-	if w.accepts != nil {
-		if refused = w.accepts(text, least); refused != nil {
-			return refused
-		}
+	if refused = w.accepts(text, least); refused == nil {
+		must.Get(w.out.Write(append(text, '\n')))
 	}
-	must.Get(w.out.Write(append(text, '\n')))
-	return nil
+	return refused
 }
