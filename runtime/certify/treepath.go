@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/internal/each"
 	"bilevelc/internal/must"
+	"bilevelc/runtime/tolerance"
 )
 
 // treeSegment is an affine map of the answers and multipliers of the part of the lower level with y_Answer, as a proof states it, in order, for entry Entry of x in [From, To]:
@@ -39,8 +40,22 @@ type treeWay struct {
 	value, by, reach []float64
 }
 
-// nextToEnds is the part of a segment that is taken apart at each end: slacks that are 0 at the end are within HalfDigits of their terms there, and beyond it 0x1p-16 of what they are at the other end are more than rounding.
-const nextToEnds = 0x1p-36
+// nextTo is how much of a segment is taken apart at an end: as far as slacks that are more than rounding at the other end are no more than that.
+func (m *interiorMap) nextTo(s *treeSegment, end, other float64) (length float64) {
+	on, whole := *m, s.To-s.From
+	for _, i := range m.rows {
+		on.on = &mapRange{s.Entry, s.From, interval{s.From, s.To}}
+		rounding := 2 * tolerance.Eliminated * on.terms(i)
+		at := func(x float64) float64 {
+			on.on.in = point(x)
+			return on.slackOf(i).lo
+		}
+		if near, far := at(end), at(other); near < rounding && far > rounding {
+			length = math.Max(length, (rounding-near)/(far-near)*whole)
+		}
+	}
+	return math.Min(length, whole/4)
+}
 
 // addSegments finds the ways of segments, in order along their entry.
 func (t *treeModel) addSegments(a *treeAdded) {
@@ -59,8 +74,9 @@ func (t *treeModel) addSegments(a *treeAdded) {
 			first, strong[m.y[0]] = m, m
 		}
 		m.least, m.squares = first.least, first.squares
-		inner := nextToEnds * (s.To - s.From)
-		for _, r := range [3][2]float64{{s.From, s.From + inner}, {s.From + inner, s.To - inner}, {s.To - inner, s.To}} {
+		lo := math.Nextafter(s.From+m.nextTo(s, s.From, s.To), s.To)
+		hi := math.Max(lo, math.Nextafter(s.To-m.nextTo(s, s.To, s.From), s.From))
+		for _, r := range [3][2]float64{{s.From, lo}, {lo, hi}, {hi, s.To}} {
 			t.ways = append(t.ways, m.way(s, r[0], r[1]))
 		}
 	}

@@ -181,3 +181,31 @@ func otherNumber(t *testing.T, rng *rand.Rand, text []byte) []byte {
 	lines[k] = out
 	return bytes.Join(lines, []byte("\n"))
 }
+
+// Where a follower's answer meets its bound the proof shows what the search claims to rounding of the terms there: y = max(0, 1 - 2x/3) in (5 - 2x) y, whose least value on [0, 3] is the 0 of x >= 3/2.
+func TestPathsShowTheirKinks(t *testing.T) {
+	f, g := newQuadratic(1, 1), newQuadratic(1, 1)
+	f.set(0, 1, -2)
+	f.l[1] = 5
+	g.set(0, 1, 2)
+	g.set(1, 1, 3)
+	g.l[1] = -3
+	rows := &problem.Rows{A: sparse.Empty(1), B: sparse.Empty(1), Kind: []problem.Kind{problem.AtMost}, Rhs: []float64{0}}
+	rows.B.Append(0, 1)
+	rows.A.EndRow()
+	rows.B.EndRow()
+	p := &problem.Problem{Name: "kink", Dx: 1, Dy: 1, F: f, G: g, Rows: rows, X: &problem.Set{Lo: []float64{0}, Hi: []float64{3}}, Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 2}}
+	sys, err := kkt.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Solve(context.Background(), sys, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := proofOf(t, sys, r)
+	report, err := certify.VerifyTree(p, bytes.NewReader(text), "")
+	if err != nil || !bytes.Contains(text, []byte("followed")) || report.Bound > 0 || report.Bound < -1e-12 {
+		t.Errorf("%v, %+v of %s", err, report, text)
+	}
+}
