@@ -361,15 +361,6 @@ func (p part) along(hold []int) (direction []float64, free int) {
 	return d.RawVector().Data, free
 }
 
-// Beyond goes on from a point that is stationary with its own multipliers, where f falls with another vertex of those of the follower: else the point itself, which then says at how many it was looked.
-func (v *Solver) Beyond(ctx context.Context, p *kkt.Point) (*kkt.Point, error) {
-	z, branch, err := v.elsewhere(ctx, p)
-	if z == nil || err != nil {
-		return p, err
-	}
-	return v.Improve(ctx, z, branch)
-}
-
 // elsewhere looks at a stationary point with the other vertices of the follower's multipliers. Where f falls from one of them it is a point of the branch that is
 // given with it; nil where it falls from none that was looked at, of which the point then says whether these are all.
 func (v *Solver) elsewhere(ctx context.Context, p *kkt.Point) (z []float64, branch []kkt.Fix, err error) {

@@ -33,8 +33,6 @@ type Relaxation struct {
 	solver  *convex.Solver
 	gx, gy  []float64
 	y       []float64
-	price   float64   // of the follower's loss (Close)
-	slope   []float64 // len Dx: of the tangent of the follower's optimal value
 }
 
 // New prepares the relaxation of p; nil where it is none of linear rows alone, because f
@@ -135,24 +133,13 @@ func (r *Relaxation) split(z []float64) (x, answer []float64) {
 	return z[:r.p.Dx], r.y
 }
 
-// evaluate returns f at z, with the penalty of Close, and its gradient in z in grad (len n).
+// evaluate returns f at z, and its gradient in z in grad (len n).
 func (r *Relaxation) evaluate(grad, z []float64) float64 {
 	x, y := r.split(z)
 	v := r.p.F.ValueGrad(r.gx, r.gy, x, y)
 	copy(grad, r.gx)
 	for j, g := range r.gy[:r.p.Dy] {
 		grad[r.p.Dx+j] = g * r.unit
-	}
-	if r.price > 0 {
-		loss := r.p.G.ValueGrad(r.gx, r.gy, x, y)
-		for j, t := range r.slope {
-			loss -= t * x[j]
-			grad[j] += r.price * (r.gx[j] - t)
-		}
-		for j, g := range r.gy {
-			grad[r.p.Dx+j] += r.price * g * r.unit
-		}
-		v += r.price * loss
 	}
 	return v
 }

@@ -31,7 +31,8 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 		return p != nil && run.local.Work() >= limit && !(run.lowest != nil && run.lowest.F < p.F-tolerance.Sign*math.Abs(p.F))
 	}
 	given := func() ([]float64, error) { return x, nil }
-	starts := []func() ([]float64, error){given, beside}
+	support := func() ([]float64, error) { return beside, nil }
+	starts := []func() ([]float64, error){given, support}
 	path := func() ([]float64, error) { return run.ahead(ctx, x) }
 	switch {
 	case run.n.Coupled != nil: // its path is one of the constraints alone
@@ -42,15 +43,12 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 			return path()
 		})
 	case run.opts.Open:
-		starts = []func() ([]float64, error){path, beside, given}
+		starts = []func() ([]float64, error){path, support, given}
 	}
 	reached := x
 	for _, begin := range starts {
 		if spent() || ctx.Err() != nil {
 			break
-		}
-		if begin == nil {
-			continue
 		}
 		at, failed := begin()
 		if at == nil || failed != nil {
@@ -87,11 +85,9 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 }
 
 // relaxed is a point of the system at a minimizer (x, y) of the high-point relaxation, where it is stationary with the relaxation's multipliers: no point of the rows of both levels near it has a lower f.
-// y has to be the follower's answer to x: to the x of the minimizer that was found, or to another one that f does not tell from it (supported). Where it is neither it is a point to which a penalty of the follower's loss
-// leads from there, stationary with the multipliers that are left of those of the penalty (relaxation.Close). beside finds the x of one that was not shown, nil where there is none. x is where the search begins; p is nil where there is none, the
+// y has to be the follower's answer to x: to the x of the minimizer that was found, or to another one that f does not tell from it (supported). Where it is neither, that x is beside it; nil where there is none. x is where the search begins; p is nil where there is none, the
 // system is too large, f is quadratic and the system linear (package tree has bounds for it), or f has slopes without end, of which a relaxation knows nothing.
-func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside func() ([]float64, error), err error) {
-	known := func(x []float64) func() ([]float64, error) { return func() ([]float64, error) { return x, nil } }
+func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside []float64, err error) {
 	if run.Smooth == nil && (run.System.Objective == nil || run.System.Objective.Known) || run.Smooth != nil && (Size(run.n) > Largest || len(run.n.Facts.Steep) > 0) {
 		return nil, nil, nil
 	}
@@ -111,43 +107,11 @@ func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside 
 	if p, _, err = run.shown(ctx, least, least.X, nil); p != nil || err != nil {
 		return p, nil, err
 	}
-	if at, lambda := run.supported(ctx, least); at != nil {
-		p, at, err = run.shown(ctx, least, at, lambda)
-		return p, known(at), err
+	at, lambda := run.supported(ctx, least)
+	if at == nil {
+		return nil, nil, nil
 	}
-	if run.n.Coupled != nil { // a price of the follower's loss knows nothing of whether its answer keeps them
-		return nil, known(least.X), nil
-	}
-	closing := func() (at []float64, end *relaxation.Point, err error) {
-		at, end, err = r.Close(ctx, least, func(x []float64) (y, lambda []float64, err error) {
-			s, z, err := run.answered(ctx, x, least.Y)
-			if z == nil || err != nil {
-				return nil, nil, err
-			}
-			return s.Y(z), s.Lambda(z), nil
-		})
-		if at != nil && err == nil {
-			at, err = run.inX(at)
-		}
-		return at, end, err
-	}
-	if run.Smooth != nil { // it shows nothing, and takes long where the follower is large
-		return nil, func() (at []float64, err error) {
-			at, _, err = closing()
-			return at, err
-		}, nil
-	}
-	at, end, err := closing()
-	if beside = known(at); end == nil || err != nil {
-		return nil, beside, err
-	}
-	if p, _, err = run.shown(ctx, end, end.X, nil); p == nil || err != nil {
-		return nil, beside, err
-	}
-	if p, err = run.solver.Beyond(ctx, p); err != nil && ctx.Err() == nil {
-		return nil, beside, nil // f falls from there, and what kept a solve from following it may not keep one that begins at x
-	}
-	return p, beside, err
+	return run.shown(ctx, least, at, lambda)
 }
 
 // atFloor reports that the best point has no higher F than the minimizer of the high-point relaxation that the first start has led to.
