@@ -3,8 +3,6 @@ package certify
 import (
 	"math"
 	"slices"
-
-	"bilevelc/runtime/problem"
 )
 
 // treeNetwork is a set of rows of the lower level whose multipliers may be taken to be basic: where the leader reads none of them, and others stay as they are, the multipliers of an answer that satisfy
@@ -13,24 +11,20 @@ import (
 //
 // can be replaced by some whose rows are linearly independent (Caratheodory 1911), and with these the point satisfies the system as before. Rows of several entries of y are such
 // that each column has at most two of them, with the same |B_ij| = size_j: a signed graph, rows its nodes and columns its edges. In a square system that is not singular each of its components has as many edges as nodes, and
-// so one cycle, or one edge with a single end; around the cycle 2 lambda_i = a sum of +-r_j/size_j, at the single end lambda_i = +-r_j/size_j, and from there each edge adds its own (Zaslavsky 1982):
-//
-//	|lambda_i| <= share_i sum_j |r_j|/size_j,   share_i = 1.
-//
-// A row of a single entry of y takes what its column's two leave of it: share_i = 2 size_j/|B_ij|.
+// so one cycle, or one edge with a single end; around the cycle 2 lambda_i = a sum of +-r_j/size_j, at the single end lambda_i = +-r_j/size_j, and from there each edge adds its own (Zaslavsky 1982).
+// A row of a single entry of y takes what its column's two leave of it.
 type treeNetwork struct {
 	cols  []int // entries of y
 	size  []float64
 	rows  []int // those of several entries first
 	nodes int   // how many these are
-	share []float64
 }
 
-// networks are those of a part of the lower level, for rows with multipliers that nothing else bounds.
-func (t *treeModel) networks(y, rows []int, bounded func(i int) bool) []treeNetwork {
+// networks are those of a part of the lower level. What else bounds a multiplier bounds a basic one as well.
+func (t *treeModel) networks(y, rows []int) []treeNetwork {
 	free, several := map[int]bool{}, map[int]bool{}
 	for _, i := range rows {
-		if slices.Contains(t.p.Duals, i) || t.p.Rows.Kind[i] == problem.AtMost && bounded(i) {
+		if slices.Contains(t.p.Duals, i) {
 			continue
 		}
 		alone, _ := t.p.Rows.Bound(i)
@@ -48,7 +42,7 @@ func (t *treeModel) networks(y, rows []int, bounded func(i int) bool) []treeNetw
 		for left := []int{i}; len(left) > 0; {
 			i := left[0]
 			left = left[1:]
-			net.rows, net.share = append(net.rows, i), append(net.share, 1)
+			net.rows = append(net.rows, i)
 			for j, v := range t.p.Rows.B.Nonzeros(i) {
 				if !done[j] {
 					done[j] = true
@@ -88,35 +82,15 @@ func (t *treeModel) networks(y, rows []int, bounded func(i int) bool) []treeNetw
 	}
 	for k := range all {
 		net := &all[k]
-		for c, j := range net.cols {
-			for i, v := range bt.Nonzeros(j) {
+		for _, j := range net.cols {
+			for i := range bt.Nonzeros(j) {
 				if free[i] && !several[i] {
-					net.rows, net.share = append(net.rows, i), append(net.share, point(2*net.size[c]).over(math.Abs(v)).hi)
+					net.rows = append(net.rows, i)
 				}
 			}
 		}
 	}
 	return slices.DeleteFunc(all, func(net treeNetwork) bool { return len(net.rows) == 0 })
-}
-
-// force is at least sum_j |r_j|/size_j over the boxes, without the multipliers of rows that are open; these have the coefficients by.
-func (t *treeModel) force(net *treeNetwork, open func(i int) bool) (sum float64, by map[int]float64) {
-	by = map[int]float64{}
-	bt, own := t.p.Rows.B.T(), set(net.rows)
-	for c, j := range net.cols {
-		r := t.gradient(j)
-		for i, v := range bt.Nonzeros(j) {
-			switch {
-			case own[i]:
-			case open(i):
-				by[i] = up(by[i] + point(math.Abs(v)).over(net.size[c]).hi)
-			default:
-				r = r.sub(point(v).mul(t.box(t.nx + t.ny + i)))
-			}
-		}
-		sum = up(sum + point(r.size()).over(net.size[c]).hi)
-	}
-	return sum, by
 }
 
 // gradient is (H y + G x + q)_j over the boxes.

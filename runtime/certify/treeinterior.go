@@ -23,7 +23,7 @@ import (
 // there, B_i the rows' coefficients in equations, whose slacks are 0 at y and y(x): theta = r^2/4, r^2 = sum of d_j^2/m_j, and then |y_j - y_j(x)| <= r/sqrt(m_j) as well; or from mu, where slacks that have bounds
 // bound y (reach). y(x) is the map that is stated, moved by what it violates equations by (correct).
 //
-// Multipliers that the map leaves without a bound, as where constraints meet at some x, may be taken to be basic (treeNetwork). Where y(x) still violates constraints by rounding, or satisfies equations up to it,
+// Multipliers may be taken to be basic (treeNetwork), which bounds those that the map does not, as where constraints meet at some x. Where y(x) still violates constraints by rounding, or satisfies equations up to it,
 // that times their bounds is added to theta.
 type treeInterior struct {
 	Answer      int           `json:"answer"`
@@ -66,9 +66,6 @@ type interiorMap struct {
 	moved       map[int]float64 // how far entries of y(x) are from those stated, at most (correct)
 	vanishes    map[int]bool    // rows whose slack is 0 at all y that satisfy the constraints
 	within      map[int]bool    // rows whose slack is above 0 by more than rounding: others bound no multiplier
-	networks    []treeNetwork
-	networkOf   map[int]int // of rows
-	shareOf     map[int]float64
 	multipliers bool
 	on          *mapRange // where the map is stated alone; nil: over all of x
 }
@@ -177,19 +174,6 @@ func (m *interiorMap) ranges() {
 	}
 }
 
-// measure finds ranges, and the networks of multipliers that these leave without a bound.
-func (m *interiorMap) measure() {
-	t := m.t
-	m.ranges()
-	m.networks = t.networks(m.y, m.rows, func(i int) bool { return m.within[i] || !math.IsInf(t.hi[t.nx+t.ny+i], 1) })
-	m.networkOf, m.shareOf = map[int]int{}, map[int]float64{}
-	for k, net := range m.networks {
-		for e, i := range net.rows {
-			m.networkOf[i], m.shareOf[i] = k, net.share[e]
-		}
-	}
-}
-
 // terms is the sum of the absolute terms of row i's slack over the boxes of x, those that cancel too.
 func (m *interiorMap) terms(i int) float64 {
 	t := m.t
@@ -210,59 +194,28 @@ func (m *interiorMap) terms(i int) float64 {
 	return sum
 }
 
-// bounded reports whether the map bounds the multiplier of row i: that stays as it is where others are replaced by basic ones.
-func (m *interiorMap) bounded(i int) bool {
-	return m.t.p.Rows.Kind[i] == problem.AtMost && m.within[i]
-}
-
-// open reports whether the multiplier of row i has no bound but by the map.
-func (m *interiorMap) open(i int) bool {
-	return m.bounded(i) && math.IsInf(m.t.hi[m.t.nx+m.t.ny+i], 1)
-}
-
-// outside is what the constraints that the map violates, and the residuals of equations, add to theta, and take from the slacks of open rows.
-func (m *interiorMap) outside() (sum float64, from map[int]float64) {
-	from = map[int]float64{}
+// outside is what the constraints that the map violates, and the residuals of equations, add to theta.
+func (m *interiorMap) outside() (sum float64) {
 	t := m.t
-	push := make([]struct {
-		sum float64
-		by  map[int]float64
-	}, len(m.networks))
 	for _, i := range m.rows {
 		by := math.Max(0, -m.slack[i].lo)
 		if t.p.Rows.Kind[i] == problem.Equal {
 			by = m.slack[i].size()
 		}
-		if by == 0 {
-			continue
-		}
-		k, basic := m.networkOf[i]
-		if !basic {
+		if by > 0 {
 			sum = up(sum + point(by).mul(point(t.box(t.nx+t.ny+i).size())).hi)
-			continue
-		}
-		weight := point(by).mul(point(m.shareOf[i]))
-		if push[k].by == nil {
-			push[k].sum, push[k].by = t.force(&m.networks[k], m.open)
-		}
-		sum = up(sum + weight.mul(point(push[k].sum)).hi)
-		for open, v := range push[k].by {
-			from[open] = up(from[open] + weight.mul(point(v)).hi)
 		}
 	}
-	for i, v := range from {
-		if m.slack[i].lo < v {
-			return math.Inf(1), from
-		}
-	}
-	return sum, from
+	return sum
 }
 
-// tighten takes what the map shows.
+// tighten takes what the map shows, and before and after it what basic multipliers do: they are those of a point of which all that a map shows holds.
 func (m *interiorMap) tighten() {
 	t := m.t
-	m.measure()
-	outside, from := m.outside()
+	m.ranges()
+	networks := t.networks(m.y, m.rows)
+	t.takeBasic(networks)
+	outside := m.outside()
 	theta := math.Inf(1)
 	curved := m.curved && t.convexBy(m.y, m.least, m.squared())
 	if !math.IsNaN(outside) && (curved || t.convexBy(m.y, nil, nil)) {
@@ -273,13 +226,13 @@ func (m *interiorMap) tighten() {
 	}
 	if theta = math.Max(0, up(theta+outside)); !math.IsNaN(theta) {
 		for _, i := range m.rows { // also of those that other rows bound, the leader's among them
-			if slack := point(m.slack[i].lo).sub(point(from[i])).lo; m.bounded(i) && slack > 0 {
+			if t.p.Rows.Kind[i] == problem.AtMost && m.within[i] {
 				end := &t.hi[t.nx+t.ny+i]
-				*end = math.Min(*end, point(theta).over(slack).hi)
+				*end = math.Min(*end, point(theta).over(m.slack[i].lo).hi)
 			}
 		}
 	}
-	t.takeBasic(t.networks(m.y, m.rows, func(int) bool { return false })) // what the map bounds, too: basic ones are as well where others stay as they are
+	t.takeBasic(networks)
 }
 
 // byBoxes is theta from the boxes of y.

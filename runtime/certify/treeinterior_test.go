@@ -352,7 +352,7 @@ func TestSlacksThatVanish(t *testing.T) {
 			at.At, at.Val = append(at.At, j), append(at.Val, y0[j]+float64(rng.IntN(3)-1)*0x1p-50)
 		}
 		in := model.readInterior(&treeInterior{Answer: 0, At: at})
-		in.measure()
+		in.ranges()
 		for _, by := range in.moved {
 			if by > 0 {
 				moved++

@@ -104,7 +104,7 @@ func (m *interiorMap) way(s *treeSegment, lo, hi float64) *treeWay {
 	if on.squared() == nil {
 		return out
 	}
-	outside, _ := on.outside()
+	outside := on.outside()
 	sum, negative := point(outside), make(map[int]float64) // multipliers that are less than 0 by rounding are 0
 	for _, i := range m.rows {
 		mu := on.over(m.mu, m.muBy, i)
