@@ -34,8 +34,6 @@ type treeProduct struct {
 //
 // where H = 0 there, with the products of the proof for its own; a term of lambda_i >= 0 and of entries of x that is no product of the proof is at
 // least what the box of x makes it.
-//
-// With Times it is the stationarity in y_Answer times that entry of x instead (timesRow).
 type treeStrong struct {
 	Answer *int `json:"answer"`
 	Times  *int `json:"times"`
@@ -162,8 +160,6 @@ func (t *treeModel) addRow(s treeStrong) {
 	switch is := [...]bool{s.Answer != nil, s.Times != nil, s.Row != nil, s.Upper != nil, s.Against != nil}; is {
 	case [...]bool{true, false, false, false, false}:
 		t.strongRow(*s.Answer)
-	case [...]bool{true, true, false, false, false}:
-		t.timesRow(treeStationarity, *s.Answer, *s.Times)
 	case [...]bool{false, true, true, false, false}:
 		t.timesRow(treeLower, *s.Row, *s.Times)
 	case [...]bool{true, false, false, true, false}:
@@ -221,13 +217,9 @@ func (t *treeModel) strongRow(answer int) {
 // timesRow is row i of a kind times a column, by products of the proof: an equation, or what is <= its side times a column that is not negative.
 func (t *treeModel) timesRow(kind, i, col int) {
 	must.Be(i >= 0 && i < t.rows[kind].Rows && (t.equal[kind][i] || t.sense[kind] < 0 && t.lo[col] >= 0), "%s row %d times column %d is no row", kindWords[kind], i, col)
-	sign := 1.0
-	if kind == treeStationarity {
-		sign = -1 // B'lambda - ..
-	}
-	coef := map[int]interval{col: point(-sign * t.rhs[kind][i])}
+	coef := map[int]interval{col: point(-t.rhs[kind][i])}
 	for j, v := range t.rows[kind].Entries(i) {
-		t.times(coef, col, j, point(sign*v))
+		t.times(coef, col, j, point(v))
 	}
 	t.putStrong(coef, t.equal[kind][i])
 }
@@ -240,19 +232,16 @@ func (t *treeModel) product(i, j int) (k int, is bool) {
 	return k, is
 }
 
-// times adds v z_i z_j to a row, by the product p of the proof, x_c z = sign p + from x_c; the square of an entry of x that is 0 or 1 is that entry.
+// times adds v z_i z_j to a row, by the product p of the proof, x_c z = sign p + from x_c.
 func (t *treeModel) times(coef map[int]interval, i, j int, v interval) {
-	switch {
-	case v.zero():
-	case i == j && i < t.nx && t.binary(i):
-		coef[i] = coef[i].add(v)
-	default:
-		k, is := t.product(i, j)
-		must.Be(is, "there is no product of columns %d and %d", i, j)
-		p := &t.lift.products[k]
-		coef[t.base+k] = coef[t.base+k].add(signed(v, p.sign))
-		coef[p.Entry] = coef[p.Entry].add(v.mul(point(p.from)))
+	if v.zero() {
+		return
 	}
+	k, is := t.product(i, j)
+	must.Be(is, "there is no product of columns %d and %d", i, j)
+	p := &t.lift.products[k]
+	coef[t.base+k] = coef[t.base+k].add(signed(v, p.sign))
+	coef[p.Entry] = coef[p.Entry].add(v.mul(point(p.from)))
 }
 
 // putStrong adds a row.

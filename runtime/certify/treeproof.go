@@ -76,7 +76,6 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //	                                                                        "f": true f has the column in the place of its product
 //	{"slope": {"answer": j, "entry": c}}                                   the coefficient T of x_c in strong duality of that part, and x_c T (treeCoefficient)
 //	{"strong": {"answer": j}}                                               of the part of the lower level with y_j, where g is linear in it
-//	{"strong": {"answer": j, "times": c}}                                   stationarity in y_j times x_c
 //	{"strong": {"row": i, "times": c}}                                      an equation of the lower level times x_c
 //	{"strong": {"upper": i, "answer": j}}                                   a row of X times y_j >= 0
 //	{"strong": {"answer": j, "against": k}}                                 the option y_j costs the follower no more than the option y_k where it is taken

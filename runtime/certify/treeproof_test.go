@@ -135,18 +135,14 @@ func TestTreeRefusesProductsThatShowNothing(t *testing.T) {
 	}
 	same := func(*problem.Problem) {}
 	const product = `{"product": {"entry": 0, "multiplier": 0, "levels": [1]}} `
-	const all = product + `{"strong": {"answer": 0}} {"strong": {"answer": 0, "times": 0}} `
 	for _, c := range []struct {
 		name   string
 		change func(*problem.Problem)
 		proof  string
 		refuse string
 	}{
-		{"-y = -p = -x by strong duality and stationarity times x, without a branch", same, all + `{"bound": {"duality": {"at": [0, 1], "val": [-1, -1]}}}`, ""},
 		{"by the product with what the multiplier is above 0.5, too", same, `{"product": {"entry": 0, "multiplier": 0, "above": 0.5, "levels": [1]}} {"strong": {"answer": 0}} {"bound": {"duality": {"at": [0], "val": [-1]}}}`, ""},
 		{"strong duality is of a part in which g is linear", func(p *problem.Problem) { p.G = affine{[]float64{0}, []float64{1}, 1} }, product + `{"strong": {"answer": 0}} {"bound": {}}`, "curved"},
-		{"and so is stationarity times x", func(p *problem.Problem) { p.G = affine{[]float64{0}, []float64{1}, 1} }, product + `{"strong": {"answer": 0, "times": 0}} {"bound": {}}`, "there is no product"},
-		{"stationarity times x without its products", same, `{"strong": {"answer": 0, "times": 0}} {"bound": {}}`, "there is no product"},
 		{"x without a box", func(p *problem.Problem) { p.X.Lo, p.X.Hi = []float64{0}, []float64{math.Inf(1)} }, `{"strong": {"answer": 0}} {"bound": {}}`, "nothing bounds"},
 		{"an equation's multiplier has no sign", func(p *problem.Problem) { p.Rows.Kind[0] = problem.Equal }, `{"strong": {"answer": 0}} {"bound": {}}`, "nothing bounds"},
 		{"strong duality by the box of x is no equation", same, `{"strong": {"answer": 0}} {"bound": {"duality": {"at": [0], "val": [1]}}}`, "wrong sign"},
@@ -155,9 +151,6 @@ func TestTreeRefusesProductsThatShowNothing(t *testing.T) {
 		{"p is the multiplier where x = 1", same, product + `{"entry": 0, "at": 0} {"bound": {"stationarity": {"at": [0], "val": [-1]}}} {"bound": {"levels": {"at": [0], "val": [1]}}}`, "no end"},
 		{"above a level of x", func(p *problem.Problem) { p.X.Lo, p.X.Hi = []float64{1}, []float64{2} }, product + `{"bound": {"levels": {"at": [0], "val": [-1]}}}`, "wrong sign"},
 		{"y is not known to be above 1", same, `{"product": {"entry": 0, "answer": 0, "above": 1, "levels": [1]}} {"bound": {"levels": {"at": [0], "val": [-1]}}}`, "wrong sign"},
-		{"x times x is x where it is 0 or 1", func(p *problem.Problem) { p.G = crossed{p.G.(affine)} }, product + `{"strong": {"answer": 0, "times": 0}} {"bound": {}}`, "has no end"},
-		{"and not where it is 2", func(p *problem.Problem) { p.G, p.X.Hi = crossed{p.G.(affine)}, []float64{2} }, product + `{"strong": {"answer": 0, "times": 0}} {"bound": {}}`, "there is no product"},
-		{"and not where it is 1/2", func(p *problem.Problem) { p.G, p.Integer = crossed{p.G.(affine)}, nil }, product + `{"strong": {"answer": 0, "times": 0}} {"bound": {}}`, "there is no product"},
 		{"a product twice", same, product + product + `{"bound": {}}`, "already"},
 		{"no such entry", same, `{"product": {"entry": 1, "multiplier": 0}} {"bound": {}}`, "no such entry of x"},
 		{"no such row", same, `{"product": {"entry": 0, "multiplier": 1}} {"bound": {}}`, "no such row"},

@@ -16,8 +16,7 @@ import (
 //
 //	y'Hy + y'Gx + q'y + b'lambda - lambda'A x = 0
 //
-// of each part of the lower level that shares no variable with others. With the products as columns it is a row: of parts where H = 0 it is linear in z and p. Where x_c is fixed, p is a multiple of t, and what is fixed entirely is complementary without branches on pairs. Bounds that are proved of multipliers (kkt.Interiors) make rows of p; where some have none, products
-// of stationarity stand for these. A term of lambda_i >= 0 and of entries of x without a column is at least what the box of x says
+// of each part of the lower level that shares no variable with others. With the products as columns it is a row: of parts where H = 0 it is linear in z and p. Where x_c is fixed, p is a multiple of t, and what is fixed entirely is complementary without branches on pairs. Bounds that are proved of multipliers (kkt.Interiors) make rows of p. A term of lambda_i >= 0 and of entries of x without a column is at least what the box of x says
 // (Kleinert, Labbe, Plein, Schmidt 2021).
 type lift struct {
 	cols   []product
@@ -52,8 +51,7 @@ type level struct {
 	top bool
 }
 
-// strongRow is strong duality of a part of the lower level, the one with y_Answer, where H = 0; or with Times >= 0 the follower's stationarity in y_Answer times that
-// binary entry of x, which says of the products of a column what x_c says of its multipliers (Sherali and Adams 1990). Rows of choices are of other kinds (ofChoice).
+// strongRow is strong duality of a part of the lower level, the one with y_Answer, where H = 0. Rows of choices are of other kinds (ofChoice).
 type strongRow struct {
 	Answer, Times int
 	kind          strongKind
@@ -118,11 +116,7 @@ func (s *search) newLift() *lift {
 			}
 			l.slopes = append(l.slopes, of...)
 			l.cols = append(l.cols, cols...)
-			l.strong = append(l.strong, strongRow{Answer: p.y[0], Times: -1})
-			if slices.ContainsFunc(cols, func(of product) bool { return of.Tops == nil }) {
-				more, times := s.stationarityTimes(p, cols)
-				l.cols, l.strong = append(l.cols, more...), append(l.strong, times...)
-			}
+			l.strong = append(l.strong, strongRow{Answer: p.y[0]})
 		}
 	}
 	s.choiceProducts(l)
@@ -232,53 +226,6 @@ func (of *product) topped(most float64) {
 // binary are the entries of x that are 0 or 1. Others would need a row p - v t for each of their values, which costs more time than it saves nodes.
 func (s *search) binary() (all []int) {
 	return each.Where(s.whole, s.sys.Binary)
-}
-
-// stationarityTimes are the rows of stationarity times integer entries, of those entries of y that share a row with the entry of x, and the
-// products for them that are not there yet.
-func (s *search) stationarityTimes(p part, have []product) (more []product, rows []strongRow) {
-	sys := s.sys
-	has, answers, lambda := map[[2]int]bool{}, map[int]map[int]bool{}, sys.Nx+sys.Ny
-	reach := func(c, j int) {
-		if answers[c] == nil {
-			answers[c] = map[int]bool{}
-		}
-		answers[c][j] = true
-	}
-	for _, of := range have {
-		if of.col < lambda {
-			reach(of.Entry, of.col-sys.Nx)
-			continue
-		}
-		has[[2]int{of.Entry, of.col}] = true
-		for j := range sys.P.Rows.B.Nonzeros(of.col - lambda) {
-			reach(of.Entry, j)
-		}
-	}
-	bt := sys.P.Rows.B.T()
-	for _, c := range s.binary() {
-		for _, j := range p.y {
-			if !answers[c][j] {
-				continue
-			}
-			// G x times x_c is known where it is x_c^2 = x_c alone.
-			known := true
-			for d, v := range sys.G.Entries(j) {
-				known = known && (v == 0 || d == c)
-			}
-			if !known {
-				continue
-			}
-			rows = append(rows, strongRow{Answer: j, Times: c})
-			for i, v := range bt.Entries(j) {
-				if key := [2]int{c, lambda + i}; v != 0 && !has[key] {
-					has[key] = true
-					more = append(more, s.factor(c, lambda+i))
-				}
-			}
-		}
-	}
-	return more, rows
 }
 
 // t is the other factor of a product, scaled z in the model's units.

@@ -54,14 +54,11 @@ func (l *lift) assemble(s *search) {
 	for k, of := range l.cols {
 		has[[2]int{of.Entry, of.col}] = k
 	}
-	bt := s.sys.P.Rows.B.T()
 	for _, row := range l.strong {
 		var coef []float64
 		exact := true
 		if row.kind != duality {
 			coef, exact = l.ofChoice(s, row, has)
-		} else if row.Times >= 0 {
-			coef = l.timesStationarity(s, bt, has, row.Answer, row.Times)
 		} else {
 			k := slices.IndexFunc(all, func(p part) bool { return p.y[0] == row.Answer })
 			if coef, exact = l.strongDuality(s, all[k], has); exact {
@@ -157,16 +154,6 @@ func (l *lift) strongDuality(s *search, p part, has map[[2]int]int) (coef []floa
 		}
 	}
 	return coef, exact
-}
-
-// timesStationarity is the equation B'p_c - (q_j + G_jc) x_c = 0, x_c^2 being x_c where G_jc is not 0.
-func (l *lift) timesStationarity(s *search, bt *sparse.CSR, has map[[2]int]int, j, c int) []float64 {
-	coef := make([]float64, s.sys.N+len(l.cols)+2*len(l.slopes))
-	coef[c] = -s.sys.Q[j] - s.sys.G.At(j, c)
-	for i, v := range bt.Nonzeros(j) {
-		coef[s.sys.N+has[[2]int{c, s.sys.Nx + s.sys.Ny + i}]] += v
-	}
-	return coef
 }
 
 // bounds appends the bounds of columns and rows of a node to those of its relaxation: x_c - v has a sign over the box of x_c there.
@@ -300,7 +287,7 @@ func (l *lift) proofLines(pw *proofWriter) (lines []map[string]any) {
 		case noBetter:
 			p["against"] = pw.answer(row.Row)
 		}
-		if (row.kind == duality || row.kind == totalTimes) && row.Times >= 0 {
+		if row.kind == totalTimes {
 			p["times"] = pw.s.part.Cols[row.Times]
 		}
 		lines = append(lines, map[string]any{"strong": p})
