@@ -77,7 +77,7 @@ var list = []named{
 	{"an enclosure has no width", "runtime/certify/treesystem.go", "enclose",
 		`interval{-r, r}`, `interval{-0 * r, 0 * r}`},
 	{"multipliers that the leader reads are basic", "runtime/certify/treebasic.go", "(*treeModel).networks",
-		`slices.Contains(t.p.Duals, i) ||`, `false ||`},
+		`slices.Contains(t.p.Duals, i)`, `false`},
 	{"a network's entries may be of any size", "runtime/certify/treebasic.go", "(*treeModel).networks",
 		`fits = fits && math.Abs(w) == math.Abs(v)`, `_ = w`},
 	{"a column of a network may have any number of rows", "runtime/certify/treebasic.go", "(*treeModel).networks",
