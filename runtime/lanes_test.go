@@ -104,32 +104,3 @@ func TestWholeNumbersBesideTies(t *testing.T) {
 		}
 	}
 }
-
-// Equality rows that others imply, in numbers that are rounded, do not keep an answer from being as exact as its rows are: the forces on each entry balance to their rounding.
-func TestAnswersBesideImpliedRows(t *testing.T) {
-	r, err := bindText(t, `model implied
-solve { ties = optimistic }
-data room: vector[3] = [2.9, 3.1, 2.3]
-data t0: vector[3] = [9.1, 10.3, 8.7]
-upper {
-  var toll: real in box(0, 6)
-  minimize (v[1] - 1.1)^2 + 0.01 * toll^2
-}
-lower {
-  var a: vector[3] in nonneg
-  var b: vector[3] in nonneg
-  let v = a + b
-  minimize sum(t0 .* (v + 0.03 * v .^ 5 ./ room .^ 4)) + toll * v[1]
-  subject to
-    one: sum(a) == 3.7
-    two: sum(b) == 2.3
-    all: (a[1] + b[1]) / 3 + (a[2] + b[2]) / 3 + (a[3] + b[3]) / 3 == 2
-}
-`).Solve(context.Background(), runtime.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if left := float64(r.Residuals.Stationarity); r.Status != runtime.Solved || !(left <= 1e-14) { // 5e-13 where the rows contradicted each other; the forces are 10
-		t.Errorf("%v: %v is left of the forces", r.Status, left)
-	}
-}

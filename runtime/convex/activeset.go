@@ -24,7 +24,7 @@ func (s *Solver) ActiveSet(rounds int) bool {
 			if s.met() {
 				return true
 			}
-			if !s.yield() {
+			if s.lenient || !s.yield() {
 				return false
 			}
 			continue
@@ -41,6 +41,10 @@ func (s *Solver) ActiveSet(rounds int) bool {
 // met reports whether the active rows hold to rounding, as they do unless the face is
 // empty: where a bound or a row too many is held, the rows say so by what they are off.
 func (s *Solver) met() bool {
+	tolerance := tolerance.Feasibility
+	if s.lenient {
+		tolerance *= 1e3
+	}
 	size := s.size()
 	for i, active := range s.active {
 		if !active {
@@ -50,7 +54,7 @@ func (s *Solver) met() bool {
 		if s.sides != nil {
 			terms += s.sides[i]
 		}
-		if v := math.Abs(s.r[i] - s.rowDot(i, s.y)); !(v <= tolerance.Feasibility*terms) {
+		if v := math.Abs(s.r[i] - s.rowDot(i, s.y)); !(v <= tolerance*terms) {
 			return false
 		}
 	}

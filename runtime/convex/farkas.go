@@ -31,7 +31,7 @@ func (s *Solver) Farkas(ctx context.Context) (lambda, z []float64, found bool) {
 		for j, v := range s.y {
 			s.c[j] = -tolerance.HalfDigits * v
 		}
-		if !s.bound(ctx, 1) {
+		if !s.bound(ctx, 1, 1) {
 			return nil, nil, false
 		}
 		if lambda, z, found = s.proof(); found {

@@ -106,12 +106,24 @@ const (
 )
 
 // Minimize finds the minimizer from scratch: interior points until ActiveSet
-// confirms the active set that they point to.
+// confirms the active set that they point to. Slacks that are too small hold steps up, and those that
+// are too large cost a step for each decade: where the first sizes lead nowhere, m times these are tried, what the sides of
+// m rows add up to along a chain. Where no active set is found on which the rows hold
+// to rounding, one on which they nearly do is taken.
 func (s *Solver) Minimize(ctx context.Context) Outcome {
-	switch {
-	case s.bound(ctx, 0):
-		return Optimal
-	case ctx.Err() != nil:
+	defer func() { s.lenient = false }()
+	for _, try := range []struct {
+		far     float64
+		lenient bool
+	}{{1, false}, {float64(max(1, s.m)), false}, {1, true}} {
+		if s.lenient = try.lenient; s.bound(ctx, 0, try.far) {
+			return Optimal
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if ctx.Err() != nil {
 		return Interrupted
 	}
 	return Stuck
@@ -123,11 +135,12 @@ func (s *Solver) Minimize(ctx context.Context) Outcome {
 // the small ones show late.
 var handover = [...]float64{1e-5, 1e-7, 1e-9, 1e-11, 1e-13, 1e-16, 1e-20, 1e-25, 1e-30}
 
-// bound runs the interior-point method. With soft > 0 rows may be violated, at
+// bound runs the interior-point method, from far times the first sizes. With soft > 0 rows may be violated, at
 // the price of half the sum of squares over soft, and there is no handover:
 // lambda is then the violation over soft.
-func (s *Solver) bound(ctx context.Context, soft float64) bool {
+func (s *Solver) bound(ctx context.Context, soft, far float64) bool {
 	size, force := s.scales()
+	size, force = far*size, math.Max(force, far*size)
 	it := s.newIterate(size, force)
 	if it.pairs == 0 && soft == 0 {
 		return s.onFace() && s.met()

@@ -34,7 +34,8 @@ type Solver struct {
 	rhs, step, rest []float64 // len n+m
 	faceKnown       bool      // ldl holds the factors of the face (state, active)
 
-	sides []float64 // len m: see Terms; nil: none
+	sides   []float64 // len m: see Terms; nil: none
+	lenient bool      // rows may be off by more than rounding: no other way was found
 }
 
 // NewSolver makes a solver of programs of this structure.

@@ -25,8 +25,6 @@ type answers struct {
 	h    *sparse.CSR // the last Hessian in y, at where
 	at   []float64   // (x, y)
 	held *sparse.CSR // B'B of the equality rows; nil where there are none
-
-	implied []bool // of each row: it is an equality row that others imply
 }
 
 // newAnswers prepares the follower's programs in the units in which its system at (x, y) is equilibrated, which are the answer's Hessian's.
@@ -39,14 +37,16 @@ func (v *Solver) newAnswers(x, y []float64) (_ *answers, err error) {
 	if a.qp, _, err = v.alone(pt); err != nil {
 		return nil, err
 	}
-	rows := each.WhereBelow(v.p.Rows.Len(), func(i int) bool { return v.p.Rows.Kind[i] == problem.Equal })
-	equal := v.p.Rows.B.Part(rows, each.Number(v.p.Dy), v.p.Dy)
-	if equal.Rows > 0 {
-		a.held = sparse.Mul(equal.T(), equal)
+	equal := sparse.Empty(v.p.Dy)
+	for i, kind := range v.p.Rows.Kind {
+		if kind == problem.Equal {
+			cols, vals := v.p.Rows.B.Row(i)
+			equal.AppendAll(cols, vals)
+			equal.EndRow()
+		}
 	}
-	a.implied = make([]bool, v.p.Rows.Len())
-	for _, i := range linalg.Dependent(v.p.Rows.B, rows, func(int) bool { return false }) {
-		a.implied[i] = true
+	if equal.Rows = len(equal.Ptr) - 1; equal.Rows > 0 {
+		a.held = sparse.Mul(equal.T(), equal)
 	}
 	return a, nil
 }

@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
-
 	"bilevelc/internal/each"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
@@ -47,9 +45,8 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all, fi
 	rest := slices.Clone(grad) // what all multipliers leave of it
 	h := make([]float64, p.Rows.Len())
 	p.Rows.Residual(h, x, y)
-	rows, open := []placed{}, false // open: there is something to decide, or rows are off
+	rows, open := []int{}, false // open: there is something to decide, or rows are off
 	program := &activeset.Program{N: n, A: sparse.Empty(n), C: make([]float64, n)}
-	program.Lo, program.Hi = slices.Repeat([]float64{math.Inf(-1)}, n), slices.Repeat([]float64{math.Inf(1)}, n)
 	size := 0.0
 	for i, kind := range p.Rows.Kind {
 		cols, vals := p.Rows.B.Row(i)
@@ -83,10 +80,12 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all, fi
 		if held || -h[i] <= rounding {
 			holds = append(holds, i)
 		}
-		if a.implied[i] { // it holds with the others to rounding, in units of which they may contradict each other
-			continue
+		for t, j := range cols {
+			program.A.Append(j, vals[t]*a.qp.Unit(j))
 		}
-		rows = append(rows, a.placed(program, i, h[i], hi))
+		program.A.EndRow()
+		rows = append(rows, i)
+		program.RowLo, program.RowHi = append(program.RowLo, h[i]), append(program.RowHi, hi)
 	}
 	left := each.LargestBelow(len(rest), func(j int) float64 { return math.Abs(rest[j]) * a.qp.Unit(j) })
 	if size = math.Max(size, left); size == 0 || !open && left <= tolerance.SumRounding*force {
@@ -94,9 +93,11 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all, fi
 	}
 	for j := range n {
 		program.C[j] = grad[j] * a.qp.Unit(j) / size
+		program.Lo, program.Hi = append(program.Lo, math.Inf(-1)), append(program.Hi, math.Inf(1))
 	}
-	for _, sides := range [][]float64{program.Lo, program.Hi, program.RowLo, program.RowHi} {
-		floats.Scale(1/size, sides)
+	for k := range rows {
+		program.RowLo[k] /= size
+		program.RowHi[k] /= size
 	}
 	program.Q = a.h
 	if !(p.Facts.StrongConvexity > 0) {
@@ -116,63 +117,19 @@ func (a *answers) remainder(ctx context.Context, x, y, lambda []float64, all, fi
 	for j, d := range sol.Z {
 		next[j] += size * d * a.qp.Unit(j)
 	}
-	for _, r := range rows {
-		i, m := r.of, r.multiplier(sol)
-		if r.fixed {
-			if with[i] += size * m; with[i] < 0 && p.Rows.Kind[i] == problem.AtMost { // it does not hold, after all
+	for k, i := range rows {
+		if program.RowLo[k] == program.RowHi[k] {
+			if with[i] += size * sol.Row[k]; with[i] < 0 && p.Rows.Kind[i] == problem.AtMost { // it does not hold, after all
 				return nil, nil, holds
 			}
 		} else {
-			with[i] = size * math.Max(0, m)
+			with[i] = size * math.Max(0, sol.Row[k])
 		}
 	}
 	if p.G.GradY(grad, x, next); !linalg.Finite(grad) {
 		return nil, nil, holds
 	}
 	return next, with, holds
-}
-
-// placed is a row of the follower in a program over steps of y.
-type placed struct {
-	of    int
-	fixed bool    // both of its sides are one
-	at    int     // its row, or where coef is not 0 the variable that it bounds
-	coef  float64 // of that
-}
-
-// placed puts row i with these sides, of which the lower one is finite, into a program: as bounds of the one entry of y that it reads, where no other row has these.
-func (a *answers) placed(program *activeset.Program, i int, lo, hi float64) placed {
-	out := placed{of: i, fixed: lo == hi}
-	if j, v := a.v.p.Rows.Bound(i); j >= 0 {
-		v *= a.qp.Unit(j)
-		least, most := lo/v, hi/v
-		if v < 0 {
-			least, most = most, least
-		}
-		if (math.IsInf(least, -1) || math.IsInf(program.Lo[j], -1)) && (math.IsInf(most, 1) || math.IsInf(program.Hi[j], 1)) {
-			program.Lo[j], program.Hi[j] = math.Max(program.Lo[j], least), math.Min(program.Hi[j], most)
-			out.at, out.coef = j, v
-			return out
-		}
-	}
-	for j, v := range a.v.p.Rows.B.Entries(i) {
-		program.A.Append(j, v*a.qp.Unit(j))
-	}
-	program.A.EndRow()
-	out.at = len(program.RowLo)
-	program.RowLo, program.RowHi = append(program.RowLo, lo), append(program.RowHi, hi)
-	return out
-}
-
-// multiplier is that of the row in a solution.
-func (r *placed) multiplier(sol *activeset.Solution) float64 {
-	switch {
-	case r.coef == 0:
-		return sol.Row[r.at]
-	case r.fixed:
-		return sol.Bound[r.at] / r.coef
-	}
-	return math.Max(0, sol.Bound[r.at]/r.coef) // else it is that of the row on the other side
 }
 
 // met is y moved to where these rows hold, and others that it would violate then.
