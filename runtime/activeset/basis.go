@@ -27,9 +27,6 @@ type basis struct {
 	edges  []float64 // estimates of weights
 }
 
-// scattered is how many numbers are read and written of an entry of a sparse vector: its place, itself, and twice the one it changes.
-const scattered = 4
-
 // vectors is about how many numbers of each constraint are read or written apart from the linear algebra: as a solve begins and ends, at a pivot, and where it is compared with the data.
 const vectors = 24
 
@@ -106,7 +103,7 @@ func (b *basis) solve() (work int64) {
 		b.y[r] = v
 		b.spikes.Subtract(b.y, e, v)
 	}
-	return work + scattered*int64(b.spikes.Len()) + 2*int64(len(b.x))
+	return work + linalg.Scattered*int64(b.spikes.Len()) + 2*int64(len(b.x))
 }
 
 // solveT sets b.x to the solution of B'x = b.y, and clears b.y.
@@ -117,7 +114,7 @@ func (b *basis) solveT() (work int64) {
 	}
 	work = int64(b.lu.SolveT(b.x, b.y))
 	clear(b.y)
-	return work + scattered*int64(b.spikes.Len()) + 2*int64(len(b.x))
+	return work + linalg.Scattered*int64(b.spikes.Len()) + 2*int64(len(b.x))
 }
 
 // column sets dst to column k.
@@ -139,7 +136,7 @@ func (b *basis) column(dst []float64, k int, active []bool) (work int64) {
 		dst[b.head[r]] = v
 		b.y[r] = 0
 	}
-	return work + int64(len(dst)+scattered*len(b.y))
+	return work + int64(len(dst)+linalg.Scattered*len(b.y))
 }
 
 // price adds -b.x'a_j to the active entries j of dst, which is 0, and clears b.x.
@@ -153,7 +150,7 @@ func (b *basis) price(dst []float64, active []bool) (work int64) {
 		for e, j := range cols {
 			dst[j] -= v * vals[e]
 		}
-		work += scattered * int64(len(cols))
+		work += linalg.Scattered * int64(len(cols))
 		dst[b.vars+i] = v
 	}
 	for k, is := range active {
@@ -217,7 +214,7 @@ func (b *basis) multiply(dst, x []float64, active []bool) (work int64) {
 		}
 		b.x[i] = 0
 	}
-	return work + int64(len(dst)+4*scattered*len(b.x))
+	return work + int64(len(dst)+4*linalg.Scattered*len(b.x))
 }
 
 // sizesOfProduct estimates that of a tableau: what the matrix makes of numbers of these sizes whose signs are independent, as those of rounding are, times tolerance.Margin.
@@ -251,7 +248,7 @@ func (b *basis) sizesOfProduct(dst, x []float64, active []bool, random func() fl
 		for k, v := range drawn {
 			dst[k] += v * v
 		}
-		work += int64(3*len(dst) + 3*scattered*len(b.x))
+		work += int64(3*len(dst) + 3*linalg.Scattered*len(b.x))
 	}
 	for k, v := range dst {
 		dst[k] = tolerance.Margin * math.Sqrt(v/draws)

@@ -115,7 +115,7 @@ func (s *Solver) gradient() {
 			st.g[j], low[j] = twoSum(st.g[j], p, low[j]+e)
 			st.gt[j] += math.Abs(p)
 		}
-		s.tab.work += 2 * scattered * int64(s.a.Ptr[i+1]-s.a.Ptr[i]) // in twice the precision
+		s.tab.work += 2 * linalg.Scattered * int64(s.a.Ptr[i+1]-s.a.Ptr[i]) // in twice the precision
 	}
 	floats.Add(st.g, low)
 }
@@ -132,7 +132,7 @@ func (s *Solver) values(base func(i int) float64) {
 		st.az[i], st.azt[i] = hi+lo, terms
 	}
 	if s.a != nil {
-		s.tab.work += 2 * scattered * int64(len(s.a.Val))
+		s.tab.work += 2 * linalg.Scattered * int64(len(s.a.Val))
 	}
 }
 

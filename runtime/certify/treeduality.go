@@ -5,7 +5,6 @@ import (
 	"math/big"
 
 	"bilevelc/internal/each"
-	"bilevelc/internal/sparse"
 )
 
 // duality adds to f what vanishes: what cancels its products, and shares of the products of multipliers and slacks of blocks of the lower level, where the proof says so.
@@ -16,23 +15,10 @@ func (t *treeModel) duality(a *treeAdded) {
 	if a.shares == nil {
 		return
 	}
-	classes := sparse.NewClasses(t.ny + t.m)
-	for i := range t.m {
-		classes.JoinRow(t.p.Rows.B, i, t.ny+i)
-	}
-	for j, column := range t.h {
-		for c, v := range column {
-			if v != 0 {
-				classes.Join(j, c)
-			}
-		}
-	}
 	weights := each.Below(t.ny+t.m, func(int) *big.Rat { return new(big.Rat) })
 	a.shares.each("shares", t.ny, func(at int, v float64) {
-		for n := range weights {
-			if classes.Of(n) == classes.Of(at) {
-				weights[n] = rat(v)
-			}
+		for _, n := range t.parts[t.partOf[at]] {
+			weights[n] = rat(v)
 		}
 	})
 	t.vanish(&t.treeObjective, weights[:t.ny], weights[t.ny:], t.p.Fixed())

@@ -28,9 +28,12 @@ type LU struct {
 	Work   int64   // numbers that the last factorization read or wrote
 }
 
-// What is read and written of an entry of a sparse vector that is taken from a full one: its place, itself, and the other's twice; and what takes as long as so many numbers
-// that are read in their order, as measured: an entry that is put into lists of its row and its column, and a row or column that changes the ring it is in.
-const scattered, loading, moving = 4, 32, 32
+// Scattered is how many numbers are read and written of an entry of a sparse vector that is taken from a full one: its place, itself, and the other's twice.
+const Scattered = 4
+
+// What takes as long as so many numbers that are read in their order, as measured: an entry that is put into lists of its row and its column, and a row or column
+// that changes the ring it is in.
+const loading, moving = 32, 32
 
 // Parts are sparse vectors, one behind the other.
 type Parts struct {
@@ -109,7 +112,7 @@ func (f *LU) Factor(n, columns int, each func(j int, add func(i int, v float64))
 	}
 	if len(rows)+len(cols) == 0 {
 		f.transpose()
-		f.Work += 2 * scattered * int64(len(f.urow.at))
+		f.Work += 2 * Scattered * int64(len(f.urow.at))
 	}
 	return cols, rows
 }
@@ -242,7 +245,7 @@ func (f *LU) eliminate(r, c int32) {
 		line[at], value[at] = line[last], value[last]
 		line, value = line[:last], value[:last]
 		f.l.Add(i, by)
-		f.Work += scattered * int64(len(line)+2*len(cols))
+		f.Work += Scattered * int64(len(line)+2*len(cols))
 		if len(cols) > 1 {
 			line, value = f.subtract(i, line, value, by, cols, vals)
 		}
@@ -335,7 +338,7 @@ func (f *LU) Solve(x, b []float64) (work int) {
 		}
 		x[c] = v
 	}
-	return scattered * (work + 2*f.n)
+	return Scattered * (work + 2*f.n)
 }
 
 // SolveT is Solve for the transposed equations.
@@ -351,7 +354,7 @@ func (f *LU) SolveT(x, b []float64) (work int) {
 	for t := len(f.row) - 1; t >= 0; t-- {
 		x[f.row[t]] -= f.l.Dot(t, x)
 	}
-	return scattered * (work + f.l.Len() + 2*f.n)
+	return Scattered * (work + f.l.Len() + 2*f.n)
 }
 
 // buckets list members by a count, each in a ring of its own.
